@@ -1,0 +1,99 @@
+//! Every error that a command can answer with, and its wording.
+
+use std::fmt;
+
+use super::words::Quoted;
+use crate::queue::{RecordError, State, ID_BYTES_MAX};
+use crate::redis::key::WrongType;
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Error {
+    WrongArity {
+        command: &'static str,
+    },
+    UnknownOption(Vec<u8>),
+    Repeated {
+        option: &'static str,
+    },
+    Exclusive {
+        one: &'static str,
+        other: &'static str,
+    },
+    NoValue {
+        option: &'static str,
+    },
+    NotInRange {
+        option: &'static str,
+        min: u64,
+        max: u64,
+    },
+    /// Now and this span are more than the last time there is.
+    PastTheEnd {
+        option: &'static str,
+    },
+    IdLength,
+    BodyLength {
+        max: usize,
+    },
+    Lease,
+    UnpairedLease,
+    UnknownState(Vec<u8>),
+    UnknownEffect(Vec<u8>),
+    Record(RecordError),
+    Taken,
+    Full,
+    WrongType,
+}
+
+impl From<WrongType> for Error {
+    fn from(_: WrongType) -> Self {
+        Error::WrongType
+    }
+}
+
+impl From<RecordError> for Error {
+    fn from(error: RecordError) -> Self {
+        Error::Record(error)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::WrongArity { command } => {
+                write!(f, "ERR wrong number of arguments for '{command}' command")
+            }
+            Error::UnknownOption(word) => write!(f, "ERR unknown option {}", Quoted(word)),
+            Error::Repeated { option } => write!(f, "ERR option {option} is given twice"),
+            Error::Exclusive { one, other } => write!(f, "ERR options {one} and {other} exclude each other"),
+            Error::NoValue { option } => write!(f, "ERR option {option} needs a value"),
+            Error::NotInRange { option, min, max } => {
+                write!(f, "ERR {option} must be an integer from {min} to {max}")
+            }
+            Error::PastTheEnd { option } => write!(
+                f,
+                "ERR {option} reaches past the last time there is, {}",
+                crate::queue::Time::MAX.unix_ms()
+            ),
+            Error::IdLength => write!(f, "ERR id must be 1 to {ID_BYTES_MAX} bytes long"),
+            Error::BodyLength { max } => {
+                write!(f, "ERR body must be at most {max} bytes long (dq.max-body-bytes)")
+            }
+            Error::Lease => f.write_str("ERR lease must be a positive integer or *"),
+            Error::UnpairedLease => f.write_str("ERR each id needs its lease: id lease [id lease ...]"),
+            Error::UnknownState(word) => {
+                let names = State::ALL.map(State::name).join(", ");
+                write!(f, "ERR unknown state {}: one of {names}", Quoted(word))
+            }
+            Error::UnknownEffect(word) => {
+                write!(f, "ERR unknown effect {}: a newer dq may have written it", Quoted(word))
+            }
+            Error::Record(error) => write!(f, "ERR {error}"),
+            Error::Taken => f.write_str("EXISTS id is taken in this queue"),
+            Error::Full => f.write_str("FULL the queue holds as many jobs as there can be"),
+            Error::WrongType => {
+                f.write_str("WRONGTYPE Operation against a key holding the wrong kind of value")
+            }
+        }
+    }
+}

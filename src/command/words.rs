@@ -1,0 +1,179 @@
+//! Reading a command's words: a cursor over its arguments that ends with [`Words::options`].
+//!
+//! Everything is read and checked before the key is touched.
+
+use std::fmt;
+
+use super::error::Error;
+use crate::queue::{Claim, Id, Lease, Millis, State, Time};
+use crate::redis::call::{Arg, Args, Call};
+
+/// The arguments after the command's name, from left to right.
+pub struct Words<'c> {
+    args: Args<'c>,
+    at: usize,
+    command: &'static str,
+}
+
+impl<'c> Words<'c> {
+    /// Of a command with this (lower-case) name, which the arity error tells.
+    pub fn of(call: &Call<'c>, command: &'static str) -> Words<'c> {
+        Words { args: call.args(), at: 1, command }
+    }
+
+    pub fn next(&mut self) -> Option<Arg<'c>> {
+        let arg = self.args.get(self.at)?;
+        self.at += 1;
+        Some(arg)
+    }
+
+    pub fn left(&self) -> usize {
+        self.args.len().saturating_sub(self.at)
+    }
+
+    /// The next word, which has to be there.
+    pub fn require(&mut self) -> Result<Arg<'c>, Error> {
+        self.next().ok_or(Error::WrongArity { command: self.command })
+    }
+
+    pub fn require_id(&mut self) -> Result<Id<'c>, Error> {
+        Id::new(self.require()?.bytes()).ok_or(Error::IdLength)
+    }
+
+    /// No more words may follow.
+    pub fn end(mut self) -> Result<(), Error> {
+        match self.next() {
+            None => Ok(()),
+            Some(_) => Err(Error::WrongArity { command: self.command }),
+        }
+    }
+
+    /// The rest are options: reads each with `read`, which gets its name in capitals; false says that it
+    /// is none.
+    pub fn options(
+        mut self,
+        mut read: impl FnMut(&str, &mut Words<'c>) -> Result<bool, Error>,
+    ) -> Result<(), Error> {
+        while let Some(word) = self.next() {
+            let name = word.bytes().to_ascii_uppercase();
+            let is_option = match std::str::from_utf8(&name) {
+                Ok(name) => read(name, &mut self)?,
+                Err(_) => false,
+            };
+            if !is_option {
+                return Err(Error::UnknownOption(word.bytes().to_vec()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of an option.
+    pub fn value(&mut self, option: &'static str) -> Result<&'c [u8], Error> {
+        self.next().map(Arg::bytes).ok_or(Error::NoValue { option })
+    }
+
+    /// The value of an option: an integer from `min` to `max`.
+    pub fn integer(&mut self, option: &'static str, min: u64, max: u64) -> Result<u64, Error> {
+        let number = parse_integer(self.value(option)?);
+        let in_range = number.filter(|number| (min..=max).contains(number));
+        in_range.ok_or(Error::NotInRange { option, min, max })
+    }
+
+    /// The value of an option: a span of at least `min` milliseconds.
+    pub fn millis(&mut self, option: &'static str, min: u64) -> Result<Millis, Error> {
+        let max = Millis::MAX.as_u64();
+        let ms = self.integer(option, min, max)?;
+        Millis::new(ms).ok_or(Error::NotInRange { option, min, max })
+    }
+
+    /// The value of an option: unix milliseconds.
+    pub fn time(&mut self, option: &'static str) -> Result<Time, Error> {
+        let max = Time::MAX.unix_ms();
+        let unix_ms = self.integer(option, 0, max)?;
+        Time::new(unix_ms).ok_or(Error::NotInRange { option, min: 0, max })
+    }
+
+    /// The value of COUNT.
+    pub fn count(&mut self) -> Result<usize, Error> {
+        self.integer("COUNT", 1, u32::MAX.into()).map(|count| count as usize)
+    }
+
+    /// The value of STATE.
+    pub fn state(&mut self) -> Result<State, Error> {
+        let word = self.value("STATE")?;
+        let state = State::ALL.into_iter().find(|state| word.eq_ignore_ascii_case(state.name().as_bytes()));
+        state.ok_or_else(|| Error::UnknownState(word.to_vec()))
+    }
+}
+
+/// Takes the value of an option that may be given once.
+pub fn once<T>(option: &'static str, place: &mut Option<T>, value: T) -> Result<bool, Error> {
+    if place.is_some() {
+        return Err(Error::Repeated { option });
+    }
+    *place = Some(value);
+    Ok(true)
+}
+
+/// A lease's number, or `*`.
+pub fn parse_claim(word: &[u8]) -> Result<Claim, Error> {
+    if word == b"*" {
+        return Ok(Claim::Latest);
+    }
+    let number = parse_integer(word).filter(|number| *number > 0);
+    number.map(|number| Claim::Lease(Lease::new(number))).ok_or(Error::Lease)
+}
+
+/// Digits only, as the server reads integers: no sign, no space, no leading zero.
+fn parse_integer(word: &[u8]) -> Option<u64> {
+    let is_plain = word.iter().all(u8::is_ascii_digit) && (word.len() == 1 || word.first() != Some(&b'0'));
+    if !is_plain {
+        return None;
+    }
+    std::str::from_utf8(word).ok()?.parse().ok()
+}
+
+/// A word in quotes that may be shown: cut when it is long, what isn't printable escaped, since an error
+/// is one line.
+pub struct Quoted<'w>(pub &'w [u8]);
+
+const QUOTED_BYTES_MAX: usize = 64;
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = self.0.get(..QUOTED_BYTES_MAX).unwrap_or(self.0);
+        write!(f, "'{}", shown.escape_ascii())?;
+        f.write_str(if shown.len() < self.0.len() { "...'" } else { "'" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_digits() {
+        assert_eq!(parse_integer(b"0"), Some(0));
+        assert_eq!(parse_integer(b"18446744073709551615"), Some(u64::MAX));
+        for word in ["", "-1", "+1", " 1", "1 ", "01", "1.0", "1e3", "0x1", "18446744073709551616", "١"] {
+            assert_eq!(parse_integer(word.as_bytes()), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn leases_are_positive_or_a_star() {
+        assert_eq!(parse_claim(b"*"), Ok(Claim::Latest));
+        assert_eq!(parse_claim(b"7"), Ok(Claim::Lease(Lease::new(7))));
+        for word in ["0", "-1", "**", "", "18446744073709551616"] {
+            assert_eq!(parse_claim(word.as_bytes()), Err(Error::Lease), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_quoted_word_stays_on_one_line() {
+        assert_eq!(Quoted(b"FOO").to_string(), "'FOO'");
+        assert_eq!(Quoted(b"a\r\nb\xff'").to_string(), r"'a\r\nb\xff\''");
+        let long = [b'x'; 100];
+        assert_eq!(Quoted(&long).to_string(), format!("'{}...'", "x".repeat(64)));
+    }
+}

@@ -1,0 +1,261 @@
+//! The index from a hash to a slot: linear hashing (W. Litwin, "Linear hashing: a new tool for file and
+//! table addressing", VLDB 1980; for memory: P.-Å. Larson, "Dynamic hash tables", CACM 31(4), 1988).
+//!
+//! It grows by one chain at an insert and shrinks by at most two at a removal, so that no operation ever
+//! waits for a rehash of the whole: a common table of ten million ids would hold the server for half a
+//! second when it doubles. The chains run through the indexed values themselves ([`Chained`]): the index
+//! owns nothing but their heads, four bytes a value.
+
+use super::slab::{Slot, NO_SLOT};
+
+const CHUNK_BITS: u32 = 10;
+const CHUNK_HEADS: usize = 1 << CHUNK_BITS;
+
+/// Where the indexed values live, and the link that each keeps for the index.
+pub trait Chained {
+    /// The hash of the value in `slot`, always the same.
+    fn hash(&self, slot: Slot) -> u64;
+    fn next(&self, slot: Slot) -> Slot;
+    fn set_next(&mut self, slot: Slot, next: Slot);
+}
+
+/// O(1) expected for each operation; the caller supplies a keyed hash, so that nobody can choose ids that
+/// share a chain.
+#[derive(Clone, Default)]
+pub struct Index {
+    /// The head of each chain, in chunks, so that growing copies nothing.
+    heads: Vec<Vec<Slot>>,
+    chains: usize,
+    len: usize,
+}
+
+impl Index {
+    pub fn memory(&self) -> usize {
+        let heads: usize = self.heads.iter().map(Vec::capacity).sum();
+        heads * size_of::<Slot>() + self.heads.capacity() * size_of::<Vec<Slot>>()
+    }
+
+    /// The value with this `hash` that `matches`.
+    pub fn find(
+        &self,
+        hash: u64,
+        values: &impl Chained,
+        mut matches: impl FnMut(Slot) -> bool,
+    ) -> Option<Slot> {
+        let mut slot = self.head(self.chain_of(hash));
+        while slot != NO_SLOT {
+            if matches(slot) {
+                return Some(slot);
+            }
+            slot = values.next(slot);
+        }
+        None
+    }
+
+    /// Adds a value that is not in the index.
+    pub fn insert(&mut self, hash: u64, slot: Slot, values: &mut impl Chained) {
+        if self.chains <= self.len {
+            self.split_one(values);
+        }
+        self.push(self.chain_of(hash), slot, values);
+        self.len += 1;
+    }
+
+    /// Takes a value out; nothing happens if it isn't there.
+    pub fn remove(&mut self, hash: u64, slot: Slot, values: &mut impl Chained) {
+        let chain = self.chain_of(hash);
+        let head = self.head(chain);
+        if head == slot {
+            self.set_head(chain, values.next(slot));
+        } else {
+            let Some(before) = predecessor(head, slot, values) else {
+                return;
+            };
+            let after = values.next(slot);
+            values.set_next(before, after);
+        }
+        self.len -= 1;
+        // Twice as many chains as values are kept, not to grow and shrink at every turn.
+        for _ in 0..2 {
+            if self.chains > 2 * self.len {
+                self.merge_one(values);
+            }
+        }
+    }
+
+    /// Which chain a hash belongs to, while `chains` is between two powers of two: those that have been
+    /// split go by one more bit.
+    fn chain_of(&self, hash: u64) -> usize {
+        let full = self.chains.checked_next_power_of_two().unwrap_or(0);
+        let chain = hash as usize & full.wrapping_sub(1);
+        if chain < self.chains {
+            chain
+        } else {
+            chain & (full / 2).wrapping_sub(1)
+        }
+    }
+
+    /// One more chain: takes its values from the chain that they have shared so far.
+    fn split_one(&mut self, values: &mut impl Chained) {
+        let new = self.chains;
+        self.push_chain();
+        let Some(old) = sibling(new) else { return };
+        let mut slot = self.head(old);
+        self.set_head(old, NO_SLOT);
+        while slot != NO_SLOT {
+            let next = values.next(slot);
+            self.push(self.chain_of(values.hash(slot)), slot, values);
+            slot = next;
+        }
+    }
+
+    /// One chain less: its values go back to the chain they were split from.
+    fn merge_one(&mut self, values: &mut impl Chained) {
+        let Some(last) = self.chains.checked_sub(1) else {
+            return;
+        };
+        let mut slot = self.head(last);
+        self.pop_chain();
+        let Some(old) = sibling(last) else { return };
+        while slot != NO_SLOT {
+            let next = values.next(slot);
+            self.push(old, slot, values);
+            slot = next;
+        }
+    }
+
+    fn push(&mut self, chain: usize, slot: Slot, values: &mut impl Chained) {
+        values.set_next(slot, self.head(chain));
+        self.set_head(chain, slot);
+    }
+
+    fn head(&self, chain: usize) -> Slot {
+        let chunk = self.heads.get(chain >> CHUNK_BITS);
+        let head = chunk.and_then(|heads| heads.get(chain & (CHUNK_HEADS - 1)));
+        head.copied().unwrap_or(NO_SLOT)
+    }
+
+    fn set_head(&mut self, chain: usize, slot: Slot) {
+        let chunk = self.heads.get_mut(chain >> CHUNK_BITS);
+        if let Some(head) = chunk.and_then(|heads| heads.get_mut(chain & (CHUNK_HEADS - 1))) {
+            *head = slot;
+        }
+    }
+
+    fn push_chain(&mut self) {
+        match self.heads.last_mut() {
+            Some(chunk) if chunk.len() < CHUNK_HEADS => chunk.push(NO_SLOT),
+            Some(_) => {
+                let mut chunk = Vec::with_capacity(CHUNK_HEADS);
+                chunk.push(NO_SLOT);
+                self.heads.push(chunk);
+            }
+            None => self.heads.push(vec![NO_SLOT]),
+        }
+        self.chains += 1;
+    }
+
+    fn pop_chain(&mut self) {
+        if let Some(chunk) = self.heads.last_mut() {
+            chunk.pop();
+            if chunk.is_empty() {
+                self.heads.pop();
+            }
+        }
+        self.chains -= 1;
+    }
+}
+
+/// The chain that `chain` was split from: its number without the highest bit.
+fn sibling(chain: usize) -> Option<usize> {
+    let highest = chain.checked_ilog2()?;
+    Some(chain & !(1 << highest))
+}
+
+fn predecessor(head: Slot, slot: Slot, values: &impl Chained) -> Option<Slot> {
+    let mut before = head;
+    while before != NO_SLOT {
+        let next = values.next(before);
+        if next == slot {
+            return Some(before);
+        }
+        before = next;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values that are their own hash.
+    struct Plain(Vec<(u64, Slot)>);
+
+    impl Chained for Plain {
+        fn hash(&self, slot: Slot) -> u64 {
+            self.0[slot as usize].0
+        }
+        fn next(&self, slot: Slot) -> Slot {
+            self.0[slot as usize].1
+        }
+        fn set_next(&mut self, slot: Slot, next: Slot) {
+            self.0[slot as usize].1 = next;
+        }
+    }
+
+    fn mixed(n: u64) -> u64 {
+        n.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(31)
+    }
+
+    #[test]
+    fn every_value_is_found_while_it_grows_and_shrinks() {
+        const VALUES: u64 = 5_000;
+        let mut values = Plain((0..VALUES).map(|n| (mixed(n), NO_SLOT)).collect());
+        let mut index = Index::default();
+        for n in 0..VALUES {
+            index.insert(mixed(n), n as Slot, &mut values);
+            assert_eq!(index.find(mixed(n / 2), &values, |s| s == (n / 2) as Slot), Some((n / 2) as Slot));
+        }
+        for n in 0..VALUES {
+            assert!(index.find(mixed(n), &values, |s| s == n as Slot).is_some());
+            index.remove(mixed(n), n as Slot, &mut values);
+            assert!(index.find(mixed(n), &values, |s| s == n as Slot).is_none());
+            let last = VALUES - 1;
+            assert_eq!(index.find(mixed(last), &values, |s| s == last as Slot).is_some(), n < last);
+        }
+        assert_eq!((index.len, index.chains), (0, 0));
+    }
+
+    #[test]
+    fn values_that_share_a_hash_share_a_chain() {
+        let mut values = Plain(vec![(7, NO_SLOT); 10]);
+        let mut index = Index::default();
+        for slot in 0..10 {
+            index.insert(7, slot, &mut values);
+        }
+        index.remove(7, 4, &mut values);
+        index.remove(7, 9, &mut values);
+        index.remove(7, 4, &mut values);
+        let mut seen = Vec::new();
+        index.find(7, &values, |slot| {
+            seen.push(slot);
+            false
+        });
+        seen.sort_unstable();
+        assert_eq!(seen, [0, 1, 2, 3, 5, 6, 7, 8]);
+    }
+
+    #[test]
+    fn chains_stay_between_one_and_two_a_value() {
+        let mut values = Plain((0..3_000).map(|n| (mixed(n), NO_SLOT)).collect());
+        let mut index = Index::default();
+        for n in 0..3_000u64 {
+            index.insert(mixed(n), n as Slot, &mut values);
+            assert_eq!(index.chains, index.len);
+        }
+        for n in 0..2_900u64 {
+            index.remove(mixed(n), n as Slot, &mut values);
+            assert!(index.chains <= 2 * index.len);
+        }
+    }
+}

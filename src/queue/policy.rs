@@ -1,0 +1,172 @@
+//! What a job was told at ADD about how it is to be handed out, shared by all jobs that were told the same.
+//!
+//! A queue's jobs have one or a few policies; each is kept once, and a job carries its number. So an
+//! option costs the jobs that use it, not the others.
+
+use std::hash::{Hash, Hasher};
+
+use siphasher::sip::SipHasher13;
+
+use super::index::{Chained, Index};
+use super::slab::{Slab, Slot, NO_SLOT};
+use super::time::Millis;
+
+/// The settings of a job, resolved at ADD: later changes of defaults don't touch it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Policy {
+    /// How long a lease lasts unless the POP says otherwise.
+    pub ttr: Millis,
+    pub attempts: Attempts,
+    /// 0 leaves first.
+    pub priority: u8,
+}
+
+/// How often a job is handed out at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Attempts(u32);
+
+impl Attempts {
+    /// 0 is no limit.
+    pub const fn new(limit: u32) -> Attempts {
+        Attempts(limit)
+    }
+
+    pub const fn limit(self) -> u32 {
+        self.0
+    }
+
+    /// Whether the attempt with this number is the last one.
+    pub const fn end_with(self, attempt: u32) -> bool {
+        self.0 != 0 && attempt >= self.0
+    }
+}
+
+/// The number of a shared policy.
+pub type PolicyNumber = Slot;
+
+#[derive(Clone)]
+struct Shared {
+    policy: Policy,
+    users: u32,
+    next: Slot,
+}
+
+/// Every policy that some job has, once. O(1) for each operation.
+#[derive(Clone)]
+pub struct Policies {
+    shared: Shelf,
+    index: Index,
+    /// The one that was asked for last: most often it is asked for again.
+    recent: PolicyNumber,
+}
+
+#[derive(Clone)]
+struct Shelf {
+    slab: Slab<Shared>,
+    seed: (u64, u64),
+}
+
+impl Shelf {
+    fn hash_of(&self, policy: &Policy) -> u64 {
+        let mut hasher = SipHasher13::new_with_keys(self.seed.0, self.seed.1);
+        policy.hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+impl Chained for Shelf {
+    fn hash(&self, slot: Slot) -> u64 {
+        self.slab.get(slot).map_or(0, |shared| self.hash_of(&shared.policy))
+    }
+
+    fn next(&self, slot: Slot) -> Slot {
+        self.slab.get(slot).map_or(NO_SLOT, |shared| shared.next)
+    }
+
+    fn set_next(&mut self, slot: Slot, next: Slot) {
+        if let Some(shared) = self.slab.get_mut(slot) {
+            shared.next = next;
+        }
+    }
+}
+
+impl Policies {
+    pub fn new(seed: (u64, u64)) -> Policies {
+        Policies { shared: Shelf { slab: Slab::default(), seed }, index: Index::default(), recent: NO_SLOT }
+    }
+
+    pub fn get(&self, number: PolicyNumber) -> Option<Policy> {
+        self.shared.slab.get(number).map(|shared| shared.policy)
+    }
+
+    /// The number of this policy, for one more job; `None` when there are 2^32 − 1 others.
+    pub fn take(&mut self, policy: &Policy) -> Option<PolicyNumber> {
+        if self.get(self.recent) != Some(*policy) {
+            self.recent = self.find_or_add(policy)?;
+        }
+        let shared = self.shared.slab.get_mut(self.recent)?;
+        shared.users += 1;
+        Some(self.recent)
+    }
+
+    /// One job less has it; the last one takes it along.
+    pub fn give_back(&mut self, number: PolicyNumber) {
+        let Some(shared) = self.shared.slab.get_mut(number) else {
+            return;
+        };
+        shared.users -= 1;
+        if shared.users == 0 {
+            let hash = self.shared.hash(number);
+            self.index.remove(hash, number, &mut self.shared);
+            self.shared.slab.remove(number);
+        }
+    }
+
+    pub fn memory(&self) -> usize {
+        self.shared.slab.memory() + self.index.memory()
+    }
+
+    fn find_or_add(&mut self, policy: &Policy) -> Option<PolicyNumber> {
+        let hash = self.shared.hash_of(policy);
+        let same = |slot| self.shared.slab.get(slot).is_some_and(|shared| shared.policy == *policy);
+        if let Some(number) = self.index.find(hash, &self.shared, same) {
+            return Some(number);
+        }
+        let shared = Shared { policy: *policy, users: 0, next: NO_SLOT };
+        let number = self.shared.slab.insert(shared)?;
+        self.index.insert(hash, number, &mut self.shared);
+        Some(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(ttr: u64) -> Policy {
+        Policy { ttr: Millis::new(ttr).unwrap(), attempts: Attempts::new(3), priority: 128 }
+    }
+
+    #[test]
+    fn equal_policies_are_kept_once_and_go_with_their_last_user() {
+        let mut policies = Policies::new((1, 2));
+        let a = policies.take(&policy(1)).unwrap();
+        let b = policies.take(&policy(2)).unwrap();
+        assert_eq!(policies.take(&policy(1)), Some(a));
+        assert_ne!(a, b);
+        policies.give_back(a);
+        assert_eq!(policies.get(a), Some(policy(1)));
+        policies.give_back(a);
+        assert_eq!(policies.get(a), None);
+        assert_eq!(policies.get(b), Some(policy(2)));
+        assert_eq!(policies.shared.slab.len(), 1);
+    }
+
+    #[test]
+    fn attempts_end_with_the_last_one_and_never_without_a_limit() {
+        assert!(!Attempts::new(2).end_with(1));
+        assert!(Attempts::new(2).end_with(2));
+        assert!(Attempts::new(2).end_with(3));
+        assert!(!Attempts::new(0).end_with(u32::MAX));
+    }
+}

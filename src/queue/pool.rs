@@ -1,0 +1,107 @@
+//! The job pool: every job of a queue, by slot and by id.
+
+use std::hash::Hasher;
+
+use siphasher::sip::SipHasher13;
+
+use super::buckets::{BucketNumber, Residents};
+use super::index::{Chained, Index};
+use super::job::{Id, Job};
+use super::policy::PolicyNumber;
+use super::slab::{Slab, Slot, NO_SLOT};
+use super::time::Time;
+
+/// O(1) for each operation.
+#[derive(Clone)]
+pub(super) struct Pool {
+    jobs: Jobs,
+    ids: Index,
+    /// Bytes of all ids and bodies.
+    bytes: usize,
+}
+
+#[derive(Clone)]
+struct Jobs {
+    slab: Slab<Job>,
+    /// Keys of the hash: from outside, so that nobody can prepare ids that share a chain.
+    seed: (u64, u64),
+}
+
+impl Jobs {
+    fn hash_of(&self, id: Id) -> u64 {
+        let mut hasher = SipHasher13::new_with_keys(self.seed.0, self.seed.1);
+        hasher.write(id.bytes());
+        hasher.finish()
+    }
+}
+
+impl Chained for Jobs {
+    fn hash(&self, slot: Slot) -> u64 {
+        self.slab.get(slot).map_or(0, |job| self.hash_of(job.id_and_body().0))
+    }
+
+    fn next(&self, slot: Slot) -> Slot {
+        self.slab.get(slot).map_or(NO_SLOT, |job| job.next)
+    }
+
+    fn set_next(&mut self, slot: Slot, next: Slot) {
+        if let Some(job) = self.slab.get_mut(slot) {
+            job.next = next;
+        }
+    }
+}
+
+impl Residents for Pool {
+    fn moved_to(&mut self, slot: Slot, bucket: BucketNumber) {
+        if let Some(job) = self.jobs.slab.get_mut(slot) {
+            job.bucket = bucket;
+        }
+    }
+}
+
+impl Pool {
+    pub fn new(seed: (u64, u64)) -> Pool {
+        Pool { jobs: Jobs { slab: Slab::default(), seed }, ids: Index::default(), bytes: 0 }
+    }
+
+    pub fn len(&self) -> usize {
+        self.jobs.slab.len()
+    }
+
+    pub fn memory(&self) -> usize {
+        self.jobs.slab.memory() + self.ids.memory() + self.bytes
+    }
+
+    pub fn find(&self, id: Id) -> Option<Slot> {
+        let hash = self.jobs.hash_of(id);
+        let is_it = |slot| self.jobs.slab.get(slot).is_some_and(|job| job.is_called(id, hash));
+        self.ids.find(hash, &self.jobs, is_it)
+    }
+
+    pub fn get(&self, slot: Slot) -> Option<&Job> {
+        self.jobs.slab.get(slot)
+    }
+
+    pub fn get_mut(&mut self, slot: Slot) -> Option<&mut Job> {
+        self.jobs.slab.get_mut(slot)
+    }
+
+    /// Adds a job whose id is not taken; `None` when there are 2^32 − 1 others.
+    pub fn insert(&mut self, id: Id, body: &[u8], created: Time, policy: PolicyNumber) -> Option<Slot> {
+        let hash = self.jobs.hash_of(id);
+        let job = Job::new(id, body, created, policy, hash);
+        let size = job.size();
+        let slot = self.jobs.slab.insert(job)?;
+        self.ids.insert(hash, slot, &mut self.jobs);
+        self.bytes += size;
+        Some(slot)
+    }
+
+    pub fn remove(&mut self, slot: Slot) -> Option<Job> {
+        let hash = self.jobs.hash(slot);
+        self.ids.remove(hash, slot, &mut self.jobs);
+        let job = self.jobs.slab.remove(slot)?;
+        self.bytes -= job.size();
+        Some(job)
+    }
+}

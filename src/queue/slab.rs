@@ -1,0 +1,233 @@
+//! A slab: values that stay where they are and are named by a small number, in pages.
+//!
+//! Pages, because one growing array of ten million jobs would have to be copied whole when it fills up,
+//! and that copy is somebody's 100 ms of silence. A page that empties is given back at once (but one, so
+//! that a queue hovering at the edge of a page doesn't allocate at every turn).
+
+/// The number of a value in a [`Slab`].
+pub type Slot = u32;
+
+/// No slot: the end of a chain, a job that was never handed out.
+pub const NO_SLOT: Slot = Slot::MAX;
+
+const PAGE_BITS: u32 = 10;
+const PAGE_SLOTS: usize = 1 << PAGE_BITS;
+
+#[derive(Clone)]
+enum Place<T> {
+    Taken(T),
+    Free { next: u32 },
+}
+
+struct Page<T> {
+    places: Vec<Place<T>>,
+    /// The first free place; `NO_SLOT` when there is none among `places`.
+    free: u32,
+    taken: u32,
+}
+
+/// With the room of the original: that is what the [`Slab`] counts.
+impl<T: Clone> Clone for Page<T> {
+    fn clone(&self) -> Page<T> {
+        let mut places = Vec::with_capacity(self.places.capacity());
+        places.extend_from_slice(&self.places);
+        Page { places, ..*self }
+    }
+}
+
+impl<T> Page<T> {
+    const EMPTY: Page<T> = Page { places: Vec::new(), free: NO_SLOT, taken: 0 };
+
+    fn is_full(&self) -> bool {
+        self.taken as usize == PAGE_SLOTS
+    }
+
+    fn insert(&mut self, value: T) -> Option<usize> {
+        self.taken += 1;
+        if self.free == NO_SLOT {
+            self.places.push(Place::Taken(value));
+            return Some(self.places.len() - 1);
+        }
+        let at = self.free as usize;
+        let place = self.places.get_mut(at)?;
+        if let Place::Free { next } = place {
+            self.free = *next;
+        }
+        *place = Place::Taken(value);
+        Some(at)
+    }
+
+    fn remove(&mut self, at: usize) -> Option<T> {
+        let place = self.places.get_mut(at)?;
+        if let Place::Free { .. } = place {
+            return None;
+        }
+        let freed = Place::Free { next: self.free };
+        match std::mem::replace(place, freed) {
+            Place::Taken(value) => {
+                self.free = at as u32;
+                self.taken -= 1;
+                Some(value)
+            }
+            Place::Free { .. } => None,
+        }
+    }
+}
+
+/// Values named by a [`Slot`]. Every operation is O(1); no value ever moves.
+#[derive(Clone)]
+pub struct Slab<T> {
+    pages: Vec<Page<T>>,
+    /// Pages with room, the next one to be filled last. A page is in here once, from the moment it has
+    /// room until it is full.
+    open: Vec<u32>,
+    /// The one empty page that keeps its memory.
+    spare: Option<u32>,
+    len: usize,
+    allocated_slots: usize,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Slab { pages: Vec::new(), open: Vec::new(), spare: None, len: 0, allocated_slots: 0 }
+    }
+}
+
+impl<T> Slab<T> {
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes of memory that the slab itself holds, not what its values own elsewhere.
+    pub fn memory(&self) -> usize {
+        self.allocated_slots * size_of::<Place<T>>()
+            + self.pages.capacity() * size_of::<Page<T>>()
+            + self.open.capacity() * size_of::<u32>()
+    }
+
+    /// Puts `value` somewhere; `None` when all of the 2^32 − 1 slots are taken.
+    pub fn insert(&mut self, value: T) -> Option<Slot> {
+        let number = match self.open.last() {
+            Some(number) => *number,
+            None => self.open_a_page()?,
+        };
+        let page = self.pages.get_mut(number as usize)?;
+        let before = page.places.capacity();
+        // The first page grows with the queue: most queues are small.
+        if before == 0 && number > 0 {
+            page.places.reserve_exact(PAGE_SLOTS);
+        }
+        let at = page.insert(value)?;
+        self.allocated_slots += page.places.capacity() - before;
+        if page.is_full() {
+            self.open.pop();
+        }
+        if self.spare == Some(number) {
+            self.spare = None;
+        }
+        self.len += 1;
+        Some(number << PAGE_BITS | at as u32)
+    }
+
+    pub fn get(&self, slot: Slot) -> Option<&T> {
+        let (number, at) = split(slot);
+        match self.pages.get(number)?.places.get(at)? {
+            Place::Taken(value) => Some(value),
+            Place::Free { .. } => None,
+        }
+    }
+
+    pub fn get_mut(&mut self, slot: Slot) -> Option<&mut T> {
+        let (number, at) = split(slot);
+        match self.pages.get_mut(number)?.places.get_mut(at)? {
+            Place::Taken(value) => Some(value),
+            Place::Free { .. } => None,
+        }
+    }
+
+    pub fn remove(&mut self, slot: Slot) -> Option<T> {
+        let (number, at) = split(slot);
+        let page = self.pages.get_mut(number)?;
+        let was_full = page.is_full();
+        let value = page.remove(at)?;
+        self.len -= 1;
+        if was_full {
+            self.open.push(number as u32);
+        }
+        if page.taken == 0 {
+            self.page_emptied(number as u32);
+        }
+        Some(value)
+    }
+
+    fn open_a_page(&mut self) -> Option<u32> {
+        let number = u32::try_from(self.pages.len()).ok()?;
+        // The last page would hold the slot that means "none".
+        if number >= NO_SLOT >> PAGE_BITS {
+            return None;
+        }
+        self.pages.push(Page::EMPTY);
+        self.open.push(number);
+        Some(number)
+    }
+
+    /// Keeps the memory of one empty page, gives back that of any other.
+    fn page_emptied(&mut self, number: u32) {
+        if self.spare.is_none() {
+            self.spare = Some(number);
+            return;
+        }
+        if let Some(page) = self.pages.get_mut(number as usize) {
+            self.allocated_slots -= page.places.capacity();
+            *page = Page::EMPTY;
+        }
+    }
+}
+
+fn split(slot: Slot) -> (usize, usize) {
+    ((slot >> PAGE_BITS) as usize, slot as usize & (PAGE_SLOTS - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_found_under_its_slot_until_it_is_removed() {
+        let mut slab = Slab::default();
+        let a = slab.insert("a").unwrap();
+        let b = slab.insert("b").unwrap();
+        assert_eq!((slab.get(a), slab.get(b)), (Some(&"a"), Some(&"b")));
+        assert_eq!(slab.remove(a), Some("a"));
+        assert_eq!(slab.remove(a), None);
+        assert_eq!(slab.get(a), None);
+        assert_eq!(slab.insert("c"), Some(a), "a free slot is taken again");
+        assert_eq!(slab.len(), 2);
+    }
+
+    #[test]
+    fn a_slot_that_never_was_holds_nothing() {
+        let mut slab: Slab<u8> = Slab::default();
+        assert_eq!(slab.get(0), None);
+        assert_eq!(slab.get(NO_SLOT), None);
+        assert_eq!(slab.remove(12_345_678), None);
+    }
+
+    #[test]
+    fn pages_that_empty_give_their_memory_back_but_one() {
+        let mut slab = Slab::default();
+        let slots: Vec<_> = (0..10 * PAGE_SLOTS).map(|n| slab.insert(n).unwrap()).collect();
+        let full = slab.memory();
+        for slot in &slots {
+            slab.remove(*slot);
+        }
+        assert_eq!(slab.len(), 0);
+        assert_eq!(slab.allocated_slots, PAGE_SLOTS);
+        let again: Vec<_> = (0..10 * PAGE_SLOTS).map(|n| slab.insert(n).unwrap()).collect();
+        assert_eq!(slab.allocated_slots, 10 * PAGE_SLOTS);
+        assert!(slab.memory() <= full + 64, "no page is counted twice");
+        for (n, slot) in again.iter().enumerate() {
+            assert_eq!(slab.get(*slot), Some(&n));
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Points in time and lengths of time, in milliseconds, as two types that do not mix by accident.
+
+/// The last moment and the longest span there are: 2^48 − 1 ms, the year 10889. What is stored, sent and
+/// added up stays below it, so times pack into 48 bits and sums of two fit a `u64` with room to spare.
+const LIMIT: u64 = (1 << 48) - 1;
+
+/// A point in time: milliseconds since the Unix epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(u64);
+
+/// A length of time: milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Millis(u64);
+
+impl Time {
+    pub const ZERO: Time = Time(0);
+    pub const MAX: Time = Time(LIMIT);
+
+    /// `None` past [`Time::MAX`].
+    pub const fn new(unix_ms: u64) -> Option<Time> {
+        if unix_ms <= LIMIT {
+            Some(Time(unix_ms))
+        } else {
+            None
+        }
+    }
+
+    pub const fn unix_ms(self) -> u64 {
+        self.0
+    }
+
+    /// The moment `span` later; `None` past [`Time::MAX`].
+    pub const fn checked_add(self, span: Millis) -> Option<Time> {
+        Time::new(self.0 + span.0)
+    }
+
+    /// The moment `span` later, [`Time::MAX`] at the latest.
+    pub const fn saturating_add(self, span: Millis) -> Time {
+        match self.checked_add(span) {
+            Some(time) => time,
+            None => Time::MAX,
+        }
+    }
+
+    /// How long after `earlier` this is; nothing when it is before.
+    pub const fn since(self, earlier: Time) -> Millis {
+        Millis(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Millis {
+    pub const ZERO: Millis = Millis(0);
+    pub const MAX: Millis = Millis(LIMIT);
+
+    /// `None` past [`Millis::MAX`].
+    pub const fn new(ms: u64) -> Option<Millis> {
+        if ms <= LIMIT {
+            Some(Millis(ms))
+        } else {
+            None
+        }
+    }
+
+    pub const fn as_u64(self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_past_the_last_one_does_not_exist() {
+        assert_eq!(Time::new(LIMIT), Some(Time::MAX));
+        assert_eq!(Time::new(LIMIT + 1), None);
+        assert_eq!(Millis::new(LIMIT + 1), None);
+    }
+
+    #[test]
+    fn sums_stop_at_the_last_time() {
+        let one = Millis::new(1).unwrap();
+        assert_eq!(Time::MAX.checked_add(one), None);
+        assert_eq!(Time::MAX.saturating_add(Millis::MAX), Time::MAX);
+        assert_eq!(Time::ZERO.checked_add(Millis::MAX), Some(Time::MAX));
+    }
+
+    #[test]
+    fn a_span_into_the_past_is_nothing() {
+        let (early, late) = (Time::new(10).unwrap(), Time::new(25).unwrap());
+        assert_eq!(late.since(early), Millis::new(15).unwrap());
+        assert_eq!(early.since(late), Millis::ZERO);
+    }
+}

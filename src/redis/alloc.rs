@@ -1,0 +1,59 @@
+//! The allocator: the server's own, so that its memory limits and `INFO memory` include the queues.
+//!
+//! The crate's `RedisAlloc` knows neither `realloc` nor zeroed memory, and aborts outside a server. This
+//! one falls back on the system's allocator there, so that tests, benches and fuzz targets can link the
+//! crate. Inside a server the pointers are set before the first allocation and stay.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ffi::c_void;
+
+use redis_module::raw;
+
+/// What the server's allocator aligns to, also where it is the C library's.
+const SERVER_ALIGN: usize = 16;
+
+pub struct ServerAlloc;
+
+// SAFETY: each method passes on to one of two allocators, which one follows from the layout and from
+// whether this process is a server, neither of which changes during the life of an allocation.
+unsafe impl GlobalAlloc for ServerAlloc {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises on `layout` are those that both allocators ask for.
+        unsafe {
+            match raw::RedisModule_Alloc {
+                Some(alloc) if layout.align() <= SERVER_ALIGN => alloc(layout.size()).cast(),
+                _ => System.alloc(layout),
+            }
+        }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as for `alloc`.
+        unsafe {
+            match raw::RedisModule_Calloc {
+                Some(calloc) if layout.align() <= SERVER_ALIGN => calloc(1, layout.size()).cast(),
+                _ => System.alloc_zeroed(layout),
+            }
+        }
+    }
+
+    unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: `old` came from the same of the two, as its layout says.
+        unsafe {
+            match raw::RedisModule_Realloc {
+                Some(realloc) if layout.align() <= SERVER_ALIGN => realloc(old.cast::<c_void>(), size).cast(),
+                _ => System.realloc(old, layout, size),
+            }
+        }
+    }
+
+    unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
+        // SAFETY: `old` came from the same of the two, as its layout says.
+        unsafe {
+            match raw::RedisModule_Free {
+                Some(free) if layout.align() <= SERVER_ALIGN => free(old.cast::<c_void>()),
+                _ => System.dealloc(old, layout),
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Which queue waits until when: what the timer goes by. No server in here, so that it can be tested.
+//!
+//! A hint is a (time, database, key), one a queue. It promises nothing: it is checked when its time comes,
+//! by opening the key. So whatever the server does to keys without telling (expiry, eviction, a failed
+//! load) costs a lookup, not a crash.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::queue::Time;
+
+pub type Database = i32;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hint {
+    pub time: Time,
+    pub database: Database,
+    pub key: Box<[u8]>,
+}
+
+/// The hints of one database, by time.
+type Line = BTreeSet<(Time, Box<[u8]>)>;
+
+/// O(log n) in the queues that wait. By database, so that SWAPDB and FLUSHDB don't walk them.
+#[derive(Default)]
+pub struct Hints {
+    databases: BTreeMap<Database, Line>,
+}
+
+impl Hints {
+    pub const NONE: Hints = Hints { databases: BTreeMap::new() };
+
+    pub fn len(&self) -> usize {
+        self.databases.values().map(BTreeSet::len).sum()
+    }
+
+    pub fn add(&mut self, time: Time, database: Database, key: &[u8]) {
+        self.databases.entry(database).or_default().insert((time, key.into()));
+    }
+
+    pub fn remove(&mut self, time: Time, database: Database, key: &[u8]) {
+        if let Some(hints) = self.databases.get_mut(&database) {
+            hints.remove(&(time, key.into()));
+        }
+    }
+
+    /// When the first queue has to be looked after.
+    pub fn earliest(&self) -> Option<Time> {
+        self.databases.values().filter_map(|hints| hints.first()).map(|(time, _)| *time).min()
+    }
+
+    /// Takes out the first hint, if its time has come.
+    pub fn take_due(&mut self, now: Time) -> Option<Hint> {
+        let firsts =
+            self.databases.iter().filter_map(|(database, hints)| Some((hints.first()?.0, *database)));
+        let (_, database) = firsts.filter(|(time, _)| *time <= now).min()?;
+        let (time, key) = self.databases.get_mut(&database)?.pop_first()?;
+        Some(Hint { time, database, key })
+    }
+
+    pub fn swap(&mut self, a: Database, b: Database) {
+        let (of_a, of_b) = (self.databases.remove(&a), self.databases.remove(&b));
+        self.databases.extend(of_b.map(|hints| (a, hints)));
+        self.databases.extend(of_a.map(|hints| (b, hints)));
+    }
+
+    /// Forgets a database, or all of them.
+    pub fn clear(&mut self, database: Option<Database>) {
+        match database {
+            Some(database) => drop(self.databases.remove(&database)),
+            None => self.databases.clear(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(unix_ms: u64) -> Time {
+        Time::new(unix_ms).unwrap()
+    }
+
+    fn keys(hints: &mut Hints, now: u64) -> Vec<(Database, Box<[u8]>)> {
+        std::iter::from_fn(|| hints.take_due(at(now))).map(|hint| (hint.database, hint.key)).collect()
+    }
+
+    #[test]
+    fn hints_come_by_time_over_all_databases_and_not_before_it() {
+        let mut hints = Hints::NONE;
+        hints.add(at(30), 0, b"c");
+        hints.add(at(20), 3, b"b");
+        hints.add(at(10), 0, b"a");
+        assert_eq!(hints.earliest(), Some(at(10)));
+        assert_eq!(keys(&mut hints, 29), [(0, b"a"[..].into()), (3, b"b"[..].into())]);
+        assert_eq!((hints.len(), hints.earliest()), (1, Some(at(30))));
+    }
+
+    #[test]
+    fn swapped_databases_swap_their_hints() {
+        let mut hints = Hints::NONE;
+        hints.add(at(1), 0, b"a");
+        hints.swap(0, 9);
+        assert_eq!(keys(&mut hints, 1), [(9, b"a"[..].into())]);
+    }
+
+    #[test]
+    fn a_removed_or_flushed_hint_does_not_come() {
+        let mut hints = Hints::NONE;
+        hints.add(at(1), 0, b"a");
+        hints.add(at(1), 0, b"b");
+        hints.add(at(1), 1, b"c");
+        hints.remove(at(1), 0, b"a");
+        hints.clear(Some(1));
+        assert_eq!(keys(&mut hints, 1), [(0, b"b"[..].into())]);
+        hints.add(at(1), 5, b"d");
+        hints.clear(None);
+        assert_eq!(hints.earliest(), None);
+    }
+}

@@ -1,0 +1,135 @@
+//! Loading the module: all that has to be registered, in order.
+
+use redis_module::{raw, Context, RedisString};
+
+use super::{config, events, info, log, pacemaker, server};
+
+macro_rules! api_in_use {
+    ($($name:ident,)*) => {
+        /// The first function of the API that is used here and that this server lacks.
+        fn missing_api() -> Option<&'static str> {
+            // SAFETY: the pointers were written before OnLoad goes on, and are copied here.
+            let present = unsafe { [$((stringify!($name), { raw::$name }.is_some())),*] };
+            present.into_iter().find(|(_, is_there)| !is_there).map(|(name, _)| name)
+        }
+
+        #[cfg(test)]
+        const API_IN_USE: &[&str] = &[$(stringify!($name)),*];
+    };
+}
+
+api_in_use! {
+    RedisModule_Call,
+    RedisModule_CallReplyArrayElement,
+    RedisModule_CallReplyStringPtr,
+    RedisModule_CloseKey,
+    RedisModule_CreateCommand,
+    RedisModule_CreateString,
+    RedisModule_CreateTimer,
+    RedisModule_DigestAddStringBuffer,
+    RedisModule_DigestEndSequence,
+    RedisModule_EmitAOF,
+    RedisModule_Free,
+    RedisModule_FreeCallReply,
+    RedisModule_FreeString,
+    RedisModule_GetCommand,
+    RedisModule_GetContextFlags,
+    RedisModule_GetDbIdFromIO,
+    RedisModule_GetDbIdFromOptCtx,
+    RedisModule_GetDetachedThreadSafeContext,
+    RedisModule_GetKeyNameFromIO,
+    RedisModule_GetKeyNameFromOptCtx,
+    RedisModule_GetRandomBytes,
+    RedisModule_GetSelectedDb,
+    RedisModule_GetToDbIdFromOptCtx,
+    RedisModule_GetToKeyNameFromOptCtx,
+    RedisModule_InfoAddFieldCString,
+    RedisModule_InfoAddFieldULongLong,
+    RedisModule_InfoAddSection,
+    RedisModule_IsIOError,
+    RedisModule_KeyType,
+    RedisModule_LoadConfigs,
+    RedisModule_LoadStringBuffer,
+    RedisModule_LoadUnsigned,
+    RedisModule_Log,
+    RedisModule_Milliseconds,
+    RedisModule_ModuleTypeGetType,
+    RedisModule_ModuleTypeGetValue,
+    RedisModule_ModuleTypeSetValue,
+    RedisModule_OpenKey,
+    RedisModule_RegisterInfoFunc,
+    RedisModule_Replicate,
+    RedisModule_ReplicateVerbatim,
+    RedisModule_ReplyWithArray,
+    RedisModule_ReplyWithError,
+    RedisModule_ReplyWithLongLong,
+    RedisModule_ReplyWithMap,
+    RedisModule_ReplyWithNull,
+    RedisModule_ReplyWithSimpleString,
+    RedisModule_ReplyWithStringBuffer,
+    RedisModule_SaveStringBuffer,
+    RedisModule_SaveUnsigned,
+    RedisModule_Scan,
+    RedisModule_ScanCursorCreate,
+    RedisModule_ScanCursorDestroy,
+    RedisModule_ScanCursorRestart,
+    RedisModule_SelectDb,
+    RedisModule_SetCommandInfo,
+    RedisModule_SetModuleOptions,
+    RedisModule_SignalModifiedKey,
+    RedisModule_StopTimer,
+    RedisModule_StringPtrLen,
+    RedisModule_SubscribeToServerEvent,
+    RedisModule_WrongArity,
+}
+
+/// Everything but the type and the commands. False, with a word in the log, when it can't be.
+pub fn prepare(ctx: &Context, args: &[RedisString]) -> bool {
+    if let Some(name) = missing_api() {
+        log::warning(&format!("can't load: this server lacks {name}; Redis 7.0 and Valkey have it"));
+        return false;
+    }
+    log::log_panics();
+    let raw_ctx = ctx.get_raw();
+    server::keep_context(raw_ctx);
+    let options =
+        raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED;
+    // SAFETY: `raw_ctx` is the one of OnLoad.
+    unsafe { api!(RedisModule_SetModuleOptions)(raw_ctx, options as i32) };
+    if !config::register(ctx, args) || !events::subscribe(raw_ctx) {
+        return false;
+    }
+    info::register(raw_ctx);
+    pacemaker::starts_as(server::is_primary(raw_ctx));
+    if info::evicts_queues() {
+        log::warning("maxmemory-policy is allkeys-*: the server may evict whole queues; noeviction is safe");
+    }
+    true
+}
+
+/// Eight random bytes.
+pub fn random() -> u64 {
+    let mut bytes = [0; 8];
+    // SAFETY: the server fills as many bytes as it is told.
+    unsafe { api!(RedisModule_GetRandomBytes)(bytes.as_mut_ptr(), bytes.len()) };
+    u64::from_ne_bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is called must be checked at load, and nothing else.
+    #[test]
+    fn every_function_in_use_is_checked_at_load() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/redis");
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let sources: String = files.map(|path| std::fs::read_to_string(path).unwrap()).collect();
+        let calls = sources.split("api!(").skip(1).filter_map(|rest| rest.split_once(')'));
+        let mut names: Vec<_> =
+            calls.map(|(name, _)| name).filter(|name| name.starts_with("RedisModule_")).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names, API_IN_USE);
+    }
+}
