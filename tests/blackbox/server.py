@@ -1,0 +1,215 @@
+"""Real servers with the module loaded, each in its own directory and on its own port."""
+
+import contextlib
+import os
+import random
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from transcript import Session
+
+TARGET = Path(__file__).resolve().parents[2] / "target"
+MODULE = TARGET / "release" / "libdq.so"
+
+CONFIG = """\
+bind 127.0.0.1
+save ""
+appendonly no
+enable-debug-command yes
+enable-module-command yes
+repl-diskless-sync-delay 0
+repl-ping-replica-period 1
+"""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A server that the whole suite runs on."""
+
+    name: str
+    program: str
+    version: str
+
+    @property
+    def binary(self) -> Path:
+        """The server's program, in the version that the suite speaks of."""
+        path = TARGET / "servers" / self.name / self.program
+        if not path.exists():
+            raise FileNotFoundError(f"{path} is missing: run `make setup`")
+        told = subprocess.check_output([path, "--version"], text=True)
+        if f"v={self.version}." not in told:
+            raise RuntimeError(f"{path} is not version {self.version}: {told}")
+        return path
+
+    def __str__(self) -> str:
+        return self.name
+
+
+KINDS = [
+    Kind("redis-7.0", "redis-server", "7.0"),
+    Kind("redis-8.2", "redis-server", "8.2"),
+    Kind("valkey-8.1", "valkey-server", "8.1"),
+]
+
+
+def eventually(condition: Callable[[], Any], within_s: float = 5) -> Any:
+    """Waits until the condition holds and returns what it gave; the deadline is a failure."""
+    __tracebackhide__ = True
+    deadline = time.monotonic() + within_s
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {within_s} s: the last value was {value!r}")
+        time.sleep(0.002)
+    return value
+
+
+class Server:
+    """One server process. Its port and directory stay the same when it is started again."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        directory: Path,
+        *config: str,
+        module_args: str | None = "",
+    ):
+        """`config` are lines of redis.conf; `module_args` None starts without the module."""
+        if not MODULE.exists():
+            raise FileNotFoundError(f"{MODULE} is missing: run `make build`")
+        self.kind = kind
+        self.directory = directory
+        self.port = free_port()
+        self.log_path = directory / "server.log"
+        self._config_path = directory / "redis.conf"
+        self._process: subprocess.Popen[bytes] | None = None
+
+        lines = [f"port {self.port}", f'dir "{directory}"', *config]
+        if module_args is not None:
+            lines.append(f'loadmodule "{MODULE}" {module_args}')
+        self._config_path.write_text(CONFIG + "\n".join(lines) + "\n")
+        self.start()
+
+    def __str__(self) -> str:
+        return f"{self.kind} on port {self.port}"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "the server was stopped"
+        return self._process.pid
+
+    def has_died(self) -> bool:
+        """It ended and nobody here ended it."""
+        return self._process is not None and self._process.poll() is not None
+
+    def start(self, within_s: float = 30) -> None:
+        """Starts it and returns when it answers, its data loaded."""
+        __tracebackhide__ = True
+        assert self._process is None or self.has_died(), f"{self} is already up"
+        with self.log_path.open("ab") as log:
+            # The kernel ends the server when pytest dies, however it dies. In a session of its own
+            # the server doesn't see Ctrl-C: pytest ends it, when it has shown what was wrong.
+            self._process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", self.kind.binary, self._config_path],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + within_s
+        while not self._answers():
+            if self.has_died() or time.monotonic() > deadline:
+                self.kill9()
+                raise RuntimeError(f"{self} did not start:\n{self.log()}")
+            time.sleep(0.005)
+
+    def stop(self) -> None:
+        """An orderly shutdown, which saves where save points are configured."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(timeout=20)
+            self._process = None
+        except subprocess.TimeoutExpired:
+            self.kill9()
+            raise RuntimeError(f"{self} does not shut down:\n{self.log()}") from None
+
+    def kill9(self) -> None:
+        """A crash, of the server and of any child that is saving for it."""
+        if self._process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._process = None
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def log(self, offset: int = 0) -> str:
+        return self.log_path.read_bytes()[offset:].decode(errors="replace")
+
+    def client(self, **options: Any) -> redis.Redis:
+        """A redis-py client that sends no command twice: a retried DQ.POP would hide a loss."""
+        defaults = {
+            "protocol": 2,
+            "decode_responses": True,
+            "socket_timeout": 60,
+            "retry": Retry(NoBackoff(), 0),
+        }
+        return redis.Redis("127.0.0.1", self.port, **(defaults | options))
+
+    def session(self, protocol: int = 2) -> Session:
+        return Session(self.port, protocol=protocol)
+
+    def cli(self, *args: str) -> str:
+        """What redis-cli prints at a terminal."""
+        program = TARGET / "servers" / "valkey-8.1" / "valkey-cli"
+        command = [program, "-p", str(self.port), "--no-raw", *args]
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=30
+        ).stdout
+
+    def replicate(self, primary: "Server") -> None:
+        """Makes this server a replica and waits until the link is up."""
+        with self.client() as client:
+            client.replicaof("127.0.0.1", primary.port)
+            eventually(lambda: client.info("replication")["master_link_status"] == "up", 20)
+
+    def catch_up(self, primary: "Server") -> None:
+        """Waits until this replica has taken in all that its primary has sent."""
+        with self.client() as mine, primary.client() as theirs:
+            eventually(
+                lambda: offset(mine, "slave_repl_offset") == offset(theirs, "master_repl_offset")
+            )
+
+    def _answers(self) -> bool:
+        try:
+            with self.client() as client:
+                return client.ping()
+        except redis.RedisError:  # no listener yet, or still loading
+            return False
+
+
+def offset(client: redis.Redis, field: str) -> int:
+    return client.info("replication")[field]
+
+
+def free_port() -> int:
+    """Below the ports of outgoing connections, so that none takes it while a server restarts."""
+    for port in random.sample(range(20_000, 32_000), 100):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError("no free port between 20000 and 32000")
