@@ -43,7 +43,7 @@ struct Options {
 impl Command for Add<'_> {
     type Error = Error;
     const SPEC: Spec = Spec {
-        name: c"DQ.ADD",
+        name: c"dq.add",
         summary: c"Adds a job to a queue, to be handed out from its due time on",
         complexity: c"O(log(N)) with N being the number of jobs in the queue",
         since: SINCE_0_1,

@@ -33,7 +33,7 @@ enum Change<'c> {
 impl Command for Apply<'_> {
     type Error = Error;
     const SPEC: Spec = Spec {
-        name: c"DQ.APPLY",
+        name: c"dq.apply",
         summary: c"An internal command: what replicas and the AOF get instead of DQ.ADD and DQ.POP",
         complexity:
             c"O(M*log(N)) with N being the number of jobs in the queue and M the number of jobs changed",

@@ -25,7 +25,7 @@ pub struct Del<'c> {
 impl Command for Del<'_> {
     type Error = Error;
     const SPEC: Spec = Spec {
-        name: c"DQ.DEL",
+        name: c"dq.del",
         summary: c"Removes jobs from a queue, whatever their state",
         complexity: c"O(M*log(N)) with N being the number of jobs in the queue and M the number of ids",
         since: SINCE_0_1,

@@ -29,7 +29,7 @@ const LEASE: ArgSpec = ArgSpec::string(c"lease");
 impl Command for Finish<'_> {
     type Error = Error;
     const SPEC: Spec = Spec {
-        name: c"DQ.FINISH",
+        name: c"dq.finish",
         summary: c"Takes jobs whose work is done from a queue",
         complexity: c"O(M*log(N)) with N being the number of jobs in the queue and M the number of ids",
         since: SINCE_0_1,

@@ -31,7 +31,7 @@ pub struct Get<'c> {
 impl Command for Get<'_> {
     type Error = Error;
     const SPEC: Spec = Spec {
-        name: c"DQ.GET",
+        name: c"dq.get",
         summary: c"Shows a job of a queue",
         complexity: c"O(log(N)) with N being the number of jobs in the queue",
         since: SINCE_0_1,

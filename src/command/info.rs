@@ -31,7 +31,7 @@ pub struct Info<'c> {
 impl Command for Info<'_> {
     type Error = Error;
     const SPEC: Spec = Spec {
-        name: c"DQ.INFO",
+        name: c"dq.info",
         summary: c"Shows a queue: settings, counts by state, totals, next due",
         complexity: c"O(1)",
         since: SINCE_0_1,

@@ -22,7 +22,7 @@ pub struct Len<'c> {
 impl Command for Len<'_> {
     type Error = Error;
     const SPEC: Spec = Spec {
-        name: c"DQ.LEN",
+        name: c"dq.len",
         summary: c"Tells how many jobs a queue holds, or how many are in a state",
         complexity: c"O(1)",
         since: SINCE_0_1,

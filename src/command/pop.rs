@@ -32,7 +32,7 @@ pub struct Pop<'c> {
 impl Command for Pop<'_> {
     type Error = Error;
     const SPEC: Spec = Spec {
-        name: c"DQ.POP",
+        name: c"dq.pop",
         summary: c"Hands out the first ready jobs of a queue, each with a lease",
         complexity: c"O(M*log(N)) with N being the number of jobs in the queue and M the number handed out",
         since: SINCE_0_1,

@@ -195,7 +195,7 @@ impl Queue {
         let policy = self.policies.get(self.pool.get(slot)?.policy)?;
         let end = now.saturating_add(ttr.unwrap_or(policy.ttr));
         let lease = Lease::new(floor.number().max(self.last_lease.number().saturating_add(1)));
-        if lease > Lease::MAX {
+        if lease >= Lease::MAX {
             return None;
         }
         self.hand_out(slot, lease, end)

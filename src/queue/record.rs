@@ -71,6 +71,7 @@ pub enum RecordError {
     Lease,
     Id,
     TakenId,
+    Total,
     TooMany,
 }
 
@@ -85,6 +86,7 @@ impl fmt::Display for RecordError {
             RecordError::Lease => "a lease is not a possible one",
             RecordError::Id => "an id is not 1 to 512 bytes long",
             RecordError::TakenId => "an id occurs twice",
+            RecordError::Total => "a total is past what can be counted",
             RecordError::TooMany => "there are more jobs than a queue can hold",
         })
     }
@@ -157,12 +159,28 @@ impl QueueRecord {
     /// Whether all that it says is possible.
     pub fn check(&self) -> Result<(), RecordError> {
         time(self.serial_time)?;
-        lease(self.last_lease).map(drop)
+        lease(self.last_lease)?;
+        self.totals.check()
     }
 
     /// The part that is the same on a primary and its replicas.
     pub fn without_totals(&self) -> QueueRecord {
         QueueRecord { totals: Totals::default(), ..*self }
+    }
+}
+
+/// Nobody counts so far: from less than this, totals can go on without an overflow.
+const TOTAL_LIMIT: u64 = 1 << 53;
+
+impl Totals {
+    fn check(&self) -> Result<(), RecordError> {
+        let Totals { added, replaced, popped, timed_out, finished, deleted } = *self;
+        let totals = [added, replaced, popped, timed_out, finished, deleted];
+        if totals.into_iter().all(|total| total < TOTAL_LIMIT) {
+            Ok(())
+        } else {
+            Err(RecordError::Total)
+        }
     }
 }
 
