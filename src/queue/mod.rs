@@ -38,6 +38,7 @@ mod time;
 
 use buckets::Hold;
 use pool::Pool;
+use record::count;
 use schedule::{Home, Schedule};
 use slab::{Slab, NO_SLOT};
 
@@ -215,7 +216,7 @@ impl Queue {
         };
         if is_good {
             self.remove(slot);
-            self.totals.finished += 1;
+            count(&mut self.totals.finished);
         }
         is_good
     }
@@ -225,7 +226,7 @@ impl Queue {
         let found = self.pool.find(id);
         if let Some(slot) = found {
             self.remove(slot);
-            self.totals.deleted += 1;
+            count(&mut self.totals.deleted);
         }
         found.is_some()
     }
@@ -310,8 +311,8 @@ impl Queue {
         }
         self.place(slot, job.time);
         match replaced {
-            None => self.totals.added += 1,
-            Some(_) => self.totals.replaced += 1,
+            None => count(&mut self.totals.added),
+            Some(_) => count(&mut self.totals.replaced),
         }
         true
     }
@@ -321,11 +322,11 @@ impl Queue {
         let before = self.pool.get(slot).and_then(|job| self.deliveries.get(job.delivery)).copied();
         let attempt = before.map_or(0, |delivery| delivery.attempt).saturating_add(1);
         if before.is_some_and(|delivery| delivery.stage == Stage::Leased) {
-            self.totals.timed_out += 1;
+            count(&mut self.totals.timed_out);
         }
         self.keep_delivery(slot, Delivery { lease, attempt, stage: Stage::Leased });
         self.last_lease = self.last_lease.max(lease);
-        self.totals.popped += 1;
+        count(&mut self.totals.popped);
         self.place(slot, end);
         Some(Handout { slot, lease, attempt, end })
     }
@@ -404,4 +405,5 @@ impl Serial {
 }
 
 #[cfg(test)]
+#[allow(clippy::string_slice, reason = "scripts are ASCII")]
 mod tests;

@@ -80,7 +80,6 @@ api_in_use! {
     RedisModule_StopTimer,
     RedisModule_StringPtrLen,
     RedisModule_SubscribeToServerEvent,
-    RedisModule_WrongArity,
 }
 
 /// Everything but the type and the commands. False, with a word in the log, when it can't be.

@@ -69,4 +69,3 @@ def test_every_command_is_in_the_table(server: Server) -> None:
         names = client.execute_command("COMMAND LIST", "FILTERBY", "MODULE", "dq")
     listed = set(re.findall(r"^\| `(DQ\.[A-Z]+) ", README, re.MULTILINE))
     assert {name.upper() for name in names} == listed | {"DQ.APPLY"}
-

@@ -90,7 +90,7 @@ impl Session {
                 let Counts { delayed, ready, reserved, dead } = self.queue.counts();
                 format!("{delayed} {ready} {reserved} {dead}")
             }
-            "NEXT" => self.queue.next_change().map_or("nil".into(), |time| shown(time)),
+            "NEXT" => self.queue.next_change().map_or("nil".into(), shown),
             "ORDER" => self.queue.jobs().map(|job| name(job.id)).collect::<Vec<_>>().join(" "),
             "NAME" => self.queue.next_id(self.now),
             "FLOOR" => {

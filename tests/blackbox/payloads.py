@@ -1,0 +1,148 @@
+"""DUMP payloads of queues, made by hand: healthy ones, and any that no module ever wrote.
+
+A payload is the value, two bytes with the version of the RDB format, and the CRC64 of both.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+TYPE_NAME = "delayq-dq"
+ENCODING_VERSION = 1
+RDB_MODULE = 7
+RDB_VERSION = 10
+FOOTER_BYTES = 10
+OPCODE_END, OPCODE_UNSIGNED, OPCODE_STRING = 0, 2, 5
+NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+
+def crc64_table() -> list[int]:
+    """Of the polynomial that the servers use, Jones's, bits reflected."""
+    table = []
+    for byte in range(256):
+        crc = byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0x95AC9329AC4BC9B5 if crc & 1 else 0)
+        table.append(crc)
+    return table
+
+
+CRC64 = crc64_table()
+
+
+def crc64(data: bytes) -> int:
+    crc = 0
+    for byte in data:
+        crc = CRC64[(crc ^ byte) & 0xFF] ^ (crc >> 8)
+    return crc
+
+
+def sealed(value: bytes) -> bytes:
+    """With a footer that is right, so that the server looks at the value itself."""
+    versioned = value + RDB_VERSION.to_bytes(2, "little")
+    return versioned + crc64(versioned).to_bytes(8, "little")
+
+
+def unsealed(payload: bytes) -> bytes:
+    return payload[:-FOOTER_BYTES]
+
+
+def rdb_length(number: int) -> bytes:
+    return number.to_bytes(1, "big") if number < 64 else b"\x81" + number.to_bytes(8, "big")
+
+
+def rdb_unsigned(number: int) -> bytes:
+    return bytes([OPCODE_UNSIGNED]) + rdb_length(number)
+
+
+def rdb_string(data: bytes, claimed_len: int | None = None) -> bytes:
+    claimed_len = len(data) if claimed_len is None else claimed_len
+    return bytes([OPCODE_STRING]) + rdb_length(claimed_len) + data
+
+
+def module_header(encoding_version: int) -> bytes:
+    number = 0
+    for character in TYPE_NAME:
+        number = number << 6 | NAME_CHARACTERS.index(character)
+    return bytes([RDB_MODULE, 0x81]) + (number << 10 | encoding_version).to_bytes(8, "big")
+
+
+def msgpack(value: Any) -> bytes:
+    """The few of MessagePack's forms that the records use."""
+    match value:
+        case bool():
+            return b"\xc3" if value else b"\xc2"
+        case int():
+            return b"\xcf" + value.to_bytes(8, "big")
+        case bytes():
+            return b"\xc5" + len(value).to_bytes(2, "big") + value
+        case list():
+            return bytes([0x90 | len(value)]) + b"".join(map(msgpack, value))
+    raise ValueError(f"no form for {value!r}")
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    """The fields of a job in a file; the defaults are a job that is reserved."""
+
+    time: int = 1_763_725_200_500
+    created: int = 1_763_725_200_000
+    ttr: int = 60_000
+    attempts: int = 25
+    priority: int = 128
+    attempt: int = 2
+    lease: int = 3_612_109_209_600_001
+    stage: int = 1
+    named_by_queue: bool = False
+
+    def encoded(self) -> bytes:
+        return msgpack(list(vars(self).values()))
+
+
+@dataclass(frozen=True)
+class QueueRecord:
+    last_lease: int = 3_612_109_209_600_001
+    serial_time: int = 1_763_725_200_000
+    serial_number: int = 0
+    totals: tuple[int, ...] = (2, 0, 4, 2, 0, 0)
+
+    def encoded(self) -> bytes:
+        return msgpack([self.last_lease, self.serial_time, self.serial_number, list(self.totals)])
+
+
+@dataclass(frozen=True)
+class Job:
+    id: bytes = b"a"
+    body: bytes = b"hello"
+    record: bytes = field(default_factory=lambda: JobRecord().encoded())
+
+
+@dataclass(frozen=True)
+class Payload:
+    """A queue in a DUMP; `parts` is what stands between header and end."""
+
+    parts: tuple[bytes, ...]
+    encoding_version: int = ENCODING_VERSION
+    end: bytes = bytes([OPCODE_END])
+
+    def sealed(self) -> bytes:
+        return sealed(module_header(self.encoding_version) + b"".join(self.parts) + self.end)
+
+    def with_part(self, at: int, part: bytes) -> "Payload":
+        return replace(self, parts=(*self.parts[:at], part, *self.parts[at + 1 :]))
+
+
+def payload_of(
+    jobs: Iterable[Job] = (Job(b"a"), Job(b"b")),
+    *,
+    count: int | None = None,
+    queue: bytes | None = None,
+) -> Payload:
+    jobs = list(jobs)
+    return Payload(
+        (
+            rdb_unsigned(len(jobs) if count is None else count),
+            rdb_string(QueueRecord().encoded() if queue is None else queue),
+            *(rdb_string(part) for job in jobs for part in (job.id, job.body, job.record)),
+        )
+    )
