@@ -179,7 +179,8 @@ impl Buckets {
     /// The time of the job in `slot`, which is in `bucket`. O(bucket).
     pub fn time_of(&self, slot: Slot, bucket: BucketNumber) -> Option<Time> {
         let entries = &self.buckets.get(bucket)?.entries;
-        entries.iter().find(|entry| entry.slot == slot).map(Entry::time)
+        // From the end: most often it is asked about a job that has just come.
+        entries.iter().rfind(|entry| entry.slot == slot).map(Entry::time)
     }
 
     /// Moves the horizon on to `now`. O(buckets between the two), each a few nanoseconds.

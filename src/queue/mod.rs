@@ -179,7 +179,7 @@ impl Queue {
             policy: job.policy,
             delivery: None,
         };
-        if !self.put_job(&created, job.naming) {
+        if !self.put_job(&created, job.naming, taken) {
             return Added::Full;
         }
         match taken {
@@ -289,9 +289,8 @@ impl Queue {
             + self.schedule.memory()
     }
 
-    /// Puts a job as it is seen, instead of any that has its id; false when there is no slot left.
-    fn put_job(&mut self, job: &JobView, naming: Naming) -> bool {
-        let replaced = self.pool.find(job.id);
+    /// Puts a job as it is seen, instead of the one that has its id; false when there is no slot left.
+    fn put_job(&mut self, job: &JobView, naming: Naming, replaced: Option<Slot>) -> bool {
         if let Some(slot) = replaced {
             self.remove(slot);
         }

@@ -10,7 +10,8 @@ impl Queue {
     /// Puts a job as the record has it, instead of any with that id. O(log n).
     pub fn put(&mut self, id: &[u8], body: &[u8], record: &JobRecord) -> Result<Time, RecordError> {
         let job = record.job(id, body)?;
-        if self.put_job(&job, record.naming()) {
+        let replaced = self.pool.find(job.id);
+        if self.put_job(&job, record.naming(), replaced) {
             Ok(job.time)
         } else {
             Err(RecordError::TooMany)
