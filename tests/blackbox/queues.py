@@ -26,17 +26,22 @@ def digests(r: redis.Redis, *keys: str | bytes) -> list[bytes | str]:
     return r.execute_command("DEBUG", "DIGEST-VALUE", *keys)
 
 
-def job(r: redis.Redis, key: str, id: bytes | str) -> dict[bytes, Any] | None:
+def fields(flat: list[Any]) -> dict[str, Any]:
+    """A RESP2 map; its names are text, whatever the client makes of the values."""
+    names = (name.decode() if isinstance(name, bytes) else name for name in flat[::2])
+    return dict(zip(names, flat[1::2], strict=True))
+
+
+def job(r: redis.Redis, key: str, id: bytes | str) -> dict[str, Any] | None:
     flat = r.execute_command("DQ.GET", key, id)
-    return flat and dict(zip(flat[::2], flat[1::2], strict=True))
+    return flat and fields(flat)
 
 
-def info(r: redis.Redis, key: str) -> dict[bytes, Any]:
+def info(r: redis.Redis, key: str) -> dict[str, Any]:
     """What DQ.INFO tells, but for the memory: that depends on what the queue has been."""
-    flat = r.execute_command("DQ.INFO", key)
-    fields = dict(zip(flat[::2], flat[1::2], strict=True))
-    del fields[b"memory"]
-    return fields
+    told = fields(r.execute_command("DQ.INFO", key))
+    del told["memory"]
+    return told
 
 
 def waiting(r: redis.Redis) -> int:
@@ -50,7 +55,7 @@ class Snapshot:
 
     digest: bytes | str
     jobs: dict[bytes, Any]
-    info: dict[bytes, Any]
+    info: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,7 @@ def make_zoo(r: redis.Redis, key: str) -> Zoo:
         return r.execute_command("DQ.POP", key, *options)
 
     def until(id: bytes, state: bytes) -> None:
-        eventually(lambda: job(r, key, id)[b"state"] == state)
+        eventually(lambda: job(r, key, id)["state"] == state)
 
     # Gone again: they show in the totals only.
     for gone in b"finished", b"deleted":

@@ -177,9 +177,7 @@ class Server:
         """What redis-cli prints at a terminal."""
         program = TARGET / "servers" / "valkey-8.1" / "valkey-cli"
         command = [program, "-p", str(self.port), "--no-raw", *args]
-        return subprocess.run(
-            command, capture_output=True, text=True, check=True, timeout=30
-        ).stdout
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
 
     def replicate(self, primary: "Server") -> None:
         """Makes this server a replica and waits until the link is up."""
@@ -190,9 +188,7 @@ class Server:
     def catch_up(self, primary: "Server") -> None:
         """Waits until this replica has taken in all that its primary has sent."""
         with self.client() as mine, primary.client() as theirs:
-            eventually(
-                lambda: offset(mine, "slave_repl_offset") == offset(theirs, "master_repl_offset")
-            )
+            eventually(lambda: offset(mine, "slave_repl_offset") == offset(theirs, "master_repl_offset"))
 
     def _answers(self) -> bool:
         try:

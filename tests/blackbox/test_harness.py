@@ -25,9 +25,7 @@ from transcript import Mismatch, Session
         pytest.param("> NO\n(error) ERR", id="the beginning of an error"),
         pytest.param("> MGET k\n<*>", id="an array for a placeholder"),
         pytest.param("> ECHO a\n<x>\n> ECHO b\n<x>", id="another value for a bound placeholder"),
-        pytest.param(
-            "> COMMAND GETKEYS MSET a 1 b 2\n[<x>, <x>]", id="two values for one placeholder"
-        ),
+        pytest.param("> COMMAND GETKEYS MSET a 1 b 2\n[<x>, <x>]", id="two values for one placeholder"),
     ],
 )
 def test_a_wrong_reply_fails(session: Session, transcript: str) -> None:

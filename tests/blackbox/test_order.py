@@ -135,9 +135,7 @@ def test_leases_that_end_together_come_back_in_the_order_of_their_pops(session: 
     """)
 
 
-def test_twenty_thousand_jobs_that_fall_due_leave_in_order(
-    server: Server, session: Session
-) -> None:
+def test_twenty_thousand_jobs_that_fall_due_leave_in_order(server: Server, session: Session) -> None:
     """Priorities and due times at random, among them many equal ones, some deleted, some moved."""
     chance = random.Random(2)
     count = 20_000

@@ -46,14 +46,14 @@ def check_kept(zoo: Zoo, server: Server, key: str, before: object) -> None:
     """The queue is what it was, also to those who work with it."""
     with binary_client(server) as r:
         assert zoo.snapshot(r, key) == before
-        last_lease = info(r, key)[b"last-lease"]
+        last_lease = info(r, key)["last-lease"]
         handed_out = pop_all(r, key)
         assert [delivery[0] for delivery in handed_out] == zoo.ready
         leases = [last_lease, *(lease for _, _, lease, _ in handed_out)]
         assert all(earlier < later for earlier, later in pairwise(leases))
         # A worker that got its job before can still report it.
         held = job(r, key, b"leased")
-        assert r.execute_command("DQ.FINISH", key, b"leased", held[b"lease"]) == 1
+        assert r.execute_command("DQ.FINISH", key, b"leased", held["lease"]) == 1
 
 
 def test_save_and_restart(fresh_server: StartServer) -> None:
@@ -163,8 +163,8 @@ def test_a_queue_without_jobs_stays(fresh_server: StartServer) -> None:
         keys = ("q", "restored", "copied")
         before = [info(r, key) for key in keys]
         assert before[0] == before[1] == before[2]
-        assert before[0][b"last-lease"] == lease
-        totals = (b"total-added", b"total-popped", b"total-finished")
+        assert before[0]["last-lease"] == lease
+        totals = ("total-added", "total-popped", "total-finished")
         assert [before[0][total] for total in totals] == [1, 1, 1]
 
         for keep in (
@@ -268,9 +268,7 @@ def test_what_fell_due_while_down_is_handed_out_in_order(fresh_server: StartServ
 
 
 @pytest.mark.parametrize("how", ["rdb", "aof"])
-def test_what_falls_due_after_a_restart_comes_by_itself(
-    fresh_server: StartServer, how: str
-) -> None:
+def test_what_falls_due_after_a_restart_comes_by_itself(fresh_server: StartServer, how: str) -> None:
     server = fresh_server(f"appendonly {'yes' if how == 'aof' else 'no'}")
     due = now_ms() + 1_500
     with server.client() as r:

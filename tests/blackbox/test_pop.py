@@ -1,8 +1,11 @@
 """DQ.POP: how many jobs one call hands out, and for how long."""
 
+from contextlib import closing
+
 import pytest
 
 from clock import job, unix_ms
+from pipelined import Pipelined
 from server import Server
 from transcript import Session
 
@@ -122,9 +125,9 @@ def test_the_longest_ttr_ends_with_the_last_time(session: Session) -> None:
     """)
 
 
-def test_a_call_hands_out_at_most_ten_thousand_jobs(session: Session) -> None:
-    for n in range(10_001):
-        session.call("DQ.ADD", "q", n, "x")
+def test_a_call_hands_out_at_most_ten_thousand_jobs(server: Server, session: Session) -> None:
+    with closing(Pipelined(server.port)) as pipe:
+        pipe.call_all([("DQ.ADD", "q", n, "x") for n in range(10_001)])
     popped = session.call("DQ.POP", "q", "COUNT", 4_294_967_295)
     assert [int(job_id) for job_id, *_ in popped] == list(range(10_000))
     leases = [lease for _, _, lease, _ in popped]
