@@ -1,6 +1,6 @@
 //! Registering commands with the server, and the way from the server into them.
 
-use std::ffi::{c_char, c_int, CStr};
+use std::ffi::{c_char, c_int, CStr, CString};
 use std::fmt::Display;
 use std::ptr::{null, null_mut};
 
@@ -26,7 +26,7 @@ pub fn register<C: Command>(ctx: *mut raw::RedisModuleCtx) -> bool {
     let (name, flags) = (spec.name.as_ptr(), spec.flags.as_ptr());
     // SAFETY: `ctx` is the one of OnLoad; the strings are constants; `enter` is a command function.
     let status = unsafe { api!(RedisModule_CreateCommand)(ctx, name, Some(enter::<C>), flags, 1, 1, 1) };
-    let is_done = status == raw::REDISMODULE_OK as c_int && describe(ctx, spec);
+    let is_done = status == raw::REDISMODULE_OK as c_int && describe(ctx, spec) && categorize(ctx, spec);
     if !is_done {
         log::warning(&format!("can't register {:?}", spec.name));
     }
@@ -44,6 +44,29 @@ unsafe extern "C" fn enter<C: Command>(
         call.reply_error(&error.to_string());
     }
     raw::REDISMODULE_OK as c_int
+}
+
+/// Puts the command into the server's ACL categories, as its flags say. Redis 7.0 has no way to do so:
+/// there, ACL rules name module commands one by one.
+fn categorize(ctx: *mut raw::RedisModuleCtx, spec: &Spec) -> bool {
+    // SAFETY: the pointer was written before OnLoad goes on.
+    let Some(set_categories) = (unsafe { raw::RedisModule_SetCommandACLCategories }) else {
+        return true;
+    };
+    let flags = spec.flags.to_string_lossy();
+    let has = |flag| flags.split(' ').any(|one| one == flag);
+    let mut categories = vec![if has("fast") { "fast" } else { "slow" }];
+    categories.extend(has("write").then_some("write"));
+    categories.extend(has("readonly").then_some("read"));
+    categories.extend(has("admin").then_some("admin dangerous"));
+    let Ok(categories) = CString::new(categories.join(" ")) else {
+        return false;
+    };
+    // SAFETY: `ctx` is the one of OnLoad; the server reads the strings at once.
+    unsafe {
+        let command = api!(RedisModule_GetCommand)(ctx, spec.name.as_ptr());
+        !command.is_null() && set_categories(command, categories.as_ptr()) == raw::REDISMODULE_OK as c_int
+    }
 }
 
 /// Tells the server arity, key and documentation.
