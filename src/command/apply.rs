@@ -101,7 +101,7 @@ impl<'c> Apply<'c> {
             Change::Lease(leases) => {
                 for lease in leases {
                     queue.lease(lease)?;
-                    call.saw_lease(lease.parts()?.1);
+                    call.saw_lease(lease.parts()?.1, call.now());
                 }
             }
             Change::Queue(record) => queue.restore(record)?,

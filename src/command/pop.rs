@@ -91,7 +91,7 @@ impl<'c> Pop<'c> {
             let Some(handout) = queue.pop(now, self.ttr, call.lease_floor(now)) else {
                 break;
             };
-            call.saw_lease(handout.lease);
+            call.saw_lease(handout.lease, now);
             bytes += queue.id_and_body(handout.slot).map_or(0, |(_, body)| body.len());
             handouts.push(handout);
         }

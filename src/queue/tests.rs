@@ -330,3 +330,11 @@ fn a_queue_of_policies(different: u64) -> Queue {
     }
     queue
 }
+
+#[test]
+fn a_record_nested_without_end_is_refused() {
+    // A map with a field that nobody knows, which holds an array that holds an array that …
+    let nested = [&[0x81, 0xa1, b'x'], &[0x91; 1_000_000][..]].concat();
+    assert_eq!(JobRecord::decode(&nested), Err(RecordError::Unreadable));
+    assert_eq!(QueueRecord::decode(&nested), Err(RecordError::Unreadable));
+}

@@ -99,8 +99,8 @@ impl<'c> Call<'c> {
     }
 
     /// Remembers that a lease with this number exists.
-    pub fn saw_lease(&self, lease: Lease) {
-        leases::saw(lease);
+    pub fn saw_lease(&self, lease: Lease, now: Time) {
+        leases::saw(lease, now);
     }
 }
 

@@ -7,21 +7,33 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::queue::{Lease, Time};
+use crate::queue::{Lease, Millis, Time};
 
 const NUMBERS_A_MILLISECOND_BITS: u32 = 11;
+
+/// Clocks of servers differ by less than this. A number that is further ahead was forged (in a RESTORE
+/// payload, say): it binds its own queue, not all of them.
+const AHEAD_MAX: Millis = match Millis::new(366 * 24 * 3_600_000) {
+    Some(year) => year,
+    None => Millis::MAX,
+};
 
 /// Only the main thread uses it; atomic because a static has to be.
 static HIGHEST: AtomicU64 = AtomicU64::new(0);
 
 /// The lowest number that a lease given `now` may have.
 pub fn floor(now: Time) -> Lease {
-    let by_time = now.unix_ms() << NUMBERS_A_MILLISECOND_BITS;
     let by_history = HIGHEST.load(Ordering::Relaxed).saturating_add(1);
-    Lease::new(by_time.max(by_history).min(Lease::MAX.number()))
+    Lease::new(by_time(now).max(by_history).min(Lease::MAX.number()))
 }
 
 /// Remembers that this lease exists.
-pub fn saw(lease: Lease) {
-    HIGHEST.fetch_max(lease.number(), Ordering::Relaxed);
+pub fn saw(lease: Lease, now: Time) {
+    if lease.number() <= by_time(now.saturating_add(AHEAD_MAX)) {
+        HIGHEST.fetch_max(lease.number(), Ordering::Relaxed);
+    }
+}
+
+fn by_time(time: Time) -> u64 {
+    time.unix_ms() << NUMBERS_A_MILLISECOND_BITS
 }

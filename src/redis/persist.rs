@@ -10,7 +10,7 @@ use redis_module::raw;
 
 use super::data_type::{into_raw, value_ref, QueueValue, APPLY_COMMAND, ENCODING_VERSION};
 use super::key::name_bytes;
-use super::{log, pacemaker};
+use super::{leases, log, pacemaker, server};
 use crate::queue::{JobRecord, Queue, QueueRecord, Record, RecordError};
 
 /// Why a value could not be loaded.
@@ -60,6 +60,8 @@ pub unsafe extern "C" fn rdb_save(io: *mut raw::RedisModuleIO, value: *mut c_voi
 pub unsafe extern "C" fn rdb_load(io: *mut raw::RedisModuleIO, version: c_int) -> *mut c_void {
     match load(&Input(io), version) {
         Ok(queue) => {
+            // On a replica that is promoted, a new queue under this key goes on behind these.
+            queue.last_lease().into_iter().for_each(|lease| leases::saw(lease, server::now()));
             let value = into_raw(queue);
             // SAFETY: `io` is the one of this callback, the name valid while it lasts; nobody else has
             // the value yet.
