@@ -4,7 +4,8 @@
 //! by opening the key. So whatever the server does to keys without telling (expiry, eviction, a failed
 //! load) costs a lookup, not a crash.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::btree_map::Entry;
+use std::collections::BTreeMap;
 
 use crate::queue::Time;
 
@@ -17,8 +18,9 @@ pub struct Hint {
     pub key: Box<[u8]>,
 }
 
-/// The hints of one database, by time.
-type Line = BTreeSet<(Time, Box<[u8]>)>;
+/// The hints of one database, by time, and how many queues have that one: while RESTORE or COPY replaces a
+/// queue by one that waits for the same time, both do.
+type Line = BTreeMap<(Time, Box<[u8]>), u32>;
 
 /// O(log n) in the queues that wait. By database, so that SWAPDB and FLUSHDB don't walk them.
 #[derive(Default)]
@@ -30,30 +32,38 @@ impl Hints {
     pub const NONE: Hints = Hints { databases: BTreeMap::new() };
 
     pub fn len(&self) -> usize {
-        self.databases.values().map(BTreeSet::len).sum()
+        self.databases.values().map(BTreeMap::len).sum()
     }
 
     pub fn add(&mut self, time: Time, database: Database, key: &[u8]) {
-        self.databases.entry(database).or_default().insert((time, key.into()));
+        *self.databases.entry(database).or_default().entry((time, key.into())).or_default() += 1;
     }
 
     pub fn remove(&mut self, time: Time, database: Database, key: &[u8]) {
-        if let Some(hints) = self.databases.get_mut(&database) {
-            hints.remove(&(time, key.into()));
+        let Some(hints) = self.databases.get_mut(&database) else {
+            return;
+        };
+        if let Entry::Occupied(mut queues) = hints.entry((time, key.into())) {
+            *queues.get_mut() -= 1;
+            if *queues.get() == 0 {
+                queues.remove();
+            }
         }
     }
 
     /// When the first queue has to be looked after.
     pub fn earliest(&self) -> Option<Time> {
-        self.databases.values().filter_map(|hints| hints.first()).map(|(time, _)| *time).min()
+        self.databases.values().filter_map(|hints| hints.first_key_value()).map(|((time, _), _)| *time).min()
     }
 
     /// Takes out the first hint, if its time has come.
     pub fn take_due(&mut self, now: Time) -> Option<Hint> {
-        let firsts =
-            self.databases.iter().filter_map(|(database, hints)| Some((hints.first()?.0, *database)));
+        let firsts = self
+            .databases
+            .iter()
+            .filter_map(|(database, hints)| Some((hints.first_key_value()?.0 .0, *database)));
         let (_, database) = firsts.filter(|(time, _)| *time <= now).min()?;
-        let (time, key) = self.databases.get_mut(&database)?.pop_first()?;
+        let ((time, key), _) = self.databases.get_mut(&database)?.pop_first()?;
         Some(Hint { time, database, key })
     }
 
@@ -93,6 +103,18 @@ mod tests {
         assert_eq!(hints.earliest(), Some(at(10)));
         assert_eq!(keys(&mut hints, 29), [(0, b"a"[..].into()), (3, b"b"[..].into())]);
         assert_eq!((hints.len(), hints.earliest()), (1, Some(at(30))));
+    }
+
+    #[test]
+    fn a_queue_that_replaces_another_keeps_the_hint_that_both_had() {
+        let mut hints = Hints::NONE;
+        hints.add(at(1), 0, b"a");
+        hints.add(at(1), 0, b"a");
+        hints.remove(at(1), 0, b"a");
+        assert_eq!(keys(&mut hints, 1), [(0, b"a"[..].into())]);
+        hints.add(at(1), 0, b"a");
+        hints.remove(at(1), 0, b"a");
+        assert_eq!(hints.earliest(), None);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-"""What a user of Redis expects to hold for every key and command: transactions, scripts, WATCH, ACLs,
-expiry, memory limits, SCAN, keys that move.
+"""What a user of Redis expects of every key and command: transactions, scripts, WATCH, ACLs, expiry,
+memory limits, SCAN, keys that move.
 """
 
 import re

@@ -1,8 +1,8 @@
 """Time: never early, to the millisecond; on time; and what time alone does to a job.
 
-"Never early" is exact. With the server's own clock read before and after each POP, a nil says that the
-POP came before the due time, so the clock before it did, too; a job says that the POP came at or after
-it, so the clock after it did.
+"Never early" is exact. The server's own clock is read before and after each POP. A nil says that
+the POP came before the due time, so the first reading did, too; a job says that the POP came at or
+after the due time, so the second reading did.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from clock import job, unix_ms
 from server import Server, eventually
 from transcript import Session
 
-# How late something may come on a machine that has other things to do. Never early has no such margin.
+# How late something may come on a machine that has other things to do. Early knows no such margin.
 LATE_MS_MAX = 500
 
 
