@@ -180,10 +180,11 @@ class Server:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
 
     def replicate(self, primary: "Server") -> None:
-        """Makes this server a replica and waits until the link is up."""
-        with self.client() as client:
+        """Makes this server a replica and waits until both ends say that the link is up."""
+        with self.client() as client, primary.client() as there:
             client.replicaof("127.0.0.1", primary.port)
             eventually(lambda: client.info("replication")["master_link_status"] == "up", 20)
+            eventually(lambda: self.port in ports_online(there), 20)
 
     def catch_up(self, primary: "Server") -> None:
         """Waits until this replica has taken in all that its primary has sent."""
@@ -200,6 +201,13 @@ class Server:
 
 def offset(client: redis.Redis, field: str) -> int:
     return client.info("replication")[field]
+
+
+def ports_online(primary: redis.Redis) -> list[int]:
+    """Of the replicas that the primary takes for being online."""
+    state = primary.info("replication")
+    replicas = [state[f"slave{n}"] for n in range(state["connected_slaves"])]
+    return [replica["port"] for replica in replicas if replica["state"] == "online"]
 
 
 def free_port() -> int:

@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from queues import HOUR_MS, binary_client, digests, info, job, make_zoo, now_ms, pop_all, waiting
-from server import Server, eventually, offset
+from server import Server, eventually, offset, ports_online
 from shifted_clock import shifted_clock
 from workload import QUEUES, Workload
 
@@ -276,6 +276,7 @@ def fail_over(old: Server, new: Server) -> None:
         Workload(r, seed=7).run(commands=500)
         due = now_ms() + 700
         r.execute_command("DQ.ADD", "in time", "a", "x", "AT", due, "REPLACE")
+        eventually(lambda: new.port in ports_online(r), 20)
         r.execute_command("FAILOVER", "TO", "127.0.0.1", new.port)
         eventually(lambda: role(new) == "master" and role(old) == "slave", 10)
         eventually(lambda: r.info("replication")["master_link_status"] == "up", 20)
