@@ -12,7 +12,7 @@ export TOUR
 
 python := target/venv/bin/python
 
-.PHONY: help setup build run test test-core test-blackbox lint bench clean
+.PHONY: help setup build run test test-core test-blackbox race lint bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -37,10 +37,16 @@ test-blackbox: build ## run the tests on real servers (ARGS="-k valkey -x" for p
 	@scripts/setup.sh test
 	$(python) -m pytest $(ARGS)
 
+race: build ## 5,000 consumers that race, vanish and come back, on each server (about five minutes)
+	@scripts/setup.sh test
+	DQ_CONSUMERS=5000 $(python) -m pytest tests/blackbox/test_waiting_races.py $(ARGS)
+
 lint: ## check format, clippy, Python and shell
 	@scripts/setup.sh lint
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
+	cargo fmt --check --manifest-path examples/rust/Cargo.toml
+	cargo clippy --locked --manifest-path examples/rust/Cargo.toml --target-dir target/examples/rust/target -- -D warnings
 	$(python) -m ruff format --check
 	$(python) -m ruff check
 	target/venv/bin/shellcheck scripts/*.sh .ci/run

@@ -24,7 +24,7 @@ def tour(session: Session) -> None:
         > DQ.GET mail welcome
         (nil)
         #
-        # A job that is due in two seconds. Until then nobody gets it.
+        # A job that is due in two seconds. Until then nobody gets it; who waits for it (BLOCK) gets it then.
     """)
     before = time.time()
     session.check("""
@@ -34,9 +34,9 @@ def tour(session: Session) -> None:
         (nil)
         > DQ.LEN mail STATE delayed
         (integer) 1
-        # ... the tour asks again and again ...
+        > DQ.POP mail BLOCK 5000
+        [["reminder", "Your trial ends today", <due>, 1]]
     """)
-    session.eventually('> DQ.POP mail\n[["reminder", "Your trial ends today", <due>, 1]]')
     waited_ms = int(time.time() * 1000) - int(before * 1000)
     session.check(f"""
         # It was handed out {waited_ms} ms after it was added.
@@ -50,15 +50,29 @@ def tour(session: Session) -> None:
         [["invoice", "No. 17", <lost>, 1]]
         > DQ.POP mail
         (nil)
-        # ... a second later the job is back: the second attempt, under a new lease ...
-    """)
-    session.eventually('> DQ.POP mail\n[["invoice", "No. 17", <held>, 2]]')
-    session.check("""
+        # A second later the job is back: the second attempt, under a new lease.
+        > DQ.POP mail BLOCK 5000
+        [["invoice", "No. 17", <held>, 2]]
         # Should the first worker wake up after all: its lease is worth nothing any more.
         > DQ.FINISH mail invoice <lost>
         (integer) 0
         > DQ.FINISH mail invoice <held>
         (integer) 1
+        #
+        # A job that can't be done. Its worker gives it up, with a reason; somebody looks at it, and lets it
+        # be tried again.
+        > DQ.ADD mail letter "To nobody"
+        "letter"
+        > DQ.POP mail
+        [["letter", "To nobody", <returned>, 1]]
+        > DQ.BURY mail letter <returned> REASON "no such address"
+        (integer) 1
+        > DQ.LEN mail STATE dead
+        (integer) 1
+        > DQ.KICK mail
+        (integer) 1
+        > DQ.POP mail NOACK
+        [["letter", "To nobody", (nil), 1]]
         #
         # A job that is cancelled before it is due.
         > DQ.ADD mail survey "How was it?" DELAY 60000

@@ -1,21 +1,26 @@
-//! `DQ.ADD key id|* body [DELAY ms | AT unix-ms] [TTR ms] [PRIORITY 0..255] [ATTEMPTS n] [NX | REPLACE]`
+//! `DQ.ADD key id|* body [DELAY ms | AT unix-ms] [TTR ms] [PRIORITY 0..255] [ATTEMPTS n]
+//! [BACKOFF base-ms max-ms] [TTL ms] [KEEP ms] [NX | REPLACE]`
 //!
 //! Adds a job, to be handed out from its due time on. `*` makes an id. Without DELAY or AT it is due now;
-//! AT in the past is now. Without TTR and ATTEMPTS it gets the configs' values of this moment, for good.
+//! AT in the past is now. What TTR, ATTEMPTS, BACKOFF and KEEP don't say is as DQ.ALTER has set it for the
+//! queue or as the configs have it, at this moment and for good. After TTL, unless it was finished, the job is
+//! dead. KEEP is how long it stays, as done, once it is finished: so long its id is taken.
 //!
 //! Replies with the id; with nil when NX was given and the id is taken. A taken id is the error `EXISTS`
 //! otherwise, unless REPLACE: then the old job is gone, with its lease and its attempts.
 //!
 //! O(log n) in the queue's jobs.
 
-use super::effect::{publish, Effect};
 use super::error::Error;
 use super::words::{once, Words};
 use super::SINCE_0_1;
-use crate::queue::{Added, Attempts, Due, Id, IfTaken, Millis, Naming, NewJob, Policy, Time};
+use crate::queue::{
+    Added, Attempts, Backoff, Due, Id, IfTaken, Millis, Naming, NewJob, Policy, Settings, Time,
+};
 use crate::redis::call::{Arg, Call};
 use crate::redis::command::Command;
 use crate::redis::config;
+use crate::redis::effect::{Body, Effect};
 use crate::redis::key::OpenQueue;
 use crate::redis::spec::{ArgSpec, KeyUse, Spec};
 
@@ -36,6 +41,9 @@ struct Options {
     ttr: Option<Millis>,
     priority: Option<u8>,
     attempts: Option<Attempts>,
+    backoff: Option<Backoff>,
+    ttl: Option<Millis>,
+    keep: Option<Millis>,
     nx: Option<()>,
     replace: Option<()>,
 }
@@ -65,6 +73,9 @@ impl Command for Add<'_> {
             ArgSpec::integer(c"time-to-run").token(c"TTR").optional(),
             ArgSpec::integer(c"priority").token(c"PRIORITY").optional(),
             ArgSpec::integer(c"attempts").token(c"ATTEMPTS").optional(),
+            ArgSpec::BACKOFF,
+            ArgSpec::integer(c"time-to-live").token(c"TTL").optional(),
+            ArgSpec::integer(c"keep-milliseconds").token(c"KEEP").optional(),
             ArgSpec::one_of(
                 c"if-taken",
                 &[ArgSpec::word(c"nx", c"NX"), ArgSpec::word(c"replace", c"REPLACE")],
@@ -107,15 +118,14 @@ impl<'c> Add<'c> {
                 (Id::new(made.as_bytes()).ok_or(Error::IdLength)?, Naming::ByQueue)
             }
         };
-        let policy = self.options.policy();
+        let policy = self.options.policy(queue.settings());
         let job = NewJob { id, body: self.body.bytes(), due, policy, naming };
         match queue.add(now, &job, self.options.if_taken()) {
             Added::New(_) | Added::Replaced(_) => {
-                call.reply_bulk(id.bytes());
-                let effect = Effect::Put { id, body: self.body, naming };
-                publish(call, self.key, &mut queue, &effect);
+                call.replies().bulk(id.bytes());
+                queue.publish(&[Effect::Put { id, body: Body::Arg(self.body), naming }]);
             }
-            Added::Taken if self.options.nx.is_some() => call.reply_null(),
+            Added::Taken if self.options.nx.is_some() => call.replies().null(),
             Added::Taken => return Err(Error::Taken),
             Added::Full => return Err(Error::Full),
         }
@@ -134,10 +144,10 @@ impl Options {
                 let priority = words.integer("PRIORITY", 0, u8::MAX.into())?;
                 once("PRIORITY", &mut options.priority, priority as u8)
             }
-            "ATTEMPTS" => {
-                let attempts = words.integer("ATTEMPTS", 0, u32::MAX.into())?;
-                once("ATTEMPTS", &mut options.attempts, Attempts::new(attempts as u32))
-            }
+            "ATTEMPTS" => once("ATTEMPTS", &mut options.attempts, words.attempts()?),
+            "BACKOFF" => once("BACKOFF", &mut options.backoff, words.backoff()?),
+            "TTL" => once("TTL", &mut options.ttl, words.millis("TTL", 1)?),
+            "KEEP" => once("KEEP", &mut options.keep, words.millis("KEEP", 0)?),
             "NX" => once("NX", &mut options.nx, ()),
             "REPLACE" => once("REPLACE", &mut options.replace, ()),
             _ => Ok(false),
@@ -160,11 +170,15 @@ impl Options {
         Ok(Due::In(delay))
     }
 
-    fn policy(&self) -> Policy {
+    /// What isn't given is as the queue has it or, without that, as the configs have it.
+    fn policy(&self, settings: &Settings) -> Policy {
         Policy {
-            ttr: self.ttr.unwrap_or_else(config::default_ttr),
-            attempts: self.attempts.unwrap_or_else(config::default_attempts),
+            ttr: self.ttr.or(settings.ttr).unwrap_or_else(config::default_ttr),
+            attempts: self.attempts.or(settings.attempts).unwrap_or_else(config::default_attempts),
             priority: self.priority.unwrap_or(DEFAULT_PRIORITY),
+            backoff: self.backoff.unwrap_or(settings.backoff),
+            ttl: self.ttl.unwrap_or_default(),
+            keep: self.keep.unwrap_or(settings.keep),
         }
     }
 

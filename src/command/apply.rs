@@ -1,21 +1,23 @@
-//! `DQ.APPLY key PUT id body record | LEASE leases | QUEUE record`
+//! `DQ.APPLY key PUT id body record | LEASE leases | MOVE moves | DROP record | QUEUE record`
 //!
 //! Internal: what a primary sends to its replicas and writes into the AOF instead of the commands whose
-//! result depends on the time. `record` and `leases` are MessagePack (`queue/record.rs`).
+//! result depends on the time. `record`, `leases` and `moves` are MessagePack (`queue/record.rs`).
 //!
 //! - `PUT` puts a job as the record has it, instead of any with that id
 //! - `LEASE` gives leases that a POP gave
+//! - `MOVE` moves jobs that are still there, as RELEASE, TOUCH, BURY, KICK and others moved them
+//! - `DROP` removes jobs that were purged, or handed out and finished at once
 //! - `QUEUE` sets what a queue is besides its jobs; it makes the key of an empty queue
 //!
 //! Replies with OK. O(log n) in the queue's jobs for each job.
 
-use super::effect::{self, publish, Effect};
 use super::error::Error;
 use super::words::Words;
 use super::SINCE_0_1;
-use crate::queue::{Id, JobRecord, LeaseRecord, QueueRecord, Record};
+use crate::queue::{DropRecord, Id, JobRecord, LeaseRecord, MoveRecord, QueueRecord, Record};
 use crate::redis::call::{Arg, Call};
 use crate::redis::command::Command;
+use crate::redis::effect::{self, Effect};
 use crate::redis::key::OpenQueue;
 use crate::redis::spec::{ArgSpec, KeyUse, Spec};
 
@@ -27,6 +29,8 @@ pub struct Apply<'c> {
 enum Change<'c> {
     Put { id: Id<'c>, body: &'c [u8], record: JobRecord },
     Lease(Vec<LeaseRecord>),
+    Move(Vec<MoveRecord>),
+    Drop(DropRecord),
     Queue(QueueRecord),
 }
 
@@ -56,6 +60,8 @@ impl Command for Apply<'_> {
                         ],
                     ),
                     ArgSpec::string(c"leases").token(c"LEASE"),
+                    ArgSpec::string(c"moves").token(c"MOVE"),
+                    ArgSpec::string(c"record").token(c"DROP"),
                     ArgSpec::string(c"record").token(c"QUEUE"),
                 ],
             ),
@@ -81,6 +87,14 @@ impl<'c> Apply<'c> {
             let leases = Vec::<LeaseRecord>::decode(words.require()?.bytes())?;
             leases.iter().try_for_each(|lease| lease.parts().map(drop))?;
             Change::Lease(leases)
+        } else if kind == effect::MOVE.to_bytes() {
+            let moves = Vec::<MoveRecord>::decode(words.require()?.bytes())?;
+            moves.iter().try_for_each(MoveRecord::check)?;
+            Change::Move(moves)
+        } else if kind == effect::DROP.to_bytes() {
+            let record = DropRecord::decode(words.require()?.bytes())?;
+            record.check()?;
+            Change::Drop(record)
         } else if kind == effect::QUEUE.to_bytes() {
             let record = QueueRecord::decode(words.require()?.bytes())?;
             record.check()?;
@@ -104,10 +118,18 @@ impl<'c> Apply<'c> {
                     call.saw_lease(lease.parts()?.1, call.now());
                 }
             }
+            Change::Move(moves) => {
+                for record in moves {
+                    queue.move_job(record)?;
+                }
+            }
+            Change::Drop(record) => {
+                queue.drop_jobs(record)?;
+            }
             Change::Queue(record) => queue.restore(record)?,
         }
-        call.reply_ok();
-        publish(call, self.key, &mut queue, &Effect::Applied);
+        call.replies().ok();
+        queue.publish(&[Effect::Applied]);
         Ok(())
     }
 }

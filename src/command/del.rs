@@ -7,13 +7,13 @@
 //!
 //! O(log n) in the queue's jobs for each id.
 
-use super::effect::{publish, Effect};
 use super::error::Error;
 use super::words::Words;
 use super::SINCE_0_1;
 use crate::queue::Id;
 use crate::redis::call::{Arg, Call};
 use crate::redis::command::Command;
+use crate::redis::effect::Effect;
 use crate::redis::key::{Access, OpenQueue};
 use crate::redis::spec::{ArgSpec, KeyUse, Spec};
 
@@ -44,23 +44,18 @@ impl<'c> Del<'c> {
     fn parse(call: &Call<'c>) -> Result<Del<'c>, Error> {
         let mut words = Words::of(call, "dq.del");
         let key = words.require()?;
-        let mut ids = Vec::with_capacity(words.left());
-        ids.push(words.require_id()?);
-        while words.left() > 0 {
-            ids.push(words.require_id()?);
-        }
-        Ok(Del { key, ids })
+        Ok(Del { key, ids: words.require_ids()? })
     }
 
     fn apply(self, call: &Call) -> Result<(), Error> {
         let Some(mut queue) = OpenQueue::open(call, self.key, Access::Write)? else {
-            call.reply_integer(0);
+            call.replies().integer(0);
             return Ok(());
         };
         let deleted = self.ids.iter().filter(|id| queue.delete(**id)).count();
-        call.reply_integer(deleted as u64);
+        call.replies().integer(deleted as u64);
         if deleted > 0 {
-            publish(call, self.key, &mut queue, &Effect::Deleted(deleted));
+            queue.publish(&[Effect::Deleted(deleted)]);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::words::Quoted;
+use super::words::{Quoted, REASON_BYTES_MAX};
 use crate::queue::{RecordError, State, ID_BYTES_MAX};
 use crate::redis::key::WrongType;
 
@@ -31,6 +31,18 @@ pub enum Error {
     PastTheEnd {
         option: &'static str,
     },
+    /// An option that has to be given.
+    Missing {
+        option: &'static str,
+    },
+    /// An option that makes no sense for jobs in this state.
+    NotInState {
+        option: &'static str,
+        state: State,
+    },
+    BackoffOrder,
+    ReasonLength,
+    NumKeys,
     IdLength,
     BodyLength {
         max: usize,
@@ -75,6 +87,17 @@ impl fmt::Display for Error {
                 "ERR {option} reaches past the last time there is, {}",
                 crate::queue::Time::MAX.unix_ms()
             ),
+            Error::Missing { option } => write!(f, "ERR option {option} is missing"),
+            Error::NotInState { option, state } => {
+                write!(f, "ERR option {option} doesn't go with STATE {}", state.name())
+            }
+            Error::BackoffOrder => f.write_str("ERR the base of BACKOFF must not be longer than its max"),
+            Error::ReasonLength => {
+                write!(f, "ERR reason must be at most {REASON_BYTES_MAX} bytes long")
+            }
+            Error::NumKeys => {
+                f.write_str("ERR numkeys must be the number of keys that follow it, at least 1")
+            }
             Error::IdLength => write!(f, "ERR id must be 1 to {ID_BYTES_MAX} bytes long"),
             Error::BodyLength { max } => {
                 write!(f, "ERR body must be at most {max} bytes long (dq.max-body-bytes)")
@@ -90,7 +113,7 @@ impl fmt::Display for Error {
             }
             Error::Record(error) => write!(f, "ERR {error}"),
             Error::Taken => f.write_str("EXISTS id is taken in this queue"),
-            Error::Full => f.write_str("FULL the queue holds as many jobs as there can be"),
+            Error::Full => f.write_str("FULL the queue holds as many jobs as it may"),
             Error::WrongType => {
                 f.write_str("WRONGTYPE Operation against a key holding the wrong kind of value")
             }

@@ -3,19 +3,19 @@
 //! The work is done: takes jobs that were handed out from the queue. A delivery is named by id and lease;
 //! `*` is the job's latest lease, whichever it is, and so is a bare id. A lease stays good after it ran
 //! out, until the job is handed out again: then somebody else has it, and this answers 0 for it. A job that
-//! was never handed out can't be finished, only deleted.
+//! is not handed out can't be finished, only deleted. A job that was added with KEEP stays, as done.
 //!
 //! Replies with how many jobs it finished.
 //!
 //! O(log n) in the queue's jobs for each id.
 
-use super::effect::{publish, Effect};
 use super::error::Error;
 use super::words::{parse_claim, Words};
 use super::SINCE_0_1;
-use crate::queue::{Claim, Id};
+use crate::queue::{Cause, Claim, Finished, Id, Leave};
 use crate::redis::call::{Arg, Call};
 use crate::redis::command::Command;
+use crate::redis::effect::Effect;
 use crate::redis::key::{Access, OpenQueue};
 use crate::redis::spec::{ArgSpec, KeyUse, Spec};
 
@@ -69,13 +69,28 @@ impl<'c> Finish<'c> {
 
     fn apply(self, call: &Call) -> Result<(), Error> {
         let Some(mut queue) = OpenQueue::open(call, self.key, Access::Write)? else {
-            call.reply_integer(0);
+            call.replies().integer(0);
             return Ok(());
         };
-        let finished = self.deliveries.iter().filter(|(id, claim)| queue.finish(*id, *claim)).count();
-        call.reply_integer(finished as u64);
-        if finished > 0 {
-            publish(call, self.key, &mut queue, &Effect::Finished(finished));
+        let now = call.now();
+        let (mut gone, mut kept) = (Vec::new(), Vec::new());
+        for (id, claim) in &self.deliveries {
+            match queue.finish(now, *id, *claim) {
+                Finished::Gone => gone.push(*id),
+                Finished::Kept(slot) => kept.push(slot),
+                Finished::No => (),
+            }
+        }
+        call.replies().integer((gone.len() + kept.len()) as u64);
+        match (gone.is_empty(), kept.is_empty()) {
+            (true, true) => (),
+            // The same for everyone: a claim doesn't depend on the time.
+            (false, true) => queue.publish(&[Effect::Finished(gone.len())]),
+            (true, false) => queue.publish(&[Effect::Moved(Cause::Finished, &kept)]),
+            (false, false) => {
+                let gone: Vec<_> = gone.iter().map(|id| id.bytes().into()).collect();
+                queue.publish(&[Effect::Left(Leave::Finished, &gone), Effect::Moved(Cause::Finished, &kept)]);
+            }
         }
         Ok(())
     }

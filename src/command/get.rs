@@ -1,23 +1,15 @@
 //! `DQ.GET key id`
 //!
-//! Shows a job. Replies with a map, nil when there is no such job:
-//!
-//! | field | value |
-//! | --- | --- |
-//! | `id`, `body` | as they were added |
-//! | `state` | `delayed`, `ready`, `reserved` or `dead` |
-//! | `due` | unix milliseconds: when it is or was due; for a reserved job the end of its lease, for a dead one when it died |
-//! | `priority`, `ttr`, `attempts` | as resolved when it was added; `attempts` 0 is no limit |
-//! | `attempt` | how often it was handed out so far |
-//! | `lease` | the number of its latest lease; nil before the first |
-//! | `created` | unix milliseconds of the ADD |
+//! Shows a job. Replies with a map, whose fields `job_reply.rs` has and docs/commands/get.md explains; with
+//! nil when there is no such job.
 //!
 //! O(log n) in the queue's jobs.
 
 use super::error::Error;
+use super::job_reply::reply_job;
 use super::words::Words;
 use super::SINCE_0_1;
-use crate::queue::{Id, JobView, Time};
+use crate::queue::Id;
 use crate::redis::call::{Arg, Call};
 use crate::redis::command::Command;
 use crate::redis::key::{Access, OpenQueue};
@@ -56,28 +48,14 @@ impl<'c> Get<'c> {
 
     fn apply(self, call: &Call) -> Result<(), Error> {
         let Some(mut queue) = OpenQueue::open(call, self.key, Access::Read)? else {
-            call.reply_null();
+            call.replies().null();
             return Ok(());
         };
         let now = queue.advance(call.now());
         match queue.get(self.id) {
-            Some(job) => reply(call, &job, now),
-            None => call.reply_null(),
+            Some(job) => reply_job(call.replies(), &job, now),
+            None => call.replies().null(),
         }
         Ok(())
     }
-}
-
-fn reply(call: &Call, job: &JobView, now: Time) {
-    call.reply_map(10);
-    call.reply_field("id", job.id.bytes());
-    call.reply_field("body", job.body);
-    call.reply_field("state", job.state(now).name().as_bytes());
-    call.reply_field("due", job.time.unix_ms());
-    call.reply_field("priority", u64::from(job.policy.priority));
-    call.reply_field("ttr", job.policy.ttr.as_u64());
-    call.reply_field("attempts", u64::from(job.policy.attempts.limit()));
-    call.reply_field("attempt", job.delivery.map_or(0, |delivery| u64::from(delivery.attempt)));
-    call.reply_field("lease", job.delivery.map(|delivery| delivery.lease.number()));
-    call.reply_field("created", job.created.unix_ms());
 }

@@ -1,7 +1,7 @@
 //! `DQ.LEN key [STATE state]`
 //!
-//! Replies with how many jobs the queue holds, or how many of them are `delayed`, `ready`, `reserved` or
-//! `dead`; 0 when there is no such key.
+//! Replies with how many jobs the queue holds, or how many of them are `delayed`, `ready`, `reserved`, `dead`
+//! or `done`; 0 when there is no such key.
 //!
 //! O(1).
 
@@ -29,20 +29,7 @@ impl Command for Len<'_> {
         flags: c"readonly fast",
         arity: -2,
         key: KeyUse::Measure,
-        args: &[
-            ArgSpec::KEY,
-            ArgSpec::one_of(
-                c"state",
-                &[
-                    ArgSpec::word(c"delayed", c"delayed"),
-                    ArgSpec::word(c"ready", c"ready"),
-                    ArgSpec::word(c"reserved", c"reserved"),
-                    ArgSpec::word(c"dead", c"dead"),
-                ],
-            )
-            .token(c"STATE")
-            .optional(),
-        ],
+        args: &[ArgSpec::KEY, ArgSpec::STATE.optional()],
     };
 
     fn run(call: &Call) -> Result<(), Error> {
@@ -64,7 +51,7 @@ impl<'c> Len<'c> {
 
     fn apply(self, call: &Call) -> Result<(), Error> {
         let Some(mut queue) = OpenQueue::open(call, self.key, Access::Read)? else {
-            call.reply_integer(0);
+            call.replies().integer(0);
             return Ok(());
         };
         queue.advance(call.now());
@@ -72,7 +59,7 @@ impl<'c> Len<'c> {
             None => queue.len(),
             Some(state) => queue.counts().of(state),
         };
-        call.reply_integer(jobs as u64);
+        call.replies().integer(jobs as u64);
         Ok(())
     }
 }

@@ -5,18 +5,33 @@
 //! | --- | --- |
 //! | `words.rs` | reading arguments |
 //! | `error.rs` | every error, with its wording |
-//! | `effect.rs` | what a command did, made known: to replicas and the AOF, to watchers, to the timer |
+//! | `consumer.rs`, `delivery.rs` | what DQ.POP and DQ.MPOP share; what DQ.RELEASE, DQ.TOUCH and DQ.BURY do |
+//! | `job_reply.rs` | a job as it is shown |
 
 mod add;
+mod alter;
 mod apply;
+mod bury;
+mod consumer;
 mod del;
-mod effect;
+mod delivery;
 mod error;
 mod finish;
 mod get;
 mod info;
+mod job_reply;
+mod kick;
+mod kickjob;
 mod len;
+mod mpop;
+mod pause;
+mod peek;
 mod pop;
+mod purge;
+mod release;
+mod resume;
+mod scan;
+mod touch;
 mod words;
 
 use redis_module::raw;
@@ -27,9 +42,21 @@ use crate::redis::command::register;
 pub fn register_all(ctx: *mut raw::RedisModuleCtx) -> bool {
     register::<add::Add>(ctx)
         && register::<pop::Pop>(ctx)
+        && register::<mpop::MPop>(ctx)
         && register::<finish::Finish>(ctx)
+        && register::<release::Release>(ctx)
+        && register::<touch::Touch>(ctx)
+        && register::<bury::Bury>(ctx)
         && register::<del::Del>(ctx)
+        && register::<kick::Kick>(ctx)
+        && register::<kickjob::KickJob>(ctx)
+        && register::<pause::Pause>(ctx)
+        && register::<resume::Resume>(ctx)
+        && register::<purge::Purge>(ctx)
+        && register::<alter::Alter>(ctx)
         && register::<get::Get>(ctx)
+        && register::<peek::Peek>(ctx)
+        && register::<scan::Scan>(ctx)
         && register::<len::Len>(ctx)
         && register::<info::Info>(ctx)
         && register::<apply::Apply>(ctx)

@@ -5,8 +5,11 @@
 use std::fmt;
 
 use super::error::Error;
-use crate::queue::{Claim, Id, Lease, Millis, State, Time};
+use crate::queue::{Attempts, Backoff, Claim, Id, Lease, Millis, State, Time};
 use crate::redis::call::{Arg, Args, Call};
+
+/// Reasons are at most so many bytes long.
+pub const REASON_BYTES_MAX: usize = 512;
 
 /// The arguments after the command's name, from left to right.
 pub struct Words<'c> {
@@ -38,6 +41,22 @@ impl<'c> Words<'c> {
 
     pub fn require_id(&mut self) -> Result<Id<'c>, Error> {
         Id::new(self.require()?.bytes()).ok_or(Error::IdLength)
+    }
+
+    /// All words that are left, of which there has to be one: ids.
+    pub fn require_ids(&mut self) -> Result<Vec<Id<'c>>, Error> {
+        let mut ids = Vec::with_capacity(self.left());
+        ids.push(self.require_id()?);
+        while self.left() > 0 {
+            ids.push(self.require_id()?);
+        }
+        Ok(ids)
+    }
+
+    /// The number of keys that follow.
+    pub fn num_keys(&mut self) -> Result<usize, Error> {
+        let number = parse_integer(self.require()?.bytes()).and_then(|number| usize::try_from(number).ok());
+        number.filter(|number| (1..=self.left()).contains(number)).ok_or(Error::NumKeys)
     }
 
     /// No more words may follow.
@@ -96,6 +115,29 @@ impl<'c> Words<'c> {
     /// The value of COUNT.
     pub fn count(&mut self) -> Result<usize, Error> {
         self.integer("COUNT", 1, u32::MAX.into()).map(|count| count as usize)
+    }
+
+    /// The value of ATTEMPTS.
+    pub fn attempts(&mut self) -> Result<Attempts, Error> {
+        self.integer("ATTEMPTS", 0, u32::MAX.into()).map(|limit| Attempts::new(limit as u32))
+    }
+
+    /// The two values of BACKOFF.
+    pub fn backoff(&mut self) -> Result<Backoff, Error> {
+        let (base, max) = (self.millis("BACKOFF", 0)?, self.millis("BACKOFF", 0)?);
+        if base > max {
+            return Err(Error::BackoffOrder);
+        }
+        Ok(Backoff { base, max })
+    }
+
+    /// The value of REASON.
+    pub fn reason(&mut self) -> Result<&'c [u8], Error> {
+        let reason = self.value("REASON")?;
+        if reason.len() > REASON_BYTES_MAX {
+            return Err(Error::ReasonLength);
+        }
+        Ok(reason)
     }
 
     /// The value of STATE.

@@ -10,6 +10,7 @@
 
 use std::collections::VecDeque;
 
+use super::entry::{tally_of, Entry, Hold, Tally};
 use super::slab::{Slab, Slot};
 use super::time::Time;
 
@@ -31,46 +32,20 @@ pub trait Residents {
     fn moved_to(&mut self, slot: Slot, bucket: BucketNumber);
 }
 
-/// Whether the job waits for its due time, or somebody works on it until its lease ends.
+/// Where among jobs of the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hold {
-    Waiting,
-    Leased,
-}
-
-/// What stands in a bucket, in 12 bytes: the time's upper half carries the hold in its highest bit.
-#[derive(Clone, Copy)]
-struct Entry {
-    slot: Slot,
-    high: u32,
-    low: u32,
-}
-
-const LEASED_BIT: u32 = 1 << 31;
-
-impl Entry {
-    fn new(time: Time, slot: Slot, hold: Hold) -> Entry {
-        let leased = match hold {
-            Hold::Waiting => 0,
-            Hold::Leased => LEASED_BIT,
-        };
-        Entry { slot, high: (time.unix_ms() >> 32) as u32 | leased, low: time.unix_ms() as u32 }
-    }
-
-    fn time(&self) -> Time {
-        let unix_ms = u64::from(self.high & !LEASED_BIT) << 32 | u64::from(self.low);
-        Time::new(unix_ms).unwrap_or(Time::MAX)
-    }
-
-    fn is_leased(&self) -> bool {
-        self.high & LEASED_BIT != 0
-    }
+pub enum Rank {
+    /// Behind those that are there: the order of scheduling.
+    Last,
+    /// Before them: it was there before.
+    First,
 }
 
 #[derive(Default)]
 struct Bucket {
     entries: Vec<Entry>,
     leased: u32,
+    leased_at_first: u32,
 }
 
 /// With the room of the original: that is what [`Buckets`] counts.
@@ -78,13 +53,17 @@ impl Clone for Bucket {
     fn clone(&self) -> Bucket {
         let mut entries = Vec::with_capacity(self.entries.capacity());
         entries.extend_from_slice(&self.entries);
-        Bucket { entries, leased: self.leased }
+        Bucket { entries, ..*self }
     }
 }
 
 impl Bucket {
     fn tally(&self) -> Tally {
-        Tally { jobs: self.entries.len(), leased: self.leased as usize }
+        Tally {
+            jobs: self.entries.len(),
+            leased: self.leased as usize,
+            leased_at_first: self.leased_at_first as usize,
+        }
     }
 
     /// How many entries have a time up to and including `time`.
@@ -92,8 +71,17 @@ impl Bucket {
         self.entries.partition_point(|entry| entry.time() <= time)
     }
 
+    /// Where a job with this time goes.
+    fn place_of(&self, time: Time, rank: Rank) -> usize {
+        match rank {
+            Rank::Last => self.up_to(time),
+            Rank::First => self.entries.partition_point(|entry| entry.time() < time),
+        }
+    }
+
     fn recount(&mut self) {
-        self.leased = self.entries.iter().filter(|entry| entry.is_leased()).count() as u32;
+        let tally = tally_of(&self.entries);
+        (self.leased, self.leased_at_first) = (tally.leased as u32, tally.leased_at_first as u32);
     }
 }
 
@@ -103,30 +91,6 @@ impl Bucket {
 struct Line {
     first: Time,
     bucket: BucketNumber,
-}
-
-/// A number of jobs, and how many of them are leased.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    pub jobs: usize,
-    pub leased: usize,
-}
-
-impl Tally {
-    fn add(&mut self, other: Tally) {
-        self.jobs += other.jobs;
-        self.leased += other.leased;
-    }
-
-    fn sub(&mut self, other: Tally) {
-        self.jobs -= other.jobs;
-        self.leased -= other.leased;
-    }
-}
-
-/// What one job counts.
-fn tally_of(entry: &Entry) -> Tally {
-    Tally { jobs: 1, leased: usize::from(entry.is_leased()) }
 }
 
 #[derive(Clone, Default)]
@@ -169,11 +133,27 @@ impl Buckets {
 
     /// All jobs in their order.
     pub fn iter(&self) -> impl Iterator<Item = (Time, Slot, Hold)> + '_ {
-        let buckets = self.directory.iter().filter_map(|line| self.buckets.get(line.bucket));
-        buckets.flat_map(|bucket| &bucket.entries).map(|entry| {
-            let hold = if entry.is_leased() { Hold::Leased } else { Hold::Waiting };
-            (entry.time(), entry.slot, hold)
-        })
+        self.directory.iter().flat_map(|line| self.entries_of(line)).map(Entry::parts)
+    }
+
+    /// Those whose time has come, in their order. O(1) to the first.
+    pub fn passed(&self) -> impl Iterator<Item = (Time, Slot, Hold)> + '_ {
+        self.iter().take_while(|(time, ..)| *time <= self.horizon)
+    }
+
+    /// Those whose time is to come, in their order; buckets that `wants` declines are left out whole.
+    pub fn to_come<'b>(
+        &'b self,
+        wants: impl Fn(Tally) -> bool + 'b,
+    ) -> impl Iterator<Item = (Time, Slot, Hold)> + 'b {
+        let start = self.last_line_up_to(self.horizon).unwrap_or(0);
+        let buckets = self.directory.range(start..).filter_map(|line| self.buckets.get(line.bucket));
+        let entries = buckets.filter(move |bucket| wants(bucket.tally())).flat_map(|bucket| &bucket.entries);
+        entries.map(Entry::parts).filter(|(time, ..)| *time > self.horizon)
+    }
+
+    fn entries_of(&self, line: &Line) -> &[Entry] {
+        self.buckets.get(line.bucket).map_or(&[], |bucket| &bucket.entries)
     }
 
     /// The time of the job in `slot`, which is in `bucket`. O(bucket).
@@ -189,32 +169,32 @@ impl Buckets {
             return;
         }
         if self.next.is_some_and(|next| next <= now) {
-            let newly_passed = self.tally_between(self.horizon, now);
-            self.passed.add(newly_passed);
+            self.passed += self.tally_between(self.horizon, now);
             self.next = self.first_after(now);
         }
         self.horizon = now;
     }
 
-    /// Puts a job behind all those with the same or an earlier time. O(log n) and the shift of a bucket;
-    /// O(bucket) more when it splits.
-    pub fn insert(&mut self, time: Time, slot: Slot, hold: Hold, residents: &mut impl Residents) {
+    /// Puts a job among those with the same time. O(log n) and the shift of a bucket; O(bucket) more when
+    /// it splits.
+    pub fn insert(&mut self, time: Time, slot: Slot, hold: Hold, rank: Rank, residents: &mut impl Residents) {
         let entry = Entry::new(time, slot, hold);
-        let number = self.bucket_for(time, residents);
+        let number = self.bucket_for(time, rank, residents);
+        let one = entry.tally();
         if let Some(bucket) = self.buckets.get_mut(number) {
-            let at = bucket.up_to(time);
+            let at = bucket.place_of(time, rank);
             if bucket.entries.len() == bucket.entries.capacity() {
                 bucket.entries.reserve_exact(GROWTH);
                 self.capacity += GROWTH;
             }
             bucket.entries.insert(at, entry);
-            bucket.leased += u32::from(entry.is_leased());
+            bucket.leased += one.leased as u32;
+            bucket.leased_at_first += one.leased_at_first as u32;
         }
         residents.moved_to(slot, number);
-        let one = tally_of(&entry);
-        self.all.add(one);
+        self.all += one;
         if time <= self.horizon {
-            self.passed.add(one);
+            self.passed += one;
         } else if self.next.is_none_or(|next| time < next) {
             self.next = Some(time);
         }
@@ -230,19 +210,18 @@ impl Buckets {
         let bucket = self.buckets.get_mut(number)?;
         let at = bucket.entries.iter().position(|entry| entry.slot == slot)?;
         let entry = bucket.entries.remove(at);
-        bucket.leased -= u32::from(entry.is_leased());
-        let left = bucket.entries.len();
-        let time = entry.time();
+        let (time, one, left) = (entry.time(), entry.tally(), bucket.entries.len());
+        bucket.leased -= one.leased as u32;
+        bucket.leased_at_first -= one.leased_at_first as u32;
         if left == 0 {
             self.drop_bucket(number, time);
         } else if left <= MERGE_BELOW && left.is_power_of_two() {
             // Only at some sizes: looking for the neighbour at each removal would be wasted.
             self.merge_with_neighbour(number, time, residents);
         }
-        let one = tally_of(&entry);
-        self.all.sub(one);
+        self.all = self.all - one;
         if time <= self.horizon {
-            self.passed.sub(one);
+            self.passed = self.passed - one;
         } else if self.next == Some(time) {
             self.next = self.first_after(self.horizon);
         }
@@ -250,7 +229,7 @@ impl Buckets {
     }
 
     /// How many jobs have a time after `from`, up to and including `to`.
-    fn tally_between(&self, from: Time, to: Time) -> Tally {
+    pub fn tally_between(&self, from: Time, to: Time) -> Tally {
         let mut tally = Tally::default();
         let start = self.last_line_up_to(from).unwrap_or(0);
         let mut lines = self.directory.range(start..).peekable();
@@ -262,7 +241,7 @@ impl Buckets {
                 break;
             };
             let whole = line.first > from && lines.peek().is_some_and(|next| next.first <= to);
-            tally.add(if whole { bucket.tally() } else { part_between(bucket, from, to) });
+            tally += if whole { bucket.tally() } else { part_between(bucket, from, to) };
         }
         tally
     }
@@ -283,8 +262,12 @@ impl Buckets {
     }
 
     /// The bucket into which a job with this time goes, with room for it.
-    fn bucket_for(&mut self, time: Time, residents: &mut impl Residents) -> BucketNumber {
-        let Some(at) = self.last_line_up_to(time) else {
+    fn bucket_for(&mut self, time: Time, rank: Rank, residents: &mut impl Residents) -> BucketNumber {
+        let lines_before = match rank {
+            Rank::Last => self.directory.partition_point(|line| line.first <= time),
+            Rank::First => self.directory.partition_point(|line| line.first < time),
+        };
+        let Some(at) = lines_before.checked_sub(1) else {
             return self.bucket_before_all(time);
         };
         let Some(Line { bucket: number, .. }) = self.directory.get(at).copied() else {
@@ -297,16 +280,16 @@ impl Buckets {
             return number;
         }
         let middle = BUCKET_ENTRIES / 2;
-        let is_append = bucket.up_to(time) == BUCKET_ENTRIES;
-        if is_append && at + 1 == self.directory.len() {
+        let place = bucket.place_of(time, rank);
+        if place == BUCKET_ENTRIES && at + 1 == self.directory.len() {
             // Times mostly ascend: the last bucket is left full, not half empty.
             return self.new_bucket(at + 1, time, Bucket::default());
         }
-        let (upper_number, upper_first) = self.split(at, number, middle, residents);
-        if time < upper_first {
+        let upper = self.split(at, number, middle, residents);
+        if place <= middle {
             number
         } else {
-            upper_number
+            upper
         }
     }
 
@@ -333,7 +316,7 @@ impl Buckets {
         number: BucketNumber,
         middle: usize,
         residents: &mut impl Residents,
-    ) -> (BucketNumber, Time) {
+    ) -> BucketNumber {
         let mut upper = Bucket::default();
         if let Some(lower) = self.buckets.get_mut(number) {
             let before = lower.entries.capacity();
@@ -350,7 +333,7 @@ impl Buckets {
         for slot in moved {
             residents.moved_to(slot, upper_number);
         }
-        (upper_number, first)
+        upper_number
     }
 
     fn new_bucket(&mut self, at: usize, first: Time, bucket: Bucket) -> BucketNumber {
@@ -417,6 +400,7 @@ impl Buckets {
             bucket.entries.extend_from_slice(&taken.entries);
             bucket.entries.shrink_to(bucket.entries.len() + GROWTH);
             bucket.leased += taken.leased;
+            bucket.leased_at_first += taken.leased_at_first;
             self.capacity = self.capacity + bucket.entries.capacity() - before;
         }
         for entry in &taken.entries {
@@ -426,10 +410,7 @@ impl Buckets {
 }
 
 fn part_between(bucket: &Bucket, from: Time, to: Time) -> Tally {
-    let mut tally = Tally::default();
-    let part = bucket.entries.get(bucket.up_to(from)..bucket.up_to(to)).unwrap_or_default();
-    part.iter().map(tally_of).for_each(|one| tally.add(one));
-    tally
+    tally_of(bucket.entries.get(bucket.up_to(from)..bucket.up_to(to)).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -34,10 +34,17 @@ impl Pair {
     }
 
     fn insert(&mut self, time: u64, hold: Hold) {
+        self.insert_at(time, hold, Rank::Last);
+    }
+
+    fn insert_at(&mut self, time: u64, hold: Hold, rank: Rank) {
         let slot = self.homes.0.len() as Slot;
         self.homes.0.push(BucketNumber::MAX);
-        self.buckets.insert(at(time), slot, hold, &mut self.homes);
-        let place = self.plain.partition_point(|(other, _, _)| *other <= at(time));
+        self.buckets.insert(at(time), slot, hold, rank, &mut self.homes);
+        let place = match rank {
+            Rank::Last => self.plain.partition_point(|(other, _, _)| *other <= at(time)),
+            Rank::First => self.plain.partition_point(|(other, _, _)| *other < at(time)),
+        };
         self.plain.insert(place, (at(time), slot, hold));
     }
 
@@ -67,12 +74,29 @@ impl Pair {
         let passed = self.plain.partition_point(|(time, _, _)| *time <= self.now);
         let next = self.plain.get(passed).map(|(time, _, _)| *time);
         assert_eq!(self.buckets.next(), next, "next, at {:?}", self.now);
-        let tally = |jobs: &[(Time, Slot, Hold)]| Tally {
-            jobs: jobs.len(),
-            leased: jobs.iter().filter(|(_, _, hold)| *hold == Hold::Leased).count(),
-        };
-        let counted = (tally(&self.plain), tally(&self.plain[..passed]));
+        let (before, after) = self.plain.split_at(passed);
+        let counted = (tally_of_plain(&self.plain), tally_of_plain(before));
         assert_eq!(self.buckets.tallies(), counted, "all and passed, at {:?}", self.now);
+        assert!(self.buckets.passed().eq(before.iter().copied()), "passed, at {:?}", self.now);
+        assert!(self.buckets.to_come(|_| true).eq(after.iter().copied()), "to come, at {:?}", self.now);
+        for hold in HOLDS {
+            self.check_those_to_come(after, hold);
+        }
+    }
+
+    /// Whoever wants one kind of jobs gets all of those, and with them their neighbours at most.
+    fn check_those_to_come(&self, after: &[(Time, Slot, Hold)], hold: Hold) {
+        let is_it = |(_, _, other): &(Time, Slot, Hold)| *other == hold;
+        let to_come: Vec<_> = self.buckets.to_come(|tally| count_of(tally, hold) > 0).collect();
+        assert!(
+            to_come.iter().filter(|job| is_it(job)).eq(after.iter().filter(|job| is_it(job))),
+            "{hold:?}"
+        );
+        assert!(to_come.is_sorted_by_key(|(time, ..)| *time), "{hold:?}");
+        let mut everyone = after.iter();
+        assert!(to_come.iter().all(|job| everyone.any(|other| other == job)), "a stranger among {hold:?}");
+        let has_any = tally_of_plain(&self.plain) != Tally::default() && !to_come.is_empty();
+        assert!(!has_any || self.plain.iter().any(is_it), "buckets that nobody wants, for {hold:?}");
     }
 
     fn check_how_it_is_built(&self) {
@@ -87,8 +111,8 @@ impl Pair {
                 assert_eq!(self.homes.0[entry.slot as usize], line.bucket);
                 before = entry.time();
             }
-            let leased = bucket.entries.iter().filter(|entry| entry.is_leased()).count();
-            assert_eq!(bucket.leased as usize, leased);
+            let parts: Vec<_> = bucket.entries.iter().map(Entry::parts).collect();
+            assert_eq!(bucket.tally(), tally_of_plain(&parts));
             capacity += bucket.entries.capacity();
         }
         assert_eq!(self.buckets.buckets.len(), self.buckets.directory.len());
@@ -98,6 +122,21 @@ impl Pair {
     fn bucket_lens(&self) -> Vec<usize> {
         let lines = self.buckets.directory.iter();
         lines.map(|line| self.buckets.buckets.get(line.bucket).unwrap().entries.len()).collect()
+    }
+}
+
+const HOLDS: [Hold; 3] = [Hold::Waiting, Hold::Leased, Hold::LeasedAtFirst];
+
+fn tally_of_plain(jobs: &[(Time, Slot, Hold)]) -> Tally {
+    let count = |wanted| jobs.iter().filter(|(_, _, hold)| *hold == wanted).count();
+    Tally { jobs: jobs.len(), leased: count(Hold::Leased), leased_at_first: count(Hold::LeasedAtFirst) }
+}
+
+fn count_of(tally: Tally, hold: Hold) -> usize {
+    match hold {
+        Hold::Waiting => tally.waiting(),
+        Hold::Leased => tally.leased,
+        Hold::LeasedAtFirst => tally.leased_at_first,
     }
 }
 
@@ -112,6 +151,44 @@ fn jobs_of_one_time_leave_in_the_order_in_which_they_came() {
     let slots: Vec<Slot> = pair.buckets.iter().map(|(_, slot, _)| slot).collect();
     let came = |first: Slot| (0..1_000).map(move |n| first + 3 * n);
     assert!(slots.into_iter().eq(came(1).chain(came(0)).chain(came(2))));
+}
+
+#[test]
+fn those_that_go_first_stand_before_all_of_their_time_the_last_one_before_the_others() {
+    let mut pair = Pair::default();
+    for n in 0..3_000 {
+        pair.insert_at([20, 10, 30][n % 3], HOLDS[n / 3 % 3], Rank::First);
+    }
+    pair.check();
+    let slots: Vec<Slot> = pair.buckets.iter().map(|(_, slot, _)| slot).collect();
+    let came = |first: Slot| (0..1_000).rev().map(move |n| first + 3 * n);
+    assert!(slots.into_iter().eq(came(1).chain(came(0)).chain(came(2))));
+}
+
+#[test]
+fn those_that_go_first_find_their_place_in_full_buckets() {
+    for times in patterns() {
+        let mut pair = Pair::of(times.iter().copied());
+        for time in
+            [times[0], times[times.len() / 2], times[times.len() - 1], 0, 9, 10, 11, u64::from(u32::MAX)]
+        {
+            pair.insert_at(time, Hold::LeasedAtFirst, Rank::First);
+            pair.check();
+            pair.insert_at(time, Hold::Leased, Rank::Last);
+            pair.insert_at(time, Hold::Leased, Rank::First);
+            pair.check();
+        }
+    }
+}
+
+#[test]
+fn buckets_without_those_that_are_wanted_are_left_out_whole() {
+    let mut pair = Pair::of(0..10 * BUCKET_ENTRIES as u64);
+    assert_eq!(pair.buckets.to_come(|tally| tally.leased > 0).count(), 0);
+    pair.insert(5 * BUCKET_ENTRIES as u64, Hold::Leased);
+    let found = pair.buckets.to_come(|tally| tally.leased > 0).count();
+    assert!((1..=BUCKET_ENTRIES).contains(&found), "{found}");
+    pair.check();
 }
 
 #[test]
@@ -223,7 +300,7 @@ fn the_horizon_counts_right_from_anywhere_to_anywhere() {
     for times in patterns() {
         let mut whole = Pair::default();
         for (n, time) in times.iter().enumerate() {
-            whole.insert(*time, if n % 3 == 0 { Hold::Leased } else { Hold::Waiting });
+            whole.insert(*time, HOLDS[n % 3]);
         }
         let last = times.iter().max().unwrap() + 1;
         let step = (last / 12).max(1) as usize;
@@ -315,8 +392,7 @@ fn every_time_there_is_fits_beside_the_hold() {
     let edges = [0, 1, u64::from(u32::MAX), 1 << 32, (1 << 47) - 1, 1 << 47, Time::MAX.unix_ms()];
     let mut pair = Pair::default();
     for time in edges {
-        pair.insert(time, Hold::Leased);
-        pair.insert(time, Hold::Waiting);
+        HOLDS.into_iter().for_each(|hold| pair.insert(time, hold));
     }
     for time in edges {
         pair.advance(time);
@@ -328,7 +404,8 @@ fn every_time_there_is_fits_beside_the_hold() {
 enum Op {
     Insert {
         time: u64,
-        leased: bool,
+        hold: Hold,
+        rank: Rank,
         copies: usize,
     },
     /// So many in a row, from this place (in 1/65536 of all) in the order.
@@ -349,9 +426,10 @@ enum Op {
 fn op(times: u64) -> impl Strategy<Value = Op> {
     let copies = prop_oneof![4 => Just(1usize), 4 => 2..60usize, 2 => 200..600usize];
     let run = prop_oneof![4 => Just(1usize), 4 => 2..100usize, 2 => 200..700usize];
-    let insert = (0..times, any::<bool>(), copies);
+    let rank = prop_oneof![3 => Just(Rank::Last), 1 => Just(Rank::First)];
+    let insert = (0..times, prop::sample::select(HOLDS.to_vec()), rank, copies);
     prop_oneof![
-        10 => insert.prop_map(|(time, leased, copies)| Op::Insert { time, leased, copies }),
+        10 => insert.prop_map(|(time, hold, rank, copies)| Op::Insert { time, hold, rank, copies }),
         6 => (any::<u16>(), run).prop_map(|(place, run)| Op::Remove { place, run }),
         1 => (2..100usize).prop_map(|one_in| Op::Thin { one_in }),
         3 => (0..times).prop_map(|time| Op::Advance { time }),
@@ -361,11 +439,10 @@ fn op(times: u64) -> impl Strategy<Value = Op> {
 
 fn apply(pair: &mut Pair, op: &Op, times: u64) {
     match *op {
-        Op::Insert { time, leased, copies } => {
-            let hold = if leased { Hold::Leased } else { Hold::Waiting };
+        Op::Insert { time, hold, rank, copies } => {
             // Of few times, all the same one; of many, a short stretch of them.
             let stretch = times / 1_000 + 1;
-            (0..copies as u64).for_each(|n| pair.insert(time + n * 7 % stretch, hold));
+            (0..copies as u64).for_each(|n| pair.insert_at(time + n * 7 % stretch, hold, rank));
         }
         Op::Remove { place, run } => {
             for _ in 0..run.min(pair.plain.len()) {

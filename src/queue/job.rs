@@ -56,10 +56,11 @@ pub enum State {
     Ready,
     Reserved,
     Dead,
+    Done,
 }
 
 impl State {
-    pub const ALL: [State; 4] = [State::Delayed, State::Ready, State::Reserved, State::Dead];
+    pub const ALL: [State; 5] = [State::Delayed, State::Ready, State::Reserved, State::Dead, State::Done];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -67,26 +68,37 @@ impl State {
             State::Ready => "ready",
             State::Reserved => "reserved",
             State::Dead => "dead",
+            State::Done => "done",
         }
     }
 }
 
-/// What commands made of a job. The states follow from this, the stored time and the clock: nothing has
-/// to be written when a job falls due or a lease ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What commands made of a job. The states follow from this, the stored times and the clock: nothing has
+/// to be written when a job falls due, a lease ends or a life is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stage {
     /// Delayed until its time, then ready.
+    #[default]
     Waiting,
-    /// Reserved until its time; then ready again, or dead when that was its last attempt.
+    /// Reserved until its time; then it waits for its backoff and is ready again, or dead when that was its
+    /// last attempt.
     Leased,
+    /// Dead since its time.
+    Dead,
+    /// Finished, and kept until its time.
+    Done,
 }
 
-/// A job's deliveries so far; only jobs that have been handed out have one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Delivery {
-    pub lease: Lease,
-    pub attempt: u32,
+/// Where a job has got to since ADD.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
     pub stage: Stage,
+    /// Deliveries so far.
+    pub attempt: u32,
+    /// Of the latest delivery, while it is good for something.
+    pub lease: Option<Lease>,
+    /// When its life is over, if its ADD said so.
+    pub dies: Option<Time>,
 }
 
 /// Everything about a job but when it was seen.
@@ -94,30 +106,84 @@ pub struct Delivery {
 pub struct JobView<'a> {
     pub id: Id<'a>,
     pub body: &'a [u8],
-    /// Due time; end of the lease while there is one; the moment of death for a dead job.
+    /// Due time; end of the lease; moment of death; until when a finished job is kept: by stage.
     pub time: Time,
     pub created: Time,
     pub policy: Policy,
-    pub delivery: Option<Delivery>,
+    pub progress: Progress,
+    /// Why it was released or buried last, in a worker's words.
+    pub reason: Option<&'a [u8]>,
 }
 
 impl JobView<'_> {
     /// Its state at `now`.
     pub fn state(&self, now: Time) -> State {
-        let stage = self.delivery.map_or(Stage::Waiting, |delivery| delivery.stage);
-        match (stage, self.time <= now) {
-            (Stage::Waiting, false) => State::Delayed,
-            (Stage::Waiting, true) => State::Ready,
-            (Stage::Leased, false) => State::Reserved,
-            (Stage::Leased, true) if self.is_at_its_last_attempt() => State::Dead,
-            (Stage::Leased, true) => State::Ready,
+        match self.progress.stage {
+            Stage::Done => State::Done,
+            Stage::Dead => State::Dead,
+            _ if self.death().is_some_and(|(time, _)| time <= now) => State::Dead,
+            Stage::Leased if self.time > now => State::Reserved,
+            Stage::Waiting | Stage::Leased if self.due() > now => State::Delayed,
+            Stage::Waiting | Stage::Leased => State::Ready,
+        }
+    }
+
+    /// From when on it may be handed out, if nothing happens before that.
+    pub fn due(&self) -> Time {
+        let Progress { stage, attempt, lease, .. } = self.progress;
+        match (stage, lease) {
+            (Stage::Leased, Some(lease)) => {
+                self.time.saturating_add(self.policy.backoff.after(attempt, lease))
+            }
+            (Stage::Waiting | Stage::Leased | Stage::Dead | Stage::Done, _) => self.time,
+        }
+    }
+
+    /// When it dies, or has died, unless something happens before that; and of what.
+    fn death(&self) -> Option<(Time, Option<&[u8]>)> {
+        let of_age = self.progress.dies.map(|time| (time, Some(REASON_LIFE_IS_OVER)));
+        match self.progress.stage {
+            Stage::Done => None,
+            Stage::Dead => {
+                let of_attempts = self.is_at_its_last_attempt().then_some(REASON_NO_ATTEMPTS_LEFT);
+                Some((self.time, self.reason.or(of_attempts)))
+            }
+            Stage::Waiting => of_age,
+            Stage::Leased => {
+                let of_attempts = (self.time, Some(REASON_NO_ATTEMPTS_LEFT));
+                let of_attempts = self.is_at_its_last_attempt().then_some(of_attempts);
+                of_attempts.into_iter().chain(of_age).min_by_key(|(time, _)| *time)
+            }
+        }
+    }
+
+    /// Since when it is ready, dead or done at `now`; since ADD, otherwise.
+    pub fn since(&self, now: Time) -> Time {
+        match self.state(now) {
+            State::Ready => self.due(),
+            State::Done => self.time.saturating_sub(self.policy.keep),
+            State::Dead => self.death().map_or(self.time, |(time, _)| time),
+            State::Delayed | State::Reserved => self.created,
         }
     }
 
     pub fn is_at_its_last_attempt(&self) -> bool {
-        self.delivery.is_some_and(|delivery| self.policy.attempts.end_with(delivery.attempt))
+        self.policy.attempts.end_with(self.progress.attempt)
+    }
+
+    /// Why it is dead at `now`; for a job that is not, why it was released last.
+    pub fn reason_at(&self, now: Time) -> Option<&[u8]> {
+        match (self.state(now), self.death()) {
+            (State::Dead, Some((_, reason))) => reason,
+            _ => self.reason,
+        }
     }
 }
+
+/// Why a job died of which no worker said why.
+pub const REASON_BURIED: &[u8] = b"buried";
+pub const REASON_LIFE_IS_OVER: &[u8] = b"its time to live is over";
+pub const REASON_NO_ATTEMPTS_LEFT: &[u8] = b"no attempts left";
 
 /// A job as it is kept. Its time stands in its bucket, next to those that it is compared with.
 #[derive(Clone)]
@@ -129,8 +195,8 @@ pub(super) struct Job {
     pub bucket: BucketNumber,
     /// The next job in the index's chain.
     pub next: Slot,
-    /// In the queue's deliveries; `NO_SLOT` for a job that was never handed out.
-    pub delivery: Slot,
+    /// In the queue's trails; `NO_SLOT` for a job that has none.
+    pub trail: Slot,
 }
 
 /// When the job was created (48 bits), how long its id is (10) and a bit of the id's hash (6): the latter
@@ -170,7 +236,7 @@ impl Job {
             policy,
             bucket: 0,
             next: NO_SLOT,
-            delivery: NO_SLOT,
+            trail: NO_SLOT,
         }
     }
 

@@ -6,46 +6,64 @@
 //! let at = |ms| Time::new(ms).unwrap();
 //! let ms = |ms| Millis::new(ms).unwrap();
 //! let mut queue = Queue::new((0, 0));
-//! let policy = Policy { ttr: ms(200), attempts: Attempts::new(25), priority: 128 };
+//! let policy = Policy::plain(ms(200));
 //! let job = NewJob { id: Id::new(b"a").unwrap(), body: b"hello", due: Due::In(ms(500)), policy, naming: Naming::Given };
 //!
 //! assert!(matches!(queue.add(at(0), &job, IfTaken::Refuse), Added::New(_)));
 //! assert_eq!(queue.pop(at(499), None, Lease::new(1)), None);
 //! let handout = queue.pop(at(500), None, Lease::new(1)).unwrap();
-//! assert!(queue.finish(job.id, Claim::Lease(handout.lease)));
+//! assert_eq!(queue.finish(at(501), job.id, Claim::Lease(handout.lease)), Finished::Gone);
 //! ```
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `mod.rs` | the operations of a queue, as the commands call them |
+//! | `mod.rs` | what a queue consists of, and how a job comes to where it stands |
+//! | `produce.rs`, `consume.rs`, `manage.rs`, `look.rs` | the operations, as the commands call them |
 //! | `replay.rs` | the same from the outside: effects of a primary, records of a file |
-//! | `record.rs` | what a job and a queue look like in files and in the replication stream |
-//! | `job.rs`, `policy.rs` | what a job consists of, and how it is kept |
+//! | `record.rs`, `job_record.rs`, `queue_record.rs` | what is in files and in the replication stream |
+//! | `job.rs`, `policy.rs`, `trail.rs` | what a job consists of, and how it is kept |
 //! | `pool.rs`, `index.rs`, `slab.rs` | the job pool: by id, by slot |
-//! | `schedule.rs`, `buckets.rs` | the lanes of sorted buckets: by priority and time |
+//! | `schedule.rs`, `buckets.rs`, `entry.rs` | the lines of sorted buckets: by priority and time |
+//! | `settings.rs` | what an operator sets for a queue |
 //! | `time.rs` | points and lengths of time |
 
 mod buckets;
+mod consume;
+mod entry;
 mod index;
 mod job;
+mod job_record;
+mod look;
+mod manage;
 mod policy;
 mod pool;
+mod produce;
+mod queue_record;
 mod record;
 mod replay;
 mod schedule;
+mod settings;
 mod slab;
 mod time;
+mod trail;
 
-use buckets::Hold;
+use buckets::Rank;
 use pool::Pool;
-use record::count;
-use schedule::{Home, Schedule};
+use queue_record::count;
+use schedule::{Aside, Home, Schedule};
 use slab::{Slab, NO_SLOT};
+use trail::{Leases, Lives, Standing, Trail};
 
-pub use job::{Claim, Delivery, Id, JobView, Lease, Stage, State, ID_BYTES_MAX};
-pub use policy::{Attempts, Policy};
-pub use record::{JobRecord, LeaseRecord, QueueRecord, Record, RecordError, Totals};
+pub use consume::{Finished, Handout};
+pub use job::{Claim, Id, JobView, Lease, Progress, Stage, State, ID_BYTES_MAX};
+pub use job_record::{Cause, DropRecord, JobRecord, LeaseRecord, Leave, MoveRecord};
+pub use look::Scanned;
+pub use policy::{Attempts, Backoff, Policy};
+pub use produce::{Added, Due, IfTaken, Naming, NewJob};
+pub use queue_record::{QueueRecord, Totals};
+pub use record::{Record, RecordError};
 pub use schedule::Counts;
+pub use settings::Settings;
 pub use slab::Slot;
 pub use time::{Millis, Time};
 
@@ -54,71 +72,26 @@ pub use time::{Millis, Time};
 pub struct Queue {
     pool: Pool,
     policies: policy::Policies,
-    deliveries: Slab<Delivery>,
+    trails: Slab<Trail>,
+    /// Bytes that trails own elsewhere.
+    trail_bytes: usize,
     schedule: Schedule,
     last_lease: Lease,
-    last_serial: Serial,
+    last_serial: produce::Serial,
+    settings: Settings,
+    /// Until then nothing is handed out.
+    paused_until: Time,
     totals: Totals,
+    /// Up to here, what time did is in the totals.
+    counted: Time,
+    news: News,
 }
 
-/// Where ids made by the queue have got to: `<time>-<number>`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Serial {
-    time: Time,
-    number: u64,
-}
-
-/// A job to be added.
-#[derive(Clone, Copy, Debug)]
-pub struct NewJob<'a> {
-    pub id: Id<'a>,
-    pub body: &'a [u8],
-    pub due: Due,
-    pub policy: Policy,
-    pub naming: Naming,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Due {
-    In(Millis),
-    /// In the past, this is now.
-    At(Time),
-}
-
-/// Who made the id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Naming {
-    Given,
-    /// [`Queue::next_id`]; it is never made again.
-    ByQueue,
-}
-
-/// What to do when the id is taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IfTaken {
-    Refuse,
-    Replace,
-}
-
-/// What became of an add; the time is when the job is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Added {
-    New(Time),
-    Replaced(Time),
-    /// The id belongs to another job, which is left as it was.
-    Taken,
-    /// There are as many jobs as slots can be numbered.
-    Full,
-}
-
-/// A job handed out. Its id and body are at [`Queue::view`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Handout {
-    pub slot: Slot,
-    pub lease: Lease,
-    pub attempt: u32,
-    /// When the lease runs out.
-    pub end: Time,
+/// What has become of jobs that somebody may want to hear of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct News {
+    pub is_any_ready: bool,
+    pub is_any_dead: bool,
 }
 
 impl Queue {
@@ -127,170 +100,38 @@ impl Queue {
         Queue {
             pool: Pool::new(seed),
             policies: policy::Policies::new(seed),
-            deliveries: Slab::default(),
+            trails: Slab::default(),
+            trail_bytes: 0,
             schedule: Schedule::default(),
             last_lease: Lease::default(),
-            last_serial: Serial::default(),
+            last_serial: produce::Serial::default(),
+            settings: Settings::default(),
+            paused_until: Time::ZERO,
             totals: Totals::default(),
+            counted: Time::ZERO,
+            news: News::default(),
         }
     }
 
     /// Lets time pass up to `now`: what is due is ready, what has run out is ready again or dead. Time
     /// never runs backwards here; the result is the time that it is for this queue.
     pub fn advance(&mut self, now: Time) -> Time {
-        self.schedule.advance(now);
+        let passed = self.schedule.advance(now, self.counted);
+        count(&mut self.totals.timed_out, passed.timed_out);
+        count(&mut self.totals.died, passed.died);
+        self.news.is_any_ready |= passed.became_ready > 0;
+        self.news.is_any_dead |= passed.died > 0;
         self.schedule.now()
     }
 
-    /// An id that is not taken and sorts behind all that were made before: `<unix-ms>-<number>`.
-    pub fn next_id(&self, now: Time) -> String {
-        let mut serial = Serial { time: now.max(self.schedule.now()), number: 0 };
-        if serial.time <= self.last_serial.time {
-            serial = Serial { time: self.last_serial.time, number: self.last_serial.number.wrapping_add(1) };
-        }
-        // Somebody may have given such ids by hand: steps that double leave any block of them quickly.
-        let mut step: u64 = 1;
-        loop {
-            let id = format!("{}-{}", serial.time.unix_ms(), serial.number);
-            if Id::new(id.as_bytes()).is_none_or(|id| self.pool.find(id).is_none()) {
-                return id;
-            }
-            serial.number = serial.number.wrapping_add(step);
-            step = step.saturating_mul(2);
-        }
-    }
-
-    /// O(log n).
-    pub fn add(&mut self, now: Time, job: &NewJob, if_taken: IfTaken) -> Added {
-        let now = self.advance(now);
-        let taken = self.pool.find(job.id);
-        if taken.is_some() && if_taken == IfTaken::Refuse {
-            return Added::Taken;
-        }
-        let due = match job.due {
-            Due::In(delay) => now.saturating_add(delay),
-            Due::At(time) => time.max(now),
-        };
-        let created = JobView {
-            id: job.id,
-            body: job.body,
-            time: due,
-            created: now,
-            policy: job.policy,
-            delivery: None,
-        };
-        if !self.put_job(&created, job.naming, taken) {
-            return Added::Full;
-        }
-        match taken {
-            None => Added::New(due),
-            Some(_) => Added::Replaced(due),
-        }
-    }
-
-    /// Hands out the first ready job by (priority, due time, order of scheduling). Its lease lasts `ttr`
-    /// or, without it, what the job itself says; its number is at least `floor`. O(log n).
-    pub fn pop(&mut self, now: Time, ttr: Option<Millis>, floor: Lease) -> Option<Handout> {
-        let now = self.advance(now);
-        let slot = self.schedule.first_ready()?;
-        let policy = self.policies.get(self.pool.get(slot)?.policy)?;
-        let end = now.saturating_add(ttr.unwrap_or(policy.ttr));
-        let lease = Lease::new(floor.number().max(self.last_lease.number().saturating_add(1)));
-        if lease >= Lease::MAX {
-            return None;
-        }
-        self.hand_out(slot, lease, end)
-    }
-
-    /// Takes a job that was handed out from the queue: it is done. False when the claim isn't that to its
-    /// latest delivery. A lease stays good after its end, until the job is handed out again. O(log n).
-    pub fn finish(&mut self, id: Id, claim: Claim) -> bool {
-        let Some(slot) = self.pool.find(id) else {
-            return false;
-        };
-        let delivery = self.pool.get(slot).and_then(|job| self.deliveries.get(job.delivery));
-        let is_good = match (delivery, claim) {
-            (Some(_), Claim::Latest) => true,
-            (Some(delivery), Claim::Lease(lease)) => delivery.lease == lease,
-            (None, _) => false,
-        };
-        if is_good {
-            self.remove(slot);
-            count(&mut self.totals.finished);
-        }
-        is_good
-    }
-
-    /// Takes a job from the queue, whatever its state. O(log n).
-    pub fn delete(&mut self, id: Id) -> bool {
-        let found = self.pool.find(id);
-        if let Some(slot) = found {
-            self.remove(slot);
-            count(&mut self.totals.deleted);
-        }
-        found.is_some()
-    }
-
-    pub fn get(&self, id: Id) -> Option<JobView<'_>> {
-        self.view(self.pool.find(id)?)
-    }
-
-    /// The job in a slot. O(bucket).
-    pub fn view(&self, slot: Slot) -> Option<JobView<'_>> {
-        let job = self.pool.get(slot)?;
-        let time = self.schedule.time_of(self.home_of(slot)?, slot, job.bucket)?;
-        self.view_at(slot, time)
-    }
-
-    /// Id and body of the job in a slot.
-    pub fn id_and_body(&self, slot: Slot) -> Option<(Id<'_>, &[u8])> {
-        self.pool.get(slot).map(|job| job.id_and_body())
-    }
-
-    /// Every job, each priority in the order in which it is handed out; the same for queues to which the
-    /// same happened.
-    pub fn jobs(&self) -> impl Iterator<Item = JobView<'_>> {
-        self.schedule.iter().filter_map(|(time, slot)| self.view_at(slot, time))
-    }
-
-    pub fn len(&self) -> usize {
-        self.pool.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// How many jobs are in each state, as of the last [`Queue::advance`].
-    pub fn counts(&self) -> Counts {
-        self.schedule.counts()
-    }
-
-    /// When the next job becomes ready, ready again or dead without anyone doing anything.
-    pub fn next_change(&self) -> Option<Time> {
-        self.schedule.next_change()
-    }
-
-    /// The number of the latest lease, if there was any.
-    pub fn last_lease(&self) -> Option<Lease> {
-        (self.last_lease > Lease::default()).then_some(self.last_lease)
-    }
-
-    pub fn totals(&self) -> &Totals {
-        &self.totals
-    }
-
-    /// Bytes that the queue asked its allocator for.
-    pub fn memory(&self) -> usize {
-        size_of::<Queue>()
-            + self.pool.memory()
-            + self.policies.memory()
-            + self.deliveries.memory()
-            + self.schedule.memory()
+    /// What has happened since this was asked last.
+    pub fn take_news(&mut self) -> News {
+        std::mem::take(&mut self.news)
     }
 
     /// Puts a job as it is seen, instead of the one that has its id; false when there is no slot left.
     fn put_job(&mut self, job: &JobView, naming: Naming, replaced: Option<Slot>) -> bool {
+        let is_gone = replaced.is_some_and(|slot| self.was_kept_until(slot, job.created));
         if let Some(slot) = replaced {
             self.remove(slot);
         }
@@ -301,105 +142,152 @@ impl Queue {
             self.policies.give_back(policy);
             return false;
         };
-        if let Some(delivery) = job.delivery {
-            self.last_lease = self.last_lease.max(delivery.lease);
-            self.keep_delivery(slot, delivery);
-        }
+        self.last_lease = self.last_lease.max(job.progress.lease.unwrap_or_default());
         if naming == Naming::ByQueue {
-            self.last_serial = self.last_serial.max(Serial::of(job.id).unwrap_or_default());
+            self.last_serial = self.last_serial.max(produce::Serial::of(job.id).unwrap_or_default());
         }
-        self.place(slot, job.time);
+        self.place(slot, job.time, &job.progress, job.reason, Rank::Last);
         match replaced {
-            None => count(&mut self.totals.added),
-            Some(_) => count(&mut self.totals.replaced),
+            Some(_) if !is_gone => count(&mut self.totals.replaced, 1),
+            None | Some(_) => count(&mut self.totals.added, 1),
         }
+        count(&mut self.totals.purged, usize::from(is_gone));
         true
     }
 
-    fn hand_out(&mut self, slot: Slot, lease: Lease, end: Time) -> Option<Handout> {
-        self.unplace(slot);
-        let before = self.pool.get(slot).and_then(|job| self.deliveries.get(job.delivery)).copied();
-        let attempt = before.map_or(0, |delivery| delivery.attempt).saturating_add(1);
-        if before.is_some_and(|delivery| delivery.stage == Stage::Leased) {
-            count(&mut self.totals.timed_out);
-        }
-        self.keep_delivery(slot, Delivery { lease, attempt, stage: Stage::Leased });
-        self.last_lease = self.last_lease.max(lease);
-        count(&mut self.totals.popped);
-        self.place(slot, end);
-        Some(Handout { slot, lease, attempt, end })
+    /// Whether this is a finished job that had been kept long enough by `now`: its id is free.
+    fn was_kept_until(&self, slot: Slot, now: Time) -> bool {
+        let trail = self.pool.get(slot).and_then(|job| self.trails.get(job.trail));
+        trail.is_some_and(|trail| trail.progress().stage == Stage::Done && trail.time <= now)
     }
 
-    fn keep_delivery(&mut self, slot: Slot, delivery: Delivery) {
-        let Some(job) = self.pool.get_mut(slot) else {
-            return;
-        };
-        match self.deliveries.get_mut(job.delivery) {
-            Some(kept) => *kept = delivery,
-            None => job.delivery = self.deliveries.insert(delivery).unwrap_or(NO_SLOT),
+    /// Gives a job another progress and time, and with them another place; without a reason it keeps the
+    /// one it had. All that a command, or the effect of one, does to a job that stays goes through here.
+    fn shift(&mut self, slot: Slot, cause: Cause, time: Time, progress: &Progress, reason: Option<&[u8]>) {
+        let dies = progress.stage == Stage::Dead && !self.is_dead(slot);
+        let before = self.unplace(slot);
+        let reason = reason.or(before.as_ref().and_then(Trail::reason));
+        self.last_lease = self.last_lease.max(progress.lease.unwrap_or_default());
+        let rank = if cause == Cause::Returned { Rank::First } else { Rank::Last };
+        self.place(slot, time, progress, reason, rank);
+        match cause {
+            Cause::Popped => count(&mut self.totals.popped, 1),
+            Cause::Released => count(&mut self.totals.released, 1),
+            Cause::Buried => count(&mut self.totals.buried, 1),
+            Cause::Finished => count(&mut self.totals.finished, 1),
+            Cause::Kicked => count(&mut self.totals.kicked, 1),
+            Cause::Returned => self.totals.popped = self.totals.popped.saturating_sub(1),
+            Cause::Touched => (),
         }
+        count(&mut self.totals.died, usize::from(dies));
     }
 
     fn remove(&mut self, slot: Slot) {
         self.unplace(slot);
         if let Some(job) = self.pool.remove(slot) {
             self.policies.give_back(job.policy);
-            self.deliveries.remove(job.delivery);
         }
     }
 
-    fn place(&mut self, slot: Slot, time: Time) {
-        if let Some((home, hold)) = self.home_and_hold(slot) {
-            self.schedule.insert(home, time, slot, hold, &mut self.pool);
+    /// Puts a job into the lines in which it stands from here on. It has no trail.
+    fn place(&mut self, slot: Slot, time: Time, progress: &Progress, reason: Option<&[u8]>, rank: Rank) {
+        let Some(job) = self.pool.get_mut(slot) else {
+            return;
+        };
+        let Some(policy) = self.policies.get(job.policy) else {
+            return;
+        };
+        if *progress != Progress::default() || reason.is_some() {
+            let trail = Trail::new(time, *progress, reason);
+            self.trail_bytes += trail.size();
+            job.trail = self.trails.insert(trail).unwrap_or(NO_SLOT);
+        }
+        let standing = Standing::of(&policy, time, progress, false);
+        self.news.is_any_ready |=
+            matches!(standing.home, Home::Lane(_)) && standing.time <= self.schedule.now();
+        self.news.is_any_dead |= standing.home == Home::Graves;
+        self.schedule.insert(standing.home, standing.time, slot, standing.hold, rank, &mut self.pool);
+        if let Some(time) = standing.life {
+            let lives = &mut Lives(&self.pool, &mut self.trails);
+            self.schedule.insert_aside(Aside::Lives, time, slot, lives);
+        }
+        if let Some(time) = standing.lease {
+            let leases = &mut Leases(&self.pool, &mut self.trails);
+            self.schedule.insert_aside(Aside::Leases, time, slot, leases);
         }
     }
 
-    fn unplace(&mut self, slot: Slot) {
-        let bucket = self.pool.get(slot).map(|job| job.bucket);
-        if let (Some(bucket), Some(home)) = (bucket, self.home_of(slot)) {
-            self.schedule.remove(home, slot, bucket, &mut self.pool);
+    /// Takes a job out of the lines in which it stands, and from it its trail.
+    fn unplace(&mut self, slot: Slot) -> Option<Trail> {
+        self.leave_lines(slot);
+        let number = std::mem::replace(&mut self.pool.get_mut(slot)?.trail, NO_SLOT);
+        let trail = self.trails.remove(number)?;
+        self.trail_bytes -= trail.size();
+        Some(trail)
+    }
+
+    fn leave_lines(&mut self, slot: Slot) {
+        let (Some(standing), Some(job)) = (self.standing(slot), self.pool.get(slot)) else {
+            return;
+        };
+        let trail = self.trails.get(job.trail);
+        let (life_bucket, lease_bucket) =
+            trail.map(|trail| (trail.life_bucket(), trail.lease_bucket())).unwrap_or_default();
+        self.schedule.remove(standing.home, slot, job.bucket, &mut self.pool);
+        if standing.life.is_some() {
+            let lives = &mut Lives(&self.pool, &mut self.trails);
+            self.schedule.remove_aside(Aside::Lives, slot, life_bucket, lives);
+        }
+        if standing.lease.is_some() {
+            let leases = &mut Leases(&self.pool, &mut self.trails);
+            self.schedule.remove_aside(Aside::Leases, slot, lease_bucket, leases);
         }
     }
 
-    fn home_of(&self, slot: Slot) -> Option<Home> {
-        self.home_and_hold(slot).map(|(home, _)| home)
+    /// Carries a job whose life is over from its lane to the graves. Nothing that one can see changes but
+    /// that nobody has to step over it any more.
+    fn bury_overdue(&mut self, slot: Slot) {
+        let Some(life) = self.standing(slot).and_then(|standing| standing.life) else {
+            return;
+        };
+        self.leave_lines(slot);
+        let number = self.pool.get(slot).map_or(NO_SLOT, |job| job.trail);
+        if let Some(trail) = self.trails.get_mut(number) {
+            trail.is_buried = true;
+        }
+        self.schedule.insert(Home::Graves, life, slot, entry::Hold::Waiting, Rank::Last, &mut self.pool);
     }
 
-    fn home_and_hold(&self, slot: Slot) -> Option<(Home, Hold)> {
+    /// Buries up to so many jobs whose life is over; whether none is left. Each costs O(log n).
+    pub fn bury_the_overdue(&mut self, at_most: usize) -> bool {
+        for _ in 0..at_most {
+            match self.schedule.overdue() {
+                Some(slot) => self.bury_overdue(slot),
+                None => return true,
+            }
+        }
+        self.schedule.overdue().is_none()
+    }
+
+    /// Whether the job is dead by now; one without a trail isn't.
+    fn is_dead(&self, slot: Slot) -> bool {
+        let has_trail = self.pool.get(slot).is_some_and(|job| job.trail != NO_SLOT);
+        has_trail && self.view(slot).is_some_and(|job| job.state(self.schedule.now()) == State::Dead)
+    }
+
+    fn standing(&self, slot: Slot) -> Option<Standing> {
         let job = self.pool.get(slot)?;
         let policy = self.policies.get(job.policy)?;
-        let lane = Home::Lane(policy.priority);
-        Some(match self.deliveries.get(job.delivery) {
-            None => (lane, Hold::Waiting),
-            Some(delivery) => match delivery.stage {
-                Stage::Waiting => (lane, Hold::Waiting),
-                Stage::Leased if policy.attempts.end_with(delivery.attempt) => {
-                    (Home::LastAttempt, Hold::Leased)
-                }
-                Stage::Leased => (lane, Hold::Leased),
-            },
+        Some(match self.trails.get(job.trail) {
+            Some(trail) => Standing::of(&policy, trail.time, &trail.progress(), trail.is_buried),
+            // Of one without a trail, only the time is in the line alone; and that isn't asked for.
+            None => Standing::of(&policy, Time::ZERO, &Progress::default(), false),
         })
     }
 
-    fn view_at(&self, slot: Slot, time: Time) -> Option<JobView<'_>> {
-        let job = self.pool.get(slot)?;
-        let (id, body) = job.id_and_body();
-        Some(JobView {
-            id,
-            body,
-            time,
-            created: job.created(),
-            policy: self.policies.get(job.policy)?,
-            delivery: self.deliveries.get(job.delivery).copied(),
-        })
-    }
-}
-
-impl Serial {
-    /// The serial in an id that [`Queue::next_id`] made.
-    fn of(id: Id) -> Option<Serial> {
-        let (time, number) = std::str::from_utf8(id.bytes()).ok()?.split_once('-')?;
-        Some(Serial { time: Time::new(time.parse().ok()?)?, number: number.parse().ok()? })
+    fn progress(&self, slot: Slot) -> Option<Progress> {
+        let trail = self.pool.get(slot)?.trail;
+        Some(self.trails.get(trail).map(Trail::progress).unwrap_or_default())
     }
 }
 

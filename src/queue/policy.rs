@@ -8,8 +8,9 @@ use std::hash::{Hash, Hasher};
 use siphasher::sip::SipHasher13;
 
 use super::index::{Chained, Index};
+use super::job::Lease;
 use super::slab::{Slab, Slot, NO_SLOT};
-use super::time::Millis;
+use super::time::{Millis, Time};
 
 /// The settings of a job, resolved at ADD: later changes of defaults don't touch it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,6 +20,64 @@ pub struct Policy {
     pub attempts: Attempts,
     /// 0 leaves first.
     pub priority: u8,
+    pub backoff: Backoff,
+    /// Not finished this long after ADD, the job is dead; zero is no limit.
+    pub ttl: Millis,
+    /// How long the job is kept once it is finished; zero is not at all.
+    pub keep: Millis,
+}
+
+impl Policy {
+    /// What a job has that was told nothing but its TTR.
+    pub const fn plain(ttr: Millis) -> Policy {
+        Policy {
+            ttr,
+            attempts: Attempts::new(0),
+            priority: 128,
+            backoff: Backoff::NONE,
+            ttl: Millis::ZERO,
+            keep: Millis::ZERO,
+        }
+    }
+
+    /// When a job that begins its life `now` dies of age.
+    pub fn death(&self, now: Time) -> Option<Time> {
+        (!self.ttl.is_zero()).then(|| now.saturating_add(self.ttl))
+    }
+}
+
+/// How long a job waits after an attempt that failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Backoff {
+    pub base: Millis,
+    pub max: Millis,
+}
+
+/// The jitter takes away less than this part of a wait.
+const JITTER_PART: u64 = 4;
+
+impl Backoff {
+    pub const NONE: Backoff = Backoff { base: Millis::ZERO, max: Millis::ZERO };
+
+    /// The wait after this attempt, the first being 1: base·2^(attempt−1), at most max, less a jitter of up
+    /// to a quarter. The jitter follows from the lease of the attempt, so that everyone who knows the job
+    /// comes to the same wait, and jobs that failed together don't come back together.
+    pub fn after(&self, attempt: u32, lease: Lease) -> Millis {
+        let doublings = attempt.saturating_sub(1).min(Millis::BITS);
+        let wait = self.base.saturating_doubled(doublings).min(self.max);
+        let range = wait.as_u64() / JITTER_PART;
+        let jitter = (u128::from(mixed(lease.number())) * u128::from(range)) >> u64::BITS;
+        wait.saturating_sub(jitter as u64)
+    }
+}
+
+/// A number in which each bit of `n` has stirred each bit (the finalizer of SplitMix64: G. Steele, D. Lea,
+/// C. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+fn mixed(n: u64) -> u64 {
+    let n = n.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let n = (n ^ n >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let n = (n ^ n >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    n ^ n >> 31
 }
 
 /// How often a job is handed out at most.
@@ -144,7 +203,11 @@ mod tests {
     use super::*;
 
     fn policy(ttr: u64) -> Policy {
-        Policy { ttr: Millis::new(ttr).unwrap(), attempts: Attempts::new(3), priority: 128 }
+        Policy::plain(millis(ttr))
+    }
+
+    fn millis(ms: u64) -> Millis {
+        Millis::new(ms).unwrap()
     }
 
     #[test]
@@ -168,5 +231,32 @@ mod tests {
         assert!(Attempts::new(2).end_with(2));
         assert!(Attempts::new(2).end_with(3));
         assert!(!Attempts::new(0).end_with(u32::MAX));
+    }
+
+    #[test]
+    fn waits_double_up_to_the_longest_less_a_quarter_at_most() {
+        let backoff = Backoff { base: millis(1_000), max: millis(60_000) };
+        for (attempt, whole) in [(1, 1_000), (2, 2_000), (6, 32_000), (7, 60_000), (u32::MAX, 60_000)] {
+            for lease in 0..1_000 {
+                let wait = backoff.after(attempt, Lease::new(lease)).as_u64();
+                assert!(wait > whole - whole / 4 && wait <= whole, "{wait} after {attempt}");
+            }
+        }
+    }
+
+    #[test]
+    fn waits_spread_and_are_the_same_each_time_they_are_asked_for() {
+        let backoff = Backoff { base: millis(1_000), max: millis(1_000) };
+        let waits: Vec<u64> = (0..100).map(|n| backoff.after(1, Lease::new(n)).as_u64()).collect();
+        assert_eq!(waits, (0..100).map(|n| backoff.after(1, Lease::new(n)).as_u64()).collect::<Vec<_>>());
+        let distinct: std::collections::BTreeSet<_> = waits.iter().collect();
+        assert!(distinct.len() > 70, "{waits:?}");
+    }
+
+    #[test]
+    fn the_longest_backoff_does_not_overflow_and_none_is_none() {
+        let backoff = Backoff { base: Millis::MAX, max: Millis::MAX };
+        assert!(backoff.after(u32::MAX, Lease::MAX) <= Millis::MAX);
+        assert_eq!(Backoff::NONE.after(9, Lease::new(1)), Millis::ZERO);
     }
 }

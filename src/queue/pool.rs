@@ -86,6 +86,12 @@ impl Pool {
         self.jobs.slab.get_mut(slot)
     }
 
+    /// The next jobs from this slot on, at most so many, found among at most so many slots; and where to go
+    /// on, if there is more.
+    pub fn scan(&self, from: Slot, jobs: usize, slots: usize) -> (Vec<Slot>, Option<Slot>) {
+        self.jobs.slab.scan(from, jobs, slots)
+    }
+
     /// Adds a job whose id is not taken; `None` when there are 2^32 − 1 others.
     pub fn insert(&mut self, id: Id, body: &[u8], created: Time, policy: PolicyNumber) -> Option<Slot> {
         let hash = self.jobs.hash_of(id);

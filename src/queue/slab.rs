@@ -160,6 +160,29 @@ impl<T> Slab<T> {
         Some(value)
     }
 
+    /// The next taken slots from this one on, at most so many, found among at most so many places; and
+    /// where to go on, if there is more. Empty pages count as one place.
+    pub fn scan(&self, from: Slot, at_most: usize, mut places: usize) -> (Vec<Slot>, Option<Slot>) {
+        let mut found = Vec::new();
+        let (mut number, mut at) = split(from);
+        while let Some(page) = self.pages.get(number) {
+            while let Some(place) = page.places.get(at).filter(|_| page.taken > 0) {
+                let slot = (number << PAGE_BITS | at) as Slot;
+                if found.len() >= at_most || places == 0 {
+                    return (found, Some(slot));
+                }
+                if matches!(place, Place::Taken(_)) {
+                    found.push(slot);
+                }
+                places -= 1;
+                at += 1;
+            }
+            places = places.saturating_sub(1);
+            (number, at) = (number + 1, 0);
+        }
+        (found, None)
+    }
+
     fn open_a_page(&mut self) -> Option<u32> {
         let number = u32::try_from(self.pages.len()).ok()?;
         // The last page would hold the slot that means "none".

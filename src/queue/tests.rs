@@ -2,7 +2,10 @@
 
 use super::*;
 
+mod lives;
+mod operators;
 mod script;
+mod workers;
 
 use script::check;
 
@@ -224,7 +227,7 @@ fn a_record_with_the_last_serial_there_is_does_not_hold_the_queue_up() {
 fn totals_count_what_happened() {
     check("@0 TOTALS -> 0 0 0 0 0 0 | ADD a ttr=10 | ADD b | ADD c +500 | TOTALS -> 3 0 0 0 0 0 | ADD c -> taken | ADD c REPLACE | TOTALS -> 3 1 0 0 0 0 \
          | POP -> a#1 | POP -> b#1 | TOTALS -> 3 1 2 0 0 0 | FINISH b L1 -> 0 | FINISH b L2 -> 1 | DEL c -> 1 | DEL c -> 0 | TOTALS -> 3 1 2 0 1 1 \
-         | @10 TOTALS -> 3 1 2 0 1 1 | POP -> a#2 | TOTALS -> 3 1 3 1 1 1 | @30 FINISH a L3 -> 1 | POP -> nil | TOTALS -> 3 1 3 1 2 1");
+         | @9 TOTALS -> 3 1 2 0 1 1 | @10 TOTALS -> 3 1 2 1 1 1 | POP -> a#2 | TOTALS -> 3 1 3 1 1 1 | @30 FINISH a L3 -> 1 | POP -> nil | TOTALS -> 3 1 3 2 2 1");
 }
 
 #[test]
@@ -241,7 +244,7 @@ fn at(unix_ms: u64) -> Time {
 
 fn added(queue: &mut Queue, now: u64, id: &str, due: Due) {
     let ttr = Millis::new(1_000).unwrap();
-    let policy = Policy { ttr, attempts: Attempts::new(0), priority: 128 };
+    let policy = Policy::plain(ttr);
     let id = Id::new(id.as_bytes()).unwrap();
     let job = NewJob { id, body: b"body", due, policy, naming: Naming::Given };
     assert!(matches!(queue.add(at(now), &job, IfTaken::Refuse), Added::New(_)));
@@ -322,7 +325,7 @@ fn a_queue_of_policies(different: u64) -> Queue {
     let mut queue = Queue::new((1, 2));
     for n in 0..10_000u64 {
         let ttr = Millis::new(1 + n % different).unwrap();
-        let policy = Policy { ttr, attempts: Attempts::new(0), priority: 128 };
+        let policy = Policy::plain(ttr);
         let id = n.to_string();
         let id = Id::new(id.as_bytes()).unwrap();
         let job = NewJob { id, body: b"", due: Due::In(ttr), policy, naming: Naming::Given };

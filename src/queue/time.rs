@@ -42,6 +42,11 @@ impl Time {
         }
     }
 
+    /// The moment `span` before, the first one at the earliest.
+    pub const fn saturating_sub(self, span: Millis) -> Time {
+        Time(self.0.saturating_sub(span.0))
+    }
+
     /// How long after `earlier` this is; nothing when it is before.
     pub const fn since(self, earlier: Time) -> Millis {
         Millis(self.0.saturating_sub(earlier.0))
@@ -61,8 +66,25 @@ impl Millis {
         }
     }
 
+    /// How many bits the longest span has.
+    pub const BITS: u32 = u64::BITS - LIMIT.leading_zeros();
+
     pub const fn as_u64(self) -> u64 {
         self.0
+    }
+
+    /// Doubled so many times, at most [`Millis::BITS`]; [`Millis::MAX`] at the longest.
+    pub fn saturating_doubled(self, times: u32) -> Millis {
+        let doubled = u128::from(self.0) << times.min(Self::BITS);
+        Millis(u64::try_from(doubled).map_or(LIMIT, |ms| ms.min(LIMIT)))
+    }
+
+    pub const fn saturating_sub(self, ms: u64) -> Millis {
+        Millis(self.0.saturating_sub(ms))
+    }
+
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
     }
 }
 

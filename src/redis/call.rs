@@ -1,11 +1,13 @@
 //! A command being executed: its arguments, its replies, and what it tells replicas and the AOF.
 
-use std::ffi::{c_char, c_int, c_long, CStr, CString};
+use std::ffi::c_int;
 use std::marker::PhantomData;
 
 use redis_module::raw;
 
-use super::data_type::APPLY_COMMAND;
+use super::hints::Database;
+use super::replies::Replies;
+use super::site::Site;
 use super::{leases, server};
 use crate::queue::{Lease, Time};
 
@@ -88,142 +90,41 @@ impl<'c> Call<'c> {
         self.ctx
     }
 
+    /// This key, as something is done to it.
+    pub fn site(&self, key: Arg<'c>) -> Site {
+        // SAFETY: both are valid while the command lasts, which the call does not outlive.
+        unsafe { Site::new(self.ctx, key.raw) }
+    }
+
+    /// What the client is told.
+    pub fn replies(&self) -> Replies<'c> {
+        // SAFETY: as above.
+        unsafe { Replies::new(self.ctx) }
+    }
+
+    /// The database that the client has selected.
+    pub fn database(&self) -> Database {
+        // SAFETY: the context is valid while the command lasts.
+        unsafe { api!(RedisModule_GetSelectedDb)(self.ctx) }
+    }
+
+    /// Whether the client may wait: not in a transaction or a script. Half a microsecond.
+    pub(super) fn may_block(&self) -> bool {
+        // SAFETY: as above.
+        let flags = unsafe { api!(RedisModule_GetContextFlags)(self.ctx) } as u32;
+        let forbidding = raw::REDISMODULE_CTX_FLAGS_MULTI
+            | raw::REDISMODULE_CTX_FLAGS_LUA
+            | raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING;
+        flags & forbidding == 0
+    }
+
     /// The time: to be asked for once a command.
     pub fn now(&self) -> Time {
         server::now()
     }
 
-    /// The lowest number that a lease given now may have.
-    pub fn lease_floor(&self, now: Time) -> Lease {
-        leases::floor(now)
-    }
-
     /// Remembers that a lease with this number exists.
     pub fn saw_lease(&self, lease: Lease, now: Time) {
         leases::saw(lease, now);
-    }
-}
-
-/// What a field of a map can have for its value.
-pub enum Value<'v> {
-    Integer(u64),
-    Bulk(&'v [u8]),
-    Null,
-}
-
-impl From<u64> for Value<'_> {
-    fn from(number: u64) -> Self {
-        Value::Integer(number)
-    }
-}
-
-impl From<Option<u64>> for Value<'_> {
-    fn from(number: Option<u64>) -> Self {
-        number.map_or(Value::Null, Value::Integer)
-    }
-}
-
-impl<'v> From<&'v [u8]> for Value<'v> {
-    fn from(bytes: &'v [u8]) -> Self {
-        Value::Bulk(bytes)
-    }
-}
-
-/// Replies.
-impl Call<'_> {
-    pub fn reply_integer(&self, number: u64) {
-        let number = i64::try_from(number).unwrap_or(i64::MAX);
-        // SAFETY: the context is valid while the command lasts; so in every method here.
-        unsafe { api!(RedisModule_ReplyWithLongLong)(self.ctx, number) };
-    }
-
-    pub fn reply_bulk(&self, bytes: &[u8]) {
-        // SAFETY: the server copies `bytes`.
-        unsafe {
-            api!(RedisModule_ReplyWithStringBuffer)(self.ctx, bytes.as_ptr().cast::<c_char>(), bytes.len())
-        };
-    }
-
-    pub fn reply_null(&self) {
-        // SAFETY: as above.
-        unsafe { api!(RedisModule_ReplyWithNull)(self.ctx) };
-    }
-
-    /// `len` more replies are its elements.
-    pub fn reply_array(&self, len: usize) {
-        // SAFETY: as above.
-        unsafe { api!(RedisModule_ReplyWithArray)(self.ctx, len as c_long) };
-    }
-
-    /// `len` pairs of replies are its fields and values; a flat array in RESP2.
-    pub fn reply_map(&self, len: usize) {
-        // SAFETY: as above.
-        unsafe { api!(RedisModule_ReplyWithMap)(self.ctx, len as c_long) };
-    }
-
-    /// One field of a map, and its value.
-    pub fn reply_field<'v>(&self, name: &str, value: impl Into<Value<'v>>) {
-        self.reply_bulk(name.as_bytes());
-        match value.into() {
-            Value::Integer(number) => self.reply_integer(number),
-            Value::Bulk(bytes) => self.reply_bulk(bytes),
-            Value::Null => self.reply_null(),
-        }
-    }
-
-    pub fn reply_ok(&self) {
-        // SAFETY: as above.
-        unsafe { api!(RedisModule_ReplyWithSimpleString)(self.ctx, c"OK".as_ptr()) };
-    }
-
-    /// An error line; its first word is the prefix that clients go by.
-    pub fn reply_error(&self, message: &str) {
-        let message = CString::new(message).unwrap_or_default();
-        // SAFETY: as above; the server copies the line.
-        unsafe { api!(RedisModule_ReplyWithError)(self.ctx, message.as_ptr()) };
-    }
-}
-
-/// What replicas and the AOF get.
-impl Call<'_> {
-    /// The command as it is: for those whose effect doesn't depend on the time.
-    pub fn replicate_verbatim(&self) {
-        // SAFETY: as above.
-        unsafe { api!(RedisModule_ReplicateVerbatim)(self.ctx) };
-    }
-
-    /// `DQ.APPLY key kind payload`.
-    pub fn replicate_effect(&self, key: Arg, kind: &CStr, payload: &[u8]) {
-        // SAFETY: the format names the types of the arguments, which the server copies or retains.
-        unsafe {
-            api!(RedisModule_Replicate)(
-                self.ctx,
-                APPLY_COMMAND.as_ptr(),
-                c"scb".as_ptr(),
-                key.raw,
-                kind.as_ptr(),
-                payload.as_ptr(),
-                payload.len(),
-            )
-        };
-    }
-
-    /// `DQ.APPLY key kind id body record`. The body is not copied.
-    pub fn replicate_job(&self, key: Arg, kind: &CStr, id: &[u8], body: Arg, record: &[u8]) {
-        // SAFETY: the format names the types of the arguments, which the server copies or retains.
-        unsafe {
-            api!(RedisModule_Replicate)(
-                self.ctx,
-                APPLY_COMMAND.as_ptr(),
-                c"scbsb".as_ptr(),
-                key.raw,
-                kind.as_ptr(),
-                id.as_ptr(),
-                id.len(),
-                body.raw,
-                record.as_ptr(),
-                record.len(),
-            )
-        };
     }
 }

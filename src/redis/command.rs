@@ -8,7 +8,7 @@ use redis_module::raw;
 
 use super::call::Call;
 use super::log;
-use super::spec::{ArgKind, ArgSpec, Spec};
+use super::spec::{ArgKind, ArgSpec, KeyUse, Spec};
 
 /// A command of the module.
 pub trait Command {
@@ -24,8 +24,12 @@ pub trait Command {
 pub fn register<C: Command>(ctx: *mut raw::RedisModuleCtx) -> bool {
     let spec = &C::SPEC;
     let (name, flags) = (spec.name.as_ptr(), spec.flags.as_ptr());
+    // Where the keys of one with several are, `describe` says.
+    let (first_key, last_key, step) = if spec.key == KeyUse::TakeOfMany { (0, 0, 0) } else { (1, 1, 1) };
     // SAFETY: `ctx` is the one of OnLoad; the strings are constants; `enter` is a command function.
-    let status = unsafe { api!(RedisModule_CreateCommand)(ctx, name, Some(enter::<C>), flags, 1, 1, 1) };
+    let status = unsafe {
+        api!(RedisModule_CreateCommand)(ctx, name, Some(enter::<C>), flags, first_key, last_key, step)
+    };
     let is_done = status == raw::REDISMODULE_OK as c_int && describe(ctx, spec) && categorize(ctx, spec);
     if !is_done {
         log::warning(&format!("can't register {:?}", spec.name));
@@ -40,10 +44,26 @@ unsafe extern "C" fn enter<C: Command>(
 ) -> c_int {
     // SAFETY: what the server calls a command with; the call ends with this function.
     let call = unsafe { Call::new(ctx, argv, argc) };
+    // SAFETY: as above.
+    if C::SPEC.key == KeyUse::TakeOfMany && unsafe { api!(RedisModule_IsKeysPositionRequest)(ctx) } != 0 {
+        tell_keys(&call);
+        return raw::REDISMODULE_OK as c_int;
+    }
     if let Err(error) = C::run(&call) {
-        call.reply_error(&error.to_string());
+        call.replies().error(&error.to_string());
     }
     raw::REDISMODULE_OK as c_int
+}
+
+/// Where the keys of a command are that begins with their number. A cluster routes it by this; it doesn't look
+/// at key specs.
+fn tell_keys(call: &Call) {
+    let number = call.args().get(1).and_then(|word| std::str::from_utf8(word.bytes()).ok()?.parse().ok());
+    let (first, number): (usize, usize) = (2, number.unwrap_or_default());
+    for at in (first..call.args().len()).take(number) {
+        // SAFETY: the context is that of a request for positions, which is what `call` was made for.
+        unsafe { api!(RedisModule_KeyAtPos)(call.ctx(), at as c_int) };
+    }
 }
 
 /// Puts the command into the server's ACL categories, as its flags say. Redis 7.0 has no way to do so:
@@ -58,6 +78,7 @@ fn categorize(ctx: *mut raw::RedisModuleCtx, spec: &Spec) -> bool {
     let mut categories = vec![if has("fast") { "fast" } else { "slow" }];
     categories.extend(has("write").then_some("write"));
     categories.extend(has("readonly").then_some("read"));
+    categories.extend(has("blocking").then_some("blocking"));
     categories.extend(has("admin").then_some("admin dangerous"));
     let Ok(categories) = CString::new(categories.join(" ")) else {
         return false;
@@ -99,8 +120,13 @@ fn describe(ctx: *mut raw::RedisModuleCtx, spec: &Spec) -> bool {
     }
 }
 
-/// The key is the first argument, and the only one.
+/// The key is the first argument, and the only one; or the first argument is the number of keys.
 fn the_key(spec: &Spec) -> raw::RedisModuleCommandKeySpec {
+    let is_one_of_many = spec.key == KeyUse::TakeOfMany;
+    let range =
+        raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 { lastkey: 0, keystep: 1, limit: 0 };
+    let keynum =
+        raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_2 { keynumidx: 0, firstkey: 1, keystep: 1 };
     raw::RedisModuleCommandKeySpec {
         notes: null(),
         flags: spec.key.flags(),
@@ -108,13 +134,15 @@ fn the_key(spec: &Spec) -> raw::RedisModuleCommandKeySpec {
         bs: raw::RedisModuleCommandKeySpec__bindgen_ty_1 {
             index: raw::RedisModuleCommandKeySpec__bindgen_ty_1__bindgen_ty_1 { pos: 1 },
         },
-        find_keys_type: raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE,
-        fk: raw::RedisModuleCommandKeySpec__bindgen_ty_2 {
-            range: raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 {
-                lastkey: 0,
-                keystep: 1,
-                limit: 0,
-            },
+        find_keys_type: if is_one_of_many {
+            raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_KEYNUM
+        } else {
+            raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE
+        },
+        fk: if is_one_of_many {
+            raw::RedisModuleCommandKeySpec__bindgen_ty_2 { keynum }
+        } else {
+            raw::RedisModuleCommandKeySpec__bindgen_ty_2 { range }
         },
     }
 }

@@ -21,8 +21,10 @@ use redis_module::native_types::RedisType;
 use redis_module::raw;
 
 use super::key::name_bytes;
+use super::lateness::Lateness;
+use super::sums::Share;
 use super::{load, pacemaker, persist, reaper, sweep};
-use crate::queue::{Queue, Time};
+use crate::queue::{Handout, Queue, Time};
 
 /// `TYPE key` answers this; nine characters, as the server wants it.
 pub const TYPE_NAME: &str = "delayq-dq";
@@ -36,6 +38,8 @@ pub struct QueueValue {
     pub queue: Queue,
     /// The time of this queue's hint, if it has one.
     pub hint: Option<Time>,
+    pub lateness: Lateness,
+    pub share: Share,
     /// Ends with the value: for those who want to know, later, whether it still lives.
     life: Arc<()>,
 }
@@ -46,7 +50,19 @@ impl QueueValue {
     }
 
     fn with(queue: Queue) -> QueueValue {
-        QueueValue { queue, hint: None, life: Arc::new(()) }
+        QueueValue {
+            queue,
+            hint: None,
+            lateness: Lateness::default(),
+            share: Share::new(),
+            life: Arc::new(()),
+        }
+    }
+
+    pub fn record_lateness(&mut self, handouts: &[Handout], now: Time) {
+        if !handouts.is_empty() {
+            self.lateness.record(handouts, now);
+        }
     }
 
     pub fn life(&self) -> Weak<()> {
@@ -55,7 +71,7 @@ impl QueueValue {
 }
 
 /// The key of the id hash: random, so that nobody can choose ids that collide.
-fn hash_seed() -> (u64, u64) {
+pub fn hash_seed() -> (u64, u64) {
     static SEED: OnceLock<(u64, u64)> = OnceLock::new();
     *SEED.get_or_init(|| (load::random(), load::random()))
 }
@@ -117,13 +133,13 @@ pub fn into_raw(queue: Queue) -> *mut QueueValue {
 unsafe extern "C" fn mem_usage(value: *const c_void) -> usize {
     // SAFETY: the server passes a value of this type.
     let value = unsafe { value_ref(value) };
-    size_of::<QueueValue>() - size_of::<Queue>() + value.queue.memory()
+    size_of::<QueueValue>() - size_of::<Queue>() + value.queue.memory() + value.lateness.memory()
 }
 
 unsafe extern "C" fn free(value: *mut c_void) {
     // SAFETY: the server gives the value back for good.
-    let QueueValue { queue, life, .. } = *unsafe { Box::from_raw(value.cast::<QueueValue>()) };
-    drop(life);
+    let QueueValue { queue, life, share, .. } = *unsafe { Box::from_raw(value.cast::<QueueValue>()) };
+    drop((life, share));
     reaper::free(queue);
 }
 

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use redis_module::raw;
 
-use super::{pacemaker, server, sweep};
+use super::{pacemaker, server, sweep, waiting};
 
 pub fn subscribe(ctx: *mut raw::RedisModuleCtx) -> bool {
     let events: [(u64, raw::RedisModuleEventCallback); 3] = [
@@ -62,4 +62,7 @@ unsafe extern "C" fn on_swap(
     // SAFETY: this event's data is of this type.
     let info = unsafe { &*data.cast::<raw::RedisModuleSwapDbInfoV1>() };
     pacemaker::databases_swapped(info.dbnum_first, info.dbnum_second);
+    // Who waits stays in their database; what they wait for may have come.
+    waiting::look_at_all(info.dbnum_first);
+    waiting::look_at_all(info.dbnum_second);
 }

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use redis_module::raw;
 
-use super::{pacemaker, server};
+use super::{pacemaker, server, sums, waiting};
+use crate::queue::State;
 
 /// What clients did since the server started.
 pub static ADDED: Counter = Counter(AtomicU64::new(0));
@@ -42,6 +43,17 @@ unsafe extern "C" fn on_info(ctx: *mut raw::RedisModuleInfoCtx, for_crash_report
     }
     // SAFETY: as above.
     unsafe { api!(RedisModule_InfoAddFieldCString)(ctx, c"version".as_ptr(), VERSION.as_ptr()) };
+    number(c"queues", sums::queues());
+    for (state, name) in [
+        (State::Delayed, c"jobs_delayed"),
+        (State::Ready, c"jobs_ready"),
+        (State::Reserved, c"jobs_reserved"),
+        (State::Dead, c"jobs_dead"),
+        (State::Done, c"jobs_done"),
+    ] {
+        number(name, sums::jobs(state));
+    }
+    number(c"waiting_consumers", waiting::consumers() as u64);
     let (waiting, timer) = pacemaker::report();
     number(c"queues_waiting", waiting as u64);
     number(c"timer_runs", timer.runs);

@@ -8,9 +8,14 @@ use redis_module::raw;
 
 use super::call::{string_bytes, Arg, Call};
 use super::data_type::{QueueValue, QUEUE_TYPE};
+use super::effect::{publish, Effect};
 use super::hints::Database;
-use super::pacemaker;
+use super::lateness::Lateness;
+pub(super) use super::site::Site;
+use super::take::{Taken, Terms};
+use super::{pacemaker, waiting};
 use crate::queue::Queue;
+use crate::queue::Time;
 
 /// The key holds something that is not a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,15 +66,42 @@ impl<'k> OpenQueue<'k> {
         Ok(OpenQueue { _key: key, value, call, name })
     }
 
-    /// After a change: tells WATCH and client-side caches, and sees to it that the timer comes in time.
-    pub fn changed(&mut self) {
-        // SAFETY: context and name are valid while the command lasts.
-        unsafe { api!(RedisModule_SignalModifiedKey)(self.call.ctx(), self.name.raw()) };
-        let name = self.name;
-        let ctx = self.call.ctx();
-        // SAFETY: as above.
-        let database = || unsafe { api!(RedisModule_GetSelectedDb)(ctx) };
-        pacemaker::watch(self.value_mut(), database, || name.bytes());
+    /// After a change: makes it known, sees to it that the timer comes in time, and serves those who wait.
+    pub fn publish(&mut self, effects: &[Effect]) {
+        let site = self.call.site(self.name);
+        publish(&site, &mut self.value_mut().queue, effects);
+        self.serve();
+    }
+
+    /// Takes jobs for the client that called.
+    pub fn take(&mut self, terms: &Terms, now: Time) -> Taken {
+        let value = self.value_mut();
+        let taken = Taken::from(&mut value.queue, terms, now);
+        value.record_lateness(taken.handouts(), now);
+        taken
+    }
+
+    /// Those who have been waiting for this queue come first.
+    pub fn serve_those_who_wait(&mut self) {
+        if waiting::consumers() > 0 {
+            self.serve();
+        }
+    }
+
+    fn serve(&mut self) {
+        let site = self.call.site(self.name);
+        waiting::serve_after_command(&site, self.value_mut());
+        pacemaker::watch(self.value_mut(), || site.database(), || site.name());
+    }
+
+    /// How many consumers wait for this queue.
+    pub fn consumers(&self) -> usize {
+        waiting::consumers_at(&self.call.site(self.name))
+    }
+
+    pub fn lateness(&self) -> &Lateness {
+        // SAFETY: as for `value_mut`.
+        unsafe { &self.value.as_ref().lateness }
     }
 
     fn value_mut(&mut self) -> &mut QueueValue {
@@ -156,19 +188,38 @@ pub(super) unsafe fn queue_of(key: *mut raw::RedisModuleKey) -> Option<NonNull<Q
     }
 }
 
-/// Looks at the queue at a key, outside a command: without counting as a use of the key, without expiring
-/// it. `None` when there is no queue.
+/// Looks at the queue at a key, outside a command: that doesn't count as a use of the key, nor expire it.
+/// `None` when there is no queue.
 pub(super) fn visit<R>(
     ctx: *mut raw::RedisModuleCtx,
     database: Database,
     name: &[u8],
-    work: impl FnOnce(&mut QueueValue) -> R,
+    work: impl FnOnce(&Site, &mut QueueValue) -> R,
 ) -> Option<R> {
-    let mode = raw::REDISMODULE_READ
+    open_for(ctx, database, name, raw::REDISMODULE_READ | raw::REDISMODULE_OPEN_KEY_NOEXPIRE, work)
+}
+
+/// As [`visit`], for changes: a key that has expired is gone.
+pub(super) fn serve_at<R>(
+    ctx: *mut raw::RedisModuleCtx,
+    database: Database,
+    name: &[u8],
+    work: impl FnOnce(&Site, &mut QueueValue) -> R,
+) -> Option<R> {
+    open_for(ctx, database, name, raw::REDISMODULE_READ | raw::REDISMODULE_WRITE, work)
+}
+
+fn open_for<R>(
+    ctx: *mut raw::RedisModuleCtx,
+    database: Database,
+    name: &[u8],
+    mode: u32,
+    work: impl FnOnce(&Site, &mut QueueValue) -> R,
+) -> Option<R> {
+    let mode = mode
         | raw::REDISMODULE_OPEN_KEY_NOTOUCH
         | raw::REDISMODULE_OPEN_KEY_NONOTIFY
-        | raw::REDISMODULE_OPEN_KEY_NOSTATS
-        | raw::REDISMODULE_OPEN_KEY_NOEXPIRE;
+        | raw::REDISMODULE_OPEN_KEY_NOSTATS;
     // SAFETY: `ctx` is valid on the main thread; the name is freed after the key is closed; the value
     // lives as long as the key is open, and nobody else has it meanwhile.
     unsafe {
@@ -177,7 +228,8 @@ pub(super) fn visit<R>(
         }
         let string = api!(RedisModule_CreateString)(std::ptr::null_mut(), name.as_ptr().cast(), name.len());
         let key = OpenKey::open(ctx, string, mode as c_int);
-        let result = key.as_ref().and_then(OpenKey::queue).map(|mut value| work(value.as_mut()));
+        let site = Site::new(ctx, string);
+        let result = key.as_ref().and_then(OpenKey::queue).map(|mut value| work(&site, value.as_mut()));
         drop(key);
         api!(RedisModule_FreeString)(std::ptr::null_mut(), string);
         result

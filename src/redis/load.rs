@@ -19,6 +19,8 @@ macro_rules! api_in_use {
 }
 
 api_in_use! {
+    RedisModule_AvoidReplicaTraffic,
+    RedisModule_BlockClientOnKeys,
     RedisModule_Call,
     RedisModule_CallReplyArrayElement,
     RedisModule_CallReplyStringPtr,
@@ -32,6 +34,8 @@ api_in_use! {
     RedisModule_Free,
     RedisModule_FreeCallReply,
     RedisModule_FreeString,
+    RedisModule_GetBlockedClientPrivateData,
+    RedisModule_GetBlockedClientReadyKey,
     RedisModule_GetCommand,
     RedisModule_GetContextFlags,
     RedisModule_GetDbIdFromIO,
@@ -39,6 +43,7 @@ api_in_use! {
     RedisModule_GetDetachedThreadSafeContext,
     RedisModule_GetKeyNameFromIO,
     RedisModule_GetKeyNameFromOptCtx,
+    RedisModule_GetNotifyKeyspaceEvents,
     RedisModule_GetRandomBytes,
     RedisModule_GetSelectedDb,
     RedisModule_GetToDbIdFromOptCtx,
@@ -47,7 +52,10 @@ api_in_use! {
     RedisModule_InfoAddFieldULongLong,
     RedisModule_InfoAddSection,
     RedisModule_IsIOError,
+    RedisModule_IsKeysPositionRequest,
+    RedisModule_KeyAtPos,
     RedisModule_KeyType,
+    RedisModule_LatencyAddSample,
     RedisModule_LoadConfigs,
     RedisModule_LoadStringBuffer,
     RedisModule_LoadUnsigned,
@@ -56,6 +64,7 @@ api_in_use! {
     RedisModule_ModuleTypeGetType,
     RedisModule_ModuleTypeGetValue,
     RedisModule_ModuleTypeSetValue,
+    RedisModule_NotifyKeyspaceEvent,
     RedisModule_OpenKey,
     RedisModule_RegisterInfoFunc,
     RedisModule_Replicate,
@@ -75,11 +84,13 @@ api_in_use! {
     RedisModule_ScanCursorRestart,
     RedisModule_SelectDb,
     RedisModule_SetCommandInfo,
+    RedisModule_SetDisconnectCallback,
     RedisModule_SetModuleOptions,
     RedisModule_SignalModifiedKey,
     RedisModule_StopTimer,
     RedisModule_StringPtrLen,
     RedisModule_SubscribeToServerEvent,
+    RedisModule_UnblockClient,
 }
 
 /// Everything but the type and the commands. False, with a word in the log, when it can't be.

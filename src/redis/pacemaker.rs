@@ -5,23 +5,34 @@
 //! clients are served between. A queue is always right without it: every command lets time pass for its
 //! queue first. On a replica it rests.
 
-use std::ffi::c_void;
+use std::ffi::{c_void, CStr};
 use std::time::{Duration, Instant};
 
 use redis_module::raw;
 
 use super::data_type::QueueValue;
-use super::hints::{Database, Hint, Hints};
-use super::key::visit;
+use super::effect::{publish, Effect};
+use super::hints::{Database, Hints};
+use super::key::{serve_at, visit, Site};
 use super::main_thread::MainThread;
-use super::{config, server, sweep};
-use crate::queue::Time;
+use super::notify::notify;
+use super::{config, server, sweep, waiting};
+use crate::queue::{Leave, Millis, Queue, Time};
 
 /// Redis 7.0 spins at 100 % CPU while a timer is more than 35 minutes away; and a clock that was set
 /// forward is noticed within this time.
 const FURTHEST: Duration = Duration::from_secs(60);
 /// The next turn of the event loop: what a timer of zero would be, too.
 const SOON: Duration = Duration::from_millis(1);
+/// `LATENCY HISTORY dq-timer` shows runs that took their whole budget or more.
+const LATENCY_EVENT: &CStr = c"dq-timer";
+/// Between two looks at the clock: some tens of microseconds.
+const STEP_JOBS: usize = 100;
+/// While the server must not write, it is asked this often whether it may again.
+const UNTIL_WRITABLE: Millis = match Millis::new(10) {
+    Some(span) => span,
+    None => Millis::ZERO,
+};
 
 /// What the timer did since the server started.
 #[derive(Clone, Copy, Default)]
@@ -60,7 +71,8 @@ pub fn watch<'n>(
     database: impl FnOnce() -> Database,
     name: impl FnOnce() -> &'n [u8],
 ) {
-    let Some(next) = value.queue.next_change() else {
+    value.share.update(value.queue.counts());
+    let Some(next) = value.queue.next_upkeep() else {
         return;
     };
     // Most often the queue's hint is early enough, and this is all.
@@ -102,6 +114,11 @@ pub fn starts_as(is_primary: bool) {
     PACEMAKER.with(|pacemaker| pacemaker.is_acting = is_primary);
 }
 
+/// Whether this server is a primary, as far as it has been told.
+pub fn is_acting() -> bool {
+    PACEMAKER.with(|pacemaker| pacemaker.is_acting).unwrap_or_default()
+}
+
 /// This server is a primary now, or a replica.
 pub fn role_changed(is_primary: bool) {
     starts_as(is_primary);
@@ -124,7 +141,7 @@ pub fn arm(at_latest: Option<Duration>) {
         return;
     };
     let until_hint = earliest.map(|time| Duration::from_millis(time.since(server::now()).as_u64()));
-    let Some(wait) = until_hint.into_iter().chain(at_latest).min() else {
+    let Some(wait) = until_hint.into_iter().chain(at_latest).chain(waiting::next_turn()).min() else {
         return;
     };
     let wait = wait.min(FURTHEST);
@@ -152,9 +169,18 @@ unsafe extern "C" fn on_timer(ctx: *mut raw::RedisModuleCtx, _data: *mut c_void)
     }
     let slice = Slice::begin();
     promote_what_is_due(ctx, &slice);
-    let again = sweep::go_on(ctx, &slice);
+    let served = waiting::go_on(ctx, &slice);
+    let again = sweep::go_on(ctx, &slice).into_iter().chain(served).min();
     let is_cut = slice.is_over();
-    PACEMAKER.with(|pacemaker| pacemaker.stats.count(slice.begun.elapsed(), is_cut));
+    let took = slice.begun.elapsed();
+    PACEMAKER.with(|pacemaker| pacemaker.stats.count(took, is_cut));
+    if is_cut {
+        // Kept by the server when it is at least `latency-monitor-threshold`.
+        // SAFETY: the name is a constant, which the server copies.
+        unsafe {
+            api!(RedisModule_LatencyAddSample)(LATENCY_EVENT.as_ptr(), took.as_millis() as raw::mstime_t)
+        };
+    }
     arm(if is_cut { Some(SOON) } else { again });
 }
 
@@ -165,7 +191,7 @@ pub struct Slice {
 }
 
 impl Slice {
-    fn begin() -> Slice {
+    pub fn begin() -> Slice {
         Slice { begun: Instant::now(), budget: config::tick_budget() }
     }
 
@@ -185,24 +211,65 @@ impl Stats {
 
 fn promote_what_is_due(ctx: *mut raw::RedisModuleCtx, slice: &Slice) {
     let now = server::now();
+    let may_write = waiting::may_write();
     while !slice.is_over() {
         let Some(hint) = PACEMAKER.with(|pacemaker| pacemaker.hints.take_due(now)).flatten() else {
             return;
         };
-        let next = visit(ctx, hint.database, &hint.key, |value| promote(value, &hint, now));
+        let work = |site: &Site, value: &mut QueueValue| {
+            // Another queue may be at the key by now, which has a hint of its own.
+            let is_its = value.hint == Some(hint.time);
+            is_its.then(|| look_after(site, value, now, may_write, slice)).flatten()
+        };
+        let next = if may_write {
+            serve_at(ctx, hint.database, &hint.key, work)
+        } else {
+            visit(ctx, hint.database, &hint.key, work)
+        };
         if let Some(next) = next.flatten() {
             PACEMAKER.with(|pacemaker| pacemaker.hints.add(next, hint.database, &hint.key));
         }
     }
 }
 
-/// Lets time pass for the queue at a hint's key; the time of its next hint.
-fn promote(value: &mut QueueValue, hint: &Hint, now: Time) -> Option<Time> {
-    // Another queue may be at the key by now, which has a hint of its own.
-    if value.hint != Some(hint.time) {
-        return None;
-    }
+/// Lets time pass for a queue, and does what follows from that; the time of its next hint.
+fn look_after(
+    site: &Site,
+    value: &mut QueueValue,
+    now: Time,
+    may_write: bool,
+    slice: &Slice,
+) -> Option<Time> {
     value.queue.advance(now);
-    value.hint = value.queue.next_change();
-    value.hint
+    while !value.queue.bury_the_overdue(STEP_JOBS) && !slice.is_over() {}
+    notify(site, &mut value.queue, &[]);
+    if may_write {
+        forget_the_old(site, &mut value.queue, now, slice);
+        if waiting::consumers() > 0 && !waiting::serve(site, value, slice) {
+            waiting::look_at(site.database(), site.name());
+        }
+    } else if waiting::consumers() > 0 {
+        waiting::look_at(site.database(), site.name());
+    }
+    let next = value.queue.next_upkeep().map(|next| match may_write {
+        true => next,
+        // What is to be forgotten now has to wait.
+        false => next.max(now.saturating_add(UNTIL_WRITABLE)),
+    });
+    value.hint = next;
+    value.share.update(value.queue.counts());
+    next
+}
+
+/// Removes jobs that have been kept long enough: an explicit step, which replicas are told.
+fn forget_the_old(site: &Site, queue: &mut Queue, now: Time, slice: &Slice) {
+    while !slice.is_over() {
+        let slots = queue.to_forget(now, STEP_JOBS);
+        if slots.is_empty() {
+            return;
+        }
+        let ids = queue.ids_of(&slots);
+        queue.purge(&slots);
+        publish(site, queue, &[Effect::Left(Leave::Purged, &ids)]);
+    }
 }

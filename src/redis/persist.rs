@@ -8,10 +8,10 @@ use std::ffi::{c_char, c_int, c_void};
 
 use redis_module::raw;
 
-use super::data_type::{into_raw, value_ref, QueueValue, APPLY_COMMAND, ENCODING_VERSION};
+use super::data_type::{hash_seed, into_raw, value_ref, APPLY_COMMAND, ENCODING_VERSION};
 use super::key::name_bytes;
 use super::{leases, log, pacemaker, server};
-use crate::queue::{JobRecord, Queue, QueueRecord, Record, RecordError};
+use crate::queue::{JobRecord, JobView, Queue, QueueRecord, Record, RecordError};
 
 /// Why a value could not be loaded.
 enum LoadError {
@@ -85,7 +85,7 @@ fn load(input: &Input, version: c_int) -> Result<Queue, LoadError> {
     }
     let jobs = input.unsigned()?;
     let record = QueueRecord::decode(input.buffer()?.bytes())?;
-    let mut queue = QueueValue::new().queue;
+    let mut queue = Queue::new(hash_seed());
     for _ in 0..jobs {
         let (id, body, job) = (input.buffer()?, input.buffer()?, input.buffer()?);
         queue.load(id.bytes(), body.bytes(), &JobRecord::decode(job.bytes())?)?;
@@ -188,8 +188,9 @@ pub unsafe extern "C" fn aof_rewrite(
     }
 }
 
-/// All that makes two queues behave the same, in one sequence, so that order counts. Left out: the totals,
-/// some of which tell what a server saw rather than what the queue is.
+/// All that makes two queues behave the same, in one sequence, so that order counts. Jobs that don't live for
+/// ever come one by one instead, in no order: where they stand depends on who has buried them by now. Left
+/// out: the totals, which tell what a server saw rather than what the queue is.
 pub unsafe extern "C" fn digest(digest: *mut raw::RedisModuleDigest, value: *mut c_void) {
     // SAFETY: the server passes a value of our type.
     let queue = unsafe { &value_ref(value).queue };
@@ -197,12 +198,19 @@ pub unsafe extern "C" fn digest(digest: *mut raw::RedisModuleDigest, value: *mut
     let add = |bytes: &[u8]| unsafe {
         api!(RedisModule_DigestAddStringBuffer)(digest, bytes.as_ptr().cast::<c_char>(), bytes.len());
     };
-    add(&queue.record().without_totals().encode());
-    for job in queue.jobs() {
+    // SAFETY: as above.
+    let end_sequence = || unsafe { api!(RedisModule_DigestEndSequence)(digest) };
+    let add_job = |job: &JobView| {
         add(job.id.bytes());
         add(job.body);
         add(&job.record().encode());
+    };
+    let lives_for_ever = |job: &JobView| job.progress.dies.is_none();
+    add(&queue.record().without_totals().encode());
+    queue.jobs().filter(lives_for_ever).for_each(|job| add_job(&job));
+    end_sequence();
+    for job in queue.jobs().filter(|job| !lives_for_ever(job)) {
+        add_job(&job);
+        end_sequence();
     }
-    // SAFETY: as above.
-    unsafe { api!(RedisModule_DigestEndSequence)(digest) };
 }

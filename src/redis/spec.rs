@@ -14,14 +14,14 @@ pub struct Spec {
     pub flags: &'static CStr,
     /// Arguments with the name; negative: at least so many.
     pub arity: i32,
-    /// What becomes of the key, which is always the first argument.
+    /// What becomes of the key, which is the first argument.
     pub key: KeyUse,
     /// All arguments but the name.
     pub args: &'static [ArgSpec],
 }
 
 /// What a command does with its key, for ACL rules and clients.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum KeyUse {
     /// Shows what is in it.
     Read,
@@ -29,8 +29,12 @@ pub enum KeyUse {
     Measure,
     /// Adds to it, or replaces what is in it.
     Insert,
+    /// Changes what is in it.
+    Change,
     /// Shows what is in it and changes it.
     Take,
+    /// As `Take`; and there may be several, whose number is the first argument.
+    TakeOfMany,
     /// Removes from it.
     Remove,
 }
@@ -40,8 +44,8 @@ impl KeyUse {
         let flags = match self {
             KeyUse::Read => raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS,
             KeyUse::Measure => raw::REDISMODULE_CMD_KEY_RO,
-            KeyUse::Insert => raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_UPDATE,
-            KeyUse::Take => {
+            KeyUse::Insert | KeyUse::Change => raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_UPDATE,
+            KeyUse::Take | KeyUse::TakeOfMany => {
                 raw::REDISMODULE_CMD_KEY_RW
                     | raw::REDISMODULE_CMD_KEY_ACCESS
                     | raw::REDISMODULE_CMD_KEY_UPDATE
@@ -79,6 +83,25 @@ impl ArgSpec {
     }
 
     pub const KEY: ArgSpec = ArgSpec::new(c"key", ArgKind::Key);
+
+    pub const STATE: ArgSpec = ArgSpec::one_of(
+        c"state",
+        &[
+            ArgSpec::word(c"delayed", c"delayed"),
+            ArgSpec::word(c"ready", c"ready"),
+            ArgSpec::word(c"reserved", c"reserved"),
+            ArgSpec::word(c"dead", c"dead"),
+            ArgSpec::word(c"done", c"done"),
+        ],
+    )
+    .token(c"STATE");
+
+    pub const BACKOFF: ArgSpec = ArgSpec::block(
+        c"backoff",
+        &[ArgSpec::integer(c"base-milliseconds"), ArgSpec::integer(c"max-milliseconds")],
+    )
+    .token(c"BACKOFF")
+    .optional();
 
     pub const fn string(name: &'static CStr) -> ArgSpec {
         ArgSpec::new(name, ArgKind::String)

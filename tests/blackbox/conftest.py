@@ -4,6 +4,8 @@
     r             a redis-py client of the shared server
     server        the shared server: empty, its dq settings at their defaults
     fresh_server  starts servers of one's own: fresh_server("appendonly yes", module_args="…")
+    lone          a server of one's own that writes down every change
+    lone_session  a Session with it, whose queue `q` has a job in each state (observer.py)
 
 A test that fails shows what its servers logged meanwhile.
 """
@@ -14,6 +16,7 @@ from pathlib import Path
 import pytest
 import redis
 
+from observer import QUEUE
 from server import KINDS, Kind, Server
 from transcript import Session
 
@@ -96,6 +99,19 @@ def fresh_server(
     for server in started:
         server.kill9()
     assert not died, f"died in this test: {died}"
+
+
+@pytest.fixture
+def lone(fresh_server: Callable[..., Server]) -> Server:
+    return fresh_server("appendonly yes", "appendfsync always")
+
+
+@pytest.fixture
+def lone_session(lone: Server) -> Iterator[Session]:
+    session = lone.session()
+    session.check(QUEUE)
+    yield session
+    session.close()
 
 
 @pytest.hookimpl(wrapper=True)

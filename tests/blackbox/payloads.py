@@ -70,6 +70,8 @@ def module_header(encoding_version: int) -> bytes:
 def msgpack(value: Any) -> bytes:
     """The few of MessagePack's forms that the records use."""
     match value:
+        case None:
+            return b"\xc0"
         case bool():
             return b"\xc3" if value else b"\xc2"
         case int():
@@ -94,9 +96,22 @@ class JobRecord:
     lease: int = 3_612_109_209_600_001
     stage: int = 1
     named_by_queue: bool = False
+    # What most jobs don't have, and what no job had in the first version.
+    extra: "Extra | None" = None
 
     def encoded(self) -> bytes:
-        return msgpack(list(vars(self).values()))
+        *plain, extra = vars(self).values()
+        return msgpack(plain if extra is None else [*plain, list(vars(extra).values())])
+
+
+@dataclass(frozen=True)
+class Extra:
+    backoff_base: int = 0
+    backoff_max: int = 0
+    ttl: int = 0
+    keep: int = 0
+    dies: int | None = None
+    reason: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -105,9 +120,28 @@ class QueueRecord:
     serial_time: int = 1_763_725_200_000
     serial_number: int = 0
     totals: tuple[int, ...] = (2, 0, 4, 2, 0, 0)
+    # From here on, what the first version didn't have.
+    counted: int | None = None
+    paused_until: int = 0
+    settings: "Settings | None" = None
 
     def encoded(self) -> bytes:
-        return msgpack([self.last_lease, self.serial_time, self.serial_number, list(self.totals)])
+        record = [self.last_lease, self.serial_time, self.serial_number, list(self.totals)]
+        if self.counted is not None:
+            settings = self.settings or Settings()
+            record += [self.counted, self.paused_until, list(vars(settings).values())]
+        return msgpack(record)
+
+
+@dataclass(frozen=True)
+class Settings:
+    ttr: int | None = None
+    attempts: int | None = None
+    backoff_base: int = 0
+    backoff_max: int = 0
+    keep: int = 0
+    max_jobs: int = 0
+    dead_keep: int = 0
 
 
 @dataclass(frozen=True)

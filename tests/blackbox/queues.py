@@ -26,6 +26,26 @@ def digests(r: redis.Redis, *keys: str | bytes) -> list[bytes | str]:
     return r.execute_command("DEBUG", "DIGEST-VALUE", *keys)
 
 
+def queues_of(server: Server) -> dict[str, str]:
+    """The digest of every queue."""
+    with server.client() as r:
+        keys = sorted(r.scan_iter(_type="delayq-dq", count=1_000))
+        return dict(zip(keys, digests(r, *keys), strict=True)) if keys else {}
+
+
+def come_to_rest(r: redis.Redis) -> None:
+    """Waits until no job of any queue will leave within the next hour without somebody saying so."""
+    keys = list(r.scan_iter(_type="delayq-dq", count=1_000))
+    for key in keys:
+        r.execute_command("DQ.ALTER", key, "DEADKEEP", 0)
+
+    def all_are_kept() -> bool:
+        first_to_go = [r.execute_command("DQ.PEEK", key, "STATE", "done") for key in keys]
+        return all(fields(job)["kept-until"] > now_ms() + HOUR_MS for jobs in first_to_go for job in jobs)
+
+    eventually(all_are_kept)
+
+
 def fields(flat: list[Any]) -> dict[str, Any]:
     """A RESP2 map; its names are text, whatever the client makes of the values."""
     names = (name.decode() if isinstance(name, bytes) else name for name in flat[::2])
@@ -38,9 +58,15 @@ def job(r: redis.Redis, key: str, id: bytes | str) -> dict[str, Any] | None:
 
 
 def info(r: redis.Redis, key: str) -> dict[str, Any]:
-    """What DQ.INFO tells, but for the memory: that depends on what the queue has been."""
+    """What DQ.INFO tells of the queue itself, wherever and whenever it is asked.
+
+    Not so: the memory, which depends on what the queue has been; the lateness, which is the server's; and
+    how long ago its oldest job became ready.
+    """
     told = fields(r.execute_command("DQ.INFO", key))
-    del told["memory"]
+    passing = [name for name in told if name.startswith("lateness-")]
+    for name in "memory", "oldest-ready-ms", *passing:
+        del told[name]
     return told
 
 
@@ -93,10 +119,46 @@ def make_zoo(r: redis.Redis, key: str) -> Zoo:
     assert r.execute_command("DQ.FINISH", key, b"finished") == 1
     assert r.execute_command("DQ.DEL", key, b"deleted") == 1
 
+    def give_back(verb: str, id: bytes, *options: str | int) -> None:
+        """What the worker says who has just got it."""
+        ((got, _, lease, _),) = pop("TTR", DAY_MS)
+        assert got == id
+        assert r.execute_command(verb, key, id, lease, *options) == 1
+
     for id in b"dead-z", b"dead-a":
         add(id, b"it failed", "ATTEMPTS", 1, "TTR", 1, "PRIORITY", 9)
         pop()
         until(id, b"dead")
+    add(b"buried", b"x")
+    give_back("DQ.BURY", b"buried", "REASON", "no such customer")
+    add(b"buried-without-a-word", b"x", "ATTEMPTS", 0, "TTL", DAY_MS)
+    give_back("DQ.BURY", b"buried-without-a-word")
+    add(b"released-for-the-last-time", b"x", "ATTEMPTS", 1)
+    give_back("DQ.RELEASE", b"released-for-the-last-time", "REASON", BINARY)
+    for id in b"died-of-age-z", b"died-of-age-a":
+        add(id, b"x", "TTL", 1, "DELAY", DAY_MS)
+        until(id, b"dead")
+    add(b"died-of-age-in-hand", b"x", "TTL", 30, "BACKOFF", 5, HOUR_MS)
+    pop("TTR", DAY_MS)
+    until(b"died-of-age-in-hand", b"dead")
+
+    add(b"done", b"x", "KEEP", DAY_MS)
+    give_back("DQ.FINISH", b"done")
+    add(b"taken", b"x", "KEEP", DAY_MS, "TTL", DAY_MS)
+    pop("NOACK")
+    add(b"*", b"x", "KEEP", DAY_MS)
+    pop("NOACK")
+
+    add(b"put-off", b"x", "ATTEMPTS", 0)
+    give_back("DQ.RELEASE", b"put-off", "DELAY", DAY_MS, "REASON", "closed until tomorrow")
+    add(b"backed-off", b"x", "BACKOFF", DAY_MS, 2 * DAY_MS)
+    give_back("DQ.RELEASE", b"backed-off")
+    add(b"backing-off", b"x", "BACKOFF", DAY_MS, 2 * DAY_MS, "TTR", 1)
+    pop()
+    until(b"backing-off", b"delayed")
+    add(b"mortal", b"x", "TTL", DAY_MS, "DELAY", HOUR_MS * 2, "KEEP", 1)
+    add(b"touched", b"x", "TTR", DAY_MS, "TTL", 2 * DAY_MS)
+    give_back("DQ.TOUCH", b"touched", "TTR", 2**47)
 
     add(b"leased", b"x", "TTR", 3 * HOUR_MS)
     pop()
@@ -119,7 +181,11 @@ def make_zoo(r: redis.Redis, key: str) -> Zoo:
     add(b"moved", b"old", "PRIORITY", 3)
     r.execute_command("DQ.ADD", key, b"moved", b"new", "AT", far, "REPLACE")
 
-    lazy = [add(b"lazy", b"x", "PRIORITY", 255, "ATTEMPTS", 0)]
+    lazy = [add(b"lazy", b"x", "PRIORITY", 255, "ATTEMPTS", 0, "TTL", DAY_MS)]
+    add(b"kicked-z", b"x", "PRIORITY", 254, "DELAY", DAY_MS)
+    add(b"kicked-a", b"x", "PRIORITY", 254, "DELAY", DAY_MS, "TTL", DAY_MS)
+    assert r.execute_command("DQ.KICKJOB", key, b"kicked-z", b"kicked-a") == 2
+    lazy = [b"kicked-z", b"kicked-a", *lazy]
     ready = [
         add(BINARY, BINARY * 400),
         add(b"i" * 512, b"long " * 10_000),
@@ -134,6 +200,9 @@ def make_zoo(r: redis.Redis, key: str) -> Zoo:
         assert [delivery[0] for delivery in handed_out] == again
         for id in again:
             until(id, b"ready")
+
+    settings = ("TTR", DAY_MS, "ATTEMPTS", 7, "BACKOFF", 5, 50, "KEEP", 0)
+    r.execute_command("DQ.ALTER", key, *settings, "MAXJOBS", 1_000_000, "DEADKEEP", DAY_MS)
     return Zoo(ids, again + urgent + ready + lazy)
 
 

@@ -1,123 +1,285 @@
 """Bad input gets one clear error that names what is wrong, and changes nothing.
 
+Here, the options of all commands; test_bad_words.py has the words before them, test_wrong_keys.py the keys.
 After every error stands the same check: all keys, the queue, its totals, the AOF and the module's
-counters are as they were.
+counters are as they were (observer.py).
 """
-
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
+from observer import COUNT_MAX, NO_NUMBERS, TIME_MAX, Observer, Refused, check_refused
 from resp import Failure
 from server import Server
 from transcript import Session
 
-TIME_MAX = 2**48 - 1
-COUNT_MAX = 2**32 - 1
+MILLIS, SPAN, COUNT = (0, TIME_MAX), (1, TIME_MAX), (1, COUNT_MAX)
+LIMIT = (0, COUNT_MAX)
+FLAG, TEXT, STATE, PAIR = "flag", "text", "state", "pair"
+CONSUMER = {"COUNT": COUNT, "BLOCK": MILLIS, "TTR": SPAN, "NOACK": FLAG}
 
-QUEUE = """
-    > DQ.ADD q delayed x DELAY 3600000
-    "delayed"
-    > DQ.ADD q reserved x TTR 3600000
-    "reserved"
-    > DQ.POP q
-    [["reserved", "x", <lease>, 1]]
-    > DQ.ADD q ready x
-    "ready"
-"""
-
-# Keys of every other type, each with a command that makes it.
-OTHERS = {
-    "string": "SET string x",
-    "list": "RPUSH list x",
-    "set": "SADD set x",
-    "hash": "HSET hash f x",
-    "zset": "ZADD zset 1 x",
-    "stream": "XADD stream 1-1 f x",
+# Each command that has options: all of them, with the range of a number or another kind of value.
+OPTIONS: dict[str, dict[str, tuple[int, int] | str]] = {
+    "DQ.ADD {} a x": {
+        "DELAY": MILLIS,
+        "AT": MILLIS,
+        "TTR": SPAN,
+        "PRIORITY": (0, 255),
+        "ATTEMPTS": LIMIT,
+        "BACKOFF": PAIR,
+        "TTL": SPAN,
+        "KEEP": MILLIS,
+        "NX": FLAG,
+        "REPLACE": FLAG,
+    },
+    "DQ.POP {}": CONSUMER,
+    "DQ.MPOP 1 {}": CONSUMER,
+    "DQ.RELEASE {} reserved <lease>": {"DELAY": MILLIS, "UNBEGUN": FLAG, "REASON": TEXT},
+    "DQ.TOUCH {} reserved <lease>": {"TTR": SPAN},
+    "DQ.BURY {} reserved <lease>": {"REASON": TEXT},
+    "DQ.KICK {}": {"COUNT": COUNT},
+    "DQ.PAUSE {}": {"FOR": SPAN},
+    "DQ.PURGE {} STATE dead": {"OLDER": MILLIS, "COUNT": COUNT},
+    "DQ.ALTER {}": {
+        "TTR": SPAN,
+        "ATTEMPTS": LIMIT,
+        "BACKOFF": PAIR,
+        "KEEP": MILLIS,
+        "MAXJOBS": LIMIT,
+        "DEADKEEP": MILLIS,
+    },
+    "DQ.PEEK {}": {"STATE": STATE, "COUNT": COUNT},
+    "DQ.SCAN {} 0": {"STATE": STATE, "COUNT": COUNT},
+    "DQ.LEN {}": {"STATE": STATE},
 }
-
-# Records that DQ.APPLY takes: an effect that is fine but for the key.
-JOB_RECORD = r"\x99\x00\x00\x01\x00\x00\x00\x00\x00\xc2"
-QUEUE_RECORD = r"\x94\x00\x00\x00\x96\x00\x00\x00\x00\x00\x00"
-NO_LEASES = r"\x90"
-
-# Each command as it works; `{}` is the key.
-COMMANDS = [
-    "DQ.ADD {} a x",
-    "DQ.ADD {} * x DELAY 1000 REPLACE",
-    "DQ.POP {}",
-    "DQ.FINISH {} a",
-    "DQ.FINISH {} a 1 b *",
-    "DQ.DEL {} a",
-    "DQ.GET {} a",
-    "DQ.LEN {}",
-    "DQ.LEN {} STATE dead",
-    "DQ.INFO {}",
-    f'DQ.APPLY {{}} PUT a x "{JOB_RECORD}"',
-    f'DQ.APPLY {{}} LEASE "{NO_LEASES}"',
-    f'DQ.APPLY {{}} QUEUE "{QUEUE_RECORD}"',
+EACH_OPTION = [
+    pytest.param(command, option, takes, id=f"{command.split()[0]} {option}")
+    for command, options in OPTIONS.items()
+    for option, takes in options.items()
 ]
+EACH_NUMBER = [each for each in EACH_OPTION if each.values[2] not in (FLAG, TEXT, STATE)]
+each_command = pytest.mark.parametrize("command", OPTIONS, ids=lambda command: command.split()[0])
 
 
-@pytest.fixture
-def lone(fresh_server: Callable[..., Server]) -> Server:
-    """A server of one's own, which writes down every change."""
-    return fresh_server("appendonly yes", "appendfsync always")
+EXCLUSIVE = [("DELAY", "AT"), ("NX", "REPLACE"), ("DELAY", "UNBEGUN")]
 
 
-@pytest.fixture
-def lone_session(lone: Server) -> Iterator[Session]:
-    session = lone.session()
-    session.check(QUEUE)
-    yield session
-    session.close()
+def example(option: str, takes: tuple[int, int] | str) -> str:
+    """An option as it may be given."""
+    values = {FLAG: "", TEXT: " why", STATE: " dead", PAIR: " 5 50"}
+    return option + values.get(takes, " 5")
 
 
-class Observer:
-    """All there is to see of a server, by a connection of its own."""
-
-    def __init__(self, server: Server):
-        self._client = server.client()
-        self._before = self._state()
-
-    def check_nothing_changed(self, after: str) -> None:
-        __tracebackhide__ = True
-        assert self._state() == self._before, f"changed by {after}"
-
-    def _state(self) -> dict[str, Any]:
-        call = self._client.execute_command
-        persistence, counters = self._client.info("persistence"), self._client.info("dq")
-        return {
-            "keys": call("DBSIZE"),
-            "digest": call("DEBUG", "DIGEST"),
-            "queue": call("DQ.INFO", "q"),
-            "aof": persistence["aof_current_size"],
-            "changes": persistence["rdb_changes_since_last_save"],
-            "counters": {name: n for name, n in counters.items() if "_jobs_" in name},
-        }
+def others(command: str, option: str) -> list[str]:
+    """The command's other options that may be given beside this one, each as it may be given."""
+    excluded = [other for pair in EXCLUSIVE if option in pair for other in pair]
+    rest = {name: takes for name, takes in OPTIONS[command].items() if name not in (option, *excluded)}
+    return [example(name, takes) for name, takes in rest.items()]
 
 
-Refused = tuple[str, str]
+@pytest.mark.parametrize(("command", "option", "takes"), EACH_NUMBER)
+def test_numbers(
+    lone: Server, lone_session: Session, command: str, option: str, takes: tuple[int, int] | str
+) -> None:
+    least, most = MILLIS if takes == PAIR else takes
+    error = f"ERR {option} must be an integer from {least} to {most}"
+    values = [*NO_NUMBERS, str(least - 1), str(most + 1)]
+    if takes == PAIR:
+        values = [f"{value} 5" for value in values] + [f"5 {value}" for value in values]
+    table = [(f"{command} {option} {value}", error) for value in values]
+    # Also when others before and behind it are right.
+    for other in others(command, option)[:2]:
+        table.append((f"{command} {other} {option} x 5", error))
+        table.append((f"{command} {option} x 5 {other}", error))
+    check_refused(lone, lone_session, table)
 
 
-def check_refused(server: Server, session: Session, table: list[Refused]) -> None:
-    """Each command gets its error, on a queue and where there is no key, and changes nothing."""
-    __tracebackhide__ = True
-    observer = Observer(server)
-    for command, error in table:
-        for key in "q", "none":
-            session.check(f"> {command.format(key)}\n(error) {error}")
-            observer.check_nothing_changed(command.format(key))
+@pytest.mark.parametrize(("command", "option", "takes"), EACH_OPTION)
+def test_options_without_a_value_and_options_given_twice(
+    lone: Server, lone_session: Session, command: str, option: str, takes: tuple[int, int] | str
+) -> None:
+    whole = example(option, takes)
+    twice, nothing = f"ERR option {option} is given twice", f"ERR option {option} needs a value"
+    table = [(f"{command} {whole} {whole}", twice), (f"{command} {whole.lower()} {whole}", twice)]
+    for other in others(command, option)[:2]:
+        table.append((f"{command} {whole} {other} {whole}", twice))
+    if takes != FLAG:
+        missing = [option, option.lower(), *(f"{other} {option}" for other in others(command, option)[:2])]
+        table += [(f"{command} {words}", nothing) for words in missing]
+    if takes == PAIR:
+        table.append((f"{command} {option} 5", nothing))
+    if takes in (STATE, PAIR, TEXT):
+        different = {STATE: "ready", PAIR: "6 60", TEXT: '""'}[takes]
+        table.append((f"{command} {whole} {option} {different}", twice))
+    check_refused(lone, lone_session, table)
+
+
+@each_command
+def test_unknown_options(lone: Server, lone_session: Session, command: str) -> None:
+    words = {
+        "FOO": "FOO",
+        "foo": "foo",
+        "5": "5",
+        '""': "",
+        '"COUNT "': "COUNT ",
+        "TTRS": "TTRS",
+        "EVERY": "EVERY",
+        # An error is one line that a terminal can show, whatever the word.
+        r'"a\r\nb"': r"a\r\nb",
+        r'"\x00\xff\x1b"': r"\x00\xff\x1b",
+        r'"\xc3\xa9"': r"\xc3\xa9",
+        '"it\'s"': r"it\'s",
+        "x" * 64: "x" * 64,
+        "x" * 65: "x" * 64 + "...",
+        "x" * 100_000: "x" * 64 + "...",
+    }
+    table = [(f"{command} {word}", f"ERR unknown option '{shown}'") for word, shown in words.items()]
+    table += [(f"{command} {other} FOO 5", "ERR unknown option 'FOO'") for other in others(command, "")[:3]]
+    check_refused(lone, lone_session, table)
+
+
+@each_command
+def test_options_of_other_commands(lone: Server, lone_session: Session, command: str) -> None:
+    foreign = {option for options in OPTIONS.values() for option in options} - OPTIONS[command].keys()
+    if "STATE" in command:
+        foreign.remove("STATE")
+    table = [(f"{command} {option} 5", f"ERR unknown option '{option}'") for option in sorted(foreign)]
+    check_refused(lone, lone_session, table)
+
+
+def test_contradictions(lone: Server, lone_session: Session) -> None:
+    when = "ERR options DELAY and AT exclude each other"
+    taken = "ERR options NX and REPLACE exclude each other"
+    back = "ERR options DELAY and UNBEGUN exclude each other"
+    table = [
+        ("DQ.ADD {} a x DELAY 5 AT 5", when),
+        ("DQ.ADD {} a x AT 5 DELAY 5", when),
+        ("DQ.ADD {} a x at 5 TTR 5 delay 0", when),
+        ("DQ.ADD {} a x NX REPLACE", taken),
+        ("DQ.ADD {} a x REPLACE NX", taken),
+        ("DQ.ADD {} ready x replace PRIORITY 1 nx", taken),
+        ("DQ.ADD {} * x NX REPLACE", taken),
+        ("DQ.RELEASE {} reserved <lease> DELAY 0 UNBEGUN", back),
+        ("DQ.RELEASE {} reserved * unbegun REASON x delay 5", back),
+    ]
+    check_refused(lone, lone_session, table)
+
+
+def test_sums_past_the_last_time(lone: Server, lone_session: Session) -> None:
+    table: list[Refused] = []
+    for command, option in [
+        ("DQ.ADD {} a x", "DELAY"),
+        ("DQ.ADD {} a x TTL 5", "DELAY"),
+        ("DQ.POP {}", "TTR"),
+        ("DQ.POP {} COUNT 5 NOACK", "TTR"),
+        ("DQ.POP {} BLOCK 1", "TTR"),
+        ("DQ.MPOP 1 {}", "TTR"),
+        ("DQ.RELEASE {} reserved <lease>", "DELAY"),
+        ("DQ.TOUCH {} reserved <lease>", "TTR"),
+        ("DQ.PAUSE {}", "FOR"),
+    ]:
+        error = f"ERR {option} reaches past the last time there is, {TIME_MAX}"
+        for span in TIME_MAX, TIME_MAX - 10**12:
+            table.append((f"{command} {option} {span}", error))
+    check_refused(lone, lone_session, table)
+
+
+def test_a_backoff_that_begins_above_its_end(lone: Server, lone_session: Session) -> None:
+    error = "ERR the base of BACKOFF must not be longer than its max"
+    table = [
+        (f"{command} {words}", error)
+        for command in ("DQ.ADD {} a x", "DQ.ALTER {}")
+        for words in ("BACKOFF 6 5", "BACKOFF 1 0", f"TTR 5 BACKOFF {TIME_MAX} 0", "BACKOFF 6 5 TTR 5")
+    ]
+    check_refused(lone, lone_session, table)
+
+
+def test_reasons(lone: Server, lone_session: Session) -> None:
+    error = "ERR reason must be at most 512 bytes long"
+    table = [
+        (f"{command} REASON {'r' * length}", error)
+        for command in ("DQ.RELEASE {} reserved <lease>", "DQ.BURY {} reserved *")
+        for length in (513, 100_000)
+    ]
+    check_refused(lone, lone_session, table)
+    longest = bytes(range(256)) * 2
+    assert lone_session.call("DQ.BURY", "q", "reserved", "*", "REASON", longest) == 1
+    assert lone_session.call("DQ.GET", "q", "reserved")[-2:] == [b"reason", longest]
+
+
+def test_states(lone: Server, lone_session: Session) -> None:
+    words = {
+        "foo": "foo",
+        '""': "",
+        "STATE": "STATE",
+        "5": "5",
+        r'"ready\x00"': r"ready\x00",
+        "x" * 100: "x" * 64 + "...",
+    }
+    known = "delayed, ready, reserved, dead, done"
+    table = [
+        (f"{command} STATE {word}", f"ERR unknown state '{shown}': one of {known}")
+        for command in ("DQ.PURGE {}", "DQ.PEEK {}", "DQ.SCAN {} 0", "DQ.LEN {}")
+        for word, shown in words.items()
+    ]
+    check_refused(lone, lone_session, table)
+
+
+def test_only_what_stays_in_a_state_has_an_age(lone: Server, lone_session: Session) -> None:
+    table = [
+        (words.format("{}", state), f"ERR option OLDER doesn't go with STATE {state}")
+        for state in ("delayed", "reserved")
+        for words in (
+            "DQ.PURGE {} STATE {} OLDER 5",
+            "DQ.PURGE {} OLDER 0 STATE {}",
+            "DQ.PURGE {} STATE {} COUNT 5 OLDER 5",
+        )
+    ]
+    check_refused(lone, lone_session, table)
+
+
+def test_a_purge_names_its_state(lone: Server, lone_session: Session) -> None:
+    """Or a slip of the hand would empty the queue."""
+    error = "ERR option STATE is missing"
+    table = [
+        ("DQ.PURGE {} COUNT 5", error),
+        ("DQ.PURGE {} OLDER 5", error),
+        ("DQ.PURGE {} STATE dead STATE dead", "ERR option STATE is given twice"),
+        ("DQ.PURGE {} COUNT 5 STATE", "ERR option STATE needs a value"),
+        ("DQ.PURGE {} dead COUNT 5", "ERR unknown option 'dead'"),
+    ]
+    check_refused(lone, lone_session, table)
+
+
+@pytest.mark.parametrize(("command", "option", "takes"), EACH_OPTION)
+def test_the_options_of_the_table_are_taken(
+    lone_session: Session, command: str, option: str, takes: tuple[int, int] | str
+) -> None:
+    """Or the refusals above would prove nothing."""
+    words = f"{command.format('q')} {example(option, takes)}"
+    reply = lone_session.call(*words.replace("<lease>", "*").split())
+    assert not isinstance(reply, Failure), words
 
 
 def test_the_observer_sees_every_change(lone: Server, lone_session: Session) -> None:
     for change in [
         "DQ.ADD q a x",
         "DQ.ADD none a x",
+        "DQ.TOUCH q reserved *",
+        "DQ.RELEASE q reserved * DELAY 5000",
+        "DQ.KICKJOB q reserved",
+        "DQ.KICK q",
         "DQ.POP q",
-        "DQ.FINISH q reserved",
+        "DQ.POP q NOACK",
+        "DQ.MPOP 2 nothing q COUNT 2",
+        "DQ.FINISH q ready",
+        "DQ.BURY q dead *",
         "DQ.DEL q delayed",
+        "DQ.PURGE q STATE dead",
+        "DQ.PAUSE q",
+        "DQ.RESUME q",
+        "DQ.PAUSE nobody",
+        "DQ.ALTER q KEEP 5",
+        "DQ.ALTER somebody KEEP 5",
         "SET other x",
     ]:
         observer = Observer(lone)
@@ -130,346 +292,26 @@ def test_the_observer_overlooks_what_changes_nothing(lone: Server, lone_session:
     observer = Observer(lone)
     for command in [
         "DQ.GET q ready",
+        "DQ.PEEK q STATE dead COUNT 5",
+        "DQ.SCAN q 0",
         "DQ.LEN q",
         "DQ.INFO q",
         "DQ.ADD q ready x NX",
+        "DQ.ADD q done x NX",
         "DQ.FINISH q ready",
+        "DQ.RELEASE q reserved 7",
+        "DQ.TOUCH q reserved 7",
+        "DQ.BURY q reserved 7",
         "DQ.DEL q nobody",
+        "DQ.KICKJOB q ready reserved done nobody",
+        "DQ.RESUME q",
+        "DQ.PURGE q STATE dead OLDER 3600000",
         "DQ.POP none",
+        "DQ.MPOP 2 none nothing",
+        "DQ.POP none BLOCK 1",
+        "DQ.KICK none",
+        "DQ.PURGE none STATE ready",
+        "DQ.RESUME none",
     ]:
         assert not isinstance(lone_session.call(*command.split()), Failure)
-        observer.check_nothing_changed(command)
-
-
-@pytest.mark.parametrize(
-    ("command", "tails"),
-    [
-        ("dq.add", ["", " {}", " {} a"]),
-        ("dq.pop", [""]),
-        ("dq.finish", ["", " {}"]),
-        ("dq.del", ["", " {}"]),
-        ("dq.get", ["", " {}", " {} a b"]),
-        ("dq.len", [""]),
-        ("dq.info", ["", " {} a"]),
-        ("dq.apply", ["", " {}", " {} PUT", " {} PUT a", " {} PUT a x"]),
-    ],
-)
-def test_wrong_arity(lone: Server, lone_session: Session, command: str, tails: list[str]) -> None:
-    error = f"ERR wrong number of arguments for '{command}' command"
-    table = [(name + tail, error) for tail in tails for name in (command, command.upper())]
-    check_refused(lone, lone_session, table)
-
-
-NUMBERS = [
-    ("DQ.ADD {} a x", "DELAY", 0, TIME_MAX),
-    ("DQ.ADD {} a x", "AT", 0, TIME_MAX),
-    ("DQ.ADD {} a x", "TTR", 1, TIME_MAX),
-    ("DQ.ADD {} a x", "PRIORITY", 0, 255),
-    ("DQ.ADD {} a x", "ATTEMPTS", 0, 2**32 - 1),
-    ("DQ.POP {}", "COUNT", 1, COUNT_MAX),
-    ("DQ.POP {}", "TTR", 1, TIME_MAX),
-]
-NO_NUMBERS = [
-    '""',
-    "-1",
-    "+1",
-    "x",
-    "1x",
-    "1.0",
-    "1e3",
-    "0x1",
-    "01",
-    "00",
-    '" 1"',
-    '"1 "',
-    r'"1\x00"',
-    r'"\xd9\xa1"',  # one, in Arabic
-    r'"\xff"',
-    "*",
-    "NX",
-    "-9223372036854775809",
-    str(2**63),
-    str(2**64),
-    str(2**64 + 1),
-    "9" * 40,
-]
-
-
-@pytest.mark.parametrize(
-    ("command", "option", "least", "most"),
-    NUMBERS,
-    ids=[f"{command.split()[0]} {option}" for command, option, _, _ in NUMBERS],
-)
-def test_numbers(
-    lone: Server, lone_session: Session, command: str, option: str, least: int, most: int
-) -> None:
-    error = f"ERR {option} must be an integer from {least} to {most}"
-    values = [*NO_NUMBERS, str(least - 1), str(most + 1)]
-    table = [(f"{command} {option} {value}", error) for value in values]
-    # Also when others before and behind it are right.
-    other = "TTR 5" if option != "TTR" else "ATTEMPTS 5" if "ADD" in command else "COUNT 5"
-    table += [(f"{command} {other} {option} x", error), (f"{command} {option} x {other}", error)]
-    check_refused(lone, lone_session, table)
-
-
-@pytest.mark.parametrize(
-    ("command", "option", "value"),
-    [
-        ("DQ.ADD {} a x", "DELAY", "5"),
-        ("DQ.ADD {} a x", "AT", "5"),
-        ("DQ.ADD {} a x", "TTR", "5"),
-        ("DQ.ADD {} a x", "PRIORITY", "5"),
-        ("DQ.ADD {} a x", "ATTEMPTS", "5"),
-        ("DQ.ADD {} a x", "NX", None),
-        ("DQ.ADD {} a x", "REPLACE", None),
-        ("DQ.POP {}", "COUNT", "5"),
-        ("DQ.POP {}", "TTR", "5"),
-        ("DQ.LEN {}", "STATE", "dead"),
-    ],
-)
-def test_options_without_a_value_and_options_given_twice(
-    lone: Server, lone_session: Session, command: str, option: str, value: str | None
-) -> None:
-    whole = f"{option} {value}" if value else option
-    table = [
-        (f"{command} {whole} {whole}", f"ERR option {option} is given twice"),
-        (f"{command} {whole.lower()} {whole}", f"ERR option {option} is given twice"),
-    ]
-    if value:
-        table += [
-            (f"{command} {option}", f"ERR option {option} needs a value"),
-            (f"{command} {option.lower()}", f"ERR option {option} needs a value"),
-            (f"{command} {whole} {option} 6", f"ERR option {option} is given twice"),
-        ]
-    if option == "STATE":
-        table[-1] = (f"{command} {whole} {option} ready", f"ERR option {option} is given twice")
-    if "ADD" in command:
-        gap = "PRIORITY 1" if option != "PRIORITY" else "TTR 1"
-        twice = f"{command} {whole} {gap} {whole}"
-        table.append((twice, f"ERR option {option} is given twice"))
-    check_refused(lone, lone_session, table)
-
-
-@pytest.mark.parametrize("command", ["DQ.ADD {} a x", "DQ.POP {}", "DQ.LEN {}"])
-def test_unknown_options(lone: Server, lone_session: Session, command: str) -> None:
-    words = {
-        "FOO": "FOO",
-        "foo": "foo",
-        "5": "5",
-        '""': "",
-        '"NX "': "NX ",
-        "TTRS": "TTRS",
-        "BLOCK": "BLOCK",
-        "NOACK": "NOACK",
-        "BACKOFF": "BACKOFF",
-        "EVERY": "EVERY",
-        # An error is one line that a terminal can show, whatever the word.
-        r'"a\r\nb"': r"a\r\nb",
-        r'"\x00\xff\x1b"': r"\x00\xff\x1b",
-        r'"\xc3\xa9"': r"\xc3\xa9",
-        '"it\'s"': r"it\'s",
-        "x" * 64: "x" * 64,
-        "x" * 65: "x" * 64 + "...",
-        "x" * 100_000: "x" * 64 + "...",
-    }
-    table = [(f"{command} {word}", f"ERR unknown option '{shown}'") for word, shown in words.items()]
-    check_refused(lone, lone_session, table)
-
-
-@pytest.mark.parametrize(
-    ("command", "foreign"),
-    [
-        ("DQ.ADD {} a x TTR 5", "COUNT"),
-        ("DQ.ADD {} a x", "STATE"),
-        ("DQ.POP {} COUNT 5", "DELAY"),
-        ("DQ.POP {}", "PRIORITY"),
-        ("DQ.POP {}", "NX"),
-        ("DQ.LEN {} STATE dead", "TTR"),
-        ("DQ.LEN {}", "dead"),
-    ],
-)
-def test_options_of_other_commands(lone: Server, lone_session: Session, command: str, foreign: str) -> None:
-    error = f"ERR unknown option '{foreign}'"
-    check_refused(lone, lone_session, [(f"{command} {foreign} 5", error)])
-
-
-def test_contradictions(lone: Server, lone_session: Session) -> None:
-    when = "ERR options DELAY and AT exclude each other"
-    taken = "ERR options NX and REPLACE exclude each other"
-    table = [
-        ("DQ.ADD {} a x DELAY 5 AT 5", when),
-        ("DQ.ADD {} a x AT 5 DELAY 5", when),
-        ("DQ.ADD {} a x at 5 TTR 5 delay 0", when),
-        ("DQ.ADD {} a x NX REPLACE", taken),
-        ("DQ.ADD {} a x REPLACE NX", taken),
-        ("DQ.ADD {} ready x replace PRIORITY 1 nx", taken),
-        ("DQ.ADD {} * x NX REPLACE", taken),
-    ]
-    check_refused(lone, lone_session, table)
-
-
-def test_sums_past_the_last_time(lone: Server, lone_session: Session) -> None:
-    error = "ERR {} reaches past the last time there is, 281474976710655"
-    table = [
-        (f"DQ.ADD {{}} a x DELAY {TIME_MAX}", error.format("DELAY")),
-        (f"DQ.ADD {{}} a x DELAY {TIME_MAX - 10**12}", error.format("DELAY")),
-        (f"DQ.POP {{}} TTR {TIME_MAX}", error.format("TTR")),
-        (f"DQ.POP {{}} COUNT 5 TTR {TIME_MAX - 10**12}", error.format("TTR")),
-    ]
-    check_refused(lone, lone_session, table)
-
-
-@pytest.mark.parametrize("word", ['""', "i" * 513, "i" * 100_000])
-def test_ids(lone: Server, lone_session: Session, word: str) -> None:
-    error = "ERR id must be 1 to 512 bytes long"
-    table = [
-        (f"DQ.ADD {{}} {word} x", error),
-        (f"DQ.ADD {{}} {word} x NX DELAY 5", error),
-        (f"DQ.FINISH {{}} {word}", error),
-        (f"DQ.FINISH {{}} {word} *", error),
-        (f"DQ.FINISH {{}} reserved * {word} *", error),
-        (f"DQ.DEL {{}} {word}", error),
-        (f"DQ.DEL {{}} ready {word}", error),
-        (f"DQ.DEL {{}} {word} ready", error),
-        (f"DQ.GET {{}} {word}", error),
-        (f'DQ.APPLY {{}} PUT {word} x "{JOB_RECORD}"', error),
-    ]
-    check_refused(lone, lone_session, table)
-
-
-def test_a_body_over_the_limit(lone: Server, lone_session: Session) -> None:
-    observer = Observer(lone)
-    for job_id in "new", "ready", "*":
-        for options in ["", "REPLACE", "NX DELAY 5"]:
-            reply = lone_session.call("DQ.ADD", "q", job_id, b"b" * 1_048_577, *options.split())
-            assert reply == "ERR body must be at most 1048576 bytes long (dq.max-body-bytes)"
-            assert isinstance(reply, Failure)
-            observer.check_nothing_changed(f"DQ.ADD {job_id} {options}")
-
-
-def test_the_limit_of_a_body_is_a_setting(lone: Server, lone_session: Session) -> None:
-    lone_session.check("> CONFIG SET dq.max-body-bytes 3\nOK")
-    error = "ERR body must be at most 3 bytes long (dq.max-body-bytes)"
-    check_refused(lone, lone_session, [("DQ.ADD {} a abcd", error)])
-    lone_session.check("""
-        > DQ.ADD q a abc
-        "a"
-        > CONFIG SET dq.max-body-bytes 0
-        OK
-        > DQ.ADD q b x
-        (error) ERR body must be at most 0 bytes long (dq.max-body-bytes)
-        > DQ.ADD q b ""
-        "b"
-
-        # It speaks of new jobs.
-        > DQ.POP q COUNT 5
-        [["ready", "x", <*>, 1], ["a", "abc", <*>, 1], ["b", "", <*>, 1]]
-    """)
-
-
-def test_states(lone: Server, lone_session: Session) -> None:
-    def unknown(shown: str) -> str:
-        return f"ERR unknown state '{shown}': one of delayed, ready, reserved, dead"
-
-    table = [
-        ("DQ.LEN {} STATE foo", unknown("foo")),
-        ("DQ.LEN {} STATE done", unknown("done")),
-        ('DQ.LEN {} STATE ""', unknown("")),
-        ("DQ.LEN {} STATE STATE", unknown("STATE")),
-        (r'DQ.LEN {} STATE "ready\x00"', unknown(r"ready\x00")),
-        (f"DQ.LEN {{}} STATE {'x' * 100}", unknown("x" * 64 + "...")),
-    ]
-    check_refused(lone, lone_session, table)
-
-
-def test_leases(lone: Server, lone_session: Session) -> None:
-    error = "ERR lease must be a positive integer or *"
-    words = [*NO_NUMBERS, "0", "**", "1,2"]
-    words = [word for word in words if word not in ("*", str(2**63))]
-    table = [(f"DQ.FINISH {{}} reserved {word}", error) for word in words]
-    # What is right before and behind it isn't done either.
-    table += [
-        ("DQ.FINISH {} reserved * ready x", error),
-        ("DQ.FINISH {} ready x reserved *", error),
-        ("DQ.FINISH {} reserved <lease> ready -1", error),
-    ]
-    check_refused(lone, lone_session, table)
-
-
-def test_ids_without_their_leases(lone: Server, lone_session: Session) -> None:
-    error = "ERR each id needs its lease: id lease [id lease ...]"
-    table = [
-        ("DQ.FINISH {} reserved * ready", error),
-        ("DQ.FINISH {} reserved <lease> reserved", error),
-        ("DQ.FINISH {} reserved ready delayed", error),
-        ("DQ.FINISH {} a * b * c", error),
-    ]
-    check_refused(lone, lone_session, table)
-
-
-def test_effects_that_are_none(lone: Server, lone_session: Session) -> None:
-    unreadable = "ERR a record is not what this version can read"
-    table = [
-        ("DQ.APPLY {} FOO x", "ERR unknown effect 'FOO': a newer dq may have written it"),
-        (r'DQ.APPLY {} "\xff" x', r"ERR unknown effect '\xff': a newer dq may have written it"),
-        ("DQ.APPLY {} PUT a x y", unreadable),
-        ('DQ.APPLY {} PUT a x ""', unreadable),
-        (f'DQ.APPLY {{}} PUT a x "{JOB_RECORD[:-4]}"', unreadable),
-        (f'DQ.APPLY {{}} PUT a x "{JOB_RECORD}x"', "ERR a record has bytes after its end"),
-        ("DQ.APPLY {} LEASE x", unreadable),
-        (r'DQ.APPLY {} LEASE "\xdd\xff\xff\xff\xff"', unreadable),
-        (r'DQ.APPLY {} LEASE "\x91\x93\xa1a\x00\x05"', "ERR a lease is not a possible one"),
-        ("DQ.APPLY {} QUEUE x", unreadable),
-        (f'DQ.APPLY {{}} QUEUE "{QUEUE_RECORD}x"', "ERR a record has bytes after its end"),
-    ]
-    check_refused(lone, lone_session, table)
-
-
-WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value"
-
-
-@pytest.mark.parametrize("kind_of_key", OTHERS)
-def test_keys_of_other_types(lone: Server, lone_session: Session, kind_of_key: str) -> None:
-    lone_session.call(*OTHERS[kind_of_key].split())
-    observer = Observer(lone)
-    for command in COMMANDS:
-        lone_session.check(f"> {command.format(kind_of_key)}\n(error) {WRONG_TYPE}")
-        observer.check_nothing_changed(command)
-    # The words are read before the key.
-    lone_session.check(f"> DQ.ADD {kind_of_key} a x FOO\n(error) ERR unknown option 'FOO'")
-
-
-def test_a_key_of_another_modules_type(lone: Server, lone_session: Session) -> None:
-    if lone_session.call("COMMAND", "INFO", "VADD") == [None]:
-        pytest.skip("this server brings no other module's type")
-    lone_session.check("> VADD vectors VALUES 2 1 1 x\n(integer) 1")
-    observer = Observer(lone)
-    for command in COMMANDS:
-        lone_session.check(f"> {command.format('vectors')}\n(error) {WRONG_TYPE}")
-        observer.check_nothing_changed(command)
-
-
-def test_the_commands_of_the_table_work_on_a_queue(lone_session: Session) -> None:
-    for command in COMMANDS:
-        lone_session.check("> DEL queue\n(integer) <*>")
-        lone_session.check('> DQ.ADD queue b x\n"b"')
-        words = command.format("queue").replace('"', "").split()
-        reply = lone_session.call(
-            *[word.encode().decode("unicode_escape").encode("latin-1") for word in words]
-        )
-        assert not isinstance(reply, Failure), command
-
-
-def test_the_servers_own_commands_refuse_a_queue(lone: Server, lone_session: Session) -> None:
-    observer = Observer(lone)
-    for command in [
-        "GET q",
-        "APPEND q x",
-        "LPUSH q x",
-        "SADD q x",
-        "HSET q f x",
-        "ZADD q 1 x",
-        "XADD q * f x",
-    ]:
-        lone_session.check(f"> {command}\n(error) {WRONG_TYPE}")
         observer.check_nothing_changed(command)

@@ -1,131 +1,20 @@
 """What the server tells about the commands: to clients, to ACLs, to cluster routing, to redis-cli.
 
-The arguments are compared as redis-cli would show them: `[]` is optional, `|` one of several, `...`
-repeated, and a name that isn't a string carries its type.
+It is what command_table.py says, and so are the grammars in the sources and in the README.
 """
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from command_table import COMMANDS, Expected
 from server import Kind, Server
 from transcript import Session
 
-
-@dataclass(frozen=True)
-class Expected:
-    name: str
-    arity: int
-    flags: set[str]
-    categories: set[str]
-    key_flags: set[str]
-    summary: str
-    complexity: str
-    arguments: str
-    example: str
-
-    def __str__(self) -> str:
-        return self.name
-
-
-PER_JOB = "O(M*log(N)) with N being the number of jobs in the queue and M the number "
-ONE_JOB = "O(log(N)) with N being the number of jobs in the queue"
-
-COMMANDS = [
-    Expected(
-        name="dq.add",
-        arity=-4,
-        flags={"write", "denyoom", "module", "fast"},
-        categories={"@write", "@fast"},
-        key_flags={"RW", "update"},
-        summary="Adds a job to a queue, to be handed out from its due time on",
-        complexity=ONE_JOB,
-        arguments="key *|id body"
-        " [DELAY milliseconds:integer|AT unix-time-milliseconds:unix-time]"
-        " [TTR time-to-run:integer] [PRIORITY priority:integer] [ATTEMPTS attempts:integer]"
-        " [NX|REPLACE]",
-        example="dq.add the-key id body DELAY 5 NX",
-    ),
-    Expected(
-        name="dq.pop",
-        arity=-2,
-        flags={"write", "module", "fast"},
-        categories={"@write", "@fast"},
-        key_flags={"RW", "access", "update"},
-        summary="Hands out the first ready jobs of a queue, each with a lease",
-        complexity=PER_JOB + "handed out",
-        arguments="key [COUNT count:integer] [TTR time-to-run:integer]",
-        example="dq.pop the-key COUNT 5",
-    ),
-    Expected(
-        name="dq.finish",
-        arity=-3,
-        flags={"write", "module", "fast"},
-        categories={"@write", "@fast"},
-        key_flags={"RW", "delete"},
-        summary="Takes jobs whose work is done from a queue",
-        complexity=PER_JOB + "of ids",
-        arguments="key id [lease] [id lease...]",
-        example="dq.finish the-key a * b *",
-    ),
-    Expected(
-        name="dq.del",
-        arity=-3,
-        flags={"write", "module", "fast"},
-        categories={"@write", "@fast"},
-        key_flags={"RW", "delete"},
-        summary="Removes jobs from a queue, whatever their state",
-        complexity=PER_JOB + "of ids",
-        arguments="key id...",
-        example="dq.del the-key a b",
-    ),
-    Expected(
-        name="dq.get",
-        arity=3,
-        flags={"readonly", "module", "fast"},
-        categories={"@read", "@fast"},
-        key_flags={"RO", "access"},
-        summary="Shows a job of a queue",
-        complexity=ONE_JOB,
-        arguments="key id",
-        example="dq.get the-key a",
-    ),
-    Expected(
-        name="dq.len",
-        arity=-2,
-        flags={"readonly", "module", "fast"},
-        categories={"@read", "@fast"},
-        key_flags={"RO"},
-        summary="Tells how many jobs a queue holds, or how many are in a state",
-        complexity="O(1)",
-        arguments="key [STATE delayed|ready|reserved|dead]",
-        example="dq.len the-key STATE dead",
-    ),
-    Expected(
-        name="dq.info",
-        arity=2,
-        flags={"readonly", "module", "fast"},
-        categories={"@read", "@fast"},
-        key_flags={"RO", "access"},
-        summary="Shows a queue: settings, counts by state, totals, next due",
-        complexity="O(1)",
-        arguments="key",
-        example="dq.info the-key",
-    ),
-    Expected(
-        name="dq.apply",
-        arity=-4,
-        flags={"write", "module", "admin"},
-        categories={"@write", "@admin", "@dangerous", "@slow"},
-        key_flags={"RW", "access", "update"},
-        summary="An internal command: what replicas and the AOF get instead of DQ.ADD and DQ.POP",
-        complexity=PER_JOB + "of jobs changed",
-        arguments="key PUT id body record|LEASE leases|QUEUE record",
-        example="dq.apply the-key PUT id body record",
-    ),
-]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -147,15 +36,18 @@ def test_command_info(resp3: Session, kind: Kind, expected: Expected) -> None:
     assert name.decode() == expected.name
     assert arity == expected.arity
     assert set(flags) == expected.flags
-    assert (first, last, step) == (1, 1, 1)
+    is_alone = expected.keys == ("the-key",)
+    assert (first, last, step) == ((1, 1, 1) if is_alone else (0, 0, 0))
     # Redis 7.0 has no way for a module to tell the categories of its commands.
     assert set(categories) == (set() if kind.name == "redis-7.0" else expected.categories)
     assert (tips, subcommands) == ([], [])
     (key,) = map(decoded, key_specs)
     assert set(key.pop("flags")) == expected.key_flags
+    the_first = {"type": "range", "spec": {"lastkey": 0, "keystep": 1, "limit": 0}}
+    counted = {"type": "keynum", "spec": {"keynumidx": 0, "firstkey": 1, "keystep": 1}}
     assert key == {
         "begin_search": {"type": "index", "spec": {"index": 1}},
-        "find_keys": {"type": "range", "spec": {"lastkey": 0, "keystep": 1, "limit": 0}},
+        "find_keys": the_first if is_alone else counted,
     }
 
 
@@ -176,12 +68,84 @@ def test_command_docs(resp3: Session, kind: Kind, expected: Expected) -> None:
 
 
 @pytest.mark.parametrize("expected", COMMANDS, ids=str)
-def test_the_key_is_found(session: Session, expected: Expected) -> None:
+def test_the_keys_are_found(session: Session, expected: Expected) -> None:
     words = expected.example.split()
-    assert session.call("COMMAND", "GETKEYS", *words) == [b"the-key"]
-    ((key, flags),) = session.call("COMMAND", "GETKEYSANDFLAGS", *words)
-    assert key == b"the-key"
-    assert set(flags) == expected.key_flags
+    assert decoded(session.call("COMMAND", "GETKEYS", *words)) == list(expected.keys)
+    told = decoded(session.call("COMMAND", "GETKEYSANDFLAGS", *words))
+    assert [(key, set(flags)) for key, flags in told] == [(key, expected.key_flags) for key in expected.keys]
+
+
+def test_acl_categories_have_them(kind: Kind, session: Session) -> None:
+    if kind.name == "redis-7.0":
+        pytest.skip("this server has no way for a module to tell the categories of its commands")
+    for category in "read", "write", "fast", "slow", "admin", "dangerous":
+        ours = {name for name in decoded(session.call("ACL", "CAT", category)) if name.startswith("dq.")}
+        assert ours == {expected.name for expected in COMMANDS if f"@{category}" in expected.categories}
+
+
+@pytest.mark.parametrize("expected", COMMANDS, ids=str)
+def test_the_sources_state_the_same_grammar(resp3: Session, expected: Expected) -> None:
+    (docs,) = decoded(resp3.call("COMMAND", "DOCS", expected.name)).values()
+    assert skeleton(grammar_in_sources(expected.name)) == skeleton_of(docs["arguments"])
+
+
+@pytest.mark.parametrize("expected", COMMANDS, ids=str)
+def test_the_readme_states_the_same_grammar(expected: Expected) -> None:
+    stated = grammars_in_readme()
+    if expected.name == "dq.apply":
+        assert expected.name not in stated
+    else:
+        assert stated.get(expected.name) == grammar_in_sources(expected.name)
+
+
+def grammar_in_sources(name: str) -> str:
+    """The first words in the head of the command's file, in backticks."""
+    source = (ROOT / "src" / "command" / f"{name.removeprefix('dq.')}.rs").read_text()
+    head = "\n".join(line.removeprefix("//!") for line in source.splitlines() if line.startswith("//!"))
+    grammar = " ".join(re.match(r"\s*`(.*?)`", head, re.DOTALL)[1].split())
+    assert grammar.startswith(f"{name.upper()} ")
+    return grammar.removeprefix(f"{name.upper()} ")
+
+
+def grammars_in_readme() -> dict[str, str]:
+    rows = re.findall(r"^\| `(DQ\.[A-Z]+) (.*?)` \|", (ROOT / "README.md").read_text(), re.MULTILINE)
+    return {name.lower(): grammar.replace("\\|", "|") for name, grammar in rows}
+
+
+def skeleton(grammar: str) -> str:
+    """A grammar without the names of its values: `_` for each."""
+    grammar = re.sub(r"(?<![\w.])(?![A-Z]+\b)\w[\w.-]*", "_", grammar)
+    for ours, servers in SAME:
+        grammar = grammar.replace(ours, servers)
+    return grammar
+
+
+# How we write what the server has another way, or no way, to say.
+SAME = [("_|*", "*|_"), ("_ [_ [_ _ ...]]", "_ [_] [_ _...]"), ("_ [_ ...]", "_...")]
+
+
+def skeleton_of(arguments: list[dict[str, Any]]) -> str:
+    return " ".join(map(skeleton_of_one, arguments))
+
+
+def skeleton_of_one(argument: dict[str, Any]) -> str:
+    shown = argument.get("token", "")
+    match argument["type"]:
+        case "pure-token":
+            shown = shown if shown.isupper() or shown == "*" else "_"
+        case "oneof":
+            parts = list(map(skeleton_of_one, argument["arguments"]))
+            is_tight = not any(" " in part for part in parts) and "_" in parts
+            choice = "_" if set(parts) == {"_"} else ("|" if is_tight else " | ").join(parts)
+            shown = f"{shown} {choice}".strip()
+        case "block":
+            shown = f"{shown} {skeleton_of(argument['arguments'])}".strip()
+        case _:
+            shown = f"{shown} _".strip()
+    flags = argument.get("flags", [])
+    if "multiple" in flags:
+        shown += "..."
+    return f"[{shown}]" if "optional" in flags else shown
 
 
 def syntax(arguments: list[dict[str, Any]]) -> str:

@@ -26,6 +26,8 @@ from transcript import Mismatch, Session
         pytest.param("> MGET k\n<*>", id="an array for a placeholder"),
         pytest.param("> ECHO a\n<x>\n> ECHO b\n<x>", id="another value for a bound placeholder"),
         pytest.param("> COMMAND GETKEYS MSET a 1 b 2\n[<x>, <x>]", id="two values for one placeholder"),
+        pytest.param("> MGET k\n[(nil), <...>]", id="nothing for further elements"),
+        pytest.param('> MGET k l\n[<...>, "x"]', id="further elements and another last one"),
     ],
 )
 def test_a_wrong_reply_fails(session: Session, transcript: str) -> None:
@@ -68,8 +70,12 @@ def test_replies_read_as_in_redis_cli(server: Server, session: Session) -> None:
         ["1", "two words"]
         > LINDEX q <length>
         (nil)
+        > RPUSH q 3 4
+        (integer) 4
+        > LRANGE q 0 -1
+        [<...>, "two words", <...>, <last>]
     """)
-    assert session["length"] == 2
+    assert (session["length"], session["last"]) == (2, "4")
     assert server.cli("GET", "k") == '"a\\x00\\"\\n\\xff"\n'
     assert server.cli("STRLEN", "k") == "(integer) 5\n"
 

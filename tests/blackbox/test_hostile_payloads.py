@@ -11,10 +11,12 @@ import redis
 
 from payloads import (
     FOOTER_BYTES,
+    Extra,
     Job,
     JobRecord,
     Payload,
     QueueRecord,
+    Settings,
     module_header,
     msgpack,
     payload_of,
@@ -23,7 +25,7 @@ from payloads import (
     sealed,
     unsealed,
 )
-from queues import HOUR_MS, binary_client, digests, info, make_zoo, now_ms, pop_all
+from queues import HOUR_MS, binary_client, digests, info, job, make_zoo, now_ms, pop_all
 from server import Server
 
 BAD_DATA = "Bad data format"
@@ -45,9 +47,9 @@ def test_healthy_payloads_made_here_are_loaded(server: Server, r: redis.Redis) -
     assert restore(r, payload_of().sealed()) is None
     server.session().check("""
         > DQ.GET q b
-        ["id", "b", "body", "hello", "state", "ready", "due", 1763725200500, "priority", 128,
-         "ttr", 60000, "attempts", 25, "attempt", 2, "lease", 3612109209600001,
-         "created", 1763725200000]
+        ["id", "b", "body", "hello", "state", "ready", "due", 1763725200500, <...>, "priority", 128,
+         "ttr", 60000, "attempts", 25, "attempt", 2, <...>, "lease", 3612109209600001,
+         "created", 1763725200000, <...>]
         > DQ.LEN q
         (integer) 2
         > DQ.FINISH q a 3612109209600001
@@ -61,19 +63,30 @@ def test_healthy_payloads_made_here_are_loaded(server: Server, r: redis.Redis) -
         assert b.dump("q")[:10] == module_header(1)
 
 
-def record(**fields: int) -> Payload:
+def record(**fields: int | Extra) -> Payload:
     return payload_of([Job(record=JobRecord(**fields).encoded())])
+
+
+def extra(**fields: int) -> Payload:
+    return record(extra=Extra(**fields))
 
 
 def queue(**fields: int) -> Payload:
     return payload_of(queue=QueueRecord(**fields).encoded())
 
 
+def settings(**fields: int) -> Payload:
+    return payload_of(queue=QueueRecord(counted=0, settings=Settings(**fields)).encoded())
+
+
 TWO_RECORDS = JobRecord().encoded() * 2
-SHORT_RECORD = msgpack([*vars(JobRecord()).values()][:-1])
-LONG_RECORD = msgpack([*vars(JobRecord()).values(), 0])
+FIELDS = [*vars(JobRecord()).values()]
+SHORT_RECORD, LONG_RECORD = msgpack(FIELDS[:-2]), msgpack([*FIELDS, 0])
 UNREADABLE = "a record is not what this version can read"
 CUT_SHORT = "it ends before its end"
+NO_TIME = "a time is past the last one"
+NO_SPAN = "a span is not between the shortest and the longest one"
+NO_LEASE = "a lease is not a possible one"
 
 REFUSED = [
     pytest.param(payload, reason, id=name)
@@ -111,21 +124,38 @@ REFUSED = [
         ),
         ("priority 256", record(priority=256), UNREADABLE),
         ("attempts 2^32", record(attempts=2**32), UNREADABLE),
-        ("time past the last", record(time=LAST_TIME + 1), "a time is past the last one"),
-        ("time 2^64 - 1", record(time=2**64 - 1), "a time is past the last one"),
-        ("created past the last", record(created=LAST_TIME + 1), "a time is past the last one"),
-        ("TTR 0", record(ttr=0), "a TTR is not between 1 and the longest one"),
-        ("TTR 2^64 - 1", record(ttr=2**64 - 1), "a TTR is not between 1 and the longest one"),
-        ("stage 2", record(stage=2), "a job is in no known stage"),
-        ("lease without attempt", record(attempt=0), "a lease is not a possible one"),
-        ("attempt without lease", record(lease=0), "a lease is not a possible one"),
-        ("leased, never handed out", record(lease=0, attempt=0), "a lease is not a possible one"),
-        ("lease 2^53 - 1", record(lease=LAST_LEASE), "a lease is not a possible one"),
-        ("lease 2^64 - 1", record(lease=2**64 - 1), "a lease is not a possible one"),
+        ("time past the last", record(time=LAST_TIME + 1), NO_TIME),
+        ("time 2^64 - 1", record(time=2**64 - 1), NO_TIME),
+        ("created past the last", record(created=LAST_TIME + 1), NO_TIME),
+        ("TTR 0", record(ttr=0), NO_SPAN),
+        ("TTR 2^64 - 1", record(ttr=2**64 - 1), NO_SPAN),
+        ("stage 4", record(stage=4), "a job is in no known stage"),
+        ("waiting with a lease", record(stage=0), NO_LEASE),
+        ("dead with a lease", record(stage=2), NO_LEASE),
+        ("done with a lease", record(stage=3), NO_LEASE),
+        ("BACKOFF base", extra(backoff_base=LAST_TIME + 1), NO_SPAN),
+        ("BACKOFF max", extra(backoff_max=2**64 - 1), NO_SPAN),
+        ("TTL", extra(ttl=LAST_TIME + 1), NO_SPAN),
+        ("KEEP", extra(keep=LAST_TIME + 1), NO_SPAN),
+        ("end of life", extra(dies=LAST_TIME + 1), NO_TIME),
+        ("lease without attempt", record(attempt=0), NO_LEASE),
+        ("attempt without lease", record(lease=0), NO_LEASE),
+        ("leased, never handed out", record(lease=0, attempt=0), NO_LEASE),
+        ("lease 2^53 - 1", record(lease=LAST_LEASE), NO_LEASE),
+        ("lease 2^64 - 1", record(lease=2**64 - 1), NO_LEASE),
         ("empty queue record", payload_of(queue=b""), UNREADABLE),
         ("job's record for the queue's", payload_of(queue=JobRecord().encoded()), UNREADABLE),
-        ("last lease 2^53 - 1", queue(last_lease=LAST_LEASE), "a lease is not a possible one"),
-        ("serial past the last", queue(serial_time=2**64 - 1), "a time is past the last one"),
+        ("last lease 2^53 - 1", queue(last_lease=LAST_LEASE), NO_LEASE),
+        ("serial past the last", queue(serial_time=2**64 - 1), NO_TIME),
+        ("counted past the last", queue(counted=LAST_TIME + 1), NO_TIME),
+        ("paused past the last", queue(counted=0, paused_until=LAST_TIME + 1), NO_TIME),
+        ("default TTR 0", settings(ttr=0), NO_SPAN),
+        ("default TTR", settings(ttr=LAST_TIME + 1), NO_SPAN),
+        ("default ATTEMPTS", settings(attempts=2**32), UNREADABLE),
+        ("default BACKOFF base", settings(backoff_base=LAST_TIME + 1), NO_SPAN),
+        ("default BACKOFF max", settings(backoff_max=LAST_TIME + 1), NO_SPAN),
+        ("default KEEP", settings(keep=LAST_TIME + 1), NO_SPAN),
+        ("DEADKEEP", settings(dead_keep=2**64 - 1), NO_SPAN),
     ]
 ]
 
@@ -181,7 +211,7 @@ def test_flipped_bits_are_refused_or_make_a_queue_that_works(server: Server) -> 
 
 def check_that_it_works(r: redis.Redis, key: str) -> None:
     fields = info(r, key)
-    states = sum(fields[state] for state in ("delayed", "ready", "reserved", "dead"))
+    states = sum(fields[state] for state in ("delayed", "ready", "reserved", "dead", "done"))
     assert fields["jobs"] == states == r.execute_command("DQ.LEN", key)
     r.restore("again", 0, r.dump(key), replace=True)
     assert digests(r, key) == digests(r, "again")
@@ -231,6 +261,21 @@ def test_times_at_the_end_of_time(server: Server, r: redis.Redis) -> None:
 
 RECORD = JobRecord().encoded()
 ONE_LEASE = [b"a", 7, 8]
+RELEASED, STAGE_LEASED = 1, 1
+
+
+def move(
+    id: bytes = b"a",
+    cause: int = RELEASED,
+    time: int = 8,
+    stage: int = 0,
+    attempt: int = 1,
+    lease: int = 0,
+    dies: int | None = None,
+) -> bytes:
+    return msgpack([[id, cause, time, stage, attempt, lease, dies, b"reason"]])
+
+
 ARITY = "wrong number of arguments for 'dq.apply' command"
 
 
@@ -250,15 +295,30 @@ ARITY = "wrong number of arguments for 'dq.apply' command"
             ("PUT, garbage", ["PUT", "a", "b", "\xff\xfe"], UNREADABLE),
             ("PUT, two records", ["PUT", "a", "b", RECORD * 2], "bytes after its end"),
             ("PUT, stage 9", ["PUT", "a", "b", JobRecord(stage=9).encoded()], "no known stage"),
-            ("PUT, TTR 0", ["PUT", "a", "b", JobRecord(ttr=0).encoded()], "a TTR is not"),
+            ("PUT, TTR 0", ["PUT", "a", "b", JobRecord(ttr=0).encoded()], "a span is not"),
             ("PUT, time", ["PUT", "a", "b", JobRecord(time=2**48).encoded()], "a time is past"),
             ("LEASE, too long", ["LEASE", msgpack([]), "x"], ARITY),
             ("LEASE, no list", ["LEASE", "a"], UNREADABLE),
             ("LEASE, 2^32 of them", ["LEASE", b"\xdd" + b"\xff" * 4], UNREADABLE),
             ("LEASE, empty id", ["LEASE", msgpack([[b"", 7, 8]])], "an id is not"),
-            ("LEASE 0", ["LEASE", msgpack([[b"a", 0, 8]])], "a lease is not a possible one"),
+            ("LEASE 0", ["LEASE", msgpack([[b"a", 0, 8]])], NO_LEASE),
             ("LEASE, second bad", ["LEASE", msgpack([ONE_LEASE, [b"a", 2**60, 8]])], "a lease is"),
-            ("LEASE, end", ["LEASE", msgpack([[b"a", 7, 2**48]])], "a time is past the last one"),
+            ("LEASE, end", ["LEASE", msgpack([[b"a", 7, 2**48]])], NO_TIME),
+            ("MOVE, too long", ["MOVE", move(), "x"], ARITY),
+            ("MOVE, no list", ["MOVE", "a"], UNREADABLE),
+            ("MOVE, 2^32 of them", ["MOVE", b"\xdd" + b"\xff" * 4], UNREADABLE),
+            ("MOVE, empty id", ["MOVE", move(id=b"")], "an id is not"),
+            ("MOVE, cause", ["MOVE", move(cause=7)], "a change has no known cause"),
+            ("MOVE, time", ["MOVE", move(time=2**48)], NO_TIME),
+            ("MOVE, stage", ["MOVE", move(stage=4)], "no known stage"),
+            ("MOVE, lease", ["MOVE", move(stage=STAGE_LEASED)], NO_LEASE),
+            ("MOVE, a lease too many", ["MOVE", move(lease=7)], NO_LEASE),
+            ("MOVE, attempt", ["MOVE", move(stage=STAGE_LEASED, lease=7, attempt=0)], NO_LEASE),
+            ("MOVE, end of life", ["MOVE", move(dies=2**48)], NO_TIME),
+            ("DROP, too long", ["DROP", msgpack([0, [b"a"]]), "x"], ARITY),
+            ("DROP, no list", ["DROP", msgpack([0, b"a"])], UNREADABLE),
+            ("DROP, cause", ["DROP", msgpack([3, [b"a"]])], "a change has no known cause"),
+            ("DROP, empty id", ["DROP", msgpack([0, [b"a", b""]])], "an id is not"),
             ("QUEUE, too long", ["QUEUE", QueueRecord().encoded(), "x"], ARITY),
             ("QUEUE, a job's", ["QUEUE", RECORD], UNREADABLE),
             ("QUEUE, lease", ["QUEUE", QueueRecord(last_lease=2**53).encoded()], "a lease is not"),
@@ -283,6 +343,8 @@ def test_effects_on_a_key_of_another_type_are_refused(r: redis.Redis) -> None:
     for words in (
         ["PUT", "a", "b", RECORD],
         ["LEASE", msgpack([ONE_LEASE])],
+        ["MOVE", move()],
+        ["DROP", msgpack([0, [b"a"]])],
         ["QUEUE", QueueRecord().encoded()],
     ):
         with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
@@ -290,9 +352,26 @@ def test_effects_on_a_key_of_another_type_are_refused(r: redis.Redis) -> None:
     assert r.get("text") == "x"
 
 
-def test_a_lease_for_a_job_that_is_not_there_is_no_error(r: redis.Redis) -> None:
+def test_effects_that_are_well_formed_are_taken(server: Server, r: redis.Redis) -> None:
+    """Or the refusals above would prove nothing."""
+    r.execute_command("DQ.APPLY", "q", "PUT", "a", "b", RECORD)
+    r.execute_command("DQ.APPLY", "q", "PUT", "dropped", "b", RECORD)
+    r.execute_command("DQ.APPLY", "q", "MOVE", move(time=2**48 - 1))
+    r.execute_command("DQ.APPLY", "q", "DROP", msgpack([0, [b"dropped"]]))
+    settings = Settings(ttr=5, attempts=6, dead_keep=7)
+    r.execute_command("DQ.APPLY", "q", "QUEUE", QueueRecord(counted=0, settings=settings).encoded())
+    assert job(r, "q", "a")["state"] == "delayed"
+    assert job(r, "q", "a")["reason"] == "reason"
+    assert job(r, "q", "dropped") is None
+    told = info(r, "q")
+    assert [told[name] for name in ("default-ttr", "default-attempts", "dead-keep")] == [5, 6, 7]
+
+
+def test_an_effect_on_a_job_that_is_not_there_is_no_error(r: redis.Redis) -> None:
     r.execute_command("DQ.ADD", "q", "a", "x", "DELAY", HOUR_MS)
     r.execute_command("DQ.APPLY", "q", "LEASE", msgpack([[b"gone", 7, now_ms()], [b"a", 8, now_ms()]]))
+    r.execute_command("DQ.APPLY", "q", "MOVE", move(id=b"gone"))
+    r.execute_command("DQ.APPLY", "q", "DROP", msgpack([0, [b"gone"]]))
     assert r.execute_command("DQ.FINISH", "q", "a", 8) == 1
 
 

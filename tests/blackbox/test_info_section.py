@@ -6,13 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from server import Server
+from queues import fields
+from server import Server, eventually
+from states import make_all_states
 from transcript import Session
+from workload import STATES, Workload
 
 CARGO_TOML = Path(__file__).resolve().parents[2] / "Cargo.toml"
 
+SUMS = [f"dq_jobs_{state}" for state in STATES]
 FIELDS = [
     "dq_version",
+    "dq_queues",
+    *SUMS,
+    "dq_waiting_consumers",
     "dq_queues_waiting",
     "dq_timer_runs",
     "dq_timer_budget_exceeded",
@@ -86,6 +93,69 @@ def test_the_counters_count_jobs(fresh_server: Callable[..., Server]) -> None:
         "1",
         "2",
     ]
+
+
+def sums(session: Session) -> dict[str, int]:
+    told = section(session, "dq")
+    return {name: int(told[name]) for name in ("dq_queues", *SUMS)}
+
+
+def test_the_jobs_of_all_queues_are_summed_up_wherever_they_go(session: Session) -> None:
+    def all_states(queues: int) -> dict[str, int]:
+        return {"dq_queues": queues} | dict.fromkeys(SUMS, 3 * queues)
+
+    assert sums(session) == all_states(0)
+    make_all_states(session)
+    assert sums(session) == all_states(1)
+    dump = session.call("DUMP", "q")
+    for steps, queues in [
+        ("COPY q copy", 2),
+        ("COPY q copy REPLACE", 2),
+        ("RENAME copy q", 1),
+        ("COPY q there DB 5", 2),
+        ("SWAPDB 0 5", 2),
+        ("SWAPDB 0 5", 2),
+        ("MOVE q 5", 2),
+        ("DEBUG RELOAD", 2),
+        ("FLUSHALL", 0),
+    ]:
+        session.call(*steps.split())
+        eventually(lambda queues=queues: sums(session) == all_states(queues))
+    for _ in range(2):
+        session.call("RESTORE", "q", 0, dump, "REPLACE")
+        assert sums(session) == all_states(1)
+    session.check("> DQ.PURGE q STATE delayed\n(integer) 3\n> DQ.KICK q COUNT 2\n(integer) 2")
+    now = dict(zip(SUMS, [0, 5, 3, 1, 3], strict=True))
+    assert sums(session) == {"dq_queues": 1} | now
+    session.call("UNLINK", "q")
+    eventually(lambda: sums(session) == all_states(0))
+
+
+def test_the_sums_are_those_of_the_queues_whatever_happened(server: Server, session: Session) -> None:
+    with server.client() as r:
+
+        def told_by_queues() -> dict[str, int]:
+            queues = [fields(r.execute_command("DQ.INFO", key)) for key in r.scan_iter(_type="delayq-dq")]
+            by_state = {f"dq_jobs_{state}": sum(queue[state] for queue in queues) for state in STATES}
+            return {"dq_queues": len(queues)} | by_state
+
+        workload = Workload(r, seed=31)
+        for _ in range(5):
+            workload.run(commands=200)
+            # Also those that fall due now are summed up by themselves.
+            eventually(lambda: told_by_queues() == sums(session))
+
+
+def test_time_moves_the_sums_without_anyone_asking(session: Session) -> None:
+    session.check("""
+        > DQ.ADD q mortal x TTL 30 DELAY 60000
+        "mortal"
+        > DQ.ADD q due x DELAY 30 PRIORITY 1
+        "due"
+    """)
+    eventually(
+        lambda: [sums(session)[f"dq_jobs_{state}"] for state in ("delayed", "ready", "dead")] == [0, 1, 1]
+    )
 
 
 def test_queues_that_wait_are_counted(session: Session) -> None:

@@ -2,6 +2,7 @@
 
 from contextlib import closing
 
+from clock import job
 from pipelined import Pipelined
 from server import Server
 from transcript import Session
@@ -88,7 +89,7 @@ def test_leases_grow_over_the_end_of_a_queue(session: Session) -> None:
             > DQ.POP q
             [["a", "x", <*>, 1]]
         """)
-        lease = session.call("DQ.GET", "q", "a")[17]
+        lease = job(session, "q", "a")["lease"]
         assert lease > seen, removal
         seen = lease
         session.call(*removal.split())

@@ -1,29 +1,12 @@
 """DQ.GET, DQ.LEN, DQ.INFO: what they show, field by field, in both protocols."""
 
+from contextlib import closing
+
 import pytest
 
-from clock import fields, unix_ms
+from clock import fields, job, unix_ms
 from server import Server
 from transcript import Session
-
-INFO_FIELDS = [
-    "default-ttr",
-    "default-attempts",
-    "jobs",
-    "delayed",
-    "ready",
-    "reserved",
-    "dead",
-    "next-due",
-    "last-lease",
-    "memory",
-    "total-added",
-    "total-replaced",
-    "total-popped",
-    "total-timed-out",
-    "total-finished",
-    "total-deleted",
-]
 
 
 def test_nothing_there(session: Session) -> None:
@@ -50,57 +33,92 @@ def test_get_follows_a_job_through_its_states(session: Session) -> None:
         > DQ.ADD q a "hello you" DELAY 100 TTR 100 PRIORITY 9 ATTEMPTS 2
         "a"
         > DQ.GET q a
-        ["id", "a", "body", "hello you", "state", "delayed", "due", <due>, "priority", 9,
-         "ttr", 100, "attempts", 2, "attempt", 0, "lease", (nil), "created", <created>]
+        ["id", "a", "body", "hello you", "state", "delayed", "due", <due>, "deadline", (nil),
+         "priority", 9, "ttr", 100, "attempts", 2, "attempt", 0, "attempts-left", 2, "lease", (nil),
+         "created", <created>, "since", (nil), "backoff-base", 0, "backoff-max", 0, "ttl", 0,
+         "expires", (nil), "keep", 0, "kept-until", (nil), "reason", (nil)]
     """)
     assert session["due"] == session["created"] + 100
     session.eventually("""
         > DQ.GET q a
-        ["id", "a", "body", "hello you", "state", "ready", "due", <due>, "priority", 9,
-         "ttr", 100, "attempts", 2, "attempt", 0, "lease", (nil), "created", <created>]
+        ["id", "a", "body", "hello you", "state", "ready", "due", <due>, "deadline", (nil),
+         "priority", 9, "ttr", 100, "attempts", 2, "attempt", 0, "attempts-left", 2, "lease", (nil),
+         "created", <created>, "since", <due>, <...>, "reason", (nil)]
     """)
     session.check("""
         > DQ.POP q TTR 50
         [["a", "hello you", <first>, 1]]
         > DQ.GET q a
-        ["id", "a", "body", "hello you", "state", "reserved", "due", <end>, "priority", 9,
-         "ttr", 100, "attempts", 2, "attempt", 1, "lease", <first>, "created", <created>]
+        ["id", "a", "body", "hello you", "state", "reserved", "due", <end>, "deadline", <end>,
+         "priority", 9, "ttr", 100, "attempts", 2, "attempt", 1, "attempts-left", 1, "lease", <first>,
+         "created", <created>, "since", (nil), <...>, "reason", (nil)]
     """)
-    # Ready again since the end of its lease.
+    # Ready again since the end of its lease, which is still good for something.
     session.eventually("""
         > DQ.GET q a
-        ["id", "a", "body", "hello you", "state", "ready", "due", <end>, "priority", 9,
-         "ttr", 100, "attempts", 2, "attempt", 1, "lease", <first>, "created", <created>]
+        ["id", "a", "body", "hello you", "state", "ready", "due", <end>, "deadline", <end>,
+         "priority", 9, "ttr", 100, "attempts", 2, "attempt", 1, "attempts-left", 1, "lease", <first>,
+         "created", <created>, "since", <end>, <...>, "reason", (nil)]
     """)
     session.check("""
         > DQ.POP q
         [["a", "hello you", <second>, 2]]
         > DQ.GET q a
-        ["id", "a", "body", "hello you", "state", "reserved", "due", <death>, "priority", 9,
-         "ttr", 100, "attempts", 2, "attempt", 2, "lease", <second>, "created", <created>]
+        ["id", "a", "body", "hello you", "state", "reserved", "due", (nil), "deadline", <death>,
+         "priority", 9, "ttr", 100, "attempts", 2, "attempt", 2, "attempts-left", 0, "lease", <second>,
+         "created", <created>, "since", (nil), <...>, "reason", (nil)]
     """)
     # Dead since the end of its last lease.
     session.eventually("""
         > DQ.GET q a
-        ["id", "a", "body", "hello you", "state", "dead", "due", <death>, "priority", 9,
-         "ttr", 100, "attempts", 2, "attempt", 2, "lease", <second>, "created", <created>]
+        ["id", "a", "body", "hello you", "state", "dead", "due", (nil), "deadline", <death>,
+         "priority", 9, "ttr", 100, "attempts", 2, "attempt", 2, "attempts-left", 0, "lease", <second>,
+         "created", <created>, "since", <death>, <...>, "reason", "no attempts left"]
     """)
     assert session["created"] + 100 <= session["due"] < session["end"] < session["death"]
     assert session["death"] <= unix_ms(session)
 
 
-def test_get_in_resp3_is_a_map(server: Server) -> None:
-    session = server.session(protocol=3)
+def test_get_shows_what_a_job_was_told(session: Session) -> None:
     session.check("""
-        > DQ.ADD q a x DELAY 60000
+        > DQ.ADD q a x ATTEMPTS 0 BACKOFF 1000 60000 TTL 7200000 KEEP 3600000
         "a"
         > DQ.GET q a
-        {"id": "a", "body": "x", "state": "delayed", "due": <due>, "priority": 128,
-         "ttr": 60000, "attempts": 25, "attempt": 0, "lease": (nil), "created": <created>}
-        > DQ.GET q b
-        (nil)
+        ["id", "a", "body", "x", "state", "ready", "due", <due>, "deadline", (nil), "priority", 128,
+         "ttr", 60000, "attempts", 0, "attempt", 0, "attempts-left", (nil), "lease", (nil),
+         "created", <due>, "since", <due>, "backoff-base", 1000, "backoff-max", 60000, "ttl", 7200000,
+         "expires", <expires>, "keep", 3600000, "kept-until", (nil), "reason", (nil)]
+        > DQ.POP q
+        [["a", "x", <lease>, 1]]
+        > DQ.GET q a
+        [<...>, "state", "reserved", "due", <back>, "deadline", <deadline>, <...>, "lease", <lease>, <...>]
+        > DQ.FINISH q a <lease>
+        (integer) 1
+        > DQ.GET q a
+        ["id", "a", "body", "x", "state", "done", "due", (nil), "deadline", (nil), "priority", 128,
+         "ttr", 60000, "attempts", 0, "attempt", 1, "attempts-left", (nil), "lease", (nil),
+         "created", <due>, "since", <finished>, "backoff-base", 1000, "backoff-max", 60000, "ttl", 7200000,
+         "expires", (nil), "keep", 3600000, "kept-until", <kept>, "reason", (nil)]
     """)
-    session.close()
+    assert session["expires"] == session["due"] + 7_200_000
+    assert session["kept"] == session["finished"] + 3_600_000
+    # A reserved job comes back when its lease and its backoff are over, jitter taken off.
+    assert 750 < session["back"] - session["deadline"] <= 1_000
+
+
+def test_get_in_resp3_is_a_map(server: Server) -> None:
+    with closing(server.session(protocol=3)) as session:
+        session.check("""
+            > DQ.ADD q a x DELAY 60000
+            "a"
+            > DQ.GET q a
+            {"id": "a", "body": "x", "state": "delayed", "due": <due>, "deadline": (nil), "priority": 128,
+             "ttr": 60000, "attempts": 25, "attempt": 0, "attempts-left": 25, "lease": (nil),
+             "created": <created>, "since": (nil), "backoff-base": 0, "backoff-max": 0, "ttl": 0,
+             "expires": (nil), "keep": 0, "kept-until": (nil), "reason": (nil)}
+            > DQ.GET q b
+            (nil)
+        """)
 
 
 def test_len_counts_by_state(session: Session) -> None:
@@ -129,6 +147,10 @@ def test_len_counts_by_state(session: Session) -> None:
         "d3"
         > DQ.ADD q d4 x DELAY 60000 PRIORITY 255
         "d4"
+        > DQ.ADD q done x KEEP 60000 PRIORITY 0
+        "done"
+        > DQ.POP q NOACK
+        [["done", "x", (nil), 1]]
     """)
     session.eventually("> DQ.LEN q STATE dead\n(integer) 1")
     session.check("""
@@ -138,8 +160,10 @@ def test_len_counts_by_state(session: Session) -> None:
         (integer) 3
         > DQ.LEN q State delayed
         (integer) 4
+        > DQ.LEN q STATE done
+        (integer) 1
         > DQ.LEN q
-        (integer) 10
+        (integer) 11
     """)
 
 
@@ -187,38 +211,42 @@ def test_info_of_a_queue_that_did_everything(session: Session) -> None:
     """)
     session.eventually("> DQ.LEN q STATE dead\n(integer) 1")
     session.check("""
-        > DQ.GET q delayed
-        ["id", "delayed", "body", "x", "state", "delayed", "due", <due>, "priority", 128,
-         "ttr", 7000, "attempts", 3, "attempt", 0, "lease", (nil), "created", <*>]
         > DQ.INFO q
-        ["default-ttr", 7000, "default-attempts", 3, "jobs", 4, "delayed", 1, "ready", 1,
-         "reserved", 1, "dead", 1, "next-due", <due>, "last-lease", <last>, "memory", <*>,
-         "total-added", 6, "total-replaced", 1, "total-popped", 4, "total-timed-out", 1,
-         "total-finished", 1, "total-deleted", 1]
+        ["default-ttr", 7000, "default-attempts", 3, "default-backoff-base", 0, "default-backoff-max", 0,
+         "default-keep", 0, "max-jobs", 0, "dead-keep", 0, "paused", 0, "paused-until", (nil),
+         "jobs", 4, "delayed", 1, "ready", 1, "reserved", 1, "dead", 1, "done", 0, "waiting-consumers", 0,
+         "oldest-ready-ms", <oldest>, "next-due", <due>, "last-lease", <last>, "memory", <*>,
+         "total-added", 6, "total-replaced", 1, "total-popped", 4, "total-finished", 1,
+         "total-released", 0, "total-timed-out", 2, "total-buried", 0, "total-dead", 1,
+         "total-kicked", 0, "total-deleted", 1, "total-purged", 0,
+         "lateness-p50-ms", <*>, "lateness-p90-ms", <*>, "lateness-p99-ms", <*>,
+         "lateness-p999-ms", <*>, "lateness-max-ms", <*>]
+        > DQ.GET q delayed
+        [<...>, "state", "delayed", "due", <due>, <...>]
     """)
+    assert 0 <= session["oldest"] <= unix_ms(session) - job(session, "q", "ready")["due"]
 
 
 def test_info_of_an_empty_queue_in_resp3(server: Server) -> None:
-    session = server.session(protocol=3)
-    session.check("""
-        > DQ.ADD q a x
-        "a"
-        > DQ.DEL q a
-        (integer) 1
-        > DQ.INFO q
-        {"default-ttr": 60000, "default-attempts": 25, "jobs": 0, "delayed": 0, "ready": 0,
-         "reserved": 0, "dead": 0, "next-due": (nil), "last-lease": (nil), "memory": <*>,
-         "total-added": 1, "total-replaced": 0, "total-popped": 0, "total-timed-out": 0,
-         "total-finished": 0, "total-deleted": 1}
-        > DQ.INFO none
-        (nil)
-    """)
-    session.close()
-
-
-def test_info_shows_these_fields_in_this_order(session: Session) -> None:
-    session.check('> DQ.ADD q a x\n"a"')
-    assert list(fields(session.call("DQ.INFO", "q"))) == INFO_FIELDS
+    with closing(server.session(protocol=3)) as session:
+        session.check("""
+            > DQ.ADD q a x
+            "a"
+            > DQ.DEL q a
+            (integer) 1
+            > DQ.INFO q
+            {"default-ttr": 60000, "default-attempts": 25, "default-backoff-base": 0,
+             "default-backoff-max": 0, "default-keep": 0, "max-jobs": 0, "dead-keep": 0, "paused": 0,
+             "paused-until": (nil), "jobs": 0, "delayed": 0, "ready": 0, "reserved": 0, "dead": 0,
+             "done": 0, "waiting-consumers": 0, "oldest-ready-ms": (nil), "next-due": (nil),
+             "last-lease": (nil), "memory": <*>, "total-added": 1, "total-replaced": 0, "total-popped": 0,
+             "total-finished": 0, "total-released": 0, "total-timed-out": 0, "total-buried": 0,
+             "total-dead": 0, "total-kicked": 0, "total-deleted": 1, "total-purged": 0,
+             "lateness-p50-ms": (nil), "lateness-p90-ms": (nil), "lateness-p99-ms": (nil),
+             "lateness-p999-ms": (nil), "lateness-max-ms": (nil)}
+            > DQ.INFO none
+            (nil)
+        """)
 
 
 def test_next_due_is_the_next_thing_that_happens(session: Session) -> None:
@@ -262,7 +290,9 @@ def test_memory_grows_with_what_is_kept_and_goes_with_it(session: Session) -> No
     assert 1_000_000 < server - server_empty < 1_300_000
 
 
-@pytest.mark.parametrize("command", ["DQ.GET q a", "DQ.LEN q", "DQ.INFO q"])
+@pytest.mark.parametrize(
+    "command", ["DQ.GET q a", "DQ.LEN q", "DQ.INFO q", "DQ.PEEK q STATE ready", "DQ.SCAN q 0"]
+)
 def test_looking_writes_nothing(session: Session, server: Server, command: str) -> None:
     session.check('> DQ.ADD q a x DELAY 1\n"a"')
     session.eventually("> DQ.LEN q STATE ready\n(integer) 1")

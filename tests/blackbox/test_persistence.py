@@ -10,9 +10,22 @@ import pytest
 import redis
 
 from pipelined import Pipelined
-from queues import Zoo, binary_client, digests, info, job, make_zoo, now_ms, pop_all, waiting
+from queues import (
+    Zoo,
+    binary_client,
+    come_to_rest,
+    digests,
+    info,
+    job,
+    make_zoo,
+    now_ms,
+    pop_all,
+    queues_of,
+    waiting,
+)
 from resp import Failure
 from server import Server, eventually
+from workload import Workload
 
 RDB_PREAMBLE = "aof-use-rdb-preamble yes"
 COMMANDS_ONLY = "aof-use-rdb-preamble no"
@@ -106,6 +119,33 @@ def test_debug_reload(server: Server, b: redis.Redis) -> None:
     before = zoo.snapshot(b, "q")
     b.execute_command("DEBUG", "RELOAD")
     check_kept(zoo, server, "q", before)
+
+
+@pytest.mark.parametrize("preamble", [RDB_PREAMBLE, COMMANDS_ONLY])
+@pytest.mark.parametrize("seed", [11, 12, 13])
+def test_a_random_workload_survives(fresh_server: StartServer, preamble: str, seed: int) -> None:
+    server = fresh_server("appendonly yes", preamble)
+    base = ".rdb" if preamble == RDB_PREAMBLE else ".aof"
+    with server.client() as r:
+        workload = Workload(r, seed)
+
+        def check_restart() -> None:
+            come_to_rest(r)
+            before = queues_of(server)
+            server.restart()
+            assert queues_of(server) == before
+
+        workload.run(commands=1_000)
+        check_restart()
+        workload.run(commands=500)
+        rewrite_aof(r, server, base)
+        check_restart()
+        workload.run(commands=500)
+        check_restart()
+        come_to_rest(r)
+        before = queues_of(server)
+        r.execute_command("DEBUG", "RELOAD")
+        assert queues_of(server) == before
 
 
 @pytest.mark.parametrize("preamble", [RDB_PREAMBLE, COMMANDS_ONLY])

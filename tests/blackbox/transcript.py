@@ -16,7 +16,8 @@ redis-cli shows it; only arrays and maps stand in one line, `[1, "two", (nil)]` 
 which may go on in the next line after a comma. `#` starts a comment.
 
 `<name>` in a reply stands for one number, string or nil. Where it is first met it takes the value;
-from then on, in commands and replies of the same session, it means that value. `<*>` is any value.
+from then on, in commands and replies of the same session, it means that value. `<*>` is any value,
+`<...>` in an array or a map any further elements, one at least.
 """
 
 import re
@@ -28,7 +29,7 @@ from typing import Any
 from resp import Connection, Failure, Status
 
 VALUE = r'-?\d+|"(?:[^"\\]|\\.)*"|\(nil\)'
-PLACEHOLDER = re.compile(r"<(\*|[a-z][a-z0-9_]*)>")
+PLACEHOLDER = re.compile(r"<(\*|\.\.\.|[a-z][a-z0-9_]*)>")
 WORD = re.compile(r"""("(?:[^"\\]|\\.)*"|'[^']*'|[^\s"']\S*)(?:\s+|$)""")
 ESCAPE = re.compile(rb"\\(?:x([0-9a-fA-F]{2})|(.))", re.DOTALL)
 NAMED_ESCAPES = {"\n": "n", "\r": "r", "\t": "t", "\a": "a", "\b": "b"}
@@ -125,6 +126,8 @@ class Session(Connection):
             name = placeholder[1]
             if name == "*":
                 pattern += f"(?:{VALUE})"
+            elif name == "...":
+                pattern += ".+?"
             elif name in self._bound:
                 pattern += re.escape(self._bound[name])
             elif name in new:

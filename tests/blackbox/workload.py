@@ -8,6 +8,8 @@ import redis
 
 QUEUES = [f"q{n}" for n in range(6)]
 IDS = [f"id-{n}" for n in range(40)]
+STATES = ["delayed", "ready", "reserved", "dead", "done"]
+FAR = 10**9
 
 # Adds, hands out and finishes in one go, in the server's own scripting.
 SCRIPT = """
@@ -17,9 +19,31 @@ if handed_out then redis.call('DQ.FINISH', KEYS[1], handed_out[1][1], handed_out
 return handed_out
 """
 
+# How often each kind of command comes, of a hundred or so.
+WEIGHTS = {
+    "add": 50,
+    "pop": 20,
+    "mpop": 5,
+    "finish": 14,
+    "release": 8,
+    "touch": 4,
+    "bury": 3,
+    "del": 2,
+    "kick": 1,
+    "kickjob": 2,
+    "pause": 0.5,
+    "resume": 2,
+    "purge": 1,
+    "alter": 1,
+    "look": 2,
+    "script": 2,
+    "key": 0.3,
+}
+Words = tuple[str | int, ...]
+
 
 class Workload:
-    """Short delays and TTRs, so that jobs fall due, leases end and jobs die all the while."""
+    """Short delays, TTRs and lives, so that jobs fall due, leases end and jobs die all the while."""
 
     def __init__(self, r: redis.Redis, seed: int, queues: list[str] = QUEUES):
         self._r = r
@@ -40,71 +64,162 @@ class Workload:
             for words, reply in zip(batch, replies, strict=True):
                 self._take(words, reply)
 
-    def _take(self, words: tuple[Any, ...], reply: Any) -> None:
+    def _take(self, words: Words, reply: Any) -> None:
+        """Errors that are part of the game, and deliveries."""
         if isinstance(reply, redis.ResponseError):
-            assert str(reply).startswith("EXISTS"), (words, reply)
-        elif words[0] in ("DQ.POP", "EVAL") and reply:
-            queue = words[1] if words[0] == "DQ.POP" else words[3]
-            self._deliveries += [(queue, id, lease) for id, _, lease, _ in reply]
-            self.handed_out += len(reply)
+            assert str(reply).startswith(("EXISTS", "FULL", "no such key")), (words, reply)
+            return
+        match words[0]:
+            case "DQ.POP" if reply:
+                self._got(words[1], reply)
+            case "DQ.MPOP" if reply:
+                self._got(*reply)
+            case "EVAL" if isinstance(reply, list):
+                self._got(words[3], reply)
 
-    def _command(self) -> tuple[Any, ...]:
-        chance, queue = self._random, self._random.choice(self._queues)
-        kind = chance.choices(["add", "pop", "finish", "del", "script", "key"], [50, 25, 20, 3, 2, 0.3])
-        match kind[0]:
-            case "add":
-                return ("DQ.ADD", queue, *self._job())
-            case "pop":
-                return ("DQ.POP", queue, *self._pop_options())
-            case "finish":
-                return self._finish(queue)
-            case "del":
-                return ("DQ.DEL", queue, *chance.sample(IDS, 2))
-            case "script":
-                return ("EVAL", SCRIPT, 1, queue, "by a script", chance.randint(1, 30))
-        other = chance.choice(self._queues)
-        return chance.choice(
+    def _got(self, queue: str, handed_out: list[list[Any]]) -> None:
+        self.handed_out += len(handed_out)
+        # Without a lease they are finished already.
+        self._deliveries += [(queue, id, lease) for id, _, lease, _ in handed_out if lease is not None]
+
+    def _command(self) -> Words:
+        kind = self._random.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
+        make = getattr(self, f"_{kind}")
+        return tuple(make(self._random.choice(self._queues)))
+
+    def _maybe(self, chance: float, option: str, *values: int | str) -> Iterator[str | int]:
+        """An option with one of these values, or nothing."""
+        if self._random.random() < chance:
+            yield option
+            if values:
+                yield self._random.choice(values)
+
+    def _maybe_backoff(self, chance: float) -> Iterator[str | int]:
+        if self._random.random() < chance:
+            yield "BACKOFF"
+            yield from self._random.choice([(0, 0), (1, 1), (2, 10), (10, 200), (50, FAR)])
+
+    def _add(self, queue: str) -> Iterator[str | int]:
+        chance = self._random
+        yield from ("DQ.ADD", queue, chance.choice([*IDS, *IDS, "*"]))
+        yield "x" * chance.choice([0, 1, 10, 1000])
+        if chance.random() < 0.5:
+            yield from ("DELAY", chance.choice([0, 1, 5, 20, 200, FAR]))
+        elif chance.random() < 0.3:
+            yield from ("AT", chance.choice([0, 1_000_000, 2**48 - 1]))
+        yield from self._maybe(0.7, "TTR", 1, 2, 10, 30, 60_000)
+        yield from self._maybe(0.5, "PRIORITY", 0, 1, 128, 255)
+        yield from self._maybe(0.5, "ATTEMPTS", 0, 1, 2, 3)
+        yield from self._maybe_backoff(0.3)
+        yield from self._maybe(0.25, "TTL", 1, 5, 30, 200, FAR)
+        yield from self._maybe(0.25, "KEEP", 0, 1, 20, 200, FAR)
+        if chance.random() < 0.6:
+            yield chance.choice(["NX", "REPLACE"])
+
+    def _pop(self, queue: str) -> Iterator[str | int]:
+        yield from ("DQ.POP", queue)
+        yield from self._terms()
+
+    def _mpop(self, queue: str) -> Iterator[str | int]:
+        queues = self._random.sample(self._queues, self._random.randint(1, len(self._queues)))
+        yield from ("DQ.MPOP", len(queues), *queues)
+        yield from self._terms()
+
+    def _terms(self) -> Iterator[str | int]:
+        """Of a consumer. The wait is short: the same connection would make the jobs."""
+        yield from self._maybe(0.4, "COUNT", 1, 2, 5, 100)
+        yield from self._maybe(0.5, "TTR", 1, 2, 5, 20, 60_000)
+        yield from self._maybe(0.05, "BLOCK", 1, 2)
+        yield from self._maybe(0.1, "NOACK")
+
+    def _delivery(self, queue: str) -> tuple[str, str, int | str]:
+        """By the lease, right, stale or never given; by any lease."""
+        if self._deliveries and self._random.random() < 0.8:
+            at = self._random.randrange(max(0, len(self._deliveries) - 50), len(self._deliveries))
+            return self._deliveries[at]
+        return queue, self._random.choice(IDS), self._random.choice(["*", "*", 7])
+
+    def _finish(self, queue: str) -> Iterator[str | int]:
+        """One by one, and several at once."""
+        queue, id, lease = self._delivery(queue)
+        if self._random.random() < 0.1:
+            yield from ("DQ.FINISH", queue, id)
+            return
+        others = [other for other in self._deliveries[-5:] if other[0] == queue]
+        yield from ("DQ.FINISH", queue, id, lease, *(word for _, *pair in others for word in pair))
+
+    def _release(self, queue: str) -> Iterator[str | int]:
+        yield from ("DQ.RELEASE", *self._delivery(queue))
+        if self._random.random() < 0.3:
+            yield "UNBEGUN"
+        else:
+            yield from self._maybe(0.5, "DELAY", 0, 1, 20, 200, FAR)
+        yield from self._maybe(0.4, "REASON", "", "try again", "r" * 512)
+
+    def _touch(self, queue: str) -> Iterator[str | int]:
+        yield from ("DQ.TOUCH", *self._delivery(queue))
+        yield from self._maybe(0.6, "TTR", 1, 5, 30, 60_000)
+
+    def _bury(self, queue: str) -> Iterator[str | int]:
+        yield from ("DQ.BURY", *self._delivery(queue))
+        yield from self._maybe(0.5, "REASON", "", "no way", "r" * 512)
+
+    def _del(self, queue: str) -> Words:
+        return ("DQ.DEL", queue, *self._random.sample(IDS, 2))
+
+    def _kick(self, queue: str) -> Iterator[str | int]:
+        yield from ("DQ.KICK", queue)
+        yield from self._maybe(0.5, "COUNT", 1, 3, 100)
+
+    def _kickjob(self, queue: str) -> Words:
+        return ("DQ.KICKJOB", queue, *self._random.sample(IDS, 3))
+
+    def _pause(self, queue: str) -> Iterator[str | int]:
+        yield from ("DQ.PAUSE", queue)
+        yield from self._maybe(0.8, "FOR", 1, 10, 50)
+
+    def _resume(self, queue: str) -> Words:
+        return ("DQ.RESUME", queue)
+
+    def _purge(self, queue: str) -> Iterator[str | int]:
+        state = self._random.choice([*STATES, "dead", "done"])
+        yield from ("DQ.PURGE", queue, "STATE", state)
+        if state not in ("delayed", "reserved"):
+            yield from self._maybe(0.5, "OLDER", 0, 5, 50)
+        yield from self._maybe(0.8, "COUNT", 1, 5)
+
+    def _alter(self, queue: str) -> Iterator[str | int]:
+        yield from ("DQ.ALTER", queue)
+        yield from self._maybe(1, "TTR", 1, 10, 60_000)
+        yield from self._maybe(0.3, "ATTEMPTS", 0, 1, 3)
+        yield from self._maybe_backoff(0.3)
+        yield from self._maybe(0.3, "KEEP", 0, 5, 100)
+        yield from self._maybe(0.3, "MAXJOBS", 0, 0, 30, 60)
+        yield from self._maybe(0.3, "DEADKEEP", 0, 1, 20, FAR)
+
+    def _look(self, queue: str) -> Iterator[str | int]:
+        """What changes nothing, here and there between."""
+        state = ("STATE", self._random.choice(STATES))
+        yield from self._random.choice(
+            [
+                ("DQ.GET", queue, self._random.choice(IDS)),
+                ("DQ.PEEK", queue, *state, "COUNT", 5),
+                ("DQ.SCAN", queue, self._random.randint(0, 50), *state, "COUNT", 5),
+                ("DQ.LEN", queue, *state),
+                ("DQ.INFO", queue),
+            ]
+        )
+
+    def _script(self, queue: str) -> Words:
+        return ("EVAL", SCRIPT, 1, queue, "by a script", self._random.randint(1, 30))
+
+    def _key(self, queue: str) -> Words:
+        other = self._random.choice(self._queues)
+        return self._random.choice(
             [
                 ("DEL", queue),
                 ("RENAMENX", queue, f"{queue}-renamed"),
                 ("COPY", queue, other, "REPLACE") if other != queue else ("DEL", queue),
                 ("SET", "a key of another type", "x"),
             ]
-        )
-
-    def _job(self) -> Iterator[str | int]:
-        chance = self._random
-        yield chance.choice([*IDS, *IDS, "*"])
-        yield "x" * chance.choice([0, 1, 10, 1000])
-        if chance.random() < 0.5:
-            yield from ("DELAY", chance.choice([0, 1, 5, 20, 200, 10**9]))
-        elif chance.random() < 0.3:
-            yield from ("AT", chance.choice([0, 1_000_000, 2**48 - 1]))
-        if chance.random() < 0.7:
-            yield from ("TTR", chance.choice([1, 2, 10, 30, 60_000]))
-        if chance.random() < 0.5:
-            yield from ("PRIORITY", chance.choice([0, 1, 128, 255]))
-        if chance.random() < 0.5:
-            yield from ("ATTEMPTS", chance.choice([0, 1, 2, 3]))
-        if chance.random() < 0.6:
-            yield chance.choice(["NX", "REPLACE"])
-
-    def _pop_options(self) -> Iterator[str | int]:
-        chance = self._random
-        if chance.random() < 0.4:
-            yield from ("COUNT", chance.choice([1, 2, 5, 100]))
-        if chance.random() < 0.5:
-            yield from ("TTR", chance.choice([1, 2, 5, 20, 60_000]))
-
-    def _finish(self, queue: str) -> tuple[Any, ...]:
-        """By the lease, right, stale or never given; by any lease; several at once."""
-        chance = self._random
-        if self._deliveries and chance.random() < 0.7:
-            at = chance.randrange(max(0, len(self._deliveries) - 50), len(self._deliveries))
-            queue, id, lease = self._deliveries[at]
-            others = [other for other in self._deliveries[-5:] if other[0] == queue]
-            return ("DQ.FINISH", queue, id, lease, *(word for _, *pair in others for word in pair))
-        id = chance.choice(IDS)
-        return chance.choice(
-            [("DQ.FINISH", queue, id), ("DQ.FINISH", queue, id, "*"), ("DQ.FINISH", queue, id, 7)]
         )

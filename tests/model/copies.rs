@@ -2,38 +2,48 @@
 
 use dq::queue::*;
 
-use crate::subject::Outcome;
+use crate::subject::{id, Outcome};
 
 /// What a primary sends, as bytes.
 pub enum Effect {
     Put { id: Vec<u8>, body: Vec<u8>, record: Vec<u8> },
     Lease(Vec<u8>),
-    Finish(Vec<u8>),
+    Move(Vec<u8>),
+    Drop(Vec<u8>),
+    Queue(Vec<u8>),
+    Finish { id: Vec<u8>, lease: Option<u64> },
     Delete(Vec<u8>),
 }
 
 /// What a command that came out so did to the queue; nothing, for many.
 pub fn effect_of(outcome: &Outcome, queue: &Queue) -> Option<Effect> {
-    match outcome {
-        Outcome::Added { id, naming, .. } => {
-            let job = queue.get(Id::new(id).unwrap()).unwrap();
+    Some(match outcome {
+        Outcome::Added { id: bytes, naming, .. } => {
+            let job = queue.get(id(bytes)).unwrap();
             let record = JobRecord::of(&job, *naming).encode();
-            Some(Effect::Put { id: id.clone(), body: job.body.to_vec(), record })
+            Effect::Put { id: bytes.clone(), body: job.body.to_vec(), record }
         }
-        Outcome::HandedOut(Some(handed)) => {
+        Outcome::HandedOut(handed) => {
             let end = Time::new(handed.end).unwrap();
-            let id = Id::new(&handed.id).unwrap();
-            let lease = LeaseRecord::new(id, Lease::new(handed.lease), end);
-            Some(Effect::Lease(vec![lease].encode()))
+            let lease = LeaseRecord::new(id(&handed.id), Lease::new(handed.lease), end);
+            Effect::Lease(vec![lease].encode())
         }
-        Outcome::Finished(Some(id)) => Some(Effect::Finish(id.clone())),
-        Outcome::Deleted(Some(id)) => Some(Effect::Delete(id.clone())),
-        Outcome::HandedOut(None) | Outcome::Finished(None) | Outcome::Deleted(None) => None,
-        Outcome::Taken | Outcome::Advanced => None,
-    }
+        Outcome::Moved(cause, ids) => {
+            let job = |bytes: &Vec<u8>| queue.get(id(bytes)).unwrap();
+            let moves: Vec<MoveRecord> = ids.iter().map(|bytes| job(bytes).move_record(*cause)).collect();
+            Effect::Move(moves.encode())
+        }
+        Outcome::Purged(ids) | Outcome::Upkept { forgotten: ids, .. } => {
+            Effect::Drop(DropRecord::new(Leave::Purged, ids.iter().map(|bytes| id(bytes))).encode())
+        }
+        Outcome::Set => Effect::Queue(queue.record().encode()),
+        Outcome::Gone(id, lease) => Effect::Finish { id: id.clone(), lease: *lease },
+        Outcome::Deleted(id) => Effect::Delete(id.clone()),
+        Outcome::No | Outcome::Full | Outcome::Advanced => return None,
+    })
 }
 
-/// A replica does what its primary has done.
+/// A replica does what its primary has done, at whatever time.
 pub fn apply(effect: &Effect, replica: &mut Queue) {
     match effect {
         Effect::Put { id, body, record } => {
@@ -45,16 +55,21 @@ pub fn apply(effect: &Effect, replica: &mut Queue) {
                 assert!(replica.lease(&record).unwrap().is_some(), "a lease of a job that isn't there");
             }
         }
-        Effect::Finish(id) => assert!(replica.finish(Id::new(id).unwrap(), Claim::Latest)),
-        Effect::Delete(id) => assert!(replica.delete(Id::new(id).unwrap())),
+        Effect::Move(records) => {
+            for record in Vec::<MoveRecord>::decode(records).unwrap() {
+                assert_eq!(replica.move_job(&record), Ok(true), "a move of a job that isn't there");
+            }
+        }
+        Effect::Drop(record) => {
+            replica.drop_jobs(&DropRecord::decode(record).unwrap()).unwrap();
+        }
+        Effect::Queue(record) => replica.restore(&QueueRecord::decode(record).unwrap()).unwrap(),
+        Effect::Finish { id: bytes, lease } => {
+            let claim = lease.map_or(Claim::Latest, |lease| Claim::Lease(Lease::new(lease)));
+            assert_eq!(replica.finish(Time::ZERO, id(bytes), claim), Finished::Gone);
+        }
+        Effect::Delete(bytes) => assert!(replica.delete(id(bytes))),
     }
-}
-
-/// Both hold the same jobs in the same order, and stand the same otherwise.
-pub fn assert_same(one: &Queue, other: &Queue) {
-    assert!(one.jobs().eq(other.jobs()), "jobs or their order");
-    assert_eq!(one.record(), other.record());
-    assert_eq!(one.last_lease(), other.last_lease());
 }
 
 /// A queue in a file: each job's id, body and record, then the queue's own record.

@@ -1,170 +1,345 @@
 //! The queue under test: commands in, outcomes out, in the terms of the reference.
 
+use std::collections::HashMap;
+
 use dq::queue::*;
 
-use crate::operation::{given_ids, Command};
 use crate::reference::{self, Handed, Reference};
+use crate::told::{self, Command};
+
+type Bytes = Vec<u8>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    Added { id: Vec<u8>, naming: Naming, due: u64 },
-    Taken,
-    HandedOut(Option<Handed>),
-    Finished(Option<Vec<u8>>),
-    Deleted(Option<Vec<u8>>),
+    /// Nothing, for whatever reason.
+    No,
+    Added {
+        id: Bytes,
+        naming: Naming,
+        due: u64,
+        replaced: bool,
+    },
+    Full,
+    HandedOut(Handed),
+    /// By which lease.
+    Gone(Bytes, Option<u64>),
+    Moved(Cause, Vec<Bytes>),
+    Deleted(Bytes),
+    Purged(Vec<Bytes>),
+    Upkept {
+        forgotten: Vec<Bytes>,
+        next: Option<u64>,
+    },
+    Set,
     Advanced,
+}
+
+/// A queue, and what it handed out.
+#[derive(Clone)]
+pub struct Subject {
+    pub queue: Queue,
+    handouts: HashMap<u64, Handout>,
 }
 
 pub fn at(unix_ms: u64) -> Time {
     Time::new(unix_ms).unwrap()
 }
 
-fn id(bytes: &[u8]) -> Id<'_> {
+pub fn millis(ms: u64) -> Millis {
+    Millis::new(ms).unwrap()
+}
+
+pub fn id(bytes: &[u8]) -> Id<'_> {
     Id::new(bytes).unwrap()
 }
 
-/// Carries a command out on the queue.
-pub fn run(queue: &mut Queue, now: u64, command: &Command) -> Outcome {
-    match command {
-        Command::Add { told, is_named, replaces } => add(queue, now, told, *is_named, *replaces),
-        Command::Pop { ttr, floor } => {
-            let ttr = ttr.map(|ttr| Millis::new(ttr).unwrap());
-            let handout = queue.pop(at(now), ttr, Lease::new(*floor));
-            Outcome::HandedOut(handout.map(|handout| handed(queue, &handout)))
+fn claim(lease: Option<u64>) -> Claim {
+    lease.map_or(Claim::Latest, |lease| Claim::Lease(Lease::new(lease)))
+}
+
+/// More than any of these queues has.
+const ALL: usize = 1_000_000;
+
+impl Subject {
+    pub fn new(queue: Queue) -> Subject {
+        Subject { queue, handouts: HashMap::new() }
+    }
+
+    /// The same jobs in another queue.
+    pub fn with_queue(&self, queue: Queue) -> Subject {
+        Subject { queue, handouts: self.handouts.clone() }
+    }
+
+    pub fn run(&mut self, clock: u64, command: &Command) -> Outcome {
+        let now = at(clock);
+        let queue = &mut self.queue;
+        match command {
+            Command::Add { told, is_named, replaces } => add(queue, now, told, *is_named, *replaces),
+            Command::Pop { ttr, floor } => self.pop(now, *ttr, *floor),
+            Command::Finish { id: bytes, lease } => match queue.finish(now, id(bytes), claim(*lease)) {
+                Finished::No => Outcome::No,
+                Finished::Gone => Outcome::Gone(bytes.clone(), *lease),
+                Finished::Kept(slot) => moved(queue, Cause::Finished, Some(slot)),
+            },
+            Command::Release { id: bytes, lease, unbegun: true, reason, .. } => {
+                let slot = queue.release_unbegun(now, id(bytes), claim(*lease), reason.as_deref());
+                moved(queue, Cause::Released, slot)
+            }
+            Command::Release { id: bytes, lease, delay, reason, .. } => {
+                let delay = delay.map(millis);
+                let slot = queue.release(now, id(bytes), claim(*lease), delay, reason.as_deref());
+                moved(queue, Cause::Released, slot)
+            }
+            Command::Touch { id: bytes, lease, ttr } => {
+                let slot = queue.touch(now, id(bytes), claim(*lease), ttr.map(millis));
+                moved(queue, Cause::Touched, slot)
+            }
+            Command::Bury { id: bytes, lease, reason } => {
+                let slot = queue.bury(now, id(bytes), claim(*lease), reason.as_deref());
+                moved(queue, Cause::Buried, slot)
+            }
+            Command::GiveBack { id: bytes, lease } => {
+                let slot = queue.give_back(id(bytes), &self.handouts[lease]);
+                moved(queue, Cause::Returned, slot)
+            }
+            Command::Delete { id: bytes } if queue.delete(id(bytes)) => Outcome::Deleted(bytes.clone()),
+            Command::Delete { .. } => Outcome::No,
+            Command::Kick { at_most } => {
+                let slots = queue.kick(now, *at_most);
+                moved(queue, Cause::Kicked, slots)
+            }
+            Command::KickJob { id: bytes } => {
+                let slot = queue.kick_job(now, id(bytes));
+                moved(queue, Cause::Kicked, slot)
+            }
+            Command::Purge { state, older, at_most } => {
+                let now = queue.advance(now);
+                let slots = queue.to_purge(now, *state, millis(*older), *at_most);
+                Outcome::Purged(purged(queue, &slots))
+            }
+            Command::Pause { until } => {
+                queue.pause(at(*until));
+                Outcome::Set
+            }
+            Command::Alter(settings) => {
+                queue.alter(settings_of(settings));
+                Outcome::Set
+            }
+            Command::Advance => {
+                queue.advance(now);
+                Outcome::Advanced
+            }
+            Command::BuryOverdue { at_most } => {
+                queue.bury_the_overdue(*at_most);
+                Outcome::Advanced
+            }
+            Command::Upkeep => upkeep(queue, now),
         }
-        Command::Finish { id: bytes, lease } => {
-            let claim = lease.map_or(Claim::Latest, |lease| Claim::Lease(Lease::new(lease)));
-            Outcome::Finished(queue.finish(id(bytes), claim).then(|| bytes.clone()))
+    }
+
+    /// Does what another queue did where it was free to choose among jobs of one time.
+    pub fn follow(&mut self, clock: u64, command: &Command, outcome: &Outcome) {
+        let queue = &mut self.queue;
+        match (command, outcome) {
+            (Command::Kick { .. }, Outcome::Moved(_, ids)) => {
+                ids.iter().for_each(|bytes| assert!(queue.kick_job(at(clock), id(bytes)).is_some()));
+            }
+            (Command::Purge { .. }, Outcome::Purged(ids)) => {
+                queue.advance(at(clock));
+                let record = DropRecord::new(Leave::Purged, ids.iter().map(|bytes| id(bytes)));
+                assert_eq!(queue.drop_jobs(&record), Ok(ids.len()));
+            }
+            _ => assert_eq!(self.run(clock, command), *outcome),
         }
-        Command::Delete { id: bytes } => Outcome::Deleted(queue.delete(id(bytes)).then(|| bytes.clone())),
-        Command::Advance => {
-            queue.advance(at(now));
-            Outcome::Advanced
-        }
+    }
+
+    fn pop(&mut self, now: Time, ttr: Option<u64>, floor: u64) -> Outcome {
+        let Some(handout) = self.queue.pop(now, ttr.map(millis), Lease::new(floor)) else {
+            return Outcome::No;
+        };
+        let job = self.queue.view(handout.slot).unwrap();
+        assert_eq!(self.queue.id_and_body(handout.slot), Some((job.id, job.body)));
+        self.handouts.insert(handout.lease.number(), handout);
+        Outcome::HandedOut(Handed {
+            id: job.id.bytes().to_vec(),
+            body: job.body.to_vec(),
+            lease: handout.lease.number(),
+            attempt: handout.attempt,
+            end: handout.end.unix_ms(),
+            due: handout.due.unix_ms(),
+        })
     }
 }
 
-fn add(queue: &mut Queue, now: u64, told: &reference::Told, is_named: bool, replaces: bool) -> Outcome {
+fn add(queue: &mut Queue, now: Time, told: &told::Told, is_named: bool, replaces: bool) -> Outcome {
     let (bytes, naming) = if is_named {
         (told.id.clone(), Naming::Given)
     } else {
-        (queue.next_id(at(now)).into_bytes(), Naming::ByQueue)
+        (queue.next_id(now).into_bytes(), Naming::ByQueue)
     };
     let due = match told.due {
-        reference::Due::In(delay) => Due::In(Millis::new(delay).unwrap()),
-        reference::Due::At(time) => Due::At(at(time)),
+        told::Due::In(delay) => Due::In(millis(delay)),
+        told::Due::At(time) => Due::At(at(time)),
     };
-    let policy = Policy {
-        ttr: Millis::new(told.ttr).unwrap(),
-        attempts: Attempts::new(told.attempts),
-        priority: told.priority,
-    };
+    let policy = policy_of(&told.policy);
     let job = NewJob { id: id(&bytes), body: &told.body, due, policy, naming };
-    let was_taken = queue.get(job.id).is_some();
     let if_taken = if replaces { IfTaken::Replace } else { IfTaken::Refuse };
-    match queue.add(at(now), &job, if_taken) {
-        Added::New(due) => {
-            assert!(!was_taken);
-            Outcome::Added { id: bytes, naming, due: due.unix_ms() }
-        }
-        Added::Replaced(due) => {
-            assert!(was_taken && replaces);
-            Outcome::Added { id: bytes, naming, due: due.unix_ms() }
-        }
-        Added::Taken => Outcome::Taken,
-        Added::Full => panic!("a queue of a few jobs is full"),
+    let added =
+        |due: Time, replaced| Outcome::Added { id: bytes.clone(), naming, due: due.unix_ms(), replaced };
+    match queue.add(now, &job, if_taken) {
+        Added::New(due) => added(due, false),
+        Added::Replaced(due) => added(due, true),
+        Added::Taken => Outcome::No,
+        Added::Full => Outcome::Full,
     }
 }
 
-fn handed(queue: &Queue, handout: &Handout) -> Handed {
-    let job = queue.view(handout.slot).unwrap();
-    assert_eq!(queue.id_and_body(handout.slot), Some((job.id, job.body)));
-    Handed {
-        id: job.id.bytes().to_vec(),
-        body: job.body.to_vec(),
-        lease: handout.lease.number(),
-        attempt: handout.attempt,
-        end: handout.end.unix_ms(),
+fn policy_of(policy: &told::Policy) -> Policy {
+    Policy {
+        ttr: millis(policy.ttr),
+        attempts: Attempts::new(policy.attempts),
+        priority: policy.priority,
+        backoff: Backoff { base: millis(policy.backoff_base), max: millis(policy.backoff_max) },
+        ttl: millis(policy.ttl),
+        keep: millis(policy.keep),
     }
 }
 
-/// Carries a command out on the reference, in which the id is the one that the queue has made.
+fn settings_of(settings: &told::Settings) -> Settings {
+    Settings {
+        max_jobs: std::num::NonZeroU64::new(settings.max_jobs),
+        dead_keep: millis(settings.dead_keep),
+        ..Settings::default()
+    }
+}
+
+fn ids_of(queue: &Queue, slots: &[Slot]) -> Vec<Bytes> {
+    queue.ids_of(slots).into_iter().map(Vec::from).collect()
+}
+
+fn moved(queue: &Queue, cause: Cause, slots: impl IntoIterator<Item = Slot>) -> Outcome {
+    let slots: Vec<Slot> = slots.into_iter().collect();
+    moved_ids(cause, ids_of(queue, &slots))
+}
+
+fn moved_ids(cause: Cause, ids: Vec<Bytes>) -> Outcome {
+    if ids.is_empty() {
+        Outcome::No
+    } else {
+        Outcome::Moved(cause, ids)
+    }
+}
+
+fn purged(queue: &mut Queue, slots: &[Slot]) -> Vec<Bytes> {
+    let ids = ids_of(queue, slots);
+    assert_eq!(ids.len(), slots.len());
+    queue.purge(slots);
+    ids
+}
+
+fn upkeep(queue: &mut Queue, now: Time) -> Outcome {
+    let now = queue.advance(now);
+    assert!(queue.bury_the_overdue(ALL));
+    let slots = queue.to_forget(now, ALL);
+    let mut forgotten = purged(queue, &slots);
+    forgotten.sort();
+    assert!(queue.to_forget(now, ALL).is_empty());
+    Outcome::Upkept { forgotten, next: queue.next_upkeep().map(Time::unix_ms) }
+}
+
+/// Carries a command out on the reference, which lets the queue choose where it may.
 pub fn run_reference(reference: &mut Reference, now: u64, command: &Command, outcome: &Outcome) -> Outcome {
+    let moved = |is_moved: bool, cause, id: &Bytes| {
+        moved_ids(cause, is_moved.then(|| id.clone()).into_iter().collect())
+    };
     match command {
         Command::Add { told, is_named, replaces } => {
-            let mut told = told.clone();
-            let mut naming = Naming::Given;
-            if let (false, Outcome::Added { id, .. }) = (*is_named, outcome) {
-                reference.check_made_id(now, id);
-                naming = Naming::ByQueue;
-                told.id = id.clone();
-            }
-            match reference.add(now, &told, *replaces) {
-                Some(due) => Outcome::Added { id: told.id, naming, due },
-                None => Outcome::Taken,
-            }
+            add_to_reference(reference, now, told, (*is_named, *replaces), outcome)
         }
-        Command::Pop { ttr, floor } => Outcome::HandedOut(reference.pop(now, *ttr, *floor)),
-        Command::Finish { id, lease } => Outcome::Finished(reference.finish(id, *lease).then(|| id.clone())),
-        Command::Delete { id } => Outcome::Deleted(reference.delete(id).then(|| id.clone())),
+        Command::Pop { ttr, floor } => {
+            reference.pop(now, *ttr, *floor).map_or(Outcome::No, Outcome::HandedOut)
+        }
+        Command::Finish { id, lease } => match reference.finish(now, id, *lease) {
+            reference::Finished::No => Outcome::No,
+            reference::Finished::Gone => Outcome::Gone(id.clone(), *lease),
+            reference::Finished::Kept => moved(true, Cause::Finished, id),
+        },
+        Command::Release { id, lease, unbegun: true, reason, .. } => {
+            let released = reference.release_unbegun(now, id, *lease, reason.as_deref());
+            moved(released, Cause::Released, id)
+        }
+        Command::Release { id, lease, delay, reason, .. } => {
+            moved(reference.release(now, (id, *lease), *delay, reason.as_deref()), Cause::Released, id)
+        }
+        Command::Touch { id, lease, ttr } => {
+            moved(reference.touch(now, id, *lease, *ttr), Cause::Touched, id)
+        }
+        Command::Bury { id, lease, reason } => {
+            moved(reference.bury(now, id, *lease, reason.as_deref()), Cause::Buried, id)
+        }
+        Command::GiveBack { id, lease } => moved(reference.give_back(id, *lease), Cause::Returned, id),
+        Command::Delete { id } if reference.delete(id) => Outcome::Deleted(id.clone()),
+        Command::Delete { .. } => Outcome::No,
+        Command::Kick { at_most } => {
+            reference.advance(now);
+            let kicked = match outcome {
+                Outcome::Moved(_, ids) => ids.clone(),
+                _ => Vec::new(),
+            };
+            assert!(reference.are_the_first(&kicked, State::Dead, 0, *at_most), "{kicked:?}");
+            reference.kick(now, &kicked);
+            moved_ids(Cause::Kicked, kicked)
+        }
+        Command::KickJob { id } => moved(reference.kick_job(now, id), Cause::Kicked, id),
+        Command::Purge { state, older, at_most } => {
+            reference.advance(now);
+            if let Outcome::Purged(ids) = outcome {
+                assert!(reference.are_the_first(ids, *state, *older, *at_most), "{ids:?}");
+                reference.purge(ids);
+            }
+            outcome.clone()
+        }
+        Command::Pause { until } => {
+            reference.paused_until = *until;
+            Outcome::Set
+        }
+        Command::Alter(settings) => {
+            reference.settings = *settings;
+            Outcome::Set
+        }
         Command::Advance => {
             reference.advance(now);
             Outcome::Advanced
         }
+        Command::BuryOverdue { .. } => Outcome::Advanced,
+        Command::Upkeep => {
+            reference.advance(now);
+            let mut forgotten = reference.to_forget();
+            forgotten.sort();
+            reference.purge(&forgotten);
+            Outcome::Upkept { forgotten, next: reference.next_upkeep() }
+        }
     }
 }
 
-/// The queue stands as the reference does, wherever one looks.
-pub fn compare(queue: &Queue, reference: &Reference) {
-    assert_eq!(queue.counts(), reference.counts(), "counts");
-    assert_eq!(queue.next_change(), reference.next_change().map(at), "next change");
-    assert_eq!(queue.len(), reference.jobs.len(), "len");
-    assert_eq!(queue.last_lease().map_or(0, Lease::number), reference.last_lease, "last lease");
-    assert_eq!(*queue.totals(), reference.totals, "totals");
-    let expected = reference.in_order();
-    assert!(queue.jobs().map(|job| job.id.bytes()).eq(expected.iter().map(|job| &job.id[..])), "order");
-    for (job, expected) in queue.jobs().zip(expected) {
-        check_job(&job, expected, reference.now);
-        assert_eq!(queue.get(job.id), Some(job));
+fn add_to_reference(
+    reference: &mut Reference,
+    now: u64,
+    told: &told::Told,
+    (is_named, replaces): (bool, bool),
+    outcome: &Outcome,
+) -> Outcome {
+    let mut told = told.clone();
+    let mut naming = Naming::Given;
+    if let (false, Outcome::Added { id, .. }) = (is_named, outcome) {
+        reference.check_made_id(now, id);
+        naming = Naming::ByQueue;
+        told.id = id.clone();
     }
-    for bytes in given_ids() {
-        assert_eq!(queue.get(id(&bytes)).is_some(), reference.get(&bytes).is_some());
+    match reference.add(now, &told, replaces) {
+        reference::Added::New(due) => Outcome::Added { id: told.id, naming, due, replaced: false },
+        reference::Added::Replaced(due) => Outcome::Added { id: told.id, naming, due, replaced: true },
+        reference::Added::Taken => Outcome::No,
+        reference::Added::Full => Outcome::Full,
     }
-}
-
-fn check_job(job: &JobView, expected: &reference::Job, now: u64) {
-    let seen = reference::Job {
-        id: job.id.bytes().to_vec(),
-        body: job.body.to_vec(),
-        created: job.created.unix_ms(),
-        ttr: job.policy.ttr.as_u64(),
-        attempts: job.policy.attempts.limit(),
-        priority: job.policy.priority,
-        attempt: job.delivery.map_or(0, |delivery| delivery.attempt),
-        lease: job.delivery.map(|delivery| delivery.lease.number()),
-        time: job.time.unix_ms(),
-        // The order is compared as such.
-        order: expected.order,
-    };
-    assert_eq!(seen, *expected);
-    assert_eq!(job.state(at(now)), expected.state(now));
-}
-
-/// What must be so in any queue, however it came about: the sums add up, and what is seen from one side is
-/// seen from the other.
-pub fn check_sums(queue: &mut Queue) {
-    let now = queue.advance(Time::ZERO);
-    let mut counts = Counts::default();
-    for job in queue.jobs() {
-        assert_eq!(queue.get(job.id), Some(job));
-        *match job.state(now) {
-            State::Delayed => &mut counts.delayed,
-            State::Ready => &mut counts.ready,
-            State::Reserved => &mut counts.reserved,
-            State::Dead => &mut counts.dead,
-        } += 1;
-    }
-    assert_eq!(queue.counts(), counts);
-    assert_eq!(queue.len(), queue.jobs().count());
-    assert_eq!(queue.next_change(), queue.jobs().map(|job| job.time).filter(|time| *time > now).min());
 }

@@ -1,0 +1,106 @@
+//! What stands in a bucket for a job, and what it counts.
+
+use std::ops::{AddAssign, Sub};
+
+use super::slab::Slot;
+use super::time::Time;
+
+/// What the job does until its time comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// It waits.
+    Waiting,
+    /// Somebody works on it.
+    Leased,
+    /// Somebody works on it until an earlier time, and then it waits.
+    LeasedAtFirst,
+}
+
+/// What stands in a bucket, in 12 bytes: the time's upper half carries the hold in its highest bits.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    pub slot: Slot,
+    high: u32,
+    low: u32,
+}
+
+const LEASED_BIT: u32 = 1 << 31;
+const AT_FIRST_BIT: u32 = 1 << 30;
+
+impl Entry {
+    pub fn new(time: Time, slot: Slot, hold: Hold) -> Entry {
+        let bits = match hold {
+            Hold::Waiting => 0,
+            Hold::Leased => LEASED_BIT,
+            Hold::LeasedAtFirst => AT_FIRST_BIT,
+        };
+        Entry { slot, high: (time.unix_ms() >> 32) as u32 | bits, low: time.unix_ms() as u32 }
+    }
+
+    pub fn time(&self) -> Time {
+        let high = self.high & !(LEASED_BIT | AT_FIRST_BIT);
+        Time::new(u64::from(high) << 32 | u64::from(self.low)).unwrap_or(Time::MAX)
+    }
+
+    pub fn hold(&self) -> Hold {
+        match (self.high & LEASED_BIT, self.high & AT_FIRST_BIT) {
+            (0, 0) => Hold::Waiting,
+            (_, 0) => Hold::Leased,
+            _ => Hold::LeasedAtFirst,
+        }
+    }
+
+    pub fn parts(&self) -> (Time, Slot, Hold) {
+        (self.time(), self.slot, self.hold())
+    }
+
+    /// What it counts.
+    pub fn tally(&self) -> Tally {
+        let hold = self.hold();
+        Tally {
+            jobs: 1,
+            leased: usize::from(hold == Hold::Leased),
+            leased_at_first: usize::from(hold == Hold::LeasedAtFirst),
+        }
+    }
+}
+
+/// A number of jobs, and how many of them have which hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub jobs: usize,
+    pub leased: usize,
+    pub leased_at_first: usize,
+}
+
+impl Tally {
+    pub fn waiting(&self) -> usize {
+        self.jobs - self.leased - self.leased_at_first
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Tally) {
+        self.jobs += other.jobs;
+        self.leased += other.leased;
+        self.leased_at_first += other.leased_at_first;
+    }
+}
+
+impl Sub for Tally {
+    type Output = Tally;
+
+    fn sub(self, other: Tally) -> Tally {
+        Tally {
+            jobs: self.jobs - other.jobs,
+            leased: self.leased - other.leased,
+            leased_at_first: self.leased_at_first - other.leased_at_first,
+        }
+    }
+}
+
+pub fn tally_of(entries: &[Entry]) -> Tally {
+    let mut tally = Tally::default();
+    entries.iter().for_each(|entry| tally += entry.tally());
+    tally
+}

@@ -1,0 +1,367 @@
+//! What a job looks like in a file, and what happens to jobs in the replication stream.
+
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
+
+use super::job::{Id, JobView, Lease, Progress, Stage};
+use super::policy::{Attempts, Backoff, Policy};
+use super::record::{lease, span, time, Record, RecordError};
+use super::time::{Millis, Time};
+use super::Naming;
+
+/// Everything about a job but its id and body.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobRecord {
+    /// As in [`JobView`]; unix milliseconds, as all times here.
+    time: u64,
+    created: u64,
+    ttr: u64,
+    attempts: u32,
+    priority: u8,
+    /// 0: never handed out.
+    attempt: u32,
+    /// 0: none.
+    lease: u64,
+    stage: u8,
+    named_by_queue: bool,
+    /// What most jobs don't have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    extra: Option<Extra>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Extra {
+    backoff_base: u64,
+    backoff_max: u64,
+    ttl: u64,
+    keep: u64,
+    dies: Option<u64>,
+    reason: Option<ByteBuf>,
+}
+
+/// One lease that was given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaseRecord {
+    id: ByteBuf,
+    lease: u64,
+    /// When it runs out.
+    end: u64,
+}
+
+/// Where a job has got to, by something other than a lease that was given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MoveRecord {
+    id: ByteBuf,
+    cause: u8,
+    time: u64,
+    stage: u8,
+    attempt: u32,
+    lease: u64,
+    dies: Option<u64>,
+    reason: Option<ByteBuf>,
+}
+
+/// Jobs that left the queue without somebody naming them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DropRecord {
+    cause: u8,
+    ids: Vec<ByteBuf>,
+}
+
+/// Why a job moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    Popped,
+    Released,
+    Touched,
+    Buried,
+    /// And is kept.
+    Finished,
+    Kicked,
+    /// Whoever was to have it has gone away unheard.
+    Returned,
+}
+
+impl Cause {
+    const ALL: [Cause; 7] = [
+        Cause::Popped,
+        Cause::Released,
+        Cause::Touched,
+        Cause::Buried,
+        Cause::Finished,
+        Cause::Kicked,
+        Cause::Returned,
+    ];
+}
+
+/// Why jobs left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leave {
+    Finished,
+    Purged,
+}
+
+const STAGE_WAITING: u8 = 0;
+const STAGE_LEASED: u8 = 1;
+const STAGE_DEAD: u8 = 2;
+const STAGE_DONE: u8 = 3;
+
+const LEAVE_FINISHED: u8 = 0;
+const LEAVE_PURGED: u8 = 1;
+
+impl JobRecord {
+    pub fn of(job: &JobView, naming: Naming) -> JobRecord {
+        let Policy { ttr, attempts, priority, backoff, ttl, keep } = job.policy;
+        let extra = Extra {
+            backoff_base: backoff.base.as_u64(),
+            backoff_max: backoff.max.as_u64(),
+            ttl: ttl.as_u64(),
+            keep: keep.as_u64(),
+            dies: job.progress.dies.map(Time::unix_ms),
+            reason: job.reason.map(ByteBuf::from),
+        };
+        JobRecord {
+            time: job.time.unix_ms(),
+            created: job.created.unix_ms(),
+            ttr: ttr.as_u64(),
+            attempts: attempts.limit(),
+            priority,
+            attempt: job.progress.attempt,
+            lease: job.progress.lease.map_or(0, Lease::number),
+            stage: stage_number(job.progress.stage),
+            named_by_queue: naming == Naming::ByQueue,
+            extra: (extra != Extra::default()).then_some(extra),
+        }
+    }
+
+    pub fn naming(&self) -> Naming {
+        if self.named_by_queue {
+            Naming::ByQueue
+        } else {
+            Naming::Given
+        }
+    }
+
+    /// The job with this id and body, if all that the record says is possible.
+    pub fn job<'a>(&'a self, id: &'a [u8], body: &'a [u8]) -> Result<JobView<'a>, RecordError> {
+        let ttr = Millis::new(self.ttr).filter(|ttr| !ttr.is_zero());
+        let extra = self.extra.as_ref();
+        let in_extra = |field: fn(&Extra) -> u64| span(extra.map_or(0, field));
+        Ok(JobView {
+            id: Id::new(id).ok_or(RecordError::Id)?,
+            body,
+            time: time(self.time)?,
+            created: time(self.created)?,
+            policy: Policy {
+                ttr: ttr.ok_or(RecordError::Span)?,
+                attempts: Attempts::new(self.attempts),
+                priority: self.priority,
+                backoff: Backoff {
+                    base: in_extra(|extra| extra.backoff_base)?,
+                    max: in_extra(|extra| extra.backoff_max)?,
+                },
+                ttl: in_extra(|extra| extra.ttl)?,
+                keep: in_extra(|extra| extra.keep)?,
+            },
+            progress: progress(self.stage, self.attempt, self.lease, extra.and_then(|extra| extra.dies))?,
+            reason: extra.and_then(|extra| extra.reason.as_ref()).map(|reason| &reason[..]),
+        })
+    }
+}
+
+impl MoveRecord {
+    pub(super) fn new(job: &JobView, cause: Cause) -> MoveRecord {
+        MoveRecord {
+            id: ByteBuf::from(job.id.bytes()),
+            cause: Cause::ALL.iter().position(|one| *one == cause).unwrap_or_default() as u8,
+            time: job.time.unix_ms(),
+            stage: stage_number(job.progress.stage),
+            attempt: job.progress.attempt,
+            lease: job.progress.lease.map_or(0, Lease::number),
+            dies: job.progress.dies.map(Time::unix_ms),
+            reason: job.reason.map(ByteBuf::from),
+        }
+    }
+
+    /// Whose move, why, to which time and progress.
+    pub(super) fn parts(&self) -> Result<(Id<'_>, Cause, Time, Progress), RecordError> {
+        let id = Id::new(&self.id).ok_or(RecordError::Id)?;
+        let cause = Cause::ALL.get(usize::from(self.cause)).ok_or(RecordError::Cause)?;
+        let progress = progress(self.stage, self.attempt, self.lease, self.dies)?;
+        Ok((id, *cause, time(self.time)?, progress))
+    }
+
+    pub(super) fn reason(&self) -> Option<&[u8]> {
+        self.reason.as_ref().map(|reason| &reason[..])
+    }
+
+    /// Whether all that it says is possible.
+    pub fn check(&self) -> Result<(), RecordError> {
+        self.parts().map(drop)
+    }
+}
+
+impl DropRecord {
+    pub fn new<'i>(leave: Leave, ids: impl Iterator<Item = Id<'i>>) -> DropRecord {
+        let cause = match leave {
+            Leave::Finished => LEAVE_FINISHED,
+            Leave::Purged => LEAVE_PURGED,
+        };
+        DropRecord { cause, ids: ids.map(|id| ByteBuf::from(id.bytes())).collect() }
+    }
+
+    /// Why jobs left, and which.
+    pub(super) fn parts(&self) -> Result<(Leave, Vec<Id<'_>>), RecordError> {
+        let leave = match self.cause {
+            LEAVE_FINISHED => Leave::Finished,
+            LEAVE_PURGED => Leave::Purged,
+            _ => return Err(RecordError::Cause),
+        };
+        let ids: Option<Vec<Id>> = self.ids.iter().map(|id| Id::new(id)).collect();
+        Ok((leave, ids.ok_or(RecordError::Id)?))
+    }
+
+    /// Whether all that it says is possible.
+    pub fn check(&self) -> Result<(), RecordError> {
+        self.parts().map(drop)
+    }
+}
+
+impl LeaseRecord {
+    pub fn new(id: Id, lease: Lease, end: Time) -> LeaseRecord {
+        LeaseRecord { id: ByteBuf::from(id.bytes()), lease: lease.number(), end: end.unix_ms() }
+    }
+
+    /// Whose lease, its number and its end.
+    pub fn parts(&self) -> Result<(Id<'_>, Lease, Time), RecordError> {
+        let id = Id::new(&self.id).ok_or(RecordError::Id)?;
+        if self.lease == 0 {
+            return Err(RecordError::Lease);
+        }
+        Ok((id, lease(self.lease)?, time(self.end)?))
+    }
+}
+
+fn stage_number(stage: Stage) -> u8 {
+    match stage {
+        Stage::Waiting => STAGE_WAITING,
+        Stage::Leased => STAGE_LEASED,
+        Stage::Dead => STAGE_DEAD,
+        Stage::Done => STAGE_DONE,
+    }
+}
+
+/// A progress, if it is a possible one: who is leased has a lease, and nobody else has.
+fn progress(stage: u8, attempt: u32, number: u64, dies: Option<u64>) -> Result<Progress, RecordError> {
+    let stage = match stage {
+        STAGE_WAITING => Stage::Waiting,
+        STAGE_LEASED => Stage::Leased,
+        STAGE_DEAD => Stage::Dead,
+        STAGE_DONE => Stage::Done,
+        _ => return Err(RecordError::Stage),
+    };
+    let lease = lease(number)?;
+    let lease = (lease > Lease::default()).then_some(lease);
+    if lease.is_some() != (stage == Stage::Leased) || (stage == Stage::Leased && attempt == 0) {
+        return Err(RecordError::Lease);
+    }
+    Ok(Progress { stage, attempt, lease, dies: dies.map(time).transpose()? })
+}
+
+impl Record for JobRecord {}
+impl Record for Vec<LeaseRecord> {}
+impl Record for Vec<MoveRecord> {}
+impl Record for DropRecord {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> JobRecord {
+        JobRecord {
+            time: 1_763_725_200_500,
+            created: 1_763_725_200_000,
+            ttr: 60_000,
+            attempts: 25,
+            priority: 128,
+            attempt: 2,
+            lease: 3_612_109_209_600_001,
+            stage: STAGE_LEASED,
+            named_by_queue: true,
+            extra: None,
+        }
+    }
+
+    fn record_with_all() -> JobRecord {
+        let extra = Extra {
+            backoff_base: 1_000,
+            backoff_max: 60_000,
+            ttl: 86_400_000,
+            keep: 3_600_000,
+            dies: Some(1_763_811_600_000),
+            reason: Some(ByteBuf::from("the bank is closed")),
+        };
+        JobRecord { extra: Some(extra), ..record() }
+    }
+
+    #[test]
+    fn a_record_is_read_as_it_was_written() {
+        for record in [record(), record_with_all()] {
+            let bytes = record.encode();
+            assert_eq!(JobRecord::decode(&bytes).as_ref(), Ok(&record));
+            let job = record.job(b"a", b"x").unwrap();
+            assert_eq!(JobRecord::of(&job, Naming::ByQueue), record);
+        }
+    }
+
+    /// The bytes of version 1: they must be read forever.
+    #[test]
+    fn version_1_is_these_bytes() {
+        let bytes = [
+            0x99, 0xcf, 0, 0, 0x01, 0x9a, 0xa6, 0x35, 0x0f, 0x74, 0xcf, 0, 0, 0x01, 0x9a, 0xa6, 0x35, 0x0d,
+            0x80, 0xcd, 0xea, 0x60, 25, 0xcc, 0x80, 2, 0xcf, 0, 0x0c, 0xd5, 0x31, 0xa8, 0x6c, 0x00, 0x01, 1,
+            0xc3,
+        ];
+        let read = JobRecord::decode(&bytes).unwrap();
+        assert_eq!(read.encode(), bytes);
+        assert_eq!((read.ttr, read.attempts, read.attempt), (60_000, 25, 2));
+    }
+
+    #[test]
+    fn what_is_cut_short_or_too_long_is_refused() {
+        let bytes = record().encode();
+        for cut in 0..bytes.len() {
+            assert_eq!(JobRecord::decode(&bytes[..cut]), Err(RecordError::Unreadable), "cut at {cut}");
+        }
+        let longer = [&bytes[..], &[0]].concat();
+        assert_eq!(JobRecord::decode(&longer), Err(RecordError::TrailingBytes));
+        let one_field_more = [&[0x9a], &bytes[1..], &[0]].concat();
+        assert_eq!(JobRecord::decode(&one_field_more), Err(RecordError::Unreadable));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_in_words() {
+        let check = |change: fn(&mut JobRecord), error| {
+            let mut record = record();
+            change(&mut record);
+            assert_eq!(record.job(b"a", b""), Err(error));
+        };
+        check(|r| r.time = u64::MAX, RecordError::Time);
+        check(|r| r.created = 1 << 48, RecordError::Time);
+        check(|r| r.ttr = 0, RecordError::Span);
+        check(|r| r.ttr = u64::MAX, RecordError::Span);
+        check(|r| r.stage = 9, RecordError::Stage);
+        check(|r| r.lease = 0, RecordError::Lease);
+        check(|r| r.attempt = 0, RecordError::Lease);
+        assert_eq!(record().job(b"", b""), Err(RecordError::Id));
+        assert_eq!(record().job(&[1; 513], b""), Err(RecordError::Id));
+    }
+
+    #[test]
+    fn a_list_that_promises_too_much_is_refused_without_reserving_it() {
+        let four_billion_leases = [0xdd, 0xff, 0xff, 0xff, 0xff];
+        assert_eq!(Vec::<LeaseRecord>::decode(&four_billion_leases), Err(RecordError::Unreadable));
+        let an_id_of_four_gigabytes = [0x91, 0x93, 0xc6, 0xff, 0xff, 0xff, 0xff, 1];
+        assert_eq!(Vec::<LeaseRecord>::decode(&an_id_of_four_gigabytes), Err(RecordError::Unreadable));
+    }
+}

@@ -1,0 +1,148 @@
+//! Looking at a queue.
+
+use super::job::{Id, JobView, Lease, State};
+use super::schedule::Counts;
+use super::slab::Slot;
+use super::time::Time;
+use super::{Queue, Totals, Trail};
+
+/// Jobs that one look steps over on its way to those that it is for.
+const STEPS_MAX: usize = 100_000;
+/// Places of the pool that a scan looks at for each job that it may return.
+const PLACES_A_JOB: usize = 16;
+
+/// Part of a scan.
+pub struct Scanned {
+    pub slots: Vec<Slot>,
+    /// Where the next part begins; `None` when this was the last.
+    pub next: Option<Slot>,
+}
+
+impl Queue {
+    pub fn get(&self, id: Id) -> Option<JobView<'_>> {
+        self.view(self.pool.find(id)?)
+    }
+
+    /// The job in a slot. O(bucket).
+    pub fn view(&self, slot: Slot) -> Option<JobView<'_>> {
+        let job = self.pool.get(slot)?;
+        let time = match self.trails.get(job.trail) {
+            Some(trail) => trail.time,
+            None => self.schedule.time_of(self.standing(slot)?.home, slot, job.bucket)?,
+        };
+        self.view_at(slot, time)
+    }
+
+    /// Id and body of the job in a slot.
+    pub fn id_and_body(&self, slot: Slot) -> Option<(Id<'_>, &[u8])> {
+        self.pool.get(slot).map(|job| job.id_and_body())
+    }
+
+    /// The ids of jobs in slots.
+    pub fn ids_of(&self, slots: &[Slot]) -> Vec<Box<[u8]>> {
+        slots.iter().filter_map(|slot| self.id_and_body(*slot)).map(|(id, _)| id.bytes().into()).collect()
+    }
+
+    /// Every job, each priority in the order in which it is handed out; the same for queues to which the
+    /// same happened, but for the place of those whose life is over.
+    pub fn jobs(&self) -> impl Iterator<Item = JobView<'_>> {
+        self.schedule.iter().filter_map(|(time, slot)| self.view_at(slot, time))
+    }
+
+    /// Up to so many jobs that are in this state, in the order in which they leave it; dead ones, which
+    /// don't, in the order in which they died. As of the last [`Queue::advance`].
+    pub fn peek(&self, state: State, at_most: usize) -> Vec<Slot> {
+        self.in_state(state).take(at_most).collect()
+    }
+
+    /// Some jobs of the pool, from this place on. Every job that stays in the queue from the first part of
+    /// a scan to the last is in one of them.
+    pub fn scan(&self, from: Slot, state: Option<State>, at_most: usize) -> Scanned {
+        let (mut slots, next) = self.pool.scan(from, at_most, at_most.saturating_mul(PLACES_A_JOB));
+        let now = self.schedule.now();
+        slots.retain(|slot| match state {
+            None => true,
+            Some(state) => self.view(*slot).is_some_and(|job| job.state(now) == state),
+        });
+        Scanned { slots, next }
+    }
+
+    pub fn len(&self) -> usize {
+        self.pool.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many jobs are in each state, as of the last [`Queue::advance`].
+    pub fn counts(&self) -> Counts {
+        self.schedule.counts()
+    }
+
+    /// When the next job changes its state without anyone doing anything.
+    pub fn next_change(&self) -> Option<Time> {
+        self.schedule.next_change()
+    }
+
+    /// When the next job becomes ready without anyone doing anything.
+    pub fn next_due(&self) -> Option<Time> {
+        self.schedule.next_due()
+    }
+
+    /// Since when the job that has been ready for longest is.
+    pub fn oldest_ready(&self) -> Option<Time> {
+        if self.schedule.overdue().is_none() {
+            return self.schedule.oldest_ready();
+        }
+        let ready = self.in_state(State::Ready).filter_map(|slot| self.view(slot));
+        ready.map(|job| job.due()).min()
+    }
+
+    /// The number of the latest lease, if there was any.
+    pub fn last_lease(&self) -> Option<Lease> {
+        (self.last_lease > Lease::default()).then_some(self.last_lease)
+    }
+
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// Bytes that the queue asked its allocator for.
+    pub fn memory(&self) -> usize {
+        size_of::<Queue>()
+            + self.pool.memory()
+            + self.policies.memory()
+            + self.trails.memory()
+            + self.trail_bytes
+            + self.schedule.memory()
+    }
+
+    /// Jobs in this state, in the order in which they leave it. Gives up after [`STEPS_MAX`] jobs.
+    pub(super) fn in_state(&self, state: State) -> impl Iterator<Item = Slot> + '_ {
+        self.in_state_since(state, Time::MAX)
+    }
+
+    /// As `in_state`; ready and dead ones that became so after `since` are left out.
+    pub(super) fn in_state_since(&self, state: State, since: Time) -> impl Iterator<Item = Slot> + '_ {
+        let now = self.schedule.now();
+        let steps = self.schedule.in_order_of(state, since).take(STEPS_MAX);
+        steps.filter(move |slot| self.view(*slot).is_some_and(|job| job.state(now) == state))
+    }
+
+    /// `time` is that of its line, which is the job's own unless it has a trail.
+    fn view_at(&self, slot: Slot, time: Time) -> Option<JobView<'_>> {
+        let job = self.pool.get(slot)?;
+        let trail = self.trails.get(job.trail);
+        let (id, body) = job.id_and_body();
+        Some(JobView {
+            id,
+            body,
+            time: trail.map_or(time, |trail| trail.time),
+            created: job.created(),
+            policy: self.policies.get(job.policy)?,
+            progress: trail.map(Trail::progress).unwrap_or_default(),
+            reason: trail.and_then(Trail::reason),
+        })
+    }
+}

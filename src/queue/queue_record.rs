@@ -1,0 +1,116 @@
+//! What a queue looks like in a file and in the replication stream, besides its jobs.
+
+use std::num::NonZeroU64;
+
+use serde::{Deserialize, Serialize};
+
+use super::policy::{Attempts, Backoff};
+use super::record::{lease, span, time, Record, RecordError};
+use super::settings::Settings;
+use super::time::Millis;
+
+/// Everything about a queue but its jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueRecord {
+    pub(super) last_lease: u64,
+    pub(super) serial_time: u64,
+    pub(super) serial_number: u64,
+    pub(super) totals: Totals,
+    /// Up to when the totals know what time did.
+    #[serde(default)]
+    pub(super) counted: u64,
+    #[serde(default)]
+    pub(super) paused_until: u64,
+    #[serde(default)]
+    pub(super) settings: SettingsRecord,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SettingsRecord {
+    ttr: Option<u64>,
+    attempts: Option<u32>,
+    backoff_base: u64,
+    backoff_max: u64,
+    keep: u64,
+    max_jobs: u64,
+    dead_keep: u64,
+}
+
+/// How often what happened since the queue was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    pub added: u64,
+    pub replaced: u64,
+    /// Jobs handed out.
+    pub popped: u64,
+    /// Leases that ran out.
+    pub timed_out: u64,
+    pub finished: u64,
+    pub deleted: u64,
+    #[serde(default)]
+    pub released: u64,
+    #[serde(default)]
+    pub buried: u64,
+    /// Jobs that became dead, of whatever.
+    #[serde(default)]
+    pub died: u64,
+    #[serde(default)]
+    pub kicked: u64,
+    /// Jobs removed by DQ.PURGE, or because they had been kept long enough.
+    #[serde(default)]
+    pub purged: u64,
+}
+
+impl From<&Settings> for SettingsRecord {
+    fn from(settings: &Settings) -> Self {
+        SettingsRecord {
+            ttr: settings.ttr.map(Millis::as_u64),
+            attempts: settings.attempts.map(Attempts::limit),
+            backoff_base: settings.backoff.base.as_u64(),
+            backoff_max: settings.backoff.max.as_u64(),
+            keep: settings.keep.as_u64(),
+            max_jobs: settings.max_jobs.map_or(0, NonZeroU64::get),
+            dead_keep: settings.dead_keep.as_u64(),
+        }
+    }
+}
+
+impl QueueRecord {
+    pub(super) fn settings(&self) -> Result<Settings, RecordError> {
+        let SettingsRecord { ttr, attempts, backoff_base, backoff_max, keep, max_jobs, dead_keep } =
+            self.settings;
+        let ttr = ttr.map(span).transpose()?;
+        if ttr.is_some_and(Millis::is_zero) {
+            return Err(RecordError::Span);
+        }
+        Ok(Settings {
+            ttr,
+            attempts: attempts.map(Attempts::new),
+            backoff: Backoff { base: span(backoff_base)?, max: span(backoff_max)? },
+            keep: span(keep)?,
+            max_jobs: NonZeroU64::new(max_jobs),
+            dead_keep: span(dead_keep)?,
+        })
+    }
+
+    /// Whether all that it says is possible.
+    pub fn check(&self) -> Result<(), RecordError> {
+        time(self.serial_time)?;
+        time(self.counted)?;
+        time(self.paused_until)?;
+        self.settings()?;
+        lease(self.last_lease).map(drop)
+    }
+
+    /// The part that is the same on a primary and its replicas.
+    pub fn without_totals(&self) -> QueueRecord {
+        QueueRecord { totals: Totals::default(), counted: 0, ..*self }
+    }
+}
+
+/// So many more. A record may have brought any number: the last one there is stays.
+pub(super) fn count(total: &mut u64, more: usize) {
+    *total = total.saturating_add(more as u64);
+}
+
+impl Record for QueueRecord {}

@@ -1,0 +1,19 @@
+//! What an operator sets for a queue: defaults for the jobs that are added from then on, and limits.
+
+use std::num::NonZeroU64;
+
+use super::policy::{Attempts, Backoff};
+use super::time::Millis;
+
+/// What is not set follows the server's configs, or is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    pub ttr: Option<Millis>,
+    pub attempts: Option<Attempts>,
+    pub backoff: Backoff,
+    pub keep: Millis,
+    /// How many jobs the queue may hold, in whichever state.
+    pub max_jobs: Option<NonZeroU64>,
+    /// Jobs that have been dead for so long are purged; zero is never.
+    pub dead_keep: Millis,
+}

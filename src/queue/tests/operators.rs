@@ -1,0 +1,156 @@
+//! What operators do and see.
+
+use super::*;
+
+#[test]
+fn kick_makes_the_dead_ready_those_first_that_died_first() {
+    check("@0 ADD a ttl=30 | ADD b ttl=10 | ADD c ttl=20 | @40 PEEK dead -> b c a | KICK 2 -> b c | COUNTS -> 0 2 0 1 | ORDER -> a b c | POP -> b#1 | POP -> c#1 | NEXT -> 50 \
+         | @50 PEEK dead -> a b | @60 PEEK dead -> a b c | MORE_TOTALS -> 0 0 5 2 0");
+    check("@0 ADD a | ADD b +1 | KICK 9 -> | POP | KICK 9 -> | COUNTS -> 1 0 1 0 | MORE_TOTALS -> 0 0 0 0 0");
+}
+
+#[test]
+fn a_kicked_job_begins_its_attempts_and_its_life_anew() {
+    check("@0 ADD a tries=1 ttr=5 | POP | @5 KICK 9 -> a | GET a -> ready 5 | POP -> a#1 | FINISH a L1 -> 0 | FINISH a L2 -> 1");
+    check("@0 ADD a ttl=10 | @30 KICK 1 -> a | GET a -> ready 30 | @39 COUNTS -> 0 1 0 0 | @40 COUNTS -> 0 0 0 1 | MORE_TOTALS -> 0 0 2 1 0");
+    check("@0 ADD a ttl=10 tries=1 ttr=3 | POP | @5 KICK 1 -> a | NEXT -> 15 | POP -> a#1 | @8 WHY a -> no attempts left");
+    check("@0 ADD a prio=9 | ADD b prio=8 +50 | POP -> a#1 | BURY a L1 | @50 KICK 1 -> a | POP -> b#1 | POP -> a#1");
+}
+
+#[test]
+fn kick_job_makes_a_dead_or_a_delayed_job_ready() {
+    check("@0 ADD a +100 | @5 KICKJOB a -> 1 | GET a -> ready 5 | KICKJOB a -> 0 | POP -> a#1 | KICKJOB a -> 0 | RELEASE a L1 +100 | KICKJOB a -> 1 | GET a -> ready 5 #1 \
+         | POP -> a#2 | BURY a L2 | KICKJOB a -> 1 | GET a -> ready 5 | POP -> a#1 | MORE_TOTALS -> 1 1 1 3 0");
+    check("@0 ADD a keep=9 | POP | FINISH a L1 | KICKJOB a -> 0 | KICKJOB nobody -> 0 | COUNTS -> 0 0 0 0 1");
+}
+
+#[test]
+fn a_delayed_job_that_is_kicked_keeps_its_attempts_and_its_life() {
+    check("@0 ADD a ttr=10 base=3 max=3 tries=2 | POP | @11 KICKJOB a -> 1 | GET a -> ready 11 #1 | FINISH a L1 -> 0 | POP -> a#2 | @21 WHY a -> no attempts left");
+    check(
+        "@0 ADD a +100 ttl=50 | @20 KICKJOB a -> 1 | GET a -> ready 20 | NEXT -> 50 | @50 COUNTS -> 0 0 0 1",
+    );
+    check("@0 ADD a +100 | ADD b +5 | @10 KICKJOB a | ORDER -> b a");
+}
+
+#[test]
+fn a_paused_queue_hands_out_nothing_and_loses_no_time() {
+    check("@0 ADD a | PAUSE 10 | POP -> nil | UPKEEP -> 10 | COUNTS -> 0 1 0 0 | @9 POP -> nil | @10 POP -> a#1");
+    check("@0 ADD a ttr=5 | ADD b +3 ttl=4 | POP -> a#1 | PAUSE MAX | @3 COUNTS -> 0 1 1 0 | @5 COUNTS -> 0 1 0 1 | POP -> nil | FINISH a L1 -> 1 | LOAD | ADD c -> 5 | POP -> nil | PAUSE 0 | POP -> c#1");
+    check("@0 ADD a | PAUSE 10 | @20 UPKEEP -> nil | POP -> a#1");
+}
+
+#[test]
+fn a_queue_holds_no_more_jobs_than_it_may() {
+    check("@0 MAXJOBS 2 | ADD a | ADD b +5 | ADD c -> full | ADD * -> full | ADD a -> taken | ADD a +7 REPLACE -> replaced 7 | ADD c REPLACE -> full | DEL b | ADD c -> 0 | ADD d -> full | TOTALS -> 3 1 0 0 0 1");
+    check("@0 MAXJOBS 1 | ADD a keep=5 | POP | ADD b -> full | FINISH a L1 | ADD b -> full | @5 ADD b -> full | FORGET -> a | ADD b -> 5 | POP | BURY b L2 | ADD c -> full");
+    check("@0 ADD a | ADD b | MAXJOBS 1 | ADD c -> full | DEL a | ADD c -> full | LOAD | ADD c -> full | MAXJOBS 0 | ADD c -> 0");
+}
+
+#[test]
+fn peek_shows_jobs_in_the_order_in_which_they_leave_their_state() {
+    check("@0 ADD low prio=200 | ADD high prio=1 | ADD late +5 prio=0 | ADD brief ttl=3 | PEEK ready -> high brief low | @3 PEEK ready -> high low | @5 PEEK ready -> late high low");
+    check("@0 ADD a +30 prio=0 | ADD b +20 | ADD c +40 ttl=10 | PEEK delayed -> c b a | @20 PEEK delayed -> a | PEEK dead -> c");
+    check("@0 ADD a ttr=30 | ADD b ttr=20 base=3 max=3 | ADD c ttr=10 tries=1 | ADD d ttr=25 ttl=15 | POP | POP | POP | POP | PEEK reserved -> c d b a \
+         | @20 PEEK delayed -> b | PEEK reserved -> a | PEEK dead -> c d | PEEK ready -> | @23 PEEK ready -> b");
+    check("@0 ADD a keep=9 | ADD b keep=5 | ADD c keep=7 | POP | POP | POP | FINISH a L1 | FINISH b L2 | FINISH c L3 | PEEK done -> b c a");
+    check("@0 ADD a ttr=20 base=3 max=3 ttl=22 | ADD b ttr=21 base=3 max=3 | POP | POP | PEEK reserved -> a b | @20 PEEK reserved -> b | PEEK delayed -> a | @21 PEEK delayed -> a b | @22 PEEK dead -> a");
+}
+
+#[test]
+fn peek_shows_so_many_at_most() {
+    let mut queue = Queue::new((1, 2));
+    (0..10).for_each(|n| added(&mut queue, 0, &n.to_string(), Due::In(Millis::ZERO)));
+    let seen = |at_most| queue.peek(State::Ready, at_most).len();
+    assert_eq!((seen(0), seen(3), seen(10), seen(11)), (0, 3, 10, 10));
+}
+
+#[test]
+fn purge_removes_those_that_were_in_their_state_for_long_enough() {
+    check("@0 ADD a +5 | ADD b +10 | ADD c +15 | @15 PURGE ready 6 9 -> a | PURGE ready 5 9 -> b | PURGE ready 0 9 -> c | MORE_TOTALS -> 0 0 0 0 3 | COUNTS -> 0 0 0 0");
+    check("@0 ADD a ttl=10 | ADD b ttl=20 | ADD c ttl=30 | @30 PURGE dead 0 2 -> a b | PURGE dead 1 2 -> | PURGE dead 0 2 -> c | NEXT -> nil");
+    check("@0 ADD a +50 | @9 ADD b +50 | @10 PURGE delayed 5 9 -> a | PURGE reserved 0 9 -> | PURGE delayed 0 9 -> b");
+    check(
+        "@0 ADD a keep=50 | POP | @5 FINISH a L1 | @10 PURGE done 6 9 -> | PURGE done 5 9 -> a | ADD a -> 10",
+    );
+    check("@0 ADD a ttr=10 base=3 max=3 | ADD b ttr=20 | POP | POP | @5 PURGE reserved 6 9 -> | PURGE reserved 5 9 -> a b | NEXT -> nil | MORE_TOTALS -> 0 0 0 0 2 | FINISH a L1 -> 0");
+}
+
+#[test]
+fn a_scan_shows_every_job_once_whatever_its_state() {
+    check("@0 SCAN 5 -> | ADD a | ADD b +5 | ADD c ttl=1 | SCAN 2 -> a b / c | SCAN 3 -> a b c | SCAN 1 -> a / b / c | DEL b | SCAN 1 -> a / c | @1 POP | SCAN 9 -> a c");
+}
+
+#[test]
+fn a_scan_sees_everything_that_stays_while_others_come_and_go() {
+    const STAY: u64 = 5_000;
+    let mut queue = Queue::new((1, 2));
+    for n in 0..STAY {
+        added(&mut queue, 0, &format!("stays {n}"), Due::At(at(n % 7)));
+        added(&mut queue, 0, &format!("goes {n}"), Due::At(at(n % 5)));
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    let (mut from, mut parts) = (Some(0), 0);
+    while let Some(place) = from {
+        let part = queue.scan(place, None, 50);
+        assert!(part.slots.len() <= 50);
+        seen.extend(part.slots.iter().map(|slot| queue.id_and_body(*slot).unwrap().0.bytes().to_vec()));
+        for n in parts * 45..(parts + 1) * 45 {
+            queue.delete(Id::new(format!("goes {}", STAY - 1 - n % STAY).as_bytes()).unwrap());
+            added(&mut queue, 0, &format!("comes {n}"), Due::In(Millis::ZERO));
+        }
+        queue.pop(at(9), None, Lease::default());
+        (from, parts) = (part.next, parts + 1);
+        assert!(parts < 2_000, "a scan ends");
+    }
+    assert!((0..STAY).all(|n| seen.contains(format!("stays {n}").as_bytes())));
+}
+
+#[test]
+fn a_scan_over_places_that_jobs_have_left_goes_on_from_part_to_part() {
+    let mut queue = Queue::new((1, 2));
+    (0..20_000).for_each(|n| added(&mut queue, 0, &n.to_string(), Due::In(Millis::ZERO)));
+    (0..20_000).filter(|n| n % 500 != 499).for_each(|n| {
+        queue.delete(Id::new(n.to_string().as_bytes()).unwrap());
+    });
+    let (mut from, mut parts, mut seen) = (Some(0), 0, 0);
+    while let Some(place) = from {
+        let part = queue.scan(place, Some(State::Ready), 10);
+        (from, parts, seen) = (part.next, parts + 1, seen + part.slots.len());
+    }
+    assert_eq!(seen, 40);
+    assert!((50..=200).contains(&parts), "no part looks at all the places that are free: {parts}");
+}
+
+#[test]
+fn totals_tell_what_time_did_wherever_it_passed() {
+    let busy = "@0 ADD a ttr=10 tries=2 | ADD b ttr=10 base=3 max=3 | ADD c ttl=5 | ADD d | POP | POP | POP -> c#1 | POP | RELEASE d L4 | @1 POP | BURY d L5 | @5 TOTALS -> 4 0 5 1 0 0";
+    check(&format!("{busy} | MORE_TOTALS -> 1 1 2 0 0 | @10 TOTALS -> 4 0 5 3 0 0 | @13 TOTALS -> 4 0 5 3 0 0 | POP -> a#2 | @99 TOTALS -> 4 0 6 4 0 0 | MORE_TOTALS -> 1 1 3 0 0"));
+    check(&format!("{busy} | LOAD | MORE_TOTALS -> 1 1 2 0 0 | TOTALS -> 4 0 5 1 0 0 | @10 LOAD | TOTALS -> 4 0 5 3 0 0 | LOAD | @13 POP -> a#2 | @98 LOAD | @99 TOTALS -> 4 0 6 4 0 0 | MORE_TOTALS -> 1 1 3 0 0"));
+    check(&format!(
+        "{busy} | KICK 9 | MORE_TOTALS -> 1 1 2 2 0 | DEL a | PURGE ready 0 9 | MORE_TOTALS -> 1 1 2 2 2"
+    ));
+}
+
+#[test]
+fn a_replica_on_which_no_time_passes_counts_leases_that_must_have_ended() {
+    let mut primary = Queue::new((1, 2));
+    let mut replica = Queue::new((3, 4));
+    let ttr = Millis::new(10).unwrap();
+    let policy = Policy { attempts: Attempts::new(2), ..Policy::plain(ttr) };
+    let id = Id::new(b"a").unwrap();
+    let job = NewJob { id, body: b"", due: Due::In(Millis::ZERO), policy, naming: Naming::Given };
+    primary.add(at(0), &job, IfTaken::Refuse);
+    replica.put(b"a", b"", &primary.get(id).unwrap().record()).unwrap();
+    for now in [0, 10] {
+        let handout = primary.pop(at(now), None, Lease::default()).unwrap();
+        replica.lease(&LeaseRecord::new(id, handout.lease, handout.end)).unwrap();
+        assert_eq!(primary.totals(), replica.totals());
+    }
+    primary.kick_job(at(20), id).unwrap();
+    replica.move_job(&primary.get(id).unwrap().move_record(Cause::Kicked)).unwrap();
+    assert_eq!(primary.totals(), replica.totals());
+    assert_eq!((replica.totals().timed_out, replica.totals().died), (2, 1));
+    replica.advance(at(99));
+    assert_eq!(primary.totals(), replica.totals(), "nothing is counted twice");
+}

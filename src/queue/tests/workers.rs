@@ -1,0 +1,174 @@
+//! What workers say of a job that was handed out to them, and what becomes of it when they say nothing.
+
+use super::*;
+
+#[test]
+fn a_released_job_is_ready_again_and_its_lease_is_good_for_nothing() {
+    check(
+        "@0 ADD a | POP -> a#1 | @5 RELEASE a L1 -> 1 | GET a -> ready 5 #1 | RELEASE a L1 -> 0 | TOUCH a L1 -> 0 \
+         | BURY a L1 -> 0 | FINISH a L1 -> 0 | FINISH a * -> 0 | POP -> a#2 | FINISH a L1 -> 0 | FINISH a L2 -> 1",
+    );
+    check("@0 ADD a | POP | @5 RELEASE a * -> 1 | GET a -> ready 5 #1");
+    check("@0 ADD a | ADD b | POP -> a#1 | RELEASE a L1 | ORDER -> b a | POP -> b#1 | POP -> a#2");
+}
+
+#[test]
+fn a_released_job_waits_for_the_delay_that_was_asked_for() {
+    check("@0 ADD a | POP | @5 RELEASE a L1 +10 -> 1 | GET a -> delayed 15 #1 | NEXT -> 15 | @14 POP -> nil | @15 POP -> a#2");
+    check("@0 ADD a base=3 max=3 | POP | RELEASE a L1 +0 | GET a -> ready 0 #1 | POP | RELEASE a L2 +9 | GET a -> delayed 9 #2");
+    check("@MAX-5 ADD a | POP | RELEASE a L1 +MAX | GET a -> delayed MAX #1 | @MAX POP -> a#2");
+}
+
+#[test]
+fn without_a_delay_a_released_job_waits_for_its_backoff() {
+    check(
+        "@0 ADD a base=1 max=3 | POP | RELEASE a L1 | GET a -> delayed 1 #1 | @1 POP -> a#2 | RELEASE a L2 -> 1 \
+         | GET a -> delayed 3 #2 | @3 POP -> a#3 | RELEASE a L3 | GET a -> delayed 6 #3 | @6 POP -> a#4",
+    );
+}
+
+#[test]
+fn a_job_released_at_its_last_attempt_is_dead_and_says_why() {
+    check("@0 ADD a tries=1 | POP | @3 RELEASE a L1 +10 -> 1 | GET a -> dead 3 #1 | WHY a -> no attempts left | COUNTS -> 0 0 0 1 | NEXT -> nil | @99 POP -> nil");
+    check("@0 ADD a tries=2 | POP | RELEASE a L1 rain -> 1 | GET a -> ready 0 #1 | WHY a -> rain | POP -> a#2 | RELEASE a L2 +5 snow | GET a -> dead 0 #2 | WHY a -> snow");
+    check("@0 ADD a tries=2 | POP | RELEASE a L1 rain | POP | RELEASE a L2 | WHY a -> rain");
+}
+
+#[test]
+fn a_job_released_unbegun_has_that_attempt_again_at_once() {
+    check("@0 ADD a tries=1 base=9 max=9 | POP -> a#1 | @3 UNBEGUN a L1 -> 1 | GET a -> ready 3 | FINISH a L1 -> 0 | POP -> a#1");
+    check("@0 ADD a tries=2 | POP | RELEASE a L1 rain | POP -> a#2 | UNBEGUN a L2 -> 1 | GET a -> ready 0 #1 | WHY a -> rain | POP -> a#2");
+    check("@0 ADD a ttr=10 tries=1 | POP | @20 GET a -> dead 10 #1 L1 | UNBEGUN a L1 -> 1 | POP -> a#1");
+    check("@0 ADD a ttr=10 | POP | @10 POP | UNBEGUN a L1 -> 0 | DEL a | UNBEGUN a L2 -> 0");
+    check("@0 ADD a ttl=10 | POP | @10 UNBEGUN a L1 -> 0 | GET a -> dead 60 #1 L1");
+}
+
+#[test]
+fn a_reason_stays_until_there_is_another_one() {
+    check("@0 ADD a | WHY a -> nil | POP | RELEASE a L1 rain | POP | WHY a -> rain | RELEASE a L2 +5 | WHY a -> rain | LOAD | WHY a -> rain \
+         | @5 POP -> a#3 | RELEASE a L3 snow | WHY a -> snow | ADD a REPLACE | WHY a -> nil");
+}
+
+#[test]
+fn a_job_can_be_released_after_its_ttr_until_it_is_delivered_again() {
+    check("@0 ADD a ttr=10 | POP | @50 GET a -> ready 10 #1 L1 | RELEASE a L1 -> 1 | GET a -> ready 50 #1");
+    check("@0 ADD a ttr=10 | POP | @10 POP -> a#2 | RELEASE a L1 -> 0 | GET a -> reserved 20 #2 L2 | RELEASE a L2 -> 1");
+    check("@0 ADD a ttr=10 tries=1 | POP | @20 GET a -> dead 10 #1 L1 | RELEASE a L1 late -> 1 | GET a -> dead 10 #1 | WHY a -> late | MORE_TOTALS -> 1 0 1 0 0");
+}
+
+#[test]
+fn who_was_not_handed_a_job_has_no_say_in_it() {
+    check("@0 ADD a | ADD b +9 | RELEASE a * -> 0 | TOUCH a * -> 0 | BURY a * -> 0 | RELEASE b * -> 0 | TOUCH nobody * -> 0 | RELEASE nobody * -> 0 | BURY nobody * -> 0 \
+         | POP -> a#1 | RELEASE b L1 -> 0 | TOUCH b L1 -> 0 | BURY b L1 -> 0 | COUNTS -> 1 0 1 0");
+}
+
+#[test]
+fn when_the_ttr_runs_out_a_job_waits_for_its_backoff() {
+    check(
+        "@0 ADD a ttr=10 base=2 max=9 | POP | NEXT -> 10 | @9 GET a -> reserved 10 #1 L1 | COUNTS -> 0 0 1 0 \
+         | @10 GET a -> delayed 10 #1 L1 | COUNTS -> 1 0 0 0 | NEXT -> 12 | @11 POP -> nil \
+         | @12 GET a -> ready 10 #1 L1 | COUNTS -> 0 1 0 0 | POP -> a#2 | GET a -> reserved 22 #2 L2",
+    );
+    check("@0 ADD a ttr=10 base=3 max=3 | ADD b +12 | ADD c +13 | ADD d +14 | POP -> a#1 | @20 POP -> b#1 | POP -> c#1 | POP -> a#2 | POP -> d#1");
+    check("@0 ADD a ttr=10 base=3 max=3 tries=1 | POP | NEXT -> 10 | @10 COUNTS -> 0 0 0 1 | NEXT -> nil");
+    check("@MAX-5 ADD a ttr=5 base=MAX max=MAX | POP | GET a -> reserved MAX #1 L1 | @MAX GET a -> ready MAX #1 L1");
+}
+
+#[test]
+fn a_lease_is_good_in_the_backoff_after_it() {
+    let waiting = "@0 ADD a ttr=10 base=3 max=3 | POP | @11 COUNTS -> 1 0 0 0";
+    check(&format!("{waiting} | FINISH a L1 -> 1 | COUNTS -> 0 0 0 0 | NEXT -> nil"));
+    check(&format!("{waiting} | TOUCH a L1 -> 1 | GET a -> reserved 21 #1 L1 | NEXT -> 21 | @21 NEXT -> 24"));
+    check(&format!("{waiting} | RELEASE a L1 +0 -> 1 | GET a -> ready 11 #1"));
+    check(&format!("{waiting} | BURY a L1 -> 1 | GET a -> dead 11 #1 | NEXT -> nil"));
+    check(&format!("{waiting} | DEL a -> 1 | NEXT -> nil | COUNTS -> 0 0 0 0"));
+    check(&format!("{waiting} | ADD a REPLACE | GET a -> ready 11 | NEXT -> nil"));
+    check(&format!("{waiting} | LOAD | COUNTS -> 1 0 0 0 | NEXT -> 13 | @13 POP -> a#2"));
+}
+
+#[test]
+fn a_backoff_ends_within_its_last_quarter_and_at_the_same_moment_for_everyone() {
+    let wait = Millis::new(1_000).unwrap();
+    let mut queue = Queue::new((1, 2));
+    let backoff = Backoff { base: wait, max: wait };
+    let policy = Policy { backoff, ..Policy::plain(Millis::new(10).unwrap()) };
+    for n in 0..100u64 {
+        let id = n.to_string();
+        let id = Id::new(id.as_bytes()).unwrap();
+        let job = NewJob { id, body: b"", due: Due::In(Millis::ZERO), policy, naming: Naming::Given };
+        queue.add(at(0), &job, IfTaken::Refuse);
+        queue.pop(at(0), None, Lease::default()).unwrap();
+    }
+    for queue in [queue.clone(), script::loaded(&queue)].iter_mut() {
+        let mut dues = std::collections::BTreeSet::new();
+        queue.advance(at(10));
+        while let Some(due) = queue.next_due() {
+            assert!((761..=1_010).contains(&due.unix_ms()), "{due:?}");
+            dues.insert(due);
+            queue.advance(due);
+        }
+        assert!(dues.len() > 50, "jobs that failed together come back apart: {dues:?}");
+        assert!(queue.jobs().all(|job| dues.contains(&job.due())));
+    }
+}
+
+#[test]
+fn touch_lets_the_lease_last_for_the_ttr_from_now_on() {
+    check("@0 ADD a ttr=10 | POP | @5 TOUCH a L1 -> 1 | GET a -> reserved 15 #1 L1 | @10 POP -> nil | TOUCH a L1 ttr=3 -> 1 | NEXT -> 13 | @13 POP -> a#2");
+    check("@0 ADD a ttr=10 | POP | @5 TOUCH a * ttr=1 -> 1 | GET a -> reserved 6 #1 L1 | FINISH a L1 -> 1");
+    check("@0 ADD a ttr=10 base=3 max=3 | POP | @5 TOUCH a L1 | NEXT -> 15 | @15 COUNTS -> 1 0 0 0 | NEXT -> 18 | TOTALS -> 1 0 1 1 0 0");
+    check("@0 ADD a ttr=10 | POP | @MAX-5 TOUCH a L1 -> 1 | GET a -> reserved MAX #1 L1");
+}
+
+#[test]
+fn touch_is_not_too_late_until_the_job_is_delivered_again() {
+    check("@0 ADD a ttr=10 | POP | @50 GET a -> ready 10 #1 L1 | TOUCH a L1 -> 1 | GET a -> reserved 60 #1 L1 | POP -> nil");
+    check("@0 ADD a ttr=10 | POP | @10 POP -> a#2 | TOUCH a L1 -> 0 | GET a -> reserved 20 #2 L2 | TOUCH a L2 -> 1");
+    check("@0 ADD a ttr=10 | POP | DEL a | TOUCH a L1 -> 0 | TOUCH a * -> 0");
+    check("@0 ADD a ttr=10 | POP | ADD a REPLACE | TOUCH a L1 -> 0 | TOUCH a * -> 0 | GET a -> ready 0");
+}
+
+#[test]
+fn touch_revives_a_job_that_died_of_its_last_attempt() {
+    check("@0 ADD a tries=1 ttr=10 | POP | @20 COUNTS -> 0 0 0 1 | MORE_TOTALS -> 0 0 1 0 0 | TOUCH a L1 -> 1 | GET a -> reserved 30 #1 L1 | COUNTS -> 0 0 1 0 \
+         | @30 COUNTS -> 0 0 0 1 | TOTALS -> 1 0 1 2 0 0 | MORE_TOTALS -> 0 0 2 0 0");
+}
+
+#[test]
+fn a_buried_job_is_dead_for_the_reason_that_was_given() {
+    check("@0 ADD a | POP | @5 BURY a L1 broken -> 1 | GET a -> dead 5 #1 | WHY a -> broken | COUNTS -> 0 0 0 1 | BURY a L1 -> 0 | FINISH a L1 -> 0 | TOUCH a * -> 0 \
+         | NEXT -> nil | @99 POP -> nil | ADD a -> taken | DEL a -> 1 | MORE_TOTALS -> 0 1 1 0 0");
+    check("@0 ADD a | POP | BURY a * -> 1 | WHY a -> buried");
+    check("@0 ADD a | POP | RELEASE a L1 rain | POP | BURY a L2 -> 1 | WHY a -> rain");
+    check("@0 ADD a ttr=10 | POP | @50 BURY a L1 -> 1 | GET a -> dead 50 #1");
+    check("@0 ADD a ttr=10 | POP | @10 POP | BURY a L1 -> 0 | GET a -> reserved 20 #2 L2");
+    check("@0 ADD a ttr=10 tries=1 | POP | @20 BURY a L1 late -> 1 | GET a -> dead 10 #1 | WHY a -> late | MORE_TOTALS -> 0 1 1 0 0");
+}
+
+#[test]
+fn what_is_given_back_stands_where_it_stood() {
+    check("@0 ADD a | ADD b | ADD c | POP -> a#1 | BACK L1 -> 1 | ORDER -> a b c | GET a -> ready 0 | FINISH a L1 -> 0 | POP -> a#1 | LEASE -> 2");
+    check("@0 ADD a | ADD b | ADD c | POP | POP | BACK L2 -> 1 | BACK L1 -> 1 | ORDER -> a b c | POP -> a#1 | POP -> b#1 | POP -> c#1");
+    check("@0 ADD a +5 | ADD b +5 | @5 POP -> a#1 | @9 ADD c | BACK L1 | ORDER -> a b c | GET a -> ready 5 | TOTALS -> 3 0 0 0 0 0");
+}
+
+#[test]
+fn what_is_given_back_has_its_attempts_and_its_lease_of_before() {
+    check("@0 ADD a ttr=10 tries=2 | POP | @10 POP -> a#2 | BACK L2 -> 1 | GET a -> ready 10 #1 L1 | FINISH a L2 -> 0 | FINISH a L1 -> 1");
+    check("@0 ADD a | POP | RELEASE a L1 +5 rain | @5 POP -> a#2 | BACK L2 -> 1 | GET a -> ready 5 #1 | WHY a -> rain | POP -> a#2");
+    check("@0 ADD a tries=1 ttr=10 base=3 max=3 | ADD b | POP -> a#1 | BACK L1 | @10 ORDER -> a b | COUNTS -> 0 2 0 0 | POP -> a#1");
+}
+
+#[test]
+fn what_is_given_back_late_is_as_dead_as_it_would_be() {
+    check("@0 ADD a ttl=5 ttr=10 | POP | @4 BACK L1 -> 1 | COUNTS -> 0 1 0 0 | @5 COUNTS -> 0 0 0 1 | MORE_TOTALS -> 0 0 1 0 0");
+    check("@0 ADD a ttl=5 ttr=10 | POP | @9 BACK L1 -> 1 | COUNTS -> 0 0 0 1 | POP -> nil | MORE_TOTALS -> 0 0 1 0 0");
+}
+
+#[test]
+fn nothing_is_given_back_with_which_somebody_else_has_to_do() {
+    check("@0 ADD a ttr=10 | POP | FINISH a L1 | BACK L1 -> 0");
+    check("@0 ADD a ttr=10 | POP | @10 POP -> a#2 | BACK L1 -> 0 | GET a -> reserved 20 #2 L2");
+    check("@0 ADD a ttr=10 | POP | ADD a +7 REPLACE | BACK L1 -> 0 | GET a -> delayed 7");
+    check("@0 ADD a ttr=10 | POP | DEL a | ADD a | BACK L1 -> 0 | TOTALS -> 2 0 1 0 0 1");
+}
