@@ -9,7 +9,7 @@ use redis_module::raw;
 use super::effect::Effect;
 use super::pacemaker;
 use super::site::Site;
-use crate::queue::{Cause, News, Queue};
+use crate::queue::{Cause, Leave, News, Queue};
 
 const ADDED: &CStr = c"dq.added";
 const READY: &CStr = c"dq.ready";
@@ -43,7 +43,6 @@ pub fn notify(site: &Site, queue: &mut Queue, effects: &[Effect]) {
 }
 
 fn event_of(effect: &Effect) -> Option<&'static CStr> {
-    use crate::queue::Leave;
     match effect {
         Effect::Put { .. } => Some(ADDED),
         Effect::Finished(_) | Effect::Moved(Cause::Finished, _) => Some(FINISHED),

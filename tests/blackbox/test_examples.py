@@ -30,6 +30,12 @@ TOOLS = {
     "rust": {"cargo": 1},
 }
 
+# What the tools say when their package registry doesn't answer.
+OUT_OF_REACH = {
+    "node": ("ENOTFOUND", "ECONNREFUSED", "ETIMEDOUT", "EAI_AGAIN"),
+    "java": ("No plugin found for prefix", "Could not transfer"),
+}
+
 # What is tested are the examples, so one kind of server does. The first of them has to wait until
 # its language's packages are fetched and built.
 pytestmark = [
@@ -114,8 +120,9 @@ def example(request: pytest.FixtureRequest) -> Example:
     )
     if installed.returncode != 0:
         output = installed.stdout + installed.stderr
-        if language == "java" and is_out_of_reach(output):
-            pytest.skip("Maven's repository is out of reach")
+        unreachable = next((text for text in OUT_OF_REACH.get(language, ()) if text in output), None)
+        if unreachable:
+            pytest.skip(f"the package registry of {language} is out of reach: {unreachable}")
         pytest.fail(f"{shlex.join(install)}:\n{output}")
     return Example(directory, producer, worker, environment)
 
@@ -127,11 +134,6 @@ def version_of(tool: str) -> int:
     told = subprocess.run([tool, "--version"], capture_output=True, text=True).stdout
     version = re.search(r"(\d+)\.\d", told)
     return int(version.group(1)) if version else 0
-
-
-def is_out_of_reach(output: str) -> bool:
-    """Of what Maven says: not even its own plugins could be fetched."""
-    return "No plugin found for prefix" in output or "Could not transfer" in output
 
 
 def url_of(server: Server) -> dict[str, str]:
