@@ -1,18 +1,27 @@
 //! DQ: a native delay queue for Redis and Valkey, as a server module.
 //!
-//! Wiring only. [`queue`] is the pure core, [`command`] the commands, [`redis`] the server's side.
+//! Wiring only. [`queue`] is the pure core, [`command`] the commands, [`services`] what happens around a queue, [`server`]
+//! the server's side. Imports run one way: command → services → server, all of them → queue.
 
 pub mod queue;
 
 mod command;
-mod redis;
+mod server;
+mod services;
 
 use redis_module::{Context, RedisString, Status};
 
-use redis::{ServerAlloc, QUEUE_TYPE};
+use server::{load, ServerAlloc};
+use services::config::CONFIGS;
+use services::live::{self, HOOKS};
+use services::persistence::QUEUE_TYPE;
 
 fn init(ctx: &Context, args: &[RedisString]) -> Status {
-    if redis::load::prepare(ctx, args) && command::register_all(ctx.get_raw()) {
+    if !load::prepare(ctx, &CONFIGS, args, HOOKS) {
+        return Status::Err;
+    }
+    live::starts_as(load::is_primary(ctx));
+    if command::register_all(ctx.get_raw()) {
         Status::Ok
     } else {
         Status::Err

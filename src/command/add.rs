@@ -12,25 +12,19 @@
 //! O(log n) in the queue's jobs.
 
 use super::error::Error;
+use super::kinds::{Change, IfMissing};
 use super::words::{once, Words};
 use super::SINCE_0_1;
-use crate::queue::{
-    Added, Attempts, Backoff, Due, Id, IfTaken, Millis, Naming, NewJob, Policy, Settings, Time,
-};
-use crate::redis::call::{Arg, Call};
-use crate::redis::command::Command;
-use crate::redis::config;
-use crate::redis::effect::{Body, Effect};
-use crate::redis::key::OpenQueue;
-use crate::redis::spec::{ArgSpec, KeyUse, Spec};
+use crate::queue::{self, Added, Attempts, Backoff, Due, Id, IfTaken, Millis, Queue, Time};
+use crate::server::replies::Replies;
+use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::services::config;
+use crate::services::frame::Source;
 
-const DEFAULT_PRIORITY: u8 = 128;
+pub struct Add;
 
-pub struct Add<'c> {
-    key: Arg<'c>,
-    /// `None` for `*`.
-    id: Option<Id<'c>>,
-    body: Arg<'c>,
+pub struct Parsed<'c> {
+    operation: queue::Add<'c>,
     options: Options,
 }
 
@@ -48,11 +42,10 @@ struct Options {
     replace: Option<()>,
 }
 
-impl Command for Add<'_> {
-    type Error = Error;
+impl Change for Add {
     const SPEC: Spec = Spec {
         name: c"dq.add",
-        summary: c"Adds a job to a queue, to be handed out from its due time on",
+        summary: c"Adds a job to a queue, to be delivered when it is due",
         complexity: c"O(log(N)) with N being the number of jobs in the queue",
         since: SINCE_0_1,
         flags: c"write deny-oom fast",
@@ -60,22 +53,19 @@ impl Command for Add<'_> {
         key: KeyUse::Insert,
         args: &[
             ArgSpec::KEY,
-            ArgSpec::one_of(c"id-selector", &[ArgSpec::word(c"auto-id", c"*"), ArgSpec::string(c"id")]),
+            ArgSpec::one_of(c"id-selector", &[ArgSpec::string(c"id"), ArgSpec::word(c"auto-id", c"*")]),
             ArgSpec::string(c"body"),
             ArgSpec::one_of(
                 c"due",
-                &[
-                    ArgSpec::integer(c"milliseconds").token(c"DELAY"),
-                    ArgSpec::unix_time(c"unix-time-milliseconds").token(c"AT"),
-                ],
+                &[ArgSpec::integer(c"ms").token(c"DELAY"), ArgSpec::unix_time(c"unix-ms").token(c"AT")],
             )
             .optional(),
-            ArgSpec::integer(c"time-to-run").token(c"TTR").optional(),
-            ArgSpec::integer(c"priority").token(c"PRIORITY").optional(),
-            ArgSpec::integer(c"attempts").token(c"ATTEMPTS").optional(),
+            ArgSpec::integer(c"ms").token(c"TTR").optional(),
+            ArgSpec::integer(c"0..255").token(c"PRIORITY").optional(),
+            ArgSpec::integer(c"n").token(c"ATTEMPTS").optional(),
             ArgSpec::BACKOFF,
-            ArgSpec::integer(c"time-to-live").token(c"TTL").optional(),
-            ArgSpec::integer(c"keep-milliseconds").token(c"KEEP").optional(),
+            ArgSpec::integer(c"ms").token(c"TTL").optional(),
+            ArgSpec::integer(c"ms").token(c"KEEP").optional(),
             ArgSpec::one_of(
                 c"if-taken",
                 &[ArgSpec::word(c"nx", c"NX"), ArgSpec::word(c"replace", c"REPLACE")],
@@ -84,48 +74,50 @@ impl Command for Add<'_> {
         ],
     };
 
-    fn run(call: &Call) -> Result<(), Error> {
-        Add::parse(call)?.apply(call)
-    }
-}
+    const IF_MISSING: IfMissing = IfMissing::Create;
 
-impl<'c> Add<'c> {
-    fn parse(call: &Call<'c>) -> Result<Add<'c>, Error> {
-        let mut words = Words::of(call, "dq.add");
-        let key = words.require()?;
+    type Parsed<'c> = Parsed<'c>;
+    type Outcome = Added;
+    type Operation<'p> = queue::Add<'p>;
+
+    fn parse<'c>(mut words: Words<'c>) -> Result<Parsed<'c>, Error> {
         let id = match words.require()?.bytes() {
             b"*" => None,
             id => Some(Id::new(id).ok_or(Error::IdLength)?),
         };
-        let body = words.require()?;
+        let body = words.require()?.bytes();
         let max = config::max_body_bytes();
-        if body.bytes().len() > max {
+        if body.len() > max && words.source() == Source::Client {
             return Err(Error::BodyLength { max });
         }
         let options = Options::parse(words)?;
-        Ok(Add { key, id, body, options })
+        let Options { ttr, priority, attempts, backoff, ttl, keep, .. } = options;
+        let (due, if_taken) = (options.due(), options.if_taken());
+        let operation = queue::Add { id, body, due, ttr, priority, attempts, backoff, ttl, keep, if_taken };
+        Ok(Parsed { operation, options })
     }
 
-    fn apply(self, call: &Call) -> Result<(), Error> {
-        let now = call.now();
-        let due = self.options.due(now)?;
-        let mut queue = OpenQueue::open_or_create(call, self.key)?;
-        let made;
-        let (id, naming) = match self.id {
-            Some(id) => (id, Naming::Given),
-            None => {
-                made = queue.next_id(now);
-                (Id::new(made.as_bytes()).ok_or(Error::IdLength)?, Naming::ByQueue)
+    fn check(parsed: &Parsed, wall_clock: fn() -> Time) -> Result<(), Error> {
+        match parsed.options.delay {
+            Some(delay) if wall_clock().checked_add(delay).is_none() => {
+                Err(Error::PastTheEnd { option: "DELAY" })
             }
-        };
-        let policy = self.options.policy(queue.settings());
-        let job = NewJob { id, body: self.body.bytes(), due, policy, naming };
-        match queue.add(now, &job, self.options.if_taken()) {
-            Added::New(_) | Added::Replaced(_) => {
-                call.replies().bulk(id.bytes());
-                queue.publish(&[Effect::Put { id, body: Body::Arg(self.body), naming }]);
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn operation<'p>(parsed: &'p Parsed<'_>) -> queue::Add<'p> {
+        parsed.operation
+    }
+
+    fn reply(parsed: &Parsed, added: &Added, queue: &Queue, replies: Replies) -> Result<(), Error> {
+        match added {
+            Added::New { slot, .. } | Added::Replaced { slot, .. } => {
+                let made = || queue.id_and_body(*slot).map(|(id, _)| id);
+                let id = parsed.operation.id.or_else(made);
+                replies.bulk(id.map_or(&[], Id::bytes));
             }
-            Added::Taken if self.options.nx.is_some() => call.replies().null(),
+            Added::Taken if parsed.options.nx.is_some() => replies.null(),
             Added::Taken => return Err(Error::Taken),
             Added::Full => return Err(Error::Full),
         }
@@ -161,24 +153,10 @@ impl Options {
         Ok(options)
     }
 
-    fn due(&self, now: Time) -> Result<Due, Error> {
-        if let Some(time) = self.at {
-            return Ok(Due::At(time));
-        }
-        let delay = self.delay.unwrap_or_default();
-        now.checked_add(delay).ok_or(Error::PastTheEnd { option: "DELAY" })?;
-        Ok(Due::In(delay))
-    }
-
-    /// What isn't given is as the queue has it or, without that, as the configs have it.
-    fn policy(&self, settings: &Settings) -> Policy {
-        Policy {
-            ttr: self.ttr.or(settings.ttr).unwrap_or_else(config::default_ttr),
-            attempts: self.attempts.or(settings.attempts).unwrap_or_else(config::default_attempts),
-            priority: self.priority.unwrap_or(DEFAULT_PRIORITY),
-            backoff: self.backoff.unwrap_or(settings.backoff),
-            ttl: self.ttl.unwrap_or_default(),
-            keep: self.keep.unwrap_or(settings.keep),
+    fn due(&self) -> Due {
+        match self.at {
+            Some(time) => Due::At(time),
+            None => Due::In(self.delay.unwrap_or_default()),
         }
     }
 

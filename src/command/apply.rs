@@ -1,44 +1,41 @@
-//! `DQ.APPLY key PUT id body record | LEASE leases | MOVE moves | DROP record | QUEUE record`
+//! `DQ.APPLY key
+//! unix-ms told name [word ...] | PUT id body record | LEASE leases | MOVE moves | DROP record | QUEUE record`
 //!
-//! Internal: what a primary sends to its replicas and writes into the AOF instead of the commands whose
-//! result depends on the time. `record`, `leases` and `moves` are MessagePack (`queue/record.rs`).
+//! Internal: an entry of the log, which replicas and the AOF get.
 //!
-//! - `PUT` puts a job as the record has it, instead of any with that id
-//! - `LEASE` gives leases that a POP gave
-//! - `MOVE` moves jobs that are still there, as RELEASE, TOUCH, BURY, KICK and others moved them
-//! - `DROP` removes jobs that were purged, or handed out and finished at once
-//! - `QUEUE` sets what a queue is besides its jobs; it makes the key of an empty queue
+//! - `unix-ms told command word …` is a command that a client sent at that time, without its key, or what no command
+//!   says: `FORGET id [id …]` (what was purged or had been kept long enough), `RETURN id lease record [body]` (a job
+//!   whose consumer went away before it got it). `told`: `services/log.rs`
+//! - `PUT` puts a job as the record has it, instead of any with that id; `QUEUE` sets what a queue is besides its
+//!   jobs, and makes the key of an empty queue: so is an AOF rewritten
+//! - these, and `LEASE`, `MOVE` and `DROP`, are also what version 0.1 logged
 //!
-//! Replies with OK. O(log n) in the queue's jobs for each job.
+//! Records are MessagePack (`queue/record.rs`). Replies with OK. O(log n) in the queue's jobs for each job.
 
 use super::error::Error;
+use super::kinds::{repeat, Handler};
 use super::words::Words;
 use super::SINCE_0_1;
-use crate::queue::{DropRecord, Id, JobRecord, LeaseRecord, MoveRecord, QueueRecord, Record};
-use crate::redis::call::{Arg, Call};
-use crate::redis::command::Command;
-use crate::redis::effect::{self, Effect};
-use crate::redis::key::OpenQueue;
-use crate::redis::spec::{ArgSpec, KeyUse, Spec};
+use super::{add, alter, bury, del, finish, kickjob, pause, pop, release, resume, touch};
+use crate::queue::{
+    DropRecord, Effect, Forget, JobRecord, Lease, LeaseRecord, MoveRecord, QueueRecord, Record, Return,
+};
+use crate::server::call::{Arg, Call};
+use crate::server::context::wall_clock;
+use crate::server::key::Access;
+use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::services::frame::Source;
+use crate::services::leases::is_forged;
+use crate::services::live::{self, Opened};
+use crate::services::log::{self, Told};
 
-pub struct Apply<'c> {
-    key: Arg<'c>,
-    change: Change<'c>,
-}
+pub struct Apply;
 
-enum Change<'c> {
-    Put { id: Id<'c>, body: &'c [u8], record: JobRecord },
-    Lease(Vec<LeaseRecord>),
-    Move(Vec<MoveRecord>),
-    Drop(DropRecord),
-    Queue(QueueRecord),
-}
-
-impl Command for Apply<'_> {
+impl Handler for Apply {
     type Error = Error;
     const SPEC: Spec = Spec {
         name: c"dq.apply",
-        summary: c"An internal command: what replicas and the AOF get instead of DQ.ADD and DQ.POP",
+        summary: c"An internal command: an entry of the log that replicas and the AOF get",
         complexity:
             c"O(M*log(N)) with N being the number of jobs in the queue and M the number of jobs changed",
         since: SINCE_0_1,
@@ -48,13 +45,22 @@ impl Command for Apply<'_> {
         args: &[
             ArgSpec::KEY,
             ArgSpec::one_of(
-                c"effect",
+                c"entry",
                 &[
+                    ArgSpec::block(
+                        c"command",
+                        &[
+                            ArgSpec::unix_time(c"unix-ms"),
+                            ArgSpec::string(c"told"),
+                            ArgSpec::string(c"name"),
+                            ArgSpec::string(c"word").optional().multiple(),
+                        ],
+                    ),
                     ArgSpec::block(
                         c"put",
                         &[
                             ArgSpec::word(c"put-word", c"PUT"),
-                            ArgSpec::string(c"id"),
+                            ArgSpec::ID,
                             ArgSpec::string(c"body"),
                             ArgSpec::string(c"record"),
                         ],
@@ -69,67 +75,92 @@ impl Command for Apply<'_> {
     };
 
     fn run(call: &Call) -> Result<(), Error> {
-        Apply::parse(call)?.apply(call)
+        let mut words = Words::of(call, &Self::SPEC, Source::Log);
+        let (key, kind) = (words.require()?, words.require()?.bytes());
+        if kind.first().is_some_and(u8::is_ascii_digit) {
+            apply_entry(call, key, kind, words)?;
+        } else {
+            apply_effect(call, key, kind, words)?;
+        }
+        call.replies().ok();
+        Ok(())
     }
 }
 
-impl<'c> Apply<'c> {
-    fn parse(call: &Call<'c>) -> Result<Apply<'c>, Error> {
-        let mut words = Words::of(call, "dq.apply");
-        let key = words.require()?;
-        let kind = words.require()?.bytes();
-        let change = if kind == effect::PUT.to_bytes() {
-            let (id, body) = (words.require_id()?, words.require()?.bytes());
-            let record = JobRecord::decode(words.require()?.bytes())?;
-            record.job(id.bytes(), body)?;
-            Change::Put { id, body, record }
-        } else if kind == effect::LEASE.to_bytes() {
-            let leases = Vec::<LeaseRecord>::decode(words.require()?.bytes())?;
-            leases.iter().try_for_each(|lease| lease.parts().map(drop))?;
-            Change::Lease(leases)
-        } else if kind == effect::MOVE.to_bytes() {
-            let moves = Vec::<MoveRecord>::decode(words.require()?.bytes())?;
-            moves.iter().try_for_each(MoveRecord::check)?;
-            Change::Move(moves)
-        } else if kind == effect::DROP.to_bytes() {
-            let record = DropRecord::decode(words.require()?.bytes())?;
-            record.check()?;
-            Change::Drop(record)
-        } else if kind == effect::QUEUE.to_bytes() {
-            let record = QueueRecord::decode(words.require()?.bytes())?;
-            record.check()?;
-            Change::Queue(record)
-        } else {
-            return Err(Error::UnknownEffect(kind.to_vec()));
-        };
-        words.end()?;
-        Ok(Apply { key, change })
+fn apply_entry(call: &Call, key: Arg, time: &[u8], mut words: Words) -> Result<(), Error> {
+    let (told, name) = (words.require()?.bytes(), words.require()?.bytes());
+    let told = Told::parse(time, told).ok_or_else(|| Error::UnknownTold(told.to_vec()))?;
+    check_lease(told.lease_floor())?;
+    let is_there = match &name.to_ascii_lowercase()[..] {
+        b"dq.add" => repeat::<add::Add>(call, key, words, &told),
+        b"dq.pop" => pop::Pop::repeat(call, key, words, &told),
+        b"dq.finish" => repeat::<finish::Finish>(call, key, words, &told),
+        b"dq.release" => repeat::<release::Release>(call, key, words, &told),
+        b"dq.touch" => repeat::<touch::Touch>(call, key, words, &told),
+        b"dq.bury" => repeat::<bury::Bury>(call, key, words, &told),
+        b"dq.del" => repeat::<del::Del>(call, key, words, &told),
+        b"dq.kickjob" => repeat::<kickjob::KickJob>(call, key, words, &told),
+        b"dq.pause" => repeat::<pause::Pause>(call, key, words, &told),
+        b"dq.resume" => repeat::<resume::Resume>(call, key, words, &told),
+        b"dq.alter" => repeat::<alter::Alter>(call, key, words, &told),
+        b"forget" => forget(call, key, words, &told),
+        b"return" => give_back(call, key, words, &told),
+        _ => Err(Error::UnknownEntry(name.to_vec())),
+    }?;
+    if !is_there {
+        live::tell_of_divergence(key.bytes());
     }
+    Ok(())
+}
 
-    fn apply(self, call: &Call) -> Result<(), Error> {
-        let mut queue = OpenQueue::open_or_create(call, self.key)?;
-        match &self.change {
-            Change::Put { id, body, record } => {
-                queue.put(id.bytes(), body, record)?;
-            }
-            Change::Lease(leases) => {
-                for lease in leases {
-                    queue.lease(lease)?;
-                    call.saw_lease(lease.parts()?.1, call.now());
-                }
-            }
-            Change::Move(moves) => {
-                for record in moves {
-                    queue.move_job(record)?;
-                }
-            }
-            Change::Drop(record) => {
-                queue.drop_jobs(record)?;
-            }
-            Change::Queue(record) => queue.restore(record)?,
-        }
-        call.replies().ok();
-        queue.publish(&[Effect::Applied]);
-        Ok(())
+/// What a client tells of leases must be possible; what is in a log was accepted before.
+fn check_lease(lease: Lease) -> Result<(), Error> {
+    if live::has_only_clients() && is_forged(lease, wall_clock()) {
+        return Err(Error::ForgedLease);
     }
+    Ok(())
+}
+
+fn forget(call: &Call, key: Arg, mut words: Words, told: &Told) -> Result<bool, Error> {
+    let ids = words.require_ids()?;
+    let Some(mut opened) = Opened::at(call, key, Access::Write)? else {
+        return Ok(false);
+    };
+    opened.repeat(told).change(&Forget { ids: &ids }, log::Words::AsSent, |_, _| ());
+    Ok(true)
+}
+
+fn give_back(call: &Call, key: Arg, mut words: Words, told: &Told) -> Result<bool, Error> {
+    let claim = words.require_claim()?;
+    let record = JobRecord::decode(words.require()?.bytes())?;
+    let body = words.next().map(Arg::bytes);
+    words.end()?;
+    record.job(claim.id.bytes(), body.unwrap_or_default())?;
+    check_lease(Lease::new(record.lease_number()))?;
+    let Some(mut opened) = Opened::at(call, key, Access::Write)? else {
+        return Ok(false);
+    };
+    let lease = claim.lease.unwrap_or(Lease::default());
+    let returned = Return { id: claim.id, lease, record: &record, body };
+    opened.repeat(told).change(&returned, log::Words::AsSent, |_, _| ());
+    Ok(true)
+}
+
+fn apply_effect(call: &Call, key: Arg, kind: &[u8], mut words: Words) -> Result<(), Error> {
+    let effect = match kind {
+        b"PUT" => {
+            let (id, body) = (words.require_id()?.bytes(), words.require()?.bytes());
+            Effect::Put { id, body, record: JobRecord::decode(words.require()?.bytes())? }
+        }
+        b"LEASE" => Effect::Lease(Vec::<LeaseRecord>::decode(words.require()?.bytes())?),
+        b"MOVE" => Effect::Move(Vec::<MoveRecord>::decode(words.require()?.bytes())?),
+        b"DROP" => Effect::Drop(DropRecord::decode(words.require()?.bytes())?),
+        b"QUEUE" => Effect::Queue(QueueRecord::decode(words.require()?.bytes())?),
+        _ => return Err(Error::UnknownEntry(kind.to_vec())),
+    };
+    words.end()?;
+    effect.check()?;
+    check_lease(effect.highest_lease())?;
+    let mut opened = Opened::or_created(call, key)?;
+    Ok(opened.change(Source::Log).change(&effect, log::Words::AsSent, |_, _| ())?)
 }

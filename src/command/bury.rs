@@ -7,25 +7,20 @@
 //!
 //! O(log n) in the queue's jobs.
 
-use super::delivery::Delivery;
 use super::error::Error;
+use super::kinds::{reply_whether, Change, IfMissing};
 use super::words::{once, Words};
 use super::SINCE_0_1;
-use crate::queue::Cause;
-use crate::redis::call::Call;
-use crate::redis::command::Command;
-use crate::redis::spec::{ArgSpec, KeyUse, Spec};
+use crate::queue::{self, Accepted, Queue};
+use crate::server::replies::Replies;
+use crate::server::spec::{ArgSpec, KeyUse, Spec};
 
-pub struct Bury<'c> {
-    delivery: Delivery<'c>,
-    reason: Option<&'c [u8]>,
-}
+pub struct Bury;
 
-impl Command for Bury<'_> {
-    type Error = Error;
+impl Change for Bury {
     const SPEC: Spec = Spec {
         name: c"dq.bury",
-        summary: c"Puts a job aside as dead, for an operator to look at",
+        summary: c"Marks a job as dead: it is kept for an operator to look at",
         complexity: c"O(log(N)) with N being the number of jobs in the queue",
         since: SINCE_0_1,
         flags: c"write fast",
@@ -33,32 +28,33 @@ impl Command for Bury<'_> {
         key: KeyUse::Change,
         args: &[
             ArgSpec::KEY,
-            Delivery::ID,
-            Delivery::LEASE,
+            ArgSpec::ID,
+            ArgSpec::LEASE,
             ArgSpec::string(c"text").token(c"REASON").optional(),
         ],
     };
 
-    fn run(call: &Call) -> Result<(), Error> {
-        Bury::parse(call)?.apply(call)
-    }
-}
+    const IF_MISSING: IfMissing = IfMissing::REPLY_ZERO;
 
-impl<'c> Bury<'c> {
-    fn parse(call: &Call<'c>) -> Result<Bury<'c>, Error> {
-        let mut words = Words::of(call, "dq.bury");
-        let delivery = Delivery::parse(&mut words)?;
+    type Parsed<'c> = queue::Bury<'c>;
+    type Outcome = Accepted;
+    type Operation<'p> = queue::Bury<'p>;
+
+    fn parse<'c>(mut words: Words<'c>) -> Result<queue::Bury<'c>, Error> {
+        let claim = words.require_claim()?;
         let mut reason = None;
         words.options(|name, words| match name {
             "REASON" => once("REASON", &mut reason, words.reason()?),
             _ => Ok(false),
         })?;
-        Ok(Bury { delivery, reason })
+        Ok(queue::Bury { claim, reason })
     }
 
-    fn apply(self, call: &Call<'c>) -> Result<(), Error> {
-        let now = call.now();
-        let Delivery { id, claim, .. } = self.delivery;
-        self.delivery.act(call, Cause::Buried, |queue| queue.bury(now, id, claim, self.reason))
+    fn operation<'p>(parsed: &'p queue::Bury<'_>) -> queue::Bury<'p> {
+        *parsed
+    }
+
+    fn reply(_: &queue::Bury, accepted: &Accepted, _: &Queue, replies: Replies) -> Result<(), Error> {
+        reply_whether(*accepted, replies)
     }
 }

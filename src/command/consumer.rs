@@ -4,23 +4,25 @@ use std::time::Duration;
 
 use super::error::Error;
 use super::words::{once, Words};
-use crate::queue::{Millis, Time};
-use crate::redis::call::{Arg, Call};
-use crate::redis::key::{Access, OpenQueue};
-use crate::redis::spec::ArgSpec;
-use crate::redis::take::{Mode, Terms};
-use crate::redis::waiting::{self, Shape};
+use crate::queue::{Changed, Deliveries, Millis, Mode, Pop, Queue, Time};
+use crate::server::call::{Arg, Call};
+use crate::server::key::Access;
+use crate::server::replies::Replies;
+use crate::server::spec::ArgSpec;
+use crate::services::frame::Source;
+use crate::services::live::{self, Opened};
+use crate::services::{log, Shape};
 
 pub struct Consumer {
-    terms: Terms,
+    pub pop: Pop,
     /// For how long it waits; zero is without end.
     block: Option<Millis>,
 }
 
 impl Consumer {
-    pub const COUNT: ArgSpec = ArgSpec::integer(c"count").token(c"COUNT").optional();
-    pub const BLOCK: ArgSpec = ArgSpec::integer(c"milliseconds").token(c"BLOCK").optional();
-    pub const TTR: ArgSpec = ArgSpec::integer(c"time-to-run").token(c"TTR").optional();
+    pub const COUNT: ArgSpec = ArgSpec::integer(c"n").token(c"COUNT").optional();
+    pub const BLOCK: ArgSpec = ArgSpec::integer(c"ms").token(c"BLOCK").optional();
+    pub const TTR: ArgSpec = ArgSpec::integer(c"ms").token(c"TTR").optional();
     pub const NOACK: ArgSpec = ArgSpec::word(c"noack", c"NOACK").optional();
 
     pub fn parse(words: Words) -> Result<Consumer, Error> {
@@ -33,51 +35,64 @@ impl Consumer {
             _ => Ok(false),
         })?;
         let mode = if noack.is_some() { Mode::NoAck } else { Mode::Lease };
-        Ok(Consumer { terms: Terms { count: count.unwrap_or(1), ttr, mode }, block })
+        Ok(Consumer { pop: Pop { count: count.unwrap_or(1), ttr, mode }, block })
     }
 
-    /// What is only known once the time is.
-    pub fn check(&self, now: Time) -> Result<(), Error> {
-        match self.terms.ttr {
-            Some(ttr) if now.checked_add(ttr).is_none() => Err(Error::PastTheEnd { option: "TTR" }),
+    /// What can be checked only once the time is known.
+    pub fn check(&self, wall_clock: fn() -> Time) -> Result<(), Error> {
+        match self.pop.ttr {
+            Some(ttr) if wall_clock().checked_add(ttr).is_none() => Err(Error::PastTheEnd { option: "TTR" }),
             Some(_) | None => Ok(()),
         }
     }
 
     /// Hands out what is ready in this queue; false, without a reply, when nothing is.
-    pub fn take_from(&self, call: &Call, key: Arg, shape: Shape, now: Time) -> Result<bool, Error> {
-        let Some(mut queue) = OpenQueue::open(call, key, Access::Write)? else {
+    pub fn take_from(
+        &self,
+        call: &Call,
+        key: Arg,
+        shape: Shape,
+        source: Source,
+        words: log::Words,
+    ) -> Result<bool, Error> {
+        let Some(mut opened) = Opened::at(call, key, Access::Write)? else {
             return Ok(false);
         };
-        queue.serve_those_who_wait();
-        if self.block.is_some() && waiting::are_others_first(call, key) {
+        let mut open = opened.change(source);
+        open.serve_those_who_wait();
+        if self.block.is_some() && source == Source::Client && live::are_others_first(call, key) {
             return Ok(false);
         }
-        let taken = queue.take(&self.terms, now);
-        if taken.is_empty() {
-            return Ok(false);
-        }
-        if shape == Shape::KeyAndJobs {
-            call.replies().array(2);
-            call.replies().bulk(key.bytes());
-        }
-        taken.reply(call.replies(), &queue, self.terms.mode);
-        queue.publish(&[taken.effect()]);
-        let settled = taken.settle(&mut queue, self.terms.mode, now);
-        if self.terms.mode == Mode::NoAck {
-            queue.publish(&settled.effects());
-        }
-        Ok(true)
+        let deliveries = open.change(&self.pop, words, |deliveries, queue| {
+            if !deliveries.is_empty() {
+                reply(call.replies(), key, shape, deliveries, queue);
+            }
+        });
+        Ok(deliveries.has_changed())
     }
 
     /// There was nothing: waits, or replies so.
-    pub fn wait(&self, call: &Call, keys: &[Arg], shape: Shape) {
+    pub fn wait(&self, call: &Call, keys: &[Arg], shape: Shape, source: Source) {
         match self.block {
-            None => call.replies().null(),
-            Some(block) => {
+            Some(block) if source == Source::Client => {
                 let timeout = (!block.is_zero()).then(|| Duration::from_millis(block.as_u64()));
-                waiting::wait(call, keys, self.terms, shape, timeout);
+                live::wait(call, keys, &self.pop, shape, timeout);
             }
+            Some(_) | None => call.replies().null(),
         }
+    }
+}
+
+/// `[[id, body, lease, attempt] ...]`, behind the key if that is asked for; without a lease when none was given.
+fn reply(replies: Replies, key: Arg, shape: Shape, deliveries: &Deliveries, queue: &Queue) {
+    if shape == Shape::KeyAndJobs {
+        replies.array(2);
+        replies.bulk(key.bytes());
+    }
+    replies.array(deliveries.len());
+    for delivery in deliveries.iter() {
+        let (id, body) = delivery.id_and_body(queue);
+        let lease = (!deliveries.are_finished()).then(|| delivery.lease.number());
+        replies.delivery(id.bytes(), body, lease, delivery.attempt);
     }
 }

@@ -8,22 +8,16 @@
 //! O(log n) in the queue's jobs for each id.
 
 use super::error::Error;
-use super::words::Words;
+use super::kinds::{Change, IfMissing};
+use super::words::{Ids, Words};
 use super::SINCE_0_1;
-use crate::queue::Id;
-use crate::redis::call::{Arg, Call};
-use crate::redis::command::Command;
-use crate::redis::effect::Effect;
-use crate::redis::key::{Access, OpenQueue};
-use crate::redis::spec::{ArgSpec, KeyUse, Spec};
+use crate::queue::{self, Deleted, Queue};
+use crate::server::replies::Replies;
+use crate::server::spec::{ArgSpec, KeyUse, Spec};
 
-pub struct Del<'c> {
-    key: Arg<'c>,
-    ids: Vec<Id<'c>>,
-}
+pub struct Del;
 
-impl Command for Del<'_> {
-    type Error = Error;
+impl Change for Del {
     const SPEC: Spec = Spec {
         name: c"dq.del",
         summary: c"Removes jobs from a queue, whatever their state",
@@ -35,28 +29,22 @@ impl Command for Del<'_> {
         args: &[ArgSpec::KEY, ArgSpec::string(c"id").multiple()],
     };
 
-    fn run(call: &Call) -> Result<(), Error> {
-        Del::parse(call)?.apply(call)
-    }
-}
+    const IF_MISSING: IfMissing = IfMissing::REPLY_ZERO;
 
-impl<'c> Del<'c> {
-    fn parse(call: &Call<'c>) -> Result<Del<'c>, Error> {
-        let mut words = Words::of(call, "dq.del");
-        let key = words.require()?;
-        Ok(Del { key, ids: words.require_ids()? })
+    type Parsed<'c> = Ids<'c>;
+    type Outcome = Deleted;
+    type Operation<'p> = queue::Delete<'p>;
+
+    fn parse<'c>(mut words: Words<'c>) -> Result<Ids<'c>, Error> {
+        words.require_ids()
     }
 
-    fn apply(self, call: &Call) -> Result<(), Error> {
-        let Some(mut queue) = OpenQueue::open(call, self.key, Access::Write)? else {
-            call.replies().integer(0);
-            return Ok(());
-        };
-        let deleted = self.ids.iter().filter(|id| queue.delete(**id)).count();
-        call.replies().integer(deleted as u64);
-        if deleted > 0 {
-            queue.publish(&[Effect::Deleted(deleted)]);
-        }
+    fn operation<'p>(ids: &'p Ids<'_>) -> queue::Delete<'p> {
+        queue::Delete { ids }
+    }
+
+    fn reply(_: &Ids, deleted: &Deleted, _: &Queue, replies: Replies) -> Result<(), Error> {
+        replies.integer(deleted.jobs as u64);
         Ok(())
     }
 }

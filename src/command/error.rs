@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use super::words::{Quoted, REASON_BYTES_MAX};
+use super::limits::REASON_BYTES_MAX;
+use super::words::Quoted;
 use crate::queue::{RecordError, State, ID_BYTES_MAX};
-use crate::redis::key::WrongType;
+use crate::server::key::WrongType;
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Error {
@@ -49,8 +50,12 @@ pub enum Error {
     },
     Lease,
     UnpairedLease,
+    /// Of a year to come.
+    ForgedLease,
     UnknownState(Vec<u8>),
-    UnknownEffect(Vec<u8>),
+    UnknownEntry(Vec<u8>),
+    /// An entry of the log tells what this version doesn't know.
+    UnknownTold(Vec<u8>),
     Record(RecordError),
     Taken,
     Full,
@@ -103,13 +108,17 @@ impl fmt::Display for Error {
                 write!(f, "ERR body must be at most {max} bytes long (dq.max-body-bytes)")
             }
             Error::Lease => f.write_str("ERR lease must be a positive integer or *"),
+            Error::ForgedLease => f.write_str("ERR leases are from more than a year ahead"),
             Error::UnpairedLease => f.write_str("ERR each id needs its lease: id lease [id lease ...]"),
             Error::UnknownState(word) => {
                 let names = State::ALL.map(State::name).join(", ");
                 write!(f, "ERR unknown state {}: one of {names}", Quoted(word))
             }
-            Error::UnknownEffect(word) => {
-                write!(f, "ERR unknown effect {}: a newer dq may have written it", Quoted(word))
+            Error::UnknownEntry(word) => {
+                write!(f, "ERR unknown command {} in the log: a newer dq may have written it", Quoted(word))
+            }
+            Error::UnknownTold(word) => {
+                write!(f, "ERR the log tells {}: a newer dq may have written it", Quoted(word))
             }
             Error::Record(error) => write!(f, "ERR {error}"),
             Error::Taken => f.write_str("EXISTS id is taken in this queue"),

@@ -10,27 +10,26 @@
 //! O(log n) in the queue's jobs for each id.
 
 use super::error::Error;
-use super::words::{parse_claim, Words};
+use super::kinds::{Change, IfMissing};
+use super::words::Words;
 use super::SINCE_0_1;
-use crate::queue::{Cause, Claim, Finished, Id, Leave};
-use crate::redis::call::{Arg, Call};
-use crate::redis::command::Command;
-use crate::redis::effect::Effect;
-use crate::redis::key::{Access, OpenQueue};
-use crate::redis::spec::{ArgSpec, KeyUse, Spec};
+use smallvec::{smallvec, SmallVec};
 
-pub struct Finish<'c> {
-    key: Arg<'c>,
-    deliveries: Vec<(Id<'c>, Claim)>,
-}
+use crate::queue::{self, Claim, Finished, Queue};
+use crate::server::replies::Replies;
+use crate::server::spec::{ArgSpec, KeyUse, Spec};
+
+pub struct Finish;
+
+/// Most often one.
+type Claims<'c> = SmallVec<[Claim<'c>; 2]>;
 
 const LEASE: ArgSpec = ArgSpec::string(c"lease");
 
-impl Command for Finish<'_> {
-    type Error = Error;
+impl Change for Finish {
     const SPEC: Spec = Spec {
         name: c"dq.finish",
-        summary: c"Takes jobs whose work is done from a queue",
+        summary: c"Removes jobs whose work is done",
         complexity: c"O(M*log(N)) with N being the number of jobs in the queue and M the number of ids",
         since: SINCE_0_1,
         flags: c"write fast",
@@ -39,59 +38,40 @@ impl Command for Finish<'_> {
         args: &[
             ArgSpec::KEY,
             ArgSpec::string(c"id"),
-            LEASE.optional(),
-            ArgSpec::block(c"delivery", &[ArgSpec::string(c"id"), LEASE]).optional().multiple(),
+            ArgSpec::block(
+                c"leases",
+                &[LEASE, ArgSpec::block(c"delivery", &[ArgSpec::string(c"id"), LEASE]).optional().multiple()],
+            )
+            .optional(),
         ],
     };
 
-    fn run(call: &Call) -> Result<(), Error> {
-        Finish::parse(call)?.apply(call)
-    }
-}
+    const IF_MISSING: IfMissing = IfMissing::REPLY_ZERO;
 
-impl<'c> Finish<'c> {
-    fn parse(call: &Call<'c>) -> Result<Finish<'c>, Error> {
-        let mut words = Words::of(call, "dq.finish");
-        let key = words.require()?;
+    type Parsed<'c> = Claims<'c>;
+    type Outcome = Finished;
+    type Operation<'p> = queue::Finish<'p>;
+
+    fn parse<'c>(mut words: Words<'c>) -> Result<Claims<'c>, Error> {
         if words.left() == 1 {
-            let deliveries = vec![(words.require_id()?, Claim::Latest)];
-            return Ok(Finish { key, deliveries });
+            return Ok(smallvec![Claim { id: words.require_id()?, lease: None }]);
         }
         if words.left() % 2 == 1 {
             return Err(Error::UnpairedLease);
         }
-        let mut deliveries = Vec::with_capacity(words.left() / 2);
+        let mut claims = Claims::with_capacity(words.left() / 2);
         while words.left() > 0 {
-            deliveries.push((words.require_id()?, parse_claim(words.require()?.bytes())?));
+            claims.push(words.require_claim()?);
         }
-        Ok(Finish { key, deliveries })
+        Ok(claims)
     }
 
-    fn apply(self, call: &Call) -> Result<(), Error> {
-        let Some(mut queue) = OpenQueue::open(call, self.key, Access::Write)? else {
-            call.replies().integer(0);
-            return Ok(());
-        };
-        let now = call.now();
-        let (mut gone, mut kept) = (Vec::new(), Vec::new());
-        for (id, claim) in &self.deliveries {
-            match queue.finish(now, *id, *claim) {
-                Finished::Gone => gone.push(*id),
-                Finished::Kept(slot) => kept.push(slot),
-                Finished::No => (),
-            }
-        }
-        call.replies().integer((gone.len() + kept.len()) as u64);
-        match (gone.is_empty(), kept.is_empty()) {
-            (true, true) => (),
-            // The same for everyone: a claim doesn't depend on the time.
-            (false, true) => queue.publish(&[Effect::Finished(gone.len())]),
-            (true, false) => queue.publish(&[Effect::Moved(Cause::Finished, &kept)]),
-            (false, false) => {
-                let gone: Vec<_> = gone.iter().map(|id| id.bytes().into()).collect();
-                queue.publish(&[Effect::Left(Leave::Finished, &gone), Effect::Moved(Cause::Finished, &kept)]);
-            }
-        }
+    fn operation<'p>(claims: &'p Claims<'_>) -> queue::Finish<'p> {
+        queue::Finish { claims }
+    }
+
+    fn reply(_: &Claims, finished: &Finished, _: &Queue, replies: Replies) -> Result<(), Error> {
+        replies.integer(finished.jobs as u64);
         Ok(())
     }
 }

@@ -7,24 +7,19 @@
 
 use super::error::Error;
 use super::job_reply::reply_job;
+use super::kinds::{Look, Looking};
 use super::words::Words;
 use super::SINCE_0_1;
 use crate::queue::Id;
-use crate::redis::call::{Arg, Call};
-use crate::redis::command::Command;
-use crate::redis::key::{Access, OpenQueue};
-use crate::redis::spec::{ArgSpec, KeyUse, Spec};
+use crate::server::replies::Replies;
+use crate::server::spec::{ArgSpec, KeyUse, Spec};
 
-pub struct Get<'c> {
-    key: Arg<'c>,
-    id: Id<'c>,
-}
+pub struct Get;
 
-impl Command for Get<'_> {
-    type Error = Error;
+impl Look for Get {
     const SPEC: Spec = Spec {
         name: c"dq.get",
-        summary: c"Shows a job of a queue",
+        summary: c"Shows a job",
         complexity: c"O(log(N)) with N being the number of jobs in the queue",
         since: SINCE_0_1,
         flags: c"readonly fast",
@@ -33,29 +28,22 @@ impl Command for Get<'_> {
         args: &[ArgSpec::KEY, ArgSpec::string(c"id")],
     };
 
-    fn run(call: &Call) -> Result<(), Error> {
-        Get::parse(call)?.apply(call)
-    }
-}
+    type Parsed<'c> = Id<'c>;
 
-impl<'c> Get<'c> {
-    fn parse(call: &Call<'c>) -> Result<Get<'c>, Error> {
-        let mut words = Words::of(call, "dq.get");
-        let (key, id) = (words.require()?, words.require_id()?);
+    fn parse<'c>(mut words: Words<'c>) -> Result<Id<'c>, Error> {
+        let id = words.require_id()?;
         words.end()?;
-        Ok(Get { key, id })
+        Ok(id)
     }
 
-    fn apply(self, call: &Call) -> Result<(), Error> {
-        let Some(mut queue) = OpenQueue::open(call, self.key, Access::Read)? else {
-            call.replies().null();
-            return Ok(());
-        };
-        let now = queue.advance(call.now());
-        match queue.get(self.id) {
-            Some(job) => reply_job(call.replies(), &job, now),
-            None => call.replies().null(),
+    fn reply(id: &Id, looking: &Looking, replies: Replies) {
+        match looking.queue().get(*id) {
+            Some(job) => reply_job(replies, &job, looking.now),
+            None => replies.null(),
         }
-        Ok(())
+    }
+
+    fn reply_missing(replies: Replies) {
+        replies.null();
     }
 }

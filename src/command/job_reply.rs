@@ -1,7 +1,7 @@
 //! A job as DQ.GET and DQ.PEEK show it.
 
 use crate::queue::{JobView, Stage, State, Time};
-use crate::redis::replies::Replies;
+use crate::server::replies::{Fields, Replies};
 
 /// A map of everything there is to a job.
 pub fn reply_job(replies: Replies, job: &JobView, now: Time) {
@@ -12,25 +12,26 @@ pub fn reply_job(replies: Replies, job: &JobView, now: Time) {
     // When the lease ends it will be dead, not due.
     let is_last = progress.stage == Stage::Leased && job.is_at_its_last_attempt();
     let is_settled = matches!(state, State::Ready | State::Dead | State::Done);
-    replies.map(20);
-    replies.field("id", job.id.bytes());
-    replies.field("body", job.body);
-    replies.field("state", state.name().as_bytes());
-    replies.field("due", (is_alive && !is_last).then(|| job.due().unix_ms()));
-    replies.field("deadline", (progress.stage == Stage::Leased).then(|| job.time.unix_ms()));
-    replies.field("priority", u64::from(policy.priority));
-    replies.field("ttr", policy.ttr.as_u64());
-    replies.field("attempts", u64::from(limit));
-    replies.field("attempt", u64::from(progress.attempt));
-    replies.field("attempts-left", attempts_left);
-    replies.field("lease", progress.lease.map(|lease| lease.number()));
-    replies.field("created", job.created.unix_ms());
-    replies.field("since", is_settled.then(|| job.since(now).unix_ms()));
-    replies.field("backoff-base", policy.backoff.base.as_u64());
-    replies.field("backoff-max", policy.backoff.max.as_u64());
-    replies.field("ttl", policy.ttl.as_u64());
-    replies.field("expires", progress.dies.map(Time::unix_ms));
-    replies.field("keep", policy.keep.as_u64());
-    replies.field("kept-until", (progress.stage == Stage::Done).then(|| job.time.unix_ms()));
-    replies.field("reason", job.reason_at(now));
+    let mut fields = Fields::default();
+    fields.add("id", job.id.bytes());
+    fields.add("body", job.body);
+    fields.add("state", state.name().as_bytes());
+    fields.add("due", (is_alive && !is_last).then(|| job.due().unix_ms()));
+    fields.add("deadline", (progress.stage == Stage::Leased).then(|| job.time.unix_ms()));
+    fields.add("priority", u64::from(policy.priority));
+    fields.add("ttr", policy.ttr.as_u64());
+    fields.add("attempts", u64::from(limit));
+    fields.add("attempt", u64::from(progress.attempt));
+    fields.add("attempts-left", attempts_left);
+    fields.add("lease", progress.lease.map(|lease| lease.number()));
+    fields.add("created", job.created.unix_ms());
+    fields.add("since", is_settled.then(|| job.since(now).unix_ms()));
+    fields.add("backoff-base", policy.backoff.base.as_u64());
+    fields.add("backoff-max", policy.backoff.max.as_u64());
+    fields.add("ttl", policy.ttl.as_u64());
+    fields.add("expires", progress.expires_at.map(Time::unix_ms));
+    fields.add("keep", policy.keep.as_u64());
+    fields.add("kept-until", (progress.stage == Stage::Done).then(|| job.time.unix_ms()));
+    fields.add("reason", job.reason_at(now));
+    replies.fields(&fields);
 }

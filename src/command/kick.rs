@@ -8,64 +8,54 @@
 //! O(log n) in the queue's jobs for each job kicked.
 
 use super::error::Error;
+use super::kinds::Handler;
+use super::limits::KICK_JOBS_MAX;
+use super::words::ids_of;
 use super::words::{once, Words};
 use super::SINCE_0_1;
-use crate::queue::Cause;
-use crate::redis::call::{Arg, Call};
-use crate::redis::command::Command;
-use crate::redis::effect::Effect;
-use crate::redis::key::{Access, OpenQueue};
-use crate::redis::spec::{ArgSpec, KeyUse, Spec};
+use crate::queue::{KickJob, State};
+use crate::server::call::Call;
+use crate::server::key::Access;
+use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::services::live::{source_of, Opened};
+use crate::services::log;
 
-/// A call that kicks more would hold up the others.
-const BATCH_JOBS_MAX: usize = 10_000;
+pub struct Kick;
 
-pub struct Kick<'c> {
-    key: Arg<'c>,
-    count: usize,
-}
-
-impl Command for Kick<'_> {
+impl Handler for Kick {
     type Error = Error;
     const SPEC: Spec = Spec {
         name: c"dq.kick",
-        summary: c"Makes dead jobs ready, those first that died first",
+        summary: c"Makes dead jobs ready again, oldest first",
         complexity: c"O(M*log(N)) with N being the number of jobs in the queue and M the number kicked",
         since: SINCE_0_1,
         flags: c"write fast",
         arity: -2,
         key: KeyUse::Change,
-        args: &[ArgSpec::KEY, ArgSpec::integer(c"count").token(c"COUNT").optional()],
+        args: &[ArgSpec::KEY, ArgSpec::integer(c"n").token(c"COUNT").optional()],
     };
 
+    /// Logged as the DQ.KICKJOB that it comes to.
     fn run(call: &Call) -> Result<(), Error> {
-        Kick::parse(call)?.apply(call)
-    }
-}
-
-impl<'c> Kick<'c> {
-    fn parse(call: &Call<'c>) -> Result<Kick<'c>, Error> {
-        let mut words = Words::of(call, "dq.kick");
+        let mut words = Words::of(call, &Self::SPEC, source_of(call));
         let key = words.require()?;
         let mut count = None;
         words.options(|name, words| match name {
             "COUNT" => once("COUNT", &mut count, words.count()?),
             _ => Ok(false),
         })?;
-        Ok(Kick { key, count: count.unwrap_or(1).min(BATCH_JOBS_MAX) })
-    }
-
-    fn apply(self, call: &Call) -> Result<(), Error> {
-        let now = call.now();
-        let Some(mut queue) = OpenQueue::open(call, self.key, Access::Write)? else {
+        let Some(mut opened) = Opened::at(call, key, Access::Write)? else {
             call.replies().integer(0);
             return Ok(());
         };
-        let kicked = queue.kick(now, self.count);
-        call.replies().integer(kicked.len() as u64);
-        if !kicked.is_empty() {
-            queue.publish(&[Effect::Moved(Cause::Kicked, &kicked)]);
-        }
+        let open = opened.change(source_of(call));
+        let slots = open.queue().peek(State::Dead, count.unwrap_or(1).min(KICK_JOBS_MAX));
+        let names = open.queue().ids_of(&slots);
+        let words: Vec<&[u8]> = names.iter().map(|name| &name[..]).collect();
+        let operation = KickJob { ids: &ids_of(&names) };
+        open.change(&operation, log::Words::Command(c"DQ.KICKJOB", &words), |kicked, _| {
+            call.replies().integer(kicked.jobs as u64);
+        });
         Ok(())
     }
 }

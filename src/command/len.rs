@@ -6,24 +6,19 @@
 //! O(1).
 
 use super::error::Error;
+use super::kinds::{Look, Looking};
 use super::words::{once, Words};
 use super::SINCE_0_1;
 use crate::queue::State;
-use crate::redis::call::{Arg, Call};
-use crate::redis::command::Command;
-use crate::redis::key::{Access, OpenQueue};
-use crate::redis::spec::{ArgSpec, KeyUse, Spec};
+use crate::server::replies::Replies;
+use crate::server::spec::{ArgSpec, KeyUse, Spec};
 
-pub struct Len<'c> {
-    key: Arg<'c>,
-    state: Option<State>,
-}
+pub struct Len;
 
-impl Command for Len<'_> {
-    type Error = Error;
+impl Look for Len {
     const SPEC: Spec = Spec {
         name: c"dq.len",
-        summary: c"Tells how many jobs a queue holds, or how many are in a state",
+        summary: c"Counts the jobs of a queue, or those in one state",
         complexity: c"O(1)",
         since: SINCE_0_1,
         flags: c"readonly fast",
@@ -32,34 +27,24 @@ impl Command for Len<'_> {
         args: &[ArgSpec::KEY, ArgSpec::STATE.optional()],
     };
 
-    fn run(call: &Call) -> Result<(), Error> {
-        Len::parse(call)?.apply(call)
-    }
-}
+    type Parsed<'c> = Option<State>;
 
-impl<'c> Len<'c> {
-    fn parse(call: &Call<'c>) -> Result<Len<'c>, Error> {
-        let mut words = Words::of(call, "dq.len");
-        let key = words.require()?;
+    fn parse(words: Words) -> Result<Option<State>, Error> {
         let mut state = None;
         words.options(|name, words| match name {
             "STATE" => once("STATE", &mut state, words.state()?),
             _ => Ok(false),
         })?;
-        Ok(Len { key, state })
+        Ok(state)
     }
 
-    fn apply(self, call: &Call) -> Result<(), Error> {
-        let Some(mut queue) = OpenQueue::open(call, self.key, Access::Read)? else {
-            call.replies().integer(0);
-            return Ok(());
-        };
-        queue.advance(call.now());
-        let jobs = match self.state {
-            None => queue.len(),
-            Some(state) => queue.counts().of(state),
-        };
-        call.replies().integer(jobs as u64);
-        Ok(())
+    fn reply(state: &Option<State>, looking: &Looking, replies: Replies) {
+        let queue = looking.queue();
+        let jobs = state.map_or(queue.len(), |state| queue.counts().of(state));
+        replies.integer(jobs as u64);
+    }
+
+    fn reply_missing(replies: Replies) {
+        replies.integer(0);
     }
 }

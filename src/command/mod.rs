@@ -1,12 +1,15 @@
-//! The commands, one file each: its grammar in the head, its description for the server, then
-//! parse → apply → reply → effect. No command file uses another; what they share is here:
+//! The commands, one file each: its grammar in the head, its description for the server, then what is its own: parse
+//! and reply. No command file uses another (but DQ.APPLY, which repeats the others); what they share is here:
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `words.rs` | reading arguments |
+//! | `kinds.rs` | the two kinds of commands, those that change and those that look, and how each is carried out |
+//! | `words.rs`, `limits.rs` | reading arguments; how much a command takes or gives |
 //! | `error.rs` | every error, with its wording |
-//! | `consumer.rs`, `delivery.rs` | what DQ.POP and DQ.MPOP share; what DQ.RELEASE, DQ.TOUCH and DQ.BURY do |
+//! | `consumer.rs` | what DQ.POP and DQ.MPOP share |
 //! | `job_reply.rs` | a job as it is shown |
+
+#![forbid(unsafe_code)]
 
 mod add;
 mod alter;
@@ -14,7 +17,6 @@ mod apply;
 mod bury;
 mod consumer;
 mod del;
-mod delivery;
 mod error;
 mod finish;
 mod get;
@@ -22,7 +24,9 @@ mod info;
 mod job_reply;
 mod kick;
 mod kickjob;
+mod kinds;
 mod len;
+mod limits;
 mod mpop;
 mod pause;
 mod peek;
@@ -36,30 +40,59 @@ mod words;
 
 use redis_module::raw;
 
-use crate::redis::command::register;
+use crate::server::call::{Arg, Call};
+use crate::server::command::{register, Handler};
+use crate::server::log::warning;
+use crate::server::spec::Spec;
+use crate::services::frame::Source;
+use crate::services::live::{source_of, tell_of_divergence};
+use error::Error;
+use kinds::{Changing, LookingAt};
 
 /// Registers all commands. False, with a word in the log, when the server won't have one.
 pub fn register_all(ctx: *mut raw::RedisModuleCtx) -> bool {
-    register::<add::Add>(ctx)
-        && register::<pop::Pop>(ctx)
+    register::<Logged<Changing<add::Add>>>(ctx)
+        && register::<Logged<pop::Pop>>(ctx)
         && register::<mpop::MPop>(ctx)
-        && register::<finish::Finish>(ctx)
-        && register::<release::Release>(ctx)
-        && register::<touch::Touch>(ctx)
-        && register::<bury::Bury>(ctx)
-        && register::<del::Del>(ctx)
+        && register::<Logged<Changing<finish::Finish>>>(ctx)
+        && register::<Logged<Changing<release::Release>>>(ctx)
+        && register::<Logged<Changing<touch::Touch>>>(ctx)
+        && register::<Logged<Changing<bury::Bury>>>(ctx)
+        && register::<Logged<Changing<del::Del>>>(ctx)
         && register::<kick::Kick>(ctx)
-        && register::<kickjob::KickJob>(ctx)
-        && register::<pause::Pause>(ctx)
-        && register::<resume::Resume>(ctx)
+        && register::<Logged<Changing<kickjob::KickJob>>>(ctx)
+        && register::<Logged<Changing<pause::Pause>>>(ctx)
+        && register::<Logged<Changing<resume::Resume>>>(ctx)
         && register::<purge::Purge>(ctx)
-        && register::<alter::Alter>(ctx)
-        && register::<get::Get>(ctx)
-        && register::<peek::Peek>(ctx)
-        && register::<scan::Scan>(ctx)
-        && register::<len::Len>(ctx)
-        && register::<info::Info>(ctx)
-        && register::<apply::Apply>(ctx)
+        && register::<Logged<Changing<alter::Alter>>>(ctx)
+        && register::<LookingAt<get::Get>>(ctx)
+        && register::<LookingAt<peek::Peek>>(ctx)
+        && register::<LookingAt<scan::Scan>>(ctx)
+        && register::<LookingAt<len::Len>>(ctx)
+        && register::<LookingAt<info::Info>>(ctx)
+        && register::<Logged<apply::Apply>>(ctx)
+}
+
+/// A command that may be an entry of the log. One that can't be applied, most often because a newer dq wrote it, is told
+/// in this server's own log: nobody reads the error that a replica answers its primary.
+struct Logged<C>(std::marker::PhantomData<C>);
+
+impl<C: Handler<Error = Error>> Handler for Logged<C> {
+    const SPEC: Spec = C::SPEC;
+    type Error = Error;
+
+    fn run(call: &Call) -> Result<(), Error> {
+        let done = C::run(call);
+        if let Err(error) = &done {
+            if source_of(call) == Source::Log {
+                let name = C::SPEC.name.to_string_lossy();
+                warning(&format!("an entry of the log, {name}, can't be applied here: {error}"));
+                let key = call.args().get(1).map_or(&[][..], Arg::bytes);
+                tell_of_divergence(key);
+            }
+        }
+        done
+    }
 }
 
 /// The version in which a command came.

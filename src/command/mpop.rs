@@ -9,24 +9,24 @@
 
 use super::consumer::Consumer;
 use super::error::Error;
+use super::kinds::Handler;
 use super::words::Words;
 use super::SINCE_0_1;
-use crate::redis::call::{Arg, Call};
-use crate::redis::command::Command;
-use crate::redis::spec::{ArgSpec, KeyUse, Spec};
-use crate::redis::waiting::Shape;
+use crate::server::call::{Arg, Call};
+use crate::server::context::wall_clock;
+use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::services::frame::Source;
+use crate::services::log;
+use crate::services::Shape;
 
-pub struct MPop<'c> {
-    keys: Vec<Arg<'c>>,
-    consumer: Consumer,
-}
+pub struct MPop;
 
-impl Command for MPop<'_> {
+impl Handler for MPop {
     type Error = Error;
     const SPEC: Spec = Spec {
         name: c"dq.mpop",
-        summary: c"Hands out the first ready jobs of the first of several queues that has one",
-        complexity: c"O(K+M*log(N)) with K being the number of keys, N that of jobs in the queue and M that of jobs handed out",
+        summary: c"Takes the next ready jobs from the first of several queues that has any",
+        complexity: c"O(K+M*log(N)) with K being the number of keys, N the number of jobs in the queue and M the number handed out",
         since: SINCE_0_1,
         flags: c"write blocking getkeys-api",
         arity: -3,
@@ -41,28 +41,22 @@ impl Command for MPop<'_> {
         ],
     };
 
+    /// Logged as the DQ.POP of the queue that had something.
     fn run(call: &Call) -> Result<(), Error> {
-        MPop::parse(call)?.apply(call)
-    }
-}
-
-impl<'c> MPop<'c> {
-    fn parse(call: &Call<'c>) -> Result<MPop<'c>, Error> {
-        let mut words = Words::of(call, "dq.mpop");
+        let mut words = Words::of(call, &Self::SPEC, Source::Client);
         let count = words.num_keys()?;
-        let keys = (0..count).map(|_| words.require()).collect::<Result<_, _>>()?;
-        Ok(MPop { keys, consumer: Consumer::parse(words)? })
-    }
-
-    fn apply(self, call: &Call) -> Result<(), Error> {
-        let now = call.now();
-        self.consumer.check(now)?;
-        for key in &self.keys {
-            if self.consumer.take_from(call, *key, Shape::KeyAndJobs, now)? {
+        let keys: Vec<Arg> = (0..count).map(|_| words.require()).collect::<Result<_, _>>()?;
+        let consumer = Consumer::parse(words)?;
+        consumer.check(wall_clock)?;
+        let words = log::pop_words(&consumer.pop);
+        let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
+        for key in &keys {
+            let words = log::Words::Command(log::POP, &words);
+            if consumer.take_from(call, *key, Shape::KeyAndJobs, Source::Client, words)? {
                 return Ok(());
             }
         }
-        self.consumer.wait(call, &self.keys, Shape::KeyAndJobs);
+        consumer.wait(call, &keys, Shape::KeyAndJobs, Source::Client);
         Ok(())
     }
 }

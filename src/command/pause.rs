@@ -8,61 +8,57 @@
 //! O(1).
 
 use super::error::Error;
+use super::kinds::{Change, IfMissing};
 use super::words::{once, Words};
 use super::SINCE_0_1;
-use crate::queue::{Millis, Time};
-use crate::redis::call::{Arg, Call};
-use crate::redis::command::Command;
-use crate::redis::effect::Effect;
-use crate::redis::key::OpenQueue;
-use crate::redis::spec::{ArgSpec, KeyUse, Spec};
+use crate::queue::{self, Paused, Queue, Time};
+use crate::server::replies::Replies;
+use crate::server::spec::{ArgSpec, KeyUse, Spec};
 
-pub struct Pause<'c> {
-    key: Arg<'c>,
-    span: Option<Millis>,
-}
+pub struct Pause;
 
-impl Command for Pause<'_> {
-    type Error = Error;
+impl Change for Pause {
     const SPEC: Spec = Spec {
         name: c"dq.pause",
-        summary: c"Makes a queue hand out nothing, for a time or until it is resumed",
+        summary: c"Stops a queue from handing out jobs, for a time or until it is resumed",
         complexity: c"O(1)",
         since: SINCE_0_1,
-        flags: c"write deny-oom fast",
+        flags: c"write fast",
         arity: -2,
         key: KeyUse::Change,
-        args: &[ArgSpec::KEY, ArgSpec::integer(c"milliseconds").token(c"FOR").optional()],
+        args: &[ArgSpec::KEY, ArgSpec::integer(c"ms").token(c"FOR").optional()],
     };
 
-    fn run(call: &Call) -> Result<(), Error> {
-        Pause::parse(call)?.apply(call)
-    }
-}
+    const IF_MISSING: IfMissing = IfMissing::Create;
 
-impl<'c> Pause<'c> {
-    fn parse(call: &Call<'c>) -> Result<Pause<'c>, Error> {
-        let mut words = Words::of(call, "dq.pause");
-        let key = words.require()?;
+    type Parsed<'c> = queue::Pause;
+    type Outcome = Paused;
+    type Operation<'p> = queue::Pause;
+
+    fn parse(words: Words) -> Result<queue::Pause, Error> {
         let mut span = None;
         words.options(|name, words| match name {
             "FOR" => once("FOR", &mut span, words.millis("FOR", 1)?),
             _ => Ok(false),
         })?;
-        Ok(Pause { key, span })
+        Ok(queue::Pause { span })
     }
 
-    fn apply(self, call: &Call) -> Result<(), Error> {
-        let now = call.now();
-        let until = match self.span {
-            None => Time::MAX,
-            Some(span) => now.checked_add(span).ok_or(Error::PastTheEnd { option: "FOR" })?,
-        };
-        let mut queue = OpenQueue::open_or_create(call, self.key)?;
-        queue.advance(now);
-        queue.pause(until);
-        call.replies().ok();
-        queue.publish(&[Effect::Paused]);
+    fn check(parsed: &queue::Pause, wall_clock: fn() -> Time) -> Result<(), Error> {
+        match parsed.span {
+            Some(span) if wall_clock().checked_add(span).is_none() => {
+                Err(Error::PastTheEnd { option: "FOR" })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn operation(parsed: &queue::Pause) -> queue::Pause {
+        *parsed
+    }
+
+    fn reply(_: &queue::Pause, _: &Paused, _: &Queue, replies: Replies) -> Result<(), Error> {
+        replies.ok();
         Ok(())
     }
 }

@@ -10,69 +10,56 @@
 
 use super::error::Error;
 use super::job_reply::reply_job;
+use super::kinds::{Look, Looking};
+use super::limits::{PEEK_BYTES_MAX, PEEK_JOBS_MAX};
 use super::words::{once, Words};
 use super::SINCE_0_1;
 use crate::queue::State;
-use crate::redis::call::{Arg, Call};
-use crate::redis::command::Command;
-use crate::redis::key::{Access, OpenQueue};
-use crate::redis::spec::{ArgSpec, KeyUse, Spec};
+use crate::server::replies::Replies;
+use crate::server::spec::{ArgSpec, KeyUse, Spec};
 
-/// A call that shows more would hold up the others.
-const COUNT_MAX: usize = 1_000;
+pub struct Peek;
 
-pub struct Peek<'c> {
-    key: Arg<'c>,
-    state: State,
-    count: usize,
-}
-
-impl Command for Peek<'_> {
-    type Error = Error;
+impl Look for Peek {
     const SPEC: Spec = Spec {
         name: c"dq.peek",
-        summary: c"Shows jobs in the order in which they leave a state",
+        summary: c"Shows the next jobs in a state, without taking them",
         complexity: c"O(M) with M being the number of jobs shown",
         since: SINCE_0_1,
         flags: c"readonly",
         arity: -2,
         key: KeyUse::Read,
-        args: &[
-            ArgSpec::KEY,
-            ArgSpec::STATE.optional(),
-            ArgSpec::integer(c"count").token(c"COUNT").optional(),
-        ],
+        args: &[ArgSpec::KEY, ArgSpec::STATE.optional(), ArgSpec::integer(c"n").token(c"COUNT").optional()],
     };
 
-    fn run(call: &Call) -> Result<(), Error> {
-        Peek::parse(call)?.apply(call)
-    }
-}
+    type Parsed<'c> = (State, usize);
 
-impl<'c> Peek<'c> {
-    fn parse(call: &Call<'c>) -> Result<Peek<'c>, Error> {
-        let mut words = Words::of(call, "dq.peek");
-        let key = words.require()?;
+    fn parse(words: Words) -> Result<(State, usize), Error> {
         let (mut state, mut count) = (None, None);
         words.options(|name, words| match name {
             "STATE" => once("STATE", &mut state, words.state()?),
             "COUNT" => once("COUNT", &mut count, words.count()?),
             _ => Ok(false),
         })?;
-        let count = count.unwrap_or(1).min(COUNT_MAX);
-        Ok(Peek { key, state: state.unwrap_or(State::Ready), count })
+        Ok((state.unwrap_or(State::Ready), count.unwrap_or(1).min(PEEK_JOBS_MAX)))
     }
 
-    fn apply(self, call: &Call) -> Result<(), Error> {
-        let Some(mut queue) = OpenQueue::open(call, self.key, Access::Read)? else {
-            call.replies().array(0);
-            return Ok(());
-        };
-        let now = queue.advance(call.now());
-        let slots = queue.peek(self.state, self.count);
-        let jobs: Vec<_> = slots.iter().filter_map(|slot| queue.view(*slot)).collect();
-        call.replies().array(jobs.len());
-        jobs.iter().for_each(|job| reply_job(call.replies(), job, now));
-        Ok(())
+    fn reply((state, count): &(State, usize), looking: &Looking, replies: Replies) {
+        let (queue, mut bytes) = (looking.queue(), 0);
+        let slots = queue.peek(*state, *count);
+        let jobs: Vec<_> = slots
+            .iter()
+            .map_while(|slot| {
+                let job = queue.view(*slot).filter(|_| bytes < PEEK_BYTES_MAX)?;
+                bytes += job.body.len();
+                Some(job)
+            })
+            .collect();
+        replies.array(jobs.len());
+        jobs.iter().for_each(|job| reply_job(replies, job, looking.now));
+    }
+
+    fn reply_missing(replies: Replies) {
+        replies.array(0);
     }
 }

@@ -13,23 +13,25 @@
 
 use super::consumer::Consumer;
 use super::error::Error;
+use super::kinds::Handler;
 use super::words::Words;
 use super::SINCE_0_1;
-use crate::redis::call::{Arg, Call};
-use crate::redis::command::Command;
-use crate::redis::spec::{ArgSpec, KeyUse, Spec};
-use crate::redis::waiting::Shape;
+use crate::server::call::{Arg, Call};
+use crate::server::context::wall_clock;
+use crate::server::key::Access;
+use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::services::frame::Source;
+use crate::services::live::{source_of, Opened};
+use crate::services::log::{self, Told};
+use crate::services::Shape;
 
-pub struct Pop<'c> {
-    key: Arg<'c>,
-    consumer: Consumer,
-}
+pub struct Pop;
 
-impl Command for Pop<'_> {
+impl Handler for Pop {
     type Error = Error;
     const SPEC: Spec = Spec {
         name: c"dq.pop",
-        summary: c"Hands out the first ready jobs of a queue, each with a lease",
+        summary: c"Takes the next ready jobs of a queue, each under a lease",
         complexity: c"O(M*log(N)) with N being the number of jobs in the queue and M the number handed out",
         since: SINCE_0_1,
         flags: c"write blocking",
@@ -39,23 +41,28 @@ impl Command for Pop<'_> {
     };
 
     fn run(call: &Call) -> Result<(), Error> {
-        Pop::parse(call)?.apply(call)
+        let source = source_of(call);
+        let mut words = Words::of(call, &Self::SPEC, source);
+        let key = words.require()?;
+        let consumer = Consumer::parse(words)?;
+        if source == Source::Client {
+            consumer.check(wall_clock)?;
+        }
+        if !consumer.take_from(call, key, Shape::Jobs, source, log::Words::AsSent)? {
+            consumer.wait(call, &[key], Shape::Jobs, source);
+        }
+        Ok(())
     }
 }
 
-impl<'c> Pop<'c> {
-    fn parse(call: &Call<'c>) -> Result<Pop<'c>, Error> {
-        let mut words = Words::of(call, "dq.pop");
-        let key = words.require()?;
-        Ok(Pop { key, consumer: Consumer::parse(words)? })
-    }
-
-    fn apply(self, call: &Call) -> Result<(), Error> {
-        let now = call.now();
-        self.consumer.check(now)?;
-        if !self.consumer.take_from(call, self.key, Shape::Jobs, now)? {
-            self.consumer.wait(call, &[self.key], Shape::Jobs);
-        }
-        Ok(())
+impl Pop {
+    /// From an entry of the log, which tells the circumstances. False when there is no such key.
+    pub fn repeat(call: &Call, key: Arg, words: Words, told: &Told) -> Result<bool, Error> {
+        let consumer = Consumer::parse(words)?;
+        let Some(mut opened) = Opened::at(call, key, Access::Write)? else {
+            return Ok(false);
+        };
+        opened.repeat(told).change(&consumer.pop, log::Words::AsSent, |_, _| ());
+        Ok(true)
     }
 }

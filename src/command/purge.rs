@@ -9,31 +9,31 @@
 //! O(log n) in the queue's jobs for each job removed.
 
 use super::error::Error;
+use super::kinds::Handler;
+use super::limits::{PURGE_JOBS_DEFAULT, PURGE_JOBS_MAX};
+use super::words::ids_of;
 use super::words::{once, Words};
 use super::SINCE_0_1;
-use crate::queue::{Leave, Millis, State};
-use crate::redis::call::{Arg, Call};
-use crate::redis::command::Command;
-use crate::redis::effect::Effect;
-use crate::redis::key::{Access, OpenQueue};
-use crate::redis::spec::{ArgSpec, KeyUse, Spec};
+use crate::queue::{Forget, Millis, State};
+use crate::server::call::Call;
+use crate::server::key::Access;
+use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::services::live::{source_of, Opened};
+use crate::services::log;
 
-const COUNT_DEFAULT: usize = 1_000;
-/// A call that removes more would hold up the others.
-const COUNT_MAX: usize = 10_000;
+pub struct Purge;
 
-pub struct Purge<'c> {
-    key: Arg<'c>,
+struct Which {
     state: State,
     older: Millis,
     count: usize,
 }
 
-impl Command for Purge<'_> {
+impl Handler for Purge {
     type Error = Error;
     const SPEC: Spec = Spec {
         name: c"dq.purge",
-        summary: c"Removes jobs by state and age, some at a time",
+        summary: c"Removes jobs by state and age, a batch at a time",
         complexity: c"O(M*log(N)) with N being the number of jobs in the queue and M the number removed",
         since: SINCE_0_1,
         flags: c"write",
@@ -42,20 +42,34 @@ impl Command for Purge<'_> {
         args: &[
             ArgSpec::KEY,
             ArgSpec::STATE,
-            ArgSpec::integer(c"milliseconds").token(c"OLDER").optional(),
-            ArgSpec::integer(c"count").token(c"COUNT").optional(),
+            ArgSpec::integer(c"ms").token(c"OLDER").optional(),
+            ArgSpec::integer(c"n").token(c"COUNT").optional(),
         ],
     };
 
+    /// Logged by id.
     fn run(call: &Call) -> Result<(), Error> {
-        Purge::parse(call)?.apply(call)
+        let mut words = Words::of(call, &Self::SPEC, source_of(call));
+        let key = words.require()?;
+        let Which { state, older, count } = Which::parse(words)?;
+        let Some(mut opened) = Opened::at(call, key, Access::Write)? else {
+            call.replies().integer(0);
+            return Ok(());
+        };
+        let open = opened.change(source_of(call));
+        let slots = open.queue().to_purge(open.now(), state, older, count);
+        let names = open.queue().ids_of(&slots);
+        let words: Vec<&[u8]> = names.iter().map(|name| &name[..]).collect();
+        let operation = Forget { ids: &ids_of(&names) };
+        open.change(&operation, log::Words::Internal(c"FORGET", &words), |purged, _| {
+            call.replies().integer(purged.jobs as u64);
+        });
+        Ok(())
     }
 }
 
-impl<'c> Purge<'c> {
-    fn parse(call: &Call<'c>) -> Result<Purge<'c>, Error> {
-        let mut words = Words::of(call, "dq.purge");
-        let key = words.require()?;
+impl Which {
+    fn parse(words: Words) -> Result<Which, Error> {
         let (mut state, mut older, mut count) = (None, None, None);
         words.options(|name, words| match name {
             "STATE" => once("STATE", &mut state, words.state()?),
@@ -67,23 +81,7 @@ impl<'c> Purge<'c> {
         if older.is_some() && matches!(state, State::Delayed | State::Reserved) {
             return Err(Error::NotInState { option: "OLDER", state });
         }
-        let count = count.unwrap_or(COUNT_DEFAULT).min(COUNT_MAX);
-        Ok(Purge { key, state, older: older.unwrap_or_default(), count })
-    }
-
-    fn apply(self, call: &Call) -> Result<(), Error> {
-        let Some(mut queue) = OpenQueue::open(call, self.key, Access::Write)? else {
-            call.replies().integer(0);
-            return Ok(());
-        };
-        let now = queue.advance(call.now());
-        let slots = queue.to_purge(now, self.state, self.older, self.count);
-        call.replies().integer(slots.len() as u64);
-        if !slots.is_empty() {
-            let ids = queue.ids_of(&slots);
-            queue.purge(&slots);
-            queue.publish(&[Effect::Left(Leave::Purged, &ids)]);
-        }
-        Ok(())
+        let count = count.unwrap_or(PURGE_JOBS_DEFAULT).min(PURGE_JOBS_MAX);
+        Ok(Which { state, older: older.unwrap_or_default(), count })
     }
 }

@@ -9,27 +9,20 @@
 //!
 //! O(log n) in the queue's jobs.
 
-use super::delivery::Delivery;
 use super::error::Error;
+use super::kinds::{reply_whether, Change, IfMissing};
 use super::words::{once, Words};
 use super::SINCE_0_1;
-use crate::queue::{Cause, Millis};
-use crate::redis::call::Call;
-use crate::redis::command::Command;
-use crate::redis::spec::{ArgSpec, KeyUse, Spec};
+use crate::queue::{self, Accepted, Queue, Time, WhenReleased};
+use crate::server::replies::Replies;
+use crate::server::spec::{ArgSpec, KeyUse, Spec};
 
-pub struct Release<'c> {
-    delivery: Delivery<'c>,
-    delay: Option<Millis>,
-    unbegun: Option<()>,
-    reason: Option<&'c [u8]>,
-}
+pub struct Release;
 
-impl Command for Release<'_> {
-    type Error = Error;
+impl Change for Release {
     const SPEC: Spec = Spec {
         name: c"dq.release",
-        summary: c"Gives a job back, to be handed out again after a delay or its backoff",
+        summary: c"Gives a job back, to be tried again after its backoff or a delay",
         complexity: c"O(log(N)) with N being the number of jobs in the queue",
         since: SINCE_0_1,
         flags: c"write fast",
@@ -37,26 +30,25 @@ impl Command for Release<'_> {
         key: KeyUse::Change,
         args: &[
             ArgSpec::KEY,
-            Delivery::ID,
-            Delivery::LEASE,
+            ArgSpec::ID,
+            ArgSpec::LEASE,
             ArgSpec::one_of(
                 c"when",
-                &[ArgSpec::integer(c"milliseconds").token(c"DELAY"), ArgSpec::word(c"unbegun", c"UNBEGUN")],
+                &[ArgSpec::integer(c"ms").token(c"DELAY"), ArgSpec::word(c"unbegun", c"UNBEGUN")],
             )
             .optional(),
             ArgSpec::string(c"text").token(c"REASON").optional(),
         ],
     };
 
-    fn run(call: &Call) -> Result<(), Error> {
-        Release::parse(call)?.apply(call)
-    }
-}
+    const IF_MISSING: IfMissing = IfMissing::REPLY_ZERO;
 
-impl<'c> Release<'c> {
-    fn parse(call: &Call<'c>) -> Result<Release<'c>, Error> {
-        let mut words = Words::of(call, "dq.release");
-        let delivery = Delivery::parse(&mut words)?;
+    type Parsed<'c> = queue::Release<'c>;
+    type Outcome = Accepted;
+    type Operation<'p> = queue::Release<'p>;
+
+    fn parse<'c>(mut words: Words<'c>) -> Result<queue::Release<'c>, Error> {
+        let claim = words.require_claim()?;
         let (mut delay, mut unbegun, mut reason) = (None, None, None);
         words.options(|name, words| match name {
             "DELAY" => once("DELAY", &mut delay, words.millis("DELAY", 0)?),
@@ -64,21 +56,29 @@ impl<'c> Release<'c> {
             "REASON" => once("REASON", &mut reason, words.reason()?),
             _ => Ok(false),
         })?;
-        if delay.is_some() && unbegun.is_some() {
-            return Err(Error::Exclusive { one: "DELAY", other: "UNBEGUN" });
-        }
-        Ok(Release { delivery, delay, unbegun, reason })
+        let when = match (delay, unbegun) {
+            (None, None) => WhenReleased::AfterBackoff,
+            (Some(delay), None) => WhenReleased::After(delay),
+            (None, Some(())) => WhenReleased::Unbegun,
+            (Some(_), Some(())) => return Err(Error::Exclusive { one: "DELAY", other: "UNBEGUN" }),
+        };
+        Ok(queue::Release { claim, when, reason })
     }
 
-    fn apply(self, call: &Call<'c>) -> Result<(), Error> {
-        let now = call.now();
-        if self.delay.is_some_and(|delay| now.checked_add(delay).is_none()) {
-            return Err(Error::PastTheEnd { option: "DELAY" });
+    fn check(parsed: &queue::Release, wall_clock: fn() -> Time) -> Result<(), Error> {
+        match parsed.when {
+            WhenReleased::After(delay) if wall_clock().checked_add(delay).is_none() => {
+                Err(Error::PastTheEnd { option: "DELAY" })
+            }
+            WhenReleased::After(_) | WhenReleased::AfterBackoff | WhenReleased::Unbegun => Ok(()),
         }
-        let Delivery { id, claim, .. } = self.delivery;
-        self.delivery.act(call, Cause::Released, |queue| match self.unbegun {
-            Some(()) => queue.release_unbegun(now, id, claim, self.reason),
-            None => queue.release(now, id, claim, self.delay, self.reason),
-        })
+    }
+
+    fn operation<'p>(parsed: &'p queue::Release<'_>) -> queue::Release<'p> {
+        *parsed
+    }
+
+    fn reply(_: &queue::Release, accepted: &Accepted, _: &Queue, replies: Replies) -> Result<(), Error> {
+        reply_whether(*accepted, replies)
     }
 }

@@ -7,24 +7,19 @@
 //! O(1).
 
 use super::error::Error;
+use super::kinds::{Change, IfMissing};
 use super::words::Words;
 use super::SINCE_0_1;
-use crate::queue::Time;
-use crate::redis::call::{Arg, Call};
-use crate::redis::command::Command;
-use crate::redis::effect::Effect;
-use crate::redis::key::{Access, OpenQueue};
-use crate::redis::spec::{ArgSpec, KeyUse, Spec};
+use crate::queue::{self, Queue, Resumed};
+use crate::server::replies::Replies;
+use crate::server::spec::{ArgSpec, KeyUse, Spec};
 
-pub struct Resume<'c> {
-    key: Arg<'c>,
-}
+pub struct Resume;
 
-impl Command for Resume<'_> {
-    type Error = Error;
+impl Change for Resume {
     const SPEC: Spec = Spec {
         name: c"dq.resume",
-        summary: c"Makes a paused queue hand out jobs again",
+        summary: c"Ends the pause of a queue",
         complexity: c"O(1)",
         since: SINCE_0_1,
         flags: c"write fast",
@@ -33,29 +28,23 @@ impl Command for Resume<'_> {
         args: &[ArgSpec::KEY],
     };
 
-    fn run(call: &Call) -> Result<(), Error> {
-        Resume::parse(call)?.apply(call)
-    }
-}
+    const IF_MISSING: IfMissing = IfMissing::Reply(|replies| replies.ok());
 
-impl<'c> Resume<'c> {
-    fn parse(call: &Call<'c>) -> Result<Resume<'c>, Error> {
-        let mut words = Words::of(call, "dq.resume");
-        let key = words.require()?;
+    type Parsed<'c> = queue::Resume;
+    type Outcome = Resumed;
+    type Operation<'p> = queue::Resume;
+
+    fn parse(words: Words) -> Result<queue::Resume, Error> {
         words.end()?;
-        Ok(Resume { key })
+        Ok(queue::Resume)
     }
 
-    fn apply(self, call: &Call) -> Result<(), Error> {
-        let now = call.now();
-        if let Some(mut queue) = OpenQueue::open(call, self.key, Access::Write)? {
-            queue.advance(now);
-            if queue.paused_until(now).is_some() {
-                queue.pause(Time::ZERO);
-                queue.publish(&[Effect::Resumed]);
-            }
-        }
-        call.replies().ok();
+    fn operation(_: &queue::Resume) -> queue::Resume {
+        queue::Resume
+    }
+
+    fn reply(_: &queue::Resume, _: &Resumed, _: &Queue, replies: Replies) -> Result<(), Error> {
+        replies.ok();
         Ok(())
     }
 }

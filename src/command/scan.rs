@@ -10,30 +10,20 @@
 //! O(n) for n jobs looked at.
 
 use super::error::Error;
+use super::kinds::{Look, Looking};
+use super::limits::{SCAN_JOBS_DEFAULT, SCAN_JOBS_MAX};
 use super::words::{once, Words};
 use super::SINCE_0_1;
-use crate::queue::{Scanned, Slot, State};
-use crate::redis::call::{Arg, Call};
-use crate::redis::command::Command;
-use crate::redis::key::{Access, OpenQueue};
-use crate::redis::spec::{ArgSpec, KeyUse, Spec};
+use crate::queue::{Scanned, State};
+use crate::server::replies::Replies;
+use crate::server::spec::{ArgSpec, KeyUse, Spec};
 
-const COUNT_DEFAULT: usize = 10;
-/// A call that looks at more would hold up the others.
-const COUNT_MAX: usize = 10_000;
+pub struct Scan;
 
-pub struct Scan<'c> {
-    key: Arg<'c>,
-    cursor: Slot,
-    state: Option<State>,
-    count: usize,
-}
-
-impl Command for Scan<'_> {
-    type Error = Error;
+impl Look for Scan {
     const SPEC: Spec = Spec {
         name: c"dq.scan",
-        summary: c"Goes through the ids of a queue's jobs, a part at a time",
+        summary: c"Iterates over the ids of a queue's jobs",
         complexity: c"O(M) with M being the number of jobs looked at; O(N) for a whole scan",
         since: SINCE_0_1,
         flags: c"readonly",
@@ -43,45 +33,43 @@ impl Command for Scan<'_> {
             ArgSpec::KEY,
             ArgSpec::integer(c"cursor"),
             ArgSpec::STATE.optional(),
-            ArgSpec::integer(c"count").token(c"COUNT").optional(),
+            ArgSpec::integer(c"n").token(c"COUNT").optional(),
         ],
     };
 
-    fn run(call: &Call) -> Result<(), Error> {
-        Scan::parse(call)?.apply(call)
-    }
-}
+    type Parsed<'c> = Part;
 
-impl<'c> Scan<'c> {
-    fn parse(call: &Call<'c>) -> Result<Scan<'c>, Error> {
-        let mut words = Words::of(call, "dq.scan");
-        let key = words.require()?;
-        let cursor = words.integer("cursor", 0, Slot::MAX.into())? as Slot;
+    fn parse<'c>(mut words: Words<'c>) -> Result<Part, Error> {
+        let cursor = words.integer("cursor", 0, u32::MAX.into())? as u32;
         let (mut state, mut count) = (None, None);
         words.options(|name, words| match name {
             "STATE" => once("STATE", &mut state, words.state()?),
             "COUNT" => once("COUNT", &mut count, words.count()?),
             _ => Ok(false),
         })?;
-        let count = count.unwrap_or(COUNT_DEFAULT).min(COUNT_MAX);
-        Ok(Scan { key, cursor, state, count })
+        Ok(Part { cursor, state, count: count.unwrap_or(SCAN_JOBS_DEFAULT).min(SCAN_JOBS_MAX) })
     }
 
-    fn apply(self, call: &Call) -> Result<(), Error> {
-        let Some(mut queue) = OpenQueue::open(call, self.key, Access::Read)? else {
-            call.replies().array(2);
-            call.replies().bulk(b"0");
-            call.replies().array(0);
-            return Ok(());
-        };
-        queue.advance(call.now());
-        let Scanned { slots, next } = queue.scan(self.cursor, self.state, self.count);
-        call.replies().array(2);
-        call.replies().bulk(next.unwrap_or(0).to_string().as_bytes());
-        call.replies().array(slots.len());
+    fn reply(part: &Part, looking: &Looking, replies: Replies) {
+        let queue = looking.queue();
+        let Scanned { slots, next } = queue.scan(part.cursor, part.state, part.count);
+        replies.array(2);
+        replies.bulk(next.unwrap_or(0).to_string().as_bytes());
+        replies.array(slots.len());
         for slot in slots {
-            call.replies().bulk(queue.id_and_body(slot).map_or(&[], |(id, _)| id.bytes()));
+            replies.bulk(queue.id_and_body(slot).map_or(&[], |(id, _)| id.bytes()));
         }
-        Ok(())
     }
+
+    fn reply_missing(replies: Replies) {
+        replies.array(2);
+        replies.bulk(b"0");
+        replies.array(0);
+    }
+}
+
+pub struct Part {
+    cursor: u32,
+    state: Option<State>,
+    count: usize,
 }

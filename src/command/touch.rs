@@ -7,61 +7,56 @@
 //!
 //! O(log n) in the queue's jobs.
 
-use super::delivery::Delivery;
 use super::error::Error;
+use super::kinds::{reply_whether, Change, IfMissing};
 use super::words::{once, Words};
 use super::SINCE_0_1;
-use crate::queue::{Cause, Millis};
-use crate::redis::call::Call;
-use crate::redis::command::Command;
-use crate::redis::spec::{ArgSpec, KeyUse, Spec};
+use crate::queue::{self, Accepted, Queue, Time};
+use crate::server::replies::Replies;
+use crate::server::spec::{ArgSpec, KeyUse, Spec};
 
-pub struct Touch<'c> {
-    delivery: Delivery<'c>,
-    ttr: Option<Millis>,
-}
+pub struct Touch;
 
-impl Command for Touch<'_> {
-    type Error = Error;
+impl Change for Touch {
     const SPEC: Spec = Spec {
         name: c"dq.touch",
-        summary: c"Makes a lease last for a time to run from now on",
+        summary: c"Extends a lease: it lasts its TTR from now",
         complexity: c"O(log(N)) with N being the number of jobs in the queue",
         since: SINCE_0_1,
         flags: c"write fast",
         arity: -4,
         key: KeyUse::Change,
-        args: &[
-            ArgSpec::KEY,
-            Delivery::ID,
-            Delivery::LEASE,
-            ArgSpec::integer(c"time-to-run").token(c"TTR").optional(),
-        ],
+        args: &[ArgSpec::KEY, ArgSpec::ID, ArgSpec::LEASE, ArgSpec::integer(c"ms").token(c"TTR").optional()],
     };
 
-    fn run(call: &Call) -> Result<(), Error> {
-        Touch::parse(call)?.apply(call)
-    }
-}
+    const IF_MISSING: IfMissing = IfMissing::REPLY_ZERO;
 
-impl<'c> Touch<'c> {
-    fn parse(call: &Call<'c>) -> Result<Touch<'c>, Error> {
-        let mut words = Words::of(call, "dq.touch");
-        let delivery = Delivery::parse(&mut words)?;
+    type Parsed<'c> = queue::Touch<'c>;
+    type Outcome = Accepted;
+    type Operation<'p> = queue::Touch<'p>;
+
+    fn parse<'c>(mut words: Words<'c>) -> Result<queue::Touch<'c>, Error> {
+        let claim = words.require_claim()?;
         let mut ttr = None;
         words.options(|name, words| match name {
             "TTR" => once("TTR", &mut ttr, words.millis("TTR", 1)?),
             _ => Ok(false),
         })?;
-        Ok(Touch { delivery, ttr })
+        Ok(queue::Touch { claim, ttr })
     }
 
-    fn apply(self, call: &Call<'c>) -> Result<(), Error> {
-        let now = call.now();
-        if self.ttr.is_some_and(|ttr| now.checked_add(ttr).is_none()) {
-            return Err(Error::PastTheEnd { option: "TTR" });
+    fn check(parsed: &queue::Touch, wall_clock: fn() -> Time) -> Result<(), Error> {
+        match parsed.ttr {
+            Some(ttr) if wall_clock().checked_add(ttr).is_none() => Err(Error::PastTheEnd { option: "TTR" }),
+            Some(_) | None => Ok(()),
         }
-        let Delivery { id, claim, .. } = self.delivery;
-        self.delivery.act(call, Cause::Touched, |queue| queue.touch(now, id, claim, self.ttr))
+    }
+
+    fn operation<'p>(parsed: &'p queue::Touch<'_>) -> queue::Touch<'p> {
+        *parsed
+    }
+
+    fn reply(_: &queue::Touch, accepted: &Accepted, _: &Queue, replies: Replies) -> Result<(), Error> {
+        reply_whether(*accepted, replies)
     }
 }

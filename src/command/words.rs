@@ -5,23 +5,38 @@
 use std::fmt;
 
 use super::error::Error;
-use crate::queue::{Attempts, Backoff, Claim, Id, Lease, Millis, State, Time};
-use crate::redis::call::{Arg, Args, Call};
+use smallvec::SmallVec;
 
-/// Reasons are at most so many bytes long.
-pub const REASON_BYTES_MAX: usize = 512;
+use super::limits::{QUOTED_BYTES_MAX, REASON_BYTES_MAX};
+use crate::queue::{Attempts, Backoff, Claim, Id, Lease, Millis, State, Time};
+use crate::server::call::{Arg, Args, Call};
+use crate::server::spec::Spec;
+use crate::services::frame::Source;
 
 /// The arguments after the command's name, from left to right.
+#[derive(Clone, Copy)]
 pub struct Words<'c> {
     args: Args<'c>,
     at: usize,
-    command: &'static str,
+    spec: &'static Spec,
+    source: Source,
 }
 
+/// Ids that a command names; most often one.
+pub type Ids<'c> = SmallVec<[Id<'c>; 2]>;
+
 impl<'c> Words<'c> {
-    /// Of a command with this (lower-case) name, which the arity error tells.
-    pub fn of(call: &Call<'c>, command: &'static str) -> Words<'c> {
-        Words { args: call.args(), at: 1, command }
+    /// Those of a command, behind its name.
+    pub fn of(call: &Call<'c>, spec: &'static Spec, source: Source) -> Words<'c> {
+        Words { args: call.args(), at: 1, spec, source }
+    }
+
+    pub fn source(&self) -> Source {
+        self.source
+    }
+
+    fn wrong_arity(&self) -> Error {
+        Error::WrongArity { command: self.spec.name.to_str().unwrap_or_default() }
     }
 
     pub fn next(&mut self) -> Option<Arg<'c>> {
@@ -36,7 +51,7 @@ impl<'c> Words<'c> {
 
     /// The next word, which has to be there.
     pub fn require(&mut self) -> Result<Arg<'c>, Error> {
-        self.next().ok_or(Error::WrongArity { command: self.command })
+        self.next().ok_or_else(|| self.wrong_arity())
     }
 
     pub fn require_id(&mut self) -> Result<Id<'c>, Error> {
@@ -44,13 +59,18 @@ impl<'c> Words<'c> {
     }
 
     /// All words that are left, of which there has to be one: ids.
-    pub fn require_ids(&mut self) -> Result<Vec<Id<'c>>, Error> {
-        let mut ids = Vec::with_capacity(self.left());
+    pub fn require_ids(&mut self) -> Result<Ids<'c>, Error> {
+        let mut ids = Ids::with_capacity(self.left());
         ids.push(self.require_id()?);
         while self.left() > 0 {
             ids.push(self.require_id()?);
         }
         Ok(ids)
+    }
+
+    /// An id and its lease, or `*`.
+    pub fn require_claim(&mut self) -> Result<Claim<'c>, Error> {
+        Ok(Claim { id: self.require_id()?, lease: parse_lease(self.require()?.bytes())? })
     }
 
     /// The number of keys that follow.
@@ -63,7 +83,7 @@ impl<'c> Words<'c> {
     pub fn end(mut self) -> Result<(), Error> {
         match self.next() {
             None => Ok(()),
-            Some(_) => Err(Error::WrongArity { command: self.command }),
+            Some(_) => Err(self.wrong_arity()),
         }
     }
 
@@ -74,10 +94,10 @@ impl<'c> Words<'c> {
         mut read: impl FnMut(&str, &mut Words<'c>) -> Result<bool, Error>,
     ) -> Result<(), Error> {
         while let Some(word) = self.next() {
-            let name = word.bytes().to_ascii_uppercase();
-            let is_option = match std::str::from_utf8(&name) {
-                Ok(name) => read(name, &mut self)?,
-                Err(_) => false,
+            let mut capitals = [0; OPTION_BYTES_MAX];
+            let is_option = match in_capitals(word.bytes(), &mut capitals) {
+                Some(name) => read(name, &mut self)?,
+                None => false,
             };
             if !is_option {
                 return Err(Error::UnknownOption(word.bytes().to_vec()));
@@ -148,6 +168,16 @@ impl<'c> Words<'c> {
     }
 }
 
+/// No option's name is longer.
+const OPTION_BYTES_MAX: usize = 16;
+
+fn in_capitals<'b>(word: &[u8], capitals: &'b mut [u8; OPTION_BYTES_MAX]) -> Option<&'b str> {
+    let capitals = capitals.get_mut(..word.len())?;
+    capitals.copy_from_slice(word);
+    capitals.make_ascii_uppercase();
+    std::str::from_utf8(capitals).ok()
+}
+
 /// Takes the value of an option that may be given once.
 pub fn once<T>(option: &'static str, place: &mut Option<T>, value: T) -> Result<bool, Error> {
     if place.is_some() {
@@ -157,29 +187,41 @@ pub fn once<T>(option: &'static str, place: &mut Option<T>, value: T) -> Result<
     Ok(true)
 }
 
-/// A lease's number, or `*`.
-pub fn parse_claim(word: &[u8]) -> Result<Claim, Error> {
+/// A lease's number, or `None` for `*`.
+fn parse_lease(word: &[u8]) -> Result<Option<Lease>, Error> {
     if word == b"*" {
-        return Ok(Claim::Latest);
+        return Ok(None);
     }
     let number = parse_integer(word).filter(|number| *number > 0);
-    number.map(|number| Claim::Lease(Lease::new(number))).ok_or(Error::Lease)
+    number.map(|number| Some(Lease::new(number))).ok_or(Error::Lease)
 }
+
+/// Any number of so many digits fits a `u64`.
+const DIGITS_THAT_FIT: usize = 19;
 
 /// Digits only, as the server reads integers: no sign, no space, no leading zero.
 fn parse_integer(word: &[u8]) -> Option<u64> {
-    let is_plain = word.iter().all(u8::is_ascii_digit) && (word.len() == 1 || word.first() != Some(&b'0'));
-    if !is_plain {
+    if word.is_empty() || (word.len() > 1 && word.first() == Some(&b'0')) {
         return None;
     }
-    std::str::from_utf8(word).ok()?.parse().ok()
+    let digits = || word.iter().map(|byte| byte.wrapping_sub(b'0'));
+    if !digits().all(|digit| digit <= 9) {
+        return None;
+    }
+    if word.len() <= DIGITS_THAT_FIT {
+        return Some(digits().fold(0, |number, digit| number * 10 + u64::from(digit)));
+    }
+    digits().try_fold(0u64, |number, digit| number.checked_mul(10)?.checked_add(digit.into()))
+}
+
+/// Names that a queue gave, as ids.
+pub fn ids_of(names: &[Box<[u8]>]) -> Vec<Id<'_>> {
+    names.iter().filter_map(|name| Id::new(name)).collect()
 }
 
 /// A word in quotes that may be shown: cut when it is long, what isn't printable escaped, since an error
 /// is one line.
 pub struct Quoted<'w>(pub &'w [u8]);
-
-const QUOTED_BYTES_MAX: usize = 64;
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -204,10 +246,10 @@ mod tests {
 
     #[test]
     fn leases_are_positive_or_a_star() {
-        assert_eq!(parse_claim(b"*"), Ok(Claim::Latest));
-        assert_eq!(parse_claim(b"7"), Ok(Claim::Lease(Lease::new(7))));
+        assert_eq!(parse_lease(b"*"), Ok(None));
+        assert_eq!(parse_lease(b"7"), Ok(Some(Lease::new(7))));
         for word in ["0", "-1", "**", "", "18446744073709551616"] {
-            assert_eq!(parse_claim(word.as_bytes()), Err(Error::Lease), "{word}");
+            assert_eq!(parse_lease(word.as_bytes()), Err(Error::Lease), "{word}");
         }
     }
 

@@ -8,9 +8,12 @@
 //! due in one millisecond cost the counting of four thousand buckets, and the order is exact at every
 //! moment, also halfway.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 
-use super::entry::{tally_of, Entry, Hold, Tally};
+use super::bucket::Bucket;
+pub use super::bucket::{Rank, Window, Windows};
+use super::entry::{Entry, Hold, Mortality, Tally};
 use super::slab::{Slab, Slot};
 use super::time::Time;
 
@@ -32,56 +35,21 @@ pub trait Residents {
     fn moved_to(&mut self, slot: Slot, bucket: BucketNumber);
 }
 
-/// Where among jobs of the same time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rank {
-    /// Behind those that are there: the order of scheduling.
-    Last,
-    /// Before them: it was there before.
-    First,
+/// A job that comes into a line.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    pub time: Time,
+    pub slot: Slot,
+    pub hold: Hold,
+    pub rank: Rank,
+    pub window: Window,
 }
 
-#[derive(Default)]
-struct Bucket {
-    entries: Vec<Entry>,
-    leased: u32,
-    leased_at_first: u32,
-}
-
-/// With the room of the original: that is what [`Buckets`] counts.
-impl Clone for Bucket {
-    fn clone(&self) -> Bucket {
-        let mut entries = Vec::with_capacity(self.entries.capacity());
-        entries.extend_from_slice(&self.entries);
-        Bucket { entries, ..*self }
-    }
-}
-
-impl Bucket {
-    fn tally(&self) -> Tally {
-        Tally {
-            jobs: self.entries.len(),
-            leased: self.leased as usize,
-            leased_at_first: self.leased_at_first as usize,
-        }
-    }
-
-    /// How many entries have a time up to and including `time`.
-    fn up_to(&self, time: Time) -> usize {
-        self.entries.partition_point(|entry| entry.time() <= time)
-    }
-
-    /// Where a job with this time goes.
-    fn place_of(&self, time: Time, rank: Rank) -> usize {
-        match rank {
-            Rank::Last => self.up_to(time),
-            Rank::First => self.entries.partition_point(|entry| entry.time() < time),
-        }
-    }
-
-    fn recount(&mut self) {
-        let tally = tally_of(&self.entries);
-        (self.leased, self.leased_at_first) = (tally.leased as u32, tally.leased_at_first as u32);
+impl Arrival {
+    fn entry(&self) -> Entry {
+        let is_mortal = self.window.closes < Time::MAX;
+        let mortality = if is_mortal { Mortality::Mortal } else { Mortality::Immortal };
+        Entry::new(self.time, self.slot, self.hold, mortality)
     }
 }
 
@@ -93,16 +61,24 @@ struct Line {
     bucket: BucketNumber,
 }
 
+/// So many lines at the front of the directory hold nothing that is still open at `since` or later.
+#[derive(Clone, Copy, Default)]
+struct Closed {
+    lines: usize,
+    since: Time,
+}
+
 #[derive(Clone, Default)]
 pub struct Buckets {
     directory: VecDeque<Line>,
     buckets: Slab<Bucket>,
     /// Up to and including this time, jobs have passed.
     horizon: Time,
-    /// The earliest time beyond the horizon.
-    next: Option<Time>,
+    /// No job has a time beyond the horizon that is earlier.
+    next_at_earliest: Time,
     all: Tally,
     passed: Tally,
+    closed: Cell<Closed>,
     /// Entries for which there is memory.
     capacity: usize,
 }
@@ -113,9 +89,9 @@ impl Buckets {
         (self.all, self.passed)
     }
 
-    /// The earliest time beyond the horizon.
+    /// The earliest time beyond the horizon. O(log n).
     pub fn next(&self) -> Option<Time> {
-        self.next
+        self.first_after(self.horizon)
     }
 
     pub fn memory(&self) -> usize {
@@ -127,8 +103,34 @@ impl Buckets {
     /// The job that leaves first, and its time. O(1).
     pub fn first(&self) -> Option<(Time, Slot)> {
         let line = self.directory.front()?;
-        let entry = self.buckets.get(line.bucket)?.entries.first()?;
+        let entry = self.buckets.get(line.bucket)?.entries().first()?;
         Some((entry.time(), entry.slot))
+    }
+
+    /// The first job up to `now` whose window hasn't closed by then. O(1) where no job expires. Otherwise the
+    /// buckets at the front in which everything has are stepped over once.
+    pub fn first_open(&self, now: Time, windows: &impl Windows) -> Option<(Time, Slot)> {
+        let Closed { lines, since } = self.closed.get();
+        let start = if since <= now { lines.min(self.directory.len()) } else { 0 };
+        let mut end = start;
+        let mut found = None;
+        for line in self.directory.range(start..).take_while(|line| line.first <= now) {
+            let Some(bucket) = self.buckets.get(line.bucket) else {
+                break;
+            };
+            if !bucket.is_closed(now) {
+                found = first_open_in(bucket, now, windows);
+                if found.is_some() || bucket.entries().last().is_some_and(|last| last.time() > now) {
+                    break;
+                }
+                bucket.narrow(windows);
+            }
+            end += 1;
+        }
+        if end > start || since > now {
+            self.closed.set(Closed { lines: end, since: now });
+        }
+        found
     }
 
     /// All jobs in their order.
@@ -136,67 +138,94 @@ impl Buckets {
         self.directory.iter().flat_map(|line| self.entries_of(line)).map(Entry::parts)
     }
 
-    /// Those whose time has come, in their order. O(1) to the first.
-    pub fn passed(&self) -> impl Iterator<Item = (Time, Slot, Hold)> + '_ {
-        self.iter().take_while(|(time, ..)| *time <= self.horizon)
-    }
-
     /// Those whose time is to come, in their order; buckets that `wants` declines are left out whole.
     pub fn to_come<'b>(
         &'b self,
         wants: impl Fn(Tally) -> bool + 'b,
     ) -> impl Iterator<Item = (Time, Slot, Hold)> + 'b {
-        let start = self.last_line_up_to(self.horizon).unwrap_or(0);
-        let buckets = self.directory.range(start..).filter_map(|line| self.buckets.get(line.bucket));
-        let entries = buckets.filter(move |bucket| wants(bucket.tally())).flat_map(|bucket| &bucket.entries);
+        let buckets = self.lines_from(self.horizon).filter_map(|line| self.buckets.get(line.bucket));
+        let entries = buckets.filter(move |bucket| wants(bucket.tally())).flat_map(|bucket| bucket.entries());
         entries.map(Entry::parts).filter(|(time, ..)| *time > self.horizon)
     }
 
+    /// Those with a time up to and including `to` whose window is open at `now`, in their order. Buckets in which
+    /// there is none are stepped over, and remember that.
+    pub fn open_up_to<'b>(
+        &'b self,
+        to: Time,
+        now: Time,
+        windows: &'b dyn Windows,
+    ) -> impl Iterator<Item = (Time, Slot)> + 'b {
+        let lines = self.directory.iter().take_while(move |line| line.first <= to);
+        open_in(lines.filter_map(|line| self.buckets.get(line.bucket)), now, windows)
+            .take_while(move |(time, _)| *time <= to)
+    }
+
+    /// As [`Buckets::open_up_to`], of those with a time after `now`.
+    pub fn open_after<'b>(
+        &'b self,
+        now: Time,
+        windows: &'b dyn Windows,
+    ) -> impl Iterator<Item = (Time, Slot)> + 'b {
+        let buckets = self.lines_from(now).filter_map(|line| self.buckets.get(line.bucket));
+        open_in(buckets, now, windows).skip_while(move |(time, _)| *time <= now)
+    }
+
+    fn lines_from(&self, time: Time) -> impl Iterator<Item = &Line> {
+        self.directory.range(self.last_line_up_to(time).unwrap_or(0)..)
+    }
+
     fn entries_of(&self, line: &Line) -> &[Entry] {
-        self.buckets.get(line.bucket).map_or(&[], |bucket| &bucket.entries)
+        self.buckets.get(line.bucket).map_or(&[], |bucket| bucket.entries())
     }
 
     /// The time of the job in `slot`, which is in `bucket`. O(bucket).
     pub fn time_of(&self, slot: Slot, bucket: BucketNumber) -> Option<Time> {
-        let entries = &self.buckets.get(bucket)?.entries;
+        let entries = self.buckets.get(bucket)?.entries();
         // From the end: most often it is asked about a job that has just come.
         entries.iter().rfind(|entry| entry.slot == slot).map(Entry::time)
     }
 
-    /// Moves the horizon on to `now`. O(buckets between the two), each a few nanoseconds.
+    /// Moves the horizon to `now`, on or back. O(buckets between the two), each a few nanoseconds.
+    #[inline]
     pub fn advance(&mut self, now: Time) {
-        if now <= self.horizon {
-            return;
+        if now != self.horizon {
+            self.move_horizon(now);
         }
-        if self.next.is_some_and(|next| next <= now) {
+    }
+
+    fn move_horizon(&mut self, now: Time) {
+        let is_quiet = (self.horizon..self.next_at_earliest).contains(&now);
+        if !is_quiet && now < self.horizon {
+            self.passed = self.passed - self.tally_between(now, self.horizon);
+        } else if !is_quiet {
             self.passed += self.tally_between(self.horizon, now);
-            self.next = self.first_after(now);
         }
         self.horizon = now;
+        if !is_quiet {
+            self.next_at_earliest = self.next().unwrap_or(Time::MAX);
+        }
     }
 
     /// Puts a job among those with the same time. O(log n) and the shift of a bucket; O(bucket) more when
     /// it splits.
-    pub fn insert(&mut self, time: Time, slot: Slot, hold: Hold, rank: Rank, residents: &mut impl Residents) {
-        let entry = Entry::new(time, slot, hold);
-        let number = self.bucket_for(time, rank, residents);
-        let one = entry.tally();
+    pub fn insert(&mut self, arrival: &Arrival, residents: &mut impl Residents) {
+        let (time, entry) = (arrival.time, arrival.entry());
+        let (at, number) = self.bucket_for(time, arrival.rank, residents);
         if let Some(bucket) = self.buckets.get_mut(number) {
-            let at = bucket.place_of(time, rank);
-            if bucket.entries.len() == bucket.entries.capacity() {
-                bucket.entries.reserve_exact(GROWTH);
-                self.capacity += GROWTH;
-            }
-            bucket.entries.insert(at, entry);
-            bucket.leased += one.leased as u32;
-            bucket.leased_at_first += one.leased_at_first as u32;
+            let place = bucket.place_of(time, arrival.rank);
+            self.capacity += bucket.insert(place, entry, arrival.window, GROWTH);
         }
-        residents.moved_to(slot, number);
+        if arrival.window.closes >= self.closed.get().since {
+            self.reopen(at);
+        }
+        residents.moved_to(arrival.slot, number);
+        let one = entry.tally();
         self.all += one;
         if time <= self.horizon {
             self.passed += one;
-        } else if self.next.is_none_or(|next| time < next) {
-            self.next = Some(time);
+        } else {
+            self.next_at_earliest = self.next_at_earliest.min(time);
         }
     }
 
@@ -208,11 +237,8 @@ impl Buckets {
         residents: &mut impl Residents,
     ) -> Option<Time> {
         let bucket = self.buckets.get_mut(number)?;
-        let at = bucket.entries.iter().position(|entry| entry.slot == slot)?;
-        let entry = bucket.entries.remove(at);
-        let (time, one, left) = (entry.time(), entry.tally(), bucket.entries.len());
-        bucket.leased -= one.leased as u32;
-        bucket.leased_at_first -= one.leased_at_first as u32;
+        let entry = bucket.remove(slot)?;
+        let (time, one, left) = (entry.time(), entry.tally(), bucket.len());
         if left == 0 {
             self.drop_bucket(number, time);
         } else if left <= MERGE_BELOW && left.is_power_of_two() {
@@ -222,8 +248,6 @@ impl Buckets {
         self.all = self.all - one;
         if time <= self.horizon {
             self.passed = self.passed - one;
-        } else if self.next == Some(time) {
-            self.next = self.first_after(self.horizon);
         }
         Some(time)
     }
@@ -231,8 +255,7 @@ impl Buckets {
     /// How many jobs have a time after `from`, up to and including `to`.
     pub fn tally_between(&self, from: Time, to: Time) -> Tally {
         let mut tally = Tally::default();
-        let start = self.last_line_up_to(from).unwrap_or(0);
-        let mut lines = self.directory.range(start..).peekable();
+        let mut lines = self.lines_from(from).peekable();
         while let Some(line) = lines.next() {
             if line.first > to {
                 break;
@@ -241,19 +264,15 @@ impl Buckets {
                 break;
             };
             let whole = line.first > from && lines.peek().is_some_and(|next| next.first <= to);
-            tally += if whole { bucket.tally() } else { part_between(bucket, from, to) };
+            tally += if whole { bucket.tally() } else { bucket.tally_between(from, to) };
         }
         tally
     }
 
     fn first_after(&self, time: Time) -> Option<Time> {
-        let start = self.last_line_up_to(time).unwrap_or(0);
         // The next line but one at the latest: no bucket is empty.
-        let lines = self.directory.range(start..).take(2);
-        lines
-            .filter_map(|line| self.buckets.get(line.bucket))
-            .find_map(|bucket| bucket.entries.get(bucket.up_to(time)))
-            .map(Entry::time)
+        let buckets = self.lines_from(time).take(2).filter_map(|line| self.buckets.get(line.bucket));
+        buckets.into_iter().find_map(|bucket| bucket.entries().get(bucket.up_to(time))).map(Entry::time)
     }
 
     /// The last line of the directory that doesn't begin after `time`.
@@ -261,42 +280,49 @@ impl Buckets {
         self.directory.partition_point(|line| line.first <= time).checked_sub(1)
     }
 
-    /// The bucket into which a job with this time goes, with room for it.
-    fn bucket_for(&mut self, time: Time, rank: Rank, residents: &mut impl Residents) -> BucketNumber {
+    /// Where in the directory a job with this time goes, and into which bucket, with room for it.
+    fn bucket_for(
+        &mut self,
+        time: Time,
+        rank: Rank,
+        residents: &mut impl Residents,
+    ) -> (usize, BucketNumber) {
         let lines_before = match rank {
+            // Times mostly ascend.
+            Rank::Last if self.directory.back().is_some_and(|last| last.first <= time) => {
+                self.directory.len()
+            }
             Rank::Last => self.directory.partition_point(|line| line.first <= time),
             Rank::First => self.directory.partition_point(|line| line.first < time),
         };
         let Some(at) = lines_before.checked_sub(1) else {
-            return self.bucket_before_all(time);
+            return (0, self.bucket_before_all(time));
         };
         let Some(Line { bucket: number, .. }) = self.directory.get(at).copied() else {
-            return self.new_bucket(at, time, Bucket::default());
+            return (at, self.new_bucket(at, time, Bucket::default()));
         };
-        let Some(bucket) = self.buckets.get_mut(number) else {
-            return number;
+        let Some(bucket) = self.buckets.get_mut(number).filter(|bucket| bucket.len() >= BUCKET_ENTRIES)
+        else {
+            return (at, number);
         };
-        if bucket.entries.len() < BUCKET_ENTRIES {
-            return number;
-        }
         let middle = BUCKET_ENTRIES / 2;
         let place = bucket.place_of(time, rank);
         if place == BUCKET_ENTRIES && at + 1 == self.directory.len() {
             // Times mostly ascend: the last bucket is left full, not half empty.
-            return self.new_bucket(at + 1, time, Bucket::default());
+            return (at + 1, self.new_bucket(at + 1, time, Bucket::default()));
         }
         let upper = self.split(at, number, middle, residents);
         if place <= middle {
-            number
+            (at, number)
         } else {
-            upper
+            (at + 1, upper)
         }
     }
 
     fn bucket_before_all(&mut self, time: Time) -> BucketNumber {
         let room = |line: &Line| {
             let bucket = self.buckets.get(line.bucket)?;
-            (bucket.entries.len() < BUCKET_ENTRIES).then_some(line.bucket)
+            (bucket.len() < BUCKET_ENTRIES).then_some(line.bucket)
         };
         match self.directory.front().and_then(room) {
             Some(number) => {
@@ -319,16 +345,12 @@ impl Buckets {
     ) -> BucketNumber {
         let mut upper = Bucket::default();
         if let Some(lower) = self.buckets.get_mut(number) {
-            let before = lower.entries.capacity();
-            upper.entries = Vec::with_capacity(BUCKET_ENTRIES - middle + GROWTH);
-            upper.entries.extend(lower.entries.drain(middle..));
-            lower.entries.shrink_to(middle + GROWTH);
-            lower.recount();
-            upper.recount();
-            self.capacity = self.capacity + lower.entries.capacity() - before;
+            let before = lower.capacity();
+            upper = lower.split_off(middle, GROWTH);
+            self.capacity = self.capacity + lower.capacity() - before;
         }
-        let first = upper.entries.first().map_or(Time::MAX, Entry::time);
-        let moved: Vec<Slot> = upper.entries.iter().map(|entry| entry.slot).collect();
+        let first = upper.entries().first().map_or(Time::MAX, Entry::time);
+        let moved: Vec<Slot> = upper.entries().iter().map(|entry| entry.slot).collect();
         let upper_number = self.new_bucket(at + 1, first, upper);
         for slot in moved {
             residents.moved_to(slot, upper_number);
@@ -337,19 +359,32 @@ impl Buckets {
     }
 
     fn new_bucket(&mut self, at: usize, first: Time, bucket: Bucket) -> BucketNumber {
-        self.capacity += bucket.entries.capacity();
+        self.capacity += bucket.capacity();
         // A slab of buckets can't be full: it would take 2^32 of them, and jobs are counted in 32 bits.
         let number = self.buckets.insert(bucket).unwrap_or(BucketNumber::MAX);
         self.directory.insert(at, Line { first, bucket: number });
+        self.reopen(at);
         number
+    }
+
+    /// From this line of the directory on, something may be open.
+    fn reopen(&mut self, at: usize) {
+        let closed = self.closed.get_mut();
+        closed.lines = closed.lines.min(at);
+    }
+
+    fn remove_line(&mut self, at: usize) {
+        self.directory.remove(at);
+        let closed = self.closed.get_mut();
+        closed.lines -= usize::from(at < closed.lines);
     }
 
     fn drop_bucket(&mut self, number: BucketNumber, time: Time) {
         if let Some(at) = self.line_of(number, time) {
-            self.directory.remove(at);
+            self.remove_line(at);
         }
         if let Some(bucket) = self.buckets.remove(number) {
-            self.capacity -= bucket.entries.capacity();
+            self.capacity -= bucket.capacity();
         }
         // A directory that has been long keeps a quarter of its room at most.
         if self.directory.len() < self.directory.capacity() / 4 {
@@ -386,31 +421,49 @@ impl Buckets {
         let (Some(number), Some(next)) = (bucket_at(at), bucket_at(at + 1)) else {
             return;
         };
-        let len = |number| self.buckets.get(number).map_or(0, |bucket: &Bucket| bucket.entries.len());
+        let len = |number| self.buckets.get(number).map_or(0, |bucket: &Bucket| bucket.len());
         if len(number) + len(next) > MERGED_AT_MOST {
             return;
         }
         let Some(taken) = self.buckets.remove(next) else {
             return;
         };
-        self.directory.remove(at + 1);
-        self.capacity -= taken.entries.capacity();
+        self.remove_line(at + 1);
+        self.reopen(at);
+        self.capacity -= taken.capacity();
         if let Some(bucket) = self.buckets.get_mut(number) {
-            let before = bucket.entries.capacity();
-            bucket.entries.extend_from_slice(&taken.entries);
-            bucket.entries.shrink_to(bucket.entries.len() + GROWTH);
-            bucket.leased += taken.leased;
-            bucket.leased_at_first += taken.leased_at_first;
-            self.capacity = self.capacity + bucket.entries.capacity() - before;
+            let before = bucket.capacity();
+            bucket.append(&taken, GROWTH);
+            self.capacity = self.capacity + bucket.capacity() - before;
         }
-        for entry in &taken.entries {
+        for entry in taken.entries() {
             residents.moved_to(entry.slot, number);
         }
     }
 }
 
-fn part_between(bucket: &Bucket, from: Time, to: Time) -> Tally {
-    tally_of(bucket.entries.get(bucket.up_to(from)..bucket.up_to(to)).unwrap_or_default())
+/// The first job up to `now` that hasn't expired by then.
+fn first_open_in(bucket: &Bucket, now: Time, windows: &impl Windows) -> Option<(Time, Slot)> {
+    let passed = bucket.entries().iter().take_while(|entry| entry.time() <= now);
+    let is_open = |entry: &&Entry| !entry.is_mortal() || windows.window_of(entry.slot).closes > now;
+    passed.into_iter().find(is_open).map(|entry| (entry.time(), entry.slot))
+}
+
+/// What is open at `now` in these buckets, in its order.
+fn open_in<'b>(
+    buckets: impl Iterator<Item = &'b Bucket> + 'b,
+    now: Time,
+    windows: &'b dyn Windows,
+) -> impl Iterator<Item = (Time, Slot)> + 'b {
+    let may_be_open = move |bucket: &&Bucket| bucket.may_be_open(now);
+    buckets.filter(may_be_open).flat_map(move |bucket| {
+        let is_open = |entry: &&Entry| windows.window_of(entry.slot).is_open(now);
+        let open: Vec<&Entry> = bucket.entries().iter().filter(is_open).collect();
+        if open.is_empty() {
+            bucket.narrow(windows);
+        }
+        open.into_iter().map(|entry| (entry.time(), entry.slot))
+    })
 }
 
 #[cfg(test)]

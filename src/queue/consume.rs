@@ -1,213 +1,221 @@
-//! What consumers do: take jobs, and say what became of them.
+//! What consumers do: take jobs.
 
-use super::job::{Claim, Id, Lease, Progress, Stage, State, REASON_BURIED};
-use super::job_record::Cause;
-use super::queue_record::count;
+use smallvec::SmallVec;
+
+use super::door::{Changed, Operation};
+use super::job::{Id, Job, JobView, Lease, Progress, Stage};
+use super::job_record::{Cause, JobRecord};
+use super::policy::Policy;
+use super::produce::Naming;
+use super::schedule::FromLane;
 use super::slab::Slot;
 use super::time::{Millis, Time};
-use super::Queue;
+use super::{Queue, Reason};
 
-/// Jobs whose life is over that one pop steps over, burying them: a few milliseconds. The timer buries the
-/// rest; until then there is nothing for this pop.
-const OVERDUE_MAX: usize = 16_384;
+/// A pop that hands out more would hold up the others. Part of what is logged: it must stay as it is.
+pub const POP_JOBS_MAX: usize = 10_000;
+/// No further job is handed out once so many bytes of bodies are together. Likewise.
+pub const POP_BYTES_MAX: usize = 16 << 20;
 
-/// A job handed out. Its id and body are at [`Queue::id_and_body`].
+/// Room that is made for deliveries before it is known how many jobs are ready.
+const EXPECTED_AT_MOST: usize = 128;
+
+/// So many lease numbers begin with each millisecond: see [`Lease`].
+const LEASES_PER_MILLISECOND_BITS: u32 = 11;
+
+/// Hands out the first ready jobs by (priority, due time, order of scheduling). O(log n) each.
+#[derive(Clone, Copy, Debug)]
+pub struct Pop {
+    /// At most so many; and at most [`POP_JOBS_MAX`].
+    pub count: usize,
+    /// How long the leases last, unless as the jobs themselves say.
+    pub ttr: Option<Millis>,
+    pub mode: Mode,
+}
+
+impl Pop {
+    pub const ONE: Pop = Pop { count: 1, ttr: None, mode: Mode::Lease };
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Handout {
-    pub slot: Slot,
+pub enum Mode {
+    /// Each job is leased until the consumer finishes it.
+    Lease,
+    /// Each job is finished by being handed out.
+    NoAck,
+}
+
+/// Jobs handed out together, in their order.
+#[derive(Debug)]
+pub struct Deliveries {
+    jobs: SmallVec<[Delivery; 1]>,
+    mode: Mode,
+}
+
+/// A job handed out.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    job: Delivered,
     pub lease: Lease,
     pub attempt: u32,
     /// When the lease runs out.
     pub end: Time,
     /// Since when the job was ready.
     pub due: Time,
-    before: Before,
+    /// What it was before.
+    before: (Time, Progress),
 }
 
-/// What a job was before it was handed out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Before {
-    time: Time,
-    progress: Progress,
+#[derive(Clone)]
+enum Delivered {
+    /// It is still in the queue.
+    In(Slot),
+    /// It was finished by that, and isn't kept.
+    Gone(Box<Gone>),
 }
 
-/// What became of a finish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finished {
-    /// The claim isn't that to the job's latest delivery.
-    No,
-    /// The job is gone.
-    Gone,
-    /// It is kept as done.
-    Kept(Slot),
+#[derive(Clone)]
+struct Gone {
+    job: Job,
+    policy: Policy,
+    reason: Option<Box<[u8]>>,
+}
+
+impl std::fmt::Debug for Delivered {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Delivered::In(slot) => write!(f, "In({slot})"),
+            Delivered::Gone(gone) => write!(f, "Gone({:?})", gone.job.id_and_body().0),
+        }
+    }
+}
+
+impl Changed for Deliveries {
+    fn has_changed(&self) -> bool {
+        !self.is_empty()
+    }
+}
+
+impl Deliveries {
+    pub fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Whether they were finished by being handed out.
+    pub fn are_finished(&self) -> bool {
+        self.mode == Mode::NoAck
+    }
+
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Delivery> {
+        self.jobs.iter()
+    }
+}
+
+impl Delivery {
+    /// As long as the queue hasn't changed since.
+    pub fn id_and_body<'a>(&'a self, queue: &'a Queue) -> (Id<'a>, &'a [u8]) {
+        match &self.job {
+            Delivered::Gone(gone) => gone.job.id_and_body(),
+            Delivered::In(slot) => match queue.pool.get(*slot) {
+                Some(job) => job.id_and_body(),
+                None => {
+                    debug_assert!(false, "a job that was delivered is there, or on its way");
+                    (Id::NONE, &[])
+                }
+            },
+        }
+    }
+
+    /// The job as it was before, for a [`super::Return`]. As long as the queue hasn't changed since.
+    pub fn before(&self, queue: &Queue) -> Option<JobRecord> {
+        let (id, body) = self.id_and_body(queue);
+        let (time, progress) = self.before;
+        let (created, policy, reason) = match &self.job {
+            Delivered::Gone(gone) => (gone.job.created(), gone.policy, gone.reason.as_deref()),
+            Delivered::In(slot) => {
+                let reason = queue.details_of(*slot).and_then(|details| details.reason());
+                (queue.pool.get(*slot)?.created(), *queue.policy_of(*slot)?, reason)
+            }
+        };
+        let job = JobView { id, body, time, created, policy, progress, reason };
+        Some(JobRecord::of(&job, Naming::Given))
+    }
+}
+
+impl Operation for Pop {
+    type Outcome = Deliveries;
+
+    fn run(&self, queue: &mut Queue, now: Time) -> Deliveries {
+        let mut deliveries = Deliveries { jobs: SmallVec::new(), mode: self.mode };
+        if queue.paused_until > now {
+            return deliveries;
+        }
+        let (mut lane, mut bytes) = (FromLane::default(), 0);
+        let count = self.count.min(POP_JOBS_MAX);
+        if count > 1 {
+            deliveries.jobs.reserve_exact(count.min(queue.len()).min(EXPECTED_AT_MOST));
+        }
+        while deliveries.len() < count && bytes < POP_BYTES_MAX {
+            let Some(delivery) = queue.deliver(now, self, &mut lane) else {
+                break;
+            };
+            bytes += delivery.id_and_body(queue).1.len();
+            deliveries.jobs.push(delivery);
+        }
+        deliveries
+    }
 }
 
 impl Queue {
-    /// Hands out the first ready job by (priority, due time, order of scheduling). Its lease lasts `ttr`
-    /// or, without it, what the job itself says; its number is at least `floor`. O(log n).
-    pub fn pop(&mut self, now: Time, ttr: Option<Millis>, floor: Lease) -> Option<Handout> {
-        let now = self.advance(now);
-        if self.paused_until > now {
-            return None;
-        }
-        let (due, slot) = self.first_alive()?;
-        let policy = self.policies.get(self.pool.get(slot)?.policy)?;
-        let end = now.saturating_add(ttr.unwrap_or(policy.ttr));
-        let lease = Lease::new(floor.number().max(self.last_lease.number().saturating_add(1)));
-        if lease >= Lease::MAX {
-            return None;
-        }
-        let progress = self.progress(slot)?;
-        let time = match self.pool.get(slot).and_then(|job| self.trails.get(job.trail)) {
-            Some(trail) => trail.time,
-            None => due,
+    fn deliver(&mut self, now: Time, pop: &Pop, lane: &mut FromLane) -> Option<Delivery> {
+        let (due, slot) = self.schedule.first_ready(now, lane, self)?;
+        let lease = self.next_lease(now)?;
+        let policy = self.policy_of(slot)?;
+        let end = now.saturating_add(pop.ttr.unwrap_or(policy.ttr));
+        let details = self.details_of(slot);
+        let before = details.map_or((due, Progress::default()), |details| (details.time, details.progress()));
+        let attempt = before.1.attempt.saturating_add(1);
+        let leased = Progress { stage: Stage::Leased, attempt, lease: Some(lease), ..before.1 };
+        let job = match pop.mode {
+            Mode::Lease => {
+                self.shift(slot, Cause::Popped, end, &leased, Reason::Keep);
+                Delivered::In(slot)
+            }
+            Mode::NoAck => self.deliver_and_finish(now, slot, end, &leased)?,
         };
-        let attempt = self.hand_out(slot, lease, end)?;
-        Some(Handout { slot, lease, attempt, end, due, before: Before { time, progress } })
+        Some(Delivery { job, lease, attempt, end, due, before })
     }
 
-    /// Takes a job that was handed out from the queue: it is done. A lease stays good after its end, until
-    /// the job is handed out again. O(log n).
-    pub fn finish(&mut self, now: Time, id: Id, claim: Claim) -> Finished {
-        let Some(slot) = self.held(id, claim) else {
-            return Finished::No;
-        };
-        let keep =
-            self.pool.get(slot).and_then(|job| self.policies.get(job.policy)).map(|policy| policy.keep);
-        match keep.filter(|keep| !keep.is_zero()) {
-            None => {
-                self.remove(slot);
-                count(&mut self.totals.finished, 1);
-                Finished::Gone
-            }
-            Some(keep) => {
-                let until = self.advance(now).saturating_add(keep);
-                let attempt = self.progress(slot).unwrap_or_default().attempt;
-                let done = Progress { stage: Stage::Done, attempt, ..Progress::default() };
-                self.shift(slot, Cause::Finished, until, &done, None);
-                Finished::Kept(slot)
-            }
-        }
-    }
-
-    /// Gives a job back: it waits for `delay` or, without it, its backoff. After its last attempt it is
-    /// dead. O(log n).
-    pub fn release(
+    fn deliver_and_finish(
         &mut self,
         now: Time,
-        id: Id,
-        claim: Claim,
-        delay: Option<Millis>,
-        reason: Option<&[u8]>,
-    ) -> Option<Slot> {
-        let now = self.advance(now);
-        let slot = self.held_alive(id, claim)?;
-        let progress = self.progress(slot)?;
-        let policy = self.policies.get(self.pool.get(slot)?.policy)?;
-        if policy.attempts.end_with(progress.attempt) {
-            self.lay_dead(slot, Cause::Released, now, reason);
-            return Some(slot);
-        }
-        let backoff = || policy.backoff.after(progress.attempt, progress.lease.unwrap_or_default());
-        let due = now.saturating_add(delay.unwrap_or_else(backoff));
-        let waiting = Progress { stage: Stage::Waiting, lease: None, ..progress };
-        self.shift(slot, Cause::Released, due, &waiting, reason);
-        Some(slot)
+        slot: Slot,
+        end: Time,
+        leased: &Progress,
+    ) -> Option<Delivered> {
+        let policy = *self.policy_of(slot)?;
+        let reason = self.details_of(slot).and_then(|details| details.reason().map(Box::from));
+        self.shift(slot, Cause::Popped, end, leased, Reason::Keep);
+        Some(match self.finish_held(now, slot) {
+            Some(job) => Delivered::Gone(Box::new(Gone { job, policy, reason })),
+            None => Delivered::In(slot),
+        })
     }
 
-    /// Gives a job back that nobody has begun to work on: it is ready at once, and the attempt isn't counted.
-    /// O(log n).
-    pub fn release_unbegun(
-        &mut self,
-        now: Time,
-        id: Id,
-        claim: Claim,
-        reason: Option<&[u8]>,
-    ) -> Option<Slot> {
-        let now = self.advance(now);
-        let slot = self.held_alive(id, claim)?;
-        let progress = self.progress(slot)?;
-        let attempt = progress.attempt.saturating_sub(1);
-        let waiting = Progress { stage: Stage::Waiting, attempt, lease: None, ..progress };
-        self.shift(slot, Cause::Released, now, &waiting, reason);
-        Some(slot)
+    /// A number greater than all before. At least that with which the millisecond begins: so a queue that is made
+    /// anew under a key goes on above the one that was there. `None` at the end of numbers, the year 2109.
+    fn next_lease(&self, now: Time) -> Option<Lease> {
+        let by_time = now.unix_ms() << LEASES_PER_MILLISECOND_BITS;
+        let number = by_time.max(self.last_lease.number().saturating_add(1));
+        (number < Lease::MAX.number()).then(|| Lease::new(number))
     }
 
-    /// The lease lasts for `ttr` or, without it, the job's own TTR from now on. O(log n).
-    pub fn touch(&mut self, now: Time, id: Id, claim: Claim, ttr: Option<Millis>) -> Option<Slot> {
-        let now = self.advance(now);
-        let slot = self.held_alive(id, claim)?;
-        let policy = self.policies.get(self.pool.get(slot)?.policy)?;
-        let progress = self.progress(slot)?;
-        let end = now.saturating_add(ttr.unwrap_or(policy.ttr));
-        self.shift(slot, Cause::Touched, end, &progress, None);
-        Some(slot)
-    }
-
-    /// The job is dead. O(log n).
-    pub fn bury(&mut self, now: Time, id: Id, claim: Claim, reason: Option<&[u8]>) -> Option<Slot> {
-        let now = self.advance(now);
-        let slot = self.held_alive(id, claim)?;
-        let had_reason = self.pool.get(slot).and_then(|job| self.trails.get(job.trail)?.reason()).is_some();
-        let reason = reason.or((!had_reason).then_some(REASON_BURIED));
-        self.lay_dead(slot, Cause::Buried, now, reason);
-        Some(slot)
-    }
-
-    /// Puts a job back to where it was before it was handed out, as if that hadn't been: who was to have
-    /// it has gone away unheard. `None` when somebody else has to do with it by now.
-    pub fn give_back(&mut self, id: Id, handout: &Handout) -> Option<Slot> {
-        let slot = self.held(id, Claim::Lease(handout.lease))?;
-        let Before { time, progress } = handout.before;
-        self.shift(slot, Cause::Returned, time, &progress, None);
-        Some(slot)
-    }
-
-    /// The next job to be handed out. Steps over those whose life is over.
-    fn first_alive(&mut self) -> Option<(Time, Slot)> {
-        for _ in 0..OVERDUE_MAX {
-            let (due, slot) = self.schedule.first_ready()?;
-            let dies = self.progress(slot)?.dies;
-            if dies.is_none_or(|dies| dies > self.schedule.now()) {
-                return Some((due, slot));
-            }
-            self.bury_overdue(slot);
-        }
-        None
-    }
-
-    /// Leases a job; says which attempt that is.
-    pub(super) fn hand_out(&mut self, slot: Slot, lease: Lease, end: Time) -> Option<u32> {
-        let before = self.progress(slot)?;
-        let attempt = before.attempt.saturating_add(1);
-        let progress = Progress { stage: Stage::Leased, attempt, lease: Some(lease), dies: before.dies };
-        self.shift(slot, Cause::Popped, end, &progress, None);
-        Some(attempt)
-    }
-
-    /// From now on; one that is dead already, since its last attempt has timed out, stays so since then.
-    fn lay_dead(&mut self, slot: Slot, cause: Cause, now: Time, reason: Option<&[u8]>) {
-        let since = self.view(slot).filter(|job| job.state(now) == State::Dead).map(|job| job.since(now));
-        let attempt = self.progress(slot).unwrap_or_default().attempt;
-        let dead = Progress { stage: Stage::Dead, attempt, ..Progress::default() };
-        self.shift(slot, cause, since.unwrap_or(now), &dead, reason);
-    }
-
-    /// The job, if this is a claim to its latest delivery.
-    fn held(&self, id: Id, claim: Claim) -> Option<Slot> {
-        let slot = self.pool.find(id)?;
-        let progress = self.progress(slot)?;
-        let is_good = match claim {
-            Claim::Latest => progress.stage == Stage::Leased,
-            Claim::Lease(lease) => progress.stage == Stage::Leased && progress.lease == Some(lease),
-        };
-        is_good.then_some(slot)
-    }
-
-    /// As `held`; a life that is over can't be prolonged.
-    fn held_alive(&self, id: Id, claim: Claim) -> Option<Slot> {
-        let slot = self.held(id, claim)?;
-        let dies = self.progress(slot)?.dies;
-        dies.is_none_or(|dies| dies > self.schedule.now()).then_some(slot)
+    /// The lease that a pop at this time would give, at least.
+    pub fn lease_at(now: Time) -> Lease {
+        Lease::new((now.unix_ms() << LEASES_PER_MILLISECOND_BITS).min(Lease::MAX.number()))
     }
 }

@@ -16,7 +16,14 @@ pub enum Hold {
     LeasedAtFirst,
 }
 
-/// What stands in a bucket, in 12 bytes: the time's upper half carries the hold in its highest bits.
+/// Whether the job expires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mortality {
+    Immortal,
+    Mortal,
+}
+
+/// What stands in a bucket, in 12 bytes: the time's upper half carries hold and mortality in its highest bits.
 #[derive(Clone, Copy)]
 pub struct Entry {
     pub slot: Slot,
@@ -26,20 +33,28 @@ pub struct Entry {
 
 const LEASED_BIT: u32 = 1 << 31;
 const AT_FIRST_BIT: u32 = 1 << 30;
+const MORTAL_BIT: u32 = 1 << 29;
+const TIME_BITS: u32 = (1 << 16) - 1;
 
 impl Entry {
-    pub fn new(time: Time, slot: Slot, hold: Hold) -> Entry {
-        let bits = match hold {
+    pub fn new(time: Time, slot: Slot, hold: Hold, mortality: Mortality) -> Entry {
+        let hold_bits = match hold {
             Hold::Waiting => 0,
             Hold::Leased => LEASED_BIT,
             Hold::LeasedAtFirst => AT_FIRST_BIT,
         };
-        Entry { slot, high: (time.unix_ms() >> 32) as u32 | bits, low: time.unix_ms() as u32 }
+        let mortal_bit = if mortality == Mortality::Mortal { MORTAL_BIT } else { 0 };
+        let high = (time.unix_ms() >> 32) as u32 | hold_bits | mortal_bit;
+        Entry { slot, high, low: time.unix_ms() as u32 }
     }
 
     pub fn time(&self) -> Time {
-        let high = self.high & !(LEASED_BIT | AT_FIRST_BIT);
+        let high = self.high & TIME_BITS;
         Time::new(u64::from(high) << 32 | u64::from(self.low)).unwrap_or(Time::MAX)
+    }
+
+    pub fn is_mortal(&self) -> bool {
+        self.high & MORTAL_BIT != 0
     }
 
     pub fn hold(&self) -> Hold {

@@ -14,6 +14,9 @@ pub const ID_BYTES_MAX: usize = 512;
 pub struct Id<'a>(&'a [u8]);
 
 impl<'a> Id<'a> {
+    /// No job's.
+    pub(super) const NONE: Id<'static> = Id(&[]);
+
     /// `None` when there are too few or too many bytes.
     pub fn new(bytes: &'a [u8]) -> Option<Id<'a>> {
         (1..=ID_BYTES_MAX).contains(&bytes.len()).then_some(Id(bytes))
@@ -24,7 +27,8 @@ impl<'a> Id<'a> {
     }
 }
 
-/// The number of a lease: greater than all that the queue gave before.
+/// The number of a lease: greater than all that the queue gave before. Those given in a millisecond begin at
+/// `unix-ms × 2048`; they stay below 2^53, where every client's numbers are exact, until the year 2109.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lease(u64);
 
@@ -39,14 +43,6 @@ impl Lease {
     pub const fn number(self) -> u64 {
         self.0
     }
-}
-
-/// By which right somebody speaks of a delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Claim {
-    /// `*`: of the job's latest delivery, whichever that is.
-    Latest,
-    Lease(Lease),
 }
 
 /// What a job is, seen at a moment.
@@ -97,8 +93,8 @@ pub struct Progress {
     pub attempt: u32,
     /// Of the latest delivery, while it is good for something.
     pub lease: Option<Lease>,
-    /// When its life is over, if its ADD said so.
-    pub dies: Option<Time>,
+    /// When it expires, if its ADD said so: from then on it is dead, unless it was finished.
+    pub expires_at: Option<Time>,
 }
 
 /// Everything about a job but when it was seen.
@@ -141,18 +137,18 @@ impl JobView<'_> {
 
     /// When it dies, or has died, unless something happens before that; and of what.
     fn death(&self) -> Option<(Time, Option<&[u8]>)> {
-        let of_age = self.progress.dies.map(|time| (time, Some(REASON_LIFE_IS_OVER)));
+        let of_expiry = self.progress.expires_at.map(|time| (time, Some(REASON_EXPIRED)));
         match self.progress.stage {
             Stage::Done => None,
             Stage::Dead => {
                 let of_attempts = self.is_at_its_last_attempt().then_some(REASON_NO_ATTEMPTS_LEFT);
                 Some((self.time, self.reason.or(of_attempts)))
             }
-            Stage::Waiting => of_age,
+            Stage::Waiting => of_expiry,
             Stage::Leased => {
                 let of_attempts = (self.time, Some(REASON_NO_ATTEMPTS_LEFT));
                 let of_attempts = self.is_at_its_last_attempt().then_some(of_attempts);
-                of_attempts.into_iter().chain(of_age).min_by_key(|(time, _)| *time)
+                of_attempts.into_iter().chain(of_expiry).min_by_key(|(time, _)| *time)
             }
         }
     }
@@ -182,34 +178,40 @@ impl JobView<'_> {
 
 /// Why a job died of which no worker said why.
 pub const REASON_BURIED: &[u8] = b"buried";
-pub const REASON_LIFE_IS_OVER: &[u8] = b"its time to live is over";
+pub const REASON_EXPIRED: &[u8] = b"its time to live is over";
 pub const REASON_NO_ATTEMPTS_LEFT: &[u8] = b"no attempts left";
 
-/// A job as it is kept. Its time stands in its bucket, next to those that it is compared with.
+/// A job as it is kept, in 32 bytes. Its time stands in its bucket, next to those that it is compared with.
 #[derive(Clone)]
 pub(super) struct Job {
-    /// The id, then the body.
+    /// The stamp, the id, the body: one allocation, whose size class the stamp most often doesn't change.
     bytes: Box<[u8]>,
-    stamp: Stamp,
-    pub policy: PolicyNumber,
+    /// Of the id: tells most strangers in a chain apart without touching their bytes.
+    pub hash: u32,
     pub bucket: BucketNumber,
     /// The next job in the index's chain.
     pub next: Slot,
-    /// In the queue's trails; `NO_SLOT` for a job that has none.
-    pub trail: Slot,
+    more: More,
 }
 
-/// When the job was created (48 bits), how long its id is (10) and a bit of the id's hash (6): the latter
-/// tells most strangers in a chain apart without touching their bytes.
+/// The number of the job's details, which name its policy; or, of a job without, that of its policy.
+#[derive(Clone, Copy)]
+struct More(u32);
+
+const HAS_DETAILS: u32 = 1 << 31;
+/// There are at most so many details, and so many policies.
+pub(super) const NUMBERS_MAX: u32 = HAS_DETAILS - 1;
+
+/// When the job was created (48 bits) and how long its id is.
 #[derive(Clone, Copy)]
 struct Stamp(u64);
 
+const STAMP_BYTES: usize = size_of::<u64>();
 const ID_LEN_SHIFT: u32 = 48;
-const TAG_SHIFT: u32 = 58;
 
 impl Stamp {
-    fn new(created: Time, id_len: usize, hash: u64) -> Stamp {
-        Stamp(created.unix_ms() | (id_len as u64) << ID_LEN_SHIFT | (hash >> TAG_SHIFT) << TAG_SHIFT)
+    fn new(created: Time, id: Id) -> Stamp {
+        Stamp(created.unix_ms() | (id.bytes().len() as u64) << ID_LEN_SHIFT)
     }
 
     fn created(self) -> Time {
@@ -217,50 +219,64 @@ impl Stamp {
     }
 
     fn id_len(self) -> usize {
-        (self.0 >> ID_LEN_SHIFT) as usize & (2 * ID_BYTES_MAX - 1)
-    }
-
-    fn has_tag_of(self, hash: u64) -> bool {
-        self.0 >> TAG_SHIFT == hash >> TAG_SHIFT
+        (self.0 >> ID_LEN_SHIFT) as usize
     }
 }
 
 impl Job {
-    pub fn new(id: Id, body: &[u8], created: Time, policy: PolicyNumber, hash: u64) -> Job {
-        let mut bytes = Vec::with_capacity(id.bytes().len() + body.len());
+    pub fn new(id: Id, body: &[u8], created: Time, policy: PolicyNumber, hash: u32) -> Job {
+        let mut bytes = Vec::with_capacity(STAMP_BYTES + id.bytes().len() + body.len());
+        bytes.extend_from_slice(&Stamp::new(created, id).0.to_le_bytes());
         bytes.extend_from_slice(id.bytes());
         bytes.extend_from_slice(body);
-        Job {
-            bytes: bytes.into_boxed_slice(),
-            stamp: Stamp::new(created, id.bytes().len(), hash),
-            policy,
-            bucket: 0,
-            next: NO_SLOT,
-            trail: NO_SLOT,
-        }
+        Job { bytes: bytes.into_boxed_slice(), hash, bucket: 0, next: NO_SLOT, more: More(policy) }
+    }
+
+    fn parts(&self) -> (Stamp, &[u8]) {
+        // It always has a stamp.
+        let (stamp, rest) = self.bytes.split_first_chunk::<STAMP_BYTES>().unwrap_or((&[0; STAMP_BYTES], &[]));
+        (Stamp(u64::from_le_bytes(*stamp)), rest)
     }
 
     pub fn id_and_body(&self) -> (Id<'_>, &[u8]) {
-        let (id, body) = self.bytes.split_at_checked(self.stamp.id_len()).unwrap_or_default();
+        let (stamp, rest) = self.parts();
+        let (id, body) = rest.split_at_checked(stamp.id_len()).unwrap_or_default();
         (Id(id), body)
     }
 
     pub fn created(&self) -> Time {
-        self.stamp.created()
+        self.parts().0.created()
     }
 
     /// Whether the job is called `id`, whose hash is `hash`.
-    pub fn is_called(&self, id: Id, hash: u64) -> bool {
-        self.stamp.has_tag_of(hash) && self.id_and_body().0 == id
+    pub fn is_called(&self, id: Id, hash: u32) -> bool {
+        self.hash == hash && self.id_and_body().0 == id
     }
 
-    /// Bytes of id and body.
+    pub fn details(&self) -> Option<Slot> {
+        (self.more.0 & HAS_DETAILS != 0).then_some(self.more.0 & NUMBERS_MAX)
+    }
+
+    /// The policy of a job without details.
+    pub fn policy(&self) -> Option<PolicyNumber> {
+        (self.more.0 & HAS_DETAILS == 0).then_some(self.more.0)
+    }
+
+    pub fn set_details(&mut self, number: Slot) {
+        self.more = More(number | HAS_DETAILS);
+    }
+
+    pub fn set_policy(&mut self, number: PolicyNumber) {
+        self.more = More(number);
+    }
+
+    /// Bytes that it owns elsewhere.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
 }
 
-const _: () = assert!(size_of::<Job>() == 40, "bytes per job are a feature");
+const _: () = assert!(size_of::<Job>() == 32, "bytes per job are a feature");
 
 #[cfg(test)]
 mod tests {
@@ -277,11 +293,11 @@ mod tests {
     fn a_job_keeps_the_longest_id_and_the_latest_time() {
         let id = [255; ID_BYTES_MAX];
         let id = Id::new(&id).unwrap();
-        let job = Job::new(id, b"body", Time::MAX, 7, u64::MAX);
+        let job = Job::new(id, b"body", Time::MAX, 7, u32::MAX);
         assert_eq!(job.id_and_body(), (id, &b"body"[..]));
         assert_eq!(job.created(), Time::MAX);
-        assert!(job.is_called(id, u64::MAX));
+        assert!(job.is_called(id, u32::MAX));
         assert!(!job.is_called(id, 0));
-        assert!(!job.is_called(Id::new(b"x").unwrap(), u64::MAX));
+        assert!(!job.is_called(Id::new(b"x").unwrap(), u32::MAX));
     }
 }

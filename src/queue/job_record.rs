@@ -1,4 +1,4 @@
-//! What a job looks like in a file, and what happens to jobs in the replication stream.
+//! What a job looks like in a file, and what happened to jobs in a log of version 0.1.
 
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
@@ -35,7 +35,7 @@ struct Extra {
     backoff_max: u64,
     ttl: u64,
     keep: u64,
-    dies: Option<u64>,
+    expires_at: Option<u64>,
     reason: Option<ByteBuf>,
 }
 
@@ -57,7 +57,7 @@ pub struct MoveRecord {
     stage: u8,
     attempt: u32,
     lease: u64,
-    dies: Option<u64>,
+    expires_at: Option<u64>,
     reason: Option<ByteBuf>,
 }
 
@@ -68,30 +68,34 @@ pub struct DropRecord {
     ids: Vec<ByteBuf>,
 }
 
-/// Why a job moved.
+/// Why a job moved. The numbers are in logs of version 0.1: they stay as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Cause {
-    Popped,
-    Released,
-    Touched,
-    Buried,
+    Popped = 0,
+    Released = 1,
+    Touched = 2,
+    Buried = 3,
     /// And is kept.
-    Finished,
-    Kicked,
+    Finished = 4,
+    Kicked = 5,
     /// Whoever was to have it has gone away unheard.
-    Returned,
+    Returned = 6,
 }
 
 impl Cause {
-    const ALL: [Cause; 7] = [
-        Cause::Popped,
-        Cause::Released,
-        Cause::Touched,
-        Cause::Buried,
-        Cause::Finished,
-        Cause::Kicked,
-        Cause::Returned,
-    ];
+    fn numbered(number: u8) -> Option<Cause> {
+        Some(match number {
+            0 => Cause::Popped,
+            1 => Cause::Released,
+            2 => Cause::Touched,
+            3 => Cause::Buried,
+            4 => Cause::Finished,
+            5 => Cause::Kicked,
+            6 => Cause::Returned,
+            _ => return None,
+        })
+    }
 }
 
 /// Why jobs left.
@@ -117,7 +121,7 @@ impl JobRecord {
             backoff_max: backoff.max.as_u64(),
             ttl: ttl.as_u64(),
             keep: keep.as_u64(),
-            dies: job.progress.dies.map(Time::unix_ms),
+            expires_at: job.progress.expires_at.map(Time::unix_ms),
             reason: job.reason.map(ByteBuf::from),
         };
         JobRecord {
@@ -132,6 +136,10 @@ impl JobRecord {
             named_by_queue: naming == Naming::ByQueue,
             extra: (extra != Extra::default()).then_some(extra),
         }
+    }
+
+    pub fn lease_number(&self) -> u64 {
+        self.lease
     }
 
     pub fn naming(&self) -> Naming {
@@ -163,22 +171,31 @@ impl JobRecord {
                 ttl: in_extra(|extra| extra.ttl)?,
                 keep: in_extra(|extra| extra.keep)?,
             },
-            progress: progress(self.stage, self.attempt, self.lease, extra.and_then(|extra| extra.dies))?,
+            progress: progress(
+                self.stage,
+                self.attempt,
+                self.lease,
+                extra.and_then(|extra| extra.expires_at),
+            )?,
             reason: extra.and_then(|extra| extra.reason.as_ref()).map(|reason| &reason[..]),
         })
     }
 }
 
 impl MoveRecord {
+    pub(super) fn lease_number(&self) -> u64 {
+        self.lease
+    }
+
     pub(super) fn new(job: &JobView, cause: Cause) -> MoveRecord {
         MoveRecord {
             id: ByteBuf::from(job.id.bytes()),
-            cause: Cause::ALL.iter().position(|one| *one == cause).unwrap_or_default() as u8,
+            cause: cause as u8,
             time: job.time.unix_ms(),
             stage: stage_number(job.progress.stage),
             attempt: job.progress.attempt,
             lease: job.progress.lease.map_or(0, Lease::number),
-            dies: job.progress.dies.map(Time::unix_ms),
+            expires_at: job.progress.expires_at.map(Time::unix_ms),
             reason: job.reason.map(ByteBuf::from),
         }
     }
@@ -186,9 +203,9 @@ impl MoveRecord {
     /// Whose move, why, to which time and progress.
     pub(super) fn parts(&self) -> Result<(Id<'_>, Cause, Time, Progress), RecordError> {
         let id = Id::new(&self.id).ok_or(RecordError::Id)?;
-        let cause = Cause::ALL.get(usize::from(self.cause)).ok_or(RecordError::Cause)?;
-        let progress = progress(self.stage, self.attempt, self.lease, self.dies)?;
-        Ok((id, *cause, time(self.time)?, progress))
+        let cause = Cause::numbered(self.cause).ok_or(RecordError::Cause)?;
+        let progress = progress(self.stage, self.attempt, self.lease, self.expires_at)?;
+        Ok((id, cause, time(self.time)?, progress))
     }
 
     pub(super) fn reason(&self) -> Option<&[u8]> {
@@ -228,6 +245,10 @@ impl DropRecord {
 }
 
 impl LeaseRecord {
+    pub(super) fn lease_number(&self) -> u64 {
+        self.lease
+    }
+
     pub fn new(id: Id, lease: Lease, end: Time) -> LeaseRecord {
         LeaseRecord { id: ByteBuf::from(id.bytes()), lease: lease.number(), end: end.unix_ms() }
     }
@@ -252,7 +273,7 @@ fn stage_number(stage: Stage) -> u8 {
 }
 
 /// A progress, if it is a possible one: who is leased has a lease, and nobody else has.
-fn progress(stage: u8, attempt: u32, number: u64, dies: Option<u64>) -> Result<Progress, RecordError> {
+fn progress(stage: u8, attempt: u32, number: u64, expires_at: Option<u64>) -> Result<Progress, RecordError> {
     let stage = match stage {
         STAGE_WAITING => Stage::Waiting,
         STAGE_LEASED => Stage::Leased,
@@ -265,7 +286,12 @@ fn progress(stage: u8, attempt: u32, number: u64, dies: Option<u64>) -> Result<P
     if lease.is_some() != (stage == Stage::Leased) || (stage == Stage::Leased && attempt == 0) {
         return Err(RecordError::Lease);
     }
-    Ok(Progress { stage, attempt, lease, dies: dies.map(time).transpose()? })
+    Ok(Progress {
+        stage,
+        attempt,
+        lease,
+        expires_at: expires_at.map(time).transpose()?.filter(|expiry| *expiry < Time::MAX),
+    })
 }
 
 impl Record for JobRecord {}
@@ -298,7 +324,7 @@ mod tests {
             backoff_max: 60_000,
             ttl: 86_400_000,
             keep: 3_600_000,
-            dies: Some(1_763_811_600_000),
+            expires_at: Some(1_763_811_600_000),
             reason: Some(ByteBuf::from("the bank is closed")),
         };
         JobRecord { extra: Some(extra), ..record() }

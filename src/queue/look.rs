@@ -4,10 +4,8 @@ use super::job::{Id, JobView, Lease, State};
 use super::schedule::Counts;
 use super::slab::Slot;
 use super::time::Time;
-use super::{Queue, Totals, Trail};
+use super::{Details, Queue, Totals};
 
-/// Jobs that one look steps over on its way to those that it is for.
-const STEPS_MAX: usize = 100_000;
 /// Places of the pool that a scan looks at for each job that it may return.
 const PLACES_A_JOB: usize = 16;
 
@@ -26,8 +24,8 @@ impl Queue {
     /// The job in a slot. O(bucket).
     pub fn view(&self, slot: Slot) -> Option<JobView<'_>> {
         let job = self.pool.get(slot)?;
-        let time = match self.trails.get(job.trail) {
-            Some(trail) => trail.time,
+        let time = match self.details_of(slot) {
+            Some(details) => details.time,
             None => self.schedule.time_of(self.standing(slot)?.home, slot, job.bucket)?,
         };
         self.view_at(slot, time)
@@ -44,7 +42,7 @@ impl Queue {
     }
 
     /// Every job, each priority in the order in which it is handed out; the same for queues to which the
-    /// same happened, but for the place of those whose life is over.
+    /// same happened.
     pub fn jobs(&self) -> impl Iterator<Item = JobView<'_>> {
         self.schedule.iter().filter_map(|(time, slot)| self.view_at(slot, time))
     }
@@ -59,7 +57,7 @@ impl Queue {
     /// a scan to the last is in one of them.
     pub fn scan(&self, from: Slot, state: Option<State>, at_most: usize) -> Scanned {
         let (mut slots, next) = self.pool.scan(from, at_most, at_most.saturating_mul(PLACES_A_JOB));
-        let now = self.schedule.now();
+        let now = self.schedule.horizon();
         slots.retain(|slot| match state {
             None => true,
             Some(state) => self.view(*slot).is_some_and(|job| job.state(now) == state),
@@ -92,11 +90,7 @@ impl Queue {
 
     /// Since when the job that has been ready for longest is.
     pub fn oldest_ready(&self) -> Option<Time> {
-        if self.schedule.overdue().is_none() {
-            return self.schedule.oldest_ready();
-        }
-        let ready = self.in_state(State::Ready).filter_map(|slot| self.view(slot));
-        ready.map(|job| job.due()).min()
+        self.schedule.oldest_ready(self)
     }
 
     /// The number of the latest lease, if there was any.
@@ -113,36 +107,34 @@ impl Queue {
         size_of::<Queue>()
             + self.pool.memory()
             + self.policies.memory()
-            + self.trails.memory()
-            + self.trail_bytes
+            + self.details.memory()
+            + self.details_bytes
             + self.schedule.memory()
     }
 
-    /// Jobs in this state, in the order in which they leave it. Gives up after [`STEPS_MAX`] jobs.
+    /// Jobs in this state, in the order in which they leave it.
     pub(super) fn in_state(&self, state: State) -> impl Iterator<Item = Slot> + '_ {
         self.in_state_since(state, Time::MAX)
     }
 
-    /// As `in_state`; ready and dead ones that became so after `since` are left out.
+    /// As `in_state`; ready, dead and done ones that became so after `since` are left out.
     pub(super) fn in_state_since(&self, state: State, since: Time) -> impl Iterator<Item = Slot> + '_ {
-        let now = self.schedule.now();
-        let steps = self.schedule.in_order_of(state, since).take(STEPS_MAX);
-        steps.filter(move |slot| self.view(*slot).is_some_and(|job| job.state(now) == state))
+        self.schedule.in_order_of(self, state, since)
     }
 
-    /// `time` is that of its line, which is the job's own unless it has a trail.
+    /// `time` is that of its line, which is the job's own unless it has details.
     fn view_at(&self, slot: Slot, time: Time) -> Option<JobView<'_>> {
         let job = self.pool.get(slot)?;
-        let trail = self.trails.get(job.trail);
+        let details = self.details_of(slot);
         let (id, body) = job.id_and_body();
         Some(JobView {
             id,
             body,
-            time: trail.map_or(time, |trail| trail.time),
+            time: details.map_or(time, |details| details.time),
             created: job.created(),
-            policy: self.policies.get(job.policy)?,
-            progress: trail.map(Trail::progress).unwrap_or_default(),
-            reason: trail.and_then(Trail::reason),
+            policy: *self.policy_of(slot)?,
+            progress: details.map(Details::progress).unwrap_or_default(),
+            reason: details.and_then(Details::reason),
         })
     }
 }

@@ -1,60 +1,189 @@
 //! What operators do: remove, revive, pause, set.
 
+use std::num::NonZeroU64;
+
+use super::door::{Changed, Operation};
 use super::job::{Id, Progress, Stage, State};
 use super::job_record::Cause;
+use super::policy::{Attempts, Backoff};
 use super::queue_record::count;
 use super::settings::Settings;
 use super::slab::Slot;
 use super::time::{Millis, Time};
-use super::Queue;
+use super::{Queue, Reason};
+
+/// Takes jobs from the queue, whatever their state. O(log n) each.
+#[derive(Clone, Copy, Debug)]
+pub struct Delete<'a> {
+    pub ids: &'a [Id<'a>],
+}
+
+/// So many jobs are gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deleted {
+    pub jobs: usize,
+}
+
+/// Makes dead jobs ready: their attempts begin anew, and so does their time to live. Delayed ones are ready now, and
+/// keep their attempts. O(log n) each.
+#[derive(Clone, Copy, Debug)]
+pub struct KickJob<'a> {
+    pub ids: &'a [Id<'a>],
+}
+
+/// So many jobs are ready that weren't.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kicked {
+    pub jobs: usize,
+}
+
+/// Nothing is handed out for so long; `None` is until [`Resume`].
+#[derive(Clone, Copy, Debug)]
+pub struct Pause {
+    pub span: Option<Millis>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paused;
+
+/// Ends a pause.
+#[derive(Clone, Copy, Debug)]
+pub struct Resume;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resumed {
+    Yes,
+    /// Nothing was paused.
+    No,
+}
+
+/// Sets what jobs get that are added from now on, and limits. What isn't named stays as it was.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Alter {
+    pub ttr: Option<Millis>,
+    pub attempts: Option<Attempts>,
+    pub backoff: Option<Backoff>,
+    pub keep: Option<Millis>,
+    /// 0 is no limit.
+    pub max_jobs: Option<u64>,
+    pub dead_keep: Option<Millis>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Altered;
+
+impl Changed for Deleted {
+    fn has_changed(&self) -> bool {
+        self.jobs > 0
+    }
+}
+
+impl Changed for Kicked {
+    fn has_changed(&self) -> bool {
+        self.jobs > 0
+    }
+}
+
+impl Changed for Paused {
+    fn has_changed(&self) -> bool {
+        true
+    }
+}
+
+impl Changed for Resumed {
+    fn has_changed(&self) -> bool {
+        *self == Resumed::Yes
+    }
+}
+
+impl Changed for Altered {
+    fn has_changed(&self) -> bool {
+        true
+    }
+}
+
+impl Operation for Delete<'_> {
+    type Outcome = Deleted;
+
+    fn run(&self, queue: &mut Queue, _now: Time) -> Deleted {
+        let jobs = self.ids.iter().filter_map(|id| queue.remove_called(*id)).count();
+        count(&mut queue.totals.deleted, jobs);
+        Deleted { jobs }
+    }
+}
+
+impl Operation for KickJob<'_> {
+    type Outcome = Kicked;
+
+    fn run(&self, queue: &mut Queue, now: Time) -> Kicked {
+        Kicked { jobs: self.ids.iter().filter_map(|id| queue.kick_job(now, *id)).count() }
+    }
+}
+
+impl Operation for Pause {
+    type Outcome = Paused;
+
+    fn run(&self, queue: &mut Queue, now: Time) -> Paused {
+        queue.paused_until = self.span.map_or(Time::MAX, |span| now.saturating_add(span));
+        queue.wake_at = queue.wake_at.min(queue.paused_until);
+        Paused
+    }
+}
+
+impl Operation for Resume {
+    type Outcome = Resumed;
+
+    fn run(&self, queue: &mut Queue, now: Time) -> Resumed {
+        if queue.paused_until <= now {
+            return Resumed::No;
+        }
+        queue.paused_until = Time::ZERO;
+        Resumed::Yes
+    }
+}
+
+impl Operation for Alter {
+    type Outcome = Altered;
+
+    fn run(&self, queue: &mut Queue, _now: Time) -> Altered {
+        let before = queue.settings;
+        queue.settings = Settings {
+            ttr: self.ttr.or(before.ttr),
+            attempts: self.attempts.or(before.attempts),
+            backoff: self.backoff.unwrap_or(before.backoff),
+            keep: self.keep.unwrap_or(before.keep),
+            max_jobs: self.max_jobs.map_or(before.max_jobs, NonZeroU64::new),
+            dead_keep: self.dead_keep.unwrap_or(before.dead_keep),
+        };
+        // Dead jobs may have to be forgotten earlier.
+        queue.wake_at = Time::ZERO;
+        Altered
+    }
+}
 
 impl Queue {
-    /// Takes a job from the queue, whatever its state. O(log n).
-    pub fn delete(&mut self, id: Id) -> bool {
-        let found = self.pool.find(id);
-        if let Some(slot) = found {
-            self.remove(slot);
-            count(&mut self.totals.deleted, 1);
-        }
-        found.is_some()
+    pub(super) fn remove_called(&mut self, id: Id) -> Option<()> {
+        let slot = self.pool.find(id)?;
+        self.remove(slot).map(drop)
     }
 
-    /// Makes up to so many dead jobs ready, those first that died first: their attempts begin anew, and so
-    /// does their life. O(log n) for each.
-    pub fn kick(&mut self, now: Time, at_most: usize) -> Vec<Slot> {
-        let now = self.advance(now);
-        let dead = self.peek(State::Dead, at_most);
-        for slot in &dead {
-            self.revive(*slot, now);
-        }
-        dead
-    }
-
-    /// Makes a dead job ready as [`Queue::kick`] does, or a delayed one, which keeps its attempts. O(log n).
-    pub fn kick_job(&mut self, now: Time, id: Id) -> Option<Slot> {
-        let now = self.advance(now);
+    fn kick_job(&mut self, now: Time, id: Id) -> Option<()> {
         let slot = self.pool.find(id)?;
         match self.view(slot)?.state(now) {
             State::Dead => self.revive(slot, now),
             State::Delayed => {
                 let waiting = Progress { stage: Stage::Waiting, lease: None, ..self.progress(slot)? };
-                self.shift(slot, Cause::Kicked, now, &waiting, None);
+                self.shift(slot, Cause::Kicked, now, &waiting, Reason::Keep);
             }
             State::Ready | State::Reserved | State::Done => return None,
         }
-        Some(slot)
+        Some(())
     }
 
     fn revive(&mut self, slot: Slot, now: Time) {
-        let policy = self.pool.get(slot).and_then(|job| self.policies.get(job.policy));
-        let dies = policy.and_then(|policy| policy.death(now));
-        let anew = Progress { dies, ..Progress::default() };
-        self.shift(slot, Cause::Kicked, now, &anew, None);
-    }
-
-    /// Until then nothing is handed out. A pause that is over, or none, is [`Time::ZERO`].
-    pub fn pause(&mut self, until: Time) {
-        self.paused_until = until;
+        let expires_at = self.policy_of(slot).and_then(|policy| policy.expiry(now));
+        let anew = Progress { expires_at, ..Progress::default() };
+        self.shift(slot, Cause::Kicked, now, &anew, Reason::None);
     }
 
     /// Until when nothing is handed out, if that is so `now`.
@@ -64,58 +193,5 @@ impl Queue {
 
     pub fn settings(&self) -> &Settings {
         &self.settings
-    }
-
-    pub fn alter(&mut self, settings: Settings) {
-        self.settings = settings;
-    }
-
-    /// Those that a purge would remove: up to so many jobs in this state, and in it for at least so long,
-    /// in the order in which they leave it. (Delayed and reserved ones: added at least so long ago.)
-    pub fn to_purge(&self, now: Time, state: State, older: Millis, at_most: usize) -> Vec<Slot> {
-        let is_old = |slot: &Slot| {
-            self.view(*slot).is_some_and(|job| now.since(job.since(now)) >= older && job.since(now) <= now)
-        };
-        let since = now.saturating_sub(older);
-        self.in_state_since(state, since).filter(is_old).take(at_most).collect()
-    }
-
-    /// Removes jobs that [`Queue::to_purge`] named. O(log n) for each.
-    pub fn purge(&mut self, slots: &[Slot]) {
-        for slot in slots {
-            self.remove(*slot);
-        }
-        count(&mut self.totals.purged, slots.len());
-    }
-
-    /// Jobs that are to be forgotten by `now`, at most so many: done ones that were kept long enough, and
-    /// those that have been dead for as long as the queue keeps them.
-    pub fn to_forget(&self, now: Time, at_most: usize) -> Vec<Slot> {
-        let kept = self.schedule.kept_long_enough().into_iter().flat_map(|_| self.in_state(State::Done));
-        let is_over = |slot: &Slot| self.view(*slot).is_some_and(|job| job.time <= now);
-        let mut slots: Vec<Slot> = kept.take_while(is_over).take(at_most).collect();
-        if !self.settings.dead_keep.is_zero() {
-            let is_old = |slot: &Slot| {
-                let since = self.view(*slot).map(|job| job.since(now));
-                since.is_some_and(|since| since.saturating_add(self.settings.dead_keep) <= now)
-            };
-            let dead = self.in_state(State::Dead).take_while(is_old);
-            slots.extend(dead.take(at_most - slots.len()));
-        }
-        slots
-    }
-
-    /// When the timer has to come for this queue: a job changes its state by itself, a pause ends, a job
-    /// is to be forgotten or buried.
-    pub fn next_upkeep(&self) -> Option<Time> {
-        let now = self.schedule.now();
-        let pause = self.paused_until(now);
-        let overdue = self.schedule.overdue().or(self.schedule.kept_long_enough()).map(|_| now);
-        let oldest_dead = || self.in_state(State::Dead).next();
-        let forget = (!self.settings.dead_keep.is_zero()).then(oldest_dead).flatten();
-        let forget = forget
-            .and_then(|slot| self.view(slot))
-            .map(|job| job.since(now).saturating_add(self.settings.dead_keep));
-        self.next_change().into_iter().chain(pause).chain(overdue).chain(forget).min()
     }
 }

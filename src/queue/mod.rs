@@ -5,30 +5,43 @@
 //!
 //! let at = |ms| Time::new(ms).unwrap();
 //! let ms = |ms| Millis::new(ms).unwrap();
+//! let told = |now| Circumstances { now: at(now), ..Circumstances::default() };
+//! let id = Id::new(b"a").unwrap();
 //! let mut queue = Queue::new((0, 0));
-//! let policy = Policy::plain(ms(200));
-//! let job = NewJob { id: Id::new(b"a").unwrap(), body: b"hello", due: Due::In(ms(500)), policy, naming: Naming::Given };
 //!
-//! assert!(matches!(queue.add(at(0), &job, IfTaken::Refuse), Added::New(_)));
-//! assert_eq!(queue.pop(at(499), None, Lease::new(1)), None);
-//! let handout = queue.pop(at(500), None, Lease::new(1)).unwrap();
-//! assert_eq!(queue.finish(at(501), job.id, Claim::Lease(handout.lease)), Finished::Gone);
+//! let due = Due::In(ms(500));
+//! let added = queue.apply(&told(0), &Add { due, ttr: Some(ms(200)), ..Add::plain(id, b"hello") });
+//! assert!(matches!(added, Added::New { .. }));
+//! assert!(queue.apply(&told(499), &Pop::ONE).is_empty());
+//! let lease = queue.apply(&told(500), &Pop::ONE).iter().next().unwrap().lease;
+//! let finished = queue.apply(&told(501), &Finish { claims: &[Claim { id, lease: Some(lease) }] });
+//! assert_eq!(finished, Finished { jobs: 1 });
 //! ```
 //!
 //! | file | what it is |
 //! | --- | --- |
 //! | `mod.rs` | what a queue consists of, and how a job comes to where it stands |
-//! | `produce.rs`, `consume.rs`, `manage.rs`, `look.rs` | the operations, as the commands call them |
-//! | `replay.rs` | the same from the outside: effects of a primary, records of a file |
-//! | `record.rs`, `job_record.rs`, `queue_record.rs` | what is in files and in the replication stream |
-//! | `job.rs`, `policy.rs`, `trail.rs` | what a job consists of, and how it is kept |
+//! | `door.rs` | the one way to change a queue: an operation and its circumstances in, an outcome out |
+//! | `produce.rs`, `consume.rs`, `claims.rs`, `manage.rs` | the operations, one a command; |
+//! | `upkeep.rs` | those that no client says, and when the timer has to come |
+//! | `look.rs` | looking |
+//! | `replay.rs` | records of a file, effects that a primary of version 0.1 sent |
+//! | `record.rs`, `job_record.rs`, `queue_record.rs`, `block.rs` | what is in files and in the log |
+//! | `job.rs`, `policy.rs`, `details.rs` | what a job consists of, and how it is kept |
 //! | `pool.rs`, `index.rs`, `slab.rs` | the job pool: by id, by slot |
-//! | `schedule.rs`, `buckets.rs`, `entry.rs` | the lines of sorted buckets: by priority and time |
+//! | `schedule.rs`, `buckets.rs`, `bucket.rs`, `entry.rs` | the lines of sorted buckets: by priority and time |
 //! | `settings.rs` | what an operator sets for a queue |
 //! | `time.rs` | points and lengths of time |
 
+#![forbid(unsafe_code)]
+
+mod block;
+mod bucket;
 mod buckets;
+mod claims;
 mod consume;
+mod details;
+mod door;
 mod entry;
 mod index;
 mod job;
@@ -45,37 +58,44 @@ mod schedule;
 mod settings;
 mod slab;
 mod time;
-mod trail;
+mod upkeep;
 
-use buckets::Rank;
-use pool::Pool;
+use buckets::{Arrival, Rank, Window, Windows};
+use details::{Details, Expiring, Leased, Standing};
+use pool::{Found, Pool};
 use queue_record::count;
 use schedule::{Aside, Home, Schedule};
-use slab::{Slab, NO_SLOT};
-use trail::{Leases, Lives, Standing, Trail};
+use slab::{Slab, Slot};
 
-pub use consume::{Finished, Handout};
-pub use job::{Claim, Id, JobView, Lease, Progress, Stage, State, ID_BYTES_MAX};
+pub use block::{read_block, BlockWriter};
+pub use claims::{Accepted, Bury, Claim, Finish, Finished, Release, Touch, WhenReleased};
+pub use consume::{Deliveries, Delivery, Mode, Pop, POP_BYTES_MAX, POP_JOBS_MAX};
+pub use door::{Changed, Circumstances, Defaults, Heading, Operation};
+pub use job::{Id, JobView, Lease, Progress, Stage, State, ID_BYTES_MAX};
 pub use job_record::{Cause, DropRecord, JobRecord, LeaseRecord, Leave, MoveRecord};
 pub use look::Scanned;
+pub use manage::{Alter, Altered, Delete, Deleted, KickJob, Kicked, Pause, Paused, Resume, Resumed};
 pub use policy::{Attempts, Backoff, Policy};
-pub use produce::{Added, Due, IfTaken, Naming, NewJob};
+pub use produce::{Add, Added, Due, IfTaken, Naming};
 pub use queue_record::{QueueRecord, Totals};
 pub use record::{Record, RecordError};
+pub use replay::{Effect, Replayed};
 pub use schedule::Counts;
 pub use settings::Settings;
-pub use slab::Slot;
 pub use time::{Millis, Time};
+pub use upkeep::{Forget, Forgotten, Return, Returned};
 
 /// A delay queue.
 #[derive(Clone)]
 pub struct Queue {
     pool: Pool,
     policies: policy::Policies,
-    trails: Slab<Trail>,
-    /// Bytes that trails own elsewhere.
-    trail_bytes: usize,
+    details: Slab<Details>,
+    /// Bytes that details own elsewhere.
+    details_bytes: usize,
     schedule: Schedule,
+    /// What the log told last, and what has come of it.
+    heading: Heading,
     last_lease: Lease,
     last_serial: produce::Serial,
     settings: Settings,
@@ -85,6 +105,8 @@ pub struct Queue {
     /// Up to here, what time did is in the totals.
     counted: Time,
     news: News,
+    /// The timer need not come earlier: see [`Queue::wake_at`].
+    wake_at: Time,
 }
 
 /// What has become of jobs that somebody may want to hear of.
@@ -94,15 +116,32 @@ pub struct News {
     pub is_any_dead: bool,
 }
 
+/// What becomes of the reason that a worker gave for a job.
+#[derive(Clone, Copy)]
+enum Reason<'r> {
+    /// It is this one.
+    Is(&'r [u8]),
+    /// The job keeps the one it had, if any.
+    Keep,
+    None,
+}
+
+impl<'r> Reason<'r> {
+    fn given(reason: Option<&'r [u8]>) -> Reason<'r> {
+        reason.map_or(Reason::Keep, Reason::Is)
+    }
+}
+
 impl Queue {
     /// An empty queue. The seed keys the hash of the ids; it shows in nothing that a queue says or does.
     pub fn new(seed: (u64, u64)) -> Queue {
         Queue {
             pool: Pool::new(seed),
             policies: policy::Policies::new(seed),
-            trails: Slab::default(),
-            trail_bytes: 0,
+            details: Slab::default(),
+            details_bytes: 0,
             schedule: Schedule::default(),
+            heading: Heading::default(),
             last_lease: Lease::default(),
             last_serial: produce::Serial::default(),
             settings: Settings::default(),
@@ -110,18 +149,28 @@ impl Queue {
             totals: Totals::default(),
             counted: Time::ZERO,
             news: News::default(),
+            wake_at: Time::MAX,
         }
     }
 
-    /// Lets time pass up to `now`: what is due is ready, what has run out is ready again or dead. Time
-    /// never runs backwards here; the result is the time that it is for this queue.
-    pub fn advance(&mut self, now: Time) -> Time {
+    /// Lets time pass up to `now` for those who look and for the counts, or takes it back when the clock was set
+    /// back. What an operation does doesn't depend on it. O(1) while nothing happens.
+    pub fn advance(&mut self, now: Time) {
+        if now < self.schedule.horizon() {
+            // What had passed is to come again.
+            self.wake_at = Time::ZERO;
+        }
         let passed = self.schedule.advance(now, self.counted);
-        count(&mut self.totals.timed_out, passed.timed_out);
-        count(&mut self.totals.died, passed.died);
+        self.counted = self.counted.max(now);
+        count(&mut self.totals.timed_out, passed.uncounted.timed_out);
+        count(&mut self.totals.died, passed.uncounted.died);
         self.news.is_any_ready |= passed.became_ready > 0;
         self.news.is_any_dead |= passed.died > 0;
-        self.schedule.now()
+    }
+
+    /// The time up to which [`Queue::advance`] let time pass last.
+    pub fn horizon(&self) -> Time {
+        self.schedule.horizon()
     }
 
     /// What has happened since this was asked last.
@@ -129,44 +178,46 @@ impl Queue {
         std::mem::take(&mut self.news)
     }
 
-    /// Puts a job as it is seen, instead of the one that has its id; false when there is no slot left.
-    fn put_job(&mut self, job: &JobView, naming: Naming, replaced: Option<Slot>) -> bool {
-        let is_gone = replaced.is_some_and(|slot| self.was_kept_until(slot, job.created));
-        if let Some(slot) = replaced {
+    /// Puts a job as it is seen, instead of the one that was found under its id; `None` when there is no slot left.
+    fn put_job(&mut self, job: &JobView, naming: Naming, found: Found, rank: Rank) -> Option<Slot> {
+        let is_gone = found.slot.is_some_and(|slot| self.was_kept_until(slot, job.created));
+        if let Some(slot) = found.slot {
             self.remove(slot);
         }
-        let Some(policy) = self.policies.take(&job.policy) else {
-            return false;
-        };
-        let Some(slot) = self.pool.insert(job.id, job.body, job.created, policy) else {
+        let policy = self.policies.take(&job.policy)?;
+        let Some(slot) = self.pool.insert(job.id, job.body, job.created, policy, found) else {
             self.policies.give_back(policy);
-            return false;
+            return None;
         };
         self.last_lease = self.last_lease.max(job.progress.lease.unwrap_or_default());
         if naming == Naming::ByQueue {
             self.last_serial = self.last_serial.max(produce::Serial::of(job.id).unwrap_or_default());
         }
-        self.place(slot, job.time, &job.progress, job.reason, Rank::Last);
-        match replaced {
+        self.place(slot, job.time, &job.progress, job.reason, rank);
+        match found.slot {
             Some(_) if !is_gone => count(&mut self.totals.replaced, 1),
             None | Some(_) => count(&mut self.totals.added, 1),
         }
         count(&mut self.totals.purged, usize::from(is_gone));
-        true
+        Some(slot)
     }
 
     /// Whether this is a finished job that had been kept long enough by `now`: its id is free.
     fn was_kept_until(&self, slot: Slot, now: Time) -> bool {
-        let trail = self.pool.get(slot).and_then(|job| self.trails.get(job.trail));
-        trail.is_some_and(|trail| trail.progress().stage == Stage::Done && trail.time <= now)
+        let is_over = |details: &Details| details.progress().stage == Stage::Done && details.time <= now;
+        self.details_of(slot).is_some_and(is_over)
     }
 
-    /// Gives a job another progress and time, and with them another place; without a reason it keeps the
-    /// one it had. All that a command, or the effect of one, does to a job that stays goes through here.
-    fn shift(&mut self, slot: Slot, cause: Cause, time: Time, progress: &Progress, reason: Option<&[u8]>) {
+    /// Gives a job another progress and time, and with them another place. All that an operation does to a job that
+    /// stays goes through here.
+    fn shift(&mut self, slot: Slot, cause: Cause, time: Time, progress: &Progress, reason: Reason) {
         let dies = progress.stage == Stage::Dead && !self.is_dead(slot);
         let before = self.unplace(slot);
-        let reason = reason.or(before.as_ref().and_then(Trail::reason));
+        let reason = match reason {
+            Reason::Keep => before.as_ref().and_then(Details::reason),
+            Reason::Is(reason) => Some(reason),
+            Reason::None => None,
+        };
         self.last_lease = self.last_lease.max(progress.lease.unwrap_or_default());
         let rank = if cause == Cause::Returned { Rank::First } else { Rank::Last };
         self.place(slot, time, progress, reason, rank);
@@ -182,112 +233,143 @@ impl Queue {
         count(&mut self.totals.died, usize::from(dies));
     }
 
-    fn remove(&mut self, slot: Slot) {
+    /// Takes a job out of the queue.
+    fn remove(&mut self, slot: Slot) -> Option<job::Job> {
         self.unplace(slot);
-        if let Some(job) = self.pool.remove(slot) {
-            self.policies.give_back(job.policy);
-        }
+        let job = self.pool.remove(slot)?;
+        self.heading.mix_removal(&job);
+        self.policies.give_back(job.policy().unwrap_or(slab::NO_SLOT));
+        Some(job)
     }
 
-    /// Puts a job into the lines in which it stands from here on. It has no trail.
+    /// Puts a job into the lines in which it stands from here on. It has no details.
     fn place(&mut self, slot: Slot, time: Time, progress: &Progress, reason: Option<&[u8]>, rank: Rank) {
         let Some(job) = self.pool.get_mut(slot) else {
+            debug_assert!(false, "a job that is placed is in the pool");
             return;
         };
-        let Some(policy) = self.policies.get(job.policy) else {
+        let number = job.policy().unwrap_or(slab::NO_SLOT);
+        let Some(policy) = self.policies.get(number) else {
+            debug_assert!(false, "a job's policy is kept as long as the job");
             return;
         };
-        if *progress != Progress::default() || reason.is_some() {
-            let trail = Trail::new(time, *progress, reason);
-            self.trail_bytes += trail.size();
-            job.trail = self.trails.insert(trail).unwrap_or(NO_SLOT);
+        self.heading.mix_place(time, progress);
+        let is_plain = *progress == Progress::default();
+        let standing =
+            if is_plain { Standing::waiting(policy, time) } else { Standing::of(policy, time, progress) };
+        if !is_plain || reason.is_some() {
+            let mut details = Details::new(number, time, progress, reason);
+            details.stand(&standing);
+            self.details_bytes += details.size();
+            match self.details.insert(details) {
+                Some(number) => job.set_details(number),
+                None => debug_assert!(false, "there are fewer jobs than details may be"),
+            }
         }
-        let standing = Standing::of(&policy, time, progress, false);
-        self.news.is_any_ready |=
-            matches!(standing.home, Home::Lane(_)) && standing.time <= self.schedule.now();
-        self.news.is_any_dead |= standing.home == Home::Graves;
-        self.schedule.insert(standing.home, standing.time, slot, standing.hold, rank, &mut self.pool);
-        if let Some(time) = standing.life {
-            let lives = &mut Lives(&self.pool, &mut self.trails);
-            self.schedule.insert_aside(Aside::Lives, time, slot, lives);
+        self.stand(slot, &standing, rank);
+    }
+
+    fn stand(&mut self, slot: Slot, standing: &Standing, rank: Rank) {
+        let Standing { home, time, hold, window, expiry, lease_end } = *standing;
+        let horizon = self.schedule.horizon();
+        self.news.is_any_ready |= matches!(home, Home::Lane(_)) && time <= horizon;
+        self.news.is_any_dead |= home == Home::Dead;
+        self.wake_at = self.wake_at.min(match home {
+            Home::Lane(_) | Home::Dying if time > horizon => lease_end.unwrap_or(time),
+            Home::Lane(_) => Time::MAX,
+            Home::Dying | Home::Dead => self.settings.forgets_dead_at(time).unwrap_or(Time::MAX),
+            Home::Done => time,
+        });
+        let arrival = Arrival { time, slot, hold, rank, window };
+        self.schedule.insert(home, &arrival, &mut self.pool);
+        let aside = |time| Arrival { time, slot, hold: entry::Hold::Waiting, rank, window: Window::ALWAYS };
+        if let Some(time) = expiry {
+            self.wake_at = self.wake_at.min(time);
+            let expiring = &mut Expiring(&self.pool, &mut self.details);
+            self.schedule.insert_aside(Aside::Expiring, &aside(time), expiring);
         }
-        if let Some(time) = standing.lease {
-            let leases = &mut Leases(&self.pool, &mut self.trails);
-            self.schedule.insert_aside(Aside::Leases, time, slot, leases);
+        if let Some(time) = lease_end {
+            let leased = &mut Leased(&self.pool, &mut self.details);
+            self.schedule.insert_aside(Aside::Leases, &aside(time), leased);
         }
     }
 
-    /// Takes a job out of the lines in which it stands, and from it its trail.
-    fn unplace(&mut self, slot: Slot) -> Option<Trail> {
+    /// Takes a job out of the lines in which it stands, and from it its details.
+    fn unplace(&mut self, slot: Slot) -> Option<Details> {
         self.leave_lines(slot);
-        let number = std::mem::replace(&mut self.pool.get_mut(slot)?.trail, NO_SLOT);
-        let trail = self.trails.remove(number)?;
-        self.trail_bytes -= trail.size();
-        Some(trail)
+        // Most often there are none.
+        let number = self.pool.get(slot)?.details()?;
+        let details = self.details.remove(number)?;
+        let job = self.pool.get_mut(slot)?;
+        job.set_policy(details.policy);
+        self.details_bytes -= details.size();
+        Some(details)
     }
 
     fn leave_lines(&mut self, slot: Slot) {
-        let (Some(standing), Some(job)) = (self.standing(slot), self.pool.get(slot)) else {
+        let Some(job) = self.pool.get(slot) else {
+            debug_assert!(false, "a job that leaves is there");
             return;
         };
-        let trail = self.trails.get(job.trail);
-        let (life_bucket, lease_bucket) =
-            trail.map(|trail| (trail.life_bucket(), trail.lease_bucket())).unwrap_or_default();
-        self.schedule.remove(standing.home, slot, job.bucket, &mut self.pool);
-        if standing.life.is_some() {
-            let lives = &mut Lives(&self.pool, &mut self.trails);
-            self.schedule.remove_aside(Aside::Lives, slot, life_bucket, lives);
-        }
-        if standing.lease.is_some() {
-            let leases = &mut Leases(&self.pool, &mut self.trails);
-            self.schedule.remove_aside(Aside::Leases, slot, lease_bucket, leases);
-        }
-    }
-
-    /// Carries a job whose life is over from its lane to the graves. Nothing that one can see changes but
-    /// that nobody has to step over it any more.
-    fn bury_overdue(&mut self, slot: Slot) {
-        let Some(life) = self.standing(slot).and_then(|standing| standing.life) else {
+        let bucket = job.bucket;
+        let details = job.details().and_then(|number| self.details.get(number));
+        let policy = details.map(|details| details.policy).or(job.policy());
+        let Some(policy) = policy.and_then(|number| self.policies.get(number)) else {
+            debug_assert!(false, "a job's policy is kept as long as the job");
             return;
         };
-        self.leave_lines(slot);
-        let number = self.pool.get(slot).map_or(NO_SLOT, |job| job.trail);
-        if let Some(trail) = self.trails.get_mut(number) {
-            trail.is_buried = true;
+        let home = details.map_or(Home::Lane(policy.priority), |details| details.home(policy));
+        let expiry_bucket = details.and_then(Details::expiry_bucket);
+        let lease_bucket = details.and_then(Details::lease_bucket);
+        self.schedule.remove(home, slot, bucket, &mut self.pool);
+        if let Some(bucket) = expiry_bucket {
+            let expiring = &mut Expiring(&self.pool, &mut self.details);
+            self.schedule.remove_aside(Aside::Expiring, slot, bucket, expiring);
         }
-        self.schedule.insert(Home::Graves, life, slot, entry::Hold::Waiting, Rank::Last, &mut self.pool);
+        if let Some(bucket) = lease_bucket {
+            let leased = &mut Leased(&self.pool, &mut self.details);
+            self.schedule.remove_aside(Aside::Leases, slot, bucket, leased);
+        }
     }
 
-    /// Buries up to so many jobs whose life is over; whether none is left. Each costs O(log n).
-    pub fn bury_the_overdue(&mut self, at_most: usize) -> bool {
-        for _ in 0..at_most {
-            match self.schedule.overdue() {
-                Some(slot) => self.bury_overdue(slot),
-                None => return true,
-            }
-        }
-        self.schedule.overdue().is_none()
-    }
-
-    /// Whether the job is dead by now; one without a trail isn't.
+    /// Whether the job is dead as of the horizon; one without details isn't.
     fn is_dead(&self, slot: Slot) -> bool {
-        let has_trail = self.pool.get(slot).is_some_and(|job| job.trail != NO_SLOT);
-        has_trail && self.view(slot).is_some_and(|job| job.state(self.schedule.now()) == State::Dead)
+        let has_details = self.pool.get(slot).is_some_and(|job| job.details().is_some());
+        has_details && self.view(slot).is_some_and(|job| job.state(self.schedule.horizon()) == State::Dead)
+    }
+
+    fn details_of(&self, slot: Slot) -> Option<&Details> {
+        self.details.get(self.pool.get(slot)?.details()?)
+    }
+
+    fn policy_of(&self, slot: Slot) -> Option<&Policy> {
+        let job = self.pool.get(slot)?;
+        let number = match job.details() {
+            Some(number) => self.details.get(number)?.policy,
+            None => job.policy()?,
+        };
+        self.policies.get(number)
     }
 
     fn standing(&self, slot: Slot) -> Option<Standing> {
-        let job = self.pool.get(slot)?;
-        let policy = self.policies.get(job.policy)?;
-        Some(match self.trails.get(job.trail) {
-            Some(trail) => Standing::of(&policy, trail.time, &trail.progress(), trail.is_buried),
-            // Of one without a trail, only the time is in the line alone; and that isn't asked for.
-            None => Standing::of(&policy, Time::ZERO, &Progress::default(), false),
+        let policy = self.policy_of(slot)?;
+        Some(match self.details_of(slot) {
+            Some(details) => Standing::of(policy, details.time, &details.progress()),
+            // Of one without details, only the time is in the line alone; and that isn't asked for.
+            None => Standing::waiting(policy, Time::ZERO),
         })
     }
 
     fn progress(&self, slot: Slot) -> Option<Progress> {
-        let trail = self.pool.get(slot)?.trail;
-        Some(self.trails.get(trail).map(Trail::progress).unwrap_or_default())
+        Some(self.details_of(slot).map(Details::progress).unwrap_or_default())
+    }
+}
+
+impl Windows for Queue {
+    fn window_of(&self, slot: Slot) -> Window {
+        let has_details = self.pool.get(slot).is_some_and(|job| job.details().is_some());
+        let standing = has_details.then(|| self.standing(slot)).flatten();
+        standing.map_or(Window::ALWAYS, |standing| standing.window)
     }
 }
 

@@ -3,12 +3,11 @@
 //! A queue's jobs have one or a few policies; each is kept once, and a job carries its number. So an
 //! option costs the jobs that use it, not the others.
 
-use std::hash::{Hash, Hasher};
-
-use siphasher::sip::SipHasher13;
+use ahash::RandomState;
 
 use super::index::{Chained, Index};
-use super::job::Lease;
+use super::job::{Lease, NUMBERS_MAX};
+use super::pool::keyed;
 use super::slab::{Slab, Slot, NO_SLOT};
 use super::time::{Millis, Time};
 
@@ -40,9 +39,9 @@ impl Policy {
         }
     }
 
-    /// When a job that begins its life `now` dies of age.
-    pub fn death(&self, now: Time) -> Option<Time> {
-        (!self.ttl.is_zero()).then(|| now.saturating_add(self.ttl))
+    /// When a job expires whose TTL begins `now`; not at all at the end of time.
+    pub fn expiry(&self, now: Time) -> Option<Time> {
+        (!self.ttl.is_zero()).then(|| now.saturating_add(self.ttl)).filter(|expiry| *expiry < Time::MAX)
     }
 }
 
@@ -63,6 +62,9 @@ impl Backoff {
     /// to a quarter. The jitter follows from the lease of the attempt, so that everyone who knows the job
     /// comes to the same wait, and jobs that failed together don't come back together.
     pub fn after(&self, attempt: u32, lease: Lease) -> Millis {
+        if self.max.is_zero() {
+            return Millis::ZERO;
+        }
         let doublings = attempt.saturating_sub(1).min(Millis::BITS);
         let wait = self.base.saturating_doubled(doublings).min(self.max);
         let range = wait.as_u64() / JITTER_PART;
@@ -122,19 +124,17 @@ pub struct Policies {
 #[derive(Clone)]
 struct Shelf {
     slab: Slab<Shared>,
-    seed: (u64, u64),
+    hash: RandomState,
 }
 
 impl Shelf {
-    fn hash_of(&self, policy: &Policy) -> u64 {
-        let mut hasher = SipHasher13::new_with_keys(self.seed.0, self.seed.1);
-        policy.hash(&mut hasher);
-        hasher.finish()
+    fn hash_of(&self, policy: &Policy) -> u32 {
+        self.hash.hash_one(policy) as u32
     }
 }
 
 impl Chained for Shelf {
-    fn hash(&self, slot: Slot) -> u64 {
+    fn hash(&self, slot: Slot) -> u32 {
         self.slab.get(slot).map_or(0, |shared| self.hash_of(&shared.policy))
     }
 
@@ -151,16 +151,20 @@ impl Chained for Shelf {
 
 impl Policies {
     pub fn new(seed: (u64, u64)) -> Policies {
-        Policies { shared: Shelf { slab: Slab::default(), seed }, index: Index::default(), recent: NO_SLOT }
+        Policies {
+            shared: Shelf { slab: Slab::default(), hash: keyed(seed) },
+            index: Index::default(),
+            recent: NO_SLOT,
+        }
     }
 
-    pub fn get(&self, number: PolicyNumber) -> Option<Policy> {
-        self.shared.slab.get(number).map(|shared| shared.policy)
+    pub fn get(&self, number: PolicyNumber) -> Option<&Policy> {
+        self.shared.slab.get(number).map(|shared| &shared.policy)
     }
 
-    /// The number of this policy, for one more job; `None` when there are 2^32 − 1 others.
+    /// The number of this policy, for one more job; `None` when there are 2^31 − 1 others.
     pub fn take(&mut self, policy: &Policy) -> Option<PolicyNumber> {
-        if self.get(self.recent) != Some(*policy) {
+        if self.get(self.recent) != Some(policy) {
             self.recent = self.find_or_add(policy)?;
         }
         let shared = self.shared.slab.get_mut(self.recent)?;
@@ -191,6 +195,9 @@ impl Policies {
         if let Some(number) = self.index.find(hash, &self.shared, same) {
             return Some(number);
         }
+        if self.shared.slab.len() >= NUMBERS_MAX as usize {
+            return None;
+        }
         let shared = Shared { policy: *policy, users: 0, next: NO_SLOT };
         let number = self.shared.slab.insert(shared)?;
         self.index.insert(hash, number, &mut self.shared);
@@ -218,10 +225,10 @@ mod tests {
         assert_eq!(policies.take(&policy(1)), Some(a));
         assert_ne!(a, b);
         policies.give_back(a);
-        assert_eq!(policies.get(a), Some(policy(1)));
+        assert_eq!(policies.get(a), Some(&policy(1)));
         policies.give_back(a);
         assert_eq!(policies.get(a), None);
-        assert_eq!(policies.get(b), Some(policy(2)));
+        assert_eq!(policies.get(b), Some(&policy(2)));
         assert_eq!(policies.shared.slab.len(), 1);
     }
 

@@ -1,8 +1,8 @@
 //! The job pool: every job of a queue, by slot and by id.
 
-use std::hash::Hasher;
+use std::hash::{BuildHasher, Hasher};
 
-use siphasher::sip::SipHasher13;
+use ahash::RandomState;
 
 use super::buckets::{BucketNumber, Residents};
 use super::index::{Chained, Index};
@@ -23,21 +23,21 @@ pub(super) struct Pool {
 #[derive(Clone)]
 struct Jobs {
     slab: Slab<Job>,
-    /// Keys of the hash: from outside, so that nobody can prepare ids that share a chain.
-    seed: (u64, u64),
+    /// Keyed from outside, so that nobody can prepare ids that share a chain.
+    hash: RandomState,
 }
 
 impl Jobs {
-    fn hash_of(&self, id: Id) -> u64 {
-        let mut hasher = SipHasher13::new_with_keys(self.seed.0, self.seed.1);
+    fn hash_of(&self, id: Id) -> u32 {
+        let mut hasher = self.hash.build_hasher();
         hasher.write(id.bytes());
-        hasher.finish()
+        hasher.finish() as u32
     }
 }
 
 impl Chained for Jobs {
-    fn hash(&self, slot: Slot) -> u64 {
-        self.slab.get(slot).map_or(0, |job| self.hash_of(job.id_and_body().0))
+    fn hash(&self, slot: Slot) -> u32 {
+        self.slab.get(slot).map_or(0, |job| job.hash)
     }
 
     fn next(&self, slot: Slot) -> Slot {
@@ -61,7 +61,7 @@ impl Residents for Pool {
 
 impl Pool {
     pub fn new(seed: (u64, u64)) -> Pool {
-        Pool { jobs: Jobs { slab: Slab::default(), seed }, ids: Index::default(), bytes: 0 }
+        Pool { jobs: Jobs { slab: Slab::default(), hash: keyed(seed) }, ids: Index::default(), bytes: 0 }
     }
 
     pub fn len(&self) -> usize {
@@ -72,10 +72,16 @@ impl Pool {
         self.jobs.slab.memory() + self.ids.memory() + self.bytes
     }
 
+    /// The job with this id.
     pub fn find(&self, id: Id) -> Option<Slot> {
+        self.look_up(id).slot
+    }
+
+    /// As [`Pool::find`], for an insert that may follow.
+    pub fn look_up(&self, id: Id) -> Found {
         let hash = self.jobs.hash_of(id);
         let is_it = |slot| self.jobs.slab.get(slot).is_some_and(|job| job.is_called(id, hash));
-        self.ids.find(hash, &self.jobs, is_it)
+        Found { slot: self.ids.find(hash, &self.jobs, is_it), hash }
     }
 
     pub fn get(&self, slot: Slot) -> Option<&Job> {
@@ -92,13 +98,19 @@ impl Pool {
         self.jobs.slab.scan(from, jobs, slots)
     }
 
-    /// Adds a job whose id is not taken; `None` when there are 2^32 − 1 others.
-    pub fn insert(&mut self, id: Id, body: &[u8], created: Time, policy: PolicyNumber) -> Option<Slot> {
-        let hash = self.jobs.hash_of(id);
-        let job = Job::new(id, body, created, policy, hash);
+    /// Adds a job whose id, which was looked up, is not taken; `None` when there are 2^32 − 1 others.
+    pub fn insert(
+        &mut self,
+        id: Id,
+        body: &[u8],
+        created: Time,
+        policy: PolicyNumber,
+        found: Found,
+    ) -> Option<Slot> {
+        let job = Job::new(id, body, created, policy, found.hash);
         let size = job.size();
         let slot = self.jobs.slab.insert(job)?;
-        self.ids.insert(hash, slot, &mut self.jobs);
+        self.ids.insert(found.hash, slot, &mut self.jobs);
         self.bytes += size;
         Some(slot)
     }
@@ -110,4 +122,16 @@ impl Pool {
         self.bytes -= job.size();
         Some(job)
     }
+}
+
+/// A hash with this key.
+pub(super) fn keyed((a, b): (u64, u64)) -> RandomState {
+    RandomState::with_seeds(a, b, !a, !b)
+}
+
+/// What a look-up came to.
+#[derive(Clone, Copy)]
+pub(super) struct Found {
+    pub slot: Option<Slot>,
+    hash: u32,
 }

@@ -1,9 +1,16 @@
 //! What producers do: add jobs.
 
+use super::buckets::Rank;
+use super::door::{Changed, Operation};
 use super::job::{Id, JobView, Progress};
-use super::policy::Policy;
+use super::policy::{Attempts, Backoff, Policy};
+use super::settings::Settings;
+use super::slab::Slot;
 use super::time::{Millis, Time};
 use super::Queue;
+
+/// What a job leaves with that was told no priority.
+const DEFAULT_PRIORITY: u8 = 128;
 
 /// Where ids made by the queue have got to: `<time>-<number>`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,14 +27,21 @@ impl Serial {
     }
 }
 
-/// A job to be added.
+/// Adds a job, to be handed out from its due time on. What it doesn't say is as the queue's settings have it or,
+/// without that, as the server's defaults do, at this moment and for good.
 #[derive(Clone, Copy, Debug)]
-pub struct NewJob<'a> {
-    pub id: Id<'a>,
+pub struct Add<'a> {
+    /// `None`: the queue makes one, which is never made again.
+    pub id: Option<Id<'a>>,
     pub body: &'a [u8],
     pub due: Due,
-    pub policy: Policy,
-    pub naming: Naming,
+    pub ttr: Option<Millis>,
+    pub priority: Option<u8>,
+    pub attempts: Option<Attempts>,
+    pub backoff: Option<Backoff>,
+    pub ttl: Option<Millis>,
+    pub keep: Option<Millis>,
+    pub if_taken: IfTaken,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +55,6 @@ pub enum Due {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Naming {
     Given,
-    /// [`Queue::next_id`]; it is never made again.
     ByQueue,
 }
 
@@ -52,21 +65,107 @@ pub enum IfTaken {
     Replace,
 }
 
-/// What became of an add; the time is when the job is due.
+/// What became of an add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
-    New(Time),
-    Replaced(Time),
+    New {
+        slot: Slot,
+        due: Time,
+    },
+    Replaced {
+        slot: Slot,
+        due: Time,
+    },
     /// The id belongs to another job, which is left as it was.
     Taken,
     /// There are as many jobs as the queue may hold.
     Full,
 }
 
+impl Changed for Added {
+    fn has_changed(&self) -> bool {
+        match self {
+            Added::New { .. } | Added::Replaced { .. } => true,
+            Added::Taken | Added::Full => false,
+        }
+    }
+}
+
+impl<'a> Add<'a> {
+    /// Due now, and nothing else said.
+    pub fn plain(id: Id<'a>, body: &'a [u8]) -> Add<'a> {
+        Add {
+            id: Some(id),
+            body,
+            due: Due::In(Millis::ZERO),
+            ttr: None,
+            priority: None,
+            attempts: None,
+            backoff: None,
+            ttl: None,
+            keep: None,
+            if_taken: IfTaken::Refuse,
+        }
+    }
+
+    fn policy(&self, queue: &Queue) -> Policy {
+        let (settings, defaults): (&Settings, _) = (&queue.settings, &queue.heading.defaults);
+        Policy {
+            ttr: self.ttr.or(settings.ttr).unwrap_or(defaults.ttr),
+            attempts: self.attempts.or(settings.attempts).unwrap_or(defaults.attempts),
+            priority: self.priority.unwrap_or(DEFAULT_PRIORITY),
+            backoff: self.backoff.unwrap_or(settings.backoff),
+            ttl: self.ttl.unwrap_or_default(),
+            keep: self.keep.unwrap_or(settings.keep),
+        }
+    }
+}
+
+impl Operation for Add<'_> {
+    type Outcome = Added;
+
+    /// A finished job that has been kept long enough holds its id no longer. O(log n).
+    fn run(&self, queue: &mut Queue, now: Time) -> Added {
+        let made;
+        let (id, naming) = match self.id {
+            Some(id) => (id, Naming::Given),
+            None => {
+                made = queue.next_id(now);
+                let Some(id) = Id::new(made.as_bytes()) else {
+                    debug_assert!(false, "an id that is made is a possible one");
+                    return Added::Taken;
+                };
+                (id, Naming::ByQueue)
+            }
+        };
+        let found = queue.pool.look_up(id);
+        let is_gone = found.slot.is_some_and(|slot| queue.was_kept_until(slot, now));
+        let is_taken = found.slot.is_some() && !is_gone;
+        if is_taken && self.if_taken == IfTaken::Refuse {
+            return Added::Taken;
+        }
+        if found.slot.is_none() && queue.is_full() {
+            return Added::Full;
+        }
+        let due = match self.due {
+            Due::In(delay) => now.saturating_add(delay),
+            Due::At(time) => time.max(now),
+        };
+        let policy = self.policy(queue);
+        let progress = Progress { expires_at: policy.expiry(now), ..Progress::default() };
+        let job = JobView { id, body: self.body, time: due, created: now, policy, progress, reason: None };
+        match queue.put_job(&job, naming, found, Rank::Last) {
+            None => Added::Full,
+            Some(slot) if is_taken => Added::Replaced { slot, due },
+            Some(slot) => Added::New { slot, due },
+        }
+    }
+}
+
 impl Queue {
     /// An id that is not taken and sorts behind all that were made before: `<unix-ms>-<number>`.
-    pub fn next_id(&self, now: Time) -> String {
-        let mut serial = Serial { time: now.max(self.schedule.now()), number: 0 };
+    pub(super) fn next_id(&self, now: Time) -> String {
+        let mut serial = Serial { time: now, number: 0 };
         if serial.time <= self.last_serial.time {
             serial = Serial { time: self.last_serial.time, number: self.last_serial.number.wrapping_add(1) };
         }
@@ -82,36 +181,7 @@ impl Queue {
         }
     }
 
-    /// A finished job that has been kept long enough holds its id no longer. O(log n).
-    pub fn add(&mut self, now: Time, job: &NewJob, if_taken: IfTaken) -> Added {
-        let now = self.advance(now);
-        let taken = self.pool.find(job.id);
-        let is_gone = taken.is_some_and(|slot| self.was_kept_until(slot, now));
-        if taken.is_some() && !is_gone && if_taken == IfTaken::Refuse {
-            return Added::Taken;
-        }
-        if taken.is_none() && self.settings.max_jobs.is_some_and(|max| self.len() as u64 >= max.get()) {
-            return Added::Full;
-        }
-        let due = match job.due {
-            Due::In(delay) => now.saturating_add(delay),
-            Due::At(time) => time.max(now),
-        };
-        let created = JobView {
-            id: job.id,
-            body: job.body,
-            time: due,
-            created: now,
-            policy: job.policy,
-            progress: Progress { dies: job.policy.death(now), ..Progress::default() },
-            reason: None,
-        };
-        if !self.put_job(&created, job.naming, taken) {
-            return Added::Full;
-        }
-        match taken {
-            Some(_) if !is_gone => Added::Replaced(due),
-            None | Some(_) => Added::New(due),
-        }
+    fn is_full(&self) -> bool {
+        self.settings.max_jobs.is_some_and(|max| self.len() as u64 >= max.get())
     }
 }

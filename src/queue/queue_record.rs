@@ -4,6 +4,7 @@ use std::num::NonZeroU64;
 
 use serde::{Deserialize, Serialize};
 
+use super::door::{Defaults, Heading};
 use super::policy::{Attempts, Backoff};
 use super::record::{lease, span, time, Record, RecordError};
 use super::settings::Settings;
@@ -23,6 +24,17 @@ pub struct QueueRecord {
     pub(super) paused_until: u64,
     #[serde(default)]
     pub(super) settings: SettingsRecord,
+    /// Where the queue stands in its log. Nowhere, in a record of version 0.1.
+    #[serde(default)]
+    pub(super) heading: HeadingRecord,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct HeadingRecord {
+    clock: u64,
+    default_ttr: u64,
+    default_attempts: u32,
+    check: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,7 +87,24 @@ impl From<&Settings> for SettingsRecord {
     }
 }
 
+impl From<&Heading> for HeadingRecord {
+    fn from(heading: &Heading) -> Self {
+        HeadingRecord {
+            clock: heading.clock.unix_ms(),
+            default_ttr: heading.defaults.ttr.as_u64(),
+            default_attempts: heading.defaults.attempts.limit(),
+            check: heading.check,
+        }
+    }
+}
+
 impl QueueRecord {
+    pub(super) fn heading(&self) -> Result<Heading, RecordError> {
+        let HeadingRecord { clock, default_ttr, default_attempts, check } = self.heading;
+        let defaults = Defaults { ttr: span(default_ttr)?, attempts: Attempts::new(default_attempts) };
+        Ok(Heading { clock: time(clock)?, defaults, check })
+    }
+
     pub(super) fn settings(&self) -> Result<Settings, RecordError> {
         let SettingsRecord { ttr, attempts, backoff_base, backoff_max, keep, max_jobs, dead_keep } =
             self.settings;
@@ -99,12 +128,20 @@ impl QueueRecord {
         time(self.counted)?;
         time(self.paused_until)?;
         self.settings()?;
+        self.heading()?;
         lease(self.last_lease).map(drop)
     }
 
     /// The part that is the same on a primary and its replicas.
     pub fn without_totals(&self) -> QueueRecord {
         QueueRecord { totals: Totals::default(), counted: 0, ..*self }
+    }
+
+    /// What makes two queues the same that came to be so in different ways: also the check is left out, which depends on
+    /// how.
+    pub fn without_history(&self) -> QueueRecord {
+        let heading = HeadingRecord { check: 0, ..self.heading };
+        QueueRecord { heading, ..self.without_totals() }
     }
 }
 

@@ -1,80 +1,141 @@
-//! What happened elsewhere, done again here: the effects that a primary sends, the records of a file.
-//! Times and leases come with them; nothing here knows what time it is.
+//! Records of a file, and effects that a primary of version 0.1 sent, or wrote to its AOF. An effect says what a job
+//! came to, not what was said; times and leases come with it.
 
-use super::job::{Id, JobView, Stage};
+use super::buckets::Rank;
+use super::door::{Changed, Operation};
+use super::job::{JobView, Stage};
 use super::job_record::{Cause, DropRecord, JobRecord, LeaseRecord, Leave, MoveRecord};
-use super::produce::Serial;
+use super::produce::{Naming, Serial};
 use super::queue_record::{count, QueueRecord};
 use super::record::{lease, time, RecordError};
 use super::slab::Slot;
 use super::time::Time;
-use super::{Naming, Queue};
+use super::{Id, Lease, Progress, Queue, Reason};
+
+/// What a primary of version 0.1 told its replicas. The first and the last are also what an AOF is rewritten to.
+#[derive(Clone, Debug)]
+pub enum Effect<'a> {
+    /// This job is there, instead of any with its id.
+    Put {
+        id: &'a [u8],
+        body: &'a [u8],
+        record: JobRecord,
+    },
+    Lease(Vec<LeaseRecord>),
+    Move(Vec<MoveRecord>),
+    Drop(DropRecord),
+    Queue(QueueRecord),
+}
+
+/// Whether the effect was a possible one.
+pub type Replayed = Result<(), RecordError>;
+
+impl Changed for Replayed {
+    fn has_changed(&self) -> bool {
+        self.is_ok()
+    }
+}
+
+impl Effect<'_> {
+    /// The highest lease that it tells of.
+    pub fn highest_lease(&self) -> Lease {
+        let number = match self {
+            Effect::Put { record, .. } => Some(record.lease_number()),
+            Effect::Lease(records) => records.iter().map(LeaseRecord::lease_number).max(),
+            Effect::Move(records) => records.iter().map(MoveRecord::lease_number).max(),
+            Effect::Drop(_) => None,
+            Effect::Queue(record) => Some(record.last_lease),
+        };
+        Lease::new(number.unwrap_or_default())
+    }
+
+    /// Whether all that it says is possible.
+    pub fn check(&self) -> Result<(), RecordError> {
+        match self {
+            Effect::Put { id, body, record } => record.job(id, body).map(drop),
+            Effect::Lease(records) => records.iter().try_for_each(|record| record.parts().map(drop)),
+            Effect::Move(records) => records.iter().try_for_each(MoveRecord::check),
+            Effect::Drop(record) => record.check(),
+            Effect::Queue(record) => record.check(),
+        }
+    }
+}
+
+impl Operation for Effect<'_> {
+    type Outcome = Replayed;
+
+    fn run(&self, queue: &mut Queue, _now: Time) -> Replayed {
+        self.check()?;
+        match self {
+            Effect::Put { id, body, record } => queue.put(id, body, record),
+            Effect::Lease(records) => records.iter().try_for_each(|record| queue.lease(record)),
+            Effect::Move(records) => records.iter().try_for_each(|record| queue.move_job(record)),
+            Effect::Drop(record) => queue.drop_jobs(record),
+            Effect::Queue(record) => queue.restore(record),
+        }
+    }
+}
 
 impl Queue {
-    /// Puts a job as the record has it, instead of any with that id. O(log n).
-    pub fn put(&mut self, id: &[u8], body: &[u8], record: &JobRecord) -> Result<Time, RecordError> {
+    fn put(&mut self, id: &[u8], body: &[u8], record: &JobRecord) -> Result<(), RecordError> {
         let job = record.job(id, body)?;
-        let replaced = self.pool.find(job.id);
-        if self.put_job(&job, record.naming(), replaced) {
-            Ok(job.time)
-        } else {
-            Err(RecordError::TooMany)
-        }
+        let found = self.pool.look_up(job.id);
+        let put = self.put_job(&job, record.naming(), found, Rank::Last);
+        put.map(drop).ok_or(RecordError::TooMany)
     }
 
-    /// As [`Queue::put`], for a file, in which no id can occur twice.
-    pub fn load(&mut self, id: &[u8], body: &[u8], record: &JobRecord) -> Result<Time, RecordError> {
+    /// A job of a file, in which no id can occur twice.
+    pub fn load(&mut self, id: &[u8], body: &[u8], record: &JobRecord) -> Result<(), RecordError> {
         let job = record.job(id, body)?;
-        if self.get(job.id).is_some() {
+        let found = self.pool.look_up(job.id);
+        if found.slot.is_some() {
             return Err(RecordError::TakenId);
         }
-        self.put(id, body, record)
+        let put = self.put_job(&job, record.naming(), found, Rank::Last);
+        put.map(drop).ok_or(RecordError::TooMany)
     }
 
-    /// Gives the lease that somebody else's pop gave; the end of it, or `None` when there is no such job.
-    pub fn lease(&mut self, record: &LeaseRecord) -> Result<Option<Time>, RecordError> {
+    fn lease(&mut self, record: &LeaseRecord) -> Result<(), RecordError> {
         let (id, lease, end) = record.parts()?;
-        let Some(slot) = self.pool.find(id) else {
-            return Ok(None);
-        };
-        self.count_what_ended(slot);
-        Ok(self.hand_out(slot, lease, end).map(|_| end))
-    }
-
-    /// Moves a job as somebody else moved it; false when there is no such job.
-    pub fn move_job(&mut self, record: &MoveRecord) -> Result<bool, RecordError> {
-        let (id, cause, time, progress) = record.parts()?;
-        let Some(slot) = self.pool.find(id) else {
-            return Ok(false);
-        };
-        if cause == Cause::Kicked {
+        if let Some(slot) = self.pool.find(id) {
             self.count_what_ended(slot);
+            self.hand_out(slot, lease, end);
         }
-        self.shift(slot, cause, time, &progress, record.reason());
-        Ok(true)
+        Ok(())
     }
 
-    /// Removes the jobs that somebody else removed; how many were there.
-    pub fn drop_jobs(&mut self, record: &DropRecord) -> Result<usize, RecordError> {
+    fn hand_out(&mut self, slot: Slot, lease: Lease, end: Time) {
+        let before = self.progress(slot).unwrap_or_default();
+        let attempt = before.attempt.saturating_add(1);
+        let leased = Progress { stage: Stage::Leased, attempt, lease: Some(lease), ..before };
+        self.shift(slot, Cause::Popped, end, &leased, Reason::Keep);
+    }
+
+    fn move_job(&mut self, record: &MoveRecord) -> Result<(), RecordError> {
+        let (id, cause, time, progress) = record.parts()?;
+        if let Some(slot) = self.pool.find(id) {
+            if cause == Cause::Kicked {
+                self.count_what_ended(slot);
+            }
+            self.shift(slot, cause, time, &progress, Reason::given(record.reason()));
+        }
+        Ok(())
+    }
+
+    fn drop_jobs(&mut self, record: &DropRecord) -> Result<(), RecordError> {
         let (leave, ids) = record.parts()?;
-        let slots: Vec<Slot> = ids.into_iter().filter_map(|id| self.take_out(id)).collect();
+        let jobs = ids.into_iter().filter_map(|id: Id| self.remove_called(id)).count();
         match leave {
-            Leave::Finished => count(&mut self.totals.finished, slots.len()),
-            Leave::Purged => count(&mut self.totals.purged, slots.len()),
+            Leave::Finished => count(&mut self.totals.finished, jobs),
+            Leave::Purged => count(&mut self.totals.purged, jobs),
         }
-        Ok(slots.len())
-    }
-
-    fn take_out(&mut self, id: Id) -> Option<Slot> {
-        let slot = self.pool.find(id)?;
-        self.remove(slot);
-        Some(slot)
+        Ok(())
     }
 
     /// A job that is handed out or kicked had its lease end, and died, before that, also if nobody has let
     /// time pass here meanwhile.
     fn count_what_ended(&mut self, slot: Slot) {
-        let counted = self.schedule.now().max(self.counted);
+        let counted = self.schedule.horizon().max(self.counted);
         let Some(job) = self.view(slot) else {
             return;
         };
@@ -91,9 +152,10 @@ impl Queue {
             serial_time: self.last_serial.time.unix_ms(),
             serial_number: self.last_serial.number,
             totals: self.totals,
-            counted: self.counted.max(self.schedule.now()).unix_ms(),
+            counted: self.counted.unix_ms(),
             paused_until: self.paused_until.unix_ms(),
             settings: (&self.settings).into(),
+            heading: (&self.heading).into(),
         }
     }
 
@@ -107,17 +169,19 @@ impl Queue {
         self.paused_until = time(record.paused_until)?;
         self.totals = record.totals;
         self.counted = time(record.counted)?;
+        self.heading = record.heading()?;
+        self.wake_at = Time::ZERO;
         Ok(())
     }
 }
 
 impl JobView<'_> {
-    /// The record with which [`Queue::put`] makes this job again.
+    /// The record with which [`Queue::load`] makes this job again.
     pub fn record(&self) -> JobRecord {
         JobRecord::of(self, Naming::Given)
     }
 
-    /// The record with which [`Queue::move_job`] brings this job to where it is.
+    /// What this job came to, as version 0.1 told it.
     pub fn move_record(&self, cause: Cause) -> MoveRecord {
         MoveRecord::new(self, cause)
     }

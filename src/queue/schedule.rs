@@ -2,21 +2,24 @@
 //! part of a lane whose time has come is that priority's ready list. A leased job stands in its lane where
 //! it will be ready again: when nobody finishes it, it is, without anyone touching it.
 //!
-//! | line | who stands in it | at which time |
+//! | line | what stands in it | at which time |
 //! | --- | --- | --- |
-//! | a lane | who will be ready | when that is |
-//! | `deaths` | who will die instead | when that is |
-//! | `lives` | of those in lanes, who won't live for ever | the end of the life |
-//! | `leases` | of those in lanes and `deaths`, who waits once the lease is over | the end of the lease |
-//! | `graves` | who is dead for good | since when |
-//! | `kept` | who is done | until when it is kept |
+//! | a lane | what will be ready | when that is |
+//! | `dying` | what will be dead instead | when that is |
+//! | `dead` | what was buried, or released after its last attempt | since when |
+//! | `done` | what is finished and kept | until when it is kept |
+//! | `expiring` | of those in lanes, what expires | when that is |
+//! | `leases` | of those in lanes and `dying`, what waits once the lease is over | the end of the lease |
 //!
-//! So every state is a sum of counts, also while a million lives end in one millisecond: in a lane, those
-//! stand among the ready ones until somebody comes by and buries them ([`Schedule::overdue`]).
+//! So every state is a sum of counts, also while a million jobs expire in one millisecond. A job that has expired
+//! still stands in its lane, where its window has closed: nothing moves, whoever looks steps over it by the bucket.
+//!
+//! The horizon, up to which time has passed here, is only for counts and for those who look. What a command does
+//! depends on its own time, never on the horizon.
 
 use std::iter::Peekable;
 
-use super::buckets::{BucketNumber, Buckets, Rank, Residents};
+use super::buckets::{Arrival, BucketNumber, Buckets, Residents, Windows};
 use super::entry::{Hold, Tally};
 use super::job::State;
 use super::slab::Slot;
@@ -28,17 +31,17 @@ pub enum Home {
     /// To become ready, with this priority.
     Lane(u8),
     /// To die.
-    Deaths,
+    Dying,
     /// For an operator.
-    Graves,
+    Dead,
     /// To be forgotten.
-    Kept,
+    Done,
 }
 
 /// A line in which some jobs stand besides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aside {
-    Lives,
+    Expiring,
     Leases,
 }
 
@@ -68,6 +71,13 @@ impl Counts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
     pub became_ready: usize,
+    pub died: usize,
+    /// What hadn't been counted before, when the clock was set back.
+    pub uncounted: Uncounted,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Uncounted {
     /// Leases that ran out.
     pub timed_out: usize,
     pub died: usize,
@@ -83,65 +93,77 @@ struct Lane {
 pub struct Schedule {
     /// By priority; a lane stays when it is empty, there are 256 at most.
     lanes: Vec<Lane>,
-    deaths: Buckets,
-    lives: Buckets,
+    /// The lane that was asked for last: most often it is asked for again.
+    recent_lane: usize,
+    dying: Buckets,
+    dead: Buckets,
+    done: Buckets,
+    expiring: Buckets,
     leases: Buckets,
-    graves: Buckets,
-    kept: Buckets,
-    now: Time,
+    horizon: Time,
+    /// No line has a time beyond the horizon that is earlier.
+    next_at_earliest: Time,
 }
 
+/// What a lane is searched from: see [`Schedule::first_ready`].
+#[derive(Clone, Copy, Default)]
+pub struct FromLane(usize);
+
 impl Schedule {
-    /// The latest moment that [`Schedule::advance`] was told of.
-    pub fn now(&self) -> Time {
-        self.now
+    /// The moment that [`Schedule::advance`] was told of last.
+    pub fn horizon(&self) -> Time {
+        self.horizon
     }
 
-    /// Lets time pass up to `now`: it never runs backwards. Tells what that did after `counted`. O(lanes),
-    /// and a few nanoseconds for each bucket whose time has come since.
+    /// Lets time pass up to `now`, or takes it back. Tells what it did after `counted`. O(1) while nothing
+    /// happens; O(lanes) otherwise, and a few nanoseconds for each bucket whose time has come.
     pub fn advance(&mut self, now: Time, counted: Time) -> Passed {
-        if now <= self.now {
+        let is_quiet = (self.horizon..self.next_at_earliest).contains(&now);
+        if is_quiet {
+            self.horizon = now;
             return Passed::default();
         }
-        let from = self.now.max(counted);
-        let is_next_later = self.next_change().is_none_or(|next| next > now);
-        let passed =
-            if is_next_later || from >= now { Passed::default() } else { self.passed_between(from, now) };
-        self.now = now;
-        self.lines_mut().for_each(|line| line.advance(now));
-        passed
-    }
-
-    fn passed_between(&self, from: Time, to: Time) -> Passed {
-        let (deaths, lives) = (self.deaths.tally_between(from, to), self.lives.tally_between(from, to));
-        let mut passed = Passed { became_ready: 0, timed_out: deaths.leased, died: deaths.jobs + lives.jobs };
-        passed.timed_out += self.leases.tally_between(from, to).jobs;
-        for lane in self.lanes() {
-            let tally = lane.tally_between(from, to);
-            passed.became_ready += tally.jobs;
-            passed.timed_out += tally.leased;
+        let mut passed = Passed::default();
+        if self.horizon < now {
+            (passed.became_ready, passed.died) = self.news_between(self.horizon, now);
+            passed.uncounted = self.uncounted_between(self.horizon.max(counted), now);
         }
+        self.horizon = now;
+        self.lines_mut().for_each(|line| line.advance(now));
+        self.next_at_earliest = self.next_change().unwrap_or(Time::MAX);
         passed
     }
 
-    pub fn insert(
-        &mut self,
-        home: Home,
-        time: Time,
-        slot: Slot,
-        hold: Hold,
-        rank: Rank,
-        jobs: &mut impl Residents,
-    ) {
-        self.line_mut(home).insert(time, slot, hold, rank, jobs);
+    /// How many jobs became ready, and how many died.
+    fn news_between(&self, from: Time, to: Time) -> (usize, usize) {
+        let became_ready = self.lanes().map(|lane| lane.tally_between(from, to).jobs).sum();
+        let (dying, expiring) = (self.dying.tally_between(from, to), self.expiring.tally_between(from, to));
+        (became_ready, dying.jobs + expiring.jobs)
+    }
+
+    fn uncounted_between(&self, from: Time, to: Time) -> Uncounted {
+        if from >= to {
+            return Uncounted::default();
+        }
+        let (dying, expiring) = (self.dying.tally_between(from, to), self.expiring.tally_between(from, to));
+        let leased: usize = self.lanes().map(|lane| lane.tally_between(from, to).leased).sum();
+        let leased_at_first = self.leases.tally_between(from, to).jobs;
+        Uncounted { timed_out: dying.leased + leased + leased_at_first, died: dying.jobs + expiring.jobs }
+    }
+
+    pub fn insert(&mut self, home: Home, arrival: &Arrival, jobs: &mut impl Residents) {
+        self.expect(arrival.time);
+        self.line_mut(home).insert(arrival, jobs);
     }
 
     pub fn remove(&mut self, home: Home, slot: Slot, bucket: BucketNumber, jobs: &mut impl Residents) {
-        self.line_mut(home).remove(slot, bucket, jobs);
+        let removed = self.line_mut(home).remove(slot, bucket, jobs);
+        debug_assert!(removed.is_some(), "a job stands in the line that its details say");
     }
 
-    pub fn insert_aside(&mut self, aside: Aside, time: Time, slot: Slot, jobs: &mut impl Residents) {
-        self.aside_mut(aside).insert(time, slot, Hold::Waiting, Rank::Last, jobs);
+    pub fn insert_aside(&mut self, aside: Aside, arrival: &Arrival, jobs: &mut impl Residents) {
+        self.expect(arrival.time);
+        self.aside_mut(aside).insert(arrival, jobs);
     }
 
     pub fn remove_aside(
@@ -151,70 +173,76 @@ impl Schedule {
         bucket: BucketNumber,
         jobs: &mut impl Residents,
     ) {
-        self.aside_mut(aside).remove(slot, bucket, jobs);
+        let removed = self.aside_mut(aside).remove(slot, bucket, jobs);
+        debug_assert!(removed.is_some(), "a job stands in the lines that its details say");
     }
 
     pub fn time_of(&self, home: Home, slot: Slot, bucket: BucketNumber) -> Option<Time> {
-        let line = match home {
-            Home::Lane(priority) => {
-                let at = self.lanes.binary_search_by_key(&priority, |lane| lane.priority).ok()?;
-                &self.lanes.get(at)?.jobs
-            }
-            Home::Deaths => &self.deaths,
-            Home::Graves => &self.graves,
-            Home::Kept => &self.kept,
-        };
-        line.time_of(slot, bucket)
+        self.line(home)?.time_of(slot, bucket)
     }
 
-    /// The job that is to be handed out next, if one is ready; unless its life is over. O(lanes).
-    pub fn first_ready(&self) -> Option<(Time, Slot)> {
-        let mut firsts = self.lanes.iter().filter_map(|lane| lane.jobs.first());
-        firsts.find(|(time, _)| *time <= self.now)
+    /// The job to be handed out at `now`, if one is ready. O(lanes) from the lane on in which the search begins,
+    /// which then is the one where it ended: as long as nothing becomes ready meanwhile, nothing is before it.
+    pub fn first_ready(
+        &self,
+        now: Time,
+        from: &mut FromLane,
+        windows: &impl Windows,
+    ) -> Option<(Time, Slot)> {
+        for (at, lane) in self.lanes.iter().enumerate().skip(from.0) {
+            *from = FromLane(at);
+            let first = lane.jobs.first_open(now, windows);
+            if first.is_some() {
+                return first;
+            }
+        }
+        None
     }
 
     /// Of those that are ready, since when the first one is. O(lanes).
-    pub fn oldest_ready(&self) -> Option<Time> {
-        let firsts = self.lanes.iter().filter_map(|lane| lane.jobs.first());
-        firsts.map(|(time, _)| time).filter(|time| *time <= self.now).min()
+    pub fn oldest_ready(&self, windows: &impl Windows) -> Option<Time> {
+        let firsts = self.lanes().filter_map(|lane| lane.first_open(self.horizon, windows));
+        firsts.map(|(time, _)| time).min()
     }
 
-    /// One whose life is over and who stands in a lane all the same.
-    pub fn overdue(&self) -> Option<Slot> {
-        self.lives.first().filter(|(time, _)| *time <= self.now).map(|(_, slot)| slot)
+    /// Until when the first of the done ones is kept.
+    pub fn first_done(&self) -> Option<Time> {
+        self.done.first().map(|(time, _)| time)
     }
 
-    /// The first that has been kept long enough.
-    pub fn kept_long_enough(&self) -> Option<Slot> {
-        self.kept.first().filter(|(time, _)| *time <= self.now).map(|(_, slot)| slot)
+    /// The done ones that have been kept long enough by `now`.
+    pub fn done_by(&self, now: Time) -> impl Iterator<Item = Slot> + '_ {
+        self.done.iter().take_while(move |(time, ..)| *time <= now).map(|(_, slot, _)| slot)
     }
 
     /// When the next job becomes ready, dies or has been kept long enough. O(lanes).
     pub fn next_change(&self) -> Option<Time> {
-        self.lines().filter_map(Buckets::next).min()
+        // What is dead stays so.
+        let others = [&self.dying, &self.done, &self.expiring, &self.leases];
+        self.lanes().chain(others).filter_map(Buckets::next).min()
     }
 
     /// When the next job becomes ready. O(lanes).
     pub fn next_due(&self) -> Option<Time> {
-        self.lanes.iter().filter_map(|lane| lane.jobs.next()).min()
+        self.lanes().filter_map(Buckets::next).min()
     }
 
-    /// O(lanes).
+    /// As of the horizon. O(lanes).
     pub fn counts(&self) -> Counts {
-        let mut counts = Counts { dead: self.graves.tallies().0.jobs, ..Counts::default() };
-        counts.done = self.kept.tallies().0.jobs;
+        let mut counts = Counts { dead: self.dead.tallies().0.jobs, ..Counts::default() };
+        counts.done = self.done.tallies().0.jobs;
         let mut to_come = Tally::default();
-        for lane in &self.lanes {
-            let (all, passed) = lane.jobs.tallies();
+        for lane in self.lanes() {
+            let (all, passed) = lane.tallies();
             counts.ready += passed.jobs;
             to_come += all - passed;
         }
-        let (all, passed) = self.deaths.tallies();
+        let (all, passed) = self.dying.tallies();
         counts.dead += passed.jobs;
         to_come += all - passed;
-        let (_, overdue) = self.lives.tallies();
-        counts.dead += overdue.jobs;
-        counts.ready -= overdue.jobs;
+        let (_, expired) = self.expiring.tallies();
+        counts.dead += expired.jobs;
+        counts.ready -= expired.jobs;
         let (all, passed) = self.leases.tallies();
         let leased_at_first = all.jobs - passed.jobs;
         counts.reserved = to_come.leased + leased_at_first;
@@ -224,48 +252,56 @@ impl Schedule {
 
     /// Every job: lane by lane, then those that die, are dead, are done; each line in its order.
     pub fn iter(&self) -> impl Iterator<Item = (Time, Slot)> + '_ {
-        let others = [&self.deaths, &self.graves, &self.kept];
+        let others = [&self.dying, &self.dead, &self.done];
         self.lanes().chain(others).flat_map(|line| line.iter()).map(|(time, slot, _)| (time, slot))
     }
 
-    /// All jobs in this state, and some in others, in the order in which they leave that state. Where that
-    /// doesn't say who is first, as in the order of [`Schedule::iter`].
-    /// Ready and dead ones that became so after `since` are left out.
-    pub fn in_order_of(&self, state: State, since: Time) -> Box<dyn Iterator<Item = Slot> + '_> {
-        let is_early = move |(time, ..): &(Time, Slot, Hold)| *time <= since;
-        let waits = |tally: Tally| tally.waiting() + tally.leased_at_first > 0;
-        let is_leased = |tally: Tally| tally.leased > 0;
-        let to_come = self.lanes().chain([&self.deaths]);
+    /// All jobs in this state at the horizon, in the order in which they leave that state; dead ones in that in
+    /// which they died. Where that doesn't say what is first, as in the order of [`Schedule::iter`]. Ready, dead
+    /// and done ones that became so after `since` are left out. What isn't asked for is stepped over by the bucket.
+    pub fn in_order_of<'s>(
+        &'s self,
+        windows: &'s dyn Windows,
+        state: State,
+        since: Time,
+    ) -> Box<dyn Iterator<Item = Slot> + 's> {
+        let now = self.horizon;
+        let to_come = self.lanes().chain([&self.dying]);
         match state {
             State::Ready => {
-                let ready = self.lanes().flat_map(move |line| line.passed().take_while(is_early));
-                Box::new(ready.map(|(_, slot, _)| slot))
+                let until = since.min(now);
+                let open = move |lane: &'s Buckets| lane.open_up_to(until, now, windows);
+                Box::new(self.lanes().flat_map(open).map(|(_, slot)| slot))
             }
             State::Delayed => {
-                // Of those that are leased at first, most often none waits yet: then nobody is asked.
-                let has_any_waiting = self.leases.tallies().1.jobs > 0;
-                let may_wait = move |(_, _, hold): &(Time, Slot, Hold)| match hold {
-                    Hold::Waiting => true,
-                    Hold::LeasedAtFirst => has_any_waiting,
-                    Hold::Leased => false,
-                };
-                merged(to_come.map(|line| boxed(line.to_come(waits).filter(may_wait))).collect())
+                let open = |line: &'s Buckets| boxed(line.open_after(now, windows));
+                merged(to_come.map(open).collect())
             }
             State::Reserved => {
-                // Who is leased at first stands in `leases` as well, and earlier.
-                let is_leased_to_the_end = |(_, _, hold): &(Time, Slot, Hold)| *hold == Hold::Leased;
-                let leased = |line| Buckets::to_come(line, is_leased).filter(is_leased_to_the_end);
-                let mut lines: Vec<Line> = to_come.map(|line| boxed(leased(line))).collect();
-                lines.push(boxed(self.leases.to_come(|_| true)));
+                // What is leased at first stands in `leases` as well, and earlier.
+                let leased = |line: &'s Buckets| {
+                    let jobs = line.to_come(|tally| tally.leased > 0);
+                    boxed(
+                        jobs.filter(|(_, _, hold)| *hold == Hold::Leased).map(|(time, slot, _)| (time, slot)),
+                    )
+                };
+                let mut lines: Vec<Line> = to_come.map(leased).collect();
+                lines.push(boxed(self.leases.to_come(|_| true).map(|(time, slot, _)| (time, slot))));
                 merged(lines)
             }
             State::Dead => {
-                let by_time =
-                    [&self.deaths, &self.lives].map(|line| boxed(line.passed().take_while(is_early)));
-                let graves = boxed(self.graves.iter().take_while(is_early));
-                merged(by_time.into_iter().chain([graves]).collect())
+                let early = move |line: &'s Buckets, until: Time| {
+                    let jobs = line.iter().map(|(time, slot, _)| (time, slot));
+                    boxed(jobs.take_while(move |(time, _)| *time <= until))
+                };
+                let until = since.min(now);
+                merged(vec![
+                    early(&self.dying, until),
+                    early(&self.expiring, until),
+                    early(&self.dead, since),
+                ])
             }
-            State::Done => Box::new(self.kept.iter().map(|(_, slot, _)| slot)),
+            State::Done => Box::new(self.done.open_up_to(Time::MAX, since, windows).map(|(_, slot)| slot)),
         }
     }
 
@@ -278,56 +314,81 @@ impl Schedule {
     }
 
     fn lines(&self) -> impl Iterator<Item = &Buckets> {
-        self.lanes().chain([&self.deaths, &self.lives, &self.leases, &self.graves, &self.kept])
+        self.lanes().chain([&self.dying, &self.dead, &self.done, &self.expiring, &self.leases])
     }
 
     fn lines_mut(&mut self) -> impl Iterator<Item = &mut Buckets> {
         let lanes = self.lanes.iter_mut().map(|lane| &mut lane.jobs);
-        let others = [&mut self.deaths, &mut self.lives, &mut self.leases, &mut self.graves, &mut self.kept];
+        let others = [&mut self.dying, &mut self.dead, &mut self.done, &mut self.expiring, &mut self.leases];
         lanes.chain(others)
     }
 
-    fn aside_mut(&mut self, aside: Aside) -> &mut Buckets {
-        match aside {
-            Aside::Lives => &mut self.lives,
-            Aside::Leases => &mut self.leases,
+    /// A job comes with this time.
+    fn expect(&mut self, time: Time) {
+        if time > self.horizon {
+            self.next_at_earliest = self.next_at_earliest.min(time);
         }
     }
 
-    fn line_mut(&mut self, home: Home) -> &mut Buckets {
-        let priority = match home {
-            Home::Lane(priority) => priority,
-            Home::Deaths => return &mut self.deaths,
-            Home::Graves => return &mut self.graves,
-            Home::Kept => return &mut self.kept,
+    fn aside_mut(&mut self, aside: Aside) -> &mut Buckets {
+        let line = match aside {
+            Aside::Expiring => &mut self.expiring,
+            Aside::Leases => &mut self.leases,
         };
-        let found = self.lanes.binary_search_by_key(&priority, |lane| lane.priority);
-        let at = found.unwrap_or_else(|at| {
-            let mut jobs = Buckets::default();
-            jobs.advance(self.now);
-            self.lanes.insert(at, Lane { priority, jobs });
-            at
-        });
-        match self.lanes.get_mut(at) {
-            Some(lane) => &mut lane.jobs,
-            // There is one: it was found or made.
-            None => &mut self.deaths,
+        line.advance(self.horizon);
+        line
+    }
+
+    fn line(&self, home: Home) -> Option<&Buckets> {
+        match home {
+            Home::Lane(priority) => {
+                let at = self.lanes.binary_search_by_key(&priority, |lane| lane.priority).ok()?;
+                self.lanes.get(at).map(|lane| &lane.jobs)
+            }
+            Home::Dying => Some(&self.dying),
+            Home::Dead => Some(&self.dead),
+            Home::Done => Some(&self.done),
         }
+    }
+
+    /// The line, with time passed in it as it has here.
+    fn line_mut(&mut self, home: Home) -> &mut Buckets {
+        let line = match home {
+            Home::Lane(priority) => lane_mut(&mut self.lanes, &mut self.recent_lane, priority),
+            Home::Dying => &mut self.dying,
+            Home::Dead => &mut self.dead,
+            Home::Done => &mut self.done,
+        };
+        line.advance(self.horizon);
+        line
     }
 }
 
-type Line<'l> = Peekable<Box<dyn Iterator<Item = (Time, Slot, Hold)> + 'l>>;
+/// The lane with this priority, made if there is none.
+#[allow(clippy::indexing_slicing, reason = "the place was found, or has just been made")]
+fn lane_mut<'l>(lanes: &'l mut Vec<Lane>, recent: &mut usize, priority: u8) -> &'l mut Buckets {
+    if lanes.get(*recent).is_none_or(|lane| lane.priority != priority) {
+        let found = lanes.binary_search_by_key(&priority, |lane| lane.priority);
+        *recent = found.unwrap_or_else(|at| {
+            lanes.insert(at, Lane { priority, jobs: Buckets::default() });
+            at
+        });
+    }
+    &mut lanes[*recent].jobs
+}
 
-fn boxed<'l>(line: impl Iterator<Item = (Time, Slot, Hold)> + 'l) -> Line<'l> {
-    let line: Box<dyn Iterator<Item = (Time, Slot, Hold)> + 'l> = Box::new(line);
+type Line<'l> = Peekable<Box<dyn Iterator<Item = (Time, Slot)> + 'l>>;
+
+fn boxed<'l>(line: impl Iterator<Item = (Time, Slot)> + 'l) -> Line<'l> {
+    let line: Box<dyn Iterator<Item = (Time, Slot)> + 'l> = Box::new(line);
     line.peekable()
 }
 
 /// Lines, each in the order of its times, as one. O(lines) a step: there are few.
 fn merged<'l>(mut lines: Vec<Line<'l>>) -> Box<dyn Iterator<Item = Slot> + 'l> {
     Box::new(std::iter::from_fn(move || {
-        let first = lines.iter_mut().filter_map(|line| line.peek().map(|(time, ..)| *time)).min()?;
-        let is_first = |(time, ..): &(Time, Slot, Hold)| *time == first;
-        lines.iter_mut().find_map(|line| line.next_if(is_first)).map(|(_, slot, _)| slot)
+        let first = lines.iter_mut().filter_map(|line| line.peek().map(|(time, _)| *time)).min()?;
+        let is_first = |(time, _): &(Time, Slot)| *time == first;
+        lines.iter_mut().find_map(|line| line.next_if(is_first)).map(|(_, slot)| slot)
     }))
 }

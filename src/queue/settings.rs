@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use super::policy::{Attempts, Backoff};
-use super::time::Millis;
+use super::time::{Millis, Time};
 
 /// What is not set follows the server's configs, or is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,4 +16,11 @@ pub struct Settings {
     pub max_jobs: Option<NonZeroU64>,
     /// Jobs that have been dead for so long are purged; zero is never.
     pub dead_keep: Millis,
+}
+
+impl Settings {
+    /// When a job that died then has been kept for as long as dead ones are, if not for ever.
+    pub(super) fn forgets_dead_at(&self, died: Time) -> Option<Time> {
+        (!self.dead_keep.is_zero()).then(|| died.saturating_add(self.dead_keep))
+    }
 }

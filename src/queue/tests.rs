@@ -2,9 +2,12 @@
 
 use super::*;
 
-mod lives;
+mod door;
+mod expiry;
+mod large;
 mod operators;
 mod script;
+mod upkeep;
 mod workers;
 
 use script::check;
@@ -49,6 +52,13 @@ fn a_lease_lasts_its_ttr() {
     check("@0 ADD a ttr=10 | POP -> a#1 | GET a -> reserved 10 #1 L1 | @9 POP -> nil | GET a -> reserved 10 #1 L1 \
          | @10 GET a -> ready 10 #1 L1 | POP -> a#2 | GET a -> reserved 20 #2 L2");
     check("@0 ADD a ttr=10 | @5 POP ttr=3 -> a#1 | GET a -> reserved 8 #1 L1 | @8 POP -> a#2 | GET a -> reserved 18 #2 L2");
+}
+
+#[test]
+fn who_finds_nothing_hides_nothing_from_those_who_come_later() {
+    check("@0 ADD a ttr=10 | ADD b ttr=10 | POP | POP | @1 POP -> nil | @9 POP -> nil | @10 POP -> a#2 | POP -> b#2 | POP -> nil");
+    check("@0 ADD a ttr=10 base=3 max=3 | ADD b +20 | ADD c | POP | POP | @1 POP -> nil | @13 POP -> a#2 | @20 POP -> b#1");
+    check("@0 ADD a ttl=5 | ADD b +3 ttl=9 | ADD c +6 | @5 POP -> b#1 | POP -> nil | @6 POP -> c#1 | @4 POP -> a#1");
 }
 
 #[test]
@@ -155,32 +165,47 @@ fn next_is_the_next_change_that_comes_by_itself() {
 }
 
 #[test]
-fn time_that_runs_backwards_stands_still() {
-    check("@100 ADD a +50 -> 150 | @40 ADD b +50 -> 150 | TOLD b -> x @100 ttr=60 prio=128 tries=0 | POP -> nil | @149 POP -> nil | @150 POP -> a#1");
-    check("@100 ADD a | @50 POP -> a#1 | GET a -> reserved 160 #1 L1 | COUNTS -> 0 0 1 0 | @159 POP -> nil | @160 POP -> a#2");
-    check("@0 ADD a +10 | @10 COUNTS -> 0 1 0 0 | @9 COUNTS -> 0 1 0 0 | POP -> a#1");
-    check("@0 ADD a ttr=10 tries=1 | POP | @10 COUNTS -> 0 0 0 1 | @5 GET a -> dead 10 #1 L1 | @20 ADD b =1 -> 20");
+fn time_that_goes_back_is_taken_as_it_is() {
+    check("@100 ADD a +50 -> 150 | @40 ADD b +50 -> 90 | TOLD b -> x @40 ttr=60 prio=128 tries=0 | POP -> nil | @90 POP -> b#1 | @149 POP -> nil | @150 POP -> a#1 | POP -> b#2");
+    check("@100 ADD a | @50 GET a -> delayed 100 | POP -> nil | NEXT -> 100 | ADD b -> 50 | POP -> b#1 | @100 POP -> a#1");
+    check("@0 ADD a +10 | @10 COUNTS -> 0 1 0 0 | @9 COUNTS -> 1 0 0 0 | POP -> nil | @10 POP -> a#1");
+    check("@0 ADD a ttr=10 tries=1 | POP | @10 COUNTS -> 0 0 0 1 | @5 GET a -> reserved 10 #1 L1 | COUNTS -> 0 0 1 0 | @20 ADD b =1 -> 20");
+    check("@9 ADD a ttr=10 | POP | @500 POP -> a#2 | @0 FINISH a L1 -> 0 | GET a -> reserved 510 #2 L2 | TOUCH a L2 | GET a -> reserved 10 #2 L2 | @10 POP -> a#3");
+    check("@50 ADD a keep=9 | POP | FINISH a * | @59 FORGET -> a | @0 ADD a keep=9 | POP | FINISH a * | @8 FORGET -> | ADD a -> taken | @9 ADD a -> 9");
+    check("@50 ADD a ttl=9 ttr=3 | POP | @59 COUNTS -> 0 0 0 1 | TOUCH a L1 -> 0 | @58 TOUCH a L1 -> 1 | COUNTS -> 0 0 1 0 | @53 PEEK reserved -> a");
 }
 
 #[test]
 fn the_last_moments_there_are() {
-    check("@0 ADD a =MAX -> MAX | @MAX-1 POP -> nil | NEXT -> MAX | @MAX POP -> a#1");
+    check("@0 ADD a =MAX -> MAX | @MAX-1 COUNTS -> 1 0 0 0 | NEXT -> MAX | @MAX COUNTS -> 0 1 0 0 | NEXT -> nil");
     check("@MAX-5 ADD a +10 -> MAX | COUNTS -> 1 0 0 0 | @MAX COUNTS -> 0 1 0 0");
-    check("@MAX-5 ADD a ttr=MAX | POP -> a#1 | GET a -> reserved MAX #1 L1 | @MAX GET a -> ready MAX #1 L1");
-    check("@MAX ADD a +MAX ttr=10 -> MAX | POP -> a#1 | GET a -> ready MAX #1 L1 | POP -> a#2 | FINISH a L2 -> 1");
-    check("@MAX ADD a tries=1 | POP -> a#1 | GET a -> dead MAX #1 L1 | POP -> nil | NEXT -> nil");
+    check("@5 ADD a ttr=MAX | POP -> a#1 | GET a -> reserved MAX #1 L1 | @MAX GET a -> ready MAX #1 L1 | FINISH a L1 -> 1");
+    check("@5 ADD a tries=1 ttr=MAX | POP -> a#1 | NEXT -> MAX | @MAX GET a -> dead MAX #1 L1 | NEXT -> nil | KICK 1 -> a | GET a -> ready MAX");
+    check("@MAX ADD a +MAX ttr=10 -> MAX | GET a -> ready MAX");
+}
+
+#[test]
+fn nothing_is_handed_out_once_the_numbers_of_leases_are_used_up() {
+    check("@END-1 ADD a | ADD b | ADD c | POP -> a#1 | LEASE -> 9007199254738944 | @END POP -> nil | POP NOACK -> nil | COUNTS -> 0 2 1 0 | FINISH a L1 -> 1 | @END-1 POP -> b#1 | LEASE -> 9007199254738945");
+    check("@MAX ADD a | POP -> nil | COUNTS -> 0 1 0 0 | @END-1 POP -> nil | @MAX POP -> nil");
+    check("@0 ADD a | ADD b | FLOOR 9007199254740989 | POP n=2 -> a#1 | LEASE -> 9007199254740990 | POP -> nil | @9 POP -> nil");
 }
 
 #[test]
 fn leases_only_grow() {
-    check("@0 LEASE -> nil | POP -> nil | LEASE -> nil | FLOOR 5000 | ADD a | POP | LEASE -> 5000 | DEL a | FLOOR 10 | ADD a | POP | LEASE -> 5001 \
-         | FINISH a * | ADD b | FLOOR 6000 | POP | LEASE -> 6000 | ADD b REPLACE | POP | LEASE -> 6001");
-    check("@0 ADD a | POP -> a#1 | LEASE -> 1");
+    check("@0 LEASE -> nil | POP -> nil | LEASE -> nil | FLOOR 5000 | ADD a | POP | LEASE -> 5001 | DEL a | FLOOR 10 | ADD a | POP | LEASE -> 5002 \
+         | FINISH a * | ADD b | FLOOR 6000 | POP | LEASE -> 6001 | ADD b REPLACE | POP | LEASE -> 6002");
+    check("@0 ADD a | POP -> a#1 | LEASE -> 1 | @1 ADD b | POP -> b#1 | LEASE -> 2048 | @0 ADD c | POP -> c#1 | LEASE -> 2049 | @2 ADD d | POP -> d#1 | LEASE -> 4096");
+}
+
+#[test]
+fn a_floor_of_leases_stays_with_what_changed_the_queue() {
+    check("@0 FLOOR 5000 | POP -> nil | LEASE -> nil | ADD a | LEASE -> 5000 | FLOOR 6000 | ADD a -> taken | LEASE -> 5000 | FLOOR 0 | POP | LEASE -> 5001");
 }
 
 #[test]
 fn ids_made_by_the_queue_sort_by_time() {
-    check("@5 ADD * -> 5-0 | ADD * -> 5-1 | @6 ADD * -> 6-0 | @5 ADD * -> 6-1 | @7 NAME -> 7-0 | NAME -> 7-0 | ADD * -> 7-0");
+    check("@5 ADD * -> 5-0 | ADD * -> 5-1 | @6 ADD * -> 6-0 | @5 ADD * -> 6-1 | NAME -> 6-2 | @7 NAME -> 7-0 | NAME -> 7-0 | ADD * -> 7-0");
     check("@MAX ADD * -> 281474976710655-0 | ADD * -> 281474976710655-1");
 }
 
@@ -201,14 +226,13 @@ fn ids_made_by_the_queue_pass_over_those_given_by_hand() {
 #[test]
 fn however_many_ids_are_taken_by_hand_a_free_one_is_found() {
     let mut queue = Queue::new((1, 2));
-    let take = |queue: &mut Queue, id: &str| added(queue, 9, id, Due::In(Millis::ZERO));
     // Where the search looks in one millisecond, and at the start of the next.
     for bits in 0..=64 {
-        take(&mut queue, &format!("9-{}", (1u128 << bits) - 1));
+        add(&mut queue, 9, &plain(&format!("9-{}", (1u128 << bits) - 1)));
     }
-    take(&mut queue, "10-0");
-    let id = queue.next_id(at(9));
-    assert!(queue.get(Id::new(id.as_bytes()).unwrap()).is_none(), "{id}");
+    add(&mut queue, 9, &plain("10-0"));
+    add(&mut queue, 9, &Add { id: None, ..plain("made") });
+    assert_eq!(queue.len(), 67);
 }
 
 #[test]
@@ -217,9 +241,9 @@ fn a_record_with_the_last_serial_there_is_does_not_hold_the_queue_up() {
         let mut queue = Queue::new((1, 2));
         let record = QueueRecord { serial_time: time, serial_number: u64::MAX, ..QueueRecord::default() };
         queue.restore(&record).unwrap();
-        added(&mut queue, 9, &format!("{time}-{}", u64::MAX), Due::In(Millis::ZERO));
-        let id = queue.next_id(at(9));
-        assert!(queue.get(Id::new(id.as_bytes()).unwrap()).is_none(), "{id}");
+        add(&mut queue, 9, &plain(&format!("{time}-{}", u64::MAX)));
+        add(&mut queue, 9, &Add { id: None, ..plain("made") });
+        assert_eq!(queue.len(), 2);
     }
 }
 
@@ -235,103 +259,7 @@ fn a_copy_is_equal_and_goes_its_own_way() {
     check("@0 ADD a ttr=10 | ADD b +20 | POP -> a#1 | COPY | FINISH a L1 -> 1 | DEL b -> 1 | ADD c \
          | SWAP | ORDER -> a b | GET a -> reserved 10 #1 L1 | GET c -> nil | @10 POP -> a#2 | @20 POP -> b#1 | POP -> a#3 | TOTALS -> 2 0 4 2 0 0 \
          | SWAP | ORDER -> c | TOTALS -> 3 0 1 0 1 1");
-    check("@3 ADD * -> 3-0 | FLOOR 70 | POP | COPY | FINISH 3-0 L1 | SWAP | ADD * -> 3-1 | LEASE -> 70 | FINISH 3-0 L1 -> 1");
-}
-
-fn at(unix_ms: u64) -> Time {
-    Time::new(unix_ms).unwrap()
-}
-
-fn added(queue: &mut Queue, now: u64, id: &str, due: Due) {
-    let ttr = Millis::new(1_000).unwrap();
-    let policy = Policy::plain(ttr);
-    let id = Id::new(id.as_bytes()).unwrap();
-    let job = NewJob { id, body: b"body", due, policy, naming: Naming::Given };
-    assert!(matches!(queue.add(at(now), &job, IfTaken::Refuse), Added::New(_)));
-}
-
-const MILLION: u64 = 1_000_000;
-
-fn a_million(due: impl Fn(u64) -> u64) -> Queue {
-    let mut queue = Queue::new((1, 2));
-    (0..MILLION).for_each(|n| added(&mut queue, 0, &n.to_string(), Due::At(at(due(n)))));
-    queue
-}
-
-#[test]
-fn a_million_jobs_of_one_millisecond_are_counted_and_ordered_at_once() {
-    let mut queue = a_million(|_| 500);
-    assert_eq!(queue.pop(at(499), None, Lease::default()), None);
-    queue.advance(at(500));
-    let counts = Counts { ready: MILLION as usize, ..Counts::default() };
-    assert_eq!((queue.counts(), queue.next_change()), (counts, None));
-    for n in 0..10_000 {
-        let handout = queue.pop(at(500), None, Lease::default()).unwrap();
-        assert_eq!(queue.view(handout.slot).unwrap().id.bytes(), n.to_string().as_bytes());
-    }
-}
-
-#[test]
-fn a_million_jobs_of_a_million_milliseconds_are_counted_exactly_at_each_moment() {
-    // Scattered: 7 is prime to a million, so each millisecond gets one.
-    let mut queue = a_million(|n| 1 + n * 7 % MILLION);
-    for now in [0, 1, 2, 255, 256, 257, 1_000, 500_000, 500_001, MILLION - 1, MILLION] {
-        queue.advance(at(now));
-        let (delayed, ready) = ((MILLION - now) as usize, now as usize);
-        assert_eq!(queue.counts(), Counts { delayed, ready, ..Counts::default() });
-        assert_eq!(queue.next_change(), (now < MILLION).then(|| at(now + 1)));
-    }
-    let first = queue.pop(at(MILLION), None, Lease::default()).unwrap();
-    assert_eq!(queue.view(first.slot).unwrap().created, at(0));
-}
-
-#[test]
-fn memory_comes_back_when_all_jobs_have_left() {
-    let mut queue = Queue::new((1, 2));
-    let mut copies = vec![queue.clone()];
-    for n in 0..50_000 {
-        added(&mut queue, 0, &n.to_string(), Due::At(at(n % 777)));
-    }
-    let full = queue.memory();
-    copies.push(queue.clone());
-    for n in 0..25_000 {
-        queue.pop(at(1_000), None, Lease::default()).unwrap();
-        queue.delete(Id::new(n.to_string().as_bytes()).unwrap());
-    }
-    copies.push(queue.clone());
-    for mut queue in copies.into_iter().chain([queue]) {
-        for n in 0..50_000 {
-            queue.delete(Id::new(n.to_string().as_bytes()).unwrap());
-        }
-        assert!(queue.is_empty());
-        // A page of each slab, and what a short directory holds.
-        assert!(queue.memory() < 200_000, "{} of {full} bytes", queue.memory());
-    }
-}
-
-#[test]
-fn a_policy_is_kept_once_however_many_jobs_have_it() {
-    let mut queue = a_queue_of_policies(1);
-    let one = queue.memory();
-    queue = a_queue_of_policies(10_000);
-    assert!(queue.memory() > one + 10_000 * 20, "each has its own here");
-    for n in 0..10_000u64 {
-        queue.delete(Id::new(n.to_string().as_bytes()).unwrap());
-    }
-    assert!(queue.memory() < 200_000, "{} bytes", queue.memory());
-}
-
-fn a_queue_of_policies(different: u64) -> Queue {
-    let mut queue = Queue::new((1, 2));
-    for n in 0..10_000u64 {
-        let ttr = Millis::new(1 + n % different).unwrap();
-        let policy = Policy::plain(ttr);
-        let id = n.to_string();
-        let id = Id::new(id.as_bytes()).unwrap();
-        let job = NewJob { id, body: b"", due: Due::In(ttr), policy, naming: Naming::Given };
-        queue.add(at(0), &job, IfTaken::Refuse);
-    }
-    queue
+    check("@3 ADD * -> 3-0 | FLOOR 7000 | POP | COPY | FINISH 3-0 L1 | SWAP | ADD * -> 3-1 | LEASE -> 7001 | FINISH 3-0 L1 -> 1");
 }
 
 #[test]
@@ -340,4 +268,40 @@ fn a_record_nested_without_end_is_refused() {
     let nested = [&[0x81, 0xa1, b'x'], &[0x91; 1_000_000][..]].concat();
     assert_eq!(JobRecord::decode(&nested), Err(RecordError::Unreadable));
     assert_eq!(QueueRecord::decode(&nested), Err(RecordError::Unreadable));
+}
+
+fn at(unix_ms: u64) -> Time {
+    Time::new(unix_ms).unwrap()
+}
+
+fn span(ms: u64) -> Millis {
+    Millis::new(ms).unwrap()
+}
+
+fn id(name: &str) -> Id<'_> {
+    Id::new(name.as_bytes()).unwrap()
+}
+
+/// At this time, and jobs get a TTR of 60 ms.
+fn told(now: u64) -> Circumstances {
+    let defaults = Defaults { ttr: span(60), attempts: Attempts::new(0) };
+    Circumstances { now: at(now), defaults, ..Circumstances::default() }
+}
+
+fn plain(name: &str) -> Add<'_> {
+    Add::plain(id(name), b"body")
+}
+
+/// Adds this job, which is new.
+fn add(queue: &mut Queue, now: u64, add: &Add) {
+    assert!(matches!(queue.apply(&told(now), add), Added::New { .. }));
+}
+
+fn delete(queue: &mut Queue, name: &str) {
+    queue.apply(&told(0), &Delete { ids: &[id(name)] });
+}
+
+/// The lease of the one job that a pop hands out.
+fn popped(queue: &mut Queue, now: u64) -> Lease {
+    queue.apply(&told(now), &Pop::ONE).iter().next().expect("a job is ready").lease
 }

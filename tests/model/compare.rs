@@ -8,25 +8,35 @@ use crate::job;
 use crate::operation::given_ids;
 use crate::reference::Reference;
 use crate::subject::{at, id};
-use crate::told;
+use crate::told::{self, Bytes};
 
 /// The queue stands as the reference does, wherever one looks.
 pub fn compare(queue: &Queue, reference: &Reference) {
-    let now = at(reference.now);
+    compare_all_but_totals(queue, reference);
+    assert_eq!(*queue.totals(), reference.totals, "totals");
+}
+
+/// As [`compare`], where less time has been seen to pass.
+pub fn compare_all_but_totals(queue: &Queue, reference: &Reference) {
+    let now = at(reference.horizon);
     assert_eq!(queue.counts(), reference.counts(), "counts");
     assert_eq!(queue.next_change(), reference.next_change().map(at), "next change");
     assert_eq!(queue.len(), reference.jobs.len(), "len");
     assert_eq!(queue.last_lease().map_or(0, Lease::number), reference.last_lease, "last lease");
-    assert_eq!(*queue.totals(), reference.totals, "totals");
     assert_eq!(queue.paused_until(now), Some(at(reference.paused_until)).filter(|until| *until > now));
     let oldest = reference.in_state(State::Ready).map(job::Job::due).min();
     assert_eq!(queue.oldest_ready(), oldest.map(at), "oldest");
-    let is_dead = |job: &JobView| job.state(now) == State::Dead;
-    let in_order = queue.jobs().filter(|job| !is_dead(job)).map(|job| job.id.bytes());
+    let defaults = told::Defaults {
+        ttr: queue.heading().defaults.ttr.as_u64(),
+        attempts: queue.heading().defaults.attempts.limit(),
+    };
+    let heading = (queue.heading().clock.unix_ms(), defaults);
+    assert_eq!(heading, (reference.clock, reference.defaults), "heading");
+    let in_order = queue.jobs().map(|job| job.id.bytes());
     assert!(in_order.eq(reference.in_order().iter().map(|job| &job.id[..])), "order");
     let by_id: HashMap<_, _> = reference.jobs.iter().map(|job| (&job.id[..], job)).collect();
     for job in queue.jobs() {
-        check_job(&job, by_id[job.id.bytes()], reference.now);
+        check_job(&job, by_id[job.id.bytes()], reference.horizon);
         assert_eq!(queue.get(job.id), Some(job));
     }
     for bytes in given_ids() {
@@ -34,9 +44,18 @@ pub fn compare(queue: &Queue, reference: &Reference) {
     }
     for state in State::ALL {
         let peeked = queue.ids_of(&queue.peek(state, usize::MAX));
-        let peeked: Vec<Vec<u8>> = peeked.into_iter().map(Vec::from).collect();
+        let peeked: Vec<Bytes> = peeked.into_iter().map(Vec::from).collect();
         assert!(reference.are_the_first(&peeked, state, 0, usize::MAX), "peek {state:?}");
     }
+    check_wake_at(queue, reference.next_upkeep());
+}
+
+/// The timer comes in time, and finds out when to come again.
+fn check_wake_at(queue: &Queue, needed: Option<u64>) {
+    let mut found = queue.clone();
+    assert_eq!(found.find_wake_at(), needed.map(at), "upkeep");
+    assert_eq!(found.wake_at(), needed.map_or(Time::MAX, at));
+    assert!(queue.wake_at() <= found.wake_at(), "{:?} is after {needed:?}", queue.wake_at());
 }
 
 fn check_job(job: &JobView, expected: &job::Job, now: u64) {
@@ -49,8 +68,7 @@ fn check_job(job: &JobView, expected: &job::Job, now: u64) {
             ttr: policy.ttr.as_u64(),
             attempts: policy.attempts.limit(),
             priority: policy.priority,
-            backoff_base: policy.backoff.base.as_u64(),
-            backoff_max: policy.backoff.max.as_u64(),
+            backoff: told::Backoff { base: policy.backoff.base.as_u64(), max: policy.backoff.max.as_u64() },
             ttl: policy.ttl.as_u64(),
             keep: policy.keep.as_u64(),
         },
@@ -63,7 +81,7 @@ fn check_job(job: &JobView, expected: &job::Job, now: u64) {
         attempt: job.progress.attempt,
         lease: job.progress.lease.map(Lease::number),
         time: job.time.unix_ms(),
-        dies: job.progress.dies.map(Time::unix_ms),
+        expires_at: job.progress.expires_at.map(Time::unix_ms),
         reason: job.reason.map(Vec::from),
         // The order is compared as such.
         order: expected.order,
@@ -72,35 +90,19 @@ fn check_job(job: &JobView, expected: &job::Job, now: u64) {
     assert_eq!(job.state(at(now)), expected.state(now));
 }
 
-/// Both hold the same jobs, those alive in the same order, and stand the same otherwise. Which of the dead
-/// have been carried to where they belong is each one's own affair; and so is, where less time has passed,
-/// what time did.
-pub fn assert_same(one: &mut Queue, other: &mut Queue) {
-    let now = one.advance(Time::ZERO).max(other.advance(Time::ZERO));
-    let (one_alive, one_dead) = alive_and_dead(one, now);
-    let (other_alive, other_dead) = alive_and_dead(other, now);
-    assert!(one_alive == other_alive, "those alive, or their order");
-    assert!(one_dead == other_dead, "the dead");
+/// The same has happened to both, whatever anybody has looked at: they hold the same jobs in the same order, and stand
+/// the same otherwise. What time did is counted by each for itself.
+pub fn assert_same(one: &Queue, other: &Queue) {
+    assert_eq!(one.heading(), other.heading());
     assert_eq!(one.record().without_totals(), other.record().without_totals());
-    assert_eq!(one.last_lease(), other.last_lease());
-    assert_eq!(told_totals(one), told_totals(other));
-}
-
-pub fn alive_and_dead(queue: &Queue, now: Time) -> (Vec<JobView<'_>>, Vec<JobView<'_>>) {
-    let (mut dead, alive): (Vec<_>, Vec<_>) = queue.jobs().partition(|job| job.state(now) == State::Dead);
-    dead.sort_by_key(|job| job.id.bytes());
-    (alive, dead)
-}
-
-/// The totals of what commands did.
-fn told_totals(queue: &Queue) -> Totals {
-    Totals { timed_out: 0, died: 0, ..*queue.totals() }
+    assert!(one.jobs().eq(other.jobs()), "the jobs, or their order");
+    let told = |queue: &Queue| Totals { timed_out: 0, died: 0, ..*queue.totals() };
+    assert_eq!(told(one), told(other), "the totals of what was done");
 }
 
 /// What must be so in any queue, however it came about: the sums add up, and what is seen from one side is
 /// seen from the other.
-pub fn check_sums(queue: &mut Queue) {
-    let now = queue.advance(Time::ZERO);
+pub fn check_sums(queue: &Queue, now: Time) {
     let mut states: HashMap<&'static str, Vec<Id>> = HashMap::new();
     for job in queue.jobs() {
         assert_eq!(queue.get(job.id), Some(job));
@@ -118,19 +120,16 @@ pub fn check_sums(queue: &mut Queue) {
     }
     let next = queue.jobs().flat_map(|job| changes(job, now)).min();
     assert_eq!(queue.next_change(), next);
+    let needed = queue.clone().find_wake_at().unwrap_or(Time::MAX);
+    assert!(queue.wake_at() <= needed, "{:?} is after {needed:?}", queue.wake_at());
 }
 
-/// When the job's state changes, or would if it weren't dead or done: after `now`.
+/// When the job's state changes, or it has been kept long enough: after `now`.
 fn changes<'j>(job: JobView<'j>, now: Time) -> impl Iterator<Item = Time> + 'j {
-    let moments = [Some(job.time), Some(job.due()), job.progress.dies];
+    let moments = [Some(job.time), Some(job.due()), job.progress.expires_at];
     let moments = moments.into_iter().flatten().filter(move |time| *time > now);
-    let is_at_rest = matches!(job.progress.stage, Stage::Dead | Stage::Done);
-    moments.filter(move |time| {
-        let before = at(time.unix_ms() - 1);
-        if is_at_rest {
-            *time == job.time
-        } else {
-            job.state(before) != job.state(*time)
-        }
+    moments.filter(move |time| match job.progress.stage {
+        Stage::Done => *time == job.time,
+        Stage::Dead | Stage::Waiting | Stage::Leased => job.state(at(time.unix_ms() - 1)) != job.state(*time),
     })
 }

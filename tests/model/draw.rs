@@ -3,26 +3,55 @@
 use dq::queue::State;
 use proptest::prelude::*;
 
-use crate::operation::{By, Claim, DueIn, Floor, Jump, NewId, Operation, Turn, Which, GIVEN_IDS};
-use crate::told::{Policy, Settings, LAST};
+use crate::operation::{By, Claim, DueIn, Floor, Jump, NewId, Operation, Readers, Turn, Which, GIVEN_IDS};
+use crate::told::{Alteration, Backoff, Defaults, Options, When, LAST, LEASES_END};
 
 const YEAR: u64 = 365 * 86_400_000;
 
 /// A span: most often of a size at which things happen together.
 fn span() -> impl Strategy<Value = u64> {
     prop_oneof![
-        6 => Just(0u64),
-        6 => Just(1u64),
-        10 => 2..8u64,
-        4 => 1_000..5_000u64,
-        1 => (1..50u64).prop_map(|years| years * YEAR),
+        12 => Just(0u64),
+        12 => Just(1u64),
+        20 => 2..8u64,
+        8 => 1_000..5_000u64,
+        1 => (1..20u64).prop_map(|years| years * YEAR),
     ]
 }
 
 fn jump() -> impl Strategy<Value = Jump> {
     prop_oneof![
-        9 => span().prop_map(Jump::Forward),
+        12 => Just(Jump::Forward(0)),
+        18 => span().prop_map(Jump::Forward),
+        2 => (0..20u64).prop_map(Jump::Back),
         1 => span().prop_map(Jump::Back),
+    ]
+}
+
+/// So far ahead of another clock, or behind it.
+pub fn skew() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        4 => -9..9i64,
+        2 => -300_000..300_000i64,
+        1 => any::<i32>().prop_map(i64::from),
+    ]
+}
+
+fn readers() -> impl Strategy<Value = Readers> {
+    prop_oneof![8 => Just(Readers::OfClock), 2 => Just(Readers::Asleep), 2 => skew().prop_map(Readers::Ahead)]
+}
+
+fn defaults() -> impl Strategy<Value = Defaults> {
+    let usual = Defaults { ttr: 60, attempts: 0 };
+    let others = [Defaults { ttr: 5, attempts: 3 }, Defaults { ttr: 60, attempts: 1 }];
+    prop_oneof![12 => Just(usual), 1 => prop::sample::select(others.to_vec())]
+}
+
+fn floor() -> impl Strategy<Value = Floor> {
+    prop_oneof![
+        16 => Just(Floor::None),
+        1 => Just(Floor::OfClock),
+        2 => (0..5_000u64).prop_map(Floor::Above),
     ]
 }
 
@@ -45,16 +74,30 @@ fn span_if_any() -> impl Strategy<Value = u64> {
     prop_oneof![8 => Just(0u64), 6 => 1..12u64, 2 => 1_000..5_000u64, 1 => Just(LAST)]
 }
 
-fn policy() -> impl Strategy<Value = Policy> {
-    let attempts = prop_oneof![3 => Just(0u32), 6 => 1..4u32, 1 => Just(u32::MAX)];
-    let priority = prop_oneof![5 => Just(128u8), 2 => Just(0u8), 2 => Just(255u8), 1 => any::<u8>()];
-    let parts = (ttr(), attempts, priority, span_if_any(), span_if_any(), span_if_any(), span_if_any());
-    parts.prop_map(|(ttr, attempts, priority, backoff_base, backoff_max, ttl, keep)| Policy {
+fn attempts() -> impl Strategy<Value = u32> {
+    prop_oneof![3 => Just(0u32), 6 => 1..4u32, 1 => Just(u32::MAX)]
+}
+
+fn backoff() -> impl Strategy<Value = Backoff> {
+    (span_if_any(), span_if_any()).prop_map(|(base, max)| Backoff { base, max })
+}
+
+fn options() -> impl Strategy<Value = Options> {
+    let priority = prop_oneof![2 => Just(0u8), 2 => Just(255u8), 1 => any::<u8>()];
+    let some = prop::option::of(priority);
+    let parts = (
+        prop::option::weighted(0.8, ttr()),
+        prop::option::weighted(0.7, attempts()),
+        some,
+        prop::option::of(backoff()),
+        prop::option::of(span_if_any()),
+        prop::option::of(span_if_any()),
+    );
+    parts.prop_map(|(ttr, attempts, priority, backoff, ttl, keep)| Options {
         ttr,
         attempts,
         priority,
-        backoff_base,
-        backoff_max,
+        backoff,
         ttl,
         keep,
     })
@@ -76,6 +119,16 @@ fn which() -> impl Strategy<Value = Which> {
     ]
 }
 
+/// Mostly one, or several, which may be the same.
+fn several<T: std::fmt::Debug>(one: impl Strategy<Value = T>) -> impl Strategy<Value = Vec<T>> {
+    (prop::collection::vec(one, 4), prop_oneof![6 => Just(1usize), 1 => 2..5usize]).prop_map(
+        |(mut all, len)| {
+            all.truncate(len);
+            all
+        },
+    )
+}
+
 fn claim() -> impl Strategy<Value = Claim> {
     let by = prop_oneof![
         4 => Just(By::TheirLease),
@@ -87,25 +140,24 @@ fn claim() -> impl Strategy<Value = Claim> {
 }
 
 fn of_producers() -> impl Strategy<Value = Operation> {
-    let add = (new_id(), due(), policy(), prop::bool::weighted(0.3));
-    let add = add.prop_map(|(id, due, policy, replaces)| Operation::Add { id, due, policy, replaces });
-    let many = (200..600u64, due(), policy());
-    let many = many.prop_map(|(jobs, due, policy)| Operation::AddMany { jobs, due, policy });
+    let add = (new_id(), due(), options(), prop::bool::weighted(0.3));
+    let add = add.prop_map(|(id, due, options, replaces)| Operation::Add { id, due, options, replaces });
+    let many = (200..600u64, due(), options());
+    let many = many.prop_map(|(jobs, due, options)| Operation::AddMany { jobs, due, options });
     prop_oneof![60 => add, 1 => many]
 }
 
 fn of_workers() -> impl Strategy<Value = Operation> {
     let count = prop_oneof![12 => Just(1usize), 4 => 2..6usize, 1 => 100..400usize];
-    let floor = prop_oneof![Just(Floor::None), Just(Floor::OfClock)];
-    let pop = (count, prop::option::of(ttr()), floor);
-    let pop = pop.prop_map(|(count, ttr, floor)| Operation::Pop { count, ttr, floor });
-    let release = (claim(), prop::bool::weighted(0.2), prop::option::of(span()), prop::option::of(0..3u8));
-    let release = release.prop_map(|(claim, unbegun, delay, reason)| Operation::Release {
-        claim,
-        unbegun,
-        delay,
-        reason,
-    });
+    let pop = (count, prop::option::of(ttr()), prop::bool::weighted(0.2));
+    let pop = pop.prop_map(|(count, ttr, no_ack)| Operation::Pop { count, ttr, no_ack });
+    let when = prop_oneof![
+        4 => Just(When::AfterBackoff),
+        4 => span().prop_map(When::After),
+        2 => Just(When::Unbegun),
+    ];
+    let release = (claim(), when, prop::option::of(0..3u8));
+    let release = release.prop_map(|(claim, when, reason)| Operation::Release { claim, when, reason });
     let touch = (claim(), prop::option::of(ttr()));
     let touch = touch.prop_map(|(claim, ttr)| Operation::Touch { claim, ttr });
     let bury = (claim(), prop::option::of(0..3u8));
@@ -113,28 +165,47 @@ fn of_workers() -> impl Strategy<Value = Operation> {
     let count = prop_oneof![4 => 1..5usize, 1 => 5..300usize];
     prop_oneof![
         60 => pop,
-        20 => claim().prop_map(Operation::Finish),
+        20 => several(claim()).prop_map(Operation::Finish),
         16 => release,
         12 => touch,
         6 => bury,
-        6 => count.prop_map(|count| Operation::GiveBack { count }),
+        9 => count.prop_map(|count| Operation::GiveBack { count }),
     ]
+}
+
+fn alteration() -> impl Strategy<Value = Alteration> {
+    let max_jobs = prop_oneof![3 => Just(0u64), 1 => 1..9u64];
+    let parts = (
+        prop::option::weighted(0.2, ttr()),
+        prop::option::weighted(0.2, attempts()),
+        prop::option::weighted(0.2, backoff()),
+        prop::option::weighted(0.2, span_if_any()),
+        prop::option::of(max_jobs),
+        prop::option::of(span_if_any()),
+    );
+    parts.prop_map(|(ttr, attempts, backoff, keep, max_jobs, dead_keep)| Alteration {
+        ttr,
+        attempts,
+        backoff,
+        keep,
+        max_jobs,
+        dead_keep,
+    })
 }
 
 fn of_operators() -> impl Strategy<Value = Operation> {
     let at_most = || prop_oneof![6 => 1..4usize, 1 => Just(1_000usize)];
     let purge = (prop::sample::select(State::ALL.to_vec()), span(), at_most());
     let purge = purge.prop_map(|(state, older, at_most)| Operation::Purge { state, older, at_most });
-    let max_jobs = prop_oneof![3 => Just(0u64), 1 => 1..9u64];
-    let settings = (max_jobs, span_if_any());
-    let settings = settings.prop_map(|(max_jobs, dead_keep)| Settings { max_jobs, dead_keep });
     prop_oneof![
-        12 => which().prop_map(Operation::Delete),
+        12 => several(which()).prop_map(Operation::Delete),
         8 => at_most().prop_map(|at_most| Operation::Kick { at_most }),
-        8 => which().prop_map(Operation::KickJob),
+        8 => several(which()).prop_map(Operation::KickJob),
+        2 => several(which()).prop_map(Operation::Forget),
         5 => purge,
-        2 => prop_oneof![2 => Just(0u64), 1 => 1..8u64].prop_map(|span| Operation::Pause { span }),
-        2 => settings.prop_map(Operation::Alter),
+        2 => prop::option::weighted(0.8, 0..8u64).prop_map(|span| Operation::Pause { span }),
+        3 => Just(Operation::Resume),
+        2 => alteration().prop_map(Operation::Alter),
     ]
 }
 
@@ -143,26 +214,29 @@ fn operation() -> impl Strategy<Value = Operation> {
         60 => of_producers(),
         110 => of_workers(),
         36 => of_operators(),
-        10 => Just(Operation::Advance),
-        6 => (1..4usize).prop_map(|at_most| Operation::BuryOverdue { at_most }),
+        10 => Just(Operation::Look),
         6 => Just(Operation::Upkeep),
     ]
 }
 
 fn turn() -> impl Strategy<Value = Turn> {
-    (jump(), operation()).prop_map(|(jump, operation)| Turn { jump, operation })
+    (jump(), defaults(), floor(), readers(), operation()).prop_map(
+        |(jump, defaults, floor, readers, operation)| Turn { jump, defaults, floor, readers, operation },
+    )
 }
 
 pub fn turns(most: usize) -> impl Strategy<Value = Vec<Turn>> {
     prop::collection::vec(turn(), 1..most)
 }
 
-/// Where the clock begins: at nothing, at a small number, today, shortly before the end of time.
+/// Where the clock begins: at nothing, at a small number, today, shortly before the end of leases, and before that
+/// of time.
 pub fn clock() -> impl Strategy<Value = u64> {
     prop_oneof![
-        1 => Just(0u64),
-        4 => Just(1_000_000u64),
-        4 => Just(1_763_725_200_000u64),
+        2 => Just(0u64),
+        8 => Just(1_000_000u64),
+        8 => Just(1_763_725_200_000u64),
+        1 => Just(LEASES_END - 2_000),
         1 => Just(LAST - 2_000),
     ]
 }

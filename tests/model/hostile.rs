@@ -1,4 +1,4 @@
-//! Records that nobody of good will would send.
+//! Records and circumstances that nobody of good will would send.
 
 use dq::queue::*;
 use proptest::prelude::*;
@@ -27,15 +27,24 @@ pub enum Step {
         id: Blob,
         record: Blob,
     },
+    /// Jobs of a file.
+    Block(Blob),
     Lease(Blob),
     Move(Blob),
     Drop(Blob),
+    Queue(Blob),
     Restore(Blob),
+    Return {
+        id: Blob,
+        lease: u64,
+        record: Blob,
+        is_finished: bool,
+    },
     /// And what users do in between.
     Advance(u64),
     Pop {
         ttr: Option<u64>,
-        floor: u64,
+        no_ack: bool,
     },
     Finish {
         id: Blob,
@@ -45,7 +54,7 @@ pub enum Step {
         id: Blob,
     },
     /// Release, touch, bury or kick.
-    Alter {
+    Change {
         id: Blob,
         how: u8,
     },
@@ -55,6 +64,14 @@ pub enum Step {
     AddByQueue {
         due: u64,
     },
+}
+
+/// A step, and under which circumstances an entry of a log told of it.
+#[derive(Clone, Debug)]
+pub struct Told {
+    step: Step,
+    now: u64,
+    floor: u64,
 }
 
 fn number() -> impl Strategy<Value = u64> {
@@ -97,7 +114,7 @@ fn bytes_of(value: impl serde::Serialize) -> Vec<u8> {
     rmp_serde::to_vec(&value).unwrap()
 }
 
-/// Backoff, TTL, keep, end of life, reason.
+/// Backoff, TTL, keep, expiry, reason.
 type Extra = (u64, u64, u64, u64, Option<u64>, Option<serde_bytes::ByteBuf>);
 
 fn extra() -> impl Strategy<Value = Extra> {
@@ -133,14 +150,23 @@ fn job_record() -> impl Strategy<Value = Blob> {
     ))
 }
 
+fn block() -> impl Strategy<Value = Blob> {
+    // An array of an id, a body and the bytes of a record.
+    let job = (id_bytes(), id_bytes(), job_record()).prop_map(|(id, body, record)| {
+        let start = bytes_of((&id, &body, ()));
+        [start.strip_suffix(&[0xc0]).unwrap_or(&start), &record.0].concat()
+    });
+    blob(prop::collection::vec(job, 1..4).prop_map(|jobs| jobs.concat()))
+}
+
 fn lease_records() -> impl Strategy<Value = Blob> {
     blob(prop::collection::vec((id_bytes(), number(), time()), 0..4).prop_map(bytes_of))
 }
 
 fn move_records() -> impl Strategy<Value = Blob> {
     let record = (id_bytes(), 0..8u8, time(), progress(), extra());
-    let record = record.prop_map(|(id, cause, time, (stage, attempt, lease), (.., dies, reason))| {
-        (id, cause, time, stage, attempt, lease, dies, reason)
+    let record = record.prop_map(|(id, cause, time, (stage, attempt, lease), (.., expiry, reason))| {
+        (id, cause, time, stage, attempt, lease, expiry, reason)
     });
     blob(prop::collection::vec(record, 0..4).prop_map(bytes_of))
 }
@@ -160,29 +186,37 @@ fn queue_record() -> impl Strategy<Value = Blob> {
     let span = || prop_oneof![6 => 0..9u64, 1 => number()];
     let settings =
         (prop::option::of(1..9u64), prop::option::of(0..4u32), span(), span(), span(), span(), span());
-    let record = (number(), time(), number(), totals, time(), time(), settings);
+    let heading = (time(), span(), any::<u32>(), any::<u64>());
+    let record = (number(), time(), number(), totals, time(), time(), settings, heading);
     // What came later may be missing.
-    blob((record, any::<bool>()).prop_map(
-        |((lease, time, number, totals, counted, paused, settings), whole)| match whole {
-            true => bytes_of((lease, time, number, totals, counted, paused, settings)),
-            false => bytes_of((lease, time, number, &totals[..6])),
+    blob((record, 0..3u8).prop_map(
+        |((lease, time, number, totals, counted, paused, settings, heading), version)| match version {
+            0 => bytes_of((lease, time, number, &totals[..6])),
+            1 => bytes_of((lease, time, number, totals, counted, paused, settings)),
+            _ => bytes_of((lease, time, number, totals, counted, paused, settings, heading)),
         },
     ))
 }
 
 fn step() -> impl Strategy<Value = Step> {
+    let returned = (id(), number(), job_record(), any::<bool>());
+    let returned =
+        returned.prop_map(|(id, lease, record, is_finished)| Step::Return { id, lease, record, is_finished });
     prop_oneof![
         8 => (id(), job_record()).prop_map(|(id, record)| Step::Put { id, record }),
         3 => (id(), job_record()).prop_map(|(id, record)| Step::Load { id, record }),
+        2 => block().prop_map(Step::Block),
         4 => lease_records().prop_map(Step::Lease),
         5 => move_records().prop_map(Step::Move),
         1 => drop_record().prop_map(Step::Drop),
+        1 => queue_record().prop_map(Step::Queue),
         1 => queue_record().prop_map(Step::Restore),
+        3 => returned,
         3 => time().prop_map(Step::Advance),
-        4 => (prop::option::of(1..9u64), number()).prop_map(|(ttr, floor)| Step::Pop { ttr, floor }),
+        4 => (prop::option::of(1..9u64), any::<bool>()).prop_map(|(ttr, no_ack)| Step::Pop { ttr, no_ack }),
         2 => (id(), number()).prop_map(|(id, lease)| Step::Finish { id, lease }),
         1 => id().prop_map(|id| Step::Delete { id }),
-        4 => (id(), any::<u8>()).prop_map(|(id, how)| Step::Alter { id, how }),
+        4 => (id(), any::<u8>()).prop_map(|(id, how)| Step::Change { id, how }),
         1 => Just(Step::Kick),
         2 => Just(Step::Upkeep),
         1 => prop::sample::select(State::ALL.to_vec()).prop_map(Step::Purge),
@@ -190,131 +224,177 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-pub fn steps() -> impl Strategy<Value = Vec<Step>> {
-    prop::collection::vec(step(), 1..40)
+pub fn steps() -> impl Strategy<Value = Vec<Told>> {
+    let told = (step(), time(), prop_oneof![4 => Just(0u64), 1 => number()]);
+    prop::collection::vec(told.prop_map(|(step, now, floor)| Told { step, now, floor }), 1..40)
 }
 
-/// Plays a step. What is refused must have changed nothing.
-pub fn play(queue: &mut Queue, step: &Step) {
-    let before = queue.clone();
-    let result = match step {
-        Step::Put { id, record } => {
-            JobRecord::decode(&record.0).and_then(|record| queue.put(&id.0, b"body", &record).map(drop))
-        }
-        Step::Load { id, record } => {
-            JobRecord::decode(&record.0).and_then(|record| queue.load(&id.0, b"body", &record).map(drop))
-        }
-        Step::Lease(records) => return lease_all(queue, &records.0),
-        Step::Move(records) => return move_all(queue, &records.0),
-        Step::Drop(record) => {
-            DropRecord::decode(&record.0).and_then(|record| queue.drop_jobs(&record).map(drop))
-        }
-        Step::Restore(record) => QueueRecord::decode(&record.0).and_then(|record| queue.restore(&record)),
-        of_users => {
-            play_of_users(queue, of_users);
+/// A queue that takes whatever comes.
+pub struct Hostile {
+    pub queue: Queue,
+    told: Circumstances,
+    horizon: Time,
+}
+
+impl Hostile {
+    pub fn new(queue: Queue) -> Hostile {
+        Hostile { queue, told: Circumstances::default(), horizon: Time::ZERO }
+    }
+
+    /// Plays a step. What is refused must have changed nothing.
+    pub fn play(&mut self, told: &Told) {
+        // These are checked where entries are read.
+        let lease_floor = Lease::new(told.floor.min(Lease::MAX.number() - 1));
+        let defaults = Defaults { ttr: Millis::new(5).unwrap(), attempts: Attempts::new(3) };
+        self.told = Circumstances { now: Time::new(told.now).unwrap_or(Time::MAX), defaults, lease_floor };
+        let before = self.queue.clone();
+        let played = self.play_records(&told.step).unwrap_or_else(|| {
+            self.play_of_users(&told.step);
             Ok(())
+        });
+        if played.is_err() {
+            assert!(self.queue.jobs().eq(before.jobs()));
+            assert_eq!(self.queue.record(), before.record());
         }
+        check_sums(&self.queue, self.horizon);
+    }
+
+    /// None, of what users do.
+    fn play_records(&mut self, step: &Step) -> Option<Result<(), RecordError>> {
+        Some(match step {
+            Step::Put { id, record } => {
+                self.apply(&record.0, |record| Effect::Put { id: &id.0, body: b"body", record })
+            }
+            Step::Lease(records) => self.apply(&records.0, Effect::Lease),
+            Step::Move(records) => self.apply(&records.0, Effect::Move),
+            Step::Drop(record) => self.apply(&record.0, Effect::Drop),
+            Step::Queue(record) => self.apply(&record.0, Effect::Queue),
+            Step::Load { id, record } => {
+                JobRecord::decode(&record.0).and_then(|record| self.queue.load(&id.0, b"body", &record))
+            }
+            Step::Block(block) => {
+                // Each job that can be read is there before the one that can't.
+                for read in read_block(&block.0) {
+                    let loaded = read.and_then(|(id, body, record)| self.queue.load(id, body, &record));
+                    check_sums(&self.queue, self.horizon);
+                    if loaded.is_err() {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+            Step::Restore(record) => {
+                QueueRecord::decode(&record.0).and_then(|record| self.queue.restore(&record))
+            }
+            Step::Return { id, lease, record, is_finished } => {
+                let id = Id::new(&id.0);
+                JobRecord::decode(&record.0).map(|record| {
+                    let body = is_finished.then_some(&b"back"[..]);
+                    let lease = Lease::new(*lease);
+                    let returned = id.map(|id| Return { id, lease, record: &record, body });
+                    returned.map(|returned| self.queue.apply(&self.told, &returned));
+                })
+            }
+            _ => return None,
+        })
+    }
+
+    fn apply<'b, R: Record>(
+        &mut self,
+        bytes: &[u8],
+        effect: impl FnOnce(R) -> Effect<'b>,
+    ) -> Result<(), RecordError> {
+        let effect = effect(R::decode(bytes)?);
+        let is_possible = effect.check();
+        assert_eq!(self.queue.apply(&self.told, &effect), is_possible);
+        is_possible
+    }
+
+    fn play_of_users(&mut self, step: &Step) {
+        let (queue, told) = (&mut self.queue, self.told);
+        match step {
+            Step::Advance(time) => {
+                self.horizon = Time::new(*time).unwrap_or(Time::MAX);
+                queue.advance(self.horizon);
+            }
+            Step::Pop { ttr, no_ack } => {
+                let mode = if *no_ack { Mode::NoAck } else { Mode::Lease };
+                let ready = queue.jobs().filter(|job| job.state(told.now) == State::Ready).count();
+                let pop = Pop { count: 2, ttr: ttr.and_then(Millis::new), mode };
+                let deliveries = queue.apply(&told, &pop);
+                assert!(deliveries.len() <= ready);
+                for delivery in deliveries.iter() {
+                    let (id, _) = delivery.id_and_body(queue);
+                    assert!(delivery.lease > told.lease_floor && delivery.before(queue).is_some());
+                    assert!(*no_ack || queue.get(id).is_some_and(|job| job.time == delivery.end));
+                }
+            }
+            Step::Finish { id, lease } => {
+                let lease = (*lease % 2 == 1).then(|| Lease::new(*lease));
+                Id::new(&id.0).map(|id| queue.apply(&told, &Finish { claims: &[Claim { id, lease }] }));
+            }
+            Step::Delete { id } => {
+                Id::new(&id.0).map(|id| queue.apply(&told, &Delete { ids: &[id] }));
+            }
+            Step::Change { id, how } => {
+                if let Some(id) = Id::new(&id.0) {
+                    change(queue, &told, id, *how);
+                }
+            }
+            Step::Kick => {
+                let ids = queue.ids_of(&queue.peek(State::Dead, 3));
+                let ids: Vec<Id> = ids.iter().filter_map(|id| Id::new(id)).collect();
+                queue.apply(&told, &KickJob { ids: &ids });
+            }
+            Step::Upkeep => {
+                let slots = queue.to_forget(told.now, 3);
+                forget(queue, &told, &slots);
+                queue.find_wake_at();
+            }
+            Step::Purge(state) => {
+                let slots = queue.to_purge(told.now, *state, Millis::new(3).unwrap(), 3);
+                forget(queue, &told, &slots);
+            }
+            Step::AddByQueue { due } => add_by_queue(queue, &told, *due),
+            records => panic!("{records:?}"),
+        }
+    }
+}
+
+fn forget(queue: &mut Queue, told: &Circumstances, slots: &[u32]) {
+    let ids = queue.ids_of(slots);
+    let ids: Vec<Id> = ids.iter().filter_map(|id| Id::new(id)).collect();
+    assert_eq!(queue.apply(told, &Forget { ids: &ids }).jobs, slots.len());
+}
+
+fn change(queue: &mut Queue, told: &Circumstances, id: Id, how: u8) {
+    let claim = Claim { id, lease: None };
+    let delay = Millis::new(u64::from(how / 8)).unwrap();
+    let ttr = (!delay.is_zero()).then_some(delay);
+    let when = match how % 3 {
+        0 => WhenReleased::AfterBackoff,
+        1 => WhenReleased::After(delay),
+        _ => WhenReleased::Unbegun,
     };
-    if result.is_err() {
-        assert!(queue.jobs().eq(before.jobs()));
-        assert_eq!(queue.record(), before.record());
-    }
-    check_sums(queue);
-}
-
-fn lease_all(queue: &mut Queue, bytes: &[u8]) {
-    for record in Vec::<LeaseRecord>::decode(bytes).unwrap_or_default() {
-        let before = queue.record();
-        if queue.lease(&record).is_err() {
-            assert_eq!(queue.record(), before);
-        }
-        check_sums(queue);
-    }
-}
-
-fn move_all(queue: &mut Queue, bytes: &[u8]) {
-    for record in Vec::<MoveRecord>::decode(bytes).unwrap_or_default() {
-        let before = queue.record();
-        let is_possible = record.check().is_ok();
-        assert_eq!(queue.move_job(&record).is_ok(), is_possible);
-        if !is_possible {
-            assert_eq!(queue.record(), before);
-        }
-        check_sums(queue);
-    }
-}
-
-fn play_of_users(queue: &mut Queue, step: &Step) {
-    let now = queue.advance(Time::ZERO);
-    match step {
-        Step::Advance(time) => {
-            queue.advance(Time::new(*time).unwrap_or(Time::MAX));
-        }
-        Step::Pop { ttr, floor } => {
-            let ttr = ttr.and_then(Millis::new);
-            let ready = queue.counts().ready;
-            if let Some(handout) = queue.pop(now, ttr, Lease::new(*floor)) {
-                let job = queue.view(handout.slot).unwrap();
-                assert_eq!((job.time, ready > 0), (handout.end, true));
-            }
-        }
-        Step::Finish { id, lease } => {
-            let claim = if *lease % 2 == 0 { Claim::Latest } else { Claim::Lease(Lease::new(*lease)) };
-            Id::new(&id.0).map(|id| queue.finish(now, id, claim));
-        }
-        Step::Delete { id } => {
-            Id::new(&id.0).map(|id| queue.delete(id));
-        }
-        Step::Alter { id, how } => {
-            if let Some(id) = Id::new(&id.0) {
-                alter(queue, now, id, *how);
-            }
-        }
-        Step::Kick => drop(queue.kick(now, 3)),
-        Step::Upkeep => {
-            while !queue.bury_the_overdue(2) {}
-            let slots = queue.to_forget(now, 3);
-            queue.purge(&slots);
-            queue.next_upkeep();
-        }
-        Step::Purge(state) => {
-            let slots = queue.to_purge(now, *state, Millis::new(3).unwrap(), 3);
-            queue.purge(&slots);
-        }
-        Step::AddByQueue { due } => add_by_queue(queue, now, *due),
-        Step::Put { .. } | Step::Load { .. } | Step::Lease(_) => {}
-        Step::Move(_) | Step::Drop(_) | Step::Restore(_) => {}
-    }
-}
-
-fn alter(queue: &mut Queue, now: Time, id: Id, how: u8) {
-    let delay = Millis::new(u64::from(how / 8)).filter(|delay| !delay.is_zero());
     match how % 4 {
-        0 => queue.release(now, id, Claim::Latest, delay, None),
-        1 => queue.touch(now, id, Claim::Latest, delay),
-        2 => queue.bury(now, id, Claim::Latest, Some(b"why")),
-        _ => queue.kick_job(now, id),
+        0 => drop(queue.apply(told, &Release { claim, when, reason: None }).has_changed()),
+        1 => drop(queue.apply(told, &Touch { claim, ttr }).has_changed()),
+        2 => drop(queue.apply(told, &Bury { claim, reason: Some(b"why") }).has_changed()),
+        _ => drop(queue.apply(told, &KickJob { ids: &[id] }).has_changed()),
     };
 }
 
-fn add_by_queue(queue: &mut Queue, now: Time, due: u64) {
-    let id = queue.next_id(now);
-    let ttr = Millis::new(5).unwrap();
-    let job = NewJob {
-        id: Id::new(id.as_bytes()).unwrap(),
-        body: b"",
-        due: Due::At(Time::new(due).unwrap_or(Time::MAX)),
-        policy: Policy {
-            attempts: Attempts::new(3),
-            ttl: Millis::new(due % 9).unwrap(),
-            ..Policy::plain(ttr)
-        },
-        naming: Naming::ByQueue,
-    };
+fn add_by_queue(queue: &mut Queue, told: &Circumstances, due: u64) {
     let is_full = queue.settings().max_jobs.is_some_and(|max| queue.len() as u64 >= max.get());
-    match queue.add(now, &job, IfTaken::Refuse) {
-        Added::New(_) => assert!(!is_full),
+    let add = Add {
+        id: None,
+        due: Due::At(Time::new(due).unwrap_or(Time::MAX)),
+        ttl: Millis::new(due % 9),
+        ..Add::plain(Id::new(b"made").unwrap(), b"")
+    };
+    match queue.apply(told, &add) {
+        Added::New { .. } => assert!(!is_full),
         Added::Full => assert!(is_full),
-        Added::Replaced(_) | Added::Taken => panic!("{id} is taken"),
+        Added::Replaced { .. } | Added::Taken => panic!("an id that was made is taken"),
     }
 }

@@ -3,7 +3,7 @@
 
 use dq::queue::{Backoff, Lease, Millis, State};
 
-use crate::told::{Policy, LAST};
+use crate::told::{Bytes, Policy, LAST};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -15,8 +15,8 @@ pub enum Stage {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    pub id: Vec<u8>,
-    pub body: Vec<u8>,
+    pub id: Bytes,
+    pub body: Bytes,
     pub created: u64,
     pub policy: Policy,
     pub stage: Stage,
@@ -25,11 +25,20 @@ pub struct Job {
     pub lease: Option<u64>,
     /// Due time, end of the lease, moment of death or end of being kept: by stage.
     pub time: u64,
-    pub dies: Option<u64>,
-    pub reason: Option<Vec<u8>>,
+    pub expires_at: Option<u64>,
+    pub reason: Option<Bytes>,
     /// When it was given that time, among all events of the queue; below zero for one that was put back to
     /// where it was, the later the further.
     pub order: i64,
+}
+
+/// The lines in which jobs stand, in this order; and in each by its time, then by order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Line {
+    Lane(u8),
+    Dying,
+    Dead,
+    Done,
 }
 
 impl Job {
@@ -59,30 +68,42 @@ impl Job {
     pub fn backoff(&self, lease: u64) -> u64 {
         let millis = |ms| Millis::new(ms).unwrap();
         let backoff =
-            Backoff { base: millis(self.policy.backoff_base), max: millis(self.policy.backoff_max) };
+            Backoff { base: millis(self.policy.backoff.base), max: millis(self.policy.backoff.max) };
         backoff.after(self.attempt, Lease::new(lease)).as_u64()
+    }
+
+    pub fn is_at_its_last_attempt(&self) -> bool {
+        self.policy.attempts != 0 && self.attempt >= self.policy.attempts
     }
 
     /// When it dies or has died.
     pub fn death(&self) -> Option<u64> {
-        let is_last = self.policy.attempts != 0 && self.attempt >= self.policy.attempts;
         match self.stage {
             Stage::Done => None,
             Stage::Dead => Some(self.time),
-            Stage::Leased if is_last => Some(self.dies.map_or(self.time, |dies| dies.min(self.time))),
-            Stage::Waiting | Stage::Leased => self.dies,
+            Stage::Leased if self.is_at_its_last_attempt() => self.end_of_lease(),
+            Stage::Waiting | Stage::Leased => self.expires_at,
         }
     }
 
     /// When a lease that nobody finishes is over.
     pub fn end_of_lease(&self) -> Option<u64> {
-        let end = self.dies.map_or(self.time, |dies| dies.min(self.time));
+        let end = self.expires_at.map_or(self.time, |expiry| expiry.min(self.time));
         (self.stage == Stage::Leased).then_some(end)
     }
 
-    /// It won't be ready any more, unless somebody does something.
-    pub fn is_dying(&self) -> bool {
-        self.death().is_some_and(|death| death <= self.due())
+    /// Where it stands.
+    pub fn place(&self) -> (Line, u64, i64) {
+        let (line, time) = match self.stage {
+            Stage::Dead => (Line::Dead, self.time),
+            Stage::Done => (Line::Done, self.time),
+            // It won't be ready any more, unless somebody does something.
+            Stage::Waiting | Stage::Leased => match self.death().filter(|death| *death <= self.due()) {
+                Some(death) => (Line::Dying, death),
+                None => (Line::Lane(self.policy.priority), self.due()),
+            },
+        };
+        (line, time, self.order)
     }
 
     /// When it leaves the state in which it is, or has come to it if it doesn't leave.
@@ -96,22 +117,18 @@ impl Job {
         }
     }
 
-    /// Since when it is ready, dead or done; since ADD, otherwise.
-    pub fn since(&self, now: u64) -> u64 {
-        match self.state(now) {
-            State::Ready => self.due(),
-            State::Dead => self.death().unwrap(),
-            State::Done => self.time.saturating_sub(self.policy.keep),
-            State::Delayed | State::Reserved => self.created,
+    /// Since when it is in this state; of the others, nobody asks.
+    pub fn since(&self, state: State) -> Option<u64> {
+        match state {
+            State::Ready => Some(self.due()),
+            State::Dead => self.death(),
+            State::Done => Some(self.time.saturating_sub(self.policy.keep)),
+            State::Delayed | State::Reserved => None,
         }
     }
 
+    /// A finished job that was kept for long enough.
     pub fn is_over(&self, now: u64) -> bool {
         self.stage == Stage::Done && self.time <= now
-    }
-
-    /// Ready jobs leave by (priority, due time, order of scheduling).
-    pub fn rank(&self) -> (u8, u64, i64) {
-        (self.policy.priority, self.due(), self.order)
     }
 }

@@ -4,12 +4,16 @@
 use dq::queue::State;
 
 use crate::reference::Reference;
-use crate::told::{Command, Due, Policy, Settings, Told, LAST};
+use crate::subject::Subject;
+use crate::told::{self, Add, Alteration, Bytes, Command, Defaults, Due, Options, When, LAST};
 
 /// One operation, after the clock has jumped.
 #[derive(Clone, Debug)]
 pub struct Turn {
     pub jump: Jump,
+    pub defaults: Defaults,
+    pub floor: Floor,
+    pub readers: Readers,
     pub operation: Operation,
 }
 
@@ -19,30 +23,49 @@ pub enum Jump {
     Back(u64),
 }
 
+/// Up to when time has passed for those who look, when the operation is carried out.
+#[derive(Clone, Copy, Debug)]
+pub enum Readers {
+    /// As on a server: up to now.
+    OfClock,
+    /// Nobody has looked.
+    Asleep,
+    /// They have another clock.
+    Ahead(i64),
+}
+
+/// Which leases belong to others.
+#[derive(Clone, Copy, Debug)]
+pub enum Floor {
+    None,
+    OfClock,
+    /// So many above that of the queue.
+    Above(u64),
+}
+
 #[derive(Clone, Debug)]
 pub enum Operation {
     Add {
         id: NewId,
         due: DueIn,
-        policy: Policy,
+        options: Options,
         replaces: bool,
     },
     /// So many jobs of one time, more than a bucket holds.
     AddMany {
         jobs: u64,
         due: DueIn,
-        policy: Policy,
+        options: Options,
     },
     Pop {
         count: usize,
         ttr: Option<u64>,
-        floor: Floor,
+        no_ack: bool,
     },
-    Finish(Claim),
+    Finish(Vec<Claim>),
     Release {
         claim: Claim,
-        unbegun: bool,
-        delay: Option<u64>,
+        when: When,
         reason: Option<u8>,
     },
     Touch {
@@ -57,24 +80,25 @@ pub enum Operation {
     GiveBack {
         count: usize,
     },
-    Delete(Which),
+    Delete(Vec<Which>),
     Kick {
         at_most: usize,
     },
-    KickJob(Which),
+    KickJob(Vec<Which>),
+    Forget(Vec<Which>),
     Purge {
         state: State,
         older: u64,
         at_most: usize,
     },
     Pause {
-        span: u64,
+        span: Option<u64>,
     },
-    Alter(Settings),
-    Advance,
-    BuryOverdue {
-        at_most: usize,
-    },
+    Resume,
+    Alter(Alteration),
+    /// Nothing but that time passes.
+    Look,
+    /// What the timer does: forgets what is old.
     Upkeep,
 }
 
@@ -96,13 +120,6 @@ pub enum DueIn {
     Ahead(u64),
     Behind(u64),
     At(u64),
-}
-
-#[derive(Clone, Copy, Debug)]
-pub enum Floor {
-    None,
-    /// As the commands do it: by the clock.
-    OfClock,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -137,77 +154,105 @@ impl Jump {
     }
 }
 
-impl Operation {
-    /// What this is for a queue that stands as the reference does.
-    pub fn commands(&self, clock: u64, reference: &Reference) -> Vec<Command> {
-        let one = match *self {
-            Operation::AddMany { jobs, due, policy } => return add_many(jobs, due, policy, clock),
-            Operation::GiveBack { count } => return give_back(count, reference),
-            Operation::Pop { count, ttr, floor } => {
-                let floor = match floor {
-                    Floor::None => 0,
-                    Floor::OfClock => clock * 16,
-                };
-                return vec![Command::Pop { ttr, floor }; count];
-            }
-            Operation::Add { id, due, policy, replaces } => {
-                let is_named = !matches!(id, NewId::ByQueue);
-                Command::Add { told: told(id.bytes(clock), due, policy, clock), is_named, replaces }
-            }
-            Operation::Finish(claim) => {
-                let (id, lease) = claim.parts(reference);
-                Command::Finish { id, lease }
-            }
-            Operation::Release { claim, unbegun, delay, reason } => {
-                let (id, lease) = claim.parts(reference);
-                Command::Release { id, lease, unbegun, delay, reason: reason.map(words) }
-            }
-            Operation::Touch { claim, ttr } => {
-                let (id, lease) = claim.parts(reference);
-                Command::Touch { id, lease, ttr }
-            }
-            Operation::Bury { claim, reason } => {
-                let (id, lease) = claim.parts(reference);
-                Command::Bury { id, lease, reason: reason.map(words) }
-            }
-            Operation::Delete(job) => Command::Delete { id: job.id(reference) },
-            Operation::Kick { at_most } => Command::Kick { at_most },
-            Operation::KickJob(job) => Command::KickJob { id: job.id(reference) },
-            Operation::Purge { state, older, at_most } => Command::Purge { state, older, at_most },
-            Operation::Pause { span: 0 } => Command::Pause { until: 0 },
-            Operation::Pause { span } => Command::Pause { until: (clock + span).min(LAST) },
-            Operation::Alter(settings) => Command::Alter(settings),
-            Operation::Advance => Command::Advance,
-            Operation::BuryOverdue { at_most } => Command::BuryOverdue { at_most },
-            Operation::Upkeep => Command::Upkeep,
-        };
-        vec![one]
+impl Readers {
+    pub fn time(self, clock: u64, before: u64) -> u64 {
+        match self {
+            Readers::OfClock => clock,
+            Readers::Asleep => before,
+            Readers::Ahead(ms) => clock.saturating_add_signed(ms).min(LAST),
+        }
     }
 }
 
-fn add_many(jobs: u64, due: DueIn, policy: Policy, clock: u64) -> Vec<Command> {
-    let id = |n| format!("many {clock} {n}").into_bytes();
-    let tolds = (0..jobs).map(|n| told(id(n), due, policy, clock));
-    tolds.map(|told| Command::Add { told, is_named: true, replaces: false }).collect()
+impl Operation {
+    /// What this is for a queue that stands as the reference does, at whose horizon it is now.
+    pub fn commands(&self, clock: u64, reference: &Reference, subject: &Subject) -> Vec<Command> {
+        let ids = |which: &[Which]| which.iter().map(|one| one.id(reference)).collect();
+        let one = match self {
+            Operation::AddMany { jobs, due, options } => return add_many(*jobs, *due, *options, clock),
+            Operation::GiveBack { count } => {
+                let last = reference.deliveries.iter().rev().take(*count);
+                return last.map(|one| Command::Return(subject.parcel(one.lease))).collect();
+            }
+            Operation::Add { id, due, options, replaces } => {
+                Command::Add(Add { replaces: *replaces, ..add(id.bytes(clock), *due, *options, clock) })
+            }
+            Operation::Pop { count, ttr, no_ack } => {
+                Command::Pop { count: *count, ttr: *ttr, no_ack: *no_ack }
+            }
+            Operation::Finish(claims) => {
+                Command::Finish { claims: claims.iter().map(|claim| claim.told(reference)).collect() }
+            }
+            Operation::Release { claim, when, reason } => {
+                Command::Release { claim: claim.told(reference), when: *when, reason: reason.map(words) }
+            }
+            Operation::Touch { claim, ttr } => Command::Touch { claim: claim.told(reference), ttr: *ttr },
+            Operation::Bury { claim, reason } => {
+                Command::Bury { claim: claim.told(reference), reason: reason.map(words) }
+            }
+            Operation::Delete(which) => Command::Delete { ids: ids(which) },
+            Operation::KickJob(which) => Command::KickJob { ids: ids(which) },
+            Operation::Forget(which) => Command::Forget { ids: ids(which) },
+            Operation::Pause { span } => Command::Pause { span: *span },
+            Operation::Resume => Command::Resume,
+            Operation::Alter(alteration) => Command::Alter(*alteration),
+            // Those who say them choose among the jobs that they see; what is logged is what they chose.
+            Operation::Kick { at_most } => {
+                let ids = subject.seen(State::Dead, *at_most);
+                assert!(reference.are_the_first(&ids, State::Dead, 0, *at_most), "{ids:?}");
+                Command::KickJob { ids }
+            }
+            Operation::Purge { state, older, at_most } => {
+                let ids = subject.to_purge(reference.horizon, *state, *older, *at_most);
+                assert!(reference.are_the_first(&ids, *state, *older, *at_most), "{ids:?}");
+                Command::Forget { ids }
+            }
+            Operation::Upkeep => {
+                let ids = subject.to_forget(reference.horizon);
+                let (mut seen, mut expected) = (ids.clone(), reference.to_forget());
+                seen.sort();
+                expected.sort();
+                assert_eq!(seen, expected);
+                Command::Forget { ids }
+            }
+            Operation::Look => return Vec::new(),
+        };
+        vec![one]
+    }
+
+    /// Of one job at most, where a client names those that it means.
+    pub fn make_single(&mut self) {
+        match self {
+            Operation::Finish(claims) => claims.truncate(1),
+            Operation::Delete(which) | Operation::KickJob(which) | Operation::Forget(which) => {
+                which.truncate(1)
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether whoever says it looks first, at the queue as it is now.
+    pub fn looks_first(&self) -> bool {
+        matches!(self, Operation::Kick { .. } | Operation::Purge { .. } | Operation::Upkeep)
+    }
 }
 
-fn give_back(count: usize, reference: &Reference) -> Vec<Command> {
-    let last = reference.deliveries.iter().rev().take(count);
-    last.map(|one| Command::GiveBack { id: one.before.id.clone(), lease: one.lease }).collect()
-}
-
-fn told(id: Vec<u8>, due: DueIn, policy: Policy, clock: u64) -> Told {
+fn add(id: Option<Bytes>, due: DueIn, options: Options, clock: u64) -> Add {
     let due = match due {
         DueIn::Delay(delay) => Due::In(delay),
         DueIn::Ahead(ms) => Due::At((clock + ms).min(LAST)),
         DueIn::Behind(ms) => Due::At(clock.saturating_sub(ms)),
         DueIn::At(time) => Due::At(time),
     };
-    let body = format!("made at {clock}").into_bytes();
-    Told { id, body, due, policy }
+    Add { id, body: format!("made at {clock}").into_bytes(), due, options, replaces: false }
 }
 
-fn words(n: u8) -> Vec<u8> {
+fn add_many(jobs: u64, due: DueIn, options: Options, clock: u64) -> Vec<Command> {
+    let id = |n| Some(format!("many {clock} {n}").into_bytes());
+    (0..jobs).map(|n| Command::Add(add(id(n), due, options, clock))).collect()
+}
+
+fn words(n: u8) -> Bytes {
     format!("reason {n}").into_bytes()
 }
 
@@ -216,37 +261,37 @@ fn pick<T>(all: &[T], place: u16) -> Option<&T> {
 }
 
 impl Claim {
-    fn parts(self, reference: &Reference) -> (Vec<u8>, Option<u64>) {
+    fn told(self, reference: &Reference) -> told::Claim {
         let id = self.job.id(reference);
         match self.by {
             By::TheirLease => {
                 let lease = reference.get(&id).and_then(|job| job.lease).or(Some(0));
-                (id, lease)
+                told::Claim { id, lease }
             }
-            By::NoLease(number) => (id, Some(number)),
-            By::Latest => (id, None),
+            By::NoLease(number) => told::Claim { id, lease: Some(number) },
+            By::Latest => told::Claim { id, lease: None },
             By::SomeLease(place) => match pick(&reference.deliveries, place) {
-                Some(delivery) => (delivery.before.id.clone(), Some(delivery.lease)),
-                None => (id, Some(1)),
+                Some(delivery) => told::Claim { id: delivery.before.id.clone(), lease: Some(delivery.lease) },
+                None => told::Claim { id, lease: Some(1) },
             },
         }
     }
 }
 
 impl NewId {
-    fn bytes(self, clock: u64) -> Vec<u8> {
+    fn bytes(self, clock: u64) -> Option<Bytes> {
         match self {
-            NewId::Given(n) => given_id(n),
+            NewId::Given(n) => Some(given_id(n)),
             NewId::LikeOfQueue { ahead, number } => {
-                format!("{}-{number}", (clock + ahead).min(LAST)).into_bytes()
+                Some(format!("{}-{number}", (clock + ahead).min(LAST)).into_bytes())
             }
-            NewId::ByQueue => Vec::new(),
+            NewId::ByQueue => None,
         }
     }
 }
 
 impl Which {
-    fn id(self, reference: &Reference) -> Vec<u8> {
+    fn id(self, reference: &Reference) -> Bytes {
         match self {
             Which::Given(n) => given_id(n),
             Which::There(place) => pick(&reference.jobs, place).map_or(given_id(0), |job| job.id.clone()),
@@ -256,7 +301,7 @@ impl Which {
 
 pub const GIVEN_IDS: u8 = 6;
 
-fn given_id(n: u8) -> Vec<u8> {
+fn given_id(n: u8) -> Bytes {
     // Any bytes will do; the last one is as long as ids may be.
     match n {
         0 => vec![0],
@@ -267,6 +312,6 @@ fn given_id(n: u8) -> Vec<u8> {
 }
 
 /// Every id that is ever given by hand from the small set.
-pub fn given_ids() -> impl Iterator<Item = Vec<u8>> {
+pub fn given_ids() -> impl Iterator<Item = Bytes> {
     (0..=GIVEN_IDS).map(given_id)
 }

@@ -1,48 +1,33 @@
 //! The reference: a queue as DESIGN.md tells it, in a `Vec`, with everything worked out anew whenever it
-//! is asked. It knows none of the core's types but the words in which a queue answers.
+//! is asked. What is done to it is here; what one sees of it, in `sight.rs`.
 
-use dq::queue::{Counts, State, Totals};
+use dq::queue::{State, Totals};
 
 use crate::job::{Job, Stage};
-use crate::told::{Due, Settings, Told, LAST};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Added {
-    New(u64),
-    Replaced(u64),
-    Taken,
-    Full,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finished {
-    No,
-    Gone,
-    Kept,
-}
-
-/// What a pop hands out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Handed {
-    pub id: Vec<u8>,
-    pub body: Vec<u8>,
-    pub lease: u64,
-    pub attempt: u32,
-    pub end: u64,
-    pub due: u64,
-}
+use crate::told::{
+    Add, Alteration, Bytes, Circumstances, Claim, Command, Defaults, Due, Handed, Outcome, Policy, Settings,
+    When, LAST, LEASE_MAX,
+};
 
 /// A delivery, with the job as it was before.
 #[derive(Clone, Debug)]
 pub struct Delivery {
     pub lease: u64,
     pub before: Job,
+    /// It finished the job, too.
+    pub no_ack: bool,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Reference {
     pub jobs: Vec<Job>,
-    pub now: u64,
+    /// The time of those who look.
+    pub horizon: u64,
+    /// Up to here, what time did is in the totals.
+    counted: u64,
+    /// The time of the last change, and the defaults then.
+    pub clock: u64,
+    pub defaults: Defaults,
     pub last_lease: u64,
     pub totals: Totals,
     pub paused_until: u64,
@@ -54,251 +39,332 @@ pub struct Reference {
     events: i64,
 }
 
+impl Default for Reference {
+    fn default() -> Reference {
+        Reference {
+            jobs: Vec::new(),
+            horizon: 0,
+            counted: 0,
+            clock: 0,
+            defaults: Defaults { ttr: 0, attempts: 0 },
+            last_lease: 0,
+            totals: Totals::default(),
+            paused_until: 0,
+            settings: Settings::default(),
+            deliveries: Vec::new(),
+            last_made: None,
+            events: 0,
+        }
+    }
+}
+
 impl Reference {
-    pub fn advance(&mut self, now: u64) {
-        let to = self.now.max(now);
-        let is_passed = |time: Option<u64>| time.is_some_and(|time| self.now < time && time <= to);
+    /// Time passes, or goes back, for those who look.
+    pub fn advance(&mut self, to: u64) {
+        let from = self.horizon.max(self.counted);
+        let is_passed = |time: Option<u64>| time.is_some_and(|time| from < time && time <= to);
         let timed_out = self.jobs.iter().filter(|job| is_passed(job.end_of_lease())).count();
         let is_alive = |job: &&Job| matches!(job.stage, Stage::Waiting | Stage::Leased);
         let died = self.jobs.iter().filter(is_alive).filter(|job| is_passed(job.death())).count();
         self.totals.timed_out += timed_out as u64;
         self.totals.died += died as u64;
-        self.now = to;
+        self.horizon = to;
+        self.counted = self.counted.max(to);
     }
 
-    pub fn add(&mut self, now: u64, told: &Told, replaces: bool) -> Added {
-        self.advance(now);
-        let now = self.now;
-        let is_gone = self.get(&told.id).is_some_and(|job| job.is_over(now));
-        let is_taken = !is_gone && self.get(&told.id).is_some();
-        if is_taken && !replaces {
-            return Added::Taken;
+    /// `seen` is what came of it in the queue, which is free to make any id that will do.
+    pub fn apply(&mut self, circumstances: &Circumstances, command: &Command, seen: &Outcome) -> Outcome {
+        let Circumstances { now, defaults, lease_floor } = *circumstances;
+        let last_lease = self.last_lease;
+        self.last_lease = last_lease.max(lease_floor);
+        let outcome = match command {
+            Command::Add(add) => self.add(now, defaults, add, seen),
+            Command::Pop { count, ttr, no_ack } => {
+                let pops = (0..*count).map_while(|_| self.pop(now, *ttr, *no_ack));
+                Outcome::HandedOut(pops.collect())
+            }
+            Command::Finish { claims } => self.each(claims, |queue, claim| queue.finish(now, claim)),
+            Command::Release { claim, when, reason } => self.release(now, claim, *when, reason.as_ref()),
+            Command::Touch { claim, ttr } => self.touch(now, claim, *ttr),
+            Command::Bury { claim, reason } => self.bury(now, claim, reason.as_ref()),
+            Command::Delete { ids } => {
+                let outcome = self.each(ids, |queue, id| queue.remove(id));
+                self.totals.deleted += jobs_of(&outcome);
+                outcome
+            }
+            Command::Forget { ids } => {
+                let outcome = self.each(ids, |queue, id| queue.remove(id));
+                self.totals.purged += jobs_of(&outcome);
+                outcome
+            }
+            Command::KickJob { ids } => self.each(ids, |queue, id| queue.kick_job(now, id)),
+            Command::Pause { span } => {
+                self.paused_until = span.map_or(LAST, |span| (now + span).min(LAST));
+                Outcome::Yes
+            }
+            Command::Resume => {
+                let was_paused = self.paused_until > now;
+                if was_paused {
+                    self.paused_until = 0;
+                }
+                Outcome::yes_if(was_paused)
+            }
+            Command::Alter(alteration) => {
+                self.alter(alteration);
+                Outcome::Yes
+            }
+            Command::Return(parcel) => Outcome::yes_if(self.take_back(&parcel.id, parcel.lease)),
+        };
+        if outcome.has_changed() {
+            (self.clock, self.defaults) = (now, defaults);
+        } else {
+            self.last_lease = last_lease;
+        }
+        outcome
+    }
+
+    fn each<T>(&mut self, all: &[T], mut one: impl FnMut(&mut Self, &T) -> bool) -> Outcome {
+        Outcome::Jobs(all.iter().filter(|it| one(self, it)).count())
+    }
+
+    fn add(&mut self, now: u64, defaults: Defaults, add: &Add, seen: &Outcome) -> Outcome {
+        let id = match (&add.id, seen) {
+            (Some(id), _) => id.clone(),
+            (None, Outcome::Added { id, .. }) => {
+                self.check_made_id(now, id);
+                id.clone()
+            }
+            // It made none: then nothing else may be the reason.
+            (None, _) => Bytes::new(),
+        };
+        let is_gone = self.get(&id).is_some_and(|job| job.is_over(now));
+        let is_taken = !is_gone && self.get(&id).is_some();
+        if is_taken && !add.replaces {
+            return Outcome::No;
         }
         let is_full = self.settings.max_jobs != 0 && self.jobs.len() as u64 >= self.settings.max_jobs;
         if is_full && !is_taken && !is_gone {
-            return Added::Full;
+            return Outcome::Full;
         }
-        self.jobs.retain(|job| job.id != told.id);
+        self.remove(&id);
         self.totals.replaced += u64::from(is_taken);
         self.totals.added += u64::from(!is_taken);
         self.totals.purged += u64::from(is_gone);
-        let time = match told.due {
+        let due = match add.due {
             Due::In(delay) => (now + delay).min(LAST),
             Due::At(time) => time.max(now),
         };
-        let order = self.next_event();
+        let (policy, order) = (self.policy(defaults, add), self.next_event());
         self.jobs.push(Job {
-            id: told.id.clone(),
-            body: told.body.clone(),
+            id: id.clone(),
+            body: add.body.clone(),
             created: now,
-            policy: told.policy,
+            policy,
             stage: Stage::Waiting,
             attempt: 0,
             lease: None,
-            time,
-            dies: told.policy.dies(now),
+            time: due,
+            expires_at: policy.expiry(now),
             reason: None,
             order,
         });
-        if is_taken {
-            Added::Replaced(time)
-        } else {
-            Added::New(time)
+        Outcome::Added { id, due, replaced: is_taken }
+    }
+
+    fn policy(&self, defaults: Defaults, add: &Add) -> Policy {
+        let (options, settings) = (&add.options, &self.settings);
+        Policy {
+            ttr: options.ttr.or(settings.ttr).unwrap_or(defaults.ttr),
+            attempts: options.attempts.or(settings.attempts).unwrap_or(defaults.attempts),
+            priority: options.priority.unwrap_or(128),
+            backoff: options.backoff.unwrap_or(settings.backoff),
+            ttl: options.ttl.unwrap_or(0),
+            keep: options.keep.unwrap_or(settings.keep),
         }
     }
 
-    pub fn pop(&mut self, now: u64, ttr: Option<u64>, floor: u64) -> Option<Handed> {
-        self.advance(now);
-        let (now, order) = (self.now, self.next_event());
+    fn pop(&mut self, now: u64, ttr: Option<u64>, no_ack: bool) -> Option<Handed> {
+        let order = self.next_event();
         if self.paused_until > now {
             return None;
         }
+        let lease = (now << 11).max(self.last_lease + 1);
+        if lease >= LEASE_MAX {
+            return None;
+        }
         let ready = self.jobs.iter_mut().filter(|job| job.state(now) == State::Ready);
-        let job = ready.min_by_key(|job| job.rank())?;
+        let job = ready.min_by_key(|job| (job.policy.priority, job.due(), job.order))?;
         self.totals.popped += 1;
-        self.last_lease = floor.max(self.last_lease + 1);
-        self.deliveries.push(Delivery { lease: self.last_lease, before: job.clone() });
+        self.last_lease = lease;
+        self.deliveries.push(Delivery { lease, before: job.clone(), no_ack });
         let due = job.due();
         job.stage = Stage::Leased;
         job.attempt += 1;
-        job.lease = Some(self.last_lease);
+        job.lease = Some(lease);
         job.time = (now + ttr.unwrap_or(job.policy.ttr)).min(LAST);
         job.order = order;
-        Some(Handed {
-            id: job.id.clone(),
-            body: job.body.clone(),
-            lease: self.last_lease,
-            attempt: job.attempt,
-            end: job.time,
-            due,
-        })
+        let (id, body) = (job.id.clone(), job.body.clone());
+        let handed = Handed { id, body, lease, attempt: job.attempt, end: job.time, due };
+        if no_ack {
+            self.finish(now, &Claim { id: handed.id.clone(), lease: Some(lease) });
+        }
+        Some(handed)
     }
 
-    /// With no lease given: whichever the job has.
-    pub fn finish(&mut self, now: u64, id: &[u8], lease: Option<u64>) -> Finished {
-        let Some(place) = self.held(id, lease) else {
-            return Finished::No;
+    fn finish(&mut self, now: u64, claim: &Claim) -> bool {
+        let Some(place) = self.held(claim) else {
+            return false;
         };
         self.totals.finished += 1;
-        if self.jobs[place].policy.keep == 0 {
+        let keep = self.jobs[place].policy.keep;
+        if keep == 0 {
             self.jobs.remove(place);
-            return Finished::Gone;
+        } else {
+            self.end(place, Stage::Done, (now + keep).min(LAST));
         }
-        self.advance(now);
-        let until = (self.now + self.jobs[place].policy.keep).min(LAST);
-        self.end(place, Stage::Done, until);
-        Finished::Kept
+        true
     }
 
-    pub fn release(
-        &mut self,
-        now: u64,
-        (id, lease): (&[u8], Option<u64>),
-        delay: Option<u64>,
-        reason: Option<&[u8]>,
-    ) -> bool {
-        self.advance(now);
-        let Some(place) = self.held_alive(id, lease) else {
-            return false;
+    fn release(&mut self, now: u64, claim: &Claim, when: When, reason: Option<&Bytes>) -> Outcome {
+        let Some(place) = self.held_alive(now, claim) else {
+            return Outcome::No;
         };
         self.totals.released += 1;
-        let job = &self.jobs[place];
-        if job.policy.attempts != 0 && job.attempt >= job.policy.attempts {
-            self.lay_dead(place, reason);
-            return true;
-        }
-        let wait = delay.unwrap_or_else(|| job.backoff(job.lease.unwrap()));
-        let time = (self.now + wait).min(LAST);
+        let job = &mut self.jobs[place];
+        let wait = match when {
+            When::Unbegun => 0,
+            When::AfterBackoff | When::After(_) if job.is_at_its_last_attempt() => {
+                self.lay_dead(now, place, reason);
+                return Outcome::Yes;
+            }
+            When::AfterBackoff => job.backoff(job.lease.unwrap()),
+            When::After(delay) => delay,
+        };
+        job.attempt -= u32::from(matches!(when, When::Unbegun));
+        self.wait(place, (now + wait).min(LAST));
+        self.give_reason(place, reason);
+        Outcome::Yes
+    }
+
+    fn touch(&mut self, now: u64, claim: &Claim, ttr: Option<u64>) -> Outcome {
+        let Some(place) = self.held_alive(now, claim) else {
+            return Outcome::No;
+        };
         let order = self.next_event();
-        let job = &mut self.jobs[place];
-        (job.stage, job.lease, job.time, job.order) = (Stage::Waiting, None, time, order);
-        if let Some(reason) = reason {
-            job.reason = Some(reason.to_vec());
-        }
-        true
-    }
-
-    pub fn release_unbegun(
-        &mut self,
-        now: u64,
-        id: &[u8],
-        lease: Option<u64>,
-        reason: Option<&[u8]>,
-    ) -> bool {
-        self.advance(now);
-        let Some(place) = self.held_alive(id, lease) else {
-            return false;
-        };
-        self.totals.released += 1;
-        let (now, order) = (self.now, self.next_event());
-        let job = &mut self.jobs[place];
-        job.attempt -= 1;
-        (job.stage, job.lease, job.time, job.order) = (Stage::Waiting, None, now, order);
-        if let Some(reason) = reason {
-            job.reason = Some(reason.to_vec());
-        }
-        true
-    }
-
-    pub fn touch(&mut self, now: u64, id: &[u8], lease: Option<u64>, ttr: Option<u64>) -> bool {
-        self.advance(now);
-        let Some(place) = self.held_alive(id, lease) else {
-            return false;
-        };
-        let (now, order) = (self.now, self.next_event());
         let job = &mut self.jobs[place];
         job.time = (now + ttr.unwrap_or(job.policy.ttr)).min(LAST);
         job.order = order;
-        true
+        Outcome::Yes
     }
 
-    pub fn bury(&mut self, now: u64, id: &[u8], lease: Option<u64>, reason: Option<&[u8]>) -> bool {
-        self.advance(now);
-        let place = self.held_alive(id, lease);
-        if let Some(place) = place {
-            self.totals.buried += 1;
-            let had_reason = self.jobs[place].reason.is_some();
-            self.lay_dead(place, reason.or((!had_reason).then_some(b"buried")));
-        }
-        place.is_some()
+    fn bury(&mut self, now: u64, claim: &Claim, reason: Option<&Bytes>) -> Outcome {
+        let Some(place) = self.held_alive(now, claim) else {
+            return Outcome::No;
+        };
+        self.totals.buried += 1;
+        let no_reason = b"buried".to_vec();
+        let had_none = self.jobs[place].reason.is_none();
+        self.lay_dead(now, place, reason.or(had_none.then_some(&no_reason)));
+        Outcome::Yes
     }
 
-    /// Puts a job back to where it was before this delivery.
-    pub fn give_back(&mut self, id: &[u8], lease: u64) -> bool {
-        let Some(place) = self.held(id, Some(lease)) else {
+    fn kick_job(&mut self, now: u64, id: &Bytes) -> bool {
+        let Some(place) = self.jobs.iter().position(|job| job.id == *id) else {
             return false;
         };
-        let order = -self.next_event();
-        let delivery = self.deliveries.iter().rfind(|delivery| delivery.lease == lease).unwrap();
-        self.jobs[place] = Job { order, ..delivery.before.clone() };
-        self.totals.popped -= 1;
-        true
-    }
-
-    pub fn kick(&mut self, now: u64, ids: &[Vec<u8>]) {
-        self.advance(now);
-        for id in ids {
-            self.kick_job(now, id);
-        }
-    }
-
-    pub fn kick_job(&mut self, now: u64, id: &[u8]) -> bool {
-        self.advance(now);
-        let (now, order) = (self.now, self.next_event());
-        let Some(job) = self.jobs.iter_mut().find(|job| job.id == id) else {
-            return false;
-        };
+        let job = &mut self.jobs[place];
         match job.state(now) {
-            State::Dead => (job.attempt, job.dies) = (0, job.policy.dies(now)),
+            State::Dead => (job.attempt, job.expires_at, job.reason) = (0, job.policy.expiry(now), None),
             State::Delayed => {}
             State::Ready | State::Reserved | State::Done => return false,
         }
-        (job.stage, job.lease, job.time, job.order) = (Stage::Waiting, None, now, order);
+        self.wait(place, now);
         self.totals.kicked += 1;
         true
     }
 
-    pub fn delete(&mut self, id: &[u8]) -> bool {
-        let removed = self.remove(&[id.to_vec()]);
-        self.totals.deleted += removed;
-        removed > 0
+    fn alter(&mut self, alteration: &Alteration) {
+        let Alteration { ttr, attempts, backoff, keep, max_jobs, dead_keep } = *alteration;
+        let before = self.settings;
+        self.settings = Settings {
+            ttr: ttr.or(before.ttr),
+            attempts: attempts.or(before.attempts),
+            backoff: backoff.unwrap_or(before.backoff),
+            keep: keep.unwrap_or(before.keep),
+            max_jobs: max_jobs.unwrap_or(before.max_jobs),
+            dead_keep: dead_keep.unwrap_or(before.dead_keep),
+        };
     }
 
-    pub fn purge(&mut self, ids: &[Vec<u8>]) {
-        self.totals.purged += self.remove(ids);
+    /// Puts a job back to where it was before this delivery.
+    fn take_back(&mut self, id: &[u8], lease: u64) -> bool {
+        let delivery = self.deliveries.iter().rfind(|delivery| delivery.lease == lease).unwrap().clone();
+        let is_held = |job: &Job| job.stage == Stage::Leased && job.lease == Some(lease);
+        // A finished job is known by when it was made, and by its attempts.
+        let is_done = |job: &Job| {
+            let before = &delivery.before;
+            job.stage == Stage::Done && (job.created, job.attempt) == (before.created, before.attempt + 1)
+        };
+        let place = self.jobs.iter().position(|job| job.id == id);
+        match place.map(|place| &self.jobs[place]) {
+            Some(job) if !delivery.no_ack && is_held(job) => {}
+            Some(job) if delivery.no_ack && is_done(job) => {}
+            None if delivery.no_ack => {}
+            Some(_) | None => return false,
+        }
+        let order = -self.next_event();
+        place.map(|place| self.jobs.remove(place));
+        self.jobs.push(Job { order, ..delivery.before });
+        self.totals.popped = self.totals.popped.saturating_sub(1);
+        let finished = u64::from(delivery.no_ack);
+        self.totals.finished = self.totals.finished.saturating_sub(finished);
+        true
     }
 
-    fn remove(&mut self, ids: &[Vec<u8>]) -> u64 {
+    fn remove(&mut self, id: &Bytes) -> bool {
         let before = self.jobs.len();
-        self.jobs.retain(|job| !ids.contains(&job.id));
-        (before - self.jobs.len()) as u64
+        self.jobs.retain(|job| job.id != *id);
+        before > self.jobs.len()
     }
 
-    fn lay_dead(&mut self, place: usize, reason: Option<&[u8]>) {
-        let was_dead = self.jobs[place].state(self.now) == State::Dead;
-        let since = if was_dead { self.jobs[place].since(self.now) } else { self.now };
-        self.totals.died += u64::from(!was_dead);
+    /// It waits from here on, up to then.
+    fn wait(&mut self, place: usize, time: u64) {
+        let order = self.next_event();
+        let job = &mut self.jobs[place];
+        (job.stage, job.lease, job.time, job.order) = (Stage::Waiting, None, time, order);
+    }
+
+    /// A job that is dead already stays so since then.
+    fn lay_dead(&mut self, now: u64, place: usize, reason: Option<&Bytes>) {
+        let job = &self.jobs[place];
+        let since = job.death().filter(|death| *death <= now).unwrap_or(now);
+        self.totals.died += u64::from(job.state(self.horizon) != State::Dead);
         self.end(place, Stage::Dead, since);
+        self.give_reason(place, reason);
+    }
+
+    fn give_reason(&mut self, place: usize, reason: Option<&Bytes>) {
         if let Some(reason) = reason {
-            self.jobs[place].reason = Some(reason.to_vec());
+            self.jobs[place].reason = Some(reason.clone());
         }
     }
 
     fn end(&mut self, place: usize, stage: Stage, time: u64) {
         let order = self.next_event();
         let job = &mut self.jobs[place];
-        (job.stage, job.time, job.lease, job.dies, job.order) = (stage, time, None, None, order);
+        (job.stage, job.time, job.lease, job.expires_at, job.order) = (stage, time, None, None, order);
     }
 
-    fn held(&self, id: &[u8], lease: Option<u64>) -> Option<usize> {
-        let is_held = |job: &Job| job.stage == Stage::Leased && (lease.is_none() || lease == job.lease);
-        self.jobs.iter().position(|job| job.id == id && is_held(job))
+    fn held(&self, claim: &Claim) -> Option<usize> {
+        let is_good = |lease| claim.lease.is_none() || claim.lease == lease;
+        let is_held = |job: &Job| job.stage == Stage::Leased && is_good(job.lease);
+        self.jobs.iter().position(|job| job.id == claim.id && is_held(job))
     }
 
     /// Nobody prolongs a life.
-    fn held_alive(&self, id: &[u8], lease: Option<u64>) -> Option<usize> {
-        let is_alive = |place: &usize| self.jobs[*place].dies.is_none_or(|dies| dies > self.now);
-        self.held(id, lease).filter(is_alive)
+    fn held_alive(&self, now: u64, claim: &Claim) -> Option<usize> {
+        let is_alive = |place: &usize| self.jobs[*place].expires_at.is_none_or(|expiry| expiry > now);
+        self.held(claim).filter(is_alive)
     }
 
     pub fn get(&self, id: &[u8]) -> Option<&Job> {
@@ -309,100 +375,10 @@ impl Reference {
         self.events += 1;
         self.events
     }
-}
-
-/// What one sees.
-impl Reference {
-    pub fn counts(&self) -> Counts {
-        let count = |state| self.in_state(state).count();
-        Counts {
-            delayed: count(State::Delayed),
-            ready: count(State::Ready),
-            reserved: count(State::Reserved),
-            dead: count(State::Dead),
-            done: count(State::Done),
-        }
-    }
-
-    pub fn in_state(&self, state: State) -> impl Iterator<Item = &Job> {
-        self.jobs.iter().filter(move |job| job.state(self.now) == state)
-    }
-
-    /// When each job leaves this state that has been in it for so long, in order.
-    pub fn leaving(&self, state: State, older: u64) -> Vec<u64> {
-        let jobs = self.in_state(state).filter(|job| job.since(self.now) + older <= self.now);
-        let mut times: Vec<u64> = jobs.map(|job| job.leaves(state)).collect();
-        times.sort_unstable();
-        times
-    }
-
-    /// Whether these are the first jobs of those that have been in this state for so long: as many as there
-    /// are, but so many at most. Which of those that leave it at the same time is anyone's guess.
-    pub fn are_the_first(&self, ids: &[Vec<u8>], state: State, older: u64, at_most: usize) -> bool {
-        let jobs: Option<Vec<&Job>> = ids.iter().map(|id| self.get(id)).collect();
-        let Some(jobs) = jobs.filter(|jobs| jobs.iter().all(|job| job.state(self.now) == state)) else {
-            return false;
-        };
-        if state == State::Ready {
-            let mut ready: Vec<&Job> = self.in_state(state).collect();
-            ready.retain(|job| job.since(self.now) + older <= self.now);
-            ready.sort_by_key(|job| job.rank());
-            return jobs.iter().eq(ready.iter().take(at_most));
-        }
-        let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
-        let times = jobs.iter().map(|job| job.leaves(state));
-        distinct.len() == ids.len()
-            && jobs.iter().all(|job| job.since(self.now) + older <= self.now)
-            && times.eq(self.leaving(state, older).into_iter().take(at_most))
-    }
-
-    /// When a state next changes by itself, or a job has been kept long enough.
-    pub fn next_change(&self) -> Option<u64> {
-        let changes = self.jobs.iter().flat_map(|job| {
-            let moments = [Some(job.time), Some(job.due()), job.dies];
-            let moments = moments.into_iter().flatten().filter(|time| *time > self.now);
-            moments.filter(|time| job.stage == Stage::Done || job.state(time - 1) != job.state(*time))
-        });
-        changes.min()
-    }
-
-    /// Jobs that are to be forgotten.
-    pub fn to_forget(&self) -> Vec<Vec<u8>> {
-        let is_old =
-            |job: &&Job| job.is_over(self.now) || self.dead_until(job).is_some_and(|until| until <= self.now);
-        self.jobs.iter().filter(is_old).map(|job| job.id.clone()).collect()
-    }
-
-    /// Until when a dead job is kept, if there is such a time.
-    fn dead_until(&self, job: &Job) -> Option<u64> {
-        let dead_keep = Some(self.settings.dead_keep).filter(|_| job.state(self.now) == State::Dead);
-        let dead_keep = dead_keep.filter(|dead_keep| *dead_keep != 0)?;
-        Some((job.death()? + dead_keep).min(LAST))
-    }
-
-    /// When somebody has to come again, once everything is done that can be by now.
-    pub fn next_upkeep(&self) -> Option<u64> {
-        let pause = (self.paused_until > self.now).then_some(self.paused_until);
-        let forget = self.jobs.iter().filter_map(|job| self.dead_until(job));
-        forget.chain(self.next_change()).chain(pause).min()
-    }
-
-    /// Those alive and done: first who will be ready again, as they will leave; then who will die; then who
-    /// is done. The dead stand in no order.
-    pub fn in_order(&self) -> Vec<&Job> {
-        let is_alive = |job: &&Job| !matches!(job.state(self.now), State::Dead | State::Done);
-        let (mut dying, mut others): (Vec<&Job>, Vec<&Job>) =
-            self.jobs.iter().filter(is_alive).partition(|job| job.is_dying());
-        others.sort_by_key(|job| job.rank());
-        dying.sort_by_key(|job| (job.death(), job.order));
-        let mut done: Vec<&Job> = self.in_state(State::Done).collect();
-        done.sort_by_key(|job| (job.time, job.order));
-        others.into_iter().chain(dying).chain(done).collect()
-    }
 
     /// An id that the queue makes: `<unix-ms>-<number>`, free, of now (or of the last one's time, when the
     /// clock was there already), and sorting behind all that it made before.
-    pub fn check_made_id(&mut self, now: u64, id: &[u8]) {
+    fn check_made_id(&mut self, now: u64, id: &[u8]) {
         let text = std::str::from_utf8(id).unwrap();
         let (time, number) = text.split_once('-').unwrap();
         let made = (time.parse().unwrap(), number.parse().unwrap());
@@ -410,7 +386,14 @@ impl Reference {
         assert!(self.get(id).is_none(), "{text} is taken");
         assert!(self.last_made < Some(made), "{text} doesn't sort behind {:?}", self.last_made);
         let latest = self.last_made.map_or(0, |(time, _)| time);
-        assert_eq!(made.0, now.max(self.now).max(latest));
+        assert_eq!(made.0, now.max(latest));
         self.last_made = Some(made);
+    }
+}
+
+fn jobs_of(outcome: &Outcome) -> u64 {
+    match outcome {
+        Outcome::Jobs(jobs) => *jobs as u64,
+        _ => 0,
     }
 }

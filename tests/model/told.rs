@@ -1,14 +1,40 @@
 //! What one tells a queue, in plain numbers.
 
+use dq::queue::JobRecord;
+
 /// The last moment there is.
 pub const LAST: u64 = (1 << 48) - 1;
+/// From here on, the numbers of leases are used up: the year 2109.
+pub const LEASES_END: u64 = 1 << 42;
+/// Leases stay below this number.
+pub const LEASE_MAX: u64 = (1 << 53) - 1;
+
+pub type Bytes = Vec<u8>;
+
+/// What jobs get that aren't told otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Defaults {
+    pub ttr: u64,
+    pub attempts: u32,
+}
+
+/// Under which a command is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Circumstances {
+    pub now: u64,
+    pub defaults: Defaults,
+    /// 0 is none.
+    pub lease_floor: u64,
+}
 
 #[derive(Clone, Debug)]
-pub struct Told {
-    pub id: Vec<u8>,
-    pub body: Vec<u8>,
+pub struct Add {
+    /// Without one, the queue makes one.
+    pub id: Option<Bytes>,
+    pub body: Bytes,
     pub due: Due,
-    pub policy: Policy,
+    pub options: Options,
+    pub replaces: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -17,95 +43,170 @@ pub enum Due {
     At(u64),
 }
 
+/// What ADD may say of a job.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    pub ttr: Option<u64>,
+    pub attempts: Option<u32>,
+    pub priority: Option<u8>,
+    pub backoff: Option<Backoff>,
+    pub ttl: Option<u64>,
+    pub keep: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backoff {
+    pub base: u64,
+    pub max: u64,
+}
+
+/// What a job was told, with whatever it wasn't.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     pub ttr: u64,
     /// 0 is no limit.
     pub attempts: u32,
     pub priority: u8,
-    pub backoff_base: u64,
-    pub backoff_max: u64,
+    pub backoff: Backoff,
     /// 0 is for ever.
     pub ttl: u64,
     pub keep: u64,
 }
 
 impl Policy {
-    /// When a life that begins now is over.
-    pub fn dies(&self, now: u64) -> Option<u64> {
-        (self.ttl != 0).then(|| (now + self.ttl).min(LAST))
+    /// When a job expires whose life begins now.
+    pub fn expiry(&self, now: u64) -> Option<u64> {
+        (self.ttl != 0).then(|| now + self.ttl).filter(|expiry| *expiry < LAST)
     }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
+    pub ttr: Option<u64>,
+    pub attempts: Option<u32>,
+    pub backoff: Backoff,
+    pub keep: u64,
     /// 0 is no limit.
     pub max_jobs: u64,
     /// 0 is for ever.
     pub dead_keep: u64,
 }
 
-/// An operation with its names.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Alteration {
+    pub ttr: Option<u64>,
+    pub attempts: Option<u32>,
+    pub backoff: Option<Backoff>,
+    pub keep: Option<u64>,
+    pub max_jobs: Option<u64>,
+    pub dead_keep: Option<u64>,
+}
+
+/// Of which delivery of which job; without a lease, of the latest one.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    pub id: Bytes,
+    pub lease: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum When {
+    AfterBackoff,
+    After(u64),
+    Unbegun,
+}
+
+/// What changes a queue, as it stands in a log.
 #[derive(Clone, Debug)]
 pub enum Command {
-    /// Without an id of its own, the queue makes one.
-    Add {
-        told: Told,
-        is_named: bool,
-        replaces: bool,
+    Add(Add),
+    Pop { count: usize, ttr: Option<u64>, no_ack: bool },
+    Finish { claims: Vec<Claim> },
+    Release { claim: Claim, when: When, reason: Option<Bytes> },
+    Touch { claim: Claim, ttr: Option<u64> },
+    Bury { claim: Claim, reason: Option<Bytes> },
+    Delete { ids: Vec<Bytes> },
+    KickJob { ids: Vec<Bytes> },
+    Forget { ids: Vec<Bytes> },
+    Pause { span: Option<u64> },
+    Resume,
+    Alter(Alteration),
+    Return(Parcel),
+}
+
+/// A delivery that nobody got.
+#[derive(Clone, Debug)]
+pub struct Parcel {
+    pub id: Bytes,
+    pub lease: u64,
+    pub before: JobRecord,
+    /// Of a job that was finished by being handed out.
+    pub body: Option<Bytes>,
+}
+
+impl Command {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Command::Add(_) => "add",
+            Command::Pop { no_ack: false, .. } => "pop",
+            Command::Pop { .. } => "pop noack",
+            Command::Finish { .. } => "finish",
+            Command::Release { .. } => "release",
+            Command::Touch { .. } => "touch",
+            Command::Bury { .. } => "bury",
+            Command::Delete { .. } => "delete",
+            Command::KickJob { .. } => "kickjob",
+            Command::Forget { .. } => "forget",
+            Command::Pause { .. } => "pause",
+            Command::Resume => "resume",
+            Command::Alter(_) => "alter",
+            Command::Return(_) => "return",
+        }
+    }
+}
+
+/// What came of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing, for whatever reason.
+    No,
+    Yes,
+    Full,
+    Added {
+        id: Bytes,
+        due: u64,
+        replaced: bool,
     },
-    Pop {
-        ttr: Option<u64>,
-        floor: u64,
-    },
-    Finish {
-        id: Vec<u8>,
-        lease: Option<u64>,
-    },
-    Release {
-        id: Vec<u8>,
-        lease: Option<u64>,
-        unbegun: bool,
-        delay: Option<u64>,
-        reason: Option<Vec<u8>>,
-    },
-    Touch {
-        id: Vec<u8>,
-        lease: Option<u64>,
-        ttr: Option<u64>,
-    },
-    Bury {
-        id: Vec<u8>,
-        lease: Option<u64>,
-        reason: Option<Vec<u8>>,
-    },
-    GiveBack {
-        id: Vec<u8>,
-        lease: u64,
-    },
-    Delete {
-        id: Vec<u8>,
-    },
-    Kick {
-        at_most: usize,
-    },
-    KickJob {
-        id: Vec<u8>,
-    },
-    Purge {
-        state: dq::queue::State,
-        older: u64,
-        at_most: usize,
-    },
-    Pause {
-        until: u64,
-    },
-    Alter(Settings),
-    Advance,
-    /// So many jobs whose life is over are carried to the dead: nobody sees it.
-    BuryOverdue {
-        at_most: usize,
-    },
-    /// What the timer does: buries, and forgets what is old.
-    Upkeep,
+    HandedOut(Vec<Handed>),
+    /// So many jobs.
+    Jobs(usize),
+}
+
+/// What a pop hands out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handed {
+    pub id: Bytes,
+    pub body: Bytes,
+    pub lease: u64,
+    pub attempt: u32,
+    pub end: u64,
+    pub due: u64,
+}
+
+impl Outcome {
+    pub fn yes_if(is_so: bool) -> Outcome {
+        if is_so {
+            Outcome::Yes
+        } else {
+            Outcome::No
+        }
+    }
+
+    pub fn has_changed(&self) -> bool {
+        match self {
+            Outcome::No | Outcome::Full | Outcome::Jobs(0) => false,
+            Outcome::HandedOut(handed) => !handed.is_empty(),
+            Outcome::Yes | Outcome::Added { .. } | Outcome::Jobs(_) => true,
+        }
+    }
 }

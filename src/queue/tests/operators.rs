@@ -18,6 +18,12 @@ fn a_kicked_job_begins_its_attempts_and_its_life_anew() {
 }
 
 #[test]
+fn a_kicked_job_forgets_why_it_was_dead() {
+    check("@0 ADD a | POP | BURY a L1 snow | WHY a -> snow | KICK 1 -> a | WHY a -> nil | POP | BURY a L2 | WHY a -> buried");
+    check("@0 ADD a | POP | RELEASE a L1 +50 rain | KICKJOB a -> 1 | GET a -> ready 0 #1 | WHY a -> rain");
+}
+
+#[test]
 fn kick_job_makes_a_dead_or_a_delayed_job_ready() {
     check("@0 ADD a +100 | @5 KICKJOB a -> 1 | GET a -> ready 5 | KICKJOB a -> 0 | POP -> a#1 | KICKJOB a -> 0 | RELEASE a L1 +100 | KICKJOB a -> 1 | GET a -> ready 5 #1 \
          | POP -> a#2 | BURY a L2 | KICKJOB a -> 1 | GET a -> ready 5 | POP -> a#1 | MORE_TOTALS -> 1 1 1 3 0");
@@ -35,16 +41,17 @@ fn a_delayed_job_that_is_kicked_keeps_its_attempts_and_its_life() {
 
 #[test]
 fn a_paused_queue_hands_out_nothing_and_loses_no_time() {
-    check("@0 ADD a | PAUSE 10 | POP -> nil | UPKEEP -> 10 | COUNTS -> 0 1 0 0 | @9 POP -> nil | @10 POP -> a#1");
-    check("@0 ADD a ttr=5 | ADD b +3 ttl=4 | POP -> a#1 | PAUSE MAX | @3 COUNTS -> 0 1 1 0 | @5 COUNTS -> 0 1 0 1 | POP -> nil | FINISH a L1 -> 1 | LOAD | ADD c -> 5 | POP -> nil | PAUSE 0 | POP -> c#1");
-    check("@0 ADD a | PAUSE 10 | @20 UPKEEP -> nil | POP -> a#1");
+    check("@0 ADD a | PAUSE 10 | POP -> nil | POP NOACK -> nil | UPKEEP -> 10 | COUNTS -> 0 1 0 0 | @9 POP -> nil | @10 POP -> a#1");
+    check("@0 ADD a ttr=5 | ADD b +3 ttl=4 | POP -> a#1 | PAUSE | @3 COUNTS -> 0 1 1 0 | @5 COUNTS -> 0 1 0 1 | POP -> nil | FINISH a L1 -> 1 | LOAD | ADD c -> 5 | POP -> nil | RESUME -> 1 | RESUME -> 0 | POP -> c#1");
+    check("@0 ADD a | PAUSE 10 | @20 UPKEEP -> nil | RESUME -> 0 | POP -> a#1 | ADD b | @9 POP -> nil | RESUME -> 1 | @20 POP -> b#1");
+    check("@0 ADD a | @5 PAUSE 10 | PAUSE 3 | @7 POP -> nil | @8 POP -> a#1");
 }
 
 #[test]
 fn a_queue_holds_no_more_jobs_than_it_may() {
-    check("@0 MAXJOBS 2 | ADD a | ADD b +5 | ADD c -> full | ADD * -> full | ADD a -> taken | ADD a +7 REPLACE -> replaced 7 | ADD c REPLACE -> full | DEL b | ADD c -> 0 | ADD d -> full | TOTALS -> 3 1 0 0 0 1");
-    check("@0 MAXJOBS 1 | ADD a keep=5 | POP | ADD b -> full | FINISH a L1 | ADD b -> full | @5 ADD b -> full | FORGET -> a | ADD b -> 5 | POP | BURY b L2 | ADD c -> full");
-    check("@0 ADD a | ADD b | MAXJOBS 1 | ADD c -> full | DEL a | ADD c -> full | LOAD | ADD c -> full | MAXJOBS 0 | ADD c -> 0");
+    check("@0 ALTER maxjobs=2 | ADD a | ADD b +5 | ADD c -> full | ADD * -> full | ADD a -> taken | ADD a +7 REPLACE -> replaced 7 | ADD c REPLACE -> full | DEL b | ADD c -> 0 | ADD d -> full | TOTALS -> 3 1 0 0 0 1");
+    check("@0 ALTER maxjobs=1 | ADD a keep=5 | POP | ADD b -> full | FINISH a L1 | ADD b -> full | @5 ADD b -> full | FORGET -> a | ADD b -> 5 | POP | BURY b L2 | ADD c -> full");
+    check("@0 ADD a | ADD b | ALTER maxjobs=1 | ADD c -> full | DEL a | ADD c -> full | LOAD | ADD c -> full | ALTER maxjobs=0 | ADD c -> 0");
 }
 
 #[test]
@@ -60,7 +67,8 @@ fn peek_shows_jobs_in_the_order_in_which_they_leave_their_state() {
 #[test]
 fn peek_shows_so_many_at_most() {
     let mut queue = Queue::new((1, 2));
-    (0..10).for_each(|n| added(&mut queue, 0, &n.to_string(), Due::In(Millis::ZERO)));
+    (0..10).for_each(|n| add(&mut queue, 0, &plain(&n.to_string())));
+    queue.advance(at(0));
     let seen = |at_most| queue.peek(State::Ready, at_most).len();
     assert_eq!((seen(0), seen(3), seen(10), seen(11)), (0, 3, 10, 10));
 }
@@ -69,11 +77,12 @@ fn peek_shows_so_many_at_most() {
 fn purge_removes_those_that_were_in_their_state_for_long_enough() {
     check("@0 ADD a +5 | ADD b +10 | ADD c +15 | @15 PURGE ready 6 9 -> a | PURGE ready 5 9 -> b | PURGE ready 0 9 -> c | MORE_TOTALS -> 0 0 0 0 3 | COUNTS -> 0 0 0 0");
     check("@0 ADD a ttl=10 | ADD b ttl=20 | ADD c ttl=30 | @30 PURGE dead 0 2 -> a b | PURGE dead 1 2 -> | PURGE dead 0 2 -> c | NEXT -> nil");
-    check("@0 ADD a +50 | @9 ADD b +50 | @10 PURGE delayed 5 9 -> a | PURGE reserved 0 9 -> | PURGE delayed 0 9 -> b");
+    check("@0 ADD a +50 | @9 ADD b +50 | @10 PURGE reserved 0 9 -> | PURGE delayed 0 1 -> a | PURGE delayed 0 9 -> b");
     check(
         "@0 ADD a keep=50 | POP | @5 FINISH a L1 | @10 PURGE done 6 9 -> | PURGE done 5 9 -> a | ADD a -> 10",
     );
-    check("@0 ADD a ttr=10 base=3 max=3 | ADD b ttr=20 | POP | POP | @5 PURGE reserved 6 9 -> | PURGE reserved 5 9 -> a b | NEXT -> nil | MORE_TOTALS -> 0 0 0 0 2 | FINISH a L1 -> 0");
+    check("@100 ADD a | ADD b keep=9 | POP | BURY a L1 | POP | FINISH b L2 | @50 PURGE dead 1 9 -> | PURGE done 1 9 -> | PURGE dead 0 9 -> a | PURGE done 0 9 -> b");
+    check("@0 ADD a ttr=10 base=3 max=3 | ADD b ttr=20 | POP | POP | @5 PURGE reserved 0 9 -> a b | NEXT -> nil | MORE_TOTALS -> 0 0 0 0 2 | FINISH a L1 -> 0");
 }
 
 #[test]
@@ -86,8 +95,8 @@ fn a_scan_sees_everything_that_stays_while_others_come_and_go() {
     const STAY: u64 = 5_000;
     let mut queue = Queue::new((1, 2));
     for n in 0..STAY {
-        added(&mut queue, 0, &format!("stays {n}"), Due::At(at(n % 7)));
-        added(&mut queue, 0, &format!("goes {n}"), Due::At(at(n % 5)));
+        add(&mut queue, 0, &Add { due: Due::At(at(n % 7)), ..plain(&format!("stays {n}")) });
+        add(&mut queue, 0, &Add { due: Due::At(at(n % 5)), ..plain(&format!("goes {n}")) });
     }
     let mut seen = std::collections::BTreeSet::new();
     let (mut from, mut parts) = (Some(0), 0);
@@ -96,10 +105,10 @@ fn a_scan_sees_everything_that_stays_while_others_come_and_go() {
         assert!(part.slots.len() <= 50);
         seen.extend(part.slots.iter().map(|slot| queue.id_and_body(*slot).unwrap().0.bytes().to_vec()));
         for n in parts * 45..(parts + 1) * 45 {
-            queue.delete(Id::new(format!("goes {}", STAY - 1 - n % STAY).as_bytes()).unwrap());
-            added(&mut queue, 0, &format!("comes {n}"), Due::In(Millis::ZERO));
+            delete(&mut queue, &format!("goes {}", STAY - 1 - n % STAY));
+            add(&mut queue, 0, &plain(&format!("comes {n}")));
         }
-        queue.pop(at(9), None, Lease::default());
+        popped(&mut queue, 9);
         (from, parts) = (part.next, parts + 1);
         assert!(parts < 2_000, "a scan ends");
     }
@@ -109,10 +118,9 @@ fn a_scan_sees_everything_that_stays_while_others_come_and_go() {
 #[test]
 fn a_scan_over_places_that_jobs_have_left_goes_on_from_part_to_part() {
     let mut queue = Queue::new((1, 2));
-    (0..20_000).for_each(|n| added(&mut queue, 0, &n.to_string(), Due::In(Millis::ZERO)));
-    (0..20_000).filter(|n| n % 500 != 499).for_each(|n| {
-        queue.delete(Id::new(n.to_string().as_bytes()).unwrap());
-    });
+    (0..20_000).for_each(|n| add(&mut queue, 0, &plain(&n.to_string())));
+    (0..20_000).filter(|n| n % 500 != 499).for_each(|n| delete(&mut queue, &n.to_string()));
+    queue.advance(at(0));
     let (mut from, mut parts, mut seen) = (Some(0), 0, 0);
     while let Some(place) = from {
         let part = queue.scan(place, Some(State::Ready), 10);
@@ -133,24 +141,21 @@ fn totals_tell_what_time_did_wherever_it_passed() {
 }
 
 #[test]
-fn a_replica_on_which_no_time_passes_counts_leases_that_must_have_ended() {
-    let mut primary = Queue::new((1, 2));
-    let mut replica = Queue::new((3, 4));
-    let ttr = Millis::new(10).unwrap();
-    let policy = Policy { attempts: Attempts::new(2), ..Policy::plain(ttr) };
-    let id = Id::new(b"a").unwrap();
-    let job = NewJob { id, body: b"", due: Due::In(Millis::ZERO), policy, naming: Naming::Given };
-    primary.add(at(0), &job, IfTaken::Refuse);
-    replica.put(b"a", b"", &primary.get(id).unwrap().record()).unwrap();
-    for now in [0, 10] {
-        let handout = primary.pop(at(now), None, Lease::default()).unwrap();
-        replica.lease(&LeaseRecord::new(id, handout.lease, handout.end)).unwrap();
-        assert_eq!(primary.totals(), replica.totals());
-    }
-    primary.kick_job(at(20), id).unwrap();
-    replica.move_job(&primary.get(id).unwrap().move_record(Cause::Kicked)).unwrap();
-    assert_eq!(primary.totals(), replica.totals());
-    assert_eq!((replica.totals().timed_out, replica.totals().died), (2, 1));
-    replica.advance(at(99));
-    assert_eq!(primary.totals(), replica.totals(), "nothing is counted twice");
+fn several_are_kicked_deleted_and_finished_in_one_step() {
+    check("@0 ADD a | ADD b +5 | ADD c ttl=1 | @1 KICKJOB c b a nobody c -> 2 | ORDER -> a c b | POP n=9 -> a#1 c#1 b#1");
+    check("@0 ADD a | ADD b | ADD c | POP n=2 -> a#1 b#1 | FINISH a L2 b * a L1 a L1 c * -> 2 | DEL c c a -> 1 | DEL c -> 0 | TOTALS -> 3 0 2 0 2 1");
+    check("@0 ADD a | ADD b +5 | POP n=0 -> nil | POP n=2 ttr=7 -> a#1 | GET a -> reserved 7 #1 L1 | @7 POP n=3 NOACK -> b#1 a#2 | COUNTS -> 0 0 0 0 | TOTALS -> 2 0 3 1 2 0");
+}
+
+#[test]
+fn a_job_gets_what_its_add_says_then_what_the_queue_has_then_what_the_server_does() {
+    check("@0 DEFAULTS 70 3 | ADD a | TOLD a -> x @0 ttr=70 prio=128 tries=3 | ALTER ttr=80 | ADD b | TOLD b -> x @0 ttr=80 prio=128 tries=3 \
+         | ALTER tries=0 | ADD c ttr=9 | TOLD c -> x @0 ttr=9 prio=128 tries=0 | ADD d tries=5 | TOLD d -> x @0 ttr=80 prio=128 tries=5 | TOLD a -> x @0 ttr=70 prio=128 tries=3");
+    check("@0 ALTER base=3 max=3 keep=9 | ADD a ttr=5 | ADD b ttr=5 base=1 max=1 keep=7 | POP n=2 | @5 NEXT -> 6 | @6 NEXT -> 8 | FINISH a L1 b L2 | GET a -> done 15 #1 | GET b -> done 13 #1");
+}
+
+#[test]
+fn settings_that_are_not_named_stay() {
+    check("@0 ALTER maxjobs=1 | ALTER ttr=9 | ADD a | ADD b -> full | ALTER maxjobs=0 | ADD b -> 0 | TOLD b -> x @0 ttr=9 prio=128 tries=0");
+    check("@0 ALTER deadkeep=30 tries=2 | ALTER keep=5 | ADD a ttl=10 | UPKEEP -> 10 | @10 UPKEEP -> 40 | TOLD a -> x @0 ttr=60 prio=128 tries=2");
 }

@@ -4,37 +4,41 @@
 //! @0 ADD a +100 | @99 POP -> nil | @100 POP -> a#1 | @100 FINISH a L1 -> 1
 //! ```
 //!
-//! Steps stand between bars; `-> …` is what must come of one. `@t` is the time of a step and of those
-//! behind it. Times are numbers, `MAX`, or `MAX-5`.
+//! Steps stand between bars; `-> …` is what must come of one. `@t` is the time of a step and of those behind it.
+//! Times are numbers, `MAX`, or `MAX-5`; `END` is the first moment for which there are no leases any more.
 //!
 //! | step | what comes of it |
 //! | --- | --- |
 //! | `ADD id [+delay or =at] [ttr=60] [prio=128] [tries=0] [base=0 max=0] [ttl=0] [keep=0] [body=x] [REPLACE]` | when it is due, `replaced` and when, `taken`, `full`; for the id `*`: the id |
-//! | `POP [ttr=…]` | `id#attempt` or `nil`; the leases are called L1, L2 … as they come |
-//! | `FINISH id L1`, `FINISH id *`, `DEL id` | `1` or `0` |
+//! | `POP [n=1] [ttr=…] [NOACK]` | `id#attempt` of each, or `nil`; the leases are called L1, L2 … as they come |
+//! | `FINISH id L1 [id L2 …]`, `FINISH id *`, `DEL id [id …]` | how many |
 //! | `UNBEGUN id L1` | `1` or `0`: released, and nobody has worked on it |
 //! | `RELEASE id L1 [+delay] [why]`, `BURY id L1 [why]`, `TOUCH id L1 [ttr=…]` | `1` or `0` |
 //! | `BACK L1` | `1` or `0`: gives back what was handed out then |
 //! | `KICK n` | the ids that were kicked |
-//! | `KICKJOB id` | `1` or `0` |
-//! | `PAUSE time`, `MAXJOBS n`, `DEADKEEP ms` | |
+//! | `KICKJOB id [id …]` | how many |
+//! | `PAUSE [span]`, `RESUME` | `1` or `0` |
+//! | `ALTER [ttr=…] [tries=…] [base=… max=…] [keep=…] [maxjobs=…] [deadkeep=…]` | |
+//! | `DEFAULTS ttr tries` | what jobs get from here on that aren't told otherwise |
 //! | `PEEK state`, `SCAN n` | ids; a scan shows its parts, of n jobs at most, between slashes |
 //! | `FORGET` | the ids that are to be forgotten; they are |
 //! | `PURGE state older n` | the ids that are purged, n at most |
 //! | `WHY id` | the reason of a job, or `nil` |
-//! | `FLOOR n` | from here on, leases are at least n |
+//! | `FLOOR n` | from here on, leases up to n belong to others |
 //! | `GET id` | `delayed 100`, `ready 100`, `reserved 160 #1 L1`, `dead 160 #1 L1`, `nil` |
 //! | `TOLD id` | what ADD was told: `x @0 ttr=60 prio=128 tries=0`, with its time |
 //! | `COUNTS` | how many are delayed, ready, reserved, dead; and done, if any |
 //! | `NEXT`, `UPKEEP` | the next change, the next time the timer has to come; or `nil` |
+//! | `NEWS` | `ready`, `dead`, both or nothing: what has become of jobs since the last time |
 //! | `ORDER` | every id, in the order of `jobs()` |
 //! | `NAME` | the id that `*` would be |
 //! | `LEASE` | the number of the last lease, or `nil` |
 //! | `TOTALS` | added, replaced, popped, timed out, finished, deleted |
 //! | `MORE_TOTALS` | released, buried, died, kicked, purged |
-//! | `BURIED` | the dead are carried to where they belong |
 //! | `LOAD` | go on with a queue that is loaded from the records of this one |
 //! | `COPY`, `SWAP` | make a copy of the queue; go on with the other one |
+//!
+//! Beside each queue goes a replica that hears of what changes it, and on which no time passes.
 
 use super::*;
 
@@ -52,225 +56,309 @@ pub fn check(script: &str) {
             assert_eq!(came, wanted, "\n  of: {}\n  in: {script}\n", step.trim());
         }
         session.check_sums(script);
+        session.queues.check(script);
     }
 }
 
-struct Session {
+/// A queue, and what has become of its log elsewhere.
+#[derive(Clone)]
+struct Queues {
     queue: Queue,
-    other: Option<Queue>,
-    now: Time,
-    /// With the ids of their jobs.
-    handouts: Vec<(String, Handout)>,
-    floor: Lease,
+    replica: Queue,
+}
+
+impl Queues {
+    /// As the module does it: circumstances are told when the heading doesn't tell them.
+    fn apply<O: Operation>(&mut self, circumstances: &Circumstances, operation: &O) -> O::Outcome {
+        let before = *self.queue.heading();
+        let outcome = self.queue.apply(circumstances, operation);
+        if outcome.has_changed() {
+            let told = if before.tells(circumstances) {
+                self.replica.circumstances()
+            } else {
+                assert!(self.replica.compare_check(before.check), "the queues have diverged");
+                *circumstances
+            };
+            self.replica.apply(&told, operation);
+        } else {
+            assert_eq!(*self.queue.heading(), before, "nothing has changed");
+        }
+        outcome
+    }
+
+    fn check(&self, script: &str) {
+        let Queues { queue, replica } = self;
+        assert!(queue.jobs().eq(replica.jobs()), "the replica's jobs, in: {script}");
+        assert_eq!(queue.heading(), replica.heading(), "in: {script}");
+        let told = |queue: &Queue| queue.record().without_totals();
+        assert_eq!(told(queue), told(replica), "the replica's record, in: {script}");
+    }
+}
+
+/// A job as it was handed out, and as it was before.
+#[derive(Clone)]
+struct Handout {
+    id: String,
+    lease: Lease,
+    before: JobRecord,
+    /// Of one that was finished by that.
+    body: Option<Vec<u8>>,
+}
+
+struct Session {
+    queues: Queues,
+    other: Option<Queues>,
+    told: Circumstances,
+    handouts: Vec<Handout>,
 }
 
 impl Default for Session {
     fn default() -> Session {
         Session {
-            queue: Queue::new((1, 2)),
+            queues: Queues { queue: Queue::new((1, 2)), replica: Queue::new((5, 6)) },
             other: None,
-            now: Time::ZERO,
+            told: told(0),
             handouts: Vec::new(),
-            floor: Lease::default(),
         }
     }
 }
 
 impl Session {
+    fn apply<O: Operation>(&mut self, operation: &O) -> O::Outcome {
+        self.queues.apply(&self.told, operation)
+    }
+
     fn play(&mut self, step: &str) -> String {
         let mut words: Vec<&str> = step.split_whitespace().collect();
         if let Some(time) = words[0].strip_prefix('@') {
-            self.now = Time::new(number(time)).unwrap();
+            self.told.now = at(number(time));
             words.remove(0);
         }
-        let id = || Id::new(words[1].as_bytes()).unwrap();
-        if words[0] != "ADD" && words[0] != "POP" {
-            self.queue.advance(self.now);
-        }
+        self.queues.queue.advance(self.told.now);
         match words[0] {
             "ADD" => self.add(&words),
-            "POP" => self.pop(&words),
+            "POP" => self.pop(&words[1..]),
             "FINISH" => {
-                let finished = self.queue.finish(self.now, id(), self.claim(words[2]));
-                u8::from(finished != Finished::No).to_string()
+                let claims: Vec<Claim> = words[1..].chunks(2).map(|pair| self.claim(pair)).collect();
+                self.apply(&Finish { claims: &claims }).jobs.to_string()
             }
             "RELEASE" => {
                 let delay = words.get(3).and_then(|word| word.strip_prefix('+'));
-                let why = words.get(if delay.is_some() { 4 } else { 3 }).map(|why| why.as_bytes());
-                let delay = delay.map(|delay| millis(number(delay)));
-                is_some(self.queue.release(self.now, id(), self.claim(words[2]), delay, why))
+                let reason = words.get(if delay.is_some() { 4 } else { 3 }).map(|why| why.as_bytes());
+                let after = |delay| WhenReleased::After(span(number(delay)));
+                let when = delay.map_or(WhenReleased::AfterBackoff, after);
+                accepted(self.apply(&Release { claim: self.claim(&words[1..]), when, reason }))
             }
-            "UNBEGUN" => is_some(self.queue.release_unbegun(self.now, id(), self.claim(words[2]), None)),
+            "UNBEGUN" => {
+                let when = WhenReleased::Unbegun;
+                accepted(self.apply(&Release { claim: self.claim(&words[1..]), when, reason: None }))
+            }
             "BURY" => {
-                let why = words.get(3).map(|why| why.as_bytes());
-                is_some(self.queue.bury(self.now, id(), self.claim(words[2]), why))
+                let reason = words.get(3).map(|why| why.as_bytes());
+                accepted(self.apply(&Bury { claim: self.claim(&words[1..]), reason }))
             }
             "TOUCH" => {
                 let ttr = words.get(3).and_then(|word| word.strip_prefix("ttr="));
-                let ttr = ttr.map(|ttr| millis(number(ttr)));
-                is_some(self.queue.touch(self.now, id(), self.claim(words[2]), ttr))
+                let ttr = ttr.map(|ttr| span(number(ttr)));
+                accepted(self.apply(&Touch { claim: self.claim(&words[1..]), ttr }))
             }
             "BACK" => {
-                let (id, handout) = self.handout(words[1]).clone();
-                is_some(self.queue.give_back(Id::new(id.as_bytes()).unwrap(), &handout))
+                let Handout { id: name, lease, before, body } = self.handout(words[1]).clone();
+                let returned = Return { id: id(&name), lease, record: &before, body: body.as_deref() };
+                u8::from(self.apply(&returned).has_changed()).to_string()
             }
             "KICK" => {
-                let kicked = self.queue.kick(self.now, number(words[1]) as usize);
-                self.names(&kicked)
+                let slots = self.queue().peek(State::Dead, number(words[1]) as usize);
+                let names = self.names(&slots);
+                let ids: Vec<Id> = names.split_whitespace().map(id).collect();
+                assert_eq!(self.apply(&KickJob { ids: &ids }).jobs, ids.len());
+                names
             }
-            "KICKJOB" => is_some(self.queue.kick_job(self.now, id())),
+            "KICKJOB" => {
+                let ids: Vec<Id> = words[1..].iter().map(|name| id(name)).collect();
+                self.apply(&KickJob { ids: &ids }).jobs.to_string()
+            }
             "PAUSE" => {
-                self.queue.pause(Time::new(number(words[1])).unwrap());
+                self.apply(&Pause { span: words.get(1).map(|ms| span(number(ms))) });
                 String::new()
             }
-            "MAXJOBS" => {
-                let max_jobs = std::num::NonZeroU64::new(number(words[1]));
-                self.queue.alter(Settings { max_jobs, ..*self.queue.settings() });
+            "RESUME" => u8::from(self.apply(&Resume).has_changed()).to_string(),
+            "ALTER" => {
+                self.apply(&alteration(&words[1..]));
                 String::new()
             }
-            "DEADKEEP" => {
-                let dead_keep = millis(number(words[1]));
-                self.queue.alter(Settings { dead_keep, ..*self.queue.settings() });
+            "DEFAULTS" => {
+                let attempts = Attempts::new(number(words[2]) as u32);
+                self.told.defaults = Defaults { ttr: span(number(words[1])), attempts };
                 String::new()
             }
-            "PEEK" => self.names(&self.queue.peek(state_called(words[1]), 1_000)),
             "PURGE" => {
-                let older = millis(number(words[2]));
-                let at_most = number(words[3]) as usize;
-                let slots = self.queue.to_purge(self.now, state_called(words[1]), older, at_most);
-                self.purge(&slots)
+                let (older, at_most) = (span(number(words[2])), number(words[3]) as usize);
+                let slots = self.queue().to_purge(self.told.now, state_called(words[1]), older, at_most);
+                self.forget(&slots)
             }
-            "SCAN" => self.scan(number(words[1]) as usize),
             "FORGET" => {
-                let slots = self.queue.to_forget(self.now, 1_000);
-                self.purge(&slots)
+                let slots = self.queue().to_forget(self.told.now, 1_000);
+                self.forget(&slots)
             }
-            "WHY" => {
-                let job = self.queue.get(id()).unwrap();
-                job.reason_at(self.now).map_or("nil".into(), |why| String::from_utf8_lossy(why).into())
+            "DEL" => {
+                let ids: Vec<Id> = words[1..].iter().map(|name| id(name)).collect();
+                self.apply(&Delete { ids: &ids }).jobs.to_string()
             }
-            "UPKEEP" => self.queue.next_upkeep().map_or("nil".into(), shown),
-            "DEL" => u8::from(self.queue.delete(id())).to_string(),
-            "GET" => self.queue.get(id()).map_or("nil".into(), |job| self.where_it_stands(&job)),
-            "TOLD" => self.queue.get(id()).map_or("nil".into(), |job| what_was_told(&job)),
-            "COUNTS" => {
-                let Counts { delayed, ready, reserved, dead, done } = self.queue.counts();
-                let done = if done > 0 { format!(" {done}") } else { String::new() };
-                format!("{delayed} {ready} {reserved} {dead}{done}")
-            }
-            "NEXT" => self.queue.next_change().map_or("nil".into(), shown),
-            "ORDER" => self.queue.jobs().map(|job| name(job.id)).collect::<Vec<_>>().join(" "),
-            "NAME" => self.queue.next_id(self.now),
             "FLOOR" => {
-                self.floor = Lease::new(number(words[1]));
+                self.told.lease_floor = Lease::new(number(words[1]));
                 String::new()
             }
-            "LEASE" => self.queue.last_lease().map_or("nil".into(), |lease| lease.number().to_string()),
-            "TOTALS" => {
-                let Totals { added, replaced, popped, timed_out, finished, deleted, .. } =
-                    self.queue.totals();
-                format!("{added} {replaced} {popped} {timed_out} {finished} {deleted}")
-            }
-            "MORE_TOTALS" => {
-                let Totals { released, buried, died, kicked, purged, .. } = self.queue.totals();
-                format!("{released} {buried} {died} {kicked} {purged}")
-            }
-            "BURIED" => {
-                assert!(self.queue.bury_the_overdue(1_000));
-                String::new()
+            "UPKEEP" => self.queues.queue.find_wake_at().map_or("nil".into(), shown),
+            "NEWS" => {
+                let News { is_any_ready, is_any_dead } = self.queues.queue.take_news();
+                let news = [is_any_ready.then_some("ready"), is_any_dead.then_some("dead")];
+                news.into_iter().flatten().collect::<Vec<_>>().join(" ")
             }
             "LOAD" => {
-                self.queue = loaded(&self.queue);
-                self.queue.advance(self.now);
+                self.queues.queue = loaded(self.queue());
+                self.queues.queue.advance(self.told.now);
                 String::new()
             }
             "COPY" => {
-                self.other = Some(self.queue.clone());
+                self.other = Some(self.queues.clone());
                 String::new()
             }
             "SWAP" => {
-                std::mem::swap(&mut self.queue, self.other.as_mut().expect("a copy, before SWAP"));
+                std::mem::swap(&mut self.queues, self.other.as_mut().expect("a copy, before SWAP"));
                 String::new()
+            }
+            _ => self.look(&words),
+        }
+    }
+
+    /// What changes nothing.
+    fn look(&self, words: &[&str]) -> String {
+        let queue = self.queue();
+        let job = || queue.get(id(words[1]));
+        match words[0] {
+            "PEEK" => self.names(&queue.peek(state_called(words[1]), 1_000)),
+            "SCAN" => self.scan(number(words[1]) as usize),
+            "WHY" => {
+                let job = job().unwrap();
+                let reason = job.reason_at(self.told.now);
+                reason.map_or("nil".into(), |why| String::from_utf8_lossy(why).into())
+            }
+            "GET" => job().map_or("nil".into(), |job| self.where_it_stands(&job)),
+            "TOLD" => job().map_or("nil".into(), |job| what_was_told(&job)),
+            "COUNTS" => {
+                let Counts { delayed, ready, reserved, dead, done } = queue.counts();
+                let done = if done > 0 { format!(" {done}") } else { String::new() };
+                format!("{delayed} {ready} {reserved} {dead}{done}")
+            }
+            "NEXT" => queue.next_change().map_or("nil".into(), shown),
+            "ORDER" => queue.jobs().map(|job| name(job.id)).collect::<Vec<_>>().join(" "),
+            "NAME" => queue.next_id(self.told.now),
+            "LEASE" => queue.last_lease().map_or("nil".into(), |lease| lease.number().to_string()),
+            "TOTALS" => {
+                let Totals { added, replaced, popped, timed_out, finished, deleted, .. } = queue.totals();
+                format!("{added} {replaced} {popped} {timed_out} {finished} {deleted}")
+            }
+            "MORE_TOTALS" => {
+                let Totals { released, buried, died, kicked, purged, .. } = queue.totals();
+                format!("{released} {buried} {died} {kicked} {purged}")
             }
             other => panic!("{other} is no step"),
         }
     }
 
+    fn queue(&self) -> &Queue {
+        &self.queues.queue
+    }
+
     fn add(&mut self, words: &[&str]) -> String {
-        let mut due = Due::In(Millis::ZERO);
-        let mut policy = Policy::plain(millis(60));
-        let (mut body, mut if_taken) = ("x", IfTaken::Refuse);
+        let mut add = Add::plain(id("x"), b"x");
+        add.id = (words[1] != "*").then(|| id(words[1]));
+        let mut backoff = Backoff::NONE;
         for word in &words[2..] {
             match word.split_once('=') {
-                Some(("", time)) => due = Due::At(Time::new(number(time)).unwrap()),
-                Some(("ttr", ttr)) => policy.ttr = millis(number(ttr)),
-                Some(("tries", limit)) => policy.attempts = Attempts::new(number(limit) as u32),
-                Some(("base", base)) => policy.backoff.base = millis(number(base)),
-                Some(("max", max)) => policy.backoff.max = millis(number(max)),
-                Some(("ttl", ttl)) => policy.ttl = millis(number(ttl)),
-                Some(("keep", keep)) => policy.keep = millis(number(keep)),
-                Some(("prio", priority)) => policy.priority = number(priority) as u8,
-                Some(("body", text)) => body = text,
-                None if *word == "REPLACE" => if_taken = IfTaken::Replace,
-                None if word.starts_with('+') => due = Due::In(millis(number(&word[1..]))),
-                _ => panic!("ADD knows no {word}"),
+                Some(("", time)) => add.due = Due::At(at(number(time))),
+                Some(("ttr", ttr)) => add.ttr = Some(span(number(ttr))),
+                Some(("tries", limit)) => add.attempts = Some(Attempts::new(number(limit) as u32)),
+                Some(("base", base)) => backoff.base = span(number(base)),
+                Some(("max", max)) => backoff.max = span(number(max)),
+                Some(("ttl", ttl)) => add.ttl = Some(span(number(ttl))),
+                Some(("keep", keep)) => add.keep = Some(span(number(keep))),
+                Some(("prio", priority)) => add.priority = Some(number(priority) as u8),
+                Some(("body", text)) => add.body = text.as_bytes(),
+                None if *word == "REPLACE" => add.if_taken = IfTaken::Replace,
+                None if word.starts_with('+') => add.due = Due::In(span(number(&word[1..]))),
+                _ => panic!("{word} is nothing that ADD knows"),
             }
         }
-        let (id, naming) = match words[1] {
-            "*" => (self.queue.next_id(self.now), Naming::ByQueue),
-            id => (id.to_string(), Naming::Given),
-        };
-        let job = NewJob { id: Id::new(id.as_bytes()).unwrap(), body: body.as_bytes(), due, policy, naming };
-        match (self.queue.add(self.now, &job, if_taken), naming) {
-            (Added::New(_), Naming::ByQueue) => id,
-            (Added::New(due), Naming::Given) => shown(due),
-            (Added::Replaced(due), _) => format!("replaced {}", shown(due)),
-            (Added::Taken, _) => "taken".into(),
-            (Added::Full, _) => "full".into(),
+        add.backoff = (backoff != Backoff::NONE).then_some(backoff);
+        match self.apply(&add) {
+            Added::New { slot, .. } if add.id.is_none() => name(self.queue().id_and_body(slot).unwrap().0),
+            Added::New { due, .. } => shown(due),
+            Added::Replaced { due, .. } => format!("replaced {}", shown(due)),
+            Added::Taken => "taken".into(),
+            Added::Full => "full".into(),
         }
     }
 
     fn pop(&mut self, words: &[&str]) -> String {
-        let ttr = words.get(1).and_then(|word| word.strip_prefix("ttr="));
-        let ttr = ttr.map(|ttr| millis(number(ttr)));
-        let Some(handout) = self.queue.pop(self.now, ttr, self.floor) else {
-            return "nil".into();
-        };
-        assert!(self.handouts.iter().all(|(_, before)| before.lease < handout.lease), "leases only grow");
-        assert!(handout.lease >= self.floor);
-        let job = self.queue.view(handout.slot).unwrap();
-        assert_eq!(job.time, handout.end);
-        let id = name(job.id);
-        self.handouts.push((id.clone(), handout));
-        format!("{id}#{}", handout.attempt)
-    }
-
-    fn claim(&self, word: &str) -> Claim {
-        match word {
-            "*" => Claim::Latest,
-            lease => Claim::Lease(self.handout(lease).1.lease),
+        let mut pop = Pop::ONE;
+        for word in words {
+            match word.split_once('=') {
+                Some(("ttr", ttr)) => pop.ttr = Some(span(number(ttr))),
+                Some(("n", count)) => pop.count = number(count) as usize,
+                None if *word == "NOACK" => pop.mode = Mode::NoAck,
+                _ => panic!("{word} is nothing that POP knows"),
+            }
+        }
+        let (floor, now) = (self.told.lease_floor, self.told.now);
+        let deliveries = self.apply(&pop);
+        let mut told = Vec::new();
+        for delivery in deliveries.iter() {
+            let queue = &self.queues.queue;
+            let (id, body) = delivery.id_and_body(queue);
+            assert!(self.handouts.iter().all(|before| before.lease < delivery.lease), "leases only grow");
+            assert!(delivery.lease > floor && delivery.lease >= Queue::lease_at(now));
+            let is_leased = |job: JobView| (job.time, job.body) == (delivery.end, body);
+            assert!(pop.mode == Mode::NoAck || queue.get(id).is_some_and(is_leased));
+            told.push(format!("{}#{}", name(id), delivery.attempt));
+            let body = (pop.mode == Mode::NoAck).then(|| body.to_vec());
+            let before = delivery.before(queue).unwrap();
+            self.handouts.push(Handout { id: name(id), lease: delivery.lease, before, body });
+        }
+        if told.is_empty() {
+            "nil".into()
+        } else {
+            told.join(" ")
         }
     }
 
-    fn handout(&self, lease: &str) -> &(String, Handout) {
+    /// Of an id and a lease.
+    fn claim<'w>(&self, words: &[&'w str]) -> Claim<'w> {
+        let lease = (words[1] != "*").then(|| self.handout(words[1]).lease);
+        Claim { id: id(words[0]), lease }
+    }
+
+    fn handout(&self, lease: &str) -> &Handout {
         &self.handouts[lease[1..].parse::<usize>().unwrap() - 1]
     }
 
-    fn purge(&mut self, slots: &[Slot]) -> String {
+    fn forget(&mut self, slots: &[Slot]) -> String {
         let names = self.names(slots);
-        self.queue.purge(slots);
+        let ids: Vec<Id> = names.split_whitespace().map(id).collect();
+        assert_eq!(self.apply(&Forget { ids: &ids }).jobs, slots.len());
         names
     }
 
     fn names(&self, slots: &[Slot]) -> String {
-        let names = slots.iter().map(|slot| name(self.queue.id_and_body(*slot).unwrap().0));
+        let names = slots.iter().map(|slot| name(self.queue().id_and_body(*slot).unwrap().0));
         names.collect::<Vec<_>>().join(" ")
     }
 
     fn scan(&self, at_most: usize) -> String {
         let (mut parts, mut from) = (Vec::new(), Some(0));
         while let Some(at) = from {
-            let part = self.queue.scan(at, None, at_most);
+            let part = self.queue().scan(at, None, at_most);
             parts.push(self.names(&part.slots));
             from = part.next;
         }
@@ -278,34 +366,35 @@ impl Session {
     }
 
     fn where_it_stands(&self, job: &JobView) -> String {
-        let state = job.state(self.queue.clone().advance(self.now)).name();
-        let mut told = format!("{state} {}", shown(job.time));
+        let mut told = format!("{} {}", job.state(self.told.now).name(), shown(job.time));
         let Progress { attempt, lease, .. } = job.progress;
         if attempt > 0 {
             told += &format!(" #{attempt}");
         }
         if let Some(lease) = lease {
-            told +=
-                &format!(" L{}", self.handouts.iter().position(|(_, one)| one.lease == lease).unwrap() + 1);
+            let place = self.handouts.iter().position(|one| one.lease == lease);
+            told += &format!(" L{}", place.unwrap() + 1);
         }
         told
     }
 
     /// What must be so at every moment.
     fn check_sums(&self, script: &str) {
-        let now = self.queue.clone().advance(Time::ZERO);
+        let queue = self.queue();
         for state in State::ALL {
-            let is_in = |job: &JobView| job.state(now) == state;
-            let mut seen: Vec<String> = self.queue.jobs().filter(is_in).map(|job| name(job.id)).collect();
-            let peeked = self.names(&self.queue.peek(state, 1_000));
+            let is_in = |job: &JobView| job.state(self.told.now) == state;
+            let mut seen: Vec<String> = queue.jobs().filter(is_in).map(|job| name(job.id)).collect();
+            let peeked = self.names(&queue.peek(state, 1_000));
             let mut peeked: Vec<&str> = peeked.split_whitespace().collect();
-            assert_eq!(self.queue.counts().of(state), seen.len(), "{state:?} in: {script}");
+            assert_eq!(queue.counts().of(state), seen.len(), "{state:?} in: {script}");
             seen.sort();
             peeked.sort();
             assert_eq!(peeked, seen, "{state:?} in: {script}");
         }
-        assert_eq!(self.queue.jobs().count(), self.queue.len(), "in: {script}");
-        assert!(self.queue.jobs().all(|job| self.queue.get(job.id) == Some(job)), "in: {script}");
+        assert_eq!(queue.jobs().count(), queue.len(), "in: {script}");
+        assert!(queue.jobs().all(|job| queue.get(job.id) == Some(job)), "in: {script}");
+        let needed = queue.clone().find_wake_at().unwrap_or(Time::MAX);
+        assert!(queue.wake_at() <= needed, "the timer would come after {needed:?}, in: {script}");
     }
 }
 
@@ -320,6 +409,28 @@ pub fn loaded(queue: &Queue) -> Queue {
     loaded
 }
 
+fn alteration(words: &[&str]) -> Alter {
+    let (mut alter, mut backoff) = (Alter::default(), Backoff::NONE);
+    for word in words {
+        match word.split_once('=') {
+            Some(("ttr", ttr)) => alter.ttr = Some(span(number(ttr))),
+            Some(("tries", limit)) => alter.attempts = Some(Attempts::new(number(limit) as u32)),
+            Some(("base", base)) => backoff.base = span(number(base)),
+            Some(("max", max)) => backoff.max = span(number(max)),
+            Some(("keep", keep)) => alter.keep = Some(span(number(keep))),
+            Some(("maxjobs", max)) => alter.max_jobs = Some(number(max)),
+            Some(("deadkeep", keep)) => alter.dead_keep = Some(span(number(keep))),
+            _ => panic!("{word} is nothing that ALTER knows"),
+        }
+    }
+    alter.backoff = (backoff != Backoff::NONE).then_some(backoff);
+    alter
+}
+
+fn accepted(accepted: Accepted) -> String {
+    u8::from(accepted == Accepted::Yes).to_string()
+}
+
 fn state_called(name: &str) -> State {
     State::ALL.into_iter().find(|state| state.name() == name).unwrap()
 }
@@ -331,24 +442,21 @@ fn what_was_told(job: &JobView) -> String {
     format!("{body} @{created} ttr={} prio={priority} tries={limit}", ttr.as_u64())
 }
 
-fn is_some(slot: Option<Slot>) -> String {
-    u8::from(slot.is_some()).to_string()
-}
-
 fn name(id: Id) -> String {
     String::from_utf8_lossy(id.bytes()).into()
 }
 
-fn millis(ms: u64) -> Millis {
-    Millis::new(ms).unwrap()
-}
+/// From here on, the numbers of leases are used up.
+const END: u64 = 1 << 42;
 
 fn number(text: &str) -> u64 {
-    match text.strip_prefix("MAX") {
-        Some("") => Time::MAX.unix_ms(),
-        Some(less) => Time::MAX.unix_ms() - less[1..].parse::<u64>().unwrap(),
-        None => text.parse().unwrap_or_else(|_| panic!("{text} is no number")),
-    }
+    let (word, less) = text.split_once('-').unwrap_or((text, "0"));
+    let named = match word {
+        "MAX" => Time::MAX.unix_ms(),
+        "END" => END,
+        digits => digits.parse().unwrap_or_else(|_| panic!("{text} is no number")),
+    };
+    named - less.parse::<u64>().unwrap()
 }
 
 /// Times in the last second there is are shown as they are written.

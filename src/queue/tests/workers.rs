@@ -16,7 +16,7 @@ fn a_released_job_is_ready_again_and_its_lease_is_good_for_nothing() {
 fn a_released_job_waits_for_the_delay_that_was_asked_for() {
     check("@0 ADD a | POP | @5 RELEASE a L1 +10 -> 1 | GET a -> delayed 15 #1 | NEXT -> 15 | @14 POP -> nil | @15 POP -> a#2");
     check("@0 ADD a base=3 max=3 | POP | RELEASE a L1 +0 | GET a -> ready 0 #1 | POP | RELEASE a L2 +9 | GET a -> delayed 9 #2");
-    check("@MAX-5 ADD a | POP | RELEASE a L1 +MAX | GET a -> delayed MAX #1 | @MAX POP -> a#2");
+    check("@5 ADD a | POP | RELEASE a L1 +MAX | GET a -> delayed MAX #1 | @MAX GET a -> ready MAX #1");
 }
 
 #[test]
@@ -71,7 +71,8 @@ fn when_the_ttr_runs_out_a_job_waits_for_its_backoff() {
     );
     check("@0 ADD a ttr=10 base=3 max=3 | ADD b +12 | ADD c +13 | ADD d +14 | POP -> a#1 | @20 POP -> b#1 | POP -> c#1 | POP -> a#2 | POP -> d#1");
     check("@0 ADD a ttr=10 base=3 max=3 tries=1 | POP | NEXT -> 10 | @10 COUNTS -> 0 0 0 1 | NEXT -> nil");
-    check("@MAX-5 ADD a ttr=5 base=MAX max=MAX | POP | GET a -> reserved MAX #1 L1 | @MAX GET a -> ready MAX #1 L1");
+    check("@5 ADD a ttr=5 base=MAX max=MAX | POP | GET a -> reserved 10 #1 L1 | @10 GET a -> delayed 10 #1 L1 | @MAX GET a -> ready 10 #1 L1");
+    check("@5 ADD a ttr=MAX base=MAX max=MAX | POP | GET a -> reserved MAX #1 L1 | NEXT -> MAX | @MAX GET a -> ready MAX #1 L1");
 }
 
 #[test]
@@ -88,16 +89,11 @@ fn a_lease_is_good_in_the_backoff_after_it() {
 
 #[test]
 fn a_backoff_ends_within_its_last_quarter_and_at_the_same_moment_for_everyone() {
-    let wait = Millis::new(1_000).unwrap();
     let mut queue = Queue::new((1, 2));
-    let backoff = Backoff { base: wait, max: wait };
-    let policy = Policy { backoff, ..Policy::plain(Millis::new(10).unwrap()) };
+    let backoff = Some(Backoff { base: span(1_000), max: span(1_000) });
     for n in 0..100u64 {
-        let id = n.to_string();
-        let id = Id::new(id.as_bytes()).unwrap();
-        let job = NewJob { id, body: b"", due: Due::In(Millis::ZERO), policy, naming: Naming::Given };
-        queue.add(at(0), &job, IfTaken::Refuse);
-        queue.pop(at(0), None, Lease::default()).unwrap();
+        add(&mut queue, 0, &Add { backoff, ttr: Some(span(10)), ..plain(&n.to_string()) });
+        popped(&mut queue, 0);
     }
     for queue in [queue.clone(), script::loaded(&queue)].iter_mut() {
         let mut dues = std::collections::BTreeSet::new();
@@ -171,4 +167,26 @@ fn nothing_is_given_back_with_which_somebody_else_has_to_do() {
     check("@0 ADD a ttr=10 | POP | @10 POP -> a#2 | BACK L1 -> 0 | GET a -> reserved 20 #2 L2");
     check("@0 ADD a ttr=10 | POP | ADD a +7 REPLACE | BACK L1 -> 0 | GET a -> delayed 7");
     check("@0 ADD a ttr=10 | POP | DEL a | ADD a | BACK L1 -> 0 | TOTALS -> 2 0 1 0 0 1");
+}
+
+#[test]
+fn what_was_finished_by_being_handed_out_comes_back_where_it_stood() {
+    check("@0 ADD a | ADD b | ADD c body=y | POP n=3 NOACK -> a#1 b#1 c#1 | COUNTS -> 0 0 0 0 | BACK L3 -> 1 | BACK L2 -> 1 | BACK L1 -> 1 \
+         | ORDER -> a b c | TOLD c -> y @0 ttr=60 prio=128 tries=0 | TOTALS -> 3 0 0 0 0 0 | POP n=3 -> a#1 b#1 c#1");
+    check("@0 ADD a prio=9 tries=2 ttl=50 ttr=5 | POP | @5 POP NOACK -> a#2 | @9 BACK L2 -> 1 | GET a -> ready 5 #1 L1 | TOLD a -> x @0 ttr=5 prio=9 tries=2 | NEXT -> 50 | FINISH a L1 -> 1");
+    check("@0 ADD a keep=9 | POP NOACK | GET a -> done 9 #1 | @20 BACK L1 -> 1 | GET a -> ready 0 | COUNTS -> 0 1 0 0 | TOTALS -> 1 0 0 0 0 0 | MORE_TOTALS -> 0 0 0 0 0");
+    check("@0 ADD a | POP NOACK | BACK L1 -> 1 | BACK L1 -> 0 | LEASE -> 1 | POP -> a#1 | LEASE -> 2");
+}
+
+#[test]
+fn what_was_finished_does_not_come_back_over_another_job() {
+    check("@0 ADD a | POP NOACK | ADD a +5 -> 5 | BACK L1 -> 0 | GET a -> delayed 5");
+    check("@0 ADD a keep=9 | POP NOACK | DEL a | @1 ADD a keep=9 | POP | FINISH a L2 | BACK L1 -> 0 | GET a -> done 10 #1");
+}
+
+#[test]
+fn what_is_given_back_has_its_reason_of_before() {
+    check("@0 ADD a | POP | RELEASE a L1 rain | POP | BACK L2 -> 1 | WHY a -> rain | POP | BURY a L3 snow | KICK 1 -> a | POP NOACK | BACK L4 -> 1 | WHY a -> nil");
+    check("@0 ADD a keep=9 | POP | RELEASE a L1 rain | POP NOACK | BACK L2 -> 1 | WHY a -> rain");
+    check("@0 ADD a | POP | RELEASE a L1 rain | POP NOACK | BACK L2 -> 1 | WHY a -> rain");
 }

@@ -1,0 +1,166 @@
+//! The two kinds of commands: those that change one queue, and those that look at one. A command says what is its own,
+//! parse and reply; carrying it out is the same for all of a kind, and here. DQ.POP, DQ.MPOP, DQ.KICK, DQ.PURGE and
+//! DQ.APPLY are of no kind.
+
+use super::error::Error;
+use super::words::Words;
+use crate::queue::{Accepted, Changed, Queue, Time};
+use crate::server::call::{Arg, Call};
+pub use crate::server::command::Handler;
+use crate::server::context::wall_clock;
+use crate::server::key::Access;
+use crate::server::replies::Replies;
+use crate::server::spec::Spec;
+use crate::services::frame::Source;
+use crate::services::live::{source_of, Opened};
+use crate::services::log::{self, Told};
+use crate::services::{Announced, QueueValue};
+
+/// What to do when there is no such key.
+#[derive(Clone, Copy)]
+pub enum IfMissing {
+    Create,
+    Reply(fn(Replies)),
+}
+
+impl IfMissing {
+    pub const REPLY_ZERO: IfMissing = IfMissing::Reply(|replies| replies.integer(0));
+}
+
+/// A command that changes a queue.
+pub trait Change {
+    const SPEC: Spec;
+    const IF_MISSING: IfMissing;
+
+    /// Everything is read and checked before the key is touched.
+    type Parsed<'c>;
+    type Outcome: Changed;
+    type Operation<'p>: Announced<Outcome = Self::Outcome>;
+
+    /// The words behind the key.
+    fn parse<'c>(words: Words<'c>) -> Result<Self::Parsed<'c>, Error>;
+
+    /// What can be checked only once the time is known.
+    fn check(_parsed: &Self::Parsed<'_>, _wall_clock: fn() -> Time) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn operation<'p>(parsed: &'p Self::Parsed<'_>) -> Self::Operation<'p>;
+
+    /// With an error, nothing has changed.
+    fn reply(
+        parsed: &Self::Parsed<'_>,
+        outcome: &Self::Outcome,
+        queue: &Queue,
+        replies: Replies,
+    ) -> Result<(), Error>;
+}
+
+/// The command as the server sees it.
+pub struct Changing<C>(std::marker::PhantomData<C>);
+
+impl<C: Change> Handler for Changing<C> {
+    const SPEC: Spec = C::SPEC;
+    type Error = Error;
+
+    fn run(call: &Call) -> Result<(), Error> {
+        let source = source_of(call);
+        let mut words = Words::of(call, &C::SPEC, source);
+        let key = words.require()?;
+        let parsed = C::parse(words)?;
+        if source == Source::Client {
+            C::check(&parsed, wall_clock)?;
+        }
+        let Some(mut opened) = open::<C>(call, key)? else {
+            return Ok(());
+        };
+        let mut replied = Ok(());
+        opened.change(source).change(&C::operation(&parsed), log::Words::AsSent, |outcome, queue| {
+            replied = C::reply(&parsed, outcome, queue, call.replies());
+        });
+        replied
+    }
+}
+
+/// The same from an entry of the log, which tells the circumstances. False when there is no such key.
+pub fn repeat<C: Change>(call: &Call, key: Arg, words: Words, told: &Told) -> Result<bool, Error> {
+    let parsed = C::parse(words)?;
+    let Some(mut opened) = open_silently::<C>(call, key)? else {
+        return Ok(false);
+    };
+    opened.repeat(told).change(&C::operation(&parsed), log::Words::AsSent, |_, _| ());
+    Ok(true)
+}
+
+fn open<'c, C: Change>(call: &Call<'c>, key: Arg<'c>) -> Result<Option<Opened<'c>>, Error> {
+    let opened = open_silently::<C>(call, key)?;
+    if let (None, IfMissing::Reply(reply)) = (&opened, C::IF_MISSING) {
+        reply(call.replies());
+    }
+    Ok(opened)
+}
+
+fn open_silently<'c, C: Change>(call: &Call<'c>, key: Arg<'c>) -> Result<Option<Opened<'c>>, Error> {
+    Ok(match C::IF_MISSING {
+        IfMissing::Create => Some(Opened::or_created(call, key)?),
+        IfMissing::Reply(_) => Opened::at(call, key, Access::Write)?,
+    })
+}
+
+/// 1 or 0.
+pub fn reply_whether(accepted: Accepted, replies: Replies) -> Result<(), Error> {
+    replies.integer(u64::from(accepted == Accepted::Yes));
+    Ok(())
+}
+
+/// A command that looks at a queue.
+pub trait Look {
+    const SPEC: Spec;
+
+    type Parsed<'c>;
+
+    /// The words behind the key.
+    fn parse<'c>(words: Words<'c>) -> Result<Self::Parsed<'c>, Error>;
+
+    fn reply(parsed: &Self::Parsed<'_>, looking: &Looking, replies: Replies);
+
+    /// There is no such key.
+    fn reply_missing(replies: Replies);
+}
+
+/// What one looks at.
+pub struct Looking<'q> {
+    pub value: &'q QueueValue,
+    pub now: Time,
+    /// How many wait for this queue.
+    pub consumers: usize,
+}
+
+impl Looking<'_> {
+    pub fn queue(&self) -> &Queue {
+        self.value.queue()
+    }
+}
+
+/// The command as the server sees it.
+pub struct LookingAt<C>(std::marker::PhantomData<C>);
+
+impl<C: Look> Handler for LookingAt<C> {
+    const SPEC: Spec = C::SPEC;
+    type Error = Error;
+
+    fn run(call: &Call) -> Result<(), Error> {
+        let mut words = Words::of(call, &C::SPEC, Source::Client);
+        let key = words.require()?;
+        let parsed = C::parse(words)?;
+        match Opened::at(call, key, Access::Read)? {
+            Some(mut opened) => {
+                let consumers = opened.consumers();
+                let (value, now) = opened.look();
+                C::reply(&parsed, &Looking { value, now, consumers }, call.replies());
+            }
+            None => C::reply_missing(call.replies()),
+        }
+        Ok(())
+    }
+}

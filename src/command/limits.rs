@@ -1,0 +1,15 @@
+//! How much a command takes or gives in one go. More would hold up the others. What is part of the log has its limits in
+//! the core: [`crate::queue::POP_JOBS_MAX`], [`crate::queue::ID_BYTES_MAX`].
+
+pub const KICK_JOBS_MAX: usize = 10_000;
+pub const PURGE_JOBS_DEFAULT: usize = 1_000;
+pub const PURGE_JOBS_MAX: usize = 10_000;
+pub const PEEK_JOBS_MAX: usize = 1_000;
+/// No further job is shown once so many bytes of bodies are together.
+pub const PEEK_BYTES_MAX: usize = 16 << 20;
+pub const SCAN_JOBS_DEFAULT: usize = 10;
+pub const SCAN_JOBS_MAX: usize = 10_000;
+/// Of a worker's reason.
+pub const REASON_BYTES_MAX: usize = 512;
+/// Of a word that an error quotes.
+pub const QUOTED_BYTES_MAX: usize = 64;

@@ -1,0 +1,201 @@
+//! What workers say of jobs that they were given: finished, released, touched, buried.
+
+use super::door::{Changed, Operation};
+use super::job::{Id, Lease, Progress, Stage, State, REASON_BURIED};
+use super::job_record::Cause;
+use super::queue_record::count;
+use super::slab::Slot;
+use super::time::{Millis, Time};
+use super::{Queue, Reason};
+
+/// By which right somebody speaks of a delivery of a job: that of its lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim<'a> {
+    pub id: Id<'a>,
+    /// `None`: that of the job's latest delivery, whichever it is.
+    pub lease: Option<Lease>,
+}
+
+/// The work is done: takes jobs that were handed out from the queue, or keeps them as done. A lease stays good after
+/// its end, until the job is handed out again. O(log n) each.
+#[derive(Clone, Copy, Debug)]
+pub struct Finish<'a> {
+    pub claims: &'a [Claim<'a>],
+}
+
+/// So many claims were good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finished {
+    pub jobs: usize,
+}
+
+/// Gives a job back. After its last attempt it is dead. O(log n).
+#[derive(Clone, Copy, Debug)]
+pub struct Release<'a> {
+    pub claim: Claim<'a>,
+    pub when: WhenReleased,
+    pub reason: Option<&'a [u8]>,
+}
+
+/// When a job is ready again that is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenReleased {
+    AfterBackoff,
+    After(Millis),
+    /// At once, and the attempt isn't counted: nobody has begun to work on it.
+    Unbegun,
+}
+
+/// The work goes on: the lease lasts for `ttr` or, without it, the job's own TTR from now on. O(log n).
+#[derive(Clone, Copy, Debug)]
+pub struct Touch<'a> {
+    pub claim: Claim<'a>,
+    pub ttr: Option<Millis>,
+}
+
+/// The work can't be done: the job is dead. O(log n).
+#[derive(Clone, Copy, Debug)]
+pub struct Bury<'a> {
+    pub claim: Claim<'a>,
+    pub reason: Option<&'a [u8]>,
+}
+
+/// Whether the claim was good, and something was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accepted {
+    Yes,
+    No,
+}
+
+impl Changed for Accepted {
+    fn has_changed(&self) -> bool {
+        *self == Accepted::Yes
+    }
+}
+
+impl From<Option<()>> for Accepted {
+    fn from(done: Option<()>) -> Accepted {
+        done.map_or(Accepted::No, |()| Accepted::Yes)
+    }
+}
+
+impl Changed for Finished {
+    fn has_changed(&self) -> bool {
+        self.jobs > 0
+    }
+}
+
+impl Operation for Finish<'_> {
+    type Outcome = Finished;
+
+    fn run(&self, queue: &mut Queue, now: Time) -> Finished {
+        let jobs = self.claims.iter().filter_map(|claim| queue.finish(now, claim)).count();
+        Finished { jobs }
+    }
+}
+
+impl Operation for Release<'_> {
+    type Outcome = Accepted;
+
+    fn run(&self, queue: &mut Queue, now: Time) -> Accepted {
+        queue.release(now, self).into()
+    }
+}
+
+impl Operation for Touch<'_> {
+    type Outcome = Accepted;
+
+    fn run(&self, queue: &mut Queue, now: Time) -> Accepted {
+        queue.touch(now, self).into()
+    }
+}
+
+impl Operation for Bury<'_> {
+    type Outcome = Accepted;
+
+    fn run(&self, queue: &mut Queue, now: Time) -> Accepted {
+        queue.bury(now, self).into()
+    }
+}
+
+impl Queue {
+    fn finish(&mut self, now: Time, claim: &Claim) -> Option<()> {
+        let slot = self.held(claim)?;
+        self.finish_held(now, slot);
+        Some(())
+    }
+
+    /// A job that is handed out is finished; given back unless it is kept as done.
+    pub(super) fn finish_held(&mut self, now: Time, slot: Slot) -> Option<super::job::Job> {
+        let keep = self.policy_of(slot)?.keep;
+        if keep.is_zero() {
+            count(&mut self.totals.finished, 1);
+            return self.remove(slot);
+        }
+        let attempt = self.progress(slot).unwrap_or_default().attempt;
+        let done = Progress { stage: Stage::Done, attempt, ..Progress::default() };
+        self.shift(slot, Cause::Finished, now.saturating_add(keep), &done, Reason::Keep);
+        None
+    }
+
+    fn release(&mut self, now: Time, release: &Release) -> Option<()> {
+        let slot = self.held_alive(now, &release.claim)?;
+        let progress = self.progress(slot)?;
+        let policy = self.policy_of(slot)?;
+        let is_unbegun = release.when == WhenReleased::Unbegun;
+        if policy.attempts.end_with(progress.attempt) && !is_unbegun {
+            self.lay_dead(slot, Cause::Released, now, release.reason);
+            return Some(());
+        }
+        let delay = match release.when {
+            WhenReleased::AfterBackoff => {
+                policy.backoff.after(progress.attempt, progress.lease.unwrap_or_default())
+            }
+            WhenReleased::After(delay) => delay,
+            WhenReleased::Unbegun => Millis::ZERO,
+        };
+        let attempt = progress.attempt.saturating_sub(u32::from(is_unbegun));
+        let waiting = Progress { stage: Stage::Waiting, attempt, lease: None, ..progress };
+        self.shift(slot, Cause::Released, now.saturating_add(delay), &waiting, Reason::given(release.reason));
+        Some(())
+    }
+
+    fn touch(&mut self, now: Time, touch: &Touch) -> Option<()> {
+        let slot = self.held_alive(now, &touch.claim)?;
+        let ttr = touch.ttr.unwrap_or(self.policy_of(slot)?.ttr);
+        let progress = self.progress(slot)?;
+        self.shift(slot, Cause::Touched, now.saturating_add(ttr), &progress, Reason::Keep);
+        Some(())
+    }
+
+    fn bury(&mut self, now: Time, bury: &Bury) -> Option<()> {
+        let slot = self.held_alive(now, &bury.claim)?;
+        let had_reason = self.details_of(slot).is_some_and(|details| details.reason().is_some());
+        let reason = bury.reason.or((!had_reason).then_some(REASON_BURIED));
+        self.lay_dead(slot, Cause::Buried, now, reason);
+        Some(())
+    }
+
+    /// From now on; one that is dead already, since its last attempt has timed out, stays so since then.
+    fn lay_dead(&mut self, slot: Slot, cause: Cause, now: Time, reason: Option<&[u8]>) {
+        let since = self.view(slot).filter(|job| job.state(now) == State::Dead).map(|job| job.since(now));
+        let attempt = self.progress(slot).unwrap_or_default().attempt;
+        let dead = Progress { stage: Stage::Dead, attempt, ..Progress::default() };
+        self.shift(slot, cause, since.unwrap_or(now), &dead, Reason::given(reason));
+    }
+
+    /// The job, if this is a claim to its latest delivery.
+    pub(super) fn held(&self, claim: &Claim) -> Option<Slot> {
+        let slot = self.pool.find(claim.id)?;
+        let progress = self.details_of(slot)?.progress();
+        let is_good = claim.lease.is_none_or(|lease| progress.lease == Some(lease));
+        (progress.stage == Stage::Leased && is_good).then_some(slot)
+    }
+
+    /// As `held`; a job that has expired can't be brought back.
+    fn held_alive(&self, now: Time, claim: &Claim) -> Option<Slot> {
+        let slot = self.held(claim)?;
+        let expires_at = self.progress(slot)?.expires_at;
+        expires_at.is_none_or(|expires_at| expires_at > now).then_some(slot)
+    }
+}

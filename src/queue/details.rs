@@ -1,0 +1,213 @@
+//! The details of a job that was handed out, released, buried, finished and kept, or that has a TTL: its
+//! deliveries so far, its lease, when it expires, a worker's reason. Most jobs have none of that, and no details.
+
+use super::buckets::{BucketNumber, Residents, Window};
+use super::entry::Hold;
+use super::job::{Lease, Progress, Stage};
+use super::policy::{Policy, PolicyNumber};
+use super::pool::Pool;
+use super::schedule::Home;
+use super::slab::{Slab, Slot};
+use super::time::Time;
+
+#[derive(Clone)]
+pub struct Details {
+    /// As in [`super::JobView`]; a job's place in its line may be at another time.
+    pub time: Time,
+    mark: Mark,
+    /// [`NEVER`] for a job that doesn't expire.
+    expires_at: u64,
+    /// Two steps away, for eight bytes less in all the others.
+    reason: Option<Box<Box<[u8]>>>,
+    attempt: u32,
+    pub policy: PolicyNumber,
+    expiry_bucket: BucketNumber,
+    lease_bucket: BucketNumber,
+}
+
+/// Later than any [`Time`].
+const NEVER: u64 = u64::MAX;
+
+/// The number of the lease; above it the stage, and in which lines the job stands.
+#[derive(Clone, Copy)]
+struct Mark(u64);
+
+const STAGE_SHIFT: u32 = 62;
+const DYING_BIT: u64 = 1 << 61;
+const EXPIRING_BIT: u64 = 1 << 60;
+const LEASED_AT_FIRST_BIT: u64 = 1 << 59;
+
+impl Mark {
+    fn new(lease: Option<Lease>, stage: Stage) -> Mark {
+        let bits = match stage {
+            Stage::Waiting => 0,
+            Stage::Leased => 1,
+            Stage::Dead => 2,
+            Stage::Done => 3,
+        };
+        Mark(lease.unwrap_or_default().number() | bits << STAGE_SHIFT)
+    }
+
+    fn stage(self) -> Stage {
+        match self.0 >> STAGE_SHIFT {
+            0 => Stage::Waiting,
+            1 => Stage::Leased,
+            2 => Stage::Dead,
+            _ => Stage::Done,
+        }
+    }
+
+    fn stand(&mut self, standing: &Standing) {
+        let bit = |is_set, bit| if is_set { bit } else { 0 };
+        self.0 |= bit(standing.home == Home::Dying, DYING_BIT)
+            | bit(standing.expiry.is_some(), EXPIRING_BIT)
+            | bit(standing.lease_end.is_some(), LEASED_AT_FIRST_BIT);
+    }
+
+    fn lease(self) -> Option<Lease> {
+        let number = self.0 & Lease::MAX.number();
+        (number > 0).then(|| Lease::new(number))
+    }
+}
+
+impl Details {
+    pub fn new(policy: PolicyNumber, time: Time, progress: &Progress, reason: Option<&[u8]>) -> Details {
+        Details {
+            time,
+            mark: Mark::new(progress.lease, progress.stage),
+            expires_at: progress.expires_at.map_or(NEVER, Time::unix_ms),
+            reason: reason.map(|reason| Box::new(reason.into())),
+            attempt: progress.attempt,
+            policy,
+            expiry_bucket: 0,
+            lease_bucket: 0,
+        }
+    }
+
+    /// Remembers in which lines the job stands.
+    pub fn stand(&mut self, standing: &Standing) {
+        self.mark.stand(standing);
+    }
+
+    /// The line in which it waits.
+    pub fn home(&self, policy: &Policy) -> Home {
+        match self.mark.stage() {
+            Stage::Dead => Home::Dead,
+            Stage::Done => Home::Done,
+            Stage::Waiting | Stage::Leased if self.mark.0 & DYING_BIT != 0 => Home::Dying,
+            Stage::Waiting | Stage::Leased => Home::Lane(policy.priority),
+        }
+    }
+
+    /// Its bucket in the line of those that expire, if it stands there.
+    pub fn expiry_bucket(&self) -> Option<BucketNumber> {
+        (self.mark.0 & EXPIRING_BIT != 0).then_some(self.expiry_bucket)
+    }
+
+    /// Its bucket in the line of leases, if it stands there.
+    pub fn lease_bucket(&self) -> Option<BucketNumber> {
+        (self.mark.0 & LEASED_AT_FIRST_BIT != 0).then_some(self.lease_bucket)
+    }
+
+    pub fn progress(&self) -> Progress {
+        Progress {
+            stage: self.mark.stage(),
+            attempt: self.attempt,
+            lease: self.mark.lease(),
+            expires_at: Time::new(self.expires_at),
+        }
+    }
+
+    pub fn reason(&self) -> Option<&[u8]> {
+        self.reason.as_ref().map(|reason| &reason[..])
+    }
+
+    /// Bytes that it owns elsewhere.
+    pub fn size(&self) -> usize {
+        self.reason.as_ref().map_or(0, |reason| size_of::<Box<[u8]>>() + reason.len())
+    }
+}
+
+const _: () = assert!(size_of::<Details>() <= 48, "bytes per job are a feature");
+
+/// Where a job stands, in which lines and at which times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    pub home: Home,
+    pub time: Time,
+    pub hold: Hold,
+    pub window: Window,
+    /// In the line of those that expire: when.
+    pub expiry: Option<Time>,
+    /// In the line of leases: the end of its lease.
+    pub lease_end: Option<Time>,
+}
+
+impl Standing {
+    /// Of a job that nobody has had and that doesn't expire.
+    pub fn waiting(policy: &Policy, time: Time) -> Standing {
+        let home = Home::Lane(policy.priority);
+        Standing { home, time, hold: Hold::Waiting, window: Window::ALWAYS, expiry: None, lease_end: None }
+    }
+
+    /// Of a job with this policy and progress, whose time is `time`.
+    pub fn of(policy: &Policy, time: Time, progress: &Progress) -> Standing {
+        let alone = |home, opens| {
+            let window = Window { opens, closes: Time::MAX };
+            Standing { home, time, hold: Hold::Waiting, window, expiry: None, lease_end: None }
+        };
+        let (lease_end, due, is_last) = match progress.stage {
+            Stage::Dead => return alone(Home::Dead, Time::ZERO),
+            Stage::Done => return alone(Home::Done, time.saturating_sub(policy.keep)),
+            Stage::Waiting => (None, time, false),
+            Stage::Leased => {
+                let wait = policy.backoff.after(progress.attempt, progress.lease.unwrap_or_default());
+                (Some(time), time.saturating_add(wait), policy.attempts.end_with(progress.attempt))
+            }
+        };
+        let death = match (is_last, progress.expires_at) {
+            (true, expiry) => Some(expiry.map_or(time, |expiry| expiry.min(time))),
+            (false, Some(expiry)) if expiry <= due => Some(expiry),
+            (false, _) => None,
+        };
+        let until = death.unwrap_or(due);
+        let (hold, opens) = match lease_end {
+            None => (Hold::Waiting, Time::ZERO),
+            Some(end) if end < until => (Hold::LeasedAtFirst, end),
+            Some(_) => (Hold::Leased, until),
+        };
+        let expiry = progress.expires_at.filter(|_| death.is_none());
+        Standing {
+            home: if death.is_some() { Home::Dying } else { Home::Lane(policy.priority) },
+            time: until,
+            hold,
+            window: Window { opens, closes: expiry.unwrap_or(Time::MAX) },
+            expiry,
+            lease_end: lease_end.filter(|_| hold == Hold::LeasedAtFirst),
+        }
+    }
+}
+
+/// Jobs as residents of the line of those that expire.
+pub struct Expiring<'q>(pub &'q Pool, pub &'q mut Slab<Details>);
+
+impl Residents for Expiring<'_> {
+    fn moved_to(&mut self, slot: Slot, bucket: BucketNumber) {
+        let number = self.0.get(slot).and_then(|job| job.details());
+        if let Some(details) = number.and_then(|number| self.1.get_mut(number)) {
+            details.expiry_bucket = bucket;
+        }
+    }
+}
+
+/// Jobs as residents of the line of leases.
+pub struct Leased<'q>(pub &'q Pool, pub &'q mut Slab<Details>);
+
+impl Residents for Leased<'_> {
+    fn moved_to(&mut self, slot: Slot, bucket: BucketNumber) {
+        let number = self.0.get(slot).and_then(|job| job.details());
+        if let Some(details) = number.and_then(|number| self.1.get_mut(number)) {
+            details.lease_bucket = bucket;
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The one way to change a queue. An operation is carried out under its circumstances: the time, and whatever else
+//! what comes of it depends on that isn't in the queue. A log of both makes the same queue anywhere: that is what
+//! replicas and the AOF get.
+
+use super::job::{Job, Lease, Progress, Stage};
+use super::policy::Attempts;
+use super::time::{Millis, Time};
+use super::Queue;
+
+/// What one can do to a queue.
+pub trait Operation {
+    type Outcome: Changed;
+
+    /// Reads no clock and no config: what comes of it follows from the queue, the operation and `now`.
+    #[doc(hidden)]
+    fn run(&self, queue: &mut Queue, now: Time) -> Self::Outcome;
+}
+
+/// What came of an operation.
+pub trait Changed {
+    /// Whether the queue is another one now. Otherwise nobody has to be told.
+    fn has_changed(&self) -> bool;
+}
+
+/// What jobs get whose ADD doesn't say, nor the queue's own settings: the server's configs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Defaults {
+    pub ttr: Millis,
+    pub attempts: Attempts,
+}
+
+impl Default for Defaults {
+    /// Nobody has told: a queue that is new, or of a file of version 0.1.
+    fn default() -> Defaults {
+        Defaults { ttr: Millis::ZERO, attempts: Attempts::new(0) }
+    }
+}
+
+/// Under which an operation is carried out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Circumstances {
+    pub now: Time,
+    pub defaults: Defaults,
+    /// Leases up to this one belong to others, most often to a queue that was at this key before; zero is none.
+    pub lease_floor: Lease,
+}
+
+/// Where a queue stands in its log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heading {
+    /// The time of its last logged change.
+    pub clock: Time,
+    pub defaults: Defaults,
+    /// A running mix of what every operation came to. A replica that comes to another one has diverged.
+    pub check: u64,
+}
+
+impl Heading {
+    /// Whether an operation carried out under these circumstances needs no other words than its own: whoever has
+    /// the queue with this heading knows them.
+    pub fn tells(&self, circumstances: &Circumstances) -> bool {
+        *circumstances
+            == Circumstances { now: self.clock, defaults: self.defaults, lease_floor: Lease::default() }
+    }
+
+    pub(super) fn mix_place(&mut self, time: Time, progress: &Progress) {
+        let stage = match progress.stage {
+            Stage::Waiting => 1,
+            Stage::Leased => 2,
+            Stage::Dead => 3,
+            Stage::Done => 4,
+        };
+        self.mix(time.unix_ms() | stage << 56);
+        self.mix(progress.lease.unwrap_or_default().number() ^ u64::from(progress.attempt) << 32);
+    }
+
+    pub(super) fn mix_removal(&mut self, job: &Job) {
+        let (id, body) = job.id_and_body();
+        self.mix(job.created().unix_ms() ^ ((id.bytes().len() + body.len()) as u64) << 48);
+    }
+
+    /// Each word stirs all bits (a round of wyhash: W. Yi, "wyhash", 2019).
+    fn mix(&mut self, word: u64) {
+        let product =
+            u128::from(self.check ^ 0xa076_1d64_78bd_642f) * u128::from(word ^ 0xe703_7ed1_a0b4_28db);
+        self.check = product as u64 ^ (product >> u64::BITS) as u64;
+    }
+}
+
+impl Queue {
+    /// Carries an operation out. When that changes nothing, the queue is as it was, circumstances and all.
+    pub fn apply<O: Operation>(&mut self, circumstances: &Circumstances, operation: &O) -> O::Outcome {
+        let (Heading { clock, defaults, .. }, last_lease) = (self.heading, self.last_lease);
+        self.heading.clock = circumstances.now;
+        self.heading.defaults = circumstances.defaults;
+        self.last_lease = last_lease.max(circumstances.lease_floor);
+        let outcome = operation.run(self, circumstances.now);
+        if !outcome.has_changed() {
+            (self.heading.clock, self.heading.defaults, self.last_lease) = (clock, defaults, last_lease);
+        }
+        outcome
+    }
+
+    pub fn heading(&self) -> &Heading {
+        &self.heading
+    }
+
+    /// The circumstances that the log told last, which are those of an entry that tells none.
+    pub fn circumstances(&self) -> Circumstances {
+        Circumstances {
+            now: self.heading.clock,
+            defaults: self.heading.defaults,
+            lease_floor: Lease::default(),
+        }
+    }
+
+    /// Somebody else came to this check at this point of the log. False when it is another one here: the queues
+    /// have diverged. From here on, it is theirs.
+    pub fn compare_check(&mut self, theirs: u64) -> bool {
+        let is_same = self.heading.check == theirs;
+        self.heading.check = theirs;
+        is_same
+    }
+}

@@ -1,0 +1,177 @@
+//! The one way to change a queue: what comes of an operation follows from the queue, the operation and its
+//! circumstances, and from nothing else.
+
+use super::*;
+
+fn two_jobs() -> Queue {
+    let mut queue = Queue::new((1, 2));
+    add(&mut queue, 10, &plain("a"));
+    add(&mut queue, 10, &Add { due: Due::In(span(50)), ..plain("b") });
+    queue
+}
+
+/// What is in files and in the log.
+fn whole(queue: &Queue) -> (QueueRecord, Vec<JobView<'_>>) {
+    (queue.record(), queue.jobs().collect())
+}
+
+#[test]
+fn what_an_operation_does_follows_from_its_own_time_not_from_that_of_readers() {
+    for horizon in [0, 10, 30, 59, 60, 1_000, Time::MAX.unix_ms()] {
+        let mut queue = two_jobs();
+        let mut elsewhere = queue.clone();
+        elsewhere.advance(at(horizon));
+        assert_eq!(popped(&mut queue, 30), popped(&mut elsewhere, 30));
+        for queue in [&mut queue, &mut elsewhere] {
+            assert!(queue.apply(&told(59), &Pop::ONE).is_empty(), "b is not due, whoever has seen it ready");
+            popped(queue, 60);
+            assert!(queue.apply(&told(89), &Pop::ONE).is_empty(), "the leases are good");
+            let kicked = KickJob { ids: &[id("a"), id("b")] };
+            assert_eq!(queue.apply(&told(89), &kicked), Kicked { jobs: 0 }, "and nobody is dead");
+        }
+        assert_eq!(queue.record().without_totals(), elsewhere.record().without_totals());
+        assert!(queue.jobs().eq(elsewhere.jobs()));
+    }
+}
+
+#[test]
+fn an_operation_that_changes_nothing_leaves_no_trace() {
+    let mut queue = two_jobs();
+    let record = queue.get(id("b")).unwrap().record();
+    let before = queue.clone();
+    let defaults = Defaults { ttr: span(7), attempts: Attempts::new(7) };
+    let told = Circumstances { now: at(5), defaults, lease_floor: Lease::new(77) };
+    let claim = Claim { id: id("a"), lease: None };
+    let ids = &[id("nobody")];
+    assert_eq!(queue.apply(&told, &plain("a")), Added::Taken);
+    assert!(queue.apply(&told, &Pop::ONE).is_empty(), "nothing is ready by then");
+    assert_eq!(queue.apply(&told, &Finish { claims: &[claim, claim] }), Finished { jobs: 0 });
+    let when = WhenReleased::AfterBackoff;
+    assert_eq!(queue.apply(&told, &Release { claim, when, reason: None }), Accepted::No);
+    assert_eq!(queue.apply(&told, &Touch { claim, ttr: None }), Accepted::No);
+    assert_eq!(queue.apply(&told, &Bury { claim, reason: Some(b"why") }), Accepted::No);
+    assert_eq!(queue.apply(&told, &Delete { ids }), Deleted { jobs: 0 });
+    assert_eq!(queue.apply(&told, &KickJob { ids }), Kicked { jobs: 0 });
+    assert_eq!(queue.apply(&told, &Resume), Resumed::No);
+    assert_eq!(queue.apply(&told, &Forget { ids }), Forgotten { jobs: 0 });
+    let returned = Return { id: id("a"), lease: Lease::new(9), record: &record, body: None };
+    assert_eq!(queue.apply(&told, &returned), Returned::No);
+    assert_eq!(queue.apply(&told, &Return { body: Some(b"x"), ..returned }), Returned::No);
+    let unknown = DropRecord::new(Leave::Purged, ids.iter().copied());
+    let mut unreadable = unknown.encode();
+    unreadable[1] = 9;
+    let effect = Effect::Drop(DropRecord::decode(&unreadable).unwrap());
+    assert_eq!(queue.apply(&told, &effect), Err(RecordError::Cause));
+    assert_eq!(whole(&queue), whole(&before));
+    assert_eq!(queue.heading(), before.heading());
+}
+
+#[test]
+fn the_heading_is_where_the_log_stands() {
+    let mut queue = Queue::new((1, 2));
+    assert!(queue.heading().tells(&Circumstances::default()));
+    assert_eq!(queue.circumstances(), Circumstances::default());
+    add(&mut queue, 10, &plain("a"));
+    assert_eq!(queue.circumstances(), told(10));
+    assert!(queue.heading().tells(&told(10)));
+    let others = [
+        told(9),
+        told(11),
+        Circumstances { lease_floor: Lease::new(1), ..told(10) },
+        Circumstances { defaults: Defaults::default(), ..told(10) },
+        Circumstances { defaults: Defaults { attempts: Attempts::new(1), ..told(10).defaults }, ..told(10) },
+    ];
+    for other in others {
+        assert!(!queue.heading().tells(&other), "{other:?}");
+    }
+    let floor = Circumstances { lease_floor: Lease::new(99_999), ..told(7) };
+    queue.apply(&floor, &Pause { span: None });
+    assert_eq!(queue.circumstances(), told(7), "a floor is told once: the queue keeps it as its last lease");
+    assert_eq!(queue.last_lease(), Some(Lease::new(99_999)));
+}
+
+#[test]
+fn queues_that_did_the_same_come_to_the_same_check_and_others_do_not() {
+    let base = two_jobs();
+    let after = |change: &dyn Fn(&mut Queue)| {
+        let mut queue = base.clone();
+        change(&mut queue);
+        queue.heading().check
+    };
+    let claim = Claim { id: id("a"), lease: None };
+    let release = |queue: &mut Queue, ms| {
+        popped(queue, 20);
+        let when = WhenReleased::After(span(ms));
+        queue.apply(&told(20), &Release { claim, when, reason: None });
+    };
+    let mut checks = vec![
+        after(&|_| ()),
+        after(&|queue| assert_ne!(popped(queue, 20), Lease::default())),
+        after(&|queue| assert_ne!(popped(queue, 21), Lease::default())),
+        after(&|queue| drop(queue.apply(&told(20), &Pop { ttr: Some(span(9)), ..Pop::ONE }))),
+        after(&|queue| drop(queue.apply(&told(20), &Pop { mode: Mode::NoAck, ..Pop::ONE }))),
+        after(&|queue| release(queue, 0)),
+        after(&|queue| release(queue, 1)),
+        after(&|queue| delete(queue, "a")),
+        after(&|queue| add(queue, 10, &plain("c"))),
+        after(&|queue| add(queue, 11, &plain("c"))),
+        after(&|queue| add(queue, 10, &Add { due: Due::In(span(2)), ..plain("c") })),
+        after(&|queue| assert!(queue.apply(&told(13), &KickJob { ids: &[id("b")] }).has_changed())),
+    ];
+    assert_eq!(checks[0], two_jobs().heading().check);
+    checks.sort_unstable();
+    checks.dedup();
+    assert_eq!(checks.len(), 12);
+}
+
+#[test]
+fn a_check_that_differs_is_said_once() {
+    let (mut queue, other) = (two_jobs(), Queue::new((3, 4)));
+    assert!(queue.compare_check(queue.heading().check));
+    assert!(!queue.compare_check(other.heading().check));
+    assert!(queue.compare_check(other.heading().check), "from there on it is theirs");
+}
+
+#[test]
+fn the_heading_survives_a_file() {
+    let mut queue = two_jobs();
+    popped(&mut queue, 33);
+    let loaded = script::loaded(&queue);
+    assert_eq!(loaded.heading(), queue.heading());
+    assert_eq!(loaded.circumstances(), told(33));
+}
+
+/// What an AOF is rewritten to.
+#[test]
+fn the_heading_survives_a_log_of_its_records() {
+    let mut queue = two_jobs();
+    popped(&mut queue, 33);
+    let mut anew = Queue::new((3, 4));
+    for job in queue.jobs() {
+        let put = Effect::Put { id: job.id.bytes(), body: job.body, record: job.record() };
+        anew.apply(&anew.circumstances(), &put).unwrap();
+    }
+    anew.apply(&anew.circumstances(), &Effect::Queue(queue.record())).unwrap();
+    assert_eq!(whole(&anew), whole(&queue));
+}
+
+#[test]
+fn a_pop_hands_out_no_more_than_so_many_bytes_and_one_job_more() {
+    let mut queue = Queue::new((1, 2));
+    let body = vec![b'x'; POP_BYTES_MAX / 4 + 1];
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        add(&mut queue, 0, &Add { body: &body, ..plain(name) });
+    }
+    let pop = |queue: &mut Queue, mode| queue.apply(&told(0), &Pop { count: 9, ttr: None, mode }).len();
+    assert_eq!(pop(&mut queue.clone(), Mode::NoAck), 4);
+    assert_eq!((pop(&mut queue, Mode::Lease), pop(&mut queue, Mode::Lease)), (4, 2));
+}
+
+#[test]
+fn a_pop_hands_out_no_more_than_so_many_jobs() {
+    let mut queue = Queue::new((1, 2));
+    (0..POP_JOBS_MAX + 5).for_each(|n| add(&mut queue, 0, &plain(&n.to_string())));
+    let all = Pop { count: usize::MAX, ..Pop::ONE };
+    assert_eq!(queue.apply(&told(0), &all).len(), POP_JOBS_MAX);
+    assert_eq!(queue.apply(&told(0), &all).len(), 5);
+}

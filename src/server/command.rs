@@ -1,0 +1,201 @@
+//! Registering commands with the server, and the way from the server into them.
+
+use std::ffi::{c_char, c_int, CStr, CString};
+use std::fmt::Display;
+use std::ptr::{null, null_mut};
+
+use redis_module::raw;
+
+use super::call::Call;
+use super::log;
+use super::spec::{ArgKind, ArgSpec, KeyUse, Spec};
+
+/// A command, as the server sees it.
+pub trait Handler {
+    const SPEC: Spec;
+    /// Shown as the error line, prefix included.
+    type Error: Display;
+
+    /// Parses, applies, replies. With an error nothing has been replied and nothing has changed.
+    fn run(call: &Call) -> Result<(), Self::Error>;
+}
+
+/// Registers a command. False, with a word in the log, when the server won't have it.
+pub fn register<C: Handler>(ctx: *mut raw::RedisModuleCtx) -> bool {
+    let spec = &C::SPEC;
+    let (name, flags) = (spec.name.as_ptr(), spec.flags.as_ptr());
+    // Where the keys of one with several are, `describe` says.
+    let (first_key, last_key, step) = if spec.key == KeyUse::TakeOfMany { (0, 0, 0) } else { (1, 1, 1) };
+    // SAFETY: `ctx` is the one of OnLoad; the strings are constants; `enter` is a command function.
+    let status = unsafe {
+        api!(RedisModule_CreateCommand)(ctx, name, Some(enter::<C>), flags, first_key, last_key, step)
+    };
+    let is_done = status == raw::REDISMODULE_OK as c_int && describe(ctx, spec) && categorize(ctx, spec);
+    if !is_done {
+        log::warning(&format!("can't register {:?}", spec.name));
+    }
+    is_done
+}
+
+unsafe extern "C" fn enter<C: Handler>(
+    ctx: *mut raw::RedisModuleCtx,
+    argv: *mut *mut raw::RedisModuleString,
+    argc: c_int,
+) -> c_int {
+    // SAFETY: what the server calls a command with; the call ends with this function.
+    let call = unsafe { Call::new(ctx, argv, argc) };
+    // SAFETY: as above.
+    if C::SPEC.key == KeyUse::TakeOfMany && unsafe { api!(RedisModule_IsKeysPositionRequest)(ctx) } != 0 {
+        tell_keys(&call);
+        return raw::REDISMODULE_OK as c_int;
+    }
+    if let Err(error) = C::run(&call) {
+        call.replies().error(&error.to_string());
+    }
+    raw::REDISMODULE_OK as c_int
+}
+
+/// Where the keys of a command are that begins with their number. A cluster routes it by this; it doesn't look
+/// at key specs.
+fn tell_keys(call: &Call) {
+    let number = call.args().get(1).and_then(|word| std::str::from_utf8(word.bytes()).ok()?.parse().ok());
+    let (first, number): (usize, usize) = (2, number.unwrap_or_default());
+    for at in (first..call.args().len()).take(number) {
+        // SAFETY: the context is that of a request for positions, which is what `call` was made for.
+        unsafe { api!(RedisModule_KeyAtPos)(call.ctx(), at as c_int) };
+    }
+}
+
+/// Puts the command into the server's ACL categories, as its flags say. Redis 7.0 has no way to do so:
+/// there, ACL rules name module commands one by one.
+fn categorize(ctx: *mut raw::RedisModuleCtx, spec: &Spec) -> bool {
+    // SAFETY: the pointer was written before OnLoad goes on.
+    let Some(set_categories) = (unsafe { raw::RedisModule_SetCommandACLCategories }) else {
+        return true;
+    };
+    let flags = spec.flags.to_string_lossy();
+    let has = |flag| flags.split(' ').any(|one| one == flag);
+    let mut categories = vec![if has("fast") { "fast" } else { "slow" }];
+    categories.extend(has("write").then_some("write"));
+    categories.extend(has("readonly").then_some("read"));
+    categories.extend(has("blocking").then_some("blocking"));
+    categories.extend(has("admin").then_some("admin dangerous"));
+    let Ok(categories) = CString::new(categories.join(" ")) else {
+        return false;
+    };
+    // SAFETY: `ctx` is the one of OnLoad; the server reads the strings at once.
+    unsafe {
+        let command = api!(RedisModule_GetCommand)(ctx, spec.name.as_ptr());
+        !command.is_null() && set_categories(command, categories.as_ptr()) == raw::REDISMODULE_OK as c_int
+    }
+}
+
+/// Tells the server arity, key and documentation.
+fn describe(ctx: *mut raw::RedisModuleCtx, spec: &Spec) -> bool {
+    let version = raw::RedisModuleCommandInfoVersion {
+        version: 1,
+        sizeof_historyentry: size_of::<raw::RedisModuleCommandHistoryEntry>(),
+        sizeof_keyspec: size_of::<raw::RedisModuleCommandKeySpec>(),
+        sizeof_arg: size_of::<raw::RedisModuleCommandArg>(),
+    };
+    let mut keys = [the_key(spec), NO_KEY];
+    let mut arrays = Vec::new();
+    let args = raw_args(spec.args, &mut arrays);
+    let info = raw::RedisModuleCommandInfo {
+        version: &version,
+        summary: spec.summary.as_ptr(),
+        complexity: spec.complexity.as_ptr(),
+        since: spec.since.as_ptr(),
+        history: null_mut(),
+        tips: null(),
+        arity: spec.arity,
+        key_specs: keys.as_mut_ptr(),
+        args,
+    };
+    // SAFETY: all that `info` points to lives until the end of this function, and the server copies it;
+    // its lists end with a zeroed element.
+    unsafe {
+        let command = api!(RedisModule_GetCommand)(ctx, spec.name.as_ptr());
+        !command.is_null() && api!(RedisModule_SetCommandInfo)(command, &info) == raw::REDISMODULE_OK as c_int
+    }
+}
+
+/// The key is the first argument, and the only one; or the first argument is the number of keys.
+fn the_key(spec: &Spec) -> raw::RedisModuleCommandKeySpec {
+    let is_one_of_many = spec.key == KeyUse::TakeOfMany;
+    let range =
+        raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 { lastkey: 0, keystep: 1, limit: 0 };
+    let keynum =
+        raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_2 { keynumidx: 0, firstkey: 1, keystep: 1 };
+    raw::RedisModuleCommandKeySpec {
+        notes: null(),
+        flags: spec.key.flags(),
+        begin_search_type: raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INDEX,
+        bs: raw::RedisModuleCommandKeySpec__bindgen_ty_1 {
+            index: raw::RedisModuleCommandKeySpec__bindgen_ty_1__bindgen_ty_1 { pos: 1 },
+        },
+        find_keys_type: if is_one_of_many {
+            raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_KEYNUM
+        } else {
+            raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE
+        },
+        fk: if is_one_of_many {
+            raw::RedisModuleCommandKeySpec__bindgen_ty_2 { keynum }
+        } else {
+            raw::RedisModuleCommandKeySpec__bindgen_ty_2 { range }
+        },
+    }
+}
+
+// SAFETY: plain data, for which the server defines all zeroes as the end of a list.
+const NO_KEY: raw::RedisModuleCommandKeySpec = unsafe { std::mem::zeroed() };
+// SAFETY: as above.
+const NO_ARG: raw::RedisModuleCommandArg = unsafe { std::mem::zeroed() };
+
+/// The server's form of a list of arguments, its end marked; `arrays` keeps all lists alive.
+fn raw_args(
+    args: &[ArgSpec],
+    arrays: &mut Vec<Box<[raw::RedisModuleCommandArg]>>,
+) -> *mut raw::RedisModuleCommandArg {
+    let mut list: Vec<_> = args.iter().map(|arg| raw_arg(arg, arrays)).collect();
+    list.push(NO_ARG);
+    let mut list = list.into_boxed_slice();
+    let start = list.as_mut_ptr();
+    arrays.push(list);
+    start
+}
+
+fn raw_arg(arg: &ArgSpec, arrays: &mut Vec<Box<[raw::RedisModuleCommandArg]>>) -> raw::RedisModuleCommandArg {
+    use raw::{
+        RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_BLOCK as BLOCK,
+        RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_INTEGER as INTEGER,
+        RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_KEY as KEY,
+        RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_ONEOF as ONE_OF,
+        RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_PURE_TOKEN as PURE_TOKEN,
+        RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_STRING as STRING,
+        RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_UNIX_TIME as UNIX_TIME,
+    };
+    let (type_, subargs) = match arg.kind {
+        ArgKind::Key => (KEY, null_mut()),
+        ArgKind::String => (STRING, null_mut()),
+        ArgKind::Integer => (INTEGER, null_mut()),
+        ArgKind::UnixTime => (UNIX_TIME, null_mut()),
+        ArgKind::PureToken => (PURE_TOKEN, null_mut()),
+        ArgKind::OneOf(options) => (ONE_OF, raw_args(options, arrays)),
+        ArgKind::Block(parts) => (BLOCK, raw_args(parts, arrays)),
+    };
+    let optional = if arg.is_optional { raw::REDISMODULE_CMD_ARG_OPTIONAL } else { 0 };
+    let multiple = if arg.is_multiple { raw::REDISMODULE_CMD_ARG_MULTIPLE } else { 0 };
+    raw::RedisModuleCommandArg {
+        name: arg.name.as_ptr(),
+        type_,
+        key_spec_index: if type_ == KEY { 0 } else { -1 },
+        token: arg.token.map_or(null::<c_char>(), CStr::as_ptr),
+        summary: null(),
+        since: null(),
+        flags: (optional | multiple) as c_int,
+        deprecated_since: null(),
+        subargs,
+        display_text: null(),
+    }
+}

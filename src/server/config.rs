@@ -1,0 +1,71 @@
+//! The configs: by `CONFIG SET dq.<name>`, in redis.conf as `dq.<name> <value>`, and as load arguments.
+
+use std::ffi::c_int;
+use std::sync::atomic::AtomicI64;
+
+use redis_module::configuration::{register_i64_configuration, ConfigurationFlags};
+use redis_module::{raw, Context, RedisString};
+
+use super::log;
+
+/// A config: a whole number in a range, and where its value is.
+pub struct Config {
+    pub name: &'static str,
+    pub default: i64,
+    pub min: i64,
+    pub max: i64,
+    pub value: &'static AtomicI64,
+}
+
+/// Registers all configs, with the load arguments (`name value …`) as their defaults. False, with a word
+/// in the log, when an argument isn't one of them.
+pub(super) fn register(ctx: &Context, configs: &'static [Config], args: &[RedisString]) -> bool {
+    let defaults = match Arguments::parse(configs, args) {
+        Ok(arguments) => arguments,
+        Err(problem) => {
+            log::warning(&format!("can't load: {problem}"));
+            return false;
+        }
+    };
+    for config in configs {
+        let default = defaults.value_of(config).unwrap_or(config.default);
+        let flags = ConfigurationFlags::DEFAULT;
+        register_i64_configuration(
+            ctx,
+            config.name,
+            config.value,
+            default,
+            config.min,
+            config.max,
+            flags,
+            None,
+        );
+    }
+    // SAFETY: `ctx` is the one of OnLoad, after all configs are registered.
+    unsafe { api!(RedisModule_LoadConfigs)(ctx.get_raw()) == raw::REDISMODULE_OK as c_int }
+}
+
+/// Load arguments, checked.
+struct Arguments(Vec<(&'static str, i64)>);
+
+impl Arguments {
+    fn parse(configs: &'static [Config], args: &[RedisString]) -> Result<Arguments, String> {
+        let mut values = Vec::new();
+        let mut args = args.iter().map(|arg| arg.to_string_lossy());
+        while let Some(name) = args.next() {
+            let short = name.strip_prefix("dq.").unwrap_or(&name);
+            let config = configs.iter().find(|config| config.name.eq_ignore_ascii_case(short));
+            let config = config.ok_or_else(|| format!("unknown argument '{name}'"))?;
+            let text = args.next().ok_or_else(|| format!("argument '{name}' needs a value"))?;
+            let value = text.parse().ok().filter(|value| (config.min..=config.max).contains(value));
+            let range =
+                || format!("'{name}' must be an integer from {} to {}, not '{text}'", config.min, config.max);
+            values.push((config.name, value.ok_or_else(range)?));
+        }
+        Ok(Arguments(values))
+    }
+
+    fn value_of(&self, config: &Config) -> Option<i64> {
+        self.0.iter().rev().find(|(name, _)| *name == config.name).map(|(_, value)| *value)
+    }
+}

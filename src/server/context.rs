@@ -1,0 +1,131 @@
+//! What the server tells about itself: the time, its role; and a context for what happens outside commands.
+
+use std::ffi::CStr;
+use std::marker::PhantomData;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use redis_module::raw;
+
+use crate::queue::Time;
+
+/// The number of a database.
+pub type Database = i32;
+
+/// A context outside of commands, on the main thread, as long as a callback lasts.
+#[derive(Clone, Copy)]
+pub struct Context<'c> {
+    raw: *mut raw::RedisModuleCtx,
+    life: PhantomData<&'c ()>,
+}
+
+impl<'c> Context<'c> {
+    /// # Safety
+    /// `raw` is valid on the main thread during `'c`.
+    pub(super) unsafe fn new(raw: *mut raw::RedisModuleCtx) -> Context<'c> {
+        Context { raw, life: PhantomData }
+    }
+
+    pub(super) fn raw(self) -> *mut raw::RedisModuleCtx {
+        self.raw
+    }
+
+    /// Whether this server is a primary. Half a microsecond: not for every command.
+    pub fn is_primary(self) -> bool {
+        // SAFETY: the promise of `new`.
+        let flags = unsafe { api!(RedisModule_GetContextFlags)(self.raw) };
+        flags & raw::REDISMODULE_CTX_FLAGS_MASTER as i32 != 0
+    }
+}
+
+/// The server's own wall clock: to be read once a command or timer run.
+pub fn wall_clock() -> Time {
+    // SAFETY: needs nothing.
+    let unix_ms = unsafe { api!(RedisModule_Milliseconds)() };
+    u64::try_from(unix_ms).ok().and_then(Time::new).unwrap_or(Time::MAX)
+}
+
+/// Until the wall clock gets to this time; nothing when it is past. To the microsecond.
+pub fn until(time: Time) -> Duration {
+    let target = UNIX_EPOCH.checked_add(Duration::from_millis(time.unix_ms()));
+    target.and_then(|target| target.duration_since(SystemTime::now()).ok()).unwrap_or_default()
+}
+
+/// How long the module has been loaded, by a clock that nobody sets.
+pub fn uptime() -> Duration {
+    static BEGAN: OnceLock<Instant> = OnceLock::new();
+    BEGAN.get_or_init(Instant::now).elapsed()
+}
+
+/// Whether something may be replicated outside a command: while clients are paused, during a failover and at a
+/// shutdown the server aborts when it is.
+pub fn may_replicate() -> bool {
+    // SAFETY: needs nothing.
+    unsafe { api!(RedisModule_AvoidReplicaTraffic)() == 0 }
+}
+
+static CONTEXT: AtomicPtr<raw::RedisModuleCtx> = AtomicPtr::new(null_mut());
+
+/// A context of the module's own.
+pub(super) fn own() -> *mut raw::RedisModuleCtx {
+    CONTEXT.load(Ordering::Relaxed)
+}
+
+/// Makes the module's own context out of that of its loading.
+pub(super) fn keep(ctx: *mut raw::RedisModuleCtx) {
+    // SAFETY: `ctx` is valid during the load; the new one lives as long as the module.
+    let detached = unsafe { api!(RedisModule_GetDetachedThreadSafeContext)(ctx) };
+    CONTEXT.store(detached, Ordering::Relaxed);
+}
+
+/// The key of the ids' hash, of this process: random, so that nobody can choose ids that share a chain.
+pub fn hash_seed() -> (u64, u64) {
+    static SEED: OnceLock<(u64, u64)> = OnceLock::new();
+    *SEED.get_or_init(|| (random(), random()))
+}
+
+/// Eight random bytes.
+fn random() -> u64 {
+    let mut bytes = [0; 8];
+    // SAFETY: the server fills as many bytes as it is told.
+    unsafe { api!(RedisModule_GetRandomBytes)(bytes.as_mut_ptr(), bytes.len()) };
+    u64::from_ne_bytes(bytes)
+}
+
+/// Adds a sample to `LATENCY HISTORY <event>`. The server keeps it when it is at least `latency-monitor-threshold`.
+pub fn record_latency(event: &CStr, took: Duration) {
+    // SAFETY: the server copies the name.
+    unsafe { api!(RedisModule_LatencyAddSample)(event.as_ptr(), took.as_millis() as raw::mstime_t) };
+}
+
+/// Whether the server may evict a queue when memory runs out: no module can prevent that.
+pub fn evicts_any_key() -> bool {
+    config_value(c"maxmemory-policy").is_some_and(|policy| policy.starts_with("allkeys-"))
+}
+
+/// What `CONFIG GET name` answers.
+fn config_value(name: &CStr) -> Option<String> {
+    // SAFETY: the formats match the arguments; the reply is freed below, after its last use.
+    unsafe {
+        let reply =
+            api!(RedisModule_Call)(own(), c"CONFIG".as_ptr(), c"cc".as_ptr(), c"GET".as_ptr(), name.as_ptr());
+        if reply.is_null() {
+            return None;
+        }
+        let value = api!(RedisModule_CallReplyArrayElement)(reply, 1);
+        let mut len = 0;
+        let text = if value.is_null() {
+            std::ptr::null()
+        } else {
+            api!(RedisModule_CallReplyStringPtr)(value, &mut len)
+        };
+        let value = (!text.is_null()).then(|| {
+            let bytes = std::slice::from_raw_parts(text.cast::<u8>(), len);
+            String::from_utf8_lossy(bytes).into_owned()
+        });
+        api!(RedisModule_FreeCallReply)(reply);
+        value
+    }
+}

@@ -1,0 +1,182 @@
+//! A data type of the module's own: what the server may ask of a value, and what each answer rests on.
+//!
+//! | callback | when, and why it is as it is |
+//! | --- | --- |
+//! | `rdb_load`, `rdb_save` | files, full sync, DUMP/RESTORE, MIGRATE; saving runs in a forked child (`persist.rs`) |
+//! | `aof_rewrite` | BGREWRITEAOF without the RDB preamble; the server calls it unchecked, so it must be there |
+//! | `digest` | DEBUG DIGEST-VALUE: how a primary and its replicas are compared |
+//! | `mem_usage` | MEMORY USAGE; no walk over the jobs |
+//! | `free` | may run on a background thread: touches only what is made for that |
+//! | `free_effort2` | tells UNLINK and lazy freeing how much there is to be freed |
+//! | `unlink2` | the key loses its value: because that goes, or because RENAME or MOVE takes it elsewhere |
+//! | `copy2` | COPY: the copy waits for its own times |
+//!
+//! Not there on purpose: `defrag` (jobs are small blocks of the server's allocator, pages are large ones),
+//! `aux_*` (all there is to save is inside the keys).
+
+use std::ffi::{c_int, c_void};
+use std::marker::PhantomData;
+
+use redis_module::native_types::RedisType;
+use redis_module::raw;
+
+use super::context::Database;
+use super::key::name_bytes;
+use super::log;
+use super::persist::{Aof, Digest, Input, LoadError, Output};
+
+/// What a key of the module's own type holds.
+pub trait Value: Sized + 'static {
+    fn data_type() -> &'static DataType<Self>;
+
+    /// A value of a file, written with this encoding version.
+    fn load(input: &Input, version: i32) -> Result<Self, LoadError>;
+    /// In a forked child: reads, and moves nothing.
+    fn save(&self, output: &Output);
+    /// In a forked child: commands that make the same value.
+    fn rewrite(&self, aof: &Aof);
+    fn digest(&self, digest: &Digest);
+    fn memory(&self) -> usize;
+    /// About how many allocations are to be freed.
+    fn free_effort(&self) -> usize;
+    /// On whatever thread.
+    fn free(self: Box<Self>);
+    fn copy(&self) -> Self;
+    /// The value comes to be at this key, out of a file or as a copy.
+    fn arrived(&mut self, database: Database, key: &[u8]);
+    /// The value is no longer at this key. It may live on, at another.
+    fn left(&mut self, database: Database, key: &[u8]);
+}
+
+pub struct DataType<V> {
+    raw: RedisType,
+    value: PhantomData<fn() -> V>,
+}
+
+impl<V: Value> DataType<V> {
+    /// `TYPE key` answers the name: nine characters, as the server wants it. The encoding version is that of what
+    /// is written.
+    pub const fn new(name: &'static str, encoding_version: i32) -> DataType<V> {
+        let methods = raw::RedisModuleTypeMethods {
+            // The last version that Redis 7.0 knows; later ones only add `aux_save2`.
+            version: 4,
+            rdb_load: Some(rdb_load::<V>),
+            rdb_save: Some(rdb_save::<V>),
+            aof_rewrite: Some(aof_rewrite::<V>),
+            digest: Some(digest::<V>),
+            mem_usage: Some(mem_usage::<V>),
+            free: Some(free::<V>),
+            free_effort2: Some(free_effort::<V>),
+            unlink2: Some(unlink::<V>),
+            copy2: Some(copy::<V>),
+            mem_usage2: None,
+            free_effort: None,
+            unlink: None,
+            copy: None,
+            defrag: None,
+            aux_load: None,
+            aux_save: None,
+            aux_save2: None,
+            aux_save_triggers: 0,
+        };
+        DataType { raw: RedisType::new(name, encoding_version, methods), value: PhantomData }
+    }
+
+    pub(super) fn raw(&self) -> *mut raw::RedisModuleType {
+        *self.raw.raw_type.borrow()
+    }
+
+    /// For the crate's `redis_module!`.
+    pub fn create_data_type(&self, ctx: *mut raw::RedisModuleCtx) -> Result<(), &str> {
+        self.raw.create_data_type(ctx)
+    }
+}
+
+/// The value behind a pointer that the server was given by us.
+///
+/// # Safety
+/// `value` is one of this type, and lives during `'v`.
+unsafe fn value_ref<'v, V: Value>(value: *const c_void) -> &'v V {
+    // SAFETY: the caller's promise.
+    unsafe { &*value.cast::<V>() }
+}
+
+unsafe extern "C" fn rdb_load<V: Value>(io: *mut raw::RedisModuleIO, version: c_int) -> *mut c_void {
+    let mut value = match V::load(&Input::new(io), version) {
+        Ok(value) => Box::new(value),
+        Err(error) => {
+            log::warning(&format!("a queue can't be loaded: {error}"));
+            return std::ptr::null_mut();
+        }
+    };
+    // SAFETY: `io` is the one of this callback, the name valid while it lasts.
+    let (database, name) = unsafe {
+        let name = name_bytes(api!(RedisModule_GetKeyNameFromIO)(io));
+        (api!(RedisModule_GetDbIdFromIO)(io), name)
+    };
+    value.arrived(database, name);
+    Box::into_raw(value).cast()
+}
+
+unsafe extern "C" fn rdb_save<V: Value>(io: *mut raw::RedisModuleIO, value: *mut c_void) {
+    // SAFETY: the server passes a value of this type.
+    unsafe { value_ref::<V>(value) }.save(&Output::new(io));
+}
+
+unsafe extern "C" fn aof_rewrite<V: Value>(
+    aof: *mut raw::RedisModuleIO,
+    key: *mut raw::RedisModuleString,
+    value: *mut c_void,
+) {
+    // SAFETY: the server passes a value of this type.
+    unsafe { value_ref::<V>(value) }.rewrite(&Aof::new(aof, key));
+}
+
+unsafe extern "C" fn digest<V: Value>(digest: *mut raw::RedisModuleDigest, value: *mut c_void) {
+    // SAFETY: the server passes a value of this type.
+    unsafe { value_ref::<V>(value) }.digest(&Digest::new(digest));
+}
+
+unsafe extern "C" fn mem_usage<V: Value>(value: *const c_void) -> usize {
+    // SAFETY: the server passes a value of this type.
+    unsafe { value_ref::<V>(value) }.memory()
+}
+
+unsafe extern "C" fn free<V: Value>(value: *mut c_void) {
+    // SAFETY: the server gives the value back for good.
+    unsafe { Box::from_raw(value.cast::<V>()) }.free();
+}
+
+unsafe extern "C" fn free_effort<V: Value>(
+    _ctx: *mut raw::RedisModuleKeyOptCtx,
+    value: *const c_void,
+) -> usize {
+    // SAFETY: the server passes a value of this type.
+    unsafe { value_ref::<V>(value) }.free_effort()
+}
+
+unsafe extern "C" fn unlink<V: Value>(ctx: *mut raw::RedisModuleKeyOptCtx, value: *const c_void) {
+    // SAFETY: the server passes a value of this type that it still holds, on its main thread.
+    let value = unsafe { &mut *value.cast_mut().cast::<V>() };
+    // SAFETY: the context is that of this callback; the name is valid while it lasts.
+    let (database, name) = unsafe {
+        let name = name_bytes(api!(RedisModule_GetKeyNameFromOptCtx)(ctx));
+        (api!(RedisModule_GetDbIdFromOptCtx)(ctx), name)
+    };
+    value.left(database, name);
+}
+
+unsafe extern "C" fn copy<V: Value>(
+    ctx: *mut raw::RedisModuleKeyOptCtx,
+    value: *const c_void,
+) -> *mut c_void {
+    // SAFETY: the server passes a value of this type.
+    let mut copied = Box::new(unsafe { value_ref::<V>(value) }.copy());
+    // SAFETY: the context is that of this callback; the name is valid while it lasts.
+    let (database, name) = unsafe {
+        let name = name_bytes(api!(RedisModule_GetToKeyNameFromOptCtx)(ctx));
+        (api!(RedisModule_GetToDbIdFromOptCtx)(ctx), name)
+    };
+    copied.arrived(database, name);
+    Box::into_raw(copied).cast()
+}

@@ -1,0 +1,46 @@
+//! What the server calls, apart from commands and type callbacks: timers, clients that wait, events, INFO. The module
+//! gives its functions once, while it is loaded.
+
+use std::sync::OnceLock;
+
+use super::blocking::{Client, Ticket};
+use super::context::{Context, Database};
+use super::info::Section;
+use super::replies::Replies;
+
+pub struct Hooks {
+    /// The alarm has gone off.
+    pub alarm: fn(Context),
+    /// The commands of this turn of the event loop are over, as was asked for.
+    pub turn_ending: fn(),
+    /// The server says that there is something new at a key at which somebody waits.
+    pub key_ready: fn(Database, &[u8]),
+    /// A client waits no more, and gets a reply.
+    pub unblocked: fn(Ticket, Replies),
+    /// A client has gone away while it waited.
+    pub disconnected: fn(Client),
+    /// The last that is heard of a client that waited.
+    pub gone: fn(Ticket),
+    /// This server is a primary now, or isn't any more.
+    pub role_changed: fn(bool),
+    /// The data set is about to be loaded, or has been.
+    pub loading: fn(bool),
+    /// A database will be empty, or all of them.
+    pub flushed: fn(Option<Database>),
+    /// Two databases have changed places.
+    pub swapped: fn(Database, Database),
+    /// What INFO shows; the flag says that the server is going down, and must not be asked anything.
+    pub info: fn(&Section, bool),
+}
+
+static HOOKS: OnceLock<Hooks> = OnceLock::new();
+
+pub(super) fn set(hooks: Hooks) {
+    // Once: a module is loaded once in the life of its library.
+    drop(HOOKS.set(hooks));
+}
+
+/// Calls one of the hooks.
+pub(super) fn call<R: Default>(work: impl FnOnce(&Hooks) -> R) -> R {
+    HOOKS.get().map(work).unwrap_or_default()
+}

@@ -1,0 +1,339 @@
+//! A key: its name where something is done to it, and its value while it is open.
+
+use std::ffi::{c_int, c_longlong, CStr};
+use std::marker::PhantomData;
+use std::ptr::{null_mut, NonNull};
+
+use redis_module::raw;
+
+use super::call::{string_bytes, Arg, Args};
+use super::context::{Context, Database};
+use super::data_type::Value;
+
+/// The key holds something that is not a value of this type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrongType;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    Read,
+    Write,
+}
+
+/// A key's name in the database that the context has selected, and the command that names it, if one does.
+#[derive(Clone, Copy)]
+pub struct Key<'c> {
+    ctx: *mut raw::RedisModuleCtx,
+    name: *mut raw::RedisModuleString,
+    args: Option<Args<'c>>,
+    life: PhantomData<&'c ()>,
+}
+
+impl<'c> Key<'c> {
+    /// # Safety
+    /// All are valid during `'c`, on the main thread.
+    pub(super) unsafe fn new(
+        ctx: *mut raw::RedisModuleCtx,
+        name: *mut raw::RedisModuleString,
+        args: Args<'c>,
+    ) -> Key<'c> {
+        Key { ctx, name, args: Some(args), life: PhantomData }
+    }
+
+    pub fn name(&self) -> &[u8] {
+        // SAFETY: the promise of `new`; so in every method here.
+        unsafe { string_bytes(self.name) }
+    }
+
+    pub fn database(&self) -> Database {
+        // SAFETY: as above.
+        unsafe { api!(RedisModule_GetSelectedDb)(self.ctx) }
+    }
+
+    /// Tells WATCH and client-side caches that the value has changed.
+    pub fn signal_modified(&self) {
+        // SAFETY: as above.
+        unsafe { api!(RedisModule_SignalModifiedKey)(self.ctx, self.name) };
+    }
+
+    /// Whether anybody asked for keyspace notifications of the class of module types.
+    pub fn is_notifying(&self) -> bool {
+        // SAFETY: needs nothing.
+        unsafe { api!(RedisModule_GetNotifyKeyspaceEvents)() & raw::REDISMODULE_NOTIFY_MODULE != 0 }
+    }
+
+    /// Sends a keyspace notification of the class of module types.
+    pub fn notify(&self, event: &CStr) {
+        let class = raw::REDISMODULE_NOTIFY_MODULE;
+        // SAFETY: as above.
+        unsafe { api!(RedisModule_NotifyKeyspaceEvent)(self.ctx, class, event.as_ptr(), self.name) };
+    }
+
+    /// Whether the context is that of a transaction or a script, whose commands are seen all at once.
+    pub fn is_inside_another(&self) -> bool {
+        // SAFETY: as above.
+        let flags = unsafe { api!(RedisModule_GetContextFlags)(self.ctx) } as u32;
+        flags & (raw::REDISMODULE_CTX_FLAGS_MULTI | raw::REDISMODULE_CTX_FLAGS_LUA) != 0
+    }
+
+    /// The value at this key; `None` when there is no such key.
+    pub fn open<V: Value>(&self, access: Access) -> Result<Option<OpenValue<'c, V>>, WrongType> {
+        let mode = match access {
+            Access::Read => raw::REDISMODULE_READ,
+            Access::Write => raw::REDISMODULE_READ | raw::REDISMODULE_WRITE,
+        };
+        match self.open_raw(mode) {
+            Some(open) if !open.is_empty() => open.into_value().map(Some).ok_or(WrongType),
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    /// The value at this key, made if there is no such key.
+    pub fn open_or_create<V: Value>(&self, make: impl FnOnce() -> V) -> Result<OpenValue<'c, V>, WrongType> {
+        let open = self.open_raw(raw::REDISMODULE_READ | raw::REDISMODULE_WRITE).ok_or(WrongType)?;
+        if open.is_empty() && !open.set(make()) {
+            return Err(WrongType);
+        }
+        open.into_value().ok_or(WrongType)
+    }
+
+    fn open_raw(&self, mode: u32) -> Option<OpenKey> {
+        // SAFETY: as above.
+        let key = unsafe { api!(RedisModule_OpenKey)(self.ctx, self.name, mode as c_int) };
+        NonNull::new(key).map(OpenKey)
+    }
+
+    /// Replicates the command as it was sent.
+    pub fn replicate_verbatim(&self) {
+        // SAFETY: as above.
+        unsafe { api!(RedisModule_ReplicateVerbatim)(self.ctx) };
+    }
+
+    /// Replicates `command key ms extra` and the words of the command that is being executed, without the key, which
+    /// is its first argument. Nothing is copied.
+    pub fn replicate_sent(&self, command: &CStr, unix_ms: u64, extra: &str) {
+        let Some((args, name)) = self.args.and_then(|args| Some((args, args.get(0)?))) else {
+            debug_assert!(false, "only a command has words");
+            return;
+        };
+        let (rest, len) = args.raw_from(2);
+        // SAFETY: as above; the format names the types of the arguments, which the server copies or retains.
+        unsafe {
+            api!(RedisModule_Replicate)(
+                self.ctx,
+                command.as_ptr(),
+                c"slbsv".as_ptr(),
+                self.name,
+                unix_ms as c_longlong,
+                extra.as_ptr(),
+                extra.len(),
+                name.raw(),
+                rest,
+                len,
+            )
+        };
+    }
+
+    /// Replicates `command key` and these words.
+    pub fn replicate_words(&self, command: &CStr, words: &[&[u8]]) {
+        // SAFETY: each string is freed below; the server retains what it keeps.
+        let strings: Vec<_> = words.iter().map(|word| unsafe { new_string(word) }).collect();
+        // SAFETY: as above.
+        unsafe {
+            api!(RedisModule_Replicate)(
+                self.ctx,
+                command.as_ptr(),
+                c"sv".as_ptr(),
+                self.name,
+                strings.as_ptr(),
+                strings.len(),
+            )
+        };
+        for string in strings {
+            // SAFETY: made above, not used again.
+            unsafe { api!(RedisModule_FreeString)(null_mut(), string) };
+        }
+    }
+}
+
+/// # Safety
+/// The caller frees it.
+unsafe fn new_string(bytes: &[u8]) -> *mut raw::RedisModuleString {
+    // SAFETY: the server copies the bytes.
+    unsafe { api!(RedisModule_CreateString)(null_mut(), bytes.as_ptr().cast(), bytes.len()) }
+}
+
+/// Any key, open; closed when dropped.
+struct OpenKey(NonNull<raw::RedisModuleKey>);
+
+impl OpenKey {
+    fn is_empty(&self) -> bool {
+        // SAFETY: the key is open.
+        let kind = unsafe { api!(RedisModule_KeyType)(self.0.as_ptr()) };
+        kind == raw::REDISMODULE_KEYTYPE_EMPTY as c_int
+    }
+
+    /// `None` when the key holds something else, or nothing.
+    fn into_value<'c, V: Value>(self) -> Option<OpenValue<'c, V>> {
+        // SAFETY: the key is open.
+        let value = unsafe { value_of(self.0.as_ptr()) }?;
+        Some(OpenValue { _key: self, value, life: PhantomData })
+    }
+
+    fn set<V: Value>(&self, value: V) -> bool {
+        let value = Box::into_raw(Box::new(value));
+        // SAFETY: the key is open for writing; the server owns the value from here on, and frees it
+        // through the type's `free`.
+        let status = unsafe {
+            api!(RedisModule_ModuleTypeSetValue)(self.0.as_ptr(), V::data_type().raw(), value.cast())
+        };
+        status == raw::REDISMODULE_OK as c_int
+    }
+}
+
+impl Drop for OpenKey {
+    fn drop(&mut self) {
+        // SAFETY: the key is open, and not used again.
+        unsafe { api!(RedisModule_CloseKey)(self.0.as_ptr()) };
+    }
+}
+
+/// A key's value, as long as the key is open.
+pub struct OpenValue<'c, V> {
+    /// Closed when this is dropped; the value is valid until then.
+    _key: OpenKey,
+    value: NonNull<V>,
+    life: PhantomData<&'c ()>,
+}
+
+impl<V> OpenValue<'_, V> {
+    pub fn get(&mut self) -> &mut V {
+        // SAFETY: the value lives as long as its key, which is open and not deleted while `self` lives;
+        // the server runs one command at a time, so that nobody else has it.
+        unsafe { self.value.as_mut() }
+    }
+}
+
+/// The value that an open key holds.
+///
+/// # Safety
+/// `key` is open.
+unsafe fn value_of<V: Value>(key: *mut raw::RedisModuleKey) -> Option<NonNull<V>> {
+    // SAFETY: the key is open; only a value of our own type is taken for one.
+    unsafe {
+        let is_ours = api!(RedisModule_KeyType)(key) == raw::REDISMODULE_KEYTYPE_MODULE as c_int
+            && api!(RedisModule_ModuleTypeGetType)(key) == V::data_type().raw();
+        let value = is_ours.then(|| api!(RedisModule_ModuleTypeGetValue)(key));
+        value.and_then(|value| NonNull::new(value.cast()))
+    }
+}
+
+impl Context<'_> {
+    /// Opens the value at a key, outside a command: to read, that doesn't count as a use of the key, nor expire it; to
+    /// write, a key that has expired is gone. `None` when there is no such value.
+    pub fn open<V: Value, R>(
+        self,
+        (database, name): (Database, &[u8]),
+        access: Access,
+        work: impl FnOnce(Key, &mut V) -> R,
+    ) -> Option<R> {
+        let mode = raw::REDISMODULE_OPEN_KEY_NOTOUCH
+            | raw::REDISMODULE_OPEN_KEY_NONOTIFY
+            | raw::REDISMODULE_OPEN_KEY_NOSTATS
+            | match access {
+                Access::Read => raw::REDISMODULE_READ | raw::REDISMODULE_OPEN_KEY_NOEXPIRE,
+                Access::Write => raw::REDISMODULE_READ | raw::REDISMODULE_WRITE,
+            };
+        // SAFETY: the context is valid; the name is freed after the key is closed.
+        unsafe {
+            if api!(RedisModule_SelectDb)(self.raw(), database) != raw::REDISMODULE_OK as c_int {
+                return None;
+            }
+            let string = new_string(name);
+            let key = Key { ctx: self.raw(), name: string, args: None, life: PhantomData };
+            let open = key.open_raw(mode).and_then(OpenKey::into_value::<V>);
+            let result = open.map(|mut open| work(key, open.get()));
+            api!(RedisModule_FreeString)(null_mut(), string);
+            result
+        }
+    }
+}
+
+/// How far a walk over all keys has got.
+pub struct Cursor {
+    database: Database,
+    raw: *mut raw::RedisModuleScanCursor,
+}
+
+// SAFETY: only used on the main thread, like everything here.
+unsafe impl Send for Cursor {}
+
+impl Default for Cursor {
+    fn default() -> Cursor {
+        // SAFETY: needs nothing; destroyed when dropped.
+        Cursor { database: 0, raw: unsafe { api!(RedisModule_ScanCursorCreate)() } }
+    }
+}
+
+impl Drop for Cursor {
+    fn drop(&mut self) {
+        // SAFETY: the cursor is not used after this.
+        unsafe { api!(RedisModule_ScanCursorDestroy)(self.raw) };
+    }
+}
+
+impl Context<'_> {
+    /// A few keys further; `None` after the last one of the last database.
+    pub fn walk<V: Value>(self, mut cursor: Cursor, visit: fn(Database, &[u8], &mut V)) -> Option<Cursor> {
+        let data = visit as *mut std::ffi::c_void;
+        // SAFETY: on the main thread with a valid context; the cursor is alive; the data is the function that
+        // `on_key` takes it for.
+        unsafe {
+            if api!(RedisModule_SelectDb)(self.raw(), cursor.database) != raw::REDISMODULE_OK as c_int {
+                return None;
+            }
+            if api!(RedisModule_Scan)(self.raw(), cursor.raw, Some(on_key::<V>), data) == 0 {
+                api!(RedisModule_ScanCursorRestart)(cursor.raw);
+                cursor.database += 1;
+            }
+        }
+        Some(cursor)
+    }
+}
+
+unsafe extern "C" fn on_key<V: Value>(
+    ctx: *mut raw::RedisModuleCtx,
+    name: *mut raw::RedisModuleString,
+    key: *mut raw::RedisModuleKey,
+    data: *mut std::ffi::c_void,
+) {
+    if key.is_null() {
+        return;
+    }
+    // SAFETY: key, name and context are valid while the callback lasts; nobody else has the value; the data is the
+    // function that `walk` was given.
+    unsafe {
+        let visit = std::mem::transmute::<*mut std::ffi::c_void, fn(Database, &[u8], &mut V)>(data);
+        if let Some(mut value) = value_of::<V>(key) {
+            visit(api!(RedisModule_GetSelectedDb)(ctx), string_bytes(name), value.as_mut());
+        }
+    }
+}
+
+/// The bytes of a key's name; none when there is no name.
+///
+/// # Safety
+/// `name` is null or valid during `'s`.
+pub(super) unsafe fn name_bytes<'s>(name: *const raw::RedisModuleString) -> &'s [u8] {
+    if name.is_null() {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { string_bytes(name) }
+}
+
+impl<'c> From<&Arg<'c>> for Box<[u8]> {
+    fn from(arg: &Arg<'c>) -> Box<[u8]> {
+        arg.bytes().into()
+    }
+}

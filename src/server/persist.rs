@@ -1,0 +1,177 @@
+//! Where values go to and come from: RDB, AOF rewrite, and the digest that compares.
+
+use std::ffi::{c_char, c_int, c_void, CStr};
+use std::fmt;
+
+use redis_module::raw;
+
+/// Why a value could not be loaded.
+#[derive(Debug)]
+pub enum LoadError {
+    /// The file ended, or could not be read.
+    Input,
+    /// A newer module wrote it: its version, and the last one that can be read.
+    Version(c_int, c_int),
+    /// What is in it can't be.
+    Content(String),
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LoadError::Input => f.write_str("it ends before its end"),
+            LoadError::Version(version, last) => {
+                write!(f, "it has version {version}, this module reads up to {last}: a newer dq wrote it")
+            }
+            LoadError::Content(problem) => f.write_str(problem),
+        }
+    }
+}
+
+/// An RDB being read. A read that fails is an error here, not the end of the server
+/// (`HANDLE_IO_ERRORS`).
+pub struct Input(*mut raw::RedisModuleIO);
+
+impl Input {
+    /// `io` is that of the callback in which this lives.
+    pub(super) fn new(io: *mut raw::RedisModuleIO) -> Input {
+        Input(io)
+    }
+
+    pub fn unsigned(&self) -> Result<u64, LoadError> {
+        // SAFETY: the `io` of the callback that this lives in.
+        let number = unsafe { api!(RedisModule_LoadUnsigned)(self.0) };
+        self.check().map(|()| number)
+    }
+
+    pub fn buffer(&self) -> Result<ServerBuffer, LoadError> {
+        let mut len = 0;
+        // SAFETY: as above.
+        let start = unsafe { api!(RedisModule_LoadStringBuffer)(self.0, &mut len) };
+        self.check()?;
+        if start.is_null() {
+            return Err(LoadError::Input);
+        }
+        Ok(ServerBuffer { start, len })
+    }
+
+    fn check(&self) -> Result<(), LoadError> {
+        // SAFETY: as above.
+        match unsafe { api!(RedisModule_IsIOError)(self.0) } {
+            0 => Ok(()),
+            _ => Err(LoadError::Input),
+        }
+    }
+}
+
+/// Bytes that the server allocated for us; freed when dropped.
+pub struct ServerBuffer {
+    start: *mut c_char,
+    len: usize,
+}
+
+impl ServerBuffer {
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the server gave start and length of an allocation that is ours until dropped.
+        unsafe { std::slice::from_raw_parts(self.start.cast::<u8>(), self.len) }
+    }
+}
+
+impl Drop for ServerBuffer {
+    fn drop(&mut self) {
+        // SAFETY: as above; not used again.
+        unsafe { api!(RedisModule_Free)(self.start.cast::<c_void>()) };
+    }
+}
+
+/// An RDB being written.
+pub struct Output(*mut raw::RedisModuleIO);
+
+impl Output {
+    /// `io` is that of the callback in which this lives.
+    pub(super) fn new(io: *mut raw::RedisModuleIO) -> Output {
+        Output(io)
+    }
+
+    pub fn unsigned(&self, number: u64) {
+        // SAFETY: `io` is the one of this callback.
+        unsafe { api!(RedisModule_SaveUnsigned)(self.0, number) };
+    }
+
+    pub fn buffer(&self, bytes: &[u8]) {
+        // SAFETY: as above; the server copies the bytes.
+        unsafe { api!(RedisModule_SaveStringBuffer)(self.0, bytes.as_ptr().cast::<c_char>(), bytes.len()) };
+    }
+}
+
+/// An AOF being rewritten, of one key.
+pub struct Aof {
+    io: *mut raw::RedisModuleIO,
+    key: *mut raw::RedisModuleString,
+}
+
+impl Aof {
+    /// Both are those of the callback in which this lives.
+    pub(super) fn new(io: *mut raw::RedisModuleIO, key: *mut raw::RedisModuleString) -> Aof {
+        Aof { io, key }
+    }
+
+    /// `command key word bytes`
+    pub fn emit(&self, command: &CStr, word: &CStr, bytes: &[u8]) {
+        // SAFETY: `io` and `key` are those of this callback; the format names the types of the rest.
+        unsafe {
+            api!(RedisModule_EmitAOF)(
+                self.io,
+                command.as_ptr(),
+                c"scb".as_ptr(),
+                self.key,
+                word.as_ptr(),
+                bytes.as_ptr(),
+                bytes.len(),
+            )
+        };
+    }
+
+    /// `command key word bytes bytes bytes`
+    pub fn emit_three(&self, command: &CStr, word: &CStr, [a, b, c]: [&[u8]; 3]) {
+        // SAFETY: as above.
+        unsafe {
+            api!(RedisModule_EmitAOF)(
+                self.io,
+                command.as_ptr(),
+                c"scbbb".as_ptr(),
+                self.key,
+                word.as_ptr(),
+                a.as_ptr(),
+                a.len(),
+                b.as_ptr(),
+                b.len(),
+                c.as_ptr(),
+                c.len(),
+            )
+        };
+    }
+}
+
+/// What DEBUG DIGEST-VALUE adds up.
+pub struct Digest(*mut raw::RedisModuleDigest);
+
+impl Digest {
+    /// `digest` is that of the callback in which this lives.
+    pub(super) fn new(digest: *mut raw::RedisModuleDigest) -> Digest {
+        Digest(digest)
+    }
+
+    pub fn add(&self, bytes: &[u8]) {
+        // SAFETY: `digest` is the one of this callback; the server reads the bytes at once.
+        unsafe {
+            api!(RedisModule_DigestAddStringBuffer)(self.0, bytes.as_ptr().cast::<c_char>(), bytes.len());
+        };
+    }
+
+    /// What was added since the last end is a sequence: its order counts.
+    pub fn end_sequence(&self) {
+        // SAFETY: as above.
+        unsafe { api!(RedisModule_DigestEndSequence)(self.0) };
+    }
+}

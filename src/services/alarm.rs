@@ -1,0 +1,68 @@
+//! The one alarm of the module: when it goes off, and how long a run may take then.
+
+use std::time::Duration;
+
+use super::host::Host;
+
+/// Redis 7.0 spins at 100 % CPU while a timer is more than 35 minutes away.
+const FURTHEST: Duration = Duration::from_secs(60);
+/// Timers go by a clock that nobody sets. While somebody waits for a job, a step of the wall clock is noticed within
+/// this time.
+const FURTHEST_WHILE_SOMEBODY_WAITS: Duration = Duration::from_secs(1);
+/// Soon, but not in this turn of the event loop.
+pub const NEXT_TURN: Duration = Duration::from_millis(1);
+/// Makes the alarm go off for the earliest hint, or within `at_latest`, if it wouldn't anyway.
+pub fn arm<H: Host>(host: H, at_latest: Option<Duration>) {
+    let (earliest, alarm, rests, is_anybody_waiting) = host.with(|state| {
+        let rests = !state.is_primary || state.is_loading;
+        (state.hints.earliest(), state.alarm, rests, state.waiters.len() > 0)
+    });
+    if rests {
+        return;
+    }
+    let wait =
+        earliest.map(|time| host.until(time)).into_iter().chain(at_latest).chain(next_turn(host)).min();
+    let Some(wait) = wait else {
+        return;
+    };
+    let furthest = if is_anybody_waiting { FURTHEST_WHILE_SOMEBODY_WAITS } else { FURTHEST };
+    let wait = wait.min(furthest);
+    let fires = host.uptime().saturating_add(wait);
+    if alarm.is_some_and(|alarm| alarm <= fires) {
+        return;
+    }
+    host.with(|state| state.alarm = Some(fires));
+    host.set_alarm(wait);
+}
+
+/// When somebody is to be served or to be sent away.
+pub fn next_turn<H: Host>(host: H) -> Option<Duration> {
+    let uptime = host.uptime();
+    host.with(|state| {
+        let has_work = !state.to_serve.is_empty() || !state.lost.is_empty() || !state.to_unblock.is_empty();
+        let until = |deadline: Duration| deadline.saturating_sub(uptime);
+        let next_deadline = state.waiters.next_deadline().map(until);
+        next_deadline.into_iter().chain(has_work.then_some(NEXT_TURN)).min()
+    })
+}
+
+/// The time that one run of the timer may take.
+#[derive(Clone, Copy)]
+pub struct Slice {
+    begun: Duration,
+    budget: Duration,
+}
+
+impl Slice {
+    pub fn begin<H: Host>(host: H) -> Slice {
+        Slice { begun: host.uptime(), budget: host.tick_budget() }
+    }
+
+    pub fn took<H: Host>(&self, host: H) -> Duration {
+        host.uptime().saturating_sub(self.begun)
+    }
+
+    pub fn is_over<H: Host>(&self, host: H) -> bool {
+        self.took(host) >= self.budget
+    }
+}

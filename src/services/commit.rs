@@ -1,0 +1,66 @@
+//! One change of a queue: carried out under its circumstances, logged, and told to those who watch.
+
+use super::host::{Host, QueueKey};
+use super::log::{self, Words};
+use super::notify::{self, Announced};
+use super::value::QueueValue;
+use crate::queue::{Changed, Circumstances, Millis, Queue, Time};
+
+/// A clock that is behind a queue's own by at most this waits at the queue's. (A new primary's, or one that was set
+/// back.) Behind by more, it is taken as it is: else the queue would stand still until it has caught up.
+const CLOCK_BACK_MAX: Millis = match Millis::new(60_000) {
+    Some(minute) => minute,
+    None => Millis::ZERO,
+};
+
+/// The time for this queue.
+pub fn time_for(queue: &Queue, wall_clock: Time) -> Time {
+    let clock = queue.heading().clock;
+    if clock.since(wall_clock) <= CLOCK_BACK_MAX {
+        wall_clock.max(clock)
+    } else {
+        wall_clock
+    }
+}
+
+/// Under which something is done for this queue now.
+pub fn circumstances<H: Host>(host: H, value: &QueueValue) -> Circumstances {
+    let now = time_for(&value.queue, host.wall_clock());
+    circumstances_at(host, value, now)
+}
+
+pub fn circumstances_at<H: Host>(host: H, value: &QueueValue, now: Time) -> Circumstances {
+    let lease_floor = host.with(|state| state.leases.floor_for(value, now));
+    Circumstances { now, defaults: host.defaults(), lease_floor }
+}
+
+/// Does something to a queue, logs it and tells watchers. Consumers that wait are not served by it.
+pub fn commit<H: Host, O: Announced>(
+    host: H,
+    key: &impl QueueKey,
+    value: &mut QueueValue,
+    circumstances: &Circumstances,
+    operation: &O,
+    words: Words,
+) -> O::Outcome {
+    let circumstances = Circumstances { lease_floor: O::floor(circumstances.lease_floor), ..*circumstances };
+    let before = *value.queue.heading();
+    let outcome = value.queue.apply(&circumstances, operation);
+    if !outcome.has_changed() {
+        return outcome;
+    }
+    log::write(key, &before, &circumstances, words);
+    key.signal_modified();
+    if let Some(deliveries) = O::deliveries(&outcome) {
+        value.lateness.record(deliveries, circumstances.now);
+        let lease = value.last_lease();
+        host.with(|state| {
+            state.leases.saw(lease, circumstances.now);
+            state.leases.has_told(value);
+        });
+    }
+    let announcement = O::announce(&outcome);
+    notify::count(&announcement);
+    notify::tell(host, key, &mut value.queue, Some(&announcement));
+    outcome
+}

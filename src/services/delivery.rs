@@ -1,0 +1,44 @@
+//! Handing out to a consumer that waits, and taking back what it didn't get.
+
+use super::commit::{circumstances, commit};
+use super::host::{Host, QueueKey};
+use super::log::{pop_words, Words, POP};
+use super::pending::PendingDeliveries;
+use super::value::QueueValue;
+use crate::queue::{Changed, Id, Mode, Pop, Record, Return};
+
+/// Hands out jobs to a consumer that waits; `None` when there are none.
+pub fn deliver<H: Host>(
+    host: H,
+    key: &impl QueueKey,
+    value: &mut QueueValue,
+    pop: &Pop,
+) -> Option<PendingDeliveries> {
+    let circumstances = circumstances(host, value);
+    let words = pop_words(pop);
+    let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
+    let deliveries = commit(host, key, value, &circumstances, pop, Words::Command(POP, &words));
+    deliveries.has_changed().then(|| PendingDeliveries::of(&deliveries, &value.queue))
+}
+
+/// Puts the jobs back that nobody has got, the last one first, so that they stand as they stood.
+pub fn give_back<H: Host>(
+    host: H,
+    key: &impl QueueKey,
+    value: &mut QueueValue,
+    pending: &PendingDeliveries,
+    mode: Mode,
+) {
+    for job in pending.jobs().iter().rev() {
+        let Some(id) = Id::new(&job.id) else {
+            continue;
+        };
+        let body = (mode == Mode::NoAck).then_some(&job.body[..]);
+        let (lease, record) = (job.lease.number().to_string(), job.record.encode());
+        let mut words: Vec<&[u8]> = vec![&job.id, lease.as_bytes(), &record];
+        words.extend(body);
+        let returned = Return { id, lease: job.lease, record: &job.record, body };
+        let circumstances = circumstances(host, value);
+        commit(host, key, value, &circumstances, &returned, Words::Internal(c"RETURN", &words));
+    }
+}

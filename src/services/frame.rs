@@ -1,0 +1,122 @@
+//! The frame around every change of a queue. A command says what is to be done; what follows from a change (that it is
+//! logged, that watchers hear of it, that consumers are served, that the timer comes) happens here, and can't be
+//! forgotten: a command has no other way to change a queue. The timer and deliveries go through [`commit`].
+
+use super::commit::{circumstances, commit};
+use super::host::{Host, QueueKey};
+use super::log::{Told, Words};
+use super::notify::{self, Announced};
+use super::value::QueueValue;
+use super::waiting;
+use super::watch::watch;
+use crate::queue::{Changed, Circumstances, Queue, Time};
+
+/// Whose command it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    Client,
+    /// A primary's, or one of an AOF: it gets the queue's own clock, and is subject to no limits of this server.
+    Log,
+}
+
+/// A queue that is open for somebody's command. Time has passed in it.
+pub struct OpenQueue<'q, H: Host> {
+    host: H,
+    key: H::Key<'q>,
+    value: &'q mut QueueValue,
+    circumstances: Circumstances,
+    source: Source,
+}
+
+impl<'q, H: Host> OpenQueue<'q, H> {
+    pub fn new(host: H, key: H::Key<'q>, value: &'q mut QueueValue, source: Source) -> OpenQueue<'q, H> {
+        let circumstances = match source {
+            Source::Client => circumstances(host, value),
+            Source::Log => value.queue.circumstances(),
+        };
+        let mut open = OpenQueue { host, key, value, circumstances, source };
+        open.let_time_pass();
+        open
+    }
+
+    /// Of an entry of the log that tells its circumstances. False as well when the queue has come to something else
+    /// than where the entry was written.
+    pub fn told(
+        host: H,
+        key: H::Key<'q>,
+        value: &'q mut QueueValue,
+        told: &Told,
+    ) -> (OpenQueue<'q, H>, bool) {
+        let circumstances = told.circumstances(value.queue.heading());
+        let is_same = value.queue.compare_check(told.check);
+        let mut open = OpenQueue { host, key, value, circumstances, source: Source::Log };
+        open.let_time_pass();
+        (open, is_same)
+    }
+
+    fn let_time_pass(&mut self) {
+        // What the log says doesn't depend on that; it is for the totals.
+        let now = self.circumstances.now;
+        if self.source == Source::Client || now > self.value.queue.horizon() {
+            self.value.queue.advance(now);
+        }
+    }
+
+    pub fn now(&self) -> Time {
+        self.circumstances.now
+    }
+
+    pub fn queue(&self) -> &Queue {
+        &self.value.queue
+    }
+
+    /// Those who have been waiting for this queue come first.
+    pub fn serve_those_who_wait(&mut self) {
+        if self.source == Source::Client && waiting::consumers(self.host) > 0 {
+            self.serve();
+        }
+    }
+
+    /// Does this, replies, and sees to what follows.
+    pub fn change<O: Announced>(
+        mut self,
+        operation: &O,
+        words: Words,
+        reply: impl FnOnce(&O::Outcome, &Queue),
+    ) -> O::Outcome {
+        let outcome = match self.source {
+            Source::Client => commit(self.host, &self.key, self.value, &self.circumstances, operation, words),
+            Source::Log => self.repeat(operation),
+        };
+        reply(&outcome, &self.value.queue);
+        if outcome.has_changed() {
+            self.serve();
+        } else if self.value.has_no_hint() {
+            // It may have come here unseen, by RENAME or MOVE.
+            watch(self.host, self.value, || self.key.database(), || self.key.name());
+        }
+        outcome
+    }
+
+    /// Does what the log says: nobody is told but those who get this server's own log.
+    fn repeat<O: Announced>(&mut self, operation: &O) -> O::Outcome {
+        let outcome = self.value.queue.apply(&self.circumstances, operation);
+        self.key.log_as_sent();
+        if outcome.has_changed() {
+            self.key.signal_modified();
+            notify::count(&O::announce(&outcome));
+        }
+        // A replica, where nothing happens by itself, tells nothing.
+        self.value.queue.take_news();
+        let (lease, now) = (self.value.last_lease(), self.circumstances.now);
+        self.host.with(|state| state.leases.saw(lease, now));
+        outcome
+    }
+
+    fn serve(&mut self) {
+        if self.source == Source::Client {
+            waiting::serve_after_command(self.host, &self.key, self.value);
+        }
+        watch(self.host, self.value, || self.key.database(), || self.key.name());
+    }
+}

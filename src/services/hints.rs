@@ -1,0 +1,140 @@
+//! Which queue waits until when: what the timer goes by. No server in here, so that it can be tested.
+//!
+//! A hint is a (time, database, key), one a queue. It promises nothing: it is checked when its time comes,
+//! by opening the key. So whatever the server does to keys without telling (expiry, eviction, a failed
+//! load) costs a lookup, not a crash.
+
+use std::collections::btree_map::Entry;
+use std::collections::BTreeMap;
+
+use super::place::Database;
+use crate::queue::Time;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hint {
+    pub time: Time,
+    pub database: Database,
+    pub key: Box<[u8]>,
+}
+
+/// The hints of one database, by time, and how many queues have that one: while RESTORE or COPY replaces a
+/// queue by one that waits for the same time, both do.
+type Line = BTreeMap<(Time, Box<[u8]>), u32>;
+
+/// O(log n) in the queues that wait. By database, so that SWAPDB and FLUSHDB don't walk them.
+#[derive(Default)]
+pub struct Hints {
+    databases: BTreeMap<Database, Line>,
+}
+
+impl Hints {
+    pub const NONE: Hints = Hints { databases: BTreeMap::new() };
+
+    pub fn len(&self) -> usize {
+        self.databases.values().map(BTreeMap::len).sum()
+    }
+
+    pub fn add(&mut self, time: Time, database: Database, key: &[u8]) {
+        *self.databases.entry(database).or_default().entry((time, key.into())).or_default() += 1;
+    }
+
+    pub fn remove(&mut self, time: Time, database: Database, key: &[u8]) {
+        let Some(hints) = self.databases.get_mut(&database) else {
+            return;
+        };
+        if let Entry::Occupied(mut queues) = hints.entry((time, key.into())) {
+            *queues.get_mut() -= 1;
+            if *queues.get() == 0 {
+                queues.remove();
+            }
+        }
+    }
+
+    /// When the first queue has to be looked after.
+    pub fn earliest(&self) -> Option<Time> {
+        self.databases.values().filter_map(|hints| hints.first_key_value()).map(|((time, _), _)| *time).min()
+    }
+
+    /// Takes out the first hint, if its time has come.
+    pub fn take_due(&mut self, now: Time) -> Option<Hint> {
+        let firsts = self
+            .databases
+            .iter()
+            .filter_map(|(database, hints)| Some((hints.first_key_value()?.0 .0, *database)));
+        let (_, database) = firsts.filter(|(time, _)| *time <= now).min()?;
+        let ((time, key), _) = self.databases.get_mut(&database)?.pop_first()?;
+        Some(Hint { time, database, key })
+    }
+
+    pub fn swap(&mut self, a: Database, b: Database) {
+        let (of_a, of_b) = (self.databases.remove(&a), self.databases.remove(&b));
+        self.databases.extend(of_b.map(|hints| (a, hints)));
+        self.databases.extend(of_a.map(|hints| (b, hints)));
+    }
+
+    /// Forgets a database, or all of them.
+    pub fn clear(&mut self, database: Option<Database>) {
+        match database {
+            Some(database) => drop(self.databases.remove(&database)),
+            None => self.databases.clear(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(unix_ms: u64) -> Time {
+        Time::new(unix_ms).unwrap()
+    }
+
+    fn keys(hints: &mut Hints, now: u64) -> Vec<(Database, Box<[u8]>)> {
+        std::iter::from_fn(|| hints.take_due(at(now))).map(|hint| (hint.database, hint.key)).collect()
+    }
+
+    #[test]
+    fn hints_come_by_time_over_all_databases_and_not_before_it() {
+        let mut hints = Hints::NONE;
+        hints.add(at(30), 0, b"c");
+        hints.add(at(20), 3, b"b");
+        hints.add(at(10), 0, b"a");
+        assert_eq!(hints.earliest(), Some(at(10)));
+        assert_eq!(keys(&mut hints, 29), [(0, b"a"[..].into()), (3, b"b"[..].into())]);
+        assert_eq!((hints.len(), hints.earliest()), (1, Some(at(30))));
+    }
+
+    #[test]
+    fn a_queue_that_replaces_another_keeps_the_hint_that_both_had() {
+        let mut hints = Hints::NONE;
+        hints.add(at(1), 0, b"a");
+        hints.add(at(1), 0, b"a");
+        hints.remove(at(1), 0, b"a");
+        assert_eq!(keys(&mut hints, 1), [(0, b"a"[..].into())]);
+        hints.add(at(1), 0, b"a");
+        hints.remove(at(1), 0, b"a");
+        assert_eq!(hints.earliest(), None);
+    }
+
+    #[test]
+    fn swapped_databases_swap_their_hints() {
+        let mut hints = Hints::NONE;
+        hints.add(at(1), 0, b"a");
+        hints.swap(0, 9);
+        assert_eq!(keys(&mut hints, 1), [(9, b"a"[..].into())]);
+    }
+
+    #[test]
+    fn a_removed_or_flushed_hint_does_not_come() {
+        let mut hints = Hints::NONE;
+        hints.add(at(1), 0, b"a");
+        hints.add(at(1), 0, b"b");
+        hints.add(at(1), 1, b"c");
+        hints.remove(at(1), 0, b"a");
+        hints.clear(Some(1));
+        assert_eq!(keys(&mut hints, 1), [(0, b"b"[..].into())]);
+        hints.add(at(1), 5, b"d");
+        hints.clear(None);
+        assert_eq!(hints.earliest(), None);
+    }
+}

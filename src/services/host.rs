@@ -1,0 +1,96 @@
+//! What the services need from the server, as a trait: the real one implements it (`live.rs`), and so can a simulated
+//! one, in which they run without a server.
+
+use std::ffi::CStr;
+use std::time::Duration;
+
+use crate::queue::{Defaults, Time};
+
+use super::place::Database;
+use super::state::State;
+use super::value::QueueValue;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Doesn't count as a use of the key, nor expires it.
+    Look,
+    Change,
+}
+
+pub trait Host: Copy {
+    /// What the server calls a client that waits.
+    type Client: Copy + Ord;
+    type Key<'k>: QueueKey;
+
+    /// What the services remember. Nothing of the host may be called inside.
+    fn with<R: Default>(self, work: impl FnOnce(&mut State<Self::Client>) -> R) -> R;
+
+    /// The server's wall clock: to be read once a command or timer run.
+    fn wall_clock(self) -> Time;
+
+    /// Until the wall clock gets to this time, as exactly as can be; nothing when it is past.
+    fn until(self, time: Time) -> Duration;
+
+    /// A clock that nobody sets.
+    fn uptime(self) -> Duration;
+
+    /// Whether something may be changed outside a command: not on a replica, nor while data is loaded, clients are
+    /// paused or a failover is under way.
+    fn may_change(self) -> bool;
+
+    /// What the configs say of jobs whose ADD doesn't.
+    fn defaults(self) -> Defaults;
+
+    /// How long a run of the timer may take.
+    fn tick_budget(self) -> Duration;
+
+    /// Opens the queue at a key, outside a command. `None` when there is none.
+    fn open<R>(
+        self,
+        place: (Database, &[u8]),
+        access: Access,
+        work: impl FnOnce(Self::Key<'_>, &mut QueueValue) -> R,
+    ) -> Option<R>;
+
+    /// Calls [`super::pacemaker::on_alarm`] then, and not for the alarm that was set before.
+    fn set_alarm(self, after: Duration);
+
+    /// Calls [`super::waiting::on_turn_ending`] when the commands of this turn are over.
+    fn at_end_of_turn(self);
+
+    /// Begins to walk over all keys, from the first one.
+    fn begin_walk(self);
+
+    /// Calls [`super::pacemaker::watch`] for the queues at a few more keys; false when that were the last ones.
+    fn walk_on(self) -> bool;
+
+    /// The client gets the reply of [`super::waiting::on_unblocked`], perhaps from in here.
+    fn unblock(self, client: Self::Client);
+}
+
+/// A queue's key, while something is done to it.
+pub trait QueueKey: Copy {
+    fn database(&self) -> Database;
+
+    fn name(&self) -> &[u8];
+
+    /// Whether this is part of a transaction or a script, whose commands are seen all at once.
+    fn is_inside_another(&self) -> bool;
+
+    /// Tells WATCH and client-side caches that the value has changed.
+    fn signal_modified(&self);
+
+    /// Whether anybody asked for keyspace notifications of this kind.
+    fn is_notifying(&self) -> bool;
+
+    fn notify(&self, event: &CStr);
+
+    /// The command that is being executed goes into the log as it was sent.
+    fn log_as_sent(&self);
+
+    /// The same behind a time, and what else it has to be told.
+    fn log_as_sent_at(&self, time: Time, told: &str);
+
+    /// `command key words`
+    fn log_words(&self, command: &CStr, words: &[&[u8]]);
+}

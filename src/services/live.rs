@@ -1,0 +1,318 @@
+//! The services in a real server: their host, and what they do when it calls.
+
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::frame::{OpenQueue, Source};
+use super::host::{self, Host, QueueKey};
+use super::log::{self, Told};
+use super::place::Database;
+use super::state::State;
+use super::value::QueueValue;
+use super::waiters::{Left, Shape, Ticket};
+use super::watch::watch;
+use super::{config, info, pacemaker, waiting};
+use crate::queue::{Defaults, Mode, Pop, Queue, Time};
+use crate::server::blocking::{self, Client};
+use crate::server::call::{Arg, Call};
+use crate::server::context::{self, Context};
+use crate::server::hooks::Hooks;
+use crate::server::key::{self, Cursor, Key, OpenValue, WrongType};
+use crate::server::log::warning;
+use crate::server::main_thread::MainThread;
+use crate::server::replies::Replies;
+use crate::server::timer;
+
+static STATE: MainThread<State<Client>> = MainThread::new(State::NEW);
+static WALK: MainThread<Option<Cursor>> = MainThread::new(None);
+
+/// Whether commands come from clients and nobody else: so in a primary that isn't loading.
+static HAS_ONLY_CLIENTS: AtomicBool = AtomicBool::new(false);
+
+/// Divergences are told this often at most.
+const BETWEEN_WARNINGS: Duration = Duration::from_secs(1);
+
+/// The server, inside a callback or a command.
+#[derive(Clone, Copy)]
+pub struct Live<'c> {
+    /// Of a timer, for keys that no command names.
+    context: Option<Context<'c>>,
+}
+
+impl Live<'_> {
+    pub const INSIDE_A_COMMAND: Live<'static> = Live { context: None };
+}
+
+/// What the server is to call.
+pub const HOOKS: Hooks = Hooks {
+    alarm: |context| {
+        let is_primary = context.is_primary();
+        let took = pacemaker::on_alarm(Live { context: Some(context) }, is_primary);
+        if let Some(took) = took {
+            context::record_latency(pacemaker::LATENCY_EVENT, took);
+        }
+        find_out_who_calls();
+    },
+    turn_ending: || waiting::on_turn_ending(Live::INSIDE_A_COMMAND),
+    key_ready: |database, name| waiting::on_key_ready(Live::INSIDE_A_COMMAND, database, name),
+    unblocked: |ticket, replies| {
+        reply_to_one_who_waited(waiting::on_unblocked(Live::INSIDE_A_COMMAND, ticket), replies)
+    },
+    disconnected: |client| waiting::on_disconnect(Live::INSIDE_A_COMMAND, client),
+    gone: |ticket| waiting::on_gone(Live::INSIDE_A_COMMAND, ticket),
+    role_changed: |is_primary| {
+        pacemaker::on_role_changed(Live::INSIDE_A_COMMAND, is_primary);
+        find_out_who_calls();
+    },
+    loading: |is_loading| {
+        pacemaker::on_loading(Live::INSIDE_A_COMMAND, is_loading);
+        find_out_who_calls();
+    },
+    flushed: |database| pacemaker::on_flushed(Live::INSIDE_A_COMMAND, database),
+    swapped: |a, b| pacemaker::on_swapped(Live::INSIDE_A_COMMAND, a, b),
+    info: |section, is_going_down| info::show(Live::INSIDE_A_COMMAND, section, is_going_down),
+};
+
+/// While the module is being loaded: too early for timers.
+pub fn starts_as(is_primary: bool) {
+    STATE.with(|state| state.is_primary = is_primary);
+    find_out_who_calls();
+}
+
+fn find_out_who_calls() {
+    let has_only_clients = STATE.with(|state| state.is_primary && !state.is_loading);
+    HAS_ONLY_CLIENTS.store(has_only_clients, Ordering::Relaxed);
+}
+
+/// Whether whatever happens is a client's doing: so in a primary that isn't loading.
+pub fn has_only_clients() -> bool {
+    HAS_ONLY_CLIENTS.load(Ordering::Relaxed)
+}
+
+/// Whose command this is.
+pub fn source_of(call: &Call) -> Source {
+    if has_only_clients() || !call.is_from_log() {
+        Source::Client
+    } else {
+        Source::Log
+    }
+}
+
+/// A queue that a command has opened.
+pub struct Opened<'c> {
+    key: Key<'c>,
+    value: OpenValue<'c, QueueValue>,
+}
+
+impl<'c> Opened<'c> {
+    /// `None` when there is no such key.
+    pub fn at(call: &Call<'c>, name: Arg<'c>, access: key::Access) -> Result<Option<Opened<'c>>, WrongType> {
+        let key = call.key(name);
+        Ok(key.open(access)?.map(|value| Opened { key, value }))
+    }
+
+    /// Made if there is no such key.
+    pub fn or_created(call: &Call<'c>, name: Arg<'c>) -> Result<Opened<'c>, WrongType> {
+        let key = call.key(name);
+        let value = key.open_or_create(|| QueueValue::new(Queue::new(context::hash_seed())))?;
+        Ok(Opened { key, value })
+    }
+
+    /// For a command of this source.
+    pub fn change(&mut self, source: Source) -> OpenQueue<'_, Live<'static>> {
+        OpenQueue::new(Live::INSIDE_A_COMMAND, self.key, self.value.get(), source)
+    }
+
+    /// For an entry of the log that tells its circumstances.
+    pub fn repeat(&mut self, told: &Told) -> OpenQueue<'_, Live<'static>> {
+        let key = self.key;
+        let (open, is_same) = OpenQueue::told(Live::INSIDE_A_COMMAND, key, self.value.get(), told);
+        if !is_same {
+            tell_of_divergence(key.name());
+        }
+        open
+    }
+
+    /// For those who only look; and when that is, for this queue. Time has passed in it.
+    pub fn look(&mut self) -> (&QueueValue, Time) {
+        let value = self.value.get();
+        let now = super::commit::time_for(&value.queue, context::wall_clock());
+        value.queue.advance(now);
+        (value, now)
+    }
+
+    /// How many consumers wait for this queue.
+    pub fn consumers(&self) -> usize {
+        waiting::consumers_at(Live::INSIDE_A_COMMAND, &self.key)
+    }
+}
+
+/// The queue at this key is not what it was where the log was written.
+pub fn tell_of_divergence(name: &[u8]) {
+    let uptime = context::uptime();
+    let is_due = STATE.with(|state| {
+        state.diverged += 1;
+        let is_due =
+            state.told_of_divergence.is_none_or(|last| uptime.saturating_sub(last) >= BETWEEN_WARNINGS);
+        if is_due {
+            state.told_of_divergence = Some(uptime);
+        }
+        is_due
+    });
+    if is_due {
+        warning(&format!(
+            "the queue '{}' has come to something else here than where its log was written. A full \
+             resynchronisation, or a restart from a file of the primary, makes it the same again",
+            name.escape_ascii()
+        ));
+    }
+}
+
+/// The client that called waits for jobs of these keys, or for nil after `timeout`. One that can't wait, as
+/// in a transaction or a script, gets nil at once.
+pub fn wait(call: &Call, keys: &[Arg], pop: &Pop, shape: Shape, timeout: Option<Duration>) {
+    let database = call.database();
+    let places = keys.iter().map(|key| (database, key.into())).collect();
+    let block = |ticket| call.may_block().then(|| blocking::block(call, keys, timeout, ticket)).flatten();
+    if !waiting::wait(Live::INSIDE_A_COMMAND, places, pop, shape, timeout, block) {
+        call.replies().null();
+    }
+}
+
+/// Whether the client, which is ready to wait, has to stand behind others.
+pub fn are_others_first(call: &Call, key: Arg) -> bool {
+    waiting::are_others_first(Live::INSIDE_A_COMMAND, call.database(), key.bytes()) && call.may_block()
+}
+
+fn reply_to_one_who_waited(left: Option<Left>, replies: Replies) {
+    let Some(Left { shape, terms, pending: Some(((_, key), pending)) }) = left else {
+        replies.null();
+        return;
+    };
+    if shape == Shape::KeyAndJobs {
+        replies.array(2);
+        replies.bulk(&key);
+    }
+    replies.array(pending.jobs().len());
+    for job in pending.jobs() {
+        let lease = (terms.mode == Mode::Lease).then_some(job.lease);
+        replies.delivery(&job.id, &job.body, lease.map(|lease| lease.number()), job.attempt);
+    }
+}
+
+impl<'c> Host for Live<'c> {
+    type Client = Client;
+    type Key<'k> = Key<'k>;
+
+    fn with<R: Default>(self, work: impl FnOnce(&mut State<Client>) -> R) -> R {
+        STATE.with(work)
+    }
+
+    fn wall_clock(self) -> Time {
+        context::wall_clock()
+    }
+
+    fn until(self, time: Time) -> Duration {
+        context::until(time)
+    }
+
+    fn uptime(self) -> Duration {
+        context::uptime()
+    }
+
+    fn may_change(self) -> bool {
+        context::may_replicate() && STATE.with(|state| state.is_primary && !state.is_loading)
+    }
+
+    fn defaults(self) -> Defaults {
+        config::defaults()
+    }
+
+    fn tick_budget(self) -> Duration {
+        config::tick_budget()
+    }
+
+    fn open<R>(
+        self,
+        place: (Database, &[u8]),
+        access: host::Access,
+        work: impl FnOnce(Key<'_>, &mut QueueValue) -> R,
+    ) -> Option<R> {
+        let access = match access {
+            host::Access::Look => key::Access::Read,
+            host::Access::Change => key::Access::Write,
+        };
+        self.context?.open(place, access, work)
+    }
+
+    fn set_alarm(self, after: Duration) {
+        timer::set_alarm(after);
+    }
+
+    fn at_end_of_turn(self) {
+        timer::at_end_of_turn();
+    }
+
+    fn begin_walk(self) {
+        let begun = Cursor::default();
+        drop(WALK.with(|cursor| cursor.replace(begun)));
+    }
+
+    fn walk_on(self) -> bool {
+        let (Some(context), Some(cursor)) = (self.context, WALK.with(Option::take)) else {
+            return false;
+        };
+        let next = context.walk::<QueueValue>(cursor, |database, name, value| {
+            watch(Live::INSIDE_A_COMMAND, value, || database, || name);
+        });
+        let goes_on = next.is_some();
+        WALK.with(|cursor| *cursor = next);
+        goes_on
+    }
+
+    fn unblock(self, client: Client) {
+        blocking::unblock(client);
+    }
+}
+
+impl QueueKey for Key<'_> {
+    fn database(&self) -> Database {
+        Key::database(self)
+    }
+
+    fn name(&self) -> &[u8] {
+        Key::name(self)
+    }
+
+    fn is_inside_another(&self) -> bool {
+        Key::is_inside_another(self)
+    }
+
+    fn signal_modified(&self) {
+        Key::signal_modified(self);
+    }
+
+    fn is_notifying(&self) -> bool {
+        Key::is_notifying(self)
+    }
+
+    fn notify(&self, event: &CStr) {
+        Key::notify(self, event);
+    }
+
+    fn log_as_sent(&self) {
+        self.replicate_verbatim();
+    }
+
+    fn log_as_sent_at(&self, time: Time, told: &str) {
+        self.replicate_sent(log::APPLY, time.unix_ms(), told);
+    }
+
+    fn log_words(&self, command: &CStr, words: &[&[u8]]) {
+        self.replicate_words(command, words);
+    }
+}
+
+/// The ticket of a client is the same on both floors.
+const _: fn(Ticket) -> blocking::Ticket = |ticket| ticket;

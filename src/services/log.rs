@@ -1,0 +1,172 @@
+//! The log: what replicas and the AOF get. A queue's history is a sequence of (time, command). An entry is the command as
+//! it was sent, where the queue's clock stands at its time already; otherwise it is
+//!
+//! ```text
+//! DQ.APPLY key unix-ms told command words…
+//! ```
+//!
+//! with the time, what else the outcome depends on that isn't in the queue, and the command's name and words without
+//! the key. `told` is `check=<hex>`, what the queue had come to before, and behind it, where they are others than the
+//! queue was told last, `,ttr=<ms>,attempts=<n>` (the server's defaults) and `,floor=<lease>`. docs/format.md has it all.
+
+use std::ffi::CStr;
+use std::fmt::Write;
+
+use super::host::QueueKey;
+use crate::queue::{Attempts, Circumstances, Defaults, Heading, Lease, Millis, Mode, Pop, Time};
+
+/// The command in which a time is told, effects of version 0.1 are read, and an AOF is rewritten.
+pub const APPLY: &CStr = c"DQ.APPLY";
+
+/// The command in which a delivery is logged.
+pub const POP: &CStr = c"DQ.POP";
+
+/// The words of a DQ.POP.
+pub fn pop_words(pop: &Pop) -> Vec<String> {
+    let mut words = vec!["COUNT".to_string(), pop.count.to_string()];
+    if let Some(ttr) = pop.ttr {
+        words.extend(["TTR".to_string(), ttr.as_u64().to_string()]);
+    }
+    if pop.mode == Mode::NoAck {
+        words.push("NOACK".to_string());
+    }
+    words
+}
+
+/// The words in which a change is logged.
+#[derive(Clone, Copy)]
+pub enum Words<'w> {
+    /// Those of the command that is being executed.
+    AsSent,
+    /// A command that gives the same outcome, and its words behind the key.
+    Command(&'w CStr, &'w [&'w [u8]]),
+    /// What no command says.
+    Internal(&'w CStr, &'w [&'w [u8]]),
+}
+
+/// Logs a change that was made under these circumstances to a queue that had this heading.
+pub fn write(key: &impl QueueKey, before: &Heading, circumstances: &Circumstances, words: Words) {
+    let needs_no_more = before.tells(circumstances);
+    match words {
+        Words::AsSent if needs_no_more => key.log_as_sent(),
+        Words::AsSent => key.log_as_sent_at(circumstances.now, &told(before, circumstances)),
+        Words::Command(name, words) if needs_no_more => key.log_words(name, words),
+        Words::Command(name, words) | Words::Internal(name, words) => {
+            let (time, told) = (circumstances.now.unix_ms().to_string(), told(before, circumstances));
+            let mut all: Vec<&[u8]> = vec![time.as_bytes(), told.as_bytes(), name.to_bytes()];
+            all.extend(words);
+            key.log_words(APPLY, &all);
+        }
+    }
+}
+
+fn told(before: &Heading, circumstances: &Circumstances) -> String {
+    let mut told = format!("check={:x}", before.check);
+    let Defaults { ttr, attempts } = circumstances.defaults;
+    if circumstances.defaults != before.defaults {
+        // Writing to memory can't fail.
+        let _ = write!(told, ",ttr={},attempts={}", ttr.as_u64(), attempts.limit());
+    }
+    if circumstances.lease_floor > Lease::default() {
+        let _ = write!(told, ",floor={}", circumstances.lease_floor.number());
+    }
+    told
+}
+
+/// What an entry tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    pub time: Time,
+    pub check: u64,
+    defaults: Option<Defaults>,
+    lease_floor: Lease,
+}
+
+impl Told {
+    /// `None` when that is not what this version knows.
+    pub fn parse(time: &[u8], told: &[u8]) -> Option<Told> {
+        let mut parsed = Told { time: Time::new(number(time)?)?, ..Told::default() };
+        let (mut ttr, mut attempts, mut has_check) = (None, None, false);
+        for field in std::str::from_utf8(told).ok()?.split(',') {
+            let (name, value) = field.split_once('=')?;
+            match name {
+                "check" => {
+                    parsed.check = u64::from_str_radix(value, 16).ok()?;
+                    has_check = true;
+                }
+                "ttr" => ttr = Some(Millis::new(number(value.as_bytes())?)?),
+                "attempts" => attempts = Some(Attempts::new(value.parse().ok()?)),
+                "floor" => {
+                    let lease = Lease::new(number(value.as_bytes())?);
+                    parsed.lease_floor = Some(lease).filter(|lease| *lease < Lease::MAX)?;
+                }
+                _ => return None,
+            }
+        }
+        parsed.defaults = match (ttr, attempts) {
+            (Some(ttr), Some(attempts)) => Some(Defaults { ttr, attempts }),
+            (None, None) => None,
+            _ => return None,
+        };
+        has_check.then_some(parsed)
+    }
+
+    /// Up to where leases belong to others; zero, where nothing is told of that.
+    pub fn lease_floor(&self) -> Lease {
+        self.lease_floor
+    }
+
+    /// Those of a queue that has been told so.
+    pub fn circumstances(&self, heading: &Heading) -> Circumstances {
+        Circumstances {
+            now: self.time,
+            defaults: self.defaults.unwrap_or(heading.defaults),
+            lease_floor: self.lease_floor,
+        }
+    }
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    let is_plain = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    is_plain.then(|| std::str::from_utf8(digits).ok()?.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heading() -> Heading {
+        let defaults = Defaults { ttr: Millis::new(60_000).unwrap(), attempts: Attempts::new(25) };
+        Heading { clock: Time::new(1_000).unwrap(), defaults, check: 0xbeef }
+    }
+
+    #[test]
+    fn an_entry_tells_what_the_queue_does_not_know() {
+        let before = heading();
+        let now = Time::new(1_001).unwrap();
+        let same = Circumstances { now, defaults: before.defaults, lease_floor: Lease::default() };
+        let others = Circumstances {
+            now,
+            defaults: Defaults { ttr: Millis::new(5).unwrap(), attempts: Attempts::new(0) },
+            lease_floor: Lease::new(77),
+        };
+        assert_eq!(told(&before, &same), "check=beef");
+        assert_eq!(told(&before, &others), "check=beef,ttr=5,attempts=0,floor=77");
+        for circumstances in [same, others] {
+            let read = Told::parse(b"1001", told(&before, &circumstances).as_bytes()).unwrap();
+            assert_eq!((read.check, read.circumstances(&before)), (0xbeef, circumstances));
+        }
+    }
+
+    #[test]
+    fn what_this_version_does_not_know_is_refused() {
+        for told in ["", "check", "check=", "check=xyz", "ttr=5,attempts=1", "check=1,ttr=5", "check=1,new=1"]
+        {
+            assert_eq!(Told::parse(b"1", told.as_bytes()), None, "{told}");
+        }
+        for time in ["", "-1", "+1", "1 ", "281474976710656"] {
+            assert_eq!(Told::parse(time.as_bytes(), b"check=1"), None, "{time}");
+        }
+        assert_eq!(Told::parse(b"1", b"check=1,floor=9007199254740991"), None);
+    }
+}

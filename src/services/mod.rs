@@ -1,0 +1,52 @@
+//! What happens around the queues: commands are logged and announced, consumers wait and are served, time passes in
+//! queues that nobody asks. No `unsafe`; and but for the files that say so, no server: the rest goes by the trait
+//! [`host::Host`], which a test can implement.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `frame.rs`, `commit.rs` | the frame around every command: whatever follows from one; the change itself |
+//! | `log.rs`, `notify.rs` | what replicas and the AOF get; what watchers and INFO's counters get |
+//! | `waiting.rs`, `waiters.rs` | consumers that wait, and their order |
+//! | `delivery.rs`, `pending.rs` | handing out to them; jobs on their way |
+//! | `pacemaker.rs`, `alarm.rs`, `stats.rs` | what the timer does; when it comes; what it did |
+//! | `hints.rs`, `watch.rs` | which queue waits until when |
+//! | `sweep.rs`, `orphans.rs` | finding queues that have moved |
+//! | `leases.rs` | lease numbers across queues |
+//! | `lateness.rs`, `sums.rs` | how late jobs were handed out; sums over all queues |
+//! | `value.rs`, `state.rs`, `place.rs` | what a key holds; what is remembered besides; where a queue is |
+//! | `host.rs` | what a server must be able to do |
+//! | `live.rs`, `persistence.rs`, `config.rs`, `info.rs`, `reaper.rs` | the real server: its calls, files, configs, INFO; freeing large queues |
+
+#![forbid(unsafe_code)]
+
+mod alarm;
+mod commit;
+pub mod config;
+mod delivery;
+pub mod frame;
+mod hints;
+mod host;
+mod info;
+pub mod lateness;
+pub mod leases;
+pub mod live;
+pub mod log;
+mod notify;
+mod orphans;
+mod pacemaker;
+mod pending;
+pub mod persistence;
+mod place;
+mod reaper;
+mod state;
+mod stats;
+mod sums;
+mod sweep;
+mod value;
+mod waiters;
+mod waiting;
+mod watch;
+
+pub use notify::Announced;
+pub use value::QueueValue;
+pub use waiters::Shape;

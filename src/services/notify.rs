@@ -1,0 +1,202 @@
+//! What becomes known of a change: counters in INFO, and keyspace notifications: what a watcher of a queue acts on, one
+//! event a command or timer run, however many jobs it is about. They are of the class `d` (module types) of
+//! `notify-keyspace-events`, and cost nothing while that is off. A replica, where nothing happens by itself, tells
+//! nothing.
+
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::host::{Host, QueueKey};
+use crate::queue::{
+    Accepted, Add, Added, Alter, Altered, Bury, Delete, Deleted, Deliveries, Effect, Finish, Finished,
+    Forget, Forgotten, KickJob, Kicked, Lease, News, Operation, Pause, Paused, Pop, Queue, Release, Replayed,
+    Resume, Resumed, Return, Returned, Touch,
+};
+
+const ADDED: &CStr = c"dq.added";
+const READY: &CStr = c"dq.ready";
+const FINISHED: &CStr = c"dq.finished";
+const DEAD: &CStr = c"dq.dead";
+const DELETED: &CStr = c"dq.deleted";
+const PAUSED: &CStr = c"dq.paused";
+const RESUMED: &CStr = c"dq.resumed";
+
+/// What clients did since the server started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    Added,
+    Popped,
+    Finished,
+    Deleted,
+}
+
+static COUNTERS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+
+impl Counter {
+    fn cell(self) -> &'static AtomicU64 {
+        let [added, popped, finished, deleted] = &COUNTERS;
+        match self {
+            Counter::Added => added,
+            Counter::Popped => popped,
+            Counter::Finished => finished,
+            Counter::Deleted => deleted,
+        }
+    }
+
+    pub fn get(self) -> u64 {
+        self.cell().load(Ordering::Relaxed)
+    }
+}
+
+/// What is to be said of a change.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Announcement {
+    event: Option<&'static CStr>,
+    counts: [Option<(Counter, usize)>; 2],
+}
+
+impl Announcement {
+    const NONE: Announcement = Announcement { event: None, counts: [None; 2] };
+
+    fn event(event: &'static CStr) -> Announcement {
+        Announcement { event: Some(event), ..Announcement::NONE }
+    }
+
+    fn count(self, counter: Counter, jobs: usize) -> Announcement {
+        let [first, _] = self.counts;
+        Announcement { counts: [Some((counter, jobs)), first], ..self }
+    }
+}
+
+/// An operation of which is known what is to be said of it.
+pub trait Announced: Operation {
+    /// Of an outcome that has changed something.
+    fn announce(outcome: &Self::Outcome) -> Announcement;
+
+    /// What was handed out.
+    fn deliveries(_outcome: &Self::Outcome) -> Option<&Deliveries> {
+        None
+    }
+
+    /// Only who gives leases has to know up to where they belong to others.
+    fn floor(_floor: Lease) -> Lease {
+        Lease::default()
+    }
+}
+
+impl Announced for Add<'_> {
+    fn announce(_: &Added) -> Announcement {
+        Announcement::event(ADDED).count(Counter::Added, 1)
+    }
+}
+
+impl Announced for Pop {
+    fn announce(deliveries: &Deliveries) -> Announcement {
+        let counted = Announcement::NONE.count(Counter::Popped, deliveries.len());
+        if deliveries.are_finished() {
+            Announcement { event: Some(FINISHED), ..counted.count(Counter::Finished, deliveries.len()) }
+        } else {
+            counted
+        }
+    }
+
+    fn deliveries(deliveries: &Deliveries) -> Option<&Deliveries> {
+        Some(deliveries)
+    }
+
+    fn floor(floor: Lease) -> Lease {
+        floor
+    }
+}
+
+impl Announced for Finish<'_> {
+    fn announce(finished: &Finished) -> Announcement {
+        Announcement::event(FINISHED).count(Counter::Finished, finished.jobs)
+    }
+}
+
+impl Announced for Release<'_> {
+    fn announce(_: &Accepted) -> Announcement {
+        Announcement::NONE
+    }
+}
+
+impl Announced for Touch<'_> {
+    fn announce(_: &Accepted) -> Announcement {
+        Announcement::NONE
+    }
+}
+
+impl Announced for Bury<'_> {
+    fn announce(_: &Accepted) -> Announcement {
+        Announcement::NONE
+    }
+}
+
+impl Announced for Delete<'_> {
+    fn announce(deleted: &Deleted) -> Announcement {
+        Announcement::event(DELETED).count(Counter::Deleted, deleted.jobs)
+    }
+}
+
+impl Announced for Forget<'_> {
+    fn announce(forgotten: &Forgotten) -> Announcement {
+        Announcement::event(DELETED).count(Counter::Deleted, forgotten.jobs)
+    }
+}
+
+impl Announced for KickJob<'_> {
+    fn announce(_: &Kicked) -> Announcement {
+        Announcement::NONE
+    }
+}
+
+impl Announced for Return<'_> {
+    fn announce(_: &Returned) -> Announcement {
+        Announcement::NONE
+    }
+}
+
+impl Announced for Pause {
+    fn announce(_: &Paused) -> Announcement {
+        Announcement::event(PAUSED)
+    }
+}
+
+impl Announced for Resume {
+    fn announce(_: &Resumed) -> Announcement {
+        Announcement::event(RESUMED)
+    }
+}
+
+impl Announced for Alter {
+    fn announce(_: &Altered) -> Announcement {
+        Announcement::NONE
+    }
+}
+
+impl Announced for Effect<'_> {
+    fn announce(_: &Replayed) -> Announcement {
+        Announcement::NONE
+    }
+}
+
+pub fn count(announcement: &Announcement) {
+    for (counter, jobs) in announcement.counts.iter().flatten() {
+        counter.cell().fetch_add(*jobs as u64, Ordering::Relaxed);
+    }
+}
+
+/// Tells watchers what has just been done to the queue, if anything, and what time did to it.
+pub fn tell<H: Host>(host: H, key: &impl QueueKey, queue: &mut Queue, done: Option<&Announcement>) {
+    let News { is_any_ready, is_any_dead } = queue.take_news();
+    let event = done.and_then(|announcement| announcement.event);
+    if event.is_none() && !is_any_ready && !is_any_dead {
+        return;
+    }
+    if !key.is_notifying() || !host.with(|state| state.is_primary) {
+        return;
+    }
+    let events = [event, is_any_dead.then_some(DEAD), is_any_ready.then_some(READY)];
+    events.into_iter().flatten().for_each(|event| key.notify(event));
+}

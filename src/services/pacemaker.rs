@@ -1,0 +1,161 @@
+//! The pacemaker: the one alarm of the module. It comes when the first of all waiting queues has something
+//! to do, and lets time pass for that queue: what is due becomes ready, leases that ran out come back.
+//!
+//! It works under a time budget (`dq.tick-budget-us`); what is left over goes on in the next turn of the event loop, and
+//! clients are served between. A queue is always right without it: time passes in a queue whenever it is opened. On a
+//! replica it rests.
+
+use std::ffi::CStr;
+use std::time::Duration;
+
+use super::alarm::{arm, Slice, NEXT_TURN};
+use super::commit::{circumstances, commit, time_for};
+use super::host::{Access, Host, QueueKey};
+use super::log::Words;
+use super::place::Database;
+use super::stats::Stats;
+use super::value::QueueValue;
+use super::{notify, sweep, waiting};
+use crate::queue::{Forget, Id, Millis, Time};
+
+/// `LATENCY HISTORY dq-timer` shows runs that took their whole budget or more.
+pub const LATENCY_EVENT: &CStr = c"dq-timer";
+/// Between two looks at the clock: some tens of microseconds.
+const STEP_JOBS: usize = 100;
+/// While the server must not write, it is asked this often whether it may again.
+const UNTIL_WRITABLE: Millis = match Millis::new(10) {
+    Some(span) => span,
+    None => Millis::ZERO,
+};
+
+/// Two databases have changed places.
+pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
+    host.with(|state| {
+        state.hints.swap(a, b);
+        state.leases.keys_changed();
+    });
+    // Who waits stays in their database; what they wait for may have come.
+    waiting::look_at_all(host, a);
+    waiting::look_at_all(host, b);
+}
+
+/// A database, or all of them, will be empty.
+pub fn on_flushed<H: Host>(host: H, database: Option<Database>) {
+    host.with(|state| state.hints.clear(database));
+}
+
+/// This server is a primary now, or a replica. A new primary looks through its keys: as a replica it didn't follow
+/// where they went.
+pub fn on_role_changed<H: Host>(host: H, is_primary: bool) {
+    host.with(|state| {
+        state.is_primary = is_primary;
+        if is_primary {
+            state.leases.may_have_lost_some();
+        }
+    });
+    if is_primary {
+        sweep::want(host);
+    } else {
+        waiting::forget_lost(host);
+    }
+}
+
+/// Data is about to be loaded, or has been.
+pub fn on_loading<H: Host>(host: H, is_loading: bool) {
+    host.with(|state| {
+        state.is_loading = is_loading;
+        if !is_loading {
+            state.leases.may_have_lost_some();
+        }
+    });
+    if !is_loading {
+        arm(host, Some(NEXT_TURN));
+    }
+}
+
+/// How many queues wait for something, and what the timer did.
+pub fn report<H: Host>(host: H) -> (usize, Stats) {
+    host.with(|state| (state.hints.len(), state.stats))
+}
+
+/// The alarm has gone off. What the run took is told when it needed its whole budget.
+pub fn on_alarm<H: Host>(host: H, is_primary: bool) -> Option<Duration> {
+    host.with(|state| state.alarm = None);
+    if !is_primary {
+        on_role_changed(host, false);
+        return None;
+    }
+    if host.with(|state| state.is_loading) {
+        return None;
+    }
+    let slice = Slice::begin(host);
+    promote_what_is_due(host, &slice);
+    let served = waiting::go_on(host, &slice);
+    let again = sweep::go_on(host, &slice).into_iter().chain(served).min();
+    let is_cut = slice.is_over(host);
+    let took = slice.took(host);
+    host.with(|state| state.stats.count(took, is_cut));
+    arm(host, if is_cut { Some(NEXT_TURN) } else { again });
+    is_cut.then_some(took)
+}
+
+fn promote_what_is_due<H: Host>(host: H, slice: &Slice) {
+    let wall_clock = host.wall_clock();
+    let access = if host.may_change() { Access::Change } else { Access::Look };
+    while !slice.is_over(host) {
+        let Some(hint) = host.with(|state| state.hints.take_due(wall_clock)) else {
+            return;
+        };
+        let next = host.open((hint.database, &hint.key), access, |key, value| {
+            // Another queue may be at the key by now, which has a hint of its own.
+            let is_its = value.hint == Some(hint.time);
+            is_its.then(|| look_after(host, &key, value, access, slice)).flatten()
+        });
+        if let Some(next) = next.flatten() {
+            host.with(|state| state.hints.add(next, hint.database, &hint.key));
+        }
+    }
+}
+
+/// Lets time pass for a queue, and does what follows from that; the time of its next hint.
+fn look_after<H: Host>(
+    host: H,
+    key: &H::Key<'_>,
+    value: &mut QueueValue,
+    access: Access,
+    slice: &Slice,
+) -> Option<Time> {
+    let now = time_for(&value.queue, host.wall_clock());
+    value.queue.advance(now);
+    notify::tell(host, key, &mut value.queue, None);
+    let may_change = access == Access::Change;
+    if may_change {
+        forget_the_old(host, key, value, slice);
+    }
+    if waiting::consumers_at(host, key) > 0 && (!may_change || !waiting::serve(host, key, value, slice)) {
+        waiting::look_at(host, key.database(), key.name());
+    }
+    let next = value.queue.find_wake_at().map(|next| match access {
+        Access::Change => next,
+        // What is to be forgotten now has to wait.
+        Access::Look => next.max(now.saturating_add(UNTIL_WRITABLE)),
+    });
+    value.hint = next;
+    value.share_counts();
+    next
+}
+
+/// Removes jobs that have been kept long enough: an explicit step, which replicas are told.
+fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, slice: &Slice) {
+    while !slice.is_over(host) {
+        let circumstances = circumstances(host, value);
+        let slots = value.queue.to_forget(circumstances.now, STEP_JOBS);
+        if slots.is_empty() {
+            return;
+        }
+        let ids = value.queue.ids_of(&slots);
+        let words: Vec<&[u8]> = ids.iter().map(|id| &id[..]).collect();
+        let ids: Vec<Id> = ids.iter().filter_map(|id| Id::new(id)).collect();
+        commit(host, key, value, &circumstances, &Forget { ids: &ids }, Words::Internal(c"FORGET", &words));
+    }
+}

@@ -1,0 +1,142 @@
+//! Files of queues: what an RDB value and a rewritten AOF hold, and the digest that compares. docs/format.md has it in
+//! words.
+
+use super::leases::is_forged;
+use super::live::{self, Live};
+use super::log::APPLY;
+use super::value::QueueValue;
+use super::watch::{forget, watch};
+use super::{host::Host, reaper, sweep};
+use crate::queue::{read_block, BlockWriter, JobRecord, Queue, QueueRecord, Record, RecordError};
+use crate::server::context::{self, Database};
+use crate::server::data_type::{DataType, Value};
+use crate::server::persist::{Aof, Digest, Input, LoadError, Output};
+
+/// `TYPE key` answers this.
+const TYPE_NAME: &str = "delayq-dq";
+/// The version of what is written. All up to this are read.
+const ENCODING_VERSION: i32 = 2;
+
+pub static QUEUE_TYPE: DataType<QueueValue> = DataType::new(TYPE_NAME, ENCODING_VERSION);
+
+impl From<RecordError> for LoadError {
+    fn from(error: RecordError) -> LoadError {
+        LoadError::Content(error.to_string())
+    }
+}
+
+fn load_block(queue: &mut Queue, input: &Input) -> Result<(), LoadError> {
+    let block = input.buffer()?;
+    if block.bytes().is_empty() {
+        return Err(LoadError::Content("a block has no jobs".into()));
+    }
+    for job in read_block(block.bytes()) {
+        let (id, body, record) = job?;
+        queue.load(id, body, &record)?;
+    }
+    Ok(())
+}
+
+impl Value for QueueValue {
+    fn data_type() -> &'static DataType<QueueValue> {
+        &QUEUE_TYPE
+    }
+
+    /// The number of jobs, the queue's record, then the jobs in the order of [`Queue::jobs`]: in blocks; in version 1,
+    /// id, body and record of each by itself.
+    fn load(input: &Input, version: i32) -> Result<QueueValue, LoadError> {
+        if !(1..=ENCODING_VERSION).contains(&version) {
+            return Err(LoadError::Version(version, ENCODING_VERSION));
+        }
+        let jobs = input.unsigned()?;
+        let record = QueueRecord::decode(input.buffer()?.bytes())?;
+        let mut queue = Queue::new(context::hash_seed());
+        while (queue.len() as u64) < jobs {
+            if version == 1 {
+                let (id, body, job) = (input.buffer()?, input.buffer()?, input.buffer()?);
+                queue.load(id.bytes(), body.bytes(), &JobRecord::decode(job.bytes())?)?;
+            } else {
+                load_block(&mut queue, input)?;
+            }
+        }
+        if queue.len() as u64 != jobs {
+            return Err(LoadError::Content("it has more jobs than it says".into()));
+        }
+        queue.restore(&record)?;
+        let value = QueueValue::new(queue);
+        // What is in a file, or comes from a primary, was accepted before.
+        if live::has_only_clients() && is_forged(value.last_lease(), context::wall_clock()) {
+            return Err(LoadError::Content("it has leases from more than a year ahead".into()));
+        }
+        Ok(value)
+    }
+
+    /// Block by block, so that no copy of the queue is made.
+    fn save(&self, output: &Output) {
+        output.unsigned(self.queue.len() as u64);
+        output.buffer(&self.queue.record().encode());
+        let mut block = BlockWriter::default();
+        for job in self.queue.jobs() {
+            if block.add(&job) {
+                output.buffer(block.bytes());
+                block.clear();
+            }
+        }
+        if !block.bytes().is_empty() {
+            output.buffer(block.bytes());
+        }
+    }
+
+    /// One self-contained command a job, in order; at last the queue's own record, which also makes the key
+    /// of a queue without jobs.
+    fn rewrite(&self, aof: &Aof) {
+        for job in self.queue.jobs() {
+            aof.emit_three(APPLY, c"PUT", [job.id.bytes(), job.body, &job.record().encode()]);
+        }
+        aof.emit(APPLY, c"QUEUE", &self.queue.record().encode());
+    }
+
+    /// All that makes two queues behave the same, in one sequence, so that order counts. Left out: the totals, which
+    /// tell what a server saw rather than what the queue is, and the check, which tells how it came to be so.
+    fn digest(&self, digest: &Digest) {
+        digest.add(&self.queue.record().without_history().encode());
+        for job in self.queue.jobs() {
+            digest.add(job.id.bytes());
+            digest.add(job.body);
+            digest.add(&job.record().encode());
+        }
+        digest.end_sequence();
+    }
+
+    fn memory(&self) -> usize {
+        self.overhead() + self.queue.memory()
+    }
+
+    fn free_effort(&self) -> usize {
+        self.queue.len().max(1)
+    }
+
+    fn free(self: Box<Self>) {
+        reaper::free(self.into_queue());
+    }
+
+    fn copy(&self) -> QueueValue {
+        QueueValue::new(self.queue.clone())
+    }
+
+    fn arrived(&mut self, database: Database, key: &[u8]) {
+        let (host, lease) = (Live::INSIDE_A_COMMAND, self.last_lease());
+        // On a replica that is promoted, a new queue under this key goes on behind these.
+        let now = context::wall_clock();
+        host.with(|state| state.leases.saw(lease, now));
+        watch(host, self, || database, || key);
+    }
+
+    fn left(&mut self, database: Database, key: &[u8]) {
+        let host = Live::INSIDE_A_COMMAND;
+        self.lease_epoch = 0;
+        if forget(host, self, database, key) {
+            sweep::left_its_key(host, self);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Where a queue is.
+
+/// The number of a database.
+pub type Database = i32;
+
+/// A key in a database.
+pub type Place = (Database, Box<[u8]>);

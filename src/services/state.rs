@@ -1,0 +1,55 @@
+//! What the services remember of one server, on its main thread. Not here: counters and sums, which are statics
+//! (`notify.rs`, `sums.rs`), and the values of configs.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::hints::Hints;
+use super::leases::Leases;
+use super::orphans::Sweep;
+use super::pending::Lost;
+use super::place::Place;
+use super::stats::Stats;
+use super::waiters::{Ticket, Waiters};
+
+pub struct State<C> {
+    pub waiters: Waiters<C>,
+    /// Keys that may have something for those who wait at them.
+    pub to_serve: BTreeSet<Place>,
+    /// Clients that are to be unblocked, and whether that is going to happen at the end of this turn.
+    pub to_unblock: Vec<Ticket>,
+    pub is_turn_end_awaited: bool,
+    /// What is on its way to consumers that have gone away.
+    pub lost: Vec<Lost>,
+    pub hints: Hints,
+    /// When the alarm goes off, by the server's uptime.
+    pub alarm: Option<Duration>,
+    pub is_primary: bool,
+    pub is_loading: bool,
+    pub stats: Stats,
+    pub leases: Leases,
+    pub sweep: Sweep,
+    /// Queues that turned out other than in the log.
+    pub diverged: u64,
+    /// When that was last told.
+    pub told_of_divergence: Option<Duration>,
+}
+
+impl<C: Copy + Ord> State<C> {
+    pub const NEW: State<C> = State {
+        waiters: Waiters::NONE,
+        to_serve: BTreeSet::new(),
+        to_unblock: Vec::new(),
+        is_turn_end_awaited: false,
+        lost: Vec::new(),
+        hints: Hints::NONE,
+        alarm: None,
+        is_primary: false,
+        is_loading: false,
+        stats: Stats::NONE,
+        leases: Leases::NONE,
+        sweep: Sweep::NONE,
+        diverged: 0,
+        told_of_divergence: None,
+    };
+}

@@ -1,0 +1,68 @@
+//! What a queue's key holds: the queue, and what the services remember of it.
+
+use std::sync::{Arc, Weak};
+
+use super::lateness::Lateness;
+use super::sums::Share;
+use crate::queue::{Counts, Lease, Queue, Time};
+
+pub struct QueueValue {
+    /// Operations on it go through [`super::frame::commit`]. Others only let time pass in it, and ask what that did.
+    pub(super) queue: Queue,
+    /// The time of this queue's hint, if it has one.
+    pub(super) hint: Option<Time>,
+    pub(super) lateness: Lateness,
+    share: Share,
+    /// When it was last told up to where leases belong to others: see [`super::leases`].
+    pub(super) lease_epoch: u64,
+    /// Ends with the value: for those who want to know, later, whether it still lives.
+    life: Arc<()>,
+}
+
+impl QueueValue {
+    pub fn new(queue: Queue) -> QueueValue {
+        QueueValue {
+            queue,
+            hint: None,
+            lateness: Lateness::default(),
+            share: Share::new(),
+            lease_epoch: 0,
+            life: Arc::new(()),
+        }
+    }
+
+    pub fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    pub fn lateness(&self) -> &Lateness {
+        &self.lateness
+    }
+
+    /// The sums over all queues learn how many jobs there are by now.
+    pub(super) fn share_counts(&mut self) {
+        let counts: Counts = self.queue.counts();
+        self.share.update(counts);
+    }
+
+    pub(super) fn has_no_hint(&self) -> bool {
+        self.hint.is_none()
+    }
+
+    pub(super) fn last_lease(&self) -> Lease {
+        self.queue.last_lease().unwrap_or_default()
+    }
+
+    pub fn life(&self) -> Weak<()> {
+        Arc::downgrade(&self.life)
+    }
+
+    /// Bytes beyond the queue's own.
+    pub fn overhead(&self) -> usize {
+        size_of::<QueueValue>() - size_of::<Queue>() + self.lateness.memory()
+    }
+
+    pub fn into_queue(self) -> Queue {
+        self.queue
+    }
+}

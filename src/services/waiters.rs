@@ -1,0 +1,241 @@
+//! Who waits for jobs, at which keys, in the order in which they came. No server in here, so that it can be
+//! tested.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::pending::PendingDeliveries;
+use super::place::{Database, Place};
+use crate::queue::Pop;
+
+/// The number of somebody who waits: who came first has the smaller one.
+pub type Ticket = u64;
+
+/// How the reply looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// The jobs.
+    Jobs,
+    /// The key, and the jobs.
+    KeyAndJobs,
+}
+
+/// Somebody who waits. `C` is what the server calls them.
+pub struct Waiter<C> {
+    client: C,
+    terms: Pop,
+    shape: Shape,
+    places: Vec<Place>,
+    deadline: Option<Duration>,
+    /// What they are to get, and where it is from.
+    pending: Option<(Place, PendingDeliveries)>,
+}
+
+/// What is left of somebody who waits no more.
+pub struct Left {
+    pub shape: Shape,
+    pub terms: Pop,
+    pub pending: Option<(Place, PendingDeliveries)>,
+}
+
+/// O(log n) in those who wait, for each key that they wait at.
+pub struct Waiters<C> {
+    last_ticket: Ticket,
+    waiters: BTreeMap<Ticket, Waiter<C>>,
+    tickets: BTreeMap<C, Ticket>,
+    /// Who has not been assigned anything yet.
+    lines: BTreeMap<Database, BTreeMap<Box<[u8]>, BTreeSet<Ticket>>>,
+    deadlines: BTreeSet<(Duration, Ticket)>,
+}
+
+impl<C: Copy + Ord> Waiters<C> {
+    pub const NONE: Waiters<C> = Waiters {
+        last_ticket: 0,
+        waiters: BTreeMap::new(),
+        tickets: BTreeMap::new(),
+        lines: BTreeMap::new(),
+        deadlines: BTreeSet::new(),
+    };
+
+    /// How many wait, wherever.
+    pub fn len(&self) -> usize {
+        self.waiters.len()
+    }
+
+    /// How many wait at this key.
+    pub fn len_at(&self, database: Database, key: &[u8]) -> usize {
+        self.line(database, key).map_or(0, BTreeSet::len)
+    }
+
+    /// The ticket that the next one gets.
+    pub fn next_ticket(&self) -> Ticket {
+        self.last_ticket + 1
+    }
+
+    /// Somebody begins to wait, behind all others.
+    pub fn join(
+        &mut self,
+        client: C,
+        terms: Pop,
+        shape: Shape,
+        places: Vec<Place>,
+        deadline: Option<Duration>,
+    ) {
+        let ticket = self.next_ticket();
+        self.last_ticket = ticket;
+        for (database, key) in &places {
+            self.lines.entry(*database).or_default().entry(key.clone()).or_default().insert(ticket);
+        }
+        self.deadlines.extend(deadline.map(|deadline| (deadline, ticket)));
+        self.tickets.insert(client, ticket);
+        self.waiters.insert(ticket, Waiter { client, terms, shape, places, deadline, pending: None });
+    }
+
+    /// Who is to be served next at this key, and how.
+    pub fn first_at(&self, database: Database, key: &[u8]) -> Option<(Ticket, Pop)> {
+        let ticket = *self.line(database, key)?.first()?;
+        self.waiters.get(&ticket).map(|waiter| (ticket, waiter.terms))
+    }
+
+    /// These are theirs: they stand in no line any more.
+    pub fn assign(&mut self, ticket: Ticket, place: Place, pending: PendingDeliveries) {
+        self.leave_lines(ticket);
+        if let Some(waiter) = self.waiters.get_mut(&ticket) {
+            waiter.pending = Some((place, pending));
+        }
+    }
+
+    /// What the server calls them, if they are still there.
+    pub fn client_of(&self, ticket: Ticket) -> Option<C> {
+        self.waiters.get(&ticket).map(|waiter| waiter.client)
+    }
+
+    /// Somebody waits no more: they got their jobs, gave up, or went away.
+    pub fn leave(&mut self, ticket: Ticket) -> Option<Left> {
+        self.leave_lines(ticket);
+        let waiter = self.waiters.remove(&ticket)?;
+        self.tickets.remove(&waiter.client);
+        Some(Left { shape: waiter.shape, terms: waiter.terms, pending: waiter.pending })
+    }
+
+    /// The ticket of somebody who went away.
+    pub fn ticket_of(&self, client: C) -> Option<Ticket> {
+        self.tickets.get(&client).copied()
+    }
+
+    /// When the first one gives up.
+    pub fn next_deadline(&self) -> Option<Duration> {
+        self.deadlines.first().map(|(deadline, _)| *deadline)
+    }
+
+    /// Takes somebody who has waited long enough out of the lines.
+    pub fn take_expired(&mut self, now: Duration) -> Option<Ticket> {
+        let (_, ticket) = *self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
+        self.leave_lines(ticket);
+        Some(ticket)
+    }
+
+    /// Every key of a database at which somebody waits.
+    pub fn keys_of(&self, database: Database) -> Vec<Place> {
+        let lines = self.lines.get(&database).into_iter().flatten();
+        lines.map(|(key, _)| (database, key.clone())).collect()
+    }
+
+    fn line(&self, database: Database, key: &[u8]) -> Option<&BTreeSet<Ticket>> {
+        self.lines.get(&database)?.get(key)
+    }
+
+    fn leave_lines(&mut self, ticket: Ticket) {
+        let Some(waiter) = self.waiters.get_mut(&ticket) else {
+            return;
+        };
+        if let Some(deadline) = waiter.deadline.take() {
+            self.deadlines.remove(&(deadline, ticket));
+        }
+        for (database, key) in waiter.places.drain(..) {
+            let Some(lines) = self.lines.get_mut(&database) else {
+                continue;
+            };
+            let is_empty = lines.get_mut(&key).is_some_and(|line| {
+                line.remove(&ticket);
+                line.is_empty()
+            });
+            if is_empty {
+                lines.remove(&key);
+            }
+            if lines.is_empty() {
+                self.lines.remove(&database);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TERMS: Pop = Pop::ONE;
+
+    fn at(keys: &[&str]) -> Vec<Place> {
+        keys.iter().map(|key| (0, key.as_bytes().into())).collect()
+    }
+
+    fn waiters(of: &[&[&str]]) -> Waiters<char> {
+        let mut waiters = Waiters::NONE;
+        for (client, keys) in ('a'..).zip(of) {
+            waiters.join(client, TERMS, Shape::Jobs, at(keys), None);
+        }
+        waiters
+    }
+
+    fn first(waiters: &Waiters<char>, key: &str) -> Option<char> {
+        let (ticket, _) = waiters.first_at(0, key.as_bytes())?;
+        Some(waiters.waiters[&ticket].client)
+    }
+
+    #[test]
+    fn who_came_first_is_first_at_each_of_their_keys() {
+        let mut waiters = waiters(&[&["x", "y"], &["y"], &["x"]]);
+        assert_eq!(
+            (first(&waiters, "x"), first(&waiters, "y"), first(&waiters, "z")),
+            (Some('a'), Some('a'), None)
+        );
+        waiters.leave(waiters.ticket_of('a').unwrap());
+        assert_eq!((first(&waiters, "x"), first(&waiters, "y")), (Some('c'), Some('b')));
+    }
+
+    #[test]
+    fn who_is_assigned_something_stands_in_no_line_but_is_still_there() {
+        let mut waiters = waiters(&[&["x", "y"]]);
+        let ticket = waiters.ticket_of('a').unwrap();
+        waiters.assign(ticket, (0, b"x"[..].into()), PendingDeliveries::default());
+        assert_eq!((waiters.len(), waiters.len_at(0, b"x"), waiters.len_at(0, b"y")), (1, 0, 0));
+        assert_eq!(waiters.client_of(ticket), Some('a'));
+        assert!(waiters.leave(ticket).unwrap().pending.is_some());
+        assert!(waiters.leave(ticket).is_none());
+        assert_eq!((waiters.len(), waiters.lines.len()), (0, 0));
+    }
+
+    #[test]
+    fn the_same_key_twice_is_one_place() {
+        let mut waiters = waiters(&[&["x", "x"]]);
+        assert_eq!(waiters.len_at(0, b"x"), 1);
+        waiters.leave(1);
+        assert!(waiters.lines.is_empty());
+    }
+
+    #[test]
+    fn deadlines_come_in_their_order_and_take_people_out_of_the_lines() {
+        let (mut waiters, now) = (Waiters::NONE, Duration::from_secs(9));
+        let after = |ms| Some(now + Duration::from_millis(ms));
+        for (client, deadline) in [('a', after(20)), ('b', after(10)), ('c', None), ('d', after(30))] {
+            waiters.join(client, TERMS, Shape::Jobs, at(&["x"]), deadline);
+        }
+        assert_eq!(waiters.next_deadline(), after(10));
+        let expired: Vec<Ticket> =
+            std::iter::from_fn(|| waiters.take_expired(now + Duration::from_millis(20))).collect();
+        assert_eq!(expired, ['b', 'a'].map(|client| waiters.ticket_of(client).unwrap()));
+        assert_eq!((waiters.len_at(0, b"x"), first(&waiters, "x")), (2, Some('c')));
+        assert_eq!(waiters.next_deadline(), after(30));
+    }
+}

@@ -1,0 +1,256 @@
+//! Waiting consumers: blocked with the server's own blocking on keys, so that everything that a client may do
+//! or suffer while it waits is as with BLPOP; but served from a line of our own ([`super::waiters`]), so that one
+//! job wakes one consumer however many wait.
+//!
+//! Whoever makes a job ready hands it out to the first in the line, which is logged. That client is unblocked in the
+//! same turn of the event loop: the server runs its callback, which replies with what has been assigned or, when
+//! nothing was, with nil. (Redis 7.0 and Valkey run it within the call that unblocks, but take the client for blocked
+//! until the turn ends: unblocked by a command, it could be told one thing more by a CLIENT UNBLOCK that comes next, or
+//! be killed with its reply unsent. After the timers no command comes.) Jobs assigned to somebody who goes away before
+//! the reply are given back by the timer.
+
+use std::time::Duration;
+
+use super::alarm::{arm, next_turn, Slice, NEXT_TURN};
+use super::commit::time_for;
+use super::delivery;
+use super::host::{Access, Host, QueueKey};
+use super::pending::Lost;
+use super::place::{Database, Place};
+use super::value::QueueValue;
+use super::waiters::{Left, Shape, Ticket};
+use super::watch::watch;
+use crate::queue::Pop;
+
+/// While the server must not write, it is asked this often whether it may again.
+const UNTIL_WRITABLE: Duration = Duration::from_millis(10);
+
+/// How many wait, wherever.
+pub fn consumers<H: Host>(host: H) -> usize {
+    host.with(|state| state.waiters.len())
+}
+
+/// How many wait at this key.
+pub fn consumers_at<H: Host>(host: H, key: &impl QueueKey) -> usize {
+    let database = key.database();
+    host.with(|state| state.waiters.len_at(database, key.name()))
+}
+
+/// Who calls `block` with the next ticket waits for jobs of these keys, or for nil after `timeout`; false when it
+/// can't wait, as in a transaction or a script.
+pub fn wait<H: Host>(
+    host: H,
+    places: Vec<Place>,
+    pop: &Pop,
+    shape: Shape,
+    timeout: Option<Duration>,
+    block: impl FnOnce(Ticket) -> Option<H::Client>,
+) -> bool {
+    let Some(client) = block(host.with(|state| state.waiters.next_ticket())) else {
+        return false;
+    };
+    let deadline = timeout.and_then(|timeout| host.uptime().checked_add(timeout));
+    host.with(|state| state.waiters.join(client, *pop, shape, places, deadline));
+    arm(host, timeout);
+    true
+}
+
+/// Serves those who wait at this key, after a command has changed its queue. Inside a transaction or a script
+/// they have to wait until it is over.
+pub fn serve_after_command<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue) {
+    if consumers(host) == 0 || consumers_at(host, key) == 0 {
+        return;
+    }
+    if key.is_inside_another() || !host.may_change() {
+        look_at(host, key.database(), key.name());
+        return;
+    }
+    let slice = Slice::begin(host);
+    if serve(host, key, value, &slice) {
+        need_not_look_at(host, key);
+    } else {
+        look_at(host, key.database(), key.name());
+    }
+}
+
+/// Whether jobs of this key are for others who have been waiting, though they have not got them yet: who is
+/// ready to wait has to stand behind them.
+pub fn are_others_first<H: Host>(host: H, database: Database, name: &[u8]) -> bool {
+    let is_at_hand = |state: &super::state::State<H::Client>| {
+        state.to_serve.contains(&(database, name.into())) && state.waiters.len_at(database, name) > 0
+    };
+    consumers(host) > 0 && host.with(|state| is_at_hand(state))
+}
+
+/// Serves those who wait at this key, in their order, as far as there are jobs; false when the time was too
+/// short for that.
+pub fn serve<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, slice: &Slice) -> bool {
+    let database = key.database();
+    loop {
+        let Some((ticket, pop)) = host.with(|state| state.waiters.first_at(database, key.name())) else {
+            return true;
+        };
+        let Some(pending) = delivery::deliver(host, key, value, &pop) else {
+            return true;
+        };
+        let place = (database, key.name().into());
+        let is_awaited = host.with(|state| {
+            state.waiters.assign(ticket, place, pending);
+            state.to_unblock.push(ticket);
+            std::mem::replace(&mut state.is_turn_end_awaited, true)
+        });
+        if !is_awaited {
+            host.at_end_of_turn();
+        }
+        if slice.is_over(host) {
+            return false;
+        }
+    }
+}
+
+/// A key may have something for those who wait at it: the timer will look.
+pub fn look_at<H: Host>(host: H, database: Database, name: &[u8]) {
+    host.with(|state| state.to_serve.insert((database, name.into())));
+    arm(host, Some(NEXT_TURN));
+}
+
+fn need_not_look_at<H: Host>(host: H, key: &impl QueueKey) {
+    let database = key.database();
+    host.with(|state| {
+        if !state.to_serve.is_empty() {
+            state.to_serve.remove(&(database, key.name().into()));
+        }
+    });
+}
+
+/// All keys of a database at which somebody waits may have something for them.
+pub fn look_at_all<H: Host>(host: H, database: Database) {
+    host.with(|state| {
+        let places = state.waiters.keys_of(database);
+        state.to_serve.extend(places);
+    });
+    arm(host, Some(NEXT_TURN));
+}
+
+/// A slice of the timer's work, if there is any; when to come again.
+pub fn go_on<H: Host>(host: H, slice: &Slice) -> Option<Duration> {
+    send_away(host, slice);
+    let next = serve_on(host, slice);
+    unblock(host, Some(slice));
+    next
+}
+
+fn serve_on<H: Host>(host: H, slice: &Slice) -> Option<Duration> {
+    if !host.may_change() {
+        return next_turn(host).map(|turn| turn.max(UNTIL_WRITABLE));
+    }
+    while !slice.is_over(host) {
+        let Some(lost) = host.with(|state| take_last(&mut state.lost)) else {
+            break;
+        };
+        give_back(host, &lost);
+    }
+    // A key whose time was too short for all who wait there goes to the end of the line.
+    let mut left_over = Vec::new();
+    while !slice.is_over(host) {
+        let Some((database, name)) = host.with(|state| state.to_serve.pop_first()) else {
+            break;
+        };
+        let is_done = host.open((database, &name), Access::Change, |key, value| {
+            let now = time_for(&value.queue, host.wall_clock());
+            value.queue.advance(now);
+            let is_done = serve(host, &key, value, slice);
+            watch(host, value, || database, || key.name());
+            is_done
+        });
+        if is_done == Some(false) {
+            left_over.push((database, name));
+        }
+    }
+    host.with(|state| state.to_serve.extend(left_over));
+    next_turn(host)
+}
+
+/// That whose leases were given last: so what is given back stands as it stood.
+fn take_last(lost: &mut Vec<Lost>) -> Option<Lost> {
+    let (at, _) = lost.iter().enumerate().max_by_key(|(_, lost)| lost.last_lease())?;
+    Some(lost.swap_remove(at))
+}
+
+fn give_back<H: Host>(host: H, Lost { place: (database, name), pending, mode }: &Lost) {
+    host.open((*database, name), Access::Change, |key, value| {
+        delivery::give_back(host, &key, value, pending, *mode);
+        watch(host, value, || *database, || key.name());
+    });
+    host.with(|state| state.to_serve.insert((*database, name.clone())));
+}
+
+/// Those who have waited long enough get nil.
+fn send_away<H: Host>(host: H, slice: &Slice) {
+    let uptime = host.uptime();
+    let send_one_away = || {
+        host.with(|state| {
+            let expired = state.waiters.take_expired(uptime);
+            state.to_unblock.extend(expired);
+            expired.is_some()
+        })
+    };
+    while !slice.is_over(host) && send_one_away() {}
+}
+
+/// The commands of this turn are over.
+pub fn on_turn_ending<H: Host>(host: H) {
+    host.with(|state| state.is_turn_end_awaited = false);
+    unblock(host, None);
+}
+
+/// Unblocks those who have been assigned something or have waited long enough. From timers only.
+fn unblock<H: Host>(host: H, slice: Option<&Slice>) {
+    let mut tickets = host.with(|state| std::mem::take(&mut state.to_unblock)).into_iter();
+    for ticket in tickets.by_ref() {
+        if let Some(client) = host.with(|state| state.waiters.client_of(ticket)) {
+            host.unblock(client);
+        }
+        if slice.is_some_and(|slice| slice.is_over(host)) {
+            break;
+        }
+    }
+    host.with(|state| state.to_unblock.splice(0..0, tickets).for_each(drop));
+}
+
+/// The server says that there is something new at a key: a queue was made there, or came there by RENAME, COPY,
+/// RESTORE, SWAPDB. Everybody who waits there is told. The timer will serve those for whom there is a job.
+pub fn on_key_ready<H: Host>(host: H, database: Database, name: &[u8]) {
+    look_at(host, database, name);
+}
+
+/// The client waits no more: it is assigned something, or its time is over, or it was told so by CLIENT
+/// UNBLOCK. What it gets.
+pub fn on_unblocked<H: Host>(host: H, ticket: Ticket) -> Option<Left> {
+    host.with(|state| state.waiters.leave(ticket))
+}
+
+/// The client has gone away while it waited: nothing is to be assigned to it.
+pub fn on_disconnect<H: Host>(host: H, client: H::Client) {
+    let ticket = host.with(|state| state.waiters.ticket_of(client));
+    ticket.into_iter().for_each(|ticket| on_gone(host, ticket));
+}
+
+/// The last that is heard of a client that was blocked, however that ended. Nothing may be written here: what is to be
+/// given back is left to the timer.
+pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
+    let is_any_lost = host.with(|state| {
+        if let Some(Left { pending: Some((place, pending)), terms, .. }) = state.waiters.leave(ticket) {
+            state.lost.push(Lost { place, pending, mode: terms.mode });
+        }
+        !state.lost.is_empty()
+    });
+    if is_any_lost {
+        arm(host, Some(NEXT_TURN));
+    }
+}
+
+/// This server is no primary any more: what was on its way is somebody else's to hand out.
+pub fn forget_lost<H: Host>(host: H) {
+    host.with(|state| state.lost.clear());
+}

@@ -1,0 +1,53 @@
+//! A queue in a file: its jobs in blocks, then its own record.
+
+use dq::queue::*;
+
+use crate::told::Bytes;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct File {
+    blocks: Vec<Bytes>,
+    queue: Bytes,
+}
+
+pub fn save(queue: &Queue) -> File {
+    let (mut file, mut block) = (File { queue: queue.record().encode(), ..File::default() }, 0);
+    let mut writer = BlockWriter::default();
+    for job in queue.jobs() {
+        block += 1;
+        // Small blocks, too, have to do.
+        if writer.add(&job) || block % 7 == 0 {
+            file.blocks.push(writer.bytes().to_vec());
+            writer.clear();
+        }
+    }
+    file.blocks.push(writer.bytes().to_vec());
+    file
+}
+
+pub fn load(file: &File, seed: (u64, u64)) -> Queue {
+    let mut queue = Queue::new(seed);
+    for (id, body, record) in jobs_of(file) {
+        queue.load(id, body, &record).unwrap();
+        assert_eq!(queue.load(id, body, &record), Err(RecordError::TakenId));
+    }
+    queue.restore(&QueueRecord::decode(&file.queue).unwrap()).unwrap();
+    queue
+}
+
+fn jobs_of(file: &File) -> impl Iterator<Item = (&[u8], &[u8], JobRecord)> {
+    file.blocks.iter().flat_map(|block| read_block(block)).map(Result::unwrap)
+}
+
+/// The same by way of a log: what an AOF is rewritten to.
+pub fn rewritten(queue: &Queue, seed: (u64, u64)) -> Queue {
+    let file = save(queue);
+    let mut anew = Queue::new(seed);
+    for (id, body, record) in jobs_of(&file) {
+        let record = JobRecord::decode(&record.encode()).unwrap();
+        anew.apply(&anew.circumstances(), &Effect::Put { id, body, record }).unwrap();
+    }
+    let record = QueueRecord::decode(&file.queue).unwrap();
+    anew.apply(&anew.circumstances(), &Effect::Queue(record)).unwrap();
+    anew
+}

@@ -1,0 +1,58 @@
+//! A queue and its reference under one clock.
+
+use dq::queue::Queue;
+
+use crate::compare::compare;
+use crate::log::Entry;
+use crate::operation::{Floor, Turn};
+use crate::reference::Reference;
+use crate::subject::{at, circumstances, Subject};
+use crate::told::{Circumstances, Command, LEASE_MAX};
+use crate::SEED;
+
+pub struct Pair {
+    pub subject: Subject,
+    pub reference: Reference,
+    pub clock: u64,
+}
+
+impl Pair {
+    pub fn new(clock: u64) -> Pair {
+        Pair { subject: Subject::new(Queue::new(SEED)), reference: Reference::default(), clock }
+    }
+
+    /// Plays a turn on both; what is to be logged of it.
+    pub fn play(&mut self, turn: &Turn) -> Vec<Entry> {
+        self.clock = turn.jump.from(self.clock);
+        let readers = turn.readers.time(self.clock, self.reference.horizon);
+        self.advance(if turn.operation.looks_first() { self.clock } else { readers });
+        let commands = turn.operation.commands(self.clock, &self.reference, &self.subject);
+        let told = self.circumstances(turn);
+        let entries = commands.iter().filter_map(|command| self.apply(&told, command)).collect();
+        compare(&self.subject.queue, &self.reference);
+        entries
+    }
+
+    pub fn advance(&mut self, to: u64) {
+        self.subject.queue.advance(at(to));
+        self.reference.advance(to);
+    }
+
+    fn circumstances(&self, turn: &Turn) -> Circumstances {
+        let lease_floor = match turn.floor {
+            Floor::None => 0,
+            Floor::OfClock => self.clock << 11,
+            Floor::Above(more) => self.reference.last_lease + more,
+        };
+        let lease_floor = lease_floor.min(LEASE_MAX - 9);
+        Circumstances { now: self.clock, defaults: turn.defaults, lease_floor }
+    }
+
+    fn apply(&mut self, told: &Circumstances, command: &Command) -> Option<Entry> {
+        let heading = *self.subject.queue.heading();
+        let outcome = self.subject.apply(&circumstances(told), command);
+        let expected = self.reference.apply(told, command, &outcome);
+        assert_eq!(outcome, expected, "of {command:?} under {told:?}");
+        Entry::of(&heading, circumstances(told), command, &outcome)
+    }
+}
