@@ -1,24 +1,31 @@
 """Fixtures: every test that asks for a server runs on each kind of server.
 
-    session       a Session (transcript.py) with the shared server
+    session       a Session (harness/transcript.py) with the shared server
     r             a redis-py client of the shared server
     server        the shared server: empty, its dq settings at their defaults
     fresh_server  starts servers of one's own: fresh_server("appendonly yes", module_args="…")
+    room          consumers that wait, and one who speaks (harness/consumers.py)
     lone          a server of one's own that writes down every change
-    lone_session  a Session with it, whose queue `q` has a job in each state (observer.py)
+    lone_session  a Session with it, whose queue `q` has a job in each state (harness/observer.py)
 
-A test that fails shows what its servers logged meanwhile.
+A test that fails shows what its servers logged meanwhile. Several processes run tests at the same time
+(pytest-xdist), but those marked `alone` (harness/marks.py), which run last and one by one.
 """
 
+import fcntl
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
+from xdist.scheduler import LoadScopeScheduling
 
-from observer import QUEUE
-from server import KINDS, Kind, Server
-from transcript import Session
+from harness.consumers import Room
+from harness.observer import QUEUE
+from harness.paths import TARGET
+from harness.server import KINDS, Kind, Server
+from harness.transcript import Session
 
 LOG_LINES = 40
 
@@ -81,15 +88,22 @@ def session(server: Server) -> Iterator[Session]:
 
 
 @pytest.fixture
+def room(server: Server) -> Iterator[Room]:
+    room = Room(server)
+    yield room
+    room.close()
+
+
+@pytest.fixture
 def fresh_server(
     kind: Kind, tmp_path: Path, servers: list[tuple[Server, int]]
 ) -> Iterator[Callable[..., Server]]:
     started: list[Server] = []
 
-    def start(*config: str, module_args: str | None = "") -> Server:
+    def start(*config: str, **options: Any) -> Server:
         directory = tmp_path / f"server-{len(started)}"
         directory.mkdir()
-        server = Server(kind, directory, *config, module_args=module_args)
+        server = Server(kind, directory, *config, **options)
         started.append(server)
         servers.append((server, 0))
         return server
@@ -112,6 +126,37 @@ def lone_session(lone: Server) -> Iterator[Session]:
     session.check(QUEUE)
     yield session
     session.close()
+
+
+class Scheduling(LoadScopeScheduling):
+    """A test goes to the next process that is free. These files go to one as a whole, before all others."""
+
+    WHOLE_FILES = ("docs/test_examples.py",)
+
+    def _split_scope(self, nodeid: str) -> str:
+        path, _, _ = nodeid.partition("::")
+        return path if path.endswith(self.WHOLE_FILES) else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Scheduling:
+    return Scheduling(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=is_alone)
+
+
+def is_alone(item: pytest.Item) -> bool:
+    return item.get_closest_marker("alone") is not None
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """All processes share one lock. The kernel lets go of it when a process ends, however it ends."""
+    with (TARGET / "tests.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX if is_alone(item) else fcntl.LOCK_SH)
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)

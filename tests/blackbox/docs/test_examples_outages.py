@@ -1,0 +1,159 @@
+"""The workers of the examples outlive their server: its restart, its failover, and being cut off from it."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import redis
+
+from harness.address import Address
+from harness.example_programs import Worker, counts, example, job, people, start_at
+from harness.marks import on_one_kind
+from harness.server import Server, eventually
+
+__all__ = ["example", "start_at"]  # fixtures
+
+pytestmark = [
+    on_one_kind,
+    pytest.mark.timeout(600),
+]
+
+Start = Callable[[int], Worker]
+DURABLE = ("appendonly yes", "appendfsync always")
+
+
+@pytest.fixture
+def address() -> Iterator[Callable[[Server], Address]]:
+    made: list[Address] = []
+
+    def make(server: Server) -> Address:
+        made.append(Address(server.port))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def add(client: redis.Redis, job_id: str, body: str, *options: str | int) -> None:
+    assert client.execute_command("DQ.ADD", "mail", job_id, body, *options) == job_id
+
+
+def test_a_worker_goes_on_when_its_server_is_back_and_finishes_what_it_had(
+    start_at: Start, fresh_server: Callable[..., Server]
+) -> None:
+    server = fresh_server(*DURABLE)
+    worker = start_at(server.port)
+    add(server.client(), "long", people(5))
+    worker.has_said("sent long to p0@example.com")
+
+    server.kill9()
+    worker.has_said("sent long to p4@example.com")
+    worker.has_complained("DQ.FINISH")
+    server.start()
+    worker.has_said("long: finished, attempt 1")
+
+    # Once more, while it waits for a job.
+    server.restart()
+    add(server.client(), "next", people(1))
+    worker.has_said("next: finished, attempt 1")
+    worker.stops_when_told()
+    assert counts(server.client()) == {}
+
+
+def test_a_worker_goes_on_at_the_new_primary_when_the_old_one_becomes_a_replica(
+    start_at: Start, fresh_server: Callable[..., Server], address: Callable[[Server], Address]
+) -> None:
+    old, new = fresh_server(), fresh_server()
+    new.replicate(old)
+    leading = address(old)
+    worker = start_at(leading.port)
+    add(old.client(), "long", people(5))
+    worker.has_said("sent long to p0@example.com")
+
+    new.catch_up(old)
+    new.client().replicaof("no", "one")
+    leading.lead_to(new.port)
+    # Connections to the old one stay open, and writes there are refused.
+    old.replicate(new)
+    worker.has_said("long: finished, attempt 1")
+
+    # Once more, while it waits for a job: the other way round.
+    new_client = new.client()
+    eventually(lambda: new_client.info("clients")["blocked_clients"] == 1, within_s=10)
+    old.catch_up(new)
+    old.client().replicaof("no", "one")
+    leading.lead_to(old.port)
+    new.replicate(old)
+    add(old.client(), "next", people(1))
+    worker.has_said("next: finished, attempt 1")
+    worker.stops_when_told()
+    assert counts(old.client()) == {}
+
+
+def test_a_worker_goes_on_at_the_new_primary_when_the_old_one_says_nothing_any_more(
+    start_at: Start, fresh_server: Callable[..., Server], address: Callable[[Server], Address]
+) -> None:
+    old, new = fresh_server(), fresh_server()
+    new.replicate(old)
+    leading = address(old)
+    worker = start_at(leading.port)
+    add(old.client(), "long", people(5))
+    worker.has_said("sent long to p0@example.com")
+
+    new.catch_up(old)
+    leading.silence()
+    new.client().replicaof("no", "one")
+    leading.lead_to(new.port)
+    worker.has_said("long: finished, attempt 1")
+    add(new.client(), "next", people(1))
+    worker.has_said("next: finished, attempt 1")
+    worker.stops_when_told()
+    assert counts(new.client()) == {}
+
+
+def test_a_worker_that_was_cut_off_learns_that_its_job_was_given_to_another(
+    start_at: Start, server: Server, r: redis.Redis, address: Callable[[Server], Address]
+) -> None:
+    leading = address(server)
+    # Before it starts: so it gets both with one DQ.POP.
+    add(r, "long", people(300), "TTR", 2_000)
+    add(r, "short", people(1), "TTR", 2_000)
+    worker = start_at(leading.port)
+    worker.has_said("sent long to p0@example.com")
+
+    leading.cut()
+    taken = r.execute_command("DQ.POP", "mail", "BLOCK", 20_000, "TTR", 60_000)
+    taken += r.execute_command("DQ.POP", "mail", "BLOCK", 20_000, "TTR", 60_000)
+    assert sorted((job_id, attempt) for job_id, _, _, attempt in taken) == [("long", 2), ("short", 2)]
+    leading.lead_to(server.port)
+    worker.has_said("long: lost, attempt 1")
+    worker.has_said("short: lost, attempt 1")
+    assert counts(r) == {"reserved": 2}
+    worker.stops_when_told()
+
+
+def test_a_worker_that_is_told_to_stop_does_not_wait_for_its_server_for_long(
+    start_at: Start, fresh_server: Callable[..., Server]
+) -> None:
+    server = fresh_server(*DURABLE)
+    # Before it starts: so it gets both with one DQ.POP.
+    add(server.client(), "long", people(5))
+    add(server.client(), "unbegun", people(1))
+    worker = start_at(server.port)
+    worker.has_said("sent long to p0@example.com")
+
+    server.kill9()
+    worker.has_complained("DQ.FINISH")
+    lines = worker.stops_when_told()
+    assert "long: finished, but the server can't be told, attempt 1" in lines
+    assert "unbegun: given back, but the server can't be told, attempt 1" in lines
+    # One that has nothing, and never saw the server, goes at once.
+    idle = start_at(server.port)
+    idle.has_complained("DQ.POP")
+    idle.stops_when_told()
+
+    # Both come back to the next worker when their leases run out; `long` is done twice.
+    server.start()
+    with server.client() as client:
+        assert counts(client) == {"reserved": 2}
+        assert job(client, "long")["attempt"] == 1

@@ -1,0 +1,18 @@
+"""The time: ours, and the server's own, by which jobs go. On one machine they are the same clock."""
+
+import time
+
+from harness.transcript import Session
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def unix_ms(session: Session) -> int:
+    """By the server's own clock."""
+    seconds, microseconds = map(int, session.call("TIME"))
+    return seconds * 1000 + microseconds // 1000

@@ -1,0 +1,188 @@
+"""The programs of examples/, run as its README.md says.
+
+They run in a copy under target/examples, where what they fetch and build stays. A language whose
+tools are missing is skipped.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import redis
+
+from harness.paths import ROOT, TARGET
+from harness.server import Server, eventually
+
+SOURCE = ROOT / "examples"
+
+# The tools of each language, in the version from which on they do.
+TOOLS = {
+    "python": {},
+    "node": {"node": 20, "npm": 1},
+    "java": {"javac": 17, "mvn": 3},
+    "rust": {"cargo": 1},
+}
+
+# What the tools say when their package registry doesn't answer.
+OUT_OF_REACH = {
+    "node": ("ENOTFOUND", "ECONNREFUSED", "ETIMEDOUT", "EAI_AGAIN"),
+    "java": ("No plugin found for prefix", "Could not transfer"),
+}
+
+
+@dataclass
+class Example:
+    """One language's programs, ready to run."""
+
+    directory: Path
+    producer: list[str]
+    worker: list[str]
+    environment: dict[str, str]
+
+
+class Worker:
+    """A worker that runs, and what it has printed so far."""
+
+    def __init__(self, example: Example, port: int, output: Path):
+        self._output = output
+        with output.open("wb") as file:
+            self._process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", *example.worker],
+                cwd=example.directory,
+                env=example.environment | url_of(port),
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+            )
+
+    def lines(self) -> list[str]:
+        return self._output.read_text().splitlines()
+
+    def has_said(self, line: str) -> None:
+        """Waits until it has printed this line."""
+        __tracebackhide__ = True
+
+        def said() -> bool:
+            lines = self.lines()
+            assert self._process.poll() is None or line in lines, f"it ended: {lines}"
+            return line in lines
+
+        eventually(said, within_s=30)
+
+    def has_complained(self, command: str) -> None:
+        """Waits until it has printed that this command got no answer."""
+        __tracebackhide__ = True
+        eventually(lambda: any(line.startswith(f"{command}: ") for line in self.lines()), within_s=30)
+
+    def stops_when_told(self, number: signal.Signals = signal.SIGTERM) -> list[str]:
+        """Tells it to stop, and returns what it has printed when it is gone."""
+        self._process.send_signal(number)
+        assert self._process.wait(timeout=30) == 0, self.lines()
+        assert self.lines()[-1] == "stopped"
+        return self.lines()[:-1]
+
+    def kill9(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+@pytest.fixture(scope="module", params=TOOLS)
+def example(request: pytest.FixtureRequest) -> Example:
+    language = request.param
+    for tool, version in TOOLS[language].items():
+        if version_of(tool) < version:
+            pytest.skip(f"{tool} {version} or later is missing")
+
+    block = re.search(rf"```sh\ncd {language}\n(.*?)```", (SOURCE / "README.md").read_text(), re.DOTALL)
+    install, producer, worker = [shlex.split(line) for line in block.group(1).splitlines()]
+    directory = TARGET / "examples" / language
+    unwanted = shutil.ignore_patterns("node_modules", "target")
+    shutil.copytree(SOURCE / language, directory, dirs_exist_ok=True, ignore=unwanted)
+    environment = os.environ | {
+        # The python that runs the tests. It has redis-py, and must not get another.
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PIP_NO_INDEX": "1",
+        "CARGO_TARGET_DIR": str(directory / "target"),
+    }
+    # A build may take all that the tests beside it leave, and no more.
+    installed = subprocess.run(
+        ["nice", "-n", "19", *install],
+        cwd=directory,
+        env=environment,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    if installed.returncode != 0:
+        output = installed.stdout + installed.stderr
+        unreachable = next((text for text in OUT_OF_REACH.get(language, ()) if text in output), None)
+        if unreachable:
+            pytest.skip(f"the package registry of {language} is out of reach: {unreachable}")
+        pytest.fail(f"{shlex.join(install)}:\n{output}")
+    return Example(directory, producer, worker, environment)
+
+
+def version_of(tool: str) -> int:
+    """Its major version, 0 when there is none."""
+    if shutil.which(tool) is None:
+        return 0
+    told = subprocess.run([tool, "--version"], capture_output=True, text=True).stdout
+    version = re.search(r"(\d+)\.\d", told)
+    return int(version.group(1)) if version else 0
+
+
+def url_of(port: int) -> dict[str, str]:
+    return {"REDIS_URL": f"redis://127.0.0.1:{port}"}
+
+
+@pytest.fixture
+def start_at(example: Example, tmp_path: Path) -> Iterator[Callable[[int], Worker]]:
+    """Starts workers of a server's port."""
+    workers: list[Worker] = []
+
+    def start(port: int) -> Worker:
+        worker = Worker(example, port, tmp_path / f"worker-{len(workers)}")
+        workers.append(worker)
+        return worker
+
+    yield start
+    for worker in workers:
+        worker.kill9()
+
+
+def produce(example: Example, server: Server) -> list[str]:
+    done = subprocess.run(
+        example.producer,
+        cwd=example.directory,
+        env=example.environment | url_of(server.port),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return done.stdout.splitlines()
+
+
+def job(r: redis.Redis, job_id: str) -> dict[str, str | int | None]:
+    shown = r.execute_command("DQ.GET", "mail", job_id)
+    return dict(zip(shown[::2], shown[1::2], strict=True))
+
+
+def people(count: int) -> str:
+    """The body of a job that takes a worker a fifth of a second for each of them."""
+    return " ".join(f"p{n}@example.com" for n in range(count))
+
+
+def counts(r: redis.Redis) -> dict[str, int]:
+    states = ("delayed", "ready", "reserved", "dead")
+    counted = {state: r.execute_command("DQ.LEN", "mail", "STATE", state) for state in states}
+    return {state: count for state, count in counted.items() if count}

@@ -1,0 +1,81 @@
+"""The Redis protocol, versions 2 and 3, read without interpretation.
+
+A client library hides what the tests want to see: an error's prefix, a status beside a string, the
+order of a map.
+"""
+
+import socket
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any
+
+
+class Status(str):
+    """A reply like OK: a word of the protocol's own, not a string of data."""
+
+
+class Failure(str):
+    """An error reply with its prefix."""
+
+
+class Connection:
+    """One connection to a server on this machine."""
+
+    def __init__(self, port: int, *, protocol: int = 2, timeout_s: float = 30):
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout_s)
+        self._stream = self._socket.makefile("rb")
+        self.call("HELLO", protocol)
+
+    def close(self) -> None:
+        self._stream.close()
+        self._socket.close()
+
+    def call(self, *words: str | bytes | int) -> Any:
+        """Sends one command; an error comes back as a Failure."""
+        encoded = [word if isinstance(word, bytes) else str(word).encode() for word in words]
+        parts = [b"$%d\r\n%b\r\n" % (len(word), word) for word in encoded]
+        self._socket.sendall(b"*%d\r\n%b" % (len(parts), b"".join(parts)))
+        return self._read()
+
+    def _read(self) -> Any:
+        line = self._stream.readline()
+        if not line.endswith(b"\r\n"):
+            raise ConnectionError("the server closed the connection")
+        kind, rest = line[:1], line[1:-2]
+        match kind:
+            case b"+":
+                return Status(rest.decode())
+            case b"-":
+                return Failure(rest.decode())
+            case b":":
+                return int(rest)
+            case b",":
+                return float(rest)
+            case b"#":
+                return rest == b"t"
+            case b"_":
+                return None
+            case b"$":
+                return None if rest == b"-1" else self._stream.read(int(rest) + 2)[:-2]
+            case b"=":
+                return self._stream.read(int(rest) + 2)[len(b"txt:") : -2]
+            case b"*" | b"~":
+                return None if rest == b"-1" else [self._read() for _ in range(int(rest))]
+            case b"%":
+                return {self._read(): self._read() for _ in range(int(rest))}
+        raise ConnectionError(f"a reply of an unknown type: {line!r}")
+
+
+def fields(flat: list[Any]) -> dict[str, Any]:
+    """A RESP2 map; its names are text, whatever the client makes of the values."""
+    names = (name.decode() if isinstance(name, bytes) else name for name in flat[::2])
+    return dict(zip(names, flat[1::2], strict=True))
+
+
+def commands_in(log: bytes) -> Iterator[list[bytes]]:
+    """The commands of an AOF: each is an array of strings."""
+    stream = BytesIO(log)
+    while header := stream.readline():
+        assert header.startswith(b"*"), header
+        lengths = (int(stream.readline()[1:]) for _ in range(int(header[1:])))
+        yield [stream.read(length + 2)[:-2] for length in lengths]

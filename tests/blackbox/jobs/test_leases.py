@@ -1,0 +1,161 @@
+"""Leases: only the latest one of a job is proof, and no number comes twice."""
+
+from contextlib import closing
+
+from harness.pipelined import Pipelined
+from harness.server import Server
+from harness.shown import job
+from harness.transcript import Session
+
+EXACT_IN_EVERY_CLIENT = 2**53
+
+
+def test_a_stale_lease_does_not_count(session: Session) -> None:
+    session.check("""
+        > DQ.ADD q b x TTR 50
+        "b"
+        > DQ.POP q
+        [["b", "x", <first>, 1]]
+    """)
+    session.eventually('> DQ.POP q\n[["b", "x", <second>, 2]]')
+    assert session["second"] > session["first"]
+    session.check("""
+        > DQ.FINISH q b <first>
+        (integer) 0
+        > DQ.LEN q STATE reserved
+        (integer) 1
+        > DQ.FINISH q b <second>
+        (integer) 1
+        > DQ.GET q b
+        (nil)
+    """)
+
+
+def test_a_bare_id_is_the_latest_lease(session: Session) -> None:
+    session.check("""
+        > DQ.ADD q b x
+        "b"
+        > DQ.POP q TTR 1
+        [["b", "x", <first>, 1]]
+    """)
+    session.eventually('> DQ.POP q\n[["b", "x", <second>, 2]]')
+    session.check("""
+        > DQ.FINISH q b <first>
+        (integer) 0
+        > DQ.FINISH q b
+        (integer) 1
+    """)
+
+
+def test_leases_grow_in_the_order_in_which_they_are_given(session: Session) -> None:
+    leases = []
+    for n in range(2_000):
+        session.call("DQ.ADD", "q", n, "x")
+        ((_, _, lease, _),) = session.call("DQ.POP", "q")
+        leases.append(lease)
+    assert sorted(set(leases)) == leases
+    assert leases[-1] < EXACT_IN_EVERY_CLIENT
+
+
+def test_leases_outgrow_the_numbers_that_a_millisecond_has(server: Server, session: Session) -> None:
+    """The clock gives 2,048 a millisecond, one call hands out 10,000: the next must still be higher."""
+    with closing(Pipelined(server.port)) as pipe:
+        pipe.call_all([("DQ.ADD", "q", n, "x") for n in range(10_000)])
+    session.check("""
+        > MULTI
+        OK
+        > DQ.POP q COUNT 10000
+        QUEUED
+        > DEL q
+        QUEUED
+        > DQ.ADD q a x
+        QUEUED
+        > DQ.POP q
+        QUEUED
+    """)
+    many, _, _, one = session.call("EXEC")
+    leases = [lease for _, _, lease, _ in many + one]
+    assert len(leases) == 10_001
+    assert sorted(set(leases)) == leases
+    assert leases[-1] < EXACT_IN_EVERY_CLIENT
+
+
+def test_leases_grow_over_the_end_of_a_queue(session: Session) -> None:
+    seen = 0
+    for removal in ["DEL q", "UNLINK q", "FLUSHALL", "FLUSHDB", "SET q x", "RENAME q other"]:
+        session.check("""
+            > DQ.ADD q a x
+            "a"
+            > DQ.POP q
+            [["a", "x", <*>, 1]]
+        """)
+        lease = job(session, "q", "a")["lease"]
+        assert lease > seen, removal
+        seen = lease
+        session.call(*removal.split())
+        session.call("DEL", "q")
+
+
+def test_a_worker_of_a_deleted_queue_cannot_finish_a_job_of_the_new_one(session: Session) -> None:
+    session.check("""
+        > DQ.ADD q a x
+        "a"
+        > DQ.POP q
+        [["a", "x", <old>, 1]]
+        > DEL q
+        (integer) 1
+        > DQ.ADD q a y
+        "a"
+        > DQ.POP q
+        [["a", "y", <new>, 1]]
+        > DQ.FINISH q a <old>
+        (integer) 0
+        > DQ.FINISH q a <new>
+        (integer) 1
+    """)
+
+
+def test_nor_when_all_that_happens_within_one_transaction(session: Session) -> None:
+    session.check("""
+        > MULTI
+        OK
+        > DQ.ADD q a x
+        QUEUED
+        > DQ.POP q
+        QUEUED
+        > DEL q
+        QUEUED
+        > DQ.ADD q a y
+        QUEUED
+        > DQ.POP q
+        QUEUED
+        > EXEC
+        ["a", [["a", "x", <old>, 1]], 1, "a", [["a", "y", <new>, 1]]]
+        > DQ.FINISH q a <old>
+        (integer) 0
+    """)
+    assert session["new"] > session["old"]
+
+
+def test_a_replaced_and_a_deleted_job_keep_their_numbers_used(session: Session) -> None:
+    session.check("""
+        > DQ.ADD q a x
+        "a"
+        > DQ.POP q
+        [["a", "x", <first>, 1]]
+        > DQ.ADD q a y REPLACE
+        "a"
+        > DQ.POP q
+        [["a", "y", <second>, 1]]
+        > DQ.DEL q a
+        (integer) 1
+        > DQ.ADD q a z
+        "a"
+        > DQ.POP q
+        [["a", "z", <third>, 1]]
+        > DQ.FINISH q a <first> a <second>
+        (integer) 0
+        > DQ.FINISH q a <third>
+        (integer) 1
+    """)
+    assert session["first"] < session["second"] < session["third"]

@@ -1,0 +1,121 @@
+"""What each version of the module wrote (harness/golden.py) is read by this one, and is what it was."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import redis
+
+from harness.golden import (
+    FOLDER,
+    FORMS,
+    PAYLOADS,
+    Form,
+    Golden,
+    content,
+    digests_of,
+    load_its_aof,
+    restore,
+    text,
+    versions,
+)
+from harness.queues import binary_client
+from harness.resp import commands_in, fields
+from harness.server import Server
+from harness.zoo import pop_all
+
+StartServer = Callable[..., Server]
+each_version = pytest.mark.parametrize("golden", versions(), ids=str)
+# A record of a MOVE has eight fields; the first is the id, and its length is here. The second is the cause.
+MOVE = re.compile(rb"\x98\xc4(.)", re.DOTALL)
+each_form = pytest.mark.parametrize("form", FORMS, ids=str)
+
+
+@pytest.fixture(scope="session")
+def shims(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("shims")
+
+
+@contextmanager
+def loaded(
+    fresh_server: StartServer, shims: Path, golden: Golden, form: Form
+) -> Iterator[tuple[Server, redis.Redis]]:
+    server = fresh_server(*form.config, files=form.files_of(golden), environment=golden.clock(shims))
+    with binary_client(server) as r:
+        if form is PAYLOADS:
+            restore(golden, r)
+        yield server, r
+
+
+@each_version
+@each_form
+def test_it_is_read_and_written_again(
+    fresh_server: StartServer, shims: Path, golden: Golden, form: Form
+) -> None:
+    with loaded(fresh_server, shims, golden, form) as (server, r):
+
+        def check() -> None:
+            __tracebackhide__ = True
+            assert content(r) == golden.content
+            assert digests_of(r) == golden.digests
+
+        check()
+        r.execute_command("DEBUG", "RELOAD")
+        check()
+        load_its_aof(server, r)
+        check()
+
+
+@each_version
+@each_form
+def test_its_queues_work_on(fresh_server: StartServer, shims: Path, golden: Golden, form: Form) -> None:
+    """Workers report jobs that they were given by the old version; the others come in order."""
+    with loaded(fresh_server, shims, golden, form) as (_, r):
+        for key, queue in golden.content.items():
+            for held in queue["jobs"]["reserved"]:
+                peeked = r.execute_command("DQ.PEEK", key, "STATE", "reserved")
+                id = fields(peeked[0])["id"]
+                assert text(id) == held["id"]
+                assert r.execute_command("DQ.FINISH", key, id, held["lease"]) == 1
+            told = queue["info"]
+            ready = [] if told["paused"] else queue["jobs"]["ready"]
+            handed_out = pop_all(r, key)
+            assert [text(id) for id, *_ in handed_out] == [job["id"] for job in ready]
+            leases = [told["last-lease"] or 0, *(lease for _, _, lease, _ in handed_out)]
+            assert all(earlier < later for earlier, later in pairwise(leases))
+
+
+@each_version
+def test_every_file_is_looked_at(golden: Golden) -> None:
+    names = {source for form in FORMS for source in form.files.values()}
+    names |= {"content.json", "digests.json", "payloads.json"}
+    assert {path.name for path in golden.folder.iterdir()} == names
+    assert golden.payloads.keys() == golden.content.keys() == golden.digests.keys()
+
+
+def test_there_are_versions() -> None:
+    assert [str(golden) for golden in versions()][:1] == ["0.1"]
+
+
+def test_the_log_of_0_1_has_every_kind_of_entry() -> None:
+    """As 0.1 wrote them: DQ.APPLY with the causes of moves and drops, and what it logged verbatim."""
+    seen: Counter[str] = Counter()
+    for name, *words in commands_in(Golden(FOLDER / "0.1").bytes_of("session.aof")):
+        match name, words:
+            case b"DQ.APPLY", [_, b"MOVE", moves]:
+                seen.update(f"MOVE {moves[move.end() + move[1][0]]}" for move in MOVE.finditer(moves))
+            case b"DQ.APPLY", [_, b"DROP", drop]:
+                seen[f"DROP {drop[1]}"] += 1
+            case b"DQ.APPLY", [_, kind, *_]:
+                seen[kind.decode()] += 1
+            case b"DQ.FINISH" | b"DQ.DEL" | b"DEL" | b"RENAME" | b"COPY" | b"RESTORE", _:
+                seen[name.decode()] += 1
+    # A lease that was given is a LEASE: a MOVE for cause 0, "popped", is never written.
+    causes = ["released", "touched", "buried", "finished", "kicked", "returned"]
+    moves = {f"MOVE {number}" for number, _ in enumerate(causes, start=1)}
+    own = {"PUT", "LEASE", "QUEUE", "DROP 0", "DROP 1", "DQ.FINISH", "DQ.DEL"}
+    assert seen.keys() == moves | own | {"DEL", "RENAME", "COPY", "RESTORE"}

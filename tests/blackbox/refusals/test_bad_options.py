@@ -1,0 +1,320 @@
+"""Bad input gets one clear error that names what is wrong, and changes nothing.
+
+Here, the options of all commands; test_bad_arguments.py has the words before them, test_wrong_keys.py keys.
+After every error stands the same check: all keys, the queue, its totals, the AOF and the module's
+counters are as they were (harness/observer.py). No server has a part in reading options, so one kind does.
+"""
+
+import pytest
+
+from harness.marks import on_one_kind
+from harness.observer import COUNT_MAX, NO_NUMBERS, TIME_MAX, Observer, Refused, check_refused
+from harness.resp import Failure
+from harness.server import Server
+from harness.transcript import Session
+
+pytestmark = on_one_kind
+
+MILLIS, SPAN, COUNT = (0, TIME_MAX), (1, TIME_MAX), (1, COUNT_MAX)
+LIMIT = (0, COUNT_MAX)
+FLAG, TEXT, STATE, PAIR = "flag", "text", "state", "pair"
+CONSUMER = {"COUNT": COUNT, "BLOCK": MILLIS, "TTR": SPAN, "NOACK": FLAG}
+
+# Each command that has options: all of them, with the range of a number or another kind of value.
+OPTIONS: dict[str, dict[str, tuple[int, int] | str]] = {
+    "DQ.ADD {} a x": {
+        "DELAY": MILLIS,
+        "AT": MILLIS,
+        "TTR": SPAN,
+        "PRIORITY": (0, 255),
+        "ATTEMPTS": LIMIT,
+        "BACKOFF": PAIR,
+        "TTL": SPAN,
+        "KEEP": MILLIS,
+        "NX": FLAG,
+        "REPLACE": FLAG,
+    },
+    "DQ.POP {}": CONSUMER,
+    "DQ.MPOP 1 {}": CONSUMER,
+    "DQ.RELEASE {} reserved <lease>": {"DELAY": MILLIS, "UNBEGUN": FLAG, "REASON": TEXT},
+    "DQ.TOUCH {} reserved <lease>": {"TTR": SPAN},
+    "DQ.BURY {} reserved <lease>": {"REASON": TEXT},
+    "DQ.KICK {}": {"COUNT": COUNT},
+    "DQ.PAUSE {}": {"FOR": SPAN},
+    "DQ.PURGE {} STATE dead": {"OLDER": MILLIS, "COUNT": COUNT},
+    "DQ.ALTER {}": {
+        "TTR": SPAN,
+        "ATTEMPTS": LIMIT,
+        "BACKOFF": PAIR,
+        "KEEP": MILLIS,
+        "MAXJOBS": LIMIT,
+        "DEADKEEP": MILLIS,
+    },
+    "DQ.PEEK {}": {"STATE": STATE, "COUNT": COUNT},
+    "DQ.SCAN {} 0": {"STATE": STATE, "COUNT": COUNT},
+    "DQ.LEN {}": {"STATE": STATE},
+}
+EACH_OPTION = [
+    pytest.param(command, option, takes, id=f"{command.split()[0]} {option}")
+    for command, options in OPTIONS.items()
+    for option, takes in options.items()
+]
+EACH_NUMBER = [each for each in EACH_OPTION if each.values[2] not in (FLAG, TEXT, STATE)]
+each_command = pytest.mark.parametrize("command", OPTIONS, ids=lambda command: command.split()[0])
+
+
+EXCLUSIVE = [("DELAY", "AT"), ("NX", "REPLACE"), ("DELAY", "UNBEGUN")]
+
+
+def example(option: str, takes: tuple[int, int] | str) -> str:
+    """An option as it may be given."""
+    values = {FLAG: "", TEXT: " why", STATE: " dead", PAIR: " 5 50"}
+    return option + values.get(takes, " 5")
+
+
+def others(command: str, option: str) -> list[str]:
+    """The command's other options that may be given beside this one, each as it may be given."""
+    excluded = [other for pair in EXCLUSIVE if option in pair for other in pair]
+    rest = {name: takes for name, takes in OPTIONS[command].items() if name not in (option, *excluded)}
+    return [example(name, takes) for name, takes in rest.items()]
+
+
+@pytest.mark.parametrize(("command", "option", "takes"), EACH_NUMBER)
+def test_numbers(
+    lone: Server, lone_session: Session, command: str, option: str, takes: tuple[int, int] | str
+) -> None:
+    least, most = MILLIS if takes == PAIR else takes
+    error = f"ERR {option} must be an integer from {least} to {most}"
+    values = [*NO_NUMBERS, str(least - 1), str(most + 1)]
+    if takes == PAIR:
+        values = [f"{value} 5" for value in values] + [f"5 {value}" for value in values]
+    table = [(f"{command} {option} {value}", error) for value in values]
+    # Also when others before and behind it are right.
+    for other in others(command, option)[:2]:
+        table.append((f"{command} {other} {option} x 5", error))
+        table.append((f"{command} {option} x 5 {other}", error))
+    check_refused(lone, lone_session, table)
+
+
+@pytest.mark.parametrize(("command", "option", "takes"), EACH_OPTION)
+def test_options_without_a_value_and_options_given_twice(
+    lone: Server, lone_session: Session, command: str, option: str, takes: tuple[int, int] | str
+) -> None:
+    whole = example(option, takes)
+    twice, nothing = f"ERR option {option} is given twice", f"ERR option {option} needs a value"
+    table = [(f"{command} {whole} {whole}", twice), (f"{command} {whole.lower()} {whole}", twice)]
+    for other in others(command, option)[:2]:
+        table.append((f"{command} {whole} {other} {whole}", twice))
+    if takes != FLAG:
+        missing = [option, option.lower(), *(f"{other} {option}" for other in others(command, option)[:2])]
+        table += [(f"{command} {words}", nothing) for words in missing]
+    if takes == PAIR:
+        table.append((f"{command} {option} 5", nothing))
+    if takes in (STATE, PAIR, TEXT):
+        different = {STATE: "ready", PAIR: "6 60", TEXT: '""'}[takes]
+        table.append((f"{command} {whole} {option} {different}", twice))
+    check_refused(lone, lone_session, table)
+
+
+@each_command
+def test_unknown_options(lone: Server, lone_session: Session, command: str) -> None:
+    words = {
+        "FOO": "FOO",
+        "foo": "foo",
+        "5": "5",
+        '""': "",
+        '"COUNT "': "COUNT ",
+        "TTRS": "TTRS",
+        "EVERY": "EVERY",
+        # An error is one line that a terminal can show, whatever the word.
+        r'"a\r\nb"': r"a\r\nb",
+        r'"\x00\xff\x1b"': r"\x00\xff\x1b",
+        r'"\xc3\xa9"': r"\xc3\xa9",
+        '"it\'s"': r"it\'s",
+        "x" * 64: "x" * 64,
+        "x" * 65: "x" * 64 + "...",
+        "x" * 100_000: "x" * 64 + "...",
+    }
+    table = [(f"{command} {word}", f"ERR unknown option '{shown}'") for word, shown in words.items()]
+    table += [(f"{command} {other} FOO 5", "ERR unknown option 'FOO'") for other in others(command, "")[:3]]
+    check_refused(lone, lone_session, table)
+
+
+@each_command
+def test_options_of_other_commands(lone: Server, lone_session: Session, command: str) -> None:
+    foreign = {option for options in OPTIONS.values() for option in options} - OPTIONS[command].keys()
+    if "STATE" in command:
+        foreign.remove("STATE")
+    table = [(f"{command} {option} 5", f"ERR unknown option '{option}'") for option in sorted(foreign)]
+    check_refused(lone, lone_session, table)
+
+
+def test_contradictions(lone: Server, lone_session: Session) -> None:
+    when = "ERR options DELAY and AT exclude each other"
+    taken = "ERR options NX and REPLACE exclude each other"
+    back = "ERR options DELAY and UNBEGUN exclude each other"
+    table = [
+        ("DQ.ADD {} a x DELAY 5 AT 5", when),
+        ("DQ.ADD {} a x AT 5 DELAY 5", when),
+        ("DQ.ADD {} a x at 5 TTR 5 delay 0", when),
+        ("DQ.ADD {} a x NX REPLACE", taken),
+        ("DQ.ADD {} a x REPLACE NX", taken),
+        ("DQ.ADD {} ready x replace PRIORITY 1 nx", taken),
+        ("DQ.ADD {} * x NX REPLACE", taken),
+        ("DQ.RELEASE {} reserved <lease> DELAY 0 UNBEGUN", back),
+        ("DQ.RELEASE {} reserved * unbegun REASON x delay 5", back),
+    ]
+    check_refused(lone, lone_session, table)
+
+
+def test_sums_past_the_last_time(lone: Server, lone_session: Session) -> None:
+    table: list[Refused] = []
+    for command, option in [
+        ("DQ.ADD {} a x", "DELAY"),
+        ("DQ.ADD {} a x TTL 5", "DELAY"),
+        ("DQ.POP {}", "TTR"),
+        ("DQ.POP {} COUNT 5 NOACK", "TTR"),
+        ("DQ.POP {} BLOCK 1", "TTR"),
+        ("DQ.MPOP 1 {}", "TTR"),
+        ("DQ.RELEASE {} reserved <lease>", "DELAY"),
+        ("DQ.TOUCH {} reserved <lease>", "TTR"),
+        ("DQ.PAUSE {}", "FOR"),
+    ]:
+        error = f"ERR {option} reaches past the last time there is, {TIME_MAX}"
+        for span in TIME_MAX, TIME_MAX - 10**12:
+            table.append((f"{command} {option} {span}", error))
+    check_refused(lone, lone_session, table)
+
+
+def test_a_backoff_that_begins_above_its_end(lone: Server, lone_session: Session) -> None:
+    error = "ERR the base of BACKOFF must not be longer than its max"
+    table = [
+        (f"{command} {words}", error)
+        for command in ("DQ.ADD {} a x", "DQ.ALTER {}")
+        for words in ("BACKOFF 6 5", "BACKOFF 1 0", f"TTR 5 BACKOFF {TIME_MAX} 0", "BACKOFF 6 5 TTR 5")
+    ]
+    check_refused(lone, lone_session, table)
+
+
+def test_reasons(lone: Server, lone_session: Session) -> None:
+    error = "ERR reason must be at most 512 bytes long"
+    table = [
+        (f"{command} REASON {'r' * length}", error)
+        for command in ("DQ.RELEASE {} reserved <lease>", "DQ.BURY {} reserved *")
+        for length in (513, 100_000)
+    ]
+    check_refused(lone, lone_session, table)
+    longest = bytes(range(256)) * 2
+    assert lone_session.call("DQ.BURY", "q", "reserved", "*", "REASON", longest) == 1
+    assert lone_session.call("DQ.GET", "q", "reserved")[-2:] == [b"reason", longest]
+
+
+def test_states(lone: Server, lone_session: Session) -> None:
+    words = {
+        "foo": "foo",
+        '""': "",
+        "STATE": "STATE",
+        "5": "5",
+        r'"ready\x00"': r"ready\x00",
+        "x" * 100: "x" * 64 + "...",
+    }
+    known = "delayed, ready, reserved, dead, done"
+    table = [
+        (f"{command} STATE {word}", f"ERR unknown state '{shown}': one of {known}")
+        for command in ("DQ.PURGE {}", "DQ.PEEK {}", "DQ.SCAN {} 0", "DQ.LEN {}")
+        for word, shown in words.items()
+    ]
+    check_refused(lone, lone_session, table)
+
+
+def test_only_what_stays_in_a_state_has_an_age(lone: Server, lone_session: Session) -> None:
+    table = [
+        (words.format("{}", state), f"ERR option OLDER doesn't go with STATE {state}")
+        for state in ("delayed", "reserved")
+        for words in (
+            "DQ.PURGE {} STATE {} OLDER 5",
+            "DQ.PURGE {} OLDER 0 STATE {}",
+            "DQ.PURGE {} STATE {} COUNT 5 OLDER 5",
+        )
+    ]
+    check_refused(lone, lone_session, table)
+
+
+def test_a_purge_names_its_state(lone: Server, lone_session: Session) -> None:
+    """Or a slip of the hand would empty the queue."""
+    error = "ERR option STATE is missing"
+    table = [
+        ("DQ.PURGE {} COUNT 5", error),
+        ("DQ.PURGE {} OLDER 5", error),
+        ("DQ.PURGE {} STATE dead STATE dead", "ERR option STATE is given twice"),
+        ("DQ.PURGE {} COUNT 5 STATE", "ERR option STATE needs a value"),
+        ("DQ.PURGE {} dead COUNT 5", "ERR unknown option 'dead'"),
+    ]
+    check_refused(lone, lone_session, table)
+
+
+@pytest.mark.parametrize(("command", "option", "takes"), EACH_OPTION)
+def test_the_options_of_the_table_are_taken(
+    lone_session: Session, command: str, option: str, takes: tuple[int, int] | str
+) -> None:
+    """Or the refusals above would prove nothing."""
+    words = f"{command.format('q')} {example(option, takes)}"
+    reply = lone_session.call(*words.replace("<lease>", "*").split())
+    assert not isinstance(reply, Failure), words
+
+
+def test_the_observer_sees_every_change(lone: Server, lone_session: Session) -> None:
+    for change in [
+        "DQ.ADD q a x",
+        "DQ.ADD none a x",
+        "DQ.TOUCH q reserved *",
+        "DQ.RELEASE q reserved * DELAY 5000",
+        "DQ.KICKJOB q reserved",
+        "DQ.KICK q",
+        "DQ.POP q",
+        "DQ.POP q NOACK",
+        "DQ.MPOP 2 nothing q COUNT 2",
+        "DQ.FINISH q ready",
+        "DQ.BURY q dead *",
+        "DQ.DEL q delayed",
+        "DQ.PURGE q STATE dead",
+        "DQ.PAUSE q",
+        "DQ.RESUME q",
+        "DQ.PAUSE nobody",
+        "DQ.ALTER q KEEP 5",
+        "DQ.ALTER somebody KEEP 5",
+        "SET other x",
+    ]:
+        observer = Observer(lone)
+        assert not isinstance(lone_session.call(*change.split()), Failure)
+        with pytest.raises(AssertionError, match="changed by"):
+            observer.check_nothing_changed(change)
+
+
+def test_the_observer_overlooks_what_changes_nothing(lone: Server, lone_session: Session) -> None:
+    observer = Observer(lone)
+    for command in [
+        "DQ.GET q ready",
+        "DQ.PEEK q STATE dead COUNT 5",
+        "DQ.SCAN q 0",
+        "DQ.LEN q",
+        "DQ.INFO q",
+        "DQ.ADD q ready x NX",
+        "DQ.ADD q done x NX",
+        "DQ.FINISH q ready",
+        "DQ.RELEASE q reserved 7",
+        "DQ.TOUCH q reserved 7",
+        "DQ.BURY q reserved 7",
+        "DQ.DEL q nobody",
+        "DQ.KICKJOB q ready reserved done nobody",
+        "DQ.RESUME q",
+        "DQ.PURGE q STATE dead OLDER 3600000",
+        "DQ.POP none",
+        "DQ.MPOP 2 none nothing",
+        "DQ.POP none BLOCK 1",
+        "DQ.KICK none",
+        "DQ.PURGE none STATE ready",
+        "DQ.RESUME none",
+    ]:
+        assert not isinstance(lone_session.call(*command.split()), Failure)
+        observer.check_nothing_changed(command)

@@ -1,0 +1,401 @@
+"""What nobody's module wrote is refused whole and in words, and harms neither server nor queues.
+
+The payloads have right checksums, made here (harness/payloads.py), so that the server passes them on.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import redis
+
+from harness.clock import HOUR_MS, now_ms
+from harness.marks import on_one_kind
+from harness.payloads import (
+    FOOTER_BYTES,
+    Extra,
+    Job,
+    JobRecord,
+    Payload,
+    QueueRecord,
+    Settings,
+    module_header,
+    msgpack,
+    payload_of,
+    rdb_string,
+    rdb_unsigned,
+    sealed,
+    unsealed,
+)
+from harness.queues import binary_client, digests, info, job
+from harness.server import Server
+from harness.zoo import make_zoo, pop_all
+
+BAD_DATA = "Bad data format"
+LAST_TIME = 2**48 - 1
+LAST_LEASE = 2**53 - 1
+
+
+def restore(r: redis.Redis, payload: bytes, key: str = "q", **options: bool) -> str | None:
+    """The error that RESTORE answered with, if it did."""
+    try:
+        r.restore(key, 0, payload, **options)
+    except redis.ResponseError as error:
+        return str(error)
+    return None
+
+
+def test_healthy_payloads_made_here_are_loaded(server: Server, r: redis.Redis) -> None:
+    """Or the refusals below would prove nothing."""
+    assert restore(r, payload_of().sealed()) is None
+    server.session().check("""
+        > DQ.GET q b
+        ["id", "b", "body", "hello", "state", "ready", "due", 1763725200500, <...>, "priority", 128,
+         "ttr", 60000, "attempts", 25, "attempt", 2, <...>, "lease", 3612109209600001,
+         "created", 1763725200000, <...>]
+        > DQ.LEN q
+        (integer) 2
+        > DQ.FINISH q a 3612109209600001
+        (integer) 1
+        > DQ.POP q
+        [["b", "hello", <*>, 3]]
+    """)
+    assert restore(r, payload_of([]).sealed(), "empty") is None
+    server.session().check("> DQ.LEN empty\n(integer) 0")
+    with binary_client(server) as b:
+        assert b.dump("q")[:10] == module_header(2)
+
+
+def record(**fields: int | Extra) -> Payload:
+    return payload_of([Job(record=JobRecord(**fields).encoded())])
+
+
+def extra(**fields: int) -> Payload:
+    return record(extra=Extra(**fields))
+
+
+def queue(**fields: int) -> Payload:
+    return payload_of(queue=QueueRecord(**fields).encoded())
+
+
+def settings(**fields: int) -> Payload:
+    return payload_of(queue=QueueRecord(counted=0, settings=Settings(**fields)).encoded())
+
+
+TWO_RECORDS = JobRecord().encoded() * 2
+FIELDS = [*vars(JobRecord()).values()]
+SHORT_RECORD, LONG_RECORD = msgpack(FIELDS[:-2]), msgpack([*FIELDS, 0])
+UNREADABLE = "a record is not what this version can read"
+CUT_SHORT = "it ends before its end"
+NO_TIME = "a time is past the last one"
+NO_SPAN = "a span is not between the shortest and the longest one"
+NO_LEASE = "a lease is not a possible one"
+
+REFUSED = [
+    pytest.param(payload, reason, id=name)
+    for name, payload, reason in [
+        ("newer version", Payload((), 3), "it has version 3, this module reads up to 2"),
+        ("version 1023", Payload((), 1023), "it has version 1023, this module reads up to 2"),
+        ("version 0", Payload((), 0), "it has version 0"),
+        ("nothing in it", Payload(()), CUT_SHORT),
+        ("no end", Payload((), end=b""), CUT_SHORT),
+        ("more jobs than there are", payload_of(count=3), CUT_SHORT),
+        ("2^64 - 1 jobs", payload_of(count=2**64 - 1), CUT_SHORT),
+        ("2^32 jobs", payload_of([], count=2**32), CUT_SHORT),
+        ("string for the number of jobs", payload_of().with_part(0, rdb_string(b"2")), CUT_SHORT),
+        ("number for an id", payload_of().with_part(2, rdb_unsigned(1)), CUT_SHORT),
+        ("id of 2^62 bytes", payload_of().with_part(2, rdb_string(b"a", 2**62)), CUT_SHORT),
+        ("id of 2^40 bytes", payload_of().with_part(2, rdb_string(b"a", 2**40)), CUT_SHORT),
+        (
+            "body of 2^64 - 1 bytes",
+            payload_of().with_part(3, rdb_string(b"", 2**64 - 1)),
+            CUT_SHORT,
+        ),
+        ("an id twice", payload_of([Job(b"a"), Job(b"a")]), "an id occurs twice"),
+        ("empty id", payload_of([Job(b"")]), "an id is not 1 to 512 bytes long"),
+        ("id of 513 bytes", payload_of([Job(b"i" * 513)]), "an id is not 1 to 512 bytes long"),
+        ("empty record", payload_of([Job(record=b"")]), UNREADABLE),
+        ("text for a record", payload_of([Job(record=b"garbage")]), UNREADABLE),
+        ("a map of 2^32 for a record", payload_of([Job(record=b"\xdf" + b"\xff" * 4)]), UNREADABLE),
+        ("deep nesting", payload_of([Job(record=b"\x91" * 100_000)]), UNREADABLE),
+        ("record with a field less", payload_of([Job(record=SHORT_RECORD)]), UNREADABLE),
+        ("record with a field more", payload_of([Job(record=LONG_RECORD)]), UNREADABLE),
+        (
+            "two records for one",
+            payload_of([Job(record=TWO_RECORDS)]),
+            "a record has bytes after its end",
+        ),
+        ("priority 256", record(priority=256), UNREADABLE),
+        ("attempts 2^32", record(attempts=2**32), UNREADABLE),
+        ("time past the last", record(time=LAST_TIME + 1), NO_TIME),
+        ("time 2^64 - 1", record(time=2**64 - 1), NO_TIME),
+        ("created past the last", record(created=LAST_TIME + 1), NO_TIME),
+        ("TTR 0", record(ttr=0), NO_SPAN),
+        ("TTR 2^64 - 1", record(ttr=2**64 - 1), NO_SPAN),
+        ("stage 4", record(stage=4), "a job is in no known stage"),
+        ("waiting with a lease", record(stage=0), NO_LEASE),
+        ("dead with a lease", record(stage=2), NO_LEASE),
+        ("done with a lease", record(stage=3), NO_LEASE),
+        ("BACKOFF base", extra(backoff_base=LAST_TIME + 1), NO_SPAN),
+        ("BACKOFF max", extra(backoff_max=2**64 - 1), NO_SPAN),
+        ("TTL", extra(ttl=LAST_TIME + 1), NO_SPAN),
+        ("KEEP", extra(keep=LAST_TIME + 1), NO_SPAN),
+        ("end of life", extra(dies=LAST_TIME + 1), NO_TIME),
+        ("lease without attempt", record(attempt=0), NO_LEASE),
+        ("attempt without lease", record(lease=0), NO_LEASE),
+        ("leased, never handed out", record(lease=0, attempt=0), NO_LEASE),
+        ("lease 2^53 - 1", record(lease=LAST_LEASE), NO_LEASE),
+        ("lease 2^64 - 1", record(lease=2**64 - 1), NO_LEASE),
+        ("empty queue record", payload_of(queue=b""), UNREADABLE),
+        ("job's record for the queue's", payload_of(queue=JobRecord().encoded()), UNREADABLE),
+        ("last lease 2^53 - 1", queue(last_lease=LAST_LEASE), NO_LEASE),
+        ("serial past the last", queue(serial_time=2**64 - 1), NO_TIME),
+        ("counted past the last", queue(counted=LAST_TIME + 1), NO_TIME),
+        ("paused past the last", queue(counted=0, paused_until=LAST_TIME + 1), NO_TIME),
+        ("default TTR 0", settings(ttr=0), NO_SPAN),
+        ("default TTR", settings(ttr=LAST_TIME + 1), NO_SPAN),
+        ("default ATTEMPTS", settings(attempts=2**32), UNREADABLE),
+        ("default BACKOFF base", settings(backoff_base=LAST_TIME + 1), NO_SPAN),
+        ("default BACKOFF max", settings(backoff_max=LAST_TIME + 1), NO_SPAN),
+        ("default KEEP", settings(keep=LAST_TIME + 1), NO_SPAN),
+        ("DEADKEEP", settings(dead_keep=2**64 - 1), NO_SPAN),
+    ]
+]
+
+
+@on_one_kind
+@pytest.mark.parametrize("payload, reason", REFUSED)
+def test_refused_in_words(server: Server, r: redis.Redis, payload: Payload, reason: str) -> None:
+    log = len(server.log())
+    assert BAD_DATA in restore(r, payload.sealed())
+    assert f"<dq> a queue can't be loaded: {reason}" in server.log(log)
+    assert r.ping() and not r.exists("q")
+
+
+def test_a_refused_payload_leaves_the_old_queue(server: Server, r: redis.Redis) -> None:
+    with binary_client(server) as b:
+        zoo = make_zoo(b, "q")
+        before = zoo.snapshot(b, "q")
+        assert BAD_DATA in restore(r, record(stage=9).sealed(), replace=True)
+        assert zoo.snapshot(b, "q") == before
+
+
+def test_every_truncation_is_refused(server: Server) -> None:
+    with binary_client(server) as b:
+        value = unsealed(payload_of([Job(b"a"), Job(b"*", b"body " * 20)]).sealed())
+        assert restore(b, sealed(value)) is None
+        b.delete("q")
+        for length in range(len(value)):
+            error = restore(b, sealed(value[:length]))
+            assert error is not None and BAD_DATA in error, f"cut to {length} bytes: {error}"
+            wrong_checksum = sealed(value)[: length + FOOTER_BYTES]
+            assert "checksum are wrong" in restore(b, wrong_checksum)
+        assert b.ping() and not b.exists("q")
+
+
+def test_flipped_bits_are_refused_or_make_a_queue_that_works(server: Server) -> None:
+    """Each bit but those of the value's type, which is the server's. A body has no wrong bits."""
+    value = unsealed(
+        payload_of([Job(b"a"), Job(b"b", b"x", JobRecord(lease=7, attempt=1).encoded())]).sealed()
+    )
+    refused = 0
+    with binary_client(server) as b:
+        for bit in range(8, 8 * len(value)):
+            flipped = bytearray(value)
+            flipped[bit // 8] ^= 1 << bit % 8
+            if restore(b, sealed(bytes(flipped)), replace=True) is not None:
+                refused += 1
+                continue
+            check_that_it_works(b, "q")
+            assert b.execute_command("DQ.ADD", "q", "*", "x", "PRIORITY", 0)
+            assert b.execute_command("DQ.POP", "q", "TTR", 1)
+        assert b.ping()
+    assert refused > 2 * len(value)
+
+
+def check_that_it_works(r: redis.Redis, key: str) -> None:
+    fields = info(r, key)
+    states = sum(fields[state] for state in ("delayed", "ready", "reserved", "dead", "done"))
+    assert fields["jobs"] == states == r.execute_command("DQ.LEN", key)
+    r.restore("again", 0, r.dump(key), replace=True)
+    assert digests(r, key) == digests(r, "again")
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        pytest.param(queue(last_lease=LAST_LEASE - 2), id="the queue's last lease"),
+        pytest.param(record(lease=LAST_LEASE - 2), id="a job's lease"),
+    ],
+)
+def test_a_queue_near_the_last_lease_does_not_stop_the_others(
+    fresh_server: Callable[..., Server], payload: Payload
+) -> None:
+    server = fresh_server()
+    with server.client() as r:
+        restore(r, payload.sealed(), "hostile")
+        pop_all(r, "hostile")
+        for n in range(3):
+            r.execute_command("DQ.ADD", "innocent", n, "x")
+        assert len(pop_all(r, "innocent")) == 3
+
+
+@pytest.mark.parametrize("serial_number", [2**64 - 1, 2**64 - 2, 2**63])
+def test_made_ids_after_the_last_serial_are_still_new_ones(
+    server: Server, r: redis.Redis, serial_number: int
+) -> None:
+    hostile = queue(serial_time=LAST_TIME, serial_number=serial_number).sealed()
+    assert restore(r, hostile) is None
+    made = [r.execute_command("DQ.ADD", "q", "*", "x") for _ in range(5)]
+    assert len(set(made)) == 5
+    assert r.execute_command("DQ.LEN", "q") == 2 + 5
+
+
+def test_times_at_the_end_of_time(server: Server, r: redis.Redis) -> None:
+    assert restore(r, record(time=LAST_TIME, created=LAST_TIME, ttr=LAST_TIME).sealed()) is None
+    server.session().check("""
+        > DQ.POP q
+        (nil)
+        > DQ.LEN q STATE reserved
+        (integer) 1
+        > DQ.DEL q a
+        (integer) 1
+    """)
+
+
+RECORD = JobRecord().encoded()
+ONE_LEASE = [b"a", 7, 8]
+RELEASED, STAGE_LEASED = 1, 1
+
+
+def move(
+    id: bytes = b"a",
+    cause: int = RELEASED,
+    time: int = 8,
+    stage: int = 0,
+    attempt: int = 1,
+    lease: int = 0,
+    dies: int | None = None,
+) -> bytes:
+    return msgpack([[id, cause, time, stage, attempt, lease, dies, b"reason"]])
+
+
+ARITY = "wrong number of arguments for 'dq.apply' command"
+
+
+@on_one_kind
+@pytest.mark.parametrize(
+    "words, error",
+    [
+        pytest.param(words, error, id=name)
+        for name, words, error in [
+            ("nothing", ["PUT"], ARITY),
+            ("unknown effect", ["STEAL", "a"], "unknown command 'STEAL'"),
+            ("lower case", ["put", "a", "b", RECORD], "unknown command 'put'"),
+            ("PUT, too short", ["PUT", "a", "b"], ARITY),
+            ("PUT, too long", ["PUT", "a", "b", RECORD, "x"], ARITY),
+            ("PUT, empty id", ["PUT", "", "b", RECORD], "id must be 1 to 512 bytes long"),
+            ("PUT, long id", ["PUT", "i" * 513, "b", RECORD], "id must be 1 to 512 bytes long"),
+            ("PUT, no record", ["PUT", "a", "b", ""], UNREADABLE),
+            ("PUT, garbage", ["PUT", "a", "b", "\xff\xfe"], UNREADABLE),
+            ("PUT, two records", ["PUT", "a", "b", RECORD * 2], "bytes after its end"),
+            ("PUT, stage 9", ["PUT", "a", "b", JobRecord(stage=9).encoded()], "no known stage"),
+            ("PUT, TTR 0", ["PUT", "a", "b", JobRecord(ttr=0).encoded()], "a span is not"),
+            ("PUT, time", ["PUT", "a", "b", JobRecord(time=2**48).encoded()], "a time is past"),
+            ("LEASE, too long", ["LEASE", msgpack([]), "x"], ARITY),
+            ("LEASE, no list", ["LEASE", "a"], UNREADABLE),
+            ("LEASE, 2^32 of them", ["LEASE", b"\xdd" + b"\xff" * 4], UNREADABLE),
+            ("LEASE, empty id", ["LEASE", msgpack([[b"", 7, 8]])], "an id is not"),
+            ("LEASE 0", ["LEASE", msgpack([[b"a", 0, 8]])], NO_LEASE),
+            ("LEASE, second bad", ["LEASE", msgpack([ONE_LEASE, [b"a", 2**60, 8]])], "a lease is"),
+            ("LEASE, end", ["LEASE", msgpack([[b"a", 7, 2**48]])], NO_TIME),
+            ("MOVE, too long", ["MOVE", move(), "x"], ARITY),
+            ("MOVE, no list", ["MOVE", "a"], UNREADABLE),
+            ("MOVE, 2^32 of them", ["MOVE", b"\xdd" + b"\xff" * 4], UNREADABLE),
+            ("MOVE, empty id", ["MOVE", move(id=b"")], "an id is not"),
+            ("MOVE, cause", ["MOVE", move(cause=7)], "a change has no known cause"),
+            ("MOVE, time", ["MOVE", move(time=2**48)], NO_TIME),
+            ("MOVE, stage", ["MOVE", move(stage=4)], "no known stage"),
+            ("MOVE, lease", ["MOVE", move(stage=STAGE_LEASED)], NO_LEASE),
+            ("MOVE, a lease too many", ["MOVE", move(lease=7)], NO_LEASE),
+            ("MOVE, attempt", ["MOVE", move(stage=STAGE_LEASED, lease=7, attempt=0)], NO_LEASE),
+            ("MOVE, end of life", ["MOVE", move(dies=2**48)], NO_TIME),
+            ("DROP, too long", ["DROP", msgpack([0, [b"a"]]), "x"], ARITY),
+            ("DROP, no list", ["DROP", msgpack([0, b"a"])], UNREADABLE),
+            ("DROP, cause", ["DROP", msgpack([3, [b"a"]])], "a change has no known cause"),
+            ("DROP, empty id", ["DROP", msgpack([0, [b"a", b""]])], "an id is not"),
+            ("QUEUE, too long", ["QUEUE", QueueRecord().encoded(), "x"], ARITY),
+            ("QUEUE, a job's", ["QUEUE", RECORD], UNREADABLE),
+            ("QUEUE, lease", ["QUEUE", QueueRecord(last_lease=2**53).encoded()], "a lease is not"),
+            ("QUEUE, serial", ["QUEUE", QueueRecord(serial_time=2**48).encoded()], "a time is"),
+        ]
+    ],
+)
+def test_garbage_effects_change_nothing(
+    server: Server, r: redis.Redis, words: list[str | bytes], error: str
+) -> None:
+    r.execute_command("DQ.ADD", "q", "a", "x", "PRIORITY", 3)
+    before = digests(r, "q")
+    for key in "q", "none":
+        with pytest.raises(redis.ResponseError, match=error):
+            r.execute_command("DQ.APPLY", key, *words)
+    assert digests(r, "q") == before
+    assert not r.exists("none")
+
+
+def test_effects_on_a_key_of_another_type_are_refused(r: redis.Redis) -> None:
+    r.set("text", "x")
+    for words in (
+        ["PUT", "a", "b", RECORD],
+        ["LEASE", msgpack([ONE_LEASE])],
+        ["MOVE", move()],
+        ["DROP", msgpack([0, [b"a"]])],
+        ["QUEUE", QueueRecord().encoded()],
+    ):
+        with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
+            r.execute_command("DQ.APPLY", "text", *words)
+    assert r.get("text") == "x"
+
+
+def test_effects_that_are_well_formed_are_taken(server: Server, r: redis.Redis) -> None:
+    """Or the refusals above would prove nothing."""
+    r.execute_command("DQ.APPLY", "q", "PUT", "a", "b", RECORD)
+    r.execute_command("DQ.APPLY", "q", "PUT", "dropped", "b", RECORD)
+    r.execute_command("DQ.APPLY", "q", "MOVE", move(time=2**48 - 1))
+    r.execute_command("DQ.APPLY", "q", "DROP", msgpack([0, [b"dropped"]]))
+    settings = Settings(ttr=5, attempts=6, dead_keep=7)
+    r.execute_command("DQ.APPLY", "q", "QUEUE", QueueRecord(counted=0, settings=settings).encoded())
+    assert job(r, "q", "a")["state"] == "delayed"
+    assert job(r, "q", "a")["reason"] == "reason"
+    assert job(r, "q", "dropped") is None
+    told = info(r, "q")
+    assert [told[name] for name in ("default-ttr", "default-attempts", "dead-keep")] == [5, 6, 7]
+
+
+def test_an_effect_on_a_job_that_is_not_there_is_no_error(r: redis.Redis) -> None:
+    r.execute_command("DQ.ADD", "q", "a", "x", "DELAY", HOUR_MS)
+    r.execute_command("DQ.APPLY", "q", "LEASE", msgpack([[b"gone", 7, now_ms()], [b"a", 8, now_ms()]]))
+    r.execute_command("DQ.APPLY", "q", "MOVE", move(id=b"gone"))
+    r.execute_command("DQ.APPLY", "q", "DROP", msgpack([0, [b"gone"]]))
+    assert r.execute_command("DQ.FINISH", "q", "a", 8) == 1
+
+
+def test_a_broken_file_is_not_loaded_and_the_log_says_why(
+    fresh_server: Callable[..., Server], tmp_path: Path
+) -> None:
+    server = fresh_server("rdbchecksum no")
+    with binary_client(server) as b:
+        b.execute_command("DQ.ADD", "q", b"the id", b"x")
+        b.save()
+    file = server.directory / "dump.rdb"
+    server.stop()
+    good = file.read_bytes()
+    # The id's length, as MessagePack has it.
+    assert good.count(b"\xc4\x06the id") == 1
+    file.write_bytes(good.replace(b"\xc4\x06the id", b"\xc4\x05the id"))
+    with pytest.raises(RuntimeError, match="a queue can't be loaded: "):
+        server.start()
+    file.write_bytes(good)
+    server.start()
+    with server.client() as r:
+        assert len(pop_all(r, "q")) == 1

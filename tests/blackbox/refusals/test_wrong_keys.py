@@ -1,0 +1,134 @@
+"""Bad input, as in test_bad_options.py: keys that hold something else, and effects that are none."""
+
+import pytest
+
+from harness.observer import Observer, check_refused
+from harness.resp import Failure
+from harness.server import Server
+from harness.transcript import Session, split
+
+# Keys of every other type, each with a command that makes it.
+OTHERS = {
+    "string": "SET string x",
+    "list": "RPUSH list x",
+    "set": "SADD set x",
+    "hash": "HSET hash f x",
+    "zset": "ZADD zset 1 x",
+    "stream": "XADD stream 1-1 f x",
+}
+
+# Records that DQ.APPLY takes: an effect that is fine but for the key.
+JOB_RECORD = r"\x99\x00\x00\x01\x00\x00\x00\x00\x00\xc2"
+QUEUE_RECORD = r"\x94\x00\x00\x00\x96\x00\x00\x00\x00\x00\x00"
+NONE = r"\x90"
+NONE_FINISHED = r"\x92\x00\x90"
+
+# Each command as it works; `{}` is the key.
+COMMANDS = [
+    "DQ.ADD {} a x",
+    "DQ.ADD {} * x DELAY 1000 REPLACE",
+    "DQ.POP {}",
+    "DQ.POP {} BLOCK 1 NOACK",
+    "DQ.MPOP 1 {}",
+    "DQ.MPOP 2 {} none BLOCK 1",
+    "DQ.MPOP 2 none {} BLOCK 1",
+    "DQ.FINISH {} a",
+    "DQ.FINISH {} a 1 b *",
+    "DQ.RELEASE {} a *",
+    "DQ.RELEASE {} a 1 DELAY 5 REASON why",
+    "DQ.TOUCH {} a *",
+    "DQ.BURY {} a * REASON why",
+    "DQ.DEL {} a",
+    "DQ.KICK {} COUNT 5",
+    "DQ.KICKJOB {} a",
+    "DQ.PAUSE {}",
+    "DQ.PAUSE {} FOR 5",
+    "DQ.RESUME {}",
+    "DQ.PURGE {} STATE dead",
+    "DQ.ALTER {} TTR 5",
+    "DQ.GET {} a",
+    "DQ.PEEK {}",
+    "DQ.SCAN {} 0",
+    "DQ.LEN {}",
+    "DQ.LEN {} STATE dead",
+    "DQ.INFO {}",
+    f'DQ.APPLY {{}} PUT a x "{JOB_RECORD}"',
+    f'DQ.APPLY {{}} LEASE "{NONE}"',
+    f'DQ.APPLY {{}} MOVE "{NONE}"',
+    f'DQ.APPLY {{}} DROP "{NONE_FINISHED}"',
+    f'DQ.APPLY {{}} QUEUE "{QUEUE_RECORD}"',
+]
+WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value"
+
+
+def test_the_table_has_every_command(lone_session: Session) -> None:
+    names = lone_session.call("COMMAND", "LIST", "FILTERBY", "MODULE", "dq")
+    assert {name.decode().upper() for name in names} == {command.split()[0] for command in COMMANDS}
+
+
+def test_the_commands_of_the_table_work_on_a_queue(lone_session: Session) -> None:
+    for command in COMMANDS:
+        lone_session.check("> DEL queue\n(integer) <*>")
+        lone_session.check('> DQ.ADD queue b x\n"b"')
+        reply = lone_session.call(*split(command.format("queue")))
+        assert not isinstance(reply, Failure), command
+
+
+@pytest.mark.parametrize("kind_of_key", OTHERS)
+def test_keys_of_other_types(lone: Server, lone_session: Session, kind_of_key: str) -> None:
+    lone_session.call(*OTHERS[kind_of_key].split())
+    observer = Observer(lone)
+    for command in COMMANDS:
+        lone_session.check(f"> {command.format(kind_of_key)}\n(error) {WRONG_TYPE}")
+        observer.check_nothing_changed(command)
+    # The words are read before the key.
+    lone_session.check(f"> DQ.ADD {kind_of_key} a x FOO\n(error) ERR unknown option 'FOO'")
+
+
+def test_a_key_of_another_modules_type(lone: Server, lone_session: Session) -> None:
+    if lone_session.call("COMMAND", "INFO", "VADD") == [None]:
+        pytest.skip("this server brings no other module's type")
+    lone_session.check("> VADD vectors VALUES 2 1 1 x\n(integer) 1")
+    observer = Observer(lone)
+    for command in COMMANDS:
+        lone_session.check(f"> {command.format('vectors')}\n(error) {WRONG_TYPE}")
+        observer.check_nothing_changed(command)
+
+
+def test_the_servers_own_commands_refuse_a_queue(lone: Server, lone_session: Session) -> None:
+    observer = Observer(lone)
+    for command in [
+        "GET q",
+        "APPEND q x",
+        "LPUSH q x",
+        "SADD q x",
+        "HSET q f x",
+        "ZADD q 1 x",
+        "XADD q * f x",
+    ]:
+        lone_session.check(f"> {command}\n(error) {WRONG_TYPE}")
+        observer.check_nothing_changed(command)
+
+
+def test_effects_that_are_none(lone: Server, lone_session: Session) -> None:
+    unreadable = "ERR a record is not what this version can read"
+    too_long = "ERR a record has bytes after its end"
+    table = [
+        ("DQ.APPLY {} FOO x", "ERR unknown command 'FOO' in the log: a newer dq may have written it"),
+        (r'DQ.APPLY {} "\xff" x', r"ERR unknown command '\xff' in the log: a newer dq may have written it"),
+        ("DQ.APPLY {} PUT a x y", unreadable),
+        ('DQ.APPLY {} PUT a x ""', unreadable),
+        (f'DQ.APPLY {{}} PUT a x "{JOB_RECORD[:-4]}"', unreadable),
+        (f'DQ.APPLY {{}} PUT a x "{JOB_RECORD}x"', too_long),
+        ("DQ.APPLY {} LEASE x", unreadable),
+        (r'DQ.APPLY {} LEASE "\xdd\xff\xff\xff\xff"', unreadable),
+        (r'DQ.APPLY {} LEASE "\x91\x93\xa1a\x00\x05"', "ERR a lease is not a possible one"),
+        ("DQ.APPLY {} MOVE x", unreadable),
+        (f'DQ.APPLY {{}} MOVE "{NONE}x"', too_long),
+        ("DQ.APPLY {} DROP x", unreadable),
+        (f'DQ.APPLY {{}} DROP "{NONE_FINISHED}x"', too_long),
+        (r'DQ.APPLY {} DROP "\x92\x09\x90"', "ERR a change has no known cause"),
+        ("DQ.APPLY {} QUEUE x", unreadable),
+        (f'DQ.APPLY {{}} QUEUE "{QUEUE_RECORD}x"', too_long),
+    ]
+    check_refused(lone, lone_session, table)

@@ -1,0 +1,149 @@
+"""A million jobs: while they all fall due at once, and while they all go, nobody else has to wait."""
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from threading import Thread
+
+from harness.clock import unix_ms
+from harness.marks import alone
+from harness.pipelined import Pipelined, encoded
+from harness.server import Server, eventually
+from harness.transcript import Session
+
+pytestmark = alone
+
+MANY = 1_000_000
+SAMPLE = 50_000
+# What the machine does besides is no fault of the server: one quick time is proof. Slow each time
+# is a failure. What the server answers has to be right each time.
+MEASUREMENTS = 4
+# The promise, beyond what a PING waits here when nothing happens.
+DUE_WAIT_MS_MAX = 10
+# Below half of what freeing the jobs one by one takes.
+FREE_WAIT_MS_MAX = 50
+
+
+class Flood(Pipelined):
+    """A connection that sends one command over and over."""
+
+    BATCH = 10_000
+
+    def repeat(self, count: int, *words: str | bytes | int) -> list[bytes]:
+        """`count` is a multiple of BATCH; the first replies, in order."""
+        batch = encoded(words) * self.BATCH
+        sender = Thread(target=self._send, args=(batch, count // self.BATCH))
+        sender.start()
+        replies = [self.receive() for _ in range(min(count, SAMPLE))]
+        self._skip(count - len(replies))
+        sender.join()
+        return replies
+
+    def _send(self, batch: bytes, times: int) -> None:
+        for _ in range(times):
+            self._socket.sendall(batch)
+
+    def _skip(self, replies: int) -> None:
+        """Reads strings without looking at them: two lines each."""
+        lines = 2 * replies
+        while lines > 0:
+            chunk = self._stream.read1(1 << 20)
+            assert chunk, "the server closed the connection"
+            lines -= chunk.count(b"\n")
+        assert lines == 0
+
+
+def longest_ping_ms(session: Session, seconds: float) -> float:
+    """One PING after the other for so long: how long the slowest waited."""
+    longest, end = 0.0, time.perf_counter() + seconds
+    while (begin := time.perf_counter()) < end:
+        assert session.call("PING") == "PONG"
+        longest = max(longest, time.perf_counter() - begin)
+    return longest * 1_000
+
+
+def quick_enough(measure: Callable[[], float], wait_ms_max: float) -> None:
+    """Measures until it was quick enough once."""
+    __tracebackhide__ = True
+    waits: list[float] = []
+    while not waits or waits[-1] >= wait_ms_max:
+        assert len(waits) < MEASUREMENTS, f"PING waited for {waits} ms"
+        waits.append(measure())
+
+
+def add_for_one_millisecond(server: Server, session: Session) -> tuple[list[bytes], int]:
+    """A million jobs for a millisecond that is soon; the first of their ids, and their time."""
+    with closing(Flood(server.port)) as flood:
+        # As fast as it goes here, and half as much time again.
+        probe, begin = 5 * Flood.BATCH, time.perf_counter()
+        flood.repeat(probe, "DQ.ADD", "probe", "*", "body", "DELAY", 600_000)
+        seconds = (time.perf_counter() - begin) * MANY / probe
+        due = unix_ms(session) + int(1_500 * seconds) + 1_500
+        ids = flood.repeat(MANY, "DQ.ADD", "q", "*", "body", "AT", due)
+    session.check(f"> DEL probe\n(integer) 1\n> DQ.LEN q STATE delayed\n(integer) {MANY}")
+    return ids, due
+
+
+def test_a_million_jobs_fall_due_in_one_millisecond(server: Server, session: Session) -> None:
+    def measure() -> float:
+        session.check("> FLUSHALL\nOK")
+        ids, due = add_for_one_millisecond(server, session)
+
+        # The same time before it comes, and while it does: only the timer touches the queue.
+        idle_wait = longest_ping_ms(session, seconds=0.5)
+        seconds_left = (due - unix_ms(session)) / 1_000 - 0.2
+        assert seconds_left > 0, "too slow: they were added too late"
+        time.sleep(seconds_left)
+        wait = longest_ping_ms(session, seconds=0.5)
+        assert unix_ms(session) > due
+        with server.client() as client:
+            eventually(lambda: client.info("dq")["dq_queues_waiting"] == 0)
+
+        session.check(f"> DQ.LEN q STATE ready\n(integer) {MANY}")
+        left: list[bytes] = []
+        while len(left) < SAMPLE:
+            left += [job_id for job_id, *_ in session.call("DQ.POP", "q", "COUNT", 10_000)]
+        assert left == ids
+        return wait - idle_wait
+
+    quick_enough(measure, DUE_WAIT_MS_MAX)
+
+
+def test_a_million_jobs_go_at_once(server: Server, session: Session) -> None:
+    """He who removes them doesn't wait for the end of each, nor does anybody else."""
+    with closing(Flood(server.port)) as flood:
+        flood.repeat(MANY, "DQ.ADD", "q", "*", "body", "DELAY", 600_000)
+
+    def wait_for(removal: str) -> float:
+        session.check(f"""
+            > SELECT 0
+            OK
+            > COPY q copy DB 1
+            (integer) 1
+            > SELECT 1
+            OK
+            > SET other x
+            OK
+            > DQ.LEN copy
+            (integer) {MANY}
+        """)
+        removing = Thread(target=session.call, args=removal.split())
+        removing.start()
+        wait = longest_ping_ms(pinging, seconds=0.3)
+        removing.join()
+        assert session.call("TYPE", "copy") in ("none", "string")
+        session.check("> FLUSHDB\nOK")
+        return wait
+
+    with closing(server.session()) as pinging:
+        for removal in [
+            "DEL copy",
+            "UNLINK copy",
+            "FLUSHDB SYNC",
+            "FLUSHDB ASYNC",
+            "SET copy x",
+            "RENAME other copy",
+            "PEXPIREAT copy 1",
+        ]:
+            quick_enough(partial(wait_for, removal), FREE_WAIT_MS_MAX)

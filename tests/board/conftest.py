@@ -1,0 +1,74 @@
+"""Fixtures for dq-board: one browser for all tests, a server and a board for each.
+
+server   a server of the test's own
+r        a redis-py client of it, whose replies are bytes
+board    a read-only board of it
+boards   starts others: boards("--writable")
+browser  Chromium; a test fails when its console has complained
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from board import Board
+from browser import Browser
+from harness.server import KINDS, Server
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    directory = tmp_path / "server"
+    directory.mkdir()
+    server = Server(KINDS[0], directory)
+    yield server
+    server.kill9()
+
+
+@pytest.fixture
+def r(server: Server) -> Iterator[redis.Redis]:
+    with server.client(decode_responses=False) as client:
+        yield client
+
+
+@pytest.fixture
+def boards(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., Board]]:
+    started: list[Board] = []
+
+    def start(*args: str, redis: str | None = None) -> Board:
+        server = None if redis else request.getfixturevalue("server")
+        directory = tmp_path / f"board-{len(started)}"
+        directory.mkdir()
+        board = Board(server, directory, *args, redis=redis)
+        started.append(board)
+        return board
+
+    yield start
+    for board in started:
+        board.stop()
+        assert "panicked" not in board.log()
+
+
+@pytest.fixture
+def board(boards: Callable[..., Board]) -> Board:
+    return boards()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    browser = Browser()
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def browser(chromium: Browser) -> Iterator[Browser]:
+    chromium.look()
+    chromium.complaints()
+    yield chromium
+    complaints = chromium.complaints()
+    chromium.open("about:blank")
+    # A page that isn't there is reported too, and so is a server that was taken away on purpose.
+    assert not [line for line in complaints if "status of 404" not in line and "net::ERR_" not in line]

@@ -1,0 +1,35 @@
+"""Queues to look at."""
+
+import json
+from typing import Any
+
+import redis
+
+HOUR = 3_600_000
+# What a read-only board needs.
+RIGHTS = "~* +hello +scan +info +dq.info +dq.get +dq.peek +dq.scan"
+
+
+def pipe(r: redis.Redis, *commands: tuple[Any, ...]) -> list[Any]:
+    """Many commands in one go."""
+    pipeline = r.pipeline(transaction=False)
+    for command in commands:
+        pipeline.execute_command(*command)
+    return pipeline.execute()
+
+
+def kill_some(r: redis.Redis, queue: str, count: int, reason: str) -> None:
+    for job_id, _, lease, _ in r.execute_command("DQ.POP", queue, "COUNT", count):
+        r.execute_command("DQ.BURY", queue, job_id, lease, "REASON", reason)
+
+
+def every_state(r: redis.Redis, queue: str = "mail") -> None:
+    """A queue with a job in each state: they are called as their states."""
+    add = ("DQ.ADD", queue)
+    pipe(r, (*add, "dead", "to nobody", "PRIORITY", 0))
+    kill_some(r, queue, 1, "no such mailbox")
+    pipe(r, (*add, "done", "to Ann", "KEEP", HOUR))
+    r.execute_command("DQ.FINISH", queue, "done", r.execute_command("DQ.POP", queue)[0][2])
+    pipe(r, (*add, "reserved", "to Bob", "TTR", HOUR, "BACKOFF", 1000, 60000), ("DQ.POP", queue))
+    body = json.dumps({"to": "Cid", "lines": [1, 2.50, True], "note": "Grüße"}, ensure_ascii=False)
+    pipe(r, (*add, "delayed", body, "DELAY", HOUR, "TTL", 2 * HOUR), (*add, "ready", "to Dan"))

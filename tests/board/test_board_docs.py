@@ -1,0 +1,40 @@
+"""docs/board.md names every option, every verb and every metric, and none that there isn't."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import redis
+
+from board import BINARY, Board
+from harness.server import eventually
+from samples import RIGHTS, every_state
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "board.md").read_text()
+
+
+def rows(title: str) -> set[str]:
+    """What stands in code in the first column of the first table of a section."""
+    section = PAGE.split(f"\n## {title}\n", 1)[1].split("\n## ", 1)[0]
+    cells = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
+    return {word.split()[0] for cell in cells for word in re.findall(r"`([^`]+)`", cell)}
+
+
+def test_options_and_verbs():
+    told = subprocess.run([BINARY, "--help"], capture_output=True, text=True, check=True).stdout
+    assert rows("Options") == set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", told, re.MULTILINE)) - {
+        "--help",
+        "--version",
+    }
+    verbs = re.search(r"\[possible values: (.*?)\]", told)
+    assert verbs and rows("What it may do") == set(verbs[1].split(", "))
+
+
+def test_rights():
+    assert f"ACL SETUSER board on >password {RIGHTS}\n" in PAGE
+
+
+def test_metrics(board: Board, r: redis.Redis):
+    every_state(r)
+    eventually(lambda: 'dq_paused{queue="mail"}' in board.metrics())
+    assert rows("Metrics") == {name.split("{")[0] for name in board.metrics()} - {"# EOF"}

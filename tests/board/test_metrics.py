@@ -1,0 +1,167 @@
+"""A real Prometheus scrapes dq-board; each expression of dashboard and alerts is evaluated on that."""
+
+import json
+import re
+import subprocess
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from board import BINARY, Board
+from harness.ports import free_port
+from harness.server import Server, eventually
+from samples import every_state, pipe
+
+ROOT = Path(__file__).resolve().parents[2]
+DASHBOARD = json.loads((ROOT / "grafana" / "dq.json").read_text())
+ALERTS = ROOT / "prometheus" / "alerts.yml"
+
+# Label values that the text format must escape.
+HOSTILE = [b'a"b', b"a\\b", b"a\nb", b'"} 1\ndq_up 7\n', b"\xff", "東京".encode(), b""]
+
+
+class Prometheus:
+    def __init__(self, directory: Path, target: str):
+        self.url = f"http://127.0.0.1:{free_port()}"
+        config = directory / "prometheus.yml"
+        config.write_text(
+            f"global: {{ scrape_interval: 1s, evaluation_interval: 1s }}\n"
+            f"rule_files: ['{ALERTS}']\n"
+            f"scrape_configs: [{{ job_name: dq, static_configs: [{{ targets: ['{target}'] }}] }}]\n"
+        )
+        with (directory / "prometheus.log").open("wb") as log:
+            self.process = subprocess.Popen(
+                [
+                    *("setpriv", "--pdeathsig", "KILL", "prometheus", f"--config.file={config}"),
+                    f"--storage.tsdb.path={directory / 'data'}",
+                    f"--web.listen-address={self.url.removeprefix('http://')}",
+                ],
+                stdout=log,
+                stderr=log,
+            )
+        eventually(self._is_ready, 30)
+
+    def _is_ready(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.url}/-/ready", timeout=10) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+    def api(self, path: str, **fields: str) -> Any:
+        url = f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(fields)}"
+        try:
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                return json.load(answer)["data"]
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{fields}: {error.read().decode()}") from None
+
+    def query(self, expression: str) -> list[dict[str, Any]]:
+        return self.api("query", query=expression)["result"]
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(10)
+
+
+@pytest.fixture
+def prometheus(board: Board, tmp_path: Path) -> Iterator[Prometheus]:
+    prometheus = Prometheus(tmp_path, board.url.removeprefix("http://"))
+    yield prometheus
+    prometheus.stop()
+
+
+def expressions() -> list[str]:
+    """Those of the dashboard, with its variables put in as Grafana does for `All`."""
+    found = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
+    variables = {"$queue": ".*", "$instance": ".*", "$__rate_interval": "1m"}
+    for name, value in variables.items():
+        found = [expression.replace(name, value) for expression in found]
+    assert not [expression for expression in found if "$" in expression]
+    return found
+
+
+def test_every_expression_has_something_to_show(prometheus: Prometheus, r: redis.Redis):
+    every_state(r)
+    r.execute_command("DQ.ADD", "mail", "another", "x")
+    pipe(r, *[("DQ.ADD", name, "a", "x") for name in HOSTILE])
+    eventually(lambda: prometheus.query("count(dq_jobs) >= 40"), 20)
+    eventually(lambda: prometheus.query("rate(dq_added_total[1m])"), 20)
+    (target,) = prometheus.api("targets")["activeTargets"]
+    assert (target["health"], target["lastError"]) == ("up", "")
+
+    for expression in expressions():
+        assert prometheus.query(expression), f"nothing is shown for {expression}"
+
+    rules = [rule for group in prometheus.api("rules")["groups"] for rule in group["rules"]]
+    assert len(rules) == 9 and {rule["health"] for rule in rules} <= {"ok", "unknown"}
+    told = set(prometheus.api("label/__name__/values"))
+    for rule in rules:
+        prometheus.query(rule["query"])
+        assert set(re.findall(r"dq_\w+", rule["query"])) <= told, rule["name"]
+
+    assert prometheus.query('dq_jobs{queue="mail", state="dead"}')[0]["value"][1] == "1"
+    assert float(prometheus.query('dq_delivered_total{queue="mail"}')[0]["value"][1]) == 3
+    names = {found["metric"]["queue"] for found in prometheus.query("dq_paused")}
+    assert names == {"mail", 'a"b', r"a\\b", r"a\nb", r'"} 1\ndq_up 7\n', r"\xff", "東京", r"\empty"}
+
+
+def test_an_alert_fires(prometheus: Prometheus, server: Server, r: redis.Redis):
+    r.config_set("maxmemory-policy", "allkeys-lru")
+
+    def pending() -> set[str]:
+        return {alert["labels"]["alertname"] for alert in prometheus.api("alerts")["alerts"]}
+
+    eventually(lambda: "DqEvictionRisk" in pending(), 30)
+    server.kill9()
+    eventually(lambda: "DqServerGone" in pending(), 30)
+
+
+def test_promtool_finds_nothing_wrong():
+    for words in (["check", "rules", "alerts.yml"], ["test", "rules", "alerts_test.yml"]):
+        done = subprocess.run(
+            ["promtool", *words], cwd=ALERTS.parent, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_dashboard_loads_as_it_is():
+    """What Grafana needs of a dashboard that was not exported from it."""
+    variables = {variable["name"] for variable in DASHBOARD["templating"]["list"]}
+    used = set(re.findall(r"\$\{?(\w+)", json.dumps(DASHBOARD))) - {"__rate_interval", "__all"}
+    assert used == variables
+    assert DASHBOARD["uid"] and "id" not in DASHBOARD and "__inputs" not in DASHBOARD
+    ids = [panel["id"] for panel in DASHBOARD["panels"]]
+    assert len(set(ids)) == len(ids)
+    places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in DASHBOARD["panels"]]
+    assert len(set(places)) == len(places)
+    for panel in DASHBOARD["panels"]:
+        assert panel["datasource"]["uid"] == "${datasource}", panel["title"]
+
+
+def test_no_id_is_a_label_and_old_figures_are_not_told(board: Board, server: Server, r: redis.Redis):
+    every_state(r)
+    eventually(lambda: 'dq_jobs{queue="mail",state="ready"}' in board.metrics())
+    labels = set(re.findall(r'[{,](\w+)="', board.get("/metrics").text))
+    assert labels == {"queue", "state", "quantile", "server", "version"}
+    r.delete("mail")
+    eventually(lambda: not [name for name in board.metrics() if "mail" in name], 10)
+
+
+def test_the_exporter_is_the_same_program(server: Server, r: redis.Redis, tmp_path: Path):
+    every_state(r)
+    exporter = tmp_path / "dq-exporter"
+    exporter.symlink_to(BINARY)
+    board = Board(server, tmp_path, "--metrics-queues", "0", program=exporter)
+    try:
+        eventually(lambda: board.metrics().get("dq_queues") == 1)
+        assert board.metrics()["dq_queues_left_out"] == 1
+        assert board.get("/").status == 404
+    finally:
+        board.stop()

@@ -1,0 +1,150 @@
+"""The guides of docs/migrate: the programs of both sides run, and a move loses nothing."""
+
+import json
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import redis
+from programs import DOCS, PROGRAM, Guide
+
+from harness.server import eventually
+
+Make = Callable[..., Guide]
+HOUR_MS = 3_600_000
+#: Of those whose packages can't be had where the tests run.
+NOT_RUN = {"README", "redisson", "asynq"}
+
+
+def jobs(r: redis.Redis, key: str, state: str) -> dict[str, dict[str, Any]]:
+    """By id, those that leave first first."""
+    replies = r.execute_command("DQ.PEEK", key, "STATE", state, "COUNT", 100)
+    maps = [dict(zip(reply[::2], reply[1::2], strict=True)) for reply in replies]
+    return {job["id"]: job for job in maps}
+
+
+def minutes_ahead(job: dict[str, Any]) -> float:
+    return float(job["due"] / 1000 - time.time()) / 60
+
+
+def test_a_sorted_set(guide: Make, r: redis.Redis) -> None:
+    zset = guide("zset")
+    zset.run("producer_before.py")
+    zset.prints("worker_before.py", "cancelled cancel:18")
+    assert zset.run("move.py") == "moved 2\n"
+    assert not r.exists("orders:due")
+    moved = jobs(r, "orders", "delayed")
+    assert list(moved) == ["cancel:17", "cancel:19"]
+    assert 29 < minutes_ahead(moved["cancel:17"]) < 30
+    assert 23.9 < minutes_ahead(moved["cancel:19"]) / 60 < 24
+    zset.run("producer.py")
+    zset.prints("worker.py", "cancelled cancel:18")
+    assert list(jobs(r, "orders", "delayed")) == ["cancel:17", "cancel:19"]
+
+
+def test_a_sorted_set_of_thousands(guide: Make, r: redis.Redis) -> None:
+    r.zadd("orders:due", {f"job:{n}": 1_900_000_000.25 + n for n in range(2500)})
+    assert guide("zset").run("move.py") == "moved 2500\n"
+    assert r.execute_command("DQ.LEN", "orders", "STATE", "delayed") == 2500
+    [first] = r.execute_command("DQ.PEEK", "orders", "STATE", "delayed")
+    assert dict(zip(first[::2], first[1::2], strict=True))["due"] == 1_900_000_000_250
+
+
+def test_celery(guide: Make, r: redis.Redis, url: str) -> None:
+    old, new = url, url.replace("redis://", "dq://").removesuffix("0") + "1"
+    celery = guide("celery", OLD_BROKER_URL=old, BROKER_URL=new)
+    send = "from {0} import cancel; cancel.delay(1); cancel.apply_async((2,), countdown={1})"
+    python = celery._command("x.py")[0]
+    (celery._directory / "send.py").write_text(send.format("shop_before", 3))
+    celery.run("send.py")
+    assert r.llen("celery") == 2
+    assert celery.run("move.py", "celery") == "moved 2\n"
+    assert r.llen("celery") == r.hlen("unacked") == 0
+    r.execute_command("SELECT", 1)
+    assert len(jobs(r, "celery", "delayed")) == 1
+    worker = [python, "-m", "celery", "-A", "shop", "worker", "-P", "solo", "-l", "INFO", "--without-mingle"]
+    with celery.running(worker):
+        errors = celery._directory / "errors.txt"
+        eventually(lambda: errors.read_text().count("succeeded") == 2, 30)
+    assert re.findall(r"cancelled (\d)", errors.read_text()) == ["1", "2"]
+    (celery._directory / "send.py").write_text(send.format("shop", 3600))
+    celery.run("send.py")
+    assert len(jobs(r, "celery", "ready")) == len(jobs(r, "celery", "delayed")) == 1
+
+
+def test_bullmq(guide: Make, r: redis.Redis, node: None) -> None:
+    bullmq = guide("bullmq")
+    bullmq.run("producer_before.mjs")
+    bullmq.prints("worker_before.mjs", "welcome ann")
+    bullmq.run("producer_before.mjs")
+    assert bullmq.run("move.mjs", "mail") == "moved 2\n"
+    [ready] = jobs(r, "mail", "ready").values()
+    [reminder] = jobs(r, "mail", "delayed").values()
+    assert reminder["id"] == "bullmq:remind-bob"
+    assert 58 < minutes_ahead(reminder) <= 60
+    assert (ready["attempts"], ready["backoff-base"]) == (5, 1000)
+    assert json.loads(reminder["body"]) == {"name": "remind", "data": {"to": "bob"}}
+    assert bullmq.run("move.mjs", "mail") == "moved 0\n"
+    bullmq.prints("worker.mjs", "welcome ann")
+    bullmq.run("producer.mjs")
+    bullmq.prints("worker.mjs", "welcome ann")
+    assert list(jobs(r, "mail", "delayed")) == ["bullmq:remind-bob", "remind-bob"]
+
+
+def test_beanstalkd(guide: Make, r: redis.Redis, beanstalkd: str) -> None:
+    tube = guide("beanstalkd", BEANSTALKD=beanstalkd)
+    tube.run("producer_before.py")
+    tube.prints("worker_before.py", "sent welcome ann")
+    tube.run("producer_before.py")
+    assert tube.run("move.py", "mail") == "moved 3\n"
+    delayed = jobs(r, "mail", "delayed").values()
+    assert [job["body"] for job in delayed] == ["remind bob", "remind bob"]
+    assert all(58 < minutes_ahead(job) <= 60 for job in delayed)
+    assert {(job["priority"], job["ttr"]) for job in delayed} == {(100, 60_000)}
+    assert tube.run("move.py", "mail") == "moved 0\n"
+    tube.prints("worker.py", "sent welcome ann")
+    tube.run("producer.py")
+    tube.prints("worker.py", "sent welcome ann")
+    assert len(jobs(r, "mail", "delayed")) == 3
+
+
+def test_sidekiq(guide: Make, r: redis.Redis, sidekiq: str, url: str) -> None:
+    ruby = guide("sidekiq", OLD_REDIS_URL=url.removesuffix("0") + "3")
+    ruby.run("producer_before.rb")
+    with ruby.running([sidekiq, "-r", "./mail.rb", "-q", "mail"]) as output:
+        eventually(lambda: "welcome ann" in output.read_text(), 30)
+    ruby.run("producer_before.rb")
+    assert ruby.run("move.rb") == "moved 3\n"
+    r.execute_command("SELECT", 3)
+    assert (r.zcard("schedule"), r.llen("queue:mail")) == (0, 0)
+    r.execute_command("SELECT", 0)
+    delayed = jobs(r, "mail", "delayed").values()
+    assert [json.loads(job["body"])["args"] for job in delayed] == [["remind", "bob"], ["remind", "bob"]]
+    assert all(58 < minutes_ahead(job) <= 60 for job in delayed)
+    ruby.prints("worker.rb", "welcome ann")
+    ruby.run("producer.rb")
+    ruby.prints("worker.rb", "welcome ann")
+    assert "remind:bob" in jobs(r, "mail", "delayed")
+
+
+def test_sqs(guide: Make, r: redis.Redis, sqs: str) -> None:
+    queue = guide("sqs", QUEUE_URL=sqs, QUIET_POLLS="4")
+    queue.run("producer_before.py")
+    queue.prints("worker_before.py", "sent welcome ann", "sent remind bob")
+    queue.run("producer_before.py")
+    assert queue.run("move.py", "mail") == "moved 2\n"
+    assert sorted(job["body"] for job in jobs(r, "mail", "ready").values()) == ["remind bob", "welcome ann"]
+    queue.prints("worker.py", "sent welcome ann", "sent remind bob")
+    queue.run("producer.py")
+    queue.prints("worker.py", "sent welcome ann", "sent remind bob")
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in DOCS.glob("*.md")))
+def test_a_guide_says_whether_it_is_run(name: str) -> None:
+    text = (DOCS / f"{name}.md").read_text()
+    assert bool(PROGRAM.search(text)) != (name in NOT_RUN)
+    if name in NOT_RUN - {"README"}:
+        assert "isn't run by the tests" in text
+        assert re.search(rf"\({name}\.md\) \|.*\| no \|$", (DOCS / "README.md").read_text(), re.MULTILINE)
