@@ -1,0 +1,313 @@
+//! `instructions`: what a command costs in the whole server, counted by callgrind.
+//!
+//! A count, not a time: it is the same on a busy machine and an idle one, and tells of a change of one percent. What it
+//! doesn't tell is how long memory lets the server wait, which `load` measures.
+//!
+//! A server for each row, on a clock that we turn (`turned_clock.c`), over one connection, in pipelines. It is first
+//! brought to N keys, jobs or elements, uncounted; then the commands of as many more are counted, and nothing else: no
+//! start-up, no preparation.
+
+mod ceilings;
+mod clock;
+mod driver;
+mod profile;
+mod workload;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use anyhow::{bail, Context, Result};
+use clap::Args;
+use comfy_table::{presets, Cell, CellAlignment, Table};
+use serde::{Deserialize, Serialize};
+
+use crate::server;
+use ceilings::Ceilings;
+use driver::{Driver, Settings};
+use profile::Cost;
+use workload::{Workload, N, REFERENCE, WORKLOADS};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// The module to measure
+    #[arg(long, default_value = "target/release/libdq.so")]
+    module: PathBuf,
+    /// The server; what CI holds to is Debian's Redis 7.0.15
+    #[arg(long, default_value = "/usr/bin/redis-server")]
+    server: PathBuf,
+    /// A line of redis.conf, such as "appendonly yes"; may be given more than once
+    #[arg(long, value_name = "LINE")]
+    config: Vec<String>,
+    /// Only these rows, and SET's: ping, set, xadd, zadd, add, add-delay-ttr, pop, finish, pop-16, finish-16
+    #[arg(long, value_delimiter = ',', value_name = "ROWS")]
+    only: Vec<String>,
+    /// Fail when a row is above its ceiling
+    #[arg(long)]
+    check: bool,
+    /// Make what is measured now the figures that --check goes by
+    #[arg(long, conflicts_with_all = ["check", "only", "config"])]
+    record: bool,
+    /// Where the ceilings are
+    #[arg(long, default_value = "bench/ceilings.json")]
+    ceilings: PathBuf,
+    /// Count misses of simulated caches, too: slower, and with --profile the functions that miss most
+    #[arg(long)]
+    caches: bool,
+    /// Print so many of the functions that take most, of each row
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "40")]
+    profile: Option<usize>,
+    /// Keep what callgrind wrote in this directory, a file a row, for callgrind_annotate and kcachegrind
+    #[arg(long, value_name = "DIRECTORY")]
+    keep: Option<PathBuf>,
+    /// Where the JSON goes
+    #[arg(long, default_value = "target/bench/instructions.json")]
+    json: PathBuf,
+    /// How many servers run at a time; it doesn't change the counts
+    #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, usize::from))]
+    jobs: usize,
+}
+
+#[derive(Serialize, Deserialize)]
+pub struct Row {
+    name: String,
+    title: String,
+    /// For each command; for each job, where a command is about several.
+    instructions: f64,
+    of_set: f64,
+    /// All that callgrind counted, likewise.
+    events: BTreeMap<String, f64>,
+}
+
+impl Row {
+    fn is_of_module(&self) -> bool {
+        !["ping", "set", "xadd", "zadd"].contains(&&*self.name)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub struct Report {
+    /// Redis's version.
+    server: String,
+    /// How many keys, jobs or elements were there, and how many commands were counted.
+    counted: usize,
+    rows: Vec<Row>,
+}
+
+impl Report {
+    pub fn read(path: &Path) -> Result<Report> {
+        let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+        serde_json::from_str(&text).with_context(|| format!("in {}", path.display()))
+    }
+
+    fn write(&self, path: &Path) -> Result<()> {
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory)?;
+        }
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
+    }
+}
+
+/// A line a row, and for each measurement, by its label, instructions and the multiple of SET's.
+pub fn compared(reports: &[(&str, &Report)]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN);
+    let heads = reports.iter().flat_map(|(label, _)| [format!("DQ {label}"), format!("{label}, of SET's")]);
+    table.set_header([String::new()].into_iter().chain(heads));
+    for workload in &WORKLOADS {
+        let cells = reports.iter().flat_map(|(_, report)| {
+            let row = report.rows.iter().find(|row| row.name == workload.name);
+            row.map_or([String::new(), String::new()], |row| {
+                [format!("{:.0}", row.instructions), format!("{:.3}", row.of_set)]
+            })
+        });
+        let cells = cells.map(|text| Cell::new(text).set_alignment(CellAlignment::Right));
+        table.add_row([Cell::new(workload.title)].into_iter().chain(cells));
+    }
+    table
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let workloads = chosen(&arguments.only)?;
+    let version = server::version(&arguments.server)?;
+    let module = arguments
+        .module
+        .canonicalize()
+        .with_context(|| format!("no module {}", arguments.module.display()))?;
+
+    let scratch = tempfile::tempdir()?;
+    let directory = match &arguments.keep {
+        Some(directory) => {
+            std::fs::create_dir_all(directory)?;
+            directory.canonicalize()?
+        }
+        None => scratch.path().to_owned(),
+    };
+    let clock_library = clock::compile(scratch.path())?;
+    let settings = Settings {
+        program: &arguments.server,
+        module: &module,
+        clock_library: &clock_library,
+        simulate_caches: arguments.caches,
+        config: &arguments.config,
+    };
+    let dumps = count_all(&settings, &workloads, &directory, arguments.jobs)?;
+
+    if let Some(count) = arguments.profile {
+        for (workload, dump) in workloads.iter().zip(&dumps) {
+            print_profile(workload, dump, count, arguments.caches)?;
+        }
+    }
+    let report = Report { server: version, counted: N, rows: rows(&workloads, &dumps)? };
+    println!(
+        "\nInstructions a command (or a job) in the whole server, Redis {}, {}",
+        report.server,
+        module.display()
+    );
+    println!("{}", table(&report.rows, arguments.caches));
+    report.write(&arguments.json)?;
+    if let Some(directory) = &arguments.keep {
+        println!(
+            "callgrind's files are in {}: callgrind_annotate FILE, or kcachegrind FILE",
+            directory.display()
+        );
+    }
+    if arguments.record {
+        Ceilings::of(&report.server, &report.rows).write(&arguments.ceilings)?;
+    }
+    if arguments.check {
+        return check(&Ceilings::read(&arguments.ceilings)?, &report.server, &report.rows);
+    }
+    Ok(())
+}
+
+/// The rows asked for, in the table's order. The reference is always among them.
+fn chosen(only: &[String]) -> Result<Vec<&'static Workload>> {
+    if let Some(unknown) = only.iter().find(|name| !WORKLOADS.iter().any(|workload| workload.name == **name))
+    {
+        let names: Vec<_> = WORKLOADS.iter().map(|workload| workload.name).collect();
+        bail!("no row is called {unknown}; there are {}", names.join(", "));
+    }
+    let is_chosen =
+        |name: &str| only.is_empty() || name == REFERENCE || only.iter().any(|other| other == name);
+    Ok(WORKLOADS.iter().filter(|workload| is_chosen(workload.name)).collect())
+}
+
+/// A file of callgrind's for each workload.
+fn count_all(
+    settings: &Settings,
+    workloads: &[&'static Workload],
+    directory: &Path,
+    at_a_time: usize,
+) -> Result<Vec<PathBuf>> {
+    let next = Mutex::new(workloads.iter().enumerate());
+    let dumps: Mutex<Vec<(usize, Result<PathBuf>)>> = Mutex::default();
+    std::thread::scope(|scope| {
+        for _ in 0..at_a_time.clamp(1, workloads.len()) {
+            scope.spawn(|| loop {
+                let Some((place, workload)) = next.lock().ok().and_then(|mut next| next.next()) else {
+                    return;
+                };
+                eprintln!("counting {}", workload.title);
+                let dump = count(settings, workload, directory).with_context(|| workload.title);
+                if let Ok(mut dumps) = dumps.lock() {
+                    dumps.push((place, dump));
+                }
+            });
+        }
+    });
+    let mut dumps = dumps.into_inner().unwrap_or_default();
+    dumps.sort_by_key(|(place, _)| *place);
+    dumps.into_iter().map(|(_, dump)| dump).collect()
+}
+
+fn count(settings: &Settings, workload: &Workload, directory: &Path) -> Result<PathBuf> {
+    let output = directory.join(format!("callgrind.{}", workload.name));
+    let mut driver = Driver::start(settings, &output)?;
+    let commands = workload.prepare(&mut driver)?;
+    let dump = driver.count(&commands, workload.jobs)?;
+    // What callgrind writes at the server's end is about nothing.
+    let _ = std::fs::remove_file(&output);
+    std::fs::rename(dump, &output)?;
+    Ok(output)
+}
+
+fn rows(workloads: &[&Workload], dumps: &[PathBuf]) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for (workload, dump) in workloads.iter().zip(dumps) {
+        let each = |(name, sum): (String, u64)| (name, sum as f64 / N as f64);
+        let events: BTreeMap<_, _> = profile::totals(dump)?.into_iter().map(each).collect();
+        let instructions = *events.get("Ir").context("callgrind counted no instructions")?;
+        let (name, title) = (workload.name.to_owned(), workload.title.to_owned());
+        rows.push(Row { name, title, instructions, of_set: 0.0, events });
+    }
+    let set = rows.iter().find(|row| row.name == REFERENCE).context("SET wasn't measured")?.instructions;
+    for row in &mut rows {
+        row.of_set = row.instructions / set;
+    }
+    Ok(rows)
+}
+
+fn table(rows: &[Row], caches: bool) -> Table {
+    const CACHES: [(&str, &[&str]); 3] = [
+        ("I1 misses", &["I1mr"]),
+        ("D1 misses", &["D1mr", "D1mw"]),
+        ("LL misses", &["ILmr", "DLmr", "DLmw"]),
+    ];
+    let caches: &[_] = if caches { &CACHES } else { &[] };
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN);
+    table.set_header(
+        ["", "instructions", "of SET's"].into_iter().chain(caches.iter().map(|(title, _)| *title)),
+    );
+    for row in rows {
+        let numbers = [format!("{:.0}", row.instructions), format!("{:.3}", row.of_set)];
+        let misses = caches.iter().map(|(_, events)| {
+            let counts = events.iter().filter_map(|event| row.events.get(*event));
+            format!("{:.2}", counts.sum::<f64>())
+        });
+        let numbers = numbers.into_iter().chain(misses);
+        let numbers = numbers.map(|text| Cell::new(text).set_alignment(CellAlignment::Right));
+        table.add_row([Cell::new(&row.title)].into_iter().chain(numbers));
+    }
+    table
+}
+
+fn print_profile(workload: &Workload, dump: &Path, count: usize, caches: bool) -> Result<()> {
+    let mut parts = vec![
+        ("Ir", Cost::Own, "instructions of the function itself"),
+        ("Ir", Cost::Inclusive, "instructions with all that it calls"),
+    ];
+    if caches {
+        parts.push(("I1mr", Cost::Own, "misses of the instruction cache, of the function itself"));
+        parts.push(("D1mr", Cost::Own, "read misses of the D1 cache, of the function itself"));
+        parts.push(("DLmr", Cost::Own, "read misses of the last-level cache, of the function itself"));
+    }
+    for (event, cost, what) in parts {
+        println!("\n## {}: {what}, for each command (or job)", workload.title);
+        for function in profile::top_functions(dump, cost, event, count)? {
+            println!("{:>10.2}  {:18} {}", function.events as f64 / N as f64, function.object, function.name);
+        }
+    }
+    Ok(())
+}
+
+fn check(ceilings: &Ceilings, version: &str, rows: &[Row]) -> Result<()> {
+    if version != ceilings.server {
+        bail!(
+            "the ceilings are for Redis {}, and this is {version}: SET costs otherwise there",
+            ceilings.server
+        );
+    }
+    let (table, are_all_under) = ceilings.compare(rows);
+    println!(
+        "\nAs multiples of SET's instructions; a ceiling is {} % above what was reached.",
+        ceilings.allowance_percent
+    );
+    println!("{table}");
+    if !are_all_under {
+        bail!("a row is above its ceiling; --profile shows where the instructions go, --record accepts them");
+    }
+    Ok(())
+}

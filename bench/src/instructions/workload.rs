@@ -1,0 +1,149 @@
+//! What the rows of the table do. Bodies are of 100 bytes, ids and keys of 16, one key, one connection.
+
+use anyhow::{ensure, Result};
+
+use super::driver::Driver;
+use crate::wire::{encode, Reply};
+
+/// How many keys, jobs or elements there are before the count begins, and how many commands' worth is counted: from N to
+/// 2 N, every table that doubles does so once, and so its growth is shared out fairly.
+pub const N: usize = 20_480;
+const BODY: [u8; 100] = [b'b'; 100];
+const BATCH: usize = 16;
+
+pub struct Workload {
+    /// As the ceilings and JSON name it.
+    pub name: &'static str,
+    pub title: &'static str,
+    /// Jobs that one command is about.
+    pub jobs: usize,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Ping,
+    Set,
+    StreamAdd,
+    SortedSetAdd,
+    Add,
+    AddDelayed,
+    Pop,
+    Finish,
+}
+
+const fn single(name: &'static str, title: &'static str, kind: Kind) -> Workload {
+    Workload { name, title, jobs: 1, kind }
+}
+
+pub const WORKLOADS: [Workload; 10] = [
+    single("ping", "PING", Kind::Ping),
+    single("set", "SET", Kind::Set),
+    single("xadd", "XADD", Kind::StreamAdd),
+    single("zadd", "ZADD", Kind::SortedSetAdd),
+    single("add", "DQ.ADD", Kind::Add),
+    single("add-delay-ttr", "DQ.ADD with DELAY and TTR", Kind::AddDelayed),
+    single("pop", "DQ.POP", Kind::Pop),
+    single("finish", "DQ.FINISH", Kind::Finish),
+    Workload { name: "pop-16", title: "DQ.POP COUNT 16, a job", jobs: BATCH, kind: Kind::Pop },
+    Workload { name: "finish-16", title: "DQ.FINISH of 16, a job", jobs: BATCH, kind: Kind::Finish },
+];
+
+/// The row that others are multiples of.
+pub const REFERENCE: &str = "set";
+
+impl Workload {
+    /// Brings the server to where the count begins, and returns the commands to count.
+    pub fn prepare(&self, driver: &mut Driver) -> Result<Vec<Vec<u8>>> {
+        let first = match self.kind {
+            Kind::Ping | Kind::Set | Kind::StreamAdd | Kind::SortedSetAdd | Kind::Add | Kind::AddDelayed => {
+                driver.run(&self.commands(0, &[]), 1)?;
+                return Ok(self.commands(N, &[]));
+            }
+            Kind::Pop | Kind::Finish => 0,
+        };
+        for start in [first, N] {
+            driver.run(&(start..start + N).map(|number| add(number, &[])).collect::<Vec<_>>(), 1)?;
+        }
+        match self.kind {
+            Kind::Pop => {
+                driver.run(&self.commands(0, &[]), self.jobs)?;
+                Ok(self.commands(N, &[]))
+            }
+            _ => {
+                let deliveries = take_all(driver)?;
+                driver.run(&self.commands(0, &deliveries[..N]), self.jobs)?;
+                Ok(self.commands(N, &deliveries[N..]))
+            }
+        }
+    }
+
+    fn commands(&self, first: usize, deliveries: &[Delivery]) -> Vec<Vec<u8>> {
+        let count = self.jobs.to_string();
+        let each_job = |make: &dyn Fn(usize) -> Vec<u8>| (first..first + N).map(make).collect();
+        let each_batch = |make: &dyn Fn(usize) -> Vec<u8>| (0..N / self.jobs).map(make).collect();
+        match self.kind {
+            Kind::Ping => each_job(&|_| command(&[b"PING"])),
+            Kind::Set => each_job(&|number| command(&[b"SET", &id(number), &BODY])),
+            Kind::StreamAdd => each_job(&|_| command(&[b"XADD", b"queue", b"*", b"body", &BODY])),
+            Kind::SortedSetAdd => each_job(&|number| {
+                let score = (1_800_000_000_000 + number as u64).to_string();
+                command(&[b"ZADD", b"queue", score.as_bytes(), &id(number)])
+            }),
+            Kind::Add => each_job(&|number| add(number, &[])),
+            Kind::AddDelayed => each_job(&|number| add(number, &[b"DELAY", b"3600000", b"TTR", b"30000"])),
+            Kind::Pop if self.jobs == 1 => each_batch(&|_| command(&[b"DQ.POP", b"queue"])),
+            Kind::Pop => each_batch(&|_| command(&[b"DQ.POP", b"queue", b"COUNT", count.as_bytes()])),
+            Kind::Finish => deliveries.chunks(self.jobs).map(finish).collect(),
+        }
+    }
+}
+
+struct Delivery {
+    id: Vec<u8>,
+    lease: Vec<u8>,
+}
+
+/// Hands out all jobs.
+fn take_all(driver: &mut Driver) -> Result<Vec<Delivery>> {
+    let pop = command(&[b"DQ.POP", b"queue", b"COUNT", b"16"]);
+    let mut deliveries = Vec::with_capacity(2 * N);
+    for _ in 0..2 * N / BATCH {
+        for job in driver.call(&pop, BATCH)?.array()? {
+            let mut fields = job.array()?.into_iter();
+            let (Some(Reply::Bulk(id)), Some(_), Some(Reply::Integer(lease))) =
+                (fields.next(), fields.next(), fields.next())
+            else {
+                anyhow::bail!("DQ.POP replied otherwise than [id, body, lease, attempt]");
+            };
+            deliveries.push(Delivery { id, lease: lease.to_string().into_bytes() });
+        }
+    }
+    ensure!(deliveries.len() == 2 * N, "{} jobs were handed out instead of {}", deliveries.len(), 2 * N);
+    Ok(deliveries)
+}
+
+fn finish(deliveries: &[Delivery]) -> Vec<u8> {
+    let mut words: Vec<&[u8]> = vec![b"DQ.FINISH", b"queue"];
+    for delivery in deliveries {
+        words.extend([&*delivery.id, &*delivery.lease]);
+    }
+    command(&words)
+}
+
+fn add(number: usize, options: &[&[u8]]) -> Vec<u8> {
+    let id = id(number);
+    let mut words: Vec<&[u8]> = vec![b"DQ.ADD", b"queue", &id, &BODY];
+    words.extend(options);
+    command(&words)
+}
+
+fn id(number: usize) -> Vec<u8> {
+    format!("job:{number:012}").into_bytes()
+}
+
+fn command(words: &[&[u8]]) -> Vec<u8> {
+    let mut out = Vec::new();
+    encode(&mut out, words);
+    out
+}
