@@ -1,0 +1,235 @@
+// What the pages do beyond HTML: they keep themselves up to date, put times into the reader's zone and
+// listen to a few keys. Without it they still work.
+"use strict";
+
+// ---- times -----------------------------------------------------------------------------------------
+
+const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+
+/** The same words as `rough` in src/web/words.rs has. */
+function rough(ms) {
+  const seconds = Math.floor(ms / 1000);
+  const first = UNITS.findIndex(([unit]) => seconds >= unit);
+  if (first < 0) return "0 s";
+  const [[unit, name], next] = UNITS.slice(first);
+  const many = Math.floor(seconds / unit);
+  const words = `${many} ${name}`;
+  const rest = next && many < 10 ? Math.floor((seconds % unit) / next[0]) : 0;
+  return rest ? `${words} ${rest} ${next[1]}` : words;
+}
+
+function relative(ms) {
+  const ahead = ms - Date.now() - clockAhead;
+  if (Math.abs(ahead) < 1000) return "now";
+  return ahead > 0 ? `in ${rough(ahead)}` : `${rough(-ahead)} ago`;
+}
+
+const two = (number, digits = 2) => String(number).padStart(digits, "0");
+
+function local(ms) {
+  const at = new Date(ms);
+  const minutes = -at.getTimezoneOffset();
+  const zone = `${minutes < 0 ? "−" : "+"}${two(Math.floor(Math.abs(minutes) / 60))}:${two(Math.abs(minutes) % 60)}`;
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:` +
+    `${two(at.getMinutes())}:${two(at.getSeconds())}.${two(at.getMilliseconds(), 3)} ${zone}`;
+}
+
+/** By how much the server's clock is ahead of the reader's: its spans are told by its own clock. */
+let clockAhead = 0;
+
+function tell(root) {
+  for (const time of root.querySelectorAll("[data-ms]")) set(time, local(Number(time.dataset.ms)));
+  for (const time of root.querySelectorAll("[data-rel]")) {
+    const ms = Number(time.dataset.rel);
+    set(time, relative(ms));
+    if (time.hasAttribute("title")) time.title = local(ms);
+  }
+}
+
+function set(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+// ---- the page as it is now -------------------------------------------------------------------------
+
+const main = document.getElementById("main");
+const gone = document.getElementById("gone");
+// The server has escaped all that isn't its own, and the page's policy runs no script of anybody else.
+const policy = window.trustedTypes?.createPolicy("board", { createHTML: (html) => html });
+
+function show(title, html) {
+  const page = new DOMParser().parseFromString(policy ? policy.createHTML(html) : html, "text/html");
+  document.title = `${title} · dq`;
+  tell(page.body);
+  bring(main, page.body);
+  mark();
+}
+
+/** Makes what is in `old` like what is in `fresh`, touching only what differs. */
+function bring(old, fresh) {
+  const keyed = new Map();
+  for (const child of old.children) if (child.dataset.key !== undefined) keyed.set(child.dataset.key, child);
+  let at = old.firstChild;
+  for (const next of [...fresh.childNodes]) {
+    const same = next.dataset?.key === undefined ? at : keyed.get(next.dataset.key);
+    if (same && fits(same, next)) {
+      if (same === at) at = at.nextSibling;
+      else old.insertBefore(same, at);
+      renew(same, next);
+    } else {
+      old.insertBefore(document.importNode(next, true), at);
+    }
+  }
+  while (at) {
+    const next = at.nextSibling;
+    at.remove();
+    at = next;
+  }
+}
+
+function fits(old, fresh) {
+  if (old.nodeName !== fresh.nodeName) return false;
+  // Not `.id`, which in a form may be a field of that name.
+  return ["id", "data-key"].every((name) => old.getAttribute?.(name) === fresh.getAttribute?.(name));
+}
+
+function renew(old, fresh) {
+  if (old.nodeType !== Node.ELEMENT_NODE) {
+    if (old.data !== fresh.data) old.data = fresh.data;
+    return;
+  }
+  for (const { name, value } of fresh.attributes) {
+    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+  for (const { name } of [...old.attributes]) {
+    // What the reader has opened stays open.
+    if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name);
+  }
+  bring(old, fresh);
+}
+
+// ---- the stream ------------------------------------------------------------------------------------
+
+const SILENCE_MS = 12000;
+let stream;
+let heard = Date.now();
+const isLive = main.hasAttribute("data-live");
+
+function listen() {
+  if (!isLive) return;
+  stream?.close();
+  stream = new EventSource(location.href);
+  stream.addEventListener("page", (event) => {
+    here();
+    const [title, html] = JSON.parse(event.data);
+    // A selection would be lost: the reader is about to copy something.
+    if (!isSelecting()) show(title, html);
+  });
+  stream.addEventListener("same", here);
+  // The browser tries again by itself, but not after an answer that isn't a stream.
+  stream.addEventListener("error", () => {
+    if (stream.readyState === EventSource.CLOSED) setTimeout(() => { if (!document.hidden) listen(); }, 3000);
+  });
+}
+
+function isSelecting() {
+  const selection = getSelection();
+  return !selection.isCollapsed && main.contains(selection.anchorNode);
+}
+
+function here() {
+  heard = Date.now();
+  gone.hidden = true;
+}
+
+function tick() {
+  tell(main);
+  if (isLive && !document.hidden && Date.now() - heard > SILENCE_MS) {
+    set(document.getElementById("gone-since"), local(heard));
+    gone.hidden = false;
+  }
+}
+
+// A page that nobody sees needs no news: a browser has few connections to one server.
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) {
+    stream?.close();
+  } else {
+    heard = Date.now();
+    listen();
+  }
+});
+
+// ---- keys ------------------------------------------------------------------------------------------
+
+const help = document.getElementById("help");
+const dialog = document.getElementById("keys");
+/** The key of the row that the reader is at: rows come and go. */
+let row = null;
+
+function rows() {
+  return [...main.querySelectorAll("tbody tr")];
+}
+
+function mark() {
+  for (const each of rows()) each.classList.toggle("at", row !== null && each.dataset.key === row);
+}
+
+function move(by) {
+  const all = rows();
+  if (!all.length) return;
+  const at = all.findIndex((each) => each.dataset.key === row);
+  const next = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(Math.max(at + by, 0), all.length - 1)];
+  row = next.dataset.key;
+  mark();
+  next.querySelector("a")?.focus({ preventScroll: true });
+  next.scrollIntoView({ block: "nearest" });
+}
+
+const go = (selector) => main.querySelector(selector)?.click();
+
+function find() {
+  const field = document.getElementById("jump") ?? document.getElementById("search");
+  field.focus();
+  field.select();
+}
+
+const KEYS = {
+  j: () => move(1),
+  k: () => move(-1),
+  n: () => go("a[rel=next]"),
+  p: () => go("a[rel=prev]"),
+  u: () => go("a[rel=up]"),
+  "/": find,
+  "?": () => dialog.showModal(),
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || dialog.open) return;
+  if (event.target.closest("input, textarea, select")) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
+  const act = /^[1-5]$/.test(event.key)
+    ? () => main.querySelectorAll(".tabs a")[Number(event.key) - 1]?.click()
+    : KEYS[event.key];
+  if (act) {
+    event.preventDefault();
+    act();
+  }
+});
+
+help.hidden = false;
+help.addEventListener("click", () => dialog.showModal());
+main.addEventListener("focusin", (event) => {
+  const at = event.target.closest("tbody tr");
+  if (at) {
+    row = at.dataset.key;
+    mark();
+  }
+});
+
+clockAhead = Number(main.dataset.now ?? Date.now()) - Date.now();
+tell(main);
+setInterval(tick, 1000);
+if (!document.hidden) listen();

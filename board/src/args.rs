@@ -1,0 +1,185 @@
+//! The command line, and what of it can't be.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+use redis::{ClientTlsConfig, TlsCertificates};
+
+/// A web page and Prometheus metrics for DQ, the delay queue module for Redis and Valkey.
+#[derive(Parser, Debug, Clone)]
+#[command(name = "dq-board", version, max_term_width = 100)]
+pub struct Args {
+    /// The server: redis://[user:password@]host[:port][/db], rediss:// for TLS. Any node of a cluster will
+    /// do. With --sentinel, the host is the name under which the sentinels know the primary.
+    #[arg(long, value_name = "URL", env = "DQ_BOARD_REDIS", hide_env_values = true)]
+    #[arg(default_value = "redis://127.0.0.1:6379")]
+    pub redis: String,
+
+    /// A sentinel, as host:port or a URL like that of --redis. May be given several times.
+    #[arg(long, value_name = "ADDRESS")]
+    pub sentinel: Vec<String>,
+
+    /// With rediss://: trust the certificates of this authority (PEM) instead of the system's.
+    #[arg(long, value_name = "FILE")]
+    pub tls_ca: Option<PathBuf>,
+
+    /// With rediss://: show this certificate (PEM) to the server.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// The key (PEM) of --tls-cert.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+
+    /// Where to serve the page.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8377")]
+    pub listen: SocketAddr,
+
+    /// Ask the reader for this name and password. Must be given, or --no-auth, when others can reach
+    /// --listen.
+    #[arg(long, value_name = "USER:PASSWORD", env = "DQ_BOARD_AUTH", hide_env_values = true)]
+    pub auth: Option<String>,
+
+    /// Serve everybody who can reach --listen: something in front of dq-board asks for passwords.
+    #[arg(long, conflicts_with = "auth")]
+    pub no_auth: bool,
+
+    /// A name under which readers reach the page. Without --auth, requests for other names than
+    /// localhost and plain addresses are refused, so that no web site can read the page by pointing
+    /// its own name here. May be given several times.
+    #[arg(long, value_name = "NAME")]
+    pub host: Vec<String>,
+
+    /// Let readers change queues: all that --allow names.
+    #[arg(long)]
+    pub writable: bool,
+
+    /// With --writable: only these.
+    #[arg(long, value_name = "VERBS", value_delimiter = ',', requires = "writable")]
+    pub allow: Option<Vec<Verb>>,
+
+    /// Serve /metrics and nothing else. So does this program under the name dq-exporter.
+    #[arg(long)]
+    pub metrics_only: bool,
+
+    /// How many queues /metrics tells of one by one, in the order of their names; the others are counted in
+    /// dq_queues_left_out.
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    pub metrics_queues: usize,
+
+    /// How many queues are known at a time.
+    #[arg(long, value_name = "N", default_value_t = 200_000)]
+    pub max_queues: usize,
+}
+
+/// What a reader may do to queues, each a right of its own.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Add,
+    Kick,
+    Del,
+    Release,
+    Pause,
+    Purge,
+}
+
+impl Verb {
+    pub const ALL: [Verb; 6] = [Verb::Add, Verb::Kick, Verb::Del, Verb::Release, Verb::Pause, Verb::Purge];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Verb::Add => "add",
+            Verb::Kick => "kick",
+            Verb::Del => "del",
+            Verb::Release => "release",
+            Verb::Pause => "pause",
+            Verb::Purge => "purge",
+        }
+    }
+
+    pub fn named(name: &[u8]) -> Option<Verb> {
+        Verb::ALL.into_iter().find(|verb| verb.name().as_bytes() == name)
+    }
+}
+
+impl Args {
+    /// What was given, or why it can't be.
+    pub fn read() -> Result<Args, String> {
+        let mut args = Args::parse();
+        let program = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
+        args.metrics_only |= program.file_stem().is_some_and(|name| name == "dq-exporter");
+        args.check()?;
+        Ok(args)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.auth.as_ref().is_some_and(|auth| !auth.contains(':')) {
+            return Err("--auth must be user:password".into());
+        }
+        let is_open = self.auth.is_none() && !self.no_auth && !self.listen.ip().is_loopback();
+        if is_open && !self.metrics_only {
+            return Err(format!(
+                "others can reach {}: say --auth user:password, or --no-auth if something in front of \
+                 dq-board asks for passwords",
+                self.listen
+            ));
+        }
+        if self.metrics_only && self.writable {
+            return Err("--metrics-only and --writable exclude each other".into());
+        }
+        Ok(())
+    }
+
+    pub fn verbs(&self) -> Vec<Verb> {
+        match (&self.allow, self.writable) {
+            (_, false) => Vec::new(),
+            (Some(verbs), true) => verbs.clone(),
+            (None, true) => Verb::ALL.to_vec(),
+        }
+    }
+
+    /// The files of the --tls options.
+    pub fn certificates(&self) -> Result<TlsCertificates, String> {
+        let read = |path: &PathBuf| fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
+        let client_tls = match (&self.tls_cert, &self.tls_key) {
+            (Some(cert), Some(key)) => {
+                Some(ClientTlsConfig { client_cert: read(cert)?, client_key: read(key)? })
+            }
+            _ => None,
+        };
+        Ok(TlsCertificates { client_tls, root_cert: self.tls_ca.as_ref().map(read).transpose()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str) -> Result<(), String> {
+        let words = ["dq-board"].into_iter().chain(line.split_whitespace());
+        Args::try_parse_from(words).map_err(|error| error.to_string())?.check()
+    }
+
+    #[test]
+    fn others_are_let_in_only_on_purpose() {
+        assert_eq!(check(""), Ok(()));
+        assert_eq!(check("--listen [::1]:1"), Ok(()));
+        assert!(check("--listen 0.0.0.0:1").is_err_and(|why| why.contains("others can reach 0.0.0.0:1")));
+        assert_eq!(check("--listen 0.0.0.0:1 --auth ann:secret"), Ok(()));
+        assert_eq!(check("--listen 0.0.0.0:1 --no-auth"), Ok(()));
+        assert_eq!(check("--listen 0.0.0.0:1 --metrics-only"), Ok(()));
+        assert!(check("--auth ann").is_err());
+        assert!(check("--allow kick").is_err());
+        assert!(check("--writable --allow fly").is_err());
+    }
+
+    #[test]
+    fn each_verb_is_a_right_of_its_own() {
+        let verbs = |line: &str| Args::try_parse_from(line.split_whitespace()).unwrap().verbs();
+        assert_eq!(verbs("dq-board"), []);
+        assert_eq!(verbs("dq-board --writable"), Verb::ALL);
+        assert_eq!(verbs("dq-board --writable --allow kick,pause"), [Verb::Kick, Verb::Pause]);
+    }
+}

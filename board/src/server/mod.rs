@@ -1,0 +1,42 @@
+//! The servers: connections, and what DQ's commands say.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `node.rs` | one server, connected when it is asked |
+//! | `deployment.rs` | which servers there are: one, one that sentinels name, the primaries of a cluster |
+//! | `replies.rs` | reading fields out of replies |
+//! | `queue.rs` | what DQ.INFO says |
+//! | `job.rs` | what DQ.GET and DQ.PEEK say |
+//! | `jobs.rs` | pages of jobs, by DQ.PEEK and DQ.SCAN |
+
+pub mod deployment;
+pub mod job;
+pub mod jobs;
+pub mod node;
+pub mod queue;
+pub mod replies;
+
+use std::sync::Arc;
+
+/// A queue's key.
+pub type Name = Arc<[u8]>;
+
+/// Why there is no answer.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Trouble {
+    #[error("{address} can't be reached: {why}")]
+    Unreachable { address: String, why: String },
+    #[error("{0}")]
+    Refused(String),
+    #[error("the server's answer can't be understood: {0}")]
+    Strange(&'static str),
+}
+
+impl Trouble {
+    /// Whether it is an error reply with this code.
+    pub fn is(&self, code: &str) -> bool {
+        matches!(self, Trouble::Refused(words) if words.split(' ').next() == Some(code))
+    }
+}
+
+pub type Result<T> = std::result::Result<T, Trouble>;

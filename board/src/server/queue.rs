@@ -1,0 +1,183 @@
+//! What DQ.INFO says of a queue.
+
+use redis::{Cmd, Value};
+
+use super::replies::{fields, Field};
+use super::Result;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    Ready,
+    Delayed,
+    Reserved,
+    Dead,
+    Done,
+}
+
+impl State {
+    pub const ALL: [State; 5] = [State::Ready, State::Delayed, State::Reserved, State::Dead, State::Done];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Ready => "ready",
+            State::Delayed => "delayed",
+            State::Reserved => "reserved",
+            State::Dead => "dead",
+            State::Done => "done",
+        }
+    }
+
+    pub fn named(name: &[u8]) -> Option<State> {
+        State::ALL.into_iter().find(|state| state.name().as_bytes() == name)
+    }
+}
+
+/// How many jobs are in each state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub ready: u64,
+    pub delayed: u64,
+    pub reserved: u64,
+    pub dead: u64,
+    pub done: u64,
+}
+
+impl Counts {
+    pub fn of(&self, state: State) -> u64 {
+        match state {
+            State::Ready => self.ready,
+            State::Delayed => self.delayed,
+            State::Reserved => self.reserved,
+            State::Dead => self.dead,
+            State::Done => self.done,
+        }
+    }
+
+    pub fn add(&mut self, more: &Counts) {
+        self.ready += more.ready;
+        self.delayed += more.delayed;
+        self.reserved += more.reserved;
+        self.dead += more.dead;
+        self.done += more.done;
+    }
+}
+
+/// What jobs get that say nothing themselves, and the queue's limits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    pub ttr_ms: u64,
+    pub attempts: u64,
+    pub backoff_base_ms: u64,
+    pub backoff_max_ms: u64,
+    pub keep_ms: u64,
+    pub max_jobs: u64,
+    pub dead_keep_ms: u64,
+}
+
+/// What became of jobs since the queue was made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Totals {
+    pub added: u64,
+    pub replaced: u64,
+    pub popped: u64,
+    pub finished: u64,
+    pub released: u64,
+    pub timed_out: u64,
+    pub buried: u64,
+    pub dead: u64,
+    pub kicked: u64,
+    pub deleted: u64,
+    pub purged: u64,
+}
+
+/// How late jobs were handed out, since the server started.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lateness {
+    pub p50_ms: Option<u64>,
+    pub p90_ms: Option<u64>,
+    pub p99_ms: Option<u64>,
+    pub p999_ms: Option<u64>,
+    pub max_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Info {
+    pub settings: Settings,
+    pub is_paused: bool,
+    pub paused_until: Option<u64>,
+    pub jobs: u64,
+    pub counts: Counts,
+    pub waiting_consumers: u64,
+    pub oldest_ready_ms: Option<u64>,
+    pub next_due: Option<u64>,
+    pub memory: u64,
+    pub totals: Totals,
+    pub lateness: Lateness,
+    /// What a later DQ says besides, as it says it.
+    pub others: Vec<(String, Field)>,
+}
+
+impl Info {
+    pub fn command(queue: &[u8]) -> Cmd {
+        let mut command = redis::cmd("DQ.INFO");
+        command.arg(queue);
+        command
+    }
+
+    /// `None` when there is no such queue.
+    pub fn read(reply: Value) -> Result<Option<Info>> {
+        let Some(fields) = fields(reply)? else { return Ok(None) };
+        let mut info = Info::default();
+        fields.into_iter().for_each(|(name, field)| info.take(name, field));
+        Ok(Some(info))
+    }
+
+    fn take(&mut self, name: String, field: Field) {
+        let maybe = field.number();
+        let number = maybe.unwrap_or(0);
+        match name.as_str() {
+            "default-ttr" => self.settings.ttr_ms = number,
+            "default-attempts" => self.settings.attempts = number,
+            "default-backoff-base" => self.settings.backoff_base_ms = number,
+            "default-backoff-max" => self.settings.backoff_max_ms = number,
+            "default-keep" => self.settings.keep_ms = number,
+            "max-jobs" => self.settings.max_jobs = number,
+            "dead-keep" => self.settings.dead_keep_ms = number,
+            "paused" => self.is_paused = number != 0,
+            "paused-until" => self.paused_until = maybe,
+            "jobs" => self.jobs = number,
+            "delayed" => self.counts.delayed = number,
+            "ready" => self.counts.ready = number,
+            "reserved" => self.counts.reserved = number,
+            "dead" => self.counts.dead = number,
+            "done" => self.counts.done = number,
+            "waiting-consumers" => self.waiting_consumers = number,
+            "oldest-ready-ms" => self.oldest_ready_ms = maybe,
+            "next-due" => self.next_due = maybe,
+            "last-lease" => {}
+            "memory" => self.memory = number,
+            "total-added" => self.totals.added = number,
+            "total-replaced" => self.totals.replaced = number,
+            "total-popped" => self.totals.popped = number,
+            "total-finished" => self.totals.finished = number,
+            "total-released" => self.totals.released = number,
+            "total-timed-out" => self.totals.timed_out = number,
+            "total-buried" => self.totals.buried = number,
+            "total-dead" => self.totals.dead = number,
+            "total-kicked" => self.totals.kicked = number,
+            "total-deleted" => self.totals.deleted = number,
+            "total-purged" => self.totals.purged = number,
+            "lateness-p50-ms" => self.lateness.p50_ms = maybe,
+            "lateness-p90-ms" => self.lateness.p90_ms = maybe,
+            "lateness-p99-ms" => self.lateness.p99_ms = maybe,
+            "lateness-p999-ms" => self.lateness.p999_ms = maybe,
+            "lateness-max-ms" => self.lateness.max_ms = maybe,
+            _ => self.others.push((name, field)),
+        }
+    }
+
+    /// Whether it takes no more jobs.
+    pub fn is_full(&self) -> bool {
+        self.settings.max_jobs > 0 && self.jobs >= self.settings.max_jobs
+    }
+}

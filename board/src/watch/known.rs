@@ -1,0 +1,328 @@
+//! What is known of all queues, and what a reading adds to it.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::history::History;
+use crate::server::node::Node;
+use crate::server::queue::{Counts, Info, Totals};
+use crate::server::Name;
+
+/// Longer names don't fit into a URL: such queues are only counted.
+const NAME_MAX: usize = 4_096;
+/// Queues of which the last hour is kept: about a kilobyte each.
+const HISTORIES_MAX: usize = 10_000;
+/// Rates are taken over at least so long.
+const RATE_OVER: Duration = Duration::from_millis(1_500);
+
+/// One queue.
+#[derive(Debug)]
+pub struct Reading {
+    pub node: Arc<Node>,
+    /// `None` until it is first read.
+    pub info: Option<Info>,
+    pub rates: Option<Rates>,
+    pub history: Option<Box<History>>,
+    /// Our user may not look at it.
+    pub is_denied: bool,
+    read_at: Option<Instant>,
+    base: Option<(Instant, Totals)>,
+    pass: u64,
+}
+
+/// Jobs a second.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Rates {
+    pub added: f64,
+    pub popped: f64,
+}
+
+/// All queues together.
+#[derive(Debug, Clone, Default)]
+pub struct Sums {
+    pub queues: usize,
+    /// How many of them have been read.
+    pub read: usize,
+    pub counts: Counts,
+    pub waiting_consumers: u64,
+    pub rates: Rates,
+}
+
+/// What `INFO` says of a server.
+#[derive(Debug, Clone, Default)]
+pub struct ServerFacts {
+    pub address: String,
+    pub version: String,
+    pub dq_version: Option<String>,
+    pub evicts: bool,
+}
+
+#[derive(Debug)]
+pub struct Known {
+    queues: BTreeMap<Name, Reading>,
+    max: usize,
+    pass: u64,
+    left_out: u64,
+    left_out_in_pass: u64,
+    histories: usize,
+    pub has_passed: bool,
+    pub sums: Sums,
+    pub servers: Vec<ServerFacts>,
+}
+
+impl Reading {
+    pub fn is_fresh(&self, fresh: Duration) -> bool {
+        self.read_at.is_some_and(|at| at.elapsed() < fresh)
+    }
+
+    fn take(&mut self, info: Info, now: Instant, now_ms: u64) {
+        let was = self.info.as_ref().map(|info| info.totals.popped);
+        let popped = was.map_or(0, |was| info.totals.popped.saturating_sub(was));
+        if let Some(history) = &mut self.history {
+            history.note(now_ms, info.counts.ready, popped);
+        }
+        match &self.base {
+            // Deleted and made anew: it counts from 0 again.
+            Some((_, base)) if base.added > info.totals.added || base.popped > info.totals.popped => {
+                self.base = Some((now, info.totals.clone()));
+                self.rates = None;
+            }
+            Some((at, base)) => {
+                let over = now.duration_since(*at);
+                if over >= RATE_OVER {
+                    let rate = |was: u64, is: u64| is.saturating_sub(was) as f64 / over.as_secs_f64();
+                    self.rates = Some(Rates {
+                        added: rate(base.added, info.totals.added),
+                        popped: rate(base.popped, info.totals.popped),
+                    });
+                    self.base = Some((now, info.totals.clone()));
+                }
+            }
+            None => self.base = Some((now, info.totals.clone())),
+        }
+        self.info = Some(info);
+        self.is_denied = false;
+        self.read_at = Some(now);
+    }
+}
+
+impl Known {
+    pub fn new(max: usize) -> Known {
+        Known {
+            queues: BTreeMap::new(),
+            max,
+            pass: 1,
+            left_out: 0,
+            left_out_in_pass: 0,
+            histories: 0,
+            has_passed: false,
+            sums: Sums::default(),
+            servers: Vec::new(),
+        }
+    }
+
+    pub fn get(&self, name: &[u8]) -> Option<&Reading> {
+        self.queues.get(name)
+    }
+
+    /// By name.
+    pub fn iter(&self) -> impl Iterator<Item = (&Name, &Reading)> {
+        self.queues.iter()
+    }
+
+    /// Queues that there are besides those known: beyond the limit, or with too long a name.
+    pub fn left_out(&self) -> u64 {
+        self.left_out.max(self.left_out_in_pass)
+    }
+
+    /// SCAN has found a queue.
+    pub fn found(&mut self, name: Vec<u8>, node: &Arc<Node>, now_ms: u64) {
+        let pass = self.pass;
+        if let Some(reading) = self.queues.get_mut(name.as_slice()) {
+            reading.pass = pass;
+            if !Arc::ptr_eq(&reading.node, node) {
+                reading.node = node.clone();
+            }
+        } else if name.len() > NAME_MAX || self.queues.len() >= self.max {
+            self.left_out_in_pass += 1;
+        } else {
+            self.insert(Name::from(name), node, now_ms);
+        }
+    }
+
+    /// A reading of a queue, `None` when there is no such queue any more.
+    pub fn note(&mut self, name: &Name, info: Option<Info>, node: &Arc<Node>, now_ms: u64) {
+        let Some(info) = info else { return self.forget(name) };
+        if !self.queues.contains_key(name) {
+            if name.len() > NAME_MAX || self.queues.len() >= self.max {
+                return;
+            }
+            self.insert(name.clone(), node, now_ms);
+        }
+        if let Some(reading) = self.queues.get_mut(name) {
+            reading.node = node.clone();
+            reading.take(info, Instant::now(), now_ms);
+        }
+    }
+
+    pub fn forget(&mut self, name: &[u8]) {
+        if let Some(reading) = self.queues.remove(name) {
+            self.histories -= usize::from(reading.history.is_some());
+        }
+    }
+
+    pub fn deny(&mut self, name: &[u8]) {
+        if let Some(reading) = self.queues.get_mut(name) {
+            reading.info = None;
+            reading.is_denied = true;
+        }
+    }
+
+    /// SCAN has been through all nodes: what it didn't find is gone.
+    pub fn end_pass(&mut self) {
+        let pass = self.pass;
+        self.queues.retain(|_, reading| reading.pass >= pass);
+        self.histories = self.queues.values().filter(|reading| reading.history.is_some()).count();
+        self.left_out = std::mem::take(&mut self.left_out_in_pass);
+        self.pass += 1;
+        self.has_passed = true;
+    }
+
+    /// Up to so many names behind one, and from the first again after the last.
+    pub fn names_after(&self, name: Option<&Name>, at_most: usize) -> Vec<Name> {
+        let from = name.map_or(Bound::Unbounded, |name| Bound::Excluded(name.clone()));
+        let behind = self.queues.range((from, Bound::Unbounded));
+        behind
+            .chain(self.queues.iter())
+            .take(at_most.min(self.queues.len()))
+            .map(|(name, _)| name.clone())
+            .collect()
+    }
+
+    pub fn unread(&self, at_most: usize) -> Vec<Name> {
+        if self.sums.read >= self.queues.len() && self.sums.queues == self.queues.len() {
+            return Vec::new();
+        }
+        let unread = self.queues.iter().filter(|(_, reading)| reading.info.is_none() && !reading.is_denied);
+        unread.take(at_most).map(|(name, _)| name.clone()).collect()
+    }
+
+    pub fn add_up(&mut self) {
+        let mut sums = Sums { queues: self.queues.len(), ..Sums::default() };
+        for reading in self.queues.values() {
+            sums.read += usize::from(reading.info.is_some() || reading.is_denied);
+            let Some(info) = &reading.info else { continue };
+            sums.counts.add(&info.counts);
+            sums.waiting_consumers += info.waiting_consumers;
+            let rates = reading.rates.unwrap_or_default();
+            sums.rates.added += rates.added;
+            sums.rates.popped += rates.popped;
+        }
+        self.sums = sums;
+    }
+
+    fn insert(&mut self, name: Name, node: &Arc<Node>, now_ms: u64) {
+        let history = (self.histories < HISTORIES_MAX).then(|| Box::new(History::new(now_ms)));
+        self.histories += usize::from(history.is_some());
+        let (node, pass) = (node.clone(), self.pass);
+        let reading = Reading {
+            node,
+            info: None,
+            rates: None,
+            history,
+            is_denied: false,
+            read_at: None,
+            base: None,
+            pass,
+        };
+        self.queues.insert(name, reading);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node() -> Arc<Node> {
+        let client = redis::Client::open("redis://127.0.0.1:1").unwrap();
+        Arc::new(Node::new("127.0.0.1:1".into(), client))
+    }
+
+    fn names(known: &Known) -> Vec<&[u8]> {
+        known.iter().map(|(name, _)| &name[..]).collect()
+    }
+
+    #[test]
+    fn what_a_whole_pass_has_not_found_is_gone() {
+        let (mut known, node) = (Known::new(10), node());
+        known.found(b"a".to_vec(), &node, 0);
+        known.found(b"b".to_vec(), &node, 0);
+        known.end_pass();
+        assert_eq!(names(&known), [b"a", b"b"]);
+        known.found(b"b".to_vec(), &node, 0);
+        known.found(b"c".to_vec(), &node, 0);
+        known.end_pass();
+        assert_eq!(names(&known), [b"b", b"c"]);
+        known.note(&Name::from(&b"b"[..]), None, &node, 0);
+        assert_eq!(names(&known), [b"c"]);
+    }
+
+    #[test]
+    fn queues_beyond_the_limit_are_counted() {
+        let (mut known, node) = (Known::new(2), node());
+        for name in ["a", "b", "c", "d"] {
+            known.found(name.into(), &node, 0);
+        }
+        known.found(vec![b'x'; NAME_MAX + 1], &node, 0);
+        assert_eq!((names(&known).len(), known.left_out()), (2, 3));
+        known.end_pass();
+        assert_eq!(known.left_out(), 3);
+        known.end_pass();
+        assert_eq!(known.left_out(), 0);
+    }
+
+    #[test]
+    fn reading_goes_round() {
+        let (mut known, node) = (Known::new(10), node());
+        ["a", "b", "c"].into_iter().for_each(|name| known.found(name.into(), &node, 0));
+        let after = |name: Option<&str>, many| {
+            let name = name.map(|name| Name::from(name.as_bytes()));
+            let names = known.names_after(name.as_ref(), many);
+            names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(after(None, 2), ["a", "b"]);
+        assert_eq!(after(Some("b"), 2), ["c", "a"]);
+        assert_eq!(after(Some("b"), 9), ["c", "a", "b"]);
+    }
+
+    #[test]
+    fn rates_are_of_the_time_between_two_readings_and_begin_anew_with_a_new_queue() {
+        let mut reading = Reading {
+            node: node(),
+            info: None,
+            rates: None,
+            history: Some(Box::new(History::new(0))),
+            is_denied: false,
+            read_at: None,
+            base: None,
+            pass: 1,
+        };
+        let start = Instant::now();
+        let mut read = |after_ms, added, popped| {
+            let totals = Totals { added, popped, ..Totals::default() };
+            let info = Info { totals, ..Info::default() };
+            reading.take(info, start + Duration::from_millis(after_ms), after_ms);
+            reading.rates
+        };
+        assert_eq!(read(0, 100, 50), None);
+        assert_eq!(read(1_000, 200, 60), None);
+        assert_eq!(read(2_000, 300, 90), Some(Rates { added: 100.0, popped: 20.0 }));
+        assert_eq!(read(2_100, 900, 90), Some(Rates { added: 100.0, popped: 20.0 }));
+        assert_eq!(read(4_000, 5, 5), None);
+        assert_eq!(read(6_000, 7, 5), Some(Rates { added: 1.0, popped: 0.0 }));
+        let popped: u32 = reading.history.unwrap().slots(6_000).filter_map(|slot| slot.popped).sum();
+        assert_eq!(popped, 40);
+    }
+}

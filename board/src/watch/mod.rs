@@ -1,0 +1,178 @@
+//! What is known of all queues: found by SCAN, read by DQ.INFO, kept in memory within bounds.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `known.rs` | what is known, and what a reading adds to it |
+//! | `history.rs` | the last hour of one queue |
+//! | `poller.rs` | finds queues and reads them, a part each turn |
+//!
+//! A page reads the queues that it shows by itself, so that they are fresh however many there are.
+
+mod history;
+mod known;
+mod poller;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use redis::Pipeline;
+
+pub use history::Slot;
+pub use known::{Known, Reading};
+
+use crate::server::deployment::{outcome, Deployment};
+use crate::server::node::Node;
+use crate::server::queue::Info;
+use crate::server::{Name, Result, Trouble};
+
+/// How often pages and metrics are brought up to date.
+pub const TURN: Duration = Duration::from_secs(2);
+/// What was read less long ago is taken as it is.
+const FRESH: Duration = Duration::from_secs(1);
+
+pub struct Watch {
+    pub deployment: Deployment,
+    known: RwLock<Known>,
+    trouble: Mutex<Option<Outage>>,
+    has_heard: AtomicBool,
+}
+
+/// Since when the servers can't be asked, and why.
+#[derive(Debug, Clone)]
+pub struct Outage {
+    pub since_ms: u64,
+    pub trouble: Trouble,
+}
+
+impl Watch {
+    pub fn new(deployment: Deployment, max_queues: usize) -> Watch {
+        Watch {
+            deployment,
+            known: RwLock::new(Known::new(max_queues)),
+            trouble: Mutex::new(None),
+            has_heard: AtomicBool::new(false),
+        }
+    }
+
+    pub fn known(&self) -> RwLockReadGuard<'_, Known> {
+        self.known.read().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Known) -> T) -> T {
+        change(&mut self.known.write().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
+    #[cfg(test)]
+    pub fn note_for_tests(&self, name: &Name, info: Info, node: &Arc<Node>) {
+        self.change(|known| {
+            known.note(name, Some(info), node, 0);
+            known.add_up();
+        });
+        self.heard(Ok(()));
+    }
+
+    pub fn outage(&self) -> Option<Outage> {
+        self.trouble.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    /// Whether the servers answered when they were last asked.
+    pub fn is_up(&self) -> bool {
+        self.has_heard.load(Ordering::Relaxed) && self.outage().is_none()
+    }
+
+    /// Takes down whether the servers can be asked, and says so in the log when that changes.
+    fn heard(&self, heard: std::result::Result<(), Trouble>) {
+        let mut outage = self.trouble.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        self.has_heard.fetch_or(heard.is_ok(), Ordering::Relaxed);
+        match (heard, outage.as_mut()) {
+            (Ok(()), None) => {}
+            (Ok(()), Some(_)) => {
+                tracing::info!("the servers answer again");
+                *outage = None;
+            }
+            (Err(trouble), None) => {
+                tracing::warn!("{trouble}");
+                *outage = Some(Outage { since_ms: now_ms(), trouble });
+            }
+            (Err(trouble), Some(outage)) => outage.trouble = trouble,
+        }
+    }
+
+    /// Reads queues that a page is about to show, those that weren't read just now.
+    pub async fn refresh(&self, names: &[Name]) {
+        if self.outage().is_some() {
+            return;
+        }
+        let stale: Vec<_> = {
+            let known = self.known();
+            let is_stale = |name: &&Name| known.get(name).is_none_or(|reading| !reading.is_fresh(FRESH));
+            names.iter().filter(is_stale).cloned().collect()
+        };
+        let _ = self.read(&stale).await;
+    }
+
+    /// Reads one queue for its own page. `None` when there is no such queue.
+    pub async fn read_one(&self, name: &[u8]) -> Result<Option<(Info, Arc<Node>)>> {
+        let hint = self.node_of(name);
+        let mut commands = Pipeline::new();
+        commands.add_command(Info::command(name));
+        let (node, replies) = self.deployment.ask(hint, &mut commands).await?;
+        let info = Info::read(outcome(replies.into_iter().next())?)?;
+        let name = Name::from(name);
+        self.change(|known| known.note(&name, info.clone(), &node, now_ms()));
+        Ok(info.map(|info| (info, node)))
+    }
+
+    pub fn node_of(&self, name: &[u8]) -> Option<Arc<Node>> {
+        self.known().get(name).map(|reading| reading.node.clone())
+    }
+
+    /// Reads queues, those of a node in one go.
+    async fn read(&self, names: &[Name]) -> Result<()> {
+        let mut by_node: Vec<(Arc<Node>, Vec<Name>)> = Vec::new();
+        {
+            let known = self.known();
+            for name in names {
+                let Some(node) = known.get(name).map(|reading| &reading.node) else { continue };
+                match by_node.iter_mut().find(|(other, _)| Arc::ptr_eq(other, node)) {
+                    Some((_, names)) => names.push(name.clone()),
+                    None => by_node.push((node.clone(), vec![name.clone()])),
+                }
+            }
+        }
+        let mut trouble = Ok(());
+        for (node, names) in by_node {
+            let mut commands = Pipeline::new();
+            names.iter().for_each(|name| {
+                commands.add_command(Info::command(name));
+            });
+            let replies = match node.ask(&mut commands).await {
+                Ok(replies) => replies,
+                Err(error) => {
+                    trouble = Err(error);
+                    continue;
+                }
+            };
+            let now = now_ms();
+            self.change(|known| {
+                for (name, reply) in names.iter().zip(replies) {
+                    match outcome(Some(reply)).and_then(Info::read) {
+                        Ok(info) => known.note(name, info, &node, now),
+                        Err(error) if error.is("NOPERM") => known.deny(name),
+                        // It has become something else, or moved away.
+                        Err(error) if error.is("WRONGTYPE") || error.is("MOVED") => known.forget(name),
+                        // A server that is loading, for one: all stays as it was.
+                        Err(error) => trouble = Err(error),
+                    }
+                }
+            });
+        }
+        trouble
+    }
+}
+
+pub fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,127 @@
+//! What is to be said of a queue beside its jobs: the last hour, lateness, settings, totals.
+
+use maud::{html, Markup};
+
+use super::{chart, words, App};
+use crate::bytes::Shown;
+use crate::server::queue::Info;
+use crate::server::replies::Field;
+use crate::watch::now_ms;
+
+pub fn of(app: &App, name: &[u8], info: &Info) -> Markup {
+    html! {
+        (last_hour(app, name, info))
+        (lateness(info))
+        (settings(info))
+        (totals(info))
+        @if !info.others.is_empty() {
+            section { h2 { "More" } dl.facts { (others(&info.others)) } }
+        }
+    }
+}
+
+fn last_hour(app: &App, name: &[u8], info: &Info) -> Markup {
+    let now = now_ms();
+    let known = app.watch.known();
+    let reading = known.get(name);
+    let history = reading.and_then(|reading| reading.history.as_ref());
+    let rates = reading.and_then(|reading| reading.rates);
+    html! {
+        section { h2 { "The last hour" }
+            dl.facts {
+                dt { "handed out" } dd { (a_second(rates.map(|rates| rates.popped))) }
+            }
+            @if let Some(history) = history { (chart::spark(history.slots(now).map(|slot| slot.popped), "handed out")) }
+            dl.facts {
+                dt { "added" } dd { (a_second(rates.map(|rates| rates.added))) }
+                dt { "ready" } dd { (words::number(info.counts.ready)) }
+            }
+            @if let Some(history) = history { (chart::spark(history.slots(now).map(|slot| slot.ready), "ready")) }
+            dl.facts {
+                dt { "oldest ready" } dd { (info.oldest_ready_ms.map_or("–".into(), words::span)) }
+                dt { "next due" } dd { @if let Some(due) = info.next_due { (words::brief(due, now)) } @else { "–" } }
+                dt { "waiting workers" } dd { (words::number(info.waiting_consumers)) }
+                dt { "memory" } dd { (words::size(info.memory)) }
+            }
+        }
+    }
+}
+
+fn a_second(rate: Option<f64>) -> String {
+    rate.map_or("…".into(), |rate| format!("{} a second", words::rate(rate)))
+}
+
+fn lateness(info: &Info) -> Markup {
+    let late = &info.lateness;
+    html! {
+        section { h2 title="From when a job was ready until a worker got it, since the server started" { "Lateness" }
+            (chart::log_bars(&[
+                ("half within", late.p50_ms),
+                ("90 %", late.p90_ms),
+                ("99 %", late.p99_ms),
+                ("99.9 %", late.p999_ms),
+                ("most", late.max_ms),
+            ]))
+        }
+    }
+}
+
+fn settings(info: &Info) -> Markup {
+    let settings = &info.settings;
+    let backoff = match (settings.backoff_base_ms, settings.backoff_max_ms) {
+        (0, 0) => "none".into(),
+        (base, max) => format!("{}, doubling to {}", words::span(base), words::span(max)),
+    };
+    let limit = |number: u64| if number == 0 { "no limit".into() } else { words::number(number) };
+    html! {
+        section { h2 { "Settings" }
+            dl.facts {
+                dt { "time to run" } dd { (words::span(settings.ttr_ms)) }
+                dt { "attempts" } dd { (limit(settings.attempts)) }
+                dt { "backoff" } dd { (backoff) }
+                dt { "finished jobs stay" } dd { (words::span_or(settings.keep_ms, "not at all")) }
+                dt { "dead jobs stay" } dd { (words::span_or(settings.dead_keep_ms, "for ever")) }
+                dt { "most jobs" } dd { (limit(settings.max_jobs)) }
+            }
+        }
+    }
+}
+
+fn totals(info: &Info) -> Markup {
+    let totals = &info.totals;
+    html! {
+        section { h2 { "Since the queue was made" }
+            dl.facts {
+                @for (name, many) in [
+                    ("added", totals.added),
+                    ("replaced", totals.replaced),
+                    ("handed out", totals.popped),
+                    ("finished", totals.finished),
+                    ("released", totals.released),
+                    ("timed out", totals.timed_out),
+                    ("buried", totals.buried),
+                    ("died", totals.dead),
+                    ("kicked", totals.kicked),
+                    ("deleted", totals.deleted),
+                    ("purged", totals.purged),
+                ] {
+                    dt { (name) } dd { (words::number(many)) }
+                }
+            }
+        }
+    }
+}
+
+/// Fields that a later DQ has, as it says them.
+pub fn others(others: &[(String, Field)]) -> Markup {
+    html! {
+        @for (name, field) in others {
+            dt { (name) }
+            dd { @match field {
+                Field::Nil => "–",
+                Field::Number(number) => (words::number(*number)),
+                Field::Bytes(bytes) => (Shown(bytes)),
+            } }
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! The forms of --writable: that they are ours, what became of them, and how they look.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use axum::extract::{RawQuery, State};
+use axum::http::{header, HeaderMap};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use maud::{html, Markup};
+use subtle::ConstantTimeEq;
+
+use super::live::Page;
+use super::{fields, layout, words, App, Shared};
+use crate::args::Verb;
+use crate::bytes::{link, title, Hex};
+use crate::server::job::Job;
+use crate::server::jobs;
+use crate::server::queue::{Info, State as JobState};
+use crate::server::{Result, Trouble};
+use crate::watch::now_ms;
+
+/// Outcomes that a page may still ask for.
+const OUTCOMES_MAX: usize = 200;
+
+pub struct Forms {
+    /// In every form of this process, and known to nobody who can't read its pages.
+    token: String,
+    outcomes: Mutex<VecDeque<Outcome>>,
+}
+
+/// What became of an action.
+#[derive(Clone)]
+struct Outcome {
+    number: u64,
+    is_good: bool,
+    words: String,
+}
+
+impl Forms {
+    pub fn new() -> std::result::Result<Forms, String> {
+        let mut random = [0; 32];
+        getrandom::fill(&mut random).map_err(|error| error.to_string())?;
+        Ok(Forms { token: Hex(&random).to_string(), outcomes: Mutex::default() })
+    }
+
+    /// Whether a form is one of ours: it knows the token, and the browser, if it says where the form
+    /// was, says that it was here.
+    pub fn made(&self, headers: &HeaderMap, token: &str) -> bool {
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let is_same_site = text("sec-fetch-site").is_none_or(|site| site == "same-origin");
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let origin = text("origin").map(|origin| origin.split_once("://").map(|(_, host)| host));
+        let is_same_origin = origin.is_none_or(|origin| origin.is_some() && origin == host);
+        let is_token: bool = token.as_bytes().ct_eq(self.token.as_bytes()).into();
+        is_same_site && is_same_origin && is_token
+    }
+
+    pub fn keep(&self, is_good: bool, words: String) -> u64 {
+        let mut random = [0; 8];
+        // Not a secret: only that a made-up number finds nothing.
+        let _ = getrandom::fill(&mut random);
+        let number = u64::from_le_bytes(random);
+        let mut outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+        outcomes.push_back(Outcome { number, is_good, words });
+        if outcomes.len() > OUTCOMES_MAX {
+            outcomes.pop_front();
+        }
+        number
+    }
+
+    pub fn outcome(&self, number: Option<u64>) -> Markup {
+        let outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = outcomes.iter().find(|outcome| Some(outcome.number) == number);
+        html! { @if let Some(outcome) = outcome {
+            p.banner.good[outcome.is_good] role="status" { (outcome.words) }
+        } }
+    }
+}
+
+/// What a form has in common with all: which queue, which verb, that it is ours.
+fn hidden(app: &App, verb: Verb, queue: &[u8], id: Option<&[u8]>) -> Markup {
+    html! {
+        input type="hidden" name="token" value=(app.forms.token);
+        input type="hidden" name="verb" value=(verb.name());
+        input type="hidden" name="queue.hex" value=(Hex(queue));
+        @if let Some(id) = id { input type="hidden" name="id.hex" value=(Hex(id)); }
+    }
+}
+
+fn units(name: &str) -> Markup {
+    html! { select name={ (name) "-unit" } aria-label="unit" {
+        @for unit in ["s", "min", "h", "d"] { option { (unit) } }
+    } }
+}
+
+/// Beside a queue's name.
+pub fn of_queue(app: &App, queue: &[u8], info: &Info, state: JobState) -> Markup {
+    html! { @if !app.verbs.is_empty() { div.actions {
+        @if app.may(Verb::Pause) { (pause(app, queue, info)) }
+        @if app.may(Verb::Kick) && info.counts.dead > 0 { (kick(app, queue, info)) }
+        @if app.may(Verb::Add) { (add(app, queue)) }
+        @if app.may(Verb::Purge) && info.jobs > 0 { (choose_purge(queue, state)) }
+    } } }
+}
+
+fn pause(app: &App, queue: &[u8], info: &Info) -> Markup {
+    html! {
+        @if info.is_paused {
+            form #resume action="/act" method="post" {
+                (hidden(app, Verb::Pause, queue, None))
+                button name="resume" value="1" { "Resume" }
+            }
+        } @else {
+            details #pause { summary { "Pause…" }
+                form.panel action="/act" method="post" {
+                    (hidden(app, Verb::Pause, queue, None))
+                    label { "For how long; empty: until it is resumed"
+                        span { input name="for" type="number" min="1" max="1000000000"; " " (units("for")) }
+                    }
+                    button { "Pause" }
+                }
+            }
+        }
+    }
+}
+
+fn kick(app: &App, queue: &[u8], info: &Info) -> Markup {
+    html! {
+        details #kick { summary { "Kick…" }
+            form.panel action="/act" method="post" {
+                (hidden(app, Verb::Kick, queue, None))
+                label { "How many dead jobs to make ready, oldest first"
+                    input name="count" type="number" min="1" required value=(info.counts.dead);
+                }
+                button { "Kick" }
+            }
+        }
+    }
+}
+
+fn add(app: &App, queue: &[u8]) -> Markup {
+    html! {
+        details #add { summary { "Add a job…" }
+            form.panel action="/act" method="post" {
+                (hidden(app, Verb::Add, queue, None))
+                label.full { "Body" textarea name="body" spellcheck="false" {} }
+                label { "Id; empty: one is made" input name="id" maxlength="512" autocomplete="off"; }
+                label { "Delay" span { input name="delay" type="number" min="0" max="1000000000"; " " (units("delay")) } }
+                label { "Priority" input name="priority" type="number" min="0" max="255" placeholder="128"; }
+                label { "Attempts" input name="attempts" type="number" min="0" placeholder="the queue's"; }
+                button { "Add" }
+            }
+        }
+    }
+}
+
+fn choose_purge(queue: &[u8], shown: JobState) -> Markup {
+    html! {
+        details #purge { summary { "Purge…" }
+            form.panel action="/purge" method="get" {
+                input type="hidden" name="queue.hex" value=(Hex(queue));
+                label { "Jobs that are" select name="state" {
+                    @for state in JobState::ALL { option selected[state == shown] { (state.name()) } }
+                } }
+                label { "ready, dead or done for at least; empty: all"
+                    span { input name="older" type="number" min="1" max="1000000000"; " " (units("older")) }
+                }
+                button { "Preview" }
+            }
+        }
+    }
+}
+
+/// Beside a job's id.
+pub fn of_job(app: &App, queue: &[u8], job: &Job) -> Markup {
+    let id = Some(job.id.as_slice());
+    let can_kick = matches!(job.state, JobState::Dead | JobState::Delayed);
+    html! { @if !app.verbs.is_empty() { div.actions {
+        @if app.may(Verb::Kick) && can_kick {
+            form #kickjob action="/act" method="post" {
+                (hidden(app, Verb::Kick, queue, id))
+                button { @if job.state == JobState::Dead { "Kick" } @else { "Make ready now" } }
+            }
+        }
+        @if let Some(lease) = job.lease.filter(|_| app.may(Verb::Release) && job.state == JobState::Reserved) {
+            details #release { summary { "Release…" }
+                form.panel action="/act" method="post" {
+                    (hidden(app, Verb::Release, queue, id))
+                    input type="hidden" name="lease" value=(lease);
+                    span { "If its worker is dead: the job is tried again without waiting for the lease to end. \
+                        If the worker lives, the job is done twice." }
+                    button.danger { "Release" }
+                }
+            }
+        }
+        @if app.may(Verb::Del) {
+            details #del { summary { "Delete…" }
+                form.panel action="/act" method="post" {
+                    (hidden(app, Verb::Del, queue, id))
+                    span { "The job is gone for good." }
+                    button.danger { "Delete" }
+                }
+            }
+        }
+    } } }
+}
+
+/// How many jobs a purge is about.
+enum Extent {
+    Exactly(u64),
+    /// So many of the first ones that were looked at.
+    AtLeast(u64),
+}
+
+/// What a purge will remove, and a field for typing that it shall.
+pub async fn preview_purge(State(app): Shared, query: RawQuery) -> Response {
+    let fields = fields(query);
+    let (Some(queue), Some(state)) = (fields.bytes("queue"), fields.get("state").and_then(JobState::named))
+    else {
+        return Redirect::to("/").into_response();
+    };
+    let unit = match fields.text("older-unit") {
+        "min" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => 1_000,
+    };
+    let has_age = matches!(state, JobState::Ready | JobState::Dead | JobState::Done);
+    let older = fields.number("older").filter(|_| has_age).and_then(|older| older.checked_mul(unit));
+    let main = html! {
+        nav.path aria-label="Path" {
+            a href="/" { "queues" } " / " a rel="up" href=(layout::queue_link(&queue)) { (title(&queue)) }
+        }
+        div.head { h1 { "Purge" } }
+        @if !app.may(Verb::Purge) {
+            p.banner { "dq-board was started without the right to purge." }
+        } @else {
+            @match extent(&app, &queue, state, older).await {
+                Ok(extent) => (confirm_purge(&app, &queue, state, older, &extent)),
+                Err(trouble) => (layout::trouble(&trouble)),
+            }
+        }
+    };
+    let page = Page::still("Purge".into(), main);
+    Html(layout::page(&app, &page, None).into_string()).into_response()
+}
+
+async fn extent(app: &App, queue: &[u8], state: JobState, older: Option<u64>) -> Result<Extent> {
+    let Some((info, node)) = app.watch.read_one(queue).await? else {
+        return Err(Trouble::Refused("There is no such queue.".into()));
+    };
+    let many = info.counts.of(state);
+    let Some(older) = older else { return Ok(Extent::Exactly(many)) };
+    let reach = jobs::reach(&info) as u64;
+    let first = jobs::first(&app.watch.deployment, Some(node), queue, state, reach.min(many)).await?;
+    let before = now_ms().saturating_sub(older);
+    let old = first.iter().filter(|job| job.since.is_some_and(|since| since <= before)).count() as u64;
+    Ok(if many <= reach { Extent::Exactly(old) } else { Extent::AtLeast(old) })
+}
+
+fn confirm_purge(app: &App, queue: &[u8], state: JobState, older: Option<u64>, extent: &Extent) -> Markup {
+    let (at_least, many, most) = match extent {
+        Extent::Exactly(many) => ("", *many, *many),
+        Extent::AtLeast(many) => ("at least ", *many, u64::MAX),
+    };
+    let age = older.map(|ms| format!(" for {} or longer", words::span(ms))).unwrap_or_default();
+    html! {
+        p.lead {
+            "This removes " (at_least) strong #extent { (words::jobs(many)) } " of " strong { (title(queue)) }
+            " in state " strong { (state.name()) } (age) ", for good."
+        }
+        @if most > 0 {
+            form.panel action="/act" method="post" {
+                (hidden(app, Verb::Purge, queue, None))
+                input type="hidden" name="state" value=(state.name());
+                input type="hidden" name="count" value=(most);
+                input type="hidden" name="older" value=(older.unwrap_or(0));
+                label { "Type the queue's name, " (title(queue))
+                    input #confirm name="confirm" autocomplete="off" required;
+                }
+                button.danger { "Purge" }
+                a href=(link("/queue", &[("name", queue), ("state", state.name().as_bytes())])) { "Back" }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderName;
+
+    use super::*;
+
+    #[test]
+    fn a_form_from_elsewhere_is_refused() {
+        let forms = Forms::new().unwrap();
+        let made = |token: &str, headers: &[(&'static str, &str)]| {
+            let headers =
+                headers.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
+            forms.made(&headers.collect(), token)
+        };
+        let token = forms.token.as_str();
+        let host = ("host", "127.0.0.1:8377");
+        assert!(made(token, &[host]));
+        assert!(made(token, &[host, ("origin", "http://127.0.0.1:8377"), ("sec-fetch-site", "same-origin")]));
+        assert!(!made("", &[host]));
+        assert!(!made(&token.replace(char::is_alphabetic, "0"), &[host]));
+        assert!(!made(token, &[host, ("origin", "http://evil.example")]));
+        assert!(!made(token, &[host, ("origin", "null")]));
+        assert!(!made(token, &[host, ("sec-fetch-site", "cross-site")]));
+        assert!(!made(token, &[host, ("sec-fetch-site", "same-site")]));
+    }
+
+    #[test]
+    fn outcomes_are_kept_for_a_while() {
+        let forms = Forms::new().unwrap();
+        let first = forms.keep(true, "Kicked <b>".into());
+        assert!(forms.outcome(Some(first)).into_string().contains("Kicked &lt;b&gt;"));
+        assert_eq!(forms.outcome(None).into_string(), "");
+        for _ in 0..OUTCOMES_MAX {
+            forms.keep(true, "x".into());
+        }
+        assert_eq!(forms.outcome(Some(first)).into_string(), "");
+    }
+}

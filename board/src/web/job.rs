@@ -1,0 +1,205 @@
+//! One job: all its fields in words, and its body.
+
+use std::sync::Arc;
+
+use axum::extract::{RawQuery, State};
+use axum::http::{header, HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::{html, Markup};
+
+use super::body::{self, View as BodyView};
+use super::live::{self, Page};
+use super::{facts, fields, forms, layout, words, App, Shared};
+use crate::bytes::{excerpt, link, title, Shown};
+use crate::server::job::Job;
+use crate::server::jobs;
+use crate::server::queue::State as JobState;
+use crate::server::{Name, Result};
+use crate::watch::now_ms;
+
+pub async fn serve(State(app): Shared, headers: HeaderMap, query: RawQuery) -> Response {
+    let fields = fields(query);
+    let (Some(queue), Some(id)) = (fields.get("queue"), fields.get("id")) else {
+        return Redirect::to("/").into_response();
+    };
+    let body = BodyView::named(fields.text("body"));
+    let view = Arc::new(View { queue: queue.into(), id: id.into(), body });
+    live::serve(app, headers, fields.number("outcome"), move |app| render(app, view.clone())).await
+}
+
+/// The body as it is, to be kept in a file: never to be shown by the browser.
+pub async fn download(State(app): Shared, query: RawQuery) -> Response {
+    let fields = fields(query);
+    let (Some(queue), Some(id)) = (fields.get("queue"), fields.get("id")) else {
+        return (StatusCode::BAD_REQUEST, "queue and id are needed\n").into_response();
+    };
+    match read(&app, queue, id).await {
+        Ok(Some(job)) => {
+            let headers = [
+                (header::CONTENT_TYPE, "application/octet-stream".to_string()),
+                (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{}\"", file_name(id))),
+            ];
+            (headers, job.body).into_response()
+        }
+        Ok(None) => (StatusCode::NOT_FOUND, "there is no such job\n").into_response(),
+        Err(trouble) => (StatusCode::BAD_GATEWAY, format!("{trouble}\n")).into_response(),
+    }
+}
+
+/// Only what means nothing to any file system.
+fn file_name(id: &[u8]) -> String {
+    let plain =
+        |byte: &u8| if byte.is_ascii_alphanumeric() || *byte == b'-' { char::from(*byte) } else { '_' };
+    let name: String = id.iter().take(100).map(plain).collect();
+    format!("job-{name}.bin")
+}
+
+struct View {
+    queue: Name,
+    id: Name,
+    body: Option<BodyView>,
+}
+
+async fn read(app: &App, queue: &[u8], id: &[u8]) -> Result<Option<Job>> {
+    let command = Job::command(queue, id);
+    jobs::ask_one(&app.watch.deployment, app.watch.node_of(queue), command).await.and_then(Job::read)
+}
+
+async fn render(app: Arc<App>, view: Arc<View>) -> Page {
+    let heading = excerpt(&view.id, 200);
+    let read = read(&app, &view.queue, &view.id).await;
+    let status = if matches!(read, Ok(None)) { StatusCode::NOT_FOUND } else { StatusCode::OK };
+    let main = html! {
+        nav.path aria-label="Path" {
+            a href="/" { "queues" } " / " a rel="up" href=(layout::queue_link(&view.queue)) { (title(&view.queue)) }
+        }
+        @match &read {
+            Ok(Some(job)) => {
+                div.head { h1 { (heading) } span.state.{ "is-" (job.state.name()) } { (job.state.name()) } }
+                p.lead { (lead(job, now_ms())) }
+                (forms::of_job(&app, &view.queue, job))
+                div.columns {
+                    section.jobs { (show_body(&view, job)) }
+                    aside { (about(job)) }
+                }
+            }
+            Ok(None) => {
+                div.head { h1 { (heading) } }
+                p.empty { "There is no such job. It was finished or deleted, or has never been." }
+            }
+            Err(trouble) => {
+                div.head { h1 { (heading) } }
+                (layout::trouble(trouble))
+            }
+        }
+    };
+    Page { status, ..Page::new(heading, main) }
+}
+
+/// How it stands, in a sentence.
+fn lead(job: &Job, now: u64) -> Markup {
+    let at = |ms: Option<u64>| html! { @if let Some(ms) = ms { (words::moment(ms, now)) } };
+    html! {
+        @match job.state {
+            JobState::Delayed => { "Due " (at(job.due)) "." },
+            JobState::Ready => { "Ready since " (at(job.since)) "." },
+            JobState::Reserved => {
+                "A worker has it: its lease ends " (at(job.deadline)) ". "
+                @if job.due.is_none() { "This is its last attempt." }
+            },
+            JobState::Dead => {
+                "Dead since " (at(job.since))
+                @if let Some(reason) = &job.reason { ": " strong.reason { (Shown(reason)) } } "."
+            },
+            JobState::Done => { "Done since " (at(job.since)) ", kept until " (at(job.kept_until)) "." },
+        }
+    }
+}
+
+fn about(job: &Job) -> Markup {
+    let now = now_ms();
+    let moment = |name: &str, ms: Option<u64>| {
+        html! { @if let Some(ms) = ms { dt { (name) } dd { (words::moment(ms, now)) } } }
+    };
+    html! {
+        section { h2 { "Times" }
+            dl.facts.wide {
+                (moment("added", Some(job.created)))
+                (moment(if job.state == JobState::Reserved { "due if the lease runs out" } else { "due" }, job.due))
+                (moment(since(job.state), job.since))
+                (moment(if job.deadline < Some(now) { "lease ended" } else { "lease ends" }, job.deadline))
+                (moment("dead from", job.expires.filter(|_| job.state != JobState::Dead)))
+                (moment("kept until", job.kept_until))
+            }
+        }
+        section { h2 { "Attempts" }
+            dl.facts {
+                dt { "so far" } dd { (words::number(job.attempt)) }
+                dt { "left" } dd { (job.attempts_left.map_or("no limit".into(), words::number)) }
+                @if let Some(lease) = job.lease { dt { "lease" } dd { (lease) } }
+                dt { "backoff" } dd {
+                    @if job.backoff_max_ms == 0 { "none" } @else {
+                        (words::span(job.backoff_base_ms)) ", doubling to " (words::span(job.backoff_max_ms))
+                    }
+                }
+                @if let Some(reason) = &job.reason { dt { "last reason" } dd { (Shown(reason)) } }
+            }
+        }
+        section { h2 { "Policy" }
+            dl.facts {
+                dt { "priority" } dd { (job.priority) }
+                dt { "time to run" } dd { (words::span(job.ttr_ms)) }
+                dt { "attempts" } dd { @if job.attempts == 0 { "no limit" } @else { (words::number(job.attempts)) } }
+                dt { "time to live" } dd { (words::span_or(job.ttl_ms, "no limit")) }
+                dt { "once finished" } dd {
+                    @if job.keep_ms == 0 { "goes" } @else { "stays for " (words::span(job.keep_ms)) }
+                }
+                (facts::others(&job.others))
+            }
+        }
+    }
+}
+
+fn since(state: JobState) -> &'static str {
+    match state {
+        JobState::Ready => "ready since",
+        JobState::Dead => "dead since",
+        JobState::Done => "done since",
+        JobState::Delayed | JobState::Reserved => "since",
+    }
+}
+
+fn show_body(view: &View, job: &Job) -> Markup {
+    let shown = view.body.unwrap_or_else(|| BodyView::of(&job.body));
+    let at = |body: BodyView| {
+        link("/job", &[("queue", &view.queue), ("id", &view.id), ("body", body.name().as_bytes())])
+    };
+    let is_offered = |body: &BodyView| *body != BodyView::Json || *body == shown || body::is_json(&job.body);
+    html! {
+        div.bodyhead {
+            h2 { "Body" }
+            span.soft { (words::size(job.body.len() as u64)) }
+            nav.views aria-label="Body as" {
+                @for body in BodyView::ALL.into_iter().filter(is_offered) {
+                    a href=(at(body)) aria-current=[(body == shown).then_some("true")] { (body.name()) }
+                }
+                a.download href=(link("/body", &[("queue", &view.queue), ("id", &view.id)])) download { "download" }
+            }
+        }
+        (body::show(&job.body, shown))
+        @if job.body.len() > body::SHOWN_MAX {
+            p.note { "These are the first " (words::size(body::SHOWN_MAX as u64)) ". The download is whole." }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_s_name_is_plain() {
+        assert_eq!(file_name(b"order:17"), "job-order_17.bin");
+        assert_eq!(file_name(b"../../etc/passwd\r\n\"x"), "job-______etc_passwd___x.bin");
+    }
+}

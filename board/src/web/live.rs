@@ -1,0 +1,91 @@
+//! One page, two ways: as HTML for whoever opens it, and under the same address as a stream of
+//! server-sent events, each the main part of the page as it is now. board.js changes in the page
+//! what differs, so nothing flickers, and there is one place that says how a page looks.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::sync::Arc;
+
+use axum::http::{header, HeaderMap, StatusCode};
+use axum::response::sse::{Event, Sse};
+use axum::response::{Html, IntoResponse, Response};
+use futures_util::stream;
+use maud::Markup;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::sleep;
+
+use super::{layout, App};
+use crate::watch::TURN;
+
+/// The main part of a page.
+pub struct Page {
+    pub title: String,
+    pub status: StatusCode,
+    pub main: Markup,
+    /// Whether it has a stream.
+    pub is_live: bool,
+}
+
+impl Page {
+    /// A page that stays as it is.
+    pub fn still(title: String, main: Markup) -> Page {
+        Page { is_live: false, ..Page::new(title, main) }
+    }
+
+    pub fn new(title: String, main: Markup) -> Page {
+        Page { title, status: StatusCode::OK, main, is_live: true }
+    }
+}
+
+pub async fn serve<R, F>(app: Arc<App>, headers: HeaderMap, outcome: Option<u64>, render: R) -> Response
+where
+    R: Fn(Arc<App>) -> F + Send + 'static,
+    F: Future<Output = Page> + Send + 'static,
+{
+    let accept = headers.get(header::ACCEPT).map(|accept| accept.as_bytes()).unwrap_or_default();
+    if !accept.starts_with(b"text/event-stream") {
+        let page = render(app.clone()).await;
+        return (page.status, Html(layout::page(&app, &page, outcome).into_string())).into_response();
+    }
+    match app.streams.clone().try_acquire_owned() {
+        Ok(permit) => stream(app, outcome, render, permit).into_response(),
+        Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "too many pages are open\n").into_response(),
+    }
+}
+
+struct Live<R> {
+    app: Arc<App>,
+    outcome: Option<u64>,
+    render: R,
+    last: String,
+    /// Given back when the reader goes away.
+    _permit: OwnedSemaphorePermit,
+}
+
+fn stream<R, F>(
+    app: Arc<App>,
+    outcome: Option<u64>,
+    render: R,
+    permit: OwnedSemaphorePermit,
+) -> impl IntoResponse
+where
+    R: Fn(Arc<App>) -> F + Send + 'static,
+    F: Future<Output = Page> + Send + 'static,
+{
+    let live = Live { app, outcome, render, last: String::new(), _permit: permit };
+    Sse::new(stream::unfold(live, |mut live| async move {
+        sleep(TURN).await;
+        let page = (live.render)(live.app.clone()).await;
+        let main = layout::main(&live.app, &page, live.outcome).into_string();
+        // A turn in which nothing changed is told too: the reader sees that the board is there.
+        let event = if main == live.last {
+            Event::default().event("same").data("")
+        } else {
+            // As a JSON string: it has no line ends, which mean something in a stream.
+            let data = serde_json::to_string(&[&page.title, &main]).unwrap_or_default();
+            live.last = main;
+            Event::default().event("page").data(data)
+        };
+        Some((Ok::<_, Infallible>(event), live))
+    }))
+}
