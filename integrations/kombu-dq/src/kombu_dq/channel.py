@@ -1,0 +1,286 @@
+"""A channel: messages to jobs, deliveries to messages. Where kombu says BRPOP, it is DQ.MPOP here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from queue import Empty
+from time import monotonic, time
+from types import MappingProxyType
+from typing import Any
+
+from kombu.log import get_logger
+from kombu.transport import redis as redis_transport
+from kombu.utils.encoding import bytes_to_str
+from redis import ConnectionPool, Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import ResponseError
+from redis.retry import Retry
+
+from kombu_dq import celery_app, revoking
+from kombu_dq.job import Job, Payload, job_of, payload_of, supersedes
+from kombu_dq.leases import FINISH, UNBEGUN, Lease, Leases, bury
+from kombu_dq.qos import QoS
+from kombu_dq.wire import Delivery, fields, plain_errors
+
+logger = get_logger("kombu_dq")
+
+#: A reply has as many messages as there is room for, but no more than this. Celery passes each that had an
+#: ETA through its timer, which carries out ten entries a turn, and has another fetched meanwhile: with more
+#: than ten a turn, all that is due would come into the worker's memory.
+MAX_BATCH = 8
+#: How often to try to add a message whose id comes and goes while we look.
+ADD_ATTEMPTS = 3
+#: Most jobs that one DQ.PURGE removes.
+PURGE_COUNT = 10_000
+#: Options of kombu's redis transport that have no meaning here. They may stay in an app's settings.
+IGNORED_OPTIONS = {
+    "ack_emulation",
+    "priority_steps",
+    "sep",
+    "unacked_index_key",
+    "unacked_key",
+    "unacked_mutex_expire",
+    "unacked_mutex_key",
+    "unacked_restore_interval",
+    "unacked_restore_limit",
+    "unacked_restore_throttle",
+    "visibility_timeout",
+}
+
+
+class BeforeKombu57:
+    """What kombu 5.6 hasn't: queues that expire, and credentials that are renewed."""
+
+    _expires: Any = MappingProxyType({})
+
+    def _maybe_update_queues_expire(self, client: Redis, queue: str) -> None:
+        pass
+
+    def _flush_brpop_reauth(self) -> None:
+        pass
+
+
+class Channel(redis_transport.Channel, BeforeKombu57):
+    QoS: Any = QoS
+
+    #: Seconds from when a worker falls silent until others get its jobs. A heartbeat keeps them.
+    ttr: float = 60
+    #: A queue is one key, whatever the priorities in it.
+    priority_steps: Any = (0,)
+    #: DQ's. 0 leaves first, as with kombu's redis transport.
+    max_priority = 255
+    #: The set of durable queues: where to look for a task that is revoked.
+    queues_key = "_kombu.dq.queues"
+
+    from_transport_options: Any = (
+        *(name for name in redis_transport.Channel.from_transport_options if name not in IGNORED_OPTIONS),
+        "ttr",
+    )
+
+    # Kombu's own are of the types that None and False have.
+    _in_poll: Any
+    _brpop_sent_at: Any
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        self._no_ack_queues: set[str] = set()
+        super().__init__(*args, **kwargs)
+        self.ttr_ms = max(1, round(self.ttr * 1000))
+        self.leases = Leases(self._client_of_leases(), self.ttr_ms, celery_app.begun_tags)
+
+    def _client_of_leases(self) -> Callable[[], Redis]:
+        """Connects for the leases, which may outlive the channel."""
+        params = self._connparams() | {
+            "retry": Retry(NoBackoff(), 1),  # nothing that it sends does harm when it is sent twice
+            "socket_timeout": self.socket_timeout or min(10, self.ttr / 3),
+        }
+        return lambda: Redis(connection_pool=ConnectionPool(**params))
+
+    # ---- producing -----------------------------------------------------------------------------
+
+    def _put(self, queue: str, message: Payload, **kwargs: Any) -> None:
+        priority = self._get_message_priority(message)
+        job = job_of(message, priority, celery_app.zone_of_naive_etas())
+        with self.conn_or_acquire() as client, plain_errors():
+            self._add(client, self.key_of(queue), job, message)
+            self._maybe_update_queues_expire(client, queue)
+
+    def _add(self, client: Redis, key: str, job: Job, message: Payload) -> None:
+        for _ in range(ADD_ATTEMPTS):
+            words = ["DQ.ADD", key, job.id, job.body, *job.options()]
+            if client.execute_command(*words, "NX") is not None:
+                return
+            present = fields(client.execute_command("DQ.GET", key, job.id))
+            if present.get("body") == job.body.encode():
+                return  # redis-py has sent it twice
+            if present.get("state") == b"reserved" and supersedes(message, present["body"]):
+                # A worker retries the task that it has. The lease on it is void: at no moment are there two.
+                client.execute_command(*words, "REPLACE")
+                return
+            if present:
+                # Tasks that were given the same id: kombu has always queued each of them.
+                job = job.under_another_id(message["properties"]["delivery_tag"])
+        raise ResponseError(f"can't add {job.id!r} to {key!r}: its id comes and goes")
+
+    def _put_fanout(self, exchange: str, message: Payload, routing_key: str, **kwargs: Any) -> None:
+        super()._put_fanout(exchange, message, routing_key, **kwargs)
+        revoked = revoking.revoked_ids(exchange, message)
+        if revoked:
+            with self.conn_or_acquire() as client:
+                queues = sorted(bytes_to_str(name) for name in client.smembers(self.queues_key))
+                revoking.delete(client, [self.key_of(queue) for queue in queues], revoked)
+
+    # ---- consuming -----------------------------------------------------------------------------
+
+    def basic_consume(self, queue: str, no_ack: bool, *args: Any, **kwargs: Any) -> Any:
+        (self._no_ack_queues.add if no_ack else self._no_ack_queues.discard)(queue)
+        return super().basic_consume(queue, no_ack, *args, **kwargs)
+
+    def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:
+        words = ["DQ.POP", self.key_of(queue), "TTR", self.ttr_ms, *(["NOACK"] if no_ack else [])]
+        with self.conn_or_acquire() as client, plain_errors():
+            reply = client.execute_command(*words)
+            self._maybe_update_queues_expire(client, queue)
+        for tag, payload in self._messages_in(queue, reply or []):
+            message = self.Message(payload, channel=self)
+            if not no_ack:
+                self.qos.append(message, tag)
+            return message
+        return None
+
+    def _brpop_start(self, timeout: float | None = None) -> None:
+        queues = self._queue_cycle.consume(len(self.active_queues))
+        if not queues:
+            return
+        wait_ms = round(1000 * (self.brpop_timeout if timeout is None else timeout))
+        qos: Any = self.qos
+        most = qos.can_consume_at_most(MAX_BATCH)
+        keys = [self.key_of(queue) for queue in queues]
+        words = ["DQ.MPOP", len(keys), *keys, "COUNT", most, "BLOCK", wait_ms, "TTR", self.ttr_ms]
+        if self._no_ack_queues.issuperset(queues):
+            words.append("NOACK")
+        self._in_poll = self.client.connection
+        self._brpop_sent_at = monotonic()
+        self.client.connection.send_command(*words)
+
+    def _brpop_read(self, **options: Any) -> Any:
+        """Delivers what MPOP has brought. Raises Empty when that is nothing."""
+        queue, deliveries = self._reply_of_mpop(**options)
+        self._queue_cycle.rotate(queue)
+        received = self._messages_in(queue, deliveries)
+        if not received:
+            raise Empty
+        self._deliver_all(queue, received)
+        return True
+
+    def _reply_of_mpop(self, **options: Any) -> tuple[str, list[list[Any]]]:
+        """The queue and what came of it. Raises Empty."""
+        try:
+            with plain_errors():
+                reply = self.client.parse_response(self.client.connection, "DQ.MPOP", **options)
+        except self.connection_errors:
+            self.client.connection.disconnect()  # the next turn connects again
+            raise
+        finally:
+            self._in_poll = None
+            self._flush_brpop_reauth()
+        if not reply:
+            raise Empty
+        key, deliveries = reply
+        queue = self.queue_of(bytes_to_str(key))
+        # It may have lain in the socket for long, when nobody drained events, and leases may have run out.
+        if monotonic() - self._brpop_sent_at > self.brpop_timeout + self.ttr / 2:
+            deliveries = [words for words in deliveries if self._is_still_ours(queue, Delivery(*words))]
+        return queue, deliveries
+
+    def _is_still_ours(self, queue: str, delivery: Delivery) -> bool:
+        if delivery.lease is None:
+            return True
+        return self.leases.renew(Lease(self.key_of(queue), delivery.id, delivery.lease))
+
+    def _messages_in(self, queue: str, deliveries: list[list[Any]]) -> list[tuple[str, Payload]]:
+        """The messages with their tags, their leases held. What is no message is buried."""
+        key, zone, now_ms = self.key_of(queue), celery_app.zone_of_naive_etas(), int(time() * 1000)
+        received = []
+        for delivery in (Delivery(*words) for words in deliveries):
+            tag = f"{queue}:{bytes_to_str(delivery.id)}:{delivery.lease or self._next_delivery_tag()}"
+            if delivery.lease is not None:
+                self.leases.hold(tag, Lease(key, delivery.id, delivery.lease))
+            try:
+                received.append((tag, payload_of(delivery, tag, zone, now_ms)))
+            except ValueError as error:
+                logger.error("%r in %s is buried: %s", delivery.id, queue, error)
+                self.leases.settle(tag, bury(str(error)))
+        return received
+
+    def _deliver_all(self, queue: str, received: list[tuple[str, Payload]]) -> None:
+        undelivered = [tag for tag, _ in received]
+        try:
+            for tag, payload in received:
+                if queue not in self.connection._callbacks:
+                    break  # cancelled since we asked
+                if queue in self._no_ack_queues:
+                    self.leases.settle(tag, FINISH)
+                undelivered.remove(tag)
+                self.connection._deliver(payload, queue)
+        finally:
+            for tag in undelivered:
+                self.leases.settle(tag, UNBEGUN)
+
+    # ---- queues --------------------------------------------------------------------------------
+
+    def key_of(self, queue: str) -> str:
+        return f"{self.global_keyprefix}{queue}"
+
+    def queue_of(self, key: str) -> str:
+        return key.removeprefix(self.global_keyprefix)
+
+    def _new_queue(self, queue: str, auto_delete: bool = False, **kwargs: Any) -> None:
+        super()._new_queue(queue, auto_delete=auto_delete, **kwargs)
+        if not auto_delete and queue not in self._expires:
+            with self.conn_or_acquire() as client:
+                client.sadd(self.queues_key, queue)
+
+    def _delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
+        super()._delete(queue, *args, **kwargs)
+        with self.conn_or_acquire(kwargs.get("client")) as client:
+            client.srem(self.queues_key, queue)
+
+    def _has_queue(self, queue: str, **kwargs: Any) -> bool:
+        with self.conn_or_acquire() as client:
+            return bool(client.execute_command("EXISTS", self.key_of(queue)))
+
+    def _size(self, queue: str) -> Any:
+        """How many messages wait, due or not."""
+        with self.conn_or_acquire() as client, plain_errors():
+            return sum(self._in_state(client, "DQ.LEN", queue, state) for state in ("ready", "delayed"))
+
+    def _purge(self, queue: str) -> int:
+        """Removes what waits. What a worker has, and what is dead, stays."""
+        purged = 0
+        with self.conn_or_acquire() as client, plain_errors():
+            for state in ("ready", "delayed"):
+                while count := self._in_state(client, "DQ.PURGE", queue, state, "COUNT", PURGE_COUNT):
+                    purged += count
+        return purged
+
+    def _in_state(self, client: Redis, command: str, queue: str, state: str, *options: str | int) -> int:
+        reply: Any = client.execute_command(command, self.key_of(queue), "STATE", state, *options)
+        return int(reply)
+
+    # ---- the end -------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        if self._in_poll:
+            self._give_back_what_is_under_way()
+        super().close()
+        self.leases.close()
+
+    def _give_back_what_is_under_way(self) -> None:
+        """An MPOP that waits isn't broken off: there may be jobs in its reply, which is awaited."""
+        try:
+            queue, deliveries = self._reply_of_mpop()
+            for tag, _ in self._messages_in(queue, deliveries):
+                self.leases.settle(tag, UNBEGUN)
+        except (Empty, ResponseError, *self.connection_errors) as error:
+            # If there was a job in it, it comes back when its lease runs out.
+            logger.debug("closing: %r", error)

@@ -1,0 +1,239 @@
+"""The leases that this process holds: kept by a heartbeat, and settled, if need be when the server is back.
+
+A lease is a number, good on any connection. So it outlives the channel that its job came through: a task that
+runs on after a connection was lost keeps its job, and is acknowledged when it is done.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kombu.log import get_logger
+from redis import Redis
+
+from kombu_dq.wire import UNREACHABLE, in_one_go
+
+logger = get_logger("kombu_dq")
+
+#: A beat every third of the TTR: two may get lost.
+BEATS_PER_TTR = 3
+#: How soon a settlement that didn't get through is sent again.
+RESEND_INTERVAL_S = 1.0
+
+#: What came of a job: the command and its options behind the lease.
+Words = tuple[str, ...]
+FINISH: Words = ("DQ.FINISH",)
+RELEASE: Words = ("DQ.RELEASE",)
+UNBEGUN: Words = ("DQ.RELEASE", "UNBEGUN")
+
+
+def bury(reason: str) -> Words:
+    return ("DQ.BURY", "REASON", reason)
+
+
+@dataclass(frozen=True)
+class Lease:
+    key: str
+    job_id: bytes
+    number: int
+
+
+@dataclass(frozen=True)
+class Settlement:
+    lease: Lease
+    words: Words
+
+    def command(self) -> list[str | bytes | int]:
+        name, *options = self.words
+        return [name, self.lease.key, self.lease.job_id, self.lease.number, *options]
+
+
+class Leases:
+    """Thread-safe: the consumer holds and settles, and a thread beats while there is something to keep."""
+
+    def __init__(
+        self,
+        connect: Callable[[], Redis],
+        ttr_ms: int,
+        begun_tags: Callable[[], set[str] | None],
+    ):
+        """`begun_tags` tells which jobs are being worked on; None that nobody knows."""
+        self._connect = connect
+        self._ttr_ms = ttr_ms
+        self._begun_tags = begun_tags
+        self._reset()
+        _all.add(self)
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._held: dict[str, Lease] = {}
+        self._unsent: dict[str, Settlement] = {}
+        self._suspects: set[str] = set()
+        self._is_closed = False
+        self._client: Redis | None = None
+        self._thread: threading.Thread | None = None
+        self._wake = threading.Event()
+        self._pid = os.getpid()
+
+    @property
+    def tags(self) -> set[str]:
+        """Of the deliveries that are held."""
+        with self._lock:
+            return set(self._held)
+
+    def hold(self, tag: str, lease: Lease) -> None:
+        with self._lock:
+            self._held[tag] = lease
+        self._ensure_heartbeat()
+
+    def settle(self, tag: str, words: Words) -> None:
+        """Tells the queue what came of a job, now or when the server is back; the second time, nothing."""
+        with self._lock:
+            lease = self._held.pop(tag, None)
+            unsent = self._unsent.get(tag)
+            if lease is None and unsent is not None and words == FINISH:
+                # It was to be given back, but had been begun all the same.
+                lease = self._unsent.pop(tag).lease
+        if lease is not None:
+            self._send({tag: Settlement(lease, words)})
+
+    def renew(self, lease: Lease) -> bool:
+        """Whether a lease is still good; if so, it lasts for a TTR from now."""
+        return bool(self._redis().execute_command(*self._touch(lease)))
+
+    def give_back(self) -> None:
+        """Gives back what nobody works on."""
+        begun = self._begun_tags()
+        with self._lock:
+            kept = {tag: lease for tag, lease in self._held.items() if begun and tag in begun}
+            dropped = {tag: lease for tag, lease in self._held.items() if tag not in kept}
+            self._held = kept
+        # Without a worker to ask, a message that was handed to its consumer counts as begun.
+        words = RELEASE if begun is None else UNBEGUN
+        self._send({tag: Settlement(lease, words) for tag, lease in dropped.items()})
+
+    def close(self) -> None:
+        """No more to come. What is being worked on is kept until it is settled, or dropped without a word."""
+        with self._lock:
+            self._is_closed = True
+        self._wake.set()
+
+    # ---- the heartbeat -------------------------------------------------------------------------
+
+    def _ensure_heartbeat(self) -> None:
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._beat, name="dq-leases", daemon=True)
+                self._thread.start()
+
+    def _beat(self) -> None:
+        while True:
+            interval_s = self._ttr_ms / BEATS_PER_TTR / 1000
+            woken = self._wake.wait(min(RESEND_INTERVAL_S, interval_s) if self._unsent else interval_s)
+            self._wake.clear()
+            if os.getpid() != self._pid:
+                return
+            try:
+                self._resend()
+                if not woken:
+                    self._touch_all()
+                    self._drop_abandoned()
+            except UNREACHABLE as error:
+                logger.warning("no heartbeat for %d leases: %s", len(self._held), error)
+            except Exception:
+                logger.exception("no heartbeat for %d leases", len(self._held))
+            if self._is_over():
+                return
+
+    def _is_over(self) -> bool:
+        with self._lock:
+            if self._held or self._unsent:
+                return False
+            self._thread = None  # the next lease starts another
+            client = self._client if self._is_closed else None
+        if client is not None:
+            client.connection_pool.disconnect()
+        return True
+
+    def _touch(self, lease: Lease) -> list[str | bytes | int]:
+        return ["DQ.TOUCH", lease.key, lease.job_id, lease.number, "TTR", self._ttr_ms]
+
+    def _touch_all(self) -> None:
+        with self._lock:
+            held = dict(self._held)
+        replies = in_one_go(self._redis(), [self._touch(lease) for lease in held.values()])
+        for (tag, lease), reply in zip(held.items(), replies, strict=True):
+            if isinstance(reply, Exception):
+                logger.warning("lease of %r in %s: %s", lease.job_id, lease.key, reply)
+            elif not reply:
+                with self._lock:
+                    is_lost = self._held.pop(tag, None) is not None
+                if is_lost:  # and not settled while we asked
+                    logger.warning("lease of %r in %s is lost", lease.job_id, lease.key)
+
+    def _drop_abandoned(self) -> None:
+        """After close(): what was being worked on, and is no longer, without a word of how it went.
+
+        For a whole beat: between the end of a task and the word of it lies a moment.
+        """
+        if not self._is_closed:
+            return
+        idle = self.tags - (self._begun_tags() or set())
+        for tag in idle & self._suspects:
+            self.settle(tag, RELEASE)
+        self._suspects = idle
+
+    # ---- the connection ------------------------------------------------------------------------
+
+    def _send(self, settlements: dict[str, Settlement]) -> None:
+        try:
+            replies = in_one_go(self._redis(), [each.command() for each in settlements.values()])
+        except UNREACHABLE as error:
+            self._send_later(settlements, error)
+            return
+        for settlement, reply in zip(settlements.values(), replies, strict=True):
+            name, job_id = settlement.words[0], settlement.lease.job_id
+            if isinstance(reply, Exception):
+                logger.error("%s of %r: %s", name, job_id, reply)
+            elif not reply:  # revoked, retried, or redelivered after a silence longer than the TTR
+                logger.debug("%s of %r: the lease is void", name, job_id)
+
+    def _send_later(self, settlements: dict[str, Settlement], error: Exception) -> None:
+        with self._lock:
+            # What has been said of a job meanwhile is the newer word.
+            self._unsent = settlements | self._unsent
+        if threading.current_thread() is not self._thread:
+            logger.warning("%d jobs are settled when the server is back: %s", len(settlements), error)
+            self._ensure_heartbeat()
+            self._wake.set()
+
+    def _resend(self) -> None:
+        with self._lock:
+            settlements, self._unsent = self._unsent, {}
+        self._send(settlements)
+
+    def _redis(self) -> Redis:
+        with self._lock:
+            if self._client is None:
+                self._client = self._connect()
+            return self._client
+
+    def forget(self) -> None:
+        """In a forked child: the leases are the parent's."""
+        self._reset()
+
+
+_all: weakref.WeakSet[Leases] = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    for leases in list(_all):
+        leases.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)

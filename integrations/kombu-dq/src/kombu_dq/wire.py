@@ -1,0 +1,65 @@
+"""What goes over the wire, beyond what redis-py does: maps, and errors in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from kombu.utils.encoding import bytes_to_str
+from redis import Redis
+from redis.exceptions import BusyLoadingError, ConnectionError, ReadOnlyError, ResponseError, TimeoutError
+
+#: The server is away, or not what it was: the same command may get through later.
+UNREACHABLE = (ConnectionError, TimeoutError, BusyLoadingError, ReadOnlyError, OSError)
+
+#: The same, as replies of a server that is a replica now, or about to become something else.
+_PASSING = ("READONLY", "UNBLOCKED", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "LOADING")
+
+
+class Delivery(NamedTuple):
+    """A job as POP and MPOP hand it out. A job that came with NOACK has no lease."""
+
+    id: bytes
+    body: bytes
+    lease: int | None
+    attempt: int
+
+
+def fields(reply: Any) -> dict[str, Any]:
+    """A map, as RESP3 has it or flat as in RESP2. The empty one for nil."""
+    if not reply:
+        return {}
+    pairs = reply.items() if isinstance(reply, dict) else zip(reply[::2], reply[1::2], strict=True)
+    return {bytes_to_str(name): value for name, value in pairs}
+
+
+def in_one_go(client: Redis, commands: Sequence[Sequence[Any]]) -> list[Any]:
+    """The replies to a pipeline. An error of one command is its reply; one of the connection is raised."""
+    if not commands:
+        return []
+    pipeline = client.pipeline(transaction=False)
+    for command in commands:
+        pipeline.execute_command(*command)
+    replies: list[Any] = pipeline.execute(raise_on_error=False)
+    for reply in replies:
+        if isinstance(reply, UNREACHABLE):
+            raise reply
+    return replies
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Says what an error comes from. One that another connection may not have is an error of this one."""
+    try:
+        yield
+    except ResponseError as error:
+        text = str(error)
+        if text.startswith(_PASSING):
+            raise ConnectionError(text) from error
+        if "unknown command" in text.lower():
+            raise ResponseError(f"the server has no module DQ: {text}") from error
+        if "wrong kind of value" in text:
+            hint = "the key of a queue holds something else: give DQ a database of its own (dq://host/1)"
+            raise ResponseError(f"{hint}: {text}") from error
+        raise

@@ -1,0 +1,66 @@
+"""The app of the workers in these tests. It writes down what ran in the list `runs`, beside its results."""
+
+import os
+import time
+from typing import Any
+
+import redis
+from celery import Celery, Task
+from celery.exceptions import Reject
+
+app = Celery("celery_tasks", broker=os.environ["BROKER_URL"], backend=os.environ["RESULT_URL"])
+app.conf.update(
+    broker_transport_options={
+        "ttr": float(os.environ.get("TTR", "2")),
+        # Means nothing to DQ. With kombu's redis transport it is an hour unless set.
+        "visibility_timeout": int(os.environ.get("VISIBILITY_TIMEOUT", "1")),
+    },
+    broker_connection_retry_on_startup=True,
+    worker_prefetch_multiplier=int(os.environ.get("PREFETCH", "4")),
+    worker_cancel_long_running_tasks_on_connection_loss=False,
+    task_create_missing_queues=True,
+)
+records = redis.Redis.from_url(os.environ["RESULT_URL"])
+
+
+@app.task
+def add(x: int, y: int) -> int:
+    return x + y
+
+
+@app.task(ignore_result=True)
+def record(word: Any) -> None:
+    records.rpush("runs", word)
+
+
+@app.task(acks_late=True, reject_on_worker_lost=True, bind=True)
+def record_late(self: Task, word: str, seconds: float = 0) -> bool:
+    """Writes down when it begins and when it ends; tells whether it was redelivered."""
+    records.rpush("begun", word)
+    time.sleep(seconds)
+    records.rpush("runs", word)
+    return bool(self.request.delivery_info.get("redelivered"))
+
+
+@app.task(acks_late=True, bind=True, max_retries=2)
+def fail_twice(self: Task) -> int:
+    if self.request.retries < 2:
+        raise self.retry(countdown=0.5)
+    return int(self.request.retries)
+
+
+@app.task(acks_late=True)
+def reject(requeue: bool) -> None:
+    records.rpush("begun", "rejected")
+    raise Reject("can't be done", requeue=requeue)
+
+
+@app.task(bind=True)
+def tell_eta(self: Task) -> str | None:
+    eta: str | None = self.request.eta
+    return eta
+
+
+@app.task
+def tsum(numbers: list[int]) -> int:
+    return sum(numbers)
