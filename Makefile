@@ -9,13 +9,19 @@ export CARGO_TARGET_DIR := $(CURDIR)/target
 export PYTHONDONTWRITEBYTECODE := 1
 export PORT ?= 6379
 export TOUR
+REDIS ?= redis://127.0.0.1:$(PORT)
 
 python := target/venv/bin/python
+bench := cargo run --quiet --release --locked --manifest-path bench/Cargo.toml --target-dir target/bench-build --
 
-.PHONY: help setup build run test test-core test-blackbox race lint bench clean
+kombu := $(CURDIR)/target/kombu/venv/bin
+
+.PHONY: help setup build run docs test test-core test-blackbox race \
+	board build-board test-board test-kombu test-guides test-celery screenshots lint \
+	bench-core bench bench-instructions bench-docs clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
 
 setup: ## install whatever is missing for build, run and test
 	@scripts/setup.sh test
@@ -27,19 +33,54 @@ build: ## build the module, target/release/libdq.so
 run: ## start a server with the module, take a live tour, stay (PORT=6379, TOUR=only)
 	@scripts/run.sh
 
+docs: build ## write what the module says of its commands into README, docs/commands and the sources
+	@scripts/setup.sh test
+	$(python) scripts/command_docs.py --write
+
 test: test-core test-blackbox ## run all tests
 
-test-core: ## run the tests of the core: unit, property and model-based
+test-core: ## run the tests of the core, unit, property and model-based, and those of bench/
 	@scripts/setup.sh build
 	cargo test
+	cargo test --locked --manifest-path bench/Cargo.toml --target-dir target/bench-build
 
+# Four at a time on two cores: most of them wait. `ARGS=-n0` for one by one.
 test-blackbox: build ## run the tests on real servers (ARGS="-k valkey -x" for pytest)
 	@scripts/setup.sh test
-	$(python) -m pytest $(ARGS)
+	$(python) -m pytest --numprocesses 4 $(ARGS)
+
+board: build-board ## start the web page for queues (REDIS=redis://127.0.0.1:6379, ARGS="--writable")
+	target/release/dq-board --redis "$(REDIS)" $(ARGS)
+
+build-board: ## build the web page, target/release/dq-board
+	@scripts/setup.sh build
+	cargo build --release --locked --manifest-path board/Cargo.toml
+
+test-board: build build-board ## test the web page and the metrics, in Chromium and Prometheus (about six minutes)
+	@scripts/setup.sh board
+	cargo test --locked --manifest-path board/Cargo.toml
+	$(python) -m pytest tests/board $(ARGS)
+
+screenshots: build build-board ## make the pictures of docs/board.md anew (six minutes)
+	@scripts/setup.sh board
+	DQ_SCREENSHOTS=docs/board $(python) -m pytest tests/board/test_looks.py -k screenshots
 
 race: build ## 5,000 consumers that race, vanish and come back, on each server (about five minutes)
 	@scripts/setup.sh test
-	DQ_CONSUMERS=5000 $(python) -m pytest tests/blackbox/test_waiting_races.py $(ARGS)
+	DQ_CONSUMERS=5000 $(python) -m pytest tests/blackbox/waiting/test_crowd.py $(ARGS)
+
+test-kombu: build ## check and test kombu-dq with real Celery workers, 100,000 ETAs too (about ten minutes)
+	@scripts/setup.sh kombu
+	cd integrations/kombu-dq && $(kombu)/mypy --cache-dir ../../target/.mypy_cache && $(kombu)/pyright
+	cd integrations/kombu-dq && $(kombu)/python -m pytest $(ARGS)
+
+test-guides: build ## run the code of docs/migrate, with the systems that it comes from
+	@scripts/setup.sh guides
+	cd tests/guides && ../../target/guides/venv/bin/python -m pytest $(ARGS)
+
+test-celery: build ## run Celery's own integration cases on DQ (about twenty minutes)
+	@scripts/setup.sh kombu
+	$(kombu)/python integrations/kombu-dq/tests/celery_cases.py $(ARGS)
 
 lint: ## check format, clippy, Python and shell
 	@scripts/setup.sh lint
@@ -47,13 +88,29 @@ lint: ## check format, clippy, Python and shell
 	cargo clippy --all-targets -- -D warnings
 	cargo fmt --check --manifest-path examples/rust/Cargo.toml
 	cargo clippy --locked --manifest-path examples/rust/Cargo.toml --target-dir target/examples/rust/target -- -D warnings
+	cargo fmt --check --manifest-path board/Cargo.toml
+	cargo clippy --all-targets --locked --manifest-path board/Cargo.toml -- -D warnings
+	cargo fmt --check --manifest-path bench/Cargo.toml
+	cargo clippy --locked --all-targets --manifest-path bench/Cargo.toml --target-dir target/bench-build -- -D warnings
 	$(python) -m ruff format --check
 	$(python) -m ruff check
 	target/venv/bin/shellcheck scripts/*.sh .ci/run
 
-bench: ## measure the core
+bench-core: ## measure the structures of the core beside others
 	@scripts/setup.sh build
 	cargo bench
+
+bench: build ## measure whole servers, DQ beside others: half an hour (ARGS="--quick", "--only life,dq,lua")
+	@scripts/setup.sh bench
+	$(bench) load $(ARGS)
+
+bench-instructions: build ## count instructions a command in a whole server (ARGS="--check", "--only add --profile")
+	@scripts/setup.sh count
+	$(bench) instructions $(ARGS)
+
+bench-docs: ## write the tables and charts of docs/benchmarks.md from docs/benchmarks/*/*.json (ARGS=--check)
+	@scripts/setup.sh build
+	$(bench) charts $(ARGS)
 
 clean: ## remove target/, with everything fetched and built
 	rm -rf target

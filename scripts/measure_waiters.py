@@ -17,11 +17,10 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "blackbox"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "blackbox"))
 
-from pipelined import Pipelined  # noqa: E402
-from server import KINDS, Kind, Server, eventually  # noqa: E402
+from harness.pipelined import Pipelined
+from harness.server import KINDS, Kind, Server, eventually
 
 WAITERS = [1, 100, 1_000, 5_000]
 ADDS = 2_000

@@ -3,20 +3,26 @@
 #   setup.sh build   a C compiler and libclang, which bindgen needs
 #   setup.sh run     these, redis-server, and python3 for the tour
 #   setup.sh test    these, pytest in target/venv, and the servers of the tests in target/servers
+#   setup.sh board   all of test, and Chromium, Prometheus and Selenium for the tests of dq-board
+#   setup.sh kombu   these, and Celery, kombu-dq and what checks it in target/kombu
+#   setup.sh guides  as test, and what the guides of docs/migrate come from, in target/guides
 #   setup.sh lint    a C compiler, libclang, and the linters in target/venv
+#   setup.sh count   what build needs, redis-server, and valgrind, which counts instructions
+#   setup.sh bench   what build needs and redis-server; where they can be had, beanstalkd, and BullMQ in
+#                    target/bench-bullmq
 # System packages come from apt, as root or by passwordless sudo. Where that can't be, it says what
 # to install and fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly purpose=${1:-}
-readonly venv=target/venv servers=target/servers
+readonly venv=target/venv servers=target/servers kombu=target/kombu
 readonly recent='import sys; sys.exit(sys.version_info < (3, 10))'
 
 main() {
   has cargo || fail "cargo is missing: install Rust with rustup"
   case $purpose in
-    build) install_packages ;;
+    build | count) install_packages ;;
     run)
       install_packages
       link_redis run '^[7-9]\.|^[1-9][0-9]' || fail "DQ needs Redis 7.0 or later$(found_redis)"
@@ -32,7 +38,30 @@ main() {
       make_venv
       gather_servers
       ;;
-    *) fail "usage: setup.sh build|run|test|lint" ;;
+    board)
+      install_packages
+      make_venv
+      gather_servers
+      add_requirements tests/board/requirements.txt
+      ;;
+    bench)
+      install_packages
+      install_beanstalkd
+      install_bullmq
+      ;;
+    kombu)
+      install_packages
+      make_venv
+      gather_servers
+      make_kombu_venv
+      ;;
+    guides)
+      install_packages
+      make_venv
+      gather_servers
+      gather_peers
+      ;;
+    *) fail "usage: setup.sh build|run|test|board|kombu|guides|lint|count|bench" ;;
   esac
 }
 
@@ -66,13 +95,37 @@ missing_packages() {
       has redis-server || missing+=(redis-server)
       python3 -c "$recent" 2>/dev/null || missing+=(python3)
       ;;
-    test | lint)
+    count)
+      [[ -x /usr/bin/redis-server ]] || missing+=(redis-server)
+      { has callgrind_annotate && [[ -e /usr/include/valgrind/callgrind.h ]]; } || missing+=(valgrind)
+      ;;
+    bench) [[ -x /usr/bin/redis-server ]] || missing+=(redis-server) ;;
+    test | board | kombu | guides | lint)
       [[ $purpose == lint || -x /usr/bin/redis-server ]] || missing+=(redis-server)
       venv_is_current || find_python >/dev/null || missing+=(python3 python3-venv)
+      ;;&
+    guides)
+      [[ -x /usr/bin/beanstalkd ]] || missing+=(beanstalkd)
+      [[ -x /usr/bin/sidekiq ]] || missing+=(ruby-sidekiq ruby-redis)
+      has npm || missing+=(nodejs npm)
       ;;
   esac
+  [[ $purpose != board ]] || missing+=("$(missing_for_board)")
   echo "${missing[*]}"
 }
+
+# Chromium and the driver of the same version; promtool is part of prometheus.
+missing_for_board() {
+  local -a missing=()
+  [[ -x /usr/bin/chromium ]] || missing+=(chromium)
+  [[ -x /usr/bin/chromedriver ]] || missing+=(chromium-driver)
+  has promtool || missing+=(prometheus)
+  has openssl || missing+=(openssl)
+  has_fonts || missing+=(fonts-dejavu-core)
+  echo "${missing[*]}"
+}
+
+has_fonts() { any /usr/share/fonts/*/*; }
 
 # The library and the compiler's own headers: the run-time package of libclang lacks the headers.
 has_libclang() {
@@ -119,6 +172,34 @@ apt_install() {
     }
 }
 
+# ---- what DQ is measured beside --------------------------------------------------------------------
+
+# Each of them may be missing: `make bench` then leaves it out, and says so.
+
+install_beanstalkd() {
+  has beanstalkd || (apt_install beanstalkd) || say "no beanstalkd: it is left out"
+}
+
+install_bullmq() {
+  local source=bench/bullmq installed=target/bench-bullmq
+  { has node && has npm; } || {
+    say "no node or no npm: BullMQ is left out"
+    return 0
+  }
+  mkdir -p $installed
+  cp $source/bench.js $installed
+  cmp -s $source/package-lock.json $installed/installed.json && return
+  say "installing $source/package-lock.json into $installed"
+  cp $source/package.json $source/package-lock.json $installed
+  # Not `npm ci`: the lock leaves out binaries for machines that the servers don't run on.
+  if (cd $installed && npm install --ignore-scripts --no-audit --no-fund) </dev/null &>target/npm.log; then
+    cp $source/package-lock.json $installed/installed.json
+  else
+    say "npm failed, see target/npm.log: BullMQ is left out"
+    rm -rf $installed
+  fi
+}
+
 # ---- Python --------------------------------------------------------------------------------------
 
 make_venv() {
@@ -133,6 +214,15 @@ make_venv() {
 
 venv_is_current() {
   cmp -s tests/requirements.txt "$venv/requirements.txt" && "$venv/bin/python" -c '' 2>/dev/null
+}
+
+# add_requirements FILE: what it names besides, into the same environment.
+add_requirements() {
+  local stamp=$venv/${1//\//-}
+  cmp -s "$1" "$stamp" && return
+  say "installing $1 into $venv"
+  pip install --requirement "$1"
+  cp "$1" "$stamp"
 }
 
 # A python3 that can make a venv: Debian's can't without python3-venv, others come first on PATH.
@@ -152,6 +242,49 @@ pip() {
   shift
   "$venv/bin/python" -m pip "$command" --quiet --disable-pip-version-check --only-binary=:all: \
     "$@" </dev/null || fail "pip $command failed, see above; it needs PyPI for ${*: -1}"
+}
+
+# ---- Celery and kombu-dq -------------------------------------------------------------------------
+
+# In a place of their own: Celery's own cases, which come with its source, and kombu-dq as it stands here.
+make_kombu_venv() {
+  local package=integrations/kombu-dq
+  local requirements=$package/tests/requirements.txt
+  cat $requirements $package/pyproject.toml | cmp -s - $kombu/made-from && return
+  say "installing $requirements into $kombu/venv"
+  rm -rf $kombu
+  mkdir -p $kombu
+  "$(find_python)" -m venv $kombu/venv
+  kombu_pip install --requirement $requirements --editable $package
+  kombu_pip download --no-deps --no-binary celery --dest $kombu \
+    "$(sed -n 's/^celery\[redis\]/celery/p' $requirements)"
+  tar --extract --gzip --file $kombu/celery-*.tar.gz --directory $kombu
+  rm $kombu/celery-*.tar.gz
+  mv $kombu/celery-* $kombu/celery
+  cat $requirements $package/pyproject.toml >$kombu/made-from
+}
+
+kombu_pip() {
+  $kombu/venv/bin/python -m pip --quiet --disable-pip-version-check "$@" </dev/null ||
+    fail "pip $1 failed, see above; it needs PyPI"
+}
+
+# ---- what the guides come from -------------------------------------------------------------------
+
+gather_peers() {
+  local sources=tests/guides guides=target/guides
+  cat $sources/requirements.txt $sources/package-lock.json | cmp -s - $guides/made-from && return
+  say "installing $sources/requirements.txt and $sources/package.json into $guides"
+  rm -rf $guides
+  mkdir -p $guides
+  "$(find_python)" -m venv $guides/venv
+  $guides/venv/bin/python -m pip install --quiet --disable-pip-version-check \
+    --requirement $sources/requirements.txt --editable integrations/kombu-dq </dev/null ||
+    fail "pip install failed, see above; it needs PyPI"
+  cp $sources/package.json $sources/package-lock.json $guides
+  npm --prefix $guides install --omit=optional --no-save --silent --no-fund --no-audit ||
+    fail "npm install failed, see above"
+  cat $sources/requirements.txt $sources/package-lock.json >$guides/made-from
 }
 
 # ---- the servers of the tests --------------------------------------------------------------------

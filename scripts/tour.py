@@ -8,7 +8,7 @@ from pathlib import Path
 # The tour is a transcript, read and checked as those of the tests are.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "blackbox"))
 
-from transcript import Mismatch, Session
+from harness.transcript import Mismatch, Session
 
 
 def tour(session: Session) -> None:
@@ -24,7 +24,7 @@ def tour(session: Session) -> None:
         > DQ.GET mail welcome
         (nil)
         #
-        # A job that is due in two seconds. Until then nobody gets it; who waits for it (BLOCK) gets it then.
+        # A job that is due in two seconds. No worker gets it before. One that waits (BLOCK) gets it then.
     """)
     before = time.time()
     session.check("""
@@ -39,11 +39,11 @@ def tour(session: Session) -> None:
     """)
     waited_ms = int(time.time() * 1000) - int(before * 1000)
     session.check(f"""
-        # It was handed out {waited_ms} ms after it was added.
+        # It was delivered {waited_ms} ms after it was added.
         > DQ.FINISH mail reminder <due>
         (integer) 1
         #
-        # A worker that dies. It has one second for the job (TTR), and is not heard of again.
+        # A worker that dies. It has one second for the job (TTR), and never reports back.
         > DQ.ADD mail invoice "No. 17" TTR 1000
         "invoice"
         > DQ.POP mail
@@ -53,14 +53,14 @@ def tour(session: Session) -> None:
         # A second later the job is back: the second attempt, under a new lease.
         > DQ.POP mail BLOCK 5000
         [["invoice", "No. 17", <held>, 2]]
-        # Should the first worker wake up after all: its lease is worth nothing any more.
+        # If the first worker reports after all, it is too late: its lease is void.
         > DQ.FINISH mail invoice <lost>
         (integer) 0
         > DQ.FINISH mail invoice <held>
         (integer) 1
         #
-        # A job that can't be done. Its worker gives it up, with a reason; somebody looks at it, and lets it
-        # be tried again.
+        # A job that can't be done. Its worker gives up, with a reason. Somebody looks at it and has it
+        # tried again.
         > DQ.ADD mail letter "To nobody"
         "letter"
         > DQ.POP mail

@@ -23,7 +23,7 @@ def main() -> None:
     add("newsletter:7", "ann@example.com bob@example.com eve@example.com", "TTR", 10_000)
     # This server won't answer: tried three times, 200 and then 400 ms apart, then dead.
     add("welcome:dan", "dan@down.example", "ATTEMPTS", 3, "BACKOFF", 200, 60_000)
-    # No mail address, and never will be.
+    # Not a mail address: its worker buries it.
     add("welcome:nobody", "nobody")
     # Bob pays at once, so he needs no reminder.
     add("reminder:bob", "bob@example.com", "DELAY", 86_400_000)

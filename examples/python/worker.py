@@ -1,26 +1,44 @@
-"""Mails what is due: in batches, keeping its leases while it works, until it is told to stop."""
+"""Sends the mail that is due: in batches, renewing its leases while it works, until it is told to stop.
+
+It survives outages of its server: it waits and tries again. Its leases stay valid.
+"""
 
 import logging
 import os
+import random
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 QUEUE = "mail"
 REDIS_URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379")
 BATCH = 10
-BLOCK_MS = 1_000  # how late a signal may be noticed; less than the client's socket timeout
+BLOCK_MS = 1_000  # how late a signal may be noticed
 HEARTBEAT_S = 0.5  # well below the TTR of any job in the queue
+TIMEOUT_S = 5  # for a reply: more than BLOCK_MS
+PAUSE_S, LONGEST_PAUSE_S = 0.05, 2  # between two tries
+GRACE_S = 5  # how long a worker that stops tries to say what came of its jobs
 REASON_CHARS = 128  # a reason has 512 bytes, a character up to four
+# Errors that waiting doesn't mend. Others pass: LOADING, READONLY, UNBLOCKED, CLUSTERDOWN and so on.
+MISTAKES = {"ERR", "WRONGTYPE", "NOAUTH", "NOPERM", "WRONGPASS"}
 
 log = logging.getLogger("worker")
-server = redis.Redis.from_url(REDIS_URL, decode_responses=True)
-stopping = threading.Event()
+server = redis.Redis.from_url(
+    REDIS_URL,
+    decode_responses=True,
+    socket_timeout=TIMEOUT_S,
+    socket_connect_timeout=TIMEOUT_S,
+    retry=Retry(NoBackoff(), 0),  # `ask` tries again, and says so
+)
+stopping_since: float | None = None
 
 
 class Hopeless(Exception):
@@ -45,7 +63,7 @@ class Job:
 
 
 def mail(job: Job) -> None:
-    """The work; here it is pretended."""
+    """The work; here it is pretended. It may be done twice, so it has to be idempotent."""
     for address in job.body.split():
         if "@" not in address:
             raise Hopeless(f"not an address: {address}")
@@ -58,18 +76,31 @@ def mail(job: Job) -> None:
 
 def main() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
-    while not stopping.is_set():
-        # Not broken off by a signal: its reply may be under way, with jobs.
-        popped = server.execute_command("DQ.POP", QUEUE, "COUNT", BATCH, "BLOCK", BLOCK_MS)
+        signal.signal(number, stop)
+    while not is_stopping():
+        # A signal doesn't break it off: its reply may be on the way, with jobs.
+        popped, _ = ask("DQ.POP", QUEUE, "COUNT", BATCH, "BLOCK", BLOCK_MS, give_up=is_stopping)
         jobs = [Job(*delivery) for delivery in popped or []]
         with heartbeat(jobs):
             for job in jobs:
-                if stopping.is_set():
+                if is_stopping():
                     settle(job, "given back", "DQ.RELEASE", "UNBEGUN")
                 else:
                     work(job)
     log.info("stopped")
+
+
+def stop(*_: Any) -> None:
+    global stopping_since
+    stopping_since = stopping_since or time.monotonic()
+
+
+def is_stopping() -> bool:
+    return stopping_since is not None
+
+
+def is_out_of_time() -> bool:
+    return stopping_since is not None and time.monotonic() > stopping_since + GRACE_S
 
 
 def work(job: Job) -> None:
@@ -87,29 +118,55 @@ def work(job: Job) -> None:
 
 
 def settle(job: Job, outcome: str, command: str, *options: str | int) -> None:
-    """Tells the queue what came of a job, by the lease: 0 says that it isn't ours any more."""
+    """Reports what came of a job, with its lease. 0 means that it isn't ours any more."""
     job.is_mine = False
-    accepted = server.execute_command(command, QUEUE, job.id, job.lease, *options)
-    report(job, outcome if accepted else "lost")
+    accepted, tries = ask(command, QUEUE, job.id, job.lease, *options, give_up=is_out_of_time)
+    if accepted is None:  # when its lease runs out, it comes back
+        report(job, f"{outcome}, but the server can't be told")
+    elif accepted or tries > 1:  # a try whose reply was lost may have been accepted
+        report(job, outcome if accepted else f"{outcome} before, or lost")
+    else:
+        report(job, "lost")
 
 
 def report(job: Job, outcome: str) -> None:
     log.info("%s: %s, attempt %d", job.id, outcome, job.attempt)
 
 
+def ask(*words: str | int, give_up: Callable[[], bool]) -> tuple[Any, int]:
+    """Sends a command until it is answered: the reply, None when it gave up, and how many tries it took."""
+    pause = PAUSE_S
+    tries = 1
+    while True:
+        try:
+            return server.execute_command(*words), tries
+        except redis.RedisError as error:
+            if (error.status_code or str(error).split(" ")[0]) in MISTAKES:
+                raise
+            log.warning("%s: %s", words[0], error)
+        # The address may lead to another server by now: leave the one that is no primary any more.
+        server.connection_pool.disconnect(inuse_connections=False)
+        if give_up():
+            return None, tries
+        time.sleep(random.uniform(pause / 2, pause))  # not all workers at once
+        pause = min(2 * pause, LONGEST_PAUSE_S)
+        tries += 1
+
+
 @contextmanager
 def heartbeat(jobs: list[Job]) -> Iterator[None]:
-    """Keeps the leases of a batch, also of the jobs not yet begun, on a connection of its own."""
+    """Renews the leases of a batch, also of the jobs not yet begun, on a connection of its own."""
     over = threading.Event()
 
     def beat() -> None:
         while not over.wait(HEARTBEAT_S):
-            for job in jobs:
-                try:
+            try:
+                for job in jobs:
                     if job.is_mine and not server.execute_command("DQ.TOUCH", QUEUE, job.id, job.lease):
                         job.is_mine = False
-                except redis.RedisError as error:  # the next beat may get through
-                    log.warning("heartbeat: %s", error)
+            except redis.RedisError as error:  # the next beat may get through, on a new connection
+                log.warning("heartbeat: %s", error)
+                server.connection_pool.disconnect(inuse_connections=False)
 
     beating = threading.Thread(target=beat)
     beating.start()
