@@ -1,0 +1,6 @@
+"""`python -m soak`: plays sessions and judges them, or judges a history that is there already."""
+
+from .cli import main
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,17 @@
+"""What the judge takes from the black-box harness: which servers there are, and where the module lies.
+
+The one place that knows where that harness lives.
+"""
+
+import sys
+from pathlib import Path
+
+_TESTS = Path(__file__).resolve().parents[1]
+# Its modules are top-level ones, as pytest imports them.
+sys.path.append(str(_TESTS / "blackbox"))
+
+from harness.paths import TARGET  # noqa: E402
+from harness.ports import free_port  # noqa: E402
+from harness.server import CONFIG, KINDS, MODULE, Kind  # noqa: E402
+
+__all__ = ["CONFIG", "KINDS", "MODULE", "TARGET", "Kind", "free_port"]

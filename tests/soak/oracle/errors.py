@@ -1,0 +1,32 @@
+"""Which error replies are part of the game."""
+
+from ..resp import Failure
+from .case import Case
+
+# The server's own, whatever was asked.
+ALWAYS = (
+    "READONLY",
+    "LOADING",
+    "NOREPLICAS",
+    "MASTERDOWN",
+    "MISCONF",
+    "UNBLOCKED",
+    "EXECABORT",
+    "BUSYKEY",
+    "IOERR",
+)
+# Memory is full: who adds is refused, and nobody else.
+ADDS = {"DQ.ADD", "COPY", "RESTORE"}
+BY_VERB = {"DQ.ADD": ("EXISTS", "FULL")}
+ABOUT_KEYS = ("ERR no such key", "ERR source and destination objects are the same", "ERR index out of range")
+
+
+def judge(case: Case) -> None:
+    told = case.told
+    if not isinstance(told, Failure):
+        return
+    is_allowed = told.startswith((*ALWAYS, *ABOUT_KEYS, *BY_VERB.get(case.verb, ())))
+    # A transaction or a script is refused as a whole.
+    is_full = told.startswith("OOM") and (case.verb in ADDS or case.op.shape in ("multi", "script", "sealed"))
+    if not is_allowed and not is_full:
+        case.violation("error", f"{case.verb}: {told}", case.words[1] if len(case.words) > 1 else None)

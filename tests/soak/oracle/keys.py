@@ -1,0 +1,210 @@
+"""What the server itself does to keys: a queue goes where its key goes, whole."""
+
+from ..resp import Failure
+from .case import Case
+from .model import Place, Queue
+
+VERBS = {
+    "DEBUG",
+    "RENAME",
+    "COPY",
+    "MOVE",
+    "SWAPDB",
+    "FLUSHDB",
+    "DEL",
+    "UNLINK",
+    "PEXPIREAT",
+    "PERSIST",
+    "DUMP",
+    "RESTORE",
+    "MIGRATE",
+    "SOAK.RETURN",
+}
+
+
+def judge(case: Case) -> None:
+    if case.is_refused and not _is_about_the_key(case.told):
+        return
+    for place in _places(case):
+        case.world.check_expiry(place, case.now, case.window.end)
+    _JUDGES[case.verb](case)
+
+
+def _is_about_the_key(told: Failure) -> bool:
+    return told.startswith(("ERR no such key", "BUSYKEY"))
+
+
+def _places(case: Case) -> list[Place]:
+    match case.verb:
+        case "SWAPDB" | "FLUSHDB":
+            return list(case.world.keys)
+        case "DEBUG":
+            return []
+        case "RENAME" | "COPY":
+            return [case.place(case.words[1]), case.place(case.words[2])]
+        case "MIGRATE":
+            return [case.place(case.words[3])]
+    return [case.place(case.words[1])]
+
+
+def _expect(case: Case, wanted: object) -> None:
+    """A reply that depends only on which keys there are."""
+    if case.is_lost:
+        return
+    told = "no such key" if case.is_refused else case.told
+    if told != wanted:
+        kind = "lost" if told in ("no such key", 0) else "ghost"
+        case.violation(kind, f"{case.verb} says {case.told}, not {wanted}", case.words[1])
+
+
+def _at(case: Case, place: Place) -> Queue | None:
+    """What is there. Of a queue that may be there the reply tells."""
+    queue = case.world.keys.get(place)
+    if queue is not None and queue.is_maybe and place == _places(case)[0] and not case.is_lost:
+        if case.is_refused or case.told in (0, None):
+            _put(case, place, None)
+            return None
+        queue.is_maybe = False
+    return queue
+
+
+def _put(case: Case, place: Place, queue: Queue | None, expires: int | None = None) -> None:
+    case.world.put(place, queue, case.window.end, expires)
+
+
+def _rename(case: Case) -> None:
+    here, there = case.place(case.words[1]), case.place(case.words[2])
+    queue = _at(case, here)
+    _expect(case, "OK" if queue is not None else "no such key")
+    if queue is not None and here != there:
+        expires = case.world.expires.get(here)
+        _put(case, here, None)
+        _put(case, there, queue, expires)
+
+
+def _copy(case: Case) -> None:
+    here, there = case.place(case.words[1]), case.place(case.words[2])
+    options = [str(word).upper() for word in case.words[3:]]
+    if "DB" in options:
+        there = (int(case.words[3 + options.index("DB") + 1]), there[1])
+    if here == there:
+        return
+    queue, target = _at(case, here), _at(case, there)
+    can = queue is not None and (target is None or "REPLACE" in options)
+    _expect(case, int(can))
+    if can and queue is not None:
+        _put(case, there, queue.branch(case.now), case.world.expires.get(here))
+
+
+def _move(case: Case) -> None:
+    here = case.place(case.words[1])
+    there = (int(case.words[2]), here[1])
+    queue = _at(case, here)
+    can = queue is not None and _at(case, there) is None
+    _expect(case, int(can))
+    if can:
+        expires = case.world.expires.get(here)
+        _put(case, here, None)
+        _put(case, there, queue, expires)
+
+
+def _swap(case: Case) -> None:
+    one, other = int(case.words[1]), int(case.words[2])
+    places = {(db, key) for held, key in case.world.keys if held in (one, other) for db in (one, other)}
+    held = {place: (_at(case, place), case.world.expires.get(place)) for place in places}
+    for db, key in places:
+        queue, expires = held.get((other if db == one else one, key), (None, None))
+        _put(case, (db, key), queue, expires)
+
+
+def _flush(case: Case) -> None:
+    for place in [place for place in case.world.keys if place[0] == case.op.db]:
+        _put(case, place, None)
+
+
+def _delete(case: Case) -> None:
+    place = case.place(case.words[1])
+    _expect(case, int(_at(case, place) is not None))
+    _put(case, place, None)
+
+
+def _expire(case: Case) -> None:
+    place, at = case.place(case.words[1]), int(case.words[2])
+    queue = _at(case, place)
+    _expect(case, int(queue is not None))
+    if queue is not None:
+        case.world.expires[place] = at
+
+
+def _persist(case: Case) -> None:
+    case.world.expires.pop(case.place(case.words[1]), None)
+
+
+def _dump(case: Case) -> None:
+    queue = _at(case, case.place(case.words[1]))
+    if queue is not None and isinstance(case.told, str):
+        case.findings.dumps[case.told] = queue.branch(case.now)
+    elif (queue is None) != (case.told is None) and not case.is_lost:
+        case.violation("ghost" if queue is None else "lost", "DUMP sees it otherwise", case.words[1])
+
+
+def _restore(case: Case) -> None:
+    place, dump = case.place(case.words[1]), case.findings.dumps.get(str(case.words[3]))
+    if dump is not None and (case.told == "OK" or case.is_lost):
+        _put(case, place, dump.branch(case.now))
+    elif case.told == "OK":
+        wild = Queue()
+        wild.is_wild = True
+        _put(case, place, wild)
+
+
+def _migrate(case: Case) -> None:
+    place = case.place(case.words[3])
+    queue = _at(case, place)
+    if queue is not None and case.told == "OK":
+        case.world.away[place[1]] = queue
+        _put(case, place, None)
+    elif case.is_lost:
+        _lose(case, place)
+
+
+def _return(case: Case) -> None:
+    place = case.place(case.words[1])
+    queue = case.world.away.pop(place[1], None)
+    if case.told == "OK" and queue is not None:
+        _put(case, place, queue)
+    elif case.is_lost:
+        _lose(case, place)
+
+
+def _lose(case: Case, place: Place) -> None:
+    wild = Queue()
+    wild.is_wild = True
+    _put(case, place, wild)
+    case.count("lost sight of a queue")
+
+
+def _debug(case: Case) -> None:
+    """RELOAD and LOADAOF make every queue anew: what isn't saved is forgotten."""
+    if str(case.words[1]).upper() in ("RELOAD", "LOADAOF"):
+        for queue in case.world.keys.values():
+            high = queue.lateness.get(case.epoch.number, case.epoch.lateness)[1]
+            queue.lateness[case.epoch.number] = (0, high)
+
+
+_JUDGES = {
+    "DEBUG": _debug,
+    "RENAME": _rename,
+    "COPY": _copy,
+    "MOVE": _move,
+    "SWAPDB": _swap,
+    "FLUSHDB": _flush,
+    "DEL": _delete,
+    "UNLINK": _delete,
+    "PEXPIREAT": _expire,
+    "PERSIST": _persist,
+    "DUMP": _dump,
+    "RESTORE": _restore,
+    "MIGRATE": _migrate,
+    "SOAK.RETURN": _return,
+}

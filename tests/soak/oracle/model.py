@@ -1,0 +1,287 @@
+"""What the oracle knows of the data set: by key a queue, by id the lives that a job may have.
+
+Where the order of commands isn't known, the oracle follows all possibilities: a job has several lives, of which
+one is the true one. Each reply strikes out those that contradict it; a violation is a reply that strikes out all.
+Jobs are followed one by one, so what the possibilities of two jobs have to do with each other is given up: the
+oracle then knows less than could be known, and never more.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from ..history import Op
+from .life import GONE, NEVER, NOWHERE, PRESENT, Life, Span
+
+Place = tuple[int, str]
+Lives = list[Life]
+# What becomes of a life if the command is carried out now: nothing, where it can't have been.
+Effect = Callable[[Life, Span], Iterable[Life]]
+
+LIVES_MAX = 24
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """All that a job of one id may be."""
+
+    lives: Lives
+    # Nothing is known of it any more, until a reply tells.
+    is_wild: bool = False
+
+    def states(self, now: Span, dead_keep: int) -> int:
+        if self.is_wild:
+            return PRESENT | GONE
+        states = 0
+        for life in self.lives:
+            states |= life.states(now, dead_keep)
+        return states
+
+    def copy(self) -> "Slot":
+        return Slot(_without_tags(self.lives), self.is_wild)
+
+
+def _without_tags(lives: Lives) -> Lives:
+    if any(life.applied for life in lives):
+        lives = [life._replace(applied=frozenset()) for life in lives]
+    return distinct(lives)
+
+
+def distinct(lives: Iterable[Life]) -> Lives:
+    return list(dict.fromkeys(lives))
+
+
+@dataclass(eq=False)
+class Pending:
+    """A command that is being carried out, or may be: between its marks there are others."""
+
+    tag: int
+    op: Op
+    # Of which ids it can change something; None: of all.
+    ids: frozenset[str] | None
+    # What it makes of a job of that id, in that queue.
+    effect: Callable[[str, "Queue"], Effect]
+    since_ms: int
+    step: int
+    keys: tuple[Place, ...]
+    # It makes its queue, if there is none.
+    is_maker: bool
+    # Queues that have been at its keys meanwhile, by key.
+    queues: dict[Place, list["Queue | None"]] = field(default_factory=dict)
+    # The largest lease of each queue that was given before.
+    floors: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def is_torn(self) -> bool:
+        """The queue at its key went meanwhile. One that was made there, where none was, is no matter."""
+        return any(len(queues) > 1 + (queues[0] is None) for queues in self.queues.values())
+
+    def concerns(self, id: str) -> bool:
+        return self.ids is None or id in self.ids
+
+
+@dataclass
+class Settings:
+    """What ALTER said; None is what the server's configs say."""
+
+    ttr: int | None = None
+    attempts: int | None = None
+    backoff: tuple[int, int] = (0, 0)
+    keep: int = 0
+    max_jobs: int = 0
+    dead_keep: int = 0
+
+    def copy(self) -> "Settings":
+        return Settings(**vars(self))
+
+
+class Lineage:
+    """The leases that a queue, and what it is a copy of, have given: also in what a crash has lost."""
+
+    def __init__(self, given: dict[int, int] | None = None):
+        self.given: dict[int, int] = dict(given or {})
+
+    def branch(self) -> "Lineage":
+        return Lineage(self.given)
+
+
+class Queue:
+    """A queue, wherever its key is by now."""
+
+    def __init__(self, lineage: Lineage | None = None):
+        self.slots: dict[str, Slot] = {}
+        self.settings = Settings()
+        # Hands out nothing before this.
+        self.paused_until: Span = (0, 0)
+        self.lineage = lineage or Lineage()
+        self.last_lease = 0
+        self.pending: list[Pending] = []
+        # Jobs whose ADD made an id that no reply told, by body.
+        self.phantoms: dict[str, Life] = {}
+        self.is_wild = False
+        # The command that makes it may not have been carried out.
+        self.is_maybe = False
+        # The last step at which anything was changed; since which mark it has been at its key, and not paused.
+        self.changed = 0
+        self.here_since: float = 0
+        self.resumed: float = 0
+        self.totals: dict[str, Span] = {}
+        self.has_known_totals = True
+        # How late jobs were handed out: (at least, at most), by epoch, since no server tells another.
+        self.lateness: dict[int, Span] = {}
+        self.has_known_lateness = True
+
+    def slot(self, id: str) -> Slot:
+        slot = self.slots.get(id)
+        return slot if slot is not None else Slot([NOWHERE])
+
+    def keep(self, id: str, slot: Slot) -> None:
+        """Puts back what was looked at; nothing is kept of what isn't there."""
+        if slot.is_wild or any(life != NOWHERE for life in slot.lives):
+            self.slots[id] = slot
+        else:
+            self.slots.pop(id, None)
+
+    def add_total(self, name: str, least: int, most: int) -> None:
+        low, high = self.totals.get(name, (0, 0))
+        self.totals[name] = (low + least, high + most)
+
+    def touch(self, id: str, now: Span) -> Slot:
+        """The job, with what commands that are under way may have made of it."""
+        slot = self.slot(id)
+        under_way = [pending for pending in self.pending if pending.concerns(id)]
+        # There and back: either of two may have been the first.
+        for pending in under_way + under_way[-2::-1]:
+            expand(slot, pending, pending.effect(id, self), now)
+        if under_way:
+            self.keep(id, slot)
+        return slot
+
+    def touch_all(self, now: Span) -> Iterator[tuple[str, Slot]]:
+        if self.pending:
+            ids: set[str] = set()
+            for pending in self.pending:
+                ids |= self.slots.keys() if pending.ids is None else pending.ids
+            for id in ids:
+                self.touch(id, now)
+        yield from list(self.slots.items())
+
+    def branch(self, now: Span) -> "Queue":
+        """As COPY and DUMP see it."""
+        copy = self.snapshot(now)
+        copy.lineage = self.lineage.branch()
+        copy.has_known_lateness = False
+        return copy
+
+    def snapshot(self, now: Span) -> "Queue":
+        """What survives, if all stops here: what was under way may have been carried out or not."""
+        list(self.touch_all(now))
+        copy = Queue(self.lineage)
+        for id, slot in self.slots.items():
+            copy.keep(id, slot.copy())
+        copy.settings = self.settings.copy()
+        copy.paused_until = self.paused_until
+        copy.last_lease = self.last_lease
+        copy.phantoms = dict(self.phantoms)
+        copy.is_wild = self.is_wild
+        copy.is_maybe = self.is_maybe
+        copy.totals = dict(self.totals)
+        copy.has_known_totals = self.has_known_totals and not self.pending
+        copy.lateness = dict(self.lateness)
+        copy.has_known_lateness = self.has_known_lateness
+        return copy
+
+    def settle(self, now: Span) -> None:
+        """Before DEADKEEP changes: who may be gone by the old one may be gone for good."""
+        dead_keep = self.settings.dead_keep
+        if not dead_keep:
+            return
+        for id, slot in self.touch_all(now):
+            lives: Lives = []
+            for life in slot.lives:
+                states = life.states(now, dead_keep)
+                lives += ([life] if states & PRESENT else []) + ([life.gone()] if states & GONE else [])
+            slot.lives = distinct(lives)
+            self.keep(id, slot)
+
+
+def expand(slot: Slot, pending: Pending, effect: Effect, now: Span) -> None:
+    """Adds the lives in which the command has been carried out by now."""
+    if slot.is_wild:
+        return
+    tag, span = pending.tag, (pending.since_ms, now[1])
+    made = [
+        outcome._replace(applied=life.applied | {tag})
+        for life in slot.lives
+        if tag not in life.applied
+        for outcome in effect(life, span)
+    ]
+    if made:
+        slot.lives = distinct([*slot.lives, *made])
+        if len(slot.lives) > LIVES_MAX:
+            slot.is_wild, slot.lives = True, []
+
+
+class World:
+    """All queues of one data set."""
+
+    def __init__(self) -> None:
+        self.keys: dict[Place, Queue] = {}
+        self.expires: dict[Place, int] = {}
+        self.away: dict[str, Queue] = {}
+        self.pending: list[Pending] = []
+        self.clock_ms = 0
+
+    def copy(self, now: Span) -> "World":
+        world = World()
+        world.keys = {place: queue.snapshot(now) for place, queue in self.keys.items()}
+        world.expires = dict(self.expires)
+        world.away = {name: queue.snapshot(now) for name, queue in self.away.items()}
+        world.clock_ms = self.clock_ms
+        return world
+
+    def put(self, place: Place, queue: Queue | None, n: float, expires: int | None = None) -> None:
+        """That queue is at that key from now on; None: nothing is, unless a command that is under way makes it."""
+        if queue is None and any(place in pending.keys and pending.is_maker for pending in self.pending):
+            queue = Queue()
+            queue.is_maybe = True
+        if queue is None:
+            self.keys.pop(place, None)
+        else:
+            self.keys[place] = queue
+            queue.here_since = n
+        self.expires.pop(place, None)
+        if expires is not None:
+            self.expires[place] = expires
+        for pending in self.pending:
+            if place in pending.keys:
+                self._reaches(pending, place, queue)
+
+    def open(self, pending: Pending) -> None:
+        self.pending.append(pending)
+        for place in pending.keys:
+            self._reaches(pending, place, self.keys.get(place))
+
+    @staticmethod
+    def _reaches(pending: Pending, place: Place, queue: Queue | None) -> None:
+        pending.queues.setdefault(place, []).append(queue)
+        if queue is not None and pending not in queue.pending:
+            queue.pending.append(pending)
+            pending.floors.setdefault(id(queue), queue.last_lease)
+
+    def close(self, pending: Pending) -> None:
+        self.pending.remove(pending)
+        for queues in pending.queues.values():
+            for queue in queues:
+                if queue is not None and pending in queue.pending:
+                    queue.pending.remove(pending)
+
+    def check_expiry(self, place: Place, now: Span, n: float) -> None:
+        """A key whose time has come is gone; whether it has just come, nobody knows."""
+        at = self.expires.get(place, NEVER)
+        # It lives through that millisecond, by a clock that the server read a little earlier.
+        if at + 1 < now[0]:
+            self.put(place, None, n)
+        elif at <= now[1]:
+            wild = Queue()
+            wild.is_wild = True
+            self.put(place, wild, n)

@@ -1,0 +1,76 @@
+"""What the words of a command say."""
+
+from collections.abc import Sequence
+from typing import Any
+
+# How many words each option has behind it.
+_ADD = {
+    "DELAY": 1,
+    "AT": 1,
+    "TTR": 1,
+    "PRIORITY": 1,
+    "ATTEMPTS": 1,
+    "BACKOFF": 2,
+    "TTL": 1,
+    "KEEP": 1,
+    "NX": 0,
+    "REPLACE": 0,
+}
+_POP = {"COUNT": 1, "BLOCK": 1, "TTR": 1, "NOACK": 0}
+_ALTER = {"TTR": 1, "ATTEMPTS": 1, "BACKOFF": 2, "KEEP": 1, "MAXJOBS": 1, "DEADKEEP": 1}
+_RELEASE = {"DELAY": 1, "UNBEGUN": 0, "REASON": 1}
+_OTHERS = {"STATE": 1, "COUNT": 1, "OLDER": 1, "FOR": 1, "TTR": 1, "REASON": 1}
+
+Options = dict[str, Any]
+
+
+def options(words: Sequence[Any], begin: int, known: dict[str, int]) -> Options:
+    """By name in capitals: True, a value, or a tuple of values; numbers as such."""
+    found: Options = {}
+    at = begin
+    while at < len(words):
+        name = str(words[at]).upper()
+        count = known[name]
+        values = tuple(_number(word) for word in words[at + 1 : at + 1 + count])
+        found[name] = True if count == 0 else values[0] if count == 1 else values
+        at += 1 + count
+    return found
+
+
+def _number(word: Any) -> Any:
+    try:
+        return int(word)
+    except (TypeError, ValueError):
+        return word
+
+
+def add(words: Sequence[Any]) -> Options:
+    return options(words, 4, _ADD)
+
+
+def pop(words: Sequence[Any]) -> tuple[list[str], Options]:
+    """The keys of a POP or MPOP, and its options."""
+    if str(words[0]).upper() == "DQ.POP":
+        return [str(words[1])], options(words, 2, _POP)
+    count = int(words[1])
+    return [str(word) for word in words[2 : 2 + count]], options(words, 2 + count, _POP)
+
+
+def alter(words: Sequence[Any]) -> Options:
+    return options(words, 2, _ALTER)
+
+
+def release(words: Sequence[Any]) -> Options:
+    return options(words, 4, _RELEASE)
+
+
+def others(words: Sequence[Any], begin: int) -> Options:
+    return options(words, begin, _OTHERS)
+
+
+def claims(words: Sequence[Any]) -> list[tuple[str, int | str]]:
+    """Ids and leases of a FINISH; a bare id claims any lease."""
+    rest = list(words[2:])
+    if len(rest) == 1:
+        rest.append("*")
+    return [(str(id), _number(lease)) for id, lease in zip(rest[::2], rest[1::2], strict=True)]

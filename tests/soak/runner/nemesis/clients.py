@@ -1,0 +1,121 @@
+"""What happens to connections and to the process: pauses, kills, stops, and reloads of its data."""
+
+import asyncio
+import contextlib
+
+from ...resp import Failure
+from ..client import Client, Lost
+from ..cluster import blocked_clients
+from ..storm import NotNow, Storm
+from .crash import child_has_ended
+
+VICTIM_WAITS_MS = 20_000
+
+
+async def client_ids(storm: Storm) -> list[int]:
+    async with storm.primary.talk() as connection:
+        text = await connection.call("CLIENT", "LIST", "TYPE", "normal")
+    return [int(line.split(" ", 1)[0].removeprefix("id=")) for line in text.splitlines()]
+
+
+async def kill_clients(storm: Storm) -> None:
+    """A burst; who waits for a job among them."""
+    ids = await client_ids(storm)
+    victims = storm.chance.sample(ids, min(len(ids), storm.chance.choice([1, 3, 10])))
+    storm.cluster.note("client-kill", count=len(victims))
+    async with storm.primary.talk() as connection:
+        connection.send(*(["CLIENT", "KILL", "ID", id, "SKIPME", "yes"] for id in victims))
+        await connection.call("PING")
+
+
+async def unblock_clients(storm: Storm) -> None:
+    how = storm.chance.choice(["TIMEOUT", "ERROR"])
+    async with storm.primary.talk() as connection:
+        ids = await blocked_clients(connection)
+        storm.cluster.note("client-unblock", count=len(ids), how=how)
+        if ids:
+            await asyncio.gather(*connection.send(*(["CLIENT", "UNBLOCK", id, how] for id in ids)))
+
+
+async def pause_clients(storm: Storm) -> None:
+    """No UNBLOCK meanwhile: of a client that is held back it kills a plain Redis 7.0."""
+    for _ in range(storm.chance.choice([1, 1, 3])):
+        span_ms = storm.chance.randrange(10, 400)
+        how = storm.chance.choice(["WRITE", "ALL"])
+        storm.cluster.note("client-pause", ms=span_ms, how=how)
+        async with storm.primary.talk() as connection:
+            await connection.call("CLIENT", "PAUSE", span_ms, how)
+        await asyncio.sleep(span_ms / 1_000 + storm.chance.random() * 0.05)
+
+
+async def freeze(storm: Storm) -> None:
+    """SIGSTOP: all that was sent and fell due meanwhile is there at once."""
+    span_s = storm.chance.choice([0.05, 0.3, 1.0])
+    storm.cluster.note("sigstop", ms=int(span_s * 1_000))
+    storm.primary.freeze()
+    try:
+        await asyncio.sleep(span_s)
+    finally:
+        storm.primary.thaw()
+
+
+async def ambush(storm: Storm) -> None:
+    """Consumers that wait are killed in the turn in which jobs came for them, and the queue may move in it, too.
+
+    None of them can have been told anything: the jobs stand where they stood, as if they had never left.
+    """
+    key, moved = storm.new_name("ambush"), storm.new_name("ambush")
+    count = storm.chance.choice([1, 2, 3, 5])
+    victims = [Client(storm.new_name("victim"), storm.cluster, storm.chance) for _ in range(count)]
+    words = ["DQ.POP", key, "BLOCK", VICTIM_WAITS_MS, *storm.chance.choice([[], ["TTR", 60_000], ["NOACK"]])]
+    with contextlib.suppress(Lost, ConnectionError):
+        ids = [await victim.server_id() for victim in victims]
+        waiting = [asyncio.ensure_future(victim.do(*words, ambush=key)) for victim in victims]
+        try:
+            await _are_blocked(storm, ids)
+            adds = [
+                ["DQ.ADD", key, f"j{n}", f"{key}.{n}", "TTR", 60_000, "ATTEMPTS", 1] for n in range(count)
+            ]
+            kills = [["CLIENT", "KILL", "ID", id] for id in ids]
+            moves = storm.chance.choice([[], [], [["RENAME", key, moved]]])
+            order = storm.chance.choice([[adds, moves, kills], [adds, kills, moves]])
+            await storm.burst(*(words for part in order for words in part), note={"ambush": key})
+        finally:
+            await asyncio.wait(waiting, timeout=5)
+            for victim, task in zip(victims, waiting, strict=True):
+                victim.close()
+                with contextlib.suppress(Lost, ConnectionError, asyncio.CancelledError):
+                    await task
+        await asyncio.sleep(0.05)
+        here = moved if moves else key
+        await storm.client.do("DQ.LEN", here, "STATE", "ready")
+        await storm.client.do("DQ.POP", here, "COUNT", count)
+        await storm.client.do("UNLINK", here, shape="sealed")
+
+
+async def _are_blocked(storm: Storm, ids: list[int]) -> None:
+    for _ in range(200):
+        async with storm.primary.talk() as connection:
+            if set(ids) <= set(await blocked_clients(connection)):
+                return
+        await asyncio.sleep(0.01)
+    raise NotNow
+
+
+async def reload(storm: Storm) -> None:
+    """DEBUG RELOAD: saves, forgets, loads. Not while a child saves: that gets into the AOF, the servers' own bug."""
+    await child_has_ended(storm.primary)
+    storm.cluster.note("debug-reload")
+    with contextlib.suppress(Lost, ConnectionError):
+        await storm.client.do("DEBUG", "RELOAD")
+
+
+async def load_aof(storm: Storm) -> None:
+    """DEBUG LOADAOF: forgets, and does all again that it wrote down, while consumers wait."""
+    if storm.profile.persistence not in ("always", "everysec"):
+        raise NotNow
+    await child_has_ended(storm.primary)
+    storm.cluster.note("debug-loadaof")
+    with contextlib.suppress(Lost, ConnectionError):
+        reply = await storm.client.do("DEBUG", "LOADAOF")
+        assert reply == "OK" or isinstance(reply, Failure)

@@ -1,0 +1,141 @@
+"""One session: servers, clients and a nemesis, from an empty data set to an empty data set."""
+
+import asyncio
+import contextlib
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..borrowed import Kind
+from ..history import Writer
+from ..resp import Failure
+from . import rest
+from .actors import crew
+from .cluster import Cluster
+from .ending import drain, remove_all
+from .filling import fill
+from .nemesis import STEPS
+from .nemesis.crash import watch_aof
+from .nemesis.replication import link_all
+from .node import DidNotStart, Node
+from .profile import Profile
+from .storm import Storm, rage
+
+GRACE_S = 60
+# The clocks of replicas stand apart by this much, in turn.
+APART_S = (0, 300, -300)
+
+
+@dataclass
+class Outcome:
+    """What a session leaves behind."""
+
+    history: Path
+    ops: int
+    faults: dict[str, int]
+    # What went wrong before an oracle looked at it.
+    broken: list[str] = field(default_factory=list)
+
+
+async def play(kind: Kind, profile: Profile, seed: str, directory: Path) -> Outcome:
+    """Plays a session and writes its history; the servers are gone when it returns."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    path = directory / "history.jsonl"
+    history = Writer(path)
+    history.write({"session": seed, "kind": kind.name, "profile": profile.name, "version": 1})
+    nodes = [
+        Node(kind, name, directory, profile.config, own_clock=profile.has_clocks)
+        for name in "abc"[: 1 + profile.replicas]
+    ]
+    side = Node(kind, "side", directory, (), own_clock=False) if profile.has_side_server else None
+    cluster = Cluster(nodes, history)
+    storm = Storm(seed, profile, cluster, side)
+    broken: list[str] = []
+    try:
+        await _play(storm, seed)
+    except (DidNotStart, TimeoutError, OSError, RuntimeError) as error:
+        broken.append(f"{type(error).__name__}: {error}")
+        cluster.note("broken", error=str(error)[:2_000])
+    finally:
+        cluster.is_over = True
+        for node in [*nodes, *([side] if side else [])]:
+            _tell_of_its_end(cluster, node)
+            node.thaw()
+            await node.kill9()
+        history.close()
+    return Outcome(path, history.ops, dict(storm.done), broken)
+
+
+def _tell_of_its_end(cluster: Cluster, node: Node) -> None:
+    """A server that ended by itself, or logged what none should."""
+    alarms = node.new_alarms()
+    if node.has_died() or alarms:
+        report = node.crash_report() if node.has_died() else ""
+        cluster.fact("alarm", server=str(node), died=node.has_died(), lines=alarms[:20], report=report)
+
+
+async def _play(storm: Storm, seed: str) -> None:
+    cluster, profile = storm.cluster, storm.profile
+    for at, node in enumerate([*cluster.nodes, *([storm.side] if storm.side else [])]):
+        if node.clock is not None:
+            node.clock.set(APART_S[at % len(APART_S)] * 1_000_000)
+        await node.start()
+    if profile.replicas:
+        await link_all(storm)
+    before = await rest.memory(cluster.primary)
+    first, starts = cluster.primary, cluster.primary.starts
+    await cluster.begin_epoch(cluster.primary, "start")
+    await fill(storm)
+    cluster.open()
+
+    tasks = [asyncio.ensure_future(actor) for actor in crew(seed, cluster, profile.habits)]
+    watch = asyncio.ensure_future(watch_aof(storm))
+    try:
+        await _storm_and_rests(storm)
+        async with cluster.rest():
+            cluster.is_over = True
+        # It was shut by `rest`; what ends the session goes on alone.
+        cluster.open()
+        await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), GRACE_S)
+        await drain(storm)
+        await rest.look(cluster)
+        await remove_all(storm)
+        await rest.look(cluster)
+        await cluster.end()
+        if (cluster.primary, cluster.primary.starts) == (first, starts):
+            await _compare_memory(cluster, before)
+    finally:
+        for task in [*tasks, watch]:
+            task.cancel()
+        for result in await asyncio.gather(*tasks, watch, return_exceptions=True):
+            if isinstance(result, Exception) and not isinstance(result, asyncio.CancelledError):
+                raise result
+
+
+async def _storm_and_rests(storm: Storm) -> None:
+    """The time of a session in three parts, after each of which all that can be compared is."""
+    for _ in range(3):
+        await rage(storm, STEPS, storm.profile.seconds / 3)
+        async with storm.cluster.rest() as is_quiet:
+            if is_quiet:
+                with contextlib.suppress(ConnectionError):
+                    await rest.look(storm.cluster)
+            else:
+                storm.cluster.note("no-rest")
+
+
+async def _compare_memory(cluster: Cluster, before: int) -> None:
+    """After all is deleted, the server holds what it held before."""
+    node = cluster.primary
+    async with node.talk() as connection:
+        for command in (["FLUSHALL", "SYNC"], ["SCRIPT", "FLUSH", "SYNC"]):
+            reply: Any = await connection.call(*command)
+            assert not isinstance(reply, Failure)
+    for _ in range(50):
+        after = await rest.memory(node)
+        if after - before < 200_000:
+            break
+        await asyncio.sleep(0.05)
+    cluster.fact("memory", before=before, after=after)

@@ -1,0 +1,118 @@
+"""Histories told by hand: what was said and told, a millisecond apart, on a server whose clock starts at NOW.
+
+story = Story()
+story.says("DQ.ADD q a x", "a")
+waits = story.begins("DQ.POP q BLOCK 0")
+story.passes(500)
+story.ends(waits, [["a", "x", 7, 1]])
+assert story.kinds() == set()
+"""
+
+from typing import Any
+
+from .history import Mark, Op, Record
+from .oracle import Verdict, judge
+
+NOW_MS = 1_800_000_000_000
+
+
+def words(line: str) -> list[Any]:
+    return [int(word) if word.lstrip("-").isdigit() else word for word in line.split()]
+
+
+class Story:
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.shift_ms = 0
+        self._ms = 0
+        self._marks = 0
+        self._ops = 0
+        self._epoch = -1
+        # Marks of the epoch, for its journal.
+        self._journal: list[int] = []
+        self._base = 0
+        self.starts(cut=0)
+
+    def says(self, line: str, told: Any, *, client: str = "c", shape: str = "tight", **note: Any) -> Op:
+        """One command, carried out at once."""
+        op = self.begins(line, client=client, shape=shape, **note)
+        return self.ends(op, told)
+
+    def begins(self, line: str, *, client: str = "w", shape: str = "tight", **note: Any) -> Op:
+        """A command that takes its time."""
+        self.passes(1)
+        self._ops += 1
+        op = Op(self._ops, client, self._epoch, 0, self._us(), shape, [words(line)], note=note)
+        op.before = self._mark(2 * op.id)
+        return op
+
+    def ends(self, op: Op, told: Any) -> Op:
+        op.after = self._mark(2 * op.id + 1)
+        op.told, op.got = [told], self._us()
+        self.records.append(op.record())
+        return op
+
+    def is_lost(self, op: Op) -> None:
+        """Its reply never came. Whether it was carried out, the journal tells."""
+        op.before, op.got, op.lost = None, self._us(), "closed"
+        self.records.append(op.record())
+
+    def unmark(self) -> None:
+        """The last mark was never made."""
+        self._journal.pop()
+        self._marks -= 1
+
+    def passes(self, ms: int) -> None:
+        self._ms += ms
+
+    def lives(self, ms: int) -> None:
+        """Time passes, and the server is seen alive meanwhile."""
+        for _ in range(ms // 50):
+            self.passes(50)
+            self.says("DQ.LEN elsewhere", 0, client="ticker")
+
+    def starts(self, cut: int, **promise: Any) -> None:
+        """A new epoch, with so many marks of the one before."""
+        kept = self._journal[: max(cut - self._base, 0)]
+        self._epoch += 1
+        self.records.append(
+            {
+                "epoch": self._epoch,
+                "server": f"a.{self._epoch + 1}",
+                "parent": self._epoch - 1 if self._epoch else None,
+                "cut": cut,
+                "journal": kept,
+                "at": self._us(),
+                "clock": self._clock_ms(),
+                "why": "crash",
+                **promise,
+            }
+        )
+        self._journal, self._base, self._marks = [], cut, cut
+
+    def crashes(self, lost: int = 0, **promise: Any) -> None:
+        """The last so many marks are lost."""
+        self.starts(self._marks - lost, **promise)
+
+    def sets_clock(self, by_ms: int) -> None:
+        self.shift_ms += by_ms
+        clock = self._clock_ms() + max(-by_ms, 0)
+        self.records.append({"nemesis": "clock", "at": self._us(), "epoch": self._epoch, "clock": clock})
+
+    def verdict(self) -> Verdict:
+        end = {"end": self._epoch, "cut": self._marks, "journal": self._journal, "at": self._us()}
+        return judge([*self.records, end])
+
+    def kinds(self) -> set[str]:
+        return {violation.kind for violation in self.verdict().violations}
+
+    def _us(self) -> int:
+        return self._ms * 1_000
+
+    def _clock_ms(self) -> int:
+        return NOW_MS + self._ms + self.shift_ms
+
+    def _mark(self, entry: int) -> Mark:
+        self._marks += 1
+        self._journal.append(entry)
+        return (self._marks, self._clock_ms() * 1_000)

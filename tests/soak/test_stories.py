@@ -1,0 +1,301 @@
+"""The oracle, told small stories: what must be found, and what may well have happened."""
+
+import pytest
+
+from .story import NOW_MS, Story
+
+JOB = [["a", "x", 1_000, 1]]
+HOUR_MS = 3_600_000
+
+
+def with_a_job(*, ttr: int = 60_000, options: str = "") -> Story:
+    story = Story()
+    story.says(f"DQ.ADD q a x TTR {ttr} {options}", "a")
+    return story
+
+
+def handed_out(*, ttr: int = 60_000, options: str = "") -> Story:
+    story = with_a_job(ttr=ttr, options=options)
+    story.says("DQ.POP q", JOB)
+    return story
+
+
+def test_a_plain_day() -> None:
+    story = handed_out()
+    story.says("DQ.LEN q STATE reserved", 1)
+    story.says("DQ.FINISH q a 1000", 1)
+    story.says("DQ.LEN q", 0)
+    assert story.kinds() == set()
+
+
+def test_early_by_one_millisecond() -> None:
+    """Due at a time that is known to the millisecond."""
+    for at, expected in [(2, set()), (3, {"early"})]:
+        story = Story()
+        story.says(f"DQ.ADD q a x AT {NOW_MS + at}", "a")
+        story.says("DQ.POP q", JOB)
+        assert story.kinds() == expected, at
+
+
+def test_withheld_from_its_millisecond_on() -> None:
+    for at, expected in [(2, {"withheld"}), (3, set())]:
+        story = Story()
+        story.says(f"DQ.ADD q a x AT {NOW_MS + at}", "a")
+        story.says("DQ.POP q", None)
+        assert story.kinds() == expected, at
+
+
+def test_a_clock_that_jumps_makes_jobs_due_and_back_again_they_may_be() -> None:
+    story = with_a_job(options=f"DELAY {HOUR_MS}")
+    story.sets_clock(2 * HOUR_MS)
+    story.sets_clock(-2 * HOUR_MS)
+    story.says("DQ.POP q", JOB)
+    assert story.kinds() == set()
+
+
+@pytest.mark.parametrize(("ttr", "expected"), [(10, set()), (1_000, {"double"})])
+def test_two_live_leases(ttr: int, expected: set[str]) -> None:
+    story = handed_out(ttr=ttr)
+    story.passes(100)
+    story.says("DQ.POP q", [["a", "x", 1_001, 2]])
+    assert story.kinds() == expected
+
+
+def test_a_lease_is_good_until_the_job_is_handed_out_again() -> None:
+    story = handed_out(ttr=10)
+    story.passes(100)
+    story.says("DQ.TOUCH q a 1000", 1)
+    assert story.kinds() == set()
+
+
+def test_a_stale_lease() -> None:
+    story = handed_out(ttr=10)
+    story.passes(100)
+    story.says("DQ.POP q", [["a", "x", 1_001, 2]])
+    story.says("DQ.FINISH q a 1000", 1)
+    assert story.kinds() == {"stale"}
+
+
+@pytest.mark.parametrize("removal", ["DEL q", "UNLINK q", "FLUSHDB"])
+def test_a_lease_given_twice_over_the_end_of_a_queue(removal: str) -> None:
+    story = handed_out()
+    story.says(removal, "OK" if removal == "FLUSHDB" else 1, shape="sealed")
+    story.says("DQ.ADD q b y", "b")
+    story.says("DQ.POP q", [["b", "y", 1_000, 1]])
+    assert story.kinds() == {"lease-twice"}
+
+
+def test_a_lease_given_twice_over_a_crash_that_lost_the_first() -> None:
+    story = with_a_job()
+    story.says("DQ.POP q", JOB)
+    story.crashes(lost=2)
+    story.says("DQ.POP q", JOB)
+    assert story.kinds() == {"lease-twice"}
+
+
+def test_a_crash_may_lose_a_pop_and_the_job_is_there_again() -> None:
+    story = with_a_job()
+    story.says("DQ.POP q", JOB)
+    story.crashes(lost=2)
+    story.says("DQ.POP q", [["a", "x", 9_000, 1]])
+    story.says("DQ.FINISH q a 1000", 0)
+    assert story.kinds() == set()
+
+
+def test_what_survived_a_crash_is_not_forgotten() -> None:
+    story = handed_out()
+    story.crashes()
+    story.says("DQ.POP q", [["a", "x", 9_000, 1]])
+    assert story.kinds() == {"double"}
+
+
+def test_what_was_kept_must_survive() -> None:
+    story = handed_out()
+    story.crashes(lost=2, kept=10**9)
+    assert story.kinds() == {"durability"}
+
+
+def test_what_was_waited_for_must_survive() -> None:
+    story = handed_out()
+    story.crashes(lost=2, waited=3)
+    assert story.kinds() == {"durability"}
+
+
+@pytest.mark.parametrize("told", [0, 1])
+def test_half_a_command_survived_a_crash(told: int) -> None:
+    """Its first mark did, its second didn't: it was carried out or not, and both are right."""
+    story = Story()
+    op = story.begins("DQ.ADD q a x")
+    story.ends(op, "a")
+    story.crashes(lost=1)
+    story.says("DQ.LEN q", told)
+    assert story.kinds() == set()
+
+
+@pytest.mark.parametrize("told", [0, 1])
+def test_a_lost_reply_may_have_been_an_error(told: int) -> None:
+    story = Story()
+    op = story.begins("DQ.ADD q a x")
+    story.ends(op, "a")
+    story.records.pop()
+    op.after = op.told = None
+    story.is_lost(op)
+    story.says("DQ.LEN q", told)
+    assert story.kinds() == set()
+
+
+def test_what_is_not_in_the_journal_was_never_carried_out() -> None:
+    story = Story()
+    story.says("DQ.LEN q", 0)
+    op = story.begins("DQ.ADD q a x")
+    story.unmark()
+    story.is_lost(op)
+    story.says("DQ.LEN q", 1)
+    assert story.kinds() == {"count"}
+
+
+def test_a_pop_whose_reply_was_lost_may_have_taken_any() -> None:
+    for told in None, JOB:
+        story = with_a_job()
+        op = story.begins("DQ.POP q")
+        story.ends(op, None)
+        story.records.pop()
+        op.after = op.told = None
+        story.is_lost(op)
+        story.says("DQ.POP q", told)
+        assert story.kinds() == set()
+
+
+def test_a_consumer_that_is_stuck() -> None:
+    story = Story()
+    waits = story.begins("DQ.POP q BLOCK 0")
+    story.says("DQ.ADD q a x DELAY 100", "a")
+    story.lives(5_000)
+    story.ends(waits, None)
+    assert story.kinds() == {"stuck"}
+
+
+def test_a_consumer_that_is_served_late() -> None:
+    for after_ms, expected in [(200, set()), (5_000, {"stuck"})]:
+        story = Story()
+        waits = story.begins("DQ.POP q BLOCK 0")
+        story.says("DQ.ADD q a x DELAY 100", "a")
+        story.lives(after_ms)
+        story.ends(waits, JOB)
+        assert story.kinds() == expected, after_ms
+
+
+def test_nobody_is_stuck_while_the_server_stands_still_or_the_queue_is_paused() -> None:
+    story = Story()
+    waits = story.begins("DQ.POP q BLOCK 0")
+    story.says("DQ.ADD q a x DELAY 100", "a")
+    story.passes(60_000)
+    story.ends(waits, JOB)
+    paused = Story()
+    waits = paused.begins("DQ.POP q BLOCK 0")
+    paused.says("DQ.PAUSE q", "OK")
+    paused.says("DQ.ADD q a x", "a")
+    paused.lives(5_000)
+    paused.says("DQ.RESUME q", "OK")
+    paused.ends(waits, JOB)
+    assert story.kinds() | paused.kinds() == set()
+
+
+def test_who_came_first_is_served_first() -> None:
+    for first, second, expected in [("one", "two", set()), ("two", "one", {"unfair"})]:
+        story = Story()
+        waits = {"one": story.begins("DQ.POP q BLOCK 0"), "two": story.begins("DQ.POP q BLOCK 0")}
+        story.says("DQ.ADD q a x", "a")
+        story.ends(waits[first], JOB)
+        story.says("DQ.ADD q b y", "b")
+        story.ends(waits[second], [["b", "y", 1_001, 1]])
+        assert story.kinds() == expected, first
+
+
+def test_a_paused_queue_hands_out_nothing() -> None:
+    story = with_a_job()
+    story.says("DQ.PAUSE q FOR 50", "OK")
+    story.says("DQ.POP q", JOB)
+    assert story.kinds() == {"paused"}
+
+
+def test_two_jobs_of_one_transaction_have_an_order() -> None:
+    story = Story()
+    op = story.begins("DQ.ADD q a x", shape="multi")
+    op.say.append(["DQ.ADD", "q", "b", "y"])
+    story.ends(op, "a")
+    story.records.pop()
+    op.told = ["a", "b"]
+    story.records.append(op.record())
+    story.says("DQ.POP q COUNT 2", [["b", "y", 1_000, 1], ["a", "x", 1_001, 1]])
+    assert story.kinds() == {"order"}
+
+
+def test_kept_jobs_that_never_go() -> None:
+    for after_ms, expected in [(200, set()), (8_000, {"leak"})]:
+        story = handed_out(options="KEEP 100")
+        story.says("DQ.FINISH q a 1000", 1)
+        story.lives(after_ms)
+        story.says("DQ.LEN q STATE done", 1)
+        assert story.kinds() == expected, after_ms
+
+
+def test_a_queue_goes_where_its_key_goes() -> None:
+    story = with_a_job()
+    story.says("RENAME q r", "OK", shape="sealed")
+    story.says("DQ.LEN q", 0)
+    story.says("COPY r s", 1, shape="sealed")
+    story.says("DQ.POP r", JOB)
+    story.says("DQ.POP s", [["a", "x", 1_001, 1]])
+    assert story.kinds() == set()
+
+
+def test_a_job_that_did_not_go_along() -> None:
+    story = with_a_job()
+    story.says("RENAME q r", "OK", shape="sealed")
+    story.says("DQ.LEN r", 0)
+    assert story.kinds() == {"count"}
+
+
+def test_an_ambush_leaves_everything_as_it_was() -> None:
+    story = Story()
+    victim = story.begins("DQ.POP k BLOCK 0", ambush="k")
+    op = story.begins("DQ.ADD k a x", shape="burst", ambush="k")
+    story.ends(op, "a")
+    victim.after = None
+    story.is_lost(victim)
+    story.says("DQ.LEN k STATE ready", 0)
+    assert story.kinds() == {"count"}
+
+
+def test_lateness_that_stops_counting() -> None:
+    for told, expected in [(2, {"lateness"}), (1_001, set())]:
+        story = with_a_job()
+        story.passes(1_000)
+        story.says("DQ.POP q", JOB)
+        info = Info(story).told(lateness=told)
+        story.says("DQ.INFO q", info)
+        assert story.kinds() == expected
+
+
+class Info:
+    """What DQ.INFO tells of a queue with one reserved job."""
+
+    def __init__(self, story: Story):
+        self.story = story
+
+    def told(self, lateness: int) -> list[object]:
+        zeros = (
+            "default-keep",
+            "default-backoff-base",
+            "default-backoff-max",
+            "max-jobs",
+            "dead-keep",
+            "paused",
+        )
+        totals = ("replaced", "finished", "released", "buried", "deleted", "kicked")
+        fields: dict[str, object] = dict.fromkeys(zeros, 0)
+        fields |= dict.fromkeys(("delayed", "ready", "dead", "done"), 0) | {"jobs": 1, "reserved": 1}
+        fields |= {f"total-{name}": 0 for name in totals} | {"total-added": 1, "total-popped": 1}
+        fields |= {"last-lease": 1_000, "oldest-ready-ms": None, "lateness-max-ms": lateness}
+        return [part for pair in fields.items() for part in pair]
