@@ -1,9 +1,11 @@
 """The programs of examples/, run as its README.md says.
 
-They run in a copy under target/examples, where what they fetch and build stays. A language whose
-tools are missing is skipped.
+They run in a copy under target/examples, where what they fetch and build stays. The first module
+of tests that needs a language makes its copy, for all processes of this run. A language whose tools
+are missing is skipped.
 """
 
+import fcntl
 import os
 import re
 import shlex
@@ -95,7 +97,7 @@ class Worker:
 
 
 @pytest.fixture(scope="module", params=TOOLS)
-def example(request: pytest.FixtureRequest) -> Example:
+def example(request: pytest.FixtureRequest, testrun_uid: str) -> Example:
     language = request.param
     for tool, version in TOOLS[language].items():
         if version_of(tool) < version:
@@ -104,14 +106,27 @@ def example(request: pytest.FixtureRequest) -> Example:
     block = re.search(rf"```sh\ncd {language}\n(.*?)```", (SOURCE / "README.md").read_text(), re.DOTALL)
     install, producer, worker = [shlex.split(line) for line in block.group(1).splitlines()]
     directory = TARGET / "examples" / language
-    unwanted = shutil.ignore_patterns("node_modules", "target")
-    shutil.copytree(SOURCE / language, directory, dirs_exist_ok=True, ignore=unwanted)
+    directory.mkdir(parents=True, exist_ok=True)
     environment = os.environ | {
         # The python that runs the tests. It has redis-py, and must not get another.
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "PIP_NO_INDEX": "1",
         "CARGO_TARGET_DIR": str(directory / "target"),
     }
+    # An installation takes away, for a while, what another worker would be running on.
+    with (directory / ".installed-by").open("a+") as installed_by:
+        fcntl.flock(installed_by, fcntl.LOCK_EX)
+        installed_by.seek(0)
+        if installed_by.read() != testrun_uid:
+            install_in(directory, language, install, environment)
+            installed_by.truncate(0)
+            installed_by.write(testrun_uid)
+    return Example(directory, producer, worker, environment)
+
+
+def install_in(directory: Path, language: str, install: list[str], environment: dict[str, str]) -> None:
+    unwanted = shutil.ignore_patterns("node_modules", "target")
+    shutil.copytree(SOURCE / language, directory, dirs_exist_ok=True, ignore=unwanted)
     # A build may take all that the tests beside it leave, and no more.
     installed = subprocess.run(
         ["nice", "-n", "19", *install],
@@ -127,7 +142,6 @@ def example(request: pytest.FixtureRequest) -> Example:
         if unreachable:
             pytest.skip(f"the package registry of {language} is out of reach: {unreachable}")
         pytest.fail(f"{shlex.join(install)}:\n{output}")
-    return Example(directory, producer, worker, environment)
 
 
 def version_of(tool: str) -> int:

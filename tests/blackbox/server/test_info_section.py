@@ -125,7 +125,8 @@ def test_the_jobs_of_all_queues_are_summed_up_wherever_they_go(session: Session)
         eventually(lambda queues=queues: sums(session) == all_states(queues))
     for _ in range(2):
         session.call("RESTORE", "q", 0, dump, "REPLACE")
-        assert sums(session) == all_states(1)
+        # At once, what is due still counts as delayed; the next timer run takes it in.
+        eventually(lambda: sums(session) == all_states(1))
     session.check("> DQ.PURGE q STATE delayed\n(integer) 3\n> DQ.KICK q COUNT 2\n(integer) 2")
     now = dict(zip(SUMS, [0, 5, 3, 1, 3], strict=True))
     assert sums(session) == {"dq_queues": 1} | now
