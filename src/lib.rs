@@ -30,7 +30,7 @@ fn init(ctx: &Context, args: &[RedisString]) -> Status {
 
 redis_module::redis_module! {
     name: "dq",
-    version: 100,
+    version: load::VERSION,
     allocator: (ServerAlloc, ServerAlloc),
     data_types: [QUEUE_TYPE],
     init: init,

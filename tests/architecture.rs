@@ -360,7 +360,7 @@ fn the_sources_keep_the_rules() {
 fn each_rule_sees_a_planted_fault() {
     let long = "\n".repeat(LINES_MAX + 1);
     let planted: [(&str, &str, &str); 18] = [
-        ("queue/new.rs", "use crate::server::log;", "queue/new.rs:1 imports server::log"),
+        ("queue/new.rs", "use crate::server::logfile;", "queue/new.rs:1 imports server::logfile"),
         ("queue/new.rs", "\nuse super::super::services::log as l;", "queue/new.rs:2 imports services::log"),
         (
             "server/new.rs",
@@ -373,7 +373,7 @@ fn each_rule_sees_a_planted_fault() {
             "server/new.rs:1 imports services::log",
         ),
         ("services/new.rs", "use crate::command::Add;", "services/new.rs:1 imports command::Add"),
-        ("services/sums.rs", "use crate::server::log;", "services/sums.rs:1 imports server::log"),
+        ("services/sums.rs", "use crate::server::logfile;", "services/sums.rs:1 imports server::logfile"),
         ("services/new.rs", "use redis_module::raw;", "services/new.rs:1 has redis_module"),
         (
             "command/len.rs",

@@ -155,8 +155,8 @@ fn moves_of_0_1_and_their_causes() {
 fn leases_and_drops_of_0_1() {
     let lease = vec![LeaseRecord::new(id("a"), Lease::new(70_000), at(100))].encode();
     assert_eq!(lease, [0x91, 0x93, 0xc4, 1, b'a', 0xce, 0, 1, 0x11, 0x70, 100]);
-    for (number, leave) in [(0, Leave::Finished), (1, Leave::Purged)] {
-        let drop = DropRecord::new(leave, [id("a"), id("bc")].into_iter()).encode();
+    for (number, exit) in [(0, Exit::Finished), (1, Exit::Purged)] {
+        let drop = DropRecord::new(exit, [id("a"), id("bc")].into_iter()).encode();
         assert_eq!(drop, [0x92, number, 0x92, 0xc4, 1, b'a', 0xc4, 2, b'b', b'c']);
     }
     let unknown = DropRecord::decode(&[0x92, 2, 0x90]).unwrap();

@@ -103,8 +103,8 @@ fn apply_entry(call: &Call, key: Arg, time: &[u8], mut words: Words) -> Result<(
         b"dq.pause" => repeat::<pause::Pause>(call, key, words, &told),
         b"dq.resume" => repeat::<resume::Resume>(call, key, words, &told),
         b"dq.alter" => repeat::<alter::Alter>(call, key, words, &told),
-        b"forget" => forget(call, key, words, &told),
-        b"return" => give_back(call, key, words, &told),
+        b"forget" => repeat_forget(call, key, words, &told),
+        b"return" => repeat_return(call, key, words, &told),
         _ => Err(Error::UnknownEntry(name.to_vec())),
     }?;
     if !is_there {
@@ -121,16 +121,16 @@ fn check_lease(lease: Lease) -> Result<(), Error> {
     Ok(())
 }
 
-fn forget(call: &Call, key: Arg, mut words: Words, told: &Told) -> Result<bool, Error> {
+fn repeat_forget(call: &Call, key: Arg, mut words: Words, told: &Told) -> Result<bool, Error> {
     let ids = words.require_ids()?;
     let Some(mut opened) = Opened::at(call, key, Access::Write)? else {
         return Ok(false);
     };
-    opened.repeat(told).change(&Forget { ids: &ids }, log::Words::AsSent, |_, _| ());
+    opened.queue_as_told(told).change(&Forget { ids: &ids }, log::Wording::AsSent, |_, _| ());
     Ok(true)
 }
 
-fn give_back(call: &Call, key: Arg, mut words: Words, told: &Told) -> Result<bool, Error> {
+fn repeat_return(call: &Call, key: Arg, mut words: Words, told: &Told) -> Result<bool, Error> {
     let claim = words.require_claim()?;
     let record = JobRecord::decode(words.require()?.bytes())?;
     let body = words.next().map(Arg::bytes);
@@ -142,7 +142,7 @@ fn give_back(call: &Call, key: Arg, mut words: Words, told: &Told) -> Result<boo
     };
     let lease = claim.lease.unwrap_or(Lease::default());
     let returned = Return { id: claim.id, lease, record: &record, body };
-    opened.repeat(told).change(&returned, log::Words::AsSent, |_, _| ());
+    opened.queue_as_told(told).change(&returned, log::Wording::AsSent, |_, _| ());
     Ok(true)
 }
 
@@ -162,5 +162,5 @@ fn apply_effect(call: &Call, key: Arg, kind: &[u8], mut words: Words) -> Result<
     effect.check()?;
     check_lease(effect.highest_lease())?;
     let mut opened = Opened::or_created(call, key)?;
-    Ok(opened.change(Source::Log).change(&effect, log::Words::AsSent, |_, _| ())?)
+    Ok(opened.queue_for(Source::Log).change(&effect, log::Wording::AsSent, |_, _| ())?)
 }

@@ -53,12 +53,12 @@ impl Consumer {
         key: Arg,
         shape: Shape,
         source: Source,
-        words: log::Words,
+        words: log::Wording,
     ) -> Result<bool, Error> {
         let Some(mut opened) = Opened::at(call, key, Access::Write)? else {
             return Ok(false);
         };
-        let mut open = opened.change(source);
+        let mut open = opened.queue_for(source);
         open.serve_those_who_wait();
         if self.block.is_some() && source == Source::Client && live::are_others_first(call, key) {
             return Ok(false);

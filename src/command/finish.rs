@@ -53,14 +53,14 @@ impl Change for Finish {
     type Operation<'p> = queue::Finish<'p>;
 
     fn parse<'c>(mut words: Words<'c>) -> Result<Claims<'c>, Error> {
-        if words.left() == 1 {
+        if words.remaining() == 1 {
             return Ok(smallvec![Claim { id: words.require_id()?, lease: None }]);
         }
-        if words.left() % 2 == 1 {
+        if words.remaining() % 2 == 1 {
             return Err(Error::UnpairedLease);
         }
-        let mut claims = Claims::with_capacity(words.left() / 2);
-        while words.left() > 0 {
+        let mut claims = Claims::with_capacity(words.remaining() / 2);
+        while words.remaining() > 0 {
             claims.push(words.require_claim()?);
         }
         Ok(claims)

@@ -75,7 +75,7 @@ impl<C: Change> Handler for Changing<C> {
             return Ok(());
         };
         let mut replied = Ok(());
-        opened.change(source).change(&C::operation(&parsed), log::Words::AsSent, |outcome, queue| {
+        opened.queue_for(source).change(&C::operation(&parsed), log::Wording::AsSent, |outcome, queue| {
             replied = C::reply(&parsed, outcome, queue, call.replies());
         });
         replied
@@ -88,7 +88,7 @@ pub fn repeat<C: Change>(call: &Call, key: Arg, words: Words, told: &Told) -> Re
     let Some(mut opened) = open_silently::<C>(call, key)? else {
         return Ok(false);
     };
-    opened.repeat(told).change(&C::operation(&parsed), log::Words::AsSent, |_, _| ());
+    opened.queue_as_told(told).change(&C::operation(&parsed), log::Wording::AsSent, |_, _| ());
     Ok(true)
 }
 

@@ -42,7 +42,7 @@ use redis_module::raw;
 
 use crate::server::call::{Arg, Call};
 use crate::server::command::{register, Handler};
-use crate::server::log::warning;
+use crate::server::logfile::warning;
 use crate::server::spec::Spec;
 use crate::services::frame::Source;
 use crate::services::live::{source_of, tell_of_divergence};

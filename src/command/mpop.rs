@@ -51,7 +51,7 @@ impl Handler for MPop {
         let words = log::pop_words(&consumer.pop);
         let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
         for key in &keys {
-            let words = log::Words::Command(log::POP, &words);
+            let words = log::Wording::Command(log::POP, &words);
             if consumer.take_from(call, *key, Shape::KeyAndJobs, Source::Client, words)? {
                 return Ok(());
             }

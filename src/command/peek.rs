@@ -5,8 +5,8 @@
 //!
 //! Replies with an array of maps, as DQ.GET gives them; an empty one when there are none.
 //!
-//! O(n + m) for n jobs shown and m stepped over: m is 0 but for lanes in which many states mix, and 100,000
-//! at most.
+//! O(n log b) for n jobs shown, in a queue of b buckets of up to some thousand jobs; whole buckets without a job in that
+//! state are stepped over.
 
 use super::error::Error;
 use super::job_reply::reply_job;

@@ -48,7 +48,7 @@ impl Handler for Pop {
         if source == Source::Client {
             consumer.check(wall_clock)?;
         }
-        if !consumer.take_from(call, key, Shape::Jobs, source, log::Words::AsSent)? {
+        if !consumer.take_from(call, key, Shape::Jobs, source, log::Wording::AsSent)? {
             consumer.wait(call, &[key], Shape::Jobs, source);
         }
         Ok(())
@@ -62,7 +62,7 @@ impl Pop {
         let Some(mut opened) = Opened::at(call, key, Access::Write)? else {
             return Ok(false);
         };
-        opened.repeat(told).change(&consumer.pop, log::Words::AsSent, |_, _| ());
+        opened.queue_as_told(told).change(&consumer.pop, log::Wording::AsSent, |_, _| ());
         Ok(true)
     }
 }

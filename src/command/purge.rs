@@ -11,7 +11,7 @@
 use super::error::Error;
 use super::kinds::Handler;
 use super::limits::{PURGE_JOBS_DEFAULT, PURGE_JOBS_MAX};
-use super::words::ids_of;
+use super::words::as_ids;
 use super::words::{once, Words};
 use super::SINCE_0_1;
 use crate::queue::{Forget, Millis, State};
@@ -56,12 +56,12 @@ impl Handler for Purge {
             call.replies().integer(0);
             return Ok(());
         };
-        let open = opened.change(source_of(call));
+        let open = opened.queue_for(source_of(call));
         let slots = open.queue().to_purge(open.now(), state, older, count);
         let names = open.queue().ids_of(&slots);
         let words: Vec<&[u8]> = names.iter().map(|name| &name[..]).collect();
-        let operation = Forget { ids: &ids_of(&names) };
-        open.change(&operation, log::Words::Internal(c"FORGET", &words), |purged, _| {
+        let operation = Forget { ids: &as_ids(&names) };
+        open.change(&operation, log::Wording::Internal(c"FORGET", &words), |purged, _| {
             call.replies().integer(purged.jobs as u64);
         });
         Ok(())

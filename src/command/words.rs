@@ -45,7 +45,7 @@ impl<'c> Words<'c> {
         Some(arg)
     }
 
-    pub fn left(&self) -> usize {
+    pub fn remaining(&self) -> usize {
         self.args.len().saturating_sub(self.at)
     }
 
@@ -60,9 +60,9 @@ impl<'c> Words<'c> {
 
     /// All words that are left, of which there has to be one: ids.
     pub fn require_ids(&mut self) -> Result<Ids<'c>, Error> {
-        let mut ids = Ids::with_capacity(self.left());
+        let mut ids = Ids::with_capacity(self.remaining());
         ids.push(self.require_id()?);
-        while self.left() > 0 {
+        while self.remaining() > 0 {
             ids.push(self.require_id()?);
         }
         Ok(ids)
@@ -76,7 +76,7 @@ impl<'c> Words<'c> {
     /// The number of keys that follow.
     pub fn num_keys(&mut self) -> Result<usize, Error> {
         let number = parse_integer(self.require()?.bytes()).and_then(|number| usize::try_from(number).ok());
-        number.filter(|number| (1..=self.left()).contains(number)).ok_or(Error::NumKeys)
+        number.filter(|number| (1..=self.remaining()).contains(number)).ok_or(Error::NumKeys)
     }
 
     /// No more words may follow.
@@ -215,7 +215,7 @@ fn parse_integer(word: &[u8]) -> Option<u64> {
 }
 
 /// Names that a queue gave, as ids.
-pub fn ids_of(names: &[Box<[u8]>]) -> Vec<Id<'_>> {
+pub fn as_ids(names: &[Box<[u8]>]) -> Vec<Id<'_>> {
     names.iter().filter_map(|name| Id::new(name)).collect()
 }
 

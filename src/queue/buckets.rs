@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 use super::bucket::Bucket;
 pub use super::bucket::{Rank, Window, Windows};
-use super::entry::{Entry, Hold, Mortality, Tally};
+use super::entry::{Entry, Expiry, Hold, Tally};
 use super::slab::{Slab, Slot};
 use super::time::Time;
 
@@ -47,9 +47,9 @@ pub struct Arrival {
 
 impl Arrival {
     fn entry(&self) -> Entry {
-        let is_mortal = self.window.closes < Time::MAX;
-        let mortality = if is_mortal { Mortality::Mortal } else { Mortality::Immortal };
-        Entry::new(self.time, self.slot, self.hold, mortality)
+        let expires = self.window.closes < Time::MAX;
+        let expiry = if expires { Expiry::Expires } else { Expiry::Never };
+        Entry::new(self.time, self.slot, self.hold, expiry)
     }
 }
 
@@ -445,7 +445,7 @@ impl Buckets {
 /// The first job up to `now` that hasn't expired by then.
 fn first_open_in(bucket: &Bucket, now: Time, windows: &impl Windows) -> Option<(Time, Slot)> {
     let passed = bucket.entries().iter().take_while(|entry| entry.time() <= now);
-    let is_open = |entry: &&Entry| !entry.is_mortal() || windows.window_of(entry.slot).closes > now;
+    let is_open = |entry: &&Entry| !entry.expires() || windows.window_of(entry.slot).closes > now;
     passed.into_iter().find(is_open).map(|entry| (entry.time(), entry.slot))
 }
 

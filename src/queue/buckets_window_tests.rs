@@ -118,7 +118,7 @@ impl Pair {
                 let (opens, closes) = self.opens_and_closes(entry.slot);
                 assert!(bucket.may_be_open(opens), "a bound is too narrow for what opens then");
                 assert!(bucket.may_be_open(before(closes)), "a bound is too narrow for what closes then");
-                assert_eq!(entry.is_mortal(), closes < Time::MAX);
+                assert_eq!(entry.expires(), closes < Time::MAX);
                 assert!(place >= lines || closes <= since, "line {place} of {lines} is open at {since:?}");
             }
         }

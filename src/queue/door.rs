@@ -36,7 +36,7 @@ impl Default for Defaults {
     }
 }
 
-/// Under which an operation is carried out.
+/// The circumstances in which an operation is carried out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Circumstances {
     pub now: Time,

@@ -18,12 +18,12 @@ pub enum Hold {
 
 /// Whether the job expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mortality {
-    Immortal,
-    Mortal,
+pub enum Expiry {
+    Never,
+    Expires,
 }
 
-/// What stands in a bucket, in 12 bytes: the time's upper half carries hold and mortality in its highest bits.
+/// What stands in a bucket, in 12 bytes: the time's upper half carries hold and expiry in its highest bits.
 #[derive(Clone, Copy)]
 pub struct Entry {
     pub slot: Slot,
@@ -33,18 +33,18 @@ pub struct Entry {
 
 const LEASED_BIT: u32 = 1 << 31;
 const AT_FIRST_BIT: u32 = 1 << 30;
-const MORTAL_BIT: u32 = 1 << 29;
+const EXPIRES_BIT: u32 = 1 << 29;
 const TIME_BITS: u32 = (1 << 16) - 1;
 
 impl Entry {
-    pub fn new(time: Time, slot: Slot, hold: Hold, mortality: Mortality) -> Entry {
+    pub fn new(time: Time, slot: Slot, hold: Hold, expiry: Expiry) -> Entry {
         let hold_bits = match hold {
             Hold::Waiting => 0,
             Hold::Leased => LEASED_BIT,
             Hold::LeasedAtFirst => AT_FIRST_BIT,
         };
-        let mortal_bit = if mortality == Mortality::Mortal { MORTAL_BIT } else { 0 };
-        let high = (time.unix_ms() >> 32) as u32 | hold_bits | mortal_bit;
+        let expires_bit = if expiry == Expiry::Expires { EXPIRES_BIT } else { 0 };
+        let high = (time.unix_ms() >> 32) as u32 | hold_bits | expires_bit;
         Entry { slot, high, low: time.unix_ms() as u32 }
     }
 
@@ -53,8 +53,8 @@ impl Entry {
         Time::new(u64::from(high) << 32 | u64::from(self.low)).unwrap_or(Time::MAX)
     }
 
-    pub fn is_mortal(&self) -> bool {
-        self.high & MORTAL_BIT != 0
+    pub fn expires(&self) -> bool {
+        self.high & EXPIRES_BIT != 0
     }
 
     pub fn hold(&self) -> Hold {

@@ -1,4 +1,4 @@
-//! What a job consists of: the words that the core and its callers share, and the 40 bytes in which a job
+//! What a job consists of: the words that the core and its callers share, and the 32 bytes in which a job
 //! is kept.
 
 use super::buckets::BucketNumber;

@@ -100,7 +100,7 @@ impl Cause {
 
 /// Why jobs left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leave {
+pub enum Exit {
     Finished,
     Purged,
 }
@@ -110,8 +110,8 @@ const STAGE_LEASED: u8 = 1;
 const STAGE_DEAD: u8 = 2;
 const STAGE_DONE: u8 = 3;
 
-const LEAVE_FINISHED: u8 = 0;
-const LEAVE_PURGED: u8 = 1;
+const EXIT_FINISHED: u8 = 0;
+const EXIT_PURGED: u8 = 1;
 
 impl JobRecord {
     pub fn of(job: &JobView, naming: Naming) -> JobRecord {
@@ -219,23 +219,23 @@ impl MoveRecord {
 }
 
 impl DropRecord {
-    pub fn new<'i>(leave: Leave, ids: impl Iterator<Item = Id<'i>>) -> DropRecord {
-        let cause = match leave {
-            Leave::Finished => LEAVE_FINISHED,
-            Leave::Purged => LEAVE_PURGED,
+    pub fn new<'i>(exit: Exit, ids: impl Iterator<Item = Id<'i>>) -> DropRecord {
+        let cause = match exit {
+            Exit::Finished => EXIT_FINISHED,
+            Exit::Purged => EXIT_PURGED,
         };
         DropRecord { cause, ids: ids.map(|id| ByteBuf::from(id.bytes())).collect() }
     }
 
     /// Why jobs left, and which.
-    pub(super) fn parts(&self) -> Result<(Leave, Vec<Id<'_>>), RecordError> {
-        let leave = match self.cause {
-            LEAVE_FINISHED => Leave::Finished,
-            LEAVE_PURGED => Leave::Purged,
+    pub(super) fn parts(&self) -> Result<(Exit, Vec<Id<'_>>), RecordError> {
+        let exit = match self.cause {
+            EXIT_FINISHED => Exit::Finished,
+            EXIT_PURGED => Exit::Purged,
             _ => return Err(RecordError::Cause),
         };
         let ids: Option<Vec<Id>> = self.ids.iter().map(|id| Id::new(id)).collect();
-        Ok((leave, ids.ok_or(RecordError::Id)?))
+        Ok((exit, ids.ok_or(RecordError::Id)?))
     }
 
     /// Whether all that it says is possible.
@@ -272,7 +272,7 @@ fn stage_number(stage: Stage) -> u8 {
     }
 }
 
-/// A progress, if it is a possible one: who is leased has a lease, and nobody else has.
+/// A progress, if it is a possible one: a reserved job has a lease, and no other has one.
 fn progress(stage: u8, attempt: u32, number: u64, expires_at: Option<u64>) -> Result<Progress, RecordError> {
     let stage = match stage {
         STAGE_WAITING => Stage::Waiting,

@@ -69,10 +69,12 @@ use slab::{Slab, Slot};
 
 pub use block::{read_block, BlockWriter};
 pub use claims::{Accepted, Bury, Claim, Finish, Finished, Release, Touch, WhenReleased};
-pub use consume::{Deliveries, Delivery, Mode, Pop, POP_BYTES_MAX, POP_JOBS_MAX};
+pub use consume::{
+    Deliveries, Delivery, Mode, Pop, LEASES_PER_MILLISECOND_BITS, POP_BYTES_MAX, POP_JOBS_MAX,
+};
 pub use door::{Changed, Circumstances, Defaults, Heading, Operation};
 pub use job::{Id, JobView, Lease, Progress, Stage, State, ID_BYTES_MAX};
-pub use job_record::{Cause, DropRecord, JobRecord, LeaseRecord, Leave, MoveRecord};
+pub use job_record::{Cause, DropRecord, Exit, JobRecord, LeaseRecord, MoveRecord};
 pub use look::Scanned;
 pub use manage::{Alter, Altered, Delete, Deleted, KickJob, Kicked, Pause, Paused, Resume, Resumed};
 pub use policy::{Attempts, Backoff, Policy};
@@ -186,7 +188,7 @@ impl Queue {
         }
         let policy = self.policies.take(&job.policy)?;
         let Some(slot) = self.pool.insert(job.id, job.body, job.created, policy, found) else {
-            self.policies.give_back(policy);
+            self.policies.release(policy);
             return None;
         };
         self.last_lease = self.last_lease.max(job.progress.lease.unwrap_or_default());
@@ -211,7 +213,7 @@ impl Queue {
     /// Gives a job another progress and time, and with them another place. All that an operation does to a job that
     /// stays goes through here.
     fn shift(&mut self, slot: Slot, cause: Cause, time: Time, progress: &Progress, reason: Reason) {
-        let dies = progress.stage == Stage::Dead && !self.is_dead(slot);
+        let becomes_dead = progress.stage == Stage::Dead && !self.is_dead(slot);
         let before = self.unplace(slot);
         let reason = match reason {
             Reason::Keep => before.as_ref().and_then(Details::reason),
@@ -230,7 +232,7 @@ impl Queue {
             Cause::Returned => self.totals.popped = self.totals.popped.saturating_sub(1),
             Cause::Touched => (),
         }
-        count(&mut self.totals.died, usize::from(dies));
+        count(&mut self.totals.died, usize::from(becomes_dead));
     }
 
     /// Takes a job out of the queue.
@@ -238,7 +240,7 @@ impl Queue {
         self.unplace(slot);
         let job = self.pool.remove(slot)?;
         self.heading.mix_removal(&job);
-        self.policies.give_back(job.policy().unwrap_or(slab::NO_SLOT));
+        self.policies.release(job.policy().unwrap_or(slab::NO_SLOT));
         Some(job)
     }
 

@@ -173,7 +173,7 @@ impl Policies {
     }
 
     /// One job less has it; the last one takes it along.
-    pub fn give_back(&mut self, number: PolicyNumber) {
+    pub fn release(&mut self, number: PolicyNumber) {
         let Some(shared) = self.shared.slab.get_mut(number) else {
             return;
         };
@@ -224,9 +224,9 @@ mod tests {
         let b = policies.take(&policy(2)).unwrap();
         assert_eq!(policies.take(&policy(1)), Some(a));
         assert_ne!(a, b);
-        policies.give_back(a);
+        policies.release(a);
         assert_eq!(policies.get(a), Some(&policy(1)));
-        policies.give_back(a);
+        policies.release(a);
         assert_eq!(policies.get(a), None);
         assert_eq!(policies.get(b), Some(&policy(2)));
         assert_eq!(policies.shared.slab.len(), 1);

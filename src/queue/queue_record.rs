@@ -63,7 +63,7 @@ pub struct Totals {
     pub released: u64,
     #[serde(default)]
     pub buried: u64,
-    /// Jobs that became dead, of whatever.
+    /// Jobs that became dead, whatever the cause.
     #[serde(default)]
     pub died: u64,
     #[serde(default)]

@@ -4,7 +4,7 @@
 use super::buckets::Rank;
 use super::door::{Changed, Operation};
 use super::job::{JobView, Stage};
-use super::job_record::{Cause, DropRecord, JobRecord, LeaseRecord, Leave, MoveRecord};
+use super::job_record::{Cause, DropRecord, Exit, JobRecord, LeaseRecord, MoveRecord};
 use super::produce::{Naming, Serial};
 use super::queue_record::{count, QueueRecord};
 use super::record::{lease, time, RecordError};
@@ -123,11 +123,11 @@ impl Queue {
     }
 
     fn drop_jobs(&mut self, record: &DropRecord) -> Result<(), RecordError> {
-        let (leave, ids) = record.parts()?;
+        let (exit, ids) = record.parts()?;
         let jobs = ids.into_iter().filter_map(|id: Id| self.remove_called(id)).count();
-        match leave {
-            Leave::Finished => count(&mut self.totals.finished, jobs),
-            Leave::Purged => count(&mut self.totals.purged, jobs),
+        match exit {
+            Exit::Finished => count(&mut self.totals.finished, jobs),
+            Exit::Purged => count(&mut self.totals.purged, jobs),
         }
         Ok(())
     }

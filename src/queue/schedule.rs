@@ -285,7 +285,7 @@ impl Schedule {
                         jobs.filter(|(_, _, hold)| *hold == Hold::Leased).map(|(time, slot, _)| (time, slot)),
                     )
                 };
-                let mut lines: Vec<Line> = to_come.map(leased).collect();
+                let mut lines: Vec<Ordered> = to_come.map(leased).collect();
                 lines.push(boxed(self.leases.to_come(|_| true).map(|(time, slot, _)| (time, slot))));
                 merged(lines)
             }
@@ -377,15 +377,15 @@ fn lane_mut<'l>(lanes: &'l mut Vec<Lane>, recent: &mut usize, priority: u8) -> &
     &mut lanes[*recent].jobs
 }
 
-type Line<'l> = Peekable<Box<dyn Iterator<Item = (Time, Slot)> + 'l>>;
+type Ordered<'l> = Peekable<Box<dyn Iterator<Item = (Time, Slot)> + 'l>>;
 
-fn boxed<'l>(line: impl Iterator<Item = (Time, Slot)> + 'l) -> Line<'l> {
+fn boxed<'l>(line: impl Iterator<Item = (Time, Slot)> + 'l) -> Ordered<'l> {
     let line: Box<dyn Iterator<Item = (Time, Slot)> + 'l> = Box::new(line);
     line.peekable()
 }
 
 /// Lines, each in the order of its times, as one. O(lines) a step: there are few.
-fn merged<'l>(mut lines: Vec<Line<'l>>) -> Box<dyn Iterator<Item = Slot> + 'l> {
+fn merged<'l>(mut lines: Vec<Ordered<'l>>) -> Box<dyn Iterator<Item = Slot> + 'l> {
     Box::new(std::iter::from_fn(move || {
         let first = lines.iter_mut().filter_map(|line| line.peek().map(|(time, _)| *time)).min()?;
         let is_first = |(time, _): &(Time, Slot)| *time == first;

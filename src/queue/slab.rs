@@ -14,14 +14,14 @@ const PAGE_BITS: u32 = 10;
 const PAGE_SLOTS: usize = 1 << PAGE_BITS;
 
 #[derive(Clone)]
-enum Place<T> {
+enum Cell<T> {
     Taken(T),
     Free { next: u32 },
 }
 
 struct Page<T> {
-    places: Vec<Place<T>>,
-    /// The first free place; `NO_SLOT` when there is none among `places`.
+    cells: Vec<Cell<T>>,
+    /// The first free cell; `NO_SLOT` when there is none among `cells`.
     free: u32,
     taken: u32,
 }
@@ -29,14 +29,14 @@ struct Page<T> {
 /// With the room of the original: that is what the [`Slab`] counts.
 impl<T: Clone> Clone for Page<T> {
     fn clone(&self) -> Page<T> {
-        let mut places = Vec::with_capacity(self.places.capacity());
-        places.extend_from_slice(&self.places);
-        Page { places, ..*self }
+        let mut cells = Vec::with_capacity(self.cells.capacity());
+        cells.extend_from_slice(&self.cells);
+        Page { cells, ..*self }
     }
 }
 
 impl<T> Page<T> {
-    const EMPTY: Page<T> = Page { places: Vec::new(), free: NO_SLOT, taken: 0 };
+    const EMPTY: Page<T> = Page { cells: Vec::new(), free: NO_SLOT, taken: 0 };
 
     fn is_full(&self) -> bool {
         self.taken as usize == PAGE_SLOTS
@@ -45,31 +45,31 @@ impl<T> Page<T> {
     fn insert(&mut self, value: T) -> Option<usize> {
         self.taken += 1;
         if self.free == NO_SLOT {
-            self.places.push(Place::Taken(value));
-            return Some(self.places.len() - 1);
+            self.cells.push(Cell::Taken(value));
+            return Some(self.cells.len() - 1);
         }
         let at = self.free as usize;
-        let place = self.places.get_mut(at)?;
-        if let Place::Free { next } = place {
+        let cell = self.cells.get_mut(at)?;
+        if let Cell::Free { next } = cell {
             self.free = *next;
         }
-        *place = Place::Taken(value);
+        *cell = Cell::Taken(value);
         Some(at)
     }
 
     fn remove(&mut self, at: usize) -> Option<T> {
-        let place = self.places.get_mut(at)?;
-        if let Place::Free { .. } = place {
+        let cell = self.cells.get_mut(at)?;
+        if let Cell::Free { .. } = cell {
             return None;
         }
-        let freed = Place::Free { next: self.free };
-        match std::mem::replace(place, freed) {
-            Place::Taken(value) => {
+        let freed = Cell::Free { next: self.free };
+        match std::mem::replace(cell, freed) {
+            Cell::Taken(value) => {
                 self.free = at as u32;
                 self.taken -= 1;
                 Some(value)
             }
-            Place::Free { .. } => None,
+            Cell::Free { .. } => None,
         }
     }
 }
@@ -100,7 +100,7 @@ impl<T> Slab<T> {
 
     /// Bytes of memory that the slab itself holds, not what its values own elsewhere.
     pub fn memory(&self) -> usize {
-        self.allocated_slots * size_of::<Place<T>>()
+        self.allocated_slots * size_of::<Cell<T>>()
             + self.pages.capacity() * size_of::<Page<T>>()
             + self.open.capacity() * size_of::<u32>()
     }
@@ -112,13 +112,13 @@ impl<T> Slab<T> {
             None => self.open_a_page()?,
         };
         let page = self.pages.get_mut(number as usize)?;
-        let before = page.places.capacity();
+        let before = page.cells.capacity();
         // The first page grows with the queue: most queues are small.
         if before == 0 && number > 0 {
-            page.places.reserve_exact(PAGE_SLOTS);
+            page.cells.reserve_exact(PAGE_SLOTS);
         }
         let at = page.insert(value)?;
-        self.allocated_slots += page.places.capacity() - before;
+        self.allocated_slots += page.cells.capacity() - before;
         if page.is_full() {
             self.open.pop();
         }
@@ -131,17 +131,17 @@ impl<T> Slab<T> {
 
     pub fn get(&self, slot: Slot) -> Option<&T> {
         let (number, at) = split(slot);
-        match self.pages.get(number)?.places.get(at)? {
-            Place::Taken(value) => Some(value),
-            Place::Free { .. } => None,
+        match self.pages.get(number)?.cells.get(at)? {
+            Cell::Taken(value) => Some(value),
+            Cell::Free { .. } => None,
         }
     }
 
     pub fn get_mut(&mut self, slot: Slot) -> Option<&mut T> {
         let (number, at) = split(slot);
-        match self.pages.get_mut(number)?.places.get_mut(at)? {
-            Place::Taken(value) => Some(value),
-            Place::Free { .. } => None,
+        match self.pages.get_mut(number)?.cells.get_mut(at)? {
+            Cell::Taken(value) => Some(value),
+            Cell::Free { .. } => None,
         }
     }
 
@@ -160,24 +160,24 @@ impl<T> Slab<T> {
         Some(value)
     }
 
-    /// The next taken slots from this one on, at most so many, found among at most so many places; and
-    /// where to go on, if there is more. Empty pages count as one place.
-    pub fn scan(&self, from: Slot, at_most: usize, mut places: usize) -> (Vec<Slot>, Option<Slot>) {
+    /// The next taken slots from this one on, at most so many, found among at most so many cells; and
+    /// where to go on, if there is more. Empty pages count as one cell.
+    pub fn scan(&self, from: Slot, at_most: usize, mut cells: usize) -> (Vec<Slot>, Option<Slot>) {
         let mut found = Vec::new();
         let (mut number, mut at) = split(from);
         while let Some(page) = self.pages.get(number) {
-            while let Some(place) = page.places.get(at).filter(|_| page.taken > 0) {
+            while let Some(cell) = page.cells.get(at).filter(|_| page.taken > 0) {
                 let slot = (number << PAGE_BITS | at) as Slot;
-                if found.len() >= at_most || places == 0 {
+                if found.len() >= at_most || cells == 0 {
                     return (found, Some(slot));
                 }
-                if matches!(place, Place::Taken(_)) {
+                if matches!(cell, Cell::Taken(_)) {
                     found.push(slot);
                 }
-                places -= 1;
+                cells -= 1;
                 at += 1;
             }
-            places = places.saturating_sub(1);
+            cells = cells.saturating_sub(1);
             (number, at) = (number + 1, 0);
         }
         (found, None)
@@ -201,7 +201,7 @@ impl<T> Slab<T> {
             return;
         }
         if let Some(page) = self.pages.get_mut(number as usize) {
-            self.allocated_slots -= page.places.capacity();
+            self.allocated_slots -= page.cells.capacity();
             *page = Page::EMPTY;
         }
     }

@@ -103,7 +103,8 @@ impl Queue {
     /// Those that a purge would remove: up to so many jobs in this state, and in it for at least so long,
     /// in the order in which they leave it. OLDER says nothing of delayed and reserved ones.
     pub fn to_purge(&self, now: Time, state: State, older: Millis, at_most: usize) -> Vec<Slot> {
-        // A replica that is promoted may have a slower clock: what is dead is dead, since whenever.
+        // A replica that is promoted may have a slower clock: a job counts as dead also where
+        // that happened in its future.
         let since = if older.is_zero() { Time::MAX } else { now.saturating_sub(older) };
         self.in_state_since(state, since).take(at_most).collect()
     }

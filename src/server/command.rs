@@ -7,7 +7,7 @@ use std::ptr::{null, null_mut};
 use redis_module::raw;
 
 use super::call::Call;
-use super::log;
+use super::logfile;
 use super::spec::{ArgKind, ArgSpec, KeyUse, Spec};
 
 /// A command, as the server sees it.
@@ -32,7 +32,7 @@ pub fn register<C: Handler>(ctx: *mut raw::RedisModuleCtx) -> bool {
     };
     let is_done = status == raw::REDISMODULE_OK as c_int && describe(ctx, spec) && categorize(ctx, spec);
     if !is_done {
-        log::warning(&format!("can't register {:?}", spec.name));
+        logfile::warning(&format!("can't register {:?}", spec.name));
     }
     is_done
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicI64;
 use redis_module::configuration::{register_i64_configuration, ConfigurationFlags};
 use redis_module::{raw, Context, RedisString};
 
-use super::log;
+use super::logfile;
 
 /// A config: a whole number in a range, and where its value is.
 pub struct Config {
@@ -23,7 +23,7 @@ pub(super) fn register(ctx: &Context, configs: &'static [Config], args: &[RedisS
     let defaults = match Arguments::parse(configs, args) {
         Ok(arguments) => arguments,
         Err(problem) => {
-            log::warning(&format!("can't load: {problem}"));
+            logfile::warning(&format!("can't load: {problem}"));
             return false;
         }
     };

@@ -22,7 +22,7 @@ use redis_module::raw;
 
 use super::context::Database;
 use super::key::name_bytes;
-use super::log;
+use super::logfile;
 use super::persist::{Aof, Digest, Input, LoadError, Output};
 
 /// What a key of the module's own type holds.
@@ -45,7 +45,7 @@ pub trait Value: Sized + 'static {
     /// The value comes to be at this key, out of a file or as a copy.
     fn arrived(&mut self, database: Database, key: &[u8]);
     /// The value is no longer at this key. It may live on, at another.
-    fn left(&mut self, database: Database, key: &[u8]);
+    fn left_key(&mut self, database: Database, key: &[u8]);
 }
 
 pub struct DataType<V> {
@@ -105,7 +105,7 @@ unsafe extern "C" fn rdb_load<V: Value>(io: *mut raw::RedisModuleIO, version: c_
     let mut value = match V::load(&Input::new(io), version) {
         Ok(value) => Box::new(value),
         Err(error) => {
-            log::warning(&format!("a queue can't be loaded: {error}"));
+            logfile::warning(&format!("a queue can't be loaded: {error}"));
             return std::ptr::null_mut();
         }
     };
@@ -163,7 +163,7 @@ unsafe extern "C" fn unlink<V: Value>(ctx: *mut raw::RedisModuleKeyOptCtx, value
         let name = name_bytes(api!(RedisModule_GetKeyNameFromOptCtx)(ctx));
         (api!(RedisModule_GetDbIdFromOptCtx)(ctx), name)
     };
-    value.left(database, name);
+    value.left_key(database, name);
 }
 
 unsafe extern "C" fn copy<V: Value>(

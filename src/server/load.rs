@@ -4,7 +4,20 @@ use redis_module::{raw, Context, RedisString};
 
 use super::config::Config;
 use super::hooks::{self, Hooks};
-use super::{config, context, events, info, log};
+use super::{config, context, events, info, logfile};
+
+/// The crate's version, as MODULE LIST shows it: 10,203 is 1.2.3.
+pub const VERSION: u32 = 10_000 * number(env!("CARGO_PKG_VERSION_MAJOR"))
+    + 100 * number(env!("CARGO_PKG_VERSION_MINOR"))
+    + number(env!("CARGO_PKG_VERSION_PATCH"));
+
+const fn number(digits: &str) -> u32 {
+    match u32::from_str_radix(digits, 10) {
+        Ok(number) => number,
+        // Cargo has checked them.
+        Err(_) => 0,
+    }
+}
 
 macro_rules! api_in_use {
     ($($name:ident,)*) => {
@@ -98,10 +111,10 @@ api_in_use! {
 /// Everything but the type and the commands. False, with a word in the log, when it can't be.
 pub fn prepare(ctx: &Context, configs: &'static [Config], args: &[RedisString], hooks: Hooks) -> bool {
     if let Some(name) = missing_api() {
-        log::warning(&format!("can't load: this server lacks {name}; Redis 7.0 and Valkey have it"));
+        logfile::warning(&format!("can't load: this server lacks {name}; Redis 7.0 and Valkey have it"));
         return false;
     }
-    log::log_panics();
+    logfile::log_panics();
     let raw_ctx = ctx.get_raw();
     context::keep(raw_ctx);
     hooks::set(hooks);
@@ -114,7 +127,9 @@ pub fn prepare(ctx: &Context, configs: &'static [Config], args: &[RedisString], 
     }
     info::register(raw_ctx);
     if context::evicts_any_key() {
-        log::warning("maxmemory-policy is allkeys-*: the server may evict whole queues; noeviction is safe");
+        logfile::warning(
+            "maxmemory-policy is allkeys-*: the server may evict whole queues; noeviction is safe",
+        );
     }
     true
 }

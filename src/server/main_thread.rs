@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use super::log;
+use super::logfile;
 
 /// A static that needs no lock: the server runs commands, timers, events and type callbacks one at a time.
 ///
@@ -24,7 +24,7 @@ impl<T> MainThread<T> {
         match self.0.try_borrow_mut() {
             Ok(mut value) => work(&mut value),
             Err(_) => {
-                log::bug("the main thread's state is used from inside itself");
+                logfile::bug("the main thread's state is used from inside itself");
                 R::default()
             }
         }

@@ -4,7 +4,7 @@
 //! | file | what it wraps |
 //! | --- | --- |
 //! | `load.rs`, `hooks.rs` | loading the module; what the server calls, by name |
-//! | `alloc.rs`, `log.rs`, `main_thread.rs` | the server's allocator; its log; state of its main thread |
+//! | `alloc.rs`, `logfile.rs`, `main_thread.rs` | the server's allocator; its log; state of its main thread |
 //! | `call.rs`, `replies.rs`, `key.rs` | a command being executed: arguments, replies; keys and their values |
 //! | `spec.rs`, `command.rs` | what a command says of itself; how it is registered |
 //! | `data_type.rs`, `persist.rs` | the type's callbacks, each with its reason; RDB, AOF and digest |
@@ -21,7 +21,7 @@ macro_rules! api {
     ($name:ident) => {
         match redis_module::raw::$name {
             Some(function) => function,
-            None => $crate::server::log::abort(concat!(stringify!($name), " is missing")),
+            None => $crate::server::logfile::abort(concat!(stringify!($name), " is missing")),
         }
     };
 }
@@ -38,7 +38,7 @@ pub mod hooks;
 pub mod info;
 pub mod key;
 pub mod load;
-pub mod log;
+pub mod logfile;
 pub mod main_thread;
 pub mod persist;
 pub mod replies;

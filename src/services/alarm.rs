@@ -11,6 +11,9 @@ const FURTHEST: Duration = Duration::from_secs(60);
 const FURTHEST_WHILE_SOMEBODY_WAITS: Duration = Duration::from_secs(1);
 /// Soon, but not in this turn of the event loop.
 pub const NEXT_TURN: Duration = Duration::from_millis(1);
+/// While the server must not write, it is asked this often whether it may again.
+pub const UNTIL_WRITABLE_MS: u64 = 10;
+
 /// Makes the alarm go off for the earliest hint, or within `at_latest`, if it wouldn't anyway.
 pub fn arm<H: Host>(host: H, at_latest: Option<Duration>) {
     let (earliest, alarm, rests, is_anybody_waiting) = host.with(|state| {

@@ -1,7 +1,7 @@
 //! One change of a queue: carried out under its circumstances, logged, and told to those who watch.
 
 use super::host::{Host, QueueKey};
-use super::log::{self, Words};
+use super::log::{self, Wording};
 use super::notify::{self, Announced};
 use super::value::QueueValue;
 use crate::queue::{Changed, Circumstances, Millis, Queue, Time};
@@ -23,7 +23,7 @@ pub fn time_for(queue: &Queue, wall_clock: Time) -> Time {
     }
 }
 
-/// Under which something is done for this queue now.
+/// The circumstances in which a command is carried out on this queue now.
 pub fn circumstances<H: Host>(host: H, value: &QueueValue) -> Circumstances {
     let now = time_for(&value.queue, host.wall_clock());
     circumstances_at(host, value, now)
@@ -41,7 +41,7 @@ pub fn commit<H: Host, O: Announced>(
     value: &mut QueueValue,
     circumstances: &Circumstances,
     operation: &O,
-    words: Words,
+    words: Wording,
 ) -> O::Outcome {
     let circumstances = Circumstances { lease_floor: O::floor(circumstances.lease_floor), ..*circumstances };
     let before = *value.queue.heading();

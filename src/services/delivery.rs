@@ -2,7 +2,7 @@
 
 use super::commit::{circumstances, commit};
 use super::host::{Host, QueueKey};
-use super::log::{pop_words, Words, POP};
+use super::log::{pop_words, Wording, POP};
 use super::pending::PendingDeliveries;
 use super::value::QueueValue;
 use crate::queue::{Changed, Id, Mode, Pop, Record, Return};
@@ -17,7 +17,7 @@ pub fn deliver<H: Host>(
     let circumstances = circumstances(host, value);
     let words = pop_words(pop);
     let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
-    let deliveries = commit(host, key, value, &circumstances, pop, Words::Command(POP, &words));
+    let deliveries = commit(host, key, value, &circumstances, pop, Wording::Command(POP, &words));
     deliveries.has_changed().then(|| PendingDeliveries::of(&deliveries, &value.queue))
 }
 
@@ -39,6 +39,6 @@ pub fn give_back<H: Host>(
         words.extend(body);
         let returned = Return { id, lease: job.lease, record: &job.record, body };
         let circumstances = circumstances(host, value);
-        commit(host, key, value, &circumstances, &returned, Words::Internal(c"RETURN", &words));
+        commit(host, key, value, &circumstances, &returned, Wording::Internal(c"RETURN", &words));
     }
 }

@@ -4,11 +4,11 @@
 
 use super::commit::{circumstances, commit};
 use super::host::{Host, QueueKey};
-use super::log::{Told, Words};
+use super::log::{Told, Wording};
 use super::notify::{self, Announced};
 use super::value::QueueValue;
 use super::waiting;
-use super::watch::watch;
+use super::wakeup;
 use crate::queue::{Changed, Circumstances, Queue, Time};
 
 /// Whose command it is.
@@ -81,7 +81,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
     pub fn change<O: Announced>(
         mut self,
         operation: &O,
-        words: Words,
+        words: Wording,
         reply: impl FnOnce(&O::Outcome, &Queue),
     ) -> O::Outcome {
         let outcome = match self.source {
@@ -93,7 +93,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
             self.serve();
         } else if self.value.has_no_hint() {
             // It may have come here unseen, by RENAME or MOVE.
-            watch(self.host, self.value, || self.key.database(), || self.key.name());
+            wakeup::plan(self.host, self.value, || self.key.database(), || self.key.name());
         }
         outcome
     }
@@ -117,6 +117,6 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         if self.source == Source::Client {
             waiting::serve_after_command(self.host, &self.key, self.value);
         }
-        watch(self.host, self.value, || self.key.database(), || self.key.name());
+        wakeup::plan(self.host, self.value, || self.key.database(), || self.key.name());
     }
 }

@@ -19,12 +19,12 @@ pub struct Hint {
 
 /// The hints of one database, by time, and how many queues have that one: while RESTORE or COPY replaces a
 /// queue by one that waits for the same time, both do.
-type Line = BTreeMap<(Time, Box<[u8]>), u32>;
+type Timeline = BTreeMap<(Time, Box<[u8]>), u32>;
 
 /// O(log n) in the queues that wait. By database, so that SWAPDB and FLUSHDB don't walk them.
 #[derive(Default)]
 pub struct Hints {
-    databases: BTreeMap<Database, Line>,
+    databases: BTreeMap<Database, Timeline>,
 }
 
 impl Hints {

@@ -11,7 +11,7 @@ use super::state::State;
 use super::value::QueueValue;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum Purpose {
     /// Doesn't count as a use of the key, nor expires it.
     Look,
     Change,
@@ -48,7 +48,7 @@ pub trait Host: Copy {
     fn open<R>(
         self,
         place: (Database, &[u8]),
-        access: Access,
+        purpose: Purpose,
         work: impl FnOnce(Self::Key<'_>, &mut QueueValue) -> R,
     ) -> Option<R>;
 

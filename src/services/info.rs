@@ -6,7 +6,7 @@ use super::{pacemaker, sums, waiting};
 use crate::queue::State;
 use crate::server::context;
 use crate::server::info::Section;
-use crate::server::log;
+use crate::server::logfile;
 
 pub fn show<H: Host>(host: H, section: &Section, is_going_down: bool) {
     section.text(c"version", env!("CARGO_PKG_VERSION"));
@@ -32,7 +32,7 @@ pub fn show<H: Host>(host: H, section: &Section, is_going_down: bool) {
     section.number(c"jobs_finished", Counter::Finished.get());
     section.number(c"jobs_deleted", Counter::Deleted.get());
     section.number(c"diverged", host.with(|state| state.diverged));
-    section.number(c"bugs", log::bugs());
+    section.number(c"bugs", logfile::bugs());
     // A server that is going down is not asked any more.
     if !is_going_down {
         section.number(c"eviction_risk", u64::from(context::evicts_any_key()));

@@ -5,7 +5,7 @@
 //! told of it with its first pop.
 
 use super::value::QueueValue;
-use crate::queue::{Lease, Millis, Queue, Time};
+use crate::queue::{Lease, Millis, Queue, Time, LEASES_PER_MILLISECOND_BITS};
 
 /// Clocks of servers differ by less than this. A number that is further ahead was forged (in a RESTORE
 /// payload, say): it binds its own queue, not all of them.
@@ -15,7 +15,7 @@ const AHEAD_MAX: Millis = match Millis::new(366 * 24 * 3_600_000) {
 };
 
 /// As many numbers as ten minutes have: a crash or a failover may have lost the last leases that were given.
-const MARGIN: u64 = 600_000 << 11;
+const MARGIN: u64 = 600_000 << LEASES_PER_MILLISECOND_BITS;
 
 /// Whether no server can have given this lease by now. A queue that took it could soon give none.
 pub fn is_forged(lease: Lease, wall_clock: Time) -> bool {

@@ -10,8 +10,8 @@ use super::log::{self, Told};
 use super::place::Database;
 use super::state::State;
 use super::value::QueueValue;
-use super::waiters::{Left, Shape, Ticket};
-use super::watch::watch;
+use super::waiters::{Departure, Shape, Ticket};
+use super::wakeup;
 use super::{config, info, pacemaker, waiting};
 use crate::queue::{Defaults, Mode, Pop, Queue, Time};
 use crate::server::blocking::{self, Client};
@@ -19,7 +19,7 @@ use crate::server::call::{Arg, Call};
 use crate::server::context::{self, Context};
 use crate::server::hooks::Hooks;
 use crate::server::key::{self, Cursor, Key, OpenValue, WrongType};
-use crate::server::log::warning;
+use crate::server::logfile::warning;
 use crate::server::main_thread::MainThread;
 use crate::server::replies::Replies;
 use crate::server::timer;
@@ -120,12 +120,12 @@ impl<'c> Opened<'c> {
     }
 
     /// For a command of this source.
-    pub fn change(&mut self, source: Source) -> OpenQueue<'_, Live<'static>> {
+    pub fn queue_for(&mut self, source: Source) -> OpenQueue<'_, Live<'static>> {
         OpenQueue::new(Live::INSIDE_A_COMMAND, self.key, self.value.get(), source)
     }
 
     /// For an entry of the log that tells its circumstances.
-    pub fn repeat(&mut self, told: &Told) -> OpenQueue<'_, Live<'static>> {
+    pub fn queue_as_told(&mut self, told: &Told) -> OpenQueue<'_, Live<'static>> {
         let key = self.key;
         let (open, is_same) = OpenQueue::told(Live::INSIDE_A_COMMAND, key, self.value.get(), told);
         if !is_same {
@@ -185,8 +185,8 @@ pub fn are_others_first(call: &Call, key: Arg) -> bool {
     waiting::are_others_first(Live::INSIDE_A_COMMAND, call.database(), key.bytes()) && call.may_block()
 }
 
-fn reply_to_one_who_waited(left: Option<Left>, replies: Replies) {
-    let Some(Left { shape, terms, pending: Some(((_, key), pending)) }) = left else {
+fn reply_to_one_who_waited(departure: Option<Departure>, replies: Replies) {
+    let Some(Departure { shape, terms, pending: Some(((_, key), pending)) }) = departure else {
         replies.null();
         return;
     };
@@ -236,12 +236,12 @@ impl<'c> Host for Live<'c> {
     fn open<R>(
         self,
         place: (Database, &[u8]),
-        access: host::Access,
+        purpose: host::Purpose,
         work: impl FnOnce(Key<'_>, &mut QueueValue) -> R,
     ) -> Option<R> {
-        let access = match access {
-            host::Access::Look => key::Access::Read,
-            host::Access::Change => key::Access::Write,
+        let access = match purpose {
+            host::Purpose::Look => key::Access::Read,
+            host::Purpose::Change => key::Access::Write,
         };
         self.context?.open(place, access, work)
     }
@@ -264,7 +264,7 @@ impl<'c> Host for Live<'c> {
             return false;
         };
         let next = context.walk::<QueueValue>(cursor, |database, name, value| {
-            watch(Live::INSIDE_A_COMMAND, value, || database, || name);
+            wakeup::plan(Live::INSIDE_A_COMMAND, value, || database, || name);
         });
         let goes_on = next.is_some();
         WALK.with(|cursor| *cursor = next);

@@ -35,7 +35,7 @@ pub fn pop_words(pop: &Pop) -> Vec<String> {
 
 /// The words in which a change is logged.
 #[derive(Clone, Copy)]
-pub enum Words<'w> {
+pub enum Wording<'w> {
     /// Those of the command that is being executed.
     AsSent,
     /// A command that gives the same outcome, and its words behind the key.
@@ -45,13 +45,13 @@ pub enum Words<'w> {
 }
 
 /// Logs a change that was made under these circumstances to a queue that had this heading.
-pub fn write(key: &impl QueueKey, before: &Heading, circumstances: &Circumstances, words: Words) {
+pub fn write(key: &impl QueueKey, before: &Heading, circumstances: &Circumstances, words: Wording) {
     let needs_no_more = before.tells(circumstances);
     match words {
-        Words::AsSent if needs_no_more => key.log_as_sent(),
-        Words::AsSent => key.log_as_sent_at(circumstances.now, &told(before, circumstances)),
-        Words::Command(name, words) if needs_no_more => key.log_words(name, words),
-        Words::Command(name, words) | Words::Internal(name, words) => {
+        Wording::AsSent if needs_no_more => key.log_as_sent(),
+        Wording::AsSent => key.log_as_sent_at(circumstances.now, &told(before, circumstances)),
+        Wording::Command(name, words) if needs_no_more => key.log_words(name, words),
+        Wording::Command(name, words) | Wording::Internal(name, words) => {
             let (time, told) = (circumstances.now.unix_ms().to_string(), told(before, circumstances));
             let mut all: Vec<&[u8]> = vec![time.as_bytes(), told.as_bytes(), name.to_bytes()];
             all.extend(words);

@@ -9,7 +9,7 @@
 //! | `waiting.rs`, `waiters.rs` | consumers that wait, and their order |
 //! | `delivery.rs`, `pending.rs` | handing out to them; jobs on their way |
 //! | `pacemaker.rs`, `alarm.rs`, `stats.rs` | what the timer does; when it comes; what it did |
-//! | `hints.rs`, `watch.rs` | which queue waits until when |
+//! | `hints.rs`, `wakeup.rs` | which queue waits until when |
 //! | `sweep.rs`, `orphans.rs` | finding queues that have moved |
 //! | `leases.rs` | lease numbers across queues |
 //! | `lateness.rs`, `sums.rs` | how late jobs were handed out; sums over all queues |
@@ -45,7 +45,7 @@ mod sweep;
 mod value;
 mod waiters;
 mod waiting;
-mod watch;
+mod wakeup;
 
 pub use notify::Announced;
 pub use value::QueueValue;

@@ -78,7 +78,7 @@ pub trait Announced: Operation {
         None
     }
 
-    /// Only who gives leases has to know up to where they belong to others.
+    /// Up to where leases belong to others, for an operation that gives leases; others need not know.
     fn floor(_floor: Lease) -> Lease {
         Lease::default()
     }

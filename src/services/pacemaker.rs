@@ -8,10 +8,10 @@
 use std::ffi::CStr;
 use std::time::Duration;
 
-use super::alarm::{arm, Slice, NEXT_TURN};
+use super::alarm::{arm, Slice, NEXT_TURN, UNTIL_WRITABLE_MS};
 use super::commit::{circumstances, commit, time_for};
-use super::host::{Access, Host, QueueKey};
-use super::log::Words;
+use super::host::{Host, Purpose, QueueKey};
+use super::log::Wording;
 use super::place::Database;
 use super::stats::Stats;
 use super::value::QueueValue;
@@ -22,8 +22,8 @@ use crate::queue::{Forget, Id, Millis, Time};
 pub const LATENCY_EVENT: &CStr = c"dq-timer";
 /// Between two looks at the clock: some tens of microseconds.
 const STEP_JOBS: usize = 100;
-/// While the server must not write, it is asked this often whether it may again.
-const UNTIL_WRITABLE: Millis = match Millis::new(10) {
+/// [`alarm::UNTIL_WRITABLE_MS`], on the queues' clock.
+const UNTIL_WRITABLE: Millis = match Millis::new(UNTIL_WRITABLE_MS) {
     Some(span) => span,
     None => Millis::ZERO,
 };
@@ -35,8 +35,8 @@ pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
         state.leases.keys_changed();
     });
     // Who waits stays in their database; what they wait for may have come.
-    waiting::look_at_all(host, a);
-    waiting::look_at_all(host, b);
+    waiting::serve_all_soon(host, a);
+    waiting::serve_all_soon(host, b);
 }
 
 /// A database, or all of them, will be empty.
@@ -56,7 +56,7 @@ pub fn on_role_changed<H: Host>(host: H, is_primary: bool) {
     if is_primary {
         sweep::want(host);
     } else {
-        waiting::forget_lost(host);
+        waiting::drop_lost(host);
     }
 }
 
@@ -101,15 +101,15 @@ pub fn on_alarm<H: Host>(host: H, is_primary: bool) -> Option<Duration> {
 
 fn promote_what_is_due<H: Host>(host: H, slice: &Slice) {
     let wall_clock = host.wall_clock();
-    let access = if host.may_change() { Access::Change } else { Access::Look };
+    let purpose = if host.may_change() { Purpose::Change } else { Purpose::Look };
     while !slice.is_over(host) {
         let Some(hint) = host.with(|state| state.hints.take_due(wall_clock)) else {
             return;
         };
-        let next = host.open((hint.database, &hint.key), access, |key, value| {
+        let next = host.open((hint.database, &hint.key), purpose, |key, value| {
             // Another queue may be at the key by now, which has a hint of its own.
             let is_its = value.hint == Some(hint.time);
-            is_its.then(|| look_after(host, &key, value, access, slice)).flatten()
+            is_its.then(|| look_after(host, &key, value, purpose, slice)).flatten()
         });
         if let Some(next) = next.flatten() {
             host.with(|state| state.hints.add(next, hint.database, &hint.key));
@@ -122,23 +122,23 @@ fn look_after<H: Host>(
     host: H,
     key: &H::Key<'_>,
     value: &mut QueueValue,
-    access: Access,
+    purpose: Purpose,
     slice: &Slice,
 ) -> Option<Time> {
     let now = time_for(&value.queue, host.wall_clock());
     value.queue.advance(now);
     notify::tell(host, key, &mut value.queue, None);
-    let may_change = access == Access::Change;
+    let may_change = purpose == Purpose::Change;
     if may_change {
         forget_the_old(host, key, value, slice);
     }
     if waiting::consumers_at(host, key) > 0 && (!may_change || !waiting::serve(host, key, value, slice)) {
-        waiting::look_at(host, key.database(), key.name());
+        waiting::serve_soon(host, key.database(), key.name());
     }
-    let next = value.queue.find_wake_at().map(|next| match access {
-        Access::Change => next,
+    let next = value.queue.find_wake_at().map(|next| match purpose {
+        Purpose::Change => next,
         // What is to be forgotten now has to wait.
-        Access::Look => next.max(now.saturating_add(UNTIL_WRITABLE)),
+        Purpose::Look => next.max(now.saturating_add(UNTIL_WRITABLE)),
     });
     value.hint = next;
     value.share_counts();
@@ -156,6 +156,6 @@ fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, sl
         let ids = value.queue.ids_of(&slots);
         let words: Vec<&[u8]> = ids.iter().map(|id| &id[..]).collect();
         let ids: Vec<Id> = ids.iter().filter_map(|id| Id::new(id)).collect();
-        commit(host, key, value, &circumstances, &Forget { ids: &ids }, Words::Internal(c"FORGET", &words));
+        commit(host, key, value, &circumstances, &Forget { ids: &ids }, Wording::Internal(c"FORGET", &words));
     }
 }

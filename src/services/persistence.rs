@@ -5,7 +5,7 @@ use super::leases::is_forged;
 use super::live::{self, Live};
 use super::log::APPLY;
 use super::value::QueueValue;
-use super::watch::{forget, watch};
+use super::wakeup;
 use super::{host::Host, reaper, sweep};
 use crate::queue::{read_block, BlockWriter, JobRecord, Queue, QueueRecord, Record, RecordError};
 use crate::server::context::{self, Database};
@@ -129,13 +129,13 @@ impl Value for QueueValue {
         // On a replica that is promoted, a new queue under this key goes on behind these.
         let now = context::wall_clock();
         host.with(|state| state.leases.saw(lease, now));
-        watch(host, self, || database, || key);
+        wakeup::plan(host, self, || database, || key);
     }
 
-    fn left(&mut self, database: Database, key: &[u8]) {
+    fn left_key(&mut self, database: Database, key: &[u8]) {
         let host = Live::INSIDE_A_COMMAND;
         self.lease_epoch = 0;
-        if forget(host, self, database, key) {
+        if wakeup::cancel(host, self, database, key) {
             sweep::left_its_key(host, self);
         }
     }

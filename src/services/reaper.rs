@@ -12,23 +12,23 @@ use crate::queue::Queue;
 /// Freed at once up to here: about half a millisecond.
 const FREED_AT_ONCE_JOBS: usize = 4_096;
 
-type Grave = Mutex<Sender<Queue>>;
+type Outbox = Mutex<Sender<Queue>>;
 
 pub fn free(queue: Queue) {
     if queue.len() <= FREED_AT_ONCE_JOBS {
         return;
     }
-    static REAPER: OnceLock<Option<Grave>> = OnceLock::new();
+    static REAPER: OnceLock<Option<Outbox>> = OnceLock::new();
     let reaper = REAPER.get_or_init(|| start().map(Mutex::new));
-    if let Some(grave) = reaper.as_ref().and_then(|reaper| reaper.lock().ok()) {
+    if let Some(outbox) = reaper.as_ref().and_then(|reaper| reaper.lock().ok()) {
         // Without the thread the queue comes back with the error, and is freed here and now.
-        drop(grave.send(queue));
+        drop(outbox.send(queue));
     }
 }
 
 fn start() -> Option<Sender<Queue>> {
-    let (grave, graves) = channel();
+    let (outbox, queues) = channel();
     let reaper = thread::Builder::new().name("dq-reaper".into());
-    reaper.spawn(move || graves.iter().for_each(drop)).ok()?;
-    Some(grave)
+    reaper.spawn(move || queues.iter().for_each(drop)).ok()?;
+    Some(outbox)
 }

@@ -32,7 +32,7 @@ pub struct Waiter<C> {
 }
 
 /// What is left of somebody who waits no more.
-pub struct Left {
+pub struct Departure {
     pub shape: Shape,
     pub terms: Pop,
     pub pending: Option<(Place, PendingDeliveries)>,
@@ -111,11 +111,11 @@ impl<C: Copy + Ord> Waiters<C> {
     }
 
     /// Somebody waits no more: they got their jobs, gave up, or went away.
-    pub fn leave(&mut self, ticket: Ticket) -> Option<Left> {
+    pub fn leave(&mut self, ticket: Ticket) -> Option<Departure> {
         self.leave_lines(ticket);
         let waiter = self.waiters.remove(&ticket)?;
         self.tickets.remove(&waiter.client);
-        Some(Left { shape: waiter.shape, terms: waiter.terms, pending: waiter.pending })
+        Some(Departure { shape: waiter.shape, terms: waiter.terms, pending: waiter.pending })
     }
 
     /// The ticket of somebody who went away.

@@ -11,19 +11,16 @@
 
 use std::time::Duration;
 
-use super::alarm::{arm, next_turn, Slice, NEXT_TURN};
+use super::alarm::{arm, next_turn, Slice, NEXT_TURN, UNTIL_WRITABLE_MS};
 use super::commit::time_for;
 use super::delivery;
-use super::host::{Access, Host, QueueKey};
+use super::host::{Host, Purpose, QueueKey};
 use super::pending::Lost;
 use super::place::{Database, Place};
 use super::value::QueueValue;
-use super::waiters::{Left, Shape, Ticket};
-use super::watch::watch;
+use super::waiters::{Departure, Shape, Ticket};
+use super::wakeup;
 use crate::queue::Pop;
-
-/// While the server must not write, it is asked this often whether it may again.
-const UNTIL_WRITABLE: Duration = Duration::from_millis(10);
 
 /// How many wait, wherever.
 pub fn consumers<H: Host>(host: H) -> usize {
@@ -62,14 +59,14 @@ pub fn serve_after_command<H: Host>(host: H, key: &impl QueueKey, value: &mut Qu
         return;
     }
     if key.is_inside_another() || !host.may_change() {
-        look_at(host, key.database(), key.name());
+        serve_soon(host, key.database(), key.name());
         return;
     }
     let slice = Slice::begin(host);
     if serve(host, key, value, &slice) {
-        need_not_look_at(host, key);
+        need_not_serve(host, key);
     } else {
-        look_at(host, key.database(), key.name());
+        serve_soon(host, key.database(), key.name());
     }
 }
 
@@ -109,12 +106,12 @@ pub fn serve<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, slic
 }
 
 /// A key may have something for those who wait at it: the timer will look.
-pub fn look_at<H: Host>(host: H, database: Database, name: &[u8]) {
+pub fn serve_soon<H: Host>(host: H, database: Database, name: &[u8]) {
     host.with(|state| state.to_serve.insert((database, name.into())));
     arm(host, Some(NEXT_TURN));
 }
 
-fn need_not_look_at<H: Host>(host: H, key: &impl QueueKey) {
+fn need_not_serve<H: Host>(host: H, key: &impl QueueKey) {
     let database = key.database();
     host.with(|state| {
         if !state.to_serve.is_empty() {
@@ -124,7 +121,7 @@ fn need_not_look_at<H: Host>(host: H, key: &impl QueueKey) {
 }
 
 /// All keys of a database at which somebody waits may have something for them.
-pub fn look_at_all<H: Host>(host: H, database: Database) {
+pub fn serve_all_soon<H: Host>(host: H, database: Database) {
     host.with(|state| {
         let places = state.waiters.keys_of(database);
         state.to_serve.extend(places);
@@ -142,13 +139,13 @@ pub fn go_on<H: Host>(host: H, slice: &Slice) -> Option<Duration> {
 
 fn serve_on<H: Host>(host: H, slice: &Slice) -> Option<Duration> {
     if !host.may_change() {
-        return next_turn(host).map(|turn| turn.max(UNTIL_WRITABLE));
+        return next_turn(host).map(|turn| turn.max(Duration::from_millis(UNTIL_WRITABLE_MS)));
     }
     while !slice.is_over(host) {
         let Some(lost) = host.with(|state| take_last(&mut state.lost)) else {
             break;
         };
-        give_back(host, &lost);
+        return_lost(host, &lost);
     }
     // A key whose time was too short for all who wait there goes to the end of the line.
     let mut left_over = Vec::new();
@@ -156,11 +153,11 @@ fn serve_on<H: Host>(host: H, slice: &Slice) -> Option<Duration> {
         let Some((database, name)) = host.with(|state| state.to_serve.pop_first()) else {
             break;
         };
-        let is_done = host.open((database, &name), Access::Change, |key, value| {
+        let is_done = host.open((database, &name), Purpose::Change, |key, value| {
             let now = time_for(&value.queue, host.wall_clock());
             value.queue.advance(now);
             let is_done = serve(host, &key, value, slice);
-            watch(host, value, || database, || key.name());
+            wakeup::plan(host, value, || database, || key.name());
             is_done
         });
         if is_done == Some(false) {
@@ -177,10 +174,10 @@ fn take_last(lost: &mut Vec<Lost>) -> Option<Lost> {
     Some(lost.swap_remove(at))
 }
 
-fn give_back<H: Host>(host: H, Lost { place: (database, name), pending, mode }: &Lost) {
-    host.open((*database, name), Access::Change, |key, value| {
+fn return_lost<H: Host>(host: H, Lost { place: (database, name), pending, mode }: &Lost) {
+    host.open((*database, name), Purpose::Change, |key, value| {
         delivery::give_back(host, &key, value, pending, *mode);
-        watch(host, value, || *database, || key.name());
+        wakeup::plan(host, value, || *database, || key.name());
     });
     host.with(|state| state.to_serve.insert((*database, name.clone())));
 }
@@ -221,12 +218,12 @@ fn unblock<H: Host>(host: H, slice: Option<&Slice>) {
 /// The server says that there is something new at a key: a queue was made there, or came there by RENAME, COPY,
 /// RESTORE, SWAPDB. Everybody who waits there is told. The timer will serve those for whom there is a job.
 pub fn on_key_ready<H: Host>(host: H, database: Database, name: &[u8]) {
-    look_at(host, database, name);
+    serve_soon(host, database, name);
 }
 
 /// The client waits no more: it is assigned something, or its time is over, or it was told so by CLIENT
 /// UNBLOCK. What it gets.
-pub fn on_unblocked<H: Host>(host: H, ticket: Ticket) -> Option<Left> {
+pub fn on_unblocked<H: Host>(host: H, ticket: Ticket) -> Option<Departure> {
     host.with(|state| state.waiters.leave(ticket))
 }
 
@@ -240,7 +237,7 @@ pub fn on_disconnect<H: Host>(host: H, client: H::Client) {
 /// given back is left to the timer.
 pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
     let is_any_lost = host.with(|state| {
-        if let Some(Left { pending: Some((place, pending)), terms, .. }) = state.waiters.leave(ticket) {
+        if let Some(Departure { pending: Some((place, pending)), terms, .. }) = state.waiters.leave(ticket) {
             state.lost.push(Lost { place, pending, mode: terms.mode });
         }
         !state.lost.is_empty()
@@ -251,6 +248,6 @@ pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
 }
 
 /// This server is no primary any more: what was on its way is somebody else's to hand out.
-pub fn forget_lost<H: Host>(host: H) {
+pub fn drop_lost<H: Host>(host: H) {
     host.with(|state| state.lost.clear());
 }

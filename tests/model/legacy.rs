@@ -52,7 +52,7 @@ fn legacy(entry: &Entry, queue: &Queue) -> Vec<Legacy> {
             let leases = Legacy::Lease(handed.iter().map(lease).collect::<Vec<_>>().encode());
             let finished = handed.iter().map(|one| match queue.get(id(&one.id)) {
                 Some(_) => moved(Cause::Finished, &one.id),
-                None => dropped(Leave::Finished, std::slice::from_ref(&one.id)),
+                None => dropped(Exit::Finished, std::slice::from_ref(&one.id)),
             });
             return std::iter::once(leases).chain(finished.filter(|_| *no_ack)).collect();
         }
@@ -65,7 +65,7 @@ fn legacy(entry: &Entry, queue: &Queue) -> Vec<Legacy> {
         (Command::Bury { claim, .. }, _) => moved(Cause::Buried, &claim.id),
         (Command::Return(parcel), _) => moved(Cause::Returned, &parcel.id),
         (Command::KickJob { ids }, _) => all_moved(Cause::Kicked, ids),
-        (Command::Forget { ids }, _) => dropped(Leave::Purged, ids),
+        (Command::Forget { ids }, _) => dropped(Exit::Purged, ids),
         (Command::Delete { ids }, _) => Legacy::Delete(ids.clone()),
         (Command::Pause { .. } | Command::Resume | Command::Alter(_), _) => {
             Legacy::Queue(without_heading(queue))

@@ -57,7 +57,7 @@ fn an_operation_that_changes_nothing_leaves_no_trace() {
     let returned = Return { id: id("a"), lease: Lease::new(9), record: &record, body: None };
     assert_eq!(queue.apply(&told, &returned), Returned::No);
     assert_eq!(queue.apply(&told, &Return { body: Some(b"x"), ..returned }), Returned::No);
-    let unknown = DropRecord::new(Leave::Purged, ids.iter().copied());
+    let unknown = DropRecord::new(Exit::Purged, ids.iter().copied());
     let mut unreadable = unknown.encode();
     unreadable[1] = 9;
     let effect = Effect::Drop(DropRecord::decode(&unreadable).unwrap());

@@ -59,6 +59,13 @@ def test_the_version_is_the_packages(session: Session) -> None:
     assert section(session, "dq")["dq_version"] == version
 
 
+def test_module_list_tells_the_version_as_a_number(session: Session) -> None:
+    (version,) = re.findall(r'^version = "(.+)"$', CARGO_TOML.read_text(), re.MULTILINE)
+    major, minor, patch = (int(number) for number in version.split("."))
+    (dq,) = [fields(told) for told in session.call("MODULE", "LIST") if fields(told)["name"] == b"dq"]
+    assert dq["ver"] == 10_000 * major + 100 * minor + patch
+
+
 def test_the_counters_count_jobs(fresh_server: Callable[..., Server]) -> None:
     session = fresh_server().session()
     fresh = section(session, "dq")

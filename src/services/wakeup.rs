@@ -7,7 +7,7 @@ use super::value::QueueValue;
 use crate::queue::Time;
 
 /// Sees to it that the timer comes in time for this queue, which is at that key.
-pub fn watch<'n, H: Host>(
+pub fn plan<'n, H: Host>(
     host: H,
     value: &mut QueueValue,
     database: impl FnOnce() -> Database,
@@ -31,7 +31,7 @@ pub fn watch<'n, H: Host>(
 }
 
 /// Drops the queue's hint: it is not at that key any more. Says whether there was one.
-pub fn forget<H: Host>(host: H, value: &mut QueueValue, database: Database, name: &[u8]) -> bool {
+pub fn cancel<H: Host>(host: H, value: &mut QueueValue, database: Database, name: &[u8]) -> bool {
     let hint = value.hint.take();
     if let Some(hint) = hint {
         host.with(|state| state.hints.remove(hint, database, name));
