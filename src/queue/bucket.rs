@@ -118,6 +118,7 @@ impl Bucket {
     }
 
     /// Where a job with this time goes.
+    #[inline(always)]
     pub fn place_of(&self, time: Time, rank: Rank) -> usize {
         match rank {
             // Times mostly ascend.
@@ -128,14 +129,9 @@ impl Bucket {
     }
 
     /// Says for how many more entries it took memory.
+    #[inline(always)]
     pub fn insert(&mut self, at: usize, entry: Entry, window: Window, growth: usize) -> usize {
-        let before = self.entries.capacity();
-        if self.entries.len() == before {
-            self.close_up();
-            if self.entries.len() == before {
-                self.entries.reserve_exact(growth);
-            }
-        }
+        let more = if self.entries.len() == self.entries.capacity() { self.make_room(growth) } else { 0 };
         let place = self.left as usize + at;
         if place == self.entries.len() {
             self.entries.push(entry);
@@ -147,6 +143,16 @@ impl Bucket {
         self.leased_at_first += one.leased_at_first as u32;
         self.opens.set(self.opens.get().min(window.opens));
         self.closes.set(self.closes.get().max(window.closes));
+        more
+    }
+
+    #[cold]
+    fn make_room(&mut self, growth: usize) -> usize {
+        let before = self.entries.capacity();
+        self.close_up();
+        if self.entries.len() == before {
+            self.entries.reserve_exact(growth);
+        }
         self.entries.capacity() - before
     }
 

@@ -8,6 +8,8 @@
 //! due in one millisecond cost the counting of four thousand buckets, and the order is exact at every
 //! moment, also halfway.
 
+mod balance;
+
 use std::cell::Cell;
 use std::collections::VecDeque;
 
@@ -110,6 +112,14 @@ impl Buckets {
     /// The first job up to `now` whose window hasn't closed by then. O(1) where no job expires. Otherwise the
     /// buckets at the front in which everything has are stepped over once.
     pub fn first_open(&self, now: Time, windows: &impl Windows) -> Option<(Time, Slot)> {
+        match self.first_if_never_closed() {
+            Some((time, slot)) => (time <= now).then_some((time, slot)),
+            None => self.find_first_open(now, windows),
+        }
+    }
+
+    #[inline(never)]
+    fn find_first_open(&self, now: Time, windows: &impl Windows) -> Option<(Time, Slot)> {
         let Closed { lines, since } = self.closed.get();
         let start = if since <= now { lines.min(self.directory.len()) } else { 0 };
         let mut end = start;
@@ -131,6 +141,13 @@ impl Buckets {
             self.closed.set(Closed { lines: end, since: now });
         }
         found
+    }
+
+    /// The first job, where its window doesn't close: most often, no job's does.
+    fn first_if_never_closed(&self) -> Option<(Time, Slot)> {
+        let bucket = self.buckets.get(self.directory.front()?.bucket)?;
+        let first = bucket.entries().first().filter(|first| !first.expires())?;
+        Some((first.time(), first.slot))
     }
 
     /// All jobs in their order.
@@ -211,11 +228,9 @@ impl Buckets {
     /// it splits.
     pub fn insert(&mut self, arrival: &Arrival, residents: &mut impl Residents) {
         let (time, entry) = (arrival.time, arrival.entry());
-        let (at, number) = self.bucket_for(time, arrival.rank, residents);
-        if let Some(bucket) = self.buckets.get_mut(number) {
-            let place = bucket.place_of(time, arrival.rank);
-            self.capacity += bucket.insert(place, entry, arrival.window, GROWTH);
-        }
+        let at = self.line_for(time, arrival.rank);
+        let placed = at.and_then(|at| Some((at, self.put(at, entry, arrival)?)));
+        let (at, number) = placed.unwrap_or_else(|| self.put_with_room(at, entry, arrival, residents));
         if arrival.window.closes >= self.closed.get().since {
             self.reopen(at);
         }
@@ -230,6 +245,7 @@ impl Buckets {
     }
 
     /// Takes the job in `slot` out of its `bucket`; says what its time was. O(log n + bucket).
+    #[inline(always)]
     pub fn remove(
         &mut self,
         slot: Slot,
@@ -239,11 +255,9 @@ impl Buckets {
         let bucket = self.buckets.get_mut(number)?;
         let entry = bucket.remove(slot)?;
         let (time, one, left) = (entry.time(), entry.tally(), bucket.len());
-        if left == 0 {
-            self.drop_bucket(number, time);
-        } else if left <= MERGE_BELOW && left.is_power_of_two() {
-            // Only at some sizes: looking for the neighbour at each removal would be wasted.
-            self.merge_with_neighbour(number, time, residents);
+        // Only at some sizes: looking for the neighbour at each removal would be wasted.
+        if left == 0 || left <= MERGE_BELOW && left.is_power_of_two() {
+            self.tidy(number, left, time, residents);
         }
         self.all = self.all - one;
         if time <= self.horizon {
@@ -280,13 +294,9 @@ impl Buckets {
         self.directory.partition_point(|line| line.first <= time).checked_sub(1)
     }
 
-    /// Where in the directory a job with this time goes, and into which bucket, with room for it.
-    fn bucket_for(
-        &mut self,
-        time: Time,
-        rank: Rank,
-        residents: &mut impl Residents,
-    ) -> (usize, BucketNumber) {
+    /// The line of the directory to which a job with this time goes; none, if it comes before all of them.
+    #[inline(always)]
+    fn line_for(&self, time: Time, rank: Rank) -> Option<usize> {
         let lines_before = match rank {
             // Times mostly ascend.
             Rank::Last if self.directory.back().is_some_and(|last| last.first <= time) => {
@@ -295,150 +305,17 @@ impl Buckets {
             Rank::Last => self.directory.partition_point(|line| line.first <= time),
             Rank::First => self.directory.partition_point(|line| line.first < time),
         };
-        let Some(at) = lines_before.checked_sub(1) else {
-            return (0, self.bucket_before_all(time));
-        };
-        let Some(Line { bucket: number, .. }) = self.directory.get(at).copied() else {
-            return (at, self.new_bucket(at, time, Bucket::default()));
-        };
-        let Some(bucket) = self.buckets.get_mut(number).filter(|bucket| bucket.len() >= BUCKET_ENTRIES)
-        else {
-            return (at, number);
-        };
-        let middle = BUCKET_ENTRIES / 2;
-        let place = bucket.place_of(time, rank);
-        if place == BUCKET_ENTRIES && at + 1 == self.directory.len() {
-            // Times mostly ascend: the last bucket is left full, not half empty.
-            return (at + 1, self.new_bucket(at + 1, time, Bucket::default()));
-        }
-        let upper = self.split(at, number, middle, residents);
-        if place <= middle {
-            (at, number)
-        } else {
-            (at + 1, upper)
-        }
+        lines_before.checked_sub(1)
     }
 
-    fn bucket_before_all(&mut self, time: Time) -> BucketNumber {
-        let room = |line: &Line| {
-            let bucket = self.buckets.get(line.bucket)?;
-            (bucket.len() < BUCKET_ENTRIES).then_some(line.bucket)
-        };
-        match self.directory.front().and_then(room) {
-            Some(number) => {
-                if let Some(line) = self.directory.front_mut() {
-                    line.first = time;
-                }
-                number
-            }
-            None => self.new_bucket(0, time, Bucket::default()),
-        }
-    }
-
-    /// Moves the upper half of a full bucket to a new one behind it.
-    fn split(
-        &mut self,
-        at: usize,
-        number: BucketNumber,
-        middle: usize,
-        residents: &mut impl Residents,
-    ) -> BucketNumber {
-        let mut upper = Bucket::default();
-        if let Some(lower) = self.buckets.get_mut(number) {
-            let before = lower.capacity();
-            upper = lower.split_off(middle, GROWTH);
-            self.capacity = self.capacity + lower.capacity() - before;
-        }
-        let first = upper.entries().first().map_or(Time::MAX, Entry::time);
-        let moved: Vec<Slot> = upper.entries().iter().map(|entry| entry.slot).collect();
-        let upper_number = self.new_bucket(at + 1, first, upper);
-        for slot in moved {
-            residents.moved_to(slot, upper_number);
-        }
-        upper_number
-    }
-
-    fn new_bucket(&mut self, at: usize, first: Time, bucket: Bucket) -> BucketNumber {
-        self.capacity += bucket.capacity();
-        // A slab of buckets can't be full: it would take 2^32 of them, and jobs are counted in 32 bits.
-        let number = self.buckets.insert(bucket).unwrap_or(BucketNumber::MAX);
-        self.directory.insert(at, Line { first, bucket: number });
-        self.reopen(at);
-        number
-    }
-
-    /// From this line of the directory on, something may be open.
-    fn reopen(&mut self, at: usize) {
-        let closed = self.closed.get_mut();
-        closed.lines = closed.lines.min(at);
-    }
-
-    fn remove_line(&mut self, at: usize) {
-        self.directory.remove(at);
-        let closed = self.closed.get_mut();
-        closed.lines -= usize::from(at < closed.lines);
-    }
-
-    fn drop_bucket(&mut self, number: BucketNumber, time: Time) {
-        if let Some(at) = self.line_of(number, time) {
-            self.remove_line(at);
-        }
-        if let Some(bucket) = self.buckets.remove(number) {
-            self.capacity -= bucket.capacity();
-        }
-        // A directory that has been long keeps a quarter of its room at most.
-        if self.directory.len() < self.directory.capacity() / 4 {
-            self.directory.shrink_to(self.directory.len() * 2);
-        }
-    }
-
-    /// Which line of the directory names this bucket, from which a job with `time` has just left.
-    fn line_of(&self, number: BucketNumber, time: Time) -> Option<usize> {
-        if self.directory.front().is_some_and(|line| line.bucket == number) {
-            return Some(0);
-        }
-        // Among lines that begin at the same time, any may be the one.
-        let last = self.last_line_up_to(time)?;
-        (0..=last).rev().find(|at| self.directory.get(*at).is_some_and(|line| line.bucket == number))
-    }
-
-    /// Merges a bucket that has become small with the one behind it or the one before. Both are asked:
-    /// jobs that are cancelled in the order of their times would else leave a row of buckets of one job.
-    fn merge_with_neighbour(&mut self, number: BucketNumber, time: Time, residents: &mut impl Residents) {
-        let Some(at) = self.line_of(number, time) else {
-            return;
-        };
-        let lines = self.directory.len();
-        self.take_in_next(at, residents);
-        if let (Some(before), true) = (at.checked_sub(1), lines == self.directory.len()) {
-            self.take_in_next(before, residents);
-        }
-    }
-
-    /// Moves what is in the bucket behind this line into that of the line, when both together leave room.
-    fn take_in_next(&mut self, at: usize, residents: &mut impl Residents) {
-        let bucket_at = |at: usize| self.directory.get(at).map(|line| line.bucket);
-        let (Some(number), Some(next)) = (bucket_at(at), bucket_at(at + 1)) else {
-            return;
-        };
-        let len = |number| self.buckets.get(number).map_or(0, |bucket: &Bucket| bucket.len());
-        if len(number) + len(next) > MERGED_AT_MOST {
-            return;
-        }
-        let Some(taken) = self.buckets.remove(next) else {
-            return;
-        };
-        self.remove_line(at + 1);
-        self.reopen(at);
-        self.capacity -= taken.capacity();
-        if let Some(bucket) = self.buckets.get_mut(number) {
-            let before = bucket.capacity();
-            bucket.append(&taken, GROWTH);
-            self.capacity = self.capacity + bucket.capacity() - before;
-        }
-        for entry in taken.entries() {
-            residents.moved_to(entry.slot, number);
-        }
+    /// Puts a job into the bucket of this line, if there is one with room.
+    #[inline(always)]
+    fn put(&mut self, at: usize, entry: Entry, arrival: &Arrival) -> Option<BucketNumber> {
+        let number = self.directory.get(at)?.bucket;
+        let bucket = self.buckets.get_mut(number).filter(|bucket| bucket.len() < BUCKET_ENTRIES)?;
+        let place = bucket.place_of(arrival.time, arrival.rank);
+        self.capacity += bucket.insert(place, entry, arrival.window, GROWTH);
+        Some(number)
     }
 }
 

@@ -58,12 +58,20 @@ pub struct Delivery {
     job: Delivered,
     pub lease: Lease,
     pub attempt: u32,
+    body_bytes: u32,
     /// When the lease runs out.
     pub end: Time,
     /// Since when the job was ready.
     pub due: Time,
-    /// What it was before.
-    before: (Time, Progress),
+    before: Before,
+}
+
+/// What a job was before it was handed out.
+#[derive(Clone, Debug)]
+enum Before {
+    /// Nobody had had it; it waited until it was due.
+    New,
+    Was(Time, Progress),
 }
 
 #[derive(Clone)]
@@ -133,7 +141,10 @@ impl Delivery {
     /// The job as it was before, for a [`super::Return`]. As long as the queue hasn't changed since.
     pub fn before(&self, queue: &Queue) -> Option<JobRecord> {
         let (id, body) = self.id_and_body(queue);
-        let (time, progress) = self.before;
+        let (time, progress) = match self.before {
+            Before::New => (self.due, Progress::default()),
+            Before::Was(time, progress) => (time, progress),
+        };
         let (created, policy, reason) = match &self.job {
             Delivered::Gone(gone) => (gone.job.created(), gone.policy, gone.reason.as_deref()),
             Delivered::In(slot) => {
@@ -163,7 +174,7 @@ impl Operation for Pop {
             let Some(delivery) = queue.deliver(now, self, &mut lane) else {
                 break;
             };
-            bytes += delivery.id_and_body(queue).1.len();
+            bytes += delivery.body_bytes as usize;
             deliveries.jobs.push(delivery);
         }
         deliveries
@@ -174,12 +185,22 @@ impl Queue {
     fn deliver(&mut self, now: Time, pop: &Pop, lane: &mut FromLane) -> Option<Delivery> {
         let (due, slot) = self.schedule.first_ready(now, lane, self)?;
         let lease = self.next_lease(now)?;
+        let simply = match pop.mode {
+            Mode::Lease => self.lease_simply(slot, lease, now, pop.ttr),
+            Mode::NoAck => None,
+        };
+        if let Some((end, body_bytes)) = simply {
+            let job = Delivered::In(slot);
+            return Some(Delivery { job, lease, attempt: 1, body_bytes, end, due, before: Before::New });
+        }
         let policy = self.policy_of(slot)?;
         let end = now.saturating_add(pop.ttr.unwrap_or(policy.ttr));
         let details = self.details_of(slot);
-        let before = details.map_or((due, Progress::default()), |details| (details.time, details.progress()));
-        let attempt = before.1.attempt.saturating_add(1);
-        let leased = Progress { stage: Stage::Leased, attempt, lease: Some(lease), ..before.1 };
+        let (time, progress) =
+            details.map_or((due, Progress::default()), |details| (details.time, details.progress()));
+        let body_bytes = self.pool.get(slot)?.body_bytes();
+        let attempt = progress.attempt.saturating_add(1);
+        let leased = Progress { stage: Stage::Leased, attempt, lease: Some(lease), ..progress };
         let job = match pop.mode {
             Mode::Lease => {
                 self.shift(slot, Cause::Popped, end, &leased, Reason::Keep);
@@ -187,7 +208,7 @@ impl Queue {
             }
             Mode::NoAck => self.deliver_and_finish(now, slot, end, &leased)?,
         };
-        Some(Delivery { job, lease, attempt, end, due, before })
+        Some(Delivery { job, lease, attempt, body_bytes, end, due, before: Before::Was(time, progress) })
     }
 
     fn deliver_and_finish(

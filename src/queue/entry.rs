@@ -69,13 +69,12 @@ impl Entry {
         (self.time(), self.slot, self.hold())
     }
 
-    /// What it counts.
+    /// What it counts. No job has both bits.
     pub fn tally(&self) -> Tally {
-        let hold = self.hold();
         Tally {
             jobs: 1,
-            leased: usize::from(hold == Hold::Leased),
-            leased_at_first: usize::from(hold == Hold::LeasedAtFirst),
+            leased: usize::from(self.high & LEASED_BIT != 0),
+            leased_at_first: usize::from(self.high & AT_FIRST_BIT != 0),
         }
     }
 }

@@ -244,6 +244,12 @@ impl Job {
         (Id(id), body)
     }
 
+    /// How long the body is; of one with more than 4 GiB, that.
+    pub fn body_bytes(&self) -> u32 {
+        let (stamp, rest) = self.parts();
+        u32::try_from(rest.len().saturating_sub(stamp.id_len())).unwrap_or(u32::MAX)
+    }
+
     pub fn created(&self) -> Time {
         self.parts().0.created()
     }

@@ -23,13 +23,14 @@
 //! | `mod.rs` | what a queue consists of, and how a job comes to where it stands |
 //! | `door.rs` | the one way to change a queue: an operation and its circumstances in, an outcome out |
 //! | `produce.rs`, `consume.rs`, `claims.rs`, `manage.rs` | the operations, one a command; |
+//! | `lease.rs` | the most frequent hand-out, by a shorter way |
 //! | `upkeep.rs` | those that no client says, and when the timer has to come |
 //! | `look.rs` | looking |
 //! | `replay.rs` | records of a file, effects that a primary of version 0.1 sent |
 //! | `record.rs`, `job_record.rs`, `queue_record.rs`, `block.rs` | what is in files and in the log |
 //! | `job.rs`, `policy.rs`, `details.rs` | what a job consists of, and how it is kept |
 //! | `pool.rs`, `index.rs`, `slab.rs` | the job pool: by id, by slot |
-//! | `schedule.rs`, `buckets.rs`, `bucket.rs`, `entry.rs` | the lines of sorted buckets: by priority and time |
+//! | `schedule.rs`, `buckets.rs`, `buckets/balance.rs`, `bucket.rs`, `entry.rs` | the lines of sorted buckets: by priority and time |
 //! | `settings.rs` | what an operator sets for a queue |
 //! | `time.rs` | points and lengths of time |
 
@@ -46,6 +47,7 @@ mod entry;
 mod index;
 mod job;
 mod job_record;
+mod lease;
 mod look;
 mod manage;
 mod policy;

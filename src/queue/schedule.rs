@@ -161,6 +161,22 @@ impl Schedule {
         debug_assert!(removed.is_some(), "a job stands in the line that its details say");
     }
 
+    /// Gives a job that stays in its lane another time and hold.
+    pub fn shift_in_lane(
+        &mut self,
+        priority: u8,
+        bucket: BucketNumber,
+        arrival: &Arrival,
+        jobs: &mut impl Residents,
+    ) {
+        self.expect(arrival.time);
+        let line = lane_mut(&mut self.lanes, &mut self.recent_lane, priority);
+        line.advance(self.horizon);
+        let removed = line.remove(arrival.slot, bucket, jobs);
+        debug_assert!(removed.is_some(), "a job stands in the line that its details say");
+        line.insert(arrival, jobs);
+    }
+
     pub fn insert_aside(&mut self, aside: Aside, arrival: &Arrival, jobs: &mut impl Residents) {
         self.expect(arrival.time);
         self.aside_mut(aside).insert(arrival, jobs);
@@ -189,12 +205,12 @@ impl Schedule {
         from: &mut FromLane,
         windows: &impl Windows,
     ) -> Option<(Time, Slot)> {
-        for (at, lane) in self.lanes.iter().enumerate().skip(from.0) {
-            *from = FromLane(at);
+        while let Some(lane) = self.lanes.get(from.0) {
             let first = lane.jobs.first_open(now, windows);
             if first.is_some() {
                 return first;
             }
+            from.0 += 1;
         }
         None
     }

@@ -42,6 +42,22 @@ impl<T> Page<T> {
         self.taken as usize == PAGE_SLOTS
     }
 
+    /// Makes room; says for how many more.
+    #[cold]
+    fn grow(&mut self) -> usize {
+        let before = self.cells.capacity();
+        self.cells.reserve(1);
+        self.cells.capacity() - before
+    }
+
+    /// As [`Page::grow`], for so many in all.
+    #[cold]
+    fn grow_to(&mut self, cells: usize) -> usize {
+        let before = self.cells.capacity();
+        self.cells.reserve_exact(cells.saturating_sub(self.cells.len()));
+        self.cells.capacity() - before
+    }
+
     fn insert(&mut self, value: T) -> Option<usize> {
         self.taken += 1;
         if self.free == NO_SLOT {
@@ -112,18 +128,16 @@ impl<T> Slab<T> {
             None => self.open_a_page()?,
         };
         let page = self.pages.get_mut(number as usize)?;
-        let before = page.cells.capacity();
-        // The first page grows with the queue: most queues are small.
-        if before == 0 && number > 0 {
-            page.cells.reserve_exact(PAGE_SLOTS);
+        if page.taken == 0 && self.spare == Some(number) {
+            self.spare = None;
+        }
+        if page.free == NO_SLOT && page.cells.len() == page.cells.capacity() {
+            // The first page grows with the queue: most queues are small.
+            self.allocated_slots += if number > 0 { page.grow_to(PAGE_SLOTS) } else { page.grow() };
         }
         let at = page.insert(value)?;
-        self.allocated_slots += page.cells.capacity() - before;
         if page.is_full() {
             self.open.pop();
-        }
-        if self.spare == Some(number) {
-            self.spare = None;
         }
         self.len += 1;
         Some(number << PAGE_BITS | at as u32)
