@@ -1,8 +1,9 @@
 //! Jobs in a file, in blocks: a job is an array of its id, its body and its record, and stands right behind the one
 //! before. So many at once cost the server, which gives each string an allocation of its own, next to nothing.
 
-use rmp::decode::{read_array_len, read_bin_len};
-use serde::Serialize;
+use rmp::decode::{read_array_len, read_bin_len, read_bool, read_int};
+use rmp_serde::decode::ReadReader;
+use serde::{Deserialize, Serialize};
 use serde_bytes::Bytes;
 
 use super::job::JobView;
@@ -16,6 +17,8 @@ const BLOCK_BYTES: usize = 32 << 10;
 struct Written<'b>(&'b Bytes, &'b Bytes, &'b JobRecord);
 
 const FIELDS: u32 = 3;
+/// Those that every record of a job has.
+const PLAIN_FIELDS: u32 = 9;
 
 /// A block being written.
 #[derive(Debug, Default)]
@@ -45,26 +48,54 @@ impl BlockWriter {
 type Read<'b> = (&'b [u8], &'b [u8], JobRecord);
 
 /// The jobs of a block. Ends behind the first one that can't be read.
-pub fn read_block(mut block: &[u8]) -> impl Iterator<Item = Result<Read<'_>, RecordError>> {
+pub fn read_block(block: &[u8]) -> impl Iterator<Item = Result<Read<'_>, RecordError>> {
+    // One for the whole block: each has a buffer of its own.
+    let mut reader = rmp_serde::Deserializer::new(block);
     std::iter::from_fn(move || {
-        if block.is_empty() {
+        if reader.get_ref().is_empty() {
             return None;
         }
-        let read = read_job(&mut block).ok_or(RecordError::Unreadable);
+        let read = read_job(&mut reader).ok_or(RecordError::Unreadable);
         if read.is_err() {
-            block = &[];
+            *reader.get_mut() = &[];
         }
         Some(read)
     })
 }
 
-fn read_job<'b>(block: &mut &'b [u8]) -> Option<Read<'b>> {
+type Reader<'b> = rmp_serde::Deserializer<ReadReader<&'b [u8]>>;
+
+fn read_job<'b>(reader: &mut Reader<'b>) -> Option<Read<'b>> {
+    let block = reader.get_mut();
     if read_array_len(block).ok()? != FIELDS {
         return None;
     }
     let (id, body) = (read_bytes(block)?, read_bytes(block)?);
-    let record = rmp_serde::from_read(block).ok()?;
+    let record = read_record(reader)?;
     Some((id, body, record))
+}
+
+/// As [`JobRecord`] is deserialized, but for arrays only, and in a third of the time.
+fn read_record(reader: &mut Reader) -> Option<JobRecord> {
+    let block = reader.get_mut();
+    let more = read_array_len(block).ok()?.checked_sub(PLAIN_FIELDS)?;
+    let plain = JobRecord {
+        time: read_int(block).ok()?,
+        created: read_int(block).ok()?,
+        ttr: read_int(block).ok()?,
+        attempts: read_int(block).ok()?,
+        priority: read_int(block).ok()?,
+        attempt: read_int(block).ok()?,
+        lease: read_int(block).ok()?,
+        stage: read_int(block).ok()?,
+        named_by_queue: read_bool(block).ok()?,
+        extra: None,
+    };
+    match more {
+        0 => Some(plain),
+        1 => Some(JobRecord { extra: Option::deserialize(reader).ok()?, ..plain }),
+        _ => None,
+    }
 }
 
 fn read_bytes<'b>(block: &mut &'b [u8]) -> Option<&'b [u8]> {
@@ -83,7 +114,10 @@ mod tests {
         let mut queue = Queue::new((1, 2));
         for n in 0..jobs {
             let id = n.to_string();
-            let add = Add::plain(Id::new(id.as_bytes()).unwrap(), &[7; 300]);
+            let plain = Add::plain(Id::new(id.as_bytes()).unwrap(), &[7; 300]);
+            // Some have what most jobs don't have.
+            let ttl = (n % 3 == 1).then(|| Millis::new(1_000_000 + n as u64).unwrap());
+            let add = Add { ttl, ..plain };
             queue.apply(&Circumstances::default(), &add);
         }
         queue
@@ -117,9 +151,14 @@ mod tests {
             writer.add(&job);
         });
         let whole = writer.bytes();
+        let mut alone = BlockWriter::default();
+        queue.jobs().take(1).for_each(|job| {
+            alone.add(&job);
+        });
+        let first = alone.bytes().len();
         for cut in 1..whole.len() {
             let read: Result<Vec<_>, _> = read_block(&whole[..cut]).collect();
-            let is_between_jobs = cut == whole.len() / 2;
+            let is_between_jobs = cut == first;
             assert_eq!(read.is_err(), !is_between_jobs, "cut at {cut}");
         }
         let longer = [whole, &[0xc1]].concat();

@@ -11,6 +11,8 @@ use super::slab::{Slot, NO_SLOT};
 const CHUNK_BITS: u32 = 10;
 const CHUNK_HEADS: usize = 1 << CHUNK_BITS;
 
+const RESERVED_MAX: usize = 1 << 20;
+
 /// Where the indexed values live, and the link that each keeps for the index.
 pub trait Chained {
     /// The hash of the value in `slot`, always the same.
@@ -33,6 +35,14 @@ impl Index {
     pub fn memory(&self) -> usize {
         let heads: usize = self.heads.iter().map(Vec::capacity).sum();
         heads * size_of::<Slot>() + self.heads.capacity() * size_of::<Vec<Slot>>()
+    }
+
+    /// Makes the chains for so many values at once, while there is none: none has to be split then. At most a few
+    /// megabytes of them, as the number may be made up.
+    pub fn reserve(&mut self, values: usize) {
+        if self.len == 0 {
+            (self.chains..chains_for(values.min(RESERVED_MAX))).for_each(|_| self.push_chain());
+        }
     }
 
     /// The value with this `hash` that `matches`.

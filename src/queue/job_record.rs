@@ -13,24 +13,24 @@ use super::Naming;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobRecord {
     /// As in [`JobView`]; unix milliseconds, as all times here.
-    time: u64,
-    created: u64,
-    ttr: u64,
-    attempts: u32,
-    priority: u8,
+    pub(super) time: u64,
+    pub(super) created: u64,
+    pub(super) ttr: u64,
+    pub(super) attempts: u32,
+    pub(super) priority: u8,
     /// 0: never handed out.
-    attempt: u32,
+    pub(super) attempt: u32,
     /// 0: none.
-    lease: u64,
-    stage: u8,
-    named_by_queue: bool,
+    pub(super) lease: u64,
+    pub(super) stage: u8,
+    pub(super) named_by_queue: bool,
     /// What most jobs don't have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    extra: Option<Extra>,
+    pub(super) extra: Option<Extra>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Extra {
+pub(super) struct Extra {
     backoff_base: u64,
     backoff_max: u64,
     ttl: u64,

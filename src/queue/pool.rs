@@ -98,6 +98,11 @@ impl Pool {
         self.jobs.slab.scan(from, jobs, slots)
     }
 
+    /// So many jobs are about to come.
+    pub fn expect(&mut self, jobs: usize) {
+        self.ids.reserve(jobs);
+    }
+
     /// Adds a job whose id, which was looked up, is not taken; `None` when there are 2^32 − 1 others.
     pub fn insert(
         &mut self,

@@ -84,6 +84,11 @@ impl Queue {
         put.map(drop).ok_or(RecordError::TooMany)
     }
 
+    /// So many jobs of a file are to be loaded. Only for speed.
+    pub fn expect(&mut self, jobs: u64) {
+        self.pool.expect(usize::try_from(jobs).unwrap_or(usize::MAX));
+    }
+
     /// A job of a file, in which no id can occur twice.
     pub fn load(&mut self, id: &[u8], body: &[u8], record: &JobRecord) -> Result<(), RecordError> {
         let job = record.job(id, body)?;

@@ -51,6 +51,7 @@ impl Value for QueueValue {
         let jobs = input.unsigned()?;
         let record = QueueRecord::decode(input.buffer()?.bytes())?;
         let mut queue = Queue::new(context::hash_seed());
+        queue.expect(jobs);
         while (queue.len() as u64) < jobs {
             if version == 1 {
                 let (id, body, job) = (input.buffer()?, input.buffer()?, input.buffer()?);
