@@ -25,6 +25,17 @@ pub enum Load {
     Batches,
     /// Jobs that are there are taken and finished, a command a job.
     Consume,
+    /// The same, a pipeline's jobs in a command.
+    ConsumeBatches,
+}
+
+impl Load {
+    fn begins_with(self) -> Stage {
+        match self {
+            Load::Consume | Load::ConsumeBatches => Stage::Taking,
+            Load::Enqueue | Load::Delayed | Load::Life | Load::Batches => Stage::Adding,
+        }
+    }
 }
 
 /// A job that was handed out, by what names it when it is finished.
@@ -92,7 +103,7 @@ pub struct Session {
 
 impl Session {
     pub fn new(verbs: Box<dyn Verbs>, load: Load, depth: usize, next_id: Rc<Cell<u64>>) -> Session {
-        let stage = if load == Load::Consume { Stage::Taking } else { Stage::Adding };
+        let stage = load.begins_with();
         Session {
             verbs,
             load,
@@ -124,9 +135,9 @@ impl Session {
                 let delay_ms = if load == Load::Delayed { DELAY_MS } else { 0 };
                 self.take_ids(depth).map(|id| self.verbs.add(out, id, delay_ms)).sum()
             }
-            (Stage::Taking, Load::Batches) => self.verbs.take(out, depth),
+            (Stage::Taking, Load::Batches | Load::ConsumeBatches) => self.verbs.take(out, depth),
             (Stage::Taking, _) => (0..depth).map(|_| self.verbs.take(out, 1)).sum(),
-            (Stage::Finishing, Load::Batches) => self.verbs.finish(out, &self.deliveries),
+            (Stage::Finishing, Load::Batches | Load::ConsumeBatches) => self.verbs.finish(out, &self.deliveries),
             (Stage::Finishing, _) => {
                 let each = self.deliveries.chunks(1);
                 each.map(|delivery| self.verbs.finish(out, delivery)).sum()
@@ -154,7 +165,7 @@ impl Session {
             }
             (Stage::Taking, _) => {
                 ensure!(
-                    self.load == Load::Consume || self.deliveries.len() == self.depth,
+                    self.load.begins_with() == Stage::Taking || self.deliveries.len() == self.depth,
                     "{} jobs were handed out instead of {}",
                     self.deliveries.len(),
                     self.depth
@@ -178,7 +189,7 @@ impl Session {
         let jobs = self.deliveries.len();
         self.deliveries.clear();
         self.finished = 0;
-        self.stage = if self.load == Load::Consume { Stage::Taking } else { Stage::Adding };
+        self.stage = self.load.begins_with();
         jobs
     }
 

@@ -76,9 +76,9 @@ impl Contestant {
             Set => matches!(load, Load::Enqueue),
             Dq | Lua => true,
             List | Stream => matches!(load, Load::Enqueue | Load::Life | Load::Batches),
-            SortedSet => !matches!(load, Load::Consume),
+            SortedSet => !matches!(load, Load::Consume | Load::ConsumeBatches),
             // It has no batches.
-            Beanstalkd => !matches!(load, Load::Batches),
+            Beanstalkd => !matches!(load, Load::Batches | Load::ConsumeBatches),
             BullMQ => true,
         }
     }

@@ -61,6 +61,15 @@ impl Row for DueAtOnce {
     }
 }
 
+/// By batches, where it has a command for that: who has so many jobs to catch up with takes many at a time.
+fn load_of(contestant: Contestant) -> Load {
+    if contestant.can(Load::ConsumeBatches) {
+        Load::ConsumeBatches
+    } else {
+        Load::Consume
+    }
+}
+
 struct Consumed {
     jobs: usize,
     seconds: f64,
@@ -118,7 +127,7 @@ fn consume(
     jobs: usize,
     due: SystemTime,
 ) -> Result<Consumed> {
-    let sessions = environment.sessions(contestant, Load::Consume)?;
+    let sessions = environment.sessions(contestant, load_of(contestant))?;
     let until_due = || due.duration_since(SystemTime::now()).unwrap_or_default();
     thread::sleep(until_due().saturating_sub(IDLE_PINGS_FOR));
     let idle_pings = ping_while(running.port, contestant.protocol(), || {
