@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::frame::{OpenQueue, Source};
 use super::host::{self, Host, QueueKey};
 use super::log::{self, Told};
+use super::pending::Parcel;
 use super::place::Database;
 use super::state::State;
 use super::value::QueueValue;
@@ -139,6 +140,9 @@ impl<'c> Opened<'c> {
         let value = self.value.get();
         let now = super::commit::time_for(&value.queue, context::wall_clock());
         value.queue.advance(now);
+        if value.is_astray() {
+            wakeup::plan(Live::INSIDE_A_COMMAND, value, || self.key.database(), || self.key.name());
+        }
         (value, now)
     }
 
@@ -186,7 +190,7 @@ pub fn are_others_first(call: &Call, key: Arg) -> bool {
 }
 
 fn reply_to_one_who_waited(departure: Option<Departure>, replies: Replies) {
-    let Some(Departure { shape, terms, pending: Some(((_, key), pending)) }) = departure else {
+    let Some(Departure { shape, terms, parcel: Some(Parcel { key, pending, .. }) }) = departure else {
         replies.null();
         return;
     };

@@ -6,7 +6,7 @@ use super::live::{self, Live};
 use super::log::APPLY;
 use super::value::QueueValue;
 use super::wakeup;
-use super::{host::Host, reaper, sweep};
+use super::{host::Host, parcels, reaper, sweep};
 use crate::queue::{read_block, BlockWriter, JobRecord, Queue, QueueRecord, Record, RecordError};
 use crate::server::context::{self, Database};
 use crate::server::data_type::{DataType, Value};
@@ -35,6 +35,15 @@ fn load_block(queue: &mut Queue, input: &Input) -> Result<(), LoadError> {
         queue.load(id, body, &record)?;
     }
     Ok(())
+}
+
+/// The value comes to be at this key.
+fn arrived(value: &mut QueueValue, database: Database, key: &[u8]) {
+    let (host, lease) = (Live::INSIDE_A_COMMAND, value.last_lease());
+    // On a replica that is promoted, a new queue under this key goes on behind these.
+    let now = context::wall_clock();
+    host.with(|state| state.leases.saw(lease, now));
+    wakeup::plan(host, value, || database, || key);
 }
 
 impl Value for QueueValue {
@@ -120,22 +129,21 @@ impl Value for QueueValue {
         reaper::free(self.into_queue());
     }
 
-    fn copy(&self) -> QueueValue {
-        QueueValue::new(self.queue.clone())
+    fn copy(&self, database: Database, key: &[u8]) -> QueueValue {
+        let mut copy = QueueValue::new(self.queue.clone());
+        arrived(&mut copy, database, key);
+        parcels::copied(Live::INSIDE_A_COMMAND, self, &copy, &(database, key.into()));
+        copy
     }
 
-    fn arrived(&mut self, database: Database, key: &[u8]) {
-        let (host, lease) = (Live::INSIDE_A_COMMAND, self.last_lease());
-        // On a replica that is promoted, a new queue under this key goes on behind these.
-        let now = context::wall_clock();
-        host.with(|state| state.leases.saw(lease, now));
-        wakeup::plan(host, self, || database, || key);
+    fn loaded(&mut self, database: Database, key: &[u8]) {
+        arrived(self, database, key);
     }
 
     fn left_key(&mut self, database: Database, key: &[u8]) {
         let host = Live::INSIDE_A_COMMAND;
         self.lease_epoch = 0;
-        if wakeup::cancel(host, self, database, key) {
+        if wakeup::cancel(host, self, database, key) || self.may_have_parcels() {
             sweep::left_its_key(host, self);
         }
     }
