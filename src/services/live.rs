@@ -13,12 +13,12 @@ use super::state::State;
 use super::value::QueueValue;
 use super::waiters::{Departure, Shape, Ticket};
 use super::wakeup;
-use super::{config, info, pacemaker, waiting};
+use super::{aside, config, info, pacemaker, waiting};
 use crate::queue::{Defaults, Mode, Pop, Queue, Time};
 use crate::server::blocking::{self, Client};
 use crate::server::call::{Arg, Call};
 use crate::server::context::{self, Context};
-use crate::server::hooks::Hooks;
+use crate::server::hooks::{Aside, Hooks};
 use crate::server::key::{self, Cursor, Key, OpenValue, WrongType};
 use crate::server::logfile::warning;
 use crate::server::main_thread::MainThread;
@@ -69,6 +69,11 @@ pub const HOOKS: Hooks = Hooks {
     loading: |is_loading| {
         pacemaker::on_loading(Live::INSIDE_A_COMMAND, is_loading);
         find_out_who_calls();
+    },
+    loading_aside: |stage| match stage {
+        Aside::Begun => aside::begin(Live::INSIDE_A_COMMAND),
+        Aside::SwappedIn => aside::swap_in(Live::INSIDE_A_COMMAND),
+        Aside::ThrownAway => aside::throw_away(Live::INSIDE_A_COMMAND),
     },
     flushed: |database| pacemaker::on_flushed(Live::INSIDE_A_COMMAND, database),
     swapped: |a, b| pacemaker::on_swapped(Live::INSIDE_A_COMMAND, a, b),

@@ -11,6 +11,7 @@
 //! | `pacemaker.rs`, `alarm.rs`, `stats.rs` | what the timer does; when it comes; what it did |
 //! | `hints.rs`, `wakeup.rs` | which queue waits until when |
 //! | `sweep.rs`, `pace.rs` | finding queues that have moved; how fast |
+//! | `aside.rs` | a data set that is loaded while another is served |
 //! | `leases.rs` | lease numbers across queues |
 //! | `lateness.rs`, `sums.rs` | how late jobs were handed out; sums over all queues |
 //! | `value.rs`, `state.rs`, `place.rs` | what a key holds; what is remembered besides; where a queue is |
@@ -20,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod alarm;
+mod aside;
 mod commit;
 pub mod config;
 mod delivery;

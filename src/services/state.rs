@@ -24,6 +24,8 @@ pub struct State<C> {
     /// The same, of queues that nobody has met since they left their keys.
     pub lost_astray: Vec<Lost>,
     pub hints: Hints,
+    /// Those of a data set that is being loaded while another is served.
+    pub hints_aside: Option<Hints>,
     /// When the alarm goes off, by the server's uptime.
     pub alarm: Option<Duration>,
     pub is_primary: bool,
@@ -46,6 +48,7 @@ impl<C: Copy + Ord> State<C> {
         lost: Vec::new(),
         lost_astray: Vec::new(),
         hints: Hints::NONE,
+        hints_aside: None,
         alarm: None,
         is_primary: false,
         is_loading: false,

@@ -21,11 +21,20 @@ pub struct QueueValue {
 
 impl QueueValue {
     pub fn new(queue: Queue) -> QueueValue {
+        QueueValue::with_share(queue, Share::new())
+    }
+
+    /// Out of a file: of the data set that is being loaded aside, if one is.
+    pub(super) fn loaded(queue: Queue) -> QueueValue {
+        QueueValue::with_share(queue, Share::aside())
+    }
+
+    fn with_share(queue: Queue, share: Share) -> QueueValue {
         QueueValue {
             queue,
             hint: None,
             lateness: Lateness::default(),
-            share: Share::new(),
+            share,
             lease_epoch: 0,
             life: Arc::new(()),
         }
