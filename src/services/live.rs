@@ -143,6 +143,7 @@ impl<'c> Opened<'c> {
     /// For those who only look; and when that is, for this queue. Time has passed in it.
     pub fn look(&mut self) -> (&QueueValue, Time) {
         let value = self.value.get();
+        waiting::give_back_first(Live::INSIDE_A_COMMAND, &self.key, value);
         let now = super::commit::time_for(&value.queue, context::wall_clock());
         value.queue.advance(now);
         if value.is_astray() {

@@ -144,7 +144,7 @@ fn serve_on<H: Host>(host: H, slice: &Slice) -> Option<Duration> {
         return next_turn(host).map(|turn| turn.max(Duration::from_millis(UNTIL_WRITABLE_MS)));
     }
     while !slice.is_over(host) {
-        let Some(lost) = host.with(|state| take_last(&mut state.lost)) else {
+        let Some(lost) = host.with(|state| take_last(&mut state.lost, |_| true)) else {
             break;
         };
         return_lost(host, lost);
@@ -171,9 +171,25 @@ fn serve_on<H: Host>(host: H, slice: &Slice) -> Option<Duration> {
 }
 
 /// That whose leases were given last: so what is given back stands as it stood.
-fn take_last(lost: &mut Vec<Lost>) -> Option<Lost> {
-    let (at, _) = lost.iter().enumerate().max_by_key(|(_, lost)| lost.last_lease())?;
+fn take_last(lost: &mut Vec<Lost>, is_wanted: impl Fn(&Lost) -> bool) -> Option<Lost> {
+    let wanted = lost.iter().enumerate().filter(|(_, lost)| is_wanted(lost));
+    let (at, _) = wanted.max_by_key(|(_, lost)| lost.last_lease())?;
     Some(lost.swap_remove(at))
+}
+
+/// Whoever comes to this queue before the timer finds in it what is to be given back to it.
+pub fn give_back_first<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue) {
+    let is_any_lost = host.with(|state| !state.lost.is_empty() || !state.lost_astray.is_empty());
+    if !is_any_lost || !host.may_change() {
+        return;
+    }
+    // It may have come here just now.
+    wakeup::plan(host, value, || key.database(), || key.name());
+    while let Some(lost) = host.with(|state| take_last(&mut state.lost, |lost| lost.origin.is(value))) {
+        delivery::give_back(host, key, value, &lost.pending, lost.mode);
+        wakeup::plan(host, value, || key.database(), || key.name());
+        serve_soon(host, key.database(), key.name());
+    }
 }
 
 fn return_lost<H: Host>(host: H, lost: Lost) {

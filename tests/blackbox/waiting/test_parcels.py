@@ -2,6 +2,7 @@
 come back to the queue, wherever it is by then."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ MOVES: dict[str, tuple[list[Words], int, str]] = {
     "RENAME twice": ([("RENAME", "q", "r"), ("RENAME", "r", "s")], 0, "s"),
     "RENAME there and back": ([("RENAME", "q", "r"), ("RENAME", "r", "q")], 0, "q"),
     "RENAME, a look and RENAME": ([("RENAME", "q", "r"), ("DQ.LEN", "r"), ("RENAME", "r", "s")], 0, "s"),
-    "RENAME and a look": ([("RENAME", "q", "r"), ("DQ.POP", "r")], 0, "r"),
+    "RENAME and a look": ([("RENAME", "q", "r"), ("DQ.PEEK", "r")], 0, "r"),
     "RENAME in a transaction": ([("MULTI",), ("RENAME", "q", "r"), ("EXEC",)], 0, "r"),
     "MOVE": ([("MOVE", "q", 3)], 3, "q"),
     "SWAPDB": ([("SWAPDB", 0, 3)], 3, "q"),
@@ -68,6 +69,35 @@ def test_what_nobody_asks_for_comes_back_all_the_same(room: Room, options: str) 
     in_one_go(room.server.port, ADD, ("RENAME", "q", "r"), ("CLIENT", "KILL", "ID", one.id))
     assert room.server_says("jobs_ready") == 0
     eventually(lambda: room.server_says("jobs_ready") == 1)
+
+
+LOOKS: dict[str, tuple[Words, Any]] = {
+    "LEN": (("DQ.LEN", "<key>", "STATE", "ready"), 1),
+    "SCAN": (("DQ.SCAN", "<key>", 0, "STATE", "ready"), [b"0", [b"a"]]),
+    "POP": (("DQ.POP", "<key>", "NOACK"), [[b"a", b"x", None, 1]]),
+    "DEL": (("DQ.DEL", "<key>", "a"), 1),
+}
+
+
+@pytest.mark.parametrize("options", ["", "NOACK"])
+@pytest.mark.parametrize("key", ["q", "r"])
+@pytest.mark.parametrize("look", LOOKS)
+def test_whoever_comes_next_finds_it_there(
+    fresh_server: Callable[..., Server], look: str, key: str, options: str
+) -> None:
+    """In the same turn already."""
+    server, replica = fresh_server(), fresh_server()
+    replica.replicate(server)
+    room = Room(server)
+    one = room.wait("one", "DQ.POP", "q", "BLOCK", 0, *options.split())
+    words, reply = LOOKS[look]
+    words = tuple(key if word == "<key>" else word for word in words)
+    moves: list[Words] = [] if key == "q" else [("RENAME", "q", key)]
+    assert in_one_go(server.port, ADD, ("CLIENT", "KILL", "ID", one.id), *moves, words)[-1] == reply
+    replica.catch_up(server)
+    with server.client() as here, replica.client() as there:
+        assert digests(here, key) == digests(there, key)
+    room.close()
 
 
 def test_who_waits_at_the_new_key_gets_it(room: Room) -> None:
