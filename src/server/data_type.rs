@@ -41,9 +41,10 @@ pub trait Value: Sized + 'static {
     fn free_effort(&self) -> usize;
     /// On whatever thread.
     fn free(self: Box<Self>);
-    fn copy(&self) -> Self;
-    /// The value comes to be at this key, out of a file or as a copy.
-    fn arrived(&mut self, database: Database, key: &[u8]);
+    /// The copy will be at this key.
+    fn copy(&self, database: Database, key: &[u8]) -> Self;
+    /// The value will be at this key, out of a file.
+    fn loaded(&mut self, database: Database, key: &[u8]);
     /// The value is no longer at this key. It may live on, at another.
     fn left_key(&mut self, database: Database, key: &[u8]);
 }
@@ -114,7 +115,7 @@ unsafe extern "C" fn rdb_load<V: Value>(io: *mut raw::RedisModuleIO, version: c_
         let name = name_bytes(api!(RedisModule_GetKeyNameFromIO)(io));
         (api!(RedisModule_GetDbIdFromIO)(io), name)
     };
-    value.arrived(database, name);
+    value.loaded(database, name);
     Box::into_raw(value).cast()
 }
 
@@ -171,12 +172,11 @@ unsafe extern "C" fn copy<V: Value>(
     value: *const c_void,
 ) -> *mut c_void {
     // SAFETY: the server passes a value of this type.
-    let mut copied = Box::new(unsafe { value_ref::<V>(value) }.copy());
+    let value = unsafe { value_ref::<V>(value) };
     // SAFETY: the context is that of this callback; the name is valid while it lasts.
     let (database, name) = unsafe {
         let name = name_bytes(api!(RedisModule_GetToKeyNameFromOptCtx)(ctx));
         (api!(RedisModule_GetToDbIdFromOptCtx)(ctx), name)
     };
-    copied.arrived(database, name);
-    Box::into_raw(copied).cast()
+    Box::into_raw(Box::new(value.copy(database, name))).cast()
 }

@@ -5,12 +5,13 @@ use std::ffi::{c_int, c_void};
 use redis_module::raw;
 
 use super::context::Context;
-use super::hooks;
+use super::hooks::{self, Aside};
 
 pub(super) fn subscribe(ctx: *mut raw::RedisModuleCtx) -> bool {
-    let events: [(u64, raw::RedisModuleEventCallback); 4] = [
+    let events: [(u64, raw::RedisModuleEventCallback); 5] = [
         (raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED, Some(on_role_changed)),
         (raw::REDISMODULE_EVENT_LOADING, Some(on_loading)),
+        (raw::REDISMODULE_EVENT_REPL_ASYNC_LOAD, Some(on_loading_aside)),
         (raw::REDISMODULE_EVENT_FLUSHDB, Some(on_flush)),
         (raw::REDISMODULE_EVENT_SWAPDB, Some(on_swap)),
     ];
@@ -41,6 +42,21 @@ unsafe extern "C" fn on_loading(
 ) {
     let is_over = [raw::REDISMODULE_SUBEVENT_LOADING_ENDED, raw::REDISMODULE_SUBEVENT_LOADING_FAILED];
     hooks::call(|hooks| (hooks.loading)(!is_over.map(u64::from).contains(&subevent)));
+}
+
+unsafe extern "C" fn on_loading_aside(
+    _ctx: *mut raw::RedisModuleCtx,
+    _event: raw::RedisModuleEvent,
+    subevent: u64,
+    _data: *mut c_void,
+) {
+    let stage = match subevent {
+        raw::REDISMODULE_SUBEVENT_REPL_ASYNC_LOAD_STARTED => Aside::Begun,
+        raw::REDISMODULE_SUBEVENT_REPL_ASYNC_LOAD_COMPLETED => Aside::SwappedIn,
+        raw::REDISMODULE_SUBEVENT_REPL_ASYNC_LOAD_ABORTED => Aside::ThrownAway,
+        _ => return,
+    };
+    hooks::call(|hooks| (hooks.loading_aside)(stage));
 }
 
 unsafe extern "C" fn on_flush(

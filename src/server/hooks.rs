@@ -8,6 +8,17 @@ use super::context::{Context, Database};
 use super::info::Section;
 use super::replies::Replies;
 
+/// What becomes of a data set that is loaded while another is served.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Aside {
+    /// What is loaded from now on belongs to it.
+    Begun,
+    /// It is the one that is served now; the other is about to be freed.
+    SwappedIn,
+    /// It is about to be freed.
+    ThrownAway,
+}
+
 pub struct Hooks {
     /// The alarm has gone off.
     pub alarm: fn(Context),
@@ -25,6 +36,8 @@ pub struct Hooks {
     pub role_changed: fn(bool),
     /// The data set is about to be loaded, or has been.
     pub loading: fn(bool),
+    /// A replica loads a data set while it serves another.
+    pub loading_aside: fn(Aside),
     /// A database will be empty, or all of them.
     pub flushed: fn(Option<Database>),
     /// Two databases have changed places.

@@ -118,8 +118,9 @@ pub fn prepare(ctx: &Context, configs: &'static [Config], args: &[RedisString], 
     let raw_ctx = ctx.get_raw();
     context::keep(raw_ctx);
     hooks::set(hooks);
-    let options =
-        raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED;
+    let options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS
+        | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD
+        | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED;
     // SAFETY: `raw_ctx` is the one of OnLoad.
     unsafe { api!(RedisModule_SetModuleOptions)(raw_ctx, options as i32) };
     if !config::register(ctx, configs, args) || !events::subscribe(raw_ctx) {

@@ -31,7 +31,10 @@ pub struct OpenQueue<'q, H: Host> {
 impl<'q, H: Host> OpenQueue<'q, H> {
     pub fn new(host: H, key: H::Key<'q>, value: &'q mut QueueValue, source: Source) -> OpenQueue<'q, H> {
         let circumstances = match source {
-            Source::Client => circumstances(host, value),
+            Source::Client => {
+                waiting::give_back_first(host, &key, value);
+                circumstances(host, value)
+            }
             Source::Log => value.queue.circumstances(),
         };
         let mut open = OpenQueue { host, key, value, circumstances, source };

@@ -7,17 +7,18 @@ use std::time::Duration;
 use super::frame::{OpenQueue, Source};
 use super::host::{self, Host, QueueKey};
 use super::log::{self, Told};
+use super::pending::Parcel;
 use super::place::Database;
 use super::state::State;
 use super::value::QueueValue;
 use super::waiters::{Departure, Shape, Ticket};
 use super::wakeup;
-use super::{config, info, pacemaker, waiting};
+use super::{aside, config, info, pacemaker, waiting};
 use crate::queue::{Defaults, Mode, Pop, Queue, Time};
 use crate::server::blocking::{self, Client};
 use crate::server::call::{Arg, Call};
 use crate::server::context::{self, Context};
-use crate::server::hooks::Hooks;
+use crate::server::hooks::{Aside, Hooks};
 use crate::server::key::{self, Cursor, Key, OpenValue, WrongType};
 use crate::server::logfile::warning;
 use crate::server::main_thread::MainThread;
@@ -68,6 +69,11 @@ pub const HOOKS: Hooks = Hooks {
     loading: |is_loading| {
         pacemaker::on_loading(Live::INSIDE_A_COMMAND, is_loading);
         find_out_who_calls();
+    },
+    loading_aside: |stage| match stage {
+        Aside::Begun => aside::begin(Live::INSIDE_A_COMMAND),
+        Aside::SwappedIn => aside::swap_in(Live::INSIDE_A_COMMAND),
+        Aside::ThrownAway => aside::throw_away(Live::INSIDE_A_COMMAND),
     },
     flushed: |database| pacemaker::on_flushed(Live::INSIDE_A_COMMAND, database),
     swapped: |a, b| pacemaker::on_swapped(Live::INSIDE_A_COMMAND, a, b),
@@ -137,8 +143,12 @@ impl<'c> Opened<'c> {
     /// For those who only look; and when that is, for this queue. Time has passed in it.
     pub fn look(&mut self) -> (&QueueValue, Time) {
         let value = self.value.get();
+        waiting::give_back_first(Live::INSIDE_A_COMMAND, &self.key, value);
         let now = super::commit::time_for(&value.queue, context::wall_clock());
         value.queue.advance(now);
+        if value.is_astray() {
+            wakeup::plan(Live::INSIDE_A_COMMAND, value, || self.key.database(), || self.key.name());
+        }
         (value, now)
     }
 
@@ -186,7 +196,7 @@ pub fn are_others_first(call: &Call, key: Arg) -> bool {
 }
 
 fn reply_to_one_who_waited(departure: Option<Departure>, replies: Replies) {
-    let Some(Departure { shape, terms, pending: Some(((_, key), pending)) }) = departure else {
+    let Some(Departure { shape, terms, parcel: Some(Parcel { key, pending, .. }) }) = departure else {
         replies.null();
         return;
     };

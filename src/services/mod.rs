@@ -7,10 +7,11 @@
 //! | `frame.rs`, `commit.rs` | the frame around every command: whatever follows from one; the change itself |
 //! | `log.rs`, `notify.rs` | what replicas and the AOF get; what watchers and INFO's counters get |
 //! | `waiting.rs`, `waiters.rs` | consumers that wait, and their order |
-//! | `delivery.rs`, `pending.rs` | handing out to them; jobs on their way |
+//! | `delivery.rs`, `pending.rs`, `parcels.rs` | handing out to them; jobs on their way; where those are from |
 //! | `pacemaker.rs`, `alarm.rs`, `stats.rs` | what the timer does; when it comes; what it did |
 //! | `hints.rs`, `wakeup.rs` | which queue waits until when |
-//! | `sweep.rs`, `orphans.rs` | finding queues that have moved |
+//! | `sweep.rs`, `pace.rs` | finding queues that have moved; how fast |
+//! | `aside.rs` | a data set that is loaded while another is served |
 //! | `leases.rs` | lease numbers across queues |
 //! | `lateness.rs`, `sums.rs` | how late jobs were handed out; sums over all queues |
 //! | `value.rs`, `state.rs`, `place.rs` | what a key holds; what is remembered besides; where a queue is |
@@ -20,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod alarm;
+mod aside;
 mod commit;
 pub mod config;
 mod delivery;
@@ -32,8 +34,9 @@ pub mod leases;
 pub mod live;
 pub mod log;
 mod notify;
-mod orphans;
+mod pace;
 mod pacemaker;
+mod parcels;
 mod pending;
 pub mod persistence;
 mod place;

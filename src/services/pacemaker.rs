@@ -34,9 +34,7 @@ pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
         state.hints.swap(a, b);
         state.leases.keys_changed();
     });
-    // Who waits stays in their database; what they wait for may have come.
-    waiting::serve_all_soon(host, a);
-    waiting::serve_all_soon(host, b);
+    waiting::on_swapped(host, a, b);
 }
 
 /// A database, or all of them, will be empty.
@@ -44,8 +42,8 @@ pub fn on_flushed<H: Host>(host: H, database: Option<Database>) {
     host.with(|state| state.hints.clear(database));
 }
 
-/// This server is a primary now, or a replica. A new primary looks through its keys: as a replica it didn't follow
-/// where they went.
+/// This server is a primary now, or a replica. A new primary looks for the queues of which it doesn't know where they
+/// went while it was a replica.
 pub fn on_role_changed<H: Host>(host: H, is_primary: bool) {
     host.with(|state| {
         state.is_primary = is_primary;
@@ -54,6 +52,7 @@ pub fn on_role_changed<H: Host>(host: H, is_primary: bool) {
         }
     });
     if is_primary {
+        arm(host, Some(NEXT_TURN));
         sweep::want(host);
     } else {
         waiting::drop_lost(host);

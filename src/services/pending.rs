@@ -1,6 +1,11 @@
 //! Jobs on their way to a consumer that waits: handed out, and not yet replied.
 
-use super::place::Place;
+use std::sync::{Arc, Weak};
+
+use smallvec::{smallvec, SmallVec};
+
+use super::place::{Database, Place};
+use super::value::QueueValue;
 use crate::queue::{Deliveries, JobRecord, Lease, Mode, Queue};
 
 /// With bytes of their own: the queue may change before the consumer gets them.
@@ -36,10 +41,63 @@ impl PendingDeliveries {
     }
 }
 
-/// Jobs whose consumer went away before it got them.
-pub struct Lost {
+/// The queue that jobs are from, and the key at which it was seen last. It may leave that key before the jobs are given
+/// back: they go back to it, not to whatever is at the key by then.
+pub struct Origin {
     pub place: Place,
+    life: Weak<()>,
+}
+
+impl Origin {
+    pub fn new(place: Place, value: &QueueValue) -> Origin {
+        Origin { place, life: value.life() }
+    }
+
+    pub fn is(&self, value: &QueueValue) -> bool {
+        value.is(&self.life)
+    }
+
+    /// Whether the queue still lives, wherever it is.
+    pub fn is_alive(&self) -> bool {
+        self.life.strong_count() > 0
+    }
+
+    pub fn swap(&mut self, a: Database, b: Database) {
+        let (database, _) = &mut self.place;
+        *database = match *database {
+            one if one == a => b,
+            other if other == b => a,
+            neither => neither,
+        };
+    }
+}
+
+/// The jobs for a consumer.
+pub struct Parcel {
+    /// The key of the queue when the consumer was served.
+    pub key: Box<[u8]>,
     pub pending: PendingDeliveries,
+    /// The queue, and copies that were made of it meanwhile: they are copies of a queue that has handed out.
+    pub origins: SmallVec<[Origin; 1]>,
+}
+
+impl Parcel {
+    pub fn new(place: Place, value: &QueueValue, pending: PendingDeliveries) -> Parcel {
+        let key = place.1.clone();
+        Parcel { key, pending, origins: smallvec![Origin::new(place, value)] }
+    }
+
+    /// What is lost when nobody gets it, queue by queue.
+    pub fn lost(self, mode: Mode) -> impl Iterator<Item = Lost> {
+        let pending = Arc::new(self.pending);
+        self.origins.into_iter().map(move |origin| Lost { origin, pending: pending.clone(), mode })
+    }
+}
+
+/// Jobs whose consumer went away before it got them, of one queue.
+pub struct Lost {
+    pub origin: Origin,
+    pub pending: Arc<PendingDeliveries>,
     pub mode: Mode,
 }
 

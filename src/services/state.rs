@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::hints::Hints;
 use super::leases::Leases;
-use super::orphans::Sweep;
+use super::pace::Pace;
 use super::pending::Lost;
 use super::place::Place;
 use super::stats::Stats;
@@ -21,14 +21,18 @@ pub struct State<C> {
     pub is_turn_end_awaited: bool,
     /// What is on its way to consumers that have gone away.
     pub lost: Vec<Lost>,
+    /// The same, of queues that nobody has met since they left their keys.
+    pub lost_astray: Vec<Lost>,
     pub hints: Hints,
+    /// Those of a data set that is being loaded while another is served.
+    pub hints_aside: Option<Hints>,
     /// When the alarm goes off, by the server's uptime.
     pub alarm: Option<Duration>,
     pub is_primary: bool,
     pub is_loading: bool,
     pub stats: Stats,
     pub leases: Leases,
-    pub sweep: Sweep,
+    pub sweep: Pace,
     /// Queues that turned out other than in the log.
     pub diverged: u64,
     /// When that was last told.
@@ -42,13 +46,15 @@ impl<C: Copy + Ord> State<C> {
         to_unblock: Vec::new(),
         is_turn_end_awaited: false,
         lost: Vec::new(),
+        lost_astray: Vec::new(),
         hints: Hints::NONE,
+        hints_aside: None,
         alarm: None,
         is_primary: false,
         is_loading: false,
         stats: Stats::NONE,
         leases: Leases::NONE,
-        sweep: Sweep::NONE,
+        sweep: Pace::NEW,
         diverged: 0,
         told_of_divergence: None,
     };

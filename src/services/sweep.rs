@@ -1,6 +1,8 @@
-//! Finding queues that have moved. RENAME and MOVE take a queue to another key and tell nobody where; all
-//! that a module sees is the value leaving its old key. When it still lives a moment later, it is looked
-//! for: a walk over the keys, in slices of the timer's budget, gives a hint to every queue without one.
+//! Finding queues that have moved and that nobody has met since. RENAME and MOVE take a queue to another key and tell
+//! nobody where; all that a module sees is the value leaving its old key. The next command on it, or a consumer that
+//! waits at its new key, meets it there ([`super::wakeup::plan`]), and nobody waits for a sweep. But notifications, the
+//! sums in INFO and jobs whose KEEP is over need the timer also where nobody comes. For them the keys are walked, at a
+//! pace that nobody feels ([`super::pace`]), round after round, as long as such a queue lives.
 //!
 //! (A keyspace subscription would tell, but makes COPY … DB and MOVE leave the client in the wrong
 //! database on Valkey 8.1; a command filter would cost every command of the server.)
@@ -9,42 +11,53 @@ use std::time::Duration;
 
 use super::alarm::{arm, Slice};
 use super::host::Host;
-use super::orphans::GRACE;
+use super::pace::{GRACE, SLICE};
+use super::sums;
 use super::value::QueueValue;
 
-/// While a sweep goes on, the timer comes this often.
-const BETWEEN_SLICES: Duration = Duration::from_millis(1);
-
-/// The value, which waits for something, has left its key.
-pub fn left_its_key<H: Host>(host: H, value: &QueueValue) {
-    let since = host.uptime();
-    host.with(|state| state.sweep.add(value.life(), since));
-    arm(host, Some(GRACE));
+/// The value has left its key, while it waited for something or jobs of it were on their way.
+pub fn left_its_key<H: Host>(host: H, value: &mut QueueValue) {
+    value.set_astray(true);
+    want(host);
 }
 
-/// Looks through all keys, soon.
+/// If a queue is who knows where, it is looked for, soon.
 pub fn want<H: Host>(host: H) {
-    host.with(|state| state.sweep.is_wanted = true);
-    arm(host, Some(BETWEEN_SLICES));
+    if sums::is_any_astray() {
+        let uptime = host.uptime();
+        host.with(|state| state.sweep.want(uptime));
+        arm(host, Some(GRACE));
+    }
 }
 
 /// A slice of the work, if there is any; when to come again.
 pub fn go_on<H: Host>(host: H, slice: &Slice) -> Option<Duration> {
-    let uptime = host.uptime();
-    if host.with(|state| state.sweep.take_begin(uptime)) {
-        host.begin_walk();
-        host.with(|state| state.sweep.is_under_way = true);
+    if !sums::is_any_astray() {
+        // What was to be given back to such a queue ended with it.
+        host.with(|state| {
+            state.lost_astray.clear();
+            state.sweep.found_all();
+        });
+        return None;
     }
-    let mut goes_on = host.with(|state| state.sweep.is_under_way);
-    while goes_on && !slice.is_over(host) {
+    let begun = host.uptime();
+    let wait = host.with(|state| state.sweep.wait(begun));
+    if !wait.is_zero() {
+        return Some(wait);
+    }
+    if !host.with(|state| std::mem::replace(&mut state.sweep.is_under_way, true)) {
+        host.begin_walk();
+    }
+    let took = || host.uptime().saturating_sub(begun);
+    let mut goes_on = true;
+    while goes_on && took() < SLICE && !slice.is_over(host) {
         goes_on = host.walk_on();
     }
-    host.with(|state| {
-        state.sweep.is_under_way = goes_on;
-        if goes_on {
-            Some(BETWEEN_SLICES)
-        } else {
-            state.sweep.has_more().then_some(GRACE)
+    let (took, uptime) = (took(), host.uptime());
+    Some(host.with(|state| {
+        if !goes_on {
+            state.sweep.rest(uptime);
         }
-    })
+        state.sweep.took(took, uptime)
+    }))
 }

@@ -15,17 +15,26 @@ pub struct QueueValue {
     share: Share,
     /// When it was last told up to where leases belong to others: see [`super::leases`].
     pub(super) lease_epoch: u64,
-    /// Ends with the value: for those who want to know, later, whether it still lives.
+    /// Ends with the value. Parcels know it, so that they are given back to this queue, wherever it is by then.
     life: Arc<()>,
 }
 
 impl QueueValue {
     pub fn new(queue: Queue) -> QueueValue {
+        QueueValue::with_share(queue, Share::new())
+    }
+
+    /// Out of a file: of the data set that is being loaded aside, if one is.
+    pub(super) fn loaded(queue: Queue) -> QueueValue {
+        QueueValue::with_share(queue, Share::aside())
+    }
+
+    fn with_share(queue: Queue, share: Share) -> QueueValue {
         QueueValue {
             queue,
             hint: None,
             lateness: Lateness::default(),
-            share: Share::new(),
+            share,
             lease_epoch: 0,
             life: Arc::new(()),
         }
@@ -49,12 +58,32 @@ impl QueueValue {
         self.hint.is_none()
     }
 
+    /// Whether it has left its key, and nobody has met it since.
+    pub(super) fn is_astray(&self) -> bool {
+        self.share.is_astray()
+    }
+
+    pub(super) fn set_astray(&mut self, is_astray: bool) {
+        self.share.set_astray(is_astray);
+    }
+
     pub(super) fn last_lease(&self) -> Lease {
         self.queue.last_lease().unwrap_or_default()
     }
 
-    pub fn life(&self) -> Weak<()> {
+    /// For an [`super::pending::Origin`] to know it by.
+    pub(super) fn life(&self) -> Weak<()> {
         Arc::downgrade(&self.life)
+    }
+
+    /// Whether this is the value with that life.
+    pub(super) fn is(&self, life: &Weak<()>) -> bool {
+        life.as_ptr() == Arc::as_ptr(&self.life)
+    }
+
+    /// Whether jobs of it may be on their way, or on their way back.
+    pub(super) fn may_have_parcels(&self) -> bool {
+        Arc::weak_count(&self.life) > 0
     }
 
     /// Bytes beyond the queue's own.

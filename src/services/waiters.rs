@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::pending::PendingDeliveries;
+use smallvec::SmallVec;
+
+use super::pending::{Origin, Parcel};
 use super::place::{Database, Place};
 use crate::queue::Pop;
 
@@ -27,15 +29,15 @@ pub struct Waiter<C> {
     shape: Shape,
     places: Vec<Place>,
     deadline: Option<Duration>,
-    /// What they are to get, and where it is from.
-    pending: Option<(Place, PendingDeliveries)>,
+    /// What they are to get.
+    parcel: Option<Parcel>,
 }
 
 /// What is left of somebody who waits no more.
 pub struct Departure {
     pub shape: Shape,
     pub terms: Pop,
-    pub pending: Option<(Place, PendingDeliveries)>,
+    pub parcel: Option<Parcel>,
 }
 
 /// O(log n) in those who wait, for each key that they wait at.
@@ -88,7 +90,7 @@ impl<C: Copy + Ord> Waiters<C> {
         }
         self.deadlines.extend(deadline.map(|deadline| (deadline, ticket)));
         self.tickets.insert(client, ticket);
-        self.waiters.insert(ticket, Waiter { client, terms, shape, places, deadline, pending: None });
+        self.waiters.insert(ticket, Waiter { client, terms, shape, places, deadline, parcel: None });
     }
 
     /// Who is to be served next at this key, and how.
@@ -98,11 +100,19 @@ impl<C: Copy + Ord> Waiters<C> {
     }
 
     /// These are theirs: they stand in no line any more.
-    pub fn assign(&mut self, ticket: Ticket, place: Place, pending: PendingDeliveries) {
+    pub fn assign(&mut self, ticket: Ticket, parcel: Parcel) {
         self.leave_lines(ticket);
         if let Some(waiter) = self.waiters.get_mut(&ticket) {
-            waiter.pending = Some((place, pending));
+            waiter.parcel = Some(parcel);
         }
+    }
+
+    /// Where the jobs are from that are on their way, parcel by parcel.
+    pub fn origins(&mut self) -> impl Iterator<Item = &mut SmallVec<[Origin; 1]>> {
+        self.waiters
+            .values_mut()
+            .filter_map(|waiter| waiter.parcel.as_mut())
+            .map(|parcel| &mut parcel.origins)
     }
 
     /// What the server calls them, if they are still there.
@@ -115,7 +125,7 @@ impl<C: Copy + Ord> Waiters<C> {
         self.leave_lines(ticket);
         let waiter = self.waiters.remove(&ticket)?;
         self.tickets.remove(&waiter.client);
-        Some(Departure { shape: waiter.shape, terms: waiter.terms, pending: waiter.pending })
+        Some(Departure { shape: waiter.shape, terms: waiter.terms, parcel: waiter.parcel })
     }
 
     /// The ticket of somebody who went away.
@@ -172,7 +182,10 @@ impl<C: Copy + Ord> Waiters<C> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::pending::PendingDeliveries;
+    use super::super::value::QueueValue;
     use super::*;
+    use crate::queue::Queue;
 
     const TERMS: Pop = Pop::ONE;
 
@@ -208,10 +221,11 @@ mod tests {
     fn who_is_assigned_something_stands_in_no_line_but_is_still_there() {
         let mut waiters = waiters(&[&["x", "y"]]);
         let ticket = waiters.ticket_of('a').unwrap();
-        waiters.assign(ticket, (0, b"x"[..].into()), PendingDeliveries::default());
+        let queue = QueueValue::new(Queue::new((1, 2)));
+        waiters.assign(ticket, Parcel::new((0, b"x"[..].into()), &queue, PendingDeliveries::default()));
         assert_eq!((waiters.len(), waiters.len_at(0, b"x"), waiters.len_at(0, b"y")), (1, 0, 0));
         assert_eq!(waiters.client_of(ticket), Some('a'));
-        assert!(waiters.leave(ticket).unwrap().pending.is_some());
+        assert!(waiters.leave(ticket).unwrap().parcel.is_some());
         assert!(waiters.leave(ticket).is_none());
         assert_eq!((waiters.len(), waiters.lines.len()), (0, 0));
     }

@@ -15,12 +15,13 @@ use super::alarm::{arm, next_turn, Slice, NEXT_TURN, UNTIL_WRITABLE_MS};
 use super::commit::time_for;
 use super::delivery;
 use super::host::{Host, Purpose, QueueKey};
-use super::pending::Lost;
+use super::parcels;
+use super::pending::{Lost, Parcel};
 use super::place::{Database, Place};
 use super::value::QueueValue;
 use super::waiters::{Departure, Shape, Ticket};
 use super::wakeup;
-use crate::queue::Pop;
+use crate::queue::{Mode, Pop};
 
 /// How many wait, wherever.
 pub fn consumers<H: Host>(host: H) -> usize {
@@ -90,9 +91,9 @@ pub fn serve<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, slic
         let Some(pending) = delivery::deliver(host, key, value, &pop) else {
             return true;
         };
-        let place = (database, key.name().into());
+        let parcel = Parcel::new((database, key.name().into()), value, pending);
         let is_awaited = host.with(|state| {
-            state.waiters.assign(ticket, place, pending);
+            state.waiters.assign(ticket, parcel);
             state.to_unblock.push(ticket);
             std::mem::replace(&mut state.is_turn_end_awaited, true)
         });
@@ -120,11 +121,12 @@ fn need_not_serve<H: Host>(host: H, key: &impl QueueKey) {
     });
 }
 
-/// All keys of a database at which somebody waits may have something for them.
-pub fn serve_all_soon<H: Host>(host: H, database: Database) {
+/// Two databases have changed places. Who waits stays in their database; what they wait for may have come.
+pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
+    parcels::swapped(host, a, b);
     host.with(|state| {
-        let places = state.waiters.keys_of(database);
-        state.to_serve.extend(places);
+        let places = [a, b].map(|database| state.waiters.keys_of(database));
+        state.to_serve.extend(places.into_iter().flatten());
     });
     arm(host, Some(NEXT_TURN));
 }
@@ -142,10 +144,10 @@ fn serve_on<H: Host>(host: H, slice: &Slice) -> Option<Duration> {
         return next_turn(host).map(|turn| turn.max(Duration::from_millis(UNTIL_WRITABLE_MS)));
     }
     while !slice.is_over(host) {
-        let Some(lost) = host.with(|state| take_last(&mut state.lost)) else {
+        let Some(lost) = host.with(|state| take_last(&mut state.lost, |_| true)) else {
             break;
         };
-        return_lost(host, &lost);
+        return_lost(host, lost);
     }
     // A key whose time was too short for all who wait there goes to the end of the line.
     let mut left_over = Vec::new();
@@ -169,17 +171,46 @@ fn serve_on<H: Host>(host: H, slice: &Slice) -> Option<Duration> {
 }
 
 /// That whose leases were given last: so what is given back stands as it stood.
-fn take_last(lost: &mut Vec<Lost>) -> Option<Lost> {
-    let (at, _) = lost.iter().enumerate().max_by_key(|(_, lost)| lost.last_lease())?;
+fn take_last(lost: &mut Vec<Lost>, is_wanted: impl Fn(&Lost) -> bool) -> Option<Lost> {
+    let wanted = lost.iter().enumerate().filter(|(_, lost)| is_wanted(lost));
+    let (at, _) = wanted.max_by_key(|(_, lost)| lost.last_lease())?;
     Some(lost.swap_remove(at))
 }
 
-fn return_lost<H: Host>(host: H, Lost { place: (database, name), pending, mode }: &Lost) {
-    host.open((*database, name), Purpose::Change, |key, value| {
-        delivery::give_back(host, &key, value, pending, *mode);
-        wakeup::plan(host, value, || *database, || key.name());
+/// Whoever comes to this queue before the timer finds in it what is to be given back to it.
+pub fn give_back_first<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue) {
+    let is_any_lost = host.with(|state| !state.lost.is_empty() || !state.lost_astray.is_empty());
+    if !is_any_lost || !host.may_change() {
+        return;
+    }
+    // It may have come here just now.
+    wakeup::plan(host, value, || key.database(), || key.name());
+    while let Some(lost) = host.with(|state| take_last(&mut state.lost, |lost| lost.origin.is(value))) {
+        delivery::give_back(host, key, value, &lost.pending, lost.mode);
+        wakeup::plan(host, value, || key.database(), || key.name());
+        serve_soon(host, key.database(), key.name());
+    }
+}
+
+fn return_lost<H: Host>(host: H, lost: Lost) {
+    let (database, name) = lost.origin.place.clone();
+    let is_there = host.open((database, &name), Purpose::Change, |key, value| {
+        let is_it = lost.origin.is(value);
+        // The queue itself is gone. Out of a file, or a payload, this one may have the same leases.
+        let is_like_it = !lost.origin.is_alive() && lost.mode == Mode::Lease;
+        if is_it || is_like_it {
+            delivery::give_back(host, &key, value, &lost.pending, lost.mode);
+        }
+        wakeup::plan(host, value, || database, || key.name());
+        is_it
     });
-    host.with(|state| state.to_serve.insert((*database, name.clone())));
+    host.with(|state| {
+        if is_there == Some(true) || !lost.origin.is_alive() {
+            state.to_serve.insert((database, name));
+        } else {
+            state.lost_astray.push(lost);
+        }
+    });
 }
 
 /// Those who have waited long enough get nil.
@@ -237,8 +268,8 @@ pub fn on_disconnect<H: Host>(host: H, client: H::Client) {
 /// given back is left to the timer.
 pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
     let is_any_lost = host.with(|state| {
-        if let Some(Departure { pending: Some((place, pending)), terms, .. }) = state.waiters.leave(ticket) {
-            state.lost.push(Lost { place, pending, mode: terms.mode });
+        if let Some(Departure { parcel: Some(parcel), terms, .. }) = state.waiters.leave(ticket) {
+            state.lost.extend(parcel.lost(terms.mode));
         }
         !state.lost.is_empty()
     });
@@ -249,5 +280,8 @@ pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
 
 /// This server is no primary any more: what was on its way is somebody else's to hand out.
 pub fn drop_lost<H: Host>(host: H) {
-    host.with(|state| state.lost.clear());
+    host.with(|state| {
+        state.lost.clear();
+        state.lost_astray.clear();
+    });
 }

@@ -2,11 +2,13 @@
 
 use super::alarm::arm;
 use super::host::Host;
+use super::parcels;
 use super::place::Database;
 use super::value::QueueValue;
 use crate::queue::Time;
 
-/// Sees to it that the timer comes in time for this queue, which is at that key.
+/// Sees to it that the timer comes in time for this queue, which is at that key. Whoever meets a queue calls this: so one
+/// that came there unseen, by RENAME or MOVE, is known to be there from then on.
 pub fn plan<'n, H: Host>(
     host: H,
     value: &mut QueueValue,
@@ -15,11 +17,19 @@ pub fn plan<'n, H: Host>(
 ) {
     value.share_counts();
     let next = value.queue.wake_at();
+    let needs_no_hint = next == Time::MAX || value.hint.is_some_and(|hint| hint <= next);
     // Most often the queue's hint is early enough, and this is all.
-    if next == Time::MAX || value.hint.is_some_and(|hint| hint <= next) {
+    if needs_no_hint && !value.is_astray() {
         return;
     }
     let (database, name) = (database(), name());
+    if value.is_astray() {
+        value.set_astray(false);
+        parcels::found(host, value, &(database, name.into()));
+    }
+    if needs_no_hint {
+        return;
+    }
     host.with(|state| {
         if let Some(hint) = value.hint {
             state.hints.remove(hint, database, name);
