@@ -21,7 +21,7 @@ pub const POP_BYTES_MAX: usize = 16 << 20;
 const EXPECTED_AT_MOST: usize = 128;
 
 /// So many lease numbers begin with each millisecond: see [`Lease`].
-pub const LEASES_PER_MILLISECOND_BITS: u32 = 11;
+const LEASES_PER_MILLISECOND_BITS: u32 = 11;
 
 /// Hands out the first ready jobs by (priority, due time, order of scheduling). O(log n) each.
 #[derive(Clone, Copy, Debug)]

@@ -47,10 +47,11 @@ pub fn on_flushed<H: Host>(host: H, database: Option<Database>) {
 /// This server is a primary now, or a replica. A new primary looks through its keys: as a replica it didn't follow
 /// where they went.
 pub fn on_role_changed<H: Host>(host: H, is_primary: bool) {
+    let (wall_clock, uptime) = (host.wall_clock(), host.uptime());
     host.with(|state| {
         state.is_primary = is_primary;
         if is_primary {
-            state.leases.may_have_lost_some();
+            state.leases.may_have_lost_some(wall_clock, uptime);
         }
     });
     if is_primary {
@@ -62,10 +63,11 @@ pub fn on_role_changed<H: Host>(host: H, is_primary: bool) {
 
 /// Data is about to be loaded, or has been.
 pub fn on_loading<H: Host>(host: H, is_loading: bool) {
+    let (wall_clock, uptime) = (host.wall_clock(), host.uptime());
     host.with(|state| {
         state.is_loading = is_loading;
         if !is_loading {
-            state.leases.may_have_lost_some();
+            state.leases.may_have_lost_some(wall_clock, uptime);
         }
     });
     if !is_loading {
