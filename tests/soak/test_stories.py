@@ -154,6 +154,18 @@ def test_what_is_not_in_the_journal_was_never_carried_out() -> None:
     assert story.kinds() == {"count"}
 
 
+@pytest.mark.parametrize("told", [1, 2])
+def test_an_add_of_unknown_id_was_under_way_when_the_server_crashed(told: int) -> None:
+    """Its first mark survived. Whether the job did, nobody knows, nor its id."""
+    story = with_a_job()
+    op = story.begins("DQ.ADD q * y")
+    story.is_lost(op)
+    story.crashes()
+    story.says("DQ.LEN q", told)
+    story.says("DQ.LEN q STATE ready", told)
+    assert story.kinds() == set()
+
+
 def test_a_pop_whose_reply_was_lost_may_have_taken_any() -> None:
     for told in None, JOB:
         story = with_a_job()

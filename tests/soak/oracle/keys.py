@@ -172,6 +172,7 @@ def _return(case: Case) -> None:
     place = case.place(case.words[1])
     queue = case.world.away.pop(place[1], None)
     if case.told == "OK" and queue is not None:
+        queue.has_known_lateness = False
         _put(case, place, queue)
     elif case.is_lost:
         _lose(case, place)

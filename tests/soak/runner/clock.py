@@ -1,7 +1,7 @@
 """A server's wall clock that can be set while it runs: a shim before the C library's.
 
-The shift, in microseconds, is the first eight bytes of a file that the shim maps. Monotonic clocks stay as they
-are, as when a person or NTP sets a machine's clock.
+The shift, in microseconds, is the first eight bytes of a file that the shim maps. Monotonic clocks stay as
+they are, as when a person or NTP sets a machine's clock.
 """
 
 import mmap

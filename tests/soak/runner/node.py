@@ -6,7 +6,8 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,22 @@ class DidNotStart(RuntimeError):
     """The server ended, or didn't answer in time."""
 
 
+@dataclass(frozen=True)
+class Build:
+    """The module that servers load, and what it finds in their environment."""
+
+    module: Path = MODULE
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
 class Node:
     """A server. Its port, directory and clock stay the same when it is started again."""
 
-    def __init__(self, kind: Kind, name: str, directory: Path, config: Sequence[str], *, own_clock: bool):
-        if not MODULE.exists():
-            raise FileNotFoundError(f"{MODULE} is missing: run `make build`")
+    def __init__(
+        self, kind: Kind, name: str, directory: Path, config: Sequence[str], build: Build, *, own_clock: bool
+    ):
+        if not build.module.exists():
+            raise FileNotFoundError(f"{build.module} is missing: run `make build`")
         self.kind = kind
         self.name = name
         self.directory = directory / name
@@ -43,7 +54,9 @@ class Node:
         self.starts = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._alarms_from = 0
-        lines = [CONFIG, f"port {self.port}", f'dir "{self.directory}"', *config, f'loadmodule "{MODULE}"']
+        lines = [CONFIG, f"port {self.port}", f'dir "{self.directory}"', *config]
+        lines.append(f'loadmodule "{build.module}"')
+        self._environment = build.environment
         self._config_path = self.directory / "redis.conf"
         self._config_path.write_text("\n".join(lines) + "\n")
 
@@ -64,7 +77,7 @@ class Node:
     async def start(self) -> None:
         """Returns when it answers, its data loaded."""
         assert not self.is_up, f"{self} is already up"
-        environment = os.environ | (self.clock.environment if self.clock else {})
+        environment = os.environ | self._environment | (self.clock.environment if self.clock else {})
         # The kernel ends the server when this program ends, however it ends.
         command = ["setpriv", "--pdeathsig", "KILL", str(self.kind.binary), str(self._config_path)]
         with self.log_path.open("ab") as log:

@@ -1,4 +1,4 @@
-"""The kinds of sessions. A run of `make soak` goes through all of them, again and again, each with its own seed."""
+"""The kinds of sessions. `make soak` goes through all of them, again and again, each with its own seed."""
 
 from dataclasses import replace
 

@@ -18,10 +18,11 @@ from .filling import fill
 from .nemesis import STEPS
 from .nemesis.crash import watch_aof
 from .nemesis.replication import link_all
-from .node import DidNotStart, Node
+from .node import Build, DidNotStart, Node
 from .profile import Profile
 from .storm import Storm, rage
 
+THE_MODULE = Build()
 GRACE_S = 60
 # The clocks of replicas stand apart by this much, in turn.
 APART_S = (0, 300, -300)
@@ -38,7 +39,9 @@ class Outcome:
     broken: list[str] = field(default_factory=list)
 
 
-async def play(kind: Kind, profile: Profile, seed: str, directory: Path) -> Outcome:
+async def play(
+    kind: Kind, profile: Profile, seed: str, directory: Path, build: Build = THE_MODULE
+) -> Outcome:
     """Plays a session and writes its history; the servers are gone when it returns."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
@@ -46,10 +49,10 @@ async def play(kind: Kind, profile: Profile, seed: str, directory: Path) -> Outc
     history = Writer(path)
     history.write({"session": seed, "kind": kind.name, "profile": profile.name, "version": 1})
     nodes = [
-        Node(kind, name, directory, profile.config, own_clock=profile.has_clocks)
+        Node(kind, name, directory, profile.config, build, own_clock=profile.has_clocks)
         for name in "abc"[: 1 + profile.replicas]
     ]
-    side = Node(kind, "side", directory, (), own_clock=False) if profile.has_side_server else None
+    side = Node(kind, "side", directory, (), build, own_clock=False) if profile.has_side_server else None
     cluster = Cluster(nodes, history)
     storm = Storm(seed, profile, cluster, side)
     broken: list[str] = []
