@@ -150,6 +150,8 @@ impl Operation for Pop {
     type Outcome = Deliveries;
 
     fn run(&self, queue: &mut Queue, now: Time) -> Deliveries {
+        #[cfg(feature = "planted-faults")]
+        let now = now.saturating_add(Millis::new(crate::planted::ahead_ms()).unwrap_or_default());
         let mut deliveries = Deliveries { jobs: SmallVec::new(), mode: self.mode };
         if queue.paused_until > now {
             return deliveries;
@@ -176,9 +178,15 @@ impl Queue {
         let lease = self.next_lease(now)?;
         let policy = self.policy_of(slot)?;
         let end = now.saturating_add(pop.ttr.unwrap_or(policy.ttr));
+        #[cfg(feature = "planted-faults")]
+        let end = now.saturating_add(
+            Millis::new(crate::planted::lease_ms(end.since(now).as_u64())).unwrap_or_default(),
+        );
         let details = self.details_of(slot);
         let before = details.map_or((due, Progress::default()), |details| (details.time, details.progress()));
         let attempt = before.1.attempt.saturating_add(1);
+        #[cfg(feature = "planted-faults")]
+        let attempt = crate::planted::attempt(attempt, now.unix_ms());
         let leased = Progress { stage: Stage::Leased, attempt, lease: Some(lease), ..before.1 };
         let job = match pop.mode {
             Mode::Lease => {
@@ -209,6 +217,10 @@ impl Queue {
     /// A number greater than all before. At least that with which the millisecond begins: so a queue that is made
     /// anew under a key goes on above the one that was there. `None` at the end of numbers, the year 2109.
     fn next_lease(&self, now: Time) -> Option<Lease> {
+        #[cfg(feature = "planted-faults")]
+        if crate::planted::strikes_at(crate::planted::Fault::LeaseTwice, now.unix_ms(), 16) {
+            return self.last_lease().or(Some(Queue::lease_at(now)));
+        }
         let by_time = now.unix_ms() << LEASES_PER_MILLISECOND_BITS;
         let number = by_time.max(self.last_lease.number().saturating_add(1));
         (number < Lease::MAX.number()).then(|| Lease::new(number))

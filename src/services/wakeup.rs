@@ -19,6 +19,10 @@ pub fn plan<'n, H: Host>(
     if next == Time::MAX || value.hint.is_some_and(|hint| hint <= next) {
         return;
     }
+    #[cfg(feature = "planted-faults")]
+    if crate::planted::strikes(crate::planted::Fault::ForgottenQueue, 3) {
+        return;
+    }
     let (database, name) = (database(), name());
     host.with(|state| {
         if let Some(hint) = value.hint {
