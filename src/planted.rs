@@ -30,7 +30,7 @@ pub enum Fault {
     WrongOrder,
     /// A consumer that waits stands in no line.
     ForgottenConsumer,
-    /// The timer isn't told of a queue.
+    /// The timer isn't told of queues that wait for something.
     ForgottenQueue,
     /// What was on its way to a consumer that has gone away stays leased.
     NotGivenBack,

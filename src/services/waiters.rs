@@ -85,7 +85,7 @@ impl<C: Copy + Ord> Waiters<C> {
         self.last_ticket = ticket;
         for (database, key) in &places {
             #[cfg(feature = "planted-faults")]
-            if crate::planted::strikes(crate::planted::Fault::ForgottenConsumer, 20) {
+            if crate::planted::strikes(crate::planted::Fault::ForgottenConsumer, 4) {
                 continue;
             }
             self.lines.entry(*database).or_default().entry(key.clone()).or_default().insert(ticket);

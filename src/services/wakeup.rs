@@ -20,7 +20,7 @@ pub fn plan<'n, H: Host>(
         return;
     }
     #[cfg(feature = "planted-faults")]
-    if crate::planted::strikes(crate::planted::Fault::ForgottenQueue, 3) {
+    if crate::planted::has(crate::planted::Fault::ForgottenQueue) {
         return;
     }
     let (database, name) = (database(), name());

@@ -53,6 +53,7 @@ class Node:
         # How often it was started: a history speaks of `a.2`, the second process of server a.
         self.starts = 0
         self._process: subprocess.Popen[bytes] | None = None
+        self._is_asked_to_end = False
         self._alarms_from = 0
         lines = [CONFIG, f"port {self.port}", f'dir "{self.directory}"', *config]
         lines.append(f'loadmodule "{build.module}"')
@@ -69,10 +70,7 @@ class Node:
 
     def has_died(self) -> bool:
         """It ended and nobody here ended it."""
-        return self._process is not None and self._process.poll() is not None
-
-    def exit_code(self) -> int | None:
-        return None if self._process is None else self._process.poll()
+        return self._process is not None and not self._is_asked_to_end and self._process.poll() is not None
 
     async def start(self) -> None:
         """Returns when it answers, its data loaded."""
@@ -90,6 +88,7 @@ class Node:
                 env=environment,
             )
         self.starts += 1
+        self._is_asked_to_end = False
         async with asyncio.timeout(START_S):
             while not await self._answers():
                 if self.has_died():
@@ -141,6 +140,7 @@ class Node:
     async def ended(self, within_s: float = 30) -> None:
         """Waits for an end that was asked for."""
         assert self._process is not None
+        self._is_asked_to_end = True
         async with asyncio.timeout(within_s):
             while self._process.poll() is None:
                 await asyncio.sleep(0.005)

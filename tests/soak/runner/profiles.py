@@ -60,6 +60,15 @@ PROFILES = {
             habits=Habits(moves=TIMELESS_MOVES, far=0.2),
         ),
         Profile(
+            "clock-rdb",
+            {"clock": 4, "crash": 3, "save": 1, "quiet": 1},
+            (),
+            "rdb",
+            has_clocks=True,
+            habits=Habits(moves=TIMELESS_MOVES, far=0.1),
+            calm_s=0.8,
+        ),
+        Profile(
             "replica-clock",
             {"failover": 3, "depose": 2, "kill-primary": 2, "clock": 1, "quiet": 1},
             (),
