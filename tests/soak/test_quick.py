@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .borrowed import KINDS, Kind
+from .borrowed import KINDS, MODULE, Kind
 from .history import read
 from .oracle import judge
 from .report import tell
@@ -33,3 +33,8 @@ def test_a_short_session(kind: Kind, profile: str, tmp_path: Path) -> None:
     # A session in which little happens shows little.
     assert verdict.counts["operations"] > 200
     assert verdict.counts["deliveries"] > 30
+
+
+def test_the_module_that_is_released_has_no_planted_faults() -> None:
+    """They are chosen by this variable of the environment: faults_in_module.py."""
+    assert b"DQ_PLANTED_FAULT" not in MODULE.read_bytes()

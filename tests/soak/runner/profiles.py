@@ -45,6 +45,14 @@ PROFILES = {
         ),
         Profile("replicas", REPLICA_FAULTS | {"client-kill": 1}, SHORT_BACKLOG, replicas=2, is_chained=True),
         Profile(
+            "linked",
+            {"crash": 3, "restart": 1, "cut-link": 1, "restart-replica": 1, "client-kill": 1},
+            ALWAYS,
+            "always",
+            replicas=2,
+            calm_s=1.5,
+        ),
+        Profile(
             "failover",
             {"failover": 3, "depose": 2, "demote-ambush": 2, "kill-primary": 2, "cut-link": 1, "quiet": 1},
             (),
