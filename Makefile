@@ -16,7 +16,7 @@ bench := cargo run --quiet --release --locked --manifest-path bench/Cargo.toml -
 
 kombu := $(CURDIR)/target/kombu/venv/bin
 
-.PHONY: help setup build run docs test test-core test-blackbox race \
+.PHONY: help setup build run docs test test-core test-blackbox race soak soak-faults \
 	board build-board test-board test-kombu test-guides test-celery screenshots lint \
 	bench-core bench bench-instructions bench-docs clean
 
@@ -69,6 +69,16 @@ race: build ## 5,000 consumers that race, vanish and come back, on each server (
 	@scripts/setup.sh test
 	DQ_CONSUMERS=5000 $(python) -m pytest tests/blackbox/waiting/test_crowd.py $(ARGS)
 
+soak: build ## random sessions with faults, judged by their replies: 20 minutes a server (ARGS="--minutes 5 --seed 7")
+	@scripts/setup.sh test
+	PYTHONPATH=tests $(python) -m soak run $(ARGS)
+
+# A build of its own, since no other may have these faults.
+soak-faults: ## plant faults in the module, and see that the judge finds each (about five minutes)
+	@scripts/setup.sh test
+	cargo build --release --features planted-faults --target-dir target/planted-faults
+	$(python) -m pytest --numprocesses 3 tests/soak/faults_in_module.py $(ARGS)
+
 test-kombu: build ## check and test kombu-dq with real Celery workers, 100,000 ETAs too (about ten minutes)
 	@scripts/setup.sh kombu
 	cd integrations/kombu-dq && $(kombu)/mypy --cache-dir ../../target/.mypy_cache && $(kombu)/pyright
@@ -86,6 +96,7 @@ lint: ## check format, clippy, Python and shell
 	@scripts/setup.sh lint
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
+	cargo clippy --all-targets --features planted-faults -- -D warnings
 	cargo fmt --check --manifest-path examples/rust/Cargo.toml
 	cargo clippy --locked --manifest-path examples/rust/Cargo.toml --target-dir target/examples/rust/target -- -D warnings
 	cargo fmt --check --manifest-path board/Cargo.toml

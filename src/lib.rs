@@ -6,6 +6,8 @@
 pub mod queue;
 
 mod command;
+#[cfg(feature = "planted-faults")]
+mod planted;
 mod server;
 mod services;
 

@@ -41,6 +41,8 @@ impl Look for Len {
     fn reply(state: &Option<State>, looking: &Looking, replies: Replies) {
         let queue = looking.queue();
         let jobs = state.map_or(queue.len(), |state| queue.counts().of(state));
+        #[cfg(feature = "planted-faults")]
+        let jobs = jobs + usize::from(crate::planted::strikes(crate::planted::Fault::CountOffByOne, 20));
         replies.integer(jobs as u64);
     }
 

@@ -227,6 +227,10 @@ impl Buckets {
     /// Puts a job among those with the same time. O(log n) and the shift of a bucket; O(bucket) more when
     /// it splits.
     pub fn insert(&mut self, arrival: &Arrival, residents: &mut impl Residents) {
+        #[cfg(feature = "planted-faults")]
+        let first = Arrival { rank: Rank::First, ..*arrival };
+        #[cfg(feature = "planted-faults")]
+        let arrival = if crate::planted::has(crate::planted::Fault::WrongOrder) { &first } else { arrival };
         let (time, entry) = (arrival.time, arrival.entry());
         let at = self.line_for(time, arrival.rank);
         let placed = at.and_then(|at| Some((at, self.put(at, entry, arrival)?)));

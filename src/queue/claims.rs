@@ -90,6 +90,10 @@ impl Operation for Finish<'_> {
 
     fn run(&self, queue: &mut Queue, now: Time) -> Finished {
         let jobs = self.claims.iter().filter_map(|claim| queue.finish(now, claim)).count();
+        #[cfg(feature = "planted-faults")]
+        if jobs > 1 && crate::planted::strikes_at(crate::planted::Fault::LostJob, now.unix_ms(), 2) {
+            queue.peek(State::Ready, 1).first().and_then(|slot| queue.remove(*slot));
+        }
         Finished { jobs }
     }
 }
@@ -189,6 +193,8 @@ impl Queue {
         let slot = self.pool.find(claim.id)?;
         let progress = self.details_of(slot)?.progress();
         let is_good = claim.lease.is_none_or(|lease| progress.lease == Some(lease));
+        #[cfg(feature = "planted-faults")]
+        let is_good = is_good || crate::planted::has(crate::planted::Fault::StaleLease);
         (progress.stage == Stage::Leased && is_good).then_some(slot)
     }
 

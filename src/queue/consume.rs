@@ -21,7 +21,7 @@ pub const POP_BYTES_MAX: usize = 16 << 20;
 const EXPECTED_AT_MOST: usize = 128;
 
 /// So many lease numbers begin with each millisecond: see [`Lease`].
-pub const LEASES_PER_MILLISECOND_BITS: u32 = 11;
+const LEASES_PER_MILLISECOND_BITS: u32 = 11;
 
 /// Hands out the first ready jobs by (priority, due time, order of scheduling). O(log n) each.
 #[derive(Clone, Copy, Debug)]
@@ -161,6 +161,8 @@ impl Operation for Pop {
     type Outcome = Deliveries;
 
     fn run(&self, queue: &mut Queue, now: Time) -> Deliveries {
+        #[cfg(feature = "planted-faults")]
+        let now = now.saturating_add(Millis::new(crate::planted::ahead_ms()).unwrap_or_default());
         let mut deliveries = Deliveries { jobs: SmallVec::new(), mode: self.mode };
         if queue.paused_until > now {
             return deliveries;
@@ -186,6 +188,8 @@ impl Queue {
         let (due, slot) = self.schedule.first_ready(now, lane, self)?;
         let lease = self.next_lease(now)?;
         let simply = match pop.mode {
+            // Faults are planted in the longer way.
+            Mode::Lease if cfg!(feature = "planted-faults") => None,
             Mode::Lease => self.lease_simply(slot, lease, now, pop.ttr),
             Mode::NoAck => None,
         };
@@ -195,11 +199,17 @@ impl Queue {
         }
         let policy = self.policy_of(slot)?;
         let end = now.saturating_add(pop.ttr.unwrap_or(policy.ttr));
+        #[cfg(feature = "planted-faults")]
+        let end = now.saturating_add(
+            Millis::new(crate::planted::lease_ms(end.since(now).as_u64())).unwrap_or_default(),
+        );
         let details = self.details_of(slot);
         let (time, progress) =
             details.map_or((due, Progress::default()), |details| (details.time, details.progress()));
         let body_bytes = self.pool.get(slot)?.body_bytes();
         let attempt = progress.attempt.saturating_add(1);
+        #[cfg(feature = "planted-faults")]
+        let attempt = crate::planted::attempt(attempt, now.unix_ms());
         let leased = Progress { stage: Stage::Leased, attempt, lease: Some(lease), ..progress };
         let job = match pop.mode {
             Mode::Lease => {
@@ -230,6 +240,10 @@ impl Queue {
     /// A number greater than all before. At least that with which the millisecond begins: so a queue that is made
     /// anew under a key goes on above the one that was there. `None` at the end of numbers, the year 2109.
     fn next_lease(&self, now: Time) -> Option<Lease> {
+        #[cfg(feature = "planted-faults")]
+        if crate::planted::strikes_at(crate::planted::Fault::LeaseTwice, now.unix_ms(), 16) {
+            return self.last_lease().or(Some(Queue::lease_at(now)));
+        }
         let by_time = now.unix_ms() << LEASES_PER_MILLISECOND_BITS;
         let number = by_time.max(self.last_lease.number().saturating_add(1));
         (number < Lease::MAX.number()).then(|| Lease::new(number))

@@ -71,9 +71,7 @@ use slab::{Slab, Slot};
 
 pub use block::{read_block, BlockWriter};
 pub use claims::{Accepted, Bury, Claim, Finish, Finished, Release, Touch, WhenReleased};
-pub use consume::{
-    Deliveries, Delivery, Mode, Pop, LEASES_PER_MILLISECOND_BITS, POP_BYTES_MAX, POP_JOBS_MAX,
-};
+pub use consume::{Deliveries, Delivery, Mode, Pop, POP_BYTES_MAX, POP_JOBS_MAX};
 pub use door::{Changed, Circumstances, Defaults, Heading, Operation};
 pub use job::{Id, JobView, Lease, Progress, Stage, State, ID_BYTES_MAX};
 pub use job_record::{Cause, DropRecord, Exit, JobRecord, LeaseRecord, MoveRecord};

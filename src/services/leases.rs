@@ -4,8 +4,10 @@
 //! millisecond), what settles it is the highest lease that this process has seen: a queue that may be new at its key is
 //! told of it with its first pop.
 
+use std::time::Duration;
+
 use super::value::QueueValue;
-use crate::queue::{Lease, Millis, Queue, Time, LEASES_PER_MILLISECOND_BITS};
+use crate::queue::{Lease, Millis, Queue, Time};
 
 /// Clocks of servers differ by less than this. A number that is further ahead was forged (in a RESTORE
 /// payload, say): it binds its own queue, not all of them.
@@ -14,12 +16,32 @@ const AHEAD_MAX: Millis = match Millis::new(366 * 24 * 3_600_000) {
     None => Millis::MAX,
 };
 
-/// As many numbers as ten minutes have: a crash or a failover may have lost the last leases that were given.
-const MARGIN: u64 = 600_000 << LEASES_PER_MILLISECOND_BITS;
+/// After a crash or a failover leases begin with the number of a time that lies so far ahead: a server whose clock was
+/// ahead by less has given none above. The margin goes by the clock, which is a later one at the next start: a margin
+/// on top of the highest lease that a file knows is the same again when the same file is loaded again.
+const MARGIN: Millis = match Millis::new(3_600_000) {
+    Some(hour) => hour,
+    None => Millis::ZERO,
+};
+
+/// And at least so many above the highest lease that is known: that many may have been given and lost. It is worth half
+/// a second, so that a server that is started again and again doesn't run away from the clock.
+const LOST_MAX: u64 = 1 << 20;
+
+/// Where the clock is of no use, since it is behind the known leases by more than the margin, two starts with the same
+/// file begin with the same number but for chance: so many bits, up to half a minute's numbers.
+const CHANCE_BITS: u32 = 26;
 
 /// Whether no server can have given this lease by now. A queue that took it could soon give none.
 pub fn is_forged(lease: Lease, wall_clock: Time) -> bool {
     lease > Queue::lease_at(wall_clock.saturating_add(AHEAD_MAX))
+}
+
+/// Another number at each start and at each change of the role. It needs to be no secret.
+fn chance(wall_clock: Time, uptime: Duration) -> u64 {
+    // The golden ratio spreads the lowest bits, in which times differ, over the highest ones.
+    let times = wall_clock.unix_ms().rotate_left(32) ^ uptime.subsec_nanos() as u64;
+    times.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - CHANCE_BITS)
 }
 
 pub struct Leases {
@@ -44,10 +66,19 @@ impl Leases {
     }
 
     /// Leases may exist that nobody here has seen.
-    pub fn may_have_lost_some(&mut self) {
-        let number = self.highest.number().saturating_add(MARGIN).min(Lease::MAX.number() - 1);
+    pub fn may_have_lost_some(&mut self, wall_clock: Time, uptime: Duration) {
+        #[cfg(feature = "planted-faults")]
+        if crate::planted::has(crate::planted::Fault::NoLeaseMargin) {
+            return;
+        }
         if self.highest > Lease::default() {
-            self.highest = Lease::new(number);
+            let by_clock = Queue::lease_at(wall_clock.saturating_add(MARGIN));
+            let known = self.highest.number().saturating_add(LOST_MAX);
+            let number = match by_clock.number() {
+                by_clock if by_clock >= known => by_clock,
+                _ => known.saturating_add(chance(wall_clock, uptime)),
+            };
+            self.highest = Lease::new(number.min(Lease::MAX.number() - 1));
         }
         self.keys_changed();
     }
@@ -63,5 +94,59 @@ impl Leases {
     /// The queue gives none below from here on.
     pub fn has_told(&self, value: &mut QueueValue) {
         value.lease_epoch = self.epoch;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Time = match Time::new(1_800_000_000_000) {
+        Some(now) => now,
+        None => Time::MAX,
+    };
+
+    fn after(ms: u64) -> Time {
+        NOW.saturating_add(Millis::new(ms).unwrap())
+    }
+
+    /// What a server that knows of this lease begins with, started then.
+    fn begins_with(known: Lease, wall_clock: Time) -> u64 {
+        let mut leases = Leases::NONE;
+        leases.saw(known, NOW);
+        leases.may_have_lost_some(wall_clock, Duration::from_nanos(wall_clock.unix_ms()));
+        leases.highest.number()
+    }
+
+    /// Each start gave leases that it lost: the file knows none of them, or none but those of the start before.
+    #[test]
+    fn starts_with_the_same_file_give_no_number_twice() {
+        let mut known = Queue::lease_at(NOW);
+        for round in 0..3 {
+            let starts = (1..20).map(|start| after(round * 10_000 + start * 200));
+            let begins: Vec<u64> = starts.map(|now| begins_with(known, now)).collect();
+            assert!(begins.windows(2).all(|pair| pair[1] > pair[0] + 10_000), "{begins:?}");
+            known = Lease::new(begins[18] + 100);
+        }
+    }
+
+    #[test]
+    fn nor_when_the_clock_was_an_hour_ahead_before() {
+        let known = Queue::lease_at(after(2 * 3_600_000));
+        let begins: Vec<u64> = (1..20).map(|start| begins_with(known, after(start * 200))).collect();
+        for (at, one) in begins.iter().enumerate() {
+            assert!(*one > known.number() + 1_000_000);
+            assert!(begins.iter().skip(at + 1).all(|other| one.abs_diff(*other) > 10_000), "{begins:?}");
+        }
+    }
+
+    /// A server that starts every second goes no further ahead of the clock than the margin and some hours.
+    #[test]
+    fn a_server_that_is_started_again_and_again_does_not_run_away() {
+        let mut known = Queue::lease_at(NOW);
+        for start in 1..=3_600 {
+            known = Lease::new(begins_with(known, after(start * 1_000)) + 1_000);
+        }
+        assert!(known < Queue::lease_at(after(24 * 3_600_000)));
     }
 }

@@ -46,6 +46,10 @@ pub enum Wording<'w> {
 
 /// Logs a change that was made under these circumstances to a queue that had this heading.
 pub fn write(key: &impl QueueKey, before: &Heading, circumstances: &Circumstances, words: Wording) {
+    #[cfg(feature = "planted-faults")]
+    if crate::planted::strikes(crate::planted::Fault::UnloggedEntry, 100) {
+        return;
+    }
     let needs_no_more = before.tells(circumstances);
     match words {
         Wording::AsSent if needs_no_more => key.log_as_sent(),

@@ -45,10 +45,11 @@ pub fn on_flushed<H: Host>(host: H, database: Option<Database>) {
 /// This server is a primary now, or a replica. A new primary looks for the queues of which it doesn't know where they
 /// went while it was a replica.
 pub fn on_role_changed<H: Host>(host: H, is_primary: bool) {
+    let (wall_clock, uptime) = (host.wall_clock(), host.uptime());
     host.with(|state| {
         state.is_primary = is_primary;
         if is_primary {
-            state.leases.may_have_lost_some();
+            state.leases.may_have_lost_some(wall_clock, uptime);
         }
     });
     if is_primary {
@@ -61,10 +62,11 @@ pub fn on_role_changed<H: Host>(host: H, is_primary: bool) {
 
 /// Data is about to be loaded, or has been.
 pub fn on_loading<H: Host>(host: H, is_loading: bool) {
+    let (wall_clock, uptime) = (host.wall_clock(), host.uptime());
     host.with(|state| {
         state.is_loading = is_loading;
         if !is_loading {
-            state.leases.may_have_lost_some();
+            state.leases.may_have_lost_some(wall_clock, uptime);
         }
     });
     if !is_loading {
@@ -146,6 +148,10 @@ fn look_after<H: Host>(
 
 /// Removes jobs that have been kept long enough: an explicit step, which replicas are told.
 fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, slice: &Slice) {
+    #[cfg(feature = "planted-faults")]
+    if crate::planted::has(crate::planted::Fault::KeptForEver) {
+        return;
+    }
     while !slice.is_over(host) {
         let circumstances = circumstances(host, value);
         let slots = value.queue.to_forget(circumstances.now, STEP_JOBS);

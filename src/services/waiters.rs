@@ -86,6 +86,10 @@ impl<C: Copy + Ord> Waiters<C> {
         let ticket = self.next_ticket();
         self.last_ticket = ticket;
         for (database, key) in &places {
+            #[cfg(feature = "planted-faults")]
+            if crate::planted::strikes(crate::planted::Fault::ForgottenConsumer, 4) {
+                continue;
+            }
             self.lines.entry(*database).or_default().entry(key.clone()).or_default().insert(ticket);
         }
         self.deadlines.extend(deadline.map(|deadline| (deadline, ticket)));

@@ -22,6 +22,10 @@ pub fn plan<'n, H: Host>(
     if needs_no_hint && !value.is_astray() {
         return;
     }
+    #[cfg(feature = "planted-faults")]
+    if crate::planted::has(crate::planted::Fault::ForgottenQueue) {
+        return;
+    }
     let (database, name) = (database(), name());
     if value.is_astray() {
         value.set_astray(false);

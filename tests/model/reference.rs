@@ -103,11 +103,8 @@ impl Reference {
                 Outcome::Yes
             }
             Command::Resume => {
-                let was_paused = self.paused_until > now;
-                if was_paused {
-                    self.paused_until = 0;
-                }
-                Outcome::yes_if(was_paused)
+                // Also a pause that is over: the clock may be set back.
+                Outcome::yes_if(std::mem::take(&mut self.paused_until) > 0)
             }
             Command::Alter(alteration) => {
                 self.alter(alteration);

@@ -10,10 +10,11 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from .borrowed import KINDS, TARGET, Kind
+from .borrowed import KINDS, MODULE, TARGET, Kind
 from .history import read
 from .oracle import Verdict, judge
 from .report import Tally, tell
+from .runner.node import Build
 from .runner.profiles import PROFILES, SAMPLE, order, quick
 from .runner.session import Outcome, play
 
@@ -33,6 +34,7 @@ def main() -> int:
     run.add_argument("--profile", choices=sorted(PROFILES), action="append", help="only such sessions")
     run.add_argument("--sessions", type=int, default=None, help="so many, whatever time they take")
     run.add_argument("--quick", action="store_true", help="short sessions, as in the normal tests")
+    run.add_argument("--module", type=Path, default=MODULE, help="another build of DQ than the release here")
     run.add_argument("--keep", action="store_true", help="keep the histories in which nothing was found, too")
     run.set_defaults(do=_run)
 
@@ -98,14 +100,14 @@ class _Played:
 def _sessions(options: argparse.Namespace, kind: Kind, seed: str, judges: ProcessPoolExecutor):
     """Plays until the time is over."""
     end = time.monotonic() + options.minutes * 60
-    profiles = order(seed, options.profile)
+    profiles, build = order(seed, options.profile), Build(options.module)
     last: _Played | None = None
     number = 0
     while number < options.sessions if options.sessions else time.monotonic() < end:
         profile = profiles[number % len(profiles)]
         profile = quick(profile) if options.quick else replace(profile)
         name = f"{kind}/{seed}-{number}-{profile.name}"
-        outcome = asyncio.run(play(kind, profile, f"{seed}-{number}", KEPT / name))
+        outcome = asyncio.run(play(kind, profile, f"{seed}-{number}", KEPT / name, build))
         if last is not None:
             yield last
         last = _Played(name, outcome, judges.submit(_judged, outcome.history))

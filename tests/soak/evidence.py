@@ -1,4 +1,4 @@
-"""What of a history shows a violation: the operations on that job or queue, and what the nemesis did between them."""
+"""What of a history shows a violation: operations on that job or queue, and the faults between them."""
 
 import json
 from pathlib import Path
@@ -59,7 +59,8 @@ def _event(record: Record) -> str:
     if "nemesis" in record:
         what = {name: value for name, value in record.items() if name not in ("nemesis", "at")}
         return f"---- {record['nemesis']} {what}"
-    return f"---- epoch {record['epoch']} on {record['server']} ({record['why']}), {record['cut']} marks survived"
+    where = f"epoch {record['epoch']} on {record['server']} ({record['why']})"
+    return f"---- {where}, {record['cut']} marks survived"
 
 
 def _line(op: Op, violation: Violation) -> str:

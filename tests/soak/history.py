@@ -1,7 +1,8 @@
 """A session, written down: JSON lines of what was sent and replied, when, and what the nemesis did.
 
-Times are microseconds since the session began, by this program's monotonic clock. A *mark* is `[n, server time]`:
-how many marks the data set held when this one was made, and the server's own clock in microseconds. See README.md.
+Times are microseconds since the session began, by this program's monotonic clock. A *mark* is `[n, server
+time]`: how many marks the data set held when this one was made, and the server's own clock in microseconds.
+See README.md.
 """
 
 import hashlib

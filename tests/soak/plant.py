@@ -1,7 +1,8 @@
 """Faults, written into a sound history: each must be found, or the oracle is blind.
 
-A planter takes the records of a history and returns them with one fault, or None where the history has no place
-for it. Faults in the module itself, behind a cargo feature, are another matter: README.md, "Faults in the module".
+A planter takes the records of a history and returns them with one fault, or None where the history has no
+place for it. Faults in the module itself, behind a cargo feature, are another matter: README.md, "Faults in
+the module".
 """
 
 import copy

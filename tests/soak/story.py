@@ -33,16 +33,18 @@ class Story:
         self._base = 0
         self.starts(cut=0)
 
-    def says(self, line: str, told: Any, *, client: str = "c", shape: str = "tight", **note: Any) -> Op:
+    def says(
+        self, line: str, told: Any, *, client: str = "c", shape: str = "tight", db: int = 0, **note: Any
+    ) -> Op:
         """One command, carried out at once."""
-        op = self.begins(line, client=client, shape=shape, **note)
+        op = self.begins(line, client=client, shape=shape, db=db, **note)
         return self.ends(op, told)
 
-    def begins(self, line: str, *, client: str = "w", shape: str = "tight", **note: Any) -> Op:
+    def begins(self, line: str, *, client: str = "w", shape: str = "tight", db: int = 0, **note: Any) -> Op:
         """A command that takes its time."""
         self.passes(1)
         self._ops += 1
-        op = Op(self._ops, client, self._epoch, 0, self._us(), shape, [words(line)], note=note)
+        op = Op(self._ops, client, self._epoch, db, self._us(), shape, [words(line)], note=note)
         op.before = self._mark(2 * op.id)
         return op
 

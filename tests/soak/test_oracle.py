@@ -1,4 +1,4 @@
-"""The oracle on a session that was written down: as it was it passes, and with each planted fault it doesn't."""
+"""The oracle on a session that was written down: it passes, and with each planted fault it doesn't."""
 
 from pathlib import Path
 

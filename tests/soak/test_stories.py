@@ -154,6 +154,47 @@ def test_what_is_not_in_the_journal_was_never_carried_out() -> None:
     assert story.kinds() == {"count"}
 
 
+def test_a_move_to_a_key_that_is_taken_tells_nothing_of_a_queue_that_may_be_there() -> None:
+    story = Story()
+    add = story.begins("DQ.ADD q a x", shape="loose")
+    story.says("DEL q", 0)
+    story.ends(add, "a")
+    story.says("DQ.ADD q b y", "b", db=1)
+    story.says("MOVE q 1", 0)
+    story.says("DQ.LEN q", 1)
+    assert story.kinds() == set()
+
+
+def test_a_pause_makes_its_queue_for_certain() -> None:
+    story = Story()
+    add = story.begins("DQ.ADD q a x", shape="loose")
+    story.says("DQ.PAUSE q", "OK")
+    story.says("DEL q", 0)
+    story.ends(add, "a")
+    assert story.kinds() == {"lost"}
+
+
+def test_a_scan_is_over_when_the_data_is_loaded_anew() -> None:
+    for reload, expected in [("DEBUG RELOAD", set()), ("DQ.LEN q", {"lost"})]:
+        story = with_a_job()
+        story.says("DQ.SCAN q 0", ["5", []], scan=1)
+        story.says(reload, "OK" if reload == "DEBUG RELOAD" else 1)
+        story.says("DQ.SCAN q 5", ["0", []], scan=1)
+        assert story.kinds() == expected, reload
+
+
+@pytest.mark.parametrize("told", [1, 2])
+def test_an_add_of_unknown_id_was_under_way_when_the_server_crashed(told: int) -> None:
+    """Its first mark survived. Whether the job did, nobody knows, nor its id."""
+    story = with_a_job()
+    op = story.begins("DQ.ADD q * y")
+    story.is_lost(op)
+    story.crashes()
+    story.says("DQ.LEN q", told)
+    story.says("DQ.LEN q STATE ready", told)
+    assert story.kinds() == set()
+
+
 def test_a_pop_whose_reply_was_lost_may_have_taken_any() -> None:
     for told in None, JOB:
         story = with_a_job()

@@ -43,7 +43,9 @@ fn a_delayed_job_that_is_kicked_keeps_its_attempts_and_its_life() {
 fn a_paused_queue_hands_out_nothing_and_loses_no_time() {
     check("@0 ADD a | PAUSE 10 | POP -> nil | POP NOACK -> nil | UPKEEP -> 10 | COUNTS -> 0 1 0 0 | @9 POP -> nil | @10 POP -> a#1");
     check("@0 ADD a ttr=5 | ADD b +3 ttl=4 | POP -> a#1 | PAUSE | @3 COUNTS -> 0 1 1 0 | @5 COUNTS -> 0 1 0 1 | POP -> nil | FINISH a L1 -> 1 | LOAD | ADD c -> 5 | POP -> nil | RESUME -> 1 | RESUME -> 0 | POP -> c#1");
-    check("@0 ADD a | PAUSE 10 | @20 UPKEEP -> nil | RESUME -> 0 | POP -> a#1 | ADD b | @9 POP -> nil | RESUME -> 1 | @20 POP -> b#1");
+    check("@0 ADD a | PAUSE 10 | @20 UPKEEP -> nil | POP -> a#1 | ADD b | @9 POP -> nil | RESUME -> 1 | @20 POP -> b#1");
+    // A pause that was over when it was ended doesn't come back with an earlier clock.
+    check("@0 ADD a | PAUSE 10 | @20 RESUME -> 1 | RESUME -> 0 | @9 POP -> a#1");
     check("@0 ADD a | @5 PAUSE 10 | PAUSE 3 | @7 POP -> nil | @8 POP -> a#1");
 }
 

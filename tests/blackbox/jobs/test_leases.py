@@ -1,5 +1,6 @@
 """Leases: only the latest one of a job is proof, and no number comes twice."""
 
+from collections.abc import Callable
 from contextlib import closing
 
 from harness.pipelined import Pipelined
@@ -159,3 +160,31 @@ def test_a_replaced_and_a_deleted_job_keep_their_numbers_used(session: Session) 
         (integer) 1
     """)
     assert session["first"] < session["second"] < session["third"]
+
+
+def test_a_server_that_starts_again_with_the_same_file_gives_no_number_again(
+    fresh_server: Callable[..., Server],
+) -> None:
+    """A crash loses the leases that were given since the file was written, and so does the next one."""
+    server = fresh_server()
+    with closing(server.session()) as session:
+        session.check("""
+            > DQ.ADD q a x
+            "a"
+            > DQ.ADD q b x
+            "b"
+            > DQ.POP q
+            [["a", "x", <first>, 1]]
+            > SAVE
+            OK
+        """)
+        leases = [session["first"]]
+    for _ in range(3):
+        server.kill9()
+        server.start()
+        with closing(server.session()) as session:
+            session.check('> DQ.POP q\n[["b", "x", <lost>, 1]]')
+            leases.append(session["lost"])
+            session.check("> DQ.FINISH q a\n(integer) 1")
+    assert sorted(set(leases)) == leases
+    assert leases[-1] < EXACT_IN_EVERY_CLIENT

@@ -31,6 +31,11 @@ class Scan:
     seen: set[str] = field(default_factory=set)
 
 
+# How long the server may take to remove what was kept long enough: of *active* time (timeline.Ticks). Its
+# timer runs on the monotonic clock, and sees up to a minute later that the other clock was set.
+SWEEP_MS, SWEEP_AFTER_STEP_MS = 5_000, 65_000
+
+
 @dataclass
 class Findings:
     """What outlives a data set: leases by key, scans under way, and the verdict."""
@@ -41,6 +46,7 @@ class Findings:
     # Ambushes that were carried out in one turn, so that their victims were told nothing.
     ambushes: set[str] = field(default_factory=set)
     dumps: dict[str, Queue] = field(default_factory=dict)
+    sweep_ms: int = SWEEP_MS
 
 
 @dataclass

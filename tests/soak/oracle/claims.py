@@ -44,10 +44,10 @@ def named(case: Case, queue: Queue | None) -> dict[str, Act]:
             acts = _while_alive(words, lambda life, now: life.buried(now))
         case verb:
             raise ValueError(verb)
-    return {id: _unless_gone(act, dead_keep) for id, act in acts.items()}
+    return {id: _unless_gone(act, turn, dead_keep) for id, act in acts.items()}
 
 
-def _unless_gone(act: Act, dead_keep: int) -> Act:
+def _unless_gone(act: Act, turn: Turn, dead_keep: int) -> Act:
     """Nothing counts for a job that isn't there, or that the queue has removed when its time was over."""
 
     def checked(life: Life, now: Span) -> tuple[Lives, bool]:
@@ -55,7 +55,7 @@ def _unless_gone(act: Act, dead_keep: int) -> Act:
         if states == GONE:
             return [], True
         made, may_not = act(life, now)
-        return made, may_not or bool(states & GONE)
+        return [new._replace(turn=turn) for new in made], may_not or bool(states & GONE)
 
     return checked
 

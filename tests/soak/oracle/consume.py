@@ -1,4 +1,4 @@
-"""DQ.POP and DQ.MPOP: who was handed out, who should have been, under which lease, in which order, and when."""
+"""DQ.POP and DQ.MPOP: what was handed out and should have been, under which lease, in which order, when."""
 
 import itertools
 from collections.abc import Iterable
@@ -141,7 +141,7 @@ def _judge_items(case: Case, key: str, items: list[Item], said: grammar.Options)
 
 
 def _queue_of(case: Case, key: str, items: list[Item]) -> Queue | None:
-    """The queue that the delivery was from: what was at the key when this was carried out may be elsewhere now."""
+    """The queue that the delivery was from: what was at the key then may be elsewhere now."""
     here = case.queue(key)
     if case.pending is None:
         return here

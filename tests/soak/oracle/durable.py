@@ -1,4 +1,4 @@
-"""What must have survived a crash or a failover. That is the server's promise, and the ground on which all else is judged."""
+"""What must have survived a crash or a failover: the server's promise, the ground for all else."""
 
 from .timeline import Epoch, Timeline
 from .verdict import Verdict, Violation

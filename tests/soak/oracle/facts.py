@@ -40,7 +40,8 @@ def _digests(fact: Record, verdict: Verdict) -> None:
 
 def _views(fact: Record, verdict: Verdict) -> None:
     if fact["here"] != fact["there"]:
-        text = f"primary and replica {fact['server']} tell different things, {_differences(fact['here'], fact['there'])}"
+        differences = _differences(fact["here"], fact["there"])
+        text = f"primary and replica {fact['server']} tell different things, {differences}"
         verdict.violations.append(Violation("view", text, at=fact["at"]))
 
 
@@ -63,4 +64,20 @@ def _alarm(fact: Record, verdict: Verdict) -> None:
     verdict.violations.append(Violation("alarm", text.strip(), at=fact["at"]))
 
 
-_JUDGES = {"digests": _digests, "views": _views, "sums": _sums, "memory": _memory, "alarm": _alarm}
+def _bugs(fact: Record, verdict: Verdict) -> None:
+    if fact["dq_bugs"]:
+        text = f"server {fact['server']} says dq_bugs {fact['dq_bugs']}"
+        verdict.violations.append(Violation("alarm", text, at=fact["at"]))
+    if fact["dq_diverged"]:
+        text = f"server {fact['server']} says dq_diverged {fact['dq_diverged']}"
+        verdict.violations.append(Violation("digest", text, at=fact["at"]))
+
+
+_JUDGES = {
+    "digests": _digests,
+    "views": _views,
+    "sums": _sums,
+    "memory": _memory,
+    "alarm": _alarm,
+    "bugs": _bugs,
+}

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..history import Record
 from . import claims, consume, durable, errors, facts, keys, look, manage, produce
-from .case import LOST, Case, Findings
+from .case import LOST, SWEEP_AFTER_STEP_MS, Case, Findings
 from .life import Span
 from .model import Effect, Pending, Queue, World, distinct
 from .timeline import Epoch, Timeline, Window, timeline
@@ -28,6 +28,8 @@ def judge(records: Iterable[Record]) -> Verdict:
     line = timeline(records)
     findings = Findings()
     _find_ambushes(line, findings)
+    if any(record["nemesis"] == "clock" for record in line.nemesis):
+        findings.sweep_ms = SWEEP_AFTER_STEP_MS
     worlds: dict[int, World] = {0: World()}
     for epoch in line.epochs:
         _Course(line, epoch, worlds, findings).run()
@@ -88,7 +90,7 @@ class _Course:
         )
 
     def _now(self, window: Window, until_ms: int, at: int) -> Span:
-        """The reading of the clock by which it was carried out; a module's clock may be ahead of the server's."""
+        """By which reading of the clock it was carried out; a module's clock may be ahead of the server's."""
         if until_ms < FAR:
             self.world.clock_ms = max(self.world.clock_ms, until_ms)
         return (window.since_ms, max(until_ms, self.world.clock_ms, self.line.latest_clock_ms(at)))
@@ -172,11 +174,12 @@ def _pending(case: Case) -> Pending | None:
         case.step,
         tuple(case.place(name) for name in names),
         verb in MAKERS and not case.is_refused and (case.is_lost or case.told is not None),
+        produce.unseen(case) if verb == "DQ.ADD" else None,
     )
 
 
 def _spread(case: Case) -> None:
-    """Its key was moved while it was under way: it may have been carried out here or there, so nothing is judged."""
+    """Its key was moved while it was under way: it was carried out here or there, so nothing is judged."""
     pending = case.pending
     assert pending is not None
     if case.verb in LOOKS or case.is_refused:

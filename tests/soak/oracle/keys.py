@@ -68,6 +68,13 @@ def _at(case: Case, place: Place) -> Queue | None:
     return queue
 
 
+def _is_free(case: Case, place: Place) -> bool:
+    """Nothing is at the target. Where something may be, a 1 tells that nothing was; a 0 tells of neither end."""
+    case.world.check_expiry(place, case.now, case.window.end)
+    queue = case.world.keys.get(place)
+    return queue is None or ((queue.is_maybe or queue.is_wild) and case.told == 1)
+
+
 def _put(case: Case, place: Place, queue: Queue | None, expires: int | None = None) -> None:
     case.world.put(place, queue, case.window.end, expires)
 
@@ -89,8 +96,9 @@ def _copy(case: Case) -> None:
         there = (int(case.words[3 + options.index("DB") + 1]), there[1])
     if here == there:
         return
-    queue, target = _at(case, here), _at(case, there)
-    can = queue is not None and (target is None or "REPLACE" in options)
+    is_free = "REPLACE" in options or _is_free(case, there)
+    queue = _at(case, here) if is_free else case.world.keys.get(here)
+    can = queue is not None and is_free
     _expect(case, int(can))
     if can and queue is not None:
         _put(case, there, queue.branch(case.now), case.world.expires.get(here))
@@ -99,8 +107,9 @@ def _copy(case: Case) -> None:
 def _move(case: Case) -> None:
     here = case.place(case.words[1])
     there = (int(case.words[2]), here[1])
-    queue = _at(case, here)
-    can = queue is not None and _at(case, there) is None
+    is_free = _is_free(case, there)
+    queue = _at(case, here) if is_free else case.world.keys.get(here)
+    can = queue is not None and is_free
     _expect(case, int(can))
     if can:
         expires = case.world.expires.get(here)
@@ -172,6 +181,7 @@ def _return(case: Case) -> None:
     place = case.place(case.words[1])
     queue = case.world.away.pop(place[1], None)
     if case.told == "OK" and queue is not None:
+        queue.has_known_lateness = False
         _put(case, place, queue)
     elif case.is_lost:
         _lose(case, place)
@@ -187,6 +197,8 @@ def _lose(case: Case, place: Place) -> None:
 def _debug(case: Case) -> None:
     """RELOAD and LOADAOF make every queue anew: what isn't saved is forgotten."""
     if str(case.words[1]).upper() in ("RELOAD", "LOADAOF"):
+        # No cursor is good any more.
+        case.findings.scans.clear()
         for queue in case.world.keys.values():
             high = queue.lateness.get(case.epoch.number, case.epoch.lateness)[1]
             queue.lateness[case.epoch.number] = (0, high)

@@ -1,8 +1,8 @@
 """What one job may be: a possible state of it, what time makes of it, and what commands make of it.
 
-The words are those of docs/commands: this is what a user is promised, not how the module does it. All times are
-*spans*, `(earliest, latest)` in unix milliseconds, since a command's own reading of the clock is known only to lie
-between the marks before and after it.
+The words are those of docs/commands: this is what a user is promised, not how the module does it. All times
+are *spans*, `(earliest, latest)` in unix milliseconds, since a command's own reading of the clock is known
+only to lie between the marks before and after it.
 """
 
 from typing import NamedTuple
@@ -235,7 +235,7 @@ def _kept(state: int, until: Span, now: Span) -> int:
 
 
 def comes_before(one: Life, other: Life) -> bool:
-    """Of two ready jobs, the first certainly leaves before the other: priority, due time, order of scheduling."""
+    """The first certainly leaves before the other: by priority, due time, order of scheduling."""
     if one.policy.priority != other.policy.priority:
         return one.policy.priority < other.policy.priority
     first, second = one.ready_at(), other.ready_at()
@@ -245,7 +245,7 @@ def comes_before(one: Life, other: Life) -> bool:
         return True
     if not _scheduled_before(one, other):
         return False
-    # Both for the same millisecond; or the first at once, by a clock that wasn't ahead, and so the second no earlier.
+    # Both for the same millisecond; or the first at once, by a clock that wasn't ahead: then no later.
     is_at_once = one.is_immediate and first[1] <= one.turn.until_ms
     return is_at_once or first == second == (first[0], first[0])
 

@@ -29,9 +29,6 @@ TOTALS = ("added", "replaced", "finished", "released", "buried", "deleted", "kic
 # INFO's lateness is to within 1 %.
 ROUGHLY = 0.02
 
-# How long the server may take to remove what was kept long enough: of *active* time (timeline.Ticks).
-SWEEP_MS = 5_000
-
 Shown = dict[str, Any]
 
 
@@ -84,7 +81,7 @@ def _judge_number(case: Case, queue: Queue | None, states: Counter[int], name: s
     case.count("counts")
     leaked = _overdue(case, queue, mask) if least < told else 0
     if told > most - leaked and told <= most:
-        text = f"{case.verb} {name} says {told}: {leaked} jobs should have gone when their time as done or dead was over"
+        text = f"{case.verb} {name} says {told}: {leaked} jobs are kept for longer than they should be"
         case.violation("leak", text, case.words[1])
     elif not least <= told <= most:
         case.violation("count", f"{case.verb} {name} says {told}, not {least} to {most}", case.words[1])
@@ -98,15 +95,18 @@ def _overdue(case: Case, queue: Queue | None, mask: int) -> int:
     for slot in queue.slots.values():
         if not slot.states(case.now, queue.settings.dead_keep) & mask:
             continue
-        untils = [life.kept_until(queue.settings.dead_keep) for life in slot.lives if not life.is_absent]
-        if untils and not slot.is_wild and all(until and _is_overdue(case, until[1]) for until in untils):
-            count += 1
+        there = [life for life in slot.lives if not life.is_absent]
+        if there and not slot.is_wild:
+            count += all(_is_overdue(case, life, queue.settings.dead_keep) for life in there)
     return count
 
 
-def _is_overdue(case: Case, until: int) -> bool:
-    ticks = case.epoch.ticks
-    return until < case.now[0] and ticks.active_ms(case.epoch.cut, until, case.window.end) > SWEEP_MS
+def _is_overdue(case: Case, life: Life, dead_keep: int) -> bool:
+    until, epoch = life.kept_until(dead_keep), case.epoch
+    if until is None or until[1] >= case.now[0]:
+        return False
+    since = life.turn.end if life.turn.epoch == epoch.number else epoch.cut
+    return epoch.ticks.active_ms(since, until[1], case.window.end) > case.findings.sweep_ms
 
 
 def _judge_get(case: Case, queue: Queue | None) -> None:

@@ -19,7 +19,7 @@ def judge(case: Case) -> None:
     if case.is_refused:
         return
     queue = case.queue(case.words[1])
-    if queue is None and case.verb in ("DQ.PAUSE", "DQ.ALTER"):
+    if case.verb in ("DQ.PAUSE", "DQ.ALTER") and (queue is None or case.window.is_certain):
         queue = case.made_queue(case.words[1], maybe=not case.window.is_certain)
     if queue is None:
         if case.verb in ("DQ.KICK", "DQ.PURGE") and case.told and not case.is_lost and case.is_calm(None):

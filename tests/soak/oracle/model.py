@@ -1,9 +1,9 @@
 """What the oracle knows of the data set: by key a queue, by id the lives that a job may have.
 
-Where the order of commands isn't known, the oracle follows all possibilities: a job has several lives, of which
-one is the true one. Each reply strikes out those that contradict it; a violation is a reply that strikes out all.
-Jobs are followed one by one, so what the possibilities of two jobs have to do with each other is given up: the
-oracle then knows less than could be known, and never more.
+Where the order of commands isn't known, the oracle follows all possibilities: a job has several lives, of
+which one is the true one. Each reply strikes out those that contradict it; a violation is a reply that
+strikes out all. Jobs are followed one by one, so what the possibilities of two jobs have to do with each
+other is given up: the oracle then knows less than could be known, and never more.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -65,6 +65,8 @@ class Pending:
     keys: tuple[Place, ...]
     # It makes its queue, if there is none.
     is_maker: bool
+    # What it adds, if it does, under an id that no reply told.
+    unseen: Callable[["Queue", Span], Life] | None = None
     # Queues that have been at its keys meanwhile, by key.
     queues: dict[Place, list["Queue | None"]] = field(default_factory=dict)
     # The largest lease of each queue that was given before.
@@ -120,7 +122,7 @@ class Queue:
         self.is_wild = False
         # The command that makes it may not have been carried out.
         self.is_maybe = False
-        # The last step at which anything was changed; since which mark it has been at its key, and not paused.
+        # The last step that changed anything; since which mark it has been at its key, and not paused.
         self.changed = 0
         self.here_since: float = 0
         self.resumed: float = 0
@@ -182,6 +184,8 @@ class Queue:
         copy.paused_until = self.paused_until
         copy.last_lease = self.last_lease
         copy.phantoms = dict(self.phantoms)
+        for life in [pending.unseen(self, now) for pending in self.pending if pending.unseen]:
+            copy.phantoms[life.policy.body] = life
         copy.is_wild = self.is_wild
         copy.is_maybe = self.is_maybe
         copy.totals = dict(self.totals)
@@ -240,7 +244,7 @@ class World:
         return world
 
     def put(self, place: Place, queue: Queue | None, n: float, expires: int | None = None) -> None:
-        """That queue is at that key from now on; None: nothing is, unless a command that is under way makes it."""
+        """That queue is at that key from now on; None: nothing is, unless a command under way makes it."""
         if queue is None and any(place in pending.keys and pending.is_maker for pending in self.pending):
             queue = Queue()
             queue.is_maybe = True

@@ -1,5 +1,7 @@
 """DQ.ADD."""
 
+from collections.abc import Callable
+
 from ..resp import Failure
 from . import words as grammar
 from .case import Case
@@ -27,6 +29,14 @@ def effect(case: Case, id: str, queue: Queue) -> Effect:
         return []
 
     return outcomes
+
+
+def unseen(case: Case) -> Callable[[Queue, Span], Life] | None:
+    """The job of an ADD that was to make an id, and whose reply was lost. A crash may come before its end is known."""
+    if not case.is_lost or str(case.words[2]) != "*":
+        return None
+    since = case.now[0]
+    return lambda queue, now: _new(case, (since, now[1]), queue.settings)
 
 
 def _new(case: Case, now: Span, settings: Settings) -> Life:

@@ -1,8 +1,8 @@
 """A history in the order in which the servers carried it out.
 
-Each marked command lies between two marks, and marks are numbered by the data set itself. Commands with no other's
-mark between theirs are certain in order. Replies that were lost are looked up in the journal: whose mark survived
-was carried out; whose didn't, wasn't, in what came after.
+Each marked command lies between two marks, and marks are numbered by the data set itself. Commands with no
+other's mark between theirs are certain in order. Replies that were lost are looked up in the journal: whose
+mark survived was carried out; whose didn't, wasn't, in what came after.
 """
 
 import bisect
@@ -60,7 +60,7 @@ class Epoch:
 class Ticks:
     """When the server was seen to be alive: by mark, its clock and ours.
 
-    *Active* time counts a silence as a tenth of a second at most: a server that was stopped, paused or starved,
+    *Active* time counts a silence as a tenth of a second at most: a server that was stopped or starved,
     or clients that were, aren't taken for a consumer that is stuck.
     """
 
@@ -79,7 +79,7 @@ class Ticks:
             self.at_us.append(max(at, latest))
 
     def active_ms(self, n: float, clock_ms: int, until: float) -> int:
-        """For how long the server was seen alive between two marks, from when its clock had come to a time."""
+        """For how long it was seen alive between two marks, from when its clock had come to a time."""
         first, last = bisect.bisect_left(self.marks, n), bisect.bisect_right(self.marks, until) - 1
         while first <= last and self.clock_ms[first] < clock_ms:
             first += 1

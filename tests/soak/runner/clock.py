@@ -1,7 +1,7 @@
 """A server's wall clock that can be set while it runs: a shim before the C library's.
 
-The shift, in microseconds, is the first eight bytes of a file that the shim maps. Monotonic clocks stay as they
-are, as when a person or NTP sets a machine's clock.
+The shift, in microseconds, is the first eight bytes of a file that the shim maps. Monotonic clocks stay as
+they are, as when a person or NTP sets a machine's clock.
 """
 
 import mmap
@@ -52,6 +52,13 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
     now->tv_sec = us / 1000000;
     now->tv_nsec = us % 1000000 * 1000 + nanoseconds;
     return result;
+}
+
+// Newer servers load modules so that these would get the C library's functions, and another time than the server.
+void *dlopen(const char *file, int flags) {
+    static void *(*real)(const char *, int);
+    if (!real) real = dlsym(RTLD_NEXT, "dlopen");
+    return real(file, flags & ~RTLD_DEEPBIND);
 }
 
 time_t time(time_t *out) {

@@ -1,8 +1,8 @@
 """The servers of a session, which of them is the primary, and what its data set has behind it.
 
-An *epoch* is the life of a data set on one primary, from a start or a promotion to the next. Every marked command
-left its mark in the journal, a list in a database of its own (README.md): so the length of the list, read before
-any client comes back, is exactly how much of the last epoch has survived.
+An *epoch* is the life of a data set on one primary, from a start or a promotion to the next. Every marked
+command left its mark in the journal, a list in a database of its own (README.md): so the length of the
+list, read before any client comes back, is exactly how much of the last epoch has survived.
 """
 
 import asyncio
@@ -45,6 +45,8 @@ class Cluster:
         self._gate = asyncio.Event()
         self._in_flight = 0
         self.is_over = False
+        # A clock was set: what depends on time is seen by the timers up to a minute later.
+        self.has_set_clocks = False
         # About what the primary's clock shows, for due times.
         self.server_us = time.time_ns() // 1_000
         # What no nemesis did: the session is a failure, whatever the oracle finds.
@@ -89,7 +91,7 @@ class Cluster:
 
     @contextlib.asynccontextmanager
     async def rest(self) -> AsyncIterator[bool]:
-        """Nothing is under way, also nobody waits for a job. False when the server can't be brought to that."""
+        """Nothing is under way, nobody waits for a job. False when the server can't be brought to that."""
         self.shut()
         try:
             yield await self._come_to_rest()
@@ -178,6 +180,7 @@ class Cluster:
         assert node.clock is not None
         before = self._clock_ms(node)
         node.clock.set(shift_us)
+        self.has_set_clocks = True
         latest = max(before, self._clock_ms(node))
         self.note("clock", server=str(node), shift_us=shift_us, clock=latest)
 

@@ -1,4 +1,4 @@
-"""How a session ends: every job is looked at once more, all that can leave leaves, and every queue is removed."""
+"""How a session ends: every job is looked at, all that can leave leaves, every queue is removed."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""What is there before the clients come: a hundred thousand queues, a queue with as many jobs, strangers' keys."""
+"""What is there before the clients come: 100,000 queues, a queue with as many jobs, strangers' keys."""
 
 import asyncio
 

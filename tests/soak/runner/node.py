@@ -6,7 +6,8 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,22 @@ class DidNotStart(RuntimeError):
     """The server ended, or didn't answer in time."""
 
 
+@dataclass(frozen=True)
+class Build:
+    """The module that servers load, and what it finds in their environment."""
+
+    module: Path = MODULE
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
 class Node:
     """A server. Its port, directory and clock stay the same when it is started again."""
 
-    def __init__(self, kind: Kind, name: str, directory: Path, config: Sequence[str], *, own_clock: bool):
-        if not MODULE.exists():
-            raise FileNotFoundError(f"{MODULE} is missing: run `make build`")
+    def __init__(
+        self, kind: Kind, name: str, directory: Path, config: Sequence[str], build: Build, *, own_clock: bool
+    ):
+        if not build.module.exists():
+            raise FileNotFoundError(f"{build.module} is missing: run `make build`")
         self.kind = kind
         self.name = name
         self.directory = directory / name
@@ -42,8 +53,11 @@ class Node:
         # How often it was started: a history speaks of `a.2`, the second process of server a.
         self.starts = 0
         self._process: subprocess.Popen[bytes] | None = None
+        self._is_asked_to_end = False
         self._alarms_from = 0
-        lines = [CONFIG, f"port {self.port}", f'dir "{self.directory}"', *config, f'loadmodule "{MODULE}"']
+        lines = [CONFIG, f"port {self.port}", f'dir "{self.directory}"', *config]
+        lines.append(f'loadmodule "{build.module}"')
+        self._environment = build.environment
         self._config_path = self.directory / "redis.conf"
         self._config_path.write_text("\n".join(lines) + "\n")
 
@@ -56,15 +70,12 @@ class Node:
 
     def has_died(self) -> bool:
         """It ended and nobody here ended it."""
-        return self._process is not None and self._process.poll() is not None
-
-    def exit_code(self) -> int | None:
-        return None if self._process is None else self._process.poll()
+        return self._process is not None and not self._is_asked_to_end and self._process.poll() is not None
 
     async def start(self) -> None:
         """Returns when it answers, its data loaded."""
         assert not self.is_up, f"{self} is already up"
-        environment = os.environ | (self.clock.environment if self.clock else {})
+        environment = os.environ | self._environment | (self.clock.environment if self.clock else {})
         # The kernel ends the server when this program ends, however it ends.
         command = ["setpriv", "--pdeathsig", "KILL", str(self.kind.binary), str(self._config_path)]
         with self.log_path.open("ab") as log:
@@ -77,6 +88,7 @@ class Node:
                 env=environment,
             )
         self.starts += 1
+        self._is_asked_to_end = False
         async with asyncio.timeout(START_S):
             while not await self._answers():
                 if self.has_died():
@@ -128,6 +140,7 @@ class Node:
     async def ended(self, within_s: float = 30) -> None:
         """Waits for an end that was asked for."""
         assert self._process is not None
+        self._is_asked_to_end = True
         async with asyncio.timeout(within_s):
             while self._process.poll() is None:
                 await asyncio.sleep(0.005)

@@ -1,4 +1,4 @@
-"""A kind of session: how many servers, how they are set up, who their clients are, what the nemesis may do."""
+"""A kind of session: servers and their set-up, clients and their habits, what the nemesis may do."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""The kinds of sessions. A run of `make soak` goes through all of them, again and again, each with its own seed."""
+"""The kinds of sessions. `make soak` goes through all of them, again and again, each with its own seed."""
 
 from dataclasses import replace
 
@@ -45,6 +45,14 @@ PROFILES = {
         ),
         Profile("replicas", REPLICA_FAULTS | {"client-kill": 1}, SHORT_BACKLOG, replicas=2, is_chained=True),
         Profile(
+            "linked",
+            {"crash": 3, "restart": 1, "cut-link": 1, "restart-replica": 1, "client-kill": 1},
+            ALWAYS,
+            "always",
+            replicas=2,
+            calm_s=1.5,
+        ),
+        Profile(
             "failover",
             {"failover": 3, "depose": 2, "demote-ambush": 2, "kill-primary": 2, "cut-link": 1, "quiet": 1},
             (),
@@ -58,6 +66,15 @@ PROFILES = {
             "everysec",
             has_clocks=True,
             habits=Habits(moves=TIMELESS_MOVES, far=0.2),
+        ),
+        Profile(
+            "clock-rdb",
+            {"clock": 4, "crash": 3, "save": 1, "quiet": 1},
+            (),
+            "rdb",
+            has_clocks=True,
+            habits=Habits(moves=TIMELESS_MOVES, far=0.1),
+            calm_s=0.8,
         ),
         Profile(
             "replica-clock",

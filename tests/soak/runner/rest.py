@@ -1,6 +1,7 @@
-"""What is compared while nothing is under way: sums with counts, replicas with their primary, memory with before."""
+"""What is compared at rest: sums with counts, replicas with their primary, memory with before."""
 
 import asyncio
+import contextlib
 from typing import Any
 
 from ..resp import Connection, Failure
@@ -11,7 +12,6 @@ from .node import Node
 TYPE = "delayq-dq"
 DBS = 2
 LOOKS = 5
-# The timer may be a second behind a clock that was set.
 LAG_S = 2.5
 KEYS_MAX = 300
 # Strangers' keys may be many, and each part is a round trip.
@@ -47,8 +47,19 @@ async def look(cluster: Cluster) -> None:
     """All comparisons that a session at rest allows."""
     await compare_sums(cluster, cluster.primary)
     for node in cluster.nodes:
+        if node.is_up:
+            await look_for_bugs(cluster, node)
+    for node in cluster.nodes:
         if node is not cluster.primary and node.is_up and await has_caught_up(node, cluster.primary):
             await compare_replica(cluster, node)
+
+
+async def look_for_bugs(cluster: Cluster, node: Node) -> None:
+    """What the module itself takes for impossible. A replica may be loading."""
+    with contextlib.suppress(RuntimeError, ConnectionError):
+        told = await node.info("dq")
+        found = {name: int(told[name]) for name in ("dq_bugs", "dq_diverged")}
+        cluster.fact("bugs", server=str(node), **found)
 
 
 async def compare_sums(cluster: Cluster, node: Node) -> None:
@@ -57,7 +68,7 @@ async def compare_sums(cluster: Cluster, node: Node) -> None:
     end = loop.time() + LAG_S
     while True:
         told, counted, queues = await _sums(node)
-        if queues > KEYS_MAX:
+        if queues > KEYS_MAX or cluster.has_set_clocks:
             # To look at so many takes longer than time needs to move a job.
             told, counted = _whole(told), _whole(counted)
         if told == counted or loop.time() > end:

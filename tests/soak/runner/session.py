@@ -18,11 +18,14 @@ from .filling import fill
 from .nemesis import STEPS
 from .nemesis.crash import watch_aof
 from .nemesis.replication import link_all
-from .node import DidNotStart, Node
+from .node import Build, DidNotStart, Node
 from .profile import Profile
 from .storm import Storm, rage
 
+THE_MODULE = Build()
 GRACE_S = 60
+# A session that doesn't come to its end is broken. Filling and draining take their time.
+LONGEST_S = 300
 # The clocks of replicas stand apart by this much, in turn.
 APART_S = (0, 300, -300)
 
@@ -38,7 +41,9 @@ class Outcome:
     broken: list[str] = field(default_factory=list)
 
 
-async def play(kind: Kind, profile: Profile, seed: str, directory: Path) -> Outcome:
+async def play(
+    kind: Kind, profile: Profile, seed: str, directory: Path, build: Build = THE_MODULE
+) -> Outcome:
     """Plays a session and writes its history; the servers are gone when it returns."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
@@ -46,15 +51,16 @@ async def play(kind: Kind, profile: Profile, seed: str, directory: Path) -> Outc
     history = Writer(path)
     history.write({"session": seed, "kind": kind.name, "profile": profile.name, "version": 1})
     nodes = [
-        Node(kind, name, directory, profile.config, own_clock=profile.has_clocks)
+        Node(kind, name, directory, profile.config, build, own_clock=profile.has_clocks)
         for name in "abc"[: 1 + profile.replicas]
     ]
-    side = Node(kind, "side", directory, (), own_clock=False) if profile.has_side_server else None
+    side = Node(kind, "side", directory, (), build, own_clock=False) if profile.has_side_server else None
     cluster = Cluster(nodes, history)
     storm = Storm(seed, profile, cluster, side)
     broken: list[str] = []
     try:
-        await _play(storm, seed)
+        async with asyncio.timeout(profile.seconds + LONGEST_S):
+            await _play_while_all_live(storm, seed)
     except (DidNotStart, TimeoutError, OSError, RuntimeError) as error:
         broken.append(f"{type(error).__name__}: {error}")
         cluster.note("broken", error=str(error)[:2_000])
@@ -74,6 +80,28 @@ def _tell_of_its_end(cluster: Cluster, node: Node) -> None:
     if node.has_died() or alarms:
         report = node.crash_report() if node.has_died() else ""
         cluster.fact("alarm", server=str(node), died=node.has_died(), lines=alarms[:20], report=report)
+
+
+async def _play_while_all_live(storm: Storm, seed: str) -> None:
+    """A server that ends by itself ends the session: nobody starts it again."""
+    course = asyncio.ensure_future(_play(storm, seed))
+    death = asyncio.ensure_future(_a_death(storm))
+    try:
+        done, _ = await asyncio.wait([course, death], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        course.cancel()
+        death.cancel()
+        await asyncio.gather(course, death, return_exceptions=True)
+    for task in done:
+        task.result()
+
+
+async def _a_death(storm: Storm) -> None:
+    while True:
+        for node in storm.cluster.nodes:
+            if node.has_died():
+                raise RuntimeError(f"server {node} ended by itself")
+        await asyncio.sleep(0.1)
 
 
 async def _play(storm: Storm, seed: str) -> None:

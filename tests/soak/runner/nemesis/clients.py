@@ -60,7 +60,7 @@ async def freeze(storm: Storm) -> None:
 
 
 async def ambush(storm: Storm) -> None:
-    """Consumers that wait are killed in the turn in which jobs came for them, and the queue may move in it, too.
+    """Consumers that wait are killed in the turn in which jobs came for them; the queue may move in it, too.
 
     None of them can have been told anything: the jobs stand where they stood, as if they had never left.
     """
@@ -103,7 +103,7 @@ async def _are_blocked(storm: Storm, ids: list[int]) -> None:
 
 
 async def reload(storm: Storm) -> None:
-    """DEBUG RELOAD: saves, forgets, loads. Not while a child saves: that gets into the AOF, the servers' own bug."""
+    """DEBUG RELOAD: saves, forgets, loads. Not while a child saves: the servers' own bug."""
     await child_has_ended(storm.primary)
     storm.cluster.note("debug-reload")
     with contextlib.suppress(Lost, ConnectionError):

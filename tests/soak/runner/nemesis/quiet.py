@@ -1,7 +1,7 @@
 """A queue that nobody else touches, one job that falls due in it, one consumer that waits.
 
-In a busy queue the next command sets right what the timer has missed. Here there is none: the server has to come
-by itself, whatever was done to the key, the process or the clock in the meantime.
+In a busy queue the next command sets right what the timer has missed. Here there is none: the server has to
+come by itself, whatever was done to the key, the process or the clock in the meantime.
 """
 
 import asyncio

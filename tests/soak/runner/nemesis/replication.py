@@ -13,7 +13,7 @@ LINK_S = 40
 
 
 async def link_all(storm: Storm) -> None:
-    """Every node that isn't the primary follows it, the last one by way of another where the profile says so."""
+    """Every other node follows the primary, the last one by way of another where the profile says so."""
     others = [node for node in storm.cluster.nodes if node is not storm.primary]
     for node in others:
         if not node.is_up:
@@ -177,7 +177,7 @@ async def _wait(storm: Storm) -> int | None:
 
 
 async def demote_ambush(storm: Storm) -> None:
-    """Jobs come for consumers that wait in the turn in which their server is demoted: with its role all is lost."""
+    """Jobs come for consumers that wait in the turn in which their server is demoted."""
     cluster, old, epoch = storm.cluster, storm.primary, storm.cluster.epoch
     heir = await _direct_replica(storm)
     key = storm.new_name("demoted")

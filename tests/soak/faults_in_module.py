@@ -1,0 +1,101 @@
+"""Faults in the module itself, each of which the judge has to find: `make soak-faults`.
+
+They are in a build with the feature `planted-faults` (src/planted.rs), of which an environment variable chooses one. Its
+name isn't that of a test file, since the other tests have no such build.
+"""
+
+import asyncio
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from .borrowed import KINDS, TARGET, Kind
+from .history import read
+from .oracle import Verdict, judge
+from .report import tell
+from .runner.node import Build
+from .runner.profiles import PROFILES, quick
+from .runner.session import play
+
+MODULE = TARGET / "planted-faults" / "release" / "libdq.so"
+SEED = os.environ.get("DQ_SOAK_SEED", "planted")
+# A fault shows when chance makes a place for it: in so many short sessions at most.
+SESSIONS_MAX = 6
+
+
+@dataclass(frozen=True)
+class Planted:
+    fault: str
+    # The sessions that make a place for it.
+    profile: str
+    # What the oracle may call it: any one of these is right.
+    kinds: frozenset[str]
+
+
+def planted(fault: str, profile: str, *kinds: str) -> Planted:
+    return Planted(fault, profile, frozenset(kinds))
+
+
+FAULTS = [
+    planted("lost-job", "plain", "lost", "withheld", "count"),
+    planted("early", "plain", "early"),
+    planted("short-lease", "plain", "double", "view"),
+    planted("lease-twice", "plain", "lease-twice"),
+    planted("no-lease-margin", "clock-rdb", "lease-twice"),
+    planted("stale-lease", "plain", "stale"),
+    planted("uncounted-attempt", "plain", "attempt"),
+    planted("count-off-by-one", "plain", "count"),
+    planted("wrong-order", "plain", "order"),
+    planted("forgotten-consumer", "plain", "stuck", "unfair"),
+    planted("forgotten-queue", "plain", "stuck", "sums", "leak"),
+    planted("not-given-back", "ambush", "lost", "count", "withheld"),
+    planted("unlogged-entry", "replicas", "digest"),
+    planted("unlogged-entry", "crash-always", "ghost", "lost", "count", "digest", "durability"),
+    planted("kept-for-ever", "plain", "leak"),
+    planted("leak", "plain", "memory"),
+    planted("abort", "plain", "alarm"),
+]
+SOUND = [planted("none", "plain"), planted("none", "crash-always"), planted("none", "clock-rdb")]
+# Sessions with little harm, in which faults of the module stand out; and ambushes, which are rare in the others.
+OTHERS = {
+    "plain": replace(
+        PROFILES["clients"], steps={"quiet": 3, "client-unblock": 1, "client-kill": 1}, calm_s=0.3
+    ),
+    "ambush": replace(PROFILES["clients"], steps={"ambush": 1}, calm_s=0.3),
+}
+
+
+def played(one: Planted, kind: Kind, number: int, directory: Path) -> tuple[Verdict, list[str]]:
+    profile = quick(OTHERS.get(one.profile) or PROFILES[one.profile])
+    build = Build(MODULE, {"DQ_PLANTED_FAULT": one.fault})
+    seed = f"{SEED}/{one.fault}/{number}"
+    outcome = asyncio.run(play(kind, profile, seed, directory / str(number), build))
+    verdict = judge(read(outcome.history))
+    return verdict, [*outcome.broken, *tell(outcome.history, verdict, with_evidence=False)]
+
+
+@pytest.fixture
+def kind(one: Planted) -> Kind:
+    """Each fault on one kind of server."""
+    return KINDS[FAULTS.index(one) % len(KINDS)] if one in FAULTS else KINDS[0]
+
+
+@pytest.mark.parametrize("one", FAULTS, ids=lambda one: f"{one.fault}-{one.profile}")
+@pytest.mark.timeout(400)
+def test_a_fault_in_the_module_is_found(one: Planted, kind: Kind, tmp_path: Path) -> None:
+    seen: list[str] = []
+    for number in range(SESSIONS_MAX):
+        verdict, told = played(one, kind, number, tmp_path)
+        if {violation.kind for violation in verdict.violations} & one.kinds:
+            return
+        seen += told
+    pytest.fail(f"not found in {SESSIONS_MAX} sessions; they came to:\n" + "\n".join(seen))
+
+
+@pytest.mark.parametrize("one", SOUND, ids=lambda one: one.profile)
+def test_without_a_fault_the_same_build_is_sound(one: Planted, kind: Kind, tmp_path: Path) -> None:
+    """Else it would be anything that is found."""
+    _, told = played(one, kind, 0, tmp_path)
+    assert told == []

@@ -1,0 +1,40 @@
+"""A short session on each server, with faults of three sorts. `make soak` is the long one, with all of them."""
+
+import asyncio
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from .borrowed import KINDS, MODULE, Kind
+from .history import read
+from .oracle import judge
+from .report import tell
+from .runner.profiles import PROFILES, quick
+from .runner.session import Outcome, play
+
+# Another one finds other things: DQ_SOAK_SEED=17 make test-blackbox ARGS=tests/soak
+SEED = os.environ.get("DQ_SOAK_SEED", "quick")
+SESSIONS = list(zip(KINDS, ("crash-always", "failover", "keys"), strict=True))
+SECONDS = 3.5
+
+
+def played(kind: Kind, profile: str, directory: Path) -> Outcome:
+    session = replace(quick(PROFILES[profile]), seconds=SECONDS)
+    return asyncio.run(play(kind, session, f"{SEED}/{profile}", directory / "session"))
+
+
+@pytest.mark.parametrize(("kind", "profile"), SESSIONS, ids=str)
+def test_a_short_session(kind: Kind, profile: str, tmp_path: Path) -> None:
+    outcome = played(kind, profile, tmp_path)
+    verdict = judge(read(outcome.history))
+    assert [*outcome.broken, *tell(outcome.history, verdict, with_evidence=True)] == []
+    # A session in which little happens shows little.
+    assert verdict.counts["operations"] > 200
+    assert verdict.counts["deliveries"] > 30
+
+
+def test_the_module_that_is_released_has_no_planted_faults() -> None:
+    """They are chosen by this variable of the environment: faults_in_module.py."""
+    assert b"DQ_PLANTED_FAULT" not in MODULE.read_bytes()
