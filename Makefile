@@ -102,7 +102,8 @@ dist: ## build archives and Debian packages of a release into target/dist (ARGS=
 
 test-dist: build ## build a release and test its files: servers, dpkg, qemu, a second build elsewhere
 	@scripts/setup.sh test-dist
-	scripts/dist.sh
+	@# 3: no standard library can be had here, and the tests say so.
+	scripts/dist.sh || [[ $$? == 3 ]]
 	$(python) -m pytest tests/dist $(ARGS)
 
 test-all: test test-board test-kombu test-guides test-dist ## run all tests, with a browser, Celery and the packages
