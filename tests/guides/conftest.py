@@ -65,11 +65,11 @@ def beanstalkd() -> Iterator[str]:
 @pytest.fixture
 def sqs(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The URL of a queue in a stand-in for SQS."""
-    stand_in = ThreadedMotoServer(port=free_port(), verbose=False)
+    stand_in = ThreadedMotoServer("127.0.0.1", port=free_port(), verbose=False)
     stand_in.start()
     host, port = stand_in.get_host_and_port()
     for name, value in {
-        "AWS_ENDPOINT_URL": f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}",
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
         "AWS_ACCESS_KEY_ID": "none",
         "AWS_SECRET_ACCESS_KEY": "none",
         "AWS_DEFAULT_REGION": "eu-central-1",

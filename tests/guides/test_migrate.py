@@ -57,7 +57,7 @@ def test_celery(guide: Make, r: redis.Redis, url: str) -> None:
     celery = guide("celery", OLD_BROKER_URL=old, BROKER_URL=new)
     send = "from {0} import cancel; cancel.delay(1); cancel.apply_async((2,), countdown={1})"
     python = celery._command("x.py")[0]
-    (celery._directory / "send.py").write_text(send.format("shop_before", 3))
+    (celery._directory / "send.py").write_text(send.format("shop_before", 15))  # to be moved while it waits
     celery.run("send.py")
     assert r.llen("celery") == 2
     assert celery.run("move.py", "celery") == "moved 2\n"
@@ -67,7 +67,7 @@ def test_celery(guide: Make, r: redis.Redis, url: str) -> None:
     worker = [python, "-m", "celery", "-A", "shop", "worker", "-P", "solo", "-l", "INFO", "--without-mingle"]
     with celery.running(worker):
         errors = celery._directory / "errors.txt"
-        eventually(lambda: errors.read_text().count("succeeded") == 2, 30)
+        eventually(lambda: errors.read_text().count("succeeded") == 2, 60)
     assert re.findall(r"cancelled (\d)", errors.read_text()) == ["1", "2"]
     (celery._directory / "send.py").write_text(send.format("shop", 3600))
     celery.run("send.py")

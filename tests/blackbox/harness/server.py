@@ -21,7 +21,8 @@ from redis.retry import Retry
 from harness.paths import TARGET
 from harness.transcript import Session
 
-MODULE = TARGET / "release" / "libdq.so"
+# tests/dist runs some of the tests with the module of a release.
+MODULE = Path(os.environ.get("DQ_MODULE", TARGET / "release" / "libdq.so"))
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 CONFIG = """\

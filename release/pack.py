@@ -1,0 +1,128 @@
+"""Packs what scripts/dist.sh has built: an archive and Debian packages for each architecture, and their sums.
+
+pack.py --out FOLDER --build FOLDER ARCH…
+"""
+
+import argparse
+import os
+import re
+import sys
+from pathlib import Path
+
+import ziglang
+
+import archive
+import debian
+from licences import notices
+from linked import linked, output, toolchain
+from sbom import bill_of_materials
+
+ROOT = Path(__file__).resolve().parents[1]
+ZIG = Path(ziglang.__file__).parent
+GLIBC = "2.28"
+
+PAGES = ("README.md", "CHANGELOG.md", "ARCHITECTURE.md", "LICENSE", "redis.conf.example")
+FOLDERS = {"docs": (".md", ".png", ".svg"), "grafana": (".json",), "prometheus": (".yml",)}
+
+# Where the built files lie in the folder of the build, and what they are called in an archive.
+BUILT = {
+    "libdq.so": "module/{arch}-unknown-linux-gnu/release/libdq.so",
+    "libdq-musl.so": "module/{arch}-unknown-linux-musl/release/libdq.so",
+    "dq-board": "board/{arch}-unknown-linux-musl/release/dq-board",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--build", type=Path, required=True)
+    parser.add_argument("archs", nargs="+", metavar="ARCH", choices=debian.ARCHITECTURES)
+    options = parser.parse_args()
+    epoch = int(os.environ["SOURCE_DATE_EPOCH"])
+    version = released_version()
+    for arch in options.archs:
+        pack(arch, version, options.build, options.out, epoch)
+    made = {path.name: path.read_bytes() for path in options.out.iterdir()}
+    (options.out / "SHA256SUMS").write_text(archive.sums(made))
+    print(*(options.out / name for name in sorted(made)), options.out / "SHA256SUMS", sep="\n")
+
+
+def pack(arch: str, version: str, build: Path, out: Path, epoch: int) -> None:
+    name = f"dq-{version}-linux-{arch}"
+    built = {file: (build / place.format(arch=arch)).read_bytes() for file, place in BUILT.items()}
+    about = {**papers(name, version, arch, epoch), **pages()}
+    files = {file: (content, 0o755) for file, content in built.items()}
+    files |= {file: (content, 0o644) for file, content in about.items()}
+    sums = archive.sums({file: content for file, (content, _) in files.items()})
+    files["SHA256SUMS"] = (sums.encode(), 0o644)
+    archive.write_tar_gz(out / f"{name}.tar.gz", name, files, epoch)
+    if not debian.can_build():
+        print("pack: no dpkg-deb here, so no Debian packages", file=sys.stderr)
+        return
+    for package in (
+        debian.module_package(
+            built["libdq.so"], GLIBC, debian_docs(about, "README.md", "redis.conf.example")
+        ),
+        debian.board_package(built["dq-board"], debian_docs(about, "docs/board.md", "prometheus/alerts.yml")),
+    ):
+        debian.build(package, version, arch, out, epoch)
+
+
+def papers(name: str, version: str, arch: str, epoch: int) -> dict[str, bytes]:
+    """The licences of all that is linked, and the list of it."""
+    module = linked(ROOT / "Cargo.toml", f"{arch}-unknown-linux-gnu")
+    board = linked(ROOT / "board" / "Cargo.toml", f"{arch}-unknown-linux-musl")
+    tools = toolchain(ZIG)
+    bom = bill_of_materials(name, version, epoch, [module, board], tools, built_with())
+    foreign = sorted(tools + [p for part in (module, board) for p in part.packages if p.purl != part.own])
+    return {
+        "sbom.cdx.json": bom.encode(),
+        "THIRD-PARTY-LICENSES.txt": notices(
+            list(dict.fromkeys(foreign)), (ROOT / "LICENSE").read_text()
+        ).encode(),
+    }
+
+
+def built_with() -> dict[str, str]:
+    return {"rustc": output("rustc", "--version"), "zig": output(str(ZIG / "zig"), "version")}
+
+
+def pages() -> dict[str, bytes]:
+    found = {name: (ROOT / name).read_bytes() for name in PAGES}
+    for folder, suffixes in FOLDERS.items():
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in suffixes:
+                found[str(path.relative_to(ROOT))] = path.read_bytes()
+    return found
+
+
+def debian_docs(about: dict[str, bytes], *names: str) -> dict[str, bytes]:
+    """Below /usr/share/doc: what Debian asks for, and `names`, of which configuration is an example."""
+    copyright = about["LICENSE"] + b"\n" + b"=" * 80 + b"\n" + about["THIRD-PARTY-LICENSES.txt"]
+    docs = {"copyright": copyright, "changelog.gz": debian.zipped(about["CHANGELOG.md"])}
+    docs["sbom.cdx.json"] = about["sbom.cdx.json"]
+    for name in names:
+        place = Path(name).name
+        docs[place if place.endswith(".md") else f"examples/{place}"] = about[name]
+    return docs
+
+
+def released_version() -> str:
+    """That of the module; the board and the changelog have to say the same."""
+    told = {
+        "Cargo.toml": _first(r'^version = "(.+)"$', "Cargo.toml"),
+        "board/Cargo.toml": _first(r'^version = "(.+)"$', "board/Cargo.toml"),
+        "CHANGELOG.md": _first(r"^## (?:Unreleased \()?([0-9.]+)", "CHANGELOG.md"),
+    }
+    if len(set(told.values())) > 1:
+        sys.exit(f"pack: one release has one version, but there are {told}")
+    return told["Cargo.toml"]
+
+
+def _first(pattern: str, page: str) -> str:
+    found = re.search(pattern, (ROOT / page).read_text(), re.MULTILINE)
+    return found[1] if found else "none"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""One release has one version, and it is written once each in the places that CONTRIBUTING.md lists.
+
+That MODULE LIST and INFO tell the crate's is in server/test_info_section.py.
+"""
+
+import re
+
+from harness.paths import ROOT
+
+
+def first(pattern: str, page: str) -> str:
+    found = re.search(pattern, (ROOT / page).read_text(), re.MULTILINE)
+    assert found, f"no {pattern} in {page}"
+    return found[1]
+
+
+VERSION = first(r'^version = "(.+)"$', "Cargo.toml")
+
+
+def test_the_changelog_begins_with_the_crate_s_version() -> None:
+    assert first(r"^## (?:Unreleased \()?([0-9.]+)", "CHANGELOG.md") == VERSION
+
+
+def test_the_board_has_the_module_s_version() -> None:
+    assert first(r'^version = "(.+)"$', "board/Cargo.toml") == VERSION
+    assert first(r'^name = "dq-board"\nversion = "(.+)"$', "board/Cargo.lock") == VERSION
+
+
+def test_the_files_that_the_install_page_names_have_it() -> None:
+    named = re.findall(
+        r"\bdq-(?:module_|board_)?([0-9]+\.[0-9]+\.[0-9]+)", (ROOT / "docs/install.md").read_text()
+    )
+    assert len(named) >= 4
+    assert set(named) == {VERSION}

@@ -1,0 +1,109 @@
+"""The .deb packages, installed and removed by dpkg in a root of their own."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from conftest import HERE, OTHER, VERSION, run
+from harness.server import Kind, Server
+from test_load import works
+
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+MODULE = "usr/lib/redis/modules/libdq.so"
+# As Debian describes an installed package, for what dq-module depends on.
+LIBC = """\
+Package: libc6
+Status: install ok installed
+Maintainer: nobody
+Architecture: {architecture}
+Version: {version}
+Description: C library
+"""
+
+
+def deb(dist: Path, name: str, arch: str = HERE) -> Path:
+    return dist / f"{name}_{VERSION}_{ARCHITECTURES[arch]}.deb"
+
+
+@pytest.fixture
+def debian(tmp_path: Path) -> Path:
+    """A root with nothing in it but a libc, as far as dpkg knows."""
+    if os.geteuid() != 0:
+        pytest.skip("dpkg installs as root only")
+    root = tmp_path / "debian"
+    (root / "var/lib/dpkg/updates").mkdir(parents=True)
+    has_libc(root, "2.28-10")
+    return root
+
+
+def has_libc(root: Path, version: str) -> None:
+    status = LIBC.format(architecture=ARCHITECTURES[HERE], version=version)
+    (root / "var/lib/dpkg/status").write_text(status)
+
+
+def dpkg(root: Path, *words: object) -> str:
+    return run("dpkg", f"--root={root}", "--log=/dev/null", *words)
+
+
+def installed(root: Path) -> set[str]:
+    """All files that aren't dpkg's own."""
+    paths = (path.relative_to(root) for path in root.rglob("*") if path.is_symlink() or not path.is_dir())
+    return {str(path) for path in paths if not str(path).startswith("var/lib/dpkg")}
+
+
+def test_the_module_is_where_redis_and_valkey_look(dist: Path, debian: Path, unpacked: Path) -> None:
+    dpkg(debian, "--install", deb(dist, "dq-module"))
+    module = debian / MODULE
+    assert stat.S_IMODE(module.stat().st_mode) == 0o755
+    assert module.read_bytes() == (unpacked / "libdq.so").read_bytes()
+    assert (debian / "usr/lib/valkey/modules/libdq.so").resolve() == module
+    assert run("dpkg-query", f"--admindir={debian}/var/lib/dpkg", "-W", "-f", "${Status}", "dq-module") == (
+        "install ok installed"
+    )
+    dpkg(debian, "--verify", "dq-module")
+
+
+def test_nothing_is_enabled(dist: Path, debian: Path) -> None:
+    dpkg(debian, "--install", deb(dist, "dq-module"), deb(dist, "dq-board"))
+    assert not {path for path in installed(debian) if path.startswith(("etc/", "lib/", "usr/lib/systemd"))}
+    for name in ("dq-module", "dq-board"):
+        there = {path.suffix.removeprefix(".") for path in (debian / "var/lib/dpkg/info").glob(f"{name}.*")}
+        assert there == {"list", "md5sums"}
+    assert (debian / "usr/share/doc/dq-module/examples/redis.conf.example").exists()
+
+
+def test_removed_nothing_is_left(dist: Path, debian: Path) -> None:
+    dpkg(debian, "--install", deb(dist, "dq-module"), deb(dist, "dq-board"))
+    assert len(installed(debian)) > 8
+    dpkg(debian, "--remove", "dq-module", "dq-board")
+    assert installed(debian) == set()
+    # Configuration files would keep it listed until --purge. There are none.
+    assert "dq-" not in (debian / "var/lib/dpkg/status").read_text()
+
+
+def test_an_older_libc_is_refused(dist: Path, debian: Path) -> None:
+    has_libc(debian, "2.27-3")
+    with pytest.raises(AssertionError, match="libc6"):
+        dpkg(debian, "--install", deb(dist, "dq-module"))
+
+
+def test_the_installed_module_works(dist: Path, debian: Path, kind: Kind, tmp_path: Path) -> None:
+    dpkg(debian, "--install", deb(dist, "dq-module"))
+    family = kind.name.split("-")[0]
+    folder = tmp_path / "server"
+    folder.mkdir()
+    server = Server(kind, folder, module=debian / f"usr/lib/{family}/modules/libdq.so")
+    with server.client() as client:
+        works(client)
+    server.kill9()
+
+
+def test_the_other_architecture_s_packages_hold_its_files(dist: Path, other: Path, tmp_path: Path) -> None:
+    for name, path, file in (("dq-module", MODULE, "libdq.so"), ("dq-board", "usr/bin/dq-board", "dq-board")):
+        assert (
+            run("dpkg-deb", "--field", deb(dist, name, OTHER), "Architecture") == f"{ARCHITECTURES[OTHER]}\n"
+        )
+        run("dpkg-deb", "--extract", deb(dist, name, OTHER), tmp_path / name)
+        assert (tmp_path / name / path).read_bytes() == (other / file).read_bytes()
