@@ -40,7 +40,8 @@ fn job<'a>(progress: Progress, time: u64, reason: Option<&'a [u8]>) -> JobView<'
         ttl: ms(86_400_000),
         keep: ms(0),
     };
-    JobView { id: id("a"), body: b"body", time: at(time), created: at(100), policy, progress, reason }
+    let schedule = None;
+    JobView { id: id("a"), body: b"body", time: at(time), created: at(100), policy, progress, reason, schedule }
 }
 
 #[test]

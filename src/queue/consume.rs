@@ -7,6 +7,8 @@ use super::job::{Id, Job, JobView, Lease, Progress, Stage};
 use super::job_record::{Cause, JobRecord};
 use super::policy::Policy;
 use super::produce::Naming;
+use super::recurrence::{Calendar, NoCalendar, Scheduled};
+use super::recurring::Before;
 use super::schedule::FromLane;
 use super::slab::Slot;
 use super::time::{Millis, Time};
@@ -62,8 +64,12 @@ pub struct Delivery {
     pub end: Time,
     /// Since when the job was ready.
     pub due: Time,
+    /// The time by which this run is called: of a job that comes back, its occurrence, for each attempt the same;
+    /// otherwise when it was due.
+    pub occurrence: Time,
     /// What it was before.
     before: (Time, Progress),
+    schedule: Option<Box<Before>>,
 }
 
 #[derive(Clone)]
@@ -141,7 +147,10 @@ impl Delivery {
                 (queue.pool.get(*slot)?.created(), *queue.policy_of(*slot)?, reason)
             }
         };
-        let job = JobView { id, body, time, created, policy, progress, reason };
+        let scheduled = self.schedule.as_deref();
+        let reason = scheduled.map_or(reason, |before| before.reason.as_deref());
+        let schedule = scheduled.map(|Before { rule, round, .. }| Scheduled { rule, round: *round });
+        let job = JobView { id, body, time, created, policy, progress, reason, schedule };
         Some(JobRecord::of(&job, Naming::Given))
     }
 }
@@ -150,6 +159,10 @@ impl Operation for Pop {
     type Outcome = Deliveries;
 
     fn run(&self, queue: &mut Queue, now: Time) -> Deliveries {
+        self.run_by(queue, now, &mut NoCalendar)
+    }
+
+    fn run_by(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Deliveries {
         let mut deliveries = Deliveries { jobs: SmallVec::new(), mode: self.mode };
         if queue.paused_until > now {
             return deliveries;
@@ -160,7 +173,7 @@ impl Operation for Pop {
             deliveries.jobs.reserve_exact(count.min(queue.len()).min(EXPECTED_AT_MOST));
         }
         while deliveries.len() < count && bytes < POP_BYTES_MAX {
-            let Some(delivery) = queue.deliver(now, self, &mut lane) else {
+            let Some(delivery) = queue.deliver(now, self, &mut lane, calendar) else {
                 break;
             };
             bytes += delivery.id_and_body(queue).1.len();
@@ -171,14 +184,26 @@ impl Operation for Pop {
 }
 
 impl Queue {
-    fn deliver(&mut self, now: Time, pop: &Pop, lane: &mut FromLane) -> Option<Delivery> {
+    fn deliver(
+        &mut self,
+        now: Time,
+        pop: &Pop,
+        lane: &mut FromLane,
+        calendar: &mut dyn Calendar,
+    ) -> Option<Delivery> {
         let (due, slot) = self.schedule.first_ready(now, lane, self)?;
         let lease = self.next_lease(now)?;
         let policy = self.policy_of(slot)?;
         let end = now.saturating_add(pop.ttr.unwrap_or(policy.ttr));
         let details = self.details_of(slot);
         let before = details.map_or((due, Progress::default()), |details| (details.time, details.progress()));
-        let attempt = before.1.attempt.saturating_add(1);
+        let mut attempt = before.1.attempt.saturating_add(1);
+        let (mut schedule, mut occurrence) = (None, due);
+        if details.is_some_and(|details| details.schedule().is_some()) {
+            let begun = self.begin_run(now, slot, calendar)?;
+            (schedule, occurrence) = (Some(Box::new(begun.0)), begun.1);
+            attempt = self.progress(slot)?.attempt.saturating_add(1);
+        }
         let leased = Progress { stage: Stage::Leased, attempt, lease: Some(lease), ..before.1 };
         let job = match pop.mode {
             Mode::Lease => {
@@ -187,7 +212,7 @@ impl Queue {
             }
             Mode::NoAck => self.deliver_and_finish(now, slot, end, &leased)?,
         };
-        Some(Delivery { job, lease, attempt, end, due, before })
+        Some(Delivery { job, lease, attempt, end, due, occurrence, before, schedule })
     }
 
     fn deliver_and_finish(

@@ -12,6 +12,7 @@
 //! | `hints.rs`, `wakeup.rs` | which queue waits until when |
 //! | `sweep.rs`, `orphans.rs` | finding queues that have moved |
 //! | `leases.rs` | lease numbers across queues |
+//! | `calendar.rs`, `cron.rs`, `almanac.rs` | when CRON comes; reading its expressions; the calendar for one operation |
 //! | `lateness.rs`, `sums.rs` | how late jobs were handed out; sums over all queues |
 //! | `value.rs`, `state.rs`, `place.rs` | what a key holds; what is remembered besides; where a queue is |
 //! | `host.rs` | what a server must be able to do |
@@ -20,8 +21,11 @@
 #![forbid(unsafe_code)]
 
 mod alarm;
+mod almanac;
+pub mod calendar;
 mod commit;
 pub mod config;
+mod cron;
 mod delivery;
 pub mod frame;
 mod hints;
@@ -49,4 +53,4 @@ mod wakeup;
 
 pub use notify::Announced;
 pub use value::QueueValue;
-pub use waiters::Shape;
+pub use waiters::{Around, JobShape, Shape};

@@ -1,7 +1,7 @@
 //! Jobs on their way to a consumer that waits: handed out, and not yet replied.
 
 use super::place::Place;
-use crate::queue::{Deliveries, JobRecord, Lease, Mode, Queue};
+use crate::queue::{Deliveries, JobRecord, Lease, Mode, Queue, Time};
 
 /// With bytes of their own: the queue may change before the consumer gets them.
 #[derive(Debug, Default)]
@@ -15,6 +15,7 @@ pub struct PendingDelivery {
     pub body: Box<[u8]>,
     pub lease: Lease,
     pub attempt: u32,
+    pub occurrence: Time,
     /// As it was before.
     pub(super) record: JobRecord,
 }
@@ -26,7 +27,8 @@ impl PendingDeliveries {
             let (id, body) = delivery.id_and_body(queue);
             let (id, body) = (id.bytes().into(), body.into());
             let record = delivery.before(queue)?;
-            Some(PendingDelivery { id, body, lease: delivery.lease, attempt: delivery.attempt, record })
+            let (lease, attempt, occurrence) = (delivery.lease, delivery.attempt, delivery.occurrence);
+            Some(PendingDelivery { id, body, lease, attempt, occurrence, record })
         });
         PendingDeliveries { jobs: jobs.collect() }
     }

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::calendar::Readings;
 use super::hints::Hints;
 use super::leases::Leases;
 use super::orphans::Sweep;
@@ -29,6 +30,7 @@ pub struct State<C> {
     pub stats: Stats,
     pub leases: Leases,
     pub sweep: Sweep,
+    pub readings: Readings,
     /// Queues that turned out other than in the log.
     pub diverged: u64,
     /// When that was last told.
@@ -49,6 +51,7 @@ impl<C: Copy + Ord> State<C> {
         stats: Stats::NONE,
         leases: Leases::NONE,
         sweep: Sweep::NONE,
+        readings: Readings::NONE,
         diverged: 0,
         told_of_divergence: None,
     };
