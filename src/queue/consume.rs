@@ -76,7 +76,7 @@ pub struct Delivery {
 enum Delivered {
     /// It is still in the queue.
     In(Slot),
-    /// It was finished by that, and isn't kept.
+    /// It was finished by that, and isn't kept; or comes back, perhaps more than once in the same pop.
     Gone(Box<Gone>),
 }
 
@@ -225,7 +225,8 @@ impl Queue {
         let policy = *self.policy_of(slot)?;
         let reason = self.details_of(slot).and_then(|details| details.reason().map(Box::from));
         self.shift(slot, Cause::Popped, end, leased, Reason::Keep);
-        Some(match self.finish_held(now, slot) {
+        let returning = self.schedule_of(slot).is_some().then(|| self.pool.get(slot).cloned()).flatten();
+        Some(match self.finish_held(now, slot).or(returning) {
             Some(job) => Delivered::Gone(Box::new(Gone { job, policy, reason })),
             None => Delivered::In(slot),
         })

@@ -281,11 +281,19 @@ impl Queue {
     /// A delivery that nobody got is undone: the job stands in its schedule as it did, with the rule, the policy and the
     /// body that it has by now.
     pub(super) fn restore_round(&mut self, slot: Slot, job: &JobView) -> Option<()> {
-        let round = job.schedule?.round;
-        self.schedule_of(slot)?;
-        self.set_round(slot, round);
-        let reason = job.reason.map_or(Reason::None, Reason::Is);
-        self.shift(slot, Cause::Returned, job.time, &job.progress, reason);
+        let now = self.schedule_of(slot)?;
+        let reason = match job.schedule {
+            Some(before) => {
+                if before.is_of(&now) {
+                    self.set_round(slot, before.round);
+                }
+                job.reason.map_or(Reason::None, Reason::Is)
+            }
+            // It got one since it was handed out.
+            None => Reason::Keep,
+        };
+        let progress = Progress { expires_at: None, ..job.progress };
+        self.shift(slot, Cause::Returned, job.time, &progress, reason);
         Some(())
     }
 
@@ -298,7 +306,7 @@ impl Queue {
         let runs = before.round.runs..=before.round.runs.saturating_add(begun);
         other.progress == Progress::default()
             && other.created == job.created
-            && before.rule.timing == after.rule.timing
+            && before.is_of(&after)
             && runs.contains(&after.round.runs)
     }
 }
