@@ -1,6 +1,6 @@
 //! `DQ.ADD key id|* body [DELAY ms | AT unix-ms] [TTR ms] [PRIORITY 0..255] [ATTEMPTS n]
-//! [BACKOFF base-ms max-ms] [TTL ms] [KEEP ms] [EVERY ms | CRON expression [TZ zone]] [MISFIRE ONE | ALL] [JITTER ms]
-//! [RUNS n] [UNTIL unix-ms] [NX | REPLACE | ENSURE]`
+//! [BACKOFF base-ms max-ms] [TTL ms] [KEEP ms] [EVERY ms | CRON expression [TZ zone]] [MISFIRE ONE|ALL]
+//! [JITTER ms] [RUNS n] [UNTIL unix-ms] [NX | REPLACE | ENSURE]`
 //!
 //! Adds a job, to be handed out from its due time on. `*` makes an id. Without DELAY or AT it is due now;
 //! AT in the past is now. What TTR, ATTEMPTS, BACKOFF and KEEP don't say is as DQ.ALTER has set it for the
@@ -19,10 +19,12 @@
 
 use super::error::Error;
 use super::kinds::{Change, IfMissing};
-use super::schedule_words::{word_of, ScheduleWords, SCHEDULE};
+use super::schedule_words::{self, word_of, ScheduleWords, SCHEDULE};
 use super::words::{once, Words};
 use super::SINCE_0_1;
-use crate::queue::{self, Added, Attempts, Backoff, Due, Id, IfTaken, Millis, NewSchedule, Queue, Recurrence, Starts, Time};
+use crate::queue::{
+    self, Added, Attempts, Backoff, Due, Id, IfTaken, Millis, NewSchedule, Queue, Recurrence, Starts, Time,
+};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
 use crate::services::config;
@@ -136,7 +138,10 @@ impl Change for Add {
             }
             Some(_) | None => (),
         }
-        parsed.options.schedule.check(parsed.schedule.as_ref(), wall_clock)
+        match &parsed.schedule {
+            Some(rule) => schedule_words::check(rule, parsed.options.starts(), wall_clock),
+            None => Ok(()),
+        }
     }
 
     fn operation<'p>(parsed: &'p Parsed<'_>) -> queue::Add<'p> {

@@ -38,7 +38,14 @@ impl Handler for Pop {
         flags: c"write blocking",
         arity: -2,
         key: KeyUse::Take,
-        args: &[ArgSpec::KEY, Consumer::COUNT, Consumer::BLOCK, Consumer::TTR, Consumer::NOACK, Consumer::WITHDUE],
+        args: &[
+            ArgSpec::KEY,
+            Consumer::COUNT,
+            Consumer::BLOCK,
+            Consumer::TTR,
+            Consumer::NOACK,
+            Consumer::WITHDUE,
+        ],
     };
 
     fn run(call: &Call) -> Result<(), Error> {

@@ -1,10 +1,13 @@
 //! The words with which DQ.ADD gives a job a schedule: EVERY, CRON, TZ, MISFIRE, JITTER, RUNS, UNTIL. And those of CRON for
 //! DQ.NEXT.
 
+use std::rc::Rc;
+
 use super::error::Error;
 use super::words::{once, Words};
 use crate::queue::{
-    Cron, Millis, Misfire, Recurrence, Time, Timing, CRON_BYTES_MAX, ZONE_BYTES_MAX,
+    Calendar, Cron, Following, Millis, Misfire, Recurrence, Starts, Time, Timing, CRON_BYTES_MAX,
+    ZONE_BYTES_MAX,
 };
 use crate::server::spec::ArgSpec;
 use crate::services::{calendar, live};
@@ -95,20 +98,33 @@ impl ScheduleWords {
         let runs = self.runs.unwrap_or_default();
         Ok(Some(Recurrence { timing, misfire, jitter, runs, until: self.until }))
     }
+}
 
-    /// What can be checked only once the time is known: by a client's words, that the job ever comes.
-    pub fn check(&self, recurrence: Option<&Recurrence>, wall_clock: fn() -> Time) -> Result<(), Error> {
-        match recurrence.map(|recurrence| &recurrence.timing) {
-            None => Ok(()),
-            Some(Timing::Every(period)) => match wall_clock().checked_add(*period) {
-                Some(_) => Ok(()),
-                None => Err(Error::PastTheEnd { option: "EVERY" }),
-            },
-            Some(Timing::Cron(cron)) => {
-                let next = live::read_cron(cron)?.next(wall_clock());
-                next.map(drop).ok_or(Error::NeverComes)
-            }
+/// What can be checked only once the time is known: that the job ever comes.
+pub fn check(rule: &Recurrence, starts: Starts, wall_clock: fn() -> Time) -> Result<(), Error> {
+    let now = wall_clock();
+    let mut calendar = Reading(None);
+    match &rule.timing {
+        Timing::Every(period) if now.checked_add(*period).is_none() => {
+            return Err(Error::PastTheEnd { option: "EVERY" });
         }
+        Timing::Every(_) => (),
+        Timing::Cron(cron) => {
+            let reading = live::read_cron(cron)?;
+            reading.next(now).ok_or(Error::NeverComes)?;
+            calendar = Reading(Some(reading));
+        }
+    }
+    rule.first(now, starts, &mut calendar).map(drop).ok_or(Error::NeverRuns)
+}
+
+/// A calendar that has read the one expression of a command.
+struct Reading(Option<Rc<calendar::Reading>>);
+
+impl Calendar for Reading {
+    fn following(&mut self, _: &Cron, _: Time, after: Time) -> Following {
+        let next = self.0.as_ref().and_then(|reading| reading.next(after));
+        Following { next, missed: 0 }
     }
 }
 

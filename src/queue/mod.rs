@@ -87,8 +87,8 @@ pub use produce::{Add, Added, Due, IfTaken, Naming};
 pub use queue_record::{QueueRecord, Totals};
 pub use record::{Record, RecordError};
 pub use recurrence::{
-    Answers, Calendar, Cron, Following, Misfire, NoCalendar, Recurrence, Round, Scheduled, Starts, Timing, CRON_BYTES_MAX,
-    ZONE_BYTES_MAX,
+    Answers, Calendar, Cron, Following, Misfire, NoCalendar, Recurrence, Round, Scheduled, Starts, Timing,
+    CRON_BYTES_MAX, ZONE_BYTES_MAX,
 };
 pub use recurring::NewSchedule;
 pub use replay::{Effect, Replayed};
@@ -276,7 +276,12 @@ impl Queue {
             Standing::waiting(policy, time)
         } else {
             let schedule = rare.as_ref().and_then(|rare| rare.schedule());
-            Standing::of(policy, time, progress, schedule.and_then(|schedule| self.comes_back(slot, schedule)))
+            Standing::of(
+                policy,
+                time,
+                progress,
+                schedule.and_then(|schedule| self.comes_back(slot, schedule)),
+            )
         };
         if !is_plain || rare.is_some() {
             self.give_details(slot, Details::new(number, time, progress, rare), &standing);

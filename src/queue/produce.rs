@@ -174,7 +174,16 @@ impl Operation for Add<'_> {
         };
         let policy = self.policy(queue);
         let progress = Progress { expires_at: policy.expiry(now), ..Progress::default() };
-        let job = JobView { id, body: self.body, time: due, created: now, policy, progress, reason: None, schedule: None };
+        let job = JobView {
+            id,
+            body: self.body,
+            time: due,
+            created: now,
+            policy,
+            progress,
+            reason: None,
+            schedule: None,
+        };
         match queue.put_job(&job, naming, found, Rank::Last) {
             None => Added::Full,
             Some(slot) if is_taken => Added::Replaced { slot, due },

@@ -279,7 +279,11 @@ fn every(anchor: Time, period: Millis, from: Time, after: Time) -> Following {
     };
     let up_to = |time: Time| {
         let periods = time.since(anchor).as_u64().checked_div(period.as_u64()).unwrap_or_default();
-        if time < anchor { 0 } else { periods + 1 }
+        if time < anchor {
+            0
+        } else {
+            periods + 1
+        }
     };
     let next = if after < anchor {
         Some(anchor)

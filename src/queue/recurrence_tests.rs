@@ -20,7 +20,8 @@ fn every_is_what_adding_the_period_comes_to() {
             for from in 0..130 {
                 for after in from..150 {
                     let times = || (0..).map(|n| anchor + n * period);
-                    let missed = times().take_while(|time| *time <= after).filter(|time| *time > from).count();
+                    let missed =
+                        times().take_while(|time| *time <= after).filter(|time| *time > from).count();
                     let next = times().find(|time| *time > after).map(at);
                     let found = every(at(anchor), ms(period), at(from), at(after));
                     assert_eq!(found, Following { next, missed: missed as u32 });

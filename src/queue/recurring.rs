@@ -138,12 +138,7 @@ fn round_under(
 
 /// The round of a job that gets another schedule. A run that is under way goes on; the first of the new schedule comes
 /// behind it.
-fn round_instead(
-    new: &NewSchedule,
-    job: &JobView,
-    now: Time,
-    calendar: &mut dyn Calendar,
-) -> Option<Round> {
+fn round_instead(new: &NewSchedule, job: &JobView, now: Time, calendar: &mut dyn Calendar) -> Option<Round> {
     let round = new.rule.first_after(now, new.starts, calendar)?;
     Some(match job.progress.stage {
         Stage::Waiting => round,

@@ -72,7 +72,13 @@ impl Fields {
             _ => return Err(RecordError::Schedule),
         };
         let until = self.until.map(time).transpose()?;
-        Ok(Recurrence { timing: self.timing()?, misfire, jitter: span(self.jitter)?, runs: self.runs_max, until })
+        Ok(Recurrence {
+            timing: self.timing()?,
+            misfire,
+            jitter: span(self.jitter)?,
+            runs: self.runs_max,
+            until,
+        })
     }
 
     fn round(&self) -> Result<Round, RecordError> {

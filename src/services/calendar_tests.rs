@@ -111,7 +111,15 @@ fn times_of_ten_years_only_grow() {
 #[test]
 fn a_daily_job_comes_once_on_each_date() {
     for zone in ZONES {
-        for expression in ["0 0 * * *", "30 0 * * *", "30 1 * * *", "0 2 * * *", "15 2 * * *", "30 23 * * *", "59 59 23 * * *"] {
+        for expression in [
+            "0 0 * * *",
+            "30 0 * * *",
+            "30 1 * * *",
+            "0 2 * * *",
+            "15 2 * * *",
+            "30 23 * * *",
+            "59 59 23 * * *",
+        ] {
             let zone_found = TimeZone::get(zone).unwrap();
             let first = "2020-01-01T18:00:00Z";
             let dates: Vec<Date> = times(&reading(expression, zone), first, UNTIL)
@@ -135,18 +143,22 @@ fn a_time_that_is_passed_over_comes_at_the_end_of_the_gap() {
     let expected = ["03-08 03:00 -04:00", "03-08 14:30 -04:00", "03-09 02:30 -04:00"];
     assert_eq!(shown(&found, "America/New_York"), expected);
     // Two in one gap are one.
-    let found = times(&reading("15,30 2 * * *", "America/New_York"), "2026-03-08T00:00:00Z", "2026-03-08T12:00:00Z");
+    let found =
+        times(&reading("15,30 2 * * *", "America/New_York"), "2026-03-08T00:00:00Z", "2026-03-08T12:00:00Z");
     assert_eq!(shown(&found, "America/New_York"), ["03-08 03:00 -04:00"]);
     // There is no midnight on that day.
-    let found = times(&reading("0 0 * * *", "America/Santiago"), "2026-09-05T12:00:00Z", "2026-09-07T12:00:00Z");
+    let found =
+        times(&reading("0 0 * * *", "America/Santiago"), "2026-09-05T12:00:00Z", "2026-09-07T12:00:00Z");
     assert_eq!(shown(&found, "America/Santiago"), ["09-06 01:00 -03:00", "09-07 00:00 -03:00"]);
-    let found = times(&reading("15 2 * * *", "Australia/Lord_Howe"), "2026-10-03T00:00:00Z", "2026-10-04T00:00:00Z");
+    let found =
+        times(&reading("15 2 * * *", "Australia/Lord_Howe"), "2026-10-03T00:00:00Z", "2026-10-04T00:00:00Z");
     assert_eq!(shown(&found, "Australia/Lord_Howe"), ["10-04 02:30 +11:00"]);
 }
 
 #[test]
 fn a_time_that_comes_twice_runs_the_first_time() {
-    let found = times(&reading("30 1 * * *", "America/New_York"), "2026-11-01T00:00:00Z", "2026-11-02T12:00:00Z");
+    let found =
+        times(&reading("30 1 * * *", "America/New_York"), "2026-11-01T00:00:00Z", "2026-11-02T12:00:00Z");
     assert_eq!(shown(&found, "America/New_York"), ["11-01 01:30 -04:00", "11-02 01:30 -05:00"]);
     // Asked in the middle of the hour that is repeated.
     let after = time("2026-11-01T06:10:00Z");
@@ -156,10 +168,12 @@ fn a_time_that_comes_twice_runs_the_first_time() {
 
 #[test]
 fn wildcards_go_by_elapsed_time() {
-    let found = times(&reading("30 * * * *", "America/New_York"), "2026-11-01T04:00:00Z", "2026-11-01T08:00:00Z");
+    let found =
+        times(&reading("30 * * * *", "America/New_York"), "2026-11-01T04:00:00Z", "2026-11-01T08:00:00Z");
     let expected = ["11-01 00:30 -04:00", "11-01 01:30 -04:00", "11-01 01:30 -05:00", "11-01 02:30 -05:00"];
     assert_eq!(shown(&found, "America/New_York"), expected);
-    let found = times(&reading("*/30 2 * * *", "America/New_York"), "2026-03-08T00:00:00Z", "2026-03-09T12:00:00Z");
+    let found =
+        times(&reading("*/30 2 * * *", "America/New_York"), "2026-03-08T00:00:00Z", "2026-03-09T12:00:00Z");
     assert_eq!(shown(&found, "America/New_York"), ["03-09 02:00 -04:00", "03-09 02:30 -04:00"]);
 }
 

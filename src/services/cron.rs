@@ -37,7 +37,9 @@ impl Pattern {
             return refused(why);
         }
         let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
-        let days = parser.parse(expression).map_err(|error| Unreadable(error.to_string().to_ascii_lowercase()))?;
+        let days = parser
+            .parse(expression)
+            .map_err(|error| Unreadable(error.to_string().trim_end_matches('.').to_ascii_lowercase()))?;
         let bits = |values: Vec<u16>| values.into_iter().fold(0, |bits, value| bits | 1u64 << value.min(63));
         let (seconds, minutes) = (bits(days.pattern.seconds.values()), bits(days.pattern.minutes.values()));
         let hours = bits(days.pattern.hours.values());

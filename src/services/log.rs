@@ -60,7 +60,8 @@ pub fn write(
         Wording::AsSent => key.log_as_sent_at(circumstances.now, &told(before, circumstances, answers)),
         Wording::Command(name, words) if needs_no_more => key.log_words(name, words),
         Wording::Command(name, words) | Wording::Internal(name, words) => {
-            let (time, told) = (circumstances.now.unix_ms().to_string(), told(before, circumstances, answers));
+            let (time, told) =
+                (circumstances.now.unix_ms().to_string(), told(before, circumstances, answers));
             let mut all: Vec<&[u8]> = vec![time.as_bytes(), told.as_bytes(), name.to_bytes()];
             all.extend(words);
             key.log_words(APPLY, &all);
@@ -205,9 +206,20 @@ mod tests {
 
     #[test]
     fn what_this_version_does_not_know_is_refused() {
-        for told in ["", "check", "check=", "check=xyz", "ttr=5,attempts=1", "check=1,ttr=5", "check=1,new=1", "check=1,next=",
-            "check=1,next=5/", "check=1,next=+1", "check=1,next=5+", "check=1,next=281474976710656"]
-        {
+        for told in [
+            "",
+            "check",
+            "check=",
+            "check=xyz",
+            "ttr=5,attempts=1",
+            "check=1,ttr=5",
+            "check=1,new=1",
+            "check=1,next=",
+            "check=1,next=5/",
+            "check=1,next=+1",
+            "check=1,next=5+",
+            "check=1,next=281474976710656",
+        ] {
             assert_eq!(Told::parse(b"1", told.as_bytes()), None, "{told}");
         }
         for time in ["", "-1", "+1", "1 ", "281474976710656"] {

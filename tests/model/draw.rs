@@ -150,9 +150,12 @@ fn rule() -> impl Strategy<Value = RuleIn> {
     let jitter = prop_oneof![6 => Just(0u64), 2 => 1..6u64, 1 => Just(LAST)];
     let runs = prop_oneof![6 => Just(0u32), 3 => 1..4u32];
     let until = prop::option::weighted(0.2, span());
-    (timing, prop::bool::weighted(0.3), jitter, runs, until).prop_map(|(timing, all, jitter, runs, until_in)| {
-        RuleIn { rule: Rule { timing, all, jitter, runs, until: None }, until_in }
-    })
+    (timing, prop::bool::weighted(0.3), jitter, runs, until).prop_map(
+        |(timing, all, jitter, runs, until_in)| RuleIn {
+            rule: Rule { timing, all, jitter, runs, until: None },
+            until_in,
+        },
+    )
 }
 
 fn schedule() -> impl Strategy<Value = Operation> {

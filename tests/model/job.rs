@@ -87,7 +87,9 @@ impl Job {
         match self.stage {
             Stage::Done => None,
             Stage::Dead => Some(self.time),
-            Stage::Leased if self.is_at_its_last_attempt() && self.comes_back().is_none() => self.end_of_lease(),
+            Stage::Leased if self.is_at_its_last_attempt() && self.comes_back().is_none() => {
+                self.end_of_lease()
+            }
             Stage::Waiting | Stage::Leased => self.expires_at,
         }
     }

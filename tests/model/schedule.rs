@@ -111,7 +111,11 @@ impl Round {
         let (next, missed) = match self.rule.timing {
             Timing::Every(period) => {
                 let up_to = |time: u64| {
-                    if time < self.anchor { 0 } else { (time - self.anchor) / period + 1 }
+                    if time < self.anchor {
+                        0
+                    } else {
+                        (time - self.anchor) / period + 1
+                    }
                 };
                 let next = self.anchor + up_to(after) * period;
                 (Some(next), up_to(after).saturating_sub(up_to(self.occurrence)))
@@ -144,7 +148,8 @@ impl Round {
 impl Job {
     /// When it is ready again, if the lease of its last attempt runs out.
     pub fn comes_back(&self) -> Option<u64> {
-        let round = self.round.as_ref().filter(|_| self.stage == Stage::Leased && self.is_at_its_last_attempt())?;
+        let round =
+            self.round.as_ref().filter(|_| self.stage == Stage::Leased && self.is_at_its_last_attempt())?;
         Some(round.rule.ready(&self.id, round.next?).max(self.time))
     }
 
@@ -166,7 +171,14 @@ impl Job {
 }
 
 impl Reference {
-    pub fn add_schedule(&mut self, now: u64, policy: Policy, add: &Add, rule: &Rule, starts: Starts) -> Outcome {
+    pub fn add_schedule(
+        &mut self,
+        now: u64,
+        policy: Policy,
+        add: &Add,
+        rule: &Rule,
+        starts: Starts,
+    ) -> Outcome {
         let name = add.id.clone().unwrap();
         let policy = Policy { ttl: 0, keep: 0, ..policy };
         let is_gone = self.get(&name).is_some_and(|job| job.is_over(now));
@@ -174,7 +186,9 @@ impl Reference {
         if there.is_some() && add.if_taken == IfTaken::Refuse {
             return Outcome::No;
         }
-        if let Some(old) = there.as_ref().filter(|old| add.if_taken == IfTaken::Ensure && old.stage != Stage::Done) {
+        if let Some(old) =
+            there.as_ref().filter(|old| add.if_taken == IfTaken::Ensure && old.stage != Stage::Done)
+        {
             return self.ensure(now, policy, add, (rule, starts), old);
         }
         let is_full = self.settings.max_jobs != 0 && self.jobs.len() as u64 >= self.settings.max_jobs;

@@ -82,7 +82,9 @@ fn or_each_is_made_up_for_one_after_the_other() {
          | GET a -> delayed 40 | ROUND a -> 40>nil run=3");
     check("@0 ADD a cron=10 misfire=all | @35 POP NOACK -> a#1 | POP NOACK -> a#1 | POP NOACK -> a#1 | POP NOACK -> nil | GET a -> delayed 40");
     // The others get their turn: what is made up for stands behind those that are ready.
-    check("@0 ADD a every=10 misfire=all | ADD b +20 | @35 POP -> a#1 | FINISH a L1 | POP -> b#1 | POP -> a#1");
+    check(
+        "@0 ADD a every=10 misfire=all | ADD b +20 | @35 POP -> a#1 | FINISH a L1 | POP -> b#1 | POP -> a#1",
+    );
 }
 
 #[test]
@@ -116,7 +118,9 @@ fn bury_del_runs_and_until_end_it() {
     check("@0 ADD a every=10 | @10 POP | DEL a -> 1 | FINISH a L1 -> 0 | COUNTS -> 0 0 0 0");
     check("@0 ADD a every=10 runs=2 | @10 POP | FINISH a L1 | @20 POP | ROUND a -> 20>nil run=2 | FINISH a L2 -> 1 | GET a -> nil | TOTALS -> 1 0 2 0 2 0");
     check("@0 ADD a every=10 until=20 | @10 POP | FINISH a L1 | @20 POP | ROUND a -> 20>nil run=2 | FINISH a L2 | GET a -> nil");
-    check("@0 ADD a cron=10 until=45 | @58 POP | ROUND a -> 10>nil run=1 missed=3 | FINISH a L1 | GET a -> nil");
+    check(
+        "@0 ADD a cron=10 until=45 | @58 POP | ROUND a -> 10>nil run=1 missed=3 | FINISH a L1 | GET a -> nil",
+    );
     check("@0 ADD a every=10 until=9 -> never | GET a -> nil | LEASE -> nil | ADD a cron=10 until=9 -> never | ADD a cron=10 until=10 -> 10");
     // The last run, when it fails, is dead as any job.
     check("@0 ADD a every=10 runs=1 tries=1 ttr=3 | @10 POP | @13 COUNTS -> 0 0 0 1 | WHY a -> no attempts left | MORE_TOTALS -> 0 0 1 0 0 | KICKJOB a -> 1 | POP -> a#1 | FINISH a L2 | GET a -> nil");
