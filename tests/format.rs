@@ -40,7 +40,17 @@ fn job<'a>(progress: Progress, time: u64, reason: Option<&'a [u8]>) -> JobView<'
         ttl: ms(86_400_000),
         keep: ms(0),
     };
-    JobView { id: id("a"), body: b"body", time: at(time), created: at(100), policy, progress, reason }
+    let schedule = None;
+    JobView {
+        id: id("a"),
+        body: b"body",
+        time: at(time),
+        created: at(100),
+        policy,
+        progress,
+        reason,
+        schedule,
+    }
 }
 
 #[test]
@@ -73,6 +83,63 @@ fn a_job_with_all_that_a_job_can_have() {
     let job = job(progress, 1_000, Some(b"no"));
     assert_eq!(JobRecord::of(&job, Naming::Given).encode(), expected);
     assert_eq!(JobRecord::decode(&expected).unwrap().job(b"a", b"body"), Ok(job));
+}
+
+#[test]
+fn a_job_that_comes_back() {
+    let expected = bytes(&[
+        &[0x9a, 0xcd, 0x03, 0xe8, 100, 0xcd, 0xea, 0x60, 25, 0xcc, 128, 0, 0, 0, 0xc2],
+        &[0x97], // extra, an array of 7
+        &[0xcd, 0x03, 0xe8, 0xcd, 0xea, 0x60, 0xce, 0x05, 0x26, 0x5c, 0x00, 0, 0xc0, 0xc0],
+        &[0x9d],                         // schedule, an array of 13
+        &[0xcd, 0x01, 0xf4, 0xc0, 0xc0], // EVERY 500, no expression, no zone
+        &[1],                            // MISFIRE ALL
+        &[60, 9],                        // JITTER 60, RUNS 9
+        &[0xcd, 0x27, 0x10],             // UNTIL 10,000
+        &[0xcc, 200, 0xcd, 0x02, 0xbc],  // anchor 200, occurrence 700
+        &[0xcd, 0x04, 0xb0],             // next 1,200
+        &[4, 5, 6],                      // runs, missed, failed
+    ]);
+    let rule = Recurrence {
+        timing: Timing::Every(ms(500)),
+        misfire: Misfire::All,
+        jitter: ms(60),
+        runs: 9,
+        until: Some(at(10_000)),
+    };
+    let mut round = Round::new(at(200), at(700)).with_next(Some(at(1_200)));
+    (round.runs, round.missed, round.failed) = (4, 5, 6);
+    let schedule = Some(Scheduled { rule: &rule, round });
+    let job = JobView { schedule, ..job(Progress::default(), 1_000, None) };
+    assert_eq!(JobRecord::of(&job, Naming::Given).encode(), expected);
+    assert_eq!(JobRecord::decode(&expected).unwrap().job(b"a", b"body"), Ok(job));
+}
+
+#[test]
+fn a_schedule_by_cron() {
+    let schedule = |fields: &[&[u8]]| {
+        let head: &[&[u8]] = &[&[0x9a, 1, 1, 1, 0, 0, 0, 0, 0, 0xc2, 0x97, 0, 0, 0, 0, 0xc0, 0xc0, 0x9d]];
+        bytes(&[head, fields, &[&[0, 0, 0, 0xc0, 0, 60, 0xc0, 0, 0, 0]]].concat())
+    };
+    let noon = schedule(&[&[0, 0xaa], b"0 12 * * *", &[0xa3], b"UTC"]);
+    let record = JobRecord::decode(&noon).unwrap();
+    let job = record.job(b"a", b"").unwrap();
+    let cron = Cron { expression: "0 12 * * *".into(), zone: "UTC".into() };
+    let rule =
+        Recurrence { timing: Timing::Cron(cron), misfire: Misfire::One, jitter: ms(0), runs: 0, until: None };
+    assert_eq!(job.schedule, Some(Scheduled { rule: &rule, round: Round::new(at(0), at(60)) }));
+    assert_eq!(record.encode(), noon);
+    let long = [b'*'; 257];
+    for impossible in [
+        schedule(&[&[0, 0xc0, 0xc0]]),                       // neither EVERY nor CRON
+        schedule(&[&[1, 0xa1, b'*', 0xc0]]),                 // both
+        schedule(&[&[1, 0xc0, 0xa3], b"UTC"]),               // EVERY in a zone
+        schedule(&[&[0, 0xa0, 0xc0]]),                       // no expression
+        schedule(&[&[0, 0xda, 0x01, 0x01], &long, &[0xc0]]), // too long a one
+    ] {
+        let record = JobRecord::decode(&impossible).unwrap();
+        assert_eq!(record.job(b"a", b""), Err(RecordError::Schedule));
+    }
 }
 
 #[test]

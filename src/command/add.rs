@@ -1,10 +1,16 @@
 //! `DQ.ADD key id|* body [DELAY ms | AT unix-ms] [TTR ms] [PRIORITY 0..255] [ATTEMPTS n]
-//! [BACKOFF base-ms max-ms] [TTL ms] [KEEP ms] [NX | REPLACE]`
+//! [BACKOFF base-ms max-ms] [TTL ms] [KEEP ms] [EVERY ms | CRON expression [TZ zone]] [MISFIRE ONE|ALL]
+//! [JITTER ms] [RUNS n] [UNTIL unix-ms] [NX | REPLACE | ENSURE]`
 //!
 //! Adds a job, to be handed out from its due time on. `*` makes an id. Without DELAY or AT it is due now;
 //! AT in the past is now. What TTR, ATTEMPTS, BACKOFF and KEEP don't say is as DQ.ALTER has set it for the
 //! queue or as the configs have it, at this moment and for good. After TTL, unless it was finished, the job is
 //! dead. KEEP is how long it stays, as done, once it is finished: so long its id is taken.
+//!
+//! With EVERY or CRON, the job has a schedule: when it is finished, it comes back for the next time, under the same id.
+//! EVERY counts from AT or DELAY, or from now; CRON goes by a time zone, or UTC. MISFIRE says what becomes of times that
+//! passed before somebody took the job, JITTER how much later it may come, RUNS and UNTIL when that ends. ENSURE leaves
+//! a job with the same schedule where it is, and sets the rest.
 //!
 //! Replies with the id; with nil when NX was given and the id is taken. A taken id is the error `EXISTS`
 //! otherwise, unless REPLACE: then the old job is gone, with its lease and its attempts.
@@ -13,9 +19,12 @@
 
 use super::error::Error;
 use super::kinds::{Change, IfMissing};
+use super::schedule_words::{self, word_of, ScheduleWords, SCHEDULE};
 use super::words::{once, Words};
 use super::SINCE_0_1;
-use crate::queue::{self, Added, Attempts, Backoff, Due, Id, IfTaken, Millis, Queue, Time};
+use crate::queue::{
+    self, Added, Attempts, Backoff, Due, Id, IfTaken, Millis, NewSchedule, Queue, Recurrence, Starts, Time,
+};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
 use crate::services::config;
@@ -26,6 +35,7 @@ pub struct Add;
 pub struct Parsed<'c> {
     operation: queue::Add<'c>,
     options: Options,
+    schedule: Option<Recurrence>,
 }
 
 #[derive(Default)]
@@ -40,6 +50,8 @@ struct Options {
     keep: Option<Millis>,
     nx: Option<()>,
     replace: Option<()>,
+    ensure: Option<()>,
+    schedule: ScheduleWords,
 }
 
 impl Change for Add {
@@ -66,9 +78,18 @@ impl Change for Add {
             ArgSpec::BACKOFF,
             ArgSpec::integer(c"ms").token(c"TTL").optional(),
             ArgSpec::integer(c"ms").token(c"KEEP").optional(),
+            SCHEDULE[0],
+            SCHEDULE[1],
+            SCHEDULE[2],
+            SCHEDULE[3],
+            SCHEDULE[4],
             ArgSpec::one_of(
                 c"if-taken",
-                &[ArgSpec::word(c"nx", c"NX"), ArgSpec::word(c"replace", c"REPLACE")],
+                &[
+                    ArgSpec::word(c"nx", c"NX"),
+                    ArgSpec::word(c"replace", c"REPLACE"),
+                    ArgSpec::word(c"ensure", c"ENSURE"),
+                ],
             )
             .optional(),
         ],
@@ -91,28 +112,46 @@ impl Change for Add {
             return Err(Error::BodyLength { max });
         }
         let options = Options::parse(words)?;
+        let schedule = options.recurrence(id)?;
         let Options { ttr, priority, attempts, backoff, ttl, keep, .. } = options;
         let (due, if_taken) = (options.due(), options.if_taken());
-        let operation = queue::Add { id, body, due, ttr, priority, attempts, backoff, ttl, keep, if_taken };
-        Ok(Parsed { operation, options })
+        let operation = queue::Add {
+            id,
+            body,
+            due,
+            ttr,
+            priority,
+            attempts,
+            backoff,
+            ttl,
+            keep,
+            schedule: None,
+            if_taken,
+        };
+        Ok(Parsed { operation, options, schedule })
     }
 
     fn check(parsed: &Parsed, wall_clock: fn() -> Time) -> Result<(), Error> {
         match parsed.options.delay {
             Some(delay) if wall_clock().checked_add(delay).is_none() => {
-                Err(Error::PastTheEnd { option: "DELAY" })
+                return Err(Error::PastTheEnd { option: "DELAY" });
             }
-            Some(_) | None => Ok(()),
+            Some(_) | None => (),
+        }
+        match &parsed.schedule {
+            Some(rule) => schedule_words::check(rule, parsed.options.starts(), wall_clock),
+            None => Ok(()),
         }
     }
 
     fn operation<'p>(parsed: &'p Parsed<'_>) -> queue::Add<'p> {
-        parsed.operation
+        let scheduled = |rule| NewSchedule { rule, starts: parsed.options.starts() };
+        queue::Add { schedule: parsed.schedule.as_ref().map(scheduled), ..parsed.operation }
     }
 
     fn reply(parsed: &Parsed, added: &Added, queue: &Queue, replies: Replies) -> Result<(), Error> {
         match added {
-            Added::New { slot, .. } | Added::Replaced { slot, .. } => {
+            Added::New { slot, .. } | Added::Replaced { slot, .. } | Added::Unchanged { slot } => {
                 let made = || queue.id_and_body(*slot).map(|(id, _)| id);
                 let id = parsed.operation.id.or_else(made);
                 replies.bulk(id.map_or(&[], Id::bytes));
@@ -120,6 +159,7 @@ impl Change for Add {
             Added::Taken if parsed.options.nx.is_some() => replies.null(),
             Added::Taken => return Err(Error::Taken),
             Added::Full => return Err(Error::Full),
+            Added::Never => return Err(Error::NeverRuns),
         }
         Ok(())
     }
@@ -142,13 +182,16 @@ impl Options {
             "KEEP" => once("KEEP", &mut options.keep, words.millis("KEEP", 0)?),
             "NX" => once("NX", &mut options.nx, ()),
             "REPLACE" => once("REPLACE", &mut options.replace, ()),
-            _ => Ok(false),
+            "ENSURE" => once("ENSURE", &mut options.ensure, ()),
+            _ => options.schedule.read(name, words),
         })?;
         if options.delay.is_some() && options.at.is_some() {
             return Err(Error::Exclusive { one: "DELAY", other: "AT" });
         }
-        if options.nx.is_some() && options.replace.is_some() {
-            return Err(Error::Exclusive { one: "NX", other: "REPLACE" });
+        let given = [(options.nx, "NX"), (options.replace, "REPLACE"), (options.ensure, "ENSURE")];
+        let mut given = given.into_iter().filter_map(|(word, name)| word.map(|()| name));
+        if let (Some(one), Some(other)) = (given.next(), given.next()) {
+            return Err(Error::Exclusive { one, other });
         }
         Ok(options)
     }
@@ -160,10 +203,39 @@ impl Options {
         }
     }
 
+    fn starts(&self) -> Starts {
+        match (self.at, self.delay) {
+            (Some(time), _) => Starts::At(time),
+            (None, Some(delay)) => Starts::In(delay),
+            (None, None) => Starts::ByItself,
+        }
+    }
+
+    /// How the job comes back, if it does; and that nothing is said with it that makes no sense.
+    fn recurrence(&self, id: Option<Id>) -> Result<Option<Recurrence>, Error> {
+        if self.schedule.is_none_given() && self.ensure.is_none() {
+            return Ok(None);
+        }
+        let recurrence = self.schedule.recurrence()?;
+        let word = match &recurrence {
+            Some(recurrence) => word_of(recurrence),
+            None => return Err(Error::NeedsSchedule { option: "ENSURE" }),
+        };
+        let excluded = [("TTL", self.ttl.is_some()), ("KEEP", self.keep.is_some())];
+        if let Some((other, _)) = excluded.into_iter().find(|(_, is_given)| *is_given) {
+            return Err(Error::NotWithSchedule { option: other });
+        }
+        if id.is_none() {
+            return Err(Error::ScheduleNeedsId { option: word });
+        }
+        Ok(recurrence)
+    }
+
     fn if_taken(&self) -> IfTaken {
-        match self.replace {
-            Some(()) => IfTaken::Replace,
-            None => IfTaken::Refuse,
+        match (self.replace, self.ensure) {
+            (Some(()), _) => IfTaken::Replace,
+            (None, Some(())) => IfTaken::Ensure,
+            (None, None) => IfTaken::Refuse,
         }
     }
 }

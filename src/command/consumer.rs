@@ -11,12 +11,13 @@ use crate::server::replies::Replies;
 use crate::server::spec::ArgSpec;
 use crate::services::frame::Source;
 use crate::services::live::{self, Opened};
-use crate::services::{log, Shape};
+use crate::services::{log, Around, JobShape, Shape};
 
 pub struct Consumer {
     pub pop: Pop,
     /// For how long it waits; zero is without end.
     block: Option<Millis>,
+    job_shape: JobShape,
 }
 
 impl Consumer {
@@ -24,18 +25,21 @@ impl Consumer {
     pub const BLOCK: ArgSpec = ArgSpec::integer(c"ms").token(c"BLOCK").optional();
     pub const TTR: ArgSpec = ArgSpec::integer(c"ms").token(c"TTR").optional();
     pub const NOACK: ArgSpec = ArgSpec::word(c"noack", c"NOACK").optional();
+    pub const WITHDUE: ArgSpec = ArgSpec::word(c"withdue", c"WITHDUE").optional();
 
     pub fn parse(words: Words) -> Result<Consumer, Error> {
-        let (mut count, mut block, mut ttr, mut noack) = (None, None, None, None);
+        let (mut count, mut block, mut ttr, mut noack, mut withdue) = (None, None, None, None, None);
         words.options(|name, words| match name {
             "COUNT" => once("COUNT", &mut count, words.count()?),
             "BLOCK" => once("BLOCK", &mut block, words.millis("BLOCK", 0)?),
             "TTR" => once("TTR", &mut ttr, words.millis("TTR", 1)?),
             "NOACK" => once("NOACK", &mut noack, ()),
+            "WITHDUE" => once("WITHDUE", &mut withdue, ()),
             _ => Ok(false),
         })?;
         let mode = if noack.is_some() { Mode::NoAck } else { Mode::Lease };
-        Ok(Consumer { pop: Pop { count: count.unwrap_or(1), ttr, mode }, block })
+        let job_shape = if withdue.is_some() { JobShape::WithDue } else { JobShape::Plain };
+        Ok(Consumer { pop: Pop { count: count.unwrap_or(1), ttr, mode }, block, job_shape })
     }
 
     /// What can be checked only once the time is known.
@@ -51,7 +55,7 @@ impl Consumer {
         &self,
         call: &Call,
         key: Arg,
-        shape: Shape,
+        around: Around,
         source: Source,
         words: log::Wording,
     ) -> Result<bool, Error> {
@@ -65,6 +69,7 @@ impl Consumer {
         }
         let deliveries = open.change(&self.pop, words, |deliveries, queue| {
             if !deliveries.is_empty() {
+                let shape = Shape { around, job: self.job_shape };
                 reply(call.replies(), key, shape, deliveries, queue);
             }
         });
@@ -72,10 +77,11 @@ impl Consumer {
     }
 
     /// There was nothing: waits, or replies so.
-    pub fn wait(&self, call: &Call, keys: &[Arg], shape: Shape, source: Source) {
+    pub fn wait(&self, call: &Call, keys: &[Arg], around: Around, source: Source) {
         match self.block {
             Some(block) if source == Source::Client => {
                 let timeout = (!block.is_zero()).then(|| Duration::from_millis(block.as_u64()));
+                let shape = Shape { around, job: self.job_shape };
                 live::wait(call, keys, &self.pop, shape, timeout);
             }
             Some(_) | None => call.replies().null(),
@@ -83,9 +89,10 @@ impl Consumer {
     }
 }
 
-/// `[[id, body, lease, attempt] ...]`, behind the key if that is asked for; without a lease when none was given.
+/// `[[id, body, lease, attempt] ...]`, behind the key if that is asked for; without a lease when none was given. With
+/// WITHDUE, the due time is behind the attempt.
 fn reply(replies: Replies, key: Arg, shape: Shape, deliveries: &Deliveries, queue: &Queue) {
-    if shape == Shape::KeyAndJobs {
+    if shape.around == Around::KeyAndJobs {
         replies.array(2);
         replies.bulk(key.bytes());
     }
@@ -93,6 +100,7 @@ fn reply(replies: Replies, key: Arg, shape: Shape, deliveries: &Deliveries, queu
     for delivery in deliveries.iter() {
         let (id, body) = delivery.id_and_body(queue);
         let lease = (!deliveries.are_finished()).then(|| delivery.lease.number());
-        replies.delivery(id.bytes(), body, lease, delivery.attempt);
+        let due = (shape.job == JobShape::WithDue).then(|| delivery.occurrence().unix_ms());
+        replies.delivery(id.bytes(), body, lease, delivery.attempt, due);
     }
 }

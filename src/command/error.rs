@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::limits::REASON_BYTES_MAX;
 use super::words::Quoted;
-use crate::queue::{RecordError, State, ID_BYTES_MAX};
+use crate::queue::{RecordError, State, CRON_BYTES_MAX, ID_BYTES_MAX};
 use crate::server::key::WrongType;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -56,6 +56,27 @@ pub enum Error {
     UnknownEntry(Vec<u8>),
     /// An entry of the log tells what this version doesn't know.
     UnknownTold(Vec<u8>),
+    /// A cron expression that can't be read, and why.
+    Cron(String),
+    CronLength,
+    Zone,
+    UnknownMisfire(Vec<u8>),
+    JitterLength,
+    /// An option that makes no sense without EVERY or CRON.
+    NeedsSchedule {
+        option: &'static str,
+    },
+    /// One that makes none with them.
+    NotWithSchedule {
+        option: &'static str,
+    },
+    ScheduleNeedsId {
+        option: &'static str,
+    },
+    /// A cron expression that has no time in the next hundred years.
+    NeverComes,
+    /// A schedule whose limits leave no run.
+    NeverRuns,
     Record(RecordError),
     Taken,
     Full,
@@ -119,6 +140,25 @@ impl fmt::Display for Error {
             }
             Error::UnknownTold(word) => {
                 write!(f, "ERR the log tells {}: a newer dq may have written it", Quoted(word))
+            }
+            Error::Cron(why) => write!(f, "ERR CRON can't be read: {why}"),
+            Error::CronLength => {
+                write!(f, "ERR CRON must be text of 1 to {CRON_BYTES_MAX} bytes")
+            }
+            Error::Zone => f.write_str("ERR TZ must be the name of a time zone, such as Europe/Berlin"),
+            Error::UnknownMisfire(word) => write!(f, "ERR MISFIRE must be ONE or ALL, not {}", Quoted(word)),
+            Error::JitterLength => f.write_str("ERR JITTER must be shorter than EVERY"),
+            Error::NeedsSchedule { option } => write!(f, "ERR option {option} needs EVERY or CRON"),
+            Error::NotWithSchedule { option } => write!(
+                f,
+                "ERR option {option} doesn't go with EVERY or CRON: a job with a schedule comes back when it is finished"
+            ),
+            Error::ScheduleNeedsId { option } => {
+                write!(f, "ERR option {option} needs an id: with *, each call would make another schedule")
+            }
+            Error::NeverComes => f.write_str("ERR CRON names no time in the next hundred years"),
+            Error::NeverRuns => {
+                f.write_str("ERR the job would never run: UNTIL is before its next time, or it has had its RUNS")
             }
             Error::Record(error) => write!(f, "ERR {error}"),
             Error::Taken => f.write_str("EXISTS id is taken in this queue"),

@@ -1,16 +1,18 @@
 //! A job as DQ.GET and DQ.PEEK show it.
 
-use crate::queue::{JobView, Stage, State, Time};
+use crate::queue::{JobView, Misfire, Round, Scheduled, Stage, State, Time, Timing};
 use crate::server::replies::{Fields, Replies};
 
 /// A map of everything there is to a job.
 pub fn reply_job(replies: Replies, job: &JobView, now: Time) {
     let (state, policy, progress) = (job.state(now), &job.policy, &job.progress);
     let limit = policy.attempts.limit();
-    let attempts_left = (limit > 0).then(|| u64::from(limit.saturating_sub(progress.attempt)));
+    // Once its last attempt has timed out, a job with a schedule is at its next occurrence.
+    let attempt = if job.has_come_back(now) { 0 } else { progress.attempt };
+    let attempts_left = (limit > 0).then(|| u64::from(limit.saturating_sub(attempt)));
     let is_alive = matches!(state, State::Delayed | State::Ready | State::Reserved);
     // When the lease ends it will be dead, not due.
-    let is_last = progress.stage == Stage::Leased && job.is_at_its_last_attempt();
+    let is_last = progress.stage == Stage::Leased && job.is_at_its_last_attempt() && !job.comes_back_anyway();
     let is_settled = matches!(state, State::Ready | State::Dead | State::Done);
     let mut fields = Fields::default();
     fields.add("id", job.id.bytes());
@@ -21,7 +23,7 @@ pub fn reply_job(replies: Replies, job: &JobView, now: Time) {
     fields.add("priority", u64::from(policy.priority));
     fields.add("ttr", policy.ttr.as_u64());
     fields.add("attempts", u64::from(limit));
-    fields.add("attempt", u64::from(progress.attempt));
+    fields.add("attempt", u64::from(attempt));
     fields.add("attempts-left", attempts_left);
     fields.add("lease", progress.lease.map(|lease| lease.number()));
     fields.add("created", job.created.unix_ms());
@@ -33,5 +35,34 @@ pub fn reply_job(replies: Replies, job: &JobView, now: Time) {
     fields.add("keep", policy.keep.as_u64());
     fields.add("kept-until", (progress.stage == Stage::Done).then(|| job.time.unix_ms()));
     fields.add("reason", job.reason_at(now));
+    if let (Some(schedule), Some(round)) = (&job.schedule, job.round_at(now)) {
+        show_schedule(&mut fields, schedule, &round, state);
+    }
     replies.fields(&fields);
+}
+
+/// Of a job that comes back.
+fn show_schedule<'j>(fields: &mut Fields<'j>, schedule: &Scheduled<'j>, round: &Round, state: State) {
+    let rule = schedule.rule;
+    let (every, cron) = match &rule.timing {
+        Timing::Every(period) => (Some(period.as_u64()), None),
+        Timing::Cron(cron) => (None, Some(cron)),
+    };
+    let zone = cron.map(|cron| if cron.zone.is_empty() { "UTC" } else { &*cron.zone });
+    let misfire: &[u8] = match rule.misfire {
+        Misfire::One => b"ONE",
+        Misfire::All => b"ALL",
+    };
+    fields.add("every", every);
+    fields.add("cron", cron.map(|cron| cron.expression.as_bytes()));
+    fields.add("tz", zone.map(str::as_bytes));
+    fields.add("misfire", misfire);
+    fields.add("jitter", rule.jitter.as_u64());
+    fields.add("runs", u64::from(rule.runs));
+    fields.add("until", rule.until.map(Time::unix_ms));
+    fields.add("occurrence", round.occurrence.unix_ms());
+    fields.add("next", round.next().filter(|_| state != State::Dead).map(Time::unix_ms));
+    fields.add("runs-begun", u64::from(round.runs));
+    fields.add("failed-runs", u64::from(round.failed));
+    fields.add("missed", u64::from(round.missed));
 }

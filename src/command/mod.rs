@@ -7,6 +7,7 @@
 //! | `words.rs`, `limits.rs` | reading arguments; how much a command takes or gives |
 //! | `error.rs` | every error, with its wording |
 //! | `consumer.rs` | what DQ.POP and DQ.MPOP share |
+//! | `schedule_words.rs` | the words of a schedule |
 //! | `job_reply.rs` | a job as it is shown |
 
 #![forbid(unsafe_code)]
@@ -28,6 +29,7 @@ mod kinds;
 mod len;
 mod limits;
 mod mpop;
+mod next;
 mod pause;
 mod peek;
 mod pop;
@@ -35,6 +37,7 @@ mod purge;
 mod release;
 mod resume;
 mod scan;
+mod schedule_words;
 mod touch;
 mod words;
 
@@ -70,6 +73,7 @@ pub fn register_all(ctx: *mut raw::RedisModuleCtx) -> bool {
         && register::<LookingAt<scan::Scan>>(ctx)
         && register::<LookingAt<len::Len>>(ctx)
         && register::<LookingAt<info::Info>>(ctx)
+        && register::<next::Next>(ctx)
         && register::<Logged<apply::Apply>>(ctx)
 }
 
@@ -97,3 +101,4 @@ impl<C: Handler<Error = Error>> Handler for Logged<C> {
 
 /// The version in which a command came.
 const SINCE_0_1: &std::ffi::CStr = c"0.1.0";
+const SINCE_0_2: &std::ffi::CStr = c"0.2.0";

@@ -1,9 +1,10 @@
-//! `DQ.MPOP numkeys key [key ...] [COUNT n] [BLOCK ms] [TTR ms] [NOACK]`
+//! `DQ.MPOP numkeys key [key ...] [COUNT n] [BLOCK ms] [TTR ms] [NOACK] [WITHDUE]`
 //!
 //! As DQ.POP, from the first of these queues that has a ready job, from left to right. With BLOCK, waits at
 //! all of them.
 //!
-//! Replies with the key and an array of `[id, body, lease, attempt]`; with nil when nothing is ready.
+//! Replies with the key and an array of `[id, body, lease, attempt]`; with nil when nothing is ready. WITHDUE adds the
+//! due time of each: of a job with a schedule, the time that it runs for, the same at each attempt.
 //!
 //! O(k) for k keys and O(log n) in the queue's jobs for each job handed out.
 
@@ -17,7 +18,7 @@ use crate::server::context::wall_clock;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
 use crate::services::frame::Source;
 use crate::services::log;
-use crate::services::Shape;
+use crate::services::Around;
 
 pub struct MPop;
 
@@ -38,6 +39,7 @@ impl Handler for MPop {
             Consumer::BLOCK,
             Consumer::TTR,
             Consumer::NOACK,
+            Consumer::WITHDUE,
         ],
     };
 
@@ -52,11 +54,11 @@ impl Handler for MPop {
         let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
         for key in &keys {
             let words = log::Wording::Command(log::POP, &words);
-            if consumer.take_from(call, *key, Shape::KeyAndJobs, Source::Client, words)? {
+            if consumer.take_from(call, *key, Around::KeyAndJobs, Source::Client, words)? {
                 return Ok(());
             }
         }
-        consumer.wait(call, &keys, Shape::KeyAndJobs, Source::Client);
+        consumer.wait(call, &keys, Around::KeyAndJobs, Source::Client);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! `DQ.POP key [COUNT n] [BLOCK ms] [TTR ms] [NOACK]`
+//! `DQ.POP key [COUNT n] [BLOCK ms] [TTR ms] [NOACK] [WITHDUE]`
 //!
 //! Hands out the first ready jobs, by (priority, due time, order of scheduling), at most `n` (1), at most
 //! 10,000 or about 16 MiB of bodies in one go. Each is leased: until its TTR runs out, or that given here,
@@ -7,7 +7,8 @@
 //! With BLOCK, waits for so long (0 is no limit) until there is at least one; in a transaction or a script it
 //! doesn't wait.
 //!
-//! Replies with an array of `[id, body, lease, attempt]`; with nil when nothing is ready.
+//! Replies with an array of `[id, body, lease, attempt]`; with nil when nothing is ready. WITHDUE adds the
+//! due time of each: of a job with a schedule, the time that it runs for, the same at each attempt.
 //!
 //! O(log n) in the queue's jobs for each job handed out.
 
@@ -23,7 +24,7 @@ use crate::server::spec::{ArgSpec, KeyUse, Spec};
 use crate::services::frame::Source;
 use crate::services::live::{source_of, Opened};
 use crate::services::log::{self, Told};
-use crate::services::Shape;
+use crate::services::Around;
 
 pub struct Pop;
 
@@ -37,7 +38,14 @@ impl Handler for Pop {
         flags: c"write blocking",
         arity: -2,
         key: KeyUse::Take,
-        args: &[ArgSpec::KEY, Consumer::COUNT, Consumer::BLOCK, Consumer::TTR, Consumer::NOACK],
+        args: &[
+            ArgSpec::KEY,
+            Consumer::COUNT,
+            Consumer::BLOCK,
+            Consumer::TTR,
+            Consumer::NOACK,
+            Consumer::WITHDUE,
+        ],
     };
 
     fn run(call: &Call) -> Result<(), Error> {
@@ -48,8 +56,8 @@ impl Handler for Pop {
         if source == Source::Client {
             consumer.check(wall_clock)?;
         }
-        if !consumer.take_from(call, key, Shape::Jobs, source, log::Wording::AsSent)? {
-            consumer.wait(call, &[key], Shape::Jobs, source);
+        if !consumer.take_from(call, key, Around::Jobs, source, log::Wording::AsSent)? {
+            consumer.wait(call, &[key], Around::Jobs, source);
         }
         Ok(())
     }

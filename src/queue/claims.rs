@@ -129,8 +129,11 @@ impl Queue {
         Some(())
     }
 
-    /// A job that is handed out is finished; given back unless it is kept as done.
+    /// A job that is handed out is finished; given back unless it is kept as done, or comes back.
     pub(super) fn finish_held(&mut self, now: Time, slot: Slot) -> Option<super::job::Job> {
+        if self.arm(now, slot, Cause::Finished).is_some() {
+            return None;
+        }
         let keep = self.policy_of(slot)?.keep;
         if keep.is_zero() {
             count(&mut self.totals.finished, 1);
@@ -148,6 +151,9 @@ impl Queue {
         let policy = self.policy_of(slot)?;
         let is_unbegun = release.when == WhenReleased::Unbegun;
         if policy.attempts.end_with(progress.attempt) && !is_unbegun {
+            if self.arm_after_failure(now, slot, release.reason).is_some() {
+                return Some(());
+            }
             self.lay_dead(slot, Cause::Released, now, release.reason);
             return Some(());
         }
@@ -159,6 +165,9 @@ impl Queue {
             WhenReleased::Unbegun => Millis::ZERO,
         };
         let attempt = progress.attempt.saturating_sub(u32::from(is_unbegun));
+        if attempt == 0 {
+            self.take_back_run(slot);
+        }
         let waiting = Progress { stage: Stage::Waiting, attempt, lease: None, ..progress };
         self.shift(slot, Cause::Released, now.saturating_add(delay), &waiting, Reason::given(release.reason));
         Some(())

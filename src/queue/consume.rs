@@ -7,6 +7,8 @@ use super::job::{Id, Job, JobView, Lease, Progress, Stage};
 use super::job_record::{Cause, JobRecord};
 use super::policy::Policy;
 use super::produce::Naming;
+use super::recurrence::{Calendar, NoCalendar, Scheduled};
+use super::recurring::Before;
 use super::schedule::FromLane;
 use super::slab::Slot;
 use super::time::{Millis, Time};
@@ -63,22 +65,32 @@ pub struct Delivery {
     pub end: Time,
     /// Since when the job was ready.
     pub due: Time,
-    before: Before,
+    before: Earlier,
 }
 
 /// What a job was before it was handed out.
 #[derive(Clone, Debug)]
-enum Before {
+enum Earlier {
     /// Nobody had had it; it waited until it was due.
     New,
     Was(Time, Progress),
+    /// It comes back.
+    Run(Box<Run>),
+}
+
+#[derive(Clone, Debug)]
+struct Run {
+    time: Time,
+    progress: Progress,
+    occurrence: Time,
+    schedule: Before,
 }
 
 #[derive(Clone)]
 enum Delivered {
     /// It is still in the queue.
     In(Slot),
-    /// It was finished by that, and isn't kept.
+    /// It was finished by that, and isn't kept; or comes back, perhaps more than once in the same pop.
     Gone(Box<Gone>),
 }
 
@@ -138,12 +150,22 @@ impl Delivery {
         }
     }
 
+    /// The time by which this run is called: of a job that comes back, its occurrence, for each attempt the same;
+    /// otherwise when it was due.
+    pub fn occurrence(&self) -> Time {
+        match &self.before {
+            Earlier::Run(run) => run.occurrence,
+            Earlier::New | Earlier::Was(..) => self.due,
+        }
+    }
+
     /// The job as it was before, for a [`super::Return`]. As long as the queue hasn't changed since.
     pub fn before(&self, queue: &Queue) -> Option<JobRecord> {
         let (id, body) = self.id_and_body(queue);
-        let (time, progress) = match self.before {
-            Before::New => (self.due, Progress::default()),
-            Before::Was(time, progress) => (time, progress),
+        let (time, progress, run) = match &self.before {
+            Earlier::New => (self.due, Progress::default(), None),
+            Earlier::Was(time, progress) => (*time, *progress, None),
+            Earlier::Run(run) => (run.time, run.progress, Some(&run.schedule)),
         };
         let (created, policy, reason) = match &self.job {
             Delivered::Gone(gone) => (gone.job.created(), gone.policy, gone.reason.as_deref()),
@@ -152,7 +174,9 @@ impl Delivery {
                 (queue.pool.get(*slot)?.created(), *queue.policy_of(*slot)?, reason)
             }
         };
-        let job = JobView { id, body, time, created, policy, progress, reason };
+        let reason = run.map_or(reason, |before| before.reason.as_deref());
+        let schedule = run.map(|Before { rule, round, .. }| Scheduled { rule, round: *round });
+        let job = JobView { id, body, time, created, policy, progress, reason, schedule };
         Some(JobRecord::of(&job, Naming::Given))
     }
 }
@@ -161,6 +185,10 @@ impl Operation for Pop {
     type Outcome = Deliveries;
 
     fn run(&self, queue: &mut Queue, now: Time) -> Deliveries {
+        self.run_by(queue, now, &mut NoCalendar)
+    }
+
+    fn run_by(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Deliveries {
         #[cfg(feature = "planted-faults")]
         let now = now.saturating_add(Millis::new(crate::planted::ahead_ms()).unwrap_or_default());
         let mut deliveries = Deliveries { jobs: SmallVec::new(), mode: self.mode };
@@ -173,7 +201,7 @@ impl Operation for Pop {
             deliveries.jobs.reserve_exact(count.min(queue.len()).min(EXPECTED_AT_MOST));
         }
         while deliveries.len() < count && bytes < POP_BYTES_MAX {
-            let Some(delivery) = queue.deliver(now, self, &mut lane) else {
+            let Some(delivery) = queue.deliver(now, self, &mut lane, calendar) else {
                 break;
             };
             bytes += delivery.body_bytes as usize;
@@ -184,7 +212,13 @@ impl Operation for Pop {
 }
 
 impl Queue {
-    fn deliver(&mut self, now: Time, pop: &Pop, lane: &mut FromLane) -> Option<Delivery> {
+    fn deliver(
+        &mut self,
+        now: Time,
+        pop: &Pop,
+        lane: &mut FromLane,
+        calendar: &mut dyn Calendar,
+    ) -> Option<Delivery> {
         let (due, slot) = self.schedule.first_ready(now, lane, self)?;
         let lease = self.next_lease(now)?;
         let simply = match pop.mode {
@@ -195,7 +229,7 @@ impl Queue {
         };
         if let Some((end, body_bytes)) = simply {
             let job = Delivered::In(slot);
-            return Some(Delivery { job, lease, attempt: 1, body_bytes, end, due, before: Before::New });
+            return Some(Delivery { job, lease, attempt: 1, body_bytes, end, due, before: Earlier::New });
         }
         let policy = self.policy_of(slot)?;
         let end = now.saturating_add(pop.ttr.unwrap_or(policy.ttr));
@@ -207,7 +241,13 @@ impl Queue {
         let (time, progress) =
             details.map_or((due, Progress::default()), |details| (details.time, details.progress()));
         let body_bytes = self.pool.get(slot)?.body_bytes();
-        let attempt = progress.attempt.saturating_add(1);
+        let mut attempt = progress.attempt.saturating_add(1);
+        let mut before = Earlier::Was(time, progress);
+        if details.is_some_and(|details| details.schedule().is_some()) {
+            let (schedule, occurrence) = self.begin_run(now, slot, calendar)?;
+            attempt = self.progress(slot)?.attempt.saturating_add(1);
+            before = Earlier::Run(Box::new(Run { time, progress, occurrence, schedule }));
+        }
         #[cfg(feature = "planted-faults")]
         let attempt = crate::planted::attempt(attempt, now.unix_ms());
         let leased = Progress { stage: Stage::Leased, attempt, lease: Some(lease), ..progress };
@@ -218,7 +258,7 @@ impl Queue {
             }
             Mode::NoAck => self.deliver_and_finish(now, slot, end, &leased)?,
         };
-        Some(Delivery { job, lease, attempt, body_bytes, end, due, before: Before::Was(time, progress) })
+        Some(Delivery { job, lease, attempt, body_bytes, end, due, before })
     }
 
     fn deliver_and_finish(
@@ -231,7 +271,8 @@ impl Queue {
         let policy = *self.policy_of(slot)?;
         let reason = self.details_of(slot).and_then(|details| details.reason().map(Box::from));
         self.shift(slot, Cause::Popped, end, leased, Reason::Keep);
-        Some(match self.finish_held(now, slot) {
+        let returning = self.schedule_of(slot).is_some().then(|| self.pool.get(slot).cloned()).flatten();
+        Some(match self.finish_held(now, slot).or(returning) {
             Some(job) => Delivered::Gone(Box::new(Gone { job, policy, reason })),
             None => Delivered::In(slot),
         })

@@ -1,11 +1,13 @@
 //! The details of a job that was handed out, released, buried, finished and kept, or that has a TTL: its
-//! deliveries so far, its lease, when it expires, a worker's reason. Most jobs have none of that, and no details.
+//! deliveries so far, its lease, when it expires, a worker's reason, its schedule. Most jobs have none of that, and no
+//! details.
 
 use super::buckets::{BucketNumber, Residents, Window};
 use super::entry::Hold;
 use super::job::{Lease, Progress, Stage};
 use super::policy::{Policy, PolicyNumber};
 use super::pool::Pool;
+use super::recurrence::Round;
 use super::schedule::Home;
 use super::slab::{Slab, Slot};
 use super::time::Time;
@@ -18,11 +20,71 @@ pub struct Details {
     /// [`NEVER`] for a job that doesn't expire.
     expires_at: u64,
     /// Two steps away, for eight bytes less in all the others.
-    reason: Option<Box<Box<[u8]>>>,
+    rare: Option<Box<Rare>>,
     attempt: u32,
     pub policy: PolicyNumber,
     expiry_bucket: BucketNumber,
     lease_bucket: BucketNumber,
+}
+
+/// What few jobs have.
+#[derive(Clone)]
+pub enum Rare {
+    Reason(Box<[u8]>),
+    Schedule(Box<Recurring>),
+}
+
+/// The schedule of a job that comes back.
+#[derive(Clone)]
+pub struct Recurring {
+    pub rule: RuleNumber,
+    pub round: Round,
+    reason: Option<Box<[u8]>>,
+}
+
+/// The number of a shared [`super::Recurrence`].
+pub type RuleNumber = Slot;
+
+const _: () = assert!(size_of::<Rare>() == size_of::<Box<[u8]>>(), "a reason costs no more than it did");
+const _: () = assert!(size_of::<Recurring>() <= 64, "bytes per job are a feature");
+
+impl Rare {
+    pub fn scheduled(rule: RuleNumber, round: Round) -> Rare {
+        Rare::Schedule(Box::new(Recurring { rule, round, reason: None }))
+    }
+
+    /// The same with another reason, or with none.
+    pub fn with_reason(rare: Option<Box<Rare>>, reason: Option<&[u8]>) -> Option<Box<Rare>> {
+        match (rare, reason) {
+            (Some(mut rare), reason) if rare.schedule().is_some() => {
+                if let Rare::Schedule(schedule) = &mut *rare {
+                    schedule.reason = reason.map(Box::from);
+                }
+                Some(rare)
+            }
+            (_, reason) => reason.map(|reason| Box::new(Rare::Reason(reason.into()))),
+        }
+    }
+
+    pub fn reason(&self) -> Option<&[u8]> {
+        match self {
+            Rare::Reason(reason) => Some(reason),
+            Rare::Schedule(schedule) => schedule.reason.as_deref(),
+        }
+    }
+
+    pub fn schedule(&self) -> Option<&Recurring> {
+        match self {
+            Rare::Reason(_) => None,
+            Rare::Schedule(schedule) => Some(schedule),
+        }
+    }
+
+    /// Bytes, with those that it owns elsewhere.
+    fn size(&self) -> usize {
+        let schedule = self.schedule().map_or(0, |_| size_of::<Recurring>());
+        size_of::<Rare>() + schedule + self.reason().map_or(0, <[u8]>::len)
+    }
 }
 
 /// Later than any [`Time`].
@@ -71,12 +133,12 @@ impl Mark {
 }
 
 impl Details {
-    pub fn new(policy: PolicyNumber, time: Time, progress: &Progress, reason: Option<&[u8]>) -> Details {
+    pub fn new(policy: PolicyNumber, time: Time, progress: &Progress, rare: Option<Box<Rare>>) -> Details {
         Details {
             time,
             mark: Mark::new(progress.lease, progress.stage),
             expires_at: progress.expires_at.map_or(NEVER, Time::unix_ms),
-            reason: reason.map(|reason| Box::new(reason.into())),
+            rare,
             attempt: progress.attempt,
             policy,
             expiry_bucket: 0,
@@ -119,12 +181,32 @@ impl Details {
     }
 
     pub fn reason(&self) -> Option<&[u8]> {
-        self.reason.as_ref().map(|reason| &reason[..])
+        self.rare.as_ref()?.reason()
+    }
+
+    pub fn schedule(&self) -> Option<&Recurring> {
+        self.rare.as_ref()?.schedule()
+    }
+
+    pub fn set_round(&mut self, round: Round) {
+        if let Some(Rare::Schedule(schedule)) = self.rare.as_deref_mut() {
+            schedule.round = round;
+        }
+    }
+
+    /// It is handed out anew, for another occurrence: the last attempt at the one before has timed out.
+    pub fn begin_anew(&mut self, reason: &[u8]) {
+        self.attempt = 0;
+        self.rare = Rare::with_reason(self.rare.take(), Some(reason));
+    }
+
+    pub fn into_rare(self) -> Option<Box<Rare>> {
+        self.rare
     }
 
     /// Bytes that it owns elsewhere.
     pub fn size(&self) -> usize {
-        self.reason.as_ref().map_or(0, |reason| size_of::<Box<[u8]>>() + reason.len())
+        self.rare.as_ref().map_or(0, |rare| rare.size())
     }
 }
 
@@ -150,8 +232,9 @@ impl Standing {
         Standing { home, time, hold: Hold::Waiting, window: Window::ALWAYS, expiry: None, lease_end: None }
     }
 
-    /// Of a job with this policy and progress, whose time is `time`.
-    pub fn of(policy: &Policy, time: Time, progress: &Progress) -> Standing {
+    /// Of a job with this policy and progress, whose time is `time`; and which comes back, where it would be dead, for an
+    /// occurrence that is decided.
+    pub fn of(policy: &Policy, time: Time, progress: &Progress, comes_back: Option<Time>) -> Standing {
         let alone = |home, opens| {
             let window = Window { opens, closes: Time::MAX };
             Standing { home, time, hold: Hold::Waiting, window, expiry: None, lease_end: None }
@@ -160,6 +243,9 @@ impl Standing {
             Stage::Dead => return alone(Home::Dead, Time::ZERO),
             Stage::Done => return alone(Home::Done, time.saturating_sub(policy.keep)),
             Stage::Waiting => (None, time, false),
+            Stage::Leased if comes_back.is_some() && policy.attempts.end_with(progress.attempt) => {
+                (Some(time), comes_back.map_or(time, |due| due.max(time)), false)
+            }
             Stage::Leased => {
                 let wait = policy.backoff.after(progress.attempt, progress.lease.unwrap_or_default());
                 (Some(time), time.saturating_add(wait), policy.attempts.end_with(progress.attempt))

@@ -4,6 +4,7 @@
 
 use super::job::{Job, Lease, Progress, Stage};
 use super::policy::Attempts;
+use super::recurrence::{Calendar, NoCalendar, Round};
 use super::time::{Millis, Time};
 use super::Queue;
 
@@ -14,6 +15,13 @@ pub trait Operation {
     /// Reads no clock and no config: what comes of it follows from the queue, the operation and `now`.
     #[doc(hidden)]
     fn run(&self, queue: &mut Queue, now: Time) -> Self::Outcome;
+
+    /// The same, for an operation that decides when a job comes back: where that is CRON, by what the calendar says,
+    /// which is told with it.
+    #[doc(hidden)]
+    fn run_by(&self, queue: &mut Queue, now: Time, _calendar: &mut dyn Calendar) -> Self::Outcome {
+        self.run(queue, now)
+    }
 }
 
 /// What came of an operation.
@@ -74,6 +82,12 @@ impl Heading {
         self.mix(progress.lease.unwrap_or_default().number() ^ u64::from(progress.attempt) << 32);
     }
 
+    pub(super) fn mix_round(&mut self, round: &Round) {
+        self.mix(round.occurrence.unix_ms());
+        self.mix(round.next().unwrap_or_default().unix_ms());
+        self.mix(u64::from(round.runs) << 32 ^ u64::from(round.missed) << 16 ^ u64::from(round.failed));
+    }
+
     pub(super) fn mix_removal(&mut self, job: &Job) {
         let (id, body) = job.id_and_body();
         self.mix(job.created().unix_ms() ^ ((id.bytes().len() + body.len()) as u64) << 48);
@@ -88,13 +102,23 @@ impl Heading {
 }
 
 impl Queue {
-    /// Carries an operation out. When that changes nothing, the queue is as it was, circumstances and all.
+    /// Carries an operation out, where no CRON has to be asked for.
     pub fn apply<O: Operation>(&mut self, circumstances: &Circumstances, operation: &O) -> O::Outcome {
+        self.apply_by(circumstances, operation, &mut NoCalendar)
+    }
+
+    /// Carries an operation out. When that changes nothing, the queue is as it was, circumstances and all.
+    pub fn apply_by<O: Operation>(
+        &mut self,
+        circumstances: &Circumstances,
+        operation: &O,
+        calendar: &mut dyn Calendar,
+    ) -> O::Outcome {
         let (Heading { clock, defaults, .. }, last_lease) = (self.heading, self.last_lease);
         self.heading.clock = circumstances.now;
         self.heading.defaults = circumstances.defaults;
         self.last_lease = last_lease.max(circumstances.lease_floor);
-        let outcome = operation.run(self, circumstances.now);
+        let outcome = operation.run_by(self, circumstances.now, calendar);
         if !outcome.has_changed() {
             (self.heading.clock, self.heading.defaults, self.last_lease) = (clock, defaults, last_lease);
         }

@@ -3,6 +3,7 @@
 
 use super::buckets::BucketNumber;
 use super::policy::{Policy, PolicyNumber};
+use super::recurrence::{Round, Scheduled};
 use super::slab::{Slot, NO_SLOT};
 use super::time::Time;
 
@@ -109,6 +110,8 @@ pub struct JobView<'a> {
     pub progress: Progress,
     /// Why it was released or buried last, in a worker's words.
     pub reason: Option<&'a [u8]>,
+    /// How it comes back, if it does.
+    pub schedule: Option<Scheduled<'a>>,
 }
 
 impl JobView<'_> {
@@ -126,6 +129,9 @@ impl JobView<'_> {
 
     /// From when on it may be handed out, if nothing happens before that.
     pub fn due(&self) -> Time {
+        if let Some((due, _)) = self.comes_back() {
+            return due;
+        }
         let Progress { stage, attempt, lease, .. } = self.progress;
         match (stage, lease) {
             (Stage::Leased, Some(lease)) => {
@@ -145,6 +151,7 @@ impl JobView<'_> {
                 Some((self.time, self.reason.or(of_attempts)))
             }
             Stage::Waiting => of_expiry,
+            Stage::Leased if self.comes_back().is_some() => of_expiry,
             Stage::Leased => {
                 let of_attempts = (self.time, Some(REASON_NO_ATTEMPTS_LEFT));
                 let of_attempts = self.is_at_its_last_attempt().then_some(of_attempts);
@@ -163,6 +170,32 @@ impl JobView<'_> {
         }
     }
 
+    /// When a job that has a schedule is ready again if the lease of its last attempt runs out, and where it is in its
+    /// schedule then. (Another job is dead.)
+    fn comes_back(&self) -> Option<(Time, Round)> {
+        let schedule = self.schedule.filter(|_| self.progress.stage == Stage::Leased)?;
+        let round = schedule.round.failed().filter(|_| self.is_at_its_last_attempt())?;
+        let ready = schedule.rule.ready_at(self.id, round.occurrence);
+        Some((ready.max(self.time), round))
+    }
+
+    /// Whether the end of its last attempt is not that of the job.
+    pub fn comes_back_anyway(&self) -> bool {
+        self.comes_back().is_some()
+    }
+
+    /// Where it is in its schedule at `now`: when its last attempt has timed out, at the next occurrence.
+    pub fn round_at(&self, now: Time) -> Option<Round> {
+        let has_failed = self.time <= now;
+        let comes_back = self.comes_back().filter(|_| has_failed);
+        comes_back.map(|(_, round)| round).or(self.schedule.map(|schedule| schedule.round))
+    }
+
+    /// Whether its last attempt has timed out and it waits for its next occurrence.
+    pub fn has_come_back(&self, now: Time) -> bool {
+        self.time <= now && self.comes_back().is_some()
+    }
+
     pub fn is_at_its_last_attempt(&self) -> bool {
         self.policy.attempts.end_with(self.progress.attempt)
     }
@@ -171,6 +204,7 @@ impl JobView<'_> {
     pub fn reason_at(&self, now: Time) -> Option<&[u8]> {
         match (self.state(now), self.death()) {
             (State::Dead, Some((_, reason))) => reason,
+            _ if self.has_come_back(now) => Some(REASON_NO_ATTEMPTS_LEFT),
             _ => self.reason,
         }
     }

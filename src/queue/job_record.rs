@@ -6,6 +6,7 @@ use serde_bytes::ByteBuf;
 use super::job::{Id, JobView, Lease, Progress, Stage};
 use super::policy::{Attempts, Backoff, Policy};
 use super::record::{lease, span, time, Record, RecordError};
+use super::schedule_record::ScheduleRecord;
 use super::time::{Millis, Time};
 use super::Naming;
 
@@ -37,6 +38,8 @@ pub(super) struct Extra {
     keep: u64,
     expires_at: Option<u64>,
     reason: Option<ByteBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    schedule: Option<ScheduleRecord>,
 }
 
 /// One lease that was given.
@@ -123,6 +126,7 @@ impl JobRecord {
             keep: keep.as_u64(),
             expires_at: job.progress.expires_at.map(Time::unix_ms),
             reason: job.reason.map(ByteBuf::from),
+            schedule: job.schedule.as_ref().map(ScheduleRecord::new),
         };
         JobRecord {
             time: job.time.unix_ms(),
@@ -178,6 +182,10 @@ impl JobRecord {
                 extra.and_then(|extra| extra.expires_at),
             )?,
             reason: extra.and_then(|extra| extra.reason.as_ref()).map(|reason| &reason[..]),
+            schedule: extra
+                .and_then(|extra| extra.schedule.as_ref())
+                .map(ScheduleRecord::parts)
+                .transpose()?,
         })
     }
 }
@@ -326,6 +334,7 @@ mod tests {
             keep: 3_600_000,
             expires_at: Some(1_763_811_600_000),
             reason: Some(ByteBuf::from("the bank is closed")),
+            schedule: None,
         };
         JobRecord { extra: Some(extra), ..record() }
     }

@@ -107,6 +107,7 @@ impl Queue {
         size_of::<Queue>()
             + self.pool.memory()
             + self.policies.memory()
+            + self.rules.memory()
             + self.details.memory()
             + self.details_bytes
             + self.schedule.memory()
@@ -135,6 +136,7 @@ impl Queue {
             policy: *self.policy_of(slot)?,
             progress: details.map(Details::progress).unwrap_or_default(),
             reason: details.and_then(Details::reason),
+            schedule: details.and_then(Details::schedule).and_then(|schedule| self.scheduled(schedule)),
         })
     }
 }

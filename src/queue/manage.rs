@@ -170,7 +170,11 @@ impl Queue {
 
     fn kick_job(&mut self, now: Time, id: Id) -> Option<()> {
         let slot = self.pool.find(id)?;
-        match self.view(slot)?.state(now) {
+        let job = self.view(slot)?;
+        if job.schedule.is_some() {
+            return self.kick_round(now, slot);
+        }
+        match job.state(now) {
             State::Dead => self.revive(slot, now),
             State::Delayed => {
                 let waiting = Progress { stage: Stage::Waiting, lease: None, ..self.progress(slot)? };

@@ -27,8 +27,9 @@
 //! | `upkeep.rs` | those that no client says, and when the timer has to come |
 //! | `look.rs` | looking |
 //! | `replay.rs` | records of a file, effects that a primary of version 0.1 sent |
-//! | `record.rs`, `job_record.rs`, `queue_record.rs`, `block.rs` | what is in files and in the log |
-//! | `job.rs`, `policy.rs`, `details.rs` | what a job consists of, and how it is kept |
+//! | `record.rs`, `job_record.rs`, `schedule_record.rs`, `queue_record.rs`, `block.rs` | what is in files and in the log |
+//! | `job.rs`, `policy.rs`, `details.rs`, `interned.rs` | what a job consists of, and how it is kept |
+//! | `recurrence.rs`, `recurring.rs` | schedules: when a job comes back; what becomes of one that does |
 //! | `pool.rs`, `index.rs`, `slab.rs` | the job pool: by id, by slot |
 //! | `schedule.rs`, `buckets.rs`, `buckets/balance.rs`, `bucket.rs`, `entry.rs` | the lines of sorted buckets: by priority and time |
 //! | `settings.rs` | what an operator sets for a queue |
@@ -45,6 +46,7 @@ mod details;
 mod door;
 mod entry;
 mod index;
+mod interned;
 mod job;
 mod job_record;
 mod lease;
@@ -55,15 +57,18 @@ mod pool;
 mod produce;
 mod queue_record;
 mod record;
+mod recurrence;
+mod recurring;
 mod replay;
 mod schedule;
+mod schedule_record;
 mod settings;
 mod slab;
 mod time;
 mod upkeep;
 
 use buckets::{Arrival, Rank, Window, Windows};
-use details::{Details, Expiring, Leased, Standing};
+use details::{Details, Expiring, Leased, Rare, Standing};
 use pool::{Found, Pool};
 use queue_record::count;
 use schedule::{Aside, Home, Schedule};
@@ -81,6 +86,11 @@ pub use policy::{Attempts, Backoff, Policy};
 pub use produce::{Add, Added, Due, IfTaken, Naming};
 pub use queue_record::{QueueRecord, Totals};
 pub use record::{Record, RecordError};
+pub use recurrence::{
+    Answers, Calendar, Cron, Following, Misfire, NoCalendar, Recurrence, Round, Scheduled, Starts, Timing,
+    CRON_BYTES_MAX, ZONE_BYTES_MAX,
+};
+pub use recurring::NewSchedule;
 pub use replay::{Effect, Replayed};
 pub use schedule::Counts;
 pub use settings::Settings;
@@ -92,6 +102,7 @@ pub use upkeep::{Forget, Forgotten, Return, Returned};
 pub struct Queue {
     pool: Pool,
     policies: policy::Policies,
+    rules: interned::Interned<Recurrence>,
     details: Slab<Details>,
     /// Bytes that details own elsewhere.
     details_bytes: usize,
@@ -140,6 +151,7 @@ impl Queue {
         Queue {
             pool: Pool::new(seed),
             policies: policy::Policies::new(seed),
+            rules: interned::Interned::new(seed),
             details: Slab::default(),
             details_bytes: 0,
             schedule: Schedule::default(),
@@ -186,6 +198,7 @@ impl Queue {
         if let Some(slot) = found.slot {
             self.remove(slot);
         }
+        let rare = self.rare_of(job);
         let policy = self.policies.take(&job.policy)?;
         let Some(slot) = self.pool.insert(job.id, job.body, job.created, policy, found) else {
             self.policies.release(policy);
@@ -195,7 +208,7 @@ impl Queue {
         if naming == Naming::ByQueue {
             self.last_serial = self.last_serial.max(produce::Serial::of(job.id).unwrap_or_default());
         }
-        self.place(slot, job.time, &job.progress, job.reason, rank);
+        self.place(slot, job.time, &job.progress, rare, rank);
         match found.slot {
             Some(_) if !is_gone => count(&mut self.totals.replaced, 1),
             None | Some(_) => count(&mut self.totals.added, 1),
@@ -214,15 +227,15 @@ impl Queue {
     /// stays goes through here.
     fn shift(&mut self, slot: Slot, cause: Cause, time: Time, progress: &Progress, reason: Reason) {
         let becomes_dead = progress.stage == Stage::Dead && !self.is_dead(slot);
-        let before = self.unplace(slot);
-        let reason = match reason {
-            Reason::Keep => before.as_ref().and_then(Details::reason),
-            Reason::Is(reason) => Some(reason),
-            Reason::None => None,
+        let rare = self.unplace(slot).and_then(Details::into_rare);
+        let rare = match reason {
+            Reason::Keep => rare,
+            Reason::Is(reason) => Rare::with_reason(rare, Some(reason)),
+            Reason::None => Rare::with_reason(rare, None),
         };
         self.last_lease = self.last_lease.max(progress.lease.unwrap_or_default());
         let rank = if cause == Cause::Returned { Rank::First } else { Rank::Last };
-        self.place(slot, time, progress, reason, rank);
+        self.place(slot, time, progress, rare, rank);
         match cause {
             Cause::Popped => count(&mut self.totals.popped, 1),
             Cause::Released => count(&mut self.totals.released, 1),
@@ -237,7 +250,9 @@ impl Queue {
 
     /// Takes a job out of the queue.
     fn remove(&mut self, slot: Slot) -> Option<job::Job> {
-        self.unplace(slot);
+        if let Some(schedule) = self.unplace(slot).as_ref().and_then(Details::schedule) {
+            self.rules.release(schedule.rule);
+        }
         let job = self.pool.remove(slot)?;
         self.heading.mix_removal(&job);
         self.policies.release(job.policy().unwrap_or(slab::NO_SLOT));
@@ -245,8 +260,8 @@ impl Queue {
     }
 
     /// Puts a job into the lines in which it stands from here on. It has no details.
-    fn place(&mut self, slot: Slot, time: Time, progress: &Progress, reason: Option<&[u8]>, rank: Rank) {
-        let Some(job) = self.pool.get_mut(slot) else {
+    fn place(&mut self, slot: Slot, time: Time, progress: &Progress, rare: Option<Box<Rare>>, rank: Rank) {
+        let Some(job) = self.pool.get(slot) else {
             debug_assert!(false, "a job that is placed is in the pool");
             return;
         };
@@ -257,18 +272,33 @@ impl Queue {
         };
         self.heading.mix_place(time, progress);
         let is_plain = *progress == Progress::default();
-        let standing =
-            if is_plain { Standing::waiting(policy, time) } else { Standing::of(policy, time, progress) };
-        if !is_plain || reason.is_some() {
-            let mut details = Details::new(number, time, progress, reason);
-            details.stand(&standing);
-            self.details_bytes += details.size();
-            match self.details.insert(details) {
-                Some(number) => job.set_details(number),
-                None => debug_assert!(false, "there are fewer jobs than details may be"),
-            }
+        let standing = if is_plain {
+            Standing::waiting(policy, time)
+        } else {
+            let schedule = rare.as_ref().and_then(|rare| rare.schedule());
+            Standing::of(
+                policy,
+                time,
+                progress,
+                schedule.and_then(|schedule| self.comes_back(slot, schedule)),
+            )
+        };
+        if !is_plain || rare.is_some() {
+            self.give_details(slot, Details::new(number, time, progress, rare), &standing);
         }
         self.stand(slot, &standing, rank);
+    }
+
+    fn give_details(&mut self, slot: Slot, mut details: Details, standing: &Standing) {
+        details.stand(standing);
+        if let Some(schedule) = details.schedule() {
+            self.heading.mix_round(&schedule.round);
+        }
+        self.details_bytes += details.size();
+        match (self.details.insert(details), self.pool.get_mut(slot)) {
+            (Some(number), Some(job)) => job.set_details(number),
+            _ => debug_assert!(false, "there are fewer jobs than details may be"),
+        }
     }
 
     fn stand(&mut self, slot: Slot, standing: &Standing, rank: Rank) {
@@ -356,7 +386,10 @@ impl Queue {
     fn standing(&self, slot: Slot) -> Option<Standing> {
         let policy = self.policy_of(slot)?;
         Some(match self.details_of(slot) {
-            Some(details) => Standing::of(policy, details.time, &details.progress()),
+            Some(details) => {
+                let comes_back = details.schedule().and_then(|schedule| self.comes_back(slot, schedule));
+                Standing::of(policy, details.time, &details.progress(), comes_back)
+            }
             // Of one without details, only the time is in the line alone; and that isn't asked for.
             None => Standing::waiting(policy, Time::ZERO),
         })

@@ -3,12 +3,9 @@
 //! A queue's jobs have one or a few policies; each is kept once, and a job carries its number. So an
 //! option costs the jobs that use it, not the others.
 
-use ahash::RandomState;
-
-use super::index::{Chained, Index};
-use super::job::{Lease, NUMBERS_MAX};
-use super::pool::keyed;
-use super::slab::{Slab, Slot, NO_SLOT};
+use super::interned::Interned;
+use super::job::Lease;
+use super::slab::Slot;
 use super::time::{Millis, Time};
 
 /// The settings of a job, resolved at ADD: later changes of defaults don't touch it.
@@ -75,7 +72,7 @@ impl Backoff {
 
 /// A number in which each bit of `n` has stirred each bit (the finalizer of SplitMix64: G. Steele, D. Lea,
 /// C. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
-fn mixed(n: u64) -> u64 {
+pub(super) fn mixed(n: u64) -> u64 {
     let n = n.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let n = (n ^ n >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let n = (n ^ n >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -105,105 +102,8 @@ impl Attempts {
 /// The number of a shared policy.
 pub type PolicyNumber = Slot;
 
-#[derive(Clone)]
-struct Shared {
-    policy: Policy,
-    users: u32,
-    next: Slot,
-}
-
-/// Every policy that some job has, once. O(1) for each operation.
-#[derive(Clone)]
-pub struct Policies {
-    shared: Shelf,
-    index: Index,
-    /// The one that was asked for last: most often it is asked for again.
-    recent: PolicyNumber,
-}
-
-#[derive(Clone)]
-struct Shelf {
-    slab: Slab<Shared>,
-    hash: RandomState,
-}
-
-impl Shelf {
-    fn hash_of(&self, policy: &Policy) -> u32 {
-        self.hash.hash_one(policy) as u32
-    }
-}
-
-impl Chained for Shelf {
-    fn hash(&self, slot: Slot) -> u32 {
-        self.slab.get(slot).map_or(0, |shared| self.hash_of(&shared.policy))
-    }
-
-    fn next(&self, slot: Slot) -> Slot {
-        self.slab.get(slot).map_or(NO_SLOT, |shared| shared.next)
-    }
-
-    fn set_next(&mut self, slot: Slot, next: Slot) {
-        if let Some(shared) = self.slab.get_mut(slot) {
-            shared.next = next;
-        }
-    }
-}
-
-impl Policies {
-    pub fn new(seed: (u64, u64)) -> Policies {
-        Policies {
-            shared: Shelf { slab: Slab::default(), hash: keyed(seed) },
-            index: Index::default(),
-            recent: NO_SLOT,
-        }
-    }
-
-    pub fn get(&self, number: PolicyNumber) -> Option<&Policy> {
-        self.shared.slab.get(number).map(|shared| &shared.policy)
-    }
-
-    /// The number of this policy, for one more job; `None` when there are 2^31 − 1 others.
-    pub fn take(&mut self, policy: &Policy) -> Option<PolicyNumber> {
-        if self.get(self.recent) != Some(policy) {
-            self.recent = self.find_or_add(policy)?;
-        }
-        let shared = self.shared.slab.get_mut(self.recent)?;
-        shared.users += 1;
-        Some(self.recent)
-    }
-
-    /// One job less has it; the last one takes it along.
-    pub fn release(&mut self, number: PolicyNumber) {
-        let Some(shared) = self.shared.slab.get_mut(number) else {
-            return;
-        };
-        shared.users -= 1;
-        if shared.users == 0 {
-            let hash = self.shared.hash(number);
-            self.index.remove(hash, number, &mut self.shared);
-            self.shared.slab.remove(number);
-        }
-    }
-
-    pub fn memory(&self) -> usize {
-        self.shared.slab.memory() + self.index.memory()
-    }
-
-    fn find_or_add(&mut self, policy: &Policy) -> Option<PolicyNumber> {
-        let hash = self.shared.hash_of(policy);
-        let same = |slot| self.shared.slab.get(slot).is_some_and(|shared| shared.policy == *policy);
-        if let Some(number) = self.index.find(hash, &self.shared, same) {
-            return Some(number);
-        }
-        if self.shared.slab.len() >= NUMBERS_MAX as usize {
-            return None;
-        }
-        let shared = Shared { policy: *policy, users: 0, next: NO_SLOT };
-        let number = self.shared.slab.insert(shared)?;
-        self.index.insert(hash, number, &mut self.shared);
-        Some(number)
-    }
-}
+/// Every policy that some job has, once.
+pub type Policies = Interned<Policy>;
 
 #[cfg(test)]
 mod tests {
@@ -229,7 +129,7 @@ mod tests {
         policies.release(a);
         assert_eq!(policies.get(a), None);
         assert_eq!(policies.get(b), Some(&policy(2)));
-        assert_eq!(policies.shared.slab.len(), 1);
+        assert_eq!(policies.len(), 1);
     }
 
     #[test]

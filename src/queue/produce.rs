@@ -4,6 +4,8 @@ use super::buckets::Rank;
 use super::door::{Changed, Operation};
 use super::job::{Id, JobView, Progress};
 use super::policy::{Attempts, Backoff, Policy};
+use super::recurrence::{Calendar, NoCalendar};
+use super::recurring::NewSchedule;
 use super::settings::Settings;
 use super::slab::Slot;
 use super::time::{Millis, Time};
@@ -41,6 +43,8 @@ pub struct Add<'a> {
     pub backoff: Option<Backoff>,
     pub ttl: Option<Millis>,
     pub keep: Option<Millis>,
+    /// It comes back. Then `due` counts for nothing, nor do TTL and KEEP: it has an id.
+    pub schedule: Option<NewSchedule<'a>>,
     pub if_taken: IfTaken,
 }
 
@@ -63,6 +67,9 @@ pub enum Naming {
 pub enum IfTaken {
     Refuse,
     Replace,
+    /// The job with this schedule is to be there: what it does, and how, is as this says. Its due time, and a lease, stay
+    /// as long as the schedule is the same. Without a schedule, as `Replace`.
+    Ensure,
 }
 
 /// What became of an add.
@@ -78,15 +85,21 @@ pub enum Added {
     },
     /// The id belongs to another job, which is left as it was.
     Taken,
+    /// It was there, and is just as it was told to be.
+    Unchanged {
+        slot: Slot,
+    },
     /// There are as many jobs as the queue may hold.
     Full,
+    /// It would never run: there is no time for it, or none that its limits allow.
+    Never,
 }
 
 impl Changed for Added {
     fn has_changed(&self) -> bool {
         match self {
             Added::New { .. } | Added::Replaced { .. } => true,
-            Added::Taken | Added::Full => false,
+            Added::Taken | Added::Unchanged { .. } | Added::Full | Added::Never => false,
         }
     }
 }
@@ -104,11 +117,12 @@ impl<'a> Add<'a> {
             backoff: None,
             ttl: None,
             keep: None,
+            schedule: None,
             if_taken: IfTaken::Refuse,
         }
     }
 
-    fn policy(&self, queue: &Queue) -> Policy {
+    pub(super) fn policy(&self, queue: &Queue) -> Policy {
         let (settings, defaults): (&Settings, _) = (&queue.settings, &queue.heading.defaults);
         Policy {
             ttr: self.ttr.or(settings.ttr).unwrap_or(defaults.ttr),
@@ -124,8 +138,12 @@ impl<'a> Add<'a> {
 impl Operation for Add<'_> {
     type Outcome = Added;
 
-    /// A finished job that has been kept long enough holds its id no longer. O(log n).
     fn run(&self, queue: &mut Queue, now: Time) -> Added {
+        self.run_by(queue, now, &mut NoCalendar)
+    }
+
+    /// A finished job that has been kept long enough holds its id no longer. O(log n).
+    fn run_by(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Added {
         let made;
         let (id, naming) = match self.id {
             Some(id) => (id, Naming::Given),
@@ -139,6 +157,9 @@ impl Operation for Add<'_> {
             }
         };
         let found = queue.pool.look_up(id);
+        if let Some(new) = &self.schedule {
+            return self.schedule(queue, now, (id, found), new, calendar);
+        }
         let is_gone = found.slot.is_some_and(|slot| queue.was_kept_until(slot, now));
         let is_taken = found.slot.is_some() && !is_gone;
         if is_taken && self.if_taken == IfTaken::Refuse {
@@ -153,7 +174,16 @@ impl Operation for Add<'_> {
         };
         let policy = self.policy(queue);
         let progress = Progress { expires_at: policy.expiry(now), ..Progress::default() };
-        let job = JobView { id, body: self.body, time: due, created: now, policy, progress, reason: None };
+        let job = JobView {
+            id,
+            body: self.body,
+            time: due,
+            created: now,
+            policy,
+            progress,
+            reason: None,
+            schedule: None,
+        };
         match queue.put_job(&job, naming, found, Rank::Last) {
             None => Added::Full,
             Some(slot) if is_taken => Added::Replaced { slot, due },
@@ -181,7 +211,7 @@ impl Queue {
         }
     }
 
-    fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.settings.max_jobs.is_some_and(|max| self.len() as u64 >= max.get())
     }
 }

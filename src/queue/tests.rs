@@ -6,6 +6,7 @@ mod door;
 mod expiry;
 mod large;
 mod operators;
+mod rounds;
 mod script;
 mod upkeep;
 mod workers;

@@ -80,6 +80,9 @@ impl Queue {
     fn give_back(&mut self, returned: &Return) -> Option<()> {
         let slot = self.held(&Claim { id: returned.id, lease: Some(returned.lease) })?;
         let job = returned.record.job(returned.id.bytes(), &[]).ok()?;
+        if self.restore_round(slot, &job).is_some() {
+            return Some(());
+        }
         self.shift(slot, Cause::Returned, job.time, &job.progress, Reason::Keep);
         Some(())
     }
@@ -88,6 +91,11 @@ impl Queue {
     fn bring_back(&mut self, returned: &Return, body: &[u8]) -> Option<()> {
         let job = returned.record.job(returned.id.bytes(), body).ok()?;
         let found = self.pool.look_up(returned.id);
+        let is_armed = |slot: &Slot| self.view(*slot).is_some_and(|other| Queue::is_armed_as(&job, &other));
+        if let Some(slot) = found.slot.filter(is_armed) {
+            self.totals.finished = self.totals.finished.saturating_sub(1);
+            return self.restore_round(slot, &job);
+        }
         let is_it = |slot| self.view(slot).is_some_and(|other| is_done_as(&job, &other));
         if !found.slot.is_none_or(is_it) {
             return None;

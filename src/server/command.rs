@@ -25,7 +25,8 @@ pub fn register<C: Handler>(ctx: *mut raw::RedisModuleCtx) -> bool {
     let spec = &C::SPEC;
     let (name, flags) = (spec.name.as_ptr(), spec.flags.as_ptr());
     // Where the keys of one with several are, `describe` says.
-    let (first_key, last_key, step) = if spec.key == KeyUse::TakeOfMany { (0, 0, 0) } else { (1, 1, 1) };
+    let has_none_there = matches!(spec.key, KeyUse::TakeOfMany | KeyUse::None);
+    let (first_key, last_key, step) = if has_none_there { (0, 0, 0) } else { (1, 1, 1) };
     // SAFETY: `ctx` is the one of OnLoad; the strings are constants; `enter` is a command function.
     let status = unsafe {
         api!(RedisModule_CreateCommand)(ctx, name, Some(enter::<C>), flags, first_key, last_key, step)
@@ -98,7 +99,8 @@ fn describe(ctx: *mut raw::RedisModuleCtx, spec: &Spec) -> bool {
         sizeof_keyspec: size_of::<raw::RedisModuleCommandKeySpec>(),
         sizeof_arg: size_of::<raw::RedisModuleCommandArg>(),
     };
-    let mut keys = [the_key(spec), NO_KEY];
+    let first = if spec.key == KeyUse::None { NO_KEY } else { the_key(spec) };
+    let mut keys = [first, NO_KEY];
     let mut arrays = Vec::new();
     let args = raw_args(spec.args, &mut arrays);
     let info = raw::RedisModuleCommandInfo {

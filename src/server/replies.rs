@@ -98,9 +98,9 @@ impl Replies<'_> {
         }
     }
 
-    /// A job that was handed out; without a lease when none was given.
-    pub fn delivery(&self, id: &[u8], body: &[u8], lease: Option<u64>, attempt: u32) {
-        self.array(4);
+    /// A job that was handed out; without a lease when none was given, and with its due time where that is asked for.
+    pub fn delivery(&self, id: &[u8], body: &[u8], lease: Option<u64>, attempt: u32, due: Option<u64>) {
+        self.array(4 + usize::from(due.is_some()));
         self.bulk(id);
         self.bulk(body);
         match lease {
@@ -108,6 +108,9 @@ impl Replies<'_> {
             None => self.null(),
         }
         self.integer(attempt.into());
+        if let Some(due) = due {
+            self.integer(due);
+        }
     }
 
     pub fn ok(&self) {

@@ -37,6 +37,8 @@ pub enum KeyUse {
     TakeOfMany,
     /// Removes from it.
     Remove,
+    /// There is no key.
+    None,
 }
 
 impl KeyUse {
@@ -51,6 +53,7 @@ impl KeyUse {
                     | raw::REDISMODULE_CMD_KEY_UPDATE
             }
             KeyUse::Remove => raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_DELETE,
+            KeyUse::None => 0,
         };
         u64::from(flags)
     }

@@ -1,5 +1,6 @@
 //! One change of a queue: carried out under its circumstances, logged, and told to those who watch.
 
+use super::almanac::Almanac;
 use super::host::{Host, QueueKey};
 use super::log::{self, Wording};
 use super::notify::{self, Announced};
@@ -45,13 +46,14 @@ pub fn commit<H: Host, O: Announced>(
 ) -> O::Outcome {
     let circumstances = Circumstances { lease_floor: O::floor(circumstances.lease_floor), ..*circumstances };
     let before = *value.queue.heading();
-    let outcome = value.queue.apply(&circumstances, operation);
+    let mut almanac = Almanac::new(host);
+    let outcome = value.queue.apply_by(&circumstances, operation, &mut almanac);
     if !outcome.has_changed() {
         return outcome;
     }
     #[cfg(feature = "planted-faults")]
     crate::planted::at_a_change();
-    log::write(key, &before, &circumstances, words);
+    log::write(key, &before, &circumstances, almanac.answers(), words);
     key.signal_modified();
     if let Some(deliveries) = O::deliveries(&outcome) {
         value.lateness.record(deliveries, circumstances.now);

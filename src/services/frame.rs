@@ -9,7 +9,7 @@ use super::notify::{self, Announced};
 use super::value::QueueValue;
 use super::waiting;
 use super::wakeup;
-use crate::queue::{Changed, Circumstances, Queue, Time};
+use crate::queue::{Answers, Changed, Circumstances, Following, Queue, Time};
 
 /// Whose command it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub struct OpenQueue<'q, H: Host> {
     value: &'q mut QueueValue,
     circumstances: Circumstances,
     source: Source,
+    /// What the log tells of the calendar.
+    answers: &'q [Following],
 }
 
 impl<'q, H: Host> OpenQueue<'q, H> {
@@ -37,7 +39,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
             }
             Source::Log => value.queue.circumstances(),
         };
-        let mut open = OpenQueue { host, key, value, circumstances, source };
+        let mut open = OpenQueue { host, key, value, circumstances, source, answers: &[] };
         open.let_time_pass();
         open
     }
@@ -48,11 +50,12 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         host: H,
         key: H::Key<'q>,
         value: &'q mut QueueValue,
-        told: &Told,
+        told: &'q Told,
     ) -> (OpenQueue<'q, H>, bool) {
         let circumstances = told.circumstances(value.queue.heading());
         let is_same = value.queue.compare_check(told.check);
-        let mut open = OpenQueue { host, key, value, circumstances, source: Source::Log };
+        let (source, answers) = (Source::Log, told.answers());
+        let mut open = OpenQueue { host, key, value, circumstances, source, answers };
         open.let_time_pass();
         (open, is_same)
     }
@@ -103,7 +106,8 @@ impl<'q, H: Host> OpenQueue<'q, H> {
 
     /// Does what the log says: nobody is told but those who get this server's own log.
     fn repeat<O: Announced>(&mut self, operation: &O) -> O::Outcome {
-        let outcome = self.value.queue.apply(&self.circumstances, operation);
+        let mut answers = Answers(self.answers);
+        let outcome = self.value.queue.apply_by(&self.circumstances, operation, &mut answers);
         self.key.log_as_sent();
         if outcome.has_changed() {
             self.key.signal_modified();

@@ -1,5 +1,6 @@
 //! What the `dq` section of INFO shows.
 
+use super::calendar;
 use super::host::Host;
 use super::notify::Counter;
 use super::{pacemaker, sums, waiting};
@@ -10,6 +11,7 @@ use crate::server::logfile;
 
 pub fn show<H: Host>(host: H, section: &Section, is_going_down: bool) {
     section.text(c"version", env!("CARGO_PKG_VERSION"));
+    section.text(c"tzdb_version", calendar::database_version());
     section.number(c"queues", sums::queues());
     for (state, name) in [
         (State::Delayed, c"jobs_delayed"),

@@ -1,9 +1,11 @@
 //! The services in a real server: their host, and what they do when it calls.
 
 use std::ffi::CStr;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::calendar::{self, Reading};
 use super::frame::{OpenQueue, Source};
 use super::host::{self, Host, QueueKey};
 use super::log::{self, Told};
@@ -11,10 +13,10 @@ use super::pending::Parcel;
 use super::place::Database;
 use super::state::State;
 use super::value::QueueValue;
-use super::waiters::{Departure, Shape, Ticket};
+use super::waiters::{Around, Departure, JobShape, Shape, Ticket};
 use super::wakeup;
 use super::{aside, config, info, pacemaker, waiting};
-use crate::queue::{Defaults, Mode, Pop, Queue, Time};
+use crate::queue::{Cron, Defaults, Mode, Pop, Queue, Time};
 use crate::server::blocking::{self, Client};
 use crate::server::call::{Arg, Call};
 use crate::server::context::{self, Context};
@@ -131,7 +133,7 @@ impl<'c> Opened<'c> {
     }
 
     /// For an entry of the log that tells its circumstances.
-    pub fn queue_as_told(&mut self, told: &Told) -> OpenQueue<'_, Live<'static>> {
+    pub fn queue_as_told<'s>(&'s mut self, told: &'s Told) -> OpenQueue<'s, Live<'static>> {
         let key = self.key;
         let (open, is_same) = OpenQueue::told(Live::INSIDE_A_COMMAND, key, self.value.get(), told);
         if !is_same {
@@ -156,6 +158,12 @@ impl<'c> Opened<'c> {
     pub fn consumers(&self) -> usize {
         waiting::consumers_at(Live::INSIDE_A_COMMAND, &self.key)
     }
+}
+
+/// What a client's CRON says.
+pub fn read_cron(cron: &Cron) -> Result<Rc<Reading>, calendar::Error> {
+    let read = STATE.with(|state| Some(state.readings.read(cron)));
+    read.unwrap_or(Err(calendar::Error::Zone))
 }
 
 /// The queue at this key is not what it was where the log was written.
@@ -200,14 +208,15 @@ fn reply_to_one_who_waited(departure: Option<Departure>, replies: Replies) {
         replies.null();
         return;
     };
-    if shape == Shape::KeyAndJobs {
+    if shape.around == Around::KeyAndJobs {
         replies.array(2);
         replies.bulk(&key);
     }
     replies.array(pending.jobs().len());
     for job in pending.jobs() {
         let lease = (terms.mode == Mode::Lease).then_some(job.lease);
-        replies.delivery(&job.id, &job.body, lease.map(|lease| lease.number()), job.attempt);
+        let due = (shape.job == JobShape::WithDue).then(|| job.occurrence.unix_ms());
+        replies.delivery(&job.id, &job.body, lease.map(|lease| lease.number()), job.attempt, due);
     }
 }
 

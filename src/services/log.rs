@@ -7,13 +7,14 @@
 //!
 //! with the time, what else the outcome depends on that isn't in the queue, and the command's name and words without
 //! the key. `told` is `check=<hex>`, what the queue had come to before, and behind it, where they are others than the
-//! queue was told last, `,ttr=<ms>,attempts=<n>` (the server's defaults) and `,floor=<lease>`. docs/format.md has it all.
+//! queue was told last, `,ttr=<ms>,attempts=<n>` (the server's defaults) and `,floor=<lease>`; and, where the calendar was
+//! asked for the next time of a CRON, `,next=<answer>[/<answer>…]`. docs/format.md has it all.
 
 use std::ffi::CStr;
 use std::fmt::Write;
 
 use super::host::QueueKey;
-use crate::queue::{Attempts, Circumstances, Defaults, Heading, Lease, Millis, Mode, Pop, Time};
+use crate::queue::{Attempts, Circumstances, Defaults, Following, Heading, Lease, Millis, Mode, Pop, Time};
 
 /// The command in which a time is told, effects of version 0.1 are read, and an AOF is rewritten.
 pub const APPLY: &CStr = c"DQ.APPLY";
@@ -44,19 +45,27 @@ pub enum Wording<'w> {
     Internal(&'w CStr, &'w [&'w [u8]]),
 }
 
-/// Logs a change that was made under these circumstances to a queue that had this heading.
-pub fn write(key: &impl QueueKey, before: &Heading, circumstances: &Circumstances, words: Wording) {
+/// Logs a change that was made under these circumstances, and by these answers of the calendar, to a queue that had this
+/// heading.
+pub fn write(
+    key: &impl QueueKey,
+    before: &Heading,
+    circumstances: &Circumstances,
+    answers: &[Following],
+    words: Wording,
+) {
     #[cfg(feature = "planted-faults")]
     if crate::planted::strikes(crate::planted::Fault::UnloggedEntry, 100) {
         return;
     }
-    let needs_no_more = before.tells(circumstances);
+    let needs_no_more = answers.is_empty() && before.tells(circumstances);
     match words {
         Wording::AsSent if needs_no_more => key.log_as_sent(),
-        Wording::AsSent => key.log_as_sent_at(circumstances.now, &told(before, circumstances)),
+        Wording::AsSent => key.log_as_sent_at(circumstances.now, &told(before, circumstances, answers)),
         Wording::Command(name, words) if needs_no_more => key.log_words(name, words),
         Wording::Command(name, words) | Wording::Internal(name, words) => {
-            let (time, told) = (circumstances.now.unix_ms().to_string(), told(before, circumstances));
+            let (time, told) =
+                (circumstances.now.unix_ms().to_string(), told(before, circumstances, answers));
             let mut all: Vec<&[u8]> = vec![time.as_bytes(), told.as_bytes(), name.to_bytes()];
             all.extend(words);
             key.log_words(APPLY, &all);
@@ -64,7 +73,7 @@ pub fn write(key: &impl QueueKey, before: &Heading, circumstances: &Circumstance
     }
 }
 
-fn told(before: &Heading, circumstances: &Circumstances) -> String {
+fn told(before: &Heading, circumstances: &Circumstances, answers: &[Following]) -> String {
     let mut told = format!("check={:x}", before.check);
     let Defaults { ttr, attempts } = circumstances.defaults;
     if circumstances.defaults != before.defaults {
@@ -74,16 +83,40 @@ fn told(before: &Heading, circumstances: &Circumstances) -> String {
     if circumstances.lease_floor > Lease::default() {
         let _ = write!(told, ",floor={}", circumstances.lease_floor.number());
     }
+    for (place, answer) in answers.iter().enumerate() {
+        told.push_str(if place == 0 { ",next=" } else { "/" });
+        let _ = match answer.next {
+            Some(next) => write!(told, "{}", next.unix_ms()),
+            None => write!(told, "-"),
+        };
+        if answer.missed > 0 {
+            let _ = write!(told, "+{}", answer.missed);
+        }
+    }
     told
 }
 
+/// An answer of the calendar: a time or `-`, and how many were missed.
+fn answer(word: &str) -> Option<Following> {
+    let (next, missed) = match word.split_once('+') {
+        Some((next, missed)) => (next, u32::try_from(number(missed.as_bytes())?).ok()?),
+        None => (word, 0),
+    };
+    let next = match next {
+        "-" => None,
+        time => Some(Time::new(number(time.as_bytes())?)?),
+    };
+    Some(Following { next, missed })
+}
+
 /// What an entry tells.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
     pub time: Time,
     pub check: u64,
     defaults: Option<Defaults>,
     lease_floor: Lease,
+    answers: Vec<Following>,
 }
 
 impl Told {
@@ -104,6 +137,7 @@ impl Told {
                     let lease = Lease::new(number(value.as_bytes())?);
                     parsed.lease_floor = Some(lease).filter(|lease| *lease < Lease::MAX)?;
                 }
+                "next" => parsed.answers = value.split('/').map(answer).collect::<Option<_>>()?,
                 _ => return None,
             }
         }
@@ -118,6 +152,11 @@ impl Told {
     /// Up to where leases belong to others; zero, where nothing is told of that.
     pub fn lease_floor(&self) -> Lease {
         self.lease_floor
+    }
+
+    /// What the calendar said.
+    pub fn answers(&self) -> &[Following] {
+        &self.answers
     }
 
     /// Those of a queue that has been told so.
@@ -154,18 +193,37 @@ mod tests {
             defaults: Defaults { ttr: Millis::new(5).unwrap(), attempts: Attempts::new(0) },
             lease_floor: Lease::new(77),
         };
-        assert_eq!(told(&before, &same), "check=beef");
-        assert_eq!(told(&before, &others), "check=beef,ttr=5,attempts=0,floor=77");
+        let answers = [
+            Following { next: Time::new(60_000), missed: 0 },
+            Following { next: Time::new(90_000), missed: 3 },
+            Following::default(),
+        ];
+        assert_eq!(told(&before, &same, &[]), "check=beef");
+        assert_eq!(told(&before, &same, &answers), "check=beef,next=60000/90000+3/-");
+        assert_eq!(told(&before, &others, &[]), "check=beef,ttr=5,attempts=0,floor=77");
         for circumstances in [same, others] {
-            let read = Told::parse(b"1001", told(&before, &circumstances).as_bytes()).unwrap();
+            let read = Told::parse(b"1001", told(&before, &circumstances, &answers).as_bytes()).unwrap();
             assert_eq!((read.check, read.circumstances(&before)), (0xbeef, circumstances));
+            assert_eq!(read.answers(), answers);
         }
     }
 
     #[test]
     fn what_this_version_does_not_know_is_refused() {
-        for told in ["", "check", "check=", "check=xyz", "ttr=5,attempts=1", "check=1,ttr=5", "check=1,new=1"]
-        {
+        for told in [
+            "",
+            "check",
+            "check=",
+            "check=xyz",
+            "ttr=5,attempts=1",
+            "check=1,ttr=5",
+            "check=1,new=1",
+            "check=1,next=",
+            "check=1,next=5/",
+            "check=1,next=+1",
+            "check=1,next=5+",
+            "check=1,next=281474976710656",
+        ] {
             assert_eq!(Told::parse(b"1", told.as_bytes()), None, "{told}");
         }
         for time in ["", "-1", "+1", "1 ", "281474976710656"] {

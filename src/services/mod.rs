@@ -13,6 +13,7 @@
 //! | `sweep.rs`, `pace.rs` | finding queues that have moved; how fast |
 //! | `aside.rs` | a data set that is loaded while another is served |
 //! | `leases.rs` | lease numbers across queues |
+//! | `calendar.rs`, `cron.rs`, `almanac.rs` | when CRON comes; reading its expressions; the calendar for one operation |
 //! | `lateness.rs`, `sums.rs` | how late jobs were handed out; sums over all queues |
 //! | `value.rs`, `state.rs`, `place.rs` | what a key holds; what is remembered besides; where a queue is |
 //! | `host.rs` | what a server must be able to do |
@@ -21,9 +22,12 @@
 #![forbid(unsafe_code)]
 
 mod alarm;
+mod almanac;
 mod aside;
+pub mod calendar;
 mod commit;
 pub mod config;
+mod cron;
 mod delivery;
 pub mod frame;
 mod hints;
@@ -52,4 +56,4 @@ mod wakeup;
 
 pub use notify::Announced;
 pub use value::QueueValue;
-pub use waiters::Shape;
+pub use waiters::{Around, JobShape, Shape};

@@ -6,7 +6,7 @@ use smallvec::{smallvec, SmallVec};
 
 use super::place::{Database, Place};
 use super::value::QueueValue;
-use crate::queue::{Deliveries, JobRecord, Lease, Mode, Queue};
+use crate::queue::{Deliveries, JobRecord, Lease, Mode, Queue, Time};
 
 /// With bytes of their own: the queue may change before the consumer gets them.
 #[derive(Debug, Default)]
@@ -20,6 +20,7 @@ pub struct PendingDelivery {
     pub body: Box<[u8]>,
     pub lease: Lease,
     pub attempt: u32,
+    pub occurrence: Time,
     /// As it was before.
     pub(super) record: JobRecord,
 }
@@ -31,7 +32,8 @@ impl PendingDeliveries {
             let (id, body) = delivery.id_and_body(queue);
             let (id, body) = (id.bytes().into(), body.into());
             let record = delivery.before(queue)?;
-            Some(PendingDelivery { id, body, lease: delivery.lease, attempt: delivery.attempt, record })
+            let (lease, attempt, occurrence) = (delivery.lease, delivery.attempt, delivery.occurrence());
+            Some(PendingDelivery { id, body, lease, attempt, occurrence, record })
         });
         PendingDeliveries { jobs: jobs.collect() }
     }

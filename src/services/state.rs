@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::calendar::Readings;
 use super::hints::Hints;
 use super::leases::Leases;
 use super::pace::Pace;
@@ -33,6 +34,7 @@ pub struct State<C> {
     pub stats: Stats,
     pub leases: Leases,
     pub sweep: Pace,
+    pub readings: Readings,
     /// Queues that turned out other than in the log.
     pub diverged: u64,
     /// When that was last told.
@@ -55,6 +57,7 @@ impl<C: Copy + Ord> State<C> {
         stats: Stats::NONE,
         leases: Leases::NONE,
         sweep: Pace::NEW,
+        readings: Readings::NONE,
         diverged: 0,
         told_of_divergence: None,
     };

@@ -15,11 +15,24 @@ pub type Ticket = u64;
 
 /// How the reply looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub struct Shape {
+    pub around: Around,
+    pub job: JobShape,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Around {
     /// The jobs.
     Jobs,
     /// The key, and the jobs.
     KeyAndJobs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobShape {
+    Plain,
+    /// With the time at which it is due, at the end.
+    WithDue,
 }
 
 /// Somebody who waits. `C` is what the server calls them.
@@ -192,6 +205,7 @@ mod tests {
     use crate::queue::Queue;
 
     const TERMS: Pop = Pop::ONE;
+    const SHAPE: Shape = Shape { around: Around::Jobs, job: JobShape::Plain };
 
     fn at(keys: &[&str]) -> Vec<Place> {
         keys.iter().map(|key| (0, key.as_bytes().into())).collect()
@@ -200,7 +214,7 @@ mod tests {
     fn waiters(of: &[&[&str]]) -> Waiters<char> {
         let mut waiters = Waiters::NONE;
         for (client, keys) in ('a'..).zip(of) {
-            waiters.join(client, TERMS, Shape::Jobs, at(keys), None);
+            waiters.join(client, TERMS, SHAPE, at(keys), None);
         }
         waiters
     }
@@ -247,7 +261,7 @@ mod tests {
         let (mut waiters, now) = (Waiters::NONE, Duration::from_secs(9));
         let after = |ms| Some(now + Duration::from_millis(ms));
         for (client, deadline) in [('a', after(20)), ('b', after(10)), ('c', None), ('d', after(30))] {
-            waiters.join(client, TERMS, Shape::Jobs, at(&["x"]), deadline);
+            waiters.join(client, TERMS, SHAPE, at(&["x"]), deadline);
         }
         assert_eq!(waiters.next_deadline(), after(10));
         let expired: Vec<Ticket> =

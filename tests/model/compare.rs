@@ -7,6 +7,7 @@ use dq::queue::*;
 use crate::job;
 use crate::operation::given_ids;
 use crate::reference::Reference;
+use crate::schedule;
 use crate::subject::{at, id};
 use crate::told::{self, Bytes};
 
@@ -85,9 +86,32 @@ fn check_job(job: &JobView, expected: &job::Job, now: u64) {
         reason: job.reason.map(Vec::from),
         // The order is compared as such.
         order: expected.order,
+        round: job.schedule.map(|schedule| round(&schedule)),
     };
     assert_eq!(seen, *expected);
     assert_eq!(job.state(at(now)), expected.state(now));
+}
+
+fn round(schedule: &Scheduled) -> schedule::Round {
+    let Scheduled { rule, round } = schedule;
+    schedule::Round {
+        rule: told::Rule {
+            timing: match &rule.timing {
+                Timing::Every(period) => told::Timing::Every(period.as_u64()),
+                Timing::Cron(cron) => told::Timing::Cron(cron.expression.parse().unwrap()),
+            },
+            all: rule.misfire == Misfire::All,
+            jitter: rule.jitter.as_u64(),
+            runs: rule.runs,
+            until: rule.until.map(Time::unix_ms),
+        },
+        anchor: round.anchor.unix_ms(),
+        occurrence: round.occurrence.unix_ms(),
+        next: round.next().map(Time::unix_ms),
+        runs: round.runs,
+        missed: round.missed,
+        failed: round.failed,
+    }
 }
 
 /// The same has happened to both, whatever anybody has looked at: they hold the same jobs in the same order, and stand

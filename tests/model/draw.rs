@@ -3,8 +3,10 @@
 use dq::queue::State;
 use proptest::prelude::*;
 
-use crate::operation::{By, Claim, DueIn, Floor, Jump, NewId, Operation, Readers, Turn, Which, GIVEN_IDS};
-use crate::told::{Alteration, Backoff, Defaults, Options, When, LAST, LEASES_END};
+use crate::operation::{
+    By, Claim, DueIn, Floor, Jump, NewId, Operation, Readers, RuleIn, Turn, Which, GIVEN_IDS,
+};
+use crate::told::{Alteration, Backoff, Defaults, IfTaken, Options, Rule, Timing, When, LAST, LEASES_END};
 
 const YEAR: u64 = 365 * 86_400_000;
 
@@ -139,12 +141,39 @@ fn claim() -> impl Strategy<Value = Claim> {
     (which(), by).prop_map(|(job, by)| Claim { job, by })
 }
 
+fn rule() -> impl Strategy<Value = RuleIn> {
+    let timing = prop_oneof![
+        8 => (1..8u64).prop_map(Timing::Every),
+        1 => prop_oneof![Just(2_000u64), Just(YEAR), Just(LAST)].prop_map(Timing::Every),
+        6 => (1..5u64).prop_map(Timing::Cron),
+    ];
+    let jitter = prop_oneof![6 => Just(0u64), 2 => 1..6u64, 1 => Just(LAST)];
+    let runs = prop_oneof![6 => Just(0u32), 3 => 1..4u32];
+    let until = prop::option::weighted(0.2, span());
+    (timing, prop::bool::weighted(0.3), jitter, runs, until).prop_map(
+        |(timing, all, jitter, runs, until_in)| RuleIn {
+            rule: Rule { timing, all, jitter, runs, until: None },
+            until_in,
+        },
+    )
+}
+
+fn schedule() -> impl Strategy<Value = Operation> {
+    let if_taken =
+        prop_oneof![1 => Just(IfTaken::Refuse), 2 => Just(IfTaken::Replace), 5 => Just(IfTaken::Ensure)];
+    let plain = Options { ttr: None, attempts: None, priority: None, backoff: None, ttl: None, keep: None };
+    let options = prop_oneof![2 => Just(plain), 3 => options()];
+    (0..=GIVEN_IDS, rule(), prop::option::weighted(0.4, due()), options, if_taken).prop_map(
+        |(id, rule, starts, options, if_taken)| Operation::Schedule { id, rule, starts, options, if_taken },
+    )
+}
+
 fn of_producers() -> impl Strategy<Value = Operation> {
     let add = (new_id(), due(), options(), prop::bool::weighted(0.3));
     let add = add.prop_map(|(id, due, options, replaces)| Operation::Add { id, due, options, replaces });
     let many = (200..600u64, due(), options());
     let many = many.prop_map(|(jobs, due, options)| Operation::AddMany { jobs, due, options });
-    prop_oneof![60 => add, 1 => many]
+    prop_oneof![60 => add, 25 => schedule(), 1 => many]
 }
 
 fn of_workers() -> impl Strategy<Value = Operation> {

@@ -395,6 +395,8 @@ fn add_by_queue(queue: &mut Queue, told: &Circumstances, due: u64) {
     match queue.apply(told, &add) {
         Added::New { .. } => assert!(!is_full),
         Added::Full => assert!(is_full),
-        Added::Replaced { .. } | Added::Taken => panic!("an id that was made is taken"),
+        Added::Unchanged { .. } | Added::Never | Added::Replaced { .. } | Added::Taken => {
+            panic!("an id that was made is taken")
+        }
     }
 }

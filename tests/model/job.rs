@@ -3,6 +3,7 @@
 
 use dq::queue::{Backoff, Lease, Millis, State};
 
+use crate::schedule::Round;
 use crate::told::{Bytes, Policy, LAST};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub struct Job {
     /// When it was given that time, among all events of the queue; below zero for one that was put back to
     /// where it was, the later the further.
     pub order: i64,
+    /// Where it is in its schedule, if it has one.
+    pub round: Option<Round>,
 }
 
 /// The lines in which jobs stand, in this order; and in each by its time, then by order.
@@ -62,6 +65,9 @@ impl Job {
 
     /// When it is ready, if it lives to see that.
     pub fn due(&self) -> u64 {
+        if let Some(due) = self.comes_back() {
+            return due;
+        }
         (self.time + self.lease.map_or(0, |lease| self.backoff(lease))).min(LAST)
     }
 
@@ -81,7 +87,9 @@ impl Job {
         match self.stage {
             Stage::Done => None,
             Stage::Dead => Some(self.time),
-            Stage::Leased if self.is_at_its_last_attempt() => self.end_of_lease(),
+            Stage::Leased if self.is_at_its_last_attempt() && self.comes_back().is_none() => {
+                self.end_of_lease()
+            }
             Stage::Waiting | Stage::Leased => self.expires_at,
         }
     }

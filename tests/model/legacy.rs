@@ -109,8 +109,11 @@ fn apply(effect: &Legacy, queue: &mut Queue) {
     queue.apply(&told, &effect).unwrap();
 }
 
-/// Version 0.1 gave nothing back that was finished.
+/// Version 0.1 gave nothing back that was finished, and knew no schedules.
 fn is_of_version_0_1(operation: &Operation, reference: &Reference) -> bool {
+    if matches!(operation, Operation::Schedule { .. }) {
+        return false;
+    }
     let Operation::GiveBack { count } = operation else {
         return true;
     };

@@ -1,6 +1,6 @@
 //! The log of a queue, as replicas and files get it, and who follows it.
 
-use dq::queue::{Circumstances, Heading, Queue};
+use dq::queue::{Answers, Circumstances, Following, Heading, Queue};
 
 use crate::subject::{at, Subject};
 use crate::told::{Command, Outcome};
@@ -9,6 +9,8 @@ use crate::told::{Command, Outcome};
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub told: Option<Told>,
+    /// Of the calendar.
+    pub answers: Vec<Following>,
     pub command: Command,
     /// Not in the log: what must come of it wherever it is heard.
     pub outcome: Outcome,
@@ -28,10 +30,12 @@ impl Entry {
         circumstances: Circumstances,
         command: &Command,
         outcome: &Outcome,
+        answers: Vec<Following>,
     ) -> Option<Entry> {
         let told = Told { circumstances, check: heading.check };
-        let told = (!heading.tells(&circumstances)).then_some(told);
-        outcome.has_changed().then(|| Entry { told, command: command.clone(), outcome: outcome.clone() })
+        let told = (!answers.is_empty() || !heading.tells(&circumstances)).then_some(told);
+        let (command, outcome) = (command.clone(), outcome.clone());
+        outcome.has_changed().then_some(Entry { told, answers, command, outcome })
     }
 }
 
@@ -64,7 +68,7 @@ impl Follower {
             Some(told) if self.0.queue.compare_check(told.check) => (Compared::Same, told.circumstances),
             Some(told) => (Compared::Diverged, told.circumstances),
         };
-        (compared, self.0.apply(&circumstances, &entry.command))
+        (compared, self.0.apply(&circumstances, &entry.command, &mut Answers(&entry.answers)))
     }
 
     /// The same must come of it, and nothing different before.

@@ -23,6 +23,7 @@ mod log;
 mod operation;
 mod pair;
 mod reference;
+mod schedule;
 mod sight;
 mod subject;
 mod told;

@@ -5,7 +5,9 @@ use dq::queue::State;
 
 use crate::reference::Reference;
 use crate::subject::Subject;
-use crate::told::{self, Add, Alteration, Bytes, Command, Defaults, Due, Options, When, LAST};
+use crate::told::{
+    self, Add, Alteration, Bytes, Command, Defaults, Due, IfTaken, Options, Rule, Starts, When, LAST,
+};
 
 /// One operation, after the clock has jumped.
 #[derive(Clone, Debug)]
@@ -50,6 +52,13 @@ pub enum Operation {
         due: DueIn,
         options: Options,
         replaces: bool,
+    },
+    Schedule {
+        id: u8,
+        rule: RuleIn,
+        starts: Option<DueIn>,
+        options: Options,
+        if_taken: IfTaken,
     },
     /// So many jobs of one time, more than a bucket holds.
     AddMany {
@@ -100,6 +109,13 @@ pub enum Operation {
     Look,
     /// What the timer does: forgets what is old.
     Upkeep,
+}
+
+/// A schedule; the last of its times so far ahead.
+#[derive(Clone, Copy, Debug)]
+pub struct RuleIn {
+    pub rule: Rule,
+    pub until_in: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -175,7 +191,20 @@ impl Operation {
                 return last.map(|one| Command::Return(subject.parcel(one.lease))).collect();
             }
             Operation::Add { id, due, options, replaces } => {
-                Command::Add(Add { replaces: *replaces, ..add(id.bytes(clock), *due, *options, clock) })
+                let if_taken = if *replaces { IfTaken::Replace } else { IfTaken::Refuse };
+                Command::Add(Add { if_taken, ..add(id.bytes(clock), *due, *options, clock) })
+            }
+            Operation::Schedule { id, rule, starts, options, if_taken } => {
+                let until = rule.until_in.map(|ahead| (clock + ahead).min(LAST));
+                let starts = starts.map_or(Starts::ByItself, |starts| match due(starts, clock) {
+                    Due::In(delay) => Starts::In(delay),
+                    Due::At(time) => Starts::At(time),
+                });
+                let schedule = Some((Rule { until, ..rule.rule }, starts));
+                // Of a few, so that one that is ensured may be as it was.
+                let body = vec![b'a' + (clock % 3) as u8];
+                let plain = add(Some(given_id(*id)), DueIn::Delay(0), *options, clock);
+                Command::Add(Add { body, schedule, if_taken: *if_taken, ..plain })
             }
             Operation::Pop { count, ttr, no_ack } => {
                 Command::Pop { count: *count, ttr: *ttr, no_ack: *no_ack }
@@ -238,13 +267,17 @@ impl Operation {
 }
 
 fn add(id: Option<Bytes>, due: DueIn, options: Options, clock: u64) -> Add {
-    let due = match due {
+    let body = format!("made at {clock}").into_bytes();
+    Add { id, body, due: self::due(due, clock), options, schedule: None, if_taken: IfTaken::Refuse }
+}
+
+fn due(due: DueIn, clock: u64) -> Due {
+    match due {
         DueIn::Delay(delay) => Due::In(delay),
         DueIn::Ahead(ms) => Due::At((clock + ms).min(LAST)),
         DueIn::Behind(ms) => Due::At(clock.saturating_sub(ms)),
         DueIn::At(time) => Due::At(time),
-    };
-    Add { id, body: format!("made at {clock}").into_bytes(), due, options, replaces: false }
+    }
 }
 
 fn add_many(jobs: u64, due: DueIn, options: Options, clock: u64) -> Vec<Command> {

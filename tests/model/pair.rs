@@ -6,6 +6,7 @@ use crate::compare::compare;
 use crate::log::Entry;
 use crate::operation::{Floor, Turn};
 use crate::reference::Reference;
+use crate::schedule::OfTests;
 use crate::subject::{at, circumstances, Subject};
 use crate::told::{Circumstances, Command, LEASE_MAX};
 use crate::SEED;
@@ -50,9 +51,10 @@ impl Pair {
 
     fn apply(&mut self, told: &Circumstances, command: &Command) -> Option<Entry> {
         let heading = *self.subject.queue.heading();
-        let outcome = self.subject.apply(&circumstances(told), command);
+        let mut calendar = OfTests::default();
+        let outcome = self.subject.apply(&circumstances(told), command, &mut calendar);
         let expected = self.reference.apply(told, command, &outcome);
         assert_eq!(outcome, expected, "of {command:?} under {told:?}");
-        Entry::of(&heading, circumstances(told), command, &outcome)
+        Entry::of(&heading, circumstances(told), command, &outcome, calendar.0)
     }
 }

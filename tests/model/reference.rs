@@ -5,8 +5,8 @@ use dq::queue::{State, Totals};
 
 use crate::job::{Job, Stage};
 use crate::told::{
-    Add, Alteration, Bytes, Circumstances, Claim, Command, Defaults, Due, Handed, Outcome, Policy, Settings,
-    When, LAST, LEASE_MAX,
+    Add, Alteration, Bytes, Circumstances, Claim, Command, Defaults, Due, Handed, IfTaken, Outcome, Policy,
+    Settings, When, LAST, LEASE_MAX,
 };
 
 /// A delivery, with the job as it was before.
@@ -125,6 +125,9 @@ impl Reference {
     }
 
     fn add(&mut self, now: u64, defaults: Defaults, add: &Add, seen: &Outcome) -> Outcome {
+        if let Some((rule, starts)) = &add.schedule {
+            return self.add_schedule(now, self.policy(defaults, add), add, rule, *starts);
+        }
         let id = match (&add.id, seen) {
             (Some(id), _) => id.clone(),
             (None, Outcome::Added { id, .. }) => {
@@ -136,7 +139,7 @@ impl Reference {
         };
         let is_gone = self.get(&id).is_some_and(|job| job.is_over(now));
         let is_taken = !is_gone && self.get(&id).is_some();
-        if is_taken && !add.replaces {
+        if is_taken && add.if_taken == IfTaken::Refuse {
             return Outcome::No;
         }
         let is_full = self.settings.max_jobs != 0 && self.jobs.len() as u64 >= self.settings.max_jobs;
@@ -164,6 +167,7 @@ impl Reference {
             expires_at: policy.expiry(now),
             reason: None,
             order,
+            round: None,
         });
         Outcome::Added { id, due, replaced: is_taken }
     }
@@ -195,6 +199,7 @@ impl Reference {
         self.last_lease = lease;
         self.deliveries.push(Delivery { lease, before: job.clone(), no_ack });
         let due = job.due();
+        job.begin_run(now);
         job.stage = Stage::Leased;
         job.attempt += 1;
         job.lease = Some(lease);
@@ -214,6 +219,9 @@ impl Reference {
         };
         self.totals.finished += 1;
         let keep = self.jobs[place].policy.keep;
+        if self.arm(now, place, None) {
+            return true;
+        }
         if keep == 0 {
             self.jobs.remove(place);
         } else {
@@ -231,6 +239,9 @@ impl Reference {
         let wait = match when {
             When::Unbegun => 0,
             When::AfterBackoff | When::After(_) if job.is_at_its_last_attempt() => {
+                if self.arm(now, place, Some(reason)) {
+                    return Outcome::Yes;
+                }
                 self.lay_dead(now, place, reason);
                 return Outcome::Yes;
             }
@@ -238,6 +249,9 @@ impl Reference {
             When::After(delay) => delay,
         };
         job.attempt -= u32::from(matches!(when, When::Unbegun));
+        if let Some(round) = job.round.as_mut().filter(|_| job.attempt == 0) {
+            round.runs = round.runs.saturating_sub(1);
+        }
         self.wait(place, (now + wait).min(LAST));
         self.give_reason(place, reason);
         Outcome::Yes
@@ -269,6 +283,9 @@ impl Reference {
         let Some(place) = self.jobs.iter().position(|job| job.id == *id) else {
             return false;
         };
+        if self.jobs[place].round.is_some() {
+            return self.kick_schedule(now, place);
+        }
         let job = &mut self.jobs[place];
         match job.state(now) {
             State::Dead => (job.attempt, job.expires_at, job.reason) = (0, job.policy.expiry(now), None),
@@ -302,12 +319,29 @@ impl Reference {
             let before = &delivery.before;
             job.stage == Stage::Done && (job.created, job.attempt) == (before.created, before.attempt + 1)
         };
+        // One that has come back, by where it is in its schedule.
+        let is_armed = |job: &Job| match (&delivery.before.round, &job.round) {
+            (Some(before), Some(round)) => {
+                let begun = u32::from(delivery.before.attempt == 0 || delivery.before.stage == Stage::Leased);
+                (job.stage, job.attempt) == (Stage::Waiting, 0)
+                    && job.created == delivery.before.created
+                    && round.is_of(before)
+                    && (before.runs..=before.runs + begun).contains(&round.runs)
+            }
+            _ => false,
+        };
         let place = self.jobs.iter().position(|job| job.id == id);
         match place.map(|place| &self.jobs[place]) {
             Some(job) if !delivery.no_ack && is_held(job) => {}
-            Some(job) if delivery.no_ack && is_done(job) => {}
+            Some(job) if delivery.no_ack && (is_done(job) || is_armed(job)) => {}
             None if delivery.no_ack => {}
             Some(_) | None => return false,
+        }
+        if let Some(place) = place.filter(|place| self.jobs[*place].round.is_some()) {
+            self.take_back_schedule(place, &delivery.before);
+            self.totals.popped = self.totals.popped.saturating_sub(1);
+            self.totals.finished = self.totals.finished.saturating_sub(u64::from(delivery.no_ack));
+            return true;
         }
         let order = -self.next_event();
         place.map(|place| self.jobs.remove(place));
@@ -325,7 +359,7 @@ impl Reference {
     }
 
     /// It waits from here on, up to then.
-    fn wait(&mut self, place: usize, time: u64) {
+    pub fn wait(&mut self, place: usize, time: u64) {
         let order = self.next_event();
         let job = &mut self.jobs[place];
         (job.stage, job.lease, job.time, job.order) = (Stage::Waiting, None, time, order);
@@ -368,7 +402,7 @@ impl Reference {
         self.jobs.iter().find(|job| job.id == id)
     }
 
-    fn next_event(&mut self) -> i64 {
+    pub fn next_event(&mut self) -> i64 {
         self.events += 1;
         self.events
     }

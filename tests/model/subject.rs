@@ -75,9 +75,14 @@ impl Subject {
     }
 
     /// Carries a command out; what came of it must say truly whether it has changed anything.
-    pub fn apply(&mut self, told: &core::Circumstances, command: &Command) -> Outcome {
+    pub fn apply(
+        &mut self,
+        told: &core::Circumstances,
+        command: &Command,
+        calendar: &mut dyn core::Calendar,
+    ) -> Outcome {
         let before = *self.queue.heading();
-        let outcome = self.carry_out(told, command);
+        let outcome = self.carry_out(told, command, calendar);
         if outcome.has_changed() {
             assert_eq!(
                 (self.queue.heading().clock, self.queue.heading().defaults),
@@ -89,13 +94,18 @@ impl Subject {
         outcome
     }
 
-    fn carry_out(&mut self, told: &core::Circumstances, command: &Command) -> Outcome {
+    fn carry_out(
+        &mut self,
+        told: &core::Circumstances,
+        command: &Command,
+        calendar: &mut dyn core::Calendar,
+    ) -> Outcome {
         let queue = &mut self.queue;
         match command {
-            Command::Add(command) => add(queue, told, command),
+            Command::Add(command) => add(queue, told, command, calendar),
             Command::Pop { count, ttr, no_ack } => {
                 let mode = if *no_ack { core::Mode::NoAck } else { core::Mode::Lease };
-                self.pop(told, &core::Pop { count: *count, ttr: ttr.map(millis), mode })
+                self.pop(told, &core::Pop { count: *count, ttr: ttr.map(millis), mode }, calendar)
             }
             Command::Finish { claims } => {
                 let claims: Vec<core::Claim> = claims.iter().map(claim).collect();
@@ -136,8 +146,13 @@ impl Subject {
         }
     }
 
-    fn pop(&mut self, told: &core::Circumstances, pop: &core::Pop) -> Outcome {
-        let deliveries = self.queue.apply(told, pop);
+    fn pop(
+        &mut self,
+        told: &core::Circumstances,
+        pop: &core::Pop,
+        calendar: &mut dyn core::Calendar,
+    ) -> Outcome {
+        let deliveries = self.queue.apply_by(told, pop, calendar);
         assert_eq!(deliveries.len(), deliveries.iter().count());
         let queue = &self.queue;
         let handed = deliveries.iter().map(|delivery| {
@@ -177,7 +192,21 @@ fn done<O: Operation>(
     outcome(&came)
 }
 
-fn add(queue: &mut Queue, told: &core::Circumstances, add: &told::Add) -> Outcome {
+fn add(
+    queue: &mut Queue,
+    told: &core::Circumstances,
+    add: &told::Add,
+    calendar: &mut dyn core::Calendar,
+) -> Outcome {
+    let rule = add.schedule.map(|(rule, starts)| (rule.of_core(), starts));
+    let schedule = rule.as_ref().map(|(rule, starts)| core::NewSchedule {
+        rule,
+        starts: match *starts {
+            told::Starts::ByItself => core::Starts::ByItself,
+            told::Starts::In(delay) => core::Starts::In(millis(delay)),
+            told::Starts::At(time) => core::Starts::At(at(time)),
+        },
+    });
     let told::Options { ttr, attempts, priority, backoff: waits, ttl, keep } = add.options;
     let operation = core::Add {
         id: add.id.as_ref().map(|bytes| id(bytes)),
@@ -192,12 +221,18 @@ fn add(queue: &mut Queue, told: &core::Circumstances, add: &told::Add) -> Outcom
         backoff: waits.map(backoff),
         ttl: ttl.map(millis),
         keep: keep.map(millis),
-        if_taken: if add.replaces { core::IfTaken::Replace } else { core::IfTaken::Refuse },
+        schedule,
+        if_taken: match add.if_taken {
+            told::IfTaken::Refuse => core::IfTaken::Refuse,
+            told::IfTaken::Replace => core::IfTaken::Replace,
+            told::IfTaken::Ensure => core::IfTaken::Ensure,
+        },
     };
-    let (slot, due, replaced) = match queue.apply(told, &operation) {
+    let (slot, due, replaced) = match queue.apply_by(told, &operation, calendar) {
         core::Added::New { slot, due } => (slot, due, false),
         core::Added::Replaced { slot, due } => (slot, due, true),
-        core::Added::Taken => return Outcome::No,
+        core::Added::Taken | core::Added::Unchanged { .. } => return Outcome::No,
+        core::Added::Never => return Outcome::Never,
         core::Added::Full => return Outcome::Full,
     };
     let (id, body) = queue.id_and_body(slot).unwrap();

@@ -34,7 +34,40 @@ pub struct Add {
     pub body: Bytes,
     pub due: Due,
     pub options: Options,
-    pub replaces: bool,
+    pub schedule: Option<(Rule, Starts)>,
+    pub if_taken: IfTaken,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IfTaken {
+    Refuse,
+    Replace,
+    Ensure,
+}
+
+/// How a job comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    pub timing: Timing,
+    pub all: bool,
+    pub jitter: u64,
+    /// 0 is without end.
+    pub runs: u32,
+    pub until: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timing {
+    Every(u64),
+    /// See `schedule::by_cron`.
+    Cron(u64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Starts {
+    ByItself,
+    In(u64),
+    At(u64),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -172,6 +205,8 @@ pub enum Outcome {
     No,
     Yes,
     Full,
+    /// A schedule without a run.
+    Never,
     Added {
         id: Bytes,
         due: u64,
@@ -204,7 +239,7 @@ impl Outcome {
 
     pub fn has_changed(&self) -> bool {
         match self {
-            Outcome::No | Outcome::Full | Outcome::Jobs(0) => false,
+            Outcome::No | Outcome::Full | Outcome::Never | Outcome::Jobs(0) => false,
             Outcome::HandedOut(handed) => !handed.is_empty(),
             Outcome::Yes | Outcome::Added { .. } | Outcome::Jobs(_) => true,
         }

@@ -10,6 +10,8 @@
 //! | step | what comes of it |
 //! | --- | --- |
 //! | `ADD id [+delay or =at] [ttr=60] [prio=128] [tries=0] [base=0 max=0] [ttl=0] [keep=0] [body=x] [REPLACE]` | when it is due, `replaced` and when, `taken`, `full`; for the id `*`: the id |
+//! | `ADD … every=ms or cron=step [misfire=all] [jitter=] [runs=] [until=] [ENSURE]` | the same, `unchanged`, `never` |
+//! | `ROUND id` | where a schedule is: `occurrence>next run=0 missed=1 failed=1` |
 //! | `POP [n=1] [ttr=…] [NOACK]` | `id#attempt` of each, or `nil`; the leases are called L1, L2 … as they come |
 //! | `FINISH id L1 [id L2 …]`, `FINISH id *`, `DEL id [id …]` | how many |
 //! | `UNBEGUN id L1` | `1` or `0`: released, and nobody has worked on it |
@@ -40,6 +42,7 @@
 //!
 //! Beside each queue goes a replica that hears of what changes it, and on which no time passes.
 
+use super::rounds::{round, schedule_of, Multiples};
 use super::*;
 
 /// Plays a session; panics at the first step of which something else comes.
@@ -71,15 +74,16 @@ impl Queues {
     /// As the module does it: circumstances are told when the heading doesn't tell them.
     fn apply<O: Operation>(&mut self, circumstances: &Circumstances, operation: &O) -> O::Outcome {
         let before = *self.queue.heading();
-        let outcome = self.queue.apply(circumstances, operation);
+        let mut calendar = Multiples::default();
+        let outcome = self.queue.apply_by(circumstances, operation, &mut calendar);
         if outcome.has_changed() {
-            let told = if before.tells(circumstances) {
+            let told = if before.tells(circumstances) && calendar.0.is_empty() {
                 self.replica.circumstances()
             } else {
                 assert!(self.replica.compare_check(before.check), "the queues have diverged");
                 *circumstances
             };
-            self.replica.apply(&told, operation);
+            self.replica.apply_by(&told, operation, &mut Answers(&calendar.0));
         } else {
             assert_eq!(*self.queue.heading(), before, "nothing has changed");
         }
@@ -244,6 +248,7 @@ impl Session {
                 let reason = job.reason_at(self.told.now);
                 reason.map_or("nil".into(), |why| String::from_utf8_lossy(why).into())
             }
+            "ROUND" => round(&job().unwrap(), self.told.now),
             "GET" => job().map_or("nil".into(), |job| self.where_it_stands(&job)),
             "TOLD" => job().map_or("nil".into(), |job| what_was_told(&job)),
             "COUNTS" => {
@@ -275,9 +280,11 @@ impl Session {
         let mut add = Add::plain(id("x"), b"x");
         add.id = (words[1] != "*").then(|| id(words[1]));
         let mut backoff = Backoff::NONE;
+        let mut due = None;
         for word in &words[2..] {
             match word.split_once('=') {
-                Some(("", time)) => add.due = Due::At(at(number(time))),
+                Some(("every" | "cron" | "misfire" | "jitter" | "runs" | "until", _)) => (),
+                Some(("", time)) => due = Some(Due::At(at(number(time)))),
                 Some(("ttr", ttr)) => add.ttr = Some(span(number(ttr))),
                 Some(("tries", limit)) => add.attempts = Some(Attempts::new(number(limit) as u32)),
                 Some(("base", base)) => backoff.base = span(number(base)),
@@ -287,17 +294,23 @@ impl Session {
                 Some(("prio", priority)) => add.priority = Some(number(priority) as u8),
                 Some(("body", text)) => add.body = text.as_bytes(),
                 None if *word == "REPLACE" => add.if_taken = IfTaken::Replace,
-                None if word.starts_with('+') => add.due = Due::In(span(number(&word[1..]))),
+                None if *word == "ENSURE" => add.if_taken = IfTaken::Ensure,
+                None if word.starts_with('+') => due = Some(Due::In(span(number(&word[1..])))),
                 _ => panic!("{word} is nothing that ADD knows"),
             }
         }
         add.backoff = (backoff != Backoff::NONE).then_some(backoff);
+        add.due = due.unwrap_or(add.due);
+        let schedule = schedule_of(words, due);
+        add.schedule = schedule.as_ref().map(|(rule, starts)| NewSchedule { rule, starts: *starts });
         match self.apply(&add) {
             Added::New { slot, .. } if add.id.is_none() => name(self.queue().id_and_body(slot).unwrap().0),
             Added::New { due, .. } => shown(due),
             Added::Replaced { due, .. } => format!("replaced {}", shown(due)),
             Added::Taken => "taken".into(),
+            Added::Unchanged { .. } => "unchanged".into(),
             Added::Full => "full".into(),
+            Added::Never => "never".into(),
         }
     }
 

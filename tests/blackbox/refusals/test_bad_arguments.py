@@ -36,6 +36,7 @@ ID_AND_LEASE = ["", " {}", " {} a"]
         ("dq.scan", ["", " {}"]),
         ("dq.len", [""]),
         ("dq.info", ["", " {} a"]),
+        ("dq.next", [""]),
         ("dq.apply", ["", " {}", " {} PUT", " {} PUT a", " {} PUT a x"]),
     ],
 )

@@ -18,7 +18,7 @@ pytestmark = on_one_kind
 MILLIS, SPAN, COUNT = (0, TIME_MAX), (1, TIME_MAX), (1, COUNT_MAX)
 LIMIT = (0, COUNT_MAX)
 FLAG, TEXT, STATE, PAIR = "flag", "text", "state", "pair"
-CONSUMER = {"COUNT": COUNT, "BLOCK": MILLIS, "TTR": SPAN, "NOACK": FLAG}
+CONSUMER = {"COUNT": COUNT, "BLOCK": MILLIS, "TTR": SPAN, "NOACK": FLAG, "WITHDUE": FLAG}
 
 # Each command that has options: all of them, with the range of a number or another kind of value.
 OPTIONS: dict[str, dict[str, tuple[int, int] | str]] = {
@@ -125,7 +125,6 @@ def test_unknown_options(lone: Server, lone_session: Session, command: str) -> N
         '""': "",
         '"COUNT "': "COUNT ",
         "TTRS": "TTRS",
-        "EVERY": "EVERY",
         # An error is one line that a terminal can show, whatever the word.
         r'"a\r\nb"': r"a\r\nb",
         r'"\x00\xff\x1b"': r"\x00\xff\x1b",

@@ -17,6 +17,7 @@ CARGO_TOML = ROOT / "Cargo.toml"
 SUMS = [f"dq_jobs_{state}" for state in STATES]
 FIELDS = [
     "dq_version",
+    "dq_tzdb_version",
     "dq_queues",
     *SUMS,
     "dq_waiting_consumers",

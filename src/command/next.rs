@@ -1,0 +1,67 @@
+//! `DQ.NEXT expression [TZ zone] [FROM unix-ms] [COUNT n]`
+//!
+//! Tells the next `n` (1), at most 1,000, times of a cron expression after FROM, or after now. Makes and changes nothing.
+//!
+//! Replies with an array of unix milliseconds; shorter where the expression names no more times within a hundred years.
+//!
+//! O(d) for d days that are looked at, 36,525 at most.
+
+use super::error::Error;
+use super::kinds::Handler;
+use super::limits::NEXT_TIMES_MAX;
+use super::schedule_words::{expression, zone};
+use super::words::{once, Words};
+use super::SINCE_0_2;
+use crate::queue::{Cron, Time};
+use crate::server::call::Call;
+use crate::server::context::wall_clock;
+use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::services::calendar::DAYS_MAX;
+use crate::services::frame::Source;
+use crate::services::live;
+
+pub struct Next;
+
+impl Handler for Next {
+    type Error = Error;
+    const SPEC: Spec = Spec {
+        name: c"dq.next",
+        summary: c"Tells when a cron expression comes next",
+        complexity: c"O(N) with N being the number of days that are looked at",
+        since: SINCE_0_2,
+        flags: c"readonly fast",
+        arity: -2,
+        key: KeyUse::None,
+        args: &[
+            ArgSpec::string(c"expression"),
+            ArgSpec::string(c"zone").token(c"TZ").optional(),
+            ArgSpec::unix_time(c"unix-ms").token(c"FROM").optional(),
+            ArgSpec::integer(c"n").token(c"COUNT").optional(),
+        ],
+    };
+
+    fn run(call: &Call) -> Result<(), Error> {
+        let mut words = Words::of(call, &Self::SPEC, Source::Client);
+        let expression = expression(words.require()?.bytes())?;
+        let (mut named_zone, mut from, mut count) = (None, None, None);
+        words.options(|name, words| match name {
+            "TZ" => once("TZ", &mut named_zone, zone(words.value("TZ")?)?),
+            "FROM" => once("FROM", &mut from, words.time("FROM")?),
+            "COUNT" => once("COUNT", &mut count, words.count()?),
+            _ => Ok(false),
+        })?;
+        let reading = live::read_cron(&Cron { expression, zone: named_zone.unwrap_or_default() })?;
+        let (mut after, mut days) = (from.unwrap_or_else(wall_clock), DAYS_MAX);
+        let times = std::iter::from_fn(|| {
+            after = reading.next_within(after, &mut days)?;
+            Some(after)
+        });
+        let times: Vec<Time> = times.take(count.unwrap_or(1).min(NEXT_TIMES_MAX)).collect();
+        if times.is_empty() {
+            return Err(Error::NeverComes);
+        }
+        call.replies().array(times.len());
+        times.iter().for_each(|time| call.replies().integer(time.unix_ms()));
+        Ok(())
+    }
+}

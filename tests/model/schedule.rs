@@ -1,0 +1,340 @@
+//! Jobs of the reference that come back.
+
+use dq::queue::{self as core, Calendar, Following, State};
+
+use crate::job::{Job, Stage};
+use crate::reference::Reference;
+use crate::subject::{at, id, millis};
+use crate::told::{Add, Bytes, IfTaken, Outcome, Policy, Rule, Starts, Timing, LAST};
+
+pub const NO_ATTEMPTS_LEFT: &[u8] = b"no attempts left";
+
+/// Where a job is in its schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Round {
+    pub rule: Rule,
+    pub anchor: u64,
+    pub occurrence: u64,
+    pub next: Option<u64>,
+    pub runs: u32,
+    pub missed: u32,
+    pub failed: u32,
+}
+
+/// The calendar of these tests: of the multiples of a number, two of three.
+pub fn by_cron(step: u64, from: u64, after: u64) -> (Option<u64>, u64) {
+    let comes = |multiple: u64| multiple % 3 != 1;
+    let next = (after / step + 1..).find(|multiple| comes(*multiple)).map(|multiple| multiple * step);
+    // Up to and with this one, how many come.
+    let up_to = |time: u64| {
+        let multiples = time / step;
+        multiples - (multiples + 2) / 3
+    };
+    (next.filter(|next| *next < LAST), up_to(after) - up_to(from))
+}
+
+/// It, as the core asks for it; and what it said.
+#[derive(Debug, Default)]
+pub struct OfTests(pub Vec<Following>);
+
+impl Calendar for OfTests {
+    fn following(&mut self, cron: &core::Cron, from: core::Time, after: core::Time) -> Following {
+        let (next, missed) = by_cron(cron.expression.parse().unwrap(), from.unix_ms(), after.unix_ms());
+        self.0.push(Following { next: next.map(at), missed: missed.min(u32::MAX.into()) as u32 });
+        *self.0.last().unwrap()
+    }
+}
+
+impl Rule {
+    pub fn of_core(&self) -> core::Recurrence {
+        core::Recurrence {
+            timing: match self.timing {
+                Timing::Every(period) => core::Timing::Every(millis(period)),
+                Timing::Cron(step) => {
+                    let expression = step.to_string().into_boxed_str();
+                    core::Timing::Cron(core::Cron { expression, zone: "".into() })
+                }
+            },
+            misfire: if self.all { core::Misfire::All } else { core::Misfire::One },
+            jitter: millis(self.jitter),
+            runs: self.runs,
+            until: self.until.map(at),
+        }
+    }
+
+    /// When the job is ready for this occurrence. The length of a jitter is the core's, which has tests of its own.
+    fn ready(&self, name: &[u8], occurrence: u64) -> u64 {
+        self.of_core().ready_at(id(name), at(occurrence)).unix_ms()
+    }
+
+    fn allows(&self, time: u64) -> bool {
+        self.until.is_none_or(|until| time <= until) && time < LAST
+    }
+
+    fn is_last(&self, run: u32) -> bool {
+        self.runs != 0 && run >= self.runs
+    }
+}
+
+impl Starts {
+    fn time(self, now: u64) -> Option<u64> {
+        match self {
+            Starts::ByItself => None,
+            Starts::In(delay) => Some((now + delay).min(LAST)),
+            Starts::At(time) => Some(time),
+        }
+    }
+}
+
+impl Round {
+    /// Of a job that is added now; or of one that gets another schedule, which must not be due at once.
+    fn new(rule: &Rule, now: u64, starts: Starts, at_once: bool) -> Option<Round> {
+        let starts_at = starts.time(now);
+        let (anchor, occurrence) = match rule.timing {
+            Timing::Every(period) => {
+                let anchor = starts_at.unwrap_or((now + period).min(LAST));
+                let periods = (now.saturating_sub(anchor) / period) + 1;
+                let later = if at_once { now } else { anchor + periods * period };
+                (anchor, if anchor > now || (at_once && anchor == now) { anchor } else { later })
+            }
+            Timing::Cron(step) => {
+                let after = starts_at.filter(|time| *time > now).map_or(now, |time| time - 1);
+                (0, by_cron(step, after, after).0?)
+            }
+        };
+        let round = Round { rule: *rule, anchor, occurrence, next: None, runs: 0, missed: 0, failed: 0 };
+        rule.allows(occurrence).then_some(round)
+    }
+
+    /// What comes after this time, and how many were missed since the occurrence.
+    fn following(&self, after: u64) -> (Option<u64>, u64) {
+        let (next, missed) = match self.rule.timing {
+            Timing::Every(period) => {
+                let up_to = |time: u64| {
+                    if time < self.anchor {
+                        0
+                    } else {
+                        (time - self.anchor) / period + 1
+                    }
+                };
+                let next = self.anchor + up_to(after) * period;
+                (Some(next), up_to(after).saturating_sub(up_to(self.occurrence)))
+            }
+            Timing::Cron(step) => by_cron(step, self.occurrence, after),
+        };
+        (next.filter(|next| self.rule.allows(*next)), missed)
+    }
+
+    /// A run begins.
+    fn begin(&mut self, now: u64) {
+        self.runs += 1;
+        if self.rule.is_last(self.runs) {
+            self.next = None;
+        } else if self.next.is_none() {
+            let until = self.rule.until.unwrap_or(LAST);
+            let after = if self.rule.all { self.occurrence } else { now.min(until).max(self.occurrence) };
+            let (next, missed) = self.following(after);
+            self.next = next;
+            self.missed = self.missed.saturating_add(missed.min(u32::MAX.into()) as u32);
+        }
+    }
+
+    fn fail(&mut self) {
+        self.occurrence = self.next.take().unwrap();
+        self.failed += 1;
+    }
+}
+
+impl Job {
+    /// When it is ready again, if the lease of its last attempt runs out.
+    pub fn comes_back(&self) -> Option<u64> {
+        let round =
+            self.round.as_ref().filter(|_| self.stage == Stage::Leased && self.is_at_its_last_attempt())?;
+        Some(round.rule.ready(&self.id, round.next?).max(self.time))
+    }
+
+    fn has_come_back(&self, now: u64) -> bool {
+        self.time <= now && self.comes_back().is_some()
+    }
+
+    /// It is about to be handed out.
+    pub fn begin_run(&mut self, now: u64) {
+        if self.has_come_back(now) {
+            self.round.as_mut().unwrap().fail();
+            self.attempt = 0;
+            self.reason = Some(NO_ATTEMPTS_LEFT.to_vec());
+        }
+        if let Some(round) = self.round.as_mut().filter(|_| self.attempt == 0) {
+            round.begin(now);
+        }
+    }
+}
+
+impl Reference {
+    pub fn add_schedule(
+        &mut self,
+        now: u64,
+        policy: Policy,
+        add: &Add,
+        rule: &Rule,
+        starts: Starts,
+    ) -> Outcome {
+        let name = add.id.clone().unwrap();
+        let policy = Policy { ttl: 0, keep: 0, ..policy };
+        let is_gone = self.get(&name).is_some_and(|job| job.is_over(now));
+        let there = self.get(&name).filter(|_| !is_gone).cloned();
+        if there.is_some() && add.if_taken == IfTaken::Refuse {
+            return Outcome::No;
+        }
+        if let Some(old) =
+            there.as_ref().filter(|old| add.if_taken == IfTaken::Ensure && old.stage != Stage::Done)
+        {
+            return self.ensure(now, policy, add, (rule, starts), old);
+        }
+        let is_full = self.settings.max_jobs != 0 && self.jobs.len() as u64 >= self.settings.max_jobs;
+        if is_full && self.get(&name).is_none() {
+            return Outcome::Full;
+        }
+        let Some(round) = Round::new(rule, now, starts, true) else {
+            return Outcome::Never;
+        };
+        let due = rule.ready(&name, round.occurrence);
+        self.put_scheduled(Job {
+            id: name.clone(),
+            body: add.body.clone(),
+            created: now,
+            policy,
+            stage: Stage::Waiting,
+            attempt: 0,
+            lease: None,
+            time: due,
+            expires_at: None,
+            reason: None,
+            order: 0,
+            round: Some(round),
+        });
+        self.totals.replaced += u64::from(there.is_some());
+        self.totals.added += u64::from(there.is_none());
+        self.totals.purged += u64::from(is_gone);
+        Outcome::Added { id: name, due, replaced: there.is_some() }
+    }
+
+    fn put_scheduled(&mut self, job: Job) {
+        let order = self.next_event();
+        self.jobs.retain(|other| other.id != job.id);
+        self.jobs.push(Job { order, ..job });
+    }
+
+    fn ensure(&mut self, now: u64, policy: Policy, add: &Add, new: (&Rule, Starts), old: &Job) -> Outcome {
+        let (rule, starts) = new;
+        let in_step = |round: &Round| match (rule.timing, starts) {
+            (Timing::Every(period), Starts::At(time)) => time.abs_diff(round.anchor) % period == 0,
+            _ => true,
+        };
+        let same = old.round.as_ref().filter(|round| round.rule.timing == rule.timing && in_step(round));
+        let mut job = Job { body: add.body.clone(), policy, expires_at: None, ..old.clone() };
+        if let Some(before) = same {
+            let mut round = Round { rule: *rule, ..before.clone() };
+            if old.stage == Stage::Waiting && old.attempt == 0 {
+                if !rule.allows(round.occurrence) || rule.is_last(round.runs) {
+                    return Outcome::Never;
+                }
+            } else if matches!(old.stage, Stage::Waiting | Stage::Leased) {
+                round.next = if rule.is_last(round.runs) {
+                    None
+                } else if let Some(next) = round.next {
+                    Some(next).filter(|next| rule.allows(*next))
+                } else {
+                    let after = if rule.all { round.occurrence } else { now.max(round.occurrence) };
+                    round.following(after).0
+                };
+            }
+            job.round = Some(round);
+        } else {
+            let Some(first) = Round::new(rule, now, starts, false) else {
+                return Outcome::Never;
+            };
+            let under_way = old.round.as_ref().map_or(now, |round| round.occurrence);
+            if old.stage == Stage::Waiting {
+                job.time = rule.ready(&job.id, first.occurrence);
+                (job.attempt, job.lease) = (0, None);
+                job.round = Some(first);
+            } else {
+                job.round = Some(Round { occurrence: under_way, next: Some(first.occurrence), ..first });
+            }
+        }
+        if job == *old {
+            return Outcome::No;
+        }
+        let (name, due) = (job.id.clone(), job.time);
+        self.put_scheduled(job);
+        self.totals.replaced += 1;
+        Outcome::Added { id: name, due, replaced: true }
+    }
+
+    /// The run is over. False when there is no other.
+    pub fn arm(&mut self, now: u64, place: usize, failed: Option<Option<&Bytes>>) -> bool {
+        let job = &mut self.jobs[place];
+        let Some(round) = job.round.as_mut().filter(|round| round.next.is_some()) else {
+            return false;
+        };
+        match failed {
+            Some(reason) => {
+                round.fail();
+                job.reason = Some(reason.cloned().unwrap_or(NO_ATTEMPTS_LEFT.to_vec()));
+            }
+            None => round.occurrence = round.next.take().unwrap(),
+        }
+        job.attempt = 0;
+        let ready = round.rule.ready(&job.id, round.occurrence).max(now);
+        self.wait(place, ready);
+        true
+    }
+
+    pub fn kick_schedule(&mut self, now: u64, place: usize) -> bool {
+        let job = &mut self.jobs[place];
+        let (state, has_come_back) = (job.state(now), job.has_come_back(now));
+        let round = job.round.as_mut().unwrap();
+        match state {
+            State::Dead => {
+                (round.occurrence, round.next) = (now, None);
+                (job.attempt, job.reason) = (0, None);
+            }
+            State::Delayed => {
+                if has_come_back {
+                    round.fail();
+                    (job.attempt, job.reason) = (0, Some(NO_ATTEMPTS_LEFT.to_vec()));
+                }
+                if job.attempt == 0 {
+                    round.next = round.next.or(Some(round.occurrence));
+                    round.occurrence = now;
+                }
+            }
+            State::Ready | State::Reserved | State::Done => return false,
+        }
+        self.wait(place, now);
+        self.totals.kicked += 1;
+        true
+    }
+
+    /// A delivery is undone, of a job that has a schedule by now. What was set in between stays.
+    pub fn take_back_schedule(&mut self, place: usize, before: &Job) {
+        let order = -self.next_event();
+        let job = &mut self.jobs[place];
+        (job.stage, job.attempt, job.lease) = (before.stage, before.attempt, before.lease);
+        (job.time, job.expires_at, job.order) = (before.time, None, order);
+        if let (Some(round), Some(old)) = (job.round.as_mut(), &before.round) {
+            if round.is_of(old) {
+                *round = Round { rule: round.rule, ..old.clone() };
+            }
+            job.reason = before.reason.clone();
+        }
+    }
+}
+
+impl Round {
+    /// The same schedule, though its limits may be others.
+    pub fn is_of(&self, other: &Round) -> bool {
+        self.rule.timing == other.rule.timing && self.anchor == other.anchor
+    }
+}
