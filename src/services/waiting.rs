@@ -175,10 +175,6 @@ fn take_last(lost: &mut Vec<Lost>) -> Option<Lost> {
 }
 
 fn return_lost<H: Host>(host: H, Lost { place: (database, name), pending, mode }: &Lost) {
-    #[cfg(feature = "planted-faults")]
-    if crate::planted::has(crate::planted::Fault::NotGivenBack) {
-        return;
-    }
     host.open((*database, name), Purpose::Change, |key, value| {
         delivery::give_back(host, &key, value, pending, *mode);
         wakeup::plan(host, value, || *database, || key.name());
