@@ -47,6 +47,8 @@ pub enum Wording<'w> {
 /// Logs a change that was made under these circumstances to a queue that had this heading.
 pub fn write(key: &impl QueueKey, before: &Heading, circumstances: &Circumstances, words: Wording) {
     #[cfg(feature = "planted-faults")]
+    crate::planted::at_a_change();
+    #[cfg(feature = "planted-faults")]
     if crate::planted::strikes(crate::planted::Fault::UnloggedEntry, 100) {
         return;
     }
