@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import shutil
+import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,8 +62,10 @@ async def play(
     try:
         async with asyncio.timeout(profile.seconds + LONGEST_S):
             await _play_while_all_live(storm, seed)
-    except (DidNotStart, TimeoutError, OSError, RuntimeError) as error:
-        broken.append(f"{type(error).__name__}: {error}")
+    except Exception as error:
+        # Of a server, or of the judge itself: the other sessions go on, and this one is no sound one.
+        is_expected = isinstance(error, (DidNotStart, TimeoutError, OSError, RuntimeError))
+        broken.append(f"{type(error).__name__}: {error}" if is_expected else traceback.format_exc())
         cluster.note("broken", error=str(error)[:2_000])
     finally:
         cluster.is_over = True
