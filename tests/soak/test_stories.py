@@ -165,6 +165,21 @@ def test_a_move_to_a_key_that_is_taken_tells_nothing_of_a_queue_that_may_be_ther
     assert story.kinds() == set()
 
 
+def test_a_clock_that_is_set_back_while_a_command_is_under_way_may_have_been_read_after_that() -> None:
+    story = Story()
+    add = story.begins("DQ.ADD q a x", shape="loose")
+    story.sets_clock(-HOUR_MS)
+    due = NOW_MS - HOUR_MS + 5
+    story.passes(50)
+    story.ends(add, "a")
+    shown = {"id": "a", "body": "x", "state": "ready", "due": due, "deadline": None, "priority": 128}
+    shown |= {"ttr": 60_000, "attempts": 25, "attempt": 0, "attempts-left": 25, "lease": None, "created": due}
+    shown |= {"since": due, "backoff-base": 0, "backoff-max": 0, "ttl": 0, "expires": None, "keep": 0}
+    shown |= {"kept-until": None, "reason": None}
+    story.says("DQ.GET q a", [part for pair in shown.items() for part in pair])
+    assert story.kinds() == set()
+
+
 def test_a_pause_makes_its_queue_for_certain() -> None:
     story = Story()
     add = story.begins("DQ.ADD q a x", shape="loose")

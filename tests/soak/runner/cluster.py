@@ -47,6 +47,8 @@ class Cluster:
         self.is_over = False
         # A clock was set: what depends on time is seen by the timers up to a minute later.
         self.has_set_clocks = False
+        # Many keys of others: a queue that moved, and that nobody touches, is found after minutes.
+        self.has_strangers = False
         # About what the primary's clock shows, for due times.
         self.server_us = time.time_ns() // 1_000
         # What no nemesis did: the session is a failure, whatever the oracle finds.

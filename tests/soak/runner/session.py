@@ -50,13 +50,22 @@ async def play(
     directory.mkdir(parents=True)
     path = directory / "history.jsonl"
     history = Writer(path)
-    history.write({"session": seed, "kind": kind.name, "profile": profile.name, "version": 1})
+    history.write(
+        {
+            "session": seed,
+            "kind": kind.name,
+            "profile": profile.name,
+            "version": 1,
+            "strangers": profile.strangers,
+        }
+    )
     nodes = [
         Node(kind, name, directory, profile.config, build, own_clock=profile.has_clocks)
         for name in "abc"[: 1 + profile.replicas]
     ]
     side = Node(kind, "side", directory, (), build, own_clock=False) if profile.has_side_server else None
     cluster = Cluster(nodes, history)
+    cluster.has_strangers = profile.strangers > 0
     storm = Storm(seed, profile, cluster, side)
     broken: list[str] = []
     try:
