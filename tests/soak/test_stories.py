@@ -180,6 +180,17 @@ def test_a_clock_that_is_set_back_while_a_command_is_under_way_may_have_been_rea
     assert story.kinds() == set()
 
 
+@pytest.mark.parametrize("told", ["OK", "no such key"])
+def test_a_queue_came_back_from_another_server_while_databases_were_swapped(told: str) -> None:
+    story = with_a_job()
+    story.says("MIGRATE host 6379 q 0 5000", "OK")
+    back = story.begins("SOAK.RETURN q", shape="loose")
+    story.says("SWAPDB 0 1", "OK", shape="sealed")
+    story.ends(back, "OK")
+    story.says("RENAME q p", told if told == "OK" else {"error": "ERR no such key"}, shape="sealed")
+    assert story.kinds() == set()
+
+
 def test_a_pause_makes_its_queue_for_certain() -> None:
     story = Story()
     add = story.begins("DQ.ADD q a x", shape="loose")
