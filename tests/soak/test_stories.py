@@ -191,6 +191,27 @@ def test_a_queue_came_back_from_another_server_while_databases_were_swapped(told
     assert story.kinds() == set()
 
 
+def test_a_swap_tells_nothing_of_a_queue_that_may_be_there() -> None:
+    story = Story()
+    add = story.begins("DQ.ADD q a x", shape="loose")
+    story.says("SWAPDB 0 1", "OK", shape="sealed")
+    story.says("DQ.ADD q b y", "b")
+    story.says("MOVE q 1", 1)
+    story.ends(add, "a")
+    assert story.kinds() == set()
+
+
+def test_a_job_out_of_sight_may_have_been_handed_out_while_its_add_was_under_way() -> None:
+    story = with_a_job()
+    story.says("DQ.GET q a", None)
+    assert story.kinds() == {"lost"}
+    add = story.begins("DQ.ADD q a y", shape="loose")
+    story.says("DQ.POP q", [["a", "y", 1_000, 1]])
+    story.ends(add, "a")
+    story.says("DQ.FINISH q a 1000", 1)
+    assert story.kinds() == {"lost"}
+
+
 def test_a_pause_makes_its_queue_for_certain() -> None:
     story = Story()
     add = story.begins("DQ.ADD q a x", shape="loose")

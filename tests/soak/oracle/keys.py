@@ -125,7 +125,8 @@ def _swap(case: Case) -> None:
     case.world.swept_at = case.window.end
     one, other = int(case.words[1]), int(case.words[2])
     places = {(db, key) for held, key in case.world.keys if held in (one, other) for db in (one, other)}
-    held = {place: (_at(case, place), case.world.expires.get(place)) for place in places}
+    # Its reply tells nothing of any key.
+    held = {place: (case.world.keys.get(place), case.world.expires.get(place)) for place in places}
     for db, key in places:
         queue, expires = held.get((other if db == one else one, key), (None, None))
         _put(case, (db, key), queue, expires)
