@@ -67,6 +67,10 @@ impl Operation for Return<'_> {
     type Outcome = Returned;
 
     fn run(&self, queue: &mut Queue, _now: Time) -> Returned {
+        #[cfg(feature = "planted-faults")]
+        if crate::planted::has(crate::planted::Fault::NotGivenBack) {
+            return Returned::No;
+        }
         let returned = match self.body {
             None => queue.give_back(self),
             Some(body) => queue.bring_back(self, body),

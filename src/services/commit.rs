@@ -51,8 +51,6 @@ pub fn commit<H: Host, O: Announced>(
     if !outcome.has_changed() {
         return outcome;
     }
-    #[cfg(feature = "planted-faults")]
-    crate::planted::at_a_change();
     log::write(key, &before, &circumstances, almanac.answers(), words);
     key.signal_modified();
     if let Some(deliveries) = O::deliveries(&outcome) {

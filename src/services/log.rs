@@ -55,6 +55,8 @@ pub fn write(
     words: Wording,
 ) {
     #[cfg(feature = "planted-faults")]
+    crate::planted::at_a_change();
+    #[cfg(feature = "planted-faults")]
     if crate::planted::strikes(crate::planted::Fault::UnloggedEntry, 100) {
         return;
     }

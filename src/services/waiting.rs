@@ -183,10 +183,6 @@ pub fn give_back_first<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueV
     if !is_any_lost || !host.may_change() {
         return;
     }
-    #[cfg(feature = "planted-faults")]
-    if crate::planted::has(crate::planted::Fault::NotGivenBack) {
-        return;
-    }
     // It may have come here just now.
     wakeup::plan(host, value, || key.database(), || key.name());
     while let Some(lost) = host.with(|state| take_last(&mut state.lost, |lost| lost.origin.is(value))) {
@@ -197,10 +193,6 @@ pub fn give_back_first<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueV
 }
 
 fn return_lost<H: Host>(host: H, lost: Lost) {
-    #[cfg(feature = "planted-faults")]
-    if crate::planted::has(crate::planted::Fault::NotGivenBack) {
-        return;
-    }
     let (database, name) = lost.origin.place.clone();
     let is_there = host.open((database, &name), Purpose::Change, |key, value| {
         let is_it = lost.origin.is(value);

@@ -165,6 +165,53 @@ def test_a_move_to_a_key_that_is_taken_tells_nothing_of_a_queue_that_may_be_ther
     assert story.kinds() == set()
 
 
+def test_a_clock_that_is_set_back_while_a_command_is_under_way_may_have_been_read_after_that() -> None:
+    story = Story()
+    add = story.begins("DQ.ADD q a x", shape="loose")
+    story.sets_clock(-HOUR_MS)
+    due = NOW_MS - HOUR_MS + 5
+    story.passes(50)
+    story.ends(add, "a")
+    shown = {"id": "a", "body": "x", "state": "ready", "due": due, "deadline": None, "priority": 128}
+    shown |= {"ttr": 60_000, "attempts": 25, "attempt": 0, "attempts-left": 25, "lease": None, "created": due}
+    shown |= {"since": due, "backoff-base": 0, "backoff-max": 0, "ttl": 0, "expires": None, "keep": 0}
+    shown |= {"kept-until": None, "reason": None}
+    story.says("DQ.GET q a", [part for pair in shown.items() for part in pair])
+    assert story.kinds() == set()
+
+
+@pytest.mark.parametrize("told", ["OK", "no such key"])
+def test_a_queue_came_back_from_another_server_while_databases_were_swapped(told: str) -> None:
+    story = with_a_job()
+    story.says("MIGRATE host 6379 q 0 5000", "OK")
+    back = story.begins("SOAK.RETURN q", shape="loose")
+    story.says("SWAPDB 0 1", "OK", shape="sealed")
+    story.ends(back, "OK")
+    story.says("RENAME q p", told if told == "OK" else {"error": "ERR no such key"}, shape="sealed")
+    assert story.kinds() == set()
+
+
+def test_a_swap_tells_nothing_of_a_queue_that_may_be_there() -> None:
+    story = Story()
+    add = story.begins("DQ.ADD q a x", shape="loose")
+    story.says("SWAPDB 0 1", "OK", shape="sealed")
+    story.says("DQ.ADD q b y", "b")
+    story.says("MOVE q 1", 1)
+    story.ends(add, "a")
+    assert story.kinds() == set()
+
+
+def test_a_job_out_of_sight_may_have_been_handed_out_while_its_add_was_under_way() -> None:
+    story = with_a_job()
+    story.says("DQ.GET q a", None)
+    assert story.kinds() == {"lost"}
+    add = story.begins("DQ.ADD q a y", shape="loose")
+    story.says("DQ.POP q", [["a", "y", 1_000, 1]])
+    story.ends(add, "a")
+    story.says("DQ.FINISH q a 1000", 1)
+    assert story.kinds() == {"lost"}
+
+
 def test_a_pause_makes_its_queue_for_certain() -> None:
     story = Story()
     add = story.begins("DQ.ADD q a x", shape="loose")

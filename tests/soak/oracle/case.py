@@ -34,6 +34,8 @@ class Scan:
 # How long the server may take to remove what was kept long enough: of *active* time (timeline.Ticks). Its
 # timer runs on the monotonic clock, and sees up to a minute later that the other clock was set.
 SWEEP_MS, SWEEP_AFTER_STEP_MS = 5_000, 65_000
+# Among millions of other keys, one that was renamed has to be found first.
+SWEEP_AMONG_STRANGERS_MS = 300_000
 
 
 @dataclass

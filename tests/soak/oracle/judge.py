@@ -6,7 +6,7 @@ from typing import Any
 
 from ..history import Record
 from . import claims, consume, durable, errors, facts, keys, look, manage, produce
-from .case import LOST, SWEEP_AFTER_STEP_MS, Case, Findings
+from .case import LOST, SWEEP_AFTER_STEP_MS, SWEEP_AMONG_STRANGERS_MS, Case, Findings
 from .life import Span
 from .model import Effect, Pending, Queue, World, distinct
 from .timeline import Epoch, Timeline, Window, timeline
@@ -30,6 +30,8 @@ def judge(records: Iterable[Record]) -> Verdict:
     _find_ambushes(line, findings)
     if any(record["nemesis"] == "clock" for record in line.nemesis):
         findings.sweep_ms = SWEEP_AFTER_STEP_MS
+    if line.session.get("strangers"):
+        findings.sweep_ms = SWEEP_AMONG_STRANGERS_MS
     worlds: dict[int, World] = {0: World()}
     for epoch in line.epochs:
         _Course(line, epoch, worlds, findings).run()

@@ -22,6 +22,10 @@ VERBS = {
 }
 
 
+# Those that sessions use.
+DATABASES = (0, 1)
+
+
 def judge(case: Case) -> None:
     if case.is_refused and not _is_about_the_key(case.told):
         return
@@ -118,15 +122,18 @@ def _move(case: Case) -> None:
 
 
 def _swap(case: Case) -> None:
+    case.world.swept_at = case.window.end
     one, other = int(case.words[1]), int(case.words[2])
     places = {(db, key) for held, key in case.world.keys if held in (one, other) for db in (one, other)}
-    held = {place: (_at(case, place), case.world.expires.get(place)) for place in places}
+    # Its reply tells nothing of any key.
+    held = {place: (case.world.keys.get(place), case.world.expires.get(place)) for place in places}
     for db, key in places:
         queue, expires = held.get((other if db == one else one, key), (None, None))
         _put(case, (db, key), queue, expires)
 
 
 def _flush(case: Case) -> None:
+    case.world.swept_at = case.window.end
     for place in [place for place in case.world.keys if place[0] == case.op.db]:
         _put(case, place, None)
 
@@ -180,18 +187,23 @@ def _migrate(case: Case) -> None:
 def _return(case: Case) -> None:
     place = case.place(case.words[1])
     queue = case.world.away.pop(place[1], None)
-    if case.told == "OK" and queue is not None:
+    if case.world.swept_at > case.window.begin:
+        # It came before a SWAPDB or FLUSHDB or after it, and so is here, there, or gone.
+        for db in DATABASES:
+            _lose(case, (db, place[1])).is_maybe = True
+    elif case.told == "OK" and queue is not None:
         queue.has_known_lateness = False
         _put(case, place, queue)
     elif case.is_lost:
         _lose(case, place)
 
 
-def _lose(case: Case, place: Place) -> None:
+def _lose(case: Case, place: Place) -> Queue:
     wild = Queue()
     wild.is_wild = True
     _put(case, place, wild)
     case.count("lost sight of a queue")
+    return wild
 
 
 def _debug(case: Case) -> None:

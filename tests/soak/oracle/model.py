@@ -232,6 +232,8 @@ class World:
         self.keys: dict[Place, Queue] = {}
         self.expires: dict[Place, int] = {}
         self.away: dict[str, Queue] = {}
+        # The mark of the last SWAPDB or FLUSHDB.
+        self.swept_at: float = 0
         self.pending: list[Pending] = []
         self.clock_ms = 0
 
@@ -240,6 +242,7 @@ class World:
         world.keys = {place: queue.snapshot(now) for place, queue in self.keys.items()}
         world.expires = dict(self.expires)
         world.away = {name: queue.snapshot(now) for name, queue in self.away.items()}
+        world.swept_at = self.swept_at
         world.clock_ms = self.clock_ms
         return world
 

@@ -94,6 +94,9 @@ def _judge_added(case: Case, queue: Queue, id: str) -> None:
     may_add = bool(states & GONE) or slot.is_wild or not is_calm
     queue.add_total("total-replaced", int(may_replace and not may_add), int(may_replace or is_open))
     queue.add_total("total-added", int(not may_replace and not is_open), int(may_add))
+    if slot.is_wild and case.pending is not None:
+        # Others may have had it already since it was added.
+        return
     done, rest = case.split(slot)
     lives = [*done, *(new for life in rest for new in effect(case, id, queue)(life, case.now))]
     if slot.is_wild:

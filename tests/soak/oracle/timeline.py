@@ -206,4 +206,9 @@ def _clock(epoch: Epoch, op: Op, begin: float, end: float) -> tuple[int, int]:
     if until is None:
         place = bisect.bisect_left(ticks.marks, end)
         until = ticks.clock_ms[place] if place < len(ticks.marks) else 2**61
-    return min(since, until), max(since, until)
+    between = ticks.clock_ms[bisect.bisect_left(ticks.marks, begin) : bisect.bisect_right(ticks.marks, end)]
+    least = min(since, until, *between)
+    if least < since and op.got is not None:
+        # The clock was set back meanwhile, and has gone on since.
+        least -= (op.got - op.sent) // 1_000
+    return least, max(since, until)

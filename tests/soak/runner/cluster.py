@@ -45,8 +45,8 @@ class Cluster:
         self._gate = asyncio.Event()
         self._in_flight = 0
         self.is_over = False
-        # A clock was set: what depends on time is seen by the timers up to a minute later.
-        self.has_set_clocks = False
+        # Many keys of others: a queue that moved, and that nobody touches, is found after minutes.
+        self.has_strangers = False
         # About what the primary's clock shows, for due times.
         self.server_us = time.time_ns() // 1_000
         # What no nemesis did: the session is a failure, whatever the oracle finds.
@@ -180,7 +180,6 @@ class Cluster:
         assert node.clock is not None
         before = self._clock_ms(node)
         node.clock.set(shift_us)
-        self.has_set_clocks = True
         latest = max(before, self._clock_ms(node))
         self.note("clock", server=str(node), shift_us=shift_us, clock=latest)
 

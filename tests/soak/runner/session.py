@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import shutil
+import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,20 +50,31 @@ async def play(
     directory.mkdir(parents=True)
     path = directory / "history.jsonl"
     history = Writer(path)
-    history.write({"session": seed, "kind": kind.name, "profile": profile.name, "version": 1})
+    history.write(
+        {
+            "session": seed,
+            "kind": kind.name,
+            "profile": profile.name,
+            "version": 1,
+            "strangers": profile.strangers,
+        }
+    )
     nodes = [
         Node(kind, name, directory, profile.config, build, own_clock=profile.has_clocks)
         for name in "abc"[: 1 + profile.replicas]
     ]
     side = Node(kind, "side", directory, (), build, own_clock=False) if profile.has_side_server else None
     cluster = Cluster(nodes, history)
+    cluster.has_strangers = profile.strangers > 0
     storm = Storm(seed, profile, cluster, side)
     broken: list[str] = []
     try:
         async with asyncio.timeout(profile.seconds + LONGEST_S):
             await _play_while_all_live(storm, seed)
-    except (DidNotStart, TimeoutError, OSError, RuntimeError) as error:
-        broken.append(f"{type(error).__name__}: {error}")
+    except Exception as error:
+        # Of a server, or of the judge itself: the other sessions go on, and this one is no sound one.
+        is_expected = isinstance(error, (DidNotStart, TimeoutError, OSError, RuntimeError))
+        broken.append(f"{type(error).__name__}: {error}" if is_expected else traceback.format_exc())
         cluster.note("broken", error=str(error)[:2_000])
     finally:
         cluster.is_over = True

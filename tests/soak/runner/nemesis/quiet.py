@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from ...resp import Failure
 from ..client import Client, Lost
 from ..cluster import blocked_clients
 from ..storm import NotNow, Storm
@@ -83,6 +84,9 @@ async def _copy(storm: Storm, place: Place) -> None:
 
 async def _restore(storm: Storm, place: Place) -> None:
     payload = await storm.client.do("DUMP", place.source, shape="sealed")
+    if payload is None or isinstance(payload, Failure):
+        # Somebody was faster: a FLUSHDB, or a crowd of consumers.
+        return
     await storm.client.do("RESTORE", place.target, 0, payload, shape="sealed")
     await storm.client.do("UNLINK", place.source, shape="sealed")
 
