@@ -16,7 +16,7 @@ bench := cargo run --quiet --release --locked --manifest-path bench/Cargo.toml -
 
 kombu := $(CURDIR)/target/kombu/venv/bin
 
-.PHONY: help setup build run docs test test-core test-blackbox race soak soak-faults \
+.PHONY: help setup build run docs test test-core test-blackbox turns race soak soak-faults \
 	board build-board test-board test-kombu test-guides test-celery screenshots dist test-dist test-all lint \
 	bench-core bench bench-instructions bench-docs clean
 
@@ -64,6 +64,10 @@ test-board: build build-board ## test the web page and the metrics, in Chromium 
 screenshots: build build-board ## make the pictures of docs/board.md anew (six minutes)
 	@scripts/setup.sh board
 	DQ_SCREENSHOTS=docs/board $(python) -m pytest tests/board/test_looks.py -k screenshots
+
+turns: build ## measure the longest turn of the event loop of every command and timer, into docs/turns.md (half an hour)
+	@scripts/setup.sh test
+	PYTHONPATH=tests:tests/blackbox $(python) -m turns --write docs/turns.md $(ARGS)
 
 race: build ## 5,000 consumers that race, vanish and come back, on each server (about five minutes)
 	@scripts/setup.sh test

@@ -23,12 +23,15 @@ pub struct Consumer {
 impl Consumer {
     pub const COUNT: ArgSpec = ArgSpec::integer(c"n").token(c"COUNT").optional();
     pub const BLOCK: ArgSpec = ArgSpec::integer(c"ms").token(c"BLOCK").optional();
-    pub const TTR: ArgSpec = ArgSpec::integer(c"ms").token(c"TTR").optional();
-    pub const NOACK: ArgSpec = ArgSpec::word(c"noack", c"NOACK").optional();
+    /// A job that is finished by being handed out has no lease that could last.
+    pub const MODE: ArgSpec =
+        ArgSpec::one_of(c"mode", &[ArgSpec::integer(c"ms").token(c"TTR"), ArgSpec::word(c"noack", c"NOACK")])
+            .optional();
     pub const WITHDUE: ArgSpec = ArgSpec::word(c"withdue", c"WITHDUE").optional();
 
     pub fn parse(words: Words) -> Result<Consumer, Error> {
         let (mut count, mut block, mut ttr, mut noack, mut withdue) = (None, None, None, None, None);
+        let source = words.source();
         words.options(|name, words| match name {
             "COUNT" => once("COUNT", &mut count, words.count()?),
             "BLOCK" => once("BLOCK", &mut block, words.millis("BLOCK", 0)?),
@@ -37,6 +40,10 @@ impl Consumer {
             "WITHDUE" => once("WITHDUE", &mut withdue, ()),
             _ => Ok(false),
         })?;
+        // Earlier versions took both, and logs hold it.
+        if noack.is_some() && ttr.is_some() && source == Source::Client {
+            return Err(Error::Exclusive { one: "TTR", other: "NOACK" });
+        }
         let mode = if noack.is_some() { Mode::NoAck } else { Mode::Lease };
         let job_shape = if withdue.is_some() { JobShape::WithDue } else { JobShape::Plain };
         Ok(Consumer { pop: Pop { count: count.unwrap_or(1), ttr, mode }, block, job_shape })

@@ -1,4 +1,4 @@
-//! `DQ.MPOP numkeys key [key ...] [COUNT n] [BLOCK ms] [TTR ms] [NOACK] [WITHDUE]`
+//! `DQ.MPOP numkeys key [key ...] [COUNT n] [BLOCK ms] [TTR ms | NOACK] [WITHDUE]`
 //!
 //! As DQ.POP, from the first of these queues that has a ready job, from left to right. With BLOCK, waits at
 //! all of them.
@@ -37,8 +37,7 @@ impl Handler for MPop {
             ArgSpec::KEY.multiple(),
             Consumer::COUNT,
             Consumer::BLOCK,
-            Consumer::TTR,
-            Consumer::NOACK,
+            Consumer::MODE,
             Consumer::WITHDUE,
         ],
     };

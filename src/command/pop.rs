@@ -1,4 +1,4 @@
-//! `DQ.POP key [COUNT n] [BLOCK ms] [TTR ms] [NOACK] [WITHDUE]`
+//! `DQ.POP key [COUNT n] [BLOCK ms] [TTR ms | NOACK] [WITHDUE]`
 //!
 //! Hands out the first ready jobs, by (priority, due time, order of scheduling), at most `n` (1), at most
 //! 10,000 or about 16 MiB of bodies in one go. Each is leased: until its TTR runs out, or that given here,
@@ -42,8 +42,7 @@ impl Handler for Pop {
             ArgSpec::KEY,
             Consumer::COUNT,
             Consumer::BLOCK,
-            Consumer::TTR,
-            Consumer::NOACK,
+            Consumer::MODE,
             Consumer::WITHDUE,
         ],
     };

@@ -125,7 +125,9 @@ impl Operation for Bury<'_> {
 impl Queue {
     fn finish(&mut self, now: Time, claim: &Claim) -> Option<()> {
         let slot = self.held(claim)?;
-        self.finish_held(now, slot);
+        if let Some(job) = self.finish_held(now, slot) {
+            self.removed.add(job);
+        }
         Some(())
     }
 

@@ -114,6 +114,7 @@ impl Queue {
         operation: &O,
         calendar: &mut dyn Calendar,
     ) -> O::Outcome {
+        self.removed.free();
         let (Heading { clock, defaults, .. }, last_lease) = (self.heading, self.last_lease);
         self.heading.clock = circumstances.now;
         self.heading.defaults = circumstances.defaults;

@@ -165,7 +165,7 @@ impl Operation for Alter {
 impl Queue {
     pub(super) fn remove_called(&mut self, id: Id) -> Option<()> {
         let slot = self.pool.find(id)?;
-        self.remove(slot).map(drop)
+        self.discard(slot)
     }
 
     fn kick_job(&mut self, now: Time, id: Id) -> Option<()> {

@@ -31,6 +31,7 @@
 //! | `job.rs`, `policy.rs`, `details.rs`, `interned.rs` | what a job consists of, and how it is kept |
 //! | `recurrence.rs`, `recurring.rs` | schedules: when a job comes back; what becomes of one that does |
 //! | `pool.rs`, `index.rs`, `slab.rs` | the job pool: by id, by slot |
+//! | `removed.rs` | what has left it, to be freed by whoever has time |
 //! | `schedule.rs`, `buckets.rs`, `buckets/balance.rs`, `bucket.rs`, `entry.rs` | the lines of sorted buckets: by priority and time |
 //! | `settings.rs` | what an operator sets for a queue |
 //! | `time.rs` | points and lengths of time |
@@ -59,6 +60,7 @@ mod queue_record;
 mod record;
 mod recurrence;
 mod recurring;
+mod removed;
 mod replay;
 mod schedule;
 mod schedule_record;
@@ -91,6 +93,7 @@ pub use recurrence::{
     CRON_BYTES_MAX, ZONE_BYTES_MAX,
 };
 pub use recurring::NewSchedule;
+pub use removed::Removed;
 pub use replay::{Effect, Replayed};
 pub use schedule::Counts;
 pub use settings::Settings;
@@ -118,6 +121,7 @@ pub struct Queue {
     /// Up to here, what time did is in the totals.
     counted: Time,
     news: News,
+    removed: removed::Removed,
     /// The timer need not come earlier: see [`Queue::wake_at`].
     wake_at: Time,
 }
@@ -163,6 +167,7 @@ impl Queue {
             totals: Totals::default(),
             counted: Time::ZERO,
             news: News::default(),
+            removed: removed::Removed::default(),
             wake_at: Time::MAX,
         }
     }
@@ -196,7 +201,7 @@ impl Queue {
     fn put_job(&mut self, job: &JobView, naming: Naming, found: Found, rank: Rank) -> Option<Slot> {
         let is_gone = found.slot.is_some_and(|slot| self.was_kept_until(slot, job.created));
         if let Some(slot) = found.slot {
-            self.remove(slot);
+            self.discard(slot);
         }
         let rare = self.rare_of(job);
         let policy = self.policies.take(&job.policy)?;
@@ -257,6 +262,13 @@ impl Queue {
         self.heading.mix_removal(&job);
         self.policies.release(job.policy().unwrap_or(slab::NO_SLOT));
         Some(job)
+    }
+
+    /// Takes a job out of the queue, to be freed: see [`Queue::take_removed`].
+    fn discard(&mut self, slot: Slot) -> Option<()> {
+        let job = self.remove(slot)?;
+        self.removed.add(job);
+        Some(())
     }
 
     /// Puts a job into the lines in which it stands from here on. It has no details.

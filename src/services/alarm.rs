@@ -40,13 +40,23 @@ pub fn arm<H: Host>(host: H, at_latest: Option<Duration>) {
 
 /// When somebody is to be served or to be sent away.
 pub fn next_turn<H: Host>(host: H) -> Option<Duration> {
-    let uptime = host.uptime();
+    let (uptime, when_writable) = (host.uptime(), next_turn_to_write(host));
     host.with(|state| {
-        let has_work = !state.to_serve.is_empty() || !state.lost.is_empty() || !state.to_unblock.is_empty();
+        let has_writes = !state.to_serve.is_empty() || !state.lost.is_empty();
         let until = |deadline: Duration| deadline.saturating_sub(uptime);
         let next_deadline = state.waiters.next_deadline().map(until);
-        next_deadline.into_iter().chain(has_work.then_some(NEXT_TURN)).min()
+        let to_write = has_writes.then_some(when_writable);
+        let to_unblock = (!state.to_unblock.is_empty()).then_some(NEXT_TURN);
+        next_deadline.into_iter().chain(to_write).chain(to_unblock).min()
     })
+}
+
+fn next_turn_to_write<H: Host>(host: H) -> Duration {
+    if host.may_change() {
+        NEXT_TURN
+    } else {
+        Duration::from_millis(UNTIL_WRITABLE_MS)
+    }
 }
 
 /// The time that one run of the timer may take.

@@ -4,6 +4,7 @@ use super::almanac::Almanac;
 use super::host::{Host, QueueKey};
 use super::log::{self, Wording};
 use super::notify::{self, Announced};
+use super::reaper;
 use super::value::QueueValue;
 use crate::queue::{Changed, Circumstances, Millis, Queue, Time};
 
@@ -51,6 +52,7 @@ pub fn commit<H: Host, O: Announced>(
     if !outcome.has_changed() {
         return outcome;
     }
+    reaper::free_removed(&mut value.queue);
     log::write(key, &before, &circumstances, almanac.answers(), words);
     key.signal_modified();
     if let Some(deliveries) = O::deliveries(&outcome) {

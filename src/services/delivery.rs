@@ -1,9 +1,10 @@
 //! Handing out to a consumer that waits, and taking back what it didn't get.
 
+use super::alarm::Slice;
 use super::commit::{circumstances, commit};
 use super::host::{Host, QueueKey};
 use super::log::{pop_words, Wording, POP};
-use super::pending::PendingDeliveries;
+use super::pending::{Lost, PendingDeliveries};
 use super::value::QueueValue;
 use crate::queue::{Changed, Id, Mode, Pop, Record, Return};
 
@@ -21,24 +22,29 @@ pub fn deliver<H: Host>(
     deliveries.has_changed().then(|| PendingDeliveries::of(&deliveries, &value.queue))
 }
 
-/// Puts the jobs back that nobody has got, the last one first, so that they stand as they stood.
+/// Puts the jobs back that nobody has got, the last one first, so that they stand as they stood; those for which the
+/// time is too short are still there then.
 pub fn give_back<H: Host>(
     host: H,
     key: &impl QueueKey,
     value: &mut QueueValue,
-    pending: &PendingDeliveries,
-    mode: Mode,
+    lost: &mut Lost,
+    slice: Option<&Slice>,
 ) {
-    for job in pending.jobs().iter().rev() {
+    let is_noack = lost.mode == Mode::NoAck;
+    while let Some(job) = lost.take_last() {
         let Some(id) = Id::new(&job.id) else {
             continue;
         };
-        let body = (mode == Mode::NoAck).then_some(&job.body[..]);
+        let body = is_noack.then_some(&job.body[..]);
         let (lease, record) = (job.lease.number().to_string(), job.record.encode());
         let mut words: Vec<&[u8]> = vec![&job.id, lease.as_bytes(), &record];
         words.extend(body);
         let returned = Return { id, lease: job.lease, record: &job.record, body };
         let circumstances = circumstances(host, value);
         commit(host, key, value, &circumstances, &returned, Wording::Internal(c"RETURN", &words));
+        if slice.is_some_and(|slice| slice.is_over(host)) {
+            break;
+        }
     }
 }

@@ -6,6 +6,7 @@ use super::commit::{circumstances, commit};
 use super::host::{Host, QueueKey};
 use super::log::{Told, Wording};
 use super::notify::{self, Announced};
+use super::reaper;
 use super::value::QueueValue;
 use super::waiting;
 use super::wakeup;
@@ -108,6 +109,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
     fn repeat<O: Announced>(&mut self, operation: &O) -> O::Outcome {
         let mut answers = Answers(self.answers);
         let outcome = self.value.queue.apply_by(&self.circumstances, operation, &mut answers);
+        reaper::free_removed(&mut self.value.queue);
         self.key.log_as_sent();
         if outcome.has_changed() {
             self.key.signal_modified();

@@ -72,12 +72,16 @@ impl Hints {
         self.databases.extend(of_a.map(|hints| (b, hints)));
     }
 
-    /// Forgets a database, or all of them.
-    pub fn clear(&mut self, database: Option<Database>) {
-        match database {
-            Some(database) => drop(self.databases.remove(&database)),
-            None => self.databases.clear(),
-        }
+    /// Takes out those of a database, or of all of them.
+    #[must_use = "a million of them take long to be freed"]
+    pub fn take(&mut self, database: Option<Database>) -> Hints {
+        let databases = match database {
+            Some(database) => {
+                self.databases.remove(&database).map(|hints| (database, hints)).into_iter().collect()
+            }
+            None => std::mem::take(&mut self.databases),
+        };
+        Hints { databases }
     }
 }
 
@@ -131,10 +135,10 @@ mod tests {
         hints.add(at(1), 0, b"b");
         hints.add(at(1), 1, b"c");
         hints.remove(at(1), 0, b"a");
-        hints.clear(Some(1));
+        drop(hints.take(Some(1)));
         assert_eq!(keys(&mut hints, 1), [(0, b"b"[..].into())]);
         hints.add(at(1), 5, b"d");
-        hints.clear(None);
+        drop(hints.take(None));
         assert_eq!(hints.earliest(), None);
     }
 }

@@ -17,7 +17,7 @@
 //! | `lateness.rs`, `sums.rs` | how late jobs were handed out; sums over all queues |
 //! | `value.rs`, `state.rs`, `place.rs` | what a key holds; what is remembered besides; where a queue is |
 //! | `host.rs` | what a server must be able to do |
-//! | `live.rs`, `persistence.rs`, `config.rs`, `info.rs`, `reaper.rs` | the real server: its calls, files, configs, INFO; freeing large queues |
+//! | `live.rs`, `persistence.rs`, `config.rs`, `info.rs`, `reaper.rs` | the real server: its calls, files, configs, INFO; freeing what is large |
 
 #![forbid(unsafe_code)]
 

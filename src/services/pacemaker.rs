@@ -15,7 +15,7 @@ use super::log::Wording;
 use super::place::Database;
 use super::stats::Stats;
 use super::value::QueueValue;
-use super::{notify, sweep, waiting};
+use super::{notify, reaper, sweep, waiting};
 use crate::queue::{Forget, Id, Millis, Time};
 
 /// `LATENCY HISTORY dq-timer` shows runs that took their whole budget or more.
@@ -39,7 +39,7 @@ pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
 
 /// A database, or all of them, will be empty.
 pub fn on_flushed<H: Host>(host: H, database: Option<Database>) {
-    host.with(|state| state.hints.clear(database));
+    reaper::free_hints(host.with(|state| state.hints.take(database)));
 }
 
 /// This server is a primary now, or a replica. A new primary looks for the queues of which it doesn't know where they

@@ -41,7 +41,7 @@ pub fn copied<H: Host>(host: H, value: &QueueValue, copy: &QueueValue, place: &P
         let lost = state.lost.iter().chain(&state.lost_astray).filter(|lost| lost.origin.is(value));
         let origin = || Origin::new(place.clone(), copy);
         let lost: Vec<Lost> = lost
-            .map(|lost| Lost { origin: origin(), pending: lost.pending.clone(), mode: lost.mode })
+            .map(|lost| lost.of_copy(origin()))
             .collect();
         state.lost.extend(lost);
         !state.lost.is_empty()

@@ -92,19 +92,38 @@ impl Parcel {
     /// What is lost when nobody gets it, queue by queue.
     pub fn lost(self, mode: Mode) -> impl Iterator<Item = Lost> {
         let pending = Arc::new(self.pending);
-        self.origins.into_iter().map(move |origin| Lost { origin, pending: pending.clone(), mode })
+        let left = pending.jobs().len();
+        self.origins.into_iter().map(move |origin| Lost { origin, pending: pending.clone(), left, mode })
     }
 }
 
 /// Jobs whose consumer went away before it got them, of one queue.
 pub struct Lost {
     pub origin: Origin,
-    pub pending: Arc<PendingDeliveries>,
+    pending: Arc<PendingDeliveries>,
+    /// So many of them have not been given back yet, from the front.
+    left: usize,
     pub mode: Mode,
 }
 
 impl Lost {
     pub fn last_lease(&self) -> Option<Lease> {
-        self.pending.jobs().last().map(|job| job.lease)
+        let last = self.left.checked_sub(1)?;
+        self.pending.jobs().get(last).map(|job| job.lease)
+    }
+
+    /// The same of a copy of its queue.
+    pub fn of_copy(&self, origin: Origin) -> Lost {
+        Lost { origin, pending: self.pending.clone(), ..*self }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.left == 0
+    }
+
+    /// The job that was handed out last, of those that are left.
+    pub(super) fn take_last(&mut self) -> Option<&PendingDelivery> {
+        self.left = self.left.checked_sub(1)?;
+        self.pending.jobs().get(self.left)
     }
 }

@@ -1,34 +1,62 @@
-//! Frees large queues on a thread of its own.
+//! Frees what is large on a thread of its own.
 //!
-//! A plain DEL frees in the server's main thread unless the server was told otherwise
-//! (`lazyfree-lazy-user-del`), and a million jobs take it 50 ms and more.
+//! A plain DEL frees in the server's main thread unless the server was told otherwise (`lazyfree-lazy-user-del`), and so
+//! would every DQ.FINISH. A million jobs take 50 ms and more, a thousand bodies of 1 MiB take 100 ms.
 
 use std::sync::mpsc::{channel, Sender};
 use std::sync::{Mutex, OnceLock};
 use std::thread;
 
-use crate::queue::Queue;
+use super::hints::Hints;
+use crate::queue::{Queue, Removed};
 
-/// Freed at once up to here: about half a millisecond.
-const FREED_AT_ONCE_JOBS: usize = 4_096;
+/// Freed at once up to here, in some microseconds: to wake a thread takes no less. The server's own lazy freeing begins
+/// at as many.
+const FREED_AT_ONCE_JOBS: usize = 64;
+const FREED_AT_ONCE_BYTES: usize = 64 << 10;
 
-type Outbox = Mutex<Sender<Queue>>;
+enum Waste {
+    Queue { _queue: Box<Queue> },
+    Jobs { _jobs: Removed },
+    Hints { _hints: Hints },
+}
 
+type Outbox = Mutex<Sender<Waste>>;
+
+/// A queue whose key is gone.
 pub fn free(queue: Queue) {
-    if queue.len() <= FREED_AT_ONCE_JOBS {
-        return;
-    }
-    static REAPER: OnceLock<Option<Outbox>> = OnceLock::new();
-    let reaper = REAPER.get_or_init(|| start().map(Mutex::new));
-    if let Some(outbox) = reaper.as_ref().and_then(|reaper| reaper.lock().ok()) {
-        // Without the thread the queue comes back with the error, and is freed here and now.
-        drop(outbox.send(queue));
+    if queue.len() > FREED_AT_ONCE_JOBS || queue.memory() > FREED_AT_ONCE_BYTES {
+        hand_over(Waste::Queue { _queue: Box::new(queue) });
     }
 }
 
-fn start() -> Option<Sender<Queue>> {
-    let (outbox, queues) = channel();
+/// Of queues that are all gone.
+pub fn free_hints(hints: Hints) {
+    if hints.len() > FREED_AT_ONCE_JOBS {
+        hand_over(Waste::Hints { _hints: hints });
+    }
+}
+
+/// What an operation has just removed from a queue.
+pub fn free_removed(queue: &mut Queue) {
+    let jobs = queue.take_removed();
+    if jobs.bytes() > FREED_AT_ONCE_BYTES {
+        hand_over(Waste::Jobs { _jobs: jobs });
+    }
+}
+
+fn hand_over(waste: Waste) {
+    static REAPER: OnceLock<Option<Outbox>> = OnceLock::new();
+    let reaper = REAPER.get_or_init(|| start().map(Mutex::new));
+    if let Some(outbox) = reaper.as_ref().and_then(|reaper| reaper.lock().ok()) {
+        // Without the thread it comes back with the error, and is freed here and now.
+        drop(outbox.send(waste));
+    }
+}
+
+fn start() -> Option<Sender<Waste>> {
+    let (outbox, waste) = channel();
     let reaper = thread::Builder::new().name("dq-reaper".into());
-    reaper.spawn(move || queues.iter().for_each(drop)).ok()?;
+    reaper.spawn(move || waste.iter().for_each(drop)).ok()?;
     Some(outbox)
 }

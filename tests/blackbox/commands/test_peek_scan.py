@@ -216,6 +216,16 @@ def test_lateness_is_from_the_due_time_to_the_delivery(session: Session) -> None
     assert p999 == most == told[-1]
 
 
+def test_lateness_beyond_a_quarter_of_a_second(session: Session) -> None:
+    """0.1 said 2 ms of all that was later than 255."""
+    session.check('> DQ.ADD q late x DELAY 10\n"late"')
+    due = fields(session.call("DQ.GET", "q", "late"))["due"]
+    eventually(lambda: unix_ms(session) >= due + 600)
+    session.check('> DQ.POP q\n[["late", "x", <*>, 1]]')
+    for name in "p50", "p99", "max":
+        assert info(session)[f"lateness-{name}-ms"] >= 600
+
+
 def test_lateness_of_a_job_that_waited_for_its_lease_or_its_resume(session: Session) -> None:
     session.check("""
         > DQ.ADD q a x

@@ -128,9 +128,11 @@ class Workload:
     def _terms(self) -> Iterator[str | int]:
         """Of a consumer. The wait is short: the same connection would make the jobs."""
         yield from self._maybe(0.4, "COUNT", 1, 2, 5, 100)
-        yield from self._maybe(0.5, "TTR", 1, 2, 5, 20, 60_000)
         yield from self._maybe(0.05, "BLOCK", 1, 2)
-        yield from self._maybe(0.1, "NOACK")
+        if self._random.random() < 0.1:
+            yield "NOACK"
+        else:
+            yield from self._maybe(0.5, "TTR", 1, 2, 5, 20, 60_000)
 
     def _delivery(self, queue: str) -> tuple[str, str, int | str]:
         """By the lease, right, stale or never given; by any lease."""

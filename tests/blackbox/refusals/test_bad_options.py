@@ -63,7 +63,7 @@ EACH_NUMBER = [each for each in EACH_OPTION if each.values[2] not in (FLAG, TEXT
 each_command = pytest.mark.parametrize("command", OPTIONS, ids=lambda command: command.split()[0])
 
 
-EXCLUSIVE = [("DELAY", "AT"), ("NX", "REPLACE"), ("DELAY", "UNBEGUN")]
+EXCLUSIVE = [("DELAY", "AT"), ("NX", "REPLACE"), ("DELAY", "UNBEGUN"), ("TTR", "NOACK")]
 
 
 def example(option: str, takes: tuple[int, int] | str) -> str:
@@ -152,6 +152,7 @@ def test_contradictions(lone: Server, lone_session: Session) -> None:
     when = "ERR options DELAY and AT exclude each other"
     taken = "ERR options NX and REPLACE exclude each other"
     back = "ERR options DELAY and UNBEGUN exclude each other"
+    mode = "ERR options TTR and NOACK exclude each other"
     table = [
         ("DQ.ADD {} a x DELAY 5 AT 5", when),
         ("DQ.ADD {} a x AT 5 DELAY 5", when),
@@ -162,6 +163,10 @@ def test_contradictions(lone: Server, lone_session: Session) -> None:
         ("DQ.ADD {} * x NX REPLACE", taken),
         ("DQ.RELEASE {} reserved <lease> DELAY 0 UNBEGUN", back),
         ("DQ.RELEASE {} reserved * unbegun REASON x delay 5", back),
+        ("DQ.POP {} TTR 5 NOACK", mode),
+        ("DQ.POP {} noack COUNT 2 BLOCK 5 ttr 5", mode),
+        ("DQ.MPOP 1 {} NOACK TTR 5", mode),
+        ("DQ.MPOP 2 {} other TTR 5 BLOCK 0 NOACK", mode),
     ]
     check_refused(lone, lone_session, table)
 
@@ -172,7 +177,6 @@ def test_sums_past_the_last_time(lone: Server, lone_session: Session) -> None:
         ("DQ.ADD {} a x", "DELAY"),
         ("DQ.ADD {} a x TTL 5", "DELAY"),
         ("DQ.POP {}", "TTR"),
-        ("DQ.POP {} COUNT 5 NOACK", "TTR"),
         ("DQ.POP {} BLOCK 1", "TTR"),
         ("DQ.MPOP 1 {}", "TTR"),
         ("DQ.RELEASE {} reserved <lease>", "DELAY"),

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from harness.clock import HOUR_MS
-from harness.pipelined import Pipelined
+from harness.clock import HOUR_MS, now_ms
+from harness.pipelined import Pipelined, encoded
 from harness.queues import come_to_rest, job, queues_of
 from harness.resp import commands_in
 from harness.server import Server, eventually
@@ -164,6 +164,30 @@ def test_a_delivery_to_one_who_waits_is_logged_as_the_pop_that_it_is(fresh_serve
     primary.stop()
     (pop,) = (words for words in entries(primary) if words[0].upper() == b"DQ.POP" or b"DQ.POP" in words[4:5])
     assert pop[-4:] == [b"COUNT", b"5", b"TTR", b"9000"]
+
+
+def test_what_older_versions_took_is_still_read(fresh_server: StartServer) -> None:
+    """A POP with both TTR and NOACK: refused by now, but there are logs that hold it."""
+    server, replica = fresh_server("appendonly yes"), fresh_server()
+    replica.replicate(server)
+    with server.client() as r:
+        for id in "a", "b", "c":
+            r.execute_command("DQ.ADD", "q", id, "x")
+        with pytest.raises(redis.ResponseError, match="TTR and NOACK exclude each other"):
+            r.execute_command("DQ.POP", "q", "TTR", 5, "NOACK")
+        # What a primary of that version would send.
+        words = ["DQ.POP", "NOACK", "TTR", 5, "COUNT", 1]
+        r.execute_command("DQ.APPLY", "q", now_ms(), "check=0", *words)
+        replica.catch_up(server)
+        assert r.execute_command("DQ.LEN", "q") == 2
+    assert queues_of(server) == queues_of(replica)
+    server.stop()
+    (file,) = (server.directory / "appendonlydir").glob("*.incr.aof")
+    with file.open("ab") as log:
+        log.write(encoded(("DQ.POP", "q", "TTR", 5, "NOACK")))
+    server.start()
+    with server.client() as r:
+        assert [r.execute_command("DQ.GET", "q", id) is None for id in ("a", "b", "c")] == [True, True, False]
 
 
 @pytest.mark.parametrize("entry", ["1 check=0 DQ.DANCE a", "1 check=0,moon=1 DQ.DEL a", "1 no DQ.DEL a"])

@@ -52,8 +52,8 @@ def test_jobs_fall_due_during_a_client_pause(fresh_server: Callable[..., Server]
         add_some(r, ahead_ms=200)
         replica.catch_up(server)
         before = digests(r, "q")
+        paused_until = now_ms() + 799
         r.execute_command("CLIENT", "PAUSE", 800, mode)
-        paused_until = now_ms() + 790
         popper.send(("DQ.POP", "q"))
         if mode == "WRITE":
             # The timer works, as the readers see; writers wait.
@@ -70,6 +70,26 @@ def test_jobs_fall_due_during_a_client_pause(fresh_server: Callable[..., Server]
         replica.catch_up(server)
         assert digests(r, "q") == digests(there, "q")
         assert offset(r, "connected_slaves") == 1
+
+
+def test_a_paused_server_is_asked_every_ten_milliseconds_whether_it_may_write(
+    server: Server, r: redis.Redis
+) -> None:
+    """Not every millisecond, though somebody waits for a job that is ready."""
+    with connections(server, 1) as [consumer]:
+        consumer.send(("DQ.POP", "q", "BLOCK", 0))
+        eventually(lambda: r.info("dq")["dq_waiting_consumers"] == 1)
+        r.execute_command("DQ.ADD", "q", "a", "x", "DELAY", 100)
+        r.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")
+        eventually(lambda: r.execute_command("DQ.LEN", "q", "STATE", "ready") == 1)
+        runs, begin = r.info("dq")["dq_timer_runs"], time.monotonic()
+        eventually(lambda: time.monotonic() > begin + 0.5)
+        runs = r.info("dq")["dq_timer_runs"] - runs
+        elapsed_ms = (time.monotonic() - begin) * 1_000
+        assert 1 <= runs <= elapsed_ms / 5, f"{runs} runs in {elapsed_ms} ms"
+        r.execute_command("CLIENT", "UNPAUSE")
+        ((id, *_),) = consumer.receive()
+        assert id == b"a"
 
 
 def test_unpausing_early(server: Server, r: redis.Redis) -> None:

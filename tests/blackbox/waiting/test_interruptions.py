@@ -279,12 +279,14 @@ def test_demotion_and_promotion(fresh_server: Callable[..., Server]) -> None:
 
 
 def test_on_a_replica_that_may_be_written_to(fresh_server: Callable[..., Server]) -> None:
-    """Its timer rests, but nobody hangs."""
+    """Its timer rests, but nobody hangs, nor waits longer than it said."""
     server, replica = fresh_server(), fresh_server("replica-read-only no")
     replica.replicate(server)
     room = Room(replica)
+    begin = now_ms()
     one = room.wait("one", "DQ.POP", "q", "BLOCK", 100)
     assert one.hears() is None
+    assert 100 <= now_ms() - begin < 100 + LATE_MS_MAX
     room.play("one> DQ.POP q BLOCK 0")
     room.leave("one")
     check_nobody_waits(room)

@@ -126,7 +126,7 @@ def test_count_hands_out_what_is_there(room: Room) -> None:
 def test_noack_and_ttr_of_those_who_wait(room: Room) -> None:
     room.play("""
         one> DQ.POP q BLOCK 0 NOACK
-        two> DQ.POP q NOACK COUNT 9 BLOCK 0 TTR 5
+        two> DQ.POP q NOACK COUNT 9 BLOCK 0
         three> DQ.POP q TTR 60 BLOCK 0
         four> DQ.POP q BLOCK 0
         > DQ.ADD q a x

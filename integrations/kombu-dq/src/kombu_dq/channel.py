@@ -136,7 +136,7 @@ class Channel(redis_transport.Channel, BeforeKombu57):
         return super().basic_consume(queue, no_ack, *args, **kwargs)
 
     def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:
-        words = ["DQ.POP", self.key_of(queue), "TTR", self.ttr_ms, *(["NOACK"] if no_ack else [])]
+        words = ["DQ.POP", self.key_of(queue), *(["NOACK"] if no_ack else ["TTR", self.ttr_ms])]
         with self.conn_or_acquire() as client, plain_errors():
             reply = client.execute_command(*words)
             self._maybe_update_queues_expire(client, queue)
@@ -155,9 +155,8 @@ class Channel(redis_transport.Channel, BeforeKombu57):
         qos: Any = self.qos
         most = qos.can_consume_at_most(MAX_BATCH)
         keys = [self.key_of(queue) for queue in queues]
-        words = ["DQ.MPOP", len(keys), *keys, "COUNT", most, "BLOCK", wait_ms, "TTR", self.ttr_ms]
-        if self._no_ack_queues.issuperset(queues):
-            words.append("NOACK")
+        words = ["DQ.MPOP", len(keys), *keys, "COUNT", most, "BLOCK", wait_ms]
+        words += ["NOACK"] if self._no_ack_queues.issuperset(queues) else ["TTR", self.ttr_ms]
         self._in_poll = self.client.connection
         self._brpop_sent_at = monotonic()
         self.client.connection.send_command(*words)

@@ -1,0 +1,64 @@
+"""The command line: see `python -m turns --help`, or `make turns`."""
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from harness.server import KINDS
+from turns import table
+from turns.scenes import Scene, keys, large, many, time, waiters
+from turns.subject import Subject
+
+# By name: what is in the queue, how many of them, and the cases.
+SCENES: dict[str, tuple[str, int, list[Scene]]] = {
+    "many": ("A million jobs of 100 B", many.MANY, [many.one_by_one, many.batches, many.as_a_key]),
+    "large": ("A thousand jobs of 1 MiB", large.LARGE, [large.in_commands, large.as_a_key, large.forgotten]),
+    "due": ("A million jobs, due in one millisecond", many.MANY, [time.due]),
+    "lives": ("A million jobs that expire together", many.MANY, [time.lives]),
+    "kept": ("A million dead jobs", many.MANY, [time.kept]),
+    "leases": ("Ten thousand leases that end together", time.LEASES, [time.leases]),
+    "lanes": ("A million jobs of 256 priorities", many.MANY, [time.lanes]),
+    "waiters": (
+        "Five thousand consumers that wait",
+        waiters.WAITERS,
+        [waiters.served, waiters.in_one_pipeline, waiters.gone, waiters.lost],
+    ),
+    "waiter": (
+        "A consumer that waits with COUNT 10000",
+        10_000,
+        [waiters.one_with_many, waiters.one_with_large_ones],
+    ),
+    "queues": ("Twenty thousand queues", keys.QUEUES, [keys.due, keys.flushed]),
+    "keys": ("A million other keys", many.MANY, [keys.swept]),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="turns", description="How long each turn of the event loop is at worst."
+    )
+    parser.add_argument("--only", action="append", choices=SCENES, help="these scenes (all)")
+    parser.add_argument("--on", action="append", choices=[kind.name for kind in KINDS], help="all three")
+    parser.add_argument("--scale", type=float, default=1, help="a part of the jobs, for a first look (1)")
+    parser.add_argument("--write", type=Path, help="the page on which the tables are kept, of all servers")
+    options = parser.parse_args()
+
+    kinds = [kind for kind in KINDS if options.on is None or kind.name in options.on]
+    results: dict[str, table.Measured] = {}
+    for name in options.only or SCENES:
+        title, size, cases = SCENES[name]
+        measured = results[title] = {}
+        for kind in kinds:
+            for case in cases:
+                with tempfile.TemporaryDirectory() as directory:
+                    subject = Subject(kind, Path(directory))
+                    try:
+                        case(subject, int(size * options.scale))
+                    finally:
+                        subject.close()
+                    measured.setdefault(case.__name__, {})[kind.name] = subject.rows
+                    table.show(name, kind.name, subject.rows)
+    if options.write and kinds == KINDS and options.scale == 1:
+        titles = [title for title, _, _ in SCENES.values()]
+        options.write.write_text(table.page(options.write.read_text(), results, titles, kinds))
+    return table.verdict(results)

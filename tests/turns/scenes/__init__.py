@@ -1,0 +1,12 @@
+"""The cases, by what is in the queue. A scene prepares a server and measures what is done to it."""
+
+from collections.abc import Callable
+
+from turns.subject import Subject
+
+# Why a turn may be longer than the bar. README and docs/turns.md name them.
+BATCH = "the batch that was asked for"
+SERVER = "the server copies, writes or reads the key as a whole"
+CLIENTS = "the server closes its clients: as long for BLPOP"
+
+Scene = Callable[[Subject, int], None]

@@ -1,0 +1,91 @@
+"""What time does by itself, all at once: the timer, and whoever comes first."""
+
+from turns.scenes import BATCH
+from turns.scenes.many import REPEATS
+from turns.subject import Subject
+
+LEASES = 10_000
+SOON_MS = 3_000
+
+
+def due(s: Subject, jobs: int) -> None:
+    """All due in one millisecond."""
+    for _ in range(REPEATS):
+        at = s.now() + SOON_MS + jobs // 50
+        s.fill("q", jobs, "AT", at)
+        with s.turn("all fall due"):
+            s.until(lambda: s.jobs("q", "ready") == jobs)
+        with s.turn("the first POP, PEEK, INFO after they fell due"):
+            s.call("DQ.POP", "q")
+            s.call("DQ.PEEK", "q", "COUNT", 1_000)
+            s.call("DQ.INFO", "q")
+        s.call("DEL", "q")
+
+
+def lives(s: Subject, jobs: int) -> None:
+    """All expire in a few milliseconds."""
+    for _ in range(REPEATS):
+        s.call("DQ.PAUSE", "q", "FOR", 1)
+        ttl = SOON_MS + jobs // 50
+        s.fill("q", jobs, "TTL", ttl)
+        with s.turn("all expire"):
+            s.until(lambda: s.jobs("q", "dead") == jobs)
+        s.call("DQ.ADD", "q", "behind", "x")
+        with s.turn("the first POP, PEEK, INFO behind the expired"):
+            ((id, *_),) = s.call("DQ.POP", "q")
+            assert id == b"behind"
+            s.call("DQ.PEEK", "q", "COUNT", 1_000)
+            s.call("DQ.INFO", "q")
+        with s.turn("PEEK STATE dead COUNT 1000"):
+            s.call("DQ.PEEK", "q", "STATE", "dead", "COUNT", 1_000)
+        with s.turn("PURGE STATE dead"):
+            s.call("DQ.PURGE", "q", "STATE", "dead")
+        with s.turn("PURGE STATE dead OLDER 1 COUNT 10000", BATCH):
+            s.call("DQ.PURGE", "q", "STATE", "dead", "OLDER", 1, "COUNT", 10_000)
+        s.call("DEL", "q")
+
+
+def leases(s: Subject, jobs: int) -> None:
+    """All end in one millisecond."""
+    for case, options in {
+        "leases end, which have attempts left": [],
+        "leases end, with BACKOFF": ["BACKOFF", 50, 5_000],
+        "leases end, of last attempts": ["ATTEMPTS", 1],
+    }.items():
+        for _ in range(REPEATS):
+            s.fill("q", jobs, *options)
+            assert len(s.call("DQ.POP", "q", "COUNT", jobs, "TTR", 1_000)) == jobs
+            with s.turn(case):
+                s.until(lambda: s.jobs("q", "reserved") == 0)
+            with s.turn("the first POP, PEEK, INFO after the leases ended"):
+                s.call("DQ.POP", "q")
+                s.call("DQ.PEEK", "q", "COUNT", 1_000)
+                s.call("DQ.INFO", "q")
+            s.call("DEL", "q")
+
+
+def kept(s: Subject, jobs: int) -> None:
+    """A million dead jobs, of which none is to be kept any longer."""
+    for _ in range(REPEATS):
+        s.fill("q", jobs, "TTL", 1)
+        s.until(lambda: s.jobs("q", "dead") == jobs)
+        with s.turn("DEADKEEP is over"):
+            s.call("DQ.ALTER", "q", "DEADKEEP", 1)
+            s.until(lambda: s.jobs("q") == 0, within_s=120)
+        s.call("DEL", "q")
+
+
+def lanes(s: Subject, jobs: int) -> None:
+    """256 priorities, and as many jobs in each."""
+    for _ in range(REPEATS):
+        for priority in range(256):
+            s.fill("q", jobs // 256, "PRIORITY", priority)
+        total = s.jobs("q")
+        with s.turn("POP of one job, INFO"):
+            s.call("DQ.POP", "q")
+            s.call("DQ.INFO", "q")
+        with s.turn("PEEK COUNT 1000"):
+            s.call("DQ.PEEK", "q", "COUNT", 1_000)
+        with s.turn("POP COUNT 10000", BATCH):
+            assert len(s.call("DQ.POP", "q", "COUNT", 10_000)) == min(10_000, total - 1)
+        s.call("DEL", "q")
