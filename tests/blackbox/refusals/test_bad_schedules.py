@@ -56,8 +56,6 @@ def test_words_that_make_no_sense_together(lone: Server, lone_session: Session) 
         ("DQ.ADD {} * x EVERY 5", no_id.format("EVERY")),
         ("DQ.ADD {} * x CRON @daily ENSURE", no_id.format("CRON")),
         ("DQ.ADD {} k x ENSURE", "ERR option ENSURE needs EVERY or CRON"),
-        # One that is there stays as it is.
-        ("DQ.ADD {} reserved x EVERY 5", "EXISTS id is taken in this queue"),
     ]
     for option in ("TZ UTC", "MISFIRE ONE", "JITTER 5", "RUNS 5", "UNTIL 5"):
         table.append((f"DQ.ADD {{}} k x {option}", f"ERR option {option.split()[0]} needs EVERY or CRON"))
