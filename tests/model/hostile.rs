@@ -146,8 +146,16 @@ fn schedule() -> impl Strategy<Value = Schedule> {
     let limits = (prop_oneof![8 => 0..2u8, 1 => any::<u8>()], span, count(), prop::option::of(time()));
     let round = (time(), time(), prop::option::of(time()));
     (timing, limits, round, (count(), count(), count())).prop_map(
-        |((every, text, zone), (misfire, jitter, most, until), (anchor, occurrence, next), (runs, missed, failed))| {
-            Schedule(every, text, zone, misfire, jitter, most, until, anchor, occurrence, next, runs, missed, failed)
+        |(
+            (every, text, zone),
+            (misfire, jitter, most, until),
+            (anchor, occurrence, next),
+            (runs, missed, failed),
+        )| {
+            Schedule(
+                every, text, zone, misfire, jitter, most, until, anchor, occurrence, next, runs, missed,
+                failed,
+            )
         },
     )
 }
