@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What schedules cost: bytes each, an idle server with many of them, ADD and POP of a CRON. On each kind of server.
+"""What schedules cost: bytes each, an idle server with many of them, ADD and POP of a CRON.
 
     target/venv/bin/python scripts/measure_schedules.py [schedules]
 
-`delayed`, `every` and `cron` are bytes a job, beyond id and body: `used_memory` before and after, divided. `cpu` is the
-share of a processor that the server takes in ten seconds in which each minute's schedules wait and none is due;
-`timer` is the longest run of the timer in them and in the second in which a tenth of all schedules comes due,
-in microseconds. `add` and `pop` are microseconds of a command of one job, as `INFO commandstats` counts them, with
-CRON; `plain` those of a POP without.
+On each kind of server. `delayed`, `every` and `cron` are bytes a job, beyond id and body: `used_memory` before
+and after, divided. `cpu%` is the share of a processor that the server takes in ten seconds in which schedules of
+each minute wait; `timer` is the longest run of the timer in them and when a tenth of as many comes due at once,
+in microseconds. `add` and `pop` are microseconds of a command of one job with CRON, as `INFO commandstats`
+counts them, `plain` those of a POP of a job without.
 """
 
 import sys
@@ -29,7 +29,7 @@ CALLS = 2_000
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    columns = "delayed every cron cpu% timer add pop plain".split()
+    columns = ["delayed", "every", "cron", "cpu%", "timer", "add", "pop", "plain"]
     print(f"{'server':12}" + "".join(f"{column:>9}" for column in columns))
     for kind in KINDS:
         with tempfile.TemporaryDirectory() as directory:
