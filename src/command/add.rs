@@ -35,7 +35,8 @@ pub struct Add;
 pub struct Parsed<'c> {
     operation: queue::Add<'c>,
     options: Options,
-    schedule: Option<Recurrence>,
+    /// Few have one.
+    schedule: Option<Box<Recurrence>>,
 }
 
 #[derive(Default)]
@@ -51,7 +52,7 @@ struct Options {
     nx: Option<()>,
     replace: Option<()>,
     ensure: Option<()>,
-    schedule: ScheduleWords,
+    schedule: Option<Box<ScheduleWords>>,
 }
 
 impl Change for Add {
@@ -146,7 +147,7 @@ impl Change for Add {
 
     fn operation<'p>(parsed: &'p Parsed<'_>) -> queue::Add<'p> {
         let scheduled = |rule| NewSchedule { rule, starts: parsed.options.starts() };
-        queue::Add { schedule: parsed.schedule.as_ref().map(scheduled), ..parsed.operation }
+        queue::Add { schedule: parsed.schedule.as_deref().map(scheduled), ..parsed.operation }
     }
 
     fn reply(parsed: &Parsed, added: &Added, queue: &Queue, replies: Replies) -> Result<(), Error> {
@@ -183,7 +184,7 @@ impl Options {
             "NX" => once("NX", &mut options.nx, ()),
             "REPLACE" => once("REPLACE", &mut options.replace, ()),
             "ENSURE" => once("ENSURE", &mut options.ensure, ()),
-            _ => options.schedule.read(name, words),
+            _ => options.schedule.get_or_insert_default().read(name, words),
         })?;
         if options.delay.is_some() && options.at.is_some() {
             return Err(Error::Exclusive { one: "DELAY", other: "AT" });
@@ -212,23 +213,25 @@ impl Options {
     }
 
     /// How the job comes back, if it does; and that nothing is said with it that makes no sense.
-    fn recurrence(&self, id: Option<Id>) -> Result<Option<Recurrence>, Error> {
-        if self.schedule.is_none_given() && self.ensure.is_none() {
-            return Ok(None);
-        }
-        let recurrence = self.schedule.recurrence()?;
-        let word = match &recurrence {
-            Some(recurrence) => word_of(recurrence),
-            None => return Err(Error::NeedsSchedule { option: "ENSURE" }),
+    fn recurrence(&self, id: Option<Id>) -> Result<Option<Box<Recurrence>>, Error> {
+        let recurrence = match &self.schedule {
+            Some(words) => words.recurrence()?,
+            None => None,
+        };
+        let Some(recurrence) = recurrence else {
+            return match self.ensure {
+                Some(()) => Err(Error::NeedsSchedule { option: "ENSURE" }),
+                None => Ok(None),
+            };
         };
         let excluded = [("TTL", self.ttl.is_some()), ("KEEP", self.keep.is_some())];
-        if let Some((other, _)) = excluded.into_iter().find(|(_, is_given)| *is_given) {
-            return Err(Error::NotWithSchedule { option: other });
+        if let Some((option, _)) = excluded.into_iter().find(|(_, is_given)| *is_given) {
+            return Err(Error::NotWithSchedule { option });
         }
         if id.is_none() {
-            return Err(Error::ScheduleNeedsId { option: word });
+            return Err(Error::ScheduleNeedsId { option: word_of(&recurrence) });
         }
-        Ok(recurrence)
+        Ok(Some(Box::new(recurrence)))
     }
 
     fn if_taken(&self) -> IfTaken {

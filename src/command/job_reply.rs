@@ -12,7 +12,8 @@ pub fn reply_job(replies: Replies, job: &JobView, now: Time) {
     let attempts_left = (limit > 0).then(|| u64::from(limit.saturating_sub(attempt)));
     let is_alive = matches!(state, State::Delayed | State::Ready | State::Reserved);
     // When the lease ends it will be dead, not due.
-    let is_last = progress.stage == Stage::Leased && job.is_at_its_last_attempt() && !job.comes_back_anyway();
+    let is_last =
+        progress.stage == Stage::Leased && job.is_at_its_last_attempt() && !job.outlives_its_attempts();
     let is_settled = matches!(state, State::Ready | State::Dead | State::Done);
     let mut fields = Fields::default();
     fields.add("id", job.id.bytes());

@@ -58,10 +58,6 @@ impl ScheduleWords {
         }
     }
 
-    pub fn is_none_given(&self) -> bool {
-        self.every.is_none() && self.expression.is_none() && self.first_besides().is_none()
-    }
-
     /// The first of the words that need EVERY or CRON, if one is given.
     fn first_besides(&self) -> Option<&'static str> {
         let given = [

@@ -179,8 +179,8 @@ impl JobView<'_> {
         Some((ready.max(self.time), round))
     }
 
-    /// Whether the end of its last attempt is not that of the job.
-    pub fn comes_back_anyway(&self) -> bool {
+    /// Whether it goes on when its last attempt has timed out.
+    pub fn outlives_its_attempts(&self) -> bool {
         self.comes_back().is_some()
     }
 

@@ -240,7 +240,8 @@ impl Queue {
         Some(())
     }
 
-    /// A job that has a schedule is made ready now; what is to become of its attempts.
+    /// A job that has a schedule is made ready now. One that is dead begins its schedule again; one that waits for its next
+    /// occurrence runs besides; one that waits for another attempt gets it now.
     pub(super) fn kick_round(&mut self, now: Time, slot: Slot) -> Option<()> {
         let job = self.view(slot)?;
         let (state, has_failed, attempt) = (job.state(now), job.has_come_back(now), job.progress.attempt);

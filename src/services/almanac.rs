@@ -9,38 +9,41 @@ const COUNTED_MAX: u32 = 1_000;
 /// Writes down what it answers.
 pub struct Almanac<H> {
     host: H,
+    /// Most operations ask nothing.
+    said: Option<Box<Said>>,
+}
+
+struct Said {
     answers: Vec<Following>,
     /// How many more are counted.
     counted: u32,
     /// The last question, which often comes again.
-    last: Option<(Cron, Time, Time)>,
+    last: (Cron, Time, Time),
 }
 
 impl<H: Host> Almanac<H> {
     pub fn new(host: H) -> Almanac<H> {
-        Almanac { host, answers: Vec::new(), counted: COUNTED_MAX, last: None }
+        Almanac { host, said: None }
     }
 
     pub fn answers(&self) -> &[Following] {
-        &self.answers
+        self.said.as_ref().map_or(&[], |said| &said.answers)
     }
 
-    fn look_up(&mut self, cron: &Cron, from: Time, after: Time) -> Following {
+    fn look_up(&self, cron: &Cron, from: Time, after: Time, counted: &mut u32) -> Following {
         // Whatever is in a queue was read when it was added; but by another version, perhaps.
         let Some(Ok(reading)) = self.host.with(|state| Some(state.readings.read(cron))) else {
             return Following::default();
         };
-        let mut missed = 0;
-        let mut time = from;
-        while self.counted > 0 {
-            let Some(next) = reading.next(time) else {
-                return Following { next: None, missed };
-            };
-            if next > after {
-                return Following { next: Some(next), missed };
+        let (mut missed, mut times) = (0, reading.times_after(from));
+        while *counted > 0 {
+            match times.next() {
+                Some(next) if next <= after => missed += 1,
+                Some(next) => return Following { next: Some(next), missed },
+                // None in a hundred years from there, which may be long ago.
+                None => break,
             }
-            (missed, time) = (missed + 1, next);
-            self.counted -= 1;
+            *counted -= 1;
         }
         Following { next: reading.next(after), missed }
     }
@@ -48,17 +51,18 @@ impl<H: Host> Almanac<H> {
 
 impl<H: Host> queue::Calendar for Almanac<H> {
     fn following(&mut self, cron: &Cron, from: Time, after: Time) -> Following {
-        let is_asked_again = self.last.as_ref().is_some_and(|(last, last_from, last_after)| {
-            last == cron && (*last_from, *last_after) == (from, after)
-        });
-        let answer = match self.answers.last() {
-            Some(answer) if is_asked_again => *answer,
-            _ => {
-                self.last = Some((cron.clone(), from, after));
-                self.look_up(cron, from, after)
-            }
-        };
-        self.answers.push(answer);
+        let said = self.said.take();
+        let (mut answers, mut counted) = (Vec::new(), COUNTED_MAX);
+        let mut asked_again = None;
+        if let Some(said) = said {
+            let (last, last_from, last_after) = &said.last;
+            let is_asked_again = last == cron && (*last_from, *last_after) == (from, after);
+            asked_again = said.answers.last().copied().filter(|_| is_asked_again);
+            (answers, counted) = (said.answers, said.counted);
+        }
+        let answer = asked_again.unwrap_or_else(|| self.look_up(cron, from, after, &mut counted));
+        answers.push(answer);
+        self.said = Some(Box::new(Said { answers, counted, last: (cron.clone(), from, after) }));
         answer
     }
 }

@@ -14,14 +14,13 @@ use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Span, Timestamp};
 
-pub use super::cron::DAYS_MAX;
 use super::cron::{Pattern, Unreadable};
 use crate::queue::{Cron, Time};
 
 /// Expressions that are kept in the form in which they were read. Reading one takes 25 µs.
 const KEPT_MAX: usize = 1_000;
-/// Clocks are changed less often in a hundred years.
-const CHANGES_MAX: usize = 2_000;
+/// What doesn't come in a hundred years never comes.
+const HORIZON_S: i64 = 36_525 * 86_400;
 
 /// The version of the time zone database.
 pub fn database_version() -> &'static str {
@@ -77,22 +76,26 @@ impl Reading {
 
     /// The first time after `after`; none, when there is none in the next hundred years.
     pub fn next(&self, after: Time) -> Option<Time> {
-        self.next_within(after, &mut { DAYS_MAX })
+        self.times_after(after).next()
     }
 
-    /// The same, but none when it would have to look at more days than these, of which it takes off what it looked at.
-    pub fn next_within(&self, after: Time, days: &mut usize) -> Option<Time> {
-        let after = Timestamp::from_second(i64::try_from(after.unix_ms() / 1_000).ok()?).ok()?;
-        let found = if self.pattern.is_by_the_clock() {
-            self.next_by_the_clock(after, days)
-        } else {
-            self.next_by_elapsed_time(after, days)
-        };
-        Time::new(u64::try_from(found?.as_millisecond()).ok()?)
+    /// The times after `after`, in the hundred years behind it.
+    pub fn times_after(&self, after: Time) -> impl Iterator<Item = Time> + '_ {
+        let second = i64::try_from(after.unix_ms() / 1_000).ok();
+        let mut last = second.and_then(|second| Timestamp::from_second(second).ok());
+        let end = last.map(|from| from.checked_add(Span::new().seconds(HORIZON_S)).unwrap_or(Timestamp::MAX));
+        std::iter::from_fn(move || {
+            last = if self.pattern.is_by_the_clock() {
+                self.next_by_the_clock(last?, end?)
+            } else {
+                self.next_by_elapsed_time(last?, end?)
+            };
+            Time::new(u64::try_from(last?.as_millisecond()).ok()?)
+        })
     }
 
     /// Local times in their order, each as the instant at which it comes. Instants of later times are never earlier.
-    fn next_by_the_clock(&self, after: Timestamp, days: &mut usize) -> Option<Timestamp> {
+    fn next_by_the_clock(&self, after: Timestamp, end: Timestamp) -> Option<Timestamp> {
         let mut from = second_after(self.local(after))?;
         // What comes twice has come already, where a change set the clock back before `after`.
         let last_change = self.zone.preceding(second_behind(after)?).next();
@@ -100,8 +103,9 @@ impl Reading {
             let before = self.zone.to_offset(change.timestamp().checked_sub(Span::new().seconds(1)).ok()?);
             from = from.max(before.to_datetime(change.timestamp()));
         }
+        let end = self.local(end);
         loop {
-            let found = self.pattern.first(from, DateTime::MAX, days)?;
+            let found = self.pattern.first(from, end)?;
             let instant = self.instant_of(found)?;
             if instant > after {
                 return Some(instant);
@@ -123,16 +127,16 @@ impl Reading {
     }
 
     /// Stretches of time between changes of the clock, one after the other.
-    fn next_by_elapsed_time(&self, after: Timestamp, days: &mut usize) -> Option<Timestamp> {
+    fn next_by_elapsed_time(&self, after: Timestamp, end: Timestamp) -> Option<Timestamp> {
         let mut from = second_behind(after)?;
-        for _ in 0..CHANGES_MAX {
+        while from < end {
             let offset = self.zone.to_offset(from);
             let change = self.zone.following(from).next().map(|change| change.timestamp());
-            let end = change.map_or(DateTime::MAX, |change| offset.to_datetime(change));
-            if let Some(found) = self.pattern.first(offset.to_datetime(from), end, days) {
+            let until = change.map_or(end, |change| change.min(end));
+            if let Some(found) = self.pattern.first(offset.to_datetime(from), offset.to_datetime(until)) {
                 return offset.to_timestamp(found).ok();
             }
-            from = change.filter(|_| *days > 0)?;
+            from = change?;
         }
         None
     }

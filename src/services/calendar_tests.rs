@@ -53,7 +53,7 @@ fn by_vixie(pattern: &Pattern, zone: &TimeZone, from: Timestamp, until: Timestam
         let now = local(instant);
         let comes = |from: DateTime| {
             let end = now.checked_add(1.second()).unwrap();
-            pattern.first(from, end, &mut { DAYS_MAX }).is_some()
+            pattern.first(from, end).is_some()
         };
         let is_due = if pattern.is_by_the_clock() {
             now > seen && comes(seen.checked_add(1.second()).unwrap())

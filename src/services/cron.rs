@@ -4,16 +4,16 @@
 use std::fmt;
 
 use croner::parser::{CronParser, Seconds, Year};
-use croner::time::Weekday;
-use jiff::civil::{Date, DateTime};
-
-/// Days that are searched: what doesn't come in a hundred years never comes.
-pub const DAYS_MAX: usize = 36_525;
+use croner::{CronPattern, Weekday};
+use jiff::civil::{date, Date, DateTime};
 
 /// A cron expression that was read.
 pub struct Pattern {
-    days: croner::Cron,
-    /// A bit for each second, minute and hour.
+    /// A bit for each day of a month, for months of 28 days and more that begin on a Sunday and on the days behind it. Which
+    /// days are meant depends on nothing else.
+    days: [[u32; 7]; 4],
+    /// A bit for each month, second, minute and hour.
+    months: u64,
     seconds: u64,
     minutes: u64,
     hours: u64,
@@ -40,14 +40,16 @@ impl Pattern {
         let days = parser
             .parse(expression)
             .map_err(|error| Unreadable(error.to_string().trim_end_matches('.').to_ascii_lowercase()))?;
+        let pattern = days.pattern;
         let bits = |values: Vec<u16>| values.into_iter().fold(0, |bits, value| bits | 1u64 << value.min(63));
-        let (seconds, minutes) = (bits(days.pattern.seconds.values()), bits(days.pattern.minutes.values()));
-        let hours = bits(days.pattern.hours.values());
-        let is_by_the_clock = !has_wildcard(days.pattern.as_str());
-        let mut days = days;
-        // Five thousand bytes that say that any year will do.
-        drop(std::mem::take(&mut days.pattern.years));
-        Ok(Pattern { days, seconds, minutes, hours, is_by_the_clock })
+        Ok(Pattern {
+            days: days_of(&pattern),
+            months: bits(pattern.months.values()),
+            seconds: bits(pattern.seconds.values()),
+            minutes: bits(pattern.minutes.values()),
+            hours: bits(pattern.hours.values()),
+            is_by_the_clock: !has_wildcard(pattern.as_str()),
+        })
     }
 
     /// Whether it names its times of day. (One with a wildcard in hours, minutes or seconds goes by elapsed time.)
@@ -55,45 +57,39 @@ impl Pattern {
         self.is_by_the_clock
     }
 
-    /// The first time from `from` on and before `end`. Looks at as many days at most as `days` says, and takes those
-    /// off.
-    pub fn first(&self, from: DateTime, end: DateTime, days: &mut usize) -> Option<DateTime> {
-        let mut second_of_day = second_of(from);
-        let mut date = from.date();
-        while date <= end.date() {
-            *days = days.checked_sub(1)?;
-            if self.is_in_month(date) {
-                if self.is_day(date) {
-                    if let Some(found) = self.time_from(second_of_day) {
-                        let found = at(date, found)?;
-                        return (found < end).then_some(found);
-                    }
-                }
-                date = date.tomorrow().ok()?;
-            } else {
-                date = date.last_of_month().tomorrow().ok()?;
+    /// The first time from `from` on and before `end`. A few nanoseconds for each month between them.
+    pub fn first(&self, from: DateTime, end: DateTime) -> Option<DateTime> {
+        let found = self.time_from(second_of(from)).filter(|_| self.is_day(from.date()));
+        let found = match found {
+            Some(second) => at(from.date(), second)?,
+            None => at(self.day_from(from.date().tomorrow().ok()?, end.date())?, self.time_from(0)?)?,
+        };
+        (found < end).then_some(found)
+    }
+
+    fn is_day(&self, date: Date) -> bool {
+        self.days_of_month(date) >> day_of(date) & 1 == 1
+    }
+
+    /// The first day from this one on, and not behind `end`.
+    fn day_from(&self, from: Date, end: Date) -> Option<Date> {
+        let (mut month, mut first_day) = (from.first_of_month(), day_of(from));
+        while month <= end {
+            if let Some(day) = bit_from(self.days_of_month(month).into(), first_day) {
+                return Date::new(month.year(), month.month(), i8::try_from(day).ok()?).ok();
             }
-            second_of_day = 0;
+            (month, first_day) = (month.last_of_month().tomorrow().ok()?, 1);
         }
         None
     }
 
-    fn is_in_month(&self, date: Date) -> bool {
-        self.days.pattern.month_match(date.month().unsigned_abs().into()).unwrap_or(false)
-    }
-
-    fn is_day(&self, date: Date) -> bool {
-        let weekday = match date.weekday() {
-            jiff::civil::Weekday::Monday => Weekday::Monday,
-            jiff::civil::Weekday::Tuesday => Weekday::Tuesday,
-            jiff::civil::Weekday::Wednesday => Weekday::Wednesday,
-            jiff::civil::Weekday::Thursday => Weekday::Thursday,
-            jiff::civil::Weekday::Friday => Weekday::Friday,
-            jiff::civil::Weekday::Saturday => Weekday::Saturday,
-            jiff::civil::Weekday::Sunday => Weekday::Sunday,
-        };
-        let (year, month, day) = (date.year(), date.month().unsigned_abs(), date.day().unsigned_abs());
-        self.days.pattern.day_match(year.into(), month.into(), day.into(), weekday).unwrap_or(false)
+    /// The days that are meant in the month in which this date is.
+    fn days_of_month(&self, date: Date) -> u32 {
+        if self.months >> date.month().unsigned_abs() & 1 == 0 {
+            return 0;
+        }
+        let (length, weekday) = shape_of(date);
+        self.days.get(length).and_then(|days| days.get(weekday)).copied().unwrap_or_default()
     }
 
     /// The first time of a day from this second of it on.
@@ -116,6 +112,52 @@ impl Pattern {
         }
         Some(bit_from(self.minutes, minute + 1)? * 60 + bit_from(self.seconds, 0)?)
     }
+}
+
+/// How much longer than 28 days a month is, and with which day of the week it begins.
+fn shape_of(date: Date) -> (usize, usize) {
+    let weekday = date.first_of_month().weekday().to_sunday_zero_offset();
+    (usize::from(date.days_in_month().unsigned_abs()).saturating_sub(28), usize::from(weekday.unsigned_abs()))
+}
+
+/// Asks croner for each day of a month of each shape.
+fn days_of(pattern: &CronPattern) -> [[u32; 7]; 4] {
+    const WEEKDAYS: [Weekday; 7] = [
+        Weekday::Sunday,
+        Weekday::Monday,
+        Weekday::Tuesday,
+        Weekday::Wednesday,
+        Weekday::Thursday,
+        Weekday::Friday,
+        Weekday::Saturday,
+    ];
+    let mut days = [[0; 7]; 4];
+    let mut is_seen = [[false; 7]; 4];
+    // In 28 years there is each of them.
+    let mut month = date(2000, 1, 1);
+    for _ in 0..28 * 12 {
+        let (length, weekday) = shape_of(month);
+        let place = days.get_mut(length).and_then(|days| days.get_mut(weekday));
+        let seen = is_seen.get_mut(length).and_then(|seen| seen.get_mut(weekday));
+        if let (Some(place), Some(seen @ false)) = (place, seen) {
+            *seen = true;
+            let (year, number) = (i32::from(month.year()), u32::from(month.month().unsigned_abs()));
+            let weekdays = WEEKDAYS.into_iter().cycle().skip(weekday);
+            for (day, weekday) in (1..=u32::from(month.days_in_month().unsigned_abs())).zip(weekdays) {
+                let is_meant = pattern.day_match(year, number, day, weekday).unwrap_or(false);
+                *place |= u32::from(is_meant) << day;
+            }
+        }
+        let Ok(next) = month.last_of_month().tomorrow() else {
+            break;
+        };
+        month = next;
+    }
+    days
+}
+
+fn day_of(date: Date) -> u32 {
+    date.day().unsigned_abs().into()
 }
 
 /// The first bit that is set, from this one on.

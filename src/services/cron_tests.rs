@@ -3,8 +3,11 @@ use super::*;
 use jiff::civil::date;
 use proptest::prelude::*;
 
+/// A hundred years from when most of these begin.
+const END: DateTime = DateTime::constant(2126, 1, 15, 10, 0, 0, 0);
+
 fn next(expression: &str, from: DateTime) -> Option<DateTime> {
-    Pattern::read(expression).unwrap().first(from, DateTime::MAX, &mut { DAYS_MAX })
+    Pattern::read(expression).unwrap().first(from, END)
 }
 
 fn why(expression: &str) -> String {
@@ -153,7 +156,7 @@ proptest! {
     fn any_text_is_read_or_refused(text in "[0-9*,/@LW#?+ a-zA-Z-]{0,40}|.{0,30}") {
         if let Ok(pattern) = Pattern::read(&text) {
             let from = date(2026, 1, 15).at(10, 0, 0, 0);
-            let found = pattern.first(from, DateTime::MAX, &mut { DAYS_MAX });
+            let found = pattern.first(from, END);
             prop_assert!(found.is_none_or(|found| found >= from));
         }
     }

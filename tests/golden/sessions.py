@@ -322,6 +322,31 @@ SESSIONS = [
     (integer) 0
     """,
     r"""
+    # Schedules: by EVERY and by CRON, one that is being worked on, one that failed, one that ended.
+    > DQ.ADD schedules every x EVERY 86400000 JITTER 1000 RUNS 9 UNTIL 4102444800000 MISFIRE ALL
+    "every"
+    > DQ.ADD schedules cron x CRON "30 2 1 1 *" TZ America/Santiago
+    "cron"
+    > DQ.ADD schedules begun x CRON @yearly TTR 86400000
+    "begun"
+    > DQ.KICKJOB schedules begun
+    (integer) 1
+    > DQ.POP schedules
+    [["begun", "x", <*>, 1]]
+    > DQ.ADD schedules failed x EVERY 86400000 DELAY 0 ATTEMPTS 1
+    "failed"
+    > DQ.POP schedules
+    [["failed", "x", <*>, 1]]
+    > DQ.RELEASE schedules failed * REASON "not today"
+    (integer) 1
+    > DQ.ADD schedules ended x EVERY 86400000 DELAY 0
+    "ended"
+    > DQ.POP schedules
+    [["ended", "x", <*>, 1]]
+    > DQ.BURY schedules ended *
+    (integer) 1
+    """,
+    r"""
     # Keys that the server moved, copied and restored.
     > DQ.ADD renamed-from a x DELAY 86400000
     "a"

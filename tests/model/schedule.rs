@@ -28,7 +28,7 @@ pub fn by_cron(step: u64, from: u64, after: u64) -> (Option<u64>, u64) {
     // Up to and with this one, how many come.
     let up_to = |time: u64| {
         let multiples = time / step;
-        multiples - (multiples + 2) / 3
+        multiples - multiples.div_ceil(3)
     };
     (next.filter(|next| *next < LAST), up_to(after) - up_to(from))
 }

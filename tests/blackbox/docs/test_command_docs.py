@@ -37,6 +37,9 @@ def test_command_info(resp3: Session, kind: Kind, expected: Expected) -> None:
     # Redis 7.0 has no way for a module to tell the categories of its commands.
     assert set(categories) == (set() if kind.name == "redis-7.0" else expected.categories)
     assert (tips, subcommands) == ([], [])
+    if not expected.keys:
+        assert key_specs == []
+        return
     (key,) = map(decoded, key_specs)
     assert set(key.pop("flags")) == expected.key_flags
     the_first = {"type": "range", "spec": {"lastkey": 0, "keystep": 1, "limit": 0}}
@@ -51,7 +54,7 @@ def test_command_info(resp3: Session, kind: Kind, expected: Expected) -> None:
 def test_command_docs(resp3: Session, kind: Kind, expected: Expected) -> None:
     ((name, docs),) = decoded(resp3.call("COMMAND", "DOCS", expected.name)).items()
     assert name == expected.name
-    assert docs.items() >= {"since": "0.1.0", "group": "module", "module": "dq"}.items()
+    assert docs.items() >= {"since": expected.since, "group": "module", "module": "dq"}.items()
     assert set(docs) == {"summary", "since", "group", "module", "complexity", "arguments"}
     check_details(docs["arguments"], has_display_text=kind.name != "redis-7.0")
 
@@ -59,6 +62,9 @@ def test_command_docs(resp3: Session, kind: Kind, expected: Expected) -> None:
 @pytest.mark.parametrize("expected", COMMANDS, ids=str)
 def test_the_keys_are_found(session: Session, expected: Expected) -> None:
     words = expected.example.split()
+    if not expected.keys:
+        assert "no key arguments" in str(session.call("COMMAND", "GETKEYS", *words))
+        return
     assert decoded(session.call("COMMAND", "GETKEYS", *words)) == list(expected.keys)
     told = decoded(session.call("COMMAND", "GETKEYSANDFLAGS", *words))
     assert [(key, set(flags)) for key, flags in told] == [(key, expected.key_flags) for key in expected.keys]

@@ -80,7 +80,8 @@ def test_a_page_has_all_that_a_page_has(page: Path) -> None:
     for protocol in ("RESP2", "RESP3"):
         assert protocol in section(page, "Replies")
     errors = section(page, "Errors")
-    assert "WRONGTYPE" in errors
+    takes_a_key = " key" in GRAMMAR.search(text)[2]
+    assert ("WRONGTYPE" in errors) == takes_a_key
     assert "wrong number of arguments" in errors
 
 
@@ -91,6 +92,17 @@ def test_the_table_of_fields_is_the_map(session: Session, page: str, command: st
     names = [name.decode() for name in session.call(*command.split())[::2]]
     rows = re.findall(r"^\| (`.*?) \|", section(INDEX.parent / f"{page}.md", "Fields"), re.MULTILINE)
     assert re.findall(r"`([a-z0-9-]+)`", " ".join(rows)) == names
+
+
+@on_one_kind
+def test_the_table_of_fields_of_a_schedule_is_what_a_job_with_one_has_besides(session: Session) -> None:
+    session.call("DQ.ADD", "q", "plain", "x")
+    session.call("DQ.ADD", "q", "a", "x", "EVERY", 5_000)
+    plain, names = ([name.decode() for name in session.call("DQ.GET", "q", id)[::2]] for id in ("plain", "a"))
+    rows = re.findall(
+        r"^\| (`.*?) \|", section(INDEX.parent / "get.md", "Fields of a schedule"), re.MULTILINE
+    )
+    assert plain + re.findall(r"`([a-z0-9-]+)`", " ".join(rows)) == names
 
 
 @on_one_kind

@@ -15,6 +15,7 @@ class Expected:
     key_flags: set[str]
     example: str
     keys: tuple[str, ...] = ("the-key",)
+    since: str = "0.1.0"
 
     def __str__(self) -> str:
         return self.name
@@ -180,6 +181,16 @@ COMMANDS = [
         categories=FAST_READS,
         key_flags=READ,
         example="dq.info the-key",
+    ),
+    Expected(
+        name="dq.next",
+        arity=-2,
+        flags=FAST_READ,
+        categories=FAST_READS,
+        key_flags=set(),
+        example="dq.next @daily TZ UTC COUNT 5",
+        keys=(),
+        since="0.2.0",
     ),
     Expected(
         name="dq.apply",

@@ -52,12 +52,13 @@ def test_words_that_make_no_sense_together(lone: Server, lone_session: Session) 
         ("DQ.ADD {} k x CRON @daily UNTIL 5", NO_RUN),
         ("DQ.ADD {} k x EVERY 5 NX ENSURE", "ERR options NX and ENSURE exclude each other"),
         ("DQ.ADD {} k x EVERY 5 ENSURE REPLACE", "ERR options REPLACE and ENSURE exclude each other"),
-        ("DQ.ADD {} k x EVERY 281474976710655", "ERR EVERY reaches past the last time there is, 281474976710655"),
+        (
+            "DQ.ADD {} k x EVERY 281474976710655",
+            "ERR EVERY reaches past the last time there is, 281474976710655",
+        ),
         ("DQ.ADD {} * x EVERY 5", no_id.format("EVERY")),
         ("DQ.ADD {} * x CRON @daily ENSURE", no_id.format("CRON")),
         ("DQ.ADD {} k x ENSURE", "ERR option ENSURE needs EVERY or CRON"),
-        # One that is there stays as it is.
-        ("DQ.ADD {} reserved x EVERY 5", "EXISTS id is taken in this queue"),
     ]
     for option in ("TZ UTC", "MISFIRE ONE", "JITTER 5", "RUNS 5", "UNTIL 5"):
         table.append((f"DQ.ADD {{}} k x {option}", f"ERR option {option.split()[0]} needs EVERY or CRON"))

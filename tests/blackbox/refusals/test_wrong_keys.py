@@ -63,7 +63,9 @@ WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value"
 
 def test_the_table_has_every_command(lone_session: Session) -> None:
     names = lone_session.call("COMMAND", "LIST", "FILTERBY", "MODULE", "dq")
-    assert {name.decode().upper() for name in names} == {command.split()[0] for command in COMMANDS}
+    without_a_key = {"DQ.NEXT"}
+    in_table = {command.split()[0] for command in COMMANDS}
+    assert {name.decode().upper() for name in names} == in_table | without_a_key
 
 
 def test_the_commands_of_the_table_work_on_a_queue(lone_session: Session) -> None:

@@ -15,7 +15,7 @@ NO_ZONES = {"TZ": "Nowhere/Nowhen", "TZDIR": "/nonexistent"}
 
 
 def make_schedules(r: redis.Redis) -> None:
-    """Waiting ones, one that is being worked on, one that has missed some, one that failed, one that ended."""
+    """Some that wait, one that is being worked on, one that missed some, one that failed, one that ended."""
 
     def add(id: str, *words: str | int) -> None:
         assert r.execute_command("DQ.ADD", "q", id, "x", *words) == id

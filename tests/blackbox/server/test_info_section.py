@@ -70,7 +70,8 @@ def test_module_list_tells_the_version_as_a_number(session: Session) -> None:
 def test_the_counters_count_jobs(fresh_server: Callable[..., Server]) -> None:
     session = fresh_server().session()
     fresh = section(session, "dq")
-    assert {name: fresh[name] for name in FIELDS[1:]} == dict.fromkeys(FIELDS[1:], "0")
+    counts = [name for name in FIELDS if "version" not in name]
+    assert {name: fresh[name] for name in counts} == dict.fromkeys(counts, "0")
     session.check("""
         > DQ.ADD q a x
         "a"
