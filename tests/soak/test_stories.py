@@ -212,6 +212,18 @@ def test_a_job_out_of_sight_may_have_been_handed_out_while_its_add_was_under_way
     assert story.kinds() == {"lost"}
 
 
+@pytest.mark.parametrize("told", [0, 1])
+def test_a_queue_came_back_to_its_key_while_a_command_was_under_way(told: int) -> None:
+    """Before or after the command."""
+    story = handed_out()
+    story.says("RENAME q p", "OK", shape="sealed")
+    finish = story.begins("DQ.FINISH q a 1000", shape="loose")
+    story.says("RENAME p q", "OK", shape="sealed")
+    story.ends(finish, told)
+    story.says("DQ.LEN q", 1 - told)
+    assert story.kinds() == set()
+
+
 def test_a_pause_makes_its_queue_for_certain() -> None:
     story = Story()
     add = story.begins("DQ.ADD q a x", shape="loose")

@@ -72,10 +72,15 @@ class Pending:
     # The largest lease of each queue that was given before.
     floors: dict[int, int] = field(default_factory=dict)
 
+    # A queue with a past has come to its key, where none was.
+    has_seen_arrival: bool = False
+
     @property
     def is_torn(self) -> bool:
         """The queue at its key went meanwhile. One that was made there, where none was, is no matter."""
-        return any(len(queues) > 1 + (queues[0] is None) for queues in self.queues.values())
+        return self.has_seen_arrival or any(
+            len(queues) > 1 + (queues[0] is None) for queues in self.queues.values()
+        )
 
     def concerns(self, id: str) -> bool:
         return self.ids is None or id in self.ids
@@ -270,7 +275,10 @@ class World:
 
     @staticmethod
     def _reaches(pending: Pending, place: Place, queue: Queue | None) -> None:
-        pending.queues.setdefault(place, []).append(queue)
+        queues = pending.queues.setdefault(place, [])
+        queues.append(queue)
+        if len(queues) > 1 and queue is not None and (queue.slots or queue.is_wild):
+            pending.has_seen_arrival = True
         if queue is not None and pending not in queue.pending:
             queue.pending.append(pending)
             pending.floors.setdefault(id(queue), queue.last_lease)
