@@ -16,7 +16,7 @@ STATES = ["delayed", "ready", "reserved", "dead", "done"]
 SUMS = ["queues", "queues_waiting", *(f"jobs_{state}" for state in STATES)]
 # Their number says how long a sync takes: the primary waits before each.
 KEYS = 100
-BETWEEN_KEYS_US = 10_000
+BETWEEN_KEYS_US = 20_000
 BACKLOG = 16_384
 NEW_KEYS = 50
 
