@@ -38,13 +38,7 @@ impl Handler for Pop {
         flags: c"write blocking",
         arity: -2,
         key: KeyUse::Take,
-        args: &[
-            ArgSpec::KEY,
-            Consumer::COUNT,
-            Consumer::BLOCK,
-            Consumer::MODE,
-            Consumer::WITHDUE,
-        ],
+        args: &[ArgSpec::KEY, Consumer::COUNT, Consumer::BLOCK, Consumer::MODE, Consumer::WITHDUE],
     };
 
     fn run(call: &Call) -> Result<(), Error> {

@@ -133,10 +133,13 @@ impl Queue {
 
     /// A job that is handed out is finished; given back unless it is kept as done, or comes back.
     pub(super) fn finish_held(&mut self, now: Time, slot: Slot) -> Option<super::job::Job> {
-        if self.arm(now, slot, Cause::Finished).is_some() {
+        let (comes_back, keep) = match self.details_of(slot) {
+            Some(details) => (details.schedule().is_some(), self.policies.get(details.policy)?.keep),
+            None => (false, self.policy_of(slot)?.keep),
+        };
+        if comes_back && self.arm(now, slot, Cause::Finished).is_some() {
             return None;
         }
-        let keep = self.policy_of(slot)?.keep;
         if keep.is_zero() {
             count(&mut self.totals.finished, 1);
             return self.remove(slot);

@@ -108,6 +108,7 @@ impl Queue {
     }
 
     /// Carries an operation out. When that changes nothing, the queue is as it was, circumstances and all.
+    #[inline]
     pub fn apply_by<O: Operation>(
         &mut self,
         circumstances: &Circumstances,

@@ -313,6 +313,7 @@ impl Queue {
         }
     }
 
+    #[inline]
     fn stand(&mut self, slot: Slot, standing: &Standing, rank: Rank) {
         let Standing { home, time, hold, window, expiry, lease_end } = *standing;
         let horizon = self.schedule.horizon();

@@ -42,6 +42,11 @@ impl Removed {
 }
 
 impl Queue {
+    /// Whether there is anything for [`Queue::take_removed`].
+    pub fn has_removed(&self) -> bool {
+        self.removed.bytes > 0
+    }
+
     /// The large jobs that the last operation removed. What nobody takes, the next operation frees.
     pub fn take_removed(&mut self) -> Removed {
         std::mem::take(&mut self.removed)

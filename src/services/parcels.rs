@@ -40,9 +40,7 @@ pub fn copied<H: Host>(host: H, value: &QueueValue, copy: &QueueValue, place: &P
         }
         let lost = state.lost.iter().chain(&state.lost_astray).filter(|lost| lost.origin.is(value));
         let origin = || Origin::new(place.clone(), copy);
-        let lost: Vec<Lost> = lost
-            .map(|lost| lost.of_copy(origin()))
-            .collect();
+        let lost: Vec<Lost> = lost.map(|lost| lost.of_copy(origin())).collect();
         state.lost.extend(lost);
         !state.lost.is_empty()
     });

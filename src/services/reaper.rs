@@ -38,7 +38,15 @@ pub fn free_hints(hints: Hints) {
 }
 
 /// What an operation has just removed from a queue.
+#[inline]
 pub fn free_removed(queue: &mut Queue) {
+    if queue.has_removed() {
+        free_jobs(queue);
+    }
+}
+
+#[cold]
+fn free_jobs(queue: &mut Queue) {
     let jobs = queue.take_removed();
     if jobs.bytes() > FREED_AT_ONCE_BYTES {
         hand_over(Waste::Jobs { _jobs: jobs });
