@@ -3,11 +3,11 @@
 
     target/venv/bin/python scripts/measure_schedules.py [schedules]
 
-On each kind of server. `delayed`, `every` and `cron` are bytes a job, beyond id and body: `used_memory` before
-and after, divided. `cpu%` is the share of a processor that the server takes in ten seconds in which schedules of
-each minute wait; `timer` is the longest run of the timer in them and when a tenth of as many comes due at once,
-in microseconds. `add` and `pop` are microseconds of a command of one job with CRON, as `INFO commandstats`
-counts them, `plain` those of a POP of a job without.
+On each kind of server. `delayed`, `every` and `cron` are bytes a job, beyond id and body: `used_memory`
+before and after, divided. `cpu%` is the share of a processor that the server takes in ten seconds in which
+schedules of each minute wait; `timer` is the longest run of the timer in them and when a tenth of as many
+comes due at once, in microseconds. `add` and `pop` are microseconds of a command of one job with CRON, as
+`INFO commandstats` counts them, `plain` those of a POP of a job without.
 """
 
 import sys

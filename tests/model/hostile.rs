@@ -365,9 +365,9 @@ impl Hostile {
                 let mode = if *no_ack { Mode::NoAck } else { Mode::Lease };
                 let ready = queue.jobs().filter(|job| job.state(told.now) == State::Ready).count();
                 let pop = Pop { count: 2, ttr: ttr.and_then(Millis::new), mode };
+                let comes_back = queue.jobs().any(|job| job.schedule.is_some());
                 let deliveries = queue.apply(&told, &pop);
                 // With NOACK, one that comes back may be ready again at once.
-                let comes_back = queue.jobs().any(|job| job.schedule.is_some());
                 assert!(deliveries.len() <= ready || (comes_back && pop.mode == Mode::NoAck));
                 for delivery in deliveries.iter() {
                     let (id, _) = delivery.id_and_body(queue);
