@@ -160,7 +160,8 @@ impl Recurrence {
     }
 
     pub fn allows(&self, occurrence: Time) -> bool {
-        self.until.is_none_or(|until| occurrence <= until)
+        // The end of time never comes.
+        occurrence < Time::MAX && self.until.is_none_or(|until| occurrence <= until)
     }
 
     /// When the job is ready for an occurrence: later by a jitter that follows from both, so that everyone comes to the
@@ -231,7 +232,7 @@ impl Recurrence {
             Timing::Every(period) => every(round.anchor, *period, from, after),
             Timing::Cron(cron) => calendar.following(cron, from, after),
         };
-        Following { next: found.next.filter(|next| *next < Time::MAX && self.allows(*next)), ..found }
+        Following { next: found.next.filter(|next| self.allows(*next)), ..found }
     }
 
     /// Whether this is the same schedule, so that what is due stays: the times are. An EVERY that is to begin at a
