@@ -127,10 +127,11 @@ impl Queue {
 
     /// A job that is handed out is finished; given back unless it is kept as done, or comes back.
     pub(super) fn finish_held(&mut self, now: Time, slot: Slot) -> Option<super::job::Job> {
-        if self.arm(now, slot, Cause::Finished).is_some() {
+        let details = self.details_of(slot)?;
+        let keep = self.policies.get(details.policy)?.keep;
+        if details.schedule().is_some() && self.arm(now, slot, Cause::Finished).is_some() {
             return None;
         }
-        let keep = self.policy_of(slot)?.keep;
         if keep.is_zero() {
             count(&mut self.totals.finished, 1);
             return self.remove(slot);
