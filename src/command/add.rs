@@ -189,12 +189,12 @@ impl Options {
         if options.delay.is_some() && options.at.is_some() {
             return Err(Error::Exclusive { one: "DELAY", other: "AT" });
         }
-        let given = [(options.nx, "NX"), (options.replace, "REPLACE"), (options.ensure, "ENSURE")];
-        let mut given = given.into_iter().filter_map(|(word, name)| word.map(|()| name));
-        if let (Some(one), Some(other)) = (given.next(), given.next()) {
-            return Err(Error::Exclusive { one, other });
+        match (options.nx, options.replace, options.ensure) {
+            (Some(()), Some(()), _) => Err(Error::Exclusive { one: "NX", other: "REPLACE" }),
+            (Some(()), None, Some(())) => Err(Error::Exclusive { one: "NX", other: "ENSURE" }),
+            (None, Some(()), Some(())) => Err(Error::Exclusive { one: "REPLACE", other: "ENSURE" }),
+            _ => Ok(options),
         }
-        Ok(options)
     }
 
     fn due(&self) -> Due {

@@ -273,7 +273,9 @@ impl Queue {
 
     /// Puts a job into the lines in which it stands from here on. It has no details.
     fn place(&mut self, slot: Slot, time: Time, progress: &Progress, rare: Option<Box<Rare>>, rank: Rank) {
-        let Some(job) = self.pool.get(slot) else {
+        let schedule = rare.as_ref().and_then(|rare| rare.schedule());
+        let comes_back = schedule.and_then(|schedule| self.comes_back(slot, schedule));
+        let Some(job) = self.pool.get_mut(slot) else {
             debug_assert!(false, "a job that is placed is in the pool");
             return;
         };
@@ -283,34 +285,25 @@ impl Queue {
             return;
         };
         self.heading.mix_place(time, progress);
+        if let Some(schedule) = schedule {
+            self.heading.mix_round(&schedule.round);
+        }
         let is_plain = *progress == Progress::default();
         let standing = if is_plain {
             Standing::waiting(policy, time)
         } else {
-            let schedule = rare.as_ref().and_then(|rare| rare.schedule());
-            Standing::of(
-                policy,
-                time,
-                progress,
-                schedule.and_then(|schedule| self.comes_back(slot, schedule)),
-            )
+            Standing::of(policy, time, progress, comes_back)
         };
         if !is_plain || rare.is_some() {
-            self.give_details(slot, Details::new(number, time, progress, rare), &standing);
+            let mut details = Details::new(number, time, progress, rare);
+            details.stand(&standing);
+            self.details_bytes += details.size();
+            match self.details.insert(details) {
+                Some(number) => job.set_details(number),
+                None => debug_assert!(false, "there are fewer jobs than details may be"),
+            }
         }
         self.stand(slot, &standing, rank);
-    }
-
-    fn give_details(&mut self, slot: Slot, mut details: Details, standing: &Standing) {
-        details.stand(standing);
-        if let Some(schedule) = details.schedule() {
-            self.heading.mix_round(&schedule.round);
-        }
-        self.details_bytes += details.size();
-        match (self.details.insert(details), self.pool.get_mut(slot)) {
-            (Some(number), Some(job)) => job.set_details(number),
-            _ => debug_assert!(false, "there are fewer jobs than details may be"),
-        }
     }
 
     #[inline]

@@ -202,7 +202,7 @@ impl Recurrence {
         match &self.timing {
             Timing::Every(period) if round.occurrence <= now => {
                 let next = every(round.anchor, *period, now, now).next?;
-                self.allows(next).then_some(Round { occurrence: next, ..round })
+                (next < Time::MAX && self.allows(next)).then_some(Round { occurrence: next, ..round })
             }
             Timing::Every(_) | Timing::Cron(_) => Some(round),
         }

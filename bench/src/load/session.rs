@@ -137,7 +137,9 @@ impl Session {
             }
             (Stage::Taking, Load::Batches | Load::ConsumeBatches) => self.verbs.take(out, depth),
             (Stage::Taking, _) => (0..depth).map(|_| self.verbs.take(out, 1)).sum(),
-            (Stage::Finishing, Load::Batches | Load::ConsumeBatches) => self.verbs.finish(out, &self.deliveries),
+            (Stage::Finishing, Load::Batches | Load::ConsumeBatches) => {
+                self.verbs.finish(out, &self.deliveries)
+            }
             (Stage::Finishing, _) => {
                 let each = self.deliveries.chunks(1);
                 each.map(|delivery| self.verbs.finish(out, delivery)).sum()

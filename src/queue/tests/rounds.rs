@@ -166,6 +166,8 @@ fn ensure_leaves_a_schedule_where_it_is_and_sets_the_rest() {
 
 #[test]
 fn another_schedule_counts_from_now_and_never_fires_at_once() {
+    // At the end of time there is no other.
+    check("@0 ADD a every=10 | @57 ADD a every=281474976710655 =0 ENSURE -> never | GET a -> ready 10");
     check("@0 ADD a every=10 | @57 GET a -> ready 10 | ADD a every=30 ENSURE -> replaced 87 | GET a -> delayed 87 | ROUND a -> 87>nil run=0");
     check("@0 ADD a every=10 | @57 ADD a cron=50 ENSURE -> replaced 100 | @100 POP | @101 ADD a cron=30 ENSURE | GET a -> reserved 160 #1 L1 | ROUND a -> 100>120 run=0 | FINISH a L1 | GET a -> delayed 120");
     check("@0 ADD a every=10 | @57 ADD a every=7 =57 ENSURE -> replaced 64 | ADD b every=7 =50 ENSURE -> 57 | ADD a every=8 =20 ENSURE -> replaced 60");
