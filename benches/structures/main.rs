@@ -44,8 +44,12 @@ mod lanes;
 mod linked;
 mod measure;
 mod ms_buckets;
+#[path = "../../src/queue/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "the candidate uses a part of it")]
+mod queue;
 mod radix_heap;
 mod report;
+mod shipped;
 mod slab;
 mod slab_queue;
 mod sorted_buckets;
@@ -67,6 +71,7 @@ use measure::Sample;
 use ms_buckets::MsBuckets;
 use radix_heap::RadixHeap;
 use report::Format;
+use shipped::Shipped;
 use slab_queue::SlabQueue;
 use sorted_buckets::SortedBuckets;
 use textbook::Textbook;
@@ -102,6 +107,7 @@ fn rows() -> Vec<Row> {
         row::<SlabQueue<SortedBuckets<256>, LinearHash>>("(f) sorted buckets of 256, linear"),
         row::<SlabQueue<SortedBuckets<512>, LinearHash>>("(f) sorted buckets of 512, linear"),
         row::<SlabQueue<SortedBuckets<256>, SwissTable>>("(f2) sorted buckets of 256, Swiss"),
+        row::<Shipped>("(g) dq::queue::Queue, as shipped"),
     ]
 }
 
