@@ -100,7 +100,7 @@ lint: ## check format, clippy, Python and shell
 	@scripts/setup.sh lint
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
-	cargo clippy --all-targets --features planted-faults -- -D warnings
+	cargo clippy --lib --features planted-faults -- -D warnings
 	cargo fmt --check --manifest-path examples/rust/Cargo.toml
 	cargo clippy --locked --manifest-path examples/rust/Cargo.toml --target-dir target/examples/rust/target -- -D warnings
 	cargo fmt --check --manifest-path board/Cargo.toml
