@@ -20,7 +20,8 @@ use super::{add, alter, bury, del, finish, kickjob, pause, pop, release, resume,
 use crate::queue::{
     DropRecord, Effect, Forget, JobRecord, Lease, LeaseRecord, MoveRecord, QueueRecord, Record, Return,
 };
-use crate::server::call::{Arg, Call};
+use crate::server::arg::Arg;
+use crate::server::call::Call;
 use crate::server::context::wall_clock;
 use crate::server::key::Access;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};

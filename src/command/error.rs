@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::limits::REASON_BYTES_MAX;
-use super::words::Quoted;
+use super::quoted::Quoted;
 use crate::queue::{RecordError, State, CRON_BYTES_MAX, ID_BYTES_MAX};
 use crate::server::key::WrongType;
 

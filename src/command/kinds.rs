@@ -5,7 +5,8 @@
 use super::error::Error;
 use super::words::Words;
 use crate::queue::{Accepted, Changed, Queue, Time};
-use crate::server::call::{Arg, Call};
+use crate::server::arg::Arg;
+use crate::server::call::Call;
 pub use crate::server::command::Handler;
 use crate::server::context::wall_clock;
 use crate::server::key::Access;

@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `kinds.rs` | the two kinds of commands, those that change and those that look, and how each is carried out |
 //! | `words.rs`, `limits.rs` | reading arguments; how much a command takes or gives |
-//! | `error.rs` | every error, with its wording |
+//! | `error.rs`, `quoted.rs` | every error, with its wording; how it shows what a client sent |
 //! | `consumer.rs` | what DQ.POP and DQ.MPOP share |
 //! | `schedule_words.rs` | the words of a schedule |
 //! | `job_reply.rs` | a job as it is shown |
@@ -34,6 +34,7 @@ mod pause;
 mod peek;
 mod pop;
 mod purge;
+mod quoted;
 mod release;
 mod resume;
 mod scan;
@@ -43,7 +44,8 @@ mod words;
 
 use redis_module::raw;
 
-use crate::server::call::{Arg, Call};
+use crate::server::arg::Arg;
+use crate::server::call::Call;
 use crate::server::command::{register, Handler};
 use crate::server::logfile::warning;
 use crate::server::spec::Spec;

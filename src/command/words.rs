@@ -2,14 +2,13 @@
 //!
 //! Everything is read and checked before the key is touched.
 
-use std::fmt;
-
 use super::error::Error;
 use smallvec::SmallVec;
 
-use super::limits::{QUOTED_BYTES_MAX, REASON_BYTES_MAX};
+use super::limits::REASON_BYTES_MAX;
 use crate::queue::{Attempts, Backoff, Claim, Id, Lease, Millis, State, Time};
-use crate::server::call::{Arg, Args, Call};
+use crate::server::arg::{Arg, Args};
+use crate::server::call::Call;
 use crate::server::spec::Spec;
 use crate::services::frame::Source;
 
@@ -219,18 +218,6 @@ pub fn as_ids(names: &[Box<[u8]>]) -> Vec<Id<'_>> {
     names.iter().filter_map(|name| Id::new(name)).collect()
 }
 
-/// A word in quotes that may be shown: cut when it is long, what isn't printable escaped, since an error
-/// is one line.
-pub struct Quoted<'w>(pub &'w [u8]);
-
-impl fmt::Display for Quoted<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = self.0.get(..QUOTED_BYTES_MAX).unwrap_or(self.0);
-        write!(f, "'{}", shown.escape_ascii())?;
-        f.write_str(if shown.len() < self.0.len() { "...'" } else { "'" })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,13 +238,5 @@ mod tests {
         for word in ["0", "-1", "**", "", "18446744073709551616"] {
             assert_eq!(parse_lease(word.as_bytes()), Err(Error::Lease), "{word}");
         }
-    }
-
-    #[test]
-    fn a_quoted_word_stays_on_one_line() {
-        assert_eq!(Quoted(b"FOO").to_string(), "'FOO'");
-        assert_eq!(Quoted(b"a\r\nb\xff'").to_string(), r"'a\r\nb\xff\''");
-        let long = [b'x'; 100];
-        assert_eq!(Quoted(&long).to_string(), format!("'{}...'", "x".repeat(64)));
     }
 }

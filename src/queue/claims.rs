@@ -1,7 +1,8 @@
 //! What workers say of jobs that they were given: finished, released, touched, buried.
 
 use super::door::{Changed, Operation};
-use super::job::{Id, Lease, Progress, Stage, State, REASON_BURIED};
+use super::ids::{Id, Lease};
+use super::job::{Progress, Stage, State, REASON_BURIED};
 use super::job_record::Cause;
 use super::queue_record::count;
 use super::slab::Slot;

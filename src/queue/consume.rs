@@ -3,7 +3,8 @@
 use smallvec::SmallVec;
 
 use super::door::{Changed, Operation};
-use super::job::{Id, Job, JobView, Lease, Progress, Stage};
+use super::ids::{Id, Lease};
+use super::job::{Job, JobView, Progress, Stage};
 use super::job_record::{Cause, JobRecord};
 use super::policy::Policy;
 use super::produce::Naming;

@@ -4,7 +4,8 @@
 
 use super::buckets::{BucketNumber, Residents, Window};
 use super::entry::Hold;
-use super::job::{Lease, Progress, Stage};
+use super::ids::Lease;
+use super::job::{Progress, Stage};
 use super::policy::{Policy, PolicyNumber};
 use super::pool::Pool;
 use super::recurrence::Round;

@@ -2,7 +2,8 @@
 //! what comes of it depends on that isn't in the queue. A log of both makes the same queue anywhere: that is what
 //! replicas and the AOF get.
 
-use super::job::{Job, Lease, Progress, Stage};
+use super::ids::Lease;
+use super::job::{Job, Progress, Stage};
 use super::policy::Attempts;
 use super::recurrence::{Calendar, NoCalendar, Round};
 use super::time::{Millis, Time};

@@ -6,6 +6,8 @@
 //! second when it doubles. The chains run through the indexed values themselves ([`Chained`]): the index
 //! owns nothing but their heads, four bytes a value.
 
+use ahash::RandomState;
+
 use super::slab::{Slot, NO_SLOT};
 
 const CHUNK_BITS: u32 = 10;
@@ -198,6 +200,11 @@ fn predecessor(head: Slot, slot: Slot, values: &impl Chained) -> Option<Slot> {
         before = next;
     }
     None
+}
+
+/// A hash with this key.
+pub(super) fn keyed((a, b): (u64, u64)) -> RandomState {
+    RandomState::with_seeds(a, b, !a, !b)
 }
 
 #[cfg(test)]

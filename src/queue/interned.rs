@@ -4,10 +4,11 @@ use std::hash::Hash;
 
 use ahash::RandomState;
 
-use super::index::{Chained, Index};
-use super::job::NUMBERS_MAX;
-use super::pool::keyed;
+use super::index::{keyed, Chained, Index};
 use super::slab::{Slab, Slot, NO_SLOT};
+
+/// There are at most so many values: a number leaves the highest bit free.
+pub(super) const NUMBERS_MAX: u32 = (1 << 31) - 1;
 
 #[derive(Clone)]
 struct Shared<T> {

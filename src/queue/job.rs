@@ -2,49 +2,12 @@
 //! is kept.
 
 use super::buckets::BucketNumber;
+use super::ids::{Id, Lease};
+use super::interned::NUMBERS_MAX;
 use super::policy::{Policy, PolicyNumber};
 use super::recurrence::{Round, Scheduled};
 use super::slab::{Slot, NO_SLOT};
 use super::time::Time;
-
-/// Ids are 1 to so many bytes long.
-pub const ID_BYTES_MAX: usize = 512;
-
-/// A job's name in its queue: any bytes, 1 to [`ID_BYTES_MAX`] of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Id<'a>(&'a [u8]);
-
-impl<'a> Id<'a> {
-    /// No job's.
-    pub(super) const NONE: Id<'static> = Id(&[]);
-
-    /// `None` when there are too few or too many bytes.
-    pub fn new(bytes: &'a [u8]) -> Option<Id<'a>> {
-        (1..=ID_BYTES_MAX).contains(&bytes.len()).then_some(Id(bytes))
-    }
-
-    pub fn bytes(self) -> &'a [u8] {
-        self.0
-    }
-}
-
-/// The number of a lease: greater than all that the queue gave before. Those given in a millisecond begin at
-/// `unix-ms × 2048`; they stay below 2^53, where every client's numbers are exact, until the year 2109.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Lease(u64);
-
-impl Lease {
-    pub const fn new(number: u64) -> Lease {
-        Lease(number)
-    }
-
-    /// Below 2^53, so that it is exact in every client.
-    pub const MAX: Lease = Lease((1 << 53) - 1);
-
-    pub const fn number(self) -> u64 {
-        self.0
-    }
-}
 
 /// What a job is, seen at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,9 +195,8 @@ pub(super) struct Job {
 #[derive(Clone, Copy)]
 struct More(u32);
 
-const HAS_DETAILS: u32 = 1 << 31;
-/// There are at most so many details, and so many policies.
-pub(super) const NUMBERS_MAX: u32 = HAS_DETAILS - 1;
+/// The bit that no number has.
+const HAS_DETAILS: u32 = NUMBERS_MAX + 1;
 
 /// When the job was created (48 bits) and how long its id is.
 #[derive(Clone, Copy)]
@@ -275,7 +237,7 @@ impl Job {
     pub fn id_and_body(&self) -> (Id<'_>, &[u8]) {
         let (stamp, rest) = self.parts();
         let (id, body) = rest.split_at_checked(stamp.id_len()).unwrap_or_default();
-        (Id(id), body)
+        (Id::of(id), body)
     }
 
     /// How long the body is; of one with more than 4 GiB, that.
@@ -320,6 +282,7 @@ const _: () = assert!(size_of::<Job>() == 32, "bytes per job are a feature");
 
 #[cfg(test)]
 mod tests {
+    use super::super::ids::ID_BYTES_MAX;
     use super::*;
 
     #[test]

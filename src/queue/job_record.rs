@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
-use super::job::{Id, JobView, Lease, Progress, Stage};
+use super::ids::{Id, Lease};
+use super::job::{JobView, Progress, Stage};
 use super::policy::{Attempts, Backoff, Policy};
 use super::record::{lease, span, time, Record, RecordError};
 use super::schedule_record::ScheduleRecord;

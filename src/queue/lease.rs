@@ -2,7 +2,8 @@
 
 use super::details::Details;
 use super::entry::Hold;
-use super::job::{Lease, Progress, Stage};
+use super::ids::Lease;
+use super::job::{Progress, Stage};
 use super::policy::{Backoff, Policy};
 use super::queue_record::count;
 use super::slab::Slot;

@@ -1,6 +1,7 @@
 //! Looking at a queue.
 
-use super::job::{Id, JobView, Lease, State};
+use super::ids::{Id, Lease};
+use super::job::{JobView, State};
 use super::schedule::Counts;
 use super::slab::Slot;
 use super::time::Time;

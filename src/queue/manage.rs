@@ -3,7 +3,8 @@
 use std::num::NonZeroU64;
 
 use super::door::{Changed, Operation};
-use super::job::{Id, Progress, Stage, State};
+use super::ids::Id;
+use super::job::{Progress, Stage, State};
 use super::job_record::Cause;
 use super::policy::{Attempts, Backoff};
 use super::queue_record::count;

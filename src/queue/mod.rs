@@ -28,7 +28,7 @@
 //! | `look.rs` | looking |
 //! | `replay.rs` | records of a file, effects that a primary of version 0.1 sent |
 //! | `record.rs`, `job_record.rs`, `schedule_record.rs`, `queue_record.rs`, `block.rs` | what is in files and in the log |
-//! | `job.rs`, `policy.rs`, `details.rs`, `interned.rs` | what a job consists of, and how it is kept |
+//! | `ids.rs`, `job.rs`, `policy.rs`, `details.rs`, `interned.rs` | what a job consists of, and how it is kept |
 //! | `recurrence.rs`, `recurring.rs` | schedules: when a job comes back; what becomes of one that does |
 //! | `pool.rs`, `index.rs`, `slab.rs` | the job pool: by id, by slot |
 //! | `removed.rs` | what has left it, to be freed by whoever has time |
@@ -46,6 +46,7 @@ mod consume;
 mod details;
 mod door;
 mod entry;
+mod ids;
 mod index;
 mod interned;
 mod job;
@@ -80,7 +81,8 @@ pub use block::{read_block, BlockWriter};
 pub use claims::{Accepted, Bury, Claim, Finish, Finished, Release, Touch, WhenReleased};
 pub use consume::{Deliveries, Delivery, Mode, Pop, POP_BYTES_MAX, POP_JOBS_MAX};
 pub use door::{Changed, Circumstances, Defaults, Heading, Operation};
-pub use job::{Id, JobView, Lease, Progress, Stage, State, ID_BYTES_MAX};
+pub use ids::{Id, Lease, ID_BYTES_MAX};
+pub use job::{JobView, Progress, Stage, State};
 pub use job_record::{Cause, DropRecord, Exit, JobRecord, LeaseRecord, MoveRecord};
 pub use look::Scanned;
 pub use manage::{Alter, Altered, Delete, Deleted, KickJob, Kicked, Pause, Paused, Resume, Resumed};
@@ -89,10 +91,9 @@ pub use produce::{Add, Added, Due, IfTaken, Naming};
 pub use queue_record::{QueueRecord, Totals};
 pub use record::{Record, RecordError};
 pub use recurrence::{
-    Answers, Calendar, Cron, Following, Misfire, NoCalendar, Recurrence, Round, Scheduled, Starts, Timing,
-    CRON_BYTES_MAX, ZONE_BYTES_MAX,
+    Answers, Calendar, Cron, Following, Misfire, NewSchedule, NoCalendar, Recurrence, Round, Scheduled,
+    Starts, Timing, CRON_BYTES_MAX, ZONE_BYTES_MAX,
 };
-pub use recurring::NewSchedule;
 pub use removed::Removed;
 pub use replay::{Effect, Replayed};
 pub use schedule::Counts;

@@ -3,8 +3,8 @@
 //! A queue's jobs have one or a few policies; each is kept once, and a job carries its number. So an
 //! option costs the jobs that use it, not the others.
 
+use super::ids::Lease;
 use super::interned::Interned;
-use super::job::Lease;
 use super::slab::Slot;
 use super::time::{Millis, Time};
 

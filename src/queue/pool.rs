@@ -5,8 +5,9 @@ use std::hash::{BuildHasher, Hasher};
 use ahash::RandomState;
 
 use super::buckets::{BucketNumber, Residents};
-use super::index::{Chained, Index};
-use super::job::{Id, Job};
+use super::ids::Id;
+use super::index::{keyed, Chained, Index};
+use super::job::Job;
 use super::policy::PolicyNumber;
 use super::slab::{Slab, Slot, NO_SLOT};
 use super::time::Time;
@@ -127,11 +128,6 @@ impl Pool {
         self.bytes -= job.size();
         Some(job)
     }
-}
-
-/// A hash with this key.
-pub(super) fn keyed((a, b): (u64, u64)) -> RandomState {
-    RandomState::with_seeds(a, b, !a, !b)
 }
 
 /// What a look-up came to.

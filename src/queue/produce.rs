@@ -2,10 +2,10 @@
 
 use super::buckets::Rank;
 use super::door::{Changed, Operation};
-use super::job::{Id, JobView, Progress};
+use super::ids::Id;
+use super::job::{JobView, Progress};
 use super::policy::{Attempts, Backoff, Policy};
-use super::recurrence::{Calendar, NoCalendar};
-use super::recurring::NewSchedule;
+use super::recurrence::{Calendar, NewSchedule, NoCalendar};
 use super::settings::Settings;
 use super::slab::Slot;
 use super::time::{Millis, Time};

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 
-use super::job::Lease;
+use super::ids::Lease;
 use super::time::{Millis, Time};
 
 /// A record, or a list of them, as MessagePack.

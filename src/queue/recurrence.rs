@@ -5,7 +5,7 @@
 //! handed out for the first time, and stored as a time. So what the end of a lease means follows from stored times.
 //! EVERY is arithmetic. CRON needs a [`Calendar`], whose answers are part of the log.
 
-use super::job::Id;
+use super::ids::Id;
 use super::policy::mixed;
 use super::time::{Millis, Time};
 
@@ -256,6 +256,13 @@ pub enum Starts {
     ByItself,
     In(Millis),
     At(Time),
+}
+
+/// How a job that is added is to come back.
+#[derive(Clone, Copy, Debug)]
+pub struct NewSchedule<'a> {
+    pub rule: &'a Recurrence,
+    pub starts: Starts,
 }
 
 impl Starts {

@@ -2,21 +2,15 @@
 
 use super::buckets::Rank;
 use super::details::{Rare, Recurring};
-use super::job::{Id, JobView, Progress, Stage, State, REASON_NO_ATTEMPTS_LEFT};
+use super::ids::Id;
+use super::job::{JobView, Progress, Stage, State, REASON_NO_ATTEMPTS_LEFT};
 use super::job_record::Cause;
 use super::pool::Found;
 use super::produce::{Add, Added, IfTaken, Naming};
-use super::recurrence::{Calendar, Misfire, Recurrence, Round, Scheduled, Starts};
+use super::recurrence::{Calendar, Misfire, NewSchedule, Recurrence, Round, Scheduled};
 use super::slab::Slot;
 use super::time::{Millis, Time};
 use super::{Policy, Queue, Reason};
-
-/// How a job that is added is to come back.
-#[derive(Clone, Copy, Debug)]
-pub struct NewSchedule<'a> {
-    pub rule: &'a Recurrence,
-    pub starts: Starts,
-}
 
 impl Add<'_> {
     /// Adds a job with a schedule, under this id.

@@ -3,7 +3,8 @@
 
 use super::buckets::Rank;
 use super::door::{Changed, Operation};
-use super::job::{Id, JobView, Lease, Stage, State};
+use super::ids::{Id, Lease};
+use super::job::{JobView, Stage, State};
 use super::job_record::{Cause, JobRecord};
 use super::produce::Naming;
 use super::queue_record::count;

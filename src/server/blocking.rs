@@ -6,20 +6,11 @@ use std::time::Duration;
 
 use redis_module::raw;
 
-use super::call::{Arg, Call};
+use super::arg::{name_bytes, Arg};
+use super::call::Call;
+use super::client::{Client, Ticket};
 use super::hooks;
-use super::key::name_bytes;
 use super::replies::Replies;
-
-/// What the server calls a client that waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Client(*mut raw::RedisModuleBlockedClient);
-
-// SAFETY: only used on the main thread, like everything here.
-unsafe impl Send for Client {}
-
-/// The module's own number of a client that waits.
-pub type Ticket = u64;
 
 /// Blocks the client that called at these keys. `None` when it can't be.
 pub fn block(call: &Call, keys: &[Arg], timeout: Option<Duration>, ticket: Ticket) -> Option<Client> {
@@ -43,13 +34,13 @@ pub fn block(call: &Call, keys: &[Arg], timeout: Option<Duration>, ticket: Ticke
     }
     // SAFETY: the client has just been blocked.
     unsafe { api!(RedisModule_SetDisconnectCallback)(client, Some(on_disconnect)) };
-    Some(Client(client))
+    Some(Client::new(client))
 }
 
 /// The server calls [`hooks::Hooks::unblocked`], perhaps from in here. From timers only.
 pub fn unblock(client: Client) {
     // SAFETY: on the main thread; a client that the module still knows is blocked.
-    unsafe { api!(RedisModule_UnblockClient)(client.0, null_mut()) };
+    unsafe { api!(RedisModule_UnblockClient)(client.raw(), null_mut()) };
 }
 
 /// The ticket of the client for which a callback runs.
@@ -91,7 +82,7 @@ unsafe extern "C" fn on_disconnect(
     _ctx: *mut raw::RedisModuleCtx,
     client: *mut raw::RedisModuleBlockedClient,
 ) {
-    hooks::call(|hooks| (hooks.disconnected)(Client(client)));
+    hooks::call(|hooks| (hooks.disconnected)(Client::new(client)));
 }
 
 unsafe extern "C" fn on_gone(_ctx: *mut raw::RedisModuleCtx, ticket: *mut c_void) {

@@ -1,74 +1,13 @@
 //! A command being executed: its arguments and its replies.
 
 use std::ffi::c_int;
-use std::marker::PhantomData;
 
 use redis_module::raw;
 
+use super::arg::{Arg, Args};
 use super::context::Database;
 use super::key::Key;
 use super::replies::Replies;
-
-/// One argument, as long as the command lasts.
-#[derive(Clone, Copy)]
-pub struct Arg<'c> {
-    raw: *mut raw::RedisModuleString,
-    life: PhantomData<&'c ()>,
-}
-
-impl<'c> Arg<'c> {
-    pub fn bytes(self) -> &'c [u8] {
-        // SAFETY: an argument is a valid string until the command ends, which 'c does not outlive.
-        unsafe { string_bytes(self.raw) }
-    }
-
-    pub(super) fn raw(self) -> *mut raw::RedisModuleString {
-        self.raw
-    }
-}
-
-/// The bytes of a server's string.
-///
-/// # Safety
-/// `string` is valid and unchanged during `'s`.
-pub(super) unsafe fn string_bytes<'s>(string: *const raw::RedisModuleString) -> &'s [u8] {
-    let mut len = 0;
-    // SAFETY: the caller's promise.
-    unsafe {
-        let start = api!(RedisModule_StringPtrLen)(string, &mut len);
-        std::slice::from_raw_parts(start.cast::<u8>(), len)
-    }
-}
-
-/// The arguments of a command, its name being the first.
-#[derive(Clone, Copy)]
-pub struct Args<'c> {
-    argv: *const *mut raw::RedisModuleString,
-    len: usize,
-    life: PhantomData<&'c ()>,
-}
-
-impl<'c> Args<'c> {
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// The same without the first ones, as the server has them.
-    pub(super) fn raw_from(&self, first: usize) -> (*const *mut raw::RedisModuleString, usize) {
-        let skipped = first.min(self.len);
-        // SAFETY: the server gave `len` of them, and no more are skipped.
-        (unsafe { self.argv.add(skipped) }, self.len - skipped)
-    }
-
-    pub fn get(&self, at: usize) -> Option<Arg<'c>> {
-        if at >= self.len {
-            return None;
-        }
-        // SAFETY: the server gave `len` of them, and `at` is below that.
-        let raw = unsafe { *self.argv.add(at) };
-        Some(Arg { raw, life: PhantomData })
-    }
-}
 
 pub struct Call<'c> {
     ctx: *mut raw::RedisModuleCtx,
@@ -84,7 +23,8 @@ impl<'c> Call<'c> {
         argc: c_int,
     ) -> Call<'c> {
         let len = usize::try_from(argc).unwrap_or(0);
-        Call { ctx, args: Args { argv, len, life: PhantomData } }
+        // SAFETY: as promised.
+        Call { ctx, args: unsafe { Args::new(argv, len) } }
     }
 
     pub fn args(&self) -> Args<'c> {
@@ -98,7 +38,7 @@ impl<'c> Call<'c> {
     /// This key, as something is done to it.
     pub fn key(&self, name: Arg<'c>) -> Key<'c> {
         // SAFETY: all are valid while the command lasts, which 'c does not outlive.
-        unsafe { Key::new(self.ctx, name.raw, self.args) }
+        unsafe { Key::new(self.ctx, name.raw(), self.args) }
     }
 
     /// What the client is told.

@@ -20,8 +20,9 @@ use std::marker::PhantomData;
 use redis_module::native_types::RedisType;
 use redis_module::raw;
 
+use super::arg::name_bytes;
 use super::context::Database;
-use super::key::name_bytes;
+
 use super::logfile;
 use super::persist::{Aof, Digest, Input, LoadError, Output};
 

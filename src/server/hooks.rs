@@ -3,10 +3,10 @@
 
 use std::sync::OnceLock;
 
-use super::blocking::{Client, Ticket};
+use super::client::{Client, Ticket};
 use super::context::{Context, Database};
-use super::info::Section;
 use super::replies::Replies;
+use super::section::Section;
 
 /// What becomes of a data set that is loaded while another is served.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::ptr::{null_mut, NonNull};
 
 use redis_module::raw;
 
-use super::call::{string_bytes, Arg, Args};
+use super::arg::{string_bytes, Args};
 use super::context::{Context, Database};
 use super::data_type::Value;
 
@@ -317,23 +317,5 @@ unsafe extern "C" fn on_key<V: Value>(
         if let Some(mut value) = value_of::<V>(key) {
             visit(api!(RedisModule_GetSelectedDb)(ctx), string_bytes(name), value.as_mut());
         }
-    }
-}
-
-/// The bytes of a key's name; none when there is no name.
-///
-/// # Safety
-/// `name` is null or valid during `'s`.
-pub(super) unsafe fn name_bytes<'s>(name: *const raw::RedisModuleString) -> &'s [u8] {
-    if name.is_null() {
-        return &[];
-    }
-    // SAFETY: the caller's promise.
-    unsafe { string_bytes(name) }
-}
-
-impl<'c> From<&Arg<'c>> for Box<[u8]> {
-    fn from(arg: &Arg<'c>) -> Box<[u8]> {
-        arg.bytes().into()
     }
 }

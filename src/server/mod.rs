@@ -5,11 +5,11 @@
 //! | --- | --- |
 //! | `load.rs`, `hooks.rs` | loading the module; what the server calls, by name |
 //! | `alloc.rs`, `logfile.rs`, `main_thread.rs` | the server's allocator; its log; state of its main thread |
-//! | `call.rs`, `replies.rs`, `key.rs` | a command being executed: arguments, replies; keys and their values |
+//! | `call.rs`, `arg.rs`, `replies.rs`, `key.rs` | a command being executed: arguments, replies; keys and their values |
 //! | `spec.rs`, `command.rs` | what a command says of itself; how it is registered |
 //! | `data_type.rs`, `persist.rs` | the type's callbacks, each with its reason; RDB, AOF and digest |
-//! | `blocking.rs`, `timer.rs`, `events.rs` | clients that wait; timers; server events |
-//! | `context.rs`, `config.rs`, `info.rs` | the time and the role; configs; the INFO section |
+//! | `blocking.rs`, `client.rs`, `timer.rs`, `events.rs` | clients that wait; timers; server events |
+//! | `context.rs`, `config.rs`, `info.rs`, `section.rs` | the time and the role; configs; the INFO section |
 //!
 //! Everything here runs on the server's main thread, under its lock, but for the type's `free` callback and the allocator;
 //! and for saving, which runs in a forked child.
@@ -27,8 +27,10 @@ macro_rules! api {
 }
 
 mod alloc;
+pub mod arg;
 pub mod blocking;
 pub mod call;
+pub mod client;
 pub mod command;
 pub mod config;
 pub mod context;
@@ -42,6 +44,7 @@ pub mod logfile;
 pub mod main_thread;
 pub mod persist;
 pub mod replies;
+pub mod section;
 pub mod spec;
 pub mod timer;
 

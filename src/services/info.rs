@@ -6,8 +6,8 @@ use super::notify::Counter;
 use super::{pacemaker, sums, waiting};
 use crate::queue::State;
 use crate::server::context;
-use crate::server::info::Section;
 use crate::server::logfile;
+use crate::server::section::Section;
 
 pub fn show<H: Host>(host: H, section: &Section, is_going_down: bool) {
     section.text(c"version", env!("CARGO_PKG_VERSION"));

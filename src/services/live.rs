@@ -17,8 +17,10 @@ use super::waiters::{Around, Departure, JobShape, Shape, Ticket};
 use super::wakeup;
 use super::{aside, config, info, pacemaker, waiting};
 use crate::queue::{Cron, Defaults, Mode, Pop, Queue, Time};
-use crate::server::blocking::{self, Client};
-use crate::server::call::{Arg, Call};
+use crate::server::arg::Arg;
+use crate::server::blocking;
+use crate::server::call::Call;
+use crate::server::client::{self, Client};
 use crate::server::context::{self, Context};
 use crate::server::hooks::{Aside, Hooks};
 use crate::server::key::{self, Cursor, Key, OpenValue, WrongType};
@@ -347,4 +349,4 @@ impl QueueKey for Key<'_> {
 }
 
 /// The ticket of a client is the same on both floors.
-const _: fn(Ticket) -> blocking::Ticket = |ticket| ticket;
+const _: fn(Ticket) -> client::Ticket = |ticket| ticket;
