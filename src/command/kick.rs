@@ -10,7 +10,6 @@
 use super::error::Error;
 use super::kinds::Handler;
 use super::limits::KICK_JOBS_MAX;
-use super::words::as_ids;
 use super::words::{once, Words};
 use super::SINCE_0_1;
 use crate::queue::{KickJob, State};
@@ -50,10 +49,9 @@ impl Handler for Kick {
         };
         let open = opened.queue_for(source_of(call));
         let slots = open.queue().peek(State::Dead, count.unwrap_or(1).min(KICK_JOBS_MAX));
-        let names = open.queue().ids_of(&slots);
-        let words: Vec<&[u8]> = names.iter().map(|name| &name[..]).collect();
-        let operation = KickJob { ids: &as_ids(&names) };
-        open.change(&operation, log::Wording::Command(c"DQ.KICKJOB", &words), |kicked, _| {
+        let names = open.queue().names_of(&slots);
+        let operation = KickJob { ids: &names.ids() };
+        open.change(&operation, log::Wording::Command(c"DQ.KICKJOB", &names.words()), |kicked, _| {
             call.replies().integer(kicked.jobs as u64);
         });
         Ok(())

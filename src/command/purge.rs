@@ -11,7 +11,6 @@
 use super::error::Error;
 use super::kinds::Handler;
 use super::limits::{PURGE_JOBS_DEFAULT, PURGE_JOBS_MAX};
-use super::words::as_ids;
 use super::words::{once, Words};
 use super::SINCE_0_1;
 use crate::queue::{Forget, Millis, State};
@@ -58,10 +57,9 @@ impl Handler for Purge {
         };
         let open = opened.queue_for(source_of(call));
         let slots = open.queue().to_purge(open.now(), state, older, count);
-        let names = open.queue().ids_of(&slots);
-        let words: Vec<&[u8]> = names.iter().map(|name| &name[..]).collect();
-        let operation = Forget { ids: &as_ids(&names) };
-        open.change(&operation, log::Wording::Internal(c"FORGET", &words), |purged, _| {
+        let names = open.queue().names_of(&slots);
+        let operation = Forget { ids: &names.ids() };
+        open.change(&operation, log::Wording::Internal(c"FORGET", &names.words()), |purged, _| {
             call.replies().integer(purged.jobs as u64);
         });
         Ok(())

@@ -213,11 +213,6 @@ fn parse_integer(word: &[u8]) -> Option<u64> {
     digits().try_fold(0u64, |number, digit| number.checked_mul(10)?.checked_add(digit.into()))
 }
 
-/// Names that a queue gave, as ids.
-pub fn as_ids(names: &[Box<[u8]>]) -> Vec<Id<'_>> {
-    names.iter().filter_map(|name| Id::new(name)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -26,6 +26,24 @@ impl<'a> Id<'a> {
     }
 }
 
+/// Ids that a queue gave, to be used on it while it changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names(Vec<Box<[u8]>>);
+
+impl Names {
+    pub(super) fn of<'a>(ids: impl Iterator<Item = Id<'a>>) -> Names {
+        Names(ids.map(|id| id.bytes().into()).collect())
+    }
+
+    pub fn ids(&self) -> Vec<Id<'_>> {
+        self.0.iter().map(|name| Id(name)).collect()
+    }
+
+    pub fn words(&self) -> Vec<&[u8]> {
+        self.0.iter().map(|name| &name[..]).collect()
+    }
+}
+
 /// The number of a lease: greater than all that the queue gave before. Those given in a millisecond begin at
 /// `unix-ms × 2048`; they stay below 2^53, where every client's numbers are exact, until the year 2109.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

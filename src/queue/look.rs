@@ -1,6 +1,6 @@
 //! Looking at a queue.
 
-use super::ids::{Id, Lease};
+use super::ids::{Id, Lease, Names};
 use super::job::{JobView, State};
 use super::schedule::Counts;
 use super::slab::Slot;
@@ -38,8 +38,8 @@ impl Queue {
     }
 
     /// The ids of jobs in slots.
-    pub fn ids_of(&self, slots: &[Slot]) -> Vec<Box<[u8]>> {
-        slots.iter().filter_map(|slot| self.id_and_body(*slot)).map(|(id, _)| id.bytes().into()).collect()
+    pub fn names_of(&self, slots: &[Slot]) -> Names {
+        Names::of(slots.iter().filter_map(|slot| self.id_and_body(*slot)).map(|(id, _)| id))
     }
 
     /// Every job, each priority in the order in which it is handed out; the same for queues to which the

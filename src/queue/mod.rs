@@ -81,7 +81,7 @@ pub use block::{read_block, BlockWriter};
 pub use claims::{Accepted, Bury, Claim, Finish, Finished, Release, Touch, WhenReleased};
 pub use consume::{Deliveries, Delivery, Mode, Pop, POP_BYTES_MAX, POP_JOBS_MAX};
 pub use door::{Changed, Circumstances, Defaults, Heading, Operation};
-pub use ids::{Id, Lease, ID_BYTES_MAX};
+pub use ids::{Id, Lease, Names, ID_BYTES_MAX};
 pub use job::{JobView, Progress, Stage, State};
 pub use job_record::{Cause, DropRecord, Exit, JobRecord, LeaseRecord, MoveRecord};
 pub use look::Scanned;

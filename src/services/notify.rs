@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::host::{Host, QueueKey};
 use crate::queue::{
-    Accepted, Add, Added, Alter, Altered, Bury, Delete, Deleted, Deliveries, Effect, Finish, Finished,
-    Forget, Forgotten, KickJob, Kicked, Lease, News, Operation, Pause, Paused, Pop, Queue, Release, Replayed,
-    Resume, Resumed, Return, Returned, Touch,
+    Add, Added, Alter, Bury, Delete, Deleted, Deliveries, Effect, Finish, Finished, Forget, Forgotten,
+    KickJob, Lease, News, Operation, Pause, Paused, Pop, Queue, Release, Resume, Resumed, Return, Touch,
 };
 
 const ADDED: &CStr = c"dq.added";
@@ -70,8 +69,10 @@ impl Announcement {
 
 /// An operation of which is known what is to be said of it.
 pub trait Announced: Operation {
-    /// Of an outcome that has changed something.
-    fn announce(outcome: &Self::Outcome) -> Announcement;
+    /// Of an outcome that has changed something. Nothing, where nobody waits to hear of it.
+    fn announce(_outcome: &Self::Outcome) -> Announcement {
+        Announcement::NONE
+    }
 
     /// What was handed out.
     fn deliveries(_outcome: &Self::Outcome) -> Option<&Deliveries> {
@@ -115,23 +116,11 @@ impl Announced for Finish<'_> {
     }
 }
 
-impl Announced for Release<'_> {
-    fn announce(_: &Accepted) -> Announcement {
-        Announcement::NONE
-    }
-}
+impl Announced for Release<'_> {}
 
-impl Announced for Touch<'_> {
-    fn announce(_: &Accepted) -> Announcement {
-        Announcement::NONE
-    }
-}
+impl Announced for Touch<'_> {}
 
-impl Announced for Bury<'_> {
-    fn announce(_: &Accepted) -> Announcement {
-        Announcement::NONE
-    }
-}
+impl Announced for Bury<'_> {}
 
 impl Announced for Delete<'_> {
     fn announce(deleted: &Deleted) -> Announcement {
@@ -145,17 +134,9 @@ impl Announced for Forget<'_> {
     }
 }
 
-impl Announced for KickJob<'_> {
-    fn announce(_: &Kicked) -> Announcement {
-        Announcement::NONE
-    }
-}
+impl Announced for KickJob<'_> {}
 
-impl Announced for Return<'_> {
-    fn announce(_: &Returned) -> Announcement {
-        Announcement::NONE
-    }
-}
+impl Announced for Return<'_> {}
 
 impl Announced for Pause {
     fn announce(_: &Paused) -> Announcement {
@@ -169,17 +150,9 @@ impl Announced for Resume {
     }
 }
 
-impl Announced for Alter {
-    fn announce(_: &Altered) -> Announcement {
-        Announcement::NONE
-    }
-}
+impl Announced for Alter {}
 
-impl Announced for Effect<'_> {
-    fn announce(_: &Replayed) -> Announcement {
-        Announcement::NONE
-    }
-}
+impl Announced for Effect<'_> {}
 
 pub fn count(announcement: &Announcement) {
     for (counter, jobs) in announcement.counts.iter().flatten() {

@@ -16,7 +16,7 @@ use super::place::Database;
 use super::stats::Stats;
 use super::value::QueueValue;
 use super::{notify, reaper, sweep, waiting};
-use crate::queue::{Forget, Id, Millis, Time};
+use crate::queue::{Forget, Millis, Time};
 
 /// `LATENCY HISTORY dq-timer` shows runs that took their whole budget or more.
 pub const LATENCY_EVENT: &CStr = c"dq-timer";
@@ -158,9 +158,8 @@ fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, sl
         if slots.is_empty() {
             return;
         }
-        let ids = value.queue.ids_of(&slots);
-        let words: Vec<&[u8]> = ids.iter().map(|id| &id[..]).collect();
-        let ids: Vec<Id> = ids.iter().filter_map(|id| Id::new(id)).collect();
+        let names = value.queue.names_of(&slots);
+        let (ids, words) = (names.ids(), names.words());
         commit(host, key, value, &circumstances, &Forget { ids: &ids }, Wording::Internal(c"FORGET", &words));
     }
 }

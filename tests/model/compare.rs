@@ -44,8 +44,8 @@ pub fn compare_all_but_totals(queue: &Queue, reference: &Reference) {
         assert_eq!(queue.get(id(&bytes)).is_some(), reference.get(&bytes).is_some());
     }
     for state in State::ALL {
-        let peeked = queue.ids_of(&queue.peek(state, usize::MAX));
-        let peeked: Vec<Bytes> = peeked.into_iter().map(Vec::from).collect();
+        let peeked = queue.names_of(&queue.peek(state, usize::MAX));
+        let peeked: Vec<Bytes> = peeked.words().into_iter().map(Vec::from).collect();
         assert!(reference.are_the_first(&peeked, state, 0, usize::MAX), "peek {state:?}");
     }
     check_wake_at(queue, reference.next_upkeep());

@@ -388,9 +388,8 @@ impl Hostile {
                 }
             }
             Step::Kick => {
-                let ids = queue.ids_of(&queue.peek(State::Dead, 3));
-                let ids: Vec<Id> = ids.iter().filter_map(|id| Id::new(id)).collect();
-                queue.apply(&told, &KickJob { ids: &ids });
+                let names = queue.names_of(&queue.peek(State::Dead, 3));
+                queue.apply(&told, &KickJob { ids: &names.ids() });
             }
             Step::Upkeep => {
                 let slots = queue.to_forget(told.now, 3);
@@ -408,9 +407,8 @@ impl Hostile {
 }
 
 fn forget(queue: &mut Queue, told: &Circumstances, slots: &[u32]) {
-    let ids = queue.ids_of(slots);
-    let ids: Vec<Id> = ids.iter().filter_map(|id| Id::new(id)).collect();
-    assert_eq!(queue.apply(told, &Forget { ids: &ids }).jobs, slots.len());
+    let names = queue.names_of(slots);
+    assert_eq!(queue.apply(told, &Forget { ids: &names.ids() }).jobs, slots.len());
 }
 
 fn change(queue: &mut Queue, told: &Circumstances, id: Id, how: u8) {

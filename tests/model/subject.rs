@@ -69,7 +69,7 @@ impl Subject {
     }
 
     fn ids_of(&self, slots: &[u32]) -> Vec<Bytes> {
-        let ids: Vec<Bytes> = self.queue.ids_of(slots).into_iter().map(Vec::from).collect();
+        let ids: Vec<Bytes> = self.queue.names_of(slots).words().into_iter().map(Vec::from).collect();
         assert_eq!(ids.len(), slots.len());
         ids
     }
