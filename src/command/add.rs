@@ -33,7 +33,8 @@ use crate::services::frame::Source;
 pub struct Add;
 
 pub struct Parsed<'c> {
-    operation: queue::Add<'c>,
+    id: Option<Id<'c>>,
+    body: &'c [u8],
     options: Options,
     /// Few have one.
     schedule: Option<Box<Recurrence>>,
@@ -114,22 +115,7 @@ impl Change for Add {
         }
         let options = Options::parse(words)?;
         let schedule = options.recurrence(id)?;
-        let Options { ttr, priority, attempts, backoff, ttl, keep, .. } = options;
-        let (due, if_taken) = (options.due(), options.if_taken());
-        let operation = queue::Add {
-            id,
-            body,
-            due,
-            ttr,
-            priority,
-            attempts,
-            backoff,
-            ttl,
-            keep,
-            schedule: None,
-            if_taken,
-        };
-        Ok(Parsed { operation, options, schedule })
+        Ok(Parsed { id, body, options, schedule })
     }
 
     fn check(parsed: &Parsed, wall_clock: fn() -> Time) -> Result<(), Error> {
@@ -146,15 +132,28 @@ impl Change for Add {
     }
 
     fn operation<'p>(parsed: &'p Parsed<'_>) -> queue::Add<'p> {
-        let scheduled = |rule| NewSchedule { rule, starts: parsed.options.starts() };
-        queue::Add { schedule: parsed.schedule.as_deref().map(scheduled), ..parsed.operation }
+        let Parsed { id, body, options, schedule } = parsed;
+        let scheduled = |rule| NewSchedule { rule, starts: options.starts() };
+        queue::Add {
+            id: *id,
+            body,
+            due: options.due(),
+            ttr: options.ttr,
+            priority: options.priority,
+            attempts: options.attempts,
+            backoff: options.backoff,
+            ttl: options.ttl,
+            keep: options.keep,
+            schedule: schedule.as_deref().map(scheduled),
+            if_taken: options.if_taken(),
+        }
     }
 
     fn reply(parsed: &Parsed, added: &Added, queue: &Queue, replies: Replies) -> Result<(), Error> {
         match added {
             Added::New { slot, .. } | Added::Replaced { slot, .. } | Added::Unchanged { slot } => {
                 let made = || queue.id_and_body(*slot).map(|(id, _)| id);
-                let id = parsed.operation.id.or_else(made);
+                let id = parsed.id.or_else(made);
                 replies.bulk(id.map_or(&[], Id::bytes));
             }
             Added::Taken if parsed.options.nx.is_some() => replies.null(),

@@ -8,6 +8,7 @@ use super::job::{Job, JobView, Progress, Stage};
 use super::job_record::{Cause, JobRecord};
 use super::policy::Policy;
 use super::produce::Naming;
+use super::queue_record::count as count_more;
 use super::recurrence::{Calendar, NoCalendar, Scheduled};
 use super::recurring::Before;
 use super::schedule::FromLane;
@@ -58,41 +59,50 @@ pub struct Deliveries {
 /// A job handed out.
 #[derive(Clone, Debug)]
 pub struct Delivery {
-    job: Delivered,
-    pub lease: Lease,
+    slot: Slot,
     pub attempt: u32,
     body_bytes: u32,
+    pub lease: Lease,
     /// When the lease runs out.
     pub end: Time,
     /// Since when the job was ready.
     pub due: Time,
     before: Earlier,
+    /// Most often there is nothing.
+    apart: Option<Box<Apart>>,
 }
 
-/// What a job was before it was handed out.
-#[derive(Clone, Debug)]
-enum Earlier {
-    /// Nobody had had it; it waited until it was due.
-    New,
-    Was(Time, Progress),
-    /// It comes back.
-    Run(Box<Run>),
+/// What a job was before it was handed out. Its attempt was one less.
+#[derive(Clone, Copy, Debug)]
+struct Earlier {
+    time: Time,
+    stage: Stage,
+    /// None: that of no lease.
+    lease: Lease,
+    expires_at: Option<Time>,
+}
+
+impl Earlier {
+    fn of(time: Time, progress: &Progress) -> Earlier {
+        let Progress { stage, lease, expires_at, .. } = *progress;
+        Earlier { time, stage, lease: lease.unwrap_or_default(), expires_at }
+    }
+}
+
+/// What is no longer in the queue of a job that was handed out.
+#[derive(Clone, Debug, Default)]
+struct Apart {
+    /// All: it was finished by that, and isn't kept; or it comes back, perhaps more than once in the same pop.
+    gone: Option<Gone>,
+    /// Where its schedule stood.
+    run: Option<Run>,
 }
 
 #[derive(Clone, Debug)]
 struct Run {
-    time: Time,
     progress: Progress,
     occurrence: Time,
     schedule: Before,
-}
-
-#[derive(Clone)]
-enum Delivered {
-    /// It is still in the queue.
-    In(Slot),
-    /// It was finished by that, and isn't kept; or comes back, perhaps more than once in the same pop.
-    Gone(Box<Gone>),
 }
 
 #[derive(Clone)]
@@ -102,12 +112,9 @@ struct Gone {
     reason: Option<Box<[u8]>>,
 }
 
-impl std::fmt::Debug for Delivered {
+impl std::fmt::Debug for Gone {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Delivered::In(slot) => write!(f, "In({slot})"),
-            Delivered::Gone(gone) => write!(f, "Gone({:?})", gone.job.id_and_body().0),
-        }
+        write!(f, "Gone({:?})", self.job.id_and_body().0)
     }
 }
 
@@ -139,44 +146,50 @@ impl Deliveries {
 impl Delivery {
     /// As long as the queue hasn't changed since.
     pub fn id_and_body<'a>(&'a self, queue: &'a Queue) -> (Id<'a>, &'a [u8]) {
-        match &self.job {
-            Delivered::Gone(gone) => gone.job.id_and_body(),
-            Delivered::In(slot) => match queue.pool.get(*slot) {
-                Some(job) => job.id_and_body(),
-                None => {
-                    debug_assert!(false, "a job that was delivered is there, or on its way");
-                    (Id::NONE, &[])
-                }
-            },
+        match self.gone().map(|gone| &gone.job).or_else(|| queue.pool.get(self.slot)) {
+            Some(job) => job.id_and_body(),
+            None => {
+                debug_assert!(false, "a job that was delivered is there, or on its way");
+                (Id::NONE, &[])
+            }
         }
+    }
+
+    fn gone(&self) -> Option<&Gone> {
+        self.apart.as_ref()?.gone.as_ref()
+    }
+
+    fn run(&self) -> Option<&Run> {
+        self.apart.as_ref()?.run.as_ref()
     }
 
     /// The time by which this run is called: of a job that comes back, its occurrence, for each attempt the same;
     /// otherwise when it was due.
     pub fn occurrence(&self) -> Time {
-        match &self.before {
-            Earlier::Run(run) => run.occurrence,
-            Earlier::New | Earlier::Was(..) => self.due,
-        }
+        self.run().map_or(self.due, |run| run.occurrence)
     }
 
     /// The job as it was before, for a [`super::Return`]. As long as the queue hasn't changed since.
     pub fn before(&self, queue: &Queue) -> Option<JobRecord> {
         let (id, body) = self.id_and_body(queue);
-        let (time, progress, run) = match &self.before {
-            Earlier::New => (self.due, Progress::default(), None),
-            Earlier::Was(time, progress) => (*time, *progress, None),
-            Earlier::Run(run) => (run.time, run.progress, Some(&run.schedule)),
-        };
-        let (created, policy, reason) = match &self.job {
-            Delivered::Gone(gone) => (gone.job.created(), gone.policy, gone.reason.as_deref()),
-            Delivered::In(slot) => {
-                let reason = queue.details_of(*slot).and_then(|details| details.reason());
-                (queue.pool.get(*slot)?.created(), *queue.policy_of(*slot)?, reason)
+        let (created, policy, reason) = match self.gone() {
+            Some(gone) => (gone.job.created(), gone.policy, gone.reason.as_deref()),
+            None => {
+                let reason = queue.details_of(self.slot).and_then(|details| details.reason());
+                (queue.pool.get(self.slot)?.created(), *queue.policy_of(self.slot)?, reason)
             }
         };
-        let reason = run.map_or(reason, |before| before.reason.as_deref());
-        let schedule = run.map(|Before { rule, round, .. }| Scheduled { rule, round: *round });
+        let Earlier { time, stage, lease, expires_at } = self.before;
+        let (progress, reason, schedule) = match self.run() {
+            Some(Run { progress, schedule: Before { rule, round, reason }, .. }) => {
+                (*progress, reason.as_deref(), Some(Scheduled { rule, round: *round }))
+            }
+            None => {
+                let lease = Some(lease).filter(|lease| *lease != Lease::default());
+                let attempt = self.attempt.saturating_sub(1);
+                (Progress { stage, attempt, lease, expires_at }, reason, None)
+            }
+        };
         let job = JobView { id, body, time, created, policy, progress, reason, schedule };
         Some(JobRecord::of(&job, Naming::Given))
     }
@@ -208,6 +221,7 @@ impl Operation for Pop {
             bytes += delivery.body_bytes as usize;
             deliveries.jobs.push(delivery);
         }
+        count_more(&mut queue.totals.popped, deliveries.len());
         deliveries
     }
 }
@@ -229,8 +243,8 @@ impl Queue {
             Mode::NoAck => None,
         };
         if let Some((end, body_bytes)) = simply {
-            let job = Delivered::In(slot);
-            return Some(Delivery { job, lease, attempt: 1, body_bytes, end, due, before: Earlier::New });
+            let before = Earlier::of(due, &Progress::default());
+            return Some(Delivery { slot, attempt: 1, body_bytes, lease, end, due, before, apart: None });
         }
         let policy = self.policy_of(slot)?;
         let end = now.saturating_add(pop.ttr.unwrap_or(policy.ttr));
@@ -243,40 +257,41 @@ impl Queue {
             details.map_or((due, Progress::default()), |details| (details.time, details.progress()));
         let body_bytes = self.pool.get(slot)?.body_bytes();
         let mut attempt = progress.attempt.saturating_add(1);
-        let mut before = Earlier::Was(time, progress);
+        let before = Earlier::of(time, &progress);
+        let mut apart = None;
         if details.is_some_and(|details| details.schedule().is_some()) {
             let (schedule, occurrence) = self.begin_run(now, slot, calendar)?;
             attempt = self.progress(slot)?.attempt.saturating_add(1);
-            before = Earlier::Run(Box::new(Run { time, progress, occurrence, schedule }));
+            apart = Some(Box::new(Apart { gone: None, run: Some(Run { progress, occurrence, schedule }) }));
         }
         #[cfg(feature = "planted-faults")]
         let attempt = crate::planted::attempt(attempt, now.unix_ms());
         let leased = Progress { stage: Stage::Leased, attempt, lease: Some(lease), ..progress };
-        let job = match pop.mode {
-            Mode::Lease => {
-                self.shift(slot, Cause::Popped, end, &leased, Reason::Keep);
-                Delivered::In(slot)
+        match pop.mode {
+            Mode::Lease => self.shift(slot, Cause::Popped, end, &leased, Reason::Keep),
+            Mode::NoAck => {
+                if let Some(gone) = self.deliver_and_finish(now, slot, end, &leased)? {
+                    apart.get_or_insert_default().gone = Some(gone);
+                }
             }
-            Mode::NoAck => self.deliver_and_finish(now, slot, end, &leased)?,
-        };
-        Some(Delivery { job, lease, attempt, body_bytes, end, due, before })
+        }
+        Some(Delivery { slot, attempt, body_bytes, lease, end, due, before, apart })
     }
 
+    /// What the queue no longer has of it then.
     fn deliver_and_finish(
         &mut self,
         now: Time,
         slot: Slot,
         end: Time,
         leased: &Progress,
-    ) -> Option<Delivered> {
+    ) -> Option<Option<Gone>> {
         let policy = *self.policy_of(slot)?;
         let reason = self.details_of(slot).and_then(|details| details.reason().map(Box::from));
         self.shift(slot, Cause::Popped, end, leased, Reason::Keep);
         let returning = self.schedule_of(slot).is_some().then(|| self.pool.get(slot).cloned()).flatten();
-        Some(match self.finish_held(now, slot).or(returning) {
-            Some(job) => Delivered::Gone(Box::new(Gone { job, policy, reason })),
-            None => Delivered::In(slot),
-        })
+        let job = self.finish_held(now, slot).or(returning);
+        Some(job.map(|job| Gone { job, policy, reason }))
     }
 
     /// A number greater than all before. At least that with which the millisecond begins: so a queue that is made

@@ -5,7 +5,6 @@ use super::entry::Hold;
 use super::ids::Lease;
 use super::job::{Progress, Stage};
 use super::policy::{Backoff, Policy};
-use super::queue_record::count;
 use super::slab::Slot;
 use super::time::{Millis, Time};
 use super::{Arrival, Queue, Rank, Window};
@@ -47,7 +46,6 @@ impl Queue {
         }
         self.heading.mix_place(end, &leased);
         self.last_lease = self.last_lease.max(lease);
-        count(&mut self.totals.popped, 1);
         Some((end, body_bytes))
     }
 }

@@ -243,7 +243,8 @@ impl Queue {
         let rank = if cause == Cause::Returned { Rank::First } else { Rank::Last };
         self.place(slot, time, progress, rare, rank);
         match cause {
-            Cause::Popped => count(&mut self.totals.popped, 1),
+            // Counted by those who hand out, together.
+            Cause::Popped => (),
             Cause::Released => count(&mut self.totals.released, 1),
             Cause::Buried => count(&mut self.totals.buried, 1),
             Cause::Finished => count(&mut self.totals.finished, 1),

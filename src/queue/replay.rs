@@ -114,6 +114,7 @@ impl Queue {
         let attempt = before.attempt.saturating_add(1);
         let leased = Progress { stage: Stage::Leased, attempt, lease: Some(lease), ..before };
         self.shift(slot, Cause::Popped, end, &leased, Reason::Keep);
+        count(&mut self.totals.popped, 1);
     }
 
     fn move_job(&mut self, record: &MoveRecord) -> Result<(), RecordError> {

@@ -380,17 +380,22 @@ impl Schedule {
     }
 }
 
-/// The lane with this priority, made if there is none.
+/// The lane with this priority, made if there is none. Most often it is the one that was asked for last.
+#[inline]
 #[allow(clippy::indexing_slicing, reason = "the place was found, or has just been made")]
 fn lane_mut<'l>(lanes: &'l mut Vec<Lane>, recent: &mut usize, priority: u8) -> &'l mut Buckets {
     if lanes.get(*recent).is_none_or(|lane| lane.priority != priority) {
-        let found = lanes.binary_search_by_key(&priority, |lane| lane.priority);
-        *recent = found.unwrap_or_else(|at| {
-            lanes.insert(at, Lane { priority, jobs: Buckets::default() });
-            at
-        });
+        *recent = place_of(lanes, priority);
     }
     &mut lanes[*recent].jobs
+}
+
+#[inline(never)]
+fn place_of(lanes: &mut Vec<Lane>, priority: u8) -> usize {
+    lanes.binary_search_by_key(&priority, |lane| lane.priority).unwrap_or_else(|at| {
+        lanes.insert(at, Lane { priority, jobs: Buckets::default() });
+        at
+    })
 }
 
 type Ordered<'l> = Peekable<Box<dyn Iterator<Item = (Time, Slot)> + 'l>>;

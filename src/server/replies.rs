@@ -99,6 +99,7 @@ impl Replies<'_> {
     }
 
     /// A job that was handed out; without a lease when none was given, and with its due time where that is asked for.
+    #[inline(always)]
     pub fn delivery(&self, id: &[u8], body: &[u8], lease: Option<u64>, attempt: u32, due: Option<u64>) {
         self.array(4 + usize::from(due.is_some()));
         self.bulk(id);
