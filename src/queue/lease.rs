@@ -38,7 +38,9 @@ impl Queue {
         let (bucket, body_bytes) = (job.bucket, job.body_bytes());
         let window = Window { opens: end, closes: Time::MAX };
         let arrival = Arrival { time: end, slot, hold: Hold::Leased, rank: Rank::Last, window };
-        self.schedule.shift_in_lane(priority, bucket, &arrival, &mut self.pool);
+        if !self.schedule.shift_in_lane(priority, bucket, &arrival, &mut self.pool) {
+            self.bug("a job that nobody has had stands in its lane");
+        }
         let horizon = self.schedule.horizon();
         self.news.is_any_ready |= end <= horizon;
         if end > horizon {

@@ -132,6 +132,8 @@ pub struct Queue {
 pub struct News {
     pub is_any_ready: bool,
     pub is_any_dead: bool,
+    /// Something was met that can't be, and stepped over.
+    pub bug: Option<&'static str>,
 }
 
 /// What becomes of the reason that a worker gave for a job.
@@ -196,6 +198,13 @@ impl Queue {
     /// What has happened since this was asked last.
     pub fn take_news(&mut self) -> News {
         std::mem::take(&mut self.news)
+    }
+
+    /// A branch that can't be taken is: told with the news, where it isn't an end at once.
+    #[cold]
+    fn bug(&mut self, what: &'static str) {
+        self.news.bug = Some(what);
+        debug_assert!(false, "{what}");
     }
 
     /// Puts a job as it is seen, instead of the one that was found under its id; `None` when there is no slot left.
@@ -278,13 +287,11 @@ impl Queue {
         let schedule = rare.as_ref().and_then(|rare| rare.schedule());
         let comes_back = schedule.and_then(|schedule| self.comes_back(slot, schedule));
         let Some(job) = self.pool.get_mut(slot) else {
-            debug_assert!(false, "a job that is placed is in the pool");
-            return;
+            return self.bug("a job that is placed is in the pool");
         };
         let number = job.policy().unwrap_or(slab::NO_SLOT);
         let Some(policy) = self.policies.get(number) else {
-            debug_assert!(false, "a job's policy is kept as long as the job");
-            return;
+            return self.bug("a job's policy is kept as long as the job");
         };
         self.heading.mix_place(time, progress);
         if let Some(schedule) = schedule {
@@ -302,7 +309,7 @@ impl Queue {
             self.details_bytes += details.size();
             match self.details.insert(details) {
                 Some(number) => job.set_details(number),
-                None => debug_assert!(false, "there are fewer jobs than details may be"),
+                None => self.bug("there are fewer jobs than details may be"),
             }
         }
         self.stand(slot, &standing, rank);
@@ -348,27 +355,28 @@ impl Queue {
 
     fn leave_lines(&mut self, slot: Slot) {
         let Some(job) = self.pool.get(slot) else {
-            debug_assert!(false, "a job that leaves is there");
-            return;
+            return self.bug("a job that leaves is there");
         };
         let bucket = job.bucket;
         let details = job.details().and_then(|number| self.details.get(number));
         let policy = details.map(|details| details.policy).or(job.policy());
         let Some(policy) = policy.and_then(|number| self.policies.get(number)) else {
-            debug_assert!(false, "a job's policy is kept as long as the job");
-            return;
+            return self.bug("a job's policy is kept as long as the job");
         };
         let home = details.map_or(Home::Lane(policy.priority), |details| details.home(policy));
         let expiry_bucket = details.and_then(Details::expiry_bucket);
         let lease_bucket = details.and_then(Details::lease_bucket);
-        self.schedule.remove(home, slot, bucket, &mut self.pool);
+        let mut was_there = self.schedule.remove(home, slot, bucket, &mut self.pool);
         if let Some(bucket) = expiry_bucket {
             let expiring = &mut Expiring(&self.pool, &mut self.details);
-            self.schedule.remove_aside(Aside::Expiring, slot, bucket, expiring);
+            was_there &= self.schedule.remove_aside(Aside::Expiring, slot, bucket, expiring);
         }
         if let Some(bucket) = lease_bucket {
             let leased = &mut Leased(&self.pool, &mut self.details);
-            self.schedule.remove_aside(Aside::Leases, slot, bucket, leased);
+            was_there &= self.schedule.remove_aside(Aside::Leases, slot, bucket, leased);
+        }
+        if !was_there {
+            self.bug("a job stands in the lines that its details say");
         }
     }
 

@@ -150,7 +150,7 @@ impl Operation for Add<'_> {
             None => {
                 made = queue.next_id(now);
                 let Some(id) = Id::new(made.as_bytes()) else {
-                    debug_assert!(false, "an id that is made is a possible one");
+                    queue.bug("an id that is made is a possible one");
                     return Added::Taken;
                 };
                 (id, Naming::ByQueue)

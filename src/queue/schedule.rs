@@ -156,25 +156,31 @@ impl Schedule {
         self.line_mut(home).insert(arrival, jobs);
     }
 
-    pub fn remove(&mut self, home: Home, slot: Slot, bucket: BucketNumber, jobs: &mut impl Residents) {
-        let removed = self.line_mut(home).remove(slot, bucket, jobs);
-        debug_assert!(removed.is_some(), "a job stands in the line that its details say");
+    /// Whether it was there.
+    pub fn remove(
+        &mut self,
+        home: Home,
+        slot: Slot,
+        bucket: BucketNumber,
+        jobs: &mut impl Residents,
+    ) -> bool {
+        self.line_mut(home).remove(slot, bucket, jobs).is_some()
     }
 
-    /// Gives a job that stays in its lane another time and hold.
+    /// Gives a job that stays in its lane another time and hold. Whether it was there.
     pub fn shift_in_lane(
         &mut self,
         priority: u8,
         bucket: BucketNumber,
         arrival: &Arrival,
         jobs: &mut impl Residents,
-    ) {
+    ) -> bool {
         self.expect(arrival.time);
         let line = lane_mut(&mut self.lanes, &mut self.recent_lane, priority);
         line.advance(self.horizon);
         let removed = line.remove(arrival.slot, bucket, jobs);
-        debug_assert!(removed.is_some(), "a job stands in the line that its details say");
         line.insert(arrival, jobs);
+        removed.is_some()
     }
 
     pub fn insert_aside(&mut self, aside: Aside, arrival: &Arrival, jobs: &mut impl Residents) {
@@ -182,15 +188,15 @@ impl Schedule {
         self.aside_mut(aside).insert(arrival, jobs);
     }
 
+    /// Whether it was there.
     pub fn remove_aside(
         &mut self,
         aside: Aside,
         slot: Slot,
         bucket: BucketNumber,
         jobs: &mut impl Residents,
-    ) {
-        let removed = self.aside_mut(aside).remove(slot, bucket, jobs);
-        debug_assert!(removed.is_some(), "a job stands in the lines that its details say");
+    ) -> bool {
+        self.aside_mut(aside).remove(slot, bucket, jobs).is_some()
     }
 
     pub fn time_of(&self, home: Home, slot: Slot, bucket: BucketNumber) -> Option<Time> {

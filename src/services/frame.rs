@@ -115,8 +115,8 @@ impl<'q, H: Host> OpenQueue<'q, H> {
             self.key.signal_modified();
             notify::count(&O::announce(&outcome));
         }
-        // A replica, where nothing happens by itself, tells nothing.
-        self.value.queue.take_news();
+        // A replica, where nothing happens by itself, tells no watcher.
+        notify::news(self.host, &mut self.value.queue);
         let (lease, now) = (self.value.last_lease(), self.circumstances.now);
         self.host.with(|state| state.leases.saw(lease, now));
         outcome

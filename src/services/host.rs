@@ -64,6 +64,9 @@ pub trait Host: Copy {
     /// Calls [`super::pacemaker::watch`] for the queues at a few more keys; false when that were the last ones.
     fn walk_on(self) -> bool;
 
+    /// What can't be has happened: the operator is told, and the server goes on.
+    fn bug(self, what: &str);
+
     /// The client gets the reply of [`super::waiting::on_unblocked`], perhaps from in here.
     fn unblock(self, client: Self::Client);
 }

@@ -24,7 +24,7 @@ use crate::server::client::{self, Client};
 use crate::server::context::{self, Context};
 use crate::server::hooks::{Aside, Hooks};
 use crate::server::key::{self, Cursor, Key, OpenValue, WrongType};
-use crate::server::logfile::warning;
+use crate::server::logfile::{self, warning};
 use crate::server::main_thread::MainThread;
 use crate::server::replies::Replies;
 use crate::server::timer;
@@ -303,6 +303,10 @@ impl<'c> Host for Live<'c> {
         let goes_on = next.is_some();
         WALK.with(|cursor| *cursor = next);
         goes_on
+    }
+
+    fn bug(self, what: &str) {
+        logfile::bug(what);
     }
 
     fn unblock(self, client: Client) {

@@ -160,9 +160,18 @@ pub fn count(announcement: &Announcement) {
     }
 }
 
+/// What has happened in the queue. Whatever can't be is told to the operator.
+pub fn news<H: Host>(host: H, queue: &mut Queue) -> News {
+    let news = queue.take_news();
+    if let Some(what) = news.bug {
+        host.bug(what);
+    }
+    news
+}
+
 /// Tells watchers what has just been done to the queue, if anything, and what time did to it.
 pub fn tell<H: Host>(host: H, key: &impl QueueKey, queue: &mut Queue, done: Option<&Announcement>) {
-    let News { is_any_ready, is_any_dead } = queue.take_news();
+    let News { is_any_ready, is_any_dead, .. } = news(host, queue);
     let event = done.and_then(|announcement| announcement.event);
     if event.is_none() && !is_any_ready && !is_any_dead {
         return;

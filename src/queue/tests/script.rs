@@ -215,7 +215,7 @@ impl Session {
             }
             "UPKEEP" => self.queues.queue.find_wake_at().map_or("nil".into(), shown),
             "NEWS" => {
-                let News { is_any_ready, is_any_dead } = self.queues.queue.take_news();
+                let News { is_any_ready, is_any_dead, .. } = self.queues.queue.take_news();
                 let news = [is_any_ready.then_some("ready"), is_any_dead.then_some("dead")];
                 news.into_iter().flatten().collect::<Vec<_>>().join(" ")
             }

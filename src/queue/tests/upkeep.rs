@@ -86,3 +86,13 @@ fn news_come_where_time_goes_back_and_on_again() {
     check("@100 NEWS -> | @50 ADD a +20 | NEWS -> | @80 NEWS -> ready");
     check("@0 ADD a ttl=70 | NEWS -> ready | @100 NEWS -> dead | @50 NEWS -> | @80 NEWS -> dead");
 }
+
+/// A debug build ends there, so that a test sees it; another goes on, and says so.
+#[test]
+fn news_have_what_cannot_be() {
+    let mut queue = Queue::new((1, 2));
+    let met = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| queue.leave_lines(7)));
+    assert_eq!(met.is_err(), cfg!(debug_assertions));
+    assert_eq!(queue.take_news().bug, Some("a job that leaves is there"));
+    assert_eq!(queue.take_news().bug, None);
+}
