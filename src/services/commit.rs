@@ -6,7 +6,7 @@ use super::log::{self, Wording};
 use super::notify::{self, Announced};
 use super::reaper;
 use super::value::QueueValue;
-use crate::queue::{Changed, Circumstances, Millis, Queue, Time};
+use crate::queue::{Changed, Circumstances, Lease, Millis, Queue, Time};
 
 /// A clock that is behind a queue's own by at most this waits at the queue's. (A new primary's, or one that was set
 /// back.) Behind by more, it is taken as it is: else the queue would stand still until it has caught up.
@@ -28,12 +28,7 @@ pub fn time_for(queue: &Queue, wall_clock: Time) -> Time {
 /// The circumstances in which a command is carried out on this queue now.
 pub fn circumstances<H: Host>(host: H, value: &QueueValue) -> Circumstances {
     let now = time_for(&value.queue, host.wall_clock());
-    circumstances_at(host, value, now)
-}
-
-pub fn circumstances_at<H: Host>(host: H, value: &QueueValue, now: Time) -> Circumstances {
-    let lease_floor = host.with(|state| state.leases.floor_for(value, now));
-    Circumstances { now, defaults: host.defaults(), lease_floor }
+    Circumstances { now, defaults: host.defaults(), lease_floor: Lease::default() }
 }
 
 /// Does something to a queue, logs it and tells watchers. Consumers that wait are not served by it.
@@ -45,7 +40,10 @@ pub fn commit<H: Host, O: Announced>(
     operation: &O,
     words: Wording,
 ) -> O::Outcome {
-    let circumstances = Circumstances { lease_floor: O::floor(circumstances.lease_floor), ..*circumstances };
+    let mut circumstances = *circumstances;
+    if O::GIVES_LEASES {
+        circumstances.lease_floor = host.with(|state| state.leases.floor_for(value, circumstances.now));
+    }
     let before = *value.queue.heading();
     let mut almanac = Almanac::new(host);
     let outcome = value.queue.apply_by(&circumstances, operation, &mut almanac);

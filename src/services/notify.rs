@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::host::{Host, QueueKey};
 use crate::queue::{
     Add, Added, Alter, Bury, Delete, Deleted, Deliveries, Effect, Finish, Finished, Forget, Forgotten,
-    KickJob, Lease, News, Operation, Pause, Paused, Pop, Queue, Release, Resume, Resumed, Return, Touch,
+    KickJob, News, Operation, Pause, Paused, Pop, Queue, Release, Resume, Resumed, Return, Touch,
 };
 
 const ADDED: &CStr = c"dq.added";
@@ -69,6 +69,9 @@ impl Announcement {
 
 /// An operation of which is known what is to be said of it.
 pub trait Announced: Operation {
+    /// Then it has to be told up to where leases belong to others.
+    const GIVES_LEASES: bool = false;
+
     /// Of an outcome that has changed something. Nothing, where nobody waits to hear of it.
     fn announce(_outcome: &Self::Outcome) -> Announcement {
         Announcement::NONE
@@ -77,11 +80,6 @@ pub trait Announced: Operation {
     /// What was handed out.
     fn deliveries(_outcome: &Self::Outcome) -> Option<&Deliveries> {
         None
-    }
-
-    /// Up to where leases belong to others, for an operation that gives leases; others need not know.
-    fn floor(_floor: Lease) -> Lease {
-        Lease::default()
     }
 }
 
@@ -92,6 +90,8 @@ impl Announced for Add<'_> {
 }
 
 impl Announced for Pop {
+    const GIVES_LEASES: bool = true;
+
     fn announce(deliveries: &Deliveries) -> Announcement {
         let counted = Announcement::NONE.count(Counter::Popped, deliveries.len());
         if deliveries.are_finished() {
@@ -103,10 +103,6 @@ impl Announced for Pop {
 
     fn deliveries(deliveries: &Deliveries) -> Option<&Deliveries> {
         Some(deliveries)
-    }
-
-    fn floor(floor: Lease) -> Lease {
-        floor
     }
 }
 
