@@ -129,8 +129,8 @@ def lone_session(lone: Server) -> Iterator[Session]:
 
 
 class Scheduling(LoadScopeScheduling):
-    """A test goes to the next process that is free. These files go to one as a whole, before all others. So do
-    the tests of a folder that share a cluster of one kind of server."""
+    """A test goes to the next process that is free. These files go to one as a whole, before all others.
+    So do the tests that share a cluster."""
 
     WHOLE_FILES = ("docs/test_examples.py",)
     CLUSTERS = "blackbox/cluster/"

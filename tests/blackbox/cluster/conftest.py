@@ -1,4 +1,4 @@
-"""One cluster for each kind of server, for all tests of this folder (and of one process: conftest.py above)."""
+"""One cluster for each kind of server, for all tests of this folder; they run in one process."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing

@@ -6,7 +6,9 @@ import pytest
 from redis.cluster import key_slot
 
 from harness.cluster import Cluster
-from harness.cluster_load import Delivery, Load, Told
+from harness.cluster_load import Delivery, Load, NodeLoad, Told
+from harness.example_programs import installed
+from harness.marks import on_one_kind
 from harness.queues import queues_of
 from harness.server import Server, eventually
 
@@ -64,6 +66,22 @@ def test_slots_move_under_load(cluster: Cluster) -> None:
         load.drain()
     assert load.told.faults() == []
     assert load.told.errors == [], "the client follows by itself"
+    check_at_rest(cluster)
+
+
+@on_one_kind
+def test_slots_move_and_roles_change_under_node_redis(cluster: Cluster, testrun_uid: str) -> None:
+    modules = installed("node", testrun_uid).directory / "node_modules"
+    queues = spread_queues(cluster, of_each=2)
+    with NodeLoad(cluster, queues, modules) as load:
+        for queue in queues[:4]:
+            to = cluster.others(cluster.owner(queue))[0]
+            cluster.move(key_slot(queue.encode()), to)
+            load.goes_on(20)
+        cluster.fail_over(cluster.owner(queues[0]))
+        load.goes_on()
+        load.drain()
+    assert load.told.faults() == []
     check_at_rest(cluster)
 
 

@@ -58,10 +58,14 @@ class Cluster:
 
     def slots(self, node: Server) -> set[int]:
         """The slots of a node, by its own account."""
+        ranges = [word.split("-") for word in self._slot_words(node) if not word.startswith("[")]
+        return {slot for ends in ranges for slot in range(int(ends[0]), int(ends[-1]) + 1)}
+
+    def _slot_words(self, node: Server) -> list[str]:
+        """0-5460, or [12->-ID] for a slot on its way."""
         lines = self.call(node, "CLUSTER", "NODES").decode().splitlines()
         (own,) = [line.split() for line in lines if "myself" in line]
-        ranges = [word.split("-") for word in own[8:] if not word.startswith("[")]
-        return {slot for ends in ranges for slot in range(int(ends[0]), int(ends[-1]) + 1)}
+        return own[8:]
 
     def up(self) -> list[Server]:
         return [node for node in self.nodes if node.is_up()]
@@ -130,10 +134,14 @@ class Cluster:
         return replica
 
     def heal(self) -> None:
-        """Starts what is down, and waits until all is as it should be."""
+        """Starts what is down, calls off moves, and waits until all is as it should be."""
         for node in self.nodes:
             if not node.is_up():
                 node.start()
+        for node in self.primaries():
+            for word in self._slot_words(node):
+                if word.startswith("["):
+                    ok(self.call(node, "CLUSTER", "SETSLOT", word[1:].split("-")[0], "STABLE"))
         self.settle()
 
     def settle(self) -> None:
@@ -201,7 +209,7 @@ class Cluster:
 def shares() -> list[tuple[int, int]]:
     """The first and the last slot of each primary, as redis-cli --cluster create gives them."""
     ends = [SLOTS * n // PRIMARIES for n in range(PRIMARIES + 1)]
-    return [(first, end - 1) for first, end in zip(ends, ends[1:], strict=False)]
+    return [(first, end - 1) for first, end in itertools.pairwise(ends)]
 
 
 def migration(to: Server, *keys: str | bytes) -> list[str | bytes | int]:

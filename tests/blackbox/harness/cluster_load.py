@@ -1,13 +1,18 @@
-"""Producers and workers of a cluster, by redis-py's cluster client, and what they were told."""
+"""Producers and workers of a cluster, by redis-py or node-redis, and what they were told."""
 
 import contextlib
 import itertools
+import json
+import os
 import random
+import subprocess
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import redis
@@ -51,7 +56,7 @@ class Told:
         }
 
     def faults(self, *, may_be_lost: frozenset[str] = frozenset(), may_repeat: bool = False) -> list[str]:
-        """What was promised and not kept. `may_repeat`: a server was lost, and with it what it had told last."""
+        """What was promised and not kept. `may_repeat`: a server was lost, with what it had told last."""
         return [
             fault
             for id in sorted(self.added.keys() | self.deliveries.keys())
@@ -79,11 +84,34 @@ class Told:
                 yield f"{id}: attempt {delivery.attempt}, and FINISH replied {delivery.finished}"
 
 
-class Load:
-    """Two producers, and a worker for each queue, who waits for its jobs in the server."""
+class AnyLoad(ABC):
+    """Clients that add jobs, and that wait for them in the servers."""
+
+    def __init__(self) -> None:
+        self.told = Told()
+
+    def goes_on(self, jobs: int = 100) -> None:
+        """Waits until so many more have been added."""
+        __tracebackhide__ = True
+        until = len(self.told.added) + jobs
+        eventually(lambda: len(self.told.added) >= until or time.sleep(0.02), 30)
+
+    def drain(self, but: frozenset[str] = frozenset(), within_s: float = 30) -> None:
+        """No more jobs; waits until those that were added are finished."""
+        __tracebackhide__ = True
+        self.stop_adding()
+        with contextlib.suppress(AssertionError):  # the judge says it better
+            eventually(lambda: not self.told.unfinished() - but or time.sleep(0.05), within_s)
+
+    @abstractmethod
+    def stop_adding(self) -> None: ...
+
+
+class Load(AnyLoad):
+    """Two producers, and a worker for each queue, by redis-py's cluster client."""
 
     def __init__(self, cluster: Cluster, queues: list[str], *, ttr_ms: int = 60_000, seed: int = 1):
-        self.told = Told()
+        super().__init__()
         self._queues = queues
         self._ttr_ms = ttr_ms
         self._client = cluster.client()
@@ -112,23 +140,10 @@ class Load:
             thread.join(30)
         self._client.close()
 
-    def goes_on(self, jobs: int = 100) -> None:
-        """Waits until so many more have been added."""
-        __tracebackhide__ = True
-        until = len(self.told.added) + jobs
-        eventually(lambda: len(self.told.added) >= until, 30)
-
     def stop_adding(self) -> None:
         self._adding.clear()
         for thread in self._threads[:2]:
             thread.join(30)
-
-    def drain(self, but: frozenset[str] = frozenset(), within_s: float = 30) -> None:
-        """No more jobs; waits until those that were added are finished."""
-        __tracebackhide__ = True
-        self.stop_adding()
-        with contextlib.suppress(AssertionError):  # the judge says it better
-            eventually(lambda: not self.told.unfinished() - but, within_s)
 
     def _produce(self, chance: random.Random) -> None:
         while self._adding.is_set():
@@ -166,3 +181,48 @@ class Load:
     def _trouble(self, command: str, error: redis.RedisError) -> None:
         self.told.errors.append(f"{command}: {type(error).__name__} {error}")
         time.sleep(0.02)
+
+
+class NodeLoad(AnyLoad):
+    """The same by node-redis, in a program that tells what it was told (cluster/load.cjs)."""
+
+    PROGRAM = Path(__file__).parents[1] / "cluster" / "load.cjs"
+
+    def __init__(self, cluster: Cluster, queues: list[str], modules: Path):
+        super().__init__()
+        self._process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", "node", self.PROGRAM, str(cluster.up()[0].port), *queues],
+            env=os.environ | {"NODE_PATH": str(modules)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+
+    def __enter__(self) -> "NodeLoad":
+        self._reader.start()
+        self.goes_on(10)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._reader.join(30)
+
+    def stop_adding(self) -> None:
+        self._process.stdin.close()
+
+    def _read(self) -> None:
+        for line in self._process.stdout:
+            what, id, *rest = json.loads(line)
+            match what:
+                case "added":
+                    (self.told.added[id],) = rest
+                case "unsure":
+                    self.told.unsure.add(id)
+                case "delivered":
+                    self.told.deliveries[id].append(Delivery(*rest))
+                case "finished":
+                    self.told.deliveries[id][-1].finished = rest[0]
+                case "error":
+                    self.told.errors.append(f"{id}: {rest[0]}")
