@@ -16,7 +16,7 @@ bench := cargo run --quiet --release --locked --manifest-path bench/Cargo.toml -
 
 kombu := $(CURDIR)/target/kombu/venv/bin
 
-.PHONY: help setup build run docs test test-core test-blackbox turns race soak soak-faults \
+.PHONY: help setup build run docs test test-core test-blackbox turns race test-cluster soak soak-faults \
 	board build-board test-board test-kombu test-guides test-celery screenshots dist test-dist test-all lint \
 	bench-core bench bench-instructions bench-docs clean
 
@@ -72,6 +72,11 @@ turns: build ## measure the longest turn of the event loop of every command and 
 race: build ## 5,000 consumers that race, vanish and come back, on each server (about five minutes)
 	@scripts/setup.sh test
 	DQ_CONSUMERS=5000 $(python) -m pytest tests/blackbox/waiting/test_crowd.py $(ARGS)
+
+# Each kind of server has a process.
+test-cluster: build ## clusters whose slots move and whose primaries fail, under load, on each server (about five minutes)
+	@scripts/setup.sh test
+	$(python) -m pytest --numprocesses 3 tests/blackbox/cluster/long.py $(ARGS)
 
 soak: build ## random sessions with faults, judged by their replies: 20 minutes a server (ARGS="--minutes 5 --seed 7")
 	@scripts/setup.sh test

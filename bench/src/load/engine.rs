@@ -40,6 +40,15 @@ struct Client {
     filled: usize,
 }
 
+/// Where a load goes.
+pub struct Target<'a> {
+    /// Of servers: the sessions are dealt out to them.
+    pub ports: &'a [u16],
+    pub protocol: Protocol,
+    /// After the warm-up no more than so many; None: as many as there can be.
+    pub jobs_per_s: Option<f64>,
+}
+
 /// Runs until the goal is reached. `begin` is called when the warm-up is over, `end` when the last job is done.
 pub fn run(
     port: u16,
@@ -49,10 +58,23 @@ pub fn run(
     begin: impl FnOnce() -> Result<()>,
     end: impl FnOnce() -> Result<()>,
 ) -> Result<Outcome> {
+    let target = Target { ports: &[port], protocol, jobs_per_s: None };
+    run_at(&target, sessions, goal, begin, end)
+}
+
+/// The same at several servers, or slower.
+pub fn run_at(
+    target: &Target,
+    sessions: Vec<Session>,
+    goal: &Goal,
+    begin: impl FnOnce() -> Result<()>,
+    end: impl FnOnce() -> Result<()>,
+) -> Result<Outcome> {
+    let protocol = target.protocol;
     let mut poll = Poll::new()?;
     let mut clients = Vec::new();
-    for (number, session) in sessions.into_iter().enumerate() {
-        clients.push(Client::connect(port, session, &poll, Token(number))?);
+    for ((number, session), port) in sessions.into_iter().enumerate().zip(target.ports.iter().cycle()) {
+        clients.push(Client::connect(*port, session, &poll, Token(number))?);
     }
     let mut begin = Some(begin);
     let mut began = Instant::now();
@@ -80,6 +102,10 @@ pub fn run(
             let took = began.elapsed();
             end()?;
             return Ok(Outcome { jobs: done - warm, took });
+        }
+        if let (None, Some(rate)) = (&begin, target.jobs_per_s) {
+            let until = Duration::from_secs_f64((done - warm) as f64 / rate);
+            std::thread::sleep(until.saturating_sub(began.elapsed()));
         }
     }
 }

@@ -51,3 +51,11 @@ def room_at(cluster: Cluster) -> Iterator[Callable[[Server], Room]]:
     yield enter
     for room in rooms:
         room.close()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What the long tests have told, whichever process they ran in."""
+    for report in terminalreporter.getreports("passed"):
+        for name, what in report.user_properties:
+            if name == "told" and report.when == "call":
+                terminalreporter.write_line(what)

@@ -1,4 +1,4 @@
-"""A queue that moves while it is busy comes out the same at its new node, at the replica there, and in the AOF.
+"""A queue that moves while it is busy comes out the same at its new node, at its replica and in its AOF.
 
 A command is logged as it was sent when the queue's clock stands at its time already. The clock comes with the
 queue. So the first command at the new node, in the millisecond of the last one at the old, may be logged so.

@@ -108,13 +108,16 @@ class AnyLoad(ABC):
 
 
 class Load(AnyLoad):
-    """Two producers, and a worker for each queue, by redis-py's cluster client."""
+    """Two producers, and a worker for each queue, by redis-py's cluster client.
+
+    Each has its own: threads that share one can meet in its table of nodes while that changes (redis-py 8.1).
+    """
 
     def __init__(self, cluster: Cluster, queues: list[str], *, ttr_ms: int = 60_000, seed: int = 1):
         super().__init__()
         self._queues = queues
         self._ttr_ms = ttr_ms
-        self._client = cluster.client()
+        self._cluster = cluster
         self._numbers = itertools.count()
         self._adding = threading.Event()
         self._working = threading.Event()
@@ -138,7 +141,6 @@ class Load(AnyLoad):
         self._working.clear()
         for thread in self._threads:
             thread.join(30)
-        self._client.close()
 
     def stop_adding(self) -> None:
         self._adding.clear()
@@ -146,12 +148,13 @@ class Load(AnyLoad):
             thread.join(30)
 
     def _produce(self, chance: random.Random) -> None:
+        client = self._cluster.client()
         while self._adding.is_set():
             number = next(self._numbers)
             queue = self._queues[number % len(self._queues)]
             id, due = f"{queue}/{number}", now_ms() + chance.choice(DELAYS_MS)
             try:
-                self._client.execute_command("DQ.ADD", queue, id, "x" * 50, "AT", due, "TTR", self._ttr_ms)
+                client.execute_command("DQ.ADD", queue, id, "x" * 50, "AT", due, "TTR", self._ttr_ms)
                 self.told.added[id] = due
             except redis.RedisError as error:
                 self.told.unsure.add(id)
@@ -159,21 +162,22 @@ class Load(AnyLoad):
             time.sleep(PACE_S)
 
     def _work(self, queue: str) -> None:
+        client = self._cluster.client()
         while self._working.is_set():
             try:
-                popped = self._client.execute_command("DQ.POP", queue, "COUNT", 5, "BLOCK", BLOCK_MS)
+                popped = client.execute_command("DQ.POP", queue, "COUNT", 5, "BLOCK", BLOCK_MS)
             except redis.RedisError as error:
                 self._trouble("DQ.POP", error)
                 continue
             for id, _, lease, attempt in popped or []:
                 delivery = Delivery(lease, attempt, now_ms())
                 self.told.deliveries[id].append(delivery)
-                delivery.finished = self._finish(queue, id, lease)
+                delivery.finished = self._finish(client, queue, id, lease)
 
-    def _finish(self, queue: str, id: str, lease: int) -> int | None:
+    def _finish(self, client: redis.RedisCluster, queue: str, id: str, lease: int) -> int | None:
         while self._working.is_set():
             try:
-                return self._client.execute_command("DQ.FINISH", queue, id, lease)
+                return client.execute_command("DQ.FINISH", queue, id, lease)
             except redis.RedisError as error:
                 self._trouble("DQ.FINISH", error)
         return None
