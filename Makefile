@@ -18,7 +18,7 @@ kombu := $(CURDIR)/target/kombu/venv/bin
 
 .PHONY: help setup build run docs test test-core test-blackbox turns race test-cluster soak soak-faults \
 	board build-board test-board test-kombu test-guides test-celery screenshots dist test-dist test-all lint \
-	bench-core bench bench-instructions bench-docs clean
+	bench-core bench bench-instructions bench-shards bench-docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -139,6 +139,10 @@ bench: build ## measure whole servers, DQ beside others: half an hour (ARGS="--q
 bench-instructions: build ## count instructions a command in a whole server (ARGS="--check", "--only add --profile")
 	@scripts/setup.sh count
 	$(bench) instructions $(ARGS)
+
+bench-shards: build ## measure one topic on one, two and three servers, for docs/scaling.md (about three minutes)
+	@scripts/setup.sh bench
+	$(bench) shards $(ARGS)
 
 bench-docs: ## write the tables and charts of docs/benchmarks.md from docs/benchmarks/*/*.json (ARGS=--check)
 	@scripts/setup.sh build

@@ -40,15 +40,6 @@ struct Client {
     filled: usize,
 }
 
-/// Where a load goes.
-pub struct Target<'a> {
-    /// Of servers: the sessions are dealt out to them.
-    pub ports: &'a [u16],
-    pub protocol: Protocol,
-    /// After the warm-up no more than so many; None: as many as there can be.
-    pub jobs_per_s: Option<f64>,
-}
-
 /// Runs until the goal is reached. `begin` is called when the warm-up is over, `end` when the last job is done.
 pub fn run(
     port: u16,
@@ -58,22 +49,21 @@ pub fn run(
     begin: impl FnOnce() -> Result<()>,
     end: impl FnOnce() -> Result<()>,
 ) -> Result<Outcome> {
-    let target = Target { ports: &[port], protocol, jobs_per_s: None };
-    run_at(&target, sessions, goal, begin, end)
+    run_at(&[port], protocol, sessions, goal, begin, end)
 }
 
-/// The same at several servers, or slower.
+/// The same at several servers, to which the sessions are dealt out.
 pub fn run_at(
-    target: &Target,
+    ports: &[u16],
+    protocol: Protocol,
     sessions: Vec<Session>,
     goal: &Goal,
     begin: impl FnOnce() -> Result<()>,
     end: impl FnOnce() -> Result<()>,
 ) -> Result<Outcome> {
-    let protocol = target.protocol;
     let mut poll = Poll::new()?;
     let mut clients = Vec::new();
-    for ((number, session), port) in sessions.into_iter().enumerate().zip(target.ports.iter().cycle()) {
+    for ((number, session), port) in sessions.into_iter().enumerate().zip(ports.iter().cycle()) {
         clients.push(Client::connect(*port, session, &poll, Token(number))?);
     }
     let mut begin = Some(begin);
@@ -102,10 +92,6 @@ pub fn run_at(
             let took = began.elapsed();
             end()?;
             return Ok(Outcome { jobs: done - warm, took });
-        }
-        if let (None, Some(rate)) = (&begin, target.jobs_per_s) {
-            let until = Duration::from_secs_f64((done - warm) as f64 / rate);
-            std::thread::sleep(until.saturating_sub(began.elapsed()));
         }
     }
 }

@@ -1,9 +1,10 @@
 //! `shards`: one topic on one, two and three servers, for docs/scaling.md.
 //!
 //! Each server is a cluster node that has a queue of the topic. One thread drives all of them, so that the same
-//! connections are spread over more and more servers. On a machine with fewer processors than servers and generator need,
-//! jobs a second tell of the machine. So there is a second measurement, of the same jobs a second whatever the number of
-//! servers: how much of a processor the busiest server uses.
+//! connections are spread over more and more servers. Where there are fewer processors than servers and generator could
+//! use, jobs a second tell of the machine. What depends on that less is how much processor time the servers take for a job.
+//! It says how many jobs it would be if each server had a processor to itself and an equal share of the jobs, as ids that
+//! are spread by a hash give it.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use anyhow::{bail, ensure, Context, Result};
 use clap::Args;
 
 use super::contestants::Contestant;
-use super::engine::{self, Goal, Target};
+use super::engine::{self, Goal};
 use super::machine::{self, Busy};
 use super::results::Metric;
 use super::session::{Load, Session};
@@ -23,8 +24,6 @@ use crate::wire::{Connection, Protocol};
 
 const LOADS: [(&str, Load); 3] =
     [("enqueue", Load::Enqueue), ("life", Load::Life), ("batches of 16", Load::Batches)];
-/// Of what one server can do, in the second measurement: more would be the machine's limit again.
-const PACE: f64 = 0.4;
 const ATTEMPTS: usize = 4;
 const START_WITHIN: Duration = Duration::from_secs(30);
 
@@ -63,11 +62,13 @@ struct Shard {
     connection: Connection,
 }
 
-/// Shares are of one processor.
 struct Sample {
     jobs_per_s: f64,
+    /// If each server had a processor to itself.
+    unbound_jobs_per_s: f64,
+    /// Processor time of all servers for a job.
     server_us: f64,
-    busiest: f64,
+    /// Shares of a processor.
     client: f64,
     others: f64,
 }
@@ -81,22 +82,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     println!("{}\n", machine::description()?);
     for (name, load) in LOADS {
-        let most = measure(arguments, &mut shards, load, None)?;
-        table(&format!("{name}, as fast as it goes"), &most)?;
-        let pace = PACE * median(most.iter().map(|round| round[0].jobs_per_s))?;
-        let paced = measure(arguments, &mut shards, load, Some(pace))?;
-        table(&format!("{name}, {pace:.0} jobs a second"), &paced)?;
+        table(name, &measure(arguments, &mut shards, load)?)?;
     }
     Ok(())
 }
 
 /// Of each round, a sample for one server, for two, and so on.
-fn measure(
-    arguments: &Arguments,
-    shards: &mut [Shard],
-    load: Load,
-    pace: Option<f64>,
-) -> Result<Vec<Vec<Sample>>> {
+fn measure(arguments: &Arguments, shards: &mut [Shard], load: Load) -> Result<Vec<Vec<Sample>>> {
     let count = shards.len();
     let mut rounds = Vec::new();
     for round in 0..arguments.rounds {
@@ -104,24 +96,19 @@ fn measure(
         // Another one begins each time.
         for place in 0..count {
             let used = (place + round) % count;
-            samples[used] = Some(quiet_sample(arguments, &mut shards[..=used], load, pace)?);
+            samples[used] = Some(quiet_sample(arguments, &mut shards[..=used], load)?);
         }
         rounds.push(samples.into_iter().flatten().collect());
     }
     Ok(rounds)
 }
 
-fn quiet_sample(
-    arguments: &Arguments,
-    shards: &mut [Shard],
-    load: Load,
-    pace: Option<f64>,
-) -> Result<Sample> {
+fn quiet_sample(arguments: &Arguments, shards: &mut [Shard], load: Load) -> Result<Sample> {
     let tolerated = arguments.tolerate / 100.0;
     let mut last = None;
     for _ in 0..ATTEMPTS {
         machine::wait_until_quiet(tolerated, Duration::from_secs_f64(arguments.patience))?;
-        let sample = sample(arguments, shards, load, pace)?;
+        let sample = sample(arguments, shards, load)?;
         if sample.others <= tolerated {
             return Ok(sample);
         }
@@ -131,7 +118,7 @@ fn quiet_sample(
     last.context("no sample")
 }
 
-fn sample(arguments: &Arguments, shards: &mut [Shard], load: Load, pace: Option<f64>) -> Result<Sample> {
+fn sample(arguments: &Arguments, shards: &mut [Shard], load: Load) -> Result<Sample> {
     for shard in &mut *shards {
         shard.connection.call(&["FLUSHALL"])?;
     }
@@ -145,7 +132,6 @@ fn sample(arguments: &Arguments, shards: &mut [Shard], load: Load, pace: Option<
     }
     let at_most = Duration::from_secs_f64(arguments.seconds);
     let goal = Goal { warm_up: 20_000, jobs: usize::MAX, at_most };
-    let target = Target { ports: &ports, protocol: Protocol::Resp, jobs_per_s: pace };
     let (began, used) = (Cell::new(None), Cell::new(None));
     let begin = || {
         began.set(Some((Busy::now()?, ran_s(&pids), Instant::now())));
@@ -158,14 +144,15 @@ fn sample(arguments: &Arguments, shards: &mut [Shard], load: Load, pace: Option<
         used.set(Some((Busy::now()?.since(&busy), ran, seconds)));
         Ok(())
     };
-    let outcome = engine::run_at(&target, sessions, &goal, begin, end)?;
+    let outcome = engine::run_at(&ports, Protocol::Resp, sessions, &goal, begin, end)?;
     let (busy_s, ran, seconds) = used.take().context("it ended")?;
     let (client, servers) = ran.split_last().context("there is a client")?;
     let servers_s: f64 = servers.iter().sum();
+    let jobs = outcome.jobs as f64;
     Ok(Sample {
-        jobs_per_s: outcome.jobs as f64 / outcome.took.as_secs_f64(),
-        server_us: servers_s * 1e6 / outcome.jobs as f64,
-        busiest: servers.iter().copied().fold(0.0, f64::max) / seconds,
+        jobs_per_s: jobs / outcome.took.as_secs_f64(),
+        unbound_jobs_per_s: jobs * servers.len() as f64 / servers_s,
+        server_us: servers_s * 1e6 / jobs,
         client: client / seconds,
         others: (busy_s - servers_s - client).max(0.0) / seconds,
     })
@@ -177,19 +164,30 @@ fn ran_s(pids: &[u32]) -> Vec<f64> {
 }
 
 fn table(title: &str, rounds: &[Vec<Sample>]) -> Result<()> {
-    println!("**{title}**\n");
-    println!("| shards | thousand jobs a second | beside one shard | the busiest server | all servers, a job | generator | others |");
-    println!("|---|---|---|---|---|---|---|");
-    let shards = rounds.first().map_or(0, Vec::len);
-    for at in 0..shards {
+    const HEAD: [&str; 8] = [
+        "shards",
+        "thousand jobs a second",
+        "beside one",
+        "servers' time, a job",
+        "thousand a second with a processor each",
+        "beside one",
+        "generator",
+        "others",
+    ];
+    println!("**{title}**\n\n| {} |\n|{}", HEAD.join(" | "), "---|".repeat(HEAD.len()));
+    for at in 0..rounds.first().map_or(0, Vec::len) {
         let of = |value: fn(&Sample) -> f64| median(rounds.iter().map(|round| value(&round[at])));
-        let ratio = median(rounds.iter().map(|round| round[at].jobs_per_s / round[0].jobs_per_s))?;
+        let beside = |value: fn(&Sample) -> f64| {
+            median(rounds.iter().map(|round| value(&round[at]) / value(&round[0])))
+        };
         println!(
-            "| {} | {:.0} | {ratio:.2} | {:.0} % | {:.2} µs | {:.0} % | {:.0} % |",
+            "| {} | {:.0} | {:.2} | {:.2} µs | {:.0} | {:.2} | {:.0} % | {:.0} % |",
             at + 1,
             of(|sample| sample.jobs_per_s)? / 1e3,
-            100.0 * of(|sample| sample.busiest)?,
+            beside(|sample| sample.jobs_per_s)?,
             of(|sample| sample.server_us)?,
+            of(|sample| sample.unbound_jobs_per_s)? / 1e3,
+            beside(|sample| sample.unbound_jobs_per_s)?,
             100.0 * of(|sample| sample.client)?,
             100.0 * of(|sample| sample.others)?,
         );

@@ -18,8 +18,6 @@ PAGE = (ROOT / "docs" / "scaling.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 SHARDS = 12
 
-pytestmark = on_one_kind
-
 
 @pytest.fixture(scope="module")
 def program() -> dict[str, Any]:
@@ -52,6 +50,7 @@ def test_ids_are_spread_evenly(program: dict[str, Any]) -> None:
     assert all(800 < count < 1_200 for count in counts.values()), counts
 
 
+@on_one_kind
 def test_the_producer(program: dict[str, Any], cluster: Cluster, url: str) -> None:
     (producer,) = [block for block in BLOCKS if "7000" in block]
     names = dict(program)
@@ -66,6 +65,7 @@ def test_the_producer(program: dict[str, Any], cluster: Cluster, url: str) -> No
     client.close()
 
 
+@on_one_kind
 def test_workers_get_every_job_while_slots_move_and_a_node_fails_over(
     program: dict[str, Any], cluster: Cluster, url: str
 ) -> None:

@@ -130,8 +130,8 @@ class Cluster:
     def fail_over(self, primary: Server) -> Server:
         """Its replica takes over in agreement with it; returns the new primary.
 
-        On Redis a node that was elected can't be elected again for four times the node timeout: "Failover attempt
-        expired". Then the failover is called off after five seconds, and has to be asked for again.
+        On Redis a node that was elected can't be elected again for four times the node timeout ("Failover
+        attempt expired"). Then the failover is called off after five seconds, and has to be asked for again.
         """
         replica = self.replica_of(primary)
 
