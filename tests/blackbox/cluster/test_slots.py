@@ -6,7 +6,7 @@ import pytest
 from redis.cluster import key_slot
 
 from harness.cluster import Cluster, is_redirected, migration, ok
-from harness.consumers import Room
+from harness.consumers import Room, in_one_go
 from harness.resp import Failure, fields
 from harness.server import Server, eventually
 
@@ -211,6 +211,60 @@ def test_who_asks_at_the_new_node_before_the_queue_is_there_gets_its_jobs(
         two< [["b", "x", <*>, 1]]
     """)
     cluster.end_move(SLOT, target)
+
+
+def test_a_job_that_is_assigned_in_the_turn_in_which_its_queue_leaves(
+    cluster: Cluster, room_at: RoomAt
+) -> None:
+    source = cluster.owner("q")
+    target, _ = cluster.others(source)
+    here, there = room_at(source), room_at(target)
+    here.play("""
+        > DQ.ADD q later x DELAY 3600000
+        "later"
+        one> DQ.POP q BLOCK 0
+    """)
+    cluster.begin_move(SLOT, target)
+    added, moved = in_one_go(source.port, ("DQ.ADD", "q", "a", "x"), tuple(migration(target, "q")))
+    assert (added, moved) == (b"a", "OK")
+    here.play("""
+        one< [["a", "x", <lease>, 1]]
+    """)
+    cluster.end_move(SLOT, target)
+    lease = here["lease"]
+    there.play(
+        """
+        > DQ.FINISH q a <lease>
+        (integer) 1
+        """,
+        lease=lease,
+    )
+
+
+def test_a_consumer_that_vanishes_in_the_turn_in_which_its_queue_leaves(
+    cluster: Cluster, room_at: RoomAt
+) -> None:
+    """The job was assigned to it and has left: it comes back at the new node when the TTR is over."""
+    source = cluster.owner("q")
+    target, _ = cluster.others(source)
+    here, there = room_at(source), room_at(target)
+    here.play("""
+        > DQ.ADD q later x DELAY 3600000
+        "later"
+        one> DQ.POP q BLOCK 0
+    """)
+    cluster.begin_move(SLOT, target)
+    add = ("DQ.ADD", "q", "a", "x", "TTR", 300)
+    kill = ("CLIENT", "KILL", "ID", here("one").id)
+    assert in_one_go(source.port, add, tuple(migration(target, "q")), kill)[1:] == ["OK", 1]
+    assert here("one").is_closed()
+    cluster.end_move(SLOT, target)
+    there.play("""
+        > DQ.POP q BLOCK 20000
+        [["a", "x", <*>, 2]]
+    """)
+    for node in source, target:
+        assert b"dq_bugs:0" in cluster.call(node, "INFO", "dq")
 
 
 def test_a_consumer_whose_slot_comes_back_is_served(cluster: Cluster, room_at: RoomAt) -> None:
