@@ -67,6 +67,7 @@ def test_slots_move_under_load(cluster: Cluster) -> None:
 
 
 @on_one_kind
+@pytest.mark.timeout(600)  # it may have to install node-redis
 def test_slots_move_and_roles_change_under_node_redis(cluster: Cluster, testrun_uid: str) -> None:
     modules = installed("node", testrun_uid).directory / "node_modules"
     queues = spread_queues(cluster, of_each=2)
