@@ -16,9 +16,9 @@ bench := cargo run --quiet --release --locked --manifest-path bench/Cargo.toml -
 
 kombu := $(CURDIR)/target/kombu/venv/bin
 
-.PHONY: help setup build run docs test test-core test-blackbox turns race soak soak-faults \
+.PHONY: help setup build run docs test test-core test-blackbox turns race test-cluster soak soak-faults \
 	board build-board test-board test-kombu test-guides test-celery screenshots dist test-dist test-all lint \
-	bench-core bench bench-instructions bench-docs clean
+	bench-core bench bench-instructions bench-shards bench-docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -72,6 +72,11 @@ turns: build ## measure the longest turn of the event loop of every command and 
 race: build ## 5,000 consumers that race, vanish and come back, on each server (about five minutes)
 	@scripts/setup.sh test
 	DQ_CONSUMERS=5000 $(python) -m pytest tests/blackbox/waiting/test_crowd.py $(ARGS)
+
+# Each kind of server has a process.
+test-cluster: build ## clusters whose slots move and whose primaries fail, under load, on each server (about five minutes)
+	@scripts/setup.sh test
+	$(python) -m pytest --numprocesses 3 tests/blackbox/cluster/long.py $(ARGS)
 
 soak: build ## random sessions with faults, judged by their replies: 20 minutes a server (ARGS="--minutes 5 --seed 7")
 	@scripts/setup.sh test
@@ -134,6 +139,10 @@ bench: build ## measure whole servers, DQ beside others: half an hour (ARGS="--q
 bench-instructions: build ## count instructions a command in a whole server (ARGS="--check", "--only add --profile")
 	@scripts/setup.sh count
 	$(bench) instructions $(ARGS)
+
+bench-shards: build ## measure one topic on one, two and three servers, for docs/scaling.md (about three minutes)
+	@scripts/setup.sh bench
+	$(bench) shards $(ARGS)
 
 bench-docs: ## write the tables and charts of docs/benchmarks.md from docs/benchmarks/*/*.json (ARGS=--check)
 	@scripts/setup.sh build

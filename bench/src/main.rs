@@ -25,6 +25,8 @@ enum What {
     Instructions(instructions::Arguments),
     /// How fast whole servers are, DQ's and others, by the clock
     Load(load::Arguments),
+    /// One topic on several servers
+    Shards(load::shards::Arguments),
     /// Writes the tables and charts of docs/benchmarks.md
     Charts(charts::Arguments),
 }
@@ -44,6 +46,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.what {
         What::Instructions(arguments) => instructions::run(arguments),
         What::Load(arguments) => load::run(arguments),
+        What::Shards(arguments) => load::shards::run(arguments),
         What::Charts(arguments) => charts::run(arguments),
     }
 }

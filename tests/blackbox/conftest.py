@@ -129,12 +129,16 @@ def lone_session(lone: Server) -> Iterator[Session]:
 
 
 class Scheduling(LoadScopeScheduling):
-    """A test goes to the next process that is free. These files go to one as a whole, before all others."""
+    """A test goes to the next process that is free. These files go to one as a whole, before all others.
+    So do the tests that share a cluster."""
 
     WHOLE_FILES = ("docs/test_examples.py",)
+    CLUSTERS = "blackbox/cluster/"
 
     def _split_scope(self, nodeid: str) -> str:
-        path, _, _ = nodeid.partition("::")
+        path, _, name = nodeid.partition("::")
+        if self.CLUSTERS in path:
+            return next((f"{self.CLUSTERS}{kind}" for kind in KINDS if f"[{kind}" in name), nodeid)
         return path if path.endswith(self.WHOLE_FILES) else nodeid
 
 

@@ -49,10 +49,22 @@ pub fn run(
     begin: impl FnOnce() -> Result<()>,
     end: impl FnOnce() -> Result<()>,
 ) -> Result<Outcome> {
+    run_at(&[port], protocol, sessions, goal, begin, end)
+}
+
+/// The same at several servers, to which the sessions are dealt out.
+pub fn run_at(
+    ports: &[u16],
+    protocol: Protocol,
+    sessions: Vec<Session>,
+    goal: &Goal,
+    begin: impl FnOnce() -> Result<()>,
+    end: impl FnOnce() -> Result<()>,
+) -> Result<Outcome> {
     let mut poll = Poll::new()?;
     let mut clients = Vec::new();
-    for (number, session) in sessions.into_iter().enumerate() {
-        clients.push(Client::connect(port, session, &poll, Token(number))?);
+    for ((number, session), port) in sessions.into_iter().enumerate().zip(ports.iter().cycle()) {
+        clients.push(Client::connect(*port, session, &poll, Token(number))?);
     }
     let mut begin = Some(begin);
     let mut began = Instant::now();

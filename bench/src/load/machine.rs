@@ -170,6 +170,26 @@ impl Scheduled {
     }
 }
 
+/// How long a process has run so far, in seconds.
+pub fn ran_s(pid: u32) -> f64 {
+    Scheduled::of(pid).ran_s
+}
+
+/// How long all processors have been busy, or were taken by the hypervisor, up to a moment.
+pub struct Busy(u64);
+
+impl Busy {
+    pub fn now() -> Result<Busy> {
+        let snapshot = Snapshot::take()?;
+        Ok(Busy(snapshot.busy + snapshot.steal))
+    }
+
+    /// In seconds of one processor.
+    pub fn since(&self, before: &Busy) -> f64 {
+        self.0.saturating_sub(before.0) as f64 / TICKS_A_SECOND
+    }
+}
+
 /// How much memory a process has, its own and shared, in bytes.
 pub fn resident_bytes(pid: u32) -> Result<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;

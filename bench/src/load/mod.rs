@@ -11,6 +11,7 @@ pub mod results;
 mod rows;
 mod runner;
 mod session;
+pub mod shards;
 pub mod tables;
 
 use std::path::PathBuf;

@@ -3,6 +3,7 @@
 paths          where things are in the repository
 ports          ports for what isn't one of them
 server         servers: start, crash, replicate; eventually()
+cluster        three primaries with their replicas; slots that move
 resp           the protocol, read as it comes
 transcript     sessions that read as in redis-cli
 pipelined      a connection on which commands go out before replies come

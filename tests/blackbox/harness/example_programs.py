@@ -98,7 +98,10 @@ class Worker:
 
 @pytest.fixture(scope="module", params=TOOLS)
 def example(request: pytest.FixtureRequest, testrun_uid: str) -> Example:
-    language = request.param
+    return installed(request.param, testrun_uid)
+
+
+def installed(language: str, testrun_uid: str) -> Example:
     for tool, version in TOOLS[language].items():
         if version_of(tool) < version:
             pytest.skip(f"{tool} {version} or later is missing")

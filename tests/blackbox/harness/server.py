@@ -121,6 +121,9 @@ class Server:
         assert self._process is not None, "the server was stopped"
         return self._process.pid
 
+    def is_up(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def has_died(self) -> bool:
         """It ended and nobody here ended it."""
         return self._process is not None and self._process.poll() is not None
