@@ -8,6 +8,7 @@ other is given up: the oracle then knows less than could be known, and never mor
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..history import Op
 from .life import GONE, NEVER, NOWHERE, PRESENT, Life, Span
@@ -239,6 +240,8 @@ class World:
         self.expires: dict[Place, Span] = {}
         # On another server, with when they expire there.
         self.away: dict[str, tuple[Queue, Span | None]] = {}
+        # Jobs with a schedule, by queue and id: schedules.py.
+        self.schedules: dict[Place, Any] = {}
         # The mark of the last SWAPDB or FLUSHDB.
         self.swept_at: float = 0
         self.pending: list[Pending] = []
@@ -249,6 +252,7 @@ class World:
         world.keys = {place: queue.snapshot(now) for place, queue in self.keys.items()}
         world.expires = dict(self.expires)
         world.away = {name: (queue.snapshot(now), expires) for name, (queue, expires) in self.away.items()}
+        world.schedules = {place: dict(jobs) for place, jobs in self.schedules.items()}
         world.swept_at = self.swept_at
         world.clock_ms = self.clock_ms
         return world
