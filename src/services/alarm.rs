@@ -71,6 +71,11 @@ impl Slice {
         Slice { begun: host.uptime(), budget: host.tick_budget() }
     }
 
+    /// The first half of it.
+    pub fn half(self) -> Slice {
+        Slice { budget: self.budget / 2, ..self }
+    }
+
     pub fn took<H: Host>(&self, host: H) -> Duration {
         host.uptime().saturating_sub(self.begun)
     }

@@ -20,6 +20,8 @@ pub struct State<C> {
     /// Clients that are to be unblocked, and whether that is going to happen at the end of this turn.
     pub to_unblock: Vec<Ticket>,
     pub is_turn_end_awaited: bool,
+    /// Behind this one are the next keys that are looked at for those who wait, while the timer is behind.
+    pub looked_at: Option<Place>,
     /// What is on its way to consumers that have gone away.
     pub lost: Vec<Lost>,
     /// The same, of queues that nobody has met since they left their keys.
@@ -31,6 +33,8 @@ pub struct State<C> {
     pub alarm: Option<Duration>,
     pub is_primary: bool,
     pub is_loading: bool,
+    /// The last run of the timer was too short for what was due.
+    pub is_behind: bool,
     pub stats: Stats,
     pub leases: Leases,
     pub sweep: Pace,
@@ -47,6 +51,7 @@ impl<C: Copy + Ord> State<C> {
         to_serve: BTreeSet::new(),
         to_unblock: Vec::new(),
         is_turn_end_awaited: false,
+        looked_at: None,
         lost: Vec::new(),
         lost_astray: Vec::new(),
         hints: Hints::NONE,
@@ -54,6 +59,7 @@ impl<C: Copy + Ord> State<C> {
         alarm: None,
         is_primary: false,
         is_loading: false,
+        is_behind: false,
         stats: Stats::NONE,
         leases: Leases::NONE,
         sweep: Pace::NEW,

@@ -2,6 +2,7 @@
 //! tested.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::time::Duration;
 
 use smallvec::SmallVec;
@@ -168,6 +169,18 @@ impl<C: Copy + Ord> Waiters<C> {
         lines.map(|(key, _)| (database, key.clone())).collect()
     }
 
+    /// The next keys at which somebody waits, of all databases: behind that one, or the first.
+    pub fn keys_behind(&self, last: Option<&Place>, count: usize) -> Vec<Place> {
+        let (from, last_key) = last.map_or((Database::MIN, None), |(database, key)| (*database, Some(key)));
+        let databases = self.lines.range(from..);
+        let places = databases.flat_map(|(&database, lines)| {
+            let behind = last_key.filter(|_| database == from).map_or(Bound::Unbounded, Bound::Excluded);
+            let keys = lines.range::<Box<[u8]>, _>((behind, Bound::Unbounded));
+            keys.map(move |(key, _)| (database, key.clone()))
+        });
+        places.take(count).collect()
+    }
+
     fn line(&self, database: Database, key: &[u8]) -> Option<&BTreeSet<Ticket>> {
         self.lines.get(&database)?.get(key)
     }
@@ -254,6 +267,27 @@ mod tests {
         assert_eq!(waiters.len_at(0, b"x"), 1);
         waiters.leave(1);
         assert!(waiters.lines.is_empty());
+    }
+
+    #[test]
+    fn keys_are_gone_through_in_parts_and_over_all_databases() {
+        let mut waiters = waiters(&[&["b"], &["a", "d"], &["a"]]);
+        waiters.join('z', TERMS, SHAPE, vec![(2, b"c"[..].into()), (7, b"a"[..].into())], None);
+        let mut seen = Vec::new();
+        let mut last = None;
+        loop {
+            let part = waiters.keys_behind(last.as_ref(), 2);
+            assert!(part.len() <= 2);
+            seen.extend(part.iter().map(|(database, key)| (*database, key[0])));
+            last = part.last().cloned();
+            if last.is_none() {
+                break;
+            }
+        }
+        assert_eq!(seen, [(0, b'a'), (0, b'b'), (0, b'd'), (2, b'c'), (7, b'a')]);
+        // One that has gone meanwhile is passed all the same.
+        let gone = (0, b"c"[..].into());
+        assert_eq!(waiters.keys_behind(Some(&gone), 1), [(0, b"d"[..].into())]);
     }
 
     #[test]

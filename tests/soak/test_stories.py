@@ -378,13 +378,26 @@ def test_lateness_that_stops_counting() -> None:
         assert story.kinds() == expected
 
 
+def test_a_delivery_that_may_be_from_either_of_two_queues_counts_for_one_of_them() -> None:
+    story = Story()
+    story.says("DQ.PAUSE q", "OK")
+    story.says("DQ.ADD q a x", "a")
+    waits = story.begins("DQ.POP q NOACK BLOCK 0")
+    story.says("UNLINK q", 1, shape="sealed")
+    story.says("DQ.ADD q a x", "a")
+    story.ends(waits, [["a", "x", None, 1]])
+    nothing_left = {"jobs": 0, "reserved": 0, "last-lease": None}
+    story.says("DQ.INFO q", Info(story).told(0, **nothing_left, **{"total-finished": 1}))
+    assert story.kinds() == set()
+
+
 class Info:
-    """What DQ.INFO tells of a queue with one reserved job."""
+    """What DQ.INFO tells of a queue with one reserved job, or with others."""
 
     def __init__(self, story: Story):
         self.story = story
 
-    def told(self, lateness: int) -> list[object]:
+    def told(self, lateness: int, **others: object) -> list[object]:
         zeros = (
             "default-keep",
             "default-backoff-base",
@@ -398,4 +411,4 @@ class Info:
         fields |= dict.fromkeys(("delayed", "ready", "dead", "done"), 0) | {"jobs": 1, "reserved": 1}
         fields |= {f"total-{name}": 0 for name in totals} | {"total-added": 1, "total-popped": 1}
         fields |= {"last-lease": 1_000, "oldest-ready-ms": None, "lateness-max-ms": lateness}
-        return [part for pair in fields.items() for part in pair]
+        return [part for pair in (fields | others).items() for part in pair]

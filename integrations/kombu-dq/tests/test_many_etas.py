@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from driven_clock import DrivenClock
 from harness.server import KINDS, Server, eventually
+from harness.wall_clock import US_PER_S, WallClock
 from workers import RESULTS_DATABASE, Worker, producer
 
 TASKS = int(os.environ.get("ETAS", "100000"))
@@ -29,18 +29,13 @@ GROWTH_KIB = 12 * 1024
 
 
 @pytest.fixture
-def clock(tmp_path: Path) -> DrivenClock:
-    clock = DrivenClock(tmp_path)
-    clock.shift(-LAST_S)
-    return clock
+def clock(tmp_path: Path) -> WallClock:
+    return WallClock(tmp_path, shift_us=-LAST_S * US_PER_S)
 
 
 @pytest.fixture
-def server(clock: DrivenClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    with monkeypatch.context() as context:
-        for name, value in clock.environment.items():
-            context.setenv(name, value)
-        server = Server(KINDS[0], tmp_path)
+def server(clock: WallClock, tmp_path: Path) -> Iterator[Server]:
+    server = Server(KINDS[0], tmp_path, environment=clock.environment)
     yield server
     server.kill9()
 
@@ -53,7 +48,7 @@ def r(server: Server) -> Iterator[redis.Redis]:
 
 @pytest.mark.timeout(1800)
 def test_each_runs_once_and_none_is_prefetched(
-    clock: DrivenClock, server: Server, r: redis.Redis, tmp_path: Path
+    clock: WallClock, server: Server, r: redis.Redis, tmp_path: Path
 ) -> None:
     publish(server, datetime.now(timezone.utc) - timedelta(seconds=LAST_S))
     assert r.execute_command("DQ.LEN", "celery", "STATE", "delayed") == TASKS
@@ -66,7 +61,7 @@ def test_each_runs_once_and_none_is_prefetched(
         assert r.execute_command("DQ.LEN", "celery", "STATE", "delayed") == TASKS
         before = most = worker.rss_kib()
         for now in range(FIRST_S, LAST_S + STEP_S, STEP_S):
-            clock.shift(now - LAST_S)
+            clock.set((now - LAST_S) * US_PER_S)
             due = min(TASKS, TASKS * (now - FIRST_S) // (LAST_S - FIRST_S))
             wait_for_runs(due, records, r)
             most = max(most, worker.rss_kib())

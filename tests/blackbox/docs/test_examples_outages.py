@@ -1,6 +1,7 @@
 """The workers of the examples outlive their server: its restart, its failover, and being cut off from it."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import pytest
 import redis
@@ -38,6 +39,37 @@ def add(client: redis.Redis, job_id: str, body: str, *options: str | int) -> Non
     assert client.execute_command("DQ.ADD", "mail", job_id, body, *options) == job_id
 
 
+@dataclass
+class Busy:
+    """A worker in the middle of a long job, and what it got it from."""
+
+    worker: Worker
+    primary: Server
+    replica: Server
+    # The worker knows the primary by this alone.
+    address: Address
+
+
+@pytest.fixture
+def busy(start_at: Start, fresh_server: Callable[..., Server], address: Callable[[Server], Address]) -> Busy:
+    primary, replica = fresh_server(), fresh_server()
+    replica.replicate(primary)
+    leading = address(primary)
+    worker = start_at(leading.port)
+    add(primary.client(), "long", people(5))
+    worker.has_said("sent long to p0@example.com")
+    replica.catch_up(primary)
+    return Busy(worker, primary, replica, leading)
+
+
+def does_the_next(worker: Worker, server: Server) -> None:
+    """It waits for a job there, does it, and leaves nothing behind."""
+    add(server.client(), "next", people(1))
+    worker.has_said("next: finished, attempt 1")
+    worker.stops_when_told()
+    assert counts(server.client()) == {}
+
+
 def test_a_worker_goes_on_when_its_server_is_back_and_finishes_what_it_had(
     start_at: Start, fresh_server: Callable[..., Server]
 ) -> None:
@@ -54,25 +86,13 @@ def test_a_worker_goes_on_when_its_server_is_back_and_finishes_what_it_had(
 
     # Once more, while it waits for a job.
     server.restart()
-    add(server.client(), "next", people(1))
-    worker.has_said("next: finished, attempt 1")
-    worker.stops_when_told()
-    assert counts(server.client()) == {}
+    does_the_next(worker, server)
 
 
-def test_a_worker_goes_on_at_the_new_primary_when_the_old_one_becomes_a_replica(
-    start_at: Start, fresh_server: Callable[..., Server], address: Callable[[Server], Address]
-) -> None:
-    old, new = fresh_server(), fresh_server()
-    new.replicate(old)
-    leading = address(old)
-    worker = start_at(leading.port)
-    add(old.client(), "long", people(5))
-    worker.has_said("sent long to p0@example.com")
-
-    new.catch_up(old)
+def test_a_worker_goes_on_at_the_new_primary_when_the_old_one_becomes_a_replica(busy: Busy) -> None:
+    old, new, worker = busy.primary, busy.replica, busy.worker
     new.client().replicaof("no", "one")
-    leading.lead_to(new.port)
+    busy.address.lead_to(new.port)
     # Connections to the old one stay open, and writes there are refused.
     old.replicate(new)
     worker.has_said("long: finished, attempt 1")
@@ -82,33 +102,17 @@ def test_a_worker_goes_on_at_the_new_primary_when_the_old_one_becomes_a_replica(
     eventually(lambda: new_client.info("clients")["blocked_clients"] == 1, within_s=10)
     old.catch_up(new)
     old.client().replicaof("no", "one")
-    leading.lead_to(old.port)
+    busy.address.lead_to(old.port)
     new.replicate(old)
-    add(old.client(), "next", people(1))
-    worker.has_said("next: finished, attempt 1")
-    worker.stops_when_told()
-    assert counts(old.client()) == {}
+    does_the_next(worker, old)
 
 
-def test_a_worker_goes_on_at_the_new_primary_when_the_old_one_says_nothing_any_more(
-    start_at: Start, fresh_server: Callable[..., Server], address: Callable[[Server], Address]
-) -> None:
-    old, new = fresh_server(), fresh_server()
-    new.replicate(old)
-    leading = address(old)
-    worker = start_at(leading.port)
-    add(old.client(), "long", people(5))
-    worker.has_said("sent long to p0@example.com")
-
-    new.catch_up(old)
-    leading.silence()
-    new.client().replicaof("no", "one")
-    leading.lead_to(new.port)
-    worker.has_said("long: finished, attempt 1")
-    add(new.client(), "next", people(1))
-    worker.has_said("next: finished, attempt 1")
-    worker.stops_when_told()
-    assert counts(new.client()) == {}
+def test_a_worker_goes_on_at_the_new_primary_when_the_old_one_says_nothing_any_more(busy: Busy) -> None:
+    busy.address.silence()
+    busy.replica.client().replicaof("no", "one")
+    busy.address.lead_to(busy.replica.port)
+    busy.worker.has_said("long: finished, attempt 1")
+    does_the_next(busy.worker, busy.replica)
 
 
 def test_a_worker_that_was_cut_off_learns_that_its_job_was_given_to_another(

@@ -9,7 +9,7 @@ transcript     sessions that read as in redis-cli
 pipelined      a connection on which commands go out before replies come
 consumers      transcripts with consumers that wait
 crowd          a thousand of them, who come and go
-clock          the time; shifted_clock: a wrong one for a server
+clock          the time; wall_clock: one for a server, which is set while it runs
 patience       tests that prepare something for a time that lies ahead
 marks          where and when a test runs
 

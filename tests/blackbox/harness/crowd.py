@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.clock import now_ms
 from harness.pipelined import Words, encoded
-from harness.resp import Failure, Status
+from harness.resp import LINE, Failure, read_reply
 
 QUEUES = ["q1", "q2", "q3"]
 Job = tuple[bytes, bytes]
@@ -42,20 +42,17 @@ class Line:
         self._writer.close()
 
     async def _read(self) -> Any:
-        line = await self._reader.readuntil(b"\r\n")
-        kind, rest = line[:1], line[1:-2]
-        match kind:
-            case b"+":
-                return Status(rest.decode())
-            case b"-":
-                return Failure(rest.decode())
-            case b":":
-                return int(rest)
-            case b"$":
-                return None if rest == b"-1" else (await self._reader.readexactly(int(rest) + 2))[:-2]
-            case b"*":
-                return None if rest == b"-1" else [await self._read() for _ in range(int(rest))]
-        raise ConnectionError(f"a reply of an unknown type: {line!r}")
+        parsing = read_reply()
+        length = next(parsing)
+        while True:
+            if length is LINE:
+                data = await self._reader.readuntil(b"\r\n")
+            else:
+                data = await self._reader.readexactly(length)
+            try:
+                length = parsing.send(data)
+            except StopIteration as done:
+                return done.value
 
 
 @dataclass

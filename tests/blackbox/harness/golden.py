@@ -24,8 +24,8 @@ from harness.paths import ROOT
 from harness.queues import digests, info
 from harness.resp import fields
 from harness.server import Server, eventually
-from harness.shifted_clock import shifted_clock
 from harness.transcript import escaped
+from harness.wall_clock import shifted_clock
 
 FOLDER = ROOT / "tests" / "golden"
 STATES = ["delayed", "ready", "reserved", "dead", "done"]

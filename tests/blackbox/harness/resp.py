@@ -5,7 +5,7 @@ order of a map.
 """
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from io import BytesIO
 from typing import Any
 
@@ -38,32 +38,56 @@ class Connection:
         return self._read()
 
     def _read(self) -> Any:
-        line = self._stream.readline()
-        if not line.endswith(b"\r\n"):
-            raise ConnectionError("the server closed the connection")
-        kind, rest = line[:1], line[1:-2]
-        match kind:
-            case b"+":
-                return Status(rest.decode())
-            case b"-":
-                return Failure(rest.decode())
-            case b":":
-                return int(rest)
-            case b",":
-                return float(rest)
-            case b"#":
-                return rest == b"t"
-            case b"_":
-                return None
-            case b"$":
-                return None if rest == b"-1" else self._stream.read(int(rest) + 2)[:-2]
-            case b"=":
-                return self._stream.read(int(rest) + 2)[len(b"txt:") : -2]
-            case b"*" | b"~":
-                return None if rest == b"-1" else [self._read() for _ in range(int(rest))]
-            case b"%":
-                return {self._read(): self._read() for _ in range(int(rest))}
-        raise ConnectionError(f"a reply of an unknown type: {line!r}")
+        parsing = read_reply()
+        length = next(parsing)
+        while True:
+            data = self._stream.readline() if length is LINE else self._stream.read(length)
+            if not data.endswith(b"\r\n"):
+                raise ConnectionError("the server closed the connection")
+            try:
+                length = parsing.send(data)
+            except StopIteration as done:
+                return done.value
+
+
+# In place of a length.
+LINE = None
+
+
+def read_reply() -> Generator[int | None, bytes, Any]:
+    """Reads one reply, wherever it comes from: yields how many bytes it needs next, and is sent them."""
+    line = yield LINE
+    kind, rest = line[:1], line[1:-2]
+    match kind:
+        case b"+":
+            return Status(rest.decode())
+        case b"-":
+            return Failure(rest.decode())
+        case b":":
+            return int(rest)
+        case b",":
+            return float(rest)
+        case b"#":
+            return rest == b"t"
+        case b"_":
+            return None
+        case b"$":
+            return None if rest == b"-1" else (yield int(rest) + 2)[:-2]
+        case b"=":
+            return (yield int(rest) + 2)[len(b"txt:") : -2]
+        case b"*" | b"~":
+            return None if rest == b"-1" else (yield from read_replies(int(rest)))
+        case b"%":
+            told = yield from read_replies(2 * int(rest))
+            return dict(zip(told[::2], told[1::2], strict=True))
+    raise ConnectionError(f"a reply of an unknown type: {line!r}")
+
+
+def read_replies(count: int) -> Generator[int | None, bytes, list[Any]]:
+    told = []
+    for _ in range(count):
+        told.append((yield from read_reply()))
+    return told
 
 
 def fields(flat: list[Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from harness.pipelined import Pipelined, encoded
 from harness.queues import come_to_rest, job, queues_of
 from harness.resp import commands_in
 from harness.server import Server, eventually
-from harness.shifted_clock import shifted_clock
+from harness.wall_clock import shifted_clock
 from harness.workload import Workload
 
 StartServer = Callable[..., Server]

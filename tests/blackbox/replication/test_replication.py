@@ -11,7 +11,7 @@ import redis
 from harness.clock import now_ms
 from harness.queues import binary_client, come_to_rest, digests, info, job, queues_of, waiting
 from harness.server import Server, eventually, offset, ports_online
-from harness.shifted_clock import shifted_clock
+from harness.wall_clock import shifted_clock
 from harness.workload import QUEUES, Workload
 from harness.zoo import make_zoo, pop_all
 

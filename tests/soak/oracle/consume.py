@@ -151,6 +151,7 @@ def _queue_of(case: Case, key: str, items: list[Item]) -> Queue | None:
     if len(fitting) > 1:
         for queue in fitting:
             _note_lateness(case, queue, [(None, 0)])
+            queue.has_known_totals = False
             for item in items:
                 case.lose_sight(queue, str(item[0]))
         return None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..history import Record
-from . import claims, consume, durable, errors, facts, keys, look, manage, produce
+from . import claims, consume, durable, errors, facts, keys, look, manage, produce, schedules
 from .case import LOST, SWEEP_AFTER_STEP_MS, SWEEP_AMONG_STRANGERS_MS, Case, Findings
 from .life import Span
 from .model import Effect, Pending, Queue, World, distinct
@@ -87,9 +87,11 @@ class _Course:
         return events
 
     def _branch(self, child: Epoch) -> None:
-        self.worlds[child.number] = self.world.copy(
-            (self.world.clock_ms, max(self.world.clock_ms, child.clock_ms))
-        )
+        world = self.world.copy((self.world.clock_ms, max(self.world.clock_ms, child.clock_ms)))
+        for case in (case for cases in self.open.values() for case in cases):
+            if case.op.db == schedules.DATABASE:
+                schedules.may_have_been_carried_out(case, world)
+        self.worlds[child.number] = world
 
     def _now(self, window: Window, until_ms: int, at: int) -> Span:
         """By which reading of the clock it was carried out; a module's clock may be ahead of the server's."""
@@ -108,7 +110,7 @@ class _Course:
     def _open(self, window: Window) -> None:
         cases = self._cases(window, self._now(window, window.since_ms, window.op.sent))
         for case in cases:
-            case.pending = _pending(case)
+            case.pending = None if case.op.db == schedules.DATABASE else _pending(case)
             if case.pending is not None:
                 if case.pending.is_maker:
                     case.made_queue(case.words[1], maybe=True)
@@ -131,6 +133,9 @@ class _Course:
     def _judge(self, case: Case) -> None:
         case.count(case.verb)
         errors.judge(case)
+        if case.op.db == schedules.DATABASE:
+            schedules.judge(case)
+            return
         if case.op.lost == "no reply in time":
             case.violation("stuck", f"{case.verb} was never answered", case.words[1])
         if case.pending is not None and case.pending.is_torn and (case.verb not in POPS or case.is_lost):

@@ -2,6 +2,7 @@
 
 from ..resp import Failure
 from .case import Case
+from .life import Span
 from .model import Place, Queue
 
 VERBS = {
@@ -57,7 +58,7 @@ def _expect(case: Case, wanted: object) -> None:
         return
     told = "no such key" if case.is_refused else case.told
     if told != wanted:
-        kind = "lost" if told in ("no such key", 0) else "ghost"
+        kind = "lost" if told in ("no such key", "NOKEY", 0) else "ghost"
         case.violation(kind, f"{case.verb} says {case.told}, not {wanted}", case.words[1])
 
 
@@ -65,7 +66,7 @@ def _at(case: Case, place: Place) -> Queue | None:
     """What is there. Of a queue that may be there the reply tells."""
     queue = case.world.keys.get(place)
     if queue is not None and queue.is_maybe and place == _places(case)[0] and not case.is_lost:
-        if case.is_refused or case.told in (0, None):
+        if case.is_refused or case.told in (0, None, "NOKEY"):
             _put(case, place, None)
             return None
         queue.is_maybe = False
@@ -79,7 +80,7 @@ def _is_free(case: Case, place: Place) -> bool:
     return queue is None or ((queue.is_maybe or queue.is_wild) and case.told == 1)
 
 
-def _put(case: Case, place: Place, queue: Queue | None, expires: int | None = None) -> None:
+def _put(case: Case, place: Place, queue: Queue | None, expires: Span | None = None) -> None:
     case.world.put(place, queue, case.window.end, expires)
 
 
@@ -149,7 +150,7 @@ def _expire(case: Case) -> None:
     queue = _at(case, place)
     _expect(case, int(queue is not None))
     if queue is not None:
-        case.world.expires[place] = at
+        case.world.expires[place] = (at, at)
 
 
 def _persist(case: Case) -> None:
@@ -177,23 +178,29 @@ def _restore(case: Case) -> None:
 def _migrate(case: Case) -> None:
     place = case.place(case.words[3])
     queue = _at(case, place)
+    _expect(case, "OK" if queue is not None else "NOKEY")
     if queue is not None and case.told == "OK":
-        case.world.away[place[1]] = queue
+        case.world.away[place[1]] = (queue, _expires_after_a_trip(case, case.world.expires.get(place)))
         _put(case, place, None)
     elif case.is_lost:
         _lose(case, place)
 
 
+def _expires_after_a_trip(case: Case, expires: Span | None) -> Span | None:
+    """MIGRATE tells how long a key still has to live: the time on the way is on top, and a millisecond of rounding."""
+    return expires and (expires[0] - 1, expires[1] + case.now[1] - case.now[0] + 1)
+
+
 def _return(case: Case) -> None:
     place = case.place(case.words[1])
-    queue = case.world.away.pop(place[1], None)
+    queue, expires = case.world.away.pop(place[1], (None, None))
     if case.world.swept_at > case.window.begin:
         # It came before a SWAPDB or FLUSHDB or after it, and so is here, there, or gone.
         for db in DATABASES:
             _lose(case, (db, place[1])).is_maybe = True
     elif case.told == "OK" and queue is not None:
         queue.has_known_lateness = False
-        _put(case, place, queue)
+        _put(case, place, queue, _expires_after_a_trip(case, expires))
     elif case.is_lost:
         _lose(case, place)
 

@@ -8,6 +8,7 @@ other is given up: the oracle then knows less than could be known, and never mor
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..history import Op
 from .life import GONE, NEVER, NOWHERE, PRESENT, Life, Span
@@ -235,8 +236,12 @@ class World:
 
     def __init__(self) -> None:
         self.keys: dict[Place, Queue] = {}
-        self.expires: dict[Place, int] = {}
-        self.away: dict[str, Queue] = {}
+        # The first and the last millisecond at which it may be.
+        self.expires: dict[Place, Span] = {}
+        # On another server, with when they expire there.
+        self.away: dict[str, tuple[Queue, Span | None]] = {}
+        # Jobs with a schedule, by queue and id: schedules.py.
+        self.schedules: dict[Place, Any] = {}
         # The mark of the last SWAPDB or FLUSHDB.
         self.swept_at: float = 0
         self.pending: list[Pending] = []
@@ -246,12 +251,13 @@ class World:
         world = World()
         world.keys = {place: queue.snapshot(now) for place, queue in self.keys.items()}
         world.expires = dict(self.expires)
-        world.away = {name: queue.snapshot(now) for name, queue in self.away.items()}
+        world.away = {name: (queue.snapshot(now), expires) for name, (queue, expires) in self.away.items()}
+        world.schedules = {place: dict(jobs) for place, jobs in self.schedules.items()}
         world.swept_at = self.swept_at
         world.clock_ms = self.clock_ms
         return world
 
-    def put(self, place: Place, queue: Queue | None, n: float, expires: int | None = None) -> None:
+    def put(self, place: Place, queue: Queue | None, n: float, expires: Span | None = None) -> None:
         """That queue is at that key from now on; None: nothing is, unless a command under way makes it."""
         if queue is None and any(place in pending.keys and pending.is_maker for pending in self.pending):
             queue = Queue()
@@ -292,11 +298,12 @@ class World:
 
     def check_expiry(self, place: Place, now: Span, n: float) -> None:
         """A key whose time has come is gone; whether it has just come, nobody knows."""
-        at = self.expires.get(place, NEVER)
+        first, last = self.expires.get(place, (NEVER, NEVER))
         # It lives through that millisecond, by a clock that the server read a little earlier.
-        if at + 1 < now[0]:
+        if last + 1 < now[0]:
             self.put(place, None, n)
-        elif at <= now[1]:
+        elif first <= now[1]:
+            # It is still there, it is gone, or there is a new one by now.
             wild = Queue()
-            wild.is_wild = True
+            wild.is_wild = wild.is_maybe = True
             self.put(place, wild, n)

@@ -14,6 +14,7 @@ KINDS = (
     "lease-twice",
     "lease-order",
     "attempt",
+    "schedule",
     "body",
     "count",
     "order",

@@ -11,6 +11,7 @@ from ..resp import Failure
 from .client import Client, Lost
 from .cluster import Cluster
 from .draw import Command, Habits, Lease, Memory, Words
+from .schedules import SCHEDULES_DB, Keeper
 
 Turn = Callable[[Client, Words], Awaitable[None]]
 
@@ -206,4 +207,10 @@ def crew(seed: str, cluster: Cluster, habits: Habits) -> list[Coroutine[Any, Any
             client = Client(name, cluster, chance, db=db, is_actor=True)
             words = Words(chance, habits, memory, cluster.server_ms)
             made.append(act(client, words, cluster, turn))
+    for number in range(habits.keepers):
+        name = f"keeper-{number}"
+        chance = source(seed, name)
+        client = Client(name, cluster, chance, db=SCHEDULES_DB, is_actor=True)
+        words = Words(chance, habits, memory, cluster.server_ms)
+        made.append(act(client, words, cluster, Keeper(f"s{number}").turn))
     return made

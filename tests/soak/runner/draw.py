@@ -52,6 +52,7 @@ class Habits:
     operators: int = 2
     observers: int = 2
     movers: int = 1
+    keepers: int = 3
     # Which of actors.MOVES they draw from.
     moves: tuple[str, ...] = ("rename", "park", "copy", "unlink")
 

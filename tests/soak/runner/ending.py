@@ -7,6 +7,7 @@ from ..resp import Failure
 from .client import Client, Lost
 from .draw import STATES
 from .rest import DBS, keys_of
+from .schedules import SCHEDULES_DB
 from .storm import Storm
 
 LOOKED_AT = 200
@@ -17,8 +18,10 @@ ROUNDS = 12
 
 async def drain(storm: Storm) -> None:
     """Limits are lifted, clients come back, leases run out: in the end every job has to be had."""
-    keys = [(db, key) for db in range(DBS) for key in await _keys(storm, db)][:LOOKED_AT]
-    clients = [Client(f"end-{db}", storm.cluster, storm.chance, db=db) for db in range(DBS)]
+    # A schedule never ends by being emptied.
+    dbs = [db for db in range(DBS) if db != SCHEDULES_DB]
+    keys = [(db, key) for db in dbs for key in await _keys(storm, db)][:LOOKED_AT]
+    clients = [Client(f"end-{db}", storm.cluster, storm.chance, db=db) for db in dbs]
     with contextlib.suppress(Lost):
         for db, key in keys:
             await _look(clients[db], key)

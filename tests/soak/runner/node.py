@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..borrowed import CONFIG, MODULE, Kind, free_port
+from ..borrowed import CONFIG, MODULE, Kind, WallClock, free_port
 from ..resp import Connection, Failure
-from .clock import Clock
 
 START_S = 60
 # What a server writes when it breaks, and what it must not write again and again.
@@ -49,7 +48,7 @@ class Node:
         self.directory.mkdir(parents=True)
         self.port = free_port()
         self.log_path = self.directory / "server.log"
-        self.clock = Clock(directory, name) if own_clock else None
+        self.clock = WallClock(directory, name) if own_clock else None
         # How often it was started: a history speaks of `a.2`, the second process of server a.
         self.starts = 0
         self._process: subprocess.Popen[bytes] | None = None

@@ -10,7 +10,7 @@ from .draw import STATES
 from .node import Node
 
 TYPE = "delayq-dq"
-DBS = 2
+DBS = 3
 LOOKS = 5
 LAG_S = 2.5
 KEYS_MAX = 300

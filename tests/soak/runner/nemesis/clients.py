@@ -4,12 +4,11 @@ import asyncio
 import contextlib
 
 from ...resp import Failure
-from ..client import Client, Lost
+from ..client import Lost
 from ..cluster import blocked_clients
 from ..storm import NotNow, Storm
 from .crash import child_has_ended
-
-VICTIM_WAITS_MS = 20_000
+from .victims import VICTIM_WAITS_MS, victims
 
 
 async def client_ids(storm: Storm) -> list[int]:
@@ -66,40 +65,19 @@ async def ambush(storm: Storm) -> None:
     """
     key, moved = storm.new_name("ambush"), storm.new_name("ambush")
     count = storm.chance.choice([1, 2, 3, 5])
-    victims = [Client(storm.new_name("victim"), storm.cluster, storm.chance) for _ in range(count)]
     words = ["DQ.POP", key, "BLOCK", VICTIM_WAITS_MS, *storm.chance.choice([[], ["TTR", 60_000], ["NOACK"]])]
+    adds = [["DQ.ADD", key, f"j{n}", f"{key}.{n}", "TTR", 60_000, "ATTEMPTS", 1] for n in range(count)]
+    moves = storm.chance.choice([[], [], [["RENAME", key, moved]]])
     with contextlib.suppress(Lost, ConnectionError):
-        ids = [await victim.server_id() for victim in victims]
-        waiting = [asyncio.ensure_future(victim.do(*words, ambush=key)) for victim in victims]
-        try:
-            await _are_blocked(storm, ids)
-            adds = [
-                ["DQ.ADD", key, f"j{n}", f"{key}.{n}", "TTR", 60_000, "ATTEMPTS", 1] for n in range(count)
-            ]
+        async with victims(storm, count, *words, ambush=key) as ids:
             kills = [["CLIENT", "KILL", "ID", id] for id in ids]
-            moves = storm.chance.choice([[], [], [["RENAME", key, moved]]])
             order = storm.chance.choice([[adds, moves, kills], [adds, kills, moves]])
             await storm.burst(*(words for part in order for words in part), note={"ambush": key})
-        finally:
-            await asyncio.wait(waiting, timeout=5)
-            for victim, task in zip(victims, waiting, strict=True):
-                victim.close()
-                with contextlib.suppress(Lost, ConnectionError, asyncio.CancelledError):
-                    await task
         await asyncio.sleep(0.05)
         here = moved if moves else key
         await storm.client.do("DQ.LEN", here, "STATE", "ready")
         await storm.client.do("DQ.POP", here, "COUNT", count)
         await storm.client.do("UNLINK", here, shape="sealed")
-
-
-async def _are_blocked(storm: Storm, ids: list[int]) -> None:
-    for _ in range(200):
-        async with storm.primary.talk() as connection:
-            if set(ids) <= set(await blocked_clients(connection)):
-                return
-        await asyncio.sleep(0.01)
-    raise NotNow
 
 
 async def reload(storm: Storm) -> None:

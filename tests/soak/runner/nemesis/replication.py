@@ -4,10 +4,11 @@ import asyncio
 import contextlib
 
 from ...resp import Word
-from ..client import Client, Lost, marked
+from ..client import marked
 from ..cluster import mark
 from ..node import Node
 from ..storm import NotNow, Storm
+from .victims import VICTIM_WAITS_MS, victims
 
 LINK_S = 40
 
@@ -182,22 +183,11 @@ async def demote_ambush(storm: Storm) -> None:
     heir = await _direct_replica(storm)
     key = storm.new_name("demoted")
     options = storm.chance.choice([[], ["NOACK"]])
-    victims = [Client(storm.new_name("victim"), cluster, storm.chance) for _ in range(3)]
-    waiting = [
-        asyncio.ensure_future(victim.do("DQ.POP", key, "BLOCK", 20_000, *options)) for victim in victims
-    ]
-    try:
-        await asyncio.sleep(0.3)
+    async with victims(storm, 3, "DQ.POP", key, "BLOCK", VICTIM_WAITS_MS, *options):
         cluster.shut()
         await heir.ask("REPLICAOF", "NO", "ONE")
         await cluster.begin_epoch(heir, "demote-ambush")
         adds: list[list[Word]] = [["DQ.ADD", key, f"j{n}", f"{key}.{n}", "TTR", 60_000] for n in range(3)]
         await storm.burst_at(old, epoch, *adds, ["REPLICAOF", "127.0.0.1", heir.port])
         cluster.open()
-    finally:
-        await asyncio.wait(waiting, timeout=5)
-        for victim, task in zip(victims, waiting, strict=True):
-            victim.close()
-            with contextlib.suppress(Lost, ConnectionError, asyncio.CancelledError):
-                await task
     await link_all(storm)

@@ -1,0 +1,49 @@
+"""A wall clock for a server that a test sets, also while it runs: wall_clock.c before the C library.
+
+Both the server and the module go by it. Their timers go by the monotonic clock, which stays as it is.
+"""
+
+import mmap
+import struct
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+SHIM = Path(__file__).with_suffix(".c")
+US_PER_S = 1_000_000
+
+
+class WallClock:
+    """By how much the wall clock of one server is wrong."""
+
+    def __init__(self, directory: Path, name: str = "wall", *, shift_us: int = 0):
+        """The shim and the shift lie in the directory, where several clocks may be, each by its name."""
+        path = directory / f"{name}.clock"
+        path.write_bytes(struct.pack("q", 0))
+        with path.open("r+b") as file:
+            self._shift = mmap.mmap(file.fileno(), 8)
+        # Of the program that is to have this clock.
+        self.environment: Mapping[str, str] = {"LD_PRELOAD": str(_shim(directory)), "WALL_CLOCK": str(path)}
+        # The farthest ahead that it has been: what was due by then may have been handed out.
+        self.furthest_us = 0
+        self.set(shift_us)
+
+    def set(self, shift_us: int) -> None:
+        """Makes it fast by so much, or slow."""
+        self._shift[:] = struct.pack("q", shift_us)
+        self.shift_us = shift_us
+        self.furthest_us = max(self.furthest_us, shift_us)
+
+
+def shifted_clock(directory: Path, by_s: int) -> Mapping[str, str]:
+    """The environment of a program that has the wrong time from its beginning to its end."""
+    return WallClock(directory, f"{by_s}s", shift_us=by_s * US_PER_S).environment
+
+
+def _shim(directory: Path) -> Path:
+    """The compiled shim."""
+    library = directory / "wall_clock.so"
+    if not library.exists():
+        command = ["cc", "-shared", "-fPIC", "-O1", "-o", library, SHIM, "-ldl"]
+        subprocess.run(command, check=True, timeout=60)
+    return library
