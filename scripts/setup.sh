@@ -10,6 +10,7 @@
 #                    libraries of the machines that releases are for
 #   setup.sh test-dist  as test and dist, and qemu with a server and libraries for the other processor
 #   setup.sh lint    a C compiler, libclang, and the linters in target/venv
+#   setup.sh memcheck  as test, and valgrind
 #   setup.sh count   what build needs, redis-server, and valgrind, which counts instructions
 #   setup.sh bench   what build needs and redis-server; where they can be had, beanstalkd, and BullMQ in
 #                    target/bench-bullmq
@@ -36,7 +37,7 @@ main() {
       install_packages
       make_venv
       ;;
-    test)
+    test | memcheck)
       install_packages
       make_venv
       gather_servers
@@ -74,7 +75,7 @@ main() {
         fetch_server_for_arm
       }
       ;;
-    *) fail "usage: setup.sh build|run|test|board|kombu|guides|dist|test-dist|lint|count|bench" ;;
+    *) fail "usage: setup.sh build|run|test|memcheck|board|kombu|guides|dist|test-dist|lint|count|bench" ;;
   esac
 }
 
@@ -113,7 +114,7 @@ missing_packages() {
       { has callgrind_annotate && [[ -e /usr/include/valgrind/callgrind.h ]]; } || missing+=(valgrind)
       ;;
     bench) [[ -x /usr/bin/redis-server ]] || missing+=(redis-server) ;;
-    test | board | kombu | guides | lint | dist | test-dist)
+    test | memcheck | board | kombu | guides | lint | dist | test-dist)
       [[ $purpose == lint || $purpose == dist || -x /usr/bin/redis-server ]] || missing+=(redis-server)
       venv_is_current || find_python >/dev/null || missing+=(python3 python3-venv)
       ;;&

@@ -12,6 +12,7 @@
     clippy::wildcard_enum_match_arm
 )]
 
+mod bytes;
 mod compare;
 mod divergence;
 mod draw;
@@ -194,5 +195,17 @@ proptest! {
         // And whatever it has come to, a file of it can be read.
         let loaded = load(&save(&hostile.queue), OTHER_SEED);
         assert_same(&hostile.queue, &loaded);
+    }
+}
+
+/// What coverage-guided fuzzing (`make fuzz`) found worth keeping.
+#[test]
+fn what_was_found_by_fuzzing_goes_on_to_hold() {
+    let targets: [(&str, fn(&[u8])); 2] = [("model", bytes::model), ("records", bytes::records)];
+    for (name, run) in targets {
+        let folder = format!("{}/tests/fuzz/corpus/{name}", env!("CARGO_MANIFEST_DIR"));
+        let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(!files.is_empty());
+        files.iter().for_each(|file| run(&std::fs::read(file).unwrap()));
     }
 }
