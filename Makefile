@@ -87,7 +87,7 @@ soak-faults: ## plant faults in the module, and see that the judge finds each (a
 
 # Seconds for each of five targets.
 fuzz: ## fuzz commands, logs, payloads and the core, guided by coverage (FOR=60 a target, ARGS="restore log")
-	@scripts/setup.sh build
+	@scripts/setup.sh fuzz
 	scripts/fuzz.sh $(FOR) $(ARGS)
 
 # The planted leak shows that a leak is found. A build of its own, as above.
