@@ -201,11 +201,13 @@ proptest! {
 /// What coverage-guided fuzzing (`make fuzz`) found worth keeping.
 #[test]
 fn what_was_found_by_fuzzing_goes_on_to_hold() {
-    let targets: [(&str, fn(&[u8])); 2] = [("model", bytes::model), ("records", bytes::records)];
-    for (name, run) in targets {
-        let folder = format!("{}/tests/fuzz/corpus/{name}", env!("CARGO_MANIFEST_DIR"));
-        let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-        assert!(!files.is_empty());
-        files.iter().for_each(|file| run(&std::fs::read(file).unwrap()));
-    }
+    play_all("model", bytes::model);
+    play_all("records", bytes::records);
+}
+
+fn play_all(name: &str, play: fn(&[u8])) {
+    let folder = format!("{}/tests/fuzz/corpus/{name}", env!("CARGO_MANIFEST_DIR"));
+    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(!files.is_empty());
+    files.iter().for_each(|file| play(&std::fs::read(file).unwrap()));
 }
