@@ -85,8 +85,8 @@ soak-faults: ## plant faults in the module, and see that the judge finds each (a
 	cargo build --release --features planted-faults --target-dir target/planted-faults
 	$(python) -m pytest --numprocesses 3 tests/soak/faults_in_module.py $(ARGS)
 
-# Seconds for each of five targets.
-fuzz: ## fuzz commands, logs, payloads and the core, guided by coverage (FOR=60 a target, ARGS="restore log")
+# Seconds for each of three targets.
+fuzz: ## fuzz commands, logs and payloads, guided by coverage (FOR=60 a target, ARGS="restore log")
 	@scripts/setup.sh fuzz
 	scripts/fuzz.sh $(FOR) $(ARGS)
 

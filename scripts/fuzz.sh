@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fuzzes the module, guided by what of it an input reaches, for so many seconds a target.
-#   fuzz.sh SECONDS [TARGET...]     all targets: commands log restore model records
+#   fuzz.sh SECONDS [TARGET...]     all targets: commands log restore
 #   FUZZ_ARGS="-runs=10000000"      more for libFuzzer
 # What it found to be new stays in target/fuzz/TARGET, to go on from. What makes a target fail is written to
 # target/fuzz/TARGET-crash-…, and named.
@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly seconds=$1
 shift
 targets=("$@")
-((${#targets[@]})) || targets=(commands log restore model records)
+((${#targets[@]})) || targets=(commands log restore)
 host=$(rustc -vV | sed -n 's/^host: //p')
 
 # What libFuzzer looks at; the compiler that everybody has can make it. It is for what is fuzzed, not for what builds it:

@@ -1,4 +1,4 @@
-//! What is fuzzed is what `cargo test` tries a little of: `tests/fuzz` and `tests/model`. Here it meets libFuzzer, which
+//! What is fuzzed is what `cargo test` tries a little of: `tests/fuzz`. Here it meets libFuzzer, which
 //! looks at what an input reaches.
 
 // As in the tests, of which this consists; they use some more of it.
@@ -17,44 +17,10 @@ pub mod server;
 #[path = "../../tests/fuzz/session.rs"]
 pub mod session;
 
-#[path = "../../tests/model/bytes.rs"]
-pub mod bytes;
-#[path = "../../tests/model/compare.rs"]
-mod compare;
-#[path = "../../tests/model/draw.rs"]
-mod draw;
-#[path = "../../tests/model/file.rs"]
-mod file;
-#[path = "../../tests/model/hostile.rs"]
-mod hostile;
-#[path = "../../tests/model/job.rs"]
-mod job;
-#[path = "../../tests/model/log.rs"]
-mod log;
-#[path = "../../tests/model/operation.rs"]
-mod operation;
-#[path = "../../tests/model/pair.rs"]
-mod pair;
-#[path = "../../tests/model/reference.rs"]
-mod reference;
-#[path = "../../tests/model/schedule.rs"]
-mod schedule;
-#[path = "../../tests/model/sight.rs"]
-mod sight;
-#[path = "../../tests/model/subject.rs"]
-mod subject;
-#[path = "../../tests/model/told.rs"]
-mod told;
-
 use std::sync::OnceLock;
 
 use fastrand::Rng;
 use libfuzzer_sys::fuzzer_mutate;
-
-// What the root of `tests/model` has.
-const SEED: (u64, u64) = (1, 2);
-const OTHER_SEED: (u64, u64) = (0xdead_beef, 77);
-const TURNS: usize = 60;
 
 /// A change of the input in its place: half of them as libFuzzer does it, to its bytes, half by what `change` knows of its
 /// form.

@@ -12,7 +12,6 @@
     clippy::wildcard_enum_match_arm
 )]
 
-mod bytes;
 mod compare;
 mod divergence;
 mod draw;
@@ -196,18 +195,4 @@ proptest! {
         let loaded = load(&save(&hostile.queue), OTHER_SEED);
         assert_same(&hostile.queue, &loaded);
     }
-}
-
-/// What coverage-guided fuzzing (`make fuzz`) found worth keeping.
-#[test]
-fn what_was_found_by_fuzzing_goes_on_to_hold() {
-    play_all("model", bytes::model);
-    play_all("records", bytes::records);
-}
-
-fn play_all(name: &str, play: fn(&[u8])) {
-    let folder = format!("{}/tests/fuzz/corpus/{name}", env!("CARGO_MANIFEST_DIR"));
-    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    assert!(!files.is_empty());
-    files.iter().for_each(|file| play(&std::fs::read(file).unwrap()));
 }
