@@ -9,6 +9,7 @@ export CARGO_TARGET_DIR := $(CURDIR)/target
 export PYTHONDONTWRITEBYTECODE := 1
 export PORT ?= 6379
 export TOUR
+FOR ?= 600
 REDIS ?= redis://127.0.0.1:$(PORT)
 
 python := target/venv/bin/python
@@ -17,6 +18,7 @@ bench := cargo run --quiet --release --locked --manifest-path bench/Cargo.toml -
 kombu := $(CURDIR)/target/kombu/venv/bin
 
 .PHONY: help setup build run docs test test-core test-blackbox turns race test-cluster soak soak-faults \
+	fuzz memcheck \
 	board build-board test-board test-kombu test-guides test-celery screenshots dist test-dist test-all lint \
 	bench-core bench bench-instructions bench-shards bench-docs clean
 
@@ -88,6 +90,17 @@ soak-faults: ## plant faults in the module, and see that the judge finds each (a
 	cargo build --release --features planted-faults --target-dir target/planted-faults
 	$(python) -m pytest --numprocesses 3 tests/soak/faults_in_module.py $(ARGS)
 
+# Seconds for each of three targets.
+fuzz: ## fuzz commands, logs and payloads, guided by coverage (FOR=60 a target, ARGS="restore log")
+	@scripts/setup.sh fuzz
+	scripts/fuzz.sh $(FOR) $(ARGS)
+
+# The planted leak shows that a leak is found. A build of its own, as above.
+memcheck: build ## a tour of the module under valgrind: nothing lost, nothing touched that isn't its own (about two minutes)
+	@scripts/setup.sh memcheck
+	cargo build --release --features planted-faults --target-dir target/planted-faults
+	$(python) -m pytest -n0 tests/memcheck/check_memory.py $(ARGS)
+
 test-kombu: build ## check and test kombu-dq with real Celery workers, 100,000 ETAs too (about ten minutes)
 	@scripts/setup.sh kombu
 	cd integrations/kombu-dq && $(kombu)/mypy --cache-dir ../../target/.mypy_cache && $(kombu)/pyright
@@ -110,6 +123,7 @@ lint: ## check format, clippy, Python and shell
 	cargo clippy --locked --manifest-path examples/rust/Cargo.toml --target-dir target/examples/rust/target -- -D warnings
 	cargo fmt --check --manifest-path board/Cargo.toml
 	cargo clippy --all-targets --locked --manifest-path board/Cargo.toml -- -D warnings
+	cargo fmt --check --manifest-path fuzz/Cargo.toml
 	cargo fmt --check --manifest-path bench/Cargo.toml
 	cargo clippy --locked --all-targets --manifest-path bench/Cargo.toml --target-dir target/bench-build -- -D warnings
 	$(python) -m ruff format --check

@@ -10,6 +10,8 @@
 #                    libraries of the machines that releases are for
 #   setup.sh test-dist  as test and dist, and qemu with a server and libraries for the other processor
 #   setup.sh lint    a C compiler, libclang, and the linters in target/venv
+#   setup.sh memcheck  as test, and valgrind
+#   setup.sh fuzz    what build needs, and a C++ compiler
 #   setup.sh count   what build needs, redis-server, and valgrind, which counts instructions
 #   setup.sh bench   what build needs and redis-server; where they can be had, beanstalkd, and BullMQ in
 #                    target/bench-bullmq
@@ -25,7 +27,7 @@ readonly recent='import sys; sys.exit(sys.version_info < (3, 10))'
 main() {
   has cargo || fail "cargo is missing: install Rust with rustup"
   case $purpose in
-    build | count) install_packages ;;
+    build | count | fuzz) install_packages ;;
     run)
       install_packages
       link_redis run '^[7-9]\.|^[1-9][0-9]' || fail "DQ needs Redis 7.0 or later$(found_redis)"
@@ -36,7 +38,7 @@ main() {
       install_packages
       make_venv
       ;;
-    test)
+    test | memcheck)
       install_packages
       make_venv
       gather_servers
@@ -74,7 +76,7 @@ main() {
         fetch_server_for_arm
       }
       ;;
-    *) fail "usage: setup.sh build|run|test|board|kombu|guides|dist|test-dist|lint|count|bench" ;;
+    *) fail "usage: setup.sh build|run|test|memcheck|fuzz|board|kombu|guides|dist|test-dist|lint|count|bench" ;;
   esac
 }
 
@@ -113,7 +115,7 @@ missing_packages() {
       { has callgrind_annotate && [[ -e /usr/include/valgrind/callgrind.h ]]; } || missing+=(valgrind)
       ;;
     bench) [[ -x /usr/bin/redis-server ]] || missing+=(redis-server) ;;
-    test | board | kombu | guides | lint | dist | test-dist)
+    test | memcheck | board | kombu | guides | lint | dist | test-dist)
       [[ $purpose == lint || $purpose == dist || -x /usr/bin/redis-server ]] || missing+=(redis-server)
       venv_is_current || find_python >/dev/null || missing+=(python3 python3-venv)
       ;;&
@@ -130,6 +132,8 @@ missing_packages() {
       any /lib/ld-musl-*.so.1 || missing+=(musl)
       ;;
   esac
+  [[ $purpose != fuzz ]] || has c++ || missing+=(g++)
+  [[ $purpose != memcheck ]] || has valgrind || missing+=(valgrind)
   [[ $purpose != board ]] || missing+=("$(missing_for_board)")
   echo "${missing[*]}"
 }

@@ -14,6 +14,13 @@ use super::Queue;
 /// What a job leaves with that was told no priority.
 const DEFAULT_PRIORITY: u8 = 128;
 
+/// How long its leases last where nobody has told: an entry of a log can come to a queue that isn't there any more. A job
+/// without a TTR could be written to a file, but not read from it.
+const UNTOLD_TTR: Millis = match Millis::new(60_000) {
+    Some(minute) => minute,
+    None => Millis::MAX,
+};
+
 /// Where ids made by the queue have got to: `<time>-<number>`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Serial {
@@ -124,8 +131,9 @@ impl<'a> Add<'a> {
 
     pub(super) fn policy(&self, queue: &Queue) -> Policy {
         let (settings, defaults): (&Settings, _) = (&queue.settings, &queue.heading.defaults);
+        let ttr = self.ttr.or(settings.ttr).unwrap_or(defaults.ttr);
         Policy {
-            ttr: self.ttr.or(settings.ttr).unwrap_or(defaults.ttr),
+            ttr: if ttr.is_zero() { UNTOLD_TTR } else { ttr },
             attempts: self.attempts.or(settings.attempts).unwrap_or(defaults.attempts),
             priority: self.priority.unwrap_or(DEFAULT_PRIORITY),
             backoff: self.backoff.unwrap_or(settings.backoff),

@@ -11,8 +11,8 @@
 //! | `unlink2` | the key loses its value: because that goes, or because RENAME or MOVE takes it elsewhere |
 //! | `copy2` | COPY: the copy waits for its own times |
 //!
-//! Not there on purpose: `defrag` (jobs are small blocks of the server's allocator, pages are large ones),
-//! `aux_*` (all there is to save is inside the keys).
+//! Not there on purpose: `defrag` (what it would bring is measured in ARCHITECTURE.md), `aux_*` (all there is to save is
+//! inside the keys).
 
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;

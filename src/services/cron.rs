@@ -30,6 +30,13 @@ impl fmt::Display for Unreadable {
     }
 }
 
+/// What croner says repeats parts of the expression, in which somebody may have written anything: an error is one line,
+/// and the server takes it as C's string.
+fn one_line(why: &str) -> String {
+    let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    why.chars().map(shown).collect::<String>().to_ascii_lowercase()
+}
+
 impl Pattern {
     pub fn read(expression: &str) -> Result<Pattern, Unreadable> {
         let refused = |why: &str| Err(Unreadable(why.to_string()));
@@ -39,7 +46,7 @@ impl Pattern {
         let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
         let days = parser
             .parse(expression)
-            .map_err(|error| Unreadable(error.to_string().trim_end_matches('.').to_ascii_lowercase()))?;
+            .map_err(|error| Unreadable(one_line(error.to_string().trim_end_matches('.'))))?;
         let pattern = days.pattern;
         let bits = |values: Vec<u16>| values.into_iter().fold(0, |bits, value| bits | 1u64 << value.min(63));
         Ok(Pattern {

@@ -154,10 +154,22 @@ proptest! {
     /// Nothing that somebody can send brings the server down.
     #[test]
     fn any_text_is_read_or_refused(text in "[0-9*,/@LW#?+ a-zA-Z-]{0,40}|.{0,30}") {
-        if let Ok(pattern) = Pattern::read(&text) {
-            let from = date(2026, 1, 15).at(10, 0, 0, 0);
-            let found = pattern.first(from, END);
-            prop_assert!(found.is_none_or(|found| found >= from));
+        match Pattern::read(&text) {
+            Ok(pattern) => {
+                let from = date(2026, 1, 15).at(10, 0, 0, 0);
+                let found = pattern.first(from, END);
+                prop_assert!(found.is_none_or(|found| found >= from));
+            }
+            Err(why) => prop_assert!(!why.to_string().contains(char::is_control), "{:?}", why),
         }
+    }
+}
+
+/// What couldn't be read was repeated as it was: with a line break in it, an error was two replies.
+#[test]
+fn what_is_wrong_is_said_in_one_line() {
+    for text in ["\r\n:1 * * * *", "\u{b}\0\u{1} * * * *", "0 * \u{85} * *"] {
+        let why = Pattern::read(text).err().map(|why| why.to_string());
+        assert!(why.as_ref().is_some_and(|why| !why.contains(char::is_control)), "{text:?}: {why:?}");
     }
 }

@@ -175,3 +175,13 @@ fn a_pop_hands_out_no_more_than_so_many_jobs() {
     assert_eq!(queue.apply(&told(0), &all).len(), POP_JOBS_MAX);
     assert_eq!(queue.apply(&told(0), &all).len(), 5);
 }
+
+/// An entry of a log can come to a queue that isn't there any more, where nobody has told a default. A job without a TTR
+/// was written to a file that could not be loaded.
+#[test]
+fn a_job_has_a_ttr_also_where_nobody_has_told_one() {
+    let mut queue = Queue::new((0, 0));
+    queue.apply(&Circumstances::default(), &plain("a"));
+    let record = queue.jobs().next().unwrap().record();
+    assert!(record.job(b"a", b"body").is_ok(), "{record:?}");
+}

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -89,9 +89,11 @@ class Server:
         module: Path = MODULE,
         files: Mapping[str, bytes] = NOTHING,
         environment: Mapping[str, str] = NOTHING,
+        under: Sequence[str] = (),
     ):
         """`config` are lines of redis.conf; `module_args` None starts without the module; `files` lie in
-        the directory when it starts; `environment` is set each time that it starts."""
+        the directory when it starts; `environment` is set each time that it starts; `under` is a program
+        that runs it, with its arguments."""
         if not module.exists():
             raise FileNotFoundError(f"{module} is missing: run `make build`")
         self.kind = kind
@@ -101,6 +103,7 @@ class Server:
         self.log_path = directory / "server.log"
         self._config_path = directory / "redis.conf"
         self._environment = os.environ | environment
+        self._under = under
         self._process: subprocess.Popen[bytes] | None = None
 
         for name, content in files.items():
@@ -111,7 +114,8 @@ class Server:
         if module_args is not None:
             lines.append(f'loadmodule "{module}" {module_args}')
         self._config_path.write_text(CONFIG + "\n".join(lines) + "\n")
-        self.start()
+        # Such a program may take its time.
+        self.start(within_s=300 if under else 30)
 
     def __str__(self) -> str:
         return f"{self.kind} on port {self.port}"
@@ -136,7 +140,7 @@ class Server:
             # The kernel ends the server when pytest dies, however it dies. In a session of its own
             # the server doesn't see Ctrl-C: pytest ends it, when it has shown what was wrong.
             self._process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", self.kind.binary, self._config_path],
+                ["setpriv", "--pdeathsig", "KILL", *self._under, self.kind.binary, self._config_path],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -150,13 +154,13 @@ class Server:
                 raise RuntimeError(f"{self} did not start:\n{self.log()}")
             time.sleep(0.005)
 
-    def stop(self) -> None:
+    def stop(self, within_s: float = 20) -> None:
         """An orderly shutdown, which saves where save points are configured."""
         if self._process is None:
             return
         self._process.terminate()
         try:
-            self._process.wait(timeout=20)
+            self._process.wait(timeout=within_s)
             self._process = None
         except subprocess.TimeoutExpired:
             self.kill9()

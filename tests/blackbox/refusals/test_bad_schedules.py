@@ -17,6 +17,9 @@ EXPRESSIONS = {
     '""': "ERR CRON must be text of 1 to 256 bytes",
     "*" * 257: "ERR CRON must be text of 1 to 256 bytes",
     r'"\xff * * * *"': "ERR CRON must be text of 1 to 256 bytes",
+    # The error was an empty line.
+    r'"\x00 * * * *"': "ERR CRON can't be read: pattern contains illegal characters: "
+    r"cronpattern contains illegal character '\u{0}' in part '\u{0}'",
     "hourly": "ERR CRON can't be read: it needs five fields, or six with seconds first",
     '"* * * *"': "ERR CRON can't be read: it needs five fields, or six with seconds first",
     '"0 0 0 1 1 * 2030"': "ERR CRON can't be read: it needs five fields, or six with seconds first",

@@ -1,0 +1,9 @@
+#![no_main]
+
+use dq_fuzz::{change_in_place, mutate, payload};
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| payload::restore(input));
+
+libfuzzer_sys::fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    change_in_place(data, size, max_size, seed, mutate::payload)
+});

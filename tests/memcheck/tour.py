@@ -1,0 +1,141 @@
+"""A session that comes to every command, each way in which a value comes and goes, and what is refused."""
+
+import redis
+
+from harness.consumers import Consumer
+from harness.payloads import Job, payload_of, sealed, unsealed
+from harness.server import Server, eventually
+from harness.workload import Workload
+
+COMMANDS = 3_000
+# So many cuts of a payload, so many bytes of it wrong.
+HOSTILE = 60
+SCHEDULES = [
+    ("EVERY", 5, "MISFIRE", "ALL", "JITTER", 3, "RUNS", 4),
+    ("CRON", "*/5 * * * *", "TZ", "Europe/Berlin"),
+    ("CRON", "0 3 1 * MON-FRI", "UNTIL", 2**47),
+]
+
+
+def take(server: Server, commands: int = COMMANDS) -> None:
+    with server.client() as r, server.client(decode_responses=False) as binary:
+        Workload(r, seed=1).run(commands)
+        run_schedules(r)
+        come_and_go(server, r)
+        for hostile in (False, True):
+            restore(binary, hostile)
+        refuse(r)
+        keep_and_load(server, r)
+        Workload(r, seed=2).run(commands // 3)
+        end(r)
+
+
+def run_schedules(r: redis.Redis) -> None:
+    for number, schedule in enumerate(SCHEDULES):
+        for body in ("one", "another"):
+            r.execute_command("DQ.ADD", "scheduled", f"s{number}", body, *schedule, "ENSURE")
+    r.execute_command("DQ.NEXT", "30 2 * * *", "TZ", "Asia/Tokyo", "COUNT", 20)
+    for _ in range(20):
+        for id, _, lease, _ in r.execute_command("DQ.POP", "scheduled", "COUNT", 3) or []:
+            r.execute_command("DQ.FINISH", "scheduled", id, lease)
+    r.execute_command("DQ.ADD", "scheduled", "s0", "no more", "REPLACE")
+
+
+def come_and_go(server: Server, r: redis.Redis) -> None:
+    """Consumers that are served, give up, are told to, are killed, and vanish."""
+    consumers = [Consumer(server.port) for _ in range(24)]
+    for number, consumer in enumerate(consumers):
+        wait_ms = 50 if number % 4 == 0 else 0
+        consumer.send(("DQ.MPOP", 2, "wait", "wait too", "COUNT", 2, "BLOCK", wait_ms))
+    eventually(lambda: r.info("clients")["blocked_clients"] >= len(consumers) * 3 // 4, within_s=60)
+    for number in range(6):
+        r.execute_command("DQ.ADD", "wait", f"w{number}", "x" * number * 100)
+    for consumer in consumers[::2]:
+        consumer.close()
+    r.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    for consumer in consumers[1::2]:
+        consumer.close()
+    eventually(lambda: r.info("clients")["blocked_clients"] == 0, within_s=60)
+    r.execute_command("DQ.POP", "wait", "COUNT", 10, "NOACK")
+
+
+def restore(r: redis.Redis, hostile: bool) -> None:
+    """DUMP and RESTORE; and payloads that are cut, or have a byte changed, or more than there can be."""
+    key = b"dumped"
+    r.delete(key)
+    for number in range(300):
+        r.execute_command("DQ.ADD", key, b"d%d" % number, b"x" * number, "DELAY", number, "KEEP", number)
+    r.execute_command("DQ.POP", key, "COUNT", 20)
+    payload = r.dump(key)
+    if not hostile:
+        r.restore("restored", 0, payload, replace=True)
+        r.rename("restored", "renamed")
+        r.copy("renamed", "copied")
+        r.unlink("renamed")
+        return
+    value = unsealed(payload)
+    step = max(1, len(value) // HOSTILE)
+    changed = [value[:at] for at in range(1, len(value), step)]
+    changed += [
+        value[:at] + bytes([value[at] ^ 0x41]) + value[at + 1 :] for at in range(10, len(value), step)
+    ]
+    made_up = [
+        payload_of(count=2**60),
+        payload_of([Job(b"a"), Job(b"a")]),
+        payload_of([Job(record=b"\xdd\xff")]),
+    ]
+    for one in [*map(sealed, changed), *(payload.sealed() for payload in made_up)]:
+        try:
+            r.restore("hostile", 0, one, replace=True)
+        except redis.ResponseError:
+            continue
+        r.execute_command("DQ.POP", "hostile", "COUNT", 5)
+
+
+def refuse(r: redis.Redis) -> None:
+    """Commands that are wrong, behind words that are right."""
+    for words in [
+        ("DQ.ADD", "q0", "id", "body", "DELAY", "5", "NO-SUCH", "x"),
+        ("DQ.ADD", "q0", "id", "body", "CRON", "0 0 31 2 *"),
+        ("DQ.ADD", "q0", "i" * 513, "body"),
+        ("DQ.FINISH", "q0", "a", "1", "b", "x"),
+        ("DQ.DEL", "q0", *("i" * 5 for _ in range(20)), ""),
+        ("DQ.APPLY", "q0", "1", "check=5,next=1/2/x", "dq.pop"),
+        ("DQ.APPLY", "q0", "PUT", "id", "body", "\x99"),
+        ("DQ.APPLY", "q0", "LEASE", "\x91\x92"),
+        ("DQ.MPOP", "9", "q0"),
+        ("DQ.RELEASE", "q0", "id", "1", "REASON", "r" * 513),
+        ("DQ.LEN", "a key of another type"),
+    ]:
+        r.set("a key of another type", "x")
+        try:
+            r.execute_command(*words)
+        except redis.ResponseError:
+            continue
+        raise AssertionError(f"not refused: {words}")
+
+
+def keep_and_load(server: Server, r: redis.Redis) -> None:
+    r.execute_command("DEBUG", "RELOAD")
+    r.save()
+    r.config_set("appendonly", "yes")
+    r.config_set("aof-use-rdb-preamble", "no")
+    eventually(lambda: r.info("persistence")["aof_rewrite_in_progress"] == 0, within_s=120)
+    server.rewrite_aof()
+    r.execute_command("DEBUG", "LOADAOF")
+    r.config_set("appendonly", "no")
+
+
+def end(r: redis.Redis) -> None:
+    r.info("dq")
+    for key in r.scan_iter(_type="delayq-dq"):
+        r.execute_command("DEBUG", "DIGEST-VALUE", key)
+        r.memory_usage(key)
+        r.execute_command("DQ.INFO", key)
+        r.execute_command("DQ.PEEK", key, "STATE", "dead", "COUNT", 100)
+        r.execute_command("DQ.PURGE", key, "STATE", "dead")
+    r.swapdb(0, 1)
+    r.flushdb(asynchronous=True)
+    r.swapdb(0, 1)
+    r.execute_command("FLUSHALL", "SYNC")
+    r.execute_command("DQ.ADD", "last", "one", "that the server has when it ends")
