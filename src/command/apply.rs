@@ -18,7 +18,8 @@ use super::words::Words;
 use super::SINCE_0_1;
 use super::{add, alter, bury, del, finish, kickjob, pause, pop, release, resume, touch};
 use crate::queue::{
-    DropRecord, Effect, Forget, JobRecord, Lease, LeaseRecord, MoveRecord, QueueRecord, Record, Return,
+    DropRecord, Effect, Forget, JobRecord, Lease, LeaseRecord, MoveRecord, Queue, QueueRecord, Record,
+    Return, Time,
 };
 use crate::server::arg::Arg;
 use crate::server::call::Call;
@@ -91,6 +92,7 @@ impl Handler for Apply {
 fn apply_entry(call: &Call, key: Arg, time: &[u8], mut words: Words) -> Result<(), Error> {
     let (told, name) = (words.require()?.bytes(), words.require()?.bytes());
     let told = Told::parse(time, told).ok_or_else(|| Error::UnknownTold(told.to_vec()))?;
+    check_time(told.time)?;
     check_lease(told.lease_floor())?;
     let is_there = match &name.to_ascii_lowercase()[..] {
         b"dq.add" => repeat::<add::Add>(call, key, words, &told),
@@ -120,6 +122,11 @@ fn check_lease(lease: Lease) -> Result<(), Error> {
         return Err(Error::ForgedLease);
     }
     Ok(())
+}
+
+/// Likewise: leases begin with the number of their time.
+fn check_time(time: Time) -> Result<(), Error> {
+    check_lease(Queue::lease_at(time)).map_err(|_| Error::ForgedTime)
 }
 
 fn repeat_forget(call: &Call, key: Arg, mut words: Words, told: &Told) -> Result<bool, Error> {

@@ -52,6 +52,8 @@ pub enum Error {
     UnpairedLease,
     /// Of a year to come.
     ForgedLease,
+    /// Likewise.
+    ForgedTime,
     UnknownState(Vec<u8>),
     UnknownEntry(Vec<u8>),
     /// An entry of the log tells what this version doesn't know.
@@ -130,6 +132,7 @@ impl fmt::Display for Error {
             }
             Error::Lease => f.write_str("ERR lease must be a positive integer or *"),
             Error::ForgedLease => f.write_str("ERR leases are from more than a year ahead"),
+            Error::ForgedTime => f.write_str("ERR the time is more than a year ahead"),
             Error::UnpairedLease => f.write_str("ERR each id needs its lease: id lease [id lease ...]"),
             Error::UnknownState(word) => {
                 let names = State::ALL.map(State::name).join(", ");

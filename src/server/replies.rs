@@ -121,7 +121,8 @@ impl Replies<'_> {
 
     /// An error line; its first word is the prefix that clients go by.
     pub fn error(&self, message: &str) {
-        let message = CString::new(message).unwrap_or_default();
+        // A line ends at a NUL.
+        let message = CString::new(message.replace('\0', "\\x00")).unwrap_or_default();
         // SAFETY: as above; the server copies the line.
         unsafe { api!(RedisModule_ReplyWithError)(self.ctx, message.as_ptr()) };
     }

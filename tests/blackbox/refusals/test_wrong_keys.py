@@ -2,6 +2,7 @@
 
 import pytest
 
+from harness.clock import now_ms
 from harness.observer import Observer, check_refused
 from harness.resp import Failure
 from harness.server import Server
@@ -134,3 +135,21 @@ def test_effects_that_are_none(lone: Server, lone_session: Session) -> None:
         (f'DQ.APPLY {{}} QUEUE "{QUEUE_RECORD}x"', too_long),
     ]
     check_refused(lone, lone_session, table)
+
+
+def test_entries_of_the_log_that_no_server_can_have_written(lone: Server, lone_session: Session) -> None:
+    """From a client. They would stop the queue for as long, since its leases begin with the time."""
+    now = now_ms()
+    far, floor = now + 2 * 366 * 24 * 3_600_000, (now + 2 * 366 * 24 * 3_600_000) << 11
+    check_refused(
+        lone,
+        lone_session,
+        [
+            (f"DQ.APPLY {{}} {far} check=0 DQ.POP", "ERR the time is more than a year ahead"),
+            (f"DQ.APPLY {{}} {far} check=0 DQ.ADD a x", "ERR the time is more than a year ahead"),
+            (
+                f"DQ.APPLY {{}} {now} check=0,floor={floor} DQ.POP",
+                "ERR leases are from more than a year ahead",
+            ),
+        ],
+    )

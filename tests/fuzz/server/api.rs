@@ -276,4 +276,7 @@ unsafe extern "C" fn log(_: *mut Ctx, _level: *const c_char, format: *const c_ch
     }
     let message = unsafe { CStr::from_ptr(message) }.to_string_lossy();
     assert!(!message.contains("bug in dq"), "{message}");
+    if std::env::var_os("DQ_FUZZ_LOG").is_some() {
+        eprintln!("{message}");
+    }
 }
