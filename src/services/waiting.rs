@@ -135,6 +135,14 @@ pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
     arm(host, None);
 }
 
+/// Every queue that somebody waits for is to be looked at anew.
+pub fn on_clock_set_back<H: Host>(host: H) {
+    host.with(|state| {
+        let places = state.waiters.keys();
+        state.to_serve.extend(places);
+    });
+}
+
 /// A slice of the timer's work, if there is any; when to come again.
 pub fn go_on<H: Host>(host: H, slice: &Slice) -> Option<Duration> {
     send_away(host, slice);
