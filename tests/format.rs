@@ -185,6 +185,42 @@ fn a_queue() {
     assert_eq!(*queue.heading(), heading);
 }
 
+/// A queue without limits has an array of 8, as before.
+#[test]
+fn a_queue_with_limits() {
+    let mut queue = Queue::new(SEED);
+    let rate = Rate::new(3, ms(10), 2).unwrap();
+    let alter = Alter { concurrency: Some(7), rate: Some(Some(rate)), ..Alter::default() };
+    queue.apply(&told(100), &alter);
+    for id in [b"a", b"b"] {
+        queue.apply(&told(100), &Add::plain(Id::new(id).unwrap(), b""));
+    }
+    assert_eq!(queue.apply(&told(100), &Pop { count: 9, ..Pop::ONE }).len(), 2);
+    let record = queue.record().encode();
+    assert_eq!(record[0], 0x99);
+    // CONCURRENCY 7, RATE 3 10 BURST 2; the next one would leave at 106 and 2/3.
+    let limits = [0x96, 7, 3, 10, 2, 106, 2];
+    assert!(record.ends_with(&limits), "{record:?}");
+    let with = |limits: &[u8]| [record.strip_suffix(&[0x96, 7, 3, 10, 2, 106, 2]).unwrap(), limits].concat();
+    let restored = |limits: &[u8]| {
+        let mut queue = Queue::new(SEED);
+        queue.restore(&QueueRecord::decode(&with(limits))?).map(|()| queue)
+    };
+    assert_eq!(restored(&limits).unwrap().record().encode(), record);
+    assert_eq!(restored(&[0x96, 7, 0, 0, 0, 0, 0]).unwrap().settings().rate, None);
+    let impossible: [&[u8]; 5] = [
+        &[0x96, 7, 3, 0, 2, 106, 2],
+        &[0x96, 7, 3, 10, 0, 106, 2],
+        &[0x96, 7, 3, 10, 2, 106, 3],
+        &[0x96, 7, 0, 10, 0, 0, 0],
+        &[0x96, 7, 3, 10, 2, 0xcf, 0, 3, 0, 0, 0, 0, 0, 0, 0],
+    ];
+    for limits in impossible {
+        assert_eq!(restored(limits).err(), Some(RecordError::Limit), "{limits:?}");
+    }
+    assert_eq!(restored(&[0x97, 7, 3, 10, 2, 106, 2, 0]).err(), Some(RecordError::Unreadable));
+}
+
 #[test]
 fn a_queue_of_0_1_has_no_heading_and_older_ones_have_less() {
     let with_settings = bytes(&[&[0x97, 0, 77, 3], TOTALS, &[50, 60], SETTINGS]);

@@ -32,6 +32,11 @@ pub enum Error {
     PastTheEnd {
         option: &'static str,
     },
+    /// An option that makes no sense without another.
+    Needs {
+        option: &'static str,
+        other: &'static str,
+    },
     /// An option that has to be given.
     Missing {
         option: &'static str,
@@ -42,6 +47,8 @@ pub enum Error {
         state: State,
     },
     BackoffOrder,
+    /// So many jobs take longer than the longest span there is.
+    BurstLength,
     ReasonLength,
     NumKeys,
     IdLength,
@@ -115,11 +122,17 @@ impl fmt::Display for Error {
                 "ERR {option} reaches past the last time there is, {}",
                 crate::queue::Time::MAX.unix_ms()
             ),
+            Error::Needs { option, other } => write!(f, "ERR option {option} needs {other}"),
             Error::Missing { option } => write!(f, "ERR option {option} is missing"),
             Error::NotInState { option, state } => {
                 write!(f, "ERR option {option} doesn't go with STATE {}", state.name())
             }
             Error::BackoffOrder => f.write_str("ERR the base of BACKOFF must not be longer than its max"),
+            Error::BurstLength => write!(
+                f,
+                "ERR at this RATE, BURST jobs must not take longer than {} ms",
+                crate::queue::Millis::MAX.as_u64()
+            ),
             Error::ReasonLength => {
                 write!(f, "ERR reason must be at most {REASON_BYTES_MAX} bytes long")
             }

@@ -9,9 +9,9 @@ use super::error::Error;
 use super::kinds::{Look, Looking};
 use super::words::Words;
 use super::SINCE_0_1;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 
-use crate::queue::{Settings, State, Time, Totals};
+use crate::queue::{Limit, Millis, Rate, Settings, State, Time, Totals};
 use crate::server::replies::Fields;
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -45,6 +45,8 @@ impl Look for Info {
         let paused_until = queue.paused_until(now);
         fields.add("paused", u64::from(paused_until.is_some()));
         fields.add("paused-until", paused_until.filter(|until| *until < Time::MAX).map(Time::unix_ms));
+        fields.add("rate-left", queue.may_leave_by_rate(now).map(|jobs| jobs as u64));
+        fields.add("held-until", queue.held_until().map(Time::unix_ms));
         let counts = queue.counts();
         fields.add("jobs", queue.len() as u64);
         for state in State::ALL {
@@ -57,6 +59,8 @@ impl Look for Info {
         fields.add("memory", queue.memory() as u64);
         show_totals(&mut fields, queue.totals());
         show_lateness(&mut fields, looking.value.lateness());
+        fields.add("held-by-concurrency", looking.value.held().by(Limit::Concurrency));
+        fields.add("held-by-rate", looking.value.held().by(Limit::Rate));
         replies.fields(&fields);
     }
 
@@ -76,6 +80,11 @@ fn show_settings(fields: &mut Fields, settings: &Settings) {
     fields.add("default-keep", settings.keep.as_u64());
     fields.add("max-jobs", settings.max_jobs.map_or(0, NonZeroU64::get));
     fields.add("dead-keep", settings.dead_keep.as_u64());
+    fields.add("concurrency", u64::from(settings.concurrency.map_or(0, NonZeroU32::get)));
+    let rate = settings.rate.as_ref();
+    fields.add("rate", u64::from(rate.map_or(0, Rate::jobs)));
+    fields.add("rate-per-ms", rate.map_or(Millis::ZERO, Rate::per).as_u64());
+    fields.add("rate-burst", u64::from(rate.map_or(0, Rate::burst)));
 }
 
 fn show_totals(fields: &mut Fields, totals: &Totals) {

@@ -117,6 +117,11 @@ impl<'c> Words<'c> {
         in_range.ok_or(Error::NotInRange { option, min, max })
     }
 
+    /// The value of an option: an integer from `min` to the last one of 32 bits.
+    pub fn small_integer(&mut self, option: &'static str, min: u64) -> Result<u32, Error> {
+        self.integer(option, min, u32::MAX.into()).map(|number| number as u32)
+    }
+
     /// The value of an option: a span of at least `min` milliseconds.
     pub fn millis(&mut self, option: &'static str, min: u64) -> Result<Millis, Error> {
         let max = Millis::MAX.as_u64();

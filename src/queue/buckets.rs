@@ -287,6 +287,17 @@ impl Buckets {
         tally
     }
 
+    /// Those with a time after `now`. O(1) while nothing lies between that and the horizon.
+    pub fn tally_after(&self, now: Time) -> Tally {
+        let mut tally = self.all - self.passed;
+        if now < self.horizon {
+            tally += self.tally_between(now, self.horizon);
+        } else if now >= self.next_at_earliest {
+            tally = tally - self.tally_between(self.horizon, now);
+        }
+        tally
+    }
+
     fn first_after(&self, time: Time) -> Option<Time> {
         // The next line but one at the latest: no bucket is empty.
         let buckets = self.lines_from(time).take(2).filter_map(|line| self.buckets.get(line.bucket));

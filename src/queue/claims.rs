@@ -182,6 +182,10 @@ impl Queue {
     fn touch(&mut self, now: Time, touch: &Touch) -> Option<()> {
         let slot = self.held_alive(now, &touch.claim)?;
         let ttr = touch.ttr.unwrap_or(self.policy_of(slot)?.ttr);
+        if !self.is_leased_at(slot, now) && self.free_places(now) == 0 {
+            // Somebody else has its place.
+            return None;
+        }
         let progress = self.progress(slot)?;
         self.shift(slot, Cause::Touched, now.saturating_add(ttr), &progress, Reason::Keep);
         Some(())
@@ -211,6 +215,11 @@ impl Queue {
         #[cfg(feature = "planted-faults")]
         let is_good = is_good || crate::planted::has(crate::planted::Fault::StaleLease);
         (progress.stage == Stage::Leased && is_good).then_some(slot)
+    }
+
+    /// Whether the lease of a job that is held hasn't run out.
+    fn is_leased_at(&self, slot: Slot, now: Time) -> bool {
+        self.details_of(slot).is_some_and(|details| details.time > now)
     }
 
     /// As `held`; a job that has expired can't be brought back.

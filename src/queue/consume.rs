@@ -12,6 +12,7 @@ use super::queue_record::count as count_more;
 use super::recurrence::{Calendar, NoCalendar, Scheduled};
 use super::recurring::Before;
 use super::schedule::FromLane;
+use super::settings::Limit;
 use super::slab::Slot;
 use super::time::{Millis, Time};
 use super::{Queue, Reason};
@@ -54,6 +55,7 @@ pub enum Mode {
 pub struct Deliveries {
     jobs: SmallVec<[Delivery; 1]>,
     mode: Mode,
+    held_by: Option<Limit>,
 }
 
 /// A job handed out.
@@ -133,6 +135,11 @@ impl Deliveries {
         self.jobs.len()
     }
 
+    /// What held back another one that was ready and wanted.
+    pub fn held_by(&self) -> Option<Limit> {
+        self.held_by
+    }
+
     /// Whether they were finished by being handed out.
     pub fn are_finished(&self) -> bool {
         self.mode == Mode::NoAck
@@ -205,12 +212,14 @@ impl Operation for Pop {
     fn run_by(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Deliveries {
         #[cfg(feature = "planted-faults")]
         let now = now.saturating_add(Millis::new(crate::planted::ahead_ms()).unwrap_or_default());
-        let mut deliveries = Deliveries { jobs: SmallVec::new(), mode: self.mode };
+        let mut deliveries = Deliveries { jobs: SmallVec::new(), mode: self.mode, held_by: None };
         if queue.paused_until > now {
             return deliveries;
         }
         let (mut lane, mut bytes) = (FromLane::default(), 0);
-        let count = self.count.min(POP_JOBS_MAX);
+        let wanted = self.count.min(POP_JOBS_MAX);
+        let allowance = queue.allowance(now, self.mode);
+        let count = allowance.map_or(wanted, |allowance| allowance.jobs.min(wanted));
         if count > 1 {
             deliveries.jobs.reserve_exact(count.min(queue.len()).min(EXPECTED_AT_MOST));
         }
@@ -222,6 +231,10 @@ impl Operation for Pop {
             deliveries.jobs.push(delivery);
         }
         count_more(&mut queue.totals.popped, deliveries.len());
+        if let Some(allowance) = allowance {
+            let taken = (&deliveries, wanted);
+            deliveries.held_by = queue.use_allowance(now, &allowance, taken, &mut lane);
+        }
         deliveries
     }
 }

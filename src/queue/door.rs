@@ -5,6 +5,7 @@
 use super::ids::Lease;
 use super::job::{Job, Progress, Stage};
 use super::policy::Attempts;
+use super::rate::TatParts;
 use super::recurrence::{Calendar, NoCalendar, Round};
 use super::time::{Millis, Time};
 use super::Queue;
@@ -87,6 +88,11 @@ impl Heading {
         self.mix(round.occurrence.unix_ms());
         self.mix(round.next().unwrap_or_default().unix_ms());
         self.mix(u64::from(round.runs) << 32 ^ u64::from(round.missed) << 16 ^ u64::from(round.failed));
+    }
+
+    pub(super) fn mix_departures(&mut self, (ms, parts): TatParts) {
+        self.mix(ms);
+        self.mix(parts.into());
     }
 
     pub(super) fn mix_removal(&mut self, job: &Job) {

@@ -1,6 +1,6 @@
 //! What operators do: remove, revive, pause, set.
 
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 
 use super::door::{Changed, Operation};
 use super::ids::Id;
@@ -8,6 +8,7 @@ use super::job::{Progress, Stage, State};
 use super::job_record::Cause;
 use super::policy::{Attempts, Backoff};
 use super::queue_record::count;
+use super::rate::{Rate, Tat};
 use super::settings::Settings;
 use super::slab::Slot;
 use super::time::{Millis, Time};
@@ -68,6 +69,10 @@ pub struct Alter {
     /// 0 is no limit.
     pub max_jobs: Option<u64>,
     pub dead_keep: Option<Millis>,
+    /// 0 is no limit.
+    pub concurrency: Option<u32>,
+    /// `Some(None)`: as fast as they are wanted.
+    pub rate: Option<Option<Rate>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,7 +152,7 @@ impl Operation for Resume {
 impl Operation for Alter {
     type Outcome = Altered;
 
-    fn run(&self, queue: &mut Queue, _now: Time) -> Altered {
+    fn run(&self, queue: &mut Queue, now: Time) -> Altered {
         let before = queue.settings;
         queue.settings = Settings {
             ttr: self.ttr.or(before.ttr),
@@ -156,8 +161,14 @@ impl Operation for Alter {
             keep: self.keep.unwrap_or(before.keep),
             max_jobs: self.max_jobs.map_or(before.max_jobs, NonZeroU64::new),
             dead_keep: self.dead_keep.unwrap_or(before.dead_keep),
+            concurrency: self.concurrency.map_or(before.concurrency, NonZeroU32::new),
+            rate: self.rate.unwrap_or(before.rate),
         };
-        // Dead jobs may have to be forgotten earlier.
+        queue.tat = match (queue.settings.rate, before.rate) {
+            (Some(rate), Some(other)) => rate.instead_of(&other, queue.tat, now),
+            (Some(_), None) | (None, _) => Tat::default(),
+        };
+        // Dead jobs may have to be forgotten earlier, ready ones may leave.
         queue.wake_at = Time::ZERO;
         Altered
     }

@@ -33,7 +33,7 @@
 //! | `pool.rs`, `index.rs`, `slab.rs` | the job pool: by id, by slot |
 //! | `removed.rs` | what has left it, to be freed by whoever has time |
 //! | `schedule.rs`, `buckets.rs`, `buckets/balance.rs`, `bucket.rs`, `entry.rs` | the lines of sorted buckets: by priority and time |
-//! | `settings.rs` | what an operator sets for a queue |
+//! | `settings.rs`, `limits.rs`, `rate.rs` | what an operator sets for a queue; what may leave it now |
 //! | `time.rs` | points and lengths of time |
 
 #![forbid(unsafe_code)]
@@ -52,12 +52,14 @@ mod interned;
 mod job;
 mod job_record;
 mod lease;
+mod limits;
 mod look;
 mod manage;
 mod policy;
 mod pool;
 mod produce;
 mod queue_record;
+mod rate;
 mod record;
 mod recurrence;
 mod recurring;
@@ -89,6 +91,7 @@ pub use manage::{Alter, Altered, Delete, Deleted, KickJob, Kicked, Pause, Paused
 pub use policy::{Attempts, Backoff, Policy};
 pub use produce::{Add, Added, Due, IfTaken, Naming};
 pub use queue_record::{QueueRecord, Totals};
+pub use rate::{Rate, Tat};
 pub use record::{Record, RecordError};
 pub use recurrence::{
     Answers, Calendar, Cron, Following, Misfire, NewSchedule, NoCalendar, Recurrence, Round, Scheduled,
@@ -97,7 +100,7 @@ pub use recurrence::{
 pub use removed::Removed;
 pub use replay::{Effect, Replayed};
 pub use schedule::Counts;
-pub use settings::Settings;
+pub use settings::{Limit, Settings};
 pub use time::{Millis, Time};
 pub use upkeep::{Forget, Forgotten, Return, Returned};
 
@@ -116,6 +119,8 @@ pub struct Queue {
     last_lease: Lease,
     last_serial: produce::Serial,
     settings: Settings,
+    /// When the next job would leave by the rate, in whose parts it counts.
+    tat: Tat,
     /// Until then nothing is handed out.
     paused_until: Time,
     totals: Totals,
@@ -166,6 +171,7 @@ impl Queue {
             last_lease: Lease::default(),
             last_serial: produce::Serial::default(),
             settings: Settings::default(),
+            tat: Tat::default(),
             paused_until: Time::ZERO,
             totals: Totals::default(),
             counted: Time::ZERO,
@@ -327,6 +333,9 @@ impl Queue {
             Home::Dying | Home::Dead => self.settings.forgets_dead_at(time).unwrap_or(Time::MAX),
             Home::Done => time,
         });
+        if self.settings.rate.is_some() && matches!(home, Home::Lane(_)) && time <= horizon {
+            self.expect_next_by_rate();
+        }
         let arrival = Arrival { time, slot, hold, rank, window };
         self.schedule.insert(home, &arrival, &mut self.pool);
         let aside = |time| Arrival { time, slot, hold: entry::Hold::Waiting, rank, window: Window::ALWAYS };

@@ -1,11 +1,12 @@
 //! What a queue looks like in a file and in the replication stream, besides its jobs.
 
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 
 use serde::{Deserialize, Serialize};
 
 use super::door::{Defaults, Heading};
 use super::policy::{Attempts, Backoff};
+use super::rate::{Rate, Tat};
 use super::record::{lease, span, time, Record, RecordError};
 use super::settings::Settings;
 use super::time::Millis;
@@ -27,6 +28,9 @@ pub struct QueueRecord {
     /// Where the queue stands in its log. Nowhere, in a record of version 0.1.
     #[serde(default)]
     pub(super) heading: HeadingRecord,
+    /// What most queues don't have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) limits: Option<LimitsRecord>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +50,20 @@ pub(super) struct SettingsRecord {
     keep: u64,
     max_jobs: u64,
     dead_keep: u64,
+}
+
+/// How many leases may be live, how fast jobs may leave, and where the rate has got to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct LimitsRecord {
+    /// 0: no limit.
+    concurrency: u32,
+    /// 0: no rate, and then all that follow are 0.
+    jobs: u32,
+    per: u64,
+    burst: u32,
+    /// The theoretical arrival time: milliseconds, and parts of one, of which there are `jobs`.
+    arrival_ms: u64,
+    arrival_parts: u32,
 }
 
 /// How often what happened since the queue was made.
@@ -87,6 +105,29 @@ impl From<&Settings> for SettingsRecord {
     }
 }
 
+impl LimitsRecord {
+    /// `None` where there are none.
+    pub(super) fn of(settings: &Settings, tat: Tat) -> Option<LimitsRecord> {
+        let concurrency = settings.concurrency.map_or(0, NonZeroU32::get);
+        let limits = settings.rate.map_or(LimitsRecord { concurrency, ..Default::default() }, |rate| {
+            let (jobs, per, burst) = (rate.jobs(), rate.per().as_u64(), rate.burst());
+            let (arrival_ms, arrival_parts) = rate.parts_of(tat);
+            LimitsRecord { concurrency, jobs, per, burst, arrival_ms, arrival_parts }
+        });
+        settings.is_limited().then_some(limits)
+    }
+
+    fn rate(&self) -> Result<Option<(Rate, Tat)>, RecordError> {
+        let LimitsRecord { jobs, per, burst, arrival_ms, arrival_parts, .. } = *self;
+        if (jobs, per, burst, arrival_ms, arrival_parts) == Default::default() {
+            return Ok(None);
+        }
+        let rate = Rate::new(jobs, span(per)?, burst).ok_or(RecordError::Limit)?;
+        let tat = rate.tat((arrival_ms, arrival_parts)).ok_or(RecordError::Limit)?;
+        Ok(Some((rate, tat)))
+    }
+}
+
 impl From<&Heading> for HeadingRecord {
     fn from(heading: &Heading) -> Self {
         HeadingRecord {
@@ -119,7 +160,17 @@ impl QueueRecord {
             keep: span(keep)?,
             max_jobs: NonZeroU64::new(max_jobs),
             dead_keep: span(dead_keep)?,
+            concurrency: NonZeroU32::new(self.limits.map_or(0, |limits| limits.concurrency)),
+            rate: self.rate()?.map(|(rate, _)| rate),
         })
+    }
+
+    pub(super) fn tat(&self) -> Result<Tat, RecordError> {
+        Ok(self.rate()?.map_or(Tat::default(), |(_, tat)| tat))
+    }
+
+    fn rate(&self) -> Result<Option<(Rate, Tat)>, RecordError> {
+        self.limits.as_ref().map_or(Ok(None), LimitsRecord::rate)
     }
 
     /// Whether all that it says is possible.

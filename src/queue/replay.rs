@@ -6,7 +6,7 @@ use super::door::{Changed, Operation};
 use super::job::{JobView, Stage};
 use super::job_record::{Cause, DropRecord, Exit, JobRecord, LeaseRecord, MoveRecord};
 use super::produce::{Naming, Serial};
-use super::queue_record::{count, QueueRecord};
+use super::queue_record::{count, LimitsRecord, QueueRecord};
 use super::record::{lease, time, RecordError};
 use super::slab::Slot;
 use super::time::Time;
@@ -162,6 +162,7 @@ impl Queue {
             paused_until: self.paused_until.unix_ms(),
             settings: (&self.settings).into(),
             heading: (&self.heading).into(),
+            limits: LimitsRecord::of(&self.settings, self.tat),
         }
     }
 
@@ -172,6 +173,7 @@ impl Queue {
         self.last_serial = self.last_serial.max(serial);
         self.last_lease = self.last_lease.max(lease(record.last_lease)?);
         self.settings = record.settings()?;
+        self.tat = record.tat()?;
         self.paused_until = time(record.paused_until)?;
         self.totals = record.totals;
         self.counted = time(record.counted)?;

@@ -272,6 +272,14 @@ impl Schedule {
         counts
     }
 
+    /// How many leases haven't run out at `now`, whatever has passed here: so many jobs are reserved then. O(lanes) at the
+    /// horizon.
+    pub fn live_leases(&self, now: Time) -> usize {
+        let in_lines: usize =
+            self.lanes().chain([&self.dying]).map(|line| line.tally_after(now).leased).sum();
+        in_lines + self.leases.tally_after(now).jobs
+    }
+
     /// Every job: lane by lane, then those that die, are dead, are done; each line in its order.
     pub fn iter(&self) -> impl Iterator<Item = (Time, Slot)> + '_ {
         let others = [&self.dying, &self.dead, &self.done];

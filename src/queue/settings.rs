@@ -1,8 +1,9 @@
 //! What an operator sets for a queue: defaults for the jobs that are added from then on, and limits.
 
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 
 use super::policy::{Attempts, Backoff};
+use super::rate::Rate;
 use super::time::{Millis, Time};
 
 /// What is not set follows the server's configs, or is no limit.
@@ -16,9 +17,27 @@ pub struct Settings {
     pub max_jobs: Option<NonZeroU64>,
     /// Jobs that have been dead for so long are purged; zero is never.
     pub dead_keep: Millis,
+    /// How many leases may be live at the same time.
+    pub concurrency: Option<NonZeroU32>,
+    /// How fast jobs may leave.
+    pub rate: Option<Rate>,
+}
+
+/// What held something back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Also when both did.
+    Concurrency,
+    Rate,
 }
 
 impl Settings {
+    /// Whether anything but a pause may hold back a job that is ready.
+    #[inline]
+    pub(super) fn is_limited(&self) -> bool {
+        self.concurrency.is_some() || self.rate.is_some()
+    }
+
     /// When a job that died then has been kept for as long as dead ones are, if not for ever.
     pub(super) fn forgets_dead_at(&self, died: Time) -> Option<Time> {
         (!self.dead_keep.is_zero()).then(|| died.saturating_add(self.dead_keep))

@@ -5,6 +5,7 @@ use super::*;
 mod door;
 mod expiry;
 mod large;
+mod limits;
 mod operators;
 mod rounds;
 mod script;

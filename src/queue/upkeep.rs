@@ -139,8 +139,8 @@ impl Queue {
         self.settings.forgets_dead_at(job.since(self.schedule.horizon()))
     }
 
-    /// The timer need not come earlier for this queue: until then no job changes its state by itself, no pause ends
-    /// and nothing is to be forgotten. It may turn out that it could have come later. O(1).
+    /// The timer need not come earlier for this queue: until then no job changes its state by itself, no pause ends,
+    /// nothing is to be forgotten and the rate lets no ready job leave. It may turn out that it could have come later. O(1).
     pub fn wake_at(&self) -> Time {
         self.wake_at
     }
@@ -152,11 +152,14 @@ impl Queue {
         let oldest_dead =
             if self.settings.dead_keep.is_zero() { None } else { self.in_state(State::Dead).next() };
         let forget = oldest_dead.and_then(|slot| self.forgets_at(slot));
+        // Whoever waits for a job that is ready waits for that.
+        let by_rate = self.rate_opens().filter(|_| self.oldest_ready().is_some());
         let next = self
             .next_change()
             .into_iter()
             .chain(self.paused_until(now))
             .chain(first_done)
+            .chain(by_rate)
             .chain(forget)
             .min();
         self.wake_at = next.unwrap_or(Time::MAX);

@@ -3,7 +3,7 @@
 use super::almanac::Almanac;
 use super::host::{Host, QueueKey};
 use super::log::{self, Wording};
-use super::notify::{self, Announced};
+use super::notify::{self, Announced, Counter};
 use super::reaper;
 use super::value::QueueValue;
 use crate::queue::{Changed, Circumstances, Lease, Millis, Queue, Time};
@@ -47,6 +47,9 @@ pub fn commit<H: Host, O: Announced>(
     let before = *value.queue.heading();
     let mut almanac = Almanac::new(host);
     let outcome = value.queue.apply_by(&circumstances, operation, &mut almanac);
+    if O::deliveries(&outcome).is_some_and(|deliveries| value.held.saw(deliveries)) {
+        Counter::HeldBack.add(1);
+    }
     if !outcome.has_changed() {
         return outcome;
     }

@@ -14,7 +14,7 @@
 //! | `aside.rs` | a data set that is loaded while another is served |
 //! | `leases.rs` | lease numbers across queues |
 //! | `calendar.rs`, `cron.rs`, `almanac.rs` | when CRON comes; reading its expressions; the calendar for one operation |
-//! | `lateness.rs`, `sums.rs` | how late jobs were handed out; sums over all queues |
+//! | `lateness.rs`, `held.rs`, `sums.rs` | how late jobs were handed out; how often a limit held one back; sums over all queues |
 //! | `value.rs`, `state.rs`, `place.rs` | what a key holds; what is remembered besides; where a queue is |
 //! | `host.rs` | what a server must be able to do |
 //! | `live.rs`, `persistence.rs`, `config.rs`, `info.rs`, `reaper.rs` | the real server: its calls, files, configs, INFO; freeing what is large |
@@ -30,6 +30,7 @@ pub mod config;
 mod cron;
 mod delivery;
 pub mod frame;
+mod held;
 mod hints;
 mod host;
 mod info;

@@ -27,19 +27,26 @@ pub enum Counter {
     Popped,
     Finished,
     Deleted,
+    /// By a limit of a queue.
+    HeldBack,
 }
 
-static COUNTERS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+static COUNTERS: [AtomicU64; 5] = [const { AtomicU64::new(0) }; 5];
 
 impl Counter {
     fn cell(self) -> &'static AtomicU64 {
-        let [added, popped, finished, deleted] = &COUNTERS;
+        let [added, popped, finished, deleted, held_back] = &COUNTERS;
         match self {
             Counter::Added => added,
             Counter::Popped => popped,
             Counter::Finished => finished,
             Counter::Deleted => deleted,
+            Counter::HeldBack => held_back,
         }
+    }
+
+    pub fn add(self, more: usize) {
+        self.cell().fetch_add(more as u64, Ordering::Relaxed);
     }
 
     pub fn get(self) -> u64 {
@@ -152,7 +159,7 @@ impl Announced for Effect<'_> {}
 
 pub fn count(announcement: &Announcement) {
     for (counter, jobs) in announcement.counts.iter().flatten() {
-        counter.cell().fetch_add(*jobs as u64, Ordering::Relaxed);
+        counter.add(*jobs);
     }
 }
 

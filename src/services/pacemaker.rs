@@ -94,6 +94,7 @@ pub fn on_alarm<H: Host>(host: H, is_primary: bool) -> Option<Duration> {
     if host.with(|state| state.is_behind) {
         waiting::come_first(host, &slice.half());
     }
+    notice_a_clock_set_back(host);
     promote_what_is_due(host, &slice);
     let served = waiting::go_on(host, &slice);
     let again = sweep::go_on(host, &slice).into_iter().chain(served).min();
@@ -105,6 +106,15 @@ pub fn on_alarm<H: Host>(host: H, is_primary: bool) -> Option<Duration> {
     });
     arm(host, if is_cut { Some(NEXT_TURN) } else { again });
     is_cut.then_some(took)
+}
+
+/// Hints are by a clock that is another one now. Who waits for what a rate holds back needn't wait until it has caught up.
+fn notice_a_clock_set_back<H: Host>(host: H) {
+    let wall_clock = host.wall_clock();
+    let was_set_back = host.with(|state| std::mem::replace(&mut state.wall_clock, wall_clock) > wall_clock);
+    if was_set_back {
+        waiting::on_clock_set_back(host);
+    }
 }
 
 fn promote_what_is_due<H: Host>(host: H, slice: &Slice) {

@@ -12,6 +12,7 @@ use super::pending::Lost;
 use super::place::Place;
 use super::stats::Stats;
 use super::waiters::{Ticket, Waiters};
+use crate::queue::Time;
 
 pub struct State<C> {
     pub waiters: Waiters<C>,
@@ -31,6 +32,8 @@ pub struct State<C> {
     pub hints_aside: Option<Hints>,
     /// When the alarm goes off, by the server's uptime.
     pub alarm: Option<Duration>,
+    /// The wall clock, when the alarm last went off.
+    pub wall_clock: Time,
     pub is_primary: bool,
     pub is_loading: bool,
     /// The last run of the timer was too short for what was due.
@@ -57,6 +60,7 @@ impl<C: Copy + Ord> State<C> {
         hints: Hints::NONE,
         hints_aside: None,
         alarm: None,
+        wall_clock: Time::ZERO,
         is_primary: false,
         is_loading: false,
         is_behind: false,

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
+use super::held::Held;
 use super::lateness::Lateness;
 use super::sums::Share;
 use crate::queue::{Counts, Lease, Queue, Time};
@@ -12,6 +13,7 @@ pub struct QueueValue {
     /// The time of this queue's hint, if it has one.
     pub(super) hint: Option<Time>,
     pub(super) lateness: Lateness,
+    pub(super) held: Held,
     share: Share,
     /// When it was last told up to where leases belong to others: see [`super::leases`].
     pub(super) lease_epoch: u64,
@@ -34,6 +36,7 @@ impl QueueValue {
             queue,
             hint: None,
             lateness: Lateness::default(),
+            held: Held::default(),
             share,
             lease_epoch: 0,
             life: Arc::new(()),
@@ -46,6 +49,10 @@ impl QueueValue {
 
     pub fn lateness(&self) -> &Lateness {
         &self.lateness
+    }
+
+    pub fn held(&self) -> &Held {
+        &self.held
     }
 
     /// The sums over all queues learn how many jobs there are by now.

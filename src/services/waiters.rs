@@ -181,6 +181,11 @@ impl<C: Copy + Ord> Waiters<C> {
         places.take(count).collect()
     }
 
+    /// Every key at which somebody waits.
+    pub fn keys(&self) -> Vec<Place> {
+        self.lines.keys().flat_map(|database| self.keys_of(*database)).collect()
+    }
+
     fn line(&self, database: Database, key: &[u8]) -> Option<&BTreeSet<Ticket>> {
         self.lines.get(&database)?.get(key)
     }

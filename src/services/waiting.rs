@@ -154,6 +154,14 @@ pub fn come_first<H: Host>(host: H, slice: &Slice) {
     go_on(host, slice);
 }
 
+/// Every queue that somebody waits for is to be looked at anew.
+pub fn on_clock_set_back<H: Host>(host: H) {
+    host.with(|state| {
+        let places = state.waiters.keys();
+        state.to_serve.extend(places);
+    });
+}
+
 /// A slice of the timer's work, if there is any; when to come again.
 pub fn go_on<H: Host>(host: H, slice: &Slice) -> Option<Duration> {
     send_away(host, slice);

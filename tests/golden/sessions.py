@@ -347,6 +347,25 @@ SESSIONS = [
     (integer) 1
     """,
     r"""
+    # Limits: places that are taken, a rate that has got somewhere, and one that was changed.
+    > DQ.ALTER limits CONCURRENCY 2 RATE 7 86400000 BURST 3
+    OK
+    > DQ.ADD limits a x TTR 86400000
+    "a"
+    > DQ.ADD limits b x TTR 86400000
+    "b"
+    > DQ.ADD limits c x TTR 86400000
+    "c"
+    > DQ.POP limits COUNT 9
+    [["a", "x", <*>, 1], ["b", "x", <*>, 1]]
+    > DQ.FINISH limits a *
+    (integer) 1
+    > DQ.ALTER limits RATE 11 86400000 BURST 2
+    OK
+    > DQ.ALTER places CONCURRENCY 5
+    OK
+    """,
+    r"""
     # Keys that the server moved, copied and restored.
     > DQ.ADD renamed-from a x DELAY 86400000
     "a"

@@ -6,7 +6,9 @@ use proptest::prelude::*;
 use crate::operation::{
     By, Claim, DueIn, Floor, Jump, NewId, Operation, Readers, RuleIn, Turn, Which, GIVEN_IDS,
 };
-use crate::told::{Alteration, Backoff, Defaults, IfTaken, Options, Rule, Timing, When, LAST, LEASES_END};
+use crate::told::{
+    Alteration, Backoff, Defaults, IfTaken, Options, Rate, Rule, Timing, When, LAST, LEASES_END,
+};
 
 const YEAR: u64 = 365 * 86_400_000;
 
@@ -219,7 +221,19 @@ fn alteration() -> impl Strategy<Value = Alteration> {
         keep,
         max_jobs,
         dead_keep,
+        ..Alteration::default()
     })
+}
+
+fn limits() -> impl Strategy<Value = Alteration> {
+    let concurrency = prop_oneof![2 => Just(0u32), 4 => 1..4u32, 1 => Just(u32::MAX)];
+    let jobs = prop_oneof![8 => 1..4u32, 1 => 4..40u32];
+    let per = prop_oneof![1 => Just(1u64), 8 => 2..30u64, 1 => Just(3_000u64)];
+    let burst = prop_oneof![4 => Just(1u32), 3 => 2..6u32];
+    let rate = (jobs, per, burst).prop_map(|(jobs, per, burst)| Rate { jobs, per, burst });
+    let parts =
+        (prop::option::of(concurrency), prop::option::weighted(0.6, prop::option::weighted(0.8, rate)));
+    parts.prop_map(|(concurrency, rate)| Alteration { concurrency, rate, ..Alteration::default() })
 }
 
 fn of_operators() -> impl Strategy<Value = Operation> {
@@ -235,6 +249,7 @@ fn of_operators() -> impl Strategy<Value = Operation> {
         2 => prop::option::weighted(0.8, 0..8u64).prop_map(|span| Operation::Pause { span }),
         3 => Just(Operation::Resume),
         2 => alteration().prop_map(Operation::Alter),
+        5 => limits().prop_map(Operation::Alter),
     ]
 }
 

@@ -231,13 +231,16 @@ fn queue_record() -> impl Strategy<Value = Blob> {
     let settings =
         (prop::option::of(1..9u64), prop::option::of(0..4u32), span(), span(), span(), span(), span());
     let heading = (time(), span(), any::<u32>(), any::<u64>());
-    let record = (number(), time(), number(), totals, time(), time(), settings, heading);
+    let few = || prop_oneof![2 => Just(0u32), 6 => 1..9u32, 1 => any::<u32>()];
+    let limits = (few(), few(), span(), few(), time(), few());
+    let record = (number(), time(), number(), totals, time(), time(), settings, heading, limits);
     // What came later may be missing.
-    blob((record, 0..3u8).prop_map(
-        |((lease, time, number, totals, counted, paused, settings, heading), version)| match version {
+    blob((record, 0..4u8).prop_map(
+        |((lease, time, number, totals, counted, paused, settings, heading, limits), version)| match version {
             0 => bytes_of((lease, time, number, &totals[..6])),
             1 => bytes_of((lease, time, number, totals, counted, paused, settings)),
-            _ => bytes_of((lease, time, number, totals, counted, paused, settings, heading)),
+            2 => bytes_of((lease, time, number, totals, counted, paused, settings, heading)),
+            _ => bytes_of((lease, time, number, totals, counted, paused, settings, heading, limits)),
         },
     ))
 }

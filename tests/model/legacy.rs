@@ -109,10 +109,12 @@ fn apply(effect: &Legacy, queue: &mut Queue) {
     queue.apply(&told, &effect).unwrap();
 }
 
-/// Version 0.1 gave nothing back that was finished, and knew no schedules.
+/// Version 0.1 gave nothing back that was finished, and knew no schedules and no limits.
 fn is_of_version_0_1(operation: &Operation, reference: &Reference) -> bool {
-    if matches!(operation, Operation::Schedule { .. }) {
-        return false;
+    match operation {
+        Operation::Schedule { .. } => return false,
+        Operation::Alter(alteration) => return alteration.concurrency.is_none() && alteration.rate.is_none(),
+        _ => {}
     }
     let Operation::GiveBack { count } = operation else {
         return true;

@@ -19,6 +19,7 @@ mod file;
 mod hostile;
 mod job;
 mod legacy;
+mod limits;
 mod log;
 mod operation;
 mod pair;

@@ -4,6 +4,7 @@
 use dq::queue::{State, Totals};
 
 use crate::job::{Job, Stage};
+use crate::limits::Departures;
 use crate::told::{
     Add, Alteration, Bytes, Circumstances, Claim, Command, Defaults, Due, Handed, IfTaken, Outcome, Policy,
     Settings, When, LAST, LEASE_MAX,
@@ -32,6 +33,8 @@ pub struct Reference {
     pub totals: Totals,
     pub paused_until: u64,
     pub settings: Settings,
+    /// By the rate.
+    pub departures: Departures,
     /// Every delivery there ever was.
     pub deliveries: Vec<Delivery>,
     /// The last id that the queue made: its time and number.
@@ -51,6 +54,7 @@ impl Default for Reference {
             totals: Totals::default(),
             paused_until: 0,
             settings: Settings::default(),
+            departures: Departures::default(),
             deliveries: Vec::new(),
             last_made: None,
             events: 0,
@@ -80,8 +84,9 @@ impl Reference {
         let outcome = match command {
             Command::Add(add) => self.add(now, defaults, add, seen),
             Command::Pop { count, ttr, no_ack } => {
-                let pops = (0..*count).map_while(|_| self.pop(now, *ttr, *no_ack));
-                Outcome::HandedOut(pops.collect())
+                let pops = (0..*count).map_while(|_| self.pop(now, *ttr, *no_ack)).collect();
+                self.check_rate();
+                Outcome::HandedOut(pops)
             }
             Command::Finish { claims } => self.each(claims, |queue, claim| queue.finish(now, claim)),
             Command::Release { claim, when, reason } => self.release(now, claim, *when, reason.as_ref()),
@@ -107,7 +112,7 @@ impl Reference {
                 Outcome::yes_if(std::mem::take(&mut self.paused_until) > 0)
             }
             Command::Alter(alteration) => {
-                self.alter(alteration);
+                self.alter(now, alteration);
                 Outcome::Yes
             }
             Command::Return(parcel) => Outcome::yes_if(self.take_back(&parcel.id, parcel.lease)),
@@ -186,7 +191,8 @@ impl Reference {
 
     fn pop(&mut self, now: u64, ttr: Option<u64>, no_ack: bool) -> Option<Handed> {
         let order = self.next_event();
-        if self.paused_until > now {
+        let has_place = no_ack || self.has_free_place(now);
+        if self.paused_until > now || !has_place || !self.rate_lets_one_leave(now) {
             return None;
         }
         let lease = (now << 11).max(self.last_lease + 1);
@@ -207,6 +213,7 @@ impl Reference {
         job.order = order;
         let (id, body) = (job.id.clone(), job.body.clone());
         let handed = Handed { id, body, lease, attempt: job.attempt, end: job.time, due };
+        self.one_has_left(now);
         if no_ack {
             self.finish(now, &Claim { id: handed.id.clone(), lease: Some(lease) });
         }
@@ -261,6 +268,9 @@ impl Reference {
         let Some(place) = self.held_alive(now, claim) else {
             return Outcome::No;
         };
+        if self.jobs[place].time <= now && !self.has_free_place(now) {
+            return Outcome::No;
+        }
         let order = self.next_event();
         let job = &mut self.jobs[place];
         job.time = (now + ttr.unwrap_or(job.policy.ttr)).min(LAST);
@@ -297,8 +307,8 @@ impl Reference {
         true
     }
 
-    fn alter(&mut self, alteration: &Alteration) {
-        let Alteration { ttr, attempts, backoff, keep, max_jobs, dead_keep } = *alteration;
+    fn alter(&mut self, now: u64, alteration: &Alteration) {
+        let Alteration { ttr, attempts, backoff, keep, max_jobs, dead_keep, concurrency, rate } = *alteration;
         let before = self.settings;
         self.settings = Settings {
             ttr: ttr.or(before.ttr),
@@ -307,7 +317,10 @@ impl Reference {
             keep: keep.unwrap_or(before.keep),
             max_jobs: max_jobs.unwrap_or(before.max_jobs),
             dead_keep: dead_keep.unwrap_or(before.dead_keep),
+            concurrency: concurrency.unwrap_or(before.concurrency),
+            rate: rate.unwrap_or(before.rate),
         };
+        self.departures = self.departures.altered(before.rate, self.settings.rate, now);
     }
 
     /// Puts a job back to where it was before this delivery.

@@ -72,7 +72,12 @@ impl Reference {
     pub fn next_upkeep(&self) -> Option<u64> {
         let pause = (self.paused_until > self.horizon).then_some(self.paused_until);
         let forget = self.jobs.iter().filter_map(|job| self.kept_until(job));
-        forget.chain(self.next_change()).chain(pause).min().filter(|time| *time < LAST)
+        forget
+            .chain(self.next_change())
+            .chain(pause)
+            .chain(self.next_by_rate())
+            .min()
+            .filter(|time| *time < LAST)
     }
 
     /// Every job, line by line.

@@ -241,7 +241,8 @@ fn add(
 }
 
 fn alter(alteration: &Alteration) -> core::Alter {
-    let Alteration { ttr, attempts, backoff: waits, keep, max_jobs, dead_keep } = *alteration;
+    let Alteration { ttr, attempts, backoff: waits, keep, max_jobs, dead_keep, concurrency, rate } =
+        *alteration;
     core::Alter {
         ttr: ttr.map(millis),
         attempts: attempts.map(core::Attempts::new),
@@ -249,5 +250,8 @@ fn alter(alteration: &Alteration) -> core::Alter {
         keep: keep.map(millis),
         max_jobs,
         dead_keep: dead_keep.map(millis),
+        concurrency,
+        rate: rate
+            .map(|rate| rate.map(|rate| core::Rate::new(rate.jobs, millis(rate.per), rate.burst).unwrap())),
     }
 }

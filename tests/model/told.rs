@@ -113,6 +113,14 @@ impl Policy {
     }
 }
 
+/// How fast jobs may leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    pub jobs: u32,
+    pub per: u64,
+    pub burst: u32,
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     pub ttr: Option<u64>,
@@ -123,6 +131,9 @@ pub struct Settings {
     pub max_jobs: u64,
     /// 0 is for ever.
     pub dead_keep: u64,
+    /// 0 is no limit.
+    pub concurrency: u32,
+    pub rate: Option<Rate>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -133,6 +144,8 @@ pub struct Alteration {
     pub keep: Option<u64>,
     pub max_jobs: Option<u64>,
     pub dead_keep: Option<u64>,
+    pub concurrency: Option<u32>,
+    pub rate: Option<Option<Rate>>,
 }
 
 /// Of which delivery of which job; without a lease, of the latest one.

@@ -424,6 +424,7 @@ pub fn loaded(queue: &Queue) -> Queue {
 
 fn alteration(words: &[&str]) -> Alter {
     let (mut alter, mut backoff) = (Alter::default(), Backoff::NONE);
+    let (mut rate, mut burst) = (None, 1);
     for word in words {
         match word.split_once('=') {
             Some(("ttr", ttr)) => alter.ttr = Some(span(number(ttr))),
@@ -433,9 +434,13 @@ fn alteration(words: &[&str]) -> Alter {
             Some(("keep", keep)) => alter.keep = Some(span(number(keep))),
             Some(("maxjobs", max)) => alter.max_jobs = Some(number(max)),
             Some(("deadkeep", keep)) => alter.dead_keep = Some(span(number(keep))),
+            Some(("concurrency", limit)) => alter.concurrency = Some(number(limit) as u32),
+            Some(("rate", words)) => rate = Some(words.split_once('/').unwrap_or(("0", "0"))),
+            Some(("burst", jobs)) => burst = number(jobs) as u32,
             _ => panic!("{word} is nothing that ALTER knows"),
         }
     }
+    alter.rate = rate.map(|(jobs, per)| Rate::new(number(jobs) as u32, span(number(per)), burst));
     alter.backoff = (backoff != Backoff::NONE).then_some(backoff);
     alter
 }

@@ -215,14 +215,17 @@ def test_info_of_a_queue_that_did_everything(session: Session) -> None:
     session.check("""
         > DQ.INFO q
         ["default-ttr", 7000, "default-attempts", 3, "default-backoff-base", 0, "default-backoff-max", 0,
-         "default-keep", 0, "max-jobs", 0, "dead-keep", 0, "paused", 0, "paused-until", (nil),
+         "default-keep", 0, "max-jobs", 0, "dead-keep", 0, "concurrency", 0, "rate", 0, "rate-per-ms", 0,
+         "rate-burst", 0, "paused", 0, "paused-until", (nil),
+         "rate-left", (nil), "held-until", (nil),
          "jobs", 4, "delayed", 1, "ready", 1, "reserved", 1, "dead", 1, "done", 0, "waiting-consumers", 0,
          "oldest-ready-ms", <oldest>, "next-due", <due>, "last-lease", <last>, "memory", <*>,
          "total-added", 6, "total-replaced", 1, "total-popped", 4, "total-finished", 1,
          "total-released", 0, "total-timed-out", 2, "total-buried", 0, "total-dead", 1,
          "total-kicked", 0, "total-deleted", 1, "total-purged", 0,
          "lateness-p50-ms", <*>, "lateness-p90-ms", <*>, "lateness-p99-ms", <*>,
-         "lateness-p999-ms", <*>, "lateness-max-ms", <*>]
+         "lateness-p999-ms", <*>, "lateness-max-ms", <*>,
+         "held-by-concurrency", 0, "held-by-rate", 0]
         > DQ.GET q delayed
         [<...>, "state", "delayed", "due", <due>, <...>]
     """)
@@ -238,14 +241,17 @@ def test_info_of_an_empty_queue_in_resp3(server: Server) -> None:
             (integer) 1
             > DQ.INFO q
             {"default-ttr": 60000, "default-attempts": 25, "default-backoff-base": 0,
-             "default-backoff-max": 0, "default-keep": 0, "max-jobs": 0, "dead-keep": 0, "paused": 0,
-             "paused-until": (nil), "jobs": 0, "delayed": 0, "ready": 0, "reserved": 0, "dead": 0,
+             "default-backoff-max": 0, "default-keep": 0, "max-jobs": 0, "dead-keep": 0,
+             "concurrency": 0, "rate": 0, "rate-per-ms": 0, "rate-burst": 0, "paused": 0,
+             "paused-until": (nil), "rate-left": (nil), "held-until": (nil), "jobs": 0,
+             "delayed": 0, "ready": 0, "reserved": 0, "dead": 0,
              "done": 0, "waiting-consumers": 0, "oldest-ready-ms": (nil), "next-due": (nil),
              "last-lease": (nil), "memory": <*>, "total-added": 1, "total-replaced": 0, "total-popped": 0,
              "total-finished": 0, "total-released": 0, "total-timed-out": 0, "total-buried": 0,
              "total-dead": 0, "total-kicked": 0, "total-deleted": 1, "total-purged": 0,
              "lateness-p50-ms": (nil), "lateness-p90-ms": (nil), "lateness-p99-ms": (nil),
-             "lateness-p999-ms": (nil), "lateness-max-ms": (nil)}
+             "lateness-p999-ms": (nil), "lateness-max-ms": (nil),
+             "held-by-concurrency": 0, "held-by-rate": 0}
             > DQ.INFO none
             (nil)
         """)

@@ -49,6 +49,7 @@ OPTIONS: dict[str, dict[str, tuple[int, int] | str]] = {
         "KEEP": MILLIS,
         "MAXJOBS": LIMIT,
         "DEADKEEP": MILLIS,
+        "CONCURRENCY": LIMIT,
     },
     "DQ.PEEK {}": {"STATE": STATE, "COUNT": COUNT},
     "DQ.SCAN {} 0": {"STATE": STATE, "COUNT": COUNT},
@@ -197,6 +198,39 @@ def test_a_backoff_that_begins_above_its_end(lone: Server, lone_session: Session
         for words in ("BACKOFF 6 5", "BACKOFF 1 0", f"TTR 5 BACKOFF {TIME_MAX} 0", "BACKOFF 6 5 TTR 5")
     ]
     check_refused(lone, lone_session, table)
+
+
+def test_rates(lone: Server, lone_session: Session) -> None:
+    jobs, span, burst = (
+        f"ERR {option} must be an integer from {least} to {most}"
+        for option, (least, most) in {"RATE": LIMIT, "RATE ": SPAN, "BURST": COUNT}.items()
+    )
+    span = span.replace("RATE  ", "RATE ")
+    nothing, twice = "ERR option {} needs a value", "ERR option {} is given twice"
+    too_long = f"ERR at this RATE, BURST jobs must not take longer than {TIME_MAX} ms"
+    rows = [
+        ("RATE", nothing.format("RATE")),
+        ("RATE 5", nothing.format("RATE")),
+        ("RATE 5 5 BURST", nothing.format("BURST")),
+        ("BURST 5", "ERR option BURST needs RATE"),
+        ("TTR 5 BURST 5", "ERR option BURST needs RATE"),
+        ("RATE 5 5 RATE 5 5", twice.format("RATE")),
+        ("rate 5 5 BURST 5 rate 6 6", twice.format("RATE")),
+        ("RATE 5 5 BURST 5 BURST 5", twice.format("BURST")),
+        ("RATE 0 0 BURST 5", "ERR options RATE 0 and BURST exclude each other"),
+        ("BURST 1 RATE 0 5", "ERR options RATE 0 and BURST exclude each other"),
+        ("RATE 5 0", span),
+        (f"RATE 5 {TIME_MAX + 1}", span),
+        (f"RATE 1 {TIME_MAX} BURST 2", too_long),
+        (f"RATE {COUNT_MAX - 1} {TIME_MAX} BURST {COUNT_MAX}", too_long),
+    ]
+    for value in [*NO_NUMBERS, "-1", str(COUNT_MAX + 1)]:
+        rows += [(f"RATE {value} 5", jobs), (f"RATE 5 5 BURST {value}", burst)]
+        rows += [(f"BURST {value} RATE 5 5", burst)]
+    rows += [(f"RATE 5 {value}", span) for value in NO_NUMBERS] + [("RATE 5 5 BURST 0", burst)]
+    check_refused(lone, lone_session, [(f"DQ.ALTER {{}} {words}", error) for words, error in rows])
+    for words in (f"RATE {COUNT_MAX} 1 BURST {COUNT_MAX}", f"burst 1 rate 1 {TIME_MAX}", "RATE 0 0"):
+        lone_session.check(f"> DQ.ALTER q {words}\nOK")
 
 
 def test_reasons(lone: Server, lone_session: Session) -> None:

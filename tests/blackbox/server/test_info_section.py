@@ -30,6 +30,7 @@ FIELDS = [
     "dq_jobs_popped",
     "dq_jobs_finished",
     "dq_jobs_deleted",
+    "dq_held_back",
     "dq_diverged",
     "dq_bugs",
     "dq_eviction_risk",
