@@ -61,7 +61,7 @@ pub trait Host: Copy {
     /// Begins to walk over all keys, from the first one.
     fn begin_walk(self);
 
-    /// Calls [`super::pacemaker::watch`] for the queues at a few more keys; false when that were the last ones.
+    /// Calls [`super::wakeup::plan`] for the queues at a few more keys; false when that were the last ones.
     fn walk_on(self) -> bool;
 
     /// The client gets the reply of [`super::waiting::on_unblocked`], perhaps from in here.

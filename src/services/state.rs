@@ -1,5 +1,5 @@
-//! What the services remember of one server, on its main thread. Not here: counters and sums, which are statics
-//! (`notify.rs`, `sums.rs`), and the values of configs.
+//! What the services remember of one server, on its main thread. Not here: counters, which are statics (`notify.rs`), and
+//! the values of configs.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use super::pace::Pace;
 use super::pending::Lost;
 use super::place::Place;
 use super::stats::Stats;
+use super::sums::DataSets;
 use super::waiters::{Ticket, Waiters};
 
 pub struct State<C> {
@@ -34,6 +35,7 @@ pub struct State<C> {
     pub stats: Stats,
     pub leases: Leases,
     pub sweep: Pace,
+    pub sums: DataSets,
     pub readings: Readings,
     /// Queues that turned out other than in the log.
     pub diverged: u64,
@@ -57,6 +59,7 @@ impl<C: Copy + Ord> State<C> {
         stats: Stats::NONE,
         leases: Leases::NONE,
         sweep: Pace::NEW,
+        sums: DataSets::NONE,
         readings: Readings::NONE,
         diverged: 0,
         told_of_divergence: None,

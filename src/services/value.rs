@@ -20,16 +20,8 @@ pub struct QueueValue {
 }
 
 impl QueueValue {
-    pub fn new(queue: Queue) -> QueueValue {
-        QueueValue::with_share(queue, Share::new())
-    }
-
-    /// Out of a file: of the data set that is being loaded aside, if one is.
-    pub(super) fn loaded(queue: Queue) -> QueueValue {
-        QueueValue::with_share(queue, Share::aside())
-    }
-
-    fn with_share(queue: Queue, share: Share) -> QueueValue {
+    /// With its share of the sums over a data set.
+    pub fn new(queue: Queue, share: Share) -> QueueValue {
         QueueValue {
             queue,
             hint: None,

@@ -200,6 +200,7 @@ impl<C: Copy + Ord> Waiters<C> {
 #[cfg(test)]
 mod tests {
     use super::super::pending::PendingDeliveries;
+    use super::super::sums::Share;
     use super::super::value::QueueValue;
     use super::*;
     use crate::queue::Queue;
@@ -239,7 +240,7 @@ mod tests {
     fn who_is_assigned_something_stands_in_no_line_but_is_still_there() {
         let mut waiters = waiters(&[&["x", "y"]]);
         let ticket = waiters.ticket_of('a').unwrap();
-        let queue = QueueValue::new(Queue::new((1, 2)));
+        let queue = QueueValue::new(Queue::new((1, 2)), Share::default());
         waiters.assign(ticket, Parcel::new((0, b"x"[..].into()), &queue, PendingDeliveries::default()));
         assert_eq!((waiters.len(), waiters.len_at(0, b"x"), waiters.len_at(0, b"y")), (1, 0, 0));
         assert_eq!(waiters.client_of(ticket), Some('a'));

@@ -77,11 +77,9 @@ pub fn serve_after_command<H: Host>(host: H, key: &impl QueueKey, value: &mut Qu
 
 /// Whether jobs of this key are for others who have been waiting, though they have not got them yet: who is
 /// ready to wait has to stand behind them.
-pub fn are_others_first<H: Host>(host: H, database: Database, name: &[u8]) -> bool {
-    let is_at_hand = |state: &super::state::State<H::Client>| {
-        state.to_serve.contains(&(database, name.into())) && state.waiters.len_at(database, name) > 0
-    };
-    consumers(host) > 0 && host.with(|state| is_at_hand(state))
+pub fn are_others_first<H: Host>(host: H, key: &impl QueueKey) -> bool {
+    let place = (key.database(), key.name().into());
+    consumers_at(host, key) > 0 && host.with(|state| state.to_serve.contains(&place))
 }
 
 /// Serves those who wait at this key, in their order, as far as there are jobs; false when the time was too
