@@ -13,5 +13,6 @@ sys.path.append(str(_TESTS / "blackbox"))
 from harness.paths import TARGET  # noqa: E402
 from harness.ports import free_port  # noqa: E402
 from harness.server import CONFIG, KINDS, MODULE, Kind  # noqa: E402
+from harness.settable_clock import Clock  # noqa: E402
 
-__all__ = ["CONFIG", "KINDS", "MODULE", "TARGET", "Kind", "free_port"]
+__all__ = ["CONFIG", "KINDS", "MODULE", "TARGET", "Clock", "Kind", "free_port"]

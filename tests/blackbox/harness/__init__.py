@@ -8,7 +8,7 @@ transcript     sessions that read as in redis-cli
 pipelined      a connection on which commands go out before replies come
 consumers      transcripts with consumers that wait
 crowd          a thousand of them, who come and go
-clock          the time; shifted_clock: a wrong one for a server
+clock          the time; shifted_clock: a wrong one for a server; settable_clock: one that can be set
 patience       tests that prepare something for a time that lies ahead
 marks          where and when a test runs
 

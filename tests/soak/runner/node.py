@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..borrowed import CONFIG, MODULE, Kind, free_port
+from ..borrowed import CONFIG, MODULE, Clock, Kind, free_port
 from ..resp import Connection, Failure
-from .clock import Clock
 
 START_S = 60
 # What a server writes when it breaks, and what it must not write again and again.

@@ -24,7 +24,7 @@ static volatile const long long *shift;
 __attribute__((constructor)) static void map_shift(void) {
     static const long long none;
     shift = &none;
-    const char *path = getenv("SOAK_CLOCK");
+    const char *path = getenv("SETTABLE_CLOCK");
     int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     void *mapped = file < 0 ? MAP_FAILED : mmap(NULL, 8, PROT_READ, MAP_SHARED, file, 0);
     if (mapped != MAP_FAILED) shift = mapped;
@@ -54,7 +54,7 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
     return result;
 }
 
-// Newer servers load modules so that these would get the C library's functions, and another time than the server.
+// Newer servers load modules so that these would get the C library's functions, and so another time.
 void *dlopen(const char *file, int flags) {
     static void *(*real)(const char *, int);
     if (!real) real = dlsym(RTLD_NEXT, "dlopen");
@@ -96,7 +96,7 @@ class Clock:
         self._path.write_bytes(struct.pack("q", 0))
         with self._path.open("r+b") as file:
             self._shift = mmap.mmap(file.fileno(), 8)
-        self.environment = {"LD_PRELOAD": str(shim(directory)), "SOAK_CLOCK": str(self._path)}
+        self.environment = {"LD_PRELOAD": str(shim(directory)), "SETTABLE_CLOCK": str(self._path)}
         self.shift_us = 0
         # The farthest ahead that it has been: what was due by then may have been handed out.
         self.furthest_us = 0
