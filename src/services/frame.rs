@@ -25,7 +25,7 @@ pub fn look<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue) -> Time 
     waiting::give_back_first(host, key, value);
     let now = time_for(&value.queue, host.wall_clock());
     value.queue.advance(now);
-    if value.is_astray() {
+    if value.is_astray() || value.is_to_be_planned() {
         wakeup::plan(host, value, || key.database(), || key.name());
     }
     now
@@ -102,6 +102,8 @@ impl<'q, H: Host> OpenQueue<'q, H> {
             if waiting::are_others_first(self.host, &self.key) && would_wait() {
                 return false;
             }
+            // That took time, and may have told the queue what this one would be told.
+            self.circumstances = circumstances(self.host, self.value);
         }
         let reply = |deliveries: &Deliveries, queue: &Queue| {
             if !deliveries.is_empty() {
@@ -125,8 +127,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         reply(&outcome, &self.value.queue);
         if outcome.has_changed() {
             self.serve();
-        } else if self.value.has_no_hint() {
-            // It may have come here unseen, by RENAME or MOVE.
+        } else if self.value.is_to_be_planned() {
             wakeup::plan(self.host, self.value, || self.key.database(), || self.key.name());
         }
         outcome

@@ -8,7 +8,7 @@
 use std::ffi::CStr;
 use std::time::Duration;
 
-use super::alarm::{arm, Slice, NEXT_TURN, UNTIL_WRITABLE_MS};
+use super::alarm::{arm, was_clock_set_back, Slice, NEXT_TURN, UNTIL_WRITABLE_MS};
 use super::commit::{circumstances, commit, time_for};
 use super::host::{Host, Purpose, QueueKey};
 use super::log::Wording;
@@ -56,7 +56,7 @@ pub fn on_role_changed<H: Host>(host: H, is_primary: bool) {
         arm(host, Some(NEXT_TURN));
         sweep::want(host);
     } else {
-        waiting::drop_lost(host);
+        waiting::drop_all(host);
     }
 }
 
@@ -88,6 +88,10 @@ pub fn on_alarm<H: Host>(host: H, is_primary: bool) -> Option<Duration> {
     }
     if host.with(|state| state.is_loading) {
         return None;
+    }
+    if was_clock_set_back(host) {
+        // What had passed is to come again, in queues in which the timer has been already.
+        waiting::serve_everybody_soon(host);
     }
     let slice = Slice::begin(host);
     promote_what_is_due(host, &slice);

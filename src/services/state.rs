@@ -13,6 +13,7 @@ use super::place::Place;
 use super::stats::Stats;
 use super::sums::DataSets;
 use super::waiters::{Ticket, Waiters};
+use crate::queue::Time;
 
 pub struct State<C> {
     pub waiters: Waiters<C>,
@@ -30,6 +31,8 @@ pub struct State<C> {
     pub hints_aside: Option<Hints>,
     /// When the alarm goes off, by the server's uptime.
     pub alarm: Option<Duration>,
+    /// What the wall clock and the uptime were when it went off last.
+    pub clocks: Option<(Time, Duration)>,
     pub is_primary: bool,
     pub is_loading: bool,
     pub stats: Stats,
@@ -54,6 +57,7 @@ impl<C: Copy + Ord> State<C> {
         hints: Hints::NONE,
         hints_aside: None,
         alarm: None,
+        clocks: None,
         is_primary: false,
         is_loading: false,
         stats: Stats::NONE,

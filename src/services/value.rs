@@ -46,8 +46,9 @@ impl QueueValue {
         self.share.update(counts);
     }
 
-    pub(super) fn has_no_hint(&self) -> bool {
-        self.hint.is_none()
+    /// Whether the timer may come too late for it: it has come to this key unseen, or the clock was set back.
+    pub(super) fn is_to_be_planned(&self) -> bool {
+        self.hint.is_none_or(|hint| self.queue.wake_at() < hint)
     }
 
     /// Whether it has left its key, and nobody has met it since.

@@ -162,10 +162,22 @@ impl<C: Copy + Ord> Waiters<C> {
         Some(ticket)
     }
 
+    /// Every key at which somebody waits.
+    pub fn places(&self) -> impl Iterator<Item = Place> + '_ {
+        self.lines.keys().flat_map(|database| self.keys_of(*database))
+    }
+
     /// Every key of a database at which somebody waits.
     pub fn keys_of(&self, database: Database) -> Vec<Place> {
         let lines = self.lines.get(&database).into_iter().flatten();
         lines.map(|(key, _)| (database, key.clone())).collect()
+    }
+
+    /// Whether nobody is left anywhere.
+    #[cfg(test)]
+    pub fn holds_nothing(&self) -> bool {
+        let are_empty = self.waiters.is_empty() && self.tickets.is_empty();
+        are_empty && self.lines.is_empty() && self.deadlines.is_empty()
     }
 
     fn line(&self, database: Database, key: &[u8]) -> Option<&BTreeSet<Ticket>> {

@@ -114,6 +114,14 @@ pub fn serve_soon<H: Host>(host: H, database: Database, name: &[u8]) {
     arm(host, None);
 }
 
+/// Every key at which somebody waits may have something for them.
+pub fn serve_everybody_soon<H: Host>(host: H) {
+    host.with(|state| {
+        let places: Vec<Place> = state.waiters.places().collect();
+        state.to_serve.extend(places);
+    });
+}
+
 fn need_not_serve<H: Host>(host: H, key: &impl QueueKey) {
     let database = key.database();
     host.with(|state| {
@@ -292,9 +300,10 @@ pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
     }
 }
 
-/// This server is no primary any more: what was on its way is somebody else's to hand out.
-pub fn drop_lost<H: Host>(host: H) {
+/// This server is no primary any more: what was on its way, or to be, is somebody else's to hand out.
+pub fn drop_all<H: Host>(host: H) {
     host.with(|state| {
+        state.to_serve.clear();
         state.lost.clear();
         state.lost_astray.clear();
     });
