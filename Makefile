@@ -16,7 +16,7 @@ bench := cargo run --quiet --release --locked --manifest-path bench/Cargo.toml -
 
 kombu := $(CURDIR)/target/kombu/venv/bin
 
-.PHONY: help setup build run docs test test-core test-blackbox turns race soak soak-faults \
+.PHONY: help setup build run docs test test-core test-blackbox turns race simulate soak soak-faults \
 	board build-board test-board test-kombu test-guides test-celery screenshots dist test-dist test-all lint \
 	bench-core bench bench-instructions bench-docs clean
 
@@ -73,15 +73,20 @@ race: build ## 5,000 consumers that race, vanish and come back, on each server (
 	@scripts/setup.sh test
 	DQ_CONSUMERS=5000 $(python) -m pytest tests/blackbox/waiting/test_crowd.py $(ARGS)
 
+simulate: ## simulated sessions of the services, ten minutes (ARGS="DQ_SIMULATE_SECONDS=60", "DQ_SIMULATE_SEED=17")
+	@scripts/setup.sh build
+	env DQ_SIMULATE_SECONDS=600 $(ARGS) cargo test --lib simulated -- --nocapture
+
 soak: build ## random sessions with faults, judged by their replies: 20 minutes a server (ARGS="--minutes 5 --seed 7")
 	@scripts/setup.sh test
 	PYTHONPATH=tests $(python) -m soak run $(ARGS)
 
 # A build of its own, since no other may have these faults.
-soak-faults: ## plant faults in the module, and see that the judge finds each (about five minutes)
+soak-faults: ## plant faults in the module, and see that the judge and the simulation find each (about five minutes)
 	@scripts/setup.sh test
 	cargo build --release --features planted-faults --target-dir target/planted-faults
 	$(python) -m pytest --numprocesses 3 tests/soak/faults_in_module.py $(ARGS)
+	cargo test --features planted-faults --target-dir target/planted-faults --lib planted_faults -- --nocapture
 
 test-kombu: build ## check and test kombu-dq with real Celery workers, 100,000 ETAs too (about ten minutes)
 	@scripts/setup.sh kombu

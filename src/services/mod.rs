@@ -59,3 +59,6 @@ mod whereabouts;
 pub use notify::Announced;
 pub use value::QueueValue;
 pub use waiters::{Around, JobShape, Shape};
+
+#[cfg(test)]
+mod tests;
