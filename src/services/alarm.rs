@@ -31,11 +31,15 @@ pub fn arm<H: Host>(host: H, at_latest: Option<Duration>) {
     }
     let wait =
         earliest.map(|time| host.until(time)).into_iter().chain(at_latest).chain(next_turn(host)).min();
+    let wait = if is_anybody_waiting {
+        // Also when nothing is to be done: after a step there may be.
+        Some(wait.map_or(FURTHEST_WHILE_SOMEBODY_WAITS, |wait| wait.min(FURTHEST_WHILE_SOMEBODY_WAITS)))
+    } else {
+        wait.map(|wait| wait.min(FURTHEST))
+    };
     let Some(wait) = wait else {
         return;
     };
-    let furthest = if is_anybody_waiting { FURTHEST_WHILE_SOMEBODY_WAITS } else { FURTHEST };
-    let wait = wait.min(furthest);
     let fires = host.uptime().saturating_add(wait);
     if alarm.is_some_and(|alarm| alarm <= fires) {
         return;
@@ -65,15 +69,15 @@ fn next_turn_to_write<H: Host>(host: H) -> Duration {
     }
 }
 
-/// Whether the wall clock was set back since this was asked last.
-pub fn was_clock_set_back<H: Host>(host: H) -> bool {
+/// Whether the wall clock was set since this was asked last.
+pub fn was_clock_set<H: Host>(host: H) -> bool {
     let (wall_clock, uptime) = (host.wall_clock(), host.uptime());
     let Some((before, then)) = host.with(|state| state.clocks.replace((wall_clock, uptime))) else {
         return false;
     };
     let passed = u64::try_from(uptime.saturating_sub(then).as_millis()).unwrap_or_default();
     let expected = before.saturating_add(Millis::new(passed).unwrap_or(Millis::MAX));
-    expected.since(wall_clock) > CLOCKS_DIFFER_BY
+    expected.since(wall_clock).max(wall_clock.since(expected)) > CLOCKS_DIFFER_BY
 }
 
 /// The time that one run of the timer may take.

@@ -8,7 +8,7 @@
 use std::ffi::CStr;
 use std::time::Duration;
 
-use super::alarm::{arm, was_clock_set_back, Slice, NEXT_TURN, UNTIL_WRITABLE_MS};
+use super::alarm::{arm, was_clock_set, Slice, NEXT_TURN, UNTIL_WRITABLE_MS};
 use super::commit::{circumstances, commit, time_for};
 use super::host::{Host, Purpose, QueueKey};
 use super::log::Wording;
@@ -89,8 +89,9 @@ pub fn on_alarm<H: Host>(host: H, is_primary: bool) -> Option<Duration> {
     if host.with(|state| state.is_loading) {
         return None;
     }
-    if was_clock_set_back(host) {
-        // What had passed is to come again, in queues in which the timer has been already.
+    if was_clock_set(host) {
+        // Hints go by the clock as it was: what had passed is to come again, and a queue whose own clock is ahead takes that
+        // for now, where it isn't too far ahead any more.
         waiting::serve_everybody_soon(host);
     }
     let slice = Slice::begin(host);

@@ -133,7 +133,10 @@ fn need_not_serve<H: Host>(host: H, key: &impl QueueKey) {
 
 /// Two databases have changed places. Who waits stays in their database; what they wait for may have come.
 pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
-    parcels::swapped(host, a, b);
+    // What an AOF says while it is loaded was before anything got on its way.
+    if !host.with(|state| state.is_loading) {
+        parcels::swapped(host, a, b);
+    }
     host.with(|state| {
         let places = [a, b].map(|database| state.waiters.keys_of(database));
         state.to_serve.extend(places.into_iter().flatten());

@@ -69,6 +69,7 @@ impl World {
         });
         let before = account.clone();
         let outcome = account.apply(time, floor, &operation);
+        self.astray.remove(&before.number);
         assert!(outcome.has_changed(), "{operation:?} is logged and changes nothing in {before:?}");
         let is_own = match &operation {
             Operation::Pop(terms) => self.judge_delivery(&place, terms, &outcome, said),
@@ -94,6 +95,7 @@ impl World {
                 true
             }
         };
+        self.forget_what_is_not_owed();
         self.touched.insert(place.clone());
         self.push(Entry::Change { place, told, operation });
         (is_own, outcome)
@@ -146,6 +148,15 @@ impl World {
         let wait = self.clients[line[at]].wait.as_mut().unwrap();
         wait.assigned = Some(Assigned { handed: handed.clone(), origins: vec![number] });
         false
+    }
+
+    /// Nothing is owed once somebody else has to do with the job, or with its id.
+    pub fn forget_what_is_not_owed(&mut self) {
+        let accounts = &self.accounts;
+        self.owed.retain(|owed| {
+            let account = accounts.values().find(|account| account.number == owed.account);
+            account.is_some_and(|account| account.can_take_back(&owed.id, owed.lease, owed.no_ack))
+        });
     }
 
     fn judge_returned(&mut self, account: u64, lease: u64) {
@@ -331,8 +342,7 @@ impl World {
                 self.open_account(place, account);
             }
         }
-        let alive: Vec<u64> = self.accounts.values().map(|account| account.number).collect();
-        self.owed.retain(|owed| alive.contains(&owed.account));
+        self.forget_what_is_not_owed();
     }
 
     fn account_moves(&mut self, from: &Place, to: &Place) {
@@ -340,6 +350,7 @@ impl World {
         for owed in self.owed.iter_mut().filter(|owed| owed.account == account.number) {
             owed.is_astray = true;
         }
+        self.astray.insert(account.number);
         self.touched.extend([from.clone(), to.clone()]);
         self.accounts.insert(to.clone(), account);
         let given = self.given.get(from).cloned().unwrap_or_default();

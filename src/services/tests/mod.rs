@@ -36,7 +36,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use world::{Played, World};
 
 /// Sessions of the normal tests: some seconds.
-const SESSIONS: u64 = 4_000;
+const SESSIONS: u64 = 10_000;
 
 /// Plays a session; why it failed, if it did.
 fn play(seed: u64, is_told: bool) -> Result<Played, String> {

@@ -185,9 +185,17 @@ impl Node {
 
     /// The connection is gone.
     pub fn disconnect(&self, client: ClientNumber) {
-        if let Some((handle, _)) = self.handle_of(client) {
-            waiting::on_disconnect(self, handle);
-            self.is_over(handle, Block::IsOver);
+        let is_its = |one: &&mut Blocked| one.client == client && one.block != Block::IsOver;
+        let to_be_told = self.blocked.borrow_mut().iter_mut().find_map(|(handle, one)| {
+            let one = Some(one).filter(is_its)?;
+            Some((*handle, std::mem::replace(&mut one.block, Block::IsOver)))
+        });
+        let Some((handle, block)) = to_be_told else {
+            return;
+        };
+        waiting::on_disconnect(self, handle);
+        if block == Block::Waits {
+            self.over.borrow_mut().push(handle);
         }
     }
 

@@ -81,6 +81,8 @@ pub struct World {
     pub clients: Vec<Client>,
     pub lines: BTreeMap<Place, Vec<ClientNumber>>,
     pub owed: Vec<Owed>,
+    /// Accounts of queues that have moved and of which nothing has been heard since.
+    pub astray: BTreeSet<u64>,
     /// The leases of jobs that ever got lost on their way.
     pub lost_leases: BTreeSet<u64>,
     /// The leases that anybody has got from a key.
@@ -145,6 +147,7 @@ impl World {
             clients: (0..clients).map(|_| Client { wait: None, held: Vec::new() }).collect(),
             lines: BTreeMap::new(),
             owed: Vec::new(),
+            astray: BTreeSet::new(),
             lost_leases: BTreeSet::new(),
             given: BTreeMap::new(),
             dumps: Vec::new(),
@@ -212,7 +215,22 @@ impl World {
             } else {
                 self.let_somebody_speak();
             }
+            if self.troubles.lost_clients && self.chance(4) {
+                self.lie_in_ambush();
+            }
         }
+    }
+
+    /// Those go away who are about to get something, and somebody speaks before anybody has noticed.
+    fn lie_in_ambush(&mut self) {
+        let is_assigned = |wait: &Wait| wait.assigned.is_some();
+        let mut about_to: Vec<ClientNumber> = (0..self.clients.len()).collect();
+        about_to.retain(|client| self.clients[*client].wait.as_ref().is_some_and(is_assigned));
+        self.rng.shuffle(&mut about_to);
+        for client in about_to {
+            self.lose(client);
+        }
+        self.let_somebody_speak();
     }
 
     /// Until the next timer at the latest, if nothing holds the loop up.
@@ -315,12 +333,14 @@ impl World {
             return;
         };
         for account in origins {
+            let is_astray = self.astray.contains(&account);
             for Handed { id, lease, .. } in &handed {
                 let (id, lease, no_ack) = (id.clone(), *lease, terms.no_ack);
                 self.lost_leases.insert(lease);
-                self.owed.push(Owed { account, id, lease, no_ack, is_astray: false });
+                self.owed.push(Owed { account, id, lease, no_ack, is_astray });
             }
         }
+        self.forget_what_is_not_owed();
     }
 
     /// Nobody speaks any more, until all that had to happen has happened.
