@@ -17,7 +17,7 @@ bench := cargo run --quiet --release --locked --manifest-path bench/Cargo.toml -
 
 kombu := $(CURDIR)/target/kombu/venv/bin
 
-.PHONY: help setup build run docs test test-core test-blackbox turns race test-cluster soak soak-faults \
+.PHONY: help setup build run docs test test-core test-blackbox turns race simulate test-cluster soak soak-faults \
 	fuzz memcheck \
 	board build-board test-board test-kombu test-guides test-celery screenshots dist test-dist test-all lint \
 	bench-core bench bench-instructions bench-shards bench-docs clean
@@ -80,15 +80,20 @@ test-cluster: build ## clusters whose slots move and whose primaries fail, under
 	@scripts/setup.sh test
 	$(python) -m pytest --numprocesses 3 tests/blackbox/cluster/long.py $(ARGS)
 
+simulate: ## simulated sessions of the services, ten minutes (ARGS="DQ_SIMULATE_SECONDS=60", "DQ_SIMULATE_SEED=17")
+	@scripts/setup.sh build
+	env DQ_SIMULATE_SECONDS=600 $(ARGS) cargo test --lib simulated -- --nocapture
+
 soak: build ## random sessions with faults, judged by their replies: 20 minutes a server (ARGS="--minutes 5 --seed 7")
 	@scripts/setup.sh test
 	PYTHONPATH=tests $(python) -m soak run $(ARGS)
 
 # A build of its own, since no other may have these faults.
-soak-faults: ## plant faults in the module, and see that the judge finds each (about five minutes)
+soak-faults: ## plant faults in the module, and see that the judge and the simulation find each (about five minutes)
 	@scripts/setup.sh test
 	cargo build --release --features planted-faults --target-dir target/planted-faults
 	$(python) -m pytest --numprocesses 3 tests/soak/faults_in_module.py $(ARGS)
+	cargo test --features planted-faults --target-dir target/planted-faults --lib planted_faults -- --nocapture
 
 # Seconds for each of three targets.
 fuzz: ## fuzz commands, logs and payloads, guided by coverage (FOR=60 a target, ARGS="restore log")

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::error::Error;
 use super::words::{once, Words};
-use crate::queue::{Changed, Deliveries, Millis, Mode, Pop, Queue, Time};
+use crate::queue::{Deliveries, Millis, Mode, Pop, Queue, Time};
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::key::Access;
@@ -70,18 +70,11 @@ impl Consumer {
         let Some(mut opened) = Opened::at(call, key, Access::Write)? else {
             return Ok(false);
         };
-        let mut open = opened.queue_for(source);
-        open.serve_those_who_wait();
-        if self.block.is_some() && source == Source::Client && live::are_others_first(call, key) {
-            return Ok(false);
-        }
-        let deliveries = open.change(&self.pop, words, |deliveries, queue| {
-            if !deliveries.is_empty() {
-                let shape = Shape { around, job: self.job_shape };
-                reply(call.replies(), key, shape, deliveries, queue);
-            }
-        });
-        Ok(deliveries.has_changed())
+        let would_wait = || self.block.is_some() && call.may_block();
+        Ok(opened.queue_for(source).hand_out(&self.pop, would_wait, words, |deliveries, queue| {
+            let shape = Shape { around, job: self.job_shape };
+            reply(call.replies(), key, shape, deliveries, queue);
+        }))
     }
 
     /// There was nothing: waits, or replies so.

@@ -3,12 +3,18 @@
 use std::time::Duration;
 
 use super::host::Host;
+use crate::queue::Millis;
 
 /// Redis 7.0 spins at 100 % CPU while a timer is more than 35 minutes away.
 const FURTHEST: Duration = Duration::from_secs(60);
 /// Timers go by a clock that nobody sets. While somebody waits for a job, a step of the wall clock is noticed within
 /// this time.
 const FURTHEST_WHILE_SOMEBODY_WAITS: Duration = Duration::from_secs(1);
+/// By so much two clocks may differ that are read one after the other.
+const CLOCKS_DIFFER_BY: Millis = match Millis::new(5) {
+    Some(span) => span,
+    None => Millis::ZERO,
+};
 /// Soon, but not in this turn of the event loop.
 pub const NEXT_TURN: Duration = Duration::from_millis(1);
 /// While the server must not write, it is asked this often whether it may again.
@@ -25,11 +31,15 @@ pub fn arm<H: Host>(host: H, at_latest: Option<Duration>) {
     }
     let wait =
         earliest.map(|time| host.until(time)).into_iter().chain(at_latest).chain(next_turn(host)).min();
+    let wait = if is_anybody_waiting {
+        // Also when nothing is to be done: after a step there may be.
+        Some(wait.map_or(FURTHEST_WHILE_SOMEBODY_WAITS, |wait| wait.min(FURTHEST_WHILE_SOMEBODY_WAITS)))
+    } else {
+        wait.map(|wait| wait.min(FURTHEST))
+    };
     let Some(wait) = wait else {
         return;
     };
-    let furthest = if is_anybody_waiting { FURTHEST_WHILE_SOMEBODY_WAITS } else { FURTHEST };
-    let wait = wait.min(furthest);
     let fires = host.uptime().saturating_add(wait);
     if alarm.is_some_and(|alarm| alarm <= fires) {
         return;
@@ -57,6 +67,17 @@ fn next_turn_to_write<H: Host>(host: H) -> Duration {
     } else {
         Duration::from_millis(UNTIL_WRITABLE_MS)
     }
+}
+
+/// Whether the wall clock was set since this was asked last.
+pub fn was_clock_set<H: Host>(host: H) -> bool {
+    let (wall_clock, uptime) = (host.wall_clock(), host.uptime());
+    let Some((before, then)) = host.with(|state| state.clocks.replace((wall_clock, uptime))) else {
+        return false;
+    };
+    let passed = u64::try_from(uptime.saturating_sub(then).as_millis()).unwrap_or_default();
+    let expected = before.saturating_add(Millis::new(passed).unwrap_or(Millis::MAX));
+    expected.since(wall_clock).max(wall_clock.since(expected)) > CLOCKS_DIFFER_BY
 }
 
 /// The time that one run of the timer may take.

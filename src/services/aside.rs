@@ -4,14 +4,15 @@
 use super::hints::Hints;
 use super::host::Host;
 use super::place::Database;
-use super::sums;
 use super::value::QueueValue;
 use crate::queue::Time;
 
 /// What is loaded from now on is loaded aside.
 pub fn begin<H: Host>(host: H) {
-    sums::begin_aside();
-    host.with(|state| state.hints_aside = Some(Hints::NONE));
+    host.with(|state| {
+        state.sums.begin_aside();
+        state.hints_aside = Some(Hints::NONE);
+    });
 }
 
 /// A queue has been loaded, and will be at this key. False when it is in the data set that is served.
@@ -35,14 +36,18 @@ pub fn take<H: Host>(host: H, value: &mut QueueValue, database: Database, key: &
 
 /// The data set is the one that is served now. The other is thrown away, and its values tell nobody.
 pub fn swap_in<H: Host>(host: H) {
-    sums::swap_in();
-    let old = host.with(|state| state.hints_aside.take().map(|new| std::mem::replace(&mut state.hints, new)));
+    let old = host.with(|state| {
+        state.sums.swap_in();
+        state.hints_aside.take().map(|new| std::mem::replace(&mut state.hints, new))
+    });
     drop(old);
 }
 
 /// The data set is thrown away. Its values tell nobody.
 pub fn throw_away<H: Host>(host: H) {
-    sums::throw_away();
-    let never_used = host.with(|state| state.hints_aside.take());
+    let never_used = host.with(|state| {
+        state.sums.throw_away();
+        state.hints_aside.take()
+    });
     drop(never_used);
 }

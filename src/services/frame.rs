@@ -2,7 +2,7 @@
 //! logged, that watchers hear of it, that consumers are served, that the timer comes) happens here, and can't be
 //! forgotten: a command has no other way to change a queue. The timer and deliveries go through [`commit`].
 
-use super::commit::{circumstances, commit};
+use super::commit::{circumstances, commit, time_for};
 use super::host::{Host, QueueKey};
 use super::log::{Told, Wording};
 use super::notify::{self, Announced};
@@ -10,7 +10,7 @@ use super::reaper;
 use super::value::QueueValue;
 use super::waiting;
 use super::wakeup;
-use crate::queue::{Answers, Changed, Circumstances, Following, Queue, Time};
+use crate::queue::{Answers, Changed, Circumstances, Deliveries, Following, Pop, Queue, Time};
 
 /// Whose command it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,17 @@ pub enum Source {
     Client,
     /// A primary's, or one of an AOF: it gets the queue's own clock, and is subject to no limits of this server.
     Log,
+}
+
+/// For those who only look at a queue; when that is, for this queue. Time has passed in it.
+pub fn look<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue) -> Time {
+    waiting::give_back_first(host, key, value);
+    let now = time_for(&value.queue, host.wall_clock());
+    value.queue.advance(now);
+    if value.is_astray() || value.is_to_be_planned() {
+        wakeup::plan(host, value, || key.database(), || key.name());
+    }
+    now
 }
 
 /// A queue that is open for somebody's command. Time has passed in it.
@@ -77,11 +88,29 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         &self.value.queue
     }
 
-    /// Those who have been waiting for this queue come first.
-    pub fn serve_those_who_wait(&mut self) {
+    /// Hands out to whoever asks; false, without a reply, when there is nothing for them. Those who have been waiting for
+    /// this queue come first: also those whose turn hasn't come yet, if this one `would_wait`, too.
+    pub fn hand_out(
+        mut self,
+        pop: &Pop,
+        would_wait: impl FnOnce() -> bool,
+        words: Wording,
+        reply: impl FnOnce(&Deliveries, &Queue),
+    ) -> bool {
         if self.source == Source::Client && waiting::consumers(self.host) > 0 {
             self.serve();
+            if waiting::are_others_first(self.host, &self.key) && would_wait() {
+                return false;
+            }
+            // That took time, and may have told the queue what this one would be told.
+            self.circumstances = circumstances(self.host, self.value);
         }
+        let reply = |deliveries: &Deliveries, queue: &Queue| {
+            if !deliveries.is_empty() {
+                reply(deliveries, queue);
+            }
+        };
+        self.change(pop, words, reply).has_changed()
     }
 
     /// Does this, replies, and sees to what follows.
@@ -98,8 +127,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         reply(&outcome, &self.value.queue);
         if outcome.has_changed() {
             self.serve();
-        } else if self.value.has_no_hint() {
-            // It may have come here unseen, by RENAME or MOVE.
+        } else if self.value.is_to_be_planned() {
             wakeup::plan(self.host, self.value, || self.key.database(), || self.key.name());
         }
         outcome

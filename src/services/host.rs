@@ -61,7 +61,7 @@ pub trait Host: Copy {
     /// Begins to walk over all keys, from the first one.
     fn begin_walk(self);
 
-    /// Calls [`super::pacemaker::watch`] for the queues at a few more keys; false when that were the last ones.
+    /// Calls [`super::wakeup::plan`] for the queues at a few more keys; false when that were the last ones.
     fn walk_on(self) -> bool;
 
     /// What can't be has happened: the operator is told, and the server goes on.

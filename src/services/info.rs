@@ -3,7 +3,7 @@
 use super::calendar;
 use super::host::Host;
 use super::notify::Counter;
-use super::{pacemaker, sums, waiting};
+use super::{pacemaker, waiting};
 use crate::queue::State;
 use crate::server::context;
 use crate::server::logfile;
@@ -12,7 +12,7 @@ use crate::server::section::Section;
 pub fn show<H: Host>(host: H, section: &Section, is_going_down: bool) {
     section.text(c"version", env!("CARGO_PKG_VERSION"));
     section.text(c"tzdb_version", calendar::database_version());
-    section.number(c"queues", sums::queues());
+    section.number(c"queues", host.with(|state| state.sums.queues()));
     for (state, name) in [
         (State::Delayed, c"jobs_delayed"),
         (State::Ready, c"jobs_ready"),
@@ -20,7 +20,7 @@ pub fn show<H: Host>(host: H, section: &Section, is_going_down: bool) {
         (State::Dead, c"jobs_dead"),
         (State::Done, c"jobs_done"),
     ] {
-        section.number(name, sums::jobs(state));
+        section.number(name, host.with(|all| all.sums.jobs(state)));
     }
     section.number(c"waiting_consumers", waiting::consumers(host) as u64);
     let (waiting, timer) = pacemaker::report(host);

@@ -65,21 +65,19 @@ impl Leases {
         self.epoch += 1;
     }
 
-    /// Leases may exist that nobody here has seen.
+    /// Leases may exist that nobody here has seen: also the very first ones.
     pub fn may_have_lost_some(&mut self, wall_clock: Time, uptime: Duration) {
         #[cfg(feature = "planted-faults")]
         if crate::planted::has(crate::planted::Fault::NoLeaseMargin) {
             return;
         }
-        if self.highest > Lease::default() {
-            let by_clock = Queue::lease_at(wall_clock.saturating_add(MARGIN));
-            let known = self.highest.number().saturating_add(LOST_MAX);
-            let number = match by_clock.number() {
-                by_clock if by_clock >= known => by_clock,
-                _ => known.saturating_add(chance(wall_clock, uptime)),
-            };
-            self.highest = Lease::new(number.min(Lease::MAX.number() - 1));
-        }
+        let by_clock = Queue::lease_at(wall_clock.saturating_add(MARGIN));
+        let known = self.highest.number().saturating_add(LOST_MAX);
+        let number = match by_clock.number() {
+            by_clock if by_clock >= known => by_clock,
+            _ => known.saturating_add(chance(wall_clock, uptime)),
+        };
+        self.highest = Lease::new(number.min(Lease::MAX.number() - 1));
         self.keys_changed();
     }
 
@@ -128,6 +126,12 @@ mod tests {
             assert!(begins.windows(2).all(|pair| pair[1] > pair[0] + 10_000), "{begins:?}");
             known = Lease::new(begins[18] + 100);
         }
+    }
+
+    #[test]
+    fn nor_when_all_that_were_ever_given_are_lost() {
+        let given = Queue::lease_at(after(60_000)).number();
+        assert!(begins_with(Lease::default(), NOW) > given, "the clock was a minute ahead before");
     }
 
     #[test]

@@ -14,8 +14,7 @@ use super::place::Database;
 use super::state::State;
 use super::value::QueueValue;
 use super::waiters::{Around, Departure, JobShape, Shape, Ticket};
-use super::wakeup;
-use super::{aside, config, info, pacemaker, waiting};
+use super::{aside, config, frame, info, pacemaker, waiting, wakeup, whereabouts};
 use crate::queue::{Cron, Defaults, Mode, Pop, Queue, Time};
 use crate::server::arg::Arg;
 use crate::server::blocking;
@@ -127,7 +126,8 @@ impl<'c> Opened<'c> {
     /// Made if there is no such key.
     pub fn or_created(call: &Call<'c>, name: Arg<'c>) -> Result<Opened<'c>, WrongType> {
         let key = call.key(name);
-        let value = key.open_or_create(|| QueueValue::new(Queue::new(context::hash_seed())))?;
+        let value = key
+            .open_or_create(|| whereabouts::new(Live::INSIDE_A_COMMAND, Queue::new(context::hash_seed())))?;
         Ok(Opened { key, value })
     }
 
@@ -149,12 +149,7 @@ impl<'c> Opened<'c> {
     /// For those who only look; and when that is, for this queue. Time has passed in it.
     pub fn look(&mut self) -> (&QueueValue, Time) {
         let value = self.value.get();
-        waiting::give_back_first(Live::INSIDE_A_COMMAND, &self.key, value);
-        let now = super::commit::time_for(&value.queue, context::wall_clock());
-        value.queue.advance(now);
-        if value.is_astray() {
-            wakeup::plan(Live::INSIDE_A_COMMAND, value, || self.key.database(), || self.key.name());
-        }
+        let now = frame::look(Live::INSIDE_A_COMMAND, &self.key, value);
         (value, now)
     }
 
@@ -211,11 +206,6 @@ fn servers_own_timeout(timeout: Duration) -> Duration {
     } else {
         timeout
     }
-}
-
-/// Whether the client, which is ready to wait, has to stand behind others.
-pub fn are_others_first(call: &Call, key: Arg) -> bool {
-    waiting::are_others_first(Live::INSIDE_A_COMMAND, call.database(), key.bytes()) && call.may_block()
 }
 
 fn reply_to_one_who_waited(departure: Option<Departure>, replies: Replies) {

@@ -10,6 +10,7 @@
 //! | `delivery.rs`, `pending.rs`, `parcels.rs` | handing out to them; jobs on their way; where those are from |
 //! | `pacemaker.rs`, `alarm.rs`, `stats.rs` | what the timer does; when it comes; what it did |
 //! | `hints.rs`, `wakeup.rs` | which queue waits until when |
+//! | `whereabouts.rs` | queues that come to keys and leave them |
 //! | `sweep.rs`, `pace.rs` | finding queues that have moved; how fast |
 //! | `aside.rs` | a data set that is loaded while another is served |
 //! | `leases.rs` | lease numbers across queues |
@@ -54,7 +55,11 @@ mod value;
 mod waiters;
 mod waiting;
 mod wakeup;
+mod whereabouts;
 
 pub use notify::Announced;
 pub use value::QueueValue;
 pub use waiters::{Around, JobShape, Shape};
+
+#[cfg(test)]
+mod tests;

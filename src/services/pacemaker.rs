@@ -9,7 +9,7 @@
 use std::ffi::CStr;
 use std::time::Duration;
 
-use super::alarm::{arm, Slice, NEXT_TURN, UNTIL_WRITABLE_MS};
+use super::alarm::{arm, was_clock_set, Slice, NEXT_TURN, UNTIL_WRITABLE_MS};
 use super::commit::{circumstances, commit, time_for};
 use super::host::{Host, Purpose, QueueKey};
 use super::log::Wording;
@@ -57,7 +57,7 @@ pub fn on_role_changed<H: Host>(host: H, is_primary: bool) {
         arm(host, Some(NEXT_TURN));
         sweep::want(host);
     } else {
-        waiting::drop_lost(host);
+        waiting::drop_all(host);
     }
 }
 
@@ -90,11 +90,15 @@ pub fn on_alarm<H: Host>(host: H, is_primary: bool) -> Option<Duration> {
     if host.with(|state| state.is_loading) {
         return None;
     }
+    if was_clock_set(host) {
+        // Hints go by the clock as it was: what had passed is to come again, and a queue whose own clock is ahead takes that
+        // for now, where it isn't too far ahead any more.
+        waiting::serve_everybody_soon(host);
+    }
     let slice = Slice::begin(host);
     if host.with(|state| state.is_behind) {
         waiting::come_first(host, &slice.half());
     }
-    notice_a_clock_set_back(host);
     promote_what_is_due(host, &slice);
     let served = waiting::go_on(host, &slice);
     let again = sweep::go_on(host, &slice).into_iter().chain(served).min();
@@ -106,15 +110,6 @@ pub fn on_alarm<H: Host>(host: H, is_primary: bool) -> Option<Duration> {
     });
     arm(host, if is_cut { Some(NEXT_TURN) } else { again });
     is_cut.then_some(took)
-}
-
-/// Hints are by a clock that is another one now. Who waits for what a rate holds back needn't wait until it has caught up.
-fn notice_a_clock_set_back<H: Host>(host: H) {
-    let wall_clock = host.wall_clock();
-    let was_set_back = host.with(|state| std::mem::replace(&mut state.wall_clock, wall_clock) > wall_clock);
-    if was_set_back {
-        waiting::on_clock_set_back(host);
-    }
 }
 
 fn promote_what_is_due<H: Host>(host: H, slice: &Slice) {

@@ -5,8 +5,7 @@ use super::leases::is_forged;
 use super::live::{self, Live};
 use super::log::APPLY;
 use super::value::QueueValue;
-use super::wakeup;
-use super::{aside, host::Host, parcels, reaper, sweep};
+use super::{reaper, whereabouts};
 use crate::queue::{read_block, BlockWriter, JobRecord, Queue, QueueRecord, Record, RecordError};
 use crate::server::context::{self, Database};
 use crate::server::data_type::{DataType, Value};
@@ -37,12 +36,6 @@ fn load_block(queue: &mut Queue, input: &Input) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// On a replica that is promoted, a new queue under this value's key goes on behind these leases.
-fn see_leases(value: &QueueValue) {
-    let (lease, now) = (value.last_lease(), context::wall_clock());
-    Live::INSIDE_A_COMMAND.with(|state| state.leases.saw(lease, now));
-}
-
 impl Value for QueueValue {
     fn data_type() -> &'static DataType<QueueValue> {
         &QUEUE_TYPE
@@ -70,7 +63,7 @@ impl Value for QueueValue {
             return Err(LoadError::Content("it has more jobs than it says".into()));
         }
         queue.restore(&record)?;
-        let value = QueueValue::loaded(queue);
+        let value = whereabouts::read(Live::INSIDE_A_COMMAND, queue);
         // What is in a file, or comes from a primary, was accepted before.
         if live::has_only_clients() && is_forged(value.last_lease(), context::wall_clock()) {
             return Err(LoadError::Content("it has leases from more than a year ahead".into()));
@@ -128,27 +121,14 @@ impl Value for QueueValue {
     }
 
     fn copy(&self, database: Database, key: &[u8]) -> QueueValue {
-        let host = Live::INSIDE_A_COMMAND;
-        let mut copy = QueueValue::new(self.queue.clone());
-        see_leases(&copy);
-        wakeup::plan(host, &mut copy, || database, || key);
-        parcels::copied(host, self, &copy, &(database, key.into()));
-        copy
+        whereabouts::copy(Live::INSIDE_A_COMMAND, self, database, key)
     }
 
     fn loaded(&mut self, database: Database, key: &[u8]) {
-        let host = Live::INSIDE_A_COMMAND;
-        see_leases(self);
-        if !aside::take(host, self, database, key) {
-            wakeup::plan(host, self, || database, || key);
-        }
+        whereabouts::loaded(Live::INSIDE_A_COMMAND, self, database, key);
     }
 
     fn left_key(&mut self, database: Database, key: &[u8]) {
-        let host = Live::INSIDE_A_COMMAND;
-        self.lease_epoch = 0;
-        if wakeup::cancel(host, self, database, key) || self.may_have_parcels() {
-            sweep::left_its_key(host, self);
-        }
+        whereabouts::left_key(Live::INSIDE_A_COMMAND, self, database, key);
     }
 }

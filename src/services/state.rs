@@ -1,5 +1,5 @@
-//! What the services remember of one server, on its main thread. Not here: counters and sums, which are statics
-//! (`notify.rs`, `sums.rs`), and the values of configs.
+//! What the services remember of one server, on its main thread. Not here: counters, which are statics (`notify.rs`), and
+//! the values of configs.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use super::pace::Pace;
 use super::pending::Lost;
 use super::place::Place;
 use super::stats::Stats;
+use super::sums::DataSets;
 use super::waiters::{Ticket, Waiters};
 use crate::queue::Time;
 
@@ -32,8 +33,8 @@ pub struct State<C> {
     pub hints_aside: Option<Hints>,
     /// When the alarm goes off, by the server's uptime.
     pub alarm: Option<Duration>,
-    /// The wall clock, when the alarm last went off.
-    pub wall_clock: Time,
+    /// What the wall clock and the uptime were when it went off last.
+    pub clocks: Option<(Time, Duration)>,
     pub is_primary: bool,
     pub is_loading: bool,
     /// The last run of the timer was too short for what was due.
@@ -41,6 +42,7 @@ pub struct State<C> {
     pub stats: Stats,
     pub leases: Leases,
     pub sweep: Pace,
+    pub sums: DataSets,
     pub readings: Readings,
     /// Queues that turned out other than in the log.
     pub diverged: u64,
@@ -60,13 +62,14 @@ impl<C: Copy + Ord> State<C> {
         hints: Hints::NONE,
         hints_aside: None,
         alarm: None,
-        wall_clock: Time::ZERO,
+        clocks: None,
         is_primary: false,
         is_loading: false,
         is_behind: false,
         stats: Stats::NONE,
         leases: Leases::NONE,
         sweep: Pace::NEW,
+        sums: DataSets::NONE,
         readings: Readings::NONE,
         diverged: 0,
         told_of_divergence: None,

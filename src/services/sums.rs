@@ -4,7 +4,7 @@
 //! bit by bit, on a thread of the server's. Hence the atomics.
 
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crate::queue::{Counts, State};
 
@@ -17,39 +17,61 @@ struct Sums {
     astray: AtomicI64,
 }
 
-#[derive(Default)]
-struct DataSets {
+/// The data set that is served, and the one that is being loaded aside, if one is.
+pub struct DataSets {
     served: Option<Arc<Sums>>,
     aside: Option<Arc<Sums>>,
 }
 
-static DATA_SETS: Mutex<DataSets> = Mutex::new(DataSets { served: None, aside: None });
+impl DataSets {
+    pub const NONE: DataSets = DataSets { served: None, aside: None };
 
-fn data_sets() -> MutexGuard<'static, DataSets> {
-    DATA_SETS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn served() -> Arc<Sums> {
-    data_sets().served.get_or_insert_default().clone()
-}
-
-/// A data set is about to be loaded aside.
-pub fn begin_aside() {
-    data_sets().aside = Some(Arc::default());
-}
-
-/// It is the one that is served now.
-pub fn swap_in() {
-    let mut sets = data_sets();
-    let loaded = sets.aside.take();
-    if loaded.is_some() {
-        sets.served = loaded;
+    /// A data set is about to be loaded aside.
+    pub fn begin_aside(&mut self) {
+        self.aside = Some(Arc::default());
     }
-}
 
-/// It won't be served.
-pub fn throw_away() {
-    data_sets().aside = None;
+    /// It is the one that is served now.
+    pub fn swap_in(&mut self) {
+        let loaded = self.aside.take();
+        if loaded.is_some() {
+            self.served = loaded;
+        }
+    }
+
+    /// It won't be served.
+    pub fn throw_away(&mut self) {
+        self.aside = None;
+    }
+
+    /// That of a queue that is empty, or about to be asked.
+    pub fn share(&mut self) -> Share {
+        Share::of(self.served.get_or_insert_default().clone())
+    }
+
+    /// That of a queue of the data set that is being loaded aside, if one is.
+    pub fn share_aside(&mut self) -> Share {
+        match &self.aside {
+            Some(aside) => Share::of(aside.clone()),
+            None => self.share(),
+        }
+    }
+
+    /// How many queues there are.
+    pub fn queues(&self) -> u64 {
+        self.served.as_ref().map_or(0, |sums| shown(&sums.queues))
+    }
+
+    /// How many jobs are in this state: on a primary, to the tick; a replica lets no time pass by itself.
+    pub fn jobs(&self, state: State) -> u64 {
+        let jobs = self.served.iter().flat_map(|sums| State::ALL.into_iter().zip(&sums.jobs));
+        jobs.filter(|(one, _)| *one == state).map(|(_, sum)| shown(sum)).sum()
+    }
+
+    /// Whether a queue that waits for something is who knows where.
+    pub fn is_any_astray(&self) -> bool {
+        self.served.as_ref().is_some_and(|sums| shown(&sums.astray) > 0)
+    }
 }
 
 /// What one queue adds to the sums; taken away when it ends.
@@ -59,18 +81,14 @@ pub struct Share {
     is_astray: bool,
 }
 
+impl Default for Share {
+    /// Of no data set.
+    fn default() -> Share {
+        Share::of(Arc::default())
+    }
+}
+
 impl Share {
-    /// Of a queue that is empty, or about to be asked.
-    pub fn new() -> Share {
-        Share::of(served())
-    }
-
-    /// Of a queue of the data set that is being loaded aside, if one is.
-    pub fn aside() -> Share {
-        let aside = data_sets().aside.clone();
-        Share::of(aside.unwrap_or_else(served))
-    }
-
     fn of(sums: Arc<Sums>) -> Share {
         sums.queues.fetch_add(1, Ordering::Relaxed);
         Share { sums, counts: Counts::default(), is_astray: false }
@@ -110,22 +128,6 @@ impl Drop for Share {
     }
 }
 
-/// How many queues there are.
-pub fn queues() -> u64 {
-    shown(&served().queues)
-}
-
-/// How many jobs are in this state: on a primary, to the tick; a replica lets no time pass by itself.
-pub fn jobs(state: State) -> u64 {
-    let sums = served();
-    State::ALL.into_iter().zip(&sums.jobs).find(|(one, _)| *one == state).map_or(0, |(_, sum)| shown(sum))
-}
-
-/// Whether a queue that waits for something is who knows where.
-pub fn is_any_astray() -> bool {
-    shown(&served().astray) > 0
-}
-
 fn shown(sum: &AtomicI64) -> u64 {
     u64::try_from(sum.load(Ordering::Relaxed)).unwrap_or_default()
 }
@@ -134,24 +136,23 @@ fn shown(sum: &AtomicI64) -> u64 {
 mod tests {
     use super::*;
 
-    /// One test, since the sums are those of the process.
     #[test]
     fn each_data_set_has_its_own_sums() {
-        let before = queues();
-        let old = Share::new();
-        begin_aside();
-        let (mut new, other) = (Share::aside(), Share::aside());
+        let mut sets = DataSets::NONE;
+        let old = sets.share();
+        sets.begin_aside();
+        let (mut new, other) = (sets.share_aside(), sets.share_aside());
         new.set_astray(true);
-        assert_eq!((queues() - before, is_any_astray()), (1, false));
-        swap_in();
-        assert_eq!((queues(), is_any_astray()), (2, true));
+        assert_eq!((sets.queues(), sets.is_any_astray()), (1, false));
+        sets.swap_in();
+        assert_eq!((sets.queues(), sets.is_any_astray()), (2, true));
         drop((old, other));
-        assert_eq!(queues(), 1);
-        begin_aside();
-        let never_served = Share::aside();
-        throw_away();
-        assert_eq!(queues(), 1);
+        assert_eq!(sets.queues(), 1);
+        sets.begin_aside();
+        let never_served = sets.share_aside();
+        sets.throw_away();
+        assert_eq!(sets.queues(), 1);
         drop((never_served, new));
-        assert_eq!((queues(), is_any_astray()), (0, false));
+        assert_eq!((sets.queues(), sets.is_any_astray()), (0, false));
     }
 }

@@ -12,7 +12,6 @@ use std::time::Duration;
 use super::alarm::{arm, Slice};
 use super::host::Host;
 use super::pace::{GRACE, SLICE};
-use super::sums;
 use super::value::QueueValue;
 
 /// The value has left its key, while it waited for something or jobs of it were on their way.
@@ -23,7 +22,7 @@ pub fn left_its_key<H: Host>(host: H, value: &mut QueueValue) {
 
 /// If a queue is who knows where, it is looked for, soon.
 pub fn want<H: Host>(host: H) {
-    if sums::is_any_astray() {
+    if host.with(|state| state.sums.is_any_astray()) {
         let uptime = host.uptime();
         host.with(|state| state.sweep.want(uptime));
         arm(host, Some(GRACE));
@@ -32,7 +31,7 @@ pub fn want<H: Host>(host: H) {
 
 /// A slice of the work, if there is any; when to come again.
 pub fn go_on<H: Host>(host: H, slice: &Slice) -> Option<Duration> {
-    if !sums::is_any_astray() {
+    if !host.with(|state| state.sums.is_any_astray()) {
         // What was to be given back to such a queue ended with it.
         host.with(|state| {
             state.lost_astray.clear();

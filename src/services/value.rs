@@ -22,16 +22,8 @@ pub struct QueueValue {
 }
 
 impl QueueValue {
-    pub fn new(queue: Queue) -> QueueValue {
-        QueueValue::with_share(queue, Share::new())
-    }
-
-    /// Out of a file: of the data set that is being loaded aside, if one is.
-    pub(super) fn loaded(queue: Queue) -> QueueValue {
-        QueueValue::with_share(queue, Share::aside())
-    }
-
-    fn with_share(queue: Queue, share: Share) -> QueueValue {
+    /// With its share of the sums over a data set.
+    pub fn new(queue: Queue, share: Share) -> QueueValue {
         QueueValue {
             queue,
             hint: None,
@@ -61,8 +53,9 @@ impl QueueValue {
         self.share.update(counts);
     }
 
-    pub(super) fn has_no_hint(&self) -> bool {
-        self.hint.is_none()
+    /// Whether the timer may come too late for it: it has come to this key unseen, or the clock was set back.
+    pub(super) fn is_to_be_planned(&self) -> bool {
+        self.hint.is_none_or(|hint| self.queue.wake_at() < hint)
     }
 
     /// Whether it has left its key, and nobody has met it since.

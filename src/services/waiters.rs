@@ -163,6 +163,11 @@ impl<C: Copy + Ord> Waiters<C> {
         Some(ticket)
     }
 
+    /// Every key at which somebody waits.
+    pub fn places(&self) -> impl Iterator<Item = Place> + '_ {
+        self.lines.keys().flat_map(|database| self.keys_of(*database))
+    }
+
     /// Every key of a database at which somebody waits.
     pub fn keys_of(&self, database: Database) -> Vec<Place> {
         let lines = self.lines.get(&database).into_iter().flatten();
@@ -181,9 +186,11 @@ impl<C: Copy + Ord> Waiters<C> {
         places.take(count).collect()
     }
 
-    /// Every key at which somebody waits.
-    pub fn keys(&self) -> Vec<Place> {
-        self.lines.keys().flat_map(|database| self.keys_of(*database)).collect()
+    /// Whether nobody is left anywhere.
+    #[cfg(test)]
+    pub fn holds_nothing(&self) -> bool {
+        let are_empty = self.waiters.is_empty() && self.tickets.is_empty();
+        are_empty && self.lines.is_empty() && self.deadlines.is_empty()
     }
 
     fn line(&self, database: Database, key: &[u8]) -> Option<&BTreeSet<Ticket>> {
@@ -218,6 +225,7 @@ impl<C: Copy + Ord> Waiters<C> {
 #[cfg(test)]
 mod tests {
     use super::super::pending::PendingDeliveries;
+    use super::super::sums::Share;
     use super::super::value::QueueValue;
     use super::*;
     use crate::queue::Queue;
@@ -257,7 +265,7 @@ mod tests {
     fn who_is_assigned_something_stands_in_no_line_but_is_still_there() {
         let mut waiters = waiters(&[&["x", "y"]]);
         let ticket = waiters.ticket_of('a').unwrap();
-        let queue = QueueValue::new(Queue::new((1, 2)));
+        let queue = QueueValue::new(Queue::new((1, 2)), Share::default());
         waiters.assign(ticket, Parcel::new((0, b"x"[..].into()), &queue, PendingDeliveries::default()));
         assert_eq!((waiters.len(), waiters.len_at(0, b"x"), waiters.len_at(0, b"y")), (1, 0, 0));
         assert_eq!(waiters.client_of(ticket), Some('a'));

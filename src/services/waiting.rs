@@ -80,11 +80,9 @@ pub fn serve_after_command<H: Host>(host: H, key: &impl QueueKey, value: &mut Qu
 
 /// Whether jobs of this key are for others who have been waiting, though they have not got them yet: who is
 /// ready to wait has to stand behind them.
-pub fn are_others_first<H: Host>(host: H, database: Database, name: &[u8]) -> bool {
-    let is_at_hand = |state: &super::state::State<H::Client>| {
-        state.to_serve.contains(&(database, name.into())) && state.waiters.len_at(database, name) > 0
-    };
-    consumers(host) > 0 && host.with(|state| is_at_hand(state))
+pub fn are_others_first<H: Host>(host: H, key: &impl QueueKey) -> bool {
+    let place = (key.database(), key.name().into());
+    consumers_at(host, key) > 0 && host.with(|state| state.to_serve.contains(&place))
 }
 
 /// Serves those who wait at this key, in their order, as far as there are jobs; false when the time was too
@@ -119,6 +117,14 @@ pub fn serve_soon<H: Host>(host: H, database: Database, name: &[u8]) {
     arm(host, None);
 }
 
+/// Every key at which somebody waits may have something for them.
+pub fn serve_everybody_soon<H: Host>(host: H) {
+    host.with(|state| {
+        let places: Vec<Place> = state.waiters.places().collect();
+        state.to_serve.extend(places);
+    });
+}
+
 fn need_not_serve<H: Host>(host: H, key: &impl QueueKey) {
     let database = key.database();
     host.with(|state| {
@@ -130,7 +136,10 @@ fn need_not_serve<H: Host>(host: H, key: &impl QueueKey) {
 
 /// Two databases have changed places. Who waits stays in their database; what they wait for may have come.
 pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
-    parcels::swapped(host, a, b);
+    // What an AOF says while it is loaded was before anything got on its way.
+    if !host.with(|state| state.is_loading) {
+        parcels::swapped(host, a, b);
+    }
     host.with(|state| {
         let places = [a, b].map(|database| state.waiters.keys_of(database));
         state.to_serve.extend(places.into_iter().flatten());
@@ -152,14 +161,6 @@ pub fn come_first<H: Host>(host: H, slice: &Slice) {
         });
     }
     go_on(host, slice);
-}
-
-/// Every queue that somebody waits for is to be looked at anew.
-pub fn on_clock_set_back<H: Host>(host: H) {
-    host.with(|state| {
-        let places = state.waiters.keys();
-        state.to_serve.extend(places);
-    });
 }
 
 /// A slice of the timer's work, if there is any; when to come again.
@@ -321,9 +322,10 @@ pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
     }
 }
 
-/// This server is no primary any more: what was on its way is somebody else's to hand out.
-pub fn drop_lost<H: Host>(host: H) {
+/// This server is no primary any more: what was on its way, or to be, is somebody else's to hand out.
+pub fn drop_all<H: Host>(host: H) {
     host.with(|state| {
+        state.to_serve.clear();
         state.lost.clear();
         state.lost_astray.clear();
     });

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 
 from harness.pipelined import Pipelined
 from harness.server import Server
+from harness.wall_clock import WallClock
 from harness.shown import job
 from harness.transcript import Session
 
@@ -188,3 +190,28 @@ def test_a_server_that_starts_again_with_the_same_file_gives_no_number_again(
             session.check("> DQ.FINISH q a\n(integer) 1")
     assert sorted(set(leases)) == leases
     assert leases[-1] < EXACT_IN_EVERY_CLIENT
+
+
+def test_nor_when_the_first_ones_were_lost_and_the_clock_was_set_back(
+    fresh_server: Callable[..., Server], tmp_path: Path
+) -> None:
+    """The file knows of no lease at all."""
+    clock = WallClock(tmp_path, "server")
+    clock.set(60_000_000)
+    server = fresh_server(environment=clock.environment)
+    with closing(server.session()) as session:
+        session.check("""
+            > DQ.ADD q a x
+            "a"
+            > SAVE
+            OK
+            > DQ.POP q
+            [["a", "x", <lost>, 1]]
+        """)
+        lost = session["lost"]
+    server.kill9()
+    clock.set(0)
+    server.start()
+    with closing(server.session()) as session:
+        session.check('> DQ.POP q\n[["a", "x", <next>, 1]]')
+        assert session["next"] > lost

@@ -1,0 +1,341 @@
+//! The world's own account of a queue: a list of jobs, in which everything is worked out anew whenever it is asked. It
+//! shares no code with the queue.
+
+use std::collections::BTreeMap;
+
+use super::operation::{Handed, NewJob, Operation, Outcome, Terms, When};
+
+/// So many lease numbers begin with each millisecond.
+const LEASES_PER_MILLISECOND: u64 = 2_048;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    Waiting,
+    Leased,
+    Dead,
+    Done,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    Delayed,
+    Ready,
+    Reserved,
+    Dead,
+    Done,
+}
+
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub new: NewJob,
+    pub created: u64,
+    pub stage: Stage,
+    pub time: u64,
+    pub attempt: u32,
+    pub lease: Option<u64>,
+    pub expires_at: Option<u64>,
+    /// Among those of the same priority and time.
+    order: i64,
+}
+
+impl Job {
+    fn is_at_its_last_attempt(&self) -> bool {
+        self.new.attempts > 0 && self.attempt >= self.new.attempts
+    }
+
+    pub fn death(&self) -> Option<u64> {
+        match self.stage {
+            Stage::Done => None,
+            Stage::Dead => Some(self.time),
+            Stage::Leased if self.is_at_its_last_attempt() => {
+                Some(self.expires_at.map_or(self.time, |expiry| expiry.min(self.time)))
+            }
+            Stage::Waiting | Stage::Leased => self.expires_at,
+        }
+    }
+
+    pub fn state(&self, now: u64) -> State {
+        match self.stage {
+            Stage::Done => State::Done,
+            Stage::Dead => State::Dead,
+            Stage::Waiting | Stage::Leased if self.death().is_some_and(|death| death <= now) => State::Dead,
+            Stage::Leased if self.time > now => State::Reserved,
+            Stage::Waiting if self.time > now => State::Delayed,
+            Stage::Waiting | Stage::Leased => State::Ready,
+        }
+    }
+}
+
+/// A queue, as whoever has followed all that was said of it knows it.
+#[derive(Clone, Debug, Default)]
+pub struct Account {
+    /// The same wherever the queue goes; a copy has its own.
+    pub number: u64,
+    pub jobs: Vec<Job>,
+    pub clock: u64,
+    last_lease: u64,
+    paused_until: u64,
+    keep_dead: u64,
+    events: i64,
+    /// The latest delivery of each job, with the job as it was before.
+    before: BTreeMap<u64, Job>,
+}
+
+fn expiry(new: &NewJob, now: u64) -> Option<u64> {
+    (new.ttl > 0).then(|| now + new.ttl)
+}
+
+impl Account {
+    /// The time that a command takes for its own where the wall clock shows this.
+    pub fn time_at(&self, wall_ms: u64) -> u64 {
+        if self.clock.saturating_sub(wall_ms) <= 60_000 {
+            wall_ms.max(self.clock)
+        } else {
+            wall_ms
+        }
+    }
+
+    pub fn apply(&mut self, now: u64, floor: u64, operation: &Operation) -> Outcome {
+        let last_lease = self.last_lease;
+        self.last_lease = last_lease.max(floor);
+        let outcome = self.carry_out(now, operation);
+        if outcome.has_changed() {
+            self.clock = now;
+        } else {
+            self.last_lease = last_lease;
+        }
+        outcome
+    }
+
+    fn carry_out(&mut self, now: u64, operation: &Operation) -> Outcome {
+        match operation {
+            Operation::Add(job) => Outcome::Done(self.add(now, job)),
+            Operation::Pop(terms) => {
+                Outcome::Handed((0..terms.count).map_while(|_| self.pop(now, terms)).collect())
+            }
+            Operation::Finish(claims) => {
+                self.each(claims, |account, (id, lease)| account.finish(now, id, *lease))
+            }
+            Operation::Release { id, lease, when } => Outcome::Done(self.release(now, id, *lease, *when)),
+            Operation::Touch { id, lease } => Outcome::Done(self.touch(now, id, *lease)),
+            Operation::Bury { id, lease } => Outcome::Done(self.bury(now, id, *lease)),
+            Operation::Delete(ids) | Operation::Forget(ids) => {
+                self.each(ids, |account, id| account.remove(id).is_some())
+            }
+            Operation::KickJob(ids) => self.each(ids, |account, id| account.kick(now, id)),
+            Operation::Pause(span) => {
+                self.paused_until = span.map_or(u64::MAX, |span| now + span);
+                Outcome::Done(true)
+            }
+            Operation::Resume => Outcome::Done(std::mem::take(&mut self.paused_until) > 0),
+            Operation::KeepDead(span) => {
+                self.keep_dead = *span;
+                Outcome::Done(true)
+            }
+            Operation::Return { id, lease, body, .. } => {
+                Outcome::Done(self.take_back(id, *lease, body.is_some()))
+            }
+        }
+    }
+
+    fn each<T>(&mut self, all: &[T], one: impl Fn(&mut Account, &T) -> bool) -> Outcome {
+        Outcome::Jobs(all.iter().filter(|it| one(self, it)).count())
+    }
+
+    fn next_event(&mut self) -> i64 {
+        self.events += 1;
+        self.events
+    }
+
+    pub fn job(&self, id: &[u8]) -> Option<&Job> {
+        self.jobs.iter().find(|job| job.new.id == id)
+    }
+
+    fn remove(&mut self, id: &[u8]) -> Option<Job> {
+        let at = self.jobs.iter().position(|job| job.new.id == id)?;
+        Some(self.jobs.remove(at))
+    }
+
+    fn add(&mut self, now: u64, new: &NewJob) -> bool {
+        let is_over = |job: &Job| job.stage == Stage::Done && job.time <= now;
+        let is_taken = self.job(&new.id).is_some_and(|job| !is_over(job));
+        if is_taken && !new.replaces {
+            return false;
+        }
+        self.remove(&new.id);
+        let (order, expires_at) = (self.next_event(), expiry(new, now));
+        let (stage, time) = (Stage::Waiting, now + new.delay);
+        let new = new.clone();
+        self.jobs.push(Job { new, created: now, stage, time, attempt: 0, lease: None, expires_at, order });
+        true
+    }
+
+    pub fn is_paused(&self, now: u64) -> bool {
+        self.paused_until > now
+    }
+
+    /// The job that is to be handed out next, pauses apart.
+    pub fn first_ready(&self, now: u64) -> Option<&Job> {
+        let ready = self.jobs.iter().filter(|job| job.state(now) == State::Ready);
+        ready.min_by_key(|job| (job.new.priority, job.time, job.order))
+    }
+
+    /// Whether somebody who asks gets something.
+    pub fn has_something(&self, now: u64) -> bool {
+        !self.is_paused(now) && self.first_ready(now).is_some()
+    }
+
+    /// When somebody who waits gets something, if nobody says anything before.
+    pub fn next_ready(&self, now: u64) -> Option<u64> {
+        let comes = |job: &&Job| match job.stage {
+            Stage::Waiting | Stage::Leased => job.death().is_none_or(|death| death > job.time.max(now)),
+            Stage::Dead | Stage::Done => false,
+        };
+        let next = self.jobs.iter().filter(comes).map(|job| job.time).min()?;
+        (self.paused_until < u64::MAX).then(|| next.max(self.paused_until))
+    }
+
+    fn pop(&mut self, now: u64, terms: &Terms) -> Option<Handed> {
+        if self.is_paused(now) {
+            return None;
+        }
+        let id = self.first_ready(now)?.new.id.clone();
+        let lease = (now * LEASES_PER_MILLISECOND).max(self.last_lease + 1);
+        self.last_lease = lease;
+        let order = self.next_event();
+        let job = self.jobs.iter_mut().find(|job| job.new.id == id)?;
+        self.before.insert(lease, job.clone());
+        job.stage = Stage::Leased;
+        job.attempt += 1;
+        job.lease = Some(lease);
+        job.time = now + terms.ttr.unwrap_or(job.new.ttr);
+        job.order = order;
+        let handed = Handed { id: id.clone(), body: job.new.body.clone(), lease, attempt: job.attempt };
+        if terms.no_ack {
+            self.finish(now, &id, Some(lease));
+        }
+        Some(handed)
+    }
+
+    /// The job of a delivery, if that is its latest.
+    fn held(&mut self, id: &[u8], lease: Option<u64>) -> Option<&mut Job> {
+        let is_it = |job: &&mut Job| job.new.id == id && job.stage == Stage::Leased;
+        self.jobs.iter_mut().find(is_it).filter(|job| lease.is_none() || job.lease == lease)
+    }
+
+    fn held_alive(&mut self, now: u64, id: &[u8], lease: Option<u64>) -> Option<&mut Job> {
+        self.held(id, lease).filter(|job| job.expires_at.is_none_or(|expiry| expiry > now))
+    }
+
+    fn finish(&mut self, now: u64, id: &[u8], lease: Option<u64>) -> bool {
+        let order = self.next_event();
+        let Some(job) = self.held(id, lease) else {
+            return false;
+        };
+        if job.new.keep == 0 {
+            self.remove(id);
+            return true;
+        }
+        (job.stage, job.time, job.order) = (Stage::Done, now + job.new.keep, order);
+        (job.lease, job.expires_at) = (None, None);
+        true
+    }
+
+    fn release(&mut self, now: u64, id: &[u8], lease: Option<u64>, when: When) -> bool {
+        let order = self.next_event();
+        let Some(job) = self.held_alive(now, id, lease) else {
+            return false;
+        };
+        let wait = match when {
+            When::After(_) if job.is_at_its_last_attempt() => {
+                lay_dead(job, now, order);
+                return true;
+            }
+            When::After(delay) => delay,
+            When::Unbegun => {
+                job.attempt -= 1;
+                0
+            }
+        };
+        (job.stage, job.time, job.order, job.lease) = (Stage::Waiting, now + wait, order, None);
+        true
+    }
+
+    fn touch(&mut self, now: u64, id: &[u8], lease: Option<u64>) -> bool {
+        let order = self.next_event();
+        let Some(job) = self.held_alive(now, id, lease) else {
+            return false;
+        };
+        (job.time, job.order) = (now + job.new.ttr, order);
+        true
+    }
+
+    fn bury(&mut self, now: u64, id: &[u8], lease: Option<u64>) -> bool {
+        let order = self.next_event();
+        let held = self.held_alive(now, id, lease);
+        held.map(|job| lay_dead(job, now, order)).is_some()
+    }
+
+    fn kick(&mut self, now: u64, id: &[u8]) -> bool {
+        let order = self.next_event();
+        let Some(job) = self.jobs.iter_mut().find(|job| job.new.id == id) else {
+            return false;
+        };
+        match job.state(now) {
+            State::Dead => (job.attempt, job.expires_at) = (0, expiry(&job.new, now)),
+            State::Delayed => (),
+            State::Ready | State::Reserved | State::Done => return false,
+        }
+        (job.stage, job.time, job.order, job.lease) = (Stage::Waiting, now, order, None);
+        true
+    }
+
+    /// Whether it would be put back to where it was before this delivery.
+    pub fn can_take_back(&self, id: &[u8], lease: u64, no_ack: bool) -> bool {
+        let Some(before) = self.before.get(&lease) else {
+            return false;
+        };
+        match self.job(id) {
+            Some(job) if no_ack => {
+                let attempt = before.attempt + 1;
+                (job.stage, job.created, job.attempt) == (Stage::Done, before.created, attempt)
+            }
+            Some(job) => job.stage == Stage::Leased && job.lease == Some(lease),
+            None => no_ack,
+        }
+    }
+
+    fn take_back(&mut self, id: &[u8], lease: u64, no_ack: bool) -> bool {
+        if !self.can_take_back(id, lease, no_ack) {
+            return false;
+        }
+        self.remove(id);
+        let order = -self.next_event();
+        let before = self.before[&lease].clone();
+        self.jobs.push(Job { order, ..before });
+        true
+    }
+
+    /// Since when this job isn't kept any more.
+    pub fn is_to_be_forgotten_at(&self, job: &Job) -> Option<u64> {
+        match job.stage {
+            Stage::Done => Some(job.time),
+            Stage::Dead | Stage::Waiting | Stage::Leased if self.keep_dead > 0 => {
+                job.death().map(|death| death + self.keep_dead)
+            }
+            Stage::Dead | Stage::Waiting | Stage::Leased => None,
+        }
+    }
+
+    /// That of a copy.
+    pub fn copy(&self, number: u64) -> Account {
+        Account { number, ..self.clone() }
+    }
+}
+
+/// One that is dead already stays so since then.
+fn lay_dead(job: &mut Job, now: u64, order: i64) {
+    let since = job.death().filter(|death| *death <= now).unwrap_or(now);
+    (job.stage, job.time, job.order) = (Stage::Dead, since, order);
+    (job.lease, job.expires_at) = (None, None);
+}

@@ -1,0 +1,147 @@
+//! Commands, as the floor above carries them out; and entries of the log.
+
+use std::time::Duration;
+
+use crate::queue::{self, Deliveries, Forget, KickJob, Queue};
+use crate::services::frame::{self, OpenQueue, Source};
+use crate::services::log::{self, Told, Wording};
+use crate::services::place::Place;
+use crate::services::waiters::{Around, JobShape, Shape};
+use crate::services::waiting;
+
+use super::key::Context;
+use super::keyspace::Order;
+use super::node::{ClientNumber, Node};
+use super::operation::{handed, Handed, Operation, Outcome, Terms};
+
+const SHAPE: Shape = Shape { around: Around::KeyAndJobs, job: JobShape::Plain };
+
+#[derive(Clone, Debug)]
+pub enum Command {
+    Change(Place, Operation),
+    /// DQ.POP, or DQ.MPOP if `is_of_many`; a `block` of zero is without end.
+    Pop {
+        places: Vec<Place>,
+        terms: Terms,
+        block: Option<u64>,
+        is_of_many: bool,
+    },
+    Kick(Place, usize),
+    Purge(Place, queue::State, usize),
+    Look(Place),
+    Keys(Order),
+}
+
+#[derive(Debug)]
+pub enum Reply {
+    Outcome(Outcome),
+    /// There is no such queue.
+    Missing,
+    From(Place, Vec<Handed>),
+    Nil,
+    /// None yet: the client waits.
+    Waits,
+    /// Of an order: whether there was anything to do.
+    Ordered(bool),
+    Looked,
+}
+
+/// What replicas and the AOF get.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    Change { place: Place, told: Option<(u64, String)>, operation: Operation },
+    Keys(Order),
+}
+
+impl Node {
+    pub fn run(&self, client: ClientNumber, command: &Command, is_inside_another: bool) -> Reply {
+        let context = |sent| Context::Command { sent, is_inside_another };
+        let outcome = match command {
+            Command::Change(place, operation) => {
+                self.open_as(place, context(Some(operation)), operation.creates(), |key, value| {
+                    let open = OpenQueue::new(self, key, value, Source::Client);
+                    operation.carry_out(open, Wording::AsSent)
+                })
+            }
+            Command::Kick(place, count) => self.open_as(place, context(None), false, |key, value| {
+                let open = OpenQueue::new(self, key, value, Source::Client);
+                let names = open.queue().names_of(&open.queue().peek(queue::State::Dead, *count));
+                let (words, ids) = (names.words(), names.ids());
+                let words = Wording::Command(c"DQ.KICKJOB", &words);
+                Outcome::Jobs(open.change(&KickJob { ids: &ids }, words, |_, _| ()).jobs)
+            }),
+            Command::Purge(place, state, count) => self.open_as(place, context(None), false, |key, value| {
+                let open = OpenQueue::new(self, key, value, Source::Client);
+                let slots = open.queue().to_purge(open.now(), *state, queue::Millis::ZERO, *count);
+                let names = open.queue().names_of(&slots);
+                let (words, ids) = (names.words(), names.ids());
+                let words = Wording::Internal(c"FORGET", &words);
+                Outcome::Jobs(open.change(&Forget { ids: &ids }, words, |_, _| ()).jobs)
+            }),
+            Command::Pop { .. } => return self.pop(client, command, is_inside_another),
+            Command::Look(place) => {
+                self.open_as(place, context(None), false, |key, value| frame::look(self, &key, value));
+                return Reply::Looked;
+            }
+            Command::Keys(order) => return Reply::Ordered(self.carry_out(order)),
+        };
+        outcome.map_or(Reply::Missing, Reply::Outcome)
+    }
+
+    fn pop(&self, client: ClientNumber, command: &Command, is_inside_another: bool) -> Reply {
+        let Command::Pop { places, terms, block, is_of_many } = command else {
+            return Reply::Nil;
+        };
+        let (pop, sent) = (terms.pop(), Operation::Pop(*terms));
+        let words = log::pop_words(&pop);
+        let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
+        let words = if *is_of_many { Wording::Command(log::POP, &words) } else { Wording::AsSent };
+        let may_wait = block.is_some() && !is_inside_another;
+        let sent = (!is_of_many).then_some(&sent);
+        for place in places {
+            let mut all = Vec::new();
+            let reply = |deliveries: &Deliveries, queue: &Queue| all = handed(deliveries, queue);
+            let context = Context::Command { sent, is_inside_another };
+            let is_done = self.open_as(place, context, false, |key, value| {
+                OpenQueue::new(self, key, value, Source::Client).hand_out(&pop, || may_wait, words, reply)
+            });
+            if is_done == Some(true) {
+                return Reply::From(place.clone(), all);
+            }
+        }
+        let timeout = block.filter(|ms| *ms > 0).map(Duration::from_millis);
+        let handle = |ticket| may_wait.then(|| self.block(client, ticket, places, timeout));
+        let waits = block.is_some() && waiting::wait(self, places.clone(), &pop, SHAPE, timeout, handle);
+        if waits {
+            Reply::Waits
+        } else {
+            Reply::Nil
+        }
+    }
+
+    /// Repeats what the log says.
+    pub fn repeat(&self, entry: &Entry) {
+        let (place, told, operation) = match entry {
+            Entry::Keys(order) => {
+                self.carry_out(order);
+                return;
+            }
+            Entry::Change { place, told, operation } => (place, told, operation),
+        };
+        let told = told.as_ref().map(|(time, told)| {
+            Told::parse(time.to_string().as_bytes(), told.as_bytes()).expect("what is told can be read")
+        });
+        let repeated = self.open_as(place, Context::Log, operation.creates(), |key, value| {
+            let open = match &told {
+                None => OpenQueue::new(self, key, value, Source::Log),
+                Some(told) => {
+                    let (open, is_same) = OpenQueue::told(self, key, value, told);
+                    assert!(is_same, "the queue has come to something else before {operation:?} of the log");
+                    open
+                }
+            };
+            operation.carry_out(open, Wording::AsSent)
+        });
+        assert!(repeated.is_some(), "the log has {operation:?} of a queue that isn't there");
+    }
+}

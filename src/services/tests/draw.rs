@@ -1,0 +1,160 @@
+//! What clients say.
+
+use crate::queue::State;
+use crate::services::place::{Database, Place};
+
+use super::commands::Command;
+use super::keyspace::{save, Order};
+use super::node::ClientNumber;
+use super::operation::{Bytes, NewJob, Operation, Terms, When};
+use super::world::World;
+
+const NAMES: [&[u8]; 2] = [b"a", b"b"];
+const DATABASES: [Database; 2] = [0, 1];
+const IDS: u8 = 8;
+const DUMPS_MAX: usize = 4;
+
+impl World {
+    fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.rng.usize(..all.len())]
+    }
+
+    /// Most often the same one.
+    fn place(&mut self) -> Place {
+        let (name, database) = match self.rng.u32(..6) {
+            0..4 => (NAMES[0], DATABASES[0]),
+            4 => (NAMES[1], DATABASES[0]),
+            _ => (self.one_of(&NAMES), DATABASES[1]),
+        };
+        (database, name.into())
+    }
+
+    fn id(&mut self) -> Bytes {
+        vec![b'p' + self.rng.u8(..IDS)]
+    }
+
+    pub fn draw(&mut self, client: ClientNumber) -> Command {
+        if self.troubles.moved_keys && self.chance(12) {
+            if let Some(order) = self.order() {
+                return Command::Keys(order);
+            }
+        }
+        let place = self.place();
+        match self.rng.u32(..40) {
+            0..13 => Command::Change(place, Operation::Add(self.new_job())),
+            13..24 => self.draw_pop(client, place),
+            24..33 => self.draw_of_held(client),
+            33 => Command::Change(place, Operation::Delete(vec![self.id(), self.id()])),
+            34 => Command::Change(place, Operation::KickJob(vec![self.id()])),
+            35 => Command::Kick(place, self.rng.usize(1..3)),
+            36 => Command::Purge(place, self.one_of(&State::ALL), self.rng.usize(1..3)),
+            37 => Command::Look(place),
+            38 => Command::Change(place, self.draw_pause()),
+            _ => Command::Change(place, Operation::KeepDead(self.one_of(&[0, 1, 30]))),
+        }
+    }
+
+    fn draw_pause(&mut self) -> Operation {
+        match self.rng.u32(..8) {
+            0 => Operation::Pause(None),
+            1..4 => Operation::Pause(Some(self.rng.u64(1..30))),
+            _ => Operation::Resume,
+        }
+    }
+
+    fn new_job(&mut self) -> NewJob {
+        self.bodies += 1;
+        let delay = match self.rng.u32(..4) {
+            0 | 1 => 0,
+            2 => self.rng.u64(1..10),
+            _ => self.rng.u64(1..300),
+        };
+        NewJob {
+            id: self.id(),
+            body: self.bodies.to_string().into_bytes(),
+            delay,
+            ttr: self.rng.u64(1..100),
+            priority: self.one_of(&[1, 1, 1, 2]),
+            attempts: self.one_of(&[0, 0, 0, 1, 2]),
+            keep: self.one_of(&[0, 0, 0, 1, 40]),
+            ttl: self.one_of(&[0, 0, 0, 0, 0, 5, 60]),
+            replaces: self.chance(4),
+        }
+    }
+
+    /// The terms of no two clients are alike, so that a delivery tells whom it is for.
+    fn terms(&mut self, client: ClientNumber) -> Terms {
+        let mark = client as u64 + 1;
+        if self.chance(4) {
+            return Terms { count: mark as usize, ttr: None, no_ack: true };
+        }
+        let count = self.one_of(&[1, 1, 1, 2, 5]);
+        Terms { count, ttr: Some(self.one_of(&[0, 1, 4, 30]) * 8 + mark), no_ack: false }
+    }
+
+    fn draw_pop(&mut self, client: ClientNumber, place: Place) -> Command {
+        let terms = self.terms(client);
+        let is_of_many = self.chance(4);
+        let mut places = vec![place];
+        while is_of_many && places.len() < 3 && self.rng.bool() {
+            let (_, name) = self.place();
+            places.push((places[0].0, name));
+        }
+        let block = match self.rng.u32(..6) {
+            0 => None,
+            1..4 => Some(0),
+            4 => Some(self.rng.u64(1..10)),
+            _ => Some(self.rng.u64(1..400)),
+        };
+        Command::Pop { places, terms, block, is_of_many }
+    }
+
+    /// What a worker says of a job that it has, or had.
+    fn draw_of_held(&mut self, client: ClientNumber) -> Command {
+        let all = &mut self.clients[client].held;
+        if all.is_empty() {
+            let place = self.place();
+            let claims = vec![(self.id(), None)];
+            return Command::Change(place, Operation::Finish(claims));
+        }
+        let at = self.rng.usize(..all.len());
+        let (place, id, lease) = all[at].clone();
+        let lease = Some(lease).filter(|_| self.rng.u32(..8) > 0);
+        let operation = match self.rng.u32(..8) {
+            0 => Operation::Finish(vec![(id, lease), (self.id(), None)]),
+            1..4 => Operation::Finish(vec![(id, lease)]),
+            4 => Operation::Release { id, lease, when: When::After(self.rng.u64(..20)) },
+            5 => Operation::Release { id, lease, when: When::Unbegun },
+            6 => Operation::Touch { id, lease },
+            _ => Operation::Bury { id, lease },
+        };
+        if self.rng.bool() {
+            self.clients[client].held.swap_remove(at);
+        }
+        Command::Change(place, operation)
+    }
+
+    fn order(&mut self) -> Option<Order> {
+        let (from, to) = (self.place(), self.place());
+        let order = match self.rng.u32(..12) {
+            0..3 => Order::Rename(from.clone(), (from.0, to.1)),
+            3 => Order::Move(from.clone(), 1 - from.0),
+            4 | 5 => Order::Copy(from, to),
+            6 => Order::Delete(from),
+            7 => Order::Swap(DATABASES[0], DATABASES[1]),
+            8 => Order::Flush(Some(from.0).filter(|_| self.rng.bool())),
+            9 | 10 => {
+                let saved = std::rc::Rc::new(self.primary.look_at(&from, save)?);
+                let account = self.accounts[&from].clone();
+                self.dumps.truncate(DUMPS_MAX - 1);
+                self.dumps.insert(0, (saved, account));
+                return None;
+            }
+            _ => {
+                let at = self.rng.usize(..self.dumps.len().max(1));
+                Order::Restore(to, self.dumps.get(at)?.0.clone())
+            }
+        };
+        Some(order)
+    }
+}

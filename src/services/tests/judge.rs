@@ -1,0 +1,397 @@
+//! What servers do, beside the world's own accounts.
+
+use std::time::Duration;
+
+use crate::services::log::Told;
+use crate::services::place::Place;
+use crate::services::waiters::Departure;
+
+use super::account::{Account, State};
+use super::commands::{Command, Entry, Reply};
+use super::keyspace::Order;
+use super::node::{ClientNumber, Event, Logged};
+use super::operation::{Handed, Operation, Outcome, Terms};
+use super::world::{Assigned, Owed, Wait, World};
+
+/// A command that is being executed.
+pub type Said<'c> = Option<(ClientNumber, &'c Command)>;
+
+impl World {
+    /// A client says something, and gets its reply.
+    pub fn say(&mut self, client: ClientNumber, command: &Command, is_inside_another: bool) {
+        self.tell(|| format!("{client}: {command:?}{}", if is_inside_another { " in MULTI" } else { "" }));
+        let begun = self.primary.wall_ms();
+        let reply = self.primary.run(client, command, is_inside_another);
+        self.tell(|| format!("   {reply:?}"));
+        let own = self.absorb(begun, Some((client, command)));
+        self.judge_reply(client, command, reply, own, begun);
+        if !is_inside_another {
+            self.primary.tell_of_ready_keys();
+            self.absorb(begun, None);
+        }
+    }
+
+    /// Takes in what the primary has told since the wall clock showed `begun`; what came of the command itself, if it is
+    /// in the log.
+    pub fn absorb(&mut self, begun: u64, said: Said) -> Option<Outcome> {
+        let mut own = None;
+        for event in self.primary.events.take() {
+            match event {
+                Event::Logged(logged) => {
+                    let (is_own, outcome) = self.judge_entry(logged, begun, said);
+                    if is_own {
+                        assert!(own.is_none(), "a command is logged twice");
+                        own = Some(outcome);
+                    }
+                }
+                Event::Told(client, departure) => self.judge_told(client, departure),
+            }
+        }
+        own
+    }
+
+    fn judge_entry(&mut self, logged: Logged, begun: u64, said: Said) -> (bool, Outcome) {
+        let Logged { place, told, operation, is_as_sent } = logged;
+        self.tell(|| format!("   log: {place:?} {told:?} {operation:?}"));
+        let ended = self.primary.wall_ms();
+        let is_new = !self.accounts.contains_key(&place);
+        assert!(!is_new || operation.creates(), "{operation:?} of a queue that isn't there");
+        if is_new {
+            self.open_account(&place, Account::default());
+        }
+        let account = self.accounts.get_mut(&place).unwrap();
+        let time = told.as_ref().map_or(account.clock, |(time, _)| *time);
+        let times = account.time_at(begun)..=account.time_at(ended);
+        assert!(times.contains(&time), "{operation:?} at {time}, not in {times:?}");
+        let floor = told.as_ref().map_or(0, |(time, told)| {
+            let told = Told::parse(time.to_string().as_bytes(), told.as_bytes());
+            told.expect("what is told can be read").lease_floor().number()
+        });
+        let before = account.clone();
+        let outcome = account.apply(time, floor, &operation);
+        self.astray.remove(&before.number);
+        assert!(outcome.has_changed(), "{operation:?} is logged and changes nothing in {before:?}");
+        let is_own = match &operation {
+            Operation::Pop(terms) => self.judge_delivery(&place, terms, &outcome, said),
+            Operation::Forget(ids) if !is_said_to_purge(said) => {
+                judge_forgotten(&before, ids, time);
+                false
+            }
+            Operation::Return { lease, .. } => {
+                self.judge_returned(before.number, *lease);
+                false
+            }
+            Operation::KickJob(_) | Operation::Forget(_) => true,
+            Operation::Add(_)
+            | Operation::Finish(_)
+            | Operation::Release { .. }
+            | Operation::Touch { .. }
+            | Operation::Bury { .. }
+            | Operation::Delete(_)
+            | Operation::Pause(_)
+            | Operation::Resume
+            | Operation::KeepDead(_) => {
+                assert!(is_as_sent && said.is_some(), "{operation:?} is logged and nobody said it");
+                true
+            }
+        };
+        self.forget_what_is_not_owed();
+        self.touched.insert(place.clone());
+        self.push(Entry::Change { place, told, operation });
+        (is_own, outcome)
+    }
+
+    pub fn open_account(&mut self, place: &Place, account: Account) {
+        self.accounts_opened += 1;
+        self.accounts.insert(place.clone(), account.copy(self.accounts_opened));
+    }
+
+    pub fn push(&mut self, entry: Entry) {
+        self.log.push(entry);
+        if self.troubles.crashes {
+            self.earlier.insert(self.log.len(), self.accounts.clone());
+        }
+    }
+
+    /// A DQ.POP in the log is that of the command, or a delivery to somebody who waits. By their terms they are known.
+    fn judge_delivery(&mut self, place: &Place, terms: &Terms, outcome: &Outcome, said: Said) -> bool {
+        let Outcome::Handed(handed) = outcome else {
+            return false;
+        };
+        let given = self.given.entry(place.clone()).or_default();
+        for Handed { id, lease, .. } in handed {
+            let highest = given.last().copied().unwrap_or_default();
+            // A crash may have lost some: then the next begin so far ahead that they are others.
+            let is_new = *lease > highest || self.troubles.crashes && !given.contains(lease);
+            assert!(is_new, "lease {lease} of {id:?} comes after {highest}");
+            given.insert(*lease);
+        }
+        if let Some((_, Command::Pop { terms: said, .. })) = said {
+            if said == terms {
+                return true;
+            }
+        }
+        let now = self.now();
+        let line = self.lines.get(place).cloned().unwrap_or_default();
+        let is_theirs = |client: &ClientNumber| {
+            let wait = self.clients[*client].wait.as_ref();
+            wait.is_some_and(|wait| wait.terms == *terms && wait.assigned.is_none())
+        };
+        let at = line.iter().position(is_theirs).expect("jobs are handed out to nobody who waits");
+        for earlier in &line[..at] {
+            let wait = self.clients[*earlier].wait.as_ref().unwrap();
+            let has_gone = wait.deadline.is_some_and(|deadline| deadline <= now);
+            assert!(has_gone, "{} is served before {earlier}, who came first", line[at]);
+        }
+        let number = self.accounts[place].number;
+        self.lines.values_mut().for_each(|other| other.retain(|one| *one != line[at]));
+        let wait = self.clients[line[at]].wait.as_mut().unwrap();
+        wait.assigned = Some(Assigned { handed: handed.clone(), origins: vec![number] });
+        false
+    }
+
+    /// Nothing is owed once somebody else has to do with the job, or with its id.
+    pub fn forget_what_is_not_owed(&mut self) {
+        let accounts = &self.accounts;
+        self.owed.retain(|owed| {
+            let account = accounts.values().find(|account| account.number == owed.account);
+            account.is_some_and(|account| account.can_take_back(&owed.id, owed.lease, owed.no_ack))
+        });
+    }
+
+    fn judge_returned(&mut self, account: u64, lease: u64) {
+        assert!(self.lost_leases.contains(&lease), "{lease} is given back and was not lost");
+        self.owed.retain(|owed| (owed.account, owed.lease) != (account, lease));
+    }
+
+    /// A client that waited gets its reply.
+    fn judge_told(&mut self, client: ClientNumber, departure: Option<Departure>) {
+        let now = self.now();
+        let wait = self.clients[client].wait.take().expect("somebody is told who doesn't wait");
+        self.lines.values_mut().for_each(|line| line.retain(|other| *other != client));
+        let departure = departure.expect("a ticket is known as long as its client waits");
+        let got: Option<Vec<Handed>> = departure.parcel.map(|parcel| {
+            let one = |job: &crate::services::pending::PendingDelivery| Handed {
+                id: job.id.to_vec(),
+                body: job.body.to_vec(),
+                lease: job.lease.number(),
+                attempt: job.attempt,
+            };
+            parcel.pending.jobs().iter().map(one).collect()
+        });
+        self.tell(|| format!("   {client} is told {got:?}"));
+        let assigned = wait.assigned.map(|assigned| assigned.handed);
+        assert_eq!(got, assigned, "what {client} gets isn't what it was given");
+        if got.is_none() {
+            let is_over = wait.deadline.is_some_and(|deadline| deadline <= now);
+            assert!(is_over, "{client} is sent away too early");
+        }
+        if !wait.terms.no_ack {
+            self.hold(client, &wait.places[0], got.unwrap_or_default());
+        }
+    }
+
+    fn hold(&mut self, client: ClientNumber, place: &Place, handed: Vec<Handed>) {
+        self.clients[client].held.extend(handed.into_iter().map(|job| (place.clone(), job.id, job.lease)));
+    }
+
+    fn judge_reply(
+        &mut self,
+        client: ClientNumber,
+        command: &Command,
+        reply: Reply,
+        own: Option<Outcome>,
+        begun: u64,
+    ) {
+        match (command, reply) {
+            (Command::Change(place, operation), Reply::Outcome(outcome)) => {
+                let expected = own.unwrap_or_else(|| self.unchanged(place, operation, begun));
+                assert_eq!(outcome, expected, "the reply to {operation:?}");
+            }
+            (Command::Kick(place, _), Reply::Outcome(outcome)) => {
+                self.judge_choice(place, |state| state == State::Dead, outcome, own, begun);
+            }
+            (Command::Purge(place, state, _), Reply::Outcome(outcome)) => {
+                let wanted = state_of(*state);
+                self.judge_choice(place, |state| state == wanted, outcome, own, begun);
+            }
+            (
+                Command::Change(place, _) | Command::Kick(place, _) | Command::Purge(place, ..),
+                Reply::Missing,
+            ) => {
+                assert!(!self.accounts.contains_key(place), "a queue is missing");
+            }
+            (Command::Pop { places, terms, .. }, Reply::From(place, handed)) => {
+                assert_eq!(own, Some(Outcome::Handed(handed.clone())), "what is handed out");
+                let earlier = places.iter().take_while(|one| **one != place);
+                let earlier: Vec<Place> = earlier.cloned().collect();
+                self.judge_nothing_for(&earlier, command, begun);
+                if !terms.no_ack {
+                    self.hold(client, &place, handed);
+                }
+            }
+            (Command::Pop { places, .. }, Reply::Nil) => {
+                assert_eq!(own, None);
+                self.judge_nothing_for(places, command, begun);
+            }
+            (Command::Pop { places, terms, block, .. }, Reply::Waits) => {
+                assert_eq!(own, None);
+                self.judge_nothing_for(places, command, begun);
+                let deadline = block.filter(|ms| *ms > 0).map(Duration::from_millis);
+                let deadline = deadline.map(|timeout| self.now() + timeout);
+                self.wait(
+                    client,
+                    Wait { places: places.clone(), terms: *terms, deadline, assigned: None, starved: 0 },
+                );
+            }
+            (Command::Keys(order), Reply::Ordered(is_done)) => {
+                if is_done {
+                    self.follow(order);
+                    self.push(Entry::Keys(order.clone()));
+                }
+            }
+            (Command::Look(_), Reply::Looked) => assert_eq!(own, None),
+            (command, reply) => panic!("{reply:?} to {command:?}"),
+        }
+    }
+
+    fn wait(&mut self, client: ClientNumber, wait: Wait) {
+        for place in &wait.places {
+            let line = self.lines.entry(place.clone()).or_default();
+            if !line.contains(&client) {
+                line.push(client);
+            }
+        }
+        self.clients[client].wait = Some(wait);
+    }
+
+    /// What comes of an operation that isn't logged.
+    fn unchanged(&self, place: &Place, operation: &Operation, begun: u64) -> Outcome {
+        let account = &self.accounts[place];
+        let times = [begun, self.primary.wall_ms()].map(|wall| account.time_at(wall));
+        let outcomes = times.map(|time| account.clone().apply(time, 0, operation));
+        let unchanged = outcomes.iter().find(|outcome| !outcome.has_changed());
+        unchanged.unwrap_or_else(|| panic!("{operation:?} changes {account:?} and isn't logged")).clone()
+    }
+
+    fn judge_choice(
+        &self,
+        place: &Place,
+        is_wanted: impl Fn(State) -> bool,
+        outcome: Outcome,
+        own: Option<Outcome>,
+        begun: u64,
+    ) {
+        let account = &self.accounts[place];
+        let wanted_at = |wall| account.jobs.iter().any(|job| is_wanted(job.state(account.time_at(wall))));
+        match own {
+            Some(own) => assert_eq!(outcome, own),
+            None => {
+                assert_eq!(outcome, Outcome::Jobs(0));
+                assert!(!wanted_at(begun) || !wanted_at(self.primary.wall_ms()), "none of {account:?}");
+            }
+        }
+    }
+
+    /// Somebody got nothing from these queues: there was nothing, or it is for others who came first.
+    fn judge_nothing_for(&self, places: &[Place], command: &Command, begun: u64) {
+        let may_wait = matches!(command, Command::Pop { block: Some(_), .. });
+        for place in places {
+            let Some(account) = self.accounts.get(place) else {
+                continue;
+            };
+            let are_others_first = may_wait && self.lines.get(place).is_some_and(|line| !line.is_empty());
+            let has_something = account.has_something(account.time_at(begun));
+            assert!(!has_something || are_others_first, "{command:?} gets nothing from {account:?}");
+        }
+    }
+
+    /// The accounts follow what the server was told to do with keys.
+    fn follow(&mut self, order: &Order) {
+        match order {
+            Order::Rename(from, to) => self.account_moves(from, to),
+            Order::Move(from, database) => self.account_moves(from, &(*database, from.1.clone())),
+            Order::Copy(from, to) => self.account_is_copied(from, to),
+            Order::Delete(place) => {
+                self.accounts.remove(place);
+            }
+            Order::Swap(a, b) => {
+                let accounts = std::mem::take(&mut self.accounts);
+                let swapped = accounts.into_iter().map(|((database, name), account)| {
+                    let database = if database == *a {
+                        *b
+                    } else if database == *b {
+                        *a
+                    } else {
+                        database
+                    };
+                    ((database, name), account)
+                });
+                self.accounts = swapped.collect();
+                let all: std::collections::BTreeSet<u64> = self.given.values().flatten().copied().collect();
+                self.given.values_mut().for_each(|given| given.clone_from(&all));
+                self.touched.extend(self.accounts.keys().cloned());
+            }
+            Order::Flush(database) => {
+                self.accounts.retain(|place, _| database.is_some_and(|database| place.0 != database));
+            }
+            Order::Restore(place, saved) => {
+                let dumped = self.dumps.iter().find(|(dump, _)| std::rc::Rc::ptr_eq(dump, saved)).unwrap();
+                let account = dumped.1.clone();
+                self.touched.insert(place.clone());
+                self.open_account(place, account);
+            }
+        }
+        self.forget_what_is_not_owed();
+    }
+
+    fn account_moves(&mut self, from: &Place, to: &Place) {
+        let account = self.accounts.remove(from).unwrap();
+        for owed in self.owed.iter_mut().filter(|owed| owed.account == account.number) {
+            owed.is_astray = true;
+        }
+        self.astray.insert(account.number);
+        self.touched.extend([from.clone(), to.clone()]);
+        self.accounts.insert(to.clone(), account);
+        let given = self.given.get(from).cloned().unwrap_or_default();
+        self.given.entry(to.clone()).or_default().extend(given);
+    }
+
+    /// What is on its way, or on its way back, is leased in the copy, too.
+    fn account_is_copied(&mut self, from: &Place, to: &Place) {
+        let account = self.accounts[from].clone();
+        self.touched.insert(to.clone());
+        self.open_account(to, account.clone());
+        let (old, new) = (account.number, self.accounts_opened);
+        let owed = self.owed.iter().filter(|owed| owed.account == old);
+        let more: Vec<Owed> = owed.map(|owed| Owed { account: new, ..owed.clone() }).collect();
+        self.owed.extend(more);
+        let waits = self.clients.iter_mut().filter_map(|client| client.wait.as_mut()?.assigned.as_mut());
+        waits
+            .filter(|assigned| assigned.origins.contains(&old))
+            .for_each(|assigned| assigned.origins.push(new));
+    }
+}
+
+fn is_said_to_purge(said: Said) -> bool {
+    matches!(said, Some((_, Command::Purge(..))))
+}
+
+/// The timer removed these.
+fn judge_forgotten(account: &Account, ids: &[Vec<u8>], time: u64) {
+    for id in ids {
+        let job = account.job(id).expect("a job is forgotten that isn't there");
+        let at = account.is_to_be_forgotten_at(job);
+        assert!(at.is_some_and(|at| at <= time), "{job:?} is forgotten at {time}");
+    }
+}
+
+pub fn state_of(state: crate::queue::State) -> State {
+    match state {
+        crate::queue::State::Delayed => State::Delayed,
+        crate::queue::State::Ready => State::Ready,
+        crate::queue::State::Reserved => State::Reserved,
+        crate::queue::State::Dead => State::Dead,
+        crate::queue::State::Done => State::Done,
+    }
+}

@@ -1,0 +1,261 @@
+//! Operations on a queue as the simulation says them, and as they stand in its log.
+
+use std::ffi::CStr;
+
+use crate::queue::{
+    Accepted, Add, Added, Alter, Attempts, Bury, Changed, Claim, Delete, Deliveries, Due, Finish, Forget, Id,
+    IfTaken, JobRecord, KickJob, Lease, Millis, Mode, Pause, Pop, Queue, Record, Release, Resume, Return,
+    Touch, WhenReleased,
+};
+use crate::services::frame::OpenQueue;
+use crate::services::log::Wording;
+
+use super::node::Node;
+
+pub type Bytes = Vec<u8>;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operation {
+    Add(NewJob),
+    Pop(Terms),
+    Finish(Vec<(Bytes, Option<u64>)>),
+    Release {
+        id: Bytes,
+        lease: Option<u64>,
+        when: When,
+    },
+    Touch {
+        id: Bytes,
+        lease: Option<u64>,
+    },
+    Bury {
+        id: Bytes,
+        lease: Option<u64>,
+    },
+    Delete(Vec<Bytes>),
+    KickJob(Vec<Bytes>),
+    Pause(Option<u64>),
+    Resume,
+    /// Dead jobs are kept for so long; zero is for ever.
+    KeepDead(u64),
+    Forget(Vec<Bytes>),
+    Return {
+        id: Bytes,
+        lease: u64,
+        record: Bytes,
+        body: Option<Bytes>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewJob {
+    pub id: Bytes,
+    pub body: Bytes,
+    pub delay: u64,
+    pub ttr: u64,
+    pub priority: u8,
+    pub attempts: u32,
+    pub keep: u64,
+    pub ttl: u64,
+    pub replaces: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum When {
+    After(u64),
+    Unbegun,
+}
+
+/// What somebody asks for who takes jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    pub count: usize,
+    pub ttr: Option<u64>,
+    pub no_ack: bool,
+}
+
+/// A job as somebody gets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handed {
+    pub id: Bytes,
+    pub body: Bytes,
+    pub lease: u64,
+    pub attempt: u32,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    Done(bool),
+    Jobs(usize),
+    Handed(Vec<Handed>),
+}
+
+impl Outcome {
+    pub fn has_changed(&self) -> bool {
+        match self {
+            Outcome::Done(is_done) => *is_done,
+            Outcome::Jobs(jobs) => *jobs > 0,
+            Outcome::Handed(handed) => !handed.is_empty(),
+        }
+    }
+}
+
+pub fn ms(ms: u64) -> Millis {
+    Millis::new(ms).unwrap()
+}
+
+pub fn id(bytes: &[u8]) -> Id<'_> {
+    Id::new(bytes).unwrap()
+}
+
+fn ids(all: &[Bytes]) -> Vec<Id<'_>> {
+    all.iter().map(|bytes| id(bytes)).collect()
+}
+
+fn claim(bytes: &[u8], lease: Option<u64>) -> Claim<'_> {
+    Claim { id: id(bytes), lease: lease.map(Lease::new) }
+}
+
+impl Terms {
+    pub fn pop(&self) -> Pop {
+        let mode = if self.no_ack { Mode::NoAck } else { Mode::Lease };
+        Pop { count: self.count, ttr: self.ttr.map(ms), mode }
+    }
+
+    fn read(words: &[&[u8]]) -> Terms {
+        let mut terms = Terms { count: 1, ttr: None, no_ack: false };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match *word {
+                b"COUNT" => terms.count = number(words.next().unwrap()) as usize,
+                b"TTR" => terms.ttr = Some(number(words.next().unwrap())),
+                b"NOACK" => terms.no_ack = true,
+                other => panic!("a DQ.POP is logged with {}", other.escape_ascii()),
+            }
+        }
+        terms
+    }
+}
+
+impl NewJob {
+    fn operation(&self) -> Add<'_> {
+        Add {
+            due: Due::In(ms(self.delay)),
+            ttr: Some(ms(self.ttr)),
+            priority: Some(self.priority),
+            attempts: Some(Attempts::new(self.attempts)),
+            keep: Some(ms(self.keep)),
+            ttl: Some(ms(self.ttl)),
+            if_taken: if self.replaces { IfTaken::Replace } else { IfTaken::Refuse },
+            ..Add::plain(id(&self.id), &self.body)
+        }
+    }
+}
+
+pub fn number(digits: &[u8]) -> u64 {
+    std::str::from_utf8(digits).unwrap().parse().unwrap()
+}
+
+pub fn handed(deliveries: &Deliveries, queue: &Queue) -> Vec<Handed> {
+    let one = |delivery: &crate::queue::Delivery| {
+        let (id, body) = delivery.id_and_body(queue);
+        let (id, body) = (id.bytes().to_vec(), body.to_vec());
+        Handed { id, body, lease: delivery.lease.number(), attempt: delivery.attempt }
+    };
+    deliveries.iter().map(one).collect()
+}
+
+type Open<'q, 'n> = OpenQueue<'q, &'n Node>;
+
+fn done(accepted: Accepted) -> Outcome {
+    Outcome::Done(accepted == Accepted::Yes)
+}
+
+impl Operation {
+    /// Whether it makes the queue if there is none.
+    pub fn creates(&self) -> bool {
+        matches!(self, Operation::Add(_) | Operation::Pause(_) | Operation::KeepDead(_))
+    }
+
+    /// As the log has it in words.
+    pub fn read(name: &[u8], words: &[&[u8]]) -> Operation {
+        let all = || words.iter().map(|word| word.to_vec()).collect();
+        match name {
+            b"DQ.POP" => Operation::Pop(Terms::read(words)),
+            b"DQ.KICKJOB" => Operation::KickJob(all()),
+            b"FORGET" => Operation::Forget(all()),
+            b"RETURN" => Operation::Return {
+                id: words[0].to_vec(),
+                lease: number(words[1]),
+                record: words[2].to_vec(),
+                body: words.get(3).map(|body| body.to_vec()),
+            },
+            other => panic!("{} is logged", other.escape_ascii()),
+        }
+    }
+
+    pub fn carry_out(&self, open: Open, words: Wording) -> Outcome {
+        match self {
+            Operation::Add(job) => {
+                let added = open.change(&job.operation(), words, |_, _| ());
+                Outcome::Done(matches!(added, Added::New { .. } | Added::Replaced { .. }))
+            }
+            Operation::Pop(terms) => {
+                let mut all = Vec::new();
+                open.change(&terms.pop(), words, |deliveries, queue| all = handed(deliveries, queue));
+                Outcome::Handed(all)
+            }
+            Operation::Finish(claims) => {
+                let claims: Vec<Claim> = claims.iter().map(|(id, lease)| claim(id, *lease)).collect();
+                Outcome::Jobs(open.change(&Finish { claims: &claims }, words, |_, _| ()).jobs)
+            }
+            Operation::Release { id, lease, when } => {
+                let when = match when {
+                    When::After(delay) => WhenReleased::After(ms(*delay)),
+                    When::Unbegun => WhenReleased::Unbegun,
+                };
+                let release = Release { claim: claim(id, *lease), when, reason: None };
+                done(open.change(&release, words, |_, _| ()))
+            }
+            Operation::Touch { id, lease } => {
+                done(open.change(&Touch { claim: claim(id, *lease), ttr: None }, words, |_, _| ()))
+            }
+            Operation::Bury { id, lease } => {
+                done(open.change(&Bury { claim: claim(id, *lease), reason: None }, words, |_, _| ()))
+            }
+            Operation::Delete(names) => {
+                Outcome::Jobs(open.change(&Delete { ids: &ids(names) }, words, |_, _| ()).jobs)
+            }
+            Operation::KickJob(names) => {
+                Outcome::Jobs(open.change(&KickJob { ids: &ids(names) }, words, |_, _| ()).jobs)
+            }
+            Operation::Forget(names) => {
+                Outcome::Jobs(open.change(&Forget { ids: &ids(names) }, words, |_, _| ()).jobs)
+            }
+            Operation::Pause(span) => changed(open.change(&Pause { span: span.map(ms) }, words, |_, _| ())),
+            Operation::Resume => changed(open.change(&Resume, words, |_, _| ())),
+            Operation::KeepDead(span) => {
+                let alter = Alter { dead_keep: Some(ms(*span)), ..Alter::default() };
+                changed(open.change(&alter, words, |_, _| ()))
+            }
+            Operation::Return { id: name, lease, record, body } => {
+                let record = JobRecord::decode(record).unwrap();
+                let (id, lease, body) = (id(name), Lease::new(*lease), body.as_deref());
+                changed(open.change(&Return { id, lease, record: &record, body }, words, |_, _| ()))
+            }
+        }
+    }
+}
+
+fn changed(outcome: impl Changed) -> Outcome {
+    Outcome::Done(outcome.has_changed())
+}
+
+/// What was logged in these words.
+pub fn read_logged(command: &CStr, words: &[&[u8]]) -> (Option<(u64, String)>, Operation) {
+    if command != crate::services::log::APPLY {
+        return (None, Operation::read(command.to_bytes(), words));
+    }
+    let told = std::str::from_utf8(words[1]).unwrap().to_string();
+    (Some((number(words[0]), told)), Operation::read(words[2], &words[3..]))
+}

@@ -1,0 +1,50 @@
+//! Queues that come to keys and leave them: made there, out of a file, as a copy, deleted, or on their way to another.
+
+use super::host::Host;
+use super::place::Database;
+use super::value::QueueValue;
+use super::{aside, parcels, sweep, wakeup};
+use crate::queue::Queue;
+
+/// A queue that nobody has met yet.
+pub fn new<H: Host>(host: H, queue: Queue) -> QueueValue {
+    let share = host.with(|state| state.sums.share());
+    QueueValue::new(queue, share)
+}
+
+/// Out of a file: of the data set that is being loaded aside, if one is.
+pub fn read<H: Host>(host: H, queue: Queue) -> QueueValue {
+    let share = host.with(|state| state.sums.share_aside());
+    QueueValue::new(queue, share)
+}
+
+/// The value will be at this key, out of a file.
+pub fn loaded<H: Host>(host: H, value: &mut QueueValue, database: Database, key: &[u8]) {
+    see_leases(host, value);
+    if !aside::take(host, value, database, key) {
+        wakeup::plan(host, value, || database, || key);
+    }
+}
+
+/// A copy that will be at this key.
+pub fn copy<H: Host>(host: H, value: &QueueValue, database: Database, key: &[u8]) -> QueueValue {
+    let mut copy = new(host, value.queue.clone());
+    see_leases(host, &copy);
+    wakeup::plan(host, &mut copy, || database, || key);
+    parcels::copied(host, value, &copy, &(database, key.into()));
+    copy
+}
+
+/// The value is no longer at this key. It may live on, at another.
+pub fn left_key<H: Host>(host: H, value: &mut QueueValue, database: Database, key: &[u8]) {
+    value.lease_epoch = 0;
+    if wakeup::cancel(host, value, database, key) || value.may_have_parcels() {
+        sweep::left_its_key(host, value);
+    }
+}
+
+/// On a replica that is promoted, a new queue under this value's key goes on behind these leases.
+fn see_leases<H: Host>(host: H, value: &QueueValue) {
+    let (lease, now) = (value.last_lease(), host.wall_clock());
+    host.with(|state| state.leases.saw(lease, now));
+}
