@@ -170,5 +170,9 @@ fn apply_effect(call: &Call, key: Arg, kind: &[u8], mut words: Words) -> Result<
     effect.check()?;
     check_lease(effect.highest_lease())?;
     let mut opened = Opened::or_created(call, key)?;
-    Ok(opened.queue_for(Source::Log).change(&effect, log::Wording::AsSent, |_, _| ())?)
+    let replayed = opened.queue_for(Source::Log).change(&effect, log::Wording::AsSent, |_, _| ());
+    if replayed.is_err() {
+        opened.delete_if_new();
+    }
+    Ok(replayed?)
 }

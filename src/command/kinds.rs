@@ -76,9 +76,13 @@ impl<C: Change> Handler for Changing<C> {
             return Ok(());
         };
         let mut replied = Ok(());
-        opened.queue_for(source).change(&C::operation(&parsed), log::Wording::AsSent, |outcome, queue| {
+        let operation = C::operation(&parsed);
+        let outcome = opened.queue_for(source).change(&operation, log::Wording::AsSent, |outcome, queue| {
             replied = C::reply(&parsed, outcome, queue, call.replies());
         });
+        if !outcome.has_changed() {
+            opened.delete_if_new();
+        }
         replied
     }
 }
@@ -89,7 +93,11 @@ pub fn repeat<C: Change>(call: &Call, key: Arg, words: Words, told: &Told) -> Re
     let Some(mut opened) = open_silently::<C>(call, key)? else {
         return Ok(false);
     };
-    opened.queue_as_told(told).change(&C::operation(&parsed), log::Wording::AsSent, |_, _| ());
+    let operation = C::operation(&parsed);
+    let outcome = opened.queue_as_told(told).change(&operation, log::Wording::AsSent, |_, _| ());
+    if !outcome.has_changed() {
+        opened.delete_if_new();
+    }
     Ok(true)
 }
 

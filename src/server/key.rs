@@ -88,13 +88,17 @@ impl<'c> Key<'c> {
         }
     }
 
-    /// The value at this key, made if there is no such key.
-    pub fn open_or_create<V: Value>(&self, make: impl FnOnce() -> V) -> Result<OpenValue<'c, V>, WrongType> {
+    /// The value at this key, made if there is no such key; and whether it was.
+    pub fn open_or_create<V: Value>(
+        &self,
+        make: impl FnOnce() -> V,
+    ) -> Result<(OpenValue<'c, V>, bool), WrongType> {
         let open = self.open_raw(raw::REDISMODULE_READ | raw::REDISMODULE_WRITE).ok_or(WrongType)?;
-        if open.is_empty() && !open.set(make()) {
+        let is_new = open.is_empty();
+        if is_new && !open.set(make()) {
             return Err(WrongType);
         }
-        open.into_value().ok_or(WrongType)
+        open.into_value().map(|value| (value, is_new)).ok_or(WrongType)
     }
 
     fn open_raw(&self, mode: u32) -> Option<OpenKey> {
@@ -177,7 +181,7 @@ impl OpenKey {
     fn into_value<'c, V: Value>(self) -> Option<OpenValue<'c, V>> {
         // SAFETY: the key is open.
         let value = unsafe { value_of(self.0.as_ptr()) }?;
-        Some(OpenValue { _key: self, value, life: PhantomData })
+        Some(OpenValue { key: self, value, life: PhantomData })
     }
 
     fn set<V: Value>(&self, value: V) -> bool {
@@ -201,7 +205,7 @@ impl Drop for OpenKey {
 /// A key's value, as long as the key is open.
 pub struct OpenValue<'c, V> {
     /// Closed when this is dropped; the value is valid until then.
-    _key: OpenKey,
+    key: OpenKey,
     value: NonNull<V>,
     life: PhantomData<&'c ()>,
 }
@@ -211,6 +215,12 @@ impl<V> OpenValue<'_, V> {
         // SAFETY: the value lives as long as its key, which is open and not deleted while `self` lives;
         // the server runs one command at a time, so that nobody else has it.
         unsafe { self.value.as_mut() }
+    }
+
+    /// Deletes the key. It is open for writing.
+    pub fn delete(self) {
+        // SAFETY: the key is open; its value is not used again.
+        unsafe { api!(RedisModule_DeleteKey)(self.key.0.as_ptr()) };
     }
 }
 

@@ -43,6 +43,7 @@ api_in_use! {
     RedisModule_CreateCommand,
     RedisModule_CreateString,
     RedisModule_CreateTimer,
+    RedisModule_DeleteKey,
     RedisModule_DigestAddStringBuffer,
     RedisModule_DigestEndSequence,
     RedisModule_EmitAOF,

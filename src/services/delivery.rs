@@ -36,12 +36,15 @@ pub fn give_back<H: Host>(
         let Some(id) = Id::new(&job.id) else {
             continue;
         };
+        let circumstances = circumstances(host, value);
+        if job.was_removed(&value.queue, circumstances.now) {
+            continue;
+        }
         let body = is_noack.then_some(&job.body[..]);
         let (lease, record) = (job.lease.number().to_string(), job.record.encode());
         let mut words: Vec<&[u8]> = vec![&job.id, lease.as_bytes(), &record];
         words.extend(body);
         let returned = Return { id, lease: job.lease, record: &job.record, body };
-        let circumstances = circumstances(host, value);
         commit(host, key, value, &circumstances, &returned, Wording::Internal(c"RETURN", &words));
         if slice.is_some_and(|slice| slice.is_over(host)) {
             break;

@@ -145,13 +145,15 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         }
         // A replica, where nothing happens by itself, tells no watcher.
         notify::news(self.host, &mut self.value.queue);
-        let (lease, now) = (self.value.last_lease(), self.circumstances.now);
+        // By this server's clock: what the log says of the time may be from any other.
+        let (lease, now) = (self.value.last_lease(), self.host.wall_clock());
         self.host.with(|state| state.leases.saw(lease, now));
         outcome
     }
 
     fn serve(&mut self) {
-        if self.source == Source::Client {
+        // A client may send what a log says, too.
+        if self.source == Source::Client || self.host.with(|state| state.is_primary && !state.is_loading) {
             waiting::serve_after_command(self.host, &self.key, self.value);
         }
         wakeup::plan(self.host, self.value, || self.key.database(), || self.key.name());

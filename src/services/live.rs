@@ -114,21 +114,29 @@ pub fn source_of(call: &Call) -> Source {
 pub struct Opened<'c> {
     key: Key<'c>,
     value: OpenValue<'c, QueueValue>,
+    is_new: bool,
 }
 
 impl<'c> Opened<'c> {
     /// `None` when there is no such key.
     pub fn at(call: &Call<'c>, name: Arg<'c>, access: key::Access) -> Result<Option<Opened<'c>>, WrongType> {
         let key = call.key(name);
-        Ok(key.open(access)?.map(|value| Opened { key, value }))
+        Ok(key.open(access)?.map(|value| Opened { key, value, is_new: false }))
     }
 
     /// Made if there is no such key.
     pub fn or_created(call: &Call<'c>, name: Arg<'c>) -> Result<Opened<'c>, WrongType> {
         let key = call.key(name);
-        let value = key
+        let (value, is_new) = key
             .open_or_create(|| whereabouts::new(Live::INSIDE_A_COMMAND, Queue::new(context::hash_seed())))?;
-        Ok(Opened { key, value })
+        Ok(Opened { key, value, is_new })
+    }
+
+    /// Nothing was done, and nothing logged: a key that was made for it is none.
+    pub fn delete_if_new(self) {
+        if self.is_new {
+            self.value.delete();
+        }
     }
 
     /// For a command of this source.

@@ -6,7 +6,7 @@ use smallvec::{smallvec, SmallVec};
 
 use super::place::{Database, Place};
 use super::value::QueueValue;
-use crate::queue::{Deliveries, JobRecord, Lease, Mode, Queue, Time};
+use crate::queue::{Deliveries, Id, JobRecord, Lease, Mode, Queue, Time};
 
 /// With bytes of their own: the queue may change before the consumer gets them.
 #[derive(Debug, Default)]
@@ -23,6 +23,17 @@ pub struct PendingDelivery {
     pub occurrence: Time,
     /// As it was before.
     pub(super) record: JobRecord,
+    /// See [`crate::queue::Delivery::stays_until`].
+    stays_until: Option<Time>,
+}
+
+impl PendingDelivery {
+    /// Whether somebody has removed the job since it was handed out and finished by that: then there is nothing to be given
+    /// back.
+    pub(super) fn was_removed(&self, queue: &Queue, now: Time) -> bool {
+        let stays = self.stays_until.is_some_and(|until| now < until);
+        stays && Id::new(&self.id).is_some_and(|id| queue.get(id).is_none())
+    }
 }
 
 impl PendingDeliveries {
@@ -33,7 +44,8 @@ impl PendingDeliveries {
             let (id, body) = (id.bytes().into(), body.into());
             let record = delivery.before(queue)?;
             let (lease, attempt, occurrence) = (delivery.lease, delivery.attempt, delivery.occurrence());
-            Some(PendingDelivery { id, body, lease, attempt, occurrence, record })
+            let stays_until = delivery.stays_until(queue);
+            Some(PendingDelivery { id, body, lease, attempt, occurrence, record, stays_until })
         });
         PendingDeliveries { jobs: jobs.collect() }
     }

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+from harness.clock import HOUR_MS, now_ms
 from harness.pipelined import Pipelined
 from harness.server import Server
-from harness.wall_clock import WallClock
 from harness.shown import job
 from harness.transcript import Session
+from harness.wall_clock import WallClock
 
 EXACT_IN_EVERY_CLIENT = 2**53
 
@@ -215,3 +216,27 @@ def test_nor_when_the_first_ones_were_lost_and_the_clock_was_set_back(
     with closing(server.session()) as session:
         session.check('> DQ.POP q\n[["a", "x", <next>, 1]]')
         assert session["next"] > lost
+
+
+def test_an_entry_of_the_log_with_a_time_far_ahead_binds_its_own_queue_only(
+    fresh_server: Callable[..., Server],
+) -> None:
+    """As the AOF of a server had it whose clock was wrong by decades."""
+    server = fresh_server("appendonly yes")
+    with closing(server.session()) as session:
+        session.check("""
+            > DQ.ADD one a x
+            "a"
+            > DQ.ADD other a x
+            "a"
+        """)
+    server.stop()
+    (file,) = (server.directory / "appendonlydir").glob("*.incr.aof")
+    words = [b"DQ.APPLY", b"one", b"4398046511102", b"check=0", b"DQ.POP"]
+    entry = b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words)
+    with file.open("ab") as log:
+        log.write(b"*%d\r\n%s" % (len(words), entry))
+    server.start()
+    with closing(server.session()) as session:
+        session.check('> DQ.POP other\n[["a", "x", <lease>, 1]]')
+        assert session["lease"] < (now_ms() + 2 * HOUR_MS) << 11

@@ -2,6 +2,7 @@
 
 import pytest
 
+from harness.clock import now_ms
 from harness.marks import on_one_kind
 from harness.observer import check_refused
 from harness.server import Server
@@ -90,3 +91,20 @@ def test_numbers(lone: Server, lone_session: Session, option: str, least: int, m
     table.append((f"DQ.ADD {{}} k x {option}", f"ERR option {name} needs a value"))
     table.append((f"DQ.ADD {{}} k x {option} 5 {name} 5", f"ERR option {name} is given twice"))
     check_refused(lone, lone_session, table)
+
+
+def test_a_schedule_that_is_over_before_it_begins_leaves_no_key(lone: Server) -> None:
+    """The time passes between the look at its limits and the command itself, for one in some hundreds: then
+    there was a queue that no log knew."""
+    with lone.client() as r:
+        for round in range(30):
+            begin, pipeline = now_ms(), r.pipeline(transaction=False)
+            for n in range(200):
+                due = begin + 1 + n // 20
+                pipeline.execute_command(
+                    "DQ.ADD", f"{round}:{n}", "j", "x", "EVERY", 1_000, "AT", due, "UNTIL", due
+                )
+            replies = pipeline.execute(raise_on_error=False)
+            refused = [f"{round}:{n}" for n, reply in enumerate(replies) if reply != "j"]
+            assert {str(replies[int(key.split(":")[1])]) for key in refused} <= {NO_RUN[4:]}
+            assert not refused or r.exists(*refused) == 0

@@ -143,3 +143,43 @@ def test_a_consumer_that_stays_is_told_the_key_at_which_it_waited(room: Room) ->
     key, ((id, _, lease, _),) = one.hears()
     assert (key, id) == (b"q", b"a")
     assert room.call("DQ.FINISH", "r", "a", lease) == 1
+
+
+REMOVED: dict[str, tuple[Words, Words]] = {
+    "a schedule, by DEL": (("EVERY", 60_000, "DELAY", 0), ("DQ.DEL", "q", "a")),
+    "a schedule, by PURGE": (("EVERY", 60_000, "DELAY", 0), ("DQ.PURGE", "q", "STATE", "delayed")),
+    "a job that is kept, by DEL": (("KEEP", 60_000), ("DQ.DEL", "q", "a")),
+    "a job that is kept, by PURGE": (("KEEP", 60_000), ("DQ.PURGE", "q", "STATE", "done")),
+}
+
+
+@pytest.mark.parametrize("what", REMOVED)
+def test_what_was_removed_meanwhile_does_not_come_back(
+    fresh_server: Callable[..., Server], what: str
+) -> None:
+    server, replica = fresh_server(), fresh_server()
+    replica.replicate(server)
+    options, remove = REMOVED[what]
+    room = Room(server)
+    one = room.wait("one", "DQ.POP", "q", "BLOCK", 0, "NOACK")
+    kill: Words = ("CLIENT", "KILL", "ID", one.id)
+    replies = in_one_go(server.port, ("DQ.ADD", "q", "a", "x", *options), remove, kill, ("DQ.LEN", "q"))
+    assert replies[1] == 1 and replies[3] == 0
+    with server.client() as here, replica.client() as there:
+        assert here.execute_command("DQ.LEN", "q") == 0
+        replica.catch_up(server)
+        assert digests(here, "q") == digests(there, "q")
+    room.close()
+
+
+def test_what_was_kept_and_forgotten_meanwhile_comes_back(room: Room) -> None:
+    """Nobody has removed it: its KEEP was over."""
+    one = room.wait("one", "DQ.POP", "q", "BLOCK", 0, "NOACK")
+    in_one_go(
+        room.server.port,
+        ("DQ.ADD", "q", "a", "x", "KEEP", 1),
+        ("DEBUG", "SLEEP", "0.02"),
+        ("DQ.PURGE", "q", "STATE", "done"),
+        ("CLIENT", "KILL", "ID", one.id),
+    )
+    room.check("> DQ.LEN q STATE ready\n(integer) 1")

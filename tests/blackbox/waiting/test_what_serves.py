@@ -16,6 +16,13 @@ SERVED_BY = {
         > DQ.ADD q a x AT <soon>
         "a"
     """,
+    "an entry of a log, from a client": """
+        > DQ.ADD q b x DELAY 86400000
+        "b"
+        |
+        > DQ.APPLY q <soon> check=0 DQ.ADD a x
+        OK
+    """,
     "a lease that ends": """
         > DQ.ADD q a x TTR 150
         "a"

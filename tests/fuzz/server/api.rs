@@ -123,6 +123,7 @@ functions! {
     "GetBlockedClientReadyKey" => waiting::ready_key_of,
     "OpenKey" => keys::open_key,
     "CloseKey" => keys::close_key,
+    "DeleteKey" => keys::delete_key,
     "KeyType" => keys::key_type,
     "ModuleTypeGetType" => keys::type_of,
     "ModuleTypeGetValue" => keys::value_of,

@@ -120,6 +120,11 @@ pub unsafe extern "C" fn close_key(key: *mut OpenKey) {
     drop(unsafe { Box::from_raw(key) });
 }
 
+pub unsafe extern "C" fn delete_key(key: *mut OpenKey) -> c_int {
+    delete(unsafe { &(*key).place });
+    0
+}
+
 pub unsafe extern "C" fn key_type(key: *mut OpenKey) -> c_int {
     let place = unsafe { &(*key).place };
     let kind = match value_at(place) {
