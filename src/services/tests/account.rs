@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::operation::{Handed, NewJob, Operation, Outcome, Terms, When};
+use super::operation::{Bytes, Handed, NewJob, Operation, Outcome, Terms, When};
 
 /// So many lease numbers begin with each millisecond.
 const LEASES_PER_MILLISECOND: u64 = 2_048;
@@ -79,7 +79,12 @@ pub struct Account {
     events: i64,
     /// The latest delivery of each job, with the job as it was before.
     before: BTreeMap<u64, Job>,
+    /// Of jobs that were kept as done and then removed: until when they would have been kept.
+    removed: BTreeMap<Delivered, u64>,
 }
+
+/// A delivery of a job: its id, when it was added, and which attempt it was.
+type Delivered = (Bytes, u64, u32);
 
 fn expiry(new: &NewJob, now: u64) -> Option<u64> {
     (new.ttl > 0).then(|| now + new.ttl)
@@ -120,7 +125,7 @@ impl Account {
             Operation::Touch { id, lease } => Outcome::Done(self.touch(now, id, *lease)),
             Operation::Bury { id, lease } => Outcome::Done(self.bury(now, id, *lease)),
             Operation::Delete(ids) | Operation::Forget(ids) => {
-                self.each(ids, |account, id| account.remove(id).is_some())
+                self.each(ids, |account, id| account.lose(now, id).is_some())
             }
             Operation::KickJob(ids) => self.each(ids, |account, id| account.kick(now, id)),
             Operation::Pause(span) => {
@@ -133,7 +138,7 @@ impl Account {
                 Outcome::Done(true)
             }
             Operation::Return { id, lease, body, .. } => {
-                Outcome::Done(self.take_back(id, *lease, body.is_some()))
+                Outcome::Done(self.take_back(now, id, *lease, body.is_some()))
             }
         }
     }
@@ -156,13 +161,22 @@ impl Account {
         Some(self.jobs.remove(at))
     }
 
+    /// As somebody wants it, or as time does.
+    fn lose(&mut self, now: u64, id: &[u8]) -> Option<Job> {
+        let job = self.remove(id)?;
+        if job.stage == Stage::Done && now < job.time {
+            self.removed.insert((id.into(), job.created, job.attempt), job.time);
+        }
+        Some(job)
+    }
+
     fn add(&mut self, now: u64, new: &NewJob) -> bool {
         let is_over = |job: &Job| job.stage == Stage::Done && job.time <= now;
         let is_taken = self.job(&new.id).is_some_and(|job| !is_over(job));
         if is_taken && !new.replaces {
             return false;
         }
-        self.remove(&new.id);
+        self.lose(now, &new.id);
         let (order, expires_at) = (self.next_event(), expiry(new, now));
         let (stage, time) = (Stage::Waiting, now + new.delay);
         let new = new.clone();
@@ -290,8 +304,8 @@ impl Account {
         true
     }
 
-    /// Whether it would be put back to where it was before this delivery.
-    pub fn can_take_back(&self, id: &[u8], lease: u64, no_ack: bool) -> bool {
+    /// Whether it would be put back to where it was before this delivery. What somebody has removed isn't, before its time.
+    pub fn can_take_back(&self, now: u64, id: &[u8], lease: u64, no_ack: bool) -> bool {
         let Some(before) = self.before.get(&lease) else {
             return false;
         };
@@ -301,12 +315,15 @@ impl Account {
                 (job.stage, job.created, job.attempt) == (Stage::Done, before.created, attempt)
             }
             Some(job) => job.stage == Stage::Leased && job.lease == Some(lease),
-            None => no_ack,
+            None => {
+                let delivered = (id.into(), before.created, before.attempt + 1);
+                no_ack && self.removed.get(&delivered).is_none_or(|until| *until <= now)
+            }
         }
     }
 
-    fn take_back(&mut self, id: &[u8], lease: u64, no_ack: bool) -> bool {
-        if !self.can_take_back(id, lease, no_ack) {
+    fn take_back(&mut self, now: u64, id: &[u8], lease: u64, no_ack: bool) -> bool {
+        if !self.can_take_back(now, id, lease, no_ack) {
             return false;
         }
         self.remove(id);

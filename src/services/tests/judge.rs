@@ -155,7 +155,7 @@ impl World {
         let accounts = &self.accounts;
         self.owed.retain(|owed| {
             let account = accounts.values().find(|account| account.number == owed.account);
-            account.is_some_and(|account| account.can_take_back(&owed.id, owed.lease, owed.no_ack))
+            account.is_some_and(|account| account.can_take_back(0, &owed.id, owed.lease, owed.no_ack))
         });
     }
 
