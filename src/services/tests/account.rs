@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::operation::{Bytes, Handed, NewJob, Operation, Outcome, Terms, When};
+use super::operation::{Handed, NewJob, Operation, Outcome, Terms, When};
 
 /// So many lease numbers begin with each millisecond.
 const LEASES_PER_MILLISECOND: u64 = 2_048;
@@ -79,12 +79,9 @@ pub struct Account {
     events: i64,
     /// The latest delivery of each job, with the job as it was before.
     before: BTreeMap<u64, Job>,
-    /// Of jobs that were kept as done and then removed: until when they would have been kept.
-    removed: BTreeMap<Delivered, u64>,
+    /// The deliveries of jobs that were kept as done and then removed: until when they would have been kept.
+    removed: BTreeMap<u64, u64>,
 }
-
-/// A delivery of a job: its id, when it was added, and which attempt it was.
-type Delivered = (Bytes, u64, u32);
 
 fn expiry(new: &NewJob, now: u64) -> Option<u64> {
     (new.ttl > 0).then(|| now + new.ttl)
@@ -165,7 +162,9 @@ impl Account {
     fn lose(&mut self, now: u64, id: &[u8]) -> Option<Job> {
         let job = self.remove(id)?;
         if job.stage == Stage::Done && now < job.time {
-            self.removed.insert((id.into(), job.created, job.attempt), job.time);
+            let is_its = |before: &Job| before.new.id == id && before.created == job.created;
+            let lease = self.before.iter().rfind(|(_, before)| is_its(before)).map(|(lease, _)| *lease);
+            self.removed.extend(lease.map(|lease| (lease, job.time)));
         }
         Some(job)
     }
@@ -315,10 +314,7 @@ impl Account {
                 (job.stage, job.created, job.attempt) == (Stage::Done, before.created, attempt)
             }
             Some(job) => job.stage == Stage::Leased && job.lease == Some(lease),
-            None => {
-                let delivered = (id.into(), before.created, before.attempt + 1);
-                no_ack && self.removed.get(&delivered).is_none_or(|until| *until <= now)
-            }
+            None => no_ack && self.removed.get(&lease).is_none_or(|until| *until <= now),
         }
     }
 
