@@ -2,6 +2,7 @@
 
 use super::ids::{Id, Lease, Names};
 use super::job::{JobView, State};
+use super::pattern::Pattern;
 use super::schedule::Counts;
 use super::slab::Slot;
 use super::time::Time;
@@ -9,6 +10,16 @@ use super::{Details, Queue, Totals};
 
 /// Places of the pool that a scan looks at for each job that it may return.
 const PLACES_A_JOB: usize = 16;
+
+/// So many bytes are compared with a pattern until a part of a scan ends: some milliseconds, whatever the pattern.
+const COMPARED_BYTES_MAX: usize = 2_000_000;
+
+/// Of the jobs that a scan looks at, those that it shows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sought<'p> {
+    pub state: Option<State>,
+    pub pattern: Option<&'p Pattern>,
+}
 
 /// Part of a scan.
 pub struct Scanned {
@@ -55,15 +66,37 @@ impl Queue {
     }
 
     /// Some jobs of the pool, from this place on. Every job that stays in the queue from the first part of
-    /// a scan to the last is in one of them.
-    pub fn scan(&self, from: Slot, state: Option<State>, at_most: usize) -> Scanned {
-        let (mut slots, next) = self.pool.scan(from, at_most, at_most.saturating_mul(PLACES_A_JOB));
+    /// a scan to the last is in one of them, if it is sought.
+    pub fn scan(&self, from: Slot, sought: &Sought, at_most: usize) -> Scanned {
+        let (mut slots, mut next) = self.pool.scan(from, at_most, at_most.saturating_mul(PLACES_A_JOB));
+        if let Some(pattern) = sought.pattern {
+            (slots, next) = self.matching(pattern, slots, next);
+        }
         let now = self.schedule.horizon();
-        slots.retain(|slot| match state {
+        slots.retain(|slot| match sought.state {
             None => true,
             Some(state) => self.view(*slot).is_some_and(|job| job.state(now) == state),
         });
         Scanned { slots, next }
+    }
+
+    /// Which of these have such an id; and where to go on, before the end of them if comparing took too long.
+    fn matching(&self, pattern: &Pattern, slots: Vec<Slot>, next: Option<Slot>) -> (Vec<Slot>, Option<Slot>) {
+        let (mut found, mut steps) = (Vec::new(), 0);
+        for slot in slots {
+            if steps > COMPARED_BYTES_MAX {
+                return (found, Some(slot));
+            }
+            let Some((id, _)) = self.id_and_body(slot) else {
+                continue;
+            };
+            let compared = pattern.compare(id);
+            steps += compared.steps;
+            if compared.is_match {
+                found.push(slot);
+            }
+        }
+        (found, next)
     }
 
     pub fn len(&self) -> usize {

@@ -26,6 +26,7 @@
 //! | `lease.rs` | the most frequent hand-out, by a shorter way |
 //! | `upkeep.rs` | those that no client says, and when the timer has to come |
 //! | `look.rs` | looking |
+//! | `pattern.rs` | patterns of ids |
 //! | `replay.rs` | records of a file, effects that a primary of version 0.1 sent |
 //! | `record.rs`, `job_record.rs`, `schedule_record.rs`, `queue_record.rs`, `block.rs` | what is in files and in the log |
 //! | `ids.rs`, `job.rs`, `policy.rs`, `details.rs`, `interned.rs` | what a job consists of, and how it is kept |
@@ -54,6 +55,7 @@ mod job_record;
 mod lease;
 mod look;
 mod manage;
+mod pattern;
 mod policy;
 mod pool;
 mod produce;
@@ -84,8 +86,9 @@ pub use door::{Changed, Circumstances, Defaults, Heading, Operation};
 pub use ids::{Id, Lease, Names, ID_BYTES_MAX};
 pub use job::{JobView, Progress, Stage, State};
 pub use job_record::{Cause, DropRecord, Exit, JobRecord, LeaseRecord, MoveRecord};
-pub use look::Scanned;
+pub use look::{Scanned, Sought};
 pub use manage::{Alter, Altered, Delete, Deleted, KickJob, Kicked, Pause, Paused, Resume, Resumed};
+pub use pattern::{Compared, Pattern};
 pub use policy::{Attempts, Backoff, Policy};
 pub use produce::{Add, Added, Due, IfTaken, Naming};
 pub use queue_record::{QueueRecord, Totals};

@@ -17,7 +17,7 @@ pytestmark = on_one_kind
 
 MILLIS, SPAN, COUNT = (0, TIME_MAX), (1, TIME_MAX), (1, COUNT_MAX)
 LIMIT = (0, COUNT_MAX)
-FLAG, TEXT, STATE, PAIR = "flag", "text", "state", "pair"
+FLAG, TEXT, STATE, PAIR, PATTERN = "flag", "text", "state", "pair", "pattern"
 CONSUMER = {"COUNT": COUNT, "BLOCK": MILLIS, "TTR": SPAN, "NOACK": FLAG, "WITHDUE": FLAG}
 
 # Each command that has options: all of them, with the range of a number or another kind of value.
@@ -51,7 +51,7 @@ OPTIONS: dict[str, dict[str, tuple[int, int] | str]] = {
         "DEADKEEP": MILLIS,
     },
     "DQ.PEEK {}": {"STATE": STATE, "COUNT": COUNT},
-    "DQ.SCAN {} 0": {"STATE": STATE, "COUNT": COUNT},
+    "DQ.SCAN {} 0": {"STATE": STATE, "MATCH": PATTERN, "COUNT": COUNT},
     "DQ.LEN {}": {"STATE": STATE},
 }
 EACH_OPTION = [
@@ -59,7 +59,7 @@ EACH_OPTION = [
     for command, options in OPTIONS.items()
     for option, takes in options.items()
 ]
-EACH_NUMBER = [each for each in EACH_OPTION if each.values[2] not in (FLAG, TEXT, STATE)]
+EACH_NUMBER = [each for each in EACH_OPTION if each.values[2] not in (FLAG, TEXT, STATE, PATTERN)]
 each_command = pytest.mark.parametrize("command", OPTIONS, ids=lambda command: command.split()[0])
 
 
@@ -68,7 +68,7 @@ EXCLUSIVE = [("DELAY", "AT"), ("NX", "REPLACE"), ("DELAY", "UNBEGUN"), ("TTR", "
 
 def example(option: str, takes: tuple[int, int] | str) -> str:
     """An option as it may be given."""
-    values = {FLAG: "", TEXT: " why", STATE: " dead", PAIR: " 5 50"}
+    values = {FLAG: "", TEXT: " why", STATE: " dead", PAIR: " 5 50", PATTERN: " *"}
     return option + values.get(takes, " 5")
 
 
@@ -110,8 +110,8 @@ def test_options_without_a_value_and_options_given_twice(
         table += [(f"{command} {words}", nothing) for words in missing]
     if takes == PAIR:
         table.append((f"{command} {option} 5", nothing))
-    if takes in (STATE, PAIR, TEXT):
-        different = {STATE: "ready", PAIR: "6 60", TEXT: '""'}[takes]
+    if takes in (STATE, PAIR, TEXT, PATTERN):
+        different = {STATE: "ready", PAIR: "6 60", TEXT: '""', PATTERN: "a*"}[takes]
         table.append((f"{command} {whole} {option} {different}", twice))
     check_refused(lone, lone_session, table)
 
@@ -300,6 +300,7 @@ def test_the_observer_overlooks_what_changes_nothing(lone: Server, lone_session:
         "DQ.GET q ready",
         "DQ.PEEK q STATE dead COUNT 5",
         "DQ.SCAN q 0",
+        "DQ.SCAN q 0 MATCH r*",
         "DQ.LEN q",
         "DQ.INFO q",
         "DQ.ADD q ready x NX",
