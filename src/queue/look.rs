@@ -3,7 +3,7 @@
 use super::ids::{Id, Lease, Names};
 use super::job::{JobView, State};
 use super::pattern::Pattern;
-use super::schedule::Counts;
+use super::schedule::{Aside, Begin, Counts, Place, Seat};
 use super::slab::Slot;
 use super::time::Time;
 use super::{Details, Queue, Totals};
@@ -19,6 +19,15 @@ const COMPARED_BYTES_MAX: usize = 2_000_000;
 pub struct Sought<'p> {
     pub state: Option<State>,
     pub pattern: Option<&'p Pattern>,
+}
+
+/// Where a look at the jobs of a state goes on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct After<'a> {
+    /// Behind this job …
+    pub id: Option<Id<'a>>,
+    /// … if it is still at this time; else with the first of this time or a later one.
+    pub time: Option<Time>,
 }
 
 /// Part of a scan.
@@ -63,6 +72,38 @@ impl Queue {
     /// don't, in the order in which they died. As of the last [`Queue::advance`].
     pub fn peek(&self, state: State, at_most: usize) -> Vec<Slot> {
         self.in_state(state).take(at_most).collect()
+    }
+
+    /// As [`Queue::peek`], from some place in that order on. `None` where it isn't known: there is no such job in this
+    /// state, and no time says where it was. O(log n), and O(buckets that begin in a millisecond) behind a job of that
+    /// one.
+    pub fn peek_after(&self, state: State, after: &After, at_most: usize) -> Option<Vec<Slot>> {
+        let seat = after.id.and_then(|id| self.seat(id, state));
+        let begin = match (seat, after.time) {
+            (Some(seat), None) => Begin::Behind(seat),
+            (Some(seat), Some(time)) if seat.time == time => Begin::Behind(seat),
+            (_, Some(time)) => Begin::At(time),
+            (None, None) if after.id.is_some() => return None,
+            (None, None) => Begin::FIRST,
+        };
+        Some(self.schedule.in_order_of(self, state, Time::MAX, begin).take(at_most).collect())
+    }
+
+    /// Where a job stands in the order of this state, if it is in it.
+    fn seat(&self, id: Id, state: State) -> Option<Seat> {
+        let slot = self.pool.find(id)?;
+        self.view(slot).filter(|job| job.state(self.schedule.horizon()) == state)?;
+        let home = self.standing(slot)?.home;
+        let details = self.details_of(slot);
+        let in_leases = details.and_then(Details::lease_bucket).filter(|_| state == State::Reserved);
+        let in_expiring = details.and_then(Details::expiry_bucket).filter(|_| state == State::Dead);
+        let (place, bucket) = match (in_leases, in_expiring) {
+            (Some(bucket), _) => (Place::Aside(Aside::Leases), bucket),
+            (None, Some(bucket)) => (Place::Aside(Aside::Expiring), bucket),
+            (None, None) => (Place::Home(home), self.pool.get(slot)?.bucket),
+        };
+        let time = self.schedule.time_in(place, slot, bucket)?;
+        Some(Seat { place, slot, bucket, time })
     }
 
     /// Some jobs of the pool, from this place on. Every job that stays in the queue from the first part of
@@ -154,7 +195,7 @@ impl Queue {
 
     /// As `in_state`; ready, dead and done ones that became so after `since` are left out.
     pub(super) fn in_state_since(&self, state: State, since: Time) -> impl Iterator<Item = Slot> + '_ {
-        self.schedule.in_order_of(self, state, since)
+        self.schedule.in_order_of(self, state, since, Begin::FIRST)
     }
 
     /// `time` is that of its line, which is the job's own unless it has details.

@@ -33,7 +33,7 @@
 //! | `recurrence.rs`, `recurring.rs` | schedules: when a job comes back; what becomes of one that does |
 //! | `pool.rs`, `index.rs`, `slab.rs` | the job pool: by id, by slot |
 //! | `removed.rs` | what has left it, to be freed by whoever has time |
-//! | `schedule.rs`, `buckets.rs`, `buckets/balance.rs`, `bucket.rs`, `entry.rs` | the lines of sorted buckets: by priority and time |
+//! | `schedule.rs`, `schedule/order.rs`, `buckets.rs`, `buckets/*.rs`, `bucket.rs`, `entry.rs` | the lines of sorted buckets: by priority and time |
 //! | `settings.rs` | what an operator sets for a queue |
 //! | `time.rs` | points and lengths of time |
 
@@ -86,7 +86,7 @@ pub use door::{Changed, Circumstances, Defaults, Heading, Operation};
 pub use ids::{Id, Lease, Names, ID_BYTES_MAX};
 pub use job::{JobView, Progress, Stage, State};
 pub use job_record::{Cause, DropRecord, Exit, JobRecord, LeaseRecord, MoveRecord};
-pub use look::{Scanned, Sought};
+pub use look::{After, Scanned, Sought};
 pub use manage::{Alter, Altered, Delete, Deleted, KickJob, Kicked, Pause, Paused, Resume, Resumed};
 pub use pattern::{Compared, Pattern};
 pub use policy::{Attempts, Backoff, Policy};

@@ -252,3 +252,21 @@ fn memory_comes_back_when_jobs_with_details_have_left() {
         assert!(queue.memory() < 250_000, "{} of {full} bytes", queue.memory());
     }
 }
+
+#[test]
+fn a_page_behind_any_of_a_million_jobs_of_one_millisecond_is_found_at_once() {
+    let mut queue = jobs(MILLION, |_| Add { due: Due::At(at(500)), ..nameless() });
+    queue.advance(at(499));
+    let taken = time_of(|| {
+        for n in (0..MILLION - 9).step_by(1_000) {
+            let name = n.to_string();
+            let after = After { id: Some(id(&name)), time: Some(at(500)) };
+            let page = queue.peek_after(State::Delayed, &after, 3).unwrap();
+            let names: Vec<String> = page.iter().map(|slot| name_of(&queue, *slot)).collect();
+            assert_eq!(names, [n + 1, n + 2, n + 3].map(|n| n.to_string()));
+        }
+    });
+    println!("a page behind a job of a million of its millisecond: {:?}", taken / 1_000);
+    // Going through those before would be half a million steps a page.
+    assert!(taken < Duration::from_secs(2), "{taken:?}");
+}

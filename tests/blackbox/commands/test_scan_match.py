@@ -44,9 +44,9 @@ def test_count_is_how_many_are_looked_at_not_how_many_match(session: Session) ->
     assert sizes == [2] * 5
 
 
-# What patterns are made of, so that brackets, ranges and stars meet; and bytes that are no text. Those aren't in the
-# first alphabet, since in a range the server takes them for negative numbers on some machines.
-ALPHABETS = [rb"aabbcc**??[]^-\x", b"aab\xff\xc3\x00\n**?"]
+# What patterns are made of, so that brackets, ranges and stars meet; and bytes that are no text. Those
+# aren't in the first one, since in a range the server takes them for negative numbers on some machines.
+ALPHABETS = [b"aabbcc**??[]^-" + bytes([92]), b"aab\xff\xc3\x00\n**?"]
 
 
 @pytest.mark.parametrize("alphabet", ALPHABETS)
@@ -60,7 +60,8 @@ def test_a_pattern_matches_what_it_matches_in_the_server(
         return bytes(chance.choices(alphabet, k=chance.randint(shortest, longest)))
 
     # Random ones seldom match: ids are short.
-    ids = sorted({text(1, 5) for _ in range(400)})
+    # (A star is no id, but asks for one.)
+    ids = sorted({text(1, 5) for _ in range(400)} - {b"*"})
     pipe = Pipelined(server.port)
     pipe.call_all([("SADD", "ids", *ids), *(("DQ.ADD", "q", job_id, "x") for job_id in ids)])
     pipe.close()

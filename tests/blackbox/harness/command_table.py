@@ -156,7 +156,7 @@ COMMANDS = [
         flags={"readonly", "module"},
         categories={"@read", "@slow"},
         key_flags=READ,
-        example="dq.peek the-key STATE dead",
+        example="dq.peek the-key STATE dead AFTER a FROM 5",
     ),
     Expected(
         name="dq.scan",

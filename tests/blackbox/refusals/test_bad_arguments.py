@@ -65,6 +65,7 @@ def test_ids(lone: Server, lone_session: Session, word: str) -> None:
         f"DQ.KICKJOB {{}} dead {word}",
         f"DQ.KICKJOB {{}} {word} delayed",
         f"DQ.GET {{}} {word}",
+        f"DQ.PEEK {{}} STATE dead AFTER {word} FROM 5",
         f"DQ.APPLY {{}} PUT {word} x record",
     ]
     table = [(command, "ERR id must be 1 to 512 bytes long") for command in commands]

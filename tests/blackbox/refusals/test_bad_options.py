@@ -17,7 +17,7 @@ pytestmark = on_one_kind
 
 MILLIS, SPAN, COUNT = (0, TIME_MAX), (1, TIME_MAX), (1, COUNT_MAX)
 LIMIT = (0, COUNT_MAX)
-FLAG, TEXT, STATE, PAIR, PATTERN = "flag", "text", "state", "pair", "pattern"
+FLAG, TEXT, STATE, PAIR, PATTERN, JOB = "flag", "text", "state", "pair", "pattern", "job"
 CONSUMER = {"COUNT": COUNT, "BLOCK": MILLIS, "TTR": SPAN, "NOACK": FLAG, "WITHDUE": FLAG}
 
 # Each command that has options: all of them, with the range of a number or another kind of value.
@@ -51,6 +51,7 @@ OPTIONS: dict[str, dict[str, tuple[int, int] | str]] = {
         "DEADKEEP": MILLIS,
     },
     "DQ.PEEK {}": {"STATE": STATE, "COUNT": COUNT},
+    "DQ.PEEK {} STATE dead": {"AFTER": JOB, "FROM": MILLIS},
     "DQ.SCAN {} 0": {"STATE": STATE, "MATCH": PATTERN, "COUNT": COUNT},
     "DQ.LEN {}": {"STATE": STATE},
 }
@@ -59,7 +60,7 @@ EACH_OPTION = [
     for command, options in OPTIONS.items()
     for option, takes in options.items()
 ]
-EACH_NUMBER = [each for each in EACH_OPTION if each.values[2] not in (FLAG, TEXT, STATE, PATTERN)]
+EACH_NUMBER = [each for each in EACH_OPTION if each.values[2] not in (FLAG, TEXT, STATE, PATTERN, JOB)]
 each_command = pytest.mark.parametrize("command", OPTIONS, ids=lambda command: command.split()[0])
 
 
@@ -68,7 +69,7 @@ EXCLUSIVE = [("DELAY", "AT"), ("NX", "REPLACE"), ("DELAY", "UNBEGUN"), ("TTR", "
 
 def example(option: str, takes: tuple[int, int] | str) -> str:
     """An option as it may be given."""
-    values = {FLAG: "", TEXT: " why", STATE: " dead", PAIR: " 5 50", PATTERN: " *"}
+    values = {FLAG: "", TEXT: " why", STATE: " dead", PAIR: " 5 50", PATTERN: " *", JOB: " dead"}
     return option + values.get(takes, " 5")
 
 
@@ -110,8 +111,8 @@ def test_options_without_a_value_and_options_given_twice(
         table += [(f"{command} {words}", nothing) for words in missing]
     if takes == PAIR:
         table.append((f"{command} {option} 5", nothing))
-    if takes in (STATE, PAIR, TEXT, PATTERN):
-        different = {STATE: "ready", PAIR: "6 60", TEXT: '""', PATTERN: "a*"}[takes]
+    if takes in (STATE, PAIR, TEXT, PATTERN, JOB):
+        different = {STATE: "ready", PAIR: "6 60", TEXT: '""', PATTERN: "a*", JOB: "x"}[takes]
         table.append((f"{command} {whole} {option} {different}", twice))
     check_refused(lone, lone_session, table)
 
@@ -141,9 +142,11 @@ def test_unknown_options(lone: Server, lone_session: Session, command: str) -> N
 
 @each_command
 def test_options_of_other_commands(lone: Server, lone_session: Session, command: str) -> None:
-    foreign = {option for options in OPTIONS.values() for option in options} - OPTIONS[command].keys()
+    name, _, _ = command.partition(" ")
+    own = {option for other, options in OPTIONS.items() if other.split()[0] == name for option in options}
+    foreign = {option for options in OPTIONS.values() for option in options} - own
     if "STATE" in command:
-        foreign.remove("STATE")
+        foreign.discard("STATE")
     table = [(f"{command} {option} 5", f"ERR unknown option '{option}'") for option in sorted(foreign)]
     check_refused(lone, lone_session, table)
 
@@ -240,6 +243,26 @@ def test_only_what_stays_in_a_state_has_an_age(lone: Server, lone_session: Sessi
             "DQ.PURGE {} STATE {} COUNT 5 OLDER 5",
         )
     ]
+    check_refused(lone, lone_session, table)
+
+
+def test_only_one_time_has_no_place_among_the_ready(lone: Server, lone_session: Session) -> None:
+    """They leave by their priority first."""
+    error = "ERR option FROM doesn't go with STATE ready"
+    table = [
+        (f"DQ.PEEK {{}} {words}", error)
+        for words in ("FROM 5", "FROM 0 STATE ready", "AFTER ready FROM 5 COUNT 2", "state READY from 5")
+    ]
+    check_refused(lone, lone_session, table)
+
+
+def test_a_job_that_is_not_in_the_state(lone: Server, lone_session: Session) -> None:
+    anew = "ERR AFTER names no job that is ready now: begin anew without it"
+    table = [(f"DQ.PEEK {{}} AFTER {job_id}", anew) for job_id in ("dead", "reserved", "done", "nobody")]
+    for state in "delayed", "reserved", "dead", "done":
+        told = "FROM, the time at which it was shown, goes on from there"
+        error = f"ERR AFTER names no job that is {state} now: {told}"
+        table += [(f"DQ.PEEK {{}} STATE {state} AFTER {job_id}", error) for job_id in ("ready", "nobody")]
     check_refused(lone, lone_session, table)
 
 
