@@ -20,6 +20,7 @@ mod consumer;
 mod del;
 mod error;
 mod finish;
+mod forecast;
 mod get;
 mod info;
 mod job_reply;
@@ -75,6 +76,7 @@ pub fn register_all(ctx: *mut raw::RedisModuleCtx) -> bool {
         && register::<LookingAt<scan::Scan>>(ctx)
         && register::<LookingAt<len::Len>>(ctx)
         && register::<LookingAt<info::Info>>(ctx)
+        && register::<Answering<forecast::Forecasting>>(ctx)
         && register::<next::Next>(ctx)
         && register::<Logged<apply::Apply>>(ctx)
 }

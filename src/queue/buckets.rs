@@ -9,6 +9,7 @@
 //! moment, also halfway.
 
 mod balance;
+mod steps;
 mod walk;
 
 use std::cell::Cell;
@@ -19,6 +20,7 @@ pub use super::bucket::{Rank, Window, Windows};
 use super::entry::{Entry, Expiry, Hold, Tally};
 use super::slab::{Slab, Slot};
 use super::time::Time;
+pub use steps::Steps;
 pub use walk::Start;
 
 /// Entries in a bucket, at most. Measured: half of it costs more in the directory, twice as much more in

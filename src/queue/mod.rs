@@ -27,6 +27,7 @@
 //! | `upkeep.rs` | those that no client says, and when the timer has to come |
 //! | `look.rs` | looking |
 //! | `pattern.rs` | patterns of ids |
+//! | `forecast.rs` | how many jobs come due when |
 //! | `replay.rs` | records of a file, effects that a primary of version 0.1 sent |
 //! | `record.rs`, `job_record.rs`, `schedule_record.rs`, `queue_record.rs`, `block.rs` | what is in files and in the log |
 //! | `ids.rs`, `job.rs`, `policy.rs`, `details.rs`, `interned.rs` | what a job consists of, and how it is kept |
@@ -47,6 +48,7 @@ mod consume;
 mod details;
 mod door;
 mod entry;
+mod forecast;
 mod ids;
 mod index;
 mod interned;
@@ -83,6 +85,7 @@ pub use block::{read_block, BlockWriter};
 pub use claims::{Accepted, Bury, Claim, Finish, Finished, Release, Touch, WhenReleased};
 pub use consume::{Deliveries, Delivery, Mode, Pop, POP_BYTES_MAX, POP_JOBS_MAX};
 pub use door::{Changed, Circumstances, Defaults, Heading, Operation};
+pub use forecast::Forecast;
 pub use ids::{Id, Lease, Names, ID_BYTES_MAX};
 pub use job::{JobView, Progress, Stage, State};
 pub use job_record::{Cause, DropRecord, Exit, JobRecord, LeaseRecord, MoveRecord};

@@ -19,7 +19,7 @@
 
 mod order;
 
-use super::buckets::{Arrival, BucketNumber, Buckets, Residents, Windows};
+use super::buckets::{Arrival, BucketNumber, Buckets, Residents, Start, Steps, Windows};
 use super::entry::Tally;
 use super::job::State;
 use super::slab::Slot;
@@ -248,6 +248,24 @@ impl Schedule {
     /// When the next job becomes ready. O(lanes).
     pub fn next_due(&self) -> Option<Time> {
         self.lanes().filter_map(Buckets::next).min()
+    }
+
+    /// What comes due in each of these steps, in lanes; that is, not what dies before. As of the horizon.
+    pub fn come_due(&self, steps: &Steps) -> Vec<Tally> {
+        let mut sums = vec![Tally::default(); steps.count()];
+        self.lanes().for_each(|lane| lane.add_up_by_step(steps, self.horizon, &mut sums));
+        sums
+    }
+
+    /// How many leases are running that a backoff would follow, as of the horizon. O(1).
+    pub fn running_at_first(&self) -> usize {
+        let (all, passed) = self.leases.tallies();
+        all.jobs - passed.jobs
+    }
+
+    /// Their jobs.
+    pub fn leases_to_come(&self) -> impl Iterator<Item = Slot> + '_ {
+        self.leases.to_come(Start::FIRST, |_| true).map(|(_, slot, _)| slot)
     }
 
     /// As of the horizon. O(lanes).

@@ -49,7 +49,22 @@ pub fn compare_all_but_totals(queue: &Queue, reference: &Reference) {
         assert!(reference.are_the_first(&peeked, state, 0, usize::MAX), "peek {state:?}");
         check_pages(queue, state, &peeked);
     }
+    check_forecast(queue, reference);
     check_wake_at(queue, reference.next_upkeep());
+}
+
+/// In steps of several lengths, from now, from before and from later.
+fn check_forecast(queue: &Queue, reference: &Reference) {
+    let now = reference.horizon;
+    for (from, step, steps) in
+        [(now, 1, 12), (now.saturating_sub(3), 2, 9), (now + 5, 700, 5), (now + 1, 1 << 40, 2)]
+    {
+        let span = Millis::new(step).unwrap();
+        let Some(forecast) = Time::new(from).and_then(|from| Forecast::new(from, span, steps)) else {
+            continue;
+        };
+        assert_eq!(queue.forecast(&forecast), reference.forecast(from, step, steps), "{step} ms from {from}");
+    }
 }
 
 /// Whoever goes on behind a job sees what is behind it; and at a time, what is at that time or later.

@@ -175,6 +175,15 @@ COMMANDS = [
         example="dq.len the-key STATE dead",
     ),
     Expected(
+        name="dq.forecast",
+        arity=-6,
+        flags={"readonly", "module"},
+        categories={"@read", "@slow"},
+        key_flags=READ,
+        example="dq.forecast the-key STEP 5 COUNT 5 FROM 5",
+        since="0.2.0",
+    ),
+    Expected(
         name="dq.info",
         arity=2,
         flags=FAST_READ,

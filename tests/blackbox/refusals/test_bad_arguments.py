@@ -35,6 +35,7 @@ ID_AND_LEASE = ["", " {}", " {} a"]
         ("dq.peek", [""]),
         ("dq.scan", ["", " {}"]),
         ("dq.len", [""]),
+        ("dq.forecast", ["", " {}", " {} STEP 5", " {} STEP 5 COUNT"]),
         ("dq.info", ["", " {} a"]),
         ("dq.next", [""]),
         ("dq.apply", ["", " {}", " {} PUT", " {} PUT a", " {} PUT a x"]),

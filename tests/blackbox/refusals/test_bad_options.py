@@ -53,6 +53,7 @@ OPTIONS: dict[str, dict[str, tuple[int, int] | str]] = {
     "DQ.PEEK {}": {"STATE": STATE, "COUNT": COUNT},
     "DQ.PEEK {} STATE dead": {"AFTER": JOB, "FROM": MILLIS},
     "DQ.SCAN {} 0": {"STATE": STATE, "MATCH": PATTERN, "COUNT": COUNT},
+    "DQ.FORECAST {} STEP 5 COUNT 5": {"FROM": MILLIS},
     "DQ.LEN {}": {"STATE": STATE},
 }
 EACH_OPTION = [
@@ -145,8 +146,8 @@ def test_options_of_other_commands(lone: Server, lone_session: Session, command:
     name, _, _ = command.partition(" ")
     own = {option for other, options in OPTIONS.items() if other.split()[0] == name for option in options}
     foreign = {option for options in OPTIONS.values() for option in options} - own
-    if "STATE" in command:
-        foreign.discard("STATE")
+    # Those that the command has already.
+    foreign -= set(command.split())
     table = [(f"{command} {option} 5", f"ERR unknown option '{option}'") for option in sorted(foreign)]
     check_refused(lone, lone_session, table)
 
@@ -190,6 +191,32 @@ def test_sums_past_the_last_time(lone: Server, lone_session: Session) -> None:
         for span in TIME_MAX, TIME_MAX - 10**12:
             table.append((f"{command} {option} {span}", error))
     check_refused(lone, lone_session, table)
+
+
+def test_steps(lone: Server, lone_session: Session) -> None:
+    past = f"ERR STEP reaches past the last time there is, {TIME_MAX}"
+    table: list[Refused] = []
+    for number in [*NO_NUMBERS, "0", "1001", str(COUNT_MAX)]:
+        table.append(
+            (f"DQ.FORECAST {{}} STEP 5 COUNT {number}", "ERR COUNT must be an integer from 1 to 1000")
+        )
+    for number in [*NO_NUMBERS, "0", str(TIME_MAX + 1)]:
+        error = f"ERR STEP must be an integer from 1 to {TIME_MAX}"
+        table.append((f"DQ.FORECAST {{}} COUNT 5 STEP {number}", error))
+    table += [
+        ("DQ.FORECAST {} FROM 5 STEP 5", "ERR option COUNT is missing"),
+        ("DQ.FORECAST {} COUNT 5 FROM 5", "ERR option STEP is missing"),
+        ("DQ.FORECAST {} STEP 5 STEP 5", "ERR option STEP is given twice"),
+        ("DQ.FORECAST {} COUNT 5 COUNT 5", "ERR option COUNT is given twice"),
+        (f"DQ.FORECAST {{}} STEP {TIME_MAX} COUNT 1", past),
+        (f"DQ.FORECAST {{}} STEP {TIME_MAX} COUNT 1000", past),
+        (f"DQ.FORECAST {{}} FROM 1 STEP {TIME_MAX} COUNT 1", past),
+        (f"DQ.FORECAST {{}} FROM {TIME_MAX} STEP 1 COUNT 1", past),
+        (f"DQ.FORECAST {{}} FROM {TIME_MAX - 999} STEP 1 COUNT 1000", past),
+    ]
+    check_refused(lone, lone_session, table)
+    # The last that there are.
+    lone_session.check(f"> DQ.FORECAST q FROM {TIME_MAX - 2} STEP 1 COUNT 2\n[0, 0]")
 
 
 def test_a_backoff_that_begins_above_its_end(lone: Server, lone_session: Session) -> None:
@@ -326,6 +353,7 @@ def test_the_observer_overlooks_what_changes_nothing(lone: Server, lone_session:
         "DQ.SCAN q 0 MATCH r*",
         "DQ.LEN q",
         "DQ.INFO q",
+        "DQ.FORECAST q STEP 5 COUNT 1000",
         "DQ.ADD q ready x NX",
         "DQ.ADD q done x NX",
         "DQ.FINISH q ready",
