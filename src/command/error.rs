@@ -46,6 +46,10 @@ pub enum Error {
         option: &'static str,
         state: State,
     },
+    /// AFTER names a job that isn't in this state, and nothing says where it was.
+    NotAfter {
+        state: State,
+    },
     BackoffOrder,
     /// So many jobs take longer than the longest span there is.
     BurstLength,
@@ -127,6 +131,14 @@ impl fmt::Display for Error {
             Error::NotInState { option, state } => {
                 write!(f, "ERR option {option} doesn't go with STATE {}", state.name())
             }
+            Error::NotAfter { state: State::Ready } => {
+                f.write_str("ERR AFTER names no job that is ready now: begin anew without it")
+            }
+            Error::NotAfter { state } => write!(
+                f,
+                "ERR AFTER names no job that is {} now: FROM, the time at which it was shown, goes on from there",
+                state.name()
+            ),
             Error::BackoffOrder => f.write_str("ERR the base of BACKOFF must not be longer than its max"),
             Error::BurstLength => write!(
                 f,

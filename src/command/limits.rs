@@ -11,6 +11,8 @@ pub const SCAN_JOBS_DEFAULT: usize = 10;
 pub const SCAN_JOBS_MAX: usize = 10_000;
 /// Of DQ.NEXT.
 pub const NEXT_TIMES_MAX: usize = 1_000;
+/// Of DQ.FORECAST.
+pub const FORECAST_STEPS_MAX: u64 = 1_000;
 /// Of a worker's reason.
 pub const REASON_BYTES_MAX: usize = 512;
 /// Of a word that an error quotes.

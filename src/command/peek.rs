@@ -1,26 +1,32 @@
-//! `DQ.PEEK key [STATE state] [COUNT n]`
+//! `DQ.PEEK key [STATE state] [AFTER id] [FROM unix-ms] [COUNT n]`
 //!
 //! Shows jobs that are in this state (`ready`), at most `n` (1) and at most 1,000, in the order in which they
 //! leave it; dead ones, which don't, in the order in which they died. Changes nothing.
 //!
-//! Replies with an array of maps, as DQ.GET gives them; an empty one when there are none.
+//! AFTER goes on behind this job, one that is in this state. FROM begins with the first job of this time or a later one:
+//! a time is that of the order, when a job leaves the state or has died. With both, AFTER counts while the job is still
+//! at that time. So whoever goes through all jobs and names the last one that was shown, with its time, goes on in the
+//! right place, though the job was kicked, deleted or touched meanwhile.
 //!
-//! O(n log b) for n jobs shown, in a queue of b buckets of up to some thousand jobs; whole buckets without a job in that
+//! Replies with an array of maps, as DQ.GET gives them; an empty one when there are none. With AFTER alone, an error when
+//! the job isn't in this state: nothing says any more where it was.
+//!
+//! O(n log b) for n jobs shown, in a queue of b buckets of up to some hundred jobs; whole buckets without a job in that
 //! state are stepped over.
 
 use super::error::Error;
 use super::job_reply::reply_job;
-use super::kinds::{Look, Looking};
+use super::kinds::{Answer, Looking};
 use super::limits::{PEEK_BYTES_MAX, PEEK_JOBS_MAX};
 use super::words::{once, Words};
 use super::SINCE_0_1;
-use crate::queue::State;
+use crate::queue::{After, Id, State, Time};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
 
 pub struct Peek;
 
-impl Look for Peek {
+impl Answer for Peek {
     const SPEC: Spec = Spec {
         name: c"dq.peek",
         summary: c"Shows the next jobs in a state, without taking them",
@@ -29,37 +35,71 @@ impl Look for Peek {
         flags: c"readonly",
         arity: -2,
         key: KeyUse::Read,
-        args: &[ArgSpec::KEY, ArgSpec::STATE.optional(), ArgSpec::integer(c"n").token(c"COUNT").optional()],
+        args: &[
+            ArgSpec::KEY,
+            ArgSpec::STATE.optional(),
+            ArgSpec::ID.token(c"AFTER").optional(),
+            ArgSpec::unix_time(c"unix-ms").token(c"FROM").optional(),
+            ArgSpec::integer(c"n").token(c"COUNT").optional(),
+        ],
     };
 
-    type Parsed<'c> = (State, usize);
+    type Parsed<'c> = Page<'c>;
 
-    fn parse(words: Words) -> Result<(State, usize), Error> {
-        let (mut state, mut count) = (None, None);
+    fn parse<'c>(words: Words<'c>) -> Result<Page<'c>, Error> {
+        let (mut state, mut id, mut time, mut count) = (None, None, None, None);
         words.options(|name, words| match name {
             "STATE" => once("STATE", &mut state, words.state()?),
+            "AFTER" => {
+                let after = Id::new(words.value("AFTER")?).ok_or(Error::IdLength)?;
+                once("AFTER", &mut id, after)
+            }
+            "FROM" => once("FROM", &mut time, words.time("FROM")?),
             "COUNT" => once("COUNT", &mut count, words.count()?),
             _ => Ok(false),
         })?;
-        Ok((state.unwrap_or(State::Ready), count.unwrap_or(1).min(PEEK_JOBS_MAX)))
+        let state = state.unwrap_or(State::Ready);
+        if state == State::Ready && time.is_some() {
+            // They leave by their priority first.
+            return Err(Error::NotInState { option: "FROM", state });
+        }
+        Ok(Page { state, id, time, count: count.unwrap_or(1).min(PEEK_JOBS_MAX) })
     }
 
-    fn reply((state, count): &(State, usize), looking: &Looking, replies: Replies) {
-        let (queue, mut bytes) = (looking.queue(), 0);
-        let slots = queue.peek(*state, *count);
-        let jobs: Vec<_> = slots
-            .iter()
-            .map_while(|slot| {
-                let job = queue.view(*slot).filter(|_| bytes < PEEK_BYTES_MAX)?;
-                bytes += job.body.len();
-                Some(job)
-            })
-            .collect();
-        replies.array(jobs.len());
-        jobs.iter().for_each(|job| reply_job(replies, job, looking.now));
+    fn answer(page: &Page, looking: Option<&Looking>, replies: Replies) -> Result<(), Error> {
+        let Page { state, id, time, count } = *page;
+        let refused = Error::NotAfter { state };
+        let Some(looking) = looking else {
+            if id.is_some() && time.is_none() {
+                return Err(refused);
+            }
+            replies.array(0);
+            return Ok(());
+        };
+        let slots = looking.queue().peek_after(state, &After { id, time }, count).ok_or(refused)?;
+        show(&slots, looking, replies);
+        Ok(())
     }
+}
 
-    fn reply_missing(replies: Replies) {
-        replies.array(0);
-    }
+fn show(slots: &[u32], looking: &Looking, replies: Replies) {
+    let (queue, mut bytes) = (looking.queue(), 0);
+    let jobs: Vec<_> = slots
+        .iter()
+        .map_while(|slot| {
+            let job = queue.view(*slot).filter(|_| bytes < PEEK_BYTES_MAX)?;
+            bytes += job.body.len();
+            Some(job)
+        })
+        .collect();
+    replies.array(jobs.len());
+    jobs.iter().for_each(|job| reply_job(replies, job, looking.now));
+}
+
+pub struct Page<'c> {
+    state: State,
+    /// As in [`After`].
+    id: Option<Id<'c>>,
+    time: Option<Time>,
+    count: usize,
 }

@@ -1,20 +1,20 @@
-//! `DQ.SCAN key cursor [STATE state] [COUNT n]`
+//! `DQ.SCAN key cursor [STATE state] [MATCH pattern] [COUNT n]`
 //!
 //! Goes through the jobs of a queue, a part at a time: begin with the cursor 0, go on with the one replied,
 //! until that is 0 again. Every job that stays in the queue all the while is seen; one that comes, goes or is
-//! replaced meanwhile may be. COUNT, 10 and at most 10,000, is how many jobs a part looks at: with STATE, it
-//! may show fewer or none.
+//! replaced meanwhile may be. COUNT, 10 and at most 10,000, is how many jobs a part looks at: with STATE, or with
+//! MATCH, a pattern of ids as that of the server's SCAN, it may show fewer or none.
 //!
 //! Replies with the next cursor and an array of ids.
 //!
-//! O(n) for n jobs looked at.
+//! O(n) for n jobs looked at. A pattern that is costly to compare ends a part sooner.
 
 use super::error::Error;
 use super::kinds::{Look, Looking};
 use super::limits::{SCAN_JOBS_DEFAULT, SCAN_JOBS_MAX};
 use super::words::{once, Words};
 use super::SINCE_0_1;
-use crate::queue::{Scanned, State};
+use crate::queue::{Pattern, Scanned, Sought, State};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
 
@@ -33,6 +33,7 @@ impl Look for Scan {
             ArgSpec::KEY,
             ArgSpec::integer(c"cursor"),
             ArgSpec::STATE.optional(),
+            ArgSpec::pattern(c"pattern").token(c"MATCH").optional(),
             ArgSpec::integer(c"n").token(c"COUNT").optional(),
         ],
     };
@@ -41,18 +42,20 @@ impl Look for Scan {
 
     fn parse<'c>(mut words: Words<'c>) -> Result<Part, Error> {
         let cursor = words.integer("cursor", 0, u32::MAX.into())? as u32;
-        let (mut state, mut count) = (None, None);
+        let (mut state, mut pattern, mut count) = (None, None, None);
         words.options(|name, words| match name {
             "STATE" => once("STATE", &mut state, words.state()?),
+            "MATCH" => once("MATCH", &mut pattern, Pattern::new(words.value("MATCH")?)),
             "COUNT" => once("COUNT", &mut count, words.count()?),
             _ => Ok(false),
         })?;
-        Ok(Part { cursor, state, count: count.unwrap_or(SCAN_JOBS_DEFAULT).min(SCAN_JOBS_MAX) })
+        Ok(Part { cursor, state, pattern, count: count.unwrap_or(SCAN_JOBS_DEFAULT).min(SCAN_JOBS_MAX) })
     }
 
     fn reply(part: &Part, looking: &Looking, replies: Replies) {
         let queue = looking.queue();
-        let Scanned { slots, next } = queue.scan(part.cursor, part.state, part.count);
+        let sought = Sought { state: part.state, pattern: part.pattern.as_ref() };
+        let Scanned { slots, next } = queue.scan(part.cursor, &sought, part.count);
         replies.array(2);
         replies.bulk(next.unwrap_or(0).to_string().as_bytes());
         replies.array(slots.len());
@@ -71,5 +74,6 @@ impl Look for Scan {
 pub struct Part {
     cursor: u32,
     state: Option<State>,
+    pattern: Option<Pattern>,
     count: usize,
 }

@@ -9,6 +9,8 @@
 //! moment, also halfway.
 
 mod balance;
+mod steps;
+mod walk;
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -18,6 +20,8 @@ pub use super::bucket::{Rank, Window, Windows};
 use super::entry::{Entry, Expiry, Hold, Tally};
 use super::slab::{Slab, Slot};
 use super::time::Time;
+pub use steps::Steps;
+pub use walk::Start;
 
 /// Entries in a bucket, at most. Measured: half of it costs more in the directory, twice as much more in
 /// shifting.
@@ -150,50 +154,8 @@ impl Buckets {
         Some((first.time(), first.slot))
     }
 
-    /// All jobs in their order.
-    pub fn iter(&self) -> impl Iterator<Item = (Time, Slot, Hold)> + '_ {
-        self.directory.iter().flat_map(|line| self.entries_of(line)).map(Entry::parts)
-    }
-
-    /// Those whose time is to come, in their order; buckets that `wants` declines are left out whole.
-    pub fn to_come<'b>(
-        &'b self,
-        wants: impl Fn(Tally) -> bool + 'b,
-    ) -> impl Iterator<Item = (Time, Slot, Hold)> + 'b {
-        let buckets = self.lines_from(self.horizon).filter_map(|line| self.buckets.get(line.bucket));
-        let entries = buckets.filter(move |bucket| wants(bucket.tally())).flat_map(|bucket| bucket.entries());
-        entries.map(Entry::parts).filter(|(time, ..)| *time > self.horizon)
-    }
-
-    /// Those with a time up to and including `to` whose window is open at `now`, in their order. Buckets in which
-    /// there is none are stepped over, and remember that.
-    pub fn open_up_to<'b>(
-        &'b self,
-        to: Time,
-        now: Time,
-        windows: &'b dyn Windows,
-    ) -> impl Iterator<Item = (Time, Slot)> + 'b {
-        let lines = self.directory.iter().take_while(move |line| line.first <= to);
-        open_in(lines.filter_map(|line| self.buckets.get(line.bucket)), now, windows)
-            .take_while(move |(time, _)| *time <= to)
-    }
-
-    /// As [`Buckets::open_up_to`], of those with a time after `now`.
-    pub fn open_after<'b>(
-        &'b self,
-        now: Time,
-        windows: &'b dyn Windows,
-    ) -> impl Iterator<Item = (Time, Slot)> + 'b {
-        let buckets = self.lines_from(now).filter_map(|line| self.buckets.get(line.bucket));
-        open_in(buckets, now, windows).skip_while(move |(time, _)| *time <= now)
-    }
-
     fn lines_from(&self, time: Time) -> impl Iterator<Item = &Line> {
         self.directory.range(self.last_line_up_to(time).unwrap_or(0)..)
-    }
-
-    fn entries_of(&self, line: &Line) -> &[Entry] {
-        self.buckets.get(line.bucket).map_or(&[], |bucket| bucket.entries())
     }
 
     /// The time of the job in `slot`, which is in `bucket`. O(bucket).
@@ -339,23 +301,6 @@ fn first_open_in(bucket: &Bucket, now: Time, windows: &impl Windows) -> Option<(
     let passed = bucket.entries().iter().take_while(|entry| entry.time() <= now);
     let is_open = |entry: &&Entry| !entry.expires() || windows.window_of(entry.slot).closes > now;
     passed.into_iter().find(is_open).map(|entry| (entry.time(), entry.slot))
-}
-
-/// What is open at `now` in these buckets, in its order.
-fn open_in<'b>(
-    buckets: impl Iterator<Item = &'b Bucket> + 'b,
-    now: Time,
-    windows: &'b dyn Windows,
-) -> impl Iterator<Item = (Time, Slot)> + 'b {
-    let may_be_open = move |bucket: &&Bucket| bucket.may_be_open(now);
-    buckets.filter(may_be_open).flat_map(move |bucket| {
-        let is_open = |entry: &&Entry| windows.window_of(entry.slot).is_open(now);
-        let open: Vec<&Entry> = bucket.entries().iter().filter(is_open).collect();
-        if open.is_empty() {
-            bucket.narrow(windows);
-        }
-        open.into_iter().map(|entry| (entry.time(), entry.slot))
-    })
 }
 
 #[cfg(test)]

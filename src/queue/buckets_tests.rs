@@ -91,7 +91,11 @@ impl Pair {
         let (before, after) = self.plain.split_at(passed);
         let counted = (tally_of_plain(&self.plain), tally_of_plain(before));
         assert_eq!(self.buckets.tallies(), counted, "all and passed, at {:?}", self.now);
-        assert!(self.buckets.to_come(|_| true).eq(after.iter().copied()), "to come, at {:?}", self.now);
+        assert!(
+            self.buckets.to_come(Start::FIRST, |_| true).eq(after.iter().copied()),
+            "to come, at {:?}",
+            self.now
+        );
         for hold in HOLDS {
             self.check_those_to_come(after, hold);
         }
@@ -107,7 +111,7 @@ impl Pair {
     /// Whoever wants one kind of jobs gets all of those, and with them their neighbours at most.
     fn check_those_to_come(&self, after: &[(Time, Slot, Hold)], hold: Hold) {
         let is_it = |(_, _, other): &(Time, Slot, Hold)| *other == hold;
-        let to_come: Vec<_> = self.buckets.to_come(|tally| count_of(tally, hold) > 0).collect();
+        let to_come: Vec<_> = self.buckets.to_come(Start::FIRST, |tally| count_of(tally, hold) > 0).collect();
         assert!(
             to_come.iter().filter(|job| is_it(job)).eq(after.iter().filter(|job| is_it(job))),
             "{hold:?}"
@@ -204,9 +208,9 @@ fn those_that_go_first_find_their_place_in_full_buckets() {
 #[test]
 fn buckets_without_those_that_are_wanted_are_left_out_whole() {
     let mut pair = Pair::of(0..10 * BUCKET_ENTRIES as u64);
-    assert_eq!(pair.buckets.to_come(|tally| tally.leased > 0).count(), 0);
+    assert_eq!(pair.buckets.to_come(Start::FIRST, |tally| tally.leased > 0).count(), 0);
     pair.insert(5 * BUCKET_ENTRIES as u64, Hold::Leased);
-    let found = pair.buckets.to_come(|tally| tally.leased > 0).count();
+    let found = pair.buckets.to_come(Start::FIRST, |tally| tally.leased > 0).count();
     assert!((1..=BUCKET_ENTRIES).contains(&found), "{found}");
     pair.check();
 }

@@ -83,10 +83,13 @@ impl Pair {
         let first = self.open_where(now, |time| time <= now).first().copied();
         assert_eq!(self.buckets.first_open(now, &self.windows), first, "the first one at {now:?}");
         let to_come = self.open_where(now, |time| time > now);
-        assert!(self.buckets.open_after(now, &self.windows).eq(to_come), "after {now:?}");
+        assert!(self.buckets.open_after(Start::FIRST, now, &self.windows).eq(to_come), "after {now:?}");
         for until in [now, self.now, at(now.unix_ms() / 2), Time::MAX] {
             let up_to = self.open_where(now, |time| time <= until);
-            assert!(self.buckets.open_up_to(until, now, &self.windows).eq(up_to), "{until:?} at {now:?}");
+            assert!(
+                self.buckets.open_up_to(Start::FIRST, until, now, &self.windows).eq(up_to),
+                "{until:?} at {now:?}"
+            );
         }
     }
 
@@ -215,7 +218,10 @@ fn closed_buckets_are_looked_into_once() {
     let looked = pair.asked(|| {
         for now in 30_000..31_000 {
             pair.buckets.first_open(at(now), &pair.windows);
-            assert_eq!(pair.buckets.open_up_to(Time::MAX, at(now), &pair.windows).take(1).count(), 1);
+            assert_eq!(
+                pair.buckets.open_up_to(Start::FIRST, Time::MAX, at(now), &pair.windows).take(1).count(),
+                1
+            );
         }
     });
     // A few buckets are half of the one kind and half of the other.
@@ -223,7 +229,7 @@ fn closed_buckets_are_looked_into_once() {
     let closed = pair.asked(|| {
         for now in 40_000..41_000 {
             assert_eq!(pair.buckets.first_open(at(now), &pair.windows), None);
-            assert_eq!(pair.buckets.open_up_to(Time::MAX, at(now), &pair.windows).count(), 0);
+            assert_eq!(pair.buckets.open_up_to(Start::FIRST, Time::MAX, at(now), &pair.windows).count(), 0);
         }
     });
     assert!(closed <= 2 * pair.plain.len(), "{closed} windows");
@@ -248,7 +254,9 @@ fn jobs_whose_windows_open_later_are_left_out_by_the_bucket() {
     (0..10 * FULL).for_each(|n| pair.insert_open(10_000 + n, Hold::Leased, Rank::Last, opening(10_000 + n)));
     pair.insert_open(12_000, Hold::LeasedAtFirst, Rank::Last, opening(50));
     let asked = |pair: &Pair, now, found| {
-        pair.asked(|| assert_eq!(pair.buckets.open_after(at(now), &pair.windows).count(), found))
+        pair.asked(|| {
+            assert_eq!(pair.buckets.open_after(Start::FIRST, at(now), &pair.windows).count(), found)
+        })
     };
     asked(&pair, 60, 1);
     let asked = asked(&pair, 60, 1);

@@ -2,13 +2,33 @@
 
 use super::ids::{Id, Lease, Names};
 use super::job::{JobView, State};
-use super::schedule::Counts;
+use super::pattern::Pattern;
+use super::schedule::{Aside, Begin, Counts, Place, Seat};
 use super::slab::Slot;
 use super::time::Time;
 use super::{Details, Queue, Totals};
 
 /// Places of the pool that a scan looks at for each job that it may return.
 const PLACES_A_JOB: usize = 16;
+
+/// So many bytes are compared with a pattern until a part of a scan ends: some milliseconds, whatever the pattern.
+const COMPARED_BYTES_MAX: usize = 2_000_000;
+
+/// Of the jobs that a scan looks at, those that it shows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sought<'p> {
+    pub state: Option<State>,
+    pub pattern: Option<&'p Pattern>,
+}
+
+/// Where a look at the jobs of a state goes on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct After<'a> {
+    /// Behind this job …
+    pub id: Option<Id<'a>>,
+    /// … if it is still at this time; else with the first of this time or a later one.
+    pub time: Option<Time>,
+}
 
 /// Part of a scan.
 pub struct Scanned {
@@ -54,16 +74,70 @@ impl Queue {
         self.in_state(state).take(at_most).collect()
     }
 
+    /// As [`Queue::peek`], from some place in that order on. `None` where it isn't known: there is no such job in this
+    /// state, and no time says where it was. O(log n), and O(buckets that begin in a millisecond) behind a job of that
+    /// one.
+    pub fn peek_after(&self, state: State, after: &After, at_most: usize) -> Option<Vec<Slot>> {
+        let seat = after.id.and_then(|id| self.seat(id, state));
+        let begin = match (seat, after.time) {
+            (Some(seat), None) => Begin::Behind(seat),
+            (Some(seat), Some(time)) if seat.time == time => Begin::Behind(seat),
+            (_, Some(time)) => Begin::At(time),
+            (None, None) if after.id.is_some() => return None,
+            (None, None) => Begin::FIRST,
+        };
+        Some(self.schedule.in_order_of(self, state, Time::MAX, begin).take(at_most).collect())
+    }
+
+    /// Where a job stands in the order of this state, if it is in it.
+    fn seat(&self, id: Id, state: State) -> Option<Seat> {
+        let slot = self.pool.find(id)?;
+        self.view(slot).filter(|job| job.state(self.schedule.horizon()) == state)?;
+        let home = self.standing(slot)?.home;
+        let details = self.details_of(slot);
+        let in_leases = details.and_then(Details::lease_bucket).filter(|_| state == State::Reserved);
+        let in_expiring = details.and_then(Details::expiry_bucket).filter(|_| state == State::Dead);
+        let (place, bucket) = match (in_leases, in_expiring) {
+            (Some(bucket), _) => (Place::Aside(Aside::Leases), bucket),
+            (None, Some(bucket)) => (Place::Aside(Aside::Expiring), bucket),
+            (None, None) => (Place::Home(home), self.pool.get(slot)?.bucket),
+        };
+        let time = self.schedule.time_in(place, slot, bucket)?;
+        Some(Seat { place, slot, bucket, time })
+    }
+
     /// Some jobs of the pool, from this place on. Every job that stays in the queue from the first part of
-    /// a scan to the last is in one of them.
-    pub fn scan(&self, from: Slot, state: Option<State>, at_most: usize) -> Scanned {
-        let (mut slots, next) = self.pool.scan(from, at_most, at_most.saturating_mul(PLACES_A_JOB));
+    /// a scan to the last is in one of them, if it is sought.
+    pub fn scan(&self, from: Slot, sought: &Sought, at_most: usize) -> Scanned {
+        let (mut slots, mut next) = self.pool.scan(from, at_most, at_most.saturating_mul(PLACES_A_JOB));
+        if let Some(pattern) = sought.pattern {
+            (slots, next) = self.matching(pattern, slots, next);
+        }
         let now = self.schedule.horizon();
-        slots.retain(|slot| match state {
+        slots.retain(|slot| match sought.state {
             None => true,
             Some(state) => self.view(*slot).is_some_and(|job| job.state(now) == state),
         });
         Scanned { slots, next }
+    }
+
+    /// Which of these have such an id; and where to go on, before the end of them if comparing took too long.
+    fn matching(&self, pattern: &Pattern, slots: Vec<Slot>, next: Option<Slot>) -> (Vec<Slot>, Option<Slot>) {
+        let (mut found, mut steps) = (Vec::new(), 0);
+        for slot in slots {
+            if steps > COMPARED_BYTES_MAX {
+                return (found, Some(slot));
+            }
+            let Some((id, _)) = self.id_and_body(slot) else {
+                continue;
+            };
+            let compared = pattern.compare(id);
+            steps += compared.steps;
+            if compared.is_match {
+                found.push(slot);
+            }
+        }
+        (found, next)
     }
 
     pub fn len(&self) -> usize {
@@ -121,7 +195,7 @@ impl Queue {
 
     /// As `in_state`; ready, dead and done ones that became so after `since` are left out.
     pub(super) fn in_state_since(&self, state: State, since: Time) -> impl Iterator<Item = Slot> + '_ {
-        self.schedule.in_order_of(self, state, since)
+        self.schedule.in_order_of(self, state, since, Begin::FIRST)
     }
 
     /// `time` is that of its line, which is the job's own unless it has details.

@@ -26,13 +26,15 @@
 //! | `lease.rs` | the most frequent hand-out, by a shorter way |
 //! | `upkeep.rs` | those that no client says, and when the timer has to come |
 //! | `look.rs` | looking |
+//! | `pattern.rs` | patterns of ids |
+//! | `forecast.rs` | how many jobs come due when |
 //! | `replay.rs` | records of a file, effects that a primary of version 0.1 sent |
 //! | `record.rs`, `job_record.rs`, `schedule_record.rs`, `queue_record.rs`, `block.rs` | what is in files and in the log |
 //! | `ids.rs`, `job.rs`, `policy.rs`, `details.rs`, `interned.rs` | what a job consists of, and how it is kept |
 //! | `recurrence.rs`, `recurring.rs` | schedules: when a job comes back; what becomes of one that does |
 //! | `pool.rs`, `index.rs`, `slab.rs` | the job pool: by id, by slot |
 //! | `removed.rs` | what has left it, to be freed by whoever has time |
-//! | `schedule.rs`, `buckets.rs`, `buckets/balance.rs`, `bucket.rs`, `entry.rs` | the lines of sorted buckets: by priority and time |
+//! | `schedule.rs`, `schedule/order.rs`, `buckets.rs`, `buckets/*.rs`, `bucket.rs`, `entry.rs` | the lines of sorted buckets: by priority and time |
 //! | `settings.rs`, `limits.rs`, `rate.rs` | what an operator sets for a queue; what may leave it now |
 //! | `time.rs` | points and lengths of time |
 
@@ -46,6 +48,7 @@ mod consume;
 mod details;
 mod door;
 mod entry;
+mod forecast;
 mod ids;
 mod index;
 mod interned;
@@ -55,6 +58,7 @@ mod lease;
 mod limits;
 mod look;
 mod manage;
+mod pattern;
 mod policy;
 mod pool;
 mod produce;
@@ -83,11 +87,13 @@ pub use block::{read_block, BlockWriter};
 pub use claims::{Accepted, Bury, Claim, Finish, Finished, Release, Touch, WhenReleased};
 pub use consume::{Deliveries, Delivery, Mode, Pop, POP_BYTES_MAX, POP_JOBS_MAX};
 pub use door::{Changed, Circumstances, Defaults, Heading, Operation};
+pub use forecast::Forecast;
 pub use ids::{Id, Lease, Names, ID_BYTES_MAX};
 pub use job::{JobView, Progress, Stage, State};
 pub use job_record::{Cause, DropRecord, Exit, JobRecord, LeaseRecord, MoveRecord};
-pub use look::Scanned;
+pub use look::{After, Scanned, Sought};
 pub use manage::{Alter, Altered, Delete, Deleted, KickJob, Kicked, Pause, Paused, Resume, Resumed};
+pub use pattern::{Compared, Pattern};
 pub use policy::{Attempts, Backoff, Policy};
 pub use produce::{Add, Added, Due, IfTaken, Naming};
 pub use queue_record::{QueueRecord, Totals};

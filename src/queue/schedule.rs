@@ -17,13 +17,14 @@
 //! The horizon, up to which time has passed here, is only for counts and for those who look. What a command does
 //! depends on its own time, never on the horizon.
 
-use std::iter::Peekable;
+mod order;
 
-use super::buckets::{Arrival, BucketNumber, Buckets, Residents, Windows};
-use super::entry::{Hold, Tally};
+use super::buckets::{Arrival, BucketNumber, Buckets, Residents, Start, Steps, Windows};
+use super::entry::Tally;
 use super::job::State;
 use super::slab::Slot;
 use super::time::Time;
+pub use order::{Begin, Place, Seat};
 
 /// The line in which a job waits, of which each has exactly one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -249,6 +250,24 @@ impl Schedule {
         self.lanes().filter_map(Buckets::next).min()
     }
 
+    /// What comes due in each of these steps, in lanes; that is, not what dies before. As of the horizon.
+    pub fn come_due(&self, steps: &Steps) -> Vec<Tally> {
+        let mut sums = vec![Tally::default(); steps.count()];
+        self.lanes().for_each(|lane| lane.add_up_by_step(steps, self.horizon, &mut sums));
+        sums
+    }
+
+    /// How many leases are running that a backoff would follow, as of the horizon. O(1).
+    pub fn running_at_first(&self) -> usize {
+        let (all, passed) = self.leases.tallies();
+        all.jobs - passed.jobs
+    }
+
+    /// Their jobs.
+    pub fn leases_to_come(&self) -> impl Iterator<Item = Slot> + '_ {
+        self.leases.to_come(Start::FIRST, |_| true).map(|(_, slot, _)| slot)
+    }
+
     /// As of the horizon. O(lanes).
     pub fn counts(&self) -> Counts {
         let mut counts = Counts { dead: self.dead.tallies().0.jobs, ..Counts::default() };
@@ -284,55 +303,6 @@ impl Schedule {
     pub fn iter(&self) -> impl Iterator<Item = (Time, Slot)> + '_ {
         let others = [&self.dying, &self.dead, &self.done];
         self.lanes().chain(others).flat_map(|line| line.iter()).map(|(time, slot, _)| (time, slot))
-    }
-
-    /// All jobs in this state at the horizon, in the order in which they leave that state; dead ones in that in
-    /// which they died. Where that doesn't say what is first, as in the order of [`Schedule::iter`]. Ready, dead
-    /// and done ones that became so after `since` are left out. What isn't asked for is stepped over by the bucket.
-    pub fn in_order_of<'s>(
-        &'s self,
-        windows: &'s dyn Windows,
-        state: State,
-        since: Time,
-    ) -> Box<dyn Iterator<Item = Slot> + 's> {
-        let now = self.horizon;
-        let to_come = self.lanes().chain([&self.dying]);
-        match state {
-            State::Ready => {
-                let until = since.min(now);
-                let open = move |lane: &'s Buckets| lane.open_up_to(until, now, windows);
-                Box::new(self.lanes().flat_map(open).map(|(_, slot)| slot))
-            }
-            State::Delayed => {
-                let open = |line: &'s Buckets| boxed(line.open_after(now, windows));
-                merged(to_come.map(open).collect())
-            }
-            State::Reserved => {
-                // What is leased at first stands in `leases` as well, and earlier.
-                let leased = |line: &'s Buckets| {
-                    let jobs = line.to_come(|tally| tally.leased > 0);
-                    boxed(
-                        jobs.filter(|(_, _, hold)| *hold == Hold::Leased).map(|(time, slot, _)| (time, slot)),
-                    )
-                };
-                let mut lines: Vec<Ordered> = to_come.map(leased).collect();
-                lines.push(boxed(self.leases.to_come(|_| true).map(|(time, slot, _)| (time, slot))));
-                merged(lines)
-            }
-            State::Dead => {
-                let early = move |line: &'s Buckets, until: Time| {
-                    let jobs = line.iter().map(|(time, slot, _)| (time, slot));
-                    boxed(jobs.take_while(move |(time, _)| *time <= until))
-                };
-                let until = since.min(now);
-                merged(vec![
-                    early(&self.dying, until),
-                    early(&self.expiring, until),
-                    early(&self.dead, since),
-                ])
-            }
-            State::Done => Box::new(self.done.open_up_to(Time::MAX, since, windows).map(|(_, slot)| slot)),
-        }
     }
 
     pub fn memory(&self) -> usize {
@@ -410,20 +380,4 @@ fn place_of(lanes: &mut Vec<Lane>, priority: u8) -> usize {
         lanes.insert(at, Lane { priority, jobs: Buckets::default() });
         at
     })
-}
-
-type Ordered<'l> = Peekable<Box<dyn Iterator<Item = (Time, Slot)> + 'l>>;
-
-fn boxed<'l>(line: impl Iterator<Item = (Time, Slot)> + 'l) -> Ordered<'l> {
-    let line: Box<dyn Iterator<Item = (Time, Slot)> + 'l> = Box::new(line);
-    line.peekable()
-}
-
-/// Lines, each in the order of its times, as one. O(lines) a step: there are few.
-fn merged<'l>(mut lines: Vec<Ordered<'l>>) -> Box<dyn Iterator<Item = Slot> + 'l> {
-    Box::new(std::iter::from_fn(move || {
-        let first = lines.iter_mut().filter_map(|line| line.peek().map(|(time, _)| *time)).min()?;
-        let is_first = |(time, _): &(Time, Slot)| *time == first;
-        lines.iter_mut().find_map(|line| line.next_if(is_first)).map(|(_, slot)| slot)
-    }))
 }

@@ -75,6 +75,7 @@ pub(super) enum ArgKind {
     String,
     Integer,
     UnixTime,
+    Pattern,
     PureToken,
     OneOf(&'static [ArgSpec]),
     Block(&'static [ArgSpec]),
@@ -116,6 +117,11 @@ impl ArgSpec {
 
     pub const fn unix_time(name: &'static CStr) -> ArgSpec {
         ArgSpec::new(name, ArgKind::UnixTime)
+    }
+
+    /// A pattern of names, with stars and brackets.
+    pub const fn pattern(name: &'static CStr) -> ArgSpec {
+        ArgSpec::new(name, ArgKind::Pattern)
     }
 
     /// A word that stands for itself.

@@ -47,8 +47,66 @@ pub fn compare_all_but_totals(queue: &Queue, reference: &Reference) {
         let peeked = queue.names_of(&queue.peek(state, usize::MAX));
         let peeked: Vec<Bytes> = peeked.words().into_iter().map(Vec::from).collect();
         assert!(reference.are_the_first(&peeked, state, 0, usize::MAX), "peek {state:?}");
+        check_pages(queue, state, &peeked);
     }
+    check_forecast(queue, reference);
     check_wake_at(queue, reference.next_upkeep());
+}
+
+/// In steps of several lengths, from now, from before and from later.
+fn check_forecast(queue: &Queue, reference: &Reference) {
+    let now = reference.horizon;
+    for (from, step, steps) in
+        [(now, 1, 12), (now.saturating_sub(3), 2, 9), (now + 5, 700, 5), (now + 1, 1 << 40, 2)]
+    {
+        let span = Millis::new(step).unwrap();
+        let Some(forecast) = Time::new(from).and_then(|from| Forecast::new(from, span, steps)) else {
+            continue;
+        };
+        assert_eq!(queue.forecast(&forecast), reference.forecast(from, step, steps), "{step} ms from {from}");
+    }
+}
+
+/// Whoever goes on behind a job sees what is behind it; and at a time, what is at that time or later.
+fn check_pages(queue: &Queue, state: State, all: &[Bytes]) {
+    let seen = |after: After| {
+        let slots = queue.peek_after(state, &after, usize::MAX)?;
+        Some(queue.names_of(&slots).words().into_iter().map(Vec::from).collect::<Vec<Bytes>>())
+    };
+    let times: Vec<Time> = all.iter().map(|bytes| leaves(&queue.get(id(bytes)).unwrap(), state)).collect();
+    // One of the first, one in the middle, the last: each costs a look at all of them.
+    let places = [0, all.len() / 2, all.len().saturating_sub(1)];
+    for (n, bytes) in places.into_iter().filter_map(|n| Some((n, all.get(n)?))) {
+        let behind = Some(id(bytes));
+        assert_eq!(seen(After { id: behind, time: None }).unwrap(), all[n + 1..], "behind {bytes:?}");
+        if state == State::Ready {
+            continue;
+        }
+        let at_or_later = times.partition_point(|time| *time < times[n]);
+        assert_eq!(seen(After { id: behind, time: Some(times[n]) }).unwrap(), all[n + 1..]);
+        assert_eq!(seen(After { id: None, time: Some(times[n]) }).unwrap(), all[at_or_later..]);
+        // It isn't there any more, or not at that time: from that time on.
+        assert_eq!(seen(After { id: Some(id(b"gone")), time: Some(times[n]) }).unwrap(), all[at_or_later..]);
+        let earlier = at(times[n].unix_ms().saturating_sub(1));
+        let from = times.partition_point(|time| *time < earlier);
+        let moved = After { id: behind, time: Some(earlier) };
+        assert!(earlier == times[n] || seen(moved).unwrap() == all[from..], "moved since {earlier:?}");
+    }
+    let stranger = queue.jobs().find(|job| !all.iter().any(|bytes| bytes == job.id.bytes()));
+    if let Some(job) = stranger {
+        assert_eq!(seen(After { id: Some(job.id), time: None }), None, "{:?} isn't {state:?}", job.id);
+    }
+}
+
+/// The time of a job in the order of its state, from what DQ.GET shows of it.
+fn leaves(job: &JobView, state: State) -> Time {
+    let before_expiry = |time: Time| job.progress.expires_at.map_or(time, |expiry| expiry.min(time));
+    match state {
+        State::Ready | State::Delayed => before_expiry(job.due()),
+        State::Reserved => before_expiry(job.time),
+        State::Dead => job.since(Time::MAX),
+        State::Done => job.time,
+    }
 }
 
 /// The timer comes in time, and finds out when to come again.

@@ -51,6 +51,15 @@ impl Reference {
         changes.min()
     }
 
+    /// How many of those that are delayed come due in each step.
+    pub fn forecast(&self, from: u64, step: u64, steps: usize) -> Vec<u64> {
+        let lives = |job: &&Job| job.death().is_none_or(|death| death > job.due());
+        let due: Vec<u64> = self.in_state(State::Delayed).filter(lives).map(Job::due).collect();
+        let begins = (0..steps as u64).map(|n| from + n * step);
+        let in_step = |begin: u64| due.iter().filter(|due| (begin..begin + step).contains(due)).count();
+        begins.map(|begin| in_step(begin) as u64).collect()
+    }
+
     /// Jobs that are to be forgotten.
     pub fn to_forget(&self) -> Vec<Bytes> {
         let is_old = |job: &&Job| self.kept_until(job).is_some_and(|until| until <= self.horizon);

@@ -121,8 +121,8 @@ impl Buckets {
         }
     }
 
-    /// Which line of the directory names this bucket, from which a job with `time` has just left.
-    fn line_of(&self, number: BucketNumber, time: Time) -> Option<usize> {
+    /// Which line of the directory names this bucket, in which a job with `time` is or was until just now.
+    pub(super) fn line_of(&self, number: BucketNumber, time: Time) -> Option<usize> {
         if self.directory.front().is_some_and(|line| line.bucket == number) {
             return Some(0);
         }

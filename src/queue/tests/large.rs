@@ -252,3 +252,91 @@ fn memory_comes_back_when_jobs_with_details_have_left() {
         assert!(queue.memory() < 250_000, "{} of {full} bytes", queue.memory());
     }
 }
+
+#[test]
+fn a_page_behind_any_of_a_million_jobs_of_one_millisecond_is_found_at_once() {
+    let mut queue = jobs(MILLION, |_| Add { due: Due::At(at(500)), ..nameless() });
+    queue.advance(at(499));
+    let taken = time_of(|| {
+        for n in (0..MILLION - 9).step_by(1_000) {
+            let name = n.to_string();
+            let after = After { id: Some(id(&name)), time: Some(at(500)) };
+            let page = queue.peek_after(State::Delayed, &after, 3).unwrap();
+            let names: Vec<String> = page.iter().map(|slot| name_of(&queue, *slot)).collect();
+            assert_eq!(names, [n + 1, n + 2, n + 3].map(|n| n.to_string()));
+        }
+    });
+    println!("a page behind a job of a million of its millisecond: {:?}", taken / 1_000);
+    // Going through those before would be half a million steps a page.
+    assert!(taken < Duration::from_secs(2), "{taken:?}");
+}
+
+fn forecast(from: u64, step: u64, steps: usize) -> Forecast {
+    Forecast::new(at(from), span(step), steps).unwrap()
+}
+
+#[test]
+fn a_forecast_adds_up_buckets_and_tells_each_job_that_waits() {
+    let mut queue = jobs(100_000, |n| {
+        let priority = (n % 3) as u8;
+        Add { due: Due::At(at(1 + n * 7 % 100_000)), priority: Some(priority), ..nameless() }
+    });
+    queue.advance(at(500));
+    // One a millisecond; up to 500 they are ready.
+    let sums = queue.forecast(&forecast(0, 100, 1_000));
+    assert_eq!(sums[..7], [0, 0, 0, 0, 0, 99, 100]);
+    assert_eq!(sums.iter().sum::<u64>(), 99_499, "but for that of the millisecond behind the last step");
+    assert_eq!(queue.forecast(&forecast(501, 1, 3)), [1, 1, 1]);
+    assert_eq!(queue.forecast(&forecast(99_999, 1, 4)), [1, 1, 0, 0]);
+    assert_eq!(queue.forecast(&forecast(100_001, 1, 1)), [0]);
+    assert_eq!(queue.forecast(&forecast(0, Time::MAX.unix_ms(), 1)), [99_500]);
+    assert_eq!(Forecast::new(at(1), span(Time::MAX.unix_ms()), 1), None);
+    assert_eq!(Forecast::new(at(0), Millis::MAX, 2), None);
+}
+
+#[test]
+fn a_forecast_tells_a_backoff_from_a_lease_that_is_running_unless_there_are_too_many() {
+    let backoff = Some(Backoff { base: span(1_000), max: span(1_000) });
+    for (jobs_leased, expected) in [(100, 100), (10_000, 100), (10_001, 0)] {
+        // A hundred leases have run out, and their jobs wait for their backoff; the others are running.
+        let mut queue = jobs(100 + jobs_leased, |_| Add { backoff, ..nameless() });
+        queue.apply(&told(0), &Pop { count: 100, ttr: Some(span(10)), ..Pop::ONE });
+        let leased: usize =
+            (0..3).map(|_| queue.apply(&told(1), &Pop { count: 10_000, ..Pop::ONE }).len()).sum();
+        assert_eq!(leased as u64, jobs_leased);
+        queue.advance(at(10));
+        assert_eq!(queue.counts(), Counts { delayed: 100, reserved: leased, ..Counts::default() });
+        assert_eq!(queue.forecast(&forecast(10, 10_000, 1)), [expected]);
+    }
+}
+
+/// `cargo test --release --lib forecast_over -- --ignored --nocapture`
+#[test]
+#[ignore = "measures, in some gigabytes"]
+fn forecast_over_ten_million_jobs() {
+    const JOBS: u64 = 10_000_000;
+    for (lanes, leases) in [(1, 0), (8, 0), (8, 10_000), (256, 0)] {
+        let backoff = Some(Backoff { base: span(1_000), max: span(1_000) });
+        let mut queue = jobs(JOBS, |n| {
+            let due = Due::At(at(1 + n.wrapping_mul(2_654_435_761) % 86_400_000));
+            Add {
+                due: if n < leases { Due::At(at(0)) } else { due },
+                priority: Some((n % lanes) as u8),
+                backoff,
+                ..nameless()
+            }
+        });
+        queue.apply(&told(0), &Pop { count: 10_000, ..Pop::ONE });
+        queue.advance(at(0));
+        for (step, steps) in [(86_400_000, 1), (3_600_000, 24), (86_400, 1_000), (1, 1_000)] {
+            let asked = forecast(0, step, steps);
+            let mut taken: Vec<Duration> =
+                (0..20).map(|_| time_of(|| drop(queue.forecast(&asked)))).collect();
+            taken.sort();
+            println!(
+                "{lanes} priorities, {leases} leases, {steps} steps of {step} ms: {:?}, at most {:?}",
+                taken[10], taken[19]
+            );
+        }
+    }
+}

@@ -371,7 +371,7 @@ impl Session {
     fn scan(&self, at_most: usize) -> String {
         let (mut parts, mut from) = (Vec::new(), Some(0));
         while let Some(at) = from {
-            let part = self.queue().scan(at, None, at_most);
+            let part = self.queue().scan(at, &Sought::default(), at_most);
             parts.push(self.names(&part.slots));
             from = part.next;
         }

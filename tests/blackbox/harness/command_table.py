@@ -156,7 +156,7 @@ COMMANDS = [
         flags={"readonly", "module"},
         categories={"@read", "@slow"},
         key_flags=READ,
-        example="dq.peek the-key STATE dead",
+        example="dq.peek the-key STATE dead AFTER a FROM 5",
     ),
     Expected(
         name="dq.scan",
@@ -164,7 +164,7 @@ COMMANDS = [
         flags={"readonly", "module"},
         categories={"@read", "@slow"},
         key_flags=READ,
-        example="dq.scan the-key 0 COUNT 5",
+        example="dq.scan the-key 0 MATCH a* COUNT 5",
     ),
     Expected(
         name="dq.len",
@@ -173,6 +173,15 @@ COMMANDS = [
         categories=FAST_READS,
         key_flags={"RO"},
         example="dq.len the-key STATE dead",
+    ),
+    Expected(
+        name="dq.forecast",
+        arity=-6,
+        flags={"readonly", "module"},
+        categories={"@read", "@slow"},
+        key_flags=READ,
+        example="dq.forecast the-key STEP 5 COUNT 5 FROM 5",
+        since="0.2.0",
     ),
     Expected(
         name="dq.info",

@@ -35,6 +35,7 @@ ID_AND_LEASE = ["", " {}", " {} a"]
         ("dq.peek", [""]),
         ("dq.scan", ["", " {}"]),
         ("dq.len", [""]),
+        ("dq.forecast", ["", " {}", " {} STEP 5", " {} STEP 5 COUNT"]),
         ("dq.info", ["", " {} a"]),
         ("dq.next", [""]),
         ("dq.apply", ["", " {}", " {} PUT", " {} PUT a", " {} PUT a x"]),
@@ -65,6 +66,7 @@ def test_ids(lone: Server, lone_session: Session, word: str) -> None:
         f"DQ.KICKJOB {{}} dead {word}",
         f"DQ.KICKJOB {{}} {word} delayed",
         f"DQ.GET {{}} {word}",
+        f"DQ.PEEK {{}} STATE dead AFTER {word} FROM 5",
         f"DQ.APPLY {{}} PUT {word} x record",
     ]
     table = [(command, "ERR id must be 1 to 512 bytes long") for command in commands]

@@ -17,7 +17,7 @@ pytestmark = on_one_kind
 
 MILLIS, SPAN, COUNT = (0, TIME_MAX), (1, TIME_MAX), (1, COUNT_MAX)
 LIMIT = (0, COUNT_MAX)
-FLAG, TEXT, STATE, PAIR = "flag", "text", "state", "pair"
+FLAG, TEXT, STATE, PAIR, PATTERN, JOB = "flag", "text", "state", "pair", "pattern", "job"
 CONSUMER = {"COUNT": COUNT, "BLOCK": MILLIS, "TTR": SPAN, "NOACK": FLAG, "WITHDUE": FLAG}
 
 # Each command that has options: all of them, with the range of a number or another kind of value.
@@ -52,7 +52,9 @@ OPTIONS: dict[str, dict[str, tuple[int, int] | str]] = {
         "CONCURRENCY": LIMIT,
     },
     "DQ.PEEK {}": {"STATE": STATE, "COUNT": COUNT},
-    "DQ.SCAN {} 0": {"STATE": STATE, "COUNT": COUNT},
+    "DQ.PEEK {} STATE dead": {"AFTER": JOB, "FROM": MILLIS},
+    "DQ.SCAN {} 0": {"STATE": STATE, "MATCH": PATTERN, "COUNT": COUNT},
+    "DQ.FORECAST {} STEP 5 COUNT 5": {"FROM": MILLIS},
     "DQ.LEN {}": {"STATE": STATE},
 }
 EACH_OPTION = [
@@ -60,7 +62,7 @@ EACH_OPTION = [
     for command, options in OPTIONS.items()
     for option, takes in options.items()
 ]
-EACH_NUMBER = [each for each in EACH_OPTION if each.values[2] not in (FLAG, TEXT, STATE)]
+EACH_NUMBER = [each for each in EACH_OPTION if each.values[2] not in (FLAG, TEXT, STATE, PATTERN, JOB)]
 each_command = pytest.mark.parametrize("command", OPTIONS, ids=lambda command: command.split()[0])
 
 
@@ -69,7 +71,7 @@ EXCLUSIVE = [("DELAY", "AT"), ("NX", "REPLACE"), ("DELAY", "UNBEGUN"), ("TTR", "
 
 def example(option: str, takes: tuple[int, int] | str) -> str:
     """An option as it may be given."""
-    values = {FLAG: "", TEXT: " why", STATE: " dead", PAIR: " 5 50"}
+    values = {FLAG: "", TEXT: " why", STATE: " dead", PAIR: " 5 50", PATTERN: " *", JOB: " dead"}
     return option + values.get(takes, " 5")
 
 
@@ -111,8 +113,8 @@ def test_options_without_a_value_and_options_given_twice(
         table += [(f"{command} {words}", nothing) for words in missing]
     if takes == PAIR:
         table.append((f"{command} {option} 5", nothing))
-    if takes in (STATE, PAIR, TEXT):
-        different = {STATE: "ready", PAIR: "6 60", TEXT: '""'}[takes]
+    if takes in (STATE, PAIR, TEXT, PATTERN, JOB):
+        different = {STATE: "ready", PAIR: "6 60", TEXT: '""', PATTERN: "a*", JOB: "x"}[takes]
         table.append((f"{command} {whole} {option} {different}", twice))
     check_refused(lone, lone_session, table)
 
@@ -142,9 +144,11 @@ def test_unknown_options(lone: Server, lone_session: Session, command: str) -> N
 
 @each_command
 def test_options_of_other_commands(lone: Server, lone_session: Session, command: str) -> None:
-    foreign = {option for options in OPTIONS.values() for option in options} - OPTIONS[command].keys()
-    if "STATE" in command:
-        foreign.remove("STATE")
+    name, _, _ = command.partition(" ")
+    own = {option for other, options in OPTIONS.items() if other.split()[0] == name for option in options}
+    foreign = {option for options in OPTIONS.values() for option in options} - own
+    # Those that the command has already.
+    foreign -= set(command.split())
     table = [(f"{command} {option} 5", f"ERR unknown option '{option}'") for option in sorted(foreign)]
     check_refused(lone, lone_session, table)
 
@@ -188,6 +192,32 @@ def test_sums_past_the_last_time(lone: Server, lone_session: Session) -> None:
         for span in TIME_MAX, TIME_MAX - 10**12:
             table.append((f"{command} {option} {span}", error))
     check_refused(lone, lone_session, table)
+
+
+def test_steps(lone: Server, lone_session: Session) -> None:
+    past = f"ERR STEP reaches past the last time there is, {TIME_MAX}"
+    table: list[Refused] = []
+    for number in [*NO_NUMBERS, "0", "1001", str(COUNT_MAX)]:
+        table.append(
+            (f"DQ.FORECAST {{}} STEP 5 COUNT {number}", "ERR COUNT must be an integer from 1 to 1000")
+        )
+    for number in [*NO_NUMBERS, "0", str(TIME_MAX + 1)]:
+        error = f"ERR STEP must be an integer from 1 to {TIME_MAX}"
+        table.append((f"DQ.FORECAST {{}} COUNT 5 STEP {number}", error))
+    table += [
+        ("DQ.FORECAST {} FROM 5 STEP 5", "ERR option COUNT is missing"),
+        ("DQ.FORECAST {} COUNT 5 FROM 5", "ERR option STEP is missing"),
+        ("DQ.FORECAST {} STEP 5 STEP 5", "ERR option STEP is given twice"),
+        ("DQ.FORECAST {} COUNT 5 COUNT 5", "ERR option COUNT is given twice"),
+        (f"DQ.FORECAST {{}} STEP {TIME_MAX} COUNT 1", past),
+        (f"DQ.FORECAST {{}} STEP {TIME_MAX} COUNT 1000", past),
+        (f"DQ.FORECAST {{}} FROM 1 STEP {TIME_MAX} COUNT 1", past),
+        (f"DQ.FORECAST {{}} FROM {TIME_MAX} STEP 1 COUNT 1", past),
+        (f"DQ.FORECAST {{}} FROM {TIME_MAX - 999} STEP 1 COUNT 1000", past),
+    ]
+    check_refused(lone, lone_session, table)
+    # The last that there are.
+    lone_session.check(f"> DQ.FORECAST q FROM {TIME_MAX - 2} STEP 1 COUNT 2\n[0, 0]")
 
 
 def test_a_backoff_that_begins_above_its_end(lone: Server, lone_session: Session) -> None:
@@ -277,6 +307,26 @@ def test_only_what_stays_in_a_state_has_an_age(lone: Server, lone_session: Sessi
     check_refused(lone, lone_session, table)
 
 
+def test_only_one_time_has_no_place_among_the_ready(lone: Server, lone_session: Session) -> None:
+    """They leave by their priority first."""
+    error = "ERR option FROM doesn't go with STATE ready"
+    table = [
+        (f"DQ.PEEK {{}} {words}", error)
+        for words in ("FROM 5", "FROM 0 STATE ready", "AFTER ready FROM 5 COUNT 2", "state READY from 5")
+    ]
+    check_refused(lone, lone_session, table)
+
+
+def test_a_job_that_is_not_in_the_state(lone: Server, lone_session: Session) -> None:
+    anew = "ERR AFTER names no job that is ready now: begin anew without it"
+    table = [(f"DQ.PEEK {{}} AFTER {job_id}", anew) for job_id in ("dead", "reserved", "done", "nobody")]
+    for state in "delayed", "reserved", "dead", "done":
+        told = "FROM, the time at which it was shown, goes on from there"
+        error = f"ERR AFTER names no job that is {state} now: {told}"
+        table += [(f"DQ.PEEK {{}} STATE {state} AFTER {job_id}", error) for job_id in ("ready", "nobody")]
+    check_refused(lone, lone_session, table)
+
+
 def test_a_purge_names_its_state(lone: Server, lone_session: Session) -> None:
     """Or a slip of the hand would empty the queue."""
     error = "ERR option STATE is missing"
@@ -334,8 +384,10 @@ def test_the_observer_overlooks_what_changes_nothing(lone: Server, lone_session:
         "DQ.GET q ready",
         "DQ.PEEK q STATE dead COUNT 5",
         "DQ.SCAN q 0",
+        "DQ.SCAN q 0 MATCH r*",
         "DQ.LEN q",
         "DQ.INFO q",
+        "DQ.FORECAST q STEP 5 COUNT 1000",
         "DQ.ADD q ready x NX",
         "DQ.ADD q done x NX",
         "DQ.FINISH q ready",

@@ -53,6 +53,7 @@ COMMANDS = [
     "DQ.LEN {}",
     "DQ.LEN {} STATE dead",
     "DQ.INFO {}",
+    "DQ.FORECAST {} STEP 5 COUNT 5",
     f'DQ.APPLY {{}} PUT a x "{JOB_RECORD}"',
     f'DQ.APPLY {{}} LEASE "{NONE}"',
     f'DQ.APPLY {{}} MOVE "{NONE}"',

@@ -1,0 +1,78 @@
+//! `DQ.FORECAST key [FROM unix-ms] STEP ms COUNT n`
+//!
+//! Tells how many jobs come due in each of `n` steps of time, at most 1,000, from FROM or from now on: those that are
+//! delayed now, unless their TTL ends first. What is ready has come due; what is reserved may be finished.
+//!
+//! Replies with an array of `n` integers; zeros when there is no such key.
+//!
+//! O(n + b) for n steps in which there are b buckets of some hundred jobs each, for each priority.
+
+use super::error::Error;
+use super::kinds::{Answer, Looking};
+use super::limits::FORECAST_STEPS_MAX;
+use super::words::{once, Words};
+use super::SINCE_0_2;
+use crate::queue::{Forecast, Millis, Time};
+use crate::server::context::wall_clock;
+use crate::server::replies::Replies;
+use crate::server::spec::{ArgSpec, KeyUse, Spec};
+
+pub struct Forecasting;
+
+impl Answer for Forecasting {
+    const SPEC: Spec = Spec {
+        name: c"dq.forecast",
+        summary: c"Tells how many jobs come due in each of the next steps of time",
+        complexity: c"O(N+B) with N being the number of steps and B that of a priority's buckets of some hundred jobs in them, for each priority",
+        since: SINCE_0_2,
+        flags: c"readonly",
+        arity: -6,
+        key: KeyUse::Read,
+        args: &[
+            ArgSpec::KEY,
+            ArgSpec::unix_time(c"unix-ms").token(c"FROM").optional(),
+            ArgSpec::integer(c"ms").token(c"STEP"),
+            ArgSpec::integer(c"n").token(c"COUNT"),
+        ],
+    };
+
+    type Parsed<'c> = Steps;
+
+    fn parse(words: Words) -> Result<Steps, Error> {
+        let (mut from, mut step, mut count) = (None, None, None);
+        words.options(|name, words| match name {
+            "FROM" => once("FROM", &mut from, words.time("FROM")?),
+            "STEP" => once("STEP", &mut step, words.millis("STEP", 1)?),
+            "COUNT" => once("COUNT", &mut count, words.integer("COUNT", 1, FORECAST_STEPS_MAX)?),
+            _ => Ok(false),
+        })?;
+        let step = step.ok_or(Error::Missing { option: "STEP" })?;
+        let count = count.ok_or(Error::Missing { option: "COUNT" })? as usize;
+        let steps = Steps { from, step, count };
+        steps.from(wall_clock())?;
+        Ok(steps)
+    }
+
+    fn answer(steps: &Steps, looking: Option<&Looking>, replies: Replies) -> Result<(), Error> {
+        let jobs = match looking {
+            Some(looking) => looking.queue().forecast(&steps.from(looking.now)?),
+            None => vec![0; steps.count],
+        };
+        replies.array(jobs.len());
+        jobs.iter().for_each(|jobs| replies.integer(*jobs));
+        Ok(())
+    }
+}
+
+pub struct Steps {
+    from: Option<Time>,
+    step: Millis,
+    count: usize,
+}
+
+impl Steps {
+    fn from(&self, now: Time) -> Result<Forecast, Error> {
+        let forecast = Forecast::new(self.from.unwrap_or(now), self.step, self.count);
+        forecast.ok_or(Error::PastTheEnd { option: "STEP" })
+    }
+}

@@ -1,0 +1,161 @@
+//! The jobs in a state, in the order in which they leave it, from some place on.
+
+use std::iter::Peekable;
+
+use super::super::buckets::{BucketNumber, Buckets, Start, Windows};
+use super::super::entry::Hold;
+use super::super::job::State;
+use super::super::slab::Slot;
+use super::super::time::Time;
+use super::{Aside, Home, Schedule};
+
+/// A line, of those in which a job may stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Home(Home),
+    Aside(Aside),
+}
+
+/// Where a job stands in the order of the state that it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seat {
+    pub place: Place,
+    pub slot: Slot,
+    pub bucket: BucketNumber,
+    /// At which it leaves that state, or has come to it if it doesn't leave.
+    pub time: Time,
+}
+
+/// Where in the order of a state to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// With the first job of this time or a later one; of ready ones, in each priority.
+    At(Time),
+    Behind(Seat),
+}
+
+impl Begin {
+    pub const FIRST: Begin = Begin::At(Time::ZERO);
+}
+
+impl Schedule {
+    /// All jobs in this state at the horizon, in the order in which they leave that state; dead ones in that in
+    /// which they died. Where that doesn't say what is first, as in the order of [`Schedule::iter`]. Ready, dead
+    /// and done ones that became so after `since` are left out. What isn't asked for is stepped over by the bucket.
+    pub fn in_order_of<'s>(
+        &'s self,
+        windows: &'s dyn Windows,
+        state: State,
+        since: Time,
+        begin: Begin,
+    ) -> Box<dyn Iterator<Item = Slot> + 's> {
+        let now = self.horizon;
+        let lines = begun(self.lines_of(state), state, begin);
+        match state {
+            State::Ready => {
+                let until = since.min(now);
+                let open = move |line: Line<'s>| line.jobs.open_up_to(line.start, until, now, windows);
+                Box::new(lines.flat_map(open).map(|(_, slot)| slot))
+            }
+            State::Delayed => {
+                merged(lines.map(|line| boxed(line.jobs.open_after(line.start, now, windows))).collect())
+            }
+            State::Reserved => {
+                // What is leased at first stands in `leases` as well, and earlier.
+                let leased = |line: Line<'s>| {
+                    let is_aside = line.place == Place::Aside(Aside::Leases);
+                    let jobs = line.jobs.to_come(line.start, move |tally| is_aside || tally.leased > 0);
+                    let jobs = jobs.filter(move |(_, _, hold)| is_aside || *hold == Hold::Leased);
+                    boxed(jobs.map(|(time, slot, _)| (time, slot)))
+                };
+                merged(lines.map(leased).collect())
+            }
+            State::Dead => {
+                let died = |line: Line<'s>| {
+                    let is_for_ever = line.place == Place::Home(Home::Dead);
+                    let until = if is_for_ever { since } else { since.min(now) };
+                    let jobs = line.jobs.iter_from(line.start).map(|(time, slot, _)| (time, slot));
+                    boxed(jobs.take_while(move |(time, _)| *time <= until))
+                };
+                merged(lines.map(died).collect())
+            }
+            State::Done => {
+                let kept = move |line: Line<'s>| line.jobs.open_up_to(line.start, Time::MAX, since, windows);
+                Box::new(lines.flat_map(kept).map(|(_, slot)| slot))
+            }
+        }
+    }
+
+    /// The time at which a job stands in a line.
+    pub fn time_in(&self, place: Place, slot: Slot, bucket: BucketNumber) -> Option<Time> {
+        match place {
+            Place::Home(home) => self.time_of(home, slot, bucket),
+            Place::Aside(Aside::Expiring) => self.expiring.time_of(slot, bucket),
+            Place::Aside(Aside::Leases) => self.leases.time_of(slot, bucket),
+        }
+    }
+
+    /// The lines in which jobs of this state stand; at equal times, those in the first line are first.
+    fn lines_of(&self, state: State) -> Vec<(Place, &Buckets)> {
+        let lane = |lane: &'_ super::Lane| Place::Home(Home::Lane(lane.priority));
+        let lanes = self.lanes.iter().map(|each| (lane(each), &each.jobs));
+        let dying = (Place::Home(Home::Dying), &self.dying);
+        match state {
+            State::Ready => lanes.collect(),
+            State::Delayed => lanes.chain([dying]).collect(),
+            State::Reserved => lanes.chain([dying, (Place::Aside(Aside::Leases), &self.leases)]).collect(),
+            State::Dead => {
+                let expiring = (Place::Aside(Aside::Expiring), &self.expiring);
+                vec![dying, expiring, (Place::Home(Home::Dead), &self.dead)]
+            }
+            State::Done => vec![(Place::Home(Home::Done), &self.done)],
+        }
+    }
+}
+
+/// A line, and where in it to begin.
+struct Line<'s> {
+    place: Place,
+    jobs: &'s Buckets,
+    start: Start,
+}
+
+/// Behind a job: in its own line behind it; in those before, which come first at equal times, after its time; in those
+/// behind at its time. But ready jobs leave line by line.
+fn begun<'s>(
+    lines: Vec<(Place, &'s Buckets)>,
+    state: State,
+    begin: Begin,
+) -> impl Iterator<Item = Line<'s>> + 's {
+    let mut is_passed = false;
+    lines.into_iter().filter_map(move |(place, jobs)| {
+        let start = match begin {
+            Begin::At(time) => Start::At(time),
+            Begin::Behind(seat) if seat.place == place => {
+                is_passed = true;
+                Start::Behind(seat.slot, seat.bucket)
+            }
+            Begin::Behind(_) if state == State::Ready && !is_passed => return None,
+            Begin::Behind(_) if state == State::Ready => Start::FIRST,
+            Begin::Behind(seat) if is_passed => Start::At(seat.time),
+            Begin::Behind(seat) => Start::After(seat.time),
+        };
+        Some(Line { place, jobs, start })
+    })
+}
+
+type Ordered<'l> = Peekable<Box<dyn Iterator<Item = (Time, Slot)> + 'l>>;
+
+fn boxed<'l>(line: impl Iterator<Item = (Time, Slot)> + 'l) -> Ordered<'l> {
+    let line: Box<dyn Iterator<Item = (Time, Slot)> + 'l> = Box::new(line);
+    line.peekable()
+}
+
+/// Lines, each in the order of its times, as one. O(lines) a step: there are few.
+fn merged<'l>(mut lines: Vec<Ordered<'l>>) -> Box<dyn Iterator<Item = Slot> + 'l> {
+    Box::new(std::iter::from_fn(move || {
+        let first = lines.iter_mut().filter_map(|line| line.peek().map(|(time, _)| *time)).min()?;
+        let is_first = |(time, _): &(Time, Slot)| *time == first;
+        lines.iter_mut().find_map(|line| line.next_if(is_first)).map(|(_, slot)| slot)
+    }))
+}

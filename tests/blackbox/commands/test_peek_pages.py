@@ -1,0 +1,91 @@
+"""DQ.PEEK … AFTER id FROM time: all jobs of a state in order, page by page."""
+
+import pytest
+
+from harness.resp import fields
+from harness.states import IN_STATE, bury, make_all_states
+from harness.transcript import Session
+
+TIME_OF = {"delayed": "due", "reserved": "deadline", "dead": "since", "done": "kept-until"}
+
+
+def page(session: Session, state: str, *words: str | int) -> list[tuple[str, int]]:
+    """The ids, each with its time."""
+    jobs = [fields(job) for job in session.call("DQ.PEEK", "q", "STATE", state, *words)]
+    return [(job["id"].decode(), job[TIME_OF.get(state, "due")]) for job in jobs]
+
+
+def ids(shown: list[tuple[str, int]]) -> list[str]:
+    return [job_id for job_id, _ in shown]
+
+
+@pytest.mark.parametrize("state", IN_STATE)
+def test_a_look_goes_on_behind_a_job(session: Session, state: str) -> None:
+    make_all_states(session)
+    first, second, third = IN_STATE[state]
+    assert ids(page(session, state, "AFTER", first, "COUNT", 9)) == [second, third]
+    assert ids(page(session, state, "AFTER", first)) == [second]
+    assert page(session, state, "AFTER", third, "COUNT", 9) == []
+
+
+@pytest.mark.parametrize("state", TIME_OF)
+def test_a_look_begins_at_a_time(session: Session, state: str) -> None:
+    make_all_states(session)
+    shown = page(session, state, "COUNT", 9)
+    for n, (job_id, time) in enumerate(shown):
+        at_or_later = [job_id for job_id, other in shown if other >= time]
+        assert ids(page(session, state, "FROM", time, "COUNT", 9)) == at_or_later
+        assert ids(page(session, state, "AFTER", job_id, "FROM", time, "COUNT", 9)) == ids(shown[n + 1 :])
+    assert page(session, state, "FROM", shown[-1][1] + 1, "COUNT", 9) == []
+    session.check(f"""
+        > DQ.PEEK none STATE {state} AFTER a FROM 5
+        []
+        > EXISTS none
+        (integer) 0
+    """)
+
+
+@pytest.mark.parametrize("fate", ["DQ.KICKJOB q {}", "DQ.DEL q {}", "DQ.ADD q {} anew REPLACE"])
+def test_pages_of_dead_jobs_while_the_last_one_of_each_leaves(session: Session, fate: str) -> None:
+    wanted = [f"x{n:02}" for n in range(30)]
+    bury(session, *wanted)
+    seen: list[str] = []
+    words: list[str | int] = []
+    while shown := page(session, "dead", *words, "COUNT", 4):
+        seen += [job_id for job_id in ids(shown) if job_id not in seen]
+        last, time = shown[-1]
+        session.call(*fate.format(last).split())
+        words = ["AFTER", last, "FROM", time]
+    assert seen == wanted
+    assert len(page(session, "dead", "COUNT", 99)) < 30 - 6
+
+
+def test_a_lease_that_is_extended_leaves_out_nobody(session: Session) -> None:
+    for n in range(6):
+        session.call("DQ.ADD", "q", n, "x")
+        session.call("DQ.POP", "q", "TTR", 60_000 * (n + 1))
+    (*_, (last, time)) = shown = page(session, "reserved", "COUNT", 2)
+    assert ids(shown) == ["0", "1"]
+    session.check(f"> DQ.TOUCH q {last} * TTR 3600000\n(integer) 1")
+    rest = page(session, "reserved", "AFTER", last, "FROM", time, "COUNT", 9)
+    assert ids(rest) == ["2", "3", "4", "5", "1"]
+
+
+def test_states_whose_order_is_that_of_several_lines(session: Session) -> None:
+    """Of other priorities; some die instead, or a backoff follows; many share a millisecond."""
+    due = int(session.call("TIME")[0]) * 1_000 + 3_600_000
+    for n in range(60):
+        life = ["TTL", 3_000_000 + n] if n % 5 == 0 else []
+        session.call("DQ.ADD", "q", f"d{n}", "x", "AT", due + n // 20, "PRIORITY", n % 3, *life)
+        session.call("DQ.ADD", "q", f"l{n}", "x", "BACKOFF", n % 2, 5, "ATTEMPTS", n % 3, "PRIORITY", n % 4)
+        session.call("DQ.POP", "q", "TTR", 600_000)
+    for state in "delayed", "reserved":
+        every = ids(page(session, state, "COUNT", 99))
+        assert len(every) == 60
+        for size in 1, 7:
+            seen: list[str] = []
+            words: list[str] = []
+            while shown := ids(page(session, state, *words, "COUNT", size)):
+                seen += shown
+                words = ["AFTER", shown[-1]]
+            assert seen == every
