@@ -188,6 +188,44 @@ fn ensure_and_what_is_at_its_end() {
 }
 
 #[test]
+fn ensure_leaves_what_time_has_made_of_a_job() {
+    // Dead by its last timeout, though there would be more runs or more attempts by now, or another schedule.
+    let dead = "@0 ADD a every=10 runs=1 tries=1 ttr=3 | @10 POP | @15";
+    for (change, kicked) in [
+        ("every=10 runs=5 tries=1", "20>30 run=2"),
+        ("every=10 runs=1 tries=5", "20>nil run=2"),
+        ("every=7 tries=1", "20>22 run=1"),
+        ("every=10", "20>30 run=2"),
+    ] {
+        check(&format!(
+            "{dead} ADD a {change} ENSURE -> replaced 13 | WHY a -> no attempts left | POP -> nil | COUNTS -> 0 0 0 1 \
+             | MORE_TOTALS -> 0 0 1 0 0 | LOAD | ADD a {change} ENSURE -> unchanged | COUNTS -> 0 0 0 1 | @20 KICKJOB a -> 1 \
+             | POP -> a#1 | ROUND a -> {kicked}"
+        ));
+    }
+    // The same once more changes nothing, not even that work which is done late counts.
+    check(&format!("{dead} ADD a every=10 runs=1 tries=1 ttr=3 ENSURE -> unchanged | FINISH a L1 -> 1"));
+    check(&format!("{dead} ADD a every=10 runs=1 tries=1 body=new prio=7 ENSURE -> replaced 13 | GET a -> dead 13 #1 L1 | WHY a -> no attempts left | FINISH a L1 -> 1"));
+    // Without a schedule until then: out of attempts; or of time.
+    check("@0 ADD a tries=1 ttr=3 | POP | @5 ADD a every=50 ENSURE -> replaced 3 | GET a -> dead 3 #1 | WHY a -> no attempts left | @60 POP -> nil | KICKJOB a -> 1 | POP -> a#1 | ROUND a -> 60>105 run=1");
+    check("@0 ADD a ttl=3 | @5 ADD a every=50 ENSURE -> replaced 3 | GET a -> dead 3 | WHY a -> its time to live is over | @60 POP -> nil | KICKJOB a -> 1 | POP -> a#1");
+    // A run that has failed stays failed, and the next time stays.
+    let failed = "@0 ADD a every=100 tries=1 ttr=3 | @100 POP | @110";
+    let waits = "GET a -> delayed 200 | WHY a -> no attempts left";
+    check(&format!("{failed} ADD a every=100 tries=5 ENSURE -> replaced 200 | {waits} | ROUND a -> 200>nil run=1 failed=1 | @200 POP -> a#1"));
+    check(&format!("{failed} ADD a every=70 ENSURE -> replaced 180 | GET a -> delayed 180 | ROUND a -> 180>nil run=0 | @180 POP -> a#1"));
+    check(&format!(
+        "{failed} ADD a every=100 runs=1 ENSURE -> never | ADD a every=100 tries=1 ttr=3 ENSURE -> unchanged"
+    ));
+    check(&format!("{failed} ADD a every=100 tries=1 body=new ENSURE | GET a -> delayed 103 #1 L1 | WHY a -> no attempts left | ROUND a -> 200>nil run=1 failed=1 | FINISH a L1 -> 1 | GET a -> delayed 200"));
+    // One that waits for another attempt gets it when it would have.
+    let retried = "@0 ADD a every=100 tries=5 ttr=3 | @100 POP | @110";
+    check(&format!("{retried} ADD a every=100 tries=1 ENSURE -> replaced 103 | GET a -> ready 103 #1 | ROUND a -> 100>200 run=1 | POP -> a#2 | @170 GET a -> delayed 170 #2 L2"));
+    check(&format!("{retried} ADD a every=100 base=50 max=50 ENSURE -> replaced 103 | POP -> a#2"));
+    check(&format!("{retried} ADD a every=70 ENSURE -> replaced 180 | GET a -> delayed 180 | POP -> nil"));
+}
+
+#[test]
 fn a_jitter_is_added_and_never_moves_the_occurrence() {
     check("@0 ADD a every=1000 jitter=500 -> 1164 | ROUND a -> 1000>nil run=0 | @1163 POP -> nil | @1164 POP -> a#1 | ROUND a -> 1000>2000 run=1 | FINISH a L1 | GET a -> delayed 2203");
 }
