@@ -1,8 +1,6 @@
 //! The words with which DQ.ADD gives a job a schedule: EVERY, CRON, TZ, MISFIRE, JITTER, RUNS, UNTIL. And those of CRON for
 //! DQ.NEXT.
 
-use std::rc::Rc;
-
 use super::error::Error;
 use super::words::{once, Words};
 use crate::queue::{
@@ -115,7 +113,7 @@ pub fn check(rule: &Recurrence, starts: Starts, wall_clock: fn() -> Time) -> Res
 }
 
 /// A calendar that has read the one expression of a command.
-struct Reading(Option<Rc<calendar::Reading>>);
+struct Reading(Option<calendar::Reading>);
 
 impl Calendar for Reading {
     fn following(&mut self, _: &Cron, _: Time, after: Time) -> Following {
