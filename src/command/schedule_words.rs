@@ -135,9 +135,10 @@ pub fn expression(word: &[u8]) -> Result<Box<str>, Error> {
     text.map(Box::from).ok_or(Error::CronLength)
 }
 
+/// The zone, by the one name that it has in a queue, however it was written.
 pub fn zone(word: &[u8]) -> Result<Box<str>, Error> {
     let text = std::str::from_utf8(word).ok().filter(|text| (1..=ZONE_BYTES_MAX).contains(&text.len()));
-    text.map(Box::from).ok_or(Error::Zone)
+    text.map(|text| calendar::name_of_zone(text).into()).ok_or(Error::Zone)
 }
 
 fn misfire(word: &[u8]) -> Result<Misfire, Error> {

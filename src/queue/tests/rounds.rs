@@ -20,7 +20,9 @@ impl Calendar for Multiples {
 pub fn schedule_of(words: &[&str], due: Option<Due>) -> Option<(Recurrence, Starts)> {
     let value = |name| words.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
     let number = |name| value(name).map(|text| text.parse::<u64>().unwrap());
-    let cron = |text: &str| Timing::Cron(Cron { expression: text.into(), zone: "".into() });
+    let cron = |text: &str| {
+        Timing::Cron(Cron { expression: text.into(), zone: value("tz").unwrap_or_default().into() })
+    };
     let every = |ms| Timing::Every(Millis::new(ms).unwrap());
     let rule = Recurrence {
         timing: number("every").map(every).or(value("cron").map(cron))?,
@@ -223,6 +225,16 @@ fn ensure_leaves_what_time_has_made_of_a_job() {
     check(&format!("{retried} ADD a every=100 tries=1 ENSURE -> replaced 103 | GET a -> ready 103 #1 | ROUND a -> 100>200 run=1 | POP -> a#2 | @170 GET a -> delayed 170 #2 L2"));
     check(&format!("{retried} ADD a every=100 base=50 max=50 ENSURE -> replaced 103 | POP -> a#2"));
     check(&format!("{retried} ADD a every=70 ENSURE -> replaced 180 | GET a -> delayed 180 | POP -> nil"));
+}
+
+#[test]
+fn a_zone_is_the_same_however_it_is_written() {
+    for (before, after) in [("", " tz=UTC"), (" tz=utc", ""), (" tz=Europe/Berlin", " tz=europe/BERLIN")] {
+        check(&format!(
+            "@0 ADD a cron=10{before} | @10 POP | FINISH a L1 | ROUND a -> 20>nil run=1 | ADD a cron=10{after} ENSURE -> replaced 20 \
+             | ROUND a -> 20>nil run=1 | ADD a cron=10{after} ENSURE -> unchanged | ADD a cron=10 tz=Asia/Tokyo ENSURE | ROUND a -> 20>nil run=0"
+        ));
+    }
 }
 
 #[test]

@@ -307,6 +307,25 @@ def test_work_that_is_late_counts_across_a_deployment(r: redis.Redis) -> None:
     assert job(r, "q", "a")["due"] == taken[4] + HOUR_MS
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ((), ("TZ", "UTC")),
+        (("TZ", "utc"), ()),
+        (("TZ", "Europe/Berlin"), ("TZ", "europe/BERLIN")),
+    ],
+)
+def test_a_zone_is_the_same_however_it_is_written(
+    r: redis.Redis, before: tuple[str, ...], after: tuple[str, ...]
+) -> None:
+    add(r, "CRON", "* * * * * *", *before)
+    finish(r, take(r))
+    digest = r.execute_command("DEBUG", "DIGEST-VALUE", "q")
+    assert add(r, "CRON", "* * * * * *", *after, "ENSURE") == "a"
+    assert job(r, "q", "a")["runs-begun"] == 1
+    assert r.execute_command("DEBUG", "DIGEST-VALUE", "q") == digest, "nothing has changed"
+
+
 def test_an_hour_that_does_not_exist_and_one_that_comes_twice(r: redis.Redis) -> None:
     """nomad#5410"""
 
