@@ -1,8 +1,6 @@
 //! The words with which DQ.ADD gives a job a schedule: EVERY, CRON, TZ, MISFIRE, JITTER, RUNS, UNTIL. And those of CRON for
 //! DQ.NEXT.
 
-use std::rc::Rc;
-
 use super::error::Error;
 use super::words::{once, Words};
 use crate::queue::{
@@ -115,7 +113,7 @@ pub fn check(rule: &Recurrence, starts: Starts, wall_clock: fn() -> Time) -> Res
 }
 
 /// A calendar that has read the one expression of a command.
-struct Reading(Option<Rc<calendar::Reading>>);
+struct Reading(Option<calendar::Reading>);
 
 impl Calendar for Reading {
     fn following(&mut self, _: &Cron, _: Time, after: Time) -> Following {
@@ -137,9 +135,10 @@ pub fn expression(word: &[u8]) -> Result<Box<str>, Error> {
     text.map(Box::from).ok_or(Error::CronLength)
 }
 
+/// The zone, by the one name that it has in a queue, however it was written.
 pub fn zone(word: &[u8]) -> Result<Box<str>, Error> {
     let text = std::str::from_utf8(word).ok().filter(|text| (1..=ZONE_BYTES_MAX).contains(&text.len()));
-    text.map(Box::from).ok_or(Error::Zone)
+    text.map(|text| calendar::name_of_zone(text).into()).ok_or(Error::Zone)
 }
 
 fn misfire(word: &[u8]) -> Result<Misfire, Error> {

@@ -77,7 +77,7 @@ pub struct JobView<'a> {
     pub schedule: Option<Scheduled<'a>>,
 }
 
-impl JobView<'_> {
+impl<'a> JobView<'a> {
     /// Its state at `now`.
     pub fn state(&self, now: Time) -> State {
         match self.progress.stage {
@@ -105,7 +105,7 @@ impl JobView<'_> {
     }
 
     /// When it dies, or has died, unless something happens before that; and of what.
-    fn death(&self) -> Option<(Time, Option<&[u8]>)> {
+    fn death(&self) -> Option<(Time, Option<&'a [u8]>)> {
         let of_expiry = self.progress.expires_at.map(|time| (time, Some(REASON_EXPIRED)));
         match self.progress.stage {
             Stage::Done => None,
@@ -164,11 +164,38 @@ impl JobView<'_> {
     }
 
     /// Why it is dead at `now`; for a job that is not, why it was released last.
-    pub fn reason_at(&self, now: Time) -> Option<&[u8]> {
+    pub fn reason_at(&self, now: Time) -> Option<&'a [u8]> {
         match (self.state(now), self.death()) {
             (State::Dead, Some((_, reason))) => reason,
             _ if self.has_come_back(now) => Some(REASON_NO_ATTEMPTS_LEFT),
             _ => self.reason,
+        }
+    }
+
+    /// The same job, with what time alone has made of it by `now` told by its stage: another policy, or other limits, then
+    /// change nothing of that. Without a lease, if that has run out.
+    pub(super) fn settled(self, now: Time) -> JobView<'a> {
+        let Progress { stage, attempt, expires_at, .. } = self.progress;
+        let is_leased = match stage {
+            Stage::Dead | Stage::Done => return self,
+            Stage::Waiting => false,
+            Stage::Leased => true,
+        };
+        if let Some((time, reason)) = self.death().filter(|(time, _)| *time <= now) {
+            let progress = Progress { stage: Stage::Dead, attempt, ..Progress::default() };
+            return JobView { time, progress, reason, ..self };
+        }
+        if !is_leased || self.time > now {
+            return self;
+        }
+        let attempt = if self.has_come_back(now) { 0 } else { attempt };
+        let round = self.round_at(now);
+        JobView {
+            time: self.due(),
+            progress: Progress { attempt, expires_at, ..Progress::default() },
+            reason: self.reason_at(now),
+            schedule: self.schedule.zip(round).map(|(schedule, round)| Scheduled { round, ..schedule }),
+            ..self
         }
     }
 }

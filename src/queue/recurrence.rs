@@ -36,6 +36,24 @@ pub struct Cron {
     pub zone: Box<str>,
 }
 
+impl Timing {
+    /// Whether this is the same, in whatever words.
+    fn is_as(&self, other: &Timing) -> bool {
+        match (self, other) {
+            (Timing::Cron(one), Timing::Cron(other)) => {
+                one.expression == other.expression && is_same_zone(&one.zone, &other.zone)
+            }
+            (Timing::Every(_) | Timing::Cron(_), _) => self == other,
+        }
+    }
+}
+
+/// Commands give a zone one name. What was stored by earlier ones may be in small letters, or say UTC.
+fn is_same_zone(one: &str, other: &str) -> bool {
+    let is_utc = |zone: &str| zone.is_empty() || zone.eq_ignore_ascii_case("UTC");
+    one.eq_ignore_ascii_case(other) || is_utc(one) && is_utc(other)
+}
+
 /// No expression, and no zone, is longer.
 pub const CRON_BYTES_MAX: usize = 256;
 pub const ZONE_BYTES_MAX: usize = 64;
@@ -76,7 +94,7 @@ pub struct Scheduled<'a> {
 impl Scheduled<'_> {
     /// The same schedule, though its limits may be others.
     pub(super) fn is_of(&self, other: &Scheduled) -> bool {
-        self.rule.timing == other.rule.timing && self.round.anchor == other.round.anchor
+        self.rule.timing.is_as(&other.rule.timing) && self.round.anchor == other.round.anchor
     }
 }
 
@@ -245,7 +263,7 @@ impl Recurrence {
             }
             _ => true,
         };
-        self.timing == other.timing && is_in_step
+        self.timing.is_as(&other.timing) && is_in_step
     }
 }
 

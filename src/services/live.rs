@@ -1,7 +1,6 @@
 //! The services in a real server: their host, and what they do when it calls.
 
 use std::ffi::CStr;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -168,7 +167,7 @@ impl<'c> Opened<'c> {
 }
 
 /// What a client's CRON says.
-pub fn read_cron(cron: &Cron) -> Result<Rc<Reading>, calendar::Error> {
+pub fn read_cron(cron: &Cron) -> Result<Reading, calendar::Error> {
     let read = STATE.with(|state| Some(state.readings.read(cron)));
     read.unwrap_or(Err(calendar::Error::Zone))
 }

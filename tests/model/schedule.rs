@@ -8,6 +8,7 @@ use crate::subject::{at, id, millis};
 use crate::told::{Add, Bytes, IfTaken, Outcome, Policy, Rule, Starts, Timing, LAST};
 
 pub const NO_ATTEMPTS_LEFT: &[u8] = b"no attempts left";
+const EXPIRED: &[u8] = b"its time to live is over";
 
 /// Where a job is in its schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,6 +158,28 @@ impl Job {
         self.time <= now && self.comes_back().is_some()
     }
 
+    /// As it is at `now`, written down.
+    fn written_down(&self, now: u64) -> Job {
+        let mut job = self.clone();
+        if !matches!(self.stage, Stage::Waiting | Stage::Leased) {
+            return job;
+        }
+        if let Some(death) = self.death().filter(|death| *death <= now) {
+            let has_expired = self.expires_at == Some(death)
+                && !(self.stage == Stage::Leased && self.time == death && self.is_at_its_last_attempt());
+            let why: &[u8] = if has_expired { EXPIRED } else { NO_ATTEMPTS_LEFT };
+            (job.stage, job.time, job.reason) = (Stage::Dead, death, Some(why.to_vec()));
+            (job.lease, job.expires_at) = (None, None);
+        } else if self.stage == Stage::Leased && self.time <= now {
+            (job.stage, job.time, job.lease) = (Stage::Waiting, self.due(), None);
+            if self.has_come_back(now) {
+                job.round.as_mut().unwrap().fail();
+                (job.attempt, job.reason) = (0, Some(NO_ATTEMPTS_LEFT.to_vec()));
+            }
+        }
+        job
+    }
+
     /// It is about to be handed out.
     pub fn begin_run(&mut self, now: u64) {
         if self.has_come_back(now) {
@@ -189,7 +212,12 @@ impl Reference {
         if let Some(old) =
             there.as_ref().filter(|old| add.if_taken == IfTaken::Ensure && old.stage != Stage::Done)
         {
-            return self.ensure(now, policy, add, (rule, starts), old);
+            let dies = old.state(now) == State::Dead && old.state(self.horizon) != State::Dead;
+            let outcome = self.ensure(now, policy, add, (rule, starts), old);
+            self.totals.died += u64::from(
+                dies && outcome.has_changed() && self.get(&name).is_some_and(|job| job.stage == Stage::Dead),
+            );
+            return outcome;
         }
         let is_full = self.settings.max_jobs != 0 && self.jobs.len() as u64 >= self.settings.max_jobs;
         if is_full && self.get(&name).is_none() {
@@ -225,8 +253,9 @@ impl Reference {
         self.jobs.push(Job { order, ..job });
     }
 
-    fn ensure(&mut self, now: u64, policy: Policy, add: &Add, new: (&Rule, Starts), old: &Job) -> Outcome {
+    fn ensure(&mut self, now: u64, policy: Policy, add: &Add, new: (&Rule, Starts), stored: &Job) -> Outcome {
         let (rule, starts) = new;
+        let old = &stored.written_down(now);
         let in_step = |round: &Round| match (rule.timing, starts) {
             (Timing::Every(period), Starts::At(time)) => time.abs_diff(round.anchor) % period == 0,
             _ => true,
@@ -263,7 +292,17 @@ impl Reference {
                 job.round = Some(Round { occurrence: under_way, next: Some(first.occurrence), ..first });
             }
         }
-        if job == *old {
+        // A lease that has run out stays good, where the job is the same with it.
+        let mut leased = Job { body: job.body.clone(), policy, expires_at: None, ..stored.clone() };
+        leased.round = job.round.clone();
+        if stored.has_come_back(now) {
+            let round = stored.round.clone().unwrap();
+            leased.round = Some(Round { rule: *rule, ..round });
+        }
+        if (Job { order: job.order, ..leased.written_down(now) }) == job {
+            job = leased;
+        }
+        if job == *stored {
             return Outcome::No;
         }
         let (name, due) = (job.id.clone(), job.time);

@@ -20,7 +20,9 @@ impl Calendar for Multiples {
 pub fn schedule_of(words: &[&str], due: Option<Due>) -> Option<(Recurrence, Starts)> {
     let value = |name| words.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
     let number = |name| value(name).map(|text| text.parse::<u64>().unwrap());
-    let cron = |text: &str| Timing::Cron(Cron { expression: text.into(), zone: "".into() });
+    let cron = |text: &str| {
+        Timing::Cron(Cron { expression: text.into(), zone: value("tz").unwrap_or_default().into() })
+    };
     let every = |ms| Timing::Every(Millis::new(ms).unwrap());
     let rule = Recurrence {
         timing: number("every").map(every).or(value("cron").map(cron))?,
@@ -185,6 +187,54 @@ fn ensure_and_what_is_at_its_end() {
     check("@0 ADD a every=10 | @10 POP | ADD a every=10 until=15 ENSURE | ROUND a -> 10>nil run=1 | ADD a every=10 ENSURE | ROUND a -> 10>20 run=1 | ADD a every=10 runs=1 ENSURE | FINISH a L1 | GET a -> nil");
     check("@0 ADD a cron=10 | @10 POP | ADD a cron=10 until=15 ENSURE | @23 ADD a cron=10 ENSURE | ROUND a -> 10>30 run=1");
     check("@0 ADD a every=10 ttl=50 keep=9 REPLACE -> 10 | @20 POP | FINISH a L1 | GET a -> delayed 30 | ADD a every=10 -> taken | ADD a +5 REPLACE | ROUND a -> nil");
+}
+
+#[test]
+fn ensure_leaves_what_time_has_made_of_a_job() {
+    // Dead by its last timeout, though there would be more runs or more attempts by now, or another schedule.
+    let dead = "@0 ADD a every=10 runs=1 tries=1 ttr=3 | @10 POP | @15";
+    for (change, kicked) in [
+        ("every=10 runs=5 tries=1", "20>30 run=2"),
+        ("every=10 runs=1 tries=5", "20>nil run=2"),
+        ("every=7 tries=1", "20>22 run=1"),
+        ("every=10", "20>30 run=2"),
+    ] {
+        check(&format!(
+            "{dead} ADD a {change} ENSURE -> replaced 13 | WHY a -> no attempts left | POP -> nil | COUNTS -> 0 0 0 1 \
+             | MORE_TOTALS -> 0 0 1 0 0 | LOAD | ADD a {change} ENSURE -> unchanged | COUNTS -> 0 0 0 1 | @20 KICKJOB a -> 1 \
+             | POP -> a#1 | ROUND a -> {kicked}"
+        ));
+    }
+    // The same once more changes nothing, not even that work which is done late counts.
+    check(&format!("{dead} ADD a every=10 runs=1 tries=1 ttr=3 ENSURE -> unchanged | FINISH a L1 -> 1"));
+    check(&format!("{dead} ADD a every=10 runs=1 tries=1 body=new prio=7 ENSURE -> replaced 13 | GET a -> dead 13 #1 L1 | WHY a -> no attempts left | FINISH a L1 -> 1"));
+    // Without a schedule until then: out of attempts; or of time.
+    check("@0 ADD a tries=1 ttr=3 | POP | @5 ADD a every=50 ENSURE -> replaced 3 | GET a -> dead 3 #1 | WHY a -> no attempts left | @60 POP -> nil | KICKJOB a -> 1 | POP -> a#1 | ROUND a -> 60>105 run=1");
+    check("@0 ADD a ttl=3 | @5 ADD a every=50 ENSURE -> replaced 3 | GET a -> dead 3 | WHY a -> its time to live is over | @60 POP -> nil | KICKJOB a -> 1 | POP -> a#1");
+    // A run that has failed stays failed, and the next time stays.
+    let failed = "@0 ADD a every=100 tries=1 ttr=3 | @100 POP | @110";
+    let waits = "GET a -> delayed 200 | WHY a -> no attempts left";
+    check(&format!("{failed} ADD a every=100 tries=5 ENSURE -> replaced 200 | {waits} | ROUND a -> 200>nil run=1 failed=1 | @200 POP -> a#1"));
+    check(&format!("{failed} ADD a every=70 ENSURE -> replaced 180 | GET a -> delayed 180 | ROUND a -> 180>nil run=0 | @180 POP -> a#1"));
+    check(&format!(
+        "{failed} ADD a every=100 runs=1 ENSURE -> never | ADD a every=100 tries=1 ttr=3 ENSURE -> unchanged"
+    ));
+    check(&format!("{failed} ADD a every=100 tries=1 body=new ENSURE | GET a -> delayed 103 #1 L1 | WHY a -> no attempts left | ROUND a -> 200>nil run=1 failed=1 | FINISH a L1 -> 1 | GET a -> delayed 200"));
+    // One that waits for another attempt gets it when it would have.
+    let retried = "@0 ADD a every=100 tries=5 ttr=3 | @100 POP | @110";
+    check(&format!("{retried} ADD a every=100 tries=1 ENSURE -> replaced 103 | GET a -> ready 103 #1 | ROUND a -> 100>200 run=1 | POP -> a#2 | @170 GET a -> delayed 170 #2 L2"));
+    check(&format!("{retried} ADD a every=100 base=50 max=50 ENSURE -> replaced 103 | POP -> a#2"));
+    check(&format!("{retried} ADD a every=70 ENSURE -> replaced 180 | GET a -> delayed 180 | POP -> nil"));
+}
+
+#[test]
+fn a_zone_is_the_same_however_it_is_written() {
+    for (before, after) in [("", " tz=UTC"), (" tz=utc", ""), (" tz=Europe/Berlin", " tz=europe/BERLIN")] {
+        check(&format!(
+            "@0 ADD a cron=10{before} | @10 POP | FINISH a L1 | ROUND a -> 20>nil run=1 | ADD a cron=10{after} ENSURE -> replaced 20 \
+             | ROUND a -> 20>nil run=1 | ADD a cron=10{after} ENSURE -> unchanged | ADD a cron=10 tz=Asia/Tokyo ENSURE | ROUND a -> 20>nil run=0"
+        ));
+    }
 }
 
 #[test]

@@ -283,7 +283,7 @@ impl Session {
         let mut due = None;
         for word in &words[2..] {
             match word.split_once('=') {
-                Some(("every" | "cron" | "misfire" | "jitter" | "runs" | "until", _)) => (),
+                Some(("every" | "cron" | "tz" | "misfire" | "jitter" | "runs" | "until", _)) => (),
                 Some(("", time)) => due = Some(Due::At(at(number(time)))),
                 Some(("ttr", ttr)) => add.ttr = Some(span(number(ttr))),
                 Some(("tries", limit)) => add.attempts = Some(Attempts::new(number(limit) as u32)),

@@ -238,6 +238,94 @@ def test_a_changed_expression_never_fires_at_once(r: redis.Redis) -> None:
     assert now_ms() < job(r, "q", "a")["due"] <= now_ms() + 5_000
 
 
+def where(r: redis.Redis) -> tuple[str, int, int, int, str | None]:
+    shown = job(r, "q", "a")
+    return (shown["state"], shown["attempt"], shown["runs-begun"], shown["failed-runs"], shown["reason"])
+
+
+RUN_ONCE = ("RUNS", 1, "ATTEMPTS", 1)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        ("EVERY", HOUR_MS, "RUNS", 5, "ATTEMPTS", 1),
+        ("EVERY", HOUR_MS, "RUNS", 1, "ATTEMPTS", 5),
+        ("EVERY", MINUTE_MS, "ATTEMPTS", 1),
+        ("CRON", "* * * * * *"),
+    ],
+)
+def test_a_deployment_brings_no_dead_job_back(r: redis.Redis, changed: tuple[str | int, ...]) -> None:
+    """Dead by time alone, of which nobody has told the queue."""
+    add(r, "EVERY", HOUR_MS, "DELAY", 0, "TTR", 1, *RUN_ONCE)
+    take(r)
+    eventually(lambda: job(r, "q", "a")["state"] == "dead")
+    assert add(r, *changed, "ENSURE", body="new") == "a"
+    shown = job(r, "q", "a")
+    assert (shown["state"], shown["reason"], shown["body"]) == ("dead", "no attempts left", "new")
+    assert r.execute_command("DQ.POP", "q", "BLOCK", 50) is None
+    assert r.execute_command("DQ.KICKJOB", "q", "a") == 1
+    taken = take(r)
+    finish(r, taken)
+
+
+@pytest.mark.parametrize("end", ["TTL", "ATTEMPTS"])
+def test_nor_one_that_had_no_schedule(r: redis.Redis, end: str) -> None:
+    add(r, end, 1, "TTR", 1)
+    if end == "ATTEMPTS":
+        take(r)
+    eventually(lambda: job(r, "q", "a")["state"] == "dead")
+    assert add(r, "EVERY", 500, "ENSURE") == "a"
+    assert job(r, "q", "a")["state"] == "dead"
+    assert r.execute_command("DQ.LEN", "q", "STATE", "dead") == 1
+
+
+def test_a_deployment_leaves_a_failed_run_where_it_is(r: redis.Redis) -> None:
+    add(r, "EVERY", HOUR_MS, "DELAY", 0, "ATTEMPTS", 1, "TTR", 1)
+    first = take(r)
+    failed = ("delayed", 0, 1, 1, "no attempts left")
+    eventually(lambda: where(r) == failed)
+    assert add(r, "EVERY", HOUR_MS, "ATTEMPTS", 5, "TTR", 1, "ENSURE") == "a"
+    assert where(r) == failed
+    assert job(r, "q", "a")["due"] == first[4] + HOUR_MS
+    # And one that waits for another attempt.
+    add(r, "EVERY", HOUR_MS, "DELAY", 0, "ATTEMPTS", 5, "TTR", 1, "REPLACE")
+    take(r)
+    waits = ("ready", 1, 1, 0, None)
+    eventually(lambda: where(r) == waits)
+    assert add(r, "EVERY", HOUR_MS, "ATTEMPTS", 1, "ENSURE") == "a"
+    assert where(r) == waits
+    assert take(r)[3] == 2
+
+
+def test_work_that_is_late_counts_across_a_deployment(r: redis.Redis) -> None:
+    add(r, "EVERY", HOUR_MS, "DELAY", 0, "ATTEMPTS", 5, "TTR", 1)
+    taken = take(r)
+    eventually(lambda: where(r)[0] == "ready")
+    assert add(r, "EVERY", HOUR_MS, "ATTEMPTS", 5, "TTR", 1, "ENSURE", body="new") == "a"
+    finish(r, taken)
+    assert job(r, "q", "a")["due"] == taken[4] + HOUR_MS
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ((), ("TZ", "UTC")),
+        (("TZ", "utc"), ()),
+        (("TZ", "Europe/Berlin"), ("TZ", "europe/BERLIN")),
+    ],
+)
+def test_a_zone_is_the_same_however_it_is_written(
+    r: redis.Redis, before: tuple[str, ...], after: tuple[str, ...]
+) -> None:
+    add(r, "CRON", "* * * * * *", *before)
+    finish(r, take(r))
+    digest = r.execute_command("DEBUG", "DIGEST-VALUE", "q")
+    assert add(r, "CRON", "* * * * * *", *after, "ENSURE") == "a"
+    assert job(r, "q", "a")["runs-begun"] == 1
+    assert r.execute_command("DEBUG", "DIGEST-VALUE", "q") == digest, "nothing has changed"
+
+
 def test_an_hour_that_does_not_exist_and_one_that_comes_twice(r: redis.Redis) -> None:
     """nomad#5410"""
 
