@@ -154,6 +154,16 @@ def content(r: redis.Redis) -> Content:
     return {key: {"info": info(r, key), "jobs": jobs_of(r, key)} for key in queues_in(r)}
 
 
+def known_to(then: Any, now: Any) -> Any:
+    """Without the fields that the version of then didn't have."""
+    match then, now:
+        case dict(), dict():
+            return {name: known_to(then[name], value) for name, value in now.items() if name in then}
+        case list(), list():
+            return [known_to(*pair) for pair in zip(then, now, strict=False)] + now[len(then) :]
+    return now
+
+
 def jobs_of(r: redis.Redis, key: str) -> dict[str, list[dict[str, Any]]]:
     """By state, in the order in which they leave it."""
     return {
