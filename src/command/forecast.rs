@@ -8,7 +8,7 @@
 //! O(n + b) for n steps in which there are b buckets of some hundred jobs each, for each priority.
 
 use super::error::Error;
-use super::kinds::{Answer, Looking};
+use super::kinds::{Look, Looking};
 use super::limits::FORECAST_STEPS_MAX;
 use super::words::{once, Words};
 use super::SINCE_0_2;
@@ -19,7 +19,7 @@ use crate::server::spec::{ArgSpec, KeyUse, Spec};
 
 pub struct Forecasting;
 
-impl Answer for Forecasting {
+impl Look for Forecasting {
     const SPEC: Spec = Spec {
         name: c"dq.forecast",
         summary: c"Tells how many jobs come due in each of the next steps of time",
@@ -53,15 +53,20 @@ impl Answer for Forecasting {
         Ok(steps)
     }
 
-    fn answer(steps: &Steps, looking: Option<&Looking>, replies: Replies) -> Result<(), Error> {
-        let jobs = match looking {
-            Some(looking) => looking.queue().forecast(&steps.from(looking.now)?),
-            None => vec![0; steps.count],
-        };
-        replies.array(jobs.len());
-        jobs.iter().for_each(|jobs| replies.integer(*jobs));
+    fn reply(steps: &Steps, looking: &Looking, replies: Replies) -> Result<(), Error> {
+        show(&looking.queue().forecast(&steps.from(looking.now)?), replies);
         Ok(())
     }
+
+    fn reply_missing(steps: &Steps, replies: Replies) -> Result<(), Error> {
+        show(&vec![0; steps.count], replies);
+        Ok(())
+    }
+}
+
+fn show(jobs: &[u64], replies: Replies) {
+    replies.array(jobs.len());
+    jobs.iter().for_each(|jobs| replies.integer(*jobs));
 }
 
 pub struct Steps {

@@ -36,14 +36,16 @@ impl Look for Get {
         Ok(id)
     }
 
-    fn reply(id: &Id, looking: &Looking, replies: Replies) {
+    fn reply(id: &Id, looking: &Looking, replies: Replies) -> Result<(), Error> {
         match looking.queue().get(*id) {
             Some(job) => reply_job(replies, &job, looking.now),
             None => replies.null(),
         }
+        Ok(())
     }
 
-    fn reply_missing(replies: Replies) {
+    fn reply_missing(_id: &Id, replies: Replies) -> Result<(), Error> {
         replies.null();
+        Ok(())
     }
 }

@@ -38,7 +38,7 @@ impl Look for Info {
         words.end()
     }
 
-    fn reply((): &(), looking: &Looking, replies: Replies) {
+    fn reply((): &(), looking: &Looking, replies: Replies) -> Result<(), Error> {
         let (queue, now) = (looking.queue(), looking.now);
         let mut fields = Fields::default();
         show_settings(&mut fields, queue.settings());
@@ -62,10 +62,12 @@ impl Look for Info {
         fields.add("held-by-concurrency", looking.value.held().by(Limit::Concurrency));
         fields.add("held-by-rate", looking.value.held().by(Limit::Rate));
         replies.fields(&fields);
+        Ok(())
     }
 
-    fn reply_missing(replies: Replies) {
+    fn reply_missing((): &(), replies: Replies) -> Result<(), Error> {
         replies.null();
+        Ok(())
     }
 }
 

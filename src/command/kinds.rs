@@ -131,23 +131,11 @@ pub trait Look {
     /// The words behind the key.
     fn parse<'c>(words: Words<'c>) -> Result<Self::Parsed<'c>, Error>;
 
-    fn reply(parsed: &Self::Parsed<'_>, looking: &Looking, replies: Replies);
+    /// With an error, nothing has been replied.
+    fn reply(parsed: &Self::Parsed<'_>, looking: &Looking, replies: Replies) -> Result<(), Error>;
 
     /// There is no such key.
-    fn reply_missing(replies: Replies);
-}
-
-/// A command that looks at a queue and may have to refuse, or has to know what was asked also where there is no queue.
-pub trait Answer {
-    const SPEC: Spec;
-
-    type Parsed<'c>;
-
-    /// The words behind the key.
-    fn parse<'c>(words: Words<'c>) -> Result<Self::Parsed<'c>, Error>;
-
-    /// `None`: there is no such key. With an error, nothing has been replied.
-    fn answer(parsed: &Self::Parsed<'_>, looking: Option<&Looking>, replies: Replies) -> Result<(), Error>;
+    fn reply_missing(parsed: &Self::Parsed<'_>, replies: Replies) -> Result<(), Error>;
 }
 
 /// What one looks at.
@@ -175,35 +163,11 @@ impl<C: Look> Handler for LookingAt<C> {
         let mut words = Words::of(call, &C::SPEC, Source::Client);
         let key = words.require()?;
         let parsed = C::parse(words)?;
-        match Opened::at(call, key, Access::Read)? {
-            Some(mut opened) => {
-                C::reply(&parsed, &looking_at(&mut opened), call.replies());
-            }
-            None => C::reply_missing(call.replies()),
-        }
-        Ok(())
+        let Some(mut opened) = Opened::at(call, key, Access::Read)? else {
+            return C::reply_missing(&parsed, call.replies());
+        };
+        let consumers = opened.consumers();
+        let (value, now) = opened.look();
+        C::reply(&parsed, &Looking { value, now, consumers }, call.replies())
     }
-}
-
-/// The command as the server sees it.
-pub struct Answering<C>(std::marker::PhantomData<C>);
-
-impl<C: Answer> Handler for Answering<C> {
-    const SPEC: Spec = C::SPEC;
-    type Error = Error;
-
-    fn run(call: &Call) -> Result<(), Error> {
-        let mut words = Words::of(call, &C::SPEC, Source::Client);
-        let key = words.require()?;
-        let parsed = C::parse(words)?;
-        let mut opened = Opened::at(call, key, Access::Read)?;
-        let looking = opened.as_mut().map(looking_at);
-        C::answer(&parsed, looking.as_ref(), call.replies())
-    }
-}
-
-fn looking_at<'o>(opened: &'o mut Opened<'_>) -> Looking<'o> {
-    let consumers = opened.consumers();
-    let (value, now) = opened.look();
-    Looking { value, now, consumers }
 }

@@ -38,15 +38,17 @@ impl Look for Len {
         Ok(state)
     }
 
-    fn reply(state: &Option<State>, looking: &Looking, replies: Replies) {
+    fn reply(state: &Option<State>, looking: &Looking, replies: Replies) -> Result<(), Error> {
         let queue = looking.queue();
         let jobs = state.map_or(queue.len(), |state| queue.counts().of(state));
         #[cfg(feature = "planted-faults")]
         let jobs = jobs + usize::from(crate::planted::strikes(crate::planted::Fault::CountOffByOne, 20));
         replies.integer(jobs as u64);
+        Ok(())
     }
 
-    fn reply_missing(replies: Replies) {
+    fn reply_missing(_state: &Option<State>, replies: Replies) -> Result<(), Error> {
         replies.integer(0);
+        Ok(())
     }
 }

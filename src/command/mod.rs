@@ -53,7 +53,7 @@ use crate::server::spec::Spec;
 use crate::services::frame::Source;
 use crate::services::live::{source_of, tell_of_divergence};
 use error::Error;
-use kinds::{Answering, Changing, LookingAt};
+use kinds::{Changing, LookingAt};
 
 /// Registers all commands. False, with a word in the log, when the server won't have one.
 pub fn register_all(ctx: *mut raw::RedisModuleCtx) -> bool {
@@ -72,11 +72,11 @@ pub fn register_all(ctx: *mut raw::RedisModuleCtx) -> bool {
         && register::<purge::Purge>(ctx)
         && register::<Logged<Changing<alter::Alter>>>(ctx)
         && register::<LookingAt<get::Get>>(ctx)
-        && register::<Answering<peek::Peek>>(ctx)
+        && register::<LookingAt<peek::Peek>>(ctx)
         && register::<LookingAt<scan::Scan>>(ctx)
         && register::<LookingAt<len::Len>>(ctx)
         && register::<LookingAt<info::Info>>(ctx)
-        && register::<Answering<forecast::Forecasting>>(ctx)
+        && register::<LookingAt<forecast::Forecasting>>(ctx)
         && register::<next::Next>(ctx)
         && register::<Logged<apply::Apply>>(ctx)
 }

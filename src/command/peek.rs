@@ -16,7 +16,7 @@
 
 use super::error::Error;
 use super::job_reply::reply_job;
-use super::kinds::{Answer, Looking};
+use super::kinds::{Look, Looking};
 use super::limits::{PEEK_BYTES_MAX, PEEK_JOBS_MAX};
 use super::words::{once, Words};
 use super::SINCE_0_1;
@@ -26,7 +26,7 @@ use crate::server::spec::{ArgSpec, KeyUse, Spec};
 
 pub struct Peek;
 
-impl Answer for Peek {
+impl Look for Peek {
     const SPEC: Spec = Spec {
         name: c"dq.peek",
         summary: c"Shows the next jobs in a state, without taking them",
@@ -66,18 +66,18 @@ impl Answer for Peek {
         Ok(Page { state, id, time, count: count.unwrap_or(1).min(PEEK_JOBS_MAX) })
     }
 
-    fn answer(page: &Page, looking: Option<&Looking>, replies: Replies) -> Result<(), Error> {
+    fn reply(page: &Page, looking: &Looking, replies: Replies) -> Result<(), Error> {
         let Page { state, id, time, count } = *page;
-        let refused = Error::NotAfter { state };
-        let Some(looking) = looking else {
-            if id.is_some() && time.is_none() {
-                return Err(refused);
-            }
-            replies.array(0);
-            return Ok(());
-        };
-        let slots = looking.queue().peek_after(state, &After { id, time }, count).ok_or(refused)?;
-        show(&slots, looking, replies);
+        let slots = looking.queue().peek_after(state, &After { id, time }, count);
+        show(&slots.ok_or(Error::NotAfter { state })?, looking, replies);
+        Ok(())
+    }
+
+    fn reply_missing(page: &Page, replies: Replies) -> Result<(), Error> {
+        if page.id.is_some() && page.time.is_none() {
+            return Err(Error::NotAfter { state: page.state });
+        }
+        replies.array(0);
         Ok(())
     }
 }

@@ -52,7 +52,7 @@ impl Look for Scan {
         Ok(Part { cursor, state, pattern, count: count.unwrap_or(SCAN_JOBS_DEFAULT).min(SCAN_JOBS_MAX) })
     }
 
-    fn reply(part: &Part, looking: &Looking, replies: Replies) {
+    fn reply(part: &Part, looking: &Looking, replies: Replies) -> Result<(), Error> {
         let queue = looking.queue();
         let sought = Sought { state: part.state, pattern: part.pattern.as_ref() };
         let Scanned { slots, next } = queue.scan(part.cursor, &sought, part.count);
@@ -62,12 +62,14 @@ impl Look for Scan {
         for slot in slots {
             replies.bulk(queue.id_and_body(slot).map_or(&[], |(id, _)| id.bytes()));
         }
+        Ok(())
     }
 
-    fn reply_missing(replies: Replies) {
+    fn reply_missing(_part: &Part, replies: Replies) -> Result<(), Error> {
         replies.array(2);
         replies.bulk(b"0");
         replies.array(0);
+        Ok(())
     }
 }
 
