@@ -213,9 +213,8 @@ def test_who_asks_at_the_new_node_before_the_queue_is_there_gets_its_jobs(
     cluster.end_move(SLOT, target)
 
 
-def test_a_job_that_is_assigned_in_the_turn_in_which_its_queue_leaves(
-    cluster: Cluster, room_at: RoomAt
-) -> None:
+def one_waits_while_the_slot_leaves(cluster: Cluster, room_at: RoomAt) -> tuple[Server, Server, Room, Room]:
+    """The node that it leaves, the one that it goes to, and a room at each."""
     source = cluster.owner("q")
     target, _ = cluster.others(source)
     here, there = room_at(source), room_at(target)
@@ -225,6 +224,13 @@ def test_a_job_that_is_assigned_in_the_turn_in_which_its_queue_leaves(
         one> DQ.POP q BLOCK 0
     """)
     cluster.begin_move(SLOT, target)
+    return source, target, here, there
+
+
+def test_a_job_that_is_assigned_in_the_turn_in_which_its_queue_leaves(
+    cluster: Cluster, room_at: RoomAt
+) -> None:
+    source, target, here, there = one_waits_while_the_slot_leaves(cluster, room_at)
     added, moved = in_one_go(source.port, ("DQ.ADD", "q", "a", "x"), tuple(migration(target, "q")))
     assert (added, moved) == (b"a", "OK")
     here.play("""
@@ -245,15 +251,7 @@ def test_a_consumer_that_vanishes_in_the_turn_in_which_its_queue_leaves(
     cluster: Cluster, room_at: RoomAt
 ) -> None:
     """The job was assigned to it and has left: it comes back at the new node when the TTR is over."""
-    source = cluster.owner("q")
-    target, _ = cluster.others(source)
-    here, there = room_at(source), room_at(target)
-    here.play("""
-        > DQ.ADD q later x DELAY 3600000
-        "later"
-        one> DQ.POP q BLOCK 0
-    """)
-    cluster.begin_move(SLOT, target)
+    source, target, here, there = one_waits_while_the_slot_leaves(cluster, room_at)
     add = ("DQ.ADD", "q", "a", "x", "TTR", 300)
     kill = ("CLIENT", "KILL", "ID", here("one").id)
     assert in_one_go(source.port, add, tuple(migration(target, "q")), kill)[1:] == ["OK", 1]

@@ -21,5 +21,6 @@ workload       random commands, the same for the same seed
 observer       seeing to it that a refused command changes nothing
 payloads       DUMP payloads made by hand
 golden         files of older versions
+elsewhere      a queue is the same out of files and as a copy
 command_table  what the server is told about each command
 """

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import redis
 
 from harness.clock import DAY_MS, HOUR_MS, now_ms
-from harness.queues import binary_client, digests, job, queues_of
+from harness.elsewhere import FILES, check_copies_hold, check_files_hold
+from harness.queues import job, queues_of
 from harness.resp import commands_in
 from harness.server import Server, eventually
 
@@ -96,21 +97,12 @@ def test_each_hand_out_by_cron_tells_when_it_comes_next(fresh_server: StartServe
 
 
 def test_restart_rewrite_dump_and_copy(fresh_server: StartServer) -> None:
-    for config in (["appendonly yes"], ["appendonly yes", "aof-use-rdb-preamble no"], ["save 3600 1"]):
+    for config in FILES:
         server = fresh_server(*config, environment=NO_ZONES)
         with server.client() as r:
             make_schedules(r)
-        before, digest = shown(server), queues_of(server)
-        if "appendonly yes" in config:
-            server.restart()
-            assert (shown(server), queues_of(server)) == (before, digest)
-            server.rewrite_aof()
-        server.restart()
-        assert (shown(server), queues_of(server)) == (before, digest)
-        with binary_client(server) as r:
-            assert r.copy("q", "copied")
-            r.restore("restored", 0, r.dump("q"))
-            assert len(set(digests(r, "q", "copied", "restored"))) == 1
+        check_files_hold(server, config, shown)
+        check_copies_hold(server, "q")
 
 
 def test_a_new_primary_goes_on_where_the_old_one_was(fresh_server: StartServer) -> None:
