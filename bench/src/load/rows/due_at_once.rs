@@ -29,8 +29,9 @@ impl Row for DueAtOnce {
         "due-at-once"
     }
 
+    /// SET too, as a control: what a PING waits behind as many connections with as deep a pipeline, and no queue.
     fn takes_part(&self, contestant: Contestant) -> bool {
-        contestant.can(Load::Consume)
+        contestant.can(Load::Consume) || contestant == Contestant::Set
     }
 
     fn rounds(&self, rounds: usize) -> usize {
@@ -63,7 +64,9 @@ impl Row for DueAtOnce {
 
 /// By batches, where it has a command for that: who has so many jobs to catch up with takes many at a time.
 fn load_of(contestant: Contestant) -> Load {
-    if contestant.can(Load::ConsumeBatches) {
+    if contestant == Contestant::Set {
+        Load::Enqueue
+    } else if contestant.can(Load::ConsumeBatches) {
         Load::ConsumeBatches
     } else {
         Load::Consume
@@ -80,6 +83,9 @@ struct Consumed {
 
 /// Adds the jobs, and returns when all of them are due.
 fn fill(running: &mut Running, contestant: Contestant, jobs: usize) -> Result<SystemTime> {
+    if contestant == Contestant::Set {
+        return Ok(SystemTime::now() + IDLE_PINGS_FOR);
+    }
     // Whole seconds, for beanstalkd's sake.
     let ahead = Duration::from_secs(1 + jobs.div_ceil(FILLED_A_SECOND) as u64);
     let due = SystemTime::now() + ahead;
