@@ -39,6 +39,7 @@ fn job<'a>(progress: Progress, time: u64, reason: Option<&'a [u8]>) -> JobView<'
         backoff: Backoff { base: ms(1_000), max: ms(60_000) },
         ttl: ms(86_400_000),
         keep: ms(0),
+        late: ms(0),
     };
     let schedule = None;
     JobView {
@@ -106,6 +107,7 @@ fn a_job_that_comes_back() {
         jitter: ms(60),
         runs: 9,
         until: Some(at(10_000)),
+        late: ms(0),
     };
     let mut round = Round::new(at(200), at(700)).with_next(Some(at(1_200)));
     (round.runs, round.missed, round.failed) = (4, 5, 6);
@@ -113,6 +115,32 @@ fn a_job_that_comes_back() {
     let job = JobView { schedule, ..job(Progress::default(), 1_000, None) };
     assert_eq!(JobRecord::of(&job, Naming::Given).encode(), expected);
     assert_eq!(JobRecord::decode(&expected).unwrap().job(b"a", b"body"), Ok(job));
+}
+
+/// Without LATE, records are as before.
+#[test]
+fn jobs_that_may_be_late() {
+    let plain = bytes(&[
+        &[0x9a, 10, 10, 60, 25, 1, 0, 0, 0, 0xc2],
+        &[0x98], // extra, an array of 8
+        &[0, 0, 0, 0, 0xc0, 0xc0],
+        &[0xc0],      // no schedule
+        &[0xcc, 200], // late 200
+    ]);
+    let record = JobRecord::decode(&plain).unwrap();
+    assert_eq!(record.job(b"a", b"").unwrap().policy.late, ms(200));
+    assert_eq!(record.encode(), plain);
+    let fields = [0, 0, 0, 0, 0xc0, 0xc0];
+    let schedule = [9, 0xc0, 0xc0, 0, 0, 0, 0xc0, 0, 60, 0xc0, 0, 0, 0, 0xcc, 200];
+    let head = [0x9a, 10, 10, 60, 25, 1, 0, 0, 0, 0xc2];
+    let scheduled = bytes(&[&head, &[0x97], &fields, &[0x9e], &schedule]);
+    let record = JobRecord::decode(&scheduled).unwrap();
+    let job = record.job(b"a", b"").unwrap();
+    assert_eq!((job.schedule.unwrap().rule.late, job.policy.late), (ms(200), ms(0)));
+    assert_eq!(record.encode(), scheduled);
+    // A schedule has its own.
+    let both = bytes(&[&head, &[0x98], &fields, &[0x9e], &schedule, &[7]]);
+    assert_eq!(JobRecord::decode(&both).unwrap().job(b"a", b""), Err(RecordError::Schedule));
 }
 
 #[test]
@@ -125,8 +153,14 @@ fn a_schedule_by_cron() {
     let record = JobRecord::decode(&noon).unwrap();
     let job = record.job(b"a", b"").unwrap();
     let cron = Cron { expression: "0 12 * * *".into(), zone: "UTC".into() };
-    let rule =
-        Recurrence { timing: Timing::Cron(cron), misfire: Misfire::One, jitter: ms(0), runs: 0, until: None };
+    let rule = Recurrence {
+        timing: Timing::Cron(cron),
+        misfire: Misfire::One,
+        jitter: ms(0),
+        runs: 0,
+        until: None,
+        late: ms(0),
+    };
     assert_eq!(job.schedule, Some(Scheduled { rule: &rule, round: Round::new(at(0), at(60)) }));
     assert_eq!(record.encode(), noon);
     let long = [b'*'; 257];
@@ -183,6 +217,18 @@ fn a_queue() {
     assert_eq!((settings.max_jobs.unwrap().get(), settings.dead_keep), (1_000, ms(9)));
     let heading = Heading { clock: at(60), defaults: told(0).defaults, check: 0xfedc_ba98_7654_3210 };
     assert_eq!(*queue.heading(), heading);
+}
+
+#[test]
+fn a_queue_whose_jobs_may_be_late() {
+    let mut queue = Queue::new(SEED);
+    queue.apply(&told(100), &Alter { late: Some(ms(9)), ..Alter::default() });
+    let record = queue.record().encode();
+    let settings = [0x98, 0xc0, 0xc0, 0, 0, 0, 0, 0, 9];
+    assert!(record.windows(settings.len()).any(|part| part == settings), "{record:?}");
+    let mut other = Queue::new(SEED);
+    other.restore(&QueueRecord::decode(&record).unwrap()).unwrap();
+    assert_eq!((other.settings().late, other.record().encode()), (ms(9), record));
 }
 
 /// A queue without limits has an array of 8, as before.

@@ -1,8 +1,8 @@
-//! `DQ.ALTER key [TTR ms] [ATTEMPTS n] [BACKOFF base-ms max-ms] [KEEP ms] [MAXJOBS n] [DEADKEEP ms]
-//! [CONCURRENCY n] [RATE n per-ms [BURST b]]`
+//! `DQ.ALTER key [TTR ms] [ATTEMPTS n] [BACKOFF base-ms max-ms] [KEEP ms] [LATE ms] [MAXJOBS n]
+//! [DEADKEEP ms] [CONCURRENCY n] [RATE n per-ms [BURST b]]`
 //!
 //! Sets what a queue gives to jobs that are added from then on without saying so themselves (TTR, ATTEMPTS,
-//! BACKOFF, KEEP), and its limits: how many jobs it holds in whichever states (MAXJOBS; 0 is no limit), for how
+//! BACKOFF, KEEP, LATE), and its limits: how many jobs it holds in whichever states (MAXJOBS; 0 is no limit), for how
 //! long dead jobs are kept (DEADKEEP; 0 is for ever), how many leases are live at the same time (CONCURRENCY; 0 is
 //! no limit), how many jobs leave in so long (RATE; 0 is no limit), and how many at once (BURST). What is not named
 //! stays as it was. Makes the queue if there is none.
@@ -43,6 +43,7 @@ impl Change for Alter {
             ArgSpec::integer(c"n").token(c"ATTEMPTS").optional(),
             ArgSpec::BACKOFF,
             ArgSpec::integer(c"ms").token(c"KEEP").optional(),
+            ArgSpec::integer(c"ms").token(c"LATE").optional(),
             ArgSpec::integer(c"n").token(c"MAXJOBS").optional(),
             ArgSpec::integer(c"ms").token(c"DEADKEEP").optional(),
             ArgSpec::integer(c"n").token(c"CONCURRENCY").optional(),
@@ -64,6 +65,7 @@ impl Change for Alter {
             "ATTEMPTS" => once("ATTEMPTS", &mut changes.attempts, words.attempts()?),
             "BACKOFF" => once("BACKOFF", &mut changes.backoff, words.backoff()?),
             "KEEP" => once("KEEP", &mut changes.keep, words.millis("KEEP", 0)?),
+            "LATE" => once("LATE", &mut changes.late, words.millis("LATE", 0)?),
             "MAXJOBS" => {
                 once("MAXJOBS", &mut changes.max_jobs, words.integer("MAXJOBS", 0, u32::MAX.into())?)
             }

@@ -80,6 +80,7 @@ fn show_settings(fields: &mut Fields, settings: &Settings) {
     fields.add("default-backoff-base", settings.backoff.base.as_u64());
     fields.add("default-backoff-max", settings.backoff.max.as_u64());
     fields.add("default-keep", settings.keep.as_u64());
+    fields.add("default-late", settings.late.as_u64());
     fields.add("max-jobs", settings.max_jobs.map_or(0, NonZeroU64::get));
     fields.add("dead-keep", settings.dead_keep.as_u64());
     fields.add("concurrency", u64::from(settings.concurrency.map_or(0, NonZeroU32::get)));

@@ -34,6 +34,8 @@ pub fn reply_job(replies: Replies, job: &JobView, now: Time) {
     fields.add("ttl", policy.ttl.as_u64());
     fields.add("expires", progress.expires_at.map(Time::unix_ms));
     fields.add("keep", policy.keep.as_u64());
+    let late = job.schedule.map_or(policy.late, |schedule| schedule.rule.late);
+    fields.add("late", late.as_u64());
     fields.add("kept-until", (progress.stage == Stage::Done).then(|| job.time.unix_ms()));
     fields.add("reason", job.reason_at(now));
     if let (Some(schedule), Some(round)) = (&job.schedule, job.round_at(now)) {

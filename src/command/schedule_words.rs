@@ -90,7 +90,9 @@ impl ScheduleWords {
         }
         let misfire = self.misfire.unwrap_or(Misfire::One);
         let runs = self.runs.unwrap_or_default();
-        Ok(Some(Recurrence { timing, misfire, jitter, runs, until: self.until }))
+        // LATE is as the queue has it where the command doesn't say.
+        let late = Millis::ZERO;
+        Ok(Some(Recurrence { timing, misfire, jitter, runs, until: self.until, late }))
     }
 }
 

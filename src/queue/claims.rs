@@ -200,7 +200,7 @@ impl Queue {
     }
 
     /// From now on; one that is dead already, since its last attempt has timed out, stays so since then.
-    fn lay_dead(&mut self, slot: Slot, cause: Cause, now: Time, reason: Option<&[u8]>) {
+    pub(super) fn lay_dead(&mut self, slot: Slot, cause: Cause, now: Time, reason: Option<&[u8]>) {
         let since = self.view(slot).filter(|job| job.state(now) == State::Dead).map(|job| job.since(now));
         let attempt = self.progress(slot).unwrap_or_default().attempt;
         let dead = Progress { stage: Stage::Dead, attempt, ..Progress::default() };

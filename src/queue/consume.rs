@@ -9,7 +9,7 @@ use super::job_record::{Cause, JobRecord};
 use super::policy::Policy;
 use super::produce::Naming;
 use super::queue_record::count as count_more;
-use super::recurrence::{Calendar, NoCalendar, Scheduled};
+use super::recurrence::{Calendar, Cron, Following, NoCalendar, Scheduled};
 use super::recurring::Before;
 use super::schedule::FromLane;
 use super::settings::Limit;
@@ -21,6 +21,11 @@ use super::{Queue, Reason};
 pub const POP_JOBS_MAX: usize = 10_000;
 /// No further job is handed out once so many bytes of bodies are together. Likewise.
 pub const POP_BYTES_MAX: usize = 16 << 20;
+
+/// A pop passes over at most so many jobs with a schedule that are too late. Likewise.
+const PASSED_OVER_MAX: usize = 1_000;
+/// It asks the calendar at most so many times: an expression that has to be read takes some 10 µs. Likewise.
+const QUESTIONS_MAX: usize = 1_000;
 
 /// Room that is made for deliveries before it is known how many jobs are ready.
 const EXPECTED_AT_MOST: usize = 128;
@@ -56,6 +61,8 @@ pub struct Deliveries {
     jobs: SmallVec<[Delivery; 1]>,
     mode: Mode,
     held_by: Option<Limit>,
+    passed_over: usize,
+    has_ended_early: bool,
 }
 
 /// A job handed out.
@@ -122,7 +129,27 @@ impl std::fmt::Debug for Gone {
 
 impl Changed for Deliveries {
     fn has_changed(&self) -> bool {
-        !self.is_empty()
+        !self.is_empty() || self.passed_over > 0
+    }
+}
+
+/// What a pop may still do besides handing out; and the calendar, which is part of that.
+pub(super) struct Budget<'c> {
+    calendar: &'c mut dyn Calendar,
+    questions: usize,
+    pub passed_over: usize,
+}
+
+impl Budget<'_> {
+    pub fn is_used_up(&self) -> bool {
+        self.questions >= QUESTIONS_MAX || self.passed_over >= PASSED_OVER_MAX
+    }
+}
+
+impl Calendar for Budget<'_> {
+    fn following(&mut self, cron: &Cron, from: Time, after: Time) -> Following {
+        self.questions += 1;
+        self.calendar.following(cron, from, after)
     }
 }
 
@@ -138,6 +165,17 @@ impl Deliveries {
     /// What held back another one that was ready and wanted.
     pub fn held_by(&self) -> Option<Limit> {
         self.held_by
+    }
+
+    /// How many occurrences of schedules nobody took in time, so that it went on behind them.
+    pub fn passed_over(&self) -> usize {
+        self.passed_over
+    }
+
+    /// Whether there was more to do than one pop does: though it has handed out less than was wanted, or nothing, there may
+    /// be more that is ready.
+    pub fn have_ended_early(&self) -> bool {
+        self.has_ended_early
     }
 
     /// Whether they were finished by being handed out.
@@ -223,7 +261,13 @@ impl Operation for Pop {
     fn run_by(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Deliveries {
         #[cfg(feature = "planted-faults")]
         let now = now.saturating_add(Millis::new(crate::planted::ahead_ms()).unwrap_or_default());
-        let mut deliveries = Deliveries { jobs: SmallVec::new(), mode: self.mode, held_by: None };
+        let mut deliveries = Deliveries {
+            jobs: SmallVec::new(),
+            mode: self.mode,
+            held_by: None,
+            passed_over: 0,
+            has_ended_early: false,
+        };
         if queue.paused_until > now {
             return deliveries;
         }
@@ -234,13 +278,16 @@ impl Operation for Pop {
         if count > 1 {
             deliveries.jobs.reserve_exact(count.min(queue.len()).min(EXPECTED_AT_MOST));
         }
+        let mut budget = Budget { calendar, questions: 0, passed_over: 0 };
         while deliveries.len() < count && bytes < POP_BYTES_MAX {
-            let Some(delivery) = queue.deliver(now, self, &mut lane, calendar) else {
+            let Some(delivery) = queue.deliver(now, self, &mut lane, &mut budget) else {
                 break;
             };
             bytes += delivery.body_bytes as usize;
             deliveries.jobs.push(delivery);
         }
+        deliveries.passed_over = budget.passed_over;
+        deliveries.has_ended_early = budget.is_used_up();
         count_more(&mut queue.totals.popped, deliveries.len());
         if let Some(allowance) = allowance {
             let taken = (&deliveries, wanted);
@@ -256,9 +303,13 @@ impl Queue {
         now: Time,
         pop: &Pop,
         lane: &mut FromLane,
-        calendar: &mut dyn Calendar,
+        budget: &mut Budget,
     ) -> Option<Delivery> {
-        let (due, slot) = self.schedule.first_ready(now, lane, self)?;
+        let (due, slot) = if self.rules.is_empty() {
+            self.schedule.first_ready(now, lane, self)?
+        } else {
+            self.first_in_time(now, lane, budget)?
+        };
         let lease = self.next_lease(now)?;
         let simply = match pop.mode {
             // Faults are planted in the longer way.
@@ -284,7 +335,7 @@ impl Queue {
         let before = Earlier::of(time, &progress);
         let mut apart = None;
         if details.is_some_and(|details| details.schedule().is_some()) {
-            let (schedule, occurrence) = self.begin_run(now, slot, calendar)?;
+            let (schedule, occurrence) = self.begin_run(now, slot, budget)?;
             attempt = self.progress(slot)?.attempt.saturating_add(1);
             apart = Some(Box::new(Apart { gone: None, run: Some(Run { progress, occurrence, schedule }) }));
         }

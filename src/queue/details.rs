@@ -1,4 +1,4 @@
-//! The details of a job that was handed out, released, buried, finished and kept, or that has a TTL: its
+//! The details of a job that was handed out, released, buried, finished and kept, or that has a TTL or may be late: its
 //! deliveries so far, its lease, when it expires, a worker's reason, its schedule. Most jobs have none of that, and no
 //! details.
 
@@ -227,7 +227,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Of a job that nobody has had and that doesn't expire.
+    /// Of a job that nobody has had, that doesn't expire and can't be late.
     pub fn waiting(policy: &Policy, time: Time) -> Standing {
         let home = Home::Lane(policy.priority);
         Standing { home, time, hold: Hold::Waiting, window: Window::ALWAYS, expiry: None, lease_end: None }
@@ -263,7 +263,8 @@ impl Standing {
             Some(end) if end < until => (Hold::LeasedAtFirst, end),
             Some(_) => (Hold::Leased, until),
         };
-        let expiry = progress.expires_at.filter(|_| death.is_none());
+        let late_at = policy.late_at(due).into_iter();
+        let expiry = late_at.chain(progress.expires_at).min().filter(|_| death.is_none());
         Standing {
             home: if death.is_some() { Home::Dying } else { Home::Lane(policy.priority) },
             time: until,

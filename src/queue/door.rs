@@ -84,7 +84,9 @@ impl Heading {
         self.mix(progress.lease.unwrap_or_default().number() ^ u64::from(progress.attempt) << 32);
     }
 
-    pub(super) fn mix_round(&mut self, round: &Round) {
+    /// When it was created, too: ENSURE leaves that as it is where the job is there.
+    pub(super) fn mix_round(&mut self, round: &Round, created: Time) {
+        self.mix(created.unix_ms());
         self.mix(round.occurrence.unix_ms());
         self.mix(round.next().unwrap_or_default().unix_ms());
         self.mix(u64::from(round.runs) << 32 ^ u64::from(round.missed) << 16 ^ u64::from(round.failed));

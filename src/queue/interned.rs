@@ -90,6 +90,10 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
         }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.shared.slab.len() == 0
+    }
+
     /// How many different ones there are.
     #[cfg(test)]
     pub fn len(&self) -> usize {

@@ -107,19 +107,21 @@ impl<'a> JobView<'a> {
     /// When it dies, or has died, unless something happens before that; and of what.
     fn death(&self) -> Option<(Time, Option<&'a [u8]>)> {
         let of_expiry = self.progress.expires_at.map(|time| (time, Some(REASON_EXPIRED)));
+        let of_lateness = || self.policy.late_at(self.due()).map(|time| (time, Some(REASON_LATE)));
+        let first =
+            |one: Option<(Time, _)>, other| one.into_iter().chain(other).min_by_key(|(time, _)| *time);
         match self.progress.stage {
             Stage::Done => None,
             Stage::Dead => {
                 let of_attempts = self.is_at_its_last_attempt().then_some(REASON_NO_ATTEMPTS_LEFT);
                 Some((self.time, self.reason.or(of_attempts)))
             }
-            Stage::Waiting => of_expiry,
+            Stage::Waiting => first(of_expiry, of_lateness()),
             Stage::Leased if self.comes_back().is_some() => of_expiry,
-            Stage::Leased => {
-                let of_attempts = (self.time, Some(REASON_NO_ATTEMPTS_LEFT));
-                let of_attempts = self.is_at_its_last_attempt().then_some(of_attempts);
-                of_attempts.into_iter().chain(of_expiry).min_by_key(|(time, _)| *time)
+            Stage::Leased if self.is_at_its_last_attempt() => {
+                first(Some((self.time, Some(REASON_NO_ATTEMPTS_LEFT))), of_expiry)
             }
+            Stage::Leased => first(of_expiry, of_lateness()),
         }
     }
 
@@ -203,6 +205,7 @@ impl<'a> JobView<'a> {
 /// Why a job died of which no worker said why.
 pub const REASON_BURIED: &[u8] = b"buried";
 pub const REASON_EXPIRED: &[u8] = b"its time to live is over";
+pub const REASON_LATE: &[u8] = b"late";
 pub const REASON_NO_ATTEMPTS_LEFT: &[u8] = b"no attempts left";
 
 /// A job as it is kept, in 32 bytes. Its time stands in its bucket, next to those that it is compared with.

@@ -1,6 +1,7 @@
 //! What a job looks like in a file, and what happened to jobs in a log of version 0.1.
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeTuple;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_bytes::ByteBuf;
 
 use super::ids::{Id, Lease};
@@ -31,7 +32,7 @@ pub struct JobRecord {
     pub(super) extra: Option<Extra>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct Extra {
     backoff_base: u64,
     backoff_max: u64,
@@ -39,8 +40,35 @@ pub(super) struct Extra {
     keep: u64,
     expires_at: Option<u64>,
     reason: Option<ByteBuf>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     schedule: Option<ScheduleRecord>,
+    #[serde(default)]
+    late: u64,
+}
+
+impl Serialize for Extra {
+    /// Fields at the end that say nothing are left out.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let fields = match (&self.schedule, self.late) {
+            (None, 0) => 6,
+            (Some(_), 0) => 7,
+            (_, _) => 8,
+        };
+        let mut record = serializer.serialize_tuple(fields)?;
+        record.serialize_element(&self.backoff_base)?;
+        record.serialize_element(&self.backoff_max)?;
+        record.serialize_element(&self.ttl)?;
+        record.serialize_element(&self.keep)?;
+        record.serialize_element(&self.expires_at)?;
+        record.serialize_element(&self.reason)?;
+        if fields > 6 {
+            record.serialize_element(&self.schedule)?;
+        }
+        if fields > 7 {
+            record.serialize_element(&self.late)?;
+        }
+        record.end()
+    }
 }
 
 /// One lease that was given.
@@ -119,7 +147,7 @@ const EXIT_PURGED: u8 = 1;
 
 impl JobRecord {
     pub fn of(job: &JobView, naming: Naming) -> JobRecord {
-        let Policy { ttr, attempts, priority, backoff, ttl, keep } = job.policy;
+        let Policy { ttr, attempts, priority, backoff, ttl, keep, late } = job.policy;
         let extra = Extra {
             backoff_base: backoff.base.as_u64(),
             backoff_max: backoff.max.as_u64(),
@@ -128,6 +156,7 @@ impl JobRecord {
             expires_at: job.progress.expires_at.map(Time::unix_ms),
             reason: job.reason.map(ByteBuf::from),
             schedule: job.schedule.as_ref().map(ScheduleRecord::new),
+            late: late.as_u64(),
         };
         JobRecord {
             time: job.time.unix_ms(),
@@ -160,6 +189,10 @@ impl JobRecord {
         let ttr = Millis::new(self.ttr).filter(|ttr| !ttr.is_zero());
         let extra = self.extra.as_ref();
         let in_extra = |field: fn(&Extra) -> u64| span(extra.map_or(0, field));
+        if extra.is_some_and(|extra| extra.schedule.is_some() && extra.late > 0) {
+            // A schedule has its own.
+            return Err(RecordError::Schedule);
+        }
         Ok(JobView {
             id: Id::new(id).ok_or(RecordError::Id)?,
             body,
@@ -175,6 +208,7 @@ impl JobRecord {
                 },
                 ttl: in_extra(|extra| extra.ttl)?,
                 keep: in_extra(|extra| extra.keep)?,
+                late: in_extra(|extra| extra.late)?,
             },
             progress: progress(
                 self.stage,
@@ -336,6 +370,7 @@ mod tests {
             expires_at: Some(1_763_811_600_000),
             reason: Some(ByteBuf::from("the bank is closed")),
             schedule: None,
+            late: 0,
         };
         JobRecord { extra: Some(extra), ..record() }
     }

@@ -66,6 +66,7 @@ pub struct Alter {
     pub attempts: Option<Attempts>,
     pub backoff: Option<Backoff>,
     pub keep: Option<Millis>,
+    pub late: Option<Millis>,
     /// 0 is no limit.
     pub max_jobs: Option<u64>,
     pub dead_keep: Option<Millis>,
@@ -159,6 +160,7 @@ impl Operation for Alter {
             attempts: self.attempts.or(before.attempts),
             backoff: self.backoff.unwrap_or(before.backoff),
             keep: self.keep.unwrap_or(before.keep),
+            late: self.late.unwrap_or(before.late),
             max_jobs: self.max_jobs.map_or(before.max_jobs, NonZeroU64::new),
             dead_keep: self.dead_keep.unwrap_or(before.dead_keep),
             concurrency: self.concurrency.map_or(before.concurrency, NonZeroU32::new),

@@ -24,6 +24,7 @@
 //! | `door.rs` | the one way to change a queue: an operation and its circumstances in, an outcome out |
 //! | `produce.rs`, `consume.rs`, `claims.rs`, `manage.rs` | the operations, one a command; |
 //! | `lease.rs` | the most frequent hand-out, by a shorter way |
+//! | `passed_over.rs` | occurrences of schedules that nobody took in time |
 //! | `upkeep.rs` | those that no client says, and when the timer has to come |
 //! | `look.rs` | looking |
 //! | `pattern.rs` | patterns of ids |
@@ -58,6 +59,7 @@ mod lease;
 mod limits;
 mod look;
 mod manage;
+mod passed_over;
 mod pattern;
 mod policy;
 mod pool;
@@ -307,9 +309,10 @@ impl Queue {
         };
         self.heading.mix_place(time, progress);
         if let Some(schedule) = schedule {
-            self.heading.mix_round(&schedule.round);
+            self.heading.mix_round(&schedule.round, job.created());
         }
-        let is_plain = *progress == Progress::default();
+        // What may be late stands in one more line, and its details know where.
+        let is_plain = *progress == Progress::default() && policy.late.is_zero();
         let standing = if is_plain {
             Standing::waiting(policy, time)
         } else {

@@ -21,6 +21,9 @@ pub struct Policy {
     pub ttl: Millis,
     /// How long the job is kept once it is finished; zero is not at all.
     pub keep: Millis,
+    /// Not handed out this long after it came due, the job is dead; zero is no limit. Of a job with a schedule, whose
+    /// [`super::Recurrence`] has it, always zero.
+    pub late: Millis,
 }
 
 impl Policy {
@@ -33,13 +36,24 @@ impl Policy {
             backoff: Backoff::NONE,
             ttl: Millis::ZERO,
             keep: Millis::ZERO,
+            late: Millis::ZERO,
         }
     }
 
     /// When a job expires whose TTL begins `now`; not at all at the end of time.
     pub fn expiry(&self, now: Time) -> Option<Time> {
-        (!self.ttl.is_zero()).then(|| now.saturating_add(self.ttl)).filter(|expiry| *expiry < Time::MAX)
+        ends_after(self.ttl, now)
     }
+
+    /// From when on it is too late for a job that is due then; never at the end of time.
+    pub fn late_at(&self, due: Time) -> Option<Time> {
+        ends_after(self.late, due)
+    }
+}
+
+/// When a span ends that isn't without end.
+pub(super) fn ends_after(span: Millis, begin: Time) -> Option<Time> {
+    (!span.is_zero()).then(|| begin.saturating_add(span)).filter(|end| *end < Time::MAX)
 }
 
 /// How long a job waits after an attempt that failed.

@@ -50,6 +50,7 @@ pub struct Add<'a> {
     pub backoff: Option<Backoff>,
     pub ttl: Option<Millis>,
     pub keep: Option<Millis>,
+    pub late: Option<Millis>,
     /// It comes back. Then `due` counts for nothing, nor do TTL and KEEP: it has an id.
     pub schedule: Option<NewSchedule<'a>>,
     pub if_taken: IfTaken,
@@ -124,6 +125,7 @@ impl<'a> Add<'a> {
             backoff: None,
             ttl: None,
             keep: None,
+            late: None,
             schedule: None,
             if_taken: IfTaken::Refuse,
         }
@@ -139,6 +141,7 @@ impl<'a> Add<'a> {
             backoff: self.backoff.unwrap_or(settings.backoff),
             ttl: self.ttl.unwrap_or_default(),
             keep: self.keep.unwrap_or(settings.keep),
+            late: self.late.unwrap_or(settings.late),
         }
     }
 }

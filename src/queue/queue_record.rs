@@ -50,6 +50,9 @@ pub(super) struct SettingsRecord {
     keep: u64,
     max_jobs: u64,
     dead_keep: u64,
+    /// Most queues have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    late: Option<u64>,
 }
 
 /// How many leases may be live, how fast jobs may leave, and where the rate has got to.
@@ -101,6 +104,7 @@ impl From<&Settings> for SettingsRecord {
             keep: settings.keep.as_u64(),
             max_jobs: settings.max_jobs.map_or(0, NonZeroU64::get),
             dead_keep: settings.dead_keep.as_u64(),
+            late: Some(settings.late.as_u64()).filter(|late| *late > 0),
         }
     }
 }
@@ -147,7 +151,7 @@ impl QueueRecord {
     }
 
     pub(super) fn settings(&self) -> Result<Settings, RecordError> {
-        let SettingsRecord { ttr, attempts, backoff_base, backoff_max, keep, max_jobs, dead_keep } =
+        let SettingsRecord { ttr, attempts, backoff_base, backoff_max, keep, max_jobs, dead_keep, late } =
             self.settings;
         let ttr = ttr.map(span).transpose()?;
         if ttr.is_some_and(Millis::is_zero) {
@@ -158,6 +162,7 @@ impl QueueRecord {
             attempts: attempts.map(Attempts::new),
             backoff: Backoff { base: span(backoff_base)?, max: span(backoff_max)? },
             keep: span(keep)?,
+            late: span(late.unwrap_or_default())?,
             max_jobs: NonZeroU64::new(max_jobs),
             dead_keep: span(dead_keep)?,
             concurrency: NonZeroU32::new(self.limits.map_or(0, |limits| limits.concurrency)),

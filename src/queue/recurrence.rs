@@ -20,6 +20,8 @@ pub struct Recurrence {
     pub runs: u32,
     /// No occurrence is later.
     pub until: Option<Time>,
+    /// An occurrence that isn't handed out this long after it came due is passed over; zero is no limit.
+    pub late: Millis,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

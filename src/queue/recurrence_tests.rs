@@ -10,7 +10,14 @@ fn ms(ms: u64) -> Millis {
 
 fn rule(period: u64) -> Recurrence {
     let timing = Timing::Every(ms(period));
-    Recurrence { timing, misfire: Misfire::One, jitter: Millis::ZERO, runs: 0, until: None }
+    Recurrence {
+        timing,
+        misfire: Misfire::One,
+        jitter: Millis::ZERO,
+        runs: 0,
+        until: None,
+        late: Millis::ZERO,
+    }
 }
 
 #[test]

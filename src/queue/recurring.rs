@@ -1,5 +1,7 @@
 //! Jobs that come back: how one is added, and what the operations on a job come to when it has a schedule.
 
+use std::borrow::Cow;
+
 use super::buckets::Rank;
 use super::details::{Rare, Recurring};
 use super::ids::Id;
@@ -23,6 +25,8 @@ impl Add<'_> {
         new: &NewSchedule,
         calendar: &mut dyn Calendar,
     ) -> Added {
+        let rule = self.rule_for(queue, new.rule);
+        let new = &NewSchedule { rule: &rule, ..*new };
         let is_there = found.slot.filter(|slot| !queue.was_kept_until(*slot, now));
         if is_there.is_some() && self.if_taken == IfTaken::Refuse {
             return Added::Taken;
@@ -46,6 +50,16 @@ impl Add<'_> {
         }
     }
 
+    /// The rule with this ADD's LATE or, where it says none, the queue's.
+    fn rule_for<'r>(&self, queue: &Queue, rule: &'r Recurrence) -> Cow<'r, Recurrence> {
+        let late = self.late.unwrap_or(queue.settings.late);
+        if late == rule.late {
+            Cow::Borrowed(rule)
+        } else {
+            Cow::Owned(Recurrence { late, ..rule.clone() })
+        }
+    }
+
     fn scheduled_job<'j>(
         &'j self,
         queue: &Queue,
@@ -59,7 +73,12 @@ impl Add<'_> {
             body: self.body,
             time: rule.ready_at(id, round.occurrence),
             created,
-            policy: Policy { ttl: Millis::ZERO, keep: Millis::ZERO, ..self.policy(queue) },
+            policy: Policy {
+                ttl: Millis::ZERO,
+                keep: Millis::ZERO,
+                late: Millis::ZERO,
+                ..self.policy(queue)
+            },
             progress: Progress::default(),
             reason: None,
             schedule: Some(Scheduled { rule, round }),

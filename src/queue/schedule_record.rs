@@ -31,6 +31,8 @@ struct Fields {
     runs: u32,
     missed: u32,
     failed: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    late: Option<u64>,
 }
 
 const MISFIRE_ONE: u8 = 0;
@@ -78,6 +80,7 @@ impl Fields {
             jitter: span(self.jitter)?,
             runs: self.runs_max,
             until,
+            late: span(self.late.unwrap_or_default())?,
         })
     }
 
@@ -124,6 +127,7 @@ impl From<ScheduleRecord> for Fields {
             runs: round.runs,
             missed: round.missed,
             failed: round.failed,
+            late: Some(rule.late.as_u64()).filter(|late| *late > 0),
         }
     }
 }

@@ -13,6 +13,7 @@ pub struct Settings {
     pub attempts: Option<Attempts>,
     pub backoff: Backoff,
     pub keep: Millis,
+    pub late: Millis,
     /// How many jobs the queue may hold, in whichever state.
     pub max_jobs: Option<NonZeroU64>,
     /// Jobs that have been dead for so long are purged; zero is never.

@@ -5,6 +5,7 @@ use super::*;
 mod door;
 mod expiry;
 mod large;
+mod late;
 mod limits;
 mod operators;
 mod rounds;

@@ -6,20 +6,29 @@ use super::host::{Host, QueueKey};
 use super::log::{pop_words, Wording, POP};
 use super::pending::{Lost, PendingDeliveries};
 use super::value::QueueValue;
-use crate::queue::{Changed, Id, Mode, Pop, Record, Return};
+use crate::queue::{Id, Mode, Pop, Record, Return};
 
-/// Hands out jobs to a consumer that waits; `None` when there are none.
-pub fn deliver<H: Host>(
-    host: H,
-    key: &impl QueueKey,
-    value: &mut QueueValue,
-    pop: &Pop,
-) -> Option<PendingDeliveries> {
+/// What there is for a consumer that waits.
+pub enum Delivered {
+    Jobs(PendingDeliveries),
+    Nothing,
+    /// Nothing yet: there was more to step over than one delivery does.
+    NotYet,
+}
+
+/// Hands out jobs to a consumer that waits.
+pub fn deliver<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, pop: &Pop) -> Delivered {
     let circumstances = circumstances(host, value);
     let words = pop_words(pop);
     let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
     let deliveries = commit(host, key, value, &circumstances, pop, Wording::Command(POP, &words));
-    deliveries.has_changed().then(|| PendingDeliveries::of(&deliveries, &value.queue))
+    if !deliveries.is_empty() {
+        Delivered::Jobs(PendingDeliveries::of(&deliveries, &value.queue))
+    } else if deliveries.have_ended_early() {
+        Delivered::NotYet
+    } else {
+        Delivered::Nothing
+    }
 }
 
 /// Puts the jobs back that nobody has got, the last one first, so that they stand as they stood; those for which the

@@ -110,7 +110,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
                 reply(deliveries, queue);
             }
         };
-        self.change(pop, words, reply).has_changed()
+        !self.change(pop, words, reply).is_empty()
     }
 
     /// Does this, replies, and sees to what follows.
@@ -127,6 +127,11 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         reply(&outcome, &self.value.queue);
         if outcome.has_changed() {
             self.serve();
+            let is_unfinished = |it: &Deliveries| it.is_empty() && it.have_ended_early();
+            if self.source == Source::Client && O::deliveries(&outcome).is_some_and(is_unfinished) {
+                // There may be more, for which this one is perhaps going to wait.
+                waiting::serve_soon(self.host, self.key.database(), self.key.name());
+            }
         } else if self.value.is_to_be_planned() {
             wakeup::plan(self.host, self.value, || self.key.database(), || self.key.name());
         }

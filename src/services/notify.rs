@@ -101,7 +101,7 @@ impl Announced for Pop {
 
     fn announce(deliveries: &Deliveries) -> Announcement {
         let counted = Announcement::NONE.count(Counter::Popped, deliveries.len());
-        if deliveries.are_finished() {
+        if deliveries.are_finished() && !deliveries.is_empty() {
             Announcement { event: Some(FINISHED), ..counted.count(Counter::Finished, deliveries.len()) }
         } else {
             counted

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use super::alarm::{arm, next_turn, Slice};
 use super::commit::time_for;
-use super::delivery;
+use super::delivery::{self, Delivered};
 use super::host::{Host, Purpose, QueueKey};
 use super::parcels;
 use super::pending::{Lost, Parcel};
@@ -93,8 +93,11 @@ pub fn serve<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, slic
         let Some((ticket, pop)) = host.with(|state| state.waiters.first_at(database, key.name())) else {
             return true;
         };
-        let Some(pending) = delivery::deliver(host, key, value, &pop) else {
-            return true;
+        let pending = match delivery::deliver(host, key, value, &pop) {
+            Delivered::Jobs(pending) => pending,
+            Delivered::Nothing => return true,
+            Delivered::NotYet if slice.is_over(host) => return false,
+            Delivered::NotYet => continue,
         };
         let parcel = Parcel::new((database, key.name().into()), value, pending);
         let is_awaited = host.with(|state| {

@@ -130,6 +130,7 @@ fn check_job(job: &JobView, expected: &job::Job, now: u64) {
             backoff: told::Backoff { base: policy.backoff.base.as_u64(), max: policy.backoff.max.as_u64() },
             ttl: policy.ttl.as_u64(),
             keep: policy.keep.as_u64(),
+            late: policy.late.as_u64(),
         },
         stage: match job.progress.stage {
             Stage::Waiting => job::Stage::Waiting,
@@ -162,6 +163,7 @@ fn round(schedule: &Scheduled) -> schedule::Round {
             jitter: rule.jitter.as_u64(),
             runs: rule.runs,
             until: rule.until.map(Time::unix_ms),
+            late: rule.late.as_u64(),
         },
         anchor: round.anchor.unix_ms(),
         occurrence: round.occurrence.unix_ms(),
@@ -208,7 +210,7 @@ pub fn check_sums(queue: &Queue, now: Time) {
 
 /// When the job's state changes, or it has been kept long enough: after `now`.
 fn changes<'j>(job: JobView<'j>, now: Time) -> impl Iterator<Item = Time> + 'j {
-    let moments = [Some(job.time), Some(job.due()), job.progress.expires_at];
+    let moments = [Some(job.time), Some(job.due()), job.progress.expires_at, job.policy.late_at(job.due())];
     let moments = moments.into_iter().flatten().filter(move |time| *time > now);
     moments.filter(move |time| match job.progress.stage {
         Stage::Done => *time == job.time,

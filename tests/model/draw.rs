@@ -86,7 +86,7 @@ fn backoff() -> impl Strategy<Value = Backoff> {
     (span_if_any(), span_if_any()).prop_map(|(base, max)| Backoff { base, max })
 }
 
-fn options() -> impl Strategy<Value = Options> {
+fn options() -> BoxedStrategy<Options> {
     let priority = prop_oneof![2 => Just(0u8), 2 => Just(255u8), 1 => any::<u8>()];
     let some = prop::option::of(priority);
     let parts = (
@@ -96,15 +96,19 @@ fn options() -> impl Strategy<Value = Options> {
         prop::option::of(backoff()),
         prop::option::of(span_if_any()),
         prop::option::of(span_if_any()),
+        prop::option::weighted(0.3, span_if_any()),
     );
-    parts.prop_map(|(ttr, attempts, priority, backoff, ttl, keep)| Options {
+    let drawn = parts.prop_map(|(ttr, attempts, priority, backoff, ttl, keep, late)| Options {
         ttr,
         attempts,
         priority,
         backoff,
         ttl,
         keep,
-    })
+        late,
+    });
+    // By itself: all in one, they would take more stack than a thread has.
+    drawn.boxed()
 }
 
 fn new_id() -> impl Strategy<Value = NewId> {
@@ -154,7 +158,7 @@ fn rule() -> impl Strategy<Value = RuleIn> {
     let until = prop::option::weighted(0.2, span());
     (timing, prop::bool::weighted(0.3), jitter, runs, until).prop_map(
         |(timing, all, jitter, runs, until_in)| RuleIn {
-            rule: Rule { timing, all, jitter, runs, until: None },
+            rule: Rule { timing, all, jitter, runs, until: None, late: 0 },
             until_in,
         },
     )
@@ -163,7 +167,8 @@ fn rule() -> impl Strategy<Value = RuleIn> {
 fn schedule() -> impl Strategy<Value = Operation> {
     let if_taken =
         prop_oneof![1 => Just(IfTaken::Refuse), 2 => Just(IfTaken::Replace), 5 => Just(IfTaken::Ensure)];
-    let plain = Options { ttr: None, attempts: None, priority: None, backoff: None, ttl: None, keep: None };
+    let (ttr, attempts, priority) = (None, None, None);
+    let plain = Options { ttr, attempts, priority, backoff: None, ttl: None, keep: None, late: None };
     let options = prop_oneof![2 => Just(plain), 3 => options()];
     (0..=GIVEN_IDS, rule(), prop::option::weighted(0.4, due()), options, if_taken).prop_map(
         |(id, rule, starts, options, if_taken)| Operation::Schedule { id, rule, starts, options, if_taken },
@@ -204,25 +209,28 @@ fn of_workers() -> impl Strategy<Value = Operation> {
     ]
 }
 
-fn alteration() -> impl Strategy<Value = Alteration> {
+fn alteration() -> BoxedStrategy<Alteration> {
     let max_jobs = prop_oneof![3 => Just(0u64), 1 => 1..9u64];
     let parts = (
         prop::option::weighted(0.2, ttr()),
         prop::option::weighted(0.2, attempts()),
         prop::option::weighted(0.2, backoff()),
         prop::option::weighted(0.2, span_if_any()),
+        prop::option::weighted(0.2, span_if_any()),
         prop::option::of(max_jobs),
         prop::option::of(span_if_any()),
     );
-    parts.prop_map(|(ttr, attempts, backoff, keep, max_jobs, dead_keep)| Alteration {
+    let drawn = parts.prop_map(|(ttr, attempts, backoff, keep, late, max_jobs, dead_keep)| Alteration {
         ttr,
         attempts,
         backoff,
         keep,
+        late,
         max_jobs,
         dead_keep,
         ..Alteration::default()
-    })
+    });
+    drawn.boxed()
 }
 
 fn limits() -> impl Strategy<Value = Alteration> {

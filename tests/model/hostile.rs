@@ -114,8 +114,8 @@ fn bytes_of(value: impl serde::Serialize) -> Vec<u8> {
     rmp_serde::to_vec(&value).unwrap()
 }
 
-/// Backoff, TTL, keep, expiry, reason, schedule.
-type Extra = (u64, u64, u64, u64, Option<u64>, Option<serde_bytes::ByteBuf>, Option<Schedule>);
+/// Backoff, TTL, keep, expiry, reason, schedule, LATE.
+type Extra = (u64, u64, u64, u64, Option<u64>, Option<serde_bytes::ByteBuf>, Option<Schedule>, u64);
 
 /// EVERY, expression and zone; MISFIRE, JITTER, RUNS, UNTIL; anchor, occurrence, next; counts.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -133,6 +133,7 @@ struct Schedule(
     u32,
     u32,
     u32,
+    Option<u64>,
 );
 
 fn schedule() -> impl Strategy<Value = Schedule> {
@@ -145,16 +146,18 @@ fn schedule() -> impl Strategy<Value = Schedule> {
     let span = prop_oneof![8 => 0..9u64, 1 => number()];
     let limits = (prop_oneof![8 => 0..2u8, 1 => any::<u8>()], span, count(), prop::option::of(time()));
     let round = (time(), time(), prop::option::of(time()));
-    (timing, limits, round, (count(), count(), count())).prop_map(
+    let late = prop::option::of(prop_oneof![8 => 0..9u64, 1 => number()]);
+    (timing, limits, round, (count(), count(), count()), late).prop_map(
         |(
             (every, text, zone),
             (misfire, jitter, most, until),
             (anchor, occurrence, next),
             (runs, missed, failed),
+            late,
         )| {
             Schedule(
                 every, text, zone, misfire, jitter, most, until, anchor, occurrence, next, runs, missed,
-                failed,
+                failed, late,
             )
         },
     )
@@ -165,7 +168,8 @@ fn extra() -> impl Strategy<Value = Extra> {
     let reason =
         prop::option::of(prop::collection::vec(any::<u8>(), 0..4).prop_map(serde_bytes::ByteBuf::from));
     let schedule = prop::option::weighted(0.4, schedule());
-    (span(), span(), span(), span(), prop::option::of(time()), reason, schedule)
+    let late = prop_oneof![3 => Just(0u64), 1 => span()];
+    (span(), span(), span(), span(), prop::option::of(time()), reason, schedule, late)
 }
 
 /// Stage, attempt and lease: most often such as there are.

@@ -90,8 +90,14 @@ impl Job {
             Stage::Leased if self.is_at_its_last_attempt() && self.comes_back().is_none() => {
                 self.end_of_lease()
             }
-            Stage::Waiting | Stage::Leased => self.expires_at,
+            Stage::Waiting | Stage::Leased => self.late_at().into_iter().chain(self.expires_at).min(),
         }
+    }
+
+    /// When nobody need take it any more.
+    pub fn late_at(&self) -> Option<u64> {
+        let may_be = self.policy.late != 0 && matches!(self.stage, Stage::Waiting | Stage::Leased);
+        may_be.then(|| self.due() + self.policy.late).filter(|time| *time < LAST)
     }
 
     /// When a lease that nobody finishes is over.

@@ -10,7 +10,7 @@ use crate::operation::{Floor, Operation};
 use crate::pair::Pair;
 use crate::reference::Reference;
 use crate::subject::{at, id};
-use crate::told::{Bytes, Command, Outcome};
+use crate::told::{Alteration, Bytes, Command, Outcome};
 use crate::{OTHER_SEED, TURNS};
 
 /// An entry, as bytes.
@@ -46,7 +46,7 @@ fn legacy(entry: &Entry, queue: &Queue) -> Vec<Legacy> {
             let record = JobRecord::of(&job(id), naming).encode();
             Legacy::Put { id: id.clone(), body: job(id).body.to_vec(), record }
         }
-        (Command::Pop { no_ack, .. }, Outcome::HandedOut(handed)) => {
+        (Command::Pop { no_ack, .. }, Outcome::HandedOut(handed, _)) => {
             let lease =
                 |one: &crate::told::Handed| LeaseRecord::new(id(&one.id), Lease::new(one.lease), at(one.end));
             let leases = Legacy::Lease(handed.iter().map(lease).collect::<Vec<_>>().encode());
@@ -109,11 +109,15 @@ fn apply(effect: &Legacy, queue: &mut Queue) {
     queue.apply(&told, &effect).unwrap();
 }
 
-/// Version 0.1 gave nothing back that was finished, and knew no schedules and no limits.
+/// Version 0.1 gave nothing back that was finished, and knew no schedules, no limits and no LATE.
 fn is_of_version_0_1(operation: &Operation, reference: &Reference) -> bool {
     match operation {
         Operation::Schedule { .. } => return false,
-        Operation::Alter(alteration) => return alteration.concurrency.is_none() && alteration.rate.is_none(),
+        Operation::Add { options, .. } | Operation::AddMany { options, .. } => return options.late.is_none(),
+        Operation::Alter(alteration) => {
+            let Alteration { concurrency, rate, late, .. } = alteration;
+            return concurrency.is_none() && rate.is_none() && late.is_none();
+        }
         _ => {}
     }
     let Operation::GiveBack { count } = operation else {

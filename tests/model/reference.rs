@@ -84,9 +84,11 @@ impl Reference {
         let outcome = match command {
             Command::Add(add) => self.add(now, defaults, add, seen),
             Command::Pop { count, ttr, no_ack } => {
-                let pops = (0..*count).map_while(|_| self.pop(now, *ttr, *no_ack)).collect();
+                let mut passed_over = 0;
+                let pops =
+                    (0..*count).map_while(|_| self.pop(now, *ttr, *no_ack, &mut passed_over)).collect();
                 self.check_rate();
-                Outcome::HandedOut(pops)
+                Outcome::HandedOut(pops, passed_over)
             }
             Command::Finish { claims } => self.each(claims, |queue, claim| queue.finish(now, claim)),
             Command::Release { claim, when, reason } => self.release(now, claim, *when, reason.as_ref()),
@@ -186,21 +188,23 @@ impl Reference {
             backoff: options.backoff.unwrap_or(settings.backoff),
             ttl: options.ttl.unwrap_or(0),
             keep: options.keep.unwrap_or(settings.keep),
+            late: options.late.unwrap_or(settings.late),
         }
     }
 
-    fn pop(&mut self, now: u64, ttr: Option<u64>, no_ack: bool) -> Option<Handed> {
+    fn pop(&mut self, now: u64, ttr: Option<u64>, no_ack: bool, passed_over: &mut usize) -> Option<Handed> {
         let order = self.next_event();
         let has_place = no_ack || self.has_free_place(now);
         if self.paused_until > now || !has_place || !self.rate_lets_one_leave(now) {
             return None;
         }
+        *passed_over += self.pass_over(now);
         let lease = (now << 11).max(self.last_lease + 1);
         if lease >= LEASE_MAX {
             return None;
         }
-        let ready = self.jobs.iter_mut().filter(|job| job.state(now) == State::Ready);
-        let job = ready.min_by_key(|job| (job.policy.priority, job.due(), job.order))?;
+        let place = self.first_ready(now)?;
+        let job = &mut self.jobs[place];
         self.totals.popped += 1;
         self.last_lease = lease;
         self.deliveries.push(Delivery { lease, before: job.clone(), no_ack });
@@ -218,6 +222,12 @@ impl Reference {
             self.finish(now, &Claim { id: handed.id.clone(), lease: Some(lease) });
         }
         Some(handed)
+    }
+
+    pub fn first_ready(&self, now: u64) -> Option<usize> {
+        let ready = self.jobs.iter().enumerate().filter(|(_, job)| job.state(now) == State::Ready);
+        let first = ready.min_by_key(|(_, job)| (job.policy.priority, job.due(), job.order));
+        first.map(|(place, _)| place)
     }
 
     fn finish(&mut self, now: u64, claim: &Claim) -> bool {
@@ -308,13 +318,15 @@ impl Reference {
     }
 
     fn alter(&mut self, now: u64, alteration: &Alteration) {
-        let Alteration { ttr, attempts, backoff, keep, max_jobs, dead_keep, concurrency, rate } = *alteration;
+        let Alteration { ttr, attempts, backoff, keep, late, max_jobs, dead_keep, concurrency, rate } =
+            *alteration;
         let before = self.settings;
         self.settings = Settings {
             ttr: ttr.or(before.ttr),
             attempts: attempts.or(before.attempts),
             backoff: backoff.unwrap_or(before.backoff),
             keep: keep.unwrap_or(before.keep),
+            late: late.unwrap_or(before.late),
             max_jobs: max_jobs.unwrap_or(before.max_jobs),
             dead_keep: dead_keep.unwrap_or(before.dead_keep),
             concurrency: concurrency.unwrap_or(before.concurrency),
@@ -379,7 +391,7 @@ impl Reference {
     }
 
     /// A job that is dead already stays so since then.
-    fn lay_dead(&mut self, now: u64, place: usize, reason: Option<&Bytes>) {
+    pub fn lay_dead(&mut self, now: u64, place: usize, reason: Option<&Bytes>) {
         let job = &self.jobs[place];
         let since = job.death().filter(|death| *death <= now).unwrap_or(now);
         self.totals.died += u64::from(job.state(self.horizon) != State::Dead);

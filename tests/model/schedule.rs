@@ -8,6 +8,7 @@ use crate::subject::{at, id, millis};
 use crate::told::{Add, Bytes, IfTaken, Outcome, Policy, Rule, Starts, Timing, LAST};
 
 pub const NO_ATTEMPTS_LEFT: &[u8] = b"no attempts left";
+const LATE: &[u8] = b"late";
 const EXPIRED: &[u8] = b"its time to live is over";
 
 /// Where a job is in its schedule.
@@ -60,6 +61,7 @@ impl Rule {
             jitter: millis(self.jitter),
             runs: self.runs,
             until: self.until.map(at),
+            late: millis(self.late),
         }
     }
 
@@ -140,6 +142,24 @@ impl Round {
         }
     }
 
+    /// Nobody took it in time: what comes behind it, and behind all others that nobody took in time.
+    fn pass_over(&mut self, now: u64) {
+        let is_too_late = |round: &Round| round.occurrence + round.rule.jitter + round.rule.late <= now;
+        self.missed = self.missed.saturating_add(1);
+        match self.next {
+            Some(next) if !is_too_late(&Round { occurrence: next, ..*self }) => return,
+            Some(next) => {
+                self.occurrence = next;
+                self.missed = self.missed.saturating_add(1);
+            }
+            None => {}
+        }
+        let latest = now - self.rule.jitter - self.rule.late;
+        let (next, missed) = self.following(latest.min(self.rule.until.unwrap_or(LAST)).max(self.occurrence));
+        self.next = next;
+        self.missed = self.missed.saturating_add(missed.min(u32::MAX.into()) as u32);
+    }
+
     fn fail(&mut self) {
         self.occurrence = self.next.take().unwrap();
         self.failed += 1;
@@ -165,9 +185,14 @@ impl Job {
             return job;
         }
         if let Some(death) = self.death().filter(|death| *death <= now) {
-            let has_expired = self.expires_at == Some(death)
-                && !(self.stage == Stage::Leased && self.time == death && self.is_at_its_last_attempt());
-            let why: &[u8] = if has_expired { EXPIRED } else { NO_ATTEMPTS_LEFT };
+            let was_last = self.stage == Stage::Leased && self.is_at_its_last_attempt();
+            let why = if was_last && self.time == death {
+                NO_ATTEMPTS_LEFT
+            } else if self.expires_at == Some(death) {
+                EXPIRED
+            } else {
+                LATE
+            };
             (job.stage, job.time, job.reason) = (Stage::Dead, death, Some(why.to_vec()));
             (job.lease, job.expires_at) = (None, None);
         } else if self.stage == Stage::Leased && self.time <= now {
@@ -203,7 +228,8 @@ impl Reference {
         starts: Starts,
     ) -> Outcome {
         let name = add.id.clone().unwrap();
-        let policy = Policy { ttl: 0, keep: 0, ..policy };
+        let rule = &Rule { late: policy.late, ..*rule };
+        let policy = Policy { ttl: 0, keep: 0, late: 0, ..policy };
         let is_gone = self.get(&name).is_some_and(|job| job.is_over(now));
         let there = self.get(&name).filter(|_| !is_gone).cloned();
         if there.is_some() && add.if_taken == IfTaken::Refuse {
@@ -328,6 +354,51 @@ impl Reference {
         let ready = round.rule.ready(&job.id, round.occurrence).max(now);
         self.wait(place, ready);
         true
+    }
+
+    /// Those that are too late, of which the first would be next, wait for what comes behind. How many that were.
+    pub fn pass_over(&mut self, now: u64) -> usize {
+        let mut passed_over = 0;
+        while let Some(place) = self.first_ready(now) {
+            let job = &mut self.jobs[place];
+            let Some(late) = job.round.as_ref().map(|round| round.rule.late).filter(|late| *late != 0) else {
+                break;
+            };
+            let (has_come_back, due) = (job.has_come_back(now), job.due());
+            let mut round = job.round.clone().unwrap();
+            let mut reason = None;
+            if has_come_back {
+                round.fail();
+                reason = Some(NO_ATTEMPTS_LEFT);
+            }
+            if has_come_back || job.attempt == 0 {
+                if round.occurrence + round.rule.jitter + late > now {
+                    break;
+                }
+                round.pass_over(now);
+            } else {
+                if due + late > now || due + late >= LAST {
+                    break;
+                }
+                round.failed += 1;
+                reason = Some(LATE);
+            }
+            passed_over += 1;
+            match round.next.take() {
+                None => {
+                    job.round = Some(round);
+                    self.lay_dead(now, place, Some(&LATE.to_vec()));
+                }
+                Some(next) => {
+                    round.occurrence = next;
+                    let ready = round.rule.ready(&job.id, next).max(now);
+                    (job.attempt, job.round) = (0, Some(round));
+                    job.reason = reason.map(Vec::from).or(job.reason.take());
+                    self.wait(place, ready);
+                }
+            }
+        }
+        passed_over
     }
 
     pub fn kick_schedule(&mut self, now: u64, place: usize) -> bool {

@@ -44,7 +44,7 @@ impl Reference {
     /// When a state next changes by itself, or a job has been kept long enough.
     pub fn next_change(&self) -> Option<u64> {
         let changes = self.jobs.iter().flat_map(|job| {
-            let moments = [Some(job.time), Some(job.due()), job.expires_at];
+            let moments = [Some(job.time), Some(job.due()), job.expires_at, job.late_at()];
             let moments = moments.into_iter().flatten().filter(|time| *time > self.horizon);
             moments.filter(|time| job.stage == Stage::Done || job.state(time - 1) != job.state(*time))
         });

@@ -169,7 +169,7 @@ impl Subject {
             let (end, due) = (delivery.end.unix_ms(), delivery.due.unix_ms());
             Handed { id, body, lease, attempt: delivery.attempt, end, due }
         });
-        Outcome::HandedOut(handed.collect())
+        Outcome::HandedOut(handed.collect(), deliveries.passed_over())
     }
 }
 
@@ -207,7 +207,7 @@ fn add(
             told::Starts::At(time) => core::Starts::At(at(time)),
         },
     });
-    let told::Options { ttr, attempts, priority, backoff: waits, ttl, keep } = add.options;
+    let told::Options { ttr, attempts, priority, backoff: waits, ttl, keep, late } = add.options;
     let operation = core::Add {
         id: add.id.as_ref().map(|bytes| id(bytes)),
         body: &add.body,
@@ -221,6 +221,7 @@ fn add(
         backoff: waits.map(backoff),
         ttl: ttl.map(millis),
         keep: keep.map(millis),
+        late: late.map(millis),
         schedule,
         if_taken: match add.if_taken {
             told::IfTaken::Refuse => core::IfTaken::Refuse,
@@ -241,13 +242,14 @@ fn add(
 }
 
 fn alter(alteration: &Alteration) -> core::Alter {
-    let Alteration { ttr, attempts, backoff: waits, keep, max_jobs, dead_keep, concurrency, rate } =
+    let Alteration { ttr, attempts, backoff: waits, keep, late, max_jobs, dead_keep, concurrency, rate } =
         *alteration;
     core::Alter {
         ttr: ttr.map(millis),
         attempts: attempts.map(core::Attempts::new),
         backoff: waits.map(backoff),
         keep: keep.map(millis),
+        late: late.map(millis),
         max_jobs,
         dead_keep: dead_keep.map(millis),
         concurrency,

@@ -54,6 +54,8 @@ pub struct Rule {
     /// 0 is without end.
     pub runs: u32,
     pub until: Option<u64>,
+    /// 0 is never.
+    pub late: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +87,7 @@ pub struct Options {
     pub backoff: Option<Backoff>,
     pub ttl: Option<u64>,
     pub keep: Option<u64>,
+    pub late: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,6 +107,8 @@ pub struct Policy {
     /// 0 is for ever.
     pub ttl: u64,
     pub keep: u64,
+    /// 0 is never; and of a job with a schedule, whose rule has it.
+    pub late: u64,
 }
 
 impl Policy {
@@ -127,6 +132,7 @@ pub struct Settings {
     pub attempts: Option<u32>,
     pub backoff: Backoff,
     pub keep: u64,
+    pub late: u64,
     /// 0 is no limit.
     pub max_jobs: u64,
     /// 0 is for ever.
@@ -142,6 +148,7 @@ pub struct Alteration {
     pub attempts: Option<u32>,
     pub backoff: Option<Backoff>,
     pub keep: Option<u64>,
+    pub late: Option<u64>,
     pub max_jobs: Option<u64>,
     pub dead_keep: Option<u64>,
     pub concurrency: Option<u32>,
@@ -225,7 +232,8 @@ pub enum Outcome {
         due: u64,
         replaced: bool,
     },
-    HandedOut(Vec<Handed>),
+    /// And how many were too late for that, which come back.
+    HandedOut(Vec<Handed>, usize),
     /// So many jobs.
     Jobs(usize),
 }
@@ -253,7 +261,7 @@ impl Outcome {
     pub fn has_changed(&self) -> bool {
         match self {
             Outcome::No | Outcome::Full | Outcome::Never | Outcome::Jobs(0) => false,
-            Outcome::HandedOut(handed) => !handed.is_empty(),
+            Outcome::HandedOut(handed, passed_over) => !handed.is_empty() || *passed_over > 0,
             Outcome::Yes | Outcome::Added { .. } | Outcome::Jobs(_) => true,
         }
     }

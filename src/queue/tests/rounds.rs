@@ -30,6 +30,7 @@ pub fn schedule_of(words: &[&str], due: Option<Due>) -> Option<(Recurrence, Star
         jitter: Millis::new(number("jitter").unwrap_or(0)).unwrap(),
         runs: number("runs").unwrap_or(0) as u32,
         until: number("until").map(|time| Time::new(time).unwrap()),
+        late: Millis::ZERO,
     };
     let starts = due.map_or(Starts::ByItself, |due| match due {
         Due::In(delay) => Starts::In(delay),

@@ -9,7 +9,7 @@
 //!
 //! | step | what comes of it |
 //! | --- | --- |
-//! | `ADD id [+delay or =at] [ttr=60] [prio=128] [tries=0] [base=0 max=0] [ttl=0] [keep=0] [body=x] [REPLACE]` | when it is due, `replaced` and when, `taken`, `full`; for the id `*`: the id |
+//! | `ADD id [+delay or =at] [ttr=60] [prio=128] [tries=0] [base=0 max=0] [ttl=0] [keep=0] [late=0] [body=x] [REPLACE]` | when it is due, `replaced` and when, `taken`, `full`; for the id `*`: the id |
 //! | `ADD … every=ms or cron=step [misfire=all] [jitter=] [runs=] [until=] [ENSURE]` | the same, `unchanged`, `never` |
 //! | `ROUND id` | where a schedule is: `occurrence>next run=0 missed=1 failed=1` |
 //! | `POP [n=1] [ttr=…] [NOACK]` | `id#attempt` of each, or `nil`; the leases are called L1, L2 … as they come |
@@ -20,7 +20,7 @@
 //! | `KICK n` | the ids that were kicked |
 //! | `KICKJOB id [id …]` | how many |
 //! | `PAUSE [span]`, `RESUME` | `1` or `0` |
-//! | `ALTER [ttr=…] [tries=…] [base=… max=…] [keep=…] [maxjobs=…] [deadkeep=…]` | |
+//! | `ALTER [ttr=…] [tries=…] [base=… max=…] [keep=…] [late=…] [maxjobs=…] [deadkeep=…]` | |
 //! | `DEFAULTS ttr tries` | what jobs get from here on that aren't told otherwise |
 //! | `PEEK state`, `SCAN n` | ids; a scan shows its parts, of n jobs at most, between slashes |
 //! | `FORGET` | the ids that are to be forgotten; they are |
@@ -291,6 +291,7 @@ impl Session {
                 Some(("max", max)) => backoff.max = span(number(max)),
                 Some(("ttl", ttl)) => add.ttl = Some(span(number(ttl))),
                 Some(("keep", keep)) => add.keep = Some(span(number(keep))),
+                Some(("late", late)) => add.late = Some(span(number(late))),
                 Some(("prio", priority)) => add.priority = Some(number(priority) as u8),
                 Some(("body", text)) => add.body = text.as_bytes(),
                 None if *word == "REPLACE" => add.if_taken = IfTaken::Replace,
@@ -432,6 +433,7 @@ fn alteration(words: &[&str]) -> Alter {
             Some(("base", base)) => backoff.base = span(number(base)),
             Some(("max", max)) => backoff.max = span(number(max)),
             Some(("keep", keep)) => alter.keep = Some(span(number(keep))),
+            Some(("late", late)) => alter.late = Some(span(number(late))),
             Some(("maxjobs", max)) => alter.max_jobs = Some(number(max)),
             Some(("deadkeep", keep)) => alter.dead_keep = Some(span(number(keep))),
             Some(("concurrency", limit)) => alter.concurrency = Some(number(limit) as u32),

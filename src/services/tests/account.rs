@@ -50,7 +50,10 @@ impl Job {
             Stage::Leased if self.is_at_its_last_attempt() => {
                 Some(self.expires_at.map_or(self.time, |expiry| expiry.min(self.time)))
             }
-            Stage::Waiting | Stage::Leased => self.expires_at,
+            Stage::Waiting | Stage::Leased => {
+                let late_at = (self.new.late > 0).then(|| self.time + self.new.late);
+                late_at.into_iter().chain(self.expires_at).min()
+            }
         }
     }
 

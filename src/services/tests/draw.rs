@@ -78,6 +78,7 @@ impl World {
             attempts: self.one_of(&[0, 0, 0, 1, 2]),
             keep: self.one_of(&[0, 0, 0, 1, 40]),
             ttl: self.one_of(&[0, 0, 0, 0, 0, 5, 60]),
+            late: self.one_of(&[0, 0, 0, 0, 0, 3, 40]),
             replaces: self.chance(4),
         }
     }

@@ -57,6 +57,7 @@ pub struct NewJob {
     pub attempts: u32,
     pub keep: u64,
     pub ttl: u64,
+    pub late: u64,
     pub replaces: bool,
 }
 
@@ -146,6 +147,7 @@ impl NewJob {
             attempts: Some(Attempts::new(self.attempts)),
             keep: Some(ms(self.keep)),
             ttl: Some(ms(self.ttl)),
+            late: Some(ms(self.late)),
             if_taken: if self.replaces { IfTaken::Replace } else { IfTaken::Refuse },
             ..Add::plain(id(&self.id), &self.body)
         }

@@ -38,7 +38,7 @@ def test_get_follows_a_job_through_its_states(session: Session) -> None:
         ["id", "a", "body", "hello you", "state", "delayed", "due", <due>, "deadline", (nil),
          "priority", 9, "ttr", 100, "attempts", 2, "attempt", 0, "attempts-left", 2, "lease", (nil),
          "created", <created>, "since", (nil), "backoff-base", 0, "backoff-max", 0, "ttl", 0,
-         "expires", (nil), "keep", 0, "kept-until", (nil), "reason", (nil)]
+         "expires", (nil), "keep", 0, "late", 0, "kept-until", (nil), "reason", (nil)]
     """)
     assert session["due"] == session["created"] + 100
     session.eventually("""
@@ -89,7 +89,7 @@ def test_get_shows_what_a_job_was_told(session: Session) -> None:
         ["id", "a", "body", "x", "state", "ready", "due", <due>, "deadline", (nil), "priority", 128,
          "ttr", 60000, "attempts", 0, "attempt", 0, "attempts-left", (nil), "lease", (nil),
          "created", <due>, "since", <due>, "backoff-base", 1000, "backoff-max", 60000, "ttl", 7200000,
-         "expires", <expires>, "keep", 3600000, "kept-until", (nil), "reason", (nil)]
+         "expires", <expires>, "keep", 3600000, "late", 0, "kept-until", (nil), "reason", (nil)]
         > DQ.POP q
         [["a", "x", <lease>, 1]]
         > DQ.GET q a
@@ -100,7 +100,7 @@ def test_get_shows_what_a_job_was_told(session: Session) -> None:
         ["id", "a", "body", "x", "state", "done", "due", (nil), "deadline", (nil), "priority", 128,
          "ttr", 60000, "attempts", 0, "attempt", 1, "attempts-left", (nil), "lease", (nil),
          "created", <due>, "since", <finished>, "backoff-base", 1000, "backoff-max", 60000, "ttl", 7200000,
-         "expires", (nil), "keep", 3600000, "kept-until", <kept>, "reason", (nil)]
+         "expires", (nil), "keep", 3600000, "late", 0, "kept-until", <kept>, "reason", (nil)]
     """)
     assert session["expires"] == session["due"] + 7_200_000
     assert session["kept"] == session["finished"] + 3_600_000
@@ -117,7 +117,7 @@ def test_get_in_resp3_is_a_map(server: Server) -> None:
             {"id": "a", "body": "x", "state": "delayed", "due": <due>, "deadline": (nil), "priority": 128,
              "ttr": 60000, "attempts": 25, "attempt": 0, "attempts-left": 25, "lease": (nil),
              "created": <created>, "since": (nil), "backoff-base": 0, "backoff-max": 0, "ttl": 0,
-             "expires": (nil), "keep": 0, "kept-until": (nil), "reason": (nil)}
+             "expires": (nil), "keep": 0, "late": 0, "kept-until": (nil), "reason": (nil)}
             > DQ.GET q b
             (nil)
         """)
@@ -215,7 +215,7 @@ def test_info_of_a_queue_that_did_everything(session: Session) -> None:
     session.check("""
         > DQ.INFO q
         ["default-ttr", 7000, "default-attempts", 3, "default-backoff-base", 0, "default-backoff-max", 0,
-         "default-keep", 0, "max-jobs", 0, "dead-keep", 0, "concurrency", 0, "rate", 0, "rate-per-ms", 0,
+         "default-keep", 0, "default-late", 0, "max-jobs", 0, "dead-keep", 0, "concurrency", 0, "rate", 0, "rate-per-ms", 0,
          "rate-burst", 0, "paused", 0, "paused-until", (nil),
          "rate-left", (nil), "held-until", (nil),
          "jobs", 4, "delayed", 1, "ready", 1, "reserved", 1, "dead", 1, "done", 0, "waiting-consumers", 0,
@@ -241,7 +241,7 @@ def test_info_of_an_empty_queue_in_resp3(server: Server) -> None:
             (integer) 1
             > DQ.INFO q
             {"default-ttr": 60000, "default-attempts": 25, "default-backoff-base": 0,
-             "default-backoff-max": 0, "default-keep": 0, "max-jobs": 0, "dead-keep": 0,
+             "default-backoff-max": 0, "default-keep": 0, "default-late": 0, "max-jobs": 0, "dead-keep": 0,
              "concurrency": 0, "rate": 0, "rate-per-ms": 0, "rate-burst": 0, "paused": 0,
              "paused-until": (nil), "rate-left": (nil), "held-until": (nil), "jobs": 0,
              "delayed": 0, "ready": 0, "reserved": 0, "dead": 0,
