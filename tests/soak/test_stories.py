@@ -312,6 +312,16 @@ def test_who_came_first_is_served_first() -> None:
         assert story.kinds() == expected, first
 
 
+def test_who_was_served_first_is_unknown_where_one_of_them_has_no_lease() -> None:
+    story = Story()
+    first, second = story.begins("DQ.POP q BLOCK 0"), story.begins("DQ.POP q NOACK BLOCK 0")
+    story.says("DQ.ADD q a x", "a")
+    story.says("DQ.ADD q b y", "b")
+    story.ends(second, [["b", "y", None, 1]])
+    story.ends(first, JOB)
+    assert story.kinds() == set()
+
+
 def test_a_paused_queue_hands_out_nothing() -> None:
     story = with_a_job()
     story.says("DQ.PAUSE q FOR 50", "OK")
