@@ -214,15 +214,14 @@ impl Delivery {
         self.run().map_or(self.due, |run| run.occurrence)
     }
 
-    /// Until when a job that was finished by this stays in the queue all the same, unless somebody removes it: as done, or
-    /// since it comes back. As long as the queue hasn't changed since.
-    pub fn stays_until(&self, queue: &Queue) -> Option<Time> {
-        let job = queue.get(self.id_and_body(queue).0)?;
-        match job.progress.stage {
-            Stage::Done => Some(job.time),
-            Stage::Waiting => Some(Time::MAX),
-            Stage::Leased | Stage::Dead => None,
-        }
+    /// Whether a job that was finished by this is in the queue all the same: as done, or since it comes back. As long as the
+    /// queue hasn't changed since.
+    pub fn stays(&self, queue: &Queue) -> bool {
+        let job = queue.get(self.id_and_body(queue).0);
+        job.is_some_and(|job| match job.progress.stage {
+            Stage::Done | Stage::Waiting => true,
+            Stage::Leased | Stage::Dead => false,
+        })
     }
 
     /// The job as it was before, for a [`super::Return`]. As long as the queue hasn't changed since.

@@ -35,7 +35,7 @@ pub struct Hooks {
     /// This server is a primary now, or isn't any more.
     pub role_changed: fn(bool),
     /// The data set is about to be loaded, or has been.
-    pub loading: fn(bool),
+    pub loading: fn(Context, bool),
     /// A replica loads a data set while it serves another.
     pub loading_aside: fn(Aside),
     /// A database will be empty, or all of them.

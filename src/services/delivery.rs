@@ -46,7 +46,7 @@ pub fn give_back<H: Host>(
             continue;
         };
         let circumstances = circumstances(host, value);
-        if job.was_removed(&value.queue, circumstances.now) {
+        if job.was_removed(&value.queue) {
             continue;
         }
         let body = is_noack.then_some(&job.body[..]);

@@ -70,8 +70,8 @@ pub const HOOKS: Hooks = Hooks {
         pacemaker::on_role_changed(Live::INSIDE_A_COMMAND, is_primary);
         find_out_who_calls();
     },
-    loading: |is_loading| {
-        pacemaker::on_loading(Live::INSIDE_A_COMMAND, is_loading);
+    loading: |context, is_loading| {
+        pacemaker::on_loading(Live { context: Some(context) }, is_loading);
         find_out_who_calls();
     },
     loading_aside: |stage| match stage {

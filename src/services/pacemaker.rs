@@ -16,13 +16,18 @@ use super::log::Wording;
 use super::place::Database;
 use super::stats::Stats;
 use super::value::QueueValue;
-use super::{notify, reaper, sweep, waiting};
+use super::{notify, parcels, reaper, sweep, waiting};
 use crate::queue::{Forget, Millis, Time};
 
 /// `LATENCY HISTORY dq-timer` shows runs that took their whole budget or more.
 pub const LATENCY_EVENT: &CStr = c"dq-timer";
 /// Between two looks at the clock: some tens of microseconds.
 const STEP_JOBS: usize = 100;
+/// Consumers are told what they get in this turn of the event loop, or one of the next.
+const UNTIL_TOLD: Millis = match Millis::new(1) {
+    Some(span) => span,
+    None => Millis::ZERO,
+};
 /// [`alarm::UNTIL_WRITABLE_MS`], on the queues' clock.
 const UNTIL_WRITABLE: Millis = match Millis::new(UNTIL_WRITABLE_MS) {
     Some(span) => span,
@@ -41,6 +46,10 @@ pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
 /// A database, or all of them, will be empty.
 pub fn on_flushed<H: Host>(host: H, database: Option<Database>) {
     reaper::free_hints(host.with(|state| state.hints.take(database)));
+    // What an AOF says while it is loaded was before anything got on its way.
+    if !host.with(|state| state.is_loading) {
+        parcels::flushed(host, database);
+    }
 }
 
 /// This server is a primary now, or a replica. A new primary looks for the queues of which it doesn't know where they
@@ -71,6 +80,7 @@ pub fn on_loading<H: Host>(host: H, is_loading: bool) {
         }
     });
     if !is_loading {
+        parcels::loaded(host);
         arm(host, Some(NEXT_TURN));
     }
 }
@@ -142,13 +152,12 @@ fn look_after<H: Host>(
     value.queue.advance(now);
     notify::tell(host, key, &mut value.queue, None);
     let may_change = purpose == Purpose::Change;
-    if may_change {
-        forget_the_old(host, key, value, slice);
-    }
+    let is_any_left = may_change && !forget_the_old(host, key, value, slice);
     if waiting::consumers_at(host, key) > 0 && (!may_change || !waiting::serve(host, key, value, slice)) {
         waiting::serve_soon(host, key.database(), key.name());
     }
     let next = value.queue.find_wake_at().map(|next| match purpose {
+        Purpose::Change if is_any_left => next.max(now.saturating_add(UNTIL_TOLD)),
         Purpose::Change => next,
         // What is to be forgotten now has to wait.
         Purpose::Look => next.max(now.saturating_add(UNTIL_WRITABLE)),
@@ -158,20 +167,26 @@ fn look_after<H: Host>(
     next
 }
 
-/// Removes jobs that have been kept long enough: an explicit step, which replicas are told.
-fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, slice: &Slice) {
+/// Removes jobs that have been kept long enough: an explicit step, which replicas are told. What is on its way to a consumer
+/// stays until that has got it: else nobody would know whether what isn't there was removed by somebody, and is not to be
+/// given back. False when such a job is left.
+fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, slice: &Slice) -> bool {
     #[cfg(feature = "planted-faults")]
     if crate::planted::has(crate::planted::Fault::KeptForEver) {
-        return;
+        return true;
     }
+    let on_their_way = parcels::ids(host, value);
     while !slice.is_over(host) {
         let circumstances = circumstances(host, value);
-        let slots = value.queue.to_forget(circumstances.now, STEP_JOBS);
-        if slots.is_empty() {
-            return;
-        }
+        let slots = value.queue.to_forget(circumstances.now, STEP_JOBS + on_their_way.len());
         let names = value.queue.names_of(&slots);
-        let (ids, words) = (names.ids(), names.words());
+        let (mut ids, mut words) = (names.ids(), names.words());
+        ids.retain(|id| !on_their_way.contains(id.bytes()));
+        words.retain(|id| !on_their_way.contains(*id));
+        if ids.is_empty() {
+            return slots.is_empty();
+        }
         commit(host, key, value, &circumstances, &Forget { ids: &ids }, Wording::Internal(c"FORGET", &words));
     }
+    true
 }

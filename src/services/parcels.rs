@@ -1,11 +1,34 @@
 //! Where the queues are by now whose jobs are on their way, or on their way back ([`super::pending`]).
 
+use std::collections::BTreeSet;
+
 use super::alarm::{arm, NEXT_TURN};
-use super::host::Host;
-use super::pending::{Lost, Origin};
+use super::host::{Host, Purpose};
+use super::pending::{Lost, Origin, Parcel, Sight};
 use super::place::{Database, Place};
 use super::state::State;
 use super::value::QueueValue;
+
+/// The ids of this queue's jobs that are on their way, or on their way back.
+pub fn ids<H: Host>(host: H, value: &QueueValue) -> BTreeSet<Box<[u8]>> {
+    if !value.may_have_parcels() {
+        return BTreeSet::new();
+    }
+    host.with(|state| {
+        let is_its = |parcel: &&Parcel| parcel.origins.iter().any(|origin| origin.is(value));
+        let on_their_way = state.waiters.parcels().filter(is_its).flat_map(|parcel| parcel.pending.jobs());
+        let lost = state.lost.iter().chain(&state.lost_astray).filter(|lost| lost.origin.is(value));
+        on_their_way.chain(lost.flat_map(Lost::jobs)).map(|job| job.id.clone()).collect()
+    })
+}
+
+/// The queue has left its key.
+pub fn left<H: Host>(host: H, value: &QueueValue) {
+    host.with(|state| {
+        let its = origins(state).filter(|origin| origin.is(value));
+        its.for_each(|origin| origin.sight = Sight::Astray);
+    });
+}
 
 /// A queue that had left its key is at this one.
 pub fn found<H: Host>(host: H, value: &QueueValue, place: &Place) {
@@ -13,9 +36,7 @@ pub fn found<H: Host>(host: H, value: &QueueValue, place: &Place) {
         return;
     }
     let is_any_lost = host.with(|state| {
-        for origin in origins(state).filter(|origin| origin.is(value)) {
-            origin.place.clone_from(place);
-        }
+        origins(state).filter(|origin| origin.is(value)).for_each(|origin| origin.found(place));
         let lost = std::mem::take(&mut state.lost_astray).into_iter();
         let (found, astray): (Vec<Lost>, Vec<Lost>) = lost.partition(|lost| lost.origin.is(value));
         state.lost_astray = astray;
@@ -52,6 +73,32 @@ pub fn copied<H: Host>(host: H, value: &QueueValue, copy: &QueueValue, place: &P
 /// Two databases have changed places.
 pub fn swapped<H: Host>(host: H, a: Database, b: Database) {
     host.with(|state| origins(state).for_each(|origin| origin.swap(a, b)));
+}
+
+/// A database, or all of them, will be empty.
+pub fn flushed<H: Host>(host: H, database: Option<Database>) {
+    host.with(|state| {
+        for origins in state.waiters.origins() {
+            origins.retain(|origin| origin.outlives_flush(database));
+        }
+        state.lost.retain_mut(|lost| lost.origin.outlives_flush(database));
+        state.lost_astray.retain_mut(|lost| lost.origin.outlives_flush(database));
+    });
+}
+
+/// What was flushed has been loaded again: DEBUG RELOAD. The queues are other values now, and where they were.
+pub fn loaded<H: Host>(host: H) {
+    let is_flushed = |origin: &&mut Origin| origin.sight == Sight::Flushed;
+    let places: BTreeSet<Place> =
+        host.with(|state| origins(state).filter(is_flushed).map(|origin| origin.place.clone()).collect());
+    for place in places {
+        host.open((place.0, &place.1), Purpose::Look, |_, value| {
+            host.with(|state| {
+                let its = origins(state).filter(is_flushed).filter(|origin| origin.place == place);
+                its.for_each(|origin| *origin = Origin::new(place.clone(), value));
+            });
+        });
+    }
 }
 
 /// Of all that is on its way, or on its way back.

@@ -23,16 +23,15 @@ pub struct PendingDelivery {
     pub occurrence: Time,
     /// As it was before.
     pub(super) record: JobRecord,
-    /// See [`crate::queue::Delivery::stays_until`].
-    stays_until: Option<Time>,
+    /// See [`crate::queue::Delivery::stays`].
+    stays: bool,
 }
 
 impl PendingDelivery {
     /// Whether somebody has removed the job since it was handed out and finished by that: then there is nothing to be given
-    /// back.
-    pub(super) fn was_removed(&self, queue: &Queue, now: Time) -> bool {
-        let stays = self.stays_until.is_some_and(|until| now < until);
-        stays && Id::new(&self.id).is_some_and(|id| queue.get(id).is_none())
+    /// back. The timer doesn't remove what is on its way.
+    pub(super) fn was_removed(&self, queue: &Queue) -> bool {
+        self.stays && Id::new(&self.id).is_some_and(|id| queue.get(id).is_none())
     }
 }
 
@@ -44,8 +43,8 @@ impl PendingDeliveries {
             let (id, body) = (id.bytes().into(), body.into());
             let record = delivery.before(queue)?;
             let (lease, attempt, occurrence) = (delivery.lease, delivery.attempt, delivery.occurrence());
-            let stays_until = delivery.stays_until(queue);
-            Some(PendingDelivery { id, body, lease, attempt, occurrence, record, stays_until })
+            let stays = delivery.stays(queue);
+            Some(PendingDelivery { id, body, lease, attempt, occurrence, record, stays })
         });
         PendingDeliveries { jobs: jobs.collect() }
     }
@@ -59,12 +58,24 @@ impl PendingDeliveries {
 /// back: they go back to it, not to whatever is at the key by then.
 pub struct Origin {
     pub place: Place,
+    pub sight: Sight,
     life: Weak<()>,
+}
+
+/// What is known of where a queue is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Sight {
+    /// At its place.
+    There,
+    /// It has left its place, and nobody has met it since.
+    Astray,
+    /// Everything has been flushed. If that was for loading it again, the same queue will be at this place.
+    Flushed,
 }
 
 impl Origin {
     pub fn new(place: Place, value: &QueueValue) -> Origin {
-        Origin { place, life: value.life() }
+        Origin { place, sight: Sight::There, life: value.life() }
     }
 
     pub fn is(&self, value: &QueueValue) -> bool {
@@ -74,6 +85,25 @@ impl Origin {
     /// Whether the queue still lives, wherever it is.
     pub fn is_alive(&self) -> bool {
         self.life.strong_count() > 0
+    }
+
+    /// It has been met at this place.
+    pub fn found(&mut self, place: &Place) {
+        self.place.clone_from(place);
+        self.sight = Sight::There;
+    }
+
+    /// A database, or all of them, will be empty; false when the queue ends by that.
+    pub fn outlives_flush(&mut self, database: Option<Database>) -> bool {
+        match (self.sight, database) {
+            (Sight::There, None) => {
+                self.sight = Sight::Flushed;
+                true
+            }
+            (Sight::Astray | Sight::Flushed, None) => false,
+            (Sight::There, Some(database)) => self.place.0 != database,
+            (Sight::Astray | Sight::Flushed, Some(_)) => true,
+        }
     }
 
     pub fn swap(&mut self, a: Database, b: Database) {
@@ -131,6 +161,11 @@ impl Lost {
 
     pub fn is_empty(&self) -> bool {
         self.left == 0
+    }
+
+    /// Those that are left.
+    pub(super) fn jobs(&self) -> &[PendingDelivery] {
+        self.pending.jobs().get(..self.left).unwrap_or_default()
     }
 
     /// The job that was handed out last, of those that are left.

@@ -125,6 +125,11 @@ impl<C: Copy + Ord> Waiters<C> {
         }
     }
 
+    /// What is on its way.
+    pub fn parcels(&self) -> impl Iterator<Item = &Parcel> {
+        self.waiters.values().filter_map(|waiter| waiter.parcel.as_ref())
+    }
+
     /// Where the jobs are from that are on their way, parcel by parcel.
     pub fn origins(&mut self) -> impl Iterator<Item = &mut SmallVec<[Origin; 1]>> {
         self.waiters

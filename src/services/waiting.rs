@@ -21,7 +21,7 @@ use super::place::{Database, Place};
 use super::value::QueueValue;
 use super::waiters::{Departure, Shape, Ticket};
 use super::wakeup;
-use crate::queue::{Mode, Pop};
+use crate::queue::Pop;
 
 /// The server writes what they are told at the end of the turn, which takes it several times as long as unblocking
 /// them: about a millisecond for so many.
@@ -233,13 +233,11 @@ fn return_lost<H: Host>(host: H, mut lost: Lost, slice: &Slice) {
     let (database, name) = lost.origin.place.clone();
     let is_there = host.open((database, &name), Purpose::Change, |key, value| {
         let is_it = lost.origin.is(value);
-        // The queue itself is gone. Out of a file, or a payload, this one may have the same leases.
-        let is_like_it = !lost.origin.is_alive() && lost.mode == Mode::Lease;
-        if is_it || is_like_it {
+        if is_it {
             delivery::give_back(host, &key, value, &mut lost, Some(slice));
         }
         wakeup::plan(host, value, || database, || key.name());
-        is_it || is_like_it
+        is_it
     });
     host.with(|state| {
         if is_there == Some(true) && !lost.is_empty() {

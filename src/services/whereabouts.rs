@@ -38,6 +38,9 @@ pub fn copy<H: Host>(host: H, value: &QueueValue, database: Database, key: &[u8]
 /// The value is no longer at this key. It may live on, at another.
 pub fn left_key<H: Host>(host: H, value: &mut QueueValue, database: Database, key: &[u8]) {
     value.lease_epoch = 0;
+    if value.may_have_parcels() {
+        parcels::left(host, value);
+    }
     if wakeup::cancel(host, value, database, key) || value.may_have_parcels() {
         sweep::left_its_key(host, value);
     }

@@ -312,6 +312,16 @@ def test_who_came_first_is_served_first() -> None:
         assert story.kinds() == expected, first
 
 
+def test_who_was_served_first_is_unknown_where_one_of_them_has_no_lease() -> None:
+    story = Story()
+    first, second = story.begins("DQ.POP q BLOCK 0"), story.begins("DQ.POP q NOACK BLOCK 0")
+    story.says("DQ.ADD q a x", "a")
+    story.says("DQ.ADD q b y", "b")
+    story.ends(second, [["b", "y", None, 1]])
+    story.ends(first, JOB)
+    assert story.kinds() == set()
+
+
 def test_a_paused_queue_hands_out_nothing() -> None:
     story = with_a_job()
     story.says("DQ.PAUSE q FOR 50", "OK")
@@ -389,6 +399,19 @@ def test_a_delivery_that_may_be_from_either_of_two_queues_counts_for_one_of_them
     nothing_left = {"jobs": 0, "reserved": 0, "last-lease": None}
     story.says("DQ.INFO q", Info(story).told(0, **nothing_left, **{"total-finished": 1}))
     assert story.kinds() == set()
+
+
+def test_a_job_that_was_taken_by_a_pop_whose_reply_was_lost_counts_as_finished() -> None:
+    for options, expected in [("NOACK", set()), ("", {"count"})]:
+        story = with_a_job()
+        op = story.begins(f"DQ.POP q {options}")
+        story.ends(op, None)
+        story.records.pop()
+        op.after = op.told = None
+        story.is_lost(op)
+        nothing_left = {"jobs": 0, "reserved": 0, "last-lease": None}
+        story.says("DQ.INFO q", Info(story).told(0, **nothing_left, **{"total-finished": 1}))
+        assert story.kinds() == expected
 
 
 class Info:

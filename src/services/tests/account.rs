@@ -1,7 +1,7 @@
 //! The world's own account of a queue: a list of jobs, in which everything is worked out anew whenever it is asked. It
 //! shares no code with the queue.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::operation::{Handed, NewJob, Operation, Outcome, Terms, When};
 
@@ -82,8 +82,8 @@ pub struct Account {
     events: i64,
     /// The latest delivery of each job, with the job as it was before.
     before: BTreeMap<u64, Job>,
-    /// The deliveries of jobs that were kept as done and then removed: until when they would have been kept.
-    removed: BTreeMap<u64, u64>,
+    /// The deliveries of jobs that were kept as done and then removed.
+    removed: BTreeSet<u64>,
 }
 
 fn expiry(new: &NewJob, now: u64) -> Option<u64> {
@@ -125,7 +125,7 @@ impl Account {
             Operation::Touch { id, lease } => Outcome::Done(self.touch(now, id, *lease)),
             Operation::Bury { id, lease } => Outcome::Done(self.bury(now, id, *lease)),
             Operation::Delete(ids) | Operation::Forget(ids) => {
-                self.each(ids, |account, id| account.lose(now, id).is_some())
+                self.each(ids, |account, id| account.lose(id).is_some())
             }
             Operation::KickJob(ids) => self.each(ids, |account, id| account.kick(now, id)),
             Operation::Pause(span) => {
@@ -138,7 +138,7 @@ impl Account {
                 Outcome::Done(true)
             }
             Operation::Return { id, lease, body, .. } => {
-                Outcome::Done(self.take_back(now, id, *lease, body.is_some()))
+                Outcome::Done(self.take_back(id, *lease, body.is_some()))
             }
         }
     }
@@ -161,13 +161,13 @@ impl Account {
         Some(self.jobs.remove(at))
     }
 
-    /// As somebody wants it, or as time does.
-    fn lose(&mut self, now: u64, id: &[u8]) -> Option<Job> {
+    /// As somebody wants it. Time removes nothing that is on its way.
+    fn lose(&mut self, id: &[u8]) -> Option<Job> {
         let job = self.remove(id)?;
-        if job.stage == Stage::Done && now < job.time {
+        if job.stage == Stage::Done {
             let is_its = |before: &Job| before.new.id == id && before.created == job.created;
             let lease = self.before.iter().rfind(|(_, before)| is_its(before)).map(|(lease, _)| *lease);
-            self.removed.extend(lease.map(|lease| (lease, job.time)));
+            self.removed.extend(lease);
         }
         Some(job)
     }
@@ -178,7 +178,7 @@ impl Account {
         if is_taken && !new.replaces {
             return false;
         }
-        self.lose(now, &new.id);
+        self.lose(&new.id);
         let (order, expires_at) = (self.next_event(), expiry(new, now));
         let (stage, time) = (Stage::Waiting, now + new.delay);
         let new = new.clone();
@@ -306,8 +306,8 @@ impl Account {
         true
     }
 
-    /// Whether it would be put back to where it was before this delivery. What somebody has removed isn't, before its time.
-    pub fn can_take_back(&self, now: u64, id: &[u8], lease: u64, no_ack: bool) -> bool {
+    /// Whether it would be put back to where it was before this delivery. What somebody has removed isn't.
+    pub fn can_take_back(&self, id: &[u8], lease: u64, no_ack: bool) -> bool {
         let Some(before) = self.before.get(&lease) else {
             return false;
         };
@@ -317,12 +317,12 @@ impl Account {
                 (job.stage, job.created, job.attempt) == (Stage::Done, before.created, attempt)
             }
             Some(job) => job.stage == Stage::Leased && job.lease == Some(lease),
-            None => no_ack && self.removed.get(&lease).is_none_or(|until| *until <= now),
+            None => no_ack && !self.removed.contains(&lease),
         }
     }
 
-    fn take_back(&mut self, now: u64, id: &[u8], lease: u64, no_ack: bool) -> bool {
-        if !self.can_take_back(now, id, lease, no_ack) {
+    fn take_back(&mut self, id: &[u8], lease: u64, no_ack: bool) -> bool {
+        if !self.can_take_back(id, lease, no_ack) {
             return false;
         }
         self.remove(id);

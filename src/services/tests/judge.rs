@@ -75,6 +75,7 @@ impl World {
             Operation::Pop(terms) => self.judge_delivery(&place, terms, &outcome, said),
             Operation::Forget(ids) if !is_said_to_purge(said) => {
                 judge_forgotten(&before, ids, time);
+                self.judge_nothing_on_its_way(before.number, ids);
                 false
             }
             Operation::Return { lease, .. } => {
@@ -155,8 +156,18 @@ impl World {
         let accounts = &self.accounts;
         self.owed.retain(|owed| {
             let account = accounts.values().find(|account| account.number == owed.account);
-            account.is_some_and(|account| account.can_take_back(0, &owed.id, owed.lease, owed.no_ack))
+            account.is_some_and(|account| account.can_take_back(&owed.id, owed.lease, owed.no_ack))
         });
+    }
+
+    fn judge_nothing_on_its_way(&self, account: u64, ids: &[Vec<u8>]) {
+        let owed = self.owed.iter().filter(|owed| owed.account == account).map(|owed| &owed.id);
+        let assigned = self.clients.iter().filter_map(|client| client.wait.as_ref()?.assigned.as_ref());
+        let its = assigned.filter(|assigned| assigned.origins.contains(&account));
+        let on_its_way: Vec<&Vec<u8>> =
+            its.flat_map(|one| &one.handed).map(|job| &job.id).chain(owed).collect();
+        let forgotten = ids.iter().find(|id| on_its_way.contains(id));
+        assert!(forgotten.is_none(), "{forgotten:?} is forgotten on its way");
     }
 
     fn judge_returned(&mut self, account: u64, lease: u64) {
@@ -301,7 +312,9 @@ impl World {
                 continue;
             };
             let are_others_first = may_wait && self.lines.get(place).is_some_and(|line| !line.is_empty());
-            let has_something = account.has_something(account.time_at(begun));
+            // What expires between the two may have been there when this began.
+            let times = [begun, self.primary.wall_ms()].map(|wall| account.time_at(wall));
+            let has_something = times.iter().all(|time| account.has_something(*time));
             assert!(!has_something || are_others_first, "{command:?} gets nothing from {account:?}");
         }
     }

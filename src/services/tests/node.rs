@@ -83,6 +83,8 @@ pub struct Node {
     pub alarm: Cell<Option<Duration>>,
     pub turn_end: Cell<Option<Duration>>,
     is_in_timers: Cell<bool>,
+    /// Of an event that comes with a context.
+    is_in_event: Cell<bool>,
     walk: RefCell<Option<Option<Place>>>,
     blocked: RefCell<BTreeMap<Handle, Blocked>>,
     /// Clients that were blocked and aren't any more, of which the server hasn't said so yet.
@@ -111,6 +113,7 @@ impl Node {
             alarm: Cell::new(None),
             turn_end: Cell::new(None),
             is_in_timers: Cell::new(false),
+            is_in_event: Cell::new(false),
             walk: RefCell::new(None),
             blocked: RefCell::default(),
             over: RefCell::default(),
@@ -244,6 +247,13 @@ impl Node {
         took
     }
 
+    /// Data is about to be loaded, or has been.
+    pub fn tell_of_loading(&self, is_loading: bool) {
+        self.is_in_event.set(true);
+        pacemaker::on_loading(self, is_loading);
+        self.is_in_event.set(false);
+    }
+
     /// The last that is heard of clients that were blocked.
     pub fn before_sleep(&self) {
         for handle in self.over.take() {
@@ -333,7 +343,8 @@ impl Host for &Node {
         purpose: Purpose,
         work: impl FnOnce(Key<'_>, &mut QueueValue) -> R,
     ) -> Option<R> {
-        assert!(self.is_in_timers.get(), "a key is opened outside commands and timers");
+        let has_context = self.is_in_timers.get() || self.is_in_event.get();
+        assert!(has_context, "a key is opened outside commands, timers and events");
         let context = match purpose {
             Purpose::Look => Context::Looking,
             Purpose::Change => Context::Timer,

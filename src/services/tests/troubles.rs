@@ -103,22 +103,20 @@ impl World {
     /// Everything is loaded again while clients wait.
     fn reload(&mut self, load: impl FnOnce(&World)) {
         self.primary.flush(None);
-        pacemaker::on_loading(&self.primary, true);
+        self.primary.tell_of_loading(true);
         load(self);
         // What is due meanwhile comes while the server loads, or right after.
         if self.rng.bool() {
             self.primary.run_timers(true);
         }
-        pacemaker::on_loading(&self.primary, false);
+        self.primary.tell_of_loading(false);
         let begun = self.primary.wall_ms();
         self.absorb(begun, None);
-        // The values are others now. What was to be given back to one that nobody had met ended with it, and so did what
-        // was finished by being handed out.
-        self.owed.retain(|owed| !owed.is_astray && !owed.no_ack);
-        for wait in self.clients.iter_mut().filter_map(|client| client.wait.as_mut()) {
-            let no_ack = wait.terms.no_ack;
-            wait.assigned.iter_mut().filter(|_| no_ack).for_each(|assigned| assigned.origins.clear());
-        }
+        // The values are others now. What was to be given back to one that nobody had met ended with it.
+        self.owed.retain(|owed| !owed.is_astray);
+        let astray = std::mem::take(&mut self.astray);
+        let waits = self.clients.iter_mut().filter_map(|client| client.wait.as_mut()?.assigned.as_mut());
+        waits.for_each(|assigned| assigned.origins.retain(|origin| !astray.contains(origin)));
         self.touched.extend(self.accounts.keys().cloned());
     }
 
@@ -135,9 +133,9 @@ impl World {
         } else {
             self.tell(|| "a full sync".into());
             self.replica.flush(None);
-            pacemaker::on_loading(&self.replica, true);
+            self.replica.tell_of_loading(true);
             self.replica.load(&file);
-            pacemaker::on_loading(&self.replica, false);
+            self.replica.tell_of_loading(false);
         }
         self.replica.ready.take();
         self.applied = self.log.len();
@@ -216,9 +214,9 @@ impl World {
 
     fn restart(&mut self, to: usize) {
         let node = Node::new(self.primary.nature, self.uptime.clone(), self.primary.ahead_ms.get(), true);
-        pacemaker::on_loading(&node, true);
+        node.tell_of_loading(true);
         self.load_log(&node, to);
-        pacemaker::on_loading(&node, false);
+        node.tell_of_loading(false);
         node.ready.take();
         self.primary = node;
     }

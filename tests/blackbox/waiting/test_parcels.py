@@ -13,6 +13,9 @@ from harness.server import Server, eventually
 
 ADD: Words = ("DQ.ADD", "q", "a", "x", "TTR", 60_000, "ATTEMPTS", 1)
 
+# Each queue is another value in memory afterwards.
+RELOAD: Words = ("DEBUG", "RELOAD")
+
 # What happens to the queue `q`, and the database and key at which it is then.
 MOVES: dict[str, tuple[list[Words], int, str]] = {
     "RENAME": ([("RENAME", "q", "r")], 0, "r"),
@@ -35,6 +38,13 @@ MOVES: dict[str, tuple[list[Words], int, str]] = {
     "COPY": ([("COPY", "q", "r")], 0, "r"),
     "COPY and RENAME of the copy": ([("COPY", "q", "r"), ("RENAME", "r", "s")], 0, "s"),
     "COPY there and back": ([("COPY", "q", "r"), ("COPY", "r", "q", "REPLACE")], 0, "q"),
+    "RELOAD": ([RELOAD], 0, "q"),
+    "RELOAD and RENAME": ([RELOAD, ("RENAME", "q", "r")], 0, "r"),
+    "RELOAD, RENAME, a new queue": ([RELOAD, ("RENAME", "q", "r"), ("DQ.ADD", "q", "b", "y")], 0, "r"),
+    "RELOAD, COPY and DEL": ([RELOAD, ("COPY", "q", "r"), ("DEL", "q")], 0, "r"),
+    "RELOAD and MOVE": ([RELOAD, ("MOVE", "q", 3)], 3, "q"),
+    "SWAPDB and RELOAD": ([("SWAPDB", 0, 3), RELOAD], 3, "q"),
+    "RELOAD twice": ([RELOAD, RELOAD], 0, "q"),
 }
 
 
@@ -150,6 +160,8 @@ REMOVED: dict[str, tuple[Words, Words]] = {
     "a schedule, by PURGE": (("EVERY", 60_000, "DELAY", 0), ("DQ.PURGE", "q", "STATE", "delayed")),
     "a job that is kept, by DEL": (("KEEP", 60_000), ("DQ.DEL", "q", "a")),
     "a job that is kept, by PURGE": (("KEEP", 60_000), ("DQ.PURGE", "q", "STATE", "done")),
+    "a job that was kept, by DEL": (("KEEP", 10), ("DQ.DEL", "q", "a")),
+    "a job that was kept, by PURGE": (("KEEP", 10), ("DQ.PURGE", "q", "STATE", "done")),
 }
 
 
@@ -163,8 +175,11 @@ def test_what_was_removed_meanwhile_does_not_come_back(
     room = Room(server)
     one = room.wait("one", "DQ.POP", "q", "BLOCK", 0, "NOACK")
     kill: Words = ("CLIENT", "KILL", "ID", one.id)
-    replies = in_one_go(server.port, ("DQ.ADD", "q", "a", "x", *options), remove, kill, ("DQ.LEN", "q"))
-    assert replies[1] == 1 and replies[3] == 0
+    add: Words = ("DQ.ADD", "q", "a", "x", *options)
+    # By the time that anybody looks, a KEEP may be over.
+    sleep: Words = ("DEBUG", "SLEEP", "0.02")
+    replies = in_one_go(server.port, add, remove, sleep, kill, ("DQ.LEN", "q"))
+    assert replies[1] == 1 and replies[4] == 0
     with server.client() as here, replica.client() as there:
         assert here.execute_command("DQ.LEN", "q") == 0
         replica.catch_up(server)
@@ -172,14 +187,30 @@ def test_what_was_removed_meanwhile_does_not_come_back(
     room.close()
 
 
-def test_what_was_kept_and_forgotten_meanwhile_comes_back(room: Room) -> None:
-    """Nobody has removed it: its KEEP was over."""
+@pytest.mark.parametrize("options", [("KEEP", 1), ("KEEP", 1, "ATTEMPTS", 1), ()])
+def test_what_nobody_has_removed_comes_back_though_its_keep_is_over(
+    room: Room, options: tuple[str, ...]
+) -> None:
+    """The timer, which removes what was kept long enough, comes to the queue before it gives back what nobody got."""
     one = room.wait("one", "DQ.POP", "q", "BLOCK", 0, "NOACK")
     in_one_go(
         room.server.port,
-        ("DQ.ADD", "q", "a", "x", "KEEP", 1),
-        ("DEBUG", "SLEEP", "0.02"),
-        ("DQ.PURGE", "q", "STATE", "done"),
+        ("DQ.ADD", "q", "a", "x", *options),
+        ("CLIENT", "PAUSE", 50, "WRITE"),
         ("CLIENT", "KILL", "ID", one.id),
     )
+    eventually(lambda: room.server_says("jobs_ready") == 1)
+    room.check("> DQ.LEN q STATE ready\n(integer) 1")
+
+
+def test_a_job_whose_lease_ends_on_its_way_is_not_removed_as_dead(room: Room) -> None:
+    one = room.wait("one", "DQ.POP", "q", "BLOCK", 0, "TTR", 1)
+    in_one_go(
+        room.server.port,
+        ("DQ.ALTER", "q", "DEADKEEP", 1),
+        ("DQ.ADD", "q", "a", "x", "ATTEMPTS", 1),
+        ("CLIENT", "PAUSE", 50, "WRITE"),
+        ("CLIENT", "KILL", "ID", one.id),
+    )
+    eventually(lambda: room.server_says("jobs_ready") == 1)
     room.check("> DQ.LEN q STATE ready\n(integer) 1")

@@ -91,7 +91,7 @@ def judge(case: Case) -> None:
         return
     if case.is_lost:
         for key in keys:
-            _lost_deliveries(case, key)
+            _lost_deliveries(case, key, said)
         return
     key, items = deliveries(case)
     case.count("deliveries", len(items))
@@ -101,11 +101,14 @@ def judge(case: Case) -> None:
         _judge_nothing(case, empty)
 
 
-def _lost_deliveries(case: Case, key: str) -> None:
+def _lost_deliveries(case: Case, key: str, said: grammar.Options) -> None:
     """Any job that was ready may have been handed out under a number that nobody knows."""
     queue = case.queue(key)
     if queue is None or queue.is_wild:
         return
+    queue.add_total("total-popped", 0, said.get("COUNT", 1))
+    if "NOACK" in said:
+        queue.add_total("total-finished", 0, said.get("COUNT", 1))
     for id, slot in queue.touch_all(case.now):
         if slot.is_wild:
             continue

@@ -61,7 +61,7 @@ def _came_before(other: Pending, own: Pending, case: Case) -> bool:
         return False
     if other.is_torn or own.is_torn:
         return False
-    return other.step < own.step and _lease(op.told[0]) > _lease(case.told)
+    return other.step < own.step and 0 <= _lease(case.told) < _lease(op.told[0])
 
 
 def _lease(items: list[list[object]]) -> int:
