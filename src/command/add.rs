@@ -1,6 +1,6 @@
 //! `DQ.ADD key id|* body [DELAY ms | AT unix-ms] [TTR ms] [PRIORITY 0..255] [ATTEMPTS n]
-//! [BACKOFF base-ms max-ms] [TTL ms] [KEEP ms] [LATE ms] [EVERY ms | CRON expression [TZ zone]] [MISFIRE ONE|ALL]
-//! [JITTER ms] [RUNS n] [UNTIL unix-ms] [NX | REPLACE | ENSURE]`
+//! [BACKOFF base-ms max-ms] [TTL ms] [KEEP ms] [LATE ms] [EVERY ms | CRON expression [TZ zone]]
+//! [MISFIRE ONE|ALL] [JITTER ms] [RUNS n] [UNTIL unix-ms] [NX | REPLACE | ENSURE]`
 //!
 //! Adds a job, to be handed out from its due time on. `*` makes an id. Without DELAY or AT it is due now;
 //! AT in the past is now. What TTR, ATTEMPTS, BACKOFF, KEEP and LATE don't say is as DQ.ALTER has set it for the

@@ -1,5 +1,5 @@
-//! `DQ.ALTER key [TTR ms] [ATTEMPTS n] [BACKOFF base-ms max-ms] [KEEP ms] [LATE ms] [MAXJOBS n]
-//! [DEADKEEP ms] [CONCURRENCY n] [RATE n per-ms [BURST b]]`
+//! `DQ.ALTER key [TTR ms] [ATTEMPTS n] [BACKOFF base-ms max-ms] [KEEP ms] [LATE ms] [MAXJOBS n] [DEADKEEP ms]
+//! [CONCURRENCY n] [RATE n per-ms [BURST b]]`
 //!
 //! Sets what a queue gives to jobs that are added from then on without saying so themselves (TTR, ATTEMPTS,
 //! BACKOFF, KEEP, LATE), and its limits: how many jobs it holds in whichever states (MAXJOBS; 0 is no limit), for how

@@ -75,6 +75,62 @@ def test_what_the_calendar_said_is_in_the_log_and_nothing_else_is(fresh_server: 
     assert told[0][3].endswith(b",next=%d" % due)
 
 
+def test_what_is_passed_over_is_so_elsewhere(fresh_server: StartServer) -> None:
+    """A POP that finds nothing but runs that are too old has changed the queue: also one that then waits."""
+    primary = fresh_server("appendonly yes", "appendfsync always")
+    replica = fresh_server(environment=NO_ZONES)
+    replica.replicate(primary)
+    with primary.client() as r:
+        for n in range(40):
+            words = ["EVERY", 1_000] if n % 2 else ["CRON", "* * * * * *", "TZ", "Europe/Paris"]
+            r.execute_command("DQ.ADD", "q", n, "x", *words, "LATE", 1, "MISFIRE", ("ONE", "ALL")[n // 2 % 2])
+        r.execute_command("DQ.PAUSE", "q")
+        eventually(lambda: r.execute_command("DQ.LEN", "q", "STATE", "ready") == 40)
+        start = now_ms()
+        eventually(lambda: now_ms() > start + 5)
+        r.execute_command("DQ.RESUME", "q")
+        popped = [r.execute_command("DQ.POP", "q", "COUNT", 50), r.execute_command("DQ.MPOP", 2, "p", "q")]
+        # Or it is the next second already, for some.
+        assert popped == [None, None] or now_ms() > start + 500
+        assert sum(job(r, "q", n)["missed"] for n in range(40)) >= 40
+        r.execute_command("DQ.POP", "q", "BLOCK", 1)
+        r.execute_command("DQ.PAUSE", "q")
+        replica.catch_up(primary)
+        assert queues_of(replica) == queues_of(primary)
+        with replica.client() as there:
+            assert there.info("dq")["dq_diverged"] == 0
+            assert all(job(there, "q", n)["missed"] >= 1 for n in range(40))
+    before = queues_of(primary)
+    primary.kill9()
+    primary.start()
+    assert queues_of(primary) == before
+    with primary.client() as r:
+        assert r.info("dq")["dq_diverged"] == 0
+
+
+def test_more_than_one_pop_passes_over_goes_on_for_those_who_wait(fresh_server: StartServer) -> None:
+    server, replica = fresh_server("appendonly yes"), fresh_server()
+    replica.replicate(server)
+    with server.client() as r, server.client() as waiter:
+        add = r.pipeline(transaction=False)
+        for n in range(2_500):
+            add.execute_command("DQ.ADD", "q", n, "x", "EVERY", HOUR_MS, "DELAY", 0, "LATE", 1)
+        r.execute_command("DQ.PAUSE", "q")
+        add.execute()
+        r.execute_command("DQ.ADD", "q", "last", "x")
+        start = now_ms()
+        eventually(lambda: now_ms() > start + 5)
+        r.execute_command("DQ.RESUME", "q")
+        # One call passes over so many, and says nothing; whoever waits gets what is behind all of them.
+        assert r.execute_command("DQ.POP", "q") is None
+        assert r.execute_command("DQ.LEN", "q", "STATE", "ready") == 1_501
+        taken = waiter.execute_command("DQ.POP", "q", "BLOCK", 20_000)
+        assert taken[0][0] == "last"
+        assert r.execute_command("DQ.LEN", "q", "STATE", "delayed") == 2_500
+        replica.catch_up(server)
+        assert queues_of(replica) == queues_of(server)
+
+
 def test_each_hand_out_by_cron_tells_when_it_comes_next(fresh_server: StartServer) -> None:
     primary, replica = fresh_server("appendonly yes"), fresh_server(environment=NO_ZONES)
     replica.replicate(primary)

@@ -38,6 +38,7 @@ class Policy(NamedTuple):
     most: int
     ttl: int
     keep: int
+    late: int
 
 
 class Turn(NamedTuple):
@@ -90,6 +91,11 @@ class Life(NamedTuple):
             return (self.at[0] + least, self.at[1] + most)
         return None
 
+    def late_at(self) -> Span | None:
+        """From when on it is dead, since nobody has taken it in time."""
+        ready = self.ready_at() if self.policy.late else None
+        return ready and (ready[0] + self.policy.late, ready[1] + self.policy.late)
+
     def states(self, now: Span, dead_keep: int = 0) -> int:
         """What it may be at a moment within `now`."""
         low, high = now
@@ -106,6 +112,10 @@ class Life(NamedTuple):
                 died = (min(died[0], self.at[0]), min(died[1], self.at[1]))
             states = _dead(died, now, dead_keep)
             if self.expires[1] <= low:
+                return states
+        if (late := self.late_at()) is not None and late[0] <= high:
+            states |= _dead(late, now, dead_keep)
+            if late[1] <= low:
                 return states
         if self.stage == WAITING:
             return states | _from(READY, DELAYED, self.at, now)
@@ -133,6 +143,8 @@ class Life(NamedTuple):
         ends = [self.expires] if self.expires is not None and self.stage in (WAITING, LEASED) else []
         if self.stage == BURIED or (self.stage == LEASED and self.is_last_attempt):
             ends.append(self.at)
+        if (late := self.late_at()) is not None:
+            ends.append(late)
         return (min(end[0] for end in ends), min(end[1] for end in ends)) if ends else (0, NEVER)
 
     # ---- what commands make of it -----------------------------------------------------------------
@@ -172,8 +184,9 @@ class Life(NamedTuple):
         return self._replace(at=(now[0] + lasts, now[1] + lasts), turn=turn)
 
     def buried(self, now: Span) -> "Life":
-        """Dead since now; or, if that was its last attempt, since its lease ran out."""
-        since = (min(self.at[0], now[0]), now[1]) if self.is_last_attempt else now
+        """Dead since now; or, if that was its last attempt, since its lease ran out; or since it was too late."""
+        died = self.at if self.is_last_attempt else self.late_at()
+        since = now if died is None else (min(died[0], now[0]), now[1])
         return self._replace(stage=BURIED, at=since, lease=None, expires=None)
 
     def kicked(self, now: Span, turn: Turn) -> "Life":
@@ -210,7 +223,7 @@ class Life(NamedTuple):
 NOWHERE = Life(
     stage=ABSENT,
     at=(0, 0),
-    policy=Policy("", 0, 0, 0, 0, 0, 0, 0),
+    policy=Policy("", 0, 0, 0, 0, 0, 0, 0, 0),
     attempt=0,
     lease=None,
     expires=None,

@@ -169,7 +169,8 @@ def _seen(life: Life, shown: Shown, now: Span, dead_keep: int) -> Life | None:
         "backoff-base": policy.base,
         "backoff-max": policy.most,
     }
-    if any(shown[name] != value for name, value in fixed.items()):
+    # Histories of before there was LATE don't show it.
+    if any(shown[name] != value for name, value in fixed.items()) or shown.get("late", 0) != policy.late:
         return None
     if not life.states(now, dead_keep) & BY_NAME[shown["state"]]:
         return None
@@ -233,7 +234,7 @@ def _is_before(one: Life, other: Life, state: str) -> bool:
 
 
 def _leaves(life: Life, state: str) -> Span:
-    """When it is due, or its lease or its time as done is over; earlier, if its TTL is over before."""
+    """When it is due, or its lease or its time as done is over; earlier, if its TTL is over before. (LATE is later.)"""
     at = (life.ready_at() or life.at) if state == "delayed" else life.at
     end = life.expires or (NEVER, NEVER)
     return (min(at[0], end[0]), min(at[1], end[1]))

@@ -58,6 +58,7 @@ def _alter(case: Case, queue: Queue) -> None:
     settings.attempts = said.get("ATTEMPTS", settings.attempts)
     settings.backoff = said.get("BACKOFF", settings.backoff)
     settings.keep = said.get("KEEP", settings.keep)
+    settings.late = said.get("LATE", settings.late)
     settings.max_jobs = said.get("MAXJOBS", settings.max_jobs)
     settings.dead_keep = said.get("DEADKEEP", settings.dead_keep)
     queue.changed = case.step

@@ -95,6 +95,7 @@ class Settings:
     attempts: int | None = None
     backoff: tuple[int, int] = (0, 0)
     keep: int = 0
+    late: int = 0
     max_jobs: int = 0
     dead_keep: int = 0
 

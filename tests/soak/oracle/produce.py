@@ -52,6 +52,7 @@ def _new(case: Case, now: Span, settings: Settings) -> Life:
         most=most,
         ttl=said.get("TTL", 0),
         keep=said.get("KEEP", settings.keep),
+        late=said.get("LATE", settings.late),
     )
     due, is_immediate = _due(said, now)
     expires = (now[0] + policy.ttl, now[1] + policy.ttl) if policy.ttl else None

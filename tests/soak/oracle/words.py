@@ -13,11 +13,12 @@ _ADD = {
     "BACKOFF": 2,
     "TTL": 1,
     "KEEP": 1,
+    "LATE": 1,
     "NX": 0,
     "REPLACE": 0,
 }
 _POP = {"COUNT": 1, "BLOCK": 1, "TTR": 1, "NOACK": 0}
-_ALTER = {"TTR": 1, "ATTEMPTS": 1, "BACKOFF": 2, "KEEP": 1, "MAXJOBS": 1, "DEADKEEP": 1}
+_ALTER = {"TTR": 1, "ATTEMPTS": 1, "BACKOFF": 2, "KEEP": 1, "LATE": 1, "MAXJOBS": 1, "DEADKEEP": 1}
 _RELEASE = {"DELAY": 1, "UNBEGUN": 0, "REASON": 1}
 _OTHERS = {"STATE": 1, "COUNT": 1, "OLDER": 1, "FOR": 1, "TTR": 1, "REASON": 1}
 

@@ -106,6 +106,8 @@ class Words:
             options.append(["TTL", 1 + chance.randrange(2 * habits.delay_ms_max)])
         if self.often(0.2):
             options.append(["KEEP", chance.randrange(habits.delay_ms_max)])
+        if self.often(0.15):
+            options.append(["LATE", chance.randrange(habits.delay_ms_max)])
         if self.often(0.4):
             options.append([chance.choice(["NX", "REPLACE", "REPLACE"])])
         chance.shuffle(options)
@@ -202,6 +204,7 @@ class Words:
             ["ATTEMPTS", chance.choice([0, 1, 3, 25])],
             ["BACKOFF", 10, 200] if self.often(0.3) else ["BACKOFF", 0, 0],
             ["KEEP", 0 if self.often(0.8) else chance.randrange(500)],
+            ["LATE", 0 if self.often(0.8) else 1 + chance.randrange(700)],
             ["MAXJOBS", 0 if self.often(0.8) else chance.randrange(1, 80)],
             ["DEADKEEP", chance.choice([0, 0, 200, 1_000])],
         ]

@@ -1,0 +1,79 @@
+"""Small histories of jobs that nobody takes in time: what must be found, and what may well have happened."""
+
+import pytest
+
+from .story import NOW_MS, Story
+
+JOB = [["a", "x", 1_000, 1]]
+AGAIN = [["a", "x", 1_001, 2]]
+
+
+def with_a_job(options: str) -> Story:
+    story = Story()
+    story.says(f"DQ.ADD q a x {options}", "a")
+    return story
+
+
+@pytest.mark.parametrize(
+    ("passes", "told", "expected"), [(0, JOB, set()), (200, JOB, {"ghost"}), (200, None, set())]
+)
+def test_a_job_is_there_until_it_is_too_late(passes: int, told: object, expected: set[str]) -> None:
+    story = with_a_job("LATE 100")
+    story.passes(passes)
+    story.says("DQ.POP q", told)
+    assert bool(story.kinds()) == bool(expected)
+
+
+@pytest.mark.parametrize(("late", "dead"), [(100, 1), (0, 0), (1_000, 0)])
+def test_who_is_too_late_is_dead(late: int, dead: int) -> None:
+    for told in 0, 1:
+        story = with_a_job(f"LATE {late}")
+        story.passes(200)
+        story.says("DQ.LEN q STATE dead", told)
+        assert story.kinds() == (set() if told == dead else {"count"})
+
+
+def test_the_queue_says_for_how_long() -> None:
+    for told, kinds in (1, set()), (0, {"count"}):
+        story = Story()
+        story.says("DQ.ALTER q LATE 100", "OK", shape="sealed")
+        story.says("DQ.ADD q a x", "a")
+        story.passes(200)
+        story.says("DQ.LEN q STATE dead", told)
+        assert story.kinds() == kinds
+
+
+def test_each_attempt_has_its_own_time() -> None:
+    for passes, told in (100, AGAIN), (200, None):
+        story = with_a_job("LATE 100 TTR 50")
+        story.says("DQ.POP q", JOB)
+        story.passes(passes)
+        story.says("DQ.POP q", told)
+        assert story.kinds() == set()
+
+
+def test_a_lease_that_was_followed_by_nobody_still_counts() -> None:
+    story = with_a_job("LATE 100 TTR 50")
+    story.says("DQ.POP q", JOB)
+    story.passes(300)
+    story.says("DQ.LEN q STATE dead", 1)
+    story.says("DQ.TOUCH q a 1000", 1)
+    story.says("DQ.LEN q STATE reserved", 1)
+    story.says("DQ.FINISH q a 1000", 1)
+    assert story.kinds() == set()
+
+
+def test_kicked_it_has_its_time_again() -> None:
+    story = with_a_job("LATE 100")
+    story.passes(200)
+    story.says("DQ.KICKJOB q a", 1)
+    story.says("DQ.POP q", JOB)
+    assert story.kinds() == set()
+
+
+def test_due_at_a_known_time_it_is_dead_to_the_millisecond() -> None:
+    for late, told, kinds in (2, None, set()), (40, None, {"withheld"}):
+        story = with_a_job(f"AT {NOW_MS} LATE {late}")
+        story.passes(20)
+        story.says("DQ.POP q", told)
+        assert story.kinds() == kinds
