@@ -110,3 +110,51 @@ fn a_check_is_stirred_by_every_part_of_what_an_operation_comes_to() {
     }
     assert_eq!(check_after(&|heading| heading.mix_departures((6, 7))), stirred(stirred(0, 6), 7));
 }
+
+#[test]
+fn a_page_behind_nothing_is_the_first_one() {
+    let mut queue = Queue::new((1, 2));
+    ["a", "b", "c"].iter().for_each(|name| add(&mut queue, 0, &plain(name)));
+    let page = |after| queue.peek_after(State::Ready, &after, 2).map(|slots| slots.len());
+    assert_eq!(page(After::default()), Some(2));
+    assert_eq!(page(After { id: Some(id("b")), ..After::default() }), Some(1));
+    assert_eq!(page(After { id: Some(id("nobody")), ..After::default() }), None);
+}
+
+#[test]
+fn a_job_with_a_schedule_outlives_its_attempts() {
+    let (rule, starts) = schedule_of(&["every=100"], None).unwrap();
+    let schedule = Some(NewSchedule { rule: &rule, starts });
+    let attempts = Some(Attempts::new(1));
+    let mut queue = Queue::new((1, 2));
+    add(&mut queue, 0, &Add { schedule, attempts, ..plain("scheduled") });
+    add(&mut queue, 0, &Add { attempts, ..plain("once") });
+    queue.apply(&told(1_000), &Pop { count: 2, ..Pop::ONE });
+    let outlives = |name| queue.get(id(name)).unwrap().outlives_its_attempts();
+    assert_eq!((outlives("scheduled"), outlives("once")), (true, false));
+}
+
+#[test]
+fn a_lease_that_has_run_out_is_settled_in_that_millisecond_and_the_expiry_stays() {
+    let mut queue = Queue::new((1, 2));
+    add(&mut queue, 0, &Add { ttl: Some(span(500)), ttr: Some(span(10)), ..plain("a") });
+    popped(&mut queue, 0);
+    let job = queue.get(id("a")).unwrap();
+    assert_eq!(job.settled(at(9)), job);
+    let progress = Progress { attempt: 1, expires_at: Some(at(500)), ..Progress::default() };
+    assert_eq!(job.settled(at(10)), JobView { progress, time: at(10), ..job });
+}
+
+#[test]
+fn a_job_that_is_handed_out_is_news_only_where_its_lease_is_over() {
+    check("@0 ADD a | NEWS -> ready | POP | NEWS -> | @59 NEWS -> | @60 NEWS -> ready");
+    // For those who look, time has passed further than for the pop.
+    let mut queue = Queue::new((1, 2));
+    add(&mut queue, 0, &plain("a"));
+    queue.advance(at(60));
+    queue.take_news();
+    queue.find_wake_at();
+    popped(&mut queue, 0);
+    assert!(queue.take_news().is_any_ready);
+    assert_eq!(queue.wake_at(), Time::MAX, "nothing is to come");
+}
