@@ -158,3 +158,15 @@ fn a_job_that_is_handed_out_is_news_only_where_its_lease_is_over() {
     assert!(queue.take_news().is_any_ready);
     assert_eq!(queue.wake_at(), Time::MAX, "nothing is to come");
 }
+
+#[test]
+fn a_queue_is_empty_when_it_has_no_job_in_any_state() {
+    let mut queue = Queue::new((1, 2));
+    assert!(queue.is_empty());
+    add(&mut queue, 0, &plain("a"));
+    assert!(!queue.is_empty());
+    popped(&mut queue, 0);
+    assert!(!queue.is_empty());
+    delete(&mut queue, "a");
+    assert!(queue.is_empty());
+}

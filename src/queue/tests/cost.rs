@@ -112,3 +112,34 @@ fn a_rate_brings_no_timer_for_jobs_that_are_not_ready() {
     queue.apply(&told(100), &Bury { claim: Claim { id: id("dead"), lease: None }, reason: None });
     assert_eq!(queue.find_wake_at(), None);
 }
+
+#[test]
+fn memory_of_a_queue_is_that_of_all_its_parts() {
+    let mut queue = Queue::new((1, 2));
+    let (rule, starts) = schedule_of(&["every=1000"], None).unwrap();
+    let schedule = Some(NewSchedule { rule: &rule, starts });
+    add(&mut queue, 0, &Add { schedule, ..plain("scheduled") });
+    (0..100).for_each(|n| add(&mut queue, 0, &plain(&n.to_string())));
+    let parts = [
+        size_of::<Queue>(),
+        queue.pool.memory(),
+        queue.policies.memory(),
+        queue.rules.memory(),
+        queue.details.memory(),
+        queue.details_bytes,
+        queue.schedule.memory(),
+    ];
+    assert!(parts.iter().all(|part| *part > 50), "{parts:?}");
+    assert_eq!(queue.memory(), parts.iter().sum());
+}
+
+/// What a star takes is tried byte by byte from behind it: each costs a step.
+#[test]
+fn a_pattern_is_compared_in_so_many_steps() {
+    for (pattern, name, is_match, steps) in
+        [("ab", "ab", true, 3), ("*b", "aab", true, 5), ("*b", "aaa", false, 5), ("a*b*c", "axxbxc", true, 9)]
+    {
+        let compared = Pattern::new(pattern.as_bytes()).compare(id(name));
+        assert_eq!((compared.is_match, compared.steps), (is_match, steps), "{pattern} {name}");
+    }
+}
