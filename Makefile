@@ -18,7 +18,7 @@ bench := cargo run --quiet --release --locked --manifest-path bench/Cargo.toml -
 kombu := $(CURDIR)/target/kombu/venv/bin
 
 .PHONY: help setup build run docs test test-core test-blackbox turns race simulate test-cluster soak soak-faults \
-	fuzz memcheck \
+	fuzz memcheck mutants \
 	board build-board test-board test-kombu test-guides test-celery screenshots dist test-dist test-all lint \
 	bench-core bench bench-instructions bench-shards bench-docs clean
 
@@ -105,6 +105,11 @@ memcheck: build ## a tour of the module under valgrind: nothing lost, nothing to
 	@scripts/setup.sh memcheck
 	cargo build --release --features planted-faults --target-dir target/planted-faults
 	$(python) -m pytest -n0 tests/memcheck/check_memory.py $(ARGS)
+
+# It goes on where it ended. A mutant takes some seconds, and there are three thousand.
+mutants: ## change the sources in one place at a time, and see that a test notices (ARGS="services --shard 0/4")
+	@scripts/setup.sh build
+	scripts/mutants.sh $(or $(ARGS),core)
 
 test-kombu: build ## check and test kombu-dq with real Celery workers, 100,000 ETAs too (about ten minutes)
 	@scripts/setup.sh kombu

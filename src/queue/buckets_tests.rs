@@ -5,6 +5,8 @@ use proptest::prelude::*;
 
 #[path = "buckets_random_tests.rs"]
 mod random;
+#[path = "buckets_room_tests.rs"]
+mod room;
 #[path = "buckets_window_tests.rs"]
 mod windows;
 

@@ -139,7 +139,7 @@ fn before(time: Time) -> Time {
     at(time.unix_ms() - 1)
 }
 
-const FULL: u64 = BUCKET_ENTRIES as u64;
+pub const FULL: u64 = BUCKET_ENTRIES as u64;
 
 /// So many full buckets of jobs of the times from 0 on, each open until then.
 fn line_of(buckets: u64, closes: impl Fn(u64) -> Window) -> Pair {
@@ -262,4 +262,27 @@ fn jobs_whose_windows_open_later_are_left_out_by_the_bucket() {
     let asked = asked(&pair, 60, 1);
     assert!(asked <= 2 * BUCKET_ENTRIES, "{asked} windows");
     pair.check();
+}
+
+#[test]
+fn a_bucket_in_which_all_has_closed_is_not_looked_into() {
+    let pair = line_of(10, |_| closing(5_000));
+    assert_eq!(pair.asked(|| assert_eq!(pair.buckets.first_open(at(6_000), &pair.windows), None)), 0);
+}
+
+#[test]
+fn what_never_closes_is_open_at_the_last_moment_there_is() {
+    let mut pair = Pair::default();
+    pair.insert_open(0, Hold::Waiting, Rank::Last, closing(10));
+    pair.insert_open(1, Hold::Waiting, Rank::Last, Window::ALWAYS);
+    pair.look(Time::MAX);
+}
+
+#[test]
+fn a_bound_that_was_narrowed_spares_those_who_come_with_an_earlier_clock() {
+    let mut pair = line_of(10, |time| closing(if time % FULL == 9 { 90_000 } else { 5_000 }));
+    (0..10).rev().for_each(|n| pair.remove((n * FULL + 9) as usize));
+    let asked = |now| pair.asked(|| assert_eq!(pair.buckets.first_open(at(now), &pair.windows), None));
+    assert!(asked(6_000) > 0);
+    assert_eq!(asked(5_500), 0, "the hint doesn't hold there, the bounds do");
 }

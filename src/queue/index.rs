@@ -281,4 +281,60 @@ mod tests {
             assert!(index.chains <= 2 * index.len);
         }
     }
+
+    #[test]
+    fn values_are_spread_over_the_chains() {
+        let mut values = Plain((0..3_000).map(|n| (mixed(n), NO_SLOT)).collect());
+        let mut index = Index::default();
+        (0..3_000).for_each(|n| index.insert(mixed(n), n as Slot, &mut values));
+        assert_eq!(index.chains, 2_401, "four for five that were there");
+        let len_of = |chain| {
+            let next = |slot: &Slot| Some(values.next(*slot)).filter(|next| *next != NO_SLOT);
+            std::iter::successors(Some(index.head(chain)).filter(|head| *head != NO_SLOT), next).count()
+        };
+        let longest = (0..index.chains).map(len_of).max().unwrap();
+        assert!((2..=12).contains(&longest), "{longest}");
+    }
+
+    #[test]
+    fn chains_are_merged_until_there_are_two_a_value() {
+        let mut values = Plain((0..10).map(|n| (mixed(n), NO_SLOT)).collect());
+        let mut index = Index::default();
+        (0..10).for_each(|n| index.insert(mixed(n), n as Slot, &mut values));
+        assert_eq!(index.chains, 9);
+        let chains: Vec<usize> = (0..10)
+            .map(|n| {
+                index.remove(mixed(n), n as Slot, &mut values);
+                index.chains
+            })
+            .collect();
+        assert_eq!(chains, [9, 9, 9, 9, 9, 8, 6, 4, 2, 0]);
+    }
+
+    #[test]
+    fn a_reserved_index_has_its_chains_before_its_values() {
+        let mut index = Index::default();
+        index.reserve(1_000);
+        assert_eq!(index.chains, 800);
+        index.reserve(500);
+        assert_eq!(index.chains, 800);
+        let mut values = Plain((0..2).map(|n| (mixed(n), NO_SLOT)).collect());
+        (0..2).for_each(|n| index.insert(mixed(n), n as Slot, &mut values));
+        index.reserve(10_000);
+        assert_eq!(index.chains, 800, "values that are there would have to move");
+        let mut boundless = Index::default();
+        boundless.reserve(usize::MAX);
+        assert_eq!(boundless.chains, chains_for(RESERVED_MAX));
+    }
+
+    #[test]
+    fn memory_is_that_of_the_heads_and_of_their_chunks() {
+        let mut values = Plain((0..10).map(|n| (mixed(n), NO_SLOT)).collect());
+        let mut index = Index::default();
+        assert_eq!(index.memory(), 0);
+        (0..10).for_each(|n| index.insert(mixed(n), n as Slot, &mut values));
+        let heads = index.heads[0].capacity();
+        assert!(heads >= 9);
+        assert_eq!(index.memory(), 4 * heads + 24 * index.heads.capacity());
+    }
 }

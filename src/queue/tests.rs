@@ -2,6 +2,8 @@
 
 use super::*;
 
+mod asked;
+mod cost;
 mod door;
 mod expiry;
 mod large;
