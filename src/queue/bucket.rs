@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use super::entry::{tally_of, Entry, Tally};
+use super::relocate::Mover;
 use super::slab::Slot;
 use super::time::Time;
 
@@ -80,6 +81,10 @@ impl Bucket {
     /// For how many entries there is memory.
     pub fn capacity(&self) -> usize {
         self.entries.capacity()
+    }
+
+    pub fn relocate(&mut self, mover: &mut impl Mover) {
+        mover.vec(&mut self.entries);
     }
 
     pub fn tally(&self) -> Tally {

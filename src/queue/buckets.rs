@@ -18,6 +18,7 @@ use std::collections::VecDeque;
 use super::bucket::Bucket;
 pub use super::bucket::{Rank, Window, Windows};
 use super::entry::{Entry, Expiry, Hold, Tally};
+use super::relocate::Mover;
 use super::slab::{Slab, Slot};
 use super::time::Time;
 pub use steps::Steps;
@@ -104,6 +105,16 @@ impl Buckets {
         self.capacity * size_of::<Entry>()
             + self.buckets.memory()
             + self.directory.capacity() * size_of::<Line>()
+    }
+
+    /// Hands the buckets' memory to a mover, as [`Slab::relocate`].
+    pub fn relocate(&mut self, from: Slot, mover: &mut impl Mover) -> Option<Slot> {
+        if from == 0 {
+            let mut directory = Vec::from(std::mem::take(&mut self.directory));
+            mover.vec(&mut directory);
+            self.directory = directory.into();
+        }
+        self.buckets.relocate(from, mover, |bucket, mover| bucket.relocate(mover))
     }
 
     /// The job that leaves first, and its time. O(1).

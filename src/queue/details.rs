@@ -9,6 +9,7 @@ use super::job::{Progress, Stage};
 use super::policy::{Policy, PolicyNumber};
 use super::pool::Pool;
 use super::recurrence::Round;
+use super::relocate::Mover;
 use super::schedule::Home;
 use super::slab::{Slab, Slot};
 use super::time::Time;
@@ -199,6 +200,22 @@ impl Details {
     pub fn begin_anew(&mut self, reason: &[u8]) {
         self.attempt = 0;
         self.rare = Rare::with_reason(self.rare.take(), Some(reason));
+    }
+
+    pub fn relocate(&mut self, mover: &mut impl Mover) {
+        let Some(rare) = &mut self.rare else {
+            return;
+        };
+        mover.boxed(rare);
+        match &mut **rare {
+            Rare::Reason(reason) => mover.bytes(reason),
+            Rare::Schedule(schedule) => {
+                mover.boxed(schedule);
+                if let Some(reason) = &mut schedule.reason {
+                    mover.bytes(reason);
+                }
+            }
+        }
     }
 
     pub fn into_rare(self) -> Option<Box<Rare>> {

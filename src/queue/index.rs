@@ -8,6 +8,7 @@
 
 use ahash::RandomState;
 
+use super::relocate::Mover;
 use super::slab::{Slot, NO_SLOT};
 
 const CHUNK_BITS: u32 = 10;
@@ -97,6 +98,19 @@ impl Index {
 
     /// Which chain a hash belongs to, while `chains` is between two powers of two: those that have been
     /// split go by one more bit.
+    /// Hands the heads of the chains to a mover, as [`super::slab::Slab::relocate`].
+    pub fn relocate(&mut self, from: Slot, mover: &mut impl Mover) -> Option<Slot> {
+        let from = from as usize;
+        for (at, heads) in self.heads.iter_mut().enumerate().skip(from) {
+            if at > from && mover.is_over() {
+                return Some(at as Slot);
+            }
+            mover.vec(heads);
+        }
+        mover.vec(&mut self.heads);
+        None
+    }
+
     fn chain_of(&self, hash: u32) -> usize {
         let full = self.chains.checked_next_power_of_two().unwrap_or(0);
         let chain = hash as usize & full.wrapping_sub(1);

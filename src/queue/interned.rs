@@ -5,6 +5,7 @@ use std::hash::Hash;
 use ahash::RandomState;
 
 use super::index::{keyed, Chained, Index};
+use super::relocate::Mover;
 use super::slab::{Slab, Slot, NO_SLOT};
 
 /// There are at most so many values: a number leaves the highest bit free.
@@ -103,6 +104,16 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
     /// But for what the values own elsewhere.
     pub fn memory(&self) -> usize {
         self.shared.slab.memory() + self.index.memory()
+    }
+
+    /// Hands its memory to a mover, but for what the values own elsewhere: as [`Slab::relocate`].
+    pub fn relocate(&mut self, from: Slot, mover: &mut impl Mover) -> Option<Slot> {
+        let next = self.shared.slab.relocate(from, mover, |_, _| ());
+        let mut heads = next.is_none().then_some(0);
+        while let Some(from) = heads {
+            heads = self.index.relocate(from, mover);
+        }
+        next
     }
 
     fn find_or_add(&mut self, value: &T) -> Option<Slot> {

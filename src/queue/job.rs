@@ -6,6 +6,7 @@ use super::ids::{Id, Lease};
 use super::interned::NUMBERS_MAX;
 use super::policy::{Policy, PolicyNumber};
 use super::recurrence::{Round, Scheduled};
+use super::relocate::Mover;
 use super::slab::{Slot, NO_SLOT};
 use super::time::Time;
 
@@ -305,6 +306,10 @@ impl Job {
     /// Bytes that it owns elsewhere.
     pub fn size(&self) -> usize {
         self.bytes.len()
+    }
+
+    pub fn relocate(&mut self, mover: &mut impl Mover) {
+        mover.bytes(&mut self.bytes);
     }
 }
 

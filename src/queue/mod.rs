@@ -35,6 +35,7 @@
 //! | `recurrence.rs`, `recurring.rs` | schedules: when a job comes back; what becomes of one that does |
 //! | `pool.rs`, `index.rs`, `slab.rs` | the job pool: by id, by slot |
 //! | `removed.rs` | what has left it, to be freed by whoever has time |
+//! | `relocate.rs` | putting its memory elsewhere, allocation by allocation |
 //! | `schedule.rs`, `schedule/order.rs`, `buckets.rs`, `buckets/*.rs`, `bucket.rs`, `entry.rs` | the lines of sorted buckets: by priority and time |
 //! | `settings.rs`, `limits.rs`, `rate.rs` | what an operator sets for a queue; what may leave it now |
 //! | `time.rs` | points and lengths of time |
@@ -69,6 +70,7 @@ mod rate;
 mod record;
 mod recurrence;
 mod recurring;
+mod relocate;
 mod removed;
 mod replay;
 mod schedule;
@@ -105,6 +107,7 @@ pub use recurrence::{
     Answers, Calendar, Cron, Following, Misfire, NewSchedule, NoCalendar, Recurrence, Round, Scheduled,
     Starts, Timing, CRON_BYTES_MAX, ZONE_BYTES_MAX,
 };
+pub use relocate::{Mover, Walk};
 pub use removed::Removed;
 pub use replay::{Effect, Replayed};
 pub use schedule::Counts;

@@ -9,6 +9,7 @@ use super::ids::Id;
 use super::index::{keyed, Chained, Index};
 use super::job::Job;
 use super::policy::PolicyNumber;
+use super::relocate::Mover;
 use super::slab::{Slab, Slot, NO_SLOT};
 use super::time::Time;
 
@@ -97,6 +98,15 @@ impl Pool {
     /// on, if there is more.
     pub fn scan(&self, from: Slot, jobs: usize, slots: usize) -> (Vec<Slot>, Option<Slot>) {
         self.jobs.slab.scan(from, jobs, slots)
+    }
+
+    /// Hands the jobs' memory to a mover, as [`Slab::relocate`].
+    pub fn relocate_jobs(&mut self, from: Slot, mover: &mut impl Mover) -> Option<Slot> {
+        self.jobs.slab.relocate(from, mover, |job, mover| job.relocate(mover))
+    }
+
+    pub fn relocate_ids(&mut self, from: Slot, mover: &mut impl Mover) -> Option<Slot> {
+        self.ids.relocate(from, mover)
     }
 
     /// So many jobs are about to come.

@@ -22,6 +22,7 @@ mod order;
 use super::buckets::{Arrival, BucketNumber, Buckets, Residents, Start, Steps, Windows};
 use super::entry::Tally;
 use super::job::State;
+use super::relocate::Mover;
 use super::slab::Slot;
 use super::time::Time;
 pub use order::{Begin, Place, Seat};
@@ -321,6 +322,18 @@ impl Schedule {
         let lanes = self.lanes.iter_mut().map(|lane| &mut lane.jobs);
         let others = [&mut self.dying, &mut self.dead, &mut self.done, &mut self.expiring, &mut self.leases];
         lanes.chain(others)
+    }
+
+    pub fn line_count(&self) -> u32 {
+        self.lines().count() as u32
+    }
+
+    /// Hands the memory of a line to a mover, as [`super::slab::Slab::relocate`].
+    pub fn relocate(&mut self, line: u32, from: Slot, mover: &mut impl Mover) -> Option<Slot> {
+        if line == 0 && from == 0 {
+            mover.vec(&mut self.lanes);
+        }
+        self.lines_mut().nth(line as usize)?.relocate(from, mover)
     }
 
     /// A job comes with this time.

@@ -4,6 +4,8 @@
 //! and that copy is somebody's 100 ms of silence. A page that empties is given back at once (but one, so
 //! that a queue hovering at the edge of a page doesn't allocate at every turn).
 
+use super::relocate::{Mover, STEP_ALLOCATIONS};
+
 /// The number of a value in a [`Slab`].
 pub type Slot = u32;
 
@@ -195,6 +197,36 @@ impl<T> Slab<T> {
             (number, at) = (number + 1, 0);
         }
         (found, None)
+    }
+
+    /// Hands the pages, and what their values own, to a mover: from this slot on. Where to go on, when the time is over.
+    pub fn relocate<M: Mover>(
+        &mut self,
+        from: Slot,
+        mover: &mut M,
+        mut relocate: impl FnMut(&mut T, &mut M),
+    ) -> Option<Slot> {
+        let (mut number, mut begin) = split(from);
+        while let Some(page) = self.pages.get_mut(number) {
+            if begin == 0 {
+                mover.vec(&mut page.cells);
+            }
+            for (at, cell) in page.cells.iter_mut().enumerate().skip(begin) {
+                if at > begin && at % STEP_ALLOCATIONS == 0 && mover.is_over() {
+                    return Some((number << PAGE_BITS | at) as Slot);
+                }
+                if let Cell::Taken(value) = cell {
+                    relocate(value, mover);
+                }
+            }
+            (number, begin) = (number + 1, 0);
+            if number < self.pages.len() && mover.is_over() {
+                return Some((number << PAGE_BITS) as Slot);
+            }
+        }
+        mover.vec(&mut self.pages);
+        mover.vec(&mut self.open);
+        None
     }
 
     fn open_a_page(&mut self) -> Option<u32> {

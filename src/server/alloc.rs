@@ -10,7 +10,7 @@ use std::ffi::c_void;
 use redis_module::raw;
 
 /// What the server's allocator aligns to, also where it is the C library's.
-const SERVER_ALIGN: usize = 16;
+pub(super) const SERVER_ALIGN: usize = 16;
 
 pub struct ServerAlloc;
 

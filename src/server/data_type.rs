@@ -10,9 +10,9 @@
 //! | `free_effort2` | tells UNLINK and lazy freeing how much there is to be freed |
 //! | `unlink2` | the key loses its value: because that goes, or because RENAME or MOVE takes it elsewhere |
 //! | `copy2` | COPY: the copy waits for its own times |
+//! | `defrag` | active defragmentation: each allocation may get another address, in slices (`defrag.rs`) |
 //!
-//! Not there on purpose: `defrag` (what it would bring is measured in ARCHITECTURE.md), `aux_*` (all there is to save is
-//! inside the keys).
+//! Not there on purpose: `aux_*` (all there is to save is inside the keys).
 
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
@@ -22,9 +22,10 @@ use redis_module::raw;
 
 use super::arg::name_bytes;
 use super::context::Database;
-
+use super::defrag::defrag;
 use super::logfile;
 use super::persist::{Aof, Digest, Input, LoadError, Output};
+use crate::queue::Mover;
 
 /// What a key of the module's own type holds.
 pub trait Value: Sized + 'static {
@@ -48,6 +49,8 @@ pub trait Value: Sized + 'static {
     fn loaded(&mut self, database: Database, key: &[u8]);
     /// The value is no longer at this key. It may live on, at another.
     fn left_key(&mut self, database: Database, key: &[u8]);
+    /// Hands its allocations to a mover, from there on; where to go on, when the time is over. 0 is the beginning.
+    fn relocate(&mut self, from: u64, mover: &mut impl Mover) -> Option<u64>;
 }
 
 pub struct DataType<V> {
@@ -75,7 +78,7 @@ impl<V: Value> DataType<V> {
             free_effort: None,
             unlink: None,
             copy: None,
-            defrag: None,
+            defrag: Some(defrag::<V>),
             aux_load: None,
             aux_save: None,
             aux_save2: None,

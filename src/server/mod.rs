@@ -8,6 +8,7 @@
 //! | `call.rs`, `arg.rs`, `replies.rs`, `key.rs` | a command being executed: arguments, replies; keys and their values |
 //! | `spec.rs`, `command.rs` | what a command says of itself; how it is registered |
 //! | `data_type.rs`, `persist.rs` | the type's callbacks, each with its reason; RDB, AOF and digest |
+//! | `defrag.rs` | a value's allocations, put elsewhere for active defragmentation |
 //! | `blocking.rs`, `client.rs`, `timer.rs`, `events.rs` | clients that wait; timers; server events |
 //! | `context.rs`, `config.rs`, `info.rs`, `section.rs` | the time and the role; configs; the INFO section |
 //!
@@ -35,6 +36,7 @@ pub mod command;
 pub mod config;
 pub mod context;
 pub mod data_type;
+mod defrag;
 mod events;
 pub mod hooks;
 pub mod info;

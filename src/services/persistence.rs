@@ -6,7 +6,9 @@ use super::live::{self, Live};
 use super::log::APPLY;
 use super::value::QueueValue;
 use super::{reaper, whereabouts};
-use crate::queue::{read_block, BlockWriter, JobRecord, Queue, QueueRecord, Record, RecordError};
+use crate::queue::{
+    read_block, BlockWriter, JobRecord, Mover, Queue, QueueRecord, Record, RecordError, Walk,
+};
 use crate::server::context::{self, Database};
 use crate::server::data_type::{DataType, Value};
 use crate::server::persist::{Aof, Digest, Input, LoadError, Output};
@@ -130,5 +132,9 @@ impl Value for QueueValue {
 
     fn left_key(&mut self, database: Database, key: &[u8]) {
         whereabouts::left_key(Live::INSIDE_A_COMMAND, self, database, key);
+    }
+
+    fn relocate(&mut self, from: u64, mover: &mut impl Mover) -> Option<u64> {
+        self.queue.relocate(Walk::from_number(from), mover).map(Walk::number)
     }
 }

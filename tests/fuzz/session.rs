@@ -7,6 +7,7 @@
 //! | `@ms` | time passes; `@-ms`: the clock is set back |
 //! | `DEL key`, `RENAME from to`, `COPY from to`, `FLUSHALL`, `INFO` | as in a server |
 //! | `RELOAD` | a file is written and loaded |
+//! | `DEFRAG`, `DEFRAG n` | all memory gets other addresses, in slices of n allocations |
 //! | `KILL n` | one of those who wait goes away |
 //! | `FOLLOW` | from here on the server is a replica, and the lines are the log of its primary |
 //!
@@ -73,6 +74,8 @@ impl<'s> Session<'s> {
             (b"KILL", [which]) => self.server.disconnect(number(which) as usize),
             (b"INFO", []) => look::at_info(self.server),
             (b"RELOAD", []) => self.reload(),
+            (b"DEFRAG", []) => self.defrag(None),
+            (b"DEFRAG", [slice]) => self.defrag(Some(number(slice) as usize)),
             (b"DEL", [key]) => self.servers_own(words, |server| server.delete(0, key)),
             (b"RENAME", [from, to]) => self.servers_own(words, |server| server.rename(0, from, to)),
             (b"COPY", [from, to]) => self.servers_own(words, |server| server.copy((0, from), (0, to))),
@@ -115,6 +118,12 @@ impl<'s> Session<'s> {
         let before = self.server.digests();
         self.server.reload();
         assert_eq!(before, self.server.digests(), "a file is what was written");
+    }
+
+    fn defrag(&mut self, slice: Option<usize>) {
+        let before = self.server.digests();
+        self.server.defrag(slice);
+        assert_eq!(before, self.server.digests(), "the content is what it was");
     }
 
     fn command(&mut self, words: &Line) {

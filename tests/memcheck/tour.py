@@ -21,6 +21,8 @@ def take(server: Server, commands: int = COMMANDS) -> None:
     with server.client() as r, server.client(decode_responses=False) as binary:
         Workload(r, seed=1).run(commands)
         run_schedules(r)
+        hold_back(server, r)
+        look(r)
         come_and_go(server, r)
         for hostile in (False, True):
             restore(binary, hostile)
@@ -39,6 +41,38 @@ def run_schedules(r: redis.Redis) -> None:
         for id, _, lease, _ in r.execute_command("DQ.POP", "scheduled", "COUNT", 3) or []:
             r.execute_command("DQ.FINISH", "scheduled", id, lease)
     r.execute_command("DQ.ADD", "scheduled", "s0", "no more", "REPLACE")
+
+
+def hold_back(server: Server, r: redis.Redis) -> None:
+    """Limits that let one job go after the other, also to somebody who waits."""
+    r.execute_command("DQ.ALTER", "limited", "CONCURRENCY", 2, "RATE", 1_000, 100, "BURST", 3)
+    for number in range(20):
+        r.execute_command("DQ.ADD", "limited", f"l{number}", "x" * number)
+    waits = Consumer(server.port)
+    for _ in range(6):
+        waits.send(("DQ.POP", "limited", "BLOCK", 0, "COUNT", 3, "WITHDUE"))
+        for id, _, lease, _, _ in waits.hears():
+            r.execute_command("DQ.FINISH", "limited", id, lease)
+    waits.close()
+    r.execute_command("DQ.ALTER", "limited", "CONCURRENCY", 0, "RATE", 0, 0)
+    r.execute_command("DQ.POP", "limited", "COUNT", 20, "NOACK", "WITHDUE")
+
+
+def look(r: redis.Redis) -> None:
+    """Pages, forecasts and patterns, over jobs of many times and of one."""
+    for number in range(600):
+        r.execute_command("DQ.ADD", "looked at", f"j{number}", "x", "DELAY", 60_000 + number // 3)
+    r.execute_command("DQ.FORECAST", "looked at", "STEP", 7, "COUNT", 1_000)
+    r.execute_command("DQ.FORECAST", "looked at", "FROM", 1, "STEP", 2**40, "COUNT", 5)
+    after: list[str | int] = []
+    while page := r.execute_command("DQ.PEEK", "looked at", "STATE", "delayed", "COUNT", 50, *after):
+        shown = dict(zip(page[-1][::2], page[-1][1::2], strict=True))
+        after = ["AFTER", shown["id"], "FROM", shown["due"]]
+    cursor = "0"
+    while True:
+        cursor, _ = r.execute_command("DQ.SCAN", "looked at", cursor, "MATCH", "*[1-5]?*", "COUNT", 100)
+        if str(cursor) == "0":
+            break
 
 
 def come_and_go(server: Server, r: redis.Redis) -> None:
@@ -98,6 +132,11 @@ def refuse(r: redis.Redis) -> None:
         ("DQ.ADD", "q0", "id", "body", "DELAY", "5", "NO-SUCH", "x"),
         ("DQ.ADD", "q0", "id", "body", "CRON", "0 0 31 2 *"),
         ("DQ.ADD", "q0", "i" * 513, "body"),
+        ("DQ.ALTER", "q0", "RATE", 1, 100, "BURST", "x"),
+        ("DQ.FORECAST", "q0", "STEP", 0, "COUNT", 5),
+        ("DQ.PEEK", "q0", "STATE", "dead", "AFTER", "nobody"),
+        ("DQ.SCAN", "q0", 0, "MATCH"),
+        ("DQ.NEXT", "1 2 3"),
         ("DQ.FINISH", "q0", "a", "1", "b", "x"),
         ("DQ.DEL", "q0", *("i" * 5 for _ in range(20)), ""),
         ("DQ.APPLY", "q0", "1", "check=5,next=1/2/x", "dq.pop"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.server import KINDS
 from turns import table
-from turns.scenes import Scene, keys, large, many, time, waiters
+from turns.scenes import Scene, keys, large, many, rules, time, waiters
 from turns.subject import Subject
 
 # By name: what is in the queue, how many of them, and the cases.
@@ -18,6 +18,14 @@ SCENES: dict[str, tuple[str, int, list[Scene]]] = {
     "kept": ("A million dead jobs", many.MANY, [time.kept]),
     "leases": ("Ten thousand leases that end together", time.LEASES, [time.leases]),
     "lanes": ("A million jobs of 256 priorities", many.MANY, [time.lanes]),
+    "schedules": (
+        "A hundred thousand schedules",
+        rules.SCHEDULES,
+        [rules.schedules, rules.missed],
+    ),
+    "limits": ("A million jobs that a limit holds back", many.MANY, [rules.limits]),
+    "looks": ("Forecasts and pages over a million jobs", many.MANY, [rules.looks]),
+    "defrag": ("A million jobs, of which every second is deleted", many.MANY, [rules.defragmented]),
     "waiters": (
         "Five thousand consumers that wait",
         waiters.WAITERS,

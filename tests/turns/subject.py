@@ -66,6 +66,10 @@ class Subject:
             raise RuntimeError(f"{words[:6]}: {reply}")
         return reply
 
+    def asks(self, *words: str | bytes | int) -> bool:
+        """For what a server may refuse."""
+        return not isinstance(self._line.call(*words), Failure)
+
     def send(self, *commands: Words) -> None:
         """In one go: the server reads them at once."""
         self._line.send(*commands)

@@ -7,7 +7,7 @@ use redis_module::raw;
 
 use super::calls::{Ctx, Str};
 use super::world::{with, Callback, Command, OnEvent, Role};
-use super::{calls, files, keys, waiting};
+use super::{calls, defrag, files, keys, waiting};
 
 /// Loads the module, as a server does with its `.so`.
 pub fn load_module() {
@@ -135,6 +135,10 @@ functions! {
     "GetDbIdFromOptCtx" => keys::key_database,
     "GetToKeyNameFromOptCtx" => keys::to_key_name,
     "GetToDbIdFromOptCtx" => keys::to_key_database,
+    "DefragAlloc" => defrag::alloc,
+    "DefragShouldStop" => defrag::should_stop,
+    "DefragCursorGet" => defrag::cursor_get,
+    "DefragCursorSet" => defrag::cursor_set,
     "Scan" => keys::scan,
     "ScanCursorCreate" => keys::cursor_create,
     "ScanCursorRestart" => keys::cursor_ignore,

@@ -11,11 +11,13 @@
 //! | `api.rs` | the functions by name; loading, configs, time, INFO |
 //! | `calls.rs` | strings, replies and the log of a command |
 //! | `keys.rs` | keys and their values |
+//! | `defrag.rs` | memory that gets other addresses |
 //! | `files.rs` | RDB, AOF and digest |
 //! | `waiting.rs` | blocked clients and timers |
 
 mod api;
 mod calls;
+mod defrag;
 mod files;
 mod keys;
 mod waiting;
@@ -166,6 +168,11 @@ impl Server {
         }
         api::tell_of_loading(false);
         waiting::tell_of_ready_keys();
+    }
+
+    /// Every value's memory is put elsewhere: at once, or in slices of so many allocations.
+    pub fn defrag(&self, slice: Option<usize>) {
+        defrag::defrag(slice);
     }
 
     /// A number that some reply had and that may be a lease: the last one, the last but one …

@@ -14,7 +14,7 @@ SOON_MS = 4_000
 
 
 @contextmanager
-def crowd(s: Subject, how_many: int, *words: str | int) -> Iterator[list[Pipelined]]:
+def crowd(s: Subject, how_many: int, *words: str | int, flushes: bool = True) -> Iterator[list[Pipelined]]:
     """So many connections that have sent this command, which blocks them."""
     lines = [Pipelined(s.port, timeout_s=60) for _ in range(how_many)]
     for line in lines:
@@ -27,7 +27,8 @@ def crowd(s: Subject, how_many: int, *words: str | int) -> Iterator[list[Pipelin
             line.close()
         s.until(lambda: s.says("waiting_consumers") == 0)
         s.until(lambda: int(re.search(rb"connected_clients:(\d+)", s.call("INFO", "clients"))[1]) < 5)
-        s.call("FLUSHALL")
+        if flushes:
+            s.call("FLUSHALL")
 
 
 def served(s: Subject, waiters: int) -> None:

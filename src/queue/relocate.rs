@@ -1,0 +1,200 @@
+//! Putting a queue's memory elsewhere, allocation by allocation: for a server that wants to give pages back of which others
+//! have left only parts.
+//!
+//! A queue can't tell which of its allocations lie badly, nor move one without the allocator. So it hands each to a
+//! [`Mover`], which gives it back with the same content. No value holds a pointer to another, but as the owner of it: so
+//! nothing else has to be told.
+
+use super::slab::Slot;
+use super::Queue;
+
+/// Whoever can put an allocation elsewhere. Contents and capacities stay as they are.
+pub trait Mover {
+    fn vec<T>(&mut self, vec: &mut Vec<T>);
+
+    fn boxed<T>(&mut self, boxed: &mut Box<T>);
+
+    fn bytes(&mut self, bytes: &mut Box<[u8]>) {
+        let mut vec = std::mem::take(bytes).into_vec();
+        self.vec(&mut vec);
+        *bytes = vec.into_boxed_slice();
+    }
+
+    /// Whether the time is over.
+    fn is_over(&mut self) -> bool;
+}
+
+/// Between two looks at the clock: some microseconds.
+pub(super) const STEP_ALLOCATIONS: usize = 32;
+
+/// How far a walk over a queue's memory has got. It may go on after any change of the queue: what has come meanwhile where
+/// the walk has been is left for the next one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Walk {
+    part: u32,
+    from: Slot,
+}
+
+impl Walk {
+    pub fn number(self) -> u64 {
+        u64::from(self.part) << Slot::BITS | u64::from(self.from)
+    }
+
+    pub fn from_number(number: u64) -> Walk {
+        Walk { part: (number >> Slot::BITS) as u32, from: number as Slot }
+    }
+}
+
+/// The parts before the lines of sorted buckets.
+const FIRST_LINE: u32 = 5;
+
+impl Queue {
+    /// Hands all memory from there on to the mover; where to go on, when the time is over. Each call gets on.
+    pub fn relocate(&mut self, walk: Walk, mover: &mut impl Mover) -> Option<Walk> {
+        let Walk { mut part, mut from } = walk;
+        while part < FIRST_LINE + self.schedule.line_count() {
+            if let Some(from) = self.relocate_part(part, from, mover) {
+                return Some(Walk { part, from });
+            }
+            (part, from) = (part + 1, 0);
+        }
+        None
+    }
+
+    fn relocate_part(&mut self, part: u32, from: Slot, mover: &mut impl Mover) -> Option<Slot> {
+        match part {
+            0 => self.pool.relocate_jobs(from, mover),
+            1 => self.pool.relocate_ids(from, mover),
+            2 => self.details.relocate(from, mover, |details, mover| details.relocate(mover)),
+            3 => self.policies.relocate(from, mover),
+            4 => self.rules.relocate(from, mover),
+            line => self.schedule.relocate(line - FIRST_LINE, from, mover),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{
+        Add, Bury, Circumstances, Claim, Delete, Due, Id, Millis, Misfire, NewSchedule, Pop, Recurrence,
+        Starts, Time, Timing,
+    };
+    use super::*;
+
+    /// Moves everything, so many allocations a call.
+    struct Everything {
+        moved: usize,
+        a_call: usize,
+    }
+
+    impl Mover for Everything {
+        fn vec<T>(&mut self, vec: &mut Vec<T>) {
+            let mut elsewhere = Vec::with_capacity(vec.capacity());
+            elsewhere.append(vec);
+            *vec = elsewhere;
+            self.moved += 1;
+        }
+
+        fn boxed<T>(&mut self, boxed: &mut Box<T>) {
+            let _ = boxed;
+            self.moved += 1;
+        }
+
+        fn is_over(&mut self) -> bool {
+            self.moved >= self.a_call
+        }
+    }
+
+    fn told(now: u64) -> Circumstances {
+        Circumstances { now: Time::new(now).unwrap(), ..Circumstances::default() }
+    }
+
+    /// Of each kind, so that no part is empty.
+    fn queue_of(jobs: u64) -> Queue {
+        let mut queue = Queue::new((1, 2));
+        let timing = Timing::Every(Millis::new(60_000).unwrap());
+        let rule = Recurrence { timing, misfire: Misfire::One, jitter: Millis::ZERO, runs: 0, until: None };
+        for n in 0..jobs {
+            let name = format!("job-{n}");
+            let id = Id::new(name.as_bytes()).unwrap();
+            let due = Due::In(Millis::new(n % 977).unwrap());
+            let (ttr, ttl) = (Millis::new(1_000 + n % 5), Millis::new(n % 3 * 10_000).unwrap());
+            let every = NewSchedule { rule: &rule, starts: Starts::ByItself };
+            let plain = Add { due, ttr, priority: Some((n % 7) as u8), ..Add::plain(id, name.as_bytes()) };
+            let add = match n % 11 {
+                0 => Add { schedule: Some(every), ..plain },
+                _ => Add { ttl: Some(ttl), ..plain },
+            };
+            queue.apply(&told(n), &add);
+        }
+        let popped = queue.apply(&told(jobs + 500), &Pop { count: jobs as usize / 3, ..Pop::ONE });
+        let held: Vec<_> =
+            popped.iter().map(|one| (one.id_and_body(&queue).0.bytes().to_vec(), one.lease)).collect();
+        for (id, lease) in held.iter().step_by(2) {
+            let claim = Claim { id: Id::new(id).unwrap(), lease: Some(*lease) };
+            queue.apply(&told(jobs + 501), &Bury { claim, reason: Some(b"a reason of its own") });
+        }
+        queue
+    }
+
+    fn walk_through(queue: &mut Queue, a_call: usize) -> (usize, usize) {
+        let (mut calls, mut moved, mut walk) = (0, 0, Some(Walk::default()));
+        while let Some(at) = walk {
+            let mut mover = Everything { moved: 0, a_call };
+            walk = queue.relocate(Walk::from_number(at.number()), &mut mover);
+            assert_ne!(walk, Some(at), "it stands still");
+            (calls, moved) = (calls + 1, moved + mover.moved);
+        }
+        (calls, moved)
+    }
+
+    fn same(one: &Queue, other: &Queue) {
+        assert!(one.jobs().eq(other.jobs()));
+        assert_eq!(one.record(), other.record());
+    }
+
+    #[test]
+    fn a_queue_whose_memory_has_moved_is_the_same() {
+        let mut queue = queue_of(5_000);
+        let (before, memory) = (queue.clone(), queue.memory());
+        let (calls, moved) = walk_through(&mut queue, usize::MAX);
+        assert_eq!(calls, 1);
+        assert!(moved > 5_000, "of {moved} allocations each job has one");
+        same(&queue, &before);
+        let (calls, in_parts) = walk_through(&mut queue, 100);
+        assert!((moved / 200..=moved / 50).contains(&calls), "{calls} calls for {moved} allocations");
+        assert_eq!(in_parts, moved, "each once");
+        same(&queue, &before);
+        assert_eq!(queue.memory(), memory);
+    }
+
+    #[test]
+    fn it_works_on_as_if_nothing_had_happened_also_between_two_parts_of_the_walk() {
+        let (mut queue, mut other) = (queue_of(3_000), queue_of(3_000));
+        let (mut walk, mut now) = (Some(Walk::default()), 10_000);
+        while let Some(at) = walk {
+            walk = queue.relocate(at, &mut Everything { moved: 0, a_call: 50 });
+            now += 1;
+            for queue in [&mut queue, &mut other] {
+                let gone: Vec<_> = queue.jobs().take(20).map(|job| job.id.bytes().to_vec()).collect();
+                let ids: Vec<_> = gone.iter().map(|id| Id::new(id).unwrap()).collect();
+                queue.apply(&told(now), &Delete { ids: &ids });
+                let name = format!("new-{now}");
+                let id = Id::new(name.as_bytes()).unwrap();
+                queue.apply(&told(now), &Add::plain(id, b"x"));
+                queue.apply(&told(now), &Pop::ONE);
+            }
+            same(&queue, &other);
+        }
+        assert!(now > 10_010);
+    }
+
+    #[test]
+    fn a_walk_is_a_number_and_ends_wherever_it_begins() {
+        for number in [0, 7, 3 << 32 | 9, u64::MAX, 1_000 << 32, u64::from(u32::MAX)] {
+            let walk = Walk::from_number(number);
+            assert_eq!(walk.number(), number);
+            queue_of(100).relocate(walk, &mut Everything { moved: 0, a_call: usize::MAX });
+        }
+    }
+}

@@ -1,0 +1,139 @@
+"""What a queue knows of time and load: schedules, limits, forecasts, pages."""
+
+from turns.scenes import BATCH
+from turns.scenes.many import HOUR_MS, REPEATS
+from turns.scenes.waiters import SOON_MS, WAITERS, crowd
+from turns.subject import Subject
+
+SCHEDULES = 100_000
+BATCH_JOBS = 10_000
+# The same minute for all, so that a batch is due at once; one of them is read for the first time each time.
+CRON = "*/{} * * * *"
+
+
+def schedules(s: Subject, jobs: int) -> None:
+    """All come due in one millisecond, and a batch of them is taken, finished and deployed again."""
+    for n in range(REPEATS):
+        at = s.now() + SOON_MS + jobs // 20
+        rules = {"EVERY": ["EVERY", 60_000], "CRON": ["CRON", CRON.format(n + 2), "TZ", "Europe/Berlin"]}
+        for kind, rule in rules.items():
+            # A first time that has passed counts as now.
+            s.calls([("DQ.ADD", "q", i, "x" * 100, *rule, "AT", at) for i in range(jobs)])
+            with s.turn(f"all come due, {kind}"):
+                s.until(lambda: s.jobs("q", "ready") == jobs)
+            with s.turn("POP, RELEASE, POP, FINISH of one"):
+                ((id, _, lease, _),) = s.call("DQ.POP", "q")
+                s.call("DQ.RELEASE", "q", id, lease)
+                ((id, _, lease, _),) = s.call("DQ.POP", "q")
+                assert s.call("DQ.FINISH", "q", id, lease) == 1
+            with s.turn(f"POP COUNT 10000, {kind}", BATCH):
+                taken = s.call("DQ.POP", "q", "COUNT", BATCH_JOBS)
+            words = [word for id, _, lease, _ in taken for word in (id, lease)]
+            with s.turn("FINISH of 10,000", BATCH):
+                assert s.call("DQ.FINISH", "q", *words) == len(taken)
+            with s.turn("ENSURE of one, as it is and with another time"):
+                s.call("DQ.ADD", "q", 0, "y", *rule, "ENSURE")
+                s.call("DQ.ADD", "q", 0, "y", "EVERY", 90_000, "ENSURE")
+            s.call("DEL", "q")
+
+
+def missed(s: Subject, jobs: int) -> None:
+    """Far more occurrences than anybody waits for: a year of seconds, by the calendar and by arithmetic."""
+    year_ms = 366 * 24 * HOUR_MS
+    for n in range(REPEATS):
+        for rule in ["EVERY", 1_000], ["CRON", f"*/{n + 1} * * * * *"]:
+            first = s.now() - year_ms
+            s.calls([("DQ.ADD", "q", i, "x", *rule, "AT", first, "MISFIRE", "ALL") for i in range(1_000)])
+            with s.turn("POP of one that missed a year of seconds"):
+                s.call("DQ.POP", "q")
+            with s.turn("POP COUNT 1000 of such", BATCH):
+                s.call("DQ.POP", "q", "COUNT", 1_000)
+            s.call("DEL", "q")
+        with s.turn("NEXT COUNT 1000; of an expression that never comes"):
+            s.call("DQ.NEXT", f"*/{n + 1} 0-22 * * 1-5", "TZ", "Europe/Berlin", "COUNT", 1_000)
+            s.send(("DQ.NEXT", f"{n} 0 31 2 *"))
+            s.receive(1)
+
+
+def limits(s: Subject, jobs: int) -> None:
+    """A million jobs that a limit holds back."""
+    s.fill("q", jobs)
+    for _ in range(REPEATS):
+        s.call("DQ.ALTER", "q", "CONCURRENCY", BATCH_JOBS, "RATE", 100_000, 1, "BURST", 100_000)
+        with s.turn("POP COUNT 10000, as many as the limit lets go", BATCH):
+            taken = s.call("DQ.POP", "q", "COUNT", BATCH_JOBS, "TTR", HOUR_MS)
+        with s.turn("POP that is held by CONCURRENCY, INFO"):
+            assert s.call("DQ.POP", "q") is None
+            s.call("DQ.INFO", "q")
+        with crowd_at(s, "q") as lines:
+            with s.turn("5,000 wait, and a batch of places becomes free", BATCH):
+                s.call("DQ.FINISH", "q", *(word for job in taken for word in (job[0], job[2])))
+                s.until(lambda: s.says("waiting_consumers") == 0)
+            assert lines[-1].receive()
+        s.call("DQ.ALTER", "q", "CONCURRENCY", 0, "RATE", 1, 60_000)
+        s.call("DQ.POP", "q")
+        with s.turn("POP that is held by RATE, INFO"):
+            assert s.call("DQ.POP", "q") is None
+            s.call("DQ.INFO", "q")
+        with crowd_at(s, "q") as lines:
+            with s.turn("5,000 wait, and RATE is lifted"):
+                s.call("DQ.ALTER", "q", "RATE", 0, 0)
+                s.until(lambda: s.says("waiting_consumers") == 0)
+            assert lines[-1].receive()
+
+
+def crowd_at(s: Subject, key: str):
+    return crowd(s, WAITERS, "DQ.POP", key, "BLOCK", 0, "TTR", HOUR_MS, flushes=False)
+
+
+def looks(s: Subject, jobs: int) -> None:
+    """Over a million jobs: of different times, and of one."""
+    begin = s.now() + HOUR_MS
+    s.calls([("DQ.ADD", "q", n, "x" * 100, "AT", begin + 7 * n) for n in range(jobs // 10)], at_once=5_000)
+    s.fill("q", jobs - jobs // 10, "AT", begin + jobs)
+    for _ in range(REPEATS):
+        with s.turn("FORECAST in 1,000 steps"):
+            s.call("DQ.FORECAST", "q", "FROM", begin, "STEP", 1_000, "COUNT", 1_000)
+        with s.turn("FORECAST whose steps end inside buckets"):
+            s.call("DQ.FORECAST", "q", "FROM", begin + 1, "STEP", 3, "COUNT", 1_000)
+        with s.turn("PEEK COUNT 1000 AFTER one in the middle"):
+            s.call("DQ.PEEK", "q", "STATE", "delayed", "COUNT", 1_000, "AFTER", jobs // 20)
+        with s.turn("PEEK COUNT 1000 FROM a time in the middle"):
+            s.call("DQ.PEEK", "q", "STATE", "delayed", "COUNT", 1_000, "FROM", begin + jobs // 3)
+        (page,) = [s.call("DQ.PEEK", "q", "STATE", "delayed", "COUNT", 1_000, "FROM", begin + jobs)]
+        last = dict(zip(page[-1][::2], page[-1][1::2], strict=True))[b"id"]
+        with s.turn("PEEK COUNT 1000 AFTER one of a million of its millisecond"):
+            s.call("DQ.PEEK", "q", "STATE", "delayed", "COUNT", 1_000, "AFTER", last)
+        with s.turn("SCAN COUNT 10000 MATCH"):
+            s.call("DQ.SCAN", "q", 0, "COUNT", BATCH_JOBS, "MATCH", "*99*9*x*")
+
+
+def defragmented(s: Subject, jobs: int) -> None:
+    """Every second job is deleted; what is left is moved together, where the server can do that."""
+    for _ in range(REPEATS):
+        s.calls([("DQ.ADD", "q", n, "x" * 100) for n in range(jobs)], at_once=5_000)
+        for n in range(0, jobs, 1_000):
+            s.call("DQ.DEL", "q", *range(n, n + 1_000, 2))
+        for name, value in DEFRAG.items():
+            s.call("CONFIG", "SET", name, value)
+        with s.turn("active defragmentation, where there is any"):
+            if s.asks("CONFIG", "SET", "activedefrag", "yes"):
+                s.until(lambda: fragmentation(s) < 1.1)
+        s.asks("CONFIG", "SET", "activedefrag", "no")
+        s.call("DEL", "q")
+
+
+# As busy as can be.
+DEFRAG = {
+    "active-defrag-ignore-bytes": "1mb",
+    "active-defrag-threshold-lower": 1,
+    "active-defrag-threshold-upper": 2,
+    "active-defrag-cycle-min": 50,
+    "active-defrag-cycle-max": 75,
+}
+
+
+def fragmentation(s: Subject) -> float:
+    """Of the server's allocator: what it holds, by what is used of it."""
+    told = s.call("INFO", "memory").decode()
+    return float(told.partition("allocator_frag_ratio:")[2].split()[0])
