@@ -1,6 +1,7 @@
 //! What a job looks like in a file, and what happened to jobs in a log of version 0.1.
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_bytes::ByteBuf;
 
 use super::ids::{Id, Lease};
@@ -8,6 +9,7 @@ use super::job::{JobView, Progress, Stage};
 use super::policy::{Attempts, Backoff, Policy};
 use super::record::{lease, span, time, Record, RecordError};
 use super::schedule_record::ScheduleRecord;
+use super::tally::Tally;
 use super::time::{Millis, Time};
 use super::Naming;
 
@@ -31,7 +33,7 @@ pub struct JobRecord {
     pub(super) extra: Option<Extra>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct Extra {
     backoff_base: u64,
     backoff_max: u64,
@@ -39,8 +41,49 @@ pub(super) struct Extra {
     keep: u64,
     expires_at: Option<u64>,
     reason: Option<ByteBuf>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     schedule: Option<ScheduleRecord>,
+    #[serde(default)]
+    tally: TallyRecord,
+}
+
+/// How often it timed out, was released, buried and kicked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct TallyRecord(u16, u16, u16, u16);
+
+impl TallyRecord {
+    fn of(tally: Tally) -> TallyRecord {
+        let Tally { timed_out, released, buried, kicked } = tally;
+        TallyRecord(timed_out, released, buried, kicked)
+    }
+
+    fn tally(self) -> Tally {
+        let TallyRecord(timed_out, released, buried, kicked) = self;
+        Tally { timed_out, released, buried, kicked }
+    }
+}
+
+/// The fields that came later are left out, from the last one on that says something.
+impl Serialize for Extra {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let has_tally = self.tally != TallyRecord::default();
+        let has_schedule = has_tally || self.schedule.is_some();
+        let fields = 6 + usize::from(has_schedule) + usize::from(has_tally);
+        let mut record = serializer.serialize_struct("Extra", fields)?;
+        record.serialize_field("backoff_base", &self.backoff_base)?;
+        record.serialize_field("backoff_max", &self.backoff_max)?;
+        record.serialize_field("ttl", &self.ttl)?;
+        record.serialize_field("keep", &self.keep)?;
+        record.serialize_field("expires_at", &self.expires_at)?;
+        record.serialize_field("reason", &self.reason)?;
+        if has_schedule {
+            record.serialize_field("schedule", &self.schedule)?;
+        }
+        if has_tally {
+            record.serialize_field("tally", &self.tally)?;
+        }
+        record.end()
+    }
 }
 
 /// One lease that was given.
@@ -128,6 +171,7 @@ impl JobRecord {
             expires_at: job.progress.expires_at.map(Time::unix_ms),
             reason: job.reason.map(ByteBuf::from),
             schedule: job.schedule.as_ref().map(ScheduleRecord::new),
+            tally: TallyRecord::of(job.tally),
         };
         JobRecord {
             time: job.time.unix_ms(),
@@ -183,6 +227,7 @@ impl JobRecord {
                 extra.and_then(|extra| extra.expires_at),
             )?,
             reason: extra.and_then(|extra| extra.reason.as_ref()).map(|reason| &reason[..]),
+            tally: extra.map_or(Tally::default(), |extra| extra.tally.tally()),
             schedule: extra
                 .and_then(|extra| extra.schedule.as_ref())
                 .map(ScheduleRecord::parts)
@@ -336,6 +381,7 @@ mod tests {
             expires_at: Some(1_763_811_600_000),
             reason: Some(ByteBuf::from("the bank is closed")),
             schedule: None,
+            tally: TallyRecord(1, 2, 0, 65_535),
         };
         JobRecord { extra: Some(extra), ..record() }
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 
+mod by_id;
 mod door;
 mod expiry;
 mod large;
@@ -9,6 +10,7 @@ mod limits;
 mod operators;
 mod rounds;
 mod script;
+mod tally;
 mod upkeep;
 mod workers;
 

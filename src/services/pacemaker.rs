@@ -24,10 +24,7 @@ pub const LATENCY_EVENT: &CStr = c"dq-timer";
 /// Between two looks at the clock: some tens of microseconds.
 const STEP_JOBS: usize = 100;
 /// [`alarm::UNTIL_WRITABLE_MS`], on the queues' clock.
-const UNTIL_WRITABLE: Millis = match Millis::new(UNTIL_WRITABLE_MS) {
-    Some(span) => span,
-    None => Millis::ZERO,
-};
+const UNTIL_WRITABLE: Millis = Millis::of_ms(UNTIL_WRITABLE_MS);
 
 /// Two databases have changed places.
 pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
