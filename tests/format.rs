@@ -50,6 +50,7 @@ fn job<'a>(progress: Progress, time: u64, reason: Option<&'a [u8]>) -> JobView<'
         policy,
         progress,
         reason,
+        tally: Tally::default(),
         schedule,
     }
 }
@@ -141,6 +142,25 @@ fn jobs_that_may_be_late() {
     // A schedule has its own.
     let both = bytes(&[&head, &[0x98], &fields, &[0x9e], &schedule, &[7]]);
     assert_eq!(JobRecord::decode(&both).unwrap().job(b"a", b""), Err(RecordError::Schedule));
+}
+
+/// One that never was any of that has none, as before.
+#[test]
+fn a_job_that_timed_out_or_was_released() {
+    let head: &[u8] = &[0x9a, 0xcd, 0x03, 0xe8, 100, 0xcd, 0xea, 0x60, 25, 0xcc, 128, 0, 0, 0, 0xc2];
+    let expected = bytes(&[
+        head,
+        &[0x99], // extra, an array of 9
+        &[0xcd, 0x03, 0xe8, 0xcd, 0xea, 0x60, 0xce, 0x05, 0x26, 0x5c, 0x00, 0, 0xc0, 0xc0],
+        &[0xc0, 0],                       // no schedule, no LATE
+        &[0x94, 1, 2, 3, 0xcd, 255, 255], // timed out, released, buried, kicked 65,535
+    ]);
+    let tally = Tally { timed_out: 1, released: 2, buried: 3, kicked: u16::MAX };
+    let job = JobView { tally, ..job(Progress::default(), 1_000, None) };
+    assert_eq!(JobRecord::of(&job, Naming::Given).encode(), expected);
+    assert_eq!(JobRecord::decode(&expected).unwrap().job(b"a", b"body"), Ok(job));
+    let higher = bytes(&[&expected[..expected.len() - 3], &[0xce, 0, 1, 0, 0]]);
+    assert_eq!(JobRecord::decode(&higher), Err(RecordError::Unreadable));
 }
 
 #[test]

@@ -77,7 +77,7 @@ impl Change for Add {
             )
             .optional(),
             ArgSpec::integer(c"ms").token(c"TTR").optional(),
-            ArgSpec::integer(c"0..255").token(c"PRIORITY").optional(),
+            ArgSpec::PRIORITY,
             ArgSpec::integer(c"n").token(c"ATTEMPTS").optional(),
             ArgSpec::BACKOFF,
             ArgSpec::integer(c"ms").token(c"TTL").optional(),
@@ -176,10 +176,7 @@ impl Options {
             "DELAY" => once("DELAY", &mut options.delay, words.millis("DELAY", 0)?),
             "AT" => once("AT", &mut options.at, words.time("AT")?),
             "TTR" => once("TTR", &mut options.ttr, words.millis("TTR", 1)?),
-            "PRIORITY" => {
-                let priority = words.integer("PRIORITY", 0, u8::MAX.into())?;
-                once("PRIORITY", &mut options.priority, priority as u8)
-            }
+            "PRIORITY" => once("PRIORITY", &mut options.priority, words.priority()?),
             "ATTEMPTS" => once("ATTEMPTS", &mut options.attempts, words.attempts()?),
             "BACKOFF" => once("BACKOFF", &mut options.backoff, words.backoff()?),
             "TTL" => once("TTL", &mut options.ttl, words.millis("TTL", 1)?),

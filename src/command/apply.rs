@@ -29,7 +29,7 @@ use crate::server::spec::{ArgSpec, KeyUse, Spec};
 use crate::services::frame::Source;
 use crate::services::leases::is_forged;
 use crate::services::live::{self, Opened};
-use crate::services::log::{self, Told};
+use crate::services::log::Told;
 
 pub struct Apply;
 
@@ -131,10 +131,10 @@ fn check_time(time: Time) -> Result<(), Error> {
 
 fn repeat_forget(call: &Call, key: Arg, mut words: Words, told: &Told) -> Result<bool, Error> {
     let ids = words.require_ids()?;
-    let Some(mut opened) = Opened::at(call, key, Access::Write)? else {
+    let Some(opened) = Opened::at(call, key, Access::Write)? else {
         return Ok(false);
     };
-    opened.queue_as_told(told).change(&Forget { ids: &ids }, log::Wording::AsSent, |_, _| ());
+    opened.change_as_told(told, &Forget { ids: &ids });
     Ok(true)
 }
 
@@ -145,12 +145,12 @@ fn repeat_return(call: &Call, key: Arg, mut words: Words, told: &Told) -> Result
     words.end()?;
     record.job(claim.id.bytes(), body.unwrap_or_default())?;
     check_lease(Lease::new(record.lease_number()))?;
-    let Some(mut opened) = Opened::at(call, key, Access::Write)? else {
+    let Some(opened) = Opened::at(call, key, Access::Write)? else {
         return Ok(false);
     };
     let lease = claim.lease.unwrap_or(Lease::default());
     let returned = Return { id: claim.id, lease, record: &record, body };
-    opened.queue_as_told(told).change(&returned, log::Wording::AsSent, |_, _| ());
+    opened.change_as_told(told, &returned);
     Ok(true)
 }
 
@@ -169,10 +169,5 @@ fn apply_effect(call: &Call, key: Arg, kind: &[u8], mut words: Words) -> Result<
     words.end()?;
     effect.check()?;
     check_lease(effect.highest_lease())?;
-    let mut opened = Opened::or_created(call, key)?;
-    let replayed = opened.queue_for(Source::Log).change(&effect, log::Wording::AsSent, |_, _| ());
-    if replayed.is_err() {
-        opened.delete_if_new();
-    }
-    Ok(replayed?)
+    Ok(Opened::or_created(call, key)?.change(Source::Log, &effect, |_, _| ())?)
 }

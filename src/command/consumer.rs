@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::error::Error;
-use super::words::{once, Words};
-use crate::queue::{Deliveries, Millis, Mode, Pop, Queue, Time};
+use super::words::{once, Ids, Words};
+use crate::queue::{Deliveries, Millis, Mode, Pop, PopById, Queue, Time};
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::key::Access;
@@ -14,14 +14,27 @@ use crate::services::frame::Source;
 use crate::services::live::{self, Opened};
 use crate::services::{log, Around, JobShape, Shape};
 
-pub struct Consumer {
+pub struct Consumer<'c> {
     pub pop: Pop,
+    /// These jobs, and not the first ones.
+    ids: Ids<'c>,
     /// For how long it waits; zero is without end.
     block: Option<Millis>,
     job_shape: JobShape,
 }
 
-impl Consumer {
+/// Which jobs a consumer may ask for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Asks {
+    ForTheFirst,
+    /// Or for some by their ids.
+    ForAny,
+}
+
+/// The options of a consumer: these words end a list of ids.
+const OPTIONS: [&str; 6] = ["COUNT", "BLOCK", "TTR", "NOACK", "WITHDUE", "ID"];
+
+impl<'c> Consumer<'c> {
     pub const COUNT: ArgSpec = ArgSpec::integer(c"n").token(c"COUNT").optional();
     pub const BLOCK: ArgSpec = ArgSpec::integer(c"ms").token(c"BLOCK").optional();
     /// A job that is finished by being handed out has no lease that could last.
@@ -30,7 +43,10 @@ impl Consumer {
             .optional();
     pub const WITHDUE: ArgSpec = ArgSpec::word(c"withdue", c"WITHDUE").optional();
 
-    pub fn parse(words: Words) -> Result<Consumer, Error> {
+    pub const IDS: ArgSpec = ArgSpec::string(c"id").token(c"ID").optional().multiple();
+
+    pub fn parse(words: Words<'c>, asks: Asks) -> Result<Consumer<'c>, Error> {
+        let mut ids = Ids::new();
         let (mut count, mut block, mut ttr, mut noack, mut withdue) = (None, None, None, None, None);
         let source = words.source();
         words.options(|name, words| match name {
@@ -39,15 +55,20 @@ impl Consumer {
             "TTR" => once("TTR", &mut ttr, words.millis("TTR", 1)?),
             "NOACK" => once("NOACK", &mut noack, ()),
             "WITHDUE" => once("WITHDUE", &mut withdue, ()),
+            "ID" if asks == Asks::ForAny => words.ids_up_to("ID", &OPTIONS, &mut ids).map(|()| true),
             _ => Ok(false),
         })?;
         // Earlier versions took both, and logs hold it.
         if noack.is_some() && ttr.is_some() && source == Source::Client {
             return Err(Error::Exclusive { one: "TTR", other: "NOACK" });
         }
+        let given = [("COUNT", count.is_some()), ("BLOCK", block.is_some())];
+        if let Some((other, _)) = given.into_iter().find(|(_, is_given)| *is_given && !ids.is_empty()) {
+            return Err(Error::Exclusive { one: other, other: "ID" });
+        }
         let mode = if noack.is_some() { Mode::NoAck } else { Mode::Lease };
         let job_shape = if withdue.is_some() { JobShape::WithDue } else { JobShape::Plain };
-        Ok(Consumer { pop: Pop { count: count.unwrap_or(1), ttr, mode }, block, job_shape })
+        Ok(Consumer { pop: Pop { count: count.unwrap_or(1), ttr, mode }, ids, block, job_shape })
     }
 
     /// What can be checked only once the time is known.
@@ -56,6 +77,31 @@ impl Consumer {
             Some(ttr) if wall_clock().checked_add(ttr).is_none() => Err(Error::PastTheEnd { option: "TTR" }),
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// The jobs that it asks for by their ids, if it does.
+    pub fn by_id(&self) -> Option<PopById<'_>> {
+        let Pop { ttr, mode, .. } = self.pop;
+        (!self.ids.is_empty()).then(|| PopById { ids: &self.ids, ttr, mode })
+    }
+
+    /// Hands out those that can be had of these jobs; false, without a reply, when none can.
+    pub fn take_by_id(&self, call: &Call, key: Arg, pop: &PopById, source: Source) -> Result<bool, Error> {
+        let Some(mut opened) = Opened::at(call, key, Access::Write)? else {
+            return Ok(false);
+        };
+        let ttr = pop.ttr.map_or(String::new(), |ttr| ttr.as_u64().to_string());
+        let words = log::pop_by_id_words(pop, &ttr);
+        let words = log::Wording::Command(log::POP, &words);
+        Ok(opened.queue_for(source).hand_out(
+            pop,
+            || false,
+            words,
+            |deliveries, queue| {
+                let shape = Shape { around: Around::Jobs, job: self.job_shape };
+                reply(call.replies(), key, shape, deliveries, queue);
+            },
+        ))
     }
 
     /// Hands out what is ready in this queue; false, without a reply, when nothing is.

@@ -38,6 +38,11 @@ pub fn reply_job(replies: Replies, job: &JobView, now: Time) {
     fields.add("late", late.as_u64());
     fields.add("kept-until", (progress.stage == Stage::Done).then(|| job.time.unix_ms()));
     fields.add("reason", job.reason_at(now));
+    let tally = job.tally_at(now);
+    fields.add("timed-out", u64::from(tally.timed_out));
+    fields.add("released", u64::from(tally.released));
+    fields.add("buried", u64::from(tally.buried));
+    fields.add("kicked", u64::from(tally.kicked));
     if let (Some(schedule), Some(round)) = (&job.schedule, job.round_at(now)) {
         show_schedule(&mut fields, schedule, &round, state);
     }

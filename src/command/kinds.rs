@@ -14,7 +14,7 @@ use crate::server::replies::Replies;
 use crate::server::spec::Spec;
 use crate::services::frame::Source;
 use crate::services::live::{source_of, Opened};
-use crate::services::log::{self, Told};
+use crate::services::log::Told;
 use crate::services::{Announced, QueueValue};
 
 /// What to do when there is no such key.
@@ -72,17 +72,13 @@ impl<C: Change> Handler for Changing<C> {
         if source == Source::Client {
             C::check(&parsed, wall_clock)?;
         }
-        let Some(mut opened) = open::<C>(call, key)? else {
+        let Some(opened) = open::<C>(call, key)? else {
             return Ok(());
         };
         let mut replied = Ok(());
-        let operation = C::operation(&parsed);
-        let outcome = opened.queue_for(source).change(&operation, log::Wording::AsSent, |outcome, queue| {
+        opened.change(source, &C::operation(&parsed), |outcome, queue| {
             replied = C::reply(&parsed, outcome, queue, call.replies());
         });
-        if !outcome.has_changed() {
-            opened.delete_if_new();
-        }
         replied
     }
 }
@@ -90,14 +86,10 @@ impl<C: Change> Handler for Changing<C> {
 /// The same from an entry of the log, which tells the circumstances. False when there is no such key.
 pub fn repeat<C: Change>(call: &Call, key: Arg, words: Words, told: &Told) -> Result<bool, Error> {
     let parsed = C::parse(words)?;
-    let Some(mut opened) = open_silently::<C>(call, key)? else {
+    let Some(opened) = open_silently::<C>(call, key)? else {
         return Ok(false);
     };
-    let operation = C::operation(&parsed);
-    let outcome = opened.queue_as_told(told).change(&operation, log::Wording::AsSent, |_, _| ());
-    if !outcome.has_changed() {
-        opened.delete_if_new();
-    }
+    opened.change_as_told(told, &C::operation(&parsed));
     Ok(true)
 }
 

@@ -8,7 +8,7 @@
 //!
 //! O(k) for k keys and O(log n) in the queue's jobs for each job handed out.
 
-use super::consumer::Consumer;
+use super::consumer::{Asks, Consumer};
 use super::error::Error;
 use super::kinds::Handler;
 use super::words::Words;
@@ -48,7 +48,7 @@ impl Handler for MPop {
         let mut words = Words::of(call, &Self::SPEC, Source::Client);
         let count = words.num_keys()?;
         let keys: Vec<Arg> = (0..count).map(|_| words.require()).collect::<Result<_, _>>()?;
-        let consumer = Consumer::parse(words)?;
+        let consumer = Consumer::parse(words, Asks::ForTheFirst)?;
         consumer.check(wall_clock)?;
         let words = log::pop_words(&consumer.pop);
         let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();

@@ -1,4 +1,4 @@
-//! `DQ.POP key [COUNT n] [BLOCK ms] [TTR ms | NOACK] [WITHDUE]`
+//! `DQ.POP key [COUNT n] [BLOCK ms] [TTR ms | NOACK] [WITHDUE] [ID id ...]`
 //!
 //! Hands out the first ready jobs, by (priority, due time, order of scheduling), at most `n` (1), at most
 //! 10,000 or about 16 MiB of bodies in one go. Each is leased: until its TTR runs out, or that given here,
@@ -7,12 +7,16 @@
 //! With BLOCK, waits for so long (0 is no limit) until there is at least one; in a transaction or a script it
 //! doesn't wait.
 //!
+//! ID takes these jobs instead, whatever they wait for: for their time, for a retry, for their turn, or to be kicked. Those
+//! that are reserved or done, and those that there aren't, are left out. What holds the queue back (PAUSE, CONCURRENCY,
+//! RATE) holds them back, too.
+//!
 //! Replies with an array of `[id, body, lease, attempt]`; with nil when nothing is ready. WITHDUE adds the
 //! due time of each: of a job with a schedule, the time that it runs for, the same at each attempt.
 //!
 //! O(log n) in the queue's jobs for each job handed out.
 
-use super::consumer::Consumer;
+use super::consumer::{Asks, Consumer};
 use super::error::Error;
 use super::kinds::Handler;
 use super::words::Words;
@@ -39,16 +43,29 @@ impl Handler for Pop {
         flags: c"write blocking",
         arity: -2,
         key: KeyUse::Take,
-        args: &[ArgSpec::KEY, Consumer::COUNT, Consumer::BLOCK, Consumer::MODE, Consumer::WITHDUE],
+        args: &[
+            ArgSpec::KEY,
+            Consumer::COUNT,
+            Consumer::BLOCK,
+            Consumer::MODE,
+            Consumer::WITHDUE,
+            Consumer::IDS,
+        ],
     };
 
     fn run(call: &Call) -> Result<(), Error> {
         let source = source_of(call);
         let mut words = Words::of(call, &Self::SPEC, source);
         let key = words.require()?;
-        let consumer = Consumer::parse(words)?;
+        let consumer = Consumer::parse(words, Asks::ForAny)?;
         if source == Source::Client {
             consumer.check(wall_clock)?;
+        }
+        if let Some(by_id) = consumer.by_id() {
+            if !consumer.take_by_id(call, key, &by_id, source)? {
+                call.replies().null();
+            }
+            return Ok(());
         }
         if !consumer.take_from(call, key, Around::Jobs, source, log::Wording::AsSent)? {
             consumer.wait(call, &[key], Around::Jobs, source);
@@ -60,11 +77,14 @@ impl Handler for Pop {
 impl Pop {
     /// From an entry of the log, which tells the circumstances. False when there is no such key.
     pub fn repeat(call: &Call, key: Arg, words: Words, told: &Told) -> Result<bool, Error> {
-        let consumer = Consumer::parse(words)?;
-        let Some(mut opened) = Opened::at(call, key, Access::Write)? else {
+        let consumer = Consumer::parse(words, Asks::ForAny)?;
+        let Some(opened) = Opened::at(call, key, Access::Write)? else {
             return Ok(false);
         };
-        opened.queue_as_told(told).change(&consumer.pop, log::Wording::AsSent, |_, _| ());
+        match consumer.by_id() {
+            Some(by_id) => drop(opened.change_as_told(told, &by_id)),
+            None => drop(opened.change_as_told(told, &consumer.pop)),
+        }
         Ok(true)
     }
 }

@@ -1,9 +1,9 @@
-//! `DQ.RELEASE key id lease [DELAY ms | UNBEGUN] [REASON text]`
+//! `DQ.RELEASE key id lease [DELAY ms | UNBEGUN] [PRIORITY 0..255] [REASON text]`
 //!
 //! Gives a job back that was handed out: it waits for DELAY or, without it, for its backoff, and is ready
 //! again. After its last attempt it is dead instead. UNBEGUN says that nobody has worked on it: it is ready at
 //! once, and the attempt isn't counted. The lease is good for nothing any more. REASON, at most 512 bytes, is
-//! kept with the job.
+//! kept with the job. PRIORITY is the job's from here on, also if it is dead.
 //!
 //! Replies with 1; with 0 when that lease isn't the job's, or the job's time to live is over.
 //!
@@ -37,6 +37,7 @@ impl Change for Release {
                 &[ArgSpec::integer(c"ms").token(c"DELAY"), ArgSpec::word(c"unbegun", c"UNBEGUN")],
             )
             .optional(),
+            ArgSpec::PRIORITY,
             ArgSpec::string(c"text").token(c"REASON").optional(),
         ],
     };
@@ -49,10 +50,11 @@ impl Change for Release {
 
     fn parse<'c>(mut words: Words<'c>) -> Result<queue::Release<'c>, Error> {
         let claim = words.require_claim()?;
-        let (mut delay, mut unbegun, mut reason) = (None, None, None);
+        let (mut delay, mut unbegun, mut priority, mut reason) = (None, None, None, None);
         words.options(|name, words| match name {
             "DELAY" => once("DELAY", &mut delay, words.millis("DELAY", 0)?),
             "UNBEGUN" => once("UNBEGUN", &mut unbegun, ()),
+            "PRIORITY" => once("PRIORITY", &mut priority, words.priority()?),
             "REASON" => once("REASON", &mut reason, words.reason()?),
             _ => Ok(false),
         })?;
@@ -62,7 +64,7 @@ impl Change for Release {
             (None, Some(())) => WhenReleased::Unbegun,
             (Some(_), Some(())) => return Err(Error::Exclusive { one: "DELAY", other: "UNBEGUN" }),
         };
-        Ok(queue::Release { claim, when, reason })
+        Ok(queue::Release { claim, when, priority, reason })
     }
 
     fn check(parsed: &queue::Release, wall_clock: fn() -> Time) -> Result<(), Error> {

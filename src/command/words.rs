@@ -146,6 +146,32 @@ impl<'c> Words<'c> {
         self.integer("ATTEMPTS", 0, u32::MAX.into()).map(|limit| Attempts::new(limit as u32))
     }
 
+    /// The value of PRIORITY.
+    pub fn priority(&mut self) -> Result<u8, Error> {
+        self.integer("PRIORITY", 0, u8::MAX.into()).map(|priority| priority as u8)
+    }
+
+    /// The ids behind an option: one at least, and all words up to one of `options`, which the first one may be.
+    pub fn ids_up_to(
+        &mut self,
+        option: &'static str,
+        options: &[&str],
+        ids: &mut Ids<'c>,
+    ) -> Result<(), Error> {
+        let mut word = Some(self.value(option)?);
+        while let Some(bytes) = word {
+            ids.push(Id::new(bytes).ok_or(Error::IdLength)?);
+            let is_option =
+                |word: &[u8]| options.iter().any(|name| word.eq_ignore_ascii_case(name.as_bytes()));
+            let mut ahead = *self;
+            word = ahead.next().map(Arg::bytes).filter(|word| !is_option(word));
+            if word.is_some() {
+                *self = ahead;
+            }
+        }
+        Ok(())
+    }
+
     /// The two values of BACKOFF.
     pub fn backoff(&mut self) -> Result<Backoff, Error> {
         let (base, max) = (self.millis("BACKOFF", 0)?, self.millis("BACKOFF", 0)?);

@@ -6,8 +6,9 @@ use super::job::{Progress, Stage, State, REASON_BURIED};
 use super::job_record::Cause;
 use super::queue_record::count;
 use super::slab::Slot;
+use super::tally::Counted;
 use super::time::{Millis, Time};
-use super::{Queue, Reason};
+use super::{Queue, Reason, Shift};
 
 /// By which right somebody speaks of a delivery of a job: that of its lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,16 @@ pub struct Finished {
 pub struct Release<'a> {
     pub claim: Claim<'a>,
     pub when: WhenReleased,
+    /// From now on; without it, the job keeps the one it has.
+    pub priority: Option<u8>,
     pub reason: Option<&'a [u8]>,
+}
+
+impl<'a> Release<'a> {
+    /// After its backoff, with nothing said of it.
+    pub const fn plain(claim: Claim<'a>) -> Release<'a> {
+        Release { claim, when: WhenReleased::AfterBackoff, priority: None, reason: None }
+    }
 }
 
 /// When a job is ready again that is given back.
@@ -147,7 +157,7 @@ impl Queue {
         }
         let attempt = self.progress(slot).unwrap_or_default().attempt;
         let done = Progress { stage: Stage::Done, attempt, ..Progress::default() };
-        self.shift(slot, Cause::Finished, now.saturating_add(keep), &done, Reason::Keep);
+        self.shift(slot, &Shift::new(Cause::Finished, now, now.saturating_add(keep), &done));
         None
     }
 
@@ -157,10 +167,10 @@ impl Queue {
         let policy = self.policy_of(slot)?;
         let is_unbegun = release.when == WhenReleased::Unbegun;
         if policy.attempts.end_with(progress.attempt) && !is_unbegun {
-            if self.arm_after_failure(now, slot, release.reason).is_some() {
+            if self.arm_after_failure(now, slot, release.reason, release.priority).is_some() {
                 return Some(());
             }
-            self.lay_dead(slot, Cause::Released, now, release.reason);
+            self.lay_dead(slot, Cause::Released, now, (release.reason, release.priority));
             return Some(());
         }
         let delay = match release.when {
@@ -175,7 +185,10 @@ impl Queue {
             self.take_back_run(slot);
         }
         let waiting = Progress { stage: Stage::Waiting, attempt, lease: None, ..progress };
-        self.shift(slot, Cause::Released, now.saturating_add(delay), &waiting, Reason::given(release.reason));
+        let shift = Shift::new(Cause::Released, now, now.saturating_add(delay), &waiting);
+        let counted = if is_unbegun { Counted::No } else { Counted::ByCause };
+        let shift = shift.because(Reason::given(release.reason));
+        self.shift(slot, &Shift { counted, priority: release.priority, ..shift });
         Some(())
     }
 
@@ -187,7 +200,7 @@ impl Queue {
             return None;
         }
         let progress = self.progress(slot)?;
-        self.shift(slot, Cause::Touched, now.saturating_add(ttr), &progress, Reason::Keep);
+        self.shift(slot, &Shift::new(Cause::Touched, now, now.saturating_add(ttr), &progress));
         Some(())
     }
 
@@ -195,16 +208,23 @@ impl Queue {
         let slot = self.held_alive(now, &bury.claim)?;
         let had_reason = self.details_of(slot).is_some_and(|details| details.reason().is_some());
         let reason = bury.reason.or((!had_reason).then_some(REASON_BURIED));
-        self.lay_dead(slot, Cause::Buried, now, reason);
+        self.lay_dead(slot, Cause::Buried, now, (reason, None));
         Some(())
     }
 
     /// From now on; one that is dead already, since its last attempt has timed out, stays so since then.
-    pub(super) fn lay_dead(&mut self, slot: Slot, cause: Cause, now: Time, reason: Option<&[u8]>) {
+    pub(super) fn lay_dead(
+        &mut self,
+        slot: Slot,
+        cause: Cause,
+        now: Time,
+        (reason, priority): (Option<&[u8]>, Option<u8>),
+    ) {
         let since = self.view(slot).filter(|job| job.state(now) == State::Dead).map(|job| job.since(now));
         let attempt = self.progress(slot).unwrap_or_default().attempt;
         let dead = Progress { stage: Stage::Dead, attempt, ..Progress::default() };
-        self.shift(slot, cause, since.unwrap_or(now), &dead, Reason::given(reason));
+        let shift = Shift::new(cause, now, since.unwrap_or(now), &dead).because(Reason::given(reason));
+        self.shift(slot, &Shift { priority, ..shift });
     }
 
     /// The job, if this is a claim to its latest delivery.

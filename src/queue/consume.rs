@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::door::{Changed, Operation};
 use super::ids::{Id, Lease};
-use super::job::{Job, JobView, Progress, Stage};
+use super::job::{Job, JobView, Progress, Stage, State};
 use super::job_record::{Cause, JobRecord};
 use super::policy::Policy;
 use super::produce::Naming;
@@ -14,8 +14,9 @@ use super::recurring::Before;
 use super::schedule::FromLane;
 use super::settings::Limit;
 use super::slab::Slot;
+use super::tally::Tally;
 use super::time::{Millis, Time};
-use super::{Queue, Reason};
+use super::{Queue, Shift};
 
 /// A pop that hands out more would hold up the others. Part of what is logged: it must stay as it is.
 pub const POP_JOBS_MAX: usize = 10_000;
@@ -45,6 +46,23 @@ pub struct Pop {
 
 impl Pop {
     pub const ONE: Pop = Pop { count: 1, ttr: None, mode: Mode::Lease };
+}
+
+/// Hands out these jobs, in this order, whatever they wait for: one that is delayed or dead as if it had been kicked
+/// before. Those that are reserved or done, and those that there aren't, are left out. O(log n) each.
+#[derive(Clone, Copy, Debug)]
+pub struct PopById<'a> {
+    /// At most [`POP_JOBS_MAX`] of them.
+    pub ids: &'a [Id<'a>],
+    pub ttr: Option<Millis>,
+    pub mode: Mode,
+}
+
+/// On which a job is handed out.
+#[derive(Clone, Copy)]
+struct Terms {
+    ttr: Option<Millis>,
+    mode: Mode,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +137,7 @@ struct Gone {
     job: Job,
     policy: Policy,
     reason: Option<Box<[u8]>>,
+    tally: Tally,
 }
 
 impl std::fmt::Debug for Gone {
@@ -154,6 +173,10 @@ impl Calendar for Budget<'_> {
 }
 
 impl Deliveries {
+    fn none(mode: Mode) -> Deliveries {
+        Deliveries { jobs: SmallVec::new(), mode, held_by: None, passed_over: 0, has_ended_early: false }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.jobs.is_empty()
     }
@@ -227,25 +250,31 @@ impl Delivery {
     /// The job as it was before, for a [`super::Return`]. As long as the queue hasn't changed since.
     pub fn before(&self, queue: &Queue) -> Option<JobRecord> {
         let (id, body) = self.id_and_body(queue);
-        let (created, policy, reason) = match self.gone() {
-            Some(gone) => (gone.job.created(), gone.policy, gone.reason.as_deref()),
+        let Earlier { time, stage, lease, expires_at } = self.before;
+        let (created, policy, reason, tally) = match self.gone() {
+            Some(gone) => (gone.job.created(), gone.policy, gone.reason.as_deref(), gone.tally),
             None => {
-                let reason = queue.details_of(self.slot).and_then(|details| details.reason());
-                (queue.pool.get(self.slot)?.created(), *queue.policy_of(self.slot)?, reason)
+                let details = queue.details_of(self.slot)?;
+                let tally = match stage {
+                    // That lease had run out, which was counted when the job was handed out.
+                    Stage::Leased => details.tally().without_time_out(),
+                    Stage::Waiting | Stage::Dead | Stage::Done => details.tally(),
+                };
+                let (created, policy) = (queue.pool.get(self.slot)?.created(), queue.policy_of(self.slot)?);
+                (created, *policy, details.reason(), tally)
             }
         };
-        let Earlier { time, stage, lease, expires_at } = self.before;
-        let (progress, reason, schedule) = match self.run() {
-            Some(Run { progress, schedule: Before { rule, round, reason }, .. }) => {
-                (*progress, reason.as_deref(), Some(Scheduled { rule, round: *round }))
+        let (progress, reason, tally, schedule) = match self.run() {
+            Some(Run { progress, schedule: Before { rule, round, reason, tally }, .. }) => {
+                (*progress, reason.as_deref(), *tally, Some(Scheduled { rule, round: *round }))
             }
             None => {
                 let lease = Some(lease).filter(|lease| *lease != Lease::default());
                 let attempt = self.attempt.saturating_sub(1);
-                (Progress { stage, attempt, lease, expires_at }, reason, None)
+                (Progress { stage, attempt, lease, expires_at }, reason, tally, None)
             }
         };
-        let job = JobView { id, body, time, created, policy, progress, reason, schedule };
+        let job = JobView { id, body, time, created, policy, progress, reason, tally, schedule };
         Some(JobRecord::of(&job, Naming::Given))
     }
 }
@@ -260,13 +289,7 @@ impl Operation for Pop {
     fn run_by(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Deliveries {
         #[cfg(feature = "planted-faults")]
         let now = now.saturating_add(Millis::new(crate::planted::ahead_ms()).unwrap_or_default());
-        let mut deliveries = Deliveries {
-            jobs: SmallVec::new(),
-            mode: self.mode,
-            held_by: None,
-            passed_over: 0,
-            has_ended_early: false,
-        };
+        let mut deliveries = Deliveries::none(self.mode);
         if queue.paused_until > now {
             return deliveries;
         }
@@ -277,9 +300,10 @@ impl Operation for Pop {
         if count > 1 {
             deliveries.jobs.reserve_exact(count.min(queue.len()).min(EXPECTED_AT_MOST));
         }
+        let terms = Terms { ttr: self.ttr, mode: self.mode };
         let mut budget = Budget { calendar, questions: 0, passed_over: 0 };
         while deliveries.len() < count && bytes < POP_BYTES_MAX {
-            let Some(delivery) = queue.deliver(now, self, &mut lane, &mut budget) else {
+            let Some(delivery) = queue.deliver_first(now, terms, &mut lane, &mut budget) else {
                 break;
             };
             bytes += delivery.body_bytes as usize;
@@ -296,24 +320,72 @@ impl Operation for Pop {
     }
 }
 
+impl Operation for PopById<'_> {
+    type Outcome = Deliveries;
+
+    fn run(&self, queue: &mut Queue, now: Time) -> Deliveries {
+        self.run_by(queue, now, &mut NoCalendar)
+    }
+
+    fn run_by(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Deliveries {
+        let mut deliveries = Deliveries::none(self.mode);
+        if queue.paused_until > now {
+            return deliveries;
+        }
+        let allowance = queue.allowance(now, self.mode);
+        let allowed = allowance.map_or(POP_JOBS_MAX, |allowance| allowance.jobs.min(POP_JOBS_MAX));
+        let terms = Terms { ttr: self.ttr, mode: self.mode };
+        let (mut ids, mut bytes) = (self.ids.iter(), 0);
+        while deliveries.len() < allowed && bytes < POP_BYTES_MAX {
+            let Some(id) = ids.next() else {
+                break;
+            };
+            let Some(delivery) = queue.deliver_called(now, terms, *id, calendar) else {
+                continue;
+            };
+            bytes += delivery.body_bytes as usize;
+            deliveries.jobs.push(delivery);
+        }
+        count_more(&mut queue.totals.popped, deliveries.len());
+        if let Some(allowance) = allowance {
+            let is_held = deliveries.len() == allowance.jobs && ids.any(|id| queue.can_be_taken(now, *id));
+            deliveries.held_by = queue.use_up(now, &allowance, &deliveries, is_held);
+        }
+        deliveries
+    }
+}
+
 impl Queue {
-    fn deliver(
+    #[inline]
+    fn deliver_first(
         &mut self,
         now: Time,
-        pop: &Pop,
+        terms: Terms,
         lane: &mut FromLane,
         budget: &mut Budget,
     ) -> Option<Delivery> {
-        let (due, slot) = if self.rules.is_empty() {
+        let ready = if self.rules.is_empty() {
             self.schedule.first_ready(now, lane, self)?
         } else {
             self.first_in_time(now, lane, budget)?
         };
+        self.deliver(now, terms, ready, budget)
+    }
+
+    /// Hands out a job that is ready, and since when.
+    #[inline]
+    fn deliver(
+        &mut self,
+        now: Time,
+        terms: Terms,
+        (due, slot): (Time, Slot),
+        calendar: &mut dyn Calendar,
+    ) -> Option<Delivery> {
         let lease = self.next_lease(now)?;
-        let simply = match pop.mode {
+        let simply = match terms.mode {
             // Faults are planted in the longer way.
             Mode::Lease if cfg!(feature = "planted-faults") => None,
-            Mode::Lease => self.lease_simply(slot, lease, now, pop.ttr),
+            Mode::Lease => self.lease_simply(slot, lease, now, terms.ttr),
             Mode::NoAck => None,
         };
         if let Some((end, body_bytes)) = simply {
@@ -321,7 +393,7 @@ impl Queue {
             return Some(Delivery { slot, attempt: 1, body_bytes, lease, end, due, before, apart: None });
         }
         let policy = self.policy_of(slot)?;
-        let end = now.saturating_add(pop.ttr.unwrap_or(policy.ttr));
+        let end = now.saturating_add(terms.ttr.unwrap_or(policy.ttr));
         #[cfg(feature = "planted-faults")]
         let end = now.saturating_add(
             Millis::new(crate::planted::lease_ms(end.since(now).as_u64())).unwrap_or_default(),
@@ -334,15 +406,15 @@ impl Queue {
         let before = Earlier::of(time, &progress);
         let mut apart = None;
         if details.is_some_and(|details| details.schedule().is_some()) {
-            let (schedule, occurrence) = self.begin_run(now, slot, budget)?;
+            let (schedule, occurrence) = self.begin_run(now, slot, calendar)?;
             attempt = self.progress(slot)?.attempt.saturating_add(1);
             apart = Some(Box::new(Apart { gone: None, run: Some(Run { progress, occurrence, schedule }) }));
         }
         #[cfg(feature = "planted-faults")]
         let attempt = crate::planted::attempt(attempt, now.unix_ms());
         let leased = Progress { stage: Stage::Leased, attempt, lease: Some(lease), ..progress };
-        match pop.mode {
-            Mode::Lease => self.shift(slot, Cause::Popped, end, &leased, Reason::Keep),
+        match terms.mode {
+            Mode::Lease => self.shift(slot, &Shift::new(Cause::Popped, now, end, &leased)),
             Mode::NoAck => {
                 if let Some(gone) = self.deliver_and_finish(now, slot, end, &leased)? {
                     apart.get_or_insert_default().gone = Some(gone);
@@ -350,6 +422,37 @@ impl Queue {
             }
         }
         Some(Delivery { slot, attempt, body_bytes, lease, end, due, before, apart })
+    }
+
+    fn deliver_called(
+        &mut self,
+        now: Time,
+        terms: Terms,
+        id: Id,
+        calendar: &mut dyn Calendar,
+    ) -> Option<Delivery> {
+        let slot = self.pool.find(id)?;
+        // Nobody is kicked in vain.
+        self.next_lease(now)?;
+        match self.view(slot)?.state(now) {
+            State::Ready => (),
+            State::Delayed | State::Dead => {
+                let news = self.news;
+                self.kick_job(now, slot, Cause::Popped)?;
+                // It is ready for nobody else.
+                self.news = news;
+            }
+            State::Reserved | State::Done => return None,
+        }
+        let due = self.view(slot)?.due();
+        self.deliver(now, terms, (due, slot), calendar)
+    }
+
+    fn can_be_taken(&self, now: Time, id: Id) -> bool {
+        self.get(id).is_some_and(|job| match job.state(now) {
+            State::Ready | State::Delayed | State::Dead => true,
+            State::Reserved | State::Done => false,
+        })
     }
 
     /// What the queue no longer has of it then.
@@ -361,11 +464,13 @@ impl Queue {
         leased: &Progress,
     ) -> Option<Option<Gone>> {
         let policy = *self.policy_of(slot)?;
-        let reason = self.details_of(slot).and_then(|details| details.reason().map(Box::from));
-        self.shift(slot, Cause::Popped, end, leased, Reason::Keep);
+        let details = self.details_of(slot);
+        let reason = details.and_then(|details| details.reason().map(Box::from));
+        let tally = details.map_or(Tally::default(), |details| details.tally());
+        self.shift(slot, &Shift::new(Cause::Popped, now, end, leased));
         let returning = self.schedule_of(slot).is_some().then(|| self.pool.get(slot).cloned()).flatten();
         let job = self.finish_held(now, slot).or(returning);
-        Some(job.map(|job| Gone { job, policy, reason }))
+        Some(job.map(|job| Gone { job, policy, reason, tally }))
     }
 
     /// A number greater than all before. At least that with which the millisecond begins: so a queue that is made

@@ -1,6 +1,6 @@
 //! The details of a job that was handed out, released, buried, finished and kept, or that has a TTL or may be late: its
-//! deliveries so far, its lease, when it expires, a worker's reason, its schedule. Most jobs have none of that, and no
-//! details.
+//! deliveries so far, its lease, when it expires, a worker's reason, its tally, its schedule. Most jobs have none of that,
+//! and no details.
 
 use super::buckets::{BucketNumber, Residents, Window};
 use super::entry::Hold;
@@ -12,6 +12,7 @@ use super::recurrence::Round;
 use super::relocate::Mover;
 use super::schedule::Home;
 use super::slab::{Slab, Slot};
+use super::tally::Tally;
 use super::time::Time;
 
 #[derive(Clone)]
@@ -30,10 +31,11 @@ pub struct Details {
 }
 
 /// What few jobs have.
-#[derive(Clone)]
-pub enum Rare {
-    Reason(Box<[u8]>),
-    Schedule(Box<Recurring>),
+#[derive(Clone, Default)]
+pub struct Rare {
+    reason: Option<Box<[u8]>>,
+    tally: Tally,
+    recurring: Option<Box<Recurring>>,
 }
 
 /// The schedule of a job that comes back.
@@ -41,45 +43,55 @@ pub enum Rare {
 pub struct Recurring {
     pub rule: RuleNumber,
     pub round: Round,
-    reason: Option<Box<[u8]>>,
 }
 
 /// The number of a shared [`super::Recurrence`].
 pub type RuleNumber = Slot;
 
-const _: () = assert!(size_of::<Rare>() == size_of::<Box<[u8]>>(), "a reason costs no more than it did");
-const _: () = assert!(size_of::<Recurring>() <= 64, "bytes per job are a feature");
+const _: () = assert!(size_of::<Rare>() <= 32, "bytes per job are a feature");
+const _: () = assert!(size_of::<Recurring>() <= 48, "bytes per job are a feature");
 
 impl Rare {
-    pub fn scheduled(rule: RuleNumber, round: Round) -> Rare {
-        Rare::Schedule(Box::new(Recurring { rule, round, reason: None }))
+    /// `None` where there is none of it.
+    pub fn of(reason: Option<&[u8]>, tally: Tally, recurring: Option<Recurring>) -> Option<Box<Rare>> {
+        let rare = Rare { reason: reason.map(Box::from), tally, recurring: recurring.map(Box::new) };
+        (!rare.is_none()).then(|| Box::new(rare))
+    }
+
+    fn is_none(&self) -> bool {
+        self.reason.is_none() && self.tally == Tally::default() && self.recurring.is_none()
     }
 
     /// The same with another reason, or with none.
     pub fn with_reason(rare: Option<Box<Rare>>, reason: Option<&[u8]>) -> Option<Box<Rare>> {
-        match (rare, reason) {
-            (Some(mut rare), reason) if rare.schedule().is_some() => {
-                if let Rare::Schedule(schedule) = &mut *rare {
-                    schedule.reason = reason.map(Box::from);
-                }
-                Some(rare)
-            }
-            (_, reason) => reason.map(|reason| Box::new(Rare::Reason(reason.into()))),
+        if rare.is_none() && reason.is_none() {
+            return None;
         }
+        let mut rare = rare.unwrap_or_default();
+        rare.reason = reason.map(Box::from);
+        (!rare.is_none()).then_some(rare)
+    }
+
+    /// The same with another tally.
+    pub fn with_tally(rare: Option<Box<Rare>>, tally: Tally) -> Option<Box<Rare>> {
+        if rare.is_none() && tally == Tally::default() {
+            return None;
+        }
+        let mut rare = rare.unwrap_or_default();
+        rare.tally = tally;
+        (!rare.is_none()).then_some(rare)
     }
 
     pub fn reason(&self) -> Option<&[u8]> {
-        match self {
-            Rare::Reason(reason) => Some(reason),
-            Rare::Schedule(schedule) => schedule.reason.as_deref(),
-        }
+        self.reason.as_deref()
+    }
+
+    pub fn tally(&self) -> Tally {
+        self.tally
     }
 
     pub fn schedule(&self) -> Option<&Recurring> {
-        match self {
-            Rare::Reason(_) => None,
-            Rare::Schedule(schedule) => Some(schedule),
-        }
+        self.recurring.as_deref()
     }
 
     /// Bytes, with those that it owns elsewhere.
@@ -186,12 +198,21 @@ impl Details {
         self.rare.as_ref()?.reason()
     }
 
+    pub fn tally(&self) -> Tally {
+        self.rare.as_ref().map_or(Tally::default(), |rare| rare.tally())
+    }
+
+    /// Whether it was leased, and that lease has run out by `now`.
+    pub fn has_timed_out(&self, now: Time) -> bool {
+        self.mark.stage() == Stage::Leased && self.time.unix_ms().min(self.expires_at) <= now.unix_ms()
+    }
+
     pub fn schedule(&self) -> Option<&Recurring> {
         self.rare.as_ref()?.schedule()
     }
 
     pub fn set_round(&mut self, round: Round) {
-        if let Some(Rare::Schedule(schedule)) = self.rare.as_deref_mut() {
+        if let Some(schedule) = self.rare.as_mut().and_then(|rare| rare.recurring.as_mut()) {
             schedule.round = round;
         }
     }
@@ -207,14 +228,11 @@ impl Details {
             return;
         };
         mover.boxed(rare);
-        match &mut **rare {
-            Rare::Reason(reason) => mover.bytes(reason),
-            Rare::Schedule(schedule) => {
-                mover.boxed(schedule);
-                if let Some(reason) = &mut schedule.reason {
-                    mover.bytes(reason);
-                }
-            }
+        if let Some(reason) = &mut rare.reason {
+            mover.bytes(reason);
+        }
+        if let Some(recurring) = &mut rare.recurring {
+            mover.boxed(recurring);
         }
     }
 

@@ -8,6 +8,7 @@ use super::policy::{Policy, PolicyNumber};
 use super::recurrence::{Round, Scheduled};
 use super::relocate::Mover;
 use super::slab::{Slot, NO_SLOT};
+use super::tally::Tally;
 use super::time::Time;
 
 /// What a job is, seen at a moment.
@@ -74,6 +75,8 @@ pub struct JobView<'a> {
     pub progress: Progress,
     /// Why it was released or buried last, in a worker's words.
     pub reason: Option<&'a [u8]>,
+    /// Without what time has done since it was given its place: see [`JobView::tally_at`].
+    pub tally: Tally,
     /// How it comes back, if it does.
     pub schedule: Option<Scheduled<'a>>,
 }
@@ -162,6 +165,17 @@ impl<'a> JobView<'a> {
         self.time <= now && self.comes_back().is_some()
     }
 
+    /// What happened to it by `now`.
+    pub fn tally_at(&self, now: Time) -> Tally {
+        let end = self.progress.expires_at.map_or(self.time, |expiry| expiry.min(self.time));
+        let has_timed_out = self.progress.stage == Stage::Leased && end <= now;
+        if has_timed_out {
+            self.tally.with_time_out()
+        } else {
+            self.tally
+        }
+    }
+
     pub fn is_at_its_last_attempt(&self) -> bool {
         self.policy.attempts.end_with(self.progress.attempt)
     }
@@ -186,7 +200,7 @@ impl<'a> JobView<'a> {
         };
         if let Some((time, reason)) = self.death().filter(|(time, _)| *time <= now) {
             let progress = Progress { stage: Stage::Dead, attempt, ..Progress::default() };
-            return JobView { time, progress, reason, ..self };
+            return JobView { time, progress, reason, tally: self.tally_at(now), ..self };
         }
         if !is_leased || self.time > now {
             return self;
@@ -197,6 +211,7 @@ impl<'a> JobView<'a> {
             time: self.due(),
             progress: Progress { attempt, expires_at, ..Progress::default() },
             reason: self.reason_at(now),
+            tally: self.tally_at(now),
             schedule: self.schedule.zip(round).map(|(schedule, round)| Scheduled { round, ..schedule }),
             ..self
         }

@@ -1,6 +1,6 @@
 //! What a job looks like in a file, and what happened to jobs in a log of version 0.1.
 
-use serde::ser::SerializeTuple;
+use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_bytes::ByteBuf;
 
@@ -9,6 +9,7 @@ use super::job::{JobView, Progress, Stage};
 use super::policy::{Attempts, Backoff, Policy};
 use super::record::{lease, span, time, Record, RecordError};
 use super::schedule_record::ScheduleRecord;
+use super::tally::Tally;
 use super::time::{Millis, Time};
 use super::Naming;
 
@@ -44,28 +45,48 @@ pub(super) struct Extra {
     schedule: Option<ScheduleRecord>,
     #[serde(default)]
     late: u64,
+    #[serde(default)]
+    tally: TallyRecord,
 }
 
+/// How often it timed out, was released, buried and kicked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct TallyRecord(u16, u16, u16, u16);
+
+impl TallyRecord {
+    fn of(tally: Tally) -> TallyRecord {
+        let Tally { timed_out, released, buried, kicked } = tally;
+        TallyRecord(timed_out, released, buried, kicked)
+    }
+
+    fn tally(self) -> Tally {
+        let TallyRecord(timed_out, released, buried, kicked) = self;
+        Tally { timed_out, released, buried, kicked }
+    }
+}
+
+/// The fields that came later are left out, from the last one on that says something.
 impl Serialize for Extra {
-    /// Fields at the end that say nothing are left out.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let fields = match (&self.schedule, self.late) {
-            (None, 0) => 6,
-            (Some(_), 0) => 7,
-            (_, _) => 8,
-        };
-        let mut record = serializer.serialize_tuple(fields)?;
-        record.serialize_element(&self.backoff_base)?;
-        record.serialize_element(&self.backoff_max)?;
-        record.serialize_element(&self.ttl)?;
-        record.serialize_element(&self.keep)?;
-        record.serialize_element(&self.expires_at)?;
-        record.serialize_element(&self.reason)?;
-        if fields > 6 {
-            record.serialize_element(&self.schedule)?;
+        let has_tally = self.tally != TallyRecord::default();
+        let has_late = has_tally || self.late > 0;
+        let has_schedule = has_late || self.schedule.is_some();
+        let fields = 6 + usize::from(has_schedule) + usize::from(has_late) + usize::from(has_tally);
+        let mut record = serializer.serialize_struct("Extra", fields)?;
+        record.serialize_field("backoff_base", &self.backoff_base)?;
+        record.serialize_field("backoff_max", &self.backoff_max)?;
+        record.serialize_field("ttl", &self.ttl)?;
+        record.serialize_field("keep", &self.keep)?;
+        record.serialize_field("expires_at", &self.expires_at)?;
+        record.serialize_field("reason", &self.reason)?;
+        if has_schedule {
+            record.serialize_field("schedule", &self.schedule)?;
         }
-        if fields > 7 {
-            record.serialize_element(&self.late)?;
+        if has_late {
+            record.serialize_field("late", &self.late)?;
+        }
+        if has_tally {
+            record.serialize_field("tally", &self.tally)?;
         }
         record.end()
     }
@@ -157,6 +178,7 @@ impl JobRecord {
             reason: job.reason.map(ByteBuf::from),
             schedule: job.schedule.as_ref().map(ScheduleRecord::new),
             late: late.as_u64(),
+            tally: TallyRecord::of(job.tally),
         };
         JobRecord {
             time: job.time.unix_ms(),
@@ -217,6 +239,7 @@ impl JobRecord {
                 extra.and_then(|extra| extra.expires_at),
             )?,
             reason: extra.and_then(|extra| extra.reason.as_ref()).map(|reason| &reason[..]),
+            tally: extra.map_or(Tally::default(), |extra| extra.tally.tally()),
             schedule: extra
                 .and_then(|extra| extra.schedule.as_ref())
                 .map(ScheduleRecord::parts)
@@ -371,6 +394,7 @@ mod tests {
             reason: Some(ByteBuf::from("the bank is closed")),
             schedule: None,
             late: 0,
+            tally: TallyRecord(1, 2, 0, 65_535),
         };
         JobRecord { extra: Some(extra), ..record() }
     }

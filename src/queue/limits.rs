@@ -45,6 +45,21 @@ impl Queue {
         lane: &mut FromLane,
     ) -> Option<Limit> {
         let jobs = deliveries.len();
+        let is_used_up = jobs == allowance.jobs && jobs < wanted;
+        let is_held = is_used_up && self.schedule.first_ready(now, lane, self).is_some();
+        self.use_up(now, allowance, deliveries, is_held)
+    }
+
+    /// The same, where it is known whether others were held back.
+    #[cold]
+    pub(super) fn use_up(
+        &mut self,
+        now: Time,
+        allowance: &Allowance,
+        deliveries: &Deliveries,
+        is_held: bool,
+    ) -> Option<Limit> {
+        let jobs = deliveries.len();
         if let Some(rate) = self.settings.rate.filter(|_| jobs > 0) {
             self.tat = rate.after(self.tat, now, jobs);
             self.heading.mix_departures(rate.parts_of(self.tat));
@@ -52,8 +67,6 @@ impl Queue {
                 self.expect_next_by_rate();
             }
         }
-        let is_used_up = jobs == allowance.jobs && jobs < wanted;
-        let is_held = is_used_up && self.schedule.first_ready(now, lane, self).is_some();
         is_held.then_some(allowance.limit)
     }
 

@@ -6,7 +6,7 @@ use super::pattern::Pattern;
 use super::schedule::{Aside, Begin, Counts, Place, Seat};
 use super::slab::Slot;
 use super::time::Time;
-use super::{Details, Queue, Totals};
+use super::{Details, Queue, Tally, Totals};
 
 /// Places of the pool that a scan looks at for each job that it may return.
 const PLACES_A_JOB: usize = 16;
@@ -211,6 +211,7 @@ impl Queue {
             policy: *self.policy_of(slot)?,
             progress: details.map(Details::progress).unwrap_or_default(),
             reason: details.and_then(Details::reason),
+            tally: details.map_or(Tally::default(), Details::tally),
             schedule: details.and_then(Details::schedule).and_then(|schedule| self.scheduled(schedule)),
         })
     }

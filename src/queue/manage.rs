@@ -12,7 +12,7 @@ use super::rate::{Rate, Tat};
 use super::settings::Settings;
 use super::slab::Slot;
 use super::time::{Millis, Time};
-use super::{Queue, Reason};
+use super::{Queue, Reason, Shift};
 
 /// Takes jobs from the queue, whatever their state. O(log n) each.
 #[derive(Clone, Copy, Debug)]
@@ -123,7 +123,7 @@ impl Operation for KickJob<'_> {
     type Outcome = Kicked;
 
     fn run(&self, queue: &mut Queue, now: Time) -> Kicked {
-        Kicked { jobs: self.ids.iter().filter_map(|id| queue.kick_job(now, *id)).count() }
+        Kicked { jobs: self.ids.iter().filter_map(|id| queue.kick_called(now, *id)).count() }
     }
 }
 
@@ -182,27 +182,32 @@ impl Queue {
         self.discard(slot)
     }
 
-    fn kick_job(&mut self, now: Time, id: Id) -> Option<()> {
+    fn kick_called(&mut self, now: Time, id: Id) -> Option<()> {
         let slot = self.pool.find(id)?;
+        self.kick_job(now, slot, Cause::Kicked)
+    }
+
+    /// Makes a job ready that is dead or delayed. It is kicked, or about to be handed out all the same.
+    pub(super) fn kick_job(&mut self, now: Time, slot: Slot, cause: Cause) -> Option<()> {
         let job = self.view(slot)?;
         if job.schedule.is_some() {
-            return self.kick_round(now, slot);
+            return self.kick_round(now, slot, cause);
         }
         match job.state(now) {
-            State::Dead => self.revive(slot, now),
+            State::Dead => self.revive(now, slot, cause),
             State::Delayed => {
                 let waiting = Progress { stage: Stage::Waiting, lease: None, ..self.progress(slot)? };
-                self.shift(slot, Cause::Kicked, now, &waiting, Reason::Keep);
+                self.shift(slot, &Shift::new(cause, now, now, &waiting));
             }
             State::Ready | State::Reserved | State::Done => return None,
         }
         Some(())
     }
 
-    fn revive(&mut self, slot: Slot, now: Time) {
+    fn revive(&mut self, now: Time, slot: Slot, cause: Cause) {
         let expires_at = self.policy_of(slot).and_then(|policy| policy.expiry(now));
         let anew = Progress { expires_at, ..Progress::default() };
-        self.shift(slot, Cause::Kicked, now, &anew, Reason::None);
+        self.shift(slot, &Shift::new(cause, now, now, &anew).because(Reason::None));
     }
 
     /// Until when nothing is handed out, if that is so `now`.

@@ -32,6 +32,7 @@
 //! | `replay.rs` | records of a file, effects that a primary of version 0.1 sent |
 //! | `record.rs`, `job_record.rs`, `schedule_record.rs`, `queue_record.rs`, `block.rs` | what is in files and in the log |
 //! | `ids.rs`, `job.rs`, `policy.rs`, `details.rs`, `interned.rs` | what a job consists of, and how it is kept |
+//! | `shift.rs`, `tally.rs` | how a job gets another place, and what happened to it on its way |
 //! | `recurrence.rs`, `recurring.rs` | schedules: when a job comes back; what becomes of one that does |
 //! | `pool.rs`, `index.rs`, `slab.rs` | the job pool: by id, by slot |
 //! | `removed.rs` | what has left it, to be freed by whoever has time |
@@ -76,7 +77,9 @@ mod replay;
 mod schedule;
 mod schedule_record;
 mod settings;
+mod shift;
 mod slab;
+mod tally;
 mod time;
 mod upkeep;
 
@@ -85,11 +88,12 @@ use details::{Details, Expiring, Leased, Rare, Standing};
 use pool::{Found, Pool};
 use queue_record::count;
 use schedule::{Aside, Home, Schedule};
+use shift::{Reason, Shift};
 use slab::{Slab, Slot};
 
 pub use block::{read_block, BlockWriter};
 pub use claims::{Accepted, Bury, Claim, Finish, Finished, Release, Touch, WhenReleased};
-pub use consume::{Deliveries, Delivery, Mode, Pop, POP_BYTES_MAX, POP_JOBS_MAX};
+pub use consume::{Deliveries, Delivery, Mode, Pop, PopById, POP_BYTES_MAX, POP_JOBS_MAX};
 pub use door::{Changed, Circumstances, Defaults, Heading, Operation};
 pub use forecast::Forecast;
 pub use ids::{Id, Lease, Names, ID_BYTES_MAX};
@@ -112,6 +116,7 @@ pub use removed::Removed;
 pub use replay::{Effect, Replayed};
 pub use schedule::Counts;
 pub use settings::{Limit, Settings};
+pub use tally::Tally;
 pub use time::{Millis, Time};
 pub use upkeep::{Forget, Forgotten, Return, Returned};
 
@@ -150,22 +155,6 @@ pub struct News {
     pub is_any_dead: bool,
     /// Something was met that can't be, and stepped over.
     pub bug: Option<&'static str>,
-}
-
-/// What becomes of the reason that a worker gave for a job.
-#[derive(Clone, Copy)]
-enum Reason<'r> {
-    /// It is this one.
-    Is(&'r [u8]),
-    /// The job keeps the one it had, if any.
-    Keep,
-    None,
-}
-
-impl<'r> Reason<'r> {
-    fn given(reason: Option<&'r [u8]>) -> Reason<'r> {
-        reason.map_or(Reason::Keep, Reason::Is)
-    }
 }
 
 impl Queue {
@@ -253,32 +242,6 @@ impl Queue {
     fn was_kept_until(&self, slot: Slot, now: Time) -> bool {
         let is_over = |details: &Details| details.progress().stage == Stage::Done && details.time <= now;
         self.details_of(slot).is_some_and(is_over)
-    }
-
-    /// Gives a job another progress and time, and with them another place. All that an operation does to a job that
-    /// stays goes through here.
-    fn shift(&mut self, slot: Slot, cause: Cause, time: Time, progress: &Progress, reason: Reason) {
-        let becomes_dead = progress.stage == Stage::Dead && !self.is_dead(slot);
-        let rare = self.unplace(slot).and_then(Details::into_rare);
-        let rare = match reason {
-            Reason::Keep => rare,
-            Reason::Is(reason) => Rare::with_reason(rare, Some(reason)),
-            Reason::None => Rare::with_reason(rare, None),
-        };
-        self.last_lease = self.last_lease.max(progress.lease.unwrap_or_default());
-        let rank = if cause == Cause::Returned { Rank::First } else { Rank::Last };
-        self.place(slot, time, progress, rare, rank);
-        match cause {
-            // Counted by those who hand out, together.
-            Cause::Popped => (),
-            Cause::Released => count(&mut self.totals.released, 1),
-            Cause::Buried => count(&mut self.totals.buried, 1),
-            Cause::Finished => count(&mut self.totals.finished, 1),
-            Cause::Kicked => count(&mut self.totals.kicked, 1),
-            Cause::Returned => self.totals.popped = self.totals.popped.saturating_sub(1),
-            Cause::Touched => (),
-        }
-        count(&mut self.totals.died, usize::from(becomes_dead));
     }
 
     /// Takes a job out of the queue.

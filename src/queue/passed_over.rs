@@ -9,9 +9,10 @@ use super::job_record::Cause;
 use super::policy::ends_after;
 use super::recurrence::{Calendar, Following, Recurrence, Round};
 use super::schedule::FromLane;
+use super::shift::{Reason, Shift};
 use super::slab::Slot;
 use super::time::Time;
-use super::{Queue, Reason};
+use super::Queue;
 
 /// What a run comes to that wasn't taken in time.
 struct TooLate {
@@ -89,13 +90,14 @@ impl Queue {
         let Some(armed) = round.armed() else {
             // There is none behind it: somebody has to see that it never ran.
             self.set_round(slot, round);
-            self.lay_dead(slot, Cause::Popped, now, Some(REASON_LATE));
+            self.lay_dead(slot, Cause::Popped, now, (Some(REASON_LATE), None));
             return Some(());
         };
         let ready = job.schedule?.rule.ready_at(job.id, armed.occurrence).max(now);
         self.set_round(slot, armed);
         let reason = reason.map_or(Reason::Keep, Reason::Is);
-        self.shift(slot, Cause::Popped, ready, &Progress::default(), reason);
+        let shift = Shift::new(Cause::Popped, now, ready, &Progress::default());
+        self.shift(slot, &shift.because(reason));
         Some(())
     }
 }

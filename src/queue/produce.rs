@@ -8,6 +8,7 @@ use super::policy::{Attempts, Backoff, Policy};
 use super::recurrence::{Calendar, NewSchedule, NoCalendar};
 use super::settings::Settings;
 use super::slab::Slot;
+use super::tally::Tally;
 use super::time::{Millis, Time};
 use super::Queue;
 
@@ -16,10 +17,7 @@ const DEFAULT_PRIORITY: u8 = 128;
 
 /// How long its leases last where nobody has told: an entry of a log can come to a queue that isn't there any more. A job
 /// without a TTR could be written to a file, but not read from it.
-const UNTOLD_TTR: Millis = match Millis::new(60_000) {
-    Some(minute) => minute,
-    None => Millis::MAX,
-};
+const UNTOLD_TTR: Millis = Millis::of_secs(60);
 
 /// Where ids made by the queue have got to: `<time>-<number>`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -193,6 +191,7 @@ impl Operation for Add<'_> {
             policy,
             progress,
             reason: None,
+            tally: Tally::default(),
             schedule: None,
         };
         match queue.put_job(&job, naming, found, Rank::Last) {

@@ -12,8 +12,9 @@ use super::produce::{Add, Added, IfTaken, Naming};
 use super::queue_record::count;
 use super::recurrence::{Calendar, Misfire, NewSchedule, Recurrence, Round, Scheduled};
 use super::slab::Slot;
+use super::tally::Counted;
 use super::time::{Millis, Time};
-use super::{Policy, Queue, Reason};
+use super::{Policy, Queue, Reason, Shift, Tally};
 
 impl Add<'_> {
     /// Adds a job with a schedule, under this id.
@@ -81,6 +82,7 @@ impl Add<'_> {
             },
             progress: Progress::default(),
             reason: None,
+            tally: Tally::default(),
             schedule: Some(Scheduled { rule, round }),
         }
     }
@@ -109,6 +111,7 @@ impl Add<'_> {
         let reason_stored = stored.reason.map(<[u8]>::to_vec);
         let mut job = self.scheduled_job(queue, Id::new(&id)?, before.created, new.rule, round);
         job.reason = reason.as_deref();
+        job.tally = before.tally;
         let is_rearmed = same.is_none() && before.progress.stage == Stage::Waiting;
         if !is_rearmed {
             job.time = before.time;
@@ -144,6 +147,7 @@ fn with_the_lease_of<'j>(
         time: stored.time,
         progress: Progress { expires_at: None, ..stored.progress },
         reason,
+        tally: stored.tally,
         schedule: job.schedule.map(|new| Scheduled { round: round.unwrap_or(new.round), ..new }),
         ..job
     };
@@ -198,14 +202,11 @@ fn round_instead(new: &NewSchedule, job: &JobView, now: Time, calendar: &mut dyn
 impl Queue {
     /// What few jobs have, for a job that is put somewhere.
     pub(super) fn rare_of(&mut self, job: &JobView) -> Option<Box<Rare>> {
-        let rare = job.schedule.and_then(|schedule| {
+        let recurring = job.schedule.and_then(|schedule| {
             let rule = self.rules.take(schedule.rule)?;
-            Some(Box::new(Rare::scheduled(rule, schedule.round)))
+            Some(Recurring { rule, round: schedule.round })
         });
-        match job.reason {
-            None => rare,
-            Some(reason) => Rare::with_reason(rare, Some(reason)),
-        }
+        Rare::of(job.reason, job.tally, recurring)
     }
 
     pub(super) fn scheduled(&self, schedule: &Recurring) -> Option<Scheduled<'_>> {
@@ -240,7 +241,8 @@ impl Queue {
     ) -> Option<(Before, Time)> {
         let job = self.view(slot)?;
         let Scheduled { rule, round: before } = job.schedule?;
-        let saved = Before { rule: rule.clone(), round: before, reason: job.reason.map(Box::from) };
+        let (reason, tally) = (job.reason.map(Box::from), job.tally);
+        let saved = Before { rule: rule.clone(), round: before, reason, tally };
         let has_failed = job.has_come_back(now);
         let round = job.round_at(now)?;
         let is_first_attempt = has_failed || job.progress.attempt == 0;
@@ -271,41 +273,49 @@ impl Queue {
         let round = schedule.round.armed()?;
         let ready = self.comes_back(slot, schedule)?.max(now);
         self.set_round(slot, round);
-        self.shift(slot, cause, ready, &Progress::default(), Reason::Keep);
+        self.shift(slot, &Shift::new(cause, now, ready, &Progress::default()));
         Some(())
     }
 
     /// The same when the run has failed.
-    pub(super) fn arm_after_failure(&mut self, now: Time, slot: Slot, reason: Option<&[u8]>) -> Option<()> {
+    pub(super) fn arm_after_failure(
+        &mut self,
+        now: Time,
+        slot: Slot,
+        reason: Option<&[u8]>,
+        priority: Option<u8>,
+    ) -> Option<()> {
         let schedule = self.details_of(slot)?.schedule()?;
         let round = schedule.round.failed()?;
         let ready = self.comes_back(slot, schedule)?.max(now);
         self.set_round(slot, round);
         let reason = Reason::Is(reason.unwrap_or(REASON_NO_ATTEMPTS_LEFT));
-        self.shift(slot, Cause::Released, ready, &Progress::default(), reason);
+        let waiting = Progress::default();
+        let shift = Shift::new(Cause::Released, now, ready, &waiting).because(reason);
+        self.shift(slot, &Shift { priority, ..shift });
         Some(())
     }
 
     /// A job that has a schedule is made ready now. One that is dead begins its schedule again; one that waits for its next
     /// occurrence runs besides; one that waits for another attempt gets it now.
-    pub(super) fn kick_round(&mut self, now: Time, slot: Slot) -> Option<()> {
+    pub(super) fn kick_round(&mut self, now: Time, slot: Slot, cause: Cause) -> Option<()> {
         let job = self.view(slot)?;
         let (state, has_failed, attempt) = (job.state(now), job.has_come_back(now), job.progress.attempt);
         let round = job.round_at(now)?;
         match state {
             State::Dead => {
                 self.set_round(slot, round.revived(now));
-                self.shift(slot, Cause::Kicked, now, &Progress::default(), Reason::None);
+                self.shift(slot, &Shift::new(cause, now, now, &Progress::default()).because(Reason::None));
             }
             State::Delayed if has_failed || attempt == 0 => {
                 self.set_round(slot, round.kicked(now));
                 let reason = if has_failed { Reason::Is(REASON_NO_ATTEMPTS_LEFT) } else { Reason::Keep };
-                self.shift(slot, Cause::Kicked, now, &Progress::default(), reason);
+                self.shift(slot, &Shift::new(cause, now, now, &Progress::default()).because(reason));
             }
             // It waits for another attempt: that is now.
             State::Delayed => {
                 let waiting = Progress { attempt, ..Progress::default() };
-                self.shift(slot, Cause::Kicked, now, &waiting, Reason::Keep);
+                self.shift(slot, &Shift::new(cause, now, now, &waiting));
             }
             State::Ready | State::Reserved | State::Done => return None,
         }
@@ -335,7 +345,9 @@ impl Queue {
             None => Reason::Keep,
         };
         let progress = Progress { expires_at: None, ..job.progress };
-        self.shift(slot, Cause::Returned, job.time, &progress, reason);
+        let counted = Counted::Is(job.tally);
+        let shift = Shift::new(Cause::Returned, job.time, job.time, &progress).because(reason);
+        self.shift(slot, &Shift { counted, ..shift });
         Some(())
     }
 
@@ -359,4 +371,5 @@ pub(super) struct Before {
     pub rule: Recurrence,
     pub round: Round,
     pub reason: Option<Box<[u8]>>,
+    pub tally: Tally,
 }

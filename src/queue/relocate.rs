@@ -113,7 +113,14 @@ mod tests {
     fn queue_of(jobs: u64) -> Queue {
         let mut queue = Queue::new((1, 2));
         let timing = Timing::Every(Millis::new(60_000).unwrap());
-        let rule = Recurrence { timing, misfire: Misfire::One, jitter: Millis::ZERO, runs: 0, until: None };
+        let rule = Recurrence {
+            timing,
+            misfire: Misfire::One,
+            jitter: Millis::ZERO,
+            runs: 0,
+            until: None,
+            late: Millis::ZERO,
+        };
         for n in 0..jobs {
             let name = format!("job-{n}");
             let id = Id::new(name.as_bytes()).unwrap();

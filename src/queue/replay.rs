@@ -10,7 +10,7 @@ use super::queue_record::{count, LimitsRecord, QueueRecord};
 use super::record::{lease, time, RecordError};
 use super::slab::Slot;
 use super::time::Time;
-use super::{Id, Lease, Progress, Queue, Reason};
+use super::{Id, Lease, Progress, Queue, Reason, Shift};
 
 /// What a primary of version 0.1 told its replicas. The first and the last are also what an AOF is rewritten to.
 #[derive(Clone, Debug)]
@@ -64,12 +64,12 @@ impl Effect<'_> {
 impl Operation for Effect<'_> {
     type Outcome = Replayed;
 
-    fn run(&self, queue: &mut Queue, _now: Time) -> Replayed {
+    fn run(&self, queue: &mut Queue, now: Time) -> Replayed {
         self.check()?;
         match self {
             Effect::Put { id, body, record } => queue.put(id, body, record),
             Effect::Lease(records) => records.iter().try_for_each(|record| queue.lease(record)),
-            Effect::Move(records) => records.iter().try_for_each(|record| queue.move_job(record)),
+            Effect::Move(records) => records.iter().try_for_each(|record| queue.move_job(now, record)),
             Effect::Drop(record) => queue.drop_jobs(record),
             Effect::Queue(record) => queue.restore(record),
         }
@@ -113,17 +113,19 @@ impl Queue {
         let before = self.progress(slot).unwrap_or_default();
         let attempt = before.attempt.saturating_add(1);
         let leased = Progress { stage: Stage::Leased, attempt, lease: Some(lease), ..before };
-        self.shift(slot, Cause::Popped, end, &leased, Reason::Keep);
+        // It could be handed out: an earlier lease had run out.
+        self.shift(slot, &Shift::new(Cause::Popped, Time::MAX, end, &leased));
         count(&mut self.totals.popped, 1);
     }
 
-    fn move_job(&mut self, record: &MoveRecord) -> Result<(), RecordError> {
+    fn move_job(&mut self, now: Time, record: &MoveRecord) -> Result<(), RecordError> {
         let (id, cause, time, progress) = record.parts()?;
         if let Some(slot) = self.pool.find(id) {
             if cause == Cause::Kicked {
                 self.count_what_ended(slot);
             }
-            self.shift(slot, cause, time, &progress, Reason::given(record.reason()));
+            let shift = Shift::new(cause, now, time, &progress).because(Reason::given(record.reason()));
+            self.shift(slot, &shift);
         }
         Ok(())
     }

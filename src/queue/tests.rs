@@ -3,6 +3,7 @@
 use super::*;
 
 mod asked;
+mod by_id;
 mod cost;
 mod door;
 mod expiry;
@@ -12,6 +13,7 @@ mod limits;
 mod operators;
 mod rounds;
 mod script;
+mod tally;
 mod upkeep;
 mod workers;
 

@@ -66,6 +66,14 @@ impl Millis {
         }
     }
 
+    pub const fn of_ms(ms: u32) -> Millis {
+        Millis(ms as u64)
+    }
+
+    pub const fn of_secs(seconds: u32) -> Millis {
+        Millis(seconds as u64 * 1_000)
+    }
+
     /// How many bits the longest span has.
     pub const BITS: u32 = u64::BITS - LIMIT.leading_zeros();
 
@@ -97,6 +105,12 @@ mod tests {
         assert_eq!(Time::new(LIMIT), Some(Time::MAX));
         assert_eq!(Time::new(LIMIT + 1), None);
         assert_eq!(Millis::new(LIMIT + 1), None);
+    }
+
+    #[test]
+    fn a_span_of_32_bits_always_exists() {
+        assert_eq!(Millis::of_ms(u32::MAX), Millis::new(u32::MAX.into()).unwrap());
+        assert_eq!(Millis::of_secs(u32::MAX), Millis::new(u64::from(u32::MAX) * 1_000).unwrap());
     }
 
     #[test]

@@ -9,8 +9,9 @@ use super::job_record::{Cause, JobRecord};
 use super::produce::Naming;
 use super::queue_record::count;
 use super::slab::Slot;
+use super::tally::Counted;
 use super::time::{Millis, Time};
-use super::{Claim, Queue, Reason};
+use super::{Claim, Queue, Shift};
 
 /// Removes these jobs, whatever their state. O(log n) each.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +89,8 @@ impl Queue {
         if self.restore_round(slot, &job).is_some() {
             return Some(());
         }
-        self.shift(slot, Cause::Returned, job.time, &job.progress, Reason::Keep);
+        let shift = Shift::new(Cause::Returned, job.time, job.time, &job.progress);
+        self.shift(slot, &Shift { counted: Counted::Is(job.tally), ..shift });
         Some(())
     }
 

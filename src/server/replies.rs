@@ -121,9 +121,11 @@ impl Replies<'_> {
 
     /// An error line; its first word is the prefix that clients go by.
     pub fn error(&self, message: &str) {
-        // A line ends at a NUL.
-        let message = CString::new(message.replace('\0', "\\x00")).unwrap_or_default();
+        // C would end it at a NUL; what clients sent is escaped in it.
+        let line = message.split('\0').next().unwrap_or_default();
+        debug_assert_eq!(line, message, "an error has no NUL");
+        let line = CString::new(line).unwrap_or_default();
         // SAFETY: as above; the server copies the line.
-        unsafe { api!(RedisModule_ReplyWithError)(self.ctx, message.as_ptr()) };
+        unsafe { api!(RedisModule_ReplyWithError)(self.ctx, line.as_ptr()) };
     }
 }

@@ -102,6 +102,8 @@ impl ArgSpec {
     )
     .token(c"STATE");
 
+    pub const PRIORITY: ArgSpec = ArgSpec::integer(c"0..255").token(c"PRIORITY").optional();
+
     pub const BACKOFF: ArgSpec =
         ArgSpec::block(c"backoff", &[ArgSpec::integer(c"base-ms"), ArgSpec::integer(c"max-ms")])
             .token(c"BACKOFF")

@@ -11,14 +11,11 @@ const FURTHEST: Duration = Duration::from_secs(60);
 /// this time.
 const FURTHEST_WHILE_SOMEBODY_WAITS: Duration = Duration::from_secs(1);
 /// By so much two clocks may differ that are read one after the other.
-const CLOCKS_DIFFER_BY: Millis = match Millis::new(5) {
-    Some(span) => span,
-    None => Millis::ZERO,
-};
+const CLOCKS_DIFFER_BY: Millis = Millis::of_ms(5);
 /// Soon, but not in this turn of the event loop.
 pub const NEXT_TURN: Duration = Duration::from_millis(1);
 /// While the server must not write, it is asked this often whether it may again.
-pub const UNTIL_WRITABLE_MS: u64 = 10;
+pub const UNTIL_WRITABLE_MS: u32 = 10;
 
 /// Makes the alarm go off for the earliest hint, or within `at_latest`, if it wouldn't anyway.
 pub fn arm<H: Host>(host: H, at_latest: Option<Duration>) {
@@ -65,7 +62,7 @@ fn next_turn_to_write<H: Host>(host: H) -> Duration {
     if host.may_change() {
         NEXT_TURN
     } else {
-        Duration::from_millis(UNTIL_WRITABLE_MS)
+        Duration::from_millis(UNTIL_WRITABLE_MS.into())
     }
 }
 

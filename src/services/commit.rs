@@ -10,10 +10,7 @@ use crate::queue::{Changed, Circumstances, Lease, Millis, Queue, Time};
 
 /// A clock that is behind a queue's own by at most this waits at the queue's. (A new primary's, or one that was set
 /// back.) Behind by more, it is taken as it is: else the queue would stand still until it has caught up.
-const CLOCK_BACK_MAX: Millis = match Millis::new(60_000) {
-    Some(minute) => minute,
-    None => Millis::ZERO,
-};
+const CLOCK_BACK_MAX: Millis = Millis::of_secs(60);
 
 /// The time for this queue.
 pub fn time_for(queue: &Queue, wall_clock: Time) -> Time {

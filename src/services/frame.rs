@@ -10,7 +10,7 @@ use super::reaper;
 use super::value::QueueValue;
 use super::waiting;
 use super::wakeup;
-use crate::queue::{Answers, Changed, Circumstances, Deliveries, Following, Pop, Queue, Time};
+use crate::queue::{Answers, Changed, Circumstances, Deliveries, Following, Queue, Time};
 
 /// Whose command it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,9 +90,9 @@ impl<'q, H: Host> OpenQueue<'q, H> {
 
     /// Hands out to whoever asks; false, without a reply, when there is nothing for them. Those who have been waiting for
     /// this queue come first: also those whose turn hasn't come yet, if this one `would_wait`, too.
-    pub fn hand_out(
+    pub fn hand_out<O: Announced<Outcome = Deliveries>>(
         mut self,
-        pop: &Pop,
+        pop: &O,
         would_wait: impl FnOnce() -> bool,
         words: Wording,
         reply: impl FnOnce(&Deliveries, &Queue),

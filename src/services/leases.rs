@@ -11,18 +11,12 @@ use crate::queue::{Lease, Millis, Queue, Time};
 
 /// Clocks of servers differ by less than this. A number that is further ahead was forged (in a RESTORE
 /// payload, say): it binds its own queue, not all of them.
-const AHEAD_MAX: Millis = match Millis::new(366 * 24 * 3_600_000) {
-    Some(year) => year,
-    None => Millis::MAX,
-};
+const AHEAD_MAX: Millis = Millis::of_secs(366 * 24 * 3_600);
 
 /// After a crash or a failover leases begin with the number of a time that lies so far ahead: a server whose clock was
 /// ahead by less has given none above. The margin goes by the clock, which is a later one at the next start: a margin
 /// on top of the highest lease that a file knows is the same again when the same file is loaded again.
-const MARGIN: Millis = match Millis::new(3_600_000) {
-    Some(hour) => hour,
-    None => Millis::ZERO,
-};
+const MARGIN: Millis = Millis::of_secs(3_600);
 
 /// And at least so many above the highest lease that is known: that many may have been given and lost. It is worth half
 /// a second, so that a server that is started again and again doesn't run away from the clock.

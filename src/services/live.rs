@@ -7,14 +7,15 @@ use std::time::Duration;
 use super::calendar::{self, Reading};
 use super::frame::{OpenQueue, Source};
 use super::host::{self, Host, QueueKey};
-use super::log::{self, Told};
+use super::log::{self, Told, Wording};
+use super::notify::Announced;
 use super::pending::Parcel;
 use super::place::Database;
 use super::state::State;
 use super::value::QueueValue;
 use super::waiters::{Around, Departure, JobShape, Shape, Ticket};
 use super::{aside, config, frame, info, pacemaker, waiting, wakeup, whereabouts};
-use crate::queue::{Cron, Defaults, Mode, Pop, Queue, Time};
+use crate::queue::{Changed, Cron, Defaults, Mode, Pop, Queue, Time};
 use crate::server::arg::Arg;
 use crate::server::blocking;
 use crate::server::call::Call;
@@ -131,11 +132,29 @@ impl<'c> Opened<'c> {
         Ok(Opened { key, value, is_new })
     }
 
-    /// Nothing was done, and nothing logged: a key that was made for it is none.
-    pub fn delete_if_new(self) {
-        if self.is_new {
+    /// Does this as a command of this source: see [`OpenQueue::change`].
+    pub fn change<O: Announced>(
+        mut self,
+        source: Source,
+        operation: &O,
+        reply: impl FnOnce(&O::Outcome, &Queue),
+    ) -> O::Outcome {
+        let outcome = self.queue_for(source).change(operation, Wording::AsSent, reply);
+        self.close(outcome)
+    }
+
+    /// Does this as an entry of the log that tells its circumstances.
+    pub fn change_as_told<O: Announced>(mut self, told: &Told, operation: &O) -> O::Outcome {
+        let outcome = self.queue_as_told(told).change(operation, Wording::AsSent, |_, _| ());
+        self.close(outcome)
+    }
+
+    /// Where nothing was done, and nothing logged, a key that was made for it is none.
+    fn close<O: Changed>(self, outcome: O) -> O {
+        if self.is_new && !outcome.has_changed() {
             self.value.delete();
         }
+        outcome
     }
 
     /// For a command of this source.
@@ -144,7 +163,7 @@ impl<'c> Opened<'c> {
     }
 
     /// For an entry of the log that tells its circumstances.
-    pub fn queue_as_told<'s>(&'s mut self, told: &'s Told) -> OpenQueue<'s, Live<'static>> {
+    fn queue_as_told<'s>(&'s mut self, told: &'s Told) -> OpenQueue<'s, Live<'static>> {
         let key = self.key;
         let (open, is_same) = OpenQueue::told(Live::INSIDE_A_COMMAND, key, self.value.get(), told);
         if !is_same {

@@ -14,7 +14,9 @@ use std::ffi::CStr;
 use std::fmt::Write;
 
 use super::host::QueueKey;
-use crate::queue::{Attempts, Circumstances, Defaults, Following, Heading, Lease, Millis, Mode, Pop, Time};
+use crate::queue::{
+    Attempts, Circumstances, Defaults, Following, Heading, Lease, Millis, Mode, Pop, PopById, Time,
+};
 
 /// The command in which a time is told, effects of version 0.1 are read, and an AOF is rewritten.
 pub const APPLY: &CStr = c"DQ.APPLY";
@@ -30,6 +32,18 @@ pub fn pop_words(pop: &Pop) -> Vec<String> {
     }
     if pop.mode == Mode::NoAck {
         words.push("NOACK".to_string());
+    }
+    words
+}
+
+/// Those of one by id. Each id has ID before it: so it is one whatever options there are in later versions.
+pub fn pop_by_id_words<'w>(pop: &PopById<'w>, ttr: &'w str) -> Vec<&'w [u8]> {
+    let mut words: Vec<&[u8]> = pop.ids.iter().flat_map(|id| [b"ID", id.bytes()]).collect();
+    if pop.ttr.is_some() {
+        words.extend([b"TTR", ttr.as_bytes()]);
+    }
+    if pop.mode == Mode::NoAck {
+        words.push(b"NOACK");
     }
     words
 }

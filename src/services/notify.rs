@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::host::{Host, QueueKey};
 use crate::queue::{
     Add, Added, Alter, Bury, Delete, Deleted, Deliveries, Effect, Finish, Finished, Forget, Forgotten,
-    KickJob, News, Operation, Pause, Paused, Pop, Queue, Release, Resume, Resumed, Return, Touch,
+    KickJob, News, Operation, Pause, Paused, Pop, PopById, Queue, Release, Resume, Resumed, Return, Touch,
 };
 
 const ADDED: &CStr = c"dq.added";
@@ -100,16 +100,32 @@ impl Announced for Pop {
     const GIVES_LEASES: bool = true;
 
     fn announce(deliveries: &Deliveries) -> Announcement {
-        let counted = Announcement::NONE.count(Counter::Popped, deliveries.len());
-        if deliveries.are_finished() && !deliveries.is_empty() {
-            Announcement { event: Some(FINISHED), ..counted.count(Counter::Finished, deliveries.len()) }
-        } else {
-            counted
-        }
+        announce_deliveries(deliveries)
     }
 
     fn deliveries(deliveries: &Deliveries) -> Option<&Deliveries> {
         Some(deliveries)
+    }
+}
+
+impl Announced for PopById<'_> {
+    const GIVES_LEASES: bool = true;
+
+    fn announce(deliveries: &Deliveries) -> Announcement {
+        announce_deliveries(deliveries)
+    }
+
+    fn deliveries(deliveries: &Deliveries) -> Option<&Deliveries> {
+        Some(deliveries)
+    }
+}
+
+fn announce_deliveries(deliveries: &Deliveries) -> Announcement {
+    let counted = Announcement::NONE.count(Counter::Popped, deliveries.len());
+    if deliveries.are_finished() && !deliveries.is_empty() {
+        Announcement { event: Some(FINISHED), ..counted.count(Counter::Finished, deliveries.len()) }
+    } else {
+        counted
     }
 }
 

@@ -29,10 +29,7 @@ const UNTIL_TOLD: Millis = match Millis::new(1) {
     None => Millis::ZERO,
 };
 /// [`alarm::UNTIL_WRITABLE_MS`], on the queues' clock.
-const UNTIL_WRITABLE: Millis = match Millis::new(UNTIL_WRITABLE_MS) {
-    Some(span) => span,
-    None => Millis::ZERO,
-};
+const UNTIL_WRITABLE: Millis = Millis::of_ms(UNTIL_WRITABLE_MS);
 
 /// Two databases have changed places.
 pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {

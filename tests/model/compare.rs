@@ -143,12 +143,19 @@ fn check_job(job: &JobView, expected: &job::Job, now: u64) {
         time: job.time.unix_ms(),
         expires_at: job.progress.expires_at.map(Time::unix_ms),
         reason: job.reason.map(Vec::from),
+        tally: tally(job.tally),
         // The order is compared as such.
         order: expected.order,
         round: job.schedule.map(|schedule| round(&schedule)),
     };
     assert_eq!(seen, *expected);
     assert_eq!(job.state(at(now)), expected.state(now));
+    assert_eq!(tally(job.tally_at(at(now))), expected.tally_at(now));
+}
+
+fn tally(tally: Tally) -> job::Tally {
+    let Tally { timed_out, released, buried, kicked } = tally;
+    job::Tally { timed_out, released, buried, kicked }
 }
 
 fn round(schedule: &Scheduled) -> schedule::Round {

@@ -86,9 +86,12 @@ fn backoff() -> impl Strategy<Value = Backoff> {
     (span_if_any(), span_if_any()).prop_map(|(base, max)| Backoff { base, max })
 }
 
+fn priority() -> impl Strategy<Value = u8> {
+    prop_oneof![2 => Just(0u8), 2 => Just(255u8), 1 => any::<u8>()]
+}
+
 fn options() -> BoxedStrategy<Options> {
-    let priority = prop_oneof![2 => Just(0u8), 2 => Just(255u8), 1 => any::<u8>()];
-    let some = prop::option::of(priority);
+    let some = prop::option::of(priority());
     let parts = (
         prop::option::weighted(0.8, ttr()),
         prop::option::weighted(0.7, attempts()),
@@ -192,8 +195,15 @@ fn of_workers() -> impl Strategy<Value = Operation> {
         4 => span().prop_map(When::After),
         2 => Just(When::Unbegun),
     ];
-    let release = (claim(), when, prop::option::of(0..3u8));
-    let release = release.prop_map(|(claim, when, reason)| Operation::Release { claim, when, reason });
+    let by_id = (several(which()), prop::option::of(ttr()), prop::bool::weighted(0.2));
+    let by_id = by_id.prop_map(|(jobs, ttr, no_ack)| Operation::PopById { jobs, ttr, no_ack });
+    let release = (claim(), when, prop::option::weighted(0.3, priority()), prop::option::of(0..3u8));
+    let release = release.prop_map(|(claim, when, priority, reason)| Operation::Release {
+        claim,
+        when,
+        priority,
+        reason,
+    });
     let touch = (claim(), prop::option::of(ttr()));
     let touch = touch.prop_map(|(claim, ttr)| Operation::Touch { claim, ttr });
     let bury = (claim(), prop::option::of(0..3u8));
@@ -201,6 +211,7 @@ fn of_workers() -> impl Strategy<Value = Operation> {
     let count = prop_oneof![4 => 1..5usize, 1 => 5..300usize];
     prop_oneof![
         60 => pop,
+        10 => by_id,
         20 => several(claim()).prop_map(Operation::Finish),
         16 => release,
         12 => touch,

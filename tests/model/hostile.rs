@@ -428,7 +428,11 @@ fn change(queue: &mut Queue, told: &Circumstances, id: Id, how: u8) {
         _ => WhenReleased::Unbegun,
     };
     match how % 4 {
-        0 => drop(queue.apply(told, &Release { claim, when, reason: None }).has_changed()),
+        0 => {
+            let priority = (how >= 128).then_some(how);
+            let release = Release { when, priority, ..Release::plain(claim) };
+            assert!(matches!(queue.apply(told, &release), Accepted::Yes | Accepted::No));
+        }
         1 => drop(queue.apply(told, &Touch { claim, ttr }).has_changed()),
         2 => drop(queue.apply(told, &Bury { claim, reason: Some(b"why") }).has_changed()),
         _ => drop(queue.apply(told, &KickJob { ids: &[id] }).has_changed()),

@@ -31,8 +31,18 @@ pub struct Job {
     /// When it was given that time, among all events of the queue; below zero for one that was put back to
     /// where it was, the later the further.
     pub order: i64,
+    pub tally: Tally,
     /// Where it is in its schedule, if it has one.
     pub round: Option<Round>,
+}
+
+/// How often a job had what happen to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub timed_out: u16,
+    pub released: u16,
+    pub buried: u16,
+    pub kicked: u16,
 }
 
 /// The lines in which jobs stand, in this order; and in each by its time, then by order.
@@ -104,6 +114,12 @@ impl Job {
     pub fn end_of_lease(&self) -> Option<u64> {
         let end = self.expires_at.map_or(self.time, |expiry| expiry.min(self.time));
         (self.stage == Stage::Leased).then_some(end)
+    }
+
+    /// As somebody sees it who looks.
+    pub fn tally_at(&self, now: u64) -> Tally {
+        let has_timed_out = self.end_of_lease().is_some_and(|end| end <= now);
+        Tally { timed_out: self.tally.timed_out + u16::from(has_timed_out), ..self.tally }
     }
 
     /// Where it stands.

@@ -109,10 +109,12 @@ fn apply(effect: &Legacy, queue: &mut Queue) {
     queue.apply(&told, &effect).unwrap();
 }
 
-/// Version 0.1 gave nothing back that was finished, and knew no schedules, no limits and no LATE.
+/// Version 0.1 gave nothing back that was finished, and knew no schedules, no limits, no LATE and not all that a POP or a
+/// RELEASE can say since.
 fn is_of_version_0_1(operation: &Operation, reference: &Reference) -> bool {
     match operation {
-        Operation::Schedule { .. } => return false,
+        Operation::Schedule { .. } | Operation::PopById { .. } => return false,
+        Operation::Release { priority: Some(_), .. } => return false,
         Operation::Add { options, .. } | Operation::AddMany { options, .. } => return options.late.is_none(),
         Operation::Alter(alteration) => {
             let Alteration { concurrency, rate, late, .. } = alteration;
@@ -147,9 +149,9 @@ proptest! {
             let queue = &primary.subject.queue;
             assert_eq!(queue.len(), replica.len());
             for (job, heard) in queue.jobs().zip(replica.jobs()) {
-                // Version 0.1 left a job its reason when it was kicked.
-                let reason = job.reason.and(heard.reason);
-                prop_assert_eq!(job, JobView { reason, ..heard });
+                // Version 0.1 left a job its reason when it was kicked, and said nothing of leases that had run out.
+                let (reason, tally) = (job.reason.and(heard.reason), job.tally);
+                prop_assert_eq!(job, JobView { reason, tally, ..heard });
             }
             prop_assert_eq!(queue.last_lease(), replica.last_lease());
             prop_assert_eq!(queue.settings(), replica.settings());

@@ -71,10 +71,16 @@ pub enum Operation {
         ttr: Option<u64>,
         no_ack: bool,
     },
+    PopById {
+        jobs: Vec<Which>,
+        ttr: Option<u64>,
+        no_ack: bool,
+    },
     Finish(Vec<Claim>),
     Release {
         claim: Claim,
         when: When,
+        priority: Option<u8>,
         reason: Option<u8>,
     },
     Touch {
@@ -212,8 +218,12 @@ impl Operation {
             Operation::Finish(claims) => {
                 Command::Finish { claims: claims.iter().map(|claim| claim.told(reference)).collect() }
             }
-            Operation::Release { claim, when, reason } => {
-                Command::Release { claim: claim.told(reference), when: *when, reason: reason.map(words) }
+            Operation::PopById { jobs, ttr, no_ack } => {
+                Command::PopById { ids: ids(jobs), ttr: *ttr, no_ack: *no_ack }
+            }
+            Operation::Release { claim, when, priority, reason } => {
+                let (claim, reason) = (claim.told(reference), reason.map(words));
+                Command::Release { claim, when: *when, priority: *priority, reason }
             }
             Operation::Touch { claim, ttr } => Command::Touch { claim: claim.told(reference), ttr: *ttr },
             Operation::Bury { claim, reason } => {

@@ -3,7 +3,7 @@
 
 use dq::queue::{State, Totals};
 
-use crate::job::{Job, Stage};
+use crate::job::{Job, Stage, Tally};
 use crate::limits::Departures;
 use crate::told::{
     Add, Alteration, Bytes, Circumstances, Claim, Command, Defaults, Due, Handed, IfTaken, Outcome, Policy,
@@ -91,7 +91,14 @@ impl Reference {
                 Outcome::HandedOut(pops, passed_over)
             }
             Command::Finish { claims } => self.each(claims, |queue, claim| queue.finish(now, claim)),
-            Command::Release { claim, when, reason } => self.release(now, claim, *when, reason.as_ref()),
+            Command::PopById { ids, ttr, no_ack } => {
+                let pops = ids.iter().filter_map(|id| self.pop_by_id(now, id, *ttr, *no_ack)).collect();
+                self.check_rate();
+                Outcome::HandedOut(pops, 0)
+            }
+            Command::Release { claim, when, priority, reason } => {
+                self.release(now, claim, *when, *priority, reason.as_ref())
+            }
             Command::Touch { claim, ttr } => self.touch(now, claim, *ttr),
             Command::Bury { claim, reason } => self.bury(now, claim, reason.as_ref()),
             Command::Delete { ids } => {
@@ -173,6 +180,7 @@ impl Reference {
             time: due,
             expires_at: policy.expiry(now),
             reason: None,
+            tally: Tally::default(),
             order,
             round: None,
         });
@@ -192,23 +200,50 @@ impl Reference {
         }
     }
 
-    fn pop(&mut self, now: u64, ttr: Option<u64>, no_ack: bool, passed_over: &mut usize) -> Option<Handed> {
-        let order = self.next_event();
+    fn may_one_leave(&self, now: u64, no_ack: bool) -> bool {
         let has_place = no_ack || self.has_free_place(now);
-        if self.paused_until > now || !has_place || !self.rate_lets_one_leave(now) {
+        self.paused_until <= now && has_place && self.rate_lets_one_leave(now)
+    }
+
+    /// The lease that one gets who asks now.
+    fn next_lease(&self, now: u64) -> Option<u64> {
+        Some((now << 11).max(self.last_lease + 1)).filter(|lease| *lease < LEASE_MAX)
+    }
+
+    fn pop(&mut self, now: u64, ttr: Option<u64>, no_ack: bool, passed_over: &mut usize) -> Option<Handed> {
+        if !self.may_one_leave(now, no_ack) {
             return None;
         }
         *passed_over += self.pass_over(now);
-        let lease = (now << 11).max(self.last_lease + 1);
-        if lease >= LEASE_MAX {
+        let lease = self.next_lease(now)?;
+        let place = self.first_ready(now)?;
+        Some(self.hand_out(now, place, lease, ttr, no_ack))
+    }
+
+    /// As if somebody had kicked it, of which nobody hears, and it were the first.
+    fn pop_by_id(&mut self, now: u64, id: &Bytes, ttr: Option<u64>, no_ack: bool) -> Option<Handed> {
+        if !self.may_one_leave(now, no_ack) {
             return None;
         }
-        let place = self.first_ready(now)?;
+        let lease = self.next_lease(now)?;
+        let kicks = (self.totals.kicked, self.get(id)?.tally.kicked);
+        let is_kicked = self.kick_job(now, id);
+        let place = self.jobs.iter().position(|job| job.id == *id)?;
+        if is_kicked {
+            (self.totals.kicked, self.jobs[place].tally.kicked) = kicks;
+        }
+        let is_ready = self.jobs[place].state(now) == State::Ready;
+        is_ready.then(|| self.hand_out(now, place, lease, ttr, no_ack))
+    }
+
+    fn hand_out(&mut self, now: u64, place: usize, lease: u64, ttr: Option<u64>, no_ack: bool) -> Handed {
+        let order = self.next_event();
         let job = &mut self.jobs[place];
         self.totals.popped += 1;
         self.last_lease = lease;
         self.deliveries.push(Delivery { lease, before: job.clone(), no_ack });
         let due = job.due();
+        job.tally = job.tally_at(now);
         job.begin_run(now);
         job.stage = Stage::Leased;
         job.attempt += 1;
@@ -221,7 +256,7 @@ impl Reference {
         if no_ack {
             self.finish(now, &Claim { id: handed.id.clone(), lease: Some(lease) });
         }
-        Some(handed)
+        handed
     }
 
     pub fn first_ready(&self, now: u64) -> Option<usize> {
@@ -235,6 +270,7 @@ impl Reference {
             return false;
         };
         self.totals.finished += 1;
+        self.jobs[place].tally = self.jobs[place].tally_at(now);
         let keep = self.jobs[place].policy.keep;
         if self.arm(now, place, None) {
             return true;
@@ -247,12 +283,22 @@ impl Reference {
         true
     }
 
-    fn release(&mut self, now: u64, claim: &Claim, when: When, reason: Option<&Bytes>) -> Outcome {
+    fn release(
+        &mut self,
+        now: u64,
+        claim: &Claim,
+        when: When,
+        priority: Option<u8>,
+        reason: Option<&Bytes>,
+    ) -> Outcome {
         let Some(place) = self.held_alive(now, claim) else {
             return Outcome::No;
         };
         self.totals.released += 1;
         let job = &mut self.jobs[place];
+        job.tally = job.tally_at(now);
+        job.tally.released += u16::from(!matches!(when, When::Unbegun));
+        job.policy.priority = priority.unwrap_or(job.policy.priority);
         let wait = match when {
             When::Unbegun => 0,
             When::AfterBackoff | When::After(_) if job.is_at_its_last_attempt() => {
@@ -283,6 +329,7 @@ impl Reference {
         }
         let order = self.next_event();
         let job = &mut self.jobs[place];
+        job.tally = job.tally_at(now);
         job.time = (now + ttr.unwrap_or(job.policy.ttr)).min(LAST);
         job.order = order;
         Outcome::Yes
@@ -293,6 +340,8 @@ impl Reference {
             return Outcome::No;
         };
         self.totals.buried += 1;
+        self.jobs[place].tally = self.jobs[place].tally_at(now);
+        self.jobs[place].tally.buried += 1;
         let no_reason = b"buried".to_vec();
         let had_none = self.jobs[place].reason.is_none();
         self.lay_dead(now, place, reason.or(had_none.then_some(&no_reason)));
@@ -307,11 +356,13 @@ impl Reference {
             return self.kick_schedule(now, place);
         }
         let job = &mut self.jobs[place];
+        let tally = job.tally_at(now);
         match job.state(now) {
             State::Dead => (job.attempt, job.expires_at, job.reason) = (0, job.policy.expiry(now), None),
             State::Delayed => {}
             State::Ready | State::Reserved | State::Done => return false,
         }
+        self.jobs[place].tally = Tally { kicked: tally.kicked + 1, ..tally };
         self.wait(place, now);
         self.totals.kicked += 1;
         true

@@ -2,7 +2,7 @@
 
 use dq::queue::{self as core, Calendar, Following, State};
 
-use crate::job::{Job, Stage};
+use crate::job::{Job, Stage, Tally};
 use crate::reference::Reference;
 use crate::subject::{at, id, millis};
 use crate::told::{Add, Bytes, IfTaken, Outcome, Policy, Rule, Starts, Timing, LAST};
@@ -184,6 +184,7 @@ impl Job {
         if !matches!(self.stage, Stage::Waiting | Stage::Leased) {
             return job;
         }
+        job.tally = self.tally_at(now);
         if let Some(death) = self.death().filter(|death| *death <= now) {
             let was_last = self.stage == Stage::Leased && self.is_at_its_last_attempt();
             let why = if was_last && self.time == death {
@@ -264,6 +265,7 @@ impl Reference {
             time: due,
             expires_at: None,
             reason: None,
+            tally: Tally::default(),
             order: 0,
             round: Some(round),
         });
@@ -404,6 +406,7 @@ impl Reference {
     pub fn kick_schedule(&mut self, now: u64, place: usize) -> bool {
         let job = &mut self.jobs[place];
         let (state, has_come_back) = (job.state(now), job.has_come_back(now));
+        let tally = job.tally_at(now);
         let round = job.round.as_mut().unwrap();
         match state {
             State::Dead => {
@@ -422,6 +425,7 @@ impl Reference {
             }
             State::Ready | State::Reserved | State::Done => return false,
         }
+        self.jobs[place].tally = Tally { kicked: tally.kicked + 1, ..tally };
         self.wait(place, now);
         self.totals.kicked += 1;
         true
@@ -433,6 +437,7 @@ impl Reference {
         let job = &mut self.jobs[place];
         (job.stage, job.attempt, job.lease) = (before.stage, before.attempt, before.lease);
         (job.time, job.expires_at, job.order) = (before.time, None, order);
+        job.tally = before.tally;
         if let (Some(round), Some(old)) = (job.round.as_mut(), &before.round) {
             if round.is_of(old) {
                 *round = Round { rule: round.rule, ..old.clone() };

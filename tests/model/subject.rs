@@ -104,20 +104,26 @@ impl Subject {
         match command {
             Command::Add(command) => add(queue, told, command, calendar),
             Command::Pop { count, ttr, no_ack } => {
-                let mode = if *no_ack { core::Mode::NoAck } else { core::Mode::Lease };
-                self.pop(told, &core::Pop { count: *count, ttr: ttr.map(millis), mode }, calendar)
+                let mode = mode(*no_ack);
+                self.pop(told, &core::Pop { count: *count, ttr: ttr.map(millis), mode }, mode, calendar)
+            }
+            Command::PopById { ids, ttr, no_ack } => {
+                let (ids, mode) = (all(ids), mode(*no_ack));
+                let pop = core::PopById { ids: &ids, ttr: ttr.map(millis), mode };
+                self.pop(told, &pop, mode, calendar)
             }
             Command::Finish { claims } => {
                 let claims: Vec<core::Claim> = claims.iter().map(claim).collect();
                 done(queue, told, &core::Finish { claims: &claims }, |finished| Outcome::Jobs(finished.jobs))
             }
-            Command::Release { claim: of, when, reason } => {
+            Command::Release { claim: of, when, priority, reason } => {
                 let when = match when {
                     When::AfterBackoff => core::WhenReleased::AfterBackoff,
                     When::After(delay) => core::WhenReleased::After(millis(*delay)),
                     When::Unbegun => core::WhenReleased::Unbegun,
                 };
-                yes(queue, told, &core::Release { claim: claim(of), when, reason: reason.as_deref() })
+                let (claim, priority, reason) = (claim(of), *priority, reason.as_deref());
+                yes(queue, told, &core::Release { claim, when, priority, reason })
             }
             Command::Touch { claim: of, ttr } => {
                 yes(queue, told, &core::Touch { claim: claim(of), ttr: ttr.map(millis) })
@@ -149,7 +155,8 @@ impl Subject {
     fn pop(
         &mut self,
         told: &core::Circumstances,
-        pop: &core::Pop,
+        pop: &impl Operation<Outcome = core::Deliveries>,
+        mode: core::Mode,
         calendar: &mut dyn core::Calendar,
     ) -> Outcome {
         let deliveries = self.queue.apply_by(told, pop, calendar);
@@ -163,13 +170,21 @@ impl Subject {
                 id: id.clone(),
                 lease,
                 before: delivery.before(queue).unwrap(),
-                body: (pop.mode == core::Mode::NoAck).then(|| body.clone()),
+                body: (mode == core::Mode::NoAck).then(|| body.clone()),
             };
             self.parcels.insert(lease, parcel);
             let (end, due) = (delivery.end.unix_ms(), delivery.due.unix_ms());
             Handed { id, body, lease, attempt: delivery.attempt, end, due }
         });
         Outcome::HandedOut(handed.collect(), deliveries.passed_over())
+    }
+}
+
+fn mode(no_ack: bool) -> core::Mode {
+    if no_ack {
+        core::Mode::NoAck
+    } else {
+        core::Mode::Lease
     }
 }
 

@@ -24,7 +24,7 @@ fn memory_of_details_is_counted_to_the_byte() {
     let lease = queue.apply(&told(5), &Pop::ONE).iter().next().unwrap().lease;
     let claim = Claim { id: id("scheduled"), lease: Some(lease) };
     let when = WhenReleased::AfterBackoff;
-    queue.apply(&told(5), &Release { claim, when, reason: Some(b"later") });
+    queue.apply(&told(5), &Release { when, reason: Some(b"later"), ..Release::plain(claim) });
     assert_eq!(queue.details_bytes, size_of::<Rare>() + 100 + scheduled + 5);
     delete(&mut queue, "buried");
     assert_eq!(queue.details_bytes, scheduled + 5);

@@ -46,8 +46,7 @@ fn an_operation_that_changes_nothing_leaves_no_trace() {
     assert_eq!(queue.apply(&told, &plain("a")), Added::Taken);
     assert!(queue.apply(&told, &Pop::ONE).is_empty(), "nothing is ready by then");
     assert_eq!(queue.apply(&told, &Finish { claims: &[claim, claim] }), Finished { jobs: 0 });
-    let when = WhenReleased::AfterBackoff;
-    assert_eq!(queue.apply(&told, &Release { claim, when, reason: None }), Accepted::No);
+    assert_eq!(queue.apply(&told, &Release::plain(claim)), Accepted::No);
     assert_eq!(queue.apply(&told, &Touch { claim, ttr: None }), Accepted::No);
     assert_eq!(queue.apply(&told, &Bury { claim, reason: Some(b"why") }), Accepted::No);
     assert_eq!(queue.apply(&told, &Delete { ids }), Deleted { jobs: 0 });
@@ -102,7 +101,7 @@ fn queues_that_did_the_same_come_to_the_same_check_and_others_do_not() {
     let release = |queue: &mut Queue, ms| {
         popped(queue, 20);
         let when = WhenReleased::After(span(ms));
-        queue.apply(&told(20), &Release { claim, when, reason: None });
+        queue.apply(&told(20), &Release { when, ..Release::plain(claim) });
     };
     let mut checks = vec![
         after(&|_| ()),

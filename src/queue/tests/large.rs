@@ -237,7 +237,9 @@ fn memory_comes_back_when_jobs_with_details_have_left() {
         let when = WhenReleased::After(span(500));
         let is_done = match n % 5 {
             0 => queue.apply(&told(1), &Finish { claims: &[claim] }).has_changed(),
-            1 => queue.apply(&told(1), &Release { claim, when, reason: Some(b"one") }).has_changed(),
+            1 => queue
+                .apply(&told(1), &Release { when, reason: Some(b"one"), ..Release::plain(claim) })
+                .has_changed(),
             2 => queue.apply(&told(1), &Bury { claim, reason: Some(b"another") }).has_changed(),
             3 => queue.apply(&told(1), &Touch { claim, ttr: None }).has_changed(),
             _ => queue.apply(&told(1), &Return { id, lease, record: &record, body: None }).has_changed(),

@@ -1,5 +1,6 @@
 //! What operators do and see.
 
+use super::script::number;
 use super::*;
 
 #[test]
@@ -200,4 +201,29 @@ fn a_job_gets_what_its_add_says_then_what_the_queue_has_then_what_the_server_doe
 fn settings_that_are_not_named_stay() {
     check("@0 ALTER maxjobs=1 | ALTER ttr=9 | ADD a | ADD b -> full | ALTER maxjobs=0 | ADD b -> 0 | TOLD b -> x @0 ttr=9 prio=128 tries=0");
     check("@0 ALTER deadkeep=30 tries=2 | ALTER keep=5 | ADD a ttl=10 | UPKEEP -> 10 | @10 UPKEEP -> 40 | TOLD a -> x @0 ttr=60 prio=128 tries=2");
+}
+
+/// What an ALTER of a script says.
+pub fn alteration(words: &[&str]) -> Alter {
+    let (mut alter, mut backoff) = (Alter::default(), Backoff::NONE);
+    let (mut rate, mut burst) = (None, 1);
+    for word in words {
+        match word.split_once('=') {
+            Some(("ttr", ttr)) => alter.ttr = Some(span(number(ttr))),
+            Some(("tries", limit)) => alter.attempts = Some(Attempts::new(number(limit) as u32)),
+            Some(("base", base)) => backoff.base = span(number(base)),
+            Some(("max", max)) => backoff.max = span(number(max)),
+            Some(("keep", keep)) => alter.keep = Some(span(number(keep))),
+            Some(("late", late)) => alter.late = Some(span(number(late))),
+            Some(("maxjobs", max)) => alter.max_jobs = Some(number(max)),
+            Some(("deadkeep", keep)) => alter.dead_keep = Some(span(number(keep))),
+            Some(("concurrency", limit)) => alter.concurrency = Some(number(limit) as u32),
+            Some(("rate", words)) => rate = Some(words.split_once('/').unwrap_or(("0", "0"))),
+            Some(("burst", jobs)) => burst = number(jobs) as u32,
+            _ => panic!("{word} is nothing that ALTER knows"),
+        }
+    }
+    alter.rate = rate.map(|(jobs, per)| Rate::new(number(jobs) as u32, span(number(per)), burst));
+    alter.backoff = (backoff != Backoff::NONE).then_some(backoff);
+    alter
 }

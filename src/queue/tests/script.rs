@@ -13,9 +13,10 @@
 //! | `ADD … every=ms or cron=step [misfire=all] [jitter=] [runs=] [until=] [ENSURE]` | the same, `unchanged`, `never` |
 //! | `ROUND id` | where a schedule is: `occurrence>next run=0 missed=1 failed=1` |
 //! | `POP [n=1] [ttr=…] [NOACK]` | `id#attempt` of each, or `nil`; the leases are called L1, L2 … as they come |
+//! | `TAKE [ttr=…] [NOACK] id [id …]` | as POP, by id |
 //! | `FINISH id L1 [id L2 …]`, `FINISH id *`, `DEL id [id …]` | how many |
 //! | `UNBEGUN id L1` | `1` or `0`: released, and nobody has worked on it |
-//! | `RELEASE id L1 [+delay] [why]`, `BURY id L1 [why]`, `TOUCH id L1 [ttr=…]` | `1` or `0` |
+//! | `RELEASE id L1 [+delay] [prio=…] [why]`, `BURY id L1 [why]`, `TOUCH id L1 [ttr=…]` | `1` or `0` |
 //! | `BACK L1` | `1` or `0`: gives back what was handed out then |
 //! | `KICK n` | the ids that were kicked |
 //! | `KICKJOB id [id …]` | how many |
@@ -26,6 +27,7 @@
 //! | `FORGET` | the ids that are to be forgotten; they are |
 //! | `PURGE state older n` | the ids that are purged, n at most |
 //! | `WHY id` | the reason of a job, or `nil` |
+//! | `TALLY id` | how often it timed out, was released, buried, kicked |
 //! | `FLOOR n` | from here on, leases up to n belong to others |
 //! | `GET id` | `delayed 100`, `ready 100`, `reserved 160 #1 L1`, `dead 160 #1 L1`, `nil` |
 //! | `TOLD id` | what ADD was told: `x @0 ttr=60 prio=128 tries=0`, with its time |
@@ -42,6 +44,7 @@
 //!
 //! Beside each queue goes a replica that hears of what changes it, and on which no time passes.
 
+use super::operators::alteration;
 use super::rounds::{round, schedule_of, Multiples};
 use super::*;
 
@@ -109,7 +112,7 @@ struct Handout {
     body: Option<Vec<u8>>,
 }
 
-struct Session {
+pub struct Session {
     queues: Queues,
     other: Option<Queues>,
     told: Circumstances,
@@ -132,7 +135,7 @@ impl Session {
         self.queues.apply(&self.told, operation)
     }
 
-    fn play(&mut self, step: &str) -> String {
+    pub fn play(&mut self, step: &str) -> String {
         let mut words: Vec<&str> = step.split_whitespace().collect();
         if let Some(time) = words[0].strip_prefix('@') {
             self.told.now = at(number(time));
@@ -142,20 +145,25 @@ impl Session {
         match words[0] {
             "ADD" => self.add(&words),
             "POP" => self.pop(&words[1..]),
+            "TAKE" => self.take(&words[1..]),
             "FINISH" => {
                 let claims: Vec<Claim> = words[1..].chunks(2).map(|pair| self.claim(pair)).collect();
                 self.apply(&Finish { claims: &claims }).jobs.to_string()
             }
             "RELEASE" => {
                 let delay = words.get(3).and_then(|word| word.strip_prefix('+'));
-                let reason = words.get(if delay.is_some() { 4 } else { 3 }).map(|why| why.as_bytes());
+                let rest = &words[if delay.is_some() { 4 } else { 3 }..];
+                let priority = rest.first().and_then(|word| word.strip_prefix("prio="));
+                let reason = rest.get(usize::from(priority.is_some())).map(|why| why.as_bytes());
                 let after = |delay| WhenReleased::After(span(number(delay)));
                 let when = delay.map_or(WhenReleased::AfterBackoff, after);
-                accepted(self.apply(&Release { claim: self.claim(&words[1..]), when, reason }))
+                let priority = priority.map(|priority| number(priority) as u8);
+                let claim = self.claim(&words[1..]);
+                accepted(self.apply(&Release { claim, when, priority, reason }))
             }
             "UNBEGUN" => {
                 let when = WhenReleased::Unbegun;
-                accepted(self.apply(&Release { claim: self.claim(&words[1..]), when, reason: None }))
+                accepted(self.apply(&Release { when, ..Release::plain(self.claim(&words[1..])) }))
             }
             "BURY" => {
                 let reason = words.get(3).map(|why| why.as_bytes());
@@ -248,6 +256,10 @@ impl Session {
                 let reason = job.reason_at(self.told.now);
                 reason.map_or("nil".into(), |why| String::from_utf8_lossy(why).into())
             }
+            "TALLY" => {
+                let Tally { timed_out, released, buried, kicked } = job().unwrap().tally_at(self.told.now);
+                format!("{timed_out} {released} {buried} {kicked}")
+            }
             "ROUND" => round(&job().unwrap(), self.told.now),
             "GET" => job().map_or("nil".into(), |job| self.where_it_stands(&job)),
             "TOLD" => job().map_or("nil".into(), |job| what_was_told(&job)),
@@ -272,7 +284,7 @@ impl Session {
         }
     }
 
-    fn queue(&self) -> &Queue {
+    pub fn queue(&self) -> &Queue {
         &self.queues.queue
     }
 
@@ -325,8 +337,22 @@ impl Session {
                 _ => panic!("{word} is nothing that POP knows"),
             }
         }
-        let (floor, now) = (self.told.lease_floor, self.told.now);
         let deliveries = self.apply(&pop);
+        self.handed_out(&deliveries, pop.mode)
+    }
+
+    fn take(&mut self, words: &[&str]) -> String {
+        let ttr = words.iter().find_map(|word| word.strip_prefix("ttr=")).map(|ttr| span(number(ttr)));
+        let mode = if words.contains(&"NOACK") { Mode::NoAck } else { Mode::Lease };
+        let ids = words.iter().filter(|word| !word.starts_with("ttr=") && **word != "NOACK");
+        let ids: Vec<Id> = ids.map(|name| id(name)).collect();
+        let deliveries = self.apply(&PopById { ids: &ids, ttr, mode });
+        self.handed_out(&deliveries, mode)
+    }
+
+    /// Writes down what was handed out, and shows it.
+    fn handed_out(&mut self, deliveries: &Deliveries, mode: Mode) -> String {
+        let (floor, now) = (self.told.lease_floor, self.told.now);
         let mut told = Vec::new();
         for delivery in deliveries.iter() {
             let queue = &self.queues.queue;
@@ -334,9 +360,9 @@ impl Session {
             assert!(self.handouts.iter().all(|before| before.lease < delivery.lease), "leases only grow");
             assert!(delivery.lease > floor && delivery.lease >= Queue::lease_at(now));
             let is_leased = |job: JobView| (job.time, job.body) == (delivery.end, body);
-            assert!(pop.mode == Mode::NoAck || queue.get(id).is_some_and(is_leased));
+            assert!(mode == Mode::NoAck || queue.get(id).is_some_and(is_leased));
             told.push(format!("{}#{}", name(id), delivery.attempt));
-            let body = (pop.mode == Mode::NoAck).then(|| body.to_vec());
+            let body = (mode == Mode::NoAck).then(|| body.to_vec());
             let before = delivery.before(queue).unwrap();
             self.handouts.push(Handout { id: name(id), lease: delivery.lease, before, body });
         }
@@ -423,30 +449,6 @@ pub fn loaded(queue: &Queue) -> Queue {
     loaded
 }
 
-fn alteration(words: &[&str]) -> Alter {
-    let (mut alter, mut backoff) = (Alter::default(), Backoff::NONE);
-    let (mut rate, mut burst) = (None, 1);
-    for word in words {
-        match word.split_once('=') {
-            Some(("ttr", ttr)) => alter.ttr = Some(span(number(ttr))),
-            Some(("tries", limit)) => alter.attempts = Some(Attempts::new(number(limit) as u32)),
-            Some(("base", base)) => backoff.base = span(number(base)),
-            Some(("max", max)) => backoff.max = span(number(max)),
-            Some(("keep", keep)) => alter.keep = Some(span(number(keep))),
-            Some(("late", late)) => alter.late = Some(span(number(late))),
-            Some(("maxjobs", max)) => alter.max_jobs = Some(number(max)),
-            Some(("deadkeep", keep)) => alter.dead_keep = Some(span(number(keep))),
-            Some(("concurrency", limit)) => alter.concurrency = Some(number(limit) as u32),
-            Some(("rate", words)) => rate = Some(words.split_once('/').unwrap_or(("0", "0"))),
-            Some(("burst", jobs)) => burst = number(jobs) as u32,
-            _ => panic!("{word} is nothing that ALTER knows"),
-        }
-    }
-    alter.rate = rate.map(|(jobs, per)| Rate::new(number(jobs) as u32, span(number(per)), burst));
-    alter.backoff = (backoff != Backoff::NONE).then_some(backoff);
-    alter
-}
-
 fn accepted(accepted: Accepted) -> String {
     u8::from(accepted == Accepted::Yes).to_string()
 }
@@ -469,7 +471,7 @@ fn name(id: Id) -> String {
 /// From here on, the numbers of leases are used up.
 const END: u64 = 1 << 42;
 
-fn number(text: &str) -> u64 {
+pub fn number(text: &str) -> u64 {
     let (word, less) = text.split_once('-').unwrap_or((text, "0"));
     let named = match word {
         "MAX" => Time::MAX.unix_ms(),

@@ -190,3 +190,12 @@ fn what_is_given_back_has_its_reason_of_before() {
     check("@0 ADD a keep=9 | POP | RELEASE a L1 rain | POP NOACK | BACK L2 -> 1 | WHY a -> rain");
     check("@0 ADD a | POP | RELEASE a L1 rain | POP NOACK | BACK L2 -> 1 | WHY a -> rain");
 }
+
+#[test]
+fn a_released_job_may_get_another_priority() {
+    check("@0 ADD a | ADD b | POP -> a#1 | RELEASE a L1 prio=5 -> 1 | TOLD a -> x @0 ttr=60 prio=5 tries=0 | POP -> a#2 | RELEASE a L2 prio=200 | POP -> b#1 | POP -> a#3");
+    // For good: also if it is dead, and when it is kicked.
+    check("@0 ADD a tries=1 | ADD b | POP | RELEASE a L1 prio=0 why | GET a -> dead 0 #1 | WHY a -> why | KICK 1 -> a | LOAD | POP -> a#1");
+    check("@0 ADD a every=10 tries=1 | @10 POP | RELEASE a L1 prio=9 | TOLD a -> x @0 ttr=60 prio=9 tries=1 | GET a -> delayed 20");
+    check("@0 ADD a | POP | RELEASE a L1 +5 prio=9 | GET a -> delayed 5 #1 | TOLD a -> x @0 ttr=60 prio=9 tries=0 | RELEASE a L1 prio=7 -> 0 | TOLD a -> x @0 ttr=60 prio=9 tries=0");
+}

@@ -118,10 +118,15 @@ impl Account {
             Operation::Pop(terms) => {
                 Outcome::Handed((0..terms.count).map_while(|_| self.pop(now, terms)).collect())
             }
+            Operation::PopById(ids, terms) => {
+                Outcome::Handed(ids.iter().filter_map(|id| self.pop_by_id(now, id, terms)).collect())
+            }
             Operation::Finish(claims) => {
                 self.each(claims, |account, (id, lease)| account.finish(now, id, *lease))
             }
-            Operation::Release { id, lease, when } => Outcome::Done(self.release(now, id, *lease, *when)),
+            Operation::Release { id, lease, when, priority } => {
+                Outcome::Done(self.release(now, id, *lease, (*when, *priority)))
+            }
             Operation::Touch { id, lease } => Outcome::Done(self.touch(now, id, *lease)),
             Operation::Bury { id, lease } => Outcome::Done(self.bury(now, id, *lease)),
             Operation::Delete(ids) | Operation::Forget(ids) => {
@@ -216,6 +221,20 @@ impl Account {
             return None;
         }
         let id = self.first_ready(now)?.new.id.clone();
+        self.hand_out(now, &id, terms)
+    }
+
+    /// As if it had been kicked, and were the first.
+    fn pop_by_id(&mut self, now: u64, id: &[u8], terms: &Terms) -> Option<Handed> {
+        if self.is_paused(now) {
+            return None;
+        }
+        let is_kicked = self.kick(now, id);
+        let is_ready = self.job(id)?.state(now) == State::Ready;
+        (is_kicked || is_ready).then(|| self.hand_out(now, id, terms)).flatten()
+    }
+
+    fn hand_out(&mut self, now: u64, id: &[u8], terms: &Terms) -> Option<Handed> {
         let lease = (now * LEASES_PER_MILLISECOND).max(self.last_lease + 1);
         self.last_lease = lease;
         let order = self.next_event();
@@ -226,9 +245,9 @@ impl Account {
         job.lease = Some(lease);
         job.time = now + terms.ttr.unwrap_or(job.new.ttr);
         job.order = order;
-        let handed = Handed { id: id.clone(), body: job.new.body.clone(), lease, attempt: job.attempt };
+        let handed = Handed { id: id.to_vec(), body: job.new.body.clone(), lease, attempt: job.attempt };
         if terms.no_ack {
-            self.finish(now, &id, Some(lease));
+            self.finish(now, id, Some(lease));
         }
         Some(handed)
     }
@@ -257,11 +276,18 @@ impl Account {
         true
     }
 
-    fn release(&mut self, now: u64, id: &[u8], lease: Option<u64>, when: When) -> bool {
+    fn release(
+        &mut self,
+        now: u64,
+        id: &[u8],
+        lease: Option<u64>,
+        (when, priority): (When, Option<u8>),
+    ) -> bool {
         let order = self.next_event();
         let Some(job) = self.held_alive(now, id, lease) else {
             return false;
         };
+        job.new.priority = priority.unwrap_or(job.new.priority);
         let wait = match when {
             When::After(_) if job.is_at_its_last_attempt() => {
                 lay_dead(job, now, order);

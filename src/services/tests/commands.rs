@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::queue::{self, Deliveries, Forget, KickJob, Queue};
+use crate::queue::{self, Deliveries, Forget, KickJob, Pop, PopById, Queue};
 use crate::services::frame::{self, OpenQueue, Source};
 use crate::services::log::{self, Told, Wording};
 use crate::services::place::Place;
@@ -12,7 +12,7 @@ use crate::services::waiting;
 use super::key::Context;
 use super::keyspace::Order;
 use super::node::{ClientNumber, Node};
-use super::operation::{handed, Handed, Operation, Outcome, Terms};
+use super::operation::{handed, ids, Handed, Operation, Outcome, Terms};
 
 const SHAPE: Shape = Shape { around: Around::KeyAndJobs, job: JobShape::Plain };
 
@@ -57,6 +57,15 @@ impl Node {
     pub fn run(&self, client: ClientNumber, command: &Command, is_inside_another: bool) -> Reply {
         let context = |sent| Context::Command { sent, is_inside_another };
         let outcome = match command {
+            Command::Change(place, operation @ Operation::PopById(names, terms)) => {
+                let (ids, Pop { ttr, mode, .. }) = (ids(names), terms.pop());
+                let digits = ttr.map_or(String::new(), |ttr| ttr.as_u64().to_string());
+                let words = log::pop_by_id_words(&PopById { ids: &ids, ttr, mode }, &digits);
+                self.open_as(place, context(None), false, |key, value| {
+                    let open = OpenQueue::new(self, key, value, Source::Client);
+                    operation.carry_out(open, Wording::Command(log::POP, &words))
+                })
+            }
             Command::Change(place, operation) => {
                 self.open_as(place, context(Some(operation)), operation.creates(), |key, value| {
                     let open = OpenQueue::new(self, key, value, Source::Client);

@@ -40,7 +40,7 @@ impl World {
             }
         }
         let place = self.place();
-        match self.rng.u32(..40) {
+        match self.rng.u32(..42) {
             0..13 => Command::Change(place, Operation::Add(self.new_job())),
             13..24 => self.draw_pop(client, place),
             24..33 => self.draw_of_held(client),
@@ -50,7 +50,11 @@ impl World {
             36 => Command::Purge(place, self.one_of(&State::ALL), self.rng.usize(1..3)),
             37 => Command::Look(place),
             38 => Command::Change(place, self.draw_pause()),
-            _ => Command::Change(place, Operation::KeepDead(self.one_of(&[0, 1, 30]))),
+            39 => Command::Change(place, Operation::KeepDead(self.one_of(&[0, 1, 30]))),
+            _ => {
+                let ids = (0..self.rng.usize(1..4)).map(|_| self.id()).collect();
+                Command::Change(place, Operation::PopById(ids, self.terms(client)))
+            }
         }
     }
 
@@ -81,6 +85,10 @@ impl World {
             late: self.one_of(&[0, 0, 0, 0, 0, 3, 40]),
             replaces: self.chance(4),
         }
+    }
+
+    fn priority(&mut self) -> Option<u8> {
+        self.chance(4).then(|| self.one_of(&[1, 2]))
     }
 
     /// The terms of no two clients are alike, so that a delivery tells whom it is for.
@@ -124,8 +132,13 @@ impl World {
         let operation = match self.rng.u32(..8) {
             0 => Operation::Finish(vec![(id, lease), (self.id(), None)]),
             1..4 => Operation::Finish(vec![(id, lease)]),
-            4 => Operation::Release { id, lease, when: When::After(self.rng.u64(..20)) },
-            5 => Operation::Release { id, lease, when: When::Unbegun },
+            4 => Operation::Release {
+                id,
+                lease,
+                when: When::After(self.rng.u64(..20)),
+                priority: self.priority(),
+            },
+            5 => Operation::Release { id, lease, when: When::Unbegun, priority: self.priority() },
             6 => Operation::Touch { id, lease },
             _ => Operation::Bury { id, lease },
         };

@@ -82,6 +82,10 @@ impl World {
                 self.judge_returned(before.number, *lease);
                 false
             }
+            Operation::PopById(..) => {
+                self.note_leases(&place, &outcome);
+                true
+            }
             Operation::KickJob(_) | Operation::Forget(_) => true,
             Operation::Add(_)
             | Operation::Finish(_)
@@ -116,17 +120,7 @@ impl World {
 
     /// A DQ.POP in the log is that of the command, or a delivery to somebody who waits. By their terms they are known.
     fn judge_delivery(&mut self, place: &Place, terms: &Terms, outcome: &Outcome, said: Said) -> bool {
-        let Outcome::Handed(handed) = outcome else {
-            return false;
-        };
-        let given = self.given.entry(place.clone()).or_default();
-        for Handed { id, lease, .. } in handed {
-            let highest = given.last().copied().unwrap_or_default();
-            // A crash may have lost some: then the next begin so far ahead that they are others.
-            let is_new = *lease > highest || self.troubles.crashes && !given.contains(lease);
-            assert!(is_new, "lease {lease} of {id:?} comes after {highest}");
-            given.insert(*lease);
-        }
+        let handed = self.note_leases(place, outcome);
         if let Some((_, Command::Pop { terms: said, .. })) = said {
             if said == terms {
                 return true;
@@ -147,8 +141,24 @@ impl World {
         let number = self.accounts[place].number;
         self.lines.values_mut().for_each(|other| other.retain(|one| *one != line[at]));
         let wait = self.clients[line[at]].wait.as_mut().unwrap();
-        wait.assigned = Some(Assigned { handed: handed.clone(), origins: vec![number] });
+        wait.assigned = Some(Assigned { handed: handed.to_vec(), origins: vec![number] });
         false
+    }
+
+    /// No lease comes twice.
+    fn note_leases<'o>(&mut self, place: &Place, outcome: &'o Outcome) -> &'o [Handed] {
+        let Outcome::Handed(handed) = outcome else {
+            return &[];
+        };
+        let given = self.given.entry(place.clone()).or_default();
+        for Handed { id, lease, .. } in handed {
+            let highest = given.last().copied().unwrap_or_default();
+            // A crash may have lost some: then the next begin so far ahead that they are others.
+            let is_new = *lease > highest || self.troubles.crashes && !given.contains(lease);
+            assert!(is_new, "lease {lease} of {id:?} comes after {highest}");
+            given.insert(*lease);
+        }
+        handed
     }
 
     /// Nothing is owed once somebody else has to do with the job, or with its id.
@@ -218,6 +228,11 @@ impl World {
             (Command::Change(place, operation), Reply::Outcome(outcome)) => {
                 let expected = own.unwrap_or_else(|| self.unchanged(place, operation, begun));
                 assert_eq!(outcome, expected, "the reply to {operation:?}");
+                if let (Operation::PopById(_, Terms { no_ack: false, .. }), Outcome::Handed(handed)) =
+                    (operation, outcome)
+                {
+                    self.hold(client, place, handed);
+                }
             }
             (Command::Kick(place, _), Reply::Outcome(outcome)) => {
                 self.judge_choice(place, |state| state == State::Dead, outcome, own, begun);

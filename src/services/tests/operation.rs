@@ -4,8 +4,8 @@ use std::ffi::CStr;
 
 use crate::queue::{
     Accepted, Add, Added, Alter, Attempts, Bury, Changed, Claim, Delete, Deliveries, Due, Finish, Forget, Id,
-    IfTaken, JobRecord, KickJob, Lease, Millis, Mode, Pause, Pop, Queue, Record, Release, Resume, Return,
-    Touch, WhenReleased,
+    IfTaken, JobRecord, KickJob, Lease, Millis, Mode, Pause, Pop, PopById, Queue, Record, Release, Resume,
+    Return, Touch, WhenReleased,
 };
 use crate::services::frame::OpenQueue;
 use crate::services::log::Wording;
@@ -18,11 +18,13 @@ pub type Bytes = Vec<u8>;
 pub enum Operation {
     Add(NewJob),
     Pop(Terms),
+    PopById(Vec<Bytes>, Terms),
     Finish(Vec<(Bytes, Option<u64>)>),
     Release {
         id: Bytes,
         lease: Option<u64>,
         when: When,
+        priority: Option<u8>,
     },
     Touch {
         id: Bytes,
@@ -109,7 +111,7 @@ pub fn id(bytes: &[u8]) -> Id<'_> {
     Id::new(bytes).unwrap()
 }
 
-fn ids(all: &[Bytes]) -> Vec<Id<'_>> {
+pub fn ids(all: &[Bytes]) -> Vec<Id<'_>> {
     all.iter().map(|bytes| id(bytes)).collect()
 }
 
@@ -183,6 +185,10 @@ impl Operation {
     pub fn read(name: &[u8], words: &[&[u8]]) -> Operation {
         let all = || words.iter().map(|word| word.to_vec()).collect();
         match name {
+            b"DQ.POP" if words.first() == Some(&&b"ID"[..]) => {
+                let (ids, rest) = ids_read(words);
+                Operation::PopById(ids, Terms::read(rest))
+            }
             b"DQ.POP" => Operation::Pop(Terms::read(words)),
             b"DQ.KICKJOB" => Operation::KickJob(all()),
             b"FORGET" => Operation::Forget(all()),
@@ -207,16 +213,28 @@ impl Operation {
                 open.change(&terms.pop(), words, |deliveries, queue| all = handed(deliveries, queue));
                 Outcome::Handed(all)
             }
+            Operation::PopById(names, terms) => {
+                let (mut all, ids, Pop { ttr, mode, .. }) = (Vec::new(), ids(names), terms.pop());
+                let pop = PopById { ids: &ids, ttr, mode };
+                let mut told = |deliveries: &Deliveries, queue: &Queue| all = handed(deliveries, queue);
+                match words {
+                    // From a client.
+                    Wording::Command(..) => drop(open.hand_out(&pop, || false, words, told)),
+                    _ => drop(open.change(&pop, words, &mut told)),
+                }
+                Outcome::Handed(all)
+            }
             Operation::Finish(claims) => {
                 let claims: Vec<Claim> = claims.iter().map(|(id, lease)| claim(id, *lease)).collect();
                 Outcome::Jobs(open.change(&Finish { claims: &claims }, words, |_, _| ()).jobs)
             }
-            Operation::Release { id, lease, when } => {
+            Operation::Release { id, lease, when, priority } => {
                 let when = match when {
                     When::After(delay) => WhenReleased::After(ms(*delay)),
                     When::Unbegun => WhenReleased::Unbegun,
                 };
-                let release = Release { claim: claim(id, *lease), when, reason: None };
+                let claim = claim(id, *lease);
+                let release = Release { claim, when, priority: *priority, reason: None };
                 done(open.change(&release, words, |_, _| ()))
             }
             Operation::Touch { id, lease } => {
@@ -247,6 +265,12 @@ impl Operation {
             }
         }
     }
+}
+
+/// The ids of a POP by id, each behind a word; and the rest.
+fn ids_read<'w>(words: &'w [&'w [u8]]) -> (Vec<Bytes>, &'w [&'w [u8]]) {
+    let pairs = words.chunks(2).take_while(|pair| pair[0] == b"ID").count();
+    (words.iter().skip(1).step_by(2).take(pairs).map(|id| id.to_vec()).collect(), &words[2 * pairs..])
 }
 
 fn changed(outcome: impl Changed) -> Outcome {

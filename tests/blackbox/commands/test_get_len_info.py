@@ -38,14 +38,15 @@ def test_get_follows_a_job_through_its_states(session: Session) -> None:
         ["id", "a", "body", "hello you", "state", "delayed", "due", <due>, "deadline", (nil),
          "priority", 9, "ttr", 100, "attempts", 2, "attempt", 0, "attempts-left", 2, "lease", (nil),
          "created", <created>, "since", (nil), "backoff-base", 0, "backoff-max", 0, "ttl", 0,
-         "expires", (nil), "keep", 0, "late", 0, "kept-until", (nil), "reason", (nil)]
+         "expires", (nil), "keep", 0, "late", 0, "kept-until", (nil), "reason", (nil),
+         "timed-out", 0, "released", 0, "buried", 0, "kicked", 0]
     """)
     assert session["due"] == session["created"] + 100
     session.eventually("""
         > DQ.GET q a
         ["id", "a", "body", "hello you", "state", "ready", "due", <due>, "deadline", (nil),
          "priority", 9, "ttr", 100, "attempts", 2, "attempt", 0, "attempts-left", 2, "lease", (nil),
-         "created", <created>, "since", <due>, <...>, "reason", (nil)]
+         "created", <created>, "since", <due>, <...>, "reason", (nil), <...>]
     """)
     session.check("""
         > DQ.POP q TTR 50
@@ -53,14 +54,14 @@ def test_get_follows_a_job_through_its_states(session: Session) -> None:
         > DQ.GET q a
         ["id", "a", "body", "hello you", "state", "reserved", "due", <end>, "deadline", <end>,
          "priority", 9, "ttr", 100, "attempts", 2, "attempt", 1, "attempts-left", 1, "lease", <first>,
-         "created", <created>, "since", (nil), <...>, "reason", (nil)]
+         "created", <created>, "since", (nil), <...>, "reason", (nil), <...>]
     """)
     # Ready again since the end of its lease, which is still good for something.
     session.eventually("""
         > DQ.GET q a
         ["id", "a", "body", "hello you", "state", "ready", "due", <end>, "deadline", <end>,
          "priority", 9, "ttr", 100, "attempts", 2, "attempt", 1, "attempts-left", 1, "lease", <first>,
-         "created", <created>, "since", <end>, <...>, "reason", (nil)]
+         "created", <created>, "since", <end>, <...>, "reason", (nil), <...>]
     """)
     session.check("""
         > DQ.POP q
@@ -68,14 +69,14 @@ def test_get_follows_a_job_through_its_states(session: Session) -> None:
         > DQ.GET q a
         ["id", "a", "body", "hello you", "state", "reserved", "due", (nil), "deadline", <death>,
          "priority", 9, "ttr", 100, "attempts", 2, "attempt", 2, "attempts-left", 0, "lease", <second>,
-         "created", <created>, "since", (nil), <...>, "reason", (nil)]
+         "created", <created>, "since", (nil), <...>, "reason", (nil), <...>]
     """)
     # Dead since the end of its last lease.
     session.eventually("""
         > DQ.GET q a
         ["id", "a", "body", "hello you", "state", "dead", "due", (nil), "deadline", <death>,
          "priority", 9, "ttr", 100, "attempts", 2, "attempt", 2, "attempts-left", 0, "lease", <second>,
-         "created", <created>, "since", <death>, <...>, "reason", "no attempts left"]
+         "created", <created>, "since", <death>, <...>, "reason", "no attempts left", <...>]
     """)
     assert session["created"] + 100 <= session["due"] < session["end"] < session["death"]
     assert session["death"] <= unix_ms(session)
@@ -89,7 +90,7 @@ def test_get_shows_what_a_job_was_told(session: Session) -> None:
         ["id", "a", "body", "x", "state", "ready", "due", <due>, "deadline", (nil), "priority", 128,
          "ttr", 60000, "attempts", 0, "attempt", 0, "attempts-left", (nil), "lease", (nil),
          "created", <due>, "since", <due>, "backoff-base", 1000, "backoff-max", 60000, "ttl", 7200000,
-         "expires", <expires>, "keep", 3600000, "late", 0, "kept-until", (nil), "reason", (nil)]
+         "expires", <expires>, "keep", 3600000, "late", 0, "kept-until", (nil), "reason", (nil), <...>]
         > DQ.POP q
         [["a", "x", <lease>, 1]]
         > DQ.GET q a
@@ -100,7 +101,7 @@ def test_get_shows_what_a_job_was_told(session: Session) -> None:
         ["id", "a", "body", "x", "state", "done", "due", (nil), "deadline", (nil), "priority", 128,
          "ttr", 60000, "attempts", 0, "attempt", 1, "attempts-left", (nil), "lease", (nil),
          "created", <due>, "since", <finished>, "backoff-base", 1000, "backoff-max", 60000, "ttl", 7200000,
-         "expires", (nil), "keep", 3600000, "late", 0, "kept-until", <kept>, "reason", (nil)]
+         "expires", (nil), "keep", 3600000, "late", 0, "kept-until", <kept>, "reason", (nil), <...>]
     """)
     assert session["expires"] == session["due"] + 7_200_000
     assert session["kept"] == session["finished"] + 3_600_000
@@ -117,7 +118,7 @@ def test_get_in_resp3_is_a_map(server: Server) -> None:
             {"id": "a", "body": "x", "state": "delayed", "due": <due>, "deadline": (nil), "priority": 128,
              "ttr": 60000, "attempts": 25, "attempt": 0, "attempts-left": 25, "lease": (nil),
              "created": <created>, "since": (nil), "backoff-base": 0, "backoff-max": 0, "ttl": 0,
-             "expires": (nil), "keep": 0, "late": 0, "kept-until": (nil), "reason": (nil)}
+             "expires": (nil), "keep": 0, "late": 0, "kept-until": (nil), "reason": (nil), <...>}
             > DQ.GET q b
             (nil)
         """)

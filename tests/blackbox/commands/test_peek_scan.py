@@ -57,7 +57,7 @@ def test_peek_in_resp3_gives_maps(server: Server) -> None:
         > DQ.ADD q b x
         "b"
         > DQ.PEEK q COUNT 2
-        [{"id": "a", "body": "x", <...>, "reason": (nil)}, {"id": "b", "body": "x", <...>, "reason": (nil)}]
+        [{"id": "a", "body": "x", <...>, "kicked": 0}, {"id": "b", "body": "x", <...>, "kicked": 0}]
     """)
     session.close()
 

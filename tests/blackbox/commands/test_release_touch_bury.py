@@ -14,7 +14,7 @@ def test_a_released_job_is_ready_at_once(session: Session) -> None:
         (integer) 1
         > DQ.GET q a
         [<...>, "state", "ready", "due", <now>, "deadline", (nil), <...>, "attempts", 25, "attempt", 1,
-         "attempts-left", 24, "lease", (nil), "created", <*>, "since", <now>, <...>, "reason", (nil)]
+         "attempts-left", 24, "lease", (nil), "created", <*>, "since", <now>, <...>, "reason", (nil), <...>]
         > DQ.POP q
         [["a", "x", <second>, 2]]
         > DQ.FINISH q a <second>
@@ -61,7 +61,7 @@ def test_a_job_released_with_a_delay_comes_when_that_is_over(session: Session) -
         (integer) 1
         > DQ.GET q a
         [<...>, "state", "delayed", "due", <due>, "deadline", (nil), <...>, "attempt", 1, <...>,
-         "lease", (nil), "created", <*>, "since", (nil), <...>, "reason", "busy here"]
+         "lease", (nil), "created", <*>, "since", (nil), <...>, "reason", "busy here", <...>]
     """)
     assert before + 100 <= session["due"] <= unix_ms(session) + 100
     session.eventually('> DQ.POP q\n[["a", "x", <*>, 2]]')
@@ -83,13 +83,13 @@ def test_the_last_reason_stands_and_none_leaves_the_old_one(session: Session) ->
         > DQ.RELEASE q a *
         (integer) 1
         > DQ.GET q a
-        [<...>, "reason", "first"]
+        [<...>, "reason", "first", <...>]
         > DQ.POP q
         [["a", "x", <*>, 3]]
         > DQ.RELEASE q a * REASON "\\x00second"
         (integer) 1
         > DQ.GET q a
-        [<...>, "reason", "\\x00second"]
+        [<...>, "reason", "\\x00second", <...>]
     """)
 
 
@@ -125,7 +125,7 @@ def test_an_attempt_that_was_not_begun_is_not_counted(session: Session, attempts
         (integer) 1
         > DQ.GET q a
         [<...>, "state", "ready", "due", <*>, "deadline", (nil), <...>, "attempt", 0, <...>,
-         "lease", (nil), <...>, "reason", "shutting down"]
+         "lease", (nil), <...>, "reason", "shutting down", <...>]
         > DQ.FINISH q a <first>
         (integer) 0
         > DQ.POP q
@@ -299,7 +299,7 @@ def test_a_buried_job_is_dead(session: Session) -> None:
         (integer) 1
         > DQ.GET q a
         [<...>, "state", "dead", "due", (nil), "deadline", (nil), <...>, "attempt", 1, "attempts-left", 24,
-         "lease", (nil), "created", <*>, "since", <death>, <...>, "reason", "no such \\"customer\\""]
+         "lease", (nil), "created", <*>, "since", <death>, <...>, "reason", "no such \\"customer\\"", <...>]
         > DQ.POP q
         (nil)
         > DQ.LEN q STATE dead

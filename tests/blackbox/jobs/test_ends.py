@@ -83,7 +83,7 @@ def test_a_life_that_is_over_is_not_prolonged_but_the_work_counts(session: Sessi
         > DQ.BURY q a <lease>
         (integer) 0
         > DQ.GET q a
-        [<...>, "state", "dead", <...>, "reason", "its time to live is over"]
+        [<...>, "state", "dead", <...>, "reason", "its time to live is over", <...>]
         > DQ.FINISH q a <lease>
         (integer) 1
         > DQ.LEN q
@@ -114,7 +114,7 @@ def test_mortal_jobs_that_are_over_let_the_others_pass(session: Session) -> None
         > DQ.LEN q STATE ready
         (integer) 1
         > DQ.PEEK q
-        [["id", "a", <...>, "reason", (nil)]]
+        [["id", "a", <...>, "reason", (nil), <...>]]
         > DQ.POP q COUNT 60
         [["a", "x", <*>, 1]]
     """)

@@ -37,7 +37,12 @@ OPTIONS: dict[str, dict[str, tuple[int, int] | str]] = {
     },
     "DQ.POP {}": CONSUMER,
     "DQ.MPOP 1 {}": CONSUMER,
-    "DQ.RELEASE {} reserved <lease>": {"DELAY": MILLIS, "UNBEGUN": FLAG, "REASON": TEXT},
+    "DQ.RELEASE {} reserved <lease>": {
+        "DELAY": MILLIS,
+        "UNBEGUN": FLAG,
+        "PRIORITY": (0, 255),
+        "REASON": TEXT,
+    },
     "DQ.TOUCH {} reserved <lease>": {"TTR": SPAN},
     "DQ.BURY {} reserved <lease>": {"REASON": TEXT},
     "DQ.KICK {}": {"COUNT": COUNT},
@@ -265,6 +270,26 @@ def test_rates(lone: Server, lone_session: Session) -> None:
         lone_session.check(f"> DQ.ALTER q {words}\nOK")
 
 
+def test_jobs_by_their_ids(lone: Server, lone_session: Session) -> None:
+    too_long = "ERR id must be 1 to 512 bytes long"
+    exclusive = "ERR options {} and ID exclude each other"
+    table = [
+        ("DQ.POP {} ID", "ERR option ID needs a value"),
+        ("DQ.POP {} ID a ID", "ERR option ID needs a value"),
+        ('DQ.POP {} ID ""', too_long),
+        ('DQ.POP {} ID a "" b', too_long),
+        (f"DQ.POP {{}} ID a {'x' * 513}", too_long),
+        ("DQ.POP {} ID a COUNT 1", exclusive.format("COUNT")),
+        ("DQ.POP {} COUNT 1 ID a", exclusive.format("COUNT")),
+        ("DQ.POP {} BLOCK 0 ID a", exclusive.format("BLOCK")),
+        ("DQ.POP {} ID a TTR", "ERR option TTR needs a value"),
+        ("DQ.POP {} ID a TTR 5 NOACK", "ERR options TTR and NOACK exclude each other"),
+        ("DQ.POP {} ID a TTR 5 b", "ERR unknown option 'b'"),
+        ("DQ.MPOP 1 {} ID a", "ERR unknown option 'ID'"),
+    ]
+    check_refused(lone, lone_session, table)
+
+
 def test_reasons(lone: Server, lone_session: Session) -> None:
     error = "ERR reason must be at most 512 bytes long"
     table = [
@@ -275,7 +300,8 @@ def test_reasons(lone: Server, lone_session: Session) -> None:
     check_refused(lone, lone_session, table)
     longest = bytes(range(256)) * 2
     assert lone_session.call("DQ.BURY", "q", "reserved", "*", "REASON", longest) == 1
-    assert lone_session.call("DQ.GET", "q", "reserved")[-2:] == [b"reason", longest]
+    shown = lone_session.call("DQ.GET", "q", "reserved")
+    assert shown[shown.index(b"reason") + 1] == longest
 
 
 def test_states(lone: Server, lone_session: Session) -> None:

@@ -56,6 +56,9 @@ def test_what_commands_do_is_told(r: redis.Redis, watcher: Watcher) -> None:
     assert heard_after("DQ.ADD", "q", "a", "x", "REPLACE") == ["dq.added", "dq.ready"]
     assert heard_after("DQ.RELEASE", "q", *pop(r)) == ["dq.ready"]
     assert heard_after("DQ.RELEASE", "q", *pop(r), "DELAY", 60_000) == []
+    # Taken by its id it is ready for nobody.
+    assert heard_after("DQ.POP", "q", "ID", "a") == []
+    assert heard_after("DQ.RELEASE", "q", "a", "*", "DELAY", 60_000) == []
     assert heard_after("DQ.KICKJOB", "q", "a") == ["dq.ready"]
     assert heard_after("DQ.BURY", "q", *pop(r)) == ["dq.dead"]
     assert heard_after("DQ.KICK", "q") == ["dq.ready"]

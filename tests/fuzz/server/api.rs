@@ -111,7 +111,7 @@ functions! {
     "ReplyWithArray" => calls::reply_array,
     "ReplyWithMap" => calls::reply_map,
     "ReplicateVerbatim" => calls::replicate_verbatim,
-    "Replicate" => calls::replicate,
+    "Replicate" => calls::tell::<calls::Ctx>,
     "IsKeysPositionRequest" => calls::asks_for_keys,
     "KeyAtPos" => calls::key_at,
     "GetSelectedDb" => calls::selected_database,
@@ -150,7 +150,7 @@ functions! {
     "SaveStringBuffer" => files::save_string_buffer,
     "GetKeyNameFromIO" => files::name_of_io,
     "GetDbIdFromIO" => files::database_of_io,
-    "EmitAOF" => files::emit_aof,
+    "EmitAOF" => calls::tell::<files::Io>,
     "DigestAddStringBuffer" => files::digest_add,
     "DigestEndSequence" => files::digest_end,
 }

@@ -213,11 +213,22 @@ pub unsafe extern "C" fn replicate_verbatim(ctx: *mut Ctx) -> c_int {
     0
 }
 
-/// The real one takes any number of arguments. These are as many as the module ever gives; those that it doesn't give are
-/// not looked at.
+/// What is told a command in words.
+pub trait Told {
+    fn tell(&mut self, words: Vec<Word>);
+}
+
+impl Told for Ctx {
+    fn tell(&mut self, words: Vec<Word>) {
+        log(self.database, words);
+    }
+}
+
+/// `Replicate` and `EmitAOF`. The real ones take any number of arguments. These are as many as the module ever gives; those
+/// that it doesn't give are not looked at.
 #[allow(clippy::too_many_arguments)]
-pub unsafe extern "C" fn replicate(
-    ctx: *mut Ctx,
+pub unsafe extern "C" fn tell<T: Told>(
+    told: *mut T,
     command: *const c_char,
     format: *const c_char,
     a: usize,
@@ -227,16 +238,16 @@ pub unsafe extern "C" fn replicate(
     e: usize,
     f: usize,
     g: usize,
+    h: usize,
 ) -> c_int {
     let mut words = vec![unsafe { CStr::from_ptr(command) }.to_bytes().to_vec()];
-    let given = [a, b, c, d, e, f, g];
-    words.extend(unsafe { arguments(CStr::from_ptr(format), &given) });
-    log(unsafe { (*ctx).database }, words);
+    words.extend(unsafe { arguments(CStr::from_ptr(format), &[a, b, c, d, e, f, g, h]) });
+    unsafe { (*told).tell(words) };
     0
 }
 
 /// Arguments of these types: `s` a string, `c` one of C's, `b` bytes with their number, `l` a number, `v` several strings.
-pub unsafe fn arguments(format: &CStr, given: &[usize]) -> Vec<Word> {
+unsafe fn arguments(format: &CStr, given: &[usize]) -> Vec<Word> {
     let mut given = given.iter().copied();
     let mut next = || given.next().expect("as many as the format says");
     let mut words = Vec::new();

@@ -1,8 +1,8 @@
 //! RDB, AOF and digest. What is in a file of a module's value: numbers and strings, each behind a byte that says which.
 
-use std::ffi::{c_char, c_int, c_void, CStr};
+use std::ffi::{c_char, c_int, c_void};
 
-use super::calls::{arguments, string, Str};
+use super::calls::{string, Str, Told};
 use super::keys::Place;
 use super::world::{methods, with, Value, Word};
 
@@ -232,25 +232,9 @@ pub unsafe extern "C" fn database_of_io(io: *mut Io) -> c_int {
     unsafe { (*io).place.0 }
 }
 
-/// As `calls::replicate`.
-#[allow(clippy::too_many_arguments)]
-pub unsafe extern "C" fn emit_aof(
-    io: *mut Io,
-    command: *const c_char,
-    format: *const c_char,
-    a: usize,
-    b: usize,
-    c: usize,
-    d: usize,
-    e: usize,
-    f: usize,
-    g: usize,
-    h: usize,
-) {
-    unsafe {
-        let mut words = vec![CStr::from_ptr(command).to_bytes().to_vec()];
-        words.extend(arguments(CStr::from_ptr(format), &[a, b, c, d, e, f, g, h]));
-        (*io).commands.push(words);
+impl Told for Io {
+    fn tell(&mut self, words: Vec<Word>) {
+        self.commands.push(words);
     }
 }
 

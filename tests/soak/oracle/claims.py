@@ -35,8 +35,12 @@ def named(case: Case, queue: Queue | None) -> dict[str, Act]:
             acts = {str(id): _kick(turn, dead_keep) for id in words[2:]}
         case "DQ.RELEASE":
             said = grammar.release(words)
-            delay, is_begun = said.get("DELAY"), "UNBEGUN" not in said
-            acts = _while_alive(words, lambda life, now: life.released(now, turn, delay, is_begun=is_begun))
+            delay, is_begun, priority = said.get("DELAY"), "UNBEGUN" not in said, said.get("PRIORITY")
+
+            def release(life: Life, now: Span) -> Life:
+                return life.prioritised(priority).released(now, turn, delay, is_begun=is_begun)
+
+            acts = _while_alive(words, release)
         case "DQ.TOUCH":
             ttr = grammar.others(words, 4).get("TTR")
             acts = _while_alive(words, lambda life, now: life.touched(now, turn, ttr))

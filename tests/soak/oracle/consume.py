@@ -45,7 +45,7 @@ def was_ambushed(case: Case) -> bool:
 
 def ids(case: Case) -> frozenset[str] | None:
     if case.is_lost:
-        return frozenset() if was_ambushed(case) else None
+        return frozenset() if was_ambushed(case) else frozenset(grammar.popped_by_id(case.words)) or None
     return frozenset(str(item[0]) for item in deliveries(case)[1])
 
 
@@ -54,8 +54,17 @@ def effect(case: Case, id: str, queue: Queue) -> Effect:
     ttr, noack = _lasts(case)
     item = _items(case).get(id)
     turn = case.turn
+    is_by_id = bool(grammar.popped_by_id(case.words))
+
+    def taken(life: Life, now: Span) -> Lives:
+        ready = life.taken(now, turn, life.states(now, queue.settings.dead_keep))
+        fitting = [one for one in ready if item is None or _fits(one, item)]
+        lease = UNKNOWN if item is None else item[2]
+        return [one.popped(now, turn, lease, ttr, noack=noack) for one in fitting]
 
     def outcomes(life: Life, now: Span) -> Lives:
+        if is_by_id:
+            return taken(life, now)
         if not life.states(now) & READY:
             return []
         if item is not None and not _fits(life, item):
@@ -102,15 +111,17 @@ def judge(case: Case) -> None:
 
 
 def _lost_deliveries(case: Case, key: str, said: grammar.Options) -> None:
-    """Any job that was ready may have been handed out under a number that nobody knows."""
+    """Any job that was ready, or named, may have been handed out under a number that nobody knows."""
     queue = case.queue(key)
     if queue is None or queue.is_wild:
         return
-    queue.add_total("total-popped", 0, said.get("COUNT", 1))
+    named = grammar.popped_by_id(case.words)
+    at_most = len(named) or said.get("COUNT", 1)
+    queue.add_total("total-popped", 0, at_most)
     if "NOACK" in said:
-        queue.add_total("total-finished", 0, said.get("COUNT", 1))
+        queue.add_total("total-finished", 0, at_most)
     for id, slot in queue.touch_all(case.now):
-        if slot.is_wild:
+        if slot.is_wild or (named and id not in named):
             continue
         done, rest = case.split(slot)
         made = [
@@ -132,12 +143,16 @@ def _judge_items(case: Case, key: str, items: list[Item], said: grammar.Options)
         return
     if case.is_calm(queue) and queue.paused_until[0] > case.now[1]:
         case.violation("paused", "handed out by a queue that is paused", key, items[0][0])
+    named = grammar.popped_by_id(case.words)
     shown = [_judge_item(case, queue, key, item) for item in items]
     queue.add_total("total-popped", len(items), len(items))
     if "NOACK" in said:
         queue.add_total("total-finished", len(items), len(items))
-    _note_lateness(case, queue, shown)
-    if case.is_calm(queue):
+    # One that is taken before its time isn't late.
+    _note_lateness(case, queue, [(None, 0)] if named else shown)
+    if named:
+        _judge_named(case, queue, key, named, items)
+    elif case.is_calm(queue):
         _judge_order(case, queue, key, [life for life, _ in shown], len(items) < said.get("COUNT", 1))
     elif case.is_blocking:
         judge_service(case, queue, key, [life for life, _ in shown])
@@ -287,12 +302,31 @@ def _judge_nothing(case: Case, key: str) -> None:
         judge_silence(case, queue, key)
     if not case.is_calm(queue) or (case.is_blocking and not case.window.is_tight):
         return
+    if named := grammar.popped_by_id(case.words):
+        _judge_named(case, queue, key, named, [])
+        return
     for id, slot in queue.touch_all(case.now):
         if slot.states(case.now, queue.settings.dead_keep) == READY:
             case.violation("withheld", f"nil though ready: {told_of(queue, id, case.now)}", key, id)
             case.lose_sight(queue, id)
             return
     case.count("nils")
+
+
+def _judge_named(case: Case, queue: Queue, key: str, named: list[str], items: list[Item]) -> None:
+    """In the order of the ids; and none is left out that can be had."""
+    got = [str(item[0]) for item in items]
+    if got != [id for id in dict.fromkeys(named) if id in got]:
+        case.violation("order", f"asked for {named}, and got {got}", key)
+    if not case.is_calm(queue):
+        return
+    for id in named:
+        slot = queue.touch(id, case.now)
+        states = slot.states(case.now, queue.settings.dead_keep)
+        if id not in got and states and not states & ~(READY | DELAYED | DEAD):
+            case.violation("withheld", f"not handed out by its id: {told_of(queue, id, case.now)}", key, id)
+            case.lose_sight(queue, id)
+            return
 
 
 def _note_lateness(case: Case, queue: Queue, shown: list[tuple[Life | None, int]]) -> None:

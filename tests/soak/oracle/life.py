@@ -179,6 +179,12 @@ class Life(NamedTuple):
             is_immediate=wait[1] == 0,
         )
 
+    def prioritised(self, priority: int | None) -> "Life":
+        """With this priority from here on, if one was said."""
+        if priority is None:
+            return self
+        return self._replace(policy=self.policy._replace(priority=priority))
+
     def touched(self, now: Span, turn: Turn, ttr: int | None) -> "Life":
         lasts = ttr or self.policy.ttr
         return self._replace(at=(now[0] + lasts, now[1] + lasts), turn=turn)
@@ -205,6 +211,11 @@ class Life(NamedTuple):
     def hurried(self, now: Span, turn: Turn) -> "Life":
         """A delayed one that KICKJOB makes ready: it keeps its attempts and its end."""
         return self._replace(stage=WAITING, at=now, lease=None, turn=turn, is_immediate=True)
+
+    def taken(self, now: Span, turn: Turn, states: int) -> "list[Life]":
+        """What it may be right before somebody gets it who asks for it by its id."""
+        ways = [(READY, self), (DELAYED, self.hurried(now, turn)), (DEAD, self.kicked(now, turn))]
+        return [life for state, life in ways if states & state]
 
     # ---- what workers may claim -------------------------------------------------------------------
 

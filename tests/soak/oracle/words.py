@@ -1,6 +1,7 @@
 """What the words of a command say."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 # How many words each option has behind it.
@@ -17,9 +18,10 @@ _ADD = {
     "NX": 0,
     "REPLACE": 0,
 }
-_POP = {"COUNT": 1, "BLOCK": 1, "TTR": 1, "NOACK": 0}
+# Whoever draws a POP by ids writes ID before each.
+_POP = {"COUNT": 1, "BLOCK": 1, "TTR": 1, "NOACK": 0, "ID": 1}
 _ALTER = {"TTR": 1, "ATTEMPTS": 1, "BACKOFF": 2, "KEEP": 1, "LATE": 1, "MAXJOBS": 1, "DEADKEEP": 1}
-_RELEASE = {"DELAY": 1, "UNBEGUN": 0, "REASON": 1}
+_RELEASE = {"DELAY": 1, "UNBEGUN": 0, "PRIORITY": 1, "REASON": 1}
 _OTHERS = {"STATE": 1, "COUNT": 1, "OLDER": 1, "FOR": 1, "TTR": 1, "REASON": 1}
 
 Options = dict[str, Any]
@@ -55,6 +57,13 @@ def pop(words: Sequence[Any]) -> tuple[list[str], Options]:
         return [str(words[1])], options(words, 2, _POP)
     count = int(words[1])
     return [str(word) for word in words[2 : 2 + count]], options(words, 2 + count, _POP)
+
+
+def popped_by_id(words: Sequence[Any]) -> list[str]:
+    """The jobs that a POP names; none if it takes the first ones."""
+    if str(words[0]).upper() != "DQ.POP":
+        return []
+    return [str(id) for name, id in pairwise(words[2:]) if str(name).upper() == "ID"]
 
 
 def alter(words: Sequence[Any]) -> Options:

@@ -138,6 +138,12 @@ class Words:
             options.append(["NOACK"])
         elif self.often(0.4):
             options.append(["TTR", 1 + chance.randrange(habits.ttr_ms_max)])
+        if len(keys) == 1 and self.often(0.08):
+            # Whatever they wait for. Each once: a second time it is reserved.
+            names = dict.fromkeys(self.some_ids())
+            options = [option for option in options if option[0] not in ("COUNT", "BLOCK")]
+            options += [["ID", name] for name in names]
+            return words + [word for option in options for word in option]
         chance.shuffle(options)
         return words + [word for option in options for word in option]
 
@@ -152,6 +158,8 @@ class Words:
                     words += ["DELAY", chance.randrange(self.habits.delay_ms_max)]
                 elif self.often(0.3):
                     words.append("UNBEGUN")
+                if self.often(0.2):
+                    words += ["PRIORITY", chance.choice([0, 127, 129, 255])]
                 return words + self._reason()
             case 3 | 4:
                 return ["DQ.BURY", lease.key, lease.id, number, *self._reason()]

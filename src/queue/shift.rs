@@ -1,0 +1,116 @@
+//! How a job that stays gets another place: all that an operation does to one goes through here, but for the most frequent
+//! hand-out (`lease.rs`).
+
+use super::buckets::Rank;
+use super::details::{Details, Rare};
+use super::job::{Progress, Stage};
+use super::job_record::Cause;
+use super::policy::Policy;
+use super::queue_record::count;
+use super::slab::{self, Slot};
+use super::tally::{Counted, Tally};
+use super::time::Time;
+use super::Queue;
+
+/// What becomes of the reason that a worker gave for a job.
+#[derive(Clone, Copy)]
+pub(super) enum Reason<'r> {
+    /// It is this one.
+    Is(&'r [u8]),
+    /// The job keeps the one it had, if any.
+    Keep,
+    None,
+}
+
+/// Another place for a job, and why it gets it.
+#[derive(Clone, Copy)]
+pub(super) struct Shift<'r> {
+    pub cause: Cause,
+    pub now: Time,
+    pub time: Time,
+    pub progress: Progress,
+    pub reason: Reason<'r>,
+    pub counted: Counted,
+    /// `None`: it keeps the one it has.
+    pub priority: Option<u8>,
+}
+
+impl<'r> Shift<'r> {
+    pub fn new(cause: Cause, now: Time, time: Time, progress: &Progress) -> Shift<'r> {
+        let (reason, counted) = (Reason::Keep, Counted::ByCause);
+        Shift { cause, now, time, progress: *progress, reason, counted, priority: None }
+    }
+
+    pub fn because(self, reason: Reason<'r>) -> Shift<'r> {
+        Shift { reason, ..self }
+    }
+
+    /// What few jobs have, of one that had these details.
+    fn rare_of(&self, details: Option<Details>) -> Option<Box<Rare>> {
+        let has_timed_out = details.as_ref().is_some_and(|details| details.has_timed_out(self.now));
+        let rare = details.and_then(Details::into_rare);
+        let rare = match self.reason {
+            Reason::Keep => rare,
+            Reason::Is(reason) => Rare::with_reason(rare, Some(reason)),
+            Reason::None => Rare::with_reason(rare, None),
+        };
+        let before = rare.as_ref().map_or(Tally::default(), |rare| rare.tally());
+        let by_time = if has_timed_out { before.with_time_out() } else { before };
+        let tally = match self.counted {
+            Counted::ByCause => by_time.with(self.cause),
+            Counted::No => by_time,
+            Counted::Is(tally) => tally,
+        };
+        if tally == before {
+            rare
+        } else {
+            Rare::with_tally(rare, tally)
+        }
+    }
+}
+
+impl<'r> Reason<'r> {
+    pub fn given(reason: Option<&'r [u8]>) -> Reason<'r> {
+        reason.map_or(Reason::Keep, Reason::Is)
+    }
+}
+
+impl Queue {
+    /// Gives a job another progress and time, and with them another place. All that an operation does to a job that
+    /// stays goes through here.
+    pub(super) fn shift(&mut self, slot: Slot, shift: &Shift) {
+        let Shift { cause, time, progress, .. } = shift;
+        let becomes_dead = progress.stage == Stage::Dead && !self.is_dead(slot);
+        let rare = shift.rare_of(self.unplace(slot));
+        if let Some(priority) = shift.priority {
+            self.prioritise(slot, priority);
+        }
+        self.last_lease = self.last_lease.max(progress.lease.unwrap_or_default());
+        let rank = if *cause == Cause::Returned { Rank::First } else { Rank::Last };
+        self.place(slot, *time, progress, rare, rank);
+        match cause {
+            // Counted by those who hand out, together.
+            Cause::Popped => (),
+            Cause::Released => count(&mut self.totals.released, 1),
+            Cause::Buried => count(&mut self.totals.buried, 1),
+            Cause::Finished => count(&mut self.totals.finished, 1),
+            Cause::Kicked => count(&mut self.totals.kicked, 1),
+            Cause::Returned => self.totals.popped = self.totals.popped.saturating_sub(1),
+            Cause::Touched => (),
+        }
+        count(&mut self.totals.died, usize::from(becomes_dead));
+    }
+
+    /// Gives another priority to a job that stands in no line, and has no details.
+    fn prioritise(&mut self, slot: Slot, priority: u8) {
+        let before = self.pool.get(slot).and_then(|job| job.policy()).unwrap_or(slab::NO_SLOT);
+        let Some(policy) = self.policies.get(before).copied() else {
+            return self.bug("a job's policy is kept as long as the job");
+        };
+        let number = self.policies.take(&Policy { priority, ..policy });
+        if let (Some(number), Some(job)) = (number, self.pool.get_mut(slot)) {
+            job.set_policy(number);
+            self.policies.release(before);
+        }
+    }
+}
