@@ -5,8 +5,8 @@ use super::ids::{Id, Lease};
 use super::job::{Progress, Stage, State, REASON_BURIED};
 use super::job_record::Cause;
 use super::queue_record::count;
+use super::shift::Counted;
 use super::slab::Slot;
-use super::tally::Counted;
 use super::time::{Millis, Time};
 use super::{Queue, Reason, Shift};
 

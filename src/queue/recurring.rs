@@ -11,8 +11,8 @@ use super::pool::Found;
 use super::produce::{Add, Added, IfTaken, Naming};
 use super::queue_record::count;
 use super::recurrence::{Calendar, Misfire, NewSchedule, Recurrence, Round, Scheduled};
+use super::shift::Counted;
 use super::slab::Slot;
-use super::tally::Counted;
 use super::time::{Millis, Time};
 use super::{Policy, Queue, Reason, Shift, Tally};
 

@@ -8,7 +8,7 @@ use super::job_record::Cause;
 use super::policy::Policy;
 use super::queue_record::count;
 use super::slab::{self, Slot};
-use super::tally::{Counted, Tally};
+use super::tally::Tally;
 use super::time::Time;
 use super::Queue;
 
@@ -20,6 +20,17 @@ pub(super) enum Reason<'r> {
     /// The job keeps the one it had, if any.
     Keep,
     None,
+}
+
+/// What becomes of the tally of a job that gets another place.
+#[derive(Clone, Copy)]
+pub(super) enum Counted {
+    /// The cause counts.
+    ByCause,
+    /// It doesn't.
+    No,
+    /// It is this one.
+    Is(Tally),
 }
 
 /// Another place for a job, and why it gets it.
@@ -57,7 +68,7 @@ impl<'r> Shift<'r> {
         let before = rare.as_ref().map_or(Tally::default(), |rare| rare.tally());
         let by_time = if has_timed_out { before.with_time_out() } else { before };
         let tally = match self.counted {
-            Counted::ByCause => by_time.with(self.cause),
+            Counted::ByCause => self.cause.counted_in(by_time),
             Counted::No => by_time,
             Counted::Is(tally) => tally,
         };
@@ -65,6 +76,17 @@ impl<'r> Shift<'r> {
             rare
         } else {
             Rare::with_tally(rare, tally)
+        }
+    }
+}
+
+impl Cause {
+    pub(super) fn counted_in(self, tally: Tally) -> Tally {
+        match self {
+            Cause::Released => Tally { released: tally.released.saturating_add(1), ..tally },
+            Cause::Buried => Tally { buried: tally.buried.saturating_add(1), ..tally },
+            Cause::Kicked => Tally { kicked: tally.kicked.saturating_add(1), ..tally },
+            Cause::Popped | Cause::Touched | Cause::Finished | Cause::Returned => tally,
         }
     }
 }

@@ -8,8 +8,8 @@ use super::job::{JobView, Stage, State};
 use super::job_record::{Cause, JobRecord};
 use super::produce::Naming;
 use super::queue_record::count;
+use super::shift::Counted;
 use super::slab::Slot;
-use super::tally::Counted;
 use super::time::{Millis, Time};
 use super::{Claim, Queue, Shift};
 

@@ -46,7 +46,7 @@ fn each_stops_at_the_highest_number_that_it_can_be() {
     let full = Tally { timed_out: u16::MAX, released: u16::MAX, buried: u16::MAX, kicked: u16::MAX };
     assert_eq!(full.with_time_out(), full);
     for cause in [Cause::Released, Cause::Buried, Cause::Kicked] {
-        assert_eq!(full.with(cause), full);
+        assert_eq!(cause.counted_in(full), full);
     }
 }
 

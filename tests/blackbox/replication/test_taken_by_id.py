@@ -1,4 +1,4 @@
-"""Jobs that are taken by their ids, and what is counted of a job: the same on replicas, in files, in copies."""
+"""Jobs that are taken by their ids, and what is counted of a job: on replicas, in files and copies."""
 
 from collections.abc import Callable
 
