@@ -8,6 +8,7 @@ mod large;
 mod late;
 mod limits;
 mod operators;
+mod recent;
 mod rounds;
 mod script;
 mod upkeep;

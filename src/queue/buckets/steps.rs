@@ -100,7 +100,8 @@ impl Cut<'_> {
     /// How many are earlier; from the guess on, which was found to be later than that or not.
     fn find(&self, is_later: bool) -> usize {
         let is_before = |entry: &Entry| entry.time().unix_ms() < self.at;
-        let (mut low, mut high) = if is_later { (0, self.guess) } else { (self.guess + 1, self.entries.len()) };
+        let (mut low, mut high) =
+            if is_later { (0, self.guess) } else { (self.guess + 1, self.entries.len()) };
         // Most often it is near.
         let mut reach = 8;
         while low + reach < high {
