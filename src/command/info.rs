@@ -11,7 +11,7 @@ use super::words::Words;
 use super::SINCE_0_1;
 use std::num::{NonZeroU32, NonZeroU64};
 
-use crate::queue::{Limit, Millis, Rate, Settings, State, Time, Totals};
+use crate::queue::{Happened, Limit, Millis, Rate, Settings, State, Time, Totals};
 use crate::server::replies::Fields;
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -58,6 +58,7 @@ impl Look for Info {
         fields.add("last-lease", queue.last_lease().map(|lease| lease.number()));
         fields.add("memory", queue.memory() as u64);
         show_totals(&mut fields, queue.totals());
+        show_last_minute(&mut fields, &queue.in_the_last_minute());
         show_lateness(&mut fields, looking.value.lateness());
         fields.add("held-by-concurrency", looking.value.held().by(Limit::Concurrency));
         fields.add("held-by-rate", looking.value.held().by(Limit::Rate));
@@ -102,6 +103,13 @@ fn show_totals(fields: &mut Fields, totals: &Totals) {
     fields.add("total-kicked", totals.kicked);
     fields.add("total-deleted", totals.deleted);
     fields.add("total-purged", totals.purged);
+}
+
+fn show_last_minute(fields: &mut Fields, happened: &Happened) {
+    fields.add("added-per-minute", happened.added);
+    fields.add("popped-per-minute", happened.popped);
+    fields.add("finished-per-minute", happened.finished);
+    fields.add("failed-per-minute", happened.failed);
 }
 
 fn show_lateness(fields: &mut Fields, lateness: &Lateness) {

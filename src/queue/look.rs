@@ -6,7 +6,7 @@ use super::pattern::Pattern;
 use super::schedule::{Aside, Begin, Counts, Place, Seat};
 use super::slab::Slot;
 use super::time::Time;
-use super::{Details, Queue, Tally, Totals};
+use super::{Details, Happened, Queue, Tally, Totals};
 
 /// Places of the pool that a scan looks at for each job that it may return.
 const PLACES_A_JOB: usize = 16;
@@ -177,6 +177,11 @@ impl Queue {
         &self.totals
     }
 
+    /// How much happened in the last minute, give or take a sixth of it. As of the last [`Queue::advance`].
+    pub fn in_the_last_minute(&self) -> Happened {
+        self.recent.in_the_last_minute(self.schedule.horizon(), &self.totals)
+    }
+
     /// Bytes that the queue asked its allocator for.
     pub fn memory(&self) -> usize {
         size_of::<Queue>()
@@ -186,6 +191,7 @@ impl Queue {
             + self.details.memory()
             + self.details_bytes
             + self.schedule.memory()
+            + self.recent.memory()
     }
 
     /// Jobs in this state, in the order in which they leave it.

@@ -38,6 +38,7 @@
 //! | `removed.rs` | what has left it, to be freed by whoever has time |
 //! | `relocate.rs` | putting its memory elsewhere, allocation by allocation |
 //! | `schedule.rs`, `schedule/order.rs`, `buckets.rs`, `buckets/*.rs`, `bucket.rs`, `entry.rs` | the lines of sorted buckets: by priority and time |
+//! | `recent.rs` | how much happened in the last minute |
 //! | `settings.rs`, `limits.rs`, `rate.rs` | what an operator sets for a queue; what may leave it now |
 //! | `time.rs` | points and lengths of time |
 
@@ -68,6 +69,7 @@ mod pool;
 mod produce;
 mod queue_record;
 mod rate;
+mod recent;
 mod record;
 mod recurrence;
 mod recurring;
@@ -106,6 +108,7 @@ pub use policy::{Attempts, Backoff, Policy};
 pub use produce::{Add, Added, Due, IfTaken, Naming};
 pub use queue_record::{QueueRecord, Totals};
 pub use rate::{Rate, Tat};
+pub use recent::Happened;
 pub use record::{Record, RecordError};
 pub use recurrence::{
     Answers, Calendar, Cron, Following, Misfire, NewSchedule, NoCalendar, Recurrence, Round, Scheduled,
@@ -140,6 +143,7 @@ pub struct Queue {
     /// Until then nothing is handed out.
     paused_until: Time,
     totals: Totals,
+    recent: recent::Recent,
     /// Up to here, what time did is in the totals.
     counted: Time,
     news: News,
@@ -174,6 +178,7 @@ impl Queue {
             tat: Tat::default(),
             paused_until: Time::ZERO,
             totals: Totals::default(),
+            recent: recent::Recent::default(),
             counted: Time::ZERO,
             news: News::default(),
             removed: removed::Removed::default(),
@@ -184,6 +189,7 @@ impl Queue {
     /// Lets time pass up to `now` for those who look and for the counts, or takes it back when the clock was set
     /// back. What an operation does doesn't depend on it. O(1) while nothing happens.
     pub fn advance(&mut self, now: Time) {
+        self.recent.pass(now, &self.totals);
         if now < self.schedule.horizon() {
             // What had passed is to come again.
             self.wake_at = Time::ZERO;

@@ -7,6 +7,7 @@ use super::job::{JobView, Stage};
 use super::job_record::{Cause, DropRecord, Exit, JobRecord, LeaseRecord, MoveRecord};
 use super::produce::{Naming, Serial};
 use super::queue_record::{count, LimitsRecord, QueueRecord};
+use super::recent::Recent;
 use super::record::{lease, time, RecordError};
 use super::slab::Slot;
 use super::time::Time;
@@ -178,6 +179,7 @@ impl Queue {
         self.tat = record.tat()?;
         self.paused_until = time(record.paused_until)?;
         self.totals = record.totals;
+        self.recent = Recent::default();
         self.counted = time(record.counted)?;
         self.heading = record.heading()?;
         self.wake_at = Time::ZERO;

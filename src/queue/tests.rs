@@ -11,6 +11,7 @@ mod large;
 mod late;
 mod limits;
 mod operators;
+mod recent;
 mod rounds;
 mod script;
 mod tally;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::entry::tally_of;
+use super::super::entry::{tally_of, Entry};
 use super::super::time::{Millis, Time};
 use super::{Bucket, Buckets, Tally};
 
@@ -39,14 +39,100 @@ impl Steps {
     }
 }
 
+/// So many looks into buckets are made side by side. What takes the time is waiting for memory, which so many can do at
+/// once.
+const CUTS_AT_ONCE: usize = 64;
+
+/// Between two steps, in a bucket.
+struct Cut<'b> {
+    entries: &'b [Entry],
+    /// Unix milliseconds: what is earlier is in the step before.
+    at: u64,
+    /// About how many are earlier.
+    guess: usize,
+    ends: Option<usize>,
+    begins: Option<usize>,
+}
+
+/// What is found between steps, and what it comes to: the number of jobs up to the end of a step, less those up to its
+/// beginning.
+struct Cuts<'b> {
+    cuts: Vec<Cut<'b>>,
+    jobs: Vec<i64>,
+}
+
+impl<'b> Cuts<'b> {
+    fn new(steps: usize) -> Cuts<'b> {
+        Cuts { cuts: Vec::with_capacity(CUTS_AT_ONCE), jobs: vec![0; steps] }
+    }
+
+    fn add(&mut self, cut: Cut<'b>) {
+        self.cuts.push(cut);
+        if self.cuts.len() == CUTS_AT_ONCE {
+            self.make();
+        }
+    }
+
+    fn count(&mut self, step: Option<usize>, jobs: i64) {
+        if let Some(sum) = step.and_then(|step| self.jobs.get_mut(step)) {
+            *sum += jobs;
+        }
+    }
+
+    fn make(&mut self) {
+        // First a look at each, none of which waits for another.
+        let is_later: u64 = self.cuts.iter().enumerate().fold(0, |bits, (n, cut)| {
+            let is_later = cut.entries.get(cut.guess).is_none_or(|entry| entry.time().unix_ms() >= cut.at);
+            bits | u64::from(is_later) << n
+        });
+        let mut cuts = std::mem::take(&mut self.cuts);
+        for (n, cut) in cuts.iter().enumerate() {
+            let before = cut.find(is_later & 1 << n != 0) as i64;
+            self.count(cut.ends, before);
+            self.count(cut.begins, -before);
+        }
+        cuts.clear();
+        self.cuts = cuts;
+    }
+}
+
+impl Cut<'_> {
+    /// How many are earlier; from the guess on, which was found to be later than that or not.
+    fn find(&self, is_later: bool) -> usize {
+        let is_before = |entry: &Entry| entry.time().unix_ms() < self.at;
+        let (mut low, mut high) =
+            if is_later { (0, self.guess) } else { (self.guess + 1, self.entries.len()) };
+        // Most often it is near.
+        let mut reach = 8;
+        while low + reach < high {
+            let at = if is_later { high - reach } else { low + reach };
+            match self.entries.get(at).is_some_and(is_before) {
+                true if is_later => {
+                    low = at + 1;
+                    break;
+                }
+                true => low = at + 1,
+                false if is_later => high = at,
+                false => {
+                    high = at;
+                    break;
+                }
+            }
+            reach *= 2;
+        }
+        low + self.entries.get(low..high).unwrap_or_default().partition_point(is_before)
+    }
+}
+
 impl Buckets {
     /// Adds to the sum of each step what has a time in it, after `now`. A bucket that is in one step with all its
-    /// jobs is added as a whole. O(log n + steps + buckets in that span).
+    /// jobs is added as a whole; in others, it is searched for where a step ends. O(log n + steps + buckets in that span).
     pub fn add_up_by_step(&self, steps: &Steps, now: Time, sums: &mut [Tally]) {
         let begin = steps.from.max(now.unix_ms().saturating_add(1));
         let Some(before) = begin.checked_sub(1).and_then(Time::new) else {
             return;
         };
+        let mut cuts = Cuts::new(steps.count);
         let mut step = 0..0;
         let mut at = 0;
         let mut lines = self.lines_from(before).peekable();
@@ -62,26 +148,66 @@ impl Buckets {
                 (at, step) = (next, steps.span_of(next));
             }
             let is_behind_now = line.first.unix_ms() >= begin;
-            let ends_in_step = lines.peek().is_some_and(|next| step.contains(&next.first.unix_ms()));
+            let last = match lines.peek() {
+                Some(next) => next.first.unix_ms(),
+                None => bucket.entries().last().map_or(0, |last| last.time().unix_ms()),
+            };
             match sums.get_mut(at) {
-                Some(sum) if is_behind_now && ends_in_step => *sum += bucket.tally(),
-                _ => add_up_in(bucket, steps, begin, sums),
+                Some(sum) if is_behind_now && last < step.end => *sum += bucket.tally(),
+                _ if bucket.tally().waiting() < bucket.len() => add_up_in(bucket, steps, begin, sums),
+                _ => {
+                    let span = line.first.unix_ms()..last;
+                    cut_up(bucket.entries(), span, steps, (begin, at), &mut cuts);
+                }
             }
+        }
+        cuts.make();
+        for (sum, jobs) in sums.iter_mut().zip(cuts.jobs) {
+            sum.jobs += usize::try_from(jobs).unwrap_or_default();
         }
     }
 }
 
-/// As [`Buckets::add_up_by_step`], in a bucket that may be in several, from this moment on.
+/// Adds a bucket that is in several steps, or partly before them: from this moment on, which is in this step, if what is in
+/// the bucket isn't later. Its jobs' times are in `span`, and at its end.
+fn cut_up<'b>(
+    entries: &'b [Entry],
+    span: Range<u64>,
+    steps: &Steps,
+    (begin, mut step): (u64, usize),
+    cuts: &mut Cuts<'b>,
+) {
+    let length = span.end.saturating_sub(span.start).max(1);
+    let guess = |time: u64| {
+        let part = u128::from(time.saturating_sub(span.start)) * entries.len() as u128 / u128::from(length);
+        usize::try_from(part).unwrap_or(usize::MAX).min(entries.len().saturating_sub(1))
+    };
+    if span.start < begin {
+        cuts.add(Cut { entries, at: begin, guess: guess(begin), ends: None, begins: Some(step) });
+    }
+    loop {
+        let at = steps.span_of(step).end;
+        if at > span.end {
+            return cuts.count(Some(step), entries.len() as i64);
+        }
+        let next = Some(step + 1).filter(|next| *next < steps.count);
+        cuts.add(Cut { entries, at, guess: guess(at), ends: Some(step), begins: next });
+        let Some(next) = next else {
+            return;
+        };
+        step = next;
+    }
+}
+
+/// As [`Buckets::add_up_by_step`], in a bucket of which some are leased, from this moment on.
 fn add_up_in(bucket: &Bucket, steps: &Steps, begin: u64, sums: &mut [Tally]) {
-    let has_leased = bucket.tally().waiting() < bucket.len();
     let mut rest = bucket.entries();
     rest = rest.get(rest.partition_point(|entry| entry.time().unix_ms() < begin)..).unwrap_or_default();
     while let Some(at) = rest.first().and_then(|first| steps.of(first.time())) {
         let end = steps.span_of(at).end;
         let (inside, behind) = rest.split_at(rest.partition_point(|entry| entry.time().unix_ms() < end));
         if let Some(sum) = sums.get_mut(at) {
-            *sum +=
-                if has_leased { tally_of(inside) } else { Tally { jobs: inside.len(), ..Tally::default() } };
+            *sum += tally_of(inside);
         }
         rest = behind;
     }

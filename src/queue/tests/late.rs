@@ -24,7 +24,7 @@ fn each_attempt_has_its_own_time() {
     check("@0 ADD a late=5 ttr=10 base=1 max=1 | POP | @11 GET a -> ready 10 #1 L1 | @15 POP -> a#2 | @26 POP -> a#3");
     check("@0 ADD a late=5 ttr=10 base=1 max=1 | POP | NEXT -> 10 | @10 COUNTS -> 1 0 0 0 | @11 COUNTS -> 0 1 0 0 | @16 COUNTS -> 0 0 0 1 | TOTALS -> 1 0 1 1 0 0 | MORE_TOTALS -> 0 0 1 0 0");
     check("@0 ADD a late=5 | POP | @2 RELEASE a L1 +20 -> 1 | @26 GET a -> ready 22 #1 | @27 GET a -> dead 22 #1 | WHY a -> late");
-    check("@0 ADD a late=5 | @4 POP | RELEASE a L1 unbegun -> 1 | @8 GET a -> ready 4 | @9 GET a -> dead 4");
+    check("@0 ADD a late=5 | @4 POP | UNBEGUN a L1 -> 1 | @8 GET a -> ready 4 | @9 GET a -> dead 4");
     // The last one has no other behind it.
     check("@0 ADD a late=5 ttr=10 tries=1 | POP | @10 GET a -> dead 10 #1 L1 | WHY a -> no attempts left | @15 WHY a -> no attempts left");
 }

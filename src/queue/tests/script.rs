@@ -276,6 +276,10 @@ impl Session {
                 let Totals { added, replaced, popped, timed_out, finished, deleted, .. } = queue.totals();
                 format!("{added} {replaced} {popped} {timed_out} {finished} {deleted}")
             }
+            "MINUTE" => {
+                let Happened { added, popped, finished, failed } = queue.in_the_last_minute();
+                format!("{added} {popped} {finished} {failed}")
+            }
             "MORE_TOTALS" => {
                 let Totals { released, buried, died, kicked, purged, .. } = queue.totals();
                 format!("{released} {buried} {died} {kicked} {purged}")

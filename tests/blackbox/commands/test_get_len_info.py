@@ -216,20 +216,25 @@ def test_info_of_a_queue_that_did_everything(session: Session) -> None:
     session.check("""
         > DQ.INFO q
         ["default-ttr", 7000, "default-attempts", 3, "default-backoff-base", 0, "default-backoff-max", 0,
-         "default-keep", 0, "default-late", 0, "max-jobs", 0, "dead-keep", 0, "concurrency", 0, "rate", 0, "rate-per-ms", 0,
-         "rate-burst", 0, "paused", 0, "paused-until", (nil),
+         "default-keep", 0, "default-late", 0, "max-jobs", 0, "dead-keep", 0, "concurrency", 0, "rate", 0,
+         "rate-per-ms", 0, "rate-burst", 0, "paused", 0, "paused-until", (nil),
          "rate-left", (nil), "held-until", (nil),
          "jobs", 4, "delayed", 1, "ready", 1, "reserved", 1, "dead", 1, "done", 0, "waiting-consumers", 0,
          "oldest-ready-ms", <oldest>, "next-due", <due>, "last-lease", <last>, "memory", <*>,
          "total-added", 6, "total-replaced", 1, "total-popped", 4, "total-finished", 1,
          "total-released", 0, "total-timed-out", 2, "total-buried", 0, "total-dead", 1,
          "total-kicked", 0, "total-deleted", 1, "total-purged", 0,
+         "added-per-minute", <added>, "popped-per-minute", <popped>, "finished-per-minute", <*>,
+         "failed-per-minute", <failed>,
          "lateness-p50-ms", <*>, "lateness-p90-ms", <*>, "lateness-p99-ms", <*>,
          "lateness-p999-ms", <*>, "lateness-max-ms", <*>,
          "held-by-concurrency", 0, "held-by-rate", 0]
         > DQ.GET q delayed
         [<...>, "state", "delayed", "due", <due>, <...>]
     """)
+    assert session["added"] >= 7
+    assert session["popped"] >= 4
+    assert session["failed"] >= 2
     assert 0 <= session["oldest"] <= unix_ms(session) - job(session, "q", "ready")["due"]
 
 
@@ -250,6 +255,8 @@ def test_info_of_an_empty_queue_in_resp3(server: Server) -> None:
              "last-lease": (nil), "memory": <*>, "total-added": 1, "total-replaced": 0, "total-popped": 0,
              "total-finished": 0, "total-released": 0, "total-timed-out": 0, "total-buried": 0,
              "total-dead": 0, "total-kicked": 0, "total-deleted": 1, "total-purged": 0,
+             "added-per-minute": <*>, "popped-per-minute": 0, "finished-per-minute": 0,
+             "failed-per-minute": 0,
              "lateness-p50-ms": (nil), "lateness-p90-ms": (nil), "lateness-p99-ms": (nil),
              "lateness-p999-ms": (nil), "lateness-max-ms": (nil),
              "held-by-concurrency": 0, "held-by-rate": 0}

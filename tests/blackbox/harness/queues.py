@@ -46,11 +46,11 @@ def job(r: redis.Redis, key: str, id: bytes | str) -> dict[str, Any] | None:
 def info(r: redis.Redis, key: str) -> dict[str, Any]:
     """What DQ.INFO tells of the queue itself, wherever and whenever it is asked.
 
-    Not so: the memory, which depends on what the queue has been; the lateness, which is the server's; and
-    how long ago its oldest job became ready.
+    Not so: the memory, which depends on what the queue has been; the lateness, which is the server's; what
+    happened in the last minute; and how long ago its oldest job became ready.
     """
     told = fields(r.execute_command("DQ.INFO", key))
-    passing = [name for name in told if name.startswith("lateness-")]
+    passing = [name for name in told if name.startswith("lateness-") or name.endswith("-per-minute")]
     for name in "memory", "oldest-ready-ms", *passing:
         del told[name]
     return told

@@ -148,7 +148,7 @@ def test_a_kept_job_holds_its_id(session: Session) -> None:
         (integer) 0
         > DQ.GET q a
         ["id", "a", "body", "x", "state", "done", "due", (nil), "deadline", (nil), <...>, "attempt", 1, <...>,
-         "lease", (nil), <...>, "since", <finished>, <...>, "keep", 60000, "late", 0, "kept-until", <kept>, <...>]
+         "lease", (nil), <...>, "since", <finished>, <...>, "keep", 60000, <...>, "kept-until", <kept>, <...>]
     """)
     assert before <= session["finished"] <= unix_ms(session)
     assert session["kept"] == session["finished"] + 60_000
