@@ -56,7 +56,8 @@ def limits(s: Subject, jobs: int) -> None:
     """A million jobs that a limit holds back."""
     s.fill("q", jobs)
     for _ in range(REPEATS):
-        s.call("DQ.ALTER", "q", "CONCURRENCY", BATCH_JOBS, "RATE", 100_000, 1, "BURST", 100_000)
+        places = s.jobs("q", "reserved") + BATCH_JOBS
+        s.call("DQ.ALTER", "q", "CONCURRENCY", places, "RATE", 100_000, 1, "BURST", 100_000)
         with s.turn("POP COUNT 10000, as many as the limit lets go", BATCH):
             taken = s.call("DQ.POP", "q", "COUNT", BATCH_JOBS, "TTR", HOUR_MS)
         with s.turn("POP that is held by CONCURRENCY, INFO"):
