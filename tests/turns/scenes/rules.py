@@ -68,7 +68,7 @@ def limits(s: Subject, jobs: int) -> None:
                 s.call("DQ.FINISH", "q", *(word for job in taken for word in (job[0], job[2])))
                 s.until(lambda: s.says("waiting_consumers") == 0)
             assert lines[-1].receive()
-        s.call("DQ.ALTER", "q", "CONCURRENCY", 0, "RATE", 1, 60_000)
+        s.call("DQ.ALTER", "q", "CONCURRENCY", 0, "RATE", 1, HOUR_MS)
         s.call("DQ.POP", "q")
         with s.turn("POP that is held by RATE, INFO"):
             assert s.call("DQ.POP", "q") is None
