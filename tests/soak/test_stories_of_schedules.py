@@ -96,6 +96,18 @@ def test_a_run_that_is_due_is_not_withheld() -> None:
     assert story.kinds() == {"withheld"}
 
 
+@pytest.mark.parametrize(("back_ms", "expected"), [(0, {"withheld"}), (3_600_000, set())])
+def test_what_was_made_up_by_a_clock_that_was_ahead_waits_for_it(back_ms: int, expected: set[str]) -> None:
+    """It was ready from the finish on: by that clock."""
+    story = Schedule("MISFIRE ALL ATTEMPTS 0 TTR 1000")
+    story.passes_to(3_600_000)
+    story.runs(DUE, 7)
+    story.is_finished(7)
+    story.sets_clock(-back_ms)
+    story.tell("DQ.POP s WITHDUE", None)
+    assert story.kinds() == expected
+
+
 @pytest.mark.parametrize("limit", ["RUNS 2", f"UNTIL {DUE + 50}"])
 def test_it_ends(limit: str) -> None:
     story = Schedule(f"MISFIRE ONE ATTEMPTS 0 TTR 1000 {limit}")

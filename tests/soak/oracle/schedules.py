@@ -205,7 +205,9 @@ def _finish(case: Case, jobs: Jobs) -> None:
     if job.is_surely_over():
         del jobs[id]
     else:
-        later = replace(job, due=job.next, ready=job.next, attempt=0, lease=None)
+        # What is due already is ready from now on: by a clock that is set back later, it isn't yet.
+        ready = (job.next[0], max(job.next[1], case.now[1]))
+        later = replace(job, due=job.next, ready=ready, attempt=0, lease=None)
         jobs[id] = replace(later, is_unknown=job.may_be_over())
 
 
