@@ -24,6 +24,8 @@ pub struct Interned<T> {
     index: Index,
     /// The one that was asked for last: most often it is asked for again.
     recent: Slot,
+    /// How many jobs have one.
+    users: u32,
 }
 
 #[derive(Clone)]
@@ -60,6 +62,7 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
             shared: Shelf { slab: Slab::default(), hash: keyed(seed) },
             index: Index::default(),
             recent: NO_SLOT,
+            users: 0,
         }
     }
 
@@ -74,6 +77,7 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
         }
         let shared = self.shared.slab.get_mut(self.recent)?;
         shared.users += 1;
+        self.users += 1;
         Some(self.recent)
     }
 
@@ -83,11 +87,17 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
             return;
         };
         shared.users -= 1;
+        self.users -= 1;
         if shared.users == 0 {
             let hash = self.shared.hash(number);
             self.index.remove(hash, number, &mut self.shared);
             self.shared.slab.remove(number);
         }
+    }
+
+    /// How many jobs have one of them.
+    pub fn users(&self) -> u32 {
+        self.users
     }
 
     /// How many different ones there are.

@@ -154,6 +154,11 @@ impl Job {
         Some(round.rule.ready(&self.id, round.next?).max(self.time))
     }
 
+    /// How many times of its schedule passed without a run of their own.
+    pub fn missed(&self) -> u64 {
+        self.round.as_ref().map_or(0, |round| round.missed.into())
+    }
+
     fn has_come_back(&self, now: u64) -> bool {
         self.time <= now && self.comes_back().is_some()
     }
