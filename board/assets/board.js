@@ -62,6 +62,7 @@ function show(title, html) {
   document.title = `${title} · dq`;
   tell(page.body);
   bring(main, page.body);
+  cameFrom();
   mark();
 }
 
@@ -160,6 +161,31 @@ document.addEventListener("visibilitychange", () => {
   }
 });
 
+// ---- the page before -------------------------------------------------------------------------------
+
+// The address of a page says behind which job it begins, and nobody knows what was on the one before it:
+// this tab remembers from where the reader came.
+
+const before = (url) => `before ${url}`;
+
+main.addEventListener("click", (event) => {
+  const next = event.target.closest("a[rel=next]");
+  if (!next) return;
+  try {
+    sessionStorage.setItem(before(next.href), location.href);
+  } catch {
+    // Full, or forbidden: the browser's own way back is left.
+  }
+});
+
+function cameFrom() {
+  const link = main.querySelector("[data-came-from]");
+  if (!link) return;
+  const url = sessionStorage.getItem(before(location.href));
+  if (url) link.href = url;
+  link.hidden = !url;
+}
+
 // ---- keys ------------------------------------------------------------------------------------------
 
 const help = document.getElementById("help");
@@ -210,7 +236,7 @@ document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") event.target.blur();
     return;
   }
-  const act = /^[1-5]$/.test(event.key)
+  const act = /^[1-6]$/.test(event.key)
     ? () => main.querySelectorAll(".tabs a")[Number(event.key) - 1]?.click()
     : KEYS[event.key];
   if (act) {
@@ -231,5 +257,6 @@ main.addEventListener("focusin", (event) => {
 
 clockAhead = Number(main.dataset.now ?? Date.now()) - Date.now();
 tell(main);
+cameFrom();
 setInterval(tick, 1000);
 if (!document.hidden) listen();

@@ -1,21 +1,21 @@
 //! /metrics, for Prometheus: what is known of queues, in seconds and bytes, never an id as a label.
 //!
-//! The server knows percentiles of lateness, not how many jobs were how late: so there is a gauge for each
-//! quantile, and the name `dq_lateness_seconds` stays free for the histogram.
+//! Lateness comes twice: as a histogram in coarse steps, which says how late jobs were in any time that
+//! somebody asks about, and as the server's own quantiles, which are exact to 1 % and since its start.
 
 use std::fmt::Error;
 use std::sync::Arc;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::bytes::Shown;
-use crate::server::queue::{Info, State, Totals};
+use crate::server::queue::{Info, Lateness, State, Totals};
 use crate::watch::{Known, Watch};
 
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -59,6 +59,7 @@ impl Collector for Scrape {
         let queues: Vec<Queue> = all.take(self.queues_max).map(|(name, info)| (label(name), info)).collect();
         servers(&mut metrics, &known, queues.len())?;
         gauges(&mut metrics, &queues)?;
+        lateness(&mut metrics, &queues)?;
         counters(&mut metrics, &queues)
     }
 }
@@ -88,6 +89,35 @@ fn gauges(metrics: &mut Metrics, queues: &[Queue]) -> Result<(), Error> {
     let help = "For how long the oldest ready job has been ready; 0 when none is.";
     metrics.seconds("dq_oldest_ready", help, queues, |info| info.oldest_ready_ms.unwrap_or(0))?;
 
+    let help = "Workers that wait for a job of the queue.";
+    metrics.each("dq_waiting_consumers", help, queues, |info| info.waiting_consumers)?;
+    let help = "1 while the queue is paused, else 0.";
+    metrics.each("dq_paused", help, queues, |info| u64::from(info.is_paused))?;
+    let help = "1 while CONCURRENCY or RATE lets no job of the queue go, else 0.";
+    metrics.each("dq_held", help, queues, |info| u64::from(info.limits.held_until.is_some()))?;
+    let help = "How many jobs of the queue may be reserved at a time; 0 is no limit.";
+    metrics.each("dq_concurrency", help, queues, |info| info.settings.concurrency)?;
+    let help = "How many jobs the queue holds at most; 0 is no limit.";
+    metrics.each("dq_max_jobs", help, queues, |info| info.settings.max_jobs)?;
+    let help = "Jobs that have a schedule.";
+    metrics.each("dq_schedules", help, queues, |info| info.schedules)?;
+    let mut family =
+        metrics.about_unit("dq_memory", "What the queue takes.", &Unit::Bytes, MetricType::Gauge)?;
+    for (name, info) in queues {
+        ConstGauge::new(info.memory).encode(family.encode_family(&[("queue", name.as_str())])?)?;
+    }
+    Ok(())
+}
+
+fn lateness(metrics: &mut Metrics, queues: &[Queue]) -> Result<(), Error> {
+    let help = "How late jobs were handed out, since the server started.";
+    let mut family = metrics.about_unit("dq_lateness", help, &Unit::Seconds, MetricType::Histogram)?;
+    for (name, info) in queues.iter().filter(|(_, info)| !info.lateness.within.is_empty()) {
+        let (sum, count) = (seconds(info.lateness.sum_ms), info.lateness.count);
+        let buckets = buckets(&info.lateness);
+        let labels = [("queue", name.as_str())];
+        family.encode_family(&labels)?.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
+    }
     let help = "How late jobs were handed out: this share of them at most so late, since the server started.";
     let mut family = metrics.about_unit("dq_lateness_quantile", help, &Unit::Seconds, MetricType::Gauge)?;
     for (name, info) in queues {
@@ -104,23 +134,24 @@ fn gauges(metrics: &mut Metrics, queues: &[Queue]) -> Result<(), Error> {
             ConstGauge::new(seconds(ms)).encode(family.encode_family(&labels)?)?;
         }
     }
-    let help = "Workers that wait for a job of the queue.";
-    metrics.each("dq_waiting_consumers", help, queues, |info| info.waiting_consumers)?;
-    let help = "1 while the queue is paused, else 0.";
-    metrics.each("dq_paused", help, queues, |info| u64::from(info.is_paused))?;
-    let help = "How many jobs the queue holds at most; 0 is no limit.";
-    metrics.each("dq_max_jobs", help, queues, |info| info.settings.max_jobs)?;
-    let mut family =
-        metrics.about_unit("dq_memory", "What the queue takes.", &Unit::Bytes, MetricType::Gauge)?;
-    for (name, info) in queues {
-        ConstGauge::new(info.memory).encode(family.encode_family(&[("queue", name.as_str())])?)?;
-    }
     Ok(())
+}
+
+/// How many jobs were in each step of the histogram, and above all of them.
+fn buckets(lateness: &Lateness) -> Vec<(f64, u64)> {
+    let mut below = 0;
+    let mut steps: Vec<_> = lateness
+        .within
+        .iter()
+        .map(|(ms, within)| (seconds(*ms), within.saturating_sub(std::mem::replace(&mut below, *within))))
+        .collect();
+    steps.push((f64::MAX, lateness.count.saturating_sub(below)));
+    steps
 }
 
 fn counters(metrics: &mut Metrics, queues: &[Queue]) -> Result<(), Error> {
     type Total = fn(&Totals) -> u64;
-    let totals: [(&str, &str, Total); 11] = [
+    let totals: [(&str, &str, Total); 12] = [
         ("dq_added", "Jobs added under an id that was free.", |totals| totals.added),
         ("dq_replaced", "Jobs put instead of another.", |totals| totals.replaced),
         ("dq_delivered", "Jobs handed out.", |totals| totals.popped),
@@ -132,12 +163,21 @@ fn counters(metrics: &mut Metrics, queues: &[Queue]) -> Result<(), Error> {
         ("dq_kicked", "Jobs kicked.", |totals| totals.kicked),
         ("dq_deleted", "Jobs deleted by id.", |totals| totals.deleted),
         ("dq_purged", "Jobs purged, or gone when their time was over.", |totals| totals.purged),
+        ("dq_missed", "Times of schedules that passed without a run of their own.", |totals| totals.missed),
     ];
     for (metric, help, total) in totals {
         let mut family = metrics.about(metric, help, MetricType::Counter)?;
         for (name, info) in queues {
             let counter = ConstCounter::new(total(&info.totals));
             counter.encode(family.encode_family(&[("queue", name.as_str())])?)?;
+        }
+    }
+    let help = "How often a worker wanted a ready job that this limit held back, since the server started.";
+    let mut family = metrics.about("dq_limited", help, MetricType::Counter)?;
+    for (name, info) in queues {
+        for (limit, times) in [("concurrency", info.limits.by_concurrency), ("rate", info.limits.by_rate)] {
+            let labels = [("queue", name.as_str()), ("limit", limit)];
+            ConstCounter::new(times).encode(family.encode_family(&labels)?)?;
         }
     }
     Ok(())
@@ -210,7 +250,7 @@ mod tests {
     use super::*;
     use crate::server::deployment::Deployment;
     use crate::server::node::Node;
-    use crate::server::queue::{Counts, Lateness};
+    use crate::server::queue::{Counts, Limits};
 
     fn scrape(queues_max: usize) -> String {
         let certificates = redis::TlsCertificates { client_tls: None, root_cert: None };
@@ -221,7 +261,14 @@ mod tests {
         let info = Info {
             counts: Counts { ready: 3, ..Counts::default() },
             oldest_ready_ms: Some(1_500),
-            lateness: Lateness { p99_ms: Some(20), ..Lateness::default() },
+            lateness: Lateness {
+                p99_ms: Some(20),
+                within: vec![(1, 4), (10, 4), (1_000, 6)],
+                count: 7,
+                sum_ms: 3_500,
+                ..Lateness::default()
+            },
+            limits: Limits { by_rate: 5, ..Limits::default() },
             totals: Totals { popped: 7, ..Totals::default() },
             ..Info::default()
         };
@@ -242,6 +289,13 @@ mod tests {
             "dq_oldest_ready_seconds{queue=\"mail\"} 1.5",
             "dq_lateness_quantile_seconds{queue=\"mail\",quantile=\"0.99\"} 0.02",
             "dq_delivered_total{queue=\"mail\"} 7",
+            "dq_limited_total{queue=\"mail\",limit=\"rate\"} 5",
+            "dq_lateness_seconds_bucket{le=\"0.001\",queue=\"mail\"} 4",
+            "dq_lateness_seconds_bucket{le=\"0.01\",queue=\"mail\"} 4",
+            "dq_lateness_seconds_bucket{le=\"1.0\",queue=\"mail\"} 6",
+            "dq_lateness_seconds_bucket{le=\"+Inf\",queue=\"mail\"} 7",
+            "dq_lateness_seconds_count{queue=\"mail\"} 7",
+            "dq_lateness_seconds_sum{queue=\"mail\"} 3.5",
             r#"dq_paused{queue="a\"b\\\\c\\nd"} 0"#,
         ] {
             assert!(text.lines().any(|told| told == line), "{line} isn't in\n{text}");

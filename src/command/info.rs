@@ -16,7 +16,7 @@ use crate::server::replies::Fields;
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
 use crate::services::config;
-use crate::services::lateness::Lateness;
+use crate::services::lateness::{Lateness, LATENESS_STEPS};
 
 pub struct Info;
 
@@ -62,6 +62,9 @@ impl Look for Info {
         show_lateness(&mut fields, looking.value.lateness());
         fields.add("held-by-concurrency", looking.value.held().by(Limit::Concurrency));
         fields.add("held-by-rate", looking.value.held().by(Limit::Rate));
+        fields.add("schedules", queue.schedules() as u64);
+        fields.add("total-missed", queue.totals().missed);
+        show_lateness_counts(&mut fields, looking.value.lateness());
         replies.fields(&fields);
         Ok(())
     }
@@ -111,6 +114,28 @@ fn show_last_minute(fields: &mut Fields, happened: &Happened) {
     fields.add("finished-per-minute", happened.finished);
     fields.add("failed-per-minute", happened.failed);
 }
+
+/// For those who draw a histogram over time.
+fn show_lateness_counts(fields: &mut Fields, lateness: &Lateness) {
+    let within = lateness.within();
+    for (name, jobs) in LATENESS_FIELDS.into_iter().zip(within.jobs) {
+        fields.add(name, jobs);
+    }
+    fields.add("lateness-count", within.all);
+    fields.add("lateness-sum-ms", within.sum_ms);
+}
+
+/// As [`LATENESS_STEPS`].
+const LATENESS_FIELDS: [&str; LATENESS_STEPS.len()] = [
+    "lateness-within-1-ms",
+    "lateness-within-10-ms",
+    "lateness-within-100-ms",
+    "lateness-within-1000-ms",
+    "lateness-within-10000-ms",
+    "lateness-within-60000-ms",
+    "lateness-within-600000-ms",
+    "lateness-within-3600000-ms",
+];
 
 fn show_lateness(fields: &mut Fields, lateness: &Lateness) {
     fields.add("lateness-p50-ms", lateness.percentile_ms(50.0));

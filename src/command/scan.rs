@@ -1,9 +1,9 @@
-//! `DQ.SCAN key cursor [STATE state] [MATCH pattern] [COUNT n]`
+//! `DQ.SCAN key cursor [STATE state] [MATCH pattern] [SCHEDULED] [COUNT n]`
 //!
 //! Goes through the jobs of a queue, a part at a time: begin with the cursor 0, go on with the one replied,
 //! until that is 0 again. Every job that stays in the queue all the while is seen; one that comes, goes or is
-//! replaced meanwhile may be. COUNT, 10 and at most 10,000, is how many jobs a part looks at: with STATE, or with
-//! MATCH, a pattern of ids as that of the server's SCAN, it may show fewer or none.
+//! replaced meanwhile may be. COUNT, 10 and at most 10,000, is how many jobs a part looks at: with STATE, with
+//! MATCH, a pattern of ids as that of the server's SCAN, or with SCHEDULED, those that come back, it may show fewer or none.
 //!
 //! Replies with the next cursor and an array of ids.
 //!
@@ -34,6 +34,7 @@ impl Look for Scan {
             ArgSpec::integer(c"cursor"),
             ArgSpec::STATE.optional(),
             ArgSpec::pattern(c"pattern").token(c"MATCH").optional(),
+            ArgSpec::word(c"scheduled", c"SCHEDULED").optional(),
             ArgSpec::integer(c"n").token(c"COUNT").optional(),
         ],
     };
@@ -42,19 +43,22 @@ impl Look for Scan {
 
     fn parse<'c>(mut words: Words<'c>) -> Result<Part, Error> {
         let cursor = words.integer("cursor", 0, u32::MAX.into())? as u32;
-        let (mut state, mut pattern, mut count) = (None, None, None);
+        let (mut state, mut pattern, mut scheduled, mut count) = (None, None, None, None);
         words.options(|name, words| match name {
             "STATE" => once("STATE", &mut state, words.state()?),
             "MATCH" => once("MATCH", &mut pattern, Pattern::new(words.value("MATCH")?)),
+            "SCHEDULED" => once("SCHEDULED", &mut scheduled, ()),
             "COUNT" => once("COUNT", &mut count, words.count()?),
             _ => Ok(false),
         })?;
-        Ok(Part { cursor, state, pattern, count: count.unwrap_or(SCAN_JOBS_DEFAULT).min(SCAN_JOBS_MAX) })
+        let (is_scheduled, count) = (scheduled.is_some(), count.unwrap_or(SCAN_JOBS_DEFAULT));
+        Ok(Part { cursor, state, pattern, is_scheduled, count: count.min(SCAN_JOBS_MAX) })
     }
 
     fn reply(part: &Part, looking: &Looking, replies: Replies) -> Result<(), Error> {
         let queue = looking.queue();
-        let sought = Sought { state: part.state, pattern: part.pattern.as_ref() };
+        let (state, pattern, is_scheduled) = (part.state, part.pattern.as_ref(), part.is_scheduled);
+        let sought = Sought { state, pattern, is_scheduled };
         let Scanned { slots, next } = queue.scan(part.cursor, &sought, part.count);
         replies.array(2);
         replies.bulk(next.unwrap_or(0).to_string().as_bytes());
@@ -77,5 +81,6 @@ pub struct Part {
     cursor: u32,
     state: Option<State>,
     pattern: Option<Pattern>,
+    is_scheduled: bool,
     count: usize,
 }

@@ -25,6 +25,8 @@ pub struct Interned<T> {
     index: Index,
     /// The one that was asked for last: most often it is asked for again.
     recent: Slot,
+    /// How many jobs have one.
+    users: u32,
 }
 
 #[derive(Clone)]
@@ -61,6 +63,7 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
             shared: Shelf { slab: Slab::default(), hash: keyed(seed) },
             index: Index::default(),
             recent: NO_SLOT,
+            users: 0,
         }
     }
 
@@ -75,6 +78,7 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
         }
         let shared = self.shared.slab.get_mut(self.recent)?;
         shared.users += 1;
+        self.users += 1;
         Some(self.recent)
     }
 
@@ -84,6 +88,7 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
             return;
         };
         shared.users -= 1;
+        self.users -= 1;
         if shared.users == 0 {
             let hash = self.shared.hash(number);
             self.index.remove(hash, number, &mut self.shared);
@@ -93,6 +98,11 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
 
     pub fn is_empty(&self) -> bool {
         self.shared.slab.len() == 0
+    }
+
+    /// How many jobs have one of them.
+    pub fn users(&self) -> u32 {
+        self.users
     }
 
     /// How many different ones there are.

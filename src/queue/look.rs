@@ -19,6 +19,8 @@ const COMPARED_BYTES_MAX: usize = 2_000_000;
 pub struct Sought<'p> {
     pub state: Option<State>,
     pub pattern: Option<&'p Pattern>,
+    /// Only those that come back.
+    pub is_scheduled: bool,
 }
 
 /// Where a look at the jobs of a state goes on.
@@ -110,6 +112,9 @@ impl Queue {
     /// a scan to the last is in one of them, if it is sought.
     pub fn scan(&self, from: Slot, sought: &Sought, at_most: usize) -> Scanned {
         let (mut slots, mut next) = self.pool.scan(from, at_most, at_most.saturating_mul(PLACES_A_JOB));
+        if sought.is_scheduled {
+            slots.retain(|slot| self.details_of(*slot).and_then(Details::schedule).is_some());
+        }
         if let Some(pattern) = sought.pattern {
             (slots, next) = self.matching(pattern, slots, next);
         }
@@ -151,6 +156,11 @@ impl Queue {
     /// How many jobs are in each state, as of the last [`Queue::advance`].
     pub fn counts(&self) -> Counts {
         self.schedule.counts()
+    }
+
+    /// How many jobs come back.
+    pub fn schedules(&self) -> usize {
+        self.rules.users() as usize
     }
 
     /// When the next job changes its state without anyone doing anything.

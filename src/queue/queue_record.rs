@@ -92,6 +92,14 @@ pub struct Totals {
     /// Jobs removed by DQ.PURGE, or because they had been kept long enough.
     #[serde(default)]
     pub purged: u64,
+    /// Occurrences of schedules that came as one with another, or were never handed out. In a record only where there
+    /// were some.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub missed: u64,
+}
+
+fn is_none(total: &u64) -> bool {
+    *total == 0
 }
 
 impl From<&Settings> for SettingsRecord {

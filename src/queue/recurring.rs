@@ -226,9 +226,14 @@ impl Queue {
     /// Before the job is given another place: then its place in the lines follows from this.
     pub(super) fn set_round(&mut self, slot: Slot, round: Round) {
         let number = self.pool.get(slot).and_then(|job| job.details());
-        if let Some(details) = number.and_then(|number| self.details.get_mut(number)) {
-            details.set_round(round);
-        }
+        let Some(details) = number.and_then(|number| self.details.get_mut(number)) else {
+            return;
+        };
+        // A delivery that is undone takes back what it counted.
+        let before = details.schedule().map_or(round.missed, |schedule| schedule.round.missed);
+        let missed = self.totals.missed.saturating_add(u64::from(round.missed.saturating_sub(before)));
+        self.totals.missed = missed.saturating_sub(u64::from(before.saturating_sub(round.missed)));
+        details.set_round(round);
     }
 
     /// A job that has a schedule is about to be handed out. What it was before, and the occurrence that it is handed out

@@ -8,16 +8,57 @@ use crate::queue::{Deliveries, Time};
 /// To 1 %, which takes a few hundred bytes while jobs are on time.
 const SIGNIFICANT_FIGURES: u8 = 2;
 
+/// Milliseconds up to which jobs are counted exactly: from on time to given up.
+pub const LATENESS_STEPS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 60_000, 600_000, 3_600_000];
+
 /// Nothing until the first job is handed out.
 #[derive(Default)]
-pub struct Lateness(Option<Box<Histogram<u32>>>);
+pub struct Lateness(Option<Box<Recorded>>);
+
+struct Recorded {
+    /// For percentiles.
+    histogram: Histogram<u32>,
+    /// Jobs that were later than the step before, and at most so late as this one.
+    steps: [u64; LATENESS_STEPS.len()],
+    jobs: u64,
+    sum_ms: u64,
+}
+
+/// How many jobs were at most so late.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Within {
+    /// For each of [`LATENESS_STEPS`].
+    pub jobs: [u64; LATENESS_STEPS.len()],
+    pub all: u64,
+    pub sum_ms: u64,
+}
+
+impl Recorded {
+    fn new() -> Option<Box<Recorded>> {
+        let histogram = Histogram::new(SIGNIFICANT_FIGURES).ok()?;
+        Some(Box::new(Recorded { histogram, steps: [0; LATENESS_STEPS.len()], jobs: 0, sum_ms: 0 }))
+    }
+
+    fn record(&mut self, late_ms: u64, jobs: u32) {
+        // It grows as it has to, up to the longest time there is.
+        let recorded = self.histogram.record_n(late_ms, jobs);
+        let jobs = u64::from(jobs);
+        debug_assert!(recorded.is_ok(), "a histogram without limits takes any value");
+        let step = LATENESS_STEPS.iter().position(|step| late_ms <= *step);
+        if let Some(counted) = step.and_then(|step| self.steps.get_mut(step)) {
+            *counted += jobs;
+        }
+        self.jobs += jobs;
+        self.sum_ms = self.sum_ms.saturating_add(late_ms.saturating_mul(jobs));
+    }
+}
 
 impl Lateness {
     pub fn record(&mut self, deliveries: &Deliveries, now: Time) {
         if self.0.is_none() {
-            self.0 = Histogram::new(SIGNIFICANT_FIGURES).ok().map(Box::new);
+            self.0 = Recorded::new();
         }
-        if let Some(histogram) = &mut self.0 {
+        if let Some(recorded) = &mut self.0 {
             // Most often they were due in few different milliseconds.
             let mut due = deliveries.iter().map(|delivery| delivery.due).peekable();
             while let Some(first) = due.next() {
@@ -25,26 +66,36 @@ impl Lateness {
                 while due.next_if_eq(&first).is_some() {
                     alike += 1;
                 }
-                // It grows as it has to, up to the longest time there is.
-                let recorded = histogram.record_n(now.since(first).as_u64(), alike);
-                debug_assert!(recorded.is_ok(), "a histogram without limits takes any value");
+                recorded.record(now.since(first).as_u64(), alike);
             }
         }
     }
 
     /// So many percent of the jobs were handed out at most so many milliseconds late.
     pub fn percentile_ms(&self, percent: f64) -> Option<u64> {
-        self.0.as_ref().map(|histogram| histogram.value_at_percentile(percent))
+        self.0.as_ref().map(|recorded| recorded.histogram.value_at_percentile(percent))
     }
 
     pub fn max_ms(&self) -> Option<u64> {
-        self.0.as_ref().map(|histogram| histogram.max())
+        self.0.as_ref().map(|recorded| recorded.histogram.max())
+    }
+
+    pub fn within(&self) -> Within {
+        let Some(recorded) = &self.0 else {
+            return Within::default();
+        };
+        let mut sum = 0;
+        let jobs = recorded.steps.map(|jobs| {
+            sum += jobs;
+            sum
+        });
+        Within { jobs, all: recorded.jobs, sum_ms: recorded.sum_ms }
     }
 
     /// Bytes that it asked its allocator for.
     pub fn memory(&self) -> usize {
         let counts = |histogram: &Histogram<u32>| histogram.distinct_values() * size_of::<u32>();
-        self.0.as_ref().map_or(0, |histogram| size_of::<Histogram<u32>>() + counts(histogram))
+        self.0.as_ref().map_or(0, |recorded| size_of::<Recorded>() + counts(&recorded.histogram))
     }
 }
 
@@ -84,6 +135,20 @@ mod tests {
             }
             assert_is(lateness.max_ms(), late_ms);
         }
+    }
+
+    #[test]
+    fn how_many_were_how_late_is_counted_exactly() {
+        let mut lateness = Lateness::default();
+        assert_eq!(lateness.within(), Within::default());
+        let late = [0, 1, 2, 10, 11, 60_000, 3_600_000, 3_600_001];
+        late.into_iter().for_each(|late_ms| record(&mut lateness, late_ms));
+        let within = lateness.within();
+        for (step, jobs) in LATENESS_STEPS.into_iter().zip(within.jobs) {
+            let expected = late.iter().filter(|late_ms| **late_ms <= step).count() as u64;
+            assert_eq!(jobs, expected, "within {step}");
+        }
+        assert_eq!((within.all, within.sum_ms), (8, late.iter().sum()));
     }
 
     #[test]

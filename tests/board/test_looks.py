@@ -1,6 +1,7 @@
 """How pages look: contrasts, a phone's width, names for all; and the pictures of docs/board.md."""
 
 import json
+import math
 import os
 import random
 import time
@@ -68,6 +69,8 @@ def writable(boards: Callable[..., Board], r: redis.Redis) -> Board:
         ("DQ.PAUSE", "paused", "FOR", HOUR),
         ("DQ.ALTER", "full", "MAXJOBS", 1),
         ("DQ.ADD", "full", "a", b"\xff binary"),
+        ("DQ.ALTER", "mail", "CONCURRENCY", 3, "RATE", 10, 1000, "BURST", 5),
+        ("DQ.ADD", "mail", "nightly", "x", "CRON", "30 2 * * 1-5", "TZ", "Europe/Berlin", "RUNS", 99),
         ("DQ.ADD", "x" * 300, "y" * 300, "z" * 3000),
         ("CONFIG", "SET", "maxmemory-policy", "allkeys-lru"),
     )
@@ -83,6 +86,10 @@ def pages(board: Board) -> list[str]:
         board.link("/", find="nothing"),
         *(board.link("/queue", name="mail", state=state) for state in states),
         *(board.link("/job", queue="mail", id=state) for state in states),
+        board.link("/queue", name="mail", tab="schedules"),
+        board.link("/queue", name="mail", match="*e*"),
+        board.link("/queue", name="mail", match="none"),
+        board.link("/job", queue="mail", id="nightly"),
         board.link("/queue", name="paused"),
         board.link("/queue", name="x" * 300),
         board.link("/job", queue="x" * 300, id="y" * 300),
@@ -137,6 +144,11 @@ def fill(r: redis.Redis) -> None:
     body = json.dumps(order, ensure_ascii=False)
     pipe(
         r,
+        *[
+            ("DQ.ADD", "reports", name, "x", "CRON", cron, "TZ", "Europe/Berlin")
+            for name, cron in [("nightly", "30 2 * * *"), ("weekly", "0 7 * * MON"), ("monthly", "0 6 1 * *")]
+        ],
+        ("DQ.ADD", "reports", "heartbeat", "x", "EVERY", 15_000, "DELAY", 0, "ATTEMPTS", 1, "PRIORITY", 0),
         *[("DQ.ADD", "orders", f"order:{1000 + n}", body, "DELAY", 60_000 * n) for n in range(11, 240)],
         *[("DQ.ADD", "webhooks", f"hook:{n}", f"POST /paid/{n}", "ATTEMPTS", 1) for n in range(700)],
         *[("DQ.ADD", "thumbnails", f"img:{n}", random.randbytes(400), "KEEP", HOUR) for n in range(300)],
@@ -154,11 +166,23 @@ def fill(r: redis.Redis) -> None:
             "DEADKEEP",
             7 * 24 * HOUR,
         ),
-        ("DQ.PAUSE", "reports", "FOR", 2 * HOUR),
     )
+    # More by day than by night.
+    waits = [HOUR * 24 * (n / 400) + HOUR * 3 * math.sin(n / 400 * 2 * math.pi) for n in range(1, 400)]
+    pipe(
+        r,
+        *[
+            ("DQ.ADD", "webhooks", f"later:{n}", "POST /later", "DELAY", int(ms))
+            for n, ms in enumerate(waits)
+        ],
+    )
+    (beat,) = r.execute_command("DQ.POP", "reports")
+    r.execute_command("DQ.RELEASE", "reports", beat[0], beat[2], "REASON", "no route to host")
+    r.execute_command("DQ.PAUSE", "reports", "FOR", 2 * HOUR)
     for reason, count in (("502 Bad Gateway", 40), ("no such mailbox", 25), ("timeout after 30 s", 20)):
         kill_some(r, "webhooks", count, reason)
     r.execute_command("DQ.POP", "webhooks", "COUNT", 3)
+    r.execute_command("DQ.ALTER", "webhooks", "CONCURRENCY", 20, "RATE", 5, 1000, "BURST", 2)
 
 
 @pytest.mark.timeout(600)
@@ -176,6 +200,7 @@ def test_screenshots(boards: Callable[..., Board], browser: Browser, server: Ser
         ("overview-dark", "/", LOW, "dark"),
         ("queue", "/queue?name=webhooks&state=dead", DESK, "light"),
         ("job", "/job?queue=orders&id=order:1017", DESK, "dark"),
+        ("schedules", "/queue?name=reports&tab=schedules", LOW, "light"),
         ("phone", "/queue?name=webhooks&state=dead", PHONE, "dark"),
     ]:
         browser.look(size, scheme)

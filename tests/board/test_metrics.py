@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -100,7 +101,7 @@ def test_every_expression_has_something_to_show(prometheus: Prometheus, r: redis
         assert prometheus.query(expression), f"nothing is shown for {expression}"
 
     rules = [rule for group in prometheus.api("rules")["groups"] for rule in group["rules"]]
-    assert len(rules) == 9 and {rule["health"] for rule in rules} <= {"ok", "unknown"}
+    assert len(rules) == 10 and {rule["health"] for rule in rules} <= {"ok", "unknown"}
     told = set(prometheus.api("label/__name__/values"))
     for rule in rules:
         prometheus.query(rule["query"])
@@ -108,8 +109,46 @@ def test_every_expression_has_something_to_show(prometheus: Prometheus, r: redis
 
     assert prometheus.query('dq_jobs{queue="mail", state="dead"}')[0]["value"][1] == "1"
     assert float(prometheus.query('dq_delivered_total{queue="mail"}')[0]["value"][1]) == 3
+    within = prometheus.query('dq_lateness_seconds_bucket{queue="mail", le="3600.0"}')
+    assert within[0]["value"][1] == "3"
     names = {found["metric"]["queue"] for found in prometheus.query("dq_paused")}
     assert names == {"mail", 'a"b', r"a\\b", r"a\nb", r'"} 1\ndq_up 7\n', r"\xff", "東京", r"\empty"}
+
+
+def test_limits_schedules_and_lateness_are_told(board: Board, r: redis.Redis):
+    pipe(
+        r,
+        ("DQ.ALTER", "mail", "CONCURRENCY", 1),
+        *[("DQ.ADD", "mail", f"job-{n}", "x") for n in range(3)],
+        ("DQ.POP", "mail"),
+        ("DQ.POP", "mail"),
+        ("DQ.ADD", "reports", "nightly", "x", "EVERY", 20, "DELAY", 0),
+    )
+    due = due_of(r, "reports", "nightly")
+    eventually(lambda: time.time() * 1000 > due + 100)
+    r.execute_command("DQ.POP", "reports")
+    eventually(lambda: board.metrics().get('dq_missed_total{queue="reports"}', 0) >= 5)
+    told = board.metrics()
+    assert told['dq_schedules{queue="reports"}'] == 1
+    assert told['dq_concurrency{queue="mail"}'] == 1
+    assert told['dq_held{queue="mail"}'] == 1
+    assert told['dq_limited_total{queue="mail",limit="concurrency"}'] == 1
+    assert told['dq_limited_total{queue="mail",limit="rate"}'] == 0
+    late = {float(le): told[name] for name in told if (le := within(name, "reports")) is not None}
+    assert sorted(late) == [0.001, 0.01, 0.1, 1, 10, 60, 600, 3600, float("inf")]
+    assert (late[0.01], late[3600], late[float("inf")]) == (0, 1, 1)
+    assert told['dq_lateness_seconds_count{queue="reports"}'] == 1
+    assert told['dq_lateness_seconds_sum{queue="reports"}'] >= 0.1
+
+
+def within(series: str, queue: str) -> str | None:
+    found = re.fullmatch(rf'dq_lateness_seconds_bucket{{le="([^"]+)",queue="{queue}"}}', series)
+    return found and found[1]
+
+
+def due_of(r: redis.Redis, queue: str, job_id: str) -> int:
+    job = r.execute_command("DQ.GET", queue, job_id)
+    return job[job.index(b"due") + 1]
 
 
 def test_an_alert_fires(prometheus: Prometheus, server: Server, r: redis.Redis):
@@ -149,7 +188,7 @@ def test_no_id_is_a_label_and_old_figures_are_not_told(board: Board, server: Ser
     every_state(r)
     eventually(lambda: 'dq_jobs{queue="mail",state="ready"}' in board.metrics())
     labels = set(re.findall(r'[{,](\w+)="', board.get("/metrics").text))
-    assert labels == {"queue", "state", "quantile", "server", "version"}
+    assert labels == {"queue", "state", "quantile", "le", "limit", "server", "version"}
     r.delete("mail")
     eventually(lambda: not [name for name in board.metrics() if "mail" in name], 10)
 

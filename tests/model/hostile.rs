@@ -229,7 +229,7 @@ fn id_bytes() -> impl Strategy<Value = serde_bytes::ByteBuf> {
 
 fn queue_record() -> impl Strategy<Value = Blob> {
     let total = || prop_oneof![9 => 0..9u64, 1 => number()];
-    let totals = (prop::array::uniform6(total()), prop::array::uniform5(total()));
+    let totals = (prop::array::uniform6(total()), prop::array::uniform6(total()));
     let totals = totals.prop_map(|(a, b)| [&a[..], &b].concat());
     let span = || prop_oneof![6 => 0..9u64, 1 => number()];
     let settings =
@@ -242,7 +242,7 @@ fn queue_record() -> impl Strategy<Value = Blob> {
     blob((record, 0..4u8).prop_map(
         |((lease, time, number, totals, counted, paused, settings, heading, limits), version)| match version {
             0 => bytes_of((lease, time, number, &totals[..6])),
-            1 => bytes_of((lease, time, number, totals, counted, paused, settings)),
+            1 => bytes_of((lease, time, number, &totals[..11], counted, paused, settings)),
             2 => bytes_of((lease, time, number, totals, counted, paused, settings, heading)),
             _ => bytes_of((lease, time, number, totals, counted, paused, settings, heading, limits)),
         },

@@ -244,7 +244,9 @@ impl Reference {
         self.deliveries.push(Delivery { lease, before: job.clone(), no_ack });
         let due = job.due();
         job.tally = job.tally_at(now);
+        let missed = job.missed();
         job.begin_run(now);
+        self.totals.missed += job.missed() - missed;
         job.stage = Stage::Leased;
         job.attempt += 1;
         job.lease = Some(lease);
@@ -414,7 +416,10 @@ impl Reference {
             Some(_) | None => return false,
         }
         if let Some(place) = place.filter(|place| self.jobs[*place].round.is_some()) {
+            let missed = self.jobs[place].missed();
             self.take_back_schedule(place, &delivery.before);
+            let back = missed.saturating_sub(self.jobs[place].missed());
+            self.totals.missed = self.totals.missed.saturating_sub(back);
             self.totals.popped = self.totals.popped.saturating_sub(1);
             self.totals.finished = self.totals.finished.saturating_sub(u64::from(delivery.no_ack));
             return true;

@@ -174,6 +174,11 @@ impl Job {
         Some(round.rule.ready(&self.id, round.next?).max(self.time))
     }
 
+    /// How many times of its schedule passed without a run of their own.
+    pub fn missed(&self) -> u64 {
+        self.round.as_ref().map_or(0, |round| round.missed.into())
+    }
+
     fn has_come_back(&self, now: u64) -> bool {
         self.time <= now && self.comes_back().is_some()
     }
@@ -377,7 +382,9 @@ impl Reference {
                 if round.occurrence + round.rule.jitter + late > now {
                     break;
                 }
+                let before = round.missed;
                 round.pass_over(now);
+                self.totals.missed += u64::from(round.missed - before);
             } else {
                 if due + late > now || due + late >= LAST {
                     break;

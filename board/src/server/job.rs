@@ -28,8 +28,56 @@ pub struct Job {
     pub keep_ms: u64,
     pub kept_until: Option<u64>,
     pub reason: Option<Vec<u8>>,
+    /// Of a job that comes back.
+    pub schedule: Option<Box<Schedule>>,
     /// What a later DQ says besides, as it says it.
     pub others: Vec<(String, Field)>,
+}
+
+/// When a job comes back, and what became of its runs.
+#[derive(Debug, Clone, Default)]
+pub struct Schedule {
+    /// A period, or else an expression with its zone.
+    pub every_ms: Option<u64>,
+    pub cron: Option<Vec<u8>>,
+    pub zone: Option<Vec<u8>>,
+    pub misfire: Vec<u8>,
+    pub jitter_ms: u64,
+    /// 0 is without end.
+    pub runs: u64,
+    pub until: Option<u64>,
+    /// What the present run is for, or the next one.
+    pub occurrence: Option<u64>,
+    /// The one behind it, once that is decided.
+    pub next: Option<u64>,
+    pub runs_begun: u64,
+    pub failed_runs: u64,
+    pub missed: u64,
+}
+
+impl Schedule {
+    /// Whether the field was one of a schedule's.
+    fn take(&mut self, name: &str, field: &Field) -> bool {
+        let maybe = field.number();
+        let number = maybe.unwrap_or(0);
+        let bytes = || field.clone().bytes();
+        match name {
+            "every" => self.every_ms = maybe,
+            "cron" => self.cron = bytes(),
+            "tz" => self.zone = bytes(),
+            "misfire" => self.misfire = bytes().unwrap_or_default(),
+            "jitter" => self.jitter_ms = number,
+            "runs" => self.runs = number,
+            "until" => self.until = maybe,
+            "occurrence" => self.occurrence = maybe,
+            "next" => self.next = maybe,
+            "runs-begun" => self.runs_begun = number,
+            "failed-runs" => self.failed_runs = number,
+            "missed" => self.missed = number,
+            _ => return false,
+        }
+        true
+    }
 }
 
 impl Job {
@@ -76,6 +124,7 @@ impl Job {
             keep_ms: 0,
             kept_until: None,
             reason: None,
+            schedule: None,
             others: Vec::new(),
         }
     }
@@ -103,7 +152,41 @@ impl Job {
             "keep" => self.keep_ms = number,
             "kept-until" => self.kept_until = maybe,
             "reason" => self.reason = field.bytes(),
-            _ => self.others.push((name, field)),
+            // The first of a schedule's fields.
+            "every" => {
+                let mut schedule = Box::<Schedule>::default();
+                schedule.take(&name, &field);
+                self.schedule = Some(schedule);
+            }
+            _ => {
+                if !self.schedule.as_mut().is_some_and(|schedule| schedule.take(&name, &field)) {
+                    self.others.push((name, field));
+                }
+            }
+        }
+    }
+
+    /// Where it stands in the order of its state; ready jobs stand by their priority first.
+    pub fn time_in_order(&self) -> Option<u64> {
+        let or_expires = |time: Option<u64>| match (time, self.expires) {
+            (Some(time), Some(expires)) => Some(time.min(expires)),
+            (time, expires) => time.or(expires),
+        };
+        match self.state {
+            State::Ready => None,
+            State::Delayed => or_expires(self.due),
+            State::Reserved => or_expires(self.deadline),
+            State::Dead => self.since,
+            State::Done => self.kept_until,
+        }
+    }
+
+    /// When it will run next, as things are.
+    pub fn next_run(&self) -> Option<u64> {
+        match self.state {
+            State::Delayed | State::Ready => self.due,
+            State::Reserved => self.schedule.as_ref().and_then(|schedule| schedule.next),
+            State::Dead | State::Done => None,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Pages of a queue's jobs.
 //!
-//! DQ.PEEK gives them in the order in which they leave their state, from the first, at most a thousand.
-//! DQ.SCAN reaches every job, but in no order. So the first thousand are paged in order, and behind
-//! them, or on demand, all of them in no order.
+//! DQ.PEEK gives them in the order in which they leave their state, and goes on behind the last one of a
+//! page, wherever that is: so every job is reached, in order, and each page costs the same. DQ.SCAN finds
+//! jobs by their ids, in no order.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,27 +14,57 @@ use super::job::Job;
 use super::node::Node;
 use super::queue::{Info, State};
 use super::replies::{array, scanned};
-use super::Result;
+use super::{Result, Trouble};
 
 pub const PAGE: usize = 50;
 /// What DQ.PEEK shows at most.
 const PEEK_MAX: usize = 1_000;
+/// DQ.PEEK ends before its COUNT when it has shown so many bytes of bodies.
+const PEEK_BYTES_MAX: usize = 16 << 20;
 /// Both commands send bodies whole: fewer jobs at a time when they are large.
 const BYTES_MAX: u64 = 16 << 20;
 /// How many jobs one DQ.SCAN looks at, at first and at most.
 const LOOK_MIN: usize = PAGE;
 const LOOK_MAX: usize = 10_000;
 /// A page of few jobs among very many others is shown unfinished after so long.
-const SCAN_WITHIN: Duration = Duration::from_millis(500);
+const SEEK_WITHIN: Duration = Duration::from_millis(500);
 
-/// Jobs in order, and whether DQ.PEEK can show the ones behind them.
+/// Which server to ask, and about which queue.
+pub struct Place<'a> {
+    pub deployment: &'a Deployment,
+    pub node: Option<Arc<Node>>,
+    pub queue: &'a [u8],
+    pub info: &'a Info,
+}
+
+/// Where a page begins.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Begin {
+    #[default]
+    First,
+    /// Behind this job, which was at this time in the order of its state.
+    After { id: Vec<u8>, time: Option<u64> },
+}
+
+impl Begin {
+    fn behind(job: &Job) -> Begin {
+        Begin::After { id: job.id.clone(), time: job.time_in_order() }
+    }
+}
+
+/// A page of jobs in order.
+#[derive(Default)]
 pub struct Peeked {
     pub jobs: Vec<Job>,
-    pub has_more: bool,
+    /// `None` at the end.
+    pub next: Option<Begin>,
+    /// The job that the page was to begin behind has left, and nothing says where it was: these are the
+    /// first ones.
+    pub is_anew: bool,
 }
 
 /// How many jobs DQ.PEEK may be asked for, by the size of the queue's jobs.
-pub fn reach(info: &Info) -> usize {
+fn reach(info: &Info) -> usize {
     let bytes_a_job = info.memory / info.jobs.max(1);
     usize::try_from(BYTES_MAX / bytes_a_job.max(1)).unwrap_or(PEEK_MAX).clamp(10, PEEK_MAX)
 }
@@ -43,103 +73,151 @@ fn page_size(info: &Info) -> usize {
     reach(info).min(PAGE)
 }
 
-/// Page 0 is the first.
-pub async fn peek(
-    deployment: &Deployment,
-    node: Option<Arc<Node>>,
-    queue: &[u8],
-    info: &Info,
-    state: State,
-    page: usize,
-) -> Result<Peeked> {
-    let size = page_size(info);
-    let start = page.saturating_mul(size).min(PEEK_MAX);
-    let end = (start + size).min(reach(info));
-    if start >= end {
-        return Ok(Peeked { jobs: Vec::new(), has_more: false });
+impl Place<'_> {
+    pub async fn peek(&self, state: State, begin: &Begin) -> Result<Peeked> {
+        let size = page_size(self.info);
+        match self.peek_at_most(state, begin, size).await {
+            Err(trouble) if is_lost(&trouble) => {
+                let first = self.peek_at_most(state, &Begin::First, size).await?;
+                Ok(Peeked { is_anew: true, ..first })
+            }
+            peeked => peeked,
+        }
     }
-    let mut command = redis::cmd("DQ.PEEK");
-    command.arg(queue).arg("STATE").arg(state.name()).arg("COUNT").arg(end);
-    let reply = ask_one(deployment, node, command).await?;
-    let jobs: Vec<_> = array(reply)?.into_iter().skip(start).collect();
-    let is_whole = jobs.len() == end - start;
-    let jobs = jobs.into_iter().filter_map(|job| Job::read(job).transpose()).collect::<Result<_>>()?;
-    Ok(Peeked { jobs, has_more: is_whole && end < reach(info) })
+
+    async fn peek_at_most(&self, state: State, begin: &Begin, size: usize) -> Result<Peeked> {
+        let mut command = redis::cmd("DQ.PEEK");
+        // One more tells whether there are more.
+        command.arg(self.queue).arg("STATE").arg(state.name()).arg("COUNT").arg(size + 1);
+        if let Begin::After { id, time } = begin {
+            command.arg("AFTER").arg(id);
+            if let Some(time) = time {
+                command.arg("FROM").arg(*time);
+            }
+        }
+        let mut jobs = Vec::new();
+        for job in array(self.ask(command).await?)? {
+            jobs.extend(Job::read(job)?);
+        }
+        let bytes: usize = jobs.iter().map(|job| job.body.len()).sum();
+        let has_more = jobs.len() > size || bytes >= PEEK_BYTES_MAX;
+        jobs.truncate(size);
+        let next = jobs.last().filter(|_| has_more).map(Begin::behind);
+        Ok(Peeked { jobs, next, is_anew: false })
+    }
+
+    /// How many jobs of a state are such, and whether all were looked at. Of a state whose order puts them
+    /// first, the first other one is the end.
+    pub async fn count(&self, state: State, is_such: impl Fn(&Job) -> bool) -> Result<(u64, bool)> {
+        let began = Instant::now();
+        let (mut many, mut begin) = (0, Begin::First);
+        loop {
+            let peeked = self.peek_at_most(state, &begin, reach(self.info)).await?;
+            let such = peeked.jobs.iter().filter(|job| is_such(job)).count();
+            many += such as u64;
+            let is_end = state == State::Dead && such < peeked.jobs.len();
+            match peeked.next {
+                Some(_) if is_end => return Ok((many, true)),
+                Some(_) if began.elapsed() > SEEK_WITHIN => return Ok((many, false)),
+                Some(next) => begin = next,
+                None => return Ok((many, true)),
+            }
+        }
+    }
+
+    /// A page of what is sought, from a cursor on.
+    pub async fn seek(&self, sought: &Sought, from: u64) -> Result<Found> {
+        let (ids, next) = self.seek_ids(sought, from, page_size(self.info)).await?;
+        let mut jobs = Vec::with_capacity(ids.len());
+        if !ids.is_empty() {
+            let mut commands = Pipeline::new();
+            ids.iter().for_each(|id| {
+                commands.add_command(Job::command(self.queue, id));
+            });
+            let (_, replies) = self.deployment.ask(self.node.clone(), &mut commands).await?;
+            for reply in replies {
+                // One that has gone meanwhile is gone.
+                jobs.extend(Job::read(outcome(Some(reply))?)?);
+            }
+        }
+        Ok(Found { jobs, next })
+    }
+
+    /// Looks at ever more jobs while there is nothing to be found; at few at a time when there is, so
+    /// that a page doesn't get too many.
+    async fn seek_ids(&self, sought: &Sought, from: u64, size: usize) -> Result<(Vec<Vec<u8>>, Option<u64>)> {
+        let (mut ids, mut cursor, mut look) = (Vec::new(), from, LOOK_MIN.min(size));
+        let began = Instant::now();
+        loop {
+            let (next, found) = scanned(self.ask(sought.command(self.queue, cursor, look)).await?)?;
+            if found.len() + ids.len() > size && look > LOOK_MIN.min(size) {
+                look = LOOK_MIN.min(size);
+                continue;
+            }
+            if found.is_empty() {
+                look = (look * 4).min(LOOK_MAX);
+            }
+            ids.extend(found);
+            cursor = next;
+            if cursor == 0 || ids.len() >= size || began.elapsed() > SEEK_WITHIN {
+                return Ok((ids, (cursor != 0).then_some(cursor)));
+            }
+        }
+    }
+
+    async fn ask(&self, command: Cmd) -> Result<redis::Value> {
+        ask_one(self.deployment, self.node.clone(), command).await
+    }
 }
 
-/// The first jobs of a state, for counting: no more than [`reach`].
-pub async fn first(
-    deployment: &Deployment,
-    node: Option<Arc<Node>>,
-    queue: &[u8],
-    state: State,
-    many: u64,
-) -> Result<Vec<Job>> {
-    let mut command = redis::cmd("DQ.PEEK");
-    command.arg(queue).arg("STATE").arg(state.name()).arg("COUNT").arg(many.max(1));
-    let jobs = array(ask_one(deployment, node, command).await?)?;
-    jobs.into_iter().filter_map(|job| Job::read(job).transpose()).collect()
+/// Of ready jobs only the id says where a page begins, and workers take from the front.
+fn is_lost(trouble: &Trouble) -> bool {
+    matches!(trouble, Trouble::Refused(words) if words.starts_with("ERR AFTER names no job"))
+}
+
+/// Jobs in any state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sought {
+    /// Those whose ids match a pattern.
+    Ids(Vec<u8>),
+    /// Those that have a schedule.
+    Schedules,
+}
+
+impl Sought {
+    /// Ids that have this in them.
+    pub fn containing(part: &[u8]) -> Sought {
+        let mut pattern = vec![b'*'];
+        for byte in part {
+            if b"*?[]\\^-".contains(byte) {
+                pattern.push(b'\\');
+            }
+            pattern.push(*byte);
+        }
+        pattern.push(b'*');
+        Sought::Ids(pattern)
+    }
+
+    /// Whether this is more than an id: something in it stands for other bytes.
+    pub fn is_pattern(typed: &[u8]) -> bool {
+        typed.iter().any(|byte| b"*?[".contains(byte))
+    }
+
+    fn command(&self, queue: &[u8], cursor: u64, look: usize) -> Cmd {
+        let mut command = redis::cmd("DQ.SCAN");
+        command.arg(queue).arg(cursor).arg("COUNT").arg(look);
+        match self {
+            Sought::Ids(pattern) => command.arg("MATCH").arg(pattern),
+            Sought::Schedules => command.arg("SCHEDULED"),
+        };
+        command
+    }
 }
 
 /// Jobs in no order, and the cursor of those behind them; `None` at the end.
-pub struct Scanned {
+pub struct Found {
     pub jobs: Vec<Job>,
     pub next: Option<u64>,
-}
-
-pub async fn scan(
-    deployment: &Deployment,
-    node: Option<Arc<Node>>,
-    queue: &[u8],
-    info: &Info,
-    state: State,
-    from: u64,
-) -> Result<Scanned> {
-    let (ids, next) = scan_ids(deployment, node.clone(), queue, state, from, page_size(info)).await?;
-    let mut commands = Pipeline::new();
-    ids.iter().for_each(|id| {
-        commands.add_command(Job::command(queue, id));
-    });
-    let mut jobs = Vec::with_capacity(ids.len());
-    if !ids.is_empty() {
-        let (_, replies) = deployment.ask(node, &mut commands).await?;
-        for reply in replies {
-            // One that has left its state meanwhile is on its way through another page.
-            jobs.extend(Job::read(outcome(Some(reply))?)?.filter(|job| job.state == state));
-        }
-    }
-    Ok(Scanned { jobs, next })
-}
-
-/// Looks at ever more places while there is nothing to be found; at few at a time when there is, so
-/// that a page doesn't get too many.
-async fn scan_ids(
-    deployment: &Deployment,
-    node: Option<Arc<Node>>,
-    queue: &[u8],
-    state: State,
-    from: u64,
-    size: usize,
-) -> Result<(Vec<Vec<u8>>, Option<u64>)> {
-    let (mut ids, mut cursor, mut look) = (Vec::new(), from, LOOK_MIN.min(size));
-    let began = Instant::now();
-    loop {
-        let mut command = redis::cmd("DQ.SCAN");
-        command.arg(queue).arg(cursor).arg("STATE").arg(state.name()).arg("COUNT").arg(look);
-        let (next, found) = scanned(ask_one(deployment, node.clone(), command).await?)?;
-        if found.len() + ids.len() > size && look > LOOK_MIN.min(size) {
-            look = LOOK_MIN.min(size);
-            continue;
-        }
-        if found.is_empty() {
-            look = (look * 4).min(LOOK_MAX);
-        }
-        ids.extend(found);
-        cursor = next;
-        if cursor == 0 || ids.len() >= size || began.elapsed() > SCAN_WITHIN {
-            return Ok((ids, (cursor != 0).then_some(cursor)));
-        }
-    }
 }
 
 pub async fn ask_one(deployment: &Deployment, node: Option<Arc<Node>>, command: Cmd) -> Result<redis::Value> {
@@ -161,5 +239,12 @@ mod tests {
         assert_eq!(reach(&queue(1_000, 1_000 << 20)), 16);
         assert_eq!(reach(&queue(1, 512 << 20)), 10);
         assert_eq!(page_size(&queue(1_000, 1_000 << 20)), 16);
+    }
+
+    #[test]
+    fn what_is_typed_is_sought_as_it_is() {
+        assert_eq!(Sought::containing(b"a*[b]\\"), Sought::Ids(b"*a\\*\\[b\\]\\\\*".into()));
+        assert!(Sought::is_pattern(b"customer:7:*") && Sought::is_pattern(b"job-?"));
+        assert!(!Sought::is_pattern(b"customer:7"));
     }
 }

@@ -8,8 +8,10 @@
 //! | `queue.rs` | what DQ.INFO says |
 //! | `job.rs` | what DQ.GET and DQ.PEEK say |
 //! | `jobs.rs` | pages of jobs, by DQ.PEEK and DQ.SCAN |
+//! | `forecast.rs` | what DQ.FORECAST says |
 
 pub mod deployment;
+pub mod forecast;
 pub mod job;
 pub mod jobs;
 pub mod node;

@@ -72,6 +72,29 @@ pub struct Settings {
     pub keep_ms: u64,
     pub max_jobs: u64,
     pub dead_keep_ms: u64,
+    /// 0 is no limit, here and in the rate.
+    pub concurrency: u64,
+    pub rate: Rate,
+}
+
+/// So many jobs may leave in so long, and so many at once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rate {
+    pub jobs: u64,
+    pub per_ms: u64,
+    pub burst: u64,
+}
+
+/// What limits do, as things are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// How many jobs the rate lets go now; `None` without a rate.
+    pub rate_left: Option<u64>,
+    /// Until when no job may leave; `None` when one may.
+    pub held_until: Option<u64>,
+    /// How often a worker wanted a ready job that a limit held back, since the server started.
+    pub by_concurrency: u64,
+    pub by_rate: u64,
 }
 
 /// What became of jobs since the queue was made.
@@ -88,6 +111,8 @@ pub struct Totals {
     pub kicked: u64,
     pub deleted: u64,
     pub purged: u64,
+    /// Times of schedules that passed without a run of their own.
+    pub missed: u64,
 }
 
 /// How late jobs were handed out, since the server started.
@@ -98,6 +123,15 @@ pub struct Lateness {
     pub p99_ms: Option<u64>,
     pub p999_ms: Option<u64>,
     pub max_ms: Option<u64>,
+    /// How many jobs were at most so many milliseconds late, in the order of the latter.
+    pub within: Vec<(u64, u64)>,
+    pub count: u64,
+    pub sum_ms: u64,
+}
+
+/// The milliseconds of a field `lateness-within-100-ms`.
+fn step_of(field: &str) -> Option<u64> {
+    field.strip_prefix("lateness-within-")?.strip_suffix("-ms")?.parse().ok()
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -113,6 +147,9 @@ pub struct Info {
     pub memory: u64,
     pub totals: Totals,
     pub lateness: Lateness,
+    pub limits: Limits,
+    /// Jobs that come back.
+    pub schedules: u64,
     /// What a later DQ says besides, as it says it.
     pub others: Vec<(String, Field)>,
 }
@@ -143,6 +180,14 @@ impl Info {
             "default-keep" => self.settings.keep_ms = number,
             "max-jobs" => self.settings.max_jobs = number,
             "dead-keep" => self.settings.dead_keep_ms = number,
+            "concurrency" => self.settings.concurrency = number,
+            "rate" => self.settings.rate.jobs = number,
+            "rate-per-ms" => self.settings.rate.per_ms = number,
+            "rate-burst" => self.settings.rate.burst = number,
+            "rate-left" => self.limits.rate_left = maybe,
+            "held-until" => self.limits.held_until = maybe,
+            "held-by-concurrency" => self.limits.by_concurrency = number,
+            "held-by-rate" => self.limits.by_rate = number,
             "paused" => self.is_paused = number != 0,
             "paused-until" => self.paused_until = maybe,
             "jobs" => self.jobs = number,
@@ -167,13 +212,24 @@ impl Info {
             "total-kicked" => self.totals.kicked = number,
             "total-deleted" => self.totals.deleted = number,
             "total-purged" => self.totals.purged = number,
+            "total-missed" => self.totals.missed = number,
+            "schedules" => self.schedules = number,
             "lateness-p50-ms" => self.lateness.p50_ms = maybe,
             "lateness-p90-ms" => self.lateness.p90_ms = maybe,
             "lateness-p99-ms" => self.lateness.p99_ms = maybe,
             "lateness-p999-ms" => self.lateness.p999_ms = maybe,
             "lateness-max-ms" => self.lateness.max_ms = maybe,
+            "lateness-count" => self.lateness.count = number,
+            "lateness-sum-ms" => self.lateness.sum_ms = number,
+            name if step_of(name).is_some() => {
+                self.lateness.within.extend(step_of(name).map(|ms| (ms, number)))
+            }
             _ => self.others.push((name, field)),
         }
+    }
+
+    pub fn is_limited(&self) -> bool {
+        self.settings.concurrency > 0 || self.settings.rate.jobs > 0
     }
 
     /// Whether it takes no more jobs.

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use maud::{html, Markup};
 
 use super::words;
+use crate::server::forecast::Forecast;
 
 const WIDTH: f64 = 120.0;
 const HEIGHT: f64 = 24.0;
@@ -41,6 +42,35 @@ fn height(value: f64, most: f64) -> f64 {
     HEIGHT - 1.0 - if most > 0.0 { value / most * (HEIGHT - 3.0) } else { 0.0 }
 }
 
+/// A bar for each step of a forecast.
+pub fn bars(forecast: &Forecast) -> Markup {
+    let jobs = &forecast.jobs;
+    let most = jobs.iter().copied().max().unwrap_or(0);
+    let total: u64 = jobs.iter().sum();
+    let (unit, what) = if forecast.step_ms >= 3_600_000 { ("h", "an hour") } else { ("min", "a minute") };
+    let step = WIDTH / jobs.len().max(1) as f64;
+    html! {
+        svg.bars viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" role="img"
+            aria-label={ (words::jobs(total)) " in the next " (jobs.len()) " " (unit) ": at most "
+                (words::number(most)) " " (what) } {
+            line x1="0" x2=(WIDTH) y1=(HEIGHT - 0.5) y2=(HEIGHT - 0.5) {}
+            @for (index, many) in jobs.iter().enumerate() {
+                @let top = height(*many as f64, most as f64).min(HEIGHT - 2.5);
+                @if *many > 0 {
+                    rect x=(format!("{:.2}", index as f64 * step)) width=(format!("{:.2}", step * 0.8))
+                        y=(format!("{top:.1}")) height=(format!("{:.1}", HEIGHT - 1.0 - top)) {
+                        title { (words::jobs(*many)) " in " (index) " to " (index + 1) " " (unit) }
+                    }
+                }
+            }
+        }
+        div.scale aria-hidden="true" {
+            @for quarter in 0..4 { span { @if quarter == 0 { "now" } @else { "+" (jobs.len() * quarter / 4) " " (unit) } } }
+            @if most > 0 { span.most { "at most " (words::short(most)) " " (what) } }
+        }
+    }
+}
+
 /// The marks of a logarithmic scale of milliseconds.
 const MARKS: [(u64, &str); 6] =
     [(1, "1 ms"), (10, "10"), (100, "100"), (1_000, "1 s"), (10_000, "10 s"), (100_000, "100 s")];
@@ -75,6 +105,18 @@ pub fn log_bars(spans: &[(&str, Option<u64>)]) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_largest_bar_reaches_the_top_and_a_small_one_is_seen() {
+        let forecast = Forecast { from_ms: 0, step_ms: 3_600_000, jobs: vec![0, 1_000_000, 1] };
+        let svg = bars(&forecast).into_string();
+        assert_eq!(svg.matches("<rect").count(), 2, "{svg}");
+        assert!(svg.contains("x=\"40.00\" width=\"32.00\" y=\"2.0\" height=\"21.0\""), "{svg}");
+        assert!(svg.contains("y=\"21.5\" height=\"1.5\"><title>1 job in 2 to 3 h</title>"), "{svg}");
+        assert!(svg.contains("in the next 3 h: at most 1\u{202f}000\u{202f}000 an hour"), "{svg}");
+        let none = Forecast { jobs: vec![0; 24], ..forecast };
+        assert!(!bars(&none).into_string().contains("<rect"));
+    }
 
     #[test]
     fn the_scale_is_logarithmic() {

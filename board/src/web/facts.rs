@@ -4,14 +4,18 @@ use maud::{html, Markup};
 
 use super::{chart, words, App};
 use crate::bytes::Shown;
+use crate::server::forecast::Forecast;
 use crate::server::queue::Info;
 use crate::server::replies::Field;
+use crate::server::Result;
 use crate::watch::now_ms;
 
-pub fn of(app: &App, name: &[u8], info: &Info) -> Markup {
+pub fn of(app: &App, name: &[u8], info: &Info, forecast: &Result<Vec<Forecast>>) -> Markup {
     html! {
         (last_hour(app, name, info))
+        (comes_due(forecast))
         (lateness(info))
+        @if info.is_limited() { (limits(info)) }
         (settings(info))
         (totals(info))
         @if !info.others.is_empty() {
@@ -49,6 +53,58 @@ fn last_hour(app: &App, name: &[u8], info: &Info) -> Markup {
 
 fn a_second(rate: Option<f64>) -> String {
     rate.map_or("…".into(), |rate| format!("{} a second", words::rate(rate)))
+}
+
+/// Bars of the next hour and of the next day.
+fn comes_due(forecast: &Result<Vec<Forecast>>) -> Markup {
+    html! {
+        section.forecast { h2 title="Delayed jobs by the time at which they are due" { "What comes due" }
+            @match forecast {
+                Ok(spans) => @for span in spans {
+                    @let hours = span.step_ms >= 3_600_000;
+                    dl.facts {
+                        dt { @if hours { "in the next day" } @else { "in the next hour" } }
+                        dd { (words::number(span.jobs.iter().sum())) }
+                    }
+                    (chart::bars(span))
+                },
+                Err(trouble) => p.note { (trouble) },
+            }
+        }
+    }
+}
+
+/// What CONCURRENCY and RATE allow, and what they do now.
+fn limits(info: &Info) -> Markup {
+    let (settings, limits, now) = (&info.settings, &info.limits, now_ms());
+    html! {
+        section.limits { h2 { "Limits" }
+            dl.facts {
+                @if settings.concurrency > 0 {
+                    dt { "in use" }
+                    dd { (words::number(info.counts.reserved)) " of " (words::number(settings.concurrency)) }
+                    dt { "held back by concurrency" } dd { (times(limits.by_concurrency)) }
+                }
+                @if settings.rate.jobs > 0 {
+                    dt { "rate" }
+                    dd { (words::number(settings.rate.jobs)) " in " (words::span(settings.rate.per_ms))
+                        @if settings.rate.burst > 1 { ", " (words::number(settings.rate.burst)) " at once" } }
+                    dt { "may leave now" } dd { (limits.rate_left.map_or("–".into(), words::number)) }
+                    dt { "held back by the rate" } dd { (times(limits.by_rate)) }
+                }
+                dt { "next may leave" }
+                dd { @if let Some(until) = limits.held_until { (words::brief(until, now)) } @else { "now" } }
+            }
+        }
+    }
+}
+
+fn times(many: u64) -> String {
+    if many == 1 {
+        "once".into()
+    } else {
+        format!("{} times", words::number(many))
+    }
 }
 
 fn lateness(info: &Info) -> Markup {
@@ -90,7 +146,7 @@ fn settings(info: &Info) -> Markup {
 fn totals(info: &Info) -> Markup {
     let totals = &info.totals;
     html! {
-        section { h2 { "Since the queue was made" }
+        section.totals { h2 { "Since the queue was made" }
             dl.facts {
                 @for (name, many) in [
                     ("added", totals.added),
@@ -104,6 +160,7 @@ fn totals(info: &Info) -> Markup {
                     ("kicked", totals.kicked),
                     ("deleted", totals.deleted),
                     ("purged", totals.purged),
+                    ("missed runs", totals.missed),
                 ] {
                     dt { (name) } dd { (words::number(many)) }
                 }

@@ -14,7 +14,7 @@ use super::{fields, layout, words, App, Shared};
 use crate::args::Verb;
 use crate::bytes::{link, title, Hex};
 use crate::server::job::Job;
-use crate::server::jobs;
+use crate::server::jobs::Place;
 use crate::server::queue::{Info, State as JobState};
 use crate::server::{Result, Trouble};
 use crate::watch::now_ms;
@@ -251,11 +251,11 @@ async fn extent(app: &App, queue: &[u8], state: JobState, older: Option<u64>) ->
     };
     let many = info.counts.of(state);
     let Some(older) = older else { return Ok(Extent::Exactly(many)) };
-    let reach = jobs::reach(&info) as u64;
-    let first = jobs::first(&app.watch.deployment, Some(node), queue, state, reach.min(many)).await?;
     let before = now_ms().saturating_sub(older);
-    let old = first.iter().filter(|job| job.since.is_some_and(|since| since <= before)).count() as u64;
-    Ok(if many <= reach { Extent::Exactly(old) } else { Extent::AtLeast(old) })
+    let place = Place { deployment: &app.watch.deployment, node: Some(node), queue, info: &info };
+    let is_old = |job: &Job| job.since.is_some_and(|since| since <= before);
+    let (old, is_whole) = place.count(state, is_old).await?;
+    Ok(if is_whole { Extent::Exactly(old) } else { Extent::AtLeast(old) })
 }
 
 fn confirm_purge(app: &App, queue: &[u8], state: JobState, older: Option<u64>, extent: &Extent) -> Markup {

@@ -9,10 +9,10 @@ use maud::{html, Markup};
 
 use super::body::{self, View as BodyView};
 use super::live::{self, Page};
-use super::{facts, fields, forms, layout, words, App, Shared};
+use super::{facts, fields, forms, layout, list, queue, words, App, Shared};
 use crate::bytes::{excerpt, link, title, Shown};
-use crate::server::job::Job;
-use crate::server::jobs;
+use crate::server::job::{Job, Schedule};
+use crate::server::jobs::{self, Sought};
 use crate::server::queue::State as JobState;
 use crate::server::{Name, Result};
 use crate::watch::now_ms;
@@ -85,7 +85,11 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
             }
             Ok(None) => {
                 div.head { h1 { (heading) } }
-                p.empty { "There is no such job. It was finished or deleted, or has never been." }
+                p.empty { "There is no such job. It was finished or deleted, or has never been. "
+                    @if let Sought::Ids(pattern) = Sought::containing(&view.id) {
+                        a.similar href=(queue::match_link(&view.queue, &pattern, 0)) { "Find ids with this in them" }
+                    }
+                }
             }
             Err(trouble) => {
                 div.head { h1 { (heading) } }
@@ -132,6 +136,7 @@ fn about(job: &Job) -> Markup {
                 (moment("kept until", job.kept_until))
             }
         }
+        @if let Some(schedule) = &job.schedule { (about_schedule(job, schedule, now)) }
         section { h2 { "Attempts" }
             dl.facts {
                 dt { "so far" } dd { (words::number(job.attempt)) }
@@ -155,6 +160,32 @@ fn about(job: &Job) -> Markup {
                     @if job.keep_ms == 0 { "goes" } @else { "stays for " (words::span(job.keep_ms)) }
                 }
                 (facts::others(&job.others))
+            }
+        }
+    }
+}
+
+fn about_schedule(job: &Job, schedule: &Schedule, now: u64) -> Markup {
+    let is_late = schedule.occurrence < job.due;
+    html! {
+        section.schedule { h2 { "Schedule" }
+            dl.facts {
+                dt { "comes back" } dd { (list::rule(schedule)) }
+                dt { "next run" } dd { (list::next_run(job, now)) }
+                @if let Some(occurrence) = schedule.occurrence.filter(|_| is_late || job.state == JobState::Reserved) {
+                    dt { @if job.state == JobState::Reserved { "this run is for" } @else { "it is for" } }
+                    dd { (words::brief(occurrence, now)) }
+                }
+                dt { "runs" }
+                dd { (words::number(schedule.runs_begun))
+                    @if schedule.runs > 0 { " of " (words::number(schedule.runs)) } }
+                dt { "failed runs" } dd { (words::number(schedule.failed_runs)) }
+                dt { "missed" } dd { (words::number(schedule.missed)) }
+                dt { "those that are missed" }
+                dd { @if schedule.misfire == b"ALL" { "are made up for" } @else { "come as one" } }
+                @if schedule.jitter_ms > 0 { dt { "jitter" } dd { "up to " (words::span(schedule.jitter_ms)) } }
+                @if let Some(until) = schedule.until { dt { "until" } dd { (words::brief(until, now)) } }
+                @if let Some(reason) = &job.reason { dt { "last error" } dd.reason { (Shown(reason)) } }
             }
         }
     }

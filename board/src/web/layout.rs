@@ -79,7 +79,7 @@ fn keys() -> Markup {
         ("j  k", "the next, the previous row"),
         ("Enter", "open the row"),
         ("n  p", "the next, the previous page"),
-        ("1 … 5", "on a queue's page: its states"),
+        ("1 … 6", "on a queue's page: its states, its schedules"),
         ("u", "up: from a job to its queue, from a queue to all queues"),
         ("?", "this list"),
     ];
@@ -109,6 +109,7 @@ pub fn marks(info: &Info, popped_a_second: Option<f64>, now_ms: u64) -> Markup {
         && info.waiting_consumers == 0
         && info.counts.reserved == 0
         && !info.is_paused
+        && info.limits.held_until.is_none()
         && popped_a_second == Some(0.0);
     html! {
         @if info.is_paused {
@@ -116,6 +117,11 @@ pub fn marks(info: &Info, popped_a_second: Option<f64>, now_ms: u64) -> Markup {
                 "paused"
                 @if let Some(until) = info.paused_until { ", ends " (words::brief(until, now_ms)) }
             }
+        }
+        @if let Some(until) = info.limits.held_until.filter(|_| info.counts.ready > 0) {
+            span.mark.held title="A limit lets no job go" { "held back" @if until > now_ms { ", ends " (words::brief(until, now_ms)) } }
+        } @else if info.is_limited() {
+            span.mark.limited title="It has CONCURRENCY or RATE" { "limited" }
         }
         @if info.is_full() { span.mark.full { "full" } }
         @if is_idle {

@@ -1,4 +1,4 @@
-//! One queue: its jobs by state, in the order in which they leave it, and how it does.
+//! One queue: its jobs by state, in the order in which they leave it, jobs that are sought, and how it does.
 
 use std::sync::Arc;
 
@@ -8,17 +8,15 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{html, Markup};
 
 use super::live::{self, Page};
-use super::{facts, fields, forms, layout, words, App, Shared};
-use crate::bytes::{bytes_of, excerpt, link, title, Fields, Hex, Shown};
+use super::{facts, fields, forms, layout, list, words, App, Shared};
+use crate::bytes::{bytes_of, link, title, Fields, Hex, Shown};
+use crate::server::forecast::{self, Forecast};
 use crate::server::job::Job;
-use crate::server::jobs::{self, Peeked, Scanned};
+use crate::server::jobs::{self, Begin, Found, Peeked, Place, Sought};
 use crate::server::node::Node;
 use crate::server::queue::{Info, State as JobState};
 use crate::server::{Name, Result};
 use crate::watch::now_ms;
-
-/// What of a body a list shows.
-const EXCERPT: usize = 120;
 
 pub async fn serve(State(app): Shared, headers: HeaderMap, query: RawQuery) -> Response {
     let fields = fields(query);
@@ -30,104 +28,144 @@ pub async fn serve(State(app): Shared, headers: HeaderMap, query: RawQuery) -> R
     live::serve(app, headers, fields.number("outcome"), move |app| render(app, view.clone())).await
 }
 
-/// To the job with an id that a person typed, which may be spelled as the pages show it.
+/// To the job with an id that a person typed, which may be spelled as the pages show it; or, when that is a
+/// pattern and no job is called so, to the jobs that match it.
 async fn go_to_job(app: &App, queue: &[u8], typed: &[u8]) -> Response {
     let spelled = std::str::from_utf8(typed).ok().and_then(bytes_of).filter(|id| id != typed);
-    let mut id = typed;
-    if let Some(spelled) = &spelled {
-        let command = Job::command(queue, spelled);
-        let reply = jobs::ask_one(&app.watch.deployment, app.watch.node_of(queue), command).await;
-        if reply.and_then(Job::read).is_ok_and(|job| job.is_some()) {
-            id = spelled;
+    let ids = [Some(typed), spelled.as_deref()];
+    let mut found = None;
+    for id in ids.into_iter().flatten() {
+        let reply = jobs::ask_one(&app.watch.deployment, app.watch.node_of(queue), Job::command(queue, id));
+        if reply.await.and_then(Job::read).is_ok_and(|job| job.is_some()) {
+            found = Some(id);
         }
     }
-    Redirect::to(&layout::job_link(queue, id)).into_response()
+    let to = match found {
+        None if Sought::is_pattern(typed) => match_link(queue, typed, 0),
+        found => layout::job_link(queue, found.unwrap_or(typed)),
+    };
+    Redirect::to(&to).into_response()
 }
 
 /// What is asked for.
-pub struct View {
-    pub name: Name,
-    /// `None`: the first state that has jobs.
-    state: Option<JobState>,
-    place: Place,
+struct View {
+    name: Name,
+    part: Part,
 }
 
-/// Which jobs of a state.
-#[derive(Clone, Copy)]
-enum Place {
-    /// In order, by pages.
-    Page(usize),
+/// Which of a queue's jobs.
+enum Part {
+    /// Of a state, in order; `None`: the first state that has jobs. Pages count from 0.
+    Ordered { state: Option<JobState>, begin: Begin, page: u64 },
     /// In no order, from a cursor of DQ.SCAN.
-    Cursor(u64),
+    Sought { sought: Sought, cursor: u64 },
 }
 
 impl View {
     fn of(name: Name, fields: &Fields) -> View {
-        let place = match fields.number("cursor") {
-            Some(cursor) => Place::Cursor(cursor),
-            None => Place::Page(fields.number("page").unwrap_or(0).min(1 << 32) as usize),
+        let cursor = fields.number("cursor").unwrap_or(0);
+        let part = if let Some(pattern) = fields.bytes("match") {
+            Part::Sought { sought: Sought::Ids(pattern), cursor }
+        } else if fields.text("tab") == "schedules" {
+            Part::Sought { sought: Sought::Schedules, cursor }
+        } else {
+            let begin = match fields.bytes("after") {
+                Some(id) => Begin::After { id, time: fields.number("time") },
+                None => Begin::First,
+            };
+            let page = if begin == Begin::First { 0 } else { fields.number("page").unwrap_or(1) };
+            Part::Ordered { state: fields.get("state").and_then(JobState::named), begin, page }
         };
-        View { name, state: fields.get("state").and_then(JobState::named), place }
-    }
-
-    fn link(&self, state: JobState, place: Place) -> String {
-        let number;
-        let mut fields: Vec<(&str, &[u8])> = vec![("name", &self.name), ("state", state.name().as_bytes())];
-        match place {
-            Place::Page(0) => {}
-            Place::Page(page) => {
-                number = page.to_string();
-                fields.push(("page", number.as_bytes()));
-            }
-            Place::Cursor(cursor) => {
-                number = cursor.to_string();
-                fields.push(("cursor", number.as_bytes()));
-            }
-        }
-        link("/queue", &fields)
-    }
-
-    /// The state to show: dead jobs and ready ones are what people come for.
-    fn state(&self, info: &Info) -> JobState {
-        let has = |state: &&JobState| info.counts.of(**state) > 0;
-        self.state.or(JobState::ALL.iter().find(has).copied()).unwrap_or(JobState::Ready)
+        View { name, part }
     }
 }
 
-enum Jobs {
-    InOrder(Peeked),
-    InNone(Scanned),
+fn state_link(queue: &[u8], state: JobState) -> String {
+    link("/queue", &[("name", queue), ("state", state.name().as_bytes())])
+}
+
+fn page_link(queue: &[u8], state: JobState, begin: &Begin, page: u64) -> String {
+    let Begin::After { id, time } = begin else { return state_link(queue, state) };
+    let (time, page) = (time.map(|time| time.to_string()), page.to_string());
+    let mut fields: Vec<(&str, &[u8])> =
+        vec![("name", queue), ("state", state.name().as_bytes()), ("after", id)];
+    fields.extend(time.as_ref().map(|time| ("time", time.as_bytes())));
+    fields.push(("page", page.as_bytes()));
+    link("/queue", &fields)
+}
+
+pub fn match_link(queue: &[u8], pattern: &[u8], cursor: u64) -> String {
+    sought_link(queue, ("match", pattern), cursor)
+}
+
+fn sought_link(queue: &[u8], what: (&str, &[u8]), cursor: u64) -> String {
+    let cursor = cursor.to_string();
+    let mut fields: Vec<(&str, &[u8])> = vec![("name", queue), what];
+    if cursor != "0" {
+        fields.push(("cursor", cursor.as_bytes()));
+    }
+    link("/queue", &fields)
+}
+
+/// The state to show: ready jobs are what people come for, else those that there are.
+fn state_shown(asked: Option<JobState>, info: &Info) -> JobState {
+    let has = |state: &&JobState| info.counts.of(**state) > 0;
+    asked.or(JobState::ALL.iter().find(has).copied()).unwrap_or(JobState::Ready)
+}
+
+/// What is there to show.
+enum Shows {
+    Ordered { state: JobState, page: u64, peeked: Peeked },
+    Sought { sought: Sought, cursor: u64, found: Found },
 }
 
 async fn render(app: Arc<App>, view: Arc<View>) -> Page {
     let name = title(&view.name);
-    let read = match app.watch.read_one(&view.name).await {
-        Ok(Some((info, node))) => {
-            let state = view.state(&info);
-            let jobs = read_jobs(&app, &node, &view, &info, state).await;
-            Ok((info, state, jobs))
-        }
+    let (info, node) = match app.watch.read_one(&view.name).await {
+        Ok(Some(read)) => read,
         Ok(None) => return no_queue(name),
-        Err(trouble) => Err(trouble),
+        Err(trouble) => {
+            let main = html! { (head(&app, &view.name, None)) (layout::trouble(&trouble)) };
+            return Page::new(name, main);
+        }
     };
-    let main = match &read {
-        Ok((info, state, jobs)) => html! {
-            (head(&app, &view.name, Some(info)))
-            (forms::of_queue(&app, &view.name, info, *state))
-            div.columns {
-                section.jobs aria-label="Jobs" {
-                    (tabs(&view, info, *state))
-                    @match jobs {
-                        Ok(jobs) => (list(&view, info, *state, jobs)),
-                        Err(trouble) => (layout::trouble(trouble)),
-                    }
+    let shows = read_jobs(&app, &node, &view, &info).await;
+    let deployment = &app.watch.deployment;
+    let forecast = forecast::read(deployment, Some(node), &view.name, now_ms()).await;
+    let main = show(&app, &view, &info, &shows, &forecast);
+    match &view.part {
+        Part::Ordered { .. } => Page::new(name, main),
+        // To go through a large queue every two seconds would be much to ask of a server.
+        Part::Sought { .. } => Page::still(name, main),
+    }
+}
+
+fn show(
+    app: &App,
+    view: &View,
+    info: &Info,
+    shows: &Result<Shows>,
+    forecast: &Result<Vec<Forecast>>,
+) -> Markup {
+    let state = match &view.part {
+        Part::Ordered { state, .. } => Some(state_shown(*state, info)),
+        Part::Sought { .. } => None,
+    };
+    html! {
+        (head(app, &view.name, Some(info)))
+        (forms::of_queue(app, &view.name, info, state.unwrap_or(JobState::Dead)))
+        div.columns {
+            section.jobs aria-label="Jobs" {
+                (tabs(view, info, state))
+                @match shows {
+                    Ok(Shows::Ordered { state, page, peeked }) => (ordered(view, info, *state, *page, peeked)),
+                    Ok(Shows::Sought { sought, cursor, found }) => (sought_jobs(view, sought, *cursor, found)),
+                    Err(trouble) => (layout::trouble(trouble)),
                 }
-                aside { (facts::of(&app, &view.name, info)) }
             }
-        },
-        Err(trouble) => html! { (head(&app, &view.name, None)) (layout::trouble(trouble)) },
-    };
-    Page::new(name, main)
+            aside { (facts::of(app, &view.name, info, forecast)) }
+        }
+    }
 }
 
 fn no_queue(name: String) -> Page {
@@ -139,14 +177,20 @@ fn no_queue(name: String) -> Page {
     Page { status: StatusCode::NOT_FOUND, ..Page::new(name, main) }
 }
 
-async fn read_jobs(app: &App, node: &Arc<Node>, view: &View, info: &Info, state: JobState) -> Result<Jobs> {
-    let (deployment, node) = (&app.watch.deployment, Some(node.clone()));
-    Ok(match view.place {
-        Place::Page(page) => {
-            Jobs::InOrder(jobs::peek(deployment, node, &view.name, info, state, page).await?)
+async fn read_jobs(app: &App, node: &Arc<Node>, view: &View, info: &Info) -> Result<Shows> {
+    let deployment = &app.watch.deployment;
+    let place = Place { deployment, node: Some(node.clone()), queue: &view.name, info };
+    Ok(match &view.part {
+        Part::Ordered { state, begin, page } => {
+            let state = state_shown(*state, info);
+            Shows::Ordered { state, page: *page, peeked: place.peek(state, begin).await? }
         }
-        Place::Cursor(from) => {
-            Jobs::InNone(jobs::scan(deployment, node, &view.name, info, state, from).await?)
+        Part::Sought { sought, cursor } => {
+            let mut found = place.seek(sought, *cursor).await?;
+            if *sought == Sought::Schedules {
+                found.jobs.sort_by_key(|job| job.next_run().unwrap_or(u64::MAX));
+            }
+            Shows::Sought { sought: sought.clone(), cursor: *cursor, found }
         }
     })
 }
@@ -160,47 +204,51 @@ fn head(app: &App, name: &[u8], info: Option<&Info>) -> Markup {
             @if let Some(info) = info { (layout::marks(info, rates.map(|rates| rates.popped), now_ms())) }
             form.jump action="/queue" method="get" {
                 input type="hidden" name="name.hex" value=(Hex(name));
-                input #jump name="id" placeholder="Go to a job by its id" aria-label="Go to a job by its id"
+                input #jump name="id" placeholder="Go to an id, or find: order:*" aria-label="Go to a job by its id, or find jobs by a pattern"
+                    title="With * for any text, ? for any byte and [a-z] for one of some: all jobs whose ids match"
                     maxlength="2048" autocomplete="off" required;
             }
         }
     }
 }
 
-fn tabs(view: &View, info: &Info, shown: JobState) -> Markup {
+fn tabs(view: &View, info: &Info, shown: Option<JobState>) -> Markup {
+    let count = |many: u64| {
+        html! { span.count title=(words::number(many)) { (words::short(many)) } }
+    };
+    let is_schedules = matches!(&view.part, Part::Sought { sought: Sought::Schedules, .. });
     html! {
         nav.tabs aria-label="States" {
             @for state in JobState::ALL {
-                a.{ "is-" (state.name()) }.zero[info.counts.of(state) == 0] href=(view.link(state, Place::Page(0)))
-                    aria-current=[(state == shown).then_some("page")] {
-                    (state.name()) " " span.count title=(words::number(info.counts.of(state))) {
-                        (words::short(info.counts.of(state)))
-                    }
+                a.{ "is-" (state.name()) }.zero[info.counts.of(state) == 0] href=(state_link(&view.name, state))
+                    aria-current=[(Some(state) == shown).then_some("page")] {
+                    (state.name()) " " (count(info.counts.of(state)))
+                }
+            }
+            @if info.schedules > 0 || is_schedules {
+                a.schedules href=(sought_link(&view.name, ("tab", b"schedules"), 0))
+                    aria-current=[is_schedules.then_some("page")] {
+                    "schedules " (count(info.schedules))
                 }
             }
         }
     }
 }
 
-fn list(view: &View, info: &Info, state: JobState, jobs: &Jobs) -> Markup {
-    let (rows, is_ordered) = match jobs {
-        Jobs::InOrder(peeked) => (&peeked.jobs, true),
-        Jobs::InNone(scanned) => (&scanned.jobs, false),
-    };
+fn ordered(view: &View, info: &Info, state: JobState, page: u64, peeked: &Peeked) -> Markup {
     let many = info.counts.of(state);
     html! {
-        p.note {
-            @if is_ordered { (order(state)) } @else {
-                "All " (state.name()) " jobs, in no order. "
-                a href=(view.link(state, Place::Page(0))) { "The first ones in order" }
-            }
+        @if peeked.is_anew {
+            p.note { "The job that this page began behind has left: these are the first ones now." }
+        } @else {
+            p.note { (order(state)) }
         }
-        @if rows.is_empty() {
+        @if peeked.jobs.is_empty() {
             p.empty { @if many == 0 { "No job is " (state.name()) "." } @else { "No jobs on this page." } }
         } @else {
-            (table(&view.name, state, rows))
+            (list::of_state(&view.name, state, &peeked.jobs, now_ms()))
         }
-        (pager(view, state, jobs, many))
+        (pager(view, state, if peeked.is_anew { 0 } else { page }, peeked.next.as_ref(), many))
     }
 }
 
@@ -214,74 +262,52 @@ fn order(state: JobState) -> &'static str {
     }
 }
 
-fn table(queue: &[u8], state: JobState, jobs: &[Job]) -> Markup {
-    let now = now_ms();
+/// A page says where the next one begins, and nothing says where the one before did: board.js remembers.
+fn pager(view: &View, state: JobState, page: u64, next: Option<&Begin>, many: u64) -> Markup {
     html! {
-        table.list {
-            thead { tr {
-                th.id scope="col" { "id" }
-                th scope="col" { (time_heading(state)) }
-                th.num scope="col" title="Attempts so far, of how many" { "attempt" }
-                th.num scope="col" { "priority" }
-                th.text scope="col" { @if state == JobState::Dead { "reason · body" } @else { "body" } }
-            } }
-            tbody { @for job in jobs { (row(queue, job, now)) } }
-        }
-    }
-}
-
-fn time_heading(state: JobState) -> &'static str {
-    match state {
-        JobState::Ready => "ready",
-        JobState::Delayed => "due",
-        JobState::Reserved => "lease ends",
-        JobState::Dead => "died",
-        JobState::Done => "kept until",
-    }
-}
-
-fn row(queue: &[u8], job: &Job, now: u64) -> Markup {
-    let time = match job.state {
-        JobState::Ready | JobState::Dead => job.since,
-        JobState::Delayed => job.due,
-        JobState::Reserved => job.deadline,
-        JobState::Done => job.kept_until,
-    };
-    html! {
-        tr data-key=(Shown(&job.id)) {
-            th.id scope="row" { a href=(layout::job_link(queue, &job.id)) { (excerpt(&job.id, 100)) } }
-            td data-label=(time_heading(job.state)) { @if let Some(time) = time { (words::brief(time, now)) } }
-            td.num data-label="attempt" {
-                (job.attempt) @if job.attempts > 0 { span.soft { "/" (job.attempts) } }
-            }
-            td.num data-label="priority" { (job.priority) }
-            td.text {
-                @if let Some(reason) = &job.reason { span.reason { (excerpt(reason, EXCERPT)) } " " }
-                span.soft { (excerpt(&job.body, EXCERPT)) }
-            }
-        }
-    }
-}
-
-fn pager(view: &View, state: JobState, jobs: &Jobs, many: u64) -> Markup {
-    let (previous, next, unordered) = match (view.place, jobs) {
-        (Place::Page(page), Jobs::InOrder(peeked)) => (
-            (page > 0).then(|| Place::Page(page - 1)),
-            peeked.has_more.then_some(Place::Page(page + 1)),
-            !peeked.has_more && many > peeked.jobs.len() as u64 && (page > 0 || !peeked.jobs.is_empty()),
-        ),
-        (Place::Cursor(_), Jobs::InNone(scanned)) => (None, scanned.next.map(Place::Cursor), false),
-        _ => (None, None, false),
-    };
-    html! {
-        @if previous.is_some() || next.is_some() || unordered {
+        @if page > 0 || next.is_some() {
             nav.pager aria-label="Pages" {
-                @if let Some(place) = previous { a rel="prev" href=(view.link(state, place)) { "← previous" } }
-                span { (words::number(many)) " in all" }
-                @if let Some(place) = next { a rel="next" href=(view.link(state, place)) { "next →" } }
-                @if unordered {
-                    a.all href=(view.link(state, Place::Cursor(0))) { "all of them, in no order" }
+                @if page > 0 {
+                    a.first href=(state_link(&view.name, state)) { "⇤ first" }
+                    a rel="prev" data-came-from hidden { "← previous" }
                 }
+                span { "page " (words::number(page.saturating_add(1))) " of " (words::jobs(many)) }
+                @if let Some(begin) = next {
+                    a rel="next" href=(page_link(&view.name, state, begin, page.saturating_add(1))) { "next →" }
+                }
+            }
+        }
+    }
+}
+
+fn sought_jobs(view: &View, sought: &Sought, cursor: u64, found: &Found) -> Markup {
+    let (name, jobs) = (&view.name, &found.jobs);
+    let what: (&str, &[u8]) = match sought {
+        Sought::Ids(pattern) => ("match", pattern),
+        Sought::Schedules => ("tab", b"schedules"),
+    };
+    html! {
+        p.note { @match sought {
+            Sought::Ids(pattern) => { "Jobs in any state whose ids match " code { (Shown(pattern)) } ", in no order. "
+                a href=(layout::queue_link(name)) { "All jobs" } },
+            Sought::Schedules => { "Jobs that come back. On each page those that run next are first." },
+        } }
+        @if jobs.is_empty() {
+            p.empty { @if found.next.is_some() { "None so far: there are more jobs to look through." }
+                @else if cursor > 0 { "There are no more." } @else { "There are none." } }
+        } @else {
+            @match sought {
+                Sought::Ids(_) => (list::of_any_state(name, jobs, now_ms())),
+                Sought::Schedules => (list::of_schedules(name, jobs, now_ms())),
+            }
+        }
+        @if cursor > 0 || found.next.is_some() {
+            nav.pager aria-label="Pages" {
+                @if cursor > 0 {
+                    a.first href=(sought_link(name, what, 0)) { "⇤ first" }
+                    a rel="prev" data-came-from hidden { "← previous" }
+                }
+                @if let Some(next) = found.next { a rel="next" href=(sought_link(name, what, next)) { "go on →" } }
             }
         }
     }

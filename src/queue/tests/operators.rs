@@ -126,7 +126,7 @@ fn a_scan_over_places_that_jobs_have_left_goes_on_from_part_to_part() {
     queue.advance(at(0));
     let (mut from, mut parts, mut seen) = (Some(0), 0, 0);
     while let Some(place) = from {
-        let part = queue.scan(place, &Sought { state: Some(State::Ready), pattern: None }, 10);
+        let part = queue.scan(place, &Sought { state: Some(State::Ready), ..Sought::default() }, 10);
         (from, parts, seen) = (part.next, parts + 1, seen + part.slots.len());
     }
     assert_eq!(seen, 40);
@@ -141,7 +141,7 @@ fn a_scan_for_a_pattern_looks_at_as_many_jobs_and_shows_those_that_match() {
     });
     queue.advance(at(0));
     let pattern = Pattern::new(b"mail:*");
-    let sought = Sought { state: Some(State::Ready), pattern: Some(&pattern) };
+    let sought = Sought { state: Some(State::Ready), pattern: Some(&pattern), ..Sought::default() };
     let (mut from, mut sizes, mut seen) = (Some(0), Vec::new(), Vec::new());
     while let Some(place) = from {
         let part = queue.scan(place, &sought, 100);

@@ -58,6 +58,17 @@ fn a_finished_job_comes_back_for_its_next_occurrence() {
 }
 
 #[test]
+fn schedules_are_counted_found_and_sum_up_what_they_missed() {
+    check("@0 ADD a every=10 | ADD b | ADD c cron=10 | SCHEDULES -> 2 a,c missed=0 \
+         | @45 POP n=3 -> b#1 a#1 c#1 | SCHEDULES -> 2 a,c missed=6 | LOAD | SCHEDULES -> 2 a,c missed=6 \
+         | BACK L2 -> 1 | SCHEDULES -> 2 a,c missed=3 | @55 POP -> a#1 | SCHEDULES -> 2 a,c missed=7 \
+         | ADD c REPLACE | SCHEDULES -> 1 a missed=7 | ADD b every=5 REPLACE | DEL a -> 1 | SCHEDULES -> 1 b missed=7");
+    check(
+        "@0 ADD a every=10 misfire=all | @45 POP NOACK -> a#1 | POP NOACK -> a#1 | SCHEDULES -> 1 a missed=0",
+    );
+}
+
+#[test]
 fn every_is_anchored_at_the_first_due_time_and_never_drifts() {
     check("@3 ADD a every=10 +4 -> 7 | @9 POP -> a#1 | @9 FINISH a L1 -> 1 | GET a -> delayed 17 | @20 POP | FINISH a L2 | GET a -> delayed 27");
     check("@3 ADD a every=10 =25 -> 25 | @25 POP | FINISH a L1 | GET a -> delayed 35");

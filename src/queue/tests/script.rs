@@ -39,6 +39,7 @@
 //! | `LEASE` | the number of the last lease, or `nil` |
 //! | `TOTALS` | added, replaced, popped, timed out, finished, deleted |
 //! | `MORE_TOTALS` | released, buried, died, kicked, purged |
+//! | `SCHEDULES` | how many jobs come back, which, and how many of their times were missed in all |
 //! | `LOAD` | go on with a queue that is loaded from the records of this one |
 //! | `COPY`, `SWAP` | make a copy of the queue; go on with the other one |
 //!
@@ -283,6 +284,16 @@ impl Session {
             "MORE_TOTALS" => {
                 let Totals { released, buried, died, kicked, purged, .. } = queue.totals();
                 format!("{released} {buried} {died} {kicked} {purged}")
+            }
+            "SCHEDULES" => {
+                let sought = Sought { is_scheduled: true, ..Sought::default() };
+                let found = queue
+                    .names_of(&queue.scan(0, &sought, 100).slots)
+                    .words()
+                    .iter()
+                    .map(|id| name(Id::new(id).unwrap()))
+                    .collect::<Vec<_>>();
+                format!("{} {} missed={}", queue.schedules(), found.join(","), queue.totals().missed)
             }
             other => panic!("{other} is no step"),
         }

@@ -228,7 +228,11 @@ def test_info_of_a_queue_that_did_everything(session: Session) -> None:
          "failed-per-minute", <failed>,
          "lateness-p50-ms", <*>, "lateness-p90-ms", <*>, "lateness-p99-ms", <*>,
          "lateness-p999-ms", <*>, "lateness-max-ms", <*>,
-         "held-by-concurrency", 0, "held-by-rate", 0]
+         "held-by-concurrency", 0, "held-by-rate", 0, "schedules", 0, "total-missed", 0,
+         "lateness-within-1-ms", <*>, "lateness-within-10-ms", <*>, "lateness-within-100-ms", <*>,
+         "lateness-within-1000-ms", <*>, "lateness-within-10000-ms", <*>, "lateness-within-60000-ms", <*>,
+         "lateness-within-600000-ms", <*>, "lateness-within-3600000-ms", <*>,
+         "lateness-count", <*>, "lateness-sum-ms", <*>]
         > DQ.GET q delayed
         [<...>, "state", "delayed", "due", <due>, <...>]
     """)
@@ -259,7 +263,11 @@ def test_info_of_an_empty_queue_in_resp3(server: Server) -> None:
              "failed-per-minute": 0,
              "lateness-p50-ms": (nil), "lateness-p90-ms": (nil), "lateness-p99-ms": (nil),
              "lateness-p999-ms": (nil), "lateness-max-ms": (nil),
-             "held-by-concurrency": 0, "held-by-rate": 0}
+             "held-by-concurrency": 0, "held-by-rate": 0, "schedules": 0, "total-missed": 0,
+             "lateness-within-1-ms": 0, "lateness-within-10-ms": 0, "lateness-within-100-ms": 0,
+             "lateness-within-1000-ms": 0, "lateness-within-10000-ms": 0, "lateness-within-60000-ms": 0,
+             "lateness-within-600000-ms": 0, "lateness-within-3600000-ms": 0,
+             "lateness-count": 0, "lateness-sum-ms": 0}
             > DQ.INFO none
             (nil)
         """)

@@ -164,7 +164,7 @@ COMMANDS = [
         flags={"readonly", "module"},
         categories={"@read", "@slow"},
         key_flags=READ,
-        example="dq.scan the-key 0 MATCH a* COUNT 5",
+        example="dq.scan the-key 0 MATCH a* SCHEDULED COUNT 5",
     ),
     Expected(
         name="dq.len",

@@ -60,7 +60,7 @@ OPTIONS: dict[str, dict[str, tuple[int, int] | str]] = {
     },
     "DQ.PEEK {}": {"STATE": STATE, "COUNT": COUNT},
     "DQ.PEEK {} STATE dead": {"AFTER": JOB, "FROM": MILLIS},
-    "DQ.SCAN {} 0": {"STATE": STATE, "MATCH": PATTERN, "COUNT": COUNT},
+    "DQ.SCAN {} 0": {"STATE": STATE, "MATCH": PATTERN, "SCHEDULED": FLAG, "COUNT": COUNT},
     "DQ.FORECAST {} STEP 5 COUNT 5": {"FROM": MILLIS},
     "DQ.LEN {}": {"STATE": STATE},
 }
@@ -413,6 +413,7 @@ def test_the_observer_overlooks_what_changes_nothing(lone: Server, lone_session:
         "DQ.PEEK q STATE dead COUNT 5",
         "DQ.SCAN q 0",
         "DQ.SCAN q 0 MATCH r*",
+        "DQ.SCAN q 0 SCHEDULED",
         "DQ.LEN q",
         "DQ.INFO q",
         "DQ.FORECAST q STEP 5 COUNT 1000",

@@ -1,0 +1,164 @@
+//! Jobs in a table: those of a state, those that were sought, schedules.
+
+use maud::{html, Markup};
+
+use super::{layout, words};
+use crate::bytes::{excerpt, Shown};
+use crate::server::job::{Job, Schedule};
+use crate::server::queue::State as JobState;
+
+/// What of a body a list shows.
+const EXCERPT: usize = 120;
+
+/// Jobs of one state, in its order.
+pub fn of_state(queue: &[u8], state: JobState, jobs: &[Job], now: u64) -> Markup {
+    html! {
+        table.list {
+            thead { tr {
+                th.id scope="col" { "id" }
+                th scope="col" { (time_heading(state)) }
+                (headings())
+                th.text scope="col" { @if state == JobState::Dead { "reason · body" } @else { "body" } }
+            } }
+            tbody { @for job in jobs { tr data-key=(Shown(&job.id)) {
+                (name(queue, job))
+                (time(job, time_heading(state), now))
+                (figures(job))
+                (text(job))
+            } } }
+        }
+    }
+}
+
+/// Jobs of any state.
+pub fn of_any_state(queue: &[u8], jobs: &[Job], now: u64) -> Markup {
+    html! {
+        table.list {
+            thead { tr {
+                th.id scope="col" { "id" }
+                th scope="col" { "state" }
+                th scope="col" { "since, or until" }
+                (headings())
+                th.text scope="col" { "reason · body" }
+            } }
+            tbody { @for job in jobs { tr data-key=(Shown(&job.id)) {
+                (name(queue, job))
+                td data-label="state" { span.state.{ "is-" (job.state.name()) } { (job.state.name()) } }
+                (time(job, time_heading(job.state), now))
+                (figures(job))
+                (text(job))
+            } } }
+        }
+    }
+}
+
+/// Jobs that come back.
+pub fn of_schedules(queue: &[u8], jobs: &[Job], now: u64) -> Markup {
+    html! {
+        table.list.schedules {
+            thead { tr {
+                th.id scope="col" { "id" }
+                th scope="col" { "schedule" }
+                th scope="col" { "next run" }
+                th.num scope="col" title="Runs that were handed out, of how many" { "runs" }
+                th.num scope="col" title="Runs that were out of attempts" { "failed" }
+                th.num scope="col" title="Times that passed without a run of their own" { "missed" }
+                th.text scope="col" { "last error" }
+            } }
+            tbody { @for job in jobs { @if let Some(schedule) = &job.schedule { tr data-key=(Shown(&job.id)) {
+                (name(queue, job))
+                td data-label="schedule" { (rule(schedule)) }
+                td data-label="next run" { (next_run(job, now)) }
+                td.num data-label="runs" {
+                    (words::number(schedule.runs_begun))
+                    @if schedule.runs > 0 { span.soft { "/" (words::number(schedule.runs)) } }
+                }
+                (failures("failed", schedule.failed_runs))
+                (failures("missed", schedule.missed))
+                td.text { @if let Some(reason) = &job.reason { span.reason { (excerpt(reason, EXCERPT)) } } }
+            } } } }
+        }
+    }
+}
+
+fn failures(label: &str, many: u64) -> Markup {
+    html! { td.num.is-dead.zero[many == 0] data-label=(label) { (words::number(many)) } }
+}
+
+/// A schedule as it was given.
+pub fn rule(schedule: &Schedule) -> Markup {
+    html! {
+        @if let Some(ms) = schedule.every_ms { "every " (words::span(ms)) }
+        @if let Some(cron) = &schedule.cron {
+            code { (excerpt(cron, 100)) }
+            " " span.soft { (schedule.zone.as_deref().map_or("UTC".into(), |zone| excerpt(zone, 60))) }
+        }
+    }
+}
+
+/// When a job that comes back will be handed out next, or why it won't.
+pub fn next_run(job: &Job, now: u64) -> Markup {
+    html! {
+        @match job.state {
+            JobState::Reserved => {
+                "running"
+                @if let Some(next) = job.next_run() { ", then " (words::brief(next, now)) } @else { ", the last one" }
+            },
+            JobState::Ready => "ready",
+            JobState::Delayed => { @if let Some(due) = job.next_run() { (words::brief(due, now)) } },
+            JobState::Dead | JobState::Done => { "none: " (job.state.name()) },
+        }
+    }
+}
+
+fn name(queue: &[u8], job: &Job) -> Markup {
+    html! {
+        th.id scope="row" { a href=(layout::job_link(queue, &job.id)) { (excerpt(&job.id, 100)) } }
+    }
+}
+
+fn headings() -> Markup {
+    html! {
+        th.num scope="col" title="Attempts so far, of how many" { "attempt" }
+        th.num scope="col" { "priority" }
+    }
+}
+
+fn figures(job: &Job) -> Markup {
+    html! {
+        td.num data-label="attempt" {
+            (job.attempt) @if job.attempts > 0 { span.soft { "/" (job.attempts) } }
+        }
+        td.num data-label="priority" { (job.priority) }
+    }
+}
+
+fn text(job: &Job) -> Markup {
+    html! {
+        td.text {
+            @if let Some(schedule) = &job.schedule { span.mark.comes-back { (rule(schedule)) } " " }
+            @if let Some(reason) = &job.reason { span.reason { (excerpt(reason, EXCERPT)) } " " }
+            span.soft { (excerpt(&job.body, EXCERPT)) }
+        }
+    }
+}
+
+fn time_heading(state: JobState) -> &'static str {
+    match state {
+        JobState::Ready => "ready",
+        JobState::Delayed => "due",
+        JobState::Reserved => "lease ends",
+        JobState::Dead => "died",
+        JobState::Done => "kept until",
+    }
+}
+
+fn time(job: &Job, label: &str, now: u64) -> Markup {
+    let time = match job.state {
+        JobState::Ready | JobState::Dead => job.since,
+        JobState::Delayed => job.due,
+        JobState::Reserved => job.deadline,
+        JobState::Done => job.kept_until,
+    };
+    html! { td data-label=(label) { @if let Some(time) = time { (words::brief(time, now)) } } }
+}
