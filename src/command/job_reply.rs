@@ -36,6 +36,9 @@ pub fn reply_job(replies: Replies, job: &JobView, now: Time) {
     fields.add("keep", policy.keep.as_u64());
     fields.add("kept-until", (progress.stage == Stage::Done).then(|| job.time.unix_ms()));
     fields.add("reason", job.reason_at(now));
+    if let Some(group) = job.group {
+        fields.add("group", group.bytes());
+    }
     if let (Some(schedule), Some(round)) = (&job.schedule, job.round_at(now)) {
         show_schedule(&mut fields, schedule, &round, state);
     }

@@ -111,6 +111,7 @@ struct Run {
 struct Gone {
     job: Job,
     policy: Policy,
+    group: Option<Box<[u8]>>,
     reason: Option<Box<[u8]>>,
 }
 
@@ -190,11 +191,15 @@ impl Delivery {
     /// The job as it was before, for a [`super::Return`]. As long as the queue hasn't changed since.
     pub fn before(&self, queue: &Queue) -> Option<JobRecord> {
         let (id, body) = self.id_and_body(queue);
-        let (created, policy, reason) = match self.gone() {
-            Some(gone) => (gone.job.created(), gone.policy, gone.reason.as_deref()),
+        let (created, policy, group, reason) = match self.gone() {
+            Some(gone) => {
+                let group = gone.group.as_deref().map(Id::of);
+                (gone.job.created(), gone.policy, group, gone.reason.as_deref())
+            }
             None => {
                 let reason = queue.details_of(self.slot).and_then(|details| details.reason());
-                (queue.pool.get(self.slot)?.created(), *queue.policy_of(self.slot)?, reason)
+                let group = queue.group_of(self.slot);
+                (queue.pool.get(self.slot)?.created(), *queue.policy_of(self.slot)?, group, reason)
             }
         };
         let Earlier { time, stage, lease, expires_at } = self.before;
@@ -208,7 +213,7 @@ impl Delivery {
                 (Progress { stage, attempt, lease, expires_at }, reason, None)
             }
         };
-        let job = JobView { id, body, time, created, policy, progress, reason, schedule };
+        let job = JobView { id, body, time, created, policy, progress, reason, group, schedule };
         Some(JobRecord::of(&job, Naming::Given))
     }
 }
@@ -258,8 +263,10 @@ impl Queue {
         lane: &mut FromLane,
         calendar: &mut dyn Calendar,
     ) -> Option<Delivery> {
-        let (due, slot) = self.schedule.first_ready(now, lane, self)?;
+        let turn = self.first_to_leave(now, lane)?;
+        let (due, slot) = (turn.due, turn.slot);
         let lease = self.next_lease(now)?;
+        self.take_turn(&turn, now);
         let simply = match pop.mode {
             // Faults are planted in the longer way.
             Mode::Lease if cfg!(feature = "planted-faults") => None,
@@ -311,11 +318,12 @@ impl Queue {
         leased: &Progress,
     ) -> Option<Option<Gone>> {
         let policy = *self.policy_of(slot)?;
+        let group = self.group_of(slot).map(|group| group.bytes().into());
         let reason = self.details_of(slot).and_then(|details| details.reason().map(Box::from));
         self.shift(slot, Cause::Popped, end, leased, Reason::Keep);
         let returning = self.schedule_of(slot).is_some().then(|| self.pool.get(slot).cloned()).flatten();
         let job = self.finish_held(now, slot).or(returning);
-        Some(job.map(|job| Gone { job, policy, reason }))
+        Some(job.map(|job| Gone { job, policy, group, reason }))
     }
 
     /// A number greater than all before. At least that with which the millisecond begins: so a queue that is made

@@ -73,6 +73,8 @@ pub struct JobView<'a> {
     pub progress: Progress,
     /// Why it was released or buried last, in a worker's words.
     pub reason: Option<&'a [u8]>,
+    /// With which others it takes turns, if with any.
+    pub group: Option<Id<'a>>,
     /// How it comes back, if it does.
     pub schedule: Option<Scheduled<'a>>,
 }

@@ -1,6 +1,7 @@
 //! What a job looks like in a file, and what happened to jobs in a log of version 0.1.
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeTuple;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_bytes::ByteBuf;
 
 use super::ids::{Id, Lease};
@@ -31,7 +32,7 @@ pub struct JobRecord {
     pub(super) extra: Option<Extra>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct Extra {
     backoff_base: u64,
     backoff_max: u64,
@@ -39,8 +40,36 @@ pub(super) struct Extra {
     keep: u64,
     expires_at: Option<u64>,
     reason: Option<ByteBuf>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     schedule: Option<ScheduleRecord>,
+    #[serde(default)]
+    group: Option<ByteBuf>,
+}
+
+/// Fields that came later are left out from behind where there is nothing in them.
+impl Serialize for Extra {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Extra { backoff_base, backoff_max, ttl, keep, expires_at, reason, schedule, group } = self;
+        let fields = match (schedule, group) {
+            (_, Some(_)) => 8,
+            (Some(_), None) => 7,
+            (None, None) => 6,
+        };
+        let mut record = serializer.serialize_tuple(fields)?;
+        record.serialize_element(backoff_base)?;
+        record.serialize_element(backoff_max)?;
+        record.serialize_element(ttl)?;
+        record.serialize_element(keep)?;
+        record.serialize_element(expires_at)?;
+        record.serialize_element(reason)?;
+        if fields > 6 {
+            record.serialize_element(schedule)?;
+        }
+        if fields > 7 {
+            record.serialize_element(group)?;
+        }
+        record.end()
+    }
 }
 
 /// One lease that was given.
@@ -128,6 +157,7 @@ impl JobRecord {
             expires_at: job.progress.expires_at.map(Time::unix_ms),
             reason: job.reason.map(ByteBuf::from),
             schedule: job.schedule.as_ref().map(ScheduleRecord::new),
+            group: job.group.map(|group| ByteBuf::from(group.bytes())),
         };
         JobRecord {
             time: job.time.unix_ms(),
@@ -183,6 +213,10 @@ impl JobRecord {
                 extra.and_then(|extra| extra.expires_at),
             )?,
             reason: extra.and_then(|extra| extra.reason.as_ref()).map(|reason| &reason[..]),
+            group: extra
+                .and_then(|extra| extra.group.as_ref())
+                .map(|group| Id::new(group).ok_or(RecordError::Group))
+                .transpose()?,
             schedule: extra
                 .and_then(|extra| extra.schedule.as_ref())
                 .map(ScheduleRecord::parts)
@@ -336,6 +370,7 @@ mod tests {
             expires_at: Some(1_763_811_600_000),
             reason: Some(ByteBuf::from("the bank is closed")),
             schedule: None,
+            group: None,
         };
         JobRecord { extra: Some(extra), ..record() }
     }

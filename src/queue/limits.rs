@@ -53,7 +53,7 @@ impl Queue {
             }
         }
         let is_used_up = jobs == allowance.jobs && jobs < wanted;
-        let is_held = is_used_up && self.schedule.first_ready(now, lane, self).is_some();
+        let is_held = is_used_up && self.first_to_leave(now, lane).is_some();
         is_held.then_some(allowance.limit)
     }
 

@@ -3,9 +3,11 @@
 //! A queue's jobs have one or a few policies; each is kept once, and a job carries its number. So an
 //! option costs the jobs that use it, not the others.
 
+use super::groups::GroupNumber;
 use super::ids::Lease;
 use super::interned::Interned;
-use super::slab::Slot;
+use super::schedule::Home;
+use super::slab::{Slot, NO_SLOT};
 use super::time::{Millis, Time};
 
 /// The settings of a job, resolved at ADD: later changes of defaults don't touch it.
@@ -99,18 +101,48 @@ impl Attempts {
     }
 }
 
-/// The number of a shared policy.
+/// What a job was told that it shares with others: its policy, and of which group it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Terms {
+    pub policy: Policy,
+    pub group: GroupNumber,
+}
+
+impl Terms {
+    pub fn has_group(&self) -> bool {
+        self.group != NO_SLOT
+    }
+
+    /// The line in which a job with this policy stands, where that has a group.
+    #[inline]
+    pub fn home(&self, home: Home) -> Home {
+        match home {
+            Home::Lane(priority) if self.has_group() => Home::Grouped(priority),
+            Home::Lane(_) | Home::Grouped(_) | Home::Dying | Home::Dead | Home::Done => home,
+        }
+    }
+}
+
+impl std::ops::Deref for Terms {
+    type Target = Policy;
+
+    fn deref(&self) -> &Policy {
+        &self.policy
+    }
+}
+
+/// The number of shared terms.
 pub type PolicyNumber = Slot;
 
-/// Every policy that some job has, once.
-pub type Policies = Interned<Policy>;
+/// All terms that some job has, once.
+pub type Policies = Interned<Terms>;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn policy(ttr: u64) -> Policy {
-        Policy::plain(millis(ttr))
+    fn policy(ttr: u64) -> Terms {
+        Terms { policy: Policy::plain(millis(ttr)), group: NO_SLOT }
     }
 
     fn millis(ms: u64) -> Millis {

@@ -50,6 +50,8 @@ pub struct Add<'a> {
     pub backoff: Option<Backoff>,
     pub ttl: Option<Millis>,
     pub keep: Option<Millis>,
+    /// It takes turns with jobs of other groups.
+    pub group: Option<Id<'a>>,
     /// It comes back. Then `due` counts for nothing, nor do TTL and KEEP: it has an id.
     pub schedule: Option<NewSchedule<'a>>,
     pub if_taken: IfTaken,
@@ -124,6 +126,7 @@ impl<'a> Add<'a> {
             backoff: None,
             ttl: None,
             keep: None,
+            group: None,
             schedule: None,
             if_taken: IfTaken::Refuse,
         }
@@ -190,6 +193,7 @@ impl Operation for Add<'_> {
             policy,
             progress,
             reason: None,
+            group: self.group,
             schedule: None,
         };
         match queue.put_job(&job, naming, found, Rank::Last) {

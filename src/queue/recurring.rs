@@ -62,6 +62,7 @@ impl Add<'_> {
             policy: Policy { ttl: Millis::ZERO, keep: Millis::ZERO, ..self.policy(queue) },
             progress: Progress::default(),
             reason: None,
+            group: self.group,
             schedule: Some(Scheduled { rule, round }),
         }
     }

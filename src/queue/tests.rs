@@ -4,6 +4,7 @@ use super::*;
 
 mod door;
 mod expiry;
+mod groups;
 mod large;
 mod limits;
 mod operators;

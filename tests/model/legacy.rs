@@ -10,7 +10,7 @@ use crate::operation::{Floor, Operation};
 use crate::pair::Pair;
 use crate::reference::Reference;
 use crate::subject::{at, id};
-use crate::told::{Bytes, Command, Outcome};
+use crate::told::{Alteration, Bytes, Command, Outcome};
 use crate::{OTHER_SEED, TURNS};
 
 /// An entry, as bytes.
@@ -67,7 +67,7 @@ fn legacy(entry: &Entry, queue: &Queue) -> Vec<Legacy> {
         (Command::KickJob { ids }, _) => all_moved(Cause::Kicked, ids),
         (Command::Forget { ids }, _) => dropped(Exit::Purged, ids),
         (Command::Delete { ids }, _) => Legacy::Delete(ids.clone()),
-        (Command::Pause { .. } | Command::Resume | Command::Alter(_), _) => {
+        (Command::Pause { .. } | Command::Resume { .. } | Command::Alter(_), _) => {
             Legacy::Queue(without_heading(queue))
         }
         other => panic!("{other:?}"),
@@ -109,11 +109,17 @@ fn apply(effect: &Legacy, queue: &mut Queue) {
     queue.apply(&told, &effect).unwrap();
 }
 
-/// Version 0.1 gave nothing back that was finished, and knew no schedules and no limits.
+/// Version 0.1 gave nothing back that was finished, and knew no schedules, no limits and no groups.
 fn is_of_version_0_1(operation: &Operation, reference: &Reference) -> bool {
     match operation {
-        Operation::Schedule { .. } => return false,
-        Operation::Alter(alteration) => return alteration.concurrency.is_none() && alteration.rate.is_none(),
+        Operation::Schedule { .. }
+        | Operation::Pause { group: Some(_), .. }
+        | Operation::Resume { group: Some(_) } => return false,
+        Operation::Alter(alteration) => {
+            let Alteration { concurrency, rate, group_concurrency, group_rate, .. } = alteration;
+            let of_groups = group_concurrency.is_some() || group_rate.is_some();
+            return concurrency.is_none() && rate.is_none() && !of_groups;
+        }
         _ => {}
     }
     let Operation::GiveBack { count } = operation else {
@@ -132,6 +138,7 @@ proptest! {
         for turn in &mut turns {
             turn.floor = Floor::None;
             turn.operation.make_single();
+            turn.operation.leave_out_groups();
             if !is_of_version_0_1(&turn.operation, &primary.reference) {
                 continue;
             }

@@ -3,6 +3,7 @@
 
 use dq::queue::{State, Totals};
 
+use crate::groups::{self, Groups};
 use crate::job::{Job, Stage};
 use crate::limits::Departures;
 use crate::told::{
@@ -35,6 +36,7 @@ pub struct Reference {
     pub settings: Settings,
     /// By the rate.
     pub departures: Departures,
+    pub groups: Groups,
     /// Every delivery there ever was.
     pub deliveries: Vec<Delivery>,
     /// The last id that the queue made: its time and number.
@@ -55,6 +57,7 @@ impl Default for Reference {
             paused_until: 0,
             settings: Settings::default(),
             departures: Departures::default(),
+            groups: Groups::default(),
             deliveries: Vec::new(),
             last_made: None,
             events: 0,
@@ -103,11 +106,16 @@ impl Reference {
                 outcome
             }
             Command::KickJob { ids } => self.each(ids, |queue, id| queue.kick_job(now, id)),
-            Command::Pause { span } => {
-                self.paused_until = span.map_or(LAST, |span| (now + span).min(LAST));
+            Command::Pause { group: Some(group), span } => {
+                self.pause_group(*group, groups::until(now, *span));
                 Outcome::Yes
             }
-            Command::Resume => {
+            Command::Resume { group: Some(group) } => Outcome::yes_if(self.resume_group(*group)),
+            Command::Pause { group: None, span } => {
+                self.paused_until = groups::until(now, *span);
+                Outcome::Yes
+            }
+            Command::Resume { group: None } => {
                 // Also a pause that is over: the clock may be set back.
                 Outcome::yes_if(std::mem::take(&mut self.paused_until) > 0)
             }
@@ -118,6 +126,7 @@ impl Reference {
             Command::Return(parcel) => Outcome::yes_if(self.take_back(&parcel.id, parcel.lease)),
         };
         if outcome.has_changed() {
+            self.tidy_groups(self.clock, now);
             (self.clock, self.defaults) = (now, defaults);
         } else {
             self.last_lease = last_lease;
@@ -172,8 +181,10 @@ impl Reference {
             expires_at: policy.expiry(now),
             reason: None,
             order,
+            group: add.options.group,
             round: None,
         });
+        self.join(add.options.group);
         Outcome::Added { id, due, replaced: is_taken }
     }
 
@@ -199,8 +210,8 @@ impl Reference {
         if lease >= LEASE_MAX {
             return None;
         }
-        let ready = self.jobs.iter_mut().filter(|job| job.state(now) == State::Ready);
-        let job = ready.min_by_key(|job| (job.policy.priority, job.due(), job.order))?;
+        let place = self.take_next(now)?;
+        let job = &mut self.jobs[place];
         self.totals.popped += 1;
         self.last_lease = lease;
         self.deliveries.push(Delivery { lease, before: job.clone(), no_ack });
@@ -268,7 +279,8 @@ impl Reference {
         let Some(place) = self.held_alive(now, claim) else {
             return Outcome::No;
         };
-        if self.jobs[place].time <= now && !self.has_free_place(now) {
+        let job = &self.jobs[place];
+        if job.time <= now && !(self.has_free_place(now) && self.has_place_in_group(job, now)) {
             return Outcome::No;
         }
         let order = self.next_event();
@@ -308,7 +320,8 @@ impl Reference {
     }
 
     fn alter(&mut self, now: u64, alteration: &Alteration) {
-        let Alteration { ttr, attempts, backoff, keep, max_jobs, dead_keep, concurrency, rate } = *alteration;
+        let Alteration { ttr, attempts, backoff, keep, max_jobs, dead_keep, concurrency, rate, .. } =
+            *alteration;
         let before = self.settings;
         self.settings = Settings {
             ttr: ttr.or(before.ttr),
@@ -319,7 +332,10 @@ impl Reference {
             dead_keep: dead_keep.unwrap_or(before.dead_keep),
             concurrency: concurrency.unwrap_or(before.concurrency),
             rate: rate.unwrap_or(before.rate),
+            group_concurrency: alteration.group_concurrency.unwrap_or(before.group_concurrency),
+            group_rate: alteration.group_rate.unwrap_or(before.group_rate),
         };
+        self.alter_group_rate(before.group_rate, now);
         self.departures = self.departures.altered(before.rate, self.settings.rate, now);
     }
 
@@ -358,6 +374,7 @@ impl Reference {
         }
         let order = -self.next_event();
         place.map(|place| self.jobs.remove(place));
+        self.join(delivery.before.group);
         self.jobs.push(Job { order, ..delivery.before });
         self.totals.popped = self.totals.popped.saturating_sub(1);
         let finished = u64::from(delivery.no_ack);

@@ -239,6 +239,7 @@ impl Reference {
             expires_at: None,
             reason: None,
             order: 0,
+            group: add.options.group,
             round: Some(round),
         });
         self.totals.replaced += u64::from(there.is_some());
@@ -250,6 +251,7 @@ impl Reference {
     fn put_scheduled(&mut self, job: Job) {
         let order = self.next_event();
         self.jobs.retain(|other| other.id != job.id);
+        self.join(job.group);
         self.jobs.push(Job { order, ..job });
     }
 
@@ -261,7 +263,8 @@ impl Reference {
             _ => true,
         };
         let same = old.round.as_ref().filter(|round| round.rule.timing == rule.timing && in_step(round));
-        let mut job = Job { body: add.body.clone(), policy, expires_at: None, ..old.clone() };
+        let group = add.options.group;
+        let mut job = Job { body: add.body.clone(), policy, group, expires_at: None, ..old.clone() };
         if let Some(before) = same {
             let mut round = Round { rule: *rule, ..before.clone() };
             if old.stage == Stage::Waiting && old.attempt == 0 {
@@ -293,7 +296,7 @@ impl Reference {
             }
         }
         // A lease that has run out stays good, where the job is the same with it.
-        let mut leased = Job { body: job.body.clone(), policy, expires_at: None, ..stored.clone() };
+        let mut leased = Job { body: job.body.clone(), policy, group, expires_at: None, ..stored.clone() };
         leased.round = job.round.clone();
         if stored.has_come_back(now) {
             let round = stored.round.clone().unwrap();

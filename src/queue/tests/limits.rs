@@ -1,6 +1,34 @@
 //! What may leave a queue at a moment.
 
+use super::script::number;
 use super::*;
+
+/// What a step of a session sets.
+pub fn alteration(words: &[&str]) -> Alter {
+    let (mut alter, mut backoff) = (Alter::default(), Backoff::NONE);
+    let (mut rate, mut group_rate, mut burst) = (None, None, 1);
+    for word in words {
+        match word.split_once('=') {
+            Some(("ttr", ttr)) => alter.ttr = Some(span(number(ttr))),
+            Some(("tries", limit)) => alter.attempts = Some(Attempts::new(number(limit) as u32)),
+            Some(("base", base)) => backoff.base = span(number(base)),
+            Some(("max", max)) => backoff.max = span(number(max)),
+            Some(("keep", keep)) => alter.keep = Some(span(number(keep))),
+            Some(("maxjobs", max)) => alter.max_jobs = Some(number(max)),
+            Some(("deadkeep", keep)) => alter.dead_keep = Some(span(number(keep))),
+            Some(("concurrency", limit)) => alter.concurrency = Some(number(limit) as u32),
+            Some(("rate", words)) => rate = Some(words.split_once('/').unwrap_or(("0", "0"))),
+            Some(("burst", jobs)) => burst = number(jobs) as u32,
+            Some(("each", limit)) => alter.group_concurrency = Some(number(limit) as u32),
+            Some(("eachrate", words)) => group_rate = Some(words.split_once('/').unwrap_or(("0", "0"))),
+            _ => panic!("{word} is nothing that ALTER knows"),
+        }
+    }
+    let read = |(jobs, per)| Rate::new(number(jobs) as u32, span(number(per)), burst);
+    (alter.rate, alter.group_rate) = (rate.map(read), group_rate.map(read));
+    alter.backoff = (backoff != Backoff::NONE).then_some(backoff);
+    alter
+}
 
 #[test]
 fn so_many_leases_are_live_at_most() {
