@@ -13,7 +13,7 @@ use super::error::Error;
 use super::kinds::{Look, Looking};
 use super::limits::{GROUPS_DEFAULT, GROUPS_MAX};
 use super::words::{once, Words};
-use super::SINCE_0_1;
+use super::SINCE_0_2;
 use crate::queue::{GroupView, Time};
 use crate::server::replies::{Fields, Replies};
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -25,7 +25,7 @@ impl Look for Groups {
         name: c"dq.groups",
         summary: c"Iterates over the groups of a queue, with the counts of their jobs",
         complexity: c"O(G) with G being the number of groups looked at",
-        since: SINCE_0_1,
+        since: SINCE_0_2,
         flags: c"readonly",
         arity: -3,
         key: KeyUse::Read,

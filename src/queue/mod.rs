@@ -30,7 +30,7 @@
 //! | `forecast.rs` | how many jobs come due when |
 //! | `replay.rs` | records of a file, effects that a primary of version 0.1 sent |
 //! | `record.rs`, `job_record.rs`, `schedule_record.rs`, `queue_record.rs`, `block.rs` | what is in files and in the log |
-//! | `ids.rs`, `job.rs`, `policy.rs`, `details.rs`, `interned.rs` | what a job consists of, and how it is kept |
+//! | `ids.rs`, `job.rs`, `policy.rs`, `terms.rs`, `details.rs`, `interned.rs` | what a job consists of, and how it is kept |
 //! | `recurrence.rs`, `recurring.rs` | schedules: when a job comes back; what becomes of one that does |
 //! | `pool.rs`, `index.rs`, `slab.rs` | the job pool: by id, by slot |
 //! | `removed.rs` | what has left it, to be freed by whoever has time |
@@ -75,16 +75,17 @@ mod schedule;
 mod schedule_record;
 mod settings;
 mod slab;
+mod terms;
 mod time;
 mod upkeep;
 
 use buckets::{Arrival, Rank, Window, Windows};
 use details::{Details, Expiring, Leased, Rare, Standing};
-use policy::Terms;
 use pool::{Found, Pool};
 use queue_record::count;
 use schedule::{Aside, Home, Schedule};
 use slab::{Slab, Slot};
+use terms::Terms;
 
 pub use block::{read_block, BlockWriter};
 pub use claims::{Accepted, Bury, Claim, Finish, Finished, Release, Touch, WhenReleased};
@@ -118,7 +119,7 @@ pub use upkeep::{Forget, Forgotten, Return, Returned};
 #[derive(Clone)]
 pub struct Queue {
     pool: Pool,
-    policies: policy::Policies,
+    policies: terms::Policies,
     rules: interned::Interned<Recurrence>,
     details: Slab<Details>,
     /// Bytes that details own elsewhere.
@@ -174,7 +175,7 @@ impl Queue {
     pub fn new(seed: (u64, u64)) -> Queue {
         Queue {
             pool: Pool::new(seed),
-            policies: policy::Policies::new(seed),
+            policies: terms::Policies::new(seed),
             rules: interned::Interned::new(seed),
             details: Slab::default(),
             details_bytes: 0,

@@ -3,11 +3,8 @@
 //! A queue's jobs have one or a few policies; each is kept once, and a job carries its number. So an
 //! option costs the jobs that use it, not the others.
 
-use super::groups::GroupNumber;
 use super::ids::Lease;
-use super::interned::Interned;
-use super::schedule::Home;
-use super::slab::{Slot, NO_SLOT};
+use super::slab::Slot;
 use super::time::{Millis, Time};
 
 /// The settings of a job, resolved at ADD: later changes of defaults don't touch it.
@@ -101,67 +98,15 @@ impl Attempts {
     }
 }
 
-/// What a job was told that it shares with others: its policy, and of which group it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Terms {
-    pub policy: Policy,
-    pub group: GroupNumber,
-}
-
-impl Terms {
-    pub fn has_group(&self) -> bool {
-        self.group != NO_SLOT
-    }
-
-    /// The line in which a job with this policy stands, where that has a group.
-    #[inline]
-    pub fn home(&self, home: Home) -> Home {
-        match home {
-            Home::Lane(priority) if self.has_group() => Home::Grouped(priority),
-            Home::Lane(_) | Home::Grouped(_) | Home::Dying | Home::Dead | Home::Done => home,
-        }
-    }
-}
-
-impl std::ops::Deref for Terms {
-    type Target = Policy;
-
-    fn deref(&self) -> &Policy {
-        &self.policy
-    }
-}
-
-/// The number of shared terms.
+/// The number of a shared policy, with the group of the job: see [`super::terms`].
 pub type PolicyNumber = Slot;
-
-/// All terms that some job has, once.
-pub type Policies = Interned<Terms>;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn policy(ttr: u64) -> Terms {
-        Terms { policy: Policy::plain(millis(ttr)), group: NO_SLOT }
-    }
-
     fn millis(ms: u64) -> Millis {
         Millis::new(ms).unwrap()
-    }
-
-    #[test]
-    fn equal_policies_are_kept_once_and_go_with_their_last_user() {
-        let mut policies = Policies::new((1, 2));
-        let a = policies.take(&policy(1)).unwrap();
-        let b = policies.take(&policy(2)).unwrap();
-        assert_eq!(policies.take(&policy(1)), Some(a));
-        assert_ne!(a, b);
-        policies.release(a);
-        assert_eq!(policies.get(a), Some(&policy(1)));
-        policies.release(a);
-        assert_eq!(policies.get(a), None);
-        assert_eq!(policies.get(b), Some(&policy(2)));
-        assert_eq!(policies.len(), 1);
     }
 
     #[test]

@@ -14,15 +14,15 @@
 //! | `idle.rs` | what becomes of groups without jobs |
 //! | `ring.rs` | the groups of a priority, in the order in which they may leave |
 //! | `line.rs` | the jobs of a group, few or many |
-//! | `look.rs`, `record.rs` | looking; files |
+//! | `look.rs`, `group_record.rs` | looking; files |
 //!
 //! Jobs of groups stand in lines of their lane as all others do, and are counted there: see [`super::schedule`]. What is here
 //! comes on top, so a queue without groups pays nothing.
 
+mod group_record;
 mod idle;
 mod line;
 mod look;
-mod record;
 mod ring;
 mod standing;
 mod turns;
@@ -39,9 +39,9 @@ use super::rate::Tat;
 use super::settings::Settings;
 use super::slab::{Slab, Slot, NO_SLOT};
 use super::time::Time;
+pub use group_record::GroupRecord;
 use line::{Line, Places};
 pub use look::GroupView;
-pub use record::GroupRecord;
 use ring::{Rest, Ring, Seat};
 
 /// The number of a group in its queue; [`NO_SLOT`] is none. It shows in nothing.

@@ -7,8 +7,8 @@ use std::cell::Cell;
 use super::super::slab::Slot;
 use super::super::time::Time;
 
-/// Groups in a run, at most.
-const RUN_MAX: usize = 128;
+/// Groups in a run, at most. (Few, where a test is to see many runs.)
+const RUN_MAX: usize = if cfg!(test) { 16 } else { 128 };
 /// A run with at most so many looks for a neighbour …
 const MERGE_BELOW: usize = RUN_MAX / 8;
 /// … and takes it if so many are not exceeded.
@@ -311,3 +311,7 @@ fn first_in<T>(
     run.note(now);
     None
 }
+
+#[cfg(test)]
+#[path = "ring_tests.rs"]
+mod tests;

@@ -29,6 +29,9 @@ pub struct GroupRecord {
 
 impl Record for Vec<GroupRecord> {}
 
+/// No queue comes to this serial by itself; and from here it can go on for as long again.
+const SERIAL_MAX: u64 = 1 << 62;
+
 impl GroupRecord {
     fn tat(&self) -> Result<Tat, RecordError> {
         let arrival = (self.arrival_ms, self.arrival_parts);
@@ -43,7 +46,7 @@ impl GroupRecord {
         self.tat()?;
         time(self.paused_until)?;
         let is_of_none = self.name.is_empty() && self.serial == 0;
-        let is_one = Id::new(&self.name).is_some() && self.serial > 0;
+        let is_one = Id::new(&self.name).is_some() && (1..=SERIAL_MAX).contains(&self.serial);
         if is_of_none || is_one {
             Ok(())
         } else {
@@ -79,7 +82,7 @@ impl Groups {
                 paused_until: group.paused_until.unix_ms(),
             });
         }
-        records.sort_by_key(|record| record.serial);
+        records.sort_by(|one, other| (one.serial, &one.name).cmp(&(other.serial, &other.name)));
         records
     }
 
@@ -144,6 +147,7 @@ impl Queue {
     /// The settings are those of a record, and so are the serials.
     pub(in crate::queue) fn restore_groups(&mut self, (last_serial, swept): (u64, u64)) {
         if let Some(groups) = &mut self.groups {
+            let last_serial = last_serial.min(SERIAL_MAX);
             (groups.last_serial, groups.swept) = (groups.last_serial.max(last_serial), swept);
             groups.idle_before = groups.idle.len();
             let rate = self.settings.group_rate;
