@@ -38,7 +38,7 @@ GROUPS = {
     "Produce": ["add"],
     "Consume": ["pop", "mpop", "finish", "release", "touch", "bury"],
     "Manage": ["del", "kick", "kickjob", "pause", "resume", "purge", "alter"],
-    "Look": ["get", "peek", "scan", "len", "forecast", "info", "next"],
+    "Look": ["get", "peek", "scan", "groups", "len", "forecast", "info", "next"],
 }
 # Not for clients: it has a head in the sources, and no page.
 INTERNAL = ["apply"]

@@ -41,7 +41,7 @@ fn job<'a>(progress: Progress, time: u64, reason: Option<&'a [u8]>) -> JobView<'
         keep: ms(0),
         late: ms(0),
     };
-    let schedule = None;
+    let (group, schedule) = (None, None);
     JobView {
         id: id("a"),
         body: b"body",
@@ -51,6 +51,7 @@ fn job<'a>(progress: Progress, time: u64, reason: Option<&'a [u8]>) -> JobView<'
         progress,
         reason,
         tally: Tally::default(),
+        group,
         schedule,
     }
 }
@@ -161,6 +162,59 @@ fn a_job_that_timed_out_or_was_released() {
     assert_eq!(JobRecord::decode(&expected).unwrap().job(b"a", b"body"), Ok(job));
     let higher = bytes(&[&expected[..expected.len() - 3], &[0xce, 0, 1, 0, 0]]);
     assert_eq!(JobRecord::decode(&higher), Err(RecordError::Unreadable));
+}
+
+#[test]
+fn a_job_with_a_group() {
+    let expected = bytes(&[
+        &[0x9a, 0xcd, 0x03, 0xe8, 100, 0xcd, 0xea, 0x60, 25, 0xcc, 128, 0, 0, 0, 0xc2],
+        &[0x98], // extra, an array of 8
+        &[0xcd, 0x03, 0xe8, 0xcd, 0xea, 0x60, 0xce, 0x05, 0x26, 0x5c, 0x00, 0, 0xc0, 0xc0],
+        &[0xc0],                      // no schedule
+        &[0xc4, 3, b'r', b'e', b'd'], // group
+    ]);
+    let job = JobView { group: Some(id("red")), ..job(Progress::default(), 1_000, None) };
+    assert_eq!(JobRecord::of(&job, Naming::Given).encode(), expected);
+    assert_eq!(JobRecord::decode(&expected).unwrap().job(b"a", b"body"), Ok(job));
+    let nameless = bytes(&[expected.strip_suffix(&[0xc4, 3, b'r', b'e', b'd']).unwrap(), &[0xc4, 0]]);
+    assert_eq!(JobRecord::decode(&nameless).unwrap().job(b"a", b""), Err(RecordError::Group));
+}
+
+#[test]
+fn groups_and_a_queue_with_limits_for_them() {
+    let mut queue = Queue::new(SEED);
+    let group_rate = Some(Rate::new(3, ms(10), 2));
+    queue.apply(&told(100), &Alter { group_concurrency: Some(7), group_rate, ..Alter::default() });
+    for name in ["a", "b", "c"] {
+        let group = (name != "c").then(|| id("red"));
+        queue.apply(&told(100), &Add { group, ..Add::plain(id(name), b"") });
+    }
+    queue.apply(&told(100), &Pause { group: Some(id("blue")), span: Some(ms(5)) });
+    assert_eq!(queue.apply(&told(100), &Pop { count: 2, ..Pop::ONE }).len(), 2);
+    let record = queue.record().encode();
+    assert_eq!(record[0], 0x99);
+    // No limits of the queue; GROUPCONCURRENCY 7, GROUPRATE 3 10 BURST 2; three records, two groups were made, and those
+    // without jobs were looked at up to the second.
+    assert!(record.ends_with(&[0x97, 0, 0, 0, 0, 0, 0, 0x97, 7, 3, 10, 2, 3, 2, 2]), "{record:?}");
+    let expected = bytes(&[
+        &[0x93],
+        &[0x97, 0xc4, 0, 0, 0xc4, 1, 128, 0, 0, 0, 0], // those without one have had their turn with priority 128
+        &[0x97, 0xc4, 3, b'r', b'e', b'd', 1, 0xc4, 1, 128, 103, 1, 3, 0], // and may leave at 103 and a third
+        &[0x97, 0xc4, 4, b'b', b'l', b'u', b'e', 2, 0xc4, 0, 0, 0, 0, 105], // paused until 105
+    ]);
+    assert_eq!(queue.group_records().encode(), expected);
+    assert_eq!(Vec::<GroupRecord>::decode(&expected).unwrap(), queue.group_records());
+    let impossible: [&[u8]; 5] = [
+        &[0x97, 0xc4, 0, 1, 0xc4, 0, 0, 0, 0, 0],
+        &[0x97, 0xc4, 1, b'g', 0, 0xc4, 0, 0, 0, 0, 0],
+        &[0x97, 0xc4, 1, b'g', 1, 0xc4, 0, 5, 0, 0, 0],
+        &[0x97, 0xc4, 1, b'g', 1, 0xc4, 0, 5, 3, 3, 0],
+        &[0x97, 0xc4, 1, b'g', 1, 0xc4, 0, 0xcf, 0, 3, 0, 0, 0, 0, 0, 0, 0, 3, 0],
+    ];
+    for group in impossible {
+        let records = Vec::<GroupRecord>::decode(&bytes(&[&[0x91], group])).unwrap();
+        assert_eq!(queue.load_group(&records[0]), Err(RecordError::Group), "{group:?}");
+    }
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! `DQ.ADD key id|* body [DELAY ms | AT unix-ms] [TTR ms] [PRIORITY 0..255] [ATTEMPTS n]
-//! [BACKOFF base-ms max-ms] [TTL ms] [KEEP ms] [LATE ms] [EVERY ms | CRON expression [TZ zone]]
+//! [BACKOFF base-ms max-ms] [TTL ms] [KEEP ms] [LATE ms] [GROUP name] [EVERY ms | CRON expression [TZ zone]]
 //! [MISFIRE ONE|ALL] [JITTER ms] [RUNS n] [UNTIL unix-ms] [NX | REPLACE | ENSURE]`
 //!
 //! Adds a job, to be handed out from its due time on. `*` makes an id. Without DELAY or AT it is due now;
 //! AT in the past is now. What TTR, ATTEMPTS, BACKOFF, KEEP and LATE don't say is as DQ.ALTER has set it for the
 //! queue or as the configs have it, at this moment and for good. After TTL, unless it was finished, the job is
 //! dead. KEEP is how long it stays, as done, once it is finished: so long its id is taken. Not handed out for LATE since it
-//! came due, it is dead; of a job with a schedule, that occurrence is passed over.
+//! came due, it is dead; of a job with a schedule, that occurrence is passed over. Jobs of a GROUP take turns with those of
+//! other groups of the same priority, and with those without.
 //!
 //! With EVERY or CRON, the job has a schedule: when it is finished, it comes back for the next time, under the same id.
 //! EVERY counts from AT or DELAY, or from now; CRON goes by a time zone, or UTC. MISFIRE says what becomes of times that
@@ -36,13 +37,13 @@ pub struct Add;
 pub struct Parsed<'c> {
     id: Option<Id<'c>>,
     body: &'c [u8],
-    options: Options,
+    options: Options<'c>,
     /// Few have one.
     schedule: Option<Box<Recurrence>>,
 }
 
 #[derive(Default)]
-struct Options {
+struct Options<'c> {
     delay: Option<Millis>,
     at: Option<Time>,
     ttr: Option<Millis>,
@@ -52,6 +53,7 @@ struct Options {
     ttl: Option<Millis>,
     keep: Option<Millis>,
     late: Option<Millis>,
+    group: Option<Id<'c>>,
     nx: Option<()>,
     replace: Option<()>,
     ensure: Option<()>,
@@ -83,6 +85,7 @@ impl Change for Add {
             ArgSpec::integer(c"ms").token(c"TTL").optional(),
             ArgSpec::integer(c"ms").token(c"KEEP").optional(),
             ArgSpec::integer(c"ms").token(c"LATE").optional(),
+            ArgSpec::string(c"name").token(c"GROUP").optional(),
             SCHEDULE[0],
             SCHEDULE[1],
             SCHEDULE[2],
@@ -148,6 +151,7 @@ impl Change for Add {
             ttl: options.ttl,
             keep: options.keep,
             late: options.late,
+            group: options.group,
             schedule: schedule.as_deref().map(scheduled),
             if_taken: options.if_taken(),
         }
@@ -169,8 +173,8 @@ impl Change for Add {
     }
 }
 
-impl Options {
-    fn parse(words: Words) -> Result<Options, Error> {
+impl<'c> Options<'c> {
+    fn parse(words: Words<'c>) -> Result<Options<'c>, Error> {
         let mut options = Options::default();
         words.options(|name, words| match name {
             "DELAY" => once("DELAY", &mut options.delay, words.millis("DELAY", 0)?),
@@ -182,6 +186,7 @@ impl Options {
             "TTL" => once("TTL", &mut options.ttl, words.millis("TTL", 1)?),
             "KEEP" => once("KEEP", &mut options.keep, words.millis("KEEP", 0)?),
             "LATE" => once("LATE", &mut options.late, words.millis("LATE", 0)?),
+            "GROUP" => once("GROUP", &mut options.group, words.group()?),
             "NX" => once("NX", &mut options.nx, ()),
             "REPLACE" => once("REPLACE", &mut options.replace, ()),
             "ENSURE" => once("ENSURE", &mut options.ensure, ()),

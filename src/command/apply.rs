@@ -18,8 +18,8 @@ use super::words::Words;
 use super::SINCE_0_1;
 use super::{add, alter, bury, del, finish, kickjob, pause, pop, release, resume, touch};
 use crate::queue::{
-    DropRecord, Effect, Forget, JobRecord, Lease, LeaseRecord, MoveRecord, Queue, QueueRecord, Record,
-    Return, Time,
+    DropRecord, Effect, Forget, GroupRecord, JobRecord, Lease, LeaseRecord, MoveRecord, Queue, QueueRecord,
+    Record, Return, Time,
 };
 use crate::server::arg::Arg;
 use crate::server::call::Call;
@@ -163,6 +163,7 @@ fn apply_effect(call: &Call, key: Arg, kind: &[u8], mut words: Words) -> Result<
         b"LEASE" => Effect::Lease(Vec::<LeaseRecord>::decode(words.require()?.bytes())?),
         b"MOVE" => Effect::Move(Vec::<MoveRecord>::decode(words.require()?.bytes())?),
         b"DROP" => Effect::Drop(DropRecord::decode(words.require()?.bytes())?),
+        b"GROUPS" => Effect::Groups(Vec::<GroupRecord>::decode(words.require()?.bytes())?),
         b"QUEUE" => Effect::Queue(QueueRecord::decode(words.require()?.bytes())?),
         _ => return Err(Error::UnknownEntry(kind.to_vec())),
     };

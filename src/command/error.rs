@@ -52,10 +52,13 @@ pub enum Error {
     },
     BackoffOrder,
     /// So many jobs take longer than the longest span there is.
-    BurstLength,
+    BurstLength {
+        option: &'static str,
+    },
     ReasonLength,
     NumKeys,
     IdLength,
+    GroupLength,
     BodyLength {
         max: usize,
     },
@@ -140,9 +143,9 @@ impl fmt::Display for Error {
                 state.name()
             ),
             Error::BackoffOrder => f.write_str("ERR the base of BACKOFF must not be longer than its max"),
-            Error::BurstLength => write!(
+            Error::BurstLength { option } => write!(
                 f,
-                "ERR at this RATE, BURST jobs must not take longer than {} ms",
+                "ERR at this {option}, BURST jobs must not take longer than {} ms",
                 crate::queue::Millis::MAX.as_u64()
             ),
             Error::ReasonLength => {
@@ -152,6 +155,7 @@ impl fmt::Display for Error {
                 f.write_str("ERR numkeys must be the number of keys that follow it, at least 1")
             }
             Error::IdLength => write!(f, "ERR id must be 1 to {ID_BYTES_MAX} bytes long"),
+            Error::GroupLength => write!(f, "ERR GROUP must be 1 to {ID_BYTES_MAX} bytes long"),
             Error::BodyLength { max } => {
                 write!(f, "ERR body must be at most {max} bytes long (dq.max-body-bytes)")
             }

@@ -52,6 +52,7 @@ impl Look for Info {
         for state in State::ALL {
             fields.add(state.name(), counts.of(state) as u64);
         }
+        fields.add("groups", queue.groups_len() as u64);
         fields.add("waiting-consumers", looking.consumers as u64);
         fields.add("oldest-ready-ms", queue.oldest_ready().map(|since| now.since(since).as_u64()));
         fields.add("next-due", queue.next_due().map(Time::unix_ms));
@@ -92,6 +93,11 @@ fn show_settings(fields: &mut Fields, settings: &Settings) {
     fields.add("rate", u64::from(rate.map_or(0, Rate::jobs)));
     fields.add("rate-per-ms", rate.map_or(Millis::ZERO, Rate::per).as_u64());
     fields.add("rate-burst", u64::from(rate.map_or(0, Rate::burst)));
+    fields.add("group-concurrency", u64::from(settings.group_concurrency.map_or(0, NonZeroU32::get)));
+    let rate = settings.group_rate.as_ref();
+    fields.add("group-rate", u64::from(rate.map_or(0, Rate::jobs)));
+    fields.add("group-rate-per-ms", rate.map_or(Millis::ZERO, Rate::per).as_u64());
+    fields.add("group-rate-burst", u64::from(rate.map_or(0, Rate::burst)));
 }
 
 fn show_totals(fields: &mut Fields, totals: &Totals) {

@@ -43,6 +43,9 @@ pub fn reply_job(replies: Replies, job: &JobView, now: Time) {
     fields.add("released", u64::from(tally.released));
     fields.add("buried", u64::from(tally.buried));
     fields.add("kicked", u64::from(tally.kicked));
+    if let Some(group) = job.group {
+        fields.add("group", group.bytes());
+    }
     if let (Some(schedule), Some(round)) = (&job.schedule, job.round_at(now)) {
         show_schedule(&mut fields, schedule, &round, state);
     }

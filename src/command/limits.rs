@@ -9,6 +9,9 @@ pub const PEEK_JOBS_MAX: usize = 1_000;
 pub const PEEK_BYTES_MAX: usize = 16 << 20;
 pub const SCAN_JOBS_DEFAULT: usize = 10;
 pub const SCAN_JOBS_MAX: usize = 10_000;
+/// Of DQ.GROUPS.
+pub const GROUPS_DEFAULT: usize = 10;
+pub const GROUPS_MAX: usize = 1_000;
 /// Of DQ.NEXT.
 pub const NEXT_TIMES_MAX: usize = 1_000;
 /// Of DQ.FORECAST.

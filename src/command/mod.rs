@@ -22,6 +22,7 @@ mod error;
 mod finish;
 mod forecast;
 mod get;
+mod groups;
 mod info;
 mod job_reply;
 mod kick;
@@ -74,6 +75,7 @@ pub fn register_all(ctx: *mut raw::RedisModuleCtx) -> bool {
         && register::<LookingAt<get::Get>>(ctx)
         && register::<LookingAt<peek::Peek>>(ctx)
         && register::<LookingAt<scan::Scan>>(ctx)
+        && register::<LookingAt<groups::Groups>>(ctx)
         && register::<LookingAt<len::Len>>(ctx)
         && register::<LookingAt<info::Info>>(ctx)
         && register::<LookingAt<forecast::Forecasting>>(ctx)

@@ -1,11 +1,12 @@
-//! `DQ.PAUSE key [FOR ms]`
+//! `DQ.PAUSE key [GROUP name] [FOR ms]`
 //!
 //! From here on the queue hands out nothing, for so long or until DQ.RESUME. All else goes on: jobs are
-//! added, fall due, are finished; leases run out. Makes the queue if there is none.
+//! added, fall due, are finished; leases run out. With GROUP, all this is about the jobs of a group.
+//! Makes the queue if there is none.
 //!
 //! Replies with OK.
 //!
-//! O(1).
+//! O(1); with GROUP, O(log g) in the number of groups.
 
 use super::error::Error;
 use super::kinds::{Change, IfMissing};
@@ -20,28 +21,33 @@ pub struct Pause;
 impl Change for Pause {
     const SPEC: Spec = Spec {
         name: c"dq.pause",
-        summary: c"Stops a queue from handing out jobs, for a time or until it is resumed",
-        complexity: c"O(1)",
+        summary: c"Stops a queue, or a group, from handing out jobs, for a time or until it is resumed",
+        complexity: c"O(1); with GROUP O(log(G)) with G being the number of groups",
         since: SINCE_0_1,
         flags: c"write fast",
         arity: -2,
         key: KeyUse::Change,
-        args: &[ArgSpec::KEY, ArgSpec::integer(c"ms").token(c"FOR").optional()],
+        args: &[
+            ArgSpec::KEY,
+            ArgSpec::string(c"name").token(c"GROUP").optional(),
+            ArgSpec::integer(c"ms").token(c"FOR").optional(),
+        ],
     };
 
     const IF_MISSING: IfMissing = IfMissing::Create;
 
-    type Parsed<'c> = queue::Pause;
+    type Parsed<'c> = queue::Pause<'c>;
     type Outcome = Paused;
-    type Operation<'p> = queue::Pause;
+    type Operation<'p> = queue::Pause<'p>;
 
-    fn parse(words: Words) -> Result<queue::Pause, Error> {
-        let mut span = None;
+    fn parse<'c>(words: Words<'c>) -> Result<queue::Pause<'c>, Error> {
+        let (mut group, mut span) = (None, None);
         words.options(|name, words| match name {
+            "GROUP" => once("GROUP", &mut group, words.group()?),
             "FOR" => once("FOR", &mut span, words.millis("FOR", 1)?),
             _ => Ok(false),
         })?;
-        Ok(queue::Pause { span })
+        Ok(queue::Pause { group, span })
     }
 
     fn check(parsed: &queue::Pause, wall_clock: fn() -> Time) -> Result<(), Error> {
@@ -53,7 +59,7 @@ impl Change for Pause {
         }
     }
 
-    fn operation(parsed: &queue::Pause) -> queue::Pause {
+    fn operation<'p>(parsed: &'p queue::Pause<'_>) -> queue::Pause<'p> {
         *parsed
     }
 

@@ -181,6 +181,11 @@ impl<'c> Words<'c> {
         Ok(Backoff { base, max })
     }
 
+    /// The value of GROUP.
+    pub fn group(&mut self) -> Result<Id<'c>, Error> {
+        Id::new(self.value("GROUP")?).ok_or(Error::GroupLength)
+    }
+
     /// The value of REASON.
     pub fn reason(&mut self) -> Result<&'c [u8], Error> {
         let reason = self.value("REASON")?;

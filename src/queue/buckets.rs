@@ -53,7 +53,7 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    fn entry(&self) -> Entry {
+    pub(super) fn entry(&self) -> Entry {
         let expires = self.window.closes < Time::MAX;
         let expiry = if expires { Expiry::Expires } else { Expiry::Never };
         Entry::new(self.time, self.slot, self.hold, expiry)
@@ -271,7 +271,8 @@ impl Buckets {
         tally
     }
 
-    fn first_after(&self, time: Time) -> Option<Time> {
+    /// The earliest time after this one. O(log n).
+    pub fn first_after(&self, time: Time) -> Option<Time> {
         // The next line but one at the latest: no bucket is empty.
         let buckets = self.lines_from(time).take(2).filter_map(|line| self.buckets.get(line.bucket));
         buckets.into_iter().find_map(|bucket| bucket.entries().get(bucket.up_to(time))).map(Entry::time)
@@ -308,7 +309,7 @@ impl Buckets {
 }
 
 /// The first job up to `now` that hasn't expired by then.
-fn first_open_in(bucket: &Bucket, now: Time, windows: &impl Windows) -> Option<(Time, Slot)> {
+pub(super) fn first_open_in(bucket: &Bucket, now: Time, windows: &impl Windows) -> Option<(Time, Slot)> {
     let passed = bucket.entries().iter().take_while(|entry| entry.time() <= now);
     let is_open = |entry: &&Entry| !entry.expires() || windows.window_of(entry.slot).closes > now;
     passed.into_iter().find(is_open).map(|entry| (entry.time(), entry.slot))

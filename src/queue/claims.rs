@@ -199,6 +199,9 @@ impl Queue {
             // Somebody else has its place.
             return None;
         }
+        if !self.is_leased_at(slot, now) && !self.has_place_in_group(slot, now) {
+            return None;
+        }
         let progress = self.progress(slot)?;
         self.shift(slot, &Shift::new(Cause::Touched, now, now.saturating_add(ttr), &progress));
         Some(())

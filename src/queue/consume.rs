@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::door::{Changed, Operation};
+use super::groups::Turn;
 use super::ids::{Id, Lease};
 use super::job::{Job, JobView, Progress, Stage, State};
 use super::job_record::{Cause, JobRecord};
@@ -136,6 +137,7 @@ struct Run {
 struct Gone {
     job: Job,
     policy: Policy,
+    group: Option<Box<[u8]>>,
     reason: Option<Box<[u8]>>,
     tally: Tally,
 }
@@ -251,8 +253,11 @@ impl Delivery {
     pub fn before(&self, queue: &Queue) -> Option<JobRecord> {
         let (id, body) = self.id_and_body(queue);
         let Earlier { time, stage, lease, expires_at } = self.before;
-        let (created, policy, reason, tally) = match self.gone() {
-            Some(gone) => (gone.job.created(), gone.policy, gone.reason.as_deref(), gone.tally),
+        let (created, policy, group, reason, tally) = match self.gone() {
+            Some(gone) => {
+                let group = gone.group.as_deref().map(Id::of);
+                (gone.job.created(), gone.policy, group, gone.reason.as_deref(), gone.tally)
+            }
             None => {
                 let details = queue.details_of(self.slot)?;
                 let tally = match stage {
@@ -261,7 +266,7 @@ impl Delivery {
                     Stage::Waiting | Stage::Dead | Stage::Done => details.tally(),
                 };
                 let (created, policy) = (queue.pool.get(self.slot)?.created(), queue.policy_of(self.slot)?);
-                (created, *policy, details.reason(), tally)
+                (created, *policy, queue.group_of(self.slot), details.reason(), tally)
             }
         };
         let (progress, reason, tally, schedule) = match self.run() {
@@ -274,7 +279,7 @@ impl Delivery {
                 (Progress { stage, attempt, lease, expires_at }, reason, tally, None)
             }
         };
-        let job = JobView { id, body, time, created, policy, progress, reason, tally, schedule };
+        let job = JobView { id, body, time, created, policy, progress, reason, tally, group, schedule };
         Some(JobRecord::of(&job, Naming::Given))
     }
 }
@@ -364,24 +369,26 @@ impl Queue {
         lane: &mut FromLane,
         budget: &mut Budget,
     ) -> Option<Delivery> {
-        let ready = if self.rules.is_empty() {
-            self.schedule.first_ready(now, lane, self)?
+        let turn = if self.rules.is_empty() {
+            self.first_to_leave(now, lane)?
         } else {
             self.first_in_time(now, lane, budget)?
         };
-        self.deliver(now, terms, ready, budget)
+        self.deliver(now, terms, &turn, budget)
     }
 
-    /// Hands out a job that is ready, and since when.
+    /// Hands out a job that is ready, as whose turn it is.
     #[inline]
     fn deliver(
         &mut self,
         now: Time,
         terms: Terms,
-        (due, slot): (Time, Slot),
+        turn: &Turn,
         calendar: &mut dyn Calendar,
     ) -> Option<Delivery> {
+        let Turn { due, slot, .. } = *turn;
         let lease = self.next_lease(now)?;
+        self.take_turn(turn, now);
         let simply = match terms.mode {
             // Faults are planted in the longer way.
             Mode::Lease if cfg!(feature = "planted-faults") => None,
@@ -434,6 +441,9 @@ impl Queue {
         let slot = self.pool.find(id)?;
         // Nobody is kicked in vain.
         self.next_lease(now)?;
+        if !self.may_leave_its_group(slot, now) {
+            return None;
+        }
         match self.view(slot)?.state(now) {
             State::Ready => (),
             State::Delayed | State::Dead => {
@@ -445,14 +455,18 @@ impl Queue {
             State::Reserved | State::Done => return None,
         }
         let due = self.view(slot)?.due();
-        self.deliver(now, terms, (due, slot), calendar)
+        let turn = self.out_of_turn(due, slot);
+        self.deliver(now, terms, &turn, calendar)
     }
 
     fn can_be_taken(&self, now: Time, id: Id) -> bool {
-        self.get(id).is_some_and(|job| match job.state(now) {
-            State::Ready | State::Delayed | State::Dead => true,
+        let Some((slot, job)) = self.pool.find(id).and_then(|slot| Some((slot, self.view(slot)?))) else {
+            return false;
+        };
+        match job.state(now) {
+            State::Ready | State::Delayed | State::Dead => self.may_leave_its_group(slot, now),
             State::Reserved | State::Done => false,
-        })
+        }
     }
 
     /// What the queue no longer has of it then.
@@ -464,13 +478,14 @@ impl Queue {
         leased: &Progress,
     ) -> Option<Option<Gone>> {
         let policy = *self.policy_of(slot)?;
+        let group = self.group_of(slot).map(|group| group.bytes().into());
         let details = self.details_of(slot);
         let reason = details.and_then(|details| details.reason().map(Box::from));
         let tally = details.map_or(Tally::default(), |details| details.tally());
         self.shift(slot, &Shift::new(Cause::Popped, now, end, leased));
         let returning = self.schedule_of(slot).is_some().then(|| self.pool.get(slot).cloned()).flatten();
         let job = self.finish_held(now, slot).or(returning);
-        Some(job.map(|job| Gone { job, policy, reason, tally }))
+        Some(job.map(|job| Gone { job, policy, group, reason, tally }))
     }
 
     /// A number greater than all before. At least that with which the millisecond begins: so a queue that is made

@@ -14,6 +14,9 @@ use super::Queue;
 pub trait Operation {
     type Outcome: Changed;
 
+    /// It takes over what came to be elsewhere, as it is.
+    const IS_RECORD: bool = false;
+
     /// Reads no clock and no config: what comes of it follows from the queue, the operation and `now`.
     #[doc(hidden)]
     fn run(&self, queue: &mut Queue, now: Time) -> Self::Outcome;
@@ -97,6 +100,12 @@ impl Heading {
         self.mix(parts.into());
     }
 
+    /// A group has had its turn, and its rate has got there.
+    pub(super) fn mix_turn(&mut self, serial: u64, departures: TatParts) {
+        self.mix(serial);
+        self.mix_departures(departures);
+    }
+
     pub(super) fn mix_removal(&mut self, job: &Job) {
         let (id, body) = job.id_and_body();
         self.mix(job.created().unix_ms() ^ ((id.bytes().len() + body.len()) as u64) << 48);
@@ -130,7 +139,11 @@ impl Queue {
         self.heading.defaults = circumstances.defaults;
         self.last_lease = last_lease.max(circumstances.lease_floor);
         let outcome = operation.run_by(self, circumstances.now, calendar);
-        if !outcome.has_changed() {
+        if outcome.has_changed() {
+            if !O::IS_RECORD {
+                self.look_after_groups(clock, circumstances.now);
+            }
+        } else {
             (self.heading.clock, self.heading.defaults, self.last_lease) = (clock, defaults, last_lease);
         }
         outcome

@@ -77,6 +77,8 @@ pub struct JobView<'a> {
     pub reason: Option<&'a [u8]>,
     /// Without what time has done since it was given its place: see [`JobView::tally_at`].
     pub tally: Tally,
+    /// With which others it takes turns, if with any.
+    pub group: Option<Id<'a>>,
     /// How it comes back, if it does.
     pub schedule: Option<Scheduled<'a>>,
 }

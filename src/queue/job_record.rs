@@ -47,6 +47,8 @@ pub(super) struct Extra {
     late: u64,
     #[serde(default)]
     tally: TallyRecord,
+    #[serde(default)]
+    group: Option<ByteBuf>,
 }
 
 /// How often it timed out, was released, buried and kicked.
@@ -68,10 +70,12 @@ impl TallyRecord {
 /// The fields that came later are left out, from the last one on that says something.
 impl Serialize for Extra {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let has_tally = self.tally != TallyRecord::default();
+        let has_group = self.group.is_some();
+        let has_tally = has_group || self.tally != TallyRecord::default();
         let has_late = has_tally || self.late > 0;
         let has_schedule = has_late || self.schedule.is_some();
-        let fields = 6 + usize::from(has_schedule) + usize::from(has_late) + usize::from(has_tally);
+        let later = [has_schedule, has_late, has_tally, has_group];
+        let fields = 6 + later.into_iter().filter(|has_it| *has_it).count();
         let mut record = serializer.serialize_struct("Extra", fields)?;
         record.serialize_field("backoff_base", &self.backoff_base)?;
         record.serialize_field("backoff_max", &self.backoff_max)?;
@@ -87,6 +91,9 @@ impl Serialize for Extra {
         }
         if has_tally {
             record.serialize_field("tally", &self.tally)?;
+        }
+        if has_group {
+            record.serialize_field("group", &self.group)?;
         }
         record.end()
     }
@@ -179,6 +186,7 @@ impl JobRecord {
             schedule: job.schedule.as_ref().map(ScheduleRecord::new),
             late: late.as_u64(),
             tally: TallyRecord::of(job.tally),
+            group: job.group.map(|group| ByteBuf::from(group.bytes())),
         };
         JobRecord {
             time: job.time.unix_ms(),
@@ -240,6 +248,10 @@ impl JobRecord {
             )?,
             reason: extra.and_then(|extra| extra.reason.as_ref()).map(|reason| &reason[..]),
             tally: extra.map_or(Tally::default(), |extra| extra.tally.tally()),
+            group: extra
+                .and_then(|extra| extra.group.as_ref())
+                .map(|group| Id::new(group).ok_or(RecordError::Group))
+                .transpose()?,
             schedule: extra
                 .and_then(|extra| extra.schedule.as_ref())
                 .map(ScheduleRecord::parts)
@@ -395,6 +407,7 @@ mod tests {
             schedule: None,
             late: 0,
             tally: TallyRecord(1, 2, 0, 65_535),
+            group: None,
         };
         JobRecord { extra: Some(extra), ..record() }
     }

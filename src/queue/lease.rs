@@ -29,7 +29,8 @@ impl Queue {
     ) -> Option<(Time, u32)> {
         let job = self.pool.get_mut(slot)?;
         let number = job.policy()?;
-        let policy = self.policies.get(number).filter(|policy| policy.is_ready_again())?;
+        let policy =
+            self.policies.get(number).filter(|terms| terms.is_ready_again() && !terms.has_group())?;
         let priority = policy.priority;
         let end = now.saturating_add(ttr.unwrap_or(policy.ttr));
         let leased = Progress { stage: Stage::Leased, attempt: 1, lease: Some(lease), expires_at: None };

@@ -46,7 +46,7 @@ impl Queue {
     ) -> Option<Limit> {
         let jobs = deliveries.len();
         let is_used_up = jobs == allowance.jobs && jobs < wanted;
-        let is_held = is_used_up && self.schedule.first_ready(now, lane, self).is_some();
+        let is_held = is_used_up && self.first_to_leave(now, lane).is_some();
         self.use_up(now, allowance, deliveries, is_held)
     }
 

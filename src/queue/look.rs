@@ -202,6 +202,7 @@ impl Queue {
             + self.details_bytes
             + self.schedule.memory()
             + self.recent.memory()
+            + self.groups.as_ref().map_or(0, |groups| groups.memory())
     }
 
     /// Jobs in this state, in the order in which they leave it.
@@ -214,6 +215,11 @@ impl Queue {
         self.schedule.in_order_of(self, state, since, Begin::FIRST)
     }
 
+    /// The group of a job, if it has one.
+    pub(super) fn group_of(&self, slot: Slot) -> Option<Id<'_>> {
+        self.groups.as_ref()?.name(self.terms_of(slot)?.group)
+    }
+
     /// `time` is that of its line, which is the job's own unless it has details.
     fn view_at(&self, slot: Slot, time: Time) -> Option<JobView<'_>> {
         let job = self.pool.get(slot)?;
@@ -224,7 +230,8 @@ impl Queue {
             body,
             time: details.map_or(time, |details| details.time),
             created: job.created(),
-            policy: *self.policy_of(slot)?,
+            policy: self.terms_of(slot)?.policy,
+            group: self.group_of(slot),
             progress: details.map(Details::progress).unwrap_or_default(),
             reason: details.and_then(Details::reason),
             tally: details.map_or(Tally::default(), Details::tally),

@@ -39,18 +39,21 @@ pub struct Kicked {
     pub jobs: usize,
 }
 
-/// Nothing is handed out for so long; `None` is until [`Resume`].
+/// Nothing is handed out for so long, or nothing of a group; `None` is until [`Resume`].
 #[derive(Clone, Copy, Debug)]
-pub struct Pause {
+pub struct Pause<'a> {
+    pub group: Option<Id<'a>>,
     pub span: Option<Millis>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paused;
 
-/// Ends a pause.
+/// Ends a pause, or that of a group.
 #[derive(Clone, Copy, Debug)]
-pub struct Resume;
+pub struct Resume<'a> {
+    pub group: Option<Id<'a>>,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resumed {
@@ -74,6 +77,9 @@ pub struct Alter {
     pub concurrency: Option<u32>,
     /// `Some(None)`: as fast as they are wanted.
     pub rate: Option<Option<Rate>>,
+    /// 0 is no limit.
+    pub group_concurrency: Option<u32>,
+    pub group_rate: Option<Option<Rate>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,21 +133,30 @@ impl Operation for KickJob<'_> {
     }
 }
 
-impl Operation for Pause {
+impl Operation for Pause<'_> {
     type Outcome = Paused;
 
     fn run(&self, queue: &mut Queue, now: Time) -> Paused {
-        queue.paused_until = self.span.map_or(Time::MAX, |span| now.saturating_add(span));
-        queue.wake_at = queue.wake_at.min(queue.paused_until);
+        let until = self.span.map_or(Time::MAX, |span| now.saturating_add(span));
+        match self.group {
+            Some(group) => queue.pause_group(group, until),
+            None => {
+                queue.paused_until = until;
+                queue.wake_at = queue.wake_at.min(until);
+            }
+        }
         Paused
     }
 }
 
-impl Operation for Resume {
+impl Operation for Resume<'_> {
     type Outcome = Resumed;
 
     /// Ends a pause that is over, too: by a clock that is behind, as after a failover, it would go on.
     fn run(&self, queue: &mut Queue, _now: Time) -> Resumed {
+        if let Some(group) = self.group {
+            return queue.resume_group(group);
+        }
         if queue.paused_until == Time::ZERO {
             return Resumed::No;
         }
@@ -165,11 +180,14 @@ impl Operation for Alter {
             dead_keep: self.dead_keep.unwrap_or(before.dead_keep),
             concurrency: self.concurrency.map_or(before.concurrency, NonZeroU32::new),
             rate: self.rate.unwrap_or(before.rate),
+            group_concurrency: self.group_concurrency.map_or(before.group_concurrency, NonZeroU32::new),
+            group_rate: self.group_rate.unwrap_or(before.group_rate),
         };
         queue.tat = match (queue.settings.rate, before.rate) {
             (Some(rate), Some(other)) => rate.instead_of(&other, queue.tat, now),
             (Some(_), None) | (None, _) => Tat::default(),
         };
+        queue.limit_groups(&before, now);
         // Dead jobs may have to be forgotten earlier, ready ones may leave.
         queue.wake_at = Time::ZERO;
         Altered

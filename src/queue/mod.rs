@@ -31,7 +31,7 @@
 //! | `forecast.rs` | how many jobs come due when |
 //! | `replay.rs` | records of a file, effects that a primary of version 0.1 sent |
 //! | `record.rs`, `job_record.rs`, `schedule_record.rs`, `queue_record.rs`, `block.rs` | what is in files and in the log |
-//! | `ids.rs`, `job.rs`, `policy.rs`, `details.rs`, `interned.rs` | what a job consists of, and how it is kept |
+//! | `ids.rs`, `job.rs`, `policy.rs`, `terms.rs`, `details.rs`, `interned.rs` | what a job consists of, and how it is kept |
 //! | `shift.rs`, `tally.rs` | how a job gets another place, and what happened to it on its way |
 //! | `recurrence.rs`, `recurring.rs` | schedules: when a job comes back; what becomes of one that does |
 //! | `pool.rs`, `index.rs`, `slab.rs` | the job pool: by id, by slot |
@@ -40,6 +40,7 @@
 //! | `schedule.rs`, `schedule/order.rs`, `buckets.rs`, `buckets/*.rs`, `bucket.rs`, `entry.rs` | the lines of sorted buckets: by priority and time |
 //! | `recent.rs` | how much happened in the last minute |
 //! | `settings.rs`, `limits.rs`, `rate.rs` | what an operator sets for a queue; what may leave it now |
+//! | `groups/*.rs` | groups of jobs, which take turns |
 //! | `time.rs` | points and lengths of time |
 
 #![forbid(unsafe_code)]
@@ -53,6 +54,7 @@ mod details;
 mod door;
 mod entry;
 mod forecast;
+mod groups;
 mod ids;
 mod index;
 mod interned;
@@ -82,6 +84,7 @@ mod settings;
 mod shift;
 mod slab;
 mod tally;
+mod terms;
 mod time;
 mod upkeep;
 
@@ -92,12 +95,14 @@ use queue_record::count;
 use schedule::{Aside, Home, Schedule};
 use shift::{Reason, Shift};
 use slab::{Slab, Slot};
+use terms::Terms;
 
 pub use block::{read_block, BlockWriter};
 pub use claims::{Accepted, Bury, Claim, Finish, Finished, Release, Touch, WhenReleased};
 pub use consume::{Deliveries, Delivery, Mode, Pop, PopById, POP_BYTES_MAX, POP_JOBS_MAX};
 pub use door::{Changed, Circumstances, Defaults, Heading, Operation};
 pub use forecast::Forecast;
+pub use groups::{GroupRecord, GroupView};
 pub use ids::{Id, Lease, Names, ID_BYTES_MAX};
 pub use job::{JobView, Progress, Stage, State};
 pub use job_record::{Cause, DropRecord, Exit, JobRecord, LeaseRecord, MoveRecord};
@@ -127,12 +132,14 @@ pub use upkeep::{Forget, Forgotten, Return, Returned};
 #[derive(Clone)]
 pub struct Queue {
     pool: Pool,
-    policies: policy::Policies,
+    policies: terms::Policies,
     rules: interned::Interned<Recurrence>,
     details: Slab<Details>,
     /// Bytes that details own elsewhere.
     details_bytes: usize,
     schedule: Schedule,
+    /// Most queues have none.
+    groups: Option<Box<groups::Groups>>,
     /// What the log told last, and what has come of it.
     heading: Heading,
     last_lease: Lease,
@@ -166,11 +173,12 @@ impl Queue {
     pub fn new(seed: (u64, u64)) -> Queue {
         Queue {
             pool: Pool::new(seed),
-            policies: policy::Policies::new(seed),
+            policies: terms::Policies::new(seed),
             rules: interned::Interned::new(seed),
             details: Slab::default(),
             details_bytes: 0,
             schedule: Schedule::default(),
+            groups: None,
             heading: Heading::default(),
             last_lease: Lease::default(),
             last_serial: produce::Serial::default(),
@@ -226,9 +234,11 @@ impl Queue {
             self.discard(slot);
         }
         let rare = self.rare_of(job);
-        let policy = self.policies.take(&job.policy)?;
+        let group = self.join_group(job.group)?;
+        let policy = self.policies.take(&Terms { policy: job.policy, group })?;
         let Some(slot) = self.pool.insert(job.id, job.body, job.created, policy, found) else {
             self.policies.release(policy);
+            self.leave_group(group);
             return None;
         };
         self.last_lease = self.last_lease.max(job.progress.lease.unwrap_or_default());
@@ -257,7 +267,10 @@ impl Queue {
         }
         let job = self.pool.remove(slot)?;
         self.heading.mix_removal(&job);
-        self.policies.release(job.policy().unwrap_or(slab::NO_SLOT));
+        let number = job.policy().unwrap_or(slab::NO_SLOT);
+        let group = self.policies.get(number).map_or(slab::NO_SLOT, |terms| terms.group);
+        self.policies.release(number);
+        self.leave_group(group);
         Some(job)
     }
 
@@ -276,20 +289,22 @@ impl Queue {
             return self.bug("a job that is placed is in the pool");
         };
         let number = job.policy().unwrap_or(slab::NO_SLOT);
-        let Some(policy) = self.policies.get(number) else {
+        let Some(terms) = self.policies.get(number) else {
             return self.bug("a job's policy is kept as long as the job");
         };
+        let (policy, group) = (&terms.policy, terms.group);
         self.heading.mix_place(time, progress);
         if let Some(schedule) = schedule {
             self.heading.mix_round(&schedule.round, job.created());
         }
         // What may be late stands in one more line, and its details know where.
         let is_plain = *progress == Progress::default() && policy.late.is_zero();
-        let standing = if is_plain {
+        let mut standing = if is_plain {
             Standing::waiting(policy, time)
         } else {
             Standing::of(policy, time, progress, comes_back)
         };
+        standing.home = terms.home(standing.home);
         if !is_plain || rare.is_some() {
             let mut details = Details::new(number, time, progress, rare);
             details.stand(&standing);
@@ -300,21 +315,25 @@ impl Queue {
             }
         }
         self.stand(slot, &standing, rank);
+        if group != slab::NO_SLOT {
+            self.stand_in_group(group, slot, &standing, rank);
+        }
     }
 
     #[inline]
     fn stand(&mut self, slot: Slot, standing: &Standing, rank: Rank) {
         let Standing { home, time, hold, window, expiry, lease_end } = *standing;
         let horizon = self.schedule.horizon();
-        self.news.is_any_ready |= matches!(home, Home::Lane(_)) && time <= horizon;
+        let in_lane = matches!(home, Home::Lane(_) | Home::Grouped(_));
+        self.news.is_any_ready |= in_lane && time <= horizon;
         self.news.is_any_dead |= home == Home::Dead;
         self.wake_at = self.wake_at.min(match home {
-            Home::Lane(_) | Home::Dying if time > horizon => lease_end.unwrap_or(time),
-            Home::Lane(_) => Time::MAX,
+            Home::Lane(_) | Home::Grouped(_) | Home::Dying if time > horizon => lease_end.unwrap_or(time),
+            Home::Lane(_) | Home::Grouped(_) => Time::MAX,
             Home::Dying | Home::Dead => self.settings.forgets_dead_at(time).unwrap_or(Time::MAX),
             Home::Done => time,
         });
-        if self.settings.rate.is_some() && matches!(home, Home::Lane(_)) && time <= horizon {
+        if self.settings.rate.is_some() && in_lane && time <= horizon {
             self.expect_next_by_rate();
         }
         let arrival = Arrival { time, slot, hold, rank, window };
@@ -353,7 +372,10 @@ impl Queue {
         let Some(policy) = policy.and_then(|number| self.policies.get(number)) else {
             return self.bug("a job's policy is kept as long as the job");
         };
-        let home = details.map_or(Home::Lane(policy.priority), |details| details.home(policy));
+        let group = policy.group;
+        let home = policy.home(details.map_or(Home::Lane(policy.priority), |details| details.home(policy)));
+        let is_leased = |details: &Details| details.progress().stage == Stage::Leased;
+        let was_leased = group != slab::NO_SLOT && details.is_some_and(is_leased);
         let expiry_bucket = details.and_then(Details::expiry_bucket);
         let lease_bucket = details.and_then(Details::lease_bucket);
         let mut was_there = self.schedule.remove(home, slot, bucket, &mut self.pool);
@@ -364,6 +386,9 @@ impl Queue {
         if let Some(bucket) = lease_bucket {
             let leased = &mut Leased(&self.pool, &mut self.details);
             was_there &= self.schedule.remove_aside(Aside::Leases, slot, bucket, leased);
+        }
+        if let Some(groups) = self.groups.as_mut().filter(|_| group != slab::NO_SLOT) {
+            was_there &= groups.unplace(group, slot, home, was_leased);
         }
         if !was_there {
             self.bug("a job stands in the lines that its details say");
@@ -381,6 +406,10 @@ impl Queue {
     }
 
     fn policy_of(&self, slot: Slot) -> Option<&Policy> {
+        self.terms_of(slot).map(|terms| &terms.policy)
+    }
+
+    fn terms_of(&self, slot: Slot) -> Option<&Terms> {
         let job = self.pool.get(slot)?;
         let number = match job.details() {
             Some(number) => self.details.get(number)?.policy,
@@ -390,15 +419,17 @@ impl Queue {
     }
 
     fn standing(&self, slot: Slot) -> Option<Standing> {
-        let policy = self.policy_of(slot)?;
-        Some(match self.details_of(slot) {
+        let policy = self.terms_of(slot)?;
+        let mut standing = match self.details_of(slot) {
             Some(details) => {
                 let comes_back = details.schedule().and_then(|schedule| self.comes_back(slot, schedule));
                 Standing::of(policy, details.time, &details.progress(), comes_back)
             }
             // Of one without details, only the time is in the line alone; and that isn't asked for.
             None => Standing::waiting(policy, Time::ZERO),
-        })
+        };
+        standing.home = policy.home(standing.home);
+        Some(standing)
     }
 
     fn progress(&self, slot: Slot) -> Option<Progress> {

@@ -4,6 +4,7 @@
 //! times, and ends there: what it does is one entry of the log, with the calendar's answers.
 
 use super::consume::Budget;
+use super::groups::Turn;
 use super::job::{JobView, Progress, REASON_LATE, REASON_NO_ATTEMPTS_LEFT};
 use super::job_record::Cause;
 use super::policy::ends_after;
@@ -65,17 +66,17 @@ impl JobView<'_> {
 }
 
 impl Queue {
-    /// As [`super::schedule::Schedule::first_ready`], of the jobs that aren't too late.
+    /// As [`Queue::first_to_leave`], of the jobs that aren't too late. To be passed over is no turn of a group.
     pub(super) fn first_in_time(
         &mut self,
         now: Time,
         lane: &mut FromLane,
         budget: &mut Budget,
-    ) -> Option<(Time, Slot)> {
+    ) -> Option<Turn> {
         while !budget.is_used_up() {
-            let (due, slot) = self.schedule.first_ready(now, lane, self)?;
-            if self.pass_over(now, slot, budget).is_none() {
-                return Some((due, slot));
+            let turn = self.first_to_leave(now, lane)?;
+            if self.pass_over(now, turn.slot, budget).is_none() {
+                return Some(turn);
             }
             budget.passed_over += 1;
         }

@@ -4,7 +4,6 @@
 //! option costs the jobs that use it, not the others.
 
 use super::ids::Lease;
-use super::interned::Interned;
 use super::slab::Slot;
 use super::time::{Millis, Time};
 
@@ -113,37 +112,15 @@ impl Attempts {
     }
 }
 
-/// The number of a shared policy.
+/// The number of a shared policy, with the group of the job: see [`super::terms`].
 pub type PolicyNumber = Slot;
-
-/// Every policy that some job has, once.
-pub type Policies = Interned<Policy>;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn policy(ttr: u64) -> Policy {
-        Policy::plain(millis(ttr))
-    }
-
     fn millis(ms: u64) -> Millis {
         Millis::new(ms).unwrap()
-    }
-
-    #[test]
-    fn equal_policies_are_kept_once_and_go_with_their_last_user() {
-        let mut policies = Policies::new((1, 2));
-        let a = policies.take(&policy(1)).unwrap();
-        let b = policies.take(&policy(2)).unwrap();
-        assert_eq!(policies.take(&policy(1)), Some(a));
-        assert_ne!(a, b);
-        policies.release(a);
-        assert_eq!(policies.get(a), Some(&policy(1)));
-        policies.release(a);
-        assert_eq!(policies.get(a), None);
-        assert_eq!(policies.get(b), Some(&policy(2)));
-        assert_eq!(policies.len(), 1);
     }
 
     #[test]

@@ -66,6 +66,11 @@ impl Pool {
         Pool { jobs: Jobs { slab: Slab::default(), hash: keyed(seed) }, ids: Index::default(), bytes: 0 }
     }
 
+    /// The hash by which ids are found, for other names of the queue.
+    pub fn hash_state(&self) -> RandomState {
+        self.jobs.hash.clone()
+    }
+
     pub fn len(&self) -> usize {
         self.jobs.slab.len()
     }

@@ -49,6 +49,8 @@ pub struct Add<'a> {
     pub ttl: Option<Millis>,
     pub keep: Option<Millis>,
     pub late: Option<Millis>,
+    /// It takes turns with jobs of other groups.
+    pub group: Option<Id<'a>>,
     /// It comes back. Then `due` counts for nothing, nor do TTL and KEEP: it has an id.
     pub schedule: Option<NewSchedule<'a>>,
     pub if_taken: IfTaken,
@@ -124,6 +126,7 @@ impl<'a> Add<'a> {
             ttl: None,
             keep: None,
             late: None,
+            group: None,
             schedule: None,
             if_taken: IfTaken::Refuse,
         }
@@ -192,6 +195,7 @@ impl Operation for Add<'_> {
             progress,
             reason: None,
             tally: Tally::default(),
+            group: self.group,
             schedule: None,
         };
         match queue.put_job(&job, naming, found, Rank::Last) {

@@ -67,6 +67,23 @@ pub(super) struct LimitsRecord {
     /// The theoretical arrival time: milliseconds, and parts of one, of which there are `jobs`.
     arrival_ms: u64,
     arrival_parts: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    groups: Option<GroupsRecord>,
+}
+
+/// What holds for each group, and where groups have got to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct GroupsRecord {
+    /// 0: no limit.
+    concurrency: u32,
+    /// 0: no rate, and then the two that follow are 0.
+    jobs: u32,
+    per: u64,
+    burst: u32,
+    /// How many records of groups there are.
+    records: u64,
+    last_serial: u64,
+    swept: u64,
 }
 
 /// How often what happened since the queue was made.
@@ -119,14 +136,16 @@ impl From<&Settings> for SettingsRecord {
 
 impl LimitsRecord {
     /// `None` where there are none.
-    pub(super) fn of(settings: &Settings, tat: Tat) -> Option<LimitsRecord> {
+    pub(super) fn of(settings: &Settings, tat: Tat, serials: GroupSerials) -> Option<LimitsRecord> {
+        let groups = GroupsRecord::of(settings, serials);
         let concurrency = settings.concurrency.map_or(0, NonZeroU32::get);
-        let limits = settings.rate.map_or(LimitsRecord { concurrency, ..Default::default() }, |rate| {
-            let (jobs, per, burst) = (rate.jobs(), rate.per().as_u64(), rate.burst());
-            let (arrival_ms, arrival_parts) = rate.parts_of(tat);
-            LimitsRecord { concurrency, jobs, per, burst, arrival_ms, arrival_parts }
-        });
-        settings.is_limited().then_some(limits)
+        let limits =
+            settings.rate.map_or(LimitsRecord { concurrency, groups, ..Default::default() }, |rate| {
+                let (jobs, per, burst) = (rate.jobs(), rate.per().as_u64(), rate.burst());
+                let (arrival_ms, arrival_parts) = rate.parts_of(tat);
+                LimitsRecord { concurrency, jobs, per, burst, arrival_ms, arrival_parts, groups }
+            });
+        (settings.is_limited() || groups.is_some()).then_some(limits)
     }
 
     fn rate(&self) -> Result<Option<(Rate, Tat)>, RecordError> {
@@ -137,6 +156,34 @@ impl LimitsRecord {
         let rate = Rate::new(jobs, span(per)?, burst).ok_or(RecordError::Limit)?;
         let tat = rate.tat((arrival_ms, arrival_parts)).ok_or(RecordError::Limit)?;
         Ok(Some((rate, tat)))
+    }
+}
+
+/// How many records of groups there are, the serial of the last one made, and up to which they were looked at.
+pub(super) type GroupSerials = (u64, u64, u64);
+
+impl GroupsRecord {
+    fn of(settings: &Settings, (records, last_serial, swept): GroupSerials) -> Option<GroupsRecord> {
+        let concurrency = settings.group_concurrency.map_or(0, NonZeroU32::get);
+        let rate = settings.group_rate;
+        let groups = GroupsRecord {
+            concurrency,
+            jobs: rate.map_or(0, |rate| rate.jobs()),
+            per: rate.map_or(0, |rate| rate.per().as_u64()),
+            burst: rate.map_or(0, |rate| rate.burst()),
+            records,
+            last_serial,
+            swept,
+        };
+        (groups != GroupsRecord::default()).then_some(groups)
+    }
+
+    fn rate(&self) -> Result<Option<Rate>, RecordError> {
+        let GroupsRecord { jobs, per, burst, .. } = *self;
+        if (jobs, per, burst) == Default::default() {
+            return Ok(None);
+        }
+        Ok(Some(Rate::new(jobs, span(per)?, burst).ok_or(RecordError::Limit)?))
     }
 }
 
@@ -175,7 +222,22 @@ impl QueueRecord {
             dead_keep: span(dead_keep)?,
             concurrency: NonZeroU32::new(self.limits.map_or(0, |limits| limits.concurrency)),
             rate: self.rate()?.map(|(rate, _)| rate),
+            group_concurrency: NonZeroU32::new(self.groups().concurrency),
+            group_rate: self.groups().rate()?,
         })
+    }
+
+    fn groups(&self) -> GroupsRecord {
+        self.limits.and_then(|limits| limits.groups).unwrap_or_default()
+    }
+
+    /// How many records of groups belong to this one.
+    pub fn groups_len(&self) -> u64 {
+        self.groups().records
+    }
+
+    pub(super) fn group_serials(&self) -> (u64, u64) {
+        (self.groups().last_serial, self.groups().swept)
     }
 
     pub(super) fn tat(&self) -> Result<Tat, RecordError> {

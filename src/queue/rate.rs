@@ -110,6 +110,16 @@ impl Rate {
         Tat(self.next_arrival(tat, now) + self.distance() * jobs as u128)
     }
 
+    /// Whether nothing counts any more of what has left.
+    pub fn is_over(&self, tat: Tat, now: Time) -> bool {
+        tat.0 <= self.at(now)
+    }
+
+    /// The same, but so that the next job leaves one distance from now at the latest.
+    pub fn at_most_one_ahead(&self, tat: Tat, now: Time) -> Tat {
+        Tat(tat.0.min(self.at(now) + self.tolerance() + self.distance()))
+    }
+
     /// What becomes of a theoretical arrival time when this rate takes the place of another: it stays, but the next job
     /// leaves one distance from now at the latest.
     pub fn instead_of(&self, other: &Rate, tat: Tat, now: Time) -> Tat {
@@ -117,7 +127,7 @@ impl Rate {
             return tat;
         }
         let same_time = (tat.0 * self.parts()).div_ceil(other.parts());
-        Tat(same_time.min(self.at(now) + self.tolerance() + self.distance()))
+        self.at_most_one_ahead(Tat(same_time), now)
     }
 
     pub(super) fn parts_of(&self, tat: Tat) -> TatParts {
@@ -126,9 +136,16 @@ impl Rate {
     }
 
     /// `None` when that can't be.
-    pub(super) fn tat(&self, (ms, parts): TatParts) -> Option<Tat> {
-        let is_possible = ms <= TAT_MS_MAX && parts < self.jobs.get();
-        is_possible.then(|| Tat(u128::from(ms) * self.parts() + u128::from(parts)))
+    pub(super) fn tat(&self, parts: TatParts) -> Option<Tat> {
+        Tat::of(parts, self.jobs.get())
+    }
+}
+
+impl Tat {
+    /// Of milliseconds with so many parts; `None` when that can't be.
+    pub(super) fn of((ms, parts): TatParts, parts_of_one: u32) -> Option<Tat> {
+        let is_possible = ms <= TAT_MS_MAX && parts < parts_of_one;
+        is_possible.then(|| Tat(u128::from(ms) * u128::from(parts_of_one) + u128::from(parts)))
     }
 }
 

@@ -83,6 +83,7 @@ impl Add<'_> {
             progress: Progress::default(),
             reason: None,
             tally: Tally::default(),
+            group: self.group,
             schedule: Some(Scheduled { rule, round }),
         }
     }

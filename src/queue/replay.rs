@@ -11,7 +11,7 @@ use super::recent::Recent;
 use super::record::{lease, time, RecordError};
 use super::slab::Slot;
 use super::time::Time;
-use super::{Id, Lease, Progress, Queue, Reason, Shift};
+use super::{GroupRecord, Id, Lease, Progress, Queue, Reason, Shift};
 
 /// What a primary of version 0.1 told its replicas. The first and the last are also what an AOF is rewritten to.
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub enum Effect<'a> {
     Lease(Vec<LeaseRecord>),
     Move(Vec<MoveRecord>),
     Drop(DropRecord),
+    /// These groups have got there. Only in an AOF that was rewritten.
+    Groups(Vec<GroupRecord>),
     Queue(QueueRecord),
 }
 
@@ -44,7 +46,7 @@ impl Effect<'_> {
             Effect::Put { record, .. } => Some(record.lease_number()),
             Effect::Lease(records) => records.iter().map(LeaseRecord::lease_number).max(),
             Effect::Move(records) => records.iter().map(MoveRecord::lease_number).max(),
-            Effect::Drop(_) => None,
+            Effect::Drop(_) | Effect::Groups(_) => None,
             Effect::Queue(record) => Some(record.last_lease),
         };
         Lease::new(number.unwrap_or_default())
@@ -57,6 +59,7 @@ impl Effect<'_> {
             Effect::Lease(records) => records.iter().try_for_each(|record| record.parts().map(drop)),
             Effect::Move(records) => records.iter().try_for_each(MoveRecord::check),
             Effect::Drop(record) => record.check(),
+            Effect::Groups(records) => records.iter().try_for_each(GroupRecord::check),
             Effect::Queue(record) => record.check(),
         }
     }
@@ -65,6 +68,8 @@ impl Effect<'_> {
 impl Operation for Effect<'_> {
     type Outcome = Replayed;
 
+    const IS_RECORD: bool = true;
+
     fn run(&self, queue: &mut Queue, now: Time) -> Replayed {
         self.check()?;
         match self {
@@ -72,6 +77,7 @@ impl Operation for Effect<'_> {
             Effect::Lease(records) => records.iter().try_for_each(|record| queue.lease(record)),
             Effect::Move(records) => records.iter().try_for_each(|record| queue.move_job(now, record)),
             Effect::Drop(record) => queue.drop_jobs(record),
+            Effect::Groups(records) => records.iter().try_for_each(|record| queue.load_group(record)),
             Effect::Queue(record) => queue.restore(record),
         }
     }
@@ -165,7 +171,7 @@ impl Queue {
             paused_until: self.paused_until.unix_ms(),
             settings: (&self.settings).into(),
             heading: (&self.heading).into(),
-            limits: LimitsRecord::of(&self.settings, self.tat),
+            limits: LimitsRecord::of(&self.settings, self.tat, self.group_serials()),
         }
     }
 
@@ -178,6 +184,7 @@ impl Queue {
         self.settings = record.settings()?;
         self.tat = record.tat()?;
         self.paused_until = time(record.paused_until)?;
+        self.restore_groups(record.group_serials());
         self.totals = record.totals;
         self.recent = Recent::default();
         self.counted = time(record.counted)?;

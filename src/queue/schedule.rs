@@ -5,6 +5,7 @@
 //! | line | what stands in it | at which time |
 //! | --- | --- | --- |
 //! | a lane | what will be ready | when that is |
+//! | a second lane for each | of those, what has a group | likewise |
 //! | `dying` | what will be dead instead | when that is |
 //! | `dead` | what was buried, or released after its last attempt | since when |
 //! | `done` | what is finished and kept | until when it is kept |
@@ -32,6 +33,8 @@ pub use order::{Begin, Place, Seat};
 pub enum Home {
     /// To become ready, with this priority.
     Lane(u8),
+    /// The same, when it is the turn of its group.
+    Grouped(u8),
     /// To die.
     Dying,
     /// For an operator.
@@ -95,8 +98,11 @@ struct Lane {
 pub struct Schedule {
     /// By priority; a lane stays when it is empty, there are 256 at most.
     lanes: Vec<Lane>,
+    /// Those of jobs that have a group; who has the turn is in [`super::groups`].
+    grouped: Vec<Lane>,
     /// The lane that was asked for last: most often it is asked for again.
     recent_lane: usize,
+    recent_grouped: usize,
     dying: Buckets,
     dead: Buckets,
     done: Buckets,
@@ -107,9 +113,19 @@ pub struct Schedule {
     next_at_earliest: Time,
 }
 
-/// What a lane is searched from: see [`Schedule::first_ready`].
+/// What a lane is searched from: see [`Schedule::first_ready`]. A place among the lanes; in a queue with groups, a priority.
 #[derive(Clone, Copy, Default)]
 pub struct FromLane(usize);
+
+impl FromLane {
+    pub fn priority(self) -> Option<u8> {
+        u8::try_from(self.0).ok()
+    }
+
+    pub fn go_on(&mut self, priority: Option<u8>) {
+        self.0 = priority.map_or(usize::MAX, usize::from);
+    }
+}
 
 impl Schedule {
     /// The moment that [`Schedule::advance`] was told of last.
@@ -223,6 +239,24 @@ impl Schedule {
         None
     }
 
+    /// As [`Schedule::first_ready`], of those without a group that have this priority.
+    pub fn first_in_lane(&self, priority: u8, now: Time, windows: &impl Windows) -> Option<(Time, Slot)> {
+        lane_of(&self.lanes, priority)?.first_open(now, windows)
+    }
+
+    /// The time of the first of them, also of one that has expired.
+    pub fn first_time_in_lane(&self, priority: u8) -> Option<Time> {
+        lane_of(&self.lanes, priority)?.first().map(|(time, _)| time)
+    }
+
+    /// The priority behind this one, with a group or without.
+    pub fn next_priority(&self, priority: u8) -> Option<u8> {
+        let next = |lanes: &[Lane]| {
+            lanes.get(lanes.partition_point(|lane| lane.priority <= priority)).map(|lane| lane.priority)
+        };
+        next(&self.lanes).into_iter().chain(next(&self.grouped)).min()
+    }
+
     /// Of those that are ready, since when the first one is. O(lanes).
     pub fn oldest_ready(&self, windows: &impl Windows) -> Option<Time> {
         let firsts = self.lanes().filter_map(|lane| lane.first_open(self.horizon, windows));
@@ -307,11 +341,12 @@ impl Schedule {
     }
 
     pub fn memory(&self) -> usize {
-        self.lanes.capacity() * size_of::<Lane>() + self.lines().map(Buckets::memory).sum::<usize>()
+        (self.lanes.capacity() + self.grouped.capacity()) * size_of::<Lane>()
+            + self.lines().map(Buckets::memory).sum::<usize>()
     }
 
     fn lanes(&self) -> impl Iterator<Item = &Buckets> {
-        self.lanes.iter().map(|lane| &lane.jobs)
+        self.lanes.iter().chain(&self.grouped).map(|lane| &lane.jobs)
     }
 
     fn lines(&self) -> impl Iterator<Item = &Buckets> {
@@ -319,7 +354,7 @@ impl Schedule {
     }
 
     fn lines_mut(&mut self) -> impl Iterator<Item = &mut Buckets> {
-        let lanes = self.lanes.iter_mut().map(|lane| &mut lane.jobs);
+        let lanes = self.lanes.iter_mut().chain(&mut self.grouped).map(|lane| &mut lane.jobs);
         let others = [&mut self.dying, &mut self.dead, &mut self.done, &mut self.expiring, &mut self.leases];
         lanes.chain(others)
     }
@@ -354,10 +389,8 @@ impl Schedule {
 
     fn line(&self, home: Home) -> Option<&Buckets> {
         match home {
-            Home::Lane(priority) => {
-                let at = self.lanes.binary_search_by_key(&priority, |lane| lane.priority).ok()?;
-                self.lanes.get(at).map(|lane| &lane.jobs)
-            }
+            Home::Lane(priority) => lane_of(&self.lanes, priority),
+            Home::Grouped(priority) => lane_of(&self.grouped, priority),
             Home::Dying => Some(&self.dying),
             Home::Dead => Some(&self.dead),
             Home::Done => Some(&self.done),
@@ -368,6 +401,7 @@ impl Schedule {
     fn line_mut(&mut self, home: Home) -> &mut Buckets {
         let line = match home {
             Home::Lane(priority) => lane_mut(&mut self.lanes, &mut self.recent_lane, priority),
+            Home::Grouped(priority) => lane_mut(&mut self.grouped, &mut self.recent_grouped, priority),
             Home::Dying => &mut self.dying,
             Home::Dead => &mut self.dead,
             Home::Done => &mut self.done,
@@ -375,6 +409,11 @@ impl Schedule {
         line.advance(self.horizon);
         line
     }
+}
+
+fn lane_of(lanes: &[Lane], priority: u8) -> Option<&Buckets> {
+    let at = lanes.binary_search_by_key(&priority, |lane| lane.priority).ok()?;
+    lanes.get(at).map(|lane| &lane.jobs)
 }
 
 /// The lane with this priority, made if there is none. Most often it is the one that was asked for last.

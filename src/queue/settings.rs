@@ -22,6 +22,9 @@ pub struct Settings {
     pub concurrency: Option<NonZeroU32>,
     /// How fast jobs may leave.
     pub rate: Option<Rate>,
+    /// The same, for each group.
+    pub group_concurrency: Option<NonZeroU32>,
+    pub group_rate: Option<Rate>,
 }
 
 /// What held something back.

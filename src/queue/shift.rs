@@ -9,6 +9,7 @@ use super::policy::Policy;
 use super::queue_record::count;
 use super::slab::{self, Slot};
 use super::tally::Tally;
+use super::terms::Terms;
 use super::time::Time;
 use super::Queue;
 
@@ -126,10 +127,11 @@ impl Queue {
     /// Gives another priority to a job that stands in no line, and has no details.
     fn prioritise(&mut self, slot: Slot, priority: u8) {
         let before = self.pool.get(slot).and_then(|job| job.policy()).unwrap_or(slab::NO_SLOT);
-        let Some(policy) = self.policies.get(before).copied() else {
+        let Some(terms) = self.policies.get(before).copied() else {
             return self.bug("a job's policy is kept as long as the job");
         };
-        let number = self.policies.take(&Policy { priority, ..policy });
+        let policy = Policy { priority, ..terms.policy };
+        let number = self.policies.take(&Terms { policy, ..terms });
         if let (Some(number), Some(job)) = (number, self.pool.get_mut(slot)) {
             job.set_policy(number);
             self.policies.release(before);

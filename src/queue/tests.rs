@@ -7,6 +7,7 @@ mod by_id;
 mod cost;
 mod door;
 mod expiry;
+mod groups;
 mod large;
 mod late;
 mod limits;

@@ -162,6 +162,7 @@ impl Queue {
             .chain(self.paused_until(now))
             .chain(first_done)
             .chain(by_rate)
+            .chain(self.group_opens())
             .chain(forget)
             .min();
         self.wake_at = next.unwrap_or(Time::MAX);

@@ -157,13 +157,13 @@ impl Announced for KickJob<'_> {}
 
 impl Announced for Return<'_> {}
 
-impl Announced for Pause {
+impl Announced for Pause<'_> {
     fn announce(_: &Paused) -> Announcement {
         Announcement::event(PAUSED)
     }
 }
 
-impl Announced for Resume {
+impl Announced for Resume<'_> {
     fn announce(_: &Resumed) -> Announcement {
         Announcement::event(RESUMED)
     }

@@ -7,7 +7,7 @@ use super::log::APPLY;
 use super::value::QueueValue;
 use super::{reaper, whereabouts};
 use crate::queue::{
-    read_block, BlockWriter, JobRecord, Mover, Queue, QueueRecord, Record, RecordError, Walk,
+    read_block, BlockWriter, GroupRecord, JobRecord, Mover, Queue, QueueRecord, Record, RecordError, Walk,
 };
 use crate::server::context::{self, Database};
 use crate::server::data_type::{DataType, Value};
@@ -38,13 +38,33 @@ fn load_block(queue: &mut Queue, input: &Input) -> Result<(), LoadError> {
     Ok(())
 }
 
+/// So many records of groups stand in a string of a file, or in an entry of a rewritten AOF.
+const GROUPS_AT_ONCE: usize = 512;
+
+/// Nobody has so many groups; each has a record.
+fn load_groups(queue: &mut Queue, groups: u64, input: &Input) -> Result<(), LoadError> {
+    let mut loaded = 0;
+    while loaded < groups {
+        let records = Vec::<GroupRecord>::decode(input.buffer()?.bytes())?;
+        if records.is_empty() {
+            return Err(LoadError::Content("a list of groups is empty".into()));
+        }
+        loaded += records.len() as u64;
+        records.iter().try_for_each(|record| queue.load_group(record))?;
+    }
+    if loaded != groups {
+        return Err(LoadError::Content("it has more groups than it says".into()));
+    }
+    Ok(())
+}
+
 impl Value for QueueValue {
     fn data_type() -> &'static DataType<QueueValue> {
         &QUEUE_TYPE
     }
 
     /// The number of jobs, the queue's record, then the jobs in the order of [`Queue::jobs`]: in blocks; in version 1,
-    /// id, body and record of each by itself.
+    /// id, body and record of each by itself. Behind them the records of groups, if there are any.
     fn load(input: &Input, version: i32) -> Result<QueueValue, LoadError> {
         if !(1..=ENCODING_VERSION).contains(&version) {
             return Err(LoadError::Version(version, ENCODING_VERSION));
@@ -64,6 +84,7 @@ impl Value for QueueValue {
         if queue.len() as u64 != jobs {
             return Err(LoadError::Content("it has more jobs than it says".into()));
         }
+        load_groups(&mut queue, record.groups_len(), input)?;
         queue.restore(&record)?;
         let value = whereabouts::read(Live::INSIDE_A_COMMAND, queue);
         // What is in a file, or comes from a primary, was accepted before.
@@ -87,6 +108,9 @@ impl Value for QueueValue {
         if !block.bytes().is_empty() {
             output.buffer(block.bytes());
         }
+        for records in self.queue.group_records().chunks(GROUPS_AT_ONCE) {
+            output.buffer(&records.to_vec().encode());
+        }
     }
 
     /// One self-contained command a job, in order; at last the queue's own record, which also makes the key
@@ -94,6 +118,9 @@ impl Value for QueueValue {
     fn rewrite(&self, aof: &Aof) {
         for job in self.queue.jobs() {
             aof.emit_three(APPLY, c"PUT", [job.id.bytes(), job.body, &job.record().encode()]);
+        }
+        for records in self.queue.group_records().chunks(GROUPS_AT_ONCE) {
+            aof.emit(APPLY, c"GROUPS", &records.to_vec().encode());
         }
         aof.emit(APPLY, c"QUEUE", &self.queue.record().encode());
     }
@@ -106,6 +133,9 @@ impl Value for QueueValue {
             digest.add(job.id.bytes());
             digest.add(job.body);
             digest.add(&job.record().encode());
+        }
+        for records in self.queue.group_records().chunks(GROUPS_AT_ONCE) {
+            digest.add(&records.to_vec().encode());
         }
         digest.end_sequence();
     }

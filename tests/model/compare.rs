@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use dq::queue::*;
 
+use crate::groups;
 use crate::job;
 use crate::operation::given_ids;
 use crate::reference::Reference;
@@ -49,8 +50,26 @@ pub fn compare_all_but_totals(queue: &Queue, reference: &Reference) {
         assert!(reference.are_the_first(&peeked, state, 0, usize::MAX), "peek {state:?}");
         check_pages(queue, state, &peeked);
     }
+    check_groups(queue, reference);
     check_forecast(queue, reference);
     check_wake_at(queue, reference.next_upkeep());
+}
+
+/// Each group is seen as it is, and no other.
+fn check_groups(queue: &Queue, reference: &Reference) {
+    assert_eq!(queue.groups_len(), reference.groups.all.len(), "groups");
+    for group in &reference.groups.all {
+        let name = groups::name(group.name);
+        let seen = queue.group(id(&name)).unwrap();
+        let seen = groups::Seen {
+            ready: seen.ready,
+            reserved: seen.reserved,
+            delayed: seen.delayed,
+            paused_until: seen.paused_until.map(Time::unix_ms),
+            opens: seen.opens.map(Time::unix_ms),
+        };
+        assert_eq!(seen, reference.see_group(group), "group {}", group.name);
+    }
 }
 
 /// In steps of several lengths, from now, from before and from later.
@@ -146,8 +165,10 @@ fn check_job(job: &JobView, expected: &job::Job, now: u64) {
         tally: tally(job.tally),
         // The order is compared as such.
         order: expected.order,
+        group: expected.group,
         round: job.schedule.map(|schedule| round(&schedule)),
     };
+    assert_eq!(job.group.map(|name| name.bytes().to_vec()), expected.group.map(groups::name));
     assert_eq!(seen, *expected);
     assert_eq!(job.state(at(now)), expected.state(now));
     assert_eq!(tally(job.tally_at(at(now))), expected.tally_at(now));
@@ -187,6 +208,7 @@ pub fn assert_same(one: &Queue, other: &Queue) {
     assert_eq!(one.heading(), other.heading());
     assert_eq!(one.record().without_totals(), other.record().without_totals());
     assert!(one.jobs().eq(other.jobs()), "the jobs, or their order");
+    assert_eq!(one.group_records(), other.group_records(), "the groups");
     let told = |queue: &Queue| Totals { timed_out: 0, died: 0, ..*queue.totals() };
     assert_eq!(told(one), told(other), "the totals of what was done");
 }

@@ -111,7 +111,7 @@ fn noticed(follower: &Follower, rest: &[Entry], fault: Fault) -> Option<Noticed>
 
 /// What they set isn't mixed into the check, only what comes of it.
 fn is_mixed(command: &Command) -> bool {
-    !matches!(command, Command::Pause { .. } | Command::Resume | Command::Alter(_))
+    !matches!(command, Command::Pause { .. } | Command::Resume { .. } | Command::Alter(_))
 }
 
 proptest! {

@@ -3,6 +3,7 @@
 use dq::queue::State;
 use proptest::prelude::*;
 
+use crate::groups::Name;
 use crate::operation::{
     By, Claim, DueIn, Floor, Jump, NewId, Operation, Readers, RuleIn, Turn, Which, GIVEN_IDS,
 };
@@ -100,8 +101,9 @@ fn options() -> BoxedStrategy<Options> {
         prop::option::of(span_if_any()),
         prop::option::of(span_if_any()),
         prop::option::weighted(0.3, span_if_any()),
+        group(),
     );
-    let drawn = parts.prop_map(|(ttr, attempts, priority, backoff, ttl, keep, late)| Options {
+    let drawn = parts.prop_map(|(ttr, attempts, priority, backoff, ttl, keep, late, group)| Options {
         ttr,
         attempts,
         priority,
@@ -109,9 +111,15 @@ fn options() -> BoxedStrategy<Options> {
         ttl,
         keep,
         late,
+        group,
     });
     // By itself: all in one, they would take more stack than a thread has.
     drawn.boxed()
+}
+
+/// One of few, so that they have several jobs.
+fn group() -> impl Strategy<Value = Option<Name>> {
+    prop_oneof![4 => Just(None), 5 => (0..4u8).prop_map(Some)]
 }
 
 fn new_id() -> impl Strategy<Value = NewId> {
@@ -171,7 +179,8 @@ fn schedule() -> impl Strategy<Value = Operation> {
     let if_taken =
         prop_oneof![1 => Just(IfTaken::Refuse), 2 => Just(IfTaken::Replace), 5 => Just(IfTaken::Ensure)];
     let (ttr, attempts, priority) = (None, None, None);
-    let plain = Options { ttr, attempts, priority, backoff: None, ttl: None, keep: None, late: None };
+    let plain =
+        Options { ttr, attempts, priority, backoff: None, ttl: None, keep: None, late: None, group: None };
     let options = prop_oneof![2 => Just(plain), 3 => options()];
     (0..=GIVEN_IDS, rule(), prop::option::weighted(0.4, due()), options, if_taken).prop_map(
         |(id, rule, starts, options, if_taken)| Operation::Schedule { id, rule, starts, options, if_taken },
@@ -181,8 +190,11 @@ fn schedule() -> impl Strategy<Value = Operation> {
 fn of_producers() -> impl Strategy<Value = Operation> {
     let add = (new_id(), due(), options(), prop::bool::weighted(0.3));
     let add = add.prop_map(|(id, due, options, replaces)| Operation::Add { id, due, options, replaces });
-    let many = (200..600u64, due(), options());
-    let many = many.prop_map(|(jobs, due, options)| Operation::AddMany { jobs, due, options });
+    // More than are remembered, or few, which have many.
+    let spread = prop_oneof![2 => Just(0u8), 1 => 2..9u8, 1 => Just(90u8)];
+    let many = (200..600u64, due(), options(), spread);
+    let many =
+        many.prop_map(|(jobs, due, options, groups)| Operation::AddMany { jobs, due, options, groups });
     prop_oneof![60 => add, 25 => schedule(), 1 => many]
 }
 
@@ -252,7 +264,13 @@ fn limits() -> impl Strategy<Value = Alteration> {
     let rate = (jobs, per, burst).prop_map(|(jobs, per, burst)| Rate { jobs, per, burst });
     let parts =
         (prop::option::of(concurrency), prop::option::weighted(0.6, prop::option::weighted(0.8, rate)));
-    parts.prop_map(|(concurrency, rate)| Alteration { concurrency, rate, ..Alteration::default() })
+    (parts, any::<bool>()).prop_map(|((concurrency, rate), of_groups)| {
+        if of_groups {
+            let (group_concurrency, group_rate) = (concurrency, rate);
+            return Alteration { group_concurrency, group_rate, ..Alteration::default() };
+        }
+        Alteration { concurrency, rate, ..Alteration::default() }
+    })
 }
 
 fn of_operators() -> impl Strategy<Value = Operation> {
@@ -265,8 +283,9 @@ fn of_operators() -> impl Strategy<Value = Operation> {
         8 => several(which()).prop_map(Operation::KickJob),
         2 => several(which()).prop_map(Operation::Forget),
         5 => purge,
-        2 => prop::option::weighted(0.8, 0..8u64).prop_map(|span| Operation::Pause { span }),
-        3 => Just(Operation::Resume),
+        4 => (group(), prop::option::weighted(0.8, 0..8u64))
+            .prop_map(|(group, span)| Operation::Pause { group, span }),
+        5 => group().prop_map(|group| Operation::Resume { group }),
         2 => alteration().prop_map(Operation::Alter),
         5 => limits().prop_map(Operation::Alter),
     ]

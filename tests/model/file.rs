@@ -7,11 +7,13 @@ use crate::told::Bytes;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct File {
     blocks: Vec<Bytes>,
+    groups: Bytes,
     queue: Bytes,
 }
 
 pub fn save(queue: &Queue) -> File {
-    let (mut file, mut block) = (File { queue: queue.record().encode(), ..File::default() }, 0);
+    let groups = queue.group_records().encode();
+    let (mut file, mut block) = (File { queue: queue.record().encode(), groups, ..File::default() }, 0);
     let mut writer = BlockWriter::default();
     for job in queue.jobs() {
         block += 1;
@@ -31,7 +33,11 @@ pub fn load(file: &File, seed: (u64, u64)) -> Queue {
         queue.load(id, body, &record).unwrap();
         assert_eq!(queue.load(id, body, &record), Err(RecordError::TakenId));
     }
-    queue.restore(&QueueRecord::decode(&file.queue).unwrap()).unwrap();
+    let record = QueueRecord::decode(&file.queue).unwrap();
+    let groups = Vec::<GroupRecord>::decode(&file.groups).unwrap();
+    assert_eq!(groups.len() as u64, record.groups_len());
+    groups.iter().for_each(|group| queue.load_group(group).unwrap());
+    queue.restore(&record).unwrap();
     queue
 }
 
@@ -46,6 +52,10 @@ pub fn rewritten(queue: &Queue, seed: (u64, u64)) -> Queue {
     for (id, body, record) in jobs_of(&file) {
         let record = JobRecord::decode(&record.encode()).unwrap();
         anew.apply(&anew.circumstances(), &Effect::Put { id, body, record }).unwrap();
+    }
+    let groups = Vec::<GroupRecord>::decode(&file.groups).unwrap();
+    for some in groups.chunks(2) {
+        anew.apply(&anew.circumstances(), &Effect::Groups(some.to_vec())).unwrap();
     }
     let record = QueueRecord::decode(&file.queue).unwrap();
     anew.apply(&anew.circumstances(), &Effect::Queue(record)).unwrap();

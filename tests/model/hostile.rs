@@ -34,6 +34,7 @@ pub enum Step {
     Drop(Blob),
     Queue(Blob),
     Restore(Blob),
+    Groups(Blob),
     Return {
         id: Blob,
         lease: u64,
@@ -114,8 +115,10 @@ fn bytes_of(value: impl serde::Serialize) -> Vec<u8> {
     rmp_serde::to_vec(&value).unwrap()
 }
 
-/// Backoff, TTL, keep, expiry, reason, schedule, LATE.
-type Extra = (u64, u64, u64, u64, Option<u64>, Option<serde_bytes::ByteBuf>, Option<Schedule>, u64);
+/// Backoff, TTL, keep, expiry, reason, schedule, LATE, tally, group.
+type Extra = (u64, u64, u64, u64, Option<u64>, Text, Option<Schedule>, u64, Tally, Text);
+type Tally = (u16, u16, u16, u16);
+type Text = Option<serde_bytes::ByteBuf>;
 
 /// EVERY, expression and zone; MISFIRE, JITTER, RUNS, UNTIL; anchor, occurrence, next; counts.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -169,7 +172,9 @@ fn extra() -> impl Strategy<Value = Extra> {
         prop::option::of(prop::collection::vec(any::<u8>(), 0..4).prop_map(serde_bytes::ByteBuf::from));
     let schedule = prop::option::weighted(0.4, schedule());
     let late = prop_oneof![3 => Just(0u64), 1 => span()];
-    (span(), span(), span(), span(), prop::option::of(time()), reason, schedule, late)
+    let tally = prop_oneof![3 => Just((0, 0, 0, 0)), 1 => any::<Tally>()];
+    let group = prop::option::weighted(0.5, group());
+    (span(), span(), span(), span(), prop::option::of(time()), reason, schedule, late, tally, group)
 }
 
 /// Stage, attempt and lease: most often such as there are.
@@ -213,7 +218,7 @@ fn lease_records() -> impl Strategy<Value = Blob> {
 
 fn move_records() -> impl Strategy<Value = Blob> {
     let record = (id_bytes(), 0..8u8, time(), progress(), extra());
-    let record = record.prop_map(|(id, cause, time, (stage, attempt, lease), (.., expiry, reason, _))| {
+    let record = record.prop_map(|(id, cause, time, (stage, attempt, lease), (.., expiry, reason, _, _))| {
         (id, cause, time, stage, attempt, lease, expiry, reason)
     });
     blob(prop::collection::vec(record, 0..4).prop_map(bytes_of))
@@ -227,6 +232,21 @@ fn id_bytes() -> impl Strategy<Value = serde_bytes::ByteBuf> {
     id().prop_map(|id| serde_bytes::ByteBuf::from(id.0))
 }
 
+fn group() -> impl Strategy<Value = serde_bytes::ByteBuf> {
+    let name = prop_oneof![8 => (0..3usize).prop_map(|n| vec![b'g'; n]), 1 => Just(vec![0; 513])];
+    name.prop_map(serde_bytes::ByteBuf::from)
+}
+
+fn group_records() -> impl Strategy<Value = Blob> {
+    let turns = prop::collection::vec(any::<u8>(), 0..3).prop_map(serde_bytes::ByteBuf::from);
+    let arrival = (time(), prop_oneof![4 => 0..3u32, 1 => any::<u32>()], 0..5u32);
+    let record = (group(), number(), turns, arrival, time());
+    let record = record.prop_map(|(name, serial, turns, (ms, parts, of), paused)| {
+        (name, serial, turns, ms, parts, of, paused)
+    });
+    blob(prop::collection::vec(record, 0..4).prop_map(bytes_of))
+}
+
 fn queue_record() -> impl Strategy<Value = Blob> {
     let total = || prop_oneof![9 => 0..9u64, 1 => number()];
     let totals = (prop::array::uniform6(total()), prop::array::uniform6(total()));
@@ -236,7 +256,8 @@ fn queue_record() -> impl Strategy<Value = Blob> {
         (prop::option::of(1..9u64), prop::option::of(0..4u32), span(), span(), span(), span(), span());
     let heading = (time(), span(), any::<u32>(), any::<u64>());
     let few = || prop_oneof![2 => Just(0u32), 6 => 1..9u32, 1 => any::<u32>()];
-    let limits = (few(), few(), span(), few(), time(), few());
+    let of_groups = (few(), few(), span(), few(), number(), number(), number());
+    let limits = (few(), few(), span(), few(), time(), few(), of_groups);
     let record = (number(), time(), number(), totals, time(), time(), settings, heading, limits);
     // What came later may be missing.
     blob((record, 0..4u8).prop_map(
@@ -262,6 +283,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => drop_record().prop_map(Step::Drop),
         1 => queue_record().prop_map(Step::Queue),
         1 => queue_record().prop_map(Step::Restore),
+        3 => group_records().prop_map(Step::Groups),
         3 => returned,
         3 => time().prop_map(Step::Advance),
         4 => (prop::option::of(1..9u64), any::<bool>()).prop_map(|(ttr, no_ack)| Step::Pop { ttr, no_ack }),
@@ -320,6 +342,7 @@ impl Hostile {
             Step::Move(records) => self.apply(&records.0, Effect::Move),
             Step::Drop(record) => self.apply(&record.0, Effect::Drop),
             Step::Queue(record) => self.apply(&record.0, Effect::Queue),
+            Step::Groups(records) => self.apply(&records.0, Effect::Groups),
             Step::Load { id, record } => {
                 JobRecord::decode(&record.0).and_then(|record| self.queue.load(&id.0, b"body", &record))
             }

@@ -32,6 +32,7 @@ pub struct Job {
     /// where it was, the later the further.
     pub order: i64,
     pub tally: Tally,
+    pub group: Option<crate::groups::Name>,
     /// Where it is in its schedule, if it has one.
     pub round: Option<Round>,
 }
@@ -49,6 +50,7 @@ pub struct Tally {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Line {
     Lane(u8),
+    Grouped(u8),
     Dying,
     Dead,
     Done,
@@ -130,6 +132,7 @@ impl Job {
             // It won't be ready any more, unless somebody does something.
             Stage::Waiting | Stage::Leased => match self.death().filter(|death| *death <= self.due()) {
                 Some(death) => (Line::Dying, death),
+                None if self.group.is_some() => (Line::Grouped(self.policy.priority), self.due()),
                 None => (Line::Lane(self.policy.priority), self.due()),
             },
         };

@@ -16,6 +16,7 @@ mod compare;
 mod divergence;
 mod draw;
 mod file;
+mod groups;
 mod hostile;
 mod job;
 mod legacy;

@@ -3,6 +3,7 @@
 
 use dq::queue::State;
 
+use crate::groups::Name;
 use crate::reference::Reference;
 use crate::subject::Subject;
 use crate::told::{
@@ -65,6 +66,8 @@ pub enum Operation {
         jobs: u64,
         due: DueIn,
         options: Options,
+        /// Over so many groups.
+        groups: u8,
     },
     Pop {
         count: usize,
@@ -107,9 +110,12 @@ pub enum Operation {
         at_most: usize,
     },
     Pause {
+        group: Option<Name>,
         span: Option<u64>,
     },
-    Resume,
+    Resume {
+        group: Option<Name>,
+    },
     Alter(Alteration),
     /// Nothing but that time passes.
     Look,
@@ -191,7 +197,9 @@ impl Operation {
     pub fn commands(&self, clock: u64, reference: &Reference, subject: &Subject) -> Vec<Command> {
         let ids = |which: &[Which]| which.iter().map(|one| one.id(reference)).collect();
         let one = match self {
-            Operation::AddMany { jobs, due, options } => return add_many(*jobs, *due, *options, clock),
+            Operation::AddMany { jobs, due, options, groups } => {
+                return add_many(*jobs, *due, *options, *groups, clock)
+            }
             Operation::GiveBack { count } => {
                 let last = reference.deliveries.iter().rev().take(*count);
                 return last.map(|one| Command::Return(subject.parcel(one.lease))).collect();
@@ -232,8 +240,8 @@ impl Operation {
             Operation::Delete(which) => Command::Delete { ids: ids(which) },
             Operation::KickJob(which) => Command::KickJob { ids: ids(which) },
             Operation::Forget(which) => Command::Forget { ids: ids(which) },
-            Operation::Pause { span } => Command::Pause { span: *span },
-            Operation::Resume => Command::Resume,
+            Operation::Pause { group, span } => Command::Pause { group: *group, span: *span },
+            Operation::Resume { group } => Command::Resume { group: *group },
             Operation::Alter(alteration) => Command::Alter(*alteration),
             // Those who say them choose among the jobs that they see; what is logged is what they chose.
             Operation::Kick { at_most } => {
@@ -270,6 +278,17 @@ impl Operation {
         }
     }
 
+    /// Without groups.
+    pub fn leave_out_groups(&mut self) {
+        match self {
+            Operation::AddMany { options, groups, .. } => {
+                (options.group, *groups) = (None, 0);
+            }
+            Operation::Add { options, .. } | Operation::Schedule { options, .. } => options.group = None,
+            _ => {}
+        }
+    }
+
     /// Whether whoever says it looks first, at the queue as it is now.
     pub fn looks_first(&self) -> bool {
         matches!(self, Operation::Kick { .. } | Operation::Purge { .. } | Operation::Upkeep)
@@ -290,9 +309,11 @@ fn due(due: DueIn, clock: u64) -> Due {
     }
 }
 
-fn add_many(jobs: u64, due: DueIn, options: Options, clock: u64) -> Vec<Command> {
+fn add_many(jobs: u64, due: DueIn, options: Options, groups: u8, clock: u64) -> Vec<Command> {
     let id = |n| Some(format!("many {clock} {n}").into_bytes());
-    (0..jobs).map(|n| Command::Add(add(id(n), due, options, clock))).collect()
+    let group = |n: u64| if groups > 0 { Some((n % u64::from(groups)) as Name) } else { options.group };
+    let options = |n| Options { group: group(n), ..options };
+    (0..jobs).map(|n| Command::Add(add(id(n), due, options(n), clock))).collect()
 }
 
 fn words(n: u8) -> Bytes {

@@ -3,6 +3,7 @@
 
 use dq::queue::{State, Totals};
 
+use crate::groups::{self, Groups};
 use crate::job::{Job, Stage, Tally};
 use crate::limits::Departures;
 use crate::told::{
@@ -35,6 +36,7 @@ pub struct Reference {
     pub settings: Settings,
     /// By the rate.
     pub departures: Departures,
+    pub groups: Groups,
     /// Every delivery there ever was.
     pub deliveries: Vec<Delivery>,
     /// The last id that the queue made: its time and number.
@@ -55,6 +57,7 @@ impl Default for Reference {
             paused_until: 0,
             settings: Settings::default(),
             departures: Departures::default(),
+            groups: Groups::default(),
             deliveries: Vec::new(),
             last_made: None,
             events: 0,
@@ -112,11 +115,16 @@ impl Reference {
                 outcome
             }
             Command::KickJob { ids } => self.each(ids, |queue, id| queue.kick_job(now, id)),
-            Command::Pause { span } => {
-                self.paused_until = span.map_or(LAST, |span| (now + span).min(LAST));
+            Command::Pause { group: Some(group), span } => {
+                self.pause_group(*group, groups::until(now, *span));
                 Outcome::Yes
             }
-            Command::Resume => {
+            Command::Resume { group: Some(group) } => Outcome::yes_if(self.resume_group(*group)),
+            Command::Pause { group: None, span } => {
+                self.paused_until = groups::until(now, *span);
+                Outcome::Yes
+            }
+            Command::Resume { group: None } => {
                 // Also a pause that is over: the clock may be set back.
                 Outcome::yes_if(std::mem::take(&mut self.paused_until) > 0)
             }
@@ -127,6 +135,7 @@ impl Reference {
             Command::Return(parcel) => Outcome::yes_if(self.take_back(&parcel.id, parcel.lease)),
         };
         if outcome.has_changed() {
+            self.tidy_groups(self.clock, now);
             (self.clock, self.defaults) = (now, defaults);
         } else {
             self.last_lease = last_lease;
@@ -182,8 +191,10 @@ impl Reference {
             reason: None,
             tally: Tally::default(),
             order,
+            group: add.options.group,
             round: None,
         });
+        self.join(add.options.group);
         Outcome::Added { id, due, replaced: is_taken }
     }
 
@@ -216,7 +227,7 @@ impl Reference {
         }
         *passed_over += self.pass_over(now);
         let lease = self.next_lease(now)?;
-        let place = self.first_ready(now)?;
+        let place = self.take_next(now)?;
         Some(self.hand_out(now, place, lease, ttr, no_ack))
     }
 
@@ -226,14 +237,20 @@ impl Reference {
             return None;
         }
         let lease = self.next_lease(now)?;
+        if !self.may_leave_its_group(self.get(id)?, now) {
+            return None;
+        }
         let kicks = (self.totals.kicked, self.get(id)?.tally.kicked);
         let is_kicked = self.kick_job(now, id);
         let place = self.jobs.iter().position(|job| job.id == *id)?;
         if is_kicked {
             (self.totals.kicked, self.jobs[place].tally.kicked) = kicks;
         }
-        let is_ready = self.jobs[place].state(now) == State::Ready;
-        is_ready.then(|| self.hand_out(now, place, lease, ttr, no_ack))
+        if self.jobs[place].state(now) != State::Ready {
+            return None;
+        }
+        self.count_for_its_rate(self.jobs[place].group, now);
+        Some(self.hand_out(now, place, lease, ttr, no_ack))
     }
 
     fn hand_out(&mut self, now: u64, place: usize, lease: u64, ttr: Option<u64>, no_ack: bool) -> Handed {
@@ -259,12 +276,6 @@ impl Reference {
             self.finish(now, &Claim { id: handed.id.clone(), lease: Some(lease) });
         }
         handed
-    }
-
-    pub fn first_ready(&self, now: u64) -> Option<usize> {
-        let ready = self.jobs.iter().enumerate().filter(|(_, job)| job.state(now) == State::Ready);
-        let first = ready.min_by_key(|(_, job)| (job.policy.priority, job.due(), job.order));
-        first.map(|(place, _)| place)
     }
 
     fn finish(&mut self, now: u64, claim: &Claim) -> bool {
@@ -326,7 +337,8 @@ impl Reference {
         let Some(place) = self.held_alive(now, claim) else {
             return Outcome::No;
         };
-        if self.jobs[place].time <= now && !self.has_free_place(now) {
+        let job = &self.jobs[place];
+        if job.time <= now && !(self.has_free_place(now) && self.has_place_in_group(job, now)) {
             return Outcome::No;
         }
         let order = self.next_event();
@@ -371,7 +383,7 @@ impl Reference {
     }
 
     fn alter(&mut self, now: u64, alteration: &Alteration) {
-        let Alteration { ttr, attempts, backoff, keep, late, max_jobs, dead_keep, concurrency, rate } =
+        let Alteration { ttr, attempts, backoff, keep, late, max_jobs, dead_keep, concurrency, rate, .. } =
             *alteration;
         let before = self.settings;
         self.settings = Settings {
@@ -384,7 +396,10 @@ impl Reference {
             dead_keep: dead_keep.unwrap_or(before.dead_keep),
             concurrency: concurrency.unwrap_or(before.concurrency),
             rate: rate.unwrap_or(before.rate),
+            group_concurrency: alteration.group_concurrency.unwrap_or(before.group_concurrency),
+            group_rate: alteration.group_rate.unwrap_or(before.group_rate),
         };
+        self.alter_group_rate(before.group_rate, now);
         self.departures = self.departures.altered(before.rate, self.settings.rate, now);
     }
 
@@ -426,6 +441,7 @@ impl Reference {
         }
         let order = -self.next_event();
         place.map(|place| self.jobs.remove(place));
+        self.join(delivery.before.group);
         self.jobs.push(Job { order, ..delivery.before });
         self.totals.popped = self.totals.popped.saturating_sub(1);
         let finished = u64::from(delivery.no_ack);

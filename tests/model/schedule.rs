@@ -272,6 +272,7 @@ impl Reference {
             reason: None,
             tally: Tally::default(),
             order: 0,
+            group: add.options.group,
             round: Some(round),
         });
         self.totals.replaced += u64::from(there.is_some());
@@ -283,6 +284,7 @@ impl Reference {
     fn put_scheduled(&mut self, job: Job) {
         let order = self.next_event();
         self.jobs.retain(|other| other.id != job.id);
+        self.join(job.group);
         self.jobs.push(Job { order, ..job });
     }
 
@@ -294,7 +296,8 @@ impl Reference {
             _ => true,
         };
         let same = old.round.as_ref().filter(|round| round.rule.timing == rule.timing && in_step(round));
-        let mut job = Job { body: add.body.clone(), policy, expires_at: None, ..old.clone() };
+        let group = add.options.group;
+        let mut job = Job { body: add.body.clone(), policy, group, expires_at: None, ..old.clone() };
         if let Some(before) = same {
             let mut round = Round { rule: *rule, ..before.clone() };
             if old.stage == Stage::Waiting && old.attempt == 0 {
@@ -326,7 +329,7 @@ impl Reference {
             }
         }
         // A lease that has run out stays good, where the job is the same with it.
-        let mut leased = Job { body: job.body.clone(), policy, expires_at: None, ..stored.clone() };
+        let mut leased = Job { body: job.body.clone(), policy, group, expires_at: None, ..stored.clone() };
         leased.round = job.round.clone();
         if stored.has_come_back(now) {
             let round = stored.round.clone().unwrap();
@@ -366,7 +369,7 @@ impl Reference {
     /// Those that are too late, of which the first would be next, wait for what comes behind. How many that were.
     pub fn pass_over(&mut self, now: u64) -> usize {
         let mut passed_over = 0;
-        while let Some(place) = self.first_ready(now) {
+        while let Some(place) = self.first_to_leave(now) {
             let job = &mut self.jobs[place];
             let Some(late) = job.round.as_ref().map(|round| round.rule.late).filter(|late| *late != 0) else {
                 break;

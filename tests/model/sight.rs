@@ -31,7 +31,7 @@ impl Reference {
         let is_old = |job: &&Job| job.since(state).is_none_or(|time| time <= since);
         let mut all: Vec<&Job> = self.in_state(state).filter(is_old).collect();
         if state == State::Ready {
-            all.sort_by_key(|job| (job.policy.priority, job.due(), job.order));
+            all.sort_by_key(|job| (job.policy.priority, job.group.is_some(), job.due(), job.order));
             return ids.iter().eq(all.iter().take(at_most).map(|job| &job.id));
         }
         all.sort_by_key(|job| job.leaves(state));
@@ -85,6 +85,7 @@ impl Reference {
             .chain(self.next_change())
             .chain(pause)
             .chain(self.next_by_rate())
+            .chain(self.next_group())
             .min()
             .filter(|time| *time < LAST)
     }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use dq::queue::{self as core, Changed, Operation, Queue, State};
 
+use crate::groups;
 use crate::told::{self, Alteration, Bytes, Command, Handed, Outcome, Parcel, When};
 
 /// A queue, and what it handed out.
@@ -140,8 +141,15 @@ impl Subject {
             Command::Forget { ids } => {
                 done(queue, told, &core::Forget { ids: &all(ids) }, |forgotten| Outcome::Jobs(forgotten.jobs))
             }
-            Command::Pause { span } => yes(queue, told, &core::Pause { span: span.map(millis) }),
-            Command::Resume => yes(queue, told, &core::Resume),
+            Command::Pause { group, span } => {
+                let name = group.map(groups::name);
+                let pause = core::Pause { group: name.as_deref().map(id), span: span.map(millis) };
+                yes(queue, told, &pause)
+            }
+            Command::Resume { group } => {
+                let name = group.map(groups::name);
+                yes(queue, told, &core::Resume { group: name.as_deref().map(id) })
+            }
             Command::Alter(alteration) => yes(queue, told, &alter(alteration)),
             Command::Return(parcel) => {
                 let Parcel { id: bytes, lease, before, body } = parcel;
@@ -222,7 +230,8 @@ fn add(
             told::Starts::At(time) => core::Starts::At(at(time)),
         },
     });
-    let told::Options { ttr, attempts, priority, backoff: waits, ttl, keep, late } = add.options;
+    let told::Options { ttr, attempts, priority, backoff: waits, ttl, keep, late, group } = add.options;
+    let group = group.map(groups::name);
     let operation = core::Add {
         id: add.id.as_ref().map(|bytes| id(bytes)),
         body: &add.body,
@@ -237,6 +246,7 @@ fn add(
         ttl: ttl.map(millis),
         keep: keep.map(millis),
         late: late.map(millis),
+        group: group.as_deref().map(id),
         schedule,
         if_taken: match add.if_taken {
             told::IfTaken::Refuse => core::IfTaken::Refuse,
@@ -257,8 +267,10 @@ fn add(
 }
 
 fn alter(alteration: &Alteration) -> core::Alter {
-    let Alteration { ttr, attempts, backoff: waits, keep, late, max_jobs, dead_keep, concurrency, rate } =
-        *alteration;
+    let Alteration {
+        ttr, attempts, backoff: waits, keep, late, max_jobs, dead_keep, concurrency, rate, ..
+    } = *alteration;
+    let rate_of = |rate: told::Rate| core::Rate::new(rate.jobs, millis(rate.per), rate.burst).unwrap();
     core::Alter {
         ttr: ttr.map(millis),
         attempts: attempts.map(core::Attempts::new),
@@ -268,7 +280,8 @@ fn alter(alteration: &Alteration) -> core::Alter {
         max_jobs,
         dead_keep: dead_keep.map(millis),
         concurrency,
-        rate: rate
-            .map(|rate| rate.map(|rate| core::Rate::new(rate.jobs, millis(rate.per), rate.burst).unwrap())),
+        rate: rate.map(|rate| rate.map(rate_of)),
+        group_concurrency: alteration.group_concurrency,
+        group_rate: alteration.group_rate.map(|rate| rate.map(rate_of)),
     }
 }

@@ -2,6 +2,8 @@
 
 use dq::queue::JobRecord;
 
+use crate::groups::Name;
+
 /// The last moment there is.
 pub const LAST: u64 = (1 << 48) - 1;
 /// From here on, the numbers of leases are used up: the year 2109.
@@ -88,6 +90,7 @@ pub struct Options {
     pub ttl: Option<u64>,
     pub keep: Option<u64>,
     pub late: Option<u64>,
+    pub group: Option<Name>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,6 +143,9 @@ pub struct Settings {
     /// 0 is no limit.
     pub concurrency: u32,
     pub rate: Option<Rate>,
+    /// Likewise, of each group.
+    pub group_concurrency: u32,
+    pub group_rate: Option<Rate>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -153,6 +159,8 @@ pub struct Alteration {
     pub dead_keep: Option<u64>,
     pub concurrency: Option<u32>,
     pub rate: Option<Option<Rate>>,
+    pub group_concurrency: Option<u32>,
+    pub group_rate: Option<Option<Rate>>,
 }
 
 /// Of which delivery of which job; without a lease, of the latest one.
@@ -182,8 +190,8 @@ pub enum Command {
     Delete { ids: Vec<Bytes> },
     KickJob { ids: Vec<Bytes> },
     Forget { ids: Vec<Bytes> },
-    Pause { span: Option<u64> },
-    Resume,
+    Pause { group: Option<Name>, span: Option<u64> },
+    Resume { group: Option<Name> },
     Alter(Alteration),
     Return(Parcel),
 }
@@ -213,7 +221,7 @@ impl Command {
             Command::KickJob { .. } => "kickjob",
             Command::Forget { .. } => "forget",
             Command::Pause { .. } => "pause",
-            Command::Resume => "resume",
+            Command::Resume { .. } => "resume",
             Command::Alter(_) => "alter",
             Command::Return(_) => "return",
         }

@@ -83,6 +83,24 @@ impl Buckets {
         open_in(self.runs_from(start.but_after(now)), now, windows)
     }
 
+    /// The time of the job behind which there are so many. O(buckets).
+    pub fn from_end(&self, mut behind: usize) -> Option<Time> {
+        let buckets = self.directory.iter().rev().filter_map(|line| self.buckets.get(line.bucket));
+        for bucket in buckets {
+            if behind < bucket.len() {
+                return bucket.entries().iter().nth_back(behind).map(Entry::time);
+            }
+            behind -= bucket.len();
+        }
+        None
+    }
+
+    /// Adds up what is counted in each bucket that begins up to `now`.
+    pub fn count_open(&self, now: Time, count: impl Fn(&Bucket) -> usize) -> usize {
+        let passed = self.directory.iter().take_while(|line| line.first <= now);
+        passed.filter_map(|line| self.buckets.get(line.bucket)).map(count).sum()
+    }
+
     fn runs_from(&self, start: Start) -> impl Iterator<Item = Run<'_>> {
         let (first, left_out) = self.place_of(start);
         let buckets = self.directory.range(first..).filter_map(|line| self.buckets.get(line.bucket));

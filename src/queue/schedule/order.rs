@@ -97,11 +97,20 @@ impl Schedule {
 
     /// The lines in which jobs of this state stand; at equal times, those in the first line are first.
     fn lines_of(&self, state: State) -> Vec<(Place, &Buckets)> {
-        let lane = |lane: &'_ super::Lane| Place::Home(Home::Lane(lane.priority));
-        let lanes = self.lanes.iter().map(|each| (lane(each), &each.jobs));
+        let alone = self.lanes.iter().map(|each| (Place::Home(Home::Lane(each.priority)), &each.jobs));
+        let grouped = self.grouped.iter().map(|each| (Place::Home(Home::Grouped(each.priority)), &each.jobs));
+        let lanes = alone.chain(grouped);
         let dying = (Place::Home(Home::Dying), &self.dying);
         match state {
-            State::Ready => lanes.collect(),
+            State::Ready => {
+                let mut lanes: Vec<_> = lanes.collect();
+                // What has a group is behind what has none: in which turn they will leave is to be seen.
+                lanes.sort_by_key(|(place, _)| match place {
+                    Place::Home(Home::Lane(priority) | Home::Grouped(priority)) => *priority,
+                    Place::Home(Home::Dying | Home::Dead | Home::Done) | Place::Aside(_) => u8::MAX,
+                });
+                lanes
+            }
             State::Delayed => lanes.chain([dying]).collect(),
             State::Reserved => lanes.chain([dying, (Place::Aside(Aside::Leases), &self.leases)]).collect(),
             State::Dead => {

@@ -51,7 +51,7 @@ fn an_operation_that_changes_nothing_leaves_no_trace() {
     assert_eq!(queue.apply(&told, &Bury { claim, reason: Some(b"why") }), Accepted::No);
     assert_eq!(queue.apply(&told, &Delete { ids }), Deleted { jobs: 0 });
     assert_eq!(queue.apply(&told, &KickJob { ids }), Kicked { jobs: 0 });
-    assert_eq!(queue.apply(&told, &Resume), Resumed::No);
+    assert_eq!(queue.apply(&told, &Resume { group: None }), Resumed::No);
     assert_eq!(queue.apply(&told, &Forget { ids }), Forgotten { jobs: 0 });
     let returned = Return { id: id("a"), lease: Lease::new(9), record: &record, body: None };
     assert_eq!(queue.apply(&told, &returned), Returned::No);
@@ -84,7 +84,7 @@ fn the_heading_is_where_the_log_stands() {
         assert!(!queue.heading().tells(&other), "{other:?}");
     }
     let floor = Circumstances { lease_floor: Lease::new(99_999), ..told(7) };
-    queue.apply(&floor, &Pause { span: None });
+    queue.apply(&floor, &Pause { group: None, span: None });
     assert_eq!(queue.circumstances(), told(7), "a floor is told once: the queue keeps it as its last lease");
     assert_eq!(queue.last_lease(), Some(Lease::new(99_999)));
 }

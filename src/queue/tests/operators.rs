@@ -206,7 +206,7 @@ fn settings_that_are_not_named_stay() {
 /// What an ALTER of a script says.
 pub fn alteration(words: &[&str]) -> Alter {
     let (mut alter, mut backoff) = (Alter::default(), Backoff::NONE);
-    let (mut rate, mut burst) = (None, 1);
+    let (mut rate, mut group_rate, mut burst) = (None, None, 1);
     for word in words {
         match word.split_once('=') {
             Some(("ttr", ttr)) => alter.ttr = Some(span(number(ttr))),
@@ -220,10 +220,13 @@ pub fn alteration(words: &[&str]) -> Alter {
             Some(("concurrency", limit)) => alter.concurrency = Some(number(limit) as u32),
             Some(("rate", words)) => rate = Some(words.split_once('/').unwrap_or(("0", "0"))),
             Some(("burst", jobs)) => burst = number(jobs) as u32,
+            Some(("each", limit)) => alter.group_concurrency = Some(number(limit) as u32),
+            Some(("eachrate", words)) => group_rate = Some(words.split_once('/').unwrap_or(("0", "0"))),
             _ => panic!("{word} is nothing that ALTER knows"),
         }
     }
-    alter.rate = rate.map(|(jobs, per)| Rate::new(number(jobs) as u32, span(number(per)), burst));
+    let read = |(jobs, per)| Rate::new(number(jobs) as u32, span(number(per)), burst);
+    (alter.rate, alter.group_rate) = (rate.map(read), group_rate.map(read));
     alter.backoff = (backoff != Backoff::NONE).then_some(backoff);
     alter
 }

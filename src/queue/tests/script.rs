@@ -9,7 +9,7 @@
 //!
 //! | step | what comes of it |
 //! | --- | --- |
-//! | `ADD id [+delay or =at] [ttr=60] [prio=128] [tries=0] [base=0 max=0] [ttl=0] [keep=0] [late=0] [body=x] [REPLACE]` | when it is due, `replaced` and when, `taken`, `full`; for the id `*`: the id |
+//! | `ADD id [+delay or =at] [ttr=60] [prio=128] [tries=0] [base=0 max=0] [ttl=0] [keep=0] [late=0] [group=x] [body=x] [REPLACE]` | when it is due, `replaced` and when, `taken`, `full`; for the id `*`: the id |
 //! | `ADD … every=ms or cron=step [misfire=all] [jitter=] [runs=] [until=] [ENSURE]` | the same, `unchanged`, `never` |
 //! | `ROUND id` | where a schedule is: `occurrence>next run=0 missed=1 failed=1` |
 //! | `POP [n=1] [ttr=…] [NOACK]` | `id#attempt` of each, or `nil`; the leases are called L1, L2 … as they come |
@@ -20,8 +20,9 @@
 //! | `BACK L1` | `1` or `0`: gives back what was handed out then |
 //! | `KICK n` | the ids that were kicked |
 //! | `KICKJOB id [id …]` | how many |
-//! | `PAUSE [span]`, `RESUME` | `1` or `0` |
-//! | `ALTER [ttr=…] [tries=…] [base=… max=…] [keep=…] [late=…] [maxjobs=…] [deadkeep=…]` | |
+//! | `PAUSE [group=x] [span]`, `RESUME [group=x]` | `1` or `0` |
+//! | `GROUP name` | how many are ready, reserved, delayed; `until` when it is paused; or `nil` |
+//! | `ALTER [ttr=…] [tries=…] [base=… max=…] [keep=…] [late=…] [maxjobs=…] [deadkeep=…] [concurrency=…] [rate=n/per] [each=…] [eachrate=n/per] [burst=…]` | |
 //! | `DEFAULTS ttr tries` | what jobs get from here on that aren't told otherwise |
 //! | `PEEK state`, `SCAN n` | ids; a scan shows its parts, of n jobs at most, between slashes |
 //! | `FORGET` | the ids that are to be forgotten; they are |
@@ -45,6 +46,7 @@
 //!
 //! Beside each queue goes a replica that hears of what changes it, and on which no time passes.
 
+use super::groups::{group_of, of_group};
 use super::operators::alteration;
 use super::rounds::{round, schedule_of, Multiples};
 use super::*;
@@ -100,6 +102,7 @@ impl Queues {
         assert_eq!(queue.heading(), replica.heading(), "in: {script}");
         let told = |queue: &Queue| queue.record().without_totals();
         assert_eq!(told(queue), told(replica), "the replica's record, in: {script}");
+        assert_eq!(queue.group_records(), replica.group_records(), "the replica's groups, in: {script}");
     }
 }
 
@@ -192,10 +195,14 @@ impl Session {
                 self.apply(&KickJob { ids: &ids }).jobs.to_string()
             }
             "PAUSE" => {
-                self.apply(&Pause { span: words.get(1).map(|ms| span(number(ms))) });
+                let (group, words) = group_of(&words[1..]);
+                self.apply(&Pause { group, span: words.first().map(|ms| span(number(ms))) });
                 String::new()
             }
-            "RESUME" => u8::from(self.apply(&Resume).has_changed()).to_string(),
+            "RESUME" => {
+                let (group, _) = group_of(&words[1..]);
+                u8::from(self.apply(&Resume { group }).has_changed()).to_string()
+            }
             "ALTER" => {
                 self.apply(&alteration(&words[1..]));
                 String::new()
@@ -261,6 +268,7 @@ impl Session {
                 let Tally { timed_out, released, buried, kicked } = job().unwrap().tally_at(self.told.now);
                 format!("{timed_out} {released} {buried} {kicked}")
             }
+            "GROUP" => queue.group(id(words[1])).map_or("nil".into(), |group| of_group(&group)),
             "ROUND" => round(&job().unwrap(), self.told.now),
             "GET" => job().map_or("nil".into(), |job| self.where_it_stands(&job)),
             "TOLD" => job().map_or("nil".into(), |job| what_was_told(&job)),
@@ -319,6 +327,7 @@ impl Session {
                 Some(("ttl", ttl)) => add.ttl = Some(span(number(ttl))),
                 Some(("keep", keep)) => add.keep = Some(span(number(keep))),
                 Some(("late", late)) => add.late = Some(span(number(late))),
+                Some(("group", name)) => add.group = Some(id(name)),
                 Some(("prio", priority)) => add.priority = Some(number(priority) as u8),
                 Some(("body", text)) => add.body = text.as_bytes(),
                 None if *word == "REPLACE" => add.if_taken = IfTaken::Replace,
@@ -460,6 +469,9 @@ pub fn loaded(queue: &Queue) -> Queue {
         let record = JobRecord::decode(&job.record().encode()).unwrap();
         loaded.load(job.id.bytes(), job.body, &record).unwrap();
     }
+    for group in Vec::<GroupRecord>::decode(&queue.group_records().encode()).unwrap() {
+        loaded.load_group(&group).unwrap();
+    }
     loaded.restore(&QueueRecord::decode(&queue.record().encode()).unwrap()).unwrap();
     loaded
 }
@@ -497,7 +509,7 @@ pub fn number(text: &str) -> u64 {
 }
 
 /// Times in the last second there is are shown as they are written.
-fn shown(time: Time) -> String {
+pub fn shown(time: Time) -> String {
     match Time::MAX.since(time).as_u64() {
         0 => "MAX".into(),
         less @ 1..=1_000 => format!("MAX-{less}"),

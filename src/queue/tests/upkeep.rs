@@ -26,10 +26,10 @@ fn after_each_operation_the_timer_would_come_in_time() {
     wakes_at(&queue, 300);
     queue.apply(&told(0), &Pop { ttr: Some(span(200)), ..Pop::ONE });
     wakes_at(&queue, 200);
-    queue.apply(&told(0), &Pause { span: Some(span(100)) });
+    queue.apply(&told(0), &Pause { group: None, span: Some(span(100)) });
     wakes_at(&queue, 100);
     add(&mut queue, 0, &Add { keep: Some(span(50)), priority: Some(0), ..plain("kept") });
-    queue.apply(&told(0), &Resume);
+    queue.apply(&told(0), &Resume { group: None });
     queue.apply(&told(0), &Pop { mode: Mode::NoAck, ..Pop::ONE });
     wakes_at(&queue, 50);
     queue.apply(&told(0), &Alter { dead_keep: Some(span(20)), ..Alter::default() });

@@ -252,8 +252,10 @@ impl Operation {
             Operation::Forget(names) => {
                 Outcome::Jobs(open.change(&Forget { ids: &ids(names) }, words, |_, _| ()).jobs)
             }
-            Operation::Pause(span) => changed(open.change(&Pause { span: span.map(ms) }, words, |_, _| ())),
-            Operation::Resume => changed(open.change(&Resume, words, |_, _| ())),
+            Operation::Pause(span) => {
+                changed(open.change(&Pause { group: None, span: span.map(ms) }, words, |_, _| ()))
+            }
+            Operation::Resume => changed(open.change(&Resume { group: None }, words, |_, _| ())),
             Operation::KeepDead(span) => {
                 let alter = Alter { dead_keep: Some(ms(*span)), ..Alter::default() };
                 changed(open.change(&alter, words, |_, _| ()))

@@ -120,7 +120,7 @@ COMMANDS = [
     ),
     Expected(
         name="dq.resume",
-        arity=2,
+        arity=-2,
         flags=FAST_WRITE,
         categories=FAST_WRITES,
         key_flags=UPDATE,
@@ -165,6 +165,14 @@ COMMANDS = [
         categories={"@read", "@slow"},
         key_flags=READ,
         example="dq.scan the-key 0 MATCH a* SCHEDULED COUNT 5",
+    ),
+    Expected(
+        name="dq.groups",
+        arity=-3,
+        flags={"readonly", "module"},
+        categories={"@read", "@slow"},
+        key_flags=READ,
+        example="dq.groups the-key 0 COUNT 5",
     ),
     Expected(
         name="dq.len",

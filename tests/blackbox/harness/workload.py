@@ -39,6 +39,7 @@ WEIGHTS = {
     "script": 2,
     "key": 0.3,
 }
+GROUPS = ["red", "blue", "green"]
 Words = tuple[str | int, ...]
 
 
@@ -113,6 +114,7 @@ class Workload:
         yield from self._maybe_backoff(0.3)
         yield from self._maybe(0.25, "TTL", 1, 5, 30, 200, FAR)
         yield from self._maybe(0.25, "KEEP", 0, 1, 20, 200, FAR)
+        yield from self._maybe(0.4, "GROUP", *GROUPS)
         if chance.random() < 0.6:
             yield chance.choice(["NX", "REPLACE"])
 
@@ -178,10 +180,12 @@ class Workload:
 
     def _pause(self, queue: str) -> Iterator[str | int]:
         yield from ("DQ.PAUSE", queue)
+        yield from self._maybe(0.5, "GROUP", *GROUPS)
         yield from self._maybe(0.8, "FOR", 1, 10, 50)
 
-    def _resume(self, queue: str) -> Words:
-        return ("DQ.RESUME", queue)
+    def _resume(self, queue: str) -> Iterator[str | int]:
+        yield from ("DQ.RESUME", queue)
+        yield from self._maybe(0.5, "GROUP", *GROUPS)
 
     def _purge(self, queue: str) -> Iterator[str | int]:
         state = self._random.choice([*STATES, "dead", "done"])
@@ -198,6 +202,9 @@ class Workload:
         yield from self._maybe(0.3, "KEEP", 0, 5, 100)
         yield from self._maybe(0.3, "MAXJOBS", 0, 0, 30, 60)
         yield from self._maybe(0.3, "DEADKEEP", 0, 1, 20, FAR)
+        yield from self._maybe(0.2, "GROUPCONCURRENCY", 0, 1, 3)
+        if self._random.random() < 0.2:
+            yield from ("GROUPRATE", *self._random.choice([(0, 0), (1, 5), (7, 100)]))
 
     def _look(self, queue: str) -> Iterator[str | int]:
         """What changes nothing, here and there between."""

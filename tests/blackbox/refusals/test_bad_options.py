@@ -32,6 +32,7 @@ OPTIONS: dict[str, dict[str, tuple[int, int] | str]] = {
         "TTL": SPAN,
         "KEEP": MILLIS,
         "LATE": MILLIS,
+        "GROUP": JOB,
         "NX": FLAG,
         "REPLACE": FLAG,
     },
@@ -46,7 +47,8 @@ OPTIONS: dict[str, dict[str, tuple[int, int] | str]] = {
     "DQ.TOUCH {} reserved <lease>": {"TTR": SPAN},
     "DQ.BURY {} reserved <lease>": {"REASON": TEXT},
     "DQ.KICK {}": {"COUNT": COUNT},
-    "DQ.PAUSE {}": {"FOR": SPAN},
+    "DQ.PAUSE {}": {"GROUP": JOB, "FOR": SPAN},
+    "DQ.RESUME {}": {"GROUP": JOB},
     "DQ.PURGE {} STATE dead": {"OLDER": MILLIS, "COUNT": COUNT},
     "DQ.ALTER {}": {
         "TTR": SPAN,
@@ -57,10 +59,12 @@ OPTIONS: dict[str, dict[str, tuple[int, int] | str]] = {
         "MAXJOBS": LIMIT,
         "DEADKEEP": MILLIS,
         "CONCURRENCY": LIMIT,
+        "GROUPCONCURRENCY": LIMIT,
     },
     "DQ.PEEK {}": {"STATE": STATE, "COUNT": COUNT},
     "DQ.PEEK {} STATE dead": {"AFTER": JOB, "FROM": MILLIS},
     "DQ.SCAN {} 0": {"STATE": STATE, "MATCH": PATTERN, "SCHEDULED": FLAG, "COUNT": COUNT},
+    "DQ.GROUPS {} 0": {"COUNT": COUNT},
     "DQ.FORECAST {} STEP 5 COUNT 5": {"FROM": MILLIS},
     "DQ.LEN {}": {"STATE": STATE},
 }
@@ -237,7 +241,38 @@ def test_a_backoff_that_begins_above_its_end(lone: Server, lone_session: Session
     check_refused(lone, lone_session, table)
 
 
-def test_rates(lone: Server, lone_session: Session) -> None:
+NEEDS_A_RATE = "ERR option BURST needs RATE or GROUPRATE"
+
+
+def group_rate(words: str) -> str:
+    return words if words == NEEDS_A_RATE else words.replace("RATE", "GROUPRATE").replace("rate", "grouprate")
+
+
+def test_groups(lone: Server, lone_session: Session) -> None:
+    error = "ERR GROUP must be 1 to 512 bytes long"
+    table = [
+        (f"{command} GROUP {word}", error)
+        for command in ("DQ.ADD {} a x", "DQ.PAUSE {}", "DQ.PAUSE {} FOR 5", "DQ.RESUME {}")
+        for word in ('""', "g" * 513, "g" * 100_000)
+    ]
+    check_refused(lone, lone_session, table)
+    longest = bytes(range(256)) * 2
+    assert lone_session.call("DQ.ADD", "q", "longest", "x", "GROUP", longest) == b"longest"
+
+
+def test_the_burst_is_that_of_the_rate_before_it(lone: Server, lone_session: Session) -> None:
+    twice = "ERR option BURST is given twice"
+    table = [
+        ("DQ.ALTER {} BURST 5 RATE 1 1 BURST 5", twice),
+        ("DQ.ALTER {} GROUPRATE 1 1 BURST 5 BURST 5", twice),
+        ("DQ.ALTER {} RATE 1 1 BURST 5 GROUPRATE 0 0 BURST 5", "ERR options GROUPRATE 0 and BURST exclude each other"),
+    ]
+    check_refused(lone, lone_session, table)
+    lone_session.check("> DQ.ALTER q RATE 1 1 BURST 5 GROUPRATE 1 1 BURST 6\nOK")
+
+
+@pytest.mark.parametrize("name", ["RATE", "GROUPRATE"])
+def test_rates(lone: Server, lone_session: Session, name: str) -> None:
     jobs, span, burst = (
         f"ERR {option} must be an integer from {least} to {most}"
         for option, (least, most) in {"RATE": LIMIT, "RATE ": SPAN, "BURST": COUNT}.items()
@@ -249,8 +284,8 @@ def test_rates(lone: Server, lone_session: Session) -> None:
         ("RATE", nothing.format("RATE")),
         ("RATE 5", nothing.format("RATE")),
         ("RATE 5 5 BURST", nothing.format("BURST")),
-        ("BURST 5", "ERR option BURST needs RATE"),
-        ("TTR 5 BURST 5", "ERR option BURST needs RATE"),
+        ("BURST 5", NEEDS_A_RATE),
+        ("TTR 5 BURST 5", NEEDS_A_RATE),
         ("RATE 5 5 RATE 5 5", twice.format("RATE")),
         ("rate 5 5 BURST 5 rate 6 6", twice.format("RATE")),
         ("RATE 5 5 BURST 5 BURST 5", twice.format("BURST")),
@@ -265,6 +300,8 @@ def test_rates(lone: Server, lone_session: Session) -> None:
         rows += [(f"RATE {value} 5", jobs), (f"RATE 5 5 BURST {value}", burst)]
         rows += [(f"BURST {value} RATE 5 5", burst)]
     rows += [(f"RATE 5 {value}", span) for value in NO_NUMBERS] + [("RATE 5 5 BURST 0", burst)]
+    if name == "GROUPRATE":
+        rows = [(group_rate(words), group_rate(error)) for words, error in rows]
     check_refused(lone, lone_session, [(f"DQ.ALTER {{}} {words}", error) for words, error in rows])
     for words in (f"RATE {COUNT_MAX} 1 BURST {COUNT_MAX}", f"burst 1 rate 1 {TIME_MAX}", "RATE 0 0"):
         lone_session.check(f"> DQ.ALTER q {words}\nOK")
@@ -396,6 +433,8 @@ def test_the_observer_sees_every_change(lone: Server, lone_session: Session) -> 
         "DQ.PAUSE q",
         "DQ.RESUME q",
         "DQ.PAUSE nobody",
+        "DQ.PAUSE q GROUP g",
+        "DQ.RESUME q GROUP g",
         "DQ.ALTER q KEEP 5",
         "DQ.ALTER somebody KEEP 5",
         "SET other x",
@@ -433,6 +472,8 @@ def test_the_observer_overlooks_what_changes_nothing(lone: Server, lone_session:
         "DQ.KICK none",
         "DQ.PURGE none STATE ready",
         "DQ.RESUME none",
+        "DQ.RESUME q GROUP nobody",
+        "DQ.GROUPS q 0",
     ]:
         assert not isinstance(lone_session.call(*command.split()), Failure)
         observer.check_nothing_changed(command)

@@ -1,0 +1,81 @@
+//! `DQ.GROUPS key cursor [COUNT n]`
+//!
+//! Goes through the groups of a queue, a part at a time, as DQ.SCAN goes through its jobs: begin with the cursor 0, go on
+//! with the one replied, until that is 0 again. Shown are groups that have jobs, in whatever state, and those that are
+//! paused. COUNT, 10 and at most 1,000, is how many groups a part shows; it may show fewer or none.
+//!
+//! Replies with the next cursor and an array of groups, each a map, whose fields docs/commands/groups.md explains.
+//!
+//! O(g) for g groups looked at. One with many jobs costs a step for some hundred of them, and one for each job of it that is
+//! ready and has a TTL.
+
+use super::error::Error;
+use super::kinds::{Look, Looking};
+use super::limits::{GROUPS_DEFAULT, GROUPS_MAX};
+use super::words::{once, Words};
+use super::SINCE_0_2;
+use crate::queue::{GroupView, Time};
+use crate::server::replies::{Fields, Replies};
+use crate::server::spec::{ArgSpec, KeyUse, Spec};
+
+pub struct Groups;
+
+impl Look for Groups {
+    const SPEC: Spec = Spec {
+        name: c"dq.groups",
+        summary: c"Iterates over the groups of a queue, with the counts of their jobs",
+        complexity: c"O(G) with G being the number of groups looked at",
+        since: SINCE_0_2,
+        flags: c"readonly",
+        arity: -3,
+        key: KeyUse::Read,
+        args: &[ArgSpec::KEY, ArgSpec::integer(c"cursor"), ArgSpec::integer(c"n").token(c"COUNT").optional()],
+    };
+
+    type Parsed<'c> = Part;
+
+    fn parse<'c>(mut words: Words<'c>) -> Result<Part, Error> {
+        let cursor = words.integer("cursor", 0, u32::MAX.into())? as u32;
+        let mut count = None;
+        words.options(|name, words| match name {
+            "COUNT" => once("COUNT", &mut count, words.count()?),
+            _ => Ok(false),
+        })?;
+        Ok(Part { cursor, count: count.unwrap_or(GROUPS_DEFAULT).min(GROUPS_MAX) })
+    }
+
+    fn reply(part: &Part, looking: &Looking, replies: Replies) -> Result<(), Error> {
+        let (groups, next) = looking.queue().scan_groups(part.cursor, part.count);
+        replies.array(2);
+        replies.bulk(next.unwrap_or(0).to_string().as_bytes());
+        replies.array(groups.len());
+        groups.iter().for_each(|group| reply_group(group, looking.now, replies));
+        Ok(())
+    }
+
+    fn reply_missing(_part: &Part, replies: Replies) -> Result<(), Error> {
+        replies.array(2);
+        replies.bulk(b"0");
+        replies.array(0);
+        Ok(())
+    }
+}
+
+fn reply_group(group: &GroupView, now: Time, replies: Replies) {
+    // A job that is ready and could leave since then isn't held back.
+    let held_until = group.opens.filter(|opens| group.ready > 0 && *opens > now);
+    let mut fields = Fields::default();
+    fields.add("group", group.name.bytes());
+    fields.add("ready", group.ready as u64);
+    fields.add("reserved", group.reserved as u64);
+    fields.add("delayed", group.delayed as u64);
+    fields.add("paused", u64::from(group.paused_until.is_some()));
+    fields.add("paused-until", group.paused_until.filter(|until| *until < Time::MAX).map(Time::unix_ms));
+    fields.add("held-until", held_until.filter(|until| *until < Time::MAX).map(Time::unix_ms));
+    replies.fields(&fields);
+}
+
+pub struct Part {
+    cursor: u32,
+    count: usize,
+}

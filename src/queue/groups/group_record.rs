@@ -1,0 +1,161 @@
+//! What a group looks like in a file, besides its jobs.
+
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
+
+use super::super::ids::Id;
+use super::super::queue_record::GroupSerials;
+use super::super::rate::{Rate, Tat};
+use super::super::record::{time, Record, RecordError};
+use super::super::settings::Settings;
+use super::super::time::Time;
+use super::super::Queue;
+use super::{Groups, FIRST_ROUND};
+
+/// Everything about a group but its jobs. Without a name, of jobs that have no group.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupRecord {
+    name: ByteBuf,
+    serial: u64,
+    /// The priorities in which it has had its turn in this round.
+    turns: ByteBuf,
+    /// The theoretical arrival time of its rate: milliseconds, and parts of one, of which there are so many. All are 0
+    /// without a rate.
+    arrival_ms: u64,
+    arrival_parts: u32,
+    parts: u32,
+    paused_until: u64,
+}
+
+impl Record for Vec<GroupRecord> {}
+
+/// No queue comes to this serial by itself; and from here it can go on for as long again.
+const SERIAL_MAX: u64 = 1 << 62;
+
+impl GroupRecord {
+    fn tat(&self) -> Result<Tat, RecordError> {
+        let arrival = (self.arrival_ms, self.arrival_parts);
+        if self.parts == 0 {
+            return if arrival == (0, 0) { Ok(Tat::default()) } else { Err(RecordError::Group) };
+        }
+        Tat::of(arrival, self.parts).ok_or(RecordError::Group)
+    }
+
+    /// Whether all that it says is possible.
+    pub fn check(&self) -> Result<(), RecordError> {
+        self.tat()?;
+        time(self.paused_until)?;
+        let is_of_none = self.name.is_empty() && self.serial == 0;
+        let is_one = Id::new(&self.name).is_some() && (1..=SERIAL_MAX).contains(&self.serial);
+        if is_of_none || is_one {
+            Ok(())
+        } else {
+            Err(RecordError::Group)
+        }
+    }
+}
+
+impl Groups {
+    fn records(&self, rate: Option<Rate>) -> Vec<GroupRecord> {
+        let own = self.lanes.iter().filter(|lane| lane.own_turn > lane.round);
+        let own: Vec<u8> = own.map(|lane| lane.priority).collect();
+        let mut records: Vec<GroupRecord> = Vec::with_capacity(self.len() + 1);
+        if !own.is_empty() {
+            records.push(GroupRecord { turns: ByteBuf::from(own), ..GroupRecord::default() });
+        }
+        let (slots, _) = self.shelf.slab.scan(0, usize::MAX, usize::MAX);
+        for group in slots.into_iter().filter_map(|slot| self.shelf.slab.get(slot)) {
+            let had = group.members.iter().filter(|slot| self.has_had_turn(**slot));
+            let mut turns: Vec<u8> =
+                had.filter_map(|slot| self.members.get(*slot)).map(|member| member.priority).collect();
+            turns.sort_unstable();
+            let (arrival_ms, arrival_parts) = rate.map_or((0, 0), |rate| rate.parts_of(group.tat));
+            let parts =
+                if (arrival_ms, arrival_parts) == (0, 0) { 0 } else { rate.map_or(0, |rate| rate.jobs()) };
+            records.push(GroupRecord {
+                name: ByteBuf::from(&group.name[..]),
+                serial: group.serial,
+                turns: ByteBuf::from(turns),
+                arrival_ms,
+                arrival_parts,
+                parts,
+                paused_until: group.paused_until.unix_ms(),
+            });
+        }
+        records.sort_by(|one, other| (one.serial, &one.name).cmp(&(other.serial, &other.name)));
+        records
+    }
+
+    fn restore(&mut self, record: &GroupRecord, settings: &Settings) -> Result<(), RecordError> {
+        record.check()?;
+        let Some(name) = Id::new(&record.name) else {
+            for priority in record.turns.iter() {
+                if let Some(lane) = self.lane_mut(*priority) {
+                    lane.own_turn = lane.round + 1;
+                }
+            }
+            return Ok(());
+        };
+        let number = self.find_or_make(name).ok_or(RecordError::TooMany)?;
+        for priority in record.turns.iter() {
+            let next = self.lane_mut(*priority).map_or(FIRST_ROUND, |lane| lane.round) + 1;
+            let member = self.member_of(number, *priority);
+            if let Some(member) = member.and_then(|member| self.members.get_mut(member)) {
+                member.turn = next;
+            }
+        }
+        if let Some(group) = self.shelf.slab.get_mut(number) {
+            let was_idle = self.idle.remove(&(group.serial, number));
+            group.serial = record.serial;
+            group.tat = record.tat()?;
+            group.paused_until = time(record.paused_until)?;
+            if was_idle {
+                self.idle.insert((group.serial, number));
+            }
+        }
+        self.last_serial = self.last_serial.max(record.serial);
+        self.settle(number, settings);
+        Ok(())
+    }
+}
+
+impl Queue {
+    /// Every group, in the order in which they were made.
+    pub fn group_records(&self) -> Vec<GroupRecord> {
+        self.groups.as_ref().map_or(Vec::new(), |groups| groups.records(self.settings.group_rate))
+    }
+
+    /// Takes over what [`Queue::group_records`] told of a group: after the jobs, and before [`Queue::restore`] with the record of the queue.
+    pub fn load_group(&mut self, record: &GroupRecord) -> Result<(), RecordError> {
+        record.check()?;
+        let pool = &self.pool;
+        let groups = self.groups.get_or_insert_with(|| Box::new(Groups::new(pool.hash_state())));
+        groups.restore(record, &self.settings)?;
+        // Some may leave at another time.
+        self.wake_at = Time::ZERO;
+        Ok(())
+    }
+
+    /// Where the groups have got to: how many records there are, the last serial, and up to which one those without jobs were looked at.
+    pub(in crate::queue) fn group_serials(&self) -> GroupSerials {
+        self.groups.as_ref().map_or((0, 0, 0), |groups| {
+            let own = groups.lanes.iter().any(|lane| lane.own_turn > lane.round);
+            ((groups.len() + usize::from(own)) as u64, groups.last_serial, groups.swept)
+        })
+    }
+
+    /// The settings are those of a record, and so are the serials.
+    pub(in crate::queue) fn restore_groups(&mut self, (last_serial, swept): (u64, u64)) {
+        if let Some(groups) = &mut self.groups {
+            let last_serial = last_serial.min(SERIAL_MAX);
+            (groups.last_serial, groups.swept) = (groups.last_serial.max(last_serial), swept);
+            groups.idle_before = groups.idle.len();
+            let rate = self.settings.group_rate;
+            groups.change_tats(|tat| rate.and_then(|rate| rate.tat(rate.parts_of(tat))).unwrap_or_default());
+            groups.settle_all(&self.settings);
+            if groups.len() == 0 {
+                self.groups = None;
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Groups without jobs. One is kept as long as something of it counts: that it has had its turn in this round, its rate, a
+//! pause. Some are looked at behind each operation, so that what is kept is the same wherever the same has happened.
+
+use std::ops::Bound;
+
+use super::super::ids::Id;
+use super::super::manage::Resumed;
+use super::super::rate::{Rate, Tat};
+use super::super::settings::Settings;
+use super::super::slab::{Slot, NO_SLOT};
+use super::super::time::Time;
+use super::super::Queue;
+use super::{GroupNumber, Groups};
+
+/// So many of them are looked at behind an operation, and two for each that it has left without jobs.
+const LOOKED_AT: usize = 2;
+
+/// That they have had their turn is remembered of as many groups without jobs as there are with jobs, and so many more:
+/// where each group is used once, no round would end.
+const REMEMBERED: usize = 64;
+
+impl Groups {
+    /// Forgets groups without jobs of which nothing counts any more: of some, which follow those that were looked at last.
+    pub fn forget_some(&mut self, now: Time, settings: &Settings) {
+        let looks = LOOKED_AT + 2 * self.idle.len().saturating_sub(self.idle_before);
+        for _ in 0..looks.min(self.idle.len()) {
+            let behind = (Bound::Excluded((self.swept, NO_SLOT)), Bound::Unbounded);
+            let next = self.idle.range(behind).next().or(self.idle.first()).copied();
+            let Some((serial, number)) = next else {
+                break;
+            };
+            self.swept = serial;
+            if self.counts_for_nothing(number, now, settings) {
+                self.forget(number);
+            }
+        }
+        self.idle_before = self.idle.len();
+    }
+
+    fn counts_for_nothing(&self, number: GroupNumber, now: Time, settings: &Settings) -> bool {
+        let Some(group) = self.shelf.slab.get(number) else {
+            return true;
+        };
+        let is_rate_over = settings.group_rate.is_none_or(|rate| rate.is_over(group.tat, now));
+        let with_jobs = self.len() - self.idle.len();
+        let is_remembered = self.idle.len() <= with_jobs + REMEMBERED
+            && group.members.iter().any(|slot| self.has_had_turn(*slot));
+        group.paused_until <= now && is_rate_over && !is_remembered
+    }
+
+    pub(super) fn has_had_turn(&self, member: Slot) -> bool {
+        let member = self.members.get(member);
+        member.is_some_and(|member| self.lane(member.priority).is_some_and(|lane| member.turn > lane.round))
+    }
+
+    fn forget(&mut self, number: GroupNumber) {
+        let Some(group) = self.shelf.slab.get(number) else {
+            return;
+        };
+        let hash = self.shelf.hash_of(&group.name);
+        self.index.remove(hash, number, &mut self.shelf);
+        let Some(group) = self.shelf.slab.remove(number) else {
+            return;
+        };
+        self.idle.remove(&(group.serial, number));
+        let lines = group.dying.memory() + group.leases.memory();
+        let own = group.name.len() + group.members.capacity() * size_of::<Slot>();
+        self.bytes = self.bytes.saturating_sub(lines + own);
+        for slot in group.members {
+            let member = self.members.remove(slot);
+            self.bytes = self.bytes.saturating_sub(member.map_or(0, |member| member.line.memory()));
+        }
+    }
+
+    /// Nothing of this group leaves until then; zero ends that. Says when it may, if it has anything.
+    pub fn pause(&mut self, name: Id, until: Time, settings: &Settings) -> Option<Time> {
+        let number = self.find_or_make(name)?;
+        self.shelf.slab.get_mut(number)?.paused_until = until;
+        self.settle(number, settings)
+    }
+
+    /// Whether this group is paused, or was.
+    pub fn is_paused(&self, name: Id) -> bool {
+        let group = self.find(name).and_then(|number| self.shelf.slab.get(number));
+        group.is_some_and(|group| group.paused_until > Time::ZERO)
+    }
+
+    /// Another rate for groups.
+    pub fn change_rate(&mut self, before: Option<Rate>, settings: &Settings, now: Time) {
+        self.change_tats(|tat| match (settings.group_rate, before) {
+            (Some(rate), Some(other)) => rate.instead_of(&other, tat, now),
+            (Some(_), None) | (None, _) => Tat::default(),
+        });
+        self.settle_all(settings);
+    }
+
+    /// The clock was set back: no group waits for longer than for one distance of its rate.
+    pub fn set_back(&mut self, now: Time, settings: &Settings) {
+        let Some(rate) = settings.group_rate else {
+            return;
+        };
+        self.change_tats(|tat| rate.at_most_one_ahead(tat, now));
+        self.settle_all(settings);
+    }
+
+    pub(super) fn change_tats(&mut self, change: impl Fn(Tat) -> Tat) {
+        for number in self.shelf.slab.scan(0, usize::MAX, usize::MAX).0 {
+            if let Some(group) = self.shelf.slab.get_mut(number) {
+                group.tat = change(group.tat);
+            }
+        }
+    }
+}
+
+impl Queue {
+    pub(in crate::queue) fn pause_group(&mut self, name: Id, until: Time) {
+        let pool = &self.pool;
+        let groups = self.groups.get_or_insert_with(|| Box::new(Groups::new(pool.hash_state())));
+        if let Some(opens) = groups.pause(name, until, &self.settings) {
+            self.expect_group(opens);
+        }
+    }
+
+    pub(in crate::queue) fn resume_group(&mut self, name: Id) -> Resumed {
+        let Some(groups) = self.groups.as_mut().filter(|groups| groups.is_paused(name)) else {
+            return Resumed::No;
+        };
+        if let Some(opens) = groups.pause(name, Time::ZERO, &self.settings) {
+            self.expect_group(opens);
+        }
+        Resumed::Yes
+    }
+
+    /// Other limits hold.
+    pub(in crate::queue) fn limit_groups(&mut self, before: &Settings, now: Time) {
+        let limits = |settings: &Settings| (settings.group_concurrency, settings.group_rate);
+        let is_same = limits(before) == limits(&self.settings);
+        if let Some(groups) = self.groups.as_mut().filter(|_| !is_same) {
+            groups.change_rate(before.group_rate, &self.settings, now);
+        }
+    }
+
+    /// Behind an operation that has changed something: the time of the one before was `before`.
+    #[inline]
+    pub(in crate::queue) fn look_after_groups(&mut self, before: Time, now: Time) {
+        if self.groups.is_some() {
+            self.tidy_groups(before, now);
+        }
+    }
+
+    #[inline(never)]
+    fn tidy_groups(&mut self, before: Time, now: Time) {
+        let Some(groups) = &mut self.groups else {
+            return;
+        };
+        if now < before && self.settings.group_rate.is_some() {
+            groups.set_back(now, &self.settings);
+            self.wake_at = Time::ZERO;
+        }
+        groups.forget_some(now, &self.settings);
+        if groups.len() == 0 {
+            self.groups = None;
+        }
+    }
+}

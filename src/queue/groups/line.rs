@@ -1,0 +1,186 @@
+//! Some jobs of a group in the order of their times: most groups have a few, and one may have a million.
+
+use super::super::bucket::Bucket;
+use super::super::buckets::{
+    first_open_in, Arrival, BucketNumber, Buckets, Rank, Residents, Window, Windows,
+};
+use super::super::entry::{Entry, Hold};
+use super::super::slab::Slot;
+use super::super::time::Time;
+
+/// More than so many jobs stand in buckets.
+const FEW_MAX: usize = 128;
+/// A short line grows by so many entries.
+const GROWTH: usize = 4;
+
+/// A line of jobs. One that becomes empty keeps a little room, since jobs come and go one by one.
+#[derive(Clone, Default)]
+pub enum Line {
+    #[default]
+    Empty,
+    Few(Box<Bucket>),
+    Many(Box<Buckets>),
+}
+
+/// For each job that stands in a long line, its bucket there, by its slot: most jobs don't, and cost nothing.
+#[derive(Clone, Default)]
+pub struct Places {
+    pages: Vec<Option<Box<Page>>>,
+    taken: usize,
+}
+
+const PAGE_BITS: u32 = 10;
+const PAGE_SLOTS: usize = 1 << PAGE_BITS;
+type Page = [BucketNumber; PAGE_SLOTS];
+
+impl Places {
+    fn get(&self, slot: Slot) -> BucketNumber {
+        let page = self.pages.get((slot >> PAGE_BITS) as usize).and_then(Option::as_deref);
+        page.and_then(|page| page.get(slot as usize & (PAGE_SLOTS - 1))).copied().unwrap_or_default()
+    }
+
+    pub fn memory(&self) -> usize {
+        self.pages.capacity() * size_of::<Option<Box<Page>>>() + self.taken * size_of::<Page>()
+    }
+}
+
+impl Residents for Places {
+    fn moved_to(&mut self, slot: Slot, bucket: BucketNumber) {
+        let number = (slot >> PAGE_BITS) as usize;
+        if number >= self.pages.len() {
+            self.pages.resize(number + 1, None);
+        }
+        let Some(page) = self.pages.get_mut(number) else {
+            return;
+        };
+        self.taken += usize::from(page.is_none());
+        let page = page.get_or_insert_with(|| Box::new([0; PAGE_SLOTS]));
+        if let Some(place) = page.get_mut(slot as usize & (PAGE_SLOTS - 1)) {
+            *place = bucket;
+        }
+    }
+}
+
+impl Line {
+    pub fn insert(&mut self, arrival: &Arrival, places: &mut Places) {
+        match self {
+            Line::Empty => {
+                let mut bucket = Bucket::default();
+                bucket.insert(0, arrival.entry(), arrival.window, GROWTH);
+                *self = Line::Few(Box::new(bucket));
+            }
+            Line::Few(bucket) if bucket.len() < FEW_MAX => {
+                let at = bucket.place_of(arrival.time, arrival.rank);
+                bucket.insert(at, arrival.entry(), arrival.window, GROWTH);
+            }
+            Line::Few(bucket) => {
+                let mut buckets = in_buckets(bucket, places);
+                buckets.insert(arrival, places);
+                *self = Line::Many(Box::new(buckets));
+            }
+            Line::Many(buckets) => buckets.insert(arrival, places),
+        }
+    }
+
+    /// Whether it was there. O(log n + bucket).
+    pub fn remove(&mut self, slot: Slot, places: &mut Places) -> bool {
+        match self {
+            Line::Empty => false,
+            Line::Few(bucket) => bucket.remove(slot).is_some(),
+            Line::Many(buckets) => {
+                let was_there = buckets.remove(slot, places.get(slot), places).is_some();
+                if buckets.first().is_none() {
+                    *self = Line::Empty;
+                }
+                was_there
+            }
+        }
+    }
+
+    /// The time of the first job, also of one that has expired.
+    pub fn first_time(&self) -> Option<Time> {
+        match self {
+            Line::Empty => None,
+            Line::Few(bucket) => bucket.entries().first().map(Entry::time),
+            Line::Many(buckets) => buckets.first().map(|(time, _)| time),
+        }
+    }
+
+    /// The first job up to `now` that hasn't expired by then.
+    pub fn first_open(&self, now: Time, windows: &impl Windows) -> Option<(Time, Slot)> {
+        match self {
+            Line::Empty => None,
+            Line::Few(bucket) if bucket.is_closed(now) => None,
+            Line::Few(bucket) => first_open_in(bucket, now, windows),
+            Line::Many(buckets) => buckets.first_open(now, windows),
+        }
+    }
+
+    /// The earliest time after `now`.
+    pub fn first_after(&self, now: Time) -> Option<Time> {
+        match self {
+            Line::Empty => None,
+            Line::Few(bucket) => bucket.entries().get(bucket.up_to(now)).map(Entry::time),
+            Line::Many(buckets) => buckets.first_after(now),
+        }
+    }
+
+    /// How many have a time after `now`.
+    pub fn after(&self, now: Time) -> usize {
+        match self {
+            Line::Empty => 0,
+            Line::Few(bucket) => bucket.len() - bucket.up_to(now),
+            Line::Many(buckets) => buckets.tally_after(now).jobs,
+        }
+    }
+
+    /// How many with a time up to `now` haven't expired by then. O(jobs that expire in it), at worst.
+    pub fn open(&self, now: Time, windows: &impl Windows) -> usize {
+        match self {
+            Line::Empty => 0,
+            Line::Few(bucket) => open_in(bucket, now, windows),
+            Line::Many(buckets) => buckets.count_open(now, |bucket| open_in(bucket, now, windows)),
+        }
+    }
+
+    /// The time of the one behind which there are so many. O(buckets).
+    pub fn from_end(&self, behind: usize) -> Option<Time> {
+        match self {
+            Line::Empty => None,
+            Line::Few(bucket) => bucket.entries().iter().nth_back(behind).map(Entry::time),
+            Line::Many(buckets) => buckets.from_end(behind),
+        }
+    }
+
+    pub fn memory(&self) -> usize {
+        match self {
+            Line::Empty => 0,
+            Line::Few(bucket) => size_of::<Bucket>() + bucket.capacity() * size_of::<Entry>(),
+            Line::Many(buckets) => size_of::<Buckets>() + buckets.memory(),
+        }
+    }
+}
+
+/// Of those up to `now`, how many haven't expired by then.
+fn open_in(bucket: &Bucket, now: Time, windows: &impl Windows) -> usize {
+    if bucket.is_closed(now) {
+        return 0;
+    }
+    let passed = bucket.entries().get(..bucket.up_to(now)).unwrap_or_default();
+    let is_open = |entry: &&Entry| !entry.expires() || windows.window_of(entry.slot).closes > now;
+    passed.iter().filter(is_open).count()
+}
+
+fn in_buckets(few: &Bucket, places: &mut Places) -> Buckets {
+    let mut buckets = Buckets::default();
+    // What isn't known of a window is taken to be wide: a search finds out.
+    let some_time = Time::new(Time::MAX.unix_ms() - 1).unwrap_or_default();
+    for entry in few.entries() {
+        let closes = if entry.expires() { some_time } else { Time::MAX };
+        let (time, slot, _) = entry.parts();
+        let window = Window { opens: Time::ZERO, closes };
+        let arrival = Arrival { time, slot, hold: Hold::Waiting, rank: Rank::Last, window };
+        buckets.insert(&arrival, places);
+    }
+    buckets
+}

@@ -1,0 +1,287 @@
+//! Groups of jobs, which take turns. In each priority the groups that have something ready are handed out one job each in
+//! a round, so none waits for the others' many; what has no group takes part as one of them.
+//!
+//! A group's *turn* is the round in which it may leave next: this one, or the one behind it. Of those whose turn has come,
+//! the one leaves first that could have left for longest; when all had theirs, a round is over. That is start-time fair
+//! queueing (P. Goyal, H. Vin, H. Cheng, "Start-time fair queuing", SIGCOMM 1996) where all jobs cost the same. Who becomes
+//! ready by the passing of time has the turn of this round without anybody touching it, since no turn is further ahead.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `mod.rs` | what a group consists of, and when it may leave |
+//! | `turns.rs` | whose turn it is; |
+//! | `standing.rs` | where jobs of groups stand; |
+//! | `idle.rs` | what becomes of groups without jobs |
+//! | `ring.rs` | the groups of a priority, in the order in which they may leave |
+//! | `line.rs` | the jobs of a group, few or many |
+//! | `look.rs`, `group_record.rs` | looking; files |
+//!
+//! Jobs of groups stand in lines of their lane as all others do, and are counted there: see [`super::schedule`]. What is here
+//! comes on top, so a queue without groups pays nothing.
+
+mod group_record;
+mod idle;
+mod line;
+mod look;
+mod ring;
+mod standing;
+mod turns;
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher, Hasher};
+
+use ahash::RandomState;
+
+use super::ids::Id;
+use super::index::{Chained, Index};
+use super::rate::Tat;
+use super::settings::Settings;
+use super::slab::{Slab, Slot, NO_SLOT};
+use super::time::Time;
+pub use group_record::GroupRecord;
+use line::{Line, Places};
+pub use look::GroupView;
+use ring::{Rest, Ring, Seat};
+pub use turns::Turn;
+
+/// The number of a group in its queue; [`NO_SLOT`] is none. It shows in nothing.
+pub type GroupNumber = Slot;
+
+#[derive(Clone)]
+pub struct Groups {
+    shelf: Shelf,
+    index: Index,
+    members: Slab<Member>,
+    /// By priority.
+    lanes: Vec<Lane>,
+    homes: Places,
+    leases: Places,
+    /// Groups without jobs, by their serial.
+    idle: BTreeSet<(u64, GroupNumber)>,
+    /// The serial of the group that was made last.
+    last_serial: u64,
+    /// Up to this one, those that are idle have been looked at.
+    swept: u64,
+    /// So many were without jobs behind the last operation.
+    idle_before: usize,
+    /// Bytes that groups own elsewhere.
+    bytes: usize,
+    /// The group from which a job was taken that is still to be put somewhere.
+    unsettled: Option<GroupNumber>,
+}
+
+#[derive(Clone)]
+struct Shelf {
+    slab: Slab<Group>,
+    hash: RandomState,
+}
+
+#[derive(Clone)]
+struct Group {
+    name: Box<[u8]>,
+    /// Of two groups that could leave since the same time, the one that was made first leaves first.
+    serial: u64,
+    /// Whatever their state.
+    jobs: u32,
+    next: Slot,
+    /// By GROUPRATE.
+    tat: Tat,
+    paused_until: Time,
+    /// Its jobs that may leave, a line for each priority.
+    members: Vec<Slot>,
+    /// Its jobs that die before they may leave.
+    dying: Line,
+    /// Its leases, by their end.
+    leases: Line,
+}
+
+/// The jobs of a group in one priority.
+#[derive(Clone)]
+struct Member {
+    group: GroupNumber,
+    priority: u8,
+    line: Line,
+    /// The round in which it may leave next.
+    turn: u64,
+    /// While nothing of its line may leave; and what the ring has been told of that.
+    rest: Cell<Rest>,
+    told_rest: Cell<Rest>,
+    /// Where it stands in the ring, if there is anything in its line.
+    seat: Option<Seat>,
+}
+
+/// The groups with jobs of one priority.
+#[derive(Clone)]
+struct Lane {
+    priority: u8,
+    round: u64,
+    /// When it is the turn of those without a group.
+    own_turn: u64,
+    ring: Ring,
+}
+
+/// Rounds begin here, so that a turn can have been before.
+const FIRST_ROUND: u64 = 1;
+
+impl Shelf {
+    fn hash_of(&self, name: &[u8]) -> u32 {
+        let mut hasher = self.hash.build_hasher();
+        hasher.write(name);
+        hasher.finish() as u32
+    }
+}
+
+impl Chained for Shelf {
+    fn hash(&self, slot: Slot) -> u32 {
+        self.slab.get(slot).map_or(0, |group| self.hash_of(&group.name))
+    }
+
+    fn next(&self, slot: Slot) -> Slot {
+        self.slab.get(slot).map_or(NO_SLOT, |group| group.next)
+    }
+
+    fn set_next(&mut self, slot: Slot, next: Slot) {
+        if let Some(group) = self.slab.get_mut(slot) {
+            group.next = next;
+        }
+    }
+}
+
+impl Group {
+    /// From when on none of its jobs is held back, as things stand.
+    fn opens(&self, settings: &Settings) -> Time {
+        let mut opens = self.paused_until;
+        if let Some(concurrency) = settings.group_concurrency {
+            // When this lease ends, fewer are live.
+            let end = self.leases.from_end(concurrency.get() as usize - 1);
+            opens = opens.max(end.unwrap_or_default());
+        }
+        if let Some(rate) = settings.group_rate {
+            opens = opens.max(rate.open(self.tat));
+        }
+        opens
+    }
+}
+
+impl Groups {
+    /// Names are found by this hash, which shows in nothing.
+    pub fn new(hash: RandomState) -> Groups {
+        Groups {
+            shelf: Shelf { slab: Slab::default(), hash },
+            index: Index::default(),
+            members: Slab::default(),
+            lanes: Vec::new(),
+            homes: Places::default(),
+            leases: Places::default(),
+            idle: BTreeSet::new(),
+            last_serial: 0,
+            swept: 0,
+            idle_before: 0,
+            bytes: 0,
+            unsettled: None,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.shelf.slab.len()
+    }
+
+    pub fn name(&self, number: GroupNumber) -> Option<Id<'_>> {
+        self.shelf.slab.get(number).map(|group| Id::of(&group.name))
+    }
+
+    pub fn find(&self, name: Id) -> Option<GroupNumber> {
+        let is_it = |slot| self.shelf.slab.get(slot).is_some_and(|group| *group.name == *name.bytes());
+        self.index.find(self.shelf.hash_of(name.bytes()), &self.shelf, is_it)
+    }
+
+    /// The group with this name, made if there is none; `None` when there are 2^32 − 1 others.
+    fn find_or_make(&mut self, name: Id) -> Option<GroupNumber> {
+        if let Some(number) = self.find(name) {
+            return Some(number);
+        }
+        let serial = self.last_serial.saturating_add(1);
+        let group = Group {
+            name: name.bytes().into(),
+            serial,
+            jobs: 0,
+            next: NO_SLOT,
+            tat: Tat::default(),
+            paused_until: Time::ZERO,
+            members: Vec::new(),
+            dying: Line::Empty,
+            leases: Line::Empty,
+        };
+        let hash = self.shelf.hash_of(name.bytes());
+        let number = self.shelf.slab.insert(group)?;
+        self.index.insert(hash, number, &mut self.shelf);
+        self.bytes += name.bytes().len();
+        self.last_serial = serial;
+        self.idle.insert((serial, number));
+        Some(number)
+    }
+
+    /// One job more is of this group.
+    pub fn join(&mut self, name: Id) -> Option<GroupNumber> {
+        let number = self.find_or_make(name)?;
+        let group = self.shelf.slab.get_mut(number)?;
+        group.jobs += 1;
+        if group.jobs == 1 {
+            self.idle.remove(&(group.serial, number));
+        }
+        Some(number)
+    }
+
+    /// One job less is.
+    pub fn leave(&mut self, number: GroupNumber) {
+        if let Some(group) = self.shelf.slab.get_mut(number) {
+            group.jobs = group.jobs.saturating_sub(1);
+            if group.jobs == 0 {
+                self.idle.insert((group.serial, number));
+            }
+        }
+    }
+
+    pub fn memory(&self) -> usize {
+        let rings: usize = self.lanes.iter().map(|lane| lane.ring.memory()).sum();
+        size_of::<Groups>()
+            + self.shelf.slab.memory()
+            + self.index.memory()
+            + self.members.memory()
+            + self.lanes.capacity() * size_of::<Lane>()
+            + rings
+            + self.homes.memory()
+            + self.leases.memory()
+            + self.idle.len() * size_of::<(u64, GroupNumber)>()
+            + self.bytes
+    }
+
+    /// Other limits, or another clock: every group may leave at another time. O(groups log groups).
+    pub fn settle_all(&mut self, settings: &Settings) {
+        let mut numbers = self.shelf.slab.scan(0, usize::MAX, usize::MAX).0;
+        numbers.sort_unstable();
+        for number in numbers {
+            self.settle(number, settings);
+        }
+    }
+
+    /// The first time after `now` from which on some group may leave that may not before. O(lanes × log groups).
+    pub fn opens_after(&self, now: Time) -> Option<Time> {
+        self.lanes.iter().filter_map(|lane| lane.ring.opens_after(now)).min()
+    }
+
+    fn lane_mut(&mut self, priority: u8) -> Option<&mut Lane> {
+        let at = self.lanes.binary_search_by_key(&priority, |lane| lane.priority).unwrap_or_else(|at| {
+            let lane = Lane { priority, round: FIRST_ROUND, own_turn: 0, ring: Ring::default() };
+            self.lanes.insert(at, lane);
+            at
+        });
+        self.lanes.get_mut(at)
+    }
+
+    fn lane(&self, priority: u8) -> Option<&Lane> {
+        let at = self.lanes.binary_search_by_key(&priority, |lane| lane.priority).ok()?;
+        self.lanes.get(at)
+    }
+}

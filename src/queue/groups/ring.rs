@@ -1,0 +1,317 @@
+//! The groups of a lane in the order of the times from which on a job of theirs may leave: sorted runs, of which each
+//! knows the least turn in it. So a search for the first group that hasn't had its turn steps over a run where all had
+//! theirs, whole. What a search finds out is noted in `Cell`s: it makes others faster and never changes what they find.
+
+use std::cell::Cell;
+
+use super::super::slab::Slot;
+use super::super::time::Time;
+
+/// Groups in a run, at most. (Few, where a test is to see many runs.)
+const RUN_MAX: usize = if cfg!(test) { 16 } else { 128 };
+/// A run with at most so many looks for a neighbour …
+const MERGE_BELOW: usize = RUN_MAX / 8;
+/// … and takes it if so many are not exceeded.
+const MERGED_AT_MOST: usize = RUN_MAX / 2;
+
+/// Where a group stands in a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seat {
+    /// Nothing of it may leave earlier.
+    pub opens: Time,
+    /// That of its group: of equal times, the group that was made first.
+    pub number: u64,
+    /// The round in which it may leave next.
+    pub turn: u64,
+}
+
+/// While jobs of a group have expired and no other one's time has come, none of them leaves: from `since` on, until `until`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rest {
+    pub since: Time,
+    pub until: Time,
+}
+
+impl Rest {
+    /// Of a line in which there is nothing.
+    pub const ALWAYS: Rest = Rest { since: Time::ZERO, until: Time::MAX };
+    const NEVER: Rest = Rest { since: Time::MAX, until: Time::MAX };
+
+    fn and(self, other: Rest) -> Rest {
+        Rest { since: self.since.max(other.since), until: self.until.min(other.until) }
+    }
+
+    fn holds(self, now: Time) -> bool {
+        self.since <= now && now < self.until
+    }
+
+    /// When another job comes, for this time, which expires then.
+    pub fn with(self, time: Time, expires: Time) -> Rest {
+        if self.until == Time::MAX {
+            Rest { since: self.since.max(expires), until: Time::MAX }
+        } else if time >= self.until || expires <= self.since {
+            self
+        } else {
+            Rest::NEVER
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Entry {
+    seat: Seat,
+    member: Slot,
+    rest: Cell<Rest>,
+}
+
+type Key = (Time, u64, Slot);
+
+impl Entry {
+    fn key(&self) -> Key {
+        (self.seat.opens, self.seat.number, self.member)
+    }
+}
+
+#[derive(Clone)]
+struct Run {
+    /// That of its first entry.
+    first: Key,
+    /// None here has an earlier turn, of those that don't rest while this holds.
+    least_turn: Cell<u64>,
+    holds: Cell<Rest>,
+    entries: Vec<Entry>,
+}
+
+impl Run {
+    fn new(entries: Vec<Entry>) -> Run {
+        let least_turn = entries.iter().map(|entry| entry.seat.turn).min().unwrap_or(u64::MAX);
+        let first = entries.first().map_or((Time::MAX, 0, 0), Entry::key);
+        Run { first, least_turn: Cell::new(least_turn), holds: Cell::new(Rest::ALWAYS), entries }
+    }
+
+    /// Whether nobody here has his turn by this round.
+    fn is_over(&self, now: Time, round: u64) -> bool {
+        self.least_turn.get() > round && self.holds.get().holds(now)
+    }
+
+    /// Nobody was found here: notes why.
+    fn note(&self, now: Time) {
+        let (mut least_turn, mut holds) = (u64::MAX, Rest::ALWAYS);
+        for entry in &self.entries {
+            let rest = entry.rest.get();
+            if rest.holds(now) {
+                holds = holds.and(rest);
+            } else {
+                least_turn = least_turn.min(entry.seat.turn);
+            }
+        }
+        self.least_turn.set(least_turn);
+        self.holds.set(holds);
+    }
+}
+
+/// What a search has come to.
+pub struct Met<T> {
+    pub member: Slot,
+    pub seat: Seat,
+    pub found: T,
+}
+
+/// In so many runs at the front, nobody has his turn to come in this round, while this holds.
+#[derive(Clone, Copy)]
+struct Over {
+    runs: usize,
+    holds: Rest,
+}
+
+impl Default for Over {
+    fn default() -> Over {
+        Over { runs: 0, holds: Rest::ALWAYS }
+    }
+}
+
+/// No turn is later.
+const ANY_ROUND: u64 = u64::MAX - 1;
+
+#[derive(Clone, Default)]
+pub struct Ring {
+    runs: Vec<Run>,
+    len: usize,
+    /// The last one that has begun.
+    round: u64,
+    over: Cell<Over>,
+}
+
+impl Ring {
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub fn memory(&self) -> usize {
+        let entries: usize = self.runs.iter().map(|run| run.entries.capacity()).sum();
+        self.runs.capacity() * size_of::<Run>() + entries * size_of::<Entry>()
+    }
+
+    /// Another round has begun.
+    pub fn begin_round(&mut self, round: u64) {
+        self.round = round;
+        self.over.set(Over::default());
+    }
+
+    /// The first group that may be asked at `now`, hasn't had its turn in `round`, and has what `find` looks for.
+    pub fn first_in_round<T>(
+        &self,
+        now: Time,
+        round: u64,
+        find: &mut impl FnMut(Slot) -> Result<T, Rest>,
+    ) -> Option<Met<T>> {
+        let mut over = Some(self.over.get()).filter(|over| over.holds.holds(now)).unwrap_or_default();
+        let mut is_in_front = true;
+        let runs = self.runs.iter().skip(over.runs);
+        for run in runs.take_while(|run| run.first.0 <= now) {
+            if !run.is_over(now, round) {
+                if let Some(met) = first_in(run, now, round, find) {
+                    self.over.set(over);
+                    return Some(met);
+                }
+            }
+            is_in_front &= run.is_over(now, round);
+            if is_in_front {
+                over = Over { runs: over.runs + 1, holds: over.holds.and(run.holds.get()) };
+            }
+        }
+        self.over.set(over);
+        None
+    }
+
+    /// The first group that may be asked at `now` and has what `find` looks for, whether it has had its turn or not.
+    pub fn first<T>(&self, now: Time, find: &mut impl FnMut(Slot) -> Result<T, Rest>) -> Option<Met<T>> {
+        let runs = self.runs.iter().take_while(|run| run.first.0 <= now);
+        let mut runs = runs.filter(|run| !run.is_over(now, ANY_ROUND));
+        runs.find_map(|run| first_in(run, now, ANY_ROUND, find))
+    }
+
+    /// The first time after `now` from which on a group may be asked. O(log n).
+    pub fn opens_after(&self, now: Time) -> Option<Time> {
+        let at = self.runs.partition_point(|run| run.first.0 <= now);
+        let last = at.checked_sub(1).and_then(|at| self.runs.get(at));
+        let in_last = last
+            .and_then(|run| run.entries.get(run.entries.partition_point(|entry| entry.seat.opens <= now)));
+        in_last.map(|entry| entry.seat.opens).or(self.runs.get(at).map(|run| run.first.0))
+    }
+
+    /// O(log n), and the shift of a run.
+    pub fn insert(&mut self, member: Slot, seat: Seat, rest: Rest) {
+        let entry = Entry { seat, member, rest: Cell::new(rest) };
+        let key = entry.key();
+        self.len += 1;
+        let at = self.run_of(key);
+        let Some(run) = self.runs.get_mut(at) else {
+            self.runs.push(Run::new(vec![entry]));
+            return;
+        };
+        let place = run.entries.partition_point(|other| other.key() < key);
+        run.least_turn.set(run.least_turn.get().min(seat.turn));
+        run.first = run.first.min(key);
+        run.entries.insert(place, entry);
+        if run.entries.len() > RUN_MAX {
+            let upper = Run::new(run.entries.split_off(RUN_MAX / 2));
+            run.entries.shrink_to(RUN_MAX * 3 / 4);
+            self.runs.insert(at + 1, upper);
+        }
+        self.reopen(at, seat.turn);
+    }
+
+    /// Whether it was there.
+    pub fn remove(&mut self, member: Slot, seat: &Seat) -> bool {
+        let key = (seat.opens, seat.number, member);
+        let at = self.run_of(key);
+        let Some(run) = self.runs.get_mut(at) else {
+            return false;
+        };
+        let Ok(place) = run.entries.binary_search_by_key(&key, Entry::key) else {
+            return false;
+        };
+        run.entries.remove(place);
+        self.len -= 1;
+        match run.entries.first() {
+            None => {
+                self.runs.remove(at);
+                self.reopen(at, 0);
+            }
+            Some(first) => {
+                run.first = first.key();
+                if run.entries.len() <= MERGE_BELOW {
+                    self.merge(at);
+                }
+            }
+        }
+        true
+    }
+
+    /// Another turn or rest for one that keeps its place.
+    pub fn change(&mut self, member: Slot, seat: &Seat, rest: Rest) {
+        let key = (seat.opens, seat.number, member);
+        let at = self.run_of(key);
+        let Some(run) = self.runs.get_mut(at) else {
+            return;
+        };
+        if let Ok(place) = run.entries.binary_search_by_key(&key, Entry::key) {
+            if let Some(entry) = run.entries.get_mut(place) {
+                entry.seat.turn = seat.turn;
+                entry.rest.set(rest);
+            }
+        }
+        run.least_turn.set(run.least_turn.get().min(seat.turn));
+        self.reopen(at, seat.turn);
+    }
+
+    /// In which run this is, or would be.
+    fn run_of(&self, key: Key) -> usize {
+        self.runs.partition_point(|run| run.first <= key).saturating_sub(1)
+    }
+
+    /// Somebody with this turn is in this run now.
+    fn reopen(&mut self, at: usize, turn: u64) {
+        let over = self.over.get_mut();
+        if turn <= self.round {
+            over.runs = over.runs.min(at);
+        }
+    }
+
+    fn merge(&mut self, at: usize) {
+        let len = |at: usize| self.runs.get(at).map(|run| run.entries.len());
+        let fits = |at: usize| len(at).zip(len(at + 1)).is_some_and(|(a, b)| a + b <= MERGED_AT_MOST);
+        let Some(at) = [Some(at), at.checked_sub(1)].into_iter().flatten().find(|at| fits(*at)) else {
+            return;
+        };
+        let next = self.runs.remove(at + 1);
+        if let Some(run) = self.runs.get_mut(at) {
+            run.least_turn.set(run.least_turn.get().min(next.least_turn.get()));
+            run.holds.set(run.holds.get().and(next.holds.get()));
+            run.entries.extend(next.entries);
+        }
+        self.reopen(at, 0);
+    }
+}
+
+fn first_in<T>(
+    run: &Run,
+    now: Time,
+    round: u64,
+    find: &mut impl FnMut(Slot) -> Result<T, Rest>,
+) -> Option<Met<T>> {
+    let open = run.entries.iter().take_while(|entry| entry.seat.opens <= now);
+    for entry in open.filter(|entry| entry.seat.turn <= round && !entry.rest.get().holds(now)) {
+        match find(entry.member) {
+            Ok(found) => return Some(Met { member: entry.member, seat: entry.seat, found }),
+            Err(rest) => entry.rest.set(rest),
+        }
+    }
+    run.note(now);
+    None
+}
+
+#[cfg(test)]
+#[path = "ring_tests.rs"]
+mod tests;

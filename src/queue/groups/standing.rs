@@ -1,0 +1,155 @@
+//! Where jobs of groups stand, besides in the lines in which all jobs do.
+
+use std::cell::Cell;
+
+use super::super::buckets::{Arrival, Rank, Window};
+use super::super::details::Standing;
+use super::super::entry::Hold;
+use super::super::schedule::Home;
+use super::super::settings::Settings;
+use super::super::slab::Slot;
+use super::super::time::Time;
+use super::line::Line;
+use super::{GroupNumber, Groups, Member, Rest, Seat};
+
+impl Groups {
+    /// A job of this group stands like this from here on. Says from when on the group may leave.
+    pub fn place(&mut self, number: GroupNumber, slot: Slot, standing: &Standing, rank: Rank) -> Option<()> {
+        let Standing { home, time, hold, window, lease_end, .. } = *standing;
+        if hold != Hold::Waiting {
+            let end = lease_end.unwrap_or(time);
+            let arrival =
+                Arrival { time: end, slot, hold: Hold::Waiting, rank: Rank::Last, window: Window::ALWAYS };
+            let group = self.shelf.slab.get_mut(number)?;
+            insert(&mut group.leases, &arrival, &mut self.leases, &mut self.bytes);
+        }
+        let arrival = Arrival { time, slot, hold, rank, window };
+        match home {
+            Home::Grouped(priority) => {
+                let member = self.member_of(number, priority)?;
+                let member = self.members.get_mut(member)?;
+                insert(&mut member.line, &arrival, &mut self.homes, &mut self.bytes);
+                member.rest.set(member.rest.get().with(time, window.closes));
+            }
+            Home::Dying => {
+                let group = self.shelf.slab.get_mut(number)?;
+                insert(&mut group.dying, &arrival, &mut self.homes, &mut self.bytes);
+            }
+            Home::Lane(_) | Home::Dead | Home::Done => (),
+        }
+        Some(())
+    }
+
+    /// A job of this group, which stood there and had a lease or none, doesn't any more. Whether it did. The group is to be
+    /// settled after that.
+    pub fn unplace(&mut self, number: GroupNumber, slot: Slot, home: Home, was_leased: bool) -> bool {
+        let Some(group) = self.shelf.slab.get_mut(number) else {
+            return false;
+        };
+        let mut was_there = true;
+        if was_leased {
+            was_there &= remove(&mut group.leases, slot, &mut self.leases, &mut self.bytes);
+        }
+        match home {
+            Home::Grouped(priority) => {
+                let members = group.members.iter().copied();
+                let is_it = |member: &Slot| {
+                    self.members.get(*member).is_some_and(|member| member.priority == priority)
+                };
+                let member = members.into_iter().find(is_it);
+                let Some(member) = member.and_then(|member| self.members.get_mut(member)) else {
+                    return false;
+                };
+                was_there &= remove(&mut member.line, slot, &mut self.homes, &mut self.bytes);
+                if member.line.first_time().is_none() {
+                    member.rest.set(Rest::ALWAYS);
+                }
+            }
+            Home::Dying => was_there &= remove(&mut group.dying, slot, &mut self.homes, &mut self.bytes),
+            Home::Lane(_) | Home::Dead | Home::Done => (),
+        }
+        self.unsettled = Some(number);
+        was_there
+    }
+
+    /// The group whose job was taken from where it stood is settled, unless that has been done.
+    pub fn settle_unsettled(&mut self, settings: &Settings) -> Option<Time> {
+        self.unsettled.and_then(|number| self.settle(number, settings))
+    }
+
+    /// Something about a group has changed: it stands where it belongs from here on. Says when it may leave, if it has
+    /// anything. O(log groups) for each priority that it has.
+    pub fn settle(&mut self, number: GroupNumber, settings: &Settings) -> Option<Time> {
+        if self.unsettled == Some(number) {
+            self.unsettled = None;
+        }
+        let group = self.shelf.slab.get(number)?;
+        let (group_opens, serial) = (group.opens(settings), group.serial);
+        let mut first = None;
+        for at in 0..group.members.len() {
+            let member = *self.shelf.slab.get(number)?.members.get(at)?;
+            let opens = self.settle_member(member, group_opens, serial);
+            first = first.into_iter().chain(opens).min();
+        }
+        first
+    }
+
+    fn settle_member(&mut self, slot: Slot, group_opens: Time, serial: u64) -> Option<Time> {
+        let member = self.members.get_mut(slot)?;
+        let (priority, turn, before, rest) = (member.priority, member.turn, member.seat, member.rest.get());
+        let opens = member.line.first_time().map(|time| time.max(group_opens));
+        let after = opens.map(|opens| Seat { opens, number: serial, turn });
+        if before == after && member.told_rest.get() == rest {
+            return opens;
+        }
+        member.seat = after;
+        member.told_rest.set(rest);
+        let ring = &mut self.lane_mut(priority)?.ring;
+        match (before, after) {
+            (Some(old), Some(new)) if (old.opens, old.number) == (new.opens, new.number) => {
+                ring.change(slot, &new, rest);
+            }
+            (before, after) => {
+                if let Some(old) = before {
+                    let was_there = ring.remove(slot, &old);
+                    debug_assert!(was_there, "a group stands where it knows that it does");
+                }
+                if let Some(new) = after {
+                    ring.insert(slot, new, rest);
+                }
+            }
+        }
+        opens
+    }
+
+    /// The line of a group for this priority, made if there is none.
+    pub(super) fn member_of(&mut self, number: GroupNumber, priority: u8) -> Option<Slot> {
+        let group = self.shelf.slab.get_mut(number)?;
+        let is_it = |slot: &Slot| self.members.get(*slot).is_some_and(|member| member.priority == priority);
+        if let Some(slot) = group.members.iter().copied().find(is_it) {
+            return Some(slot);
+        }
+        let line = Line::Empty;
+        let (rest, told_rest) = (Cell::new(Rest::ALWAYS), Cell::new(Rest::ALWAYS));
+        let member = Member { group: number, priority, line, turn: 0, rest, told_rest, seat: None };
+        let slot = self.members.insert(member)?;
+        let before = group.members.capacity();
+        group.members.reserve_exact(1);
+        group.members.push(slot);
+        self.bytes += (group.members.capacity() - before) * size_of::<Slot>();
+        Some(slot)
+    }
+}
+
+fn insert(line: &mut Line, arrival: &Arrival, places: &mut super::Places, bytes: &mut usize) {
+    let before = line.memory();
+    line.insert(arrival, places);
+    *bytes = (*bytes + line.memory()).saturating_sub(before);
+}
+
+fn remove(line: &mut Line, slot: Slot, places: &mut super::Places, bytes: &mut usize) -> bool {
+    let before = line.memory();
+    let was_there = line.remove(slot, places);
+    *bytes = (*bytes + line.memory()).saturating_sub(before);
+    was_there
+}

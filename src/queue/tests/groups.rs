@@ -1,0 +1,132 @@
+//! Groups take turns, and have limits of their own.
+
+use super::script::shown;
+use super::*;
+
+/// The group that a pause is about.
+pub fn group_of<'w>(words: &'w [&'w str]) -> (Option<Id<'w>>, &'w [&'w str]) {
+    match words.split_first() {
+        Some((first, rest)) if first.starts_with("group=") => (Some(id(&first["group=".len()..])), rest),
+        Some(_) | None => (None, words),
+    }
+}
+
+pub fn of_group(group: &GroupView) -> String {
+    let GroupView { ready, reserved, delayed, paused_until, .. } = group;
+    let paused = paused_until.map_or(String::new(), |until| format!(" until {}", shown(until)));
+    format!("{ready} {reserved} {delayed}{paused}")
+}
+
+#[test]
+fn a_tenant_with_many_jobs_delays_anothers_single_one_by_one_turn() {
+    check("@0 ADD a group=big | ADD b group=big | ADD c group=big | POP -> a#1 | ADD x group=small | POP -> x#1 | POP n=9 -> b#1 c#1");
+    check("@0 ADD a group=big | ADD b group=big | ADD c group=big | POP -> a#1 | @5 ADD x group=small | ADD y group=small | POP n=9 -> x#1 b#1 y#1 c#1");
+}
+
+#[test]
+fn what_has_no_group_takes_turns_as_one() {
+    check("@0 ADD a | ADD b | ADD c group=g | ADD d group=g | ADD e | POP n=9 -> a#1 c#1 b#1 d#1 e#1");
+    check("@0 ADD a group=g | ADD b | ADD c | POP n=9 -> b#1 a#1 c#1");
+}
+
+#[test]
+fn inside_a_round_who_could_leave_for_longest_leaves_first() {
+    check("@0 ADD a group=a +3 | ADD b group=b +1 | ADD c group=c +2 | @9 POP n=9 -> b#1 c#1 a#1");
+    check("@0 ADD a1 group=a | ADD a2 group=a | @1 ADD b group=b | ADD c1 group=c | ADD c2 group=c | @2 POP n=9 -> a1#1 b#1 c1#1 a2#1 c2#1");
+}
+
+#[test]
+fn a_group_has_one_turn_in_a_round_also_when_it_was_empty_in_between() {
+    check("@0 ADD b1 group=b | ADD b2 group=b | ADD b3 group=b | ADD a1 group=a | POP -> b1#1 | POP -> a1#1 | FINISH a1 * | @1 ADD a2 group=a | POP -> b2#1 | POP -> a2#1 | POP -> b3#1");
+}
+
+#[test]
+fn priorities_come_first_and_each_has_its_own_turns() {
+    check("@0 ADD a group=a prio=1 | ADD b group=a prio=1 | ADD c group=b prio=2 | POP n=9 -> a#1 b#1 c#1");
+}
+
+#[test]
+fn inside_a_group_jobs_leave_by_their_time_and_then_in_order() {
+    check(
+        "@0 ADD a group=g +5 | ADD b group=g +3 | ADD c group=g +3 | @3 POP n=9 -> b#1 c#1 | @5 POP -> a#1",
+    );
+}
+
+/// SQS FIFO; bullmq#1510: a job that waits blocks its group there.
+#[test]
+fn one_at_a_time_is_strict_order_and_only_leases_block() {
+    check("@0 ALTER each=1 | ADD a group=g | ADD b group=g | ADD c group=h | POP n=9 -> a#1 c#1 | POP -> nil | FINISH a L1 | POP -> b#1 | BURY b L3 | ADD d group=g | POP -> d#1 | DEL d | ADD e group=g | POP -> e#1");
+    check("@0 ALTER each=1 | ADD a group=g base=50 max=50 | ADD b group=g | POP -> a#1 | RELEASE a L1 +50 | POP -> b#1 | POP -> nil | FINISH b L2 | @50 POP -> a#2");
+    check("@0 ALTER each=2 | ADD a group=g ttr=10 | ADD b group=g ttr=20 | ADD c group=g | POP n=9 -> a#1 b#1 | @9 POP -> nil | @10 POP n=9 -> c#1");
+}
+
+#[test]
+fn a_dead_workers_place_in_a_group_is_free_at_the_end_of_its_lease() {
+    check("@0 ALTER each=1 | ADD a group=g ttr=10 base=90 max=90 | ADD b group=g | POP -> a#1 | UPKEEP -> 10 | LOAD | @9 POP -> nil | @10 POP -> b#1");
+    check("@0 ALTER each=1 | ADD a group=g ttr=10 tries=1 | ADD b group=g | POP -> a#1 | @10 POP -> b#1");
+    check("@0 ALTER each=1 | ADD a group=g ttr=10 base=9 max=9 | ADD b group=g ttr=10 | POP -> a#1 | TOUCH a L1 -> 1 | @10 POP -> b#1 | TOUCH a L1 -> 0 | TOUCH b L2 -> 1 | FINISH a L1 -> 1");
+}
+
+#[test]
+fn a_rate_holds_for_each_group_by_itself() {
+    check("@0 ALTER eachrate=1/10 | ADD a group=g | ADD b group=g | ADD c group=h | ADD d | ADD e | POP n=9 -> d#1 a#1 c#1 e#1 | UPKEEP -> 10 | @9 POP -> nil | @10 POP n=9 -> b#1");
+    check("@0 ALTER eachrate=1/10 burst=2 | ADD a group=g | ADD b group=g | ADD c group=g | POP n=9 -> a#1 b#1 | LOAD | @9 POP -> nil | @10 POP -> c#1");
+    check("@100000 ALTER eachrate=1/10 | ADD a group=g | ADD b group=g | POP -> a#1 | @50 ADD x group=g | POP -> nil | @60 POP -> x#1");
+}
+
+#[test]
+fn a_group_that_is_paused_hands_out_nothing() {
+    check("@0 ADD a group=g | ADD b group=h | PAUSE group=g 10 | POP n=9 -> b#1 | UPKEEP -> 10 | GROUP g -> 1 0 0 until 10 | LOAD | @9 POP -> nil | @10 POP -> a#1");
+    check("@0 PAUSE group=g | ADD a group=g | POP -> nil | RESUME -> 0 | RESUME group=h -> 0 | RESUME group=g -> 1 | POP -> a#1");
+}
+
+#[test]
+fn who_has_expired_is_stepped_over_and_doesnt_count_as_a_turn() {
+    check("@0 ADD a group=g ttl=5 | ADD b group=g +20 | ADD c group=h +6 | @6 POP -> c#1 | POP -> nil | @20 POP -> b#1");
+    check("@0 ADD a group=g ttl=5 | @9 ADD b group=g | ADD c group=h | POP n=9 -> b#1 c#1");
+    check("@0 ADD a group=g ttl=5 | ADD b group=g +20 | @6 POP -> nil | ADD c group=g +1 | @7 POP -> c#1 | @20 POP -> b#1");
+    // The clock is set back: it lives again.
+    check("@0 ADD a group=g ttl=50 | ADD b group=h | @60 POP -> b#1 | POP -> nil | @40 POP -> a#1");
+}
+
+#[test]
+fn counts_of_a_group_add_up() {
+    check("@0 ADD a group=g | ADD b group=g +9 | ADD c group=g ttr=5 tries=1 | ADD d group=g | ADD e group=g ttl=3 +9 | GROUP g -> 3 0 2 | POP n=2 -> a#1 c#1 | GROUP g -> 1 2 2 | @3 GROUP g -> 1 2 1 | @5 GROUP g -> 1 1 1 | @9 GROUP g -> 2 1 0 | GROUP h -> nil");
+}
+
+#[test]
+fn a_group_is_forgotten_when_nothing_of_it_counts() {
+    check("@0 ADD a group=g | POP NOACK -> a#1 | GROUP g -> 0 0 0 | ADD b | POP -> b#1 | FINISH b * | ADD x group=x | ADD y group=x | POP n=2 -> x#1 y#1 | FINISH x * | GROUP g -> nil");
+    check("@0 ALTER eachrate=1/50 | ADD a group=g | DEL a | GROUP g -> nil | ADD b group=g | POP NOACK -> b#1 | GROUP g -> 0 0 0");
+    let mut queue = Queue::new((1, 2));
+    // One job of each: their turns are remembered of some, and no more.
+    for n in 0..10_000 {
+        let name = n.to_string();
+        let plain = plain("a");
+        let id = Id::new(name.as_bytes());
+        add(&mut queue, 0, &Add { id, group: id, ..plain });
+        let popped = queue.apply(&told(0), &Pop { mode: Mode::NoAck, ..Pop::ONE });
+        assert_eq!(popped.len(), 1);
+        assert!(queue.groups_len() < 200, "{} groups", queue.groups_len());
+    }
+}
+
+#[test]
+fn what_groups_take_is_given_back() {
+    let mut queue = Queue::new((1, 2));
+    add(&mut queue, 0, &plain("first"));
+    let before = queue.memory();
+    for n in 0..3_000 {
+        let (name, group) = (n.to_string(), (n % 7).to_string());
+        let (id, group) = (Id::new(name.as_bytes()), Id::new(group.as_bytes()));
+        add(&mut queue, 0, &Add { id, group, ..plain("x") });
+    }
+    assert!(queue.memory() > before + 3_000 * 40);
+    for n in 0..3_000 {
+        let name = n.to_string();
+        queue.apply(&told(1), &Delete { ids: &[id(&name)] });
+    }
+    assert_eq!((queue.len(), queue.groups_len()), (1, 0));
+    // A page of each slab stays.
+    assert!(queue.memory() < before + 200_000, "{} after {before}", queue.memory());
+}

@@ -1,0 +1,301 @@
+//! Groups of the reference: each thing that holds one back is worked out anew from its jobs, and whose turn it is by
+//! looking at all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dq::queue::State;
+
+use crate::job::{Job, Line, Stage};
+use crate::reference::Reference;
+use crate::told::{Rate, LAST};
+
+/// By number: see [`name`].
+pub type Name = u8;
+
+/// What a group is called.
+pub fn name(number: Name) -> Vec<u8> {
+    // Any bytes will do, as many as of an id.
+    match number {
+        0 => vec![0],
+        1 => vec![b'g'; 512],
+        n => format!("group {n}").into_bytes(),
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Groups {
+    /// In the order in which they were made.
+    pub all: Vec<Group>,
+    /// The priorities in which those without a group have had their turn in this round.
+    own_had: BTreeSet<u8>,
+    last_serial: u64,
+    swept: u64,
+    idle_before: usize,
+}
+
+#[derive(Clone, Debug)]
+pub struct Group {
+    pub name: Name,
+    serial: u64,
+    had: BTreeSet<u8>,
+    /// In parts of a millisecond of the rate.
+    arrival: i128,
+    pub paused_until: u64,
+}
+
+/// What a look at a group shows.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Seen {
+    pub ready: usize,
+    pub reserved: usize,
+    pub delayed: usize,
+    pub paused_until: Option<u64>,
+    pub opens: Option<u64>,
+}
+
+/// Who may leave next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Contender {
+    has_had: bool,
+    opens: u64,
+    /// 0: those without a group.
+    serial: u64,
+    group: Option<Name>,
+}
+
+fn parts(rate: Rate, time: u64) -> i128 {
+    i128::from(time) * i128::from(rate.jobs)
+}
+
+fn tolerance(rate: Rate) -> i128 {
+    i128::from(rate.burst - 1) * i128::from(rate.per)
+}
+
+/// No group waits for longer than for one distance.
+fn clamped(rate: Rate, arrival: i128, now: u64) -> i128 {
+    arrival.min(parts(rate, now) + tolerance(rate) + i128::from(rate.per))
+}
+
+impl Reference {
+    fn group(&self, name: Name) -> Option<&Group> {
+        self.groups.all.iter().find(|group| group.name == name)
+    }
+
+    fn group_mut(&mut self, name: Name) -> &mut Group {
+        if self.group(name).is_none() {
+            self.groups.last_serial += 1;
+            let serial = self.groups.last_serial;
+            self.groups.all.push(Group { name, serial, had: BTreeSet::new(), arrival: 0, paused_until: 0 });
+        }
+        self.groups.all.iter_mut().find(|group| group.name == name).unwrap()
+    }
+
+    /// A job of this group comes.
+    pub fn join(&mut self, group: Option<Name>) {
+        group.map(|name| self.group_mut(name).serial);
+    }
+
+    fn leases(&self, name: Name) -> Vec<u64> {
+        let jobs = self.jobs.iter().filter(|job| job.group == Some(name) && job.stage == Stage::Leased);
+        jobs.map(|job| job.end_of_lease().unwrap()).collect()
+    }
+
+    /// From when on nothing holds back this group.
+    fn gate(&self, group: &Group) -> u64 {
+        let mut gate = group.paused_until;
+        let limit = self.settings.group_concurrency as usize;
+        if limit > 0 {
+            let ends = self.leases(group.name);
+            // The first moment at which there are few enough.
+            let is_free = |time: &u64| ends.iter().filter(|end| *end > time).count() < limit;
+            gate = gate.max(ends.iter().copied().chain([0]).filter(is_free).min().unwrap());
+        }
+        if let Some(rate) = self.settings.group_rate {
+            let opens = (group.arrival - tolerance(rate)).max(0) / i128::from(rate.jobs);
+            gate = gate.max(u64::try_from(opens).unwrap());
+        }
+        gate
+    }
+
+    /// Since when each group, or those without one, has something in this priority that waits to be handed out: also what has
+    /// expired there.
+    fn lines(&self, priority: u8) -> BTreeMap<Option<Name>, u64> {
+        let mut lines = BTreeMap::new();
+        for job in &self.jobs {
+            let (line, time, _) = job.place();
+            if line == Line::Lane(priority) || line == Line::Grouped(priority) {
+                let first = lines.entry(job.group).or_insert(time);
+                *first = time.min(*first);
+            }
+        }
+        lines
+    }
+
+    fn opens(&self, group: Option<Name>, since: u64) -> u64 {
+        since.max(group.map_or(0, |name| self.gate(self.group(name).unwrap())))
+    }
+
+    fn priorities(&self) -> BTreeSet<u8> {
+        self.jobs.iter().map(|job| job.policy.priority).collect()
+    }
+
+    /// Which job leaves next, and as whose turn.
+    fn next_to_leave(&self, now: u64) -> Option<(usize, u8, Contender)> {
+        let (priority, first) = self.priorities().into_iter().find_map(|priority| {
+            let first = self.first_in(priority, now)?;
+            Some((priority, first))
+        })?;
+        let is_its = |job: &Job| {
+            (job.policy.priority, job.group) == (priority, first.group) && job.state(now) == State::Ready
+        };
+        let jobs = self.jobs.iter().enumerate().filter(|(_, job)| is_its(job));
+        let (place, _) = jobs.min_by_key(|(_, job)| (job.due(), job.order)).unwrap();
+        Some((place, priority, first))
+    }
+
+    pub fn first_to_leave(&self, now: u64) -> Option<usize> {
+        self.next_to_leave(now).map(|(place, ..)| place)
+    }
+
+    /// It leaves.
+    pub fn take_next(&mut self, now: u64) -> Option<usize> {
+        let (place, priority, first) = self.next_to_leave(now)?;
+        self.count_turn(priority, &first, now);
+        Some(place)
+    }
+
+    fn first_in(&self, priority: u8, now: u64) -> Option<Contender> {
+        let ready = self.jobs.iter().filter(|job| job.policy.priority == priority);
+        let ready: BTreeSet<Option<Name>> =
+            ready.filter(|job| job.state(now) == State::Ready).map(|job| job.group).collect();
+        let lines = self.lines(priority).into_iter().filter(|(group, _)| ready.contains(group));
+        let contenders = lines.map(|(group, since)| {
+            let (had, serial) = match group {
+                None => (&self.groups.own_had, 0),
+                Some(name) => self.group(name).map(|group| (&group.had, group.serial)).unwrap(),
+            };
+            let opens = self.opens(group, since);
+            Contender { has_had: had.contains(&priority), opens, serial, group }
+        });
+        contenders.filter(|contender| contender.opens <= now).min()
+    }
+
+    fn count_turn(&mut self, priority: u8, first: &Contender, now: u64) {
+        if self.lines(priority).keys().all(Option::is_none) {
+            return;
+        }
+        if first.has_had {
+            self.groups.own_had.remove(&priority);
+            for group in &mut self.groups.all {
+                group.had.remove(&priority);
+            }
+        }
+        match first.group {
+            None => self.groups.own_had.insert(priority),
+            Some(name) => self.group_mut(name).had.insert(priority),
+        };
+        self.count_for_its_rate(first.group, now);
+    }
+
+    pub fn count_for_its_rate(&mut self, group: Option<Name>, now: u64) {
+        if let (Some(name), Some(rate)) = (group, self.settings.group_rate) {
+            let group = self.group_mut(name);
+            group.arrival = group.arrival.max(parts(rate, now)) + i128::from(rate.per);
+        }
+    }
+
+    /// Whether nothing holds back this job's group, if it has one.
+    pub fn may_leave_its_group(&self, job: &Job, now: u64) -> bool {
+        job.group.is_none_or(|name| self.gate(self.group(name).unwrap()) <= now)
+    }
+
+    /// Whether a lease of this job that has run out may live again.
+    pub fn has_place_in_group(&self, job: &Job, now: u64) -> bool {
+        let limit = self.settings.group_concurrency as usize;
+        let live = job.group.map_or(0, |name| self.leases(name).iter().filter(|end| **end > now).count());
+        limit == 0 || live < limit
+    }
+
+    pub fn pause_group(&mut self, name: Name, until: u64) {
+        self.group_mut(name).paused_until = until;
+    }
+
+    pub fn resume_group(&mut self, name: Name) -> bool {
+        let group = self.groups.all.iter_mut().find(|group| group.name == name);
+        group.is_some_and(|group| std::mem::take(&mut group.paused_until) > 0)
+    }
+
+    pub fn alter_group_rate(&mut self, before: Option<Rate>, now: u64) {
+        let rate = self.settings.group_rate;
+        for group in &mut self.groups.all {
+            group.arrival = match (rate, before) {
+                (Some(rate), Some(before)) if rate == before => group.arrival,
+                (Some(rate), Some(before)) => {
+                    let (jobs, others) = (i128::from(rate.jobs), i128::from(before.jobs));
+                    clamped(rate, (group.arrival * jobs + others - 1) / others, now)
+                }
+                _ => 0,
+            };
+        }
+    }
+
+    /// Behind an operation that has changed something.
+    pub fn tidy_groups(&mut self, before: u64, now: u64) {
+        if let Some(rate) = self.settings.group_rate.filter(|_| now < before) {
+            for group in &mut self.groups.all {
+                group.arrival = clamped(rate, group.arrival, now);
+            }
+        }
+        let with_jobs: BTreeSet<Option<Name>> = self.jobs.iter().map(|job| job.group).collect();
+        let idle = |queue: &Reference| -> BTreeSet<(u64, Name)> {
+            let all = queue.groups.all.iter().filter(|group| !with_jobs.contains(&Some(group.name)));
+            all.map(|group| (group.serial, group.name)).collect()
+        };
+        let len = idle(self).len();
+        let looks = 2 + 2 * len.saturating_sub(self.groups.idle_before);
+        for _ in 0..looks.min(len) {
+            let idle = idle(self);
+            let next = idle.iter().find(|(serial, _)| *serial > self.groups.swept).or(idle.first());
+            let Some((serial, name)) = next.copied() else {
+                break;
+            };
+            self.groups.swept = serial;
+            let group = self.group(name).unwrap();
+            let rate = self.settings.group_rate;
+            let is_rate_over = rate.is_none_or(|rate| group.arrival <= parts(rate, now));
+            let many = idle.len() > self.groups.all.len() - idle.len() + 64;
+            if group.paused_until <= now && is_rate_over && (many || group.had.is_empty()) {
+                self.groups.all.retain(|group| group.name != name);
+            }
+        }
+        self.groups.idle_before = idle(self).len();
+        if self.groups.all.is_empty() {
+            self.groups = Groups::default();
+        }
+    }
+
+    /// When a group may leave that may not now.
+    pub fn next_group(&self) -> Option<u64> {
+        let lines = self.priorities().into_iter().flat_map(|priority| self.lines(priority));
+        let lines = lines.filter(|(group, _)| group.is_some()).map(|(group, since)| self.opens(group, since));
+        lines.filter(|opens| *opens > self.horizon).min()
+    }
+
+    pub fn see_group(&self, group: &Group) -> Seen {
+        let count = |state| self.in_state(state).filter(|job| job.group == Some(group.name)).count();
+        let lines = self.priorities().into_iter().flat_map(|priority| self.lines(priority));
+        let since = lines.filter(|(name, _)| *name == Some(group.name)).map(|(_, since)| since).min();
+        Seen {
+            ready: count(State::Ready),
+            reserved: count(State::Reserved),
+            delayed: count(State::Delayed),
+            paused_until: Some(group.paused_until).filter(|until| *until > self.horizon),
+            opens: since.map(|since| self.opens(Some(group.name), since)),
+        }
+    }
+}
+
+/// A pause of a group lasts until then.
+pub fn until(now: u64, span: Option<u64>) -> u64 {
+    span.map_or(LAST, |span| (now + span).min(LAST))
+}
