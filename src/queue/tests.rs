@@ -10,6 +10,7 @@ mod expiry;
 mod large;
 mod late;
 mod limits;
+mod numbers;
 mod operators;
 mod recent;
 mod rounds;
