@@ -298,7 +298,7 @@ fn a_queue_whose_jobs_may_be_late() {
     let mut queue = Queue::new(SEED);
     queue.apply(&told(100), &Alter { late: Some(ms(9)), ..Alter::default() });
     let record = queue.record().encode();
-    let settings = [0x98, 0xc0, 0xc0, 0, 0, 0, 0, 0, 9];
+    let settings: [u8; 9] = [0x98, 0xc0, 0xc0, 0, 0, 0, 0, 0, 9];
     assert!(record.windows(settings.len()).any(|part| part == settings), "{record:?}");
     let mut other = Queue::new(SEED);
     other.restore(&QueueRecord::decode(&record).unwrap()).unwrap();

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::entry::{tally_of, Entry, Tally};
-use super::relocate::Mover;
+use super::mover::Mover;
 use super::slab::Slot;
 use super::time::Time;
 

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use super::bucket::Bucket;
 pub use super::bucket::{Rank, Window, Windows};
 use super::entry::{Entry, Expiry, Hold, Tally};
-use super::relocate::Mover;
+use super::mover::Mover;
 use super::slab::{Slab, Slot};
 use super::time::Time;
 pub use steps::Steps;

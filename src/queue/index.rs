@@ -8,7 +8,7 @@
 
 use ahash::RandomState;
 
-use super::relocate::Mover;
+use super::mover::Mover;
 use super::slab::{Slot, NO_SLOT};
 
 const CHUNK_BITS: u32 = 10;

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use ahash::RandomState;
 
 use super::index::{keyed, Chained, Index};
-use super::relocate::Mover;
+use super::mover::Mover;
 use super::slab::{Slab, Slot, NO_SLOT};
 
 /// There are at most so many values: a number leaves the highest bit free.

@@ -4,9 +4,9 @@
 use super::buckets::BucketNumber;
 use super::ids::{Id, Lease};
 use super::interned::NUMBERS_MAX;
+use super::mover::Mover;
 use super::policy::{Policy, PolicyNumber};
 use super::recurrence::{Round, Scheduled};
-use super::relocate::Mover;
 use super::slab::{Slot, NO_SLOT};
 use super::tally::Tally;
 use super::time::Time;

@@ -36,7 +36,7 @@
 //! | `recurrence.rs`, `recurring.rs` | schedules: when a job comes back; what becomes of one that does |
 //! | `pool.rs`, `index.rs`, `slab.rs` | the job pool: by id, by slot |
 //! | `removed.rs` | what has left it, to be freed by whoever has time |
-//! | `relocate.rs` | putting its memory elsewhere, allocation by allocation |
+//! | `relocate.rs`, `mover.rs` | putting its memory elsewhere, allocation by allocation |
 //! | `schedule.rs`, `schedule/order.rs`, `buckets.rs`, `buckets/*.rs`, `bucket.rs`, `entry.rs` | the lines of sorted buckets: by priority and time |
 //! | `recent.rs` | how much happened in the last minute |
 //! | `settings.rs`, `limits.rs`, `rate.rs` | what an operator sets for a queue; what may leave it now |
@@ -64,6 +64,7 @@ mod lease;
 mod limits;
 mod look;
 mod manage;
+mod mover;
 mod passed_over;
 mod pattern;
 mod policy;
@@ -108,6 +109,7 @@ pub use job::{JobView, Progress, Stage, State};
 pub use job_record::{Cause, DropRecord, Exit, JobRecord, LeaseRecord, MoveRecord};
 pub use look::{After, Scanned, Sought};
 pub use manage::{Alter, Altered, Delete, Deleted, KickJob, Kicked, Pause, Paused, Resume, Resumed};
+pub use mover::Mover;
 pub use pattern::{Compared, Pattern};
 pub use policy::{Attempts, Backoff, Policy};
 pub use produce::{Add, Added, Due, IfTaken, Naming};
@@ -119,7 +121,7 @@ pub use recurrence::{
     Answers, Calendar, Cron, Following, Misfire, NewSchedule, NoCalendar, Recurrence, Round, Scheduled,
     Starts, Timing, CRON_BYTES_MAX, ZONE_BYTES_MAX,
 };
-pub use relocate::{Mover, Walk};
+pub use relocate::Walk;
 pub use removed::Removed;
 pub use replay::{Effect, Replayed};
 pub use schedule::Counts;

@@ -8,8 +8,8 @@ use super::buckets::{BucketNumber, Residents};
 use super::ids::Id;
 use super::index::{keyed, Chained, Index};
 use super::job::Job;
+use super::mover::Mover;
 use super::policy::PolicyNumber;
-use super::relocate::Mover;
 use super::slab::{Slab, Slot, NO_SLOT};
 use super::time::Time;
 

@@ -5,27 +5,9 @@
 //! [`Mover`], which gives it back with the same content. No value holds a pointer to another, but as the owner of it: so
 //! nothing else has to be told.
 
+use super::mover::Mover;
 use super::slab::Slot;
 use super::Queue;
-
-/// Whoever can put an allocation elsewhere. Contents and capacities stay as they are.
-pub trait Mover {
-    fn vec<T>(&mut self, vec: &mut Vec<T>);
-
-    fn boxed<T>(&mut self, boxed: &mut Box<T>);
-
-    fn bytes(&mut self, bytes: &mut Box<[u8]>) {
-        let mut vec = std::mem::take(bytes).into_vec();
-        self.vec(&mut vec);
-        *bytes = vec.into_boxed_slice();
-    }
-
-    /// Whether the time is over.
-    fn is_over(&mut self) -> bool;
-}
-
-/// Between two looks at the clock: some microseconds.
-pub(super) const STEP_ALLOCATIONS: usize = 32;
 
 /// How far a walk over a queue's memory has got. It may go on after any change of the queue: what has come meanwhile where
 /// the walk has been is left for the next one.

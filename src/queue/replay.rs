@@ -9,9 +9,10 @@ use super::produce::{Naming, Serial};
 use super::queue_record::{count, LimitsRecord, QueueRecord};
 use super::recent::Recent;
 use super::record::{lease, time, RecordError};
+use super::shift::Counted;
 use super::slab::Slot;
 use super::time::Time;
-use super::{GroupRecord, Id, Lease, Progress, Queue, Reason, Shift};
+use super::{GroupRecord, Id, Lease, Progress, Queue, Reason, Shift, Tally};
 
 /// What a primary of version 0.1 told its replicas. The first and the last are also what an AOF is rewritten to.
 #[derive(Clone, Debug)]
@@ -70,12 +71,12 @@ impl Operation for Effect<'_> {
 
     const IS_RECORD: bool = true;
 
-    fn run(&self, queue: &mut Queue, now: Time) -> Replayed {
+    fn run(&self, queue: &mut Queue, _now: Time) -> Replayed {
         self.check()?;
         match self {
             Effect::Put { id, body, record } => queue.put(id, body, record),
             Effect::Lease(records) => records.iter().try_for_each(|record| queue.lease(record)),
-            Effect::Move(records) => records.iter().try_for_each(|record| queue.move_job(now, record)),
+            Effect::Move(records) => records.iter().try_for_each(|record| queue.move_job(record)),
             Effect::Drop(record) => queue.drop_jobs(record),
             Effect::Groups(records) => records.iter().try_for_each(|record| queue.load_group(record)),
             Effect::Queue(record) => queue.restore(record),
@@ -120,21 +121,26 @@ impl Queue {
         let before = self.progress(slot).unwrap_or_default();
         let attempt = before.attempt.saturating_add(1);
         let leased = Progress { stage: Stage::Leased, attempt, lease: Some(lease), ..before };
-        // It could be handed out: an earlier lease had run out.
-        self.shift(slot, &Shift::new(Cause::Popped, Time::MAX, end, &leased));
+        self.shift_untold(slot, &Shift::new(Cause::Popped, end, end, &leased));
         count(&mut self.totals.popped, 1);
     }
 
-    fn move_job(&mut self, now: Time, record: &MoveRecord) -> Result<(), RecordError> {
+    fn move_job(&mut self, record: &MoveRecord) -> Result<(), RecordError> {
         let (id, cause, time, progress) = record.parts()?;
         if let Some(slot) = self.pool.find(id) {
             if cause == Cause::Kicked {
                 self.count_what_ended(slot);
             }
-            let shift = Shift::new(cause, now, time, &progress).because(Reason::given(record.reason()));
-            self.shift(slot, &shift);
+            let shift = Shift::new(cause, time, time, &progress).because(Reason::given(record.reason()));
+            self.shift_untold(slot, &shift);
         }
         Ok(())
+    }
+
+    /// Version 0.1 counted nothing of a job. So its log makes the same jobs as its files.
+    fn shift_untold(&mut self, slot: Slot, shift: &Shift) {
+        let tally = self.details_of(slot).map_or(Tally::default(), |details| details.tally());
+        self.shift(slot, &Shift { counted: Counted::Is(tally), ..*shift });
     }
 
     fn drop_jobs(&mut self, record: &DropRecord) -> Result<(), RecordError> {

@@ -23,7 +23,7 @@ mod order;
 use super::buckets::{Arrival, BucketNumber, Buckets, Residents, Start, Steps, Windows};
 use super::entry::Tally;
 use super::job::State;
-use super::relocate::Mover;
+use super::mover::Mover;
 use super::slab::Slot;
 use super::time::Time;
 pub use order::{Begin, Place, Seat};

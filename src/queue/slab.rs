@@ -4,7 +4,7 @@
 //! and that copy is somebody's 100 ms of silence. A page that empties is given back at once (but one, so
 //! that a queue hovering at the edge of a page doesn't allocate at every turn).
 
-use super::relocate::{Mover, STEP_ALLOCATIONS};
+use super::mover::{Mover, STEP_ALLOCATIONS};
 
 /// The number of a value in a [`Slab`].
 pub type Slot = u32;

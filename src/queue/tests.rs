@@ -11,6 +11,7 @@ mod groups;
 mod large;
 mod late;
 mod limits;
+mod numbers;
 mod operators;
 mod recent;
 mod rounds;

@@ -22,7 +22,7 @@ use redis_module::raw;
 
 use super::arg::name_bytes;
 use super::context::Database;
-use super::defrag::defrag;
+use super::defrag::slice;
 use super::logfile;
 use super::persist::{Aof, Digest, Input, LoadError, Output};
 use crate::queue::Mover;
@@ -104,6 +104,15 @@ impl<V: Value> DataType<V> {
 unsafe fn value_ref<'v, V: Value>(value: *const c_void) -> &'v V {
     // SAFETY: the caller's promise.
     unsafe { &*value.cast::<V>() }
+}
+
+unsafe extern "C" fn defrag<V: Value>(
+    ctx: *mut raw::RedisModuleDefragCtx,
+    _key: *mut raw::RedisModuleString,
+    value: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: the server passes a value of this type, which nobody has open; only its key holds it.
+    unsafe { slice::<V>(ctx, value, V::relocate) }
 }
 
 unsafe extern "C" fn rdb_load<V: Value>(io: *mut raw::RedisModuleIO, version: c_int) -> *mut c_void {

@@ -7,13 +7,12 @@ use std::mem::ManuallyDrop;
 use redis_module::raw;
 
 use super::alloc::SERVER_ALIGN;
-use super::data_type::Value;
 use crate::queue::Mover;
 
 /// Of a value that is small by the server's settings, which asks for all of it at once. So many may be small by no settings.
 const AT_ONCE_MAX: usize = 20_000;
 
-struct Defrag {
+pub(super) struct Defrag {
     ctx: *mut raw::RedisModuleDefragCtx,
     /// The server comes again for the rest.
     is_partial: bool,
@@ -77,11 +76,15 @@ impl Mover for Defrag {
     }
 }
 
-/// Of a large value the server asks in slices, with a number of ours that says where to go on; 0 is the beginning.
-pub(super) unsafe extern "C" fn defrag<V: Value>(
+/// A slice of a value's memory: 0 when all of it was asked for, 1 when there is more. Of a large value the server asks in
+/// slices, with a number of ours that says where to go on; 0 is the beginning.
+///
+/// # Safety
+/// The context is that of a callback. The value is one of this type, which only its key holds and nobody has open.
+pub(super) unsafe fn slice<V>(
     ctx: *mut raw::RedisModuleDefragCtx,
-    _key: *mut raw::RedisModuleString,
     value: *mut *mut c_void,
+    relocate: fn(&mut V, u64, &mut Defrag) -> Option<u64>,
 ) -> c_int {
     const DONE: c_int = 0;
     const MORE: c_int = 1;
@@ -90,14 +93,14 @@ pub(super) unsafe extern "C" fn defrag<V: Value>(
     let is_partial =
         unsafe { api!(RedisModule_DefragCursorGet)(ctx, &mut from) == raw::REDISMODULE_OK as c_int };
     let mut defrag = Defrag { ctx, is_partial, allocations: 0 };
-    // SAFETY: the server passes a value of this type, which nobody has open; only its key holds it, and gets the new address.
+    // SAFETY: the caller's promise; the key gets the new address.
     let held = unsafe {
         if from == 0 && is_the_servers::<V>() {
             *value = defrag.relocated(*value);
         }
         &mut *(*value).cast::<V>()
     };
-    let next = held.relocate(from, &mut defrag);
+    let next = relocate(held, from, &mut defrag);
     // SAFETY: as above.
     let is_kept = is_partial
         && unsafe {

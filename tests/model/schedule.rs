@@ -396,6 +396,7 @@ impl Reference {
                 reason = Some(LATE);
             }
             passed_over += 1;
+            job.tally = job.tally_at(now);
             match round.next.take() {
                 None => {
                     job.round = Some(round);

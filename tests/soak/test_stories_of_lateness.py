@@ -21,7 +21,7 @@ def test_a_job_is_there_until_it_is_too_late(passes: int, told: object, expected
     story = with_a_job("LATE 100")
     story.passes(passes)
     story.says("DQ.POP q", told)
-    assert bool(story.kinds()) == bool(expected)
+    assert story.kinds() == expected
 
 
 @pytest.mark.parametrize(("late", "dead"), [(100, 1), (0, 0), (1_000, 0)])

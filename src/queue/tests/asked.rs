@@ -142,7 +142,7 @@ fn a_lease_that_has_run_out_is_settled_in_that_millisecond_and_the_expiry_stays(
     let job = queue.get(id("a")).unwrap();
     assert_eq!(job.settled(at(9)), job);
     let progress = Progress { attempt: 1, expires_at: Some(at(500)), ..Progress::default() };
-    assert_eq!(job.settled(at(10)), JobView { progress, time: at(10), ..job });
+    assert_eq!(job.settled(at(10)), JobView { progress, time: at(10), tally: job.tally_at(at(10)), ..job });
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Groups take turns, and have limits of their own.
 
-use super::script::shown;
+use super::numbers::shown;
 use super::*;
 
 /// The group that a pause is about.

@@ -1,6 +1,6 @@
 //! What operators do and see.
 
-use super::script::number;
+use super::numbers::number;
 use super::*;
 
 #[test]

@@ -47,6 +47,7 @@
 //! Beside each queue goes a replica that hears of what changes it, and on which no time passes.
 
 use super::groups::{group_of, of_group};
+use super::numbers::{number, shown};
 use super::operators::alteration;
 use super::rounds::{round, schedule_of, Multiples};
 use super::*;
@@ -493,26 +494,4 @@ fn what_was_told(job: &JobView) -> String {
 
 fn name(id: Id) -> String {
     String::from_utf8_lossy(id.bytes()).into()
-}
-
-/// From here on, the numbers of leases are used up.
-const END: u64 = 1 << 42;
-
-pub fn number(text: &str) -> u64 {
-    let (word, less) = text.split_once('-').unwrap_or((text, "0"));
-    let named = match word {
-        "MAX" => Time::MAX.unix_ms(),
-        "END" => END,
-        digits => digits.parse().unwrap_or_else(|_| panic!("{text} is no number")),
-    };
-    named - less.parse::<u64>().unwrap()
-}
-
-/// Times in the last second there is are shown as they are written.
-pub fn shown(time: Time) -> String {
-    match Time::MAX.since(time).as_u64() {
-        0 => "MAX".into(),
-        less @ 1..=1_000 => format!("MAX-{less}"),
-        _ => time.unix_ms().to_string(),
-    }
 }

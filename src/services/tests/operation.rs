@@ -220,7 +220,7 @@ impl Operation {
                 match words {
                     // From a client.
                     Wording::Command(..) => drop(open.hand_out(&pop, || false, words, told)),
-                    _ => drop(open.change(&pop, words, &mut told)),
+                    Wording::AsSent | Wording::Internal(..) => drop(open.change(&pop, words, &mut told)),
                 }
                 Outcome::Handed(all)
             }
