@@ -78,7 +78,11 @@ impl Operation for Effect<'_> {
             Effect::Lease(records) => records.iter().try_for_each(|record| queue.lease(record)),
             Effect::Move(records) => records.iter().try_for_each(|record| queue.move_job(record)),
             Effect::Drop(record) => queue.drop_jobs(record),
-            Effect::Groups(records) => records.iter().try_for_each(|record| queue.load_group(record)),
+            Effect::Groups(records) => {
+                records.iter().try_for_each(|record| queue.load_group(record))?;
+                queue.leave_no_empty_groups();
+                Ok(())
+            }
             Effect::Queue(record) => queue.restore(record),
         }
     }

@@ -84,7 +84,7 @@ impl Buckets {
     }
 
     /// The time of the job behind which there are so many. O(buckets).
-    pub fn from_end(&self, mut behind: usize) -> Option<Time> {
+    pub fn time_from_end(&self, mut behind: usize) -> Option<Time> {
         let buckets = self.directory.iter().rev().filter_map(|line| self.buckets.get(line.bucket));
         for bucket in buckets {
             if behind < bucket.len() {

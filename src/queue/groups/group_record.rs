@@ -153,9 +153,14 @@ impl Queue {
             let rate = self.settings.group_rate;
             groups.change_tats(|tat| rate.and_then(|rate| rate.tat(rate.parts_of(tat))).unwrap_or_default());
             groups.settle_all(&self.settings);
-            if groups.len() == 0 {
-                self.groups = None;
-            }
+        }
+        self.leave_no_empty_groups();
+    }
+
+    /// Where there is no group, nothing is remembered of turns.
+    pub(in crate::queue) fn leave_no_empty_groups(&mut self) {
+        if self.groups.as_ref().is_some_and(|groups| groups.len() == 0) {
+            self.groups = None;
         }
     }
 }

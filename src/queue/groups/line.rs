@@ -144,11 +144,11 @@ impl Line {
     }
 
     /// The time of the one behind which there are so many. O(buckets).
-    pub fn from_end(&self, behind: usize) -> Option<Time> {
+    pub fn time_from_end(&self, behind: usize) -> Option<Time> {
         match self {
             Line::Empty => None,
             Line::Few(bucket) => bucket.entries().iter().nth_back(behind).map(Entry::time),
-            Line::Many(buckets) => buckets.from_end(behind),
+            Line::Many(buckets) => buckets.time_from_end(behind),
         }
     }
 

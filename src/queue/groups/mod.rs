@@ -154,7 +154,7 @@ impl Group {
         let mut opens = self.paused_until;
         if let Some(concurrency) = settings.group_concurrency {
             // When this lease ends, fewer are live.
-            let end = self.leases.from_end(concurrency.get() as usize - 1);
+            let end = self.leases.time_from_end(concurrency.get() as usize - 1);
             opens = opens.max(end.unwrap_or_default());
         }
         if let Some(rate) = settings.group_rate {

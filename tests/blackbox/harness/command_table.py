@@ -173,6 +173,7 @@ COMMANDS = [
         categories={"@read", "@slow"},
         key_flags=READ,
         example="dq.groups the-key 0 COUNT 5",
+        since="0.2.0",
     ),
     Expected(
         name="dq.len",

@@ -1,7 +1,7 @@
 """A random workload, the same for the same seed: every command and option, over a few queues."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import redis
@@ -46,10 +46,11 @@ Words = tuple[str | int, ...]
 class Workload:
     """Short delays, TTRs and lives, so that jobs fall due, leases end and jobs die all the while."""
 
-    def __init__(self, r: redis.Redis, seed: int, queues: list[str] = QUEUES):
+    def __init__(self, r: redis.Redis, seed: int, queues: list[str] = QUEUES, groups: Sequence[str] = GROUPS):
         self._r = r
         self._random = random.Random(seed)
         self._queues = queues
+        self._groups = groups
         # Deliveries that somebody got, whether or not they still count.
         self._deliveries: list[tuple[str, str, int]] = []
         self.handed_out = 0
@@ -95,6 +96,10 @@ class Workload:
             if values:
                 yield self._random.choice(values)
 
+    def _maybe_group(self, chance: float) -> Iterator[str | int]:
+        if self._groups:
+            yield from self._maybe(chance, "GROUP", *self._groups)
+
     def _maybe_backoff(self, chance: float) -> Iterator[str | int]:
         if self._random.random() < chance:
             yield "BACKOFF"
@@ -114,7 +119,7 @@ class Workload:
         yield from self._maybe_backoff(0.3)
         yield from self._maybe(0.25, "TTL", 1, 5, 30, 200, FAR)
         yield from self._maybe(0.25, "KEEP", 0, 1, 20, 200, FAR)
-        yield from self._maybe(0.4, "GROUP", *GROUPS)
+        yield from self._maybe_group(0.4)
         if chance.random() < 0.6:
             yield chance.choice(["NX", "REPLACE"])
 
@@ -180,12 +185,12 @@ class Workload:
 
     def _pause(self, queue: str) -> Iterator[str | int]:
         yield from ("DQ.PAUSE", queue)
-        yield from self._maybe(0.5, "GROUP", *GROUPS)
+        yield from self._maybe_group(0.5)
         yield from self._maybe(0.8, "FOR", 1, 10, 50)
 
     def _resume(self, queue: str) -> Iterator[str | int]:
         yield from ("DQ.RESUME", queue)
-        yield from self._maybe(0.5, "GROUP", *GROUPS)
+        yield from self._maybe_group(0.5)
 
     def _purge(self, queue: str) -> Iterator[str | int]:
         state = self._random.choice([*STATES, "dead", "done"])

@@ -15,7 +15,7 @@ ALL = 10_000
 
 @pytest.mark.parametrize("seed", range(21, 25))
 def test_counts_scans_and_peeks_agree(server: Server, r: redis.Redis, seed: int) -> None:
-    workload = Workload(r, seed)
+    workload = Workload(r, seed, groups=())
     for _ in range(10):
         workload.run(commands=200)
         for key in queues_of(server):

@@ -22,12 +22,12 @@ def test_turns(session: Session) -> None:
         "a3"
         > DQ.POP q
         [["a1", "x", <*>, 1]]
-        > DQ.ADD q b1 x GROUP bob
-        "b1"
         > DQ.ADD q n1 x
         "n1"
+        > DQ.ADD q b1 x GROUP bob
+        "b1"
         > DQ.POP q COUNT 3
-        [["b1", "x", <*>, 1], ["n1", "x", <*>, 1], ["a2", "x", <*>, 1]]
+        [["n1", "x", <*>, 1], ["b1", "x", <*>, 1], ["a2", "x", <*>, 1]]
         > DQ.MPOP 2 none q
         ["q", [["a3", "x", <*>, 1]]]
     """)

@@ -265,7 +265,10 @@ def test_the_burst_is_that_of_the_rate_before_it(lone: Server, lone_session: Ses
     table = [
         ("DQ.ALTER {} BURST 5 RATE 1 1 BURST 5", twice),
         ("DQ.ALTER {} GROUPRATE 1 1 BURST 5 BURST 5", twice),
-        ("DQ.ALTER {} RATE 1 1 BURST 5 GROUPRATE 0 0 BURST 5", "ERR options GROUPRATE 0 and BURST exclude each other"),
+        (
+            "DQ.ALTER {} RATE 1 1 BURST 5 GROUPRATE 0 0 BURST 5",
+            "ERR options GROUPRATE 0 and BURST exclude each other",
+        ),
     ]
     check_refused(lone, lone_session, table)
     lone_session.check("> DQ.ALTER q RATE 1 1 BURST 5 GROUPRATE 1 1 BURST 6\nOK")
