@@ -29,6 +29,10 @@ impl Walk {
 
 /// The parts before the lines of sorted buckets.
 const FIRST_LINE: u32 = 5;
+/// Behind those lines, of which there are fewer, the parts of the groups.
+const FIRST_OF_GROUPS: u32 = 1_024;
+/// So many parts may hold nothing between two looks at the clock.
+const STEP_PARTS: u32 = 1_024;
 
 impl Queue {
     /// Hands all memory from there on to the mover; where to go on, when the time is over. Each call gets on.
@@ -39,6 +43,21 @@ impl Queue {
                 return Some(Walk { part, from });
             }
             (part, from) = (part + 1, 0);
+        }
+        let groups = self.groups.as_mut()?;
+        if part < FIRST_OF_GROUPS {
+            mover.boxed(groups);
+            (part, from) = (FIRST_OF_GROUPS, 0);
+        }
+        let begin = part;
+        while part - FIRST_OF_GROUPS < groups.part_count() {
+            if part > begin && part % STEP_PARTS == 0 && mover.is_over() {
+                return Some(Walk { part, from });
+            }
+            if let Some(from) = groups.relocate(part - FIRST_OF_GROUPS, from, mover) {
+                return Some(Walk { part, from });
+            }
+            (part, from) = (part.checked_add(1)?, 0);
         }
         None
     }
@@ -109,7 +128,11 @@ mod tests {
             let due = Due::In(Millis::new(n % 977).unwrap());
             let (ttr, ttl) = (Millis::new(1_000 + n % 5), Millis::new(n % 3 * 10_000).unwrap());
             let every = NewSchedule { rule: &rule, starts: Starts::ByItself };
-            let plain = Add { due, ttr, priority: Some((n % 7) as u8), ..Add::plain(id, name.as_bytes()) };
+            // One group with many jobs, some with few.
+            let group = format!("group-{}", if n % 2 == 0 { 0 } else { n % 301 });
+            let group = Id::new(group.as_bytes()).filter(|_| n % 5 > 1);
+            let priority = Some((n % 7) as u8);
+            let plain = Add { due, ttr, priority, group, ..Add::plain(id, name.as_bytes()) };
             let add = match n % 11 {
                 0 => Add { schedule: Some(every), ..plain },
                 _ => Add { ttl: Some(ttl), ..plain },
@@ -140,6 +163,7 @@ mod tests {
     fn same(one: &Queue, other: &Queue) {
         assert!(one.jobs().eq(other.jobs()));
         assert_eq!(one.record(), other.record());
+        assert_eq!(one.group_records(), other.group_records());
     }
 
     #[test]
@@ -149,12 +173,33 @@ mod tests {
         let (calls, moved) = walk_through(&mut queue, usize::MAX);
         assert_eq!(calls, 1);
         assert!(moved > 5_000, "of {moved} allocations each job has one");
+        assert_eq!(queue.groups_len(), 301, "one has many jobs, the others have few");
         same(&queue, &before);
         let (calls, in_parts) = walk_through(&mut queue, 100);
         assert!((moved / 200..=moved / 50).contains(&calls), "{calls} calls for {moved} allocations");
         assert_eq!(in_parts, moved, "each once");
         same(&queue, &before);
         assert_eq!(queue.memory(), memory);
+    }
+
+    #[test]
+    fn what_groups_own_is_moved_too() {
+        let moved = |with_groups: bool| {
+            let mut queue = Queue::new((1, 2));
+            for n in 0..40_000 {
+                let (name, group) = (n.to_string(), if n % 4 == 0 { 0 } else { n / 10 }.to_string());
+                let group = Id::new(group.as_bytes()).filter(|_| with_groups);
+                let id = Id::new(name.as_bytes()).unwrap();
+                queue.apply(&told(n), &Add { group, ..Add::plain(id, b"x") });
+            }
+            (walk_through(&mut queue, usize::MAX).1, walk_through(&mut queue, 100).1)
+        };
+        let ((with, in_parts), (without, _)) = (moved(true), moved(false));
+        // Of each its name, its list of lines, and of one line its head and its entries; of the long one, of each bucket
+        // its entries; places and runs, some of each.
+        let owned = 4 * 4_000 + 10_000 / 256 + 40 + 30;
+        assert!(with > without + owned, "{with} with groups, {without} without");
+        assert_eq!(in_parts, with, "each once");
     }
 
     #[test]

@@ -367,6 +367,7 @@ impl Schedule {
     pub fn relocate(&mut self, line: u32, from: Slot, mover: &mut impl Mover) -> Option<Slot> {
         if line == 0 && from == 0 {
             mover.vec(&mut self.lanes);
+            mover.vec(&mut self.grouped);
         }
         self.lines_mut().nth(line as usize)?.relocate(from, mover)
     }

@@ -116,6 +116,11 @@ impl<T> Slab<T> {
         self.len
     }
 
+    /// No value has this number or a higher one.
+    pub fn places(&self) -> usize {
+        self.pages.len() << PAGE_BITS
+    }
+
     /// Bytes of memory that the slab itself holds, not what its values own elsewhere.
     pub fn memory(&self) -> usize {
         self.allocated_slots * size_of::<Cell<T>>()

@@ -5,8 +5,10 @@ use super::super::buckets::{
     first_open_in, Arrival, BucketNumber, Buckets, Rank, Residents, Window, Windows,
 };
 use super::super::entry::{Entry, Hold};
+use super::super::mover::Mover;
 use super::super::slab::Slot;
 use super::super::time::Time;
+use super::relocate::relocate_each;
 
 /// More than so many jobs stand in buckets.
 const FEW_MAX: usize = 128;
@@ -41,6 +43,15 @@ impl Places {
 
     pub fn memory(&self) -> usize {
         self.pages.capacity() * size_of::<Option<Box<Page>>>() + self.taken * size_of::<Page>()
+    }
+
+    /// Hands the pages to a mover, as [`super::super::slab::Slab::relocate`].
+    pub fn relocate(&mut self, from: Slot, mover: &mut impl Mover) -> Option<Slot> {
+        relocate_each(&mut self.pages, from, mover, |page, mover| {
+            if let Some(page) = page {
+                mover.boxed(page);
+            }
+        })
     }
 }
 
@@ -149,6 +160,18 @@ impl Line {
             Line::Empty => None,
             Line::Few(bucket) => bucket.entries().iter().nth_back(behind).map(Entry::time),
             Line::Many(buckets) => buckets.time_from_end(behind),
+        }
+    }
+
+    /// Hands its memory to a mover; of a long line, but for its buckets.
+    pub fn relocate(&mut self, mover: &mut impl Mover) {
+        match self {
+            Line::Empty => (),
+            Line::Few(bucket) => {
+                mover.boxed(bucket);
+                bucket.relocate(mover);
+            }
+            Line::Many(buckets) => mover.boxed(buckets),
         }
     }
 

@@ -15,6 +15,7 @@
 //! | `ring.rs` | the groups of a priority, in the order in which they may leave |
 //! | `line.rs` | the jobs of a group, few or many |
 //! | `look.rs`, `group_record.rs` | looking; files |
+//! | `relocate.rs` | putting their memory elsewhere |
 //!
 //! Jobs of groups stand in lines of their lane as all others do, and are counted there: see [`super::schedule`]. What is here
 //! comes on top, so a queue without groups pays nothing.
@@ -23,6 +24,7 @@ mod group_record;
 mod idle;
 mod line;
 mod look;
+mod relocate;
 mod ring;
 mod standing;
 mod turns;

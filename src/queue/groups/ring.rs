@@ -4,8 +4,10 @@
 
 use std::cell::Cell;
 
+use super::super::mover::Mover;
 use super::super::slab::Slot;
 use super::super::time::Time;
+use super::relocate::relocate_each;
 
 /// Groups in a run, at most. (Few, where a test is to see many runs.)
 const RUN_MAX: usize = if cfg!(test) { 16 } else { 128 };
@@ -150,6 +152,11 @@ impl Ring {
     pub fn memory(&self) -> usize {
         let entries: usize = self.runs.iter().map(|run| run.entries.capacity()).sum();
         self.runs.capacity() * size_of::<Run>() + entries * size_of::<Entry>()
+    }
+
+    /// Hands the runs to a mover, as [`super::super::slab::Slab::relocate`].
+    pub fn relocate(&mut self, from: Slot, mover: &mut impl Mover) -> Option<Slot> {
+        relocate_each(&mut self.runs, from, mover, |run, mover| mover.vec(&mut run.entries))
     }
 
     /// Another round has begun.

@@ -130,3 +130,43 @@ fn what_groups_take_is_given_back() {
     // A page of each slab stays.
     assert!(queue.memory() < before + 200_000, "{} after {before}", queue.memory());
 }
+
+#[test]
+fn a_late_job_of_a_group_is_dead_and_takes_no_turn() {
+    check("@0 ADD a group=g late=5 | ADD b group=g +20 | ADD c group=h +20 | GROUP g -> 1 0 1 | @5 GROUP g -> 0 0 1 | COUNTS -> 2 0 0 1 | POP -> nil | @20 POP n=9 -> b#1 c#1 | WHY a -> late");
+    // What a limit of its group holds back for too long is dead.
+    check("@0 ALTER each=1 | ADD a group=g | ADD b group=g late=5 | POP n=9 -> a#1 | @5 FINISH a L1 | POP -> nil | GET b -> dead 0");
+    check("@0 ADD a group=g late=5 | PAUSE group=g 9 | UPKEEP -> 5 | @5 KICK 1 -> a | @9 POP -> a#1");
+}
+
+#[test]
+fn a_run_of_a_group_that_is_too_old_is_passed_over_and_takes_no_turn() {
+    check("@0 ADD a every=10 late=3 group=g | ADD b group=g +25 | ADD c group=h +24 | @25 POP n=9 -> c#1 b#1 | ROUND a -> 30>nil run=0 missed=2 | @30 POP -> a#1");
+    // A group that may not leave passes over nothing.
+    check("@0 ADD a every=10 late=3 group=g | PAUSE group=g 50 | @25 POP -> nil | ROUND a -> 10>nil run=0");
+}
+
+#[test]
+fn what_is_taken_by_its_id_is_held_back_by_its_group_and_takes_no_turn() {
+    check("@0 ADD a group=g | ADD b group=g | ADD c group=h | TAKE a -> a#1 | POP n=9 -> b#1 c#1");
+    check("@0 ALTER each=1 | ADD a group=g | ADD b group=g | ADD c group=h | ADD d | TAKE b a c d -> b#1 c#1 d#1 | FINISH b L1 | TAKE a -> a#1");
+    check("@0 ADD a group=g +50 | ADD b group=h | PAUSE group=g 9 | TAKE a b -> b#1 | @9 TAKE a -> a#1");
+    check("@0 ALTER eachrate=1/10 | ADD a group=g +50 | ADD b group=g | TAKE a -> a#1 | POP -> nil | TAKE b -> nil | UPKEEP -> 10 | LOAD | @10 TAKE b -> b#1");
+    // Nobody is kicked in vain.
+    check("@0 ALTER each=1 | ADD a group=g | ADD b group=g | POP -> a#1 | BURY a L1 snow | POP -> b#1 | TAKE a -> nil | GET a -> dead 0 #1 | WHY a -> snow | FINISH b L2 | TAKE a -> a#1");
+    check("@0 ALTER each=1 | ADD a group=g | ADD b group=g | TAKE b -> b#1 | BACK L1 -> 1 | POP -> b#1");
+    // It isn't the queue's limit that holds it back.
+    check("@0 ALTER each=1 concurrency=1 | ADD a group=g | ADD b group=g | TAKE a b -> a#1");
+}
+
+#[test]
+fn released_with_another_priority_a_job_stays_in_its_group() {
+    check("@0 ALTER each=1 | ADD a group=g prio=5 | ADD b group=g prio=5 | ADD c group=h prio=3 +9 | POP -> a#1 | RELEASE a L1 prio=1 | POP n=9 -> a#2 | GROUP g -> 1 1 0 | LOAD | @9 POP n=9 -> c#1 | FINISH a L2 | POP -> b#1");
+    // There, its group hasn't had its turn.
+    check("@0 ADD a group=g prio=1 | ADD b group=h prio=1 | ADD c group=g prio=2 | POP -> a#1 | RELEASE a L1 prio=2 | POP n=9 -> b#1 c#1 a#2");
+}
+
+#[test]
+fn jobs_of_groups_are_kicked_and_counted_as_others() {
+    check("@0 ALTER each=1 | ADD a group=g ttr=5 | ADD b group=g | POP -> a#1 | @5 TALLY a -> 1 0 0 0 | POP -> b#1 | BURY b L2 | POP -> a#2 | TALLY a -> 1 0 0 0 | KICK 1 -> b | TALLY b -> 0 0 1 1 | LOAD | TALLY b -> 0 0 1 1 | GROUP g -> 1 1 0");
+}

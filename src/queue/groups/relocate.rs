@@ -1,0 +1,84 @@
+//! Putting the groups' memory elsewhere, in parts: see [`super::super::relocate`]. Only the set of groups without jobs stays
+//! where it is: the library gives no allocation of a tree out of its hands. It holds what is remembered of a few.
+
+use super::super::buckets::Buckets;
+use super::super::mover::{Mover, STEP_ALLOCATIONS};
+use super::super::slab::Slot;
+use super::line::Line;
+use super::Groups;
+
+/// Before the lanes, of which there are at most so many, and the long lines.
+const FIRST_LANE: u32 = 5;
+const FIRST_LINE: u32 = FIRST_LANE + 256;
+/// Each group has two lines, besides those of its members.
+const LINES_A_GROUP: u32 = 2;
+
+impl Groups {
+    /// Most of the last ones are of nobody, or hold nothing.
+    pub fn part_count(&self) -> u32 {
+        let of_groups = (self.shelf.slab.places() as u32).saturating_mul(LINES_A_GROUP);
+        FIRST_LINE.saturating_add(self.members.places() as u32).saturating_add(of_groups)
+    }
+
+    /// Hands the memory of a part to a mover, as [`super::super::slab::Slab::relocate`].
+    pub fn relocate(&mut self, part: u32, from: Slot, mover: &mut impl Mover) -> Option<Slot> {
+        match part {
+            0 => self.shelf.slab.relocate(from, mover, |group, mover| {
+                mover.bytes(&mut group.name);
+                mover.vec(&mut group.members);
+                group.dying.relocate(mover);
+                group.leases.relocate(mover);
+            }),
+            1 => self.index.relocate(from, mover),
+            2 => self.members.relocate(from, mover, |member, mover| member.line.relocate(mover)),
+            3 => self.homes.relocate(from, mover),
+            4 => self.leases.relocate(from, mover),
+            FIRST_LANE..FIRST_LINE => self.relocate_lane((part - FIRST_LANE) as usize, from, mover),
+            line => self.long_line(line - FIRST_LINE)?.relocate(from, mover),
+        }
+    }
+
+    fn relocate_lane(&mut self, lane: usize, from: Slot, mover: &mut impl Mover) -> Option<Slot> {
+        if lane == 0 && from == 0 {
+            mover.vec(&mut self.lanes);
+        }
+        self.lanes.get_mut(lane)?.ring.relocate(from, mover)
+    }
+
+    fn long_line(&mut self, number: u32) -> Option<&mut Buckets> {
+        let of_members = self.members.places() as u32;
+        let line = match number.checked_sub(of_members) {
+            None => &mut self.members.get_mut(number)?.line,
+            Some(number) => {
+                let group = self.shelf.slab.get_mut(number / LINES_A_GROUP)?;
+                if number % LINES_A_GROUP == 0 {
+                    &mut group.dying
+                } else {
+                    &mut group.leases
+                }
+            }
+        };
+        match line {
+            Line::Many(buckets) => Some(buckets),
+            Line::Empty | Line::Few(_) => None,
+        }
+    }
+}
+
+/// Hands a list's values to a mover, one after the other, and the list itself: from there on.
+pub(super) fn relocate_each<T, M: Mover>(
+    list: &mut Vec<T>,
+    from: Slot,
+    mover: &mut M,
+    relocate: impl Fn(&mut T, &mut M),
+) -> Option<Slot> {
+    let from = from as usize;
+    for (at, value) in list.iter_mut().enumerate().skip(from) {
+        if at > from && at % STEP_ALLOCATIONS == 0 && mover.is_over() {
+            return Some(at as Slot);
+        }
+        relocate(value, mover);
+    }
+    mover.vec(list);
+    None
+}
