@@ -168,9 +168,9 @@ fn a_job_that_timed_out_or_was_released() {
 fn a_job_with_a_group() {
     let expected = bytes(&[
         &[0x9a, 0xcd, 0x03, 0xe8, 100, 0xcd, 0xea, 0x60, 25, 0xcc, 128, 0, 0, 0, 0xc2],
-        &[0x98], // extra, an array of 8
+        &[0x9a], // extra, an array of 10
         &[0xcd, 0x03, 0xe8, 0xcd, 0xea, 0x60, 0xce, 0x05, 0x26, 0x5c, 0x00, 0, 0xc0, 0xc0],
-        &[0xc0],                      // no schedule
+        &[0xc0, 0, 0x94, 0, 0, 0, 0], // no schedule, no LATE, no tally
         &[0xc4, 3, b'r', b'e', b'd'], // group
     ]);
     let job = JobView { group: Some(id("red")), ..job(Progress::default(), 1_000, None) };

@@ -32,9 +32,6 @@ const QUESTIONS_MAX: usize = 1_000;
 /// Room that is made for deliveries before it is known how many jobs are ready.
 const EXPECTED_AT_MOST: usize = 128;
 
-/// So many lease numbers begin with each millisecond: see [`Lease`].
-const LEASES_PER_MILLISECOND_BITS: u32 = 11;
-
 /// Hands out the first ready jobs by (priority, due time, order of scheduling). O(log n) each.
 #[derive(Clone, Copy, Debug)]
 pub struct Pop {
@@ -486,22 +483,5 @@ impl Queue {
         let returning = self.schedule_of(slot).is_some().then(|| self.pool.get(slot).cloned()).flatten();
         let job = self.finish_held(now, slot).or(returning);
         Some(job.map(|job| Gone { job, policy, group, reason, tally }))
-    }
-
-    /// A number greater than all before. At least that with which the millisecond begins: so a queue that is made
-    /// anew under a key goes on above the one that was there. `None` at the end of numbers, the year 2109.
-    fn next_lease(&self, now: Time) -> Option<Lease> {
-        #[cfg(feature = "planted-faults")]
-        if crate::planted::strikes_at(crate::planted::Fault::LeaseTwice, now.unix_ms(), 16) {
-            return self.last_lease().or(Some(Queue::lease_at(now)));
-        }
-        let by_time = now.unix_ms() << LEASES_PER_MILLISECOND_BITS;
-        let number = by_time.max(self.last_lease.number().saturating_add(1));
-        (number < Lease::MAX.number()).then(|| Lease::new(number))
-    }
-
-    /// The lease that a pop at this time would give, at least.
-    pub fn lease_at(now: Time) -> Lease {
-        Lease::new((now.unix_ms() << LEASES_PER_MILLISECOND_BITS).min(Lease::MAX.number()))
     }
 }

@@ -1,4 +1,4 @@
-//! The most frequent hand-out of all, at a third of what the general one costs.
+//! The numbers of leases; and the most frequent hand-out of all, at a third of what the general one costs.
 
 use super::details::Details;
 use super::entry::Hold;
@@ -8,6 +8,9 @@ use super::policy::{Backoff, Policy};
 use super::slab::Slot;
 use super::time::{Millis, Time};
 use super::{Arrival, Queue, Rank, Window};
+
+/// So many lease numbers begin with each millisecond: see [`Lease`].
+const LEASES_PER_MILLISECOND_BITS: u32 = 11;
 
 impl Policy {
     /// Whether a job whose first lease runs out is ready at once.
@@ -50,5 +53,22 @@ impl Queue {
         self.heading.mix_place(end, &leased);
         self.last_lease = self.last_lease.max(lease);
         Some((end, body_bytes))
+    }
+
+    /// A number greater than all before. At least that with which the millisecond begins: so a queue that is made
+    /// anew under a key goes on above the one that was there. `None` at the end of numbers, the year 2109.
+    pub(super) fn next_lease(&self, now: Time) -> Option<Lease> {
+        #[cfg(feature = "planted-faults")]
+        if crate::planted::strikes_at(crate::planted::Fault::LeaseTwice, now.unix_ms(), 16) {
+            return self.last_lease().or(Some(Queue::lease_at(now)));
+        }
+        let by_time = now.unix_ms() << LEASES_PER_MILLISECOND_BITS;
+        let number = by_time.max(self.last_lease.number().saturating_add(1));
+        (number < Lease::MAX.number()).then(|| Lease::new(number))
+    }
+
+    /// The lease that a pop at this time would give, at least.
+    pub fn lease_at(now: Time) -> Lease {
+        Lease::new((now.unix_ms() << LEASES_PER_MILLISECOND_BITS).min(Lease::MAX.number()))
     }
 }
