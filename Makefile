@@ -106,7 +106,7 @@ memcheck: build ## a tour of the module under valgrind: nothing lost, nothing to
 	cargo build --release --features planted-faults --target-dir target/planted-faults
 	$(python) -m pytest -n0 tests/memcheck/check_memory.py $(ARGS)
 
-# It goes on where it ended. A mutant takes some seconds, and there are three thousand.
+# It goes on where it was ended. A mutant takes some seconds, and there are three thousand.
 mutants: ## change the sources in one place at a time, and see that a test notices (ARGS="services --shard 0/4")
 	@scripts/setup.sh build
 	scripts/mutants.sh $(or $(ARGS),core)
