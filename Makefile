@@ -150,7 +150,8 @@ test-dist: build ## build a release and test its files: servers, dpkg, qemu, a s
 	scripts/dist.sh || [[ $$? == 3 ]]
 	$(python) -m pytest tests/dist $(ARGS)
 
-test-all: test test-board test-kombu test-guides test-dist ## run all tests, with a browser, Celery and the packages
+test-all: ## run all tests, with a browser, Celery and the packages; say what can't be (ARGS="board dist" for parts)
+	@scripts/test_all.sh $(ARGS)
 
 bench-core: ## measure the structures of the core beside others
 	@scripts/setup.sh build
