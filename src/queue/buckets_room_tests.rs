@@ -28,3 +28,12 @@ fn a_bucket_that_took_in_its_neighbour_has_room_for_a_few_more() {
     assert_eq!(pair.buckets.capacity, MERGED_AT_MOST + GROWTH);
     pair.check();
 }
+
+#[test]
+fn memory_is_that_of_entries_buckets_and_the_directory() {
+    let pair = Pair::of(0..3 * FULL);
+    let Buckets { capacity, buckets, directory, .. } = &pair.buckets;
+    assert!(*capacity >= 3 * BUCKET_ENTRIES && directory.capacity() >= 3);
+    let lines = directory.capacity() * size_of::<Line>();
+    assert_eq!(pair.buckets.memory(), capacity * size_of::<Entry>() + buckets.memory() + lines);
+}

@@ -25,7 +25,10 @@ pub struct Rate {
 }
 
 /// The theoretical arrival time, in parts of a millisecond of the rate that it belongs to.
+///
+/// Packed, since some servers' allocators align to 8 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(packed(8))]
 pub struct Tat(u128);
 
 /// As it is stored: milliseconds, and parts of one.

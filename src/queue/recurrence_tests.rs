@@ -67,3 +67,56 @@ fn a_jitter_follows_from_id_and_occurrence() {
     assert_ne!(ready("12345678", 0), ready("12345678\0", 0).wrapping_add(1));
     assert_eq!([ready("a", 1), ready("report", 1_763_725_200_000)], [22_033, 1_274]);
 }
+
+/// A calendar of the multiples of ten.
+struct Tens;
+
+impl Calendar for Tens {
+    fn following(&mut self, _: &Cron, from: Time, after: Time) -> Following {
+        every(at(0), ms(10), from, after)
+    }
+}
+
+#[test]
+fn cron_begins_with_the_first_occurrence_from_its_start_on_or_after_now() {
+    let timing = Timing::Cron(Cron { expression: "tens".into(), zone: "".into() });
+    let rule = Recurrence { timing, ..rule(1) };
+    let first = |starts| rule.first(at(20), starts, &mut Tens).unwrap().occurrence;
+    assert_eq!(first(Starts::ByItself), at(30));
+    assert_eq!(first(Starts::At(at(20))), at(30));
+    assert_eq!(first(Starts::At(at(40))), at(40));
+    assert_eq!(first(Starts::In(ms(21))), at(50));
+}
+
+#[test]
+fn what_takes_the_place_of_another_schedule_ends_as_it_says() {
+    let ends_at = |until| Recurrence { until: Some(at(until)), ..rule(1_000) };
+    let first_after = |rule: Recurrence| {
+        rule.first_after(at(100), Starts::At(at(0)), &mut NoCalendar).map(|round| round.occurrence)
+    };
+    assert_eq!(first_after(ends_at(1_000)), Some(at(1_000)));
+    assert_eq!(first_after(ends_at(999)), None);
+    assert!(rule(1).allows(at(Time::MAX.unix_ms() - 1)) && !rule(1).allows(Time::MAX));
+}
+
+#[test]
+fn the_longest_jitter_is_the_whole_of_it() {
+    let rule = Recurrence { jitter: ms(1), ..rule(1_000) };
+    let ready = |n: u64| rule.ready_at(Id::new(n.to_string().as_bytes()).unwrap(), at(5)).unix_ms();
+    let spread: std::collections::BTreeSet<u64> = (0..100).map(ready).collect();
+    assert_eq!(spread.into_iter().collect::<Vec<_>>(), [5, 6]);
+}
+
+#[test]
+fn a_schedule_is_the_same_one_if_it_counts_from_the_same_time() {
+    let (rule, other) = (rule(10), rule(20));
+    let scheduled = |rule, anchor| Scheduled { rule, round: Round::new(at(anchor), at(50)) };
+    assert!(scheduled(&rule, 0).is_of(&scheduled(&rule, 0)));
+    assert!(!scheduled(&rule, 0).is_of(&scheduled(&rule, 5)));
+    assert!(!scheduled(&rule, 0).is_of(&scheduled(&other, 0)));
+}
+
+#[test]
+fn a_period_of_nothing_is_in_step_with_everything() {
+    assert!(rule(0).is_as(&rule(0), &Round::new(at(0), at(0)), Starts::At(at(5))));
+}

@@ -304,4 +304,18 @@ mod tests {
             assert_eq!(slab.get(*slot), Some(&n));
         }
     }
+
+    #[test]
+    fn memory_is_that_of_cells_pages_and_of_the_list_of_open_ones() {
+        let mut slab = Slab::default();
+        assert_eq!(slab.memory(), 0);
+        (0..PAGE_SLOTS as u64 + 10).for_each(|n| assert!(slab.insert(n).is_some()));
+        let cells: usize = slab.pages.iter().map(|page| page.cells.capacity()).sum();
+        assert!(cells > PAGE_SLOTS && slab.pages.capacity() > 1 && slab.open.capacity() > 1);
+        let (pages, open) = (slab.pages.capacity(), slab.open.capacity());
+        assert_eq!(
+            slab.memory(),
+            cells * size_of::<Cell<u64>>() + pages * size_of::<Page<u64>>() + open * size_of::<u32>()
+        );
+    }
 }

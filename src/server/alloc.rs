@@ -9,8 +9,9 @@ use std::ffi::c_void;
 
 use redis_module::raw;
 
-/// What the server's allocator aligns to, also where it is the C library's.
-pub(super) const SERVER_ALIGN: usize = 16;
+/// What the server's allocator aligns to, also where it is the C library's. But one that is built for musl with
+/// `MALLOC=libc`, as Alpine's package is, keeps a size of 8 bytes in front of each allocation.
+pub(super) const SERVER_ALIGN: usize = if cfg!(target_env = "musl") { 8 } else { 16 };
 
 pub struct ServerAlloc;
 

@@ -49,8 +49,14 @@ impl Leases {
 
     /// Remembers that this lease exists.
     pub fn saw(&mut self, lease: Lease, now: Time) {
-        if lease > self.highest && !is_forged(lease, now) {
-            self.highest = lease;
+        if lease > self.highest {
+            if !is_forged(lease, now) {
+                self.highest = lease;
+            }
+        } else if is_forged(self.highest, now) {
+            // The clock was years ahead, and was set back: what was given then is above all that will be given for years.
+            self.highest = Queue::lease_at(now.saturating_add(MARGIN));
+            self.keys_changed();
         }
     }
 
@@ -77,7 +83,8 @@ impl Leases {
 
     /// Up to where leases belong to others, when this queue must be told so before it gives one; zero otherwise.
     pub fn floor_for(&self, value: &QueueValue, now: Time) -> Lease {
-        if value.lease_epoch == self.epoch || self.highest < Queue::lease_at(now) {
+        let is_told = value.lease_epoch == self.epoch;
+        if is_told || self.highest < Queue::lease_at(now) || is_forged(self.highest, now) {
             return Lease::default();
         }
         self.highest
@@ -136,6 +143,17 @@ mod tests {
             assert!(*one > known.number() + 1_000_000);
             assert!(begins.iter().skip(at + 1).all(|other| one.abs_diff(*other) > 10_000), "{begins:?}");
         }
+    }
+
+    /// Queues that are made when it is right again can hand out, and go on above what the server gave by the right clock.
+    #[test]
+    fn a_clock_that_was_years_ahead_uses_no_leases_up() {
+        let mut leases = Leases::NONE;
+        leases.saw(Lease::new(Lease::MAX.number() - 1), Time::MAX);
+        let value = QueueValue::new(Queue::new((1, 2)), crate::services::sums::Share::default());
+        assert_eq!(leases.floor_for(&value, NOW), Lease::default());
+        leases.saw(Queue::lease_at(NOW), NOW);
+        assert_eq!(leases.floor_for(&value, NOW), Queue::lease_at(after(3_600_000)));
     }
 
     /// A server that starts every second goes no further ahead of the clock than the margin and some hours.

@@ -156,8 +156,41 @@ def test_the_board_of_the_other_processor_starts(other: Path) -> None:
     assert told.stdout == f"dq-board {VERSION}\n"
 
 
+MUSL = Kind("redis-musl", "redis-server", "7.0")
+
+
+@pytest.fixture
+def musl_server(unpacked: Path, tmp_path: Path) -> Iterator[Server]:
+    if not (TARGET / "servers" / MUSL.name / MUSL.program).exists():
+        pytest.skip("no server for musl: scripts/setup.sh test-dist builds one from Debian's source of Redis")
+    folder = tmp_path / "server"
+    folder.mkdir()
+    server = Server(MUSL, folder, module=unpacked / "libdq-musl.so")
+    yield server
+    server.kill9()
+
+
+def test_it_works_in_a_server_for_musl(musl_server: Server) -> None:
+    with musl_server.client() as client:
+        works(client)
+        client.execute_command(
+            "DQ.ADD", "reports", "nightly", "x", "CRON", "30 2 * * *", "TZ", "Europe/Berlin"
+        )
+        assert client.execute_command("DQ.LEN", "reports", "STATE", "delayed") == 1
+    musl_server.restart()
+    works(musl_server.client())
+
+
+def test_the_module_for_glibc_is_none_for_musl(musl_server: Server, unpacked: Path, tmp_path: Path) -> None:
+    """So the test above is one of the module for musl."""
+    folder = tmp_path / "another"
+    folder.mkdir()
+    with pytest.raises(RuntimeError):
+        Server(MUSL, folder, module=unpacked / "libdq.so")
+
+
 def test_musl_s_loader_takes_the_module_for_it(unpacked: Path) -> None:
-    """No server for musl can be had here. Its loader finds every symbol that the module asks for."""
+    """Its loader finds every symbol that the module asks for."""
     loader = next(iter(Path("/lib").glob("ld-musl-*.so.1")), None)
     if loader is None:
         pytest.skip("no musl: scripts/setup.sh dist installs it")

@@ -15,7 +15,7 @@ from types import ModuleType
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[2] / "tests" / "blackbox"))
 
-from server import KINDS, Server, eventually  # noqa: E402, it lies where we just said
+from harness.server import KINDS, Server, eventually  # noqa: E402, it lies where we just said
 from workers import RESULTS_DATABASE, Worker, producer  # noqa: E402
 
 AHEAD_S = 30

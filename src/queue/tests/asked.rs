@@ -170,3 +170,104 @@ fn a_queue_is_empty_when_it_has_no_job_in_any_state() {
     delete(&mut queue, "a");
     assert!(queue.is_empty());
 }
+
+#[test]
+fn an_expiry_at_the_last_moment_there_is_is_none() {
+    let mut queue = Queue::new((1, 2));
+    add(&mut queue, 0, &plain("a"));
+    let job = queue.get(id("a")).unwrap();
+    let expires_at = |expiry| {
+        let progress = Progress { expires_at: Some(expiry), ..job.progress };
+        let record = JobRecord::of(&JobView { progress, ..job }, produce::Naming::Given);
+        record.job(b"a", b"body").unwrap().progress.expires_at
+    };
+    assert_eq!(expires_at(at(5)), Some(at(5)));
+    assert_eq!(expires_at(Time::MAX), None);
+}
+
+#[test]
+fn a_record_without_totals_or_history_has_all_the_rest() {
+    let mut queue = Queue::new((1, 2));
+    let rate = Some(Rate::new(3, span(100), 2));
+    queue.apply(&told(7), &Alter { rate, ttr: Some(span(9)), ..Alter::default() });
+    add(&mut queue, 8, &Add { id: None, ..plain("made") });
+    popped(&mut queue, 9);
+    queue.advance(at(70));
+    queue.apply(&told(80), &Pause { span: None });
+    let record = queue.record();
+    assert!(record.totals != Totals::default() && record.counted > 0);
+    let without_totals = QueueRecord { totals: Totals::default(), counted: 0, ..record };
+    assert_eq!(record.without_totals(), without_totals);
+    assert_ne!(record.without_history(), without_totals, "the check");
+    let Heading { clock, defaults, check } = record.without_history().heading().unwrap();
+    let heading = *queue.heading();
+    assert_eq!((clock, defaults, check), (heading.clock, heading.defaults, 0));
+    let mut other = Queue::new((1, 2));
+    other.restore(&QueueRecord { totals: record.totals, counted: record.counted, ..without_totals }).unwrap();
+    assert_eq!(other.record(), record);
+}
+
+#[test]
+fn a_rate_that_takes_the_place_of_another_keeps_its_time_in_parts_of_its_own() {
+    let (whole, thirds) = (Rate::new(1, span(100), 1).unwrap(), Rate::new(3, span(3_000), 1).unwrap());
+    let tat = whole.after(Tat::default(), at(950), 1);
+    assert_eq!(whole.next(tat, at(1_000)), at(1_050));
+    let tat = thirds.instead_of(&whole, tat, at(1_000));
+    assert_eq!(thirds.next(tat, at(1_000)), at(1_050));
+    let tat = whole.instead_of(&thirds, tat, at(1_000));
+    assert_eq!(whole.next(tat, at(1_000)), at(1_050));
+}
+
+#[test]
+fn a_rate_that_takes_the_place_of_another_lets_one_leave_a_distance_from_now() {
+    let (single, burst) = (Rate::new(1, span(100), 1).unwrap(), Rate::new(1, span(100), 3).unwrap());
+    let tat = single.after(Tat::default(), at(950), 10);
+    let tat = burst.instead_of(&single, tat, at(1_000));
+    assert_eq!((burst.next(tat, at(1_000)), burst.may_leave(tat, at(1_099))), (at(1_100), 0));
+}
+
+#[test]
+fn each_fault_of_a_record_is_said_in_words_of_its_own() {
+    use RecordError::*;
+    let faults =
+        [Unreadable, TrailingBytes, Time, Span, Stage, Cause, Lease, Schedule, Limit, Id, TakenId, TooMany];
+    let words: std::collections::BTreeSet<String> = faults.iter().map(ToString::to_string).collect();
+    assert_eq!(words.len(), faults.len());
+    assert!(words.iter().all(|words| words.split(' ').count() > 3));
+}
+
+#[test]
+fn a_record_may_not_bring_the_last_lease_there_is() {
+    let with_lease = |number| QueueRecord { last_lease: number, ..QueueRecord::default() }.check();
+    assert_eq!(with_lease(Lease::MAX.number() - 1), Ok(()));
+    assert_eq!(with_lease(Lease::MAX.number()), Err(RecordError::Lease));
+}
+
+#[test]
+fn a_job_that_gets_a_schedule_no_longer_expires() {
+    check("@0 ADD a ttl=50 ttr=200 | POP | ADD a ttr=200 every=100 ENSURE | @60 GET a -> reserved 200 #1 L1");
+    check("@0 ADD a ttl=50 ttr=200 | POP | ADD a ttr=200 every=100 ENSURE | BACK L1 -> 1 | @60 GET a -> ready 0");
+}
+
+#[test]
+fn a_run_that_waits_for_another_attempt_is_the_last_one_where_there_may_be_no_more() {
+    check("@0 ADD a every=100 tries=3 | @100 POP -> a#1 | RELEASE a L1 +50 | ADD a every=100 runs=1 tries=3 ENSURE -> replaced 150 \
+         | @150 POP -> a#2 | FINISH a * -> 1 | GET a -> nil");
+}
+
+#[test]
+fn a_run_behind_one_that_timed_out_is_given_back() {
+    check("@0 ADD a every=100 tries=1 ttr=10 | @100 POP -> a#1 | @200 POP NOACK -> a#1 | BACK L2 -> 1");
+}
+
+#[test]
+fn a_queue_says_whether_something_large_was_removed() {
+    let mut queue = Queue::new((1, 2));
+    let large = vec![b'x'; 1 << 20];
+    add(&mut queue, 0, &Add { body: &large, ..plain("large") });
+    assert!(!queue.has_removed());
+    delete(&mut queue, "large");
+    assert!(queue.has_removed());
+    queue.take_removed();
+    assert!(!queue.has_removed());
+}

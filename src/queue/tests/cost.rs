@@ -143,3 +143,19 @@ fn a_pattern_is_compared_in_so_many_steps() {
         assert_eq!((compared.is_match, compared.steps), (is_match, steps), "{pattern} {name}");
     }
 }
+
+#[test]
+fn a_run_that_begins_anew_takes_its_reason_along() {
+    let mut queue = Queue::new((1, 2));
+    let (rule, starts) = schedule_of(&["every=100"], Some(Due::At(at(0)))).unwrap();
+    let schedule = Some(NewSchedule { rule: &rule, starts });
+    let attempts = Some(Attempts::new(1));
+    add(&mut queue, 0, &Add { schedule, attempts, ..plain("a") });
+    popped(&mut queue, 0);
+    let before = queue.details_bytes;
+    popped(&mut queue, 500);
+    let reason = queue.get(id("a")).unwrap().reason.unwrap().len();
+    assert_eq!(queue.details_bytes, before + reason);
+    delete(&mut queue, "a");
+    assert_eq!(queue.details_bytes, 0);
+}

@@ -191,7 +191,7 @@ def test_what_was_removed_meanwhile_does_not_come_back(
 def test_what_nobody_has_removed_comes_back_though_its_keep_is_over(
     room: Room, options: tuple[str, ...]
 ) -> None:
-    """The timer, which removes what was kept long enough, comes to the queue before it gives back what nobody got."""
+    """The timer, which removes what was kept long enough, comes to the queue before it gives back the job."""
     one = room.wait("one", "DQ.POP", "q", "BLOCK", 0, "NOACK")
     in_one_go(
         room.server.port,

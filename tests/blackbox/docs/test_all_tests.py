@@ -1,0 +1,73 @@
+"""scripts/test_all.sh, which CI runs: it goes red when a part does, and names what it leaves out."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.paths import ROOT
+
+MAKEFILE = """
+test: ; @echo '===== 3 passed, 1 skipped in 0.10s ====='; echo 'SKIPPED [1] tests/a.py:1: no such server'
+test-board: ; @echo '== 1 failed, 4 passed in 61.00s (0:01:01) =='; exit {board}
+test-kombu: ; @echo '5 passed in 0.02s'
+test-guides: ; @echo '1 passed in 0.02s'
+test-dist: ; @echo 'dist: nothing can be built here' >&2; echo '2 skipped in 0.02s'
+"""
+SETUP = """#!/bin/sh
+case " $CANT " in *" $1 "*) echo "setup: no browser for $1" >&2; exit 1 ;; esac
+"""
+
+
+def told(folder: Path, cant: str = "", board: int = 0, parts: tuple[str, ...] = ()) -> tuple[int, list[str]]:
+    """Its exit status and its last lines, among parts that only pretend."""
+    scripts = folder / "scripts"
+    scripts.mkdir()
+    (scripts / "test_all.sh").write_text((ROOT / "scripts" / "test_all.sh").read_text())
+    (scripts / "setup.sh").write_text(SETUP)
+    (scripts / "setup.sh").chmod(0o755)
+    (folder / "Makefile").write_text(MAKEFILE.format(board=board))
+    done = subprocess.run(
+        ["bash", scripts / "test_all.sh", *parts],
+        capture_output=True,
+        text=True,
+        env={"PATH": "/usr/local/bin:/usr/bin:/bin", "CANT": cant},
+        timeout=60,
+    )
+    return done.returncode, done.stdout.split("What all tests came to:", 1)[1].splitlines()
+
+
+def test_all_parts_are_run_and_what_is_skipped_is_named(tmp_path: Path) -> None:
+    status, lines = told(tmp_path)
+    assert status == 0
+    assert [line.split()[:2] for line in lines[1:6]] == [
+        [part, "passed"] for part in ("test", "board", "kombu", "guides", "dist")
+    ]
+    assert "  test: SKIPPED [1] tests/a.py:1: no such server" in lines
+    assert "  dist: dist: nothing can be built here" in lines
+    assert lines[-1].startswith("===== 1 failed, 13 passed, 3 skipped in ")
+
+
+def test_a_part_that_fails_fails_all_and_the_others_are_run(tmp_path: Path) -> None:
+    status, lines = told(tmp_path, board=1)
+    assert status == 1
+    assert any(line.startswith("  board   FAILED") for line in lines)
+    assert any(line.startswith("  dist    passed") for line in lines)
+
+
+def test_a_part_that_can_t_be_set_up_is_left_out_and_named(tmp_path: Path) -> None:
+    status, lines = told(tmp_path, cant="board test-dist")
+    assert status == 0
+    assert "  board   LEFT OUT" in lines and "  dist    LEFT OUT" in lines
+    assert "  board: setup: no browser for board" in lines
+    assert "LEFT OUT, so nothing is known of it:" in lines
+
+
+def test_the_module_s_own_tests_are_never_left_out(tmp_path: Path) -> None:
+    assert told(tmp_path, cant="test")[0] == 1
+
+
+@pytest.mark.parametrize("part", ["board", "dist"])
+def test_one_part_alone(tmp_path: Path, part: str) -> None:
+    _, lines = told(tmp_path, parts=(part,))
+    assert [line.split()[0] for line in lines[1:] if " passed in" in line and "=" not in line] == [part]
