@@ -23,7 +23,7 @@
 //! | `mod.rs` | what a queue consists of, and how a job comes to where it stands |
 //! | `door.rs` | the one way to change a queue: an operation and its circumstances in, an outcome out |
 //! | `produce.rs`, `consume.rs`, `claims.rs`, `manage.rs` | the operations, one a command; |
-//! | `lease.rs` | the most frequent hand-out, by a shorter way |
+//! | `lease.rs` | the numbers of leases; the most frequent hand-out, by a shorter way |
 //! | `passed_over.rs` | occurrences of schedules that nobody took in time |
 //! | `upkeep.rs` | those that no client says, and when the timer has to come |
 //! | `look.rs` | looking |
