@@ -28,7 +28,7 @@ pub struct Rate {
 ///
 /// Packed, since some servers' allocators align to 8 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(packed(8))]
+#[repr(Rust, packed(8))]
 pub struct Tat(u128);
 
 /// As it is stored: milliseconds, and parts of one.

@@ -193,7 +193,7 @@ fn a_record_without_totals_or_history_has_all_the_rest() {
     add(&mut queue, 8, &Add { id: None, ..plain("made") });
     popped(&mut queue, 9);
     queue.advance(at(70));
-    queue.apply(&told(80), &Pause { span: None });
+    queue.apply(&told(80), &Pause { group: None, span: None });
     let record = queue.record();
     assert!(record.totals != Totals::default() && record.counted > 0);
     let without_totals = QueueRecord { totals: Totals::default(), counted: 0, ..record };
