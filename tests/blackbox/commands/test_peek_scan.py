@@ -187,6 +187,7 @@ def test_totals_of_a_queue_that_did_everything(session: Session) -> None:
         "kicked": 1,
         "deleted": 1,
         "purged": 1,
+        "missed": 0,
     }
     states = {state: told[state] for state in IN_STATE}
     assert states == {"delayed": 2, "ready": 0, "reserved": 1, "dead": 3, "done": 1}

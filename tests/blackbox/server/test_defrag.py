@@ -29,6 +29,8 @@ KINDS: list[tuple[str | int, ...]] = [
     ("EVERY", HOUR_MS, "DELAY", HOUR_MS),
     ("KEEP", HOUR_MS, "DELAY", HOUR_MS),
     ("ATTEMPTS", 2, "BACKOFF", 10_000, 20_000),
+    ("GROUP", "one", "DELAY", HOUR_MS),
+    ("GROUP", "another", "LATE", HOUR_MS),
 ]
 
 
