@@ -96,7 +96,10 @@ impl Groups {
             }
             return Ok(());
         };
+        let last_serial = self.last_serial;
         let number = self.find_or_make(name).ok_or(RecordError::TooMany)?;
+        // One that is made by this has the serial that is told, whatever the order of the records.
+        self.last_serial = last_serial;
         for priority in record.turns.iter() {
             let next = self.lane_mut(*priority).map_or(FIRST_ROUND, |lane| lane.round) + 1;
             let member = self.member_of(number, *priority);

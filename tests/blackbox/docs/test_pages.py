@@ -67,7 +67,8 @@ def test_a_transcript_is_what_happens(server: Server, block: Block) -> None:
 def test_a_page_explains_every_option_and_no_other(page: Path) -> None:
     in_grammar = re.findall(r"\b[A-Z]{2,}\b", GRAMMAR.search(page.read_text())[2])
     explained = re.findall(r"^\| `([A-Z]+)\b", section(page, "Options"), re.MULTILINE)
-    assert sorted(explained) == sorted(in_grammar)
+    # BURST belongs to two of them.
+    assert sorted(explained) == sorted(set(in_grammar))
 
 
 @pytest.mark.parametrize("page", COMMAND_PAGES, ids=lambda page: page.stem)

@@ -35,7 +35,7 @@ def test_a_job_that_nobody_took_in_time_is_dead_and_can_be_kicked(session: Sessi
         > DQ.KICKJOB q a
         (integer) 1
         > DQ.GET q a
-        [<...>, "state", "ready", <...>, "reason", (nil)]
+        [<...>, "state", "ready", <...>, "reason", (nil), <...>]
     """)
     # It has the same time again.
     session.eventually("> DQ.LEN q STATE dead\n(integer) 1")

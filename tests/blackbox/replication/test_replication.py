@@ -92,7 +92,8 @@ def test_agreement_under_a_random_workload(fresh_server: StartServer) -> None:
             agreed_queues(primary, replica, sub_replica)
         assert len(queues_of(primary)) >= len(QUEUES) // 2
         assert workload.handed_out > 1_000
-        for total in next(iter(totals_of(primary).values())):
+        # It has no schedules: see test_schedules_elsewhere.py.
+        for total in set(next(iter(totals_of(primary).values()))) - {"total-missed"}:
             seen = sum(totals[total] for totals in totals_of(primary).values())
             assert seen > 10, f"the workload leaves out what makes {total}"
     agreed(totals_by_commands, primary, replica, sub_replica)
