@@ -29,7 +29,7 @@ def test_a_job_that_nobody_took_in_time_is_dead_and_can_be_kicked(session: Sessi
         > DQ.POP q COUNT 5
         [["b", "x", <*>, 1]]
         > DQ.GET q a
-        [<...>, "state", "dead", "due", (nil), <...>, "late", 20, "kept-until", (nil), "reason", "late", <...>]
+        [<...>, "state", "dead", "due", (nil), <...>, "late", 20, <...>, "reason", "late", <...>]
         > DQ.PEEK q STATE dead
         [["id", "a", <...>, "reason", "late", <...>]]
         > DQ.KICKJOB q a
