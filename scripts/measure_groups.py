@@ -3,7 +3,7 @@
 
     target/venv/bin/python scripts/measure_groups.py [jobs groups]
 
-The server's processor time for each DQ.ADD, DQ.POP and DQ.FINISH, in pipelines; bytes for each job; and how long a
+The server's processor time for each DQ.ADD, DQ.POP and DQ.FINISH, in pipelines; bytes a job; and how long a
 DQ.POP takes that finds expired jobs at the front of every group.
 """
 

@@ -30,7 +30,7 @@ pub struct GroupRecord {
 impl Record for Vec<GroupRecord> {}
 
 /// No queue comes to this serial by itself; and from here it can go on for as long again.
-const SERIAL_MAX: u64 = 1 << 62;
+pub(super) const SERIAL_MAX: u64 = 1 << 62;
 
 impl GroupRecord {
     fn tat(&self) -> Result<Tat, RecordError> {

@@ -203,7 +203,7 @@ impl Groups {
         if let Some(number) = self.find(name) {
             return Some(number);
         }
-        let serial = self.last_serial.saturating_add(1);
+        let serial = self.last_serial.saturating_add(1).min(group_record::SERIAL_MAX);
         let group = Group {
             name: name.bytes().into(),
             serial,
