@@ -96,7 +96,10 @@ def test_it_works_on_meanwhile(r: redis.Redis, fresh_server: Callable[..., Serve
     with replica.client() as there:
         there.execute_command("REPLICAOF", "127.0.0.1", port)
         eventually(lambda: there.info("replication")["master_link_status"] == "up", 30)
+        # The server looks at its allocator ten times a second.
+        eventually(lambda: r.info("memory")["allocator_frag_ratio"] >= 1.2, 30)
         r.config_set("activedefrag", "yes")
+        eventually(lambda: r.info("stats")["active_defrag_hits"] > 0, 30)
         turn = 0
         while r.info("memory")["allocator_frag_ratio"] >= 1.15 or turn < 50:
             turn += 1
