@@ -46,17 +46,13 @@ impl Look for Groups {
 
     fn reply(part: &Part, looking: &Looking, replies: Replies) -> Result<(), Error> {
         let (groups, next) = looking.queue().scan_groups(part.cursor, part.count);
-        replies.array(2);
-        replies.bulk(next.unwrap_or(0).to_string().as_bytes());
-        replies.array(groups.len());
+        replies.page(next, groups.len());
         groups.iter().for_each(|group| reply_group(group, looking.now, replies));
         Ok(())
     }
 
     fn reply_missing(_part: &Part, replies: Replies) -> Result<(), Error> {
-        replies.array(2);
-        replies.bulk(b"0");
-        replies.array(0);
+        replies.page(None, 0);
         Ok(())
     }
 }

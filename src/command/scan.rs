@@ -60,9 +60,7 @@ impl Look for Scan {
         let (state, pattern, is_scheduled) = (part.state, part.pattern.as_ref(), part.is_scheduled);
         let sought = Sought { state, pattern, is_scheduled };
         let Scanned { slots, next } = queue.scan(part.cursor, &sought, part.count);
-        replies.array(2);
-        replies.bulk(next.unwrap_or(0).to_string().as_bytes());
-        replies.array(slots.len());
+        replies.page(next, slots.len());
         for slot in slots {
             replies.bulk(queue.id_and_body(slot).map_or(&[], |(id, _)| id.bytes()));
         }
@@ -70,9 +68,7 @@ impl Look for Scan {
     }
 
     fn reply_missing(_part: &Part, replies: Replies) -> Result<(), Error> {
-        replies.array(2);
-        replies.bulk(b"0");
-        replies.array(0);
+        replies.page(None, 0);
         Ok(())
     }
 }

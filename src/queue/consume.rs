@@ -56,9 +56,9 @@ pub struct PopById<'a> {
     pub mode: Mode,
 }
 
-/// On which a job is handed out.
+/// In which a job is handed out.
 #[derive(Clone, Copy)]
-struct Terms {
+struct Manner {
     ttr: Option<Millis>,
     mode: Mode,
 }
@@ -302,10 +302,10 @@ impl Operation for Pop {
         if count > 1 {
             deliveries.jobs.reserve_exact(count.min(queue.len()).min(EXPECTED_AT_MOST));
         }
-        let terms = Terms { ttr: self.ttr, mode: self.mode };
+        let manner = Manner { ttr: self.ttr, mode: self.mode };
         let mut budget = Budget { calendar, questions: 0, passed_over: 0 };
         while deliveries.len() < count && bytes < POP_BYTES_MAX {
-            let Some(delivery) = queue.deliver_first(now, terms, &mut lane, &mut budget) else {
+            let Some(delivery) = queue.deliver_first(now, manner, &mut lane, &mut budget) else {
                 break;
             };
             bytes += delivery.body_bytes as usize;
@@ -336,13 +336,13 @@ impl Operation for PopById<'_> {
         }
         let allowance = queue.allowance(now, self.mode);
         let allowed = allowance.map_or(POP_JOBS_MAX, |allowance| allowance.jobs.min(POP_JOBS_MAX));
-        let terms = Terms { ttr: self.ttr, mode: self.mode };
+        let manner = Manner { ttr: self.ttr, mode: self.mode };
         let (mut ids, mut bytes) = (self.ids.iter(), 0);
         while deliveries.len() < allowed && bytes < POP_BYTES_MAX {
             let Some(id) = ids.next() else {
                 break;
             };
-            let Some(delivery) = queue.deliver_called(now, terms, *id, calendar) else {
+            let Some(delivery) = queue.deliver_called(now, manner, *id, calendar) else {
                 continue;
             };
             bytes += delivery.body_bytes as usize;
@@ -362,7 +362,7 @@ impl Queue {
     fn deliver_first(
         &mut self,
         now: Time,
-        terms: Terms,
+        manner: Manner,
         lane: &mut FromLane,
         budget: &mut Budget,
     ) -> Option<Delivery> {
@@ -371,7 +371,7 @@ impl Queue {
         } else {
             self.first_in_time(now, lane, budget)?
         };
-        self.deliver(now, terms, &turn, budget)
+        self.deliver(now, manner, &turn, budget)
     }
 
     /// Hands out a job that is ready, as whose turn it is.
@@ -379,17 +379,17 @@ impl Queue {
     fn deliver(
         &mut self,
         now: Time,
-        terms: Terms,
+        manner: Manner,
         turn: &Turn,
         calendar: &mut dyn Calendar,
     ) -> Option<Delivery> {
         let Turn { due, slot, .. } = *turn;
         let lease = self.next_lease(now)?;
         self.take_turn(turn, now);
-        let simply = match terms.mode {
+        let simply = match manner.mode {
             // Faults are planted in the longer way.
             Mode::Lease if cfg!(feature = "planted-faults") => None,
-            Mode::Lease => self.lease_simply(slot, lease, now, terms.ttr),
+            Mode::Lease => self.lease_simply(slot, lease, now, manner.ttr),
             Mode::NoAck => None,
         };
         if let Some((end, body_bytes)) = simply {
@@ -397,7 +397,7 @@ impl Queue {
             return Some(Delivery { slot, attempt: 1, body_bytes, lease, end, due, before, apart: None });
         }
         let policy = self.policy_of(slot)?;
-        let end = now.saturating_add(terms.ttr.unwrap_or(policy.ttr));
+        let end = now.saturating_add(manner.ttr.unwrap_or(policy.ttr));
         #[cfg(feature = "planted-faults")]
         let end = now.saturating_add(
             Millis::new(crate::planted::lease_ms(end.since(now).as_u64())).unwrap_or_default(),
@@ -417,7 +417,7 @@ impl Queue {
         #[cfg(feature = "planted-faults")]
         let attempt = crate::planted::attempt(attempt, now.unix_ms());
         let leased = Progress { stage: Stage::Leased, attempt, lease: Some(lease), ..progress };
-        match terms.mode {
+        match manner.mode {
             Mode::Lease => self.shift(slot, &Shift::new(Cause::Popped, now, end, &leased)),
             Mode::NoAck => {
                 if let Some(gone) = self.deliver_and_finish(now, slot, end, &leased)? {
@@ -431,7 +431,7 @@ impl Queue {
     fn deliver_called(
         &mut self,
         now: Time,
-        terms: Terms,
+        manner: Manner,
         id: Id,
         calendar: &mut dyn Calendar,
     ) -> Option<Delivery> {
@@ -453,7 +453,7 @@ impl Queue {
         }
         let due = self.view(slot)?.due();
         let turn = self.out_of_turn(due, slot);
-        self.deliver(now, terms, &turn, calendar)
+        self.deliver(now, manner, &turn, calendar)
     }
 
     fn can_be_taken(&self, now: Time, id: Id) -> bool {

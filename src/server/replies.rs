@@ -84,6 +84,14 @@ impl Replies<'_> {
         unsafe { api!(RedisModule_ReplyWithArray)(self.ctx, len as c_long) };
     }
 
+    /// Part of what there is: the cursor of the next one, 0 when there is none, and an array of which `len` more replies are
+    /// the elements.
+    pub fn page(&self, next: Option<u32>, len: usize) {
+        self.array(2);
+        self.bulk(next.unwrap_or(0).to_string().as_bytes());
+        self.array(len);
+    }
+
     /// A map; a flat array in RESP2.
     pub fn fields(&self, fields: &Fields) {
         // SAFETY: as above.
