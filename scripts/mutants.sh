@@ -55,8 +55,10 @@ has_cargo_mutants() {
 make_core() {
   begin_tree
   cp -R src/queue "$tree/src"
-  cp tests/format.rs tests/model/*.rs "$tree/src"
+  cp tests/model/*.rs "$tree/src"
   rm "$tree/src/main.rs"
+  cp -R tests/format "$tree/src"
+  mv "$tree/src/format/main.rs" "$tree/src/format/mod.rs"
   {
     sed '/^mod compare;/,$d' tests/model/main.rs
     printf 'extern crate self as dq;\npub mod queue;\nmod format;\n\n'

@@ -24,9 +24,7 @@ use super::kinds::{Change, IfMissing};
 use super::schedule_words::{self, word_of, ScheduleWords, SCHEDULE};
 use super::words::{once, Words};
 use super::SINCE_0_1;
-use crate::queue::{
-    self, Added, Attempts, Backoff, Due, Id, IfTaken, Millis, NewSchedule, Queue, Recurrence, Starts, Time,
-};
+use crate::queue::{self, Added, Due, Id, IfTaken, Millis, NewSchedule, Queue, Starts, Time};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
 use crate::services::config;
@@ -35,25 +33,16 @@ use crate::services::frame::Source;
 pub struct Add;
 
 pub struct Parsed<'c> {
-    id: Option<Id<'c>>,
-    body: &'c [u8],
-    options: Options<'c>,
-    /// Few have one.
-    schedule: Option<Box<Recurrence>>,
+    add: queue::Add<'c>,
+    /// A taken id is no error.
+    nx: bool,
 }
 
+/// What is said beside the job's own terms.
 #[derive(Default)]
-struct Options<'c> {
+struct Besides {
     delay: Option<Millis>,
     at: Option<Time>,
-    ttr: Option<Millis>,
-    priority: Option<u8>,
-    attempts: Option<Attempts>,
-    backoff: Option<Backoff>,
-    ttl: Option<Millis>,
-    keep: Option<Millis>,
-    late: Option<Millis>,
-    group: Option<Id<'c>>,
     nx: Option<()>,
     replace: Option<()>,
     ensure: Option<()>,
@@ -107,7 +96,7 @@ impl Change for Add {
 
     type Parsed<'c> = Parsed<'c>;
     type Outcome = Added;
-    type Operation<'p> = queue::Add<'p>;
+    type Operation<'p> = &'p queue::Add<'p>;
 
     fn parse<'c>(mut words: Words<'c>) -> Result<Parsed<'c>, Error> {
         let id = match words.require()?.bytes() {
@@ -119,52 +108,39 @@ impl Change for Add {
         if body.len() > max && words.source() == Source::Client {
             return Err(Error::BodyLength { max });
         }
-        let options = Options::parse(words)?;
-        let schedule = options.recurrence(id)?;
-        Ok(Parsed { id, body, options, schedule })
+        let mut parsed = Parsed { add: queue::Add { id, ..queue::Add::nameless(body) }, nx: false };
+        if words.remaining() == 0 {
+            return Ok(parsed);
+        }
+        parsed.nx = Besides::read(words, &mut parsed.add)?;
+        Ok(parsed)
     }
 
-    fn check(parsed: &Parsed, wall_clock: fn() -> Time) -> Result<(), Error> {
-        match parsed.options.delay {
-            Some(delay) if wall_clock().checked_add(delay).is_none() => {
+    fn check(Parsed { add, .. }: &Parsed, wall_clock: fn() -> Time) -> Result<(), Error> {
+        match add.due {
+            Due::In(delay) if !delay.is_zero() && wall_clock().checked_add(delay).is_none() => {
                 return Err(Error::PastTheEnd { option: "DELAY" });
             }
-            Some(_) | None => (),
+            Due::In(_) | Due::At(_) => (),
         }
-        match &parsed.schedule {
-            Some(rule) => schedule_words::check(rule, parsed.options.starts(), wall_clock),
+        match &add.schedule {
+            Some(new) => schedule_words::check(&new.rule, new.starts, wall_clock),
             None => Ok(()),
         }
     }
 
-    fn operation<'p>(parsed: &'p Parsed<'_>) -> queue::Add<'p> {
-        let Parsed { id, body, options, schedule } = parsed;
-        let scheduled = |rule| NewSchedule { rule, starts: options.starts() };
-        queue::Add {
-            id: *id,
-            body,
-            due: options.due(),
-            ttr: options.ttr,
-            priority: options.priority,
-            attempts: options.attempts,
-            backoff: options.backoff,
-            ttl: options.ttl,
-            keep: options.keep,
-            late: options.late,
-            group: options.group,
-            schedule: schedule.as_deref().map(scheduled),
-            if_taken: options.if_taken(),
-        }
+    fn operation<'p>(parsed: &'p Parsed<'_>) -> &'p queue::Add<'p> {
+        &parsed.add
     }
 
     fn reply(parsed: &Parsed, added: &Added, queue: &Queue, replies: Replies) -> Result<(), Error> {
         match added {
             Added::New { slot, .. } | Added::Replaced { slot, .. } | Added::Unchanged { slot } => {
                 let made = || queue.id_and_body(*slot).map(|(id, _)| id);
-                let id = parsed.id.or_else(made);
+                let id = parsed.add.id.or_else(made);
                 replies.bulk(id.map_or(&[], Id::bytes));
             }
-            Added::Taken if parsed.options.nx.is_some() => replies.null(),
+            Added::Taken if parsed.nx => replies.null(),
             Added::Taken => return Err(Error::Taken),
             Added::Full => return Err(Error::Full),
             Added::Never => return Err(Error::NeverRuns),
@@ -173,40 +149,48 @@ impl Change for Add {
     }
 }
 
-impl<'c> Options<'c> {
-    fn parse(words: Words<'c>) -> Result<Options<'c>, Error> {
-        let mut options = Options::default();
+impl Besides {
+    /// Reads the options. Says whether NX is one.
+    fn read<'c>(words: Words<'c>, add: &mut queue::Add<'c>) -> Result<bool, Error> {
+        let mut besides = Besides::default();
         words.options(|name, words| match name {
-            "DELAY" => once("DELAY", &mut options.delay, words.millis("DELAY", 0)?),
-            "AT" => once("AT", &mut options.at, words.time("AT")?),
-            "TTR" => once("TTR", &mut options.ttr, words.millis("TTR", 1)?),
-            "PRIORITY" => once("PRIORITY", &mut options.priority, words.priority()?),
-            "ATTEMPTS" => once("ATTEMPTS", &mut options.attempts, words.attempts()?),
-            "BACKOFF" => once("BACKOFF", &mut options.backoff, words.backoff()?),
-            "TTL" => once("TTL", &mut options.ttl, words.millis("TTL", 1)?),
-            "KEEP" => once("KEEP", &mut options.keep, words.millis("KEEP", 0)?),
-            "LATE" => once("LATE", &mut options.late, words.millis("LATE", 0)?),
-            "GROUP" => once("GROUP", &mut options.group, words.group()?),
-            "NX" => once("NX", &mut options.nx, ()),
-            "REPLACE" => once("REPLACE", &mut options.replace, ()),
-            "ENSURE" => once("ENSURE", &mut options.ensure, ()),
-            _ => options.schedule.get_or_insert_default().read(name, words),
+            "DELAY" => once("DELAY", &mut besides.delay, words.millis("DELAY", 0)?),
+            "AT" => once("AT", &mut besides.at, words.time("AT")?),
+            "TTR" => once("TTR", &mut add.ttr, words.millis("TTR", 1)?),
+            "PRIORITY" => once("PRIORITY", &mut add.priority, words.priority()?),
+            "ATTEMPTS" => once("ATTEMPTS", &mut add.attempts, words.attempts()?),
+            "BACKOFF" => once("BACKOFF", &mut add.backoff, words.backoff()?),
+            "TTL" => once("TTL", &mut add.ttl, words.millis("TTL", 1)?),
+            "KEEP" => once("KEEP", &mut add.keep, words.millis("KEEP", 0)?),
+            "LATE" => once("LATE", &mut add.late, words.millis("LATE", 0)?),
+            "GROUP" => once("GROUP", &mut add.group, words.group()?),
+            "NX" => once("NX", &mut besides.nx, ()),
+            "REPLACE" => once("REPLACE", &mut besides.replace, ()),
+            "ENSURE" => once("ENSURE", &mut besides.ensure, ()),
+            _ => besides.schedule.get_or_insert_default().read(name, words),
         })?;
-        if options.delay.is_some() && options.at.is_some() {
-            return Err(Error::Exclusive { one: "DELAY", other: "AT" });
-        }
-        match (options.nx, options.replace, options.ensure) {
-            (Some(()), Some(()), _) => Err(Error::Exclusive { one: "NX", other: "REPLACE" }),
-            (Some(()), None, Some(())) => Err(Error::Exclusive { one: "NX", other: "ENSURE" }),
-            (None, Some(()), Some(())) => Err(Error::Exclusive { one: "REPLACE", other: "ENSURE" }),
-            _ => Ok(options),
+        add.due = besides.due()?;
+        add.if_taken = besides.if_taken()?;
+        add.schedule = besides.schedule(add)?;
+        Ok(besides.nx.is_some())
+    }
+
+    fn due(&self) -> Result<Due, Error> {
+        match (self.at, self.delay) {
+            (Some(_), Some(_)) => Err(Error::Exclusive { one: "DELAY", other: "AT" }),
+            (Some(time), None) => Ok(Due::At(time)),
+            (None, delay) => Ok(Due::In(delay.unwrap_or_default())),
         }
     }
 
-    fn due(&self) -> Due {
-        match self.at {
-            Some(time) => Due::At(time),
-            None => Due::In(self.delay.unwrap_or_default()),
+    fn if_taken(&self) -> Result<IfTaken, Error> {
+        match (self.nx, self.replace, self.ensure) {
+            (Some(()), Some(()), _) => Err(Error::Exclusive { one: "NX", other: "REPLACE" }),
+            (Some(()), None, Some(())) => Err(Error::Exclusive { one: "NX", other: "ENSURE" }),
+            (None, Some(()), Some(())) => Err(Error::Exclusive { one: "REPLACE", other: "ENSURE" }),
+            (None, Some(()), None) => Ok(IfTaken::Replace),
+            (None, None, Some(())) => Ok(IfTaken::Ensure),
+            (_, None, None) => Ok(IfTaken::Refuse),
         }
     }
 
@@ -219,32 +203,24 @@ impl<'c> Options<'c> {
     }
 
     /// How the job comes back, if it does; and that nothing is said with it that makes no sense.
-    fn recurrence(&self, id: Option<Id>) -> Result<Option<Box<Recurrence>>, Error> {
+    fn schedule(&self, add: &queue::Add) -> Result<Option<Box<NewSchedule>>, Error> {
         let recurrence = match &self.schedule {
             Some(words) => words.recurrence()?,
             None => None,
         };
-        let Some(recurrence) = recurrence else {
+        let Some(rule) = recurrence else {
             return match self.ensure {
                 Some(()) => Err(Error::NeedsSchedule { option: "ENSURE" }),
                 None => Ok(None),
             };
         };
-        let excluded = [("TTL", self.ttl.is_some()), ("KEEP", self.keep.is_some())];
+        let excluded = [("TTL", add.ttl.is_some()), ("KEEP", add.keep.is_some())];
         if let Some((option, _)) = excluded.into_iter().find(|(_, is_given)| *is_given) {
             return Err(Error::NotWithSchedule { option });
         }
-        if id.is_none() {
-            return Err(Error::ScheduleNeedsId { option: word_of(&recurrence) });
+        if add.id.is_none() {
+            return Err(Error::ScheduleNeedsId { option: word_of(&rule) });
         }
-        Ok(Some(Box::new(recurrence)))
-    }
-
-    fn if_taken(&self) -> IfTaken {
-        match (self.replace, self.ensure) {
-            (Some(()), _) => IfTaken::Replace,
-            (None, Some(())) => IfTaken::Ensure,
-            (None, None) => IfTaken::Refuse,
-        }
+        Ok(Some(Box::new(NewSchedule { rule, starts: self.starts() })))
     }
 }

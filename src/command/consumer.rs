@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::error::Error;
-use super::words::{once, Ids, Words};
-use crate::queue::{Deliveries, Millis, Mode, Pop, PopById, Queue, Time};
+use super::words::{once, Words};
+use crate::queue::{Deliveries, Id, Millis, Mode, Pop, PopById, Queue, Time};
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::key::Access;
@@ -17,7 +17,7 @@ use crate::services::{log, Around, JobShape, Shape};
 pub struct Consumer<'c> {
     pub pop: Pop,
     /// These jobs, and not the first ones.
-    ids: Ids<'c>,
+    ids: Vec<Id<'c>>,
     /// For how long it waits; zero is without end.
     block: Option<Millis>,
     job_shape: JobShape,
@@ -46,7 +46,7 @@ impl<'c> Consumer<'c> {
     pub const IDS: ArgSpec = ArgSpec::string(c"id").token(c"ID").optional().multiple();
 
     pub fn parse(words: Words<'c>, asks: Asks) -> Result<Consumer<'c>, Error> {
-        let mut ids = Ids::new();
+        let mut ids = Vec::new();
         let (mut count, mut block, mut ttr, mut noack, mut withdue) = (None, None, None, None, None);
         let source = words.source();
         words.options(|name, words| match name {

@@ -16,7 +16,7 @@ use crate::server::replies::Fields;
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
 use crate::services::config;
-use crate::services::lateness::{Lateness, LATENESS_STEPS};
+use crate::services::lateness::{SoFar, LATENESS_STEPS};
 
 pub struct Info;
 
@@ -60,12 +60,13 @@ impl Look for Info {
         fields.add("memory", queue.memory() as u64);
         show_totals(&mut fields, queue.totals());
         show_last_minute(&mut fields, &queue.in_the_last_minute());
-        show_lateness(&mut fields, looking.value.lateness());
+        let lateness = looking.value.lateness().so_far();
+        show_lateness(&mut fields, &lateness);
         fields.add("held-by-concurrency", looking.value.held().by(Limit::Concurrency));
         fields.add("held-by-rate", looking.value.held().by(Limit::Rate));
         fields.add("schedules", queue.schedules() as u64);
         fields.add("total-missed", queue.totals().missed);
-        show_lateness_counts(&mut fields, looking.value.lateness());
+        show_lateness_counts(&mut fields, &lateness);
         replies.fields(&fields);
         Ok(())
     }
@@ -122,7 +123,7 @@ fn show_last_minute(fields: &mut Fields, happened: &Happened) {
 }
 
 /// For those who draw a histogram over time.
-fn show_lateness_counts(fields: &mut Fields, lateness: &Lateness) {
+fn show_lateness_counts(fields: &mut Fields, lateness: &SoFar) {
     let within = lateness.within();
     for (name, jobs) in LATENESS_FIELDS.into_iter().zip(within.jobs) {
         fields.add(name, jobs);
@@ -143,7 +144,7 @@ const LATENESS_FIELDS: [&str; LATENESS_STEPS.len()] = [
     "lateness-within-3600000-ms",
 ];
 
-fn show_lateness(fields: &mut Fields, lateness: &Lateness) {
+fn show_lateness(fields: &mut Fields, lateness: &SoFar) {
     fields.add("lateness-p50-ms", lateness.percentile_ms(50.0));
     fields.add("lateness-p90-ms", lateness.percentile_ms(90.0));
     fields.add("lateness-p99-ms", lateness.percentile_ms(99.0));

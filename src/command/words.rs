@@ -156,7 +156,7 @@ impl<'c> Words<'c> {
         &mut self,
         option: &'static str,
         options: &[&str],
-        ids: &mut Ids<'c>,
+        ids: &mut Vec<Id<'c>>,
     ) -> Result<(), Error> {
         let mut word = Some(self.value(option)?);
         while let Some(bytes) = word {

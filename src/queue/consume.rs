@@ -11,7 +11,7 @@ use super::policy::Policy;
 use super::produce::Naming;
 use super::queue_record::count as count_more;
 use super::recurrence::{Calendar, Cron, Following, NoCalendar, Scheduled};
-use super::recurring::Before;
+use super::recurring::BeforeRun;
 use super::schedule::FromLane;
 use super::settings::Limit;
 use super::slab::Slot;
@@ -75,6 +75,8 @@ pub enum Mode {
 #[derive(Debug)]
 pub struct Deliveries {
     jobs: SmallVec<[Delivery; 1]>,
+    /// Of all bodies.
+    bytes: usize,
     mode: Mode,
     held_by: Option<Limit>,
     passed_over: usize,
@@ -86,38 +88,22 @@ pub struct Deliveries {
 pub struct Delivery {
     slot: Slot,
     pub attempt: u32,
-    body_bytes: u32,
     pub lease: Lease,
     /// When the lease runs out.
     pub end: Time,
     /// Since when the job was ready.
     pub due: Time,
-    before: Earlier,
-    /// Most often there is nothing.
-    apart: Option<Box<Apart>>,
+    /// `None`: most often nobody had it before, and all of it is in the queue.
+    before: Option<Box<Before>>,
 }
 
-/// What a job was before it was handed out. Its attempt was one less.
-#[derive(Clone, Copy, Debug)]
-struct Earlier {
+/// What a job was before it was handed out.
+#[derive(Clone, Debug)]
+struct Before {
     time: Time,
-    stage: Stage,
-    /// None: that of no lease.
-    lease: Lease,
-    expires_at: Option<Time>,
-}
-
-impl Earlier {
-    fn of(time: Time, progress: &Progress) -> Earlier {
-        let Progress { stage, lease, expires_at, .. } = *progress;
-        Earlier { time, stage, lease: lease.unwrap_or_default(), expires_at }
-    }
-}
-
-/// What is no longer in the queue of a job that was handed out.
-#[derive(Clone, Debug, Default)]
-struct Apart {
-    /// All: it was finished by that, and isn't kept; or it comes back, perhaps more than once in the same pop.
+    progress: Progress,
+    /// What is no longer in the queue. All: it was finished by that, and isn't kept; or it comes back, perhaps more than once
+    /// in the same pop.
     gone: Option<Gone>,
     /// Where its schedule stood.
     run: Option<Run>,
@@ -125,9 +111,8 @@ struct Apart {
 
 #[derive(Clone, Debug)]
 struct Run {
-    progress: Progress,
     occurrence: Time,
-    schedule: Before,
+    schedule: BeforeRun,
 }
 
 #[derive(Clone)]
@@ -173,7 +158,14 @@ impl Calendar for Budget<'_> {
 
 impl Deliveries {
     fn none(mode: Mode) -> Deliveries {
-        Deliveries { jobs: SmallVec::new(), mode, held_by: None, passed_over: 0, has_ended_early: false }
+        Deliveries {
+            jobs: SmallVec::new(),
+            bytes: 0,
+            mode,
+            held_by: None,
+            passed_over: 0,
+            has_ended_early: false,
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -182,6 +174,17 @@ impl Deliveries {
 
     pub fn len(&self) -> usize {
         self.jobs.len()
+    }
+
+    /// Whether one more may join them, where so many may.
+    fn have_room(&self, at_most: usize) -> bool {
+        self.len() < at_most && self.bytes < POP_BYTES_MAX
+    }
+
+    #[inline]
+    fn add(&mut self, delivery: Delivery, body_bytes: u32) {
+        self.bytes += body_bytes as usize;
+        self.jobs.push(delivery);
     }
 
     /// What held back another one that was ready and wanted.
@@ -223,11 +226,11 @@ impl Delivery {
     }
 
     fn gone(&self) -> Option<&Gone> {
-        self.apart.as_ref()?.gone.as_ref()
+        self.before.as_ref()?.gone.as_ref()
     }
 
     fn run(&self) -> Option<&Run> {
-        self.apart.as_ref()?.run.as_ref()
+        self.before.as_ref()?.run.as_ref()
     }
 
     /// The time by which this run is called: of a job that comes back, its occurrence, for each attempt the same;
@@ -249,7 +252,10 @@ impl Delivery {
     /// The job as it was before, for a [`super::Return`]. As long as the queue hasn't changed since.
     pub fn before(&self, queue: &Queue) -> Option<JobRecord> {
         let (id, body) = self.id_and_body(queue);
-        let Earlier { time, stage, lease, expires_at } = self.before;
+        let (time, progress) = match &self.before {
+            Some(before) => (before.time, before.progress),
+            None => (self.due, Progress::default()),
+        };
         let (created, policy, group, reason, tally) = match self.gone() {
             Some(gone) => {
                 let group = gone.group.as_deref().map(Id::of);
@@ -257,7 +263,7 @@ impl Delivery {
             }
             None => {
                 let details = queue.details_of(self.slot)?;
-                let tally = match stage {
+                let tally = match progress.stage {
                     // That lease had run out, which was counted when the job was handed out.
                     Stage::Leased => details.tally().without_time_out(),
                     Stage::Waiting | Stage::Dead | Stage::Done => details.tally(),
@@ -266,15 +272,11 @@ impl Delivery {
                 (created, *policy, queue.group_of(self.slot), details.reason(), tally)
             }
         };
-        let (progress, reason, tally, schedule) = match self.run() {
-            Some(Run { progress, schedule: Before { rule, round, reason, tally }, .. }) => {
-                (*progress, reason.as_deref(), *tally, Some(Scheduled { rule, round: *round }))
+        let (reason, tally, schedule) = match self.run() {
+            Some(Run { schedule: BeforeRun { rule, round, reason, tally }, .. }) => {
+                (reason.as_deref(), *tally, Some(Scheduled { rule, round: *round }))
             }
-            None => {
-                let lease = Some(lease).filter(|lease| *lease != Lease::default());
-                let attempt = self.attempt.saturating_sub(1);
-                (Progress { stage, attempt, lease, expires_at }, reason, tally, None)
-            }
+            None => (reason, tally, None),
         };
         let job = JobView { id, body, time, created, policy, progress, reason, tally, group, schedule };
         Some(JobRecord::of(&job, Naming::Given))
@@ -295,7 +297,7 @@ impl Operation for Pop {
         if queue.paused_until > now {
             return deliveries;
         }
-        let (mut lane, mut bytes) = (FromLane::default(), 0);
+        let mut lane = FromLane::default();
         let wanted = self.count.min(POP_JOBS_MAX);
         let allowance = queue.allowance(now, self.mode);
         let count = allowance.map_or(wanted, |allowance| allowance.jobs.min(wanted));
@@ -304,12 +306,10 @@ impl Operation for Pop {
         }
         let manner = Manner { ttr: self.ttr, mode: self.mode };
         let mut budget = Budget { calendar, questions: 0, passed_over: 0 };
-        while deliveries.len() < count && bytes < POP_BYTES_MAX {
-            let Some(delivery) = queue.deliver_first(now, manner, &mut lane, &mut budget) else {
+        while deliveries.have_room(count) {
+            if queue.deliver_first(now, manner, &mut lane, &mut budget, &mut deliveries).is_none() {
                 break;
-            };
-            bytes += delivery.body_bytes as usize;
-            deliveries.jobs.push(delivery);
+            }
         }
         deliveries.passed_over = budget.passed_over;
         deliveries.has_ended_early = budget.is_used_up();
@@ -337,16 +337,12 @@ impl Operation for PopById<'_> {
         let allowance = queue.allowance(now, self.mode);
         let allowed = allowance.map_or(POP_JOBS_MAX, |allowance| allowance.jobs.min(POP_JOBS_MAX));
         let manner = Manner { ttr: self.ttr, mode: self.mode };
-        let (mut ids, mut bytes) = (self.ids.iter(), 0);
-        while deliveries.len() < allowed && bytes < POP_BYTES_MAX {
+        let mut ids = self.ids.iter();
+        while deliveries.have_room(allowed) {
             let Some(id) = ids.next() else {
                 break;
             };
-            let Some(delivery) = queue.deliver_called(now, manner, *id, calendar) else {
-                continue;
-            };
-            bytes += delivery.body_bytes as usize;
-            deliveries.jobs.push(delivery);
+            queue.deliver_called(now, manner, *id, calendar, &mut deliveries);
         }
         count_more(&mut queue.totals.popped, deliveries.len());
         if let Some(allowance) = allowance {
@@ -365,24 +361,26 @@ impl Queue {
         manner: Manner,
         lane: &mut FromLane,
         budget: &mut Budget,
-    ) -> Option<Delivery> {
+        deliveries: &mut Deliveries,
+    ) -> Option<()> {
         let turn = if self.rules.is_empty() {
             self.first_to_leave(now, lane)?
         } else {
             self.first_in_time(now, lane, budget)?
         };
-        self.deliver(now, manner, &turn, budget)
+        self.deliver(now, manner, &turn, budget, deliveries)
     }
 
     /// Hands out a job that is ready, as whose turn it is.
-    #[inline]
+    #[inline(always)]
     fn deliver(
         &mut self,
         now: Time,
         manner: Manner,
         turn: &Turn,
         calendar: &mut dyn Calendar,
-    ) -> Option<Delivery> {
+        deliveries: &mut Deliveries,
+    ) -> Option<()> {
         let Turn { due, slot, .. } = *turn;
         let lease = self.next_lease(now)?;
         self.take_turn(turn, now);
@@ -393,9 +391,24 @@ impl Queue {
             Mode::NoAck => None,
         };
         if let Some((end, body_bytes)) = simply {
-            let before = Earlier::of(due, &Progress::default());
-            return Some(Delivery { slot, attempt: 1, body_bytes, lease, end, due, before, apart: None });
+            let delivery = Delivery { slot, attempt: 1, lease, end, due, before: None };
+            deliveries.add(delivery, body_bytes);
+            return Some(());
         }
+        let (delivery, body_bytes) = self.deliver_fully(now, manner, (due, slot, lease), calendar)?;
+        deliveries.add(delivery, body_bytes);
+        Some(())
+    }
+
+    /// The same for any job.
+    #[inline(never)]
+    fn deliver_fully(
+        &mut self,
+        now: Time,
+        manner: Manner,
+        (due, slot, lease): (Time, Slot, Lease),
+        calendar: &mut dyn Calendar,
+    ) -> Option<(Delivery, u32)> {
         let policy = self.policy_of(slot)?;
         let end = now.saturating_add(manner.ttr.unwrap_or(policy.ttr));
         #[cfg(feature = "planted-faults")]
@@ -407,25 +420,20 @@ impl Queue {
             details.map_or((due, Progress::default()), |details| (details.time, details.progress()));
         let body_bytes = self.pool.get(slot)?.body_bytes();
         let mut attempt = progress.attempt.saturating_add(1);
-        let before = Earlier::of(time, &progress);
-        let mut apart = None;
+        let mut before = Before { time, progress, gone: None, run: None };
         if details.is_some_and(|details| details.schedule().is_some()) {
             let (schedule, occurrence) = self.begin_run(now, slot, calendar)?;
             attempt = self.progress(slot)?.attempt.saturating_add(1);
-            apart = Some(Box::new(Apart { gone: None, run: Some(Run { progress, occurrence, schedule }) }));
+            before.run = Some(Run { occurrence, schedule });
         }
         #[cfg(feature = "planted-faults")]
         let attempt = crate::planted::attempt(attempt, now.unix_ms());
         let leased = Progress { stage: Stage::Leased, attempt, lease: Some(lease), ..progress };
         match manner.mode {
             Mode::Lease => self.shift(slot, &Shift::new(Cause::Popped, now, end, &leased)),
-            Mode::NoAck => {
-                if let Some(gone) = self.deliver_and_finish(now, slot, end, &leased)? {
-                    apart.get_or_insert_default().gone = Some(gone);
-                }
-            }
+            Mode::NoAck => before.gone = self.deliver_and_finish(now, slot, end, &leased)?,
         }
-        Some(Delivery { slot, attempt, body_bytes, lease, end, due, before, apart })
+        Some((Delivery { slot, attempt, lease, end, due, before: Some(Box::new(before)) }, body_bytes))
     }
 
     fn deliver_called(
@@ -434,7 +442,8 @@ impl Queue {
         manner: Manner,
         id: Id,
         calendar: &mut dyn Calendar,
-    ) -> Option<Delivery> {
+        deliveries: &mut Deliveries,
+    ) -> Option<()> {
         let slot = self.pool.find(id)?;
         // Nobody is kicked in vain.
         self.next_lease(now)?;
@@ -453,7 +462,7 @@ impl Queue {
         }
         let due = self.view(slot)?.due();
         let turn = self.out_of_turn(due, slot);
-        self.deliver(now, manner, &turn, calendar)
+        self.deliver(now, manner, &turn, calendar, deliveries)
     }
 
     fn can_be_taken(&self, now: Time, id: Id) -> bool {

@@ -29,6 +29,21 @@ pub trait Operation {
     }
 }
 
+/// One that is at hand elsewhere.
+impl<O: Operation> Operation for &O {
+    type Outcome = O::Outcome;
+
+    const IS_RECORD: bool = O::IS_RECORD;
+
+    fn run(&self, queue: &mut Queue, now: Time) -> O::Outcome {
+        O::run(self, queue, now)
+    }
+
+    fn run_by(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> O::Outcome {
+        O::run_by(self, queue, now, calendar)
+    }
+}
+
 /// What came of an operation.
 pub trait Changed {
     /// Whether the queue is another one now. Otherwise nobody has to be told.

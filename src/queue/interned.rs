@@ -73,11 +73,13 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
 
     /// The number of this value, for one more job; `None` when there are 2^31 − 1 others.
     pub fn take(&mut self, value: &T) -> Option<Slot> {
-        if self.get(self.recent) != Some(value) {
+        let is_recent = |shared: &&mut Shared<T>| shared.value == *value;
+        if let Some(recent) = self.shared.slab.get_mut(self.recent).filter(is_recent) {
+            recent.users += 1;
+        } else {
             self.recent = self.find_or_add(value)?;
+            self.shared.slab.get_mut(self.recent)?.users += 1;
         }
-        let shared = self.shared.slab.get_mut(self.recent)?;
-        shared.users += 1;
         self.users += 1;
         Some(self.recent)
     }
@@ -126,6 +128,7 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
         next
     }
 
+    #[inline(never)]
     fn find_or_add(&mut self, value: &T) -> Option<Slot> {
         let hash = self.shared.hash_of(value);
         let same = |slot| self.shared.slab.get(slot).is_some_and(|shared| shared.value == *value);

@@ -36,7 +36,7 @@ impl Serial {
 
 /// Adds a job, to be handed out from its due time on. What it doesn't say is as the queue's settings have it or,
 /// without that, as the server's defaults do, at this moment and for good.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Add<'a> {
     /// `None`: the queue makes one, which is never made again.
     pub id: Option<Id<'a>>,
@@ -52,7 +52,7 @@ pub struct Add<'a> {
     /// It takes turns with jobs of other groups.
     pub group: Option<Id<'a>>,
     /// It comes back. Then `due` counts for nothing, nor do TTL and KEEP: it has an id.
-    pub schedule: Option<NewSchedule<'a>>,
+    pub schedule: Option<Box<NewSchedule>>,
     pub if_taken: IfTaken,
 }
 
@@ -115,8 +115,13 @@ impl Changed for Added {
 impl<'a> Add<'a> {
     /// Due now, and nothing else said.
     pub fn plain(id: Id<'a>, body: &'a [u8]) -> Add<'a> {
+        Add { id: Some(id), ..Add::nameless(body) }
+    }
+
+    /// The same, under an id that the queue makes.
+    pub fn nameless(body: &'a [u8]) -> Add<'a> {
         Add {
-            id: Some(id),
+            id: None,
             body,
             due: Due::In(Millis::ZERO),
             ttr: None,

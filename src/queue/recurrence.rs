@@ -279,9 +279,9 @@ pub enum Starts {
 }
 
 /// How a job that is added is to come back.
-#[derive(Clone, Copy, Debug)]
-pub struct NewSchedule<'a> {
-    pub rule: &'a Recurrence,
+#[derive(Clone, Debug)]
+pub struct NewSchedule {
+    pub rule: Recurrence,
     pub starts: Starts,
 }
 

@@ -10,7 +10,7 @@ use super::job_record::Cause;
 use super::pool::Found;
 use super::produce::{Add, Added, IfTaken, Naming};
 use super::queue_record::count;
-use super::recurrence::{Calendar, Misfire, NewSchedule, Recurrence, Round, Scheduled};
+use super::recurrence::{Calendar, Misfire, NewSchedule, Recurrence, Round, Scheduled, Starts};
 use super::shift::Counted;
 use super::slab::Slot;
 use super::time::{Millis, Time};
@@ -26,24 +26,23 @@ impl Add<'_> {
         new: &NewSchedule,
         calendar: &mut dyn Calendar,
     ) -> Added {
-        let rule = self.rule_for(queue, new.rule);
-        let new = &NewSchedule { rule: &rule, ..*new };
+        let (rule, starts) = (&*self.rule_for(queue, &new.rule), new.starts);
         let is_there = found.slot.filter(|slot| !queue.was_kept_until(*slot, now));
         if is_there.is_some() && self.if_taken == IfTaken::Refuse {
             return Added::Taken;
         }
         if let (Some(slot), IfTaken::Ensure) = (is_there, self.if_taken) {
-            if let Some(added) = self.ensure(queue, now, (slot, found), new, calendar) {
+            if let Some(added) = self.ensure(queue, now, (slot, found), (rule, starts), calendar) {
                 return added;
             }
         }
         if found.slot.is_none() && queue.is_full() {
             return Added::Full;
         }
-        let Some(round) = new.rule.first(now, new.starts, calendar) else {
+        let Some(round) = rule.first(now, starts, calendar) else {
             return Added::Never;
         };
-        let job = self.scheduled_job(queue, id, now, new.rule, round);
+        let job = self.scheduled_job(queue, id, now, rule, round);
         match queue.put_job(&job, Naming::Given, found, Rank::Last) {
             None => Added::Full,
             Some(slot) if is_there.is_some() => Added::Replaced { slot, due: job.time },
@@ -95,22 +94,22 @@ impl Add<'_> {
         queue: &mut Queue,
         now: Time,
         (slot, found): (Slot, Found),
-        new: &NewSchedule,
+        (rule, starts): (&Recurrence, Starts),
         calendar: &mut dyn Calendar,
     ) -> Option<Added> {
         let stored = queue.view(slot).filter(|job| job.progress.stage != Stage::Done)?;
         let before = stored.settled(now);
-        let same = before.schedule.filter(|old| new.rule.is_as(old.rule, &old.round, new.starts));
+        let same = before.schedule.filter(|old| rule.is_as(old.rule, &old.round, starts));
         let round = match same {
-            Some(old) => round_under(new.rule, old.round, &before, now, calendar),
-            None => round_instead(new, &before, now, calendar),
+            Some(old) => round_under(rule, old.round, &before, now, calendar),
+            None => round_instead(rule, starts, &before, now, calendar),
         };
         let Some(round) = round else {
             return Some(Added::Never);
         };
         let (id, reason) = (before.id.bytes().to_vec(), before.reason.map(<[u8]>::to_vec));
         let reason_stored = stored.reason.map(<[u8]>::to_vec);
-        let mut job = self.scheduled_job(queue, Id::new(&id)?, before.created, new.rule, round);
+        let mut job = self.scheduled_job(queue, Id::new(&id)?, before.created, rule, round);
         job.reason = reason.as_deref();
         job.tally = before.tally;
         let is_rearmed = same.is_none() && before.progress.stage == Stage::Waiting;
@@ -189,8 +188,14 @@ fn round_under(
 
 /// The round of a job that gets another schedule. A run that is under way goes on; the first of the new schedule comes
 /// behind it.
-fn round_instead(new: &NewSchedule, job: &JobView, now: Time, calendar: &mut dyn Calendar) -> Option<Round> {
-    let round = new.rule.first_after(now, new.starts, calendar)?;
+fn round_instead(
+    rule: &Recurrence,
+    starts: Starts,
+    job: &JobView,
+    now: Time,
+    calendar: &mut dyn Calendar,
+) -> Option<Round> {
+    let round = rule.first_after(now, starts, calendar)?;
     Some(match job.progress.stage {
         Stage::Waiting => round,
         Stage::Leased | Stage::Dead | Stage::Done => {
@@ -244,11 +249,11 @@ impl Queue {
         now: Time,
         slot: Slot,
         calendar: &mut dyn Calendar,
-    ) -> Option<(Before, Time)> {
+    ) -> Option<(BeforeRun, Time)> {
         let job = self.view(slot)?;
         let Scheduled { rule, round: before } = job.schedule?;
         let (reason, tally) = (job.reason.map(Box::from), job.tally);
-        let saved = Before { rule: rule.clone(), round: before, reason, tally };
+        let saved = BeforeRun { rule: rule.clone(), round: before, reason, tally };
         let has_failed = job.has_come_back(now);
         let round = job.round_at(now)?;
         let is_first_attempt = has_failed || job.progress.attempt == 0;
@@ -373,7 +378,7 @@ impl Queue {
 
 /// The schedule of a job before it was handed out.
 #[derive(Clone, Debug)]
-pub(super) struct Before {
+pub(super) struct BeforeRun {
     pub rule: Recurrence,
     pub round: Round,
     pub reason: Option<Box<[u8]>>,

@@ -127,14 +127,14 @@ mod tests {
             let id = Id::new(name.as_bytes()).unwrap();
             let due = Due::In(Millis::new(n % 977).unwrap());
             let (ttr, ttl) = (Millis::new(1_000 + n % 5), Millis::new(n % 3 * 10_000).unwrap());
-            let every = NewSchedule { rule: &rule, starts: Starts::ByItself };
+            let every = NewSchedule { rule: rule.clone(), starts: Starts::ByItself };
             // One group with many jobs, some with few.
             let group = format!("group-{}", if n % 2 == 0 { 0 } else { n % 301 });
             let group = Id::new(group.as_bytes()).filter(|_| n % 5 > 1);
             let priority = Some((n % 7) as u8);
             let plain = Add { due, ttr, priority, group, ..Add::plain(id, name.as_bytes()) };
             let add = match n % 11 {
-                0 => Add { schedule: Some(every), ..plain },
+                0 => Add { schedule: Some(Box::new(every)), ..plain },
                 _ => Add { ttl: Some(ttl), ..plain },
             };
             queue.apply(&told(n), &add);

@@ -197,7 +197,7 @@ impl Schedule {
         let line = lane_mut(&mut self.lanes, &mut self.recent_lane, priority);
         line.advance(self.horizon);
         let removed = line.remove(arrival.slot, bucket, jobs);
-        line.insert(arrival, jobs);
+        line.insert_here(arrival, jobs);
         removed.is_some()
     }
 

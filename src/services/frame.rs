@@ -43,6 +43,7 @@ pub struct OpenQueue<'q, H: Host> {
 }
 
 impl<'q, H: Host> OpenQueue<'q, H> {
+    #[inline(always)]
     pub fn new(host: H, key: H::Key<'q>, value: &'q mut QueueValue, source: Source) -> OpenQueue<'q, H> {
         let circumstances = match source {
             Source::Client => {

@@ -15,6 +15,10 @@ pub const LATENESS_STEPS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 60_000, 600_000
 #[derive(Default)]
 pub struct Lateness(Option<Box<Recorded>>);
 
+/// What was recorded up to a moment, for those who look.
+pub struct SoFar(Option<Box<Recorded>>);
+
+#[derive(Clone)]
 struct Recorded {
     /// For percentiles.
     histogram: Histogram<u32>,
@@ -22,6 +26,15 @@ struct Recorded {
     steps: [u64; LATENESS_STEPS.len()],
     jobs: u64,
     sum_ms: u64,
+    /// The last ones that were equally late, which aren't in any of that yet.
+    last: Alike,
+}
+
+/// Jobs that were equally late.
+#[derive(Clone, Copy, Default)]
+struct Alike {
+    late_ms: u64,
+    jobs: u32,
 }
 
 /// How many jobs were at most so late.
@@ -36,10 +49,33 @@ pub struct Within {
 impl Recorded {
     fn new() -> Option<Box<Recorded>> {
         let histogram = Histogram::new(SIGNIFICANT_FIGURES).ok()?;
-        Some(Box::new(Recorded { histogram, steps: [0; LATENESS_STEPS.len()], jobs: 0, sum_ms: 0 }))
+        Some(Box::new(Recorded {
+            histogram,
+            steps: [0; LATENESS_STEPS.len()],
+            jobs: 0,
+            sum_ms: 0,
+            last: Alike::default(),
+        }))
     }
 
+    /// Most often, all jobs of a time are equally late: they are put down together.
+    #[inline]
     fn record(&mut self, late_ms: u64, jobs: u32) {
+        match self.last.jobs.checked_add(jobs) {
+            Some(together) if self.last.late_ms == late_ms => self.last.jobs = together,
+            _ => {
+                self.put_down();
+                self.last = Alike { late_ms, jobs };
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn put_down(&mut self) {
+        let Alike { late_ms, jobs } = std::mem::take(&mut self.last);
+        if jobs == 0 {
+            return;
+        }
         // It grows as it has to, up to the longest time there is.
         let recorded = self.histogram.record_n(late_ms, jobs);
         let jobs = u64::from(jobs);
@@ -59,18 +95,25 @@ impl Lateness {
             self.0 = Recorded::new();
         }
         if let Some(recorded) = &mut self.0 {
-            // Most often they were due in few different milliseconds.
-            let mut due = deliveries.iter().map(|delivery| delivery.due).peekable();
-            while let Some(first) = due.next() {
-                let mut alike = 1;
-                while due.next_if_eq(&first).is_some() {
-                    alike += 1;
-                }
-                recorded.record(now.since(first).as_u64(), alike);
-            }
+            deliveries.iter().for_each(|delivery| recorded.record(now.since(delivery.due).as_u64(), 1));
         }
     }
 
+    /// What has been recorded so far.
+    pub fn so_far(&self) -> SoFar {
+        let mut recorded = self.0.clone();
+        recorded.iter_mut().for_each(|recorded| recorded.put_down());
+        SoFar(recorded)
+    }
+
+    /// Bytes that it asked its allocator for.
+    pub fn memory(&self) -> usize {
+        let counts = |histogram: &Histogram<u32>| histogram.distinct_values() * size_of::<u32>();
+        self.0.as_ref().map_or(0, |recorded| size_of::<Recorded>() + counts(&recorded.histogram))
+    }
+}
+
+impl SoFar {
     /// So many percent of the jobs were handed out at most so many milliseconds late.
     pub fn percentile_ms(&self, percent: f64) -> Option<u64> {
         self.0.as_ref().map(|recorded| recorded.histogram.value_at_percentile(percent))
@@ -90,12 +133,6 @@ impl Lateness {
             sum
         });
         Within { jobs, all: recorded.jobs, sum_ms: recorded.sum_ms }
-    }
-
-    /// Bytes that it asked its allocator for.
-    pub fn memory(&self) -> usize {
-        let counts = |histogram: &Histogram<u32>| histogram.distinct_values() * size_of::<u32>();
-        self.0.as_ref().map_or(0, |recorded| size_of::<Recorded>() + counts(&recorded.histogram))
     }
 }
 
@@ -131,19 +168,19 @@ mod tests {
             let mut lateness = Lateness::default();
             record(&mut lateness, late_ms);
             for percent in [50.0, 99.0, 99.9] {
-                assert_is(lateness.percentile_ms(percent), late_ms);
+                assert_is(lateness.so_far().percentile_ms(percent), late_ms);
             }
-            assert_is(lateness.max_ms(), late_ms);
+            assert_is(lateness.so_far().max_ms(), late_ms);
         }
     }
 
     #[test]
     fn how_many_were_how_late_is_counted_exactly() {
         let mut lateness = Lateness::default();
-        assert_eq!(lateness.within(), Within::default());
+        assert_eq!(lateness.so_far().within(), Within::default());
         let late = [0, 1, 2, 10, 11, 60_000, 3_600_000, 3_600_001];
         late.into_iter().for_each(|late_ms| record(&mut lateness, late_ms));
-        let within = lateness.within();
+        let within = lateness.so_far().within();
         for (step, jobs) in LATENESS_STEPS.into_iter().zip(within.jobs) {
             let expected = late.iter().filter(|late_ms| **late_ms <= step).count() as u64;
             assert_eq!(jobs, expected, "within {step}");
@@ -157,8 +194,8 @@ mod tests {
         (0..98).for_each(|_| record(&mut lateness, 0));
         record(&mut lateness, 3_000);
         record(&mut lateness, 60_000);
-        assert_is(lateness.percentile_ms(50.0), 0);
-        assert_is(lateness.percentile_ms(99.0), 3_000);
-        assert_is(lateness.max_ms(), 60_000);
+        assert_is(lateness.so_far().percentile_ms(50.0), 0);
+        assert_is(lateness.so_far().percentile_ms(99.0), 3_000);
+        assert_is(lateness.so_far().max_ms(), 60_000);
     }
 }

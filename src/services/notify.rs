@@ -90,6 +90,18 @@ pub trait Announced: Operation {
     }
 }
 
+impl<O: Announced> Announced for &O {
+    const GIVES_LEASES: bool = O::GIVES_LEASES;
+
+    fn announce(outcome: &Self::Outcome) -> Announcement {
+        O::announce(outcome)
+    }
+
+    fn deliveries(outcome: &Self::Outcome) -> Option<&Deliveries> {
+        O::deliveries(outcome)
+    }
+}
+
 impl Announced for Add<'_> {
     fn announce(_: &Added) -> Announcement {
         Announcement::event(ADDED).count(Counter::Added, 1)

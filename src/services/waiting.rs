@@ -215,11 +215,16 @@ fn take_last(lost: &mut Vec<Lost>, is_wanted: impl Fn(&Lost) -> bool) -> Option<
 }
 
 /// Whoever comes to this queue before the timer finds in it what is to be given back to it.
+#[inline]
 pub fn give_back_first<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue) {
     let is_any_lost = host.with(|state| !state.lost.is_empty() || !state.lost_astray.is_empty());
-    if !is_any_lost || !host.may_change() {
-        return;
+    if is_any_lost && host.may_change() {
+        give_back_what_is_its(host, key, value);
     }
+}
+
+#[cold]
+fn give_back_what_is_its<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue) {
     // It may have come here just now.
     wakeup::plan(host, value, || key.database(), || key.name());
     while let Some(mut lost) = host.with(|state| take_last(&mut state.lost, |lost| lost.origin.is(value))) {

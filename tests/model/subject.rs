@@ -221,14 +221,13 @@ fn add(
     add: &told::Add,
     calendar: &mut dyn core::Calendar,
 ) -> Outcome {
-    let rule = add.schedule.map(|(rule, starts)| (rule.of_core(), starts));
-    let schedule = rule.as_ref().map(|(rule, starts)| core::NewSchedule {
-        rule,
-        starts: match *starts {
-            told::Starts::ByItself => core::Starts::ByItself,
-            told::Starts::In(delay) => core::Starts::In(millis(delay)),
-            told::Starts::At(time) => core::Starts::At(at(time)),
-        },
+    let starts_of = |starts| match starts {
+        told::Starts::ByItself => core::Starts::ByItself,
+        told::Starts::In(delay) => core::Starts::In(millis(delay)),
+        told::Starts::At(time) => core::Starts::At(at(time)),
+    };
+    let schedule = add.schedule.map(|(rule, starts)| {
+        Box::new(core::NewSchedule { rule: rule.of_core(), starts: starts_of(starts) })
     });
     let told::Options { ttr, attempts, priority, backoff: waits, ttl, keep, late, group } = add.options;
     let group = group.map(groups::name);

@@ -35,6 +35,7 @@ enum Counted {
 
 impl Groups {
     /// The job that leaves next at `now`, from this priority on.
+    #[inline(never)]
     pub fn first_ready(
         &self,
         now: Time,
@@ -149,7 +150,7 @@ impl Groups {
 impl Queue {
     /// The job to be handed out at `now`, if one is ready and nothing holds it back. From the lane on in which the search
     /// begins, which then is the one where it ended.
-    #[inline]
+    #[inline(always)]
     pub(in crate::queue) fn first_to_leave(&self, now: Time, from: &mut FromLane) -> Option<Turn> {
         match &self.groups {
             None => {

@@ -33,8 +33,7 @@ fn deliveries_say_whether_they_were_finished_by_that() {
 
 #[test]
 fn a_delivery_is_called_by_its_occurrence_or_by_when_it_was_due() {
-    let (rule, starts) = schedule_of(&["every=100"], Some(Due::At(at(50)))).unwrap();
-    let schedule = Some(NewSchedule { rule: &rule, starts });
+    let schedule = schedule_of(&["every=100"], Some(Due::At(at(50))));
     let mut queue = Queue::new((1, 2));
     add(&mut queue, 0, &Add { schedule, ..plain("scheduled") });
     add(&mut queue, 0, &Add { due: Due::In(span(60)), ..plain("once") });
@@ -49,8 +48,7 @@ fn a_delivery_is_called_by_its_occurrence_or_by_when_it_was_due() {
 
 #[test]
 fn what_was_finished_by_being_handed_out_stays_while_it_is_kept_or_comes_back() {
-    let (rule, starts) = schedule_of(&["every=100"], Some(Due::At(at(0)))).unwrap();
-    let schedule = Some(NewSchedule { rule: &rule, starts });
+    let schedule = schedule_of(&["every=100"], Some(Due::At(at(0))));
     let mut queue = Queue::new((1, 2));
     let stays = |queue: &mut Queue, mode| {
         let popped = queue.apply(&told(7), &Pop { mode, ..Pop::ONE });
@@ -123,8 +121,7 @@ fn a_page_behind_nothing_is_the_first_one() {
 
 #[test]
 fn a_job_with_a_schedule_outlives_its_attempts() {
-    let (rule, starts) = schedule_of(&["every=100"], None).unwrap();
-    let schedule = Some(NewSchedule { rule: &rule, starts });
+    let schedule = schedule_of(&["every=100"], None);
     let attempts = Some(Attempts::new(1));
     let mut queue = Queue::new((1, 2));
     add(&mut queue, 0, &Add { schedule, attempts, ..plain("scheduled") });

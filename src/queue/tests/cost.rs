@@ -16,8 +16,7 @@ fn memory_of_details_is_counted_to_the_byte() {
     queue.apply(&told(0), &Bury { claim, reason: Some(&[b'x'; 100]) });
     assert_eq!(queue.details_bytes, size_of::<Rare>() + 100);
     assert!(queue.memory() >= without + queue.details_bytes);
-    let (rule, starts) = schedule_of(&["every=1000"], Some(Due::In(span(5)))).unwrap();
-    let schedule = Some(NewSchedule { rule: &rule, starts });
+    let schedule = schedule_of(&["every=1000"], Some(Due::In(span(5))));
     add(&mut queue, 0, &Add { schedule, ..plain("scheduled") });
     let scheduled = size_of::<Rare>() + size_of::<Recurring>();
     assert_eq!(queue.details_bytes, size_of::<Rare>() + 100 + scheduled);
@@ -116,8 +115,7 @@ fn a_rate_brings_no_timer_for_jobs_that_are_not_ready() {
 #[test]
 fn memory_of_a_queue_is_that_of_all_its_parts() {
     let mut queue = Queue::new((1, 2));
-    let (rule, starts) = schedule_of(&["every=1000"], None).unwrap();
-    let schedule = Some(NewSchedule { rule: &rule, starts });
+    let schedule = schedule_of(&["every=1000"], None);
     add(&mut queue, 0, &Add { schedule, ..plain("scheduled") });
     (0..100).for_each(|n| add(&mut queue, 0, &plain(&n.to_string())));
     let parts = [
@@ -147,8 +145,7 @@ fn a_pattern_is_compared_in_so_many_steps() {
 #[test]
 fn a_run_that_begins_anew_takes_its_reason_along() {
     let mut queue = Queue::new((1, 2));
-    let (rule, starts) = schedule_of(&["every=100"], Some(Due::At(at(0)))).unwrap();
-    let schedule = Some(NewSchedule { rule: &rule, starts });
+    let schedule = schedule_of(&["every=100"], Some(Due::At(at(0))));
     let attempts = Some(Attempts::new(1));
     add(&mut queue, 0, &Add { schedule, attempts, ..plain("a") });
     popped(&mut queue, 0);

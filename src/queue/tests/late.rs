@@ -176,7 +176,7 @@ fn schedules(queue: &mut Queue, jobs: u32, timing: &Timing) {
             until: None,
             late: Millis::ZERO,
         };
-        let schedule = Some(NewSchedule { rule: &rule, starts: Starts::ByItself });
+        let schedule = Some(Box::new(NewSchedule { rule, starts: Starts::ByItself }));
         let plain = Add::plain(Id::new(name.as_bytes()).unwrap(), b"x");
         let told = Circumstances::default();
         let add = Add { schedule, late: Millis::new(5), ..plain };

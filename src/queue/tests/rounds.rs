@@ -17,7 +17,7 @@ impl Calendar for Multiples {
 }
 
 /// The schedule that the words of an ADD give, if they do.
-pub fn schedule_of(words: &[&str], due: Option<Due>) -> Option<(Recurrence, Starts)> {
+pub fn schedule_of(words: &[&str], due: Option<Due>) -> Option<Box<NewSchedule>> {
     let value = |name| words.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
     let number = |name| value(name).map(|text| text.parse::<u64>().unwrap());
     let cron = |text: &str| {
@@ -36,7 +36,7 @@ pub fn schedule_of(words: &[&str], due: Option<Due>) -> Option<(Recurrence, Star
         Due::In(delay) => Starts::In(delay),
         Due::At(time) => Starts::At(time),
     });
-    Some((rule, starts))
+    Some(Box::new(NewSchedule { rule, starts }))
 }
 
 /// `occurrence>next run` and what else there is.

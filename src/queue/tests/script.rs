@@ -339,8 +339,7 @@ impl Session {
         }
         add.backoff = (backoff != Backoff::NONE).then_some(backoff);
         add.due = due.unwrap_or(add.due);
-        let schedule = schedule_of(words, due);
-        add.schedule = schedule.as_ref().map(|(rule, starts)| NewSchedule { rule, starts: *starts });
+        add.schedule = schedule_of(words, due);
         match self.apply(&add) {
             Added::New { slot, .. } if add.id.is_none() => name(self.queue().id_and_body(slot).unwrap().0),
             Added::New { due, .. } => shown(due),
