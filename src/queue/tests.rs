@@ -2,9 +2,9 @@
 
 use super::*;
 
-mod asked;
 mod by_id;
 mod cost;
+mod deliveries;
 mod door;
 mod expiry;
 mod groups;
@@ -14,6 +14,7 @@ mod limits;
 mod numbers;
 mod operators;
 mod recent;
+mod records;
 mod rounds;
 mod script;
 mod tally;

@@ -184,3 +184,47 @@ fn a_job_has_a_ttr_also_where_nobody_has_told_one() {
     let record = queue.jobs().next().unwrap().record();
     assert!(record.job(b"a", b"body").is_ok(), "{record:?}");
 }
+
+/// A round of wyhash, as in docs/format.md.
+fn stirred(check: u64, word: u64) -> u64 {
+    let product = u128::from(check ^ 0xa076_1d64_78bd_642f) * u128::from(word ^ 0xe703_7ed1_a0b4_28db);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// Of words whose parts overlap, too.
+#[test]
+fn a_check_is_stirred_by_every_part_of_what_an_operation_comes_to() {
+    let check_after = |mix: &dyn Fn(&mut Heading)| {
+        let mut heading = Heading::default();
+        mix(&mut heading);
+        heading.check
+    };
+    let progress = Progress {
+        stage: Stage::Leased,
+        attempt: 0x8000_0001,
+        lease: Some(Lease::new(0x1f_ffff_ffff_ffff)),
+        expires_at: None,
+    };
+    for (stage, number) in [(Stage::Waiting, 1), (Stage::Leased, 2), (Stage::Dead, 3), (Stage::Done, 4)] {
+        assert_eq!(
+            check_after(&|heading| heading.mix_place(Time::MAX, &Progress { stage, ..progress })),
+            stirred(stirred(0, 0xffff_ffff_ffff | number << 56), 0x1f_ffff_ffff_ffff ^ 0x8000_0001 << 32)
+        );
+    }
+    let round = |runs, missed, failed| Round {
+        anchor: at(5),
+        occurrence: at(77),
+        next: at(88),
+        runs,
+        missed,
+        failed,
+    };
+    for (runs, missed, failed) in [(1, 2, 3), (u32::MAX, u32::MAX, u32::MAX), (5, 0x5_0001, 0x3_0007)] {
+        let counts = u64::from(runs) << 32 ^ u64::from(missed) << 16 ^ u64::from(failed);
+        assert_eq!(
+            check_after(&|heading| heading.mix_round(&round(runs, missed, failed), at(66))),
+            stirred(stirred(stirred(stirred(0, 66), 77), 88), counts)
+        );
+    }
+    assert_eq!(check_after(&|heading| heading.mix_departures((6, 7))), stirred(stirred(0, 6), 7));
+}

@@ -117,3 +117,14 @@ fn the_dead_are_forgotten_once_they_were_dead_for_long_enough() {
     check("@0 ADD a ttl=10 | @MAX FORGET -> | COUNTS -> 0 0 0 1");
     check("@0 ALTER deadkeep=30 | ADD a ttl=10 | ADD b keep=20 prio=9 | POP -> b#1 | @20 FINISH b L1 | @40 LOAD | UPKEEP -> 40 | FORGET -> b a");
 }
+
+#[test]
+fn a_lease_that_has_run_out_is_settled_in_that_millisecond_and_the_expiry_stays() {
+    let mut queue = Queue::new((1, 2));
+    add(&mut queue, 0, &Add { ttl: Some(span(500)), ttr: Some(span(10)), ..plain("a") });
+    popped(&mut queue, 0);
+    let job = queue.get(id("a")).unwrap();
+    assert_eq!(job.settled(at(9)), job);
+    let progress = Progress { attempt: 1, expires_at: Some(at(500)), ..Progress::default() };
+    assert_eq!(job.settled(at(10)), JobView { progress, time: at(10), tally: job.tally_at(at(10)), ..job });
+}

@@ -94,3 +94,22 @@ fn a_pop_says_what_held_others_back() {
     assert_eq!((queue.may_leave_by_rate(at(9)), queue.may_leave_by_rate(at(10))), (Some(0), Some(1)));
     assert_eq!(pop(&mut queue, 100, 1), (1, None, Some(105)));
 }
+
+#[test]
+fn a_rate_that_takes_the_place_of_another_keeps_its_time_in_parts_of_its_own() {
+    let (whole, thirds) = (Rate::new(1, span(100), 1).unwrap(), Rate::new(3, span(3_000), 1).unwrap());
+    let tat = whole.after(Tat::default(), at(950), 1);
+    assert_eq!(whole.next(tat, at(1_000)), at(1_050));
+    let tat = thirds.instead_of(&whole, tat, at(1_000));
+    assert_eq!(thirds.next(tat, at(1_000)), at(1_050));
+    let tat = whole.instead_of(&thirds, tat, at(1_000));
+    assert_eq!(whole.next(tat, at(1_000)), at(1_050));
+}
+
+#[test]
+fn a_rate_that_takes_the_place_of_another_lets_one_leave_a_distance_from_now() {
+    let (single, burst) = (Rate::new(1, span(100), 1).unwrap(), Rate::new(1, span(100), 3).unwrap());
+    let tat = single.after(Tat::default(), at(950), 10);
+    let tat = burst.instead_of(&single, tat, at(1_000));
+    assert_eq!((burst.next(tat, at(1_000)), burst.may_leave(tat, at(1_099))), (at(1_100), 0));
+}

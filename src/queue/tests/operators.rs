@@ -230,3 +230,37 @@ pub fn alteration(words: &[&str]) -> Alter {
     alter.backoff = (backoff != Backoff::NONE).then_some(backoff);
     alter
 }
+
+#[test]
+fn a_page_behind_nothing_is_the_first_one() {
+    let mut queue = Queue::new((1, 2));
+    ["a", "b", "c"].iter().for_each(|name| add(&mut queue, 0, &plain(name)));
+    let page = |after| queue.peek_after(State::Ready, &after, 2).map(|slots| slots.len());
+    assert_eq!(page(After::default()), Some(2));
+    assert_eq!(page(After { id: Some(id("b")), ..After::default() }), Some(1));
+    assert_eq!(page(After { id: Some(id("nobody")), ..After::default() }), None);
+}
+
+#[test]
+fn a_queue_is_empty_when_it_has_no_job_in_any_state() {
+    let mut queue = Queue::new((1, 2));
+    assert!(queue.is_empty());
+    add(&mut queue, 0, &plain("a"));
+    assert!(!queue.is_empty());
+    popped(&mut queue, 0);
+    assert!(!queue.is_empty());
+    delete(&mut queue, "a");
+    assert!(queue.is_empty());
+}
+
+#[test]
+fn a_queue_says_whether_something_large_was_removed() {
+    let mut queue = Queue::new((1, 2));
+    let large = vec![b'x'; 1 << 20];
+    add(&mut queue, 0, &Add { body: &large, ..plain("large") });
+    assert!(!queue.has_removed());
+    delete(&mut queue, "large");
+    assert!(queue.has_removed());
+    queue.take_removed();
+    assert!(!queue.has_removed());
+}

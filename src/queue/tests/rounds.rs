@@ -253,3 +253,32 @@ fn a_zone_is_the_same_however_it_is_written() {
 fn a_jitter_is_added_and_never_moves_the_occurrence() {
     check("@0 ADD a every=1000 jitter=500 -> 1164 | ROUND a -> 1000>nil run=0 | @1163 POP -> nil | @1164 POP -> a#1 | ROUND a -> 1000>2000 run=1 | FINISH a L1 | GET a -> delayed 2203");
 }
+
+#[test]
+fn a_job_with_a_schedule_outlives_its_attempts() {
+    let schedule = schedule_of(&["every=100"], None);
+    let attempts = Some(Attempts::new(1));
+    let mut queue = Queue::new((1, 2));
+    add(&mut queue, 0, &Add { schedule, attempts, ..plain("scheduled") });
+    add(&mut queue, 0, &Add { attempts, ..plain("once") });
+    queue.apply(&told(1_000), &Pop { count: 2, ..Pop::ONE });
+    let outlives = |name| queue.get(id(name)).unwrap().outlives_its_attempts();
+    assert_eq!((outlives("scheduled"), outlives("once")), (true, false));
+}
+
+#[test]
+fn a_job_that_gets_a_schedule_no_longer_expires() {
+    check("@0 ADD a ttl=50 ttr=200 | POP | ADD a ttr=200 every=100 ENSURE | @60 GET a -> reserved 200 #1 L1");
+    check("@0 ADD a ttl=50 ttr=200 | POP | ADD a ttr=200 every=100 ENSURE | BACK L1 -> 1 | @60 GET a -> ready 0");
+}
+
+#[test]
+fn a_run_that_waits_for_another_attempt_is_the_last_one_where_there_may_be_no_more() {
+    check("@0 ADD a every=100 tries=3 | @100 POP -> a#1 | RELEASE a L1 +50 | ADD a every=100 runs=1 tries=3 ENSURE -> replaced 150 \
+         | @150 POP -> a#2 | FINISH a * -> 1 | GET a -> nil");
+}
+
+#[test]
+fn a_run_behind_one_that_timed_out_is_given_back() {
+    check("@0 ADD a every=100 tries=1 ttr=10 | @100 POP -> a#1 | @200 POP NOACK -> a#1 | BACK L2 -> 1");
+}

@@ -96,3 +96,27 @@ fn news_have_what_cannot_be() {
     assert_eq!(queue.take_news().bug, Some("a job that leaves is there"));
     assert_eq!(queue.take_news().bug, None);
 }
+
+#[test]
+fn the_horizon_is_where_time_was_let_pass_to() {
+    let mut queue = Queue::new((1, 2));
+    assert_eq!(queue.horizon(), Time::ZERO);
+    queue.advance(at(70));
+    assert_eq!(queue.horizon(), at(70));
+    queue.advance(at(60));
+    assert_eq!(queue.horizon(), at(60));
+}
+
+#[test]
+fn a_job_that_is_handed_out_is_news_only_where_its_lease_is_over() {
+    check("@0 ADD a | NEWS -> ready | POP | NEWS -> | @59 NEWS -> | @60 NEWS -> ready");
+    // For those who look, time has passed further than for the pop.
+    let mut queue = Queue::new((1, 2));
+    add(&mut queue, 0, &plain("a"));
+    queue.advance(at(60));
+    queue.take_news();
+    queue.find_wake_at();
+    popped(&mut queue, 0);
+    assert!(queue.take_news().is_any_ready);
+    assert_eq!(queue.wake_at(), Time::MAX, "nothing is to come");
+}

@@ -1,0 +1,56 @@
+//! What a delivery says of itself, and of the job that it handed out.
+
+use super::rounds::schedule_of;
+use super::*;
+
+#[test]
+fn leases_of_a_moment_begin_at_a_number_made_of_it() {
+    assert_eq!(Queue::lease_at(at(0)), Lease::default());
+    assert_eq!(Queue::lease_at(at(3)), Lease::new(3 * 2_048));
+    assert_eq!(Queue::lease_at(Time::MAX), Lease::MAX);
+    let mut queue = Queue::new((1, 2));
+    add(&mut queue, 3, &plain("a"));
+    assert_eq!(popped(&mut queue, 3), Queue::lease_at(at(3)));
+}
+
+#[test]
+fn deliveries_say_whether_they_were_finished_by_that() {
+    let mut queue = Queue::new((1, 2));
+    ["a", "b"].iter().for_each(|name| add(&mut queue, 0, &plain(name)));
+    assert!(!queue.apply(&told(0), &Pop::ONE).are_finished());
+    assert!(queue.apply(&told(0), &Pop { mode: Mode::NoAck, ..Pop::ONE }).are_finished());
+}
+
+#[test]
+fn a_delivery_is_called_by_its_occurrence_or_by_when_it_was_due() {
+    let schedule = schedule_of(&["every=100"], Some(Due::At(at(50))));
+    let mut queue = Queue::new((1, 2));
+    add(&mut queue, 0, &Add { schedule, ..plain("scheduled") });
+    add(&mut queue, 0, &Add { due: Due::In(span(60)), ..plain("once") });
+    let occurrences = |queue: &mut Queue, now| -> Vec<Time> {
+        let popped = queue.apply(&told(now), &Pop { count: 9, ..Pop::ONE });
+        popped.iter().map(|delivery| delivery.occurrence()).collect()
+    };
+    assert_eq!(occurrences(&mut queue, 70), [at(50), at(60)]);
+    // Another attempt at the same occurrence; of the other job the lease ended then.
+    assert_eq!(occurrences(&mut queue, 130), [at(50), at(130)]);
+}
+
+#[test]
+fn what_was_finished_by_being_handed_out_stays_while_it_is_kept_or_comes_back() {
+    let schedule = schedule_of(&["every=100"], Some(Due::At(at(0))));
+    let mut queue = Queue::new((1, 2));
+    let stays = |queue: &mut Queue, mode| {
+        let popped = queue.apply(&told(7), &Pop { mode, ..Pop::ONE });
+        let mut popped = popped.iter();
+        popped.next().unwrap().stays(queue)
+    };
+    add(&mut queue, 7, &plain("gone"));
+    assert!(!stays(&mut queue, Mode::NoAck));
+    add(&mut queue, 7, &Add { keep: Some(span(30)), ..plain("kept") });
+    assert!(stays(&mut queue, Mode::NoAck));
+    add(&mut queue, 7, &plain("leased"));
+    assert!(!stays(&mut queue, Mode::Lease));
+    add(&mut queue, 7, &Add { schedule, ..plain("scheduled") });
+    assert!(stays(&mut queue, Mode::NoAck));
+}
