@@ -130,6 +130,7 @@ impl RateWords {
     }
 
     fn read(&mut self, words: &mut Words) -> Result<bool, Error> {
+        words.pair(self.option, "n per-ms")?;
         let jobs = words.small_integer(self.option, 0)?;
         once(self.option, &mut self.rate, (jobs, words.millis(self.option, u64::from(jobs > 0))?))
     }

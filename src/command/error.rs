@@ -23,6 +23,13 @@ pub enum Error {
     NoValue {
         option: &'static str,
     },
+    /// An option with fewer values than it needs, and what these are.
+    NoPair {
+        option: &'static str,
+        values: &'static str,
+    },
+    /// A state where an option is looked for, in a command that takes STATE.
+    BareState(Vec<u8>),
     NotInRange {
         option: &'static str,
         min: u64,
@@ -121,6 +128,10 @@ impl fmt::Display for Error {
             Error::Repeated { option } => write!(f, "ERR option {option} is given twice"),
             Error::Exclusive { one, other } => write!(f, "ERR options {one} and {other} exclude each other"),
             Error::NoValue { option } => write!(f, "ERR option {option} needs a value"),
+            Error::NoPair { option, values } => write!(f, "ERR option {option} needs two values: {values}"),
+            Error::BareState(word) => {
+                write!(f, "ERR unknown option {}: a state needs STATE before it", Quoted(word))
+            }
             Error::NotInRange { option, min, max } => {
                 write!(f, "ERR {option} must be an integer from {min} to {max}")
             }

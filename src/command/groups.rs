@@ -6,8 +6,7 @@
 //!
 //! Replies with the next cursor and an array of groups, each a map, whose fields docs/commands/groups.md explains.
 //!
-//! O(g) for g groups looked at. One with many jobs costs a step for some hundred of them, and one for each job of it that is
-//! ready and has a TTL.
+//! O(g) for g groups looked at. One with many jobs costs a step for some hundred of them.
 
 use super::error::Error;
 use super::kinds::{Look, Looking};
@@ -24,7 +23,7 @@ impl Look for Groups {
     const SPEC: Spec = Spec {
         name: c"dq.groups",
         summary: c"Iterates over the groups of a queue, with the counts of their jobs",
-        complexity: c"O(G) with G being the number of groups looked at",
+        complexity: c"O(G) with G being the number of groups looked at, and a step for some hundred jobs of one with many",
         since: SINCE_0_2,
         flags: c"readonly",
         arity: -3,

@@ -64,6 +64,7 @@ impl Look for Info {
         show_lateness(&mut fields, &lateness);
         fields.add("held-by-concurrency", looking.value.held().by(Limit::Concurrency));
         fields.add("held-by-rate", looking.value.held().by(Limit::Rate));
+        fields.add("held-by-group", looking.value.held().by(Limit::Group));
         fields.add("schedules", queue.schedules() as u64);
         fields.add("total-missed", queue.totals().missed);
         show_lateness_counts(&mut fields, &lateness);

@@ -9,7 +9,7 @@ use super::limits::REASON_BYTES_MAX;
 use crate::queue::{Attempts, Backoff, Claim, Id, Lease, Millis, State, Time};
 use crate::server::arg::{Arg, Args};
 use crate::server::call::Call;
-use crate::server::spec::Spec;
+use crate::server::spec::{ArgSpec, Spec};
 use crate::services::frame::Source;
 
 /// The arguments after the command's name, from left to right.
@@ -99,7 +99,9 @@ impl<'c> Words<'c> {
                 None => false,
             };
             if !is_option {
-                return Err(Error::UnknownOption(word.bytes().to_vec()));
+                let is_bare = self.spec.takes(ArgSpec::STATE) && state_of(word.bytes()).is_some();
+                let error = if is_bare { Error::BareState } else { Error::UnknownOption };
+                return Err(error(word.bytes().to_vec()));
             }
         }
         Ok(())
@@ -108,6 +110,14 @@ impl<'c> Words<'c> {
     /// The value of an option.
     pub fn value(&mut self, option: &'static str) -> Result<&'c [u8], Error> {
         self.next().map(Arg::bytes).ok_or(Error::NoValue { option })
+    }
+
+    /// Whether both values of an option are there, which are called so.
+    pub fn pair(&self, option: &'static str, values: &'static str) -> Result<(), Error> {
+        if self.remaining() < 2 {
+            return Err(Error::NoPair { option, values });
+        }
+        Ok(())
     }
 
     /// The value of an option: an integer from `min` to `max`.
@@ -174,6 +184,7 @@ impl<'c> Words<'c> {
 
     /// The two values of BACKOFF.
     pub fn backoff(&mut self) -> Result<Backoff, Error> {
+        self.pair("BACKOFF", "base-ms max-ms")?;
         let (base, max) = (self.millis("BACKOFF", 0)?, self.millis("BACKOFF", 0)?);
         if base > max {
             return Err(Error::BackoffOrder);
@@ -198,9 +209,12 @@ impl<'c> Words<'c> {
     /// The value of STATE.
     pub fn state(&mut self) -> Result<State, Error> {
         let word = self.value("STATE")?;
-        let state = State::ALL.into_iter().find(|state| word.eq_ignore_ascii_case(state.name().as_bytes()));
-        state.ok_or_else(|| Error::UnknownState(word.to_vec()))
+        state_of(word).ok_or_else(|| Error::UnknownState(word.to_vec()))
     }
+}
+
+fn state_of(word: &[u8]) -> Option<State> {
+    State::ALL.into_iter().find(|state| word.eq_ignore_ascii_case(state.name().as_bytes()))
 }
 
 /// No option's name is longer.

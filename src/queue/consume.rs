@@ -318,6 +318,10 @@ impl Operation for Pop {
             let taken = (&deliveries, wanted);
             deliveries.held_by = queue.use_allowance(now, &allowance, taken, &mut lane);
         }
+        let found_no_more = deliveries.len() < count && bytes < POP_BYTES_MAX && !deliveries.has_ended_early;
+        if found_no_more && queue.groups_hold_back(now) {
+            deliveries.held_by = Some(Limit::Group);
+        }
         deliveries
     }
 }
@@ -348,6 +352,12 @@ impl Operation for PopById<'_> {
         if let Some(allowance) = allowance {
             let is_held = deliveries.len() == allowance.jobs && ids.any(|id| queue.can_be_taken(now, *id));
             deliveries.held_by = queue.use_up(now, &allowance, &deliveries, is_held);
+        }
+        let asked_for = self.ids.len() - ids.len();
+        if deliveries.len() < asked_for && deliveries.held_by.is_none() && queue.groups.is_some() {
+            let mut ids = self.ids.iter().take(asked_for);
+            let is_held = ids.any(|id| queue.is_held_back_by_its_group(now, *id));
+            deliveries.held_by = is_held.then_some(Limit::Group);
         }
         deliveries
     }
@@ -466,12 +476,19 @@ impl Queue {
     }
 
     fn can_be_taken(&self, now: Time, id: Id) -> bool {
-        let Some((slot, job)) = self.pool.find(id).and_then(|slot| Some((slot, self.view(slot)?))) else {
-            return false;
-        };
-        match job.state(now) {
-            State::Ready | State::Delayed | State::Dead => self.may_leave_its_group(slot, now),
-            State::Reserved | State::Done => false,
+        self.to_be_taken(now, id).is_some_and(|slot| self.may_leave_its_group(slot, now))
+    }
+
+    fn is_held_back_by_its_group(&self, now: Time, id: Id) -> bool {
+        self.to_be_taken(now, id).is_some_and(|slot| !self.may_leave_its_group(slot, now))
+    }
+
+    /// The job with this id, if its state is one in which it can be taken by it.
+    fn to_be_taken(&self, now: Time, id: Id) -> Option<Slot> {
+        let slot = self.pool.find(id)?;
+        match self.view(slot)?.state(now) {
+            State::Ready | State::Delayed | State::Dead => Some(slot),
+            State::Reserved | State::Done => None,
         }
     }
 

@@ -400,7 +400,8 @@ impl Queue {
             was_there &= self.schedule.remove_aside(Aside::Leases, slot, bucket, leased);
         }
         if let Some(groups) = self.groups.as_mut().filter(|_| group != slab::NO_SLOT) {
-            was_there &= groups.unplace(group, slot, home, was_leased);
+            let stood = groups::Stood { home, was_leased, expires: expiry_bucket.is_some() };
+            was_there &= groups.unplace(group, slot, &stood);
         }
         if !was_there {
             self.bug("a job stands in the lines that its details say");

@@ -263,6 +263,11 @@ impl Schedule {
         firsts.map(|(time, _)| time).min()
     }
 
+    /// Whether anything that has a group is ready at `now`. O(lanes).
+    pub fn is_any_grouped_open(&self, now: Time, windows: &impl Windows) -> bool {
+        self.grouped.iter().any(|lane| lane.jobs.first_open(now, windows).is_some())
+    }
+
     /// Until when the first of the done ones is kept.
     pub fn first_done(&self) -> Option<Time> {
         self.done.first().map(|(time, _)| time)

@@ -33,6 +33,8 @@ pub enum Limit {
     /// Also when both did.
     Concurrency,
     Rate,
+    /// A limit of groups, or a pause: all that was ready was of groups that it holds back.
+    Group,
 }
 
 impl Settings {

@@ -166,6 +166,20 @@ impl<T> Slab<T> {
         }
     }
 
+    /// All of them, in the order of their slots.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (Slot, &mut T)> {
+        let cells = self.pages.iter_mut().enumerate().flat_map(|(number, page)| {
+            page.cells
+                .iter_mut()
+                .enumerate()
+                .map(move |(at, cell)| ((number << PAGE_BITS | at) as Slot, cell))
+        });
+        cells.filter_map(|(slot, cell)| match cell {
+            Cell::Taken(value) => Some((slot, value)),
+            Cell::Free { .. } => None,
+        })
+    }
+
     pub fn remove(&mut self, slot: Slot) -> Option<T> {
         let (number, at) = split(slot);
         let page = self.pages.get_mut(number)?;

@@ -20,6 +20,13 @@ pub struct Spec {
     pub args: &'static [ArgSpec],
 }
 
+impl Spec {
+    /// Whether this option, or one with the same word, is among the arguments.
+    pub fn takes(&self, option: ArgSpec) -> bool {
+        self.args.iter().any(|arg| arg.token.is_some() && arg.token == option.token)
+    }
+}
+
 /// What a command does with its key, for ACL rules and clients.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum KeyUse {

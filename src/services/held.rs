@@ -8,6 +8,7 @@ use crate::queue::{Deliveries, Limit};
 pub struct Held {
     by_concurrency: u64,
     by_rate: u64,
+    by_group: u64,
     is_on: bool,
 }
 
@@ -32,6 +33,7 @@ impl Held {
         let count = match limit {
             Limit::Concurrency => &mut self.by_concurrency,
             Limit::Rate => &mut self.by_rate,
+            Limit::Group => &mut self.by_group,
         };
         *count += u64::from(is_new);
         is_new
@@ -41,6 +43,7 @@ impl Held {
         match limit {
             Limit::Concurrency => self.by_concurrency,
             Limit::Rate => self.by_rate,
+            Limit::Group => self.by_group,
         }
     }
 }

@@ -95,12 +95,6 @@ impl Buckets {
         None
     }
 
-    /// Adds up what is counted in each bucket that begins up to `now`.
-    pub fn count_open(&self, now: Time, count: impl Fn(&Bucket) -> usize) -> usize {
-        let passed = self.directory.iter().take_while(|line| line.first <= now);
-        passed.filter_map(|line| self.buckets.get(line.bucket)).map(count).sum()
-    }
-
     fn runs_from(&self, start: Start) -> impl Iterator<Item = Run<'_>> {
         let (first, left_out) = self.place_of(start);
         let buckets = self.directory.range(first..).filter_map(|line| self.buckets.get(line.bucket));

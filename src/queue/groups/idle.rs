@@ -63,7 +63,7 @@ impl Groups {
             return;
         };
         self.idle.remove(&(group.serial, number));
-        let lines = group.dying.memory() + group.leases.memory();
+        let lines = group.dying.memory() + group.leases.memory() + group.expiring.memory();
         let own = group.name.len() + group.members.capacity() * size_of::<Slot>();
         self.bytes = self.bytes.saturating_sub(lines + own);
         for slot in group.members {
@@ -104,10 +104,8 @@ impl Groups {
     }
 
     pub(super) fn change_tats(&mut self, change: impl Fn(Tat) -> Tat) {
-        for number in self.shelf.slab.scan(0, usize::MAX, usize::MAX).0 {
-            if let Some(group) = self.shelf.slab.get_mut(number) {
-                group.tat = change(group.tat);
-            }
+        for (_, group) in self.shelf.slab.iter_mut().filter(|(_, group)| group.tat != Tat::default()) {
+            group.tat = change(group.tat);
         }
     }
 }

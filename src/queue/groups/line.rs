@@ -145,12 +145,12 @@ impl Line {
         }
     }
 
-    /// How many with a time up to `now` haven't expired by then. O(jobs that expire in it), at worst.
-    pub fn open(&self, now: Time, windows: &impl Windows) -> usize {
+    /// How many have a time up to `now`.
+    pub fn up_to(&self, now: Time) -> usize {
         match self {
             Line::Empty => 0,
-            Line::Few(bucket) => open_in(bucket, now, windows),
-            Line::Many(buckets) => buckets.count_open(now, |bucket| open_in(bucket, now, windows)),
+            Line::Few(bucket) => bucket.up_to(now),
+            Line::Many(buckets) => buckets.tallies().0.jobs - buckets.tally_after(now).jobs,
         }
     }
 
@@ -182,16 +182,6 @@ impl Line {
             Line::Many(buckets) => size_of::<Buckets>() + buckets.memory(),
         }
     }
-}
-
-/// Of those up to `now`, how many haven't expired by then.
-fn open_in(bucket: &Bucket, now: Time, windows: &impl Windows) -> usize {
-    if bucket.is_closed(now) {
-        return 0;
-    }
-    let passed = bucket.entries().get(..bucket.up_to(now)).unwrap_or_default();
-    let is_open = |entry: &&Entry| !entry.expires() || windows.window_of(entry.slot).closes > now;
-    passed.iter().filter(is_open).count()
 }
 
 fn in_buckets(few: &Bucket, places: &mut Places) -> Buckets {

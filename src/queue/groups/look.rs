@@ -3,7 +3,7 @@
 use super::super::ids::Id;
 use super::super::slab::Slot;
 use super::super::time::Time;
-use super::super::{Queue, Windows};
+use super::super::Queue;
 use super::{Group, Groups};
 
 /// A group, as of the last [`Queue::advance`].
@@ -25,13 +25,15 @@ pub struct GroupView<'q> {
 const PLACES_A_GROUP: usize = 16;
 
 impl Groups {
-    fn view<'q>(&'q self, group: &'q Group, now: Time, windows: &impl Windows) -> GroupView<'q> {
+    fn view<'q>(&'q self, group: &'q Group, now: Time) -> GroupView<'q> {
         let members = || group.members.iter().filter_map(|slot| self.members.get(*slot));
         let reserved = group.leases.after(now);
+        let expired = group.expiring.up_to(now);
         let to_come = members().map(|member| member.line.after(now)).sum::<usize>() + group.dying.after(now);
         GroupView {
             name: Id::of(&group.name),
-            ready: members().map(|member| member.line.open(now, windows)).sum(),
+            // What has expired had come due before.
+            ready: members().map(|member| member.line.up_to(now)).sum::<usize>().saturating_sub(expired),
             reserved,
             // What is reserved has its next time to come.
             delayed: to_come.saturating_sub(reserved),
@@ -43,8 +45,7 @@ impl Groups {
 
 impl Queue {
     /// Some groups, from this place on: those that have jobs or are paused; and where to go on, if there are more. Every
-    /// group that stays is seen. O(1) for each group, O(its buckets) for one with many jobs; and O(1) for each job of it
-    /// that expires.
+    /// group that stays is seen. O(1) for each group, O(its buckets) for one with many jobs.
     pub fn scan_groups(&self, from: Slot, at_most: usize) -> (Vec<GroupView<'_>>, Option<Slot>) {
         let Some(groups) = &self.groups else {
             return (Vec::new(), None);
@@ -53,14 +54,14 @@ impl Queue {
         let (slots, next) = groups.shelf.slab.scan(from, at_most, at_most.saturating_mul(PLACES_A_GROUP));
         let slots = slots.into_iter().filter_map(|slot| groups.shelf.slab.get(slot));
         let seen = slots.filter(|group| group.jobs > 0 || group.paused_until > now);
-        (seen.map(|group| groups.view(group, now, self)).collect(), next)
+        (seen.map(|group| groups.view(group, now)).collect(), next)
     }
 
     /// The group with this name, if it is remembered.
     pub fn group(&self, name: Id) -> Option<GroupView<'_>> {
         let groups = self.groups.as_ref()?;
         let group = groups.shelf.slab.get(groups.find(name)?)?;
-        Some(groups.view(group, self.schedule.horizon(), self))
+        Some(groups.view(group, self.schedule.horizon()))
     }
 
     /// How many groups have jobs, or something else that is to be remembered.

@@ -10,7 +10,7 @@
 //! | --- | --- |
 //! | `mod.rs` | what a group consists of, and when it may leave |
 //! | `turns.rs` | whose turn it is; |
-//! | `standing.rs` | where jobs of groups stand; |
+//! | `standing.rs` | where jobs of groups stand; what other limits do to that |
 //! | `idle.rs` | what becomes of groups without jobs |
 //! | `ring.rs` | the groups of a priority, in the order in which they may leave |
 //! | `line.rs` | the jobs of a group, few or many |
@@ -45,6 +45,7 @@ pub use group_record::GroupRecord;
 use line::{Line, Places};
 pub use look::GroupView;
 use ring::{Rest, Ring, Seat};
+pub use standing::Stood;
 pub use turns::Turn;
 
 /// The number of a group in its queue; [`NO_SLOT`] is none. It shows in nothing.
@@ -59,6 +60,7 @@ pub struct Groups {
     lanes: Vec<Lane>,
     homes: Places,
     leases: Places,
+    expiring: Places,
     /// Groups without jobs, by their serial.
     idle: BTreeSet<(u64, GroupNumber)>,
     /// The serial of the group that was made last.
@@ -96,6 +98,8 @@ struct Group {
     dying: Line,
     /// Its leases, by their end.
     leases: Line,
+    /// Of its jobs that may leave, those that expire, by when they do.
+    expiring: Line,
 }
 
 /// The jobs of a group in one priority.
@@ -104,6 +108,8 @@ struct Member {
     group: GroupNumber,
     priority: u8,
     line: Line,
+    /// The time of the first of them, if there is any.
+    since: Time,
     /// The round in which it may leave next.
     turn: u64,
     /// While nothing of its line may leave; and what the ring has been told of that.
@@ -176,6 +182,7 @@ impl Groups {
             lanes: Vec::new(),
             homes: Places::default(),
             leases: Places::default(),
+            expiring: Places::default(),
             idle: BTreeSet::new(),
             last_serial: 0,
             swept: 0,
@@ -214,6 +221,7 @@ impl Groups {
             members: Vec::new(),
             dying: Line::Empty,
             leases: Line::Empty,
+            expiring: Line::Empty,
         };
         let hash = self.shelf.hash_of(name.bytes());
         let number = self.shelf.slab.insert(group)?;
@@ -255,17 +263,9 @@ impl Groups {
             + rings
             + self.homes.memory()
             + self.leases.memory()
+            + self.expiring.memory()
             + self.idle.len() * size_of::<(u64, GroupNumber)>()
             + self.bytes
-    }
-
-    /// Other limits, or another clock: every group may leave at another time. O(groups log groups).
-    pub fn settle_all(&mut self, settings: &Settings) {
-        let mut numbers = self.shelf.slab.scan(0, usize::MAX, usize::MAX).0;
-        numbers.sort_unstable();
-        for number in numbers {
-            self.settle(number, settings);
-        }
     }
 
     /// The first time after `now` from which on some group may leave that may not before. O(lanes × log groups).

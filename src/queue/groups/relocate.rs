@@ -8,10 +8,10 @@ use super::line::Line;
 use super::Groups;
 
 /// Before the lanes, of which there are at most so many, and the long lines.
-const FIRST_LANE: u32 = 5;
+const FIRST_LANE: u32 = 6;
 const FIRST_LINE: u32 = FIRST_LANE + 256;
-/// Each group has two lines, besides those of its members.
-const LINES_A_GROUP: u32 = 2;
+/// Each group has three lines, besides those of its members.
+const LINES_A_GROUP: u32 = 3;
 
 impl Groups {
     /// Most of the last ones are of nobody, or hold nothing.
@@ -28,11 +28,13 @@ impl Groups {
                 mover.vec(&mut group.members);
                 group.dying.relocate(mover);
                 group.leases.relocate(mover);
+                group.expiring.relocate(mover);
             }),
             1 => self.index.relocate(from, mover),
             2 => self.members.relocate(from, mover, |member, mover| member.line.relocate(mover)),
             3 => self.homes.relocate(from, mover),
             4 => self.leases.relocate(from, mover),
+            5 => self.expiring.relocate(from, mover),
             FIRST_LANE..FIRST_LINE => self.relocate_lane((part - FIRST_LANE) as usize, from, mover),
             line => self.long_line(line - FIRST_LINE)?.relocate(from, mover),
         }
@@ -51,10 +53,10 @@ impl Groups {
             None => &mut self.members.get_mut(number)?.line,
             Some(number) => {
                 let group = self.shelf.slab.get_mut(number / LINES_A_GROUP)?;
-                if number % LINES_A_GROUP == 0 {
-                    &mut group.dying
-                } else {
-                    &mut group.leases
+                match number % LINES_A_GROUP {
+                    0 => &mut group.dying,
+                    1 => &mut group.leases,
+                    _ => &mut group.expiring,
                 }
             }
         };

@@ -27,35 +27,63 @@ pub struct Seat {
     pub turn: u64,
 }
 
-/// While jobs of a group have expired and no other one's time has come, none of them leaves: from `since` on, until `until`.
+/// From `since` on, before `until`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rest {
+pub struct Span {
     pub since: Time,
     pub until: Time,
 }
 
-impl Rest {
-    /// Of a line in which there is nothing.
-    pub const ALWAYS: Rest = Rest { since: Time::ZERO, until: Time::MAX };
-    const NEVER: Rest = Rest { since: Time::MAX, until: Time::MAX };
+impl Span {
+    pub const ALWAYS: Span = Span { since: Time::ZERO, until: Time::MAX };
 
-    fn and(self, other: Rest) -> Rest {
-        Rest { since: self.since.max(other.since), until: self.until.min(other.until) }
+    fn and(self, other: Span) -> Span {
+        Span { since: self.since.max(other.since), until: self.until.min(other.until) }
     }
 
     fn holds(self, now: Time) -> bool {
         self.since <= now && now < self.until
     }
+}
 
-    /// When another job comes, for this time, which expires then.
-    pub fn with(self, time: Time, expires: Time) -> Rest {
-        if self.until == Time::MAX {
-            Rest { since: self.since.max(expires), until: Time::MAX }
-        } else if time >= self.until || expires <= self.since {
-            self
+/// While nothing of a group leaves, since those of its jobs whose time has come have expired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// In this span, if there is any such.
+    pub span: Span,
+    /// And from here on: all that there are will have expired.
+    pub closed: Time,
+}
+
+impl Rest {
+    /// Of a line in which there is nothing.
+    pub const ALWAYS: Rest = Rest { span: Span::ALWAYS, closed: Time::ZERO };
+
+    /// The span in which it rests, if it does now.
+    fn at(self, now: Time) -> Option<Span> {
+        let closed = Span { since: self.closed, until: Time::MAX };
+        [closed, self.span].into_iter().find(|span| span.holds(now))
+    }
+
+    fn holds(self, now: Time) -> bool {
+        self.at(now).is_some()
+    }
+
+    /// When another job comes `now`, for this time, which expires then. So most often it is known which groups have nothing
+    /// before any search has looked.
+    pub fn with(self, time: Time, expires: Time, now: Time) -> Rest {
+        let closed = self.closed.max(expires);
+        let is_over = self.span.until <= now;
+        let span = if is_over { Span { since: self.closed, until: Time::MAX } } else { self.span };
+        let span = if time >= span.until || expires <= span.since {
+            span
+        } else if time > span.since.max(now) {
+            // It is to come: until then.
+            Span { until: time, ..span }
         } else {
-            Rest::NEVER
-        }
+            Span { since: expires, ..span }
+        };
+        Rest { span, closed }
     }
 }
 
@@ -80,7 +108,7 @@ struct Run {
     first: Key,
     /// None here has an earlier turn, of those that don't rest while this holds.
     least_turn: Cell<u64>,
-    holds: Cell<Rest>,
+    holds: Cell<Span>,
     entries: Vec<Entry>,
 }
 
@@ -88,7 +116,7 @@ impl Run {
     fn new(entries: Vec<Entry>) -> Run {
         let least_turn = entries.iter().map(|entry| entry.seat.turn).min().unwrap_or(u64::MAX);
         let first = entries.first().map_or((Time::MAX, 0, 0), Entry::key);
-        Run { first, least_turn: Cell::new(least_turn), holds: Cell::new(Rest::ALWAYS), entries }
+        Run { first, least_turn: Cell::new(least_turn), holds: Cell::new(Span::ALWAYS), entries }
     }
 
     /// Whether nobody here has his turn by this round.
@@ -98,13 +126,11 @@ impl Run {
 
     /// Nobody was found here: notes why.
     fn note(&self, now: Time) {
-        let (mut least_turn, mut holds) = (u64::MAX, Rest::ALWAYS);
+        let (mut least_turn, mut holds) = (u64::MAX, Span::ALWAYS);
         for entry in &self.entries {
-            let rest = entry.rest.get();
-            if rest.holds(now) {
-                holds = holds.and(rest);
-            } else {
-                least_turn = least_turn.min(entry.seat.turn);
+            match entry.rest.get().at(now) {
+                Some(span) => holds = holds.and(span),
+                None => least_turn = least_turn.min(entry.seat.turn),
             }
         }
         self.least_turn.set(least_turn);
@@ -123,12 +149,12 @@ pub struct Met<T> {
 #[derive(Clone, Copy)]
 struct Over {
     runs: usize,
-    holds: Rest,
+    holds: Span,
 }
 
 impl Default for Over {
     fn default() -> Over {
-        Over { runs: 0, holds: Rest::ALWAYS }
+        Over { runs: 0, holds: Span::ALWAYS }
     }
 }
 
@@ -147,6 +173,10 @@ pub struct Ring {
 impl Ring {
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
     }
 
     pub fn memory(&self) -> usize {
@@ -254,6 +284,22 @@ impl Ring {
             }
         }
         true
+    }
+
+    /// Instead of those that are here, these are, which are in the order of their seats: in the memory of the others.
+    pub fn fill(&mut self, entries: impl Iterator<Item = (Slot, Seat, Rest)>) {
+        let mut entries =
+            entries.map(|(member, seat, rest)| Entry { seat, member, rest: Cell::new(rest) }).peekable();
+        let mut emptied = std::mem::take(&mut self.runs).into_iter().map(|run| run.entries);
+        self.len = 0;
+        while entries.peek().is_some() {
+            let mut run = emptied.next().unwrap_or_else(|| Vec::with_capacity(RUN_MAX));
+            run.clear();
+            run.extend(entries.by_ref().take(RUN_MAX * 3 / 4));
+            self.len += run.len();
+            self.runs.push(Run::new(run));
+        }
+        self.over.set(Over::default());
     }
 
     /// Another turn or rest for one that keeps its place.

@@ -6,6 +6,8 @@ fn at(ms: u64) -> Time {
     Time::new(ms).unwrap()
 }
 
+const NEVER: Rest = Rest { span: Span { since: Time::MAX, until: Time::MAX }, closed: Time::MAX };
+
 /// A group of the list: where it stands, and while nothing of it may leave.
 #[derive(Clone, Copy, Debug)]
 struct Listed {
@@ -31,7 +33,9 @@ impl Pair {
         let since = self.random.u64(0..60);
         let later = at(since + self.random.u64(0..40));
         let until = self.random.choice([later, Time::MAX]).unwrap();
-        self.random.choice([Rest::NEVER, Rest { since: at(since), until }]).unwrap()
+        let closed = at(self.random.u64(0..120));
+        let closed = self.random.choice([closed, Time::MAX]).unwrap();
+        self.random.choice([NEVER, Rest { span: Span { since: at(since), until }, closed }]).unwrap()
     }
 
     fn step(&mut self) {
@@ -39,7 +43,7 @@ impl Pair {
         match (self.list[member], self.random.u8(..10)) {
             (None, ..8) => {
                 let (seat, rests) = (self.seat(member), self.rests());
-                self.ring.insert(member as Slot, seat, Rest::NEVER);
+                self.ring.insert(member as Slot, seat, NEVER);
                 self.list[member] = Some(Listed { seat, rests });
             }
             (Some(listed), ..4) => {
@@ -50,15 +54,33 @@ impl Pair {
             (Some(listed), 4..8) => {
                 // As when it has had its turn, or another job comes.
                 let seat = Seat { turn: self.seat(member).turn, ..listed.seat };
-                self.ring.change(member as Slot, &seat, Rest::NEVER);
+                self.ring.change(member as Slot, &seat, NEVER);
                 self.list[member] = Some(Listed { seat, rests: self.rests() });
             }
             (_, 8) => {
                 self.round += 1;
                 self.ring.begin_round(self.round);
             }
+            (_, 9) => self.fill(),
             _ => (),
         }
+    }
+
+    /// Some, many or all may leave at another time.
+    fn fill(&mut self) {
+        let part = self.random.choice([1, 10, 100]).unwrap();
+        for member in 0..self.list.len() {
+            let opens = at(self.random.u64(0..60));
+            if let Some(listed) = self.list[member].as_mut().filter(|_| self.random.u8(..100) < part) {
+                listed.seat.opens = opens;
+            }
+        }
+        let mut order: Vec<(Key, Seat)> = Vec::new();
+        for (member, listed) in self.list.iter().enumerate() {
+            order.extend(listed.map(|it| ((it.seat.opens, it.seat.number, member as Slot), it.seat)));
+        }
+        order.sort_by_key(|(key, _)| *key);
+        self.ring.fill(order.into_iter().map(|((.., member), seat)| (member, seat, NEVER)));
     }
 
     fn compare(&mut self, now: Time) {
@@ -101,4 +123,43 @@ fn a_ring_finds_what_a_list_finds_whatever_has_been_noted() {
             pair.compare(at(now));
         }
     }
+}
+
+/// Whatever comes when: while it is known that nothing leaves, nothing does.
+#[test]
+fn a_rest_is_never_claimed_while_a_job_may_leave() {
+    let mut random = fastrand::Rng::with_seed(11);
+    let mut rested = 0;
+    for _ in 0..20_000 {
+        let (mut rest, mut jobs, mut now) = (Rest::ALWAYS, Vec::new(), 10);
+        for _ in 0..random.usize(1..6) {
+            now += random.u64(..4);
+            let time = if random.bool() { now } else { now + random.u64(..12) };
+            let expires = if random.bool() { at(time + random.u64(1..9)) } else { Time::MAX };
+            rest = rest.with(at(time), expires, at(now));
+            jobs.push((at(time), expires));
+            for moment in (0..50).map(at).filter(|moment| rest.holds(*moment)) {
+                let leaves = jobs.iter().any(|(time, expires)| *time <= moment && moment < *expires);
+                assert!(!leaves, "at {moment:?}: {jobs:?}, {rest:?}");
+                rested += u32::from(moment >= at(now));
+            }
+        }
+    }
+    assert!(rested > 100_000, "{rested}");
+}
+
+#[test]
+fn heads_that_expire_are_known_of_before_anybody_looks() {
+    let holds = |rest: Rest, moments: [u64; 4]| moments.map(|now| rest.holds(at(now)));
+    let head = Rest::ALWAYS.with(at(0), at(5), at(0));
+    assert_eq!(holds(head, [4, 5, 49, 99]), [false, true, true, true]);
+    let plain = head.with(at(50), Time::MAX, at(0));
+    assert_eq!(holds(plain, [4, 5, 49, 50]), [false, true, true, false]);
+    // The other way round, too.
+    let plain = Rest::ALWAYS.with(at(50), Time::MAX, at(0)).with(at(0), at(5), at(0));
+    assert_eq!(holds(plain, [4, 5, 49, 50]), [false, true, true, false]);
+    let expires = head.with(at(50), at(60), at(0));
+    assert_eq!(holds(expires, [5, 49, 50, 60]), [true, true, false, true]);
+    let later = expires.with(at(55), at(70), at(55));
+    assert_eq!(holds(later, [49, 55, 69, 70]), [false, false, false, true]);
 }

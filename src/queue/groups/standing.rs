@@ -12,16 +12,38 @@ use super::super::time::Time;
 use super::line::Line;
 use super::{GroupNumber, Groups, Member, Rest, Seat};
 
+/// Where more groups than one in so many leave at another time, a ring is made anew.
+const RESEATED_ANEW: usize = 16;
+
+/// How a job stood of which no more is known.
+#[derive(Clone, Copy)]
+pub struct Stood {
+    pub home: Home,
+    pub was_leased: bool,
+    /// In the line of those that do.
+    pub expires: bool,
+}
+
 impl Groups {
-    /// A job of this group stands like this from here on. Says from when on the group may leave.
-    pub fn place(&mut self, number: GroupNumber, slot: Slot, standing: &Standing, rank: Rank) -> Option<()> {
-        let Standing { home, time, hold, window, lease_end, .. } = *standing;
+    /// A job of this group stands like this from `now` on. The group is to be settled after that.
+    pub fn place(
+        &mut self,
+        number: GroupNumber,
+        slot: Slot,
+        standing: &Standing,
+        (rank, now): (Rank, Time),
+    ) -> Option<()> {
+        let Standing { home, time, hold, window, expiry, lease_end } = *standing;
+        let aside =
+            |time| Arrival { time, slot, hold: Hold::Waiting, rank: Rank::Last, window: Window::ALWAYS };
         if hold != Hold::Waiting {
-            let end = lease_end.unwrap_or(time);
-            let arrival =
-                Arrival { time: end, slot, hold: Hold::Waiting, rank: Rank::Last, window: Window::ALWAYS };
+            let end = aside(lease_end.unwrap_or(time));
             let group = self.shelf.slab.get_mut(number)?;
-            insert(&mut group.leases, &arrival, &mut self.leases, &mut self.bytes);
+            insert(&mut group.leases, &end, &mut self.leases, &mut self.bytes);
+        }
+        if let Some(expiry) = expiry {
+            let group = self.shelf.slab.get_mut(number)?;
+            insert(&mut group.expiring, &aside(expiry), &mut self.expiring, &mut self.bytes);
         }
         let arrival = Arrival { time, slot, hold, rank, window };
         match home {
@@ -29,7 +51,7 @@ impl Groups {
                 let member = self.member_of(number, priority)?;
                 let member = self.members.get_mut(member)?;
                 insert(&mut member.line, &arrival, &mut self.homes, &mut self.bytes);
-                member.rest.set(member.rest.get().with(time, window.closes));
+                member.rest.set(member.rest.get().with(time, window.closes, now));
             }
             Home::Dying => {
                 let group = self.shelf.slab.get_mut(number)?;
@@ -40,15 +62,18 @@ impl Groups {
         Some(())
     }
 
-    /// A job of this group, which stood there and had a lease or none, doesn't any more. Whether it did. The group is to be
-    /// settled after that.
-    pub fn unplace(&mut self, number: GroupNumber, slot: Slot, home: Home, was_leased: bool) -> bool {
+    /// A job of this group, which stood there, doesn't any more. Whether it did. The group is to be settled after that.
+    pub fn unplace(&mut self, number: GroupNumber, slot: Slot, stood: &Stood) -> bool {
+        let Stood { home, was_leased, expires } = *stood;
         let Some(group) = self.shelf.slab.get_mut(number) else {
             return false;
         };
         let mut was_there = true;
         if was_leased {
             was_there &= remove(&mut group.leases, slot, &mut self.leases, &mut self.bytes);
+        }
+        if expires {
+            was_there &= remove(&mut group.expiring, slot, &mut self.expiring, &mut self.bytes);
         }
         match home {
             Home::Grouped(priority) => {
@@ -97,7 +122,9 @@ impl Groups {
     fn settle_member(&mut self, slot: Slot, group_opens: Time, serial: u64) -> Option<Time> {
         let member = self.members.get_mut(slot)?;
         let (priority, turn, before, rest) = (member.priority, member.turn, member.seat, member.rest.get());
-        let opens = member.line.first_time().map(|time| time.max(group_opens));
+        let since = member.line.first_time();
+        member.since = since.unwrap_or_default();
+        let opens = since.map(|since| since.max(group_opens));
         let after = opens.map(|opens| Seat { opens, number: serial, turn });
         if before == after && member.told_rest.get() == rest {
             return opens;
@@ -122,6 +149,58 @@ impl Groups {
         opens
     }
 
+    /// Other limits, or another clock: every group may leave at another time. O(groups); and for those that do,
+    /// O(log groups), or less where they are many.
+    pub fn settle_all(&mut self, settings: &Settings) {
+        let mut moved: Vec<Vec<(Slot, Time)>> = self.lanes.iter().map(|_| Vec::new()).collect();
+        for (slot, member) in self.members.iter_mut() {
+            let (Some(seat), Some(group)) = (member.seat, self.shelf.slab.get(member.group)) else {
+                continue;
+            };
+            let opens = member.since.max(group.opens(settings));
+            if opens == seat.opens {
+                continue;
+            }
+            let lane = self.lanes.binary_search_by_key(&member.priority, |lane| lane.priority).ok();
+            if let Some(moved) = lane.and_then(|lane| moved.get_mut(lane)) {
+                moved.push((slot, opens));
+            }
+        }
+        for (lane, moved) in moved.into_iter().enumerate() {
+            if self.lanes.get(lane).is_some_and(|lane| moved.len() > lane.ring.len() / RESEATED_ANEW) {
+                self.reseat(lane, &moved);
+                continue;
+            }
+            for (slot, _) in moved {
+                if let Some(number) = self.members.get(slot).map(|member| member.group) {
+                    self.settle(number, settings);
+                }
+            }
+        }
+    }
+
+    /// These leave at other times from here on: the ring is put in order anew, in the memory that it has.
+    fn reseat(&mut self, lane: usize, moved: &[(Slot, Time)]) {
+        let Some(lane) = self.lanes.get_mut(lane) else {
+            return;
+        };
+        for (slot, opens) in moved {
+            if let Some(seat) = self.members.get_mut(*slot).and_then(|member| member.seat.as_mut()) {
+                seat.opens = *opens;
+            }
+        }
+        let mut order = Vec::with_capacity(lane.ring.len());
+        for (slot, member) in self.members.iter_mut().filter(|(_, member)| member.priority == lane.priority) {
+            order.extend(member.seat.map(|seat| (seat.opens, seat.number, slot)));
+        }
+        order.sort_unstable();
+        let entries = order.into_iter().filter_map(|(_, _, slot)| {
+            let member = self.members.get(slot)?;
+            Some((slot, member.seat?, member.told_rest.get()))
+        });
+        lane.ring.fill(entries);
+    }
+
     /// The line of a group for this priority, made if there is none.
     pub(super) fn member_of(&mut self, number: GroupNumber, priority: u8) -> Option<Slot> {
         let group = self.shelf.slab.get_mut(number)?;
@@ -131,7 +210,8 @@ impl Groups {
         }
         let line = Line::Empty;
         let (rest, told_rest) = (Cell::new(Rest::ALWAYS), Cell::new(Rest::ALWAYS));
-        let member = Member { group: number, priority, line, turn: 0, rest, told_rest, seat: None };
+        let since = Time::ZERO;
+        let member = Member { group: number, priority, line, since, turn: 0, rest, told_rest, seat: None };
         let slot = self.members.insert(member)?;
         let before = group.members.capacity();
         group.members.reserve_exact(1);

@@ -8,7 +8,7 @@ use super::super::settings::Settings;
 use super::super::slab::Slot;
 use super::super::time::Time;
 use super::super::Queue;
-use super::ring::{Met, Rest};
+use super::ring::{Met, Rest, Span};
 use super::{GroupNumber, Groups, Lane};
 
 /// The job that leaves next, and as whose turn.
@@ -95,7 +95,7 @@ impl Groups {
         };
         member.line.first_open(now, windows).ok_or_else(|| {
             let until = member.line.first_after(now).unwrap_or(Time::MAX);
-            let rest = Rest { since: now, until };
+            let rest = Rest { span: Span { since: now, until }, ..member.rest.get() };
             // The ring notes it, too.
             member.rest.set(rest);
             member.told_rest.set(rest);
@@ -196,6 +196,13 @@ impl Queue {
         groups.is_open(terms.group, now, &self.settings)
     }
 
+    /// Whether groups hold back anything that is ready, where a search has just found nothing that may leave.
+    /// O(lanes).
+    #[inline]
+    pub(in crate::queue) fn groups_hold_back(&self, now: Time) -> bool {
+        self.groups.is_some() && self.schedule.is_any_grouped_open(now, self)
+    }
+
     /// Somebody takes this job by its id. That is no turn of its group, so the others needn't wait for it; but what its
     /// group takes in a span of time counts for GROUPRATE.
     pub(in crate::queue) fn out_of_turn(&self, due: Time, slot: Slot) -> Turn {
@@ -233,10 +240,11 @@ impl Queue {
         standing: &Standing,
         rank: super::super::Rank,
     ) {
+        let now = self.heading.clock;
         let Some(groups) = &mut self.groups else {
             return self.bug("a job's group is kept as long as the job");
         };
-        if groups.place(number, slot, standing, rank).is_none() {
+        if groups.place(number, slot, standing, (rank, now)).is_none() {
             return self.bug("a job stands in its group");
         }
         if let Some(opens) = groups.settle(number, &self.settings) {

@@ -170,3 +170,133 @@ fn released_with_another_priority_a_job_stays_in_its_group() {
 fn jobs_of_groups_are_kicked_and_counted_as_others() {
     check("@0 ALTER each=1 | ADD a group=g ttr=5 | ADD b group=g | POP -> a#1 | @5 TALLY a -> 1 0 0 0 | POP -> b#1 | BURY b L2 | POP -> a#2 | TALLY a -> 1 0 0 0 | KICK 1 -> b | TALLY b -> 0 0 1 1 | LOAD | TALLY b -> 0 0 1 1 | GROUP g -> 1 1 0");
 }
+
+/// What leaves at that time, of so many.
+fn leaving(queue: &mut Queue, now: u64, count: usize) -> Vec<String> {
+    let deliveries = queue.apply(&told(now), &Pop { count, ..Pop::ONE });
+    let names = deliveries.iter().map(|delivery| delivery.id_and_body(queue).0.bytes().to_vec());
+    names.map(|name| String::from_utf8(name).unwrap()).collect()
+}
+
+/// A queue that is loaded knows nothing of how its groups stood under the limits before.
+#[test]
+fn other_limits_hold_at_once_for_each_of_many_groups() {
+    let mut queue = Queue::new((1, 2));
+    for n in 0..800u64 {
+        let (name, group) = (n.to_string(), (n % 200).to_string());
+        let (id, group) = (Some(id(&name)), Some(id(&group)));
+        let (due, priority) = (Due::In(span(n * 7 % 13)), Some((n % 400 / 200) as u8));
+        let ttl = (n % 5 == 0).then(|| span(15));
+        add(&mut queue, 0, &Add { id, group, due, priority, ttl, ttr: Some(span(9)), ..plain("x") });
+    }
+    let rate = |jobs, per, burst| Rate::new(jobs, span(per), burst);
+    let limits =
+        [(1, None), (0, rate(1, 30, 2)), (2, rate(2, 9, 1)), (1, rate(2, 9, 1)), (2, None), (0, None)];
+    // A few groups are concerned, many, and all.
+    for (wanted, times) in [(3, 0), (120, 100), (700, 200)] {
+        for (number, (limit, group_rate)) in limits.into_iter().enumerate() {
+            let now = 12 + times + 5 * number as u64;
+            leaving(&mut queue, now, wanted / 6);
+            let (group_concurrency, group_rate) = (Some(limit), Some(group_rate));
+            queue.apply(&told(now), &Alter { group_concurrency, group_rate, ..Alter::default() });
+            let mut other = script::loaded(&queue);
+            assert_eq!(queue.group_opens(), other.group_opens());
+            for later in [0, 1, 4] {
+                let left = leaving(&mut queue, now + later, wanted / 3);
+                assert_eq!(
+                    left,
+                    leaving(&mut other, now + later, wanted / 3),
+                    "{limit} {group_rate:?} at {now}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_forecast_counts_jobs_of_groups_as_others() {
+    let forecast_of = |groups: u64| {
+        let mut queue = Queue::new((1, 2));
+        let backoff = Some(Backoff { base: span(40), max: span(40) });
+        for n in 0..3_000u64 {
+            let (name, group) = (n.to_string(), n.checked_rem(groups).map(|group| group.to_string()));
+            let (id, group) = (Some(id(&name)), group.as_deref().map(id));
+            let (due, priority) = (Due::In(span(n % 100)), Some((n % 3) as u8));
+            // Those of 60 to 79 have expired by then.
+            let ttl = (60..80).contains(&(n % 100)).then(|| span(50));
+            add(&mut queue, 0, &Add { id, group, due, priority, ttl, backoff, ..plain("x") });
+        }
+        // Some are being worked on; of some, the lease has run out, and they wait for their backoff.
+        queue.apply(&told(0), &Pop { count: 10, ttr: Some(span(90)), ..Pop::ONE });
+        queue.apply(&told(0), &Pop { count: 20, ttr: Some(span(9)), ..Pop::ONE });
+        queue.apply(&told(0), &Alter { group_concurrency: Some(1), ..Alter::default() });
+        if groups > 0 {
+            let pause = Pause { group: Some(id("0")), span: None };
+            queue.apply(&told(0), &pause);
+        }
+        queue.advance(at(10));
+        queue.forecast(&Forecast::new(at(0), span(20), 6).unwrap())
+    };
+    // Thirty in each millisecond from 11 on; and twenty that wait for their backoff.
+    let without = forecast_of(0);
+    assert_eq!([without[0], without[3], without[4], without[5]], [270, 0, 600, 0]);
+    assert_eq!(without.iter().sum::<u64>(), 270 + 600 + 600 + 600 + 20);
+    for groups in [1, 7, 3_000] {
+        assert_eq!(forecast_of(groups), without, "{groups} groups");
+    }
+}
+
+#[test]
+fn a_pop_tells_that_groups_hold_back_what_is_ready() {
+    let held = |setup: &[&str], now, count| {
+        let mut queue = Queue::new((1, 2));
+        let alter = Alter { group_concurrency: Some(1), ..Alter::default() };
+        setup.iter().for_each(|word| match word.split_once(' ') {
+            Some((name, "plain")) => add(&mut queue, 0, &plain(name)),
+            Some((name, "later")) => {
+                add(&mut queue, 0, &Add { group: Some(id("g")), due: Due::In(span(50)), ..plain(name) });
+            }
+            Some((name, "expires")) => {
+                add(&mut queue, 0, &Add { group: Some(id("g")), ttl: Some(span(5)), ..plain(name) });
+            }
+            Some((name, group)) => add(&mut queue, 0, &Add { group: Some(id(group)), ..plain(name) }),
+            None => drop(queue.apply(&told(0), &alter)),
+        });
+        let deliveries = queue.apply(&told(now), &Pop { count, ..Pop::ONE });
+        (deliveries.len(), deliveries.held_by())
+    };
+    let group = Some(Limit::Group);
+    assert_eq!(held(&["limit", "a g", "b g"], 0, 1), (1, None), "as many as were wanted");
+    assert_eq!(held(&["limit", "a g", "b g"], 0, 2), (1, group));
+    assert_eq!(held(&["a g", "b g"], 0, 3), (2, None), "nothing is left");
+    assert_eq!(held(&["limit", "a g", "b later"], 0, 2), (1, None), "nothing else is ready");
+    assert_eq!(held(&["limit", "a g", "b later"], 50, 2), (1, group));
+    assert_eq!(held(&["limit", "a g", "b plain", "c h", "d h"], 0, 9), (3, group));
+    assert_eq!(held(&["limit", "a expires"], 5, 1), (0, None), "it is dead");
+    let mut queue = Queue::new((1, 2));
+    add(&mut queue, 0, &Add { group: Some(id("g")), ..plain("a") });
+    queue.apply(&told(0), &Pause { group: Some(id("g")), span: None });
+    assert_eq!(queue.apply(&told(0), &Pop::ONE).held_by(), group);
+    queue.apply(&told(0), &Pause { group: None, span: None });
+    assert_eq!(queue.apply(&told(0), &Pop::ONE).held_by(), None, "the whole queue is paused");
+    queue.apply(&told(0), &Resume { group: None });
+    queue.apply(&told(0), &Alter { concurrency: Some(1), ..Alter::default() });
+    ["b", "c"].iter().for_each(|name| add(&mut queue, 0, &plain(name)));
+    assert_eq!(queue.apply(&told(0), &Pop { count: 3, ..Pop::ONE }).held_by(), Some(Limit::Concurrency));
+}
+
+#[test]
+fn a_job_that_is_wanted_by_its_id_tells_that_its_group_holds_it_back() {
+    let mut queue = Queue::new((1, 2));
+    ["a", "b"].iter().for_each(|name| add(&mut queue, 0, &Add { group: Some(id("g")), ..plain(name) }));
+    add(&mut queue, 0, &plain("c"));
+    queue.apply(&told(0), &Alter { group_concurrency: Some(1), ..Alter::default() });
+    let mut take = |names: &[&str]| {
+        let ids: Vec<Id> = names.iter().map(|name| id(name)).collect();
+        let deliveries = queue.apply(&told(0), &PopById { ids: &ids, ttr: None, mode: Mode::Lease });
+        (deliveries.len(), deliveries.held_by())
+    };
+    assert_eq!(take(&["none", "c"]), (1, None));
+    assert_eq!(take(&["a", "c", "b"]), (1, Some(Limit::Group)));
+    assert_eq!(take(&["a", "c"]), (0, None), "they are being worked on");
+}

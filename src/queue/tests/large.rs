@@ -278,6 +278,27 @@ fn forecast(from: u64, step: u64, steps: usize) -> Forecast {
 }
 
 #[test]
+fn what_a_group_with_many_jobs_holds_is_counted_at_once_though_they_expire() {
+    const JOBS: u64 = 300_000;
+    let mut queue = jobs(JOBS, |n| {
+        let (due, ttl) = (Due::At(at(n % 1_000)), Some(span(500 + n % 1_000)));
+        Add { group: Some(id("g")), due, ttl, ..nameless() }
+    });
+    let taken = time_of(|| {
+        for now in 0..1_500 {
+            queue.advance(at(now));
+            let group = queue.group(id("g")).unwrap();
+            let (due, dead) = ((now + 1).min(1_000), (now + 1).saturating_sub(500));
+            let [ready, delayed] = [due - dead, 1_000 - due].map(|part| (JOBS / 1_000 * part) as usize);
+            let expected = (ready, 0, delayed);
+            assert_eq!((group.ready, group.reserved, group.delayed), expected, "at {now}");
+        }
+    });
+    // One by one, they would be some hundred million steps.
+    assert!(taken < Duration::from_secs(1), "{taken:?}");
+}
+
+#[test]
 fn a_forecast_adds_up_buckets_and_tells_each_job_that_waits() {
     let mut queue = jobs(100_000, |n| {
         let priority = (n % 3) as u8;

@@ -78,6 +78,36 @@ def test_a_tenant_with_many_jobs_delays_another_by_one_turn(r: redis.Redis) -> N
     assert [job[0] for job in r.execute_command("DQ.POP", "q", "COUNT", 2)] == ["small", "big1"]
 
 
+def test_info_tells_how_often_groups_held_back_what_was_ready(r: redis.Redis) -> None:
+    """Whoever asks again and again counts once, as with the queue's own limits."""
+
+    def held() -> tuple[int, int, int]:
+        names = ("held-by-group", "held-by-concurrency", "held-by-rate")
+        told = r.execute_command("DQ.INFO", "q")
+        shown = dict(zip(told[::2], told[1::2], strict=True))
+        return tuple(shown[name] for name in names)
+
+    before = r.info("dq")["dq_held_back"]
+    r.execute_command("DQ.ALTER", "q", "GROUPCONCURRENCY", 1)
+    for id, group in (("a1", "ann"), ("a2", "ann"), ("b1", "bob")):
+        r.execute_command("DQ.ADD", "q", id, "x", "GROUP", group)
+    assert r.execute_command("DQ.POP", "q")[0][0] == "a1"
+    assert held() == (0, 0, 0)
+    assert [job[0] for job in r.execute_command("DQ.POP", "q", "COUNT", 5)] == ["b1"]
+    for _ in range(7):
+        assert r.execute_command("DQ.POP", "q") is None
+    assert held() == (1, 0, 0)
+    assert r.execute_command("DQ.DEL", "q", "a1") == 1
+    assert r.execute_command("DQ.POP", "q")[0][0] == "a2"
+    assert r.execute_command("DQ.POP", "q") is None
+    assert held() == (1, 0, 0), "nothing is ready"
+    r.execute_command("DQ.ADD", "q", "c1", "x", "GROUP", "cid")
+    r.execute_command("DQ.PAUSE", "q", "GROUP", "cid")
+    assert r.execute_command("DQ.POP", "q", "ID", "c1") is None
+    assert held() == (2, 0, 0)
+    assert r.info("dq")["dq_held_back"] - before == 2
+
+
 def make_groups(r: redis.Redis) -> None:
     """In the middle of a round, with leases, a rate and a pause."""
     r.execute_command("DQ.ALTER", "q", "GROUPCONCURRENCY", 2, "GROUPRATE", 7, 86_400_000, "BURST", 3)

@@ -119,6 +119,8 @@ def test_options_without_a_value_and_options_given_twice(
     table = [(f"{command} {whole} {whole}", twice), (f"{command} {whole.lower()} {whole}", twice)]
     for other in others(command, option)[:2]:
         table.append((f"{command} {whole} {other} {whole}", twice))
+    if takes == PAIR:
+        nothing = f"ERR option {option} needs two values: base-ms max-ms"
     if takes != FLAG:
         missing = [option, option.lower(), *(f"{other} {option}" for other in others(command, option)[:2])]
         table += [(f"{command} {words}", nothing) for words in missing]
@@ -127,6 +129,16 @@ def test_options_without_a_value_and_options_given_twice(
     if takes in (STATE, PAIR, TEXT, PATTERN, JOB):
         different = {STATE: "ready", PAIR: "6 60", TEXT: '""', PATTERN: "a*", JOB: "x"}[takes]
         table.append((f"{command} {whole} {option} {different}", twice))
+    check_refused(lone, lone_session, table)
+
+
+@pytest.mark.parametrize("command", ["DQ.LEN {}", "DQ.PEEK {}", "DQ.SCAN {} 0", "DQ.PURGE {} COUNT 5"])
+def test_a_state_without_its_option(lone: Server, lone_session: Session, command: str) -> None:
+    """As whoever counts dead jobs writes it first."""
+    error = "ERR unknown option '{}': a state needs STATE before it"
+    table = [(f"{command} {word}", error.format(word)) for word in ("dead", "READY", "Delayed", "done")]
+    # Others have no such option, and don't speak of it.
+    table.append(("DQ.ADD {} a x dead", "ERR unknown option 'dead'"))
     check_refused(lone, lone_session, table)
 
 
@@ -282,10 +294,12 @@ def test_rates(lone: Server, lone_session: Session, name: str) -> None:
     )
     span = span.replace("RATE  ", "RATE ")
     nothing, twice = "ERR option {} needs a value", "ERR option {} is given twice"
+    two_values = "ERR option RATE needs two values"
     too_long = f"ERR at this RATE, BURST jobs must not take longer than {TIME_MAX} ms"
     rows = [
-        ("RATE", nothing.format("RATE")),
-        ("RATE 5", nothing.format("RATE")),
+        ("RATE", f"{two_values}: n per-ms"),
+        ("RATE 5", f"{two_values}: n per-ms"),
+        ("RATE x", f"{two_values}: n per-ms"),
         ("RATE 5 5 BURST", nothing.format("BURST")),
         ("BURST 5", NEEDS_A_RATE),
         ("TTR 5 BURST 5", NEEDS_A_RATE),
@@ -403,7 +417,7 @@ def test_a_purge_names_its_state(lone: Server, lone_session: Session) -> None:
         ("DQ.PURGE {} OLDER 5", error),
         ("DQ.PURGE {} STATE dead STATE dead", "ERR option STATE is given twice"),
         ("DQ.PURGE {} COUNT 5 STATE", "ERR option STATE needs a value"),
-        ("DQ.PURGE {} dead COUNT 5", "ERR unknown option 'dead'"),
+        ("DQ.PURGE {} dead COUNT 5", "ERR unknown option 'dead': a state needs STATE before it"),
     ]
     check_refused(lone, lone_session, table)
 
