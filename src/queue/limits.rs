@@ -31,6 +31,9 @@ impl Queue {
         let by_rate = self.may_leave_by_rate(now).unwrap_or(usize::MAX);
         // What is finished by being handed out has no lease.
         let places = if mode == Mode::Lease { self.free_places(now) } else { usize::MAX };
+        #[cfg(feature = "planted-faults")]
+        let places =
+            places.saturating_add(crate::planted::has(crate::planted::Fault::OverConcurrency).into());
         let limit = if places <= by_rate { Limit::Concurrency } else { Limit::Rate };
         Allowance { jobs: places.min(by_rate), limit }
     }
@@ -60,6 +63,8 @@ impl Queue {
         is_held: bool,
     ) -> Option<Limit> {
         let jobs = deliveries.len();
+        #[cfg(feature = "planted-faults")]
+        let jobs = if crate::planted::strikes_at(crate::planted::Fault::OverRate, now.unix_ms(), 4) { 0 } else { jobs };
         if let Some(rate) = self.settings.rate.filter(|_| jobs > 0) {
             self.tat = rate.after(self.tat, now, jobs);
             self.heading.mix_departures(rate.parts_of(self.tat));
@@ -78,6 +83,10 @@ impl Queue {
     /// When the timer has to come for those who wait for a job that is ready. A clock that was set back lets one leave
     /// earlier; but it may be set on again.
     pub(super) fn rate_opens(&self) -> Option<Time> {
+        #[cfg(feature = "planted-faults")]
+        if crate::planted::has(crate::planted::Fault::UnwokenByRate) {
+            return None;
+        }
         let opens = self.settings.rate.map(|rate| rate.open(self.tat));
         opens.filter(|opens| *opens > self.schedule.horizon())
     }

@@ -243,6 +243,8 @@ class World:
         self.away: dict[str, tuple[Queue, Span | None]] = {}
         # Jobs with a schedule, by queue and id: schedules.py.
         self.schedules: dict[Place, Any] = {}
+        # Queues with limits: limits.py.
+        self.limits: dict[Place, Any] = {}
         # The mark of the last SWAPDB or FLUSHDB.
         self.swept_at: float = 0
         self.pending: list[Pending] = []
@@ -254,6 +256,7 @@ class World:
         world.expires = dict(self.expires)
         world.away = {name: (queue.snapshot(now), expires) for name, (queue, expires) in self.away.items()}
         world.schedules = {place: dict(jobs) for place, jobs in self.schedules.items()}
+        world.limits = {place: queue.copy() for place, queue in self.limits.items()}
         world.swept_at = self.swept_at
         world.clock_ms = self.clock_ms
         return world
