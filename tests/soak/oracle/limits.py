@@ -320,6 +320,9 @@ def _judge_rates(case: Case, queue: Held, job: Job) -> None:
 
 def _judge_line(case: Case, queue: Held, items: list[Any], *, is_by_id: bool) -> None:
     """Who waits is served first."""
+    if case.op.shape != "tight":
+        # Inside a transaction nobody is woken.
+        return
     leases = [item[2] for item in items]
     for other in queue.waiting:
         theirs = [item[2] for item in other.told or []] if not other.is_lost and not other.is_refused else []
