@@ -36,8 +36,8 @@ pub enum Fault {
     OverfullGroup,
     /// A group that was served keeps its turn.
     UnfairTurns,
-    /// Nobody comes when RATE lets the next job go.
-    UnwokenByRate,
+    /// What leaves is counted twice by RATE.
+    CountedTwice,
     /// DQ.FORECAST says one more.
     WrongForecast,
     /// A page of DQ.PEEK begins with the job behind which it is to begin.
@@ -72,7 +72,7 @@ const NAMES: [(&str, Fault); 23] = [
     ("over-rate", Fault::OverRate),
     ("overfull-group", Fault::OverfullGroup),
     ("unfair-turns", Fault::UnfairTurns),
-    ("unwoken-by-rate", Fault::UnwokenByRate),
+    ("counted-twice", Fault::CountedTwice),
     ("wrong-forecast", Fault::WrongForecast),
     ("page-from-itself", Fault::PageFromItself),
     ("forgotten-consumer", Fault::ForgottenConsumer),
@@ -132,6 +132,15 @@ pub fn attempt(attempt: u32, unix_ms: u64) -> u32 {
         attempt - 1
     } else {
         attempt
+    }
+}
+
+/// How many jobs leave that RATE counts, where so many do.
+pub fn counted_by_rate(jobs: usize, unix_ms: u64) -> usize {
+    if strikes_at(Fault::OverRate, unix_ms, 4) {
+        0
+    } else {
+        jobs * (1 + usize::from(has(Fault::CountedTwice)))
     }
 }
 

@@ -64,7 +64,7 @@ impl Queue {
     ) -> Option<Limit> {
         let jobs = deliveries.len();
         #[cfg(feature = "planted-faults")]
-        let jobs = if crate::planted::strikes_at(crate::planted::Fault::OverRate, now.unix_ms(), 4) { 0 } else { jobs };
+        let jobs = crate::planted::counted_by_rate(jobs, now.unix_ms());
         if let Some(rate) = self.settings.rate.filter(|_| jobs > 0) {
             self.tat = rate.after(self.tat, now, jobs);
             self.heading.mix_departures(rate.parts_of(self.tat));
@@ -83,10 +83,6 @@ impl Queue {
     /// When the timer has to come for those who wait for a job that is ready. A clock that was set back lets one leave
     /// earlier; but it may be set on again.
     pub(super) fn rate_opens(&self) -> Option<Time> {
-        #[cfg(feature = "planted-faults")]
-        if crate::planted::has(crate::planted::Fault::UnwokenByRate) {
-            return None;
-        }
         let opens = self.settings.rate.map(|rate| rate.open(self.tat));
         opens.filter(|opens| *opens > self.schedule.horizon())
     }

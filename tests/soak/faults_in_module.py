@@ -52,7 +52,7 @@ FAULTS = [
     planted("over-rate", "plain", "limit"),
     planted("overfull-group", "plain", "limit"),
     planted("unfair-turns", "plain", "unfair"),
-    planted("unwoken-by-rate", "plain", "stuck"),
+    planted("counted-twice", "plain", "withheld", "stuck"),
     planted("wrong-forecast", "plain", "count"),
     planted("page-from-itself", "plain", "view", "error"),
     planted("forgotten-consumer", "plain", "stuck", "unfair"),
