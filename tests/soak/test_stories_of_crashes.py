@@ -62,3 +62,24 @@ def test_a_queue_that_was_paused_in_a_crash_hands_out_or_not(line: str, told: ob
     crashed_in(story, line)
     story.says("DQ.POP q", told)
     assert story.kinds() == set()
+
+
+@pytest.mark.parametrize(("attempt", "expected"), [(1, set()), (2, set()), (3, {"attempt", "view"})])
+def test_a_job_of_unknown_id_may_have_been_handed_out_to_nobody(attempt: int, expected: set[str]) -> None:
+    """Both were under way in the crash, or carried out and not told of. It shows when the lease has run out."""
+    for are_over in False, True:
+        story = Story()
+        ops = [story.begins("DQ.ADD q * x", client="p")]
+        if are_over:
+            story.ends(ops[0], "")
+        ops.append(story.begins("DQ.POP q TTR 10", client="w"))
+        if are_over:
+            story.ends(ops[1], None)
+            del story.records[-2:]
+        for op in ops:
+            op.told = op.after = None
+            story.is_lost(op)
+        story.crashes()
+        story.passes(100)
+        story.says("DQ.POP q", [["1-1", "x", 2_000, attempt]])
+        assert bool(story.kinds() & expected) == bool(story.kinds()) == bool(expected)

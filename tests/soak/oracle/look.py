@@ -139,7 +139,7 @@ def _judge_shown(case: Case, queue: Queue, id: str, shown: Shown) -> Slot:
     case.count("views")
     body = str(shown["body"])
     if body in queue.phantoms and slot.lives == [NOWHERE]:
-        slot.lives = [queue.phantoms.pop(body)]
+        slot.lives = queue.phantoms.pop(body)
     if slot.is_wild:
         return slot
     lives: Lives = [
