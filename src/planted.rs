@@ -28,6 +28,20 @@ pub enum Fault {
     CountOffByOne,
     /// Of jobs of the same millisecond, the last one leaves first.
     WrongOrder,
+    /// One more lease lives than CONCURRENCY allows.
+    OverConcurrency,
+    /// What leaves isn't always counted by RATE.
+    OverRate,
+    /// One more lease of a group lives than GROUPCONCURRENCY allows.
+    OverfullGroup,
+    /// A group that was served keeps its turn.
+    UnfairTurns,
+    /// What leaves is counted twice by RATE.
+    CountedTwice,
+    /// DQ.FORECAST says one more.
+    WrongForecast,
+    /// A page of DQ.PEEK begins with the job behind which it is to begin.
+    PageFromItself,
     /// A consumer that waits stands in no line.
     ForgottenConsumer,
     /// The timer isn't told of queues that wait for something.
@@ -44,7 +58,7 @@ pub enum Fault {
     Abort,
 }
 
-const NAMES: [(&str, Fault); 16] = [
+const NAMES: [(&str, Fault); 23] = [
     ("lost-job", Fault::LostJob),
     ("early", Fault::Early),
     ("short-lease", Fault::ShortLease),
@@ -54,6 +68,13 @@ const NAMES: [(&str, Fault); 16] = [
     ("uncounted-attempt", Fault::UncountedAttempt),
     ("count-off-by-one", Fault::CountOffByOne),
     ("wrong-order", Fault::WrongOrder),
+    ("over-concurrency", Fault::OverConcurrency),
+    ("over-rate", Fault::OverRate),
+    ("overfull-group", Fault::OverfullGroup),
+    ("unfair-turns", Fault::UnfairTurns),
+    ("counted-twice", Fault::CountedTwice),
+    ("wrong-forecast", Fault::WrongForecast),
+    ("page-from-itself", Fault::PageFromItself),
     ("forgotten-consumer", Fault::ForgottenConsumer),
     ("forgotten-queue", Fault::ForgottenQueue),
     ("not-given-back", Fault::NotGivenBack),
@@ -111,6 +132,15 @@ pub fn attempt(attempt: u32, unix_ms: u64) -> u32 {
         attempt - 1
     } else {
         attempt
+    }
+}
+
+/// How many jobs leave that RATE counts, where so many do.
+pub fn counted_by_rate(jobs: usize, unix_ms: u64) -> usize {
+    if strikes_at(Fault::OverRate, unix_ms, 4) {
+        0
+    } else {
+        jobs * (1 + usize::from(has(Fault::CountedTwice)))
     }
 }
 

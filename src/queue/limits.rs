@@ -31,6 +31,9 @@ impl Queue {
         let by_rate = self.may_leave_by_rate(now).unwrap_or(usize::MAX);
         // What is finished by being handed out has no lease.
         let places = if mode == Mode::Lease { self.free_places(now) } else { usize::MAX };
+        #[cfg(feature = "planted-faults")]
+        let places =
+            places.saturating_add(crate::planted::has(crate::planted::Fault::OverConcurrency).into());
         let limit = if places <= by_rate { Limit::Concurrency } else { Limit::Rate };
         Allowance { jobs: places.min(by_rate), limit }
     }
@@ -60,6 +63,8 @@ impl Queue {
         is_held: bool,
     ) -> Option<Limit> {
         let jobs = deliveries.len();
+        #[cfg(feature = "planted-faults")]
+        let jobs = crate::planted::counted_by_rate(jobs, now.unix_ms());
         if let Some(rate) = self.settings.rate.filter(|_| jobs > 0) {
             self.tat = rate.after(self.tat, now, jobs);
             self.heading.mix_departures(rate.parts_of(self.tat));

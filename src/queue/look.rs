@@ -81,6 +81,8 @@ impl Queue {
     /// one.
     pub fn peek_after(&self, state: State, after: &After, at_most: usize) -> Option<Vec<Slot>> {
         let seat = after.id.and_then(|id| self.seat(id, state));
+        #[cfg(feature = "planted-faults")]
+        let seat = seat.filter(|_| !crate::planted::has(crate::planted::Fault::PageFromItself));
         let begin = match (seat, after.time) {
             (Some(seat), None) => Begin::Behind(seat),
             (Some(seat), Some(time)) if seat.time == time => Begin::Behind(seat),

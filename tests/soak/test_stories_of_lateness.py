@@ -77,3 +77,18 @@ def test_due_at_a_known_time_it_is_dead_to_the_millisecond() -> None:
         story.passes(20)
         story.says("DQ.POP q", told)
         assert story.kinds() == kinds
+
+
+@pytest.mark.parametrize(("late", "told", "expected"), [
+    (100, 0, set()), (0, 0, {"count"}), (0, 1, set()),
+])  # fmt: skip
+def test_who_died_of_being_late_is_kept_since_then_also_when_its_ttl_ends_later(
+    late: int, told: int, expected: set[str]
+) -> None:
+    """DEADKEEP counts from the first of what ends a job."""
+    story = Story()
+    story.says("DQ.ALTER q DEADKEEP 1000", "OK")
+    story.says(f"DQ.ADD q a x TTL 1000 LATE {late}", "a")
+    story.lives(1_500)
+    story.says("DQ.LEN q STATE dead", told)
+    assert story.kinds() == expected

@@ -162,7 +162,10 @@ impl Group {
         let mut opens = self.paused_until;
         if let Some(concurrency) = settings.group_concurrency {
             // When this lease ends, fewer are live.
-            let end = self.leases.time_from_end(concurrency.get() as usize - 1);
+            let behind = concurrency.get() as usize - 1;
+            #[cfg(feature = "planted-faults")]
+            let behind = behind + usize::from(crate::planted::has(crate::planted::Fault::OverfullGroup));
+            let end = self.leases.time_from_end(behind);
             opens = opens.max(end.unwrap_or_default());
         }
         if let Some(rate) = settings.group_rate {

@@ -115,6 +115,8 @@ impl Groups {
                     lane.ring.begin_round(lane.round);
                 }
                 let next = lane.round + 1;
+                #[cfg(feature = "planted-faults")]
+                let next = next - u64::from(crate::planted::has(crate::planted::Fault::UnfairTurns));
                 let Some(member) = member else {
                     lane.own_turn = next;
                     return Some((0, Tat::default()));

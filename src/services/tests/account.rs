@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::groups::{Counted, Groups};
 use super::operation::{Handed, NewJob, Operation, Outcome, Terms, When};
 
 /// So many lease numbers begin with each millisecond.
@@ -39,6 +40,11 @@ pub struct Job {
 }
 
 impl Job {
+    /// Among those of the same priority and group.
+    pub fn place(&self) -> (u64, i64) {
+        (self.time, self.order)
+    }
+
     fn is_at_its_last_attempt(&self) -> bool {
         self.new.attempts > 0 && self.attempt >= self.new.attempts
     }
@@ -75,6 +81,7 @@ pub struct Account {
     /// The same wherever the queue goes; a copy has its own.
     pub number: u64,
     pub jobs: Vec<Job>,
+    groups: Groups,
     pub clock: u64,
     last_lease: u64,
     paused_until: u64,
@@ -105,6 +112,7 @@ impl Account {
         self.last_lease = last_lease.max(floor);
         let outcome = self.carry_out(now, operation);
         if outcome.has_changed() {
+            self.groups.tidy(self.clock, now, &self.jobs);
             self.clock = now;
         } else {
             self.last_lease = last_lease;
@@ -133,11 +141,20 @@ impl Account {
                 self.each(ids, |account, id| account.lose(id).is_some())
             }
             Operation::KickJob(ids) => self.each(ids, |account, id| account.kick(now, id)),
-            Operation::Pause(span) => {
-                self.paused_until = span.map_or(u64::MAX, |span| now + span);
+            Operation::Pause(group, span) => {
+                let until = span.map_or(u64::MAX, |span| now + span);
+                match group {
+                    Some(group) => self.groups.pause(group, until),
+                    None => self.paused_until = until,
+                }
                 Outcome::Done(true)
             }
-            Operation::Resume => Outcome::Done(std::mem::take(&mut self.paused_until) > 0),
+            Operation::Resume(Some(group)) => Outcome::Done(self.groups.resume(group)),
+            Operation::Resume(None) => Outcome::Done(std::mem::take(&mut self.paused_until) > 0),
+            Operation::LimitGroups(limits) => {
+                self.groups.limit(now, *limits);
+                Outcome::Done(true)
+            }
             Operation::KeepDead(span) => {
                 self.keep_dead = *span;
                 Outcome::Done(true)
@@ -187,6 +204,7 @@ impl Account {
         let (order, expires_at) = (self.next_event(), expiry(new, now));
         let (stage, time) = (Stage::Waiting, now + new.delay);
         let new = new.clone();
+        self.groups.join(new.group.as_ref());
         self.jobs.push(Job { new, created: now, stage, time, attempt: 0, lease: None, expires_at, order });
         true
     }
@@ -195,24 +213,20 @@ impl Account {
         self.paused_until > now
     }
 
-    /// The job that is to be handed out next, pauses apart.
-    pub fn first_ready(&self, now: u64) -> Option<&Job> {
-        let ready = self.jobs.iter().filter(|job| job.state(now) == State::Ready);
-        ready.min_by_key(|job| (job.new.priority, job.time, job.order))
-    }
-
     /// Whether somebody who asks gets something.
     pub fn has_something(&self, now: u64) -> bool {
-        !self.is_paused(now) && self.first_ready(now).is_some()
+        !self.is_paused(now) && self.groups.first(now, &self.jobs).is_some()
     }
 
     /// When somebody who waits gets something, if nobody says anything before.
     pub fn next_ready(&self, now: u64) -> Option<u64> {
-        let comes = |job: &&Job| match job.stage {
-            Stage::Waiting | Stage::Leased => job.death().is_none_or(|death| death > job.time.max(now)),
-            Stage::Dead | Stage::Done => false,
+        let comes = |job: &Job| {
+            let at = job.time.max(self.groups.holds_until(job, &self.jobs));
+            let lives = job.death().is_none_or(|death| death > at.max(now));
+            let stands = matches!(job.stage, Stage::Waiting | Stage::Leased) && at < u64::MAX;
+            (stands && lives).then_some(at)
         };
-        let next = self.jobs.iter().filter(comes).map(|job| job.time).min()?;
+        let next = self.jobs.iter().filter_map(comes).min()?;
         (self.paused_until < u64::MAX).then(|| next.max(self.paused_until))
     }
 
@@ -220,7 +234,9 @@ impl Account {
         if self.is_paused(now) {
             return None;
         }
-        let id = self.first_ready(now)?.new.id.clone();
+        let turn = self.groups.first(now, &self.jobs)?;
+        let (id, counted) = (turn.job.new.id.clone(), turn.counted());
+        self.groups.count(now, &counted);
         self.hand_out(now, &id, terms)
     }
 
@@ -229,9 +245,17 @@ impl Account {
         if self.is_paused(now) {
             return None;
         }
+        if self.groups.holds_until(self.job(id)?, &self.jobs) > now {
+            return None;
+        }
         let is_kicked = self.kick(now, id);
-        let is_ready = self.job(id)?.state(now) == State::Ready;
-        (is_kicked || is_ready).then(|| self.hand_out(now, id, terms)).flatten()
+        let job = self.job(id)?;
+        if !is_kicked && job.state(now) != State::Ready {
+            return None;
+        }
+        let counted = Counted::by_id(job);
+        self.groups.count(now, &counted);
+        self.hand_out(now, id, terms)
     }
 
     fn hand_out(&mut self, now: u64, id: &[u8], terms: &Terms) -> Option<Handed> {
@@ -305,6 +329,11 @@ impl Account {
 
     fn touch(&mut self, now: u64, id: &[u8], lease: Option<u64>) -> bool {
         let order = self.next_event();
+        let has_run_out = |job: &&Job| job.stage == Stage::Leased && job.state(now) != State::Reserved;
+        let over = self.job(id).filter(has_run_out);
+        if over.is_some_and(|job| !self.groups.has_place(now, job, &self.jobs)) {
+            return false;
+        }
         let Some(job) = self.held_alive(now, id, lease) else {
             return false;
         };
@@ -354,6 +383,7 @@ impl Account {
         self.remove(id);
         let order = -self.next_event();
         let before = self.before[&lease].clone();
+        self.groups.join(before.new.group.as_ref());
         self.jobs.push(Job { order, ..before });
         true
     }

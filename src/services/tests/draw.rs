@@ -6,12 +6,14 @@ use crate::services::place::{Database, Place};
 use super::commands::Command;
 use super::keyspace::{save, Order};
 use super::node::ClientNumber;
-use super::operation::{Bytes, NewJob, Operation, Terms, When};
+use super::operation::{Bytes, GroupLimits, NewJob, Operation, Pace, Terms, When};
 use super::world::World;
 
 const NAMES: [&[u8]; 2] = [b"a", b"b"];
 const DATABASES: [Database; 2] = [0, 1];
 const IDS: u8 = 8;
+// No more: the account takes it that after each command all groups without jobs are looked at.
+const GROUPS: [&[u8]; 2] = [b"g", b"h"];
 const DUMPS_MAX: usize = 4;
 
 impl World {
@@ -50,6 +52,7 @@ impl World {
             36 => Command::Purge(place, self.one_of(&State::ALL), self.rng.usize(1..3)),
             37 => Command::Look(place),
             38 => Command::Change(place, self.draw_pause()),
+            40 if self.troubles.groups => Command::Change(place, self.draw_of_groups()),
             39 => Command::Change(place, Operation::KeepDead(self.one_of(&[0, 1, 30]))),
             _ => {
                 let ids = (0..self.rng.usize(1..4)).map(|_| self.id()).collect();
@@ -60,9 +63,24 @@ impl World {
 
     fn draw_pause(&mut self) -> Operation {
         match self.rng.u32(..8) {
-            0 => Operation::Pause(None),
-            1..4 => Operation::Pause(Some(self.rng.u64(1..30))),
-            _ => Operation::Resume,
+            0 => Operation::Pause(None, None),
+            1..4 => Operation::Pause(None, Some(self.rng.u64(1..30))),
+            _ => Operation::Resume(None),
+        }
+    }
+
+    fn draw_of_groups(&mut self) -> Operation {
+        let group = Some(self.one_of(&GROUPS).to_vec());
+        match self.rng.u32(..12) {
+            0 => Operation::Pause(group, None),
+            1..3 => Operation::Pause(group, Some(self.rng.u64(1..30))),
+            3..7 => Operation::Resume(group),
+            _ => {
+                let pace = self.one_of(&[(1, 10, 1), (3, 10, 1), (2, 100, 3), (7, 3, 2), (1, 60, 2)]);
+                let (jobs, per, burst) = pace;
+                let pace = self.rng.bool().then_some(Pace { jobs, per, burst });
+                Operation::LimitGroups(GroupLimits { places: self.one_of(&[0, 1, 1, 2]), pace })
+            }
         }
     }
 
@@ -83,8 +101,14 @@ impl World {
             keep: self.one_of(&[0, 0, 0, 1, 40]),
             ttl: self.one_of(&[0, 0, 0, 0, 0, 5, 60]),
             late: self.one_of(&[0, 0, 0, 0, 0, 3, 40]),
+            group: self.draw_group(),
             replaces: self.chance(4),
         }
+    }
+
+    fn draw_group(&mut self) -> Option<Bytes> {
+        let is_of_one = self.troubles.groups && !self.chance(3);
+        is_of_one.then(|| self.one_of(&GROUPS).to_vec())
     }
 
     fn priority(&mut self) -> Option<u8> {

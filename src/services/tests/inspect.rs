@@ -234,4 +234,5 @@ fn is_same(job: &JobView, expected: &Job) -> bool {
         && (job.progress.attempt, job.progress.lease.map(Lease::number)) == (expected.attempt, expected.lease)
         && job.progress.expires_at.map(Time::unix_ms) == expected.expires_at
         && (job.body, job.policy.priority) == (&expected.new.body[..], expected.new.priority)
+        && job.group.map(|group| group.bytes().to_vec()) == expected.new.group
 }

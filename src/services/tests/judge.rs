@@ -93,8 +93,9 @@ impl World {
             | Operation::Touch { .. }
             | Operation::Bury { .. }
             | Operation::Delete(_)
-            | Operation::Pause(_)
-            | Operation::Resume
+            | Operation::Pause(..)
+            | Operation::Resume(_)
+            | Operation::LimitGroups(_)
             | Operation::KeepDead(_) => {
                 assert!(is_as_sent && said.is_some(), "{operation:?} is logged and nobody said it");
                 true

@@ -7,7 +7,7 @@
 //! | `draw.rs`, `troubles.rs` | what clients say; what happens to servers |
 //! | `node.rs`, `key.rs` | a server as the services see it: the trait [`super::host::Host`] |
 //! | `keyspace.rs`, `commands.rs`, `operation.rs` | what a server does to keys; commands and entries of the log |
-//! | `account.rs` | the world's own account of a queue, which shares no code with it |
+//! | `account.rs`, `groups.rs` | the world's own account of a queue, which shares no code with it; of its groups |
 //! | `judge.rs`, `inspect.rs` | what servers do, beside the accounts; what must be so at the end of each turn |
 //!
 //! A session that finds something tells its seed:
@@ -20,6 +20,7 @@
 mod account;
 mod commands;
 mod draw;
+mod groups;
 mod inspect;
 mod judge;
 mod key;

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use crate::queue::{
     Accepted, Add, Added, Alter, Attempts, Bury, Changed, Claim, Delete, Deliveries, Due, Finish, Forget, Id,
-    IfTaken, JobRecord, KickJob, Lease, Millis, Mode, Pause, Pop, PopById, Queue, Record, Release, Resume,
+    IfTaken, JobRecord, KickJob, Lease, Millis, Mode, Pause, Pop, PopById, Queue, Rate, Record, Release, Resume,
     Return, Touch, WhenReleased,
 };
 use crate::services::frame::OpenQueue;
@@ -36,8 +36,10 @@ pub enum Operation {
     },
     Delete(Vec<Bytes>),
     KickJob(Vec<Bytes>),
-    Pause(Option<u64>),
-    Resume,
+    /// The queue, or a group of it.
+    Pause(Option<Bytes>, Option<u64>),
+    Resume(Option<Bytes>),
+    LimitGroups(GroupLimits),
     /// Dead jobs are kept for so long; zero is for ever.
     KeepDead(u64),
     Forget(Vec<Bytes>),
@@ -60,7 +62,22 @@ pub struct NewJob {
     pub keep: u64,
     pub ttl: u64,
     pub late: u64,
+    pub group: Option<Bytes>,
     pub replaces: bool,
+}
+
+/// How many jobs of a group may be worked on, and how fast they may leave; none and zero are no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupLimits {
+    pub places: u32,
+    pub pace: Option<Pace>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    pub jobs: u32,
+    pub per: u64,
+    pub burst: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -150,6 +167,7 @@ impl NewJob {
             keep: Some(ms(self.keep)),
             ttl: Some(ms(self.ttl)),
             late: Some(ms(self.late)),
+            group: self.group.as_deref().map(id),
             if_taken: if self.replaces { IfTaken::Replace } else { IfTaken::Refuse },
             ..Add::plain(id(&self.id), &self.body)
         }
@@ -178,7 +196,10 @@ fn done(accepted: Accepted) -> Outcome {
 impl Operation {
     /// Whether it makes the queue if there is none.
     pub fn creates(&self) -> bool {
-        matches!(self, Operation::Add(_) | Operation::Pause(_) | Operation::KeepDead(_))
+        matches!(
+            self,
+            Operation::Add(_) | Operation::Pause(..) | Operation::KeepDead(_) | Operation::LimitGroups(_)
+        )
     }
 
     /// As the log has it in words.
@@ -252,10 +273,19 @@ impl Operation {
             Operation::Forget(names) => {
                 Outcome::Jobs(open.change(&Forget { ids: &ids(names) }, words, |_, _| ()).jobs)
             }
-            Operation::Pause(span) => {
-                changed(open.change(&Pause { group: None, span: span.map(ms) }, words, |_, _| ()))
+            Operation::Pause(group, span) => {
+                let pause = Pause { group: group.as_deref().map(id), span: span.map(ms) };
+                changed(open.change(&pause, words, |_, _| ()))
             }
-            Operation::Resume => changed(open.change(&Resume { group: None }, words, |_, _| ())),
+            Operation::Resume(group) => {
+                changed(open.change(&Resume { group: group.as_deref().map(id) }, words, |_, _| ()))
+            }
+            Operation::LimitGroups(GroupLimits { places, pace }) => {
+                let rate = pace.map(|Pace { jobs, per, burst }| Rate::new(jobs, ms(per), burst).unwrap());
+                let (group_concurrency, group_rate) = (Some(*places), Some(rate));
+                let alter = Alter { group_concurrency, group_rate, ..Alter::default() };
+                changed(open.change(&alter, words, |_, _| ()))
+            }
             Operation::KeepDead(span) => {
                 let alter = Alter { dead_keep: Some(ms(*span)), ..Alter::default() };
                 changed(open.change(&alter, words, |_, _| ()))

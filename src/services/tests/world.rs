@@ -26,6 +26,8 @@ pub struct Troubles {
     pub role_changes: bool,
     pub crashes: bool,
     pub lag: bool,
+    /// No trouble, but not in every session.
+    pub groups: bool,
 }
 
 pub struct Client {
@@ -128,6 +130,7 @@ impl World {
             role_changes: some(4),
             crashes: some(6),
             lag: some(2),
+            groups: some(2),
         };
         let clients = rng.usize(2..=CLIENTS_MAX);
         let ahead = if troubles.stepped_clocks { rng.i64(-30_000..30_000) } else { 0 };

@@ -31,6 +31,16 @@ class Scan:
     seen: set[str] = field(default_factory=set)
 
 
+@dataclass
+class Walk:
+    """From page to page through a state: who stood there from the beginning, and who was shown."""
+
+    queue: Queue | None
+    state: str
+    there: dict[str, Any]
+    seen: set[str] = field(default_factory=set)
+
+
 # How long the server may take to remove what was kept long enough: of *active* time (timeline.Ticks). Its
 # timer runs on the monotonic clock, and sees up to a minute later that the other clock was set.
 SWEEP_MS, SWEEP_AFTER_STEP_MS = 5_000, 65_000
@@ -45,10 +55,13 @@ class Findings:
     verdict: Verdict = field(default_factory=Verdict)
     leases: dict[Place, dict[int, int]] = field(default_factory=dict)
     scans: dict[tuple[str, int], Scan] = field(default_factory=dict)
+    walks: dict[tuple[str, int], Walk] = field(default_factory=dict)
     # Ambushes that were carried out in one turn, so that their victims were told nothing.
     ambushes: set[str] = field(default_factory=set)
     dumps: dict[str, Queue] = field(default_factory=dict)
     sweep_ms: int = SWEEP_MS
+    # No clock was set, and none stands apart from the others.
+    has_steady_clocks: bool = True
 
 
 @dataclass

@@ -149,6 +149,9 @@ def _verdicts(case: Case, queue: Queue, acts: dict[str, Act], told: int | None) 
         return {id: can for id, (can, _) in may.items()}
     elif told == least and case.is_calm(queue):
         return {id: must for id, (_, must) in may.items()}
+    elif told == 0:
+        # Others changed the queue meanwhile: it may have come before what makes it count by now.
+        return dict.fromkeys(acts, False)
     else:
         return dict.fromkeys(acts)
     return {}
@@ -179,7 +182,8 @@ def _settle(case: Case, queue: Queue, id: str, act: Act, counts: bool | None) ->
         made, may_not = act(life, case.now)
         if counts is not False:
             lives += made
-        if counts is not True and (may_not or not case.window.is_certain):
+        is_open = may_not or not case.window.is_certain or not case.is_calm(queue)
+        if counts is not True and is_open:
             lives.append(life)
     if not lives:
         case.lose_sight(queue, id)

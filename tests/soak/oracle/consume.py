@@ -120,6 +120,8 @@ def _lost_deliveries(case: Case, key: str, said: grammar.Options) -> None:
     queue.add_total("total-popped", 0, at_most)
     if "NOACK" in said:
         queue.add_total("total-finished", 0, at_most)
+    if not named:
+        queue.may_have_met_phantoms(effect(case, "", queue), (case.window.since_ms, case.now[1]))
     for id, slot in queue.touch_all(case.now):
         if slot.is_wild or (named and id not in named):
             continue
@@ -189,7 +191,7 @@ def _judge_item(case: Case, queue: Queue, key: str, item: Item) -> tuple[Life | 
     id = str(item[0])
     slot = queue.touch(id, case.now)
     if str(item[1]) in queue.phantoms and slot.lives == [NOWHERE]:
-        slot.lives = [queue.phantoms.pop(str(item[1]))]
+        slot.lives = queue.phantoms.pop(str(item[1]))
     if slot.is_wild:
         case.count("deliveries of jobs out of sight")
         return None, 0

@@ -28,6 +28,12 @@ def _is_too_late(case: Case, told: Failure) -> bool:
     return is_over and told.startswith("ERR the job would never run")
 
 
+def _is_without_a_place(case: Case, told: Failure) -> bool:
+    """A walk through jobs that are ready: the one from which it was to go on has left."""
+    is_walk = case.verb == "DQ.PEEK" and "AFTER" in case.words and "FROM" not in case.words
+    return is_walk and told.startswith("ERR AFTER names no job")
+
+
 def judge(case: Case) -> None:
     told = case.told
     if not isinstance(told, Failure):
@@ -35,5 +41,6 @@ def judge(case: Case) -> None:
     is_allowed = told.startswith((*ALWAYS, *ABOUT_KEYS, *BY_VERB.get(case.verb, ())))
     # A transaction or a script is refused as a whole.
     is_full = told.startswith("OOM") and (case.verb in ADDS or case.op.shape in ("multi", "script", "sealed"))
-    if not is_allowed and not is_full and not _is_too_late(case, told):
+    is_over = _is_too_late(case, told) or _is_without_a_place(case, told)
+    if not is_allowed and not is_full and not is_over:
         case.violation("error", f"{case.verb}: {told}", case.words[1] if len(case.words) > 1 else None)

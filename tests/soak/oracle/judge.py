@@ -1,11 +1,11 @@
 """The oracle: goes through a history in the order of its marks, and follows every job from ADD to its end."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..history import Record
-from . import claims, consume, durable, errors, facts, keys, look, manage, produce, schedules
+from . import claims, consume, durable, errors, facts, keys, limits, look, manage, produce, schedules
 from .case import LOST, SWEEP_AFTER_STEP_MS, SWEEP_AMONG_STRANGERS_MS, Case, Findings
 from .life import Span
 from .model import Effect, Pending, Queue, World, distinct
@@ -14,10 +14,12 @@ from .verdict import Verdict
 from .words import pop
 
 CLAIMS = {"DQ.FINISH", "DQ.RELEASE", "DQ.TOUCH", "DQ.BURY", "DQ.DEL", "DQ.KICKJOB"}
-LOOKS = {"DQ.LEN", "DQ.GET", "DQ.PEEK", "DQ.SCAN", "DQ.INFO"}
+LOOKS = {"DQ.LEN", "DQ.GET", "DQ.PEEK", "DQ.SCAN", "DQ.INFO", "DQ.FORECAST"}
 # They make their queue, if there is none.
 MAKERS = {"DQ.ADD", "DQ.PAUSE", "DQ.ALTER"}
 POPS = {"DQ.POP", "DQ.MPOP"}
+# Databases of their own, in which each queue has one client that says what there is to be said.
+APART: dict[int, Any] = {schedules.DATABASE: schedules, limits.DATABASE: limits}
 # Of a transaction or script at most so many commands are told apart.
 COMMANDS_MAX = 1_024
 FAR = 2**60
@@ -30,6 +32,7 @@ def judge(records: Iterable[Record]) -> Verdict:
     _find_ambushes(line, findings)
     if any(record["nemesis"] == "clock" for record in line.nemesis):
         findings.sweep_ms = SWEEP_AFTER_STEP_MS
+    findings.has_steady_clocks = line.has_steady_clocks
     if line.session.get("strangers"):
         findings.sweep_ms = SWEEP_AMONG_STRANGERS_MS
     worlds: dict[int, World] = {0: World()}
@@ -89,9 +92,20 @@ class _Course:
     def _branch(self, child: Epoch) -> None:
         world = self.world.copy((self.world.clock_ms, max(self.world.clock_ms, child.clock_ms)))
         for case in (case for cases in self.open.values() for case in cases):
-            if case.op.db == schedules.DATABASE:
-                schedules.may_have_been_carried_out(case, world)
+            if case.op.db in APART:
+                APART[case.op.db].may_have_been_carried_out(case, world)
+            elif case.verb in manage.ALL and not case.is_refused:
+                self._leave_open(case, world)
         self.worlds[child.number] = world
+
+    def _leave_open(self, case: Case, world: World) -> None:
+        """A command on a whole queue, wherever that is by now."""
+        case = replace(case, now=(case.now[0], max(case.now[1], world.clock_ms)))
+        seen = case.pending.queues.values() if case.pending is not None else []
+        theirs = {id(queue) for queues in seen for queue in queues if queue is not None}
+        for place, queue in self.world.keys.items():
+            if id(queue) in theirs:
+                manage.may_have_been_carried_out(case, world.keys[place])
 
     def _now(self, window: Window, until_ms: int, at: int) -> Span:
         """By which reading of the clock it was carried out; a module's clock may be ahead of the server's."""
@@ -110,7 +124,9 @@ class _Course:
     def _open(self, window: Window) -> None:
         cases = self._cases(window, self._now(window, window.since_ms, window.op.sent))
         for case in cases:
-            case.pending = None if case.op.db == schedules.DATABASE else _pending(case)
+            case.pending = None if case.op.db in APART else _pending(case)
+            if case.op.db == limits.DATABASE:
+                limits.open(case)
             if case.pending is not None:
                 if case.pending.is_maker:
                     case.made_queue(case.words[1], maybe=True)
@@ -133,8 +149,8 @@ class _Course:
     def _judge(self, case: Case) -> None:
         case.count(case.verb)
         errors.judge(case)
-        if case.op.db == schedules.DATABASE:
-            schedules.judge(case)
+        if case.op.db in APART:
+            APART[case.op.db].judge(case)
             return
         if case.op.lost == "no reply in time":
             case.violation("stuck", f"{case.verb} was never answered", case.words[1])

@@ -106,16 +106,11 @@ class Life(NamedTuple):
         if self.stage == BURIED:
             return _dead(self.at, now, dead_keep)
         states = 0
-        if self.expires is not None and self.expires[0] <= high:
-            died = self.expires
-            if self.stage == LEASED and self.is_last_attempt:
-                died = (min(died[0], self.at[0]), min(died[1], self.at[1]))
+        # Of all that ends it, the first: from then on it is kept as dead.
+        died = _first(self._ends())
+        if died is not None and died[0] <= high:
             states = _dead(died, now, dead_keep)
-            if self.expires[1] <= low:
-                return states
-        if (late := self.late_at()) is not None and late[0] <= high:
-            states |= _dead(late, now, dead_keep)
-            if late[1] <= low:
+            if died[1] <= low:
                 return states
         if self.stage == WAITING:
             return states | _from(READY, DELAYED, self.at, now)
@@ -123,9 +118,7 @@ class Life(NamedTuple):
             states |= RESERVED
         if self.at[0] <= high:
             ready = self.ready_at()
-            if ready is None:
-                states |= _dead(self.at, now, dead_keep)
-            else:
+            if ready is not None:
                 states |= READY if ready == self.at else _from(READY, DELAYED, ready, now)
         return states
 
@@ -140,12 +133,16 @@ class Life(NamedTuple):
 
     def died_at(self) -> Span:
         """Of a dead job: since when."""
+        return _first(self._ends()) or (0, NEVER)
+
+    def _ends(self) -> list[Span]:
+        """What makes it dead, or has made it so: its TTL, its last lease, LATE, somebody."""
         ends = [self.expires] if self.expires is not None and self.stage in (WAITING, LEASED) else []
         if self.stage == BURIED or (self.stage == LEASED and self.is_last_attempt):
             ends.append(self.at)
         if (late := self.late_at()) is not None:
             ends.append(late)
-        return (min(end[0] for end in ends), min(end[1] for end in ends)) if ends else (0, NEVER)
+        return ends
 
     # ---- what commands make of it -----------------------------------------------------------------
 
@@ -241,6 +238,10 @@ NOWHERE = Life(
     turn=Turn(-1, 0, 0, 0, 0, 0),
     is_immediate=False,
 )
+
+
+def _first(spans: list[Span]) -> Span | None:
+    return (min(span[0] for span in spans), min(span[1] for span in spans)) if spans else None
 
 
 def _from(then: int, before: int, at: Span, now: Span) -> int:

@@ -4,6 +4,7 @@ import itertools
 from collections import Counter
 from typing import Any
 
+from . import forecast, walks
 from . import words as grammar
 from .case import Case, Scan
 from .claims import told_of
@@ -38,6 +39,8 @@ def judge(case: Case) -> None:
     queue = case.queue(case.words[1])
     if case.verb == "DQ.SCAN":
         _judge_scan(case, queue)
+    if case.verb == "DQ.PEEK":
+        walks.judge(case, queue)
     if not case.is_calm(queue) or (queue is not None and queue.is_wild):
         return
     match case.verb:
@@ -49,6 +52,8 @@ def judge(case: Case) -> None:
             _judge_peek(case, queue)
         case "DQ.INFO":
             _judge_info(case, queue)
+        case "DQ.FORECAST":
+            forecast.judge(case, queue)
 
 
 def _fields(flat: list[Any]) -> Shown:
@@ -134,7 +139,7 @@ def _judge_shown(case: Case, queue: Queue, id: str, shown: Shown) -> Slot:
     case.count("views")
     body = str(shown["body"])
     if body in queue.phantoms and slot.lives == [NOWHERE]:
-        slot.lives = [queue.phantoms.pop(body)]
+        slot.lives = queue.phantoms.pop(body)
     if slot.is_wild:
         return slot
     lives: Lives = [
@@ -206,7 +211,8 @@ def _judge_peek(case: Case, queue: Queue | None) -> None:
     if any(job["state"] != name for job in shown):
         case.violation("view", f"PEEK STATE {name} shows {[job['state'] for job in shown]}", case.words[1])
         return
-    _judge_missing(case, queue, name, count, shown)
+    if "AFTER" not in case.words:
+        _judge_missing(case, queue, name, count, shown)
     slots = [_judge_shown(case, queue, str(job["id"]), job) for job in shown]
     lives = [slot.lives[0] if len(slot.lives) == 1 else None for slot in slots]
     for first, second in itertools.pairwise(lives):
@@ -245,6 +251,10 @@ def _judge_scan(case: Case, queue: Queue | None) -> None:
     if number is None:
         return
     cursor, ids = case.told
+    if "SCHEDULED" in case.words:
+        for id in ids:
+            case.violation("ghost", "SCAN SCHEDULED shows a job without a schedule", case.words[1], id)
+        return
     # Under a name that only this scan has: another one of the same client begins anew.
     place = (case.op.client, number)
     has_state = "STATE" in case.words

@@ -6,7 +6,7 @@ from . import words as grammar
 from .case import Case
 from .claims import told_of
 from .life import BY_NAME, DEAD, FINISHED, NEVER, Life, Span
-from .model import Lives, Queue
+from .model import Lives, Queue, distinct
 
 CALL_MAX = 10_000
 ALL = "DQ.KICK", "DQ.PURGE", "DQ.PAUSE", "DQ.RESUME", "DQ.ALTER"
@@ -37,6 +37,25 @@ def judge(case: Case) -> None:
         _alter(case, queue)
     else:
         _pause(case, queue)
+
+
+def may_have_been_carried_out(case: Case, queue: Queue) -> None:
+    """It was under way when the server crashed: what came back may have seen it, or not."""
+    if case.verb not in ("DQ.KICK", "DQ.PURGE"):
+        queue.is_wild = True
+        case.count("lost sight of a queue")
+        return
+    is_kick = case.verb == "DQ.KICK"
+    state = DEAD if is_kick else BY_NAME[str(grammar.others(case.words, 2)["STATE"]).lower()]
+    for id, slot in list(queue.slots.items()):
+        made = [
+            life.kicked(case.now, case.turn) if is_kick else life.gone()
+            for life in slot.lives
+            if life.states(case.now, queue.settings.dead_keep) & state
+        ]
+        if made and not slot.is_wild:
+            slot.lives = distinct([*slot.lives, *made])
+            queue.keep(id, slot)
 
 
 def _pause(case: Case, queue: Queue) -> None:

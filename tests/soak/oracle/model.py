@@ -125,7 +125,7 @@ class Queue:
         self.last_lease = 0
         self.pending: list[Pending] = []
         # Jobs whose ADD made an id that no reply told, by body.
-        self.phantoms: dict[str, Life] = {}
+        self.phantoms: dict[str, Lives] = {}
         self.is_wild = False
         # The command that makes it may not have been carried out.
         self.is_maybe = False
@@ -190,9 +190,12 @@ class Queue:
         copy.settings = self.settings.copy()
         copy.paused_until = self.paused_until
         copy.last_lease = self.last_lease
-        copy.phantoms = dict(self.phantoms)
+        copy.phantoms = {body: list(lives) for body, lives in self.phantoms.items()}
         for life in [pending.unseen(self, now) for pending in self.pending if pending.unseen]:
-            copy.phantoms[life.policy.body] = life
+            copy.phantoms[life.policy.body] = [life]
+        for pending in self.pending:
+            for id in () if pending.is_maker else ("",) if pending.ids is None else pending.ids:
+                copy.may_have_met_phantoms(pending.effect(id, self), (pending.since_ms, now[1]))
         copy.is_wild = self.is_wild
         copy.is_maybe = self.is_maybe
         copy.totals = dict(self.totals)
@@ -200,6 +203,12 @@ class Queue:
         copy.lateness = dict(self.lateness)
         copy.has_known_lateness = self.has_known_lateness
         return copy
+
+    def may_have_met_phantoms(self, effect: Effect, now: Span) -> None:
+        """Who was handed such a job has told nobody, or was told of it under an id that nobody knew."""
+        for body, lives in self.phantoms.items():
+            made = [new for life in lives for new in effect(life, now)]
+            self.phantoms[body] = distinct([*lives, *made])[:LIVES_MAX]
 
     def settle(self, now: Span) -> None:
         """Before DEADKEEP changes: who may be gone by the old one may be gone for good."""
@@ -243,6 +252,8 @@ class World:
         self.away: dict[str, tuple[Queue, Span | None]] = {}
         # Jobs with a schedule, by queue and id: schedules.py.
         self.schedules: dict[Place, Any] = {}
+        # Queues with limits: limits.py.
+        self.limits: dict[Place, Any] = {}
         # The mark of the last SWAPDB or FLUSHDB.
         self.swept_at: float = 0
         self.pending: list[Pending] = []
@@ -254,6 +265,7 @@ class World:
         world.expires = dict(self.expires)
         world.away = {name: (queue.snapshot(now), expires) for name, (queue, expires) in self.away.items()}
         world.schedules = {place: dict(jobs) for place, jobs in self.schedules.items()}
+        world.limits = {place: queue.copy() for place, queue in self.limits.items()}
         world.swept_at = self.swept_at
         world.clock_ms = self.clock_ms
         return world

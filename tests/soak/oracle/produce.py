@@ -125,7 +125,7 @@ def _added_unseen(case: Case, queue: Queue) -> None:
     id = str(case.words[2])
     if id == "*":
         life = _new(case, case.now, queue.settings)
-        queue.phantoms[life.policy.body] = life
+        queue.phantoms[life.policy.body] = [life]
     else:
         slot = queue.touch(id, case.now)
         if not slot.is_wild:

@@ -248,6 +248,17 @@ def _length(case: Case, jobs: Jobs) -> None:
         case.violation("count", f"LEN says {case.told}, not {least} to {most}", case.words[1])
 
 
+def _scan(case: Case, jobs: Jobs) -> None:
+    """All of them, in one page."""
+    cursor, told = case.told
+    ids = {str(id) for id in told}
+    missing = {id for id, job in jobs.items() if not job.is_unknown} - ids
+    for id in sorted(missing if cursor == "0" else ()):
+        case.violation("lost", "SCAN SCHEDULED doesn't show it", case.words[1], id)
+    for id in sorted(ids - jobs.keys()):
+        case.violation("ghost", "SCAN SCHEDULED shows a schedule that is over", case.words[1], id)
+
+
 _JUDGES = {
     "DQ.ADD": _add,
     "DQ.POP": _pop,
@@ -255,4 +266,5 @@ _JUDGES = {
     "DQ.RELEASE": _release,
     "DQ.DEL": _delete,
     "DQ.LEN": _length,
+    "DQ.SCAN": _scan,
 }

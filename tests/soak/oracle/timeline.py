@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from ..history import Op, Record
 
 OPEN, CLOSE = 0, 1
+# Servers whose clocks are so far from each other's have clocks of their own.
+APART_MS = 2_000
 
 
 @dataclass(slots=True)
@@ -95,6 +97,14 @@ class Timeline:
     # When which clock had shown what, at the latest: (at, milliseconds), sorted.
     clocks: list[tuple[int, int]]
     ops: int
+
+    @property
+    def has_steady_clocks(self) -> bool:
+        """Nobody set a clock, and no server's stands apart from the others'."""
+        if any(record["nemesis"] == "clock" for record in self.nemesis):
+            return False
+        ahead = [epoch.clock_ms - epoch.begun_at // 1_000 for epoch in self.epochs]
+        return max(ahead) - min(ahead) < APART_MS
 
     def latest_clock_ms(self, at: int) -> int:
         """The latest that any clock had shown by that instant, also when no client was told."""

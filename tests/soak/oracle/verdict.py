@@ -22,6 +22,7 @@ KINDS = (
     "stuck",
     "unfair",
     "paused",
+    "limit",
     "view",
     "lateness",
     "error",

@@ -15,14 +15,40 @@ _ADD = {
     "TTL": 1,
     "KEEP": 1,
     "LATE": 1,
+    "GROUP": 1,
     "NX": 0,
     "REPLACE": 0,
 }
 # Whoever draws a POP by ids writes ID before each.
 _POP = {"COUNT": 1, "BLOCK": 1, "TTR": 1, "NOACK": 0, "ID": 1}
-_ALTER = {"TTR": 1, "ATTEMPTS": 1, "BACKOFF": 2, "KEEP": 1, "LATE": 1, "MAXJOBS": 1, "DEADKEEP": 1}
+_ALTER = {
+    "TTR": 1,
+    "ATTEMPTS": 1,
+    "BACKOFF": 2,
+    "KEEP": 1,
+    "LATE": 1,
+    "MAXJOBS": 1,
+    "DEADKEEP": 1,
+    "CONCURRENCY": 1,
+    "GROUPCONCURRENCY": 1,
+    "RATE": 2,
+    "GROUPRATE": 2,
+    "BURST": 1,
+}
 _RELEASE = {"DELAY": 1, "UNBEGUN": 0, "PRIORITY": 1, "REASON": 1}
-_OTHERS = {"STATE": 1, "COUNT": 1, "OLDER": 1, "FOR": 1, "TTR": 1, "REASON": 1}
+_OTHERS = {
+    "STATE": 1,
+    "COUNT": 1,
+    "OLDER": 1,
+    "FOR": 1,
+    "TTR": 1,
+    "REASON": 1,
+    "GROUP": 1,
+    "AFTER": 1,
+    "FROM": 1,
+}
+
+_FORECAST = {"FROM": 1, "STEP": 1, "COUNT": 1}
 
 Options = dict[str, Any]
 
@@ -76,6 +102,12 @@ def release(words: Sequence[Any]) -> Options:
 
 def others(words: Sequence[Any], begin: int) -> Options:
     return options(words, begin, _OTHERS)
+
+
+def forecast(words: Sequence[Any]) -> tuple[int | None, int, int]:
+    """From when on, how long a step is, how many there are."""
+    said = options(words, 2, _FORECAST)
+    return said.get("FROM"), said["STEP"], said["COUNT"]
 
 
 def claims(words: Sequence[Any]) -> list[tuple[str, int | str]]:

@@ -10,7 +10,8 @@ from typing import Any
 from ..resp import Failure
 from .client import Client, Lost
 from .cluster import Cluster
-from .draw import Command, Habits, Lease, Memory, Words
+from .draw import STATES, Command, Habits, Lease, Memory, Words
+from .limits import LIMITS_DB, Warden
 from .schedules import SCHEDULES_DB, Keeper
 
 Turn = Callable[[Client, Words], Awaitable[None]]
@@ -92,6 +93,8 @@ async def operate(client: Client, words: Words) -> None:
 async def observe(client: Client, words: Words) -> None:
     if words.often(0.08):
         await scan(client, words)
+    elif words.often(0.1):
+        await walk(client, words)
     else:
         await client.do(*words.look(), shape=words.chance.choice(["tight", "tight", "tight", "sealed"]))
 
@@ -100,6 +103,7 @@ async def scan(client: Client, words: Words) -> None:
     """A whole scan, while others come and go."""
     key, cursor = words.queue(), "0"
     state: Command = ["STATE", words.chance.choice(["dead", "ready"])] if words.often(0.2) else []
+    state += ["SCHEDULED"] if words.often(0.1) else []
     number = words.chance.getrandbits(48)
     for _ in range(200):
         size = words.chance.choice([1, 7, 40])
@@ -109,6 +113,31 @@ async def scan(client: Client, words: Words) -> None:
         cursor = told[0]
         if cursor == "0":
             return
+
+
+# The time by which jobs of a state stand in order; those that their TTL ends before stand by that.
+ORDER = {"delayed": "due", "reserved": "deadline", "dead": "since", "done": "kept-until"}
+
+
+async def walk(client: Client, words: Words) -> None:
+    """From page to page through a state, while others come and go."""
+    key, number = words.queue(), words.chance.getrandbits(48)
+    state = words.chance.choice(STATES)
+    size = words.chance.choice([1, 2, 5, 30])
+    behind: Command = []
+    for _ in range(60):
+        told = await client.do("DQ.PEEK", key, "STATE", state, "COUNT", size, *behind, walk=number)
+        if isinstance(told, Failure) or len(told) < size:
+            return
+        last = dict(zip(told[-1][::2], told[-1][1::2], strict=True))
+        behind = ["AFTER", last["id"]]
+        if state != "ready":
+            behind += ["FROM", time_of(state, last)]
+
+
+def time_of(state: str, job: dict[str, Any]) -> int:
+    ends = [job["expires"]] if state in ("delayed", "reserved") and job["expires"] is not None else []
+    return min([job[ORDER[state]], *ends])
 
 
 async def move(client: Client, words: Words) -> None:
@@ -213,4 +242,11 @@ def crew(seed: str, cluster: Cluster, habits: Habits) -> list[Coroutine[Any, Any
         client = Client(name, cluster, chance, db=SCHEDULES_DB, is_actor=True)
         words = Words(chance, habits, memory, cluster.server_ms)
         made.append(act(client, words, cluster, Keeper(f"s{number}").turn))
+    for number in range(habits.wardens):
+        warden = Warden(f"l{number}")
+        for name, turn in ((f"warden-{number}", warden.keep), (f"guest-{number}", warden.wait)):
+            chance = source(seed, name)
+            client = Client(name, cluster, chance, db=LIMITS_DB, is_actor=True)
+            words = Words(chance, habits, memory, cluster.server_ms)
+            made.append(act(client, words, cluster, turn))
     return made

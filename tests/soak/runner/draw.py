@@ -53,6 +53,7 @@ class Habits:
     observers: int = 2
     movers: int = 1
     keepers: int = 3
+    wardens: int = 3
     # Which of actors.MOVES they draw from.
     moves: tuple[str, ...] = ("rename", "park", "copy", "unlink")
 
@@ -226,7 +227,7 @@ class Words:
             case 0 | 1:
                 return ["DQ.LEN", key, *state]
             case 2 | 3:
-                return ["DQ.GET", key, self.id()]
+                return self._forecast(key) if self.often(0.3) else ["DQ.GET", key, self.id()]
             case 4 | 5:
                 return [
                     "DQ.PEEK",
@@ -236,3 +237,9 @@ class Words:
                 ]
             case _:
                 return ["DQ.INFO", key]
+
+    def _forecast(self, key: str) -> Command:
+        chance, most = self.chance, self.habits.delay_ms_max
+        begin: Command = ["FROM", self.now_ms() + chance.randrange(-most, most)] if self.often(0.7) else []
+        step = chance.choice([50, 300, 2 * most, HOUR_MS])
+        return ["DQ.FORECAST", key, *begin, "STEP", step, "COUNT", chance.choice([1, 7, 50])]

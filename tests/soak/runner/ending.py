@@ -6,6 +6,7 @@ import contextlib
 from ..resp import Failure
 from .client import Client, Lost
 from .draw import STATES
+from .limits import LIMITS_DB
 from .rest import DBS, keys_of
 from .schedules import SCHEDULES_DB
 from .storm import Storm
@@ -18,8 +19,8 @@ ROUNDS = 12
 
 async def drain(storm: Storm) -> None:
     """Limits are lifted, clients come back, leases run out: in the end every job has to be had."""
-    # A schedule never ends by being emptied.
-    dbs = [db for db in range(DBS) if db != SCHEDULES_DB]
+    # A schedule never ends by being emptied; and of what has limits, only its own clients know what they may ask for.
+    dbs = [db for db in range(DBS) if db not in (SCHEDULES_DB, LIMITS_DB)]
     keys = [(db, key) for db in dbs for key in await _keys(storm, db)][:LOOKED_AT]
     clients = [Client(f"end-{db}", storm.cluster, storm.chance, db=db) for db in dbs]
     with contextlib.suppress(Lost):

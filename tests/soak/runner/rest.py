@@ -10,7 +10,7 @@ from .draw import STATES
 from .node import Node
 
 TYPE = "delayq-dq"
-DBS = 3
+DBS = 4
 LOOKS = 5
 LAG_S = 2.5
 KEYS_MAX = 300

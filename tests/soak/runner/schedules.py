@@ -32,7 +32,11 @@ class Keeper:
             self._ids.remove(id)
             await client.do("DQ.DEL", self._key, id, shape=shape)
         elif lot < 0.56:
-            await client.do("DQ.LEN", self._key, shape=shape)
+            look: list[Command] = [
+                ["DQ.LEN", self._key],
+                ["DQ.SCAN", self._key, 0, "SCHEDULED", "COUNT", 1_000],
+            ]
+            await client.do(*words.chance.choice(look), shape=shape)
         else:
             await self._take(client, words, shape)
 

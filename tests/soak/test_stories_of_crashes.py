@@ -1,0 +1,85 @@
+"""Small histories of commands on a whole queue that were under way when the server crashed, in pairs: what must be found,
+and what may well have happened."""
+
+import pytest
+
+from .story import Story
+
+JOB = [["a", "x", 1_000, 1]]
+
+
+def with_a_dead_job() -> Story:
+    story = Story()
+    story.says("DQ.ADD q a x", "a")
+    story.says("DQ.POP q", JOB)
+    story.says("DQ.BURY q a 1000", 1)
+    return story
+
+
+def crashed_in(story: Story, line: str) -> Story:
+    """Its first mark survived. Whether it did, nobody knows."""
+    story.is_lost(story.begins(line, client="c"))
+    story.crashes()
+    return story
+
+
+@pytest.mark.parametrize(("line", "others"), [
+    ("DQ.KICK q", [("DQ.LEN q STATE ready", 1)]),
+    ("DQ.PURGE q STATE dead", [("DQ.LEN q", 0)]),
+    ("DQ.PURGE q STATE ready", []),
+])  # fmt: skip
+def test_what_was_kicked_or_purged_in_a_crash_is_dead_or_not(
+    line: str, others: list[tuple[str, int]]
+) -> None:
+    story = crashed_in(with_a_dead_job(), line)
+    story.says("DQ.LEN q STATE dead", 1)
+    assert story.kinds() == set()
+    story = crashed_in(with_a_dead_job(), line)
+    story.says("DQ.LEN q STATE dead", 0)
+    for asked, told in others:
+        story.says(asked, told)
+    assert story.kinds() == (set() if others else {"count"})
+    story = crashed_in(with_a_dead_job(), line)
+    story.says("DQ.LEN q STATE dead", 2)
+    assert story.kinds() == {"count"}
+
+
+def test_what_was_kicked_before_a_crash_is_not_dead() -> None:
+    story = with_a_dead_job()
+    story.says("DQ.KICK q", 1)
+    story.crashes()
+    story.says("DQ.LEN q STATE dead", 1)
+    assert story.kinds() == {"count"}
+
+
+@pytest.mark.parametrize("told", [None, JOB])
+@pytest.mark.parametrize("line", ["DQ.PAUSE q", "DQ.RESUME q"])
+def test_a_queue_that_was_paused_in_a_crash_hands_out_or_not(line: str, told: object) -> None:
+    story = Story()
+    story.says("DQ.ADD q a x", "a")
+    if "RESUME" in line:
+        story.says("DQ.PAUSE q", "OK")
+    crashed_in(story, line)
+    story.says("DQ.POP q", told)
+    assert story.kinds() == set()
+
+
+@pytest.mark.parametrize(("attempt", "expected"), [(1, set()), (2, set()), (3, {"attempt", "view"})])
+def test_a_job_of_unknown_id_may_have_been_handed_out_to_nobody(attempt: int, expected: set[str]) -> None:
+    """Both were under way in the crash, or carried out and not told of. It shows when the lease has run out."""
+    for are_over in False, True:
+        story = Story()
+        ops = [story.begins("DQ.ADD q * x", client="p")]
+        if are_over:
+            story.ends(ops[0], "")
+        ops.append(story.begins("DQ.POP q TTR 10", client="w"))
+        if are_over:
+            story.ends(ops[1], None)
+            del story.records[-2:]
+        for op in ops:
+            op.told = op.after = None
+            story.is_lost(op)
+        story.crashes()
+        story.passes(100)
+        story.says("DQ.POP q", [["1-1", "x", 2_000, attempt]])
+        assert bool(story.kinds() & expected) == bool(story.kinds()) == bool(expected)

@@ -1,0 +1,113 @@
+"""Small histories of DQ.FORECAST and of walks with DQ.PEEK, in pairs: what must be found, and what looks like it."""
+
+from typing import Any
+
+import pytest
+
+from .oracle.schedules import DATABASE
+from .resp import Failure
+from .story import NOW_MS, Story
+
+
+def filled() -> Story:
+    story = Story()
+    for id, delay in ("a", 1_000), ("b", 3_000), ("c", 3_500):
+        story.says(f"DQ.ADD q {id} x{id} DELAY {delay}", id)
+    story.says("DQ.ADD q d xd", "d")
+    return story
+
+
+@pytest.mark.parametrize(("told", "expected"), [
+    ([1, 0, 1, 1], set()), ([2, 0, 1, 1], {"count"}), ([1, 0, 1, 0], {"count"}), ([1, 0, 2, 0], {"count"}),
+    ([1, 0, 1], {"count"}),
+])  # fmt: skip
+def test_a_forecast_counts_who_comes_due(told: list[int], expected: set[str]) -> None:
+    story = filled()
+    story.says(f"DQ.FORECAST q FROM {NOW_MS + 100} STEP 1000 COUNT 4", told)
+    assert story.kinds() == expected
+
+
+@pytest.mark.parametrize("told", [[1], [0]])
+def test_at_the_border_of_two_steps_it_is_in_the_one_or_the_other(told: list[int]) -> None:
+    story = Story()
+    add = story.begins("DQ.ADD q a xa DELAY 1000")
+    story.passes(5)
+    story.ends(add, "a")
+    story.says(f"DQ.FORECAST q FROM {NOW_MS} STEP 1003 COUNT 1", told)
+    assert story.kinds() == set()
+
+
+@pytest.mark.parametrize(("options", "told", "expected"), [
+    ("TTL 500", 0, set()), ("TTL 500", 1, {"count"}), ("TTL 5000", 1, set()), ("TTL 5000", 0, {"count"}),
+])  # fmt: skip
+def test_who_dies_first_does_not_come_due(options: str, told: int, expected: set[str]) -> None:
+    story = Story()
+    story.says(f"DQ.ADD q a xa DELAY 1000 {options}", "a")
+    story.says(f"DQ.FORECAST q FROM {NOW_MS} STEP 60000 COUNT 1", [told])
+    assert story.kinds() == expected
+
+
+def delayed(id: str, due: int) -> list[Any]:
+    fields: dict[str, Any] = {
+        "id": id, "body": f"x{id}", "state": "delayed", "due": due, "deadline": None, "priority": 128,
+        "ttr": 60_000, "attempts": 25, "attempt": 0, "lease": None, "since": None, "backoff-base": 0,
+        "backoff-max": 0, "ttl": 0, "expires": None, "keep": 0, "late": 0, "kept-until": None,
+    }  # fmt: skip
+    return [word for pair in fields.items() for word in pair]
+
+
+# The third command of `filled` was carried out at its second mark, and so on.
+DUE = {"a": NOW_MS + 1_001, "b": NOW_MS + 3_002, "c": NOW_MS + 3_503}
+
+
+def walks(story: Story, pages: list[str], first: str = "") -> set[str]:
+    """Two jobs a page; the last one is shorter."""
+    behind = first
+    for page in pages:
+        told = [delayed(id, DUE[id]) for id in page]
+        story.says(f"DQ.PEEK q STATE delayed COUNT 2{behind}", told, walk=1)
+        if page:
+            behind = f" AFTER {page[-1]} FROM {DUE[page[-1]]}"
+    return story.kinds()
+
+
+@pytest.mark.parametrize(("pages", "expected"), [
+    (["ab", "c"], set()), (["ab", ""], {"lost"}), (["ac", ""], {"lost"}), (["ab", "bc", ""], {"view"}),
+    (["ab", "ac", ""], {"order"}), (["aa", "bc", ""], {"view"}),
+])  # fmt: skip
+def test_a_walk_shows_everybody_once(pages: list[str], expected: set[str]) -> None:
+    assert walks(filled(), pages) >= expected
+    assert bool(walks(filled(), pages)) == bool(expected)
+
+
+def test_who_leaves_on_the_way_may_be_missed() -> None:
+    story = filled()
+    story.says("DQ.PEEK q STATE delayed COUNT 2", [delayed(id, DUE[id]) for id in "ab"], walk=1)
+    story.says("DQ.DEL q c", 1)
+    story.says("DQ.ADD q c xc DELAY 3500", "c")
+    story.says(f"DQ.PEEK q STATE delayed COUNT 2 AFTER b FROM {DUE['b']}", [], walk=1)
+    assert story.kinds() == set()
+
+
+@pytest.mark.parametrize(("line", "expected"), [
+    ("DQ.PEEK q AFTER nobody", set()), (f"DQ.PEEK q STATE dead AFTER nobody FROM {NOW_MS}", {"error"}),
+])  # fmt: skip
+def test_a_walk_with_a_time_always_goes_on(line: str, expected: set[str]) -> None:
+    story = filled()
+    story.says(line, Failure("ERR AFTER names no job that is there"))
+    assert story.kinds() == expected
+
+
+@pytest.mark.parametrize(("told", "expected"), [(["a"], set()), ([], {"lost"}), (["a", "b"], {"ghost"})])
+def test_a_scan_of_schedules_shows_those_and_no_others(told: list[str], expected: set[str]) -> None:
+    story = Story()
+    story.says(f"DQ.ADD s a x EVERY 50 AT {NOW_MS + 100} MISFIRE ONE ATTEMPTS 0 TTR 1000", "a", db=DATABASE)
+    story.says("DQ.SCAN s 0 SCHEDULED COUNT 1000", ["0", told], db=DATABASE)
+    assert story.kinds() == expected
+
+
+@pytest.mark.parametrize(("told", "expected"), [([], set()), (["a"], {"ghost"})])
+def test_a_job_without_a_schedule_is_none(told: list[str], expected: set[str]) -> None:
+    story = filled()
+    story.says("DQ.SCAN q 0 COUNT 1000 SCHEDULED", ["0", told], scan=1)
+    assert story.kinds() == expected
