@@ -318,7 +318,7 @@ impl Operation for Pop {
             let taken = (&deliveries, wanted);
             deliveries.held_by = queue.use_allowance(now, &allowance, taken, &mut lane);
         }
-        let found_no_more = deliveries.len() < count && bytes < POP_BYTES_MAX && !deliveries.has_ended_early;
+        let found_no_more = deliveries.have_room(count) && !deliveries.has_ended_early;
         if found_no_more && queue.groups_hold_back(now) {
             deliveries.held_by = Some(Limit::Group);
         }
