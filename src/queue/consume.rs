@@ -306,8 +306,10 @@ impl Operation for Pop {
         }
         let manner = Manner { ttr: self.ttr, mode: self.mode };
         let mut budget = Budget { calendar, questions: 0, passed_over: 0 };
+        let mut is_held_by_group = false;
         while deliveries.have_room(count) {
             if queue.deliver_first(now, manner, &mut lane, &mut budget, &mut deliveries).is_none() {
+                is_held_by_group = !budget.is_used_up() && queue.groups_hold_back(now);
                 break;
             }
         }
@@ -318,8 +320,7 @@ impl Operation for Pop {
             let taken = (&deliveries, wanted);
             deliveries.held_by = queue.use_allowance(now, &allowance, taken, &mut lane);
         }
-        let found_no_more = deliveries.have_room(count) && !deliveries.has_ended_early;
-        if found_no_more && queue.groups_hold_back(now) {
+        if is_held_by_group {
             deliveries.held_by = Some(Limit::Group);
         }
         deliveries
