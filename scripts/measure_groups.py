@@ -4,14 +4,15 @@
     target/venv/bin/python scripts/measure_groups.py [--jobs N] [--groups N] [--on SERVER]
 
 The server's processor time for each DQ.ADD, DQ.POP and DQ.FINISH, one by one in pipelines and in batches, in
-parts of which the median counts; and bytes a job. `make bench-instructions` counts instructions of the same, and
-`make turns` has the longest turns of the event loop.
+parts of which the median counts; and bytes a job. `make bench-instructions` counts instructions of the same,
+and `make turns` has the longest turns of the event loop.
 """
 
 import argparse
 import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
@@ -58,10 +59,10 @@ def compare(server: Server, jobs: int, groups: int) -> None:
 
 def costs(r: redis.Redis, jobs: int, of_group: Callable[[int], Words]) -> dict[str, float]:
     r.flushall()
-    before = r.info("memory")["used_memory"]
+    before = used_bytes(r)
     adds = (("DQ.ADD", "q", f"job:{n:012}", "b" * 100, *of_group(n)) for n in range(jobs))
     figures = {"µs for each DQ.ADD": cpu_us(r, adds) / jobs}
-    figures["bytes for each job"] = (r.info("memory")["used_memory"] - before) / jobs
+    figures["bytes for each job"] = (used_bytes(r) - before) / jobs
     parts: dict[str, list[float]] = {}
     for _ in range(PARTS):
         for at_a_time, name in ((1, ""), (BATCH, f", in batches of {BATCH}")):
@@ -73,6 +74,15 @@ def costs(r: redis.Redis, jobs: int, of_group: Callable[[int], Words]) -> dict[s
             )
             parts.setdefault(f"µs a job in DQ.FINISH{name}", []).append(cpu_us(r, claims) / PART)
     return figures | {name: statistics.median(some) for name, some in parts.items()}
+
+
+def used_bytes(r: redis.Redis) -> int:
+    """When nothing is being freed any more, by whatever thread."""
+    before, used = None, r.info("memory")["used_memory"]
+    while before is None or used < before:
+        time.sleep(0.2)
+        before, used = used, r.info("memory")["used_memory"]
+    return used
 
 
 def cpu_us(r: redis.Redis, commands: Iterable[Words], replies: list | None = None) -> float:
