@@ -476,23 +476,6 @@ impl Queue {
         self.deliver(now, manner, &turn, calendar, deliveries)
     }
 
-    fn can_be_taken(&self, now: Time, id: Id) -> bool {
-        self.to_be_taken(now, id).is_some_and(|slot| self.may_leave_its_group(slot, now))
-    }
-
-    fn is_held_back_by_its_group(&self, now: Time, id: Id) -> bool {
-        self.to_be_taken(now, id).is_some_and(|slot| !self.may_leave_its_group(slot, now))
-    }
-
-    /// The job with this id, if its state is one in which it can be taken by it.
-    fn to_be_taken(&self, now: Time, id: Id) -> Option<Slot> {
-        let slot = self.pool.find(id)?;
-        match self.view(slot)?.state(now) {
-            State::Ready | State::Delayed | State::Dead => Some(slot),
-            State::Reserved | State::Done => None,
-        }
-    }
-
     /// What the queue no longer has of it then.
     fn deliver_and_finish(
         &mut self,

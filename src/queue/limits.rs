@@ -3,9 +3,11 @@
 //! lease is over. Jobs that a limit holds back stay ready, where they are.
 
 use super::consume::{Deliveries, Mode};
+use super::ids::Id;
 use super::job::State;
 use super::schedule::FromLane;
 use super::settings::Limit;
+use super::slab::Slot;
 use super::time::Time;
 use super::Queue;
 
@@ -73,6 +75,25 @@ impl Queue {
             }
         }
         is_held.then_some(allowance.limit)
+    }
+
+    /// Whether a job that is wanted by its id may leave, as far as its state and its group go.
+    pub(super) fn can_be_taken(&self, now: Time, id: Id) -> bool {
+        self.to_be_taken(now, id).is_some_and(|slot| self.may_leave_its_group(slot, now))
+    }
+
+    /// Whether nothing but its group holds it back.
+    pub(super) fn is_held_back_by_its_group(&self, now: Time, id: Id) -> bool {
+        self.to_be_taken(now, id).is_some_and(|slot| !self.may_leave_its_group(slot, now))
+    }
+
+    /// The job with this id, if its state is one in which it can be taken by it.
+    fn to_be_taken(&self, now: Time, id: Id) -> Option<Slot> {
+        let slot = self.pool.find(id)?;
+        match self.view(slot)?.state(now) {
+            State::Ready | State::Delayed | State::Dead => Some(slot),
+            State::Reserved | State::Done => None,
+        }
     }
 
     /// A job is ready: the timer has to come when it may leave.

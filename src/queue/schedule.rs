@@ -263,9 +263,11 @@ impl Schedule {
         firsts.map(|(time, _)| time).min()
     }
 
-    /// Whether anything that has a group is ready at `now`. O(lanes).
-    pub fn is_any_grouped_open(&self, now: Time, windows: &impl Windows) -> bool {
-        self.grouped.iter().any(|lane| lane.jobs.first_open(now, windows).is_some())
+    /// Whether anything is ready at `now`, whatever has passed here. O(lanes) at the horizon.
+    pub fn is_any_ready(&self, now: Time) -> bool {
+        let up_to_now = |line: &Buckets| line.tallies().0.jobs - line.tally_after(now).jobs;
+        // What has expired had come due before.
+        self.lanes().map(up_to_now).sum::<usize>() > up_to_now(&self.expiring)
     }
 
     /// Until when the first of the done ones is kept.

@@ -24,6 +24,11 @@ SCENES: dict[str, tuple[str, int, list[Scene]]] = {
         [rules.schedules, rules.missed],
     ),
     "limits": ("A million jobs that a limit holds back", many.MANY, [rules.limits]),
+    "groups": (
+        "A hundred thousand groups",
+        rules.GROUPS,
+        [rules.groups, rules.expired_groups, rules.one_group],
+    ),
     "looks": ("Forecasts and pages over a million jobs", many.MANY, [rules.looks]),
     "defrag": ("A million jobs, of which every second is deleted", many.MANY, [rules.defragmented]),
     "waiters": (

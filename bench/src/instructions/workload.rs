@@ -18,6 +18,15 @@ pub struct Workload {
     /// Jobs that one command is about.
     pub jobs: usize,
     kind: Kind,
+    /// What is in the queue besides, before the count begins.
+    crowd: Option<Crowd>,
+}
+
+/// Many ready jobs, in groups or without (0).
+#[derive(Clone, Copy)]
+struct Crowd {
+    jobs: usize,
+    groups: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -33,7 +42,15 @@ enum Kind {
 }
 
 const fn single(name: &'static str, title: &'static str, kind: Kind) -> Workload {
-    Workload { name, title, jobs: 1, kind }
+    batches(name, title, kind, 1)
+}
+
+const fn batches(name: &'static str, title: &'static str, kind: Kind, jobs: usize) -> Workload {
+    Workload { name, title, jobs, kind, crowd: None }
+}
+
+const fn in_crowd(name: &'static str, title: &'static str, jobs: usize, groups: usize) -> Workload {
+    Workload { name, title, jobs, kind: Kind::Pop, crowd: Some(Crowd { jobs: 1_000_000, groups }) }
 }
 
 pub const WORKLOADS: [Workload; 10] = [
@@ -45,8 +62,17 @@ pub const WORKLOADS: [Workload; 10] = [
     single("add-delay-ttr", "DQ.ADD with DELAY and TTR", Kind::AddDelayed),
     single("pop", "DQ.POP", Kind::Pop),
     single("finish", "DQ.FINISH", Kind::Finish),
-    Workload { name: "pop-16", title: "DQ.POP COUNT 16, a job", jobs: BATCH, kind: Kind::Pop },
-    Workload { name: "finish-16", title: "DQ.FINISH of 16, a job", jobs: BATCH, kind: Kind::Finish },
+    batches("pop-16", "DQ.POP COUNT 16, a job", Kind::Pop, BATCH),
+    batches("finish-16", "DQ.FINISH of 16, a job", Kind::Finish, BATCH),
+];
+
+/// What groups cost. A million jobs take a server under callgrind half a minute to add, so these rows are counted only where
+/// they are asked for.
+pub const CROWDED: [Workload; 4] = [
+    in_crowd("pop-of-million", "DQ.POP, a million jobs", 1, 0),
+    in_crowd("pop-of-groups", "DQ.POP, a million jobs in 100,000 groups", 1, 100_000),
+    in_crowd("pop-16-of-million", "DQ.POP COUNT 16 of a million, a job", BATCH, 0),
+    in_crowd("pop-16-of-groups", "DQ.POP COUNT 16 of a million in groups, a job", BATCH, 100_000),
 ];
 
 /// The row that others are multiples of.
@@ -55,6 +81,14 @@ pub const REFERENCE: &str = "set";
 impl Workload {
     /// Brings the server to where the count begins, and returns the commands to count.
     pub fn prepare(&self, driver: &mut Driver) -> Result<Vec<Vec<u8>>> {
+        if let Some(crowd) = self.crowd {
+            for start in (0..crowd.jobs).step_by(N) {
+                let some = start..crowd.jobs.min(start + N);
+                driver.run(&some.map(|number| crowd.add(number)).collect::<Vec<_>>(), 1)?;
+            }
+            driver.run(&self.commands(0, &[]), self.jobs)?;
+            return Ok(self.commands(N, &[]));
+        }
         let first = match self.kind {
             Kind::Ping | Kind::Set | Kind::StreamAdd | Kind::SortedSetAdd | Kind::Add | Kind::AddDelayed => {
                 driver.run(&self.commands(0, &[]), 1)?;
@@ -95,6 +129,15 @@ impl Workload {
             Kind::Pop if self.jobs == 1 => each_batch(&|_| command(&[b"DQ.POP", b"queue"])),
             Kind::Pop => each_batch(&|_| command(&[b"DQ.POP", b"queue", b"COUNT", count.as_bytes()])),
             Kind::Finish => deliveries.chunks(self.jobs).map(finish).collect(),
+        }
+    }
+}
+
+impl Crowd {
+    fn add(self, number: usize) -> Vec<u8> {
+        match number.checked_rem(self.groups) {
+            None => add(number, &[]),
+            Some(group) => add(number, &[b"GROUP", format!("customer:{group}").as_bytes()]),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! theirs, whole. What a search finds out is noted in `Cell`s: it makes others faster and never changes what they find.
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 
 use super::super::mover::Mover;
 use super::super::slab::Slot;
@@ -163,7 +164,8 @@ const ANY_ROUND: u64 = u64::MAX - 1;
 
 #[derive(Clone, Default)]
 pub struct Ring {
-    runs: Vec<Run>,
+    /// They mostly empty at the front, and come at the back.
+    runs: VecDeque<Run>,
     len: usize,
     /// The last one that has begun.
     round: u64,
@@ -186,7 +188,10 @@ impl Ring {
 
     /// Hands the runs to a mover, as [`super::super::slab::Slab::relocate`].
     pub fn relocate(&mut self, from: Slot, mover: &mut impl Mover) -> Option<Slot> {
-        relocate_each(&mut self.runs, from, mover, |run, mover| mover.vec(&mut run.entries))
+        let mut runs = Vec::from(std::mem::take(&mut self.runs));
+        let next = relocate_each(&mut runs, from, mover, |run, mover| mover.vec(&mut run.entries));
+        self.runs = runs.into();
+        next
     }
 
     /// Another round has begun.
@@ -244,7 +249,7 @@ impl Ring {
         self.len += 1;
         let at = self.run_of(key);
         let Some(run) = self.runs.get_mut(at) else {
-            self.runs.push(Run::new(vec![entry]));
+            self.runs.push_back(Run::new(vec![entry]));
             return;
         };
         let place = run.entries.partition_point(|other| other.key() < key);
@@ -297,7 +302,7 @@ impl Ring {
             run.clear();
             run.extend(entries.by_ref().take(RUN_MAX * 3 / 4));
             self.len += run.len();
-            self.runs.push(Run::new(run));
+            self.runs.push_back(Run::new(run));
         }
         self.over.set(Over::default());
     }
@@ -339,7 +344,7 @@ impl Ring {
             return;
         };
         let next = self.runs.remove(at + 1);
-        if let Some(run) = self.runs.get_mut(at) {
+        if let (Some(run), Some(next)) = (self.runs.get_mut(at), next) {
             run.least_turn.set(run.least_turn.get().min(next.least_turn.get()));
             run.holds.set(run.holds.get().and(next.holds.get()));
             run.entries.extend(next.entries);

@@ -202,7 +202,7 @@ impl Queue {
     /// O(lanes).
     #[inline]
     pub(in crate::queue) fn groups_hold_back(&self, now: Time) -> bool {
-        self.groups.is_some() && self.schedule.is_any_grouped_open(now, self)
+        self.groups.is_some() && self.schedule.is_any_ready(now)
     }
 
     /// Somebody takes this job by its id. That is no turn of its group, so the others needn't wait for it; but what its

@@ -70,6 +70,11 @@ def batches(s: Subject, jobs: int) -> None:
         with s.turn("KICKJOB of 10,000", BATCH):
             assert s.call("DQ.KICKJOB", "q", *(job[0] for job in taken)) == BATCH_JOBS
         taken = s.call("DQ.POP", "q", "COUNT", BATCH_JOBS)
+        later = [f"later:{n}" for n in range(BATCH_JOBS)]
+        s.calls([("DQ.ADD", "q", id, "x" * 100, "DELAY", HOUR_MS) for id in later])
+        with s.turn("POP ID of 10,000 that are delayed", BATCH):
+            assert len(s.call("DQ.POP", "q", "ID", *later)) == BATCH_JOBS
+        s.call("DQ.DEL", "q", *later)
         with s.turn("DEL of 10,000 jobs", BATCH):
             assert s.call("DQ.DEL", "q", *(job[0] for job in taken)) == BATCH_JOBS
         with s.turn("PURGE COUNT 1000 (the default)"):

@@ -1,4 +1,4 @@
-"""What a queue knows of time and load: schedules, limits, forecasts, pages."""
+"""What a queue knows of time and load: schedules, limits, groups, forecasts, pages."""
 
 from turns.scenes import BATCH
 from turns.scenes.many import HOUR_MS, REPEATS
@@ -6,6 +6,7 @@ from turns.scenes.waiters import SOON_MS, WAITERS, crowd
 from turns.subject import Subject
 
 SCHEDULES = 100_000
+GROUPS = 100_000
 BATCH_JOBS = 10_000
 # The same second for all; each time another expression, which nobody has asked for.
 CRON = "*/{} * * * * *"
@@ -82,6 +83,63 @@ def limits(s: Subject, jobs: int) -> None:
 
 def crowd_at(s: Subject, key: str):
     return crowd(s, WAITERS, "DQ.POP", key, "BLOCK", 0, "TTR", HOUR_MS, flushes=False)
+
+
+def groups(s: Subject, count: int) -> None:
+    """So many groups, of which each has a job that is being worked on and one that waits."""
+    pages = range(0, count, BATCH_JOBS)
+    for _ in range(REPEATS):
+        s.call("DQ.ALTER", "q", "GROUPRATE", 1, 1)
+        for job in "first", "second":
+            s.calls(
+                [("DQ.ADD", "q", f"{job}:{n}", "x" * 100, "GROUP", n) for n in range(count)], at_once=5_000
+            )
+        for _ in pages:
+            assert s.call("DQ.POP", "q", "COUNT", BATCH_JOBS, "TTR", HOUR_MS)
+        with s.turn("ALTER of GROUPCONCURRENCY"):
+            s.call("DQ.ALTER", "q", "GROUPCONCURRENCY", 1)
+        with s.turn("POP that is held by GROUPCONCURRENCY, INFO"):
+            assert s.call("DQ.POP", "q") is None
+            s.call("DQ.INFO", "q")
+        with s.turn("ALTER of GROUPCONCURRENCY"):
+            s.call("DQ.ALTER", "q", "GROUPCONCURRENCY", 2)
+        with s.turn("ALTER of GROUPRATE"):
+            s.call("DQ.ALTER", "q", "GROUPRATE", 2, HOUR_MS)
+        with s.turn("ALTER of GROUPRATE"):
+            s.call("DQ.ALTER", "q", "GROUPRATE", 0, 0, "GROUPCONCURRENCY", 0)
+        with s.turn("POP; RELEASE, POP, FINISH of one job"):
+            ((id, _, lease, _),) = s.call("DQ.POP", "q")
+            s.call("DQ.RELEASE", "q", id, lease)
+            ((id, _, lease, _),) = s.call("DQ.POP", "q")
+            assert s.call("DQ.FINISH", "q", id, lease) == 1
+        with s.turn("POP COUNT 10000", BATCH):
+            s.call("DQ.POP", "q", "COUNT", BATCH_JOBS)
+        with s.turn("GROUPS COUNT 1000"):
+            s.call("DQ.GROUPS", "q", 0, "COUNT", 1_000)
+        s.call("DEL", "q")
+
+
+def expired_groups(s: Subject, count: int) -> None:
+    """The first job of each has expired, and the next one is still to come."""
+    for _ in range(REPEATS):
+        at = s.now() + 2 * SOON_MS + count // 4
+        for n in range(0, count, BATCH_JOBS):
+            some, ttl = range(n, min(n + BATCH_JOBS, count)), at - s.now()
+            s.calls([("DQ.ADD", "q", f"a{i}", "x", "GROUP", i, "TTL", ttl) for i in some])
+            s.calls([("DQ.ADD", "q", f"b{i}", "x", "GROUP", i, "DELAY", HOUR_MS) for i in some])
+        s.until(lambda: s.jobs("q", "dead") == count)
+        with s.turn("the first POP behind the expired jobs of all groups"):
+            assert s.call("DQ.POP", "q") is None
+        s.call("DEL", "q")
+
+
+def one_group(s: Subject, count: int) -> None:
+    """A single one, with ten times as many jobs, which expire at some time."""
+    for _ in range(REPEATS):
+        s.fill("q", 10 * count, "GROUP", "big", "TTL", HOUR_MS)
+        with s.turn("GROUPS, of one with a million jobs with a TTL"):
+            s.call("DQ.GROUPS", "q", 0)
+        s.call("DEL", "q")
 
 
 def looks(s: Subject, jobs: int) -> None:
