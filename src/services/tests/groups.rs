@@ -157,8 +157,7 @@ impl Groups {
     }
 
     fn first_of<'a>(&self, now: u64, priority: u8, jobs: &'a [Job]) -> Option<Turn<'a>> {
-        let here: Vec<&Job> =
-            jobs.iter().filter(|job| job.new.priority == priority && stands(job)).collect();
+        let here: Vec<&Job> = jobs.iter().filter(|job| job.new.priority == priority && stands(job)).collect();
         let first = |name: Option<&Name>| {
             let its = here.iter().filter(|job| job.new.group.as_ref() == name);
             its.filter(|job| job.state(now) == State::Ready).min_by_key(|job| job.place()).copied()

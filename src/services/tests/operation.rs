@@ -4,8 +4,8 @@ use std::ffi::CStr;
 
 use crate::queue::{
     Accepted, Add, Added, Alter, Attempts, Bury, Changed, Claim, Delete, Deliveries, Due, Finish, Forget, Id,
-    IfTaken, JobRecord, KickJob, Lease, Millis, Mode, Pause, Pop, PopById, Queue, Rate, Record, Release, Resume,
-    Return, Touch, WhenReleased,
+    IfTaken, JobRecord, KickJob, Lease, Millis, Mode, Pause, Pop, PopById, Queue, Rate, Record, Release,
+    Resume, Return, Touch, WhenReleased,
 };
 use crate::services::frame::OpenQueue;
 use crate::services::log::Wording;
