@@ -78,6 +78,7 @@ impl World {
                 let (one, other) = (value.queue(), other.queue());
                 let (record, others) = (one.record().without_history(), other.record().without_history());
                 assert_eq!(record, others, "the replica's queue at {place:?}");
+                assert_eq!(one.group_records(), other.group_records(), "the replica's groups at {place:?}");
                 assert!(one.jobs().eq(other.jobs()), "the replica's jobs at {place:?}");
             });
             theirs.is_some()

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::queue::{read_block, BlockWriter, Queue, QueueRecord, Record};
+use crate::queue::{read_block, BlockWriter, GroupRecord, Queue, QueueRecord, Record};
 use crate::services::place::{Database, Place};
 use crate::services::value::QueueValue;
 use crate::services::{aside, pacemaker, reaper, whereabouts};
@@ -14,6 +14,7 @@ use super::node::Node;
 pub struct Saved {
     record: Vec<u8>,
     blocks: Vec<Vec<u8>>,
+    groups: Vec<u8>,
 }
 
 /// All queues of a server, at their places.
@@ -41,7 +42,7 @@ pub fn save(value: &QueueValue) -> Saved {
         }
     }
     blocks.push(block.bytes().to_vec());
-    Saved { record: queue.record().encode(), blocks }
+    Saved { record: queue.record().encode(), blocks, groups: queue.group_records().encode() }
 }
 
 fn free(value: Box<QueueValue>) {
@@ -159,6 +160,9 @@ impl Node {
                 let (id, body, record) = job.unwrap();
                 queue.load(id, body, &record).unwrap();
             }
+        }
+        for record in Vec::<GroupRecord>::decode(&saved.groups).unwrap() {
+            queue.load_group(&record).unwrap();
         }
         queue.restore(&QueueRecord::decode(&saved.record).unwrap()).unwrap();
         let mut value = Box::new(whereabouts::read(self, queue));

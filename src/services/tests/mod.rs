@@ -92,7 +92,7 @@ fn simulated_sessions_keep_all_promises() {
 #[cfg(feature = "planted-faults")]
 #[test]
 fn planted_faults_are_found_in_simulated_sessions() {
-    const FAULTS: [&str; 12] = [
+    const FAULTS: [&str; 14] = [
         "forgotten-consumer",
         "forgotten-queue",
         "not-given-back",
@@ -105,6 +105,8 @@ fn planted_faults_are_found_in_simulated_sessions() {
         "stale-lease",
         "uncounted-attempt",
         "wrong-order",
+        "overfull-group",
+        "unfair-turns",
     ];
     let play_with = |fault: &str| {
         let mut tests = std::process::Command::new(std::env::current_exe().unwrap());

@@ -154,7 +154,8 @@ async def compare_views(cluster: Cluster, replica: Node) -> None:
 
 
 async def views(node: Node) -> dict[str, Any]:
-    """Of every queue: how many jobs are in each state, and the first one that is ready."""
+    """Of every queue: how many jobs are in each state, the first one that is ready, and since when the first one is dead.
+    Of those that died in the same millisecond, either may come first: a file doesn't tell which one did."""
     told: dict[str, Any] = {}
     async with node.talk() as connection:
         for db in range(DBS):
@@ -162,8 +163,11 @@ async def views(node: Node) -> dict[str, Any]:
                 lengths = connection.send(*(["DQ.LEN", key, "STATE", state] for state in STATES))
                 peeks = connection.send(["DQ.PEEK", key], ["DQ.PEEK", key, "STATE", "dead"])
                 counts = [await future for future in lengths]
-                ids = [[job[1] for job in await future] for future in peeks]
-                told[f"{db}/{key}"] = [counts, ids]
+                ready, dead = [
+                    [dict(zip(job[::2], job[1::2], strict=True)) for job in await peek] for peek in peeks
+                ]
+                firsts = [[job["id"] for job in ready], [job["since"] for job in dead]]
+                told[f"{db}/{key}"] = [counts, firsts]
     return told
 
 
