@@ -40,7 +40,8 @@ def some_groups(r: redis.Redis) -> None:
 
 def cells(browser: Browser) -> dict[str, list[str]]:
     """What stands in each group's row."""
-    script = "return [...document.querySelectorAll('tbody tr')].map(tr => [...tr.children].map(td => td.innerText))"
+    rows = "[...document.querySelectorAll('tbody tr')]"
+    script = f"return {rows}.map(tr => [...tr.children].map(td => td.innerText))"
     return {row[0]: row[1:] for row in browser.run(script)}
 
 
