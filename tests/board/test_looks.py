@@ -134,6 +134,7 @@ def test_nothing_is_wider_than_the_window(writable: Board, browser: Browser, siz
 
 # A picture of few queues needs no more.
 LOW = (DESK[0], 360)
+LOW_QUEUE = (DESK[0], 500)
 
 
 def traffic(server: Server, until: float) -> None:
@@ -191,7 +192,7 @@ def fill(r: redis.Redis) -> None:
     shops = {"bakery": 9, "bookshop": 4, "cinema": 40, "florist": 1, "harbour-taxi": 17, "pharmacy": 2}
     pipe(
         r,
-        ("DQ.ALTER", "sms", "GROUPCONCURRENCY", 2, "GROUPRATE", 1, 1000, "TTR", HOUR),
+        ("DQ.ALTER", "sms", "GROUPCONCURRENCY", 2, "TTR", HOUR),
         *[
             ("DQ.ADD", "sms", "*", f"Your order from the {shop} is ready", "GROUP", f"shop:{shop}")
             for shop, many in shops.items()
@@ -199,7 +200,8 @@ def fill(r: redis.Redis) -> None:
         ],
         *[("DQ.ADD", "sms", "*", "x", "GROUP", "shop:cinema", "DELAY", HOUR) for _ in range(12)],
         ("DQ.PAUSE", "sms", "GROUP", "shop:harbour-taxi", "FOR", 3 * HOUR),
-        ("DQ.POP", "sms", "COUNT", 4),
+        ("DQ.POP", "sms", "COUNT", 8),
+        ("DQ.ALTER", "sms", "GROUPRATE", 1, 1000),
     )
     (beat,) = r.execute_command("DQ.POP", "reports")
     r.execute_command("DQ.RELEASE", "reports", beat[0], beat[2], "REASON", "no route to host")
@@ -225,8 +227,8 @@ def test_screenshots(boards: Callable[..., Board], browser: Browser, server: Ser
         ("overview-dark", "/", LOW, "dark"),
         ("queue", "/queue?name=webhooks&state=dead", DESK, "light"),
         ("job", "/job?queue=orders&id=order:1017", DESK, "dark"),
-        ("schedules", "/queue?name=reports&tab=schedules", LOW, "light"),
-        ("groups", "/queue?name=sms&tab=groups", LOW, "light"),
+        ("schedules", "/queue?name=reports&tab=schedules", LOW_QUEUE, "light"),
+        ("groups", "/queue?name=sms&tab=groups", LOW_QUEUE, "light"),
         ("phone", "/queue?name=webhooks&state=dead", PHONE, "dark"),
     ]:
         browser.look(size, scheme)
