@@ -258,5 +258,7 @@ main.addEventListener("focusin", (event) => {
 clockAhead = Number(main.dataset.now ?? Date.now()) - Date.now();
 tell(main);
 cameFrom();
+// On a phone there are more tabs than fit.
+main.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 setInterval(tick, 1000);
 if (!document.hidden) listen();

@@ -9,7 +9,7 @@ import redis
 from selenium.webdriver.support.select import Select
 
 from board import Board
-from browser import Browser
+from browser import PHONE, Browser
 from harness.server import eventually
 from samples import HOUR, every_state, pipe
 
@@ -131,6 +131,15 @@ def test_every_group_is_reached(board: Board, browser: Browser, r: redis.Redis):
     eventually(lambda: (names := list(cells(browser))) and names != first)
     browser.press("p")
     eventually(lambda: list(cells(browser)) == first)
+
+
+def test_on_a_phone_the_tab_is_in_sight(board: Board, browser: Browser, r: redis.Redis):
+    r.execute_command("DQ.ADD", "mail", "a", "x", "GROUP", "ann")
+    browser.look(PHONE)
+    browser.open(board.link("/queue", name="mail", tab="groups"))
+    browser.sees("ann", "tbody")
+    right = "return document.querySelector('.tabs [aria-current]').getBoundingClientRect().right"
+    assert 0 < browser.run(right) <= PHONE[0]
 
 
 def test_a_queue_without_groups_says_so(board: Board, browser: Browser, r: redis.Redis):
