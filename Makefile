@@ -58,10 +58,11 @@ build-board: ## build the web page, target/release/dq-board
 	@scripts/setup.sh build
 	cargo build --release --locked --manifest-path board/Cargo.toml
 
-test-board: build build-board ## test the web page and the metrics, in Chromium and Prometheus (about six minutes)
+# Two at a time: browsers and servers mostly wait for each other.
+test-board: build build-board ## test the web page and the metrics, in Chromium and Prometheus (about five minutes)
 	@scripts/setup.sh board
 	cargo test --locked --manifest-path board/Cargo.toml
-	$(python) -m pytest tests/board $(ARGS)
+	$(python) -m pytest --numprocesses 2 tests/board $(ARGS)
 
 screenshots: build build-board ## make the pictures of docs/board.md anew (six minutes)
 	@scripts/setup.sh board
@@ -111,7 +112,7 @@ mutants: ## change the sources in one place at a time, and see that a test notic
 	@scripts/setup.sh build
 	scripts/mutants.sh $(or $(ARGS),core)
 
-test-kombu: build ## check and test kombu-dq with real Celery workers, 100,000 ETAs too (about ten minutes)
+test-kombu: build ## check and test kombu-dq with real Celery workers, 100,000 ETAs too (about ten minutes; ETAS=9000 for fewer)
 	@scripts/setup.sh kombu
 	cd integrations/kombu-dq && $(kombu)/mypy --cache-dir ../../target/.mypy_cache && $(kombu)/pyright
 	cd integrations/kombu-dq && $(kombu)/python -m pytest $(ARGS)
@@ -144,10 +145,11 @@ dist: ## build archives and Debian packages of a release into target/dist (ARGS=
 	@scripts/setup.sh dist
 	scripts/dist.sh $(ARGS)
 
+# DIST_ARCH=x86_64 for one architecture, DIST_ONCE=1 without the second build.
 test-dist: build ## build a release and test its files: servers, dpkg, qemu, a second build elsewhere
 	@scripts/setup.sh test-dist
 	@# 3: no standard library can be had here, and the tests say so.
-	scripts/dist.sh || [[ $$? == 3 ]]
+	scripts/dist.sh $(DIST_ARCH) || [[ $$? == 3 ]]
 	$(python) -m pytest tests/dist $(ARGS)
 
 test-all: ## run all tests, with a browser, Celery and the packages; say what can't be (ARGS="board dist" for parts)

@@ -64,10 +64,19 @@ has_standard_library() {
   done
 }
 
+# The board beside the modules: each ends in a step of a minute or more that takes one processor.
 build() {
-  zigbuild "$1-unknown-linux-gnu" .$glibc Cargo.toml "$work/module"
-  zigbuild "$1-unknown-linux-musl" "" Cargo.toml "$work/module" -C target-feature=-crt-static
-  zigbuild "$1-unknown-linux-musl" "" board/Cargo.toml "$work/board" -C target-feature=+crt-static
+  local board modules=0
+  zigbuild "$1-unknown-linux-musl" "" board/Cargo.toml "$work/board" -C target-feature=+crt-static &
+  board=$!
+  build_modules "$1" || modules=$?
+  wait $board || fail "the build of dq-board failed"
+  return $modules
+}
+
+build_modules() {
+  zigbuild "$1-unknown-linux-gnu" .$glibc Cargo.toml "$work/module" &&
+    zigbuild "$1-unknown-linux-musl" "" Cargo.toml "$work/module" -C target-feature=-crt-static
 }
 
 # zigbuild TARGET VERSION MANIFEST DIRECTORY FLAGS…: a release build without debug information.

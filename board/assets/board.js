@@ -236,7 +236,7 @@ document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") event.target.blur();
     return;
   }
-  const act = /^[1-6]$/.test(event.key)
+  const act = /^[1-7]$/.test(event.key)
     ? () => main.querySelectorAll(".tabs a")[Number(event.key) - 1]?.click()
     : KEYS[event.key];
   if (act) {
@@ -258,5 +258,7 @@ main.addEventListener("focusin", (event) => {
 clockAhead = Number(main.dataset.now ?? Date.now()) - Date.now();
 tell(main);
 cameFrom();
+// On a phone there are more tabs than fit.
+main.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 setInterval(tick, 1000);
 if (!document.hidden) listen();

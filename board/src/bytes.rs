@@ -151,6 +151,11 @@ impl Fields {
         self.get(name).map(<[u8]>::to_vec).or_else(in_hex)
     }
 
+    /// Whether such a field is there, whatever is in it.
+    pub fn has_bytes(&self, name: &str) -> bool {
+        self.get(name).is_some() || self.get(&format!("{name}.hex")).is_some()
+    }
+
     /// The text of a field; empty when it isn't there, or isn't text.
     pub fn text(&self, name: &str) -> &str {
         self.get(name).and_then(|value| std::str::from_utf8(value).ok()).unwrap_or_default()

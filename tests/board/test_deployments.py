@@ -48,6 +48,7 @@ def test_a_user_needs_few_rights(boards: Callable[..., Board], server: Server, r
         board.get("/job", queue="mail", id="dead"),
     ):
         assert "no such mailbox" in page.text
+    assert "No group has a job" in board.get("/queue", name="mail", tab="groups").text
     form = {"token": board.get("/queue", name="mail").token(), "verb": "del", "queue": "mail", "id": "dead"}
     answer = board.post("/act", form)
     assert "NOPERM" in board.get(answer.headers["location"]).text

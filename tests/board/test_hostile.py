@@ -70,7 +70,7 @@ def test_nothing_is_more_than_text(board: Board, watched: Browser, r: redis.Redi
     job_id = raw or b"empty"
     pipe(
         r,
-        ("DQ.ADD", raw, job_id, raw, "PRIORITY", 0),
+        ("DQ.ADD", raw, job_id, raw, "PRIORITY", 0, "GROUP", job_id),
         ("DQ.POP", raw),
         ("DQ.BURY", raw, job_id, "*", "REASON", raw),
     )
@@ -90,6 +90,10 @@ def test_nothing_is_more_than_text(board: Board, watched: Browser, r: redis.Redi
         watched.open(board.link("/job", queue=raw, id=job_id, body=view))
         watched.sees(f"{len(raw)} bytes")
         is_unharmed(watched)
+
+    watched.open(board.link("/queue", name=raw, tab="groups"))
+    watched.sees(shown(job_id).strip(), "tbody th")
+    is_unharmed(watched)
 
     # The stream brings the same, into a page that is open.
     watched.open(board.link("/queue", name=raw, state="ready"))

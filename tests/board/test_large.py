@@ -1,5 +1,7 @@
-"""Very many queues, a very large queue, a server full of other keys."""
+"""Very many queues, a very large queue, very many groups, a server full of other keys."""
 
+import html
+import re
 import time
 from pathlib import Path
 
@@ -82,6 +84,25 @@ def test_a_queue_of_a_million_jobs(board: Board, browser: Browser, r: redis.Redi
         browser.follow("a[rel=next]")
     browser.open(board.link("/queue", name="large"))
     browser.sees("ready 999k", ".tabs")
+
+
+@pytest.mark.timeout(300)
+def test_a_hundred_thousand_groups(board: Board, r: redis.Redis):
+    many = 100_000
+    for start in range(0, many, 20_000):
+        adds = [("DQ.ADD", "large", n, "x", "GROUP", f"customer-{n}") for n in range(start, start + 20_000)]
+        pipe(r, *adds)
+    first = board.link("/queue", name="large", tab="groups").removeprefix(board.url)
+    assert took_ms(board, first) < PAGE_MS
+    names, link, pages = set(), first, 0
+    while link:
+        page = board.get(link).text
+        pages += 1
+        names |= set(re.findall(r'<tr data-key="([^"]*)"', page))
+        found = re.search(r'rel="next" href="([^"]+)"', page)
+        last, link = link, found and html.unescape(found[1])
+    assert len(names) == many
+    assert took_ms(board, last) < PAGE_MS
 
 
 def test_other_keys_don_t_keep_queues_from_being_found(board: Board, r: redis.Redis):

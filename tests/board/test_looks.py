@@ -71,7 +71,14 @@ def writable(boards: Callable[..., Board], r: redis.Redis) -> Board:
         ("DQ.ADD", "full", "a", b"\xff binary"),
         ("DQ.ALTER", "mail", "CONCURRENCY", 3, "RATE", 10, 1000, "BURST", 5),
         ("DQ.ADD", "mail", "nightly", "x", "CRON", "30 2 * * 1-5", "TZ", "Europe/Berlin", "RUNS", 99),
-        ("DQ.ADD", "x" * 300, "y" * 300, "z" * 3000),
+        ("DQ.ADD", "x" * 300, "y" * 300, "z" * 3000, "GROUP", "g" * 300),
+        ("DQ.ALTER", "groups", "GROUPCONCURRENCY", 1, "GROUPRATE", 5, 1000, "BURST", 2),
+        ("DQ.ADD", "groups", "a", "x", "GROUP", "customer:7"),
+        ("DQ.ADD", "groups", "b", "x", "GROUP", "customer:7"),
+        ("DQ.POP", "groups"),
+        ("DQ.ADD", "groups", "c", "x", "GROUP", "g" * 300),
+        ("DQ.PAUSE", "groups", "GROUP", "g" * 300, "FOR", HOUR),
+        ("DQ.ADD", "groups", "d", "x", "GROUP", "customer:8"),
         ("CONFIG", "SET", "maxmemory-policy", "allkeys-lru"),
     )
     board = boards("--writable")
@@ -90,6 +97,11 @@ def pages(board: Board) -> list[str]:
         board.link("/queue", name="mail", match="*e*"),
         board.link("/queue", name="mail", match="none"),
         board.link("/job", queue="mail", id="nightly"),
+        board.link("/queue", name="groups", tab="groups"),
+        board.link("/queue", name="groups", state="ready"),
+        board.link("/queue", name="groups", match="*"),
+        board.link("/job", queue="groups", id="b"),
+        board.link("/queue", name="none", tab="groups"),
         board.link("/queue", name="paused"),
         board.link("/queue", name="x" * 300),
         board.link("/job", queue="x" * 300, id="y" * 300),
@@ -122,6 +134,7 @@ def test_nothing_is_wider_than_the_window(writable: Board, browser: Browser, siz
 
 # A picture of few queues needs no more.
 LOW = (DESK[0], 360)
+LOW_QUEUE = (DESK[0], 500)
 
 
 def traffic(server: Server, until: float) -> None:
@@ -176,6 +189,20 @@ def fill(r: redis.Redis) -> None:
             for n, ms in enumerate(waits)
         ],
     )
+    shops = {"bakery": 9, "bookshop": 4, "cinema": 40, "florist": 1, "harbour-taxi": 17, "pharmacy": 2}
+    pipe(
+        r,
+        ("DQ.ALTER", "sms", "GROUPCONCURRENCY", 2, "TTR", HOUR),
+        *[
+            ("DQ.ADD", "sms", "*", f"Your order from the {shop} is ready", "GROUP", f"shop:{shop}")
+            for shop, many in shops.items()
+            for _ in range(many)
+        ],
+        *[("DQ.ADD", "sms", "*", "x", "GROUP", "shop:cinema", "DELAY", HOUR) for _ in range(12)],
+        ("DQ.PAUSE", "sms", "GROUP", "shop:harbour-taxi", "FOR", 3 * HOUR),
+        ("DQ.POP", "sms", "COUNT", 8),
+        ("DQ.ALTER", "sms", "GROUPRATE", 1, 1000),
+    )
     (beat,) = r.execute_command("DQ.POP", "reports")
     r.execute_command("DQ.RELEASE", "reports", beat[0], beat[2], "REASON", "no route to host")
     r.execute_command("DQ.PAUSE", "reports", "FOR", 2 * HOUR)
@@ -200,7 +227,8 @@ def test_screenshots(boards: Callable[..., Board], browser: Browser, server: Ser
         ("overview-dark", "/", LOW, "dark"),
         ("queue", "/queue?name=webhooks&state=dead", DESK, "light"),
         ("job", "/job?queue=orders&id=order:1017", DESK, "dark"),
-        ("schedules", "/queue?name=reports&tab=schedules", LOW, "light"),
+        ("schedules", "/queue?name=reports&tab=schedules", LOW_QUEUE, "light"),
+        ("groups", "/queue?name=sms&tab=groups", LOW_QUEUE, "light"),
         ("phone", "/queue?name=webhooks&state=dead", PHONE, "dark"),
     ]:
         browser.look(size, scheme)

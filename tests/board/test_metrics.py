@@ -186,7 +186,10 @@ def test_the_dashboard_loads_as_it_is():
 
 def test_no_id_is_a_label_and_old_figures_are_not_told(board: Board, server: Server, r: redis.Redis):
     every_state(r)
-    eventually(lambda: 'dq_jobs{queue="mail",state="ready"}' in board.metrics())
+    r.execute_command("DQ.ADD", "mail", "of-a-group", "x", "GROUP", "customer-7", "DELAY", 3_600_000)
+    r.execute_command("DQ.PAUSE", "mail", "GROUP", "customer-7")
+    eventually(lambda: board.metrics().get('dq_jobs{queue="mail",state="delayed"}') == 2)
+    assert "customer-7" not in board.get("/metrics").text
     labels = set(re.findall(r'[{,](\w+)="', board.get("/metrics").text))
     assert labels == {"queue", "state", "quantile", "le", "limit", "server", "version"}
     r.delete("mail")

@@ -56,7 +56,9 @@ def unpacked(unpack: Callable[[str], Path]) -> Path:
 @pytest.fixture(scope="session")
 def other(dist: Path, unpack: Callable[[str], Path]) -> Path:
     if not (dist / f"dq-{VERSION}-linux-{OTHER}.tar.gz").exists():
-        pytest.skip(f"nothing was built for {OTHER}: rustup had no standard library of it")
+        pytest.skip(
+            f"nothing was built for {OTHER}: DIST_ARCH was another, or rustup had no standard library of it"
+        )
     return unpack(OTHER)
 
 

@@ -26,12 +26,24 @@ pub struct Job {
     pub ttl_ms: u64,
     pub expires: Option<u64>,
     pub keep_ms: u64,
+    pub late_ms: u64,
     pub kept_until: Option<u64>,
     pub reason: Option<Vec<u8>>,
+    pub group: Option<Vec<u8>>,
+    pub tally: Tally,
     /// Of a job that comes back.
     pub schedule: Option<Box<Schedule>>,
     /// What a later DQ says besides, as it says it.
     pub others: Vec<(String, Field)>,
+}
+
+/// How often these became of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub timed_out: u64,
+    pub released: u64,
+    pub buried: u64,
+    pub kicked: u64,
 }
 
 /// When a job comes back, and what became of its runs.
@@ -122,8 +134,11 @@ impl Job {
             ttl_ms: 0,
             expires: None,
             keep_ms: 0,
+            late_ms: 0,
             kept_until: None,
             reason: None,
+            group: None,
+            tally: Tally::default(),
             schedule: None,
             others: Vec::new(),
         }
@@ -150,8 +165,14 @@ impl Job {
             "ttl" => self.ttl_ms = number,
             "expires" => self.expires = maybe,
             "keep" => self.keep_ms = number,
+            "late" => self.late_ms = number,
             "kept-until" => self.kept_until = maybe,
             "reason" => self.reason = field.bytes(),
+            "group" => self.group = field.bytes(),
+            "timed-out" => self.tally.timed_out = number,
+            "released" => self.tally.released = number,
+            "buried" => self.tally.buried = number,
+            "kicked" => self.tally.kicked = number,
             // The first of a schedule's fields.
             "every" => {
                 let mut schedule = Box::<Schedule>::default();

@@ -27,7 +27,7 @@ const BYTES_MAX: u64 = 16 << 20;
 const LOOK_MIN: usize = PAGE;
 const LOOK_MAX: usize = 10_000;
 /// A page of few jobs among very many others is shown unfinished after so long.
-const SEEK_WITHIN: Duration = Duration::from_millis(500);
+pub const SEEK_WITHIN: Duration = Duration::from_millis(500);
 
 /// Which server to ask, and about which queue.
 pub struct Place<'a> {
@@ -165,7 +165,7 @@ impl Place<'_> {
         }
     }
 
-    async fn ask(&self, command: Cmd) -> Result<redis::Value> {
+    pub async fn ask(&self, command: Cmd) -> Result<redis::Value> {
         ask_one(self.deployment, self.node.clone(), command).await
     }
 }

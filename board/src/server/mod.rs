@@ -8,10 +8,12 @@
 //! | `queue.rs` | what DQ.INFO says |
 //! | `job.rs` | what DQ.GET and DQ.PEEK say |
 //! | `jobs.rs` | pages of jobs, by DQ.PEEK and DQ.SCAN |
+//! | `groups.rs` | pages of groups, by DQ.GROUPS |
 //! | `forecast.rs` | what DQ.FORECAST says |
 
 pub mod deployment;
 pub mod forecast;
+pub mod groups;
 pub mod job;
 pub mod jobs;
 pub mod node;

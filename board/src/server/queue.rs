@@ -72,9 +72,13 @@ pub struct Settings {
     pub keep_ms: u64,
     pub max_jobs: u64,
     pub dead_keep_ms: u64,
-    /// 0 is no limit, here and in the rate.
+    /// How late a job may be handed out; 0 is no limit, here and below.
+    pub late_ms: u64,
     pub concurrency: u64,
     pub rate: Rate,
+    /// The same of each group by itself.
+    pub group_concurrency: u64,
+    pub group_rate: Rate,
 }
 
 /// So many jobs may leave in so long, and so many at once.
@@ -150,6 +154,11 @@ pub struct Info {
     pub limits: Limits,
     /// Jobs that come back.
     pub schedules: u64,
+    /// Some of them are only remembered.
+    pub groups: u64,
+    /// What became of jobs in the last minute.
+    pub finished_a_minute: Option<u64>,
+    pub failed_a_minute: Option<u64>,
     /// What a later DQ says besides, as it says it.
     pub others: Vec<(String, Field)>,
 }
@@ -178,12 +187,17 @@ impl Info {
             "default-backoff-base" => self.settings.backoff_base_ms = number,
             "default-backoff-max" => self.settings.backoff_max_ms = number,
             "default-keep" => self.settings.keep_ms = number,
+            "default-late" => self.settings.late_ms = number,
             "max-jobs" => self.settings.max_jobs = number,
             "dead-keep" => self.settings.dead_keep_ms = number,
             "concurrency" => self.settings.concurrency = number,
             "rate" => self.settings.rate.jobs = number,
             "rate-per-ms" => self.settings.rate.per_ms = number,
             "rate-burst" => self.settings.rate.burst = number,
+            "group-concurrency" => self.settings.group_concurrency = number,
+            "group-rate" => self.settings.group_rate.jobs = number,
+            "group-rate-per-ms" => self.settings.group_rate.per_ms = number,
+            "group-rate-burst" => self.settings.group_rate.burst = number,
             "rate-left" => self.limits.rate_left = maybe,
             "held-until" => self.limits.held_until = maybe,
             "held-by-concurrency" => self.limits.by_concurrency = number,
@@ -214,6 +228,11 @@ impl Info {
             "total-purged" => self.totals.purged = number,
             "total-missed" => self.totals.missed = number,
             "schedules" => self.schedules = number,
+            "groups" => self.groups = number,
+            // How many came and left is told by what was seen here, for each second.
+            "added-per-minute" | "popped-per-minute" => {}
+            "finished-per-minute" => self.finished_a_minute = maybe,
+            "failed-per-minute" => self.failed_a_minute = maybe,
             "lateness-p50-ms" => self.lateness.p50_ms = maybe,
             "lateness-p90-ms" => self.lateness.p90_ms = maybe,
             "lateness-p99-ms" => self.lateness.p99_ms = maybe,
@@ -230,6 +249,11 @@ impl Info {
 
     pub fn is_limited(&self) -> bool {
         self.settings.concurrency > 0 || self.settings.rate.jobs > 0
+    }
+
+    /// Whether each of its groups is.
+    pub fn limits_groups(&self) -> bool {
+        self.settings.group_concurrency > 0 || self.settings.group_rate.jobs > 0
     }
 
     /// Whether it takes no more jobs.

@@ -69,8 +69,13 @@ pub fn array(value: Value) -> Result<Vec<Value>> {
 
 /// The reply to SCAN and DQ.SCAN: the next cursor and what was found.
 pub fn scanned(value: Value) -> Result<(u64, Vec<Vec<u8>>)> {
+    let (cursor, found) = scanned_values(value)?;
+    Ok((cursor, found.into_iter().map(bytes).collect::<Result<_>>()?))
+}
+
+/// The same, where what was found is more than names.
+pub fn scanned_values(value: Value) -> Result<(u64, Vec<Value>)> {
     let [cursor, found] = <[Value; 2]>::try_from(array(value)?).map_err(|_| Trouble::Strange("no cursor"))?;
     let cursor = String::from_utf8(bytes(cursor)?).ok().and_then(|cursor| cursor.parse().ok());
-    let found = array(found)?.into_iter().map(bytes).collect::<Result<_>>()?;
-    Ok((cursor.ok_or(Trouble::Strange("no cursor"))?, found))
+    Ok((cursor.ok_or(Trouble::Strange("no cursor"))?, array(found)?))
 }

@@ -12,7 +12,7 @@ use redis::{Cmd, Value};
 
 use super::{words, App, Shared};
 use crate::args::Verb;
-use crate::bytes::{link, title, Fields, Shown};
+use crate::bytes::{bytes_of, link, title, Fields, Shown};
 use crate::server::queue::State as JobState;
 use crate::server::replies::{bytes, number};
 use crate::server::{jobs, Result, Trouble};
@@ -76,18 +76,37 @@ pub async fn serve(
         Err(No::Server(trouble)) => (false, trouble.to_string()),
     };
     let about = id.as_deref().map(|id| Shown(id).to_string()).unwrap_or_default();
+    let group = group_named(&fields).ok().flatten().map(|group| Shown(&group).to_string());
     let user = app.guard.user(&headers);
-    tracing::info!(%from, user, verb = verb.name(), queue = %Shown(&queue), id = about, "{words}");
+    tracing::info!(%from, user, verb = verb.name(), queue = %Shown(&queue), id = about, group, "{words}");
     let outcome = app.forms.keep(is_good, words).to_string();
     let outcome = ("outcome", outcome.as_bytes());
     Redirect::to(&match &id {
         Some(id) => link("/job", &[("queue", &queue), ("id", id), outcome]),
-        None => match fields.get("state") {
-            Some(state) => link("/queue", &[("name", &queue), ("state", state), outcome]),
-            None => link("/queue", &[("name", &queue), outcome]),
-        },
+        None => {
+            // To the part of the queue's page that the form was on.
+            let parts = ["state", "tab", "cursor"].map(|name| Some((name, fields.get(name)?)));
+            let mut to: Vec<(&str, &[u8])> = vec![("name", &queue)];
+            to.extend(parts.into_iter().flatten());
+            to.push(outcome);
+            link("/queue", &to)
+        }
     })
     .into_response()
+}
+
+/// The group that a form is about: in hex from one that knows it, as the pages spell it from a person. `None` is the whole
+/// queue, which a form that has the field never means, whatever is in it.
+fn group_named(fields: &Fields) -> std::result::Result<Option<Vec<u8>>, No> {
+    if !fields.has_bytes("group") {
+        return Ok(None);
+    }
+    let typed = fields.text("group");
+    let name = match typed.is_empty() {
+        true => fields.bytes("group"),
+        false => Some(bytes_of(typed).unwrap_or_else(|| typed.into())),
+    };
+    name.filter(|name| !name.is_empty()).map(Some).ok_or(No::Form("Say which group."))
 }
 
 struct Act<'a> {
@@ -157,19 +176,34 @@ impl Act<'_> {
         self.to_job("DQ.RELEASE", id, &args, "Released.", "Its lease is another by now.").await
     }
 
+    /// Of the queue, or, when a group is named, of that.
     async fn pause(&self) -> std::result::Result<Done, No> {
+        let group = group_named(self.fields)?;
+        let of_group = |mut command: Cmd| {
+            group.iter().for_each(|group| {
+                command.arg("GROUP").arg(group);
+            });
+            command
+        };
+        let (whose, its) = match &group {
+            Some(group) => (format!(" the group “{}”", Shown(group)), "its jobs are handed out"),
+            None => (String::new(), "jobs are handed out"),
+        };
+        // A form on a job's page is about its group.
+        let done = |words| Done { words, id: self.fields.bytes("id") };
         if self.fields.text("resume") == "1" {
-            self.ask(self.command("DQ.RESUME")).await?;
-            return Ok(Done::to_queue("Resumed: jobs are handed out.".into()));
+            self.ask(of_group(self.command("DQ.RESUME"))).await?;
+            return Ok(done(format!("Resumed{whose}: {its}.")));
         }
-        let mut command = self.command("DQ.PAUSE");
+        let mut command = of_group(self.command("DQ.PAUSE"));
         let span = self.span("for")?.filter(|ms| *ms > 0);
         if let Some(ms) = span {
             command.arg("FOR").arg(ms);
         }
         self.ask(command).await?;
         let until = span.map_or("until it is resumed".into(), |ms| format!("for {}", words::span(ms)));
-        Ok(Done::to_queue(format!("Paused {until}: nothing is handed out.")))
+        let nothing = if group.is_some() { "nothing of it is handed out" } else { "nothing is handed out" };
+        Ok(done(format!("Paused{whose} {until}: {nothing}.")))
     }
 
     async fn purge(&self) -> std::result::Result<Done, No> {
@@ -248,5 +282,30 @@ impl Act<'_> {
 
     async fn ask(&self, command: Cmd) -> Result<Value> {
         jobs::ask_one(&self.app.watch.deployment, self.app.watch.node_of(self.queue), command).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_names_a_group_in_hex_or_as_it_is_spelled() {
+        let named = |form: &str| group_named(&Fields::parse(form.as_bytes())).map_err(|_| "refused");
+        assert_eq!(named("verb=pause"), Ok(None));
+        for (form, name) in [
+            ("group=ann", &b"ann"[..]),
+            ("group.hex=ff3c623e00", b"\xff<b>\0"),
+            ("group=%5Cxff%3Cb%3E%5C%5C", b"\xff<b>\\"),
+            // What isn't spelled so is what it is.
+            ("group=C%3A%5Cdir", b"C:\\dir"),
+            ("group=%FF", b"\xff"),
+            ("group=+ann+", b" ann "),
+        ] {
+            assert_eq!(named(form), Ok(Some(name.to_vec())), "{form}");
+        }
+        for form in ["group=", "group", "group.hex=", "group.hex=abc", "group.hex=zz", "group.hex"] {
+            assert_eq!(named(form), Err("refused"), "{form}");
+        }
     }
 }

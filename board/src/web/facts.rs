@@ -5,7 +5,7 @@ use maud::{html, Markup};
 use super::{chart, words, App};
 use crate::bytes::Shown;
 use crate::server::forecast::Forecast;
-use crate::server::queue::Info;
+use crate::server::queue::{Info, Rate};
 use crate::server::replies::Field;
 use crate::server::Result;
 use crate::watch::now_ms;
@@ -44,6 +44,10 @@ fn last_hour(app: &App, name: &[u8], info: &Info) -> Markup {
             dl.facts {
                 dt { "oldest ready" } dd { (info.oldest_ready_ms.map_or("–".into(), words::span)) }
                 dt { "next due" } dd { @if let Some(due) = info.next_due { (words::brief(due, now)) } @else { "–" } }
+                @if let Some(many) = info.finished_a_minute { dt { "finished in the last minute" } dd { (words::number(many)) } }
+                @if let Some(many) = info.failed_a_minute {
+                    dt title="Attempts that were released, timed out or buried" { "failed in the last minute" } dd { (words::number(many)) }
+                }
                 dt { "waiting workers" } dd { (words::number(info.waiting_consumers)) }
                 dt { "memory" } dd { (words::size(info.memory)) }
             }
@@ -87,8 +91,7 @@ fn limits(info: &Info) -> Markup {
                 }
                 @if settings.rate.jobs > 0 {
                     dt { "rate" }
-                    dd { (words::number(settings.rate.jobs)) " in " (words::span(settings.rate.per_ms))
-                        @if settings.rate.burst > 1 { ", " (words::number(settings.rate.burst)) " at once" } }
+                    dd { (rate(&settings.rate)) }
                     dt { "may leave now" } dd { (limits.rate_left.map_or("–".into(), words::number)) }
                     dt { "held back by the rate" } dd { (times(limits.by_rate)) }
                 }
@@ -99,7 +102,14 @@ fn limits(info: &Info) -> Markup {
     }
 }
 
-fn times(many: u64) -> String {
+pub fn rate(rate: &Rate) -> Markup {
+    html! {
+        (words::number(rate.jobs)) " in " (words::span(rate.per_ms))
+        @if rate.burst > 1 { ", " (words::number(rate.burst)) " at once" }
+    }
+}
+
+pub fn times(many: u64) -> String {
     if many == 1 {
         "once".into()
     } else {
@@ -137,7 +147,13 @@ fn settings(info: &Info) -> Markup {
                 dt { "backoff" } dd { (backoff) }
                 dt { "finished jobs stay" } dd { (words::span_or(settings.keep_ms, "not at all")) }
                 dt { "dead jobs stay" } dd { (words::span_or(settings.dead_keep_ms, "for ever")) }
+                dt { "dead when late by" } dd { (words::span_or(settings.late_ms, "no limit")) }
                 dt { "most jobs" } dd { (limit(settings.max_jobs)) }
+                @if info.groups > 0 || info.limits_groups() {
+                    dt { "of a group at a time" } dd { (limit(settings.group_concurrency)) }
+                    dt { "rate of a group" }
+                    dd { @if settings.group_rate.jobs > 0 { (rate(&settings.group_rate)) } @else { "no limit" } }
+                }
             }
         }
     }

@@ -12,7 +12,8 @@ use subtle::ConstantTimeEq;
 use super::live::Page;
 use super::{fields, layout, words, App, Shared};
 use crate::args::Verb;
-use crate::bytes::{link, title, Hex};
+use crate::bytes::{excerpt, link, title, Hex};
+use crate::server::groups::Group;
 use crate::server::job::Job;
 use crate::server::jobs::Place;
 use crate::server::queue::{Info, State as JobState};
@@ -114,11 +115,86 @@ fn pause(app: &App, queue: &[u8], info: &Info) -> Markup {
             details #pause { summary { "Pause…" }
                 form.panel action="/act" method="post" {
                     (hidden(app, Verb::Pause, queue, None))
-                    label { "For how long; empty: until it is resumed"
-                        span { input name="for" type="number" min="1" max="1000000000"; " " (units("for")) }
-                    }
+                    (for_how_long())
                     button { "Pause" }
                 }
+            }
+        }
+    }
+}
+
+fn for_how_long() -> Markup {
+    html! {
+        label { "For how long; empty: until it is resumed"
+            span { input name="for" type="number" min="1" max="1000000000"; " " (units("for")) }
+        }
+    }
+}
+
+pub fn has_pause(app: &App) -> bool {
+    app.may(Verb::Pause)
+}
+
+/// Back to the page of groups that the form was on.
+fn hidden_of_groups(app: &App, queue: &[u8], cursor: u64) -> Markup {
+    html! {
+        (hidden(app, Verb::Pause, queue, None))
+        input type="hidden" name="tab" value="groups";
+        input type="hidden" name="cursor" value=(cursor);
+    }
+}
+
+/// Above a queue's groups: among very many, one is found by its name.
+pub fn of_groups(app: &App, queue: &[u8], cursor: u64) -> Markup {
+    html! { @if app.may(Verb::Pause) { div.actions {
+        details #pausegroup { summary { "Pause or resume a group by its name…" }
+            form.panel action="/act" method="post" {
+                (hidden_of_groups(app, queue, cursor))
+                label { "Its name, as the pages show it"
+                    input name="group" maxlength="2048" autocomplete="off" required;
+                }
+                (for_how_long())
+                button { "Pause" }
+                button name="resume" value="1" { "Resume" }
+            }
+        }
+    } } }
+}
+
+/// In a group's row.
+pub fn of_group(app: &App, queue: &[u8], group: &Group, cursor: u64) -> Markup {
+    let name = excerpt(&group.name, 100);
+    html! {
+        @if group.is_paused {
+            form action="/act" method="post" {
+                (hidden_of_groups(app, queue, cursor))
+                input type="hidden" name="group.hex" value=(Hex(&group.name));
+                button name="resume" value="1" aria-label={ "Resume the group " (name) } { "Resume" }
+            }
+        } @else {
+            details { summary aria-label={ "Pause the group " (name) } { "Pause…" }
+                form.panel action="/act" method="post" {
+                    (hidden_of_groups(app, queue, cursor))
+                    input type="hidden" name="group.hex" value=(Hex(&group.name));
+                    (for_how_long())
+                    button { "Pause" }
+                }
+            }
+        }
+    }
+}
+
+/// Beside a job: nothing says whether its group is paused.
+fn of_its_group(app: &App, queue: &[u8], job: &Job, group: &[u8]) -> Markup {
+    html! {
+        details #group { summary { "Its group…" }
+            form.panel action="/act" method="post" {
+                (hidden(app, Verb::Pause, queue, Some(&job.id)))
+                input type="hidden" name="group.hex" value=(Hex(group));
+                span.full { "All jobs of " strong { (excerpt(group, 200)) } ": while it is paused none is handed out." }
+                (for_how_long())
+                button { "Pause" }
+                button name="resume" value="1" { "Resume" }
             }
         }
     }
@@ -192,6 +268,9 @@ pub fn of_job(app: &App, queue: &[u8], job: &Job) -> Markup {
                     button.danger { "Release" }
                 }
             }
+        }
+        @if let Some(group) = job.group.as_deref().filter(|_| app.may(Verb::Pause)) {
+            (of_its_group(app, queue, job, group))
         }
         @if app.may(Verb::Del) {
             details #del { summary { "Delete…" }

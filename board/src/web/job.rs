@@ -9,7 +9,7 @@ use maud::{html, Markup};
 
 use super::body::{self, View as BodyView};
 use super::live::{self, Page};
-use super::{facts, fields, forms, layout, list, queue, words, App, Shared};
+use super::{facts, fields, forms, groups, layout, list, queue, words, App, Shared};
 use crate::bytes::{excerpt, link, title, Shown};
 use crate::server::job::{Job, Schedule};
 use crate::server::jobs::{self, Sought};
@@ -80,7 +80,7 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
                 (forms::of_job(&app, &view.queue, job))
                 div.columns {
                     section.jobs { (show_body(&view, job)) }
-                    aside { (about(job)) }
+                    aside { (about(&view.queue, job)) }
                 }
             }
             Ok(None) => {
@@ -120,7 +120,7 @@ fn lead(job: &Job, now: u64) -> Markup {
     }
 }
 
-fn about(job: &Job) -> Markup {
+fn about(queue: &[u8], job: &Job) -> Markup {
     let now = now_ms();
     let moment = |name: &str, ms: Option<u64>| {
         html! { @if let Some(ms) = ms { dt { (name) } dd { (words::moment(ms, now)) } } }
@@ -148,14 +148,26 @@ fn about(job: &Job) -> Markup {
                     }
                 }
                 @if let Some(reason) = &job.reason { dt { "last reason" } dd { (Shown(reason)) } }
+                @for (name, many) in [
+                    ("timed out", job.tally.timed_out),
+                    ("released", job.tally.released),
+                    ("buried", job.tally.buried),
+                    ("kicked", job.tally.kicked),
+                ] {
+                    @if many > 0 { dt { (name) } dd { (facts::times(many)) } }
+                }
             }
         }
-        section { h2 { "Policy" }
+        section.policy { h2 { "Policy" }
             dl.facts {
+                @if let Some(group) = &job.group {
+                    dt { "group" } dd { a href=(groups::page_link(queue, 0)) { (excerpt(group, 200)) } }
+                }
                 dt { "priority" } dd { (job.priority) }
                 dt { "time to run" } dd { (words::span(job.ttr_ms)) }
                 dt { "attempts" } dd { @if job.attempts == 0 { "no limit" } @else { (words::number(job.attempts)) } }
                 dt { "time to live" } dd { (words::span_or(job.ttl_ms, "no limit")) }
+                dt { "dead when late by" } dd { (words::span_or(job.late_ms, "no limit")) }
                 dt { "once finished" } dd {
                     @if job.keep_ms == 0 { "goes" } @else { "stays for " (words::span(job.keep_ms)) }
                 }

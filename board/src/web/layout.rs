@@ -79,7 +79,7 @@ fn keys() -> Markup {
         ("j  k", "the next, the previous row"),
         ("Enter", "open the row"),
         ("n  p", "the next, the previous page"),
-        ("1 … 6", "on a queue's page: its states, its schedules"),
+        ("1 … 7", "on a queue's page: its states, its schedules, its groups"),
         ("u", "up: from a job to its queue, from a queue to all queues"),
         ("?", "this list"),
     ];
@@ -120,8 +120,8 @@ pub fn marks(info: &Info, popped_a_second: Option<f64>, now_ms: u64) -> Markup {
         }
         @if let Some(until) = info.limits.held_until.filter(|_| info.counts.ready > 0) {
             span.mark.held title="A limit lets no job go" { "held back" @if until > now_ms { ", ends " (words::brief(until, now_ms)) } }
-        } @else if info.is_limited() {
-            span.mark.limited title="It has CONCURRENCY or RATE" { "limited" }
+        } @else if info.is_limited() || info.limits_groups() {
+            span.mark.limited title="It has CONCURRENCY or RATE, or its groups have" { "limited" }
         }
         @if info.is_full() { span.mark.full { "full" } }
         @if is_idle {

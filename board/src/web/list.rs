@@ -9,6 +9,8 @@ use crate::server::queue::State as JobState;
 
 /// What of a body a list shows.
 const EXCERPT: usize = 120;
+/// And of a group's name.
+const GROUP: usize = 40;
 
 /// Jobs of one state, in its order.
 pub fn of_state(queue: &[u8], state: JobState, jobs: &[Job], now: u64) -> Markup {
@@ -17,13 +19,13 @@ pub fn of_state(queue: &[u8], state: JobState, jobs: &[Job], now: u64) -> Markup
             thead { tr {
                 th.id scope="col" { "id" }
                 th scope="col" { (time_heading(state)) }
-                (headings())
+                (headings(jobs))
                 th.text scope="col" { @if state == JobState::Dead { "reason · body" } @else { "body" } }
             } }
             tbody { @for job in jobs { tr data-key=(Shown(&job.id)) {
                 (name(queue, job))
                 (time(job, time_heading(state), now))
-                (figures(job))
+                (figures(job, jobs))
                 (text(job))
             } } }
         }
@@ -38,14 +40,14 @@ pub fn of_any_state(queue: &[u8], jobs: &[Job], now: u64) -> Markup {
                 th.id scope="col" { "id" }
                 th scope="col" { "state" }
                 th scope="col" { "since, or until" }
-                (headings())
+                (headings(jobs))
                 th.text scope="col" { "reason · body" }
             } }
             tbody { @for job in jobs { tr data-key=(Shown(&job.id)) {
                 (name(queue, job))
                 td data-label="state" { span.state.{ "is-" (job.state.name()) } { (job.state.name()) } }
                 (time(job, time_heading(job.state), now))
-                (figures(job))
+                (figures(job, jobs))
                 (text(job))
             } } }
         }
@@ -117,19 +119,28 @@ fn name(queue: &[u8], job: &Job) -> Markup {
     }
 }
 
-fn headings() -> Markup {
+/// Most queues have no groups, and need no column of them.
+fn has_groups(jobs: &[Job]) -> bool {
+    jobs.iter().any(|job| job.group.is_some())
+}
+
+fn headings(jobs: &[Job]) -> Markup {
     html! {
         th.num scope="col" title="Attempts so far, of how many" { "attempt" }
         th.num scope="col" { "priority" }
+        @if has_groups(jobs) { th scope="col" { "group" } }
     }
 }
 
-fn figures(job: &Job) -> Markup {
+fn figures(job: &Job, jobs: &[Job]) -> Markup {
     html! {
         td.num data-label="attempt" {
             (job.attempt) @if job.attempts > 0 { span.soft { "/" (job.attempts) } }
         }
         td.num data-label="priority" { (job.priority) }
+        @if has_groups(jobs) { td.group data-label="group" {
+            @if let Some(group) = &job.group { (excerpt(group, GROUP)) }
+        } }
     }
 }
 

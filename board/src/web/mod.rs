@@ -5,7 +5,7 @@
 //! | `guard.rs` | who is let in, and the headers that keep a page to itself |
 //! | `live.rs` | one page, as HTML or as a stream of its newest states |
 //! | `layout.rs` | what all pages have in common |
-//! | `overview.rs`, `queue.rs`, `job.rs` | the pages; `list.rs` has a queue's jobs, `facts.rs` what is beside them |
+//! | `overview.rs`, `queue.rs`, `job.rs` | the pages; `list.rs` has a queue's jobs, `groups.rs` its groups, `facts.rs` what is beside them |
 //! | `forms.rs`, `act.rs` | with --writable: forms, and what they do |
 //! | `body.rs` | a job's body as text, JSON, hex, and as a download |
 //! | `chart.rs`, `words.rs` | small charts; numbers, spans and times in words |
@@ -17,6 +17,7 @@ mod body;
 mod chart;
 mod facts;
 mod forms;
+mod groups;
 mod guard;
 mod job;
 mod layout;

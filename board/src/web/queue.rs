@@ -1,4 +1,4 @@
-//! One queue: its jobs by state, in the order in which they leave it, jobs that are sought, and how it does.
+//! One queue: its jobs by state, in the order in which they leave it, jobs that are sought, groups, and how it does.
 
 use std::sync::Arc;
 
@@ -8,9 +8,10 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{html, Markup};
 
 use super::live::{self, Page};
-use super::{facts, fields, forms, layout, list, words, App, Shared};
+use super::{facts, fields, forms, groups, layout, list, words, App, Shared};
 use crate::bytes::{bytes_of, link, title, Fields, Hex, Shown};
 use crate::server::forecast::{self, Forecast};
+use crate::server::groups::Groups;
 use crate::server::job::Job;
 use crate::server::jobs::{self, Begin, Found, Peeked, Place, Sought};
 use crate::server::node::Node;
@@ -53,12 +54,14 @@ struct View {
     part: Part,
 }
 
-/// Which of a queue's jobs.
+/// Which of a queue's jobs, or its groups.
 enum Part {
     /// Of a state, in order; `None`: the first state that has jobs. Pages count from 0.
     Ordered { state: Option<JobState>, begin: Begin, page: u64 },
     /// In no order, from a cursor of DQ.SCAN.
     Sought { sought: Sought, cursor: u64 },
+    /// From a cursor of DQ.GROUPS.
+    Groups { cursor: u64 },
 }
 
 impl View {
@@ -68,6 +71,8 @@ impl View {
             Part::Sought { sought: Sought::Ids(pattern), cursor }
         } else if fields.text("tab") == "schedules" {
             Part::Sought { sought: Sought::Schedules, cursor }
+        } else if fields.text("tab") == "groups" {
+            Part::Groups { cursor }
         } else {
             let begin = match fields.bytes("after") {
                 Some(id) => Begin::After { id, time: fields.number("time") },
@@ -117,6 +122,7 @@ fn state_shown(asked: Option<JobState>, info: &Info) -> JobState {
 enum Shows {
     Ordered { state: JobState, page: u64, peeked: Peeked },
     Sought { sought: Sought, cursor: u64, found: Found },
+    Groups { cursor: u64, found: Groups },
 }
 
 async fn render(app: Arc<App>, view: Arc<View>) -> Page {
@@ -129,12 +135,12 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
             return Page::new(name, main);
         }
     };
-    let shows = read_jobs(&app, &node, &view, &info).await;
+    let shows = read(&app, &node, &view, &info).await;
     let deployment = &app.watch.deployment;
     let forecast = forecast::read(deployment, Some(node), &view.name, now_ms()).await;
     let main = show(&app, &view, &info, &shows, &forecast);
     match &view.part {
-        Part::Ordered { .. } => Page::new(name, main),
+        Part::Ordered { .. } | Part::Groups { .. } => Page::new(name, main),
         // To go through a large queue every two seconds would be much to ask of a server.
         Part::Sought { .. } => Page::still(name, main),
     }
@@ -149,17 +155,18 @@ fn show(
 ) -> Markup {
     let state = match &view.part {
         Part::Ordered { state, .. } => Some(state_shown(*state, info)),
-        Part::Sought { .. } => None,
+        Part::Sought { .. } | Part::Groups { .. } => None,
     };
     html! {
         (head(app, &view.name, Some(info)))
         (forms::of_queue(app, &view.name, info, state.unwrap_or(JobState::Dead)))
         div.columns {
-            section.jobs aria-label="Jobs" {
+            section.jobs aria-label=(if matches!(view.part, Part::Groups { .. }) { "Groups" } else { "Jobs" }) {
                 (tabs(view, info, state))
                 @match shows {
                     Ok(Shows::Ordered { state, page, peeked }) => (ordered(view, info, *state, *page, peeked)),
                     Ok(Shows::Sought { sought, cursor, found }) => (sought_jobs(view, sought, *cursor, found)),
+                    Ok(Shows::Groups { cursor, found }) => (groups::page(app, &view.name, info, *cursor, found)),
                     Err(trouble) => (layout::trouble(trouble)),
                 }
             }
@@ -177,7 +184,7 @@ fn no_queue(name: String) -> Page {
     Page { status: StatusCode::NOT_FOUND, ..Page::new(name, main) }
 }
 
-async fn read_jobs(app: &App, node: &Arc<Node>, view: &View, info: &Info) -> Result<Shows> {
+async fn read(app: &App, node: &Arc<Node>, view: &View, info: &Info) -> Result<Shows> {
     let deployment = &app.watch.deployment;
     let place = Place { deployment, node: Some(node.clone()), queue: &view.name, info };
     Ok(match &view.part {
@@ -192,6 +199,7 @@ async fn read_jobs(app: &App, node: &Arc<Node>, view: &View, info: &Info) -> Res
             }
             Shows::Sought { sought: sought.clone(), cursor: *cursor, found }
         }
+        Part::Groups { cursor } => Shows::Groups { cursor: *cursor, found: place.groups(*cursor).await? },
     })
 }
 
@@ -216,6 +224,7 @@ fn tabs(view: &View, info: &Info, shown: Option<JobState>) -> Markup {
     let count = |many: u64| {
         html! { span.count title=(words::number(many)) { (words::short(many)) } }
     };
+    let is_groups = matches!(&view.part, Part::Groups { .. });
     let is_schedules = matches!(&view.part, Part::Sought { sought: Sought::Schedules, .. });
     html! {
         nav.tabs aria-label="States" {
@@ -231,6 +240,11 @@ fn tabs(view: &View, info: &Info, shown: Option<JobState>) -> Markup {
                     "schedules " (count(info.schedules))
                 }
             }
+            @if info.groups > 0 || is_groups {
+                a.groups href=(groups::page_link(&view.name, 0)) aria-current=[is_groups.then_some("page")] {
+                    "groups " (count(info.groups))
+                }
+            }
         }
     }
 }
@@ -241,7 +255,7 @@ fn ordered(view: &View, info: &Info, state: JobState, page: u64, peeked: &Peeked
         @if peeked.is_anew {
             p.note { "The job that this page began behind has left: these are the first ones now." }
         } @else {
-            p.note { (order(state)) }
+            p.note { (order(state, info)) }
         }
         @if peeked.jobs.is_empty() {
             p.empty { @if many == 0 { "No job is " (state.name()) "." } @else { "No jobs on this page." } }
@@ -252,8 +266,12 @@ fn ordered(view: &View, info: &Info, state: JobState, page: u64, peeked: &Peeked
     }
 }
 
-fn order(state: JobState) -> &'static str {
+fn order(state: JobState, info: &Info) -> &'static str {
     match state {
+        JobState::Ready if info.groups > 0 => {
+            "By priority, due time, order of scheduling; those of groups behind the others. \
+            As they leave, groups take turns."
+        }
         JobState::Ready => "As they will be handed out: by priority, due time, order of scheduling.",
         JobState::Delayed => "By due time.",
         JobState::Reserved => "By the end of their lease.",
