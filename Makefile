@@ -18,7 +18,7 @@ bench := cargo run --quiet --release --locked --manifest-path bench/Cargo.toml -
 kombu := $(CURDIR)/target/kombu/venv/bin
 
 .PHONY: help setup build run docs test test-core test-blackbox turns race simulate test-cluster soak soak-faults \
-	fuzz memcheck mutants \
+	fuzz memcheck asan mutants \
 	board build-board test-board test-kombu test-guides test-celery screenshots dist test-dist test-all lint \
 	bench-core bench bench-instructions bench-shards bench-docs clean
 
@@ -106,6 +106,11 @@ memcheck: build ## a tour of the module under valgrind: nothing lost, nothing to
 	@scripts/setup.sh memcheck
 	cargo build --release --features planted-faults --target-dir target/planted-faults
 	$(python) -m pytest -n0 tests/memcheck/check_memory.py $(ARGS)
+
+# A build of its own, with all that the module is made of.
+asan: ## the fuzzed module under AddressSanitizer, and a planted leak (about five minutes the first time)
+	@scripts/setup.sh build
+	scripts/asan.sh $(ARGS)
 
 # It goes on where it was ended. A mutant takes some seconds, and there are three thousand.
 mutants: ## change the sources in one place at a time, and see that a test notices (ARGS="services --shard 0/4")
