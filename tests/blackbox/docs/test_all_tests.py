@@ -11,8 +11,9 @@ MAKEFILE = """
 test: ; @echo '===== 3 passed, 1 skipped in 0.10s ====='; echo 'SKIPPED [1] tests/a.py:1: no such server'
 test-board: ; @echo '== 1 failed, 4 passed in 61.00s (0:01:01) =='; exit {board}
 test-kombu: ; @echo '5 passed in 0.02s'
-test-guides: ; @echo '1 passed in 0.02s'
+test-guides: ; @echo '1 passed in 0.02s'; test -z '$(ARGS)'
 test-dist: ; @echo 'dist: nothing can be built here' >&2; echo '2 skipped in 0.02s'
+test-all: ; @bash scripts/test_all.sh $(ARGS)
 """
 SETUP = """#!/bin/sh
 case " $CANT " in *" $1 "*) echo "setup: no browser for $1" >&2; exit 1 ;; esac
@@ -21,14 +22,23 @@ case " $CANT " in *" $1 "*) echo "setup: no browser for $1" >&2; exit 1 ;; esac
 
 def told(folder: Path, cant: str = "", board: int = 0, parts: tuple[str, ...] = ()) -> tuple[int, list[str]]:
     """Its exit status and its last lines, among parts that only pretend."""
+    prepare(folder, board)
+    return run(folder, cant, ["bash", "scripts/test_all.sh", *parts])
+
+
+def prepare(folder: Path, board: int = 0) -> None:
     scripts = folder / "scripts"
     scripts.mkdir()
     (scripts / "test_all.sh").write_text((ROOT / "scripts" / "test_all.sh").read_text())
     (scripts / "setup.sh").write_text(SETUP)
     (scripts / "setup.sh").chmod(0o755)
     (folder / "Makefile").write_text(MAKEFILE.format(board=board))
+
+
+def run(folder: Path, cant: str, command: list[str]) -> tuple[int, list[str]]:
     done = subprocess.run(
-        ["bash", scripts / "test_all.sh", *parts],
+        command,
+        cwd=folder,
         capture_output=True,
         text=True,
         env={"PATH": "/usr/local/bin:/usr/bin:/bin", "CANT": cant},
@@ -71,3 +81,10 @@ def test_the_module_s_own_tests_are_never_left_out(tmp_path: Path) -> None:
 def test_one_part_alone(tmp_path: Path, part: str) -> None:
     _, lines = told(tmp_path, parts=(part,))
     assert [line.split()[0] for line in lines[1:] if " passed in" in line and "=" not in line] == [part]
+
+
+def test_the_names_of_parts_are_not_for_their_tests(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    status, lines = run(tmp_path, "", ["make", "test-all", "ARGS=test guides"])
+    assert status == 0
+    assert [line.split()[:2] for line in lines[1:3]] == [["test", "passed"], ["guides", "passed"]]
