@@ -91,7 +91,8 @@ impl Recorded {
 
 impl Lateness {
     pub fn record(&mut self, deliveries: &Deliveries, now: Time) {
-        if self.0.is_none() {
+        // A pop may have passed something over, and no more.
+        if self.0.is_none() && !deliveries.is_empty() {
             self.0 = Recorded::new();
         }
         if let Some(recorded) = &mut self.0 {
@@ -172,6 +173,14 @@ mod tests {
             }
             assert_is(lateness.so_far().max_ms(), late_ms);
         }
+    }
+
+    #[test]
+    fn before_the_first_job_there_is_no_lateness() {
+        let mut lateness = Lateness::default();
+        lateness.record(&Queue::new((0, 0)).apply(&at(1_000), &Pop::ONE), at(1_000).now);
+        let so_far = lateness.so_far();
+        assert_eq!((so_far.percentile_ms(50.0), so_far.max_ms()), (None, None));
     }
 
     #[test]

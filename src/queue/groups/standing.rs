@@ -10,7 +10,7 @@ use super::super::settings::Settings;
 use super::super::slab::Slot;
 use super::super::time::Time;
 use super::line::Line;
-use super::{GroupNumber, Groups, Member, Rest, Seat};
+use super::{GroupNumber, Groups, Lane, Member, Rest, Seat};
 
 /// Where more groups than one in so many leave at another time, a ring is made anew.
 const RESEATED_ANEW: usize = 16;
@@ -152,53 +152,57 @@ impl Groups {
     /// Other limits, or another clock: every group may leave at another time. O(groups); and for those that do,
     /// O(log groups), or less where they are many.
     pub fn settle_all(&mut self, settings: &Settings) {
-        let mut moved: Vec<Vec<(Slot, Time)>> = self.lanes.iter().map(|_| Vec::new()).collect();
+        let (mut moved, mut counts) = (Vec::new(), vec![0; self.lanes.len()]);
         for (slot, member) in self.members.iter_mut() {
             let (Some(seat), Some(group)) = (member.seat, self.shelf.slab.get(member.group)) else {
                 continue;
             };
             let opens = member.since.max(group.opens(settings));
-            if opens == seat.opens {
-                continue;
-            }
             let lane = self.lanes.binary_search_by_key(&member.priority, |lane| lane.priority).ok();
-            if let Some(moved) = lane.and_then(|lane| moved.get_mut(lane)) {
-                moved.push((slot, opens));
+            if let Some(lane) = lane.filter(|_| opens != seat.opens) {
+                moved.push((slot, opens, lane));
+                counts.get_mut(lane).into_iter().for_each(|count| *count += 1);
             }
         }
-        for (lane, moved) in moved.into_iter().enumerate() {
-            if self.lanes.get(lane).is_some_and(|lane| moved.len() > lane.ring.len() / RESEATED_ANEW) {
-                self.reseat(lane, &moved);
-                continue;
-            }
-            for (slot, _) in moved {
-                if let Some(number) = self.members.get(slot).map(|member| member.group) {
-                    self.settle(number, settings);
-                }
+        let is_many = |(lane, moved): (&Lane, usize)| moved > lane.ring.len() / RESEATED_ANEW;
+        let anew: Vec<bool> = self.lanes.iter().zip(counts).map(is_many).collect();
+        let is_anew = |(_, _, lane): &(Slot, Time, usize)| anew.get(*lane) == Some(&true);
+        let (many, few): (Vec<_>, Vec<_>) = moved.into_iter().partition(is_anew);
+        // By their rings, while all of these are in order.
+        for (slot, ..) in few {
+            if let Some(number) = self.members.get(slot).map(|member| member.group) {
+                self.settle(number, settings);
             }
         }
+        for (slot, opens, _) in many {
+            if let Some(seat) = self.members.get_mut(slot).and_then(|member| member.seat.as_mut()) {
+                seat.opens = opens;
+            }
+        }
+        self.reseat(&anew);
     }
 
-    /// These leave at other times from here on: the ring is put in order anew, in the memory that it has.
-    fn reseat(&mut self, lane: usize, moved: &[(Slot, Time)]) {
-        let Some(lane) = self.lanes.get_mut(lane) else {
-            return;
-        };
-        for (slot, opens) in moved {
-            if let Some(seat) = self.members.get_mut(*slot).and_then(|member| member.seat.as_mut()) {
-                seat.opens = *opens;
+    /// Puts the rings of these lanes in order by the seats of their members, in the memory that they have.
+    fn reseat(&mut self, anew: &[bool]) {
+        let order = |(lane, is_anew): (&Lane, &bool)| is_anew.then(|| Vec::with_capacity(lane.ring.len()));
+        let mut orders: Vec<Option<Vec<_>>> = self.lanes.iter().zip(anew).map(order).collect();
+        for (slot, member) in self.members.iter_mut() {
+            let lane = self.lanes.binary_search_by_key(&member.priority, |lane| lane.priority).ok();
+            if let Some(order) = lane.and_then(|lane| orders.get_mut(lane)?.as_mut()) {
+                order.extend(member.seat.map(|seat| (seat.opens, seat.number, slot)));
             }
         }
-        let mut order = Vec::with_capacity(lane.ring.len());
-        for (slot, member) in self.members.iter_mut().filter(|(_, member)| member.priority == lane.priority) {
-            order.extend(member.seat.map(|seat| (seat.opens, seat.number, slot)));
+        for (lane, order) in self.lanes.iter_mut().zip(orders) {
+            let Some(mut order) = order else {
+                continue;
+            };
+            order.sort_unstable();
+            let entries = order.into_iter().filter_map(|(_, _, slot)| {
+                let member = self.members.get(slot)?;
+                Some((slot, member.seat?, member.told_rest.get()))
+            });
+            lane.ring.fill(entries);
         }
-        order.sort_unstable();
-        let entries = order.into_iter().filter_map(|(_, _, slot)| {
-            let member = self.members.get(slot)?;
-            Some((slot, member.seat?, member.told_rest.get()))
-        });
-        lane.ring.fill(entries);
     }
 
     /// The line of a group for this priority, made if there is none.
