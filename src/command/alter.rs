@@ -5,7 +5,8 @@
 //! BACKOFF, KEEP, LATE), and its limits: how many jobs it holds in whichever states (MAXJOBS; 0 is no limit), for how
 //! long dead jobs are kept (DEADKEEP; 0 is for ever), how many leases are live at the same time (CONCURRENCY; 0 is
 //! no limit), how many jobs leave in so long (RATE; 0 is no limit), and how many at once (BURST). GROUPCONCURRENCY and
-//! GROUPRATE are the same for each group. BURST belongs to the rate before it. What is not named stays as it was. Makes the queue if there is none.
+//! GROUPRATE are the same for each group. BURST belongs to the rate before it. What is not named stays as it was. Makes
+//! the queue if there is none.
 //!
 //! Replies with OK.
 //!

@@ -1,7 +1,6 @@
 //! How many jobs come due when.
 
 use super::buckets::Steps;
-use super::schedule::Home;
 use super::time::{Millis, Time};
 use super::Queue;
 
@@ -35,9 +34,7 @@ impl Queue {
         }
         let mut due: Vec<u64> = sums.iter().map(|sum| (sum.waiting() + sum.leased_at_first) as u64).collect();
         for slot in self.schedule.leases_to_come() {
-            let in_lane = self
-                .standing(slot)
-                .filter(|standing| matches!(standing.home, Home::Lane(_) | Home::Grouped(_)));
+            let in_lane = self.standing(slot).filter(|standing| standing.home.is_lane());
             let step = in_lane.and_then(|standing| steps.of(standing.time));
             if let Some(jobs) = step.and_then(|step| due.get_mut(step)) {
                 *jobs = jobs.saturating_sub(1);

@@ -336,7 +336,7 @@ impl Queue {
     fn stand(&mut self, slot: Slot, standing: &Standing, rank: Rank) {
         let Standing { home, time, hold, window, expiry, lease_end } = *standing;
         let horizon = self.schedule.horizon();
-        let in_lane = matches!(home, Home::Lane(_) | Home::Grouped(_));
+        let in_lane = home.is_lane();
         self.news.is_any_ready |= in_lane && time <= horizon;
         self.news.is_any_dead |= home == Home::Dead;
         self.wake_at = self.wake_at.min(match home {

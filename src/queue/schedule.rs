@@ -43,6 +43,13 @@ pub enum Home {
     Done,
 }
 
+impl Home {
+    /// Whether what waits here becomes ready.
+    pub fn is_lane(self) -> bool {
+        matches!(self, Home::Lane(_) | Home::Grouped(_))
+    }
+}
+
 /// A line in which some jobs stand besides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aside {

@@ -60,12 +60,12 @@ impl Recorded {
 
     /// Most often, all jobs of a time are equally late: they are put down together.
     #[inline]
-    fn record(&mut self, late_ms: u64, jobs: u32) {
-        match self.last.jobs.checked_add(jobs) {
-            Some(together) if self.last.late_ms == late_ms => self.last.jobs = together,
+    fn record(&mut self, late_ms: u64) {
+        match self.last.jobs.checked_add(1) {
+            Some(jobs) if self.last.late_ms == late_ms => self.last.jobs = jobs,
             _ => {
                 self.put_down();
-                self.last = Alike { late_ms, jobs };
+                self.last = Alike { late_ms, jobs: 1 };
             }
         }
     }
@@ -96,7 +96,7 @@ impl Lateness {
             self.0 = Recorded::new();
         }
         if let Some(recorded) = &mut self.0 {
-            deliveries.iter().for_each(|delivery| recorded.record(now.since(delivery.due).as_u64(), 1));
+            deliveries.iter().for_each(|delivery| recorded.record(now.since(delivery.due).as_u64()));
         }
     }
 

@@ -277,7 +277,7 @@ impl Groups {
     }
 
     fn lane_mut(&mut self, priority: u8) -> Option<&mut Lane> {
-        let at = self.lanes.binary_search_by_key(&priority, |lane| lane.priority).unwrap_or_else(|at| {
+        let at = place_of(&self.lanes, priority).unwrap_or_else(|at| {
             let lane = Lane { priority, round: FIRST_ROUND, own_turn: 0, ring: Ring::default() };
             self.lanes.insert(at, lane);
             at
@@ -286,7 +286,11 @@ impl Groups {
     }
 
     fn lane(&self, priority: u8) -> Option<&Lane> {
-        let at = self.lanes.binary_search_by_key(&priority, |lane| lane.priority).ok()?;
-        self.lanes.get(at)
+        self.lanes.get(place_of(&self.lanes, priority).ok()?)
     }
+}
+
+/// Where the lane of this priority is, or is to be.
+fn place_of(lanes: &[Lane], priority: u8) -> Result<usize, usize> {
+    lanes.binary_search_by_key(&priority, |lane| lane.priority)
 }

@@ -10,7 +10,7 @@ use super::super::settings::Settings;
 use super::super::slab::Slot;
 use super::super::time::Time;
 use super::line::Line;
-use super::{GroupNumber, Groups, Lane, Member, Rest, Seat};
+use super::{place_of, GroupNumber, Groups, Lane, Member, Rest, Seat};
 
 /// Where more groups than one in so many leave at another time, a ring is made anew.
 const RESEATED_ANEW: usize = 16;
@@ -158,7 +158,7 @@ impl Groups {
                 continue;
             };
             let opens = member.since.max(group.opens(settings));
-            let lane = self.lanes.binary_search_by_key(&member.priority, |lane| lane.priority).ok();
+            let lane = place_of(&self.lanes, member.priority).ok();
             if let Some(lane) = lane.filter(|_| opens != seat.opens) {
                 moved.push((slot, opens, lane));
                 counts.get_mut(lane).into_iter().for_each(|count| *count += 1);
@@ -187,7 +187,7 @@ impl Groups {
         let order = |(lane, is_anew): (&Lane, &bool)| is_anew.then(|| Vec::with_capacity(lane.ring.len()));
         let mut orders: Vec<Option<Vec<_>>> = self.lanes.iter().zip(anew).map(order).collect();
         for (slot, member) in self.members.iter_mut() {
-            let lane = self.lanes.binary_search_by_key(&member.priority, |lane| lane.priority).ok();
+            let lane = place_of(&self.lanes, member.priority).ok();
             if let Some(order) = lane.and_then(|lane| orders.get_mut(lane)?.as_mut()) {
                 order.extend(member.seat.map(|seat| (seat.opens, seat.number, slot)));
             }
