@@ -146,16 +146,19 @@ impl World {
         false
     }
 
-    /// No lease comes twice.
+    /// No lease comes twice; and at a key they grow, whatever queue is there. (Those of one queue are the account's matter.)
     fn note_leases<'o>(&mut self, place: &Place, outcome: &'o Outcome) -> &'o [Handed] {
         let Outcome::Handed(handed) = outcome else {
             return &[];
         };
+        // A crash may have lost some: then the next begin so far ahead that they are others. So do those of a queue that was
+        // made after another was deleted, where a replica takes over whose clock is behind: nothing tells it of that one.
+        let are_forgotten =
+            self.troubles.crashes || self.troubles.role_changes && self.troubles.stepped_clocks;
         let given = self.given.entry(place.clone()).or_default();
         for Handed { id, lease, .. } in handed {
             let highest = given.last().copied().unwrap_or_default();
-            // A crash may have lost some: then the next begin so far ahead that they are others.
-            let is_new = *lease > highest || self.troubles.crashes && !given.contains(lease);
+            let is_new = *lease > highest || are_forgotten && !given.contains(lease);
             assert!(is_new, "lease {lease} of {id:?} comes after {highest}");
             given.insert(*lease);
         }
