@@ -117,7 +117,7 @@ mutants: ## change the sources in one place at a time, and see that a test notic
 	@scripts/setup.sh build
 	scripts/mutants.sh $(or $(ARGS),core)
 
-test-kombu: build ## check and test kombu-dq with real Celery workers, 100,000 ETAs too (about ten minutes; ETAS=9000 for fewer)
+test-kombu: build ## check and test kombu-dq with real Celery workers, 100,000 ETAs too (about ten minutes; ETAS=10000 for fewer)
 	@scripts/setup.sh kombu
 	cd integrations/kombu-dq && $(kombu)/mypy --cache-dir ../../target/.mypy_cache && $(kombu)/pyright
 	cd integrations/kombu-dq && $(kombu)/python -m pytest $(ARGS)

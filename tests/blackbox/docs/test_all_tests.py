@@ -11,7 +11,7 @@ MAKEFILE = """
 test: ; @echo '===== 3 passed, 1 skipped in 0.10s ====='; echo 'SKIPPED [1] tests/a.py:1: no such server'
 test-board: ; @echo '== 1 failed, 4 passed in 61.00s (0:01:01) =='; exit {board}
 test-kombu: ; @echo '5 passed in 0.02s'
-test-guides: ; @echo '1 passed in 0.02s'; test -z '$(ARGS)'
+test-guides: ; @printf 'SKIPPED [%d] b.py:%d: no ruby\\n' 1 7 2 9; echo '1 passed in 0.02s'; test -z '$(ARGS)'
 test-dist: ; @echo 'dist: nothing can be built here' >&2; echo '2 skipped in 0.02s'
 test-all: ; @bash scripts/test_all.sh $(ARGS)
 """
@@ -54,6 +54,7 @@ def test_all_parts_are_run_and_what_is_skipped_is_named(tmp_path: Path) -> None:
         [part, "passed"] for part in ("test", "board", "kombu", "guides", "dist")
     ]
     assert "  test: SKIPPED [1] tests/a.py:1: no such server" in lines
+    assert "  guides: SKIPPED [3] in 2 places: no ruby" in lines
     assert "  dist: dist: nothing can be built here" in lines
     assert lines[-1].startswith("===== 1 failed, 13 passed, 3 skipped in ")
 

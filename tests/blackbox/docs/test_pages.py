@@ -150,6 +150,13 @@ def test_links_lead_somewhere(page: Path) -> None:
             )
 
 
+@pytest.mark.parametrize("page", [*ALL_PAGES, *OTHER_PAGES], ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_line_of_a_session_can_be_copied(page: Path) -> None:
+    """redis-cli knows no comments: what follows a command is part of it."""
+    commands = re.findall(r"^\S*> (DQ\..*)$", page.read_text(), re.MULTILINE)
+    assert [command for command in commands if "  #" in command or " # " in command] == []
+
+
 def section(page: Path, title: str) -> str:
     """What stands under a title; nothing when there is none."""
     found = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", page.read_text(), re.MULTILINE | re.DOTALL)

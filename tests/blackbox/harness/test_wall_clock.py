@@ -2,9 +2,14 @@
 
 The module asks its server for the time of a command, and the C library for how long its timer may sleep.
 Valkey keeps modules apart from what is loaded before the C library: with two clocks an hour apart the timer
-would look every millisecond, or sleep too long.
+would look every millisecond, or sleep too long. So would a thread that waits until a time of day, as those of
+jemalloc do.
 """
 
+import errno
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -52,3 +57,27 @@ def test_it_can_be_set_while_the_server_runs(fresh_server: Callable[..., Server]
         assert abs(unix_ms(session) - now_ms() - 2 * HOUR_MS) < 60_000
         clock.set(-HOUR_S * US_PER_S)
         assert abs(unix_ms(session) - now_ms() + HOUR_MS) < 60_000
+
+
+# What the C library is asked for, in a program of its own: prints how long it has slept, and what came of it.
+SLEEP = """\
+import ctypes, time
+c = ctypes.CDLL(None)
+mutex, condition = ctypes.create_string_buffer(64), ctypes.create_string_buffer(64)
+until, began = time.time_ns() + 500_000_000, time.monotonic()
+deadline = (ctypes.c_long * 2)(until // 10**9, until % 10**9)
+c.pthread_mutex_lock(mutex)
+told = 0
+while not told:
+    told = c.pthread_cond_timedwait(condition, mutex, deadline)
+print(told, time.monotonic() - began)
+"""
+
+
+@pytest.mark.parametrize("by_s", [-HOUR_S, HOUR_S])
+def test_a_thread_that_waits_until_a_time_of_day_waits_by_it(tmp_path: Path, by_s: int) -> None:
+    environment = os.environ | shifted_clock(tmp_path, by_s)
+    told = subprocess.check_output([sys.executable, "-c", SLEEP], text=True, env=environment, timeout=60)
+    error, slept_s = told.split()
+    assert int(error) == errno.ETIMEDOUT
+    assert float(slept_s) >= 0.4

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -58,6 +59,28 @@ time_t time(time_t *out) {
     clock_gettime(CLOCK_REALTIME, &now);
     if (out) *out = now.tv_sec;
     return now.tv_sec;
+}
+
+// Who waits until a time of day has it from the clock above, but the kernel waits by the true one: threads of jemalloc's,
+// which purge in the background, would come back at once for hours, or not at all. No server has a condition that goes by
+// another clock; this would be wrong for it.
+int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until) {
+    static int (*real)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
+    // Beside today's conditions, x86-64 has those of 2002, which dlsym may find first.
+    if (!real) real = dlvsym(RTLD_NEXT, "pthread_cond_timedwait", "GLIBC_2.3.2");
+    if (!real) real = dlsym(RTLD_NEXT, "pthread_cond_timedwait");
+    struct timespec true_until = *until;
+    long long us = (shift_us ? *shift_us : 0);
+    true_until.tv_sec -= us / 1000000;
+    true_until.tv_nsec -= us % 1000000 * 1000;
+    if (true_until.tv_nsec < 0) {
+        true_until.tv_sec -= 1;
+        true_until.tv_nsec += 1000000000;
+    } else if (true_until.tv_nsec >= 1000000000) {
+        true_until.tv_sec += 1;
+        true_until.tv_nsec -= 1000000000;
+    }
+    return real(condition, mutex, &true_until);
 }
 
 // Valkey loads modules with RTLD_DEEPBIND: those would get the C library's functions, and so another time than their
