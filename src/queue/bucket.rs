@@ -6,28 +6,7 @@ use super::entry::{tally_of, Entry, Tally};
 use super::mover::Mover;
 use super::slab::Slot;
 use super::time::Time;
-
-/// When a job in a line is in the state that its line is searched for: from the moment at which it opens, up to
-/// the one at which it closes. A job that waits for its backoff is delayed once its lease is over (`opens`); one
-/// with a TTL is ready until it expires (`closes`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
-    pub opens: Time,
-    pub closes: Time,
-}
-
-impl Window {
-    pub const ALWAYS: Window = Window { opens: Time::ZERO, closes: Time::MAX };
-
-    pub fn is_open(self, now: Time) -> bool {
-        self.opens <= now && (now < self.closes || self.closes == Time::MAX)
-    }
-}
-
-/// Where the windows of jobs can be asked for.
-pub trait Windows {
-    fn window_of(&self, slot: Slot) -> Window;
-}
+use super::window::{Window, Windows};
 
 /// Where among jobs of the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +18,7 @@ pub enum Rank {
 }
 
 /// The bounds let a search leave out a bucket whole. They may be wider than they need be, since a job that leaves
-/// doesn't narrow them; a search that was led astray does.
+/// doesn't narrow them; a search that was led astray does, and so does a split, by what the entries say themselves.
 pub(super) struct Bucket {
     /// The first ones of which have left: jobs mostly leave in their order, and the others needn't move each time.
     entries: Vec<Entry>,
@@ -48,7 +27,7 @@ pub(super) struct Bucket {
     leased_at_first: u32,
     /// No window here opens earlier …
     opens: Cell<Time>,
-    /// … and none closes later.
+    /// … and of those that close, none does later.
     closes: Cell<Time>,
 }
 
@@ -97,12 +76,12 @@ impl Bucket {
 
     /// Whether some window may be open at `now`.
     pub fn may_be_open(&self, now: Time) -> bool {
-        Window { opens: self.opens.get(), closes: self.closes.get() }.is_open(now)
+        self.opens.get() <= now && !self.is_closed(now)
     }
 
     /// Whether every window has closed by `now`.
     pub fn is_closed(&self, now: Time) -> bool {
-        self.closes.get() <= now && self.closes.get() < Time::MAX
+        self.closes.get() <= now && self.entries().iter().all(Entry::expires)
     }
 
     /// As narrow as can be.
@@ -111,10 +90,27 @@ impl Bucket {
         for entry in self.entries() {
             let window = windows.window_of(entry.slot);
             opens = opens.min(window.opens);
-            closes = closes.max(window.closes);
+            if entry.expires() {
+                closes = closes.max(window.closes);
+            }
         }
         self.opens.set(opens);
         self.closes.set(closes);
+    }
+
+    /// What is known here of the window of one that waits, which isn't wider.
+    pub fn widest(&self, entry: &Entry) -> Window {
+        let closes = if entry.expires() { entry.closes_by().min(self.closes.get()) } else { Time::MAX };
+        Window { opens: Time::ZERO, closes }
+    }
+
+    /// As narrow as it can be said without asking the jobs.
+    fn narrow_roughly(&mut self) {
+        let opens = self.entries().iter().map(Entry::opens_from).min().unwrap_or(Time::MAX);
+        let closing = self.entries().iter().filter(|entry| entry.expires());
+        let closes = closing.map(Entry::closes_by).max().unwrap_or(Time::ZERO);
+        self.opens.set(self.opens.get().max(opens));
+        self.closes.set(self.closes.get().min(closes));
     }
 
     /// How many entries have a time up to and including `time`.
@@ -147,7 +143,9 @@ impl Bucket {
         self.leased += one.leased as u32;
         self.leased_at_first += one.leased_at_first as u32;
         self.opens.set(self.opens.get().min(window.opens));
-        self.closes.set(self.closes.get().max(window.closes));
+        if entry.expires() {
+            self.closes.set(self.closes.get().max(window.closes));
+        }
         more
     }
 
@@ -193,8 +191,10 @@ impl Bucket {
         self.entries.shrink_to(middle + growth);
         let mut upper =
             Bucket { entries, opens: self.opens.clone(), closes: self.closes.clone(), ..Bucket::default() };
-        self.recount();
-        upper.recount();
+        for half in [self, &mut upper] {
+            half.recount();
+            half.narrow_roughly();
+        }
         upper
     }
 

@@ -16,11 +16,12 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 
 use super::bucket::Bucket;
-pub use super::bucket::{Rank, Window, Windows};
-use super::entry::{Entry, Expiry, Hold, Tally};
+pub use super::bucket::Rank;
+use super::entry::{Entry, Hold, Tally};
 use super::mover::Mover;
 use super::slab::{Slab, Slot};
 use super::time::Time;
+pub use super::window::{Window, Windows};
 pub use steps::Steps;
 pub use walk::Start;
 
@@ -54,9 +55,7 @@ pub struct Arrival {
 
 impl Arrival {
     pub(super) fn entry(&self) -> Entry {
-        let expires = self.window.closes < Time::MAX;
-        let expiry = if expires { Expiry::Expires } else { Expiry::Never };
-        Entry::new(self.time, self.slot, self.hold, expiry)
+        Entry::new(self.time, self.slot, self.hold, self.window)
     }
 }
 
@@ -317,7 +316,9 @@ impl Buckets {
 /// The first job up to `now` that hasn't expired by then.
 pub(super) fn first_open_in(bucket: &Bucket, now: Time, windows: &impl Windows) -> Option<(Time, Slot)> {
     let passed = bucket.entries().iter().take_while(|entry| entry.time() <= now);
-    let is_open = |entry: &&Entry| !entry.expires() || windows.window_of(entry.slot).closes > now;
+    let is_open = |entry: &&Entry| {
+        !entry.expires() || entry.closes_by() > now && windows.window_of(entry.slot).closes > now
+    };
     passed.into_iter().find(is_open).map(|entry| (entry.time(), entry.slot))
 }
 

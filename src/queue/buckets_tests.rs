@@ -54,6 +54,8 @@ impl Pair {
     fn insert_open(&mut self, time: u64, hold: Hold, rank: Rank, window: Window) {
         let slot = self.homes.0.len() as Slot;
         self.homes.0.push(BucketNumber::MAX);
+        // What is leased opens when it is not.
+        let window = if hold == Hold::Leased { Window { opens: at(time), ..window } } else { window };
         self.windows.push(window);
         self.buckets.insert(&Arrival { time: at(time), slot, hold, rank, window }, &mut self.homes);
         let place = match rank {

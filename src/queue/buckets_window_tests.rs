@@ -264,6 +264,69 @@ fn jobs_whose_windows_open_later_are_left_out_by_the_bucket() {
     pair.check();
 }
 
+/// All come in an order in which buckets are split, among one that isn't like them.
+fn split_by(other: impl FnOnce(&mut Pair), insert: impl Fn(&mut Pair, u64)) -> Pair {
+    let mut pair = Pair::default();
+    other(&mut pair);
+    let jobs = 40 * FULL;
+    (0..jobs).for_each(|n| insert(&mut pair, n * 7_919 % jobs));
+    assert!(pair.buckets.directory.len() > 60, "none was split");
+    pair
+}
+
+#[test]
+fn one_that_stays_open_does_not_make_all_look_open_that_stood_beside_it() {
+    let jobs = 40 * FULL;
+    let others = [Window::ALWAYS, closing(jobs * 1_000)];
+    for other in others {
+        let pair = split_by(
+            |pair| pair.insert_open(jobs, Hold::Waiting, Rank::Last, other),
+            |pair, time| pair.insert_open(time, Hold::Waiting, Rank::Last, closing(time + 5_000)),
+        );
+        let now = at(jobs + 6_000);
+        let asked = pair.asked(|| {
+            assert_eq!(pair.buckets.first_open(now, &pair.windows), Some((at(jobs), 0)));
+        });
+        assert!(asked <= 2, "{asked} windows");
+        pair.check();
+    }
+}
+
+#[test]
+fn one_that_is_open_at_once_does_not_make_all_look_open_that_stood_beside_it() {
+    let jobs = 40 * FULL;
+    let leased_at_first = |pair: &mut Pair, time| {
+        let opens = Window { opens: at(time + 10_000), ..Window::ALWAYS };
+        pair.insert_open(time + 15_000, Hold::LeasedAtFirst, Rank::Last, opens);
+    };
+    let leased = |pair: &mut Pair, time| {
+        pair.insert_open(time + 15_000, Hold::Leased, Rank::Last, Window::ALWAYS);
+    };
+    for lease in [leased_at_first, leased] {
+        let far = jobs * 1_000;
+        let pair = split_by(|pair| pair.insert_at(far, Hold::Waiting, Rank::Last), lease);
+        let asked = pair.asked(|| {
+            let open = pair.buckets.open_after(Start::FIRST, at(9_000), &pair.windows);
+            assert!(open.eq([(at(far), 0)]));
+        });
+        assert!(asked <= 2, "{asked} windows");
+        pair.check();
+    }
+}
+
+#[test]
+fn who_has_closed_by_what_its_entry_says_is_not_asked() {
+    let mut pair = Pair::default();
+    for n in 0..FULL - 1 {
+        pair.insert_open(n, Hold::Waiting, Rank::Last, closing(n + 3_000));
+    }
+    pair.insert_open(FULL, Hold::Waiting, Rank::Last, closing(1_000_000));
+    let asked = pair.asked(|| {
+        assert_eq!(pair.buckets.first_open(at(4_000), &pair.windows).map(|(time, _)| time), Some(at(FULL)));
+    });
+    assert_eq!(asked, 1);
+}
+
 #[test]
 fn a_bucket_in_which_all_has_closed_is_not_looked_into() {
     let pair = line_of(10, |_| closing(5_000));

@@ -3,7 +3,8 @@
 use std::ops::{AddAssign, Sub};
 
 use super::slab::Slot;
-use super::time::Time;
+use super::time::{Millis, Time};
+use super::window::Window;
 
 /// What the job does until its time comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,14 +17,11 @@ pub enum Hold {
     LeasedAtFirst,
 }
 
-/// Whether the job expires.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expiry {
-    Never,
-    Expires,
-}
-
-/// What stands in a bucket, in 12 bytes: the time's upper half carries hold and expiry in its highest bits.
+/// What stands in a bucket, in 12 bytes: the time's upper half carries hold, expiry and a span in its highest bits.
+///
+/// The span says about when the job's window opens or closes, so that most searches needn't ask the job for it: how long
+/// before the job's time it opens, where that is earlier and the job doesn't expire or is leased first; otherwise how long
+/// behind its time it closes. It is rounded up to a [`Span`].
 #[derive(Clone, Copy)]
 pub struct Entry {
     pub slot: Slot,
@@ -34,18 +32,51 @@ pub struct Entry {
 const LEASED_BIT: u32 = 1 << 31;
 const AT_FIRST_BIT: u32 = 1 << 30;
 const EXPIRES_BIT: u32 = 1 << 29;
-const TIME_BITS: u32 = (1 << 16) - 1;
+const SPAN_SHIFT: u32 = 16;
+const SPAN_BITS: u32 = (1 << Span::BITS) - 1;
+const TIME_BITS: u32 = (1 << SPAN_SHIFT) - 1;
+
+const _: () =
+    assert!(SPAN_SHIFT + Span::BITS == EXPIRES_BIT.trailing_zeros(), "no bit is free, none is taken twice");
 
 impl Entry {
-    pub fn new(time: Time, slot: Slot, hold: Hold, expiry: Expiry) -> Entry {
+    pub fn new(time: Time, slot: Slot, hold: Hold, window: Window) -> Entry {
         let hold_bits = match hold {
             Hold::Waiting => 0,
             Hold::Leased => LEASED_BIT,
             Hold::LeasedAtFirst => AT_FIRST_BIT,
         };
-        let expires_bit = if expiry == Expiry::Expires { EXPIRES_BIT } else { 0 };
-        let high = (time.unix_ms() >> 32) as u32 | hold_bits | expires_bit;
-        Entry { slot, high, low: time.unix_ms() as u32 }
+        let high = (time.unix_ms() >> 32) as u32 | hold_bits;
+        let mut entry = Entry { slot, high, low: time.unix_ms() as u32 };
+        debug_assert!(hold != Hold::Leased || window.opens == time, "what is leased opens when it is not");
+        let opens_at_once = hold == Hold::Leased || window.opens == Time::ZERO;
+        if window.closes < Time::MAX || !opens_at_once {
+            entry.add_window(window);
+        }
+        entry
+    }
+
+    #[cold]
+    fn add_window(&mut self, window: Window) {
+        if window.closes < Time::MAX {
+            self.high |= EXPIRES_BIT;
+        }
+        let span = if self.knows_closing() {
+            window.closes.since(self.time())
+        } else if window.opens > Time::ZERO {
+            self.time().since(window.opens)
+        } else {
+            return;
+        };
+        self.high |= Span::at_least(span).0 << SPAN_SHIFT;
+    }
+
+    fn knows_closing(&self) -> bool {
+        self.expires() && self.high & AT_FIRST_BIT == 0
+    }
+
+    fn span(&self) -> Millis {
+        Span(self.high >> SPAN_SHIFT & SPAN_BITS).length()
     }
 
     pub fn time(&self) -> Time {
@@ -55,6 +86,30 @@ impl Entry {
 
     pub fn expires(&self) -> bool {
         self.high & EXPIRES_BIT != 0
+    }
+
+    /// Its window doesn't open earlier.
+    pub fn opens_from(&self) -> Time {
+        match self.hold() {
+            Hold::Leased => self.time(),
+            Hold::Waiting if self.expires() => Time::ZERO,
+            _ if self.span().is_zero() => Time::ZERO,
+            Hold::Waiting | Hold::LeasedAtFirst => self.time().saturating_sub(self.span()),
+        }
+    }
+
+    /// Its window has closed by then; [`Time::MAX`] where that isn't known, or it never does.
+    pub fn closes_by(&self) -> Time {
+        if self.knows_closing() {
+            self.time().saturating_add(self.span())
+        } else {
+            Time::MAX
+        }
+    }
+
+    /// Whether its window may be open then; if not, the job needn't be asked.
+    pub fn may_be_open(&self, now: Time) -> bool {
+        self.opens_from() <= now && (now < self.closes_by() || self.closes_by() == Time::MAX)
     }
 
     pub fn hold(&self) -> Hold {
@@ -76,6 +131,37 @@ impl Entry {
             leased: usize::from(self.high & LEASED_BIT != 0),
             leased_at_first: usize::from(self.high & AT_FIRST_BIT != 0),
         }
+    }
+}
+
+/// A length of time in 13 bits, of eight significant ones: rounded up, by less than one part in 128. (The buckets of an HDR
+/// histogram: G. Tene, "HdrHistogram", 2012.)
+#[derive(Clone, Copy)]
+struct Span(u32);
+
+impl Span {
+    const BITS: u32 = 13;
+    const MANTISSA_BITS: u32 = 7;
+
+    fn at_least(length: Millis) -> Span {
+        let length = length.as_u64();
+        let exponent = (length >> Span::MANTISSA_BITS).checked_ilog2().map_or(0, |log| log + 1);
+        if exponent == 0 {
+            return Span(length as u32);
+        }
+        let shift = exponent - 1;
+        let rounded = (length + (1 << shift) - 1) >> shift;
+        // One that is rounded up to the next power is the first with the next exponent.
+        Span((exponent << Span::MANTISSA_BITS) + (rounded as u32 - (1 << Span::MANTISSA_BITS)))
+    }
+
+    fn length(self) -> Millis {
+        let mantissa = u64::from(self.0 & ((1 << Span::MANTISSA_BITS) - 1));
+        let length = match self.0 >> Span::MANTISSA_BITS {
+            0 => mantissa,
+            exponent => (mantissa + (1 << Span::MANTISSA_BITS)) << (exponent - 1),
+        };
+        Millis::new(length).unwrap_or(Millis::MAX)
     }
 }
 
@@ -117,4 +203,56 @@ pub fn tally_of(entries: &[Entry]) -> Tally {
     let mut tally = Tally::default();
     entries.iter().for_each(|entry| tally += entry.tally());
     tally
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn entry(time: u64, hold: Hold, opens: u64, closes: u64) -> Entry {
+        let [time, opens, closes] = [time, opens, closes].map(|ms| Time::new(ms).unwrap());
+        Entry::new(time, 7, hold, Window { opens, closes })
+    }
+
+    proptest! {
+        #[test]
+        fn a_span_is_rounded_up_by_less_than_one_part_in_128(length in prop_oneof![0..1_000u64, 0..=Millis::MAX.as_u64()]) {
+            let span = Span::at_least(Millis::new(length).unwrap());
+            prop_assert!(span.0 < 1 << Span::BITS);
+            let rounded = span.length().as_u64();
+            prop_assert!(length <= rounded && (rounded - length) * 128 <= length, "{length} as {rounded}");
+        }
+
+        #[test]
+        fn an_entry_says_of_its_window_what_is_wide_enough(
+            time in 0..=Time::MAX.unix_ms(), opens in 0..=Time::MAX.unix_ms(),
+            hold in prop::sample::select(vec![Hold::Waiting, Hold::Leased, Hold::LeasedAtFirst]),
+            closes in prop_oneof![Just(Time::MAX.unix_ms()), 0..=Time::MAX.unix_ms()],
+        ) {
+            let opens = if hold == Hold::Leased { time } else { opens };
+            let entry = entry(time, hold, opens, closes);
+            prop_assert_eq!((entry.time().unix_ms(), entry.hold()), (time, hold));
+            prop_assert_eq!(entry.expires(), closes < Time::MAX.unix_ms());
+            prop_assert!(entry.opens_from().unix_ms() <= opens);
+            prop_assert!(entry.closes_by().unix_ms() >= closes);
+        }
+    }
+
+    #[test]
+    fn what_an_entry_can_say_exactly_it_does() {
+        let max = Time::MAX.unix_ms();
+        let said = |entry: Entry| (entry.opens_from().unix_ms(), entry.closes_by().unix_ms());
+        assert_eq!(said(entry(5_000, Hold::Waiting, 0, max)), (0, max));
+        assert_eq!(said(entry(5_000, Hold::Leased, 5_000, max)), (5_000, max));
+        assert_eq!(said(entry(5_000, Hold::Leased, 5_000, 5_100)), (5_000, 5_100));
+        assert_eq!(said(entry(5_000, Hold::Waiting, 4_900, max)), (4_900, max));
+        assert_eq!(said(entry(5_000, Hold::LeasedAtFirst, 4_872, max)), (4_872, max));
+        assert_eq!(
+            said(entry(5_000, Hold::LeasedAtFirst, 4_872, 6_000)),
+            (4_872, max),
+            "one span is all there is room for"
+        );
+    }
 }

@@ -88,6 +88,7 @@ mod tally;
 mod terms;
 mod time;
 mod upkeep;
+mod window;
 
 use buckets::{Arrival, Rank, Window, Windows};
 use details::{Details, Expiring, Leased, Rare, Standing};

@@ -43,6 +43,9 @@ pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
 /// A database, or all of them, will be empty.
 pub fn on_flushed<H: Host>(host: H, database: Option<Database>) {
     reaper::free_hints(host.with(|state| state.hints.take(database)));
+    if database.is_none() {
+        host.with(|state| state.sums.flush());
+    }
     // What an AOF says while it is loaded was before anything got on its way.
     if !host.with(|state| state.is_loading) {
         parcels::flushed(host, database);

@@ -39,6 +39,11 @@ impl DataSets {
         }
     }
 
+    /// All that is served is about to be removed. Some of it may be freed later, on another thread: it counts no more.
+    pub fn flush(&mut self) {
+        self.served = None;
+    }
+
     /// It won't be served.
     pub fn throw_away(&mut self) {
         self.aside = None;
@@ -154,5 +159,19 @@ mod tests {
         assert_eq!(sets.queues(), 1);
         drop((never_served, new));
         assert_eq!((sets.queues(), sets.is_any_astray()), (0, false));
+    }
+
+    #[test]
+    fn what_was_flushed_does_not_count_though_it_is_freed_later() {
+        let mut sets = DataSets::NONE;
+        let mut flushed = sets.share();
+        flushed.set_astray(true);
+        sets.flush();
+        let made_since = sets.share();
+        assert_eq!((sets.queues(), sets.is_any_astray()), (1, false));
+        drop(flushed);
+        assert_eq!(sets.queues(), 1);
+        drop(made_since);
+        assert_eq!(sets.queues(), 0);
     }
 }

@@ -135,7 +135,7 @@ fn open_in<'b>(
     windows: &'b dyn Windows,
 ) -> impl Iterator<Item = (Time, Slot)> + 'b {
     runs.filter(move |run| run.bucket.may_be_open(now)).flat_map(move |run| {
-        let is_open = |entry: &&Entry| windows.window_of(entry.slot).is_open(now);
+        let is_open = |entry: &&Entry| entry.may_be_open(now) && windows.window_of(entry.slot).is_open(now);
         let open: Vec<&Entry> = run.entries().iter().filter(is_open).collect();
         if open.is_empty() {
             run.bucket.narrow(windows);

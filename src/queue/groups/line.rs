@@ -1,9 +1,7 @@
 //! Some jobs of a group in the order of their times: most groups have a few, and one may have a million.
 
 use super::super::bucket::Bucket;
-use super::super::buckets::{
-    first_open_in, Arrival, BucketNumber, Buckets, Rank, Residents, Window, Windows,
-};
+use super::super::buckets::{first_open_in, Arrival, BucketNumber, Buckets, Rank, Residents, Windows};
 use super::super::entry::{Entry, Hold};
 use super::super::mover::Mover;
 use super::super::slab::Slot;
@@ -186,13 +184,10 @@ impl Line {
 
 fn in_buckets(few: &Bucket, places: &mut Places) -> Buckets {
     let mut buckets = Buckets::default();
-    // What isn't known of a window is taken to be wide: a search finds out.
-    let some_time = Time::new(Time::MAX.unix_ms() - 1).unwrap_or_default();
     for entry in few.entries() {
-        let closes = if entry.expires() { some_time } else { Time::MAX };
         let (time, slot, _) = entry.parts();
-        let window = Window { opens: Time::ZERO, closes };
-        let arrival = Arrival { time, slot, hold: Hold::Waiting, rank: Rank::Last, window };
+        let arrival =
+            Arrival { time, slot, hold: Hold::Waiting, rank: Rank::Last, window: few.widest(entry) };
         buckets.insert(&arrival, places);
     }
     buckets

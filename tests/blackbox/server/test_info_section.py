@@ -5,7 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
+from harness.consumers import in_one_go
 from harness.paths import ROOT
+from harness.pipelined import Pipelined
 from harness.resp import fields
 from harness.server import Server, eventually
 from harness.states import make_all_states
@@ -157,6 +159,16 @@ def test_the_sums_are_those_of_the_queues_whatever_happened(server: Server, sess
             workload.run(commands=200)
             # Also those that fall due now are summed up by themselves.
             eventually(lambda: told_by_queues() == sums(session))
+
+
+def test_what_was_flushed_counts_no_more_though_it_is_freed_later(server: Server, session: Session) -> None:
+    """Valkey frees on a thread of its own unless told otherwise: some milliseconds, for so many jobs."""
+    Pipelined(server.port).call_all([("DQ.ADD", "q", n, "x") for n in range(50_000)])
+    flushed, _, told = in_one_go(
+        server.port, ("FLUSHALL", "ASYNC"), ("DQ.ADD", "q", "a", "x"), ("INFO", "dq")
+    )
+    assert flushed == "OK"
+    assert b"dq_queues:1\r\n" in told and b"dq_jobs_ready:1\r\n" in told, told
 
 
 def test_time_moves_the_sums_without_anyone_asking(session: Session) -> None:
