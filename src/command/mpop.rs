@@ -1,7 +1,7 @@
 //! `DQ.MPOP numkeys key [key ...] [COUNT n] [BLOCK ms] [TTR ms | NOACK] [WITHDUE]`
 //!
 //! As DQ.POP, from the first of these queues that has a ready job, from left to right. With BLOCK, waits at
-//! all of them.
+//! all of them. All keys have to be queues, or none.
 //!
 //! Replies with the key and an array of `[id, body, lease, attempt]`; with nil when nothing is ready. WITHDUE adds the
 //! due time of each: of a job with a schedule, the time that it runs for, the same at each attempt.
@@ -16,8 +16,10 @@ use super::SINCE_0_1;
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::context::wall_clock;
+use crate::server::key::Access;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
 use crate::services::frame::Source;
+use crate::services::live::Opened;
 use crate::services::log;
 use crate::services::Around;
 
@@ -50,6 +52,10 @@ impl Handler for MPop {
         let keys: Vec<Arg> = (0..count).map(|_| words.require()).collect::<Result<_, _>>()?;
         let consumer = Consumer::parse(words, Asks::ForTheFirst)?;
         consumer.check(wall_clock)?;
+        // A queue that hands out nothing may have changed (LATE). So the others are looked at before; the first one is anyway.
+        for key in keys.iter().skip(1) {
+            drop(Opened::at(call, *key, Access::Write)?);
+        }
         let words = log::pop_words(&consumer.pop);
         let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
         for key in &keys {

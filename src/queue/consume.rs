@@ -7,10 +7,11 @@ use super::groups::Turn;
 use super::ids::{Id, Lease};
 use super::job::{Job, JobView, Progress, Stage, State};
 use super::job_record::{Cause, JobRecord};
+use super::passed_over::Budget;
 use super::policy::Policy;
 use super::produce::Naming;
 use super::queue_record::count as count_more;
-use super::recurrence::{Calendar, Cron, Following, NoCalendar, Scheduled};
+use super::recurrence::{Calendar, NoCalendar, Scheduled};
 use super::recurring::BeforeRun;
 use super::schedule::FromLane;
 use super::settings::Limit;
@@ -23,11 +24,6 @@ use super::{Queue, Shift};
 pub const POP_JOBS_MAX: usize = 10_000;
 /// No further job is handed out once so many bytes of bodies are together. Likewise.
 pub const POP_BYTES_MAX: usize = 16 << 20;
-
-/// A pop passes over at most so many jobs with a schedule that are too late. Likewise.
-const PASSED_OVER_MAX: usize = 1_000;
-/// It asks the calendar at most so many times: an expression that has to be read takes some 10 µs. Likewise.
-const QUESTIONS_MAX: usize = 1_000;
 
 /// Room that is made for deliveries before it is known how many jobs are ready.
 const EXPECTED_AT_MOST: usize = 128;
@@ -133,26 +129,6 @@ impl std::fmt::Debug for Gone {
 impl Changed for Deliveries {
     fn has_changed(&self) -> bool {
         !self.is_empty() || self.passed_over > 0
-    }
-}
-
-/// What a pop may still do besides handing out; and the calendar, which is part of that.
-pub(super) struct Budget<'c> {
-    calendar: &'c mut dyn Calendar,
-    questions: usize,
-    pub passed_over: usize,
-}
-
-impl Budget<'_> {
-    pub fn is_used_up(&self) -> bool {
-        self.questions >= QUESTIONS_MAX || self.passed_over >= PASSED_OVER_MAX
-    }
-}
-
-impl Calendar for Budget<'_> {
-    fn following(&mut self, cron: &Cron, from: Time, after: Time) -> Following {
-        self.questions += 1;
-        self.calendar.following(cron, from, after)
     }
 }
 
@@ -305,7 +281,7 @@ impl Operation for Pop {
             deliveries.jobs.reserve_exact(count.min(queue.len()).min(EXPECTED_AT_MOST));
         }
         let manner = Manner { ttr: self.ttr, mode: self.mode };
-        let mut budget = Budget { calendar, questions: 0, passed_over: 0 };
+        let mut budget = Budget::of(calendar);
         let mut is_held_by_group = false;
         while deliveries.have_room(count) {
             if queue.deliver_first(now, manner, &mut lane, &mut budget, &mut deliveries).is_none() {
@@ -342,13 +318,15 @@ impl Operation for PopById<'_> {
         let allowance = queue.allowance(now, self.mode);
         let allowed = allowance.map_or(POP_JOBS_MAX, |allowance| allowance.jobs.min(POP_JOBS_MAX));
         let manner = Manner { ttr: self.ttr, mode: self.mode };
+        let mut budget = Budget::of(calendar);
         let mut ids = self.ids.iter();
-        while deliveries.have_room(allowed) {
+        while deliveries.have_room(allowed) && !budget.is_used_up() {
             let Some(id) = ids.next() else {
                 break;
             };
-            queue.deliver_called(now, manner, *id, calendar, &mut deliveries);
+            queue.deliver_called(now, manner, *id, &mut budget, &mut deliveries);
         }
+        deliveries.has_ended_early = budget.is_used_up();
         count_more(&mut queue.totals.popped, deliveries.len());
         if let Some(allowance) = allowance {
             let is_held = deliveries.len() == allowance.jobs && ids.any(|id| queue.can_be_taken(now, *id));

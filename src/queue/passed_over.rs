@@ -3,17 +3,45 @@
 //! until then such a job shows as ready. A pop passes over a bounded number and asks the calendar a bounded number of
 //! times, and ends there: what it does is one entry of the log, with the calendar's answers.
 
-use super::consume::Budget;
 use super::groups::Turn;
 use super::job::{JobView, Progress, REASON_LATE, REASON_NO_ATTEMPTS_LEFT};
 use super::job_record::Cause;
 use super::policy::ends_after;
-use super::recurrence::{Calendar, Following, Recurrence, Round};
+use super::recurrence::{Calendar, Cron, Following, Recurrence, Round};
 use super::schedule::FromLane;
 use super::shift::{Reason, Shift};
 use super::slab::Slot;
 use super::time::Time;
 use super::Queue;
+
+/// A pop passes over at most so many jobs with a schedule that are too late. Part of what is logged: it must stay as it is.
+const PASSED_OVER_MAX: usize = 1_000;
+/// It asks the calendar at most so many times: an expression that has to be read takes 8 µs, and a long one 20. Likewise.
+const QUESTIONS_MAX: usize = 250;
+
+/// What a pop may still do besides handing out; and the calendar, which is part of that.
+pub(super) struct Budget<'c> {
+    calendar: &'c mut dyn Calendar,
+    questions: usize,
+    pub passed_over: usize,
+}
+
+impl<'c> Budget<'c> {
+    pub fn of(calendar: &'c mut dyn Calendar) -> Budget<'c> {
+        Budget { calendar, questions: 0, passed_over: 0 }
+    }
+
+    pub fn is_used_up(&self) -> bool {
+        self.questions >= QUESTIONS_MAX || self.passed_over >= PASSED_OVER_MAX
+    }
+}
+
+impl Calendar for Budget<'_> {
+    fn following(&mut self, cron: &Cron, from: Time, after: Time) -> Following {
+        self.questions += 1;
+        self.calendar.following(cron, from, after)
+    }
+}
 
 /// What a run comes to that wasn't taken in time.
 struct TooLate {

@@ -1,7 +1,6 @@
 //! Cron expressions: when they come, in local time. croner reads them and knows which days are meant; the search is our
 //! own, because croner's goes up to the year 5000: an expression that never comes costs it a third of a second.
 
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 
@@ -42,6 +41,17 @@ impl fmt::Display for Unreadable {
     }
 }
 
+/// Names of expressions, and the same in fields.
+const NAMES: [(&str, &str); 7] = [
+    ("@hourly", "0 * * * *"),
+    ("@daily", "0 0 * * *"),
+    ("@midnight", "0 0 * * *"),
+    ("@weekly", "0 0 * * 0"),
+    ("@monthly", "0 0 1 * *"),
+    ("@yearly", "0 0 1 1 *"),
+    ("@annually", "0 0 1 1 *"),
+];
+
 /// What croner says repeats parts of the expression, in which somebody may have written anything: an error is one line,
 /// and the server takes it as C's string.
 fn one_line(why: &str) -> String {
@@ -52,6 +62,10 @@ fn one_line(why: &str) -> String {
 impl Pattern {
     pub fn read(expression: &str) -> Result<Pattern, Unreadable> {
         let refused = |why: &str| Err(Unreadable(why.to_string()));
+        let expression = match fields_of(expression) {
+            Ok(fields) => fields,
+            Err(why) => return refused(why),
+        };
         if let Err(why) = check_fields(expression) {
             return refused(why);
         }
@@ -203,12 +217,10 @@ fn bits(field: &CronComponent) -> u64 {
 
 /// croner gives an expression without a year all five thousand, which takes ten times as long as all the rest. Which
 /// one it is doesn't matter: nobody asks for it.
-fn with_a_year(expression: &str) -> Cow<'_, str> {
+fn with_a_year(expression: &str) -> String {
     match expression.split_ascii_whitespace().count() {
-        5 => format!("0 {expression} 2000").into(),
-        6 => format!("{expression} 2000").into(),
-        // The name of an expression.
-        _ => expression.into(),
+        5 => format!("0 {expression} 2000"),
+        _ => format!("{expression} 2000"),
     }
 }
 
@@ -236,11 +248,20 @@ fn at(date: Date, second: u32) -> Option<DateTime> {
     Some(date.to_datetime(time))
 }
 
+/// The expression that has this name, or this one itself.
+fn fields_of(expression: &str) -> Result<&str, &'static str> {
+    let word = expression.trim_ascii();
+    if !word.starts_with('@') {
+        return Ok(expression);
+    }
+    let named = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
+    named
+        .map(|(_, fields)| *fields)
+        .ok_or("the names are @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually")
+}
+
 /// croner takes names of days and months in any field, empty parts of a list, and numbers of any length.
 fn check_fields(expression: &str) -> Result<(), &'static str> {
-    if expression.starts_with('@') {
-        return Ok(());
-    }
     let fields: Vec<&str> = expression.split_ascii_whitespace().collect();
     if !(5..=6).contains(&fields.len()) {
         return Err("it needs five fields, or six with seconds first");

@@ -43,6 +43,8 @@ fn expressions_say_when() {
         ("@weekly", "2026-01-18T00:00:00"),
         ("@daily", "2026-01-16T00:00:00"),
         ("@hourly", "2026-01-15T10:00:00"),
+        ("@annually", "2027-01-01T00:00:00"),
+        (" @MIDNIGHT ", "2026-01-16T00:00:00"),
     ] {
         let found = next(expression, thursday).map(|time| time.to_string());
         assert_eq!(found.as_deref(), Some(expected), "{expression}");
@@ -88,8 +90,12 @@ fn what_cannot_be_read_is_refused_in_words() {
         ("0 jan * * *", "names stand for months and days of the week only"),
         ("H * * * *", "names stand for months and days of the week only"),
         ("0 0 * * funday", "pattern contains illegal characters"),
-        ("@reboot", "invalid pattern"),
-        ("@every 5m", "invalid pattern"),
+        ("@", "the names are @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually"),
+        ("@reboot", "the names are @hourly,"),
+        ("@every 5m", "the names are @hourly,"),
+        ("@daily *", "the names are @hourly,"),
+        ("@daily @daily @daily @daily @daily", "the names are @hourly,"),
+        ("0 0 * * @daily", "pattern contains illegal characters"),
         ("0 0 * * é", "pattern contains illegal characters"),
     ] {
         assert!(why(expression).starts_with(expected), "{expression}: {}", why(expression));

@@ -17,11 +17,11 @@ SCENES: dict[str, tuple[str, int, list[Scene]]] = {
     "lives": ("A million jobs that expire together", many.MANY, [time.lives]),
     "kept": ("A million dead jobs", many.MANY, [time.kept]),
     "leases": ("Ten thousand leases that end together", time.LEASES, [time.leases]),
-    "lanes": ("A million jobs of 256 priorities", many.MANY, [time.lanes]),
+    "lanes": ("A million jobs of 256 priorities", many.MANY, [time.lanes, time.lanes_with_groups]),
     "schedules": (
         "A hundred thousand schedules",
         rules.SCHEDULES,
-        [rules.schedules, rules.missed],
+        [rules.schedules, rules.unread, rules.missed],
     ),
     "limits": ("A million jobs that a limit holds back", many.MANY, [rules.limits]),
     "groups": (

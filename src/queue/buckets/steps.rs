@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::entry::{tally_of, Entry};
+use super::super::entry::Entry;
 use super::super::time::{Millis, Time};
 use super::{Bucket, Buckets, Tally};
 
@@ -42,6 +42,9 @@ impl Steps {
 /// So many looks into buckets are made side by side. What takes the time is waiting for memory, which so many can do at
 /// once.
 const CUTS_AT_ONCE: usize = 64;
+
+/// A look into a bucket takes as long as going through so many of its entries, one behind the other.
+const ENTRIES_FOR_A_CUT: usize = 4;
 
 /// Between two steps, in a bucket.
 struct Cut<'b> {
@@ -132,7 +135,7 @@ impl Buckets {
         let Some(before) = begin.checked_sub(1).and_then(Time::new) else {
             return;
         };
-        let mut cuts = Cuts::new(steps.count);
+        let mut cuts = None;
         let mut step = 0..0;
         let mut at = 0;
         let mut lines = self.lines_from(before).peekable();
@@ -154,16 +157,24 @@ impl Buckets {
             };
             match sums.get_mut(at) {
                 Some(sum) if is_behind_now && last < step.end => *sum += bucket.tally(),
-                _ if bucket.tally().waiting() < bucket.len() => add_up_in(bucket, steps, begin, sums),
                 _ => {
                     let span = line.first.unix_ms()..last;
-                    cut_up(bucket.entries(), span, steps, (begin, at), &mut cuts);
+                    let is_cut_often = span.end.saturating_sub(first) / steps.step
+                        > (bucket.len() / ENTRIES_FOR_A_CUT) as u64;
+                    if is_cut_often || bucket.tally().waiting() < bucket.len() {
+                        add_up_in(bucket, steps, begin, sums);
+                    } else {
+                        let cuts = cuts.get_or_insert_with(|| Cuts::new(steps.count));
+                        cut_up(bucket.entries(), span, steps, (begin, at), cuts);
+                    }
                 }
             }
         }
-        cuts.make();
-        for (sum, jobs) in sums.iter_mut().zip(cuts.jobs) {
-            sum.jobs += usize::try_from(jobs).unwrap_or_default();
+        if let Some(mut cuts) = cuts {
+            cuts.make();
+            for (sum, jobs) in sums.iter_mut().zip(cuts.jobs) {
+                sum.jobs += usize::try_from(jobs).unwrap_or_default();
+            }
         }
     }
 }
@@ -199,16 +210,22 @@ fn cut_up<'b>(
     }
 }
 
-/// As [`Buckets::add_up_by_step`], in a bucket of which some are leased, from this moment on.
+/// As [`Buckets::add_up_by_step`], entry by entry, from this moment on.
 fn add_up_in(bucket: &Bucket, steps: &Steps, begin: u64, sums: &mut [Tally]) {
-    let mut rest = bucket.entries();
-    rest = rest.get(rest.partition_point(|entry| entry.time().unix_ms() < begin)..).unwrap_or_default();
-    while let Some(at) = rest.first().and_then(|first| steps.of(first.time())) {
-        let end = steps.span_of(at).end;
-        let (inside, behind) = rest.split_at(rest.partition_point(|entry| entry.time().unix_ms() < end));
-        if let Some(sum) = sums.get_mut(at) {
-            *sum += tally_of(inside);
+    let (mut at, mut step) = (0, 0..0);
+    for entry in bucket.entries() {
+        let time = entry.time();
+        if time.unix_ms() < begin {
+            continue;
         }
-        rest = behind;
+        if !step.contains(&time.unix_ms()) {
+            let Some(next) = steps.of(time) else {
+                return;
+            };
+            (at, step) = (next, steps.span_of(next));
+        }
+        if let Some(sum) = sums.get_mut(at) {
+            *sum += entry.tally();
+        }
     }
 }

@@ -128,18 +128,24 @@ impl Buckets {
     }
 }
 
-/// What is open at `now` in these buckets, in its order.
+/// What is open at `now` in these buckets, in its order. No job is asked before it is its turn: with many lines, most of what
+/// is in their first buckets isn't wanted.
 fn open_in<'b>(
     runs: impl Iterator<Item = Run<'b>> + 'b,
     now: Time,
     windows: &'b dyn Windows,
 ) -> impl Iterator<Item = (Time, Slot)> + 'b {
     runs.filter(move |run| run.bucket.may_be_open(now)).flat_map(move |run| {
-        let is_open = |entry: &&Entry| entry.may_be_open(now) && windows.window_of(entry.slot).is_open(now);
-        let open: Vec<&Entry> = run.entries().iter().filter(is_open).collect();
-        if open.is_empty() {
-            run.bucket.narrow(windows);
-        }
-        open.into_iter().map(|entry| (entry.time(), entry.slot))
+        let is_open =
+            move |entry: &&Entry| entry.may_be_open(now) && windows.window_of(entry.slot).is_open(now);
+        let (mut entries, mut has_none) = (run.entries().iter(), true);
+        std::iter::from_fn(move || {
+            let open = entries.find(is_open);
+            if open.is_none() && has_none {
+                run.bucket.narrow(windows);
+            }
+            has_none = false;
+            open.map(|entry| (entry.time(), entry.slot))
+        })
     })
 }

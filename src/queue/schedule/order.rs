@@ -1,6 +1,7 @@
 //! The jobs in a state, in the order in which they leave it, from some place on.
 
-use std::iter::Peekable;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use super::super::buckets::{BucketNumber, Buckets, Start, Windows};
 use super::super::entry::Hold;
@@ -153,18 +154,25 @@ fn begun<'s>(
     })
 }
 
-type Ordered<'l> = Peekable<Box<dyn Iterator<Item = (Time, Slot)> + 'l>>;
+type Ordered<'l> = Box<dyn Iterator<Item = (Time, Slot)> + 'l>;
 
 fn boxed<'l>(line: impl Iterator<Item = (Time, Slot)> + 'l) -> Ordered<'l> {
-    let line: Box<dyn Iterator<Item = (Time, Slot)> + 'l> = Box::new(line);
-    line.peekable()
+    Box::new(line)
 }
 
-/// Lines, each in the order of its times, as one. O(lines) a step: there are few.
+/// Lines, each in the order of its times, as one; at equal times, in the order of the lines. O(log lines) a step, and O(lines)
+/// before the first.
 fn merged<'l>(mut lines: Vec<Ordered<'l>>) -> Box<dyn Iterator<Item = Slot> + 'l> {
+    let mut first_of_lines = BinaryHeap::with_capacity(lines.len());
+    // Those whose next job isn't known: all of them, and then the one whose job was the last.
+    let mut unknown = 0..lines.len();
     Box::new(std::iter::from_fn(move || {
-        let first = lines.iter_mut().filter_map(|line| line.peek().map(|(time, _)| *time)).min()?;
-        let is_first = |(time, _): &(Time, Slot)| *time == first;
-        lines.iter_mut().find_map(|line| line.next_if(is_first)).map(|(_, slot)| slot)
+        for line in unknown.clone() {
+            let next = lines.get_mut(line).and_then(Iterator::next);
+            first_of_lines.extend(next.map(|(time, slot)| Reverse((time, line, slot))));
+        }
+        let Reverse((_, line, slot)) = first_of_lines.pop()?;
+        unknown = line..line + 1;
+        Some(slot)
     }))
 }

@@ -1,10 +1,11 @@
 """LATE: a job that no worker takes in time is dead; a run of a schedule is passed over, and counted."""
 
+import pytest
 import redis
 
 from harness.clock import HOUR_MS, now_ms
 from harness.consumers import Room
-from harness.queues import info, job
+from harness.queues import digests, info, job
 from harness.server import Server, eventually
 from harness.transcript import Session
 
@@ -152,3 +153,17 @@ def test_what_is_passed_over_by_a_blocked_worker_and_by_mpop(room: Room, r: redi
         taken = r.execute_command("DQ.POP", key, "BLOCK", 20_000, "WITHDUE")
         assert now_ms() >= taken[0][4]
         assert job(r, key, "old")["missed"] >= 1
+
+
+def test_an_mpop_that_is_refused_passes_over_nothing(r: redis.Redis) -> None:
+    add(r, "a", "EVERY", HOUR_MS, "AT", now_ms() - 10 * HOUR_MS, "LATE", 1)
+    r.set("string", "x")
+    wait_until(now_ms() + 1)
+    before = digests(r, "q")
+    for keys in (["q", "string"], ["none", "q", "none", "string"]):
+        with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
+            r.execute_command("DQ.MPOP", len(keys), *keys)
+        assert digests(r, "q") == before
+        assert job(r, "q", "a")["missed"] == 0
+    assert r.execute_command("DQ.MPOP", 2, "q", "none") is None
+    assert job(r, "q", "a")["missed"] > 0

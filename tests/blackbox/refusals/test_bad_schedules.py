@@ -21,6 +21,8 @@ EXPRESSIONS = {
     # The error was an empty line.
     r'"\x00 * * * *"': "ERR CRON can't be read: pattern contains illegal characters: "
     r"cronpattern contains illegal character '\u{0}' in part '\u{0}'",
+    "@reboot": "ERR CRON can't be read: "
+    "the names are @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually",
     "hourly": "ERR CRON can't be read: it needs five fields, or six with seconds first",
     '"* * * *"': "ERR CRON can't be read: it needs five fields, or six with seconds first",
     '"0 0 0 1 1 * 2030"': "ERR CRON can't be read: it needs five fields, or six with seconds first",

@@ -37,6 +37,33 @@ def schedules(s: Subject, jobs: int) -> None:
             s.call("DEL", "q")
 
 
+def unread(s: Subject, jobs: int) -> None:
+    """Each has an expression of its own, that was asked for so long ago that it has to be read again."""
+    jobs = jobs * 3 // 10
+    for _ in range(REPEATS):
+        for late in [], ["LATE", 1]:
+            at = s.now() + 5 * SOON_MS + jobs // 5
+            s.calls([("DQ.ADD", "q", i, "x", *own_cron(i), "AT", at, *late) for i in range(jobs)])
+            s.until(lambda: s.jobs("q", "ready") == jobs)
+            s.until(lambda at=at: s.now() > at + HOUR_MS // 3_600)
+            if late:
+                with s.turn("POP that passes over CRON that is too late, and has to read it"):
+                    assert s.call("DQ.POP", "q") is None
+            else:
+                with s.turn("POP COUNT 10000, CRON that has to be read"):
+                    assert s.call("DQ.POP", "q", "COUNT", BATCH_JOBS)
+                with s.turn("POP ID of 5,000, CRON that has to be read"):
+                    assert s.call("DQ.POP", "q", "ID", *range(1_000, 6_000))
+            s.call("DEL", "q")
+
+
+def own_cron(n: int) -> list[str]:
+    """At every second; long, and by a clock that is changed."""
+    minute, hour, second = n % 60, n // 60 % 24, n // 1_440
+    days = ",".join(["1-31"] * 10)
+    return ["CRON", f"0-59,{second} 0-59,{minute} 0-23,{hour} {days} * *", "TZ", "America/New_York"]
+
+
 def missed(s: Subject, jobs: int) -> None:
     """Far more occurrences than anybody waits for: a year of seconds."""
     year_ms = 366 * 24 * HOUR_MS

@@ -1,7 +1,7 @@
 """What time does by itself, all at once: the timer, and whoever comes first."""
 
 from turns.scenes import BATCH
-from turns.scenes.many import REPEATS
+from turns.scenes.many import HOUR_MS, REPEATS
 from turns.subject import Subject
 
 LEASES = 10_000
@@ -89,3 +89,26 @@ def lanes(s: Subject, jobs: int) -> None:
         with s.turn("POP COUNT 10000", BATCH):
             assert len(s.call("DQ.POP", "q", "COUNT", 10_000)) == min(10_000, total - 1)
         s.call("DEL", "q")
+
+
+def lanes_with_groups(s: Subject, jobs: int) -> None:
+    """256 priorities, each with jobs of a group and without: as many lines as there can be. All come due at other times."""
+    begin = s.now() + HOUR_MS
+    for n in range(0, jobs, 10_000):
+        s.calls(
+            [
+                ("DQ.ADD", "q", i, "x", "PRIORITY", i % 256, "AT", begin + i, *GROUPED[i // 256 % 2])
+                for i in range(n, n + 10_000)
+            ],
+            at_once=5_000,
+        )
+    for _ in range(REPEATS):
+        with s.turn("PEEK COUNT 1000 of what is delayed, in 512 lines"):
+            s.call("DQ.PEEK", "q", "STATE", "delayed", "COUNT", 1_000)
+        with s.turn("FORECAST in 1,000 steps, in 512 lines"):
+            s.call("DQ.FORECAST", "q", "FROM", begin, "STEP", jobs // 1_000, "COUNT", 1_000)
+        with s.turn("FORECAST in 1,000 short steps, in 512 lines"):
+            s.call("DQ.FORECAST", "q", "FROM", begin, "STEP", jobs // 10_000, "COUNT", 1_000)
+
+
+GROUPED = [[], ["GROUP", "g"]]
