@@ -4,7 +4,7 @@
 //! Internal: an entry of the log, which replicas and the AOF get.
 //!
 //! - `unix-ms told command word …` is a command that a client sent at that time, without its key, or what no command
-//!   says: `FORGET id [id …]` (what was purged or had been kept long enough), `RETURN id lease record [body]` (a job
+//!   says: `FORGET id [id …]` (what was purged or had been kept long enough), `RETURN id lease record [body [missed]]` (a job
 //!   whose consumer went away before it got it). `told`: `services/log.rs`
 //! - `PUT` puts a job as the record has it, instead of any with that id; `QUEUE` sets what a queue is besides its
 //!   jobs, and makes the key of an empty queue: so is an AOF rewritten
@@ -142,6 +142,7 @@ fn repeat_return(call: &Call, key: Arg, mut words: Words, told: &Told) -> Result
     let claim = words.require_claim()?;
     let record = JobRecord::decode(words.require()?.bytes())?;
     let body = words.next().map(Arg::bytes);
+    let missed = words.next().map_or(Ok(0), |word| number(word.bytes()))?;
     words.end()?;
     record.job(claim.id.bytes(), body.unwrap_or_default())?;
     check_lease(Lease::new(record.lease_number()))?;
@@ -149,9 +150,14 @@ fn repeat_return(call: &Call, key: Arg, mut words: Words, told: &Told) -> Result
         return Ok(false);
     };
     let lease = claim.lease.unwrap_or(Lease::default());
-    let returned = Return { id: claim.id, lease, record: &record, body };
+    let returned = Return { id: claim.id, lease, record: &record, body, missed };
     opened.change_as_told(told, &returned);
     Ok(true)
+}
+
+fn number(digits: &[u8]) -> Result<u32, Error> {
+    let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+    number.ok_or_else(|| Error::UnknownTold(digits.to_vec()))
 }
 
 fn apply_effect(call: &Call, key: Arg, kind: &[u8], mut words: Words) -> Result<(), Error> {

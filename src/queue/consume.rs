@@ -77,6 +77,7 @@ pub struct Deliveries {
     held_by: Option<Limit>,
     passed_over: usize,
     has_ended_early: bool,
+    has_noticed_set_back: bool,
 }
 
 /// A job handed out.
@@ -128,7 +129,11 @@ impl std::fmt::Debug for Gone {
 
 impl Changed for Deliveries {
     fn has_changed(&self) -> bool {
-        !self.is_empty() || self.passed_over > 0
+        !self.is_empty() || self.passed_over > 0 || self.has_noticed_set_back
+    }
+
+    fn notice_set_back(&mut self) {
+        self.has_noticed_set_back = true;
     }
 }
 
@@ -141,6 +146,7 @@ impl Deliveries {
             held_by: None,
             passed_over: 0,
             has_ended_early: false,
+            has_noticed_set_back: false,
         }
     }
 
@@ -153,7 +159,7 @@ impl Deliveries {
     }
 
     /// Whether one more may join them, where so many may.
-    fn have_room(&self, at_most: usize) -> bool {
+    pub(super) fn have_room(&self, at_most: usize) -> bool {
         self.len() < at_most && self.bytes < POP_BYTES_MAX
     }
 
@@ -215,6 +221,11 @@ impl Delivery {
         self.run().map_or(self.due, |run| run.occurrence)
     }
 
+    /// How many occurrences came as one with this run.
+    pub fn missed(&self) -> u32 {
+        self.run().map_or(0, |run| run.schedule.missed)
+    }
+
     /// Whether a job that was finished by this is in the queue all the same: as done, or since it comes back. As long as the
     /// queue hasn't changed since.
     pub fn stays(&self, queue: &Queue) -> bool {
@@ -249,7 +260,7 @@ impl Delivery {
             }
         };
         let (reason, tally, schedule) = match self.run() {
-            Some(Run { schedule: BeforeRun { rule, round, reason, tally }, .. }) => {
+            Some(Run { schedule: BeforeRun { rule, round, reason, tally, .. }, .. }) => {
                 (reason.as_deref(), *tally, Some(Scheduled { rule, round: *round }))
             }
             None => (reason, tally, None),
@@ -282,22 +293,17 @@ impl Operation for Pop {
         }
         let manner = Manner { ttr: self.ttr, mode: self.mode };
         let mut budget = Budget::of(calendar);
-        let mut is_held_by_group = false;
-        while deliveries.have_room(count) {
-            if queue.deliver_first(now, manner, &mut lane, &mut budget, &mut deliveries).is_none() {
-                is_held_by_group = !budget.is_used_up() && queue.groups_hold_back(now);
-                break;
-            }
-        }
+        while deliveries.have_room(count)
+            && queue.deliver_first(now, manner, &mut lane, &mut budget, &mut deliveries).is_some()
+        {}
         deliveries.passed_over = budget.passed_over;
         deliveries.has_ended_early = budget.is_used_up();
         count_more(&mut queue.totals.popped, deliveries.len());
-        if let Some(allowance) = allowance {
-            let taken = (&deliveries, wanted);
-            deliveries.held_by = queue.use_allowance(now, &allowance, taken, &mut lane);
+        if allowance.is_some() {
+            queue.use_up(now, &deliveries);
         }
-        if is_held_by_group {
-            deliveries.held_by = Some(Limit::Group);
+        if deliveries.len() < wanted && queue.may_hold_back() {
+            deliveries.held_by = queue.holds_back(now, allowance, &deliveries);
         }
         deliveries
     }
@@ -328,15 +334,12 @@ impl Operation for PopById<'_> {
         }
         deliveries.has_ended_early = budget.is_used_up();
         count_more(&mut queue.totals.popped, deliveries.len());
-        if let Some(allowance) = allowance {
-            let is_held = deliveries.len() == allowance.jobs && ids.any(|id| queue.can_be_taken(now, *id));
-            deliveries.held_by = queue.use_up(now, &allowance, &deliveries, is_held);
+        if allowance.is_some() {
+            queue.use_up(now, &deliveries);
         }
-        let asked_for = self.ids.len() - ids.len();
-        if deliveries.len() < asked_for && deliveries.held_by.is_none() && queue.groups.is_some() {
-            let mut ids = self.ids.iter().take(asked_for);
-            let is_held = ids.any(|id| queue.is_held_back_by_its_group(now, *id));
-            deliveries.held_by = is_held.then_some(Limit::Group);
+        if deliveries.len() < self.ids.len() && queue.may_hold_back() {
+            let (asked_for, left) = self.ids.split_at(self.ids.len() - ids.len());
+            deliveries.held_by = queue.holds_back_called(now, allowance, &deliveries, (asked_for, left));
         }
         deliveries
     }

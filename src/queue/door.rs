@@ -48,6 +48,11 @@ impl<O: Operation> Operation for &O {
 pub trait Changed {
     /// Whether the queue is another one now. Otherwise nobody has to be told.
     fn has_changed(&self) -> bool;
+
+    /// It has changed nothing, but has noticed that the clock was set back, which counts for groups. Who asks for jobs and
+    /// gets none makes a change of that, so that groups don't wait for the clock as it was.
+    #[doc(hidden)]
+    fn notice_set_back(&mut self) {}
 }
 
 /// What jobs get whose ADD doesn't say, nor the queue's own settings: the server's configs.
@@ -153,8 +158,8 @@ impl Queue {
         self.heading.clock = circumstances.now;
         self.heading.defaults = circumstances.defaults;
         self.last_lease = last_lease.max(circumstances.lease_floor);
-        let outcome = operation.run_by(self, circumstances.now, calendar);
-        if outcome.has_changed() {
+        let mut outcome = operation.run_by(self, circumstances.now, calendar);
+        if outcome.has_changed() || self.notices_set_back(clock, &mut outcome) {
             if !O::IS_RECORD {
                 self.look_after_groups(clock, circumstances.now);
             }

@@ -5,7 +5,6 @@
 use super::consume::{Deliveries, Mode};
 use super::ids::Id;
 use super::job::State;
-use super::schedule::FromLane;
 use super::settings::Limit;
 use super::slab::Slot;
 use super::time::Time;
@@ -20,6 +19,20 @@ pub(super) struct Allowance {
 
 /// Where more leases than CONCURRENCY allows are live, since it was set lower, so many of their ends are looked at.
 const ENDS_LOOKED_AT: usize = 100;
+
+/// The one that counts, where several hold: the queue's own before those of groups, and of these CONCURRENCY before RATE.
+fn first_of_limits(
+    allowance: Option<Allowance>,
+    deliveries: &Deliveries,
+    is_any_left: impl FnOnce() -> bool,
+    is_held_by_group: impl FnOnce() -> bool,
+) -> Option<Limit> {
+    let used_up = allowance.filter(|allowance| allowance.jobs == deliveries.len());
+    match used_up {
+        Some(allowance) if is_any_left() => Some(allowance.limit),
+        Some(_) | None => is_held_by_group().then_some(Limit::Group),
+    }
+}
 
 impl Queue {
     /// What may leave now; `None` is without limits.
@@ -40,30 +53,9 @@ impl Queue {
         Allowance { jobs: places.min(by_rate), limit }
     }
 
-    /// These have left, of so many that were wanted. Says what held others back that were ready.
+    /// These have left.
     #[cold]
-    pub(super) fn use_allowance(
-        &mut self,
-        now: Time,
-        allowance: &Allowance,
-        (deliveries, wanted): (&Deliveries, usize),
-        lane: &mut FromLane,
-    ) -> Option<Limit> {
-        let jobs = deliveries.len();
-        let is_used_up = jobs == allowance.jobs && jobs < wanted;
-        let is_held = is_used_up && self.first_to_leave(now, lane).is_some();
-        self.use_up(now, allowance, deliveries, is_held)
-    }
-
-    /// The same, where it is known whether others were held back.
-    #[cold]
-    pub(super) fn use_up(
-        &mut self,
-        now: Time,
-        allowance: &Allowance,
-        deliveries: &Deliveries,
-        is_held: bool,
-    ) -> Option<Limit> {
+    pub(super) fn use_up(&mut self, now: Time, deliveries: &Deliveries) {
         let jobs = deliveries.len();
         #[cfg(feature = "planted-faults")]
         let jobs = crate::planted::counted_by_rate(jobs, now.unix_ms());
@@ -74,16 +66,46 @@ impl Queue {
                 self.expect_next_by_rate();
             }
         }
-        is_held.then_some(allowance.limit)
     }
 
-    /// Whether a job that is wanted by its id may leave, as far as its state and its group go.
-    pub(super) fn can_be_taken(&self, now: Time, id: Id) -> bool {
-        self.to_be_taken(now, id).is_some_and(|slot| self.may_leave_its_group(slot, now))
+    /// Whether there is anything that could hold a job back.
+    #[inline]
+    pub(super) fn may_hold_back(&self) -> bool {
+        self.groups.is_some() || self.settings.is_limited()
     }
 
-    /// Whether nothing but its group holds it back.
-    pub(super) fn is_held_back_by_its_group(&self, now: Time, id: Id) -> bool {
+    /// What holds back others that are ready, where a search came to fewer than were wanted.
+    #[cold]
+    pub(super) fn holds_back(
+        &self,
+        now: Time,
+        allowance: Option<Allowance>,
+        deliveries: &Deliveries,
+    ) -> Option<Limit> {
+        // It has looked at all that there is.
+        let is_at_end = deliveries.have_room(usize::MAX) && !deliveries.have_ended_early();
+        let is_any_left = || self.schedule.is_any_ready(now);
+        let is_held_by_group = || is_at_end && self.groups.is_some() && is_any_left();
+        first_of_limits(allowance, deliveries, is_any_left, is_held_by_group)
+    }
+
+    /// The same where jobs were wanted by their ids: of those that were asked for, and of those to which it didn't come.
+    #[cold]
+    pub(super) fn holds_back_called(
+        &self,
+        now: Time,
+        allowance: Option<Allowance>,
+        deliveries: &Deliveries,
+        (asked_for, left): (&[Id], &[Id]),
+    ) -> Option<Limit> {
+        let is_any_left = || left.iter().any(|id| self.to_be_taken(now, *id).is_some());
+        let is_held_by_group =
+            || self.groups.is_some() && asked_for.iter().any(|id| self.is_held_back_by_its_group(now, *id));
+        first_of_limits(allowance, deliveries, is_any_left, is_held_by_group)
+    }
+
+    /// Whether nothing but its group holds back the job with this id.
+    fn is_held_back_by_its_group(&self, now: Time, id: Id) -> bool {
         self.to_be_taken(now, id).is_some_and(|slot| !self.may_leave_its_group(slot, now))
     }
 

@@ -253,11 +253,12 @@ impl Queue {
         let job = self.view(slot)?;
         let Scheduled { rule, round: before } = job.schedule?;
         let (reason, tally) = (job.reason.map(Box::from), job.tally);
-        let saved = BeforeRun { rule: rule.clone(), round: before, reason, tally };
         let has_failed = job.has_come_back(now);
         let round = job.round_at(now)?;
         let is_first_attempt = has_failed || job.progress.attempt == 0;
         let round = if is_first_attempt { rule.begun(round, now, calendar) } else { round };
+        let missed = round.missed.saturating_sub(before.missed);
+        let saved = BeforeRun { rule: rule.clone(), round: before, reason, tally, missed };
         if has_failed {
             self.begin_anew(slot);
         }
@@ -383,4 +384,6 @@ pub(super) struct BeforeRun {
     pub round: Round,
     pub reason: Option<Box<[u8]>>,
     pub tally: Tally,
+    /// So many occurrences came as one with this run.
+    pub missed: u32,
 }

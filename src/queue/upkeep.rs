@@ -34,6 +34,8 @@ pub struct Return<'a> {
     pub record: &'a JobRecord,
     /// Of a job that was finished by being handed out.
     pub body: Option<&'a [u8]>,
+    /// So many occurrences the hand-out counted as missed: for the totals, where the job is not there any more.
+    pub missed: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +114,7 @@ impl Queue {
         self.totals = totals;
         self.totals.popped = totals.popped.saturating_sub(1);
         self.totals.finished = totals.finished.saturating_sub(1);
+        self.totals.missed = totals.missed.saturating_sub(returned.missed.into());
         Some(())
     }
 

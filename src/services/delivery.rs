@@ -6,12 +6,14 @@ use super::host::{Host, QueueKey};
 use super::log::{pop_words, Wording, POP};
 use super::pending::{Lost, PendingDeliveries};
 use super::value::QueueValue;
-use crate::queue::{Id, Mode, Pop, Record, Return};
+use crate::queue::{Id, Limit, Mode, Pop, Record, Return};
 
 /// What there is for a consumer that waits.
 pub enum Delivered {
     Jobs(PendingDeliveries),
     Nothing,
+    /// Nothing for one who leases: all places of CONCURRENCY are taken, and there is something that is ready.
+    NoPlace,
     /// Nothing yet: there was more to step over than one delivery does.
     NotYet,
 }
@@ -26,6 +28,8 @@ pub fn deliver<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, po
         Delivered::Jobs(PendingDeliveries::of(&deliveries, &value.queue))
     } else if deliveries.have_ended_early() {
         Delivered::NotYet
+    } else if deliveries.held_by() == Some(Limit::Concurrency) {
+        Delivered::NoPlace
     } else {
         Delivered::Nothing
     }
@@ -53,7 +57,10 @@ pub fn give_back<H: Host>(
         let (lease, record) = (job.lease.number().to_string(), job.record.encode());
         let mut words: Vec<&[u8]> = vec![&job.id, lease.as_bytes(), &record];
         words.extend(body);
-        let returned = Return { id, lease: job.lease, record: &job.record, body };
+        let missed = if is_noack { job.missed } else { 0 };
+        let missed_word = missed.to_string();
+        words.extend((missed > 0).then_some(missed_word.as_bytes()));
+        let returned = Return { id, lease: job.lease, record: &job.record, body, missed };
         commit(host, key, value, &circumstances, &returned, Wording::Internal(c"RETURN", &words));
         if slice.is_some_and(|slice| slice.is_over(host)) {
             break;

@@ -23,7 +23,8 @@ pub struct PendingDelivery {
     pub occurrence: Time,
     /// As it was before.
     pub(super) record: JobRecord,
-    /// See [`crate::queue::Delivery::stays`].
+    /// See [`crate::queue::Delivery::missed`] and [`crate::queue::Delivery::stays`].
+    pub(super) missed: u32,
     stays: bool,
 }
 
@@ -43,8 +44,8 @@ impl PendingDeliveries {
             let (id, body) = (id.bytes().into(), body.into());
             let record = delivery.before(queue)?;
             let (lease, attempt, occurrence) = (delivery.lease, delivery.attempt, delivery.occurrence());
-            let stays = delivery.stays(queue);
-            Some(PendingDelivery { id, body, lease, attempt, occurrence, record, stays })
+            let (missed, stays) = (delivery.missed(), delivery.stays(queue));
+            Some(PendingDelivery { id, body, lease, attempt, occurrence, record, missed, stays })
         });
         PendingDeliveries { jobs: jobs.collect() }
     }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::pending::{Origin, Parcel};
 use super::place::{Database, Place};
-use crate::queue::Pop;
+use crate::queue::{Mode, Pop};
 
 /// The number of somebody who waits: who came first has the smaller one.
 pub type Ticket = u64;
@@ -54,13 +54,45 @@ pub struct Departure {
     pub parcel: Option<Parcel>,
 }
 
+/// Who waits at a key. Two lines, since what holds back the one need not hold back the other: who leases needs a place under
+/// CONCURRENCY, and who finishes by taking (NOACK) needs none.
+#[derive(Default)]
+struct Line {
+    leasing: BTreeSet<Ticket>,
+    finishing: BTreeSet<Ticket>,
+}
+
+impl Line {
+    fn of(&self, mode: Mode) -> &BTreeSet<Ticket> {
+        match mode {
+            Mode::Lease => &self.leasing,
+            Mode::NoAck => &self.finishing,
+        }
+    }
+
+    fn of_mut(&mut self, mode: Mode) -> &mut BTreeSet<Ticket> {
+        match mode {
+            Mode::Lease => &mut self.leasing,
+            Mode::NoAck => &mut self.finishing,
+        }
+    }
+
+    fn first(&self) -> Option<Ticket> {
+        self.leasing.first().into_iter().chain(self.finishing.first()).min().copied()
+    }
+
+    fn len(&self) -> usize {
+        self.leasing.len() + self.finishing.len()
+    }
+}
+
 /// O(log n) in those who wait, for each key that they wait at.
 pub struct Waiters<C> {
     last_ticket: Ticket,
     waiters: BTreeMap<Ticket, Waiter<C>>,
     tickets: BTreeMap<C, Ticket>,
     /// Who has not been assigned anything yet.
-    lines: BTreeMap<Database, BTreeMap<Box<[u8]>, BTreeSet<Ticket>>>,
+    lines: BTreeMap<Database, BTreeMap<Box<[u8]>, Line>>,
     deadlines: BTreeSet<(Duration, Ticket)>,
 }
 
@@ -80,7 +112,7 @@ impl<C: Copy + Ord> Waiters<C> {
 
     /// How many wait at this key.
     pub fn len_at(&self, database: Database, key: &[u8]) -> usize {
-        self.line(database, key).map_or(0, BTreeSet::len)
+        self.line(database, key).map_or(0, Line::len)
     }
 
     /// The ticket that the next one gets.
@@ -104,7 +136,8 @@ impl<C: Copy + Ord> Waiters<C> {
             if crate::planted::strikes(crate::planted::Fault::ForgottenConsumer, 4) {
                 continue;
             }
-            self.lines.entry(*database).or_default().entry(key.clone()).or_default().insert(ticket);
+            let line = self.lines.entry(*database).or_default().entry(key.clone()).or_default();
+            line.of_mut(terms.mode).insert(ticket);
         }
         self.deadlines.extend(deadline.map(|deadline| (deadline, ticket)));
         self.tickets.insert(client, ticket);
@@ -113,7 +146,15 @@ impl<C: Copy + Ord> Waiters<C> {
 
     /// Who is to be served next at this key, and how.
     pub fn first_at(&self, database: Database, key: &[u8]) -> Option<(Ticket, Pop)> {
-        let ticket = *self.line(database, key)?.first()?;
+        self.terms_of(self.line(database, key)?.first()?)
+    }
+
+    /// The same of those who take jobs in this mode.
+    pub fn first_at_in(&self, database: Database, key: &[u8], mode: Mode) -> Option<(Ticket, Pop)> {
+        self.terms_of(*self.line(database, key)?.of(mode).first()?)
+    }
+
+    fn terms_of(&self, ticket: Ticket) -> Option<(Ticket, Pop)> {
         self.waiters.get(&ticket).map(|waiter| (ticket, waiter.terms))
     }
 
@@ -198,7 +239,7 @@ impl<C: Copy + Ord> Waiters<C> {
         are_empty && self.lines.is_empty() && self.deadlines.is_empty()
     }
 
-    fn line(&self, database: Database, key: &[u8]) -> Option<&BTreeSet<Ticket>> {
+    fn line(&self, database: Database, key: &[u8]) -> Option<&Line> {
         self.lines.get(&database)?.get(key)
     }
 
@@ -214,8 +255,8 @@ impl<C: Copy + Ord> Waiters<C> {
                 continue;
             };
             let is_empty = lines.get_mut(&key).is_some_and(|line| {
-                line.remove(&ticket);
-                line.is_empty()
+                line.of_mut(waiter.terms.mode).remove(&ticket);
+                line.len() == 0
             });
             if is_empty {
                 lines.remove(&key);
@@ -264,6 +305,29 @@ mod tests {
         );
         waiters.leave(waiters.ticket_of('a').unwrap());
         assert_eq!((first(&waiters, "x"), first(&waiters, "y")), (Some('c'), Some('b')));
+    }
+
+    #[test]
+    fn who_takes_jobs_in_one_mode_is_found_however_many_wait_in_the_other() {
+        let mut waiters = Waiters::NONE;
+        for client in 'a'..='d' {
+            let mode = if client < 'c' { Mode::Lease } else { Mode::NoAck };
+            waiters.join(client, Pop { mode, ..TERMS }, SHAPE, at(&["x"]), None);
+        }
+        let first_in = |waiters: &Waiters<char>, mode| {
+            let (ticket, _) = waiters.first_at_in(0, b"x", mode)?;
+            waiters.client_of(ticket)
+        };
+        let firsts = |waiters: &Waiters<char>| {
+            (first(waiters, "x"), first_in(waiters, Mode::Lease), first_in(waiters, Mode::NoAck))
+        };
+        assert_eq!(firsts(&waiters), (Some('a'), Some('a'), Some('c')));
+        waiters.leave(waiters.ticket_of('c').unwrap());
+        assert_eq!((firsts(&waiters), waiters.len_at(0, b"x")), ((Some('a'), Some('a'), Some('d')), 3));
+        ['a', 'b'].iter().for_each(|client| drop(waiters.leave(waiters.ticket_of(*client).unwrap())));
+        assert_eq!(firsts(&waiters), (Some('d'), None, Some('d')));
+        waiters.leave(waiters.ticket_of('d').unwrap());
+        assert!(waiters.holds_nothing());
     }
 
     #[test]

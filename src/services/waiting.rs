@@ -21,7 +21,7 @@ use super::place::{Database, Place};
 use super::value::QueueValue;
 use super::waiters::{Departure, Shape, Ticket};
 use super::wakeup;
-use crate::queue::Pop;
+use crate::queue::{Mode, Pop};
 
 /// The server writes what they are told at the end of the turn, which takes it several times as long as unblocking
 /// them: about a millisecond for so many.
@@ -86,16 +86,25 @@ pub fn are_others_first<H: Host>(host: H, key: &impl QueueKey) -> bool {
 }
 
 /// Serves those who wait at this key, in their order, as far as there are jobs; false when the time was too
-/// short for that.
+/// short for that. When no place is left for those who lease, those are served, in their order, who need none.
 pub fn serve<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, slice: &Slice) -> bool {
     let database = key.database();
+    let mut is_any_place_left = true;
     loop {
-        let Some((ticket, pop)) = host.with(|state| state.waiters.first_at(database, key.name())) else {
+        let first = host.with(|state| match is_any_place_left {
+            true => state.waiters.first_at(database, key.name()),
+            false => state.waiters.first_at_in(database, key.name(), Mode::NoAck),
+        });
+        let Some((ticket, pop)) = first else {
             return true;
         };
         let pending = match delivery::deliver(host, key, value, &pop) {
             Delivered::Jobs(pending) => pending,
-            Delivered::Nothing => return true,
+            Delivered::NoPlace if is_any_place_left => {
+                is_any_place_left = false;
+                continue;
+            }
+            Delivered::Nothing | Delivered::NoPlace => return true,
             Delivered::NotYet if slice.is_over(host) => return false,
             Delivered::NotYet => continue,
         };

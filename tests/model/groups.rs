@@ -239,6 +239,11 @@ impl Reference {
         }
     }
 
+    /// Whether the clock was set back, which ends what their rate holds back by the clock as it was.
+    pub fn is_set_back_for_groups(&self, now: u64) -> bool {
+        now < self.clock && self.settings.group_rate.is_some() && !self.groups.all.is_empty()
+    }
+
     /// Behind an operation that has changed something.
     pub fn tidy_groups(&mut self, before: u64, now: u64) {
         if let Some(rate) = self.settings.group_rate.filter(|_| now < before) {

@@ -365,7 +365,7 @@ impl Hostile {
                 JobRecord::decode(&record.0).map(|record| {
                     let body = is_finished.then_some(&b"back"[..]);
                     let lease = Lease::new(*lease);
-                    let returned = id.map(|id| Return { id, lease, record: &record, body });
+                    let returned = id.map(|id| Return { id, lease, record: &record, body, missed: 7 });
                     returned.map(|returned| self.queue.apply(&self.told, &returned));
                 })
             }

@@ -18,6 +18,7 @@ pub struct Delivery {
     pub before: Job,
     /// It finished the job, too.
     pub no_ack: bool,
+    missed: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -134,6 +135,8 @@ impl Reference {
             }
             Command::Return(parcel) => Outcome::yes_if(self.take_back(&parcel.id, parcel.lease)),
         };
+        let is_noticed = matches!(outcome, Outcome::HandedOut(..)) && !outcome.has_changed();
+        let outcome = if is_noticed && self.is_set_back_for_groups(now) { Outcome::SetBack } else { outcome };
         if outcome.has_changed() {
             self.tidy_groups(self.clock, now);
             (self.clock, self.defaults) = (now, defaults);
@@ -258,12 +261,12 @@ impl Reference {
         let job = &mut self.jobs[place];
         self.totals.popped += 1;
         self.last_lease = lease;
-        self.deliveries.push(Delivery { lease, before: job.clone(), no_ack });
-        let due = job.due();
+        let (before, due) = (job.clone(), job.due());
         job.tally = job.tally_at(now);
-        let missed = job.missed();
         job.begin_run(now);
-        self.totals.missed += job.missed() - missed;
+        let missed = job.missed() - before.missed();
+        self.totals.missed += missed;
+        self.deliveries.push(Delivery { lease, before, no_ack, missed });
         job.stage = Stage::Leased;
         job.attempt += 1;
         job.lease = Some(lease);
@@ -446,6 +449,7 @@ impl Reference {
         self.totals.popped = self.totals.popped.saturating_sub(1);
         let finished = u64::from(delivery.no_ack);
         self.totals.finished = self.totals.finished.saturating_sub(finished);
+        self.totals.missed = self.totals.missed.saturating_sub(delivery.missed);
         true
     }
 

@@ -152,9 +152,9 @@ impl Subject {
             }
             Command::Alter(alteration) => yes(queue, told, &alter(alteration)),
             Command::Return(parcel) => {
-                let Parcel { id: bytes, lease, before, body } = parcel;
-                let lease = core::Lease::new(*lease);
-                let returned = core::Return { id: id(bytes), lease, record: before, body: body.as_deref() };
+                let Parcel { id: bytes, lease, before, body, missed } = parcel;
+                let (id, lease, body) = (id(bytes), core::Lease::new(*lease), body.as_deref());
+                let returned = core::Return { id, lease, record: before, body, missed: *missed };
                 yes(queue, told, &returned)
             }
         }
@@ -179,12 +179,19 @@ impl Subject {
                 lease,
                 before: delivery.before(queue).unwrap(),
                 body: (mode == core::Mode::NoAck).then(|| body.clone()),
+                missed: delivery.missed(),
             };
             self.parcels.insert(lease, parcel);
             let (end, due) = (delivery.end.unix_ms(), delivery.due.unix_ms());
             Handed { id, body, lease, attempt: delivery.attempt, end, due }
         });
-        Outcome::HandedOut(handed.collect(), deliveries.passed_over())
+        let outcome = Outcome::HandedOut(handed.collect(), deliveries.passed_over());
+        let is_set_back = deliveries.has_changed() && !outcome.has_changed();
+        if is_set_back {
+            Outcome::SetBack
+        } else {
+            outcome
+        }
     }
 }
 

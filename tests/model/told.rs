@@ -204,6 +204,8 @@ pub struct Parcel {
     pub before: JobRecord,
     /// Of a job that was finished by being handed out.
     pub body: Option<Bytes>,
+    /// By its schedule, with this delivery.
+    pub missed: u32,
 }
 
 impl Command {
@@ -244,6 +246,8 @@ pub enum Outcome {
     },
     /// And how many were too late for that, which come back.
     HandedOut(Vec<Handed>, usize),
+    /// Nothing is handed out; but the clock was set back, and groups hear of it.
+    SetBack,
     /// So many jobs.
     Jobs(usize),
 }
@@ -272,7 +276,7 @@ impl Outcome {
         match self {
             Outcome::No | Outcome::Full | Outcome::Never | Outcome::Jobs(0) => false,
             Outcome::HandedOut(handed, passed_over) => !handed.is_empty() || *passed_over > 0,
-            Outcome::Yes | Outcome::Added { .. } | Outcome::Jobs(_) => true,
+            Outcome::Yes | Outcome::SetBack | Outcome::Added { .. } | Outcome::Jobs(_) => true,
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::ops::Bound;
 
+use super::super::door::Changed;
 use super::super::ids::Id;
 use super::super::manage::Resumed;
 use super::super::rate::{Rate, Tat};
@@ -110,6 +111,11 @@ impl Groups {
     }
 }
 
+/// Whether the clock was set back, and groups have a rate.
+fn is_set_back(before: Time, now: Time, settings: &Settings) -> bool {
+    now < before && settings.group_rate.is_some()
+}
+
 impl Queue {
     pub(in crate::queue) fn pause_group(&mut self, name: Id, until: Time) {
         let pool = &self.pool;
@@ -146,12 +152,22 @@ impl Queue {
         }
     }
 
+    /// An operation has come to nothing. Whether it makes a change of it that the clock was set back, since then groups wait
+    /// for less long: the time of the last change was `before`.
+    #[inline(never)]
+    pub(in crate::queue) fn notices_set_back(&self, before: Time, outcome: &mut impl Changed) -> bool {
+        if self.groups_len() > 0 && is_set_back(before, self.heading.clock, &self.settings) {
+            outcome.notice_set_back();
+        }
+        outcome.has_changed()
+    }
+
     #[inline(never)]
     fn tidy_groups(&mut self, before: Time, now: Time) {
         let Some(groups) = &mut self.groups else {
             return;
         };
-        if now < before && self.settings.group_rate.is_some() {
+        if is_set_back(before, now, &self.settings) {
             groups.set_back(now, &self.settings);
             self.wake_at = Time::ZERO;
         }

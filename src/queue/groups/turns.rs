@@ -198,13 +198,6 @@ impl Queue {
         groups.is_open(terms.group, now, &self.settings)
     }
 
-    /// Whether groups hold back anything that is ready, where a search has just found nothing that may leave.
-    /// O(lanes).
-    #[inline]
-    pub(in crate::queue) fn groups_hold_back(&self, now: Time) -> bool {
-        self.groups.is_some() && self.schedule.is_any_ready(now)
-    }
-
     /// Somebody takes this job by its id. That is no turn of its group, so the others needn't wait for it; but what its
     /// group takes in a span of time counts for GROUPRATE.
     pub(in crate::queue) fn out_of_turn(&self, due: Time, slot: Slot) -> Turn {

@@ -53,7 +53,7 @@ fn an_operation_that_changes_nothing_leaves_no_trace() {
     assert_eq!(queue.apply(&told, &KickJob { ids }), Kicked { jobs: 0 });
     assert_eq!(queue.apply(&told, &Resume { group: None }), Resumed::No);
     assert_eq!(queue.apply(&told, &Forget { ids }), Forgotten { jobs: 0 });
-    let returned = Return { id: id("a"), lease: Lease::new(9), record: &record, body: None };
+    let returned = Return { id: id("a"), lease: Lease::new(9), record: &record, body: None, missed: 0 };
     assert_eq!(queue.apply(&told, &returned), Returned::No);
     assert_eq!(queue.apply(&told, &Return { body: Some(b"x"), ..returned }), Returned::No);
     let unknown = DropRecord::new(Exit::Purged, ids.iter().copied());

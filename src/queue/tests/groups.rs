@@ -74,6 +74,38 @@ fn a_rate_holds_for_each_group_by_itself() {
     check("@100000 ALTER eachrate=1/10 | ADD a group=g | ADD b group=g | POP -> a#1 | @50 ADD x group=g | POP -> nil | @60 POP -> x#1");
 }
 
+/// Whoever waits asks for jobs, and nobody else says anything.
+#[test]
+fn a_clock_that_was_set_back_holds_no_group_back_for_longer_than_a_distance() {
+    check("@0 ADD a group=g | ADD b group=g | @100000 ALTER eachrate=1/10 | POP -> a#1 | @50 POP -> nil | UPKEEP -> 60 | LOAD | @59 POP -> nil | @60 POP -> b#1");
+    check("@0 ADD a group=g | @100000 ALTER eachrate=1/10 | TAKE a -> a#1 | RELEASE a L1 | @50 TAKE a -> nil | @59 TAKE a -> nil | @60 TAKE a -> a#2");
+    let mut queue = Queue::new((1, 2));
+    let rate = Some(Rate::new(1, span(10), 1));
+    for name in ["a", "b"] {
+        add(&mut queue, 0, &Add { group: Some(id("g")), ..plain(name) });
+    }
+    queue.apply(&told(100_000), &Alter { group_rate: rate, ..Alter::default() });
+    assert_eq!(queue.apply(&told(100_000), &Pop::ONE).len(), 1);
+    let mut restored = script::loaded(&queue);
+    for queue in [&mut queue, &mut restored] {
+        assert!(!queue.apply(&told(100_000), &Pop::ONE).has_changed(), "the clock is right");
+        assert!(queue.apply(&told(50), &Pop::ONE).has_changed(), "it was set back");
+        assert_eq!(queue.heading().clock, at(50));
+        assert!(!queue.apply(&told(50), &Pop::ONE).has_changed(), "that is known");
+        queue.advance(at(50));
+        assert_eq!(queue.find_wake_at(), Some(at(60)));
+        assert_eq!(
+            (queue.apply(&told(59), &Pop::ONE).len(), queue.apply(&told(60), &Pop::ONE).len()),
+            (0, 1)
+        );
+    }
+    assert_eq!(queue.group_records(), restored.group_records());
+    // Without a rate of groups, nobody has to hear of it.
+    queue.apply(&told(70), &Alter { group_rate: Some(None), ..Alter::default() });
+    queue.apply(&told(70), &Pause { group: None, span: None });
+    assert!(!queue.apply(&told(60), &Pop::ONE).has_changed());
+}
+
 #[test]
 fn a_group_that_is_paused_hands_out_nothing() {
     check("@0 ADD a group=g | ADD b group=h | PAUSE group=g 10 | POP n=9 -> b#1 | UPKEEP -> 10 | GROUP g -> 1 0 0 until 10 | LOAD | @9 POP -> nil | @10 POP -> a#1");
@@ -283,6 +315,36 @@ fn a_pop_tells_that_groups_hold_back_what_is_ready() {
     queue.apply(&told(0), &Alter { concurrency: Some(1), ..Alter::default() });
     ["b", "c"].iter().for_each(|name| add(&mut queue, 0, &plain(name)));
     assert_eq!(queue.apply(&told(0), &Pop { count: 3, ..Pop::ONE }).held_by(), Some(Limit::Concurrency));
+}
+
+/// The queue's own limit counts, and of these CONCURRENCY.
+#[test]
+fn where_several_limits_hold_one_is_told() {
+    let held = |concurrency, rate, ids: Option<&[&str]>| {
+        let mut queue = Queue::new((1, 2));
+        let rate = Some(Rate::new(rate, span(10), 1));
+        queue.apply(&told(0), &Alter { concurrency: Some(concurrency), rate, ..Alter::default() });
+        queue.apply(&told(0), &Pause { group: Some(id("g")), span: None });
+        ["b", "c"].iter().for_each(|name| add(&mut queue, 0, &Add { group: Some(id("g")), ..plain(name) }));
+        add(&mut queue, 0, &plain("a"));
+        let deliveries = match ids {
+            None => queue.apply(&told(0), &Pop { count: 2, ..Pop::ONE }),
+            Some(ids) => {
+                let ids: Vec<Id> = ids.iter().map(|name| id(name)).collect();
+                queue.apply(&told(0), &PopById { ids: &ids, ttr: None, mode: Mode::Lease })
+            }
+        };
+        let again = queue.apply(&told(0), &Pop::ONE);
+        (deliveries.len(), deliveries.held_by(), again.held_by())
+    };
+    let (concurrency, rate, group) = (Some(Limit::Concurrency), Some(Limit::Rate), Some(Limit::Group));
+    assert_eq!(held(1, 0, None), (1, concurrency, concurrency));
+    assert_eq!(held(0, 1, None), (1, rate, rate));
+    assert_eq!(held(1, 1, None), (1, concurrency, concurrency));
+    assert_eq!(held(9, 9, None), (1, group, group));
+    assert_eq!(held(1, 0, Some(&["b", "a", "c"])), (1, concurrency, concurrency));
+    assert_eq!(held(1, 0, Some(&["b", "a"])), (1, group, concurrency));
+    assert_eq!(held(0, 1, Some(&["a", "c"])), (1, rate, rate));
 }
 
 #[test]

@@ -242,7 +242,9 @@ fn memory_comes_back_when_jobs_with_details_have_left() {
                 .has_changed(),
             2 => queue.apply(&told(1), &Bury { claim, reason: Some(b"another") }).has_changed(),
             3 => queue.apply(&told(1), &Touch { claim, ttr: None }).has_changed(),
-            _ => queue.apply(&told(1), &Return { id, lease, record: &record, body: None }).has_changed(),
+            _ => queue
+                .apply(&told(1), &Return { id, lease, record: &record, body: None, missed: 0 })
+                .has_changed(),
         };
         assert!(is_done);
     }

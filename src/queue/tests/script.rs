@@ -115,6 +115,7 @@ struct Handout {
     before: JobRecord,
     /// Of one that was finished by that.
     body: Option<Vec<u8>>,
+    missed: u32,
 }
 
 pub struct Session {
@@ -180,8 +181,9 @@ impl Session {
                 accepted(self.apply(&Touch { claim: self.claim(&words[1..]), ttr }))
             }
             "BACK" => {
-                let Handout { id: name, lease, before, body } = self.handout(words[1]).clone();
-                let returned = Return { id: id(&name), lease, record: &before, body: body.as_deref() };
+                let Handout { id: name, lease, before, body, missed } = self.handout(words[1]).clone();
+                let (id, body) = (id(&name), body.as_deref());
+                let returned = Return { id, lease, record: &before, body, missed };
                 u8::from(self.apply(&returned).has_changed()).to_string()
             }
             "KICK" => {
@@ -388,7 +390,8 @@ impl Session {
             told.push(format!("{}#{}", name(id), delivery.attempt));
             let body = (mode == Mode::NoAck).then(|| body.to_vec());
             let before = delivery.before(queue).unwrap();
-            self.handouts.push(Handout { id: name(id), lease: delivery.lease, before, body });
+            let (lease, missed) = (delivery.lease, delivery.missed());
+            self.handouts.push(Handout { id: name(id), lease, before, body, missed });
         }
         if told.is_empty() {
             "nil".into()

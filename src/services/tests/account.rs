@@ -111,13 +111,19 @@ impl Account {
         let last_lease = self.last_lease;
         self.last_lease = last_lease.max(floor);
         let outcome = self.carry_out(now, operation);
-        if outcome.has_changed() {
+        if outcome.has_changed() || self.notices_set_back(now, &outcome) {
             self.groups.tidy(self.clock, now, &self.jobs);
             self.clock = now;
         } else {
             self.last_lease = last_lease;
         }
         outcome
+    }
+
+    /// Who asks for a job and gets none has changed something all the same, where the clock was set back and groups have a
+    /// rate.
+    pub fn notices_set_back(&self, now: u64, outcome: &Outcome) -> bool {
+        matches!(outcome, Outcome::Handed(_)) && now < self.clock && self.groups.have_a_rate()
     }
 
     fn carry_out(&mut self, now: u64, operation: &Operation) -> Outcome {

@@ -119,6 +119,11 @@ impl Groups {
         }
     }
 
+    /// One that there are.
+    pub fn have_a_rate(&self) -> bool {
+        self.limits.pace.is_some() && !self.all.is_empty()
+    }
+
     /// From when on nothing holds back this group, as things stand.
     fn opens(&self, name: &Name, jobs: &[Job]) -> u64 {
         let Some(group) = self.all.get(name) else {

@@ -70,7 +70,8 @@ impl World {
         let before = account.clone();
         let outcome = account.apply(time, floor, &operation);
         self.astray.remove(&before.number);
-        assert!(outcome.has_changed(), "{operation:?} is logged and changes nothing in {before:?}");
+        let has_changed = outcome.has_changed() || before.notices_set_back(time, &outcome);
+        assert!(has_changed, "{operation:?} is logged and changes nothing in {before:?}");
         let is_own = match &operation {
             Operation::Pop(terms) => self.judge_delivery(&place, terms, &outcome, said),
             Operation::Forget(ids) if !is_said_to_purge(said) => {
@@ -122,6 +123,9 @@ impl World {
     /// A DQ.POP in the log is that of the command, or a delivery to somebody who waits. By their terms they are known.
     fn judge_delivery(&mut self, place: &Place, terms: &Terms, outcome: &Outcome, said: Said) -> bool {
         let handed = self.note_leases(place, outcome);
+        if handed.is_empty() {
+            return false;
+        }
         if let Some((_, Command::Pop { terms: said, .. })) = said {
             if said == terms {
                 return true;

@@ -293,7 +293,11 @@ impl Operation {
             Operation::Return { id: name, lease, record, body } => {
                 let record = JobRecord::decode(record).unwrap();
                 let (id, lease, body) = (id(name), Lease::new(*lease), body.as_deref());
-                changed(open.change(&Return { id, lease, record: &record, body }, words, |_, _| ()))
+                changed(open.change(
+                    &Return { id, lease, record: &record, body, missed: 0 },
+                    words,
+                    |_, _| (),
+                ))
             }
         }
     }

@@ -1,6 +1,7 @@
 """The server's wall clock is set while it runs: its timers go by another one."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from harness.clock import HOUR_MS
@@ -24,3 +25,25 @@ def test_what_was_due_before_the_clock_was_set_back_comes_when_it_is_due_again(
         popped = r.execute_command("DQ.POP", "q", "BLOCK", 8_000)
         assert popped is not None, "nobody served who waited"
         assert popped[0][0] == "due"
+
+
+def test_a_group_that_its_rate_holds_back_waits_no_longer_than_an_interval_when_the_clock_is_set_back(
+    fresh_server: Callable[..., Server], tmp_path: Path
+) -> None:
+    """Nobody does anything to the queue but wait. It was held back until the clock had caught up."""
+    clock = WallClock(tmp_path, "server")
+    server = fresh_server("appendonly yes", environment=clock.environment)
+    with server.client() as r, server.client() as waiting, ThreadPoolExecutor() as aside:
+        r.execute_command("DQ.ALTER", "q", "GROUPRATE", 1, 300)
+        for name in ("a", "b"):
+            r.execute_command("DQ.ADD", "q", name, "x", "GROUP", "g")
+        assert r.execute_command("DQ.POP", "q", "NOACK")[0][0] == "a"
+        clock.set(-2_000_000_000)
+        popped = aside.submit(waiting.execute_command, "DQ.POP", "q", "BLOCK", 8_000, "NOACK").result(20)
+        assert popped is not None, "nobody served who waited"
+        assert popped[0][0] == "b"
+        # What is loaded has come to the same.
+        digest = r.execute_command("DEBUG", "DIGEST-VALUE", "q")
+        r.execute_command("DEBUG", "LOADAOF")
+        assert r.execute_command("DEBUG", "DIGEST-VALUE", "q") == digest
+        assert r.info("dq")["dq_diverged"] == 0

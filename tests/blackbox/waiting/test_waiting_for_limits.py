@@ -56,6 +56,43 @@ def test_a_place_that_becomes_free_is_the_first_ones(room: Room) -> None:
     """)
 
 
+def test_who_needs_no_place_is_served_past_those_who_wait_for_one(room: Room) -> None:
+    room.play("""
+        > DQ.ALTER q CONCURRENCY 1
+        OK
+        > DQ.ADD q a x
+        "a"
+        > DQ.POP q
+        [["a", "x", <a>, 1]]
+        one> DQ.POP q BLOCK 0
+        two> DQ.POP q BLOCK 0
+        three> DQ.POP q BLOCK 0 NOACK
+        four> DQ.POP q BLOCK 0 NOACK
+        one waits
+        four waits
+        > DQ.ADD q b x
+        "b"
+        three< [["b", "x", (nil), 1]]
+        one waits
+        four waits
+        > DQ.ADD q c x
+        "c"
+        four< [["c", "x", (nil), 1]]
+        three> DQ.POP q BLOCK 0 NOACK
+        three waits
+        > DQ.FINISH q a <a>
+        (integer) 1
+        > DQ.ADD q d x
+        "d"
+        one< [["d", "x", <*>, 1]]
+        two waits
+        > DQ.ADD q e x
+        "e"
+        three< [["e", "x", (nil), 1]]
+        two waits
+    """)
+
+
 def test_the_end_of_a_dead_workers_lease_wakes_one(room: Room) -> None:
     room.play("""
         > DQ.ALTER q CONCURRENCY 1
