@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::limits::REASON_BYTES_MAX;
 use super::quoted::Quoted;
-use crate::queue::{RecordError, State, CRON_BYTES_MAX, ID_BYTES_MAX};
+use crate::queue::{RecordError, State, CRON_BYTES_MAX, ID_BYTES_MAX, PAUSED_GROUPS_MAX};
 use crate::server::key::WrongType;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -103,6 +103,7 @@ pub enum Error {
     Record(RecordError),
     Taken,
     Full,
+    TooManyPaused,
     WrongType,
 }
 
@@ -206,6 +207,7 @@ impl fmt::Display for Error {
             Error::Record(error) => write!(f, "ERR {error}"),
             Error::Taken => f.write_str("EXISTS id is taken in this queue"),
             Error::Full => f.write_str("FULL the queue holds as many jobs as it may"),
+            Error::TooManyPaused => write!(f, "FULL {PAUSED_GROUPS_MAX} groups without jobs are paused"),
             Error::WrongType => {
                 f.write_str("WRONGTYPE Operation against a key holding the wrong kind of value")
             }

@@ -2,7 +2,7 @@
 //!
 //! From here on the queue hands out nothing, for so long or until DQ.RESUME. All else goes on: jobs are
 //! added, fall due, are finished; leases run out. With GROUP, all this is about the jobs of a group.
-//! Makes the queue if there is none.
+//! Makes the queue if there is none. Of groups without jobs, at most 1,000 may be paused.
 //!
 //! Replies with OK.
 //!
@@ -63,8 +63,11 @@ impl Change for Pause {
         *parsed
     }
 
-    fn reply(_: &queue::Pause, _: &Paused, _: &Queue, replies: Replies) -> Result<(), Error> {
-        replies.ok();
+    fn reply(_: &queue::Pause, paused: &Paused, _: &Queue, replies: Replies) -> Result<(), Error> {
+        match paused {
+            Paused::Yes => replies.ok(),
+            Paused::TooMany => return Err(Error::TooManyPaused),
+        }
         Ok(())
     }
 }

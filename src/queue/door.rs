@@ -126,6 +126,11 @@ impl Heading {
         self.mix_departures(departures);
     }
 
+    /// An operation came to nothing but that.
+    pub(super) fn mix_set_back(&mut self, now: Time) {
+        self.mix(now.unix_ms());
+    }
+
     pub(super) fn mix_removal(&mut self, job: &Job) {
         let (id, body) = job.id_and_body();
         self.mix(job.created().unix_ms() ^ ((id.bytes().len() + body.len()) as u64) << 48);

@@ -47,7 +47,11 @@ pub struct Pause<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Paused;
+pub enum Paused {
+    Yes,
+    /// It would be a group without jobs, of which as many are paused as may be.
+    TooMany,
+}
 
 /// Ends a pause, or that of a group.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +103,7 @@ impl Changed for Kicked {
 
 impl Changed for Paused {
     fn has_changed(&self) -> bool {
-        true
+        *self == Paused::Yes
     }
 }
 
@@ -138,14 +142,12 @@ impl Operation for Pause<'_> {
 
     fn run(&self, queue: &mut Queue, now: Time) -> Paused {
         let until = self.span.map_or(Time::MAX, |span| now.saturating_add(span));
-        match self.group {
-            Some(group) => queue.pause_group(group, until),
-            None => {
-                queue.paused_until = until;
-                queue.wake_at = queue.wake_at.min(until);
-            }
+        if let Some(group) = self.group {
+            return queue.pause_group(group, now, until);
         }
-        Paused
+        queue.paused_until = until;
+        queue.wake_at = queue.wake_at.min(until);
+        Paused::Yes
     }
 }
 

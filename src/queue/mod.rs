@@ -104,7 +104,7 @@ pub use claims::{Accepted, Bury, Claim, Finish, Finished, Release, Touch, WhenRe
 pub use consume::{Deliveries, Delivery, Mode, Pop, PopById, POP_BYTES_MAX, POP_JOBS_MAX};
 pub use door::{Changed, Circumstances, Defaults, Heading, Operation};
 pub use forecast::Forecast;
-pub use groups::{GroupRecord, GroupView};
+pub use groups::{GroupRecord, GroupView, PAUSED_GROUPS_MAX};
 pub use ids::{Id, Lease, Names, ID_BYTES_MAX};
 pub use job::{JobView, Progress, Stage, State};
 pub use job_record::{Cause, DropRecord, Exit, JobRecord, LeaseRecord, MoveRecord};

@@ -40,6 +40,8 @@ pub struct Group {
     had: BTreeSet<u8>,
     /// In parts of a millisecond of the rate.
     arrival: i128,
+    /// Until when the rate held it back last, or does.
+    held_until: u64,
     pub paused_until: u64,
 }
 
@@ -76,6 +78,12 @@ fn clamped(rate: Rate, arrival: i128, now: u64) -> i128 {
     arrival.min(parts(rate, now) + tolerance(rate) + i128::from(rate.per))
 }
 
+/// Until when the rate holds a group back, if it does now.
+fn holds(rate: Rate, arrival: i128, now: u64) -> Option<u64> {
+    let opens = (arrival - tolerance(rate)).max(0) / i128::from(rate.jobs);
+    Some(u64::try_from(opens).unwrap()).filter(|opens| *opens > now)
+}
+
 impl Reference {
     fn group(&self, name: Name) -> Option<&Group> {
         self.groups.all.iter().find(|group| group.name == name)
@@ -85,7 +93,8 @@ impl Reference {
         if self.group(name).is_none() {
             self.groups.last_serial += 1;
             let serial = self.groups.last_serial;
-            self.groups.all.push(Group { name, serial, had: BTreeSet::new(), arrival: 0, paused_until: 0 });
+            let had = BTreeSet::new();
+            self.groups.all.push(Group { name, serial, had, arrival: 0, held_until: 0, paused_until: 0 });
         }
         self.groups.all.iter_mut().find(|group| group.name == name).unwrap()
     }
@@ -110,9 +119,8 @@ impl Reference {
             let is_free = |time: &u64| ends.iter().filter(|end| *end > time).count() < limit;
             gate = gate.max(ends.iter().copied().chain([0]).filter(is_free).min().unwrap());
         }
-        if let Some(rate) = self.settings.group_rate {
-            let opens = (group.arrival - tolerance(rate)).max(0) / i128::from(rate.jobs);
-            gate = gate.max(u64::try_from(opens).unwrap());
+        if self.settings.group_rate.is_some() {
+            gate = gate.max(group.held_until);
         }
         gate
     }
@@ -181,7 +189,8 @@ impl Reference {
     }
 
     fn count_turn(&mut self, priority: u8, first: &Contender, now: u64) {
-        if self.lines(priority).keys().all(Option::is_none) {
+        let has_any_had = self.groups.all.iter().any(|group| group.had.contains(&priority));
+        if self.lines(priority).keys().all(Option::is_none) && !has_any_had {
             return;
         }
         if first.has_had {
@@ -200,7 +209,14 @@ impl Reference {
     pub fn count_for_its_rate(&mut self, group: Option<Name>, now: u64) {
         if let (Some(name), Some(rate)) = (group, self.settings.group_rate) {
             let group = self.group_mut(name);
-            group.arrival = group.arrival.max(parts(rate, now)) + i128::from(rate.per);
+            let arrival = if group.arrival >= parts(rate, now + 1) + tolerance(rate) + i128::from(rate.per) {
+                // The clock was set back.
+                parts(rate, now) + tolerance(rate)
+            } else {
+                group.arrival.max(parts(rate, now))
+            };
+            group.arrival = arrival + i128::from(rate.per);
+            group.held_until = holds(rate, group.arrival, now).unwrap_or(group.held_until);
         }
     }
 
@@ -236,6 +252,9 @@ impl Reference {
                 }
                 _ => 0,
             };
+            if rate.is_none() || rate != before {
+                group.held_until = rate.and_then(|rate| holds(rate, group.arrival, now)).unwrap_or_default();
+            }
         }
     }
 
@@ -249,6 +268,7 @@ impl Reference {
         if let Some(rate) = self.settings.group_rate.filter(|_| now < before) {
             for group in &mut self.groups.all {
                 group.arrival = clamped(rate, group.arrival, now);
+                group.held_until = holds(rate, group.arrival, now).unwrap_or_default();
             }
         }
         let with_jobs: BTreeSet<Option<Name>> = self.jobs.iter().map(|job| job.group).collect();

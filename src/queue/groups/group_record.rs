@@ -10,7 +10,7 @@ use super::super::record::{time, Record, RecordError};
 use super::super::settings::Settings;
 use super::super::time::Time;
 use super::super::Queue;
-use super::{Groups, FIRST_ROUND};
+use super::{Group, Groups, FIRST_ROUND};
 
 /// Everything about a group but its jobs. Without a name, of jobs that have no group.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +25,9 @@ pub struct GroupRecord {
     arrival_parts: u32,
     parts: u32,
     paused_until: u64,
+    /// Until when its rate held it back last, where that isn't what the arrival time says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    held_until: Option<u64>,
 }
 
 impl Record for Vec<GroupRecord> {}
@@ -45,6 +48,7 @@ impl GroupRecord {
     pub fn check(&self) -> Result<(), RecordError> {
         self.tat()?;
         time(self.paused_until)?;
+        time(self.held_until.unwrap_or_default())?;
         let is_of_none = self.name.is_empty() && self.serial == 0;
         let is_one = Id::new(&self.name).is_some() && (1..=SERIAL_MAX).contains(&self.serial);
         if is_of_none || is_one {
@@ -52,6 +56,15 @@ impl GroupRecord {
         } else {
             Err(RecordError::Group)
         }
+    }
+}
+
+impl Group {
+    /// Its record has told where its rate has got to; and that of the queue, which rate that is.
+    fn take_over_rate(&mut self, rate: Option<Rate>, now: Time) {
+        self.tat = rate.and_then(|rate| rate.tat(rate.parts_of(self.tat))).unwrap_or_default();
+        let opens = rate.map(|rate| rate.open(self.tat)).unwrap_or_default();
+        self.held_until = if opens > now { opens } else { self.held_until.min(opens) };
     }
 }
 
@@ -72,6 +85,7 @@ impl Groups {
             let (arrival_ms, arrival_parts) = rate.map_or((0, 0), |rate| rate.parts_of(group.tat));
             let parts =
                 if (arrival_ms, arrival_parts) == (0, 0) { 0 } else { rate.map_or(0, |rate| rate.jobs()) };
+            let held_until = rate.filter(|rate| rate.open(group.tat) != group.held_until);
             records.push(GroupRecord {
                 name: ByteBuf::from(&group.name[..]),
                 serial: group.serial,
@@ -80,10 +94,43 @@ impl Groups {
                 arrival_parts,
                 parts,
                 paused_until: group.paused_until.unix_ms(),
+                held_until: held_until.map(|_| group.held_until.unix_ms()),
             });
         }
         records.sort_by(|one, other| (one.serial, &one.name).cmp(&(other.serial, &other.name)));
         records
+    }
+
+    fn take_over_rates(&mut self, rate: Option<Rate>, now: Time) {
+        self.shelf.slab.iter_mut().for_each(|(_, group)| group.take_over_rate(rate, now));
+    }
+
+    /// Of two groups with the same serial it would be chance which one leaves first, and so it would where no serials are left. A
+    /// queue comes to neither by itself; a record may tell anything. Then all get others, in their order.
+    fn check_serials(&mut self, settings: &Settings) {
+        let groups = self.shelf.slab.iter_mut();
+        let mut order: Vec<_> = groups.map(|(number, group)| (group.serial, number)).collect();
+        order.sort_unstable();
+        let is_any_twice =
+            order.windows(2).any(|pair| matches!(pair, [(one, _), (other, _)] if one == other));
+        if !is_any_twice && self.last_serial <= SERIAL_MAX / 2 {
+            return;
+        }
+        let name = |number| self.shelf.slab.get(number).map(|group| group.name.clone());
+        order.sort_by_cached_key(|(serial, number)| (*serial, name(*number)));
+        self.last_serial = 0;
+        self.swept = 0;
+        for (_, number) in order {
+            let was_idle = self.take_idle(number);
+            self.last_serial += 1;
+            if let Some(group) = self.shelf.slab.get_mut(number) {
+                group.serial = self.last_serial;
+            }
+            if was_idle {
+                self.add_idle(number);
+            }
+            self.settle(number, settings);
+        }
     }
 
     fn restore(&mut self, record: &GroupRecord, settings: &Settings) -> Result<(), RecordError> {
@@ -96,25 +143,29 @@ impl Groups {
             }
             return Ok(());
         };
-        let last_serial = self.last_serial;
+        let last_serial = std::mem::take(&mut self.last_serial);
         let number = self.find_or_make(name).ok_or(RecordError::TooMany)?;
         // One that is made by this has the serial that is told, whatever the order of the records.
         self.last_serial = last_serial;
         for priority in record.turns.iter() {
             let next = self.lane_mut(*priority).map_or(FIRST_ROUND, |lane| lane.round) + 1;
-            let member = self.member_of(number, *priority);
-            if let Some(member) = member.and_then(|member| self.members.get_mut(member)) {
-                member.turn = next;
+            if let Some(member) = self.member_of(number, *priority) {
+                self.set_turn(member, next);
             }
         }
+        let was_idle = self.take_idle(number);
         if let Some(group) = self.shelf.slab.get_mut(number) {
-            let was_idle = self.idle.remove(&(group.serial, number));
             group.serial = record.serial;
             group.tat = record.tat()?;
-            group.paused_until = time(record.paused_until)?;
-            if was_idle {
-                self.idle.insert((group.serial, number));
+            // Where nothing else is said, as its arrival time says: when it is known which rate that belongs to.
+            group.held_until = record.held_until.map_or(Ok(Time::MAX), time)?;
+            if settings.group_rate.is_some() {
+                group.take_over_rate(settings.group_rate, Time::ZERO);
             }
+            group.paused_until = time(record.paused_until)?;
+        }
+        if was_idle {
+            self.add_idle(number);
         }
         self.last_serial = self.last_serial.max(record.serial);
         self.settle(number, settings);
@@ -148,13 +199,13 @@ impl Queue {
     }
 
     /// The settings are those of a record, and so are the serials.
-    pub(in crate::queue) fn restore_groups(&mut self, (last_serial, swept): (u64, u64)) {
+    pub(in crate::queue) fn restore_groups(&mut self, (last_serial, swept): (u64, u64), now: Time) {
         if let Some(groups) = &mut self.groups {
             let last_serial = last_serial.min(SERIAL_MAX);
             (groups.last_serial, groups.swept) = (groups.last_serial.max(last_serial), swept);
             groups.idle_before = groups.idle.len();
-            let rate = self.settings.group_rate;
-            groups.change_tats(|tat| rate.and_then(|rate| rate.tat(rate.parts_of(tat))).unwrap_or_default());
+            groups.take_over_rates(self.settings.group_rate, now);
+            groups.check_serials(&self.settings);
             groups.settle_all(&self.settings);
         }
         self.leave_no_empty_groups();
@@ -165,5 +216,31 @@ impl Queue {
         if self.groups.as_ref().is_some_and(|groups| groups.len() == 0) {
             self.groups = None;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::QueueRecord;
+    use super::*;
+
+    #[test]
+    fn serials_that_no_queue_comes_to_are_given_anew() {
+        let record = |name: &str, serial| GroupRecord {
+            name: ByteBuf::from(name),
+            serial,
+            paused_until: 9,
+            ..GroupRecord::default()
+        };
+        let loaded = |records: &[GroupRecord]| {
+            let mut queue = Queue::new((1, 2));
+            records.iter().for_each(|record| queue.load_group(record).unwrap());
+            queue.restore(&QueueRecord::default()).unwrap();
+            queue.group_records()
+        };
+        let (a, b) = (record("a", 1), record("b", 2));
+        assert_eq!(loaded(&[record("b", 7), record("a", 7)]), [a.clone(), b.clone()]);
+        assert_eq!(loaded(&[record("b", SERIAL_MAX), record("a", 5)]), [a, b]);
+        assert_eq!(loaded(&[record("b", 7), record("a", 9)]), [record("b", 7), record("a", 9)]);
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use super::super::door::Changed;
 use super::super::ids::Id;
-use super::super::manage::Resumed;
+use super::super::manage::{Paused, Resumed};
 use super::super::rate::{Rate, Tat};
 use super::super::settings::Settings;
 use super::super::slab::{Slot, NO_SLOT};
@@ -20,7 +20,37 @@ const LOOKED_AT: usize = 2;
 /// where each group is used once, no round would end.
 const REMEMBERED: usize = 64;
 
+/// So many groups without jobs may be paused. They take memory, and a pause isn't refused when that is full. Part of what is
+/// logged: it must stay as it is.
+pub const PAUSED_GROUPS_MAX: usize = 1_000;
+
 impl Groups {
+    /// This group is one without jobs.
+    pub(super) fn add_idle(&mut self, number: GroupNumber) {
+        if let Some(group) = self.shelf.slab.get(number) {
+            self.idle.insert((group.serial, number));
+            if group.paused_until > Time::ZERO {
+                self.paused.insert((group.paused_until, number));
+            }
+        }
+    }
+
+    /// It is none any more, or is about to be another. Whether it was one.
+    pub(super) fn take_idle(&mut self, number: GroupNumber) -> bool {
+        self.shelf.slab.get(number).is_some_and(|group| {
+            self.paused.remove(&(group.paused_until, number));
+            self.idle.remove(&(group.serial, number))
+        })
+    }
+
+    /// Whether this group may be paused.
+    fn may_be_paused(&self, name: Id, now: Time) -> bool {
+        let group = self.find(name).and_then(|number| self.shelf.slab.get(number));
+        let is_counted = group.is_some_and(|group| group.jobs > 0 || group.paused_until > now);
+        let last = self.paused.iter().nth_back(PAUSED_GROUPS_MAX - 1);
+        is_counted || last.is_none_or(|(until, _)| *until <= now)
+    }
+
     /// Forgets groups without jobs of which nothing counts any more: of some, which follow those that were looked at last.
     pub fn forget_some(&mut self, now: Time, settings: &Settings) {
         let looks = LOOKED_AT + 2 * self.idle.len().saturating_sub(self.idle_before);
@@ -60,15 +90,19 @@ impl Groups {
         };
         let hash = self.shelf.hash_of(&group.name);
         self.index.remove(hash, number, &mut self.shelf);
+        self.take_idle(number);
         let Some(group) = self.shelf.slab.remove(number) else {
             return;
         };
-        self.idle.remove(&(group.serial, number));
         let lines = group.dying.memory() + group.leases.memory() + group.expiring.memory();
         let own = group.name.len() + group.members.capacity() * size_of::<Slot>();
         self.bytes = self.bytes.saturating_sub(lines + own);
         for slot in group.members {
+            let has_had_turn = self.has_had_turn(slot);
             let member = self.members.remove(slot);
+            if let Some(lane) = member.as_ref().and_then(|member| self.lane_mut(member.priority)) {
+                lane.had = lane.had.saturating_sub(has_had_turn.into());
+            }
             self.bytes = self.bytes.saturating_sub(member.map_or(0, |member| member.line.memory()));
         }
     }
@@ -76,7 +110,11 @@ impl Groups {
     /// Nothing of this group leaves until then; zero ends that. Says when it may, if it has anything.
     pub fn pause(&mut self, name: Id, until: Time, settings: &Settings) -> Option<Time> {
         let number = self.find_or_make(name)?;
+        let was_idle = self.take_idle(number);
         self.shelf.slab.get_mut(number)?.paused_until = until;
+        if was_idle {
+            self.add_idle(number);
+        }
         self.settle(number, settings)
     }
 
@@ -88,10 +126,14 @@ impl Groups {
 
     /// Another rate for groups.
     pub fn change_rate(&mut self, before: Option<Rate>, settings: &Settings, now: Time) {
-        self.change_tats(|tat| match (settings.group_rate, before) {
-            (Some(rate), Some(other)) => rate.instead_of(&other, tat, now),
-            (Some(_), None) | (None, _) => Tat::default(),
-        });
+        let rate = settings.group_rate;
+        // The same limit as before leaves everything as it is.
+        if rate.is_none() || rate != before {
+            self.change_tats(rate, now, |tat| match (rate, before) {
+                (Some(rate), Some(other)) => rate.instead_of(&other, tat, now),
+                (Some(_), None) | (None, _) => Tat::default(),
+            });
+        }
         self.settle_all(settings);
     }
 
@@ -100,13 +142,13 @@ impl Groups {
         let Some(rate) = settings.group_rate else {
             return;
         };
-        self.change_tats(|tat| rate.at_most_one_ahead(tat, now));
+        self.change_tats(Some(rate), now, |tat| rate.at_most_one_ahead(tat, now));
         self.settle_all(settings);
     }
 
-    pub(super) fn change_tats(&mut self, change: impl Fn(Tat) -> Tat) {
+    fn change_tats(&mut self, rate: Option<Rate>, now: Time, change: impl Fn(Tat) -> Tat) {
         for (_, group) in self.shelf.slab.iter_mut().filter(|(_, group)| group.tat != Tat::default()) {
-            group.tat = change(group.tat);
+            group.set_tat(change(group.tat), rate, now);
         }
     }
 }
@@ -117,12 +159,16 @@ fn is_set_back(before: Time, now: Time, settings: &Settings) -> bool {
 }
 
 impl Queue {
-    pub(in crate::queue) fn pause_group(&mut self, name: Id, until: Time) {
+    pub(in crate::queue) fn pause_group(&mut self, name: Id, now: Time, until: Time) -> Paused {
+        if self.groups.as_ref().is_some_and(|groups| !groups.may_be_paused(name, now)) {
+            return Paused::TooMany;
+        }
         let pool = &self.pool;
         let groups = self.groups.get_or_insert_with(|| Box::new(Groups::new(pool.hash_state())));
         if let Some(opens) = groups.pause(name, until, &self.settings) {
             self.expect_group(opens);
         }
+        Paused::Yes
     }
 
     pub(in crate::queue) fn resume_group(&mut self, name: Id) -> Resumed {
@@ -155,11 +201,16 @@ impl Queue {
     /// An operation has come to nothing. Whether it makes a change of it that the clock was set back, since then groups wait
     /// for less long: the time of the last change was `before`.
     #[inline(never)]
-    pub(in crate::queue) fn notices_set_back(&self, before: Time, outcome: &mut impl Changed) -> bool {
-        if self.groups_len() > 0 && is_set_back(before, self.heading.clock, &self.settings) {
+    pub(in crate::queue) fn notices_set_back(&mut self, before: Time, outcome: &mut impl Changed) -> bool {
+        let now = self.heading.clock;
+        if self.groups_len() > 0 && is_set_back(before, now, &self.settings) {
             outcome.notice_set_back();
         }
-        outcome.has_changed()
+        let has_noticed = outcome.has_changed();
+        if has_noticed {
+            self.heading.mix_set_back(now);
+        }
+        has_noticed
     }
 
     #[inline(never)]

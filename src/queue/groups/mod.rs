@@ -37,11 +37,12 @@ use ahash::RandomState;
 
 use super::ids::Id;
 use super::index::{Chained, Index};
-use super::rate::Tat;
+use super::rate::{Rate, Tat};
 use super::settings::Settings;
 use super::slab::{Slab, Slot, NO_SLOT};
 use super::time::Time;
 pub use group_record::GroupRecord;
+pub use idle::PAUSED_GROUPS_MAX;
 use line::{Line, Places};
 pub use look::GroupView;
 use ring::{Rest, Ring, Seat};
@@ -63,6 +64,8 @@ pub struct Groups {
     expiring: Places,
     /// Groups without jobs, by their serial.
     idle: BTreeSet<(u64, GroupNumber)>,
+    /// Those of them that are paused, or were, by when that ends.
+    paused: BTreeSet<(Time, GroupNumber)>,
     /// The serial of the group that was made last.
     last_serial: u64,
     /// Up to this one, those that are idle have been looked at.
@@ -91,6 +94,9 @@ struct Group {
     next: Slot,
     /// By GROUPRATE.
     tat: Tat,
+    /// Until then its rate held it back last, or does. Of a burst that isn't used up, `tat` creeps on in the past with each job;
+    /// this doesn't, and neither does what stands in rings.
+    held_until: Time,
     paused_until: Time,
     /// Its jobs that may leave, a line for each priority.
     members: Vec<Slot>,
@@ -126,6 +132,8 @@ struct Lane {
     round: u64,
     /// When it is the turn of those without a group.
     own_turn: u64,
+    /// So many groups have had their turn in this round, also some without jobs.
+    had: usize,
     ring: Ring,
 }
 
@@ -156,6 +164,14 @@ impl Chained for Shelf {
     }
 }
 
+impl Lane {
+    /// Whether groups take part here: those that have jobs, or had their turn in this round. That the round ends in which they
+    /// had it is how those without jobs are forgotten.
+    fn takes_turns(&self) -> bool {
+        !self.ring.is_empty() || self.had > 0
+    }
+}
+
 impl Group {
     /// From when on none of its jobs is held back, as things stand.
     fn opens(&self, settings: &Settings) -> Time {
@@ -168,10 +184,25 @@ impl Group {
             let end = self.leases.time_from_end(behind);
             opens = opens.max(end.unwrap_or_default());
         }
-        if let Some(rate) = settings.group_rate {
-            opens = opens.max(rate.open(self.tat));
+        if settings.group_rate.is_some() {
+            opens = opens.max(self.held_until);
         }
         opens
+    }
+
+    /// One of its jobs has left.
+    fn one_has_left(&mut self, rate: &Rate, now: Time) {
+        self.tat = rate.after(self.tat, now, 1);
+        let opens = rate.open(self.tat);
+        if opens > now {
+            self.held_until = opens;
+        }
+    }
+
+    /// Its rate has got there by other means than by jobs that left.
+    fn set_tat(&mut self, tat: Tat, rate: Option<Rate>, now: Time) {
+        self.tat = tat;
+        self.held_until = rate.map(|rate| rate.open(tat)).filter(|opens| *opens > now).unwrap_or_default();
     }
 }
 
@@ -187,6 +218,7 @@ impl Groups {
             leases: Places::default(),
             expiring: Places::default(),
             idle: BTreeSet::new(),
+            paused: BTreeSet::new(),
             last_serial: 0,
             swept: 0,
             idle_before: 0,
@@ -208,18 +240,19 @@ impl Groups {
         self.index.find(self.shelf.hash_of(name.bytes()), &self.shelf, is_it)
     }
 
-    /// The group with this name, made if there is none; `None` when there are 2^32 − 1 others.
+    /// The group with this name, made if there is none; `None` when there are 2^32 − 1 others, or no serial is left.
     fn find_or_make(&mut self, name: Id) -> Option<GroupNumber> {
         if let Some(number) = self.find(name) {
             return Some(number);
         }
-        let serial = self.last_serial.saturating_add(1).min(group_record::SERIAL_MAX);
+        let serial = Some(self.last_serial.saturating_add(1)).filter(|it| *it <= group_record::SERIAL_MAX)?;
         let group = Group {
             name: name.bytes().into(),
             serial,
             jobs: 0,
             next: NO_SLOT,
             tat: Tat::default(),
+            held_until: Time::ZERO,
             paused_until: Time::ZERO,
             members: Vec::new(),
             dying: Line::Empty,
@@ -241,7 +274,7 @@ impl Groups {
         let group = self.shelf.slab.get_mut(number)?;
         group.jobs += 1;
         if group.jobs == 1 {
-            self.idle.remove(&(group.serial, number));
+            self.take_idle(number);
         }
         Some(number)
     }
@@ -251,7 +284,7 @@ impl Groups {
         if let Some(group) = self.shelf.slab.get_mut(number) {
             group.jobs = group.jobs.saturating_sub(1);
             if group.jobs == 0 {
-                self.idle.insert((group.serial, number));
+                self.add_idle(number);
             }
         }
     }
@@ -267,7 +300,7 @@ impl Groups {
             + self.homes.memory()
             + self.leases.memory()
             + self.expiring.memory()
-            + self.idle.len() * size_of::<(u64, GroupNumber)>()
+            + (self.idle.len() + self.paused.len()) * size_of::<(u64, GroupNumber)>()
             + self.bytes
     }
 
@@ -278,7 +311,7 @@ impl Groups {
 
     fn lane_mut(&mut self, priority: u8) -> Option<&mut Lane> {
         let at = place_of(&self.lanes, priority).unwrap_or_else(|at| {
-            let lane = Lane { priority, round: FIRST_ROUND, own_turn: 0, ring: Ring::default() };
+            let lane = Lane { priority, round: FIRST_ROUND, own_turn: 0, had: 0, ring: Ring::default() };
             self.lanes.insert(at, lane);
             at
         });

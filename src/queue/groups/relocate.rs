@@ -1,5 +1,5 @@
-//! Putting the groups' memory elsewhere, in parts: see [`super::super::relocate`]. Only the set of groups without jobs stays
-//! where it is: the library gives no allocation of a tree out of its hands. It holds what is remembered of a few.
+//! Putting the groups' memory elsewhere, in parts: see [`super::super::relocate`]. Only the sets of groups without jobs stay
+//! where they are: the library gives no allocation of a tree out of its hands. They hold what is remembered of a few.
 
 use super::super::buckets::Buckets;
 use super::super::mover::{Mover, STEP_ALLOCATIONS};

@@ -44,7 +44,7 @@ impl Groups {
         windows: &impl Windows,
     ) -> Option<Turn> {
         while let Some(priority) = from.priority() {
-            let lane = self.lane(priority).filter(|lane| !lane.ring.is_empty());
+            let lane = self.lane(priority).filter(|lane| lane.takes_turns());
             let turn = match lane {
                 Some(lane) => self.first_in(lane, now, schedule, windows),
                 None => schedule.first_in_lane(priority, now, windows).map(|(due, slot)| Turn {
@@ -112,6 +112,7 @@ impl Groups {
                 let lane = self.lane_mut(priority)?;
                 if is_new_round {
                     lane.round += 1;
+                    lane.had = 0;
                     lane.ring.begin_round(lane.round);
                 }
                 let next = lane.round + 1;
@@ -121,17 +122,24 @@ impl Groups {
                     lane.own_turn = next;
                     return Some((0, Tat::default()));
                 };
-                let member = self.members.get_mut(member)?;
-                member.turn = next;
-                member.group
+                self.set_turn(member, next)?
             }
         };
         self.unsettled = Some(number);
         let group = self.shelf.slab.get_mut(number)?;
-        if let Some(rate) = settings.group_rate {
-            group.tat = rate.after(group.tat, now, 1);
+        if let Some(rate) = &settings.group_rate {
+            group.one_has_left(rate, now);
         }
         Some((group.serial, group.tat))
+    }
+
+    /// A group has had its turn in this round, and has it next in that one. Says which group it is.
+    pub(super) fn set_turn(&mut self, member: Slot, next: u64) -> Option<GroupNumber> {
+        let member = self.members.get_mut(member)?;
+        let (group, priority) = (member.group, member.priority);
+        let is_another = std::mem::replace(&mut member.turn, next) != next;
+        self.lane_mut(priority)?.had += usize::from(is_another);
+        Some(group)
     }
 
     /// Whether nothing holds back this group now.

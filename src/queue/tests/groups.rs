@@ -106,10 +106,64 @@ fn a_clock_that_was_set_back_holds_no_group_back_for_longer_than_a_distance() {
     assert!(!queue.apply(&told(60), &Pop::ONE).has_changed());
 }
 
+/// Who is not held back stands by the time of its first job, however much of a burst it has used.
+#[test]
+fn a_burst_that_is_not_used_up_moves_no_group() {
+    check("@0 ALTER eachrate=1/10 burst=3 | ADD a group=a | @1 ADD b group=b | @100 POP n=9 -> a#1 b#1 | ADD a2 group=a | @101 ADD b2 group=b | @102 LOAD | POP n=9 -> a2#1 b2#1");
+    check("@0 ALTER eachrate=1/10 burst=2 | ADD a group=g | ADD b group=g | ADD c group=g | ADD x group=h | @5 POP n=9 -> a#1 x#1 b#1 | LOAD | @14 POP -> nil | @15 POP -> c#1 | LOAD | @16 ADD d group=g | @25 POP -> d#1");
+    let mut queue = Queue::new((1, 2));
+    let rate = Some(Rate::new(1_000, span(1_000), 1_000));
+    queue.apply(&told(0), &Alter { group_rate: rate, ..Alter::default() });
+    for n in 0..600u64 {
+        let (name, group) = (n.to_string(), Some(id("g")));
+        add(&mut queue, 0, &Add { id: Some(id(&name)), group, ..plain("x") });
+    }
+    let before = queue.group(id("g")).unwrap().opens;
+    for now in 10_001..10_500 {
+        assert_eq!(queue.apply(&told(now), &Pop::ONE).len(), 1);
+        assert_eq!(queue.group(id("g")).unwrap().opens, before, "at {now}");
+    }
+    let loaded = script::loaded(&queue);
+    assert_eq!(loaded.group_records(), queue.group_records());
+    assert_eq!(loaded.group(id("g")).unwrap().opens, before);
+}
+
 #[test]
 fn a_group_that_is_paused_hands_out_nothing() {
     check("@0 ADD a group=g | ADD b group=h | PAUSE group=g 10 | POP n=9 -> b#1 | UPKEEP -> 10 | GROUP g -> 1 0 0 until 10 | LOAD | @9 POP -> nil | @10 POP -> a#1");
     check("@0 PAUSE group=g | ADD a group=g | POP -> nil | RESUME -> 0 | RESUME group=h -> 0 | RESUME group=g -> 1 | POP -> a#1");
+}
+
+/// A pause isn't refused when memory is full.
+#[test]
+fn of_groups_without_jobs_only_so_many_may_be_paused() {
+    let mut queue = Queue::new((1, 2));
+    let pause = |queue: &mut Queue, now, group: &str, ms: Option<u64>| {
+        let before = *queue.heading();
+        let pause = Pause { group: Some(id(group)), span: ms.map(span) };
+        let paused = queue.apply(&told(now), &pause);
+        assert!(paused == Paused::Yes || *queue.heading() == before);
+        paused
+    };
+    add(&mut queue, 1, &Add { group: Some(id("busy")), ..plain("a") });
+    for n in 0..PAUSED_GROUPS_MAX {
+        assert_eq!(pause(&mut queue, 1, &n.to_string(), (n < 2).then_some(9)), Paused::Yes);
+    }
+    assert_eq!(queue.groups_len(), PAUSED_GROUPS_MAX + 1);
+    for queue in [&mut script::loaded(&queue), &mut queue] {
+        assert_eq!(pause(queue, 5, "more", None), Paused::TooMany);
+        assert_eq!(queue.groups_len(), PAUSED_GROUPS_MAX + 1);
+        assert_eq!(pause(queue, 5, "busy", None), Paused::Yes, "it has jobs");
+        assert_eq!(pause(queue, 5, "7", None), Paused::Yes, "it is paused already");
+        assert_eq!(queue.apply(&told(6), &Resume { group: Some(id("8")) }), Resumed::Yes);
+        assert_eq!(pause(queue, 6, "more", None), Paused::Yes, "another isn't any more");
+        assert_eq!(pause(queue, 9, "another", None), Paused::TooMany);
+        assert_eq!(pause(queue, 10, "another", None), Paused::Yes, "two pauses are over");
+        add(queue, 10, &Add { group: Some(id("9")), ..plain("b") });
+        assert_eq!(pause(queue, 10, "a third", None), Paused::Yes, "one has a job");
+        assert_eq!(pause(queue, 10, "a fourth", None), Paused::Yes);
+        assert_eq!(pause(queue, 10, "a fifth", None), Paused::TooMany);
+    }
 }
 
 #[test]
@@ -129,6 +183,8 @@ fn counts_of_a_group_add_up() {
 #[test]
 fn a_group_is_forgotten_when_nothing_of_it_counts() {
     check("@0 ADD a group=g | POP NOACK -> a#1 | GROUP g -> 0 0 0 | ADD b | POP -> b#1 | FINISH b * | ADD x group=x | ADD y group=x | POP n=2 -> x#1 y#1 | FINISH x * | GROUP g -> nil");
+    // Nobody has a group any more: what has none ends the round by itself.
+    check("@0 ADD a group=g | POP NOACK -> a#1 | ADD b | ADD c | ADD d | LOAD | POP NOACK -> b#1 | GROUP g -> 0 0 0 | LOAD | POP NOACK -> c#1 | GROUP g -> nil | LOAD | POP -> d#1");
     check("@0 ALTER eachrate=1/50 | ADD a group=g | DEL a | GROUP g -> nil | ADD b group=g | POP NOACK -> b#1 | GROUP g -> 0 0 0");
     let mut queue = Queue::new((1, 2));
     // One job of each: their turns are remembered of some, and no more.
@@ -341,7 +397,7 @@ fn where_several_limits_hold_one_is_told() {
     assert_eq!(held(1, 0, None), (1, concurrency, concurrency));
     assert_eq!(held(0, 1, None), (1, rate, rate));
     assert_eq!(held(1, 1, None), (1, concurrency, concurrency));
-    assert_eq!(held(9, 9, None), (1, group, group));
+    assert_eq!(held(9, 9_000, None), (1, group, group));
     assert_eq!(held(1, 0, Some(&["b", "a", "c"])), (1, concurrency, concurrency));
     assert_eq!(held(1, 0, Some(&["b", "a"])), (1, group, concurrency));
     assert_eq!(held(0, 1, Some(&["a", "c"])), (1, rate, rate));

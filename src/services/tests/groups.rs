@@ -15,6 +15,8 @@ struct Group {
     paused_until: u64,
     /// When the next job would leave by the rate, in parts of a millisecond.
     arrival: u128,
+    /// Until when the rate held it back last, or does.
+    held_until: u64,
 }
 
 /// The job that leaves next, and what its leaving makes of the turns.
@@ -64,6 +66,11 @@ impl Pace {
         u64::try_from(arrival.saturating_sub(self.tolerance()) / self.parts()).unwrap()
     }
 
+    /// Until when a group is held back, if it is now.
+    fn holds(self, arrival: u128, now: u64) -> Option<u64> {
+        Some(self.opens(arrival)).filter(|opens| *opens > now)
+    }
+
     fn after_one(self, arrival: u128, now: u64) -> u128 {
         let now_parts = u128::from(now) * self.parts();
         // Further ahead than jobs can have brought it: the clock was set back.
@@ -84,7 +91,7 @@ impl Groups {
         let last_serial = &mut self.last_serial;
         self.all.entry(name.to_vec()).or_insert_with(|| {
             *last_serial += 1;
-            Group { serial: *last_serial, paused_until: 0, arrival: 0 }
+            Group { serial: *last_serial, paused_until: 0, arrival: 0, held_until: 0 }
         })
     }
 
@@ -116,6 +123,10 @@ impl Groups {
                 }
                 (None, Some(_)) | (_, None) => 0,
             };
+            if before.pace != limits.pace {
+                let holds = limits.pace.and_then(|pace| pace.holds(group.arrival, now));
+                group.held_until = holds.unwrap_or_default();
+            }
         }
     }
 
@@ -138,7 +149,7 @@ impl Groups {
             ends.sort_unstable_by(|one, other| other.cmp(one));
             opens = opens.max(ends.get(places as usize).copied().unwrap_or_default());
         }
-        opens.max(self.limits.pace.map_or(0, |pace| pace.opens(group.arrival)))
+        opens.max(self.limits.pace.map_or(0, |_| group.held_until))
     }
 
     /// From when on this job isn't held back.
@@ -172,7 +183,8 @@ impl Groups {
         };
         let own = first(None);
         let is_alone = here.iter().all(|job| job.new.group.is_none());
-        if is_alone {
+        let has_any_had = self.had.iter().any(|(other, group)| *other == priority && group.is_some());
+        if is_alone && !has_any_had {
             return own.map(|job| Turn { job, is_counted: false, is_new_round: false });
         }
         // Groups that may leave, by when they could have for the first time.
@@ -212,6 +224,7 @@ impl Groups {
         let group = counted.group.as_ref().and_then(|name| self.all.get_mut(name));
         if let (Some(group), Some(pace)) = (group, pace) {
             group.arrival = pace.after_one(group.arrival, now);
+            group.held_until = pace.holds(group.arrival, now).unwrap_or(group.held_until);
         }
     }
 
@@ -219,7 +232,10 @@ impl Groups {
     /// names, all are looked at each time.)
     pub fn tidy(&mut self, before: u64, now: u64, jobs: &[Job]) {
         if let Some(pace) = self.limits.pace.filter(|_| now < before) {
-            self.all.values_mut().for_each(|group| group.arrival = group.arrival.min(pace.one_ahead(now)));
+            for group in self.all.values_mut() {
+                group.arrival = group.arrival.min(pace.one_ahead(now));
+                group.held_until = pace.holds(group.arrival, now).unwrap_or_default();
+            }
         }
         let (had, pace) = (&self.had, self.limits.pace);
         self.all.retain(|name, group| {
