@@ -140,8 +140,16 @@ impl<'c> Key<'c> {
 
     /// Replicates `command key` and these words.
     pub fn replicate_words(&self, command: &CStr, words: &[&[u8]]) {
-        // SAFETY: each string is freed below; the server retains what it keeps.
-        let strings: Vec<_> = words.iter().map(|word| unsafe { new_string(word) }).collect();
+        // One string for a word that comes again and again between others: that before each of many ids.
+        let is_again = |n: usize| {
+            n.checked_sub(2).filter(|before| words.get(*before).zip(words.get(n)).is_some_and(is_one_slice))
+        };
+        let mut strings = Vec::with_capacity(words.len());
+        for (n, word) in words.iter().enumerate() {
+            let made = is_again(n).and_then(|before| strings.get(before).copied());
+            // SAFETY: each that is made is freed below; the server retains what it keeps.
+            strings.push(made.unwrap_or_else(|| unsafe { new_string(word) }));
+        }
         // SAFETY: as above.
         unsafe {
             api!(RedisModule_Replicate)(
@@ -153,11 +161,18 @@ impl<'c> Key<'c> {
                 strings.len(),
             )
         };
-        for string in strings {
-            // SAFETY: made above, not used again.
-            unsafe { api!(RedisModule_FreeString)(null_mut(), string) };
+        for (n, string) in strings.into_iter().enumerate() {
+            if is_again(n).is_none() {
+                // SAFETY: made above, not used again.
+                unsafe { api!(RedisModule_FreeString)(null_mut(), string) };
+            }
         }
     }
+}
+
+/// Whether both are not only equal, but the same bytes in memory.
+fn is_one_slice((one, other): (&&[u8], &&[u8])) -> bool {
+    std::ptr::eq(*one, *other)
 }
 
 /// # Safety

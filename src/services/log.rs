@@ -38,7 +38,9 @@ pub fn pop_words(pop: &Pop) -> Vec<String> {
 
 /// Those of one by id. Each id has ID before it: so it is one whatever options there are in later versions.
 pub fn pop_by_id_words<'w>(pop: &PopById<'w>, ttr: &'w str) -> Vec<&'w [u8]> {
-    let mut words: Vec<&[u8]> = pop.ids.iter().flat_map(|id| [b"ID", id.bytes()]).collect();
+    // One word, not one for each: so it is also one string of the server's.
+    const ID: &[u8] = b"ID";
+    let mut words: Vec<&[u8]> = pop.ids.iter().flat_map(|id| [ID, id.bytes()]).collect();
     if pop.ttr.is_some() {
         words.extend([b"TTR", ttr.as_bytes()]);
     }
