@@ -88,6 +88,9 @@ zigbuild() {
     --remap-path-prefix "$root=/dq"
     --remap-path-prefix "$cargo_home=/cargo"
     --remap-path-prefix "$directory=/build")
+  local c_flags
+  c_flags=$(quoted -g0 "-ffile-prefix-map=$root=/dq" "-ffile-prefix-map=$cargo_home=/cargo" \
+    "-ffile-prefix-map=$directory=/build")
   # ${flags[*]} by the separator that cargo takes for this. The date of the release is none of the compiler's
   # business: with it, each commit would build all C code anew.
   local IFS=$'\x1f'
@@ -98,7 +101,7 @@ zigbuild() {
     CARGO_PROFILE_RELEASE_STRIP=debuginfo \
     CARGO_INCREMENTAL=0 \
     SOURCE_DATE_EPOCH=0 \
-    "CFLAGS_$variable=-g0 -ffile-prefix-map=$root=/dq -ffile-prefix-map=$cargo_home=/cargo -ffile-prefix-map=$directory=/build" \
+    CC_SHELL_ESCAPED_FLAGS=1 "CFLAGS_$variable=$c_flags" \
     "BINDGEN_EXTRA_CLANG_ARGS_$target=$(headers "$target")" \
     cargo zigbuild --release --locked --manifest-path "$manifest" --target "$target$version" --target-dir "$directory"
 }
@@ -112,10 +115,13 @@ headers() {
     *-gnu) names=("${arch/x86_64/x86}-linux-gnu" generic-glibc) ;;
     *-musl) names=("$arch-linux-musl" generic-musl) ;;
   esac
-  printf -- '-isystem %s ' "$lib/include"
+  quoted -isystem "$lib/include"
   for name in "${names[@]}" "${arch/x86_64/x86}-linux-any" any-linux-any; do
-    printf -- '-isystem %s ' "$lib/libc/include/$name"
+    quoted -isystem "$lib/libc/include/$name"
   done
 }
+
+# As a shell would read it: a folder may have a space in its name.
+quoted() { printf '%q ' "$@"; }
 
 main "$@"
