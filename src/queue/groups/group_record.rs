@@ -129,7 +129,7 @@ impl Groups {
             if was_idle {
                 self.add_idle(number);
             }
-            self.settle(number, settings);
+            self.settle_fully(number, settings);
         }
     }
 
@@ -168,7 +168,7 @@ impl Groups {
             self.add_idle(number);
         }
         self.last_serial = self.last_serial.max(record.serial);
-        self.settle(number, settings);
+        self.settle_fully(number, settings);
         Ok(())
     }
 }

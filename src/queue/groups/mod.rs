@@ -76,6 +76,8 @@ pub struct Groups {
     bytes: usize,
     /// The group from which a job was taken that is still to be put somewhere.
     unsettled: Option<GroupNumber>,
+    /// The lines that have changed, of which the ring is still to hear.
+    touched: Vec<Slot>,
 }
 
 #[derive(Clone)]
@@ -98,7 +100,9 @@ struct Group {
     /// this doesn't, and neither does what stands in rings.
     held_until: Time,
     paused_until: Time,
-    /// Its jobs that may leave, a line for each priority.
+    /// From when on none of its jobs is held back, as the rings have been told: see [`Group::opens`].
+    told_opens: Time,
+    /// Its jobs that may leave, a line for each priority, in the order of these.
     members: Vec<Slot>,
     /// Its jobs that die before they may leave.
     dying: Line,
@@ -224,6 +228,7 @@ impl Groups {
             idle_before: 0,
             bytes: 0,
             unsettled: None,
+            touched: Vec::new(),
         }
     }
 
@@ -254,6 +259,7 @@ impl Groups {
             tat: Tat::default(),
             held_until: Time::ZERO,
             paused_until: Time::ZERO,
+            told_opens: Time::ZERO,
             members: Vec::new(),
             dying: Line::Empty,
             leases: Line::Empty,
@@ -301,6 +307,7 @@ impl Groups {
             + self.leases.memory()
             + self.expiring.memory()
             + (self.idle.len() + self.paused.len()) * size_of::<(u64, GroupNumber)>()
+            + self.touched.capacity() * size_of::<Slot>()
             + self.bytes
     }
 

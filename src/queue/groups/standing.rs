@@ -7,7 +7,7 @@ use super::super::details::Standing;
 use super::super::entry::Hold;
 use super::super::schedule::Home;
 use super::super::settings::Settings;
-use super::super::slab::Slot;
+use super::super::slab::{Slab, Slot};
 use super::super::time::Time;
 use super::line::Line;
 use super::{place_of, GroupNumber, Groups, Lane, Member, Rest, Seat};
@@ -49,6 +49,7 @@ impl Groups {
         match home {
             Home::Grouped(priority) => {
                 let member = self.member_of(number, priority)?;
+                self.touched.push(member);
                 let member = self.members.get_mut(member)?;
                 insert(&mut member.line, &arrival, &mut self.homes, &mut self.bytes);
                 member.rest.set(member.rest.get().with(time, window.closes, now));
@@ -77,12 +78,10 @@ impl Groups {
         }
         match home {
             Home::Grouped(priority) => {
-                let members = group.members.iter().copied();
-                let is_it = |member: &Slot| {
-                    self.members.get(*member).is_some_and(|member| member.priority == priority)
-                };
-                let member = members.into_iter().find(is_it);
-                let Some(member) = member.and_then(|member| self.members.get_mut(member)) else {
+                let at = place_among(&group.members, &self.members, priority).ok();
+                let number = at.and_then(|at| group.members.get(at).copied());
+                self.touched.extend(number);
+                let Some(member) = number.and_then(|number| self.members.get_mut(number)) else {
                     return false;
                 };
                 was_there &= remove(&mut member.line, slot, &mut self.homes, &mut self.bytes);
@@ -102,14 +101,39 @@ impl Groups {
         self.unsettled.and_then(|number| self.settle(number, settings))
     }
 
-    /// Something about a group has changed: it stands where it belongs from here on. Says when it may leave, if it has
-    /// anything. O(log groups) for each priority that it has.
+    /// Something about a group has changed: it stands where it belongs from here on. Says when it may leave, as far as that has
+    /// changed, if it has anything. O(log groups); for each priority that it has, where something else holds it back.
     pub fn settle(&mut self, number: GroupNumber, settings: &Settings) -> Option<Time> {
         if self.unsettled == Some(number) {
             self.unsettled = None;
         }
         let group = self.shelf.slab.get(number)?;
+        let (opens, serial) = (group.opens(settings), group.serial);
+        if opens != group.told_opens {
+            return self.settle_fully(number, settings);
+        }
+        let (mut touched, mut first) = (std::mem::take(&mut self.touched), None);
+        touched.retain(|slot| {
+            let group = self.members.get(*slot).map(|member| member.group);
+            if group == Some(number) {
+                let opens = self.settle_member(*slot, opens, serial);
+                first = first.into_iter().chain(opens).min();
+            }
+            group.is_some_and(|group| group != number)
+        });
+        self.touched = touched;
+        first
+    }
+
+    /// The same, whatever has changed.
+    pub(super) fn settle_fully(&mut self, number: GroupNumber, settings: &Settings) -> Option<Time> {
+        if self.unsettled == Some(number) {
+            self.unsettled = None;
+        }
+        self.touched.retain(|slot| self.members.get(*slot).is_some_and(|member| member.group != number));
+        let group = self.shelf.slab.get_mut(number)?;
         let (group_opens, serial) = (group.opens(settings), group.serial);
+        group.told_opens = group_opens;
         let mut first = None;
         for at in 0..group.members.len() {
             let member = *self.shelf.slab.get(number)?.members.get(at)?;
@@ -171,7 +195,7 @@ impl Groups {
         // By their rings, while all of these are in order.
         for (slot, ..) in few {
             if let Some(number) = self.members.get(slot).map(|member| member.group) {
-                self.settle(number, settings);
+                self.settle_fully(number, settings);
             }
         }
         for (slot, opens, _) in many {
@@ -180,6 +204,7 @@ impl Groups {
             }
         }
         self.reseat(&anew);
+        self.shelf.slab.iter_mut().for_each(|(_, group)| group.told_opens = group.opens(settings));
     }
 
     /// Puts the rings of these lanes in order by the seats of their members, in the memory that they have.
@@ -208,10 +233,10 @@ impl Groups {
     /// The line of a group for this priority, made if there is none.
     pub(super) fn member_of(&mut self, number: GroupNumber, priority: u8) -> Option<Slot> {
         let group = self.shelf.slab.get_mut(number)?;
-        let is_it = |slot: &Slot| self.members.get(*slot).is_some_and(|member| member.priority == priority);
-        if let Some(slot) = group.members.iter().copied().find(is_it) {
-            return Some(slot);
-        }
+        let at = match place_among(&group.members, &self.members, priority) {
+            Ok(at) => return group.members.get(at).copied(),
+            Err(at) => at,
+        };
         let line = Line::Empty;
         let (rest, told_rest) = (Cell::new(Rest::ALWAYS), Cell::new(Rest::ALWAYS));
         let since = Time::ZERO;
@@ -219,10 +244,15 @@ impl Groups {
         let slot = self.members.insert(member)?;
         let before = group.members.capacity();
         group.members.reserve_exact(1);
-        group.members.push(slot);
+        group.members.insert(at, slot);
         self.bytes += (group.members.capacity() - before) * size_of::<Slot>();
         Some(slot)
     }
+}
+
+/// Where the line for this priority is among those of a group, or is to be.
+fn place_among(lines: &[Slot], members: &Slab<Member>, priority: u8) -> Result<usize, usize> {
+    lines.binary_search_by_key(&Some(priority), |slot| members.get(*slot).map(|member| member.priority))
 }
 
 fn insert(line: &mut Line, arrival: &Arrival, places: &mut super::Places, bytes: &mut usize) {

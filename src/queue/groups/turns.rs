@@ -134,10 +134,11 @@ impl Groups {
     }
 
     /// A group has had its turn in this round, and has it next in that one. Says which group it is.
-    pub(super) fn set_turn(&mut self, member: Slot, next: u64) -> Option<GroupNumber> {
-        let member = self.members.get_mut(member)?;
+    pub(super) fn set_turn(&mut self, slot: Slot, next: u64) -> Option<GroupNumber> {
+        let member = self.members.get_mut(slot)?;
         let (group, priority) = (member.group, member.priority);
         let is_another = std::mem::replace(&mut member.turn, next) != next;
+        self.touched.push(slot);
         self.lane_mut(priority)?.had += usize::from(is_another);
         Some(group)
     }

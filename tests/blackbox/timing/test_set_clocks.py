@@ -4,7 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from harness.clock import HOUR_MS, now_ms
+from harness.clock import HOUR_MS
 from harness.server import Server, eventually
 from harness.wall_clock import WallClock
 
@@ -34,12 +34,12 @@ def test_a_group_that_its_rate_holds_back_waits_no_longer_than_an_interval_when_
     clock = WallClock(tmp_path, "server")
     server = fresh_server("appendonly yes", environment=clock.environment)
     with server.client() as r, server.client() as waiting, ThreadPoolExecutor() as aside:
-        r.execute_command("DQ.ALTER", "q", "GROUPRATE", 1, 300)
         for name in ("a", "b"):
-            # Due also by the clock as it will be.
-            r.execute_command("DQ.ADD", "q", name, "x", "GROUP", "g", "AT", now_ms() - HOUR_MS)
+            r.execute_command("DQ.ADD", "q", name, "x", "GROUP", "g")
+        clock.set(2_000_000_000)
+        r.execute_command("DQ.ALTER", "q", "GROUPRATE", 1, 300)
         assert r.execute_command("DQ.POP", "q", "NOACK")[0][0] == "a"
-        clock.set(-2_000_000_000)
+        clock.set(0)
         popped = aside.submit(waiting.execute_command, "DQ.POP", "q", "BLOCK", 8_000, "NOACK").result(20)
         assert popped is not None, "nobody served who waited"
         assert popped[0][0] == "b"
