@@ -1,5 +1,7 @@
 //! What consumers do: take jobs.
 
+use std::collections::BTreeSet;
+
 use smallvec::SmallVec;
 
 use super::door::{Changed, Operation};
@@ -43,7 +45,8 @@ impl Pop {
 }
 
 /// Hands out these jobs, in this order, whatever they wait for: one that is delayed or dead as if it had been kicked
-/// before. Those that are reserved or done, and those that there aren't, are left out. O(log n) each.
+/// before. Those that are reserved or done, and those that there aren't, are left out; and one that was handed out already, though
+/// it has come back. O(log n) each.
 #[derive(Clone, Copy, Debug)]
 pub struct PopById<'a> {
     /// At most [`POP_JOBS_MAX`] of them.
@@ -325,11 +328,15 @@ impl Operation for PopById<'_> {
         let allowed = allowance.map_or(POP_JOBS_MAX, |allowance| allowance.jobs.min(POP_JOBS_MAX));
         let manner = Manner { ttr: self.ttr, mode: self.mode };
         let mut budget = Budget::of(calendar);
+        let mut seen = BTreeSet::new();
         let mut ids = self.ids.iter();
         while deliveries.have_room(allowed) && !budget.is_used_up() {
             let Some(id) = ids.next() else {
                 break;
             };
+            if manner.mode == Mode::NoAck && queue.comes_again(*id, &mut seen) {
+                continue;
+            }
             queue.deliver_called(now, manner, *id, &mut budget, &mut deliveries);
         }
         deliveries.has_ended_early = budget.is_used_up();
@@ -426,6 +433,12 @@ impl Queue {
             Mode::NoAck => before.gone = self.deliver_and_finish(now, slot, end, &leased)?,
         }
         Some((Delivery { slot, attempt, lease, end, due, before: Some(Box::new(before)) }, body_bytes))
+    }
+
+    /// Whether it has a schedule and was seen before: finished by being handed out, it may be ready again.
+    fn comes_again(&self, id: Id, seen: &mut BTreeSet<Slot>) -> bool {
+        let slot = Some(&self.pool).filter(|_| !self.rules.is_empty()).and_then(|pool| pool.find(id));
+        slot.is_some_and(|slot| self.schedule_of(slot).is_some() && !seen.insert(slot))
     }
 
     fn deliver_called(

@@ -12,6 +12,7 @@
     clippy::wildcard_enum_match_arm
 )]
 
+mod claims;
 mod compare;
 mod divergence;
 mod draw;

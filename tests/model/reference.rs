@@ -1,5 +1,5 @@
 //! The reference: a queue as DESIGN.md tells it, in a `Vec`, with everything worked out anew whenever it
-//! is asked. What is done to it is here; what one sees of it, in `sight.rs`.
+//! is asked. What is done to it is here, and what workers say of their jobs in `claims.rs`; what one sees of it, in `sight.rs`.
 
 use dq::queue::{State, Totals};
 
@@ -8,7 +8,7 @@ use crate::job::{Job, Stage, Tally};
 use crate::limits::Departures;
 use crate::told::{
     Add, Alteration, Bytes, Circumstances, Claim, Command, Defaults, Due, Handed, IfTaken, Outcome, Policy,
-    Settings, When, LAST, LEASE_MAX,
+    Settings, LAST, LEASE_MAX,
 };
 
 /// A delivery, with the job as it was before.
@@ -96,7 +96,9 @@ impl Reference {
             }
             Command::Finish { claims } => self.each(claims, |queue, claim| queue.finish(now, claim)),
             Command::PopById { ids, ttr, no_ack } => {
-                let pops = ids.iter().filter_map(|id| self.pop_by_id(now, id, *ttr, *no_ack)).collect();
+                // Each once, also where it comes back at once.
+                let ids = ids.iter().enumerate().filter(|(n, id)| !ids[..*n].contains(id));
+                let pops = ids.filter_map(|(_, id)| self.pop_by_id(now, id, *ttr, *no_ack)).collect();
                 self.check_rate();
                 Outcome::HandedOut(pops, 0)
             }
@@ -281,90 +283,6 @@ impl Reference {
         handed
     }
 
-    fn finish(&mut self, now: u64, claim: &Claim) -> bool {
-        let Some(place) = self.held(claim) else {
-            return false;
-        };
-        self.totals.finished += 1;
-        self.jobs[place].tally = self.jobs[place].tally_at(now);
-        let keep = self.jobs[place].policy.keep;
-        if self.arm(now, place, None) {
-            return true;
-        }
-        if keep == 0 {
-            self.jobs.remove(place);
-        } else {
-            self.end(place, Stage::Done, (now + keep).min(LAST));
-        }
-        true
-    }
-
-    fn release(
-        &mut self,
-        now: u64,
-        claim: &Claim,
-        when: When,
-        priority: Option<u8>,
-        reason: Option<&Bytes>,
-    ) -> Outcome {
-        let Some(place) = self.held_alive(now, claim) else {
-            return Outcome::No;
-        };
-        self.totals.released += 1;
-        let job = &mut self.jobs[place];
-        job.tally = job.tally_at(now);
-        job.tally.released += u16::from(!matches!(when, When::Unbegun));
-        job.policy.priority = priority.unwrap_or(job.policy.priority);
-        let wait = match when {
-            When::Unbegun => 0,
-            When::AfterBackoff | When::After(_) if job.is_at_its_last_attempt() => {
-                if self.arm(now, place, Some(reason)) {
-                    return Outcome::Yes;
-                }
-                self.lay_dead(now, place, reason);
-                return Outcome::Yes;
-            }
-            When::AfterBackoff => job.backoff(job.lease.unwrap()),
-            When::After(delay) => delay,
-        };
-        job.attempt -= u32::from(matches!(when, When::Unbegun));
-        if let Some(round) = job.round.as_mut().filter(|_| job.attempt == 0) {
-            round.runs = round.runs.saturating_sub(1);
-        }
-        self.wait(place, (now + wait).min(LAST));
-        self.give_reason(place, reason);
-        Outcome::Yes
-    }
-
-    fn touch(&mut self, now: u64, claim: &Claim, ttr: Option<u64>) -> Outcome {
-        let Some(place) = self.held_alive(now, claim) else {
-            return Outcome::No;
-        };
-        let job = &self.jobs[place];
-        if job.time <= now && !(self.has_free_place(now) && self.has_place_in_group(job, now)) {
-            return Outcome::No;
-        }
-        let order = self.next_event();
-        let job = &mut self.jobs[place];
-        job.tally = job.tally_at(now);
-        job.time = (now + ttr.unwrap_or(job.policy.ttr)).min(LAST);
-        job.order = order;
-        Outcome::Yes
-    }
-
-    fn bury(&mut self, now: u64, claim: &Claim, reason: Option<&Bytes>) -> Outcome {
-        let Some(place) = self.held_alive(now, claim) else {
-            return Outcome::No;
-        };
-        self.totals.buried += 1;
-        self.jobs[place].tally = self.jobs[place].tally_at(now);
-        self.jobs[place].tally.buried += 1;
-        let no_reason = b"buried".to_vec();
-        let had_none = self.jobs[place].reason.is_none();
-        self.lay_dead(now, place, reason.or(had_none.then_some(&no_reason)));
-        Outcome::Yes
-    }
-
     fn kick_job(&mut self, now: u64, id: &Bytes) -> bool {
         let Some(place) = self.jobs.iter().position(|job| job.id == *id) else {
             return false;
@@ -475,28 +393,16 @@ impl Reference {
         self.give_reason(place, reason);
     }
 
-    fn give_reason(&mut self, place: usize, reason: Option<&Bytes>) {
+    pub fn give_reason(&mut self, place: usize, reason: Option<&Bytes>) {
         if let Some(reason) = reason {
             self.jobs[place].reason = Some(reason.clone());
         }
     }
 
-    fn end(&mut self, place: usize, stage: Stage, time: u64) {
+    pub fn end(&mut self, place: usize, stage: Stage, time: u64) {
         let order = self.next_event();
         let job = &mut self.jobs[place];
         (job.stage, job.time, job.lease, job.expires_at, job.order) = (stage, time, None, None, order);
-    }
-
-    fn held(&self, claim: &Claim) -> Option<usize> {
-        let is_good = |lease| claim.lease.is_none() || claim.lease == lease;
-        let is_held = |job: &Job| job.stage == Stage::Leased && is_good(job.lease);
-        self.jobs.iter().position(|job| job.id == claim.id && is_held(job))
-    }
-
-    /// Nobody prolongs a life.
-    fn held_alive(&self, now: u64, claim: &Claim) -> Option<usize> {
-        let is_alive = |place: &usize| self.jobs[*place].expires_at.is_none_or(|expiry| expiry > now);
-        self.held(claim).filter(is_alive)
     }
 
     pub fn get(&self, id: &[u8]) -> Option<&Job> {

@@ -27,6 +27,13 @@ fn what_cannot_be_taken_is_left_out() {
 }
 
 #[test]
+fn each_is_taken_once_also_one_that_comes_back_at_once() {
+    check("@0 ADD a | ADD b keep=9 | TAKE NOACK a b a b -> a#1 b#1");
+    check("@0 ADD a every=10 | ADD b cron=10 | @5 TAKE NOACK a b a a b -> a#1 b#1 | ROUND a -> 10>nil run=1");
+    check("@0 ADD a every=10 misfire=all | @95 TAKE NOACK a a -> a#1 | TAKE NOACK a -> a#1");
+}
+
+#[test]
 fn what_holds_the_queue_back_holds_these_back_too() {
     check("@0 ADD a | ADD b +9 | PAUSE 5 | TAKE a b -> nil | @5 TAKE a b -> a#1 b#1");
     check("@0 ALTER concurrency=2 | ADD a | ADD b +9 | ADD c | TAKE nobody b a c -> b#1 a#1 | TAKE c -> nil | POP -> nil | FINISH b L1 | TAKE c -> c#1");

@@ -202,23 +202,20 @@ fn one_pop_passes_over_a_thousand_and_says_that_there_may_be_more() {
 
 #[test]
 fn one_pop_asks_the_calendar_a_bounded_number_of_times() {
-    let told = Circumstances { now: Time::new(14).unwrap(), ..Circumstances::default() };
     let names: Vec<String> = (0..400).map(|n| n.to_string()).collect();
     let ids: Vec<Id> = names.iter().map(|name| Id::new(name.as_bytes()).unwrap()).collect();
-    let (first, named) =
-        (Pop { count: 10_000, ..Pop::ONE }, PopById { ids: &ids, ttr: None, mode: Mode::Lease });
-    let pops: [&dyn Fn(&mut Queue, &mut rounds::Multiples) -> Deliveries; 2] =
-        [&|queue, calendar| queue.apply_by(&told, &first, calendar), &|queue, calendar| {
-            queue.apply_by(&told, &named, calendar)
-        }];
-    for pop in pops {
-        let mut queue = Queue::new((1, 2));
-        let cron = Cron { expression: "10".into(), zone: "".into() };
-        schedules(&mut queue, 400, &Timing::Cron(cron));
-        let mut calendar = rounds::Multiples::default();
-        let deliveries = pop(&mut queue, &mut calendar);
-        assert_eq!((deliveries.len(), calendar.0.len(), deliveries.have_ended_early()), (250, 250, true));
-        let deliveries = pop(&mut queue, &mut calendar);
-        assert_eq!((deliveries.len(), deliveries.have_ended_early()), (150, false));
-    }
+    asks_a_bounded_number_of_times(&Pop { count: 10_000, ..Pop::ONE });
+    asks_a_bounded_number_of_times(&PopById { ids: &ids, ttr: None, mode: Mode::Lease });
+}
+
+fn asks_a_bounded_number_of_times(pop: &impl Operation<Outcome = Deliveries>) {
+    let mut queue = Queue::new((1, 2));
+    let cron = Cron { expression: "10".into(), zone: "".into() };
+    schedules(&mut queue, 400, &Timing::Cron(cron));
+    let told = Circumstances { now: Time::new(14).unwrap(), ..Circumstances::default() };
+    let mut calendar = rounds::Multiples::default();
+    let deliveries = queue.apply_by(&told, pop, &mut calendar);
+    assert_eq!((deliveries.len(), calendar.0.len(), deliveries.have_ended_early()), (250, 250, true));
+    let deliveries = queue.apply_by(&told, pop, &mut calendar);
+    assert_eq!((deliveries.len(), deliveries.have_ended_early()), (150, false));
 }
