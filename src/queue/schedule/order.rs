@@ -41,8 +41,10 @@ impl Begin {
 
 impl Schedule {
     /// All jobs in this state at the horizon, in the order in which they leave that state; dead ones in that in
-    /// which they died. Where that doesn't say what is first, as in the order of [`Schedule::iter`]. Ready, dead
-    /// and done ones that became so after `since` are left out. What isn't asked for is stepped over by the bucket.
+    /// which they died. Jobs of one line that do so in the same millisecond come in the order in which they stand in it; that of
+    /// the lines aside isn't in a file, so for those that expire together it may be another after a load. Nothing that is
+    /// logged depends on that: who chooses by looking is logged by id. Ready, dead and done ones that became so after `since` are
+    /// left out. What isn't asked for is stepped over by the bucket.
     pub fn in_order_of<'s>(
         &'s self,
         windows: &'s dyn Windows,

@@ -29,7 +29,7 @@ def schedules(s: Subject, jobs: int) -> None:
             with s.turn(f"POP COUNT 10000, {kind}", BATCH):
                 taken = s.call("DQ.POP", "q", "COUNT", BATCH_JOBS)
             words = [word for id, _, lease, _ in taken for word in (id, lease)]
-            with s.turn("FINISH of 10,000", BATCH):
+            with s.turn(f"FINISH of {len(taken):,}, {kind}", BATCH):
                 assert s.call("DQ.FINISH", "q", *words) == len(taken)
             with s.turn("ENSURE of one, as it is and with another time"):
                 s.call("DQ.ADD", "q", 0, "y", *rule, "ENSURE")

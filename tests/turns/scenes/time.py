@@ -92,7 +92,7 @@ def lanes(s: Subject, jobs: int) -> None:
 
 
 def lanes_with_groups(s: Subject, jobs: int) -> None:
-    """256 priorities, each with jobs of a group and without: as many lines as there can be. All come due at other times."""
+    """256 priorities, each with jobs of a group and without: as many lines as there can be."""
     begin = s.now() + HOUR_MS
     for n in range(0, jobs, 10_000):
         s.calls(
