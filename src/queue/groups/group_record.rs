@@ -131,6 +131,9 @@ impl Groups {
             group.tat = record.tat()?;
             // Where nothing else is said, as its arrival time says: when it is known which rate that belongs to.
             group.held_until = record.held_until.map_or(Ok(Time::MAX), time)?;
+            if group.tat == Tat::default() {
+                group.held_until = Time::ZERO;
+            }
             if settings.group_rate.is_some() {
                 group.take_over_rate(settings.group_rate, Time::ZERO);
             }
