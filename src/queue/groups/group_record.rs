@@ -105,34 +105,6 @@ impl Groups {
         self.shelf.slab.iter_mut().for_each(|(_, group)| group.take_over_rate(rate, now));
     }
 
-    /// Of two groups with the same serial it would be chance which one leaves first, and so it would where no serials are left. A
-    /// queue comes to neither by itself; a record may tell anything. Then all get others, in their order.
-    fn check_serials(&mut self, settings: &Settings) {
-        let groups = self.shelf.slab.iter_mut();
-        let mut order: Vec<_> = groups.map(|(number, group)| (group.serial, number)).collect();
-        order.sort_unstable();
-        let is_any_twice =
-            order.windows(2).any(|pair| matches!(pair, [(one, _), (other, _)] if one == other));
-        if !is_any_twice && self.last_serial <= SERIAL_MAX / 2 {
-            return;
-        }
-        let name = |number| self.shelf.slab.get(number).map(|group| group.name.clone());
-        order.sort_by_cached_key(|(serial, number)| (*serial, name(*number)));
-        self.last_serial = 0;
-        self.swept = 0;
-        for (_, number) in order {
-            let was_idle = self.take_idle(number);
-            self.last_serial += 1;
-            if let Some(group) = self.shelf.slab.get_mut(number) {
-                group.serial = self.last_serial;
-            }
-            if was_idle {
-                self.add_idle(number);
-            }
-            self.settle_fully(number, settings);
-        }
-    }
-
     fn restore(&mut self, record: &GroupRecord, settings: &Settings) -> Result<(), RecordError> {
         record.check()?;
         let Some(name) = Id::new(&record.name) else {
@@ -143,7 +115,7 @@ impl Groups {
             }
             return Ok(());
         };
-        let last_serial = std::mem::take(&mut self.last_serial);
+        let last_serial = self.last_serial;
         let number = self.find_or_make(name).ok_or(RecordError::TooMany)?;
         // One that is made by this has the serial that is told, whatever the order of the records.
         self.last_serial = last_serial;
@@ -159,6 +131,9 @@ impl Groups {
             group.tat = record.tat()?;
             // Where nothing else is said, as its arrival time says: when it is known which rate that belongs to.
             group.held_until = record.held_until.map_or(Ok(Time::MAX), time)?;
+            if group.tat == Tat::default() {
+                group.held_until = Time::ZERO;
+            }
             if settings.group_rate.is_some() {
                 group.take_over_rate(settings.group_rate, Time::ZERO);
             }
@@ -205,7 +180,6 @@ impl Queue {
             (groups.last_serial, groups.swept) = (groups.last_serial.max(last_serial), swept);
             groups.idle_before = groups.idle.len();
             groups.take_over_rates(self.settings.group_rate, now);
-            groups.check_serials(&self.settings);
             groups.settle_all(&self.settings);
         }
         self.leave_no_empty_groups();
@@ -216,31 +190,5 @@ impl Queue {
         if self.groups.as_ref().is_some_and(|groups| groups.len() == 0) {
             self.groups = None;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::super::QueueRecord;
-    use super::*;
-
-    #[test]
-    fn serials_that_no_queue_comes_to_are_given_anew() {
-        let record = |name: &str, serial| GroupRecord {
-            name: ByteBuf::from(name),
-            serial,
-            paused_until: 9,
-            ..GroupRecord::default()
-        };
-        let loaded = |records: &[GroupRecord]| {
-            let mut queue = Queue::new((1, 2));
-            records.iter().for_each(|record| queue.load_group(record).unwrap());
-            queue.restore(&QueueRecord::default()).unwrap();
-            queue.group_records()
-        };
-        let (a, b) = (record("a", 1), record("b", 2));
-        assert_eq!(loaded(&[record("b", 7), record("a", 7)]), [a.clone(), b.clone()]);
-        assert_eq!(loaded(&[record("b", SERIAL_MAX), record("a", 5)]), [a, b]);
-        assert_eq!(loaded(&[record("b", 7), record("a", 9)]), [record("b", 7), record("a", 9)]);
     }
 }

@@ -245,12 +245,12 @@ impl Groups {
         self.index.find(self.shelf.hash_of(name.bytes()), &self.shelf, is_it)
     }
 
-    /// The group with this name, made if there is none; `None` when there are 2^32 − 1 others, or no serial is left.
+    /// The group with this name, made if there is none; `None` when there are 2^32 − 1 others.
     fn find_or_make(&mut self, name: Id) -> Option<GroupNumber> {
         if let Some(number) = self.find(name) {
             return Some(number);
         }
-        let serial = Some(self.last_serial.saturating_add(1)).filter(|it| *it <= group_record::SERIAL_MAX)?;
+        let serial = self.last_serial.saturating_add(1).min(group_record::SERIAL_MAX);
         let group = Group {
             name: name.bytes().into(),
             serial,
