@@ -195,7 +195,7 @@ impl Queue {
         self.tat = record.tat()?;
         self.paused_until = time(record.paused_until)?;
         self.heading = record.heading()?;
-        self.restore_groups(record.group_serials(), self.heading.clock);
+        self.restore_groups(record.group_serials());
         self.totals = record.totals;
         self.recent = Recent::default();
         self.counted = time(record.counted)?;

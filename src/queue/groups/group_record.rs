@@ -61,10 +61,10 @@ impl GroupRecord {
 
 impl Group {
     /// Its record has told where its rate has got to; and that of the queue, which rate that is.
-    fn take_over_rate(&mut self, rate: Option<Rate>, now: Time) {
+    fn take_over_rate(&mut self, rate: Option<Rate>) {
         self.tat = rate.and_then(|rate| rate.tat(rate.parts_of(self.tat))).unwrap_or_default();
         let opens = rate.map(|rate| rate.open(self.tat)).unwrap_or_default();
-        self.held_until = if opens > now { opens } else { self.held_until.min(opens) };
+        self.held_until = self.held_until.min(opens);
     }
 }
 
@@ -101,8 +101,8 @@ impl Groups {
         records
     }
 
-    fn take_over_rates(&mut self, rate: Option<Rate>, now: Time) {
-        self.shelf.slab.iter_mut().for_each(|(_, group)| group.take_over_rate(rate, now));
+    fn take_over_rates(&mut self, rate: Option<Rate>) {
+        self.shelf.slab.iter_mut().for_each(|(_, group)| group.take_over_rate(rate));
     }
 
     fn restore(&mut self, record: &GroupRecord, settings: &Settings) -> Result<(), RecordError> {
@@ -135,7 +135,7 @@ impl Groups {
                 group.held_until = Time::ZERO;
             }
             if settings.group_rate.is_some() {
-                group.take_over_rate(settings.group_rate, Time::ZERO);
+                group.take_over_rate(settings.group_rate);
             }
             group.paused_until = time(record.paused_until)?;
         }
@@ -174,12 +174,12 @@ impl Queue {
     }
 
     /// The settings are those of a record, and so are the serials.
-    pub(in crate::queue) fn restore_groups(&mut self, (last_serial, swept): (u64, u64), now: Time) {
+    pub(in crate::queue) fn restore_groups(&mut self, (last_serial, swept): (u64, u64)) {
         if let Some(groups) = &mut self.groups {
             let last_serial = last_serial.min(SERIAL_MAX);
             (groups.last_serial, groups.swept) = (groups.last_serial.max(last_serial), swept);
             groups.idle_before = groups.idle.len();
-            groups.take_over_rates(self.settings.group_rate, now);
+            groups.take_over_rates(self.settings.group_rate);
             groups.settle_all(&self.settings);
         }
         self.leave_no_empty_groups();
