@@ -176,8 +176,10 @@ impl Queue {
     /// The settings are those of a record, and so are the serials.
     pub(in crate::queue) fn restore_groups(&mut self, (last_serial, swept): (u64, u64)) {
         if let Some(groups) = &mut self.groups {
-            let last_serial = last_serial.min(SERIAL_MAX);
-            (groups.last_serial, groups.swept) = (groups.last_serial.max(last_serial), swept);
+            // Not those that its groups had until their records came.
+            let serials = groups.shelf.slab.iter_mut().map(|(_, group)| group.serial);
+            let last_serial = serials.fold(last_serial.min(SERIAL_MAX), u64::max);
+            (groups.last_serial, groups.swept) = (last_serial, swept);
             groups.idle_before = groups.idle.len();
             groups.take_over_rates(self.settings.group_rate);
             groups.settle_all(&self.settings);
