@@ -97,11 +97,17 @@ fn groups_and_a_queue_with_limits_for_them() {
     let expected = bytes(&[
         &[0x93],
         &[0x97, 0xc4, 0, 0, 0xc4, 1, 128, 0, 0, 0, 0], // those without one have had their turn with priority 128
-        &[0x97, 0xc4, 3, b'r', b'e', b'd', 1, 0xc4, 1, 128, 103, 1, 3, 0], // and may leave at 103 and a third
+        // Its arrival time is 103 and a third; nothing has been held back by that, of a burst of two.
+        &[0x98, 0xc4, 3, b'r', b'e', b'd', 1, 0xc4, 1, 128, 103, 1, 3, 0, 0],
         &[0x97, 0xc4, 4, b'b', b'l', b'u', b'e', 2, 0xc4, 0, 0, 0, 0, 105], // paused until 105
     ]);
     assert_eq!(queue.group_records().encode(), expected);
     assert_eq!(Vec::<GroupRecord>::decode(&expected).unwrap(), queue.group_records());
+    // Where its rate holds it back as the arrival time says, that is all there is.
+    queue.apply(&told(100), &Add { group: Some(id("red")), ..Add::plain(id("d"), b"") });
+    assert_eq!(queue.apply(&told(100), &Pop { count: 2, ..Pop::ONE }).len(), 1);
+    let red = [0x97, 0xc4, 3, b'r', b'e', b'd', 1, 0xc4, 1, 128, 106, 2, 3, 0];
+    assert_eq!(queue.group_records()[..1].to_vec().encode(), bytes(&[&[0x91], &red]));
     let impossible: [&[u8]; 5] = [
         &[0x97, 0xc4, 0, 1, 0xc4, 0, 0, 0, 0, 0],
         &[0x97, 0xc4, 1, b'g', 0, 0xc4, 0, 0, 0, 0, 0],
