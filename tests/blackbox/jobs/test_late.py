@@ -143,6 +143,8 @@ def test_what_is_passed_over_by_a_blocked_worker_and_by_mpop(room: Room, r: redi
         r.execute_command("DQ.PAUSE", key)
         eventually(lambda key=key: r.execute_command("DQ.LEN", key, "STATE", "ready") == 1)
         r.execute_command("DQ.PAUSE", key, "FOR", 1)
+    # In a second's first moment a run of it would be in time.
+    eventually(lambda: 50 <= now_ms() % 1_000 < 800)
     room.play("""
         > DQ.ADD r b x
         "b"
