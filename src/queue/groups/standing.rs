@@ -49,7 +49,7 @@ impl Groups {
         match home {
             Home::Grouped(priority) => {
                 let member = self.member_of(number, priority)?;
-                self.touched.push(member);
+                self.touch(member);
                 let member = self.members.get_mut(member)?;
                 insert(&mut member.line, &arrival, &mut self.homes, &mut self.bytes);
                 member.rest.set(member.rest.get().with(time, window.closes, now));
@@ -80,7 +80,9 @@ impl Groups {
             Home::Grouped(priority) => {
                 let at = place_among(&group.members, &self.members, priority).ok();
                 let number = at.and_then(|at| group.members.get(at).copied());
-                self.touched.extend(number);
+                if let Some(number) = number {
+                    self.touch(number);
+                }
                 let Some(member) = number.and_then(|number| self.members.get_mut(number)) else {
                     return false;
                 };
@@ -123,6 +125,13 @@ impl Groups {
         });
         self.touched = touched;
         first
+    }
+
+    /// The ring is to hear of this line. A delivery changes one several times.
+    pub(super) fn touch(&mut self, member: Slot) {
+        if self.touched.last() != Some(&member) {
+            self.touched.push(member);
+        }
     }
 
     /// The same, whatever has changed.

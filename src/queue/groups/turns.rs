@@ -138,7 +138,7 @@ impl Groups {
         let member = self.members.get_mut(slot)?;
         let (group, priority) = (member.group, member.priority);
         let is_another = std::mem::replace(&mut member.turn, next) != next;
-        self.touched.push(slot);
+        self.touch(slot);
         self.lane_mut(priority)?.had += usize::from(is_another);
         Some(group)
     }
