@@ -131,8 +131,8 @@ def is_busy(r: redis.Redis) -> bool:
 def test_jobs_fall_due_while_the_server_sleeps(server: Server, r: redis.Redis) -> None:
     due = add_some(r, ahead_ms=150)
     with connections(server, 3) as [sleeper, popper, adder]:
-        sleeper.send(("DEBUG", "SLEEP", "0.5"))
         asleep = now_ms()
+        sleeper.send(("DEBUG", "SLEEP", "0.5"))
         popper.send(("DQ.POP", "q", "COUNT", 10))
         adder.send(("DQ.ADD", "q", "added-meanwhile", "x", "AT", due + 100))
         sleeper.receive()
