@@ -109,7 +109,7 @@ impl Entry {
 
     /// Whether its window may be open then; if not, the job needn't be asked.
     pub fn may_be_open(&self, now: Time) -> bool {
-        self.opens_from() <= now && (now < self.closes_by() || self.closes_by() == Time::MAX)
+        Window { opens: self.opens_from(), closes: self.closes_by() }.is_open(now)
     }
 
     pub fn hold(&self) -> Hold {

@@ -194,11 +194,11 @@ impl Queue {
         self.settings = record.settings()?;
         self.tat = record.tat()?;
         self.paused_until = time(record.paused_until)?;
-        self.heading = record.heading()?;
         self.restore_groups(record.group_serials());
         self.totals = record.totals;
         self.recent = Recent::default();
         self.counted = time(record.counted)?;
+        self.heading = record.heading()?;
         self.wake_at = Time::ZERO;
         Ok(())
     }

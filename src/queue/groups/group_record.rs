@@ -85,7 +85,7 @@ impl Groups {
             let (arrival_ms, arrival_parts) = rate.map_or((0, 0), |rate| rate.parts_of(group.tat));
             let parts =
                 if (arrival_ms, arrival_parts) == (0, 0) { 0 } else { rate.map_or(0, |rate| rate.jobs()) };
-            let held_until = rate.filter(|rate| rate.open(group.tat) != group.held_until);
+            let is_held_as_told = rate.is_none_or(|rate| rate.open(group.tat) == group.held_until);
             records.push(GroupRecord {
                 name: ByteBuf::from(&group.name[..]),
                 serial: group.serial,
@@ -94,7 +94,7 @@ impl Groups {
                 arrival_parts,
                 parts,
                 paused_until: group.paused_until.unix_ms(),
-                held_until: held_until.map(|_| group.held_until.unix_ms()),
+                held_until: (!is_held_as_told).then(|| group.held_until.unix_ms()),
             });
         }
         records.sort_by(|one, other| (one.serial, &one.name).cmp(&(other.serial, &other.name)));
