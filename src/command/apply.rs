@@ -29,7 +29,7 @@ use crate::server::spec::{ArgSpec, KeyUse, Spec};
 use crate::services::frame::Source;
 use crate::services::leases::is_forged;
 use crate::services::live::{self, Opened};
-use crate::services::log::Told;
+use crate::services::log::{self, Told};
 
 pub struct Apply;
 
@@ -156,7 +156,7 @@ fn repeat_return(call: &Call, key: Arg, mut words: Words, told: &Told) -> Result
 }
 
 fn number(digits: &[u8]) -> Result<u32, Error> {
-    let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+    let number = log::number(digits).and_then(|number| number.try_into().ok());
     number.ok_or_else(|| Error::UnknownTold(digits.to_vec()))
 }
 

@@ -187,7 +187,8 @@ impl Told {
     }
 }
 
-fn number(digits: &[u8]) -> Option<u64> {
+/// Plain digits, as the log writes a number.
+pub fn number(digits: &[u8]) -> Option<u64> {
     let is_plain = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     is_plain.then(|| std::str::from_utf8(digits).ok()?.parse().ok()).flatten()
 }
