@@ -24,7 +24,12 @@ pub fn time_for(queue: &Queue, wall_clock: Time) -> Time {
 
 /// The circumstances in which a command is carried out on this queue now.
 pub fn circumstances<H: Host>(host: H, value: &QueueValue) -> Circumstances {
-    let now = time_for(&value.queue, host.wall_clock());
+    circumstances_at(host, value, host.wall_clock())
+}
+
+/// The same for whoever has looked at the clock already.
+pub fn circumstances_at<H: Host>(host: H, value: &QueueValue, wall_clock: Time) -> Circumstances {
+    let now = time_for(&value.queue, wall_clock);
     Circumstances { now, defaults: host.defaults(), lease_floor: Lease::default() }
 }
 

@@ -1,12 +1,12 @@
 //! Handing out to a consumer that waits, and taking back what it didn't get.
 
 use super::alarm::Slice;
-use super::commit::{circumstances, commit};
+use super::commit::{circumstances, circumstances_at, commit};
 use super::host::{Host, QueueKey};
 use super::log::{pop_words, Wording, POP};
 use super::pending::{Lost, PendingDeliveries};
 use super::value::QueueValue;
-use crate::queue::{Id, Limit, Mode, Pop, Record, Return};
+use crate::queue::{Id, Limit, Mode, Pop, Record, Return, Time};
 
 /// What there is for a consumer that waits.
 pub enum Delivered {
@@ -18,9 +18,15 @@ pub enum Delivered {
     NotYet,
 }
 
-/// Hands out jobs to a consumer that waits.
-pub fn deliver<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, pop: &Pop) -> Delivered {
-    let circumstances = circumstances(host, value);
+/// Hands out jobs to a consumer that waits, by the time that whoever comes has read.
+pub fn deliver<H: Host>(
+    host: H,
+    key: &impl QueueKey,
+    value: &mut QueueValue,
+    pop: &Pop,
+    now: Time,
+) -> Delivered {
+    let circumstances = circumstances_at(host, value, now);
     let words = pop_words(pop);
     let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
     let deliveries = commit(host, key, value, &circumstances, pop, Wording::Command(POP, &words));

@@ -103,8 +103,8 @@ impl<'q, H: Host> OpenQueue<'q, H> {
             if waiting::are_others_first(self.host, &self.key) && would_wait() {
                 return false;
             }
-            // That took time, and may have told the queue what this one would be told.
-            self.circumstances = circumstances(self.host, self.value);
+            // By the time that they were served by: what came due behind it would be had by whoever came last.
+            self.circumstances.now = time_for(&self.value.queue, self.circumstances.now);
         }
         let reply = |deliveries: &Deliveries, queue: &Queue| {
             if !deliveries.is_empty() {
@@ -158,9 +158,11 @@ impl<'q, H: Host> OpenQueue<'q, H> {
     }
 
     fn serve(&mut self) {
-        // A client may send what a log says, too.
-        if self.source == Source::Client || self.host.with(|state| state.is_primary && !state.is_loading) {
-            waiting::serve_after_command(self.host, &self.key, self.value);
+        // A client may send what a log says, too, whose times may be from any clock.
+        if self.source == Source::Client {
+            waiting::serve_at_command(self.host, &self.key, self.value, self.circumstances.now);
+        } else if self.host.with(|state| state.is_primary && !state.is_loading) {
+            waiting::serve_at_command(self.host, &self.key, self.value, self.host.wall_clock());
         }
         wakeup::plan(self.host, self.value, || self.key.database(), || self.key.name());
     }

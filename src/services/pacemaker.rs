@@ -153,7 +153,8 @@ fn look_after<H: Host>(
     notify::tell(host, key, &mut value.queue, None);
     let may_change = purpose == Purpose::Change;
     let is_any_left = may_change && !forget_the_old(host, key, value, slice);
-    if waiting::consumers_at(host, key) > 0 && (!may_change || !waiting::serve(host, key, value, slice)) {
+    if waiting::consumers_at(host, key) > 0 && (!may_change || !waiting::serve(host, key, value, slice, now))
+    {
         waiting::serve_soon(host, key.database(), key.name());
     }
     let next = value.queue.find_wake_at().map(|next| match purpose {

@@ -21,7 +21,7 @@ use super::place::{Database, Place};
 use super::value::QueueValue;
 use super::waiters::{Departure, Shape, Ticket};
 use super::wakeup;
-use crate::queue::{Mode, Pop};
+use crate::queue::{Mode, Pop, Time};
 
 /// The server writes what they are told at the end of the turn, which takes it several times as long as unblocking
 /// them: about a millisecond for so many.
@@ -60,9 +60,9 @@ pub fn wait<H: Host>(
     true
 }
 
-/// Serves those who wait at this key, after a command has changed its queue. Inside a transaction or a script
-/// they have to wait until it is over.
-pub fn serve_after_command<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue) {
+/// Serves those who wait at this key, before or after a command does something there, by its time. Inside a
+/// transaction or a script they have to wait until it is over.
+pub fn serve_at_command<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, now: Time) {
     if consumers(host) == 0 || consumers_at(host, key) == 0 {
         return;
     }
@@ -71,7 +71,7 @@ pub fn serve_after_command<H: Host>(host: H, key: &impl QueueKey, value: &mut Qu
         return;
     }
     let slice = Slice::begin(host);
-    if serve(host, key, value, &slice) {
+    if serve(host, key, value, &slice, now) {
         need_not_serve(host, key);
     } else {
         serve_soon(host, key.database(), key.name());
@@ -87,7 +87,15 @@ pub fn are_others_first<H: Host>(host: H, key: &impl QueueKey) -> bool {
 
 /// Serves those who wait at this key, in their order, as far as there are jobs; false when the time was too
 /// short for that. When no place is left for those who lease, those are served, in their order, who need none.
-pub fn serve<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, slice: &Slice) -> bool {
+///
+/// All of them by one time, `now`: what comes due meanwhile would be had by whoever asks next, and not by the first.
+pub fn serve<H: Host>(
+    host: H,
+    key: &impl QueueKey,
+    value: &mut QueueValue,
+    slice: &Slice,
+    now: Time,
+) -> bool {
     let database = key.database();
     let mut is_any_place_left = true;
     loop {
@@ -98,7 +106,7 @@ pub fn serve<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, slic
         let Some((ticket, pop)) = first else {
             return true;
         };
-        let pending = match delivery::deliver(host, key, value, &pop) {
+        let pending = match delivery::deliver(host, key, value, &pop, now) {
             Delivered::Jobs(pending) => pending,
             Delivered::NoPlace if is_any_place_left => {
                 is_any_place_left = false;
@@ -196,7 +204,7 @@ fn serve_on<H: Host>(host: H, slice: &Slice) {
         let is_done = host.open((database, &name), Purpose::Change, |key, value| {
             let now = time_for(&value.queue, host.wall_clock());
             value.queue.advance(now);
-            let is_done = serve(host, &key, value, slice);
+            let is_done = serve(host, &key, value, slice, now);
             wakeup::plan(host, value, || database, || key.name());
             is_done
         });

@@ -350,6 +350,18 @@ def test_kept_jobs_that_never_go() -> None:
         assert story.kinds() == expected, after_ms
 
 
+def test_dead_jobs_are_kept_until_deadkeep_says_otherwise() -> None:
+    """They are to be removed from then on, which takes a moment."""
+    for after_ms, expected in [(200, set()), (8_000, {"leak"})]:
+        story = handed_out()
+        story.says("DQ.BURY q a 1000", 1)
+        story.lives(8_000)
+        story.says("DQ.ALTER q DEADKEEP 1000", "OK")
+        story.lives(after_ms)
+        story.says("DQ.LEN q STATE dead", 1)
+        assert story.kinds() == expected, after_ms
+
+
 def test_a_queue_goes_where_its_key_goes() -> None:
     story = with_a_job()
     story.says("RENAME q r", "OK", shape="sealed")

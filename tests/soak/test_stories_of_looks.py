@@ -89,6 +89,27 @@ def test_who_leaves_on_the_way_may_be_missed() -> None:
     assert story.kinds() == set()
 
 
+def ready(id: str, body: str, priority: int, due: int) -> list[Any]:
+    fields = dict(zip(delayed(id, due)[::2], delayed(id, due)[1::2], strict=True))
+    fields |= {"body": body, "state": "ready", "since": due, "priority": priority}
+    return [word for pair in fields.items() for word in pair]
+
+
+@pytest.mark.parametrize(("is_replaced", "expected"), [(True, set()), (False, {"lost"})])
+def test_behind_a_job_that_has_moved_a_walk_through_ready_goes_on_elsewhere(
+    is_replaced: bool, expected: set[str]
+) -> None:
+    story = Story()
+    for id in "abc":
+        story.says(f"DQ.ADD q {id} x{id}", id)
+    dues = {id: NOW_MS + 1 + 2 * at for at, id in enumerate("abc")}
+    story.says("DQ.PEEK q STATE ready COUNT 1", [ready("a", "xa", 128, dues["a"])], walk=1)
+    if is_replaced:
+        story.says("DQ.ADD q a y PRIORITY 200 REPLACE", "a")
+    story.says("DQ.PEEK q STATE ready COUNT 1 AFTER a", [], walk=1)
+    assert story.kinds() == expected
+
+
 @pytest.mark.parametrize(("line", "expected"), [
     ("DQ.PEEK q AFTER nobody", set()), (f"DQ.PEEK q STATE dead AFTER nobody FROM {NOW_MS}", {"error"}),
 ])  # fmt: skip

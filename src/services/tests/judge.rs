@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::services::host::Host;
 use crate::services::log::Told;
 use crate::services::place::Place;
 use crate::services::waiters::Departure;
@@ -14,7 +15,11 @@ use super::operation::{Handed, Operation, Outcome, Terms};
 use super::world::{Assigned, Owed, Wait, World};
 
 /// A command that is being executed.
-pub type Said<'c> = Option<(ClientNumber, &'c Command)>;
+#[derive(Clone, Copy)]
+pub struct Said<'c> {
+    command: &'c Command,
+    is_inside_another: bool,
+}
 
 impl World {
     /// A client says something, and gets its reply.
@@ -23,7 +28,7 @@ impl World {
         let begun = self.primary.wall_ms();
         let reply = self.primary.run(client, command, is_inside_another);
         self.tell(|| format!("   {reply:?}"));
-        let own = self.absorb(begun, Some((client, command)));
+        let own = self.absorb(begun, Some(Said { command, is_inside_another }));
         self.judge_reply(client, command, reply, own, begun);
         if !is_inside_another {
             self.primary.tell_of_ready_keys();
@@ -33,7 +38,7 @@ impl World {
 
     /// Takes in what the primary has told since the wall clock showed `begun`; what came of the command itself, if it is
     /// in the log.
-    pub fn absorb(&mut self, begun: u64, said: Said) -> Option<Outcome> {
+    pub fn absorb(&mut self, begun: u64, said: Option<Said>) -> Option<Outcome> {
         let mut own = None;
         for event in self.primary.events.take() {
             match event {
@@ -50,7 +55,7 @@ impl World {
         own
     }
 
-    fn judge_entry(&mut self, logged: Logged, begun: u64, said: Said) -> (bool, Outcome) {
+    fn judge_entry(&mut self, logged: Logged, begun: u64, said: Option<Said>) -> (bool, Outcome) {
         let Logged { place, told, operation, is_as_sent } = logged;
         self.tell(|| format!("   log: {place:?} {told:?} {operation:?}"));
         let ended = self.primary.wall_ms();
@@ -121,13 +126,23 @@ impl World {
     }
 
     /// A DQ.POP in the log is that of the command, or a delivery to somebody who waits. By their terms they are known.
-    fn judge_delivery(&mut self, place: &Place, terms: &Terms, outcome: &Outcome, said: Said) -> bool {
+    fn judge_delivery(
+        &mut self,
+        place: &Place,
+        terms: &Terms,
+        outcome: &Outcome,
+        said: Option<Said>,
+    ) -> bool {
         let handed = self.note_leases(place, outcome);
         if handed.is_empty() {
             return false;
         }
-        if let Some((_, Command::Pop { terms: said, .. })) = said {
-            if said == terms {
+        if let Some(Said { command: Command::Pop { terms: own, .. }, is_inside_another }) = said {
+            if own == terms {
+                // In a transaction nobody else is served.
+                if !is_inside_another {
+                    self.judge_nobody_came_before(place);
+                }
                 return true;
             }
         }
@@ -148,6 +163,19 @@ impl World {
         let wait = self.clients[line[at]].wait.as_mut().unwrap();
         wait.assigned = Some(Assigned { handed: handed.to_vec(), origins: vec![number] });
         false
+    }
+
+    /// Somebody takes a job without having waited: who waits there has had the chance, unless the time was too short.
+    fn judge_nobody_came_before(&self, place: &Place) {
+        if self.primary.with(|state| state.to_serve.contains(place)) {
+            return;
+        }
+        let still_waits = |client: &&ClientNumber| {
+            let wait = self.clients[**client].wait.as_ref().unwrap();
+            wait.assigned.is_none() && wait.deadline.is_none_or(|deadline| deadline > self.now())
+        };
+        let earlier = self.lines.get(place).and_then(|line| line.iter().find(still_waits));
+        assert!(earlier.is_none(), "somebody is served before {earlier:?}, who came first");
     }
 
     /// No lease comes twice; and at a key they grow, whatever queue is there. (Those of one queue are the account's matter.)
@@ -409,8 +437,8 @@ impl World {
     }
 }
 
-fn is_said_to_purge(said: Said) -> bool {
-    matches!(said, Some((_, Command::Purge(..))))
+fn is_said_to_purge(said: Option<Said>) -> bool {
+    matches!(said, Some(Said { command: Command::Purge(..), .. }))
 }
 
 /// The timer removed these.

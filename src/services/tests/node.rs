@@ -66,7 +66,7 @@ pub struct Nature {
     /// Who is unblocked is told within the call, as Redis 7.0 and Valkey do it, or before the loop sleeps.
     pub tells_at_once: bool,
     pub budget: Duration,
-    /// How much time passes whenever somebody asks how much has.
+    /// How much time passes whenever somebody asks for the time.
     pub step: Duration,
 }
 
@@ -309,6 +309,7 @@ impl Host for &Node {
 
     fn wall_clock(self) -> Time {
         self.assert_nobody_is_inside();
+        self.uptime.set(self.uptime.get() + self.nature.step);
         Time::new(self.wall_ms()).unwrap()
     }
 

@@ -247,7 +247,9 @@ impl World {
             _ if !is_busy => most,
             0 | 1 => Duration::ZERO,
             2..=4 => most.min(Duration::from_micros(self.rng.u64(..3_000))),
-            5 | 6 => most,
+            5 => most,
+            // Somebody comes just before it, and the millisecond ends meanwhile.
+            6 => most.saturating_sub(Duration::from_micros(self.rng.u64(..100))),
             // Something holds it up.
             _ => Duration::from_micros(self.rng.u64(..20_000)),
         };

@@ -39,6 +39,9 @@ class Walk:
     state: str
     there: dict[str, Any]
     seen: set[str] = field(default_factory=set)
+    # The one that was shown last, and what it could be then.
+    last: str = ""
+    lives: list[Any] = field(default_factory=list)
 
 
 # How long the server may take to remove what was kept long enough: of *active* time (timeline.Ticks). Its

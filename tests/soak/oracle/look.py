@@ -102,16 +102,18 @@ def _overdue(case: Case, queue: Queue | None, mask: int) -> int:
             continue
         there = [life for life in slot.lives if not life.is_absent]
         if there and not slot.is_wild:
-            count += all(_is_overdue(case, life, queue.settings.dead_keep) for life in there)
+            count += all(_is_overdue(case, life, queue) for life in there)
     return count
 
 
-def _is_overdue(case: Case, life: Life, dead_keep: int) -> bool:
-    until, epoch = life.kept_until(dead_keep), case.epoch
+def _is_overdue(case: Case, life: Life, queue: Queue) -> bool:
+    until, epoch = life.kept_until(queue.settings.dead_keep), case.epoch
     if until is None or until[1] >= case.now[0]:
         return False
     since = life.turn.end if life.turn.epoch == epoch.number else epoch.cut
-    return epoch.ticks.active_ms(since, until[1], case.window.end) > case.findings.sweep_ms
+    return (
+        epoch.ticks.active_ms(max(since, queue.altered), until[1], case.window.end) > case.findings.sweep_ms
+    )
 
 
 def _judge_get(case: Case, queue: Queue | None) -> None:

@@ -79,7 +79,8 @@ def _alter(case: Case, queue: Queue) -> None:
     settings.keep = said.get("KEEP", settings.keep)
     settings.late = said.get("LATE", settings.late)
     settings.max_jobs = said.get("MAXJOBS", settings.max_jobs)
-    settings.dead_keep = said.get("DEADKEEP", settings.dead_keep)
+    if "DEADKEEP" in said:
+        settings.dead_keep, queue.altered = said["DEADKEEP"], case.window.end
     queue.changed = case.step
 
 

@@ -129,10 +129,11 @@ class Queue:
         self.is_wild = False
         # The command that makes it may not have been carried out.
         self.is_maybe = False
-        # The last step that changed anything; since which mark it has been at its key, and not paused.
+        # The last step that changed anything; since which mark it has been at its key, not paused, and had its DEADKEEP.
         self.changed = 0
         self.here_since: float = 0
         self.resumed: float = 0
+        self.altered: float = 0
         self.totals: dict[str, Span] = {}
         self.has_known_totals = True
         # How late jobs were handed out: (at least, at most), by epoch, since no server tells another.

@@ -4,7 +4,7 @@ from typing import Any
 
 from . import words as grammar
 from .case import Case, Walk
-from .life import BY_NAME
+from .life import BY_NAME, Life
 from .model import Queue
 
 # As the runner finds the time of the job behind which a page begins.
@@ -27,7 +27,14 @@ def judge(case: Case, queue: Queue | None) -> None:
         # It goes on in another queue, to which the key belongs by now.
         del case.findings.walks[place]
         return
+    if queue is not None and state == "ready" and "AFTER" in said and _lives(queue, walk.last) != walk.lives:
+        # It goes on behind another job of that id, which stands elsewhere: a walk through `ready` ends there.
+        del case.findings.walks[place]
+        return
     _judge_page(case, walk, said.get("AFTER"), said.get("FROM"))
+    if queue is not None and case.told:
+        walk.last = str(dict(zip(case.told[-1][::2], case.told[-1][1::2], strict=True))["id"])
+        walk.lives = _lives(queue, walk.last)
     if len(case.told) < said["COUNT"]:
         _judge_end(case, queue, walk)
 
@@ -63,9 +70,17 @@ def _standing(case: Case, queue: Queue | None, state: str) -> dict[str, Any]:
     for id, slot in queue.touch_all(case.now) if queue is not None else ():
         states = slot.states(case.now, queue.settings.dead_keep) if queue is not None else 0
         if not slot.is_wild and len(slot.lives) == 1 and states == BY_NAME[state]:
-            life = slot.lives[0]
-            there[id] = (life.stage, life.policy.body, life.policy.priority, life.attempt, life.turn)
+            there[id] = _identity(slot.lives[0])
     return there
+
+
+def _lives(queue: Queue, id: str) -> list[Any]:
+    """What a job may be, and would be another if it had moved."""
+    return [_identity(life) for life in queue.slot(id).lives]
+
+
+def _identity(life: Life) -> Any:
+    return life.stage, life.policy.body, life.policy.priority, life.attempt, life.turn
 
 
 def _time(state: str, shown: dict[str, Any]) -> int:
