@@ -100,8 +100,9 @@ impl Bucket {
 
     /// What is known here of the window of one that waits, which isn't wider.
     pub fn widest(&self, entry: &Entry) -> Window {
-        let closes = if entry.expires() { entry.closes_by().min(self.closes.get()) } else { Time::MAX };
-        Window { opens: Time::ZERO, closes }
+        let widest = entry.widest();
+        let closes = if entry.expires() { widest.closes.min(self.closes.get()) } else { Time::MAX };
+        Window { closes, ..widest }
     }
 
     /// As narrow as it can be said without asking the jobs.

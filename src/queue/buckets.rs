@@ -143,7 +143,7 @@ impl Buckets {
                 break;
             };
             if !bucket.is_closed(now) {
-                found = first_open_in(bucket, now, windows);
+                found = first_open_in(bucket.entries(), now, windows);
                 if found.is_some() || bucket.entries().last().is_some_and(|last| last.time() > now) {
                     break;
                 }
@@ -314,8 +314,8 @@ impl Buckets {
 }
 
 /// The first job up to `now` that hasn't expired by then.
-pub(super) fn first_open_in(bucket: &Bucket, now: Time, windows: &impl Windows) -> Option<(Time, Slot)> {
-    let passed = bucket.entries().iter().take_while(|entry| entry.time() <= now);
+pub(super) fn first_open_in(entries: &[Entry], now: Time, windows: &impl Windows) -> Option<(Time, Slot)> {
+    let passed = entries.iter().take_while(|entry| entry.time() <= now);
     let is_open = |entry: &&Entry| {
         !entry.expires() || entry.closes_by() > now && windows.window_of(entry.slot).closes > now
     };

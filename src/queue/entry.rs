@@ -107,6 +107,11 @@ impl Entry {
         }
     }
 
+    /// What is known here of the window of one that waits, which isn't wider.
+    pub fn widest(&self) -> Window {
+        Window { opens: Time::ZERO, closes: self.closes_by() }
+    }
+
     /// Whether its window may be open then; if not, the job needn't be asked.
     pub fn may_be_open(&self, now: Time) -> bool {
         Window { opens: self.opens_from(), closes: self.closes_by() }.is_open(now)

@@ -13,11 +13,13 @@ const FEW_MAX: usize = 128;
 /// A short line grows by so many entries.
 const GROWTH: usize = 4;
 
-/// A line of jobs. One that becomes empty keeps a little room, since jobs come and go one by one.
+/// A line of jobs. One that had few and becomes empty keeps a little room, since jobs come and go one by one.
 #[derive(Clone, Default)]
 pub enum Line {
     #[default]
     Empty,
+    /// For which no memory is taken: most groups have one lease at a time, and many have one job.
+    One(Entry),
     Few(Box<Bucket>),
     Many(Box<Buckets>),
 }
@@ -73,15 +75,14 @@ impl Residents for Places {
 impl Line {
     pub fn insert(&mut self, arrival: &Arrival, places: &mut Places) {
         match self {
-            Line::Empty => {
-                let mut bucket = Bucket::default();
-                bucket.insert(0, arrival.entry(), arrival.window, GROWTH);
-                *self = Line::Few(Box::new(bucket));
+            Line::Empty => *self = Line::One(arrival.entry()),
+            Line::One(entry) => {
+                let mut few = Bucket::default();
+                few.insert(0, *entry, entry.widest(), GROWTH);
+                insert_in(&mut few, arrival);
+                *self = Line::Few(Box::new(few));
             }
-            Line::Few(bucket) if bucket.len() < FEW_MAX => {
-                let at = bucket.place_of(arrival.time, arrival.rank);
-                bucket.insert(at, arrival.entry(), arrival.window, GROWTH);
-            }
+            Line::Few(bucket) if bucket.len() < FEW_MAX => insert_in(bucket, arrival),
             Line::Few(bucket) => {
                 let mut buckets = in_buckets(bucket, places);
                 buckets.insert(arrival, places);
@@ -95,6 +96,13 @@ impl Line {
     pub fn remove(&mut self, slot: Slot, places: &mut Places) -> bool {
         match self {
             Line::Empty => false,
+            Line::One(entry) => {
+                let was_there = entry.slot == slot;
+                if was_there {
+                    *self = Line::Empty;
+                }
+                was_there
+            }
             Line::Few(bucket) => bucket.remove(slot).is_some(),
             Line::Many(buckets) => {
                 let was_there = buckets.remove(slot, places.get(slot), places).is_some();
@@ -106,65 +114,71 @@ impl Line {
         }
     }
 
+    /// The jobs of a short line, or the buckets of a long one.
+    fn entries(&self) -> Result<&[Entry], &Buckets> {
+        match self {
+            Line::Empty => Ok(&[]),
+            Line::One(entry) => Ok(std::slice::from_ref(entry)),
+            Line::Few(bucket) => Ok(bucket.entries()),
+            Line::Many(buckets) => Err(buckets),
+        }
+    }
+
     /// The time of the first job, also of one that has expired.
     pub fn first_time(&self) -> Option<Time> {
-        match self {
-            Line::Empty => None,
-            Line::Few(bucket) => bucket.entries().first().map(Entry::time),
-            Line::Many(buckets) => buckets.first().map(|(time, _)| time),
+        match self.entries() {
+            Ok(entries) => entries.first().map(Entry::time),
+            Err(buckets) => buckets.first().map(|(time, _)| time),
         }
     }
 
     /// The first job up to `now` that hasn't expired by then.
     pub fn first_open(&self, now: Time, windows: &impl Windows) -> Option<(Time, Slot)> {
-        match self {
-            Line::Empty => None,
-            Line::Few(bucket) if bucket.is_closed(now) => None,
-            Line::Few(bucket) => first_open_in(bucket, now, windows),
-            Line::Many(buckets) => buckets.first_open(now, windows),
+        if matches!(self, Line::Few(bucket) if bucket.is_closed(now)) {
+            return None;
+        }
+        match self.entries() {
+            Ok(entries) => first_open_in(entries, now, windows),
+            Err(buckets) => buckets.first_open(now, windows),
         }
     }
 
     /// The earliest time after `now`.
     pub fn first_after(&self, now: Time) -> Option<Time> {
-        match self {
-            Line::Empty => None,
-            Line::Few(bucket) => bucket.entries().get(bucket.up_to(now)).map(Entry::time),
-            Line::Many(buckets) => buckets.first_after(now),
+        match self.entries() {
+            Ok(entries) => entries.get(up_to(entries, now)).map(Entry::time),
+            Err(buckets) => buckets.first_after(now),
         }
     }
 
     /// How many have a time after `now`.
     pub fn after(&self, now: Time) -> usize {
-        match self {
-            Line::Empty => 0,
-            Line::Few(bucket) => bucket.len() - bucket.up_to(now),
-            Line::Many(buckets) => buckets.tally_after(now).jobs,
+        match self.entries() {
+            Ok(entries) => entries.len() - up_to(entries, now),
+            Err(buckets) => buckets.tally_after(now).jobs,
         }
     }
 
     /// How many have a time up to `now`.
     pub fn up_to(&self, now: Time) -> usize {
-        match self {
-            Line::Empty => 0,
-            Line::Few(bucket) => bucket.up_to(now),
-            Line::Many(buckets) => buckets.tallies().0.jobs - buckets.tally_after(now).jobs,
+        match self.entries() {
+            Ok(entries) => up_to(entries, now),
+            Err(buckets) => buckets.tallies().0.jobs - buckets.tally_after(now).jobs,
         }
     }
 
     /// The time of the one behind which there are so many. O(buckets).
     pub fn time_from_end(&self, behind: usize) -> Option<Time> {
-        match self {
-            Line::Empty => None,
-            Line::Few(bucket) => bucket.entries().iter().nth_back(behind).map(Entry::time),
-            Line::Many(buckets) => buckets.time_from_end(behind),
+        match self.entries() {
+            Ok(entries) => entries.iter().nth_back(behind).map(Entry::time),
+            Err(buckets) => buckets.time_from_end(behind),
         }
     }
 
     /// Hands its memory to a mover; of a long line, but for its buckets.
     pub fn relocate(&mut self, mover: &mut impl Mover) {
         match self {
-            Line::Empty => (),
+            Line::Empty | Line::One(_) => (),
             Line::Few(bucket) => {
                 mover.boxed(bucket);
                 bucket.relocate(mover);
@@ -175,11 +189,21 @@ impl Line {
 
     pub fn memory(&self) -> usize {
         match self {
-            Line::Empty => 0,
+            Line::Empty | Line::One(_) => 0,
             Line::Few(bucket) => size_of::<Bucket>() + bucket.capacity() * size_of::<Entry>(),
             Line::Many(buckets) => size_of::<Buckets>() + buckets.memory(),
         }
     }
+}
+
+fn insert_in(few: &mut Bucket, arrival: &Arrival) {
+    let at = few.place_of(arrival.time, arrival.rank);
+    few.insert(at, arrival.entry(), arrival.window, GROWTH);
+}
+
+/// How many of these have a time up to and including `time`.
+fn up_to(entries: &[Entry], time: Time) -> usize {
+    entries.partition_point(|entry| entry.time() <= time)
 }
 
 fn in_buckets(few: &Bucket, places: &mut Places) -> Buckets {

@@ -62,7 +62,7 @@ impl Groups {
         };
         match line {
             Line::Many(buckets) => Some(buckets),
-            Line::Empty | Line::Few(_) => None,
+            Line::Empty | Line::One(_) | Line::Few(_) => None,
         }
     }
 }

@@ -110,14 +110,24 @@ struct Run {
     /// None here has an earlier turn, of those that don't rest while this holds.
     least_turn: Cell<u64>,
     holds: Cell<Span>,
-    entries: Vec<Entry>,
+    /// They mostly leave at the front, and come at the back.
+    entries: VecDeque<Entry>,
 }
 
 impl Run {
-    fn new(entries: Vec<Entry>) -> Run {
+    fn new(entries: VecDeque<Entry>) -> Run {
         let least_turn = entries.iter().map(|entry| entry.seat.turn).min().unwrap_or(u64::MAX);
-        let first = entries.first().map_or((Time::MAX, 0, 0), Entry::key);
+        let first = entries.front().map_or((Time::MAX, 0, 0), Entry::key);
         Run { first, least_turn: Cell::new(least_turn), holds: Cell::new(Span::ALWAYS), entries }
+    }
+
+    /// Where one with this key stands, or would. No two have the same.
+    fn place_of(&self, key: Key) -> Result<usize, usize> {
+        match (self.entries.front(), self.entries.back()) {
+            (Some(front), _) if front.key() == key => Ok(0),
+            (_, Some(back)) if back.key() < key => Err(self.entries.len()),
+            _ => self.entries.binary_search_by_key(&key, Entry::key),
+        }
     }
 
     /// Whether nobody here has his turn by this round.
@@ -164,7 +174,7 @@ const ANY_ROUND: u64 = u64::MAX - 1;
 
 #[derive(Clone, Default)]
 pub struct Ring {
-    /// They mostly empty at the front, and come at the back.
+    /// As entries of a run do.
     runs: VecDeque<Run>,
     len: usize,
     /// The last one that has begun.
@@ -189,7 +199,11 @@ impl Ring {
     /// Hands the runs to a mover, as [`super::super::slab::Slab::relocate`].
     pub fn relocate(&mut self, from: Slot, mover: &mut impl Mover) -> Option<Slot> {
         let mut runs = Vec::from(std::mem::take(&mut self.runs));
-        let next = relocate_each(&mut runs, from, mover, |run, mover| mover.vec(&mut run.entries));
+        let next = relocate_each(&mut runs, from, mover, |run, mover| {
+            let mut entries = Vec::from(std::mem::take(&mut run.entries));
+            mover.vec(&mut entries);
+            run.entries = entries.into();
+        });
         self.runs = runs.into();
         next
     }
@@ -249,10 +263,10 @@ impl Ring {
         self.len += 1;
         let at = self.run_of(key);
         let Some(run) = self.runs.get_mut(at) else {
-            self.runs.push_back(Run::new(vec![entry]));
+            self.runs.push_back(Run::new(VecDeque::from([entry])));
             return;
         };
-        let place = run.entries.partition_point(|other| other.key() < key);
+        let (Ok(place) | Err(place)) = run.place_of(key);
         run.least_turn.set(run.least_turn.get().min(seat.turn));
         run.first = run.first.min(key);
         run.entries.insert(place, entry);
@@ -271,12 +285,12 @@ impl Ring {
         let Some(run) = self.runs.get_mut(at) else {
             return false;
         };
-        let Ok(place) = run.entries.binary_search_by_key(&key, Entry::key) else {
+        let Ok(place) = run.place_of(key) else {
             return false;
         };
         run.entries.remove(place);
         self.len -= 1;
-        match run.entries.first() {
+        match run.entries.front() {
             None => {
                 self.runs.remove(at);
                 self.reopen(at, 0);
@@ -298,7 +312,7 @@ impl Ring {
         let mut emptied = std::mem::take(&mut self.runs).into_iter().map(|run| run.entries);
         self.len = 0;
         while entries.peek().is_some() {
-            let mut run = emptied.next().unwrap_or_else(|| Vec::with_capacity(RUN_MAX));
+            let mut run = emptied.next().unwrap_or_else(|| VecDeque::with_capacity(RUN_MAX));
             run.clear();
             run.extend(entries.by_ref().take(RUN_MAX * 3 / 4));
             self.len += run.len();
@@ -314,7 +328,7 @@ impl Ring {
         let Some(run) = self.runs.get_mut(at) else {
             return;
         };
-        if let Ok(place) = run.entries.binary_search_by_key(&key, Entry::key) {
+        if let Ok(place) = run.place_of(key) {
             if let Some(entry) = run.entries.get_mut(place) {
                 entry.seat.turn = seat.turn;
                 entry.rest.set(rest);
@@ -326,7 +340,14 @@ impl Ring {
 
     /// In which run this is, or would be.
     fn run_of(&self, key: Key) -> usize {
-        self.runs.partition_point(|run| run.first <= key).saturating_sub(1)
+        let (second, last) = (self.runs.get(1), self.runs.back());
+        if second.is_none_or(|second| key < second.first) {
+            0
+        } else if last.is_none_or(|last| last.first <= key) {
+            self.runs.len().saturating_sub(1)
+        } else {
+            self.runs.partition_point(|run| run.first <= key).saturating_sub(1)
+        }
     }
 
     /// Somebody with this turn is in this run now.
