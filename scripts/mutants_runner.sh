@@ -21,9 +21,10 @@ run() {
 
 case $what in
   core)
-    run 20 queue:: format:: --skip tests::large:: --skip buckets:: --skip a_scan_
-    PROPTEST_CASES=30 run 60 buckets:: a_scan_ the_queue_does hostile_ --skip memory_comes_back
-    PROPTEST_CASES=30 run 120 --skip queue:: --skip format:: --skip divergence::
+    readonly longer=(buckets:: a_scan_ ring:: relocate:: other_limits)
+    run 20 queue:: format:: --skip tests::large:: "${longer[@]/#/--skip=}"
+    PROPTEST_CASES=30 run 60 "${longer[@]}" the_queue_does hostile_ --skip memory_comes_back
+    PROPTEST_CASES=10 run 120 --skip queue:: --skip format:: --skip divergence::
     run 300 tests::large:: memory_comes_back
     ;;
   services)
