@@ -101,7 +101,7 @@ impl Bucket {
     /// What is known here of the window of one that waits, which isn't wider.
     pub fn widest(&self, entry: &Entry) -> Window {
         let widest = entry.widest();
-        let closes = if entry.expires() { widest.closes.min(self.closes.get()) } else { Time::MAX };
+        let closes = if entry.expires() { widest.closes.min(self.closes.get()) } else { widest.closes };
         Window { closes, ..widest }
     }
 

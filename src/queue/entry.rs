@@ -107,9 +107,12 @@ impl Entry {
         }
     }
 
-    /// What is known here of the window of one that waits, which isn't wider.
+    /// What is known here of the window of one that waits, which isn't wider. That of one that expires closes, be it at the
+    /// end of time.
     pub fn widest(&self) -> Window {
-        Window { opens: Time::ZERO, closes: self.closes_by() }
+        let at_last = Time::MAX.saturating_sub(Millis::of_ms(1));
+        let closes = if self.expires() { self.closes_by().min(at_last) } else { Time::MAX };
+        Window { opens: Time::ZERO, closes }
     }
 
     /// Whether its window may be open then; if not, the job needn't be asked.

@@ -95,7 +95,7 @@ impl Groups {
             return;
         };
         let lines = group.dying.memory() + group.leases.memory() + group.expiring.memory();
-        let own = group.name.len() + group.members_memory();
+        let own = group.name.len() + group.members.capacity() * size_of::<Slot>();
         self.bytes = self.bytes.saturating_sub(lines + own);
         for slot in group.members {
             let has_had_turn = self.has_had_turn(slot);

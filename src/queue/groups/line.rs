@@ -216,3 +216,7 @@ fn in_buckets(few: &Bucket, places: &mut Places) -> Buckets {
     }
     buckets
 }
+
+#[cfg(test)]
+#[path = "line_tests.rs"]
+mod tests;

@@ -34,7 +34,6 @@ use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hasher};
 
 use ahash::RandomState;
-use smallvec::SmallVec;
 
 use super::ids::Id;
 use super::index::{Chained, Index};
@@ -49,9 +48,6 @@ pub use look::GroupView;
 use ring::{Rest, Ring, Seat};
 pub use standing::Stood;
 pub use turns::Turn;
-
-/// As many as have the room of a [`Vec`].
-type Members = SmallVec<[Slot; 4]>;
 
 /// The number of a group in its queue; [`NO_SLOT`] is none. It shows in nothing.
 pub type GroupNumber = Slot;
@@ -106,8 +102,8 @@ struct Group {
     paused_until: Time,
     /// From when on none of its jobs is held back, as the rings have been told: see [`Group::opens`].
     told_opens: Time,
-    /// Its jobs that may leave, a line for each priority, in the order of these: most groups have one.
-    members: Members,
+    /// Its jobs that may leave, a line for each priority, in the order of these.
+    members: Vec<Slot>,
     /// Its jobs that die before they may leave.
     dying: Line,
     /// Its leases, by their end.
@@ -198,15 +194,6 @@ impl Group {
         opens
     }
 
-    /// The bytes of its members elsewhere.
-    fn members_memory(&self) -> usize {
-        if self.members.spilled() {
-            self.members.capacity() * size_of::<Slot>()
-        } else {
-            0
-        }
-    }
-
     /// One of its jobs has left.
     fn one_has_left(&mut self, rate: &Rate, now: Time) {
         self.tat = rate.after(self.tat, now, 1);
@@ -273,7 +260,7 @@ impl Groups {
             held_until: Time::ZERO,
             paused_until: Time::ZERO,
             told_opens: Time::ZERO,
-            members: Members::new(),
+            members: Vec::new(),
             dying: Line::Empty,
             leases: Line::Empty,
             expiring: Line::Empty,

@@ -5,7 +5,7 @@ use super::super::buckets::Buckets;
 use super::super::mover::{Mover, STEP_ALLOCATIONS};
 use super::super::slab::Slot;
 use super::line::Line;
-use super::{Groups, Members};
+use super::Groups;
 
 /// Before the lanes, of which there are at most so many, and the long lines.
 const FIRST_LANE: u32 = 6;
@@ -25,7 +25,7 @@ impl Groups {
         match part {
             0 => self.shelf.slab.relocate(from, mover, |group, mover| {
                 mover.bytes(&mut group.name);
-                relocate_members(&mut group.members, mover);
+                mover.vec(&mut group.members);
                 group.dying.relocate(mover);
                 group.leases.relocate(mover);
                 group.expiring.relocate(mover);
@@ -64,14 +64,6 @@ impl Groups {
             Line::Many(buckets) => Some(buckets),
             Line::Empty | Line::One(_) | Line::Few(_) => None,
         }
-    }
-}
-
-fn relocate_members(members: &mut Members, mover: &mut impl Mover) {
-    if members.spilled() {
-        let mut elsewhere = std::mem::take(members).into_vec();
-        mover.vec(&mut elsewhere);
-        *members = Members::from_vec(elsewhere);
     }
 }
 

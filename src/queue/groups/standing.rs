@@ -251,10 +251,10 @@ impl Groups {
         let since = Time::ZERO;
         let member = Member { group: number, priority, line, since, turn: 0, rest, told_rest, seat: None };
         let slot = self.members.insert(member)?;
-        let before = group.members_memory();
+        let before = group.members.capacity();
         group.members.reserve_exact(1);
         group.members.insert(at, slot);
-        self.bytes += group.members_memory() - before;
+        self.bytes += (group.members.capacity() - before) * size_of::<Slot>();
         Some(slot)
     }
 }
