@@ -99,7 +99,8 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         reply: impl FnOnce(&Deliveries, &Queue),
     ) -> bool {
         if self.source == Source::Client && waiting::consumers(self.host) > 0 {
-            self.serve();
+            let now = self.circumstances.now;
+            self.serve(|| now);
             if waiting::are_others_first(self.host, &self.key) && would_wait() {
                 return false;
             }
@@ -127,7 +128,9 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         };
         reply(&outcome, &self.value.queue);
         if outcome.has_changed() {
-            self.serve();
+            // It may have taken long: leases begin when they are given.
+            let host = self.host;
+            self.serve(|| host.wall_clock());
             let is_unfinished = |it: &Deliveries| it.is_empty() && it.have_ended_early();
             if self.source == Source::Client && O::deliveries(&outcome).is_some_and(is_unfinished) {
                 // There may be more, for which this one is perhaps going to wait.
@@ -157,12 +160,10 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         outcome
     }
 
-    fn serve(&mut self) {
-        // A client may send what a log says, too, whose times may be from any clock.
-        if self.source == Source::Client {
-            waiting::serve_at_command(self.host, &self.key, self.value, self.circumstances.now);
-        } else if self.host.with(|state| state.is_primary && !state.is_loading) {
-            waiting::serve_at_command(self.host, &self.key, self.value, self.host.wall_clock());
+    fn serve(&mut self, now: impl FnOnce() -> Time) {
+        // A client may send what a log says, too.
+        if self.source == Source::Client || self.host.with(|state| state.is_primary && !state.is_loading) {
+            waiting::serve_at_command(self.host, &self.key, self.value, now);
         }
         wakeup::plan(self.host, self.value, || self.key.database(), || self.key.name());
     }

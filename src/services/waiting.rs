@@ -60,9 +60,14 @@ pub fn wait<H: Host>(
     true
 }
 
-/// Serves those who wait at this key, before or after a command does something there, by its time. Inside a
-/// transaction or a script they have to wait until it is over.
-pub fn serve_at_command<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, now: Time) {
+/// Serves those who wait at this key, before or after a command does something there. Inside a transaction or a script
+/// they have to wait until it is over.
+pub fn serve_at_command<H: Host>(
+    host: H,
+    key: &impl QueueKey,
+    value: &mut QueueValue,
+    now: impl FnOnce() -> Time,
+) {
     if consumers(host) == 0 || consumers_at(host, key) == 0 {
         return;
     }
@@ -71,7 +76,7 @@ pub fn serve_at_command<H: Host>(host: H, key: &impl QueueKey, value: &mut Queue
         return;
     }
     let slice = Slice::begin(host);
-    if serve(host, key, value, &slice, now) {
+    if serve(host, key, value, &slice, now()) {
         need_not_serve(host, key);
     } else {
         serve_soon(host, key.database(), key.name());
