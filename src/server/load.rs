@@ -108,6 +108,7 @@ api_in_use! {
     RedisModule_SetDisconnectCallback,
     RedisModule_SetModuleOptions,
     RedisModule_SignalModifiedKey,
+    RedisModule_StopTimer,
     RedisModule_StringPtrLen,
     RedisModule_SubscribeToServerEvent,
     RedisModule_UnblockClient,

@@ -3,6 +3,9 @@
 //! The server's own timers count in milliseconds, from a time that is rounded, and sleep in milliseconds again: together
 //! about one too many. So the alarm is a timer of the kernel's, which the event loop watches like a socket. Its event
 //! carries no context in which something could be replicated; a timer of 0 ms, which fires in the same turn, does.
+//!
+//! And the server's timers go by the wall clock: one that waits in the moment in which that is set back by an hour comes an
+//! hour later. It is asked for again then, when another timer of the kernel's says that it hasn't come.
 
 use std::ffi::{c_int, c_void};
 use std::mem::size_of_val;
@@ -14,11 +17,16 @@ use redis_module::raw;
 
 use super::context::{self, Context};
 use super::hooks;
+use super::main_thread::MainThread;
+
+/// A timer of 0 ms that hasn't come within this is asked for again.
+const COMES_WITHIN: Duration = Duration::from_millis(20);
 
 /// Sets the alarm, instead of any that was set before: [`hooks::Hooks::alarm`] is called then, not earlier. (Without a
 /// kernel timer, the one that was set before goes off, too.)
 pub fn set_alarm(after: Duration) {
-    match kernel_timer() {
+    static TIMER: OnceLock<Option<c_int>> = OnceLock::new();
+    match kernel_timer(&TIMER, on_kernel_timer) {
         Some(fd) => set_kernel_timer(fd, after),
         None => {
             let ms = after.as_millis() + u128::from(after.subsec_nanos() % 1_000_000 > 0);
@@ -30,37 +38,92 @@ pub fn set_alarm(after: Duration) {
 /// Calls [`hooks::Hooks::turn_ending`] when the commands of this turn are over; from inside a timer, a millisecond
 /// later.
 pub fn at_end_of_turn() {
-    create(Duration::ZERO, on_turn_ending);
+    TURN_END.ask();
 }
 
 type Callback = unsafe extern "C" fn(*mut raw::RedisModuleCtx, *mut c_void);
 
-fn create(after: Duration, callback: Callback) {
+fn create(after: Duration, callback: Callback) -> raw::RedisModuleTimerID {
     let period = after.as_millis() as raw::mstime_t;
     // SAFETY: on the main thread; the callback needs no data.
-    unsafe { api!(RedisModule_CreateTimer)(context::own(), period, Some(callback), null_mut()) };
+    unsafe { api!(RedisModule_CreateTimer)(context::own(), period, Some(callback), null_mut()) }
+}
+
+/// A timer of the server's of 0 ms.
+struct Soon {
+    callback: Callback,
+    /// The one that hasn't come yet.
+    asked: MainThread<Option<raw::RedisModuleTimerID>>,
+}
+
+static ALARM: Soon = Soon { callback: on_alarm, asked: MainThread::new(None) };
+static TURN_END: Soon = Soon { callback: on_turn_ending, asked: MainThread::new(None) };
+static IS_WATCHED: MainThread<bool> = MainThread::new(false);
+
+impl Soon {
+    fn ask(&self) {
+        self.ask_anew();
+        if !IS_WATCHED.with(|is_watched| std::mem::replace(is_watched, true)) {
+            watch();
+        }
+    }
+
+    /// Instead of one that was asked for before.
+    fn ask_anew(&self) {
+        if let Some(before) = self.asked.with(Option::take) {
+            // SAFETY: on the main thread, and not from its own callback: that takes note first that it has come.
+            unsafe { api!(RedisModule_StopTimer)(context::own(), before, null_mut()) };
+        }
+        let timer = create(Duration::ZERO, self.callback);
+        self.asked.with(|asked| *asked = Some(timer));
+    }
+
+    fn has_come(&self) {
+        self.asked.with(Option::take);
+    }
+}
+
+fn watch() {
+    static TIMER: OnceLock<Option<c_int>> = OnceLock::new();
+    if let Some(fd) = kernel_timer(&TIMER, on_watch) {
+        set_kernel_timer(fd, COMES_WITHIN);
+    }
+}
+
+unsafe extern "C" fn on_watch(fd: c_int, _data: *mut c_void, _mask: c_int) {
+    read_kernel_timer(fd);
+    let is_asked = |soon: &&Soon| soon.asked.with(|asked| asked.is_some());
+    let late: Vec<&Soon> = [&ALARM, &TURN_END].into_iter().filter(is_asked).collect();
+    late.iter().for_each(|soon| soon.ask_anew());
+    IS_WATCHED.with(|is_watched| *is_watched = !late.is_empty());
+    if !late.is_empty() {
+        watch();
+    }
 }
 
 unsafe extern "C" fn on_alarm(ctx: *mut raw::RedisModuleCtx, _data: *mut c_void) {
+    ALARM.has_come();
     // SAFETY: the context is valid while the callback lasts.
     let context = unsafe { Context::new(ctx) };
     hooks::call(|hooks| (hooks.alarm)(context));
 }
 
 unsafe extern "C" fn on_turn_ending(_ctx: *mut raw::RedisModuleCtx, _data: *mut c_void) {
+    TURN_END.has_come();
     hooks::call(|hooks| (hooks.turn_ending)());
 }
 
-/// The kernel's timer, which the event loop watches; `None` where there is none.
-fn kernel_timer() -> Option<c_int> {
-    static TIMER: OnceLock<Option<c_int>> = OnceLock::new();
-    *TIMER.get_or_init(|| {
+type Watcher = unsafe extern "C" fn(c_int, *mut c_void, c_int);
+
+/// A timer of the kernel's, which the event loop watches; `None` where there is none.
+fn kernel_timer(timer: &OnceLock<Option<c_int>>, callback: Watcher) -> Option<c_int> {
+    *timer.get_or_init(|| {
         // SAFETY: on the main thread; the descriptor stays open as long as the process.
         unsafe {
             let fd = libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC);
             let mask = raw::REDISMODULE_EVENTLOOP_READABLE as c_int;
             let is_watched = fd >= 0
-                && api!(RedisModule_EventLoopAdd)(fd, mask, Some(on_kernel_timer), null_mut())
+                && api!(RedisModule_EventLoopAdd)(fd, mask, Some(callback), null_mut())
                     == raw::REDISMODULE_OK as c_int;
             is_watched.then_some(fd)
         }
@@ -80,9 +143,13 @@ fn set_kernel_timer(fd: c_int, after: Duration) {
     unsafe { libc::timerfd_settime(fd, 0, &setting, null_mut()) };
 }
 
-unsafe extern "C" fn on_kernel_timer(fd: c_int, _data: *mut c_void, _mask: c_int) {
+fn read_kernel_timer(fd: c_int) {
     let mut expirations: u64 = 0;
     // SAFETY: as many bytes as there are; the descriptor doesn't block.
     unsafe { libc::read(fd, (&raw mut expirations).cast(), size_of_val(&expirations)) };
-    create(Duration::ZERO, on_alarm);
+}
+
+unsafe extern "C" fn on_kernel_timer(fd: c_int, _data: *mut c_void, _mask: c_int) {
+    read_kernel_timer(fd);
+    ALARM.ask();
 }

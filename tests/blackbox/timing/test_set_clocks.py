@@ -1,5 +1,8 @@
 """The server's wall clock is set while it runs: its timers go by another one."""
 
+import itertools
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -48,3 +51,40 @@ def test_a_group_that_its_rate_holds_back_waits_no_longer_than_an_interval_when_
         r.execute_command("DEBUG", "LOADAOF")
         assert r.execute_command("DEBUG", "DIGEST-VALUE", "q") == digest
         assert r.info("dq")["dq_diverged"] == 0
+
+
+def test_consumers_are_served_however_often_the_clock_is_set(
+    fresh_server: Callable[..., Server], tmp_path: Path
+) -> None:
+    """The server's own timers go by it: one that waits while it is set back by an hour comes an hour later.
+    With that, nobody was served any more who waited, and nobody sent away."""
+    clock = WallClock(tmp_path, "server")
+    server = fresh_server(environment=clock.environment)
+    is_over = threading.Event()
+
+    def produce() -> None:
+        with server.client() as r:
+            for at in itertools.takewhile(lambda _: not is_over.is_set(), itertools.count()):
+                r.execute_command("DQ.ADD", f"q{at % 3}", "*", "x", "DELAY", at % 4)
+
+    def consume(queue: str) -> None:
+        with server.client() as r:
+            while not is_over.is_set():
+                r.execute_command("DQ.POP", queue, "BLOCK", 30, "NOACK")
+
+    with ThreadPoolExecutor() as aside:
+        clients = [aside.submit(produce) for _ in range(2)]
+        clients += [aside.submit(consume, f"q{at % 3}") for at in range(6)]
+        for at in range(1_500):
+            clock.set((0, 1_900_000_000, -300_000_000, 5_500_000_000)[at % 4])
+            time.sleep(0.001)
+        clock.set(0)
+        is_over.set()
+        for client in clients:
+            client.result(20)
+    # What comes due while somebody waits takes both of the module's timers.
+    with server.client() as r:
+        r.flushall()
+        r.execute_command("DQ.ADD", "late", "one", "x", "DELAY", 50)
+        popped = r.execute_command("DQ.POP", "late", "BLOCK", 8_000)
+        assert popped is not None, "nobody served who waited"

@@ -100,6 +100,7 @@ functions! {
     // Not here: the module goes by its timers then.
     "EventLoopAdd" => refuse,
     "CreateTimer" => waiting::create_timer,
+    "StopTimer" => waiting::stop_timer,
     "StringPtrLen" => calls::string_ptr_len,
     "CreateString" => calls::create_string,
     "FreeString" => calls::free_string,

@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, c_longlong, c_void};
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::calls::{string, Ctx};
 use super::keys::Place;
@@ -23,6 +24,7 @@ pub struct Blocked {
 
 #[derive(Clone, Copy)]
 pub struct Timer {
+    number: u64,
     due_ms: u64,
     run: OnTimer,
     data: *mut c_void,
@@ -139,9 +141,20 @@ pub unsafe extern "C" fn create_timer(
     run: OnTimer,
     data: *mut c_void,
 ) -> u64 {
+    static NUMBERS: AtomicU64 = AtomicU64::new(1);
+    let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
     with(|world| {
         let due_ms = world.clock_ms.saturating_add(after_ms.max(0) as u64);
-        world.timers.push(Timer { due_ms, run, data });
-        world.timers.len() as u64
+        world.timers.push(Timer { number, due_ms, run, data });
+    });
+    number
+}
+
+pub unsafe extern "C" fn stop_timer(_: *mut Ctx, number: u64, _: *mut *mut c_void) -> c_int {
+    with(|world| {
+        let before = world.timers.len();
+        world.timers.retain(|timer| timer.number != number);
+        // 1 is an error: there is no such timer.
+        c_int::from(world.timers.len() == before)
     })
 }
