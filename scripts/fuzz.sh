@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fuzzes the module, guided by what of it an input reaches, for so many seconds a target.
-#   fuzz.sh SECONDS [TARGET...]     all targets: commands log restore
+#   fuzz.sh SECONDS [TARGET...]     all targets: commands log restore model
 #   FUZZ_ARGS="-runs=10000000"      more for libFuzzer
 # What it found to be new stays in target/fuzz/TARGET, to go on from. What makes a target fail is written to
 # target/fuzz/TARGET-crash-…, and named.
@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly seconds=$1
 shift
 targets=("$@")
-((${#targets[@]})) || targets=(commands log restore)
+((${#targets[@]})) || targets=(commands log restore model)
 host=$(rustc -vV | sed -n 's/^host: //p')
 
 # What libFuzzer looks at; the compiler that everybody has can make it. It is for what is fuzzed, not for what builds it:
@@ -23,8 +23,16 @@ RUSTFLAGS="$passes" cargo build --release --locked --manifest-path fuzz/Cargo.to
 
 for target in "${targets[@]}"; do
   mkdir -p "target/fuzz/$target"
+  inputs=("target/fuzz/$target") len=4096
+  if [[ $target == model ]]; then
+    # Four bytes a turn, of which any will do.
+    len=244
+    [[ -n $(ls "${inputs[0]}") ]] || for n in {1..9}; do head -c $((n * 27)) /dev/urandom >"${inputs[0]}/begin-$n"; done
+  else
+    inputs+=("tests/fuzz/corpus/$target")
+  fi
   # shellcheck disable=SC2086
-  "target/fuzz-build/$host/release/$target" "target/fuzz/$target" tests/fuzz/corpus/"$target" \
-    -max_total_time="$seconds" -max_len=4096 -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
+  "target/fuzz-build/$host/release/$target" "${inputs[@]}" \
+    -max_total_time="$seconds" -max_len=$len -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
     -artifact_prefix="target/fuzz/$target-" ${FUZZ_ARGS:-}
 done

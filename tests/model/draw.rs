@@ -34,12 +34,22 @@ fn jump() -> impl Strategy<Value = Jump> {
 }
 
 /// So far ahead of another clock, or behind it.
-pub fn skew() -> impl Strategy<Value = i64> {
+fn skew() -> impl Strategy<Value = i64> {
     prop_oneof![
         4 => -9..9i64,
         2 => -300_000..300_000i64,
         1 => any::<i32>().prop_map(i64::from),
     ]
+}
+
+/// When somebody looks at a replica, between two entries of the log: by a clock that is so far ahead of that of
+/// its primary, or behind it; or nobody does.
+pub fn looks(turns: usize) -> impl Strategy<Value = Vec<Option<i64>>> {
+    prop::collection::vec(look(), turns)
+}
+
+pub fn look() -> impl Strategy<Value = Option<i64>> {
+    prop_oneof![2 => Just(None), 1 => skew().prop_map(Some)]
 }
 
 fn readers() -> impl Strategy<Value = Readers> {
@@ -302,7 +312,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-fn turn() -> impl Strategy<Value = Turn> {
+pub fn turn() -> impl Strategy<Value = Turn> {
     (jump(), defaults(), floor(), readers(), operation()).prop_map(
         |(jump, defaults, floor, readers, operation)| Turn { jump, defaults, floor, readers, operation },
     )
