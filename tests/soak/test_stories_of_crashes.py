@@ -83,3 +83,20 @@ def test_a_job_of_unknown_id_may_have_been_handed_out_to_nobody(attempt: int, ex
         story.passes(100)
         story.says("DQ.POP q", [["1-1", "x", 2_000, attempt]])
         assert bool(story.kinds() & expected) == bool(story.kinds()) == bool(expected)
+
+
+@pytest.mark.parametrize(("is_looked_at", "expected"), [(False, set()), (True, {"count"})])
+def test_of_an_ambush_a_crash_may_keep_the_deliveries_alone(is_looked_at: bool, expected: set[str]) -> None:
+    """Until somebody has seen that the jobs were given back."""
+    story = Story()
+    victim = story.begins("DQ.POP k BLOCK 0", client="victim", ambush="k")
+    op = story.begins("DQ.ADD k a x", client="c", shape="burst", ambush="k")
+    story.ends(op, "a")
+    victim.after, victim.got, victim.lost = None, (op.got or 0) + 1, "closed"
+    story.records.append(victim.record())
+    if is_looked_at:
+        story.passes(1)
+        story.says("DQ.LEN k STATE ready", 1)
+    story.crashes()
+    story.says("DQ.LEN k STATE reserved", 1)
+    assert story.kinds() == expected

@@ -48,7 +48,13 @@ def _find_ambushes(line: Timeline, findings: Findings) -> None:
     for epoch in line.epochs:
         for window in epoch.windows:
             if window.op.shape == "burst" and window.is_tight and "ambush" in window.op.note:
-                findings.ambushes.add(window.op.note["ambush"])
+                # What a crash has kept of it may be the deliveries, without what gave the jobs back.
+                later = [
+                    w.end for w in epoch.windows if w.op.client == window.op.client and w.begin > window.end
+                ]
+                given_back = min(later, default=FAR)
+                if not any(window.begin <= child.cut < given_back for child in epoch.children):
+                    findings.ambushes.add(window.op.note["ambush"])
 
 
 @dataclass
