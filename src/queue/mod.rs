@@ -205,7 +205,7 @@ impl Queue {
     pub fn advance(&mut self, now: Time) {
         self.recent.pass(now, &self.totals);
         // Most often somebody was here in the same millisecond.
-        if now != self.schedule.horizon() || now > self.counted {
+        if now != self.schedule.horizon() {
             self.move_on(now);
         }
     }

@@ -135,7 +135,7 @@ fn set_kernel_timer(fd: c_int, after: Duration) {
     let after = after.max(Duration::from_nanos(1));
     let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let value = libc::timespec {
-        tv_sec: after.as_secs().min(i32::MAX as u64) as libc::time_t,
+        tv_sec: i32::try_from(after.as_secs()).unwrap_or(i32::MAX).into(),
         tv_nsec: after.subsec_nanos().into(),
     };
     let setting = libc::itimerspec { it_interval: none, it_value: value };

@@ -60,6 +60,16 @@ impl Leases {
         }
     }
 
+    /// Remembers that this lease exists, of which a payload tells that a client brought. Where it is ahead of the clock and
+    /// nobody has seen it, it may be from before a crash: then so may be others, which were given after it.
+    pub fn saw_in_payload(&mut self, lease: Lease, wall_clock: Time, uptime: Duration) {
+        let is_news = lease > self.highest && lease > Queue::lease_at(wall_clock);
+        self.saw(lease, wall_clock);
+        if is_news && lease == self.highest {
+            self.may_have_lost_some(wall_clock, uptime);
+        }
+    }
+
     /// Queues may have come to other keys.
     pub fn keys_changed(&mut self) {
         self.epoch += 1;
@@ -154,6 +164,24 @@ mod tests {
         assert_eq!(leases.floor_for(&value, NOW), Lease::default());
         leases.saw(Queue::lease_at(NOW), NOW);
         assert_eq!(leases.floor_for(&value, NOW), Queue::lease_at(after(3_600_000)));
+    }
+
+    /// A payload that was dumped before a crash, brought to a server that knows nothing of it, with a clock that was set back.
+    #[test]
+    fn a_payload_from_before_a_crash_gives_no_number_twice() {
+        let dumped = Queue::lease_at(after(2 * 3_600_000));
+        let floor_behind = |lease: Lease| {
+            let mut leases = Leases::NONE;
+            leases.may_have_lost_some(NOW, Duration::ZERO);
+            leases.saw_in_payload(lease, NOW, Duration::from_nanos(7));
+            let value = QueueValue::new(Queue::new((1, 2)), crate::services::sums::Share::default());
+            leases.floor_for(&value, NOW)
+        };
+        assert!(floor_behind(dumped).number() > dumped.number() + 1_000_000);
+        let margin = Queue::lease_at(after(3_600_000));
+        let (known, passed) = (Lease::new(margin.number() - 1), Queue::lease_at(NOW));
+        assert_eq!((floor_behind(known), floor_behind(passed)), (margin, margin));
+        assert_eq!(floor_behind(Lease::new(Lease::MAX.number() - 1)), margin, "it binds its own queue");
     }
 
     /// A server that starts every second goes no further ahead of the clock than the margin and some hours.

@@ -20,7 +20,11 @@ pub fn read<H: Host>(host: H, queue: Queue) -> QueueValue {
 
 /// The value will be at this key, out of a file.
 pub fn loaded<H: Host>(host: H, value: &mut QueueValue, database: Database, key: &[u8]) {
-    see_leases(host, value);
+    let (lease, wall_clock, uptime) = (value.last_lease(), host.wall_clock(), host.uptime());
+    host.with(|state| match state.is_primary && !state.is_loading {
+        true => state.leases.saw_in_payload(lease, wall_clock, uptime),
+        false => state.leases.saw(lease, wall_clock),
+    });
     if !aside::take(host, value, database, key) {
         wakeup::plan(host, value, || database, || key);
     }
@@ -29,7 +33,9 @@ pub fn loaded<H: Host>(host: H, value: &mut QueueValue, database: Database, key:
 /// A copy that will be at this key.
 pub fn copy<H: Host>(host: H, value: &QueueValue, database: Database, key: &[u8]) -> QueueValue {
     let mut copy = new(host, value.queue.clone());
-    see_leases(host, &copy);
+    // On a replica that is promoted, a new queue under this value's key goes on behind these leases.
+    let (lease, wall_clock) = (copy.last_lease(), host.wall_clock());
+    host.with(|state| state.leases.saw(lease, wall_clock));
     wakeup::plan(host, &mut copy, || database, || key);
     parcels::copied(host, value, &copy, &(database, key.into()));
     copy
@@ -44,10 +50,4 @@ pub fn left_key<H: Host>(host: H, value: &mut QueueValue, database: Database, ke
     if wakeup::cancel(host, value, database, key) || value.may_have_parcels() {
         sweep::left_its_key(host, value);
     }
-}
-
-/// On a replica that is promoted, a new queue under this value's key goes on behind these leases.
-fn see_leases<H: Host>(host: H, value: &QueueValue) {
-    let (lease, now) = (value.last_lease(), host.wall_clock());
-    host.with(|state| state.leases.saw(lease, now));
 }

@@ -106,14 +106,12 @@ impl Groups {
     /// Something about a group has changed: it stands where it belongs from here on. Says when it may leave, as far as that has
     /// changed, if it has anything. O(log groups); for each priority that it has, where something else holds it back.
     pub fn settle(&mut self, number: GroupNumber, settings: &Settings) -> Option<Time> {
-        if self.unsettled == Some(number) {
-            self.unsettled = None;
-        }
         let group = self.shelf.slab.get(number)?;
         let (opens, serial) = (group.opens(settings), group.serial);
         if opens != group.told_opens {
             return self.settle_fully(number, settings);
         }
+        self.is_settled(number);
         let (mut touched, mut first) = (std::mem::take(&mut self.touched), None);
         touched.retain(|slot| {
             let group = self.members.get(*slot).map(|member| member.group);
@@ -127,6 +125,12 @@ impl Groups {
         first
     }
 
+    fn is_settled(&mut self, number: GroupNumber) {
+        if self.unsettled == Some(number) {
+            self.unsettled = None;
+        }
+    }
+
     /// The ring is to hear of this line. A delivery changes one several times.
     pub(super) fn touch(&mut self, member: Slot) {
         if self.touched.last() != Some(&member) {
@@ -136,9 +140,7 @@ impl Groups {
 
     /// The same, whatever has changed.
     pub(super) fn settle_fully(&mut self, number: GroupNumber, settings: &Settings) -> Option<Time> {
-        if self.unsettled == Some(number) {
-            self.unsettled = None;
-        }
+        self.is_settled(number);
         self.touched.retain(|slot| self.members.get(*slot).is_some_and(|member| member.group != number));
         let group = self.shelf.slab.get_mut(number)?;
         let (group_opens, serial) = (group.opens(settings), group.serial);

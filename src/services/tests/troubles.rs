@@ -187,9 +187,6 @@ impl World {
         }
         self.lines.clear();
         self.owed.clear();
-        // A payload brings the leases of a queue up to when it was made. Where the numbers that were lost run ahead of the
-        // clock, after several loads within half a second, nobody knows of those that came later.
-        self.dumps.clear();
         self.uptime.set(self.now() + RESTART);
         if self.rng.bool() {
             self.cut(self.applied);

@@ -218,6 +218,39 @@ def test_nor_when_the_first_ones_were_lost_and_the_clock_was_set_back(
         assert session["next"] > lost
 
 
+def test_nor_behind_a_payload_from_before_the_crash_with_the_clock_set_back(
+    fresh_server: Callable[..., Server], tmp_path: Path
+) -> None:
+    """The payload is all that is left of the leases that were given."""
+    clock = WallClock(tmp_path, "server")
+    clock.set(2 * HOUR_MS)
+    server = fresh_server(environment=clock.environment)
+    with closing(server.session()) as session:
+        session.check("""
+            > DQ.ADD q a x
+            "a"
+            > DQ.ADD q b x
+            "b"
+            > DQ.POP q
+            [["a", "x", <*>, 1]]
+        """)
+        payload = server.client().dump("q")
+        session.check('> DQ.POP q\n[["b", "x", <lost>, 1]]')
+        lost = session["lost"]
+    server.kill9()
+    clock.set(0)
+    server.start()
+    server.client().restore("q", 0, payload)
+    with closing(server.session()) as session:
+        session.check("""
+            > DQ.POP q
+            [["b", "x", <next>, 1]]
+            > DQ.FINISH q b <next>
+            (integer) 1
+        """)
+        assert session["next"] > lost
+
+
 def test_an_entry_of_the_log_with_a_time_far_ahead_binds_its_own_queue_only(
     fresh_server: Callable[..., Server],
 ) -> None:
