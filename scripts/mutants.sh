@@ -4,6 +4,9 @@
 #   mutants.sh services [ARGS...]   of src/services, in a copy of the whole module
 # ARGS are for cargo-mutants: --file src/queue/rate.rs, --shard 0/4, --list.
 #
+# With QUICK=1 the longest tests are left out, which takes half a minute less for a mutant that no test notices: what was
+# missed is tried again in the next run, without it.
+#
 # What was caught stays in target/mutants/WHAT/state, and isn't tried again: a run that was ended goes on, and the next one
 # tries what is new or was missed. Remove that folder to try all. What has no test on purpose is in .cargo/mutants.toml.
 set -euo pipefail

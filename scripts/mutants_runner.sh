@@ -25,6 +25,7 @@ case $what in
     run 20 queue:: format:: --skip tests::large:: "${longer[@]/#/--skip=}"
     PROPTEST_CASES=30 run 60 "${longer[@]}" the_queue_does hostile_ --skip memory_comes_back
     PROPTEST_CASES=10 run 120 --skip queue:: --skip format:: --skip divergence::
+    [[ -z ${QUICK:-} ]] || exit 0
     run 300 tests::large:: memory_comes_back
     ;;
   services)

@@ -20,6 +20,16 @@ def words(line: str) -> list[Any]:
     return [int(word) if word.lstrip("-").isdigit() else word for word in line.split()]
 
 
+def shown(id: str, **others: Any) -> list[Any]:
+    """A job as GET and PEEK show it: one with the defaults, but for what is said."""
+    fields: dict[str, Any] = {
+        "id": id, "body": "x", "state": "ready", "due": None, "deadline": None, "priority": 128,
+        "ttr": 60_000, "attempts": 25, "attempt": 0, "lease": None, "since": None, "backoff-base": 0,
+        "backoff-max": 0, "ttl": 0, "expires": None, "keep": 0, "late": 0, "kept-until": None,
+    }  # fmt: skip
+    return [word for pair in (fields | others).items() for word in pair]
+
+
 class Story:
     def __init__(self) -> None:
         self.records: list[Record] = []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from .story import NOW_MS, Story
+from .story import NOW_MS, Story, shown
 
 JOB = [["a", "x", 1_000, 1]]
 HOUR_MS = 3_600_000
@@ -172,11 +172,7 @@ def test_a_clock_that_is_set_back_while_a_command_is_under_way_may_have_been_rea
     due = NOW_MS - HOUR_MS + 5
     story.passes(50)
     story.ends(add, "a")
-    shown = {"id": "a", "body": "x", "state": "ready", "due": due, "deadline": None, "priority": 128}
-    shown |= {"ttr": 60_000, "attempts": 25, "attempt": 0, "attempts-left": 25, "lease": None, "created": due}
-    shown |= {"since": due, "backoff-base": 0, "backoff-max": 0, "ttl": 0, "expires": None, "keep": 0}
-    shown |= {"kept-until": None, "reason": None}
-    story.says("DQ.GET q a", [part for pair in shown.items() for part in pair])
+    story.says("DQ.GET q a", shown("a", due=due, since=due))
     assert story.kinds() == set()
 
 

@@ -3,7 +3,7 @@ and what may well have happened."""
 
 import pytest
 
-from .story import Story
+from .story import NOW_MS, Story, shown
 
 JOB = [["a", "x", 1_000, 1]]
 
@@ -83,6 +83,19 @@ def test_a_job_of_unknown_id_may_have_been_handed_out_to_nobody(attempt: int, ex
         story.passes(100)
         story.says("DQ.POP q", [["1-1", "x", 2_000, attempt]])
         assert bool(story.kinds() & expected) == bool(story.kinds()) == bool(expected)
+
+
+@pytest.mark.parametrize(("kicked", "expected"), [(1, set()), (0, {"view"})])
+def test_a_job_of_unknown_id_may_have_been_kicked(kicked: int, expected: set[str]) -> None:
+    story = Story()
+    add = story.begins("DQ.ADD q * x TTL 10", client="p")
+    story.passes(2)
+    story.is_lost(add)
+    story.crashes()
+    story.passes(100)
+    story.says("DQ.KICK q", kicked)
+    story.says("DQ.PEEK q", [shown("1-1", due=NOW_MS + 104, ttl=10)])
+    assert story.kinds() == expected
 
 
 @pytest.mark.parametrize(("is_looked_at", "expected"), [(False, set()), (True, {"count"})])

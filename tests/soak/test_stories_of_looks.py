@@ -6,7 +6,7 @@ import pytest
 
 from .oracle.schedules import DATABASE
 from .resp import Failure
-from .story import NOW_MS, Story
+from .story import NOW_MS, Story, shown
 
 
 def filled() -> Story:
@@ -48,12 +48,7 @@ def test_who_dies_first_does_not_come_due(options: str, told: int, expected: set
 
 
 def delayed(id: str, due: int) -> list[Any]:
-    fields: dict[str, Any] = {
-        "id": id, "body": f"x{id}", "state": "delayed", "due": due, "deadline": None, "priority": 128,
-        "ttr": 60_000, "attempts": 25, "attempt": 0, "lease": None, "since": None, "backoff-base": 0,
-        "backoff-max": 0, "ttl": 0, "expires": None, "keep": 0, "late": 0, "kept-until": None,
-    }  # fmt: skip
-    return [word for pair in fields.items() for word in pair]
+    return shown(id, body=f"x{id}", state="delayed", due=due)
 
 
 # The third command of `filled` was carried out at its second mark, and so on.
@@ -90,9 +85,7 @@ def test_who_leaves_on_the_way_may_be_missed() -> None:
 
 
 def ready(id: str, body: str, priority: int, due: int) -> list[Any]:
-    fields = dict(zip(delayed(id, due)[::2], delayed(id, due)[1::2], strict=True))
-    fields |= {"body": body, "state": "ready", "since": due, "priority": priority}
-    return [word for pair in fields.items() for word in pair]
+    return shown(id, body=body, state="ready", due=due, since=due, priority=priority)
 
 
 @pytest.mark.parametrize(("is_replaced", "expected"), [(True, set()), (False, {"lost"})])

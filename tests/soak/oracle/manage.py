@@ -47,6 +47,8 @@ def may_have_been_carried_out(case: Case, queue: Queue) -> None:
         return
     is_kick = case.verb == "DQ.KICK"
     state = DEAD if is_kick else BY_NAME[str(grammar.others(case.words, 2)["STATE"]).lower()]
+    if is_kick:
+        _may_have_kicked_phantoms(case, queue)
     for id, slot in list(queue.slots.items()):
         made = [
             life.kicked(case.now, case.turn) if is_kick else life.gone()
@@ -56,6 +58,16 @@ def may_have_been_carried_out(case: Case, queue: Queue) -> None:
         if made and not slot.is_wild:
             slot.lives = distinct([*slot.lives, *made])
             queue.keep(id, slot)
+
+
+def _may_have_kicked_phantoms(case: Case, queue: Queue) -> None:
+    """A job of unknown id may have been among those that were dead."""
+
+    def kicked(life: Life, now: Span) -> list[Life]:
+        is_dead = life.states(now, queue.settings.dead_keep) & DEAD
+        return [life.kicked(now, case.turn)] if is_dead else []
+
+    queue.may_have_met_phantoms(kicked, case.now)
 
 
 def _pause(case: Case, queue: Queue) -> None:
@@ -95,6 +107,8 @@ def _judge_batch(case: Case, queue: Queue) -> None:
     if told is not None and case.is_calm(queue):
         _judge_count(case, queue, told, min(limit, len(must)), min(limit, len(may)), must)
     sure = told is not None and case.is_calm(queue)
+    if is_kick and told != 0:
+        _may_have_kicked_phantoms(case, queue)
     for id in may:
         slot = queue.touch(id, case.now)
         if slot.is_wild:
