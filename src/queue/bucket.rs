@@ -100,9 +100,11 @@ impl Bucket {
 
     /// What is known here of the window of one that waits, which isn't wider.
     pub fn widest(&self, entry: &Entry) -> Window {
-        let widest = entry.widest();
-        let closes = if entry.expires() { widest.closes.min(self.closes.get()) } else { widest.closes };
-        Window { closes, ..widest }
+        let mut widest = entry.widest();
+        if entry.expires() {
+            widest.closes = widest.closes.min(self.closes.get());
+        }
+        widest
     }
 
     /// As narrow as it can be said without asking the jobs.

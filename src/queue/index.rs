@@ -96,8 +96,6 @@ impl Index {
         }
     }
 
-    /// Which chain a hash belongs to, while `chains` is between two powers of two: those that have been
-    /// split go by one more bit.
     /// Hands the heads of the chains to a mover, as [`super::slab::Slab::relocate`].
     pub fn relocate(&mut self, from: Slot, mover: &mut impl Mover) -> Option<Slot> {
         let from = from as usize;
@@ -111,6 +109,8 @@ impl Index {
         None
     }
 
+    /// Which chain a hash belongs to, while `chains` is between two powers of two: those that have been
+    /// split go by one more bit.
     fn chain_of(&self, hash: u32) -> usize {
         let full = self.chains.checked_next_power_of_two().unwrap_or(0);
         let chain = hash as usize & full.wrapping_sub(1);

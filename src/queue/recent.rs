@@ -2,6 +2,7 @@
 //! was asked of the queue. That is neither part of the value nor of the log: a replica and whoever loads an AOF come to it by
 //! the times of what they repeat; a queue that was loaded from a file counts from then on.
 
+use super::mover::Mover;
 use super::queue_record::Totals;
 use super::time::{Millis, Time};
 
@@ -109,6 +110,10 @@ impl Recent {
         };
         let span = now.since(first).max(Millis::new(1_000).unwrap_or_default());
         Happened::so_far(totals).since(before.so_far).in_a_minute(span)
+    }
+
+    pub fn relocate(&mut self, mover: &mut impl Mover) {
+        self.begun.iter_mut().for_each(|begun| mover.boxed(begun));
     }
 
     pub fn memory(&self) -> usize {

@@ -63,6 +63,9 @@ impl Queue {
     }
 
     fn relocate_part(&mut self, part: u32, from: Slot, mover: &mut impl Mover) -> Option<Slot> {
+        if (part, from) == (0, 0) {
+            self.recent.relocate(mover);
+        }
         match part {
             0 => self.pool.relocate_jobs(from, mover),
             1 => self.pool.relocate_ids(from, mover),
@@ -85,7 +88,14 @@ mod tests {
     /// Moves everything, so many allocations a call.
     struct Everything {
         moved: usize,
+        bytes: usize,
         a_call: usize,
+    }
+
+    impl Everything {
+        fn in_calls_of(a_call: usize) -> Everything {
+            Everything { moved: 0, bytes: 0, a_call }
+        }
     }
 
     impl Mover for Everything {
@@ -94,11 +104,13 @@ mod tests {
             elsewhere.append(vec);
             *vec = elsewhere;
             self.moved += 1;
+            self.bytes += vec.capacity() * size_of::<T>();
         }
 
         fn boxed<T>(&mut self, boxed: &mut Box<T>) {
             let _ = boxed;
             self.moved += 1;
+            self.bytes += size_of::<T>();
         }
 
         fn is_over(&mut self) -> bool {
@@ -152,7 +164,7 @@ mod tests {
     fn walk_through(queue: &mut Queue, a_call: usize) -> (usize, usize) {
         let (mut calls, mut moved, mut walk) = (0, 0, Some(Walk::default()));
         while let Some(at) = walk {
-            let mut mover = Everything { moved: 0, a_call };
+            let mut mover = Everything::in_calls_of(a_call);
             walk = queue.relocate(Walk::from_number(at.number()), &mut mover);
             assert_ne!(walk, Some(at), "it stands still");
             (calls, moved) = (calls + 1, moved + mover.moved);
@@ -183,6 +195,19 @@ mod tests {
     }
 
     #[test]
+    fn no_memory_is_left_where_it_was() {
+        for jobs in [0, 1, 100, 5_000, 20_000] {
+            let mut queue = queue_of(jobs);
+            queue.advance(Time::new(1_000_000).unwrap());
+            assert!(queue.recent.memory() > 0);
+            let mut mover = Everything::in_calls_of(usize::MAX);
+            assert_eq!(queue.relocate(Walk::default(), &mut mover), None);
+            // The queue itself is its owner's to move.
+            assert_eq!(mover.bytes, queue.memory() - size_of::<Queue>(), "of {jobs} jobs");
+        }
+    }
+
+    #[test]
     fn what_groups_own_is_moved_too() {
         let moved = |with_groups: bool| {
             let mut queue = Queue::new((1, 2));
@@ -207,7 +232,7 @@ mod tests {
         let (mut queue, mut other) = (queue_of(3_000), queue_of(3_000));
         let (mut walk, mut now) = (Some(Walk::default()), 10_000);
         while let Some(at) = walk {
-            walk = queue.relocate(at, &mut Everything { moved: 0, a_call: 50 });
+            walk = queue.relocate(at, &mut Everything::in_calls_of(50));
             now += 1;
             for queue in [&mut queue, &mut other] {
                 let gone: Vec<_> = queue.jobs().take(20).map(|job| job.id.bytes().to_vec()).collect();
@@ -228,7 +253,7 @@ mod tests {
         for number in [0, 7, 3 << 32 | 9, u64::MAX, 1_000 << 32, u64::from(u32::MAX)] {
             let walk = Walk::from_number(number);
             assert_eq!(walk.number(), number);
-            queue_of(100).relocate(walk, &mut Everything { moved: 0, a_call: usize::MAX });
+            queue_of(100).relocate(walk, &mut Everything::in_calls_of(usize::MAX));
         }
     }
 }

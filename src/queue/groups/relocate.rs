@@ -43,6 +43,7 @@ impl Groups {
     fn relocate_lane(&mut self, lane: usize, from: Slot, mover: &mut impl Mover) -> Option<Slot> {
         if lane == 0 && from == 0 {
             mover.vec(&mut self.lanes);
+            mover.vec(&mut self.touched);
         }
         self.lanes.get_mut(lane)?.ring.relocate(from, mover)
     }
