@@ -409,16 +409,17 @@ def test_a_delivery_that_may_be_from_either_of_two_queues_counts_for_one_of_them
     assert story.kinds() == set()
 
 
-def test_a_job_that_was_taken_by_a_pop_whose_reply_was_lost_counts_as_finished() -> None:
+def test_a_job_that_was_taken_by_a_pop_whose_reply_was_lost_counts_as_finished_and_for_lateness() -> None:
     for options, expected in [("NOACK", set()), ("", {"count"})]:
         story = with_a_job()
+        story.passes(100)
         op = story.begins(f"DQ.POP q {options}")
         story.ends(op, None)
         story.records.pop()
         op.after = op.told = None
         story.is_lost(op)
         nothing_left = {"jobs": 0, "reserved": 0, "last-lease": None}
-        story.says("DQ.INFO q", Info(story).told(0, **nothing_left, **{"total-finished": 1}))
+        story.says("DQ.INFO q", Info(story).told(101, **nothing_left, **{"total-finished": 1}))
         assert story.kinds() == expected
 
 

@@ -293,6 +293,19 @@ def test_no_group_waits_for_the_many_of_another(jobs: str, expected: set[str]) -
     assert story.kinds() == expected
 
 
+@pytest.mark.parametrize(("jobs", "expected"), [("pyqr", set()), ("pqr", {"unfair"})])
+def test_a_group_has_its_turn_also_by_a_job_of_which_no_more_is_known(jobs: str, expected: set[str]) -> None:
+    story = Limited()
+    story.add("y", "h")
+    story.is_lost(story.begins("DQ.POP l", db=DATABASE))
+    for id in "pqr":
+        story.add(id, "g")
+    story.add("z", "h")
+    for at, id in enumerate(jobs):
+        story.gives(id, lease=8 + at)
+    assert story.kinds() == expected
+
+
 def test_a_group_that_is_held_back_waits_for_as_long() -> None:
     story = Limited()
     for id in "abcd":

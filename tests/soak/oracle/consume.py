@@ -120,6 +120,8 @@ def _lost_deliveries(case: Case, key: str, said: grammar.Options) -> None:
     queue.add_total("total-popped", 0, at_most)
     if "NOACK" in said:
         queue.add_total("total-finished", 0, at_most)
+    # How late it was, nobody knows.
+    _note_lateness(case, queue, [(None, 0)])
     if not named:
         queue.may_have_met_phantoms(effect(case, "", queue), (case.window.since_ms, case.now[1]))
     for id, slot in queue.touch_all(case.now):

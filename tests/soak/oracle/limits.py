@@ -348,10 +348,12 @@ def _judge_turn(case: Case, queue: Held, id: str, job: Job, *, no_ack: bool, is_
         if other.priority < job.priority and not job.is_unknown:
             text = f"of priority {job.priority}, before {other_id} of priority {other.priority}"
             case.violation("order", text, case.words[1], id)
+        if other.group == job.group and (job.is_unknown or other.priority == job.priority):
+            # Its group has had its turn.
+            queue.passed.pop(other_id, None)
         if other.priority != job.priority or job.is_unknown:
             continue
         if other.group == job.group:
-            queue.passed.pop(other_id, None)
             if other.comes_before(job, by_order=case.findings.has_steady_clocks):
                 text = f"handed out before {other_id} of its group, which was ready at {other.ready}"
                 case.violation("order", f"{text}: {job.ready}", case.words[1], id)
