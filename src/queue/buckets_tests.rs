@@ -75,8 +75,15 @@ impl Pair {
     }
 
     fn advance(&mut self, now: u64) {
+        let (from, to) = (self.now.min(at(now)), self.now.max(at(now)));
+        let passes_any = self.plain.iter().any(|(time, ..)| from < *time && *time <= to);
         self.buckets.advance(at(now));
         self.now = at(now);
+        if passes_any {
+            // So the next steps are quiet ones, up to that.
+            let next = self.buckets.next().unwrap_or(Time::MAX);
+            assert_eq!(self.buckets.next_at_earliest, next, "at {now}");
+        }
     }
 
     fn check(&self) {
@@ -104,6 +111,10 @@ impl Pair {
             self.check_those_to_come(after, hold);
         }
         let middle = self.plain.get(self.plain.len() / 2).map_or(self.now, |(time, ..)| *time);
+        for time in [Time::ZERO, middle, self.now, Time::MAX] {
+            let after: Vec<_> = self.plain.iter().filter(|(other, ..)| *other > time).copied().collect();
+            assert_eq!(self.buckets.tally_after(time), tally_of_plain(&after), "after {time:?}");
+        }
         for (from, to) in [(Time::ZERO, middle), (self.now, middle), (middle, self.now), (middle, Time::MAX)]
         {
             let between = |(time, ..): &&(Time, Slot, Hold)| from < *time && *time <= to;

@@ -334,3 +334,32 @@ impl Groups {
 fn place_of(lanes: &[Lane], priority: u8) -> Result<usize, usize> {
     lanes.binary_search_by_key(&priority, |lane| lane.priority)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn groups() -> Groups {
+        Groups::new(RandomState::with_seeds(1, 2, 3, 4))
+    }
+
+    #[test]
+    fn names_are_spread_over_the_chains() {
+        let groups = groups();
+        let hashes: BTreeSet<u32> =
+            (0..1_000).map(|n: u32| groups.shelf.hash_of(n.to_string().as_bytes())).collect();
+        assert!(hashes.len() > 990, "{}", hashes.len());
+    }
+
+    #[test]
+    fn who_has_no_jobs_takes_a_place_more() {
+        let mut groups = groups();
+        let names = [b"a", b"b", b"c"].map(|name| Id::new(name).unwrap());
+        names.iter().for_each(|name| assert!(groups.find_or_make(*name).is_some()));
+        let (without_jobs, a_place) = (groups.memory(), size_of::<(u64, GroupNumber)>());
+        for (at, name) in names.into_iter().enumerate() {
+            groups.join(name);
+            assert_eq!(groups.memory() + (at + 1) * a_place, without_jobs);
+        }
+    }
+}
