@@ -71,7 +71,8 @@ def main() -> int:
                         subject.close()
                     measured.setdefault(case.__name__, {})[kind.name] = subject.rows
                     table.show(name, kind.name, subject.rows)
-    if options.write and kinds == KINDS and options.scale == 1:
-        titles = [title for title, _, _ in SCENES.values()]
-        options.write.write_text(table.page(options.write.read_text(), results, titles, kinds))
+        # What comes later may fail.
+        if options.write and kinds == KINDS and options.scale == 1:
+            titles = [title for title, _, _ in SCENES.values()]
+            options.write.write_text(table.page(options.write.read_text(), results, titles, kinds))
     return table.verdict(results)
