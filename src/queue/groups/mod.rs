@@ -361,5 +361,11 @@ mod tests {
             groups.join(name);
             assert_eq!(groups.memory() + (at + 1) * a_place, without_jobs);
         }
+        groups.join(names[0]);
+        let with_jobs = groups.memory();
+        groups.leave(groups.find(names[1]).unwrap());
+        assert_eq!(groups.memory(), with_jobs + a_place);
+        groups.pause(names[1], Time::MAX, &Settings::default());
+        assert_eq!(groups.memory(), with_jobs + 2 * a_place, "it has one among those that are paused, too");
     }
 }

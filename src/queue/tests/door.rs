@@ -124,6 +124,22 @@ fn queues_that_did_the_same_come_to_the_same_check_and_others_do_not() {
 }
 
 #[test]
+fn whose_turn_it_was_counts_in_the_check() {
+    let queue_of = |first: &str| {
+        let mut queue = Queue::new((1, 2));
+        let later = Due::In(span(1_000));
+        add(&mut queue, 0, &Add { group: Some(id(first)), due: later, ..plain("x") });
+        add(&mut queue, 0, &Add { group: Some(id("g")), ..plain("a") });
+        queue
+    };
+    // In the one the group is the first that there was, in the other the second.
+    let (mut one, mut other) = (queue_of("g"), queue_of("h"));
+    assert_eq!(one.heading(), other.heading());
+    assert_eq!(popped(&mut one, 1), popped(&mut other, 1));
+    assert_ne!(one.heading(), other.heading());
+}
+
+#[test]
 fn a_check_that_differs_is_said_once() {
     let (mut queue, other) = (two_jobs(), Queue::new((3, 4)));
     assert!(queue.compare_check(queue.heading().check));
