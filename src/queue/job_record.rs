@@ -422,6 +422,23 @@ mod tests {
         }
     }
 
+    #[test]
+    fn each_cause_has_its_number() {
+        let numbers: Vec<u8> = (0..7).map(|number| Cause::numbered(number).unwrap() as u8).collect();
+        assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6]);
+        assert!(Cause::numbered(7).is_none());
+    }
+
+    #[test]
+    fn records_tell_their_lease() {
+        let (id, lease, attempt) = (ByteBuf::from("a"), 3_612_345, 2);
+        assert_eq!(JobRecord { lease, ..record() }.lease_number(), lease);
+        assert_eq!(LeaseRecord { id: id.clone(), lease, end: 5 }.lease_number(), lease);
+        let moved =
+            MoveRecord { id, cause: 1, time: 5, stage: 1, attempt, lease, expires_at: None, reason: None };
+        assert_eq!(moved.lease_number(), lease);
+    }
+
     /// The bytes of version 1: they must be read forever.
     #[test]
     fn version_1_is_these_bytes() {

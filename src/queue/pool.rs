@@ -173,7 +173,10 @@ mod tests {
         assert!(jobs > 32_000 && ids > 3_000 && bytes > 9_000, "{jobs}, {ids} and {bytes}");
         assert_eq!(pool.memory(), jobs + ids + bytes);
         let slots = pool.scan(0, 1_000, usize::MAX).0;
-        slots.iter().for_each(|slot| assert!(pool.remove(*slot).is_some()));
+        for slot in &slots {
+            bytes -= pool.remove(*slot).unwrap().size();
+            assert_eq!(pool.bytes, bytes);
+        }
         assert_eq!((pool.len(), pool.bytes), (0, 0));
     }
 

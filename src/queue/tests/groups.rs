@@ -375,6 +375,18 @@ fn a_pop_tells_that_groups_hold_back_what_is_ready() {
     assert_eq!(queue.apply(&told(0), &Pop { count: 3, ..Pop::ONE }).held_by(), Some(Limit::Concurrency));
 }
 
+#[test]
+fn a_pop_that_has_as_many_bytes_as_one_may_have_is_held_back_by_no_group() {
+    let (mut queue, body) = (Queue::new((1, 2)), vec![0; 1 << 20]);
+    for n in 0..18 {
+        let name = n.to_string();
+        add(&mut queue, 0, &Add { group: Some(id("g")), body: &body, ..plain(&name) });
+    }
+    let deliveries = queue.apply(&told(0), &Pop { count: 99, ..Pop::ONE });
+    assert!(deliveries.len() < 18, "{}", deliveries.len());
+    assert_eq!(deliveries.held_by(), None);
+}
+
 /// The queue's own limit counts, and of these CONCURRENCY.
 #[test]
 fn where_several_limits_hold_one_is_told() {

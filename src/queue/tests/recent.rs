@@ -15,6 +15,8 @@ fn what_happened_in_the_last_minute_is_counted() {
 fn a_queue_that_is_idle_for_long_counts_anew() {
     check("@600000 ADD a | ADD b | @3600000 ADD c | @3659999 MINUTE -> 1 0 0 0");
     check("@600000 ADD a | @655000 ADD b | @665000 ADD c | @714999 MINUTE -> 1 0 0 0");
+    // The part in which b came ends when the minute begins.
+    check("@600000 ADD a | @612000 ADD b | @675000 ADD c | @679999 MINUTE -> 1 0 0 0");
 }
 
 #[test]
