@@ -164,6 +164,8 @@ fn a_delivery_that_nobody_got_is_undone() {
     check("@0 ADD a every=10 tries=1 ttr=3 | @10 POP | RELEASE a L1 +0 rain | @20 POP | @25 WHY a -> no attempts left | @30 POP -> a#1 | BACK L3 -> 1 | GET a -> ready 23 #1 L2 | ROUND a -> 30>nil run=2 failed=2");
     check("@0 ADD a every=10 runs=1 | @10 POP NOACK | GET a -> nil | BACK L1 -> 1 | GET a -> ready 10 | POP -> a#1 | FINISH a L2 | GET a -> nil");
     check("@0 ADD a every=10 | @10 POP NOACK | @20 POP | BACK L1 -> 0 | GET a -> reserved 80 #1 L2");
+    // Another one with the same times.
+    check("@0 ADD a every=10 =10 | @10 POP NOACK | DEL a | @11 ADD a every=10 =10 | BACK L1 -> 0 | GET a -> ready 11");
     // What it missed is not counted twice, also of the last one, after which the job is not there.
     for schedule in ["every=10", "cron=10"] {
         check(&format!("@0 ADD a {schedule} until=45 | @58 POP NOACK -> a#1 | GET a -> nil | SCHEDULES -> 0  missed=3 | BACK L1 -> 1 | SCHEDULES -> 1 a missed=0 \
