@@ -227,6 +227,24 @@ mod tests {
         assert_eq!(in_parts, with, "each once");
     }
 
+    /// Between two looks at the clock it passes by so many parts at most, most of which hold nothing.
+    #[test]
+    fn a_walk_past_parts_that_hold_nothing_ends_in_time() {
+        let mut queue = Queue::new((1, 2));
+        for n in 0..6_000 {
+            let name = n.to_string();
+            let id = Id::new(name.as_bytes()).unwrap();
+            queue.apply(&told(0), &Add { group: Some(id), ..Add::plain(id, b"x") });
+        }
+        let (mut walk, mut calls) = (Walk { part: FIRST_OF_GROUPS + 300, from: 0 }, 0);
+        while let Some(next) = queue.relocate(walk, &mut Everything::in_calls_of(0)) {
+            assert!((walk.part + 1..=walk.part + STEP_PARTS).contains(&next.part), "{walk:?}, {next:?}");
+            (walk, calls) = (next, calls + 1);
+        }
+        let parts = queue.groups.as_ref().unwrap().part_count();
+        assert_eq!(calls, parts / STEP_PARTS, "of {parts} parts");
+    }
+
     #[test]
     fn it_works_on_as_if_nothing_had_happened_also_between_two_parts_of_the_walk() {
         let (mut queue, mut other) = (queue_of(3_000), queue_of(3_000));

@@ -320,6 +320,72 @@ mod tests {
     }
 
     #[test]
+    fn the_spare_page_is_the_one_that_was_emptied_last_but_not_used_since() {
+        let mut slab = Slab::default();
+        let slots: Vec<_> = (0..2 * PAGE_SLOTS).map(|n| slab.insert(n).unwrap()).collect();
+        // The second page is kept, the first one gives its memory back.
+        slots.iter().rev().for_each(|slot| assert!(slab.remove(*slot).is_some()));
+        assert_eq!(slab.allocated_slots, PAGE_SLOTS);
+        for _ in 0..2 {
+            let slot = slab.insert(7).unwrap();
+            assert_eq!(slot, 0, "into the first one");
+            slab.remove(slot);
+            assert_eq!(slab.allocated_slots, PAGE_SLOTS, "which isn't kept besides");
+        }
+        let mut slab = Slab::default();
+        let slots: Vec<_> = (0..PAGE_SLOTS).map(|n| slab.insert(n).unwrap()).collect();
+        slots.iter().for_each(|slot| assert!(slab.remove(*slot).is_some()));
+        for _ in 0..2 {
+            let slot = slab.insert(7).unwrap();
+            slab.remove(slot);
+            assert_eq!(slab.allocated_slots, PAGE_SLOTS, "it is kept again");
+        }
+    }
+
+    #[test]
+    fn the_first_page_grows_and_the_others_do_not() {
+        let mut slab = Slab::default();
+        slab.insert(0);
+        assert!(slab.pages[0].cells.capacity() < PAGE_SLOTS / 4);
+        (0..PAGE_SLOTS).for_each(|n| assert!(slab.insert(n).is_some()));
+        assert_eq!(slab.pages[1].cells.capacity(), PAGE_SLOTS);
+    }
+
+    #[test]
+    fn all_values_are_told_with_their_slots_and_empty_pages_are_stepped_over() {
+        let mut slab = Slab::default();
+        let slots: Vec<_> = (0..PAGE_SLOTS + 10).map(|n| slab.insert(n).unwrap()).collect();
+        assert!(slab.iter_mut().map(|(slot, value)| (slot, *value)).eq(slots.iter().copied().zip(0..)));
+        slots[..PAGE_SLOTS].iter().for_each(|slot| assert!(slab.remove(*slot).is_some()));
+        let behind = slots[PAGE_SLOTS];
+        assert_eq!(slab.scan(0, 1, 2), (vec![behind], Some(behind + 1)));
+    }
+
+    #[test]
+    fn a_walk_over_its_memory_ends_behind_some_values_when_the_time_is_over() {
+        struct InAHurry;
+        impl Mover for InAHurry {
+            fn vec<T>(&mut self, _vec: &mut Vec<T>) {}
+            fn boxed<T>(&mut self, _boxed: &mut Box<T>) {}
+            fn is_over(&mut self) -> bool {
+                true
+            }
+        }
+        let mut slab = Slab::default();
+        (0..PAGE_SLOTS + 1).for_each(|n| assert!(slab.insert(n).is_some()));
+        let mut ends = Vec::new();
+        while let Some(end) =
+            slab.relocate(ends.last().copied().unwrap_or_default(), &mut InAHurry, |_, _| ())
+        {
+            ends.push(end);
+        }
+        assert!(ends
+            .iter()
+            .copied()
+            .eq((1..=PAGE_SLOTS / STEP_ALLOCATIONS).map(|n| (n * STEP_ALLOCATIONS) as Slot)));
+    }
+
+    #[test]
     fn memory_is_that_of_cells_pages_and_of_the_list_of_open_ones() {
         let mut slab = Slab::default();
         assert_eq!(slab.memory(), 0);

@@ -42,6 +42,8 @@ class SharedServer:
         if self.server.has_died():
             self.server.start()
         with self.server.client() as client:
+            # Whoever a test that failed has left behind would take the jobs of the next one.
+            client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
             # Not on another thread, where it would go on beside the next test.
             client.execute_command("FLUSHALL", "SYNC")
             client.config_set(*[word for pair in self._settings.items() for word in pair])

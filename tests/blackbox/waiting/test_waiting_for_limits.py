@@ -114,9 +114,9 @@ def test_consumers_are_woken_when_the_next_one_may_leave(server: Server, r: redi
     """bullmq#909: they polled. Here the timer comes for each that may leave, and rests otherwise."""
     r.execute_command("DQ.ALTER", "q", "RATE", 1, 150)
     consumers = [Pipelined(server.port) for _ in range(20)]
-    for consumer in consumers:
+    for n, consumer in enumerate(consumers):
         consumer.send(("DQ.POP", "q", "BLOCK", 0, "NOACK"))
-    eventually(lambda: info(r, "q")["waiting-consumers"] == 20)
+        eventually(lambda wait=n + 1: info(r, "q")["waiting-consumers"] == wait)
     runs = r.info("dq")["dq_timer_runs"]
     begin = now_ms()
     for n in range(20):
