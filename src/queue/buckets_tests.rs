@@ -305,6 +305,17 @@ fn memory_comes_back_when_the_jobs_leave() {
 }
 
 #[test]
+fn a_directory_that_was_long_keeps_no_more_than_four_times_its_room() {
+    let mut pair = Pair::of(0..20_000);
+    assert!(pair.buckets.directory.capacity() > 100);
+    while pair.plain.len() > 300 {
+        pair.remove(pair.plain.len() - 1);
+        let (lines, room) = (pair.buckets.directory.len(), pair.buckets.directory.capacity());
+        assert!(room < 4 * (lines + 1), "{lines} lines, room for {room}");
+    }
+}
+
+#[test]
 fn a_copy_counts_its_own_memory() {
     let mut pair = Pair::of((0..1_000).map(|n| n % 100));
     pair.clone().check();
