@@ -223,6 +223,7 @@ pub(super) fn keyed((a, b): (u64, u64)) -> RandomState {
 
 #[cfg(test)]
 mod tests {
+    use super::super::mover::Everything;
     use super::*;
 
     /// Values that are their own hash.
@@ -298,25 +299,19 @@ mod tests {
 
     #[test]
     fn a_walk_over_its_memory_ends_behind_each_chunk_when_the_time_is_over() {
-        struct InAHurry(usize);
-        impl Mover for InAHurry {
-            fn vec<T>(&mut self, _vec: &mut Vec<T>) {
-                self.0 += 1;
-            }
-            fn boxed<T>(&mut self, _boxed: &mut Box<T>) {}
-            fn is_over(&mut self) -> bool {
-                true
-            }
-        }
         let mut values = Plain((0..3_000).map(|n| (mixed(n), NO_SLOT)).collect());
         let mut index = Index::default();
         (0..3_000).for_each(|n| index.insert(mixed(n), n as Slot, &mut values));
-        let mut mover = InAHurry(0);
+        let mut mover = Everything::in_calls_of(0);
         assert_eq!(index.heads.len(), 3);
         for at in 1..3 {
             assert_eq!(index.relocate(at - 1, &mut mover), Some(at));
         }
-        assert_eq!((index.relocate(2, &mut mover), mover.0), (None, 4), "each chunk, and the list of them");
+        assert_eq!(
+            (index.relocate(2, &mut mover), mover.moved),
+            (None, 4),
+            "each chunk, and the list of them"
+        );
     }
 
     #[test]

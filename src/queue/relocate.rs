@@ -79,44 +79,12 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
+    use super::super::mover::Everything;
     use super::super::{
         Add, Bury, Circumstances, Claim, Delete, Due, Id, Millis, Misfire, NewSchedule, Pop, Recurrence,
         Starts, Time, Timing,
     };
     use super::*;
-
-    /// Moves everything, so many allocations a call.
-    struct Everything {
-        moved: usize,
-        bytes: usize,
-        a_call: usize,
-    }
-
-    impl Everything {
-        fn in_calls_of(a_call: usize) -> Everything {
-            Everything { moved: 0, bytes: 0, a_call }
-        }
-    }
-
-    impl Mover for Everything {
-        fn vec<T>(&mut self, vec: &mut Vec<T>) {
-            let mut elsewhere = Vec::with_capacity(vec.capacity());
-            elsewhere.append(vec);
-            *vec = elsewhere;
-            self.moved += 1;
-            self.bytes += vec.capacity() * size_of::<T>();
-        }
-
-        fn boxed<T>(&mut self, boxed: &mut Box<T>) {
-            let _ = boxed;
-            self.moved += 1;
-            self.bytes += size_of::<T>();
-        }
-
-        fn is_over(&mut self) -> bool {
-            self.moved >= self.a_call
-        }
-    }
 
     fn told(now: u64) -> Circumstances {
         Circumstances { now: Time::new(now).unwrap(), ..Circumstances::default() }

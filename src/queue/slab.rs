@@ -278,6 +278,7 @@ fn split(slot: Slot) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::mover::Everything;
     use super::*;
 
     #[test]
@@ -363,20 +364,14 @@ mod tests {
 
     #[test]
     fn a_walk_over_its_memory_ends_behind_some_values_when_the_time_is_over() {
-        struct InAHurry;
-        impl Mover for InAHurry {
-            fn vec<T>(&mut self, _vec: &mut Vec<T>) {}
-            fn boxed<T>(&mut self, _boxed: &mut Box<T>) {}
-            fn is_over(&mut self) -> bool {
-                true
-            }
-        }
         let mut slab = Slab::default();
         (0..PAGE_SLOTS + 1).for_each(|n| assert!(slab.insert(n).is_some()));
         let mut ends = Vec::new();
-        while let Some(end) =
-            slab.relocate(ends.last().copied().unwrap_or_default(), &mut InAHurry, |_, _| ())
-        {
+        while let Some(end) = slab.relocate(
+            ends.last().copied().unwrap_or_default(),
+            &mut Everything::in_calls_of(0),
+            |_, _| (),
+        ) {
             ends.push(end);
         }
         assert!(ends

@@ -111,7 +111,7 @@ impl Groups {
         if opens != group.told_opens {
             return self.settle_fully(number, settings);
         }
-        self.is_settled(number);
+        self.has_settled(number);
         let (mut touched, mut first) = (std::mem::take(&mut self.touched), None);
         touched.retain(|slot| {
             let group = self.members.get(*slot).map(|member| member.group);
@@ -125,7 +125,8 @@ impl Groups {
         first
     }
 
-    fn is_settled(&mut self, number: GroupNumber) {
+    /// It is no longer the one that is to be settled.
+    fn has_settled(&mut self, number: GroupNumber) {
         if self.unsettled == Some(number) {
             self.unsettled = None;
         }
@@ -140,7 +141,7 @@ impl Groups {
 
     /// The same, whatever has changed.
     pub(super) fn settle_fully(&mut self, number: GroupNumber, settings: &Settings) -> Option<Time> {
-        self.is_settled(number);
+        self.has_settled(number);
         self.touched.retain(|slot| self.members.get(*slot).is_some_and(|member| member.group != number));
         let group = self.shelf.slab.get_mut(number)?;
         let (group_opens, serial) = (group.opens(settings), group.serial);
