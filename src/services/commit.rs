@@ -63,7 +63,10 @@ pub fn commit<H: Host, O: Announced>(
         let lease = value.last_lease();
         host.with(|state| {
             state.leases.saw(lease, circumstances.now);
-            state.leases.has_told(value);
+            // A queue that has given none may still begin with those of another, once the clock is set back.
+            if !deliveries.is_empty() || circumstances.lease_floor > Lease::default() {
+                state.leases.has_told(value);
+            }
         });
     }
     let announcement = O::announce(&outcome);

@@ -17,14 +17,24 @@ const AHEAD_MAX: Millis = Millis::of_secs(366 * 24 * 3_600);
 /// ahead by less has given none above. The margin goes by the clock, which is a later one at the next start: a margin
 /// on top of the highest lease that a file knows is the same again when the same file is loaded again.
 const MARGIN: Millis = Millis::of_secs(3_600);
+const HALF_THE_MARGIN: Millis = Millis::of_secs(1_800);
 
-/// And at least so many above the highest lease that is known: that many may have been given and lost. It is worth half
-/// a second, so that a server that is started again and again doesn't run away from the clock.
-const LOST_MAX: u64 = 1 << 20;
+/// The clock is of no use where it is not so far ahead of the highest lease that is known: more numbers than are given between
+/// two starts are worth it. So a server that is started again and again goes by the clock, and doesn't run away from it.
+const FEW: u64 = 1 << 16;
 
-/// Where the clock is of no use, since it is behind the known leases by more than the margin, two starts with the same
-/// file begin with the same number but for chance: so many bits, up to half a minute's numbers.
+/// Where the clock is of no use, that many leases above the highest one that is known may have been given and lost: an hour's,
+/// as above, as long as that comes to less than a day ahead of the clock. From there on, half a second's.
+const LOST_MAX: Millis = MARGIN;
+const LOST_MAX_BEYOND_A_DAY: u64 = 1 << 20;
+const DAY: Millis = Millis::of_secs(24 * 3_600);
+
+/// And two starts with the same file would begin with the same number there but for chance: so many bits, up to half a
+/// minute's numbers.
 const CHANCE_BITS: u32 = 26;
+
+/// A server that has started within the hour gives leases of the margin; and its clock may be ahead by this besides.
+const MARGIN_OF_ANOTHER: Millis = Millis::of_secs(3_660);
 
 /// Whether no server can have given this lease by now. A queue that took it could soon give none.
 pub fn is_forged(lease: Lease, wall_clock: Time) -> bool {
@@ -36,6 +46,25 @@ fn chance(wall_clock: Time, uptime: Duration) -> u64 {
     // The golden ratio spreads the lowest bits, in which times differ, over the highest ones.
     let times = wall_clock.unix_ms().rotate_left(32) ^ uptime.subsec_nanos() as u64;
     times.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - CHANCE_BITS)
+}
+
+/// So many leases begin within this time.
+fn numbers_in(span: Millis) -> u64 {
+    Queue::lease_at(Time::ZERO.saturating_add(span)).number()
+}
+
+/// Where leases begin when some above the highest known one may have been lost.
+fn begin_above(known: Lease, wall_clock: Time, uptime: Duration) -> Lease {
+    let ahead = |span| Queue::lease_at(wall_clock.saturating_add(span));
+    let above = |number: u64| Lease::new(known.number().saturating_add(number));
+    let by_clock = ahead(MARGIN);
+    if by_clock >= above(FEW) {
+        return by_clock;
+    }
+    let chance = chance(wall_clock, uptime);
+    let begin = Some(above(numbers_in(LOST_MAX) + chance)).filter(|begin| *begin <= ahead(DAY));
+    // Not above what binds all queues: nothing would go by it.
+    begin.unwrap_or_else(|| above(LOST_MAX_BEYOND_A_DAY + chance)).min(ahead(AHEAD_MAX))
 }
 
 pub struct Leases {
@@ -60,13 +89,30 @@ impl Leases {
         }
     }
 
-    /// Remembers that this lease exists, of which a payload tells that a client brought. Where it is ahead of the clock and
-    /// nobody has seen it, it may be from before a crash: then so may be others, which were given after it.
+    /// Remembers that this lease exists, of which a payload tells that a client brought. Where it is ahead of the clock, it
+    /// may be from before a crash: then so may be others, which were given after it.
     pub fn saw_in_payload(&mut self, lease: Lease, wall_clock: Time, uptime: Duration) {
-        let is_news = lease > self.highest && lease > Queue::lease_at(wall_clock);
-        self.saw(lease, wall_clock);
-        if is_news && lease == self.highest {
-            self.may_have_lost_some(wall_clock, uptime);
+        let ahead = |span| Queue::lease_at(wall_clock.saturating_add(span));
+        let floor = if lease <= ahead(Millis::ZERO) {
+            return;
+        } else if lease <= ahead(MARGIN_OF_ANOTHER) {
+            // As from any server whose clock is ahead, or which has just started. By the clock, and not above this lease: else a
+            // queue that is moved to and fro would get further ahead each time. Once in half an hour is enough.
+            let is_enough = self.highest >= lease && self.highest >= ahead(HALF_THE_MARGIN);
+            if is_enough {
+                self.highest
+            } else {
+                ahead(MARGIN).max(lease)
+            }
+        } else if lease <= ahead(DAY) && lease > self.highest {
+            begin_above(lease, wall_clock, uptime)
+        } else {
+            self.saw(lease, wall_clock);
+            return;
+        };
+        if floor > self.highest {
+            self.highest = floor;
+            self.keys_changed();
         }
     }
 
@@ -81,13 +127,7 @@ impl Leases {
         if crate::planted::has(crate::planted::Fault::NoLeaseMargin) {
             return;
         }
-        let by_clock = Queue::lease_at(wall_clock.saturating_add(MARGIN));
-        let known = self.highest.number().saturating_add(LOST_MAX);
-        let number = match by_clock.number() {
-            by_clock if by_clock >= known => by_clock,
-            _ => known.saturating_add(chance(wall_clock, uptime)),
-        };
-        self.highest = Lease::new(number.min(Lease::MAX.number() - 1));
+        self.highest = self.highest.max(begin_above(self.highest, wall_clock, uptime));
         self.keys_changed();
     }
 
@@ -178,10 +218,65 @@ mod tests {
             leases.floor_for(&value, NOW)
         };
         assert!(floor_behind(dumped).number() > dumped.number() + 1_000_000);
+        assert!(floor_behind(dumped) > Queue::lease_at(after(3 * 3_600_000)), "an hour's may have been lost");
         let margin = Queue::lease_at(after(3_600_000));
         let (known, passed) = (Lease::new(margin.number() - 1), Queue::lease_at(NOW));
         assert_eq!((floor_behind(known), floor_behind(passed)), (margin, margin));
         assert_eq!(floor_behind(Lease::new(Lease::MAX.number() - 1)), margin, "it binds its own queue");
+    }
+
+    /// Between two servers, each of whose clocks is right but for a second. One has just started.
+    #[test]
+    fn a_queue_that_is_moved_to_and_fro_does_not_run_away() {
+        let mut servers = [Leases::NONE, Leases::NONE];
+        servers[0].may_have_lost_some(after(1_000), Duration::ZERO);
+        let mut lease = Queue::lease_at(NOW);
+        for round in 0..7_200 {
+            let clock = after(round * 1_000 + (round + 1) % 2 * 1_000);
+            let server = &mut servers[round as usize % 2];
+            server.saw_in_payload(lease, clock, Duration::ZERO);
+            lease = Lease::new(lease.number().max(server.highest.number()) + 1);
+            server.saw(lease, clock);
+            assert!(lease < Queue::lease_at(clock.saturating_add(MARGIN_OF_ANOTHER)), "round {round}");
+        }
+    }
+
+    /// Somebody may bring one of almost a year ahead: that moves no floor back.
+    #[test]
+    fn a_payload_from_far_ahead_takes_no_floor_away() {
+        let (mut leases, mut highest) = (Leases::NONE, Lease::default());
+        let value = QueueValue::new(Queue::new((1, 2)), crate::services::sums::Share::default());
+        for hours in [0, 2, 20, 30, 365 * 24, 366 * 24 - 1, 366 * 24] {
+            leases.saw_in_payload(Queue::lease_at(after(hours * 3_600_000)), NOW, Duration::ZERO);
+            leases.may_have_lost_some(NOW, Duration::ZERO);
+            let floor = leases.floor_for(&value, NOW);
+            assert!(floor >= highest && !is_forged(floor, NOW), "{hours} hours ahead");
+            highest = floor;
+        }
+    }
+
+    /// What is left of a margin is no news; but what the payload's server gave later may be above it.
+    #[test]
+    fn a_payload_below_the_rest_of_a_margin_renews_it() {
+        let mut leases = Leases::NONE;
+        leases.may_have_lost_some(NOW, Duration::ZERO);
+        let clock = after(50 * 60_000);
+        leases.saw_in_payload(Queue::lease_at(after(55 * 60_000)), clock, Duration::ZERO);
+        assert_eq!(leases.highest, Queue::lease_at(clock.saturating_add(MARGIN)));
+        let epoch = leases.epoch;
+        leases.saw_in_payload(Queue::lease_at(after(56 * 60_000)), clock, Duration::ZERO);
+        assert_eq!(leases.epoch, epoch, "that is enough for a while");
+    }
+
+    /// A server that crashes every second, whose clock was set back by two hours: up to a day it allows for more than it can
+    /// have lost.
+    #[test]
+    fn nor_one_whose_clock_was_set_back() {
+        let mut known = Queue::lease_at(after(2 * 3_600_000));
+        for start in 1..=3_600 {
+            known = Lease::new(begins_with(known, after(start * 1_000)) + 1_000);
+        }
+        assert!(known < Queue::lease_at(after(3 * 24 * 3_600_000)));
     }
 
     /// A server that starts every second goes no further ahead of the clock than the margin and some hours.

@@ -4,14 +4,15 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from harness.clock import HOUR_MS, now_ms
+from harness.clock import DAY_MS, HOUR_MS, now_ms
 from harness.pipelined import Pipelined
 from harness.server import Server
 from harness.shown import job
 from harness.transcript import Session
-from harness.wall_clock import WallClock
+from harness.wall_clock import US_PER_S, WallClock, shifted_clock
 
 EXACT_IN_EVERY_CLIENT = 2**53
+HOUR_US = HOUR_MS * 1_000
 
 
 def test_a_stale_lease_does_not_count(session: Session) -> None:
@@ -198,7 +199,7 @@ def test_nor_when_the_first_ones_were_lost_and_the_clock_was_set_back(
 ) -> None:
     """The file knows of no lease at all."""
     clock = WallClock(tmp_path, "server")
-    clock.set(60_000_000)
+    clock.set(60 * US_PER_S)
     server = fresh_server(environment=clock.environment)
     with closing(server.session()) as session:
         session.check("""
@@ -221,9 +222,9 @@ def test_nor_when_the_first_ones_were_lost_and_the_clock_was_set_back(
 def test_nor_behind_a_payload_from_before_the_crash_with_the_clock_set_back(
     fresh_server: Callable[..., Server], tmp_path: Path
 ) -> None:
-    """The payload is all that is left of the leases that were given."""
+    """The payload is all that is left of the leases that were given. Its jobs aren't due at once then."""
     clock = WallClock(tmp_path, "server")
-    clock.set(2 * HOUR_MS)
+    clock.set(2 * HOUR_US)
     server = fresh_server(environment=clock.environment)
     with closing(server.session()) as session:
         session.check("""
@@ -243,12 +244,128 @@ def test_nor_behind_a_payload_from_before_the_crash_with_the_clock_set_back(
     server.client().restore("q", 0, payload)
     with closing(server.session()) as session:
         session.check("""
-            > DQ.POP q
+            > DQ.POP q ID b
             [["b", "x", <next>, 1]]
             > DQ.FINISH q b <next>
             (integer) 1
         """)
         assert session["next"] > lost
+
+
+def test_nor_when_what_a_minute_gave_was_lost_and_the_clock_was_set_back_by_hours(
+    fresh_server: Callable[..., Server], tmp_path: Path
+) -> None:
+    """The file knows of the leases of the minute before."""
+    clock = WallClock(tmp_path, "server")
+    clock.set(2 * HOUR_US)
+    server = fresh_server(environment=clock.environment)
+    with closing(server.session()) as session:
+        session.check("""
+            > DQ.ADD q a x
+            "a"
+            > DQ.ADD q b x
+            "b"
+            > DQ.POP q
+            [["a", "x", <*>, 1]]
+            > SAVE
+            OK
+        """)
+        clock.set(2 * HOUR_US + 60 * US_PER_S)
+        session.check('> DQ.POP q\n[["b", "x", <lost>, 1]]')
+        lost = session["lost"]
+    server.kill9()
+    clock.set(0)
+    server.start()
+    with closing(server.session()) as session:
+        session.check('> DQ.POP q ID b\n[["b", "x", <next>, 1]]')
+        assert session["next"] > lost
+
+
+def test_nor_of_a_deleted_queue_behind_starts_that_follow_each_other_fast(
+    fresh_server: Callable[..., Server],
+) -> None:
+    server = fresh_server()
+    leases = []
+    for is_deleted in [False, False, False, False, True, False]:
+        client = server.client()
+        client.execute_command("DQ.ADD", "q", "*", "x")
+        leases.append(client.execute_command("DQ.POP", "q")[0][2])
+        if is_deleted:
+            client.delete("q")
+        client.save()
+        server.kill9()
+        server.start()
+    assert sorted(set(leases)) == leases
+
+
+def test_nor_behind_a_schedule_whose_times_had_all_passed(
+    fresh_server: Callable[..., Server], tmp_path: Path
+) -> None:
+    """A POP that only passes over what is too late gives no lease; those before it bind the queue still."""
+    clock = WallClock(tmp_path, "server")
+    clock.set(30 * US_PER_S)
+    server = fresh_server(environment=clock.environment)
+    with closing(server.session()) as session:
+        session.check("""
+            > DQ.ADD q a x
+            "a"
+            > DQ.POP q
+            [["a", "x", <first>, 1]]
+            > DEL q
+            (integer) 1
+            > DQ.ADD q s x EVERY 60000 LATE 1
+            "s"
+        """)
+        clock.set(1_000 * US_PER_S)
+        session.check("> DQ.POP q\n(nil)")
+        clock.set(-600 * US_PER_S)
+        session.check("""
+            > DQ.ADD q a x
+            "a"
+            > DQ.POP q
+            [["a", "x", <next>, 1]]
+        """)
+        assert session["next"] > session["first"]
+
+
+def test_leases_of_a_queue_that_moves_to_and_fro_stay_within_the_margin(
+    fresh_server: Callable[..., Server], tmp_path: Path
+) -> None:
+    """Between servers whose clocks are a second apart."""
+    servers = [fresh_server(environment=shifted_clock(tmp_path, 1)), fresh_server()]
+    with closing(servers[0].session()) as session:
+        for n in range(40):
+            session.call("DQ.ADD", "q", n, "x")
+    leases = []
+    for n in range(40):
+        here, there = servers[n % 2], servers[(n + 1) % 2]
+        client = here.client()
+        leases.append(client.execute_command("DQ.POP", "q")[0][2])
+        client.execute_command("MIGRATE", "127.0.0.1", there.port, "q", 0, 5_000)
+    assert sorted(set(leases)) == leases
+    assert leases[-1] < (now_ms() + HOUR_MS + 60_000) << 11
+
+
+def test_a_payload_from_far_ahead_takes_nothing_from_other_queues(
+    fresh_server: Callable[..., Server], tmp_path: Path
+) -> None:
+    """Whoever may RESTORE one key can't make the leases of another one smaller."""
+    almost_a_year = 366 * DAY_MS // 1_000 - 1
+    from_afar = fresh_server(environment=shifted_clock(tmp_path, almost_a_year)).client()
+    from_afar.execute_command("DQ.ADD", "far", "a", "x")
+    from_afar.execute_command("DQ.POP", "far")
+    server = fresh_server()
+    with closing(server.session()) as session:
+        # So its leases begin with the margin.
+        session.call("DEBUG", "RELOAD")
+        leases = []
+        for n in range(3):
+            session.call("DQ.ADD", "q", "a", "x")
+            leases.append(session.call("DQ.POP", "q")[0][2])
+            session.call("DEL", "q")
+            if n == 0:
+                server.client().restore("far", 0, from_afar.dump("far"))
+    assert sorted(set(leases)) == leases
 
 
 def test_an_entry_of_the_log_with_a_time_far_ahead_binds_its_own_queue_only(
