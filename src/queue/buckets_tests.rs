@@ -3,6 +3,8 @@
 use super::*;
 use proptest::prelude::*;
 
+#[path = "buckets_steps_tests.rs"]
+mod by_step;
 #[path = "buckets_random_tests.rs"]
 mod random;
 #[path = "buckets_room_tests.rs"]
@@ -120,6 +122,21 @@ impl Pair {
             let between = |(time, ..): &&(Time, Slot, Hold)| from < *time && *time <= to;
             let expected: Vec<_> = self.plain.iter().filter(between).copied().collect();
             assert_eq!(self.buckets.tally_between(from, to), tally_of_plain(&expected), "{from:?} to {to:?}");
+        }
+        self.check_from_the_end();
+    }
+
+    /// The first and the last one of each of the last buckets, and of all.
+    fn check_from_the_end(&self) {
+        let (mut behind, lens) = (0, self.bucket_lens());
+        let mut places = vec![self.plain.len().saturating_sub(1), self.plain.len()];
+        for len in lens.iter().rev().take(5) {
+            places.extend([behind, behind + len - 1]);
+            behind += len;
+        }
+        for behind in places {
+            let expected = self.plain.iter().nth_back(behind).map(|(time, ..)| *time);
+            assert_eq!(self.buckets.time_from_end(behind), expected, "{behind} from the end, of {lens:?}");
         }
     }
 
@@ -313,6 +330,35 @@ fn a_directory_that_was_long_keeps_no_more_than_four_times_its_room() {
         let (lines, room) = (pair.buckets.directory.len(), pair.buckets.directory.capacity());
         assert!(room < 4 * (lines + 1), "{lines} lines, room for {room}");
     }
+}
+
+#[test]
+fn a_directory_that_shrank_by_merges_gives_its_room_back_with_the_next_bucket_that_goes() {
+    let mut pair = Pair::of(0..20_000);
+    let long = pair.buckets.directory.capacity();
+    (0..19_700).rev().filter(|place| place % 128 != 0).for_each(|place| pair.remove(place));
+    let lines = pair.buckets.directory.len();
+    assert!(lines < long / 8, "{lines} lines, room for {long}");
+    while pair.buckets.directory.len() == lines {
+        pair.remove(0);
+    }
+    let room = pair.buckets.directory.capacity();
+    assert!(room < 4 * lines, "{lines} lines, room for {room}");
+}
+
+/// Each time, all of it is copied.
+#[test]
+fn a_directory_gives_its_room_back_in_a_few_large_pieces() {
+    let mut pair = Pair::of(0..40_000);
+    let (mut room, mut pieces) = (pair.buckets.directory.capacity(), 0);
+    let doublings = room.ilog2();
+    while let Some(last) = pair.plain.len().checked_sub(1) {
+        pair.remove(last);
+        if pair.buckets.directory.capacity() != room {
+            (room, pieces) = (pair.buckets.directory.capacity(), pieces + 1);
+        }
+    }
+    assert!(pieces <= doublings, "{pieces} times, of 2^{doublings}");
 }
 
 #[test]
