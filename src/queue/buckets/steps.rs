@@ -105,21 +105,14 @@ impl Cut<'_> {
         let is_before = |entry: &Entry| entry.time().unix_ms() < self.at;
         let (mut low, mut high) =
             if is_later { (0, self.guess) } else { (self.guess + 1, self.entries.len()) };
-        // Most often it is near.
+        // Most often it is near. Once it is passed, what is between is shorter than the next reach.
         let mut reach = 8;
         while low + reach < high {
             let at = if is_later { high - reach } else { low + reach };
-            match self.entries.get(at).is_some_and(is_before) {
-                true if is_later => {
-                    low = at + 1;
-                    break;
-                }
-                true => low = at + 1,
-                false if is_later => high = at,
-                false => {
-                    high = at;
-                    break;
-                }
+            if self.entries.get(at).is_some_and(is_before) {
+                low = at + 1;
+            } else {
+                high = at;
             }
             reach *= 2;
         }
