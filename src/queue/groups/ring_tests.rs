@@ -125,6 +125,19 @@ fn a_ring_finds_what_a_list_finds_whatever_has_been_noted() {
     }
 }
 
+#[test]
+fn memory_comes_back_when_most_groups_have_left() {
+    let mut ring = Ring::default();
+    let seat = |n: u64| Seat { opens: at(n), number: n + 1, turn: 0 };
+    (0..2_000).for_each(|n| ring.insert(n as Slot, seat(n), NEVER));
+    let before = ring.memory();
+    // In each run, some stay.
+    for n in (0..2_000).filter(|n| n % 6 != 0) {
+        assert!(ring.remove(n as Slot, &seat(n)));
+    }
+    assert!(ring.memory() < before / 2, "{} after {before}", ring.memory());
+}
+
 /// Whatever comes when: while it is known that nothing leaves, nothing does.
 #[test]
 fn a_rest_is_never_claimed_while_a_job_may_leave() {

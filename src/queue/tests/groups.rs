@@ -106,6 +106,10 @@ fn a_clock_that_was_set_back_holds_no_group_back_for_longer_than_a_distance() {
     queue.apply(&told(70), &Alter { group_rate: Some(None), ..Alter::default() });
     queue.apply(&told(70), &Pause { group: None, span: None });
     assert!(!queue.apply(&told(60), &Pop::ONE).has_changed());
+    // Nor where there is no group.
+    let mut queue = Queue::new((1, 2));
+    queue.apply(&told(70), &Alter { group_rate: rate, ..Alter::default() });
+    assert!(!queue.apply(&told(60), &Pop::ONE).has_changed());
 }
 
 /// Who is not held back stands by the time of its first job, however much of a burst it has used.
@@ -147,14 +151,20 @@ fn of_groups_without_jobs_only_so_many_may_be_paused() {
         assert!(paused == Paused::Yes || *queue.heading() == before);
         paused
     };
+    queue.apply(&told(1), &Alter { group_rate: Some(Rate::new(1, span(1_000), 1)), ..Alter::default() });
+    // Remembered by their rates.
+    for name in ["had its turn", "0"] {
+        add(&mut queue, 1, &Add { group: Some(id(name)), ..plain(name) });
+        queue.apply(&told(1), &Pop { mode: Mode::NoAck, ..Pop::ONE });
+    }
     add(&mut queue, 1, &Add { group: Some(id("busy")), ..plain("a") });
     for n in 0..PAUSED_GROUPS_MAX {
         assert_eq!(pause(&mut queue, 1, &n.to_string(), (n < 2).then_some(9)), Paused::Yes);
     }
-    assert_eq!(queue.groups_len(), PAUSED_GROUPS_MAX + 1);
+    assert_eq!(queue.groups_len(), PAUSED_GROUPS_MAX + 2);
     for queue in [&mut script::loaded(&queue), &mut queue] {
         assert_eq!(pause(queue, 5, "more", None), Paused::TooMany);
-        assert_eq!(queue.groups_len(), PAUSED_GROUPS_MAX + 1);
+        assert_eq!(queue.groups_len(), PAUSED_GROUPS_MAX + 2);
         assert_eq!(pause(queue, 5, "busy", None), Paused::Yes, "it has jobs");
         assert_eq!(pause(queue, 5, "7", None), Paused::Yes, "it is paused already");
         assert_eq!(queue.apply(&told(6), &Resume { group: Some(id("8")) }), Resumed::Yes);
@@ -165,6 +175,12 @@ fn of_groups_without_jobs_only_so_many_may_be_paused() {
         assert_eq!(pause(queue, 10, "a third", None), Paused::Yes, "one has a job");
         assert_eq!(pause(queue, 10, "a fourth", None), Paused::Yes);
         assert_eq!(pause(queue, 10, "a fifth", None), Paused::TooMany);
+        // That these are remembered doesn't count, nor that one was paused up to now.
+        queue.advance(at(10));
+        for known in ["had its turn", "0"] {
+            assert!(queue.group(id(known)).is_some_and(|group| group.paused_until.is_none()), "{known}");
+            assert_eq!(pause(queue, 10, known, None), Paused::TooMany, "{known}");
+        }
     }
 }
 
@@ -198,6 +214,77 @@ fn a_group_is_forgotten_when_nothing_of_it_counts() {
         let popped = queue.apply(&told(0), &Pop { mode: Mode::NoAck, ..Pop::ONE });
         assert_eq!(popped.len(), 1);
         assert!(queue.groups_len() < 200, "{} groups", queue.groups_len());
+    }
+}
+
+/// As many as there are groups with jobs: who comes back doesn't leave before those who haven't had their turn.
+#[test]
+fn where_many_groups_have_jobs_the_turns_of_as_many_without_are_remembered() {
+    let mut queue = Queue::new((1, 2));
+    for n in 0..500u64 {
+        let name = n.to_string();
+        add(&mut queue, 0, &Add { group: Some(id(&name)), ..plain(&name) });
+    }
+    let popped = queue.apply(&told(0), &Pop { count: 200, mode: Mode::NoAck, ..Pop::ONE });
+    assert_eq!(popped.len(), 200);
+    for n in 0..200u64 {
+        let name = format!("again-{n}");
+        let group = (n / 10).to_string();
+        add(&mut queue, 0, &Add { group: Some(id(&group)), ..plain(&name) });
+    }
+    assert_eq!(queue.groups_len(), 500);
+    let left = leaving(&mut queue, 0, 301);
+    assert_eq!((&*left[0], &*left[299], &*left[300]), ("200", "499", "again-0"));
+}
+
+#[test]
+fn a_look_through_all_groups_shows_those_that_have_jobs_or_are_paused() {
+    let mut queue = Queue::new((1, 2));
+    assert_eq!(queue.scan_groups(0, 7), (vec![], None));
+    // By its rate, one without jobs is remembered.
+    let group_rate = Some(Rate::new(1, span(1_000), 1));
+    queue.apply(&told(0), &Alter { group_rate, ..Alter::default() });
+    add(&mut queue, 0, &Add { group: Some(id("left")), ..plain("gone") });
+    assert_eq!(queue.apply(&told(0), &Pop { mode: Mode::NoAck, ..Pop::ONE }).len(), 1);
+    let mut wanted: Vec<String> = (0..50).map(|n: u32| n.to_string()).collect();
+    for name in &wanted {
+        add(&mut queue, 0, &Add { group: Some(id(name)), due: Due::In(span(9)), ..plain(name) });
+    }
+    for (name, ms) in [("paused", 6), ("was paused", 5)] {
+        queue.apply(&told(0), &Pause { group: Some(id(name)), span: Some(span(ms)) });
+    }
+    wanted.push("paused".into());
+    queue.advance(at(5));
+    for remembered in ["left", "was paused"] {
+        assert!(queue.group(id(remembered)).is_some(), "{remembered}");
+    }
+    let (mut seen, mut from) = (Vec::new(), Some(0));
+    while let Some(at) = from {
+        let (groups, next) = queue.scan_groups(at, 7);
+        assert!(groups.len() <= 7);
+        assert!(groups.iter().all(|group| queue.group(group.name) == Some(*group)));
+        seen.extend(groups.iter().map(|group| String::from_utf8(group.name.bytes().to_vec()).unwrap()));
+        from = next;
+    }
+    seen.sort();
+    wanted.sort();
+    assert_eq!(seen, wanted);
+}
+
+#[test]
+fn where_there_is_no_group_nothing_is_remembered_of_turns() {
+    let mut queue = Queue::new((1, 2));
+    add(&mut queue, 0, &plain("a"));
+    add(&mut queue, 0, &Add { group: Some(id("g")), ..plain("b") });
+    popped(&mut queue, 0);
+    let records = queue.group_records();
+    assert_eq!(records.len(), 2, "of those without a group, and of one");
+    let (mut loaded, mut replica) = (Queue::new((1, 2)), Queue::new((1, 2)));
+    loaded.load_group(&records[0]).unwrap();
+    loaded.restore(&queue.record()).unwrap();
+    replica.apply(&told(0), &Effect::Groups(records[..1].to_vec())).unwrap();
+    for queue in [loaded, replica] {
+        assert_eq!((queue.group_records(), queue.record().groups_len()), (vec![], 0));
     }
 }
 

@@ -460,6 +460,7 @@ impl Session {
         }
         assert_eq!(queue.jobs().count(), queue.len(), "in: {script}");
         assert!(queue.jobs().all(|job| queue.get(job.id) == Some(job)), "in: {script}");
+        assert_eq!(queue.group_records().len() as u64, queue.record().groups_len(), "in: {script}");
         let needed = queue.clone().find_wake_at().unwrap_or(Time::MAX);
         assert!(queue.wake_at() <= needed, "the timer would come after {needed:?}, in: {script}");
     }

@@ -39,6 +39,21 @@ fn after_each_operation_the_timer_would_come_in_time() {
 }
 
 #[test]
+fn the_timer_comes_for_a_group_that_is_held_back_and_not_for_one_that_may_leave() {
+    let mut queue = Queue::new((1, 2));
+    add(&mut queue, 5, &Add { group: Some(id("g")), ..plain("a") });
+    queue.advance(at(5));
+    assert_eq!((queue.find_wake_at(), queue.wake_at()), (None, Time::MAX));
+    add(&mut queue, 5, &Add { group: Some(id("h")), ..plain("b") });
+    assert_eq!(queue.wake_at(), Time::MAX, "it may leave");
+    queue.apply(&told(5), &Pause { group: Some(id("g")), span: Some(span(10)) });
+    assert_eq!(queue.wake_at(), at(15));
+    queue.apply(&told(5), &Resume { group: Some(id("g")) });
+    assert_eq!(queue.wake_at(), at(15), "it may leave again; nobody looked for the next one");
+    assert_eq!((queue.find_wake_at(), queue.wake_at()), (None, Time::MAX));
+}
+
+#[test]
 fn the_timer_comes_in_time_where_time_goes_back() {
     check("@0 PAUSE 100 | @150 UPKEEP -> nil | @50 UPKEEP -> 100");
     check("@0 ADD a +70 | ADD b ttl=80 | @100 UPKEEP -> nil | @50 UPKEEP -> 70 | @75 UPKEEP -> 80");
