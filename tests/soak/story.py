@@ -58,8 +58,10 @@ class Story:
         op.before = self._mark(2 * op.id)
         return op
 
-    def ends(self, op: Op, told: Any) -> Op:
-        op.after = self._mark(2 * op.id + 1)
+    def ends(self, op: Op, told: Any, *, is_marked: bool = True) -> Op:
+        """With its reply. The mark behind it may have been refused."""
+        if is_marked:
+            op.after = self._mark(2 * op.id + 1)
         op.told, op.got = [told], self._us()
         self.records.append(op.record())
         return op

@@ -260,6 +260,83 @@ def test_who_waits_is_served_before_who_comes(theirs: int, expected: set[str]) -
     assert story.kinds() == expected
 
 
+# ---- who was served when nobody can say until when -----------------------------------------------------
+
+
+def both_are_served(
+    guest: Any, warden: Any, *, ttr: int = 20, limits: str = "", ask: str = "BLOCK 300"
+) -> Limited:
+    """The guest is told first, but its mark is refused: by marks alone, it may have been served last."""
+    story = Limited(limits)
+    story.add("a")
+    story.add("b", options="DELAY 40")
+    guests = story.waits(f"DQ.POP l BLOCK 9000 TTR {ttr}")
+    wardens = story.waits(f"DQ.POP l {ask}")
+    story.passes(1)
+    story.ends(guests, [guest], is_marked=False)
+    story.passes(60)
+    story.ends(wardens, [warden])
+    return story
+
+
+@pytest.mark.parametrize(("guest", "warden", "expected"), [
+    # Leases grow: so these tell who was served first.
+    (["a", "xa", 7, 1], ["a", "xa", 8, 2], set()),
+    (["a", "xa", 7, 2], ["a", "xa", 8, 1], {"attempt"}),
+    (["a", "xa", 7, 1], ["a", "xa", 8, 3], {"attempt"}),
+    (["a", "xa", 7, 1], ["b", "xb", 8, 1], set()),
+    (["b", "xb", 8, 1], ["a", "xa", 7, 1], {"unfair"}),
+])  # fmt: skip
+def test_leases_tell_who_was_served_first(guest: Any, warden: Any, expected: set[str]) -> None:
+    story = both_are_served(guest, warden)
+    id, _, lease, _ = max(guest, warden, key=lambda item: item[2])
+    story.tell(f"DQ.TOUCH l {id} {lease}", 1)
+    assert story.kinds() == expected
+
+
+@pytest.mark.parametrize(("lease", "counts", "expected"), [
+    (7, 0, set()), (7, 1, {"stale"}), (8, 1, set()), (8, 0, {"refused"}),
+])  # fmt: skip
+def test_only_the_lease_of_who_was_served_last_counts(lease: int, counts: int, expected: set[str]) -> None:
+    story = both_are_served(["a", "xa", 7, 1], ["a", "xa", 8, 2])
+    story.tell(f"DQ.FINISH l a {lease}", counts)
+    assert story.kinds() == expected
+
+
+@pytest.mark.parametrize(("ttr", "expected"), [(20, set()), (FOREVER, {"double"})])
+def test_a_job_is_had_again_when_the_lease_of_a_guest_has_ended(ttr: int, expected: set[str]) -> None:
+    story = both_are_served(["a", "xa", 7, 1], ["a", "xa", 8, 2], ttr=ttr)
+    story.tell("DQ.FINISH l a 8", 1)
+    assert story.kinds() == expected
+
+
+@pytest.mark.parametrize(("ttr", "expected"), [(20, set()), (FOREVER, {"limit"})])
+def test_a_guest_takes_its_place_when_it_is_served(ttr: int, expected: set[str]) -> None:
+    story = both_are_served(["a", "xa", 7, 1], ["b", "xb", 8, 1], ttr=ttr, limits="CONCURRENCY 1")
+    assert story.kinds() == expected
+
+
+@pytest.mark.parametrize(("guest", "warden", "expected"), [
+    (["a", "xa", 7, 1], ["a", "xa", None, 2], set()),
+    (["a", "xa", 7, 2], ["a", "xa", None, 1], {"ghost"}),
+    (["a", "xa", 7, 1], ["b", "xb", None, 1], set()),
+])  # fmt: skip
+def test_who_takes_a_job_for_good_was_the_last_who_had_it(
+    guest: Any, warden: Any, expected: set[str]
+) -> None:
+    story = both_are_served(guest, warden, ask="BLOCK 300 NOACK")
+    story.tell("DQ.GET l a" if warden[0] == "a" else "DQ.GET l b", None)
+    assert story.kinds() == expected
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_crash_may_keep_what_the_leases_tell(is_kept: bool) -> None:
+    story = both_are_served(["a", "xa", 7, 1], ["a", "xa", 8, 2])
+    story.crashes(lost=0 if is_kept else 1)
+    story.tell("DQ.FINISH l a 8", int(is_kept))
+    assert story.kinds() == set()
+
+
 # ---- groups ------------------------------------------------------------------------------------------
 
 

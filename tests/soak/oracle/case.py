@@ -83,6 +83,8 @@ class Case:
     items: dict[str, list[Any]] | None = None
     # Set when others' marks lie between its own.
     pending: Pending | None = None
+    # It was judged before its window's end: by then, a later one had shown that it was over (limited.py).
+    is_judged: bool = False
 
     @property
     def op(self) -> Op:

@@ -131,6 +131,23 @@ class Paused:
     since: float = 0
 
 
+def deliveries(case: Case) -> list[Any]:
+    """What a POP was told of."""
+    return [] if case.is_lost or case.is_refused else case.told or []
+
+
+def was_served_before(case: Case, other: Case) -> bool:
+    """A queue's leases only grow. Who takes a job without a lease is the last who has it."""
+    theirs, others = deliveries(case), deliveries(other)
+    leases, other_leases = [item[2] for item in theirs], [item[2] for item in others]
+    if not theirs or not others or None in leases:
+        return False
+    if None not in other_leases:
+        return max(leases) < min(other_leases)
+    # Of the same job, told by id and body, the attempts grow.
+    return any(one[:2] == two[:2] and one[3] < two[3] for one in theirs for two in others)
+
+
 NAMES = ("CONCURRENCY", "GROUPCONCURRENCY", "RATE", "GROUPRATE")
 
 
@@ -176,8 +193,16 @@ class Held:
     def coming(self) -> Iterator[str]:
         """Jobs that somebody who waits may have by now."""
         for case in self.waiting:
-            if not case.is_lost and not case.is_refused:
-                yield from (str(item[0]) for item in case.told or [])
+            yield from (str(item[0]) for item in deliveries(case))
+
+    def served_before(self, case: Case) -> Iterator[Case]:
+        """By marks, which come late or are refused, they still wait: but their leases tell."""
+        for other in list(self.waiting):
+            if not other.is_judged and was_served_before(other, case):
+                other.is_judged = True
+                self.waiting = [one for one in self.waiting if one is not other]
+                window = replace(other.window, end=case.window.end)
+                yield replace(other, window=window, now=(window.since_ms, case.now[1]))
 
     def is_open(self, id: str) -> bool:
         """Nobody can say what becomes of a command for it."""

@@ -3,7 +3,8 @@ whom nothing holds.
 
 These queues are in a database of their own, where each has one client that says everything, the *warden*, and one that
 only waits for jobs, its *guest*. So what is said of a queue has an order, but for what the guest was given: it may have that
-from the moment on in which it began to wait. What a crash or a lost reply leaves open is unknown until DQ.GET tells.
+from the moment on in which it began to wait. Who of two was served first, their leases tell. What a crash or a lost reply
+leaves open is unknown until DQ.GET tells.
 """
 
 from dataclasses import replace
@@ -13,7 +14,7 @@ from . import limits_look
 from . import words as grammar
 from .case import Case
 from .life import NEVER, READY, Span
-from .limited import NAMES, NO_GROUP, QUEUE, Flow, Held, Job, Paused, Rate, Setting
+from .limited import NAMES, NO_GROUP, QUEUE, Flow, Held, Job, Paused, Rate, Setting, deliveries
 from .model import World
 from .waiting import STUCK_MS
 
@@ -36,6 +37,8 @@ def open(case: Case) -> None:
 def judge(case: Case) -> None:
     if case.verb == "FLUSHDB":
         case.world.limits.clear()
+        return
+    if case.is_judged:
         return
     queue = held(case)
     queue.waiting = [other for other in queue.waiting if other.window is not case.window]
@@ -81,7 +84,7 @@ def _may_have_taken(case: Case, queue: Held, now: Span) -> None:
         taken = [id for id, job in queue.jobs.items() if id in named or job.ready[0] <= now[1]]
         most = max(said.get("COUNT", 1), len(named))
     else:
-        taken = [] if case.is_refused else [str(item[0]) for item in case.told or []]
+        taken = [str(item[0]) for item in deliveries(case)]
         most = len(taken)
     for id in queue.jobs.keys() & set(taken):
         queue.jobs[id] = queue.jobs[id].blurred()
@@ -198,6 +201,8 @@ def _remove(queue: Held, id: str) -> None:
 
 
 def _pop(case: Case, queue: Held) -> None:
+    for other in queue.served_before(case):
+        _pop(other, queue)
     said = grammar.pop(case.words)[1]
     named = grammar.popped_by_id(case.words)
     is_no_ack = "NOACK" in said
@@ -325,7 +330,7 @@ def _judge_line(case: Case, queue: Held, items: list[Any], *, is_by_id: bool) ->
         return
     leases = [item[2] for item in items]
     for other in queue.waiting:
-        theirs = [item[2] for item in other.told or []] if not other.is_lost and not other.is_refused else []
+        theirs = [item[2] for item in deliveries(other)]
         came_first = other.window.begin < case.window.begin and "BLOCK" in other.words
         if leases and theirs and not is_by_id and came_first and max(leases) < (theirs[0] or 0):
             case.violation("unfair", "served before one that waits", case.words[1], also=[other.op.id])
