@@ -50,12 +50,22 @@ class Story:
         op = self.begins(line, client=client, shape=shape, db=db, **note)
         return self.ends(op, told)
 
-    def begins(self, line: str, *, client: str = "w", shape: str = "tight", db: int = 0, **note: Any) -> Op:
-        """A command that takes its time."""
+    def begins(
+        self,
+        line: str,
+        *,
+        client: str = "w",
+        shape: str = "tight",
+        db: int = 0,
+        is_marked: bool = True,
+        **note: Any,
+    ) -> Op:
+        """A command that takes its time. The mark before it may have been refused."""
         self.passes(1)
         self._ops += 1
         op = Op(self._ops, client, self._epoch, db, self._us(), shape, [words(line)], note=note)
-        op.before = self._mark(2 * op.id)
+        if is_marked:
+            op.before = self._mark(2 * op.id)
         return op
 
     def ends(self, op: Op, told: Any, *, is_marked: bool = True) -> Op:

@@ -166,6 +166,8 @@ class Held:
         self.freed: float = 0
         # Consumers that wait, and will be told of these jobs.
         self.waiting: list[Case] = []
+        # The mark until which one was served at last.
+        self.served: float = 0
         # Deleted while one of those was to be told of them.
         self.removed: set[str] = set()
         # How often each other group was served while this job could have been had, by id.
@@ -203,6 +205,12 @@ class Held:
                 self.waiting = [one for one in self.waiting if one is not other]
                 window = replace(other.window, end=case.window.end)
                 yield replace(other, window=window, now=(window.since_ms, case.now[1]))
+
+    def is_overtaken(self, case: Case) -> bool:
+        """Its marks were refused, and somebody was served before it or after it: nobody can say."""
+        if case.verb == "DQ.POP" or case.is_refused or case.window.is_tight:
+            return False
+        return case.window.begin < self.served
 
     def is_open(self, id: str) -> bool:
         """Nobody can say what becomes of a command for it."""

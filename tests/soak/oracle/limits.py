@@ -44,7 +44,7 @@ def judge(case: Case) -> None:
     queue.waiting = [other for other in queue.waiting if other.window is not case.window]
     if case.op.lost == "no reply in time":
         case.violation("stuck", f"{case.verb} was never answered", case.words[1])
-    if case.is_lost:
+    if case.is_lost or queue.is_overtaken(case):
         may_have_been_carried_out(case, case.world)
     elif not case.is_refused:
         _JUDGES[case.verb](case, queue)
@@ -220,6 +220,8 @@ def _pop(case: Case, queue: Held) -> None:
         given.append(_taken(case, queue, item, job, said))
         _judge_rates(case, queue, given[-1])
     case.count("limited deliveries", len(items))
+    if items:
+        queue.served = case.window.end
     if items and not case.window.is_tight:
         queue.passed.clear()
     if named:
