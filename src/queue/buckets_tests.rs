@@ -333,17 +333,11 @@ fn a_directory_that_was_long_keeps_no_more_than_four_times_its_room() {
 }
 
 #[test]
-fn a_directory_that_shrank_by_merges_gives_its_room_back_with_the_next_bucket_that_goes() {
+fn a_directory_that_shrank_by_merges_gives_its_room_back() {
     let mut pair = Pair::of(0..20_000);
-    let long = pair.buckets.directory.capacity();
     (0..19_700).rev().filter(|place| place % 128 != 0).for_each(|place| pair.remove(place));
-    let lines = pair.buckets.directory.len();
-    assert!(lines < long / 8, "{lines} lines, room for {long}");
-    while pair.buckets.directory.len() == lines {
-        pair.remove(0);
-    }
-    let room = pair.buckets.directory.capacity();
-    assert!(room < 4 * lines, "{lines} lines, room for {room}");
+    let (lines, room) = (pair.buckets.directory.len(), pair.buckets.directory.capacity());
+    assert!(room <= 4 * lines + 3, "{lines} lines, room for {room}");
 }
 
 /// Each time, all of it is copied.

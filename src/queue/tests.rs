@@ -8,6 +8,7 @@ mod deliveries;
 mod door;
 mod expiry;
 mod groups;
+mod idle_groups;
 mod large;
 mod late;
 mod limits;

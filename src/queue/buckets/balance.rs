@@ -106,6 +106,10 @@ impl Buckets {
         self.directory.remove(at);
         let closed = self.closed.get_mut();
         closed.lines -= usize::from(at < closed.lines);
+        // A directory that has been long keeps a quarter of its room at most.
+        if self.directory.len() < self.directory.capacity() / 4 {
+            self.directory.shrink_to(self.directory.len() * 2);
+        }
     }
 
     fn drop_bucket(&mut self, number: BucketNumber, time: Time) {
@@ -114,10 +118,6 @@ impl Buckets {
         }
         if let Some(bucket) = self.buckets.remove(number) {
             self.capacity -= bucket.capacity();
-        }
-        // A directory that has been long keeps a quarter of its room at most.
-        if self.directory.len() < self.directory.capacity() / 4 {
-            self.directory.shrink_to(self.directory.len() * 2);
         }
     }
 
