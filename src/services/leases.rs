@@ -19,14 +19,15 @@ const AHEAD_MAX: Millis = Millis::of_secs(366 * 24 * 3_600);
 const MARGIN: Millis = Millis::of_secs(3_600);
 const HALF_THE_MARGIN: Millis = Millis::of_secs(1_800);
 
-/// The clock is of no use where it is not so far ahead of the highest lease that is known: more numbers than are given between
-/// two starts are worth it. So a server that is started again and again goes by the clock, and doesn't run away from it.
-const FEW: u64 = 1 << 16;
+/// The clock is of no use where it isn't ahead of the highest lease that is known, by what a batch may give at once. So a
+/// server that is started again and again goes by the clock, and doesn't run away from it.
+const FEW: u64 = 1 << 13;
 
-/// Where the clock is of no use, that many leases above the highest one that is known may have been given and lost: an hour's,
-/// as above, as long as that comes to less than a day ahead of the clock. From there on, half a second's.
-const LOST_MAX: Millis = MARGIN;
-const LOST_MAX_BEYOND_A_DAY: u64 = 1 << 20;
+/// Where the clock is of no use, that many leases above the highest one that is known may have been given and lost: half a
+/// second's where a server had just started, and an hour's, as above, where they are further ahead than any server begins;
+/// but that no more than up to a day ahead of the clock.
+const LOST_MAX: u64 = 1 << 20;
+const LOST_MAX_FURTHER_AHEAD: Millis = MARGIN;
 const DAY: Millis = Millis::of_secs(24 * 3_600);
 
 /// And two starts with the same file would begin with the same number there but for chance: so many bits, up to half a
@@ -61,10 +62,11 @@ fn begin_above(known: Lease, wall_clock: Time, uptime: Duration) -> Lease {
     if by_clock >= above(FEW) {
         return by_clock;
     }
-    let chance = chance(wall_clock, uptime);
-    let begin = Some(above(numbers_in(LOST_MAX) + chance)).filter(|begin| *begin <= ahead(DAY));
+    let an_hour = numbers_in(LOST_MAX_FURTHER_AHEAD);
+    let is_further_ahead = known > ahead(MARGIN_OF_ANOTHER) && above(an_hour) <= ahead(DAY);
+    let lost_max = if is_further_ahead { an_hour } else { LOST_MAX };
     // Not above what binds all queues: nothing would go by it.
-    begin.unwrap_or_else(|| above(LOST_MAX_BEYOND_A_DAY + chance)).min(ahead(AHEAD_MAX))
+    above(lost_max + chance(wall_clock, uptime)).min(ahead(AHEAD_MAX))
 }
 
 pub struct Leases {

@@ -213,3 +213,54 @@ pub fn tell<H: Host>(host: H, key: &impl QueueKey, queue: &mut Queue, done: Opti
     let events = [event, is_any_dead.then_some(DEAD), is_any_ready.then_some(READY)];
     events.into_iter().flatten().for_each(|event| key.notify(event));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::{Circumstances, Claim, Id, Mode};
+
+    fn said<O: Announced>(queue: &mut Queue, operation: &O) -> (Option<&'static str>, Vec<(Counter, usize)>) {
+        let outcome = queue.apply(&Circumstances::default(), operation);
+        let Announcement { event, counts } = O::announce(&outcome);
+        (event.map(|event| event.to_str().unwrap()), counts.into_iter().flatten().collect())
+    }
+
+    #[test]
+    fn each_change_is_counted_and_has_its_event() {
+        use Counter::{Added, Deleted, Finished, Popped};
+        let [a, b, c, d, e] = [b"a", b"b", b"c", b"d", b"e"].map(|name| Id::new(name).unwrap());
+        let mut queue = Queue::new((1, 2));
+        for id in [a, b, c, d, e] {
+            assert_eq!(said(&mut queue, &Add::plain(id, b"x")), (Some("dq.added"), vec![(Added, 1)]));
+        }
+        let claims = [a, b].map(|id| Claim { id, lease: None });
+        assert_eq!(said(&mut queue, &Pop { count: 2, ..Pop::ONE }), (None, vec![(Popped, 2)]));
+        assert_eq!(said(&mut queue, &Finish { claims: &claims }), (Some("dq.finished"), vec![(Finished, 2)]));
+        let no_ack = Pop { mode: Mode::NoAck, ..Pop::ONE };
+        assert_eq!(said(&mut queue, &no_ack), (Some("dq.finished"), vec![(Finished, 1), (Popped, 1)]));
+        let by_id = PopById { ids: &[d], ttr: None, mode: Mode::Lease };
+        assert_eq!(said(&mut queue, &by_id), (None, vec![(Popped, 1)]));
+        assert_eq!(said(&mut queue, &Delete { ids: &[d, e] }), (Some("dq.deleted"), vec![(Deleted, 2)]));
+        let pause = Pause { group: None, span: None };
+        assert_eq!(said(&mut queue, &pause), (Some("dq.paused"), vec![]));
+        assert_eq!(said(&mut queue, &Resume { group: None }), (Some("dq.resumed"), vec![]));
+        assert_eq!(said(&mut queue, &no_ack), (None, vec![(Popped, 0)]), "there is nothing left");
+    }
+
+    /// Other tests count at the same time.
+    #[test]
+    fn counters_count() {
+        const MANY: usize = 1 << 40;
+        let all = [Counter::Added, Counter::Popped, Counter::Finished, Counter::Deleted, Counter::HeldBack];
+        for (times, counter) in all.into_iter().enumerate() {
+            let most = |counter: Counter| counter.get() as usize / MANY;
+            let before = all.map(most);
+            let announcement = Announcement::NONE.count(counter, MANY);
+            (0..=times).for_each(|_| count(&announcement));
+            for (other, before) in all.into_iter().zip(before) {
+                let expected = if other == counter { times + 1 } else { 0 };
+                assert_eq!(most(other) - before, expected, "{other:?} when {counter:?} is counted");
+            }
+        }
+    }
+}

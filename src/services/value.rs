@@ -8,7 +8,7 @@ use super::sums::Share;
 use crate::queue::{Counts, Lease, Queue, Time};
 
 pub struct QueueValue {
-    /// Operations on it go through [`super::frame::commit`]. Others only let time pass in it, and ask what that did.
+    /// Operations on it go through [`super::commit::commit`]. Others only let time pass in it, and ask what that did.
     pub(super) queue: Queue,
     /// The time of this queue's hint, if it has one.
     pub(super) hint: Option<Time>,

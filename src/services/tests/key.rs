@@ -72,8 +72,9 @@ impl QueueKey for Key<'_> {
         true
     }
 
-    fn notify(&self, _event: &CStr) {
+    fn notify(&self, event: &CStr) {
         assert!(self.node.is_primary.get(), "a replica tells watchers");
+        self.node.told.borrow_mut().push(event.into());
     }
 
     fn log_as_sent(&self) {

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -92,6 +93,8 @@ pub struct Node {
     /// Keys at which there is something new.
     pub ready: RefCell<Vec<Place>>,
     pub events: RefCell<Vec<Event>>,
+    /// What watchers of keys were told.
+    pub told: RefCell<Vec<CString>>,
 }
 
 pub fn defaults(ttr_ms: u64) -> Defaults {
@@ -119,6 +122,7 @@ impl Node {
             over: RefCell::default(),
             ready: RefCell::default(),
             events: RefCell::default(),
+            told: RefCell::default(),
         }
     }
 

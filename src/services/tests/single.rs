@@ -5,12 +5,17 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::queue::{Calendar, Cron, Following, Time};
+use crate::queue::{Add, Calendar, Circumstances, Cron, Due, Following, Millis, Queue, Time};
 use crate::services::alarm::{arm, next_turn, was_clock_set, Slice, NEXT_TURN};
 use crate::services::almanac::Almanac;
 use crate::services::host::Host;
+use crate::services::notify::{Announced, Announcement};
+use crate::services::stats::Stats;
+use crate::services::{aside, notify, whereabouts};
 
+use super::key::{Context, Key};
 use super::node::{Nature, Node};
+use super::operation::id;
 
 const BUDGET: Duration = Duration::from_millis(1);
 const UNTIL_WRITABLE: Duration = Duration::from_millis(10);
@@ -156,4 +161,73 @@ fn an_almanac_counts_a_thousand_times_for_one_operation() {
     assert_eq!(almanac.following(&every_minute, at(9_001), days), told(0), "but the next time is right");
     assert_eq!(almanac.answers().len(), 4);
     assert_eq!(Almanac::new(&node).following(&every_minute, at(0), days), told(1_000));
+}
+
+// ---- a data set that is loaded aside -----------------------------------------------------------------
+
+#[test]
+fn what_is_loaded_aside_is_waited_for_once_it_is_swapped_in() {
+    let (node, _) = node();
+    let host = &node;
+    let (now, delay) = (Time::new(node.wall_ms()).unwrap(), Millis::new(5_000).unwrap());
+    let mut later = Queue::new((1, 2));
+    let delayed = Add { due: Due::In(delay), ..Add::plain(id(b"a"), b"x") };
+    later.apply(&Circumstances { now, ..Circumstances::default() }, &delayed);
+    let hints = || host.with(|state| (state.hints.len(), state.hints.earliest()));
+    aside::begin(host);
+    let load = |(key, queue): (&[u8], Queue)| {
+        let mut value = whereabouts::read(host, queue);
+        assert!(aside::take(host, &mut value, 0, key));
+        value
+    };
+    let values = [(&b"later"[..], later), (b"never", Queue::new((1, 2)))].map(load);
+    assert_eq!(hints(), (0, None));
+    aside::swap_in(host);
+    assert_eq!(hints(), (1, Some(now.saturating_add(delay))));
+    let [_, mut never] = values;
+    assert!(!aside::take(host, &mut never, 0, b"never"), "nothing is being loaded aside any more");
+}
+
+// ---- what the timer did ------------------------------------------------------------------------------
+
+#[test]
+fn runs_of_the_timer_are_counted_with_the_last_and_the_longest_of_them() {
+    let mut stats = Stats::NONE;
+    for (ms, is_cut) in [(2, false), (5, true), (3, true)] {
+        stats.count(Duration::from_millis(ms), is_cut);
+    }
+    assert_eq!((stats.runs, stats.budget_exceeded), (3, 2));
+    assert_eq!((stats.last, stats.longest), (Duration::from_millis(3), Duration::from_millis(5)));
+}
+
+// ---- what watchers are told --------------------------------------------------------------------------
+
+#[test]
+fn watchers_are_told_of_the_change_and_of_what_time_did() {
+    let (node, _) = node();
+    let host = &node;
+    let key = Key { node: host, database: 0, name: b"q", context: Context::Timer };
+    let ms = |ms: u64| Millis::new(ms).unwrap();
+    let at = |passed: u64| Time::new(node.wall_ms() + passed).unwrap();
+    let now = Circumstances { now: at(0), ..Circumstances::default() };
+    let job = |name: &'static [u8], delay, ttl| {
+        let due = Due::In(ms(delay));
+        Add { due, ttl: Some(ms(ttl)), ..Add::plain(id(name), b"x") }
+    };
+    let mut queue = Queue::new((1, 2));
+    queue.advance(now.now);
+    queue.apply(&now, &job(b"a", 5, 0));
+    let added = Add::announce(&queue.apply(&now, &job(b"b", 0, 7)));
+    let told = |queue: &mut Queue, done: Option<&Announcement>| {
+        notify::tell(host, &key, queue, done);
+        node.told.take().into_iter().map(|event| event.into_string().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&mut queue, Some(&added)), ["dq.added", "dq.ready"]);
+    assert_eq!(told(&mut queue, None), [""; 0], "it was told");
+    queue.advance(at(5));
+    assert_eq!(told(&mut queue, None), ["dq.ready"]);
+    queue.advance(at(7));
+    assert_eq!(told(&mut queue, None), ["dq.dead"]);
+    host.with(|state| state.is_primary = false);
+    assert_eq!(told(&mut queue, Some(&added)), [""; 0], "a replica tells nothing");
 }
