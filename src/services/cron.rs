@@ -267,8 +267,8 @@ fn check_fields(expression: &str) -> Result<(), &'static str> {
         return Err("it needs five fields, or six with seconds first");
     }
     for (place, field) in fields.iter().rev().enumerate() {
-        let has_names = place < 2;
-        let is_of_days = place == 0 || place == 2;
+        // L and W in those for days, too.
+        let has_letters = place <= 2;
         for part in field.split([',', '-', '/', '#']) {
             if part.is_empty() {
                 return Err("a part of a list, a range or a step is missing");
@@ -278,7 +278,7 @@ fn check_fields(expression: &str) -> Result<(), &'static str> {
                 return Err("a number is out of range");
             }
             let letters = part.bytes().filter(u8::is_ascii_alphabetic).count();
-            if letters > 0 && !(has_names || is_of_days) {
+            if letters > 0 && !has_letters {
                 return Err("names stand for months and days of the week only");
             }
         }

@@ -47,3 +47,76 @@ impl Held {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::{Add, Alter, Circumstances, Delete, Id, Millis, Pop, Queue, Rate};
+
+    const LIMITS: [Limit; 3] = [Limit::Concurrency, Limit::Rate, Limit::Group];
+
+    fn id(bytes: &[u8]) -> Id<'_> {
+        Id::new(bytes).unwrap()
+    }
+
+    /// A queue with these limits and six jobs of a group, and what its limits hold back.
+    fn queue_of(limits: Alter) -> (Queue, Held) {
+        let mut queue = Queue::new((1, 2));
+        queue.apply(&Circumstances::default(), &limits);
+        for job in [b"a", b"b", b"c", b"d", b"e", b"f"] {
+            let job = Add { group: Some(id(b"g")), ..Add::plain(id(job), b"x") };
+            queue.apply(&Circumstances::default(), &job);
+        }
+        (queue, Held::default())
+    }
+
+    #[test]
+    fn whoever_asks_again_and_again_counts_once_until_the_next_job_leaves() {
+        let (mut queue, mut held) = queue_of(Alter { concurrency: Some(2), ..Alter::default() });
+        let mut ask = |words: &[(&[u8], usize, bool)]| {
+            for (finished, count, is_new) in words {
+                queue.apply(&Circumstances::default(), &Delete { ids: &[id(finished)] });
+                let asked = queue.apply(&Circumstances::default(), &Pop { count: *count, ..Pop::ONE });
+                assert_eq!(held.saw(&asked), *is_new, "{}", finished.escape_ascii());
+            }
+            held.by(Limit::Concurrency)
+        };
+        // Two get one; the third is held back, as long as none of them is done.
+        assert_eq!(ask(&[(b"-", 1, false), (b"-", 1, false), (b"-", 1, true), (b"-", 1, false)]), 1);
+        // One gets the place; the next doesn't.
+        assert_eq!(ask(&[(b"a", 1, false), (b"-", 1, true), (b"-", 1, false)]), 2);
+        // One who asks for two gets one, and is held back for the other.
+        assert_eq!(ask(&[(b"b", 2, true), (b"-", 2, false)]), 3);
+    }
+
+    #[test]
+    fn who_finds_nothing_is_not_held_back() {
+        let (mut queue, mut held) = queue_of(Alter { concurrency: Some(1), ..Alter::default() });
+        let now = Circumstances::default();
+        let names = [b"a", b"b", b"c", b"d", b"e", b"f"].map(|name| id(name));
+        queue.apply(&now, &Delete { ids: &names });
+        assert!(!held.saw(&queue.apply(&now, &Pop::ONE)));
+        for name in [b"g", b"h"] {
+            queue.apply(&now, &Add::plain(id(name), b"x"));
+        }
+        let asked = [(); 3].map(|()| held.saw(&queue.apply(&now, &Pop::ONE)));
+        assert_eq!((asked, held.by(Limit::Concurrency)), ([false, true, false], 1));
+    }
+
+    #[test]
+    fn each_limit_is_counted_by_itself() {
+        let rate = Some(Some(Rate::new(1, Millis::new(60_000).unwrap(), 1).unwrap()));
+        let limits = [
+            Alter { concurrency: Some(1), ..Alter::default() },
+            Alter { rate, ..Alter::default() },
+            Alter { group_concurrency: Some(1), ..Alter::default() },
+        ];
+        for (limit, limits) in LIMITS.into_iter().zip(limits) {
+            let (mut queue, mut held) = queue_of(limits);
+            for _ in 0..2 {
+                held.saw(&queue.apply(&Circumstances::default(), &Pop::ONE));
+            }
+            assert_eq!(LIMITS.map(|other| held.by(other)), LIMITS.map(|other| u64::from(other == limit)));
+        }
+    }
+}

@@ -197,6 +197,22 @@ mod tests {
         assert_eq!((within.all, within.sum_ms), (8, late.iter().sum()));
     }
 
+    /// A histogram has some counts for each time that is twice as long.
+    #[test]
+    fn the_counts_of_its_histogram_are_part_of_its_memory() {
+        let mut lateness = Lateness::default();
+        let memory = [0, 1, 3_600_000].map(|late_ms| {
+            let before = lateness.memory();
+            record(&mut lateness, late_ms);
+            // They are put down with the next one that is another.
+            record(&mut lateness, 0);
+            lateness.memory() - before
+        });
+        let counts = |bytes: usize| bytes.is_multiple_of(4) && (4 * 100..4 * 10_000).contains(&bytes);
+        assert!(counts(memory[0] - size_of::<Recorded>()) && counts(memory[2]), "{memory:?}");
+        assert_eq!(memory[1], 0);
+    }
+
     #[test]
     fn a_job_on_time_does_not_hide_a_late_one() {
         let mut lateness = Lateness::default();

@@ -201,11 +201,20 @@ mod tests {
     #[test]
     fn a_clock_that_was_years_ahead_uses_no_leases_up() {
         let mut leases = Leases::NONE;
-        leases.saw(Lease::new(Lease::MAX.number() - 1), Time::MAX);
+        let ahead = Lease::new(Lease::MAX.number() - 1);
         let value = QueueValue::new(Queue::new((1, 2)), crate::services::sums::Share::default());
-        assert_eq!(leases.floor_for(&value, NOW), Lease::default());
-        leases.saw(Queue::lease_at(NOW), NOW);
-        assert_eq!(leases.floor_for(&value, NOW), Queue::lease_at(after(3_600_000)));
+        for seen in [Queue::lease_at(NOW), ahead] {
+            leases.saw(ahead, Time::MAX);
+            assert_eq!(leases.floor_for(&value, NOW), Lease::default());
+            leases.saw(seen, NOW);
+            assert_eq!(leases.floor_for(&value, NOW), Queue::lease_at(after(3_600_000)));
+        }
+    }
+
+    #[test]
+    fn a_lease_is_forged_from_a_year_and_a_day_on() {
+        let last = Queue::lease_at(after(366 * 24 * 3_600_000));
+        assert_eq!([0, 1].map(|more| is_forged(Lease::new(last.number() + more), NOW)), [false, true]);
     }
 
     /// A payload that was dumped before a crash, brought to a server that knows nothing of it, with a clock that was set back.
@@ -267,7 +276,23 @@ mod tests {
         assert_eq!(leases.highest, Queue::lease_at(clock.saturating_add(MARGIN)));
         let epoch = leases.epoch;
         leases.saw_in_payload(Queue::lease_at(after(56 * 60_000)), clock, Duration::ZERO);
-        assert_eq!(leases.epoch, epoch, "that is enough for a while");
+        assert_eq!(leases.epoch, epoch, "it is whole");
+        let clock = after(60 * 60_000);
+        leases.saw_in_payload(Queue::lease_at(after(65 * 60_000)), clock, Duration::ZERO);
+        assert_eq!(leases.epoch, epoch, "what is left is enough for a while");
+        leases.saw_in_payload(Queue::lease_at(after(115 * 60_000)), clock, Duration::ZERO);
+        assert_eq!(leases.highest, Queue::lease_at(clock.saturating_add(MARGIN)), "it isn't for this one");
+    }
+
+    /// Further ahead of the clock than any margin, and given by this server itself.
+    #[test]
+    fn a_payload_that_tells_nothing_new_raises_nothing() {
+        let mut leases = Leases::NONE;
+        let known = Queue::lease_at(after(5 * 3_600_000));
+        leases.saw(known, NOW);
+        let epoch = leases.epoch;
+        leases.saw_in_payload(known, NOW, Duration::ZERO);
+        assert_eq!((leases.highest, leases.epoch), (known, epoch));
     }
 
     /// A server that crashes every second, whose clock was set back by two hours: up to a day it allows for more than it can

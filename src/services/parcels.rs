@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::alarm::{arm, NEXT_TURN};
+use super::alarm::arm;
 use super::host::{Host, Purpose};
 use super::pending::{Lost, Origin, Parcel, Sight};
 use super::place::{Database, Place};
@@ -35,17 +35,14 @@ pub fn found<H: Host>(host: H, value: &QueueValue, place: &Place) {
     if !value.may_have_parcels() {
         return;
     }
-    let is_any_lost = host.with(|state| {
+    host.with(|state| {
         origins(state).filter(|origin| origin.is(value)).for_each(|origin| origin.found(place));
         let lost = std::mem::take(&mut state.lost_astray).into_iter();
         let (found, astray): (Vec<Lost>, Vec<Lost>) = lost.partition(|lost| lost.origin.is(value));
         state.lost_astray = astray;
         state.lost.extend(found);
-        !state.lost.is_empty()
     });
-    if is_any_lost {
-        arm(host, Some(NEXT_TURN));
-    }
+    arm(host, None);
 }
 
 /// A copy of a queue: jobs that are on their way are leased in the copy, too, and nobody will ever get them from there.
@@ -53,7 +50,7 @@ pub fn copied<H: Host>(host: H, value: &QueueValue, copy: &QueueValue, place: &P
     if !value.may_have_parcels() {
         return;
     }
-    let is_any_lost = host.with(|state| {
+    host.with(|state| {
         for origins in state.waiters.origins() {
             if origins.iter().any(|origin| origin.is(value)) {
                 origins.push(Origin::new(place.clone(), copy));
@@ -63,11 +60,8 @@ pub fn copied<H: Host>(host: H, value: &QueueValue, copy: &QueueValue, place: &P
         let origin = || Origin::new(place.clone(), copy);
         let lost: Vec<Lost> = lost.map(|lost| lost.of_copy(origin())).collect();
         state.lost.extend(lost);
-        !state.lost.is_empty()
     });
-    if is_any_lost {
-        arm(host, Some(NEXT_TURN));
-    }
+    arm(host, None);
 }
 
 /// Two databases have changed places.

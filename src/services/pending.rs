@@ -175,3 +175,29 @@ impl Lost {
         self.pending.jobs().get(self.left)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::services::sums::Share;
+
+    #[test]
+    fn who_is_from_one_of_two_databases_is_from_the_other_one_when_they_are_swapped() {
+        let value = QueueValue::new(Queue::new((1, 2)), Share::default());
+        let swapped = [0, 1, 2].map(|database| {
+            let mut origin = Origin::new((database, b"q"[..].into()), &value);
+            origin.swap(0, 1);
+            origin.place.0
+        });
+        assert_eq!(swapped, [1, 0, 2]);
+    }
+
+    #[test]
+    fn a_queue_lives_as_long_as_its_value() {
+        let value = QueueValue::new(Queue::new((1, 2)), Share::default());
+        let origin = Origin::new((0, b"q"[..].into()), &value);
+        assert!(origin.is_alive());
+        drop(value);
+        assert!(!origin.is_alive());
+    }
+}

@@ -95,3 +95,15 @@ impl QueueValue {
         self.queue
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Some words, as long as nothing was handed out.
+    #[test]
+    fn a_value_is_little_more_than_its_queue() {
+        let value = QueueValue::new(Queue::new((1, 2)), Share::default());
+        assert!((64..1_024).contains(&value.overhead()), "{}", value.overhead());
+    }
+}

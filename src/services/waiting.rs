@@ -339,13 +339,9 @@ pub fn on_disconnect<H: Host>(host: H, client: H::Client) {
 /// The last that is heard of a client that was blocked, however that ended. Nothing may be written here: what is to be
 /// given back is left to the timer.
 pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
-    let is_any_lost = host.with(|state| {
-        if let Some(Departure { parcel: Some(parcel), terms, .. }) = state.waiters.leave(ticket) {
-            state.lost.extend(parcel.lost(terms.mode));
-        }
-        !state.lost.is_empty()
-    });
-    if is_any_lost {
+    let departure = host.with(|state| state.waiters.leave(ticket));
+    if let Some(Departure { parcel: Some(parcel), terms, .. }) = departure {
+        host.with(|state| state.lost.extend(parcel.lost(terms.mode)));
         arm(host, None);
     }
 }

@@ -8,7 +8,7 @@
 //! | `node.rs`, `key.rs` | a server as the services see it: the trait [`super::host::Host`] |
 //! | `keyspace.rs`, `commands.rs`, `operation.rs` | what a server does to keys; commands and entries of the log |
 //! | `account.rs`, `groups.rs` | the world's own account of a queue, which shares no code with it; of its groups |
-//! | `single.rs` | no session: one service at a time, on a server of these |
+//! | `single/` | no session: one service at a time, on a server of these |
 //! | `judge.rs`, `inspect.rs` | what servers do, beside the accounts; what must be so at the end of each turn |
 //!
 //! A session that finds something tells its seed:

@@ -48,6 +48,7 @@ pub enum Operation {
         lease: u64,
         record: Bytes,
         body: Option<Bytes>,
+        missed: u32,
     },
 }
 
@@ -218,6 +219,7 @@ impl Operation {
                 lease: number(words[1]),
                 record: words[2].to_vec(),
                 body: words.get(3).map(|body| body.to_vec()),
+                missed: words.get(4).map_or(0, |missed| number(missed) as u32),
             },
             other => panic!("{} is logged", other.escape_ascii()),
         }
@@ -290,14 +292,11 @@ impl Operation {
                 let alter = Alter { dead_keep: Some(ms(*span)), ..Alter::default() };
                 changed(open.change(&alter, words, |_, _| ()))
             }
-            Operation::Return { id: name, lease, record, body } => {
-                let record = JobRecord::decode(record).unwrap();
+            Operation::Return { id: name, lease, record, body, missed } => {
+                let (record, missed) = (JobRecord::decode(record).unwrap(), *missed);
                 let (id, lease, body) = (id(name), Lease::new(*lease), body.as_deref());
-                changed(open.change(
-                    &Return { id, lease, record: &record, body, missed: 0 },
-                    words,
-                    |_, _| (),
-                ))
+                let returned = Return { id, lease, record: &record, body, missed };
+                changed(open.change(&returned, words, |_, _| ()))
             }
         }
     }

@@ -1,0 +1,72 @@
+//! Queues that come to keys and leave them.
+
+use crate::queue::{Add, Circumstances, Due, Lease, Millis, Pop, Queue, Time};
+use crate::services::host::Host;
+use crate::services::{aside, wakeup, whereabouts};
+
+use super::{id, node};
+
+#[test]
+fn what_is_loaded_aside_is_waited_for_once_it_is_swapped_in() {
+    let (node, _) = node();
+    let host = &node;
+    let (now, delay) = (Time::new(node.wall_ms()).unwrap(), Millis::new(5_000).unwrap());
+    let mut later = Queue::new((1, 2));
+    let delayed = Add { due: Due::In(delay), ..Add::plain(id(b"a"), b"x") };
+    later.apply(&Circumstances { now, ..Circumstances::default() }, &delayed);
+    let hints = || host.with(|state| (state.hints.len(), state.hints.earliest()));
+    aside::begin(host);
+    let load = |(key, queue): (&[u8], Queue)| {
+        let mut value = whereabouts::read(host, queue);
+        assert!(aside::take(host, &mut value, 0, key));
+        value
+    };
+    let values = [(&b"later"[..], later), (b"never", Queue::new((1, 2)))].map(load);
+    assert_eq!(hints(), (0, None));
+    aside::swap_in(host);
+    assert_eq!(hints(), (1, Some(now.saturating_add(delay))));
+    let [_, mut never] = values;
+    assert!(!aside::take(host, &mut never, 0, b"never"), "nothing is being loaded aside any more");
+}
+
+/// The keys aren't walked for a queue that waits for nothing, of which nothing is on its way.
+#[test]
+fn a_queue_that_left_its_key_is_looked_for_if_it_waits_for_something() {
+    for waits in [false, true] {
+        let (node, _) = node();
+        let host = &node;
+        let mut value = whereabouts::new(host, Queue::new((1, 2)));
+        if waits {
+            let due = Due::In(Millis::new(5_000).unwrap());
+            let now = Time::new(node.wall_ms()).unwrap();
+            let circumstances = Circumstances { now, ..Circumstances::default() };
+            value.queue.apply(&circumstances, &Add { due, ..Add::plain(id(b"a"), b"x") });
+        }
+        wakeup::plan(host, &mut value, || 0, || b"q");
+        whereabouts::left_key(host, &mut value, 0, b"q");
+        assert_eq!((value.is_astray(), node.alarm.get().is_some()), (waits, waits));
+    }
+}
+
+/// A payload that a client brings may be from before a crash. What a file says, or a primary, was given before.
+#[test]
+fn only_a_clients_payload_raises_the_floor_of_leases() {
+    for (is_primary, is_loading) in [(true, false), (true, true), (false, false), (false, true)] {
+        let (node, _) = node();
+        let host = &node;
+        host.with(|state| (state.is_primary, state.is_loading) = (is_primary, is_loading));
+        let now = Time::new(node.wall_ms()).unwrap();
+        let ahead =
+            |minutes: u64| Queue::lease_at(now.saturating_add(Millis::new(minutes * 60_000).unwrap()));
+        let mut queue = Queue::new((1, 2));
+        let lease_floor = Lease::new(ahead(30).number() - 1);
+        let circumstances = Circumstances { now, lease_floor, ..Circumstances::default() };
+        queue.apply(&circumstances, &Add::plain(id(b"a"), b"x"));
+        queue.apply(&circumstances, &Pop::ONE);
+        let mut value = whereabouts::read(host, queue);
+        whereabouts::loaded(host, &mut value, 0, b"q");
+        let floor = host.with(|state| state.leases.floor_for(&value, now));
+        let is_raised = is_primary && !is_loading;
+        assert_eq!(floor, ahead(if is_raised { 60 } else { 30 }), "{is_primary} {is_loading}");
+    }
+}

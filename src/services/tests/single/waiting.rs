@@ -1,0 +1,230 @@
+//! Who waits, and what they are handed.
+
+use std::time::Duration;
+
+use crate::queue::{Add, Alter, Limit, Mode, Pop, State, Time};
+use crate::services::alarm::Slice;
+use crate::services::delivery::{self, Delivered};
+use crate::services::frame::{OpenQueue, Source};
+use crate::services::host::Host;
+use crate::services::pending::{Lost, Parcel};
+use crate::services::place::Place;
+use crate::services::waiters::{Around, JobShape, Shape};
+use crate::services::{parcels, waiting, wakeup, whereabouts};
+
+use super::{add, every_minute, id, join, logged, ms, node, now_of, pass, place, Context, Node, Operation};
+
+const NOACK: Pop = Pop { mode: Mode::NoAck, ..Pop::ONE };
+
+#[test]
+fn where_all_places_are_taken_those_are_served_who_need_none() {
+    let (node, _) = node();
+    let host = &node;
+    [b"a", b"b", b"c"].iter().for_each(|name| add(host, *name));
+    (1..).zip([Pop::ONE, Pop::ONE, NOACK, NOACK]).for_each(|(client, pop)| join(host, client, pop));
+    node.open_as(&place(), Context::Timer, false, |key, value| {
+        value.queue.apply(&now_of(host), &Alter { concurrency: Some(1), ..Alter::default() });
+        let now = Time::new(node.wall_ms()).unwrap();
+        assert!(waiting::serve(host, &key, value, &Slice::begin(host), now));
+    });
+    assert_eq!(host.with(|state| state.to_unblock.clone()), [1, 3, 4]);
+    assert_eq!(node.look_at(&place(), |value| value.held().by(Limit::Concurrency)), Some(1));
+}
+
+/// What a transaction does is seen all at once. And while clients are paused, nothing is written.
+#[test]
+fn who_waits_is_served_after_a_transaction_and_when_it_may_be_written() {
+    for (is_inside_another, may_replicate) in [(false, true), (true, true), (false, false), (true, false)] {
+        let (node, _) = node();
+        let host = &node;
+        add(host, b"a");
+        join(host, 1, Pop::ONE);
+        node.may_replicate.set(may_replicate);
+        let context = Context::Command { sent: None, is_inside_another };
+        let is_left = node.open_as(&place(), context, false, |key, value| {
+            waiting::serve_at_command(host, &key, value, || now_of(host).now);
+            waiting::are_others_first(host, &key)
+        });
+        let is_served = !is_inside_another && may_replicate;
+        let left = host.with(|state| (state.to_unblock.len(), state.to_serve.len()));
+        assert_eq!((left, is_left), ((usize::from(is_served), usize::from(!is_served)), Some(!is_served)));
+        // Whoever comes first when it is over does it, and leaves nothing to the timer.
+        node.may_replicate.set(true);
+        add(host, b"b");
+        let left = host.with(|state| (state.to_unblock.len(), state.to_serve.len()));
+        assert_eq!(left, (1, 0));
+    }
+}
+
+/// Occurrences that came as one with what is given back are not missed any more.
+#[test]
+fn what_is_given_back_is_logged_with_what_was_missed() {
+    let (node, uptime) = node();
+    let host = &node;
+    for (minutes, missed) in [(1, 0), (3, 2)] {
+        node.open_as(&place(), Context::Timer, true, |key, value| {
+            value.queue.apply(&now_of(host), &every_minute(b"a", 0));
+            pass(&uptime, Duration::from_secs(minutes * 60 + 1));
+            let now = now_of(host).now;
+            value.queue.advance(now);
+            let Delivered::Jobs(pending) = delivery::deliver(host, &key, value, &NOACK, now) else {
+                panic!("nothing is handed out");
+            };
+            let lost = Parcel::new(place(), value, pending).lost(Mode::NoAck);
+            lost.for_each(|mut lost| delivery::give_back(host, &key, value, &mut lost, None));
+        });
+        let returned = logged(host).into_iter().find_map(|logged| {
+            if let Operation::Return { missed, .. } = logged.operation {
+                return Some(missed);
+            }
+            None
+        });
+        assert_eq!(returned, Some(missed), "after {minutes} minutes");
+        node.keys.borrow_mut().clear();
+    }
+}
+
+/// Serves all who wait.
+fn serve(node: &Node) {
+    node.open_as(&place(), Context::Timer, false, |key, value| {
+        let now = Time::new(node.wall_ms()).unwrap();
+        while !waiting::serve(node, &key, value, &Slice::begin(node), now) {}
+    });
+}
+
+/// All who were served go away.
+fn all_go_away(node: &Node) {
+    let tickets = node.with(|state| state.to_unblock.clone());
+    tickets.into_iter().for_each(|ticket| waiting::on_gone(node, ticket));
+}
+
+/// However short the timer's time is, in which it gives back.
+#[test]
+fn what_nobody_got_stands_where_it_stood() {
+    for step_us in [0, 40, 80, 120, 160] {
+        let (mut node, uptime) = node();
+        node.nature.step = Duration::from_micros(step_us);
+        let names: Vec<Vec<u8>> = (b'a'..=b'o').map(|letter| vec![letter]).collect();
+        names.iter().for_each(|name| add(&node, name));
+        (1..=3).for_each(|client| join(&node, client, Pop { count: 5, ..Pop::ONE }));
+        serve(&node);
+        all_go_away(&node);
+        assert_eq!(node.with(|state| state.lost.len()), 3);
+        for _ in 0..100 {
+            pass(&uptime, Duration::from_millis(1));
+            node.run_timers(true);
+        }
+        let ready = node.look_at(&place(), |value| {
+            let queue = &value.queue;
+            queue.names_of(&queue.peek(State::Ready, 20)).words().iter().map(|name| name.to_vec()).collect()
+        });
+        assert_eq!(ready, Some(names), "a look at the clock takes {step_us} µs");
+    }
+}
+
+#[test]
+fn whoever_comes_before_the_timer_finds_what_nobody_got() {
+    let (node, _) = node();
+    add(&node, b"a");
+    join(&node, 1, Pop::ONE);
+    serve(&node);
+    all_go_away(&node);
+    let ready = node.open_as(
+        &place(),
+        Context::Command { sent: None, is_inside_another: false },
+        false,
+        |key, value| OpenQueue::new(&node, key, value, Source::Client).queue().counts().ready,
+    );
+    assert_eq!(ready, Some(1));
+}
+
+#[test]
+fn who_waits_anywhere_is_looked_for_when_a_clock_was_set_and_in_turns_when_the_timer_is_behind() {
+    let (node, uptime) = node();
+    let host = &node;
+    let name = |number: u32| Box::from(format!("{number:03}").as_bytes());
+    for number in 0..150 {
+        let shape = Shape { around: Around::Jobs, job: JobShape::Plain };
+        let places = vec![(number % 2, name(number as u32))];
+        host.with(|state| state.waiters.join(number as u32, Pop::ONE, shape, places, None));
+    }
+    waiting::serve_everybody_soon(host);
+    assert_eq!(host.with(|state| std::mem::take(&mut state.to_serve).len()), 150);
+    // A hundred of those of the first database and the second, the other fifty, and so on.
+    for looked_at in [Some((1, name(49))), None, Some((1, name(49)))] {
+        host.with(|state| state.is_behind = true);
+        host.set_alarm(Duration::ZERO);
+        pass(&uptime, Duration::from_millis(1));
+        node.run_timers(true);
+        assert_eq!(host.with(|state| state.looked_at.clone()), looked_at);
+    }
+}
+
+/// A hundred are told what they get in a turn.
+#[test]
+fn who_is_left_to_be_told_is_told_in_the_next_turn() {
+    let (node, uptime) = node();
+    let host = &node;
+    for client in 1..=150 {
+        add(host, &[client]);
+    }
+    (1..=150).for_each(|client| join(host, client, Pop::ONE));
+    serve(host);
+    for left in [50, 0] {
+        node.alarm.set(None);
+        pass(&uptime, Duration::from_millis(1));
+        node.run_timers(true);
+        let awaited = host.with(|state| (state.to_unblock.len(), state.is_turn_end_awaited));
+        assert_eq!((awaited, node.turn_end.get().is_some()), ((left, left > 0), left > 0));
+    }
+}
+
+/// Also where all that there is of it is on its way.
+#[test]
+fn what_is_on_its_way_waits_until_its_queue_is_found() {
+    for pop in [Pop::ONE, NOACK] {
+        let (node, _) = node();
+        let host = &node;
+        add(host, b"a");
+        join(host, 1, pop);
+        serve(host);
+        all_go_away(host);
+        let place_of = |lost: &Lost| lost.origin.place.clone();
+        let places = || host.with(|state| state.lost.iter().map(place_of).collect::<Vec<Place>>());
+        node.open_as(&place(), Context::Timer, false, |_, value| {
+            whereabouts::left_key(host, value, 0, b"q");
+            // It isn't there any more.
+            parcels::flushed(host, Some(0));
+            assert_eq!(places().len(), 1);
+            wakeup::plan(host, value, || 3, || b"other");
+            assert_eq!(places(), [(3, b"other"[..].into())]);
+        });
+    }
+}
+
+#[test]
+fn what_is_on_its_way_holds_up_the_end_of_no_other() {
+    const JOBS: u8 = 60;
+    let (node, uptime) = node();
+    let host = &node;
+    join(host, 1, Pop { count: JOBS.into(), ..NOACK });
+    let add_kept = |first: u8| {
+        node.open_as(&place(), Context::Timer, true, |_, value| {
+            for name in first..first + JOBS {
+                let name = [name];
+                let job = Add { keep: Some(ms(1)), ..Add::plain(id(&name), b"x") };
+                value.queue.apply(&now_of(host), &job);
+            }
+        });
+    };
+    add_kept(0);
+    serve(host);
+    add_kept(JOBS);
+    node.open_as(&place(), Context::Timer, true, |key, value| {
+        value.queue.apply(&now_of(host), &Pop { count: JOBS.into(), ..NOACK });
+        wakeup::plan(host, value, || key.database, || key.name);
+    });
+    pass(&uptime, Duration::from_millis(5));
+    node.run_timers(true);
+    assert_eq!(node.look_at(&place(), |value| value.queue.len()), Some(JOBS.into()));
+}
