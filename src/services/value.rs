@@ -99,11 +99,18 @@ impl QueueValue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::{Add, Circumstances, Id, Pop};
 
-    /// Some words, as long as nothing was handed out.
     #[test]
-    fn a_value_is_little_more_than_its_queue() {
-        let value = QueueValue::new(Queue::new((1, 2)), Share::default());
-        assert!((64..1_024).contains(&value.overhead()), "{}", value.overhead());
+    fn a_value_is_little_more_than_its_queue_and_how_late_it_was() {
+        let mut value = QueueValue::new(Queue::new((1, 2)), Share::default());
+        let words = value.overhead();
+        assert!((64..1_024).contains(&words), "{words}");
+        let now = Circumstances::default();
+        value.queue.apply(&now, &Add::plain(Id::new(b"a").unwrap(), b"x"));
+        let deliveries = value.queue.apply(&now, &Pop::ONE);
+        value.lateness.record(&deliveries, now.now);
+        assert_eq!(value.overhead(), words + value.lateness().memory());
+        assert!(value.lateness().memory() > 0);
     }
 }

@@ -156,6 +156,7 @@ fn commands_call_the_timer_only_where_something_is_left() {
         };
         add(host, b"plain");
         assert_eq!(pop(), (1, 0));
+        assert_eq!(node.look_at(&place(), |value| value.lateness().so_far().max_ms()), Some(Some(0)));
         node.open_as(&place(), Context::Timer, false, |_, value| {
             for job in 0..jobs {
                 let name = format!("{job}");
@@ -183,7 +184,7 @@ fn watchers_are_told_of_the_change_and_of_what_time_did() {
     let mut queue = Queue::new((1, 2));
     queue.advance(now.now);
     queue.apply(&now, &job(b"a", 5, 0));
-    let added = Add::announce(&queue.apply(&now, &job(b"b", 0, 7)));
+    let added = <&Add>::announce(&queue.apply(&now, &job(b"b", 0, 7)));
     let told = |queue: &mut Queue, done: Option<&Announcement>| {
         notify::tell(host, &key, queue, done);
         node.told.take().into_iter().map(|event| event.into_string().unwrap()).collect::<Vec<_>>()

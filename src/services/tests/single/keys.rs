@@ -1,10 +1,13 @@
 //! Queues that come to keys and leave them.
 
+use std::time::Duration;
+
 use crate::queue::{Add, Circumstances, Due, Lease, Millis, Pop, Queue, Time};
 use crate::services::host::Host;
+use crate::services::place::Place;
 use crate::services::{aside, wakeup, whereabouts};
 
-use super::{id, node};
+use super::{id, node, now_of, pass, Context};
 
 #[test]
 fn what_is_loaded_aside_is_waited_for_once_it_is_swapped_in() {
@@ -46,6 +49,33 @@ fn a_queue_that_left_its_key_is_looked_for_if_it_waits_for_something() {
         whereabouts::left_key(host, &mut value, 0, b"q");
         assert_eq!((value.is_astray(), node.alarm.get().is_some()), (waits, waits));
     }
+}
+
+/// RENAME tells nobody where the queue is by then.
+#[test]
+fn a_queue_that_was_renamed_is_found_by_a_walk_over_the_keys() {
+    let (node, uptime) = node();
+    let host = &node;
+    let due = Due::In(Millis::new(60_000).unwrap());
+    let (before, behind): (Place, Place) = ((0, b"q"[..].into()), (0, b"renamed"[..].into()));
+    node.open_as(&before, Context::Timer, true, |key, value| {
+        value.queue.apply(&now_of(host), &Add { due, ..Add::plain(id(b"a"), b"x") });
+        wakeup::plan(host, value, || key.database, || key.name);
+        whereabouts::left_key(host, value, key.database, key.name);
+    });
+    let renamed = node.keys.borrow_mut().remove(&before).unwrap();
+    node.keys.borrow_mut().insert(behind.clone(), renamed);
+    let is_astray = || node.look_at(&behind, |value| value.is_astray());
+    assert_eq!(is_astray(), Some(true));
+    for _ in 0..100 {
+        pass(&uptime, Duration::from_millis(10));
+        if node.alarm.get().is_some_and(|alarm| alarm <= node.now()) {
+            node.run_timers(true);
+        }
+    }
+    assert_eq!((is_astray(), host.with(|state| state.hints.len())), (Some(false), 1));
+    // And the keys are not walked any more.
+    assert!(node.alarm.get().is_some_and(|alarm| alarm > node.now() + Duration::from_secs(30)));
 }
 
 /// A payload that a client brings may be from before a crash. What a file says, or a primary, was given before.

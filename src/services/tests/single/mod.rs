@@ -90,12 +90,13 @@ fn add(node: &Node, name: &[u8]) {
     });
 }
 
+const SHAPE: Shape = Shape { around: Around::Jobs, job: JobShape::Plain };
+
 /// A client begins to wait.
 fn join(node: &Node, client: ClientNumber, pop: Pop) {
-    let shape = Shape { around: Around::Jobs, job: JobShape::Plain };
     let ticket = node.with(|state| state.waiters.next_ticket());
     let handle = node.block(client, ticket, &[place()], None);
-    node.with(|state| state.waiters.join(handle, pop, shape, vec![place()], None));
+    node.with(|state| state.waiters.join(handle, pop, SHAPE, vec![place()], None));
 }
 
 /// What was logged since this was asked last.

@@ -9,10 +9,12 @@ use crate::services::frame::{OpenQueue, Source};
 use crate::services::host::Host;
 use crate::services::pending::{Lost, Parcel};
 use crate::services::place::Place;
-use crate::services::waiters::{Around, JobShape, Shape};
 use crate::services::{parcels, waiting, wakeup, whereabouts};
 
-use super::{add, every_minute, id, join, logged, ms, node, now_of, pass, place, Context, Node, Operation};
+use super::{
+    add, every_minute, id, join, logged, ms, node, now_of, pass, place, Context, Key, Node, Operation,
+    BUDGET, SHAPE,
+};
 
 const NOACK: Pop = Pop { mode: Mode::NoAck, ..Pop::ONE };
 
@@ -29,6 +31,54 @@ fn where_all_places_are_taken_those_are_served_who_need_none() {
     });
     assert_eq!(host.with(|state| state.to_unblock.clone()), [1, 3, 4]);
     assert_eq!(node.look_at(&place(), |value| value.held().by(Limit::Concurrency)), Some(1));
+}
+
+#[test]
+fn consumers_are_counted_at_all_keys_and_at_one() {
+    let (node, _) = node();
+    let host = &node;
+    let counts = || {
+        let key = Key { node: host, database: 0, name: b"q", context: Context::Looking };
+        (waiting::consumers(host), waiting::consumers_at(host, &key))
+    };
+    let wait = |places, handle| waiting::wait(host, places, &Pop::ONE, SHAPE, None, |_| handle);
+    assert_eq!(counts(), (0, 0));
+    assert!(!wait(vec![place()], None), "it can't wait");
+    assert_eq!(counts(), (0, 0));
+    assert!(wait(vec![(7, b"q"[..].into())], Some(1)));
+    assert_eq!(counts(), (1, 0));
+    assert!([2, 3].iter().all(|handle| wait(vec![place()], Some(*handle))));
+    assert_eq!(counts(), (3, 2));
+}
+
+#[test]
+fn who_waits_elsewhere_is_not_looked_for_here() {
+    let (node, _) = node();
+    add(&node, b"a");
+    assert!(waiting::wait(&node, vec![(7, b"q"[..].into())], &Pop::ONE, SHAPE, None, |_| Some(1)));
+    let context = Context::Command { sent: None, is_inside_another: true };
+    node.open_as(&place(), context, false, |key, value| {
+        waiting::serve_at_command(&node, &key, value, || now_of(&node).now);
+    });
+    assert!((&node).with(|state| state.to_serve.is_empty()));
+}
+
+/// To pass over as many as a delivery does takes a millisecond.
+#[test]
+fn what_is_passed_over_for_who_waits_takes_no_longer_than_there_is_time() {
+    let (mut node, uptime) = node();
+    node.nature.step = BUDGET;
+    node.open_as(&place(), Context::Timer, true, |key, value| {
+        for job in 0..2_100 {
+            value.queue.apply(&now_of(&node), &every_minute(format!("{job}").as_bytes(), 5));
+        }
+        pass(&uptime, Duration::from_secs(90));
+        join(&node, 1, Pop::ONE);
+        let now = now_of(&node).now;
+        let slice = Slice::begin(&node);
+        let is_done = [(); 3].map(|()| waiting::serve(&node, &key, value, &slice, now));
+        assert_eq!(is_done, [false, false, true]);
+    });
 }
 
 /// What a transaction does is seen all at once. And while clients are paused, nothing is written.
@@ -92,10 +142,10 @@ fn serve(node: &Node) {
     });
 }
 
-/// All who were served go away.
+/// All who were served go away, whoever came last first.
 fn all_go_away(node: &Node) {
     let tickets = node.with(|state| state.to_unblock.clone());
-    tickets.into_iter().for_each(|ticket| waiting::on_gone(node, ticket));
+    tickets.into_iter().rev().for_each(|ticket| waiting::on_gone(node, ticket));
 }
 
 /// However short the timer's time is, in which it gives back.
@@ -144,9 +194,8 @@ fn who_waits_anywhere_is_looked_for_when_a_clock_was_set_and_in_turns_when_the_t
     let host = &node;
     let name = |number: u32| Box::from(format!("{number:03}").as_bytes());
     for number in 0..150 {
-        let shape = Shape { around: Around::Jobs, job: JobShape::Plain };
         let places = vec![(number % 2, name(number as u32))];
-        host.with(|state| state.waiters.join(number as u32, Pop::ONE, shape, places, None));
+        host.with(|state| state.waiters.join(number as u32, Pop::ONE, SHAPE, places, None));
     }
     waiting::serve_everybody_soon(host);
     assert_eq!(host.with(|state| std::mem::take(&mut state.to_serve).len()), 150);
