@@ -172,20 +172,33 @@ fn what_nobody_got_stands_where_it_stood() {
     }
 }
 
+/// Also in a queue that was renamed meanwhile, which nobody has met at its new key.
 #[test]
 fn whoever_comes_before_the_timer_finds_what_nobody_got() {
-    let (node, _) = node();
-    add(&node, b"a");
-    join(&node, 1, Pop::ONE);
-    serve(&node);
-    all_go_away(&node);
-    let ready = node.open_as(
-        &place(),
-        Context::Command { sent: None, is_inside_another: false },
-        false,
-        |key, value| OpenQueue::new(&node, key, value, Source::Client).queue().counts().ready,
-    );
-    assert_eq!(ready, Some(1));
+    for is_renamed in [false, true] {
+        let (node, uptime) = node();
+        add(&node, b"a");
+        join(&node, 1, Pop::ONE);
+        serve(&node);
+        all_go_away(&node);
+        let mut at = place();
+        if is_renamed {
+            at.1 = b"renamed"[..].into();
+            node.open_as(&place(), Context::Looking, false, |_, value| {
+                whereabouts::left_key(&node, value, 0, b"q");
+            });
+            let renamed = node.keys.borrow_mut().remove(&place()).unwrap();
+            node.keys.borrow_mut().insert(at.clone(), renamed);
+            pass(&uptime, Duration::from_millis(1));
+            node.run_timers(true);
+            assert_eq!((&node).with(|state| (state.lost.len(), state.lost_astray.len())), (0, 1));
+        }
+        let context = Context::Command { sent: None, is_inside_another: false };
+        let ready = node.open_as(&at, context, false, |key, value| {
+            OpenQueue::new(&node, key, value, Source::Client).queue().counts().ready
+        });
+        assert_eq!(ready, Some(1));
+    }
 }
 
 #[test]
