@@ -198,6 +198,15 @@ fn times_are_after_the_one_that_is_given_and_to_the_second() {
 }
 
 #[test]
+fn what_comes_once_in_years_is_found_and_what_never_comes_is_none() {
+    for minutes in ["0 0", "*/30 *"] {
+        let leap_days = reading(&format!("{minutes} 29 2 *"), "");
+        assert_eq!(leap_days.next(time("2096-03-01T00:00:00Z")), Some(time("2104-02-29T00:00:00Z")));
+        assert_eq!(reading(&format!("{minutes} 30 2 *"), "").next(time("2026-01-01T00:00:00Z")), None);
+    }
+}
+
+#[test]
 fn a_zone_has_one_name_however_it_is_written() {
     for (written, name) in [
         ("Europe/Berlin", "Europe/Berlin"),
