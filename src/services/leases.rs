@@ -295,6 +295,19 @@ mod tests {
         assert_eq!((leases.highest, leases.epoch), (known, epoch));
     }
 
+    /// Half a second's, whatever chance adds, where a batch was given above what a start begins with.
+    #[test]
+    fn what_was_given_since_a_start_and_lost_is_not_given_again() {
+        let begin = Queue::lease_at(after(3_600_000)).number();
+        for given in [1, 8_191, 10_000] {
+            let known = Lease::new(begin - 8_192 + given);
+            let ahead = |ns| begin_above(known, NOW, Duration::from_nanos(ns)).number() - known.number();
+            assert!((0..1_000).map(ahead).min().unwrap() >= 1 << 20, "{given}");
+        }
+        let known = Lease::new(begin - 8_192);
+        assert_eq!(begin_above(known, NOW, Duration::ZERO).number(), begin, "the clock is far enough ahead");
+    }
+
     /// A server that crashes every second, whose clock was set back by two hours: up to a day it allows for more than it can
     /// have lost.
     #[test]
