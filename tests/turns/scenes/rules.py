@@ -1,6 +1,6 @@
 """What a queue knows of time and load: schedules, limits, groups, forecasts, pages."""
 
-from turns.scenes import BATCH
+from turns.scenes import BATCH, EXPRESSIONS
 from turns.scenes.many import HOUR_MS, REPEATS
 from turns.scenes.waiters import SOON_MS, WAITERS, crowd
 from turns.subject import Subject
@@ -47,7 +47,7 @@ def unread(s: Subject, jobs: int) -> None:
             s.until(lambda: s.jobs("q", "ready") == jobs)
             s.until(lambda at=at: s.now() > at + HOUR_MS // 3_600)
             if late:
-                with s.turn("POP that passes over CRON that is too late, and has to read it"):
+                with s.turn("POP that passes over CRON that is too late, and has to read it", EXPRESSIONS):
                     assert s.call("DQ.POP", "q") is None
             else:
                 with s.turn("POP COUNT 10000, CRON that has to be read"):
