@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
-use crate::queue::{Add, Circumstances, Due, Lease, Millis, Pop, Queue, Time};
+use crate::queue::{Add, Circumstances, Due, Lease, Pop, Queue};
 use crate::services::host::Host;
 use crate::services::place::Place;
 use crate::services::{aside, wakeup, whereabouts};
 
-use super::{id, node, now_of, pass, Context};
+use super::{id, ms, node, now_of, pass, Context, Order};
 
 #[test]
 fn what_is_loaded_aside_is_waited_for_once_it_is_swapped_in() {
     let (node, _) = node();
     let host = &node;
-    let (now, delay) = (Time::new(node.wall_ms()).unwrap(), Millis::new(5_000).unwrap());
+    let (begun, delay) = (now_of(host), ms(5_000));
     let mut later = Queue::new((1, 2));
     let delayed = Add { due: Due::In(delay), ..Add::plain(id(b"a"), b"x") };
-    later.apply(&Circumstances { now, ..Circumstances::default() }, &delayed);
+    later.apply(&begun, &delayed);
     let hints = || host.with(|state| (state.hints.len(), state.hints.earliest()));
     aside::begin(host);
     let load = |(key, queue): (&[u8], Queue)| {
@@ -27,7 +27,7 @@ fn what_is_loaded_aside_is_waited_for_once_it_is_swapped_in() {
     let values = [(&b"later"[..], later), (b"never", Queue::new((1, 2)))].map(load);
     assert_eq!(hints(), (0, None));
     aside::swap_in(host);
-    assert_eq!(hints(), (1, Some(now.saturating_add(delay))));
+    assert_eq!(hints(), (1, Some(begun.now.saturating_add(delay))));
     let [_, mut never] = values;
     assert!(!aside::take(host, &mut never, 0, b"never"), "nothing is being loaded aside any more");
 }
@@ -40,10 +40,8 @@ fn a_queue_that_left_its_key_is_looked_for_if_it_waits_for_something() {
         let host = &node;
         let mut value = whereabouts::new(host, Queue::new((1, 2)));
         if waits {
-            let due = Due::In(Millis::new(5_000).unwrap());
-            let now = Time::new(node.wall_ms()).unwrap();
-            let circumstances = Circumstances { now, ..Circumstances::default() };
-            value.queue.apply(&circumstances, &Add { due, ..Add::plain(id(b"a"), b"x") });
+            let due = Due::In(ms(5_000));
+            value.queue.apply(&now_of(host), &Add { due, ..Add::plain(id(b"a"), b"x") });
         }
         wakeup::plan(host, &mut value, || 0, || b"q");
         whereabouts::left_key(host, &mut value, 0, b"q");
@@ -56,15 +54,13 @@ fn a_queue_that_left_its_key_is_looked_for_if_it_waits_for_something() {
 fn a_queue_that_was_renamed_is_found_by_a_walk_over_the_keys() {
     let (node, uptime) = node();
     let host = &node;
-    let due = Due::In(Millis::new(60_000).unwrap());
+    let due = Due::In(ms(60_000));
     let (before, behind): (Place, Place) = ((0, b"q"[..].into()), (0, b"renamed"[..].into()));
     node.open_as(&before, Context::Timer, true, |key, value| {
         value.queue.apply(&now_of(host), &Add { due, ..Add::plain(id(b"a"), b"x") });
         wakeup::plan(host, value, || key.database, || key.name);
-        whereabouts::left_key(host, value, key.database, key.name);
     });
-    let renamed = node.keys.borrow_mut().remove(&before).unwrap();
-    node.keys.borrow_mut().insert(behind.clone(), renamed);
+    assert!(node.carry_out(&Order::Rename(before, behind.clone())));
     let is_astray = || node.look_at(&behind, |value| value.is_astray());
     assert_eq!(is_astray(), Some(true));
     for _ in 0..100 {
@@ -85,9 +81,8 @@ fn only_a_clients_payload_raises_the_floor_of_leases() {
         let (node, _) = node();
         let host = &node;
         host.with(|state| (state.is_primary, state.is_loading) = (is_primary, is_loading));
-        let now = Time::new(node.wall_ms()).unwrap();
-        let ahead =
-            |minutes: u64| Queue::lease_at(now.saturating_add(Millis::new(minutes * 60_000).unwrap()));
+        let now = now_of(host).now;
+        let ahead = |minutes: u64| Queue::lease_at(now.saturating_add(ms(minutes * 60_000)));
         let mut queue = Queue::new((1, 2));
         let lease_floor = Lease::new(ahead(30).number() - 1);
         let circumstances = Circumstances { now, lease_floor, ..Circumstances::default() };

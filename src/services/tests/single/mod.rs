@@ -19,6 +19,7 @@ use crate::services::place::Place;
 use crate::services::waiters::{Around, JobShape, Shape};
 
 use super::key::{Context, Key};
+use super::keyspace::Order;
 use super::node::{ClientNumber, Event, Logged, Nature, Node};
 use super::operation::{id, ms, NewJob, Operation, Terms};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::queue::{Add, Alter, Limit, Mode, Pop, State, Time};
+use crate::queue::{Add, Alter, Limit, Mode, Pop, State};
 use crate::services::alarm::Slice;
 use crate::services::delivery::{self, Delivered};
 use crate::services::frame::{OpenQueue, Source};
@@ -12,7 +12,7 @@ use crate::services::place::Place;
 use crate::services::{parcels, waiting, wakeup, whereabouts};
 
 use super::{
-    add, every_minute, id, join, logged, ms, node, now_of, pass, place, Context, Key, Node, Operation,
+    add, every_minute, id, join, logged, ms, node, now_of, pass, place, Context, Key, Node, Operation, Order,
     BUDGET, SHAPE,
 };
 
@@ -26,7 +26,7 @@ fn where_all_places_are_taken_those_are_served_who_need_none() {
     (1..).zip([Pop::ONE, Pop::ONE, NOACK, NOACK]).for_each(|(client, pop)| join(host, client, pop));
     node.open_as(&place(), Context::Timer, false, |key, value| {
         value.queue.apply(&now_of(host), &Alter { concurrency: Some(1), ..Alter::default() });
-        let now = Time::new(node.wall_ms()).unwrap();
+        let now = now_of(host).now;
         assert!(waiting::serve(host, &key, value, &Slice::begin(host), now));
     });
     assert_eq!(host.with(|state| state.to_unblock.clone()), [1, 3, 4]);
@@ -137,7 +137,7 @@ fn what_is_given_back_is_logged_with_what_was_missed() {
 /// Serves all who wait.
 fn serve(node: &Node) {
     node.open_as(&place(), Context::Timer, false, |key, value| {
-        let now = Time::new(node.wall_ms()).unwrap();
+        let now = now_of(node).now;
         while !waiting::serve(node, &key, value, &Slice::begin(node), now) {}
     });
 }
@@ -184,11 +184,7 @@ fn whoever_comes_before_the_timer_finds_what_nobody_got() {
         let mut at = place();
         if is_renamed {
             at.1 = b"renamed"[..].into();
-            node.open_as(&place(), Context::Looking, false, |_, value| {
-                whereabouts::left_key(&node, value, 0, b"q");
-            });
-            let renamed = node.keys.borrow_mut().remove(&place()).unwrap();
-            node.keys.borrow_mut().insert(at.clone(), renamed);
+            assert!(node.carry_out(&Order::Rename(place(), at.clone())));
             pass(&uptime, Duration::from_millis(1));
             node.run_timers(true);
             assert_eq!((&node).with(|state| (state.lost.len(), state.lost_astray.len())), (0, 1));
