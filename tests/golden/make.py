@@ -38,7 +38,7 @@ from harness.golden import (
     versions,
 )
 from harness.queues import binary_client
-from harness.server import KINDS, MODULE, Kind, Server, eventually
+from harness.server import KNOWN, MODULE, Kind, Server, eventually
 from harness.transcript import play
 from sessions import RETURNED, SESSIONS, WAITED
 
@@ -51,10 +51,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("version", nargs="?", help="the folder to make, such as 0.1")
     parser.add_argument("--module", type=Path, default=MODULE)
-    parser.add_argument("--server", choices=[kind.name for kind in KINDS], default="redis-7.0")
+    parser.add_argument("--server", choices=KNOWN, default="redis-7.0")
     parser.add_argument("--record", action="store_true", help="write the digests of all versions anew")
     options = parser.parse_args()
-    kind = next(kind for kind in KINDS if kind.name == options.server)
+    kind = KNOWN[options.server]
     with tempfile.TemporaryDirectory() as directory:
         if options.record and options.version is None:
             record(kind, Path(directory))

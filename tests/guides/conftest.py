@@ -12,14 +12,14 @@ from moto.server import ThreadedMotoServer
 from programs import NODE_MODULES, Guide
 
 from harness.ports import free_port
-from harness.server import KINDS, Server
+from harness.server import KNOWN, Server
 
 BEANSTALKD = "/usr/bin/beanstalkd"
 
 
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(KINDS[0], tmp_path_factory.mktemp("server"))
+    server = Server(KNOWN["redis-7.0"], tmp_path_factory.mktemp("server"))
     yield server
     server.stop()
 

@@ -9,10 +9,10 @@ import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.server import KINDS, Kind, Server
+from harness.server import KNOWN, Kind, Server
 
 # Of two servers: those whose allocator valgrind can stand in for.
-SEEN: list[Kind] = [kind for kind in KINDS if kind.name in ("valkey-8.1", "redis-7.0")]
+SEEN: list[Kind] = [KNOWN["redis-7.0"], KNOWN["valkey-8.1"]]
 MODULE_FILE = "libdq.so"
 # The C library, and what valgrind puts in its place.
 LIBRARIES = ("libc.so", "vgpreload")

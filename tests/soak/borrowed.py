@@ -12,7 +12,7 @@ sys.path.append(str(_TESTS / "blackbox"))
 
 from harness.paths import TARGET  # noqa: E402
 from harness.ports import free_port  # noqa: E402
-from harness.server import CONFIG, KINDS, MODULE, Kind  # noqa: E402
+from harness.server import CONFIG, KINDS, KNOWN, MODULE, Kind  # noqa: E402
 from harness.wall_clock import WallClock  # noqa: E402
 
-__all__ = ["CONFIG", "KINDS", "MODULE", "TARGET", "Kind", "WallClock", "free_port"]
+__all__ = ["CONFIG", "KINDS", "KNOWN", "MODULE", "TARGET", "Kind", "WallClock", "free_port"]

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from .borrowed import KINDS, MODULE, TARGET, Kind
+from .borrowed import KINDS, KNOWN, MODULE, TARGET, Kind
 from .history import read
 from .oracle import Verdict, judge
 from .report import Tally, tell
@@ -29,7 +29,7 @@ def main() -> int:
 
     run = commands.add_parser("run", help="play sessions and judge them")
     run.add_argument("--minutes", type=float, default=20, help="for each server (20)")
-    run.add_argument("--server", choices=[kind.name for kind in KINDS], action="append", help="all three")
+    run.add_argument("--server", choices=KNOWN, action="append", help="those of make test")
     run.add_argument("--seed", default=None, help="replays a run; one is drawn and told otherwise")
     run.add_argument("--profile", choices=sorted(PROFILES), action="append", help="only such sessions")
     run.add_argument("--sessions", type=int, default=None, help="so many, whatever time they take")
@@ -39,7 +39,7 @@ def main() -> int:
     run.set_defaults(do=_run)
 
     sample = commands.add_parser("sample", help="write a small history for the tests of the oracle")
-    sample.add_argument("--server", choices=[kind.name for kind in KINDS], default=KINDS[0].name)
+    sample.add_argument("--server", choices=KNOWN, default="redis-7.0")
     sample.add_argument("--seed", default="sample")
     sample.add_argument("file", type=Path)
     sample.set_defaults(do=_sample)
@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def _sample(options: argparse.Namespace) -> int:
-    kind = next(kind for kind in KINDS if kind.name == options.server)
+    kind = KNOWN[options.server]
     outcome = asyncio.run(play(kind, SAMPLE, options.seed, KEPT / "sample"))
     shutil.copy(outcome.history, options.file)
     verdict = judge(read(options.file))
@@ -75,7 +75,7 @@ def _replay(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     seed = options.seed or str(random.SystemRandom().randrange(10**6))
-    kinds = [kind for kind in KINDS if not options.server or kind.name in options.server]
+    kinds = [KNOWN[name] for name in options.server] if options.server else KINDS
     is_sound = True
     with ProcessPoolExecutor(1) as judges:
         for kind in kinds:

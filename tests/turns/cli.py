@@ -4,7 +4,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from harness.server import KINDS
+from harness.server import KINDS, KNOWN
 from turns import table
 from turns.scenes import Scene, keys, large, many, rules, time, waiters
 from turns.subject import Subject
@@ -51,12 +51,12 @@ def main() -> int:
         prog="turns", description="How long each turn of the event loop is at worst."
     )
     parser.add_argument("--only", action="append", choices=SCENES, help="these scenes (all)")
-    parser.add_argument("--on", action="append", choices=[kind.name for kind in KINDS], help="all three")
+    parser.add_argument("--on", action="append", choices=KNOWN, help="those of make test")
     parser.add_argument("--scale", type=float, default=1, help="a part of the jobs, for a first look (1)")
     parser.add_argument("--write", type=Path, help="the page on which the tables are kept, of all servers")
     options = parser.parse_args()
 
-    kinds = [kind for kind in KINDS if options.on is None or kind.name in options.on]
+    kinds = [KNOWN[name] for name in options.on] if options.on else KINDS
     results: dict[str, table.Measured] = {}
     for name in options.only or SCENES:
         title, size, cases = SCENES[name]

@@ -2,12 +2,10 @@
 
 import pytest
 
-from harness.server import KINDS
+from harness.server import KNOWN
 
 # On one kind of server: for what no server has a part in, as the wording of errors and the pages of docs/.
-on_one_kind = pytest.mark.parametrize(
-    "kind", [kind for kind in KINDS if kind.name == "redis-8.2"], ids=str, indirect=True
-)
+on_one_kind = pytest.mark.parametrize("kind", [KNOWN["redis-8.2"]], ids=str, indirect=True)
 
 # Last, and with no other test beside it (conftest.py): for what measures times or loads the machine.
 alone = pytest.mark.alone

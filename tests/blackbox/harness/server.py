@@ -38,32 +38,70 @@ repl-ping-replica-period 1
 
 @dataclass(frozen=True)
 class Kind:
-    """A server that the whole suite runs on."""
+    """A kind of server that tests run on."""
 
     name: str
-    program: str
+    path: Path
     version: str
 
     @property
     def binary(self) -> Path:
         """The server's program, in the version that the suite speaks of."""
-        path = TARGET / "servers" / self.name / self.program
-        if not path.exists():
-            raise FileNotFoundError(f"{path} is missing: run `make setup`")
-        told = subprocess.check_output([path, "--version"], text=True)
-        if f"v={self.version}." not in told:
-            raise RuntimeError(f"{path} is not version {self.version}: {told}")
-        return path
+        if not self.path.exists():
+            raise FileNotFoundError(f"{self.path} is missing: run `make setup`")
+        if (told := version_of(self.path)) != self.version:
+            raise RuntimeError(f"{self.path} is not version {self.version} but {told}")
+        return self.path
+
+    @property
+    def family(self) -> str:
+        """redis or valkey."""
+        return self.name.split("-")[0]
+
+    def is_since(self, family: str, major: int, minor: int = 0) -> bool:
+        """Whether it is of this family, and of this version or a later one."""
+        return self.family == family and (major, minor) <= tuple(map(int, self.version.split(".")))
 
     def __str__(self) -> str:
         return self.name
 
 
-KINDS = [
-    Kind("redis-7.0", "redis-server", "7.0"),
-    Kind("redis-8.2", "redis-server", "8.2"),
-    Kind("valkey-8.1", "valkey-server", "8.1"),
-]
+def version_of(program: Path) -> str:
+    """As in 8.2."""
+    told = subprocess.check_output([program, "--version"], text=True)
+    return ".".join(told.split(" v=")[1].split()[0].split(".")[:2])
+
+
+def fetched(family: str, version: str) -> Kind:
+    """A server that `make setup` fetches."""
+    name = f"{family}-{version}"
+    return Kind(name, TARGET / "servers" / name / f"{family}-server", version)
+
+
+def named(name: str) -> Kind:
+    """By the name of a server that `make setup` fetches, or the path of any other."""
+    if name in KNOWN:
+        return KNOWN[name]
+    path = Path(name).resolve()
+    if not path.is_file():
+        raise FileNotFoundError(f"{name} is no path of a server, and none of {', '.join(KNOWN)}")
+    family, version = path.name.split("-")[0], version_of(path)
+    return Kind(f"{family}-{version}", path, version)
+
+
+KNOWN = {
+    kind.name: kind
+    for kind in (
+        fetched("redis", "7.0"),
+        fetched("redis", "8.2"),
+        fetched("valkey", "8.1"),
+        fetched("valkey", "9.0"),
+        fetched("valkey", "9.1"),
+    )
+}
+DEFAULT = "redis-7.0 redis-8.2 valkey-9.1"
+# `make test SERVERS="valkey-8.1 /usr/local/bin/redis-server"` for others.
+KINDS = [named(name) for name in os.environ.get("DQ_SERVERS", DEFAULT).split()]
 
 
 def eventually(condition: Callable[[], Any], within_s: float = 5) -> Any:

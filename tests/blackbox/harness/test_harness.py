@@ -129,12 +129,11 @@ def test_a_replica_catches_up(fresh_server) -> None:
 
 def test_a_killed_pytest_leaves_no_server(kind: Kind, tmp_path: Path) -> None:
     program = (
-        "import sys, time; from pathlib import Path; from harness.server import KINDS, Server;"
-        "kind = next(kind for kind in KINDS if kind.name == sys.argv[1]);"
-        "print(Server(kind, Path(sys.argv[2])).pid, flush=True); time.sleep(60)"
+        "import sys, time; from pathlib import Path; from harness.server import Server, named;"
+        "print(Server(named(sys.argv[1]), Path(sys.argv[2])).pid, flush=True); time.sleep(60)"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", program, kind.name, tmp_path],
+        [sys.executable, "-c", program, kind.path, tmp_path],
         stdout=subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": str(ROOT / "tests" / "blackbox")},
     ) as pytest_in_small:
