@@ -82,7 +82,7 @@ def named(name: str) -> Kind:
     """By the name of a server that `make setup` fetches, or the path of any other."""
     if name in KNOWN:
         return KNOWN[name]
-    path = Path(name).resolve()
+    path = Path(name).absolute()
     if not path.is_file():
         raise FileNotFoundError(f"{name} is no path of a server, and none of {', '.join(KNOWN)}")
     family, version = path.name.split("-")[0], version_of(path)
