@@ -40,6 +40,8 @@ pub struct Hooks {
     pub loading_aside: fn(Aside),
     /// A database will be empty, or all of them.
     pub flushed: fn(Option<Database>),
+    /// Slots begin to move here, or have moved, here or away; or they don't move any more.
+    pub slots_moved: fn(),
     /// Two databases have changed places.
     pub swapped: fn(Database, Database),
     /// What INFO shows; the flag says that the server is going down, and must not be asked anything.

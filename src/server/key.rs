@@ -9,6 +9,7 @@ use redis_module::raw;
 use super::arg::{string_bytes, Args};
 use super::context::{Context, Database};
 use super::data_type::Value;
+use super::slots;
 
 /// The key holds something that is not a value of this type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,15 @@ pub struct WrongType;
 pub enum Access {
     Read,
     Write,
+}
+
+/// Why a key can't be opened outside a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closed {
+    /// There is no such key, or no value of this type at it.
+    Missing,
+    /// The key's slot is another node's: the key is about to be this node's own, or to be removed.
+    NotOwn,
 }
 
 /// A key's name in the database that the context has selected, and the command that names it, if one does.
@@ -253,15 +263,26 @@ unsafe fn value_of<V: Value>(key: *mut raw::RedisModuleKey) -> Option<NonNull<V>
     }
 }
 
+/// Whether a key of this name is this node's own: in a cluster, its slot is.
+pub fn is_own(name: &[u8]) -> bool {
+    // SAFETY: on the main thread; the string is made and freed here.
+    unsafe {
+        let string = new_string(name);
+        let is_own = slots::is_own(string);
+        api!(RedisModule_FreeString)(null_mut(), string);
+        is_own
+    }
+}
+
 impl Context<'_> {
     /// Opens the value at a key, outside a command: to read, that doesn't count as a use of the key, nor expire it; to
-    /// write, a key that has expired is gone. `None` when there is no such value.
+    /// write, a key that has expired is gone.
     pub fn open<V: Value, R>(
         self,
         (database, name): (Database, &[u8]),
         access: Access,
         work: impl FnOnce(Key, &mut V) -> R,
-    ) -> Option<R> {
+    ) -> Result<R, Closed> {
         let mode = raw::REDISMODULE_OPEN_KEY_NOTOUCH
             | raw::REDISMODULE_OPEN_KEY_NONOTIFY
             | raw::REDISMODULE_OPEN_KEY_NOSTATS
@@ -272,12 +293,15 @@ impl Context<'_> {
         // SAFETY: the context is valid; the name is freed after the key is closed.
         unsafe {
             if api!(RedisModule_SelectDb)(self.raw(), database) != raw::REDISMODULE_OK as c_int {
-                return None;
+                return Err(Closed::Missing);
             }
             let string = new_string(name);
             let key = Key { ctx: self.raw(), name: string, args: None, life: PhantomData };
-            let open = key.open_raw(mode).and_then(OpenKey::into_value::<V>);
-            let result = open.map(|mut open| work(key, open.get()));
+            let result = match key.open_raw(mode).and_then(OpenKey::into_value::<V>) {
+                None => Err(Closed::Missing),
+                Some(_) if !slots::is_own(string) => Err(Closed::NotOwn),
+                Some(mut open) => Ok(work(key, open.get())),
+            };
             api!(RedisModule_FreeString)(null_mut(), string);
             result
         }

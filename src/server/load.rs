@@ -4,7 +4,7 @@ use redis_module::{raw, Context, RedisString};
 
 use super::config::Config;
 use super::hooks::{self, Hooks};
-use super::{config, context, events, info, logfile};
+use super::{config, context, events, info, logfile, slots};
 
 /// The crate's version, as MODULE LIST shows it: 10,203 is 1.2.3.
 pub const VERSION: u32 = 10_000 * number(env!("CARGO_PKG_VERSION_MAJOR"))
@@ -126,7 +126,8 @@ pub fn prepare(ctx: &Context, configs: &'static [Config], args: &[RedisString], 
     hooks::set(hooks);
     let options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS
         | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD
-        | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED;
+        | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED
+        | slots::subscribe(raw_ctx);
     // SAFETY: `raw_ctx` is the one of OnLoad.
     unsafe { api!(RedisModule_SetModuleOptions)(raw_ctx, options as i32) };
     if !config::register(ctx, configs, args) || !events::subscribe(raw_ctx) {

@@ -10,6 +10,7 @@
 //! | `data_type.rs`, `persist.rs` | the type's callbacks, each with its reason; RDB, AOF and digest |
 //! | `defrag.rs` | a value's allocations, put elsewhere for active defragmentation |
 //! | `blocking.rs`, `client.rs`, `timer.rs`, `events.rs` | clients that wait; timers; server events |
+//! | `slots.rs` | slots of a cluster that move: which keys are this node's own |
 //! | `context.rs`, `config.rs`, `info.rs`, `section.rs` | the time and the role; configs; the INFO section |
 //!
 //! Everything here runs on the server's main thread, under its lock, but for the type's `free` callback and the allocator;
@@ -47,6 +48,7 @@ pub mod main_thread;
 pub mod persist;
 pub mod replies;
 pub mod section;
+pub mod slots;
 pub mod spec;
 pub mod timer;
 

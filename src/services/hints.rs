@@ -6,8 +6,9 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
-use super::place::Database;
+use super::place::{Database, Place};
 use crate::queue::Time;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,13 +26,21 @@ type Timeline = BTreeMap<(Time, Box<[u8]>), u32>;
 #[derive(Default)]
 pub struct Hints {
     databases: BTreeMap<Database, Timeline>,
+    /// Hints of keys that are another node's: by when to look again.
+    deferred: BTreeMap<(Time, Place), Time>,
+    /// The deferred ones up to this time are to be looked at now.
+    released: Time,
 }
 
+/// How far a walk over all hints has got: behind this one.
+pub type Reached = (Database, Time, Box<[u8]>);
+
 impl Hints {
-    pub const NONE: Hints = Hints { databases: BTreeMap::new() };
+    pub const NONE: Hints =
+        Hints { databases: BTreeMap::new(), deferred: BTreeMap::new(), released: Time::ZERO };
 
     pub fn len(&self) -> usize {
-        self.databases.values().map(BTreeMap::len).sum()
+        self.databases.values().map(BTreeMap::len).sum::<usize>() + self.deferred.len()
     }
 
     pub fn add(&mut self, time: Time, database: Database, key: &[u8]) {
@@ -52,11 +61,47 @@ impl Hints {
 
     /// When the first queue has to be looked after.
     pub fn earliest(&self) -> Option<Time> {
-        self.databases.values().filter_map(|hints| hints.first_key_value()).map(|((time, _), _)| *time).min()
+        let firsts = self.databases.values().filter_map(|hints| hints.first_key_value());
+        let deferred = self.deferred.first_key_value().map(|((again, _), _)| match *again <= self.released {
+            true => Time::ZERO,
+            false => *again,
+        });
+        firsts.map(|((time, _), _)| *time).chain(deferred).min()
+    }
+
+    /// The key of this hint is another node's: it comes again then, or when it is released.
+    pub fn defer(&mut self, hint: Hint, again: Time) {
+        self.deferred.insert((again, (hint.database, hint.key)), hint.time);
+    }
+
+    /// Those that are deferred up to this time come now.
+    pub fn release(&mut self, until: Time) {
+        self.released = until;
+    }
+
+    /// Up to `len` hints behind that one, deferred ones left out.
+    pub fn behind(&self, reached: Option<&Reached>, len: usize) -> Vec<Hint> {
+        let first = reached.map_or(Database::MIN, |(database, ..)| *database);
+        let databases = self.databases.range(first..);
+        let hints = databases.flat_map(|(database, hints)| {
+            let from = match reached {
+                Some((of, time, key)) if of == database => Bound::Excluded((*time, key.clone())),
+                Some(_) | None => Bound::Unbounded,
+            };
+            let hints = hints.range((from, Bound::Unbounded));
+            hints.map(|((time, key), _)| Hint { time: *time, database: *database, key: key.clone() })
+        });
+        hints.take(len).collect()
     }
 
     /// Takes out the first hint, if its time has come.
     pub fn take_due(&mut self, now: Time) -> Option<Hint> {
+        if let Some(first) = self.deferred.first_entry() {
+            if first.key().0 <= now.max(self.released) {
+                let ((_, (database, key)), time) = first.remove_entry();
+                return Some(Hint { time, database, key });
+            }
+        }
         let firsts = self
             .databases
             .iter()
@@ -67,6 +112,10 @@ impl Hints {
     }
 
     pub fn swap(&mut self, a: Database, b: Database) {
+        // No server that defers any swaps databases: a cluster doesn't.
+        for ((_, (database, key)), time) in std::mem::take(&mut self.deferred) {
+            self.add(time, database, &key);
+        }
         let (of_a, of_b) = (self.databases.remove(&a), self.databases.remove(&b));
         self.databases.extend(of_b.map(|hints| (a, hints)));
         self.databases.extend(of_a.map(|hints| (b, hints)));
@@ -81,7 +130,7 @@ impl Hints {
             }
             None => std::mem::take(&mut self.databases),
         };
-        Hints { databases }
+        Hints { databases, ..Hints::NONE }
     }
 }
 
@@ -118,6 +167,42 @@ mod tests {
         hints.add(at(1), 0, b"a");
         hints.remove(at(1), 0, b"a");
         assert_eq!(hints.earliest(), None);
+    }
+
+    #[test]
+    fn a_deferred_hint_comes_later_with_its_own_time() {
+        let mut hints = Hints::NONE;
+        hints.add(at(1), 0, b"a");
+        let hint = hints.take_due(at(1)).unwrap();
+        hints.defer(hint.clone(), at(1_000));
+        assert_eq!((hints.len(), hints.earliest()), (1, Some(at(1_000))));
+        assert_eq!(hints.take_due(at(999)), None);
+        assert_eq!(hints.take_due(at(1_000)), Some(hint.clone()));
+        // When slots have moved, it comes at once.
+        hints.defer(hint.clone(), at(2_000));
+        hints.release(at(1_999));
+        assert_eq!((hints.earliest(), hints.take_due(at(1_000))), (Some(at(2_000)), None));
+        hints.release(at(2_000));
+        assert_eq!((hints.earliest(), hints.take_due(at(1_000))), (Some(Time::ZERO), Some(hint)));
+        assert_eq!(hints.len(), 0);
+    }
+
+    #[test]
+    fn a_walk_comes_to_each_hint_once() {
+        let mut hints = Hints::NONE;
+        for (time, database, key) in [(3, 0, b"a"), (1, 0, b"b"), (3, 0, b"c"), (2, 5, b"d"), (1, 5, b"e")] {
+            hints.add(at(time), database, key);
+        }
+        let (mut reached, mut seen) = (None, Vec::new());
+        loop {
+            let some = hints.behind(reached.as_ref(), 2);
+            let Some(last) = some.last() else {
+                break;
+            };
+            reached = Some((last.database, last.time, last.key.clone()));
+            seen.extend(some.into_iter().map(|hint| hint.key));
+        }
+        assert_eq!(seen.concat(), b"baced");
     }
 
     #[test]

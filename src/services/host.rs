@@ -9,6 +9,7 @@ use crate::queue::{Defaults, Time};
 use super::place::Database;
 use super::state::State;
 use super::value::QueueValue;
+pub use crate::server::key::Closed;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
@@ -44,13 +45,16 @@ pub trait Host: Copy {
     /// How long a run of the timer may take.
     fn tick_budget(self) -> Duration;
 
-    /// Opens the queue at a key, outside a command. `None` when there is none.
+    /// Opens the queue at a key of this node's own, outside a command.
     fn open<R>(
         self,
         place: (Database, &[u8]),
         purpose: Purpose,
         work: impl FnOnce(Self::Key<'_>, &mut QueueValue) -> R,
-    ) -> Option<R>;
+    ) -> Result<R, Closed>;
+
+    /// Whether a key of this name is this node's own: in a cluster, its slot is.
+    fn is_own(self, name: &[u8]) -> bool;
 
     /// Calls [`super::pacemaker::on_alarm`] then, and not for the alarm that was set before.
     fn set_alarm(self, after: Duration);

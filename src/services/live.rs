@@ -14,7 +14,7 @@ use super::place::Database;
 use super::state::State;
 use super::value::QueueValue;
 use super::waiters::{Around, Departure, JobShape, Shape, Ticket};
-use super::{aside, config, frame, info, pacemaker, waiting, wakeup, whereabouts};
+use super::{aside, config, frame, info, moved, pacemaker, waiting, wakeup, whereabouts};
 use crate::queue::{Changed, Cron, Defaults, Mode, Pop, Queue, Time};
 use crate::server::arg::Arg;
 use crate::server::blocking;
@@ -22,16 +22,18 @@ use crate::server::call::Call;
 use crate::server::client::{self, Client};
 use crate::server::context::{self, Context};
 use crate::server::hooks::{Aside, Hooks};
-use crate::server::key::{self, Cursor, Key, OpenValue, WrongType};
+use crate::server::key::{self, Closed, Cursor, Key, OpenValue, WrongType};
 use crate::server::logfile::{self, warning};
 use crate::server::main_thread::MainThread;
 use crate::server::replies::Replies;
-use crate::server::timer;
+use crate::server::{slots, timer};
 
 static STATE: MainThread<State<Client>> = MainThread::new(State::NEW);
 static WALK: MainThread<Option<Cursor>> = MainThread::new(None);
 
-/// Whether commands come from clients and nobody else: so in a primary that isn't loading.
+/// Whether this server is a primary that isn't loading.
+static IS_ACTIVE: AtomicBool = AtomicBool::new(false);
+/// Whether all commands come from clients: so in such a primary, but while slots are on their way to it.
 static HAS_ONLY_CLIENTS: AtomicBool = AtomicBool::new(false);
 
 const LATER_THAN_THE_TIMER: Duration = Duration::from_secs(2);
@@ -81,6 +83,10 @@ pub const HOOKS: Hooks = Hooks {
         Aside::ThrownAway => aside::throw_away(Live::INSIDE_A_COMMAND),
     },
     flushed: |database| pacemaker::on_flushed(Live::INSIDE_A_COMMAND, database),
+    slots_moved: || {
+        moved::on_slots_moved(Live::INSIDE_A_COMMAND);
+        find_out_who_calls();
+    },
     swapped: |a, b| pacemaker::on_swapped(Live::INSIDE_A_COMMAND, a, b),
     info: |section, is_going_down| info::show(Live::INSIDE_A_COMMAND, section, is_going_down),
 };
@@ -92,11 +98,12 @@ pub fn starts_as(is_primary: bool) {
 }
 
 fn find_out_who_calls() {
-    let has_only_clients = STATE.with(|state| state.is_primary && !state.is_loading);
-    HAS_ONLY_CLIENTS.store(has_only_clients, Ordering::Relaxed);
+    let is_active = STATE.with(|state| state.is_primary && !state.is_loading);
+    IS_ACTIVE.store(is_active, Ordering::Relaxed);
+    HAS_ONLY_CLIENTS.store(is_active && !slots::is_importing(), Ordering::Relaxed);
 }
 
-/// Whether whatever happens is a client's doing: so in a primary that isn't loading.
+/// Whether all commands come from clients: in a primary that isn't loading and to which no slots are on their way.
 pub fn has_only_clients() -> bool {
     HAS_ONLY_CLIENTS.load(Ordering::Relaxed)
 }
@@ -227,7 +234,7 @@ pub fn wait(call: &Call, keys: &[Arg], pop: &Pop, shape: Shape, timeout: Option<
 /// After this time the server ends the wait. It ends all that are over in one turn, at some 15 µs each; our timer ends a few
 /// in each turn. So the server comes later, for what the timer leaves out. Where the timer rests, it comes in time.
 fn servers_own_timeout(timeout: Duration) -> Duration {
-    if has_only_clients() {
+    if IS_ACTIVE.load(Ordering::Relaxed) {
         timeout.saturating_add(LATER_THAN_THE_TIMER)
     } else {
         timeout
@@ -288,12 +295,16 @@ impl<'c> Host for Live<'c> {
         place: (Database, &[u8]),
         purpose: host::Purpose,
         work: impl FnOnce(Key<'_>, &mut QueueValue) -> R,
-    ) -> Option<R> {
+    ) -> Result<R, Closed> {
         let access = match purpose {
             host::Purpose::Look => key::Access::Read,
             host::Purpose::Change => key::Access::Write,
         };
-        self.context?.open(place, access, work)
+        self.context.ok_or(Closed::Missing)?.open(place, access, work)
+    }
+
+    fn is_own(self, name: &[u8]) -> bool {
+        key::is_own(name)
     }
 
     fn set_alarm(self, after: Duration) {

@@ -10,7 +10,7 @@
 //! | `delivery.rs`, `pending.rs`, `parcels.rs` | handing out to them; jobs on their way; where those are from |
 //! | `pacemaker.rs`, `alarm.rs`, `stats.rs` | what the timer does; when it comes; what it did |
 //! | `hints.rs`, `wakeup.rs` | which queue waits until when |
-//! | `whereabouts.rs` | queues that come to keys and leave them |
+//! | `whereabouts.rs`, `moved.rs` | queues that come to keys and leave them; slots of a cluster that move |
 //! | `sweep.rs`, `pace.rs` | finding queues that have moved; how fast |
 //! | `aside.rs` | a data set that is loaded while another is served |
 //! | `leases.rs` | lease numbers across queues |
@@ -39,6 +39,7 @@ pub mod lateness;
 pub mod leases;
 pub mod live;
 pub mod log;
+mod moved;
 mod notify;
 mod pace;
 mod pacemaker;

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use super::alarm::{arm, was_clock_set, Slice, NEXT_TURN, UNTIL_WRITABLE_MS};
 use super::commit::{circumstances, commit, time_for};
-use super::host::{Host, Purpose, QueueKey};
+use super::host::{Closed, Host, Purpose, QueueKey};
 use super::log::Wording;
 use super::place::Database;
 use super::stats::Stats;
 use super::value::QueueValue;
-use super::{notify, parcels, reaper, sweep, waiting};
+use super::{moved, notify, parcels, reaper, sweep, waiting};
 use crate::queue::{Forget, Millis, Time};
 
 /// `LATENCY HISTORY dq-timer` shows runs that took their whole budget or more.
@@ -110,9 +110,10 @@ pub fn on_alarm<H: Host>(host: H, is_primary: bool) -> Option<Duration> {
         waiting::come_first(host, &slice.half());
     }
     promote_what_is_due(host, &slice);
+    let has_more_moved = moved::go_on(host, &slice);
     let served = waiting::go_on(host, &slice);
     let again = sweep::go_on(host, &slice).into_iter().chain(served).min();
-    let is_cut = slice.is_over(host);
+    let is_cut = slice.is_over(host) || has_more_moved;
     let took = slice.took(host);
     host.with(|state| {
         state.is_behind = is_cut;
@@ -134,8 +135,10 @@ fn promote_what_is_due<H: Host>(host: H, slice: &Slice) {
             let is_its = value.hint == Some(hint.time);
             is_its.then(|| look_after(host, &key, value, purpose, slice)).flatten()
         });
-        if let Some(next) = next.flatten() {
-            host.with(|state| state.hints.add(next, hint.database, &hint.key));
+        match next {
+            Ok(Some(next)) => host.with(|state| state.hints.add(next, hint.database, &hint.key)),
+            Ok(None) | Err(Closed::Missing) => {}
+            Err(Closed::NotOwn) => moved::defer(host, hint),
         }
     }
 }

@@ -86,7 +86,8 @@ pub fn loaded<H: Host>(host: H) {
     let places: BTreeSet<Place> =
         host.with(|state| origins(state).filter(is_flushed).map(|origin| origin.place.clone()).collect());
     for place in places {
-        host.open((place.0, &place.1), Purpose::Look, |_, value| {
+        // One that isn't there any more has nothing to get back.
+        let _ = host.open((place.0, &place.1), Purpose::Look, |_, value| {
             host.with(|state| {
                 let its = origins(state).filter(is_flushed).filter(|origin| origin.place == place);
                 its.for_each(|origin| *origin = Origin::new(place.clone(), value));

@@ -87,7 +87,7 @@ impl Value for QueueValue {
         load_groups(&mut queue, record.groups_len(), input)?;
         queue.restore(&record)?;
         let value = whereabouts::read(Live::INSIDE_A_COMMAND, queue);
-        // What is in a file, or comes from a primary, was accepted before.
+        // What is in a file, or comes from a primary or with its slot, was accepted before.
         if live::has_only_clients() && is_forged(value.last_lease(), context::wall_clock()) {
             return Err(LoadError::Content("it has leases from more than a year ahead".into()));
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::calendar::Readings;
 use super::hints::Hints;
 use super::leases::Leases;
+use super::moved::Walk;
 use super::pace::Pace;
 use super::pending::Lost;
 use super::place::Place;
@@ -29,6 +30,8 @@ pub struct State<C> {
     /// The same, of queues that nobody has met since they left their keys.
     pub lost_astray: Vec<Lost>,
     pub hints: Hints,
+    /// The walk over the hints after slots have moved.
+    pub moved: Walk,
     /// Those of a data set that is being loaded while another is served.
     pub hints_aside: Option<Hints>,
     /// When the alarm goes off, by the server's uptime.
@@ -60,6 +63,7 @@ impl<C: Copy + Ord> State<C> {
         lost: Vec::new(),
         lost_astray: Vec::new(),
         hints: Hints::NONE,
+        moved: Walk::NONE,
         hints_aside: None,
         alarm: None,
         clocks: None,

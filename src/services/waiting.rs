@@ -213,7 +213,7 @@ fn serve_on<H: Host>(host: H, slice: &Slice) {
             wakeup::plan(host, value, || database, || key.name());
             is_done
         });
-        if is_done == Some(false) {
+        if is_done == Ok(false) {
             left_over.push((database, name));
         }
     }
@@ -267,9 +267,9 @@ fn return_lost<H: Host>(host: H, mut lost: Lost, slice: &Slice) {
         is_it
     });
     host.with(|state| {
-        if is_there == Some(true) && !lost.is_empty() {
+        if is_there == Ok(true) && !lost.is_empty() {
             state.lost.push(lost);
-        } else if is_there == Some(true) || !lost.origin.is_alive() {
+        } else if is_there == Ok(true) || !lost.origin.is_alive() {
             state.to_serve.insert((database, name));
         } else {
             state.lost_astray.push(lost);

@@ -1,13 +1,13 @@
 //! A server without a server: keys, clocks, timers and clients that are blocked, as the services see them.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::rc::Rc;
 use std::time::Duration;
 
 use crate::queue::{Attempts, Defaults, Millis, Queue, Time};
-use crate::services::host::{Host, Purpose};
+use crate::services::host::{Closed, Host, Purpose};
 use crate::services::place::{Database, Place};
 use crate::services::state::State;
 use crate::services::value::QueueValue;
@@ -75,6 +75,8 @@ pub struct Node {
     pub nature: Nature,
     state: RefCell<State<Handle>>,
     pub keys: RefCell<BTreeMap<Place, Option<Box<QueueValue>>>>,
+    /// The names of keys whose slot is another node's.
+    pub elsewhere: RefCell<BTreeSet<Box<[u8]>>>,
     uptime: Rc<Cell<Duration>>,
     /// How far the wall clock is ahead of what it was at the beginning plus the uptime.
     pub ahead_ms: Cell<i64>,
@@ -108,6 +110,7 @@ impl Node {
             nature,
             state: RefCell::new(state),
             keys: RefCell::default(),
+            elsewhere: RefCell::default(),
             uptime,
             ahead_ms: Cell::new(ahead_ms),
             defaults: Cell::new(defaults(60_000)),
@@ -347,14 +350,21 @@ impl Host for &Node {
         (database, name): (Database, &[u8]),
         purpose: Purpose,
         work: impl FnOnce(Key<'_>, &mut QueueValue) -> R,
-    ) -> Option<R> {
+    ) -> Result<R, Closed> {
         let has_context = self.is_in_timers.get() || self.is_in_event.get();
         assert!(has_context, "a key is opened outside commands, timers and events");
         let context = match purpose {
             Purpose::Look => Context::Looking,
             Purpose::Change => Context::Timer,
         };
-        self.open_as(&(database, name.into()), context, false, work)
+        if !self.is_own(name) {
+            return Err(Closed::NotOwn);
+        }
+        self.open_as(&(database, name.into()), context, false, work).ok_or(Closed::Missing)
+    }
+
+    fn is_own(self, name: &[u8]) -> bool {
+        !self.elsewhere.borrow().contains(name)
     }
 
     fn set_alarm(self, after: Duration) {

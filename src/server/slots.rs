@@ -1,0 +1,236 @@
+//! Slots that move atomically from one node of a cluster to another (Redis 8.4, Valkey 9.0 and later).
+//!
+//! The keys of such a slot arrive at a *primary*, by a connection whose commands are entries of a log. Until the node owns
+//! the slot, no client can reach them, but this module's timer can: it must leave them alone. So it must where they have
+//! left and are about to be removed.
+//!
+//! | | Redis | Valkey |
+//! | --- | --- | --- |
+//! | the event | 18 | 19 |
+//! | its numbers | `IMPORT_STARTED` 0, `_FAILED` 1, `_COMPLETED` 2 | `IMPORT_STARTED` 0, `_ABORTED` 2, `_COMPLETED` 4 |
+//! | whose a slot is | the server tells | what isn't being imported is this node's own: the rest is removed in the same turn |
+//! | opt-in | none | an option, else no slot of the cluster moves |
+
+use std::ffi::{c_char, c_int, c_void, CStr};
+use std::slice::from_raw_parts;
+
+use redis_module::raw;
+
+use super::hooks;
+use super::main_thread::MainThread;
+
+const SLOTS: usize = 16_384;
+/// Valkey's event, and its option that says that this module can bear such moves: not in the bindings.
+const VALKEY_EVENT: u64 = 19;
+const VALKEY_OPTION: u32 = 1 << 5;
+
+/// A bit for each slot.
+struct Slots([u64; SLOTS / 64]);
+
+impl Slots {
+    const NONE: Slots = Slots([0; SLOTS / 64]);
+
+    fn set(&mut self, first: usize, last: usize, step: Step) {
+        for slot in first..=last.min(SLOTS - 1) {
+            if let Some(word) = self.0.get_mut(slot / 64) {
+                let bit = 1 << (slot % 64);
+                match step {
+                    Step::ImportBegun => *word |= bit,
+                    Step::ImportEnded | Step::Left => *word &= !bit,
+                }
+            }
+        }
+    }
+
+    fn has(&self, slot: usize) -> bool {
+        self.0.get(slot / 64).is_some_and(|word| word & 1 << (slot % 64) != 0)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| *word == 0)
+    }
+}
+
+/// What becomes of some slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    ImportBegun,
+    /// They are this node's own now, or won't be.
+    ImportEnded,
+    /// They are another node's now.
+    Left,
+}
+
+impl Step {
+    fn of_redis(subevent: u64) -> Option<Step> {
+        match subevent {
+            raw::REDISMODULE_SUBEVENT_CLUSTER_SLOT_MIGRATION_IMPORT_STARTED => Some(Step::ImportBegun),
+            raw::REDISMODULE_SUBEVENT_CLUSTER_SLOT_MIGRATION_IMPORT_FAILED
+            | raw::REDISMODULE_SUBEVENT_CLUSTER_SLOT_MIGRATION_IMPORT_COMPLETED => Some(Step::ImportEnded),
+            raw::REDISMODULE_SUBEVENT_CLUSTER_SLOT_MIGRATION_MIGRATE_COMPLETED => Some(Step::Left),
+            _ => None,
+        }
+    }
+
+    fn of_valkey(subevent: u64) -> Option<Step> {
+        match subevent {
+            0 => Some(Step::ImportBegun),
+            2 | 4 => Some(Step::ImportEnded),
+            5 => Some(Step::Left),
+            _ => None,
+        }
+    }
+}
+
+static IMPORTED: MainThread<Slots> = MainThread::new(Slots::NONE);
+
+/// Whether slots are on their way here.
+pub fn is_importing() -> bool {
+    IMPORTED.with(|slots| !slots.is_empty())
+}
+
+/// Whether the key is this node's own: its slot is neither on its way here nor another node's.
+///
+/// # Safety
+/// On the main thread, with a valid name.
+pub(super) unsafe fn is_own(name: *mut raw::RedisModuleString) -> bool {
+    // SAFETY: the pointers were written before OnLoad goes on; the name is valid.
+    unsafe {
+        // Before Redis 7.4 and Valkey 8.0 no slot moves in this way.
+        let Some(slot_of) = raw::RedisModule_ClusterKeySlot else {
+            return true;
+        };
+        match raw::RedisModule_ClusterCanAccessKeysInSlot {
+            Some(can_access) => can_access(slot_of(name) as c_int) != 0,
+            None => !is_importing() || !IMPORTED.with(|slots| slots.has(slot_of(name) as usize)),
+        }
+    }
+}
+
+/// Subscribes to the event where the server has it. The options that the module has to set for that.
+pub(super) fn subscribe(ctx: *mut raw::RedisModuleCtx) -> u32 {
+    let is_valkey = is_valkey(ctx);
+    let (id, callback): (u64, raw::RedisModuleEventCallback) = match is_valkey {
+        true => (VALKEY_EVENT, Some(on_valkey)),
+        false => (raw::REDISMODULE_EVENT_CLUSTER_SLOT_MIGRATION, Some(on_redis)),
+    };
+    let event = raw::RedisModuleEvent { id, dataver: 1 };
+    // SAFETY: `ctx` is the one of OnLoad; the callback has the type that this server's event wants.
+    let status = unsafe { api!(RedisModule_SubscribeToServerEvent)(ctx, event, callback) };
+    let is_done = status == raw::REDISMODULE_OK as c_int;
+    if is_done && is_valkey {
+        VALKEY_OPTION
+    } else {
+        0
+    }
+}
+
+fn is_valkey(ctx: *mut raw::RedisModuleCtx) -> bool {
+    const FIELD: &CStr = c"valkey_version";
+    // SAFETY: `ctx` is the one of OnLoad; what is asked for is freed, and not used after that.
+    unsafe {
+        let (Some(ask), Some(read), Some(free)) = (
+            raw::RedisModule_GetServerInfo,
+            raw::RedisModule_ServerInfoGetFieldC,
+            raw::RedisModule_FreeServerInfo,
+        ) else {
+            return false;
+        };
+        let info = ask(ctx, c"server".as_ptr());
+        let is_there = !info.is_null() && !read(info, FIELD.as_ptr()).is_null();
+        if !info.is_null() {
+            free(ctx, info);
+        }
+        is_there
+    }
+}
+
+fn on_step(step: Step, ranges: impl Iterator<Item = (usize, usize)>) {
+    IMPORTED.with(|slots| ranges.for_each(|(first, last)| slots.set(first, last, step)));
+    hooks::call(|hooks| (hooks.slots_moved)());
+}
+
+unsafe extern "C" fn on_redis(
+    _ctx: *mut raw::RedisModuleCtx,
+    _event: raw::RedisModuleEvent,
+    subevent: u64,
+    data: *mut c_void,
+) {
+    let Some(step) = Step::of_redis(subevent) else {
+        return;
+    };
+    // SAFETY: this event's data is of this type on Redis, and so are the ranges in it.
+    let ranges = unsafe {
+        let Some(slots) = data.cast::<raw::RedisModuleClusterSlotMigrationInfoV1>().as_ref() else {
+            return;
+        };
+        let Some(slots) = slots.slots.as_ref() else {
+            return;
+        };
+        slots.ranges.as_slice(usize::try_from(slots.num_ranges).unwrap_or(0))
+    };
+    on_step(step, ranges.iter().map(|range| (range.start.into(), range.end.into())));
+}
+
+/// As Valkey 9 has it.
+#[repr(C)]
+struct ValkeyRange {
+    first: c_int,
+    last: c_int,
+}
+
+/// As Valkey 9 has it.
+#[repr(C)]
+struct ValkeyMove {
+    version: u64,
+    name: [c_char; 41],
+    ranges: *const ValkeyRange,
+    len: u32,
+}
+
+unsafe extern "C" fn on_valkey(
+    _ctx: *mut raw::RedisModuleCtx,
+    _event: raw::RedisModuleEvent,
+    subevent: u64,
+    data: *mut c_void,
+) {
+    let Some(step) = Step::of_valkey(subevent) else {
+        return;
+    };
+    // SAFETY: this event's data is of this type on Valkey, and so are the ranges in it.
+    let ranges = unsafe {
+        match data.cast::<ValkeyMove>().as_ref() {
+            Some(moved) if !moved.ranges.is_null() => from_raw_parts(moved.ranges, moved.len as usize),
+            _ => return,
+        }
+    };
+    let slot = |number: c_int| usize::try_from(number).unwrap_or(SLOTS);
+    on_step(step, ranges.iter().map(|range| (slot(range.first), slot(range.last))));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_on_their_way_from_the_start_of_their_import_to_its_end() {
+        let mut slots = Slots::NONE;
+        slots.set(60, 70, Step::ImportBegun);
+        slots.set(16_383, 99_999, Step::ImportBegun);
+        let has = |slots: &Slots| [0, 59, 60, 64, 70, 71, 16_383, 16_384].map(|slot| slots.has(slot));
+        assert_eq!(has(&slots), [false, false, true, true, true, false, true, false]);
+        slots.set(60, 70, Step::ImportEnded);
+        assert_eq!(has(&slots), [false, false, false, false, false, false, true, false]);
+        slots.set(16_000, 16_383, Step::Left);
+        assert!(slots.is_empty());
+    }
+
+    #[test]
+    fn the_same_number_is_another_event_on_the_other_server() {
+        let steps = [Step::ImportBegun, Step::ImportEnded, Step::Left].map(Some);
+        assert_eq!([0, 1, 5].map(Step::of_redis), steps);
+        assert_eq!([2, 3, 4, 6].map(Step::of_redis), [steps[1], None, None, None]);
+        assert_eq!([0, 2, 5].map(Step::of_valkey), steps);
+        assert_eq!([1, 3, 4, 6].map(Step::of_valkey), [None, None, steps[1], None]);
+    }
+}
