@@ -1,8 +1,8 @@
 """Slots that move atomically: CLUSTER MIGRATESLOTS of Valkey 9, CLUSTER MIGRATION IMPORT of Redis 8.4.
 
-    move(cluster, slot, to)                      moves it, and waits until it has
-    begin(cluster, slot, to) -> Move             the same without waiting: state(), wait(), cancel()
-    held_up(cluster, node)                       moves from this node don't end meanwhile
+move(cluster, slot, to)                      moves it, and waits until it has
+begin(cluster, slot, to) -> Move             the same without waiting: state(), wait(), cancel()
+held_up(cluster, node)                       moves from this node don't end meanwhile
 """
 
 import contextlib
