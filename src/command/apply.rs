@@ -25,6 +25,7 @@ use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::context::wall_clock;
 use crate::server::key::Access;
+use crate::server::slots;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
 use crate::services::frame::Source;
 use crate::services::leases::is_forged;
@@ -79,10 +80,15 @@ impl Handler for Apply {
     fn run(call: &Call) -> Result<(), Error> {
         let mut words = Words::of(call, &Self::SPEC, Source::Log);
         let (key, kind) = (words.require()?, words.require()?.bytes());
+        let times_diverged = live::times_diverged();
         if kind.first().is_some_and(u8::is_ascii_digit) {
             apply_entry(call, key, kind, words)?;
         } else {
             apply_effect(call, key, kind, words)?;
+        }
+        // A slot whose queues came out otherwise had better stay where it was: Valkey ends a move at an error.
+        if slots::is_importing() && live::times_diverged() != times_diverged {
+            return Err(Error::Differs);
         }
         call.replies().ok();
         Ok(())

@@ -75,6 +75,8 @@ pub enum Error {
     ForgedLease,
     /// Likewise.
     ForgedTime,
+    /// An entry of the log came to something else than where it was logged.
+    Differs,
     UnknownState(Vec<u8>),
     UnknownEntry(Vec<u8>),
     /// An entry of the log tells what this version doesn't know.
@@ -172,6 +174,7 @@ impl fmt::Display for Error {
                 write!(f, "ERR body must be at most {max} bytes long (dq.max-body-bytes)")
             }
             Error::Lease => f.write_str("ERR lease must be a positive integer or *"),
+            Error::Differs => f.write_str("ERR the queue isn't what it was where this entry was logged"),
             Error::ForgedLease => f.write_str("ERR leases are from more than a year ahead"),
             Error::ForgedTime => f.write_str("ERR the time is more than a year ahead"),
             Error::UnpairedLease => f.write_str("ERR each id needs its lease: id lease [id lease ...]"),

@@ -283,13 +283,15 @@ impl Context<'_> {
         access: Access,
         work: impl FnOnce(Key, &mut V) -> R,
     ) -> Result<R, Closed> {
-        let mode = raw::REDISMODULE_OPEN_KEY_NOTOUCH
-            | raw::REDISMODULE_OPEN_KEY_NONOTIFY
-            | raw::REDISMODULE_OPEN_KEY_NOSTATS
-            | match access {
-                Access::Read => raw::REDISMODULE_READ | raw::REDISMODULE_OPEN_KEY_NOEXPIRE,
-                Access::Write => raw::REDISMODULE_READ | raw::REDISMODULE_WRITE,
-            };
+        let mode = |access| {
+            raw::REDISMODULE_OPEN_KEY_NOTOUCH
+                | raw::REDISMODULE_OPEN_KEY_NONOTIFY
+                | raw::REDISMODULE_OPEN_KEY_NOSTATS
+                | match access {
+                    Access::Read => raw::REDISMODULE_READ | raw::REDISMODULE_OPEN_KEY_NOEXPIRE,
+                    Access::Write => raw::REDISMODULE_READ | raw::REDISMODULE_WRITE,
+                }
+        };
         // SAFETY: the context is valid; the name is freed after the key is closed.
         unsafe {
             if api!(RedisModule_SelectDb)(self.raw(), database) != raw::REDISMODULE_OK as c_int {
@@ -297,9 +299,11 @@ impl Context<'_> {
             }
             let string = new_string(name);
             let key = Key { ctx: self.raw(), name: string, args: None, life: PhantomData };
+            let is_own = slots::is_own(string);
+            let mode = mode(if is_own { access } else { Access::Read });
             let result = match key.open_raw(mode).and_then(OpenKey::into_value::<V>) {
                 None => Err(Closed::Missing),
-                Some(_) if !slots::is_own(string) => Err(Closed::NotOwn),
+                Some(_) if !is_own => Err(Closed::NotOwn),
                 Some(mut open) => Ok(work(key, open.get())),
             };
             api!(RedisModule_FreeString)(null_mut(), string);

@@ -5,7 +5,7 @@
 //! load) costs a lookup, not a crash.
 
 use std::collections::btree_map::Entry;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use super::place::{Database, Place};
@@ -26,21 +26,75 @@ type Timeline = BTreeMap<(Time, Box<[u8]>), u32>;
 #[derive(Default)]
 pub struct Hints {
     databases: BTreeMap<Database, Timeline>,
-    /// Hints of keys that are another node's: by when to look again.
-    deferred: BTreeMap<(Time, Place), Time>,
-    /// The deferred ones up to this time are to be looked at now.
-    released: Time,
+    deferred: Deferred,
+}
+
+/// At this time, or at once when that round is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Look {
+    round: u64,
+    at: Time,
+}
+
+/// Hints of keys that are another node's.
+#[derive(Default)]
+struct Deferred {
+    /// When to look at each again.
+    looks: BTreeMap<(Place, Time), Look>,
+    /// The same, by that time.
+    by_look: BTreeSet<(Look, Place, Time)>,
+    round: u64,
+}
+
+impl Deferred {
+    const NONE: Deferred = Deferred { looks: BTreeMap::new(), by_look: BTreeSet::new(), round: 0 };
+
+    fn add(&mut self, place: Place, time: Time, again: Time) {
+        self.remove(&place, time);
+        let look = Look { round: self.round, at: again };
+        self.looks.insert((place.clone(), time), look);
+        self.by_look.insert((look, place, time));
+    }
+
+    /// Whether it was there.
+    fn remove(&mut self, place: &Place, time: Time) -> bool {
+        let look = self.looks.remove(&(place.clone(), time));
+        look.is_some_and(|look| self.by_look.remove(&(look, place.clone(), time)))
+    }
+
+    fn earliest(&self) -> Option<Time> {
+        let (look, ..) = self.by_look.first()?;
+        Some(if look.round < self.round { Time::ZERO } else { look.at })
+    }
+
+    fn take_due(&mut self, now: Time) -> Option<Hint> {
+        let (look, place, time) = self.by_look.first()?.clone();
+        (look.round < self.round || look.at <= now).then(|| {
+            self.remove(&place, time);
+            Hint { time, database: place.0, key: place.1 }
+        })
+    }
 }
 
 /// How far a walk over all hints has got: behind this one.
 pub type Reached = (Database, Time, Box<[u8]>);
 
+/// A walk over all hints.
+#[derive(Default)]
+pub struct Walk {
+    pub is_under_way: bool,
+    pub reached: Option<Reached>,
+}
+
+impl Walk {
+    pub const NONE: Walk = Walk { is_under_way: false, reached: None };
+}
+
 impl Hints {
-    pub const NONE: Hints =
-        Hints { databases: BTreeMap::new(), deferred: BTreeMap::new(), released: Time::ZERO };
+    pub const NONE: Hints = Hints { databases: BTreeMap::new(), deferred: Deferred::NONE };
 
     pub fn len(&self) -> usize {
-        self.databases.values().map(BTreeMap::len).sum::<usize>() + self.deferred.len()
+        self.databases.values().map(BTreeMap::len).sum::<usize>() + self.deferred.looks.len()
     }
 
     pub fn add(&mut self, time: Time, database: Database, key: &[u8]) {
@@ -48,6 +102,10 @@ impl Hints {
     }
 
     pub fn remove(&mut self, time: Time, database: Database, key: &[u8]) {
+        // Another queue that waits for the same time keeps its own.
+        if !self.deferred.looks.is_empty() && self.deferred.remove(&(database, key.into()), time) {
+            return;
+        }
         let Some(hints) = self.databases.get_mut(&database) else {
             return;
         };
@@ -62,21 +120,17 @@ impl Hints {
     /// When the first queue has to be looked after.
     pub fn earliest(&self) -> Option<Time> {
         let firsts = self.databases.values().filter_map(|hints| hints.first_key_value());
-        let deferred = self.deferred.first_key_value().map(|((again, _), _)| match *again <= self.released {
-            true => Time::ZERO,
-            false => *again,
-        });
-        firsts.map(|((time, _), _)| *time).chain(deferred).min()
+        firsts.map(|((time, _), _)| *time).chain(self.deferred.earliest()).min()
     }
 
     /// The key of this hint is another node's: it comes again then, or when it is released.
     pub fn defer(&mut self, hint: Hint, again: Time) {
-        self.deferred.insert((again, (hint.database, hint.key)), hint.time);
+        self.deferred.add((hint.database, hint.key), hint.time, again);
     }
 
-    /// Those that are deferred up to this time come now.
-    pub fn release(&mut self, until: Time) {
-        self.released = until;
+    /// All that are deferred come now.
+    pub fn release(&mut self) {
+        self.deferred.round += 1;
     }
 
     /// Up to `len` hints behind that one, deferred ones left out.
@@ -96,11 +150,8 @@ impl Hints {
 
     /// Takes out the first hint, if its time has come.
     pub fn take_due(&mut self, now: Time) -> Option<Hint> {
-        if let Some(first) = self.deferred.first_entry() {
-            if first.key().0 <= now.max(self.released) {
-                let ((_, (database, key)), time) = first.remove_entry();
-                return Some(Hint { time, database, key });
-            }
+        if let Some(hint) = self.deferred.take_due(now) {
+            return Some(hint);
         }
         let firsts = self
             .databases
@@ -113,7 +164,7 @@ impl Hints {
 
     pub fn swap(&mut self, a: Database, b: Database) {
         // No server that defers any swaps databases: a cluster doesn't.
-        for ((_, (database, key)), time) in std::mem::take(&mut self.deferred) {
+        for (_, (database, key), time) in std::mem::take(&mut self.deferred).by_look {
             self.add(time, database, &key);
         }
         let (of_a, of_b) = (self.databases.remove(&a), self.databases.remove(&b));
@@ -124,13 +175,16 @@ impl Hints {
     /// Takes out those of a database, or of all of them.
     #[must_use = "a million of them take long to be freed"]
     pub fn take(&mut self, database: Option<Database>) -> Hints {
-        let databases = match database {
-            Some(database) => {
-                self.databases.remove(&database).map(|hints| (database, hints)).into_iter().collect()
-            }
-            None => std::mem::take(&mut self.databases),
+        let Some(database) = database else {
+            return std::mem::take(self);
         };
-        Hints { databases, ..Hints::NONE }
+        let is_its = |(place, _): &&(Place, Time)| place.0 == database;
+        let deferred: Vec<(Place, Time)> = self.deferred.looks.keys().filter(is_its).cloned().collect();
+        for (place, time) in &deferred {
+            self.deferred.remove(place, *time);
+        }
+        let hints = self.databases.remove(&database);
+        Hints { databases: hints.map(|hints| (database, hints)).into_iter().collect(), ..Hints::NONE }
     }
 }
 
@@ -167,6 +221,11 @@ mod tests {
         hints.add(at(1), 0, b"a");
         hints.remove(at(1), 0, b"a");
         assert_eq!(hints.earliest(), None);
+        // The hint of the first one is deferred.
+        hints.defer(Hint { time: at(1), database: 0, key: b"a"[..].into() }, at(5));
+        hints.add(at(1), 0, b"a");
+        hints.remove(at(1), 0, b"a");
+        assert_eq!(keys(&mut hints, 1), [(0, b"a"[..].into())]);
     }
 
     #[test]
@@ -180,11 +239,13 @@ mod tests {
         assert_eq!(hints.take_due(at(1_000)), Some(hint.clone()));
         // When slots have moved, it comes at once.
         hints.defer(hint.clone(), at(2_000));
-        hints.release(at(1_999));
-        assert_eq!((hints.earliest(), hints.take_due(at(1_000))), (Some(at(2_000)), None));
-        hints.release(at(2_000));
-        assert_eq!((hints.earliest(), hints.take_due(at(1_000))), (Some(Time::ZERO), Some(hint)));
+        hints.release();
+        assert_eq!((hints.earliest(), hints.take_due(at(1_000))), (Some(Time::ZERO), Some(hint.clone())));
         assert_eq!(hints.len(), 0);
+        // It goes with its queue.
+        hints.defer(hint.clone(), at(2_000));
+        hints.remove(hint.time, hint.database, &hint.key);
+        assert_eq!((hints.len(), hints.take_due(at(9_000))), (0, None));
     }
 
     #[test]

@@ -9,7 +9,15 @@ use crate::queue::{Defaults, Time};
 use super::place::Database;
 use super::state::State;
 use super::value::QueueValue;
-pub use crate::server::key::Closed;
+
+/// Why a key can't be opened.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Closed {
+    /// There is no such key, or no queue at it.
+    Missing,
+    /// The key's slot is another node's: the key is about to be this node's own, or to be removed.
+    NotOwn,
+}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {

@@ -22,7 +22,7 @@ use crate::server::call::Call;
 use crate::server::client::{self, Client};
 use crate::server::context::{self, Context};
 use crate::server::hooks::{Aside, Hooks};
-use crate::server::key::{self, Closed, Cursor, Key, OpenValue, WrongType};
+use crate::server::key::{self, Cursor, Key, OpenValue, WrongType};
 use crate::server::logfile::{self, warning};
 use crate::server::main_thread::MainThread;
 use crate::server::replies::Replies;
@@ -198,6 +198,11 @@ pub fn read_cron(cron: &Cron) -> Result<Reading, calendar::Error> {
     read.unwrap_or(Err(calendar::Error::Zone))
 }
 
+/// How often a queue was not what it was where the log was written.
+pub fn times_diverged() -> u64 {
+    STATE.with(|state| state.diverged)
+}
+
 /// The queue at this key is not what it was where the log was written.
 pub fn tell_of_divergence(name: &[u8]) {
     let uptime = context::uptime();
@@ -295,12 +300,16 @@ impl<'c> Host for Live<'c> {
         place: (Database, &[u8]),
         purpose: host::Purpose,
         work: impl FnOnce(Key<'_>, &mut QueueValue) -> R,
-    ) -> Result<R, Closed> {
+    ) -> Result<R, host::Closed> {
         let access = match purpose {
             host::Purpose::Look => key::Access::Read,
             host::Purpose::Change => key::Access::Write,
         };
-        self.context.ok_or(Closed::Missing)?.open(place, access, work)
+        let context = self.context.ok_or(host::Closed::Missing)?;
+        context.open(place, access, work).map_err(|closed| match closed {
+            key::Closed::Missing => host::Closed::Missing,
+            key::Closed::NotOwn => host::Closed::NotOwn,
+        })
     }
 
     fn is_own(self, name: &[u8]) -> bool {

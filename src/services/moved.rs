@@ -6,7 +6,7 @@
 //! away at once and frees them on a thread.
 
 use super::alarm::{arm, Slice, NEXT_TURN};
-use super::hints::{Hint, Reached};
+use super::hints::{Hint, Walk};
 use super::host::Host;
 use crate::queue::Millis;
 
@@ -15,22 +15,10 @@ const LOOKS_AGAIN_AFTER: Millis = Millis::of_secs(1);
 /// Hints between two looks at the clock: some tens of microseconds.
 const STEP_HINTS: usize = 100;
 
-/// A walk over all hints.
-#[derive(Default)]
-pub struct Walk {
-    is_under_way: bool,
-    reached: Option<Reached>,
-}
-
-impl Walk {
-    pub const NONE: Walk = Walk { is_under_way: false, reached: None };
-}
-
 /// Slots begin to move here, or have moved, here or away; or they don't move any more.
 pub fn on_slots_moved<H: Host>(host: H) {
-    let wall_clock = host.wall_clock();
     host.with(|state| {
-        state.hints.release(wall_clock.saturating_add(LOOKS_AGAIN_AFTER));
+        state.hints.release();
         state.moved = Walk { is_under_way: true, reached: None };
     });
     arm(host, Some(NEXT_TURN));
@@ -38,8 +26,7 @@ pub fn on_slots_moved<H: Host>(host: H) {
 
 /// The hint's key is another node's.
 pub fn defer<H: Host>(host: H, hint: Hint) {
-    // By a millisecond more, so that what has just been released isn't again.
-    let again = host.wall_clock().saturating_add(LOOKS_AGAIN_AFTER).saturating_add(Millis::of_ms(1));
+    let again = host.wall_clock().saturating_add(LOOKS_AGAIN_AFTER);
     host.with(|state| state.hints.defer(hint, again));
 }
 

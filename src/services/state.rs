@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::calendar::Readings;
-use super::hints::Hints;
+use super::hints::{Hints, Walk};
 use super::leases::Leases;
-use super::moved::Walk;
 use super::pace::Pace;
 use super::pending::Lost;
 use super::place::Place;

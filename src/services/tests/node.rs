@@ -1,7 +1,7 @@
 //! A server without a server: keys, clocks, timers and clients that are blocked, as the services see them.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::services::place::{Database, Place};
 use crate::services::state::State;
 use crate::services::value::QueueValue;
 use crate::services::waiters::{Departure, Ticket};
-use crate::services::{pacemaker, waiting, wakeup, whereabouts};
+use crate::services::{moved, pacemaker, waiting, wakeup, whereabouts};
 
 use super::key::{Context, Key};
 use super::operation::Operation;
@@ -75,8 +75,8 @@ pub struct Node {
     pub nature: Nature,
     state: RefCell<State<Handle>>,
     pub keys: RefCell<BTreeMap<Place, Option<Box<QueueValue>>>>,
-    /// The names of keys whose slot is another node's.
-    pub elsewhere: RefCell<BTreeSet<Box<[u8]>>>,
+    /// The slots of all keys are on their way here: they are another node's.
+    is_importing: Cell<bool>,
     uptime: Rc<Cell<Duration>>,
     /// How far the wall clock is ahead of what it was at the beginning plus the uptime.
     pub ahead_ms: Cell<i64>,
@@ -110,7 +110,7 @@ impl Node {
             nature,
             state: RefCell::new(state),
             keys: RefCell::default(),
-            elsewhere: RefCell::default(),
+            is_importing: Cell::new(false),
             uptime,
             ahead_ms: Cell::new(ahead_ms),
             defaults: Cell::new(defaults(60_000)),
@@ -261,6 +261,16 @@ impl Node {
         self.is_in_event.set(false);
     }
 
+    /// Slots begin to move here, or don't any more.
+    pub fn tell_of_import(&self, is_importing: bool) {
+        self.is_importing.set(is_importing);
+        moved::on_slots_moved(self);
+    }
+
+    pub fn is_importing(&self) -> bool {
+        self.is_importing.get()
+    }
+
     /// The last that is heard of clients that were blocked.
     pub fn before_sleep(&self) {
         for handle in self.over.take() {
@@ -357,14 +367,15 @@ impl Host for &Node {
             Purpose::Look => Context::Looking,
             Purpose::Change => Context::Timer,
         };
-        if !self.is_own(name) {
+        let place = (database, name.into());
+        if !self.is_own(name) && self.keys.borrow().contains_key(&place) {
             return Err(Closed::NotOwn);
         }
-        self.open_as(&(database, name.into()), context, false, work).ok_or(Closed::Missing)
+        self.open_as(&place, context, false, work).ok_or(Closed::Missing)
     }
 
-    fn is_own(self, name: &[u8]) -> bool {
-        !self.elsewhere.borrow().contains(name)
+    fn is_own(self, _name: &[u8]) -> bool {
+        !self.is_importing.get()
     }
 
     fn set_alarm(self, after: Duration) {

@@ -27,6 +27,10 @@ impl World {
         if troubles.reloads && self.chance(12) {
             self.load_something();
         }
+        if troubles.moved_slots && self.chance(14) {
+            let is_importing = !self.replica.is_importing();
+            self.let_import(is_importing);
+        }
         if troubles.role_changes && self.chance(14) {
             self.change_roles();
         }
@@ -38,6 +42,16 @@ impl World {
     pub fn let_write(&mut self, may_replicate: bool) {
         if self.primary.may_replicate.replace(may_replicate) != may_replicate {
             self.writable_since = self.now();
+        }
+    }
+
+    /// The replica is a primary that takes over the slots of all keys, atomically; or isn't any more.
+    fn let_import(&mut self, is_importing: bool) {
+        if self.replica.is_importing() != is_importing {
+            self.tell(|| format!("the slots of all keys are on their way to the replica: {is_importing}"));
+            self.replica.is_primary.set(is_importing);
+            pacemaker::on_role_changed(&self.replica, is_importing);
+            self.replica.tell_of_import(is_importing);
         }
     }
 
@@ -122,6 +136,7 @@ impl World {
 
     /// The replica starts from a file of the primary; false when that is thrown away.
     fn resync(&mut self) -> bool {
+        self.let_import(false);
         let file = self.primary.save_all();
         let is_thrown_away = self.chance(3);
         if self.rng.bool() {
@@ -155,7 +170,7 @@ impl World {
             std::mem::swap(&mut self.primary, &mut self.replica);
             self.stepped_at = Some(self.now());
         }
-        if self.rng.bool() {
+        if self.primary.is_importing() || self.rng.bool() {
             self.promote();
         }
     }
@@ -173,6 +188,12 @@ impl World {
     }
 
     pub fn promote(&mut self) {
+        if self.primary.is_importing() {
+            self.tell(|| "the slots have moved".into());
+            self.let_write(true);
+            self.primary.tell_of_import(false);
+            return;
+        }
         self.tell(|| "REPLICAOF NO ONE".into());
         self.primary.is_primary.set(true);
         self.let_write(true);
@@ -181,6 +202,7 @@ impl World {
 
     /// The end of the log is lost, and all who were connected.
     fn crash(&mut self) {
+        self.let_import(false);
         for client in &mut self.clients {
             client.wait = None;
             client.held.clear();

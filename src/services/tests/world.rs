@@ -24,6 +24,7 @@ pub struct Troubles {
     pub pauses: bool,
     pub reloads: bool,
     pub role_changes: bool,
+    pub moved_slots: bool,
     pub crashes: bool,
     pub lag: bool,
     /// No trouble, but not in every session.
@@ -131,6 +132,7 @@ impl World {
             crashes: some(6),
             lag: some(2),
             groups: some(2),
+            moved_slots: seed % 4 == 3,
         };
         let clients = rng.usize(2..=CLIENTS_MAX);
         let ahead = if troubles.stepped_clocks { rng.i64(-30_000..30_000) } else { 0 };
@@ -272,7 +274,10 @@ impl World {
         self.primary.before_sleep();
         self.absorb(begun, None);
         self.replica.run_timers(alarm_comes_first);
-        assert!(self.replica.events.borrow().is_empty(), "a replica tells something");
+        assert!(
+            self.replica.events.borrow().is_empty(),
+            "a replica tells something, or a node of what is on its way to it"
+        );
     }
 
     pub fn let_somebody_speak(&mut self) {

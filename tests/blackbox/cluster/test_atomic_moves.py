@@ -1,4 +1,4 @@
-"""Slots that move atomically, where the server knows of that: a queue comes out the same, whatever it is busy with."""
+"""Slots that move atomically, where the server can: a queue comes out the same, whatever it is busy with."""
 
 import itertools
 import threading
@@ -70,7 +70,7 @@ def test_a_queue_of_every_kind_comes_out_the_same(cluster: Cluster) -> None:
 
 
 class Busy(OfOneSlot):
-    """Without scripts: behind one in a transaction, Valkey 9.1.2 leaves out what is to go to the new node, a SET too."""
+    """Without scripts: behind one in MULTI, Valkey 9.1.2 doesn't send on what it should, SETs neither."""
 
     def _script(self, queue: str) -> Words:
         return tuple(self._add(queue))
@@ -87,8 +87,10 @@ def busy(node: Server, seed: int) -> Iterator[None]:
             while not stop.is_set():
                 try:
                     work.run(commands=50)
-                except (AssertionError, redis.exceptions.ExecAbortError) as error:
-                    if "Moved" not in str(error) and "discarded" not in str(error):
+                except (redis.exceptions.MovedError, redis.exceptions.ExecAbortError):
+                    return
+                except AssertionError as error:
+                    if "Moved" not in str(error):
                         raise
                     return
 
@@ -177,7 +179,7 @@ def test_consumers_are_sent_after_their_slot_and_the_new_node_needs_no_touch(
 
 
 def test_the_timer_leaves_alone_what_is_on_its_way(cluster: Cluster) -> None:
-    """Jobs that fall due, die and are to be forgotten while the slot arrives: it is the old node that says so."""
+    """Jobs fall due, die and are to be forgotten while the slot arrives: it is the old node that says so."""
     source, target = ends_of(cluster)
     others = [f"{{q}}other-{n}" for n in range(20)]
     with source.client() as r:
@@ -189,11 +191,8 @@ def test_the_timer_leaves_alone_what_is_on_its_way(cluster: Cluster) -> None:
         r.execute_command("DQ.POP", "q", "COUNT", 1_000, "NOACK")
         for other in others:
             r.execute_command("DQ.ADD", other, "a", "x", "DELAY", 200)
-    with held_up(cluster, source, keys=21), target.client() as r:
-        moving = begin(cluster, SLOT, target)
-        before = r.info("dq")["dq_jobs_purged"] if "dq_jobs_purged" in r.info("dq") else None
-        moving.succeed()
-        assert before is None or r.info("dq")["dq_jobs_purged"] == before
+    with held_up(cluster, source, keys=21):
+        begin(cluster, SLOT, target).succeed()
     check_replica(cluster, target)
     nothing_went_wrong(cluster)
     # It is this node's now: the timer goes on where it was.
@@ -253,3 +252,30 @@ def test_a_move_that_ends_with_the_death_of_a_node_leaves_nothing(cluster: Clust
         assert r.info("dq")["dq_queues"] == 40
     check_replica(cluster, target)
     nothing_went_wrong(cluster)
+
+
+def test_a_queue_that_came_out_otherwise_stays_where_it_was(cluster: Cluster) -> None:
+    """Behind a script in MULTI, Valkey 9.1.2 doesn't send on what it should: the next entry shows it."""
+    source, target = ends_of(cluster)
+    if source.kind.family != "valkey":
+        pytest.skip("a move goes on when an entry can't be applied")
+    with source.client() as r, held_up(cluster, source, keys=20):
+        r.execute_command("DQ.ADD", "q", "a", "x")
+        moving = keys_arrive(cluster)
+        with r.pipeline(transaction=True) as transaction:
+            transaction.execute_command("DQ.ADD", "q", "b", "x")
+            transaction.eval("return redis.call('SET', KEYS[1], 'x')", 1, "{q}")
+            transaction.execute_command("DQ.ADD", "q", "c", "x")
+            transaction.execute()
+        # In a later millisecond: such an entry says what the queue had come to.
+        time.sleep(0.002)
+        r.execute_command("DQ.ADD", "q", "d", "x")
+        # In most runs it isn't, else all have arrived.
+        succeeded = moving.wait() == "success"
+    cluster.settle()
+    if not succeeded:
+        with source.client() as r:
+            assert r.execute_command("DQ.LEN", "q") == 4
+        move(cluster, SLOT, target)
+    with target.client() as r:
+        assert r.execute_command("DQ.LEN", "q") == 4

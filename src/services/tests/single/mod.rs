@@ -5,6 +5,7 @@ mod alarm;
 mod almanac;
 mod changes;
 mod keys;
+mod moved;
 mod waiting;
 
 use std::cell::Cell;
