@@ -3,7 +3,7 @@
     session       a Session (harness/transcript.py) with the shared server
     r             a redis-py client of the shared server
     server        the shared server: empty, its dq settings at their defaults
-    fresh_server  starts servers of one's own: fresh_server("appendonly yes", module_args="…")
+    fresh_server  starts servers of one's own: fresh_server("appendonly yes", module_args="…", on=another_kind)
     room          consumers that wait, and one who speaks (harness/consumers.py)
     lone          a server of one's own that writes down every change
     lone_session  a Session with it, whose queue `q` has a job in each state (harness/observer.py)
@@ -14,6 +14,7 @@ A test that fails shows what its servers logged meanwhile. Several processes run
 
 import fcntl
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -102,11 +103,13 @@ def fresh_server(
     kind: Kind, tmp_path: Path, servers: list[tuple[Server, int]]
 ) -> Iterator[Callable[..., Server]]:
     started: list[Server] = []
+    # A server that doesn't start has a folder, too.
+    numbers = count()
 
-    def start(*config: str, **options: Any) -> Server:
-        directory = tmp_path / f"server-{len(started)}"
+    def start(*config: str, on: Kind = kind, **options: Any) -> Server:
+        directory = tmp_path / f"server-{next(numbers)}"
         directory.mkdir()
-        server = Server(kind, directory, *config, **options)
+        server = Server(on, directory, *config, **options)
         started.append(server)
         servers.append((server, 0))
         return server
