@@ -3,7 +3,7 @@
     session       a Session (harness/transcript.py) with the shared server
     r             a redis-py client of the shared server
     server        the shared server: empty, its dq settings at their defaults
-    fresh_server  starts servers of one's own: fresh_server("appendonly yes", module_args="…", on=another_kind)
+    fresh_server  starts servers of one's own: fresh_server("appendonly yes", module_args="…", on=kind)
     room          consumers that wait, and one who speaks (harness/consumers.py)
     lone          a server of one's own that writes down every change
     lone_session  a Session with it, whose queue `q` has a job in each state (harness/observer.py)

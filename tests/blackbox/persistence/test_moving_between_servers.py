@@ -45,7 +45,7 @@ def ways(source: Kind, target: Kind) -> tuple[str, str]:
 
 
 def fill(server: Server) -> dict[str, str]:
-    """Jobs of every kind in two databases, none of which changes by itself. Returns the digests of database 0."""
+    """Jobs of every kind in two databases; none changes by itself. Returns the digests of database 0."""
     with binary_client(server) as r, binary_client(server, db=3) as there:
         make_zoo(r, "zoo")
         r.execute_command("DQ.ADD", "schedules", "nightly", "x", "CRON", "30 2 1 1 *", "TZ", "Europe/Berlin")
