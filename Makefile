@@ -52,7 +52,7 @@ test-core: ## run the tests of the core, unit, property and model-based, and tho
 	cargo test --locked --manifest-path bench/Cargo.toml --target-dir target/bench-build
 
 # Four at a time on two cores: most of them wait. `ARGS=-n0` for one by one.
-test-blackbox: build ## run the tests on real servers (ARGS="-k valkey -x" for pytest; SERVERS="valkey-9.0 path/to/redis-server")
+test-blackbox: build ## run the tests on real servers (ARGS="-k valkey -x" for pytest; SERVERS="valkey-8.1 path/to/redis-server")
 	@scripts/setup.sh test
 	$(python) -m pytest --numprocesses 4 $(ARGS)
 

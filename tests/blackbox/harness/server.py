@@ -95,7 +95,6 @@ KNOWN = {
         fetched("redis", "7.0"),
         fetched("redis", "8.2"),
         fetched("valkey", "8.1"),
-        fetched("valkey", "9.0"),
         fetched("valkey", "9.1"),
     )
 }
