@@ -156,12 +156,12 @@ def test_the_board_of_the_other_processor_starts(other: Path) -> None:
     assert told.stdout == f"dq-board {VERSION}\n"
 
 
-MUSL = Kind("redis-musl", "redis-server", "7.0")
+MUSL = Kind("redis-musl", TARGET / "servers" / "redis-musl" / "redis-server", "7.0")
 
 
 @pytest.fixture
 def musl_server(unpacked: Path, tmp_path: Path) -> Iterator[Server]:
-    if not (TARGET / "servers" / MUSL.name / MUSL.program).exists():
+    if not MUSL.path.exists():
         pytest.skip("no server for musl: scripts/setup.sh test-dist builds one from Debian's source of Redis")
     folder = tmp_path / "server"
     folder.mkdir()
