@@ -15,6 +15,7 @@ import archive
 import debian
 from licences import notices
 from linked import linked, output, toolchain
+from links import placed
 from sbom import bill_of_materials
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -22,7 +23,24 @@ ZIG = Path(ziglang.__file__).parent
 GLIBC = "2.28"
 
 PAGES = ("README.md", "CHANGELOG.md", "ARCHITECTURE.md", "LICENSE", "redis.conf.example")
-FOLDERS = {"docs": (".md", ".png", ".svg"), "grafana": (".json",), "prometheus": (".yml",)}
+EXAMPLES = (".md", ".py", ".txt", ".js", ".json", ".java", ".xml", ".rs", ".toml", ".lock")
+FOLDERS = {
+    "docs": (".md", ".png", ".svg"),
+    "examples": EXAMPLES,
+    "grafana": (".json",),
+    "prometheus": (".yml",),
+}
+
+# What goes into the Debian packages besides programs: places in their folders of documentation, by paths
+# of the sources. A name that ends in a slash is a folder's.
+OF_BOTH = {"LICENSE": "copyright", "CHANGELOG.md": "changelog.gz"}
+OF_MODULE = {"README.md": "README.md", "docs/": "docs/", "redis.conf.example": "examples/redis.conf.example"}
+OF_BOARD = {
+    "docs/board.md": "board.md",
+    "docs/board/": "board/",
+    "prometheus/alerts.yml": "examples/alerts.yml",
+    "grafana/dq.json": "examples/dq.json",
+}
 
 # Where the built files lie in the folder of the build, and what they are called in an archive.
 BUILT = {
@@ -52,7 +70,7 @@ def pack(arch: str, version: str, build: Path, out: Path, epoch: int) -> None:
     built = {file: (build / place.format(arch=arch)).read_bytes() for file, place in BUILT.items()}
     about = {**papers(name, version, arch, epoch), **pages()}
     files = {file: (content, 0o755) for file, content in built.items()}
-    files |= {file: (content, 0o644) for file, content in about.items()}
+    files |= {file: (content, 0o644) for file, content in placed(about).items()}
     sums = archive.sums({file: content for file, (content, _) in files.items()})
     files["SHA256SUMS"] = (sums.encode(), 0o644)
     archive.write_tar_gz(out / f"{name}.tar.gz", name, files, epoch)
@@ -60,10 +78,8 @@ def pack(arch: str, version: str, build: Path, out: Path, epoch: int) -> None:
         print("pack: no dpkg-deb here, so no Debian packages", file=sys.stderr)
         return
     for package in (
-        debian.module_package(
-            built["libdq.so"], GLIBC, debian_docs(about, "README.md", "redis.conf.example")
-        ),
-        debian.board_package(built["dq-board"], debian_docs(about, "docs/board.md", "prometheus/alerts.yml")),
+        debian.module_package(built["libdq.so"], GLIBC, debian_docs(about, OF_MODULE)),
+        debian.board_package(built["dq-board"], debian_docs(about, OF_BOARD)),
     ):
         debian.build(package, version, arch, out, epoch)
 
@@ -89,21 +105,29 @@ def built_with() -> dict[str, str]:
 
 def pages() -> dict[str, bytes]:
     found = {name: (ROOT / name).read_bytes() for name in PAGES}
+    # What running an example leaves behind.
+    ignored = set(re.findall(r"^(\w+)/$", (ROOT / "examples" / ".gitignore").read_text(), re.MULTILINE))
     for folder, suffixes in FOLDERS.items():
         for path in sorted((ROOT / folder).rglob("*")):
-            if path.suffix in suffixes:
-                found[str(path.relative_to(ROOT))] = path.read_bytes()
+            name = path.relative_to(ROOT)
+            if path.suffix in suffixes and not ignored.intersection(name.parts):
+                found[str(name)] = path.read_bytes()
     return found
 
 
-def debian_docs(about: dict[str, bytes], *names: str) -> dict[str, bytes]:
-    """Below /usr/share/doc: what Debian asks for, and `names`, of which configuration is an example."""
-    copyright = about["LICENSE"] + b"\n" + b"=" * 80 + b"\n" + about["THIRD-PARTY-LICENSES.txt"]
-    docs = {"copyright": copyright, "changelog.gz": debian.zipped(about["CHANGELOG.md"])}
+def debian_docs(about: dict[str, bytes], own: dict[str, str]) -> dict[str, bytes]:
+    """Below /usr/share/doc: what Debian asks for, and what is the package's `own`."""
+    places = {}
+    for name, place in {**OF_BOTH, **own}.items():
+        for path in about:
+            if path == name:
+                places[path] = place
+            elif name.endswith("/") and path.startswith(name):
+                places[path] = place + path.removeprefix(name)
+    docs = placed(about, places)
+    docs["copyright"] = about["LICENSE"] + b"\n" + b"=" * 80 + b"\n" + about["THIRD-PARTY-LICENSES.txt"]
+    docs["changelog.gz"] = debian.zipped(about["CHANGELOG.md"])
     docs["sbom.cdx.json"] = about["sbom.cdx.json"]
-    for name in names:
-        place = Path(name).name
-        docs[place if place.endswith(".md") else f"examples/{place}"] = about[name]
     return docs
 
 

@@ -1,20 +1,22 @@
 """What an archive holds: the files, their sums, and what they ask of a machine."""
 
 import re
+import shutil
 import stat
 import tarfile
 from pathlib import Path
 
 import pytest
 
-from conftest import GLIBC, HERE, OTHER, VERSION, run
+from conftest import GLIBC, HERE, OTHER, TOOLS, VERSION, run
+from harness.paths import ROOT
 
 PROGRAMS = ("libdq.so", "libdq-musl.so", "dq-board")
 # What a page of README and docs/ links to, and what a packager looks for.
 PAPERS = (
     *("README.md", "CHANGELOG.md", "LICENSE", "THIRD-PARTY-LICENSES.txt", "SHA256SUMS", "sbom.cdx.json"),
     *("redis.conf.example", "docs/install.md", "docs/commands/add.md", "docs/board/overview.png"),
-    *("grafana/dq.json", "prometheus/alerts.yml"),
+    *("grafana/dq.json", "prometheus/alerts.yml", "examples/README.md", "examples/python/worker.py"),
 )
 MACHINES = {"x86_64": "Advanced Micro Devices X86-64", "aarch64": "AArch64"}
 
@@ -92,6 +94,20 @@ def test_a_module_shows_what_a_server_calls_and_no_more(files: tuple[str, Path])
         symbols = run("readelf", "--dyn-syms", "--wide", folder / name).splitlines()
         shown = {line.split()[-1] for line in symbols if " GLOBAL " in line and " UND " not in line}
         assert "RedisModule_OnLoad" in shown, name
+
+
+def test_what_running_an_example_leaves_behind_is_not_packed(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "release", tmp_path / "release")
+    pages = ("README.md", "CHANGELOG.md", "ARCHITECTURE.md", "LICENSE", "redis.conf.example")
+    examples = ("examples/node/worker.js", "examples/rust/src/worker.rs")
+    left = ("examples/node/node_modules/redis/index.js", "examples/rust/target/debug/build.rs")
+    for name in (*pages, *examples, *left):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    shutil.copy(ROOT / "examples/.gitignore", tmp_path / "examples/.gitignore")
+    code = "import sys; sys.path[0] = sys.argv[1]; import pack; print(*pack.pages(), sep='\\n')"
+    told = run(TOOLS / "bin" / "python", "-c", code, tmp_path / "release")
+    assert set(told.splitlines()) == {*pages, *examples}
 
 
 def test_the_board_runs_and_tells_its_version(unpacked: Path) -> None:
