@@ -151,7 +151,7 @@ lint: ## check format, clippy, Python and shell
 	$(python) -m ruff check
 	target/venv/bin/shellcheck scripts/*.sh .ci/run
 
-dist: ## build archives and Debian packages of a release into target/dist (ARGS=x86_64 or aarch64 for one)
+dist: ## build archives, Debian packages and kombu-dq of a release into target/dist (ARGS=x86_64 or aarch64 for one)
 	@scripts/setup.sh dist
 	scripts/dist.sh $(ARGS)
 

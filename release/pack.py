@@ -1,4 +1,4 @@
-"""Packs what scripts/dist.sh has built: an archive and Debian packages for each architecture, and their sums.
+"""Packs what scripts/dist.sh has built: an archive and Debian packages for each architecture; kombu-dq; sums.
 
 pack.py --out FOLDER --build FOLDER ARCH…
 """
@@ -6,6 +6,7 @@ pack.py --out FOLDER --build FOLDER ARCH…
 import argparse
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -60,6 +61,7 @@ def main() -> None:
     version = released_version()
     for arch in options.archs:
         pack(arch, version, options.build, options.out, epoch)
+    pack_kombu(options.out)
     made = {path.name: path.read_bytes() for path in options.out.iterdir()}
     (options.out / "SHA256SUMS").write_text(archive.sums(made))
     print(*(options.out / name for name in sorted(made)), options.out / "SHA256SUMS", sep="\n")
@@ -82,6 +84,16 @@ def pack(arch: str, version: str, build: Path, out: Path, epoch: int) -> None:
         debian.board_package(built["dq-board"], debian_docs(about, OF_BOARD)),
     ):
         debian.build(package, version, arch, out, epoch)
+
+
+def pack_kombu(out: Path) -> None:
+    """The same bytes for the same sources: hatchling goes by SOURCE_DATE_EPOCH."""
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-d", out.resolve(), "-t", "wheel", "-t", "sdist"],
+        cwd=ROOT / "integrations" / "kombu-dq",
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
 
 
 def papers(name: str, version: str, arch: str, epoch: int) -> dict[str, bytes]:

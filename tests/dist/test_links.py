@@ -1,6 +1,8 @@
 """Every link of a page leads to a file of the package that the page is in."""
 
 import re
+import tarfile
+import zipfile
 from pathlib import Path
 
 from conftest import run
@@ -49,3 +51,17 @@ def test_pages_of_the_sources_are_named_where_they_are_not_linked(unpacked: Path
     assert "Contributing (`CONTRIBUTING.md` in the sources)" in (unpacked / "README.md").read_text()
     assert "[Python](python)" in (unpacked / "examples" / "README.md").read_text()
     assert (unpacked / "examples/python/worker.py").exists()
+
+
+def test_kombu_dq_has_no_links_into_the_sources(dist: Path) -> None:
+    """Its page is shown where packages are listed."""
+    (wheel,) = dist.glob("kombu_dq-*.whl")
+    (sdist,) = dist.glob("kombu_dq-*.tar.gz")
+    with zipfile.ZipFile(wheel) as files:
+        (metadata,) = (name for name in files.namelist() if name.endswith("/METADATA"))
+        pages = [files.read(metadata).decode()]
+    with tarfile.open(sdist) as files:
+        (readme,) = (name for name in files.getnames() if name.endswith("/README.md"))
+        pages.append(files.extractfile(readme).read().decode())
+    for page in pages:
+        assert [path for path, _ in LINK.findall(page) if path and not path.startswith("http")] == []

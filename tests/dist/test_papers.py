@@ -106,7 +106,8 @@ def test_one_release_has_one_version(dist: Path, bom: dict) -> None:
     assert newest
     assert VERSION == board == newest[1] == bom["metadata"]["component"]["version"]
     for path in dist.iterdir():
-        assert path.name == "SHA256SUMS" or VERSION in path.name
+        # kombu-dq has versions of its own.
+        assert path.name == "SHA256SUMS" or VERSION in path.name or path.name.startswith("kombu_dq-")
 
 
 def test_another_version_in_the_changelog_is_refused(tmp_path: Path) -> None:

@@ -32,3 +32,5 @@ def test_the_files_that_the_install_page_names_have_it() -> None:
     )
     assert len(named) >= 4
     assert set(named) == {VERSION}
+    (kombu,) = re.findall(r"\bkombu_dq-([0-9.]+)-py3", (ROOT / "docs/install.md").read_text())
+    assert kombu == first(r'^version = "(.+)"$', "integrations/kombu-dq/pyproject.toml")
