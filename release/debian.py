@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -13,6 +14,17 @@ ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 MAINTAINER = "The DQ authors <dq@localhost>"
 
 MODULE = "usr/lib/redis/modules/libdq.so"
+
+# What lintian is told to pass over, each with its reason.
+NO_MAIL = "# The authors take no mail; issues are taken where the sources are.\n{}: bogus-mail-host *\n"
+STATIC = "# On purpose: one program for every machine, whatever its libc.\n{}: statically-linked-binary *\n"
+
+# Within one block: licences.py puts lines of 80 between them.
+APACHE_TEXT = re.compile(
+    r"^ *Apache License\n+ *Version 2\.0, January 2004\n(?:(?!^={80}$).)*?^ *END OF TERMS AND CONDITIONS$",
+    re.MULTILINE | re.DOTALL,
+)
+APACHE_PLACE = "Apache License, Version 2.0: on Debian, its text is in /usr/share/common-licenses/Apache-2.0."
 
 
 @dataclass
@@ -47,7 +59,7 @@ def module_package(library: bytes, glibc: str, docs: dict[str, bytes]) -> Packag
             f" /usr/share/doc/{name}/examples/redis.conf.example to the server's\n"
             " configuration.",
         },
-        {MODULE: (library, 0o755), **_docs(name, docs)},
+        {MODULE: (library, 0o755), **_overrides(name, NO_MAIL), **_docs(name, docs)},
         {"usr/lib/valkey/modules/libdq.so": "../../redis/modules/libdq.so"},
     )
 
@@ -64,7 +76,11 @@ def board_package(program: bytes, docs: dict[str, bytes]) -> Package:
             " Valkey, and serves their metrics. It is one static program, starts by hand\n"
             " and listens on 127.0.0.1 unless it is told otherwise.",
         },
-        {"usr/bin/dq-board": (program, 0o755), **_docs(name, docs)},
+        {
+            "usr/bin/dq-board": (program, 0o755),
+            **_overrides(name, NO_MAIL + STATIC),
+            **_docs(name, docs),
+        },
         # Under this name it serves the metrics alone.
         {"usr/bin/dq-exporter": "dq-board"},
     )
@@ -115,6 +131,15 @@ def build(package: Package, version: str, arch: str, out: Path, epoch: int) -> P
 
 def _docs(name: str, docs: dict[str, bytes]) -> dict[str, tuple[bytes, int]]:
     return {f"usr/share/doc/{name}/{path}": (content, 0o644) for path, content in docs.items()}
+
+
+def _overrides(name: str, lines: str) -> dict[str, tuple[bytes, int]]:
+    return {f"usr/share/lintian/overrides/{name}": (lines.replace("{}", name).encode(), 0o644)}
+
+
+def with_common_licences(text: str) -> str:
+    """A text that each Debian has is named and not repeated, as its policy asks. What names authors stays."""
+    return APACHE_TEXT.sub(APACHE_PLACE, text)
 
 
 def zipped(text: bytes) -> bytes:

@@ -137,7 +137,8 @@ def debian_docs(about: dict[str, bytes], own: dict[str, str]) -> dict[str, bytes
             elif name.endswith("/") and path.startswith(name):
                 places[path] = place + path.removeprefix(name)
     docs = placed(about, places)
-    docs["copyright"] = about["LICENSE"] + b"\n" + b"=" * 80 + b"\n" + about["THIRD-PARTY-LICENSES.txt"]
+    licences = about["LICENSE"] + b"\n" + b"=" * 80 + b"\n" + about["THIRD-PARTY-LICENSES.txt"]
+    docs["copyright"] = debian.with_common_licences(licences.decode()).encode()
     docs["changelog.gz"] = debian.zipped(about["CHANGELOG.md"])
     docs["sbom.cdx.json"] = about["sbom.cdx.json"]
     return docs

@@ -1,6 +1,8 @@
 """The .deb packages, installed and removed by dpkg in a root of their own."""
 
 import os
+import re
+import shutil
 import stat
 from pathlib import Path
 
@@ -106,3 +108,34 @@ def test_the_other_architecture_s_packages_hold_its_files(dist: Path, other: Pat
         )
         run("dpkg-deb", "--extract", deb(dist, name, OTHER), tmp_path / name)
         assert (tmp_path / name / path).read_bytes() == (other / file).read_bytes()
+
+
+# What lintian is told to pass over. Each has its reason in the file that tells it.
+OVERRIDES = {"dq-module": ["bogus-mail-host"], "dq-board": ["bogus-mail-host", "statically-linked-binary"]}
+
+
+@pytest.mark.parametrize("name", OVERRIDES)
+def test_lintian_finds_no_error(dist: Path, name: str) -> None:
+    if shutil.which("lintian") is None:
+        pytest.skip("no lintian: scripts/setup.sh test-dist installs it")
+    run("lintian", "--fail-on", "error", "--allow-root", deb(dist, name))
+
+
+@pytest.mark.parametrize("name", OVERRIDES)
+def test_lintian_passes_over_what_has_a_reason_alone(dist: Path, tmp_path: Path, name: str) -> None:
+    run("dpkg-deb", "--extract", deb(dist, name), tmp_path)
+    told = (tmp_path / "usr/share/lintian/overrides" / name).read_text()
+    assert re.findall(rf"^# .+\n{name}: (\S+) \*$", told, re.MULTILINE) == OVERRIDES[name]
+    assert len(told.splitlines()) == 2 * len(OVERRIDES[name])
+
+
+def test_only_the_text_of_apache_s_licence_is_left_out(dist: Path, unpacked: Path, tmp_path: Path) -> None:
+    """Whoever has written what is linked is named."""
+    whole = (unpacked / "THIRD-PARTY-LICENSES.txt").read_text().splitlines()
+    told = {line for line in whole if re.search(r"\(.+\) http|[Cc]opyright .*[0-9]{4}", line)}
+    assert len(told) > 200
+    for name in OVERRIDES:
+        run("dpkg-deb", "--extract", deb(dist, name), tmp_path / name)
+        text = (tmp_path / name / "usr/share/doc" / name / "copyright").read_text()
+        assert told <= set(text.splitlines())
+        assert "Grant of Copyright License" not in text
