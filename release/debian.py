@@ -14,6 +14,7 @@ ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 MAINTAINER = "The DQ authors <dq@localhost>"
 
 MODULE = "usr/lib/redis/modules/libdq.so"
+UNIT = "usr/lib/systemd/system/dq-board.service"
 
 # What lintian is told to pass over, each with its reason.
 NO_MAIL = "# The authors take no mail; issues are taken where the sources are.\n{}: bogus-mail-host *\n"
@@ -64,7 +65,8 @@ def module_package(library: bytes, glibc: str, docs: dict[str, bytes]) -> Packag
     )
 
 
-def board_package(program: bytes, docs: dict[str, bytes]) -> Package:
+def board_package(program: bytes, unit: bytes, docs: dict[str, bytes]) -> Package:
+    """The unit is there, and neither enabled nor started."""
     name = "dq-board"
     return Package(
         name,
@@ -74,10 +76,12 @@ def board_package(program: bytes, docs: dict[str, bytes]) -> Package:
             "Description": "web page and Prometheus metrics for DQ\n"
             " dq-board shows the queues of DQ, the delay queue module for Redis and\n"
             " Valkey, and serves their metrics. It is one static program, starts by hand\n"
-            " and listens on 127.0.0.1 unless it is told otherwise.",
+            " or by systemctl enable --now dq-board, and listens on 127.0.0.1 unless it\n"
+            " is told otherwise.",
         },
         {
             "usr/bin/dq-board": (program, 0o755),
+            UNIT: (unit, 0o644),
             **_overrides(name, NO_MAIL + STATIC),
             **_docs(name, docs),
         },

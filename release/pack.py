@@ -79,9 +79,10 @@ def pack(arch: str, version: str, build: Path, out: Path, epoch: int) -> None:
     if not debian.can_build():
         print("pack: no dpkg-deb here, so no Debian packages", file=sys.stderr)
         return
+    unit = (ROOT / "release" / "dq-board.service").read_bytes()
     for package in (
         debian.module_package(built["libdq.so"], GLIBC, debian_docs(about, OF_MODULE)),
-        debian.board_package(built["dq-board"], debian_docs(about, OF_BOARD)),
+        debian.board_package(built["dq-board"], unit, debian_docs(about, OF_BOARD)),
     ):
         debian.build(package, version, arch, out, epoch)
 

@@ -8,8 +8,8 @@
 #   setup.sh guides  as test, and what the guides of docs/migrate come from, in target/guides
 #   setup.sh dist    as build, zig and what packs releases in target/dist-tools, and by rustup the standard
 #                    libraries of the machines that releases are for
-#   setup.sh test-dist  as test and dist, lintian, a server for musl, and qemu with a server and libraries for the other
-#                    processor (DIST_ARCH=x86_64: for this one alone)
+#   setup.sh test-dist  as test and dist, lintian, systemd-analyze, a server for musl, and qemu with a server and libraries
+#                    for the other processor (DIST_ARCH=x86_64: for this one alone)
 #   setup.sh lint    a C compiler, libclang, and the linters in target/venv
 #   setup.sh memcheck  as test, and valgrind
 #   setup.sh fuzz    what build needs, and a C++ compiler
@@ -76,6 +76,8 @@ main() {
         gather_servers
         install_musl
         has lintian || install_if_possible lintian
+        # systemd-analyze is part of it.
+        has systemd-analyze || install_if_possible systemd
         ! is_for_arm || install_arm
         build_server_for_musl
       }

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from test_load import works
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 MODULE = "usr/lib/redis/modules/libdq.so"
+UNIT = "usr/lib/systemd/system/dq-board.service"
 # As Debian describes an installed package, for what dq-module depends on.
 LIBC = """\
 Package: libc6
@@ -69,7 +71,9 @@ def test_the_module_is_where_redis_and_valkey_look(dist: Path, debian: Path, unp
 
 def test_nothing_is_enabled(dist: Path, debian: Path) -> None:
     dpkg(debian, "--install", deb(dist, "dq-module"), deb(dist, "dq-board"))
-    assert not {path for path in installed(debian) if path.startswith(("etc/", "lib/", "usr/lib/systemd"))}
+    # A unit, but none that something wants.
+    of_systemd = {path for path in installed(debian) if path.startswith(("etc/", "lib/", "usr/lib/systemd"))}
+    assert of_systemd == {UNIT}
     for name in ("dq-module", "dq-board"):
         there = {path.suffix.removeprefix(".") for path in (debian / "var/lib/dpkg/info").glob(f"{name}.*")}
         assert there == {"list", "md5sums"}
@@ -139,3 +143,30 @@ def test_only_the_text_of_apache_s_licence_is_left_out(dist: Path, unpacked: Pat
         text = (tmp_path / name / "usr/share/doc" / name / "copyright").read_text()
         assert told <= set(text.splitlines())
         assert "Grant of Copyright License" not in text
+
+
+@pytest.fixture
+def unit(dist: Path, tmp_path: Path) -> Path:
+    """dq-board's, with its program where it was unpacked."""
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("no systemd-analyze here")
+    run("dpkg-deb", "--extract", deb(dist, "dq-board"), tmp_path)
+    text = (tmp_path / UNIT).read_text()
+    assert "\nExecStart=/usr/bin/dq-board " in text
+    unit = tmp_path / "dq-board.service"
+    unit.write_text(text.replace("=/usr/bin/dq-board ", f"={tmp_path}/usr/bin/dq-board "))
+    return unit
+
+
+def test_the_unit_of_the_board_is_sound(unit: Path) -> None:
+    told = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True)
+    # A key that it doesn't know is a warning.
+    assert (told.returncode, told.stderr) == (0, "")
+
+
+def test_the_unit_of_the_board_is_a_sandbox(unit: Path) -> None:
+    text = unit.read_text()
+    assert "\nDynamicUser=yes\n" in text
+    assert "\nEnvironmentFile=-/etc/default/dq-board\n" in text
+    # Of 100, which is no sandbox at all.
+    run("systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold=15", unit)
