@@ -4,6 +4,9 @@ That MODULE LIST and INFO tell the crate's is in server/test_info_section.py.
 """
 
 import re
+import subprocess
+
+import pytest
 
 from harness.paths import ROOT
 
@@ -34,3 +37,12 @@ def test_the_files_that_the_install_page_names_have_it() -> None:
     assert set(named) == {VERSION}
     (kombu,) = re.findall(r"\bkombu_dq-([0-9.]+)-py3", (ROOT / "docs/install.md").read_text())
     assert kombu == first(r'^version = "(.+)"$', "integrations/kombu-dq/pyproject.toml")
+
+
+def test_a_tag_that_a_page_names_is_there() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("no git here: these sources are a copy")
+    tags = subprocess.check_output(["git", "-C", ROOT, "tag"], text=True).split()
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    named = {tag for page in pages for tag in re.findall(r"git checkout (\S+)", page.read_text())}
+    assert named <= set(tags)
