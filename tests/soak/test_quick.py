@@ -4,13 +4,15 @@ import asyncio
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from .borrowed import KINDS, MODULE, Kind
+from .borrowed import KINDS, MODULE, Kind, WallClock
 from .history import read
 from .oracle import judge
 from .report import tell
+from .runner import node
 from .runner.profiles import PROFILES, quick
 from .runner.session import Outcome, play
 
@@ -34,6 +36,23 @@ def test_a_short_session(kind: Kind, profile: str, tmp_path: Path) -> None:
     # A session in which little happens shows little.
     assert verdict.counts["operations"] > 200
     assert verdict.counts["deliveries"] > 30
+
+
+class DeafClock(WallClock):
+    """No server hears it."""
+
+    def __init__(self, *args: Any, **options: Any):
+        super().__init__(*args, **options)
+        self.environment = {}
+
+
+def test_a_session_whose_servers_do_not_hear_their_clocks_is_no_sound_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clocks of its replicas stand apart from the beginning."""
+    monkeypatch.setattr(node, "WallClock", DeafClock)
+    (broken,) = played(KINDS[0], "replica-clock", tmp_path).broken
+    assert "b doesn't hear its clock: what it shows is wrong by -300." in broken
 
 
 def test_the_module_that_is_released_has_no_planted_faults() -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 SHIM = Path(__file__).with_suffix(".c")
 US_PER_S = 1_000_000
-# Valkey 9.1 reads the wall clock when a millisecond has passed since it last did, and counts on by the processor's own
-# counter meanwhile. So this long after the clock was set, every server goes by it.
+# Valkey 9.1 reads the wall clock when a millisecond has passed since it last did, and counts on by the
+# processor's own counter meanwhile. So this long after the clock was set, every server goes by it.
 HEARD_WITHIN_S = 0.002
 
 

@@ -175,13 +175,14 @@ class Cluster:
         furthest = node.clock.furthest_us if node.clock else 0
         return (time.time_ns() // 1_000 + furthest) // 1_000
 
-    def set_clock(self, node: Node, shift_us: int) -> None:
+    async def set_clock(self, node: Node, shift_us: int) -> None:
         """The oracle has to know the latest that a clock has shown, also when no client saw it."""
         assert node.clock is not None
         before = self._clock_ms(node)
         node.clock.set(shift_us)
         latest = max(before, self._clock_ms(node))
         self.note("clock", server=str(node), shift_us=shift_us, clock=latest)
+        await node.check_clock()
 
     # ---- the history ------------------------------------------------------------------------------
 

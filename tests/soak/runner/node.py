@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,8 @@ from ..borrowed import CONFIG, MODULE, Kind, WallClock, free_port
 from ..resp import Connection, Failure
 
 START_S = 60
+# Of the time that a server shows, beside what was set. The least that a session sets a clock by is 300 ms.
+CLOCK_ERROR_MAX_US = 100_000
 # What a server writes when it breaks, and what it must not write again and again.
 ALARMS = re.compile(
     r"REDIS BUG REPORT|VALKEY BUG REPORT|BUG REPORT START|panicked at|ASSERTION FAILED|Guru Meditation"
@@ -93,6 +96,18 @@ class Node:
                 if self.has_died():
                     raise DidNotStart(f"{self} did not start:\n{self.log()[-4000:]}")
                 await asyncio.sleep(0.01)
+        await self.check_clock()
+
+    async def check_clock(self) -> None:
+        """A server that didn't hear its clock would pass all sessions in which that is set."""
+        shift_us = self.clock.shift_us if self.clock else 0
+        earliest_us = time.time_ns() // 1_000 + shift_us
+        seconds, us = map(int, await self.ask("TIME"))
+        latest_us = time.time_ns() // 1_000 + shift_us
+        shown_us = seconds * 1_000_000 + us
+        if not earliest_us - CLOCK_ERROR_MAX_US < shown_us < latest_us + CLOCK_ERROR_MAX_US:
+            wrong_s = (shown_us - latest_us) / 1_000_000
+            raise RuntimeError(f"{self} doesn't hear its clock: what it shows is wrong by {wrong_s:.3f} s")
 
     async def _answers(self) -> bool:
         try:

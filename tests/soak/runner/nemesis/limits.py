@@ -34,4 +34,4 @@ async def shift_clock(storm: Storm) -> None:
     now = node.clock.shift_us // 1_000
     jump_ms = storm.chance.choice([3_600_000, 30_000, 2_000, 300, -300, -2_000, -30_000])
     shift = 0 if now > 3_000_000 or storm.chance.random() < 0.2 else now + jump_ms
-    storm.cluster.set_clock(node, shift * 1_000)
+    await storm.cluster.set_clock(node, shift * 1_000)

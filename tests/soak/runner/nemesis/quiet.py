@@ -102,7 +102,7 @@ async def _clock(storm: Storm, place: Place) -> None:
     if clock is None:
         raise NotNow
     await storm.pause(0.5)
-    storm.cluster.set_clock(storm.primary, clock.shift_us + FARTHER_MS * 1_000)
+    await storm.cluster.set_clock(storm.primary, clock.shift_us + FARTHER_MS * 1_000)
 
 
 TROUBLES: dict[str, Callable[[Storm, Place], Awaitable[None]]] = {
