@@ -9,7 +9,7 @@ export CARGO_TARGET_DIR := $(CURDIR)/target
 export PYTHONDONTWRITEBYTECODE := 1
 export PORT ?= 6379
 export TOUR
-# `make test SERVERS="valkey-8.1 /usr/local/bin/redis-server"`: other servers than the usual three.
+# `make test SERVERS="valkey-8.1 /usr/local/bin/redis-server"`: other servers than the usual ones.
 export DQ_SERVERS := $(SERVERS)
 ifeq ($(strip $(DQ_SERVERS)),)
 unexport DQ_SERVERS
@@ -22,7 +22,7 @@ bench := cargo run --quiet --release --locked --manifest-path bench/Cargo.toml -
 
 kombu := $(CURDIR)/target/kombu/venv/bin
 
-.PHONY: help setup build run docs test test-core test-blackbox turns race simulate test-cluster soak soak-faults \
+.PHONY: help setup build run docs test test-core test-blackbox test-newest turns race simulate test-cluster soak soak-faults \
 	fuzz memcheck asan mutants \
 	board build-board test-board test-kombu test-guides test-celery screenshots dist test-dist test-all lint \
 	bench-core bench bench-instructions bench-shards bench-docs clean
@@ -55,6 +55,10 @@ test-core: ## run the tests of the core, unit, property and model-based, and tho
 test-blackbox: build ## run the tests on real servers (ARGS="-k valkey -x" for pytest; SERVERS="valkey-8.1 path/to/redis-server")
 	@scripts/setup.sh test
 	$(python) -m pytest --numprocesses 4 $(ARGS)
+
+test-newest: ## run the tests on real servers on one of your own (SERVER=path/to/redis-server, or valkey-server; ARGS for pytest)
+	@[[ -x "$(SERVER)" ]] || { echo "which server? SERVER=path/to/redis-server, or valkey-server" >&2; exit 2; }
+	@$(MAKE) --no-print-directory test-blackbox SERVERS="$(SERVER)"
 
 board: build-board ## start the web page for queues (REDIS=redis://127.0.0.1:6379, ARGS="--writable")
 	target/release/dq-board --redis "$(REDIS)" $(ARGS)

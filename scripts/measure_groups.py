@@ -34,7 +34,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What groups cost.")
     parser.add_argument("--jobs", type=int, default=1_000_000)
     parser.add_argument("--groups", type=int, default=100_000)
-    parser.add_argument("--on", action="append", choices=[kind.name for kind in KINDS], help="all three")
+    names = [kind.name for kind in KINDS]
+    parser.add_argument("--on", action="append", choices=names, help="those of make test")
     options = parser.parse_args()
     if options.jobs < 2 * PARTS * PART:
         parser.error(f"--jobs: {2 * PARTS * PART} at least")

@@ -23,6 +23,7 @@ main() {
 
   printf '\n%s\n' "What all tests came to:"
   printf '  %s\n' "${results[@]}"
+  name_servers
   if ((${#left_out[@]})); then
     printf '\n%s\n' "LEFT OUT, so nothing is known of it:"
     printf '  %s\n' "${left_out[@]}"
@@ -64,6 +65,12 @@ run() {
   while read -r line; do
     left_out+=("$part: $line")
   done < <(grep --text -E '^SKIPPED|left out|^(setup|dist): (no |nothing )' "$log" | sort -u | by_reason)
+}
+
+# name_servers: as pytest names them when it begins.
+name_servers() {
+  local part
+  for part in "${parts[@]}"; do grep --text --no-messages '^servers: ' "$logs/$part.log"; done | sort -u | sed 's/^/  /'
 }
 
 # by_reason: what many tests were skipped for, once.

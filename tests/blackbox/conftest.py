@@ -25,10 +25,20 @@ from xdist.scheduler import LoadScopeScheduling
 from harness.consumers import Room
 from harness.observer import QUEUE
 from harness.paths import TARGET
-from harness.server import KINDS, Kind, Server
+from harness.server import KINDS, Kind, Server, release_of
 from harness.transcript import Session
 
 LOG_LINES = 40
+
+
+def pytest_report_header() -> str:
+    """Which servers a run was on, its log tells."""
+    return f"servers: {', '.join(map(described, KINDS))}"
+
+
+def described(kind: Kind) -> str:
+    release = release_of(kind.path) if kind.path.exists() else f"{kind.version} (missing: run `make setup`)"
+    return f"{kind.family.capitalize()} {release}"
 
 
 class SharedServer:

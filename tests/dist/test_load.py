@@ -1,4 +1,4 @@
-"""The built module in real servers: the three kinds, on this machine's processor and on the other by qemu."""
+"""The built module in real servers: every kind, on this machine's processor and on the other by qemu."""
 
 import contextlib
 import re

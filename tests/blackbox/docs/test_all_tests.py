@@ -8,7 +8,8 @@ import pytest
 from harness.paths import ROOT
 
 MAKEFILE = """
-test: ; @echo '===== 3 passed, 1 skipped in 0.10s ====='; echo 'SKIPPED [1] tests/a.py:1: no such server'
+test: ; @echo 'servers: Redis 7.0.15'; \\
+	echo '===== 3 passed, 1 skipped in 0.10s ====='; echo 'SKIPPED [1] tests/a.py:1: no such server'
 test-board: ; @echo '== 1 failed, 4 passed in 61.00s (0:01:01) =='; exit {board}
 test-kombu: ; @echo '5 passed in 0.02s'
 test-guides: ; @printf 'SKIPPED [%d] b.py:%d: no ruby\\n' 1 7 2 9; echo '1 passed in 0.02s'; test -z '$(ARGS)'
@@ -53,6 +54,7 @@ def test_all_parts_are_run_and_what_is_skipped_is_named(tmp_path: Path) -> None:
     assert [line.split()[:2] for line in lines[1:6]] == [
         [part, "passed"] for part in ("test", "board", "kombu", "guides", "dist")
     ]
+    assert lines[6] == "  servers: Redis 7.0.15"
     assert "  test: SKIPPED [1] tests/a.py:1: no such server" in lines
     assert "  guides: SKIPPED [3] in 2 places: no ruby" in lines
     assert "  dist: dist: nothing can be built here" in lines

@@ -66,10 +66,15 @@ class Kind:
         return self.name
 
 
+def release_of(program: Path) -> str:
+    """As in 8.2.3."""
+    told = subprocess.check_output([program, "--version"], text=True)
+    return told.split(" v=")[1].split()[0]
+
+
 def version_of(program: Path) -> str:
     """As in 8.2."""
-    told = subprocess.check_output([program, "--version"], text=True)
-    return ".".join(told.split(" v=")[1].split()[0].split(".")[:2])
+    return ".".join(release_of(program).split(".")[:2])
 
 
 def fetched(family: str, version: str) -> Kind:

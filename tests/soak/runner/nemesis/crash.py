@@ -97,8 +97,8 @@ def _cut_aof(storm: Storm, at: int) -> int:
 def _outside_of_transactions(content: bytes, cut: int) -> int:
     """A cut inside MULTI … EXEC is taken back to its beginning.
 
-    All three servers cut off what is behind the last whole command only, and do the half transaction at
-    the start after the next: a bug of theirs, not the module's.
+    Every server cuts off what is behind the last whole command only, and does the half transaction at
+    the start after the next: a bug of the servers', not the module's.
     """
     begin = content.rfind(MULTI, 0, cut)
     if begin < 0:

@@ -1,0 +1,58 @@
+"""Which servers are tested is said where users look, and where a run of the tests is looked at."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from harness.paths import ROOT
+from harness.server import DEFAULT, KINDS, KNOWN, Kind, Server
+
+FETCHED = [pytest.param(kind, id=name) for name, kind in KNOWN.items()]
+USUAL = [KNOWN[name] for name in DEFAULT.split()]
+
+
+def title(kind: Kind) -> str:
+    return f"{kind.family.capitalize()} {kind.version}"
+
+
+@pytest.mark.parametrize("fetched", FETCHED)
+def test_the_install_page_names_each_that_is_fetched(fetched: Kind) -> None:
+    assert title(fetched) in (ROOT / "docs" / "install.md").read_text()
+
+
+def test_the_readme_names_those_of_every_run() -> None:
+    *first, last = map(title, USUAL)
+    assert f"all tests on {', '.join(first)} and {last}" in (ROOT / "README.md").read_text()
+
+
+def test_all_of_them_are_those_of_make_test_all() -> None:
+    assert f"SERVERS:-{' '.join(KNOWN)}}}" in (ROOT / "scripts" / "test_all.sh").read_text()
+
+
+def test_a_run_begins_with_their_releases(server: Server) -> None:
+    release = server.client().info("server")
+    told = release.get("valkey_version", release["redis_version"])
+    header = subprocess.check_output(
+        [sys.executable, "-m", "pytest", "--collect-only", "tests/blackbox/harness/test_wall_clock.py"],
+        cwd=ROOT,
+        text=True,
+        env=os.environ | {"DQ_SERVERS": str(server.kind.path)},
+        timeout=60,
+    )
+    assert f"\nservers: {server.kind.family.capitalize()} {told}\n" in header
+
+
+def test_make_test_newest_wants_a_server() -> None:
+    done = subprocess.run(
+        ["make", "test-newest", "SERVER="], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode != 0
+    assert "SERVER=path/to/redis-server" in done.stderr
+
+
+def test_make_test_newest_is_the_tests_on_real_servers_on_that_one() -> None:
+    command = ["make", "--dry-run", "test-newest", f"SERVER={KINDS[0].path}"]
+    told = subprocess.check_output(command, cwd=ROOT, text=True, timeout=60)
+    assert f'test-blackbox SERVERS="{KINDS[0].path}"' in told
