@@ -5,6 +5,7 @@ DQ_CLUSTER_SECONDS is how long each of the tests goes on (60).
 
 import os
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -12,7 +13,9 @@ from contextlib import closing
 import pytest
 from redis.cluster import key_slot
 
+from cluster.test_atomic_moves import check_replica, nothing_went_wrong
 from cluster.test_load import check_at_rest, kill_under_load, spread_queues
+from harness import atomic_moves
 from harness.clock import now_ms
 from harness.cluster import SLOTS, Cluster
 from harness.cluster_load import AnyLoad, Load, NodeLoad
@@ -130,6 +133,79 @@ def test_slots_move_for_long(cluster: Cluster, a_job_in_each_slot: Callable[[], 
     a_job_in_each_slot()
     check_at_rest(cluster)
     tell(f"{moves} slots moved, {len(told.added)} jobs under load")
+
+
+def test_slots_move_atomically_for_long(
+    cluster: Cluster, a_job_in_each_slot: Callable[[], None], tell: Tell
+) -> None:
+    atomic_moves.skip_where_unknown(cluster.nodes[0].kind)
+    queues = spread_queues(cluster, of_each=2)
+    moves = 0
+    with Load(cluster, queues) as load:
+        deadline = time.monotonic() + SECONDS
+        while time.monotonic() < deadline:
+            for queue in queues:
+                to = cluster.others(cluster.owner(queue))[moves % 2]
+                atomic_moves.move(cluster, key_slot(queue.encode()), to)
+                moves += 1
+                load.goes_on(20)
+        load.drain()
+    assert load.told.faults() == []
+    assert load.told.errors == []
+    a_job_in_each_slot()
+    check_at_rest(cluster)
+    tell(f"{moves} slots moved atomically, {len(load.told.added)} jobs under load")
+
+
+class Pulse:
+    """A client that asks a node for nothing but an answer: the longest that it waited for one."""
+
+    def __init__(self, node: Server) -> None:
+        self.node = node
+        self.longest_s = 0.0
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._ask)
+
+    def __enter__(self) -> "Pulse":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _ask(self) -> None:
+        with self.node.client() as r:
+            while not self._is_over.wait(0.001):
+                begun = time.monotonic()
+                r.ping()
+                self.longest_s = max(self.longest_s, time.monotonic() - begun)
+
+
+def test_a_queue_of_a_million_jobs_moves_atomically(cluster: Cluster, tell: Tell) -> None:
+    """How long the nodes stand still for it: docs/turns.md."""
+    atomic_moves.skip_where_unknown(cluster.nodes[0].kind)
+    source = cluster.owner("large")
+    to = cluster.others(source)[0]
+    with closing(Pipelined(source.port)) as pipeline:
+        for first in range(0, 1_000_000, 10_000):
+            ids = range(first, first + 10_000)
+            pipeline.call_all(
+                [("DQ.ADD", "large", f"job-{n}", "x" * 100, "DELAY", 3_600_000 + n) for n in ids]
+            )
+    begun = time.monotonic()
+    with Pulse(source) as old, Pulse(to) as new:
+        atomic_moves.begin(cluster, key_slot(b"large"), to).succeed(within_s=120)
+    took = time.monotonic() - begun
+    cluster.settle()
+    with to.client() as r:
+        assert r.execute_command("DQ.LEN", "large") == 1_000_000
+    check_replica(cluster, to)
+    nothing_went_wrong(cluster)
+    tell(
+        f"a million jobs of 100 B moved in {took:.1f} s, in which the old node stood still for "
+        f"{1_000 * old.longest_s:.0f} ms and the new one for {1_000 * new.longest_s:.0f} ms"
+    )
 
 
 def test_slots_move_for_long_under_node_redis(cluster: Cluster, testrun_uid: str, tell: Tell) -> None:
