@@ -157,6 +157,33 @@ def test_slots_move_atomically_for_long(
     tell(f"{moves} slots moved atomically, {len(load.told.added)} jobs under load")
 
 
+def test_nodes_die_while_their_slots_move_for_long(cluster: Cluster, tell: Tell) -> None:
+    """In turn the node that a slot leaves and the one that it comes to."""
+    atomic_moves.skip_where_unknown(cluster.nodes[0].kind)
+    deaths = jobs = 0
+    moves: list[atomic_moves.Move] = []
+
+    def begin(load: Load, queues: list[str]) -> None:
+        victim = cluster.primaries()[deaths % 3]
+        other = cluster.others(victim)[0]
+        source, to = (victim, other) if deaths % 2 else (other, victim)
+        queue = next(queue for queue in queues if cluster.owner(queue) is source)
+        moves.append(atomic_moves.begin(cluster, key_slot(queue.encode()), to))
+        # Near its begin, in the middle of it, when it is over.
+        load.goes_on(1 + 7 * (deaths % 5))
+
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        jobs += len(kill_under_load(cluster, cluster.primaries()[deaths % 3], begin).added)
+        cluster.heal()
+        if moves[-1].task is not None:
+            moves[-1].cancel()  # Redis would try again until it is done
+            cluster.settle()
+        deaths += 1
+    check_at_rest(cluster)
+    tell(f"{deaths} nodes killed while their slots moved atomically, {jobs} jobs under load")
+
+
 class Pulse:
     """A client that asks a node for nothing but an answer: the longest that it waited for one."""
 

@@ -1,6 +1,7 @@
 """Nothing is lost while slots move and roles change under load, judged by what clients were told."""
 
 import time
+from collections.abc import Callable
 
 import pytest
 from redis.cluster import key_slot
@@ -98,7 +99,9 @@ def test_a_primary_is_killed_under_load(cluster: Cluster) -> None:
     check_at_rest(cluster)
 
 
-def kill_under_load(cluster: Cluster, victim: Server) -> Told:
+def kill_under_load(
+    cluster: Cluster, victim: Server, before: Callable[[Load, list[str]], None] = lambda load, queues: None
+) -> Told:
     """What its replica had is not lost. What came after that may be, and jobs may run twice."""
     queues = spread_queues(cluster)
     key = next(queue for queue in queues if cluster.owner(queue) is victim)
@@ -112,6 +115,7 @@ def kill_under_load(cluster: Cluster, victim: Server) -> Told:
             r.set(f"{{{key}}}barrier", "")
             assert r.execute_command("WAIT", 1, 10_000) == 1
         load.goes_on(20)
+        before(load, queues)
         at_stake = frozenset(load.told.added) - confirmed
         victim.kill9()
         eventually(lambda: cluster.call(replica, "ROLE")[0] == b"master", 30)
