@@ -18,6 +18,8 @@ app.conf.update(
     broker_connection_retry_on_startup=True,
     worker_prefetch_multiplier=int(os.environ.get("PREFETCH", "4")),
     worker_cancel_long_running_tasks_on_connection_loss=False,
+    timezone=os.environ.get("TIMEZONE") or None,
+    enable_utc=os.environ.get("ENABLE_UTC", "yes") == "yes",
     task_create_missing_queues=True,
 )
 records = redis.Redis.from_url(os.environ["RESULT_URL"])
@@ -59,6 +61,11 @@ def reject(requeue: bool) -> None:
 def tell_eta(self: Task) -> str | None:
     eta: str | None = self.request.eta
     return eta
+
+
+@app.task(bind=True, ignore_result=True)
+def record_eta(self: Task, key: str) -> None:
+    records.rpush(key, self.request.eta, time.time())
 
 
 @app.task

@@ -59,18 +59,6 @@ def test_results_countdowns_and_etas(worker: Start, tasks: ModuleType, r: redis.
     eventually(lambda: counts(r) == {})
 
 
-def test_a_naive_eta_is_in_the_zone_of_the_app(worker: Start, tasks: ModuleType, r: redis.Redis) -> None:
-    tasks.app.conf.timezone = "Asia/Tokyo"
-    try:
-        worker("-c", "1")
-        naive = datetime.now(tasks.app.timezone).replace(tzinfo=None) + timedelta(seconds=0.7)
-        result = tasks.add.apply_async((1, 2), eta=naive)
-        assert counts(r) == {"delayed": 1}
-        assert result.get(timeout=3) == 3
-    finally:
-        tasks.app.conf.timezone = None
-
-
 def test_retries_are_one_job_at_a_time(worker: Start, tasks: ModuleType, r: redis.Redis) -> None:
     worker("-c", "2")
     result = tasks.fail_twice.delay()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from datetime import timezone, tzinfo
 
 
 def begun_tags() -> set[str] | None:
@@ -16,12 +15,3 @@ def begun_tags() -> set[str] | None:
             return {request.message.delivery_tag for request in tuple(state.active_requests)}
         except RuntimeError:  # a task was accepted or done while we looked
             continue
-
-
-def zone_of_naive_etas() -> tzinfo:
-    """As the worker will read an ETA without a time zone."""
-    celery = sys.modules.get("celery")
-    if celery is None:
-        return timezone.utc
-    zone: tzinfo = celery.current_app.timezone
-    return zone

@@ -99,7 +99,7 @@ class Channel(redis_transport.Channel, BeforeKombu57):
 
     def _put(self, queue: str, message: Payload, **kwargs: Any) -> None:
         priority = self._get_message_priority(message)
-        job = job_of(message, priority, celery_app.zone_of_naive_etas())
+        job = job_of(message, priority)
         with self.conn_or_acquire() as client, plain_errors():
             self._add(client, self.key_of(queue), job, message)
             self._maybe_update_queues_expire(client, queue)
@@ -198,14 +198,14 @@ class Channel(redis_transport.Channel, BeforeKombu57):
 
     def _messages_in(self, queue: str, deliveries: list[list[Any]]) -> list[tuple[str, Payload]]:
         """The messages with their tags, their leases held. What is no message is buried."""
-        key, zone, now_ms = self.key_of(queue), celery_app.zone_of_naive_etas(), int(time() * 1000)
+        key, now_ms = self.key_of(queue), int(time() * 1000)
         received = []
         for delivery in (Delivery(*words) for words in deliveries):
             tag = f"{queue}:{bytes_to_str(delivery.id)}:{delivery.lease or self._next_delivery_tag()}"
             if delivery.lease is not None:
                 self.leases.hold(tag, Lease(key, delivery.id, delivery.lease))
             try:
-                received.append((tag, payload_of(delivery, tag, zone, now_ms)))
+                received.append((tag, payload_of(delivery, tag, now_ms)))
             except ValueError as error:
                 logger.error("%r in %s is buried: %s", delivery.id, queue, error)
                 self.leases.settle(tag, bury(str(error)))

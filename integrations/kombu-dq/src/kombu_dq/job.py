@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from kombu.transport.virtual import Base64
@@ -45,10 +45,9 @@ class Job:
         return replace(self, id=other if len(other.encode()) <= MAX_ID_BYTES else unique)
 
 
-def job_of(message: Payload, priority: int, zone: tzinfo) -> Job:
-    """The job for a message. `zone` is that of an ETA which says none."""
+def job_of(message: Payload, priority: int) -> Job:
     headers = message.get("headers") or {}
-    return Job(_id_of(message, headers), dumps(message), due_ms(headers.get("eta"), zone), priority)
+    return Job(_id_of(message, headers), dumps(message), due_ms(headers.get("eta")), priority)
 
 
 def _id_of(message: Payload, headers: Mapping[str, Any]) -> str:
@@ -59,8 +58,11 @@ def _id_of(message: Payload, headers: Mapping[str, Any]) -> str:
     return str(message["properties"]["delivery_tag"])
 
 
-def due_ms(eta: object, zone: tzinfo) -> int | None:
-    """An ETA as a due time, not earlier than it says; None when there is none or it can't be read."""
+def due_ms(eta: object) -> int | None:
+    """An ETA as a due time, not earlier than it says; None when there is none or it can't be read.
+
+    One that says no zone is UTC: so Celery's worker reads it, whatever `timezone` and `enable_utc` say.
+    """
     if not isinstance(eta, str):
         return None
     try:
@@ -68,14 +70,14 @@ def due_ms(eta: object, zone: tzinfo) -> int | None:
     except ValueError:
         return None  # the worker will say what is wrong with it
     try:
-        aware = at if at.tzinfo else at.replace(tzinfo=zone)
+        aware = at if at.tzinfo else at.replace(tzinfo=timezone.utc)
         microseconds = (aware - _EPOCH) // _MICROSECOND
     except OverflowError:
         return None
     return min(max(0, -(-microseconds // 1000)), MAX_UNIX_MS)
 
 
-def payload_of(delivery: Delivery, tag: str, zone: tzinfo, now_ms: int) -> Payload:
+def payload_of(delivery: Delivery, tag: str, now_ms: int) -> Payload:
     """The message in a job, as its consumer is to see it. Raises ValueError when there is none in it."""
     payload = _loads(delivery.body)
     try:
@@ -84,7 +86,7 @@ def payload_of(delivery: Delivery, tag: str, zone: tzinfo, now_ms: int) -> Paylo
         if delivery.attempt > 1:
             headers["redelivered"] = True
             properties.setdefault("delivery_info", {})["redelivered"] = True
-        due = due_ms(headers.get("eta"), zone)
+        due = due_ms(headers.get("eta"))
         if due is not None and due > now_ms + CLOCK_SKEW_MS:
             headers["eta"] = None  # somebody has kicked the job: it is to be done now
     except (KeyError, TypeError, AttributeError) as error:
