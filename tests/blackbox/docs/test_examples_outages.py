@@ -7,7 +7,16 @@ import pytest
 import redis
 
 from harness.address import Address
-from harness.example_programs import Worker, counts, example, job, people, start_at
+from harness.example_programs import (
+    Example,
+    Worker,
+    counts,
+    example,
+    job,
+    people,
+    start_at,
+    writes_of_worker,
+)
 from harness.marks import on_one_kind
 from harness.server import Server, eventually
 
@@ -87,6 +96,20 @@ def test_a_worker_goes_on_when_its_server_is_back_and_finishes_what_it_had(
     # Once more, while it waits for a job.
     server.restart()
     does_the_next(worker, server)
+
+
+def test_a_worker_writes_each_line_in_one_go(example: Example, fresh_server: Callable[..., Server]) -> None:
+    """Its threads print at the same time: a line in pieces would get another thread's into its middle."""
+    server = fresh_server()
+    add(server.client(), "long", people(5))
+    with writes_of_worker(example, server.port) as writes:
+        assert next(writes) == "sent long to p0@example.com\n"
+        server.kill9()
+        awaited = {"sent", "heartbeat", "DQ.FINISH"}
+        while awaited:
+            written = next(writes)
+            assert written.endswith("\n")
+            awaited -= {word for word in awaited if written.startswith(word)}
 
 
 def test_a_worker_goes_on_at_the_new_primary_when_the_old_one_becomes_a_replica(busy: Busy) -> None:

@@ -8,14 +8,17 @@ are missing is skipped.
 import fcntl
 import os
 import re
+import select
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import pytest
 import redis
@@ -56,14 +59,7 @@ class Worker:
     def __init__(self, example: Example, port: int, output: Path):
         self._output = output
         with output.open("wb") as file:
-            self._process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", *example.worker],
-                cwd=example.directory,
-                env=example.environment | url_of(port),
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=file,
-            )
+            self._process = launch(example, port, file)
 
     def lines(self) -> list[str]:
         return self._output.read_text().splitlines()
@@ -94,6 +90,33 @@ class Worker:
     def kill9(self) -> None:
         self._process.kill()
         self._process.wait()
+
+
+def launch(example: Example, port: int, output: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Its worker, that prints to here."""
+    return subprocess.Popen(
+        ["setpriv", "--pdeathsig", "KILL", *example.worker],
+        cwd=example.directory,
+        env=example.environment | url_of(port),
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+    )
+
+
+@contextmanager
+def writes_of_worker(example: Example, port: int) -> Iterator[Iterator[str]]:
+    """A worker that runs, and what it writes: each piece as it was written, whole line or not."""
+    # The kernel keeps apart what is written to such a pipe in one go, and a read gets one of these.
+    read_end, write_end = os.pipe2(os.O_DIRECT)
+    with os.fdopen(read_end, "rb", buffering=0) as reading:
+        with os.fdopen(write_end, "wb", buffering=0) as writing:
+            process = launch(example, port, writing)
+        try:
+            yield iter(lambda: reading.read(select.PIPE_BUF).decode(), "")
+        finally:
+            process.kill()
+            process.wait()
 
 
 @pytest.fixture(scope="module", params=TOOLS)

@@ -4,6 +4,7 @@
 
 use std::env;
 use std::error::Error;
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::Arc;
@@ -154,7 +155,7 @@ impl Server {
             match self.send(command) {
                 Ok(reply) => return Ok((Some(reply), tries)),
                 Err(error) if is_mistake(&error) => return Err(error),
-                Err(error) => eprintln!("{name}: {error}"),
+                Err(error) => complain(name, &error),
             }
             if gives_up(self) {
                 return Ok((None, tries));
@@ -164,6 +165,11 @@ impl Server {
             tries += 1;
         }
     }
+}
+
+/// In one write. `eprintln!` makes several, and the other thread's lines get between them.
+fn complain(name: &str, error: &RedisError) {
+    _ = io::stderr().write_all(format!("{name}: {error}\n").as_bytes());
 }
 
 fn is_mistake(error: &RedisError) -> bool {
@@ -235,7 +241,7 @@ fn heartbeat(server: &mut Server, jobs: &[Job], end: Receiver<()>) {
             match server.send(cmd("DQ.TOUCH").arg(QUEUE).arg(&job.id).arg(job.lease)) {
                 Ok(is_held) => _ = job.is_mine.fetch_and(is_held, Relaxed),
                 Err(error) => {
-                    eprintln!("heartbeat: {error}");
+                    complain("heartbeat", &error);
                     break; // the next beat may get through
                 }
             }
