@@ -93,6 +93,62 @@ def test_bullmq(guide: Make, r: redis.Redis, node: None) -> None:
     assert list(jobs(r, "mail", "delayed")) == ["bullmq:remind-bob", "remind-bob"]
 
 
+#: Jobs whose `timestamp` and `delay` don't tell when they are due, and such as BullMQ doesn't let go.
+BULLMQ_JOBS_WITH_A_PAST = """
+import { once } from 'node:events';
+import { Queue, Worker } from 'bullmq';
+import { Redis } from 'ioredis';
+
+const HOUR_MS = 3_600_000;
+const connection = new Redis(process.env.REDIS_URL, { maxRetriesPerRequest: null });
+const queue = new Queue('mail', { connection });
+const add = (name, options) =>
+  queue.add(name, {}, { jobId: name, timestamp: Date.now() - 4 * HOUR_MS, ...options });
+
+await add('retried', { attempts: 3, backoff: { type: 'fixed', delay: 3 * HOUR_MS } });
+const fail = () => Promise.reject(new Error('no'));
+const worker = new Worker('mail', fail, { connection: connection.duplicate() });
+await once(worker, 'failed');
+await worker.close();
+
+const rescheduled = await add('rescheduled', { delay: HOUR_MS });
+await rescheduled.changeDelay(2 * HOUR_MS);
+const promoted = await add('promoted', { delay: 8 * HOUR_MS });
+await promoted.promote();
+await add('first', {});
+await add('second', {});
+await queue.upsertJobScheduler('report', { pattern: '0 3 * * *', tz: 'UTC' }, { name: 'report' });
+await queue.upsertJobScheduler('sweep', { every: HOUR_MS }, { name: 'sweep' });
+await queue.close();
+process.exit();
+"""
+
+
+def test_bullmq_jobs_keep_their_time_and_schedulers_are_said_to_stay(
+    guide: Make, r: redis.Redis, node: None
+) -> None:
+    bullmq = guide("bullmq")
+    (bullmq._directory / "past.mjs").write_text(BULLMQ_JOBS_WITH_A_PAST)
+    bullmq.run("past.mjs")
+    scores = r.zrange("bull:mail:delayed", 0, -1, withscores=True)
+    due = {name: int(score) // 0x1000 for name, score in scores}
+    *left, moved = bullmq.run("move.mjs", "mail").splitlines()
+    assert moved == "moved 5"
+    assert sorted(left) == [
+        "left behind: mail's job scheduler report, 0 3 * * * UTC",
+        "left behind: mail's job scheduler sweep, every 3600000 ms",
+    ]
+    delayed = jobs(r, "mail", "delayed")
+    assert {name: job["due"] for name, job in delayed.items()} == {
+        "bullmq:rescheduled": due["rescheduled"],
+        "bullmq:retried": due["retried"],
+    }
+    assert 119 < minutes_ahead(delayed["bullmq:rescheduled"]) <= 120
+    assert 179 < minutes_ahead(delayed["bullmq:retried"]) <= 180
+    assert delayed["bullmq:retried"]["attempts"] == 2
+    assert list(jobs(r, "mail", "ready")) == ["bullmq:promoted", "bullmq:first", "bullmq:second"]
+
+
 def test_beanstalkd(guide: Make, r: redis.Redis, beanstalkd: str) -> None:
     tube = guide("beanstalkd", BEANSTALKD=beanstalkd)
     tube.run("producer_before.py")
@@ -148,3 +204,11 @@ def test_a_guide_says_whether_it_is_run(name: str) -> None:
     if name in NOT_RUN - {"README"}:
         assert "isn't run by the tests" in text
         assert re.search(rf"\({name}\.md\) \|.*\| no \|$", (DOCS / "README.md").read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ["asynq", "bullmq", "sidekiq"])
+def test_a_guide_says_what_takes_the_place_of_limits(name: str, r: redis.Redis) -> None:
+    commands = re.findall(r"`DQ\.ALTER mail ([A-Z]+) ([0-9 ]+)`", (DOCS / f"{name}.md").read_text())
+    assert {option for option, _ in commands} >= {"CONCURRENCY", "RATE"}
+    for option, values in commands:
+        assert r.execute_command("DQ.ALTER", "mail", option, *values.split()) == "OK"
