@@ -46,7 +46,7 @@ pub fn on_flushed<H: Host>(host: H, database: Option<Database>) {
     if database.is_none() {
         host.with(|state| state.sums.flush());
     }
-    // What an AOF says while it is loaded was before anything got on its way.
+    // While everything is loaded, a flush is the server's own, or what an AOF tells: that was before anything got on its way.
     if !host.with(|state| state.is_loading) {
         parcels::flushed(host, database);
     }
@@ -79,7 +79,9 @@ pub fn on_loading<H: Host>(host: H, is_loading: bool) {
             state.leases.may_have_lost_some(wall_clock, uptime);
         }
     });
-    if !is_loading {
+    if is_loading {
+        parcels::loading(host);
+    } else {
         parcels::loaded(host);
         arm(host, Some(NEXT_TURN));
     }

@@ -71,12 +71,21 @@ pub fn swapped<H: Host>(host: H, a: Database, b: Database) {
 
 /// A database, or all of them, will be empty.
 pub fn flushed<H: Host>(host: H, database: Option<Database>) {
+    retain(host, |origin| origin.outlives_flush(database));
+}
+
+/// Everything is about to be loaded again.
+pub fn loading<H: Host>(host: H) {
+    retain(host, Origin::outlives_loading);
+}
+
+fn retain<H: Host>(host: H, outlives: impl Fn(&mut Origin) -> bool) {
     host.with(|state| {
         for origins in state.waiters.origins() {
-            origins.retain(|origin| origin.outlives_flush(database));
+            origins.retain(&outlives);
         }
-        state.lost.retain_mut(|lost| lost.origin.outlives_flush(database));
-        state.lost_astray.retain_mut(|lost| lost.origin.outlives_flush(database));
+        state.lost.retain_mut(|lost| outlives(&mut lost.origin));
+        state.lost_astray.retain_mut(|lost| outlives(&mut lost.origin));
     });
 }
 

@@ -107,6 +107,18 @@ impl Origin {
         }
     }
 
+    /// Everything is about to be loaded again; false when the queue ends by that. Most servers have flushed everything by now.
+    /// Valkey 9.1 does so when it has read the beginning of the file.
+    pub fn outlives_loading(&mut self) -> bool {
+        match self.sight {
+            Sight::There | Sight::Flushed => {
+                self.sight = Sight::Flushed;
+                true
+            }
+            Sight::Astray => false,
+        }
+    }
+
     pub fn swap(&mut self, a: Database, b: Database) {
         let (database, _) = &mut self.place;
         *database = match *database {

@@ -116,8 +116,15 @@ impl World {
 
     /// Everything is loaded again while clients wait.
     fn reload(&mut self, load: impl FnOnce(&World)) {
-        self.primary.flush(None);
+        // Valkey 9.1 flushes when it has read the beginning of the file.
+        let is_flushed_first = self.rng.bool();
+        if is_flushed_first {
+            self.primary.flush(None);
+        }
         self.primary.tell_of_loading(true);
+        if !is_flushed_first {
+            self.primary.flush(None);
+        }
         load(self);
         // What is due meanwhile comes while the server loads, or right after.
         if self.rng.bool() {
