@@ -1,7 +1,7 @@
 """One cluster for each kind of server, for all tests of this folder; they run in one process."""
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import pytest
 
@@ -10,12 +10,12 @@ from harness.consumers import Room
 from harness.server import Kind, Server
 
 
-@pytest.fixture(scope="session")
-def shared_cluster(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+@contextmanager
+def started_cluster(kind: Kind, paths: pytest.TempPathFactory) -> Iterator[Cluster]:
     started: list[Server] = []
 
     def start(*config: str) -> Server:
-        started.append(Server(kind, tmp_path_factory.mktemp(f"{kind}-node"), *config))
+        started.append(Server(kind, paths.mktemp(f"{kind}-node"), *config))
         return started[-1]
 
     try:
@@ -24,6 +24,22 @@ def shared_cluster(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Iter
     finally:
         for server in started:
             server.kill9()
+
+
+@pytest.fixture(scope="session")
+def shared_cluster(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with started_cluster(kind, tmp_path_factory) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def fresh_cluster(
+    kind: Kind, tmp_path_factory: pytest.TempPathFactory, servers: list[tuple[Server, int]]
+) -> Iterator[Cluster]:
+    """For a test that leaves something behind, such as counts of INFO."""
+    with started_cluster(kind, tmp_path_factory) as cluster:
+        servers += [(node, 0) for node in cluster.nodes]
+        yield cluster
 
 
 @pytest.fixture
