@@ -64,10 +64,14 @@ pub struct Args {
     #[arg(long)]
     pub metrics_only: bool,
 
-    /// How many queues /metrics tells of one by one, in the order of their names; the others are counted in
-    /// dq_queues_left_out.
+    /// How many queues /metrics tells of one by one: those first that are stuck, full or have dead jobs, then those that
+    /// are busy or have limits. The others are counted in dq_queues_left_out.
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     pub metrics_queues: usize,
+
+    /// Tell one by one only of queues whose names match: *, ?, [a-z] and {a,b}. May be given several times.
+    #[arg(long, value_name = "PATTERN")]
+    pub metrics_match: Vec<String>,
 
     /// How many queues are known at a time.
     #[arg(long, value_name = "N", default_value_t = 200_000)]

@@ -3,6 +3,8 @@
 //! Lateness comes twice: as a histogram in coarse steps, which says how late jobs were in any time that
 //! somebody asks about, and as the server's own quantiles, which are exact to 1 % and since its start.
 
+mod choice;
+
 use std::fmt::Error;
 use std::sync::Arc;
 
@@ -14,15 +16,17 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
+pub use choice::Choice;
+
 use crate::bytes::Shown;
 use crate::server::queue::{Info, Lateness, State, Totals};
-use crate::watch::{Known, Watch};
+use crate::watch::{Known, ServerFacts, Watch};
 
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-pub fn text(watch: &Arc<Watch>, queues_max: usize) -> Result<String, Error> {
+pub fn text(watch: &Arc<Watch>, choice: &Arc<Choice>) -> Result<String, Error> {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Scrape { watch: watch.clone(), queues_max }));
+    registry.register_collector(Box::new(Scrape { watch: watch.clone(), choice: choice.clone() }));
     let mut text = String::new();
     encode(&mut text, &registry)?;
     Ok(text)
@@ -30,12 +34,12 @@ pub fn text(watch: &Arc<Watch>, queues_max: usize) -> Result<String, Error> {
 
 struct Scrape {
     watch: Arc<Watch>,
-    queues_max: usize,
+    choice: Arc<Choice>,
 }
 
 impl std::fmt::Debug for Scrape {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        f.debug_struct("Scrape").field("queues_max", &self.queues_max).finish_non_exhaustive()
+        f.debug_struct("Scrape").field("choice", &self.choice).finish_non_exhaustive()
     }
 }
 
@@ -55,25 +59,55 @@ impl Collector for Scrape {
             return Ok(());
         }
         let known = self.watch.known();
-        let all = known.iter().filter_map(|(name, reading)| Some((name, reading.info.as_ref()?)));
-        let queues: Vec<Queue> = all.take(self.queues_max).map(|(name, info)| (label(name), info)).collect();
-        servers(&mut metrics, &known, queues.len())?;
+        let chosen = self.choice.of(&known);
+        let queues: Vec<Queue> = chosen.queues.iter().map(|(name, info)| (label(name), *info)).collect();
+        all_queues(&mut metrics, &known, chosen.left_out)?;
+        servers(&mut metrics, &known.servers)?;
         gauges(&mut metrics, &queues)?;
         lateness(&mut metrics, &queues)?;
         counters(&mut metrics, &queues)
     }
 }
 
-fn servers(metrics: &mut Metrics, known: &Known, told: usize) -> Result<(), Error> {
+fn all_queues(metrics: &mut Metrics, known: &Known, left_out: u64) -> Result<(), Error> {
     let all = known.sums.queues as u64 + known.left_out();
     metrics.number("dq_queues", "How many queues there are.", all)?;
     let help = "Queues of which nothing is told here one by one: see --metrics-queues.";
-    metrics.number("dq_queues_left_out", help, all.saturating_sub(told as u64))?;
+    metrics.number("dq_queues_left_out", help, left_out)?;
+    let help = "Of all queues, for how long the oldest ready job has been ready; 0 when none is.";
+    let longest = metrics.about_unit("dq_longest_ready", help, &Unit::Seconds, MetricType::Gauge)?;
+    ConstGauge::new(seconds(known.sums.oldest_ready_ms)).encode(longest)
+}
+
+/// What the servers themselves say of all their queues, however many there are.
+fn servers(metrics: &mut Metrics, servers: &[ServerFacts]) -> Result<(), Error> {
     let help = "1 where the server may throw away whole queues when its memory is full, else 0.";
-    let mut family = metrics.about("dq_eviction_risk", help, MetricType::Gauge)?;
-    for server in &known.servers {
-        let labels = [("server", server.address.as_str())];
-        ConstGauge::new(u64::from(server.evicts)).encode(family.encode_family(&labels)?)?;
+    metrics.of_servers("dq_eviction_risk", help, servers, |server| u64::from(server.evicts))?;
+    let mut family = metrics.about("dq_server_jobs", "Jobs of all queues, by state.", MetricType::Gauge)?;
+    for server in servers {
+        for state in State::ALL {
+            let labels = [("server", server.address.as_str()), ("state", state.name())];
+            ConstGauge::new(server.totals.counts.of(state)).encode(family.encode_family(&labels)?)?;
+        }
+    }
+    let help = "Workers that wait for a job.";
+    metrics
+        .of_servers("dq_server_waiting_consumers", help, servers, |server| server.totals.waiting_consumers)?;
+    type Total = fn(&ServerFacts) -> u64;
+    let totals: [(&str, &str, Total); 6] = [
+        ("dq_server_added", "Jobs added.", |server| server.totals.added),
+        ("dq_server_delivered", "Jobs handed out.", |server| server.totals.popped),
+        ("dq_server_finished", "Jobs finished.", |server| server.totals.finished),
+        ("dq_server_deleted", "Jobs deleted by id.", |server| server.totals.deleted),
+        ("dq_server_diverged", "How often a queue differed from its log.", |server| server.totals.diverged),
+        ("dq_server_bugs", "How often something happened in DQ that can't.", |server| server.totals.bugs),
+    ];
+    for (metric, help, total) in totals {
+        let mut family = metrics.about(metric, help, MetricType::Counter)?;
+        for server in servers {
+            let labels = [("server", server.address.as_str())];
+            ConstCounter::new(total(server)).encode(family.encode_family(&labels)?)?;
+        }
     }
     Ok(())
 }
@@ -93,8 +127,8 @@ fn gauges(metrics: &mut Metrics, queues: &[Queue]) -> Result<(), Error> {
     metrics.each("dq_waiting_consumers", help, queues, |info| info.waiting_consumers)?;
     let help = "1 while the queue is paused, else 0.";
     metrics.each("dq_paused", help, queues, |info| u64::from(info.is_paused))?;
-    let help = "1 while CONCURRENCY or RATE lets no job of the queue go, else 0.";
-    metrics.each("dq_held", help, queues, |info| u64::from(info.limits.held_until.is_some()))?;
+    let help = "1 while a limit of the queue, or of all its groups with ready jobs, lets no job go, else 0.";
+    metrics.each("dq_held", help, queues, |info| u64::from(info.is_held()))?;
     let help = "How many jobs of the queue may be reserved at a time; 0 is no limit.";
     metrics.each("dq_concurrency", help, queues, |info| info.settings.concurrency)?;
     let help = "How many jobs the queue holds at most; 0 is no limit.";
@@ -175,7 +209,10 @@ fn counters(metrics: &mut Metrics, queues: &[Queue]) -> Result<(), Error> {
     let help = "How often a worker wanted a ready job that this limit held back, since the server started.";
     let mut family = metrics.about("dq_limited", help, MetricType::Counter)?;
     for (name, info) in queues {
-        for (limit, times) in [("concurrency", info.limits.by_concurrency), ("rate", info.limits.by_rate)] {
+        let limits = &info.limits;
+        let all =
+            [("concurrency", limits.by_concurrency), ("rate", limits.by_rate), ("group", limits.by_group)];
+        for (limit, times) in all {
             let labels = [("queue", name.as_str()), ("limit", limit)];
             ConstCounter::new(times).encode(family.encode_family(&labels)?)?;
         }
@@ -208,6 +245,21 @@ impl Metrics<'_> {
 
     fn number(&mut self, name: &str, help: &str, number: u64) -> Result<(), Error> {
         ConstGauge::new(number).encode(self.about(name, help, MetricType::Gauge)?)
+    }
+
+    fn of_servers(
+        &mut self,
+        name: &str,
+        help: &str,
+        servers: &[ServerFacts],
+        of: fn(&ServerFacts) -> u64,
+    ) -> Result<(), Error> {
+        let mut family = self.about(name, help, MetricType::Gauge)?;
+        for server in servers {
+            let labels = [("server", server.address.as_str())];
+            ConstGauge::new(of(server)).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
     }
 
     fn each(&mut self, name: &str, help: &str, queues: &[Queue], of: fn(&Info) -> u64) -> Result<(), Error> {
@@ -247,17 +299,29 @@ fn label(name: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+    use crate::args::Args;
     use crate::server::deployment::Deployment;
     use crate::server::node::Node;
-    use crate::server::queue::{Counts, Limits};
+    use crate::server::queue::{Counts, Limits, Settings};
 
-    fn scrape(queues_max: usize) -> String {
+    fn text_of(queues: &[(&str, Info)], options: &[&str]) -> String {
         let certificates = redis::TlsCertificates { client_tls: None, root_cert: None };
         let deployment = Deployment::new("redis://127.0.0.1:1", &[], certificates).unwrap();
         let client = redis::Client::open("redis://127.0.0.1:1").unwrap();
         let node = Arc::new(Node::new("127.0.0.1:1".into(), client));
         let watch = Arc::new(Watch::new(deployment, 10));
+        let args = Args::parse_from([&["dq-board"], options].concat());
+        for (name, info) in queues {
+            watch.note_for_tests(&name.as_bytes().into(), info.clone(), &node);
+        }
+        text(&watch, &Arc::new(Choice::new(&args).unwrap())).unwrap()
+    }
+
+    #[test]
+    fn units_are_in_names_and_hostile_names_are_escaped() {
         let info = Info {
             counts: Counts { ready: 3, ..Counts::default() },
             oldest_ready_ms: Some(1_500),
@@ -268,19 +332,11 @@ mod tests {
                 sum_ms: 3_500,
                 ..Lateness::default()
             },
-            limits: Limits { by_rate: 5, ..Limits::default() },
+            limits: Limits { by_rate: 5, by_group: 2, ..Limits::default() },
             totals: Totals { popped: 7, ..Totals::default() },
             ..Info::default()
         };
-        for name in ["mail", "a\"b\\c\nd"] {
-            watch.note_for_tests(&name.as_bytes().into(), info.clone(), &node);
-        }
-        text(&watch, queues_max).unwrap()
-    }
-
-    #[test]
-    fn units_are_in_names_and_hostile_names_are_escaped() {
-        let text = scrape(10);
+        let text = text_of(&[("mail", info.clone()), ("a\"b\\c\nd", info)], &[]);
         for line in [
             "dq_up 1",
             "dq_queues 2",
@@ -289,7 +345,9 @@ mod tests {
             "dq_oldest_ready_seconds{queue=\"mail\"} 1.5",
             "dq_lateness_quantile_seconds{queue=\"mail\",quantile=\"0.99\"} 0.02",
             "dq_delivered_total{queue=\"mail\"} 7",
+            "dq_longest_ready_seconds 1.5",
             "dq_limited_total{queue=\"mail\",limit=\"rate\"} 5",
+            "dq_limited_total{queue=\"mail\",limit=\"group\"} 2",
             "dq_lateness_seconds_bucket{le=\"0.001\",queue=\"mail\"} 4",
             "dq_lateness_seconds_bucket{le=\"0.01\",queue=\"mail\"} 4",
             "dq_lateness_seconds_bucket{le=\"1.0\",queue=\"mail\"} 6",
@@ -304,10 +362,61 @@ mod tests {
         assert_eq!(label(b""), "\\\\empty");
     }
 
+    /// The queues of which something is told, and of how many nothing.
+    fn told(queues: &[(&str, Info)], options: &[&str]) -> (Vec<String>, String) {
+        let text = text_of(queues, options);
+        let of = |start: &'static str| text.lines().filter_map(move |line| line.strip_prefix(start));
+        let names =
+            of("dq_paused{queue=\"").filter_map(|rest| rest.split_once('"')).map(|(name, _)| name.into());
+        (names.collect(), of("dq_queues_left_out ").collect())
+    }
+
     #[test]
-    fn queues_beyond_the_limit_are_counted() {
-        let text = scrape(1);
-        assert!(text.contains("dq_queues 2\n") && text.contains("dq_queues_left_out 1\n"), "{text}");
-        assert!(!text.contains("\"mail\""), "{text}");
+    fn queues_that_need_a_look_come_before_those_beyond_the_limit() {
+        let with = |counts| Info { counts, ..Info::default() };
+        let queues = [
+            ("a-empty", Info::default()),
+            ("b-delayed", Info { jobs: 1, ..with(Counts { delayed: 1, ..Counts::default() }) }),
+            (
+                "c-limited",
+                Info { settings: Settings { concurrency: 1, ..Settings::default() }, ..Info::default() },
+            ),
+            ("d-dead", with(Counts { dead: 1, ..Counts::default() })),
+            ("e-stuck", Info { oldest_ready_ms: Some(60_000), ..Info::default() }),
+        ];
+        let names = |many: &str| told(&queues, &["--metrics-queues", many]).0;
+        assert_eq!(names("2"), ["d-dead", "e-stuck"]);
+        assert_eq!(names("3"), ["d-dead", "e-stuck", "c-limited"]);
+        assert_eq!(names("4"), ["d-dead", "e-stuck", "c-limited", "b-delayed"]);
+        assert_eq!(told(&queues, &["--metrics-queues", "4"]).1, "1");
+        let text = text_of(&queues, &["--metrics-queues", "0"]);
+        assert!(text.contains("dq_longest_ready_seconds 60.0\n") && text.contains("dq_queues 5\n"), "{text}");
+    }
+
+    #[test]
+    fn queues_that_do_not_match_are_not_left_out() {
+        let queues = ["mail", "mail:dead", "reports", "tmp-1"].map(|name| (name, Info::default()));
+        let told = |options: &[&str]| told(&queues, options);
+        assert_eq!(
+            told(&["--metrics-match", "mail*"]),
+            (vec!["mail".into(), "mail:dead".into()], "0".into())
+        );
+        let options =
+            ["--metrics-match", "{mail,reports}", "--metrics-match", "tmp-?", "--metrics-queues", "2"];
+        assert_eq!(told(&options), (vec!["mail".into(), "reports".into()], "1".into()));
+    }
+
+    #[test]
+    fn a_queue_is_held_by_the_limits_of_its_groups_while_workers_wait_beside_ready_jobs() {
+        let info = Info {
+            counts: Counts { ready: 2, ..Counts::default() },
+            settings: Settings { group_concurrency: 1, ..Settings::default() },
+            waiting_consumers: 1,
+            ..Info::default()
+        };
+        assert!(info.is_held());
+        assert!(!Info { is_paused: true, ..info.clone() }.is_held());
+        assert!(!Info { waiting_consumers: 0, ..info.clone() }.is_held());
+        assert!(!Info { settings: Settings::default(), ..info }.is_held());
     }
 }

@@ -21,6 +21,7 @@ from samples import every_state, pipe
 
 ROOT = Path(__file__).resolve().parents[2]
 DASHBOARD = json.loads((ROOT / "grafana" / "dq.json").read_text())
+RUNBOOK = (ROOT / "docs" / "alerts.md").read_text()
 ALERTS = ROOT / "prometheus" / "alerts.yml"
 
 # Label values that the text format must escape.
@@ -101,8 +102,12 @@ def test_every_expression_has_something_to_show(prometheus: Prometheus, r: redis
         assert prometheus.query(expression), f"nothing is shown for {expression}"
 
     rules = [rule for group in prometheus.api("rules")["groups"] for rule in group["rules"]]
-    assert len(rules) == 10 and {rule["health"] for rule in rules} <= {"ok", "unknown"}
+    assert len(rules) == 13 and {rule["health"] for rule in rules} <= {"ok", "unknown"}
     told = set(prometheus.api("label/__name__/values"))
+    sections = {
+        f"docs/alerts.md#{title.lower()}" for title in re.findall(r"^## (Dq\w+)$", RUNBOOK, re.MULTILINE)
+    }
+    assert {rule["annotations"]["runbook"] for rule in rules} == sections
     for rule in rules:
         prometheus.query(rule["query"])
         assert set(re.findall(r"dq_\w+", rule["query"])) <= told, rule["name"]
@@ -134,6 +139,7 @@ def test_limits_schedules_and_lateness_are_told(board: Board, r: redis.Redis):
     assert told['dq_held{queue="mail"}'] == 1
     assert told['dq_limited_total{queue="mail",limit="concurrency"}'] == 1
     assert told['dq_limited_total{queue="mail",limit="rate"}'] == 0
+    assert told['dq_limited_total{queue="mail",limit="group"}'] == 0
     late = {float(le): told[name] for name in told if (le := within(name, "reports")) is not None}
     assert sorted(late) == [0.001, 0.01, 0.1, 1, 10, 60, 600, 3600, float("inf")]
     assert (late[0.01], late[3600], late[float("inf")]) == (0, 1, 1)
@@ -203,7 +209,12 @@ def test_the_exporter_is_the_same_program(server: Server, r: redis.Redis, tmp_pa
     board = Board(server, tmp_path, "--metrics-queues", "0", program=exporter)
     try:
         eventually(lambda: board.metrics().get("dq_queues") == 1)
-        assert board.metrics()["dq_queues_left_out"] == 1
+        told = board.metrics()
+        assert told["dq_queues_left_out"] == 1
+        (added,) = [told[name] for name in told if name.startswith("dq_server_added_total")]
+        (dead,) = [told[name] for name in told if name.startswith("dq_server_jobs") and '"dead"' in name]
+        info = r.info("dq")
+        assert (added, dead) == (info["dq_jobs_added"], info["dq_jobs_dead"]) and dead > 0
         assert board.get("/").status == 404
     finally:
         board.stop()

@@ -99,6 +99,7 @@ pub struct Limits {
     /// How often a worker wanted a ready job that a limit held back, since the server started.
     pub by_concurrency: u64,
     pub by_rate: u64,
+    pub by_group: u64,
 }
 
 /// What became of jobs since the queue was made.
@@ -202,6 +203,7 @@ impl Info {
             "held-until" => self.limits.held_until = maybe,
             "held-by-concurrency" => self.limits.by_concurrency = number,
             "held-by-rate" => self.limits.by_rate = number,
+            "held-by-group" => self.limits.by_group = number,
             "paused" => self.is_paused = number != 0,
             "paused-until" => self.paused_until = maybe,
             "jobs" => self.jobs = number,
@@ -254,6 +256,13 @@ impl Info {
     /// Whether each of its groups is.
     pub fn limits_groups(&self) -> bool {
         self.settings.group_concurrency > 0 || self.settings.group_rate.jobs > 0
+    }
+
+    /// Whether a limit lets no job go. Those of groups do where workers wait beside jobs that are ready.
+    pub fn is_held(&self) -> bool {
+        let is_held_by_groups =
+            self.limits_groups() && !self.is_paused && self.counts.ready > 0 && self.waiting_consumers > 0;
+        self.limits.held_until.is_some() || is_held_by_groups
     }
 
     /// Whether it takes no more jobs.

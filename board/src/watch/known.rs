@@ -48,6 +48,8 @@ pub struct Sums {
     pub counts: Counts,
     pub waiting_consumers: u64,
     pub rates: Rates,
+    /// Of all queues.
+    pub oldest_ready_ms: u64,
 }
 
 /// What `INFO` says of a server.
@@ -57,6 +59,20 @@ pub struct ServerFacts {
     pub version: String,
     pub dq_version: Option<String>,
     pub evicts: bool,
+    pub totals: ServerTotals,
+}
+
+/// All queues of a server, also those that aren't known one by one, since it started.
+#[derive(Debug, Clone, Default)]
+pub struct ServerTotals {
+    pub counts: Counts,
+    pub waiting_consumers: u64,
+    pub added: u64,
+    pub popped: u64,
+    pub finished: u64,
+    pub deleted: u64,
+    pub diverged: u64,
+    pub bugs: u64,
 }
 
 #[derive(Debug)]
@@ -216,6 +232,7 @@ impl Known {
             let Some(info) = &reading.info else { continue };
             sums.counts.add(&info.counts);
             sums.waiting_consumers += info.waiting_consumers;
+            sums.oldest_ready_ms = sums.oldest_ready_ms.max(info.oldest_ready_ms.unwrap_or(0));
             let rates = reading.rates.unwrap_or_default();
             sums.rates.added += rates.added;
             sums.rates.popped += rates.popped;

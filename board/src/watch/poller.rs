@@ -6,9 +6,10 @@ use std::sync::Arc;
 use redis::Pipeline;
 use tokio::time::{self, MissedTickBehavior};
 
-use super::known::ServerFacts;
+use super::known::{ServerFacts, ServerTotals};
 use super::{now_ms, Watch, TURN};
 use crate::server::node::Node;
+use crate::server::queue::Counts;
 use crate::server::replies::{bytes, scanned};
 use crate::server::{Name, Result};
 
@@ -138,6 +139,23 @@ fn facts(address: &str, info: &str) -> ServerFacts {
         let mut lines = info.lines().filter_map(|line| line.split_once(':'));
         lines.find(|(key, _)| *key == name).map(|(_, value)| value.trim().to_string())
     };
+    let number = |name: &str| field(name).and_then(|number| number.parse().ok()).unwrap_or(0);
+    let totals = ServerTotals {
+        counts: Counts {
+            ready: number("dq_jobs_ready"),
+            delayed: number("dq_jobs_delayed"),
+            reserved: number("dq_jobs_reserved"),
+            dead: number("dq_jobs_dead"),
+            done: number("dq_jobs_done"),
+        },
+        waiting_consumers: number("dq_waiting_consumers"),
+        added: number("dq_jobs_added"),
+        popped: number("dq_jobs_popped"),
+        finished: number("dq_jobs_finished"),
+        deleted: number("dq_jobs_deleted"),
+        diverged: number("dq_diverged"),
+        bugs: number("dq_bugs"),
+    };
     let version = match (field("valkey_version"), field("redis_version")) {
         (Some(valkey), _) => format!("Valkey {valkey}"),
         (None, Some(redis)) => format!("Redis {redis}"),
@@ -148,6 +166,7 @@ fn facts(address: &str, info: &str) -> ServerFacts {
         version,
         dq_version: field("dq_version"),
         evicts: field("dq_eviction_risk").is_some_and(|risk| risk == "1"),
+        totals,
     }
 }
 

@@ -57,7 +57,7 @@ pub struct App {
     guard: Guard,
     forms: forms::Forms,
     streams: Arc<Semaphore>,
-    metrics_queues: usize,
+    metrics: Arc<metrics::Choice>,
 }
 
 type Shared = State<Arc<App>>;
@@ -70,7 +70,7 @@ impl App {
             guard: Guard::new(args),
             forms: forms::Forms::new()?,
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
-            metrics_queues: args.metrics_queues,
+            metrics: Arc::new(metrics::Choice::new(args)?),
         }))
     }
 
@@ -103,7 +103,7 @@ pub fn router(app: Arc<App>, metrics_only: bool) -> Router {
 }
 
 async fn serve_metrics(State(app): Shared) -> Response {
-    match metrics::text(&app.watch, app.metrics_queues) {
+    match metrics::text(&app.watch, &app.metrics) {
         Ok(text) => ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
