@@ -124,7 +124,7 @@ impl Change for Add {
             Due::In(_) | Due::At(_) => (),
         }
         match &add.schedule {
-            Some(new) => schedule_words::check(&new.rule, new.starts, wall_clock),
+            Some(new) => schedule_words::check(&new.rule, wall_clock),
             None => Ok(()),
         }
     }
@@ -141,6 +141,7 @@ impl Change for Add {
                 replies.bulk(id.map_or(&[], Id::bytes));
             }
             Added::Taken if parsed.nx => replies.null(),
+            Added::Over { .. } => replies.null(),
             Added::Taken => return Err(Error::Taken),
             Added::Full => return Err(Error::Full),
             Added::Never => return Err(Error::NeverRuns),

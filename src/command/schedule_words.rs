@@ -3,10 +3,7 @@
 
 use super::error::Error;
 use super::words::{once, Words};
-use crate::queue::{
-    Calendar, Cron, Following, Millis, Misfire, Recurrence, Starts, Time, Timing, CRON_BYTES_MAX,
-    ZONE_BYTES_MAX,
-};
+use crate::queue::{Cron, Millis, Misfire, Recurrence, Time, Timing, CRON_BYTES_MAX, ZONE_BYTES_MAX};
 use crate::server::spec::ArgSpec;
 use crate::services::{calendar, live};
 
@@ -96,31 +93,16 @@ impl ScheduleWords {
     }
 }
 
-/// What can be checked only once the time is known: that the job ever comes.
-pub fn check(rule: &Recurrence, starts: Starts, wall_clock: fn() -> Time) -> Result<(), Error> {
+/// What can be checked only once the time is known: that its times aren't past the last one, and that the expression names
+/// any.
+pub fn check(rule: &Recurrence, wall_clock: fn() -> Time) -> Result<(), Error> {
     let now = wall_clock();
-    let mut calendar = Reading(None);
     match &rule.timing {
         Timing::Every(period) if now.checked_add(*period).is_none() => {
-            return Err(Error::PastTheEnd { option: "EVERY" });
+            Err(Error::PastTheEnd { option: "EVERY" })
         }
-        Timing::Every(_) => (),
-        Timing::Cron(cron) => {
-            let reading = live::read_cron(cron)?;
-            reading.next(now).ok_or(Error::NeverComes)?;
-            calendar = Reading(Some(reading));
-        }
-    }
-    rule.first(now, starts, &mut calendar).map(drop).ok_or(Error::NeverRuns)
-}
-
-/// A calendar that has read the one expression of a command.
-struct Reading(Option<calendar::Reading>);
-
-impl Calendar for Reading {
-    fn following(&mut self, _: &Cron, _: Time, after: Time) -> Following {
-        let next = self.0.as_ref().and_then(|reading| reading.next(after));
-        Following { next, missed: 0 }
+        Timing::Every(_) => Ok(()),
+        Timing::Cron(cron) => live::read_cron(cron)?.next(now).map(drop).ok_or(Error::NeverComes),
     }
 }
 

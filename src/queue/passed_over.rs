@@ -67,6 +67,8 @@ impl Recurrence {
                 return round;
             }
             round = Round { occurrence: next, missed: round.missed.saturating_add(1), ..round };
+        } else if round.is_decided() {
+            return round;
         }
         let after = too_old.min(self.until.unwrap_or(Time::MAX)).max(round.occurrence);
         let Following { next, missed } = self.following(&round, after, calendar);

@@ -101,13 +101,21 @@ pub enum Added {
     Full,
     /// It would never run: there is no time for it, or none that its limits allow.
     Never,
+    /// The same of one that is to be there (ENSURE). Where it was and waited for such a time, it isn't any more.
+    Over {
+        was_there: bool,
+    },
 }
 
 impl Changed for Added {
     fn has_changed(&self) -> bool {
         match self {
-            Added::New { .. } | Added::Replaced { .. } => true,
-            Added::Taken | Added::Unchanged { .. } | Added::Full | Added::Never => false,
+            Added::New { .. } | Added::Replaced { .. } | Added::Over { was_there: true } => true,
+            Added::Taken
+            | Added::Unchanged { .. }
+            | Added::Full
+            | Added::Never
+            | Added::Over { was_there: false } => false,
         }
     }
 }

@@ -76,7 +76,7 @@ pub struct Round {
     pub anchor: Time,
     /// The occurrence that is to come, is being worked on or waits for another attempt.
     pub occurrence: Time,
-    /// The one behind it: [`Time::MAX`] as long as it is not decided, or when there is none.
+    /// The one behind it, or [`Round::UNDECIDED`], or [`Round::NO_NEXT`].
     pub(super) next: Time,
     /// Runs that were begun.
     pub runs: u32,
@@ -139,21 +139,36 @@ impl Calendar for Answers<'_> {
 }
 
 impl Round {
+    /// No occurrence is at the end of time, and none is at its beginning.
+    const UNDECIDED: Time = Time::MAX;
+    const NO_NEXT: Time = Time::ZERO;
+
     pub fn new(anchor: Time, occurrence: Time) -> Round {
-        Round { anchor, occurrence, next: Time::MAX, runs: 0, missed: 0, failed: 0 }
+        Round { anchor, occurrence, next: Round::UNDECIDED, runs: 0, missed: 0, failed: 0 }
     }
 
+    /// `None`: it isn't decided, or there is none.
     pub fn next(&self) -> Option<Time> {
-        (self.next < Time::MAX).then_some(self.next)
+        (self.is_decided() && self.next != Round::NO_NEXT).then_some(self.next)
     }
 
+    /// Whether the run has been handed out, so that what it missed is counted; or was kicked.
+    pub fn is_decided(&self) -> bool {
+        self.next != Round::UNDECIDED
+    }
+
+    /// It is decided: this one, or none.
     pub fn with_next(self, next: Option<Time>) -> Round {
-        Round { next: next.unwrap_or(Time::MAX), ..self }
+        Round { next: next.unwrap_or(Round::NO_NEXT), ..self }
+    }
+
+    pub fn undecided(self) -> Round {
+        Round { next: Round::UNDECIDED, ..self }
     }
 
     /// The run is over; the next occurrence is to come, if there is one.
     pub fn armed(self) -> Option<Round> {
-        self.next().map(|next| Round { occurrence: next, next: Time::MAX, ..self })
+        self.next().map(|next| Round { occurrence: next, ..self.undecided() })
     }
 
     /// The same after a run that was out of attempts.
@@ -163,13 +178,13 @@ impl Round {
 
     /// The job runs now, besides; then it goes on as it would have.
     pub fn kicked(self, now: Time) -> Round {
-        let next = self.next().unwrap_or(self.occurrence);
-        Round { occurrence: now, ..self.with_next(Some(next)) }
+        let next = if self.is_decided() { self.next } else { self.occurrence };
+        Round { occurrence: now, next, ..self }
     }
 
     /// It begins anew, after it had ended.
     pub fn revived(self, now: Time) -> Round {
-        Round { next: Time::MAX, occurrence: now, ..self }
+        Round { occurrence: now, ..self.undecided() }
     }
 }
 
@@ -234,7 +249,7 @@ impl Recurrence {
         if self.ends_with(round.runs) {
             return round.with_next(None);
         }
-        if round.next().is_some() {
+        if round.is_decided() {
             return round;
         }
         let missed_until = match self.misfire {

@@ -40,7 +40,10 @@ impl Add<'_> {
             return Added::Full;
         }
         let Some(round) = rule.first(now, starts, calendar) else {
-            return Added::Never;
+            return match self.if_taken {
+                IfTaken::Ensure => Added::Over { was_there: false },
+                IfTaken::Refuse | IfTaken::Replace => Added::Never,
+            };
         };
         let job = self.scheduled_job(queue, id, now, rule, round);
         match queue.put_job(&job, Naming::Given, found, Rank::Last) {
@@ -101,11 +104,13 @@ impl Add<'_> {
         let before = stored.settled(now);
         let same = before.schedule.filter(|old| rule.is_as(old.rule, &old.round, starts));
         let round = match same {
-            Some(old) => round_under(rule, old.round, &before, now, calendar),
+            Some(old) => round_under(rule, old, &before, now, calendar),
             None => round_instead(rule, starts, &before, now, calendar),
         };
         let Some(round) = round else {
-            return Some(Added::Never);
+            queue.discard(slot);
+            count(&mut queue.totals.deleted, 1);
+            return Some(Added::Over { was_there: true });
         };
         let (id, reason) = (before.id.bytes().to_vec(), before.reason.map(<[u8]>::to_vec));
         let reason_stored = stored.reason.map(<[u8]>::to_vec);
@@ -158,18 +163,26 @@ fn with_the_lease_of<'j>(
     }
 }
 
-/// The round of a job whose schedule stays and whose limits may be others. `None`: it would never run again.
+/// The round of a job whose schedule stays and whose limits may be others. `None`: it waits for a time that they don't allow.
 fn round_under(
     rule: &Recurrence,
-    round: Round,
+    old: Scheduled,
     job: &JobView,
     now: Time,
     calendar: &mut dyn Calendar,
 ) -> Option<Round> {
+    let round = old.round;
     match job.progress.stage {
         Stage::Waiting if job.progress.attempt == 0 => {
             let is_over = !rule.allows(round.occurrence) || rule.ends_with(round.runs);
-            (!is_over).then_some(round)
+            let has_same_limits = (rule.until, rule.runs) == (old.rule.until, old.rule.runs);
+            // What is ready has come by the limits of then, or was kicked.
+            (!is_over || job.time <= now).then(|| match round.next() {
+                // It was given back before a worker had begun, or kicked.
+                Some(next) => round.with_next(Some(next).filter(|next| rule.allows(*next))),
+                None if has_same_limits => round,
+                None => round.undecided(),
+            })
         }
         Stage::Waiting | Stage::Leased if rule.ends_with(round.runs) => Some(round.with_next(None)),
         Stage::Waiting | Stage::Leased => Some(match round.next() {
@@ -187,7 +200,7 @@ fn round_under(
 }
 
 /// The round of a job that gets another schedule. A run that is under way goes on; the first of the new schedule comes
-/// behind it.
+/// behind it. `None`: it waits, and the new schedule has no time for it.
 fn round_instead(
     rule: &Recurrence,
     starts: Starts,
@@ -195,14 +208,15 @@ fn round_instead(
     now: Time,
     calendar: &mut dyn Calendar,
 ) -> Option<Round> {
-    let round = rule.first_after(now, starts, calendar)?;
-    Some(match job.progress.stage {
-        Stage::Waiting => round,
+    let first = rule.first_after(now, starts, calendar);
+    match job.progress.stage {
+        Stage::Waiting => first,
         Stage::Leased | Stage::Dead | Stage::Done => {
             let under_way = job.schedule.map_or(now, |old| old.round.occurrence);
-            Round { occurrence: under_way, ..round }.with_next(Some(round.occurrence))
+            let round = Round::new(first.map_or(now, |first| first.anchor), under_way);
+            Some(round.with_next(first.map(|first| first.occurrence)))
         }
-    })
+    }
 }
 
 impl Queue {

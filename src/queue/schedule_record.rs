@@ -88,7 +88,7 @@ impl Fields {
         let round = Round::new(time(self.anchor)?, time(self.occurrence)?);
         let next = self.next.map(time).transpose()?;
         let (runs, missed, failed) = (self.runs, self.missed, self.failed);
-        Ok(Round { runs, missed, failed, ..round.with_next(next) })
+        Ok(Round { runs, missed, failed, next: next.unwrap_or(round.next), ..round })
     }
 }
 
@@ -123,7 +123,7 @@ impl From<ScheduleRecord> for Fields {
             until: rule.until.map(Time::unix_ms),
             anchor: round.anchor.unix_ms(),
             occurrence: round.occurrence.unix_ms(),
-            next: round.next().map(Time::unix_ms),
+            next: round.is_decided().then_some(round.next.unix_ms()),
             runs: round.runs,
             missed: round.missed,
             failed: round.failed,

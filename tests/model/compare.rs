@@ -196,6 +196,7 @@ fn round(schedule: &Scheduled) -> schedule::Round {
         anchor: round.anchor.unix_ms(),
         occurrence: round.occurrence.unix_ms(),
         next: round.next().map(Time::unix_ms),
+        is_decided: round.is_decided(),
         runs: round.runs,
         missed: round.missed,
         failed: round.failed,

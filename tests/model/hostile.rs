@@ -473,7 +473,11 @@ fn add_by_queue(queue: &mut Queue, told: &Circumstances, due: u64) {
     match queue.apply(told, &add) {
         Added::New { .. } => assert!(!is_full),
         Added::Full => assert!(is_full),
-        Added::Unchanged { .. } | Added::Never | Added::Replaced { .. } | Added::Taken => {
+        Added::Unchanged { .. }
+        | Added::Never
+        | Added::Over { .. }
+        | Added::Replaced { .. }
+        | Added::Taken => {
             panic!("an id that was made is taken")
         }
     }

@@ -18,6 +18,8 @@ pub struct Round {
     pub anchor: u64,
     pub occurrence: u64,
     pub next: Option<u64>,
+    /// Also where there is none.
+    pub is_decided: bool,
     pub runs: u32,
     pub missed: u32,
     pub failed: u32,
@@ -105,8 +107,21 @@ impl Round {
                 (0, by_cron(step, after, after).0?)
             }
         };
-        let round = Round { rule: *rule, anchor, occurrence, next: None, runs: 0, missed: 0, failed: 0 };
-        rule.allows(occurrence).then_some(round)
+        rule.allows(occurrence).then_some(Round::at(rule, anchor, occurrence))
+    }
+
+    fn at(rule: &Rule, anchor: u64, occurrence: u64) -> Round {
+        let (runs, missed, failed) = (0, 0, 0);
+        Round { rule: *rule, anchor, occurrence, next: None, is_decided: false, runs, missed, failed }
+    }
+
+    /// Waits for the next time. False when there is none.
+    fn arm(&mut self) -> bool {
+        let Some(next) = self.next.take() else {
+            return false;
+        };
+        (self.occurrence, self.is_decided) = (next, false);
+        true
     }
 
     /// What comes after this time, and how many were missed since the occurrence.
@@ -133,13 +148,14 @@ impl Round {
         self.runs += 1;
         if self.rule.is_last(self.runs) {
             self.next = None;
-        } else if self.next.is_none() {
+        } else if !self.is_decided {
             let until = self.rule.until.unwrap_or(LAST);
             let after = if self.rule.all { self.occurrence } else { now.min(until).max(self.occurrence) };
             let (next, missed) = self.following(after);
             self.next = next;
             self.missed = self.missed.saturating_add(missed.min(u32::MAX.into()) as u32);
         }
+        self.is_decided = true;
     }
 
     /// Nobody took it in time: what comes behind it, and behind all others that nobody took in time.
@@ -152,16 +168,17 @@ impl Round {
                 self.occurrence = next;
                 self.missed = self.missed.saturating_add(1);
             }
+            None if self.is_decided => return,
             None => {}
         }
         let latest = now - self.rule.jitter - self.rule.late;
         let (next, missed) = self.following(latest.min(self.rule.until.unwrap_or(LAST)).max(self.occurrence));
-        self.next = next;
+        (self.next, self.is_decided) = (next, true);
         self.missed = self.missed.saturating_add(missed.min(u32::MAX.into()) as u32);
     }
 
     fn fail(&mut self) {
-        self.occurrence = self.next.take().unwrap();
+        assert!(self.arm());
         self.failed += 1;
     }
 }
@@ -256,7 +273,8 @@ impl Reference {
             return Outcome::Full;
         }
         let Some(round) = Round::new(rule, now, starts, true) else {
-            return Outcome::Never;
+            let is_ensured = add.if_taken == IfTaken::Ensure;
+            return if is_ensured { Outcome::Over { was_there: false } } else { Outcome::Never };
         };
         let due = rule.ready(&name, round.occurrence);
         self.put_scheduled(Job {
@@ -301,8 +319,13 @@ impl Reference {
         if let Some(before) = same {
             let mut round = Round { rule: *rule, ..before.clone() };
             if old.stage == Stage::Waiting && old.attempt == 0 {
-                if !rule.allows(round.occurrence) || rule.is_last(round.runs) {
-                    return Outcome::Never;
+                if (!rule.allows(round.occurrence) || rule.is_last(round.runs)) && old.time > now {
+                    return self.end_schedule(&old.id);
+                }
+                let had_same_limits = (rule.until, rule.runs) == (before.rule.until, before.rule.runs);
+                match round.next {
+                    Some(next) => round.next = rule.allows(next).then_some(next),
+                    None => round.is_decided &= had_same_limits,
                 }
             } else if matches!(old.stage, Stage::Waiting | Stage::Leased) {
                 round.next = if rule.is_last(round.runs) {
@@ -313,19 +336,23 @@ impl Reference {
                     let after = if rule.all { round.occurrence } else { now.max(round.occurrence) };
                     round.following(after).0
                 };
+                round.is_decided = true;
             }
             job.round = Some(round);
         } else {
-            let Some(first) = Round::new(rule, now, starts, false) else {
-                return Outcome::Never;
-            };
+            let first = Round::new(rule, now, starts, false);
             let under_way = old.round.as_ref().map_or(now, |round| round.occurrence);
             if old.stage == Stage::Waiting {
+                let Some(first) = first else {
+                    return self.end_schedule(&old.id);
+                };
                 job.time = rule.ready(&job.id, first.occurrence);
                 (job.attempt, job.lease) = (0, None);
                 job.round = Some(first);
             } else {
-                job.round = Some(Round { occurrence: under_way, next: Some(first.occurrence), ..first });
+                let next = first.as_ref().map(|first| first.occurrence);
+                let round = Round::at(rule, first.map_or(now, |first| first.anchor), under_way);
+                job.round = Some(Round { next, is_decided: true, ..round });
             }
         }
         // A lease that has run out stays good, where the job is the same with it.
@@ -347,6 +374,13 @@ impl Reference {
         Outcome::Added { id: name, due, replaced: true }
     }
 
+    /// Its limits allow no time any more.
+    fn end_schedule(&mut self, id: &[u8]) -> Outcome {
+        self.jobs.retain(|job| job.id != id);
+        self.totals.deleted += 1;
+        Outcome::Over { was_there: true }
+    }
+
     /// The run is over. False when there is no other.
     pub fn arm(&mut self, now: u64, place: usize, failed: Option<Option<&Bytes>>) -> bool {
         let job = &mut self.jobs[place];
@@ -358,7 +392,7 @@ impl Reference {
                 round.fail();
                 job.reason = Some(reason.cloned().unwrap_or(NO_ATTEMPTS_LEFT.to_vec()));
             }
-            None => round.occurrence = round.next.take().unwrap(),
+            None => assert!(round.arm()),
         }
         job.attempt = 0;
         let ready = round.rule.ready(&job.id, round.occurrence).max(now);
@@ -397,13 +431,13 @@ impl Reference {
             }
             passed_over += 1;
             job.tally = job.tally_at(now);
-            match round.next.take() {
+            match round.next {
                 None => {
                     job.round = Some(round);
                     self.lay_dead(now, place, Some(&LATE.to_vec()));
                 }
                 Some(next) => {
-                    round.occurrence = next;
+                    round.arm();
                     let ready = round.rule.ready(&job.id, next).max(now);
                     (job.attempt, job.round) = (0, Some(round));
                     job.reason = reason.map(Vec::from).or(job.reason.take());
@@ -421,7 +455,7 @@ impl Reference {
         let round = job.round.as_mut().unwrap();
         match state {
             State::Dead => {
-                (round.occurrence, round.next) = (now, None);
+                (round.occurrence, round.next, round.is_decided) = (now, None, false);
                 (job.attempt, job.reason) = (0, None);
             }
             State::Delayed => {
@@ -430,7 +464,9 @@ impl Reference {
                     (job.attempt, job.reason) = (0, Some(NO_ATTEMPTS_LEFT.to_vec()));
                 }
                 if job.attempt == 0 {
-                    round.next = round.next.or(Some(round.occurrence));
+                    if !round.is_decided {
+                        (round.next, round.is_decided) = (Some(round.occurrence), true);
+                    }
                     round.occurrence = now;
                 }
             }

@@ -265,6 +265,7 @@ fn add(
         core::Added::Replaced { slot, due } => (slot, due, true),
         core::Added::Taken | core::Added::Unchanged { .. } => return Outcome::No,
         core::Added::Never => return Outcome::Never,
+        core::Added::Over { was_there } => return Outcome::Over { was_there },
         core::Added::Full => return Outcome::Full,
     };
     let (id, body) = queue.id_and_body(slot).unwrap();

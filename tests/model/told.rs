@@ -239,6 +239,10 @@ pub enum Outcome {
     Full,
     /// A schedule without a run.
     Never,
+    /// The same of one that is to be there.
+    Over {
+        was_there: bool,
+    },
     Added {
         id: Bytes,
         due: u64,
@@ -275,6 +279,7 @@ impl Outcome {
     pub fn has_changed(&self) -> bool {
         match self {
             Outcome::No | Outcome::Full | Outcome::Never | Outcome::Jobs(0) => false,
+            Outcome::Over { was_there } => *was_there,
             Outcome::HandedOut(handed, passed_over) => !handed.is_empty() || *passed_over > 0,
             Outcome::Yes | Outcome::SetBack | Outcome::Added { .. } | Outcome::Jobs(_) => true,
         }

@@ -188,7 +188,7 @@ fn ensure_leaves_a_schedule_where_it_is_and_sets_the_rest() {
 #[test]
 fn another_schedule_counts_from_now_and_never_fires_at_once() {
     // At the end of time there is no other.
-    check("@0 ADD a every=10 | @57 ADD a every=281474976710655 =0 ENSURE -> never | GET a -> ready 10");
+    check("@0 ADD a every=10 | @57 ADD b every=10 until=5 -> never | ADD b every=10 until=5 ENSURE -> never | ADD a every=281474976710655 =0 ENSURE -> ended | GET a -> nil");
     check("@0 ADD a every=10 | @57 GET a -> ready 10 | ADD a every=30 ENSURE -> replaced 87 | GET a -> delayed 87 | ROUND a -> 87>nil run=0");
     check("@0 ADD a every=10 | @57 ADD a cron=50 ENSURE -> replaced 100 | @100 POP | @101 ADD a cron=30 ENSURE | GET a -> reserved 160 #1 L1 | ROUND a -> 100>120 run=0 | FINISH a L1 | GET a -> delayed 120");
     check("@0 ADD a every=10 | @57 ADD a every=7 =57 ENSURE -> replaced 64 | ADD b every=7 =50 ENSURE -> 57 | ADD a every=8 =20 ENSURE -> replaced 60");
@@ -202,10 +202,55 @@ fn another_schedule_counts_from_now_and_never_fires_at_once() {
 fn ensure_and_what_is_at_its_end() {
     // An operator has to look at what was buried.
     check("@0 ADD a every=10 | @10 POP | BURY a L1 snow | @20 ADD a every=10 body=new ENSURE | GET a -> dead 10 #1 | WHY a -> snow | ADD a every=7 ENSURE | COUNTS -> 0 0 0 1 | KICKJOB a -> 1 | POP -> a#1 | ROUND a -> 20>27 run=1");
-    check("@0 ADD a every=10 runs=5 | @10 POP | FINISH a L1 | ADD a every=10 runs=1 ENSURE -> never | ROUND a -> 20>nil run=1 | ADD a every=10 until=15 ENSURE -> never | ADD a every=7 until=15 ENSURE -> never");
+    check("@0 ADD a every=10 runs=5 | @10 POP | FINISH a L1 | ADD a every=10 runs=1 ENSURE -> ended | GET a -> nil | TOTALS -> 1 0 1 0 1 1");
     check("@0 ADD a every=10 | @10 POP | ADD a every=10 until=15 ENSURE | ROUND a -> 10>nil run=1 | ADD a every=10 ENSURE | ROUND a -> 10>20 run=1 | ADD a every=10 runs=1 ENSURE | FINISH a L1 | GET a -> nil");
     check("@0 ADD a cron=10 | @10 POP | ADD a cron=10 until=15 ENSURE | @23 ADD a cron=10 ENSURE | ROUND a -> 10>30 run=1");
     check("@0 ADD a every=10 ttl=50 keep=9 REPLACE -> 10 | @20 POP | FINISH a L1 | GET a -> delayed 30 | ADD a every=10 -> taken | ADD a +5 REPLACE | ROUND a -> nil");
+}
+
+#[test]
+fn ensure_of_what_is_there_says_the_same_until_the_end() {
+    let same = "ADD a every=10 until=25 ENSURE";
+    check(&format!(
+        "@0 {same} -> 10 | @10 POP | FINISH a L1 | @17 {same} -> unchanged | @24 {same} -> unchanged | @30 {same} -> unchanged | POP -> a#1 \
+         | @31 {same} -> unchanged | ROUND a -> 20>nil run=2 | FINISH a L2 -> 1 | GET a -> nil | {same} -> never | GET a -> nil"
+    ));
+    // Dead, it stays so. A kick is a run, however late.
+    check(&format!("@0 {same} | @10 POP | BURY a L1 | @40 {same} -> unchanged | KICKJOB a | {same} -> unchanged | POP -> a#1 | FINISH a L2 | GET a -> nil"));
+}
+
+#[test]
+fn ensure_with_an_earlier_end() {
+    let ends_at = |until| format!("ADD a every=10 until={until} ENSURE");
+    // What waits for a time that isn't allowed any more ends; what is ready has come before that.
+    check(&format!(
+        "@0 ADD a every=10 | @12 POP | FINISH a L1 | @13 {} -> ended | GET a -> nil",
+        ends_at(15)
+    ));
+    check(&format!(
+        "@0 ADD a every=10 | @12 {} -> replaced 10 | POP -> a#1 | ROUND a -> 10>nil run=1",
+        ends_at(5)
+    ));
+    check("@0 ADD a every=10 | @3 ADD a every=7 until=5 ENSURE -> ended | GET a -> nil");
+    check("@0 ADD a every=10 | @10 POP | ADD a every=7 until=5 ENSURE -> replaced 70 | FINISH a L1 -> 1 | GET a -> nil");
+    // The time behind a run was decided: for a run that is kicked, and for one that is given back.
+    check(&format!("@0 ADD a every=10 | @3 KICKJOB a | ROUND a -> 3>10 run=0 | {} -> replaced 3 | POP -> a#1 | FINISH a L1 | GET a -> nil", ends_at(5)));
+    check(&format!("@0 ADD a every=10 | @10 POP | UNBEGUN a L1 | ROUND a -> 10>20 run=0 | {} -> replaced 10 | POP -> a#1 | FINISH a L2 | GET a -> nil", ends_at(15)));
+    // And a later end lets it go on.
+    check(&format!(
+        "@0 {} | @10 POP | UNBEGUN a L1 | {} -> replaced 10 | POP -> a#1 | ROUND a -> 10>20 run=1",
+        ends_at(15),
+        ends_at(25)
+    ));
+}
+
+#[test]
+fn what_was_missed_counts_once_however_often_the_last_run_is_given_back() {
+    let begun = "@0 ADD a every=10 until=105 | @110 POP -> a#1 | ROUND a -> 10>nil run=1 missed=9";
+    check(&format!(
+        "{begun} | UNBEGUN a L1 | POP -> a#1 | ROUND a -> 10>nil run=1 missed=9 | UNBEGUN a L2 | LOAD | POP -> a#1 \
+         | ROUND a -> 10>nil run=1 missed=9 | COPY | SWAP | FINISH a * -> 1 | GET a -> nil"
+    ));
 }
 
 #[test]
@@ -236,7 +281,7 @@ fn ensure_leaves_what_time_has_made_of_a_job() {
     check(&format!("{failed} ADD a every=100 tries=5 ENSURE -> replaced 200 | {waits} | ROUND a -> 200>nil run=1 failed=1 | @200 POP -> a#1"));
     check(&format!("{failed} ADD a every=70 ENSURE -> replaced 180 | GET a -> delayed 180 | ROUND a -> 180>nil run=0 | @180 POP -> a#1"));
     check(&format!(
-        "{failed} ADD a every=100 runs=1 ENSURE -> never | ADD a every=100 tries=1 ttr=3 ENSURE -> unchanged"
+        "{failed} ADD a every=100 tries=1 ttr=3 ENSURE -> unchanged | ADD a every=100 runs=1 ENSURE -> ended | GET a -> nil"
     ));
     check(&format!("{failed} ADD a every=100 tries=1 body=new ENSURE | GET a -> delayed 103 #1 L1 | WHY a -> no attempts left | ROUND a -> 200>nil run=1 failed=1 | FINISH a L1 -> 1 | GET a -> delayed 200"));
     // One that waits for another attempt gets it when it would have.

@@ -10,7 +10,7 @@
 //! | step | what comes of it |
 //! | --- | --- |
 //! | `ADD id [+delay or =at] [ttr=60] [prio=128] [tries=0] [base=0 max=0] [ttl=0] [keep=0] [late=0] [group=x] [body=x] [REPLACE]` | when it is due, `replaced` and when, `taken`, `full`; for the id `*`: the id |
-//! | `ADD … every=ms or cron=step [misfire=all] [jitter=] [runs=] [until=] [ENSURE]` | the same, `unchanged`, `never` |
+//! | `ADD … every=ms or cron=step [misfire=all] [jitter=] [runs=] [until=] [ENSURE]` | the same, `unchanged`, `never`, `ended` |
 //! | `ROUND id` | where a schedule is: `occurrence>next run=0 missed=1 failed=1` |
 //! | `POP [n=1] [ttr=…] [NOACK]` | `id#attempt` of each, or `nil`; the leases are called L1, L2 … as they come |
 //! | `TAKE [ttr=…] [NOACK] id [id …]` | as POP, by id |
@@ -18,8 +18,7 @@
 //! | `UNBEGUN id L1` | `1` or `0`: released, and nobody has worked on it |
 //! | `RELEASE id L1 [+delay] [prio=…] [why]`, `BURY id L1 [why]`, `TOUCH id L1 [ttr=…]` | `1` or `0` |
 //! | `BACK L1` | `1` or `0`: gives back what was handed out then |
-//! | `KICK n` | the ids that were kicked |
-//! | `KICKJOB id [id …]` | how many |
+//! | `KICK n`, `KICKJOB id [id …]` | the ids that were kicked; how many |
 //! | `PAUSE [group=x] [span]`, `RESUME [group=x]` | `1` or `0` |
 //! | `GROUP name` | how many are ready, reserved, delayed; `until` when it is paused; or `nil` |
 //! | `ALTER [ttr=…] [tries=…] [base=… max=…] [keep=…] [late=…] [maxjobs=…] [deadkeep=…] [concurrency=…] [rate=n/per] [each=…] [eachrate=n/per] [burst=…]` | |
@@ -168,8 +167,8 @@ impl Session {
                 accepted(self.apply(&Release { claim, when, priority, reason }))
             }
             "UNBEGUN" => {
-                let when = WhenReleased::Unbegun;
-                accepted(self.apply(&Release { when, ..Release::plain(self.claim(&words[1..])) }))
+                let release = Release::plain(self.claim(&words[1..]));
+                accepted(self.apply(&Release { when: WhenReleased::Unbegun, ..release }))
             }
             "BURY" => {
                 let reason = words.get(3).map(|why| why.as_bytes());
@@ -349,7 +348,8 @@ impl Session {
             Added::Taken => "taken".into(),
             Added::Unchanged { .. } => "unchanged".into(),
             Added::Full => "full".into(),
-            Added::Never => "never".into(),
+            Added::Never | Added::Over { was_there: false } => "never".into(),
+            Added::Over { was_there: true } => "ended".into(),
         }
     }
 

@@ -251,6 +251,23 @@ def test_a_deployment_updates_what_a_job_does_and_leaves_its_run_alone(r: redis.
     assert job(r, "q", "a")["due"] == taken[4] + HOUR_MS
 
 
+def test_a_deployment_in_and_after_the_last_period_is_no_error(r: redis.Redis) -> None:
+    now = now_ms()
+    words = ("EVERY", HOUR_MS, "AT", now, "UNTIL", now + 1_000, "ENSURE")
+    assert add(r, *words) == add(r, *words) == "a"
+    run = take(r)
+    assert add(r, *words) == "a"
+    finish(r, run)
+    eventually(lambda: now_ms() > now + 1_000)
+    for queue in ("q", "no such queue"):
+        assert r.execute_command("DQ.ADD", queue, "a", "x", *words) is None
+    assert r.execute_command("DQ.LEN", "q") == 0 and not r.exists("no such queue")
+    # What waits for a time that isn't allowed any more is deleted.
+    add(r, "EVERY", HOUR_MS, "ENSURE")
+    assert add(r, "EVERY", HOUR_MS, "UNTIL", now_ms(), "ENSURE") is None
+    assert r.execute_command("DQ.LEN", "q") == 0
+
+
 def test_a_changed_expression_never_fires_at_once(r: redis.Redis) -> None:
     """oban#1156"""
     add(r, "EVERY", HOUR_MS, "DELAY", 0, "ENSURE")
