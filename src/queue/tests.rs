@@ -19,6 +19,7 @@ mod records;
 mod rounds;
 mod script;
 mod tally;
+mod turns;
 mod upkeep;
 mod workers;
 

@@ -26,18 +26,34 @@ pub fn name(number: Name) -> Vec<u8> {
 pub struct Groups {
     /// In the order in which they were made.
     pub all: Vec<Group>,
-    /// The priorities in which those without a group have had their turn in this round.
-    own_had: BTreeSet<u8>,
+    /// By priority.
+    rounds: BTreeMap<u8, Round>,
     last_serial: u64,
     swept: u64,
     idle_before: usize,
 }
 
+/// Those that could leave when it began have a turn.
+#[derive(Clone, Debug, Default)]
+struct Round {
+    began: u64,
+    /// Those that came later have a greater one.
+    last_serial: u64,
+    /// 0: those without a group.
+    had: BTreeSet<u64>,
+}
+
+impl Round {
+    fn has_turn(&self, serial: u64, opens: u64) -> bool {
+        opens <= self.began && serial <= self.last_serial && !self.had.contains(&serial)
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Group {
     pub name: Name,
+    /// Another one each time that its first job comes.
     serial: u64,
-    had: BTreeSet<u8>,
     /// In parts of a millisecond of the rate.
     arrival: i128,
     /// Until when the rate held it back last, or does.
@@ -58,7 +74,7 @@ pub struct Seen {
 /// Who may leave next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Contender {
-    has_had: bool,
+    waits_for_next_round: bool,
     opens: u64,
     /// 0: those without a group.
     serial: u64,
@@ -91,17 +107,27 @@ impl Reference {
 
     fn group_mut(&mut self, name: Name) -> &mut Group {
         if self.group(name).is_none() {
-            self.groups.last_serial += 1;
-            let serial = self.groups.last_serial;
-            let had = BTreeSet::new();
-            self.groups.all.push(Group { name, serial, had, arrival: 0, held_until: 0, paused_until: 0 });
+            let serial = self.next_serial();
+            self.groups.all.push(Group { name, serial, arrival: 0, held_until: 0, paused_until: 0 });
         }
         self.groups.all.iter_mut().find(|group| group.name == name).unwrap()
     }
 
+    fn next_serial(&mut self) -> u64 {
+        self.groups.last_serial += 1;
+        self.groups.last_serial
+    }
+
     /// A job of this group comes.
     pub fn join(&mut self, group: Option<Name>) {
-        group.map(|name| self.group_mut(name).serial);
+        let Some(name) = group else {
+            return;
+        };
+        let is_first = !self.jobs.iter().any(|job| job.group == group);
+        if is_first && self.group(name).is_some() {
+            self.group_mut(name).serial = self.next_serial();
+        }
+        self.group_mut(name);
     }
 
     fn leases(&self, name: Name) -> Vec<u64> {
@@ -177,32 +203,28 @@ impl Reference {
         let ready: BTreeSet<Option<Name>> =
             ready.filter(|job| job.state(now) == State::Ready).map(|job| job.group).collect();
         let lines = self.lines(priority).into_iter().filter(|(group, _)| ready.contains(group));
+        let round = self.groups.rounds.get(&priority).cloned().unwrap_or_default();
         let contenders = lines.map(|(group, since)| {
-            let (had, serial) = match group {
-                None => (&self.groups.own_had, 0),
-                Some(name) => self.group(name).map(|group| (&group.had, group.serial)).unwrap(),
-            };
+            let serial = group.map_or(0, |name| self.group(name).unwrap().serial);
             let opens = self.opens(group, since);
-            Contender { has_had: had.contains(&priority), opens, serial, group }
+            let waits_for_next_round = !round.has_turn(serial, opens);
+            Contender { waits_for_next_round, opens, serial, group }
         });
         contenders.filter(|contender| contender.opens <= now).min()
     }
 
     fn count_turn(&mut self, priority: u8, first: &Contender, now: u64) {
-        let has_any_had = self.groups.all.iter().any(|group| group.had.contains(&priority));
-        if self.lines(priority).keys().all(Option::is_none) && !has_any_had {
+        if self.lines(priority).keys().all(Option::is_none) {
             return;
         }
-        if first.has_had {
-            self.groups.own_had.remove(&priority);
-            for group in &mut self.groups.all {
-                group.had.remove(&priority);
-            }
+        let last_serial = self.groups.last_serial;
+        let round = self.groups.rounds.entry(priority).or_default();
+        if first.waits_for_next_round {
+            *round = Round { began: now, last_serial, had: BTreeSet::new() };
         }
-        match first.group {
-            None => self.groups.own_had.insert(priority),
-            Some(name) => self.group_mut(name).had.insert(priority),
-        };
+        // The clock may have been set back.
+        round.began = round.began.min(now);
+        round.had.insert(first.serial);
         self.count_for_its_rate(first.group, now);
     }
 
@@ -288,8 +310,7 @@ impl Reference {
             let group = self.group(name).unwrap();
             let rate = self.settings.group_rate;
             let is_rate_over = rate.is_none_or(|rate| group.arrival <= parts(rate, now));
-            let many = idle.len() > self.groups.all.len() - idle.len() + 64;
-            if group.paused_until <= now && is_rate_over && (many || group.had.is_empty()) {
+            if group.paused_until <= now && is_rate_over {
                 self.groups.all.retain(|group| group.name != name);
             }
         }

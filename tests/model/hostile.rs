@@ -244,7 +244,15 @@ fn group_records() -> impl Strategy<Value = Blob> {
     let record = record.prop_map(|(name, serial, turns, (ms, parts, of), paused)| {
         (name, serial, turns, ms, parts, of, paused)
     });
-    blob(prop::collection::vec(record, 0..4).prop_map(bytes_of))
+    let rounds = prop::collection::vec((any::<u8>(), time(), number()), 1..3);
+    let of_rounds = rounds.prop_map(|rounds| {
+        let none = || serde_bytes::ByteBuf::new();
+        ((none(), 0u64, none(), 0u64, 0u32, 0u32, 0u64, 0u64, rounds),)
+    });
+    prop_oneof![
+        4 => blob(prop::collection::vec(record, 0..4).prop_map(bytes_of)),
+        1 => blob(of_rounds.prop_map(bytes_of)),
+    ]
 }
 
 fn queue_record() -> impl Strategy<Value = Blob> {

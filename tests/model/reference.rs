@@ -183,6 +183,7 @@ impl Reference {
             Due::At(time) => time.max(now),
         };
         let (policy, order) = (self.policy(defaults, add), self.next_event());
+        self.join(add.options.group);
         self.jobs.push(Job {
             id: id.clone(),
             body: add.body.clone(),
@@ -199,7 +200,6 @@ impl Reference {
             group: add.options.group,
             round: None,
         });
-        self.join(add.options.group);
         Outcome::Added { id, due, replaced: is_taken }
     }
 
@@ -361,8 +361,11 @@ impl Reference {
             return true;
         }
         let order = -self.next_event();
-        place.map(|place| self.jobs.remove(place));
-        self.join(delivery.before.group);
+        let before = place.map(|place| self.jobs.remove(place));
+        // One that is there still doesn't come.
+        if before.is_none_or(|before| before.stage == Stage::Done) {
+            self.join(delivery.before.group);
+        }
         self.jobs.push(Job { order, ..delivery.before });
         self.totals.popped = self.totals.popped.saturating_sub(1);
         let finished = u64::from(delivery.no_ack);

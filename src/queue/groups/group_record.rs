@@ -10,7 +10,7 @@ use super::super::record::{time, Record, RecordError};
 use super::super::settings::Settings;
 use super::super::time::Time;
 use super::super::Queue;
-use super::{Group, Groups, FIRST_ROUND};
+use super::{Group, Groups, Lane, FIRST_ROUND};
 
 /// Everything about a group but its jobs. Without a name, of jobs that have no group.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +28,17 @@ pub struct GroupRecord {
     /// Until when its rate held it back last, where that isn't what the arrival time says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     held_until: Option<u64>,
+    /// In the record without a name, the rounds that have begun. (The field before isn't left out there.)
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    rounds: Vec<RoundRecord>,
+}
+
+/// A round of a priority: when it began, and the last serial that had been given by then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct RoundRecord {
+    priority: u8,
+    began: u64,
+    last_serial: u64,
 }
 
 impl Record for Vec<GroupRecord> {}
@@ -51,6 +62,7 @@ impl GroupRecord {
         time(self.held_until.unwrap_or_default())?;
         let is_of_none = self.name.is_empty() && self.serial == 0;
         let is_one = Id::new(&self.name).is_some() && (1..=SERIAL_MAX).contains(&self.serial);
+        self.rounds.iter().try_for_each(|round| time(round.began).map(drop))?;
         if is_of_none || is_one {
             Ok(())
         } else {
@@ -69,12 +81,22 @@ impl Group {
 }
 
 impl Groups {
-    fn records(&self, rate: Option<Rate>) -> Vec<GroupRecord> {
+    /// What isn't of one group: of those without one, in which priorities they have had their turn; and the rounds.
+    fn record_of_rounds(&self) -> GroupRecord {
         let own = self.lanes.iter().filter(|lane| lane.own_turn > lane.round);
-        let own: Vec<u8> = own.map(|lane| lane.priority).collect();
+        let turns = ByteBuf::from(own.map(|lane| lane.priority).collect::<Vec<u8>>());
+        let rounds = self.lanes.iter().filter(|lane| lane.has_begun()).map(|lane| RoundRecord {
+            priority: lane.priority,
+            began: lane.began.unix_ms(),
+            last_serial: lane.last_of_round,
+        });
+        GroupRecord { turns, held_until: Some(0), rounds: rounds.collect(), ..GroupRecord::default() }
+    }
+
+    fn records(&self, rate: Option<Rate>) -> Vec<GroupRecord> {
         let mut records: Vec<GroupRecord> = Vec::with_capacity(self.len() + 1);
-        if !own.is_empty() {
-            records.push(GroupRecord { turns: ByteBuf::from(own), ..GroupRecord::default() });
+        if self.lanes.iter().any(Lane::has_begun) {
+            records.push(self.record_of_rounds());
         }
         let (slots, _) = self.shelf.slab.scan(0, usize::MAX, usize::MAX);
         for group in slots.into_iter().filter_map(|slot| self.shelf.slab.get(slot)) {
@@ -95,6 +117,7 @@ impl Groups {
                 parts,
                 paused_until: group.paused_until.unix_ms(),
                 held_until: (!is_held_as_told).then(|| group.held_until.unix_ms()),
+                rounds: Vec::new(),
             });
         }
         records.sort_by(|one, other| (one.serial, &one.name).cmp(&(other.serial, &other.name)));
@@ -105,20 +128,34 @@ impl Groups {
         self.shelf.slab.iter_mut().for_each(|(_, group)| group.take_over_rate(rate));
     }
 
+    fn restore_rounds(&mut self, record: &GroupRecord) -> Result<(), RecordError> {
+        for RoundRecord { priority, began, last_serial } in record.rounds.iter().copied() {
+            if let Some(lane) = self.lane_mut(priority) {
+                (lane.began, lane.last_of_round) = (time(began)?, last_serial);
+            }
+        }
+        for priority in record.turns.iter() {
+            if let Some(lane) = self.lane_mut(*priority) {
+                lane.own_turn = lane.round + 1;
+            }
+        }
+        Ok(())
+    }
+
     fn restore(&mut self, record: &GroupRecord, settings: &Settings) -> Result<(), RecordError> {
         record.check()?;
         let Some(name) = Id::new(&record.name) else {
-            for priority in record.turns.iter() {
-                if let Some(lane) = self.lane_mut(*priority) {
-                    lane.own_turn = lane.round + 1;
-                }
-            }
-            return Ok(());
+            return self.restore_rounds(record);
         };
         let last_serial = self.last_serial;
         let number = self.find_or_make(name).ok_or(RecordError::TooMany)?;
         // One that is made by this has the serial that is told, whatever the order of the records.
         self.last_serial = last_serial;
+        // Its jobs were there before its record, and came as to a group that is made then.
+        let members = self.shelf.slab.get(number).map_or(Vec::new(), |group| group.members.clone());
+        for member in members {
+            self.set_turn(member, 0);
+        }
         for priority in record.turns.iter() {
             let next = self.lane_mut(*priority).map_or(FIRST_ROUND, |lane| lane.round) + 1;
             if let Some(member) = self.member_of(number, *priority) {
@@ -168,7 +205,7 @@ impl Queue {
     /// Where the groups have got to: how many records there are, the last serial, and up to which one those without jobs were looked at.
     pub(in crate::queue) fn group_serials(&self) -> GroupSerials {
         self.groups.as_ref().map_or((0, 0, 0), |groups| {
-            let own = groups.lanes.iter().any(|lane| lane.own_turn > lane.round);
+            let own = groups.lanes.iter().any(Lane::has_begun);
             ((groups.len() + usize::from(own)) as u64, groups.last_serial, groups.swept)
         })
     }

@@ -1,5 +1,5 @@
-//! Groups without jobs. One is kept as long as something of it counts: that it has had its turn in this round, its rate, a
-//! pause. Some are looked at behind each operation, so that what is kept is the same wherever the same has happened.
+//! Groups without jobs. One is kept as long as something of it counts: its rate, a pause. Some are looked at behind each
+//! operation, so that what is kept is the same wherever the same has happened.
 
 use std::ops::Bound;
 
@@ -15,10 +15,6 @@ use super::{GroupNumber, Groups};
 
 /// So many of them are looked at behind an operation, and two for each that it has left without jobs.
 const LOOKED_AT: usize = 2;
-
-/// That they have had their turn is remembered of as many groups without jobs as there are with jobs, and so many more:
-/// where each group is used once, no round would end.
-const REMEMBERED: usize = 64;
 
 /// So many groups without jobs may be paused. They take memory, and a pause isn't refused when that is full. Part of what is
 /// logged: it must stay as it is.
@@ -73,10 +69,7 @@ impl Groups {
             return true;
         };
         let is_rate_over = settings.group_rate.is_none_or(|rate| rate.is_over(group.tat, now));
-        let with_jobs = self.len() - self.idle.len();
-        let is_remembered = self.idle.len() <= with_jobs + REMEMBERED
-            && group.members.iter().any(|slot| self.has_had_turn(*slot));
-        group.paused_until <= now && is_rate_over && !is_remembered
+        group.paused_until <= now && is_rate_over
     }
 
     pub(super) fn has_had_turn(&self, member: Slot) -> bool {
@@ -98,11 +91,7 @@ impl Groups {
         let own = group.name.len() + group.members.capacity() * size_of::<Slot>();
         self.bytes = self.bytes.saturating_sub(lines + own);
         for slot in group.members {
-            let has_had_turn = self.has_had_turn(slot);
             let member = self.members.remove(slot);
-            if let Some(lane) = member.as_ref().and_then(|member| self.lane_mut(member.priority)) {
-                lane.had = lane.had.saturating_sub(has_had_turn.into());
-            }
             self.bytes = self.bytes.saturating_sub(member.map_or(0, |member| member.line.memory()));
         }
     }

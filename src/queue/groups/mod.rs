@@ -1,10 +1,15 @@
 //! Groups of jobs, which take turns. In each priority the groups that have something ready are handed out one job each in
 //! a round, so none waits for the others' many; what has no group takes part as one of them.
 //!
-//! A group's *turn* is the round in which it may leave next: this one, or the one behind it. Of those whose turn has come,
-//! the one leaves first that could have left for longest; when all had theirs, a round is over. That is start-time fair
-//! queueing (P. Goyal, H. Vin, H. Cheng, "Start-time fair queuing", SIGCOMM 1996) where all jobs cost the same. Who becomes
-//! ready by the passing of time has the turn of this round without anybody touching it, since no turn is further ahead.
+//! A group's *turn* is the round in which it may leave next: this one, or the one behind it. A round takes in the groups that
+//! could leave when it began. Of those, the one leaves first that could have left for longest; when all had their turn, the
+//! round is over. What comes later has the next round: a group that opens by the passing of time, since the round knows when it
+//! began; and a group that is made, since the round knows which one had been made last. So a round has an end however many
+//! groups come, and each group waits for at most two jobs of each other one: for the rest of a round and for the next.
+//!
+//! That is start-time fair queueing (P. Goyal, H. Vin, H. Cheng, "Start-time fair queuing", SIGCOMM 1996) where all jobs cost
+//! the same, but for newcomers. There, one starts at the virtual time, which is this round: where each job has a group of its
+//! own, no round would end.
 //!
 //! | file | what it is |
 //! | --- | --- |
@@ -66,7 +71,7 @@ pub struct Groups {
     idle: BTreeSet<(u64, GroupNumber)>,
     /// Those of them that are paused, or were, by when that ends.
     paused: BTreeSet<(Time, GroupNumber)>,
-    /// The serial of the group that was made last.
+    /// The last serial that was given.
     last_serial: u64,
     /// Up to this one, those that are idle have been looked at.
     swept: u64,
@@ -89,7 +94,8 @@ struct Shelf {
 #[derive(Clone)]
 struct Group {
     name: Box<[u8]>,
-    /// Of two groups that could leave since the same time, the one that was made first leaves first.
+    /// In the order in which groups got their first job, since they had none. Of two that could leave since the same time, the
+    /// one that came first leaves first.
     serial: u64,
     /// Whatever their state.
     jobs: u32,
@@ -134,10 +140,13 @@ struct Member {
 struct Lane {
     priority: u8,
     round: u64,
+    /// When this round began. A group that opens later has the next one.
+    began: Time,
+    /// The last serial that had been given by then. A group that came later has the next one, also if its jobs had been due
+    /// before.
+    last_of_round: u64,
     /// When it is the turn of those without a group.
     own_turn: u64,
-    /// So many groups have had their turn in this round, also some without jobs.
-    had: usize,
     ring: Ring,
 }
 
@@ -169,10 +178,35 @@ impl Chained for Shelf {
 }
 
 impl Lane {
-    /// Whether groups take part here: those that have jobs, or had their turn in this round. That the round ends in which they
-    /// had it is how those without jobs are forgotten.
+    fn new(priority: u8) -> Lane {
+        let ring = Ring::default();
+        Lane { priority, round: FIRST_ROUND, began: Time::ZERO, last_of_round: 0, own_turn: 0, ring }
+    }
+
+    /// Whether there is anything to be remembered of its rounds.
+    fn has_begun(&self) -> bool {
+        (self.began, self.last_of_round) != (Time::ZERO, 0) || self.own_turn > self.round
+    }
+
+    /// Whether groups have jobs here.
     fn takes_turns(&self) -> bool {
-        !self.ring.is_empty() || self.had > 0
+        !self.ring.is_empty()
+    }
+
+    /// All that may leave now are in this round.
+    fn begin_round(&mut self, now: Time, last_serial: u64) {
+        self.round += 1;
+        (self.began, self.last_of_round) = (now, last_serial);
+        self.ring.begin_round(self.round);
+    }
+
+    /// The first turn of a group with this serial.
+    fn first_turn(&self, serial: u64) -> u64 {
+        if serial > self.last_of_round {
+            self.round + 1
+        } else {
+            0
+        }
     }
 }
 
@@ -250,7 +284,7 @@ impl Groups {
         if let Some(number) = self.find(name) {
             return Some(number);
         }
-        let serial = self.last_serial.saturating_add(1).min(group_record::SERIAL_MAX);
+        let serial = self.next_serial();
         let group = Group {
             name: name.bytes().into(),
             serial,
@@ -276,13 +310,36 @@ impl Groups {
 
     /// One job more is of this group.
     pub fn join(&mut self, name: Id) -> Option<GroupNumber> {
+        let last_serial = self.last_serial;
         let number = self.find_or_make(name)?;
         let group = self.shelf.slab.get_mut(number)?;
         group.jobs += 1;
         if group.jobs == 1 {
             self.take_idle(number);
+            if self.last_serial == last_serial {
+                self.come_again(number);
+            }
         }
         Some(number)
+    }
+
+    /// A group that was kept without jobs has one again: it comes as one that is made now. So it makes no difference for turns
+    /// when such groups are forgotten.
+    fn come_again(&mut self, number: GroupNumber) -> Option<()> {
+        let serial = self.next_serial();
+        self.last_serial = serial;
+        let group = self.shelf.slab.get_mut(number)?;
+        group.serial = serial;
+        for at in 0..group.members.len() {
+            let slot = *self.shelf.slab.get(number)?.members.get(at)?;
+            let first = self.lane(self.members.get(slot)?.priority)?.first_turn(serial);
+            self.members.get_mut(slot)?.turn = first;
+        }
+        Some(())
+    }
+
+    fn next_serial(&self) -> u64 {
+        self.last_serial.saturating_add(1).min(group_record::SERIAL_MAX)
     }
 
     /// One job less is.
@@ -318,8 +375,7 @@ impl Groups {
 
     fn lane_mut(&mut self, priority: u8) -> Option<&mut Lane> {
         let at = place_of(&self.lanes, priority).unwrap_or_else(|at| {
-            let lane = Lane { priority, round: FIRST_ROUND, own_turn: 0, had: 0, ring: Ring::default() };
-            self.lanes.insert(at, lane);
+            self.lanes.insert(at, Lane::new(priority));
             at
         });
         self.lanes.get_mut(at)

@@ -214,19 +214,21 @@ impl Ring {
         self.over.set(Over::default());
     }
 
-    /// The first group that may be asked at `now`, hasn't had its turn in `round`, and has what `find` looks for.
+    /// The first group that may be asked at `now`, could be when this round began, hasn't had its turn in it, and has what
+    /// `find` looks for.
     pub fn first_in_round<T>(
         &self,
         now: Time,
-        round: u64,
+        (round, began): (u64, Time),
         find: &mut impl FnMut(Slot) -> Result<T, Rest>,
     ) -> Option<Met<T>> {
         let mut over = Some(self.over.get()).filter(|over| over.holds.holds(now)).unwrap_or_default();
         let mut is_in_front = true;
         let runs = self.runs.iter().skip(over.runs);
-        for run in runs.take_while(|run| run.first.0 <= now) {
+        let last = now.min(began);
+        for run in runs.take_while(|run| run.first.0 <= last) {
             if !run.is_over(now, round) {
-                if let Some(met) = first_in(run, now, round, find) {
+                if let Some(met) = first_in(run, now, (round, last), find) {
                     self.over.set(over);
                     return Some(met);
                 }
@@ -244,7 +246,7 @@ impl Ring {
     pub fn first<T>(&self, now: Time, find: &mut impl FnMut(Slot) -> Result<T, Rest>) -> Option<Met<T>> {
         let runs = self.runs.iter().take_while(|run| run.first.0 <= now);
         let mut runs = runs.filter(|run| !run.is_over(now, ANY_ROUND));
-        runs.find_map(|run| first_in(run, now, ANY_ROUND, find))
+        runs.find_map(|run| first_in(run, now, (ANY_ROUND, now), find))
     }
 
     /// The first time after `now` from which on a group may be asked. O(log n).
@@ -377,10 +379,10 @@ impl Ring {
 fn first_in<T>(
     run: &Run,
     now: Time,
-    round: u64,
+    (round, last): (u64, Time),
     find: &mut impl FnMut(Slot) -> Result<T, Rest>,
 ) -> Option<Met<T>> {
-    let open = run.entries.iter().take_while(|entry| entry.seat.opens <= now);
+    let open = run.entries.iter().take_while(|entry| entry.seat.opens <= last);
     for entry in open.filter(|entry| entry.seat.turn <= round && !entry.rest.get().holds(now)) {
         match find(entry.member) {
             Ok(found) => return Some(Met { member: entry.member, seat: entry.seat, found }),

@@ -98,8 +98,10 @@ impl Pair {
                 Ok(member)
             }
         };
-        let in_round = all.iter().filter(is_open).find(|(_, it)| it.seat.turn <= self.round);
-        let met = self.ring.first_in_round(now, self.round, find).map(|met| met.found);
+        let began = at(self.random.choice([0, 20, 40, 90]).unwrap());
+        let is_in_round = |seat: &Seat| seat.turn <= self.round && seat.opens <= began;
+        let in_round = all.iter().filter(is_open).find(|(_, it)| is_in_round(&it.seat));
+        let met = self.ring.first_in_round(now, (self.round, began), find).map(|met| met.found);
         assert_eq!(met, in_round.map(|((.., member), _)| *member), "in the round {}", self.round);
         let met = self.ring.first(now, find).map(|met| met.found);
         assert_eq!(met, all.iter().find(is_open).map(|((.., member), _)| *member));

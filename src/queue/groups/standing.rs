@@ -244,15 +244,18 @@ impl Groups {
 
     /// The line of a group for this priority, made if there is none.
     pub(super) fn member_of(&mut self, number: GroupNumber, priority: u8) -> Option<Slot> {
-        let group = self.shelf.slab.get_mut(number)?;
+        let group = self.shelf.slab.get(number)?;
         let at = match place_among(&group.members, &self.members, priority) {
             Ok(at) => return group.members.get(at).copied(),
             Err(at) => at,
         };
+        let serial = group.serial;
+        let turn = self.lane_mut(priority)?.first_turn(serial);
+        let group = self.shelf.slab.get_mut(number)?;
         let line = Line::Empty;
         let (rest, told_rest) = (Cell::new(Rest::ALWAYS), Cell::new(Rest::ALWAYS));
         let since = Time::ZERO;
-        let member = Member { group: number, priority, line, since, turn: 0, rest, told_rest, seat: None };
+        let member = Member { group: number, priority, line, since, turn, rest, told_rest, seat: None };
         let slot = self.members.insert(member)?;
         let before = group.members.capacity();
         group.members.reserve_exact(1);

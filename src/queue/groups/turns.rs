@@ -67,8 +67,8 @@ impl Groups {
         let own = schedule.first_in_lane(lane.priority, now, windows);
         // As of others, also when the first of them has expired.
         let own_since = schedule.first_time_in_lane(lane.priority).unwrap_or(Time::MAX);
-        let is_own_turn = lane.own_turn <= lane.round;
-        let met = lane.ring.first_in_round(now, lane.round, find);
+        let is_own_turn = lane.own_turn <= lane.round && own_since <= lane.began;
+        let met = lane.ring.first_in_round(now, (lane.round, lane.began), find);
         let own_first = |met: &Option<Met<_>>| met.as_ref().is_none_or(|met| own_since <= met.seat.opens);
         let turn = |(due, slot), member, is_new_round| Turn {
             due,
@@ -109,12 +109,13 @@ impl Groups {
         let number = match turn.counted? {
             Counted::ById(number) => number,
             Counted::Turn { priority, member, is_new_round } => {
+                let last_serial = self.last_serial;
                 let lane = self.lane_mut(priority)?;
                 if is_new_round {
-                    lane.round += 1;
-                    lane.had = 0;
-                    lane.ring.begin_round(lane.round);
+                    lane.begin_round(now, last_serial);
                 }
+                // The clock may have been set back.
+                lane.began = lane.began.min(now);
                 let next = lane.round + 1;
                 #[cfg(feature = "planted-faults")]
                 let next = next - u64::from(crate::planted::has(crate::planted::Fault::UnfairTurns));
@@ -133,13 +134,12 @@ impl Groups {
         Some((group.serial, group.tat))
     }
 
-    /// A group has had its turn in this round, and has it next in that one. Says which group it is.
+    /// A group has its turn next in that round. Says which group it is.
     pub(super) fn set_turn(&mut self, slot: Slot, next: u64) -> Option<GroupNumber> {
         let member = self.members.get_mut(slot)?;
-        let (group, priority) = (member.group, member.priority);
-        let is_another = std::mem::replace(&mut member.turn, next) != next;
+        let group = member.group;
+        member.turn = next;
         self.touch(slot);
-        self.lane_mut(priority)?.had += usize::from(is_another);
         Some(group)
     }
 

@@ -19,8 +19,8 @@ pub fn of_group(group: &GroupView) -> String {
 
 #[test]
 fn a_tenant_with_many_jobs_delays_anothers_single_one_by_one_turn() {
-    check("@0 ADD a group=big | ADD b group=big | ADD c group=big | POP -> a#1 | ADD x group=small | POP -> x#1 | POP n=9 -> b#1 c#1");
-    check("@0 ADD a group=big | ADD b group=big | ADD c group=big | POP -> a#1 | @5 ADD x group=small | ADD y group=small | POP n=9 -> x#1 b#1 y#1 c#1");
+    check("@0 ADD a group=big | ADD b group=big | ADD c group=big | POP -> a#1 | ADD x group=small | POP -> b#1 | POP n=9 -> x#1 c#1");
+    check("@0 ADD a group=big | ADD b group=big | ADD c group=big | POP -> a#1 | @5 ADD x group=small | ADD y group=small | POP n=9 -> b#1 x#1 c#1 y#1");
 }
 
 #[test]

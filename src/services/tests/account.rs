@@ -210,7 +210,7 @@ impl Account {
         let (order, expires_at) = (self.next_event(), expiry(new, now));
         let (stage, time) = (Stage::Waiting, now + new.delay);
         let new = new.clone();
-        self.groups.join(new.group.as_ref());
+        self.groups.join(new.group.as_ref(), &self.jobs);
         self.jobs.push(Job { new, created: now, stage, time, attempt: 0, lease: None, expires_at, order });
         true
     }
@@ -386,10 +386,13 @@ impl Account {
         if !self.can_take_back(id, lease, no_ack) {
             return false;
         }
-        self.remove(id);
-        let order = -self.next_event();
         let before = self.before[&lease].clone();
-        self.groups.join(before.new.group.as_ref());
+        self.remove(id);
+        // One that was leased has been there all the time.
+        if no_ack {
+            self.groups.join(before.new.group.as_ref(), &self.jobs);
+        }
+        let order = -self.next_event();
         self.jobs.push(Job { order, ..before });
         true
     }

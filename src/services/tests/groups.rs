@@ -10,13 +10,29 @@ type Name = Bytes;
 
 #[derive(Clone, Debug)]
 struct Group {
-    /// The one that was made first goes first.
+    /// The one that came first goes first: when its first job did.
     serial: u64,
     paused_until: u64,
     /// When the next job would leave by the rate, in parts of a millisecond.
     arrival: u128,
     /// Until when the rate held it back last, or does.
     held_until: u64,
+}
+
+/// Those that could leave when it began have a turn in it.
+#[derive(Clone, Debug, Default)]
+struct Round {
+    began: u64,
+    /// Which group had come last by then.
+    last_serial: u64,
+    /// `None` are the jobs without a group.
+    had: BTreeSet<Option<Name>>,
+}
+
+impl Round {
+    fn has_turn(&self, name: Option<&Name>, opens: u64, serial: u64) -> bool {
+        opens <= self.began && serial <= self.last_serial && !self.had.contains(&name.cloned())
+    }
 }
 
 /// The job that leaves next, and what its leaving makes of the turns.
@@ -37,8 +53,8 @@ pub struct Counted {
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
     all: BTreeMap<Name, Group>,
-    /// Who has had its turn in this round, by priority; `None` are the jobs without a group.
-    had: BTreeSet<(u8, Option<Name>)>,
+    /// By priority.
+    rounds: BTreeMap<u8, Round>,
     last_serial: u64,
     limits: GroupLimits,
 }
@@ -95,10 +111,17 @@ impl Groups {
         })
     }
 
-    pub fn join(&mut self, name: Option<&Name>) {
-        if let Some(name) = name {
-            self.make(name);
+    /// A job of this group comes, beside these.
+    pub fn join(&mut self, name: Option<&Name>, jobs: &[Job]) {
+        let Some(name) = name else {
+            return;
+        };
+        let is_first = !jobs.iter().any(|job| job.new.group.as_ref() == Some(name));
+        if let Some(group) = self.all.get_mut(name).filter(|_| is_first) {
+            self.last_serial += 1;
+            group.serial = self.last_serial;
         }
+        self.make(name);
     }
 
     pub fn pause(&mut self, name: &[u8], until: u64) {
@@ -182,9 +205,7 @@ impl Groups {
             here.iter().filter(|job| job.new.group.as_ref() == name).map(|job| job.time).min()
         };
         let own = first(None);
-        let is_alone = here.iter().all(|job| job.new.group.is_none());
-        let has_any_had = self.had.iter().any(|(other, group)| *other == priority && group.is_some());
-        if is_alone && !has_any_had {
+        if here.iter().all(|job| job.new.group.is_none()) {
             return own.map(|job| Turn { job, is_counted: false, is_new_round: false });
         }
         // Groups that may leave, by when they could have for the first time.
@@ -196,11 +217,12 @@ impl Groups {
             }
         }
         groups.sort_unstable_by_key(|(opens, serial, ..)| (*opens, *serial));
+        let own_since = since(None).unwrap_or(u64::MAX);
+        let round = self.rounds.get(&priority).cloned().unwrap_or_default();
         for is_new_round in [false, true] {
-            let may = |name: Option<&Name>| is_new_round || !self.had.contains(&(priority, name.cloned()));
-            let group = groups.iter().find(|(_, _, name, _)| may(Some(name)));
-            let own = own.filter(|_| may(None));
-            let own_since = since(None).unwrap_or(u64::MAX);
+            let may = |name, opens, serial| is_new_round || round.has_turn(name, opens, serial);
+            let group = groups.iter().find(|(opens, serial, name, _)| may(Some(name), *opens, *serial));
+            let own = own.filter(|_| may(None, own_since, 0));
             let turn = |job| Some(Turn { job, is_counted: true, is_new_round });
             match (own, group) {
                 (Some(own), Some((opens, ..))) if own_since <= *opens => return turn(own),
@@ -215,10 +237,12 @@ impl Groups {
     /// This one leaves now.
     pub fn count(&mut self, now: u64, counted: &Counted) {
         if counted.is_counted {
+            let round = self.rounds.entry(counted.priority).or_default();
             if counted.is_new_round {
-                self.had.retain(|(priority, _)| *priority != counted.priority);
+                *round = Round { began: now, last_serial: self.last_serial, had: BTreeSet::new() };
             }
-            self.had.insert((counted.priority, counted.group.clone()));
+            round.began = round.began.min(now);
+            round.had.insert(counted.group.clone());
         }
         let pace = self.limits.pace;
         let group = counted.group.as_ref().and_then(|name| self.all.get_mut(name));
@@ -237,15 +261,14 @@ impl Groups {
                 group.held_until = pace.holds(group.arrival, now).unwrap_or_default();
             }
         }
-        let (had, pace) = (&self.had, self.limits.pace);
+        let pace = self.limits.pace;
         self.all.retain(|name, group| {
             let has_jobs = jobs.iter().any(|job| job.new.group.as_ref() == Some(name));
-            let has_had = had.iter().any(|(_, other)| other.as_ref() == Some(name));
             let is_pace_over = pace.is_none_or(|pace| group.arrival <= u128::from(now) * pace.parts());
-            has_jobs || has_had || !is_pace_over || group.paused_until > now
+            has_jobs || !is_pace_over || group.paused_until > now
         });
         if self.all.is_empty() {
-            self.had.clear();
+            self.rounds.clear();
             self.last_serial = 0;
         }
     }

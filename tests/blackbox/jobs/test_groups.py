@@ -14,6 +14,8 @@ StartServer = Callable[..., Server]
 
 def test_turns(session: Session) -> None:
     session.check("""
+        > DQ.ADD q n1 x
+        "n1"
         > DQ.ADD q a1 x GROUP ann
         "a1"
         > DQ.ADD q a2 x GROUP ann
@@ -21,13 +23,11 @@ def test_turns(session: Session) -> None:
         > DQ.ADD q a3 x GROUP ann
         "a3"
         > DQ.POP q
-        [["a1", "x", <*>, 1]]
-        > DQ.ADD q n1 x
-        "n1"
+        [["n1", "x", <*>, 1]]
         > DQ.ADD q b1 x GROUP bob
         "b1"
         > DQ.POP q COUNT 3
-        [["n1", "x", <*>, 1], ["b1", "x", <*>, 1], ["a2", "x", <*>, 1]]
+        [["a1", "x", <*>, 1], ["a2", "x", <*>, 1], ["b1", "x", <*>, 1]]
         > DQ.MPOP 2 none q
         ["q", [["a3", "x", <*>, 1]]]
     """)
@@ -75,7 +75,20 @@ def test_a_tenant_with_many_jobs_delays_another_by_one_turn(r: redis.Redis) -> N
     pipeline.execute()
     assert r.execute_command("DQ.POP", "q")[0][0] == "big0"
     r.execute_command("DQ.ADD", "q", "small", "x", "GROUP", "small")
-    assert [job[0] for job in r.execute_command("DQ.POP", "q", "COUNT", 2)] == ["small", "big1"]
+    assert [job[0] for job in r.execute_command("DQ.POP", "q", "COUNT", 3)] == ["big1", "small", "big2"]
+
+
+def test_while_new_groups_keep_coming_the_others_are_served(r: redis.Redis) -> None:
+    """One group for each order, and one order waiting at any time."""
+    for id in ("n1", "n2", "n3"):
+        r.execute_command("DQ.ADD", "q", id, "x")
+    for id in ("a1", "a2", "a3"):
+        r.execute_command("DQ.ADD", "q", id, "x", "GROUP", "ann")
+    left = []
+    for n in range(100):
+        r.execute_command("DQ.ADD", "q", f"order{n}", "x", "GROUP", f"order:{n}")
+        left.append(r.execute_command("DQ.POP", "q", "NOACK")[0][0])
+    assert [id for id in left if not id.startswith("order")] == ["n1", "a1", "n2", "a2", "n3", "a3"]
 
 
 def test_info_tells_how_often_groups_held_back_what_was_ready(r: redis.Redis) -> None:

@@ -19,7 +19,7 @@ from .model import World
 from .waiting import STUCK_MS
 
 DATABASE = 3
-# A group that can be served is served once a round; of another's three deliveries, two are in rounds behind the first.
+# A group that can be served is served in this round or the next; of another's three deliveries, two are in rounds behind the first.
 PASSED_MAX = 2
 
 
