@@ -4,8 +4,8 @@
 //! Internal: an entry of the log, which replicas and the AOF get.
 //!
 //! - `unix-ms told command word …` is a command that a client sent at that time, without its key, or what no command
-//!   says: `FORGET id [id …]` (what was purged or had been kept long enough), `RETURN id lease record [body [missed]]` (a job
-//!   whose consumer went away before it got it). `told`: `services/log.rs`
+//!   says: `FORGET [id …]` (what was purged or had been kept long enough; without ids, groups without jobs), `RETURN id lease
+//!   record [body [missed]]` (a job whose consumer went away before it got it). `told`: `services/log.rs`
 //! - `PUT` puts a job as the record has it, instead of any with that id; `QUEUE` sets what a queue is besides its
 //!   jobs, and makes the key of an empty queue: so is an AOF rewritten
 //! - these, and `LEASE`, `MOVE` and `DROP`, are also what version 0.1 logged
@@ -18,8 +18,8 @@ use super::words::Words;
 use super::SINCE_0_1;
 use super::{add, alter, bury, del, finish, kickjob, pause, pop, release, resume, touch};
 use crate::queue::{
-    DropRecord, Effect, Forget, GroupRecord, JobRecord, Lease, LeaseRecord, MoveRecord, Queue, QueueRecord,
-    Record, Return, Time,
+    DropRecord, Effect, Forget, ForgetGroups, GroupRecord, JobRecord, Lease, LeaseRecord, MoveRecord, Queue,
+    QueueRecord, Record, Return, Time,
 };
 use crate::server::arg::Arg;
 use crate::server::call::Call;
@@ -136,11 +136,15 @@ fn check_time(call: &Call, time: Time) -> Result<(), Error> {
 }
 
 fn repeat_forget(call: &Call, key: Arg, mut words: Words, told: &Told) -> Result<bool, Error> {
-    let ids = words.require_ids()?;
+    // Without ids, it says that groups without jobs are forgotten.
+    let ids = if words.remaining() > 0 { Some(words.require_ids()?) } else { None };
     let Some(opened) = Opened::at(call, key, Access::Write)? else {
         return Ok(false);
     };
-    opened.change_as_told(told, &Forget { ids: &ids });
+    match ids {
+        Some(ids) => drop(opened.change_as_told(told, &Forget { ids: &ids })),
+        None => drop(opened.change_as_told(told, &ForgetGroups)),
+    }
     Ok(true)
 }
 

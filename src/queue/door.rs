@@ -126,6 +126,11 @@ impl Heading {
         self.mix_departures(departures);
     }
 
+    /// So many groups without jobs are gone.
+    pub(super) fn mix_forgotten(&mut self, groups: usize) {
+        self.mix(groups as u64);
+    }
+
     /// An operation came to nothing but that.
     pub(super) fn mix_set_back(&mut self, now: Time) {
         self.mix(now.unix_ms());

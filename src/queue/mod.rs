@@ -129,7 +129,7 @@ pub use schedule::Counts;
 pub use settings::{Limit, Settings};
 pub use tally::Tally;
 pub use time::{Millis, Time};
-pub use upkeep::{Forget, Forgotten, Return, Returned};
+pub use upkeep::{Forget, ForgetGroups, Forgotten, ForgottenGroups, Return, Returned};
 
 /// A delay queue.
 #[derive(Clone)]

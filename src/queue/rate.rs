@@ -113,9 +113,10 @@ impl Rate {
         Tat(self.next_arrival(tat, now) + self.distance() * jobs as u128)
     }
 
-    /// Whether nothing counts any more of what has left.
-    pub fn is_over(&self, tat: Tat, now: Time) -> bool {
-        tat.0 <= self.at(now)
+    /// From when on nothing counts any more of what has left.
+    pub fn over_at(&self, tat: Tat) -> Time {
+        let ms = tat.0.div_ceil(self.parts());
+        u64::try_from(ms).ok().and_then(Time::new).unwrap_or(Time::MAX)
     }
 
     /// The same, but so that the next job leaves one distance from now at the latest.

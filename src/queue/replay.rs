@@ -73,6 +73,10 @@ impl Operation for Effect<'_> {
 
     fn run(&self, queue: &mut Queue, _now: Time) -> Replayed {
         self.check()?;
+        if queue.groups.is_some() {
+            // When the timer is to look at groups goes by the time of the last change, which is another now.
+            queue.wake_at = Time::ZERO;
+        }
         match self {
             Effect::Put { id, body, record } => queue.put(id, body, record),
             Effect::Lease(records) => records.iter().try_for_each(|record| queue.lease(record)),

@@ -24,6 +24,16 @@ pub struct Forgotten {
     pub jobs: usize,
 }
 
+/// Removes groups without jobs of which nothing counts any more: of a bounded number, which follow those that were looked at
+/// last. O(log n) each.
+#[derive(Clone, Copy, Debug)]
+pub struct ForgetGroups;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForgottenGroups {
+    pub groups: usize,
+}
+
 /// Puts a job back to where it was before it was handed out, as if that hadn't been: whoever was to have it has gone
 /// away unheard. O(log n).
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +61,12 @@ impl Changed for Forgotten {
     }
 }
 
+impl Changed for ForgottenGroups {
+    fn has_changed(&self) -> bool {
+        self.groups > 0
+    }
+}
+
 impl Changed for Returned {
     fn has_changed(&self) -> bool {
         *self == Returned::Yes
@@ -64,6 +80,14 @@ impl Operation for Forget<'_> {
         let jobs = self.ids.iter().filter_map(|id| queue.remove_called(*id)).count();
         count(&mut queue.totals.purged, jobs);
         Forgotten { jobs }
+    }
+}
+
+impl Operation for ForgetGroups {
+    type Outcome = ForgottenGroups;
+
+    fn run(&self, queue: &mut Queue, now: Time) -> ForgottenGroups {
+        ForgottenGroups { groups: queue.forget_groups(now) }
     }
 }
 
@@ -145,7 +169,8 @@ impl Queue {
     }
 
     /// The timer need not come earlier for this queue: until then no job changes its state by itself, no pause ends,
-    /// nothing is to be forgotten and the rate lets no ready job leave. It may turn out that it could have come later. O(1).
+    /// nothing is to be forgotten, no groups without jobs are to be looked at, and the rate lets no ready job leave. It may turn
+    /// out that it could have come later. O(1).
     pub fn wake_at(&self) -> Time {
         self.wake_at
     }
@@ -166,6 +191,7 @@ impl Queue {
             .chain(first_done)
             .chain(by_rate)
             .chain(self.group_opens())
+            .chain(self.forgets_groups_at(now))
             .chain(forget)
             .min();
         self.wake_at = next.unwrap_or(Time::MAX);

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::host::{Host, QueueKey};
 use crate::queue::{
-    Add, Added, Alter, Bury, Delete, Deleted, Deliveries, Effect, Finish, Finished, Forget, Forgotten,
-    KickJob, News, Operation, Pause, Paused, Pop, PopById, Queue, Release, Resume, Resumed, Return, Touch,
+    Add, Added, Alter, Bury, Delete, Deleted, Deliveries, Effect, Finish, Finished, Forget, ForgetGroups,
+    Forgotten, KickJob, News, Operation, Pause, Paused, Pop, PopById, Queue, Release, Resume, Resumed,
+    Return, Touch,
 };
 
 const ADDED: &CStr = c"dq.added";
@@ -164,6 +165,8 @@ impl Announced for Forget<'_> {
         Announcement::event(DELETED).count(Counter::Deleted, forgotten.jobs)
     }
 }
+
+impl Announced for ForgetGroups {}
 
 impl Announced for KickJob<'_> {}
 

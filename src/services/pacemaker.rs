@@ -17,7 +17,7 @@ use super::place::Database;
 use super::stats::Stats;
 use super::value::QueueValue;
 use super::{moved, notify, parcels, reaper, sweep, waiting};
-use crate::queue::{Forget, Millis, Time};
+use crate::queue::{Forget, ForgetGroups, Millis, Time};
 
 /// `LATENCY HISTORY dq-timer` shows runs that took their whole budget or more.
 pub const LATENCY_EVENT: &CStr = c"dq-timer";
@@ -173,9 +173,13 @@ fn look_after<H: Host>(
     next
 }
 
-/// Removes jobs that have been kept long enough: an explicit step, which replicas are told. What is on its way to a consumer
-/// stays until that has got it: else nobody would know whether what isn't there was removed by somebody, and is not to be
-/// given back. False when such a job is left.
+fn has_groups_to_forget(value: &QueueValue, now: Time) -> bool {
+    value.queue.forgets_groups_at(now).is_some_and(|time| time <= now)
+}
+
+/// Removes jobs that have been kept long enough, then groups without jobs of which nothing counts any more: explicit steps,
+/// which replicas are told. A job that is on its way to a consumer stays until that has got it: if it were gone, it couldn't be told
+/// from one that a client has removed, which is not to be given back. False when such a job is left.
 fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, slice: &Slice) -> bool {
     #[cfg(feature = "planted-faults")]
     if crate::planted::has(crate::planted::Fault::KeptForEver) {
@@ -190,6 +194,10 @@ fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, sl
         ids.retain(|id| !on_their_way.contains(id.bytes()));
         words.retain(|id| !on_their_way.contains(*id));
         if ids.is_empty() {
+            if has_groups_to_forget(value, circumstances.now) {
+                let forget = Wording::Internal(c"FORGET", &[]);
+                commit(host, key, value, &circumstances, &ForgetGroups, forget);
+            }
             return slots.is_empty();
         }
         commit(host, key, value, &circumstances, &Forget { ids: &ids }, Wording::Internal(c"FORGET", &words));

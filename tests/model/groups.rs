@@ -45,7 +45,10 @@ struct Round {
 
 impl Round {
     fn has_turn(&self, serial: u64, opens: u64) -> bool {
-        opens <= self.began && serial <= self.last_serial && !self.had.contains(&serial)
+        self.last_serial > 0
+            && opens <= self.began
+            && serial <= self.last_serial
+            && !self.had.contains(&serial)
     }
 }
 
@@ -83,6 +86,12 @@ struct Contender {
 
 fn parts(rate: Rate, time: u64) -> i128 {
     i128::from(time) * i128::from(rate.jobs)
+}
+
+/// From when on nothing counts of what has left.
+fn rate_over(rate: Rate, arrival: i128) -> u64 {
+    let jobs = i128::from(rate.jobs);
+    ((arrival.max(0) + jobs - 1) / jobs) as u64
 }
 
 fn tolerance(rate: Rate) -> i128 {
@@ -293,15 +302,50 @@ impl Reference {
                 group.held_until = holds(rate, group.arrival, now).unwrap_or_default();
             }
         }
-        let with_jobs: BTreeSet<Option<Name>> = self.jobs.iter().map(|job| job.group).collect();
-        let idle = |queue: &Reference| -> BTreeSet<(u64, Name)> {
-            let all = queue.groups.all.iter().filter(|group| !with_jobs.contains(&Some(group.name)));
-            all.map(|group| (group.serial, group.name)).collect()
-        };
-        let len = idle(self).len();
+        let len = self.idle_groups().len();
         let looks = 2 + 2 * len.saturating_sub(self.groups.idle_before);
-        for _ in 0..looks.min(len) {
-            let idle = idle(self);
+        self.look_at_groups(looks, now);
+        self.groups.idle_before = self.idle_groups().len();
+        if self.groups.all.is_empty() {
+            self.groups = Groups::default();
+        }
+    }
+
+    /// What a FORGET without ids does: with so few groups, it looks at all of them.
+    pub fn forget_groups(&mut self, now: u64) -> usize {
+        let (before, swept) = (self.groups.all.len(), self.groups.swept);
+        self.look_at_groups(usize::MAX, now);
+        let forgotten = before - self.groups.all.len();
+        if forgotten == 0 {
+            self.groups.swept = swept;
+        }
+        forgotten
+    }
+
+    /// When the timer forgets groups, or looks for some: not while there are changes.
+    pub fn forgets_groups_at(&self) -> Option<u64> {
+        let quiet = self.clock + 1_000;
+        let idle = self.idle_groups();
+        if self.horizon < quiet {
+            return idle.first().map(|_| quiet);
+        }
+        let ends = idle.iter().map(|(_, name)| {
+            let group = self.group(*name).unwrap();
+            let over = self.settings.group_rate.map_or(0, |rate| rate_over(rate, group.arrival));
+            group.paused_until.max(over)
+        });
+        ends.min().map(|end| end.max(quiet))
+    }
+
+    fn idle_groups(&self) -> BTreeSet<(u64, Name)> {
+        let with_jobs: BTreeSet<Option<Name>> = self.jobs.iter().map(|job| job.group).collect();
+        let all = self.groups.all.iter().filter(|group| !with_jobs.contains(&Some(group.name)));
+        all.map(|group| (group.serial, group.name)).collect()
+    }
+
+    fn look_at_groups(&mut self, looks: usize, now: u64) {
+        for _ in 0..looks.min(self.idle_groups().len()) {
+            let idle = self.idle_groups();
             let next = idle.iter().find(|(serial, _)| *serial > self.groups.swept).or(idle.first());
             let Some((serial, name)) = next.copied() else {
                 break;
@@ -313,10 +357,6 @@ impl Reference {
             if group.paused_until <= now && is_rate_over {
                 self.groups.all.retain(|group| group.name != name);
             }
-        }
-        self.groups.idle_before = idle(self).len();
-        if self.groups.all.is_empty() {
-            self.groups = Groups::default();
         }
     }
 

@@ -260,7 +260,11 @@ impl Operation {
                 seen.sort();
                 expected.sort();
                 assert_eq!(seen, expected);
-                Command::Forget { ids }
+                if ids.is_empty() {
+                    Command::ForgetGroups
+                } else {
+                    Command::Forget { ids }
+                }
             }
             Operation::Look => return Vec::new(),
         };

@@ -112,6 +112,7 @@ impl Reference {
                 self.totals.deleted += jobs_of(&outcome);
                 outcome
             }
+            Command::ForgetGroups => Outcome::Jobs(self.forget_groups(now)),
             Command::Forget { ids } => {
                 let outcome = self.each(ids, |queue, id| queue.remove(id));
                 self.totals.purged += jobs_of(&outcome);

@@ -86,6 +86,7 @@ impl Reference {
             .chain(pause)
             .chain(self.next_by_rate())
             .chain(self.next_group())
+            .chain(self.forgets_groups_at())
             .min()
             .filter(|time| *time < LAST)
     }

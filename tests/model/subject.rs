@@ -141,6 +141,9 @@ impl Subject {
             Command::Forget { ids } => {
                 done(queue, told, &core::Forget { ids: &all(ids) }, |forgotten| Outcome::Jobs(forgotten.jobs))
             }
+            Command::ForgetGroups => {
+                done(queue, told, &core::ForgetGroups, |forgotten| Outcome::Jobs(forgotten.groups))
+            }
             Command::Pause { group, span } => {
                 let name = group.map(groups::name);
                 let pause = core::Pause { group: name.as_deref().map(id), span: span.map(millis) };

@@ -9,12 +9,19 @@ use super::super::manage::{Paused, Resumed};
 use super::super::rate::{Rate, Tat};
 use super::super::settings::Settings;
 use super::super::slab::{Slot, NO_SLOT};
-use super::super::time::Time;
+use super::super::time::{Millis, Time};
 use super::super::Queue;
 use super::{GroupNumber, Groups};
 
 /// So many of them are looked at behind an operation, and two for each that it has left without jobs.
 const LOOKED_AT: usize = 2;
+
+/// So many of them are looked at by one FORGET of the timer. More than may be paused, so that it comes to others. Part of what is
+/// logged: it must stay as it is.
+const LOOKED_AT_BY_TIMER: usize = 2 * PAUSED_GROUPS_MAX;
+
+/// The timer looks at them when the last change is so long ago. While there are changes, these forget groups.
+const QUIET: Millis = Millis::of_ms(1_000);
 
 /// So many groups without jobs may be paused. They take memory, and a pause isn't refused when that is full. Part of what is
 /// logged: it must stay as it is.
@@ -50,7 +57,14 @@ impl Groups {
     /// Forgets groups without jobs of which nothing counts any more: of some, which follow those that were looked at last.
     pub fn forget_some(&mut self, now: Time, settings: &Settings) {
         let looks = LOOKED_AT + 2 * self.idle.len().saturating_sub(self.idle_before);
-        for _ in 0..looks.min(self.idle.len()) {
+        self.forget_among(looks, now, settings);
+        self.idle_before = self.idle.len();
+    }
+
+    /// Looks at so many of them. How many it has forgotten.
+    fn forget_among(&mut self, looks: usize, now: Time, settings: &Settings) -> usize {
+        let before = self.idle.len();
+        for _ in 0..looks.min(before) {
             let behind = (Bound::Excluded((self.swept, NO_SLOT)), Bound::Unbounded);
             let next = self.idle.range(behind).next().or(self.idle.first()).copied();
             let Some((serial, number)) = next else {
@@ -61,15 +75,28 @@ impl Groups {
                 self.forget(number);
             }
         }
-        self.idle_before = self.idle.len();
+        before - self.idle.len()
+    }
+
+    /// From when on one FORGET of the timer forgets any.
+    fn forgets_at(&self, settings: &Settings) -> Option<Time> {
+        let behind = (Bound::Excluded((self.swept, NO_SLOT)), Bound::Unbounded);
+        let all = self.idle.range(behind).chain(&self.idle).take(LOOKED_AT_BY_TIMER.min(self.idle.len()));
+        let ends = all.map(|(_, number)| self.counts_until(*number, settings));
+        // One that is paused until DQ.RESUME isn't waited for.
+        ends.min().filter(|end| *end < Time::MAX)
+    }
+
+    /// From when on nothing of a group without jobs counts.
+    fn counts_until(&self, number: GroupNumber, settings: &Settings) -> Time {
+        self.shelf.slab.get(number).map_or(Time::ZERO, |group| {
+            let over = settings.group_rate.map_or(Time::ZERO, |rate| rate.over_at(group.tat));
+            group.paused_until.max(over)
+        })
     }
 
     fn counts_for_nothing(&self, number: GroupNumber, now: Time, settings: &Settings) -> bool {
-        let Some(group) = self.shelf.slab.get(number) else {
-            return true;
-        };
-        let is_rate_over = settings.group_rate.is_none_or(|rate| rate.is_over(group.tat, now));
-        group.paused_until <= now && is_rate_over
+        self.counts_until(number, settings) <= now
     }
 
     pub(super) fn has_had_turn(&self, member: Slot) -> bool {
@@ -88,9 +115,14 @@ impl Groups {
             return;
         };
         let lines = group.dying.memory() + group.leases.memory() + group.expiring.memory();
-        let own = group.name.len() + group.members.capacity() * size_of::<Slot>();
-        self.bytes = self.bytes.saturating_sub(lines + own);
-        for slot in group.members {
+        self.bytes = self.bytes.saturating_sub(lines + group.name.len());
+        self.forget_members(group.members);
+    }
+
+    /// The lines of a group that is gone, or has no jobs.
+    pub(super) fn forget_members(&mut self, members: Vec<Slot>) {
+        self.bytes = self.bytes.saturating_sub(members.capacity() * size_of::<Slot>());
+        for slot in members {
             let member = self.members.remove(slot);
             self.bytes = self.bytes.saturating_sub(member.map_or(0, |member| member.line.memory()));
         }
@@ -202,6 +234,34 @@ impl Queue {
         has_noticed
     }
 
+    /// When the timer is to forget groups without jobs, or to ask again. Time has passed up to `now`. O(1) until the queue
+    /// has been quiet for a while; then it looks at a bounded number of them.
+    pub fn forgets_groups_at(&self, now: Time) -> Option<Time> {
+        let groups = self.groups.as_ref().filter(|groups| !groups.idle.is_empty())?;
+        let quiet = self.heading.clock.saturating_add(QUIET);
+        if now < quiet {
+            return Some(quiet);
+        }
+        groups.forgets_at(&self.settings).map(|end| end.max(quiet))
+    }
+
+    /// What the timer does about groups without jobs while there are no commands, behind which some are looked at. How many
+    /// groups are gone. O(log n) for each of a bounded number.
+    pub(in crate::queue) fn forget_groups(&mut self, now: Time) -> usize {
+        let Some(groups) = &mut self.groups else {
+            return 0;
+        };
+        let swept = groups.swept;
+        let forgotten = groups.forget_among(LOOKED_AT_BY_TIMER, now, &self.settings);
+        if forgotten > 0 {
+            self.heading.mix_forgotten(forgotten);
+        } else {
+            // What changes nothing isn't logged, so it must leave no trace.
+            groups.swept = swept;
+        }
+        forgotten
+    }
+
     #[inline(never)]
     fn tidy_groups(&mut self, before: Time, now: Time) {
         let Some(groups) = &mut self.groups else {
@@ -212,6 +272,9 @@ impl Queue {
             self.wake_at = Time::ZERO;
         }
         groups.forget_some(now, &self.settings);
+        if !groups.idle.is_empty() {
+            self.wake_at = self.wake_at.min(now.saturating_add(QUIET));
+        }
         if groups.len() == 0 {
             self.groups = None;
         }

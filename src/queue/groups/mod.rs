@@ -188,6 +188,11 @@ impl Lane {
         (self.began, self.last_of_round) != (Time::ZERO, 0) || self.own_turn > self.round
     }
 
+    /// Whether there has been a round: some group had come by then. Before the first one, nothing has a turn, at the time 0 either.
+    fn has_round(&self) -> bool {
+        self.last_of_round > 0
+    }
+
     /// Whether groups have jobs here.
     fn takes_turns(&self) -> bool {
         !self.ring.is_empty()
@@ -324,17 +329,14 @@ impl Groups {
     }
 
     /// A group that was kept without jobs has one again: it comes as one that is made now. So it makes no difference for turns
-    /// when such groups are forgotten.
+    /// when such groups are forgotten. Its lines, which are empty, are gone, too: a replica that was loaded meanwhile has none.
     fn come_again(&mut self, number: GroupNumber) -> Option<()> {
         let serial = self.next_serial();
         self.last_serial = serial;
         let group = self.shelf.slab.get_mut(number)?;
         group.serial = serial;
-        for at in 0..group.members.len() {
-            let slot = *self.shelf.slab.get(number)?.members.get(at)?;
-            let first = self.lane(self.members.get(slot)?.priority)?.first_turn(serial);
-            self.members.get_mut(slot)?.turn = first;
-        }
+        let members = std::mem::take(&mut group.members);
+        self.forget_members(members);
         Some(())
     }
 

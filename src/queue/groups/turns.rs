@@ -67,7 +67,7 @@ impl Groups {
         let own = schedule.first_in_lane(lane.priority, now, windows);
         // As of others, also when the first of them has expired.
         let own_since = schedule.first_time_in_lane(lane.priority).unwrap_or(Time::MAX);
-        let is_own_turn = lane.own_turn <= lane.round && own_since <= lane.began;
+        let is_own_turn = lane.has_round() && lane.own_turn <= lane.round && own_since <= lane.began;
         let met = lane.ring.first_in_round(now, (lane.round, lane.began), find);
         let own_first = |met: &Option<Met<_>>| met.as_ref().is_none_or(|met| own_since <= met.seat.opens);
         let turn = |(due, slot), member, is_new_round| Turn {

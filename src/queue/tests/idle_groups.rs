@@ -153,3 +153,62 @@ fn what_groups_take_is_given_back() {
     // A page of each slab stays.
     assert!(queue.memory() < before + 200_000, "{} after {before}", queue.memory());
 }
+
+/// 350 bytes each would stay until commands come.
+#[test]
+fn the_timer_forgets_groups_without_jobs_while_there_are_no_commands() {
+    let mut queue = Queue::new((1, 2));
+    queue.apply(&told(0), &Alter { group_rate: Some(Rate::new(1, span(5_000), 1)), ..Alter::default() });
+    // These stand before all others, and don't count for nothing by themselves.
+    for n in 0..PAUSED_GROUPS_MAX {
+        queue.apply(&told(0), &Pause { group: Some(id(&format!("paused {n}"))), span: None });
+    }
+    for n in 0..5_000 {
+        let name = n.to_string();
+        add(&mut queue, 0, &Add { group: Some(id(&name)), ..plain(&name) });
+        assert_eq!(queue.apply(&told(0), &Pop { mode: Mode::NoAck, ..Pop::ONE }).len(), 1);
+    }
+    let mut replica = script::loaded(&queue);
+    assert_eq!(queue.groups_len(), 6_000);
+    assert_eq!(
+        queue.forgets_groups_at(at(999)),
+        Some(at(1_000)),
+        "while there are commands, these forget groups"
+    );
+    assert_eq!(queue.forgets_groups_at(at(1_000)), Some(at(5_000)));
+    let heading = *queue.heading();
+    let forgotten = queue.apply(&told(4_999), &ForgetGroups);
+    assert_eq!((forgotten, *queue.heading()), (ForgottenGroups { groups: 0 }, heading), "their rate counts");
+    let (mut now, mut steps) = (5_000, 0);
+    while queue.groups_len() > PAUSED_GROUPS_MAX {
+        queue.advance(at(now));
+        let next = queue.find_wake_at().expect("the timer comes as long as there are any");
+        if next.unix_ms() > now {
+            now = next.unix_ms();
+            continue;
+        }
+        for queue in [&mut queue, &mut replica] {
+            assert!(queue.apply(&told(now), &ForgetGroups).groups > 0);
+        }
+        assert_eq!(replica.heading(), queue.heading());
+        assert_eq!(replica.group_records(), queue.group_records());
+        steps += 1;
+    }
+    assert!(steps <= 4, "{steps}");
+    // It doesn't come for those that are paused until they are resumed.
+    now += 1_000;
+    queue.advance(at(now));
+    assert_eq!((queue.find_wake_at(), queue.groups_len()), (None, PAUSED_GROUPS_MAX));
+}
+
+/// The end of one pause doesn't keep the timer from groups behind it.
+#[test]
+fn the_timer_comes_for_the_first_group_that_counts_for_nothing() {
+    let mut queue = Queue::new((1, 2));
+    for (name, ms) in [("long", 1_000_000), ("short", 3_000)] {
+        queue.apply(&told(0), &Pause { group: Some(id(name)), span: Some(span(ms)) });
+    }
+    assert_eq!(queue.forgets_groups_at(at(1_000)), Some(at(3_000)));
+    assert_eq!(queue.apply(&told(3_000), &ForgetGroups), ForgottenGroups { groups: 1 });
+    assert!(queue.group(id("long")).is_some());
+}

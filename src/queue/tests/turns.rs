@@ -58,7 +58,9 @@ fn while_groups_keep_falling_due_the_others_are_served() {
         let due = Due::In(span(n));
         add(&mut queue, 0, &Add { group: Some(id(&name)), due, ..plain(&name) });
     }
-    ["a1", "a2", "a3"].iter().for_each(|name| add(&mut queue, 0, &Add { group: Some(id("a")), ..plain(name) }));
+    ["a1", "a2", "a3"]
+        .iter()
+        .for_each(|name| add(&mut queue, 0, &Add { group: Some(id("a")), ..plain(name) }));
     let left: Vec<String> = (0..20).flat_map(|now| leaving(&mut queue, now, 1)).collect();
     let of_a: Vec<&String> = left.iter().filter(|name| name.starts_with('a')).collect();
     assert_eq!(of_a, ["a1", "a2", "a3"], "{left:?}");

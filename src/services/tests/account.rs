@@ -143,6 +143,7 @@ impl Account {
             }
             Operation::Touch { id, lease } => Outcome::Done(self.touch(now, id, *lease)),
             Operation::Bury { id, lease } => Outcome::Done(self.bury(now, id, *lease)),
+            Operation::ForgetGroups => Outcome::Jobs(self.groups.forget_idle(now, &self.jobs)),
             Operation::Delete(ids) | Operation::Forget(ids) => {
                 self.each(ids, |account, id| account.lose(id).is_some())
             }

@@ -31,7 +31,10 @@ struct Round {
 
 impl Round {
     fn has_turn(&self, name: Option<&Name>, opens: u64, serial: u64) -> bool {
-        opens <= self.began && serial <= self.last_serial && !self.had.contains(&name.cloned())
+        self.last_serial > 0
+            && opens <= self.began
+            && serial <= self.last_serial
+            && !self.had.contains(&name.cloned())
     }
 }
 
@@ -261,16 +264,22 @@ impl Groups {
                 group.held_until = pace.holds(group.arrival, now).unwrap_or_default();
             }
         }
-        let pace = self.limits.pace;
+        self.forget_idle(now, jobs);
+        if self.all.is_empty() {
+            self.rounds.clear();
+            self.last_serial = 0;
+        }
+    }
+
+    /// How many are gone.
+    pub fn forget_idle(&mut self, now: u64, jobs: &[Job]) -> usize {
+        let (before, pace) = (self.all.len(), self.limits.pace);
         self.all.retain(|name, group| {
             let has_jobs = jobs.iter().any(|job| job.new.group.as_ref() == Some(name));
             let is_pace_over = pace.is_none_or(|pace| group.arrival <= u128::from(now) * pace.parts());
             has_jobs || !is_pace_over || group.paused_until > now
         });
-        if self.all.is_empty() {
-            self.rounds.clear();
-            self.last_serial = 0;
-        }
+        before - self.all.len()
     }
 }
 

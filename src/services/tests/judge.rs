@@ -14,6 +14,9 @@ use super::node::{ClientNumber, Event, Logged};
 use super::operation::{Handed, Operation, Outcome, Terms};
 use super::world::{Assigned, Owed, Wait, World};
 
+/// The timer leaves groups without jobs alone for so long behind the last change.
+const QUIET_MS: u64 = 1_000;
+
 /// A command that is being executed.
 #[derive(Clone, Copy)]
 pub struct Said<'c> {
@@ -82,6 +85,10 @@ impl World {
             Operation::Forget(ids) if !is_said_to_purge(said) => {
                 judge_forgotten(&before, ids, time);
                 self.judge_nothing_on_its_way(before.number, ids);
+                false
+            }
+            Operation::ForgetGroups => {
+                assert!(time >= before.clock + QUIET_MS, "of a queue that is busy");
                 false
             }
             Operation::Return { lease, .. } => {

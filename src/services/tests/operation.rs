@@ -3,9 +3,9 @@
 use std::ffi::CStr;
 
 use crate::queue::{
-    Accepted, Add, Added, Alter, Attempts, Bury, Changed, Claim, Delete, Deliveries, Due, Finish, Forget, Id,
-    IfTaken, JobRecord, KickJob, Lease, Millis, Mode, Pause, Pop, PopById, Queue, Rate, Record, Release,
-    Resume, Return, Touch, WhenReleased,
+    Accepted, Add, Added, Alter, Attempts, Bury, Changed, Claim, Delete, Deliveries, Due, Finish, Forget,
+    ForgetGroups, Id, IfTaken, JobRecord, KickJob, Lease, Millis, Mode, Pause, Pop, PopById, Queue, Rate,
+    Record, Release, Resume, Return, Touch, WhenReleased,
 };
 use crate::services::frame::OpenQueue;
 use crate::services::log::Wording;
@@ -43,6 +43,7 @@ pub enum Operation {
     /// Dead jobs are kept for so long; zero is for ever.
     KeepDead(u64),
     Forget(Vec<Bytes>),
+    ForgetGroups,
     Return {
         id: Bytes,
         lease: u64,
@@ -213,6 +214,7 @@ impl Operation {
             }
             b"DQ.POP" => Operation::Pop(Terms::read(words)),
             b"DQ.KICKJOB" => Operation::KickJob(all()),
+            b"FORGET" if words.is_empty() => Operation::ForgetGroups,
             b"FORGET" => Operation::Forget(all()),
             b"RETURN" => Operation::Return {
                 id: words[0].to_vec(),
@@ -275,6 +277,7 @@ impl Operation {
             Operation::Forget(names) => {
                 Outcome::Jobs(open.change(&Forget { ids: &ids(names) }, words, |_, _| ()).jobs)
             }
+            Operation::ForgetGroups => Outcome::Jobs(open.change(&ForgetGroups, words, |_, _| ()).groups),
             Operation::Pause(group, span) => {
                 let pause = Pause { group: group.as_deref().map(id), span: span.map(ms) };
                 changed(open.change(&pause, words, |_, _| ()))

@@ -6,7 +6,7 @@ import redis
 
 from harness.elsewhere import FILES, check_copies_hold, check_files_hold
 from harness.queues import queues_of
-from harness.server import Server
+from harness.server import Server, eventually
 from harness.transcript import Session
 
 StartServer = Callable[..., Server]
@@ -170,3 +170,32 @@ def test_files_and_copies_hold_them(fresh_server: StartServer) -> None:
         taken = [[job[0] for job in order] for order in orders]
         assert taken[0] == taken[1] == taken[2]
         assert len(taken[0]) > 10
+
+
+def test_groups_without_jobs_are_forgotten_while_there_are_no_commands(fresh_server: StartServer) -> None:
+    """They are remembered by their rate for a second. Then the timer forgets them, in the AOF, too."""
+    primary, replica = fresh_server("appendonly yes"), fresh_server()
+    replica.replicate(primary)
+    with primary.client() as r, replica.client() as there:
+        r.execute_command("DQ.ALTER", "q", "GROUPRATE", 1, 1_000)
+        pipeline = r.pipeline(transaction=False)
+        for n in range(3_000):
+            pipeline.execute_command("DQ.ADD", "q", n, "x", "GROUP", f"group:{n}")
+            pipeline.execute_command("DQ.POP", "q", "NOACK")
+        pipeline.execute()
+        r.execute_command("DQ.ADD", "q", "left", "x", "GROUP", "left")
+
+        def groups(client: redis.Redis) -> int:
+            shown = client.execute_command("DQ.INFO", "q")
+            return dict(zip(shown[::2], shown[1::2], strict=True))["groups"]
+
+        assert groups(r) > 2_000
+        eventually(lambda: groups(r) == 1)
+        eventually(lambda: groups(there) == 1)
+        replica.catch_up(primary)
+        assert queues_of(replica) == queues_of(primary)
+        assert there.info("dq")["dq_diverged"] == 0
+    before = queues_of(primary)
+    primary.kill9()
+    primary.start()
+    assert queues_of(primary) == before
