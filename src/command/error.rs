@@ -107,6 +107,8 @@ pub enum Error {
     Full,
     TooManyPaused,
     WrongType,
+    /// In a cluster.
+    CrossSlot,
 }
 
 impl From<WrongType> for Error {
@@ -214,6 +216,7 @@ impl fmt::Display for Error {
             Error::WrongType => {
                 f.write_str("WRONGTYPE Operation against a key holding the wrong kind of value")
             }
+            Error::CrossSlot => f.write_str("CROSSSLOT Keys in request don't hash to the same slot"),
         }
     }
 }

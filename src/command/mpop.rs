@@ -32,7 +32,7 @@ impl Handler for MPop {
         summary: c"Takes the next ready jobs from the first of several queues that has any",
         complexity: c"O(K+M*log(N)) with K being the number of keys, N the number of jobs in the queue and M the number handed out",
         since: SINCE_0_1,
-        flags: c"write blocking getkeys-api",
+        flags: c"write blocking",
         arity: -3,
         key: KeyUse::TakeOfMany,
         args: &[
@@ -51,6 +51,9 @@ impl Handler for MPop {
         let count = words.num_keys()?;
         let keys: Vec<Arg> = (0..count).map(|_| words.require()).collect::<Result<_, _>>()?;
         let consumer = Consumer::parse(words, Asks::ForTheFirst)?;
+        if !call.are_of_one_slot(&keys) {
+            return Err(Error::CrossSlot);
+        }
         consumer.check(wall_clock)?;
         // A queue that hands out nothing may have changed (LATE). So the others are looked at before; the first one is anyway.
         for key in keys.iter().skip(1) {

@@ -9,8 +9,17 @@ use redis_module::raw;
 use super::arg::{name_bytes, Arg};
 use super::call::Call;
 use super::client::{Client, Ticket};
+use super::context;
+use super::events;
 use super::hooks;
+use super::main_thread::MainThread;
 use super::replies::Replies;
+
+/// The clients to be unblocked before the server sleeps.
+static BEFORE_SLEEP: MainThread<Vec<Client>> = MainThread::new(Vec::new());
+static IS_SLEEP_WATCHED: MainThread<bool> = MainThread::new(false);
+/// Inside [`unblock_now`].
+static IS_UNBLOCKING: MainThread<bool> = MainThread::new(false);
 
 /// Blocks the client that called at these keys. `None` when it can't be.
 pub fn block(call: &Call, keys: &[Arg], timeout: Option<Duration>, ticket: Ticket) -> Option<Client> {
@@ -37,10 +46,75 @@ pub fn block(call: &Call, keys: &[Arg], timeout: Option<Duration>, ticket: Ticke
     Some(Client::new(client))
 }
 
-/// The server calls [`hooks::Hooks::unblocked`], perhaps from in here. From timers only.
+/// The client gets its reply: the server calls [`hooks::Hooks::unblocking`] or [`hooks::Hooks::unblocked`], perhaps from in
+/// here. From timers only.
+///
+/// The servers finish this before they sleep. Where threads read, they first carry out what these have read, and a CLIENT
+/// UNBLOCK of the same client may be in it. Later servers throw away the first of the two replies; Redis 7.0 sends both, so
+/// there it is done at the last moment (which is too late on the others: they finish it before the event that tells of it).
 pub fn unblock(client: Client) {
-    // SAFETY: on the main thread; a client that the module still knows is blocked.
+    if waits_for_sleep() {
+        BEFORE_SLEEP.with(|clients| clients.push(client));
+    } else {
+        unblock_now(client);
+    }
+}
+
+fn unblock_now(client: Client) {
+    IS_UNBLOCKING.with(|is_unblocking| *is_unblocking = true);
+    // SAFETY: on the main thread; the server has not freed it: it does so after it has called `on_gone`.
     unsafe { api!(RedisModule_UnblockClient)(client.raw(), null_mut()) };
+    IS_UNBLOCKING.with(|is_unblocking| *is_unblocking = false);
+}
+
+/// On Redis 7.0, the only server without the function that is looked for. Each turn of the event loop costs something while
+/// the event is subscribed to.
+fn waits_for_sleep() -> bool {
+    // SAFETY: set while the module was loaded, and never again.
+    let is_later = unsafe { raw::RedisModule_AddPostNotificationJob }.is_some();
+    !is_later
+        && IS_SLEEP_WATCHED.with(|is_watched| {
+            *is_watched = *is_watched || watch_sleep();
+            *is_watched
+        })
+}
+
+/// From now on [`before_sleep`] is called each time before the event loop sleeps; false when that can't be had.
+fn watch_sleep() -> bool {
+    // SAFETY: the module's own context; the callback has the type that this event wants.
+    unsafe { events::ask_for(context::own(), raw::REDISMODULE_EVENT_EVENTLOOP, Some(on_event_loop)) }
+}
+
+/// Not from inside an event.
+fn watch_sleep_no_more() {
+    // SAFETY: the module's own context.
+    unsafe { events::ask_for(context::own(), raw::REDISMODULE_EVENT_EVENTLOOP, None) };
+}
+
+unsafe extern "C" fn on_event_loop(
+    _ctx: *mut raw::RedisModuleCtx,
+    _event: raw::RedisModuleEvent,
+    subevent: u64,
+    _data: *mut c_void,
+) {
+    if subevent == raw::REDISMODULE_SUBEVENT_EVENTLOOP_BEFORE_SLEEP {
+        before_sleep();
+    }
+}
+
+/// The server is about to finish the unblocking of clients, and then to sleep.
+///
+/// A client that has been unblocked by something else meanwhile is freed when that is finished, so not yet.
+fn before_sleep() {
+    let clients = BEFORE_SLEEP.with(std::mem::take);
+    clients.into_iter().for_each(unblock_now);
+}
+
+/// The event is not subscribed to any more while no client is to be unblocked. From timers only.
+pub(super) fn rest() {
+    if BEFORE_SLEEP.with(|clients| clients.is_empty()) && IS_SLEEP_WATCHED.with(std::mem::take) {
+        watch_sleep_no_more();
+    }
 }
 
 /// The ticket of the client for which a callback runs.
@@ -74,7 +148,11 @@ unsafe extern "C" fn on_unblocked(
 ) -> c_int {
     // SAFETY: a callback of ours, which may reply.
     let (ticket, replies) = unsafe { (ticket_in(ctx), Replies::new(ctx)) };
-    hooks::call(|hooks| (hooks.unblocked)(ticket, replies));
+    let is_unblocking = IS_UNBLOCKING.with(|is_unblocking| *is_unblocking);
+    hooks::call(|hooks| match is_unblocking {
+        true => (hooks.unblocking)(ticket, replies),
+        false => (hooks.unblocked)(ticket, replies),
+    });
     raw::REDISMODULE_OK as c_int
 }
 
@@ -85,6 +163,12 @@ unsafe extern "C" fn on_disconnect(
     hooks::call(|hooks| (hooks.disconnected)(Client::new(client)));
 }
 
-unsafe extern "C" fn on_gone(_ctx: *mut raw::RedisModuleCtx, ticket: *mut c_void) {
-    hooks::call(|hooks| (hooks.gone)(ticket as usize as Ticket));
+unsafe extern "C" fn on_gone(ctx: *mut raw::RedisModuleCtx, ticket: *mut c_void) {
+    // SAFETY: a callback of ours, of a client that was blocked.
+    let was_unblocked = unsafe { api!(RedisModule_BlockedClientDisconnected)(ctx) } == 0;
+    let ticket = ticket as usize as Ticket;
+    hooks::call(|hooks| match was_unblocked {
+        true => (hooks.replied)(ticket),
+        false => (hooks.gone)(ticket),
+    });
 }

@@ -8,6 +8,7 @@ use redis_module::raw;
 
 use super::call::Call;
 use super::logfile;
+use super::slots;
 use super::spec::{ArgKind, ArgSpec, KeyUse, Spec};
 
 /// A command, as the server sees it.
@@ -23,11 +24,17 @@ pub trait Handler {
 /// Registers a command. False, with a word in the log, when the server won't have it.
 pub fn register<C: Handler>(ctx: *mut raw::RedisModuleCtx) -> bool {
     let spec = &C::SPEC;
-    let (name, flags) = (spec.name.as_ptr(), spec.flags.as_ptr());
+    let tells_keys = spec.key == KeyUse::TakeOfMany && !slots::are_told();
+    let flags =
+        if tells_keys { &[spec.flags.to_bytes(), b" getkeys-api"].concat() } else { spec.flags.to_bytes() };
+    let Ok(flags) = CString::new(flags) else {
+        return false;
+    };
     // Where the keys of one with several are, `describe` says.
     let has_none_there = matches!(spec.key, KeyUse::TakeOfMany | KeyUse::None);
     let (first_key, last_key, step) = if has_none_there { (0, 0, 0) } else { (1, 1, 1) };
-    // SAFETY: `ctx` is the one of OnLoad; the strings are constants; `enter` is a command function.
+    let (name, flags) = (spec.name.as_ptr(), flags.as_ptr());
+    // SAFETY: `ctx` is the one of OnLoad; the server copies the strings; `enter` is a command function.
     let status = unsafe {
         api!(RedisModule_CreateCommand)(ctx, name, Some(enter::<C>), flags, first_key, last_key, step)
     };
@@ -57,7 +64,7 @@ unsafe extern "C" fn enter<C: Handler>(
 }
 
 /// Where the keys of a command are that begins with their number. A cluster routes it by this; it doesn't look
-/// at key specs.
+/// at key specs. (Where this can't be asked for, it is routed by its first key: the server checks nothing of the others, so DQ does: [`Call::are_of_one_slot`].)
 fn tell_keys(call: &Call) {
     let number = call.args().get(1).and_then(|word| std::str::from_utf8(word.bytes()).ok()?.parse().ok());
     let (first, number): (usize, usize) = (2, number.unwrap_or_default());
@@ -99,8 +106,15 @@ fn describe(ctx: *mut raw::RedisModuleCtx, spec: &Spec) -> bool {
         sizeof_keyspec: size_of::<raw::RedisModuleCommandKeySpec>(),
         sizeof_arg: size_of::<raw::RedisModuleCommandArg>(),
     };
-    let first = if spec.key == KeyUse::None { NO_KEY } else { the_key(spec) };
-    let mut keys = [first, NO_KEY];
+    let mut keys = match spec.key {
+        KeyUse::None => [NO_KEY; 3],
+        KeyUse::TakeOfMany if slots::are_told() => {
+            let not_key = u64::from(raw::REDISMODULE_CMD_KEY_NOT_KEY);
+            [counted_keys(spec), the_key(spec.key.flags() | not_key, 2), NO_KEY]
+        }
+        KeyUse::TakeOfMany => [counted_keys(spec), NO_KEY, NO_KEY],
+        _ => [the_key(spec.key.flags(), 1), NO_KEY, NO_KEY],
+    };
     let mut arrays = Vec::new();
     let args = raw_args(spec.args, &mut arrays);
     let info = raw::RedisModuleCommandInfo {
@@ -122,30 +136,31 @@ fn describe(ctx: *mut raw::RedisModuleCtx, spec: &Spec) -> bool {
     }
 }
 
-/// The key is the first argument, and the only one; or the first argument is the number of keys.
-fn the_key(spec: &Spec) -> raw::RedisModuleCommandKeySpec {
-    let is_one_of_many = spec.key == KeyUse::TakeOfMany;
+/// The key is this argument. With the flag NOT_KEY it is one that a cluster routes the command by, and no more: the keys are
+/// told besides.
+fn the_key(flags: u64, pos: c_int) -> raw::RedisModuleCommandKeySpec {
     let range =
         raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 { lastkey: 0, keystep: 1, limit: 0 };
+    raw::RedisModuleCommandKeySpec {
+        notes: null(),
+        flags,
+        begin_search_type: raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INDEX,
+        bs: raw::RedisModuleCommandKeySpec__bindgen_ty_1 {
+            index: raw::RedisModuleCommandKeySpec__bindgen_ty_1__bindgen_ty_1 { pos },
+        },
+        find_keys_type: raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE,
+        fk: raw::RedisModuleCommandKeySpec__bindgen_ty_2 { range },
+    }
+}
+
+/// The first argument is the number of keys, which follow.
+fn counted_keys(spec: &Spec) -> raw::RedisModuleCommandKeySpec {
     let keynum =
         raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_2 { keynumidx: 0, firstkey: 1, keystep: 1 };
     raw::RedisModuleCommandKeySpec {
-        notes: null(),
-        flags: spec.key.flags(),
-        begin_search_type: raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INDEX,
-        bs: raw::RedisModuleCommandKeySpec__bindgen_ty_1 {
-            index: raw::RedisModuleCommandKeySpec__bindgen_ty_1__bindgen_ty_1 { pos: 1 },
-        },
-        find_keys_type: if is_one_of_many {
-            raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_KEYNUM
-        } else {
-            raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE
-        },
-        fk: if is_one_of_many {
-            raw::RedisModuleCommandKeySpec__bindgen_ty_2 { keynum }
-        } else {
-            raw::RedisModuleCommandKeySpec__bindgen_ty_2 { range }
-        },
+        find_keys_type: raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_KEYNUM,
+        fk: raw::RedisModuleCommandKeySpec__bindgen_ty_2 { keynum },
+        ..the_key(spec.key.flags(), 1)
     }
 }
 

@@ -16,11 +16,22 @@ pub(super) fn subscribe(ctx: *mut raw::RedisModuleCtx) -> bool {
         (raw::REDISMODULE_EVENT_SWAPDB, Some(on_swap)),
     ];
     events.into_iter().all(|(id, callback)| {
-        let event = raw::RedisModuleEvent { id, dataver: 1 };
         // SAFETY: `ctx` is the one of OnLoad; the callbacks have the type that these events want.
-        let status = unsafe { api!(RedisModule_SubscribeToServerEvent)(ctx, event, callback) };
-        status == raw::REDISMODULE_OK as c_int
+        unsafe { ask_for(ctx, id, callback) }
     })
+}
+
+/// # Safety
+/// The context is valid, and the callback of the event's type. None unsubscribes.
+pub(super) unsafe fn ask_for(
+    ctx: *mut raw::RedisModuleCtx,
+    id: u64,
+    callback: raw::RedisModuleEventCallback,
+) -> bool {
+    let event = raw::RedisModuleEvent { id, dataver: 1 };
+    // SAFETY: the caller's promise.
+    let status = unsafe { api!(RedisModule_SubscribeToServerEvent)(ctx, event, callback) };
+    status == raw::REDISMODULE_OK as c_int
 }
 
 unsafe extern "C" fn on_role_changed(

@@ -26,11 +26,16 @@ pub struct Hooks {
     pub turn_ending: fn(),
     /// The server says that there is something new at a key at which somebody waits.
     pub key_ready: fn(Database, &[u8]),
+    /// A client is being unblocked by [`super::blocking::unblock`], and is given a reply. The server throws it away if the client
+    /// is not blocked any more when it comes to it: either [`Hooks::replied`] is called next, or [`Hooks::gone`].
+    pub unblocking: fn(Ticket, Replies),
     /// A client waits no more, and gets a reply.
     pub unblocked: fn(Ticket, Replies),
     /// A client has gone away while it waited.
     pub disconnected: fn(Client),
-    /// The last that is heard of a client that waited.
+    /// The last that is heard of a client that waited: it has been unblocked, and has its reply.
+    pub replied: fn(Ticket),
+    /// The last that is heard of a client whose wait ended otherwise.
     pub gone: fn(Ticket),
     /// This server is a primary now, or isn't any more.
     pub role_changed: fn(bool),

@@ -36,6 +36,7 @@ macro_rules! api_in_use {
 api_in_use! {
     RedisModule_AvoidReplicaTraffic,
     RedisModule_BlockClientOnKeys,
+    RedisModule_BlockedClientDisconnected,
     RedisModule_Call,
     RedisModule_CallReplyArrayElement,
     RedisModule_CallReplyStringPtr,

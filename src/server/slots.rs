@@ -107,6 +107,24 @@ pub(super) unsafe fn is_own(name: *mut raw::RedisModuleString) -> bool {
     }
 }
 
+/// Whether DQ can look by itself whether keys are of one slot: Redis 7.4, Valkey 8.0 and later.
+///
+/// There it has to. With `io-threads`, as nodes of a cluster, Redis 8 and Valkey 8.0 and later ask a command for its keys on
+/// the thread that has read it, where a module's context isn't safe: they crash, or send nothing to replicas any more.
+pub(super) fn are_told() -> bool {
+    // SAFETY: the pointer was written before OnLoad goes on.
+    unsafe { raw::RedisModule_ClusterKeySlot }.is_some()
+}
+
+/// The slot of a key, if [`are_told`].
+///
+/// # Safety
+/// On the main thread, with a valid name.
+pub(super) unsafe fn slot_of(name: *mut raw::RedisModuleString) -> Option<u32> {
+    // SAFETY: the pointer was written before OnLoad goes on; the name is valid.
+    unsafe { raw::RedisModule_ClusterKeySlot.map(|slot_of| slot_of(name)) }
+}
+
 /// Subscribes to the event where the server has it. The options that the module has to set for that.
 pub(super) fn subscribe(ctx: *mut raw::RedisModuleCtx) -> u32 {
     let is_valkey = is_valkey(ctx);

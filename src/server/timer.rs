@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use redis_module::raw;
 
+use super::blocking;
 use super::context::{self, Context};
 use super::hooks;
 use super::main_thread::MainThread;
@@ -106,6 +107,7 @@ unsafe extern "C" fn on_alarm(ctx: *mut raw::RedisModuleCtx, _data: *mut c_void)
     // SAFETY: the context is valid while the callback lasts.
     let context = unsafe { Context::new(ctx) };
     hooks::call(|hooks| (hooks.alarm)(context));
+    blocking::rest();
 }
 
 unsafe extern "C" fn on_turn_ending(_ctx: *mut raw::RedisModuleCtx, _data: *mut c_void) {

@@ -79,7 +79,7 @@ pub trait Host: Copy {
     /// What can't be has happened: the operator is told, and the server goes on.
     fn bug(self, what: &str);
 
-    /// The client gets the reply of [`super::waiting::on_unblocked`], perhaps from in here.
+    /// The client gets the reply of [`super::waiting::on_unblocking`] or [`super::waiting::on_unblocked`], perhaps from in here.
     fn unblock(self, client: Self::Client);
 }
 

@@ -64,10 +64,14 @@ pub const HOOKS: Hooks = Hooks {
     },
     turn_ending: || waiting::on_turn_ending(Live::INSIDE_A_COMMAND),
     key_ready: |database, name| waiting::on_key_ready(Live::INSIDE_A_COMMAND, database, name),
+    unblocking: |ticket, replies| {
+        reply_to_one_who_waited(waiting::on_unblocking(Live::INSIDE_A_COMMAND, ticket), replies)
+    },
     unblocked: |ticket, replies| {
         reply_to_one_who_waited(waiting::on_unblocked(Live::INSIDE_A_COMMAND, ticket), replies)
     },
     disconnected: |client| waiting::on_disconnect(Live::INSIDE_A_COMMAND, client),
+    replied: |ticket| waiting::on_replied(Live::INSIDE_A_COMMAND, ticket),
     gone: |ticket| waiting::on_gone(Live::INSIDE_A_COMMAND, ticket),
     role_changed: |is_primary| {
         pacemaker::on_role_changed(Live::INSIDE_A_COMMAND, is_primary);

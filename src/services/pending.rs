@@ -57,6 +57,7 @@ impl PendingDeliveries {
 
 /// The queue that jobs are from, and the key at which it was seen last. It may leave that key before the jobs are given
 /// back: they go back to it, not to whatever is at the key by then.
+#[derive(Clone)]
 pub struct Origin {
     pub place: Place,
     pub sight: Sight,
@@ -130,10 +131,11 @@ impl Origin {
 }
 
 /// The jobs for a consumer.
+#[derive(Clone)]
 pub struct Parcel {
     /// The key of the queue when the consumer was served.
     pub key: Box<[u8]>,
-    pub pending: PendingDeliveries,
+    pub pending: Arc<PendingDeliveries>,
     /// The queue, and copies that were made of it meanwhile: they are copies of a queue that has handed out.
     pub origins: SmallVec<[Origin; 1]>,
 }
@@ -141,12 +143,12 @@ pub struct Parcel {
 impl Parcel {
     pub fn new(place: Place, value: &QueueValue, pending: PendingDeliveries) -> Parcel {
         let key = place.1.clone();
-        Parcel { key, pending, origins: smallvec![Origin::new(place, value)] }
+        Parcel { key, pending: Arc::new(pending), origins: smallvec![Origin::new(place, value)] }
     }
 
     /// What is lost when nobody gets it, queue by queue.
     pub fn lost(self, mode: Mode) -> impl Iterator<Item = Lost> {
-        let pending = Arc::new(self.pending);
+        let pending = self.pending;
         let left = pending.jobs().len();
         self.origins.into_iter().map(move |origin| Lost { origin, pending: pending.clone(), left, mode })
     }

@@ -184,6 +184,12 @@ impl<C: Copy + Ord> Waiters<C> {
         self.waiters.get(&ticket).map(|waiter| waiter.client)
     }
 
+    /// What the client would leave with now. It stays.
+    pub fn departure(&self, ticket: Ticket) -> Option<Departure> {
+        let waiter = self.waiters.get(&ticket)?;
+        Some(Departure { shape: waiter.shape, terms: waiter.terms, parcel: waiter.parcel.clone() })
+    }
+
     /// Somebody waits no more: they got their jobs, gave up, or went away.
     pub fn leave(&mut self, ticket: Ticket) -> Option<Departure> {
         self.leave_lines(ticket);

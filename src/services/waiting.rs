@@ -5,9 +5,10 @@
 //! Whoever makes a job ready hands it out to the first in the line, which is logged. That client is unblocked in the
 //! same turn of the event loop: the server runs its callback, which replies with what has been assigned or, when
 //! nothing was, with nil. (Redis 7.0 and Valkey run it within the call that unblocks, but take the client for blocked
-//! until the turn ends: unblocked by a command, it could be told one thing more by a CLIENT UNBLOCK that comes next, or
-//! be killed with its reply unsent. After the timers no command comes.) Jobs assigned to somebody who goes away before
-//! the reply are given back by the timer.
+//! until the turn ends: a CLIENT UNBLOCK or KILL that comes in between ends the wait instead. So clients are unblocked by
+//! timers, behind the commands of a turn. Where the server reads on threads, commands may come behind the timers, too: such
+//! a reply is provisional until the server says that the client was still there.) Jobs assigned to a client that goes away
+//! before the reply are given back by the timer.
 
 use std::time::Duration;
 
@@ -330,14 +331,25 @@ pub fn on_unblocked<H: Host>(host: H, ticket: Ticket) -> Option<Departure> {
     host.with(|state| state.waiters.leave(ticket))
 }
 
+/// The same, but the server throws the reply away if the client goes away first, or something else unblocks it: either
+/// [`on_replied`] comes, or [`on_gone`].
+pub fn on_unblocking<H: Host>(host: H, ticket: Ticket) -> Option<Departure> {
+    host.with(|state| state.waiters.departure(ticket))
+}
+
+/// The client has got its reply.
+pub fn on_replied<H: Host>(host: H, ticket: Ticket) {
+    host.with(|state| state.waiters.leave(ticket));
+}
+
 /// The client has gone away while it waited: nothing is to be assigned to it.
 pub fn on_disconnect<H: Host>(host: H, client: H::Client) {
     let ticket = host.with(|state| state.waiters.ticket_of(client));
     ticket.into_iter().for_each(|ticket| on_gone(host, ticket));
 }
 
-/// The last that is heard of a client that was blocked, however that ended. Nothing may be written here: what is to be
-/// given back is left to the timer.
+/// The last that is heard of a client that was blocked, unless it is [`on_replied`]. Nothing may be written here: what is to
+/// be given back is left to the timer.
 pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
     let departure = host.with(|state| state.waiters.leave(ticket));
     if let Some(Departure { parcel: Some(parcel), terms, .. }) = departure {

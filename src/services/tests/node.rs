@@ -49,6 +49,8 @@ enum Block {
     Waits,
     /// It will be told before the loop sleeps.
     IsToBeTold,
+    /// It has been told, if it is still there before the loop sleeps.
+    IsTold,
     IsOver,
 }
 
@@ -59,6 +61,8 @@ struct Blocked {
     /// When the server ends the wait by itself.
     at_latest: Option<Duration>,
     block: Block,
+    /// What it is told, if it is still there.
+    reply: Option<Departure>,
 }
 
 /// What doesn't change in the life of a server.
@@ -159,7 +163,8 @@ impl Node {
         let handle = (1..).find(|number| !blocked.contains_key(number)).unwrap();
         let at_latest = timeout.map(|timeout| self.now() + timeout + Duration::from_secs(2));
         let places = places.to_vec();
-        blocked.insert(handle, Blocked { client, ticket, places, at_latest, block: Block::Waits });
+        blocked
+            .insert(handle, Blocked { client, ticket, places, at_latest, block: Block::Waits, reply: None });
         handle
     }
 
@@ -274,16 +279,19 @@ impl Node {
     /// The last that is heard of clients that were blocked.
     pub fn before_sleep(&self) {
         for handle in self.over.take() {
-            let (client, ticket, block) = {
-                let blocked = self.blocked.borrow();
-                let one = &blocked[&handle];
-                (one.client, one.ticket, one.block)
-            };
-            if block == Block::IsToBeTold {
-                self.tell(client, ticket);
+            let Blocked { client, ticket, block, reply, .. } =
+                self.blocked.borrow_mut().remove(&handle).unwrap();
+            match block {
+                Block::IsToBeTold => {
+                    self.tell(client, ticket);
+                    waiting::on_replied(self, ticket);
+                }
+                Block::IsTold => {
+                    self.events.borrow_mut().push(Event::Told(client, reply));
+                    waiting::on_replied(self, ticket);
+                }
+                Block::Waits | Block::IsOver => waiting::on_gone(self, ticket),
             }
-            waiting::on_gone(self, ticket);
-            self.blocked.borrow_mut().remove(&handle);
         }
     }
 
@@ -420,15 +428,16 @@ impl Host for &Node {
     fn unblock(self, handle: Handle) {
         self.assert_nobody_is_inside();
         assert!(self.is_in_timers.get(), "a client is unblocked outside a timer");
-        let (client, ticket, block) = {
+        let (ticket, block) = {
             let blocked = self.blocked.borrow();
             let one = blocked.get(&handle).expect("somebody is unblocked who isn't there");
-            (one.client, one.ticket, one.block)
+            (one.ticket, one.block)
         };
         assert!(block == Block::Waits, "somebody is unblocked twice");
         if self.nature.tells_at_once {
-            self.tell(client, ticket);
-            self.is_over(handle, Block::IsOver);
+            let reply = waiting::on_unblocking(self, ticket);
+            self.blocked.borrow_mut().get_mut(&handle).unwrap().reply = reply;
+            self.is_over(handle, Block::IsTold);
         } else {
             self.is_over(handle, Block::IsToBeTold);
         }

@@ -271,6 +271,11 @@ impl World {
             self.primary.unblock_client(client);
             self.absorb(begun, None);
         }
+        // What threads have read may be carried out behind the timers.
+        let client = self.rng.usize(..self.clients.len());
+        if self.troubles.lost_clients && self.clients[client].wait.is_some() && self.chance(4) {
+            self.harm(client);
+        }
         self.primary.before_sleep();
         self.absorb(begun, None);
         self.replica.run_timers(alarm_comes_first);

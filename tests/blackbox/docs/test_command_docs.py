@@ -33,16 +33,26 @@ def test_command_info(resp3: Session, kind: Kind, expected: Expected) -> None:
     assert arity == expected.arity
     assert set(flags) == expected.flags
     is_alone = expected.keys == ("the-key",)
-    assert (first, last, step) == ((1, 1, 1) if is_alone else (0, 0, 0))
+    is_routed_by_first = len(expected.keys) > 1 and kind.name != "redis-7.0"
+    the_first_of_many = (2, 2, 1) if is_routed_by_first else (0, 0, 0)
+    assert (first, last, step) == ((1, 1, 1) if is_alone else the_first_of_many)
     # Redis 7.0 has no way for a module to tell the categories of its commands.
     assert set(categories) == (set() if kind.name == "redis-7.0" else expected.categories)
     assert (tips, subcommands) == ([], [])
     if not expected.keys:
         assert key_specs == []
         return
-    (key,) = map(decoded, key_specs)
-    assert set(key.pop("flags")) == expected.key_flags
     the_first = {"type": "range", "spec": {"lastkey": 0, "keystep": 1, "limit": 0}}
+    key, *others = map(decoded, key_specs)
+    if is_routed_by_first:
+        (other,) = others
+        assert set(other.pop("flags")) == {*expected.key_flags, "not_key"}
+        assert other == {
+            "begin_search": {"type": "index", "spec": {"index": 2}},
+            "find_keys": the_first,
+        }
+    assert len(others) == is_routed_by_first
+    assert set(key.pop("flags")) == expected.key_flags
     counted = {"type": "keynum", "spec": {"keynumidx": 0, "firstkey": 1, "keystep": 1}}
     assert key == {
         "begin_search": {"type": "index", "spec": {"index": 1}},

@@ -120,6 +120,9 @@ functions! {
     "BlockClientOnKeys" => calls::block_on_keys,
     "UnblockClient" => waiting::unblock,
     "SetDisconnectCallback" => waiting::on_disconnect,
+    "BlockedClientDisconnected" => waiting::has_gone,
+    // By this the module knows that it isn't on Redis 7.0.
+    "AddPostNotificationJob" => refuse,
     "GetBlockedClientPrivateData" => waiting::private_of,
     "GetBlockedClientReadyKey" => waiting::ready_key_of,
     "OpenKey" => keys::open_key,

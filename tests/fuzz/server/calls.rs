@@ -25,6 +25,7 @@ pub struct Ctx {
     /// Of a client that waited.
     pub private: *mut c_void,
     pub ready_key: *mut Str,
+    pub has_gone: bool,
     pub client: Option<usize>,
 }
 
@@ -38,6 +39,7 @@ impl Default for Ctx {
             asks_for_keys: false,
             private: std::ptr::null_mut(),
             ready_key: std::ptr::null_mut(),
+            has_gone: false,
             client: None,
         }
     }

@@ -1,4 +1,4 @@
-//! Clients that wait, and timers: as on Redis 7.0, who is unblocked gets its reply at once.
+//! Clients that wait, and timers: as on Valkey, a client that is unblocked gets its reply at once.
 
 use std::ffi::{c_int, c_longlong, c_void};
 use std::ptr::null_mut;
@@ -20,6 +20,7 @@ pub struct Blocked {
     on_free: OnFree,
     on_disconnect: Option<OnDisconnect>,
     private: *mut c_void,
+    has_gone: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -37,7 +38,8 @@ pub fn block(
     on_free: OnFree,
     private: *mut c_void,
 ) -> usize {
-    let blocked = Blocked { places, on_ready, on_timeout, on_free, on_disconnect: None, private };
+    let blocked =
+        Blocked { places, on_ready, on_timeout, on_free, on_disconnect: None, private, has_gone: false };
     with(|world| {
         world.clients_ever += 1;
         world.blocked.insert(world.clients_ever, blocked);
@@ -80,7 +82,8 @@ pub fn run_timers() {
 pub fn free_those_who_left() {
     for blocked in with(|world| std::mem::take(&mut world.left)) {
         // SAFETY: the last that is heard of it.
-        unsafe { (blocked.on_free)(&mut Ctx::default(), blocked.private) };
+        let mut ctx = Ctx { has_gone: blocked.has_gone, ..Ctx::default() };
+        unsafe { (blocked.on_free)(&mut ctx, blocked.private) };
     }
 }
 
@@ -96,7 +99,7 @@ pub fn disconnect(which: usize) {
         // SAFETY: what a server calls it with.
         unsafe { on_disconnect(&mut Ctx::default(), client) };
     }
-    with(|world| world.left.push(blocked));
+    with(|world| world.left.push(Blocked { has_gone: true, ..blocked }));
 }
 
 pub fn disconnect_all() {
@@ -129,6 +132,10 @@ pub unsafe extern "C" fn on_disconnect(client: usize, callback: OnDisconnect) {
 
 pub unsafe extern "C" fn private_of(ctx: *mut Ctx) -> *mut c_void {
     unsafe { (*ctx).private }
+}
+
+pub unsafe extern "C" fn has_gone(ctx: *mut Ctx) -> c_int {
+    c_int::from(unsafe { (*ctx).has_gone })
 }
 
 pub unsafe extern "C" fn ready_key_of(ctx: *mut Ctx) -> *mut super::calls::Str {
