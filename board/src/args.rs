@@ -5,7 +5,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
+use ipnet::IpNet;
 use redis::{ClientTlsConfig, TlsCertificates};
+
+use crate::address::{network, PublicUrl};
 
 /// A web page and Prometheus metrics for DQ, the delay queue module for Redis and Valkey.
 #[derive(Parser, Debug, Clone)]
@@ -51,6 +54,15 @@ pub struct Args {
     /// its own name here. May be given several times.
     #[arg(long, value_name = "NAME")]
     pub host: Vec<String>,
+
+    /// Where readers reach the page when a proxy is in front of it: https://board.example or
+    /// https://intranet.example/dq/. Its forms are taken then, whatever name the proxy asks for.
+    #[arg(long, value_name = "URL")]
+    pub public_url: Option<PublicUrl>,
+
+    /// A proxy (an address or a network), whose X-Forwarded-For says who asks. May be given several times.
+    #[arg(long, value_name = "ADDRESS", value_parser = network)]
+    pub trusted_proxy: Vec<IpNet>,
 
     /// Let readers change queues: all that --allow names.
     #[arg(long)]
@@ -119,8 +131,11 @@ impl Args {
     }
 
     fn check(&self) -> Result<(), String> {
-        if self.auth.as_ref().is_some_and(|auth| !auth.contains(':')) {
-            return Err("--auth must be user:password".into());
+        let is_whole = |auth: &String| {
+            auth.split_once(':').is_some_and(|(user, password)| !user.is_empty() && !password.is_empty())
+        };
+        if self.auth.as_ref().is_some_and(|auth| !is_whole(auth)) {
+            return Err("--auth must be user:password, and neither is empty".into());
         }
         let is_open = self.auth.is_none() && !self.no_auth && !self.listen.ip().is_loopback();
         if is_open && !self.metrics_only {
@@ -174,7 +189,9 @@ mod tests {
         assert_eq!(check("--listen 0.0.0.0:1 --auth ann:secret"), Ok(()));
         assert_eq!(check("--listen 0.0.0.0:1 --no-auth"), Ok(()));
         assert_eq!(check("--listen 0.0.0.0:1 --metrics-only"), Ok(()));
-        assert!(check("--auth ann").is_err());
+        for open in ["ann", ":", "ann:", ":secret"] {
+            assert!(check(&format!("--auth {open}")).is_err(), "{open}");
+        }
         assert!(check("--allow kick").is_err());
         assert!(check("--writable --allow fly").is_err());
     }

@@ -1,16 +1,17 @@
 //! dq-board: a web page and Prometheus metrics for DQ. See docs/board.md.
 //!
-//! Imports run one way: `main → web → {metrics, watch} → server`, all of them → `bytes`, `args`.
+//! Imports run one way: `main → web → {serve, metrics, watch} → server`, all of them → `bytes`, `args` → `address`.
 
+mod address;
 mod args;
 mod bytes;
 mod metrics;
+mod serve;
 mod server;
 mod watch;
 mod web;
 
 use std::io::IsTerminal;
-use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -50,11 +51,10 @@ async fn run() -> Result<(), String> {
     let path = if args.metrics_only { "metrics" } else { "" };
     tracing::info!("http://{address}/{path} shows the queues of {title}");
 
-    let router = web::router(app, args.metrics_only);
+    let router = web::router(app, &args);
     // Streams never end by themselves: they are cut off, not waited for.
-    let serve = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>());
     tokio::select! {
-        ended = serve => ended.map_err(|error| error.to_string()),
+        never = serve::serve(listener, router) => match never {},
         () = told_to_stop() => Ok(()),
     }
 }

@@ -4,6 +4,7 @@
 //! somebody asks about, and as the server's own quantiles, which are exact to 1 % and since its start.
 
 mod choice;
+mod format;
 
 use std::fmt::Error;
 use std::sync::Arc;
@@ -17,12 +18,11 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
 pub use choice::Choice;
+pub use format::Format;
 
 use crate::bytes::Shown;
 use crate::server::queue::{Info, Lateness, State, Totals};
 use crate::watch::{Known, ServerFacts, Watch};
-
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub fn text(watch: &Arc<Watch>, choice: &Arc<Choice>) -> Result<String, Error> {
     let mut registry = Registry::default();

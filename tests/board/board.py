@@ -67,8 +67,10 @@ class Board:
         return self._log_path.read_text(errors="replace")
 
     def link(self, path: str, **fields: str | bytes | int) -> str:
-        """The address of a page; the values may be any bytes."""
-        return f"{self.url}{path}" + (f"?{urllib.parse.urlencode(fields)}" if fields else "")
+        """The address of a page, as pages name it or from the root; the values may be any bytes."""
+        return urllib.parse.urljoin(f"{self.url}/", path) + (
+            f"?{urllib.parse.urlencode(fields)}" if fields else ""
+        )
 
     def get(self, path: str, headers: dict[str, str] | None = None, **fields: str | bytes | int) -> "Answer":
         return self.send(urllib.request.Request(self.link(path, **fields), headers=headers or {}))

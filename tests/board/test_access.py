@@ -1,6 +1,9 @@
 """Who is let in, and how dq-board is started."""
 
 import base64
+import contextlib
+import resource
+import socket
 import subprocess
 from collections.abc import Callable
 
@@ -8,6 +11,7 @@ import pytest
 import redis
 
 from board import BINARY, Board
+from harness.server import eventually
 
 
 def basic(words: str) -> dict[str, str]:
@@ -25,18 +29,59 @@ def test_a_password_is_asked_for_everywhere(boards: Callable[..., Board], r: red
         "/metrics",
         "/none",
         "/board.js",
-        "/healthz",
     ):
         answer = board.get(path)
         assert answer.status == 401 and "Basic" in answer.headers["www-authenticate"], path
         assert board.get(path, basic("ann:password")).status == 401
         assert board.get(path, basic("ann:pässword")).status in (200, 404), path
     assert board.post("/act", {"verb": "del"}).status == 401
+    lower = {"Authorization": basic("ann:pässword")["Authorization"].replace("Basic", "basic")}
+    assert board.get("/", lower).status == 200
+    assert board.get("/healthz").text == "ok\n", "what asks that has no password"
     token = board.get("/queue", basic("ann:pässword"), name="mail").token()
     form = {"token": token, "verb": "del", "queue": "mail", "id": "a"}
     assert board.post("/act", form, basic("ann:pässword")).status == 303
     assert 'user="ann"' in board.log()
     assert "pässword" not in board.log()
+
+
+def test_who_guesses_waits_and_is_logged(boards: Callable[..., Board]):
+    board = boards("--auth", "ann:secret", "--trusted-proxy", "127.0.0.1")
+
+    def told(words: str, reader: str) -> int:
+        return board.get("/", basic(words) | {"X-Forwarded-For": reader}).status
+
+    assert [told(f"ann:guess{n}", "10.0.0.1") for n in range(11)] == [401] * 10 + [429]
+    assert told("ann:secret", "10.0.0.1") == 429
+    assert board.get("/", {"X-Forwarded-For": "10.0.0.1"}).status == 401, "that is no guess"
+    assert told("ann:secret", "10.0.0.2") == 200, "another reader doesn't wait"
+    eventually(lambda: told("ann:secret", "10.0.0.1") == 200)
+    told_of = [line for line in board.log().splitlines() if "a wrong name or password" in line]
+    assert len(told_of) == 10 and all("from=10.0.0.1" in line for line in told_of)
+    assert "guess" not in board.log()
+
+
+def test_half_requests_shut_nobody_out(boards: Callable[..., Board]):
+    """More of them than a program may have files by default."""
+    board = boards("--auth", "ann:secret")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4_096, hard), hard))
+    host, port = board.url.removeprefix("http://").split(":")
+    with contextlib.ExitStack() as stack:
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        for _ in range(1_500):
+            half = stack.enter_context(socket.create_connection((host, int(port)), timeout=30))
+            half.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+        assert board.get("/", basic("ann:secret")).status == 200
+        assert half.recv(100) == b"" or half.recv(100) == b"", "and they don't stay"
+
+
+def test_half_a_form_is_not_waited_for(boards: Callable[..., Board]):
+    board = boards("--writable")
+    host, port = board.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=40) as half:
+        half.sendall(b"POST /act HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\ntoken=")
+        assert half.recv(1_000).startswith(b"HTTP/1.1 4")
 
 
 def test_another_site_s_name_for_this_address_is_refused(boards: Callable[..., Board]):
@@ -66,6 +111,10 @@ def test_metrics_only_has_no_pages(boards: Callable[..., Board], r: redis.Redis)
         (["--allow", "kick"], "--writable"),
         (["--metrics-only", "--writable"], "exclude each other"),
         (["--auth", "ann"], "--auth must be user:password"),
+        (["--auth", ":"], "neither is empty"),
+        (["--auth", "ann:"], "neither is empty"),
+        (["--public-url", "board.example"], "must be http://"),
+        (["--trusted-proxy", "proxy.example"], "must be an address or a network"),
         (["--listen", "256.0.0.1:1"], "invalid value"),
     ],
 )

@@ -39,7 +39,7 @@ def test_a_job_is_added(writable: Board, browser: Browser, r: redis.Redis):
     assert job[job.index(b"body") + 1] == b"line one\nline <b>two</b>"
     assert job[job.index(b"priority") + 1] == 7
     log_line = next(line for line in writable.log().splitlines() if 'verb="add"' in line)
-    assert "Added “my job”. from=127.0.0.1:" in log_line and "queue=mail" in log_line
+    assert "Added “my job”. from=127.0.0.1 " in log_line and "queue=mail" in log_line
 
     # What the server refuses is said in its words; an id that is taken stays with its job.
     browser.open(writable.link("/queue", name="mail"))

@@ -1,15 +1,17 @@
 //! What a reader does to queues: with --writable, each verb a right of its own. An action comes by POST, from
 //! a form of ours, is told in one line of the log, and its outcome on the page that follows.
 
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
-use axum::extract::{ConnectInfo, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
+use axum::Extension;
 use redis::{Cmd, Value};
 
+use super::origin::is_own_form;
 use super::{words, App, Shared};
 use crate::args::Verb;
 use crate::bytes::{bytes_of, link, title, Fields, Shown};
@@ -48,12 +50,12 @@ impl Done {
 
 pub async fn serve(
     State(app): Shared,
-    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    Extension(from): Extension<IpAddr>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
     let fields = Fields::parse(&body);
-    if !app.forms.made(&headers, fields.text("token")) {
+    if !is_own_form(&headers, app.public_url.as_ref()) || !app.forms.made(fields.text("token")) {
         return (StatusCode::FORBIDDEN, "this didn't come from a form of this page: reload it\n")
             .into_response();
     }
@@ -82,14 +84,14 @@ pub async fn serve(
     let outcome = app.forms.keep(is_good, words).to_string();
     let outcome = ("outcome", outcome.as_bytes());
     Redirect::to(&match &id {
-        Some(id) => link("/job", &[("queue", &queue), ("id", id), outcome]),
+        Some(id) => link("job", &[("queue", &queue), ("id", id), outcome]),
         None => {
             // To the part of the queue's page that the form was on.
             let parts = ["state", "tab", "cursor"].map(|name| Some((name, fields.get(name)?)));
             let mut to: Vec<(&str, &[u8])> = vec![("name", &queue)];
             to.extend(parts.into_iter().flatten());
             to.push(outcome);
-            link("/queue", &to)
+            link("queue", &to)
         }
     })
     .into_response()

@@ -17,7 +17,7 @@ pub fn page_link(queue: &[u8], cursor: u64) -> String {
     if cursor != "0" {
         fields.push(("cursor", cursor.as_bytes()));
     }
-    link("/queue", &fields)
+    link("queue", &fields)
 }
 
 /// A page of them, from this cursor on.
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_page_s_address_holds_any_name() {
-        assert_eq!(page_link(b"a&b\xff", 0), "/queue?name=a%26b%FF&tab=groups");
-        assert_eq!(page_link(b"mail", 17), "/queue?name=mail&tab=groups&cursor=17");
+        assert_eq!(page_link(b"a&b\xff", 0), "queue?name=a%26b%FF&tab=groups");
+        assert_eq!(page_link(b"mail", 17), "queue?name=mail&tab=groups&cursor=17");
     }
 }

@@ -2,17 +2,22 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::extract::{Request, State};
 use axum::http::{header, HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use axum::Extension;
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine;
 use subtle::ConstantTimeEq;
 
+use super::guesses::Guesses;
 use super::App;
 use crate::args::Args;
+use crate::bytes::Shown;
+use crate::serve::Peer;
 
 /// Nothing from elsewhere, no inline script or style, no framing; strings don't become markup.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
@@ -20,36 +25,47 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
     require-trusted-types-for 'script'; trusted-types board";
 
 pub struct Guard {
-    /// What the Authorization header must be.
-    authorization: Option<String>,
+    /// `user:password`.
+    auth: Option<String>,
+    guesses: Guesses,
     hosts: Vec<String>,
     is_any_host_right: bool,
 }
 
 impl Guard {
     pub fn new(args: &Args) -> Guard {
-        let authorization = args.auth.as_ref().map(|auth| format!("Basic {}", STANDARD.encode(auth)));
         let mut hosts = vec!["localhost".to_string()];
         hosts.extend(args.host.iter().map(|host| host.to_ascii_lowercase()));
+        hosts.extend(args.public_url.iter().map(|url| url.host.clone()));
         // A page that asks for a password, or that was opened to all, has nothing to fear from names.
         let is_any_host_right =
             (args.auth.is_some() || args.no_auth || args.metrics_only) && args.host.is_empty();
-        Guard { authorization, hosts, is_any_host_right }
+        Guard { auth: args.auth.clone(), guesses: Guesses::default(), hosts, is_any_host_right }
     }
 
     /// Who asks, for the log: anybody whom this lets in and who gave a name, gave the one there is.
     pub fn user(&self, headers: &HeaderMap) -> String {
-        let given = headers.get(header::AUTHORIZATION).filter(|_| self.authorization.is_some());
-        let coded = given.and_then(|given| given.as_bytes().strip_prefix(b"Basic "));
-        let plain = coded.and_then(|coded| STANDARD.decode(coded).ok()).unwrap_or_default();
-        let name = plain.split(|byte| *byte == b':').next().unwrap_or_default();
-        crate::bytes::Shown(name).to_string()
+        let given = self.auth.as_ref().and_then(|_| credentials(headers)).unwrap_or_default();
+        let name = given.split(|byte| *byte == b':').next().unwrap_or_default();
+        Shown(name).to_string()
     }
 
-    fn knows(&self, headers: &HeaderMap) -> bool {
-        let Some(right) = &self.authorization else { return true };
-        let given = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
-        given.ct_eq(right.as_bytes()).into()
+    /// Whether the reader is let in; what they are told, if not.
+    fn check(&self, reader: IpAddr, headers: &HeaderMap, now: Instant) -> Result<(), Response> {
+        let (Some(right), given) = (&self.auth, credentials(headers)) else { return Ok(()) };
+        let Some(given) = given else { return Err(ask()) };
+        if let Some(wait) = self.guesses.wait(reader, now) {
+            let wait = [(header::RETRY_AFTER, wait.as_secs_f64().ceil().to_string())];
+            let why = "too many wrong passwords came from your address: wait a minute\n";
+            return Err((StatusCode::TOO_MANY_REQUESTS, wait, why).into_response());
+        }
+        if given.ct_eq(right.as_bytes()).into() {
+            self.guesses.was_right(reader);
+            return Ok(());
+        }
+        self.guesses.was_wrong(reader, now);
+        tracing::warn!(from = %reader, user = self.user(headers), "a wrong name or password");
+        Err(ask())
     }
 
     /// A web site can have its own name point to this address, and its scripts may then read what is
@@ -64,6 +80,18 @@ impl Guard {
     }
 }
 
+/// What the reader gave, `user:password`. None when there is nothing of that kind.
+fn credentials(headers: &HeaderMap) -> Option<Vec<u8>> {
+    let (scheme, coded) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    let coded = Some(coded.trim()).filter(|_| scheme.eq_ignore_ascii_case("basic"));
+    Some(STANDARD.decode(coded?).unwrap_or_default())
+}
+
+fn ask() -> Response {
+    let ask = [(header::WWW_AUTHENTICATE, "Basic realm=\"dq-board\", charset=\"UTF-8\"")];
+    (StatusCode::UNAUTHORIZED, ask, "a name and a password are needed\n").into_response()
+}
+
 /// The name in a Host header, without the port and an IPv6 address's brackets.
 fn name_of(host: &str) -> &str {
     if let Some((address, _)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
@@ -72,15 +100,22 @@ fn name_of(host: &str) -> &str {
     host.split_once(':').map_or(host, |(name, _)| name)
 }
 
-pub async fn let_in(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+/// Those that come further are known by the address of who asks.
+pub async fn let_in(
+    State(app): State<Arc<App>>,
+    Extension(Peer(peer)): Extension<Peer>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     if !app.guard.is_meant(request.headers()) {
         let why = "dq-board isn't called by this name: see --host\n";
         return (StatusCode::MISDIRECTED_REQUEST, why).into_response();
     }
-    if !app.guard.knows(request.headers()) {
-        let ask = [(header::WWW_AUTHENTICATE, "Basic realm=\"dq-board\", charset=\"UTF-8\"")];
-        return (StatusCode::UNAUTHORIZED, ask, "a name and a password are needed\n").into_response();
+    let reader = app.proxies.reader(peer, request.headers());
+    if let Err(answer) = app.guard.check(reader, request.headers(), Instant::now()) {
+        return answer;
     }
+    request.extensions_mut().insert(reader);
     next.run(request).await
 }
 
@@ -137,11 +172,26 @@ mod tests {
 
     #[test]
     fn the_password_is_asked_for() {
-        let knows = |line: &str, given: &str| guard(line).knows(&headers(header::AUTHORIZATION, given));
-        assert!(guard("").knows(&HeaderMap::new()));
-        assert!(!guard("--auth ann:secret").knows(&HeaderMap::new()));
-        assert!(knows("--auth ann:secret", "Basic YW5uOnNlY3JldA=="));
-        assert!(!knows("--auth ann:secret", "Basic YW5uOnNlY3JldA="));
-        assert!(!knows("--auth ann:secret", "Basic YW5uOmd1ZXNz"));
+        let reader = IpAddr::from([10, 0, 0, 1]);
+        let told = |guard: &Guard, headers: &HeaderMap| {
+            guard.check(reader, headers, Instant::now()).err().map(|answer| answer.status().as_u16())
+        };
+        assert_eq!(told(&guard(""), &HeaderMap::new()), None);
+        let guard = guard("--auth ann:secret");
+        assert_eq!(told(&guard, &HeaderMap::new()), Some(401));
+        let given = |given: &str| told(&guard, &headers(header::AUTHORIZATION, given));
+        for right in ["Basic YW5uOnNlY3JldA==", "basic YW5uOnNlY3JldA==", "BASIC  YW5uOnNlY3JldA=="] {
+            assert_eq!(given(right), None, "{right}");
+        }
+        for wrong in ["Basic YW5uOnNlY3JldA=", "Basic YW5uOmd1ZXNz", "Bearer YW5uOnNlY3JldA==", "Basic", ""] {
+            assert_eq!(given(wrong), Some(401), "{wrong}");
+        }
+        (0..20).for_each(|_| drop(given("Basic YW5uOmd1ZXNz")));
+        assert_eq!(
+            given("Basic YW5uOnNlY3JldA=="),
+            Some(429),
+            "whoever guesses waits, also with the right one"
+        );
+        assert_eq!(told(&guard, &HeaderMap::new()), Some(401), "that is no guess");
     }
 }

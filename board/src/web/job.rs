@@ -20,7 +20,7 @@ use crate::watch::now_ms;
 pub async fn serve(State(app): Shared, headers: HeaderMap, query: RawQuery) -> Response {
     let fields = fields(query);
     let (Some(queue), Some(id)) = (fields.get("queue"), fields.get("id")) else {
-        return Redirect::to("/").into_response();
+        return Redirect::to("./").into_response();
     };
     let body = BodyView::named(fields.text("body"));
     let view = Arc::new(View { queue: queue.into(), id: id.into(), body });
@@ -71,7 +71,7 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
     let status = if matches!(read, Ok(None)) { StatusCode::NOT_FOUND } else { StatusCode::OK };
     let main = html! {
         nav.path aria-label="Path" {
-            a href="/" { "queues" } " / " a rel="up" href=(layout::queue_link(&view.queue)) { (title(&view.queue)) }
+            a href="./" { "queues" } " / " a rel="up" href=(layout::queue_link(&view.queue)) { (title(&view.queue)) }
         }
         @match &read {
             Ok(Some(job)) => {
@@ -215,7 +215,7 @@ fn since(state: JobState) -> &'static str {
 fn show_body(view: &View, job: &Job) -> Markup {
     let shown = view.body.unwrap_or_else(|| BodyView::of(&job.body));
     let at = |body: BodyView| {
-        link("/job", &[("queue", &view.queue), ("id", &view.id), ("body", body.name().as_bytes())])
+        link("job", &[("queue", &view.queue), ("id", &view.id), ("body", body.name().as_bytes())])
     };
     let is_offered = |body: &BodyView| *body != BodyView::Json || *body == shown || body::is_json(&job.body);
     html! {
@@ -226,7 +226,7 @@ fn show_body(view: &View, job: &Job) -> Markup {
                 @for body in BodyView::ALL.into_iter().filter(is_offered) {
                     a href=(at(body)) aria-current=[(body == shown).then_some("true")] { (body.name()) }
                 }
-                a.download href=(link("/body", &[("queue", &view.queue), ("id", &view.id)])) download { "download" }
+                a.download href=(link("body", &[("queue", &view.queue), ("id", &view.id)])) download { "download" }
             }
         }
         (body::show(&job.body, shown))

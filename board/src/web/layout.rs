@@ -18,16 +18,16 @@ pub fn page(app: &App, page: &Page, outcome: Option<u64>) -> Markup {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (page.title) " · dq" }
-                link rel="icon" href="/icon.svg" type="image/svg+xml";
-                link rel="stylesheet" href="/board.css";
-                script src="/board.js" defer {}
+                link rel="icon" href="icon.svg" type="image/svg+xml";
+                link rel="stylesheet" href="board.css";
+                script src="board.js" defer {}
             }
             body {
                 a.skip href="#main" { "To the page" }
                 header {
-                    a.home href="/" { img src="/icon.svg" alt="" width="22" height="22"; "dq" }
+                    a.home href="./" { img src="icon.svg" alt="" width="22" height="22"; "dq" }
                     span.server { (app.watch.deployment.title()) }
-                    form.search action="/" method="get" role="search" {
+                    form.search action="./" method="get" role="search" {
                         input #search type="search" name="find" placeholder="Find queues" aria-label="Find queues"
                             aria-keyshortcuts="/" maxlength="200" autocomplete="off";
                     }
@@ -131,9 +131,9 @@ pub fn marks(info: &Info, popped_a_second: Option<f64>, now_ms: u64) -> Markup {
 }
 
 pub fn queue_link(name: &[u8]) -> String {
-    link("/queue", &[("name", name)])
+    link("queue", &[("name", name)])
 }
 
 pub fn job_link(queue: &[u8], id: &[u8]) -> String {
-    link("/job", &[("queue", queue), ("id", id)])
+    link("job", &[("queue", queue), ("id", id)])
 }

@@ -2,7 +2,8 @@
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `guard.rs` | who is let in, and the headers that keep a page to itself |
+//! | `guard.rs` | who is let in, and the headers that keep a page to itself; `guesses.rs` wrong passwords |
+//! | `origin.rs` | who asks, and whether a form is from here: also behind proxies |
 //! | `live.rs` | one page, as HTML or as a stream of its newest states |
 //! | `layout.rs` | what all pages have in common |
 //! | `overview.rs`, `queue.rs`, `job.rs` | the pages; `list.rs` has a queue's jobs, `groups.rs` its groups, `facts.rs` what is beside them |
@@ -19,26 +20,31 @@ mod facts;
 mod forms;
 mod groups;
 mod guard;
+mod guesses;
 mod job;
 mod layout;
 mod list;
 mod live;
+mod origin;
 mod overview;
 mod queue;
 mod words;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, RawQuery, State};
-use axum::http::{header, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::http::{header, HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use axum::{middleware, Router};
 use tokio::sync::Semaphore;
 use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::timeout::{RequestBodyTimeoutLayer, TimeoutLayer};
 
 pub use guard::Guard;
 
+use crate::address::PublicUrl;
 use crate::args::{Args, Verb};
 use crate::bytes::Fields;
 use crate::metrics;
@@ -50,11 +56,20 @@ const STREAMS_MAX: usize = 100;
 /// The largest form: a body of a megabyte, each byte of which may take three.
 const FORM_MAX: usize = 4 << 20;
 
+/// Between two parts of a form.
+const FORM_PART_WITHIN: Duration = Duration::from_secs(10);
+
+/// From the head of a request to the head of the answer: longer than any action takes, with the time that a form needs to
+/// come. A stream goes on behind that.
+const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+
 /// What every request is answered from.
 pub struct App {
     pub watch: Arc<Watch>,
     pub verbs: Vec<Verb>,
     guard: Guard,
+    proxies: origin::Proxies,
+    public_url: Option<PublicUrl>,
     forms: forms::Forms,
     streams: Arc<Semaphore>,
     metrics: Arc<metrics::Choice>,
@@ -68,6 +83,8 @@ impl App {
             watch,
             verbs: args.verbs(),
             guard: Guard::new(args),
+            proxies: origin::Proxies::new(args),
+            public_url: args.public_url.clone(),
             forms: forms::Forms::new()?,
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             metrics: Arc::new(metrics::Choice::new(args)?),
@@ -79,9 +96,24 @@ impl App {
     }
 }
 
-pub fn router(app: Arc<App>, metrics_only: bool) -> Router {
-    let mut router =
-        Router::new().route("/metrics", get(serve_metrics)).route("/healthz", get(|| async { "ok\n" }));
+/// The pages, under `/` and under the path of --public-url: a proxy may leave that out or not. No page names another one by a
+/// path that begins at the root.
+pub fn router(app: Arc<App>, args: &Args) -> Router {
+    let router = pages(app, args.metrics_only);
+    match args.public_url.as_ref().map(|url| url.path.as_str()) {
+        None | Some("/") => router,
+        Some(path) => {
+            let redirect = path.to_string();
+            Router::new()
+                .route(path.trim_end_matches('/'), get(move || async move { Redirect::permanent(&redirect) }))
+                .nest(path, router.clone())
+                .fallback_service(router)
+        }
+    }
+}
+
+fn pages(app: Arc<App>, metrics_only: bool) -> Router {
+    let mut router = Router::new().route("/metrics", get(serve_metrics));
     if !metrics_only {
         router = router
             .route("/", get(overview::serve))
@@ -97,14 +129,20 @@ pub fn router(app: Arc<App>, metrics_only: bool) -> Router {
     router
         .fallback(|| async { (StatusCode::NOT_FOUND, "there is no such page\n") })
         .layer(middleware::from_fn_with_state(app.clone(), guard::let_in))
+        // That it lives is no secret: what asks that has no password.
+        .route("/healthz", get(|| async { "ok\n" }))
+        .layer(RequestBodyTimeoutLayer::new(FORM_PART_WITHIN))
+        .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, ANSWER_WITHIN))
         .layer(middleware::map_response(guard::seal))
         .layer(CatchPanicLayer::new())
         .with_state(app)
 }
 
-async fn serve_metrics(State(app): Shared) -> Response {
+async fn serve_metrics(State(app): Shared, headers: HeaderMap) -> Response {
+    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    let format = metrics::Format::accepted(accept);
     match metrics::text(&app.watch, &app.metrics) {
-        Ok(text) => ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
+        Ok(text) => ([(header::CONTENT_TYPE, format.content_type())], format.of(text)).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }

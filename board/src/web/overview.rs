@@ -94,7 +94,7 @@ impl View {
         if page != "0" {
             fields.push(("page", page.as_bytes()));
         }
-        link("/", &fields)
+        link("./", &fields)
     }
 
     /// The names on the page, and how many there are on all pages.
@@ -133,7 +133,7 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
         h1.unseen { "Queues" }
         (sums(&known))
         @if !view.find.is_empty() {
-            p.note { (words::number(many as u64)) " with “" (view.find) "” in their name. " a href="/" { "All queues" } }
+            p.note { (words::number(many as u64)) " with “" (view.find) "” in their name. " a href="./" { "All queues" } }
         }
         @if names.is_empty() { (nothing(&known, &view)) } @else { (table(&known, &names, &view)) }
         (pager(&view, many))

@@ -21,7 +21,7 @@ use crate::watch::now_ms;
 
 pub async fn serve(State(app): Shared, headers: HeaderMap, query: RawQuery) -> Response {
     let fields = fields(query);
-    let Some(name) = fields.bytes("name") else { return Redirect::to("/").into_response() };
+    let Some(name) = fields.bytes("name") else { return Redirect::to("./").into_response() };
     if let Some(id) = fields.get("id") {
         return go_to_job(&app, &name, id).await;
     }
@@ -86,7 +86,7 @@ impl View {
 }
 
 fn state_link(queue: &[u8], state: JobState) -> String {
-    link("/queue", &[("name", queue), ("state", state.name().as_bytes())])
+    link("queue", &[("name", queue), ("state", state.name().as_bytes())])
 }
 
 fn page_link(queue: &[u8], state: JobState, begin: &Begin, page: u64) -> String {
@@ -96,7 +96,7 @@ fn page_link(queue: &[u8], state: JobState, begin: &Begin, page: u64) -> String 
         vec![("name", queue), ("state", state.name().as_bytes()), ("after", id)];
     fields.extend(time.as_ref().map(|time| ("time", time.as_bytes())));
     fields.push(("page", page.as_bytes()));
-    link("/queue", &fields)
+    link("queue", &fields)
 }
 
 pub fn match_link(queue: &[u8], pattern: &[u8], cursor: u64) -> String {
@@ -109,7 +109,7 @@ fn sought_link(queue: &[u8], what: (&str, &[u8]), cursor: u64) -> String {
     if cursor != "0" {
         fields.push(("cursor", cursor.as_bytes()));
     }
-    link("/queue", &fields)
+    link("queue", &fields)
 }
 
 /// The state to show: ready jobs are what people come for, else those that there are.
@@ -177,7 +177,7 @@ fn show(
 
 fn no_queue(name: String) -> Page {
     let main = html! {
-        nav.path aria-label="Path" { a rel="up" href="/" { "queues" } }
+        nav.path aria-label="Path" { a rel="up" href="./" { "queues" } }
         h1 { (name) }
         p.empty { "There is no such queue." }
     };
@@ -206,11 +206,11 @@ async fn read(app: &App, node: &Arc<Node>, view: &View, info: &Info) -> Result<S
 fn head(app: &App, name: &[u8], info: Option<&Info>) -> Markup {
     let rates = app.watch.known().get(name).and_then(|reading| reading.rates);
     html! {
-        nav.path aria-label="Path" { a rel="up" href="/" { "queues" } }
+        nav.path aria-label="Path" { a rel="up" href="./" { "queues" } }
         div.head {
             h1 { (title(name)) }
             @if let Some(info) = info { (layout::marks(info, rates.map(|rates| rates.popped), now_ms())) }
-            form.jump action="/queue" method="get" {
+            form.jump action="queue" method="get" {
                 input type="hidden" name="name.hex" value=(Hex(name));
                 input #jump name="id" placeholder="Go to an id, or find: order:*" aria-label="Go to a job by its id, or find jobs by a pattern"
                     title="With * for any text, ? for any byte and [a-z] for one of some: all jobs whose ids match"

@@ -1,0 +1,108 @@
+//! Who asks, and whether a form is from here: also behind proxies.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::http::{header, HeaderMap};
+use ipnet::IpNet;
+
+use crate::address::PublicUrl;
+use crate::args::Args;
+
+/// What is in front of dq-board, and says truly who asks.
+pub struct Proxies(Vec<IpNet>);
+
+impl Proxies {
+    pub fn new(args: &Args) -> Proxies {
+        Proxies(args.trusted_proxy.clone())
+    }
+
+    /// The last address that none of them has. Each proxy adds whom it was asked by at the end of X-Forwarded-For; what stands
+    /// before that anybody may have written.
+    pub fn reader(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let lines = headers.get_all("x-forwarded-for").into_iter().filter_map(|line| line.to_str().ok());
+        let words: Vec<&str> = lines.flat_map(|line| line.split(',')).collect();
+        let mut reader = peer;
+        for word in words.into_iter().rev() {
+            if !self.0.iter().any(|network| network.contains(&reader)) {
+                break;
+            }
+            let Some(before) = address(word.trim()) else { break };
+            reader = before;
+        }
+        reader
+    }
+}
+
+fn address(word: &str) -> Option<IpAddr> {
+    let bare = word.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(word);
+    let with_port = || word.parse::<SocketAddr>().map(|address| address.ip());
+    bare.parse::<IpAddr>().or_else(|_| with_port()).ok().map(|address| address.to_canonical())
+}
+
+/// Whether the browser, if it says where a form was, says that it was on a page from here. A browser that knows the page by a
+/// safe address says so by itself; another one says which origin the page had.
+pub fn is_own_form(headers: &HeaderMap, public_url: Option<&PublicUrl>) -> bool {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    if let Some(site) = text("sec-fetch-site") {
+        return site == "same-origin";
+    }
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    text("origin").is_none_or(|origin| {
+        let is_asked_host = origin.split_once("://").is_some_and(|(_, name)| Some(name) == host);
+        is_asked_host || public_url.is_some_and(|url| url.origin == origin)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    fn headers(all: &[(&'static str, &str)]) -> HeaderMap {
+        all.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn only_trusted_proxies_say_who_asks() {
+        let reader = |line: &str, peer: &str, said: &[&str]| {
+            let args = Args::try_parse_from(["dq-board"].into_iter().chain(line.split_whitespace())).unwrap();
+            let said: Vec<_> = said.iter().map(|said| ("x-forwarded-for", *said)).collect();
+            let mut all = HeaderMap::new();
+            said.iter().for_each(|(name, value)| drop(all.append(*name, value.parse().unwrap())));
+            Proxies::new(&args).reader(peer.parse().unwrap(), &all).to_string()
+        };
+        let proxy = "--trusted-proxy 10.0.0.1";
+        assert_eq!(reader("", "10.0.0.1", &["9.9.9.9"]), "10.0.0.1");
+        assert_eq!(reader(proxy, "10.0.0.2", &["9.9.9.9"]), "10.0.0.2");
+        assert_eq!(reader(proxy, "10.0.0.1", &[]), "10.0.0.1");
+        assert_eq!(reader(proxy, "10.0.0.1", &["1.1.1.1, 9.9.9.9"]), "9.9.9.9");
+        assert_eq!(reader(proxy, "10.0.0.1", &["1.1.1.1", "9.9.9.9:80"]), "9.9.9.9");
+        assert_eq!(reader(proxy, "10.0.0.1", &["1.1.1.1, nonsense"]), "10.0.0.1");
+        assert_eq!(
+            reader("--trusted-proxy 10.0.0.0/8", "10.0.0.1", &["8.8.8.8, [2001:db8::1], 10.9.9.9"]),
+            "2001:db8::1"
+        );
+    }
+
+    #[test]
+    fn a_form_from_elsewhere_is_none_of_ours() {
+        let url: PublicUrl = "https://board.example/dq/".parse().unwrap();
+        let is_own = |all: &[(&'static str, &str)]| is_own_form(&headers(all), Some(&url));
+        let here = ("host", "127.0.0.1:8377");
+        assert!(is_own(&[here]), "no browser");
+        assert!(is_own(&[here, ("origin", "http://127.0.0.1:8377")]));
+        assert!(is_own(&[here, ("origin", "https://board.example")]));
+        assert!(is_own(&[here, ("origin", "https://other.example"), ("sec-fetch-site", "same-origin")]));
+        for origin in ["https://evil.example", "http://board.example", "https://board.example:81", "null", ""]
+        {
+            assert!(!is_own(&[here, ("origin", origin)]), "{origin}");
+        }
+        for site in ["cross-site", "same-site", "none"] {
+            assert!(
+                !is_own(&[here, ("origin", "http://127.0.0.1:8377"), ("sec-fetch-site", site)]),
+                "{site}"
+            );
+        }
+    }
+}
