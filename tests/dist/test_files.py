@@ -79,6 +79,12 @@ def test_the_board_asks_for_nothing(files: tuple[str, Path]) -> None:
     assert "INTERP" not in run("readelf", "--program-headers", folder / "dq-board")
 
 
+def test_the_board_lies_where_nobody_knows(files: tuple[str, Path]) -> None:
+    """Position-independent, as what listens should be: an attacker knows no address in it."""
+    _, folder = files
+    assert "DYN (" in run("readelf", "--file-header", folder / "dq-board")
+
+
 def test_no_file_tells_where_it_was_built(files: tuple[str, Path]) -> None:
     _, folder = files
     for name in PROGRAMS:

@@ -50,22 +50,22 @@ impl Guard {
         Shown(name).to_string()
     }
 
-    /// Whether the reader is let in; what they are told, if not.
-    fn check(&self, reader: IpAddr, headers: &HeaderMap, now: Instant) -> Result<(), Response> {
-        let (Some(right), given) = (&self.auth, credentials(headers)) else { return Ok(()) };
-        let Some(given) = given else { return Err(ask()) };
+    /// What the reader is told instead, unless they are let in.
+    fn check(&self, reader: IpAddr, headers: &HeaderMap, now: Instant) -> Option<Response> {
+        let right = self.auth.as_ref()?;
+        let Some(given) = credentials(headers) else { return Some(ask()) };
         if let Some(wait) = self.guesses.wait(reader, now) {
             let wait = [(header::RETRY_AFTER, wait.as_secs_f64().ceil().to_string())];
             let why = "too many wrong passwords came from your address: wait a minute\n";
-            return Err((StatusCode::TOO_MANY_REQUESTS, wait, why).into_response());
+            return Some((StatusCode::TOO_MANY_REQUESTS, wait, why).into_response());
         }
         if given.ct_eq(right.as_bytes()).into() {
             self.guesses.was_right(reader);
-            return Ok(());
+            return None;
         }
         self.guesses.was_wrong(reader, now);
         tracing::warn!(from = %reader, user = self.user(headers), "a wrong name or password");
-        Err(ask())
+        Some(ask())
     }
 
     /// A web site can have its own name point to this address, and its scripts may then read what is
@@ -112,7 +112,7 @@ pub async fn let_in(
         return (StatusCode::MISDIRECTED_REQUEST, why).into_response();
     }
     let reader = app.proxies.reader(peer, request.headers());
-    if let Err(answer) = app.guard.check(reader, request.headers(), Instant::now()) {
+    if let Some(answer) = app.guard.check(reader, request.headers(), Instant::now()) {
         return answer;
     }
     request.extensions_mut().insert(reader);
@@ -174,7 +174,7 @@ mod tests {
     fn the_password_is_asked_for() {
         let reader = IpAddr::from([10, 0, 0, 1]);
         let told = |guard: &Guard, headers: &HeaderMap| {
-            guard.check(reader, headers, Instant::now()).err().map(|answer| answer.status().as_u16())
+            guard.check(reader, headers, Instant::now()).map(|answer| answer.status().as_u16())
         };
         assert_eq!(told(&guard(""), &HeaderMap::new()), None);
         let guard = guard("--auth ann:secret");
@@ -186,7 +186,7 @@ mod tests {
         for wrong in ["Basic YW5uOnNlY3JldA=", "Basic YW5uOmd1ZXNz", "Bearer YW5uOnNlY3JldA==", "Basic", ""] {
             assert_eq!(given(wrong), Some(401), "{wrong}");
         }
-        (0..20).for_each(|_| drop(given("Basic YW5uOmd1ZXNz")));
+        assert!((0..20).any(|_| given("Basic YW5uOmd1ZXNz") == Some(429)));
         assert_eq!(
             given("Basic YW5uOnNlY3JldA=="),
             Some(429),

@@ -60,7 +60,11 @@ mod tests {
     use super::*;
 
     fn headers(all: &[(&'static str, &str)]) -> HeaderMap {
-        all.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+        let mut headers = HeaderMap::new();
+        for (name, value) in all {
+            headers.append(*name, value.parse().unwrap());
+        }
+        headers
     }
 
     #[test]
@@ -68,8 +72,7 @@ mod tests {
         let reader = |line: &str, peer: &str, said: &[&str]| {
             let args = Args::try_parse_from(["dq-board"].into_iter().chain(line.split_whitespace())).unwrap();
             let said: Vec<_> = said.iter().map(|said| ("x-forwarded-for", *said)).collect();
-            let mut all = HeaderMap::new();
-            said.iter().for_each(|(name, value)| drop(all.append(*name, value.parse().unwrap())));
+            let all = headers(&said);
             Proxies::new(&args).reader(peer.parse().unwrap(), &all).to_string()
         };
         let proxy = "--trusted-proxy 10.0.0.1";
