@@ -67,7 +67,8 @@ has_standard_library() {
 # The board beside the modules: each ends in a step of a minute or more that takes one processor.
 build() {
   local board modules=0
-  zigbuild "$1-unknown-linux-musl" "" board/Cargo.toml "$work/board" -C target-feature=+crt-static -C relocation-model=pie &
+  # zig makes a program that is static position-independent only when it is told so in its own way.
+  zigbuild "$1-unknown-linux-musl" "" board/Cargo.toml "$work/board" -C target-feature=+crt-static -C relocation-model=pie -C link-arg=-pie &
   board=$!
   build_modules "$1" || modules=$?
   wait $board || fail "the build of dq-board failed"
