@@ -72,11 +72,12 @@ fn unblock_now(client: Client) {
 fn waits_for_sleep() -> bool {
     // SAFETY: set while the module was loaded, and never again.
     let is_later = unsafe { raw::RedisModule_AddPostNotificationJob }.is_some();
-    !is_later
-        && IS_SLEEP_WATCHED.with(|is_watched| {
-            *is_watched = *is_watched || watch_sleep();
-            *is_watched
-        })
+    if is_later {
+        return false;
+    }
+    let is_watched = IS_SLEEP_WATCHED.with(|is_watched| *is_watched) || watch_sleep();
+    IS_SLEEP_WATCHED.with(|known| *known = is_watched);
+    is_watched
 }
 
 /// From now on [`before_sleep`] is called each time before the event loop sleeps; false when that can't be had.

@@ -113,7 +113,9 @@ fn describe(ctx: *mut raw::RedisModuleCtx, spec: &Spec) -> bool {
             [counted_keys(spec), the_key(spec.key.flags() | not_key, 2), NO_KEY]
         }
         KeyUse::TakeOfMany => [counted_keys(spec), NO_KEY, NO_KEY],
-        _ => [the_key(spec.key.flags(), 1), NO_KEY, NO_KEY],
+        KeyUse::Read | KeyUse::Measure | KeyUse::Insert | KeyUse::Change | KeyUse::Take | KeyUse::Remove => {
+            [the_key(spec.key.flags(), 1), NO_KEY, NO_KEY]
+        }
     };
     let mut arrays = Vec::new();
     let args = raw_args(spec.args, &mut arrays);
