@@ -465,7 +465,9 @@ impl Reference {
                 }
                 if job.attempt == 0 {
                     if !round.is_decided {
-                        (round.next, round.is_decided) = (Some(round.occurrence), true);
+                        // The beginning of time stands for none.
+                        let next = Some(round.occurrence).filter(|next| *next > 0);
+                        (round.next, round.is_decided) = (next, true);
                     }
                     round.occurrence = now;
                 }
