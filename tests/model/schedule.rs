@@ -465,9 +465,9 @@ impl Reference {
                 }
                 if job.attempt == 0 {
                     if !round.is_decided {
-                        // The beginning of time stands for none.
-                        let next = Some(round.occurrence).filter(|next| *next > 0);
-                        (round.next, round.is_decided) = (next, true);
+                        // The beginning of time stands for none, and its end for what isn't decided.
+                        let next = Some(round.occurrence).filter(|next| (1..LAST).contains(next));
+                        (round.next, round.is_decided) = (next, round.occurrence < LAST);
                     }
                     round.occurrence = now;
                 }
