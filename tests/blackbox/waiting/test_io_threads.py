@@ -19,7 +19,7 @@ from harness.io_threads import io_threads
 from harness.pipelined import Pipelined
 from harness.queues import queues_of
 from harness.resp import Failure
-from harness.server import Kind, Server, eventually
+from harness.server import Kind, Server, claimed_port, eventually
 
 ROUNDS = 20
 DELAY_MS = 30
@@ -157,10 +157,12 @@ def body_of(id: bytes) -> bytes:
 @pytest.mark.alone
 def test_keys_of_mpop_in_a_cluster(kind: Kind, fresh_server: Callable[..., Server]) -> None:
     """Redis 8 and Valkey asked a command with several keys for these on a thread, and crashed."""
-    server = fresh_server("cluster-enabled yes", "appendonly yes", *io_threads(kind, 4))
-    with closing(Room(server)) as room:
+    port, claim = claimed_port()
+    cluster = "cluster-enabled yes", f"cluster-port {port}", "appendonly yes"
+    server = fresh_server(*cluster, *io_threads(kind, 4))
+    with closing(claim), closing(Room(server)) as room:
         room.call("CLUSTER", "ADDSLOTSRANGE", 0, 16_383)
-        eventually(lambda: b"cluster_state:ok" in room.call("CLUSTER", "INFO"))
+        eventually(lambda: b"cluster_state:ok" in room.call("CLUSTER", "INFO"), 20)
 
         def flood(*words: str | int) -> None:
             with closing(Pipelined(server.port)) as client:
@@ -179,6 +181,6 @@ def test_keys_of_mpop_in_a_cluster(kind: Kind, fresh_server: Callable[..., Serve
     before = queues_of(server)
     server.restart()
     with closing(Room(server)) as room:
-        eventually(lambda: b"cluster_state:ok" in room.call("CLUSTER", "INFO"))
+        eventually(lambda: b"cluster_state:ok" in room.call("CLUSTER", "INFO"), 20)
         assert room.call("DQ.LEN", "q") == 100
     assert queues_of(server) == before
