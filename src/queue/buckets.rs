@@ -118,9 +118,11 @@ impl Buckets {
 
     /// The job that leaves first, and its time. O(1).
     pub fn first(&self) -> Option<(Time, Slot)> {
-        let line = self.directory.front()?;
-        let entry = self.buckets.get(line.bucket)?.entries().first()?;
-        Some((entry.time(), entry.slot))
+        self.first_entry().map(|entry| (entry.time(), entry.slot))
+    }
+
+    pub fn first_entry(&self) -> Option<&Entry> {
+        self.buckets.get(self.directory.front()?.bucket)?.entries().first()
     }
 
     /// The first job up to `now` whose window hasn't closed by then. O(1) where no job expires. Otherwise the

@@ -166,6 +166,7 @@ impl Queue {
         self.removed.free();
         let (Heading { clock, defaults, .. }, last_lease) = (self.heading, self.last_lease);
         self.heading.clock = circumstances.now;
+        self.leave_shadows_if_set_back(circumstances.now);
         self.heading.defaults = circumstances.defaults;
         self.last_lease = last_lease.max(circumstances.lease_floor);
         let mut outcome = operation.run_by(self, circumstances.now, calendar);

@@ -215,6 +215,7 @@ impl Queue {
             // What had passed is to come again.
             self.wake_at = Time::ZERO;
         }
+        self.leave_shadows_if_set_back(now);
         let passed = self.schedule.advance(now, self.counted);
         self.counted = self.counted.max(now);
         count(&mut self.totals.timed_out, passed.uncounted.timed_out);

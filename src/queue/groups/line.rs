@@ -124,12 +124,21 @@ impl Line {
         }
     }
 
+    fn first(&self) -> Option<&Entry> {
+        match self.entries() {
+            Ok(entries) => entries.first(),
+            Err(buckets) => buckets.first_entry(),
+        }
+    }
+
     /// The time of the first job, also of one that has expired.
     pub fn first_time(&self) -> Option<Time> {
-        match self.entries() {
-            Ok(entries) => entries.first().map(Entry::time),
-            Err(buckets) => buckets.first().map(|(time, _)| time),
-        }
+        self.first().map(Entry::time)
+    }
+
+    /// Whether some job is ready from `now` on until somebody takes it, whatever the time.
+    pub fn is_ready_for_good(&self, now: Time) -> bool {
+        self.first().is_some_and(|entry| entry.time() <= now && !entry.expires())
     }
 
     /// The first job up to `now` that hasn't expired by then.

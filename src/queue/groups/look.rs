@@ -38,7 +38,10 @@ impl Groups {
             // What is reserved has its next time to come.
             delayed: to_come.saturating_sub(reserved),
             paused_until: Some(group.paused_until).filter(|until| *until > now),
-            opens: members().filter_map(|member| member.seat.map(|seat| seat.opens)).min(),
+            opens: members()
+                .filter_map(|member| member.line.first_time())
+                .min()
+                .map(|time| time.max(group.told_opens)),
         }
     }
 }

@@ -183,10 +183,6 @@ pub struct Ring {
 }
 
 impl Ring {
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     pub fn len(&self) -> usize {
         self.len
     }

@@ -10,7 +10,7 @@ use super::super::settings::Settings;
 use super::super::slab::{Slab, Slot};
 use super::super::time::Time;
 use super::line::Line;
-use super::{place_of, GroupNumber, Groups, Lane, Member, Rest, Seat};
+use super::{place_of, Group, GroupNumber, Groups, Lane, Member, Rest, Seat};
 
 /// Where more groups than one in so many leave at another time, a ring is made anew.
 const RESEATED_ANEW: usize = 16;
@@ -34,6 +34,7 @@ impl Groups {
         (rank, now): (Rank, Time),
     ) -> Option<()> {
         let Standing { home, time, hold, window, expiry, lease_end } = *standing;
+        self.now = now;
         let aside =
             |time| Arrival { time, slot, hold: Hold::Waiting, rank: Rank::Last, window: Window::ALWAYS };
         if hold != Hold::Waiting {
@@ -51,8 +52,12 @@ impl Groups {
                 let member = self.member_of(number, priority)?;
                 self.touch(member);
                 let member = self.members.get_mut(member)?;
+                let is_first = member.line.first_time().is_none();
                 insert(&mut member.line, &arrival, &mut self.homes, &mut self.bytes);
                 member.rest.set(member.rest.get().with(time, window.closes, now));
+                if is_first {
+                    self.lane_mut(priority)?.lines += 1;
+                }
             }
             Home::Dying => {
                 let group = self.shelf.slab.get_mut(number)?;
@@ -87,8 +92,10 @@ impl Groups {
                     return false;
                 };
                 was_there &= remove(&mut member.line, slot, &mut self.homes, &mut self.bytes);
-                if member.line.first_time().is_none() {
+                if was_there && member.line.first_time().is_none() {
                     member.rest.set(Rest::ALWAYS);
+                    let lane = self.lane_mut(priority);
+                    lane.into_iter().for_each(|lane| lane.lines = lane.lines.saturating_sub(1));
                 }
             }
             Home::Dying => was_there &= remove(&mut group.dying, slot, &mut self.homes, &mut self.bytes),
@@ -104,7 +111,8 @@ impl Groups {
     }
 
     /// Something about a group has changed: it stands where it belongs from here on. Says when it may leave, as far as that has
-    /// changed, if it has anything. O(log groups); for each priority that it has, where something else holds it back.
+    /// changed, if it has anything. O(log groups); where something else holds it back, for each priority up to the one in which a
+    /// job is ready.
     pub fn settle(&mut self, number: GroupNumber, settings: &Settings) -> Option<Time> {
         let group = self.shelf.slab.get(number)?;
         let (opens, serial) = (group.opens(settings), group.serial);
@@ -116,7 +124,7 @@ impl Groups {
         touched.retain(|slot| {
             let group = self.members.get(*slot).map(|member| member.group);
             if group == Some(number) {
-                let opens = self.settle_member(*slot, opens, serial);
+                let opens = self.settle_line(number, *slot, (opens, serial));
                 first = first.into_iter().chain(opens).min();
             }
             group.is_some_and(|group| group != number)
@@ -146,16 +154,76 @@ impl Groups {
         let group = self.shelf.slab.get_mut(number)?;
         let (group_opens, serial) = (group.opens(settings), group.serial);
         group.told_opens = group_opens;
-        let mut first = None;
-        for at in 0..group.members.len() {
-            let member = *self.shelf.slab.get(number)?.members.get(at)?;
-            let opens = self.settle_member(member, group_opens, serial);
-            first = first.into_iter().chain(opens).min();
+        self.settle_from(number, 0, (group_opens, serial))
+    }
+
+    /// The same for one line, which has changed.
+    fn settle_line(&mut self, number: GroupNumber, line: Slot, by: (Time, u64)) -> Option<Time> {
+        let priority = self.members.get(line)?.priority;
+        let group = self.shelf.slab.get(number)?;
+        let at = place_among(&group.members, &self.members, priority).ok()?;
+        let is_last = at + 1 == group.seated;
+        if at >= group.seated {
+            return None;
         }
+        if is_last || self.shadows(line) {
+            return self.settle_from(number, at, by);
+        }
+        self.settle_member(line, by)
+    }
+
+    /// The same for the lines from this one on: those up to one in whose shadow the others stand have seats, these have none.
+    fn settle_from(&mut self, number: GroupNumber, from: usize, by: (Time, u64)) -> Option<Time> {
+        let group = self.shelf.slab.get(number)?;
+        let (len, seated) = (group.members.len(), group.seated);
+        let line = |groups: &Groups, at| groups.shelf.slab.get(number)?.members.get(at).copied();
+        let (mut first, mut end) = (None, len);
+        for at in from..len {
+            let member = line(self, at)?;
+            first = first.into_iter().chain(self.settle_member(member, by)).min();
+            if self.shadows(member) {
+                end = at + 1;
+                break;
+            }
+        }
+        for at in end..seated {
+            let member = line(self, at)?;
+            self.unseat(member);
+        }
+        self.shelf.slab.get_mut(number)?.seated = end;
         first
     }
 
-    fn settle_member(&mut self, slot: Slot, group_opens: Time, serial: u64) -> Option<Time> {
+    /// Whether no job of the same group and a worse priority leaves before one of these.
+    fn shadows(&self, line: Slot) -> bool {
+        self.members.get(line).is_some_and(|member| member.line.is_ready_for_good(self.now))
+    }
+
+    fn unseat(&mut self, slot: Slot) -> Option<()> {
+        let member = self.members.get_mut(slot)?;
+        let (priority, seat) = (member.priority, member.seat.take()?);
+        let was_there = self.lane_mut(priority)?.ring.remove(slot, &seat);
+        debug_assert!(was_there, "a group stands where it knows that it does");
+        Some(())
+    }
+
+    /// The clock was set back: what was ready may not be, so that what stands behind it leaves before. O(groups), where any
+    /// stands behind another.
+    pub fn leave_shadows(&mut self, now: Time, settings: &Settings) {
+        self.now = now;
+        let shadowed = |(number, group): (GroupNumber, &mut Group)| {
+            let last = group.members.get(group.seated.checked_sub(1)?)?;
+            (group.seated < group.members.len()).then_some((number, *last))
+        };
+        let all: Vec<_> = self.shelf.slab.iter_mut().filter_map(shadowed).collect();
+        for (number, last) in all {
+            if !self.shadows(last) {
+                self.settle_fully(number, settings);
+            }
+        }
+    }
+
+    fn settle_member(&mut self, slot: Slot, (group_opens, serial): (Time, u64)) -> Option<Time> {
         let member = self.members.get_mut(slot)?;
         let (priority, turn, before, rest) = (member.priority, member.turn, member.seat, member.rest.get());
         let since = member.line.first_time();
@@ -257,7 +325,12 @@ impl Groups {
         let since = Time::ZERO;
         let member = Member { group: number, priority, line, since, turn, rest, told_rest, seat: None };
         let slot = self.members.insert(member)?;
+        let last_shadows = group.members.last().is_some_and(|last| {
+            self.members.get(*last).is_some_and(|member| member.line.is_ready_for_good(self.now))
+        });
         let before = group.members.capacity();
+        let is_behind_none = group.seated == group.members.len() && !last_shadows;
+        group.seated += usize::from(at < group.seated || is_behind_none);
         group.members.reserve_exact(1);
         group.members.insert(at, slot);
         self.bytes += (group.members.capacity() - before) * size_of::<Slot>();
@@ -282,3 +355,7 @@ fn remove(line: &mut Line, slot: Slot, places: &mut super::Places, bytes: &mut u
     *bytes = (*bytes + line.memory()).saturating_sub(before);
     was_there
 }
+
+#[cfg(test)]
+#[path = "standing_tests.rs"]
+mod tests;

@@ -256,6 +256,16 @@ impl Queue {
         }
     }
 
+    /// Before an operation, or a look, at this time.
+    #[inline]
+    pub(in crate::queue) fn leave_shadows_if_set_back(&mut self, now: Time) {
+        if let Some(groups) = &mut self.groups {
+            if now < groups.now {
+                groups.leave_shadows(now, &self.settings);
+            }
+        }
+    }
+
     /// A group may leave then: the timer has to come.
     pub(in crate::queue) fn expect_group(&mut self, opens: Time) {
         if opens > self.schedule.horizon() {
