@@ -9,5 +9,6 @@ BATCH = "the batch that was asked for"
 SERVER = "the server copies, writes or reads the key as a whole"
 EXPRESSIONS = "250 expressions have to be read"
 CLIENTS = "the server closes its clients: as long for BLPOP"
+NEW_KEY = "the server goes over all who wait at a new key, as for BLPOP"
 
 Scene = Callable[[Subject, int], None]

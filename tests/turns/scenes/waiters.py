@@ -5,12 +5,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from harness.pipelined import Pipelined
-from turns.scenes import BATCH, CLIENTS
+from turns.scenes import BATCH, CLIENTS, NEW_KEY
 from turns.scenes.many import REPEATS
 from turns.subject import Subject
 
 WAITERS = 5_000
 SOON_MS = 4_000
+
+
+def make_queue(s: Subject) -> None:
+    """An empty one: a key that comes to be is a case of its own."""
+    s.calls([("DQ.ADD", "q", "first", "x"), ("DQ.DEL", "q", "first")])
 
 
 @contextmanager
@@ -34,9 +39,13 @@ def crowd(s: Subject, how_many: int, *words: str | int, flushes: bool = True) ->
 def served(s: Subject, waiters: int) -> None:
     adds = [("DQ.ADD", "q", n, "x") for n in range(waiters)]
     for _ in range(REPEATS):
+        make_queue(s)
         with crowd(s, waiters, "DQ.POP", "q", "BLOCK", 0) as lines, s.turn("ADD for one of them"):
             s.call("DQ.ADD", "q", "one", "x")
             assert lines[0].receive()
+        with crowd(s, waiters, "DQ.POP", "q", "BLOCK", 0), s.turn("ADD that makes the queue", NEW_KEY):
+            s.call("DQ.ADD", "q", "one", "x")
+        make_queue(s)
         with (
             crowd(s, waiters, "DQ.POP", "q", "BLOCK", 0),
             s.turn("a transaction with an ADD for each", BATCH),
@@ -51,7 +60,7 @@ def served(s: Subject, waiters: int) -> None:
                 s.until(lambda: s.says("waiting_consumers") == 0)
         with crowd(s, waiters, "DQ.POP", "q", "BLOCK", 0):
             s.calls([("DQ.ADD", "other", n, "x") for n in range(waiters)])
-            with s.turn("RENAME brings a job for each"):
+            with s.turn("RENAME brings a job for each", NEW_KEY):
                 s.call("RENAME", "other", "q")
                 s.until(lambda: s.says("waiting_consumers") == 0)
 
@@ -59,6 +68,7 @@ def served(s: Subject, waiters: int) -> None:
 def in_one_pipeline(s: Subject, waiters: int) -> None:
     """By the server's own limits a turn has one buffer of commands of each client."""
     for _ in range(REPEATS):
+        make_queue(s)
         with crowd(s, waiters, "DQ.POP", "q", "BLOCK", 0), s.turn("a pipeline with an ADD for each", BATCH):
             s.send(*[("DQ.ADD", "q", n, "x") for n in range(waiters)])
             s.receive(waiters)
