@@ -4,8 +4,8 @@
 //! Internal: an entry of the log, which replicas and the AOF get.
 //!
 //! - `unix-ms told command word …` is a command that a client sent at that time, without its key, or what no command
-//!   says: `FORGET [id …]` (what was purged or had been kept long enough; without ids, groups without jobs), `RETURN id lease
-//!   record [body [missed]]` (a job whose consumer went away before it got it). `told`: `services/log.rs`
+//!   says: `FORGET [id …]` (what was purged or had been kept long enough; without ids, groups without jobs). `told`:
+//!   `services/log.rs`
 //! - `PUT` puts a job as the record has it, instead of any with that id; `QUEUE` sets what a queue is besides its
 //!   jobs, and makes the key of an empty queue: so is an AOF rewritten
 //! - these, and `LEASE`, `MOVE` and `DROP`, are also what version 0.1 logged
@@ -19,7 +19,7 @@ use super::SINCE_0_1;
 use super::{add, alter, bury, del, finish, kickjob, pause, pop, release, resume, touch};
 use crate::queue::{
     DropRecord, Effect, Forget, ForgetGroups, GroupRecord, JobRecord, Lease, LeaseRecord, MoveRecord, Queue,
-    QueueRecord, Record, Return, Time,
+    QueueRecord, Record, Time,
 };
 use crate::server::arg::Arg;
 use crate::server::call::Call;
@@ -30,7 +30,7 @@ use crate::server::spec::{ArgSpec, KeyUse, Spec};
 use crate::services::frame::Source;
 use crate::services::leases::is_forged;
 use crate::services::live::{self, source_of, Opened};
-use crate::services::log::{self, Told};
+use crate::services::log::Told;
 
 pub struct Apply;
 
@@ -113,7 +113,6 @@ fn apply_entry(call: &Call, key: Arg, time: &[u8], mut words: Words) -> Result<(
         b"dq.resume" => repeat::<resume::Resume>(call, key, words, &told),
         b"dq.alter" => repeat::<alter::Alter>(call, key, words, &told),
         b"forget" => repeat_forget(call, key, words, &told),
-        b"return" => repeat_return(call, key, words, &told),
         _ => Err(Error::UnknownEntry(name.to_vec())),
     }?;
     if !is_there {
@@ -146,28 +145,6 @@ fn repeat_forget(call: &Call, key: Arg, mut words: Words, told: &Told) -> Result
         None => drop(opened.change_as_told(told, &ForgetGroups)),
     }
     Ok(true)
-}
-
-fn repeat_return(call: &Call, key: Arg, mut words: Words, told: &Told) -> Result<bool, Error> {
-    let claim = words.require_claim()?;
-    let record = JobRecord::decode(words.require()?.bytes())?;
-    let body = words.next().map(Arg::bytes);
-    let missed = words.next().map_or(Ok(0), |word| number(word.bytes()))?;
-    words.end()?;
-    record.job(claim.id.bytes(), body.unwrap_or_default())?;
-    check_lease(call, Lease::new(record.lease_number()))?;
-    let Some(opened) = Opened::at(call, key, Access::Write)? else {
-        return Ok(false);
-    };
-    let lease = claim.lease.unwrap_or(Lease::default());
-    let returned = Return { id: claim.id, lease, record: &record, body, missed };
-    opened.change_as_told(told, &returned);
-    Ok(true)
-}
-
-fn number(digits: &[u8]) -> Result<u32, Error> {
-    let number = log::number(digits).and_then(|number| number.try_into().ok());
-    number.ok_or_else(|| Error::UnknownTold(digits.to_vec()))
 }
 
 fn apply_effect(call: &Call, key: Arg, kind: &[u8], mut words: Words) -> Result<(), Error> {

@@ -8,15 +8,6 @@ use super::slab::Slot;
 use super::time::Time;
 use super::window::{Window, Windows};
 
-/// Where among jobs of the same time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rank {
-    /// Behind those that are there: the order of scheduling.
-    Last,
-    /// Before them: it was there before.
-    First,
-}
-
 /// The bounds let a search leave out a bucket whole. They may be wider than they need be, since a job that leaves
 /// doesn't narrow them; a search that was led astray does, and so does a split, by what the entries say themselves.
 pub(super) struct Bucket {
@@ -121,14 +112,18 @@ impl Bucket {
         self.entries().partition_point(|entry| entry.time() <= time)
     }
 
-    /// Where a job with this time goes.
+    /// Where a job with this time goes: behind those of the same time.
     #[inline(always)]
-    pub fn place_of(&self, time: Time, rank: Rank) -> usize {
-        match rank {
-            // Times mostly ascend.
-            Rank::Last if self.entries.last().is_none_or(|last| last.time() <= time) => self.len(),
-            Rank::Last => self.up_to(time),
-            Rank::First => self.entries().partition_point(|entry| entry.time() < time),
+    pub fn place_of(&self, time: Time) -> usize {
+        #[cfg(feature = "planted-faults")]
+        if crate::planted::has(crate::planted::Fault::WrongOrder) {
+            return self.entries().partition_point(|entry| entry.time() < time);
+        }
+        // Times mostly ascend.
+        if self.entries.last().is_none_or(|last| last.time() <= time) {
+            self.len()
+        } else {
+            self.up_to(time)
         }
     }
 

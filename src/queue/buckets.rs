@@ -16,7 +16,6 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 
 use super::bucket::Bucket;
-pub use super::bucket::Rank;
 use super::entry::{Entry, Hold, Tally};
 use super::mover::Mover;
 use super::slab::{Slab, Slot};
@@ -49,7 +48,6 @@ pub struct Arrival {
     pub time: Time,
     pub slot: Slot,
     pub hold: Hold,
-    pub rank: Rank,
     pub window: Window,
 }
 
@@ -207,12 +205,8 @@ impl Buckets {
     /// The same, where a call is to be saved.
     #[inline(always)]
     pub fn insert_here(&mut self, arrival: &Arrival, residents: &mut impl Residents) {
-        #[cfg(feature = "planted-faults")]
-        let first = Arrival { rank: Rank::First, ..*arrival };
-        #[cfg(feature = "planted-faults")]
-        let arrival = if crate::planted::has(crate::planted::Fault::WrongOrder) { &first } else { arrival };
         let (time, entry) = (arrival.time, arrival.entry());
-        let at = self.line_for(time, arrival.rank);
+        let at = self.line_for(time);
         let placed = at.and_then(|at| Some((at, self.put(at, entry, arrival)?)));
         let (at, number) = placed.unwrap_or_else(|| self.put_with_room(at, entry, arrival, residents));
         if arrival.window.closes >= self.closed.get().since {
@@ -292,16 +286,12 @@ impl Buckets {
 
     /// The line of the directory to which a job with this time goes; none, if it comes before all of them.
     #[inline(always)]
-    fn line_for(&self, time: Time, rank: Rank) -> Option<usize> {
-        let lines_before = match rank {
-            // Times mostly ascend.
-            Rank::Last if self.directory.back().is_some_and(|last| last.first <= time) => {
-                self.directory.len()
-            }
-            Rank::Last => self.directory.partition_point(|line| line.first <= time),
-            Rank::First => self.directory.partition_point(|line| line.first < time),
-        };
-        lines_before.checked_sub(1)
+    fn line_for(&self, time: Time) -> Option<usize> {
+        // Times mostly ascend.
+        if self.directory.back().is_some_and(|last| last.first <= time) {
+            return self.directory.len().checked_sub(1);
+        }
+        self.last_line_up_to(time)
     }
 
     /// Puts a job into the bucket of this line, if there is one with room.
@@ -309,7 +299,7 @@ impl Buckets {
     fn put(&mut self, at: usize, entry: Entry, arrival: &Arrival) -> Option<BucketNumber> {
         let number = self.directory.get(at)?.bucket;
         let bucket = self.buckets.get_mut(number).filter(|bucket| bucket.len() < BUCKET_ENTRIES)?;
-        let place = bucket.place_of(arrival.time, arrival.rank);
+        let place = bucket.place_of(arrival.time);
         self.capacity += bucket.insert(place, entry, arrival.window, GROWTH);
         Some(number)
     }

@@ -7,7 +7,6 @@ enum Op {
     Insert {
         time: u64,
         hold: Hold,
-        rank: Rank,
         copies: usize,
         window: windows::Draw,
     },
@@ -40,11 +39,9 @@ enum Op {
 fn op(times: u64) -> impl Strategy<Value = Op> {
     let copies = prop_oneof![4 => Just(1usize), 4 => 2..60usize, 2 => 200..600usize];
     let run = prop_oneof![4 => Just(1usize), 4 => 2..100usize, 2 => 200..700usize];
-    let rank = prop_oneof![3 => Just(Rank::Last), 1 => Just(Rank::First)];
     let hold = prop::sample::select(HOLDS.to_vec());
-    let insert = (0..times, hold, rank, copies, windows::draw(times));
-    let insert =
-        insert.prop_map(|(time, hold, rank, copies, window)| Op::Insert { time, hold, rank, copies, window });
+    let insert = (0..times, hold, copies, windows::draw(times));
+    let insert = insert.prop_map(|(time, hold, copies, window)| Op::Insert { time, hold, copies, window });
     prop_oneof![
         10 => insert,
         6 => (any::<u16>(), run.clone()).prop_map(|(place, run)| Op::Remove { place, run }),
@@ -58,12 +55,12 @@ fn op(times: u64) -> impl Strategy<Value = Op> {
 
 fn apply(pair: &mut Pair, op: &Op, times: u64) {
     match *op {
-        Op::Insert { time, hold, rank, copies, window } => {
+        Op::Insert { time, hold, copies, window } => {
             // Of few times, all the same one; of many, a short stretch of them.
             let stretch = times / 1_000 + 1;
             for n in 0..copies as u64 {
                 let time = time + n * 7 % stretch;
-                pair.insert_open(time, hold, rank, window.of(time, n));
+                pair.insert_open(time, hold, window.of(time, n));
             }
         }
         Op::Remove { place, run } => {

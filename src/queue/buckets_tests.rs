@@ -46,24 +46,17 @@ impl Pair {
     }
 
     fn insert(&mut self, time: u64, hold: Hold) {
-        self.insert_at(time, hold, Rank::Last);
+        self.insert_open(time, hold, Window::ALWAYS);
     }
 
-    fn insert_at(&mut self, time: u64, hold: Hold, rank: Rank) {
-        self.insert_open(time, hold, rank, Window::ALWAYS);
-    }
-
-    fn insert_open(&mut self, time: u64, hold: Hold, rank: Rank, window: Window) {
+    fn insert_open(&mut self, time: u64, hold: Hold, window: Window) {
         let slot = self.homes.0.len() as Slot;
         self.homes.0.push(BucketNumber::MAX);
         // What is leased opens when it is not.
         let window = if hold == Hold::Leased { Window { opens: at(time), ..window } } else { window };
         self.windows.push(window);
-        self.buckets.insert(&Arrival { time: at(time), slot, hold, rank, window }, &mut self.homes);
-        let place = match rank {
-            Rank::Last => self.plain.partition_point(|(other, _, _)| *other <= at(time)),
-            Rank::First => self.plain.partition_point(|(other, _, _)| *other < at(time)),
-        };
+        self.buckets.insert(&Arrival { time: at(time), slot, hold, window }, &mut self.homes);
+        let place = self.plain.partition_point(|(other, _, _)| *other <= at(time));
         self.plain.insert(place, (at(time), slot, hold));
     }
 
@@ -207,34 +200,6 @@ fn jobs_of_one_time_leave_in_the_order_in_which_they_came() {
     let slots: Vec<Slot> = pair.buckets.iter().map(|(_, slot, _)| slot).collect();
     let came = |first: Slot| (0..1_000).map(move |n| first + 3 * n);
     assert!(slots.into_iter().eq(came(1).chain(came(0)).chain(came(2))));
-}
-
-#[test]
-fn those_that_go_first_stand_before_all_of_their_time_the_last_one_before_the_others() {
-    let mut pair = Pair::default();
-    for n in 0..3_000 {
-        pair.insert_at([20, 10, 30][n % 3], HOLDS[n / 3 % 3], Rank::First);
-    }
-    pair.check();
-    let slots: Vec<Slot> = pair.buckets.iter().map(|(_, slot, _)| slot).collect();
-    let came = |first: Slot| (0..1_000).rev().map(move |n| first + 3 * n);
-    assert!(slots.into_iter().eq(came(1).chain(came(0)).chain(came(2))));
-}
-
-#[test]
-fn those_that_go_first_find_their_place_in_full_buckets() {
-    for times in patterns() {
-        let mut pair = Pair::of(times.iter().copied());
-        for time in
-            [times[0], times[times.len() / 2], times[times.len() - 1], 0, 9, 10, 11, u64::from(u32::MAX)]
-        {
-            pair.insert_at(time, Hold::LeasedAtFirst, Rank::First);
-            pair.check();
-            pair.insert_at(time, Hold::Leased, Rank::Last);
-            pair.insert_at(time, Hold::Leased, Rank::First);
-            pair.check();
-        }
-    }
 }
 
 #[test]

@@ -7,18 +7,14 @@ use smallvec::SmallVec;
 use super::door::{Changed, Operation};
 use super::groups::Turn;
 use super::ids::{Id, Lease};
-use super::job::{Job, JobView, Progress, Stage, State};
-use super::job_record::{Cause, JobRecord};
+use super::job::{Job, Progress, Stage, State};
+use super::job_record::Cause;
 use super::passed_over::Budget;
-use super::policy::Policy;
-use super::produce::Naming;
 use super::queue_record::count as count_more;
-use super::recurrence::{Calendar, NoCalendar, Scheduled};
-use super::recurring::BeforeRun;
+use super::recurrence::{Calendar, NoCalendar};
 use super::schedule::FromLane;
 use super::settings::Limit;
 use super::slab::Slot;
-use super::tally::Tally;
 use super::time::{Millis, Time};
 use super::{Queue, Shift};
 
@@ -71,7 +67,6 @@ pub enum Mode {
 }
 
 /// Jobs handed out together, in their order.
-#[derive(Debug)]
 pub struct Deliveries {
     jobs: SmallVec<[Delivery; 1]>,
     /// Of all bodies.
@@ -84,7 +79,6 @@ pub struct Deliveries {
 }
 
 /// A job handed out.
-#[derive(Clone, Debug)]
 pub struct Delivery {
     slot: Slot,
     pub attempt: u32,
@@ -93,41 +87,10 @@ pub struct Delivery {
     pub end: Time,
     /// Since when the job was ready.
     pub due: Time,
-    /// `None`: most often nobody had it before, and all of it is in the queue.
-    before: Option<Box<Before>>,
-}
-
-/// What a job was before it was handed out.
-#[derive(Clone, Debug)]
-struct Before {
-    time: Time,
-    progress: Progress,
-    /// What is no longer in the queue. All: it was finished by that, and isn't kept; or it comes back, perhaps more than once
-    /// in the same pop.
-    gone: Option<Gone>,
-    /// Where its schedule stood.
-    run: Option<Run>,
-}
-
-#[derive(Clone, Debug)]
-struct Run {
     occurrence: Time,
-    schedule: BeforeRun,
-}
-
-#[derive(Clone)]
-struct Gone {
-    job: Job,
-    policy: Policy,
-    group: Option<Box<[u8]>>,
-    reason: Option<Box<[u8]>>,
-    tally: Tally,
-}
-
-impl std::fmt::Debug for Gone {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Gone({:?})", self.job.id_and_body().0)
-    }
+    /// A job that was finished by being handed out and isn't kept; or that comes back, perhaps more than once in the same
+    /// pop.
+    gone: Option<Job>,
 }
 
 impl Changed for Deliveries {
@@ -201,7 +164,7 @@ impl Deliveries {
 impl Delivery {
     /// As long as the queue hasn't changed since.
     pub fn id_and_body<'a>(&'a self, queue: &'a Queue) -> (Id<'a>, &'a [u8]) {
-        match self.gone().map(|gone| &gone.job).or_else(|| queue.pool.get(self.slot)) {
+        match self.gone.as_ref().or_else(|| queue.pool.get(self.slot)) {
             Some(job) => job.id_and_body(),
             None => {
                 debug_assert!(false, "a job that was delivered is there, or on its way");
@@ -210,66 +173,10 @@ impl Delivery {
         }
     }
 
-    fn gone(&self) -> Option<&Gone> {
-        self.before.as_ref()?.gone.as_ref()
-    }
-
-    fn run(&self) -> Option<&Run> {
-        self.before.as_ref()?.run.as_ref()
-    }
-
     /// The time by which this run is called: of a job that comes back, its occurrence, for each attempt the same;
     /// otherwise when it was due.
     pub fn occurrence(&self) -> Time {
-        self.run().map_or(self.due, |run| run.occurrence)
-    }
-
-    /// How many occurrences came as one with this run.
-    pub fn missed(&self) -> u32 {
-        self.run().map_or(0, |run| run.schedule.missed)
-    }
-
-    /// Whether a job that was finished by this is in the queue all the same: as done, or since it comes back. As long as the
-    /// queue hasn't changed since.
-    pub fn stays(&self, queue: &Queue) -> bool {
-        let job = queue.get(self.id_and_body(queue).0);
-        job.is_some_and(|job| match job.progress.stage {
-            Stage::Done | Stage::Waiting => true,
-            Stage::Leased | Stage::Dead => false,
-        })
-    }
-
-    /// The job as it was before, for a [`super::Return`]. As long as the queue hasn't changed since.
-    pub fn before(&self, queue: &Queue) -> Option<JobRecord> {
-        let (id, body) = self.id_and_body(queue);
-        let (time, progress) = match &self.before {
-            Some(before) => (before.time, before.progress),
-            None => (self.due, Progress::default()),
-        };
-        let (created, policy, group, reason, tally) = match self.gone() {
-            Some(gone) => {
-                let group = gone.group.as_deref().map(Id::of);
-                (gone.job.created(), gone.policy, group, gone.reason.as_deref(), gone.tally)
-            }
-            None => {
-                let details = queue.details_of(self.slot)?;
-                let tally = match progress.stage {
-                    // That lease had run out, which was counted when the job was handed out.
-                    Stage::Leased => details.tally().without_time_out(),
-                    Stage::Waiting | Stage::Dead | Stage::Done => details.tally(),
-                };
-                let (created, policy) = (queue.pool.get(self.slot)?.created(), queue.policy_of(self.slot)?);
-                (created, *policy, queue.group_of(self.slot), details.reason(), tally)
-            }
-        };
-        let (reason, tally, schedule) = match self.run() {
-            Some(Run { schedule: BeforeRun { rule, round, reason, tally, .. }, .. }) => {
-                (reason.as_deref(), *tally, Some(Scheduled { rule, round: *round }))
-            }
-            None => (reason, tally, None),
-        };
-        let job = JobView { id, body, time, created, policy, progress, reason, tally, group, schedule };
-        Some(JobRecord::of(&job, Naming::Given))
+        self.occurrence
     }
 }
 
@@ -390,7 +297,7 @@ impl Queue {
             Mode::NoAck => None,
         };
         if let Some((end, body_bytes)) = simply {
-            let delivery = Delivery { slot, attempt: 1, lease, end, due, before: None };
+            let delivery = Delivery { slot, attempt: 1, lease, end, due, occurrence: due, gone: None };
             deliveries.add(delivery, body_bytes);
             return Some(());
         }
@@ -415,24 +322,22 @@ impl Queue {
             Millis::new(crate::planted::lease_ms(end.since(now).as_u64())).unwrap_or_default(),
         );
         let details = self.details_of(slot);
-        let (time, progress) =
-            details.map_or((due, Progress::default()), |details| (details.time, details.progress()));
+        let progress = details.map_or(Progress::default(), |details| details.progress());
         let body_bytes = self.pool.get(slot)?.body_bytes();
         let mut attempt = progress.attempt.saturating_add(1);
-        let mut before = Before { time, progress, gone: None, run: None };
+        let (mut occurrence, mut gone) = (due, None);
         if details.is_some_and(|details| details.schedule().is_some()) {
-            let (schedule, occurrence) = self.begin_run(now, slot, calendar)?;
+            occurrence = self.begin_run(now, slot, calendar)?;
             attempt = self.progress(slot)?.attempt.saturating_add(1);
-            before.run = Some(Run { occurrence, schedule });
         }
         #[cfg(feature = "planted-faults")]
         let attempt = crate::planted::attempt(attempt, now.unix_ms());
         let leased = Progress { stage: Stage::Leased, attempt, lease: Some(lease), ..progress };
         match manner.mode {
             Mode::Lease => self.shift(slot, &Shift::new(Cause::Popped, now, end, &leased)),
-            Mode::NoAck => before.gone = self.deliver_and_finish(now, slot, end, &leased)?,
+            Mode::NoAck => gone = self.deliver_and_finish(now, slot, end, &leased),
         }
-        Some((Delivery { slot, attempt, lease, end, due, before: Some(Box::new(before)) }, body_bytes))
+        Some((Delivery { slot, attempt, lease, end, due, occurrence, gone }, body_bytes))
     }
 
     /// Whether it has a schedule and was seen before: finished by being handed out, it may be ready again.
@@ -470,22 +375,10 @@ impl Queue {
         self.deliver(now, manner, &turn, calendar, deliveries)
     }
 
-    /// What the queue no longer has of it then.
-    fn deliver_and_finish(
-        &mut self,
-        now: Time,
-        slot: Slot,
-        end: Time,
-        leased: &Progress,
-    ) -> Option<Option<Gone>> {
-        let policy = *self.policy_of(slot)?;
-        let group = self.group_of(slot).map(|group| group.bytes().into());
-        let details = self.details_of(slot);
-        let reason = details.and_then(|details| details.reason().map(Box::from));
-        let tally = details.map_or(Tally::default(), |details| details.tally());
+    /// What the queue may no longer have then.
+    fn deliver_and_finish(&mut self, now: Time, slot: Slot, end: Time, leased: &Progress) -> Option<Job> {
         self.shift(slot, &Shift::new(Cause::Popped, now, end, leased));
         let returning = self.schedule_of(slot).is_some().then(|| self.pool.get(slot).cloned()).flatten();
-        let job = self.finish_held(now, slot).or(returning);
-        Some(job.map(|job| Gone { job, policy, group, reason, tally }))
+        self.finish_held(now, slot).or(returning)
     }
 }

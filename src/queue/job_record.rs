@@ -139,8 +139,6 @@ pub enum Cause {
     /// And is kept.
     Finished = 4,
     Kicked = 5,
-    /// Whoever was to have it has gone away unheard.
-    Returned = 6,
 }
 
 impl Cause {
@@ -152,7 +150,6 @@ impl Cause {
             3 => Cause::Buried,
             4 => Cause::Finished,
             5 => Cause::Kicked,
-            6 => Cause::Returned,
             _ => return None,
         })
     }
@@ -424,9 +421,9 @@ mod tests {
 
     #[test]
     fn each_cause_has_its_number() {
-        let numbers: Vec<u8> = (0..7).map(|number| Cause::numbered(number).unwrap() as u8).collect();
-        assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6]);
-        assert!(Cause::numbered(7).is_none());
+        let numbers: Vec<u8> = (0..6).map(|number| Cause::numbered(number).unwrap() as u8).collect();
+        assert_eq!(numbers, [0, 1, 2, 3, 4, 5]);
+        assert!(Cause::numbered(6).is_none());
     }
 
     #[test]

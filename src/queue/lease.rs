@@ -7,7 +7,7 @@ use super::job::{Progress, Stage};
 use super::policy::{Backoff, Policy};
 use super::slab::Slot;
 use super::time::{Millis, Time};
-use super::{Arrival, Queue, Rank, Window};
+use super::{Arrival, Queue, Window};
 
 /// So many lease numbers begin with each millisecond: see [`Lease`].
 const LEASES_PER_MILLISECOND_BITS: u32 = 11;
@@ -41,7 +41,7 @@ impl Queue {
         job.set_details(details);
         let (bucket, body_bytes) = (job.bucket, job.body_bytes());
         let window = Window { opens: end, closes: Time::MAX };
-        let arrival = Arrival { time: end, slot, hold: Hold::Leased, rank: Rank::Last, window };
+        let arrival = Arrival { time: end, slot, hold: Hold::Leased, window };
         if !self.schedule.shift_in_lane(priority, bucket, &arrival, &mut self.pool) {
             self.bug("a job that nobody has had stands in its lane");
         }

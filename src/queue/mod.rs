@@ -90,7 +90,7 @@ mod time;
 mod upkeep;
 mod window;
 
-use buckets::{Arrival, Rank, Window, Windows};
+use buckets::{Arrival, Window, Windows};
 use details::{Details, Expiring, Leased, Rare, Standing};
 use pool::{Found, Pool};
 use queue_record::count;
@@ -129,7 +129,7 @@ pub use schedule::Counts;
 pub use settings::{Limit, Settings};
 pub use tally::Tally;
 pub use time::{Millis, Time};
-pub use upkeep::{Forget, ForgetGroups, Forgotten, ForgottenGroups, Return, Returned};
+pub use upkeep::{Forget, ForgetGroups, Forgotten, ForgottenGroups};
 
 /// A delay queue.
 #[derive(Clone)]
@@ -242,7 +242,7 @@ impl Queue {
     }
 
     /// Puts a job as it is seen, instead of the one that was found under its id; `None` when there is no slot left.
-    fn put_job(&mut self, job: &JobView, naming: Naming, found: Found, rank: Rank) -> Option<Slot> {
+    fn put_job(&mut self, job: &JobView, naming: Naming, found: Found) -> Option<Slot> {
         let is_gone = found.slot.is_some_and(|slot| self.was_kept_until(slot, job.created));
         if let Some(slot) = found.slot {
             self.discard(slot);
@@ -259,7 +259,7 @@ impl Queue {
         if naming == Naming::ByQueue {
             self.last_serial = self.last_serial.max(produce::Serial::of(job.id).unwrap_or_default());
         }
-        self.place(slot, job.time, &job.progress, rare, rank);
+        self.place(slot, job.time, &job.progress, rare);
         match found.slot {
             Some(_) if !is_gone => count(&mut self.totals.replaced, 1),
             None | Some(_) => count(&mut self.totals.added, 1),
@@ -296,7 +296,7 @@ impl Queue {
     }
 
     /// Puts a job into the lines in which it stands from here on. It has no details.
-    fn place(&mut self, slot: Slot, time: Time, progress: &Progress, rare: Option<Box<Rare>>, rank: Rank) {
+    fn place(&mut self, slot: Slot, time: Time, progress: &Progress, rare: Option<Box<Rare>>) {
         let schedule = rare.as_ref().and_then(|rare| rare.schedule());
         let comes_back = schedule.and_then(|schedule| self.comes_back(slot, schedule));
         let Some(job) = self.pool.get_mut(slot) else {
@@ -328,14 +328,14 @@ impl Queue {
                 None => self.bug("there are fewer jobs than details may be"),
             }
         }
-        self.stand(slot, &standing, rank);
+        self.stand(slot, &standing);
         if group != slab::NO_SLOT {
-            self.stand_in_group(group, slot, &standing, rank);
+            self.stand_in_group(group, slot, &standing);
         }
     }
 
     #[inline]
-    fn stand(&mut self, slot: Slot, standing: &Standing, rank: Rank) {
+    fn stand(&mut self, slot: Slot, standing: &Standing) {
         let Standing { home, time, hold, window, expiry, lease_end } = *standing;
         let horizon = self.schedule.horizon();
         let in_lane = home.is_lane();
@@ -350,9 +350,9 @@ impl Queue {
         if self.settings.rate.is_some() && in_lane && time <= horizon {
             self.expect_next_by_rate();
         }
-        let arrival = Arrival { time, slot, hold, rank, window };
+        let arrival = Arrival { time, slot, hold, window };
         self.schedule.insert(home, &arrival, &mut self.pool);
-        let aside = |time| Arrival { time, slot, hold: entry::Hold::Waiting, rank, window: Window::ALWAYS };
+        let aside = |time| Arrival { time, slot, hold: entry::Hold::Waiting, window: Window::ALWAYS };
         if let Some(time) = expiry {
             self.wake_at = self.wake_at.min(time);
             let expiring = &mut Expiring(&self.pool, &mut self.details);

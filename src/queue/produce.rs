@@ -1,6 +1,5 @@
 //! What producers do: add jobs.
 
-use super::buckets::Rank;
 use super::door::{Changed, Operation};
 use super::ids::Id;
 use super::job::{JobView, Progress};
@@ -211,7 +210,7 @@ impl Operation for Add<'_> {
             group: self.group,
             schedule: None,
         };
-        match queue.put_job(&job, naming, found, Rank::Last) {
+        match queue.put_job(&job, naming, found) {
             None => Added::Full,
             Some(slot) if is_taken => Added::Replaced { slot, due },
             Some(slot) => Added::New { slot, due },

@@ -93,13 +93,6 @@ pub struct Scheduled<'a> {
     pub round: Round,
 }
 
-impl Scheduled<'_> {
-    /// The same schedule, though its limits may be others.
-    pub(super) fn is_of(&self, other: &Scheduled) -> bool {
-        self.rule.timing.is_as(&other.rule.timing) && self.round.anchor == other.round.anchor
-    }
-}
-
 /// Who knows when the occurrences of a cron expression are.
 pub trait Calendar {
     /// The first occurrence after `after`; and how many there are behind `from`, up to and with `after`.

@@ -108,15 +108,6 @@ fn the_longest_jitter_is_the_whole_of_it() {
 }
 
 #[test]
-fn a_schedule_is_the_same_one_if_it_counts_from_the_same_time() {
-    let (rule, other) = (rule(10), rule(20));
-    let scheduled = |rule, anchor| Scheduled { rule, round: Round::new(at(anchor), at(50)) };
-    assert!(scheduled(&rule, 0).is_of(&scheduled(&rule, 0)));
-    assert!(!scheduled(&rule, 0).is_of(&scheduled(&rule, 5)));
-    assert!(!scheduled(&rule, 0).is_of(&scheduled(&other, 0)));
-}
-
-#[test]
 fn a_period_of_nothing_is_in_step_with_everything() {
     assert!(rule(0).is_as(&rule(0), &Round::new(at(0), at(0)), Starts::At(at(5))));
 }

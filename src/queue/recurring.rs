@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use super::buckets::Rank;
 use super::details::{Rare, Recurring};
 use super::ids::Id;
 use super::job::{JobView, Progress, Stage, State, REASON_NO_ATTEMPTS_LEFT};
@@ -11,7 +10,6 @@ use super::pool::Found;
 use super::produce::{Add, Added, IfTaken, Naming};
 use super::queue_record::count;
 use super::recurrence::{Calendar, Misfire, NewSchedule, Recurrence, Round, Scheduled, Starts};
-use super::shift::Counted;
 use super::slab::Slot;
 use super::time::{Millis, Time};
 use super::{Policy, Queue, Reason, Shift, Tally};
@@ -46,7 +44,7 @@ impl Add<'_> {
             };
         };
         let job = self.scheduled_job(queue, id, now, rule, round);
-        match queue.put_job(&job, Naming::Given, found, Rank::Last) {
+        match queue.put_job(&job, Naming::Given, found) {
             None => Added::Full,
             Some(slot) if is_there.is_some() => Added::Replaced { slot, due: job.time },
             Some(slot) => Added::New { slot, due: job.time },
@@ -128,7 +126,7 @@ impl Add<'_> {
         }
         let (due, is_dead) = (job.time, job.progress.stage == Stage::Dead);
         let dies = is_dead && !queue.is_dead(slot);
-        Some(match queue.put_job(&job, Naming::Given, found, Rank::Last) {
+        Some(match queue.put_job(&job, Naming::Given, found) {
             None => Added::Full,
             Some(slot) => {
                 count(&mut queue.totals.died, usize::from(dies));
@@ -249,35 +247,25 @@ impl Queue {
         let Some(details) = number.and_then(|number| self.details.get_mut(number)) else {
             return;
         };
-        // A delivery that is undone takes back what it counted.
         let before = details.schedule().map_or(round.missed, |schedule| schedule.round.missed);
-        let missed = self.totals.missed.saturating_add(u64::from(round.missed.saturating_sub(before)));
-        self.totals.missed = missed.saturating_sub(u64::from(before.saturating_sub(round.missed)));
+        let missed = u64::from(round.missed.saturating_sub(before));
+        self.totals.missed = self.totals.missed.saturating_add(missed);
         details.set_round(round);
     }
 
-    /// A job that has a schedule is about to be handed out. What it was before, and the occurrence that it is handed out
-    /// for.
-    pub(super) fn begin_run(
-        &mut self,
-        now: Time,
-        slot: Slot,
-        calendar: &mut dyn Calendar,
-    ) -> Option<(BeforeRun, Time)> {
+    /// A job that has a schedule is about to be handed out. The occurrence that it is handed out for.
+    pub(super) fn begin_run(&mut self, now: Time, slot: Slot, calendar: &mut dyn Calendar) -> Option<Time> {
         let job = self.view(slot)?;
-        let Scheduled { rule, round: before } = job.schedule?;
-        let (reason, tally) = (job.reason.map(Box::from), job.tally);
+        let rule = job.schedule?.rule;
         let has_failed = job.has_come_back(now);
         let round = job.round_at(now)?;
         let is_first_attempt = has_failed || job.progress.attempt == 0;
         let round = if is_first_attempt { rule.begun(round, now, calendar) } else { round };
-        let missed = round.missed.saturating_sub(before.missed);
-        let saved = BeforeRun { rule: rule.clone(), round: before, reason, tally, missed };
         if has_failed {
             self.begin_anew(slot);
         }
         self.set_round(slot, round);
-        Some((saved, round.occurrence))
+        Some(round.occurrence)
     }
 
     /// The last attempt has timed out: attempts begin anew, and the reason says why. The job stays where it is, about to
@@ -355,49 +343,4 @@ impl Queue {
             self.set_round(slot, Round { runs: round.runs.saturating_sub(1), ..round });
         }
     }
-
-    /// A delivery that nobody got is undone: the job stands in its schedule as it did, with the rule, the policy and the
-    /// body that it has by now.
-    pub(super) fn restore_round(&mut self, slot: Slot, job: &JobView) -> Option<()> {
-        let now = self.schedule_of(slot)?;
-        let reason = match job.schedule {
-            Some(before) => {
-                if before.is_of(&now) {
-                    self.set_round(slot, before.round);
-                }
-                job.reason.map_or(Reason::None, Reason::Is)
-            }
-            // It got one since it was handed out.
-            None => Reason::Keep,
-        };
-        let progress = Progress { expires_at: None, ..job.progress };
-        let counted = Counted::Is(job.tally);
-        let shift = Shift::new(Cause::Returned, job.time, job.time, &progress).because(reason);
-        self.shift(slot, &Shift { counted, ..shift });
-        Some(())
-    }
-
-    /// Whether `other` is this job, armed since it was handed out and finished at once.
-    pub(super) fn is_armed_as(job: &JobView, other: &JobView) -> bool {
-        let (Some(before), Some(after)) = (job.schedule, other.schedule) else {
-            return false;
-        };
-        let begun = u32::from(job.progress.attempt == 0 || job.progress.stage == Stage::Leased);
-        let runs = before.round.runs..=before.round.runs.saturating_add(begun);
-        other.progress == Progress::default()
-            && other.created == job.created
-            && before.is_of(&after)
-            && runs.contains(&after.round.runs)
-    }
-}
-
-/// The schedule of a job before it was handed out.
-#[derive(Clone, Debug)]
-pub(super) struct BeforeRun {
-    pub rule: Recurrence,
-    pub round: Round,
-    pub reason: Option<Box<[u8]>>,
-    pub tally: Tally,
-    /// So many occurrences came as one with this run.
-    pub missed: u32,
 }

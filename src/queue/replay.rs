@@ -1,7 +1,6 @@
 //! Records of a file, and effects that a primary of version 0.1 sent, or wrote to its AOF. An effect says what a job
 //! came to, not what was said; times and leases come with it.
 
-use super::buckets::Rank;
 use super::door::{Changed, Operation};
 use super::job::{JobView, Stage};
 use super::job_record::{Cause, DropRecord, Exit, JobRecord, LeaseRecord, MoveRecord};
@@ -96,7 +95,7 @@ impl Queue {
     fn put(&mut self, id: &[u8], body: &[u8], record: &JobRecord) -> Result<(), RecordError> {
         let job = record.job(id, body)?;
         let found = self.pool.look_up(job.id);
-        let put = self.put_job(&job, record.naming(), found, Rank::Last);
+        let put = self.put_job(&job, record.naming(), found);
         put.map(drop).ok_or(RecordError::TooMany)
     }
 
@@ -112,7 +111,7 @@ impl Queue {
         if found.slot.is_some() {
             return Err(RecordError::TakenId);
         }
-        let put = self.put_job(&job, record.naming(), found, Rank::Last);
+        let put = self.put_job(&job, record.naming(), found);
         put.map(drop).ok_or(RecordError::TooMany)
     }
 

@@ -1,7 +1,6 @@
 //! How a job that stays gets another place: all that an operation does to one goes through here, but for the most frequent
 //! hand-out (`lease.rs`).
 
-use super::buckets::Rank;
 use super::details::{Details, Rare};
 use super::job::{Progress, Stage};
 use super::job_record::Cause;
@@ -87,7 +86,7 @@ impl Cause {
             Cause::Released => Tally { released: tally.released.saturating_add(1), ..tally },
             Cause::Buried => Tally { buried: tally.buried.saturating_add(1), ..tally },
             Cause::Kicked => Tally { kicked: tally.kicked.saturating_add(1), ..tally },
-            Cause::Popped | Cause::Touched | Cause::Finished | Cause::Returned => tally,
+            Cause::Popped | Cause::Touched | Cause::Finished => tally,
         }
     }
 }
@@ -109,8 +108,7 @@ impl Queue {
             self.prioritise(slot, priority);
         }
         self.last_lease = self.last_lease.max(progress.lease.unwrap_or_default());
-        let rank = if *cause == Cause::Returned { Rank::First } else { Rank::Last };
-        self.place(slot, *time, progress, rare, rank);
+        self.place(slot, *time, progress, rare);
         match cause {
             // Counted by those who hand out, together.
             Cause::Popped => (),
@@ -118,7 +116,6 @@ impl Queue {
             Cause::Buried => count(&mut self.totals.buried, 1),
             Cause::Finished => count(&mut self.totals.finished, 1),
             Cause::Kicked => count(&mut self.totals.kicked, 1),
-            Cause::Returned => self.totals.popped = self.totals.popped.saturating_sub(1),
             Cause::Touched => (),
         }
         count(&mut self.totals.died, usize::from(becomes_dead));

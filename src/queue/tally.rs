@@ -18,8 +18,4 @@ impl Tally {
     pub(super) fn with_time_out(self) -> Tally {
         Tally { timed_out: self.timed_out.saturating_add(1), ..self }
     }
-
-    pub(super) fn without_time_out(self) -> Tally {
-        Tally { timed_out: self.timed_out.saturating_sub(1), ..self }
-    }
 }

@@ -49,7 +49,7 @@ pub fn arm<H: Host>(host: H, at_latest: Option<Duration>) {
 pub fn next_turn<H: Host>(host: H) -> Option<Duration> {
     let (uptime, when_writable) = (host.uptime(), next_turn_to_write(host));
     host.with(|state| {
-        let has_writes = !state.to_serve.is_empty() || !state.lost.is_empty();
+        let has_writes = !state.to_serve.is_empty() || !state.undelivered.is_empty();
         let until = |deadline: Duration| deadline.saturating_sub(uptime);
         let next_deadline = state.waiters.next_deadline().map(until);
         let to_write = has_writes.then_some(when_writable);

@@ -1,16 +1,16 @@
-//! Handing out to a consumer that waits, and taking back what it didn't get.
+//! Handing out to a consumer that waits, and giving back what it was never told of.
 
 use super::alarm::Slice;
 use super::commit::{circumstances, circumstances_at, commit};
 use super::host::{Host, QueueKey};
-use super::log::{pop_words, Wording, POP};
-use super::pending::{Lost, PendingDeliveries};
+use super::log::{pop_words, Wording, POP, RELEASE};
+use super::pending::{Assigned, Undelivered};
 use super::value::QueueValue;
-use crate::queue::{Id, Limit, Mode, Pop, Record, Return, Time};
+use crate::queue::{Claim, Id, Limit, Pop, Release, Time, WhenReleased};
 
 /// What there is for a consumer that waits.
 pub enum Delivered {
-    Jobs(PendingDeliveries),
+    Jobs(Assigned),
     Nothing,
     /// Nothing for one who leases: all places of CONCURRENCY are taken, and there is something that is ready.
     NoPlace,
@@ -31,7 +31,8 @@ pub fn deliver<H: Host>(
     let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
     let deliveries = commit(host, key, value, &circumstances, pop, Wording::Command(POP, &words));
     if !deliveries.is_empty() {
-        Delivered::Jobs(PendingDeliveries::of(&deliveries, &value.queue))
+        let place = (key.database(), key.name().into());
+        Delivered::Jobs(Assigned::new(place, value, &deliveries))
     } else if deliveries.have_ended_early() {
         Delivered::NotYet
     } else if deliveries.held_by() == Some(Limit::Concurrency) {
@@ -41,34 +42,26 @@ pub fn deliver<H: Host>(
     }
 }
 
-/// Puts the jobs back that nobody has got, the last one first, so that they stand as they stood; those for which the
-/// time is too short are still there then.
+/// Gives back what its consumer was never told of: a RELEASE UNBEGUN of each job. Those for which the time is too short are still
+/// there then.
 pub fn give_back<H: Host>(
     host: H,
     key: &impl QueueKey,
     value: &mut QueueValue,
-    lost: &mut Lost,
-    slice: Option<&Slice>,
+    undelivered: &mut Undelivered,
+    slice: &Slice,
 ) {
-    let is_noack = lost.mode == Mode::NoAck;
-    while let Some(job) = lost.take_last() {
-        let Some(id) = Id::new(&job.id) else {
+    while let Some((id, lease)) = undelivered.take_next() {
+        let Some(id) = Id::new(&id) else {
             continue;
         };
+        let claim = Claim { id, lease: Some(lease) };
+        let release = Release { when: WhenReleased::Unbegun, ..Release::plain(claim) };
+        let number = lease.number().to_string();
+        let words = [id.bytes(), number.as_bytes(), b"UNBEGUN"];
         let circumstances = circumstances(host, value);
-        if job.was_removed(&value.queue) {
-            continue;
-        }
-        let body = is_noack.then_some(&job.body[..]);
-        let (lease, record) = (job.lease.number().to_string(), job.record.encode());
-        let mut words: Vec<&[u8]> = vec![&job.id, lease.as_bytes(), &record];
-        words.extend(body);
-        let missed = if is_noack { job.missed } else { 0 };
-        let missed_word = missed.to_string();
-        words.extend((missed > 0).then_some(missed_word.as_bytes()));
-        let returned = Return { id, lease: job.lease, record: &job.record, body, missed };
-        commit(host, key, value, &circumstances, &returned, Wording::Internal(c"RETURN", &words));
-        if slice.is_some_and(|slice| slice.is_over(host)) {
+        commit(host, key, value, &circumstances, &release, Wording::Command(RELEASE, &words));
+        if slice.is_over(host) {
             break;
         }
     }

@@ -22,7 +22,6 @@ pub enum Source {
 
 /// For those who only look at a queue; when that is, for this queue. Time has passed in it.
 pub fn look<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue) -> Time {
-    waiting::give_back_first(host, key, value);
     let now = time_for(&value.queue, host.wall_clock());
     value.queue.advance(now);
     if value.is_astray() || value.is_to_be_planned() {
@@ -46,10 +45,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
     #[inline(always)]
     pub fn new(host: H, key: H::Key<'q>, value: &'q mut QueueValue, source: Source) -> OpenQueue<'q, H> {
         let circumstances = match source {
-            Source::Client => {
-                waiting::give_back_first(host, &key, value);
-                circumstances(host, value)
-            }
+            Source::Client => circumstances(host, value),
             Source::Log => value.queue.circumstances(),
         };
         let mut open = OpenQueue { host, key, value, circumstances, source, answers: &[] };

@@ -202,7 +202,8 @@ mod tests {
     fn a_clock_that_was_years_ahead_uses_no_leases_up() {
         let mut leases = Leases::NONE;
         let ahead = Lease::new(Lease::MAX.number() - 1);
-        let value = QueueValue::new(Queue::new((1, 2)), crate::services::sums::Share::default());
+        let value =
+            QueueValue::new(Queue::new((1, 2)), crate::services::sums::Share::default(), Default::default());
         for seen in [Queue::lease_at(NOW), ahead] {
             leases.saw(ahead, Time::MAX);
             assert_eq!(leases.floor_for(&value, NOW), Lease::default());
@@ -225,7 +226,11 @@ mod tests {
             let mut leases = Leases::NONE;
             leases.may_have_lost_some(NOW, Duration::ZERO);
             leases.saw_in_payload(lease, NOW, Duration::from_nanos(7));
-            let value = QueueValue::new(Queue::new((1, 2)), crate::services::sums::Share::default());
+            let value = QueueValue::new(
+                Queue::new((1, 2)),
+                crate::services::sums::Share::default(),
+                Default::default(),
+            );
             leases.floor_for(&value, NOW)
         };
         assert!(floor_behind(dumped).number() > dumped.number() + 1_000_000);
@@ -256,7 +261,8 @@ mod tests {
     #[test]
     fn a_payload_from_far_ahead_takes_no_floor_away() {
         let (mut leases, mut highest) = (Leases::NONE, Lease::default());
-        let value = QueueValue::new(Queue::new((1, 2)), crate::services::sums::Share::default());
+        let value =
+            QueueValue::new(Queue::new((1, 2)), crate::services::sums::Share::default(), Default::default());
         for hours in [0, 2, 20, 30, 365 * 24, 366 * 24 - 1, 366 * 24] {
             leases.saw_in_payload(Queue::lease_at(after(hours * 3_600_000)), NOW, Duration::ZERO);
             leases.may_have_lost_some(NOW, Duration::ZERO);

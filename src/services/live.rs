@@ -9,7 +9,6 @@ use super::frame::{OpenQueue, Source};
 use super::host::{self, Host, QueueKey};
 use super::log::{self, Told, Wording};
 use super::notify::Announced;
-use super::pending::Parcel;
 use super::place::Database;
 use super::state::State;
 use super::value::QueueValue;
@@ -251,16 +250,16 @@ fn servers_own_timeout(timeout: Duration) -> Duration {
 }
 
 fn reply_to_one_who_waited(departure: Option<Departure>, replies: Replies) {
-    let Some(Departure { shape, terms, parcel: Some(Parcel { key, pending, .. }) }) = departure else {
+    let Some(Departure { shape, terms, assigned: Some(assigned) }) = departure else {
         replies.null();
         return;
     };
     if shape.around == Around::KeyAndJobs {
         replies.array(2);
-        replies.bulk(&key);
+        replies.bulk(&assigned.place.1);
     }
-    replies.array(pending.jobs().len());
-    for job in pending.jobs() {
+    replies.array(assigned.jobs.len());
+    for job in &assigned.jobs {
         let lease = (terms.mode == Mode::Lease).then_some(job.lease);
         let due = (shape.job == JobShape::WithDue).then(|| job.occurrence.unix_ms());
         replies.delivery(&job.id, &job.body, lease.map(|lease| lease.number()), job.attempt, due);

@@ -24,6 +24,9 @@ pub const APPLY: &CStr = c"DQ.APPLY";
 /// The command in which a delivery is logged.
 pub const POP: &CStr = c"DQ.POP";
 
+/// The command in which it is logged that a delivery was given back.
+pub const RELEASE: &CStr = c"DQ.RELEASE";
+
 /// The words of a DQ.POP.
 pub fn pop_words(pop: &Pop) -> Vec<String> {
     let mut words = vec!["COUNT".to_string(), pop.count.to_string()];

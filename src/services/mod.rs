@@ -7,7 +7,7 @@
 //! | `frame.rs`, `commit.rs` | the frame around every command: whatever follows from one; the change itself |
 //! | `log.rs`, `notify.rs` | what replicas and the AOF get; what watchers and INFO's counters get |
 //! | `waiting.rs`, `waiters.rs` | consumers that wait, and their order |
-//! | `delivery.rs`, `pending.rs`, `parcels.rs` | handing out to them; jobs on their way; where those are from |
+//! | `delivery.rs`, `pending.rs` | handing out to them; what they were assigned and have not been told of |
 //! | `pacemaker.rs`, `alarm.rs`, `stats.rs` | what the timer does; when it comes; what it did |
 //! | `hints.rs`, `wakeup.rs` | which queue waits until when |
 //! | `whereabouts.rs`, `moved.rs` | queues that come to keys and leave them; slots of a cluster that move |
@@ -43,7 +43,6 @@ mod moved;
 mod notify;
 mod pace;
 mod pacemaker;
-mod parcels;
 mod pending;
 pub mod persistence;
 mod place;

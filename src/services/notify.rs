@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::host::{Host, QueueKey};
 use crate::queue::{
     Add, Added, Alter, Bury, Delete, Deleted, Deliveries, Effect, Finish, Finished, Forget, ForgetGroups,
-    Forgotten, KickJob, News, Operation, Pause, Paused, Pop, PopById, Queue, Release, Resume, Resumed,
-    Return, Touch,
+    Forgotten, KickJob, News, Operation, Pause, Paused, Pop, PopById, Queue, Release, Resume, Resumed, Touch,
 };
 
 const ADDED: &CStr = c"dq.added";
@@ -169,8 +168,6 @@ impl Announced for Forget<'_> {
 impl Announced for ForgetGroups {}
 
 impl Announced for KickJob<'_> {}
-
-impl Announced for Return<'_> {}
 
 impl Announced for Pause<'_> {
     fn announce(_: &Paused) -> Announcement {

@@ -16,18 +16,13 @@ use super::log::Wording;
 use super::place::Database;
 use super::stats::Stats;
 use super::value::QueueValue;
-use super::{moved, notify, parcels, reaper, sweep, waiting};
+use super::{moved, notify, reaper, sweep, waiting};
 use crate::queue::{Forget, ForgetGroups, Millis, Time};
 
 /// `LATENCY HISTORY dq-timer` shows runs that took their whole budget or more.
 pub const LATENCY_EVENT: &CStr = c"dq-timer";
 /// Between two looks at the clock: some tens of microseconds.
 const STEP_JOBS: usize = 100;
-/// Consumers are told what they get in this turn of the event loop, or one of the next.
-const UNTIL_TOLD: Millis = match Millis::new(1) {
-    Some(span) => span,
-    None => Millis::ZERO,
-};
 /// [`alarm::UNTIL_WRITABLE_MS`], on the queues' clock.
 const UNTIL_WRITABLE: Millis = Millis::of_ms(UNTIL_WRITABLE_MS);
 
@@ -45,10 +40,6 @@ pub fn on_flushed<H: Host>(host: H, database: Option<Database>) {
     reaper::free_hints(host.with(|state| state.hints.take(database)));
     if database.is_none() {
         host.with(|state| state.sums.flush());
-    }
-    // While everything is loaded, a flush is the server's own, or what an AOF tells: that was before anything got on its way.
-    if !host.with(|state| state.is_loading) {
-        parcels::flushed(host, database);
     }
 }
 
@@ -79,10 +70,7 @@ pub fn on_loading<H: Host>(host: H, is_loading: bool) {
             state.leases.may_have_lost_some(wall_clock, uptime);
         }
     });
-    if is_loading {
-        parcels::loading(host);
-    } else {
-        parcels::loaded(host);
+    if !is_loading {
         arm(host, Some(NEXT_TURN));
     }
 }
@@ -157,13 +145,14 @@ fn look_after<H: Host>(
     value.queue.advance(now);
     notify::tell(host, key, &mut value.queue, None);
     let may_change = purpose == Purpose::Change;
-    let is_any_left = may_change && !forget_the_old(host, key, value, slice);
+    if may_change {
+        forget_the_old(host, key, value, slice);
+    }
     if waiting::consumers_at(host, key) > 0 && (!may_change || !waiting::serve(host, key, value, slice, now))
     {
         waiting::serve_soon(host, key.database(), key.name());
     }
     let next = value.queue.find_wake_at().map(|next| match purpose {
-        Purpose::Change if is_any_left => next.max(now.saturating_add(UNTIL_TOLD)),
         Purpose::Change => next,
         // What is to be forgotten now has to wait.
         Purpose::Look => next.max(now.saturating_add(UNTIL_WRITABLE)),
@@ -178,29 +167,24 @@ fn has_groups_to_forget(value: &QueueValue, now: Time) -> bool {
 }
 
 /// Removes jobs that have been kept long enough, then groups without jobs of which nothing counts any more: explicit steps,
-/// which replicas are told. A job that is on its way to a consumer stays until that has got it: if it were gone, it couldn't be told
-/// from one that a client has removed, which is not to be given back. False when such a job is left.
-fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, slice: &Slice) -> bool {
+/// which replicas are told.
+fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, slice: &Slice) {
     #[cfg(feature = "planted-faults")]
     if crate::planted::has(crate::planted::Fault::KeptForEver) {
-        return true;
+        return;
     }
-    let on_their_way = parcels::ids(host, value);
     while !slice.is_over(host) {
         let circumstances = circumstances(host, value);
-        let slots = value.queue.to_forget(circumstances.now, STEP_JOBS + on_their_way.len());
+        let slots = value.queue.to_forget(circumstances.now, STEP_JOBS);
         let names = value.queue.names_of(&slots);
-        let (mut ids, mut words) = (names.ids(), names.words());
-        ids.retain(|id| !on_their_way.contains(id.bytes()));
-        words.retain(|id| !on_their_way.contains(*id));
+        let (ids, words) = (names.ids(), names.words());
         if ids.is_empty() {
             if has_groups_to_forget(value, circumstances.now) {
                 let forget = Wording::Internal(c"FORGET", &[]);
                 commit(host, key, value, &circumstances, &ForgetGroups, forget);
             }
-            return slots.is_empty();
+            return;
         }
         commit(host, key, value, &circumstances, &Forget { ids: &ids }, Wording::Internal(c"FORGET", &words));
     }
-    true
 }

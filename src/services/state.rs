@@ -1,19 +1,20 @@
 //! What the services remember of one server, on its main thread. Not here: counters, which are statics (`notify.rs`), and
 //! the values of configs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::calendar::Readings;
 use super::hints::{Hints, Walk};
 use super::leases::Leases;
 use super::pace::Pace;
-use super::pending::Lost;
+use super::pending::Undelivered;
 use super::place::Place;
 use super::stats::Stats;
 use super::sums::DataSets;
+use super::value::QueueNumber;
 use super::waiters::{Ticket, Waiters};
-use crate::queue::Time;
+use crate::queue::{Lease, Time};
 
 pub struct State<C> {
     pub waiters: Waiters<C>,
@@ -24,10 +25,10 @@ pub struct State<C> {
     pub is_turn_end_awaited: bool,
     /// Behind this one are the next keys that are looked at for those who wait, while the timer is behind.
     pub looked_at: Option<Place>,
-    /// What is on its way to consumers that have gone away.
-    pub lost: Vec<Lost>,
-    /// The same, of queues that nobody has met since they left their keys.
-    pub lost_astray: Vec<Lost>,
+    /// What consumers were assigned that have gone away, by the first lease of each: what left first is given back first.
+    pub undelivered: BTreeMap<(Lease, Place), Undelivered>,
+    /// How many queues there have been.
+    pub queues_made: u64,
     pub hints: Hints,
     /// The walk over the hints after slots have moved.
     pub moved: Walk,
@@ -59,8 +60,8 @@ impl<C: Copy + Ord> State<C> {
         to_unblock: Vec::new(),
         is_turn_end_awaited: false,
         looked_at: None,
-        lost: Vec::new(),
-        lost_astray: Vec::new(),
+        undelivered: BTreeMap::new(),
+        queues_made: 0,
         hints: Hints::NONE,
         moved: Walk::NONE,
         hints_aside: None,
@@ -77,4 +78,9 @@ impl<C: Copy + Ord> State<C> {
         diverged: 0,
         told_of_divergence: None,
     };
+
+    pub fn next_queue(&mut self) -> QueueNumber {
+        self.queues_made += 1;
+        QueueNumber(self.queues_made)
+    }
 }

@@ -14,7 +14,7 @@ use super::host::Host;
 use super::pace::{GRACE, SLICE};
 use super::value::QueueValue;
 
-/// The value has left its key, while it waited for something or jobs of it were on their way.
+/// The value has left its key, while it waited for something.
 pub fn left_its_key<H: Host>(host: H, value: &mut QueueValue) {
     value.set_astray(true);
     want(host);
@@ -32,11 +32,7 @@ pub fn want<H: Host>(host: H) {
 /// A slice of the work, if there is any; when to come again.
 pub fn go_on<H: Host>(host: H, slice: &Slice) -> Option<Duration> {
     if !host.with(|state| state.sums.is_any_astray()) {
-        // What was to be given back to such a queue ended with it.
-        host.with(|state| {
-            state.lost_astray.clear();
-            state.sweep.found_all();
-        });
+        host.with(|state| state.sweep.found_all());
         return None;
     }
     let begun = host.uptime();

@@ -1,7 +1,5 @@
 //! What a queue's key holds: the queue, and what the services remember of it.
 
-use std::sync::{Arc, Weak};
-
 use super::held::Held;
 use super::lateness::Lateness;
 use super::sums::Share;
@@ -17,13 +15,16 @@ pub struct QueueValue {
     share: Share,
     /// When it was last told up to where leases belong to others: see [`super::leases`].
     pub(super) lease_epoch: u64,
-    /// Ends with the value. Parcels know it, so that they are given back to this queue, wherever it is by then.
-    life: Arc<()>,
+    number: QueueNumber,
 }
+
+/// Another one for each queue of this process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueNumber(pub u64);
 
 impl QueueValue {
     /// With its share of the sums over a data set.
-    pub fn new(queue: Queue, share: Share) -> QueueValue {
+    pub fn new(queue: Queue, share: Share, number: QueueNumber) -> QueueValue {
         QueueValue {
             queue,
             hint: None,
@@ -31,7 +32,7 @@ impl QueueValue {
             held: Held::default(),
             share,
             lease_epoch: 0,
-            life: Arc::new(()),
+            number,
         }
     }
 
@@ -71,19 +72,8 @@ impl QueueValue {
         self.queue.last_lease().unwrap_or_default()
     }
 
-    /// For an [`super::pending::Origin`] to know it by.
-    pub(super) fn life(&self) -> Weak<()> {
-        Arc::downgrade(&self.life)
-    }
-
-    /// Whether this is the value with that life.
-    pub(super) fn is(&self, life: &Weak<()>) -> bool {
-        life.as_ptr() == Arc::as_ptr(&self.life)
-    }
-
-    /// Whether jobs of it may be on their way, or on their way back.
-    pub(super) fn may_have_parcels(&self) -> bool {
-        Arc::weak_count(&self.life) > 0
+    pub(super) fn number(&self) -> QueueNumber {
+        self.number
     }
 
     /// Bytes beyond the queue's own.
@@ -103,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_value_is_little_more_than_its_queue_and_how_late_it_was() {
-        let mut value = QueueValue::new(Queue::new((1, 2)), Share::default());
+        let mut value = QueueValue::new(Queue::new((1, 2)), Share::default(), QueueNumber::default());
         let words = value.overhead();
         assert!((64..1_024).contains(&words), "{words}");
         let now = Circumstances::default();

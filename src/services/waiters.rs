@@ -3,11 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
+use std::sync::Arc;
 use std::time::Duration;
 
-use smallvec::SmallVec;
-
-use super::pending::{Origin, Parcel};
+use super::pending::Assigned;
 use super::place::{Database, Place};
 use crate::queue::{Mode, Pop};
 
@@ -44,14 +43,14 @@ pub struct Waiter<C> {
     places: Vec<Place>,
     deadline: Option<Duration>,
     /// What they are to get.
-    parcel: Option<Parcel>,
+    assigned: Option<Arc<Assigned>>,
 }
 
 /// What is left of somebody who waits no more.
 pub struct Departure {
     pub shape: Shape,
     pub terms: Pop,
-    pub parcel: Option<Parcel>,
+    pub assigned: Option<Arc<Assigned>>,
 }
 
 /// Who waits at a key. Two lines, since what holds back the one need not hold back the other: who leases needs a place under
@@ -141,7 +140,7 @@ impl<C: Copy + Ord> Waiters<C> {
         }
         self.deadlines.extend(deadline.map(|deadline| (deadline, ticket)));
         self.tickets.insert(client, ticket);
-        self.waiters.insert(ticket, Waiter { client, terms, shape, places, deadline, parcel: None });
+        self.waiters.insert(ticket, Waiter { client, terms, shape, places, deadline, assigned: None });
     }
 
     /// Who is to be served next at this key, and how.
@@ -159,24 +158,11 @@ impl<C: Copy + Ord> Waiters<C> {
     }
 
     /// These are theirs: they stand in no line any more.
-    pub fn assign(&mut self, ticket: Ticket, parcel: Parcel) {
+    pub fn assign(&mut self, ticket: Ticket, assigned: Assigned) {
         self.leave_lines(ticket);
         if let Some(waiter) = self.waiters.get_mut(&ticket) {
-            waiter.parcel = Some(parcel);
+            waiter.assigned = Some(Arc::new(assigned));
         }
-    }
-
-    /// What is on its way.
-    pub fn parcels(&self) -> impl Iterator<Item = &Parcel> {
-        self.waiters.values().filter_map(|waiter| waiter.parcel.as_ref())
-    }
-
-    /// Where the jobs are from that are on their way, parcel by parcel.
-    pub fn origins(&mut self) -> impl Iterator<Item = &mut SmallVec<[Origin; 1]>> {
-        self.waiters
-            .values_mut()
-            .filter_map(|waiter| waiter.parcel.as_mut())
-            .map(|parcel| &mut parcel.origins)
     }
 
     /// What the server calls them, if they are still there.
@@ -187,7 +173,7 @@ impl<C: Copy + Ord> Waiters<C> {
     /// What the client would leave with now. It stays.
     pub fn departure(&self, ticket: Ticket) -> Option<Departure> {
         let waiter = self.waiters.get(&ticket)?;
-        Some(Departure { shape: waiter.shape, terms: waiter.terms, parcel: waiter.parcel.clone() })
+        Some(Departure { shape: waiter.shape, terms: waiter.terms, assigned: waiter.assigned.clone() })
     }
 
     /// Somebody waits no more: they got their jobs, gave up, or went away.
@@ -195,7 +181,7 @@ impl<C: Copy + Ord> Waiters<C> {
         self.leave_lines(ticket);
         let waiter = self.waiters.remove(&ticket)?;
         self.tickets.remove(&waiter.client);
-        Some(Departure { shape: waiter.shape, terms: waiter.terms, parcel: waiter.parcel })
+        Some(Departure { shape: waiter.shape, terms: waiter.terms, assigned: waiter.assigned })
     }
 
     /// The ticket of somebody who went away.
@@ -276,11 +262,10 @@ impl<C: Copy + Ord> Waiters<C> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pending::PendingDeliveries;
     use super::super::sums::Share;
-    use super::super::value::QueueValue;
+    use super::super::value::{QueueNumber, QueueValue};
     use super::*;
-    use crate::queue::Queue;
+    use crate::queue::{Circumstances, Queue};
 
     const TERMS: Pop = Pop::ONE;
     const SHAPE: Shape = Shape { around: Around::Jobs, job: JobShape::Plain };
@@ -340,11 +325,12 @@ mod tests {
     fn who_is_assigned_something_stands_in_no_line_but_is_still_there() {
         let mut waiters = waiters(&[&["x", "y"]]);
         let ticket = waiters.ticket_of('a').unwrap();
-        let queue = QueueValue::new(Queue::new((1, 2)), Share::default());
-        waiters.assign(ticket, Parcel::new((0, b"x"[..].into()), &queue, PendingDeliveries::default()));
+        let mut value = QueueValue::new(Queue::new((1, 2)), Share::default(), QueueNumber::default());
+        let nothing = value.queue.apply(&Circumstances::default(), &TERMS);
+        waiters.assign(ticket, Assigned::new((0, b"x"[..].into()), &value, &nothing));
         assert_eq!((waiters.len(), waiters.len_at(0, b"x"), waiters.len_at(0, b"y")), (1, 0, 0));
         assert_eq!(waiters.client_of(ticket), Some('a'));
-        assert!(waiters.leave(ticket).unwrap().parcel.is_some());
+        assert!(waiters.leave(ticket).unwrap().assigned.is_some());
         assert!(waiters.leave(ticket).is_none());
         assert_eq!((waiters.len(), waiters.lines.len()), (0, 0));
     }

@@ -8,7 +8,8 @@
 //! until the turn ends: a CLIENT UNBLOCK or KILL that comes in between ends the wait instead. So clients are unblocked by
 //! timers, behind the commands of a turn. Where the server reads on threads, commands may come behind the timers, too: such
 //! a reply is provisional until the server says that the client was still there.) Jobs assigned to a client that goes away
-//! before the reply are given back by the timer.
+//! before the reply are given back by the timer, to the queue at the key at which it waited. One that has left that key by then
+//! waits for the end of the leases.
 
 use std::time::Duration;
 
@@ -16,8 +17,6 @@ use super::alarm::{arm, next_turn, Slice};
 use super::commit::time_for;
 use super::delivery::{self, Delivered};
 use super::host::{Host, Purpose, QueueKey};
-use super::parcels;
-use super::pending::{Lost, Parcel};
 use super::place::{Database, Place};
 use super::value::QueueValue;
 use super::waiters::{Departure, Shape, Ticket};
@@ -112,8 +111,8 @@ pub fn serve<H: Host>(
         let Some((ticket, pop)) = first else {
             return true;
         };
-        let pending = match delivery::deliver(host, key, value, &pop, now) {
-            Delivered::Jobs(pending) => pending,
+        let assigned = match delivery::deliver(host, key, value, &pop, now) {
+            Delivered::Jobs(assigned) => assigned,
             Delivered::NoPlace if is_any_place_left => {
                 is_any_place_left = false;
                 continue;
@@ -122,9 +121,8 @@ pub fn serve<H: Host>(
             Delivered::NotYet if slice.is_over(host) => return false,
             Delivered::NotYet => continue,
         };
-        let parcel = Parcel::new((database, key.name().into()), value, pending);
         let is_awaited = host.with(|state| {
-            state.waiters.assign(ticket, parcel);
+            state.waiters.assign(ticket, assigned);
             state.to_unblock.push(ticket);
             std::mem::replace(&mut state.is_turn_end_awaited, true)
         });
@@ -162,10 +160,6 @@ fn need_not_serve<H: Host>(host: H, key: &impl QueueKey) {
 
 /// Two databases have changed places. Who waits stays in their database; what they wait for may have come.
 pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
-    // What an AOF says while it is loaded was before anything got on its way.
-    if !host.with(|state| state.is_loading) {
-        parcels::swapped(host, a, b);
-    }
     host.with(|state| {
         let places = [a, b].map(|database| state.waiters.keys_of(database));
         state.to_serve.extend(places.into_iter().flatten());
@@ -193,7 +187,7 @@ pub fn come_first<H: Host>(host: H, slice: &Slice) {
 pub fn go_on<H: Host>(host: H, slice: &Slice) -> Option<Duration> {
     send_away(host, slice);
     if host.may_change() {
-        return_what_is_lost(host, slice);
+        give_back_undelivered(host, slice);
         serve_on(host, slice);
     }
     unblock(host, slice);
@@ -221,61 +215,29 @@ fn serve_on<H: Host>(host: H, slice: &Slice) {
     host.with(|state| state.to_serve.extend(left_over));
 }
 
-fn return_what_is_lost<H: Host>(host: H, slice: &Slice) {
+fn give_back_undelivered<H: Host>(host: H, slice: &Slice) {
     while !slice.is_over(host) {
-        let Some(lost) = host.with(|state| take_last(&mut state.lost, |_| true)) else {
+        let Some(((first, place), mut undelivered)) = host.with(|state| state.undelivered.pop_first()) else {
             return;
         };
-        return_lost(host, lost, slice);
-    }
-}
-
-/// That whose leases were given last: so what is given back stands as it stood.
-fn take_last(lost: &mut Vec<Lost>, is_wanted: impl Fn(&Lost) -> bool) -> Option<Lost> {
-    let wanted = lost.iter().enumerate().filter(|(_, lost)| is_wanted(lost));
-    let (at, _) = wanted.max_by_key(|(_, lost)| lost.last_lease())?;
-    Some(lost.swap_remove(at))
-}
-
-/// Whoever comes to this queue before the timer finds in it what is to be given back to it.
-#[inline]
-pub fn give_back_first<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue) {
-    let is_any_lost = host.with(|state| !state.lost.is_empty() || !state.lost_astray.is_empty());
-    if is_any_lost && host.may_change() {
-        give_back_what_is_its(host, key, value);
-    }
-}
-
-#[cold]
-fn give_back_what_is_its<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue) {
-    // It may have come here just now.
-    wakeup::plan(host, value, || key.database(), || key.name());
-    while let Some(mut lost) = host.with(|state| take_last(&mut state.lost, |lost| lost.origin.is(value))) {
-        delivery::give_back(host, key, value, &mut lost, None);
-        wakeup::plan(host, value, || key.database(), || key.name());
-        serve_soon(host, key.database(), key.name());
-    }
-}
-
-fn return_lost<H: Host>(host: H, mut lost: Lost, slice: &Slice) {
-    let (database, name) = lost.origin.place.clone();
-    let is_there = host.open((database, &name), Purpose::Change, |key, value| {
-        let is_it = lost.origin.is(value);
-        if is_it {
-            delivery::give_back(host, &key, value, &mut lost, Some(slice));
+        let (database, name) = place.clone();
+        let is_there = host.open((database, &name), Purpose::Change, |key, value| {
+            let is_it = undelivered.is_of(value);
+            if is_it {
+                delivery::give_back(host, &key, value, &mut undelivered, slice);
+            }
+            wakeup::plan(host, value, || database, || key.name());
+            is_it
+        });
+        if is_there == Ok(true) {
+            host.with(|state| {
+                state.to_serve.insert((database, name));
+                if !undelivered.is_empty() {
+                    state.undelivered.insert((first, place), undelivered);
+                }
+            });
         }
-        wakeup::plan(host, value, || database, || key.name());
-        is_it
-    });
-    host.with(|state| {
-        if is_there == Ok(true) && !lost.is_empty() {
-            state.lost.push(lost);
-        } else if is_there == Ok(true) || !lost.origin.is_alive() {
-            state.to_serve.insert((database, name));
-        } else {
-            state.lost_astray.push(lost);
-        }
-    });
+    }
 }
 
 /// Those who have waited long enough get nil.
@@ -352,8 +314,9 @@ pub fn on_disconnect<H: Host>(host: H, client: H::Client) {
 /// be given back is left to the timer.
 pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
     let departure = host.with(|state| state.waiters.leave(ticket));
-    if let Some(Departure { parcel: Some(parcel), terms, .. }) = departure {
-        host.with(|state| state.lost.extend(parcel.lost(terms.mode)));
+    if let Some(Departure { assigned: Some(assigned), terms, .. }) = departure {
+        let undelivered = assigned.undelivered(terms.mode);
+        host.with(|state| state.undelivered.extend(undelivered));
         arm(host, None);
     }
 }
@@ -362,7 +325,6 @@ pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
 pub fn drop_all<H: Host>(host: H) {
     host.with(|state| {
         state.to_serve.clear();
-        state.lost.clear();
-        state.lost_astray.clear();
+        state.undelivered.clear();
     });
 }

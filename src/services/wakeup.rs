@@ -2,7 +2,6 @@
 
 use super::alarm::arm;
 use super::host::Host;
-use super::parcels;
 use super::place::Database;
 use super::value::QueueValue;
 use crate::queue::Time;
@@ -26,14 +25,11 @@ pub fn plan<'n, H: Host>(
     if crate::planted::has(crate::planted::Fault::ForgottenQueue) {
         return;
     }
-    let (database, name) = (database(), name());
-    if value.is_astray() {
-        value.set_astray(false);
-        parcels::found(host, value, &(database, name.into()));
-    }
+    value.set_astray(false);
     if needs_no_hint {
         return;
     }
+    let (database, name) = (database(), name());
     host.with(|state| {
         if let Some(hint) = value.hint {
             state.hints.remove(hint, database, name);

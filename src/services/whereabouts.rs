@@ -3,19 +3,19 @@
 use super::host::Host;
 use super::place::Database;
 use super::value::QueueValue;
-use super::{aside, parcels, sweep, wakeup};
+use super::{aside, sweep, wakeup};
 use crate::queue::Queue;
 
 /// A queue that nobody has met yet.
 pub fn new<H: Host>(host: H, queue: Queue) -> QueueValue {
-    let share = host.with(|state| state.sums.share());
-    QueueValue::new(queue, share)
+    let (share, number) = host.with(|state| (state.sums.share(), state.next_queue()));
+    QueueValue::new(queue, share, number)
 }
 
 /// Out of a file: of the data set that is being loaded aside, if one is.
 pub fn read<H: Host>(host: H, queue: Queue) -> QueueValue {
-    let share = host.with(|state| state.sums.share_aside());
-    QueueValue::new(queue, share)
+    let (share, number) = host.with(|state| (state.sums.share_aside(), state.next_queue()));
+    QueueValue::new(queue, share, number)
 }
 
 /// The value will be at this key, out of a file.
@@ -37,17 +37,13 @@ pub fn copy<H: Host>(host: H, value: &QueueValue, database: Database, key: &[u8]
     let (lease, wall_clock) = (copy.last_lease(), host.wall_clock());
     host.with(|state| state.leases.saw(lease, wall_clock));
     wakeup::plan(host, &mut copy, || database, || key);
-    parcels::copied(host, value, &copy, &(database, key.into()));
     copy
 }
 
 /// The value is no longer at this key. It may live on, at another.
 pub fn left_key<H: Host>(host: H, value: &mut QueueValue, database: Database, key: &[u8]) {
     value.lease_epoch = 0;
-    if value.may_have_parcels() {
-        parcels::left(host, value);
-    }
-    if wakeup::cancel(host, value, database, key) || value.may_have_parcels() {
+    if wakeup::cancel(host, value, database, key) {
         sweep::left_its_key(host, value);
     }
 }

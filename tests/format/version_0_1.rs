@@ -16,15 +16,8 @@ fn a_queue_of_0_1_has_no_heading_and_older_ones_have_less() {
 
 #[test]
 fn moves_of_0_1_and_their_causes() {
-    let causes = [
-        Cause::Popped,
-        Cause::Released,
-        Cause::Touched,
-        Cause::Buried,
-        Cause::Finished,
-        Cause::Kicked,
-        Cause::Returned,
-    ];
+    let causes =
+        [Cause::Popped, Cause::Released, Cause::Touched, Cause::Buried, Cause::Finished, Cause::Kicked];
     let waiting = job(Progress { attempt: 1, ..Progress::default() }, 100, Some(b"no"));
     for (number, cause) in (0..).zip(causes) {
         let expected = [0x91, 0x98, 0xc4, 1, b'a', number, 100, 0, 1, 0, 0xc0, 0xc4, 2, b'n', b'o'];

@@ -8,7 +8,6 @@ use crate::draw::{clock, turns};
 use crate::log::Entry;
 use crate::operation::{Floor, Operation};
 use crate::pair::Pair;
-use crate::reference::Reference;
 use crate::subject::{at, id};
 use crate::told::{Alteration, Bytes, Command, Outcome};
 use crate::{OTHER_SEED, TURNS};
@@ -63,7 +62,6 @@ fn legacy(entry: &Entry, queue: &Queue) -> Vec<Legacy> {
         (Command::Release { claim, .. }, _) => moved(Cause::Released, &claim.id),
         (Command::Touch { claim, .. }, _) => moved(Cause::Touched, &claim.id),
         (Command::Bury { claim, .. }, _) => moved(Cause::Buried, &claim.id),
-        (Command::Return(parcel), _) => moved(Cause::Returned, &parcel.id),
         (Command::KickJob { ids }, _) => all_moved(Cause::Kicked, ids),
         (Command::Forget { ids }, _) => dropped(Exit::Purged, ids),
         (Command::Delete { ids }, _) => Legacy::Delete(ids.clone()),
@@ -111,7 +109,7 @@ fn apply(effect: &Legacy, queue: &mut Queue) {
 
 /// Version 0.1 gave nothing back that was finished, and knew no schedules, no limits, no LATE, no groups and not all that a POP or a
 /// RELEASE can say since.
-fn is_of_version_0_1(operation: &Operation, reference: &Reference) -> bool {
+fn is_of_version_0_1(operation: &Operation) -> bool {
     match operation {
         Operation::Schedule { .. } | Operation::PopById { .. } => return false,
         Operation::Release { priority: Some(_), .. }
@@ -127,10 +125,7 @@ fn is_of_version_0_1(operation: &Operation, reference: &Reference) -> bool {
         }
         _ => {}
     }
-    let Operation::GiveBack { count } = operation else {
-        return true;
-    };
-    !reference.deliveries.iter().rev().take(*count).any(|delivery| delivery.no_ack)
+    true
 }
 
 proptest! {
@@ -144,7 +139,7 @@ proptest! {
             turn.floor = Floor::None;
             turn.operation.make_single();
             turn.operation.leave_out_groups();
-            if !is_of_version_0_1(&turn.operation, &primary.reference) {
+            if !is_of_version_0_1(&turn.operation) {
                 continue;
             }
             for entry in primary.play(turn) {

@@ -4,7 +4,7 @@
 use dq::queue::State;
 
 use crate::groups::Name;
-use crate::reference::Reference;
+use crate::reference::{Delivery, Reference};
 use crate::subject::Subject;
 use crate::told::{
     self, Add, Alteration, Bytes, Command, Defaults, Due, IfTaken, Options, Rule, Starts, When, LAST,
@@ -94,7 +94,7 @@ pub enum Operation {
         claim: Claim,
         reason: Option<u8>,
     },
-    /// So many of the last deliveries, the last one first.
+    /// So many of the last deliveries, the last one first: their clients went away.
     GiveBack {
         count: usize,
     },
@@ -201,8 +201,14 @@ impl Operation {
                 return add_many(*jobs, *due, *options, *groups, clock)
             }
             Operation::GiveBack { count } => {
-                let last = reference.deliveries.iter().rev().take(*count);
-                return last.map(|one| Command::Return(subject.parcel(one.lease))).collect();
+                let claim = |one: &Delivery| told::Claim { id: one.id.clone(), lease: Some(one.lease) };
+                let release = |claim| Command::Release {
+                    claim,
+                    when: told::When::Unbegun,
+                    priority: None,
+                    reason: None,
+                };
+                return reference.deliveries.iter().rev().take(*count).map(claim).map(release).collect();
             }
             Operation::Add { id, due, options, replaces } => {
                 let if_taken = if *replaces { IfTaken::Replace } else { IfTaken::Refuse };
@@ -339,7 +345,7 @@ impl Claim {
             By::NoLease(number) => told::Claim { id, lease: Some(number) },
             By::Latest => told::Claim { id, lease: None },
             By::SomeLease(place) => match pick(&reference.deliveries, place) {
-                Some(delivery) => told::Claim { id: delivery.before.id.clone(), lease: Some(delivery.lease) },
+                Some(delivery) => told::Claim { id: delivery.id.clone(), lease: Some(delivery.lease) },
                 None => told::Claim { id, lease: Some(1) },
             },
         }

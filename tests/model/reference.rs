@@ -11,14 +11,10 @@ use crate::told::{
     Settings, LAST, LEASE_MAX,
 };
 
-/// A delivery, with the job as it was before.
 #[derive(Clone, Debug)]
 pub struct Delivery {
+    pub id: Bytes,
     pub lease: u64,
-    pub before: Job,
-    /// It finished the job, too.
-    pub no_ack: bool,
-    missed: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -136,7 +132,6 @@ impl Reference {
                 self.alter(now, alteration);
                 Outcome::Yes
             }
-            Command::Return(parcel) => Outcome::yes_if(self.take_back(&parcel.id, parcel.lease)),
         };
         let is_noticed = matches!(outcome, Outcome::HandedOut(..)) && !outcome.has_changed();
         let outcome = if is_noticed && self.is_set_back_for_groups(now) { Outcome::SetBack } else { outcome };
@@ -264,12 +259,11 @@ impl Reference {
         let job = &mut self.jobs[place];
         self.totals.popped += 1;
         self.last_lease = lease;
-        let (before, due) = (job.clone(), job.due());
+        let (missed_before, due) = (job.missed(), job.due());
         job.tally = job.tally_at(now);
         job.begin_run(now);
-        let missed = job.missed() - before.missed();
-        self.totals.missed += missed;
-        self.deliveries.push(Delivery { lease, before, no_ack, missed });
+        self.totals.missed += job.missed() - missed_before;
+        self.deliveries.push(Delivery { id: job.id.clone(), lease });
         job.stage = Stage::Leased;
         job.attempt += 1;
         job.lease = Some(lease);
@@ -323,56 +317,6 @@ impl Reference {
         };
         self.alter_group_rate(before.group_rate, now);
         self.departures = self.departures.altered(before.rate, self.settings.rate, now);
-    }
-
-    /// Puts a job back to where it was before this delivery.
-    fn take_back(&mut self, id: &[u8], lease: u64) -> bool {
-        let delivery = self.deliveries.iter().rfind(|delivery| delivery.lease == lease).unwrap().clone();
-        let is_held = |job: &Job| job.stage == Stage::Leased && job.lease == Some(lease);
-        // A finished job is known by when it was made, and by its attempts.
-        let is_done = |job: &Job| {
-            let before = &delivery.before;
-            job.stage == Stage::Done && (job.created, job.attempt) == (before.created, before.attempt + 1)
-        };
-        // One that has come back, by where it is in its schedule.
-        let is_armed = |job: &Job| match (&delivery.before.round, &job.round) {
-            (Some(before), Some(round)) => {
-                let begun = u32::from(delivery.before.attempt == 0 || delivery.before.stage == Stage::Leased);
-                (job.stage, job.attempt) == (Stage::Waiting, 0)
-                    && job.created == delivery.before.created
-                    && round.is_of(before)
-                    && (before.runs..=before.runs + begun).contains(&round.runs)
-            }
-            _ => false,
-        };
-        let place = self.jobs.iter().position(|job| job.id == id);
-        match place.map(|place| &self.jobs[place]) {
-            Some(job) if !delivery.no_ack && is_held(job) => {}
-            Some(job) if delivery.no_ack && (is_done(job) || is_armed(job)) => {}
-            None if delivery.no_ack => {}
-            Some(_) | None => return false,
-        }
-        if let Some(place) = place.filter(|place| self.jobs[*place].round.is_some()) {
-            let missed = self.jobs[place].missed();
-            self.take_back_schedule(place, &delivery.before);
-            let back = missed.saturating_sub(self.jobs[place].missed());
-            self.totals.missed = self.totals.missed.saturating_sub(back);
-            self.totals.popped = self.totals.popped.saturating_sub(1);
-            self.totals.finished = self.totals.finished.saturating_sub(u64::from(delivery.no_ack));
-            return true;
-        }
-        let order = -self.next_event();
-        let before = place.map(|place| self.jobs.remove(place));
-        // One that is there still doesn't come.
-        if before.is_none_or(|before| before.stage == Stage::Done) {
-            self.join(delivery.before.group);
-        }
-        self.jobs.push(Job { order, ..delivery.before });
-        self.totals.popped = self.totals.popped.saturating_sub(1);
-        let finished = u64::from(delivery.no_ack);
-        self.totals.finished = self.totals.finished.saturating_sub(finished);
-        self.totals.missed = self.totals.missed.saturating_sub(delivery.missed);
-        true
     }
 
     fn remove(&mut self, id: &Bytes) -> bool {

@@ -479,26 +479,4 @@ impl Reference {
         self.totals.kicked += 1;
         true
     }
-
-    /// A delivery is undone, of a job that has a schedule by now. What was set in between stays.
-    pub fn take_back_schedule(&mut self, place: usize, before: &Job) {
-        let order = -self.next_event();
-        let job = &mut self.jobs[place];
-        (job.stage, job.attempt, job.lease) = (before.stage, before.attempt, before.lease);
-        (job.time, job.expires_at, job.order) = (before.time, None, order);
-        job.tally = before.tally;
-        if let (Some(round), Some(old)) = (job.round.as_mut(), &before.round) {
-            if round.is_of(old) {
-                *round = Round { rule: round.rule, ..old.clone() };
-            }
-            job.reason = before.reason.clone();
-        }
-    }
-}
-
-impl Round {
-    /// The same schedule, though its limits may be others.
-    pub fn is_of(&self, other: &Round) -> bool {
-        self.rule.timing == other.rule.timing && self.anchor == other.anchor
-    }
 }

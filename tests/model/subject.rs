@@ -1,18 +1,13 @@
 //! The queue under test: commands in, outcomes out, in the terms of the reference.
 
-use std::collections::HashMap;
-
 use dq::queue::{self as core, Changed, Operation, Queue, State};
 
 use crate::groups;
-use crate::told::{self, Alteration, Bytes, Command, Handed, Outcome, Parcel, When};
+use crate::told::{self, Alteration, Bytes, Command, Handed, Outcome, When};
 
-/// A queue, and what it handed out.
 #[derive(Clone)]
 pub struct Subject {
     pub queue: Queue,
-    /// By lease.
-    parcels: HashMap<u64, Parcel>,
 }
 
 pub fn at(unix_ms: u64) -> core::Time {
@@ -49,12 +44,7 @@ const ALL: usize = 1_000_000;
 
 impl Subject {
     pub fn new(queue: Queue) -> Subject {
-        Subject { queue, parcels: HashMap::new() }
-    }
-
-    /// What to give back of the delivery with this lease.
-    pub fn parcel(&self, lease: u64) -> Parcel {
-        self.parcels[&lease].clone()
+        Subject { queue }
     }
 
     pub fn seen(&self, state: State, at_most: usize) -> Vec<Bytes> {
@@ -106,12 +96,12 @@ impl Subject {
             Command::Add(command) => add(queue, told, command, calendar),
             Command::Pop { count, ttr, no_ack } => {
                 let mode = mode(*no_ack);
-                self.pop(told, &core::Pop { count: *count, ttr: ttr.map(millis), mode }, mode, calendar)
+                self.pop(told, &core::Pop { count: *count, ttr: ttr.map(millis), mode }, calendar)
             }
             Command::PopById { ids, ttr, no_ack } => {
                 let (ids, mode) = (all(ids), mode(*no_ack));
                 let pop = core::PopById { ids: &ids, ttr: ttr.map(millis), mode };
-                self.pop(told, &pop, mode, calendar)
+                self.pop(told, &pop, calendar)
             }
             Command::Finish { claims } => {
                 let claims: Vec<core::Claim> = claims.iter().map(claim).collect();
@@ -154,12 +144,6 @@ impl Subject {
                 yes(queue, told, &core::Resume { group: name.as_deref().map(id) })
             }
             Command::Alter(alteration) => yes(queue, told, &alter(alteration)),
-            Command::Return(parcel) => {
-                let Parcel { id: bytes, lease, before, body, missed } = parcel;
-                let (id, lease, body) = (id(bytes), core::Lease::new(*lease), body.as_deref());
-                let returned = core::Return { id, lease, record: before, body, missed: *missed };
-                yes(queue, told, &returned)
-            }
         }
     }
 
@@ -167,7 +151,6 @@ impl Subject {
         &mut self,
         told: &core::Circumstances,
         pop: &impl Operation<Outcome = core::Deliveries>,
-        mode: core::Mode,
         calendar: &mut dyn core::Calendar,
     ) -> Outcome {
         let deliveries = self.queue.apply_by(told, pop, calendar);
@@ -177,14 +160,6 @@ impl Subject {
             let (id, body) = delivery.id_and_body(queue);
             let (id, body) = (id.bytes().to_vec(), body.to_vec());
             let lease = delivery.lease.number();
-            let parcel = Parcel {
-                id: id.clone(),
-                lease,
-                before: delivery.before(queue).unwrap(),
-                body: (mode == core::Mode::NoAck).then(|| body.clone()),
-                missed: delivery.missed(),
-            };
-            self.parcels.insert(lease, parcel);
             let (end, due) = (delivery.end.unix_ms(), delivery.due.unix_ms());
             Handed { id, body, lease, attempt: delivery.attempt, end, due }
         });

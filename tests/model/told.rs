@@ -1,7 +1,5 @@
 //! What one tells a queue, in plain numbers.
 
-use dq::queue::JobRecord;
-
 use crate::groups::Name;
 
 /// The last moment there is.
@@ -194,19 +192,6 @@ pub enum Command {
     Pause { group: Option<Name>, span: Option<u64> },
     Resume { group: Option<Name> },
     Alter(Alteration),
-    Return(Parcel),
-}
-
-/// A delivery that nobody got.
-#[derive(Clone, Debug)]
-pub struct Parcel {
-    pub id: Bytes,
-    pub lease: u64,
-    pub before: JobRecord,
-    /// Of a job that was finished by being handed out.
-    pub body: Option<Bytes>,
-    /// By its schedule, with this delivery.
-    pub missed: u32,
 }
 
 impl Command {
@@ -227,7 +212,6 @@ impl Command {
             Command::Pause { .. } => "pause",
             Command::Resume { .. } => "resume",
             Command::Alter(_) => "alter",
-            Command::Return(_) => "return",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Buckets that are full are split, those that have become small are merged with a neighbour.
 
-use super::{Arrival, Bucket, BucketNumber, Buckets, Entry, Line, Rank, Residents, Slot, Time};
+use super::{Arrival, Bucket, BucketNumber, Buckets, Entry, Line, Residents, Slot, Time};
 use super::{BUCKET_ENTRIES, GROWTH, MERGED_AT_MOST};
 
 impl Buckets {
@@ -13,7 +13,7 @@ impl Buckets {
         arrival: &Arrival,
         residents: &mut impl Residents,
     ) -> (usize, BucketNumber) {
-        let (at, number) = self.make_room(at, arrival.time, arrival.rank, residents);
+        let (at, number) = self.make_room(at, arrival.time, residents);
         self.put(at, entry, arrival);
         (at, number)
     }
@@ -24,7 +24,6 @@ impl Buckets {
         &mut self,
         at: Option<usize>,
         time: Time,
-        rank: Rank,
         residents: &mut impl Residents,
     ) -> (usize, BucketNumber) {
         let full = at.and_then(|at| Some((at, self.directory.get(at)?.bucket)));
@@ -35,7 +34,7 @@ impl Buckets {
             return (at, self.new_bucket(at, time, Bucket::default()));
         };
         let middle = BUCKET_ENTRIES / 2;
-        let place = bucket.place_of(time, rank);
+        let place = bucket.place_of(time);
         if place == BUCKET_ENTRIES && at + 1 == self.directory.len() {
             // Times mostly ascend: the last bucket is left full, not half empty.
             return (at + 1, self.new_bucket(at + 1, time, Bucket::default()));

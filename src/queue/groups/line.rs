@@ -1,7 +1,7 @@
 //! Some jobs of a group in the order of their times: most groups have a few, and one may have a million.
 
 use super::super::bucket::Bucket;
-use super::super::buckets::{first_open_in, Arrival, BucketNumber, Buckets, Rank, Residents, Windows};
+use super::super::buckets::{first_open_in, Arrival, BucketNumber, Buckets, Residents, Windows};
 use super::super::entry::{Entry, Hold};
 use super::super::mover::Mover;
 use super::super::slab::Slot;
@@ -206,7 +206,7 @@ impl Line {
 }
 
 fn insert_in(few: &mut Bucket, arrival: &Arrival) {
-    let at = few.place_of(arrival.time, arrival.rank);
+    let at = few.place_of(arrival.time);
     few.insert(at, arrival.entry(), arrival.window, GROWTH);
 }
 
@@ -219,8 +219,7 @@ fn in_buckets(few: &Bucket, places: &mut Places) -> Buckets {
     let mut buckets = Buckets::default();
     for entry in few.entries() {
         let (time, slot, _) = entry.parts();
-        let arrival =
-            Arrival { time, slot, hold: Hold::Waiting, rank: Rank::Last, window: few.widest(entry) };
+        let arrival = Arrival { time, slot, hold: Hold::Waiting, window: few.widest(entry) };
         buckets.insert(&arrival, places);
     }
     buckets

@@ -44,13 +44,9 @@ impl Pair {
         let (slot, time) = (self.slots, at(time));
         self.slots += 1;
         self.jobs.0.insert(slot, window);
-        let rank = self.random.choice([Rank::First, Rank::Last]).unwrap();
-        let behind = |(other, _): &(Time, Slot)| match rank {
-            Rank::Last => *other <= time,
-            Rank::First => *other < time,
-        };
+        let behind = |(other, _): &(Time, Slot)| *other <= time;
         self.list.insert(self.list.partition_point(behind), (time, slot));
-        self.line.insert(&Arrival { time, slot, hold, rank, window }, &mut self.places);
+        self.line.insert(&Arrival { time, slot, hold, window }, &mut self.places);
     }
 
     fn remove(&mut self) {

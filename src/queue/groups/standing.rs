@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::super::buckets::{Arrival, Rank, Window};
+use super::super::buckets::{Arrival, Window};
 use super::super::details::Standing;
 use super::super::entry::Hold;
 use super::super::schedule::Home;
@@ -26,17 +26,10 @@ pub struct Stood {
 
 impl Groups {
     /// A job of this group stands like this from `now` on. The group is to be settled after that.
-    pub fn place(
-        &mut self,
-        number: GroupNumber,
-        slot: Slot,
-        standing: &Standing,
-        (rank, now): (Rank, Time),
-    ) -> Option<()> {
+    pub fn place(&mut self, number: GroupNumber, slot: Slot, standing: &Standing, now: Time) -> Option<()> {
         let Standing { home, time, hold, window, expiry, lease_end } = *standing;
         self.now = now;
-        let aside =
-            |time| Arrival { time, slot, hold: Hold::Waiting, rank: Rank::Last, window: Window::ALWAYS };
+        let aside = |time| Arrival { time, slot, hold: Hold::Waiting, window: Window::ALWAYS };
         if hold != Hold::Waiting {
             let end = aside(lease_end.unwrap_or(time));
             let group = self.shelf.slab.get_mut(number)?;
@@ -46,7 +39,7 @@ impl Groups {
             let group = self.shelf.slab.get_mut(number)?;
             insert(&mut group.expiring, &aside(expiry), &mut self.expiring, &mut self.bytes);
         }
-        let arrival = Arrival { time, slot, hold, rank, window };
+        let arrival = Arrival { time, slot, hold, window };
         match home {
             Home::Grouped(priority) => {
                 let member = self.member_of(number, priority)?;

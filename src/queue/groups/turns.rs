@@ -237,18 +237,12 @@ impl Queue {
 
     /// A job stands in its group, too.
     #[inline(never)]
-    pub(in crate::queue) fn stand_in_group(
-        &mut self,
-        number: GroupNumber,
-        slot: Slot,
-        standing: &Standing,
-        rank: super::super::Rank,
-    ) {
+    pub(in crate::queue) fn stand_in_group(&mut self, number: GroupNumber, slot: Slot, standing: &Standing) {
         let now = self.heading.clock;
         let Some(groups) = &mut self.groups else {
             return self.bug("a job's group is kept as long as the job");
         };
-        if groups.place(number, slot, standing, (rank, now)).is_none() {
+        if groups.place(number, slot, standing, now).is_none() {
             return self.bug("a job stands in its group");
         }
         if let Some(opens) = groups.settle(number, &self.settings) {

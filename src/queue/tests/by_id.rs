@@ -54,10 +54,3 @@ fn nobody_hears_that_it_was_ready_in_between() {
     check("@0 ADD a +100 | NEWS | TAKE a | NEWS -> | MORE_TOTALS -> 0 0 0 0 0 | TALLY a -> 0 0 0 0");
     check("@0 ADD a | POP | BURY a L1 | NEWS | TAKE a | NEWS -> | MORE_TOTALS -> 0 1 1 0 0 | TALLY a -> 0 0 1 0");
 }
-
-#[test]
-fn a_delivery_that_nobody_got_is_undone() {
-    check("@0 ADD a | ADD b | TAKE b -> b#1 | BACK L1 -> 1 | ORDER -> b a | GET b -> ready 0");
-    check("@0 ADD a ttr=5 | POP | @5 TAKE a -> a#2 | BACK L2 -> 1 | GET a -> ready 5 #1 L1 | TALLY a -> 1 0 0 0");
-    check("@0 ADD a | TAKE NOACK a | BACK L1 -> 1 | GET a -> ready 0");
-}

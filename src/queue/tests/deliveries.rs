@@ -35,22 +35,3 @@ fn a_delivery_is_called_by_its_occurrence_or_by_when_it_was_due() {
     // Another attempt at the same occurrence; of the other job the lease ended then.
     assert_eq!(occurrences(&mut queue, 130), [at(50), at(130)]);
 }
-
-#[test]
-fn what_was_finished_by_being_handed_out_stays_while_it_is_kept_or_comes_back() {
-    let schedule = schedule_of(&["every=100"], Some(Due::At(at(0))));
-    let mut queue = Queue::new((1, 2));
-    let stays = |queue: &mut Queue, mode| {
-        let popped = queue.apply(&told(7), &Pop { mode, ..Pop::ONE });
-        let mut popped = popped.iter();
-        popped.next().unwrap().stays(queue)
-    };
-    add(&mut queue, 7, &plain("gone"));
-    assert!(!stays(&mut queue, Mode::NoAck));
-    add(&mut queue, 7, &Add { keep: Some(span(30)), ..plain("kept") });
-    assert!(stays(&mut queue, Mode::NoAck));
-    add(&mut queue, 7, &plain("leased"));
-    assert!(!stays(&mut queue, Mode::Lease));
-    add(&mut queue, 7, &Add { schedule, ..plain("scheduled") });
-    assert!(stays(&mut queue, Mode::NoAck));
-}

@@ -37,7 +37,6 @@ fn what_an_operation_does_follows_from_its_own_time_not_from_that_of_readers() {
 #[test]
 fn an_operation_that_changes_nothing_leaves_no_trace() {
     let mut queue = two_jobs();
-    let record = queue.get(id("b")).unwrap().record();
     let before = queue.clone();
     let defaults = Defaults { ttr: span(7), attempts: Attempts::new(7) };
     let told = Circumstances { now: at(5), defaults, lease_floor: Lease::new(77) };
@@ -53,9 +52,6 @@ fn an_operation_that_changes_nothing_leaves_no_trace() {
     assert_eq!(queue.apply(&told, &KickJob { ids }), Kicked { jobs: 0 });
     assert_eq!(queue.apply(&told, &Resume { group: None }), Resumed::No);
     assert_eq!(queue.apply(&told, &Forget { ids }), Forgotten { jobs: 0 });
-    let returned = Return { id: id("a"), lease: Lease::new(9), record: &record, body: None, missed: 0 };
-    assert_eq!(queue.apply(&told, &returned), Returned::No);
-    assert_eq!(queue.apply(&told, &Return { body: Some(b"x"), ..returned }), Returned::No);
     let unknown = DropRecord::new(Exit::Purged, ids.iter().copied());
     let mut unreadable = unknown.encode();
     unreadable[1] = 9;

@@ -177,7 +177,7 @@ fn what_is_taken_by_its_id_is_held_back_by_its_group_and_takes_no_turn() {
     check("@0 ALTER eachrate=1/10 | ADD a group=g +50 | ADD b group=g | TAKE a -> a#1 | POP -> nil | TAKE b -> nil | UPKEEP -> 10 | LOAD | @10 TAKE b -> b#1");
     // Nobody is kicked in vain.
     check("@0 ALTER each=1 | ADD a group=g | ADD b group=g | POP -> a#1 | BURY a L1 snow | POP -> b#1 | TAKE a -> nil | GET a -> dead 0 #1 | WHY a -> snow | FINISH b L2 | TAKE a -> a#1");
-    check("@0 ALTER each=1 | ADD a group=g | ADD b group=g | TAKE b -> b#1 | BACK L1 -> 1 | POP -> b#1");
+    check("@0 ALTER each=1 | ADD a group=g | ADD b group=g | TAKE b -> b#1 | UNBEGUN b L1 -> 1 | POP -> a#1");
     // It isn't the queue's limit that holds it back.
     check("@0 ALTER each=1 concurrency=1 | ADD a group=g | ADD b group=g | TAKE a b -> a#1");
 }

@@ -49,7 +49,6 @@ fn who_had_it_may_still_say_what_became_of_it() {
     check(&format!(
         "{late} BURY a L1 rain -> 1 | @20 GET a -> dead 15 #1 | WHY a -> rain | MORE_TOTALS -> 0 1 1 0 0"
     ));
-    check(&format!("{late} @16 BACK L1 -> 1 | GET a -> dead 0 | WHY a -> late"));
 }
 
 #[test]

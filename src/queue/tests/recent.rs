@@ -34,9 +34,3 @@ fn files_begin_anew_and_a_clock_that_is_set_does_no_harm() {
     check("@9000000 ADD a | ADD b | @600000 MINUTE -> 0 0 0 0 | ADD c | @659999 MINUTE -> 1 0 0 0 | @9000000 MINUTE -> 0 0 0 0");
     check("@600000 ADD a | @9000000 ADD b | @9059999 MINUTE -> 1 0 0 0");
 }
-
-#[test]
-fn what_was_given_back_is_not_counted() {
-    check("@600000 ADD a | POP | BACK L1 | @659999 MINUTE -> 1 0 0 0");
-    check("@600000 ADD a ttr=90000 | POP | @650000 BACK L1 | @670000 MINUTE -> 0 0 0 0");
-}

@@ -17,7 +17,6 @@
 //! | `FINISH id L1 [id L2 …]`, `FINISH id *`, `DEL id [id …]` | how many |
 //! | `UNBEGUN id L1` | `1` or `0`: released, and nobody has worked on it |
 //! | `RELEASE id L1 [+delay] [prio=…] [why]`, `BURY id L1 [why]`, `TOUCH id L1 [ttr=…]` | `1` or `0` |
-//! | `BACK L1` | `1` or `0`: gives back what was handed out then |
 //! | `KICK n`, `KICKJOB id [id …]` | the ids that were kicked; how many |
 //! | `PAUSE [group=x] [span]`, `RESUME [group=x]` | `1` or `0` |
 //! | `GROUP name` | how many are ready, reserved, delayed; `until` when it is paused; or `nil` |
@@ -106,22 +105,12 @@ impl Queues {
     }
 }
 
-/// A job as it was handed out, and as it was before.
-#[derive(Clone)]
-struct Handout {
-    id: String,
-    lease: Lease,
-    before: JobRecord,
-    /// Of one that was finished by that.
-    body: Option<Vec<u8>>,
-    missed: u32,
-}
-
 pub struct Session {
     queues: Queues,
     other: Option<Queues>,
     told: Circumstances,
-    handouts: Vec<Handout>,
+    /// In the order in which they were given: L1 is the first.
+    leases: Vec<Lease>,
 }
 
 impl Default for Session {
@@ -130,7 +119,7 @@ impl Default for Session {
             queues: Queues { queue: Queue::new((1, 2)), replica: Queue::new((5, 6)) },
             other: None,
             told: told(0),
-            handouts: Vec::new(),
+            leases: Vec::new(),
         }
     }
 }
@@ -178,12 +167,6 @@ impl Session {
                 let ttr = words.get(3).and_then(|word| word.strip_prefix("ttr="));
                 let ttr = ttr.map(|ttr| span(number(ttr)));
                 accepted(self.apply(&Touch { claim: self.claim(&words[1..]), ttr }))
-            }
-            "BACK" => {
-                let Handout { id: name, lease, before, body, missed } = self.handout(words[1]).clone();
-                let (id, body) = (id(&name), body.as_deref());
-                let returned = Return { id, lease, record: &before, body, missed };
-                u8::from(self.apply(&returned).has_changed()).to_string()
             }
             "KICK" => {
                 let slots = self.queue().peek(State::Dead, number(words[1]) as usize);
@@ -383,15 +366,12 @@ impl Session {
         for delivery in deliveries.iter() {
             let queue = &self.queues.queue;
             let (id, body) = delivery.id_and_body(queue);
-            assert!(self.handouts.iter().all(|before| before.lease < delivery.lease), "leases only grow");
+            assert!(self.leases.iter().all(|before| *before < delivery.lease), "leases only grow");
             assert!(delivery.lease > floor && delivery.lease >= Queue::lease_at(now));
             let is_leased = |job: JobView| (job.time, job.body) == (delivery.end, body);
             assert!(mode == Mode::NoAck || queue.get(id).is_some_and(is_leased));
             told.push(format!("{}#{}", name(id), delivery.attempt));
-            let body = (mode == Mode::NoAck).then(|| body.to_vec());
-            let before = delivery.before(queue).unwrap();
-            let (lease, missed) = (delivery.lease, delivery.missed());
-            self.handouts.push(Handout { id: name(id), lease, before, body, missed });
+            self.leases.push(delivery.lease);
         }
         if told.is_empty() {
             "nil".into()
@@ -402,12 +382,12 @@ impl Session {
 
     /// Of an id and a lease.
     fn claim<'w>(&self, words: &[&'w str]) -> Claim<'w> {
-        let lease = (words[1] != "*").then(|| self.handout(words[1]).lease);
+        let lease = (words[1] != "*").then(|| self.lease(words[1]));
         Claim { id: id(words[0]), lease }
     }
 
-    fn handout(&self, lease: &str) -> &Handout {
-        &self.handouts[lease[1..].parse::<usize>().unwrap() - 1]
+    fn lease(&self, called: &str) -> Lease {
+        self.leases[called[1..].parse::<usize>().unwrap() - 1]
     }
 
     fn forget(&mut self, slots: &[Slot]) -> String {
@@ -439,7 +419,7 @@ impl Session {
             told += &format!(" #{attempt}");
         }
         if let Some(lease) = lease {
-            let place = self.handouts.iter().position(|one| one.lease == lease);
+            let place = self.leases.iter().position(|one| *one == lease);
             told += &format!(" L{}", place.unwrap() + 1);
         }
         told

@@ -35,13 +35,6 @@ fn a_schedule_counts_over_all_its_runs() {
 }
 
 #[test]
-fn a_delivery_that_nobody_got_counts_for_nothing() {
-    check("@0 ADD a ttr=10 | POP | @10 POP | TALLY a -> 1 0 0 0 | BACK L2 -> 1 | GET a -> ready 10 #1 L1 | TALLY a -> 1 0 0 0 | POP | TALLY a -> 1 0 0 0");
-    check("@0 ADD a ttr=10 | POP | @10 POP NOACK | BACK L2 -> 1 | TALLY a -> 1 0 0 0 | FINISH a L1 -> 1");
-    check("@0 ADD a ttr=10 every=10 | @10 POP | @20 POP | TALLY a -> 1 0 0 0 | BACK L2 -> 1 | TALLY a -> 1 0 0 0 | LOAD | POP | TALLY a -> 1 0 0 0");
-}
-
-#[test]
 fn each_stops_at_the_highest_number_that_it_can_be() {
     let full = Tally { timed_out: u16::MAX, released: u16::MAX, buried: u16::MAX, kicked: u16::MAX };
     assert_eq!(full.with_time_out(), full);

@@ -93,7 +93,6 @@ fn news_say_what_has_become_of_jobs_since_they_were_asked_for() {
     check("@0 ADD a ttr=5 tries=1 | POP | NEWS -> ready | @5 NEWS -> dead | KICK 1 -> a | NEWS -> ready | POP | BURY a L2 | NEWS -> dead");
     check("@0 ADD a ttl=5 | ADD b +9 ttl=7 | NEWS -> ready | @5 NEWS -> dead | @7 NEWS -> dead | @9 NEWS ->");
     check("@0 ADD a ttr=5 base=3 max=3 | POP | NEWS -> ready | @5 NEWS -> | @8 NEWS -> ready");
-    check("@0 ADD a | POP | NEWS -> ready | BACK L1 | NEWS -> ready | POP NOACK | BACK L2 | NEWS -> ready");
 }
 
 #[test]

@@ -142,56 +142,6 @@ fn a_buried_job_is_dead_for_the_reason_that_was_given() {
 }
 
 #[test]
-fn what_is_given_back_stands_where_it_stood() {
-    check("@0 ADD a | ADD b | ADD c | POP -> a#1 | BACK L1 -> 1 | ORDER -> a b c | GET a -> ready 0 | FINISH a L1 -> 0 | POP -> a#1 | LEASE -> 2");
-    check("@0 ADD a | ADD b | ADD c | POP | POP | BACK L2 -> 1 | BACK L1 -> 1 | ORDER -> a b c | POP -> a#1 | POP -> b#1 | POP -> c#1");
-    check("@0 ADD a +5 | ADD b +5 | @5 POP -> a#1 | @9 ADD c | BACK L1 | ORDER -> a b c | GET a -> ready 5 | TOTALS -> 3 0 0 0 0 0");
-}
-
-#[test]
-fn what_is_given_back_has_its_attempts_and_its_lease_of_before() {
-    check("@0 ADD a ttr=10 tries=2 | POP | @10 POP -> a#2 | BACK L2 -> 1 | GET a -> ready 10 #1 L1 | FINISH a L2 -> 0 | FINISH a L1 -> 1");
-    check("@0 ADD a | POP | RELEASE a L1 +5 rain | @5 POP -> a#2 | BACK L2 -> 1 | GET a -> ready 5 #1 | WHY a -> rain | POP -> a#2");
-    check("@0 ADD a tries=1 ttr=10 base=3 max=3 | ADD b | POP -> a#1 | BACK L1 | @10 ORDER -> a b | COUNTS -> 0 2 0 0 | POP -> a#1");
-}
-
-#[test]
-fn what_is_given_back_late_is_as_dead_as_it_would_be() {
-    check("@0 ADD a ttl=5 ttr=10 | POP | @4 BACK L1 -> 1 | COUNTS -> 0 1 0 0 | @5 COUNTS -> 0 0 0 1 | MORE_TOTALS -> 0 0 1 0 0");
-    check("@0 ADD a ttl=5 ttr=10 | POP | @9 BACK L1 -> 1 | COUNTS -> 0 0 0 1 | POP -> nil | MORE_TOTALS -> 0 0 1 0 0");
-}
-
-#[test]
-fn nothing_is_given_back_with_which_somebody_else_has_to_do() {
-    check("@0 ADD a ttr=10 | POP | FINISH a L1 | BACK L1 -> 0");
-    check("@0 ADD a ttr=10 | POP | @10 POP -> a#2 | BACK L1 -> 0 | GET a -> reserved 20 #2 L2");
-    check("@0 ADD a ttr=10 | POP | ADD a +7 REPLACE | BACK L1 -> 0 | GET a -> delayed 7");
-    check("@0 ADD a ttr=10 | POP | DEL a | ADD a | BACK L1 -> 0 | TOTALS -> 2 0 1 0 0 1");
-}
-
-#[test]
-fn what_was_finished_by_being_handed_out_comes_back_where_it_stood() {
-    check("@0 ADD a | ADD b | ADD c body=y | POP n=3 NOACK -> a#1 b#1 c#1 | COUNTS -> 0 0 0 0 | BACK L3 -> 1 | BACK L2 -> 1 | BACK L1 -> 1 \
-         | ORDER -> a b c | TOLD c -> y @0 ttr=60 prio=128 tries=0 | TOTALS -> 3 0 0 0 0 0 | POP n=3 -> a#1 b#1 c#1");
-    check("@0 ADD a prio=9 tries=2 ttl=50 ttr=5 | POP | @5 POP NOACK -> a#2 | @9 BACK L2 -> 1 | GET a -> ready 5 #1 L1 | TOLD a -> x @0 ttr=5 prio=9 tries=2 | NEXT -> 50 | FINISH a L1 -> 1");
-    check("@0 ADD a keep=9 | POP NOACK | GET a -> done 9 #1 | @20 BACK L1 -> 1 | GET a -> ready 0 | COUNTS -> 0 1 0 0 | TOTALS -> 1 0 0 0 0 0 | MORE_TOTALS -> 0 0 0 0 0");
-    check("@0 ADD a | POP NOACK | BACK L1 -> 1 | BACK L1 -> 0 | LEASE -> 1 | POP -> a#1 | LEASE -> 2");
-}
-
-#[test]
-fn what_was_finished_does_not_come_back_over_another_job() {
-    check("@0 ADD a | POP NOACK | ADD a +5 -> 5 | BACK L1 -> 0 | GET a -> delayed 5");
-    check("@0 ADD a keep=9 | POP NOACK | DEL a | @1 ADD a keep=9 | POP | FINISH a L2 | BACK L1 -> 0 | GET a -> done 10 #1");
-}
-
-#[test]
-fn what_is_given_back_has_its_reason_of_before() {
-    check("@0 ADD a | POP | RELEASE a L1 rain | POP | BACK L2 -> 1 | WHY a -> rain | POP | BURY a L3 snow | KICK 1 -> a | POP NOACK | BACK L4 -> 1 | WHY a -> nil");
-    check("@0 ADD a keep=9 | POP | RELEASE a L1 rain | POP NOACK | BACK L2 -> 1 | WHY a -> rain");
-    check("@0 ADD a | POP | RELEASE a L1 rain | POP NOACK | BACK L2 -> 1 | WHY a -> rain");
-}
-
-#[test]
 fn a_released_job_may_get_another_priority() {
     check("@0 ADD a | ADD b | POP -> a#1 | RELEASE a L1 prio=5 -> 1 | TOLD a -> x @0 ttr=60 prio=5 tries=0 | POP -> a#2 | RELEASE a L2 prio=200 | POP -> b#1 | POP -> a#3");
     // For good: also if it is dead, and when it is kicked.

@@ -1,8 +1,6 @@
 //! The world's own account of a queue: a list of jobs, in which everything is worked out anew whenever it is asked. It
 //! shares no code with the queue.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::groups::{Counted, Groups};
 use super::operation::{Handed, NewJob, Operation, Outcome, Terms, When};
 
@@ -87,10 +85,6 @@ pub struct Account {
     paused_until: u64,
     keep_dead: u64,
     events: i64,
-    /// The latest delivery of each job, with the job as it was before.
-    before: BTreeMap<u64, Job>,
-    /// The deliveries of jobs that were kept as done and then removed.
-    removed: BTreeSet<u64>,
 }
 
 fn expiry(new: &NewJob, now: u64) -> Option<u64> {
@@ -145,7 +139,7 @@ impl Account {
             Operation::Bury { id, lease } => Outcome::Done(self.bury(now, id, *lease)),
             Operation::ForgetGroups => Outcome::Jobs(self.groups.forget_idle(now, &self.jobs)),
             Operation::Delete(ids) | Operation::Forget(ids) => {
-                self.each(ids, |account, id| account.lose(id).is_some())
+                self.each(ids, |account, id| account.remove(id).is_some())
             }
             Operation::KickJob(ids) => self.each(ids, |account, id| account.kick(now, id)),
             Operation::Pause(group, span) => {
@@ -165,9 +159,6 @@ impl Account {
             Operation::KeepDead(span) => {
                 self.keep_dead = *span;
                 Outcome::Done(true)
-            }
-            Operation::Return { id, lease, body, .. } => {
-                Outcome::Done(self.take_back(id, *lease, body.is_some()))
             }
         }
     }
@@ -190,24 +181,13 @@ impl Account {
         Some(self.jobs.remove(at))
     }
 
-    /// As somebody wants it. Time removes nothing that is on its way.
-    fn lose(&mut self, id: &[u8]) -> Option<Job> {
-        let job = self.remove(id)?;
-        if job.stage == Stage::Done {
-            let is_its = |before: &Job| before.new.id == id && before.created == job.created;
-            let lease = self.before.iter().rfind(|(_, before)| is_its(before)).map(|(lease, _)| *lease);
-            self.removed.extend(lease);
-        }
-        Some(job)
-    }
-
     fn add(&mut self, now: u64, new: &NewJob) -> bool {
         let is_over = |job: &Job| job.stage == Stage::Done && job.time <= now;
         let is_taken = self.job(&new.id).is_some_and(|job| !is_over(job));
         if is_taken && !new.replaces {
             return false;
         }
-        self.lose(&new.id);
+        self.remove(&new.id);
         let (order, expires_at) = (self.next_event(), expiry(new, now));
         let (stage, time) = (Stage::Waiting, now + new.delay);
         let new = new.clone();
@@ -270,7 +250,6 @@ impl Account {
         self.last_lease = lease;
         let order = self.next_event();
         let job = self.jobs.iter_mut().find(|job| job.new.id == id)?;
-        self.before.insert(lease, job.clone());
         job.stage = Stage::Leased;
         job.attempt += 1;
         job.lease = Some(lease);
@@ -368,34 +347,10 @@ impl Account {
         true
     }
 
-    /// Whether it would be put back to where it was before this delivery. What somebody has removed isn't.
-    pub fn can_take_back(&self, id: &[u8], lease: u64, no_ack: bool) -> bool {
-        let Some(before) = self.before.get(&lease) else {
-            return false;
-        };
-        match self.job(id) {
-            Some(job) if no_ack => {
-                let attempt = before.attempt + 1;
-                (job.stage, job.created, job.attempt) == (Stage::Done, before.created, attempt)
-            }
-            Some(job) => job.stage == Stage::Leased && job.lease == Some(lease),
-            None => no_ack && !self.removed.contains(&lease),
-        }
-    }
-
-    fn take_back(&mut self, id: &[u8], lease: u64, no_ack: bool) -> bool {
-        if !self.can_take_back(id, lease, no_ack) {
-            return false;
-        }
-        let before = self.before[&lease].clone();
-        self.remove(id);
-        // One that was leased has been there all the time.
-        if no_ack {
-            self.groups.join(before.new.group.as_ref(), &self.jobs);
-        }
-        let order = -self.next_event();
-        self.jobs.push(Job { order, ..before });
-        true
+    /// Whether this is the job's latest delivery, and the job lives.
+    pub fn is_held(&self, now: u64, id: &[u8], lease: u64) -> bool {
+        let job = self.job(id).filter(|job| job.stage == Stage::Leased && job.lease == Some(lease));
+        job.is_some_and(|job| job.expires_at.is_none_or(|expiry| expiry > now))
     }
 
     /// Since when this job isn't kept any more.

@@ -12,7 +12,7 @@ use super::commands::{Command, Entry, Reply};
 use super::keyspace::Order;
 use super::node::{ClientNumber, Event, Logged};
 use super::operation::{Handed, Operation, Outcome, Terms};
-use super::world::{Assigned, Owed, Wait, World};
+use super::world::{Assigned, Wait, World};
 
 /// The timer leaves groups without jobs alone for so long behind the last change.
 const QUIET_MS: u64 = 1_000;
@@ -77,22 +77,20 @@ impl World {
         });
         let before = account.clone();
         let outcome = account.apply(time, floor, &operation);
-        self.astray.remove(&before.number);
         let has_changed = outcome.has_changed() || before.notices_set_back(time, &outcome);
         assert!(has_changed, "{operation:?} is logged and changes nothing in {before:?}");
         let is_own = match &operation {
             Operation::Pop(terms) => self.judge_delivery(&place, terms, &outcome, said),
             Operation::Forget(ids) if !is_said_to_purge(said) => {
                 judge_forgotten(&before, ids, time);
-                self.judge_nothing_on_its_way(before.number, ids);
                 false
             }
             Operation::ForgetGroups => {
                 assert!(time >= before.clock + QUIET_MS, "of a queue that is busy");
                 false
             }
-            Operation::Return { lease, .. } => {
-                self.judge_returned(before.number, *lease);
+            Operation::Release { lease, .. } if !is_as_sent => {
+                self.judge_given_back(before.number, *lease);
                 false
             }
             Operation::PopById(..) => {
@@ -168,7 +166,7 @@ impl World {
         let number = self.accounts[place].number;
         self.lines.values_mut().for_each(|other| other.retain(|one| *one != line[at]));
         let wait = self.clients[line[at]].wait.as_mut().unwrap();
-        wait.assigned = Some(Assigned { handed: handed.to_vec(), origins: vec![number] });
+        wait.assigned = Some(Assigned { handed: handed.to_vec(), account: Some(number) });
         false
     }
 
@@ -206,25 +204,16 @@ impl World {
 
     /// Nothing is owed once somebody else has to do with the job, or with its id.
     pub fn forget_what_is_not_owed(&mut self) {
-        let accounts = &self.accounts;
+        let (accounts, wall) = (&self.accounts, self.primary.wall_ms());
         self.owed.retain(|owed| {
             let account = accounts.values().find(|account| account.number == owed.account);
-            account.is_some_and(|account| account.can_take_back(&owed.id, owed.lease, owed.no_ack))
+            account.is_some_and(|account| account.is_held(account.time_at(wall), &owed.id, owed.lease))
         });
     }
 
-    fn judge_nothing_on_its_way(&self, account: u64, ids: &[Vec<u8>]) {
-        let owed = self.owed.iter().filter(|owed| owed.account == account).map(|owed| &owed.id);
-        let assigned = self.clients.iter().filter_map(|client| client.wait.as_ref()?.assigned.as_ref());
-        let its = assigned.filter(|assigned| assigned.origins.contains(&account));
-        let on_its_way: Vec<&Vec<u8>> =
-            its.flat_map(|one| &one.handed).map(|job| &job.id).chain(owed).collect();
-        let forgotten = ids.iter().find(|id| on_its_way.contains(id));
-        assert!(forgotten.is_none(), "{forgotten:?} is forgotten on its way");
-    }
-
-    fn judge_returned(&mut self, account: u64, lease: u64) {
-        assert!(self.lost_leases.contains(&lease), "{lease} is given back and was not lost");
+    fn judge_given_back(&mut self, account: u64, lease: Option<u64>) {
+        let lease = lease.expect("what is given back is called by its lease");
+        assert!(self.untold.contains(&lease), "{lease} is given back, and a client was told of it");
         self.owed.retain(|owed| (owed.account, owed.lease) != (account, lease));
     }
 
@@ -234,14 +223,14 @@ impl World {
         let wait = self.clients[client].wait.take().expect("somebody is told who doesn't wait");
         self.lines.values_mut().for_each(|line| line.retain(|other| *other != client));
         let departure = departure.expect("a ticket is known as long as its client waits");
-        let got: Option<Vec<Handed>> = departure.parcel.map(|parcel| {
+        let got: Option<Vec<Handed>> = departure.assigned.map(|assigned| {
             let one = |job: &crate::services::pending::PendingDelivery| Handed {
                 id: job.id.to_vec(),
                 body: job.body.to_vec(),
                 lease: job.lease.number(),
                 attempt: job.attempt,
             };
-            parcel.pending.jobs().iter().map(one).collect()
+            assigned.jobs.iter().map(one).collect()
         });
         self.tell(|| format!("   {client} is told {got:?}"));
         let assigned = wait.assigned.map(|assigned| assigned.handed);
@@ -387,6 +376,8 @@ impl World {
                 self.accounts.remove(place);
             }
             Order::Swap(a, b) => {
+                let numbers: Vec<u64> = self.accounts.values().map(|account| account.number).collect();
+                numbers.into_iter().for_each(|number| self.leave_key(number));
                 let accounts = std::mem::take(&mut self.accounts);
                 let swapped = accounts.into_iter().map(|((database, name), account)| {
                     let database = if database == *a {
@@ -418,29 +409,27 @@ impl World {
 
     fn account_moves(&mut self, from: &Place, to: &Place) {
         let account = self.accounts.remove(from).unwrap();
-        for owed in self.owed.iter_mut().filter(|owed| owed.account == account.number) {
-            owed.is_astray = true;
-        }
-        self.astray.insert(account.number);
+        self.leave_key(account.number);
         self.touched.extend([from.clone(), to.clone()]);
         self.accounts.insert(to.clone(), account);
         let given = self.given.get(from).cloned().unwrap_or_default();
         self.given.entry(to.clone()).or_default().extend(given);
     }
 
-    /// What is on its way, or on its way back, is leased in the copy, too.
+    /// A lease of a queue that leaves its key need not be given back: it ends.
+    pub fn leave_key(&mut self, account: u64) {
+        self.owed.retain(|owed| owed.account != account);
+        let waits = self.clients.iter_mut().filter_map(|client| client.wait.as_mut()?.assigned.as_mut());
+        waits
+            .filter(|assigned| assigned.account == Some(account))
+            .for_each(|assigned| assigned.account = None);
+    }
+
+    /// What a client has not been told of is leased in the copy, too, and ends there.
     fn account_is_copied(&mut self, from: &Place, to: &Place) {
         let account = self.accounts[from].clone();
         self.touched.insert(to.clone());
-        self.open_account(to, account.clone());
-        let (old, new) = (account.number, self.accounts_opened);
-        let owed = self.owed.iter().filter(|owed| owed.account == old);
-        let more: Vec<Owed> = owed.map(|owed| Owed { account: new, ..owed.clone() }).collect();
-        self.owed.extend(more);
-        let waits = self.clients.iter_mut().filter_map(|client| client.wait.as_mut()?.assigned.as_mut());
-        waits
-            .filter(|assigned| assigned.origins.contains(&old))
-            .for_each(|assigned| assigned.origins.push(new));
+        self.open_account(to, account);
     }
 }
 

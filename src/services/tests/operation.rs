@@ -4,8 +4,8 @@ use std::ffi::CStr;
 
 use crate::queue::{
     Accepted, Add, Added, Alter, Attempts, Bury, Changed, Claim, Delete, Deliveries, Due, Finish, Forget,
-    ForgetGroups, Id, IfTaken, JobRecord, KickJob, Lease, Millis, Mode, Pause, Pop, PopById, Queue, Rate,
-    Record, Release, Resume, Return, Touch, WhenReleased,
+    ForgetGroups, Id, IfTaken, KickJob, Lease, Millis, Mode, Pause, Pop, PopById, Queue, Rate, Release,
+    Resume, Touch, WhenReleased,
 };
 use crate::services::frame::OpenQueue;
 use crate::services::log::Wording;
@@ -44,13 +44,6 @@ pub enum Operation {
     KeepDead(u64),
     Forget(Vec<Bytes>),
     ForgetGroups,
-    Return {
-        id: Bytes,
-        lease: u64,
-        record: Bytes,
-        body: Option<Bytes>,
-        missed: u32,
-    },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -216,13 +209,10 @@ impl Operation {
             b"DQ.KICKJOB" => Operation::KickJob(all()),
             b"FORGET" if words.is_empty() => Operation::ForgetGroups,
             b"FORGET" => Operation::Forget(all()),
-            b"RETURN" => Operation::Return {
-                id: words[0].to_vec(),
-                lease: number(words[1]),
-                record: words[2].to_vec(),
-                body: words.get(3).map(|body| body.to_vec()),
-                missed: words.get(4).map_or(0, |missed| number(missed) as u32),
-            },
+            b"DQ.RELEASE" if words[2] == b"UNBEGUN" => {
+                let (id, lease) = (words[0].to_vec(), Some(number(words[1])));
+                Operation::Release { id, lease, when: When::Unbegun, priority: None }
+            }
             other => panic!("{} is logged", other.escape_ascii()),
         }
     }
@@ -294,12 +284,6 @@ impl Operation {
             Operation::KeepDead(span) => {
                 let alter = Alter { dead_keep: Some(ms(*span)), ..Alter::default() };
                 changed(open.change(&alter, words, |_, _| ()))
-            }
-            Operation::Return { id: name, lease, record, body, missed } => {
-                let (record, missed) = (JobRecord::decode(record).unwrap(), *missed);
-                let (id, lease, body) = (id(name), Lease::new(*lease), body.as_deref());
-                let returned = Return { id, lease, record: &record, body, missed };
-                changed(open.change(&returned, words, |_, _| ()))
             }
         }
     }

@@ -133,11 +133,9 @@ impl World {
         self.primary.tell_of_loading(false);
         let begun = self.primary.wall_ms();
         self.absorb(begun, None);
-        // The values are others now. What was to be given back to one that nobody had met ended with it.
-        self.owed.retain(|owed| !owed.is_astray);
-        let astray = std::mem::take(&mut self.astray);
-        let waits = self.clients.iter_mut().filter_map(|client| client.wait.as_mut()?.assigned.as_mut());
-        waits.for_each(|assigned| assigned.origins.retain(|origin| !astray.contains(origin)));
+        // They are other queues now.
+        let numbers: Vec<u64> = self.accounts.values().map(|account| account.number).collect();
+        numbers.into_iter().for_each(|number| self.leave_key(number));
         self.touched.extend(self.accounts.keys().cloned());
     }
 

@@ -50,19 +50,16 @@ pub struct Wait {
 /// What a client is about to get.
 pub struct Assigned {
     pub handed: Vec<Handed>,
-    /// The accounts from which it is: one, and those of copies that were made meanwhile.
-    pub origins: Vec<u64>,
+    /// The account from which it is, as long as its queue hasn't left its key.
+    pub account: Option<u64>,
 }
 
-/// A job that was on its way to a client that has gone away.
+/// A lease of a client that has gone away before it was told of it. It is to be given back.
 #[derive(Clone, Debug)]
 pub struct Owed {
     pub account: u64,
     pub id: Bytes,
     pub lease: u64,
-    pub no_ack: bool,
-    /// Its queue has moved, and nobody has met it since.
-    pub is_astray: bool,
 }
 
 pub struct World {
@@ -84,10 +81,8 @@ pub struct World {
     pub clients: Vec<Client>,
     pub lines: BTreeMap<Place, Vec<ClientNumber>>,
     pub owed: Vec<Owed>,
-    /// Accounts of queues that have moved and of which nothing has been heard since.
-    pub astray: BTreeSet<u64>,
-    /// The leases of jobs that ever got lost on their way.
-    pub lost_leases: BTreeSet<u64>,
+    /// All leases of which a client was never told.
+    pub untold: BTreeSet<u64>,
     /// The leases that anybody has got from a key.
     pub given: BTreeMap<Place, BTreeSet<u64>>,
     /// DUMPs, and the accounts of what is in them.
@@ -152,8 +147,7 @@ impl World {
             clients: (0..clients).map(|_| Client { wait: None, held: Vec::new() }).collect(),
             lines: BTreeMap::new(),
             owed: Vec::new(),
-            astray: BTreeSet::new(),
-            lost_leases: BTreeSet::new(),
+            untold: BTreeSet::new(),
             given: BTreeMap::new(),
             dumps: Vec::new(),
             writable_since: Duration::ZERO,
@@ -342,18 +336,14 @@ impl World {
     pub fn leave(&mut self, client: ClientNumber) {
         self.lines.values_mut().for_each(|line| line.retain(|other| *other != client));
         self.clients[client].held.clear();
-        let Some(Wait { assigned: Some(Assigned { handed, origins }), terms, .. }) =
+        let Some(Wait { assigned: Some(Assigned { handed, account }), terms, .. }) =
             self.clients[client].wait.take()
         else {
             return;
         };
-        for account in origins {
-            let is_astray = self.astray.contains(&account);
-            for Handed { id, lease, .. } in &handed {
-                let (id, lease, no_ack) = (id.clone(), *lease, terms.no_ack);
-                self.lost_leases.insert(lease);
-                self.owed.push(Owed { account, id, lease, no_ack, is_astray });
-            }
+        for Handed { id, lease, .. } in handed.into_iter().filter(|_| !terms.no_ack) {
+            self.untold.insert(lease);
+            self.owed.extend(account.map(|account| Owed { account, id, lease }));
         }
         self.forget_what_is_not_owed();
     }
@@ -369,6 +359,7 @@ impl World {
         while self.now() < end {
             self.turn(false);
         }
+        self.forget_what_is_not_owed();
         assert!(self.owed.is_empty(), "not given back: {:?}", self.owed);
         self.inspect_the_forgotten();
         self.inspect_everything();

@@ -68,9 +68,9 @@ def end_of(consumer: Consumer, end: str) -> Words:
 
 
 @pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("options", ["", "NOACK", "COUNT 2"])
+@pytest.mark.parametrize("options", ["", "COUNT 2"])
 def test_unblocked_in_the_turn_in_which_it_is_served(room: Room, end: str, options: str) -> None:
-    """It is told one thing only; what it isn't told of stays as it was."""
+    """It is told one thing only; what it isn't told of is ready again, and has lost no attempt."""
     one = room.wait("one", "DQ.POP", "q", "BLOCK", 0, *options.split())
     adds = [("DQ.ADD", "q", id, "x", "TTR", 60_000, "KEEP", keep) for id, keep in [("a", 0), ("b", 60_000)]]
     replies = in_one_go(room.server.port, adds[0], end_of(one, end), adds[1])
@@ -89,16 +89,15 @@ def test_unblocked_in_the_turn_in_which_it_is_served(room: Room, end: str, optio
     check_nobody_waits(room)
 
 
-@pytest.mark.parametrize("options", ["", "NOACK"])
-def test_what_comes_back_stands_where_it_stood(room: Room, options: str) -> None:
-    """Before what was ready as long, and with the attempts that it had."""
+def test_what_is_given_back_has_the_attempts_that_it_had(room: Room) -> None:
+    """It stands behind what came due in that turn."""
     room.play("""
         > DQ.ADD q tried x TTR 60000 ATTEMPTS 2
         "tried"
         > DQ.POP q
         [["tried", "x", <lease>, 1]]
     """)
-    one = room.wait("one", "DQ.POP", "q", "BLOCK", 0, *options.split())
+    one = room.wait("one", "DQ.POP", "q", "BLOCK", 0)
     in_one_go(
         room.server.port,
         ("DQ.RELEASE", "q", "tried", room["lease"]),
@@ -109,7 +108,7 @@ def test_what_comes_back_stands_where_it_stood(room: Room, options: str) -> None
     eventually(lambda: room.call("DQ.LEN", "q", "STATE", "ready") == 2)
     room.play("""
         > DQ.POP q COUNT 9
-        [["tried", "x", <*>, 2], ["new", "x", <*>, 1]]
+        [["new", "x", <*>, 1], ["tried", "x", <*>, 2]]
     """)
 
 
@@ -181,19 +180,15 @@ def check_replicated(room: Room, server: Server, replica: Server) -> None:
         assert digests(here, "q", "other") == digests(there, "q", "other")
 
 
-@pytest.mark.parametrize("options", ["", "NOACK"])
-@pytest.mark.parametrize("keep", [0, 60_000])
-def test_a_consumer_with_a_parcel_during_a_pause(
-    fresh_server: Callable[..., Server], options: str, keep: int
-) -> None:
+def test_a_consumer_that_is_killed_with_a_job_before_a_pause(fresh_server: Callable[..., Server]) -> None:
     """Killed in the turn in which it was served, and then there is a pause: the job comes back after it."""
     server, replica = fresh_server(), fresh_server()
     replica.replicate(server)
     room = Room(server)
-    one = room.wait("one", "DQ.POP", "q", "BLOCK", 0, *options.split())
+    one = room.wait("one", "DQ.POP", "q", "BLOCK", 0)
     in_one_go(
         server.port,
-        ("DQ.ADD", "q", "a", "x", "TTR", 60_000, "KEEP", keep),
+        ("DQ.ADD", "q", "a", "x", "TTR", 60_000),
         ("CLIENT", "KILL", "ID", one.id),
         ("CLIENT", "PAUSE", 300, "WRITE"),
     )

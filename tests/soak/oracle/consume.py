@@ -39,7 +39,7 @@ def deliveries(case: Case) -> tuple[str, list[Item]]:
 
 
 def was_ambushed(case: Case) -> bool:
-    """Killed in the turn in which jobs came: nobody was told anything, so nothing was handed out."""
+    """Killed in the turn in which jobs came: nobody was told anything, and the jobs are given back."""
     return case.is_lost and case.op.note.get("ambush") in case.findings.ambushes
 
 

@@ -2,19 +2,13 @@
 
 use std::time::Duration;
 
-use crate::queue::{Add, Alter, Limit, Mode, Pop, State};
+use crate::queue::{Alter, Limit, Mode, Pop, State};
 use crate::services::alarm::Slice;
-use crate::services::delivery::{self, Delivered};
-use crate::services::frame::{OpenQueue, Source};
 use crate::services::host::Host;
-use crate::services::pending::{Lost, Parcel};
 use crate::services::place::Place;
-use crate::services::{parcels, waiting, wakeup, whereabouts};
+use crate::services::waiting;
 
-use super::{
-    add, every_minute, id, join, logged, ms, node, now_of, pass, place, Context, Key, Node, Operation, Order,
-    BUDGET, SHAPE,
-};
+use super::{add, every_minute, join, node, now_of, pass, place, Context, Key, Node, Order, BUDGET, SHAPE};
 
 const NOACK: Pop = Pop { mode: Mode::NoAck, ..Pop::ONE };
 
@@ -106,34 +100,6 @@ fn who_waits_is_served_after_a_transaction_and_when_it_may_be_written() {
     }
 }
 
-/// Occurrences that came as one with what is given back are not missed any more.
-#[test]
-fn what_is_given_back_is_logged_with_what_was_missed() {
-    let (node, uptime) = node();
-    let host = &node;
-    for (minutes, missed) in [(1, 0), (3, 2)] {
-        node.open_as(&place(), Context::Timer, true, |key, value| {
-            value.queue.apply(&now_of(host), &every_minute(b"a", 0));
-            pass(&uptime, Duration::from_secs(minutes * 60 + 1));
-            let now = now_of(host).now;
-            value.queue.advance(now);
-            let Delivered::Jobs(pending) = delivery::deliver(host, &key, value, &NOACK, now) else {
-                panic!("nothing is handed out");
-            };
-            let lost = Parcel::new(place(), value, pending).lost(Mode::NoAck);
-            lost.for_each(|mut lost| delivery::give_back(host, &key, value, &mut lost, None));
-        });
-        let returned = logged(host).into_iter().find_map(|logged| {
-            if let Operation::Return { missed, .. } = logged.operation {
-                return Some(missed);
-            }
-            None
-        });
-        assert_eq!(returned, Some(missed), "after {minutes} minutes");
-        node.keys.borrow_mut().clear();
-    }
-}
-
 /// Serves all who wait.
 fn serve(node: &Node) {
     node.open_as(&place(), Context::Timer, false, |key, value| {
@@ -150,7 +116,7 @@ fn all_go_away(node: &Node) {
 
 /// However short the timer's time is, in which it gives back.
 #[test]
-fn what_nobody_got_stands_where_it_stood() {
+fn what_clients_that_went_away_were_not_told_of_is_given_back_in_its_order() {
     for step_us in [0, 40, 80, 120, 160] {
         let (mut node, uptime) = node();
         node.nature.step = Duration::from_micros(step_us);
@@ -159,12 +125,13 @@ fn what_nobody_got_stands_where_it_stood() {
         (1..=3).for_each(|client| join(&node, client, Pop { count: 5, ..Pop::ONE }));
         serve(&node);
         all_go_away(&node);
-        assert_eq!(node.with(|state| state.lost.len()), 3);
+        assert_eq!(node.with(|state| state.undelivered.len()), 3);
         for _ in 0..100 {
             pass(&uptime, Duration::from_millis(1));
             node.run_timers(true);
         }
-        let ready = node.look_at(&place(), |value| {
+        let ready = node.open_as(&place(), Context::Timer, false, |_, value| {
+            value.queue.advance(now_of(&node).now);
             let queue = &value.queue;
             queue.names_of(&queue.peek(State::Ready, 20)).words().iter().map(|name| name.to_vec()).collect()
         });
@@ -172,29 +139,30 @@ fn what_nobody_got_stands_where_it_stood() {
     }
 }
 
-/// Also in a queue that was renamed meanwhile, which nobody has met at its new key.
 #[test]
-fn whoever_comes_before_the_timer_finds_what_nobody_got() {
-    for is_renamed in [false, true] {
-        let (node, uptime) = node();
-        add(&node, b"a");
-        join(&node, 1, Pop::ONE);
-        serve(&node);
-        all_go_away(&node);
-        let mut at = place();
-        if is_renamed {
-            at.1 = b"renamed"[..].into();
-            assert!(node.carry_out(&Order::Rename(place(), at.clone())));
-            pass(&uptime, Duration::from_millis(1));
-            node.run_timers(true);
-            assert_eq!((&node).with(|state| (state.lost.len(), state.lost_astray.len())), (0, 1));
-        }
-        let context = Context::Command { sent: None, is_inside_another: false };
-        let ready = node.open_as(&at, context, false, |key, value| {
-            OpenQueue::new(&node, key, value, Source::Client).queue().counts().ready
-        });
-        assert_eq!(ready, Some(1));
-    }
+fn the_leases_of_a_queue_that_has_left_its_key_are_not_given_back_to_another_one_there() {
+    let (node, uptime) = node();
+    add(&node, b"a");
+    join(&node, 1, Pop::ONE);
+    serve(&node);
+    all_go_away(&node);
+    let elsewhere: Place = (0, b"copy"[..].into());
+    assert!(node.carry_out(&Order::Copy(place(), elsewhere.clone())));
+    assert!(node.carry_out(&Order::Rename(elsewhere, place())));
+    pass(&uptime, Duration::from_millis(1));
+    node.run_timers(true);
+    assert_eq!(node.with(|state| state.undelivered.len()), 0);
+    assert_eq!(node.look_at(&place(), |value| value.queue().counts().reserved), Some(1));
+}
+
+#[test]
+fn what_a_client_took_with_noack_is_not_given_back() {
+    let (node, _) = node();
+    add(&node, b"a");
+    join(&node, 1, NOACK);
+    serve(&node);
+    all_go_away(&node);
+    assert_eq!(node.with(|state| state.undelivered.len()), 0);
 }
 
 #[test]
@@ -235,54 +203,4 @@ fn who_is_left_to_be_told_is_told_in_the_next_turn() {
         let awaited = host.with(|state| (state.to_unblock.len(), state.is_turn_end_awaited));
         assert_eq!((awaited, node.turn_end.get().is_some()), ((left, left > 0), left > 0));
     }
-}
-
-/// Also where all that there is of it is on its way.
-#[test]
-fn what_is_on_its_way_waits_until_its_queue_is_found() {
-    for pop in [Pop::ONE, NOACK] {
-        let (node, _) = node();
-        let host = &node;
-        add(host, b"a");
-        join(host, 1, pop);
-        serve(host);
-        all_go_away(host);
-        let place_of = |lost: &Lost| lost.origin.place.clone();
-        let places = || host.with(|state| state.lost.iter().map(place_of).collect::<Vec<Place>>());
-        node.open_as(&place(), Context::Timer, false, |_, value| {
-            whereabouts::left_key(host, value, 0, b"q");
-            // It isn't there any more.
-            parcels::flushed(host, Some(0));
-            assert_eq!(places().len(), 1);
-            wakeup::plan(host, value, || 3, || b"other");
-            assert_eq!(places(), [(3, b"other"[..].into())]);
-        });
-    }
-}
-
-#[test]
-fn what_is_on_its_way_holds_up_the_end_of_no_other() {
-    const JOBS: u8 = 60;
-    let (node, uptime) = node();
-    let host = &node;
-    join(host, 1, Pop { count: JOBS.into(), ..NOACK });
-    let add_kept = |first: u8| {
-        node.open_as(&place(), Context::Timer, true, |_, value| {
-            for name in first..first + JOBS {
-                let name = [name];
-                let job = Add { keep: Some(ms(1)), ..Add::plain(id(&name), b"x") };
-                value.queue.apply(&now_of(host), &job);
-            }
-        });
-    };
-    add_kept(0);
-    serve(host);
-    add_kept(JOBS);
-    node.open_as(&place(), Context::Timer, true, |key, value| {
-        value.queue.apply(&now_of(host), &Pop { count: JOBS.into(), ..NOACK });
-        wakeup::plan(host, value, || key.database, || key.name);
-    });
-    pass(&uptime, Duration::from_millis(5));
-    node.run_timers(true);
-    assert_eq!(node.look_at(&place(), |value| value.queue.len()), Some(JOBS.into()));
 }
