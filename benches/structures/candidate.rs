@@ -2,24 +2,17 @@
 
 /// A queue's core, cut down to what the choice of its structures decides.
 ///
-/// The order is total: (priority, due time, order of scheduling). A candidate gives it exactly at every
-/// moment, also between two slices of a promotion; [`Candidate::TAKES_LATE_JOBS`] names the one exception.
+/// The order is total: (due time, order of adding). A candidate gives it exactly at every moment, also between two
+/// slices of a promotion. No job is added that is due before one that is ready: a wheel has no place for it.
 pub trait Candidate {
-    /// Whether a job may come in that was due *before* jobs that are ready already (its lease ran out
-    /// before they fell due, and the timer came late) and still leaves before them.
-    const TAKES_LATE_JOBS: bool;
-
-    /// `start_ms`: no time before it will be named. (Only wheels and radix heaps want to know.)
+    /// `start_ms`: no time before it will be named.
     fn new(start_ms: u64) -> Self;
 
     /// False, and nothing changed, when the id is taken.
-    fn add(&mut self, id: &[u8], body: &[u8], due_ms: u64, priority: u8) -> bool;
+    fn add(&mut self, id: &[u8], body: &[u8], due_ms: u64) -> bool;
 
     /// False when there is no such job.
     fn cancel(&mut self, id: &[u8]) -> bool;
-
-    /// Of all jobs, ready or not.
-    fn earliest_due_ms(&mut self) -> Option<u64>;
 
     /// What the timer has to do so that [`Candidate::ready`] is right: it counts or moves the jobs due by
     /// `now_ms`, and stops after the step that brings it to `at_most` jobs. True when none is left.

@@ -1,15 +1,15 @@
-//! Which structures for the core? Candidates for keeping delayed jobs, all under one contract, measured
-//! side by side. ARCHITECTURE.md has the tables and the choice.
+//! The core beside what everybody writes first and what the field recommends, all under one contract. docs/benchmarks.md has
+//! the tables, also of candidates that were tried before, and how to run those.
 //!
 //! ```text
-//! cargo bench --bench structures                                 # about three minutes
-//! cargo bench --bench structures -- --markdown                   # to be pasted into ARCHITECTURE.md
+//! cargo bench --bench structures                                 # about a minute
+//! cargo bench --bench structures -- --markdown                   # to be pasted into docs/benchmarks.md
 //! cargo bench --bench structures -- --jobs 10000000 --runs 1     # wants 4 GB of memory
 //! cargo bench --bench structures -- --only wheel                 # candidates whose name has "wheel" in it
 //! ```
 //!
 //! First each candidate goes through random operations beside an obvious reference: ids, counts, and the
-//! total order (priority, due time, order of scheduling), also in the midst of a promotion. Then, for each
+//! total order (due time, order of adding), also in the midst of a promotion. Then, for each
 //! workload: a million jobs are added, half of them cancelled in random order, as many others added, all
 //! promoted when all are due, all popped; the order is checked once more.
 //!
@@ -23,8 +23,7 @@
 //! | rounded | the same with each allocation rounded up to jemalloc's size classes |
 //! | churned | rounded, after the cancels and the adds that followed |
 //!
-//! Medians of the runs. Ids, bodies, hash (SipHash) and a job's other fields are the same for all;
-//! candidates (a2) to (f) share one slab. "Swiss" is hashbrown's table, "linear" linear hashing.
+//! Medians of the runs. Ids, bodies, hash (SipHash) and a job's other fields are the same for all.
 
 #![allow(
     clippy::unwrap_used,
@@ -39,43 +38,25 @@
 mod candidate;
 mod check;
 mod counting;
-mod index;
-mod lanes;
-mod linked;
+mod heap;
+mod list;
 mod measure;
-mod ms_buckets;
 #[path = "../../src/queue/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "the candidate uses a part of it")]
 mod queue;
-mod radix_heap;
 mod report;
 mod shipped;
-mod slab;
-mod slab_queue;
-mod sorted_buckets;
-mod textbook;
-mod tree;
 mod wheel;
 mod workload;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
-use std::rc::Rc;
-
 use candidate::Candidate;
 use counting::Counting;
-use index::{LinearHash, SwissTable};
+use heap::MapAndHeap;
 use lexopt::Arg::{Long, Value};
 use lexopt::ValueExt;
 use measure::Sample;
-use ms_buckets::MsBuckets;
-use radix_heap::RadixHeap;
 use report::Format;
 use shipped::Shipped;
-use slab_queue::SlabQueue;
-use sorted_buckets::SortedBuckets;
-use textbook::Textbook;
-use tree::Tree;
 use wheel::Wheel;
 use workload::{Script, Workload};
 
@@ -93,21 +74,10 @@ fn row<C: Candidate>(name: &'static str) -> Row {
 }
 
 fn rows() -> Vec<Row> {
-    type Key = (u64, u64, Rc<[u8]>);
     vec![
-        row::<Textbook<BTreeSet<Key>>>("(a) HashMap + BTreeSet"),
-        row::<SlabQueue<Tree, SwissTable>>("(a2) B-tree, nothing moved, Swiss"),
-        row::<Textbook<BinaryHeap<Reverse<Key>>>>("(b) HashMap + BinaryHeap"),
-        row::<SlabQueue<MsBuckets, SwissTable>>("(c) ms buckets, Swiss"),
-        row::<SlabQueue<MsBuckets, LinearHash>>("(c2) ms buckets, linear"),
-        row::<SlabQueue<Wheel, SwissTable>>("(d) timing wheel, Swiss"),
-        row::<SlabQueue<RadixHeap, SwissTable>>("(e) radix heap, Swiss"),
-        row::<SlabQueue<SortedBuckets<64>, LinearHash>>("(f) sorted buckets of 64, linear"),
-        row::<SlabQueue<SortedBuckets<128>, LinearHash>>("(f) sorted buckets of 128, linear"),
-        row::<SlabQueue<SortedBuckets<256>, LinearHash>>("(f) sorted buckets of 256, linear"),
-        row::<SlabQueue<SortedBuckets<512>, LinearHash>>("(f) sorted buckets of 512, linear"),
-        row::<SlabQueue<SortedBuckets<256>, SwissTable>>("(f2) sorted buckets of 256, Swiss"),
-        row::<Shipped>("(g) dq::queue::Queue, as shipped"),
+        row::<MapAndHeap>("HashMap and BinaryHeap"),
+        row::<Wheel>("timing wheel, Swiss table"),
+        row::<Shipped>("dq::queue::Queue, as shipped"),
     ]
 }
 

@@ -7,7 +7,6 @@ use crate::counting::Bytes;
 use crate::workload::{Script, BODY_BYTES, ID_BYTES};
 use crate::ALLOCATOR;
 
-const PRIORITY: u8 = 128;
 /// A promotion goes in slices of so many jobs, as the timer's does: the longest tells whether it can.
 const SLICE_JOBS: usize = 1_000;
 
@@ -58,7 +57,7 @@ pub fn run<C: Candidate>(name: &str, script: &Script) -> Sample {
 }
 
 fn add<C: Candidate>(candidate: &mut C, script: &Script, number: usize) -> bool {
-    candidate.add(&script.ids[number], &[b'x'; BODY_BYTES], script.due_ms[number], PRIORITY)
+    candidate.add(&script.ids[number], &[b'x'; BODY_BYTES], script.due_ms[number])
 }
 
 /// Nanoseconds an add, without the clock's own, and microseconds of the longest one.
@@ -121,13 +120,7 @@ fn nanoseconds(since: Instant) -> f64 {
 /// The median of each figure. Of the longest adds and slices, the shortest: what the machine itself adds to one
 /// is not there each time, what the structure does is.
 pub fn median(samples: &[Sample]) -> Sample {
-    let of = |figure: fn(&Sample) -> f64| {
-        let figures = sorted(samples, figure);
-        figures
-            .get(if std::env::var_os("LEAST").is_some() { 0 } else { figures.len() / 2 })
-            .copied()
-            .unwrap_or_default()
-    };
+    let of = |figure: fn(&Sample) -> f64| sorted(samples, figure)[samples.len() / 2];
     let least = |figure: fn(&Sample) -> f64| sorted(samples, figure).first().copied().unwrap_or_default();
     Sample {
         add_ns: of(|s| s.add_ns),

@@ -26,34 +26,24 @@ fn time(ms: u64) -> Time {
 }
 
 impl Candidate for Shipped {
-    const TAKES_LATE_JOBS: bool = true;
-
     fn new(start_ms: u64) -> Self {
         Shipped { queue: Queue::new((6, 7)), now: time(start_ms) }
     }
 
-    fn add(&mut self, id: &[u8], body: &[u8], due_ms: u64, priority: u8) -> bool {
+    fn add(&mut self, id: &[u8], body: &[u8], due_ms: u64) -> bool {
         let before = self.queue.len();
-        let ttr = Millis::new(60_000);
         let add = Add {
             due: Due::At(time(due_ms)),
-            ttr,
-            priority: Some(priority),
+            ttr: Millis::new(60_000),
             ..Add::plain(Id::new(id).unwrap(), body)
         };
-        // A job that was due before comes in as one that was, as when its lease has run out.
-        let told = Circumstances { now: self.now.min(time(due_ms)), ..self.told() };
-        self.queue.apply(&told, &add);
+        self.queue.apply(&self.told(), &add);
         self.queue.len() > before
     }
 
     fn cancel(&mut self, id: &[u8]) -> bool {
         let ids = [Id::new(id).unwrap()];
         self.queue.apply(&self.told(), &Delete { ids: &ids }).jobs == 1
-    }
-
-    fn earliest_due_ms(&mut self) -> Option<u64> {
-        self.queue.oldest_ready().or(self.queue.next_due()).map(Time::unix_ms)
     }
 
     /// All at once: it counts buckets, a few nanoseconds each.
