@@ -1,14 +1,13 @@
 //! `DQ.APPLY key
-//! unix-ms told name [word ...] | PUT id body record | LEASE leases | MOVE moves | DROP record | QUEUE record`
+//! unix-ms told name [word ...] | PUT id body record | GROUPS records | QUEUE record`
 //!
 //! Internal: an entry of the log, which replicas and the AOF get.
 //!
 //! - `unix-ms told command word …` is a command that a client sent at that time, without its key, or what no command
 //!   says: `FORGET [id …]` (what was purged or had been kept long enough; without ids, groups without jobs). `told`:
 //!   `services/log.rs`
-//! - `PUT` puts a job as the record has it, instead of any with that id; `QUEUE` sets what a queue is besides its
-//!   jobs, and makes the key of an empty queue: so is an AOF rewritten
-//! - these, and `LEASE`, `MOVE` and `DROP`, are also what version 0.1 logged
+//! - `PUT` puts a job as the record has it, instead of any with that id; `GROUPS` says how far groups have got; `QUEUE` sets
+//!   what a queue is besides its jobs, and makes the key of an empty queue: so is an AOF rewritten
 //!
 //! Records are MessagePack (`queue/record.rs`). Replies with OK. O(log n) in the queue's jobs for each job.
 
@@ -18,8 +17,7 @@ use super::words::Words;
 use super::SINCE_0_1;
 use super::{add, alter, bury, del, finish, kickjob, pause, pop, release, resume, touch};
 use crate::queue::{
-    DropRecord, Effect, Forget, ForgetGroups, GroupRecord, JobRecord, Lease, LeaseRecord, MoveRecord, Queue,
-    QueueRecord, Record, Time,
+    Effect, Forget, ForgetGroups, GroupRecord, JobRecord, Lease, Queue, QueueRecord, Record, Time,
 };
 use crate::server::arg::Arg;
 use crate::server::call::Call;
@@ -68,9 +66,7 @@ impl Handler for Apply {
                             ArgSpec::string(c"record"),
                         ],
                     ),
-                    ArgSpec::string(c"leases").token(c"LEASE"),
-                    ArgSpec::string(c"moves").token(c"MOVE"),
-                    ArgSpec::string(c"record").token(c"DROP"),
+                    ArgSpec::string(c"records").token(c"GROUPS"),
                     ArgSpec::string(c"record").token(c"QUEUE"),
                 ],
             ),
@@ -153,9 +149,6 @@ fn apply_effect(call: &Call, key: Arg, kind: &[u8], mut words: Words) -> Result<
             let (id, body) = (words.require_id()?.bytes(), words.require()?.bytes());
             Effect::Put { id, body, record: JobRecord::decode(words.require()?.bytes())? }
         }
-        b"LEASE" => Effect::Lease(Vec::<LeaseRecord>::decode(words.require()?.bytes())?),
-        b"MOVE" => Effect::Move(Vec::<MoveRecord>::decode(words.require()?.bytes())?),
-        b"DROP" => Effect::Drop(DropRecord::decode(words.require()?.bytes())?),
         b"GROUPS" => Effect::Groups(Vec::<GroupRecord>::decode(words.require()?.bytes())?),
         b"QUEUE" => Effect::Queue(QueueRecord::decode(words.require()?.bytes())?),
         _ => return Err(Error::UnknownEntry(kind.to_vec())),

@@ -3,9 +3,8 @@
 use super::door::{Changed, Operation};
 use super::ids::{Id, Lease};
 use super::job::{Progress, Stage, State, REASON_BURIED};
-use super::job_record::Cause;
 use super::queue_record::count;
-use super::shift::Counted;
+use super::shift::Cause;
 use super::slab::Slot;
 use super::time::{Millis, Time};
 use super::{Queue, Reason, Shift};
@@ -186,9 +185,8 @@ impl Queue {
         }
         let waiting = Progress { stage: Stage::Waiting, attempt, lease: None, ..progress };
         let shift = Shift::new(Cause::Released, now, now.saturating_add(delay), &waiting);
-        let counted = if is_unbegun { Counted::No } else { Counted::ByCause };
         let shift = shift.because(Reason::given(release.reason));
-        self.shift(slot, &Shift { counted, priority: release.priority, ..shift });
+        self.shift(slot, &Shift { is_counted: !is_unbegun, priority: release.priority, ..shift });
         Some(())
     }
 

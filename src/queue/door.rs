@@ -63,7 +63,7 @@ pub struct Defaults {
 }
 
 impl Default for Defaults {
-    /// Nobody has told: a queue that is new, or of a file of version 0.1.
+    /// Nobody has told: a queue that is new.
     fn default() -> Defaults {
         Defaults { ttr: Millis::ZERO, attempts: Attempts::new(0) }
     }

@@ -1,4 +1,4 @@
-//! What a job looks like in a file, and what happened to jobs in a log of version 0.1.
+//! What a job looks like in a file.
 
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
@@ -99,76 +99,10 @@ impl Serialize for Extra {
     }
 }
 
-/// One lease that was given.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeaseRecord {
-    id: ByteBuf,
-    lease: u64,
-    /// When it runs out.
-    end: u64,
-}
-
-/// Where a job has got to, by something other than a lease that was given.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MoveRecord {
-    id: ByteBuf,
-    cause: u8,
-    time: u64,
-    stage: u8,
-    attempt: u32,
-    lease: u64,
-    expires_at: Option<u64>,
-    reason: Option<ByteBuf>,
-}
-
-/// Jobs that left the queue without somebody naming them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DropRecord {
-    cause: u8,
-    ids: Vec<ByteBuf>,
-}
-
-/// Why a job moved. The numbers are in logs of version 0.1: they stay as they are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Cause {
-    Popped = 0,
-    Released = 1,
-    Touched = 2,
-    Buried = 3,
-    /// And is kept.
-    Finished = 4,
-    Kicked = 5,
-}
-
-impl Cause {
-    fn numbered(number: u8) -> Option<Cause> {
-        Some(match number {
-            0 => Cause::Popped,
-            1 => Cause::Released,
-            2 => Cause::Touched,
-            3 => Cause::Buried,
-            4 => Cause::Finished,
-            5 => Cause::Kicked,
-            _ => return None,
-        })
-    }
-}
-
-/// Why jobs left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
-    Finished,
-    Purged,
-}
-
 const STAGE_WAITING: u8 = 0;
 const STAGE_LEASED: u8 = 1;
 const STAGE_DEAD: u8 = 2;
 const STAGE_DONE: u8 = 3;
-
-const EXIT_FINISHED: u8 = 0;
-const EXIT_PURGED: u8 = 1;
 
 impl JobRecord {
     pub fn of(job: &JobView, naming: Naming) -> JobRecord {
@@ -257,87 +191,6 @@ impl JobRecord {
     }
 }
 
-impl MoveRecord {
-    pub(super) fn lease_number(&self) -> u64 {
-        self.lease
-    }
-
-    pub(super) fn new(job: &JobView, cause: Cause) -> MoveRecord {
-        MoveRecord {
-            id: ByteBuf::from(job.id.bytes()),
-            cause: cause as u8,
-            time: job.time.unix_ms(),
-            stage: stage_number(job.progress.stage),
-            attempt: job.progress.attempt,
-            lease: job.progress.lease.map_or(0, Lease::number),
-            expires_at: job.progress.expires_at.map(Time::unix_ms),
-            reason: job.reason.map(ByteBuf::from),
-        }
-    }
-
-    /// Whose move, why, to which time and progress.
-    pub(super) fn parts(&self) -> Result<(Id<'_>, Cause, Time, Progress), RecordError> {
-        let id = Id::new(&self.id).ok_or(RecordError::Id)?;
-        let cause = Cause::numbered(self.cause).ok_or(RecordError::Cause)?;
-        let progress = progress(self.stage, self.attempt, self.lease, self.expires_at)?;
-        Ok((id, cause, time(self.time)?, progress))
-    }
-
-    pub(super) fn reason(&self) -> Option<&[u8]> {
-        self.reason.as_ref().map(|reason| &reason[..])
-    }
-
-    /// Whether all that it says is possible.
-    pub fn check(&self) -> Result<(), RecordError> {
-        self.parts().map(drop)
-    }
-}
-
-impl DropRecord {
-    pub fn new<'i>(exit: Exit, ids: impl Iterator<Item = Id<'i>>) -> DropRecord {
-        let cause = match exit {
-            Exit::Finished => EXIT_FINISHED,
-            Exit::Purged => EXIT_PURGED,
-        };
-        DropRecord { cause, ids: ids.map(|id| ByteBuf::from(id.bytes())).collect() }
-    }
-
-    /// Why jobs left, and which.
-    pub(super) fn parts(&self) -> Result<(Exit, Vec<Id<'_>>), RecordError> {
-        let exit = match self.cause {
-            EXIT_FINISHED => Exit::Finished,
-            EXIT_PURGED => Exit::Purged,
-            _ => return Err(RecordError::Cause),
-        };
-        let ids: Option<Vec<Id>> = self.ids.iter().map(|id| Id::new(id)).collect();
-        Ok((exit, ids.ok_or(RecordError::Id)?))
-    }
-
-    /// Whether all that it says is possible.
-    pub fn check(&self) -> Result<(), RecordError> {
-        self.parts().map(drop)
-    }
-}
-
-impl LeaseRecord {
-    pub(super) fn lease_number(&self) -> u64 {
-        self.lease
-    }
-
-    pub fn new(id: Id, lease: Lease, end: Time) -> LeaseRecord {
-        LeaseRecord { id: ByteBuf::from(id.bytes()), lease: lease.number(), end: end.unix_ms() }
-    }
-
-    /// Whose lease, its number and its end.
-    pub fn parts(&self) -> Result<(Id<'_>, Lease, Time), RecordError> {
-        let id = Id::new(&self.id).ok_or(RecordError::Id)?;
-        if self.lease == 0 {
-            return Err(RecordError::Lease);
-        }
-        Ok((id, lease(self.lease)?, time(self.end)?))
-    }
-}
-
 fn stage_number(stage: Stage) -> u8 {
     match stage {
         Stage::Waiting => STAGE_WAITING,
@@ -370,12 +223,10 @@ fn progress(stage: u8, attempt: u32, number: u64, expires_at: Option<u64>) -> Re
 }
 
 impl Record for JobRecord {}
-impl Record for Vec<LeaseRecord> {}
-impl Record for Vec<MoveRecord> {}
-impl Record for DropRecord {}
 
 #[cfg(test)]
 mod tests {
+    use super::super::GroupRecord;
     use super::*;
 
     fn record() -> JobRecord {
@@ -420,25 +271,12 @@ mod tests {
     }
 
     #[test]
-    fn each_cause_has_its_number() {
-        let numbers: Vec<u8> = (0..6).map(|number| Cause::numbered(number).unwrap() as u8).collect();
-        assert_eq!(numbers, [0, 1, 2, 3, 4, 5]);
-        assert!(Cause::numbered(6).is_none());
+    fn a_record_tells_its_lease() {
+        assert_eq!(JobRecord { lease: 3_612_345, ..record() }.lease_number(), 3_612_345);
     }
 
     #[test]
-    fn records_tell_their_lease() {
-        let (id, lease, attempt) = (ByteBuf::from("a"), 3_612_345, 2);
-        assert_eq!(JobRecord { lease, ..record() }.lease_number(), lease);
-        assert_eq!(LeaseRecord { id: id.clone(), lease, end: 5 }.lease_number(), lease);
-        let moved =
-            MoveRecord { id, cause: 1, time: 5, stage: 1, attempt, lease, expires_at: None, reason: None };
-        assert_eq!(moved.lease_number(), lease);
-    }
-
-    /// The bytes of version 1: they must be read forever.
-    #[test]
-    fn version_1_is_these_bytes() {
+    fn a_plain_record_is_these_bytes() {
         let bytes = [
             0x99, 0xcf, 0, 0, 0x01, 0x9a, 0xa6, 0x35, 0x0f, 0x74, 0xcf, 0, 0, 0x01, 0x9a, 0xa6, 0x35, 0x0d,
             0x80, 0xcd, 0xea, 0x60, 25, 0xcc, 0x80, 2, 0xcf, 0, 0x0c, 0xd5, 0x31, 0xa8, 0x6c, 0x00, 0x01, 1,
@@ -481,9 +319,9 @@ mod tests {
 
     #[test]
     fn a_list_that_promises_too_much_is_refused_without_reserving_it() {
-        let four_billion_leases = [0xdd, 0xff, 0xff, 0xff, 0xff];
-        assert_eq!(Vec::<LeaseRecord>::decode(&four_billion_leases), Err(RecordError::Unreadable));
-        let an_id_of_four_gigabytes = [0x91, 0x93, 0xc6, 0xff, 0xff, 0xff, 0xff, 1];
-        assert_eq!(Vec::<LeaseRecord>::decode(&an_id_of_four_gigabytes), Err(RecordError::Unreadable));
+        let four_billion_groups = [0xdd, 0xff, 0xff, 0xff, 0xff];
+        assert_eq!(Vec::<GroupRecord>::decode(&four_billion_groups), Err(RecordError::Unreadable));
+        let a_name_of_four_gigabytes = [0x91, 0x97, 0xc6, 0xff, 0xff, 0xff, 0xff, 1];
+        assert_eq!(Vec::<GroupRecord>::decode(&a_name_of_four_gigabytes), Err(RecordError::Unreadable));
     }
 }

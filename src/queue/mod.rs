@@ -29,7 +29,7 @@
 //! | `look.rs` | looking |
 //! | `pattern.rs` | patterns of ids |
 //! | `forecast.rs` | how many jobs come due when |
-//! | `replay.rs` | records of a file, effects that a primary of version 0.1 sent |
+//! | `replay.rs` | records of a file, and of an AOF that was rewritten |
 //! | `record.rs`, `job_record.rs`, `schedule_record.rs`, `queue_record.rs`, `block.rs` | what is in files and in the log |
 //! | `ids.rs`, `job.rs`, `policy.rs`, `terms.rs`, `details.rs`, `interned.rs` | what a job consists of, and how it is kept |
 //! | `shift.rs`, `tally.rs` | how a job gets another place, and what happened to it on its way |
@@ -107,7 +107,7 @@ pub use forecast::Forecast;
 pub use groups::{GroupRecord, GroupView, PAUSED_GROUPS_MAX};
 pub use ids::{Id, Lease, Names, ID_BYTES_MAX};
 pub use job::{JobView, Progress, Stage, State};
-pub use job_record::{Cause, DropRecord, Exit, JobRecord, LeaseRecord, MoveRecord};
+pub use job_record::JobRecord;
 pub use look::{After, Scanned, Sought};
 pub use manage::{Alter, Altered, Delete, Deleted, KickJob, Kicked, Pause, Paused, Resume, Resumed};
 pub use mover::Mover;

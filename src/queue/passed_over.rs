@@ -5,10 +5,10 @@
 
 use super::groups::Turn;
 use super::job::{JobView, Progress, REASON_LATE, REASON_NO_ATTEMPTS_LEFT};
-use super::job_record::Cause;
 use super::policy::ends_after;
 use super::recurrence::{Calendar, Cron, Following, Recurrence, Round};
 use super::schedule::FromLane;
+use super::shift::Cause;
 use super::shift::{Reason, Shift};
 use super::slab::Slot;
 use super::time::Time;

@@ -19,14 +19,10 @@ pub struct QueueRecord {
     pub(super) serial_number: u64,
     pub(super) totals: Totals,
     /// Up to when the totals know what time did.
-    #[serde(default)]
     pub(super) counted: u64,
-    #[serde(default)]
     pub(super) paused_until: u64,
-    #[serde(default)]
     pub(super) settings: SettingsRecord,
-    /// Where the queue stands in its log. Nowhere, in a record of version 0.1.
-    #[serde(default)]
+    /// Where the queue stands in its log.
     pub(super) heading: HeadingRecord,
     /// What most queues don't have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,17 +93,12 @@ pub struct Totals {
     pub timed_out: u64,
     pub finished: u64,
     pub deleted: u64,
-    #[serde(default)]
     pub released: u64,
-    #[serde(default)]
     pub buried: u64,
     /// Jobs that became dead, whatever the cause.
-    #[serde(default)]
     pub died: u64,
-    #[serde(default)]
     pub kicked: u64,
     /// Jobs removed by DQ.PURGE, or because they had been kept long enough.
-    #[serde(default)]
     pub purged: u64,
     /// Occurrences of schedules that came as one with another, or were never handed out. In a record only where there
     /// were some.

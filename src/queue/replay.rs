@@ -1,19 +1,16 @@
-//! Records of a file, and effects that a primary of version 0.1 sent, or wrote to its AOF. An effect says what a job
-//! came to, not what was said; times and leases come with it.
+//! Records of a file, and of an AOF that was rewritten.
 
 use super::door::{Changed, Operation};
-use super::job::{JobView, Stage};
-use super::job_record::{Cause, DropRecord, Exit, JobRecord, LeaseRecord, MoveRecord};
+use super::job::JobView;
+use super::job_record::JobRecord;
 use super::produce::{Naming, Serial};
-use super::queue_record::{count, LimitsRecord, QueueRecord};
+use super::queue_record::{LimitsRecord, QueueRecord};
 use super::recent::Recent;
 use super::record::{lease, time, RecordError};
-use super::shift::Counted;
-use super::slab::Slot;
 use super::time::Time;
-use super::{GroupRecord, Id, Lease, Progress, Queue, Reason, Shift, Tally};
+use super::{GroupRecord, Lease, Queue};
 
-/// What a primary of version 0.1 told its replicas. The first and the last are also what an AOF is rewritten to.
+/// What an AOF is rewritten to.
 #[derive(Clone, Debug)]
 pub enum Effect<'a> {
     /// This job is there, instead of any with its id.
@@ -22,10 +19,7 @@ pub enum Effect<'a> {
         body: &'a [u8],
         record: JobRecord,
     },
-    Lease(Vec<LeaseRecord>),
-    Move(Vec<MoveRecord>),
-    Drop(DropRecord),
-    /// These groups have got there. Only in an AOF that was rewritten.
+    /// These groups have got there.
     Groups(Vec<GroupRecord>),
     Queue(QueueRecord),
 }
@@ -44,9 +38,7 @@ impl Effect<'_> {
     pub fn highest_lease(&self) -> Lease {
         let number = match self {
             Effect::Put { record, .. } => Some(record.lease_number()),
-            Effect::Lease(records) => records.iter().map(LeaseRecord::lease_number).max(),
-            Effect::Move(records) => records.iter().map(MoveRecord::lease_number).max(),
-            Effect::Drop(_) | Effect::Groups(_) => None,
+            Effect::Groups(_) => None,
             Effect::Queue(record) => Some(record.last_lease),
         };
         Lease::new(number.unwrap_or_default())
@@ -56,9 +48,6 @@ impl Effect<'_> {
     pub fn check(&self) -> Result<(), RecordError> {
         match self {
             Effect::Put { id, body, record } => record.job(id, body).map(drop),
-            Effect::Lease(records) => records.iter().try_for_each(|record| record.parts().map(drop)),
-            Effect::Move(records) => records.iter().try_for_each(MoveRecord::check),
-            Effect::Drop(record) => record.check(),
             Effect::Groups(records) => records.iter().try_for_each(GroupRecord::check),
             Effect::Queue(record) => record.check(),
         }
@@ -78,9 +67,6 @@ impl Operation for Effect<'_> {
         }
         match self {
             Effect::Put { id, body, record } => queue.put(id, body, record),
-            Effect::Lease(records) => records.iter().try_for_each(|record| queue.lease(record)),
-            Effect::Move(records) => records.iter().try_for_each(|record| queue.move_job(record)),
-            Effect::Drop(record) => queue.drop_jobs(record),
             Effect::Groups(records) => {
                 records.iter().try_for_each(|record| queue.load_group(record))?;
                 queue.leave_no_empty_groups();
@@ -113,64 +99,6 @@ impl Queue {
         }
         let put = self.put_job(&job, record.naming(), found);
         put.map(drop).ok_or(RecordError::TooMany)
-    }
-
-    fn lease(&mut self, record: &LeaseRecord) -> Result<(), RecordError> {
-        let (id, lease, end) = record.parts()?;
-        if let Some(slot) = self.pool.find(id) {
-            self.count_what_ended(slot);
-            self.hand_out(slot, lease, end);
-        }
-        Ok(())
-    }
-
-    fn hand_out(&mut self, slot: Slot, lease: Lease, end: Time) {
-        let before = self.progress(slot).unwrap_or_default();
-        let attempt = before.attempt.saturating_add(1);
-        let leased = Progress { stage: Stage::Leased, attempt, lease: Some(lease), ..before };
-        self.shift_untold(slot, &Shift::new(Cause::Popped, end, end, &leased));
-        count(&mut self.totals.popped, 1);
-    }
-
-    fn move_job(&mut self, record: &MoveRecord) -> Result<(), RecordError> {
-        let (id, cause, time, progress) = record.parts()?;
-        if let Some(slot) = self.pool.find(id) {
-            if cause == Cause::Kicked {
-                self.count_what_ended(slot);
-            }
-            let shift = Shift::new(cause, time, time, &progress).because(Reason::given(record.reason()));
-            self.shift_untold(slot, &shift);
-        }
-        Ok(())
-    }
-
-    /// Version 0.1 counted nothing of a job. So its log makes the same jobs as its files.
-    fn shift_untold(&mut self, slot: Slot, shift: &Shift) {
-        let tally = self.details_of(slot).map_or(Tally::default(), |details| details.tally());
-        self.shift(slot, &Shift { counted: Counted::Is(tally), ..*shift });
-    }
-
-    fn drop_jobs(&mut self, record: &DropRecord) -> Result<(), RecordError> {
-        let (exit, ids) = record.parts()?;
-        let jobs = ids.into_iter().filter_map(|id: Id| self.remove_called(id)).count();
-        match exit {
-            Exit::Finished => count(&mut self.totals.finished, jobs),
-            Exit::Purged => count(&mut self.totals.purged, jobs),
-        }
-        Ok(())
-    }
-
-    /// A job that is handed out or kicked had its lease end, and died, before that, also if nobody has let
-    /// time pass here meanwhile.
-    fn count_what_ended(&mut self, slot: Slot) {
-        let counted = self.schedule.horizon().max(self.counted);
-        let Some(job) = self.view(slot) else {
-            return;
-        };
-        let has_timed_out = job.progress.stage == Stage::Leased && job.time > counted;
-        let has_died = has_timed_out && job.is_at_its_last_attempt();
-        count(&mut self.totals.timed_out, usize::from(has_timed_out));
-        count(&mut self.totals.died, usize::from(has_died));
     }
 
     /// Everything about the queue but its jobs.
@@ -211,10 +139,5 @@ impl JobView<'_> {
     /// The record with which [`Queue::load`] makes this job again.
     pub fn record(&self) -> JobRecord {
         JobRecord::of(self, Naming::Given)
-    }
-
-    /// What this job came to, as version 0.1 told it.
-    pub fn move_record(&self, cause: Cause) -> MoveRecord {
-        MoveRecord::new(self, cause)
     }
 }

@@ -3,7 +3,6 @@
 
 use super::details::{Details, Rare};
 use super::job::{Progress, Stage};
-use super::job_record::Cause;
 use super::policy::Policy;
 use super::queue_record::count;
 use super::slab::{self, Slot};
@@ -22,15 +21,16 @@ pub(super) enum Reason<'r> {
     None,
 }
 
-/// What becomes of the tally of a job that gets another place.
-#[derive(Clone, Copy)]
-pub(super) enum Counted {
-    /// The cause counts.
-    ByCause,
-    /// It doesn't.
-    No,
-    /// It is this one.
-    Is(Tally),
+/// Why a job gets another place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    Popped,
+    Released,
+    Touched,
+    Buried,
+    /// And is kept.
+    Finished,
+    Kicked,
 }
 
 /// Another place for a job, and why it gets it.
@@ -41,15 +41,16 @@ pub(super) struct Shift<'r> {
     pub time: Time,
     pub progress: Progress,
     pub reason: Reason<'r>,
-    pub counted: Counted,
+    /// Whether the job's tally counts the cause.
+    pub is_counted: bool,
     /// `None`: it keeps the one it has.
     pub priority: Option<u8>,
 }
 
 impl<'r> Shift<'r> {
     pub fn new(cause: Cause, now: Time, time: Time, progress: &Progress) -> Shift<'r> {
-        let (reason, counted) = (Reason::Keep, Counted::ByCause);
-        Shift { cause, now, time, progress: *progress, reason, counted, priority: None }
+        let progress = *progress;
+        Shift { cause, now, time, progress, reason: Reason::Keep, is_counted: true, priority: None }
     }
 
     pub fn because(self, reason: Reason<'r>) -> Shift<'r> {
@@ -67,11 +68,7 @@ impl<'r> Shift<'r> {
         };
         let before = rare.as_ref().map_or(Tally::default(), |rare| rare.tally());
         let by_time = if has_timed_out { before.with_time_out() } else { before };
-        let tally = match self.counted {
-            Counted::ByCause => self.cause.counted_in(by_time),
-            Counted::No => by_time,
-            Counted::Is(tally) => tally,
-        };
+        let tally = if self.is_counted { self.cause.counted_in(by_time) } else { by_time };
         if tally == before {
             rare
         } else {

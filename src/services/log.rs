@@ -18,7 +18,7 @@ use crate::queue::{
     Attempts, Circumstances, Defaults, Following, Heading, Lease, Millis, Mode, Pop, PopById, Time,
 };
 
-/// The command in which a time is told, effects of version 0.1 are read, and an AOF is rewritten.
+/// The command in which a time is told, and an AOF is rewritten.
 pub const APPLY: &CStr = c"DQ.APPLY";
 
 /// The command in which a delivery is logged.

@@ -7,7 +7,7 @@ use super::log::APPLY;
 use super::value::QueueValue;
 use super::{reaper, whereabouts};
 use crate::queue::{
-    read_block, BlockWriter, GroupRecord, JobRecord, Mover, Queue, QueueRecord, Record, RecordError, Walk,
+    read_block, BlockWriter, GroupRecord, Mover, Queue, QueueRecord, Record, RecordError, Walk,
 };
 use crate::server::context::{self, Database};
 use crate::server::data_type::{DataType, Value};
@@ -15,7 +15,7 @@ use crate::server::persist::{Aof, Digest, Input, LoadError, Output};
 
 /// `TYPE key` answers this.
 const TYPE_NAME: &str = "delayq-dq";
-/// The version of what is written. All up to this are read.
+/// The version of what is written, and read.
 const ENCODING_VERSION: i32 = 2;
 
 pub static QUEUE_TYPE: DataType<QueueValue> = DataType::new(TYPE_NAME, ENCODING_VERSION);
@@ -63,10 +63,10 @@ impl Value for QueueValue {
         &QUEUE_TYPE
     }
 
-    /// The number of jobs, the queue's record, then the jobs in the order of [`Queue::jobs`]: in blocks; in version 1,
-    /// id, body and record of each by itself. Behind them the records of groups, if there are any.
+    /// The number of jobs, the queue's record, then blocks of jobs in the order of [`Queue::jobs`]. Behind them the records of
+    /// groups, if there are any.
     fn load(input: &Input, version: i32) -> Result<QueueValue, LoadError> {
-        if !(1..=ENCODING_VERSION).contains(&version) {
+        if version != ENCODING_VERSION {
             return Err(LoadError::Version(version, ENCODING_VERSION));
         }
         let jobs = input.unsigned()?;
@@ -74,12 +74,7 @@ impl Value for QueueValue {
         let mut queue = Queue::new(context::hash_seed());
         queue.expect(jobs);
         while (queue.len() as u64) < jobs {
-            if version == 1 {
-                let (id, body, job) = (input.buffer()?, input.buffer()?, input.buffer()?);
-                queue.load(id.bytes(), body.bytes(), &JobRecord::decode(job.bytes())?)?;
-            } else {
-                load_block(&mut queue, input)?;
-            }
+            load_block(&mut queue, input)?;
         }
         if queue.len() as u64 != jobs {
             return Err(LoadError::Content("it has more jobs than it says".into()));

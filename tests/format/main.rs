@@ -9,7 +9,6 @@
 mod jobs;
 mod outcomes;
 mod queues;
-mod version_0_1;
 
 use dq::queue::*;
 

@@ -40,7 +40,7 @@ from harness.golden import (
 from harness.queues import binary_client
 from harness.server import KNOWN, MODULE, Kind, Server, eventually
 from harness.transcript import play
-from sessions import RETURNED, SESSIONS, WAITED
+from sessions import GIVEN_BACK, SESSIONS, WAITED
 
 # The time at which all of them begin.
 BEGIN_MS = int(datetime(2026, 1, 15, 8, tzinfo=timezone.utc).timestamp() * 1_000)
@@ -105,17 +105,13 @@ def play_sessions(server: Server) -> None:
         room.check("# Of all of them.", far=BEGIN_MS + DAY_MS, **IDS)
         play(room, session)
     room.play(WAITED)
-    for id, options in RETURNED:
-        killed = room.wait(f"who-waits-for-{id}", "DQ.POP", "waited", "BLOCK", 0, *options.split())
-        keep = DAY_MS if id == "returned-to-be-kept" else 0
-        in_one_go(
-            server.port,
-            ("DQ.ADD", "waited", id, "x", "TTR", DAY_MS, "KEEP", keep),
-            ("CLIENT", "KILL", "ID", killed.id),
-        )
-        eventually(lambda: room.call("DQ.LEN", "waited", "STATE", "ready") == 1)
-        # Out of the way of the next.
-        room.check(f"> DQ.POP waited\n[[<...>, 1]]\n> DQ.RELEASE waited {id} * DELAY {DAY_MS}\n(integer) 1")
+    killed = room.wait("who-is-killed", "DQ.POP", "waited", "BLOCK", 0)
+    in_one_go(
+        server.port,
+        ("DQ.ADD", "waited", GIVEN_BACK, "x", "TTR", DAY_MS),
+        ("CLIENT", "KILL", "ID", killed.id),
+    )
+    eventually(lambda: room.call("DQ.LEN", "waited", "STATE", "ready") == 1)
     room.close()
 
 

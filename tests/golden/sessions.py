@@ -410,9 +410,5 @@ WAITED = """
     "done"
     three< [["done", "x", (nil), 1]]
 """
-# Each is killed in the turn in which it is served: the job comes back.
-RETURNED = [
-    ("returned", ""),
-    ("returned-to-be-finished", "NOACK"),
-    ("returned-to-be-kept", "NOACK"),
-]
+# Its consumer is killed in the turn in which it is served: the job is given back.
+GIVEN_BACK = "given-back"

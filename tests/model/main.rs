@@ -20,7 +20,6 @@ mod file;
 mod groups;
 mod hostile;
 mod job;
-mod legacy;
 mod limits;
 mod log;
 mod operation;

@@ -277,28 +277,6 @@ impl Operation {
         vec![one]
     }
 
-    /// Of one job at most, where a client names those that it means.
-    pub fn make_single(&mut self) {
-        match self {
-            Operation::Finish(claims) => claims.truncate(1),
-            Operation::Delete(which) | Operation::KickJob(which) | Operation::Forget(which) => {
-                which.truncate(1)
-            }
-            _ => {}
-        }
-    }
-
-    /// Without groups.
-    pub fn leave_out_groups(&mut self) {
-        match self {
-            Operation::AddMany { options, groups, .. } => {
-                (options.group, *groups) = (None, 0);
-            }
-            Operation::Add { options, .. } | Operation::Schedule { options, .. } => options.group = None,
-            _ => {}
-        }
-    }
-
     /// Whether whoever says it looks first, at the queue as it is now.
     pub fn looks_first(&self) -> bool {
         matches!(self, Operation::Kick { .. } | Operation::Purge { .. } | Operation::Upkeep)

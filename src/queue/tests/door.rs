@@ -52,11 +52,8 @@ fn an_operation_that_changes_nothing_leaves_no_trace() {
     assert_eq!(queue.apply(&told, &KickJob { ids }), Kicked { jobs: 0 });
     assert_eq!(queue.apply(&told, &Resume { group: None }), Resumed::No);
     assert_eq!(queue.apply(&told, &Forget { ids }), Forgotten { jobs: 0 });
-    let unknown = DropRecord::new(Exit::Purged, ids.iter().copied());
-    let mut unreadable = unknown.encode();
-    unreadable[1] = 9;
-    let effect = Effect::Drop(DropRecord::decode(&unreadable).unwrap());
-    assert_eq!(queue.apply(&told, &effect), Err(RecordError::Cause));
+    let unknown = Effect::Put { id: b"", body: b"x", record: queue.get(id("b")).unwrap().record() };
+    assert_eq!(queue.apply(&told, &unknown), Err(RecordError::Id));
     assert_eq!(whole(&queue), whole(&before));
     assert_eq!(queue.heading(), before.heading());
 }

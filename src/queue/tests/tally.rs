@@ -1,5 +1,6 @@
 //! How often a job timed out, was released, buried and kicked.
 
+use super::super::shift::Cause;
 use super::*;
 
 #[test]

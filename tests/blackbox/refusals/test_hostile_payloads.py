@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import redis
 
-from harness.clock import HOUR_MS, now_ms
 from harness.marks import on_one_kind
 from harness.payloads import (
     FOOTER_BYTES,
@@ -264,22 +263,6 @@ def test_times_at_the_end_of_time(server: Server, r: redis.Redis) -> None:
 
 
 RECORD = JobRecord().encoded()
-ONE_LEASE = [b"a", 7, 8]
-RELEASED, STAGE_LEASED = 1, 1
-
-
-def move(
-    id: bytes = b"a",
-    cause: int = RELEASED,
-    time: int = 8,
-    stage: int = 0,
-    attempt: int = 1,
-    lease: int = 0,
-    dies: int | None = None,
-) -> bytes:
-    return msgpack([[id, cause, time, stage, attempt, lease, dies, b"reason"]])
-
-
 ARITY = "wrong number of arguments for 'dq.apply' command"
 
 
@@ -302,28 +285,9 @@ ARITY = "wrong number of arguments for 'dq.apply' command"
             ("PUT, stage 9", ["PUT", "a", "b", JobRecord(stage=9).encoded()], "no known stage"),
             ("PUT, TTR 0", ["PUT", "a", "b", JobRecord(ttr=0).encoded()], "a span is not"),
             ("PUT, time", ["PUT", "a", "b", JobRecord(time=2**48).encoded()], "a time is past"),
-            ("LEASE, too long", ["LEASE", msgpack([]), "x"], ARITY),
-            ("LEASE, no list", ["LEASE", "a"], UNREADABLE),
-            ("LEASE, 2^32 of them", ["LEASE", b"\xdd" + b"\xff" * 4], UNREADABLE),
-            ("LEASE, empty id", ["LEASE", msgpack([[b"", 7, 8]])], "an id is not"),
-            ("LEASE 0", ["LEASE", msgpack([[b"a", 0, 8]])], NO_LEASE),
-            ("LEASE, second bad", ["LEASE", msgpack([ONE_LEASE, [b"a", 2**60, 8]])], "a lease is"),
-            ("LEASE, end", ["LEASE", msgpack([[b"a", 7, 2**48]])], NO_TIME),
-            ("MOVE, too long", ["MOVE", move(), "x"], ARITY),
-            ("MOVE, no list", ["MOVE", "a"], UNREADABLE),
-            ("MOVE, 2^32 of them", ["MOVE", b"\xdd" + b"\xff" * 4], UNREADABLE),
-            ("MOVE, empty id", ["MOVE", move(id=b"")], "an id is not"),
-            ("MOVE, cause", ["MOVE", move(cause=7)], "a change has no known cause"),
-            ("MOVE, time", ["MOVE", move(time=2**48)], NO_TIME),
-            ("MOVE, stage", ["MOVE", move(stage=4)], "no known stage"),
-            ("MOVE, lease", ["MOVE", move(stage=STAGE_LEASED)], NO_LEASE),
-            ("MOVE, a lease too many", ["MOVE", move(lease=7)], NO_LEASE),
-            ("MOVE, attempt", ["MOVE", move(stage=STAGE_LEASED, lease=7, attempt=0)], NO_LEASE),
-            ("MOVE, end of life", ["MOVE", move(dies=2**48)], NO_TIME),
-            ("DROP, too long", ["DROP", msgpack([0, [b"a"]]), "x"], ARITY),
-            ("DROP, no list", ["DROP", msgpack([0, b"a"])], UNREADABLE),
-            ("DROP, cause", ["DROP", msgpack([3, [b"a"]])], "a change has no known cause"),
-            ("DROP, empty id", ["DROP", msgpack([0, [b"a", b""]])], "an id is not"),
+            ("GROUPS, too long", ["GROUPS", msgpack([]), "x"], ARITY),
+            ("GROUPS, no list", ["GROUPS", "a"], UNREADABLE),
+            ("GROUPS, 2^32 of them", ["GROUPS", b"\xdd" + b"\xff" * 4], UNREADABLE),
             ("QUEUE, too long", ["QUEUE", QueueRecord().encoded(), "x"], ARITY),
             ("QUEUE, a job's", ["QUEUE", RECORD], UNREADABLE),
             ("QUEUE, lease", ["QUEUE", QueueRecord(last_lease=2**53).encoded()], "a lease is not"),
@@ -347,9 +311,6 @@ def test_effects_on_a_key_of_another_type_are_refused(r: redis.Redis) -> None:
     r.set("text", "x")
     for words in (
         ["PUT", "a", "b", RECORD],
-        ["LEASE", msgpack([ONE_LEASE])],
-        ["MOVE", move()],
-        ["DROP", msgpack([0, [b"a"]])],
         ["QUEUE", QueueRecord().encoded()],
     ):
         with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
@@ -360,24 +321,11 @@ def test_effects_on_a_key_of_another_type_are_refused(r: redis.Redis) -> None:
 def test_effects_that_are_well_formed_are_taken(server: Server, r: redis.Redis) -> None:
     """Or the refusals above would prove nothing."""
     r.execute_command("DQ.APPLY", "q", "PUT", "a", "b", RECORD)
-    r.execute_command("DQ.APPLY", "q", "PUT", "dropped", "b", RECORD)
-    r.execute_command("DQ.APPLY", "q", "MOVE", move(time=2**48 - 1))
-    r.execute_command("DQ.APPLY", "q", "DROP", msgpack([0, [b"dropped"]]))
     settings = Settings(ttr=5, attempts=6, dead_keep=7)
     r.execute_command("DQ.APPLY", "q", "QUEUE", QueueRecord(counted=0, settings=settings).encoded())
-    assert job(r, "q", "a")["state"] == "delayed"
-    assert job(r, "q", "a")["reason"] == "reason"
-    assert job(r, "q", "dropped") is None
+    assert job(r, "q", "a")["body"] == "b"
     told = info(r, "q")
     assert [told[name] for name in ("default-ttr", "default-attempts", "dead-keep")] == [5, 6, 7]
-
-
-def test_an_effect_on_a_job_that_is_not_there_is_no_error(r: redis.Redis) -> None:
-    r.execute_command("DQ.ADD", "q", "a", "x", "DELAY", HOUR_MS)
-    r.execute_command("DQ.APPLY", "q", "LEASE", msgpack([[b"gone", 7, now_ms()], [b"a", 8, now_ms()]]))
-    r.execute_command("DQ.APPLY", "q", "MOVE", move(id=b"gone"))
-    r.execute_command("DQ.APPLY", "q", "DROP", msgpack([0, [b"gone"]]))
-    assert r.execute_command("DQ.FINISH", "q", "a", 8) == 1
 
 
 def test_a_broken_file_is_not_loaded_and_the_log_says_why(

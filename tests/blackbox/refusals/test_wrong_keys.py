@@ -21,8 +21,6 @@ OTHERS = {
 # Records that DQ.APPLY takes: an effect that is fine but for the key.
 JOB_RECORD = r"\x99\x00\x00\x01\x00\x00\x00\x00\x00\xc2"
 QUEUE_RECORD = r"\x94\x00\x00\x00\x96\x00\x00\x00\x00\x00\x00"
-NONE = r"\x90"
-NONE_FINISHED = r"\x92\x00\x90"
 
 # Each command as it works; `{}` is the key.
 COMMANDS = [
@@ -57,9 +55,6 @@ COMMANDS = [
     "DQ.INFO {}",
     "DQ.FORECAST {} STEP 5 COUNT 5",
     f'DQ.APPLY {{}} PUT a x "{JOB_RECORD}"',
-    f'DQ.APPLY {{}} LEASE "{NONE}"',
-    f'DQ.APPLY {{}} MOVE "{NONE}"',
-    f'DQ.APPLY {{}} DROP "{NONE_FINISHED}"',
     f'DQ.APPLY {{}} QUEUE "{QUEUE_RECORD}"',
 ]
 WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value"
@@ -126,14 +121,6 @@ def test_effects_that_are_none(lone: Server, lone_session: Session) -> None:
         ('DQ.APPLY {} PUT a x ""', unreadable),
         (f'DQ.APPLY {{}} PUT a x "{JOB_RECORD[:-4]}"', unreadable),
         (f'DQ.APPLY {{}} PUT a x "{JOB_RECORD}x"', too_long),
-        ("DQ.APPLY {} LEASE x", unreadable),
-        (r'DQ.APPLY {} LEASE "\xdd\xff\xff\xff\xff"', unreadable),
-        (r'DQ.APPLY {} LEASE "\x91\x93\xa1a\x00\x05"', "ERR a lease is not a possible one"),
-        ("DQ.APPLY {} MOVE x", unreadable),
-        (f'DQ.APPLY {{}} MOVE "{NONE}x"', too_long),
-        ("DQ.APPLY {} DROP x", unreadable),
-        (f'DQ.APPLY {{}} DROP "{NONE_FINISHED}x"', too_long),
-        (r'DQ.APPLY {} DROP "\x92\x09\x90"', "ERR a change has no known cause"),
         ("DQ.APPLY {} QUEUE x", unreadable),
         (f'DQ.APPLY {{}} QUEUE "{QUEUE_RECORD}x"', too_long),
     ]

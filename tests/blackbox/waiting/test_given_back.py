@@ -1,4 +1,4 @@
-"""Jobs that were assigned to a consumer that vanishes before it is told: they are given back, as by RELEASE UNBEGUN."""
+"""Jobs assigned to a consumer that vanishes before it is told: they are given back, as by RELEASE UNBEGUN."""
 
 from collections.abc import Callable
 
