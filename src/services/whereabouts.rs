@@ -20,11 +20,8 @@ pub fn read<H: Host>(host: H, queue: Queue) -> QueueValue {
 
 /// The value will be at this key, out of a file.
 pub fn loaded<H: Host>(host: H, value: &mut QueueValue, database: Database, key: &[u8]) {
-    let (lease, wall_clock, uptime) = (value.last_lease(), host.wall_clock(), host.uptime());
-    host.with(|state| match state.is_primary && !state.is_loading {
-        true => state.leases.saw_in_payload(lease, wall_clock, uptime),
-        false => state.leases.saw(lease, wall_clock),
-    });
+    let (lease, wall_clock) = (value.last_lease(), host.wall_clock());
+    host.with(|state| state.leases.saw(lease, wall_clock));
     if !aside::take(host, value, database, key) {
         wakeup::plan(host, value, || database, || key);
     }

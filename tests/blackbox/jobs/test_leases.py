@@ -219,68 +219,6 @@ def test_nor_when_the_first_ones_were_lost_and_the_clock_was_set_back(
         assert session["next"] > lost
 
 
-def test_nor_behind_a_payload_from_before_the_crash_with_the_clock_set_back(
-    fresh_server: Callable[..., Server], tmp_path: Path
-) -> None:
-    """The payload is all that is left of the leases that were given. Its jobs aren't due at once then."""
-    clock = WallClock(tmp_path, "server")
-    clock.set(2 * HOUR_US)
-    server = fresh_server(environment=clock.environment)
-    with closing(server.session()) as session:
-        session.check("""
-            > DQ.ADD q a x
-            "a"
-            > DQ.ADD q b x
-            "b"
-            > DQ.POP q
-            [["a", "x", <*>, 1]]
-        """)
-        payload = server.client().dump("q")
-        session.check('> DQ.POP q\n[["b", "x", <lost>, 1]]')
-        lost = session["lost"]
-    server.kill9()
-    clock.set(0)
-    server.start()
-    server.client().restore("q", 0, payload)
-    with closing(server.session()) as session:
-        session.check("""
-            > DQ.POP q ID b
-            [["b", "x", <next>, 1]]
-            > DQ.FINISH q b <next>
-            (integer) 1
-        """)
-        assert session["next"] > lost
-
-
-def test_nor_when_what_a_minute_gave_was_lost_and_the_clock_was_set_back_by_hours(
-    fresh_server: Callable[..., Server], tmp_path: Path
-) -> None:
-    """The file knows of the leases of the minute before."""
-    clock = WallClock(tmp_path, "server")
-    clock.set(2 * HOUR_US)
-    server = fresh_server(environment=clock.environment)
-    with closing(server.session()) as session:
-        session.check("""
-            > DQ.ADD q a x
-            "a"
-            > DQ.ADD q b x
-            "b"
-            > DQ.POP q
-            [["a", "x", <*>, 1]]
-            > SAVE
-            OK
-        """)
-        clock.set(2 * HOUR_US + 60 * US_PER_S)
-        session.check('> DQ.POP q\n[["b", "x", <lost>, 1]]')
-        lost = session["lost"]
-    server.kill9()
-    clock.set(0)
-    server.start()
-    with closing(server.session()) as session:
-        session.check('> DQ.POP q ID b\n[["b", "x", <next>, 1]]')
-        assert session["next"] > lost
-
-
 def test_nor_of_a_deleted_queue_behind_starts_that_follow_each_other_fast(
     fresh_server: Callable[..., Server],
 ) -> None:
