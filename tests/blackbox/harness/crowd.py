@@ -164,7 +164,9 @@ class Crowd:
         while not self._is_over:
             words, is_noack = self._pop(chance)
             patience = chance.random() * 2 if self.vanish and chance.random() < 0.2 else None
-            self._waiting[number] = (id, str(words[1] if words[0] == "DQ.POP" else words[2]))
+            if not is_noack:
+                # What such a one is about to get would be gone with it: at most once.
+                self._waiting[number] = (id, str(words[1] if words[0] == "DQ.POP" else words[2]))
             try:
                 reply = await asyncio.wait_for(line.call(*words), patience)
             except TimeoutError:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 TYPE_NAME = "delayq-dq"
-ENCODING_VERSION = 1
+ENCODING_VERSION = 2
 RDB_MODULE = 7
 RDB_VERSION = 10
 FOOTER_BYTES = 10
@@ -96,7 +96,7 @@ class JobRecord:
     lease: int = 3_612_109_209_600_001
     stage: int = 1
     named_by_queue: bool = False
-    # What most jobs don't have, and what no job had in the first version.
+    # What most jobs don't have.
     extra: "Extra | None" = None
 
     def encoded(self) -> bytes:
@@ -119,18 +119,17 @@ class QueueRecord:
     last_lease: int = 3_612_109_209_600_001
     serial_time: int = 1_763_725_200_000
     serial_number: int = 0
-    totals: tuple[int, ...] = (2, 0, 4, 2, 0, 0)
-    # From here on, what the first version didn't have.
-    counted: int | None = None
+    totals: tuple[int, ...] = (2, 0, 4, 2, 0, 0, 0, 0, 0, 0, 0)
+    counted: int = 0
     paused_until: int = 0
-    settings: "Settings | None" = None
+    settings: "Settings" = field(default_factory=lambda: Settings())
+    # The clock, the defaults that were told last, and the check.
+    heading: tuple[int, ...] = (0, 0, 0, 0)
 
     def encoded(self) -> bytes:
-        record = [self.last_lease, self.serial_time, self.serial_number, list(self.totals)]
-        if self.counted is not None:
-            settings = self.settings or Settings()
-            record += [self.counted, self.paused_until, list(vars(settings).values())]
-        return msgpack(record)
+        *plain, totals, counted, paused_until, settings, heading = vars(self).values()
+        lists = (list(totals), counted, paused_until, list(vars(settings).values()), list(heading))
+        return msgpack([*plain, *lists])
 
 
 @dataclass(frozen=True)
@@ -149,6 +148,9 @@ class Job:
     id: bytes = b"a"
     body: bytes = b"hello"
     record: bytes = field(default_factory=lambda: JobRecord().encoded())
+
+    def encoded(self) -> bytes:
+        return b"\x93" + msgpack(self.id) + msgpack(self.body) + self.record
 
 
 @dataclass(frozen=True)
@@ -177,6 +179,6 @@ def payload_of(
         (
             rdb_unsigned(len(jobs) if count is None else count),
             rdb_string(QueueRecord().encoded() if queue is None else queue),
-            *(rdb_string(part) for job in jobs for part in (job.id, job.body, job.record)),
+            *([rdb_string(b"".join(job.encoded() for job in jobs))] if jobs else []),
         )
     )

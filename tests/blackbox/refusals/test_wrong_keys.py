@@ -20,7 +20,9 @@ OTHERS = {
 
 # Records that DQ.APPLY takes: an effect that is fine but for the key.
 JOB_RECORD = r"\x99\x00\x00\x01\x00\x00\x00\x00\x00\xc2"
-QUEUE_RECORD = r"\x94\x00\x00\x00\x96\x00\x00\x00\x00\x00\x00"
+QUEUE_RECORD = (
+    r"\x98\x00\x00\x00\x9b" + 11 * r"\x00" + r"\x00\x00\x97\xc0\xc0" + 5 * r"\x00" + r"\x94" + 4 * r"\x00"
+)
 
 # Each command as it works; `{}` is the key.
 COMMANDS = [
