@@ -1,5 +1,4 @@
-//! `DQ.APPLY key
-//! unix-ms told name [word ...] | PUT id body record | GROUPS records | QUEUE record`
+//! `DQ.APPLY key unix-ms told name [word ...] | PUT id body record | GROUPS records | QUEUE record`
 //!
 //! Internal: an entry of the log, which replicas and the AOF get.
 //!
