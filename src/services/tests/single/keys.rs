@@ -74,24 +74,22 @@ fn a_queue_that_was_renamed_is_found_by_a_walk_over_the_keys() {
     assert!(node.alarm.get().is_some_and(|alarm| alarm > node.now() + Duration::from_secs(30)));
 }
 
-/// A payload that a client brings may be from before a crash. What a file says, or a primary, was given before.
 #[test]
-fn only_a_clients_payload_raises_the_floor_of_leases() {
+fn the_leases_of_a_queue_that_is_loaded_bind_the_others() {
     for (is_primary, is_loading) in [(true, false), (true, true), (false, false), (false, true)] {
         let (node, _) = node();
         let host = &node;
         host.with(|state| (state.is_primary, state.is_loading) = (is_primary, is_loading));
         let now = now_of(host).now;
-        let ahead = |minutes: u64| Queue::lease_at(now.saturating_add(ms(minutes * 60_000)));
+        let ahead = Queue::lease_at(now.saturating_add(ms(30 * 60_000)));
         let mut queue = Queue::new((1, 2));
-        let lease_floor = Lease::new(ahead(30).number() - 1);
-        let circumstances = Circumstances { now, lease_floor, ..Circumstances::default() };
+        let circumstances =
+            Circumstances { now, lease_floor: Lease::new(ahead.number() - 1), ..Circumstances::default() };
         queue.apply(&circumstances, &Add::plain(id(b"a"), b"x"));
         queue.apply(&circumstances, &Pop::ONE);
         let mut value = whereabouts::read(host, queue);
         whereabouts::loaded(host, &mut value, 0, b"q");
         let floor = host.with(|state| state.leases.floor_for(&value, now));
-        let is_raised = is_primary && !is_loading;
-        assert_eq!(floor, ahead(if is_raised { 60 } else { 30 }), "{is_primary} {is_loading}");
+        assert_eq!(floor, ahead, "{is_primary} {is_loading}");
     }
 }
