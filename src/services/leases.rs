@@ -69,7 +69,7 @@ impl Leases {
             return;
         }
         let by_clock = ahead_by(MARGIN, wall_clock);
-        self.highest = if by_clock > self.highest {
+        self.highest = if by_clock > self.highest || is_forged(self.highest, wall_clock) {
             by_clock
         } else {
             let above = self.highest.number().saturating_add(LOST_MAX + chance(wall_clock, uptime));
@@ -167,6 +167,14 @@ mod tests {
             let begin = begins_with(Queue::lease_at(after(hours * 3_600_000)), NOW);
             assert!(!is_forged(Lease::new(begin), NOW), "{hours} hours ahead");
         }
+    }
+
+    #[test]
+    fn a_role_that_changes_behind_a_clock_that_was_years_ahead_begins_by_the_clock() {
+        let mut leases = Leases::NONE;
+        leases.saw(Lease::new(Lease::MAX.number() - 1), Time::MAX);
+        leases.may_have_lost_some(NOW, Duration::ZERO);
+        assert_eq!(leases.highest, Queue::lease_at(after(3_600_000)));
     }
 
     /// A server that starts every second goes no further ahead of the clock than the margin and some hours.
