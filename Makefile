@@ -98,22 +98,21 @@ soak: build ## random sessions with faults, judged by their replies: 20 minutes 
 	@scripts/setup.sh test
 	PYTHONPATH=tests $(python) -m soak run $(ARGS)
 
-# A build of its own, since no other may have these faults.
-soak-faults: ## plant faults in the module, and see that the judge and the simulation find each (about five minutes)
+soak-faults: ## plant faults in the module, and see that the judge and the simulation find each (half an hour)
 	@scripts/setup.sh test
-	cargo build --release --features planted-faults --target-dir target/planted-faults
+	scripts/faults.sh module
 	$(python) -m pytest --numprocesses 3 tests/soak/faults_in_module.py $(ARGS)
-	cargo test --features planted-faults --target-dir target/planted-faults --lib planted_faults -- --nocapture
+	scripts/faults.sh simulation
 
 # Seconds for each of three targets.
 fuzz: ## fuzz commands, logs and payloads, guided by coverage (FOR=60 a target, ARGS="restore log")
 	@scripts/setup.sh fuzz
 	scripts/fuzz.sh $(FOR) $(ARGS)
 
-# The planted leak shows that a leak is found. A build of its own, as above.
+# The planted leak shows that a leak is found.
 memcheck: build ## a tour of the module under valgrind: nothing lost, nothing touched that isn't its own (about two minutes)
 	@scripts/setup.sh memcheck
-	cargo build --release --features planted-faults --target-dir target/planted-faults
+	scripts/faults.sh module leak
 	$(python) -m pytest -n0 tests/memcheck/check_memory.py $(ARGS)
 
 # A build of its own, with all that the module is made of.
@@ -143,7 +142,6 @@ lint: ## check format, clippy, Python and shell
 	@scripts/setup.sh lint
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
-	cargo clippy --lib --features planted-faults -- -D warnings
 	cargo fmt --check --manifest-path examples/rust/Cargo.toml
 	cargo clippy --locked --manifest-path examples/rust/Cargo.toml --target-dir target/examples/rust/target -- -D warnings
 	cargo fmt --check --manifest-path board/Cargo.toml

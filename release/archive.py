@@ -8,7 +8,9 @@ from pathlib import Path
 
 
 def write_tar_gz(path: Path, top: str, files: dict[str, tuple[bytes, int]], epoch: int) -> None:
-    """`files` are contents and modes by name, below the folder `top`. Sorted, of root, all of one time."""
+    """`files` are contents and modes by name, below the folder `top`. Sorted, of root, all of one
+    time.
+    """
     folders = {str(parent) for name in files for parent in Path(name).parents if str(parent) != "."}
     with (
         path.open("wb") as raw,
@@ -29,4 +31,6 @@ def write_tar_gz(path: Path, top: str, files: dict[str, tuple[bytes, int]], epoc
 
 def sums(contents: dict[str, bytes]) -> str:
     """As sha256sum writes and checks them."""
-    return "".join(f"{hashlib.sha256(contents[name]).hexdigest()}  {name}\n" for name in sorted(contents))
+    return "".join(
+        f"{hashlib.sha256(contents[name]).hexdigest()}  {name}\n" for name in sorted(contents)
+    )

@@ -17,15 +17,22 @@ MODULE = "usr/lib/redis/modules/libdq.so"
 UNIT = "usr/lib/systemd/system/dq-board.service"
 
 # What lintian is told to pass over, each with its reason.
-NO_MAIL = "# The authors take no mail; issues are taken where the sources are.\n{}: bogus-mail-host *\n"
-STATIC = "# On purpose: one program for every machine, whatever its libc.\n{}: statically-linked-binary *\n"
+NO_MAIL = (
+    "# The authors take no mail; issues are taken where the sources are.\n{}: bogus-mail-host *\n"
+)
+STATIC = (
+    "# On purpose: one program for every machine, whatever its libc.\n"
+    "{}: statically-linked-binary *\n"
+)
 
 # Within one block: licences.py puts lines of 80 between them.
 APACHE_TEXT = re.compile(
     r"^ *Apache License\n+ *Version 2\.0, January 2004\n(?:(?!^={80}$).)*?^ *END OF TERMS AND CONDITIONS$",
     re.MULTILINE | re.DOTALL,
 )
-APACHE_PLACE = "Apache License, Version 2.0: on Debian, its text is in /usr/share/common-licenses/Apache-2.0."
+APACHE_PLACE = (
+    "Apache License, Version 2.0: on Debian, its text is in /usr/share/common-licenses/Apache-2.0."
+)
 
 
 @dataclass
@@ -123,7 +130,8 @@ def build(package: Package, version: str, arch: str, out: Path, epoch: int) -> P
         )
         _write(tree / "DEBIAN" / "md5sums", "".join(md5sums).encode())
         path = out / f"{package.name}_{version}_{architecture}.deb"
-        # One thread: xz writes other bytes with more. Younger files get the time of SOURCE_DATE_EPOCH.
+        # One thread: xz writes other bytes with more. Younger files get the time of
+        # SOURCE_DATE_EPOCH.
         subprocess.run(
             ["dpkg-deb", "--root-owner-group", "-Zxz", "--build", root, path],
             check=True,
@@ -142,7 +150,9 @@ def _overrides(name: str, lines: str) -> dict[str, tuple[bytes, int]]:
 
 
 def with_common_licences(text: str) -> str:
-    """A text that each Debian has is named and not repeated, as its policy asks. What names authors stays."""
+    """A text that each Debian has is named and not repeated, as its policy asks. What names authors
+    stays.
+    """
     return APACHE_TEXT.sub(APACHE_PLACE, text)
 
 

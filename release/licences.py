@@ -8,7 +8,14 @@ from linked import Package
 
 # All of them let a binary be passed on with their texts, and ask nothing of who uses it.
 TAKEN = {
-    *("0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0"),
+    *(
+        "0BSD",
+        "Apache-2.0",
+        "Apache-2.0 WITH LLVM-exception",
+        "BSD-2-Clause",
+        "BSD-3-Clause",
+        "BSL-1.0",
+    ),
     *("ISC", "MIT", "Unicode-3.0", "Unlicense", "Zlib"),
 }
 
@@ -24,18 +31,24 @@ def is_taken(expression: str) -> bool:
 
 
 def notices(packages: list[Package], our_licence: str) -> str:
-    """The text of THIRD-PARTY-LICENSES.txt. A text that several share stands once, below their names."""
+    """The text of THIRD-PARTY-LICENSES.txt. A text that several share stands once, below their
+    names.
+    """
     mit = our_licence[our_licence.index(MIT_BEGINS) :]
     sharing: dict[str, list[Package]] = defaultdict(list)
     for package in packages:
         if not is_taken(package.licence):
-            raise ValueError(f"{package.name} {package.version} is under {package.licence or 'no licence'}")
+            raise ValueError(
+                f"{package.name} {package.version} is under {package.licence or 'no licence'}"
+            )
         for text in package.texts or (_text_for(package, packages, mit),):
             sharing[_tidy(text)].append(package)
     blocks = ["What the files of this archive are made of besides DQ, and under which licences.\n"]
     by_first_name = sorted(sharing.items(), key=lambda item: [(p.name, p.version) for p in item[1]])
     for text, owners in by_first_name:
-        names = "\n".join(f"{p.name} {p.version} ({p.licence}) {p.repository}".rstrip() for p in owners)
+        names = "\n".join(
+            f"{p.name} {p.version} ({p.licence}) {p.repository}".rstrip() for p in owners
+        )
         blocks.append(f"{names}\n{'-' * 80}\n{text}")
     return f"\n{'=' * 80}\n".join(blocks)
 
@@ -49,10 +62,13 @@ def _is_satisfied(node) -> bool:
 
 
 def _text_for(package: Package, others: list[Package], mit: str) -> str:
-    """For a package that forgot its text: that of another from the same repository under the same licence, or
-    the text of MIT, which is the same for all, with the authors that it names."""
+    """For a package that forgot its text: that of another from the same repository under the same
+    licence, or the text of MIT, which is the same for all, with the authors that it names."""
     for other in others:
-        if other.texts and (other.repository, other.licence) == (package.repository, package.licence):
+        if other.texts and (other.repository, other.licence) == (
+            package.repository,
+            package.licence,
+        ):
             return other.texts[0]
     if "MIT" in package.licence.split(" OR "):
         authors = ", ".join(package.authors) or f"the authors of {package.name}"

@@ -1,4 +1,6 @@
-"""What is linked into the released files: the packages of Cargo.lock, and what the toolchain adds."""
+"""What is linked into the released files: the packages of Cargo.lock, and what the toolchain
+adds.
+"""
 
 import json
 import re
@@ -29,7 +31,9 @@ class Package:
 
 @dataclass(frozen=True)
 class Linked:
-    """One of our own packages, what it is made of, itself included, and who depends on whom, by purl."""
+    """One of our own packages, what it is made of, itself included, and who depends on whom, by
+    purl.
+    """
 
     own: str
     packages: list[Package]
@@ -37,7 +41,9 @@ class Linked:
 
 
 def linked(manifest: Path, target: str) -> Linked:
-    """What `manifest` links on `target`: no proc-macros, no build scripts' needs, no tests' needs."""
+    """What `manifest` links on `target`: no proc-macros, no build scripts' needs, no tests'
+    needs.
+    """
     ids = set(_tree(manifest, target))
     metadata = _metadata(manifest, target)
     locked = _checksums(manifest.with_name("Cargo.lock"))
@@ -50,7 +56,8 @@ def linked(manifest: Path, target: str) -> Linked:
         packages[node["id"]].purl: sorted(
             packages[dependency["pkg"]].purl
             for dependency in node["deps"]
-            if dependency["pkg"] in packages and any(kind["kind"] is None for kind in dependency["dep_kinds"])
+            if dependency["pkg"] in packages
+            and any(kind["kind"] is None for kind in dependency["dep_kinds"])
         )
         for node in metadata["resolve"]["nodes"]
         if node["id"] in packages
@@ -59,7 +66,9 @@ def linked(manifest: Path, target: str) -> Linked:
 
 
 def toolchain(zig: Path) -> list[Package]:
-    """What the compilers add: Rust's standard library, zig's unwinder, and musl, in the static program."""
+    """What the compilers add: Rust's standard library, zig's unwinder, and musl, in the static
+    program.
+    """
     sysroot = Path(output("rustc", "--print", "sysroot"))
     licences = sysroot / "share" / "doc" / "rust" / "licenses"
     rust = re.match(r"rustc (\S+)", output("rustc", "--version"))
@@ -76,7 +85,9 @@ def toolchain(zig: Path) -> list[Package]:
 
 
 def _tree(manifest: Path, target: str) -> Iterator[tuple[str, str]]:
-    """Names and versions, with the features of a build. `cargo metadata` takes in those of tests, too."""
+    """Names and versions, with the features of a build. `cargo metadata` takes in those of tests,
+    too.
+    """
     lines = output(
         *("cargo", "tree", "--locked", "--manifest-path", str(manifest), "--target", target),
         *("--edges", "normal,no-proc-macro", "--prefix", "none", "--no-dedupe", "--format", "{p}"),
@@ -127,7 +138,9 @@ def _package(raw: dict, checksum: str | None) -> Package:
 
 def _tool(name: str, version: str, licence: str, repository: str, *texts: str) -> Package:
     """`version` is that of the tool which brings it."""
-    return Package(name, version, licence, (), repository, texts, None, f"pkg:generic/{name}@{version}")
+    return Package(
+        name, version, licence, (), repository, texts, None, f"pkg:generic/{name}@{version}"
+    )
 
 
 def output(*command: str) -> str:

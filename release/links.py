@@ -1,4 +1,6 @@
-"""Links between pages in a package that has some of the sources' files alone, perhaps at other places."""
+"""Links between pages in a package that has some of the sources' files alone, perhaps at other
+places.
+"""
 
 import posixpath
 import re
@@ -8,16 +10,23 @@ LINK = re.compile(r"!?\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
 
 def placed(files: dict[str, bytes], places: dict[str, str] | None = None) -> dict[str, bytes]:
-    """`files`, by their paths in the sources, at their places in a package: `places`, or as in the sources.
+    """`files`, by their paths in the sources, at their places in a package: `places`, or as in the
+    sources.
 
-    The links of the pages lead to these places. A link to what isn't in the package becomes its text.
+    The links of the pages lead to these places. A link to what isn't in the package becomes its
+    text.
     """
     places = {path: path for path in files} if places is None else places
     folders = {
-        folder: folder for path, place in places.items() if path == place for folder in _folders_above(path)
+        folder: folder
+        for path, place in places.items()
+        if path == place
+        for folder in _folders_above(path)
     }
     return {
-        place: _relinked(files[path], path, place, folders | places) if path.endswith(".md") else files[path]
+        place: _relinked(files[path], path, place, folders | places)
+        if path.endswith(".md")
+        else files[path]
         for path, place in places.items()
     }
 

@@ -1,4 +1,5 @@
-"""Packs what scripts/dist.sh has built: an archive and Debian packages for each architecture; kombu-dq; sums.
+"""Packs what scripts/dist.sh has built: an archive and Debian packages for each architecture;
+kombu-dq; sums.
 
 pack.py --out FOLDER --build FOLDER ARCH…
 """
@@ -32,10 +33,14 @@ FOLDERS = {
     "prometheus": (".yml",),
 }
 
-# What goes into the Debian packages besides programs: places in their folders of documentation, by paths
-# of the sources. A name that ends in a slash is a folder's.
+# What goes into the Debian packages besides programs: places in their folders of documentation, by
+# paths of the sources. A name that ends in a slash is a folder's.
 OF_BOTH = {"LICENSE": "copyright", "CHANGELOG.md": "changelog.gz"}
-OF_MODULE = {"README.md": "README.md", "docs/": "docs/", "redis.conf.example": "examples/redis.conf.example"}
+OF_MODULE = {
+    "README.md": "README.md",
+    "docs/": "docs/",
+    "redis.conf.example": "examples/redis.conf.example",
+}
 OF_BOARD = {
     "docs/board.md": "board.md",
     "docs/board/": "board/",
@@ -90,7 +95,18 @@ def pack(arch: str, version: str, build: Path, out: Path, epoch: int) -> None:
 def pack_kombu(out: Path) -> None:
     """The same bytes for the same sources: hatchling goes by SOURCE_DATE_EPOCH."""
     subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-d", out.resolve(), "-t", "wheel", "-t", "sdist"],
+        [
+            sys.executable,
+            "-m",
+            "hatchling",
+            "build",
+            "-d",
+            out.resolve(),
+            "-t",
+            "wheel",
+            "-t",
+            "sdist",
+        ],
         cwd=ROOT / "integrations" / "kombu-dq",
         check=True,
         stdout=subprocess.DEVNULL,
@@ -103,7 +119,9 @@ def papers(name: str, version: str, arch: str, epoch: int) -> dict[str, bytes]:
     board = linked(ROOT / "board" / "Cargo.toml", f"{arch}-unknown-linux-musl")
     tools = toolchain(ZIG)
     bom = bill_of_materials(name, version, epoch, [module, board], tools, built_with())
-    foreign = sorted(tools + [p for part in (module, board) for p in part.packages if p.purl != part.own])
+    foreign = sorted(
+        tools + [p for part in (module, board) for p in part.packages if p.purl != part.own]
+    )
     return {
         "sbom.cdx.json": bom.encode(),
         "THIRD-PARTY-LICENSES.txt": notices(
@@ -119,7 +137,9 @@ def built_with() -> dict[str, str]:
 def pages() -> dict[str, bytes]:
     found = {name: (ROOT / name).read_bytes() for name in PAGES}
     # What running an example leaves behind.
-    ignored = set(re.findall(r"^(\w+)/$", (ROOT / "examples" / ".gitignore").read_text(), re.MULTILINE))
+    ignored = set(
+        re.findall(r"^(\w+)/$", (ROOT / "examples" / ".gitignore").read_text(), re.MULTILINE)
+    )
     for folder, suffixes in FOLDERS.items():
         for path in sorted((ROOT / folder).rglob("*")):
             name = path.relative_to(ROOT)

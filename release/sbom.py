@@ -3,7 +3,14 @@
 import uuid
 from datetime import datetime, timezone
 
-from cyclonedx.model import ExternalReference, ExternalReferenceType, HashAlgorithm, HashType, Property, XsUri
+from cyclonedx.model import (
+    ExternalReference,
+    ExternalReferenceType,
+    HashAlgorithm,
+    HashType,
+    Property,
+    XsUri,
+)
 from cyclonedx.model.bom import Bom
 from cyclonedx.model.component import Component, ComponentType
 from cyclonedx.model.license import LicenseExpression
@@ -16,9 +23,16 @@ NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "https://cyclonedx.org/dq")
 
 
 def bill_of_materials(
-    name: str, version: str, epoch: int, parts: list[Linked], tools: list[Package], built_with: dict[str, str]
+    name: str,
+    version: str,
+    epoch: int,
+    parts: list[Linked],
+    tools: list[Package],
+    built_with: dict[str, str],
 ) -> str:
-    """`parts` are what the module and the page are linked from, `tools` what the compilers add to both."""
+    """`parts` are what the module and the page are linked from, `tools` what the compilers add to
+    both.
+    """
     whole = Component(name=name, version=version, type=ComponentType.APPLICATION, bom_ref=name)
     bom = Bom(serial_number=uuid.uuid5(NAMESPACE, f"{name} {epoch}"))
     bom.metadata.component = whole

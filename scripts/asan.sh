@@ -13,14 +13,15 @@ command -v llvm-symbolizer > /dev/null || { echo "asan.sh: llvm-symbolizer is mi
 # for what builds it: hence a target.
 host=$(rustc -vV | sed -n 's/^host: //p')
 export RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address LSAN_OPTIONS=suppressions=$PWD/tests/fuzz/leaks.supp:print_suppressions=0
-build=(--locked --test fuzz --target "$host" --target-dir target/asan)
+build=(--locked --test fuzz --target "$host" --target-dir "$PWD/target/asan")
 
 cargo test "${build[@]}" -- "$@"
 
 log=target/asan/planted-leak.log
-if DQ_PLANTED_FAULT=leak DQ_FUZZ_CHANGES=20 cargo test "${build[@]}" --features planted-faults > "$log" 2>&1; then
+scripts/faults.sh tree leak
+if (cd target/faults/tree && DQ_FUZZ_CHANGES=20 cargo test "${build[@]}") > "$log" 2>&1; then
   echo "asan.sh: a planted leak isn't found, see $log" >&2
   exit 1
 fi
-grep -q "planted::at_a_change" "$log" || { echo "asan.sh: it fails otherwise than by the planted leak, see $log" >&2; exit 1; }
+grep -q "lose_memory" "$log" || { echo "asan.sh: it fails otherwise than by the planted leak, see $log" >&2; exit 1; }
 echo "a planted leak is found"

@@ -1,4 +1,5 @@
-"""Writes what the server says of DQ's commands wherever it is written down, or checks that it is there.
+"""Writes what the server says of DQ's commands wherever it is written down, or checks that it is
+there.
 
     command_docs.py --write|--check [--server redis://HOST:PORT] [PATH ...]
 
@@ -6,11 +7,12 @@ What a command is called, takes and does is said once: in its SPEC in src/comman
 the server, and the server tells this script (COMMAND DOCS, COMMAND INFO), which renders it into
 
     README.md, docs/commands/README.md    the tables of commands
-    docs/commands/<name>.md               the head: summary, grammar, since, complexity, ACL categories
+    docs/commands/<name>.md               its head: summary, grammar, complexity, categories
     src/command/<name>.rs                 the grammar, the first code span of the first doc comment
 
-On pages it writes only between the two marker lines. With PATHs, it does so only to files at or below
-them. Without --server it starts one of the servers of the tests, with the module of `make build`.
+On pages it writes only between the two marker lines. With PATHs, it does so only to files at or
+below them. Without --server it starts one of the servers of the tests, with the module of `make
+build`.
 """
 
 import argparse
@@ -46,7 +48,7 @@ INTERNAL = ["apply"]
 BEGIN = "<!-- From COMMAND DOCS: `make docs` writes this part. -->"
 END = "<!-- The end of that part. -->"
 PAGE_WIDTH = 100
-SOURCE_WIDTH = 110
+SOURCE_WIDTH = 100
 
 Raw = dict[str, Any]
 
@@ -90,11 +92,13 @@ def shown_once(argument: Raw) -> str:
 
 def choice(argument: Raw, *, is_alone: bool) -> str:
     options = grammar(argument["arguments"])
-    # Words in capitals are part of the command. Words in small letters are values, and stand under the
-    # name of the choice, as numbers and texts do.
+    # Words in capitals are part of the command. Words in small letters are values, and stand under
+    # the name of the choice, as numbers and texts do.
     if all(option.isalpha() and option.islower() for option in options) and not is_alone:
         return str(argument["name"])
-    is_wide = any(" " in option for option in options) or (is_alone and "optional" in argument["flags"])
+    is_wide = any(" " in option for option in options) or (
+        is_alone and "optional" in argument["flags"]
+    )
     return (" | " if is_wide else "|").join(options)
 
 
@@ -200,7 +204,8 @@ def index(found: dict[str, Command]) -> str:
     tables = []
     for title, names in GROUPS.items():
         rows = [
-            f"| [`{found[name].title}`]({page_of(found[name])}) | {found[name].summary} |\n" for name in names
+            f"| [`{found[name].title}`]({page_of(found[name])}) | {found[name].summary} |\n"
+            for name in names
         ]
         tables.append(f"## {title}\n\n| command | what it does |\n| --- | --- |\n" + "".join(rows))
     return "\n".join(tables)
@@ -257,12 +262,18 @@ def connection(address: str | None) -> Iterator[redis.Redis]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     mode = parser.add_mutually_exclusive_group(required=True)
     mode.add_argument("--write", action="store_true", help="rewrite what differs")
-    mode.add_argument("--check", action="store_true", help="show what differs, and fail if anything does")
+    mode.add_argument(
+        "--check", action="store_true", help="show what differs, and fail if anything does"
+    )
     parser.add_argument("--server", metavar="URL", help="the server to ask")
-    parser.add_argument("paths", metavar="PATH", nargs="*", type=Path, help="only these files and folders")
+    parser.add_argument(
+        "paths", metavar="PATH", nargs="*", type=Path, help="only these files and folders"
+    )
     options = parser.parse_args()
 
     with connection(options.server) as server:

@@ -2,7 +2,7 @@
 # Mutation tests: changes the sources in one place at a time, and sees whether a test notices.
 #   mutants.sh core [ARGS...]       of src/queue, in a crate of its own that has no server in it and builds in seconds
 #   mutants.sh services [ARGS...]   of src/services, in a copy of the whole module
-# ARGS are for cargo-mutants: --file src/queue/rate.rs, --shard 0/4, --list.
+# ARGS are for cargo-mutants: --file src/queue/value/rate.rs, --shard 0/4, --list.
 #
 # With QUICK=1 the longest tests are left out, which takes half a minute less for a mutant that no test notices: what was
 # missed is tried again in the next run, without it.
@@ -69,7 +69,7 @@ make_core() {
   } >"$tree/src/lib.rs"
   {
     printf '[package]\nname = "dq"\nedition = "2021"\npublish = false\n\n[workspace]\n\n'
-    printf '[features]\nplanted-faults = []\n\n[dependencies]\n'
+    printf '[dependencies]\n'
     local name
     for name in ahash fastrand proptest rmp rmp-serde serde serde_bytes smallvec; do
       grep "^$name = " Cargo.toml

@@ -21,7 +21,7 @@ run() {
 
 case $what in
   core)
-    readonly longer=(buckets:: a_scan_ ring:: relocate:: other_limits)
+    readonly longer=(buckets:: a_scan_ seats:: defrag:: other_limits)
     run 20 queue:: format:: --skip tests::large:: "${longer[@]/#/--skip=}"
     PROPTEST_CASES=30 run 60 "${longer[@]}" the_queue_does hostile_ --skip memory_comes_back
     PROPTEST_CASES=10 run 120 --skip queue:: --skip format:: --skip divergence::

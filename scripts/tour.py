@@ -24,7 +24,8 @@ def tour(session: Session) -> None:
         > DQ.GET mail welcome
         (nil)
         #
-        # A job that is due in two seconds. No worker gets it before. One that waits (BLOCK) gets it then.
+        # A job that is due in two seconds. No worker gets it before. One that waits (BLOCK) gets it
+        # then.
     """)
     before = time.time()
     session.check("""
@@ -59,8 +60,8 @@ def tour(session: Session) -> None:
         > DQ.FINISH mail invoice <held>
         (integer) 1
         #
-        # A job that can't be done. Its worker gives up, with a reason. Somebody looks at it and has it
-        # tried again.
+        # A job that can't be done. Its worker gives up, with a reason. Somebody looks at it and has
+        # it tried again.
         > DQ.ADD mail letter "To nobody"
         "letter"
         > DQ.POP mail

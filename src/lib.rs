@@ -1,13 +1,12 @@
 //! DQ: a native delay queue for Redis and Valkey, as a server module.
 //!
-//! Wiring only. [`queue`] is the pure core, [`command`] the commands, [`services`] what happens around a queue, [`server`]
-//! the server's side. Imports run one way: command → services → server, all of them → queue.
+//! Wiring only. [`queue`] is the pure core, [`command`] the commands, [`services`] what happens
+//! around a queue, [`server`] the server's side. Imports run one way: command → services → server,
+//! all of them → queue.
 
 pub mod queue;
 
 mod command;
-#[cfg(feature = "planted-faults")]
-mod planted;
 mod server;
 mod services;
 

@@ -1,5 +1,5 @@
-//! Measures DQ in whole servers. `make bench` and `make bench-instructions` build and run it; docs/benchmarks.md says what
-//! the figures mean.
+//! Measures DQ in whole servers. `make bench` and `make bench-instructions` build and run it;
+//! docs/benchmarks.md says what the figures mean.
 
 mod charts;
 mod instructions;

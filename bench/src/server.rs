@@ -1,4 +1,5 @@
-//! Servers of our own: each in a directory of its own, ended when it is dropped, and by the kernel should this process die.
+//! Servers of our own: each in a directory of its own, ended when it is dropped, and by the kernel
+//! should this process die.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -11,7 +12,8 @@ use tempfile::TempDir;
 
 use crate::wire::{Connection, Protocol};
 
-/// Nothing is written to disk, and nothing is rewritten in the midst of a measurement, unless that is what is measured.
+/// Nothing is written to disk, and nothing is rewritten in the midst of a measurement, unless that
+/// is what is measured.
 const CONFIG: &str = "\
 bind 127.0.0.1
 save \"\"
@@ -28,8 +30,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// A Redis or Valkey. `wrapper` runs the program, with its arguments: valgrind, or nothing. `config` are lines of
-    /// redis.conf.
+    /// A Redis or Valkey. `wrapper` runs the program, with its arguments: valgrind, or nothing.
+    /// `config` are lines of redis.conf.
     pub fn redis(program: &Path, wrapper: Option<Command>, config: &[String]) -> Result<Server> {
         Server::redis_in(new_directory()?, program, wrapper, config)
     }
@@ -42,7 +44,10 @@ impl Server {
         config: &[String],
     ) -> Result<Server> {
         let path = directory.path().display();
-        let lines = format!("{CONFIG}dir \"{path}\"\nunixsocket \"{path}/socket\"\n{}\n", config.join("\n"));
+        let lines = format!(
+            "{CONFIG}dir \"{path}\"\nunixsocket \"{path}/socket\"\n{}\n",
+            config.join("\n")
+        );
         let config_path = directory.path().join("redis.conf");
         fs::write(&config_path, lines)?;
         let mut command = wrapper.unwrap_or_else(|| Command::new("env"));
@@ -79,7 +84,12 @@ impl Server {
     }
 
     /// Waits until something listens at a port.
-    pub fn connect_to(&mut self, port: u16, protocol: Protocol, within: Duration) -> Result<Connection> {
+    pub fn connect_to(
+        &mut self,
+        port: u16,
+        protocol: Protocol,
+        within: Duration,
+    ) -> Result<Connection> {
         self.until_answered(within, || {}, || Connection::tcp(port, protocol))
     }
 
@@ -166,10 +176,9 @@ pub fn on_path(program: &str) -> Option<PathBuf> {
 
 /// "7.0.15", of a Redis or a Valkey.
 pub fn version(program: &Path) -> Result<String> {
-    let output = Command::new(program)
-        .arg("--version")
-        .output()
-        .with_context(|| format!("running {}: scripts/setup.sh count installs it", program.display()))?;
+    let output = Command::new(program).arg("--version").output().with_context(|| {
+        format!("running {}: scripts/setup.sh count installs it", program.display())
+    })?;
     let words = String::from_utf8_lossy(&output.stdout).into_owned();
     let version = words.split_whitespace().find_map(|word| word.strip_prefix("v="));
     Ok(version.with_context(|| format!("no version in: {words}"))?.to_owned())

@@ -1,7 +1,8 @@
 //! What goes over the wire: RESP2, and beanstalkd's protocol as far as a load needs it.
 //!
-//! Not a client library: the generator must cost less than the server it drives. So it writes a whole pipeline with one
-//! call, and steps over replies instead of making values of them, unless a workload needs what they say.
+//! Not a client library: the generator must cost less than the server it drives. So it writes a
+//! whole pipeline with one call, and steps over replies instead of making values of them, unless a
+//! workload needs what they say.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,7 +12,8 @@ use std::time::Duration;
 
 use anyhow::{bail, ensure, Context, Result};
 
-/// No reply of any workload takes so long; a server that hangs is an error and no endless benchmark.
+/// No reply of any workload takes so long; a server that hangs is an error and no endless
+/// benchmark.
 const LONGEST_SILENCE: Duration = Duration::from_secs(120);
 const READ_BYTES: usize = 256 * 1024;
 
@@ -140,7 +142,10 @@ impl Connection {
         for _ in 0..replies {
             let end = self.next_end()?;
             if self.buffer[self.read] == b'-' {
-                bail!("the server says: {}", String::from_utf8_lossy(&self.buffer[self.read + 1..end - 2]));
+                bail!(
+                    "the server says: {}",
+                    String::from_utf8_lossy(&self.buffer[self.read + 1..end - 2])
+                );
             }
             self.read = end;
         }
@@ -164,7 +169,8 @@ impl Connection {
         if self.filled == self.buffer.len() {
             self.buffer.resize(self.buffer.len() * 2, 0);
         }
-        let count = self.stream.read(&mut self.buffer[self.filled..]).context("waiting for a reply")?;
+        let count =
+            self.stream.read(&mut self.buffer[self.filled..]).context("waiting for a reply")?;
         ensure!(count > 0, "the server closed the connection");
         self.filled += count;
         Ok(())
@@ -245,7 +251,9 @@ fn value(tokens: &mut Tokens) -> Result<Reply> {
         Token::Integer(digits) => Reply::Integer(number(digits)?),
         Token::Bulk(bytes) => Reply::Bulk(bytes.to_vec()),
         Token::Nil => Reply::Nil,
-        Token::Array(length) => Reply::Array((0..length).map(|_| value(tokens)).collect::<Result<_>>()?),
+        Token::Array(length) => {
+            Reply::Array((0..length).map(|_| value(tokens)).collect::<Result<_>>()?)
+        }
     })
 }
 

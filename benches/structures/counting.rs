@@ -1,5 +1,5 @@
-//! An allocator that counts: bytes as they were asked for, and as jemalloc, the servers' allocator, would
-//! round them up.
+//! An allocator that counts: bytes as they were asked for, and as jemalloc, the servers' allocator,
+//! would round them up.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -25,12 +25,14 @@ impl Counting {
         Bytes { requested: self.requested.load(Relaxed), rounded: self.rounded.load(Relaxed) }
     }
 
-    // A load and a store instead of an atomic addition: there is one thread, and the count must not be what is
-    // measured.
+    // A load and a store instead of an atomic addition: there is one thread, and the count must not
+    // be what is measured.
     fn count(&self, freed: usize, taken: usize) {
-        self.requested.store(self.requested.load(Relaxed).wrapping_add(taken).wrapping_sub(freed), Relaxed);
+        self.requested
+            .store(self.requested.load(Relaxed).wrapping_add(taken).wrapping_sub(freed), Relaxed);
         let (freed, taken) = (size_class(freed), size_class(taken));
-        self.rounded.store(self.rounded.load(Relaxed).wrapping_add(taken).wrapping_sub(freed), Relaxed);
+        self.rounded
+            .store(self.rounded.load(Relaxed).wrapping_add(taken).wrapping_sub(freed), Relaxed);
     }
 }
 

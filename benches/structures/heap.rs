@@ -1,5 +1,5 @@
-//! What everybody writes first: a hash map of jobs and a heap of those that wait. A cancelled job stays in the heap until it
-//! comes up. Ready jobs are moved to a second heap.
+//! What everybody writes first: a hash map of jobs and a heap of those that wait. A cancelled job
+//! stays in the heap until it comes up. Ready jobs are moved to a second heap.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -55,7 +55,12 @@ impl Candidate for MapAndHeap {
         self.added += 1;
         let id: Rc<[u8]> = id.into();
         self.waiting.push(Reverse((due_ms, self.added, id.clone())));
-        let job = Job { order: self.added, _body: body.into(), _policy: Policy::default(), is_ready: false };
+        let job = Job {
+            order: self.added,
+            _body: body.into(),
+            _policy: Policy::default(),
+            is_ready: false,
+        };
         self.jobs.insert(id, job);
         true
     }
@@ -94,7 +99,11 @@ impl Candidate for MapAndHeap {
     fn pop(&mut self, now_ms: u64, seen: &mut impl FnMut(&[u8])) -> bool {
         self.drop_cancelled();
         // The greater one of two reversed keys leaves first. No job at all is less than any.
-        let heap = if self.ready.peek() >= self.waiting.peek() { &mut self.ready } else { &mut self.waiting };
+        let heap = if self.ready.peek() >= self.waiting.peek() {
+            &mut self.ready
+        } else {
+            &mut self.waiting
+        };
         if heap.peek().is_none_or(|Reverse((due_ms, ..))| *due_ms > now_ms) {
             return false;
         }

@@ -32,7 +32,8 @@ impl Slab {
     pub fn insert(&mut self, id: &[u8], body: &[u8], due_ms: u64) -> u32 {
         let bytes = [id, body].concat().into_boxed_slice();
         let id_len = id.len() as u16;
-        let node = Node { bytes, id_len, _policy: Policy::default(), due_ms, before: NONE, after: NONE };
+        let node =
+            Node { bytes, id_len, _policy: Policy::default(), due_ms, before: NONE, after: NONE };
         if self.free == NONE {
             self.nodes.push(node);
             return self.nodes.len() as u32 - 1;

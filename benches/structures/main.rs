@@ -1,5 +1,6 @@
-//! The core beside what everybody writes first and what the field recommends, all under one contract. docs/benchmarks.md has
-//! the tables, also of candidates that were tried before, and how to run those.
+//! The core beside what everybody writes first and what the field recommends, all under one
+//! contract. docs/benchmarks.md has the tables, also of candidates that were tried before, and how
+//! to run those.
 //!
 //! ```text
 //! cargo bench --bench structures                                 # about a minute
@@ -8,10 +9,10 @@
 //! cargo bench --bench structures -- --only wheel                 # candidates whose name has "wheel" in it
 //! ```
 //!
-//! First each candidate goes through random operations beside an obvious reference: ids, counts, and the
-//! total order (due time, order of adding), also in the midst of a promotion. Then, for each
-//! workload: a million jobs are added, half of them cancelled in random order, as many others added, all
-//! promoted when all are due, all popped; the order is checked once more.
+//! First each candidate goes through random operations beside an obvious reference: ids, counts,
+//! and the total order (due time, order of adding), also in the midst of a promotion. Then, for
+//! each workload: a million jobs are added, half of them cancelled in random order, as many others
+//! added, all promoted when all are due, all popped; the order is checked once more.
 //!
 //! | column | what |
 //! | --- | --- |
@@ -89,7 +90,8 @@ struct Settings {
 }
 
 fn settings() -> Result<Settings, lexopt::Error> {
-    let mut settings = Settings { jobs: 1_000_000, runs: 3, format: Format::Text, only: String::new() };
+    let mut settings =
+        Settings { jobs: 1_000_000, runs: 3, format: Format::Text, only: String::new() };
     let mut arguments = lexopt::Parser::from_env();
     while let Some(argument) = arguments.next()? {
         match argument {
@@ -107,11 +109,15 @@ fn settings() -> Result<Settings, lexopt::Error> {
 
 fn main() -> Result<(), lexopt::Error> {
     let settings = settings()?;
-    let rows: Vec<Row> = rows().into_iter().filter(|row| row.name.contains(&settings.only)).collect();
+    let rows: Vec<Row> =
+        rows().into_iter().filter(|row| row.name.contains(&settings.only)).collect();
     for row in &rows {
         (row.check)(row.name);
     }
-    println!("{} jobs, medians of {} runs. All candidates keep the order.", settings.jobs, settings.runs);
+    println!(
+        "{} jobs, medians of {} runs. All candidates keep the order.",
+        settings.jobs, settings.runs
+    );
     for workload in Workload::ALL {
         measure_all(&rows, workload, &settings);
     }
@@ -127,8 +133,11 @@ fn measure_all(rows: &[Row], workload: Workload, settings: &Settings) {
             samples.push((row.run)(row.name, &script));
         }
     }
-    let medians: Vec<(&str, Sample)> =
-        rows.iter().zip(&samples).map(|(row, samples)| (row.name, measure::median(samples))).collect();
+    let medians: Vec<(&str, Sample)> = rows
+        .iter()
+        .zip(&samples)
+        .map(|(row, samples)| (row.name, measure::median(samples)))
+        .collect();
     report::print(workload.title(), &medians, settings.format);
     let widest = samples.iter().map(|samples| measure::spread_percent(samples)).fold(0.0, f64::max);
     println!("\nWidest spread of one candidate's runs: {widest:.0} %.");

@@ -7,7 +7,8 @@ use crate::counting::Bytes;
 use crate::workload::{Script, BODY_BYTES, ID_BYTES};
 use crate::ALLOCATOR;
 
-/// A promotion goes in slices of so many jobs, as the timer's does: the longest tells whether it can.
+/// A promotion goes in slices of so many jobs, as the timer's does: the longest tells whether it
+/// can.
 const SLICE_JOBS: usize = 1_000;
 
 #[derive(Clone, Copy, Default)]
@@ -47,11 +48,14 @@ pub fn run<C: Candidate>(name: &str, script: &Script) -> Sample {
     assert_eq!(candidate.ready(), expected.len(), "{name}: not all are ready");
 
     let start = Instant::now();
-    while candidate.pop(script.last_due_ms, &mut |id| popped.extend(<[u8; ID_BYTES]>::try_from(id))) {}
+    while candidate.pop(script.last_due_ms, &mut |id| popped.extend(<[u8; ID_BYTES]>::try_from(id)))
+    {
+    }
     sample.pop_ns = nanoseconds(start) / popped.len() as f64;
 
     assert_eq!(popped.len(), expected.len(), "{name}: jobs are lost");
-    let in_order = popped.iter().zip(&expected).all(|(id, number)| *id == script.ids[*number as usize]);
+    let in_order =
+        popped.iter().zip(&expected).all(|(id, number)| *id == script.ids[*number as usize]);
     assert!(in_order, "{name}: out of order");
     sample
 }
@@ -117,11 +121,12 @@ fn nanoseconds(since: Instant) -> f64 {
     since.elapsed().as_nanos() as f64
 }
 
-/// The median of each figure. Of the longest adds and slices, the shortest: what the machine itself adds to one
-/// is not there each time, what the structure does is.
+/// The median of each figure. Of the longest adds and slices, the shortest: what the machine itself
+/// adds to one is not there each time, what the structure does is.
 pub fn median(samples: &[Sample]) -> Sample {
     let of = |figure: fn(&Sample) -> f64| sorted(samples, figure)[samples.len() / 2];
-    let least = |figure: fn(&Sample) -> f64| sorted(samples, figure).first().copied().unwrap_or_default();
+    let least =
+        |figure: fn(&Sample) -> f64| sorted(samples, figure).first().copied().unwrap_or_default();
     Sample {
         add_ns: of(|s| s.add_ns),
         longest_add_us: least(|s| s.longest_add_us),
@@ -135,7 +140,8 @@ pub fn median(samples: &[Sample]) -> Sample {
     }
 }
 
-/// How far the runs of one candidate lie apart in adds, cancels and pops: the widest, in percent of the median.
+/// How far the runs of one candidate lie apart in adds, cancels and pops: the widest, in percent of
+/// the median.
 pub fn spread_percent(samples: &[Sample]) -> f64 {
     let spread = |figure: fn(&Sample) -> f64| {
         let figures = sorted(samples, figure);

@@ -1,5 +1,6 @@
-//! The core as it is shipped, through its one door. It does more than the candidates: it checks limits, keeps policies,
-//! details and totals, and mixes the check of its log. Compiled in here, since the crate brings the allocator of the server.
+//! The core as it is shipped, through its one door. It does more than the candidates: it checks
+//! limits, keeps policies, details and totals, and mixes the check of its log. Compiled in here,
+//! since the crate brings the allocator of the server.
 
 use crate::queue::{Add, Circumstances, Delete, Due, Id, Millis, Mode, Pop, Queue, Time};
 

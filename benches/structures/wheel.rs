@@ -1,12 +1,14 @@
-//! What the field recommends: a hierarchical timing wheel (Varghese & Lauck, SOSP 1987) of six levels of 64 lists, one ms a list
-//! at the lowest, and one list for what is more than two years away. A Swiss table finds jobs by their ids.
+//! What the field recommends: a hierarchical timing wheel (Varghese & Lauck, SOSP 1987) of six
+//! levels of 64 lists, one ms a list at the lowest, and one list for what is more than two years
+//! away. A Swiss table finds jobs by their ids.
 //!
-//! A job's list is given by its due time and the wheel's time alone, so jobs of one millisecond are always
-//! on the same list, in their order. Where it falls short:
-//! - A cascade can't be cut within a list, or jobs of one millisecond would be torn apart and a new one
-//!   slip between. A list of a million jobs is one step, for the timer or for the pop that needs its first.
-//! - The ready jobs are one list at whose end everything arrives. A job that comes back late can't get
-//!   to its place.
+//! A job's list is given by its due time and the wheel's time alone, so jobs of one millisecond are
+//! always on the same list, in their order. Where it falls short:
+//! - A cascade can't be cut within a list, or jobs of one millisecond would be torn apart and a new
+//!   one slip between. A list of a million jobs is one step, for the timer or for the pop that
+//!   needs its first.
+//! - The ready jobs are one list at whose end everything arrives. A job that comes back late can't
+//!   get to its place.
 
 use std::hash::{DefaultHasher, Hasher};
 
@@ -88,7 +90,8 @@ impl Wheel {
         Some((level, number, rounded | (number as u64) << shift))
     }
 
-    /// Goes on to the next list that begins by `now_ms`, and deals out its jobs. False when there is none.
+    /// Goes on to the next list that begins by `now_ms`, and deals out its jobs. False when there
+    /// is none.
     fn step(&mut self, now_ms: u64) -> bool {
         if let Some((level, number, begins_ms)) = self.earliest_list() {
             if begins_ms > now_ms {
@@ -166,7 +169,8 @@ impl Candidate for Wheel {
     }
 
     fn cancel(&mut self, id: &[u8]) -> bool {
-        let Some(job) = self.index.find(hash_of(id), |job| self.slab.at(*job).id() == id).copied() else {
+        let Some(job) = self.index.find(hash_of(id), |job| self.slab.at(*job).id() == id).copied()
+        else {
             return false;
         };
         self.take_off(job);

@@ -20,15 +20,22 @@ pub enum Workload {
 }
 
 impl Workload {
-    pub const ALL: [Workload; 5] =
-        [Workload::Dense, Workload::HundredAMs, Workload::OneAMs, Workload::OverAsManyMs, Workload::OverADay];
+    pub const ALL: [Workload; 5] = [
+        Workload::Dense,
+        Workload::HundredAMs,
+        Workload::OneAMs,
+        Workload::OverAsManyMs,
+        Workload::OverADay,
+    ];
 
     pub fn title(self) -> &'static str {
         match self {
             Workload::Dense => "Dense: all jobs due in one millisecond",
             Workload::HundredAMs => "Traffic: 100 jobs a millisecond, each an hour ahead",
             Workload::OneAMs => "Sparse: one job a millisecond, each an hour ahead",
-            Workload::OverAsManyMs => "Random: due anywhere in as many milliseconds as there are jobs",
+            Workload::OverAsManyMs => {
+                "Random: due anywhere in as many milliseconds as there are jobs"
+            }
             Workload::OverADay => "Random over a day: due anywhere in 24 hours",
         }
     }
@@ -60,7 +67,8 @@ impl Script {
     pub fn new(workload: Workload, jobs: usize) -> Self {
         let mut rng = Rng::with_seed(SEED);
         let all = jobs + jobs / 2;
-        let due_ms: Vec<u64> = (0..all).map(|number| workload.due_ms(number, jobs, &mut rng)).collect();
+        let due_ms: Vec<u64> =
+            (0..all).map(|number| workload.due_ms(number, jobs, &mut rng)).collect();
         let mut cancelled: Vec<u32> = (0..jobs as u32).collect();
         rng.shuffle(&mut cancelled);
         cancelled.truncate(jobs / 2);
@@ -79,7 +87,8 @@ impl Script {
         for number in &self.cancelled {
             is_left[*number as usize] = false;
         }
-        let mut left: Vec<u32> = (0..self.ids.len() as u32).filter(|n| is_left[*n as usize]).collect();
+        let mut left: Vec<u32> =
+            (0..self.ids.len() as u32).filter(|n| is_left[*n as usize]).collect();
         left.sort_by_key(|number| self.due_ms[*number as usize]);
         left
     }

@@ -6,7 +6,8 @@ use std::str::FromStr;
 use axum::http::Uri;
 use ipnet::IpNet;
 
-/// The address under which readers reach the page, when something in front of dq-board has another one.
+/// The address under which readers reach the page, when something in front of dq-board has another
+/// one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl {
     /// As browsers say it: `https://board.example`.
@@ -23,7 +24,9 @@ impl FromStr for PublicUrl {
     fn from_str(text: &str) -> Result<PublicUrl, &'static str> {
         const WRONG: &str = "must be http://name[:port][/path] or https://…";
         let url: Uri = text.parse().map_err(|_| WRONG)?;
-        let (Some(scheme), Some(authority)) = (url.scheme_str(), url.authority()) else { return Err(WRONG) };
+        let (Some(scheme), Some(authority)) = (url.scheme_str(), url.authority()) else {
+            return Err(WRONG);
+        };
         let port = match (scheme, authority.port_u16()) {
             ("http", None | Some(80)) | ("https", None | Some(443)) => String::new(),
             ("http" | "https", Some(port)) => format!(":{port}"),
@@ -41,7 +44,9 @@ impl FromStr for PublicUrl {
 /// An address, or a network of them.
 pub fn network(text: &str) -> Result<IpNet, &'static str> {
     let address = text.parse::<IpAddr>().map(IpNet::from);
-    address.or_else(|_| text.parse()).map_err(|_| "must be an address or a network, such as 10.0.0.0/8")
+    address
+        .or_else(|_| text.parse())
+        .map_err(|_| "must be an address or a network, such as 10.0.0.0/8")
 }
 
 #[cfg(test)]
@@ -50,14 +55,27 @@ mod tests {
 
     #[test]
     fn a_public_url_is_an_origin_and_a_path() {
-        let url = |text: &str| text.parse::<PublicUrl>().map(|url| (url.origin, url.host, url.path));
-        let told = |origin: &str, host: &str, path: &str| Ok((origin.into(), host.into(), path.into()));
-        assert_eq!(url("https://Board.example"), told("https://board.example", "board.example", "/"));
+        let url =
+            |text: &str| text.parse::<PublicUrl>().map(|url| (url.origin, url.host, url.path));
+        let told =
+            |origin: &str, host: &str, path: &str| Ok((origin.into(), host.into(), path.into()));
+        assert_eq!(
+            url("https://Board.example"),
+            told("https://board.example", "board.example", "/")
+        );
         assert_eq!(url("https://b.example:443/dq"), told("https://b.example", "b.example", "/dq/"));
-        assert_eq!(url("http://b.example:8080/a/b/"), told("http://b.example:8080", "b.example", "/a/b/"));
-        for wrong in
-            ["b.example", "ftp://b.example", "https://b.example/?a", "https://ann@b.example", "/dq", ""]
-        {
+        assert_eq!(
+            url("http://b.example:8080/a/b/"),
+            told("http://b.example:8080", "b.example", "/a/b/")
+        );
+        for wrong in [
+            "b.example",
+            "ftp://b.example",
+            "https://b.example/?a",
+            "https://ann@b.example",
+            "/dq",
+            "",
+        ] {
             assert!(url(wrong).is_err(), "{wrong}");
         }
     }

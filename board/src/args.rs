@@ -14,8 +14,9 @@ use crate::address::{network, PublicUrl};
 #[derive(Parser, Debug, Clone)]
 #[command(name = "dq-board", version, max_term_width = 100)]
 pub struct Args {
-    /// The server: redis://[user:password@]host[:port][/db], rediss:// for TLS. Any node of a cluster will
-    /// do. With --sentinel, the host is the name under which the sentinels know the primary.
+    /// The server: redis://[user:password@]host[:port][/db], rediss:// for TLS. Any node of a
+    /// cluster will do. With --sentinel, the host is the name under which the sentinels know the
+    /// primary.
     #[arg(long, value_name = "URL", env = "DQ_BOARD_REDIS", hide_env_values = true)]
     #[arg(default_value = "redis://127.0.0.1:6379")]
     pub redis: String,
@@ -40,8 +41,8 @@ pub struct Args {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8377")]
     pub listen: SocketAddr,
 
-    /// Ask the reader for this name and password. Must be given, or --no-auth, when others can reach
-    /// --listen.
+    /// Ask the reader for this name and password. Must be given, or --no-auth, when others can
+    /// reach --listen.
     #[arg(long, value_name = "USER:PASSWORD", env = "DQ_BOARD_AUTH", hide_env_values = true)]
     pub auth: Option<String>,
 
@@ -60,7 +61,8 @@ pub struct Args {
     #[arg(long, value_name = "URL")]
     pub public_url: Option<PublicUrl>,
 
-    /// A proxy (an address or a network), whose X-Forwarded-For says who asks. May be given several times.
+    /// A proxy (an address or a network), whose X-Forwarded-For says who asks. May be given several
+    /// times.
     #[arg(long, value_name = "ADDRESS", value_parser = network)]
     pub trusted_proxy: Vec<IpNet>,
 
@@ -76,12 +78,13 @@ pub struct Args {
     #[arg(long)]
     pub metrics_only: bool,
 
-    /// How many queues /metrics tells of one by one: those first that are stuck, full or have dead jobs, then those that
-    /// are busy or have limits. The others are counted in dq_queues_left_out.
+    /// How many queues /metrics tells of one by one: those first that are stuck, full or have dead
+    /// jobs, then those that are busy or have limits. The others are counted in dq_queues_left_out.
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     pub metrics_queues: usize,
 
-    /// Tell one by one only of queues whose names match: *, ?, [a-z] and {a,b}. May be given several times.
+    /// Tell one by one only of queues whose names match: *, ?, [a-z] and {a,b}. May be given
+    /// several times.
     #[arg(long, value_name = "PATTERN")]
     pub metrics_match: Vec<String>,
 
@@ -102,7 +105,8 @@ pub enum Verb {
 }
 
 impl Verb {
-    pub const ALL: [Verb; 6] = [Verb::Add, Verb::Kick, Verb::Del, Verb::Release, Verb::Pause, Verb::Purge];
+    pub const ALL: [Verb; 6] =
+        [Verb::Add, Verb::Kick, Verb::Del, Verb::Release, Verb::Pause, Verb::Purge];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -132,7 +136,8 @@ impl Args {
 
     fn check(&self) -> Result<(), String> {
         let is_whole = |auth: &String| {
-            auth.split_once(':').is_some_and(|(user, password)| !user.is_empty() && !password.is_empty())
+            auth.split_once(':')
+                .is_some_and(|(user, password)| !user.is_empty() && !password.is_empty())
         };
         if self.auth.as_ref().is_some_and(|auth| !is_whole(auth)) {
             return Err("--auth must be user:password, and neither is empty".into());
@@ -161,7 +166,8 @@ impl Args {
 
     /// The files of the --tls options.
     pub fn certificates(&self) -> Result<TlsCertificates, String> {
-        let read = |path: &PathBuf| fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
+        let read =
+            |path: &PathBuf| fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
         let client_tls = match (&self.tls_cert, &self.tls_key) {
             (Some(cert), Some(key)) => {
                 Some(ClientTlsConfig { client_cert: read(cert)?, client_key: read(key)? })
@@ -185,7 +191,8 @@ mod tests {
     fn others_are_let_in_only_on_purpose() {
         assert_eq!(check(""), Ok(()));
         assert_eq!(check("--listen [::1]:1"), Ok(()));
-        assert!(check("--listen 0.0.0.0:1").is_err_and(|why| why.contains("others can reach 0.0.0.0:1")));
+        assert!(check("--listen 0.0.0.0:1")
+            .is_err_and(|why| why.contains("others can reach 0.0.0.0:1")));
         assert_eq!(check("--listen 0.0.0.0:1 --auth ann:secret"), Ok(()));
         assert_eq!(check("--listen 0.0.0.0:1 --no-auth"), Ok(()));
         assert_eq!(check("--listen 0.0.0.0:1 --metrics-only"), Ok(()));

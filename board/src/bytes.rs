@@ -1,5 +1,5 @@
-//! Ids, names and bodies are any bytes, chosen by anybody: here they become text to look at, and parts
-//! of a URL, and text that a person typed becomes bytes again.
+//! Ids, names and bodies are any bytes, chosen by anybody: here they become text to look at, and
+//! parts of a URL, and text that a person typed becomes bytes again.
 
 use std::fmt;
 
@@ -22,7 +22,9 @@ impl fmt::Display for Shown<'_> {
                     '\n' => f.write_str("\\n")?,
                     '\r' => f.write_str("\\r")?,
                     '\t' => f.write_str("\\t")?,
-                    char if is_unseen(char) => write_hex(f, char.encode_utf8(&mut [0; 4]).as_bytes())?,
+                    char if is_unseen(char) => {
+                        write_hex(f, char.encode_utf8(&mut [0; 4]).as_bytes())?
+                    }
                     char => write!(f, "{char}")?,
                 }
             }
@@ -36,8 +38,8 @@ fn write_hex(f: &mut fmt::Formatter, bytes: &[u8]) -> fmt::Result {
     bytes.iter().try_for_each(|byte| write!(f, "\\x{byte:02x}"))
 }
 
-/// Control characters, and those of Unicode that are not seen themselves: they would let two ids look
-/// alike, or turn a line around.
+/// Control characters, and those of Unicode that are not seen themselves: they would let two ids
+/// look alike, or turn a line around.
 pub fn is_unseen(char: char) -> bool {
     char.is_control()
         || matches!(char,
@@ -127,7 +129,8 @@ pub struct Fields(Vec<(Vec<u8>, Vec<u8>)>);
 impl Fields {
     pub fn parse(encoded: &[u8]) -> Fields {
         let decode = |part: &[u8]| {
-            let spaced: Vec<u8> = part.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
+            let spaced: Vec<u8> =
+                part.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
             percent_decode(&spaced).collect()
         };
         let pairs = encoded.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty());
@@ -135,7 +138,10 @@ impl Fields {
             pairs
                 .map(|pair| {
                     let mut halves = pair.splitn(2, |byte| *byte == b'=');
-                    (decode(halves.next().unwrap_or_default()), decode(halves.next().unwrap_or_default()))
+                    (
+                        decode(halves.next().unwrap_or_default()),
+                        decode(halves.next().unwrap_or_default()),
+                    )
                 })
                 .collect(),
         )
@@ -202,7 +208,10 @@ mod tests {
         let form = format!("id.hex={}&odd.hex=abc&no.hex=zz", Hex(&every));
         let fields = Fields::parse(form.as_bytes());
         assert_eq!(fields.bytes("id"), Some(every));
-        assert_eq!((fields.bytes("odd"), fields.bytes("no"), fields.bytes("none")), (None, None, None));
+        assert_eq!(
+            (fields.bytes("odd"), fields.bytes("no"), fields.bytes("none")),
+            (None, None, None)
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! dq-board: a web page and Prometheus metrics for DQ. See docs/board.md.
 //!
-//! Imports run one way: `main → web → {serve, metrics, watch} → server`, all of them → `bytes`, `args` → `address`.
+//! Imports run one way: `main → web → {serve, metrics, watch} → server`, all of them → `bytes`,
+//! `args` → `address`.
 
 mod address;
 mod args;
@@ -26,7 +27,11 @@ use web::App;
 #[tokio::main]
 async fn main() -> ExitCode {
     let is_seen = std::io::stderr().is_terminal();
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).with_ansi(is_seen).init();
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .with_ansi(is_seen)
+        .init();
     match run().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
@@ -44,8 +49,9 @@ async fn run() -> Result<(), String> {
     let title = deployment.title();
     let watch = Arc::new(Watch::new(deployment, args.max_queues));
     let app = App::new(&args, watch.clone())?;
-    let listener =
-        TcpListener::bind(args.listen).await.map_err(|error| format!("{}: {error}", args.listen))?;
+    let listener = TcpListener::bind(args.listen)
+        .await
+        .map_err(|error| format!("{}: {error}", args.listen))?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     tokio::spawn(watch.poll());
     let path = if args.metrics_only { "metrics" } else { "" };

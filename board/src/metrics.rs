@@ -1,7 +1,8 @@
 //! /metrics, for Prometheus: what is known of queues, in seconds and bytes, never an id as a label.
 //!
-//! Lateness comes twice: as a histogram in coarse steps, which says how late jobs were in any time that
-//! somebody asks about, and as the server's own quantiles, which are exact to 1 % and since its start.
+//! Lateness comes twice: as a histogram in coarse steps, which says how late jobs were in any time
+//! that somebody asks about, and as the server's own quantiles, which are exact to 1 % and since
+//! its start.
 
 mod choice;
 mod format;
@@ -60,7 +61,8 @@ impl Collector for Scrape {
         }
         let known = self.watch.known();
         let chosen = self.choice.of(&known);
-        let queues: Vec<Queue> = chosen.queues.iter().map(|(name, info)| (label(name), *info)).collect();
+        let queues: Vec<Queue> =
+            chosen.queues.iter().map(|(name, info)| (label(name), *info)).collect();
         all_queues(&mut metrics, &known, chosen.left_out)?;
         servers(&mut metrics, &known.servers)?;
         gauges(&mut metrics, &queues)?;
@@ -75,7 +77,8 @@ fn all_queues(metrics: &mut Metrics, known: &Known, left_out: u64) -> Result<(),
     let help = "Queues of which nothing is told here one by one: see --metrics-queues.";
     metrics.number("dq_queues_left_out", help, left_out)?;
     let help = "Of all queues, for how long the oldest ready job has been ready; 0 when none is.";
-    let longest = metrics.about_unit("dq_longest_ready", help, &Unit::Seconds, MetricType::Gauge)?;
+    let longest =
+        metrics.about_unit("dq_longest_ready", help, &Unit::Seconds, MetricType::Gauge)?;
     ConstGauge::new(seconds(known.sums.oldest_ready_ms)).encode(longest)
 }
 
@@ -83,24 +86,31 @@ fn all_queues(metrics: &mut Metrics, known: &Known, left_out: u64) -> Result<(),
 fn servers(metrics: &mut Metrics, servers: &[ServerFacts]) -> Result<(), Error> {
     let help = "1 where the server may throw away whole queues when its memory is full, else 0.";
     metrics.of_servers("dq_eviction_risk", help, servers, |server| u64::from(server.evicts))?;
-    let mut family = metrics.about("dq_server_jobs", "Jobs of all queues, by state.", MetricType::Gauge)?;
+    let mut family =
+        metrics.about("dq_server_jobs", "Jobs of all queues, by state.", MetricType::Gauge)?;
     for server in servers {
         for state in State::ALL {
             let labels = [("server", server.address.as_str()), ("state", state.name())];
-            ConstGauge::new(server.totals.counts.of(state)).encode(family.encode_family(&labels)?)?;
+            ConstGauge::new(server.totals.counts.of(state))
+                .encode(family.encode_family(&labels)?)?;
         }
     }
     let help = "Workers that wait for a job.";
-    metrics
-        .of_servers("dq_server_waiting_consumers", help, servers, |server| server.totals.waiting_consumers)?;
+    metrics.of_servers("dq_server_waiting_consumers", help, servers, |server| {
+        server.totals.waiting_consumers
+    })?;
     type Total = fn(&ServerFacts) -> u64;
     let totals: [(&str, &str, Total); 6] = [
         ("dq_server_added", "Jobs added.", |server| server.totals.added),
         ("dq_server_delivered", "Jobs handed out.", |server| server.totals.popped),
         ("dq_server_finished", "Jobs finished.", |server| server.totals.finished),
         ("dq_server_deleted", "Jobs deleted by id.", |server| server.totals.deleted),
-        ("dq_server_diverged", "How often a queue differed from its log.", |server| server.totals.diverged),
-        ("dq_server_bugs", "How often something happened in DQ that can't.", |server| server.totals.bugs),
+        ("dq_server_diverged", "How often a queue differed from its log.", |server| {
+            server.totals.diverged
+        }),
+        ("dq_server_bugs", "How often something happened in DQ that can't.", |server| {
+            server.totals.bugs
+        }),
     ];
     for (metric, help, total) in totals {
         let mut family = metrics.about(metric, help, MetricType::Counter)?;
@@ -135,8 +145,12 @@ fn gauges(metrics: &mut Metrics, queues: &[Queue]) -> Result<(), Error> {
     metrics.each("dq_max_jobs", help, queues, |info| info.settings.max_jobs)?;
     let help = "Jobs that have a schedule.";
     metrics.each("dq_schedules", help, queues, |info| info.schedules)?;
-    let mut family =
-        metrics.about_unit("dq_memory", "What the queue takes.", &Unit::Bytes, MetricType::Gauge)?;
+    let mut family = metrics.about_unit(
+        "dq_memory",
+        "What the queue takes.",
+        &Unit::Bytes,
+        MetricType::Gauge,
+    )?;
     for (name, info) in queues {
         ConstGauge::new(info.memory).encode(family.encode_family(&[("queue", name.as_str())])?)?;
     }
@@ -145,15 +159,19 @@ fn gauges(metrics: &mut Metrics, queues: &[Queue]) -> Result<(), Error> {
 
 fn lateness(metrics: &mut Metrics, queues: &[Queue]) -> Result<(), Error> {
     let help = "How late jobs were handed out, since the server started.";
-    let mut family = metrics.about_unit("dq_lateness", help, &Unit::Seconds, MetricType::Histogram)?;
+    let mut family =
+        metrics.about_unit("dq_lateness", help, &Unit::Seconds, MetricType::Histogram)?;
     for (name, info) in queues.iter().filter(|(_, info)| !info.lateness.within.is_empty()) {
         let (sum, count) = (seconds(info.lateness.sum_ms), info.lateness.count);
         let buckets = buckets(&info.lateness);
         let labels = [("queue", name.as_str())];
-        family.encode_family(&labels)?.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
+        family
+            .encode_family(&labels)?
+            .encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
     }
     let help = "How late jobs were handed out: this share of them at most so late, since the server started.";
-    let mut family = metrics.about_unit("dq_lateness_quantile", help, &Unit::Seconds, MetricType::Gauge)?;
+    let mut family =
+        metrics.about_unit("dq_lateness_quantile", help, &Unit::Seconds, MetricType::Gauge)?;
     for (name, info) in queues {
         let late = &info.lateness;
         for (quantile, ms) in [
@@ -177,7 +195,9 @@ fn buckets(lateness: &Lateness) -> Vec<(f64, u64)> {
     let mut steps: Vec<_> = lateness
         .within
         .iter()
-        .map(|(ms, within)| (seconds(*ms), within.saturating_sub(std::mem::replace(&mut below, *within))))
+        .map(|(ms, within)| {
+            (seconds(*ms), within.saturating_sub(std::mem::replace(&mut below, *within)))
+        })
         .collect();
     steps.push((f64::MAX, lateness.count.saturating_sub(below)));
     steps
@@ -197,24 +217,15 @@ fn counters(metrics: &mut Metrics, queues: &[Queue]) -> Result<(), Error> {
         ("dq_kicked", "Jobs kicked.", |totals| totals.kicked),
         ("dq_deleted", "Jobs deleted by id.", |totals| totals.deleted),
         ("dq_purged", "Jobs purged, or gone when their time was over.", |totals| totals.purged),
-        ("dq_missed", "Times of schedules that passed without a run of their own.", |totals| totals.missed),
+        ("dq_missed", "Times of schedules that passed without a run of their own.", |totals| {
+            totals.missed
+        }),
     ];
     for (metric, help, total) in totals {
         let mut family = metrics.about(metric, help, MetricType::Counter)?;
         for (name, info) in queues {
             let counter = ConstCounter::new(total(&info.totals));
             counter.encode(family.encode_family(&[("queue", name.as_str())])?)?;
-        }
-    }
-    let help = "How often a worker wanted a ready job that this limit held back, since the server started.";
-    let mut family = metrics.about("dq_limited", help, MetricType::Counter)?;
-    for (name, info) in queues {
-        let limits = &info.limits;
-        let all =
-            [("concurrency", limits.by_concurrency), ("rate", limits.by_rate), ("group", limits.by_group)];
-        for (limit, times) in all {
-            let labels = [("queue", name.as_str()), ("limit", limit)];
-            ConstCounter::new(times).encode(family.encode_family(&labels)?)?;
         }
     }
     Ok(())
@@ -262,7 +273,13 @@ impl Metrics<'_> {
         Ok(())
     }
 
-    fn each(&mut self, name: &str, help: &str, queues: &[Queue], of: fn(&Info) -> u64) -> Result<(), Error> {
+    fn each(
+        &mut self,
+        name: &str,
+        help: &str,
+        queues: &[Queue],
+        of: fn(&Info) -> u64,
+    ) -> Result<(), Error> {
         let mut family = self.about(name, help, MetricType::Gauge)?;
         for (name, info) in queues {
             ConstGauge::new(of(info)).encode(family.encode_family(&[("queue", name.as_str())])?)?;
@@ -290,8 +307,8 @@ fn seconds(ms: u64) -> f64 {
     ms as f64 / 1_000.0
 }
 
-/// A queue's name as a label: spelled as in the pages, then escaped for the format, which the encoder
-/// leaves to us. An empty label would be none: `\empty` is no other name's spelling.
+/// A queue's name as a label: spelled as in the pages, then escaped for the format, which the
+/// encoder leaves to us. An empty label would be none: `\empty` is no other name's spelling.
 fn label(name: &[u8]) -> String {
     let shown = if name.is_empty() { "\\empty".into() } else { Shown(name).to_string() };
     shown.replace('\\', "\\\\").replace('"', "\\\"")
@@ -305,7 +322,7 @@ mod tests {
     use crate::args::Args;
     use crate::server::deployment::Deployment;
     use crate::server::node::Node;
-    use crate::server::queue::{Counts, Limits, Settings};
+    use crate::server::queue::{Counts, Settings};
 
     fn text_of(queues: &[(&str, Info)], options: &[&str]) -> String {
         let certificates = redis::TlsCertificates { client_tls: None, root_cert: None };
@@ -332,7 +349,6 @@ mod tests {
                 sum_ms: 3_500,
                 ..Lateness::default()
             },
-            limits: Limits { by_rate: 5, by_group: 2, ..Limits::default() },
             totals: Totals { popped: 7, ..Totals::default() },
             ..Info::default()
         };
@@ -346,8 +362,6 @@ mod tests {
             "dq_lateness_quantile_seconds{queue=\"mail\",quantile=\"0.99\"} 0.02",
             "dq_delivered_total{queue=\"mail\"} 7",
             "dq_longest_ready_seconds 1.5",
-            "dq_limited_total{queue=\"mail\",limit=\"rate\"} 5",
-            "dq_limited_total{queue=\"mail\",limit=\"group\"} 2",
             "dq_lateness_seconds_bucket{le=\"0.001\",queue=\"mail\"} 4",
             "dq_lateness_seconds_bucket{le=\"0.01\",queue=\"mail\"} 4",
             "dq_lateness_seconds_bucket{le=\"1.0\",queue=\"mail\"} 6",
@@ -365,9 +379,11 @@ mod tests {
     /// The queues of which something is told, and of how many nothing.
     fn told(queues: &[(&str, Info)], options: &[&str]) -> (Vec<String>, String) {
         let text = text_of(queues, options);
-        let of = |start: &'static str| text.lines().filter_map(move |line| line.strip_prefix(start));
-        let names =
-            of("dq_paused{queue=\"").filter_map(|rest| rest.split_once('"')).map(|(name, _)| name.into());
+        let of =
+            |start: &'static str| text.lines().filter_map(move |line| line.strip_prefix(start));
+        let names = of("dq_paused{queue=\"")
+            .filter_map(|rest| rest.split_once('"'))
+            .map(|(name, _)| name.into());
         (names.collect(), of("dq_queues_left_out ").collect())
     }
 
@@ -379,7 +395,10 @@ mod tests {
             ("b-delayed", Info { jobs: 1, ..with(Counts { delayed: 1, ..Counts::default() }) }),
             (
                 "c-limited",
-                Info { settings: Settings { concurrency: 1, ..Settings::default() }, ..Info::default() },
+                Info {
+                    settings: Settings { concurrency: 1, ..Settings::default() },
+                    ..Info::default()
+                },
             ),
             ("d-dead", with(Counts { dead: 1, ..Counts::default() })),
             ("e-stuck", Info { oldest_ready_ms: Some(60_000), ..Info::default() }),
@@ -390,7 +409,10 @@ mod tests {
         assert_eq!(names("4"), ["d-dead", "e-stuck", "c-limited", "b-delayed"]);
         assert_eq!(told(&queues, &["--metrics-queues", "4"]).1, "1");
         let text = text_of(&queues, &["--metrics-queues", "0"]);
-        assert!(text.contains("dq_longest_ready_seconds 60.0\n") && text.contains("dq_queues 5\n"), "{text}");
+        assert!(
+            text.contains("dq_longest_ready_seconds 60.0\n") && text.contains("dq_queues 5\n"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -401,8 +423,14 @@ mod tests {
             told(&["--metrics-match", "mail*"]),
             (vec!["mail".into(), "mail:dead".into()], "0".into())
         );
-        let options =
-            ["--metrics-match", "{mail,reports}", "--metrics-match", "tmp-?", "--metrics-queues", "2"];
+        let options = [
+            "--metrics-match",
+            "{mail,reports}",
+            "--metrics-match",
+            "tmp-?",
+            "--metrics-queues",
+            "2",
+        ];
         assert_eq!(told(&options), (vec!["mail".into(), "reports".into()], "1".into()));
     }
 

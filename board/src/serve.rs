@@ -16,9 +16,11 @@ use tokio::sync::Semaphore;
 use tokio::time::sleep;
 use tower::ServiceExt;
 
-/// With the files that are open besides, fewer than a program may have by default. Others wait until one ends.
+/// With the files that are open besides, fewer than a program may have by default. Others wait
+/// until one ends.
 const CONNECTIONS_MAX: usize = 900;
-/// A browser that is reached over a bad line needs less. A connection without a request is closed after that, too.
+/// A browser that is reached over a bad line needs less. A connection without a request is closed
+/// after that, too.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
 /// When no connection can be taken: usually since too many files are open.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -1,4 +1,5 @@
-"""Sends the mail that is due: in batches, renewing its leases while it works, until it is told to stop.
+"""Sends the mail that is due: in batches, renewing its leases while it works, until it is told to
+stop.
 
 It survives outages of its server: it waits and tries again. Its leases stay valid.
 """
@@ -27,7 +28,8 @@ TIMEOUT_S = 5  # for a reply: more than BLOCK_MS
 PAUSE_S, LONGEST_PAUSE_S = 0.05, 2  # between two tries
 GRACE_S = 5  # how long a worker that stops tries to say what came of its jobs
 REASON_CHARS = 128  # a reason has 512 bytes, a character up to four
-# Errors that waiting doesn't mend. Others pass: LOADING, READONLY, UNBLOCKED, CLUSTERDOWN and so on.
+# Errors that waiting doesn't mend. Others pass: LOADING, READONLY, UNBLOCKED, CLUSTERDOWN and so
+# on.
 MISTAKES = {"ERR", "WRONGTYPE", "NOAUTH", "NOPERM", "WRONGPASS"}
 
 log = logging.getLogger("worker")
@@ -134,7 +136,9 @@ def report(job: Job, outcome: str) -> None:
 
 
 def ask(*words: str | int, give_up: Callable[[], bool]) -> tuple[Any, int]:
-    """Sends a command until it is answered: the reply, None when it gave up, and how many tries it took."""
+    """Sends a command until it is answered: the reply, None when it gave up, and how many tries it
+    took.
+    """
     pause = PAUSE_S
     tries = 1
     while True:
@@ -162,7 +166,9 @@ def heartbeat(jobs: list[Job]) -> Iterator[None]:
         while not over.wait(HEARTBEAT_S):
             try:
                 for job in jobs:
-                    if job.is_mine and not server.execute_command("DQ.TOUCH", QUEUE, job.id, job.lease):
+                    if job.is_mine and not server.execute_command(
+                        "DQ.TOUCH", QUEUE, job.id, job.lease
+                    ):
                         job.is_mine = False
             except redis.RedisError as error:  # the next beat may get through, on a new connection
                 log.warning("heartbeat: %s", error)

@@ -1,5 +1,5 @@
-//! What is fuzzed is what `cargo test` tries a little of: `tests/fuzz`. Here it meets libFuzzer, which
-//! looks at what an input reaches.
+//! What is fuzzed is what `cargo test` tries a little of: `tests/fuzz`. Here it meets libFuzzer,
+//! which looks at what an input reaches.
 
 // As in the tests, of which this consists; they use some more of it.
 #![allow(clippy::missing_safety_doc, dead_code)]
@@ -22,8 +22,8 @@ use std::sync::OnceLock;
 use fastrand::Rng;
 use libfuzzer_sys::fuzzer_mutate;
 
-/// A change of the input in its place: half of them as libFuzzer does it, to its bytes, half by what `change` knows of its
-/// form.
+/// A change of the input in its place: half of them as libFuzzer does it, to its bytes, half by
+/// what `change` knows of its form.
 pub fn change_in_place(
     data: &mut [u8],
     size: usize,
@@ -48,7 +48,8 @@ pub fn words() -> &'static [server::Word] {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fuzz/corpus");
         let folders = ["commands", "log"].map(|name| std::fs::read_dir(format!("{root}/{name}")));
         let files = folders.into_iter().flatten().flatten().flatten();
-        let texts: Vec<Vec<u8>> = files.filter_map(|file| std::fs::read(file.path()).ok()).collect();
+        let texts: Vec<Vec<u8>> =
+            files.filter_map(|file| std::fs::read(file.path()).ok()).collect();
         mutate::words_of(texts.iter().map(Vec::as_slice))
     })
 }

@@ -1,29 +1,32 @@
 //! `DQ.ADD key id|* body [DELAY ms | AT unix-ms] [TTR ms] [PRIORITY 0..255] [ATTEMPTS n]
-//! [BACKOFF base-ms max-ms] [TTL ms] [KEEP ms] [LATE ms] [GROUP name] [EVERY ms | CRON expression [TZ zone]]
-//! [MISFIRE ONE|ALL] [JITTER ms] [RUNS n] [UNTIL unix-ms] [NX | REPLACE | ENSURE]`
+//! [BACKOFF base-ms max-ms] [TTL ms] [KEEP ms] [LATE ms] [GROUP name]
+//! [EVERY ms | CRON expression [TZ zone]] [MISFIRE ONE|ALL] [JITTER ms] [RUNS n] [UNTIL unix-ms]
+//! [NX | REPLACE | ENSURE]`
 //!
-//! Adds a job, to be handed out from its due time on. `*` makes an id. Without DELAY or AT it is due now;
-//! AT in the past is now. What TTR, ATTEMPTS, BACKOFF, KEEP and LATE don't say is as DQ.ALTER has set it for the
-//! queue or as the configs have it, at this moment and for good. After TTL, unless it was finished, the job is
-//! dead. KEEP is how long it stays, as done, once it is finished: so long its id is taken. Not handed out for LATE since it
-//! came due, it is dead; of a job with a schedule, that occurrence is passed over. Jobs of a GROUP take turns with those of
+//! Adds a job, to be handed out from its due time on. `*` makes an id. Without DELAY or AT it is
+//! due now; AT in the past is now. What TTR, ATTEMPTS, BACKOFF, KEEP and LATE don't say is as
+//! DQ.ALTER has set it for the queue or as the configs have it, at this moment and for good. After
+//! TTL, unless it was finished, the job is dead. KEEP is how long it stays, as done, once it is
+//! finished: so long its id is taken. Not handed out for LATE since it came due, it is dead; of a
+//! job with a schedule, that occurrence is passed over. Jobs of a GROUP take turns with those of
 //! other groups of the same priority, and with those without.
 //!
-//! With EVERY or CRON, the job has a schedule: when it is finished, it comes back for the next time, under the same id.
-//! EVERY counts from AT or DELAY, or from now; CRON goes by a time zone, or UTC. MISFIRE says what becomes of times that
-//! passed before somebody took the job, JITTER how much later it may come, RUNS and UNTIL when that ends. ENSURE leaves
-//! a job with the same schedule where it is, and sets the rest.
+//! With EVERY or CRON, the job has a schedule: when it is finished, it comes back for the next
+//! time, under the same id. EVERY counts from AT or DELAY, or from now; CRON goes by a time zone,
+//! or UTC. MISFIRE says what becomes of times that passed before somebody took the job, JITTER how
+//! much later it may come, RUNS and UNTIL when that ends. ENSURE leaves a job with the same
+//! schedule where it is, and sets the rest.
 //!
-//! Replies with the id; with nil when NX was given and the id is taken. A taken id is the error `EXISTS`
-//! otherwise, unless REPLACE: then the old job is gone, with its lease and its attempts.
+//! Replies with the id; with nil when NX was given and the id is taken. A taken id is the error
+//! `EXISTS` otherwise, unless REPLACE: then the old job is gone, with its lease and its attempts.
 //!
 //! O(log n) in the queue's jobs.
 
 use super::error::Error;
 use super::kinds::{Change, IfMissing};
 use super::schedule_words::{self, word_of, ScheduleWords, SCHEDULE};
-use super::words::{once, Words};
-use super::SINCE_0_1;
+use super::since::SINCE_0_1;
+use super::words::{options, Words};
 use crate::queue::{self, Added, Due, Id, IfTaken, Millis, NewSchedule, Queue, Starts, Time};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -60,11 +63,17 @@ impl Change for Add {
         key: KeyUse::Insert,
         args: &[
             ArgSpec::KEY,
-            ArgSpec::one_of(c"id-selector", &[ArgSpec::string(c"id"), ArgSpec::word(c"auto-id", c"*")]),
+            ArgSpec::one_of(
+                c"id-selector",
+                &[ArgSpec::string(c"id"), ArgSpec::word(c"auto-id", c"*")],
+            ),
             ArgSpec::string(c"body"),
             ArgSpec::one_of(
                 c"due",
-                &[ArgSpec::integer(c"ms").token(c"DELAY"), ArgSpec::unix_time(c"unix-ms").token(c"AT")],
+                &[
+                    ArgSpec::integer(c"ms").token(c"DELAY"),
+                    ArgSpec::unix_time(c"unix-ms").token(c"AT"),
+                ],
             )
             .optional(),
             ArgSpec::integer(c"ms").token(c"TTR").optional(),
@@ -154,22 +163,21 @@ impl Besides {
     /// Reads the options. Says whether NX is one.
     fn read<'c>(words: Words<'c>, add: &mut queue::Add<'c>) -> Result<bool, Error> {
         let mut besides = Besides::default();
-        words.options(|name, words| match name {
-            "DELAY" => once("DELAY", &mut besides.delay, words.millis("DELAY", 0)?),
-            "AT" => once("AT", &mut besides.at, words.time("AT")?),
-            "TTR" => once("TTR", &mut add.ttr, words.millis("TTR", 1)?),
-            "PRIORITY" => once("PRIORITY", &mut add.priority, words.priority()?),
-            "ATTEMPTS" => once("ATTEMPTS", &mut add.attempts, words.attempts()?),
-            "BACKOFF" => once("BACKOFF", &mut add.backoff, words.backoff()?),
-            "TTL" => once("TTL", &mut add.ttl, words.millis("TTL", 1)?),
-            "KEEP" => once("KEEP", &mut add.keep, words.millis("KEEP", 0)?),
-            "LATE" => once("LATE", &mut add.late, words.millis("LATE", 0)?),
-            "GROUP" => once("GROUP", &mut add.group, words.group()?),
-            "NX" => once("NX", &mut besides.nx, ()),
-            "REPLACE" => once("REPLACE", &mut besides.replace, ()),
-            "ENSURE" => once("ENSURE", &mut besides.ensure, ()),
-            _ => besides.schedule.get_or_insert_default().read(name, words),
-        })?;
+        options!(words, {
+            "DELAY" => besides.delay, millis(0);
+            "AT" => besides.at, time();
+            "TTR" => add.ttr, millis(1);
+            "PRIORITY" => add.priority, priority();
+            "ATTEMPTS" => add.attempts, attempts();
+            "BACKOFF" => add.backoff, backoff();
+            "TTL" => add.ttl, millis(1);
+            "KEEP" => add.keep, millis(0);
+            "LATE" => add.late, millis(0);
+            "GROUP" => add.group, group();
+            "NX" => besides.nx, flag();
+            "REPLACE" => besides.replace, flag();
+            "ENSURE" => besides.ensure, flag();
+        } else |name, words| besides.schedule.get_or_insert_default().read(name, words));
         add.due = besides.due()?;
         add.if_taken = besides.if_taken()?;
         add.schedule = besides.schedule(add)?;

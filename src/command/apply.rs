@@ -2,19 +2,22 @@
 //!
 //! Internal: an entry of the log, which replicas and the AOF get.
 //!
-//! - `unix-ms told command word …` is a command that a client sent at that time, without its key, or what no command
-//!   says: `FORGET [id …]` (what was purged or had been kept long enough; without ids, groups without jobs). `told`:
-//!   `services/log.rs`
-//! - `PUT` puts a job as the record has it, instead of any with that id; `GROUPS` says how far groups have got; `QUEUE` sets
-//!   what a queue is besides its jobs, and makes the key of an empty queue: so is an AOF rewritten
+//! - `unix-ms told command word …` is a command that a client sent at that time, without its key,
+//!   or what no command says: `FORGET [id …]` (what was purged or had been kept long enough;
+//!   without ids, groups without jobs). `told`: `services/log.rs`
+//! - `PUT` puts a job as the record has it, instead of any with that id; `GROUPS` says how far
+//!   groups have got; `QUEUE` sets what a queue is besides its jobs, and makes the key of an empty
+//!   queue: so is an AOF rewritten
 //!
-//! Records are MessagePack (`queue/record.rs`). Replies with OK. O(log n) in the queue's jobs for each job.
+//! Records are MessagePack (`queue/record.rs`). Replies with OK. O(log n) in the queue's jobs for
+//! each job.
+
+use std::marker::PhantomData;
 
 use super::error::Error;
-use super::kinds::{repeat, Handler};
+use super::kinds::Handler;
+use super::since::SINCE_0_1;
 use super::words::Words;
-use super::SINCE_0_1;
-use super::{add, alter, bury, del, finish, kickjob, pause, pop, release, resume, touch};
 use crate::queue::{
     Effect, Forget, ForgetGroups, GroupRecord, JobRecord, Lease, Queue, QueueRecord, Record, Time,
 };
@@ -24,14 +27,25 @@ use crate::server::context::wall_clock;
 use crate::server::key::Access;
 use crate::server::slots;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::services::divergence;
 use crate::services::frame::Source;
 use crate::services::leases::is_forged;
-use crate::services::live::{self, source_of, Opened};
 use crate::services::log::Told;
+use crate::services::opened::{source_of, Opened};
 
-pub struct Apply;
+/// What no command says.
+const FORGET: &[u8] = b"forget";
 
-impl Handler for Apply {
+/// The commands that an entry of the log may name.
+pub trait LogCommands {
+    /// Carries one out as the log tells. `None` when there is none of this name; false when there
+    /// is no such key.
+    fn repeat(name: &[u8], entry: (&Call, Arg, Words, &Told)) -> Option<Result<bool, Error>>;
+}
+
+pub struct Apply<C>(PhantomData<C>);
+
+impl<C: LogCommands> Handler for Apply<C> {
     type Error = Error;
     const SPEC: Spec = Spec {
         name: c"dq.apply",
@@ -75,14 +89,15 @@ impl Handler for Apply {
     fn run(call: &Call) -> Result<(), Error> {
         let mut words = Words::of(call, &Self::SPEC, Source::Log);
         let (key, kind) = (words.require()?, words.require()?.bytes());
-        let times_diverged = live::times_diverged();
+        let times_diverged = divergence::times_diverged();
         if kind.first().is_some_and(u8::is_ascii_digit) {
-            apply_entry(call, key, kind, words)?;
+            apply_entry::<C>(call, key, kind, words)?;
         } else {
             apply_effect(call, key, kind, words)?;
         }
-        // A slot whose queues came out otherwise had better stay where it was: Valkey ends a move at an error.
-        if slots::is_importing() && live::times_diverged() != times_diverged {
+        // A slot whose queues came out otherwise had better stay where it was: Valkey ends a move
+        // at an error.
+        if slots::is_importing() && divergence::times_diverged() != times_diverged {
             return Err(Error::Differs);
         }
         call.replies().ok();
@@ -90,28 +105,23 @@ impl Handler for Apply {
     }
 }
 
-fn apply_entry(call: &Call, key: Arg, time: &[u8], mut words: Words) -> Result<(), Error> {
+fn apply_entry<C: LogCommands>(
+    call: &Call,
+    key: Arg,
+    time: &[u8],
+    mut words: Words,
+) -> Result<(), Error> {
     let (told, name) = (words.require()?.bytes(), words.require()?.bytes());
     let told = Told::parse(time, told).ok_or_else(|| Error::UnknownTold(told.to_vec()))?;
     check_time(call, told.time)?;
     check_lease(call, told.lease_floor())?;
-    let is_there = match &name.to_ascii_lowercase()[..] {
-        b"dq.add" => repeat::<add::Add>(call, key, words, &told),
-        b"dq.pop" => pop::Pop::repeat(call, key, words, &told),
-        b"dq.finish" => repeat::<finish::Finish>(call, key, words, &told),
-        b"dq.release" => repeat::<release::Release>(call, key, words, &told),
-        b"dq.touch" => repeat::<touch::Touch>(call, key, words, &told),
-        b"dq.bury" => repeat::<bury::Bury>(call, key, words, &told),
-        b"dq.del" => repeat::<del::Del>(call, key, words, &told),
-        b"dq.kickjob" => repeat::<kickjob::KickJob>(call, key, words, &told),
-        b"dq.pause" => repeat::<pause::Pause>(call, key, words, &told),
-        b"dq.resume" => repeat::<resume::Resume>(call, key, words, &told),
-        b"dq.alter" => repeat::<alter::Alter>(call, key, words, &told),
-        b"forget" => repeat_forget(call, key, words, &told),
-        _ => Err(Error::UnknownEntry(name.to_vec())),
-    }?;
+    let is_there = match C::repeat(name, (call, key, words, &told)) {
+        Some(repeated) => repeated?,
+        None if name.eq_ignore_ascii_case(FORGET) => repeat_forget(call, key, words, &told)?,
+        None => return Err(Error::UnknownEntry(name.to_vec())),
+    };
     if !is_there {
-        live::tell_of_divergence(key.bytes());
+        divergence::report(key.bytes());
     }
     Ok(())
 }
@@ -136,8 +146,8 @@ fn repeat_forget(call: &Call, key: Arg, mut words: Words, told: &Told) -> Result
         return Ok(false);
     };
     match ids {
-        Some(ids) => drop(opened.change_as_told(told, &Forget { ids: &ids })),
-        None => drop(opened.change_as_told(told, &ForgetGroups)),
+        Some(ids) => opened.change_as_told(told, &Forget { ids: &ids }),
+        None => opened.change_as_told(told, &ForgetGroups),
     }
     Ok(true)
 }
@@ -155,5 +165,5 @@ fn apply_effect(call: &Call, key: Arg, kind: &[u8], mut words: Words) -> Result<
     words.end()?;
     effect.check()?;
     check_lease(call, effect.highest_lease())?;
-    Ok(Opened::or_created(call, key)?.change(Source::Log, &effect, |_, _| ())?)
+    Ok(Opened::or_created(call, key)?.change(Source::Log, &effect, |replayed, _| *replayed)?)
 }

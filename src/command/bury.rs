@@ -1,7 +1,7 @@
 //! `DQ.BURY key id lease [REASON text]`
 //!
-//! The job can't be done: it is dead, and kept for an operator, who kicks or deletes it. REASON, at most 512
-//! bytes, is kept with it.
+//! The job can't be done: it is dead, and kept for an operator, who kicks or deletes it. REASON, at
+//! most 512 bytes, is kept with it.
 //!
 //! Replies with 1; with 0 when that lease isn't the job's, or the job's time to live is over.
 //!
@@ -9,8 +9,8 @@
 
 use super::error::Error;
 use super::kinds::{reply_whether, Change, IfMissing};
-use super::words::{once, Words};
-use super::SINCE_0_1;
+use super::since::SINCE_0_1;
+use super::words::{options, Words};
 use crate::queue::{self, Accepted, Queue};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -43,10 +43,9 @@ impl Change for Bury {
     fn parse<'c>(mut words: Words<'c>) -> Result<queue::Bury<'c>, Error> {
         let claim = words.require_claim()?;
         let mut reason = None;
-        words.options(|name, words| match name {
-            "REASON" => once("REASON", &mut reason, words.reason()?),
-            _ => Ok(false),
-        })?;
+        options!(words, {
+            "REASON" => reason, reason();
+        });
         Ok(queue::Bury { claim, reason })
     }
 
@@ -54,7 +53,12 @@ impl Change for Bury {
         *parsed
     }
 
-    fn reply(_: &queue::Bury, accepted: &Accepted, _: &Queue, replies: Replies) -> Result<(), Error> {
+    fn reply(
+        _: &queue::Bury,
+        accepted: &Accepted,
+        _: &Queue,
+        replies: Replies,
+    ) -> Result<(), Error> {
         reply_whether(*accepted, replies)
     }
 }

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use super::error::Error;
-use super::words::{once, Words};
+use super::words::{options, Words};
 use crate::queue::{Deliveries, Id, Millis, Mode, Pop, PopById, Queue, Time};
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::key::Access;
-use crate::server::replies::Replies;
+use crate::server::replies::{Delivered, Replies};
 use crate::server::spec::ArgSpec;
 use crate::services::frame::Source;
-use crate::services::live::{self, Opened};
+use crate::services::opened::{self, Opened};
 use crate::services::{log, Around, JobShape, Shape};
 
 pub struct Consumer<'c> {
@@ -38,32 +38,38 @@ impl<'c> Consumer<'c> {
     pub const COUNT: ArgSpec = ArgSpec::integer(c"n").token(c"COUNT").optional();
     pub const BLOCK: ArgSpec = ArgSpec::integer(c"ms").token(c"BLOCK").optional();
     /// A job that is finished by being handed out has no lease that could last.
-    pub const MODE: ArgSpec =
-        ArgSpec::one_of(c"mode", &[ArgSpec::integer(c"ms").token(c"TTR"), ArgSpec::word(c"noack", c"NOACK")])
-            .optional();
+    pub const MODE: ArgSpec = ArgSpec::one_of(
+        c"mode",
+        &[ArgSpec::integer(c"ms").token(c"TTR"), ArgSpec::word(c"noack", c"NOACK")],
+    )
+    .optional();
     pub const WITHDUE: ArgSpec = ArgSpec::word(c"withdue", c"WITHDUE").optional();
 
     pub const IDS: ArgSpec = ArgSpec::string(c"id").token(c"ID").optional().multiple();
 
     pub fn parse(words: Words<'c>, asks: Asks) -> Result<Consumer<'c>, Error> {
         let mut ids = Vec::new();
-        let (mut count, mut block, mut ttr, mut noack, mut withdue) = (None, None, None, None, None);
+        let (mut count, mut block, mut ttr, mut noack, mut withdue) =
+            (None, None, None, None, None);
         let source = words.source();
-        words.options(|name, words| match name {
-            "COUNT" => once("COUNT", &mut count, words.count()?),
-            "BLOCK" => once("BLOCK", &mut block, words.millis("BLOCK", 0)?),
-            "TTR" => once("TTR", &mut ttr, words.millis("TTR", 1)?),
-            "NOACK" => once("NOACK", &mut noack, ()),
-            "WITHDUE" => once("WITHDUE", &mut withdue, ()),
+        options!(words, {
+            "COUNT" => count, count();
+            "BLOCK" => block, millis(0);
+            "TTR" => ttr, millis(1);
+            "NOACK" => noack, flag();
+            "WITHDUE" => withdue, flag();
+        } else |name, words| match name {
             "ID" if asks == Asks::ForAny => words.ids_up_to("ID", &OPTIONS, &mut ids).map(|()| true),
             _ => Ok(false),
-        })?;
+        });
         // Earlier versions took both, and logs hold it.
         if noack.is_some() && ttr.is_some() && source == Source::Client {
             return Err(Error::Exclusive { one: "TTR", other: "NOACK" });
         }
         let given = [("COUNT", count.is_some()), ("BLOCK", block.is_some())];
-        if let Some((other, _)) = given.into_iter().find(|(_, is_given)| *is_given && !ids.is_empty()) {
+        if let Some((other, _)) =
+            given.into_iter().find(|(_, is_given)| *is_given && !ids.is_empty())
+        {
             return Err(Error::Exclusive { one: other, other: "ID" });
         }
         let mode = if noack.is_some() { Mode::NoAck } else { Mode::Lease };
@@ -74,7 +80,9 @@ impl<'c> Consumer<'c> {
     /// What can be checked only once the time is known.
     pub fn check(&self, wall_clock: fn() -> Time) -> Result<(), Error> {
         match self.pop.ttr {
-            Some(ttr) if wall_clock().checked_add(ttr).is_none() => Err(Error::PastTheEnd { option: "TTR" }),
+            Some(ttr) if wall_clock().checked_add(ttr).is_none() => {
+                Err(Error::PastTheEnd { option: "TTR" })
+            }
             Some(_) | None => Ok(()),
         }
     }
@@ -86,7 +94,13 @@ impl<'c> Consumer<'c> {
     }
 
     /// Hands out those that can be had of these jobs; false, without a reply, when none can.
-    pub fn take_by_id(&self, call: &Call, key: Arg, pop: &PopById, source: Source) -> Result<bool, Error> {
+    pub fn take_by_id(
+        &self,
+        call: &Call,
+        key: Arg,
+        pop: &PopById,
+        source: Source,
+    ) -> Result<bool, Error> {
         let Some(mut opened) = Opened::at(call, key, Access::Write)? else {
             return Ok(false);
         };
@@ -129,25 +143,23 @@ impl<'c> Consumer<'c> {
             Some(block) if source == Source::Client => {
                 let timeout = (!block.is_zero()).then(|| Duration::from_millis(block.as_u64()));
                 let shape = Shape { around, job: self.job_shape };
-                live::wait(call, keys, &self.pop, shape, timeout);
+                opened::wait(call, keys, &self.pop, shape, timeout);
             }
             Some(_) | None => call.replies().null(),
         }
     }
 }
 
-/// `[[id, body, lease, attempt] ...]`, behind the key if that is asked for; without a lease when none was given. With
-/// WITHDUE, the due time is behind the attempt.
 fn reply(replies: Replies, key: Arg, shape: Shape, deliveries: &Deliveries, queue: &Queue) {
-    if shape.around == Around::KeyAndJobs {
-        replies.array(2);
-        replies.bulk(key.bytes());
-    }
-    replies.array(deliveries.len());
-    for delivery in deliveries.iter() {
+    let jobs = deliveries.iter().map(|delivery| {
         let (id, body) = delivery.id_and_body(queue);
-        let lease = (!deliveries.are_finished()).then(|| delivery.lease.number());
-        let due = (shape.job == JobShape::WithDue).then(|| delivery.occurrence().unix_ms());
-        replies.delivery(id.bytes(), body, lease, delivery.attempt, due);
-    }
+        Delivered {
+            id: id.bytes(),
+            body,
+            lease: (!deliveries.are_finished()).then(|| delivery.lease.number()),
+            attempt: delivery.attempt,
+            due: (shape.job == JobShape::WithDue).then(|| delivery.occurrence().unix_ms()),
+        }
+    });
+    replies.deliveries((shape.around == Around::KeyAndJobs).then(|| key.bytes()), jobs);
 }

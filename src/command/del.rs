@@ -1,7 +1,7 @@
 //! `DQ.DEL key id [id ...]`
 //!
-//! Cancels jobs: removes them from the queue, whatever their state. A worker that holds one finds its
-//! lease void.
+//! Cancels jobs: removes them from the queue, whatever their state. A worker that holds one finds
+//! its lease void.
 //!
 //! Replies with how many jobs it removed.
 //!
@@ -9,8 +9,8 @@
 
 use super::error::Error;
 use super::kinds::{Change, IfMissing};
+use super::since::SINCE_0_1;
 use super::words::{Ids, Words};
-use super::SINCE_0_1;
 use crate::queue::{self, Deleted, Queue};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -21,7 +21,8 @@ impl Change for Del {
     const SPEC: Spec = Spec {
         name: c"dq.del",
         summary: c"Removes jobs from a queue, whatever their state",
-        complexity: c"O(M*log(N)) with N being the number of jobs in the queue and M the number of ids",
+        complexity:
+            c"O(M*log(N)) with N being the number of jobs in the queue and M the number of ids",
         since: SINCE_0_1,
         flags: c"write fast",
         arity: -3,

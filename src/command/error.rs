@@ -176,7 +176,7 @@ impl fmt::Display for Error {
                 write!(f, "ERR body must be at most {max} bytes long (dq.max-body-bytes)")
             }
             Error::Lease => f.write_str("ERR lease must be a positive integer or *"),
-            Error::Differs => f.write_str("ERR the queue isn't what it was where this entry was logged"),
+            Error::Differs => f.write_str("ERR this queue differs from the primary's"),
             Error::ForgedLease => f.write_str("ERR leases are from more than a year ahead"),
             Error::ForgedTime => f.write_str("ERR the time is more than a year ahead"),
             Error::UnpairedLease => f.write_str("ERR each id needs its lease: id lease [id lease ...]"),

@@ -1,9 +1,10 @@
 //! `DQ.FINISH key id [lease [id lease ...]]`
 //!
-//! The work is done: takes jobs that were handed out from the queue. A delivery is named by id and lease;
-//! `*` is the job's latest lease, whichever it is, and so is a bare id. A lease stays good after it ran
-//! out, until the job is handed out again: then somebody else has it, and this answers 0 for it. A job that
-//! is not handed out can't be finished, only deleted. A job that was added with KEEP stays, as done.
+//! The work is done: takes jobs that were handed out from the queue. A delivery is named by id and
+//! lease; `*` is the job's latest lease, whichever it is, and so is a bare id. A lease stays good
+//! after it ran out, until the job is handed out again: then somebody else has it, and this answers
+//! 0 for it. A job that is not handed out can't be finished, only deleted. A job that was added
+//! with KEEP stays, as done.
 //!
 //! Replies with how many jobs it finished.
 //!
@@ -11,8 +12,8 @@
 
 use super::error::Error;
 use super::kinds::{Change, IfMissing};
+use super::since::SINCE_0_1;
 use super::words::Words;
-use super::SINCE_0_1;
 use smallvec::{smallvec, SmallVec};
 
 use crate::queue::{self, Claim, Finished, Queue};
@@ -30,7 +31,8 @@ impl Change for Finish {
     const SPEC: Spec = Spec {
         name: c"dq.finish",
         summary: c"Removes jobs whose work is done",
-        complexity: c"O(M*log(N)) with N being the number of jobs in the queue and M the number of ids",
+        complexity:
+            c"O(M*log(N)) with N being the number of jobs in the queue and M the number of ids",
         since: SINCE_0_1,
         flags: c"write fast",
         arity: -3,
@@ -40,7 +42,12 @@ impl Change for Finish {
             ArgSpec::string(c"id"),
             ArgSpec::block(
                 c"leases",
-                &[LEASE, ArgSpec::block(c"delivery", &[ArgSpec::string(c"id"), LEASE]).optional().multiple()],
+                &[
+                    LEASE,
+                    ArgSpec::block(c"delivery", &[ArgSpec::string(c"id"), LEASE])
+                        .optional()
+                        .multiple(),
+                ],
             )
             .optional(),
         ],

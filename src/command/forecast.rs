@@ -1,7 +1,8 @@
 //! `DQ.FORECAST key [FROM unix-ms] STEP ms COUNT n`
 //!
-//! Tells how many jobs come due in each of `n` steps of time, at most 1,000, from FROM or from now on: those that are
-//! delayed now, unless their TTL ends first. What is ready has come due; what is reserved may be finished.
+//! Tells how many jobs come due in each of `n` steps of time, at most 1,000, from FROM or from now
+//! on: those that are delayed now, unless their TTL ends first. What is ready has come due; what is
+//! reserved may be finished.
 //!
 //! Replies with an array of `n` integers; zeros when there is no such key.
 //!
@@ -10,8 +11,8 @@
 use super::error::Error;
 use super::kinds::{Look, Looking};
 use super::limits::FORECAST_STEPS_MAX;
-use super::words::{once, Words};
-use super::SINCE_0_2;
+use super::since::SINCE_0_2;
+use super::words::{options, Words};
 use crate::queue::{Forecast, Millis, Time};
 use crate::server::context::wall_clock;
 use crate::server::replies::Replies;
@@ -40,12 +41,11 @@ impl Look for Forecasting {
 
     fn parse(words: Words) -> Result<Steps, Error> {
         let (mut from, mut step, mut count) = (None, None, None);
-        words.options(|name, words| match name {
-            "FROM" => once("FROM", &mut from, words.time("FROM")?),
-            "STEP" => once("STEP", &mut step, words.millis("STEP", 1)?),
-            "COUNT" => once("COUNT", &mut count, words.integer("COUNT", 1, FORECAST_STEPS_MAX)?),
-            _ => Ok(false),
-        })?;
+        options!(words, {
+            "FROM" => from, time();
+            "STEP" => step, millis(1);
+            "COUNT" => count, integer(1, FORECAST_STEPS_MAX);
+        });
         let step = step.ok_or(Error::Missing { option: "STEP" })?;
         let count = count.ok_or(Error::Missing { option: "COUNT" })? as usize;
         let steps = Steps { from, step, count };

@@ -1,15 +1,15 @@
 //! `DQ.GET key id`
 //!
-//! Shows a job. Replies with a map, whose fields `job_reply.rs` has and docs/commands/get.md explains; with
-//! nil when there is no such job.
+//! Shows a job. Replies with a map, whose fields `job_reply.rs` has and docs/commands/get.md
+//! explains; with nil when there is no such job.
 //!
 //! O(log n) in the queue's jobs.
 
 use super::error::Error;
 use super::job_reply::reply_job;
 use super::kinds::{Look, Looking};
+use super::since::SINCE_0_1;
 use super::words::Words;
-use super::SINCE_0_1;
 use crate::queue::Id;
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};

@@ -1,18 +1,20 @@
 //! `DQ.GROUPS key cursor [COUNT n]`
 //!
-//! Goes through the groups of a queue, a part at a time, as DQ.SCAN goes through its jobs: begin with the cursor 0, go on
-//! with the one replied, until that is 0 again. Shown are groups that have jobs, in whatever state, and those that are
-//! paused. COUNT, 10 and at most 1,000, is how many groups a part shows; it may show fewer or none.
+//! Goes through the groups of a queue, a part at a time, as DQ.SCAN goes through its jobs: begin
+//! with the cursor 0, go on with the one replied, until that is 0 again. Shown are groups that have
+//! jobs, in whatever state, and those that are paused. COUNT, 10 and at most 1,000, is how many
+//! groups a part shows; it may show fewer or none.
 //!
-//! Replies with the next cursor and an array of groups, each a map, whose fields docs/commands/groups.md explains.
+//! Replies with the next cursor and an array of groups, each a map, whose fields
+//! docs/commands/groups.md explains.
 //!
 //! O(g) for g groups looked at. One with many jobs costs a step for some hundred of them.
 
 use super::error::Error;
 use super::kinds::{Look, Looking};
 use super::limits::{GROUPS_DEFAULT, GROUPS_MAX};
-use super::words::{once, Words};
-use super::SINCE_0_2;
+use super::since::SINCE_0_2;
+use super::words::{options, Words};
 use crate::queue::{GroupView, Time};
 use crate::server::replies::{Fields, Replies};
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -31,26 +33,25 @@ impl Look for Groups {
         args: &[ArgSpec::KEY, ArgSpec::integer(c"cursor"), ArgSpec::integer(c"n").token(c"COUNT").optional()],
     };
 
-    type Parsed<'c> = Part;
+    type Parsed<'c> = GroupsPart;
 
-    fn parse<'c>(mut words: Words<'c>) -> Result<Part, Error> {
+    fn parse<'c>(mut words: Words<'c>) -> Result<GroupsPart, Error> {
         let cursor = words.integer("cursor", 0, u32::MAX.into())? as u32;
         let mut count = None;
-        words.options(|name, words| match name {
-            "COUNT" => once("COUNT", &mut count, words.count()?),
-            _ => Ok(false),
-        })?;
-        Ok(Part { cursor, count: count.unwrap_or(GROUPS_DEFAULT).min(GROUPS_MAX) })
+        options!(words, {
+            "COUNT" => count, count();
+        });
+        Ok(GroupsPart { cursor, count: count.unwrap_or(GROUPS_DEFAULT).min(GROUPS_MAX) })
     }
 
-    fn reply(part: &Part, looking: &Looking, replies: Replies) -> Result<(), Error> {
+    fn reply(part: &GroupsPart, looking: &Looking, replies: Replies) -> Result<(), Error> {
         let (groups, next) = looking.queue().scan_groups(part.cursor, part.count);
         replies.page(next, groups.len());
         groups.iter().for_each(|group| reply_group(group, looking.now, replies));
         Ok(())
     }
 
-    fn reply_missing(_part: &Part, replies: Replies) -> Result<(), Error> {
+    fn reply_missing(_part: &GroupsPart, replies: Replies) -> Result<(), Error> {
         replies.page(None, 0);
         Ok(())
     }
@@ -65,12 +66,15 @@ fn reply_group(group: &GroupView, now: Time, replies: Replies) {
     fields.add("reserved", group.reserved as u64);
     fields.add("delayed", group.delayed as u64);
     fields.add("paused", u64::from(group.paused_until.is_some()));
-    fields.add("paused-until", group.paused_until.filter(|until| *until < Time::MAX).map(Time::unix_ms));
+    fields.add(
+        "paused-until",
+        group.paused_until.filter(|until| *until < Time::MAX).map(Time::unix_ms),
+    );
     fields.add("held-until", held_until.filter(|until| *until < Time::MAX).map(Time::unix_ms));
     replies.fields(&fields);
 }
 
-pub struct Part {
+pub struct GroupsPart {
     cursor: u32,
     count: usize,
 }

@@ -7,11 +7,11 @@
 
 use super::error::Error;
 use super::kinds::{Look, Looking};
+use super::since::SINCE_0_1;
 use super::words::Words;
-use super::SINCE_0_1;
 use std::num::{NonZeroU32, NonZeroU64};
 
-use crate::queue::{Happened, Limit, Millis, Rate, Settings, State, Time, Totals};
+use crate::queue::{Millis, Rate, Settings, State, Time, Totals};
 use crate::server::replies::Fields;
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -44,7 +44,10 @@ impl Look for Info {
         show_settings(&mut fields, queue.settings());
         let paused_until = queue.paused_until(now);
         fields.add("paused", u64::from(paused_until.is_some()));
-        fields.add("paused-until", paused_until.filter(|until| *until < Time::MAX).map(Time::unix_ms));
+        fields.add(
+            "paused-until",
+            paused_until.filter(|until| *until < Time::MAX).map(Time::unix_ms),
+        );
         fields.add("rate-left", queue.may_leave_by_rate(now).map(|jobs| jobs as u64));
         fields.add("held-until", queue.held_until().map(Time::unix_ms));
         let counts = queue.counts();
@@ -59,12 +62,8 @@ impl Look for Info {
         fields.add("last-lease", queue.last_lease().map(|lease| lease.number()));
         fields.add("memory", queue.memory() as u64);
         show_totals(&mut fields, queue.totals());
-        show_last_minute(&mut fields, &queue.in_the_last_minute());
         let lateness = looking.value.lateness().so_far();
         show_lateness(&mut fields, &lateness);
-        fields.add("held-by-concurrency", looking.value.held().by(Limit::Concurrency));
-        fields.add("held-by-rate", looking.value.held().by(Limit::Rate));
-        fields.add("held-by-group", looking.value.held().by(Limit::Group));
         fields.add("schedules", queue.schedules() as u64);
         fields.add("total-missed", queue.totals().missed);
         show_lateness_counts(&mut fields, &lateness);
@@ -95,7 +94,8 @@ fn show_settings(fields: &mut Fields, settings: &Settings) {
     fields.add("rate", u64::from(rate.map_or(0, Rate::jobs)));
     fields.add("rate-per-ms", rate.map_or(Millis::ZERO, Rate::per).as_u64());
     fields.add("rate-burst", u64::from(rate.map_or(0, Rate::burst)));
-    fields.add("group-concurrency", u64::from(settings.group_concurrency.map_or(0, NonZeroU32::get)));
+    fields
+        .add("group-concurrency", u64::from(settings.group_concurrency.map_or(0, NonZeroU32::get)));
     let rate = settings.group_rate.as_ref();
     fields.add("group-rate", u64::from(rate.map_or(0, Rate::jobs)));
     fields.add("group-rate-per-ms", rate.map_or(Millis::ZERO, Rate::per).as_u64());
@@ -114,13 +114,6 @@ fn show_totals(fields: &mut Fields, totals: &Totals) {
     fields.add("total-kicked", totals.kicked);
     fields.add("total-deleted", totals.deleted);
     fields.add("total-purged", totals.purged);
-}
-
-fn show_last_minute(fields: &mut Fields, happened: &Happened) {
-    fields.add("added-per-minute", happened.added);
-    fields.add("popped-per-minute", happened.popped);
-    fields.add("finished-per-minute", happened.finished);
-    fields.add("failed-per-minute", happened.failed);
 }
 
 /// For those who draw a histogram over time.

@@ -12,8 +12,9 @@ pub fn reply_job(replies: Replies, job: &JobView, now: Time) {
     let attempts_left = (limit > 0).then(|| u64::from(limit.saturating_sub(attempt)));
     let is_alive = matches!(state, State::Delayed | State::Ready | State::Reserved);
     // When the lease ends it will be dead, not due.
-    let is_last =
-        progress.stage == Stage::Leased && job.is_at_its_last_attempt() && !job.outlives_its_attempts();
+    let is_last = progress.stage == Stage::Leased
+        && job.is_at_its_last_attempt()
+        && !job.outlives_its_attempts();
     let is_settled = matches!(state, State::Ready | State::Dead | State::Done);
     let mut fields = Fields::default();
     fields.add("id", job.id.bytes());
@@ -53,7 +54,12 @@ pub fn reply_job(replies: Replies, job: &JobView, now: Time) {
 }
 
 /// Of a job that comes back.
-fn show_schedule<'j>(fields: &mut Fields<'j>, schedule: &Scheduled<'j>, round: &Round, state: State) {
+fn show_schedule<'j>(
+    fields: &mut Fields<'j>,
+    schedule: &Scheduled<'j>,
+    round: &Round,
+    state: State,
+) {
     let rule = schedule.rule;
     let (every, cron) = match &rule.timing {
         Timing::Every(period) => (Some(period.as_u64()), None),

@@ -1,7 +1,7 @@
 //! `DQ.KICK key [COUNT n]`
 //!
-//! Makes dead jobs ready, at most `n` (1) and at most 10,000 in one go, those first that died first. Their
-//! attempts are 0 again, and a time to live begins anew.
+//! Makes dead jobs ready, at most `n` (1) and at most 10,000 in one go, those first that died
+//! first. Their attempts are 0 again, and a time to live begins anew.
 //!
 //! Replies with how many it kicked.
 //!
@@ -10,14 +10,14 @@
 use super::error::Error;
 use super::kinds::Handler;
 use super::limits::KICK_JOBS_MAX;
-use super::words::{once, Words};
-use super::SINCE_0_1;
+use super::since::SINCE_0_1;
+use super::words::{options, Words};
 use crate::queue::{KickJob, State};
 use crate::server::call::Call;
 use crate::server::key::Access;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
-use crate::services::live::{source_of, Opened};
 use crate::services::log;
+use crate::services::opened::{source_of, Opened};
 
 pub struct Kick;
 
@@ -26,7 +26,8 @@ impl Handler for Kick {
     const SPEC: Spec = Spec {
         name: c"dq.kick",
         summary: c"Makes dead jobs ready again, oldest first",
-        complexity: c"O(M*log(N)) with N being the number of jobs in the queue and M the number kicked",
+        complexity:
+            c"O(M*log(N)) with N being the number of jobs in the queue and M the number kicked",
         since: SINCE_0_1,
         flags: c"write fast",
         arity: -2,
@@ -39,10 +40,9 @@ impl Handler for Kick {
         let mut words = Words::of(call, &Self::SPEC, source_of(call));
         let key = words.require()?;
         let mut count = None;
-        words.options(|name, words| match name {
-            "COUNT" => once("COUNT", &mut count, words.count()?),
-            _ => Ok(false),
-        })?;
+        options!(words, {
+            "COUNT" => count, count();
+        });
         let Some(mut opened) = Opened::at(call, key, Access::Write)? else {
             call.replies().integer(0);
             return Ok(());
@@ -51,9 +51,13 @@ impl Handler for Kick {
         let slots = open.queue().peek(State::Dead, count.unwrap_or(1).min(KICK_JOBS_MAX));
         let names = open.queue().names_of(&slots);
         let operation = KickJob { ids: &names.ids() };
-        open.change(&operation, log::Wording::Command(c"DQ.KICKJOB", &names.words()), |kicked, _| {
-            call.replies().integer(kicked.jobs as u64);
-        });
+        open.change(
+            &operation,
+            log::Wording::Command(c"DQ.KICKJOB", &names.words()),
+            |kicked, _| {
+                call.replies().integer(kicked.jobs as u64);
+            },
+        );
         Ok(())
     }
 }

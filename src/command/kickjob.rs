@@ -1,7 +1,7 @@
 //! `DQ.KICKJOB key id [id ...]`
 //!
-//! Makes jobs ready by id: dead ones as DQ.KICK does; delayed ones, which keep their attempts, are due now.
-//! Those that are ready, reserved or done stay as they are.
+//! Makes jobs ready by id: dead ones as DQ.KICK does; delayed ones, which keep their attempts, are
+//! due now. Those that are ready, reserved or done stay as they are.
 //!
 //! Replies with how many it made ready.
 //!
@@ -9,8 +9,8 @@
 
 use super::error::Error;
 use super::kinds::{Change, IfMissing};
+use super::since::SINCE_0_1;
 use super::words::{Ids, Words};
-use super::SINCE_0_1;
 use crate::queue::{self, Kicked, Queue};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -21,7 +21,8 @@ impl Change for KickJob {
     const SPEC: Spec = Spec {
         name: c"dq.kickjob",
         summary: c"Makes dead or delayed jobs ready now, by id",
-        complexity: c"O(M*log(N)) with N being the number of jobs in the queue and M the number of ids",
+        complexity:
+            c"O(M*log(N)) with N being the number of jobs in the queue and M the number of ids",
         since: SINCE_0_1,
         flags: c"write fast",
         arity: -3,

@@ -1,6 +1,6 @@
-//! The two kinds of commands: those that change one queue, and those that look at one. A command says what is its own,
-//! parse and reply; carrying it out is the same for all of a kind, and here. DQ.POP, DQ.MPOP, DQ.KICK, DQ.PURGE and
-//! DQ.APPLY are of no kind.
+//! The two kinds of commands: those that change one queue, and those that look at one. A command
+//! says what is its own, parse and reply; carrying it out is the same for all of a kind, and here.
+//! DQ.POP, DQ.MPOP, DQ.KICK, DQ.PURGE and DQ.APPLY are of no kind.
 
 use super::error::Error;
 use super::words::Words;
@@ -10,11 +10,13 @@ use crate::server::call::Call;
 pub use crate::server::command::Handler;
 use crate::server::context::wall_clock;
 use crate::server::key::Access;
+use crate::server::logfile::warning;
 use crate::server::replies::Replies;
 use crate::server::spec::Spec;
+use crate::services::divergence;
 use crate::services::frame::Source;
-use crate::services::live::{source_of, Opened};
 use crate::services::log::Told;
+use crate::services::opened::{source_of, Opened};
 use crate::services::{Announced, QueueValue};
 
 /// What to do when there is no such key.
@@ -75,15 +77,15 @@ impl<C: Change> Handler for Changing<C> {
         let Some(opened) = open::<C>(call, key)? else {
             return Ok(());
         };
-        let mut replied = Ok(());
-        opened.change(source, &C::operation(&parsed), |outcome, queue| {
-            replied = C::reply(&parsed, outcome, queue, call.replies());
-        });
-        replied
+        let operation = C::operation(&parsed);
+        opened.change(source, &operation, |outcome, queue| {
+            C::reply(&parsed, outcome, queue, call.replies())
+        })
     }
 }
 
-/// The same from an entry of the log, which tells the circumstances. False when there is no such key.
+/// The same from an entry of the log, which tells the circumstances. False when there is no such
+/// key.
 pub fn repeat<C: Change>(call: &Call, key: Arg, words: Words, told: &Told) -> Result<bool, Error> {
     let parsed = C::parse(words)?;
     let Some(opened) = open_silently::<C>(call, key)? else {
@@ -101,7 +103,10 @@ fn open<'c, C: Change>(call: &Call<'c>, key: Arg<'c>) -> Result<Option<Opened<'c
     Ok(opened)
 }
 
-fn open_silently<'c, C: Change>(call: &Call<'c>, key: Arg<'c>) -> Result<Option<Opened<'c>>, Error> {
+fn open_silently<'c, C: Change>(
+    call: &Call<'c>,
+    key: Arg<'c>,
+) -> Result<Option<Opened<'c>>, Error> {
     Ok(match C::IF_MISSING {
         IfMissing::Create => Some(Opened::or_created(call, key)?),
         IfMissing::Reply(_) => Opened::at(call, key, Access::Write)?,
@@ -161,5 +166,28 @@ impl<C: Look> Handler for LookingAt<C> {
         let consumers = opened.consumers();
         let (value, now) = opened.look();
         C::reply(&parsed, &Looking { value, now, consumers }, call.replies())
+    }
+}
+
+/// A command that may be an entry of the log. One that can't be applied, most often because a newer
+/// dq wrote it, is told in this server's own log: nobody reads the error that a replica answers its
+/// primary.
+pub struct Logged<C>(std::marker::PhantomData<C>);
+
+impl<C: Handler<Error = Error>> Handler for Logged<C> {
+    const SPEC: Spec = C::SPEC;
+    type Error = Error;
+
+    fn run(call: &Call) -> Result<(), Error> {
+        let done = C::run(call);
+        if let Err(error) = &done {
+            if source_of(call) == Source::Log && !matches!(error, Error::Differs) {
+                let name = C::SPEC.name.to_string_lossy();
+                warning(&format!("can't apply {name} from the replication stream or AOF: {error}"));
+                let key = call.args().get(1).map_or(&[][..], Arg::bytes);
+                divergence::report(key);
+            }
+        }
+        done
     }
 }

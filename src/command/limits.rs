@@ -1,5 +1,5 @@
-//! How much a command takes or gives in one go. More would hold up the others. What is part of the log has its limits in
-//! the core: [`crate::queue::POP_JOBS_MAX`], [`crate::queue::ID_BYTES_MAX`].
+//! How much a command takes or gives in one go. More would hold up the others. What is part of the
+//! log has its limits in the core: [`crate::queue::POP_JOBS_MAX`], [`crate::queue::ID_BYTES_MAX`].
 
 pub const KICK_JOBS_MAX: usize = 10_000;
 pub const PURGE_JOBS_DEFAULT: usize = 1_000;

@@ -1,26 +1,27 @@
 //! `DQ.MPOP numkeys key [key ...] [COUNT n] [BLOCK ms] [TTR ms | NOACK] [WITHDUE]`
 //!
-//! As DQ.POP, from the first of these queues that has a ready job, from left to right. With BLOCK, waits at
-//! all of them. All keys have to be queues, or none.
+//! As DQ.POP, from the first of these queues that has a ready job, from left to right. With BLOCK,
+//! waits at all of them. All keys have to be queues, or none.
 //!
-//! Replies with the key and an array of `[id, body, lease, attempt]`; with nil when nothing is ready. WITHDUE adds the
-//! due time of each: of a job with a schedule, the time that it runs for, the same at each attempt.
+//! Replies with the key and an array of `[id, body, lease, attempt]`; with nil when nothing is
+//! ready. WITHDUE adds the due time of each: of a job with a schedule, the time that it runs for,
+//! the same at each attempt.
 //!
 //! O(k) for k keys and O(log n) in the queue's jobs for each job handed out.
 
 use super::consumer::{Asks, Consumer};
 use super::error::Error;
 use super::kinds::Handler;
+use super::since::SINCE_0_1;
 use super::words::Words;
-use super::SINCE_0_1;
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::context::wall_clock;
 use crate::server::key::Access;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
 use crate::services::frame::Source;
-use crate::services::live::Opened;
 use crate::services::log;
+use crate::services::opened::Opened;
 use crate::services::Around;
 
 pub struct MPop;
@@ -55,7 +56,8 @@ impl Handler for MPop {
             return Err(Error::CrossSlot);
         }
         consumer.check(wall_clock)?;
-        // A queue that hands out nothing may have changed (LATE). So the others are looked at before; the first one is anyway.
+        // A queue that hands out nothing may have changed (LATE). So the others are looked at
+        // before; the first one is anyway.
         for key in keys.iter().skip(1) {
             drop(Opened::at(call, *key, Access::Write)?);
         }

@@ -1,17 +1,20 @@
 //! `DQ.NEXT expression [TZ zone] [FROM unix-ms] [COUNT n]`
 //!
-//! Tells the next `n` (1), at most 1,000, times of a cron expression after FROM, or after now. Makes and changes nothing.
+//! Tells the next `n` (1), at most 1,000, times of a cron expression after FROM, or after now.
+//! Makes and changes nothing.
 //!
-//! Replies with an array of unix milliseconds; shorter where the expression names no more times within a hundred years.
+//! Replies with an array of unix milliseconds; shorter where the expression names no more times
+//! within a hundred years.
 //!
-//! O(n) for n times; and a few nanoseconds for each month of up to a hundred years that is looked at.
+//! O(n) for n times; and a few nanoseconds for each month of up to a hundred years that is looked
+//! at.
 
 use super::error::Error;
 use super::kinds::Handler;
 use super::limits::NEXT_TIMES_MAX;
 use super::schedule_words::{expression, zone};
-use super::words::{once, Words};
-use super::SINCE_0_2;
+use super::since::SINCE_0_2;
+use super::words::{options, Words};
 use crate::queue::{Cron, Time};
 use crate::server::call::Call;
 use crate::server::context::wall_clock;
@@ -43,12 +46,11 @@ impl Handler for Next {
         let mut words = Words::of(call, &Self::SPEC, Source::Client);
         let expression = expression(words.require()?.bytes())?;
         let (mut named_zone, mut from, mut count) = (None, None, None);
-        words.options(|name, words| match name {
-            "TZ" => once("TZ", &mut named_zone, zone(words.value("TZ")?)?),
-            "FROM" => once("FROM", &mut from, words.time("FROM")?),
-            "COUNT" => once("COUNT", &mut count, words.count()?),
-            _ => Ok(false),
-        })?;
+        options!(words, {
+            "TZ" => named_zone, parsed(zone);
+            "FROM" => from, time();
+            "COUNT" => count, count();
+        });
         let reading = live::read_cron(&Cron { expression, zone: named_zone.unwrap_or_default() })?;
         let times = reading.times_after(from.unwrap_or_else(wall_clock));
         let times: Vec<Time> = times.take(count.unwrap_or(1).min(NEXT_TIMES_MAX)).collect();

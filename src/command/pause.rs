@@ -1,8 +1,8 @@
 //! `DQ.PAUSE key [GROUP name] [FOR ms]`
 //!
-//! From here on the queue hands out nothing, for so long or until DQ.RESUME. All else goes on: jobs are
-//! added, fall due, are finished; leases run out. With GROUP, all this is about the jobs of a group.
-//! Makes the queue if there is none. Of groups without jobs, at most 1,000 may be paused.
+//! From here on the queue hands out nothing, for so long or until DQ.RESUME. All else goes on: jobs
+//! are added, fall due, are finished; leases run out. With GROUP, all this is about the jobs of a
+//! group. Makes the queue if there is none. Of groups without jobs, at most 1,000 may be paused.
 //!
 //! Replies with OK.
 //!
@@ -10,8 +10,8 @@
 
 use super::error::Error;
 use super::kinds::{Change, IfMissing};
-use super::words::{once, Words};
-use super::SINCE_0_1;
+use super::since::SINCE_0_1;
+use super::words::{options, Words};
 use crate::queue::{self, Paused, Queue, Time};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -21,7 +21,8 @@ pub struct Pause;
 impl Change for Pause {
     const SPEC: Spec = Spec {
         name: c"dq.pause",
-        summary: c"Stops a queue, or a group, from handing out jobs, for a time or until it is resumed",
+        summary:
+            c"Stops a queue, or a group, from handing out jobs, for a time or until it is resumed",
         complexity: c"O(1); with GROUP O(log(G)) with G being the number of groups",
         since: SINCE_0_1,
         flags: c"write fast",
@@ -42,11 +43,10 @@ impl Change for Pause {
 
     fn parse<'c>(words: Words<'c>) -> Result<queue::Pause<'c>, Error> {
         let (mut group, mut span) = (None, None);
-        words.options(|name, words| match name {
-            "GROUP" => once("GROUP", &mut group, words.group()?),
-            "FOR" => once("FOR", &mut span, words.millis("FOR", 1)?),
-            _ => Ok(false),
-        })?;
+        options!(words, {
+            "GROUP" => group, group();
+            "FOR" => span, millis(1);
+        });
         Ok(queue::Pause { group, span })
     }
 

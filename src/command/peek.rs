@@ -1,25 +1,26 @@
 //! `DQ.PEEK key [STATE state] [AFTER id] [FROM unix-ms] [COUNT n]`
 //!
-//! Shows jobs that are in this state (`ready`), at most `n` (1) and at most 1,000, in the order in which they
-//! leave it; dead ones, which don't, in the order in which they died. Changes nothing.
+//! Shows jobs that are in this state (`ready`), at most `n` (1) and at most 1,000, in the order in
+//! which they leave it; dead ones, which don't, in the order in which they died. Changes nothing.
 //!
-//! AFTER goes on behind this job, one that is in this state. FROM begins with the first job of this time or a later one:
-//! a time is that of the order, when a job leaves the state or has died. With both, AFTER counts while the job is still
-//! at that time. So whoever goes through all jobs and names the last one that was shown, with its time, goes on in the
-//! right place, though the job was kicked, deleted or touched meanwhile.
+//! AFTER goes on behind this job, one that is in this state. FROM begins with the first job of this
+//! time or a later one: a time is that of the order, when a job leaves the state or has died. With
+//! both, AFTER counts while the job is still at that time. So whoever goes through all jobs and
+//! names the last one that was shown, with its time, goes on in the right place, though the job was
+//! kicked, deleted or touched meanwhile.
 //!
-//! Replies with an array of maps, as DQ.GET gives them; an empty one when there are none. With AFTER alone, an error when
-//! the job isn't in this state: nothing says any more where it was.
+//! Replies with an array of maps, as DQ.GET gives them; an empty one when there are none. With
+//! AFTER alone, an error when the job isn't in this state: nothing says any more where it was.
 //!
-//! O(n log b) for n jobs shown, in a queue of b buckets of up to some hundred jobs; whole buckets without a job in that
-//! state are stepped over.
+//! O(n log b) for n jobs shown, in a queue of b buckets of up to some hundred jobs; whole buckets
+//! without a job in that state are stepped over.
 
 use super::error::Error;
 use super::job_reply::reply_job;
 use super::kinds::{Look, Looking};
 use super::limits::{PEEK_BYTES_MAX, PEEK_JOBS_MAX};
-use super::words::{once, Words};
-use super::SINCE_0_1;
+use super::since::SINCE_0_1;
+use super::words::{options, Words};
 use crate::queue::{After, Id, State, Time};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -48,16 +49,12 @@ impl Look for Peek {
 
     fn parse<'c>(words: Words<'c>) -> Result<Page<'c>, Error> {
         let (mut state, mut id, mut time, mut count) = (None, None, None, None);
-        words.options(|name, words| match name {
-            "STATE" => once("STATE", &mut state, words.state()?),
-            "AFTER" => {
-                let after = Id::new(words.value("AFTER")?).ok_or(Error::IdLength)?;
-                once("AFTER", &mut id, after)
-            }
-            "FROM" => once("FROM", &mut time, words.time("FROM")?),
-            "COUNT" => once("COUNT", &mut count, words.count()?),
-            _ => Ok(false),
-        })?;
+        options!(words, {
+            "STATE" => state, state();
+            "AFTER" => id, id();
+            "FROM" => time, time();
+            "COUNT" => count, count();
+        });
         let state = state.unwrap_or(State::Ready);
         if state == State::Ready && time.is_some() {
             // They leave by their priority first.

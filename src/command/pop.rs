@@ -1,34 +1,36 @@
 //! `DQ.POP key [COUNT n] [BLOCK ms] [TTR ms | NOACK] [WITHDUE] [ID id ...]`
 //!
-//! Hands out the first ready jobs, by (priority, due time, order of scheduling), at most `n` (1), at most
-//! 10,000 or about 16 MiB of bodies in one go. Each is leased: until its TTR runs out, or that given here,
-//! nobody else gets it. With NOACK it is finished by being handed out, and comes without a lease.
+//! Hands out the first ready jobs, by (priority, due time, order of scheduling), at most `n` (1),
+//! at most 10,000 or about 16 MiB of bodies in one go. Each is leased: until its TTR runs out, or
+//! that given here, nobody else gets it. With NOACK it is finished by being handed out, and comes
+//! without a lease.
 //!
-//! With BLOCK, waits for so long (0 is no limit) until there is at least one; in a transaction or a script it
-//! doesn't wait.
+//! With BLOCK, waits for so long (0 is no limit) until there is at least one; in a transaction or a
+//! script it doesn't wait.
 //!
-//! ID takes these jobs instead, whatever they wait for: for their time, for a retry, for their turn, or to be kicked. Those
-//! that are reserved or done, and those that there aren't, are left out. What holds the queue back (PAUSE, CONCURRENCY,
-//! RATE) holds them back, too.
+//! ID takes these jobs instead, whatever they wait for: for their time, for a retry, for their
+//! turn, or to be kicked. Those that are reserved or done, and those that there aren't, are left
+//! out. What holds the queue back (PAUSE, CONCURRENCY, RATE) holds them back, too.
 //!
-//! Replies with an array of `[id, body, lease, attempt]`; with nil when nothing is ready. WITHDUE adds the
-//! due time of each: of a job with a schedule, the time that it runs for, the same at each attempt.
+//! Replies with an array of `[id, body, lease, attempt]`; with nil when nothing is ready. WITHDUE
+//! adds the due time of each: of a job with a schedule, the time that it runs for, the same at each
+//! attempt.
 //!
 //! O(log n) in the queue's jobs for each job handed out.
 
 use super::consumer::{Asks, Consumer};
 use super::error::Error;
 use super::kinds::Handler;
+use super::since::SINCE_0_1;
 use super::words::Words;
-use super::SINCE_0_1;
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::context::wall_clock;
 use crate::server::key::Access;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
 use crate::services::frame::Source;
-use crate::services::live::{source_of, Opened};
 use crate::services::log::{self, Told};
+use crate::services::opened::{source_of, Opened};
 use crate::services::Around;
 
 pub struct Pop;
@@ -38,7 +40,8 @@ impl Handler for Pop {
     const SPEC: Spec = Spec {
         name: c"dq.pop",
         summary: c"Takes the next ready jobs of a queue, each under a lease",
-        complexity: c"O(M*log(N)) with N being the number of jobs in the queue and M the number handed out",
+        complexity:
+            c"O(M*log(N)) with N being the number of jobs in the queue and M the number handed out",
         since: SINCE_0_1,
         flags: c"write blocking",
         arity: -2,
@@ -82,8 +85,8 @@ impl Pop {
             return Ok(false);
         };
         match consumer.by_id() {
-            Some(by_id) => drop(opened.change_as_told(told, &by_id)),
-            None => drop(opened.change_as_told(told, &consumer.pop)),
+            Some(by_id) => opened.change_as_told(told, &by_id),
+            None => opened.change_as_told(told, &consumer.pop),
         }
         Ok(true)
     }

@@ -1,8 +1,8 @@
 //! `DQ.PURGE key STATE state [OLDER ms] [COUNT n]`
 //!
-//! Removes jobs that are in this state: at most `n` (1,000), at most 10,000 in one go, in the order in which they
-//! leave it. OLDER, for ready, dead and done jobs: only those that have been so for at least that long. Call
-//! it until it answers 0.
+//! Removes jobs that are in this state: at most `n` (1,000), at most 10,000 in one go, in the order
+//! in which they leave it. OLDER, for ready, dead and done jobs: only those that have been so for
+//! at least that long. Call it until it answers 0.
 //!
 //! Replies with how many it removed.
 //!
@@ -11,14 +11,14 @@
 use super::error::Error;
 use super::kinds::Handler;
 use super::limits::{PURGE_JOBS_DEFAULT, PURGE_JOBS_MAX};
-use super::words::{once, Words};
-use super::SINCE_0_1;
+use super::since::SINCE_0_1;
+use super::words::{options, Words};
 use crate::queue::{Forget, Millis, State};
 use crate::server::call::Call;
 use crate::server::key::Access;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
-use crate::services::live::{source_of, Opened};
 use crate::services::log;
+use crate::services::opened::{source_of, Opened};
 
 pub struct Purge;
 
@@ -33,7 +33,8 @@ impl Handler for Purge {
     const SPEC: Spec = Spec {
         name: c"dq.purge",
         summary: c"Removes jobs by state and age, a batch at a time",
-        complexity: c"O(M*log(N)) with N being the number of jobs in the queue and M the number removed",
+        complexity:
+            c"O(M*log(N)) with N being the number of jobs in the queue and M the number removed",
         since: SINCE_0_1,
         flags: c"write",
         arity: -4,
@@ -69,12 +70,11 @@ impl Handler for Purge {
 impl Which {
     fn parse(words: Words) -> Result<Which, Error> {
         let (mut state, mut older, mut count) = (None, None, None);
-        words.options(|name, words| match name {
-            "STATE" => once("STATE", &mut state, words.state()?),
-            "OLDER" => once("OLDER", &mut older, words.millis("OLDER", 0)?),
-            "COUNT" => once("COUNT", &mut count, words.count()?),
-            _ => Ok(false),
-        })?;
+        options!(words, {
+            "STATE" => state, state();
+            "OLDER" => older, millis(0);
+            "COUNT" => count, count();
+        });
         let state = state.ok_or(Error::Missing { option: "STATE" })?;
         if older.is_some() && matches!(state, State::Delayed | State::Reserved) {
             return Err(Error::NotInState { option: "OLDER", state });

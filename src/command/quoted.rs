@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::limits::QUOTED_BYTES_MAX;
 
-/// A word in quotes that may be shown: cut when it is long, what isn't printable escaped, since an error
-/// is one line.
+/// A word in quotes that may be shown: cut when it is long, what isn't printable escaped, since an
+/// error is one line.
 pub struct Quoted<'w>(pub &'w [u8]);
 
 impl fmt::Display for Quoted<'_> {

@@ -1,9 +1,10 @@
 //! `DQ.RELEASE key id lease [DELAY ms | UNBEGUN] [PRIORITY 0..255] [REASON text]`
 //!
-//! Gives a job back that was handed out: it waits for DELAY or, without it, for its backoff, and is ready
-//! again. After its last attempt it is dead instead. UNBEGUN says that nobody has worked on it: it is ready at
-//! once, and the attempt isn't counted. The lease is good for nothing any more. REASON, at most 512 bytes, is
-//! kept with the job. PRIORITY is the job's from here on, also if it is dead.
+//! Gives a job back that was handed out: it waits for DELAY or, without it, for its backoff, and is
+//! ready again. After its last attempt it is dead instead. UNBEGUN says that nobody has worked on
+//! it: it is ready at once, and the attempt isn't counted. The lease is good for nothing any more.
+//! REASON, at most 512 bytes, is kept with the job. PRIORITY is the job's from here on, also if it
+//! is dead.
 //!
 //! Replies with 1; with 0 when that lease isn't the job's, or the job's time to live is over.
 //!
@@ -11,8 +12,8 @@
 
 use super::error::Error;
 use super::kinds::{reply_whether, Change, IfMissing};
-use super::words::{once, Words};
-use super::SINCE_0_1;
+use super::since::SINCE_0_1;
+use super::words::{options, Words};
 use crate::queue::{self, Accepted, Queue, Time, WhenReleased};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -51,13 +52,12 @@ impl Change for Release {
     fn parse<'c>(mut words: Words<'c>) -> Result<queue::Release<'c>, Error> {
         let claim = words.require_claim()?;
         let (mut delay, mut unbegun, mut priority, mut reason) = (None, None, None, None);
-        words.options(|name, words| match name {
-            "DELAY" => once("DELAY", &mut delay, words.millis("DELAY", 0)?),
-            "UNBEGUN" => once("UNBEGUN", &mut unbegun, ()),
-            "PRIORITY" => once("PRIORITY", &mut priority, words.priority()?),
-            "REASON" => once("REASON", &mut reason, words.reason()?),
-            _ => Ok(false),
-        })?;
+        options!(words, {
+            "DELAY" => delay, millis(0);
+            "UNBEGUN" => unbegun, flag();
+            "PRIORITY" => priority, priority();
+            "REASON" => reason, reason();
+        });
         let when = match (delay, unbegun) {
             (None, None) => WhenReleased::AfterBackoff,
             (Some(delay), None) => WhenReleased::After(delay),
@@ -80,7 +80,12 @@ impl Change for Release {
         *parsed
     }
 
-    fn reply(_: &queue::Release, accepted: &Accepted, _: &Queue, replies: Replies) -> Result<(), Error> {
+    fn reply(
+        _: &queue::Release,
+        accepted: &Accepted,
+        _: &Queue,
+        replies: Replies,
+    ) -> Result<(), Error> {
         reply_whether(*accepted, replies)
     }
 }

@@ -8,8 +8,8 @@
 
 use super::error::Error;
 use super::kinds::{Change, IfMissing};
-use super::words::{once, Words};
-use super::SINCE_0_1;
+use super::since::SINCE_0_1;
+use super::words::{options, Words};
 use crate::queue::{self, Queue, Resumed};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -36,10 +36,9 @@ impl Change for Resume {
 
     fn parse<'c>(words: Words<'c>) -> Result<queue::Resume<'c>, Error> {
         let mut group = None;
-        words.options(|name, words| match name {
-            "GROUP" => once("GROUP", &mut group, words.group()?),
-            _ => Ok(false),
-        })?;
+        options!(words, {
+            "GROUP" => group, group();
+        });
         Ok(queue::Resume { group })
     }
 

@@ -1,9 +1,10 @@
 //! `DQ.SCAN key cursor [STATE state] [MATCH pattern] [SCHEDULED] [COUNT n]`
 //!
-//! Goes through the jobs of a queue, a part at a time: begin with the cursor 0, go on with the one replied,
-//! until that is 0 again. Every job that stays in the queue all the while is seen; one that comes, goes or is
-//! replaced meanwhile may be. COUNT, 10 and at most 10,000, is how many jobs a part looks at: with STATE, with
-//! MATCH, a pattern of ids as that of the server's SCAN, or with SCHEDULED, those that come back, it may show fewer or none.
+//! Goes through the jobs of a queue, a part at a time: begin with the cursor 0, go on with the one
+//! replied, until that is 0 again. Every job that stays in the queue all the while is seen; one
+//! that comes, goes or is replaced meanwhile may be. COUNT, 10 and at most 10,000, is how many jobs
+//! a part looks at: with STATE, with MATCH, a pattern of ids as that of the server's SCAN, or with
+//! SCHEDULED, those that come back, it may show fewer or none.
 //!
 //! Replies with the next cursor and an array of ids.
 //!
@@ -12,8 +13,8 @@
 use super::error::Error;
 use super::kinds::{Look, Looking};
 use super::limits::{SCAN_JOBS_DEFAULT, SCAN_JOBS_MAX};
-use super::words::{once, Words};
-use super::SINCE_0_1;
+use super::since::SINCE_0_1;
+use super::words::{options, Words};
 use crate::queue::{Pattern, Scanned, Sought, State};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -39,23 +40,22 @@ impl Look for Scan {
         ],
     };
 
-    type Parsed<'c> = Part;
+    type Parsed<'c> = ScanPart;
 
-    fn parse<'c>(mut words: Words<'c>) -> Result<Part, Error> {
+    fn parse<'c>(mut words: Words<'c>) -> Result<ScanPart, Error> {
         let cursor = words.integer("cursor", 0, u32::MAX.into())? as u32;
         let (mut state, mut pattern, mut scheduled, mut count) = (None, None, None, None);
-        words.options(|name, words| match name {
-            "STATE" => once("STATE", &mut state, words.state()?),
-            "MATCH" => once("MATCH", &mut pattern, Pattern::new(words.value("MATCH")?)),
-            "SCHEDULED" => once("SCHEDULED", &mut scheduled, ()),
-            "COUNT" => once("COUNT", &mut count, words.count()?),
-            _ => Ok(false),
-        })?;
+        options!(words, {
+            "STATE" => state, state();
+            "MATCH" => pattern, parsed(|bytes| Ok(Pattern::new(bytes)));
+            "SCHEDULED" => scheduled, flag();
+            "COUNT" => count, count();
+        });
         let (is_scheduled, count) = (scheduled.is_some(), count.unwrap_or(SCAN_JOBS_DEFAULT));
-        Ok(Part { cursor, state, pattern, is_scheduled, count: count.min(SCAN_JOBS_MAX) })
+        Ok(ScanPart { cursor, state, pattern, is_scheduled, count: count.min(SCAN_JOBS_MAX) })
     }
 
-    fn reply(part: &Part, looking: &Looking, replies: Replies) -> Result<(), Error> {
+    fn reply(part: &ScanPart, looking: &Looking, replies: Replies) -> Result<(), Error> {
         let queue = looking.queue();
         let (state, pattern, is_scheduled) = (part.state, part.pattern.as_ref(), part.is_scheduled);
         let sought = Sought { state, pattern, is_scheduled };
@@ -67,13 +67,13 @@ impl Look for Scan {
         Ok(())
     }
 
-    fn reply_missing(_part: &Part, replies: Replies) -> Result<(), Error> {
+    fn reply_missing(_part: &ScanPart, replies: Replies) -> Result<(), Error> {
         replies.page(None, 0);
         Ok(())
     }
 }
 
-pub struct Part {
+pub struct ScanPart {
     cursor: u32,
     state: Option<State>,
     pattern: Option<Pattern>,

@@ -1,9 +1,11 @@
-//! The words with which DQ.ADD gives a job a schedule: EVERY, CRON, TZ, MISFIRE, JITTER, RUNS, UNTIL. And those of CRON for
-//! DQ.NEXT.
+//! The words with which DQ.ADD gives a job a schedule: EVERY, CRON, TZ, MISFIRE, JITTER, RUNS,
+//! UNTIL. And those of CRON for DQ.NEXT.
 
 use super::error::Error;
-use super::words::{once, Words};
-use crate::queue::{Cron, Millis, Misfire, Recurrence, Time, Timing, CRON_BYTES_MAX, ZONE_BYTES_MAX};
+use super::words::{option, Words};
+use crate::queue::{
+    Cron, Millis, Misfire, Recurrence, Time, Timing, CRON_BYTES_MAX, ZONE_BYTES_MAX,
+};
 use crate::server::spec::ArgSpec;
 use crate::services::{calendar, live};
 
@@ -41,16 +43,15 @@ pub struct ScheduleWords {
 impl ScheduleWords {
     /// Reads an option, if it is one of these.
     pub fn read(&mut self, name: &str, words: &mut Words) -> Result<bool, Error> {
-        match name {
-            "EVERY" => once("EVERY", &mut self.every, words.millis("EVERY", 1)?),
-            "CRON" => once("CRON", &mut self.expression, expression(words.value("CRON")?)?),
-            "TZ" => once("TZ", &mut self.zone, zone(words.value("TZ")?)?),
-            "MISFIRE" => once("MISFIRE", &mut self.misfire, misfire(words.value("MISFIRE")?)?),
-            "JITTER" => once("JITTER", &mut self.jitter, words.millis("JITTER", 0)?),
-            "RUNS" => once("RUNS", &mut self.runs, words.integer("RUNS", 1, u32::MAX.into())? as u32),
-            "UNTIL" => once("UNTIL", &mut self.until, words.time("UNTIL")?),
-            _ => Ok(false),
-        }
+        option!(name, words, {
+            "EVERY" => self.every, millis(1);
+            "CRON" => self.expression, parsed(expression);
+            "TZ" => self.zone, parsed(zone);
+            "MISFIRE" => self.misfire, parsed(misfire);
+            "JITTER" => self.jitter, millis(0);
+            "RUNS" => self.runs, small_integer(1);
+            "UNTIL" => self.until, time();
+        } else Ok(false))
     }
 
     /// The first of the words that need EVERY or CRON, if one is given.
@@ -78,7 +79,9 @@ impl ScheduleWords {
                 Timing::Cron(Cron { expression: expression.clone(), zone })
             }
             (None, None) => {
-                return self.first_besides().map_or(Ok(None), |option| Err(Error::NeedsSchedule { option }));
+                return self
+                    .first_besides()
+                    .map_or(Ok(None), |option| Err(Error::NeedsSchedule { option }));
             }
         };
         let jitter = self.jitter.unwrap_or_default();
@@ -93,8 +96,8 @@ impl ScheduleWords {
     }
 }
 
-/// What can be checked only once the time is known: that its times aren't past the last one, and that the expression names
-/// any.
+/// What can be checked only once the time is known: that its times aren't past the last one, and
+/// that the expression names any.
 pub fn check(rule: &Recurrence, wall_clock: fn() -> Time) -> Result<(), Error> {
     let now = wall_clock();
     match &rule.timing {
@@ -115,13 +118,15 @@ pub fn word_of(recurrence: &Recurrence) -> &'static str {
 }
 
 pub fn expression(word: &[u8]) -> Result<Box<str>, Error> {
-    let text = std::str::from_utf8(word).ok().filter(|text| (1..=CRON_BYTES_MAX).contains(&text.len()));
+    let text =
+        std::str::from_utf8(word).ok().filter(|text| (1..=CRON_BYTES_MAX).contains(&text.len()));
     text.map(Box::from).ok_or(Error::CronLength)
 }
 
 /// The zone, by the one name that it has in a queue, however it was written.
 pub fn zone(word: &[u8]) -> Result<Box<str>, Error> {
-    let text = std::str::from_utf8(word).ok().filter(|text| (1..=ZONE_BYTES_MAX).contains(&text.len()));
+    let text =
+        std::str::from_utf8(word).ok().filter(|text| (1..=ZONE_BYTES_MAX).contains(&text.len()));
     text.map(|text| calendar::name_of_zone(text).into()).ok_or(Error::Zone)
 }
 

@@ -1,7 +1,8 @@
 //! `DQ.TOUCH key id lease [TTR ms]`
 //!
-//! The work goes on: the lease lasts for TTR or, without it, for the job's own TTR from now on. A job that
-//! has been cancelled, replaced or taken over answers 0: that is how a worker learns of it.
+//! The work goes on: the lease lasts for TTR or, without it, for the job's own TTR from now on. A
+//! job that has been cancelled, replaced or taken over answers 0: that is how a worker learns of
+//! it.
 //!
 //! Replies with 1; with 0 when that lease isn't the job's, or the job's time to live is over.
 //!
@@ -9,8 +10,8 @@
 
 use super::error::Error;
 use super::kinds::{reply_whether, Change, IfMissing};
-use super::words::{once, Words};
-use super::SINCE_0_1;
+use super::since::SINCE_0_1;
+use super::words::{options, Words};
 use crate::queue::{self, Accepted, Queue, Time};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -26,7 +27,12 @@ impl Change for Touch {
         flags: c"write fast",
         arity: -4,
         key: KeyUse::Change,
-        args: &[ArgSpec::KEY, ArgSpec::ID, ArgSpec::LEASE, ArgSpec::integer(c"ms").token(c"TTR").optional()],
+        args: &[
+            ArgSpec::KEY,
+            ArgSpec::ID,
+            ArgSpec::LEASE,
+            ArgSpec::integer(c"ms").token(c"TTR").optional(),
+        ],
     };
 
     const IF_MISSING: IfMissing = IfMissing::REPLY_ZERO;
@@ -38,16 +44,17 @@ impl Change for Touch {
     fn parse<'c>(mut words: Words<'c>) -> Result<queue::Touch<'c>, Error> {
         let claim = words.require_claim()?;
         let mut ttr = None;
-        words.options(|name, words| match name {
-            "TTR" => once("TTR", &mut ttr, words.millis("TTR", 1)?),
-            _ => Ok(false),
-        })?;
+        options!(words, {
+            "TTR" => ttr, millis(1);
+        });
         Ok(queue::Touch { claim, ttr })
     }
 
     fn check(parsed: &queue::Touch, wall_clock: fn() -> Time) -> Result<(), Error> {
         match parsed.ttr {
-            Some(ttr) if wall_clock().checked_add(ttr).is_none() => Err(Error::PastTheEnd { option: "TTR" }),
+            Some(ttr) if wall_clock().checked_add(ttr).is_none() => {
+                Err(Error::PastTheEnd { option: "TTR" })
+            }
             Some(_) | None => Ok(()),
         }
     }
@@ -56,7 +63,12 @@ impl Change for Touch {
         *parsed
     }
 
-    fn reply(_: &queue::Touch, accepted: &Accepted, _: &Queue, replies: Replies) -> Result<(), Error> {
+    fn reply(
+        _: &queue::Touch,
+        accepted: &Accepted,
+        _: &Queue,
+        replies: Replies,
+    ) -> Result<(), Error> {
         reply_whether(*accepted, replies)
     }
 }

@@ -44,6 +44,16 @@ impl<'c> Words<'c> {
         Some(arg)
     }
 
+    /// Takes the next word if it is this one, in any letter case.
+    pub fn take(&mut self, word: &str) -> bool {
+        let is_it = self
+            .args
+            .get(self.at)
+            .is_some_and(|arg| arg.bytes().eq_ignore_ascii_case(word.as_bytes()));
+        self.at += usize::from(is_it);
+        is_it
+    }
+
     pub fn remaining(&self) -> usize {
         self.args.len().saturating_sub(self.at)
     }
@@ -74,7 +84,8 @@ impl<'c> Words<'c> {
 
     /// The number of keys that follow.
     pub fn num_keys(&mut self) -> Result<usize, Error> {
-        let number = parse_integer(self.require()?.bytes()).and_then(|number| usize::try_from(number).ok());
+        let number =
+            parse_integer(self.require()?.bytes()).and_then(|number| usize::try_from(number).ok());
         number.filter(|number| (1..=self.remaining()).contains(number)).ok_or(Error::NumKeys)
     }
 
@@ -86,8 +97,8 @@ impl<'c> Words<'c> {
         }
     }
 
-    /// The rest are options: reads each with `read`, which gets its name in capitals; false says that it
-    /// is none.
+    /// The rest are options: reads each with `read`, which gets its name in capitals; false says
+    /// that it is none.
     pub fn options(
         mut self,
         mut read: impl FnMut(&str, &mut Words<'c>) -> Result<bool, Error>,
@@ -146,22 +157,51 @@ impl<'c> Words<'c> {
         Time::new(unix_ms).ok_or(Error::NotInRange { option, min: 0, max })
     }
 
+    /// An option without a value.
+    pub fn flag(&mut self, _option: &'static str) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// The value of an option, as `parse` reads it.
+    pub fn parsed<T>(
+        &mut self,
+        option: &'static str,
+        parse: impl FnOnce(&'c [u8]) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        parse(self.value(option)?)
+    }
+
+    /// Several values of an option, as `read` reads them.
+    pub fn by<T>(
+        &mut self,
+        option: &'static str,
+        read: impl FnOnce(&'static str, &mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        read(option, self)
+    }
+
+    /// The value of an option: a job's id.
+    pub fn id(&mut self, option: &'static str) -> Result<Id<'c>, Error> {
+        Id::new(self.value(option)?).ok_or(Error::IdLength)
+    }
+
     /// The value of COUNT.
-    pub fn count(&mut self) -> Result<usize, Error> {
-        self.integer("COUNT", 1, u32::MAX.into()).map(|count| count as usize)
+    pub fn count(&mut self, option: &'static str) -> Result<usize, Error> {
+        self.integer(option, 1, u32::MAX.into()).map(|count| count as usize)
     }
 
     /// The value of ATTEMPTS.
-    pub fn attempts(&mut self) -> Result<Attempts, Error> {
-        self.integer("ATTEMPTS", 0, u32::MAX.into()).map(|limit| Attempts::new(limit as u32))
+    pub fn attempts(&mut self, option: &'static str) -> Result<Attempts, Error> {
+        self.integer(option, 0, u32::MAX.into()).map(|limit| Attempts::new(limit as u32))
     }
 
     /// The value of PRIORITY.
-    pub fn priority(&mut self) -> Result<u8, Error> {
-        self.integer("PRIORITY", 0, u8::MAX.into()).map(|priority| priority as u8)
+    pub fn priority(&mut self, option: &'static str) -> Result<u8, Error> {
+        self.integer(option, 0, u8::MAX.into()).map(|priority| priority as u8)
     }
 
-    /// The ids behind an option: one at least, and all words up to one of `options`, which the first one may be.
+    /// The ids behind an option: one at least, and all words up to one of `options`, which the
+    /// first one may be.
     pub fn ids_up_to(
         &mut self,
         option: &'static str,
@@ -183,9 +223,9 @@ impl<'c> Words<'c> {
     }
 
     /// The two values of BACKOFF.
-    pub fn backoff(&mut self) -> Result<Backoff, Error> {
-        self.pair("BACKOFF", "base-ms max-ms")?;
-        let (base, max) = (self.millis("BACKOFF", 0)?, self.millis("BACKOFF", 0)?);
+    pub fn backoff(&mut self, option: &'static str) -> Result<Backoff, Error> {
+        self.pair(option, "base-ms max-ms")?;
+        let (base, max) = (self.millis(option, 0)?, self.millis(option, 0)?);
         if base > max {
             return Err(Error::BackoffOrder);
         }
@@ -193,13 +233,13 @@ impl<'c> Words<'c> {
     }
 
     /// The value of GROUP.
-    pub fn group(&mut self) -> Result<Id<'c>, Error> {
-        Id::new(self.value("GROUP")?).ok_or(Error::GroupLength)
+    pub fn group(&mut self, option: &'static str) -> Result<Id<'c>, Error> {
+        Id::new(self.value(option)?).ok_or(Error::GroupLength)
     }
 
     /// The value of REASON.
-    pub fn reason(&mut self) -> Result<&'c [u8], Error> {
-        let reason = self.value("REASON")?;
+    pub fn reason(&mut self, option: &'static str) -> Result<&'c [u8], Error> {
+        let reason = self.value(option)?;
         if reason.len() > REASON_BYTES_MAX {
             return Err(Error::ReasonLength);
         }
@@ -207,8 +247,8 @@ impl<'c> Words<'c> {
     }
 
     /// The value of STATE.
-    pub fn state(&mut self) -> Result<State, Error> {
-        let word = self.value("STATE")?;
+    pub fn state(&mut self, option: &'static str) -> Result<State, Error> {
+        let word = self.value(option)?;
         state_of(word).ok_or_else(|| Error::UnknownState(word.to_vec()))
     }
 }
@@ -236,6 +276,39 @@ pub fn once<T>(option: &'static str, place: &mut Option<T>, value: T) -> Result<
     Ok(true)
 }
 
+/// Reads one option, if it is one of these. A row is `"NAME" => place, reader(arguments);`: the
+/// place is an `Option`, which is given once, and the reader the method of [`Words`] that reads the
+/// value.
+macro_rules! option {
+    (
+        $found:ident, $words:ident,
+        { $($name:literal => $place:expr, $read:ident($($argument:expr),*);)* } else $other:expr
+    ) => {
+        match $found {
+            $($name => {
+                let value = $words.$read($name $(, $argument)*)?;
+                $crate::command::words::once($name, &mut $place, value)
+            })*
+            _ => $other,
+        }
+    };
+}
+
+/// Reads all words that are left as options, by such rows; what none of them names is left to
+/// `else`, or is an error.
+macro_rules! options {
+    ($words:expr, { $($rows:tt)* }) => {
+        $crate::command::words::options!($words, { $($rows)* } else |_name, _words| Ok(false))
+    };
+    ($words:expr, { $($rows:tt)* } else |$found:ident, $rest:ident| $other:expr) => {
+        $words.options(|$found, $rest| {
+            $crate::command::words::option!($found, $rest, { $($rows)* } else $other)
+        })?
+    };
+}
+
+pub(super) use {option, options};
+
 /// A lease's number, or `None` for `*`.
 fn parse_lease(word: &[u8]) -> Result<Option<Lease>, Error> {
     if word == b"*" {
@@ -245,47 +318,32 @@ fn parse_lease(word: &[u8]) -> Result<Option<Lease>, Error> {
     number.map(|number| Some(Lease::new(number))).ok_or(Error::Lease)
 }
 
-/// Any number of so many digits fits a `u64`.
-const DIGITS_THAT_FIT: usize = 19;
-
 /// Digits only, as the server reads integers: no sign, no space, no leading zero.
 fn parse_integer(word: &[u8]) -> Option<u64> {
     if word.is_empty() || (word.len() > 1 && word.first() == Some(&b'0')) {
         return None;
     }
-    let (mut number, mut rest) = (0u64, word);
-    while let Some((eight, behind)) = rest.split_first_chunk() {
-        let part = parse_eight_digits(*eight)?;
-        number = number.checked_mul(100_000_000)?.checked_add(part)?;
-        rest = behind;
+    // So many digits can't be too large a number, and there are mostly fewer: they need one check,
+    // at the end.
+    let (first, rest) = word.split_at(word.len().min(SAFE_DIGITS));
+    let (mut number, mut greatest) = (0u64, 0);
+    for byte in first {
+        let digit = byte.wrapping_sub(b'0');
+        greatest = digit.max(greatest);
+        number = number.wrapping_mul(10).wrapping_add(digit.into());
     }
-    let fits = word.len() <= DIGITS_THAT_FIT;
-    for byte in rest {
-        let digit = u64::from(byte.wrapping_sub(b'0'));
-        if digit > 9 {
-            return None;
-        }
-        number = if fits { number * 10 + digit } else { number.checked_mul(10)?.checked_add(digit)? };
-    }
-    Some(number)
-}
-
-/// Eight digits at a time, in one register: neighbours become pairs, pairs fours, fours the number. (D. Lemire,
-/// "Quickly parsing eight digits", 2018.)
-fn parse_eight_digits(eight: [u8; 8]) -> Option<u64> {
-    const SIXES: u64 = 0x0606_0606_0606_0606;
-    const HIGH_HALVES: u64 = 0xf0f0_f0f0_f0f0_f0f0;
-    const ZEROS: u64 = 0x3030_3030_3030_3030;
-    let word = u64::from_le_bytes(eight);
-    // A byte above '9' leaves the thirties when six is added; one that carries into the next isn't in them itself.
-    if word & HIGH_HALVES != ZEROS || word.wrapping_add(SIXES) & HIGH_HALVES != ZEROS {
+    if greatest > 9 {
         return None;
     }
-    let digits = word - ZEROS;
-    let pairs = (digits * 10 + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
-    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
-    Some((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
+    rest.iter().try_fold(number, |number, byte| {
+        let digit = byte.wrapping_sub(b'0');
+        let number = number.checked_mul(10)?.checked_add(digit.into())?;
+        (digit <= 9).then_some(number)
+    })
 }
+
+/// A number of so many digits is in 64 bits, whatever it is.
+const SAFE_DIGITS: usize = 19;
 
 #[cfg(test)]
 mod tests {
@@ -295,7 +353,9 @@ mod tests {
     fn integers_are_digits() {
         assert_eq!(parse_integer(b"0"), Some(0));
         assert_eq!(parse_integer(b"18446744073709551615"), Some(u64::MAX));
-        for word in ["", "-1", "+1", " 1", "1 ", "01", "1.0", "1e3", "0x1", "18446744073709551616", "١"] {
+        for word in
+            ["", "-1", "+1", " 1", "1 ", "01", "1.0", "1e3", "0x1", "18446744073709551616", "١"]
+        {
             assert_eq!(parse_integer(word.as_bytes()), None, "{word}");
         }
     }
@@ -306,11 +366,14 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(7);
         for _ in 0..200_000 {
             let kinds = if random.bool() { 10 } else { bytes.len() };
-            let word: Vec<u8> = (0..random.usize(0..=21)).map(|_| bytes[random.usize(..kinds)]).collect();
+            let word: Vec<u8> =
+                (0..random.usize(0..=21)).map(|_| bytes[random.usize(..kinds)]).collect();
             let is_plain =
                 word.iter().all(u8::is_ascii_digit) && (word.len() == 1 || !word.starts_with(b"0"));
-            let expected =
-                std::str::from_utf8(&word).ok().filter(|_| is_plain).and_then(|word| word.parse().ok());
+            let expected = std::str::from_utf8(&word)
+                .ok()
+                .filter(|_| is_plain)
+                .and_then(|word| word.parse().ok());
             assert_eq!(parse_integer(&word), expected, "{}", word.escape_ascii());
         }
     }

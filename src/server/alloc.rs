@@ -1,22 +1,23 @@
 //! The allocator: the server's own, so that its memory limits and `INFO memory` include the queues.
 //!
-//! The crate's `RedisAlloc` knows neither `realloc` nor zeroed memory, and aborts outside a server. This
-//! one falls back on the system's allocator there, so that tests, benches and fuzz targets can link the
-//! crate. Inside a server the pointers are set before the first allocation and stay.
+//! The crate's `RedisAlloc` knows neither `realloc` nor zeroed memory, and aborts outside a server.
+//! This one falls back on the system's allocator there, so that tests, benches and fuzz targets can
+//! link the crate. Inside a server the pointers are set before the first allocation and stay.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::c_void;
 
 use redis_module::raw;
 
-/// What the server's allocator aligns to, also where it is the C library's. But one that is built for musl with
-/// `MALLOC=libc`, as Alpine's package is, keeps a size of 8 bytes in front of each allocation.
+/// What the server's allocator aligns to, also where it is the C library's. But one that is built
+/// for musl with `MALLOC=libc`, as Alpine's package is, keeps a size of 8 bytes in front of each
+/// allocation.
 pub(super) const SERVER_ALIGN: usize = if cfg!(target_env = "musl") { 8 } else { 16 };
 
 pub struct ServerAlloc;
 
-// SAFETY: each method passes on to one of two allocators, which one follows from the layout and from
-// whether this process is a server, neither of which changes during the life of an allocation.
+// SAFETY: each method passes on to one of two allocators, which one follows from the layout and
+// from whether this process is a server, neither of which changes during the life of an allocation.
 unsafe impl GlobalAlloc for ServerAlloc {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promises on `layout` are those that both allocators ask for.
@@ -42,7 +43,9 @@ unsafe impl GlobalAlloc for ServerAlloc {
         // SAFETY: `old` came from the same of the two, as its layout says.
         unsafe {
             match raw::RedisModule_Realloc {
-                Some(realloc) if layout.align() <= SERVER_ALIGN => realloc(old.cast::<c_void>(), size).cast(),
+                Some(realloc) if layout.align() <= SERVER_ALIGN => {
+                    realloc(old.cast::<c_void>(), size).cast()
+                }
                 _ => System.realloc(old, layout, size),
             }
         }

@@ -22,7 +22,12 @@ static IS_SLEEP_WATCHED: MainThread<bool> = MainThread::new(false);
 static IS_UNBLOCKING: MainThread<bool> = MainThread::new(false);
 
 /// Blocks the client that called at these keys. `None` when it can't be.
-pub fn block(call: &Call, keys: &[Arg], timeout: Option<Duration>, ticket: Ticket) -> Option<Client> {
+pub fn block(
+    call: &Call,
+    keys: &[Arg],
+    timeout: Option<Duration>,
+    ticket: Ticket,
+) -> Option<Client> {
     let mut names: Vec<_> = keys.iter().map(|key| key.raw()).collect();
     let timeout_ms = timeout.map_or(0, |timeout| timeout.as_millis() as c_longlong);
     // SAFETY: the context and the names are those of the command; the private data is a number.
@@ -46,12 +51,13 @@ pub fn block(call: &Call, keys: &[Arg], timeout: Option<Duration>, ticket: Ticke
     Some(Client::new(client))
 }
 
-/// The client gets its reply: the server calls [`hooks::Hooks::unblocking`] or [`hooks::Hooks::unblocked`], perhaps from in
-/// here. From timers only.
+/// The client gets its reply: the server calls [`hooks::Hooks::unblocking`] or
+/// [`hooks::Hooks::unblocked`], perhaps from in here. From timers only.
 ///
-/// The servers finish this before they sleep. Where threads read, they first carry out what these have read, and a CLIENT
-/// UNBLOCK of the same client may be in it. Later servers throw away the first of the two replies; Redis 7.0 sends both, so
-/// there it is done at the last moment (which is too late on the others: they finish it before the event that tells of it).
+/// The servers finish this before they sleep. Where threads read, they first carry out what these
+/// have read, and a CLIENT UNBLOCK of the same client may be in it. Later servers throw away the
+/// first of the two replies; Redis 7.0 sends both, so there it is done at the last moment (which is
+/// too late on the others: they finish it before the event that tells of it).
 pub fn unblock(client: Client) {
     if waits_for_sleep() {
         BEFORE_SLEEP.with(|clients| clients.push(client));
@@ -62,13 +68,14 @@ pub fn unblock(client: Client) {
 
 fn unblock_now(client: Client) {
     IS_UNBLOCKING.with(|is_unblocking| *is_unblocking = true);
-    // SAFETY: on the main thread; the server has not freed it: it does so after it has called `on_gone`.
+    // SAFETY: on the main thread; the server has not freed it: it does so after it has called
+    // `on_gone`.
     unsafe { api!(RedisModule_UnblockClient)(client.raw(), null_mut()) };
     IS_UNBLOCKING.with(|is_unblocking| *is_unblocking = false);
 }
 
-/// On Redis 7.0, the only server without the function that is looked for. Each turn of the event loop costs something while
-/// the event is subscribed to.
+/// On Redis 7.0, the only server without the function that is looked for. Each turn of the event
+/// loop costs something while the event is subscribed to.
 fn waits_for_sleep() -> bool {
     // SAFETY: set while the module was loaded, and never again.
     let is_later = unsafe { raw::RedisModule_AddPostNotificationJob }.is_some();
@@ -80,10 +87,13 @@ fn waits_for_sleep() -> bool {
     is_watched
 }
 
-/// From now on [`before_sleep`] is called each time before the event loop sleeps; false when that can't be had.
+/// From now on [`before_sleep`] is called each time before the event loop sleeps; false when that
+/// can't be had.
 fn watch_sleep() -> bool {
     // SAFETY: the module's own context; the callback has the type that this event wants.
-    unsafe { events::ask_for(context::own(), raw::REDISMODULE_EVENT_EVENTLOOP, Some(on_event_loop)) }
+    unsafe {
+        events::ask_for(context::own(), raw::REDISMODULE_EVENT_EVENTLOOP, Some(on_event_loop))
+    }
 }
 
 /// Not from inside an event.
@@ -105,7 +115,8 @@ unsafe extern "C" fn on_event_loop(
 
 /// The server is about to finish the unblocking of clients, and then to sleep.
 ///
-/// A client that has been unblocked by something else meanwhile is freed when that is finished, so not yet.
+/// A client that has been unblocked by something else meanwhile is freed when that is finished, so
+/// not yet.
 fn before_sleep() {
     let clients = BEFORE_SLEEP.with(std::mem::take);
     clients.into_iter().for_each(unblock_now);

@@ -62,17 +62,21 @@ impl<'c> Call<'c> {
         self.flags() & forbidding == 0
     }
 
-    /// Whether the command comes from this server's primary, or from an AOF that is being loaded. Half a microsecond.
+    /// Whether the command comes from this server's primary, or from an AOF that is being loaded.
+    /// Half a microsecond.
     pub fn is_from_log(&self) -> bool {
-        self.flags() & (raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING) != 0
+        self.flags() & (raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING)
+            != 0
     }
 
-    /// Whether a cluster may be asked for these keys at once. Where slots aren't told, the server has checked this itself.
+    /// Whether a cluster may be asked for these keys at once. Where slots aren't told, the server
+    /// has checked this itself.
     pub fn are_of_one_slot(&self, keys: &[Arg]) -> bool {
         // SAFETY: on the main thread, with names of this call.
         let mut slots = keys.iter().map(|key| unsafe { slots::slot_of(key.raw()) });
         let first = slots.next();
-        slots.all(|slot| Some(slot) == first) || self.flags() & raw::REDISMODULE_CTX_FLAGS_CLUSTER == 0
+        slots.all(|slot| Some(slot) == first)
+            || self.flags() & raw::REDISMODULE_CTX_FLAGS_CLUSTER == 0
     }
 
     fn flags(&self) -> u32 {

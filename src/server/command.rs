@@ -25,8 +25,11 @@ pub trait Handler {
 pub fn register<C: Handler>(ctx: *mut raw::RedisModuleCtx) -> bool {
     let spec = &C::SPEC;
     let tells_keys = spec.key == KeyUse::TakeOfMany && !slots::are_told();
-    let flags =
-        if tells_keys { &[spec.flags.to_bytes(), b" getkeys-api"].concat() } else { spec.flags.to_bytes() };
+    let flags = if tells_keys {
+        &[spec.flags.to_bytes(), b" getkeys-api"].concat()
+    } else {
+        spec.flags.to_bytes()
+    };
     let Ok(flags) = CString::new(flags) else {
         return false;
     };
@@ -34,11 +37,21 @@ pub fn register<C: Handler>(ctx: *mut raw::RedisModuleCtx) -> bool {
     let has_none_there = matches!(spec.key, KeyUse::TakeOfMany | KeyUse::None);
     let (first_key, last_key, step) = if has_none_there { (0, 0, 0) } else { (1, 1, 1) };
     let (name, flags) = (spec.name.as_ptr(), flags.as_ptr());
-    // SAFETY: `ctx` is the one of OnLoad; the server copies the strings; `enter` is a command function.
+    // SAFETY: `ctx` is the one of OnLoad; the server copies the strings; `enter` is a command
+    // function.
     let status = unsafe {
-        api!(RedisModule_CreateCommand)(ctx, name, Some(enter::<C>), flags, first_key, last_key, step)
+        api!(RedisModule_CreateCommand)(
+            ctx,
+            name,
+            Some(enter::<C>),
+            flags,
+            first_key,
+            last_key,
+            step,
+        )
     };
-    let is_done = status == raw::REDISMODULE_OK as c_int && describe(ctx, spec) && categorize(ctx, spec);
+    let is_done =
+        status == raw::REDISMODULE_OK as c_int && describe(ctx, spec) && categorize(ctx, spec);
     if !is_done {
         logfile::warning(&format!("can't register {:?}", spec.name));
     }
@@ -53,7 +66,8 @@ unsafe extern "C" fn enter<C: Handler>(
     // SAFETY: what the server calls a command with; the call ends with this function.
     let call = unsafe { Call::new(ctx, argv, argc) };
     // SAFETY: as above.
-    if C::SPEC.key == KeyUse::TakeOfMany && unsafe { api!(RedisModule_IsKeysPositionRequest)(ctx) } != 0 {
+    let asks_for_keys = || unsafe { api!(RedisModule_IsKeysPositionRequest)(ctx) } != 0;
+    if C::SPEC.key == KeyUse::TakeOfMany && asks_for_keys() {
         tell_keys(&call);
         return raw::REDISMODULE_OK as c_int;
     }
@@ -63,19 +77,22 @@ unsafe extern "C" fn enter<C: Handler>(
     raw::REDISMODULE_OK as c_int
 }
 
-/// Where the keys of a command are that begins with their number. A cluster routes it by this; it doesn't look
-/// at key specs. (Where this can't be asked for, it is routed by its first key: the server checks nothing of the others, so DQ does: [`Call::are_of_one_slot`].)
+/// Where the keys of a command are that begins with their number. A cluster routes it by this; it
+/// doesn't look at key specs. (Where this can't be asked for, it is routed by its first key: the
+/// server checks nothing of the others, so DQ does: [`Call::are_of_one_slot`].)
 fn tell_keys(call: &Call) {
-    let number = call.args().get(1).and_then(|word| std::str::from_utf8(word.bytes()).ok()?.parse().ok());
+    let number =
+        call.args().get(1).and_then(|word| std::str::from_utf8(word.bytes()).ok()?.parse().ok());
     let (first, number): (usize, usize) = (2, number.unwrap_or_default());
     for at in (first..call.args().len()).take(number) {
-        // SAFETY: the context is that of a request for positions, which is what `call` was made for.
+        // SAFETY: the context is that of a request for positions, which is what `call` was made
+        // for.
         unsafe { api!(RedisModule_KeyAtPos)(call.ctx(), at as c_int) };
     }
 }
 
-/// Puts the command into the server's ACL categories, as its flags say. Redis 7.0 has no way to do so:
-/// there, ACL rules name module commands one by one.
+/// Puts the command into the server's ACL categories, as its flags say. Redis 7.0 has no way to do
+/// so: there, ACL rules name module commands one by one.
 fn categorize(ctx: *mut raw::RedisModuleCtx, spec: &Spec) -> bool {
     // SAFETY: the pointer was written before OnLoad goes on.
     let Some(set_categories) = (unsafe { raw::RedisModule_SetCommandACLCategories }) else {
@@ -94,7 +111,8 @@ fn categorize(ctx: *mut raw::RedisModuleCtx, spec: &Spec) -> bool {
     // SAFETY: `ctx` is the one of OnLoad; the server reads the strings at once.
     unsafe {
         let command = api!(RedisModule_GetCommand)(ctx, spec.name.as_ptr());
-        !command.is_null() && set_categories(command, categories.as_ptr()) == raw::REDISMODULE_OK as c_int
+        !command.is_null()
+            && set_categories(command, categories.as_ptr()) == raw::REDISMODULE_OK as c_int
     }
 }
 
@@ -113,9 +131,12 @@ fn describe(ctx: *mut raw::RedisModuleCtx, spec: &Spec) -> bool {
             [counted_keys(spec), the_key(spec.key.flags() | not_key, 2), NO_KEY]
         }
         KeyUse::TakeOfMany => [counted_keys(spec), NO_KEY, NO_KEY],
-        KeyUse::Read | KeyUse::Measure | KeyUse::Insert | KeyUse::Change | KeyUse::Take | KeyUse::Remove => {
-            [the_key(spec.key.flags(), 1), NO_KEY, NO_KEY]
-        }
+        KeyUse::Read
+        | KeyUse::Measure
+        | KeyUse::Insert
+        | KeyUse::Change
+        | KeyUse::Take
+        | KeyUse::Remove => [the_key(spec.key.flags(), 1), NO_KEY, NO_KEY],
     };
     let mut arrays = Vec::new();
     let args = raw_args(spec.args, &mut arrays);
@@ -130,19 +151,23 @@ fn describe(ctx: *mut raw::RedisModuleCtx, spec: &Spec) -> bool {
         key_specs: keys.as_mut_ptr(),
         args,
     };
-    // SAFETY: all that `info` points to lives until the end of this function, and the server copies it;
-    // its lists end with a zeroed element.
+    // SAFETY: all that `info` points to lives until the end of this function, and the server copies
+    // it; its lists end with a zeroed element.
     unsafe {
         let command = api!(RedisModule_GetCommand)(ctx, spec.name.as_ptr());
-        !command.is_null() && api!(RedisModule_SetCommandInfo)(command, &info) == raw::REDISMODULE_OK as c_int
+        !command.is_null()
+            && api!(RedisModule_SetCommandInfo)(command, &info) == raw::REDISMODULE_OK as c_int
     }
 }
 
-/// The key is this argument. With the flag NOT_KEY it is one that a cluster routes the command by, and no more: the keys are
-/// told besides.
+/// The key is this argument. With the flag NOT_KEY it is one that a cluster routes the command by,
+/// and no more: the keys are told besides.
 fn the_key(flags: u64, pos: c_int) -> raw::RedisModuleCommandKeySpec {
-    let range =
-        raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 { lastkey: 0, keystep: 1, limit: 0 };
+    let range = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 {
+        lastkey: 0,
+        keystep: 1,
+        limit: 0,
+    };
     raw::RedisModuleCommandKeySpec {
         notes: null(),
         flags,
@@ -157,8 +182,11 @@ fn the_key(flags: u64, pos: c_int) -> raw::RedisModuleCommandKeySpec {
 
 /// The first argument is the number of keys, which follow.
 fn counted_keys(spec: &Spec) -> raw::RedisModuleCommandKeySpec {
-    let keynum =
-        raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_2 { keynumidx: 0, firstkey: 1, keystep: 1 };
+    let keynum = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_2 {
+        keynumidx: 0,
+        firstkey: 1,
+        keystep: 1,
+    };
     raw::RedisModuleCommandKeySpec {
         find_keys_type: raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_KEYNUM,
         fk: raw::RedisModuleCommandKeySpec__bindgen_ty_2 { keynum },
@@ -184,7 +212,10 @@ fn raw_args(
     start
 }
 
-fn raw_arg(arg: &ArgSpec, arrays: &mut Vec<Box<[raw::RedisModuleCommandArg]>>) -> raw::RedisModuleCommandArg {
+fn raw_arg(
+    arg: &ArgSpec,
+    arrays: &mut Vec<Box<[raw::RedisModuleCommandArg]>>,
+) -> raw::RedisModuleCommandArg {
     use raw::{
         RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_BLOCK as BLOCK,
         RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_INTEGER as INTEGER,

@@ -1,4 +1,5 @@
-//! The configs: by `CONFIG SET dq.<name>`, in redis.conf as `dq.<name> <value>`, and as load arguments.
+//! The configs: by `CONFIG SET dq.<name>`, in redis.conf as `dq.<name> <value>`, and as load
+//! arguments.
 
 use std::ffi::c_int;
 use std::sync::atomic::AtomicI64;
@@ -17,8 +18,8 @@ pub struct Config {
     pub value: &'static AtomicI64,
 }
 
-/// Registers all configs, with the load arguments (`name value …`) as their defaults. False, with a word
-/// in the log, when an argument isn't one of them.
+/// Registers all configs, with the load arguments (`name value …`) as their defaults. False, with a
+/// word in the log, when an argument isn't one of them.
 pub(super) fn register(ctx: &Context, configs: &'static [Config], args: &[RedisString]) -> bool {
     let defaults = match Arguments::parse(configs, args) {
         Ok(arguments) => arguments,
@@ -58,8 +59,12 @@ impl Arguments {
             let config = config.ok_or_else(|| format!("unknown argument '{name}'"))?;
             let text = args.next().ok_or_else(|| format!("argument '{name}' needs a value"))?;
             let value = text.parse().ok().filter(|value| (config.min..=config.max).contains(value));
-            let range =
-                || format!("'{name}' must be an integer from {} to {}, not '{text}'", config.min, config.max);
+            let range = || {
+                format!(
+                    "'{name}' must be an integer from {} to {}, not '{text}'",
+                    config.min, config.max
+                )
+            };
             values.push((config.name, value.ok_or_else(range)?));
         }
         Ok(Arguments(values))

@@ -1,4 +1,5 @@
-//! What the server tells about itself: the time, its role; and a context for what happens outside commands.
+//! What the server tells about itself: the time, its role; and a context for what happens outside
+//! commands.
 
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -59,8 +60,8 @@ pub fn uptime() -> Duration {
     BEGAN.get_or_init(Instant::now).elapsed()
 }
 
-/// Whether something may be replicated outside a command: while clients are paused, during a failover and at a
-/// shutdown the server aborts when it is.
+/// Whether something may be replicated outside a command: while clients are paused, during a
+/// failover and at a shutdown the server aborts when it is.
 pub fn may_replicate() -> bool {
     // SAFETY: needs nothing.
     unsafe { api!(RedisModule_AvoidReplicaTraffic)() == 0 }
@@ -80,7 +81,8 @@ pub(super) fn keep(ctx: *mut raw::RedisModuleCtx) {
     CONTEXT.store(detached, Ordering::Relaxed);
 }
 
-/// The key of the ids' hash, of this process: random, so that nobody can choose ids that share a chain.
+/// The key of the ids' hash, of this process: random, so that nobody can choose ids that share a
+/// chain.
 pub fn hash_seed() -> (u64, u64) {
     static SEED: OnceLock<(u64, u64)> = OnceLock::new();
     *SEED.get_or_init(|| (random(), random()))
@@ -94,10 +96,13 @@ fn random() -> u64 {
     u64::from_ne_bytes(bytes)
 }
 
-/// Adds a sample to `LATENCY HISTORY <event>`. The server keeps it when it is at least `latency-monitor-threshold`.
+/// Adds a sample to `LATENCY HISTORY <event>`. The server keeps it when it is at least
+/// `latency-monitor-threshold`.
 pub fn record_latency(event: &CStr, took: Duration) {
     // SAFETY: the server copies the name.
-    unsafe { api!(RedisModule_LatencyAddSample)(event.as_ptr(), took.as_millis() as raw::mstime_t) };
+    unsafe {
+        api!(RedisModule_LatencyAddSample)(event.as_ptr(), took.as_millis() as raw::mstime_t)
+    };
 }
 
 /// Whether the server may evict a queue when memory runs out: no module can prevent that.
@@ -109,8 +114,13 @@ pub fn evicts_any_key() -> bool {
 fn config_value(name: &CStr) -> Option<String> {
     // SAFETY: the formats match the arguments; the reply is freed below, after its last use.
     unsafe {
-        let reply =
-            api!(RedisModule_Call)(own(), c"CONFIG".as_ptr(), c"cc".as_ptr(), c"GET".as_ptr(), name.as_ptr());
+        let reply = api!(RedisModule_Call)(
+            own(),
+            c"CONFIG".as_ptr(),
+            c"cc".as_ptr(),
+            c"GET".as_ptr(),
+            name.as_ptr(),
+        );
         if reply.is_null() {
             return None;
         }

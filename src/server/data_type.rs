@@ -1,4 +1,5 @@
-//! A data type of the module's own: what the server may ask of a value, and what each answer rests on.
+//! A data type of the module's own: what the server may ask of a value, and what each answer rests
+//! on.
 //!
 //! | callback | when, and why it is as it is |
 //! | --- | --- |
@@ -25,10 +26,10 @@ use super::context::Database;
 use super::defrag::slice;
 use super::logfile;
 use super::persist::{Aof, Digest, Input, LoadError, Output};
-use crate::queue::Mover;
+use crate::queue::Defragmenter;
 
 /// What a key of the module's own type holds.
-pub trait Value: Sized + 'static {
+pub trait StoredValue: Sized + 'static {
     fn data_type() -> &'static DataType<Self>;
 
     /// A value of a file, written with this encoding version.
@@ -49,8 +50,9 @@ pub trait Value: Sized + 'static {
     fn loaded(&mut self, database: Database, key: &[u8]);
     /// The value is no longer at this key. It may live on, at another.
     fn left_key(&mut self, database: Database, key: &[u8]);
-    /// Hands its allocations to a mover, from there on; where to go on, when the time is over. 0 is the beginning.
-    fn relocate(&mut self, from: u64, mover: &mut impl Mover) -> Option<u64>;
+    /// Hands its allocations to a defragmenter, from there on; where to go on, when the time is
+    /// over. 0 is the beginning.
+    fn defrag(&mut self, from: u64, defragmenter: &mut impl Defragmenter) -> Option<u64>;
 }
 
 pub struct DataType<V> {
@@ -58,9 +60,9 @@ pub struct DataType<V> {
     value: PhantomData<fn() -> V>,
 }
 
-impl<V: Value> DataType<V> {
-    /// `TYPE key` answers the name: nine characters, as the server wants it. The encoding version is that of what
-    /// is written.
+impl<V: StoredValue> DataType<V> {
+    /// `TYPE key` answers the name: nine characters, as the server wants it. The encoding version
+    /// is that of what is written.
     pub const fn new(name: &'static str, encoding_version: i32) -> DataType<V> {
         let methods = raw::RedisModuleTypeMethods {
             // The last version that Redis 7.0 knows; later ones only add `aux_save2`.
@@ -101,21 +103,24 @@ impl<V: Value> DataType<V> {
 ///
 /// # Safety
 /// `value` is one of this type, and lives during `'v`.
-unsafe fn value_ref<'v, V: Value>(value: *const c_void) -> &'v V {
+unsafe fn value_ref<'v, V: StoredValue>(value: *const c_void) -> &'v V {
     // SAFETY: the caller's promise.
     unsafe { &*value.cast::<V>() }
 }
 
-unsafe extern "C" fn defrag<V: Value>(
+unsafe extern "C" fn defrag<V: StoredValue>(
     ctx: *mut raw::RedisModuleDefragCtx,
     _key: *mut raw::RedisModuleString,
     value: *mut *mut c_void,
 ) -> c_int {
     // SAFETY: the server passes a value of this type, which nobody has open; only its key holds it.
-    unsafe { slice::<V>(ctx, value, V::relocate) }
+    unsafe { slice::<V>(ctx, value, V::defrag) }
 }
 
-unsafe extern "C" fn rdb_load<V: Value>(io: *mut raw::RedisModuleIO, version: c_int) -> *mut c_void {
+unsafe extern "C" fn rdb_load<V: StoredValue>(
+    io: *mut raw::RedisModuleIO,
+    version: c_int,
+) -> *mut c_void {
     let mut value = match V::load(&Input::new(io), version) {
         Ok(value) => Box::new(value),
         Err(error) => {
@@ -132,12 +137,12 @@ unsafe extern "C" fn rdb_load<V: Value>(io: *mut raw::RedisModuleIO, version: c_
     Box::into_raw(value).cast()
 }
 
-unsafe extern "C" fn rdb_save<V: Value>(io: *mut raw::RedisModuleIO, value: *mut c_void) {
+unsafe extern "C" fn rdb_save<V: StoredValue>(io: *mut raw::RedisModuleIO, value: *mut c_void) {
     // SAFETY: the server passes a value of this type.
     unsafe { value_ref::<V>(value) }.save(&Output::new(io));
 }
 
-unsafe extern "C" fn aof_rewrite<V: Value>(
+unsafe extern "C" fn aof_rewrite<V: StoredValue>(
     aof: *mut raw::RedisModuleIO,
     key: *mut raw::RedisModuleString,
     value: *mut c_void,
@@ -146,22 +151,25 @@ unsafe extern "C" fn aof_rewrite<V: Value>(
     unsafe { value_ref::<V>(value) }.rewrite(&Aof::new(aof, key));
 }
 
-unsafe extern "C" fn digest<V: Value>(digest: *mut raw::RedisModuleDigest, value: *mut c_void) {
+unsafe extern "C" fn digest<V: StoredValue>(
+    digest: *mut raw::RedisModuleDigest,
+    value: *mut c_void,
+) {
     // SAFETY: the server passes a value of this type.
     unsafe { value_ref::<V>(value) }.digest(&Digest::new(digest));
 }
 
-unsafe extern "C" fn mem_usage<V: Value>(value: *const c_void) -> usize {
+unsafe extern "C" fn mem_usage<V: StoredValue>(value: *const c_void) -> usize {
     // SAFETY: the server passes a value of this type.
     unsafe { value_ref::<V>(value) }.memory()
 }
 
-unsafe extern "C" fn free<V: Value>(value: *mut c_void) {
+unsafe extern "C" fn free<V: StoredValue>(value: *mut c_void) {
     // SAFETY: the server gives the value back for good.
     unsafe { Box::from_raw(value.cast::<V>()) }.free();
 }
 
-unsafe extern "C" fn free_effort<V: Value>(
+unsafe extern "C" fn free_effort<V: StoredValue>(
     _ctx: *mut raw::RedisModuleKeyOptCtx,
     value: *const c_void,
 ) -> usize {
@@ -169,7 +177,10 @@ unsafe extern "C" fn free_effort<V: Value>(
     unsafe { value_ref::<V>(value) }.free_effort()
 }
 
-unsafe extern "C" fn unlink<V: Value>(ctx: *mut raw::RedisModuleKeyOptCtx, value: *const c_void) {
+unsafe extern "C" fn unlink<V: StoredValue>(
+    ctx: *mut raw::RedisModuleKeyOptCtx,
+    value: *const c_void,
+) {
     // SAFETY: the server passes a value of this type that it still holds, on its main thread.
     let value = unsafe { &mut *value.cast_mut().cast::<V>() };
     // SAFETY: the context is that of this callback; the name is valid while it lasts.
@@ -180,7 +191,7 @@ unsafe extern "C" fn unlink<V: Value>(ctx: *mut raw::RedisModuleKeyOptCtx, value
     value.left_key(database, name);
 }
 
-unsafe extern "C" fn copy<V: Value>(
+unsafe extern "C" fn copy<V: StoredValue>(
     ctx: *mut raw::RedisModuleKeyOptCtx,
     value: *const c_void,
 ) -> *mut c_void {

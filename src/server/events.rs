@@ -53,7 +53,8 @@ unsafe extern "C" fn on_loading(
 ) {
     // SAFETY: the context is valid while the callback lasts.
     let context = unsafe { Context::new(ctx) };
-    let is_over = [raw::REDISMODULE_SUBEVENT_LOADING_ENDED, raw::REDISMODULE_SUBEVENT_LOADING_FAILED];
+    let is_over =
+        [raw::REDISMODULE_SUBEVENT_LOADING_ENDED, raw::REDISMODULE_SUBEVENT_LOADING_FAILED];
     hooks::call(|hooks| (hooks.loading)(context, !is_over.map(u64::from).contains(&subevent)));
 }
 

@@ -1,5 +1,5 @@
-//! What the server calls, apart from commands and type callbacks: timers, clients that wait, events, INFO. The module
-//! gives its functions once, while it is loaded.
+//! What the server calls, apart from commands and type callbacks: timers, clients that wait,
+//! events, INFO. The module gives its functions once, while it is loaded.
 
 use std::sync::OnceLock;
 
@@ -26,8 +26,9 @@ pub struct Hooks {
     pub turn_ending: fn(),
     /// The server says that there is something new at a key at which somebody waits.
     pub key_ready: fn(Database, &[u8]),
-    /// A client is being unblocked by [`super::blocking::unblock`], and is given a reply. The server throws it away if the client
-    /// is not blocked any more when it comes to it: either [`Hooks::replied`] is called next, or [`Hooks::gone`].
+    /// A client is being unblocked by [`super::blocking::unblock`], and is given a reply. The
+    /// server throws it away if the client is not blocked any more when it comes to it: either
+    /// [`Hooks::replied`] is called next, or [`Hooks::gone`].
     pub unblocking: fn(Ticket, Replies),
     /// A client waits no more, and gets a reply.
     pub unblocked: fn(Ticket, Replies),
@@ -49,7 +50,8 @@ pub struct Hooks {
     pub slots_moved: fn(),
     /// Two databases have changed places.
     pub swapped: fn(Database, Database),
-    /// What INFO shows; the flag says that the server is going down, and must not be asked anything.
+    /// What INFO shows; the flag says that the server is going down, and must not be asked
+    /// anything.
     pub info: fn(&Section, bool),
 }
 

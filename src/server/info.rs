@@ -13,7 +13,8 @@ pub(super) fn register(ctx: *mut raw::RedisModuleCtx) {
 }
 
 unsafe extern "C" fn on_info(ctx: *mut raw::RedisModuleInfoCtx, for_crash_report: c_int) {
-    // SAFETY: `ctx` is the one of this callback. The section without a name of its own is called like the module.
+    // SAFETY: `ctx` is the one of this callback. The section without a name of its own is called
+    // like the module.
     let is_wanted = unsafe { api!(RedisModule_InfoAddSection)(ctx, c"".as_ptr()) };
     if is_wanted == raw::REDISMODULE_OK as c_int {
         hooks::call(|hooks| (hooks.info)(&Section::new(ctx), for_crash_report != 0));

@@ -8,7 +8,7 @@ use redis_module::raw;
 
 use super::arg::{string_bytes, Args};
 use super::context::{Context, Database};
-use super::data_type::Value;
+use super::data_type::StoredValue;
 use super::slots;
 
 /// The key holds something that is not a value of this type.
@@ -30,7 +30,8 @@ pub enum Closed {
     NotOwn,
 }
 
-/// A key's name in the database that the context has selected, and the command that names it, if one does.
+/// A key's name in the database that the context has selected, and the command that names it, if
+/// one does.
 #[derive(Clone, Copy)]
 pub struct Key<'c> {
     ctx: *mut raw::RedisModuleCtx,
@@ -76,10 +77,13 @@ impl<'c> Key<'c> {
     pub fn notify(&self, event: &CStr) {
         let class = raw::REDISMODULE_NOTIFY_MODULE;
         // SAFETY: as above.
-        unsafe { api!(RedisModule_NotifyKeyspaceEvent)(self.ctx, class, event.as_ptr(), self.name) };
+        unsafe {
+            api!(RedisModule_NotifyKeyspaceEvent)(self.ctx, class, event.as_ptr(), self.name)
+        };
     }
 
-    /// Whether the context is that of a transaction or a script, whose commands are seen all at once.
+    /// Whether the context is that of a transaction or a script, whose commands are seen all at
+    /// once.
     pub fn is_inside_another(&self) -> bool {
         // SAFETY: as above.
         let flags = unsafe { api!(RedisModule_GetContextFlags)(self.ctx) } as u32;
@@ -87,7 +91,10 @@ impl<'c> Key<'c> {
     }
 
     /// The value at this key; `None` when there is no such key.
-    pub fn open<V: Value>(&self, access: Access) -> Result<Option<OpenValue<'c, V>>, WrongType> {
+    pub fn open<V: StoredValue>(
+        &self,
+        access: Access,
+    ) -> Result<Option<OpenValue<'c, V>>, WrongType> {
         let mode = match access {
             Access::Read => raw::REDISMODULE_READ,
             Access::Write => raw::REDISMODULE_READ | raw::REDISMODULE_WRITE,
@@ -99,11 +106,12 @@ impl<'c> Key<'c> {
     }
 
     /// The value at this key, made if there is no such key; and whether it was.
-    pub fn open_or_create<V: Value>(
+    pub fn open_or_create<V: StoredValue>(
         &self,
         make: impl FnOnce() -> V,
     ) -> Result<(OpenValue<'c, V>, bool), WrongType> {
-        let open = self.open_raw(raw::REDISMODULE_READ | raw::REDISMODULE_WRITE).ok_or(WrongType)?;
+        let open =
+            self.open_raw(raw::REDISMODULE_READ | raw::REDISMODULE_WRITE).ok_or(WrongType)?;
         let is_new = open.is_empty();
         if is_new && !open.set(make()) {
             return Err(WrongType);
@@ -123,15 +131,16 @@ impl<'c> Key<'c> {
         unsafe { api!(RedisModule_ReplicateVerbatim)(self.ctx) };
     }
 
-    /// Replicates `command key ms extra` and the words of the command that is being executed, without the key, which
-    /// is its first argument. Nothing is copied.
+    /// Replicates `command key ms extra` and the words of the command that is being executed,
+    /// without the key, which is its first argument. Nothing is copied.
     pub fn replicate_sent(&self, command: &CStr, unix_ms: u64, extra: &str) {
         let Some((args, name)) = self.args.and_then(|args| Some((args, args.get(0)?))) else {
             debug_assert!(false, "only a command has words");
             return;
         };
         let (rest, len) = args.raw_from(2);
-        // SAFETY: as above; the format names the types of the arguments, which the server copies or retains.
+        // SAFETY: as above; the format names the types of the arguments, which the server copies or
+        // retains.
         unsafe {
             api!(RedisModule_Replicate)(
                 self.ctx,
@@ -150,9 +159,11 @@ impl<'c> Key<'c> {
 
     /// Replicates `command key` and these words.
     pub fn replicate_words(&self, command: &CStr, words: &[&[u8]]) {
-        // One string for a word that comes again and again between others: that before each of many ids.
+        // One string for a word that comes again and again between others: that before each of many
+        // ids.
         let is_again = |n: usize| {
-            n.checked_sub(2).filter(|before| words.get(*before).zip(words.get(n)).is_some_and(is_one_slice))
+            n.checked_sub(2)
+                .filter(|before| words.get(*before).zip(words.get(n)).is_some_and(is_one_slice))
         };
         let mut strings = Vec::with_capacity(words.len());
         for (n, word) in words.iter().enumerate() {
@@ -203,18 +214,22 @@ impl OpenKey {
     }
 
     /// `None` when the key holds something else, or nothing.
-    fn into_value<'c, V: Value>(self) -> Option<OpenValue<'c, V>> {
+    fn into_value<'c, V: StoredValue>(self) -> Option<OpenValue<'c, V>> {
         // SAFETY: the key is open.
         let value = unsafe { value_of(self.0.as_ptr()) }?;
         Some(OpenValue { key: self, value, life: PhantomData })
     }
 
-    fn set<V: Value>(&self, value: V) -> bool {
+    fn set<V: StoredValue>(&self, value: V) -> bool {
         let value = Box::into_raw(Box::new(value));
         // SAFETY: the key is open for writing; the server owns the value from here on, and frees it
         // through the type's `free`.
         let status = unsafe {
-            api!(RedisModule_ModuleTypeSetValue)(self.0.as_ptr(), V::data_type().raw(), value.cast())
+            api!(RedisModule_ModuleTypeSetValue)(
+                self.0.as_ptr(),
+                V::data_type().raw(),
+                value.cast(),
+            )
         };
         status == raw::REDISMODULE_OK as c_int
     }
@@ -237,8 +252,8 @@ pub struct OpenValue<'c, V> {
 
 impl<V> OpenValue<'_, V> {
     pub fn get(&mut self) -> &mut V {
-        // SAFETY: the value lives as long as its key, which is open and not deleted while `self` lives;
-        // the server runs one command at a time, so that nobody else has it.
+        // SAFETY: the value lives as long as its key, which is open and not deleted while `self`
+        // lives; the server runs one command at a time, so that nobody else has it.
         unsafe { self.value.as_mut() }
     }
 
@@ -253,7 +268,7 @@ impl<V> OpenValue<'_, V> {
 ///
 /// # Safety
 /// `key` is open.
-unsafe fn value_of<V: Value>(key: *mut raw::RedisModuleKey) -> Option<NonNull<V>> {
+unsafe fn value_of<V: StoredValue>(key: *mut raw::RedisModuleKey) -> Option<NonNull<V>> {
     // SAFETY: the key is open; only a value of our own type is taken for one.
     unsafe {
         let is_ours = api!(RedisModule_KeyType)(key) == raw::REDISMODULE_KEYTYPE_MODULE as c_int
@@ -275,9 +290,9 @@ pub fn is_own(name: &[u8]) -> bool {
 }
 
 impl Context<'_> {
-    /// Opens the value at a key, outside a command: to read, that doesn't count as a use of the key, nor expire it; to
-    /// write, a key that has expired is gone.
-    pub fn open<V: Value, R>(
+    /// Opens the value at a key, outside a command: to read, that doesn't count as a use of the
+    /// key, nor expire it; to write, a key that has expired is gone.
+    pub fn open<V: StoredValue, R>(
         self,
         (database, name): (Database, &[u8]),
         access: Access,
@@ -337,12 +352,18 @@ impl Drop for Cursor {
 
 impl Context<'_> {
     /// A few keys further; `None` after the last one of the last database.
-    pub fn walk<V: Value>(self, mut cursor: Cursor, visit: fn(Database, &[u8], &mut V)) -> Option<Cursor> {
+    pub fn walk<V: StoredValue>(
+        self,
+        mut cursor: Cursor,
+        visit: fn(Database, &[u8], &mut V),
+    ) -> Option<Cursor> {
         let data = visit as *mut std::ffi::c_void;
-        // SAFETY: on the main thread with a valid context; the cursor is alive; the data is the function that
-        // `on_key` takes it for.
+        // SAFETY: on the main thread with a valid context; the cursor is alive; the data is the
+        // function that `on_key` takes it for.
         unsafe {
-            if api!(RedisModule_SelectDb)(self.raw(), cursor.database) != raw::REDISMODULE_OK as c_int {
+            if api!(RedisModule_SelectDb)(self.raw(), cursor.database)
+                != raw::REDISMODULE_OK as c_int
+            {
                 return None;
             }
             if api!(RedisModule_Scan)(self.raw(), cursor.raw, Some(on_key::<V>), data) == 0 {
@@ -354,7 +375,7 @@ impl Context<'_> {
     }
 }
 
-unsafe extern "C" fn on_key<V: Value>(
+unsafe extern "C" fn on_key<V: StoredValue>(
     ctx: *mut raw::RedisModuleCtx,
     name: *mut raw::RedisModuleString,
     key: *mut raw::RedisModuleKey,
@@ -363,8 +384,8 @@ unsafe extern "C" fn on_key<V: Value>(
     if key.is_null() {
         return;
     }
-    // SAFETY: key, name and context are valid while the callback lasts; nobody else has the value; the data is the
-    // function that `walk` was given.
+    // SAFETY: key, name and context are valid while the callback lasts; nobody else has the value;
+    // the data is the function that `walk` was given.
     unsafe {
         let visit = std::mem::transmute::<*mut std::ffi::c_void, fn(Database, &[u8], &mut V)>(data);
         if let Some(mut value) = value_of::<V>(key) {

@@ -116,9 +116,16 @@ api_in_use! {
 }
 
 /// Everything but the type and the commands. False, with a word in the log, when it can't be.
-pub fn prepare(ctx: &Context, configs: &'static [Config], args: &[RedisString], hooks: Hooks) -> bool {
+pub fn prepare(
+    ctx: &Context,
+    configs: &'static [Config],
+    args: &[RedisString],
+    hooks: Hooks,
+) -> bool {
     if let Some(name) = missing_api() {
-        logfile::warning(&format!("can't load: this server lacks {name}; Redis 7.0 and Valkey have it"));
+        logfile::warning(&format!(
+            "can't load: this server lacks {name}; Redis 7.0 and Valkey have it"
+        ));
         return false;
     }
     logfile::log_panics();

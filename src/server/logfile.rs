@@ -15,7 +15,8 @@ pub fn warning(message: &str) {
 
 static BUGS: AtomicU64 = AtomicU64::new(0);
 
-/// Something happened here that can't. The server goes on: INFO counts it, and the log has the words.
+/// Something happened here that can't. The server goes on: INFO counts it, and the log has the
+/// words.
 #[cold]
 pub fn bug(message: &str) {
     debug_assert!(false, "{message}");
@@ -38,5 +39,7 @@ pub fn abort(message: &str) -> ! {
 /// A panic aborts: half a change must not live on, it would differ from the replicas. No code here
 /// panics on purpose; if it happens all the same, its place is written where the operator looks.
 pub fn log_panics() {
-    std::panic::set_hook(Box::new(|panic| warning(&format!("bug in dq, the server has to stop: {panic}"))));
+    std::panic::set_hook(Box::new(|panic| {
+        warning(&format!("bug in dq, the server has to stop: {panic}"))
+    }));
 }

@@ -4,14 +4,15 @@ use std::cell::RefCell;
 
 use super::logfile;
 
-/// A static that needs no lock: the server runs commands, timers, events and type callbacks one at a time.
+/// A static that needs no lock: the server runs commands, timers, events and type callbacks one at
+/// a time.
 ///
-/// [`MainThread::with`] must not be re-entered: whoever is inside makes no call into the server, since
-/// that could run another callback of ours.
+/// [`MainThread::with`] must not be re-entered: whoever is inside makes no call into the server,
+/// since that could run another callback of ours.
 pub struct MainThread<T>(RefCell<T>);
 
-// SAFETY: only callbacks that the server runs on its main thread come here (`free`, the one that may run
-// elsewhere, does not), and a forked child has a copy of its own.
+// SAFETY: only callbacks that the server runs on its main thread come here (`free`, the one that
+// may run elsewhere, does not), and a forked child has a copy of its own.
 unsafe impl<T> Sync for MainThread<T> {}
 
 impl<T> MainThread<T> {
@@ -19,13 +20,14 @@ impl<T> MainThread<T> {
         MainThread(RefCell::new(value))
     }
 
-    /// If somebody is inside already, which would be a bug here and not a reason to stop a server, nothing is done.
-    pub fn with<R: Default>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+    /// Ends the server when this is called from inside `work`: a bug here, after which what is
+    /// remembered of clients and queues could be wrong without anybody noticing.
+    pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
         match self.0.try_borrow_mut() {
             Ok(mut value) => work(&mut value),
             Err(_) => {
                 logfile::bug("the main thread's state is used from inside itself");
-                R::default()
+                std::process::abort()
             }
         }
     }

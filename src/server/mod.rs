@@ -1,5 +1,6 @@
-//! The server's side: the module API, and nothing else. The only `unsafe` of the project; each file wraps one part of
-//! the API in functions that can't be misused from outside. What is to be done with it, the floors above say.
+//! The server's side: the module API, and nothing else. The only `unsafe` of the project; each file
+//! wraps one part of the API in functions that can't be misused from outside. What is to be done
+//! with it, the floors above say.
 //!
 //! | file | what it wraps |
 //! | --- | --- |
@@ -13,12 +14,12 @@
 //! | `slots.rs` | slots of a cluster that move: which keys are this node's own |
 //! | `context.rs`, `config.rs`, `info.rs`, `section.rs` | the time and the role; configs; the INFO section |
 //!
-//! Everything here runs on the server's main thread, under its lock, but for the type's `free` callback and the allocator;
-//! and for saving, which runs in a forked child.
+//! Everything here runs on the server's main thread, under its lock, but for the type's `free`
+//! callback and the allocator; and for saving, which runs in a forked child.
 
-/// The function of the module API with this name, for use inside `unsafe`: the pointer is written once, by
-/// the server, before OnLoad goes on. Those used are all in Redis 7.0, and loading is refused where one is
-/// missing (`load.rs`), so that the lookup can't fail later.
+/// The function of the module API with this name, for use inside `unsafe`: the pointer is written
+/// once, by the server, before OnLoad goes on. Those used are all in Redis 7.0, and loading is
+/// refused where one is missing (`load.rs`), so that the lookup can't fail later.
 macro_rules! api {
     ($name:ident) => {
         match redis_module::raw::$name {

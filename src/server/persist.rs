@@ -21,7 +21,10 @@ impl fmt::Display for LoadError {
         match self {
             LoadError::Input => f.write_str("it ends before its end"),
             LoadError::Version(version, last) => {
-                write!(f, "it has version {version}, this module reads up to {last}: a newer dq wrote it")
+                write!(
+                    f,
+                    "it has version {version}, this module reads up to {last}: a newer dq wrote it"
+                )
             }
             LoadError::Content(problem) => f.write_str(problem),
         }
@@ -100,7 +103,9 @@ impl Output {
 
     pub fn buffer(&self, bytes: &[u8]) {
         // SAFETY: as above; the server copies the bytes.
-        unsafe { api!(RedisModule_SaveStringBuffer)(self.0, bytes.as_ptr().cast::<c_char>(), bytes.len()) };
+        unsafe {
+            api!(RedisModule_SaveStringBuffer)(self.0, bytes.as_ptr().cast::<c_char>(), bytes.len())
+        };
     }
 }
 
@@ -118,7 +123,8 @@ impl Aof {
 
     /// `command key word bytes`
     pub fn emit(&self, command: &CStr, word: &CStr, bytes: &[u8]) {
-        // SAFETY: `io` and `key` are those of this callback; the format names the types of the rest.
+        // SAFETY: `io` and `key` are those of this callback; the format names the types of the
+        // rest.
         unsafe {
             api!(RedisModule_EmitAOF)(
                 self.io,
@@ -165,7 +171,11 @@ impl Digest {
     pub fn add(&self, bytes: &[u8]) {
         // SAFETY: `digest` is the one of this callback; the server reads the bytes at once.
         unsafe {
-            api!(RedisModule_DigestAddStringBuffer)(self.0, bytes.as_ptr().cast::<c_char>(), bytes.len());
+            api!(RedisModule_DigestAddStringBuffer)(
+                self.0,
+                bytes.as_ptr().cast::<c_char>(),
+                bytes.len(),
+            );
         };
     }
 

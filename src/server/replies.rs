@@ -12,6 +12,15 @@ pub enum Value<'v> {
     Null,
 }
 
+/// A job that was handed out, as a client is told of it.
+pub struct Delivered<'j> {
+    pub id: &'j [u8],
+    pub body: &'j [u8],
+    pub lease: Option<u64>,
+    pub attempt: u32,
+    pub due: Option<u64>,
+}
+
 impl From<u64> for Value<'_> {
     fn from(number: u64) -> Self {
         Value::Integer(number)
@@ -69,7 +78,11 @@ impl Replies<'_> {
     pub fn bulk(&self, bytes: &[u8]) {
         // SAFETY: the server copies `bytes`.
         unsafe {
-            api!(RedisModule_ReplyWithStringBuffer)(self.ctx, bytes.as_ptr().cast::<c_char>(), bytes.len())
+            api!(RedisModule_ReplyWithStringBuffer)(
+                self.ctx,
+                bytes.as_ptr().cast::<c_char>(),
+                bytes.len(),
+            )
         };
     }
 
@@ -84,8 +97,8 @@ impl Replies<'_> {
         unsafe { api!(RedisModule_ReplyWithArray)(self.ctx, len as c_long) };
     }
 
-    /// Part of what there is: the cursor of the next one, 0 when there is none, and an array of which `len` more replies are
-    /// the elements.
+    /// Part of what there is: the cursor of the next one, 0 when there is none, and an array of
+    /// which `len` more replies are the elements.
     pub fn page(&self, next: Option<u32>, len: usize) {
         self.array(2);
         self.bulk(next.unwrap_or(0).to_string().as_bytes());
@@ -106,19 +119,31 @@ impl Replies<'_> {
         }
     }
 
-    /// A job that was handed out; without a lease when none was given, and with its due time where that is asked for.
+    /// `[[id, body, lease, attempt] ...]`, behind the key if there is one. A lease that was not
+    /// given is nil; the due time is behind the attempt where it is asked for.
     #[inline(always)]
-    pub fn delivery(&self, id: &[u8], body: &[u8], lease: Option<u64>, attempt: u32, due: Option<u64>) {
-        self.array(4 + usize::from(due.is_some()));
-        self.bulk(id);
-        self.bulk(body);
-        match lease {
-            Some(lease) => self.integer(lease),
-            None => self.null(),
+    pub fn deliveries<'j>(
+        &self,
+        key: Option<&[u8]>,
+        jobs: impl ExactSizeIterator<Item = Delivered<'j>>,
+    ) {
+        if let Some(key) = key {
+            self.array(2);
+            self.bulk(key);
         }
-        self.integer(attempt.into());
-        if let Some(due) = due {
-            self.integer(due);
+        self.array(jobs.len());
+        for job in jobs {
+            self.array(4 + usize::from(job.due.is_some()));
+            self.bulk(job.id);
+            self.bulk(job.body);
+            match job.lease {
+                Some(lease) => self.integer(lease),
+                None => self.null(),
+            }
+            self.integer(job.attempt.into());
+            if let Some(due) = job.due {
+                self.integer(due);
+            }
         }
     }
 

@@ -14,7 +14,8 @@ impl Section {
 
     /// The server puts the module's name before the field's.
     pub fn number(&self, name: &CStr, value: u64) {
-        // SAFETY: the context is that of the callback in which the section lives; the server copies the name.
+        // SAFETY: the context is that of the callback in which the section lives; the server copies
+        // the name.
         unsafe { api!(RedisModule_InfoAddFieldULongLong)(self.0, name.as_ptr(), value) };
     }
 

@@ -1,8 +1,9 @@
-//! Slots that move atomically from one node of a cluster to another (Redis 8.4, Valkey 9.0 and later).
+//! Slots that move atomically from one node of a cluster to another (Redis 8.4, Valkey 9.0 and
+//! later).
 //!
-//! The keys of such a slot arrive at a *primary*, by a connection whose commands are entries of a log. Until the node owns
-//! the slot, no client can reach them, but this module's timer can: it must leave them alone. So it must where they have
-//! left and are about to be removed.
+//! The keys of such a slot arrive at a *primary*, by a connection whose commands are entries of a
+//! log. Until the node owns the slot, no client can reach them, but this module's timer can: it
+//! must leave them alone. So it must where they have left and are about to be removed.
 //!
 //! | | Redis | Valkey |
 //! | --- | --- | --- |
@@ -20,7 +21,8 @@ use super::hooks;
 use super::main_thread::MainThread;
 
 const SLOTS: usize = 16_384;
-/// Valkey's event, and its option that says that this module can bear such moves: not in the bindings.
+/// Valkey's event, and its option that says that this module can bear such moves: not in the
+/// bindings.
 const VALKEY_EVENT: u64 = 19;
 const VALKEY_OPTION: u32 = 1 << 5;
 
@@ -64,9 +66,13 @@ enum Step {
 impl Step {
     fn of_redis(subevent: u64) -> Option<Step> {
         match subevent {
-            raw::REDISMODULE_SUBEVENT_CLUSTER_SLOT_MIGRATION_IMPORT_STARTED => Some(Step::ImportBegun),
+            raw::REDISMODULE_SUBEVENT_CLUSTER_SLOT_MIGRATION_IMPORT_STARTED => {
+                Some(Step::ImportBegun)
+            }
             raw::REDISMODULE_SUBEVENT_CLUSTER_SLOT_MIGRATION_IMPORT_FAILED
-            | raw::REDISMODULE_SUBEVENT_CLUSTER_SLOT_MIGRATION_IMPORT_COMPLETED => Some(Step::ImportEnded),
+            | raw::REDISMODULE_SUBEVENT_CLUSTER_SLOT_MIGRATION_IMPORT_COMPLETED => {
+                Some(Step::ImportEnded)
+            }
             raw::REDISMODULE_SUBEVENT_CLUSTER_SLOT_MIGRATION_MIGRATE_COMPLETED => Some(Step::Left),
             _ => None,
         }
@@ -109,8 +115,9 @@ pub(super) unsafe fn is_own(name: *mut raw::RedisModuleString) -> bool {
 
 /// Whether DQ can look by itself whether keys are of one slot: Redis 7.4, Valkey 8.0 and later.
 ///
-/// There it has to. With `io-threads`, as nodes of a cluster, Redis 8 and Valkey 8.0 and later ask a command for its keys on
-/// the thread that has read it, where a module's context isn't safe: they crash, or send nothing to replicas any more.
+/// There it has to. With `io-threads`, as nodes of a cluster, Redis 8 and Valkey 8.0 and later ask
+/// a command for its keys on the thread that has read it, where a module's context isn't safe: they
+/// crash, or send nothing to replicas any more.
 pub(super) fn are_told() -> bool {
     // SAFETY: the pointer was written before OnLoad goes on.
     unsafe { raw::RedisModule_ClusterKeySlot }.is_some()
@@ -125,7 +132,8 @@ pub(super) unsafe fn slot_of(name: *mut raw::RedisModuleString) -> Option<u32> {
     unsafe { raw::RedisModule_ClusterKeySlot.map(|slot_of| slot_of(name)) }
 }
 
-/// Subscribes to the event where the server has it. The options that the module has to set for that.
+/// Subscribes to the event where the server has it. The options that the module has to set for
+/// that.
 pub(super) fn subscribe(ctx: *mut raw::RedisModuleCtx) -> u32 {
     let is_valkey = is_valkey(ctx);
     let (id, callback): (u64, raw::RedisModuleEventCallback) = match is_valkey {
@@ -218,7 +226,9 @@ unsafe extern "C" fn on_valkey(
     // SAFETY: this event's data is of this type on Valkey, and so are the ranges in it.
     let ranges = unsafe {
         match data.cast::<ValkeyMove>().as_ref() {
-            Some(moved) if !moved.ranges.is_null() => from_raw_parts(moved.ranges, moved.len as usize),
+            Some(moved) if !moved.ranges.is_null() => {
+                from_raw_parts(moved.ranges, moved.len as usize)
+            }
             _ => return,
         }
     };
@@ -235,7 +245,8 @@ mod tests {
         let mut slots = Slots::NONE;
         slots.set(60, 70, Step::ImportBegun);
         slots.set(16_383, 99_999, Step::ImportBegun);
-        let has = |slots: &Slots| [0, 59, 60, 64, 70, 71, 16_383, 16_384].map(|slot| slots.has(slot));
+        let has =
+            |slots: &Slots| [0, 59, 60, 64, 70, 71, 16_383, 16_384].map(|slot| slots.has(slot));
         assert_eq!(has(&slots), [false, false, true, true, true, false, true, false]);
         slots.set(60, 70, Step::ImportEnded);
         assert_eq!(has(&slots), [false, false, false, false, false, false, true, false]);

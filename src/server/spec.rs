@@ -1,5 +1,5 @@
-//! What a command says of itself: flags, arity, key, and what `COMMAND DOCS` shows. Plain constants, next
-//! to the command; `command.rs` hands them to the server.
+//! What a command says of itself: flags, arity, key, and what `COMMAND DOCS` shows. Plain
+//! constants, next to the command; `command.rs` hands them to the server.
 
 use std::ffi::CStr;
 
@@ -53,7 +53,9 @@ impl KeyUse {
         let flags = match self {
             KeyUse::Read => raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS,
             KeyUse::Measure => raw::REDISMODULE_CMD_KEY_RO,
-            KeyUse::Insert | KeyUse::Change => raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_UPDATE,
+            KeyUse::Insert | KeyUse::Change => {
+                raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_UPDATE
+            }
             KeyUse::Take | KeyUse::TakeOfMany => {
                 raw::REDISMODULE_CMD_KEY_RW
                     | raw::REDISMODULE_CMD_KEY_ACCESS

@@ -1,11 +1,14 @@
-//! The module's timers: an alarm, of which there is one, and the end of this turn of the event loop.
+//! The module's timers: an alarm, of which there is one, and the end of this turn of the event
+//! loop.
 //!
-//! The server's own timers count in milliseconds, from a time that is rounded, and sleep in milliseconds again: together
-//! about one too many. So the alarm is a timer of the kernel's, which the event loop watches like a socket. Its event
-//! carries no context in which something could be replicated; a timer of 0 ms, which fires in the same turn, does.
+//! The server's own timers count in milliseconds, from a time that is rounded, and sleep in
+//! milliseconds again: together about one too many. So the alarm is a timer of the kernel's, which
+//! the event loop watches like a socket. Its event carries no context in which something could be
+//! replicated; a timer of 0 ms, which fires in the same turn, does.
 //!
-//! And the server's timers go by the wall clock: one that waits in the moment in which that is set back by an hour comes an
-//! hour later. It is asked for again then, when another timer of the kernel's says that it hasn't come.
+//! And the server's timers go by the wall clock: one that waits in the moment in which that is set
+//! back by an hour comes an hour later. It is asked for again then, when another timer of the
+//! kernel's says that it hasn't come.
 
 use std::ffi::{c_int, c_void};
 use std::mem::size_of_val;
@@ -23,8 +26,8 @@ use super::main_thread::MainThread;
 /// A timer of 0 ms that hasn't come within this is asked for again.
 const COMES_WITHIN: Duration = Duration::from_millis(20);
 
-/// Sets the alarm, instead of any that was set before: [`hooks::Hooks::alarm`] is called then, not earlier. (Without a
-/// kernel timer, the one that was set before goes off, too.)
+/// Sets the alarm, instead of any that was set before: [`hooks::Hooks::alarm`] is called then, not
+/// earlier. (Without a kernel timer, the one that was set before goes off, too.)
 pub fn set_alarm(after: Duration) {
     static TIMER: OnceLock<Option<c_int>> = OnceLock::new();
     match kernel_timer(&TIMER, on_kernel_timer) {
@@ -36,8 +39,8 @@ pub fn set_alarm(after: Duration) {
     }
 }
 
-/// Calls [`hooks::Hooks::turn_ending`] when the commands of this turn are over; from inside a timer, a millisecond
-/// later.
+/// Calls [`hooks::Hooks::turn_ending`] when the commands of this turn are over; from inside a
+/// timer, a millisecond later.
 pub fn at_end_of_turn() {
     TURN_END.ask();
 }
@@ -72,7 +75,8 @@ impl Soon {
     /// Instead of one that was asked for before.
     fn ask_anew(&self) {
         if let Some(before) = self.asked.with(Option::take) {
-            // SAFETY: on the main thread, and not from its own callback: that takes note first that it has come.
+            // SAFETY: on the main thread, and not from its own callback: that takes note first that
+            // it has come.
             unsafe { api!(RedisModule_StopTimer)(context::own(), before, null_mut()) };
         }
         let timer = create(Duration::ZERO, self.callback);
@@ -122,7 +126,8 @@ fn kernel_timer(timer: &OnceLock<Option<c_int>>, callback: Watcher) -> Option<c_
     *timer.get_or_init(|| {
         // SAFETY: on the main thread; the descriptor stays open as long as the process.
         unsafe {
-            let fd = libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC);
+            let fd =
+                libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC);
             let mask = raw::REDISMODULE_EVENTLOOP_READABLE as c_int;
             let is_watched = fd >= 0
                 && api!(RedisModule_EventLoopAdd)(fd, mask, Some(callback), null_mut())

@@ -7,8 +7,8 @@ use crate::queue::Millis;
 
 /// Redis 7.0 spins at 100 % CPU while a timer is more than 35 minutes away.
 const FURTHEST: Duration = Duration::from_secs(60);
-/// Timers go by a clock that nobody sets. While somebody waits for a job, a step of the wall clock is noticed within
-/// this time.
+/// Timers go by a clock that nobody sets. While somebody waits for a job, a step of the wall clock
+/// is noticed within this time.
 const FURTHEST_WHILE_SOMEBODY_WAITS: Duration = Duration::from_secs(1);
 /// By so much two clocks may differ that are read one after the other.
 const CLOCKS_DIFFER_BY: Millis = Millis::of_ms(5);
@@ -26,14 +26,21 @@ pub fn arm<H: Host>(host: H, at_latest: Option<Duration>) {
     if rests {
         return;
     }
+    let wait = earliest
+        .map(|time| host.until(time))
+        .into_iter()
+        .chain(at_latest)
+        .chain(next_turn(host))
+        .min();
     let wait =
-        earliest.map(|time| host.until(time)).into_iter().chain(at_latest).chain(next_turn(host)).min();
-    let wait = if is_anybody_waiting {
-        // Also when nothing is to be done: after a step there may be.
-        Some(wait.map_or(FURTHEST_WHILE_SOMEBODY_WAITS, |wait| wait.min(FURTHEST_WHILE_SOMEBODY_WAITS)))
-    } else {
-        wait.map(|wait| wait.min(FURTHEST))
-    };
+        if is_anybody_waiting {
+            // Also when nothing is to be done: after a step there may be.
+            Some(wait.map_or(FURTHEST_WHILE_SOMEBODY_WAITS, |wait| {
+                wait.min(FURTHEST_WHILE_SOMEBODY_WAITS)
+            }))
+        } else {
+            wait.map(|wait| wait.min(FURTHEST))
+        };
     let Some(wait) = wait else {
         return;
     };

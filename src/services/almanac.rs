@@ -1,4 +1,5 @@
-//! The calendar for one operation: what is asked of it, and what it answers, which goes into the log.
+//! The calendar for one operation: what is asked of it, and what it answers, which goes into the
+//! log.
 
 use super::host::Host;
 use crate::queue::{self, Cron, Following, Time};
@@ -32,7 +33,7 @@ impl<H: Host> Almanac<H> {
 
     fn look_up(&self, cron: &Cron, from: Time, after: Time, counted: &mut u32) -> Following {
         // Whatever is in a queue was read when it was added; but by another version, perhaps.
-        let Some(Ok(reading)) = self.host.with(|state| Some(state.readings.read(cron))) else {
+        let Ok(reading) = self.host.with(|state| state.readings.read(cron)) else {
             return Following::default();
         };
         let (mut missed, mut times) = (0, reading.times_after(from));

@@ -1,5 +1,6 @@
-//! A data set that is loaded while another is served, and that takes its place or is thrown away: what a replica does
-//! with `repl-diskless-load swapdb`. Until then nothing of it shows: it has hints and sums of its own.
+//! A data set that is loaded while another is served, and that takes its place or is thrown away:
+//! what a replica does with `repl-diskless-load swapdb`. Until then nothing of it shows: it has
+//! hints and sums of its own.
 
 use super::hints::Hints;
 use super::host::Host;
@@ -15,7 +16,8 @@ pub fn begin<H: Host>(host: H) {
     });
 }
 
-/// A queue has been loaded, and will be at this key. False when it is in the data set that is served.
+/// A queue has been loaded, and will be at this key. False when it is in the data set that is
+/// served.
 pub fn take<H: Host>(host: H, value: &mut QueueValue, database: Database, key: &[u8]) -> bool {
     let next = Some(value.queue.wake_at()).filter(|next| *next < Time::MAX);
     let is_aside = host.with(|state| {
@@ -34,7 +36,8 @@ pub fn take<H: Host>(host: H, value: &mut QueueValue, database: Database, key: &
     is_aside
 }
 
-/// The data set is the one that is served now. The other is thrown away, and its values tell nobody.
+/// The data set is the one that is served now. The other is thrown away, and its values tell
+/// nobody.
 pub fn swap_in<H: Host>(host: H) {
     let old = host.with(|state| {
         state.sums.swap_in();

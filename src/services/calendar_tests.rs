@@ -4,8 +4,13 @@ use jiff::civil::Date;
 use jiff::{SignedDuration, ToSpan};
 
 /// Half an hour in Lord Howe; at midnight in Cairo and Santiago.
-const ZONES: [&str; 5] =
-    ["America/New_York", "Australia/Lord_Howe", "Africa/Cairo", "America/Santiago", "Europe/London"];
+const ZONES: [&str; 5] = [
+    "America/New_York",
+    "Australia/Lord_Howe",
+    "Africa/Cairo",
+    "America/Santiago",
+    "Europe/London",
+];
 
 fn cron(expression: &str, zone: &str) -> Cron {
     Cron { expression: expression.into(), zone: zone.into() }
@@ -42,8 +47,9 @@ fn shown(times: &[Time], zone: &str) -> Vec<String> {
 const FROM: &str = "2020-01-01T00:00:00Z";
 const UNTIL: &str = "2030-01-01T00:00:00Z";
 
-/// What Vixie's cron does, minute by minute, from a day before a change of the clock to a day behind it. A clock that jumps
-/// ahead makes up for what names its times and was passed over; one that jumps back doesn't repeat it.
+/// What Vixie's cron does, minute by minute, from a day before a change of the clock to a day
+/// behind it. A clock that jumps ahead makes up for what names its times and was passed over; one
+/// that jumps back doesn't repeat it.
 fn by_vixie(pattern: &Pattern, zone: &TimeZone, from: Timestamp, until: Timestamp) -> Vec<Time> {
     let local = |instant| zone.to_offset(instant).to_datetime(instant);
     let (mut instant, mut seen, mut found) = (from, local(from), Vec::new());
@@ -83,7 +89,9 @@ fn every_change_of_the_clock_in_ten_years_is_as_in_vixies_cron() {
     let mut changes = 0;
     for name in ZONES {
         let zone = TimeZone::get(name).unwrap();
-        for change in zone.following(begin).map(|change| change.timestamp()).take_while(|time| *time < end) {
+        for change in
+            zone.following(begin).map(|change| change.timestamp()).take_while(|time| *time < end)
+        {
             changes += 1;
             let (from, until) = (change - 30.hours(), change + 30.hours());
             for expression in EXPRESSIONS {
@@ -143,22 +151,34 @@ fn a_time_that_is_passed_over_comes_at_the_end_of_the_gap() {
     let expected = ["03-08 03:00 -04:00", "03-08 14:30 -04:00", "03-09 02:30 -04:00"];
     assert_eq!(shown(&found, "America/New_York"), expected);
     // Two in one gap are one.
-    let found =
-        times(&reading("15,30 2 * * *", "America/New_York"), "2026-03-08T00:00:00Z", "2026-03-08T12:00:00Z");
+    let found = times(
+        &reading("15,30 2 * * *", "America/New_York"),
+        "2026-03-08T00:00:00Z",
+        "2026-03-08T12:00:00Z",
+    );
     assert_eq!(shown(&found, "America/New_York"), ["03-08 03:00 -04:00"]);
     // There is no midnight on that day.
-    let found =
-        times(&reading("0 0 * * *", "America/Santiago"), "2026-09-05T12:00:00Z", "2026-09-07T12:00:00Z");
+    let found = times(
+        &reading("0 0 * * *", "America/Santiago"),
+        "2026-09-05T12:00:00Z",
+        "2026-09-07T12:00:00Z",
+    );
     assert_eq!(shown(&found, "America/Santiago"), ["09-06 01:00 -03:00", "09-07 00:00 -03:00"]);
-    let found =
-        times(&reading("15 2 * * *", "Australia/Lord_Howe"), "2026-10-03T00:00:00Z", "2026-10-04T00:00:00Z");
+    let found = times(
+        &reading("15 2 * * *", "Australia/Lord_Howe"),
+        "2026-10-03T00:00:00Z",
+        "2026-10-04T00:00:00Z",
+    );
     assert_eq!(shown(&found, "Australia/Lord_Howe"), ["10-04 02:30 +11:00"]);
 }
 
 #[test]
 fn a_time_that_comes_twice_runs_the_first_time() {
-    let found =
-        times(&reading("30 1 * * *", "America/New_York"), "2026-11-01T00:00:00Z", "2026-11-02T12:00:00Z");
+    let found = times(
+        &reading("30 1 * * *", "America/New_York"),
+        "2026-11-01T00:00:00Z",
+        "2026-11-02T12:00:00Z",
+    );
     assert_eq!(shown(&found, "America/New_York"), ["11-01 01:30 -04:00", "11-02 01:30 -05:00"]);
     // Asked in the middle of the hour that is repeated.
     let after = time("2026-11-01T06:10:00Z");
@@ -168,12 +188,19 @@ fn a_time_that_comes_twice_runs_the_first_time() {
 
 #[test]
 fn wildcards_go_by_elapsed_time() {
-    let found =
-        times(&reading("30 * * * *", "America/New_York"), "2026-11-01T04:00:00Z", "2026-11-01T08:00:00Z");
-    let expected = ["11-01 00:30 -04:00", "11-01 01:30 -04:00", "11-01 01:30 -05:00", "11-01 02:30 -05:00"];
+    let found = times(
+        &reading("30 * * * *", "America/New_York"),
+        "2026-11-01T04:00:00Z",
+        "2026-11-01T08:00:00Z",
+    );
+    let expected =
+        ["11-01 00:30 -04:00", "11-01 01:30 -04:00", "11-01 01:30 -05:00", "11-01 02:30 -05:00"];
     assert_eq!(shown(&found, "America/New_York"), expected);
-    let found =
-        times(&reading("*/30 2 * * *", "America/New_York"), "2026-03-08T00:00:00Z", "2026-03-09T12:00:00Z");
+    let found = times(
+        &reading("*/30 2 * * *", "America/New_York"),
+        "2026-03-08T00:00:00Z",
+        "2026-03-09T12:00:00Z",
+    );
     assert_eq!(shown(&found, "America/New_York"), ["03-09 02:00 -04:00", "03-09 02:30 -04:00"]);
 }
 
@@ -182,8 +209,14 @@ fn zones_are_known_by_name_without_the_systems_database() {
     for zone in ["", "UTC", "europe/berlin", "Asia/Kathmandu", "Etc/GMT+5"] {
         assert!(Readings::default().read(&cron("@daily", zone)).is_ok(), "{zone}");
     }
-    for zone in ["Mars/Olympus", "../../etc/passwd", "EST5EDT,M3.2.0,M11.1.0", "Europe/Berlin\0", " "] {
-        assert_eq!(Readings::default().read(&cron("@daily", zone)).err(), Some(Error::Zone), "{zone}");
+    for zone in
+        ["Mars/Olympus", "../../etc/passwd", "EST5EDT,M3.2.0,M11.1.0", "Europe/Berlin\0", " "]
+    {
+        assert_eq!(
+            Readings::default().read(&cron("@daily", zone)).err(),
+            Some(Error::Zone),
+            "{zone}"
+        );
     }
     assert!(database_version().starts_with("20"), "{}", database_version());
 }
@@ -201,8 +234,14 @@ fn times_are_after_the_one_that_is_given_and_to_the_second() {
 fn what_comes_once_in_years_is_found_and_what_never_comes_is_none() {
     for minutes in ["0 0", "*/30 *"] {
         let leap_days = reading(&format!("{minutes} 29 2 *"), "");
-        assert_eq!(leap_days.next(time("2096-03-01T00:00:00Z")), Some(time("2104-02-29T00:00:00Z")));
-        assert_eq!(reading(&format!("{minutes} 30 2 *"), "").next(time("2026-01-01T00:00:00Z")), None);
+        assert_eq!(
+            leap_days.next(time("2096-03-01T00:00:00Z")),
+            Some(time("2104-02-29T00:00:00Z"))
+        );
+        assert_eq!(
+            reading(&format!("{minutes} 30 2 *"), "").next(time("2026-01-01T00:00:00Z")),
+            None
+        );
     }
 }
 
@@ -240,8 +279,9 @@ fn only_so_many_readings_are_kept_and_those_in_use_stay() {
 #[test]
 fn more_than_one_pop_hands_out_are_read_once() {
     let mut readings = Readings::NONE;
-    let mut read =
-        || (0..POP_JOBS_MAX).map(|n| readings.read(&numbered(n)).unwrap().pattern).collect::<Vec<_>>();
+    let mut read = || {
+        (0..POP_JOBS_MAX).map(|n| readings.read(&numbered(n)).unwrap().pattern).collect::<Vec<_>>()
+    };
     let (before, after) = (read(), read());
     assert!(before.iter().zip(&after).all(|(one, other)| Rc::ptr_eq(one, other)));
 }

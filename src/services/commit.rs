@@ -2,14 +2,15 @@
 
 use super::almanac::Almanac;
 use super::host::{Host, QueueKey};
+use super::lazyfree;
 use super::log::{self, Wording};
-use super::notify::{self, Announced, Counter};
-use super::reaper;
+use super::notify::{self, Announced};
 use super::value::QueueValue;
 use crate::queue::{Changed, Circumstances, Lease, Millis, Queue, Time};
 
-/// A clock that is behind a queue's own by at most this waits at the queue's. (A new primary's, or one that was set
-/// back.) Behind by more, it is taken as it is: else the queue would stand still until it has caught up.
+/// A clock that is behind a queue's own by at most this waits at the queue's. (A new primary's, or
+/// one that was set back.) Behind by more, it is taken as it is: else the queue would stand still
+/// until it has caught up.
 const CLOCK_BACK_MAX: Millis = Millis::of_secs(60);
 
 /// The time for this queue.
@@ -44,18 +45,16 @@ pub fn commit<H: Host, O: Announced>(
 ) -> O::Outcome {
     let mut circumstances = *circumstances;
     if O::GIVES_LEASES {
-        circumstances.lease_floor = host.with(|state| state.leases.floor_for(value, circumstances.now));
+        circumstances.lease_floor =
+            host.with(|state| state.leases.floor_for(value, circumstances.now));
     }
     let before = *value.queue.heading();
     let mut almanac = Almanac::new(host);
     let outcome = value.queue.apply_by(&circumstances, operation, &mut almanac);
-    if O::deliveries(&outcome).is_some_and(|deliveries| value.held.saw(deliveries)) {
-        Counter::HeldBack.add(1);
-    }
     if !outcome.has_changed() {
         return outcome;
     }
-    reaper::free_removed(&mut value.queue);
+    lazyfree::free_removed(&mut value.queue);
     log::write(key, &before, &circumstances, almanac.answers(), words);
     key.signal_modified();
     if let Some(deliveries) = O::deliveries(&outcome) {
@@ -63,7 +62,8 @@ pub fn commit<H: Host, O: Announced>(
         let lease = value.last_lease();
         host.with(|state| {
             state.leases.saw(lease, circumstances.now);
-            // A queue that has given none may still begin with those of another, once the clock is set back.
+            // A queue that has given none may still begin with those of another, once the clock is
+            // set back.
             if !deliveries.is_empty() || circumstances.lease_floor > Lease::default() {
                 state.leases.has_told(value);
             }

@@ -17,10 +17,34 @@ static MAX_BODY_BYTES: AtomicI64 = AtomicI64::new(1 << 20);
 
 /// All there are.
 pub static CONFIGS: [Config; 4] = [
-    Config { name: "default-ttr", default: 60_000, min: 1, max: TTR_MAX_MS, value: &DEFAULT_TTR_MS },
-    Config { name: "default-attempts", default: 25, min: 0, max: u32::MAX as i64, value: &DEFAULT_ATTEMPTS },
-    Config { name: "tick-budget-us", default: 1_000, min: 100, max: 1_000_000, value: &TICK_BUDGET_US },
-    Config { name: "max-body-bytes", default: 1 << 20, min: 0, max: BODY_MAX_BYTES, value: &MAX_BODY_BYTES },
+    Config {
+        name: "default-ttr",
+        default: 60_000,
+        min: 1,
+        max: TTR_MAX_MS,
+        value: &DEFAULT_TTR_MS,
+    },
+    Config {
+        name: "default-attempts",
+        default: 25,
+        min: 0,
+        max: u32::MAX as i64,
+        value: &DEFAULT_ATTEMPTS,
+    },
+    Config {
+        name: "tick-budget-us",
+        default: 1_000,
+        min: 100,
+        max: 1_000_000,
+        value: &TICK_BUDGET_US,
+    },
+    Config {
+        name: "max-body-bytes",
+        default: 1 << 20,
+        min: 0,
+        max: BODY_MAX_BYTES,
+        value: &MAX_BODY_BYTES,
+    },
 ];
 
 /// The TTR and ATTEMPTS of a job that is added without.

@@ -1,5 +1,6 @@
-//! Cron expressions: when they come, in local time. croner reads them and knows which days are meant; the search is our
-//! own, because croner's goes up to the year 5000: an expression that never comes costs it a third of a second.
+//! Cron expressions: when they come, in local time. croner reads them and knows which days are
+//! meant; the search is our own, because croner's goes up to the year 5000: an expression that
+//! never comes costs it a third of a second.
 
 use std::cell::Cell;
 use std::fmt;
@@ -21,10 +22,12 @@ pub struct Pattern {
 
 /// Which days are meant. In a month, a bit for each day, the first at 1.
 enum Days {
-    /// Those with these numbers, or on these days of the week, Sunday first; or those of which both are true.
+    /// Those with these numbers, or on these days of the week, Sunday first; or those of which both
+    /// are true.
     Plain { numbers: u32, weekdays: u32, both: bool },
-    /// With L, W or #. That depends on how long a month is and with which day of the week it begins, and on nothing else:
-    /// croner is asked when there is such a month, which takes some microseconds, and for each shape once.
+    /// With L, W or #. That depends on how long a month is and with which day of the week it
+    /// begins, and on nothing else: croner is asked when there is such a month, which takes some
+    /// microseconds, and for each shape once.
     Asked { pattern: Box<CronPattern>, known: [[Cell<u32>; 7]; 4] },
 }
 
@@ -52,10 +55,11 @@ const NAMES: [(&str, &str); 7] = [
     ("@annually", "0 0 1 1 *"),
 ];
 
-/// What croner says repeats parts of the expression, in which somebody may have written anything: an error is one line,
-/// and the server takes it as C's string.
+/// What croner says repeats parts of the expression, in which somebody may have written anything:
+/// an error is one line, and the server takes it as C's string.
 fn one_line(why: &str) -> String {
-    let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    let shown =
+        |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     why.chars().map(shown).collect::<String>().to_ascii_lowercase()
 }
 
@@ -71,8 +75,9 @@ impl Pattern {
         }
         let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Optional).build();
         let read = parser.parse(&with_a_year(expression));
-        let pattern =
-            read.map_err(|error| Unreadable(one_line(error.to_string().trim_end_matches('.'))))?.pattern;
+        let pattern = read
+            .map_err(|error| Unreadable(one_line(error.to_string().trim_end_matches('.'))))?
+            .pattern;
         Ok(Pattern {
             months: bits(&pattern.months),
             seconds: bits(&pattern.seconds),
@@ -83,17 +88,21 @@ impl Pattern {
         })
     }
 
-    /// Whether it names its times of day. (One with a wildcard in hours, minutes or seconds goes by elapsed time.)
+    /// Whether it names its times of day. (One with a wildcard in hours, minutes or seconds goes by
+    /// elapsed time.)
     pub fn is_by_the_clock(&self) -> bool {
         self.is_by_the_clock
     }
 
-    /// The first time from `from` on and before `end`. A few nanoseconds for each month between them.
+    /// The first time from `from` on and before `end`. A few nanoseconds for each month between
+    /// them.
     pub fn first(&self, from: DateTime, end: DateTime) -> Option<DateTime> {
         let found = self.time_from(second_of(from)).filter(|_| self.is_day(from.date()));
         let found = match found {
             Some(second) => at(from.date(), second)?,
-            None => at(self.day_from(from.date().tomorrow().ok()?, end.date())?, self.time_from(0)?)?,
+            None => {
+                at(self.day_from(from.date().tomorrow().ok()?, end.date())?, self.time_from(0)?)?
+            }
         };
         (found < end).then_some(found)
     }
@@ -166,17 +175,20 @@ impl Days {
     /// In the month in which this date is.
     fn of_month(&self, date: Date) -> u32 {
         let length = u32::from(date.days_in_month().unsigned_abs());
-        let weekday = u32::from(date.first_of_month().weekday().to_sunday_zero_offset().unsigned_abs());
+        let weekday =
+            u32::from(date.first_of_month().weekday().to_sunday_zero_offset().unsigned_abs());
         match self {
             Days::Plain { numbers, weekdays, both } => {
                 const FIRST_OF_WEEKS: u64 = 1 << 1 | 1 << 8 | 1 << 15 | 1 << 22 | 1 << 29;
-                let of_first_week = (weekdays >> weekday | weekdays << (DAYS_OF_WEEK - weekday)) & 0x7f;
+                let of_first_week =
+                    (weekdays >> weekday | weekdays << (DAYS_OF_WEEK - weekday)) & 0x7f;
                 let on_weekdays = (u64::from(of_first_week) * FIRST_OF_WEEKS) as u32;
                 let days = if *both { numbers & on_weekdays } else { numbers | on_weekdays };
                 days & (((2u64 << length) - 2) as u32)
             }
             Days::Asked { pattern, known } => {
-                let of_length = length.checked_sub(28).and_then(|longer| known.get(longer as usize));
+                let of_length =
+                    length.checked_sub(28).and_then(|longer| known.get(longer as usize));
                 let Some(known) = of_length.and_then(|known| known.get(weekday as usize)) else {
                     return 0;
                 };
@@ -215,8 +227,8 @@ fn bits(field: &CronComponent) -> u64 {
     field.values().into_iter().fold(0, |bits, value| bits | 1u64 << value.min(63))
 }
 
-/// croner gives an expression without a year all five thousand, which takes ten times as long as all the rest. Which
-/// one it is doesn't matter: nobody asks for it.
+/// croner gives an expression without a year all five thousand, which takes ten times as long as
+/// all the rest. Which one it is doesn't matter: nobody asks for it.
 fn with_a_year(expression: &str) -> String {
     match expression.split_ascii_whitespace().count() {
         5 => format!("0 {expression} 2000"),
@@ -243,7 +255,8 @@ fn second_of(time: DateTime) -> u32 {
 
 fn at(date: Date, second: u32) -> Option<DateTime> {
     let part = |number: u32| i8::try_from(number).ok();
-    let (hour, minute, second) = (part(second / 3_600)?, part(second / 60 % 60)?, part(second % 60)?);
+    let (hour, minute, second) =
+        (part(second / 3_600)?, part(second / 60 % 60)?, part(second % 60)?);
     let time = jiff::civil::Time::new(hour, minute, second, 0).ok()?;
     Some(date.to_datetime(time))
 }
@@ -260,7 +273,8 @@ fn fields_of(expression: &str) -> Result<&str, &'static str> {
         .ok_or("the names are @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually")
 }
 
-/// croner takes names of days and months in any field, empty parts of a list, and numbers of any length.
+/// croner takes names of days and months in any field, empty parts of a list, and numbers of any
+/// length.
 fn check_fields(expression: &str) -> Result<(), &'static str> {
     let fields: Vec<&str> = expression.split_ascii_whitespace().collect();
     if !(5..=6).contains(&fields.len()) {

@@ -124,7 +124,8 @@ fn day() -> impl Strategy<Value = String> {
 }
 
 fn weekday() -> impl Strategy<Value = String> {
-    let special = prop::sample::select(vec!["MON", "1-5", "5L", "SUN#2", "6#5", "+FRI", "TUE,THU", "7"]);
+    let special =
+        prop::sample::select(vec!["MON", "1-5", "5L", "SUN#2", "6#5", "+FRI", "TUE,THU", "7"]);
     prop_oneof![4 => Just("*".to_string()), 3 => special.prop_map(str::to_string)]
 }
 
@@ -176,6 +177,9 @@ proptest! {
 fn what_is_wrong_is_said_in_one_line() {
     for text in ["\r\n:1 * * * *", "\u{b}\0\u{1} * * * *", "0 * \u{85} * *"] {
         let why = Pattern::read(text).err().map(|why| why.to_string());
-        assert!(why.as_ref().is_some_and(|why| !why.contains(char::is_control)), "{text:?}: {why:?}");
+        assert!(
+            why.as_ref().is_some_and(|why| !why.contains(char::is_control)),
+            "{text:?}: {why:?}"
+        );
     }
 }

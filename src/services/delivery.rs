@@ -6,19 +6,21 @@ use super::host::{Host, QueueKey};
 use super::log::{pop_words, Wording, POP, RELEASE};
 use super::pending::{Assigned, Undelivered};
 use super::value::QueueValue;
-use crate::queue::{Claim, Id, Limit, Pop, Release, Time, WhenReleased};
+use crate::queue::{Claim, Id, Pop, Release, Time, WhenReleased};
 
 /// What there is for a consumer that waits.
 pub enum Delivered {
     Jobs(Assigned),
     Nothing,
-    /// Nothing for one who leases: all places of CONCURRENCY are taken, and there is something that is ready.
+    /// Nothing for one who leases: all places of CONCURRENCY are taken, and there is something that
+    /// is ready.
     NoPlace,
     /// Nothing yet: there was more to step over than one delivery does.
     NotYet,
 }
 
-/// Hands out jobs to a consumer that waits, by the time that whoever comes has read.
+/// Hands out jobs to a client that waits. `now` is the time of the command or timer run that serves
+/// it.
 pub fn deliver<H: Host>(
     host: H,
     key: &impl QueueKey,
@@ -35,15 +37,15 @@ pub fn deliver<H: Host>(
         Delivered::Jobs(Assigned::new(place, value, &deliveries))
     } else if deliveries.have_ended_early() {
         Delivered::NotYet
-    } else if deliveries.held_by() == Some(Limit::Concurrency) {
+    } else if deliveries.lack_places() {
         Delivered::NoPlace
     } else {
         Delivered::Nothing
     }
 }
 
-/// Gives back what its consumer was never told of: a RELEASE UNBEGUN of each job. Those for which the time is too short are still
-/// there then.
+/// Gives back what its consumer was never told of: a RELEASE UNBEGUN of each job. Those for which
+/// the time is too short are still there then.
 pub fn give_back<H: Host>(
     host: H,
     key: &impl QueueKey,

@@ -1,22 +1,24 @@
-//! The frame around every change of a queue. A command says what is to be done; what follows from a change (that it is
-//! logged, that watchers hear of it, that consumers are served, that the timer comes) happens here, and can't be
-//! forgotten: a command has no other way to change a queue. The timer and deliveries go through [`commit`].
+//! The frame around every change of a queue. A command says what is to be done; what follows from a
+//! change (that it is logged, that watchers hear of it, that consumers are served, that the timer
+//! comes) happens here, and can't be forgotten: a command has no other way to change a queue. The
+//! timer and deliveries go through [`commit`].
 
 use super::commit::{circumstances, commit, time_for};
 use super::host::{Host, QueueKey};
+use super::lazyfree;
 use super::log::{Told, Wording};
 use super::notify::{self, Announced};
-use super::reaper;
 use super::value::QueueValue;
 use super::waiting;
 use super::wakeup;
-use crate::queue::{Answers, Changed, Circumstances, Deliveries, Following, Queue, Time};
+use crate::queue::{Answers, Changed, Check, Circumstances, Deliveries, Following, Queue, Time};
 
 /// Whose command it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     Client,
-    /// A primary's, or one of an AOF: it gets the queue's own clock, and is subject to no limits of this server.
+    /// A primary's, or one of an AOF: it gets the queue's own clock, and is subject to no limits of
+    /// this server.
     Log,
 }
 
@@ -43,7 +45,12 @@ pub struct OpenQueue<'q, H: Host> {
 
 impl<'q, H: Host> OpenQueue<'q, H> {
     #[inline(always)]
-    pub fn new(host: H, key: H::Key<'q>, value: &'q mut QueueValue, source: Source) -> OpenQueue<'q, H> {
+    pub fn new(
+        host: H,
+        key: H::Key<'q>,
+        value: &'q mut QueueValue,
+        source: Source,
+    ) -> OpenQueue<'q, H> {
         let circumstances = match source {
             Source::Client => circumstances(host, value),
             Source::Log => value.queue.circumstances(),
@@ -53,8 +60,8 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         open
     }
 
-    /// Of an entry of the log that tells its circumstances. False as well when the queue has come to something else
-    /// than where the entry was written.
+    /// Of an entry of the log that tells its circumstances. False as well when the queue has come
+    /// to something else than where the entry was written.
     pub fn told(
         host: H,
         key: H::Key<'q>,
@@ -62,7 +69,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         told: &'q Told,
     ) -> (OpenQueue<'q, H>, bool) {
         let circumstances = told.circumstances(value.queue.heading());
-        let is_same = value.queue.compare_check(told.check);
+        let is_same = value.queue.compare_check(Check(told.check));
         let (source, answers) = (Source::Log, told.answers());
         let mut open = OpenQueue { host, key, value, circumstances, source, answers };
         open.let_time_pass();
@@ -85,8 +92,9 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         &self.value.queue
     }
 
-    /// Hands out to whoever asks; false, without a reply, when there is nothing for them. Those who have been waiting for
-    /// this queue come first: also those whose turn hasn't come yet, if this one `would_wait`, too.
+    /// Hands out to whoever asks; false, without a reply, when there is nothing for them. Those who
+    /// have been waiting for this queue come first: also those whose turn hasn't come yet, if this
+    /// one `would_wait`, too.
     pub fn hand_out<O: Announced<Outcome = Deliveries>>(
         mut self,
         pop: &O,
@@ -100,29 +108,32 @@ impl<'q, H: Host> OpenQueue<'q, H> {
             if waiting::are_others_first(self.host, &self.key) && would_wait() {
                 return false;
             }
-            // By the time that they were served by: what came due behind it would be had by whoever came last.
+            // Uses the time at which the waiting clients were served. With a later one, this client
+            // could take a job that fell due in between, ahead of them.
             self.circumstances.now = time_for(&self.value.queue, self.circumstances.now);
         }
-        let reply = |deliveries: &Deliveries, queue: &Queue| {
+        self.change(pop, words, |deliveries, queue| {
             if !deliveries.is_empty() {
                 reply(deliveries, queue);
             }
-        };
-        !self.change(pop, words, reply).is_empty()
+            !deliveries.is_empty()
+        })
     }
 
-    /// Does this, replies, and sees to what follows.
-    pub fn change<O: Announced>(
+    /// Does this, replies, and sees to what follows. Returns what the reply returned.
+    pub fn change<O: Announced, R>(
         mut self,
         operation: &O,
         words: Wording,
-        reply: impl FnOnce(&O::Outcome, &Queue),
-    ) -> O::Outcome {
+        reply: impl FnOnce(&O::Outcome, &Queue) -> R,
+    ) -> R {
         let outcome = match self.source {
-            Source::Client => commit(self.host, &self.key, self.value, &self.circumstances, operation, words),
+            Source::Client => {
+                commit(self.host, &self.key, self.value, &self.circumstances, operation, words)
+            }
             Source::Log => self.repeat(operation),
         };
-        reply(&outcome, &self.value.queue);
+        let replied = reply(&outcome, &self.value.queue);
         if outcome.has_changed() {
             // It may have taken long: leases begin when they are given.
             let host = self.host;
@@ -135,14 +146,14 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         } else if self.value.is_to_be_planned() {
             wakeup::plan(self.host, self.value, || self.key.database(), || self.key.name());
         }
-        outcome
+        replied
     }
 
     /// Does what the log says: nobody is told but those who get this server's own log.
     fn repeat<O: Announced>(&mut self, operation: &O) -> O::Outcome {
         let mut answers = Answers(self.answers);
         let outcome = self.value.queue.apply_by(&self.circumstances, operation, &mut answers);
-        reaper::free_removed(&mut self.value.queue);
+        lazyfree::free_removed(&mut self.value.queue);
         self.key.log_as_sent();
         if outcome.has_changed() {
             self.key.signal_modified();
@@ -158,7 +169,9 @@ impl<'q, H: Host> OpenQueue<'q, H> {
 
     fn serve(&mut self, now: impl FnOnce() -> Time) {
         // A client may send what a log says, too.
-        if self.source == Source::Client || self.host.with(|state| state.is_primary && !state.is_loading) {
+        if self.source == Source::Client
+            || self.host.with(|state| state.is_primary && !state.is_loading)
+        {
             waiting::serve_at_command(self.host, &self.key, self.value, now);
         }
         wakeup::plan(self.host, self.value, || self.key.database(), || self.key.name());

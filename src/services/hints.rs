@@ -1,8 +1,9 @@
-//! Which queue waits until when: what the timer goes by. No server in here, so that it can be tested.
+//! Which queue waits until when: what the timer goes by. No server in here, so that it can be
+//! tested.
 //!
-//! A hint is a (time, database, key), one a queue. It promises nothing: it is checked when its time comes,
-//! by opening the key. So whatever the server does to keys without telling (expiry, eviction, a failed
-//! load) costs a lookup, not a crash.
+//! A hint is a (time, database, key), one a queue. It promises nothing: it is checked when its time
+//! comes, by opening the key. So whatever the server does to keys without telling (expiry,
+//! eviction, a failed load) costs a lookup, not a crash.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,8 +19,8 @@ pub struct Hint {
     pub key: Box<[u8]>,
 }
 
-/// The hints of one database, by time, and how many queues have that one: while RESTORE or COPY replaces a
-/// queue by one that waits for the same time, both do.
+/// The hints of one database, by time, and how many queues have that one: while RESTORE or COPY
+/// replaces a queue by one that waits for the same time, both do.
 type Timeline = BTreeMap<(Time, Box<[u8]>), u32>;
 
 /// O(log n) in the queues that wait. By database, so that SWAPDB and FLUSHDB don't walk them.
@@ -143,7 +144,11 @@ impl Hints {
                 Some(_) | None => Bound::Unbounded,
             };
             let hints = hints.range((from, Bound::Unbounded));
-            hints.map(|((time, key), _)| Hint { time: *time, database: *database, key: key.clone() })
+            hints.map(|((time, key), _)| Hint {
+                time: *time,
+                database: *database,
+                key: key.clone(),
+            })
         });
         hints.take(len).collect()
     }
@@ -179,12 +184,16 @@ impl Hints {
             return std::mem::take(self);
         };
         let is_its = |(place, _): &&(Place, Time)| place.0 == database;
-        let deferred: Vec<(Place, Time)> = self.deferred.looks.keys().filter(is_its).cloned().collect();
+        let deferred: Vec<(Place, Time)> =
+            self.deferred.looks.keys().filter(is_its).cloned().collect();
         for (place, time) in &deferred {
             self.deferred.remove(place, *time);
         }
         let hints = self.databases.remove(&database);
-        Hints { databases: hints.map(|hints| (database, hints)).into_iter().collect(), ..Hints::NONE }
+        Hints {
+            databases: hints.map(|hints| (database, hints)).into_iter().collect(),
+            ..Hints::NONE
+        }
     }
 }
 
@@ -197,7 +206,9 @@ mod tests {
     }
 
     fn keys(hints: &mut Hints, now: u64) -> Vec<(Database, Box<[u8]>)> {
-        std::iter::from_fn(|| hints.take_due(at(now))).map(|hint| (hint.database, hint.key)).collect()
+        std::iter::from_fn(|| hints.take_due(at(now)))
+            .map(|hint| (hint.database, hint.key))
+            .collect()
     }
 
     #[test]
@@ -240,7 +251,10 @@ mod tests {
         // When slots have moved, it comes at once.
         hints.defer(hint.clone(), at(2_000));
         hints.release();
-        assert_eq!((hints.earliest(), hints.take_due(at(1_000))), (Some(Time::ZERO), Some(hint.clone())));
+        assert_eq!(
+            (hints.earliest(), hints.take_due(at(1_000))),
+            (Some(Time::ZERO), Some(hint.clone()))
+        );
         assert_eq!(hints.len(), 0);
         // It goes with its queue.
         hints.defer(hint.clone(), at(2_000));
@@ -251,7 +265,9 @@ mod tests {
     #[test]
     fn a_walk_comes_to_each_hint_once() {
         let mut hints = Hints::NONE;
-        for (time, database, key) in [(3, 0, b"a"), (1, 0, b"b"), (3, 0, b"c"), (2, 5, b"d"), (1, 5, b"e")] {
+        for (time, database, key) in
+            [(3, 0, b"a"), (1, 0, b"b"), (3, 0, b"c"), (2, 5, b"d"), (1, 5, b"e")]
+        {
             hints.add(at(time), database, key);
         }
         let (mut reached, mut seen) = (None, Vec::new());

@@ -1,5 +1,5 @@
-//! What the services need from the server, as a trait: the real one implements it (`live.rs`), and so can a simulated
-//! one, in which they run without a server.
+//! What the services need from the server, as a trait: the real one implements it (`live.rs`), and
+//! so can a simulated one, in which they run without a server.
 
 use std::ffi::CStr;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub trait Host: Copy {
     type Key<'k>: QueueKey;
 
     /// What the services remember. Nothing of the host may be called inside.
-    fn with<R: Default>(self, work: impl FnOnce(&mut State<Self::Client>) -> R) -> R;
+    fn with<R>(self, work: impl FnOnce(&mut State<Self::Client>) -> R) -> R;
 
     /// The server's wall clock: to be read once a command or timer run.
     fn wall_clock(self) -> Time;
@@ -43,8 +43,8 @@ pub trait Host: Copy {
     /// A clock that nobody sets.
     fn uptime(self) -> Duration;
 
-    /// Whether something may be changed outside a command: not on a replica, nor while data is loaded, clients are
-    /// paused or a failover is under way.
+    /// Whether something may be changed outside a command: not on a replica, nor while data is
+    /// loaded, clients are paused or a failover is under way.
     fn may_change(self) -> bool;
 
     /// What the configs say of jobs whose ADD doesn't.
@@ -73,13 +73,15 @@ pub trait Host: Copy {
     /// Begins to walk over all keys, from the first one.
     fn begin_walk(self);
 
-    /// Calls [`super::wakeup::plan`] for the queues at a few more keys; false when that were the last ones.
+    /// Calls [`super::wakeup::plan`] for the queues at a few more keys; false when that were the
+    /// last ones.
     fn walk_on(self) -> bool;
 
     /// What can't be has happened: the operator is told, and the server goes on.
     fn bug(self, what: &str);
 
-    /// The client gets the reply of [`super::waiting::on_unblocking`] or [`super::waiting::on_unblocked`], perhaps from in here.
+    /// The client gets the reply of [`super::waiting::on_unblocking`] or
+    /// [`super::waiting::on_unblocked`], perhaps from in here.
     fn unblock(self, client: Self::Client);
 }
 

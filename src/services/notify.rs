@@ -1,15 +1,16 @@
-//! What becomes known of a change: counters in INFO, and keyspace notifications: what a watcher of a queue acts on, one
-//! event a command or timer run, however many jobs it is about. They are of the class `d` (module types) of
-//! `notify-keyspace-events`, and cost nothing while that is off. A replica, where nothing happens by itself, tells
-//! nothing.
+//! What becomes known of a change: counters in INFO, and keyspace notifications: what a watcher of
+//! a queue acts on, one event a command or timer run, however many jobs it is about. They are of
+//! the class `d` (module types) of `notify-keyspace-events`, and cost nothing while that is off. A
+//! replica, where nothing happens by itself, tells nothing.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::host::{Host, QueueKey};
 use crate::queue::{
-    Add, Added, Alter, Bury, Delete, Deleted, Deliveries, Effect, Finish, Finished, Forget, ForgetGroups,
-    Forgotten, KickJob, News, Operation, Pause, Paused, Pop, PopById, Queue, Release, Resume, Resumed, Touch,
+    Add, Added, Alter, Bury, Delete, Deleted, Deliveries, Effect, Finish, Finished, Forget,
+    ForgetGroups, Forgotten, KickJob, News, Operation, Pause, Paused, Pop, PopById, Queue, Release,
+    Resume, Resumed, Touch,
 };
 
 const ADDED: &CStr = c"dq.added";
@@ -27,21 +28,18 @@ pub enum Counter {
     Popped,
     Finished,
     Deleted,
-    /// By a limit of a queue.
-    HeldBack,
 }
 
-static COUNTERS: [AtomicU64; 5] = [const { AtomicU64::new(0) }; 5];
+static COUNTERS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 
 impl Counter {
     fn cell(self) -> &'static AtomicU64 {
-        let [added, popped, finished, deleted, held_back] = &COUNTERS;
+        let [added, popped, finished, deleted] = &COUNTERS;
         match self {
             Counter::Added => added,
             Counter::Popped => popped,
             Counter::Finished => finished,
             Counter::Deleted => deleted,
-            Counter::HeldBack => held_back,
         }
     }
 
@@ -219,7 +217,10 @@ mod tests {
     use super::*;
     use crate::queue::{Circumstances, Claim, Id, Mode};
 
-    fn said<O: Announced>(queue: &mut Queue, operation: &O) -> (Option<&'static str>, Vec<(Counter, usize)>) {
+    fn said<O: Announced>(
+        queue: &mut Queue,
+        operation: &O,
+    ) -> (Option<&'static str>, Vec<(Counter, usize)>) {
         let outcome = queue.apply(&Circumstances::default(), operation);
         let Announcement { event, counts } = O::announce(&outcome);
         (event.map(|event| event.to_str().unwrap()), counts.into_iter().flatten().collect())
@@ -231,16 +232,28 @@ mod tests {
         let [a, b, c, d, e] = [b"a", b"b", b"c", b"d", b"e"].map(|name| Id::new(name).unwrap());
         let mut queue = Queue::new((1, 2));
         for id in [a, b, c, d, e] {
-            assert_eq!(said(&mut queue, &Add::plain(id, b"x")), (Some("dq.added"), vec![(Added, 1)]));
+            assert_eq!(
+                said(&mut queue, &Add::plain(id, b"x")),
+                (Some("dq.added"), vec![(Added, 1)])
+            );
         }
         let claims = [a, b].map(|id| Claim { id, lease: None });
         assert_eq!(said(&mut queue, &Pop { count: 2, ..Pop::ONE }), (None, vec![(Popped, 2)]));
-        assert_eq!(said(&mut queue, &Finish { claims: &claims }), (Some("dq.finished"), vec![(Finished, 2)]));
+        assert_eq!(
+            said(&mut queue, &Finish { claims: &claims }),
+            (Some("dq.finished"), vec![(Finished, 2)])
+        );
         let no_ack = Pop { mode: Mode::NoAck, ..Pop::ONE };
-        assert_eq!(said(&mut queue, &no_ack), (Some("dq.finished"), vec![(Finished, 1), (Popped, 1)]));
+        assert_eq!(
+            said(&mut queue, &no_ack),
+            (Some("dq.finished"), vec![(Finished, 1), (Popped, 1)])
+        );
         let by_id = PopById { ids: &[d], ttr: None, mode: Mode::Lease };
         assert_eq!(said(&mut queue, &by_id), (None, vec![(Popped, 1)]));
-        assert_eq!(said(&mut queue, &Delete { ids: &[d, e] }), (Some("dq.deleted"), vec![(Deleted, 2)]));
+        assert_eq!(
+            said(&mut queue, &Delete { ids: &[d, e] }),
+            (Some("dq.deleted"), vec![(Deleted, 2)])
+        );
         let pause = Pause { group: None, span: None };
         assert_eq!(said(&mut queue, &pause), (Some("dq.paused"), vec![]));
         assert_eq!(said(&mut queue, &Resume { group: None }), (Some("dq.resumed"), vec![]));
@@ -251,7 +264,7 @@ mod tests {
     #[test]
     fn counters_count() {
         const MANY: usize = 1 << 40;
-        let all = [Counter::Added, Counter::Popped, Counter::Finished, Counter::Deleted, Counter::HeldBack];
+        let all = [Counter::Added, Counter::Popped, Counter::Finished, Counter::Deleted];
         for (times, counter) in all.into_iter().enumerate() {
             let most = |counter: Counter| counter.get() as usize / MANY;
             let before = all.map(most);

@@ -1,4 +1,5 @@
-//! How fast a sweep goes: it may take a hundredth of the time, and no longer than a moment in one go.
+//! How fast a sweep goes: it may take a hundredth of the time, and no longer than a moment in one
+//! go.
 
 use std::time::Duration;
 
@@ -29,8 +30,13 @@ pub struct Pace {
 }
 
 impl Pace {
-    pub const NEW: Pace =
-        Pace { debt: Duration::ZERO, at: Duration::ZERO, is_under_way: false, round: None, rest: GRACE };
+    pub const NEW: Pace = Pace {
+        debt: Duration::ZERO,
+        at: Duration::ZERO,
+        is_under_way: false,
+        round: None,
+        rest: GRACE,
+    };
 
     /// There is something to look for: a round, unless one is under way, begins after the grace.
     pub fn want(&mut self, uptime: Duration) {
@@ -39,7 +45,8 @@ impl Pace {
         self.rest = GRACE;
     }
 
-    /// There is nothing to look for any more. A round that is under way goes on where it is when there is.
+    /// There is nothing to look for any more. A round that is under way goes on where it is when
+    /// there is.
     pub fn found_all(&mut self) {
         self.round = None;
     }
@@ -60,8 +67,8 @@ impl Pace {
         self.wait(uptime).max(BETWEEN_SLICES)
     }
 
-    /// A round is over, and there is still something to look for: it was moved behind the round's back, or can't be
-    /// found.
+    /// A round is over, and there is still something to look for: it was moved behind the round's
+    /// back, or can't be found.
     pub fn rest(&mut self, uptime: Duration) {
         self.is_under_way = false;
         self.round = Some(uptime + self.rest);
@@ -117,7 +124,11 @@ mod tests {
         pace.want(uptime);
         assert_eq!(pace.wait(uptime), GRACE);
         pace.want(uptime + GRACE / 2);
-        assert_eq!(pace.wait(uptime + GRACE / 2), GRACE / 2, "whoever moves all the time puts nothing off");
+        assert_eq!(
+            pace.wait(uptime + GRACE / 2),
+            GRACE / 2,
+            "whoever moves all the time puts nothing off"
+        );
         pace.found_all();
         pace.want(uptime + ms(5_000));
         assert_eq!(pace.wait(uptime + ms(5_000)), GRACE);

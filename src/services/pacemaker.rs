@@ -1,10 +1,11 @@
-//! The pacemaker: the one alarm of the module. It comes when the first of all waiting queues has something
-//! to do, and lets time pass for that queue: what is due becomes ready, leases that ran out come back.
+//! The pacemaker: the one alarm of the module. It comes when the first of all waiting queues has
+//! something to do, and lets time pass for that queue: what is due becomes ready, leases that ran
+//! out come back.
 //!
-//! It works under a time budget (`dq.tick-budget-us`); what is left over goes on in the next turn of the event loop, and
-//! clients are served between. As long as something is left over, half of a run is first for those who wait: nobody waits
-//! for queues that nobody waits for. A queue is always right without it: time passes in a queue whenever it is opened. On a
-//! replica it rests.
+//! It works under a time budget (`dq.tick-budget-us`); what is left over goes on in the next turn
+//! of the event loop, and clients are served between. As long as something is left over, half of a
+//! run is first for those who wait: nobody waits for queues that nobody waits for. A queue is
+//! always right without it: time passes in a queue whenever it is opened. On a replica it rests.
 
 use std::ffi::CStr;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use super::log::Wording;
 use super::place::Database;
 use super::stats::Stats;
 use super::value::QueueValue;
-use super::{moved, notify, reaper, sweep, waiting};
+use super::{lazyfree, moved, notify, sweep, waiting};
 use crate::queue::{Forget, ForgetGroups, Millis, Time};
 
 /// `LATENCY HISTORY dq-timer` shows runs that took their whole budget or more.
@@ -37,14 +38,14 @@ pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
 
 /// A database, or all of them, will be empty.
 pub fn on_flushed<H: Host>(host: H, database: Option<Database>) {
-    reaper::free_hints(host.with(|state| state.hints.take(database)));
+    lazyfree::free_hints(host.with(|state| state.hints.take(database)));
     if database.is_none() {
         host.with(|state| state.sums.flush());
     }
 }
 
-/// This server is a primary now, or a replica. A new primary looks for the queues of which it doesn't know where they
-/// went while it was a replica.
+/// This server is a primary now, or a replica. A new primary looks for the queues of which it
+/// doesn't know where they went while it was a replica.
 pub fn on_role_changed<H: Host>(host: H, is_primary: bool) {
     let (wall_clock, uptime) = (host.wall_clock(), host.uptime());
     host.with(|state| {
@@ -91,8 +92,8 @@ pub fn on_alarm<H: Host>(host: H, is_primary: bool) -> Option<Duration> {
         return None;
     }
     if was_clock_set(host) {
-        // Hints go by the clock as it was: what had passed is to come again, and a queue whose own clock is ahead takes that
-        // for now, where it isn't too far ahead any more.
+        // Hints go by the clock as it was: what had passed is to come again, and a queue whose own
+        // clock is ahead takes that for now, where it isn't too far ahead any more.
         waiting::serve_everybody_soon(host);
     }
     let slice = Slice::begin(host);
@@ -148,7 +149,8 @@ fn look_after<H: Host>(
     if may_change {
         forget_the_old(host, key, value, slice);
     }
-    if waiting::consumers_at(host, key) > 0 && (!may_change || !waiting::serve(host, key, value, slice, now))
+    if waiting::consumers_at(host, key) > 0
+        && (!may_change || !waiting::serve(host, key, value, slice, now))
     {
         waiting::serve_soon(host, key.database(), key.name());
     }
@@ -166,13 +168,9 @@ fn has_groups_to_forget(value: &QueueValue, now: Time) -> bool {
     value.queue.forgets_groups_at(now).is_some_and(|time| time <= now)
 }
 
-/// Removes jobs that have been kept long enough, then groups without jobs of which nothing counts any more: explicit steps,
-/// which replicas are told.
+/// Removes jobs that have been kept long enough, then groups without jobs of which nothing counts
+/// any more: explicit steps, which replicas are told.
 fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, slice: &Slice) {
-    #[cfg(feature = "planted-faults")]
-    if crate::planted::has(crate::planted::Fault::KeptForEver) {
-        return;
-    }
     while !slice.is_over(host) {
         let circumstances = circumstances(host, value);
         let slots = value.queue.to_forget(circumstances.now, STEP_JOBS);
@@ -185,6 +183,13 @@ fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, sl
             }
             return;
         }
-        commit(host, key, value, &circumstances, &Forget { ids: &ids }, Wording::Internal(c"FORGET", &words));
+        commit(
+            host,
+            key,
+            value,
+            &circumstances,
+            &Forget { ids: &ids },
+            Wording::Internal(c"FORGET", &words),
+        );
     }
 }

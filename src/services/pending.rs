@@ -28,15 +28,16 @@ impl Assigned {
     pub fn new(place: Place, value: &QueueValue, deliveries: &Deliveries) -> Assigned {
         let job = |queue: &Queue, delivery: &crate::queue::Delivery| {
             let (id, body) = delivery.id_and_body(queue);
-            let (lease, attempt, occurrence) = (delivery.lease, delivery.attempt, delivery.occurrence());
+            let (lease, attempt, occurrence) =
+                (delivery.lease, delivery.attempt, delivery.occurrence());
             PendingDelivery { id: id.bytes().into(), body: body.into(), lease, attempt, occurrence }
         };
         let jobs = deliveries.iter().map(|delivery| job(&value.queue, delivery)).collect();
         Assigned { place, queue: value.number(), jobs }
     }
 
-    /// What is to be given back when the consumer has gone away, with its first lease and its key. What was taken with NOACK
-    /// isn't: that is at most once.
+    /// What is to be given back when the consumer has gone away, with its first lease and its key.
+    /// What was taken with NOACK isn't: that is at most once.
     pub fn undelivered(&self, mode: Mode) -> Option<((Lease, Place), Undelivered)> {
         let first = self.jobs.first().filter(|_| mode == Mode::Lease)?.lease;
         let claims = self.jobs.iter().rev().map(|job| (job.id.clone(), job.lease)).collect();

@@ -1,16 +1,17 @@
-//! Files of queues: what an RDB value and a rewritten AOF hold, and the digest that compares. docs/format.md has it in
-//! words.
+//! Files of queues: what an RDB value and a rewritten AOF hold, and the digest that compares.
+//! docs/format.md has it in words.
 
 use super::leases::is_forged;
 use super::live::{self, Live};
 use super::log::APPLY;
 use super::value::QueueValue;
-use super::{reaper, whereabouts};
+use super::{lazyfree, whereabouts};
 use crate::queue::{
-    read_block, BlockWriter, GroupRecord, Mover, Queue, QueueRecord, Record, RecordError, Walk,
+    read_block, BlockWriter, Defragmenter, GroupRecord, Queue, QueueRecord, Record, RecordError,
+    Walk,
 };
 use crate::server::context::{self, Database};
-use crate::server::data_type::{DataType, Value};
+use crate::server::data_type::{DataType, StoredValue};
 use crate::server::persist::{Aof, Digest, Input, LoadError, Output};
 
 /// `TYPE key` answers this.
@@ -58,13 +59,13 @@ fn load_groups(queue: &mut Queue, groups: u64, input: &Input) -> Result<(), Load
     Ok(())
 }
 
-impl Value for QueueValue {
+impl StoredValue for QueueValue {
     fn data_type() -> &'static DataType<QueueValue> {
         &QUEUE_TYPE
     }
 
-    /// The number of jobs, the queue's record, then blocks of jobs in the order of [`Queue::jobs`]. Behind them the records of
-    /// groups, if there are any.
+    /// The number of jobs, the queue's record, then blocks of jobs in the order of [`Queue::jobs`].
+    /// Behind them the records of groups, if there are any.
     fn load(input: &Input, version: i32) -> Result<QueueValue, LoadError> {
         if version != ENCODING_VERSION {
             return Err(LoadError::Version(version, ENCODING_VERSION));
@@ -83,7 +84,7 @@ impl Value for QueueValue {
         queue.restore(&record)?;
         let value = whereabouts::read(Live::INSIDE_A_COMMAND, queue);
         // What is in a file, or comes from a primary or with its slot, was accepted before.
-        if live::has_only_clients() && is_forged(value.last_lease(), context::wall_clock()) {
+        if live::is_settled_primary() && is_forged(value.last_lease(), context::wall_clock()) {
             return Err(LoadError::Content("it has leases from more than a year ahead".into()));
         }
         Ok(value)
@@ -108,8 +109,8 @@ impl Value for QueueValue {
         }
     }
 
-    /// One self-contained command a job, in order; at last the queue's own record, which also makes the key
-    /// of a queue without jobs.
+    /// One self-contained command a job, in order; at last the queue's own record, which also makes
+    /// the key of a queue without jobs.
     fn rewrite(&self, aof: &Aof) {
         for job in self.queue.jobs() {
             aof.emit_three(APPLY, c"PUT", [job.id.bytes(), job.body, &job.record().encode()]);
@@ -120,8 +121,9 @@ impl Value for QueueValue {
         aof.emit(APPLY, c"QUEUE", &self.queue.record().encode());
     }
 
-    /// All that makes two queues behave the same, in one sequence, so that order counts. Left out: the totals, which
-    /// tell what a server saw rather than what the queue is, and the check, which tells how it came to be so.
+    /// All that makes two queues behave the same, in one sequence, so that order counts. Left out:
+    /// the totals, which tell what a server saw rather than what the queue is, and the check, which
+    /// tells how it came to be so.
     fn digest(&self, digest: &Digest) {
         digest.add(&self.queue.record().without_history().encode());
         for job in self.queue.jobs() {
@@ -144,7 +146,7 @@ impl Value for QueueValue {
     }
 
     fn free(self: Box<Self>) {
-        reaper::free(self.into_queue());
+        lazyfree::free(self.into_queue());
     }
 
     fn copy(&self, database: Database, key: &[u8]) -> QueueValue {
@@ -159,7 +161,7 @@ impl Value for QueueValue {
         whereabouts::left_key(Live::INSIDE_A_COMMAND, self, database, key);
     }
 
-    fn relocate(&mut self, from: u64, mover: &mut impl Mover) -> Option<u64> {
-        self.queue.relocate(Walk::from_number(from), mover).map(Walk::number)
+    fn defrag(&mut self, from: u64, defragmenter: &mut impl Defragmenter) -> Option<u64> {
+        self.queue.defrag(Walk::from_number(from), defragmenter).map(Walk::number)
     }
 }

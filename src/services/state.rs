@@ -1,5 +1,5 @@
-//! What the services remember of one server, on its main thread. Not here: counters, which are statics (`notify.rs`), and
-//! the values of configs.
+//! What the services remember of one server, on its main thread. Not here: counters, which are
+//! statics (`notify.rs`), and the values of configs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -20,12 +20,15 @@ pub struct State<C> {
     pub waiters: Waiters<C>,
     /// Keys that may have something for those who wait at them.
     pub to_serve: BTreeSet<Place>,
-    /// Clients that are to be unblocked, and whether that is going to happen at the end of this turn.
+    /// Clients that are to be unblocked, and whether that is going to happen at the end of this
+    /// turn.
     pub to_unblock: Vec<Ticket>,
     pub is_turn_end_awaited: bool,
-    /// Behind this one are the next keys that are looked at for those who wait, while the timer is behind.
+    /// Behind this one are the next keys that are looked at for those who wait, while the timer is
+    /// behind.
     pub looked_at: Option<Place>,
-    /// What consumers were assigned that have gone away, by the first lease of each: what left first is given back first.
+    /// What consumers were assigned that have gone away, by the first lease of each: what left
+    /// first is given back first.
     pub undelivered: BTreeMap<(Lease, Place), Undelivered>,
     /// How many queues there have been.
     pub queues_made: u64,

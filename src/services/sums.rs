@@ -1,7 +1,7 @@
 //! Sums over all queues, kept up to date queue by queue: so INFO walks neither queues nor jobs.
 //!
-//! Of each data set by itself: a replica may load one aside while it serves another, and what is thrown away is freed
-//! bit by bit, on a thread of the server's. Hence the atomics.
+//! Of each data set by itself: a replica may load one aside while it serves another, and what is
+//! thrown away is freed bit by bit, on a thread of the server's. Hence the atomics.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::Arc;
@@ -39,7 +39,8 @@ impl DataSets {
         }
     }
 
-    /// All that is served is about to be removed. Some of it may be freed later, on another thread: it counts no more.
+    /// All that is served is about to be removed. Some of it may be freed later, on another thread:
+    /// it counts no more.
     pub fn flush(&mut self) {
         self.served = None;
     }
@@ -49,7 +50,7 @@ impl DataSets {
         self.aside = None;
     }
 
-    /// That of a queue that is empty, or about to be asked.
+    /// The share of a queue that is empty, or whose counts are about to be read.
     pub fn share(&mut self) -> Share {
         Share::of(self.served.get_or_insert_default().clone())
     }
@@ -67,7 +68,8 @@ impl DataSets {
         self.served.as_ref().map_or(0, |sums| shown(&sums.queues))
     }
 
-    /// How many jobs are in this state: on a primary, to the tick; a replica lets no time pass by itself.
+    /// How many jobs are in this state: on a primary, to the tick; a replica lets no time pass by
+    /// itself.
     pub fn jobs(&self, state: State) -> u64 {
         let jobs = self.served.iter().flat_map(|sums| State::ALL.into_iter().zip(&sums.jobs));
         jobs.filter(|(one, _)| *one == state).map(|(_, sum)| shown(sum)).sum()

@@ -1,8 +1,9 @@
-//! Finding queues that have moved and that nobody has met since. RENAME and MOVE take a queue to another key and tell
-//! nobody where; all that a module sees is the value leaving its old key. The next command on it, or a consumer that
-//! waits at its new key, meets it there ([`super::wakeup::plan`]), and nobody waits for a sweep. But notifications, the
-//! sums in INFO and jobs whose KEEP is over need the timer also where nobody comes. For them the keys are walked, at a
-//! pace that nobody feels ([`super::pace`]), round after round, as long as such a queue lives.
+//! Finding queues that have moved and that nobody has met since. RENAME and MOVE take a queue to
+//! another key and tell nobody where; all that a module sees is the value leaving its old key. The
+//! next command on it, or a consumer that waits at its new key, meets it there
+//! ([`super::wakeup::plan`]), and nobody waits for a sweep. But notifications, the sums in INFO and
+//! jobs whose KEEP is over need the timer also where nobody comes. For them the keys are walked, at
+//! a pace that nobody feels ([`super::pace`]), round after round, as long as such a queue lives.
 //!
 //! (A keyspace subscription would tell, but makes COPY … DB and MOVE leave the client in the wrong
 //! database on Valkey 8.1; a command filter would cost every command of the server.)

@@ -1,17 +1,16 @@
 //! What a queue's key holds: the queue, and what the services remember of it.
 
-use super::held::Held;
 use super::lateness::Lateness;
 use super::sums::Share;
 use crate::queue::{Counts, Lease, Queue, Time};
 
 pub struct QueueValue {
-    /// Operations on it go through [`super::commit::commit`]. Others only let time pass in it, and ask what that did.
+    /// Operations on it go through [`super::commit::commit`]. Others only let time pass in it, and
+    /// ask what that did.
     pub(super) queue: Queue,
     /// The time of this queue's hint, if it has one.
     pub(super) hint: Option<Time>,
     pub(super) lateness: Lateness,
-    pub(super) held: Held,
     share: Share,
     /// When it was last told up to where leases belong to others: see [`super::leases`].
     pub(super) lease_epoch: u64,
@@ -29,7 +28,6 @@ impl QueueValue {
             queue,
             hint: None,
             lateness: Lateness::default(),
-            held: Held::default(),
             share,
             lease_epoch: 0,
             number,
@@ -44,17 +42,14 @@ impl QueueValue {
         &self.lateness
     }
 
-    pub fn held(&self) -> &Held {
-        &self.held
-    }
-
     /// The sums over all queues learn how many jobs there are by now.
     pub(super) fn share_counts(&mut self) {
         let counts: Counts = self.queue.counts();
         self.share.update(counts);
     }
 
-    /// Whether the timer may come too late for it: it has come to this key unseen, or the clock was set back.
+    /// Whether the timer may come too late for it: it has come to this key unseen, or the clock was
+    /// set back.
     pub(super) fn is_to_be_planned(&self) -> bool {
         self.hint.is_none_or(|hint| self.queue.wake_at() < hint)
     }
@@ -93,7 +88,8 @@ mod tests {
 
     #[test]
     fn a_value_is_little_more_than_its_queue_and_how_late_it_was() {
-        let mut value = QueueValue::new(Queue::new((1, 2)), Share::default(), QueueNumber::default());
+        let mut value =
+            QueueValue::new(Queue::new((1, 2)), Share::default(), QueueNumber::default());
         let words = value.overhead();
         assert!((64..1_024).contains(&words), "{words}");
         let now = Circumstances::default();

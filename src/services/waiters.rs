@@ -1,5 +1,5 @@
-//! Who waits for jobs, at which keys, in the order in which they came. No server in here, so that it can be
-//! tested.
+//! Who waits for jobs, at which keys, in the order in which they came. No server in here, so that
+//! it can be tested.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -53,8 +53,8 @@ pub struct Departure {
     pub assigned: Option<Arc<Assigned>>,
 }
 
-/// Who waits at a key. Two lines, since what holds back the one need not hold back the other: who leases needs a place under
-/// CONCURRENCY, and who finishes by taking (NOACK) needs none.
+/// Who waits at a key. Two lines, since what holds back the one need not hold back the other: who
+/// leases needs a place under CONCURRENCY, and who finishes by taking (NOACK) needs none.
 #[derive(Default)]
 struct Line {
     leasing: BTreeSet<Ticket>,
@@ -131,16 +131,13 @@ impl<C: Copy + Ord> Waiters<C> {
         let ticket = self.next_ticket();
         self.last_ticket = ticket;
         for (database, key) in &places {
-            #[cfg(feature = "planted-faults")]
-            if crate::planted::strikes(crate::planted::Fault::ForgottenConsumer, 4) {
-                continue;
-            }
             let line = self.lines.entry(*database).or_default().entry(key.clone()).or_default();
             line.of_mut(terms.mode).insert(ticket);
         }
         self.deadlines.extend(deadline.map(|deadline| (deadline, ticket)));
         self.tickets.insert(client, ticket);
-        self.waiters.insert(ticket, Waiter { client, terms, shape, places, deadline, assigned: None });
+        self.waiters
+            .insert(ticket, Waiter { client, terms, shape, places, deadline, assigned: None });
     }
 
     /// Who is to be served next at this key, and how.
@@ -173,7 +170,11 @@ impl<C: Copy + Ord> Waiters<C> {
     /// What the client would leave with now. It stays.
     pub fn departure(&self, ticket: Ticket) -> Option<Departure> {
         let waiter = self.waiters.get(&ticket)?;
-        Some(Departure { shape: waiter.shape, terms: waiter.terms, assigned: waiter.assigned.clone() })
+        Some(Departure {
+            shape: waiter.shape,
+            terms: waiter.terms,
+            assigned: waiter.assigned.clone(),
+        })
     }
 
     /// Somebody waits no more: they got their jobs, gave up, or went away.
@@ -214,10 +215,12 @@ impl<C: Copy + Ord> Waiters<C> {
 
     /// The next keys at which somebody waits, of all databases: behind that one, or the first.
     pub fn keys_behind(&self, last: Option<&Place>, count: usize) -> Vec<Place> {
-        let (from, last_key) = last.map_or((Database::MIN, None), |(database, key)| (*database, Some(key)));
+        let (from, last_key) =
+            last.map_or((Database::MIN, None), |(database, key)| (*database, Some(key)));
         let databases = self.lines.range(from..);
         let places = databases.flat_map(|(&database, lines)| {
-            let behind = last_key.filter(|_| database == from).map_or(Bound::Unbounded, Bound::Excluded);
+            let behind =
+                last_key.filter(|_| database == from).map_or(Bound::Unbounded, Bound::Excluded);
             let keys = lines.range::<Box<[u8]>, _>((behind, Bound::Unbounded));
             keys.map(move |(key, _)| (database, key.clone()))
         });
@@ -314,8 +317,13 @@ mod tests {
         };
         assert_eq!(firsts(&waiters), (Some('a'), Some('a'), Some('c')));
         waiters.leave(waiters.ticket_of('c').unwrap());
-        assert_eq!((firsts(&waiters), waiters.len_at(0, b"x")), ((Some('a'), Some('a'), Some('d')), 3));
-        ['a', 'b'].iter().for_each(|client| drop(waiters.leave(waiters.ticket_of(*client).unwrap())));
+        assert_eq!(
+            (firsts(&waiters), waiters.len_at(0, b"x")),
+            ((Some('a'), Some('a'), Some('d')), 3)
+        );
+        ['a', 'b']
+            .iter()
+            .for_each(|client| drop(waiters.leave(waiters.ticket_of(*client).unwrap())));
         assert_eq!(firsts(&waiters), (Some('d'), None, Some('d')));
         waiters.leave(waiters.ticket_of('d').unwrap());
         assert!(waiters.holds_nothing());
@@ -325,7 +333,8 @@ mod tests {
     fn who_is_assigned_something_stands_in_no_line_but_is_still_there() {
         let mut waiters = waiters(&[&["x", "y"]]);
         let ticket = waiters.ticket_of('a').unwrap();
-        let mut value = QueueValue::new(Queue::new((1, 2)), Share::default(), QueueNumber::default());
+        let mut value =
+            QueueValue::new(Queue::new((1, 2)), Share::default(), QueueNumber::default());
         let nothing = value.queue.apply(&Circumstances::default(), &TERMS);
         waiters.assign(ticket, Assigned::new((0, b"x"[..].into()), &value, &nothing));
         assert_eq!((waiters.len(), waiters.len_at(0, b"x"), waiters.len_at(0, b"y")), (1, 0, 0));
@@ -368,7 +377,9 @@ mod tests {
     fn deadlines_come_in_their_order_and_take_people_out_of_the_lines() {
         let (mut waiters, now) = (Waiters::NONE, Duration::from_secs(9));
         let after = |ms| Some(now + Duration::from_millis(ms));
-        for (client, deadline) in [('a', after(20)), ('b', after(10)), ('c', None), ('d', after(30))] {
+        for (client, deadline) in
+            [('a', after(20)), ('b', after(10)), ('c', None), ('d', after(30))]
+        {
             waiters.join(client, TERMS, SHAPE, at(&["x"]), deadline);
         }
         assert_eq!(waiters.next_deadline(), after(10));

@@ -1,15 +1,17 @@
-//! Waiting consumers: blocked with the server's own blocking on keys, so that everything that a client may do
-//! or suffer while it waits is as with BLPOP; but served from a line of our own ([`super::waiters`]), so that one
-//! job wakes one consumer however many wait.
+//! Waiting consumers: blocked with the server's own blocking on keys, so that everything that a
+//! client may do or suffer while it waits is as with BLPOP; but served from a line of our own
+//! ([`super::waiters`]), so that one job wakes one consumer however many wait.
 //!
-//! Whoever makes a job ready hands it out to the first in the line, which is logged. That client is unblocked in the
-//! same turn of the event loop: the server runs its callback, which replies with what has been assigned or, when
-//! nothing was, with nil. (Redis 7.0 and Valkey run it within the call that unblocks, but take the client for blocked
-//! until the turn ends: a CLIENT UNBLOCK or KILL that comes in between ends the wait instead. So clients are unblocked by
-//! timers, behind the commands of a turn. Where the server reads on threads, commands may come behind the timers, too: such
-//! a reply is provisional until the server says that the client was still there.) Jobs assigned to a client that goes away
-//! before the reply are given back by the timer, to the queue at the key at which it waited. One that has left that key by then
-//! waits for the end of the leases.
+//! Whoever makes a job ready hands it out to the first in the line, which is logged. That client is
+//! unblocked in the same turn of the event loop: the server runs its callback, which replies with
+//! what has been assigned or, when nothing was, with nil. (Redis 7.0 and Valkey run it within the
+//! call that unblocks, but take the client for blocked until the turn ends: a CLIENT UNBLOCK or
+//! KILL that comes in between ends the wait instead. So clients are unblocked by timers, behind the
+//! commands of a turn. Where the server reads on threads, commands may come behind the timers, too:
+//! such a reply is provisional until the server says that the client was still there.) Jobs
+//! assigned to a client that goes away before the reply are given back by the timer, to the queue
+//! at the key at which it waited. One that has left that key by then waits for the end of the
+//! leases.
 
 use std::time::Duration;
 
@@ -23,11 +25,12 @@ use super::waiters::{Departure, Shape, Ticket};
 use super::wakeup;
 use crate::queue::{Mode, Pop, Time};
 
-/// The server writes what they are told at the end of the turn, which takes it several times as long as unblocking
-/// them: about a millisecond for so many.
+/// The server writes what they are told at the end of the turn, which takes it several times as
+/// long as unblocking them: about a millisecond for so many.
 const UNBLOCKED_IN_A_TURN: usize = 100;
 
-/// So many keys are looked at in a run of a timer that is behind: a tenth of a millisecond, where there is nothing to do.
+/// So many keys are looked at in a run of a timer that is behind: a tenth of a millisecond, where
+/// there is nothing to do.
 const LOOKED_AT_IN_A_RUN: usize = 100;
 
 /// How many wait, wherever.
@@ -41,8 +44,8 @@ pub fn consumers_at<H: Host>(host: H, key: &impl QueueKey) -> usize {
     host.with(|state| state.waiters.len_at(database, key.name()))
 }
 
-/// Who calls `block` with the next ticket waits for jobs of these keys, or for nil after `timeout`; false when it
-/// can't wait, as in a transaction or a script.
+/// Who calls `block` with the next ticket waits for jobs of these keys, or for nil after `timeout`;
+/// false when it can't wait, as in a transaction or a script.
 pub fn wait<H: Host>(
     host: H,
     places: Vec<Place>,
@@ -60,8 +63,8 @@ pub fn wait<H: Host>(
     true
 }
 
-/// Serves those who wait at this key, before or after a command does something there. Inside a transaction or a script
-/// they have to wait until it is over.
+/// Serves those who wait at this key, before or after a command does something there. Inside a
+/// transaction or a script they have to wait until it is over.
 pub fn serve_at_command<H: Host>(
     host: H,
     key: &impl QueueKey,
@@ -83,17 +86,19 @@ pub fn serve_at_command<H: Host>(
     }
 }
 
-/// Whether jobs of this key are for others who have been waiting, though they have not got them yet: who is
-/// ready to wait has to stand behind them.
+/// Whether jobs of this key are for others who have been waiting, though they have not got them
+/// yet: who is ready to wait has to stand behind them.
 pub fn are_others_first<H: Host>(host: H, key: &impl QueueKey) -> bool {
     let place = (key.database(), key.name().into());
     consumers_at(host, key) > 0 && host.with(|state| state.to_serve.contains(&place))
 }
 
-/// Serves those who wait at this key, in their order, as far as there are jobs; false when the time was too
-/// short for that. When no place is left for those who lease, those are served, in their order, who need none.
+/// Serves those who wait at this key, in their order, as far as there are jobs; false when the time
+/// was too short for that. When no place is left for those who lease, those are served, in their
+/// order, who need none.
 ///
-/// All of them by one time, `now`: what comes due meanwhile would be had by whoever asks next, and not by the first.
+/// All of them by one time, `now`: what comes due meanwhile would be had by whoever asks next, and
+/// not by the first.
 pub fn serve<H: Host>(
     host: H,
     key: &impl QueueKey,
@@ -158,7 +163,8 @@ fn need_not_serve<H: Host>(host: H, key: &impl QueueKey) {
     });
 }
 
-/// Two databases have changed places. Who waits stays in their database; what they wait for may have come.
+/// Two databases have changed places. Who waits stays in their database; what they wait for may
+/// have come.
 pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
     host.with(|state| {
         let places = [a, b].map(|database| state.waiters.keys_of(database));
@@ -167,13 +173,14 @@ pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
     arm(host, None);
 }
 
-/// The same as [`go_on`] while the timer is behind with all queues: those who wait are looked for, instead of coming when
-/// it is the turn of their queue, a hundred keys after the other.
+/// The same as [`go_on`] while the timer is behind with all queues: those who wait are looked for,
+/// instead of coming when it is the turn of their queue, a hundred keys after the other.
 pub fn come_first<H: Host>(host: H, slice: &Slice) {
     if host.may_change() {
         host.with(|state| {
             if state.to_serve.is_empty() {
-                let places = state.waiters.keys_behind(state.looked_at.as_ref(), LOOKED_AT_IN_A_RUN);
+                let places =
+                    state.waiters.keys_behind(state.looked_at.as_ref(), LOOKED_AT_IN_A_RUN);
                 state.looked_at =
                     (places.len() == LOOKED_AT_IN_A_RUN).then(|| places.last().cloned()).flatten();
                 state.to_serve.extend(places);
@@ -217,7 +224,9 @@ fn serve_on<H: Host>(host: H, slice: &Slice) {
 
 fn give_back_undelivered<H: Host>(host: H, slice: &Slice) {
     while !slice.is_over(host) {
-        let Some(((first, place), mut undelivered)) = host.with(|state| state.undelivered.pop_first()) else {
+        let Some(((first, place), mut undelivered)) =
+            host.with(|state| state.undelivered.pop_first())
+        else {
             return;
         };
         let (database, name) = place.clone();
@@ -281,20 +290,21 @@ fn unblock<H: Host>(host: H, slice: &Slice) {
     host.with(|state| state.to_unblock.splice(0..0, tickets).for_each(drop));
 }
 
-/// The server says that there is something new at a key: a queue was made there, or came there by RENAME, COPY,
-/// RESTORE, SWAPDB. Everybody who waits there is told. The timer will serve those for whom there is a job.
+/// The server says that there is something new at a key: a queue was made there, or came there by
+/// RENAME, COPY, RESTORE, SWAPDB. Everybody who waits there is told. The timer will serve those for
+/// whom there is a job.
 pub fn on_key_ready<H: Host>(host: H, database: Database, name: &[u8]) {
     serve_soon(host, database, name);
 }
 
-/// The client waits no more: it is assigned something, or its time is over, or it was told so by CLIENT
-/// UNBLOCK. What it gets.
+/// The client waits no more: it is assigned something, or its time is over, or it was told so by
+/// CLIENT UNBLOCK. What it gets.
 pub fn on_unblocked<H: Host>(host: H, ticket: Ticket) -> Option<Departure> {
     host.with(|state| state.waiters.leave(ticket))
 }
 
-/// The same, but the server throws the reply away if the client goes away first, or something else unblocks it: either
-/// [`on_replied`] comes, or [`on_gone`].
+/// The same, but the server throws the reply away if the client goes away first, or something else
+/// unblocks it: either [`on_replied`] comes, or [`on_gone`].
 pub fn on_unblocking<H: Host>(host: H, ticket: Ticket) -> Option<Departure> {
     host.with(|state| state.waiters.departure(ticket))
 }
@@ -310,8 +320,8 @@ pub fn on_disconnect<H: Host>(host: H, client: H::Client) {
     ticket.into_iter().for_each(|ticket| on_gone(host, ticket));
 }
 
-/// The last that is heard of a client that was blocked, unless it is [`on_replied`]. Nothing may be written here: what is to
-/// be given back is left to the timer.
+/// The last that is heard of a client that was blocked, unless it is [`on_replied`]. Nothing may be
+/// written here: what is to be given back is left to the timer.
 pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
     let departure = host.with(|state| state.waiters.leave(ticket));
     if let Some(Departure { assigned: Some(assigned), terms, .. }) = departure {
@@ -321,7 +331,8 @@ pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
     }
 }
 
-/// This server is no primary any more: what was on its way, or to be, is somebody else's to hand out.
+/// This server is no primary any more: what was on its way, or to be, is somebody else's to hand
+/// out.
 pub fn drop_all<H: Host>(host: H) {
     host.with(|state| {
         state.to_serve.clear();

@@ -6,8 +6,9 @@ use super::place::Database;
 use super::value::QueueValue;
 use crate::queue::Time;
 
-/// Sees to it that the timer comes in time for this queue, which is at that key. Whoever meets a queue calls this: so one
-/// that came there unseen, by RENAME or MOVE, is known to be there from then on.
+/// Sees to it that the timer comes in time for this queue, which is at that key. Whoever meets a
+/// queue calls this: so one that came there unseen, by RENAME or MOVE, is known to be there from
+/// then on.
 pub fn plan<'n, H: Host>(
     host: H,
     value: &mut QueueValue,
@@ -19,10 +20,6 @@ pub fn plan<'n, H: Host>(
     let needs_no_hint = next == Time::MAX || value.hint.is_some_and(|hint| hint <= next);
     // Most often the queue's hint is early enough, and this is all.
     if needs_no_hint && !value.is_astray() {
-        return;
-    }
-    #[cfg(feature = "planted-faults")]
-    if crate::planted::has(crate::planted::Fault::ForgottenQueue) {
         return;
     }
     value.set_astray(false);

@@ -1,4 +1,5 @@
-//! Queues that come to keys and leave them: made there, out of a file, as a copy, deleted, or on their way to another.
+//! Queues that come to keys and leave them: made there, out of a file, as a copy, deleted, or on
+//! their way to another.
 
 use super::host::Host;
 use super::place::Database;
@@ -30,7 +31,8 @@ pub fn loaded<H: Host>(host: H, value: &mut QueueValue, database: Database, key:
 /// A copy that will be at this key.
 pub fn copy<H: Host>(host: H, value: &QueueValue, database: Database, key: &[u8]) -> QueueValue {
     let mut copy = new(host, value.queue.clone());
-    // On a replica that is promoted, a new queue under this value's key goes on behind these leases.
+    // On a replica that is promoted, a new queue under this value's key goes on behind these
+    // leases.
     let (lease, wall_clock) = (copy.last_lease(), host.wall_clock());
     host.with(|state| state.leases.saw(lease, wall_clock));
     wakeup::plan(host, &mut copy, || database, || key);

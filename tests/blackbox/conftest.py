@@ -8,8 +8,8 @@
     lone          a server of one's own that writes down every change
     lone_session  a Session with it, whose queue `q` has a job in each state (harness/observer.py)
 
-A test that fails shows what its servers logged meanwhile. Several processes run tests at the same time
-(pytest-xdist), but those marked `alone` (harness/marks.py), which run last and one by one.
+A test that fails shows what its servers logged meanwhile. Several processes run tests at the same
+time (pytest-xdist), but those marked `alone` (harness/marks.py), which run last and one by one.
 """
 
 import fcntl
@@ -37,7 +37,11 @@ def pytest_report_header() -> str:
 
 
 def described(kind: Kind) -> str:
-    release = release_of(kind.path) if kind.path.exists() else f"{kind.version} (missing: run `make setup`)"
+    release = (
+        release_of(kind.path)
+        if kind.path.exists()
+        else f"{kind.version} (missing: run `make setup`)"
+    )
     return f"{kind.family.capitalize()} {release}"
 
 
@@ -145,8 +149,8 @@ def lone_session(lone: Server) -> Iterator[Session]:
 
 
 class Scheduling(LoadScopeScheduling):
-    """A test goes to the next process that is free. These files go to one as a whole, before all others.
-    So do the tests that share a cluster."""
+    """A test goes to the next process that is free. These files go to one as a whole, before all
+    others. So do the tests that share a cluster."""
 
     WHOLE_FILES = ("docs/test_examples.py",)
     CLUSTERS = "blackbox/cluster/"
@@ -173,7 +177,9 @@ def is_alone(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """All processes share one lock. The kernel lets go of it when a process ends, however it ends."""
+    """All processes share one lock. The kernel lets go of it when a process ends, however it
+    ends.
+    """
     with (TARGET / "tests.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX if is_alone(item) else fcntl.LOCK_SH)
         return (yield)

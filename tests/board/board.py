@@ -72,10 +72,14 @@ class Board:
             f"?{urllib.parse.urlencode(fields)}" if fields else ""
         )
 
-    def get(self, path: str, headers: dict[str, str] | None = None, **fields: str | bytes | int) -> "Answer":
+    def get(
+        self, path: str, headers: dict[str, str] | None = None, **fields: str | bytes | int
+    ) -> "Answer":
         return self.send(urllib.request.Request(self.link(path, **fields), headers=headers or {}))
 
-    def post(self, path: str, form: dict[str, str], headers: dict[str, str] | None = None) -> "Answer":
+    def post(
+        self, path: str, form: dict[str, str], headers: dict[str, str] | None = None
+    ) -> "Answer":
         body = urllib.parse.urlencode(form).encode()
         return self.send(urllib.request.Request(self.link(path), data=body, headers=headers or {}))
 

@@ -34,9 +34,16 @@ class Browser:
         self.driver.set_page_load_timeout(30)
         self.look()
 
-    def look(self, size: tuple[int, int] = DESK, scheme: str = "light", zone: str = "Europe/Berlin") -> None:
+    def look(
+        self, size: tuple[int, int] = DESK, scheme: str = "light", zone: str = "Europe/Berlin"
+    ) -> None:
         """How the reader looks at pages."""
-        metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size == PHONE}
+        metrics = {
+            "width": size[0],
+            "height": size[1],
+            "deviceScaleFactor": 1,
+            "mobile": size == PHONE,
+        }
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
@@ -77,7 +84,9 @@ class Browser:
         self.driver.save_screenshot(str(path))
 
     def complaints(self) -> list[str]:
-        """What the browser's console says since the last time: script errors, breaches of the policy."""
+        """What the browser's console says since the last time: script errors, breaches of the
+        policy.
+        """
         return [json.dumps(entry) for entry in self.driver.get_log("browser")]
 
     def quit(self) -> None:

@@ -71,4 +71,6 @@ def browser(chromium: Browser) -> Iterator[Browser]:
     complaints = chromium.complaints()
     chromium.open("about:blank")
     # A page that isn't there is reported too, and so is a server that was taken away on purpose.
-    assert not [line for line in complaints if "status of 404" not in line and "net::ERR_" not in line]
+    assert not [
+        line for line in complaints if "status of 404" not in line and "net::ERR_" not in line
+    ]

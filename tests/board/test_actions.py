@@ -188,7 +188,9 @@ def test_without_the_right_nothing_is_done(boards: Callable[..., Board], r: redi
     assert 'id="pause"' in page and 'id="kick"' not in page and 'id="purge"' not in page
     for verb in ("kick", "del", "release", "purge", "fly", ""):
         assert (
-            some.post("/act", form(some, verb, id="dead", count="9", state="dead", confirm="mail")).status
+            some.post(
+                "/act", form(some, verb, id="dead", count="9", state="dead", confirm="mail")
+            ).status
             == 403
         )
 
@@ -218,7 +220,9 @@ def test_a_form_from_elsewhere_does_nothing(writable: Board, r: redis.Redis):
 
 
 def test_a_web_site_can_t_send_a_form(writable: Board, browser: Browser, r: redis.Redis):
-    """A page of another origin posts to the board, with a token that it can't know, and reads nothing."""
+    """A page of another origin posts to the board, with a token that it can't know, and reads
+    nothing.
+    """
     every_state(r)
     browser.open("data:text/html,<p>elsewhere")
     outcome = browser.driver.execute_async_script(
@@ -232,7 +236,9 @@ def test_a_web_site_can_t_send_a_form(writable: Board, browser: Browser, r: redi
     browser.complaints()
 
 
-def test_a_server_that_is_gone_is_said_to_be(writable: Board, browser: Browser, server, r: redis.Redis):
+def test_a_server_that_is_gone_is_said_to_be(
+    writable: Board, browser: Browser, server, r: redis.Redis
+):
     every_state(r)
     browser.open(writable.link("/job", queue="mail", id="ready"))
     browser.one("#del summary").click()

@@ -49,20 +49,33 @@ def test_a_user_needs_few_rights(boards: Callable[..., Board], server: Server, r
     ):
         assert "no such mailbox" in page.text
     assert "No group has a job" in board.get("/queue", name="mail", tab="groups").text
-    form = {"token": board.get("/queue", name="mail").token(), "verb": "del", "queue": "mail", "id": "dead"}
+    form = {
+        "token": board.get("/queue", name="mail").token(),
+        "verb": "del",
+        "queue": "mail",
+        "id": "dead",
+    }
     answer = board.post("/act", form)
     assert "NOPERM" in board.get(answer.headers["location"]).text
     assert "sEcReT" not in board.log() + board.get("/").text
 
     wrong = boards(redis=f"redis://board:wrong-sEcReT@127.0.0.1:{server.port}")
-    eventually(lambda: "can&#39;t be reached" in (page := wrong.get("/").text) or "can't be reached" in page)
+    eventually(
+        lambda: (
+            "can&#39;t be reached" in (page := wrong.get("/").text) or "can't be reached" in page
+        )
+    )
     assert "sEcReT" not in wrong.log() + wrong.get("/").text
 
 
-def test_queues_that_its_user_may_not_see(boards: Callable[..., Board], server: Server, r: redis.Redis):
+def test_queues_that_its_user_may_not_see(
+    boards: Callable[..., Board], server: Server, r: redis.Redis
+):
     every_state(r, "mail")
     r.execute_command("DQ.ADD", "secret", "a", "x")
-    r.execute_command("ACL", "SETUSER", "board", "on", ">sEcReT", *RIGHTS.replace("~*", "~mail").split())
+    r.execute_command(
+        "ACL", "SETUSER", "board", "on", ">sEcReT", *RIGHTS.replace("~*", "~mail").split()
+    )
     board = boards(redis=f"redis://board:sEcReT@127.0.0.1:{server.port}")
     eventually(lambda: shows(board, "mail", "secret"))
     eventually(lambda: "no permission" in board.get("/").text)
@@ -84,11 +97,24 @@ def test_a_database_of_its_own(boards: Callable[..., Board], server: Server):
 def make_certificates(directory: Path) -> tuple[Path, Path, Path]:
     """A certificate authority, and a certificate of 127.0.0.1 by it, which serves for both ends."""
     authority, certificate, key = (directory / name for name in ("ca.pem", "cert.pem", "key.pem"))
-    authority_key, request, names = (directory / name for name in ("ca-key.pem", "request.pem", "names"))
+    authority_key, request, names = (
+        directory / name for name in ("ca-key.pem", "request.pem", "names")
+    )
     names.write_text("subjectAltName=IP:127.0.0.1\n")
     new = ["openssl", "req", "-newkey", "rsa:2048", "-nodes"]
     for command in (
-        [*new, "-x509", "-days", "9", "-subj", "/CN=test CA", "-keyout", authority_key, "-out", authority],
+        [
+            *new,
+            "-x509",
+            "-days",
+            "9",
+            "-subj",
+            "/CN=test CA",
+            "-keyout",
+            authority_key,
+            "-out",
+            authority,
+        ],
         [*new, "-subj", "/CN=test", "-keyout", key, "-out", request],
         [
             *("openssl", "x509", "-req", "-in", request, "-CA", authority, "-CAkey", authority_key),
@@ -127,13 +153,17 @@ def test_tls(boards: Callable[..., Board], servers: Callable[..., Server], tmp_p
         is_refused(boards(*words, redis=url))
 
 
-def test_a_cluster_s_queues_are_all_shown(boards: Callable[..., Board], servers: Callable[..., Server]):
+def test_a_cluster_s_queues_are_all_shown(
+    boards: Callable[..., Board], servers: Callable[..., Server]
+):
     buses = [free_port() for _ in range(3)]
     announce = "cluster-announce-ip 127.0.0.1"
     nodes = [servers("cluster-enabled yes", announce, f"cluster-port {bus}") for bus in buses]
     for at, node in enumerate(nodes):
         with node.client() as r:
-            r.execute_command("CLUSTER", "ADDSLOTSRANGE", at * 5461, 16383 if at == 2 else at * 5461 + 5460)
+            r.execute_command(
+                "CLUSTER", "ADDSLOTSRANGE", at * 5461, 16383 if at == 2 else at * 5461 + 5460
+            )
             for other, bus in zip(nodes, buses, strict=True):
                 r.execute_command("CLUSTER", "MEET", "127.0.0.1", other.port, bus)
     for node in nodes:
@@ -191,7 +221,14 @@ def test_the_primary_that_sentinels_name(
         "sentinel down-after-milliseconds queues 500\nsentinel failover-timeout queues 3000\n"
     )
     with (tmp_path / "sentinel.log").open("wb") as log:
-        command = ["setpriv", "--pdeathsig", "KILL", KNOWN["redis-7.0"].binary, config, "--sentinel"]
+        command = [
+            "setpriv",
+            "--pdeathsig",
+            "KILL",
+            KNOWN["redis-7.0"].binary,
+            config,
+            "--sentinel",
+        ]
         sentinel = subprocess.Popen(command, stdout=log, stderr=log)
     try:
         with first.client() as r:

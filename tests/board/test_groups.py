@@ -66,8 +66,12 @@ def test_groups_are_shown_with_what_holds_them_back(board: Board, browser: Brows
     assert browser.one(".tabs [aria-current]").text == "groups 4"
     rows = cells(browser)
     assert set(rows) == {"ann", "bob", "cid", "dan"}
-    assert rows["ann"][:3] == ["2", "1", "1"] and rows["ann"][3].startswith("by limits, ends in 59 min")
-    assert rows["bob"][:3] == ["1", "0", "0"] and rows["bob"][3].startswith("paused, ends in 59 min")
+    assert rows["ann"][:3] == ["2", "1", "1"] and rows["ann"][3].startswith(
+        "by limits, ends in 59 min"
+    )
+    assert rows["bob"][:3] == ["1", "0", "0"] and rows["bob"][3].startswith(
+        "paused, ends in 59 min"
+    )
     assert rows["cid"] == ["0", "0", "0", "paused"]
     assert rows["dan"] == ["0", "0", "1", "no"]
     browser.sees("Of each group: 1 at a time, 5 in 1 s, 2 at once.")
@@ -148,15 +152,23 @@ def test_a_queue_without_groups_says_so(board: Board, browser: Browser, r: redis
     browser.sees("No group has a job, and none is paused.")
     for cursor in ("999999", "4294967295", "-1", "x"):
         assert board.get("/queue", name="mail", tab="groups", cursor=cursor).status == 200
-    assert "cursor must be" in board.get("/queue", name="mail", tab="groups", cursor="4294967296").text
+    assert (
+        "cursor must be" in board.get("/queue", name="mail", tab="groups", cursor="4294967296").text
+    )
 
 
 def row(name: str) -> str:
     return f"tr[data-key='{name}']"
 
 
-def test_a_group_is_paused_and_resumed_in_its_row(writable: Board, browser: Browser, r: redis.Redis):
-    pipe(r, ("DQ.ADD", "mail", "a", "x", "GROUP", "ann"), ("DQ.ADD", "mail", "b", "x", "GROUP", "bob"))
+def test_a_group_is_paused_and_resumed_in_its_row(
+    writable: Board, browser: Browser, r: redis.Redis
+):
+    pipe(
+        r,
+        ("DQ.ADD", "mail", "a", "x", "GROUP", "ann"),
+        ("DQ.ADD", "mail", "b", "x", "GROUP", "bob"),
+    )
     browser.open(writable.link("/queue", name="mail", tab="groups"))
     browser.one(f"{row('ann')} summary").click()
     browser.one(f"{row('ann')} [name=for]").send_keys("2")
@@ -177,7 +189,9 @@ def test_a_group_is_paused_and_resumed_in_its_row(writable: Board, browser: Brow
     assert [job[0] for job in r.execute_command("DQ.POP", "mail", "COUNT", 9)] == [b"a"]
 
 
-def test_a_group_is_paused_by_its_name_as_it_is_shown(writable: Board, browser: Browser, r: redis.Redis):
+def test_a_group_is_paused_by_its_name_as_it_is_shown(
+    writable: Board, browser: Browser, r: redis.Redis
+):
     r.execute_command("DQ.ADD", "mail", "a", "x", "GROUP", RAW)
     browser.open(writable.link("/queue", name="mail", tab="groups"))
     browser.one("#pausegroup summary").click()
@@ -251,7 +265,9 @@ def test_a_group_is_paused_by_nobody_else(boards: Callable[..., Board], r: redis
     assert is_paused(r, b"ann")
 
 
-def test_an_open_form_of_a_row_survives_the_stream(writable: Board, browser: Browser, r: redis.Redis):
+def test_an_open_form_of_a_row_survives_the_stream(
+    writable: Board, browser: Browser, r: redis.Redis
+):
     r.execute_command("DQ.ADD", "mail", "a", "x", "GROUP", "ann")
     browser.open(writable.link("/queue", name="mail", tab="groups"))
     browser.one(f"{row('ann')} summary").click()

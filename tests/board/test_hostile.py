@@ -59,7 +59,9 @@ def watched(browser: Browser) -> Browser:
 def is_unharmed(browser: Browser) -> None:
     assert browser.run("return document.documentElement.dataset.hit") is None
     assert (
-        browser.run("return document.querySelectorAll('iframe, base, style, main img, main script').length")
+        browser.run(
+            "return document.querySelectorAll('iframe, base, style, main img, main script').length"
+        )
         == 0
     )
     assert browser.run("return getComputedStyle(document.body).display") == "block"

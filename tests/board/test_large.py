@@ -36,7 +36,9 @@ def test_a_hundred_thousand_queues(board: Board, browser: Browser, r: redis.Redi
     browser.sees("1 to 50 of 100\u202f000", within_s=60)
     eventually(lambda: "dq_queues 100000\n" in board.get("/metrics").text, 60)
     eventually(lambda: "have been read so far" not in board.get("/").text, 120)
-    eventually(lambda: browser.one(".sums .is-ready dd").get_attribute("title") == "100\u202f001", 20)
+    eventually(
+        lambda: browser.one(".sums .is-ready dd").get_attribute("title") == "100\u202f001", 20
+    )
 
     browser.open(board.link("/", sort="ready"))
     browser.sees("queue-077777", "tbody tr:first-child")
@@ -68,11 +70,16 @@ def test_a_queue_of_a_million_jobs(board: Board, browser: Browser, r: redis.Redi
     for state in ("ready", "delayed", "dead"):
         assert took_ms(board, "/queue", name="large", state=state) < PAGE_MS, state
     # Wherever a page is, it costs the same.
-    assert took_ms(board, "/queue", name="large", state="ready", after="job-900000", page="18000") < PAGE_MS
+    assert (
+        took_ms(board, "/queue", name="large", state="ready", after="job-900000", page="18000")
+        < PAGE_MS
+    )
     assert took_ms(board, "/queue", name="large", match="job-5*") < PAGE_MS
     assert took_ms(board, "/job", queue="large", id="job-999999") < PAGE_MS
 
-    browser.open(board.link("/queue", name="large", state="ready", after="job-999900", page="19998"))
+    browser.open(
+        board.link("/queue", name="large", state="ready", after="job-999900", page="19998")
+    )
     browser.sees("job-999901", "tbody")
     browser.sees("page 19\u202f999 of 999\u202f999 jobs", ".pager")
     browser.follow("a[rel=next]")
@@ -90,7 +97,10 @@ def test_a_queue_of_a_million_jobs(board: Board, browser: Browser, r: redis.Redi
 def test_a_hundred_thousand_groups(board: Board, r: redis.Redis):
     many = 100_000
     for start in range(0, many, 20_000):
-        adds = [("DQ.ADD", "large", n, "x", "GROUP", f"customer-{n}") for n in range(start, start + 20_000)]
+        adds = [
+            ("DQ.ADD", "large", n, "x", "GROUP", f"customer-{n}")
+            for n in range(start, start + 20_000)
+        ]
         pipe(r, *adds)
     first = board.link("/queue", name="large", tab="groups").removeprefix(board.url)
     assert took_ms(board, first) < PAGE_MS

@@ -26,7 +26,9 @@ new MutationObserver((records) => records.forEach((record) => {
 """
 
 
-def test_what_changes_shows_and_nothing_else_is_touched(board: Board, browser: Browser, r: redis.Redis):
+def test_what_changes_shows_and_nothing_else_is_touched(
+    board: Board, browser: Browser, r: redis.Redis
+):
     every_state(r)
     browser.open(board.link("/queue", name="mail", state="ready"))
     browser.sees("ready 1", ".tabs")
@@ -39,8 +41,8 @@ def test_what_changes_shows_and_nothing_else_is_touched(board: Board, browser: B
     r.execute_command("DQ.ADD", "mail", "zeroth", "urgent", "PRIORITY", 0)
     browser.sees("zeroth", "tbody")
     assert browser.run("return window.first === document.querySelectorAll('tbody tr')[1]")
-    # Charts go on with the time: each half minute a point, each minute a bar. And the job that is delayed
-    # by an hour comes into that of the next one, which then says how many it is at most.
+    # Charts go on with the time: each half minute a point, each minute a bar. And the job that is
+    # delayed by an hour comes into that of the next one, which then says how many it is at most.
     drawn = ("#text", "polygon", "polyline", "rect", "title", "in most")
     rows = [change for change in browser.run("return window.changes") if not change.endswith(drawn)]
     assert rows == ["in second", "in zeroth"]
@@ -88,7 +90,9 @@ def test_a_queue_that_is_removed_and_one_that_is_made_are_noticed(
     browser.sees("b", "tbody")
 
 
-def test_a_server_goes_away_and_comes_back(board: Board, browser: Browser, server: Server, r: redis.Redis):
+def test_a_server_goes_away_and_comes_back(
+    board: Board, browser: Browser, server: Server, r: redis.Redis
+):
     every_state(r)
     browser.open(board.url)
     browser.sees("mail")
@@ -108,7 +112,9 @@ def test_a_server_goes_away_and_comes_back(board: Board, browser: Browser, serve
     assert board.log().count("the servers answer again") == 1
 
 
-def test_a_server_that_hangs_holds_no_page_up_for_long(board: Board, server: Server, r: redis.Redis):
+def test_a_server_that_hangs_holds_no_page_up_for_long(
+    board: Board, server: Server, r: redis.Redis
+):
     every_state(r)
     eventually(lambda: ">mail</a>" in board.get("/").text)
     os.kill(server.pid, signal.SIGSTOP)
@@ -124,7 +130,9 @@ def test_a_server_that_hangs_holds_no_page_up_for_long(board: Board, server: Ser
     eventually(lambda: board.metrics()["dq_up"] == 1, 20)
 
 
-def test_the_board_goes_away_and_comes_back(boards: Callable[..., Board], browser: Browser, r: redis.Redis):
+def test_the_board_goes_away_and_comes_back(
+    boards: Callable[..., Board], browser: Browser, r: redis.Redis
+):
     board = boards()
     r.execute_command("DQ.ADD", "mail", "a", "x")
     browser.open(board.url)

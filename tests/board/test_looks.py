@@ -70,7 +70,18 @@ def writable(boards: Callable[..., Board], r: redis.Redis) -> Board:
         ("DQ.ALTER", "full", "MAXJOBS", 1),
         ("DQ.ADD", "full", "a", b"\xff binary"),
         ("DQ.ALTER", "mail", "CONCURRENCY", 3, "RATE", 10, 1000, "BURST", 5),
-        ("DQ.ADD", "mail", "nightly", "x", "CRON", "30 2 * * 1-5", "TZ", "Europe/Berlin", "RUNS", 99),
+        (
+            "DQ.ADD",
+            "mail",
+            "nightly",
+            "x",
+            "CRON",
+            "30 2 * * 1-5",
+            "TZ",
+            "Europe/Berlin",
+            "RUNS",
+            99,
+        ),
         ("DQ.ADD", "x" * 300, "y" * 300, "z" * 3000, "GROUP", "g" * 300),
         ("DQ.ALTER", "groups", "GROUPCONCURRENCY", 1, "GROUPRATE", 5, 1000, "BURST", 2),
         ("DQ.ADD", "groups", "a", "x", "GROUP", "customer:7"),
@@ -116,7 +127,9 @@ def test_every_text_can_be_read(writable: Board, browser: Browser, scheme: str):
     browser.look(DESK, scheme)
     for page in pages(writable):
         browser.open(page)
-        browser.run("for (const details of document.querySelectorAll('details')) details.open = true")
+        browser.run(
+            "for (const details of document.querySelectorAll('details')) details.open = true"
+        )
         texts, bad = browser.run(CONTRASTS)
         assert texts > 5 and bad == [], page
         assert browser.run(NAMELESS) == [], page
@@ -127,7 +140,9 @@ def test_nothing_is_wider_than_the_window(writable: Board, browser: Browser, siz
     browser.look(size)
     for page in pages(writable):
         browser.open(page)
-        browser.run("for (const details of document.querySelectorAll('details')) details.open = true")
+        browser.run(
+            "for (const details of document.querySelectorAll('details')) details.open = true"
+        )
         wide = browser.run("return document.documentElement.scrollWidth - innerWidth")
         assert wide <= 0, page
 
@@ -145,7 +160,13 @@ def traffic(server: Server, until: float) -> None:
             is_rush = 0.4 < (time.monotonic() - begin) / (until - begin) < 0.6
             many = random.randint(2, 9) * (4 if is_rush else 1)
             body = json.dumps({"to": "ann@example.org", "template": "receipt", "order": 1000})
-            pipe(r, *[("DQ.ADD", "mail", "*", body, "DELAY", random.randint(0, 3000)) for _ in range(many)])
+            pipe(
+                r,
+                *[
+                    ("DQ.ADD", "mail", "*", body, "DELAY", random.randint(0, 3000))
+                    for _ in range(many)
+                ],
+            )
             for queue, count in (("mail", 12), ("webhooks", 2), ("thumbnails", 1)):
                 for job in r.execute_command("DQ.POP", queue, "COUNT", count) or []:
                     r.execute_command("DQ.FINISH", queue, job[0], job[2])
@@ -159,12 +180,38 @@ def fill(r: redis.Redis) -> None:
         r,
         *[
             ("DQ.ADD", "reports", name, "x", "CRON", cron, "TZ", "Europe/Berlin")
-            for name, cron in [("nightly", "30 2 * * *"), ("weekly", "0 7 * * MON"), ("monthly", "0 6 1 * *")]
+            for name, cron in [
+                ("nightly", "30 2 * * *"),
+                ("weekly", "0 7 * * MON"),
+                ("monthly", "0 6 1 * *"),
+            ]
         ],
-        ("DQ.ADD", "reports", "heartbeat", "x", "EVERY", 15_000, "DELAY", 0, "ATTEMPTS", 1, "PRIORITY", 0),
-        *[("DQ.ADD", "orders", f"order:{1000 + n}", body, "DELAY", 60_000 * n) for n in range(11, 240)],
-        *[("DQ.ADD", "webhooks", f"hook:{n}", f"POST /paid/{n}", "ATTEMPTS", 1) for n in range(700)],
-        *[("DQ.ADD", "thumbnails", f"img:{n}", random.randbytes(400), "KEEP", HOUR) for n in range(300)],
+        (
+            "DQ.ADD",
+            "reports",
+            "heartbeat",
+            "x",
+            "EVERY",
+            15_000,
+            "DELAY",
+            0,
+            "ATTEMPTS",
+            1,
+            "PRIORITY",
+            0,
+        ),
+        *[
+            ("DQ.ADD", "orders", f"order:{1000 + n}", body, "DELAY", 60_000 * n)
+            for n in range(11, 240)
+        ],
+        *[
+            ("DQ.ADD", "webhooks", f"hook:{n}", f"POST /paid/{n}", "ATTEMPTS", 1)
+            for n in range(700)
+        ],
+        *[
+            ("DQ.ADD", "thumbnails", f"img:{n}", random.randbytes(400), "KEEP", HOUR)
+            for n in range(300)
+        ],
         *[("DQ.ADD", "reports", f"report:{n}", "monthly") for n in range(12)],
         (
             "DQ.ALTER",
@@ -181,7 +228,9 @@ def fill(r: redis.Redis) -> None:
         ),
     )
     # More by day than by night.
-    waits = [HOUR * 24 * (n / 400) + HOUR * 3 * math.sin(n / 400 * 2 * math.pi) for n in range(1, 400)]
+    waits = [
+        HOUR * 24 * (n / 400) + HOUR * 3 * math.sin(n / 400 * 2 * math.pi) for n in range(1, 400)
+    ]
     pipe(
         r,
         *[
@@ -189,7 +238,14 @@ def fill(r: redis.Redis) -> None:
             for n, ms in enumerate(waits)
         ],
     )
-    shops = {"bakery": 9, "bookshop": 4, "cinema": 40, "florist": 1, "harbour-taxi": 17, "pharmacy": 2}
+    shops = {
+        "bakery": 9,
+        "bookshop": 4,
+        "cinema": 40,
+        "florist": 1,
+        "harbour-taxi": 17,
+        "pharmacy": 2,
+    }
     pipe(
         r,
         ("DQ.ALTER", "sms", "GROUPCONCURRENCY", 2, "TTR", HOUR),
@@ -206,15 +262,23 @@ def fill(r: redis.Redis) -> None:
     (beat,) = r.execute_command("DQ.POP", "reports")
     r.execute_command("DQ.RELEASE", "reports", beat[0], beat[2], "REASON", "no route to host")
     r.execute_command("DQ.PAUSE", "reports", "FOR", 2 * HOUR)
-    for reason, count in (("502 Bad Gateway", 40), ("no such mailbox", 25), ("timeout after 30 s", 20)):
+    for reason, count in (
+        ("502 Bad Gateway", 40),
+        ("no such mailbox", 25),
+        ("timeout after 30 s", 20),
+    ):
         kill_some(r, "webhooks", count, reason)
     r.execute_command("DQ.POP", "webhooks", "COUNT", 3)
     r.execute_command("DQ.ALTER", "webhooks", "CONCURRENCY", 20, "RATE", 5, 1000, "BURST", 2)
 
 
 @pytest.mark.timeout(600)
-def test_screenshots(boards: Callable[..., Board], browser: Browser, server: Server, r: redis.Redis):
-    """With DQ_SCREENSHOTS they go there, and show some minutes; else it is only seen that it can be done."""
+def test_screenshots(
+    boards: Callable[..., Board], browser: Browser, server: Server, r: redis.Redis
+):
+    """With DQ_SCREENSHOTS they go there, and show some minutes; else it is only seen that it can be
+    done.
+    """
     wanted = os.environ.get("DQ_SCREENSHOTS")
     folder = Path(wanted) if wanted else TARGET / "screenshots"
     fill(r)

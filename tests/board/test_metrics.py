@@ -1,4 +1,6 @@
-"""A real Prometheus scrapes dq-board; each expression of dashboard and alerts is evaluated on that."""
+"""A real Prometheus scrapes dq-board; each expression of dashboard and alerts is evaluated on
+that.
+"""
 
 import json
 import re
@@ -92,6 +94,12 @@ def expressions() -> list[str]:
 def test_every_expression_has_something_to_show(prometheus: Prometheus, r: redis.Redis):
     every_state(r)
     r.execute_command("DQ.ADD", "mail", "another", "x")
+    pipe(
+        r,
+        ("DQ.ALTER", "full-hands", "CONCURRENCY", 1),
+        *[("DQ.ADD", "full-hands", name, "x") for name in ("one", "two")],
+        ("DQ.POP", "full-hands"),
+    )
     pipe(r, *[("DQ.ADD", name, "a", "x") for name in HOSTILE])
     eventually(lambda: prometheus.query("count(dq_jobs) >= 40"), 20)
     eventually(lambda: prometheus.query("rate(dq_added_total[1m])"), 20)
@@ -105,7 +113,8 @@ def test_every_expression_has_something_to_show(prometheus: Prometheus, r: redis
     assert len(rules) == 13 and {rule["health"] for rule in rules} <= {"ok", "unknown"}
     told = set(prometheus.api("label/__name__/values"))
     sections = {
-        f"docs/alerts.md#{title.lower()}" for title in re.findall(r"^## (Dq\w+)$", RUNBOOK, re.MULTILINE)
+        f"docs/alerts.md#{title.lower()}"
+        for title in re.findall(r"^## (Dq\w+)$", RUNBOOK, re.MULTILINE)
     }
     assert {rule["annotations"]["runbook"] for rule in rules} == sections
     for rule in rules:
@@ -117,7 +126,17 @@ def test_every_expression_has_something_to_show(prometheus: Prometheus, r: redis
     within = prometheus.query('dq_lateness_seconds_bucket{queue="mail", le="3600.0"}')
     assert within[0]["value"][1] == "3"
     names = {found["metric"]["queue"] for found in prometheus.query("dq_paused")}
-    assert names == {"mail", 'a"b', r"a\\b", r"a\nb", r'"} 1\ndq_up 7\n', r"\xff", "東京", r"\empty"}
+    assert names == {
+        "mail",
+        "full-hands",
+        'a"b',
+        r"a\\b",
+        r"a\nb",
+        r'"} 1\ndq_up 7\n',
+        r"\xff",
+        "東京",
+        r"\empty",
+    }
 
 
 def test_limits_schedules_and_lateness_are_told(board: Board, r: redis.Redis):
@@ -137,9 +156,6 @@ def test_limits_schedules_and_lateness_are_told(board: Board, r: redis.Redis):
     assert told['dq_schedules{queue="reports"}'] == 1
     assert told['dq_concurrency{queue="mail"}'] == 1
     assert told['dq_held{queue="mail"}'] == 1
-    assert told['dq_limited_total{queue="mail",limit="concurrency"}'] == 1
-    assert told['dq_limited_total{queue="mail",limit="rate"}'] == 0
-    assert told['dq_limited_total{queue="mail",limit="group"}'] == 0
     late = {float(le): told[name] for name in told if (le := within(name, "reports")) is not None}
     assert sorted(late) == [0.001, 0.01, 0.1, 1, 10, 60, 600, 3600, float("inf")]
     assert (late[0.01], late[3600], late[float("inf")]) == (0, 1, 1)
@@ -190,14 +206,18 @@ def test_the_dashboard_loads_as_it_is():
         assert panel["datasource"]["uid"] == "${datasource}", panel["title"]
 
 
-def test_no_id_is_a_label_and_old_figures_are_not_told(board: Board, server: Server, r: redis.Redis):
+def test_no_id_is_a_label_and_old_figures_are_not_told(
+    board: Board, server: Server, r: redis.Redis
+):
     every_state(r)
-    r.execute_command("DQ.ADD", "mail", "of-a-group", "x", "GROUP", "customer-7", "DELAY", 3_600_000)
+    r.execute_command(
+        "DQ.ADD", "mail", "of-a-group", "x", "GROUP", "customer-7", "DELAY", 3_600_000
+    )
     r.execute_command("DQ.PAUSE", "mail", "GROUP", "customer-7")
     eventually(lambda: board.metrics().get('dq_jobs{queue="mail",state="delayed"}') == 2)
     assert "customer-7" not in board.get("/metrics").text
     labels = set(re.findall(r'[{,](\w+)="', board.get("/metrics").text))
-    assert labels == {"queue", "state", "quantile", "le", "limit", "server", "version"}
+    assert labels == {"queue", "state", "quantile", "le", "server", "version"}
     r.delete("mail")
     eventually(lambda: not [name for name in board.metrics() if "mail" in name], 10)
 
@@ -212,7 +232,9 @@ def test_the_exporter_is_the_same_program(server: Server, r: redis.Redis, tmp_pa
         told = board.metrics()
         assert told["dq_queues_left_out"] == 1
         (added,) = [told[name] for name in told if name.startswith("dq_server_added_total")]
-        (dead,) = [told[name] for name in told if name.startswith("dq_server_jobs") and '"dead"' in name]
+        (dead,) = [
+            told[name] for name in told if name.startswith("dq_server_jobs") and '"dead"' in name
+        ]
         info = r.info("dq")
         assert (added, dead) == (info["dq_jobs_added"], info["dq_jobs_dead"]) and dead > 0
         assert board.get("/").status == 404

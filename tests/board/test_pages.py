@@ -40,7 +40,9 @@ def test_queues_are_found_and_sorted(board: Board, browser: Browser, r: redis.Re
     eventually(lambda: browser.all("tbody th a")[0].text == "q59")
     browser.one("a[rel=next]").click()
     browser.sees("51 to 60 of 60")
-    assert [each.text for each in browser.all("tbody th a")] == [f"q{n:02}" for n in range(9, -1, -1)]
+    assert [each.text for each in browser.all("tbody th a")] == [
+        f"q{n:02}" for n in range(9, -1, -1)
+    ]
     browser.press("/", "Q5", "\n")
     browser.sees("with “Q5” in their name")
     assert len(browser.all("tbody tr")) == 10
@@ -86,7 +88,8 @@ def test_a_job_is_told_in_words(board: Board, browser: Browser, r: redis.Redis):
     browser.sees(f"Due {due:%Y-%m-%d %H:%M:%S}.{job[b'due'] % 1000:03}", ".lead")
     browser.sees("in 59 min", ".lead")
     browser.sees(
-        '{\n  "to": "Cid",\n  "lines": [\n    1,\n    2.5,\n    true\n  ],\n  "note": "Grüße"\n}', "pre"
+        '{\n  "to": "Cid",\n  "lines": [\n    1,\n    2.5,\n    true\n  ],\n  "note": "Grüße"\n}',
+        "pre",
     )
     browser.sees("time to live\n2 h", "aside")
 
@@ -101,13 +104,17 @@ def test_a_job_is_told_in_words(board: Board, browser: Browser, r: redis.Redis):
         browser.sees(state, ".state")
 
 
-def test_a_body_is_text_json_or_hex_and_can_be_had_whole(board: Board, browser: Browser, r: redis.Redis):
+def test_a_body_is_text_json_or_hex_and_can_be_had_whole(
+    board: Board, browser: Browser, r: redis.Redis
+):
     every_state(r)
     whole = bytes(range(256)) * 1000
     r.execute_command("DQ.ADD", "mail", "bin", whole)
     browser.open(board.link("/job", queue="mail", id="delayed"))
     browser.one(".views a[href*='body=hex']").click()
-    browser.sees('00000000  7b 22 74 6f 22 3a 20 22  43 69 64 22 2c 20 22 6c  {"to": "Cid", "l', "pre")
+    browser.sees(
+        '00000000  7b 22 74 6f 22 3a 20 22  43 69 64 22 2c 20 22 6c  {"to": "Cid", "l', "pre"
+    )
     browser.one(".views a[href*='body=text']").click()
     browser.sees('{"to": "Cid", "lines": [1, 2.5, true], "note": "Grüße"}', "pre")
 
@@ -156,7 +163,11 @@ def test_keys_move_and_open(board: Board, browser: Browser, r: redis.Redis):
 
 @pytest.mark.parametrize(
     ("path", "told"),
-    [("/", ">mail</a>"), ("/queue?name=mail", ">to Dan<"), ("/job?queue=mail&id=delayed", " UTC</time>")],
+    [
+        ("/", ">mail</a>"),
+        ("/queue?name=mail", ">to Dan<"),
+        ("/job?queue=mail&id=delayed", " UTC</time>"),
+    ],
 )
 def test_pages_are_whole_without_script(board: Board, r: redis.Redis, path: str, told: str):
     every_state(r)

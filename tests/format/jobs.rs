@@ -94,7 +94,8 @@ fn jobs_that_may_be_late() {
 /// One that never was any of that has none, as before.
 #[test]
 fn a_job_that_timed_out_or_was_released() {
-    let head: &[u8] = &[0x9a, 0xcd, 0x03, 0xe8, 100, 0xcd, 0xea, 0x60, 25, 0xcc, 128, 0, 0, 0, 0xc2];
+    let head: &[u8] =
+        &[0x9a, 0xcd, 0x03, 0xe8, 100, 0xcd, 0xea, 0x60, 25, 0xcc, 128, 0, 0, 0, 0xc2];
     let expected = bytes(&[
         head,
         &[0x99], // extra, an array of 9
@@ -122,14 +123,16 @@ fn a_job_with_a_group() {
     let job = JobView { group: Some(id("red")), ..job(Progress::default(), 1_000, None) };
     assert_eq!(JobRecord::of(&job, Naming::Given).encode(), expected);
     assert_eq!(JobRecord::decode(&expected).unwrap().job(b"a", b"body"), Ok(job));
-    let nameless = bytes(&[expected.strip_suffix(&[0xc4, 3, b'r', b'e', b'd']).unwrap(), &[0xc4, 0]]);
+    let nameless =
+        bytes(&[expected.strip_suffix(&[0xc4, 3, b'r', b'e', b'd']).unwrap(), &[0xc4, 0]]);
     assert_eq!(JobRecord::decode(&nameless).unwrap().job(b"a", b""), Err(RecordError::Group));
 }
 
 #[test]
 fn a_schedule_by_cron() {
     let schedule = |fields: &[&[u8]]| {
-        let head: &[&[u8]] = &[&[0x9a, 1, 1, 1, 0, 0, 0, 0, 0, 0xc2, 0x97, 0, 0, 0, 0, 0xc0, 0xc0, 0x9d]];
+        let head: &[&[u8]] =
+            &[&[0x9a, 1, 1, 1, 0, 0, 0, 0, 0, 0xc2, 0x97, 0, 0, 0, 0, 0xc0, 0xc0, 0x9d]];
         bytes(&[head, fields, &[&[0, 0, 0, 0xc0, 0, 60, 0xc0, 0, 0, 0]]].concat())
     };
     let noon = schedule(&[&[0, 0xaa], b"0 12 * * *", &[0xa3], b"UTC"]);
@@ -148,10 +151,10 @@ fn a_schedule_by_cron() {
     assert_eq!(record.encode(), noon);
     let long = [b'*'; 257];
     for impossible in [
-        schedule(&[&[0, 0xc0, 0xc0]]),                       // neither EVERY nor CRON
-        schedule(&[&[1, 0xa1, b'*', 0xc0]]),                 // both
-        schedule(&[&[1, 0xc0, 0xa3], b"UTC"]),               // EVERY in a zone
-        schedule(&[&[0, 0xa0, 0xc0]]),                       // no expression
+        schedule(&[&[0, 0xc0, 0xc0]]),         // neither EVERY nor CRON
+        schedule(&[&[1, 0xa1, b'*', 0xc0]]),   // both
+        schedule(&[&[1, 0xc0, 0xa3], b"UTC"]), // EVERY in a zone
+        schedule(&[&[0, 0xa0, 0xc0]]),         // no expression
         schedule(&[&[0, 0xda, 0x01, 0x01], &long, &[0xc0]]), // too long a one
     ] {
         let record = JobRecord::decode(&impossible).unwrap();

@@ -1,7 +1,9 @@
-//! What is frozen: the bytes of records, and the numbers that the outcome of a logged command depends on. All of it is in
-//! docs/format.md. When a test here fails, two versions of the module would read a file or a log differently.
+//! What is frozen: the bytes of records, and the numbers that the outcome of a logged command
+//! depends on. All of it is in docs/format.md. When a test here fails, two versions of the module
+//! would read a file or a log differently.
 //!
-//! The bytes are written by hand, field by field, from the tables there and the specification of MessagePack.
+//! The bytes are written by hand, field by field, from the tables there and the specification of
+//! MessagePack.
 
 // A test may panic.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]

@@ -17,7 +17,10 @@ fn leases_begin_with_the_time_and_only_grow() {
     assert_eq!(pop(told(1_000)), 1_000 * 2_048 + 1);
     assert_eq!(pop(told(999)), 1_000 * 2_048 + 2);
     assert_eq!(pop(told(1_001)), 1_001 * 2_048);
-    assert_eq!(pop(Circumstances { lease_floor: Lease::new(9_999_999), ..told(1_002) }), 10_000_000);
+    assert_eq!(
+        pop(Circumstances { lease_floor: Lease::new(9_999_999), ..told(1_002) }),
+        10_000_000
+    );
 }
 
 #[test]
@@ -31,7 +34,10 @@ fn made_ids_go_on_by_one_and_pass_taken_ones_in_steps_that_double() {
         let Added::New { slot, .. } = added else { panic!("{added:?}") };
         String::from_utf8(queue.id_and_body(slot).unwrap().0.bytes().to_vec()).unwrap()
     };
-    assert_eq!([made(1_000), made(1_000), made(999), made(2_000)], ["1000-0", "1000-1", "1000-2", "2000-7"]);
+    assert_eq!(
+        [made(1_000), made(1_000), made(999), made(2_000)],
+        ["1000-0", "1000-1", "1000-2", "2000-7"]
+    );
 }
 
 #[test]
@@ -45,7 +51,11 @@ fn waits_have_this_jitter() {
         (7, 3_612_109_209_600_001, 53_369),
         (u32::MAX, Lease::MAX.number(), 57_849),
     ] {
-        assert_eq!(backoff.after(attempt, Lease::new(lease)), ms(wait), "attempt {attempt}, lease {lease}");
+        assert_eq!(
+            backoff.after(attempt, Lease::new(lease)),
+            ms(wait),
+            "attempt {attempt}, lease {lease}"
+        );
     }
 }
 
@@ -99,11 +109,11 @@ fn the_last_time() {
 fn the_check_of_a_session() {
     let mut queue = Queue::new(SEED);
     let claim = Claim { id: id("a"), lease: Some(Lease::new(2_000 * 2_048)) };
-    assert_eq!(queue.heading().check, 0);
+    assert_eq!(queue.heading().check, Check(0));
     queue.apply(&told(1_000), &Add::plain(id("a"), b"hello"));
-    assert_eq!(queue.heading().check, 0x0348_873c_44a8_fa9b);
+    assert_eq!(queue.heading().check, Check(0x0348_873c_44a8_fa9b));
     queue.apply(&told(2_000), &Pop::ONE);
-    assert_eq!(queue.heading().check, 0x51ae_8d17_4e89_03ec);
+    assert_eq!(queue.heading().check, Check(0x51ae_8d17_4e89_03ec));
     queue.apply(&told(2_001), &Finish { claims: &[claim] });
-    assert_eq!(queue.heading().check, 0xf2cb_3595_061b_e618);
+    assert_eq!(queue.heading().check, Check(0xf2cb_3595_061b_e618));
 }

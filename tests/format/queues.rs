@@ -26,7 +26,8 @@ fn a_queue() {
     let settings = queue.settings();
     assert_eq!((settings.ttr, settings.attempts), (Some(ms(30)), None));
     assert_eq!((settings.max_jobs.unwrap().get(), settings.dead_keep), (1_000, ms(9)));
-    let heading = Heading { clock: at(60), defaults: told(0).defaults, check: 0xfedc_ba98_7654_3210 };
+    let heading =
+        Heading { clock: at(60), defaults: told(0).defaults, check: Check(0xfedc_ba98_7654_3210) };
     assert_eq!(*queue.heading(), heading);
 }
 
@@ -58,7 +59,9 @@ fn a_queue_with_limits() {
     // CONCURRENCY 7, RATE 3 10 BURST 2; the next one would leave at 106 and 2/3.
     let limits = [0x96, 7, 3, 10, 2, 106, 2];
     assert!(record.ends_with(&limits), "{record:?}");
-    let with = |limits: &[u8]| [record.strip_suffix(&[0x96, 7, 3, 10, 2, 106, 2]).unwrap(), limits].concat();
+    let with = |limits: &[u8]| {
+        [record.strip_suffix(&[0x96, 7, 3, 10, 2, 106, 2]).unwrap(), limits].concat()
+    };
     let restored = |limits: &[u8]| {
         let mut queue = Queue::new(SEED);
         queue.restore(&QueueRecord::decode(&with(limits))?).map(|()| queue)
@@ -91,14 +94,16 @@ fn groups_and_a_queue_with_limits_for_them() {
     assert_eq!(queue.apply(&told(100), &Pop { count: 2, ..Pop::ONE }).len(), 2);
     let record = queue.record().encode();
     assert_eq!(record[0], 0x99);
-    // No limits of the queue; GROUPCONCURRENCY 7, GROUPRATE 3 10 BURST 2; three records, two groups were made, and those
-    // without jobs were looked at up to the second.
+    // No limits of the queue; GROUPCONCURRENCY 7, GROUPRATE 3 10 BURST 2; three records, two groups
+    // were made, and those without jobs were looked at up to the second.
     assert!(record.ends_with(&[0x97, 0, 0, 0, 0, 0, 0, 0x97, 7, 3, 10, 2, 3, 2, 2]), "{record:?}");
     let expected = bytes(&[
         &[0x93],
-        // Those without one have had their turn with priority 128, in a round that began at 100, when two groups had come.
+        // Those without one have had their turn with priority 128, in a round that began at 100,
+        // when two groups had come.
         &[0x99, 0xc4, 0, 0, 0xc4, 1, 128, 0, 0, 0, 0, 0, 0x91, 0x93, 0xcc, 128, 100, 2],
-        // Its arrival time is 103 and a third; nothing has been held back by that, of a burst of two.
+        // Its arrival time is 103 and a third; nothing has been held back by that, of a burst of
+        // two.
         &[0x98, 0xc4, 3, b'r', b'e', b'd', 1, 0xc4, 1, 128, 103, 1, 3, 0, 0],
         &[0x97, 0xc4, 4, b'b', b'l', b'u', b'e', 2, 0xc4, 0, 0, 0, 0, 105], // paused until 105
     ]);

@@ -28,7 +28,8 @@ pub fn at_everything(server: &Server) {
 /// What the server's INFO says of all queues is what they are.
 pub fn at_info(server: &Server) {
     let info = server.info();
-    let field = |name: &str| info.iter().find(|(field, _)| field == name).map(|(_, value)| value.clone());
+    let field =
+        |name: &str| info.iter().find(|(field, _)| field == name).map(|(_, value)| value.clone());
     assert_eq!(field("bugs").as_deref(), Some("0"));
     assert_eq!(field("queues"), Some(server.digests().len().to_string()));
 }
@@ -57,7 +58,10 @@ fn scan(server: &Server, key: &[u8]) -> Vec<Word> {
     let (mut ids, mut cursor) = (Vec::new(), "0".to_string());
     for _ in 0..CALLS_MAX {
         let mut part = ask(server, "dq.scan", key, &format!("{cursor} COUNT 50")).bulks.into_iter();
-        cursor = part.next().map(|cursor| String::from_utf8_lossy(&cursor).into_owned()).unwrap_or_default();
+        cursor = part
+            .next()
+            .map(|cursor| String::from_utf8_lossy(&cursor).into_owned())
+            .unwrap_or_default();
         ids.extend(part);
         if cursor == "0" {
             break;
@@ -73,7 +77,10 @@ fn is_the_same_elsewhere(server: &Server, key: &[u8]) {
     let digest = digest_at(server, key).expect("it is there");
     let file = server.dump(0, key).expect("it is there");
     assert!(server.restore(0, COPY, ENCODING_VERSION, &file), "what was dumped can be restored");
-    assert!(digest_at(server, COPY).as_ref() == Some(&digest), "what was restored is another queue");
+    assert!(
+        digest_at(server, COPY).as_ref() == Some(&digest),
+        "what was restored is another queue"
+    );
     server.delete(0, COPY);
     server.copy((0, key), (0, COPY));
     assert!(digest_at(server, COPY).as_ref() == Some(&digest), "a copy is another queue");
@@ -81,9 +88,15 @@ fn is_the_same_elsewhere(server: &Server, key: &[u8]) {
     let commands = server.rewrite(0, key);
     for mut words in commands {
         words[1] = COPY.to_vec();
-        assert!(matches!(server.run(0, &words), Answer::Replied(Replied { error: None, .. })), "{words:?}");
+        assert!(
+            matches!(server.run(0, &words), Answer::Replied(Replied { error: None, .. })),
+            "{words:?}"
+        );
     }
-    assert!(digest_at(server, COPY).as_ref() == Some(&digest), "a rewritten AOF makes another queue");
+    assert!(
+        digest_at(server, COPY).as_ref() == Some(&digest),
+        "a rewritten AOF makes another queue"
+    );
     server.delete(0, COPY);
     // What was logged of that is of nobody's concern.
     server.take_log();

@@ -1,5 +1,6 @@
-//! Fuzzing, the short run: what is in `corpus/`, and some thousand changes of it, the same each time.
-//! `make fuzz` goes on from there, guided by what of the module an input reaches (`fuzz/`). README.md tells how.
+//! Fuzzing, the short run: what is in `corpus/`, and some thousand changes of it, the same each
+//! time. `make fuzz` goes on from there, guided by what of the module an input reaches (`fuzz/`).
+//! README.md tells how.
 //!
 //! `DQ_FUZZ_CHANGES=1000000 cargo test --release --test fuzz` looks longer.
 
@@ -41,7 +42,8 @@ fn folder(name: &str) -> PathBuf {
 
 /// The inputs of a folder, in the order of their names.
 fn corpus(name: &str) -> Vec<Vec<u8>> {
-    let mut files: Vec<_> = fs::read_dir(folder(name)).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> =
+        fs::read_dir(folder(name)).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     assert!(!files.is_empty());
     files.iter().map(|file| fs::read(file).unwrap()).collect()
@@ -51,8 +53,8 @@ thread_local! {
     static INPUT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Tries each input, and so many changes of them. A panic on the way out of the module ends the process, so what is
-/// being tried is told first.
+/// Tries each input, and so many changes of them. A panic on the way out of the module ends the
+/// process, so what is being tried is told first.
 fn try_all(
     inputs: &[Vec<u8>],
     changes: usize,
@@ -63,7 +65,10 @@ fn try_all(
     TELLS.call_once(|| {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            eprintln!("the input:\n{}", INPUT.with_borrow(|input| input.escape_ascii().to_string()));
+            eprintln!(
+                "the input:\n{}",
+                INPUT.with_borrow(|input| input.escape_ascii().to_string())
+            );
             usual(panic);
         }));
     });

@@ -1,5 +1,6 @@
-//! Changing an input a little, so that what comes out is still read to its end: a session stays lines of words, a payload
-//! keeps the lengths of its strings right. What a byte here or there does to these, a fuzzer tries by itself.
+//! Changing an input a little, so that what comes out is still read to its end: a session stays
+//! lines of words, a payload keeps the lengths of its strings right. What a byte here or there does
+//! to these, a fuzzer tries by itself.
 
 use fastrand::Rng;
 
@@ -118,7 +119,9 @@ fn change_items(items: &mut Vec<Item>, random: &mut Rng) {
         (1, _) => items.insert(at, items[at].clone()),
         // A made-up count has room made for it, as far as that goes: it takes its time.
         (2, Item::Unsigned(number)) if random.u16(0..500) == 0 => *number = some_number(random),
-        (3, Item::Unsigned(number)) => *number = number.wrapping_add(random.u64(0..3)).wrapping_sub(1),
+        (3, Item::Unsigned(number)) => {
+            *number = number.wrapping_add(random.u64(0..3)).wrapping_sub(1)
+        }
         (_, Item::Unsigned(_)) => (),
         (_, Item::String(bytes)) => change_bytes(bytes, random),
     }

@@ -1,5 +1,6 @@
-//! A RESTORE payload, most often one that no module wrote: a byte for the version of its encoding, then the value as a
-//! server keeps it in a DUMP, without the type at its beginning and the checksum at its end.
+//! A RESTORE payload, most often one that no module wrote: a byte for the version of its encoding,
+//! then the value as a server keeps it in a DUMP, without the type at its beginning and the
+//! checksum at its end.
 
 use super::look;
 use super::server::{Answer, Server, ENCODING_VERSION};

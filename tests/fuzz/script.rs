@@ -1,5 +1,5 @@
-//! Sessions as text: a line a command, its words with a space between. A byte that would not stand in such a line is
-//! `\xHH`; so is a backslash.
+//! Sessions as text: a line a command, its words with a space between. A byte that would not stand
+//! in such a line is `\xHH`; so is a backslash.
 
 use super::server::Word;
 
@@ -69,7 +69,8 @@ mod tests {
 
     #[test]
     fn what_is_printed_is_read_as_it_was() {
-        let lines = vec![vec![b"a".to_vec(), b"".to_vec(), b"\\x00".to_vec()], vec![(0..=255).collect()]];
+        let lines =
+            vec![vec![b"a".to_vec(), b"".to_vec(), b"\\x00".to_vec()], vec![(0..=255).collect()]];
         assert_eq!(parse(&print(&lines)), lines);
     }
 }

@@ -20,7 +20,8 @@ use super::server::{Answer, Place, Server, Word};
 /// Of an error: what a client goes by.
 const PREFIXES: [&str; 4] = ["ERR ", "WRONGTYPE ", "EXISTS ", "FULL "];
 
-/// After this many turns without a command, what the timer does of its own accord is done, or goes on in the next line.
+/// After this many turns without a command, what the timer does of its own accord is done, or goes
+/// on in the next line.
 const TURNS_OF_TIMER: usize = 3;
 
 /// The last millisecond that there is for the module, and some beyond.
@@ -78,7 +79,9 @@ impl<'s> Session<'s> {
             (b"DEFRAG", [slice]) => self.defrag(Some(number(slice) as usize)),
             (b"DEL", [key]) => self.servers_own(words, |server| server.delete(0, key)),
             (b"RENAME", [from, to]) => self.servers_own(words, |server| server.rename(0, from, to)),
-            (b"COPY", [from, to]) => self.servers_own(words, |server| server.copy((0, from), (0, to))),
+            (b"COPY", [from, to]) => {
+                self.servers_own(words, |server| server.copy((0, from), (0, to)))
+            }
             (b"FLUSHALL", []) => self.servers_own(words, Server::flush),
             _ => self.command(words),
         }

@@ -6,9 +6,10 @@ tests/blackbox/harness/golden.py says what they are.
     target/venv/bin/python tests/golden/make.py VERSION [--module FILE] [--server NAME]
     target/venv/bin/python tests/golden/make.py --record [--server NAME]
 
-The first makes tests/golden/VERSION, once for each version that is released, by the module in target/release
-or the given one. It is not made again: that would be other files. The second writes all digests.json anew, by
-the module in target/release, when a change of the module changes what goes into a digest.
+The first makes tests/golden/VERSION, once for each version that is released, by the module in
+target/release or the given one. It is not made again: that would be other files. The second writes
+all digests.json anew, by the module in target/release, when a change of the module changes what
+goes into a digest.
 """
 
 import argparse
@@ -52,7 +53,9 @@ def main() -> None:
     parser.add_argument("version", nargs="?", help="the folder to make, such as 0.1")
     parser.add_argument("--module", type=Path, default=MODULE)
     parser.add_argument("--server", choices=KNOWN, default="redis-7.0")
-    parser.add_argument("--record", action="store_true", help="write the digests of all versions anew")
+    parser.add_argument(
+        "--record", action="store_true", help="write the digests of all versions anew"
+    )
     options = parser.parse_args()
     kind = KNOWN[options.server]
     with tempfile.TemporaryDirectory() as directory:
@@ -82,7 +85,11 @@ def write_files(golden: Golden, kind: Kind, module: Path, directory: Path) -> No
     config = ["appendonly yes", "appendfsync always", NO_PREAMBLE]
     with (
         started(
-            kind, directory / "made", *config, module=module, environment=clock_at(directory, BEGIN_MS)
+            kind,
+            directory / "made",
+            *config,
+            module=module,
+            environment=clock_at(directory, BEGIN_MS),
         ) as server,
         binary_client(server) as r,
     ):
@@ -124,7 +131,9 @@ def record(kind: Kind, directory: Path) -> None:
 
 @contextmanager
 def loaded(golden: Golden, kind: Kind, module: Path, directory: Path) -> Iterator[redis.Redis]:
-    """A client of a server that has loaded the RDB file, at the time at which it is to be looked at."""
+    """A client of a server that has loaded the RDB file, at the time at which it is to be looked
+    at.
+    """
     files, environment = RDB.files_of(golden), golden.clock(directory)
     with (
         started(
@@ -150,7 +159,9 @@ def started(
     files: dict[str, bytes] | None = None,
 ) -> Iterator[Server]:
     directory.mkdir()
-    server = Server(kind, directory, *config, module=module, files=files or {}, environment=environment)
+    server = Server(
+        kind, directory, *config, module=module, files=files or {}, environment=environment
+    )
     try:
         yield server
     finally:

@@ -1,6 +1,7 @@
 """The queues of the golden files, as the sessions that make them (make.py).
 
-The files are looked at an hour later: what takes ten minutes is over by then, and what takes a day isn't.
+The files are looked at an hour later: what takes ten minutes is over by then, and what takes a day
+isn't.
 """
 
 # One session after the other; a command after `# Later` is repeated until it gives its reply.
@@ -255,7 +256,8 @@ SESSIONS = [
     OK
     """,
     r"""
-    # Pauses: without end, until tomorrow, until a time that is over when it is looked at, and resumed.
+    # Pauses: without end, until tomorrow, until a time that is over when it is looked at, and
+    # resumed.
     > DQ.ADD paused a x
     "a"
     > DQ.PAUSE paused
@@ -391,7 +393,8 @@ SESSIONS = [
     """,
 ]
 
-# Consumers that wait (consumers.py): what is handed out to them, and what comes back because they have gone.
+# Consumers that wait (consumers.py): what is handed out to them, and what comes back because they
+# have gone.
 WAITED = """
     one> DQ.POP waited BLOCK 0
     two> DQ.MPOP 2 nothing waited BLOCK 0 TTR 600000

@@ -57,14 +57,28 @@ def test_celery(guide: Make, r: redis.Redis, url: str) -> None:
     celery = guide("celery", OLD_BROKER_URL=old, BROKER_URL=new)
     send = "from {0} import cancel; cancel.delay(1); cancel.apply_async((2,), countdown={1})"
     python = celery._command("x.py")[0]
-    (celery._directory / "send.py").write_text(send.format("shop_before", 15))  # to be moved while it waits
+    (celery._directory / "send.py").write_text(
+        send.format("shop_before", 15)
+    )  # to be moved while it waits
     celery.run("send.py")
     assert r.llen("celery") == 2
     assert celery.run("move.py", "celery") == "moved 2\n"
     assert r.llen("celery") == r.hlen("unacked") == 0
     r.execute_command("SELECT", 1)
     assert len(jobs(r, "celery", "delayed")) == 1
-    worker = [python, "-m", "celery", "-A", "shop", "worker", "-P", "solo", "-l", "INFO", "--without-mingle"]
+    worker = [
+        python,
+        "-m",
+        "celery",
+        "-A",
+        "shop",
+        "worker",
+        "-P",
+        "solo",
+        "-l",
+        "INFO",
+        "--without-mingle",
+    ]
     with celery.running(worker):
         errors = celery._directory / "errors.txt"
         eventually(lambda: errors.read_text().count("succeeded") == 2, 60)
@@ -177,7 +191,10 @@ def test_sidekiq(guide: Make, r: redis.Redis, sidekiq: str, url: str) -> None:
     assert (r.zcard("schedule"), r.llen("queue:mail")) == (0, 0)
     r.execute_command("SELECT", 0)
     delayed = jobs(r, "mail", "delayed").values()
-    assert [json.loads(job["body"])["args"] for job in delayed] == [["remind", "bob"], ["remind", "bob"]]
+    assert [json.loads(job["body"])["args"] for job in delayed] == [
+        ["remind", "bob"],
+        ["remind", "bob"],
+    ]
     assert all(58 < minutes_ahead(job) <= 60 for job in delayed)
     ruby.prints("worker.rb", "welcome ann")
     ruby.run("producer.rb")
@@ -191,7 +208,10 @@ def test_sqs(guide: Make, r: redis.Redis, sqs: str) -> None:
     queue.prints("worker_before.py", "sent welcome ann", "sent remind bob")
     queue.run("producer_before.py")
     assert queue.run("move.py", "mail") == "moved 2\n"
-    assert sorted(job["body"] for job in jobs(r, "mail", "ready").values()) == ["remind bob", "welcome ann"]
+    assert sorted(job["body"] for job in jobs(r, "mail", "ready").values()) == [
+        "remind bob",
+        "welcome ann",
+    ]
     queue.prints("worker.py", "sent welcome ann", "sent remind bob")
     queue.run("producer.py")
     queue.prints("worker.py", "sent welcome ann", "sent remind bob")
@@ -203,7 +223,9 @@ def test_a_guide_says_whether_it_is_run(name: str) -> None:
     assert bool(PROGRAM.search(text)) != (name in NOT_RUN)
     if name in NOT_RUN - {"README"}:
         assert "isn't run by the tests" in text
-        assert re.search(rf"\({name}\.md\) \|.*\| no \|$", (DOCS / "README.md").read_text(), re.MULTILINE)
+        assert re.search(
+            rf"\({name}\.md\) \|.*\| no \|$", (DOCS / "README.md").read_text(), re.MULTILINE
+        )
 
 
 @pytest.mark.parametrize("name", ["asynq", "bullmq", "sidekiq"])

@@ -1,4 +1,6 @@
-"""A session that comes to every command, each way in which a value comes and goes, and what is refused."""
+"""A session that comes to every command, each way in which a value comes and goes, and what is
+refused.
+"""
 
 import redis
 
@@ -65,12 +67,16 @@ def look(r: redis.Redis) -> None:
     r.execute_command("DQ.FORECAST", "looked at", "STEP", 7, "COUNT", 1_000)
     r.execute_command("DQ.FORECAST", "looked at", "FROM", 1, "STEP", 2**40, "COUNT", 5)
     after: list[str | int] = []
-    while page := r.execute_command("DQ.PEEK", "looked at", "STATE", "delayed", "COUNT", 50, *after):
+    while page := r.execute_command(
+        "DQ.PEEK", "looked at", "STATE", "delayed", "COUNT", 50, *after
+    ):
         shown = dict(zip(page[-1][::2], page[-1][1::2], strict=True))
         after = ["AFTER", shown["id"], "FROM", shown["due"]]
     cursor = "0"
     while True:
-        cursor, _ = r.execute_command("DQ.SCAN", "looked at", cursor, "MATCH", "*[1-5]?*", "COUNT", 100)
+        cursor, _ = r.execute_command(
+            "DQ.SCAN", "looked at", cursor, "MATCH", "*[1-5]?*", "COUNT", 100
+        )
         if str(cursor) == "0":
             break
 
@@ -94,11 +100,15 @@ def come_and_go(server: Server, r: redis.Redis) -> None:
 
 
 def restore(r: redis.Redis, hostile: bool) -> None:
-    """DUMP and RESTORE; and payloads that are cut, or have a byte changed, or more than there can be."""
+    """DUMP and RESTORE; and payloads that are cut, or have a byte changed, or more than there can
+    be.
+    """
     key = b"dumped"
     r.delete(key)
     for number in range(300):
-        r.execute_command("DQ.ADD", key, b"d%d" % number, b"x" * number, "DELAY", number, "KEEP", number)
+        r.execute_command(
+            "DQ.ADD", key, b"d%d" % number, b"x" * number, "DELAY", number, "KEEP", number
+        )
     r.execute_command("DQ.POP", key, "COUNT", 20)
     payload = r.dump(key)
     if not hostile:
@@ -111,7 +121,8 @@ def restore(r: redis.Redis, hostile: bool) -> None:
     step = max(1, len(value) // HOSTILE)
     changed = [value[:at] for at in range(1, len(value), step)]
     changed += [
-        value[:at] + bytes([value[at] ^ 0x41]) + value[at + 1 :] for at in range(10, len(value), step)
+        value[:at] + bytes([value[at] ^ 0x41]) + value[at + 1 :]
+        for at in range(10, len(value), step)
     ]
     made_up = [
         payload_of(count=2**60),

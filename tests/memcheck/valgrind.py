@@ -1,8 +1,8 @@
 """A server under valgrind, and what that says of the module.
 
-The module allocates through the server. Valgrind sees that where the server takes its memory from the C
-library, as the tests' Valkey does, or from a jemalloc that is a library of its own, as Debian's Redis does.
-It doesn't see a jemalloc that is inside of the server.
+The module allocates through the server. Valgrind sees that where the server takes its memory from
+the C library, as the tests' Valkey does, or from a jemalloc that is a library of its own, as
+Debian's Redis does. It doesn't see a jemalloc that is inside of the server.
 """
 
 import xml.etree.ElementTree as ET
@@ -49,15 +49,17 @@ def program(report: Path) -> list[str]:
 
 
 def faults_of_module(report: Path) -> list[Fault]:
-    """What the module lost, and what it read or wrote that it shouldn't. What the server does with what it
-    was given by the module is the server's."""
+    """What the module lost, and what it read or wrote that it shouldn't. What the server does with
+    what it was given by the module is the server's."""
     faults = []
     for error in ET.parse(report).iter("error"):
         kind = error.findtext("kind", "")
         frames = error.findall("stack/frame")
         if is_in_module(frames if kind.startswith("Leak_") else innermost(frames)):
             what = error.findtext("what") or error.findtext("xwhat/text") or ""
-            stack = tuple(f"{frame.findtext('fn', '?')}  {frame.findtext('file', '')}" for frame in frames)
+            stack = tuple(
+                f"{frame.findtext('fn', '?')}  {frame.findtext('file', '')}" for frame in frames
+            )
             faults.append(Fault(kind, what, stack))
     return faults
 
@@ -68,18 +70,20 @@ def is_in_module(frames: list[ET.Element]) -> bool:
 
 def innermost(frames: list[ET.Element]) -> list[ET.Element]:
     """The frame whose doing it is: memcpy and the like do as they are told."""
-    own = [frame for frame in frames if not any(name in frame.findtext("obj", "") for name in LIBRARIES)]
+    own = [
+        frame
+        for frame in frames
+        if not any(name in frame.findtext("obj", "") for name in LIBRARIES)
+    ]
     return own[:1]
 
 
 class Watched:
     """A server under valgrind; `faults` are known when it has ended."""
 
-    def __init__(self, kind: Kind, directory: Path, module: Path, **environment: str):
+    def __init__(self, kind: Kind, directory: Path, module: Path):
         self._report = directory / "valgrind.xml"
-        self.server = Server(
-            kind, directory, module=module, environment=environment, under=program(self._report)
-        )
+        self.server = Server(kind, directory, module=module, under=program(self._report))
 
     def faults(self) -> list[Fault]:
         self.server.stop(within_s=300)

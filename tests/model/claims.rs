@@ -97,7 +97,8 @@ impl Reference {
 
     /// Nobody prolongs a life.
     fn held_alive(&self, now: u64, claim: &Claim) -> Option<usize> {
-        let is_alive = |place: &usize| self.jobs[*place].expires_at.is_none_or(|expiry| expiry > now);
+        let is_alive =
+            |place: &usize| self.jobs[*place].expires_at.is_none_or(|expiry| expiry > now);
         self.held(claim).filter(is_alive)
     }
 }

@@ -42,8 +42,8 @@ fn skew() -> impl Strategy<Value = i64> {
     ]
 }
 
-/// When somebody looks at a replica, between two entries of the log: by a clock that is so far ahead of that of
-/// its primary, or behind it; or nobody does.
+/// When somebody looks at a replica, between two entries of the log: by a clock that is so far
+/// ahead of that of its primary, or behind it; or nobody does.
 pub fn looks(turns: usize) -> impl Strategy<Value = Vec<Option<i64>>> {
     prop::collection::vec(look(), turns)
 }
@@ -113,15 +113,8 @@ fn options() -> BoxedStrategy<Options> {
         prop::option::weighted(0.3, span_if_any()),
         group(),
     );
-    let drawn = parts.prop_map(|(ttr, attempts, priority, backoff, ttl, keep, late, group)| Options {
-        ttr,
-        attempts,
-        priority,
-        backoff,
-        ttl,
-        keep,
-        late,
-        group,
+    let drawn = parts.prop_map(|(ttr, attempts, priority, backoff, ttl, keep, late, group)| {
+        Options { ttr, attempts, priority, backoff, ttl, keep, late, group }
     });
     // By itself: all in one, they would take more stack than a thread has.
     drawn.boxed()
@@ -186,30 +179,49 @@ fn rule() -> impl Strategy<Value = RuleIn> {
 }
 
 fn schedule() -> impl Strategy<Value = Operation> {
-    let if_taken =
-        prop_oneof![1 => Just(IfTaken::Refuse), 2 => Just(IfTaken::Replace), 5 => Just(IfTaken::Ensure)];
+    let if_taken = prop_oneof![1 => Just(IfTaken::Refuse), 2 => Just(IfTaken::Replace), 5 => Just(IfTaken::Ensure)];
     let (ttr, attempts, priority) = (None, None, None);
-    let plain =
-        Options { ttr, attempts, priority, backoff: None, ttl: None, keep: None, late: None, group: None };
+    let plain = Options {
+        ttr,
+        attempts,
+        priority,
+        backoff: None,
+        ttl: None,
+        keep: None,
+        late: None,
+        group: None,
+    };
     let options = prop_oneof![2 => Just(plain), 3 => options()];
     (0..=GIVEN_IDS, rule(), prop::option::weighted(0.4, due()), options, if_taken).prop_map(
-        |(id, rule, starts, options, if_taken)| Operation::Schedule { id, rule, starts, options, if_taken },
+        |(id, rule, starts, options, if_taken)| Operation::Schedule {
+            id,
+            rule,
+            starts,
+            options,
+            if_taken,
+        },
     )
 }
 
 fn of_producers() -> impl Strategy<Value = Operation> {
     let add = (new_id(), due(), options(), prop::bool::weighted(0.3));
-    let add = add.prop_map(|(id, due, options, replaces)| Operation::Add { id, due, options, replaces });
+    let add =
+        add.prop_map(|(id, due, options, replaces)| Operation::Add { id, due, options, replaces });
     // More than are remembered, or few, which have many.
     let spread = prop_oneof![2 => Just(0u8), 1 => 2..9u8, 1 => Just(90u8)];
     let many = (200..600u64, due(), options(), spread);
-    let many =
-        many.prop_map(|(jobs, due, options, groups)| Operation::AddMany { jobs, due, options, groups });
+    let many = many.prop_map(|(jobs, due, options, groups)| Operation::AddMany {
+        jobs,
+        due,
+        options,
+        groups,
+    });
     prop_oneof![60 => add, 25 => schedule(), 1 => many]
 }
 
 fn of_workers() -> impl Strategy<Value = Operation> {
-    // As many as a POP can hand out whatever it has to ask the calendar for: at 250 questions it ends early.
+    // As many as a POP can hand out whatever it has to ask the calendar for: at 250 questions it
+    // ends early.
     let count = prop_oneof![12 => Just(1usize), 4 => 2..6usize, 1 => 100..240usize];
     let pop = (count, prop::option::of(ttr()), prop::bool::weighted(0.2));
     let pop = pop.prop_map(|(count, ttr, no_ack)| Operation::Pop { count, ttr, no_ack });
@@ -220,7 +232,8 @@ fn of_workers() -> impl Strategy<Value = Operation> {
     ];
     let by_id = (several(which()), prop::option::of(ttr()), prop::bool::weighted(0.2));
     let by_id = by_id.prop_map(|(jobs, ttr, no_ack)| Operation::PopById { jobs, ttr, no_ack });
-    let release = (claim(), when, prop::option::weighted(0.3, priority()), prop::option::of(0..3u8));
+    let release =
+        (claim(), when, prop::option::weighted(0.3, priority()), prop::option::of(0..3u8));
     let release = release.prop_map(|(claim, when, priority, reason)| Operation::Release {
         claim,
         when,
@@ -254,16 +267,17 @@ fn alteration() -> BoxedStrategy<Alteration> {
         prop::option::of(max_jobs),
         prop::option::of(span_if_any()),
     );
-    let drawn = parts.prop_map(|(ttr, attempts, backoff, keep, late, max_jobs, dead_keep)| Alteration {
-        ttr,
-        attempts,
-        backoff,
-        keep,
-        late,
-        max_jobs,
-        dead_keep,
-        ..Alteration::default()
-    });
+    let drawn =
+        parts.prop_map(|(ttr, attempts, backoff, keep, late, max_jobs, dead_keep)| Alteration {
+            ttr,
+            attempts,
+            backoff,
+            keep,
+            late,
+            max_jobs,
+            dead_keep,
+            ..Alteration::default()
+        });
     drawn.boxed()
 }
 
@@ -273,8 +287,10 @@ fn limits() -> impl Strategy<Value = Alteration> {
     let per = prop_oneof![1 => Just(1u64), 8 => 2..30u64, 1 => Just(3_000u64)];
     let burst = prop_oneof![4 => Just(1u32), 3 => 2..6u32];
     let rate = (jobs, per, burst).prop_map(|(jobs, per, burst)| Rate { jobs, per, burst });
-    let parts =
-        (prop::option::of(concurrency), prop::option::weighted(0.6, prop::option::weighted(0.8, rate)));
+    let parts = (
+        prop::option::of(concurrency),
+        prop::option::weighted(0.6, prop::option::weighted(0.8, rate)),
+    );
     (parts, any::<bool>()).prop_map(|((concurrency, rate), of_groups)| {
         if of_groups {
             let (group_concurrency, group_rate) = (concurrency, rate);
@@ -287,7 +303,8 @@ fn limits() -> impl Strategy<Value = Alteration> {
 fn of_operators() -> impl Strategy<Value = Operation> {
     let at_most = || prop_oneof![6 => 1..4usize, 1 => Just(1_000usize)];
     let purge = (prop::sample::select(State::ALL.to_vec()), span(), at_most());
-    let purge = purge.prop_map(|(state, older, at_most)| Operation::Purge { state, older, at_most });
+    let purge =
+        purge.prop_map(|(state, older, at_most)| Operation::Purge { state, older, at_most });
     prop_oneof![
         12 => several(which()).prop_map(Operation::Delete),
         8 => at_most().prop_map(|at_most| Operation::Kick { at_most }),
@@ -314,7 +331,13 @@ fn operation() -> impl Strategy<Value = Operation> {
 
 pub fn turn() -> impl Strategy<Value = Turn> {
     (jump(), defaults(), floor(), readers(), operation()).prop_map(
-        |(jump, defaults, floor, readers, operation)| Turn { jump, defaults, floor, readers, operation },
+        |(jump, defaults, floor, readers, operation)| Turn {
+            jump,
+            defaults,
+            floor,
+            readers,
+            operation,
+        },
     )
 }
 
@@ -322,8 +345,8 @@ pub fn turns(most: usize) -> impl Strategy<Value = Vec<Turn>> {
     prop::collection::vec(turn(), 1..most)
 }
 
-/// Where the clock begins: at nothing, at a small number, today, shortly before the end of leases, and before that
-/// of time.
+/// Where the clock begins: at nothing, at a small number, today, shortly before the end of leases,
+/// and before that of time.
 pub fn clock() -> impl Strategy<Value = u64> {
     prop_oneof![
         2 => Just(0u64),

@@ -13,7 +13,8 @@ pub struct File {
 
 pub fn save(queue: &Queue) -> File {
     let groups = queue.group_records().encode();
-    let (mut file, mut block) = (File { queue: queue.record().encode(), groups, ..File::default() }, 0);
+    let (mut file, mut block) =
+        (File { queue: queue.record().encode(), groups, ..File::default() }, 0);
     let mut writer = BlockWriter::default();
     for job in queue.jobs() {
         block += 1;

@@ -1,5 +1,5 @@
-//! Groups of the reference: each thing that holds one back is worked out anew from its jobs, and whose turn it is by
-//! looking at all of them.
+//! Groups of the reference: each thing that holds one back is worked out anew from its jobs, and
+//! whose turn it is by looking at all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -117,7 +117,13 @@ impl Reference {
     fn group_mut(&mut self, name: Name) -> &mut Group {
         if self.group(name).is_none() {
             let serial = self.next_serial();
-            self.groups.all.push(Group { name, serial, arrival: 0, held_until: 0, paused_until: 0 });
+            self.groups.all.push(Group {
+                name,
+                serial,
+                arrival: 0,
+                held_until: 0,
+                paused_until: 0,
+            });
         }
         self.groups.all.iter_mut().find(|group| group.name == name).unwrap()
     }
@@ -140,7 +146,8 @@ impl Reference {
     }
 
     fn leases(&self, name: Name) -> Vec<u64> {
-        let jobs = self.jobs.iter().filter(|job| job.group == Some(name) && job.stage == Stage::Leased);
+        let jobs =
+            self.jobs.iter().filter(|job| job.group == Some(name) && job.stage == Stage::Leased);
         jobs.map(|job| job.end_of_lease().unwrap()).collect()
     }
 
@@ -160,8 +167,8 @@ impl Reference {
         gate
     }
 
-    /// Since when each group, or those without one, has something in this priority that waits to be handed out: also what has
-    /// expired there.
+    /// Since when each group, or those without one, has something in this priority that waits to be
+    /// handed out: also what has expired there.
     fn lines(&self, priority: u8) -> BTreeMap<Option<Name>, u64> {
         let mut lines = BTreeMap::new();
         for job in &self.jobs {
@@ -189,7 +196,8 @@ impl Reference {
             Some((priority, first))
         })?;
         let is_its = |job: &Job| {
-            (job.policy.priority, job.group) == (priority, first.group) && job.state(now) == State::Ready
+            (job.policy.priority, job.group) == (priority, first.group)
+                && job.state(now) == State::Ready
         };
         let jobs = self.jobs.iter().enumerate().filter(|(_, job)| is_its(job));
         let (place, _) = jobs.min_by_key(|(_, job)| (job.due(), job.order)).unwrap();
@@ -240,12 +248,13 @@ impl Reference {
     pub fn count_for_its_rate(&mut self, group: Option<Name>, now: u64) {
         if let (Some(name), Some(rate)) = (group, self.settings.group_rate) {
             let group = self.group_mut(name);
-            let arrival = if group.arrival >= parts(rate, now + 1) + tolerance(rate) + i128::from(rate.per) {
-                // The clock was set back.
-                parts(rate, now) + tolerance(rate)
-            } else {
-                group.arrival.max(parts(rate, now))
-            };
+            let arrival =
+                if group.arrival >= parts(rate, now + 1) + tolerance(rate) + i128::from(rate.per) {
+                    // The clock was set back.
+                    parts(rate, now) + tolerance(rate)
+                } else {
+                    group.arrival.max(parts(rate, now))
+                };
             group.arrival = arrival + i128::from(rate.per);
             group.held_until = holds(rate, group.arrival, now).unwrap_or(group.held_until);
         }
@@ -259,7 +268,8 @@ impl Reference {
     /// Whether a lease of this job that has run out may live again.
     pub fn has_place_in_group(&self, job: &Job, now: u64) -> bool {
         let limit = self.settings.group_concurrency as usize;
-        let live = job.group.map_or(0, |name| self.leases(name).iter().filter(|end| **end > now).count());
+        let live =
+            job.group.map_or(0, |name| self.leases(name).iter().filter(|end| **end > now).count());
         limit == 0 || live < limit
     }
 
@@ -284,12 +294,14 @@ impl Reference {
                 _ => 0,
             };
             if rate.is_none() || rate != before {
-                group.held_until = rate.and_then(|rate| holds(rate, group.arrival, now)).unwrap_or_default();
+                group.held_until =
+                    rate.and_then(|rate| holds(rate, group.arrival, now)).unwrap_or_default();
             }
         }
     }
 
-    /// Whether the clock was set back, which ends what their rate holds back by the clock as it was.
+    /// Whether the clock was set back, which ends what their rate holds back by the clock as it
+    /// was.
     pub fn is_set_back_for_groups(&self, now: u64) -> bool {
         now < self.clock && self.settings.group_rate.is_some() && !self.groups.all.is_empty()
     }
@@ -363,14 +375,18 @@ impl Reference {
     /// When a group may leave that may not now.
     pub fn next_group(&self) -> Option<u64> {
         let lines = self.priorities().into_iter().flat_map(|priority| self.lines(priority));
-        let lines = lines.filter(|(group, _)| group.is_some()).map(|(group, since)| self.opens(group, since));
+        let lines = lines
+            .filter(|(group, _)| group.is_some())
+            .map(|(group, since)| self.opens(group, since));
         lines.filter(|opens| *opens > self.horizon).min()
     }
 
     pub fn see_group(&self, group: &Group) -> Seen {
-        let count = |state| self.in_state(state).filter(|job| job.group == Some(group.name)).count();
+        let count =
+            |state| self.in_state(state).filter(|job| job.group == Some(group.name)).count();
         let lines = self.priorities().into_iter().flat_map(|priority| self.lines(priority));
-        let since = lines.filter(|(name, _)| *name == Some(group.name)).map(|(_, since)| since).min();
+        let since =
+            lines.filter(|(name, _)| *name == Some(group.name)).map(|(_, since)| since).min();
         Seen {
             ready: count(State::Ready),
             reserved: count(State::Reserved),

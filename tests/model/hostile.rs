@@ -5,8 +5,8 @@ use proptest::prelude::*;
 
 use crate::compare::check_sums;
 
-/// The bytes of a record: anything, or fields that have the right types and any values, or those with a
-/// byte changed.
+/// The bytes of a record: anything, or fields that have the right types and any values, or those
+/// with a byte changed.
 #[derive(Clone)]
 pub struct Blob(Vec<u8>);
 
@@ -138,7 +138,8 @@ fn schedule() -> impl Strategy<Value = Schedule> {
     ];
     let count = || prop_oneof![6 => 0..4u32, 1 => Just(u32::MAX)];
     let span = prop_oneof![8 => 0..9u64, 1 => number()];
-    let limits = (prop_oneof![8 => 0..2u8, 1 => any::<u8>()], span, count(), prop::option::of(time()));
+    let limits =
+        (prop_oneof![8 => 0..2u8, 1 => any::<u8>()], span, count(), prop::option::of(time()));
     let round = (time(), time(), prop::option::of(time()));
     let late = prop::option::of(prop_oneof![8 => 0..9u64, 1 => number()]);
     (timing, limits, round, (count(), count(), count()), late).prop_map(
@@ -150,8 +151,8 @@ fn schedule() -> impl Strategy<Value = Schedule> {
             late,
         )| {
             Schedule(
-                every, text, zone, misfire, jitter, most, until, anchor, occurrence, next, runs, missed,
-                failed, late,
+                every, text, zone, misfire, jitter, most, until, anchor, occurrence, next, runs,
+                missed, failed, late,
             )
         },
     )
@@ -159,8 +160,9 @@ fn schedule() -> impl Strategy<Value = Schedule> {
 
 fn extra() -> impl Strategy<Value = Extra> {
     let span = || prop_oneof![8 => 0..9u64, 1 => number()];
-    let reason =
-        prop::option::of(prop::collection::vec(any::<u8>(), 0..4).prop_map(serde_bytes::ByteBuf::from));
+    let reason = prop::option::of(
+        prop::collection::vec(any::<u8>(), 0..4).prop_map(serde_bytes::ByteBuf::from),
+    );
     let schedule = prop::option::weighted(0.4, schedule());
     let late = prop_oneof![3 => Just(0u64), 1 => span()];
     let tally = prop_oneof![3 => Just((0, 0, 0, 0)), 1 => any::<Tally>()];
@@ -185,10 +187,14 @@ fn job_record() -> impl Strategy<Value = Blob> {
     let times = (time(), time(), ttr);
     let rest = (attempts, any::<u8>(), progress(), any::<bool>(), prop::option::of(extra()));
     blob((times, rest).prop_map(
-        |((time, created, ttr), (attempts, priority, (stage, attempt, lease), named, extra))| match extra {
-            None => bytes_of((time, created, ttr, attempts, priority, attempt, lease, stage, named)),
-            Some(_) => {
-                bytes_of((time, created, ttr, attempts, priority, attempt, lease, stage, named, extra))
+        |((time, created, ttr), (attempts, priority, (stage, attempt, lease), named, extra))| {
+            match extra {
+                None => {
+                    bytes_of((time, created, ttr, attempts, priority, attempt, lease, stage, named))
+                }
+                Some(_) => bytes_of((
+                    time, created, ttr, attempts, priority, attempt, lease, stage, named, extra,
+                )),
             }
         },
     ))
@@ -235,8 +241,15 @@ fn queue_record() -> impl Strategy<Value = Blob> {
     let totals = (prop::array::uniform6(total()), prop::array::uniform6(total()));
     let totals = totals.prop_map(|(a, b)| [&a[..], &b].concat());
     let span = || prop_oneof![6 => 0..9u64, 1 => number()];
-    let settings =
-        (prop::option::of(1..9u64), prop::option::of(0..4u32), span(), span(), span(), span(), span());
+    let settings = (
+        prop::option::of(1..9u64),
+        prop::option::of(0..4u32),
+        span(),
+        span(),
+        span(),
+        span(),
+        span(),
+    );
     let heading = (time(), span(), any::<u32>(), any::<u64>());
     let few = || prop_oneof![2 => Just(0u32), 6 => 1..9u32, 1 => any::<u32>()];
     let of_groups = (few(), few(), span(), few(), number(), number(), number());
@@ -244,7 +257,10 @@ fn queue_record() -> impl Strategy<Value = Blob> {
     let record = (number(), time(), number(), totals, time(), time(), settings, heading, limits);
     // What most queues don't have is left out.
     blob((record, any::<bool>()).prop_map(
-        |((lease, time, number, totals, counted, paused, settings, heading, limits), is_limited)| {
+        |(
+            (lease, time, number, totals, counted, paused, settings, heading, limits),
+            is_limited,
+        )| {
             if is_limited {
                 bytes_of((lease, time, number, totals, counted, paused, settings, heading, limits))
             } else {
@@ -296,7 +312,8 @@ impl Hostile {
         // These are checked where entries are read.
         let lease_floor = Lease::new(told.floor.min(Lease::MAX.number() - 1));
         let defaults = Defaults { ttr: Millis::new(5).unwrap(), attempts: Attempts::new(3) };
-        self.told = Circumstances { now: Time::new(told.now).unwrap_or(Time::MAX), defaults, lease_floor };
+        self.told =
+            Circumstances { now: Time::new(told.now).unwrap_or(Time::MAX), defaults, lease_floor };
         let before = self.queue.clone();
         let played = self.play_records(&told.step).unwrap_or_else(|| {
             self.play_of_users(&told.step);
@@ -317,13 +334,13 @@ impl Hostile {
             }
             Step::Queue(record) => self.apply(&record.0, Effect::Queue),
             Step::Groups(records) => self.apply(&records.0, Effect::Groups),
-            Step::Load { id, record } => {
-                JobRecord::decode(&record.0).and_then(|record| self.queue.load(&id.0, b"body", &record))
-            }
+            Step::Load { id, record } => JobRecord::decode(&record.0)
+                .and_then(|record| self.queue.load(&id.0, b"body", &record)),
             Step::Block(block) => {
                 // Each job that can be read is there before the one that can't.
                 for read in read_block(&block.0) {
-                    let loaded = read.and_then(|(id, body, record)| self.queue.load(id, body, &record));
+                    let loaded =
+                        read.and_then(|(id, body, record)| self.queue.load(id, body, &record));
                     check_sums(&self.queue, self.horizon);
                     if loaded.is_err() {
                         break;
@@ -372,7 +389,8 @@ impl Hostile {
             }
             Step::Finish { id, lease } => {
                 let lease = (*lease % 2 == 1).then(|| Lease::new(*lease));
-                Id::new(&id.0).map(|id| queue.apply(&told, &Finish { claims: &[Claim { id, lease }] }));
+                Id::new(&id.0)
+                    .map(|id| queue.apply(&told, &Finish { claims: &[Claim { id, lease }] }));
             }
             Step::Delete { id } => {
                 Id::new(&id.0).map(|id| queue.apply(&told, &Delete { ids: &[id] }));

@@ -1,5 +1,5 @@
-//! A job of the reference: its stored times, and what follows from them at a moment. The length of a backoff
-//! is the core's, which has tests of its own for that.
+//! A job of the reference: its stored times, and what follows from them at a moment. The length of
+//! a backoff is the core's, which has tests of its own for that.
 
 use dq::queue::{Backoff, Lease, Millis, State};
 
@@ -28,8 +28,8 @@ pub struct Job {
     pub time: u64,
     pub expires_at: Option<u64>,
     pub reason: Option<Bytes>,
-    /// When it was given that time, among all events of the queue; below zero for one that was put back to
-    /// where it was, the later the further.
+    /// When it was given that time, among all events of the queue; below zero for one that was put
+    /// back to where it was, the later the further.
     pub order: i64,
     pub tally: Tally,
     pub group: Option<crate::groups::Name>,
@@ -85,8 +85,10 @@ impl Job {
 
     pub fn backoff(&self, lease: u64) -> u64 {
         let millis = |ms| Millis::new(ms).unwrap();
-        let backoff =
-            Backoff { base: millis(self.policy.backoff.base), max: millis(self.policy.backoff.max) };
+        let backoff = Backoff {
+            base: millis(self.policy.backoff.base),
+            max: millis(self.policy.backoff.max),
+        };
         backoff.after(self.attempt, Lease::new(lease)).as_u64()
     }
 
@@ -102,7 +104,9 @@ impl Job {
             Stage::Leased if self.is_at_its_last_attempt() && self.comes_back().is_none() => {
                 self.end_of_lease()
             }
-            Stage::Waiting | Stage::Leased => self.late_at().into_iter().chain(self.expires_at).min(),
+            Stage::Waiting | Stage::Leased => {
+                self.late_at().into_iter().chain(self.expires_at).min()
+            }
         }
     }
 
@@ -130,7 +134,10 @@ impl Job {
             Stage::Dead => (Line::Dead, self.time),
             Stage::Done => (Line::Done, self.time),
             // It won't be ready any more, unless somebody does something.
-            Stage::Waiting | Stage::Leased => match self.death().filter(|death| *death <= self.due()) {
+            Stage::Waiting | Stage::Leased => match self
+                .death()
+                .filter(|death| *death <= self.due())
+            {
                 Some(death) => (Line::Dying, death),
                 None if self.group.is_some() => (Line::Grouped(self.policy.priority), self.due()),
                 None => (Line::Lane(self.policy.priority), self.due()),

@@ -1,5 +1,6 @@
-//! What the reference lets leave: live leases counted anew, and the departures of the rate, all of which are kept. Where a
-//! rate has got to is worked out from that list, and the list itself is looked through for a window with too many.
+//! What the reference lets leave: live leases counted anew, and the departures of the rate, all of
+//! which are kept. Where a rate has got to is worked out from that list, and the list itself is
+//! looked through for a window with too many.
 
 use dq::queue::State;
 
@@ -29,7 +30,8 @@ impl Rate {
 }
 
 impl Departures {
-    /// When the next one would leave, if all did at even distances: after each that has left, so many distances later.
+    /// When the next one would leave, if all did at even distances: after each that has left, so
+    /// many distances later.
     fn arrival(&self, rate: Rate) -> i128 {
         let behind = |places: usize| places as i128 * rate.distance();
         let number = self.times.len();
@@ -38,8 +40,8 @@ impl Departures {
         after_each.chain([self.begins + behind(number)]).max().unwrap()
     }
 
-    /// What counts at `now`. Where the next one is further ahead than the rate can bring about, the clock was set back:
-    /// as if all of a burst but one had left now.
+    /// What counts at `now`. Where the next one is further ahead than the rate can bring about, the
+    /// clock was set back: as if all of a burst but one had left now.
     fn as_of(&self, rate: Rate, now: u64) -> Departures {
         if self.arrival(rate) < parts(rate, now + 1) + rate.tolerance() + rate.distance() {
             return self.clone();
@@ -67,7 +69,10 @@ impl Departures {
         for from in &self.times {
             let window = *from..from + rate.per;
             let left = self.times.iter().filter(|time| window.contains(time)).count() as u64;
-            assert!(left < u64::from(rate.jobs) + u64::from(rate.burst), "{left} from {from} on by {rate:?}");
+            assert!(
+                left < u64::from(rate.jobs) + u64::from(rate.burst),
+                "{left} from {from} on by {rate:?}"
+            );
         }
     }
 

@@ -1,6 +1,6 @@
 //! The log of a queue, as replicas and files get it, and who follows it.
 
-use dq::queue::{Answers, Circumstances, Following, Heading, Queue};
+use dq::queue::{Answers, Check, Circumstances, Following, Heading, Queue};
 
 use crate::subject::{at, Subject};
 use crate::told::{Command, Outcome};
@@ -20,11 +20,12 @@ pub struct Entry {
 pub struct Told {
     pub circumstances: Circumstances,
     /// What the queue had come to before.
-    pub check: u64,
+    pub check: Check,
 }
 
 impl Entry {
-    /// Of a command that was carried out by a queue with this heading; none when it changed nothing.
+    /// Of a command that was carried out by a queue with this heading; none when it changed
+    /// nothing.
     pub fn of(
         heading: &Heading,
         circumstances: Circumstances,
@@ -65,7 +66,9 @@ impl Follower {
     pub fn hear(&mut self, entry: &Entry) -> (Compared, Outcome) {
         let (compared, circumstances) = match entry.told {
             None => (Compared::Unsaid, self.0.queue.circumstances()),
-            Some(told) if self.0.queue.compare_check(told.check) => (Compared::Same, told.circumstances),
+            Some(told) if self.0.queue.compare_check(told.check) => {
+                (Compared::Same, told.circumstances)
+            }
             Some(told) => (Compared::Diverged, told.circumstances),
         };
         (compared, self.0.apply(&circumstances, &entry.command, &mut Answers(&entry.answers)))

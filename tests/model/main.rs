@@ -1,5 +1,5 @@
-//! The core beside an obvious, slow reference queue, under random operations and times that jump; and its log, wherever
-//! it is heard.
+//! The core beside an obvious, slow reference queue, under random operations and times that jump;
+//! and its log, wherever it is heard.
 //!
 //! `PROPTEST_CASES=20000 cargo test --release --test model` looks longer.
 

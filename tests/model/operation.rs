@@ -1,5 +1,5 @@
-//! Random operations. They are drawn without knowing the queue ("the third job", "a stale lease") and
-//! become commands, with ids and leases, when it is their turn.
+//! Random operations. They are drawn without knowing the queue ("the third job", "a stale lease")
+//! and become commands, with ids and leases, when it is their turn.
 
 use dq::queue::State;
 
@@ -7,7 +7,8 @@ use crate::groups::Name;
 use crate::reference::{Delivery, Reference};
 use crate::subject::Subject;
 use crate::told::{
-    self, Add, Alteration, Bytes, Command, Defaults, Due, IfTaken, Options, Rule, Starts, When, LAST,
+    self, Add, Alteration, Bytes, Command, Defaults, Due, IfTaken, Options, Rule, Starts, When,
+    LAST,
 };
 
 /// One operation, after the clock has jumped.
@@ -201,14 +202,22 @@ impl Operation {
                 return add_many(*jobs, *due, *options, *groups, clock)
             }
             Operation::GiveBack { count } => {
-                let claim = |one: &Delivery| told::Claim { id: one.id.clone(), lease: Some(one.lease) };
+                let claim =
+                    |one: &Delivery| told::Claim { id: one.id.clone(), lease: Some(one.lease) };
                 let release = |claim| Command::Release {
                     claim,
                     when: told::When::Unbegun,
                     priority: None,
                     reason: None,
                 };
-                return reference.deliveries.iter().rev().take(*count).map(claim).map(release).collect();
+                return reference
+                    .deliveries
+                    .iter()
+                    .rev()
+                    .take(*count)
+                    .map(claim)
+                    .map(release)
+                    .collect();
             }
             Operation::Add { id, due, options, replaces } => {
                 let if_taken = if *replaces { IfTaken::Replace } else { IfTaken::Refuse };
@@ -229,9 +238,9 @@ impl Operation {
             Operation::Pop { count, ttr, no_ack } => {
                 Command::Pop { count: *count, ttr: *ttr, no_ack: *no_ack }
             }
-            Operation::Finish(claims) => {
-                Command::Finish { claims: claims.iter().map(|claim| claim.told(reference)).collect() }
-            }
+            Operation::Finish(claims) => Command::Finish {
+                claims: claims.iter().map(|claim| claim.told(reference)).collect(),
+            },
             Operation::PopById { jobs, ttr, no_ack } => {
                 Command::PopById { ids: ids(jobs), ttr: *ttr, no_ack: *no_ack }
             }
@@ -239,7 +248,9 @@ impl Operation {
                 let (claim, reason) = (claim.told(reference), reason.map(words));
                 Command::Release { claim, when: *when, priority: *priority, reason }
             }
-            Operation::Touch { claim, ttr } => Command::Touch { claim: claim.told(reference), ttr: *ttr },
+            Operation::Touch { claim, ttr } => {
+                Command::Touch { claim: claim.told(reference), ttr: *ttr }
+            }
             Operation::Bury { claim, reason } => {
                 Command::Bury { claim: claim.told(reference), reason: reason.map(words) }
             }
@@ -249,7 +260,8 @@ impl Operation {
             Operation::Pause { group, span } => Command::Pause { group: *group, span: *span },
             Operation::Resume { group } => Command::Resume { group: *group },
             Operation::Alter(alteration) => Command::Alter(*alteration),
-            // Those who say them choose among the jobs that they see; what is logged is what they chose.
+            // Those who say them choose among the jobs that they see; what is logged is what they
+            // chose.
             Operation::Kick { at_most } => {
                 let ids = subject.seen(State::Dead, *at_most);
                 assert!(reference.are_the_first(&ids, State::Dead, 0, *at_most), "{ids:?}");
@@ -299,7 +311,8 @@ fn due(due: DueIn, clock: u64) -> Due {
 
 fn add_many(jobs: u64, due: DueIn, options: Options, groups: u8, clock: u64) -> Vec<Command> {
     let id = |n| Some(format!("many {clock} {n}").into_bytes());
-    let group = |n: u64| if groups > 0 { Some((n % u64::from(groups)) as Name) } else { options.group };
+    let group =
+        |n: u64| if groups > 0 { Some((n % u64::from(groups)) as Name) } else { options.group };
     let options = |n| Options { group: group(n), ..options };
     (0..jobs).map(|n| Command::Add(add(id(n), due, options(n), clock))).collect()
 }
@@ -323,7 +336,9 @@ impl Claim {
             By::NoLease(number) => told::Claim { id, lease: Some(number) },
             By::Latest => told::Claim { id, lease: None },
             By::SomeLease(place) => match pick(&reference.deliveries, place) {
-                Some(delivery) => told::Claim { id: delivery.id.clone(), lease: Some(delivery.lease) },
+                Some(delivery) => {
+                    told::Claim { id: delivery.id.clone(), lease: Some(delivery.lease) }
+                }
                 None => told::Claim { id, lease: Some(1) },
             },
         }
@@ -346,7 +361,9 @@ impl Which {
     fn id(self, reference: &Reference) -> Bytes {
         match self {
             Which::Given(n) => given_id(n),
-            Which::There(place) => pick(&reference.jobs, place).map_or(given_id(0), |job| job.id.clone()),
+            Which::There(place) => {
+                pick(&reference.jobs, place).map_or(given_id(0), |job| job.id.clone())
+            }
         }
     }
 }

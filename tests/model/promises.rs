@@ -1,5 +1,5 @@
-//! What the core promises, each for one course of things. `main.rs` draws such courses at random; under `make fuzz`, what the
-//! core does with one decides which are tried next.
+//! What the core promises, each for one course of things. `main.rs` draws such courses at random;
+//! under `make fuzz`, what the core does with one decides which are tried next.
 
 use dq::queue::Queue;
 
@@ -19,11 +19,16 @@ pub const OTHER_SEED: (u64, u64) = (0xdead_beef, 77);
 pub const TURNS: usize = 60;
 
 /// Follows a log while others look.
-fn follow<'l>(follower: &mut Follower, entries: impl IntoIterator<Item = &'l Entry>, looks: &[Option<i64>]) {
+fn follow<'l>(
+    follower: &mut Follower,
+    entries: impl IntoIterator<Item = &'l Entry>,
+    looks: &[Option<i64>],
+) {
     for (entry, look) in entries.into_iter().zip(looks.iter().cycle()) {
         follower.follow(entry);
         if let Some(skew) = look {
-            let time = follower.queue().heading().clock.unix_ms().saturating_add_signed(*skew).min(LAST);
+            let time =
+                follower.queue().heading().clock.unix_ms().saturating_add_signed(*skew).min(LAST);
             follower.look(time);
             check_sums(follower.queue(), at(time));
         }

@@ -1,5 +1,6 @@
-//! The reference: a queue as DESIGN.md tells it, in a `Vec`, with everything worked out anew whenever it
-//! is asked. What is done to it is here, and what workers say of their jobs in `claims.rs`; what one sees of it, in `sight.rs`.
+//! The reference: a queue as DESIGN.md tells it, in a `Vec`, with everything worked out anew
+//! whenever it is asked. What is done to it is here, and what workers say of their jobs in
+//! `claims.rs`; what one sees of it, in `sight.rs`.
 
 use dq::queue::{State, Totals};
 
@@ -7,8 +8,8 @@ use crate::groups::{self, Groups};
 use crate::job::{Job, Stage, Tally};
 use crate::limits::Departures;
 use crate::told::{
-    Add, Alteration, Bytes, Circumstances, Claim, Command, Defaults, Due, Handed, IfTaken, Outcome, Policy,
-    Settings, LAST, LEASE_MAX,
+    Add, Alteration, Bytes, Circumstances, Claim, Command, Defaults, Due, Handed, IfTaken, Outcome,
+    Policy, Settings, LAST, LEASE_MAX,
 };
 
 #[derive(Clone, Debug)]
@@ -77,7 +78,12 @@ impl Reference {
     }
 
     /// `seen` is what came of it in the queue, which is free to make any id that will do.
-    pub fn apply(&mut self, circumstances: &Circumstances, command: &Command, seen: &Outcome) -> Outcome {
+    pub fn apply(
+        &mut self,
+        circumstances: &Circumstances,
+        command: &Command,
+        seen: &Outcome,
+    ) -> Outcome {
         let Circumstances { now, defaults, lease_floor } = *circumstances;
         let last_lease = self.last_lease;
         self.last_lease = last_lease.max(lease_floor);
@@ -85,16 +91,20 @@ impl Reference {
             Command::Add(add) => self.add(now, defaults, add, seen),
             Command::Pop { count, ttr, no_ack } => {
                 let mut passed_over = 0;
-                let pops =
-                    (0..*count).map_while(|_| self.pop(now, *ttr, *no_ack, &mut passed_over)).collect();
+                let pops = (0..*count)
+                    .map_while(|_| self.pop(now, *ttr, *no_ack, &mut passed_over))
+                    .collect();
                 self.check_rate();
                 Outcome::HandedOut(pops, passed_over)
             }
-            Command::Finish { claims } => self.each(claims, |queue, claim| queue.finish(now, claim)),
+            Command::Finish { claims } => {
+                self.each(claims, |queue, claim| queue.finish(now, claim))
+            }
             Command::PopById { ids, ttr, no_ack } => {
                 // Each once, also where it comes back at once.
                 let ids = ids.iter().enumerate().filter(|(n, id)| !ids[..*n].contains(id));
-                let pops = ids.filter_map(|(_, id)| self.pop_by_id(now, id, *ttr, *no_ack)).collect();
+                let pops =
+                    ids.filter_map(|(_, id)| self.pop_by_id(now, id, *ttr, *no_ack)).collect();
                 self.check_rate();
                 Outcome::HandedOut(pops, 0)
             }
@@ -134,7 +144,8 @@ impl Reference {
             }
         };
         let is_noticed = matches!(outcome, Outcome::HandedOut(..)) && !outcome.has_changed();
-        let outcome = if is_noticed && self.is_set_back_for_groups(now) { Outcome::SetBack } else { outcome };
+        let outcome =
+            if is_noticed && self.is_set_back_for_groups(now) { Outcome::SetBack } else { outcome };
         if outcome.has_changed() {
             self.tidy_groups(self.clock, now);
             (self.clock, self.defaults) = (now, defaults);
@@ -166,7 +177,8 @@ impl Reference {
         if is_taken && add.if_taken == IfTaken::Refuse {
             return Outcome::No;
         }
-        let is_full = self.settings.max_jobs != 0 && self.jobs.len() as u64 >= self.settings.max_jobs;
+        let is_full =
+            self.settings.max_jobs != 0 && self.jobs.len() as u64 >= self.settings.max_jobs;
         if is_full && !is_taken && !is_gone {
             return Outcome::Full;
         }
@@ -222,7 +234,13 @@ impl Reference {
         Some((now << 11).max(self.last_lease + 1)).filter(|lease| *lease < LEASE_MAX)
     }
 
-    fn pop(&mut self, now: u64, ttr: Option<u64>, no_ack: bool, passed_over: &mut usize) -> Option<Handed> {
+    fn pop(
+        &mut self,
+        now: u64,
+        ttr: Option<u64>,
+        no_ack: bool,
+        passed_over: &mut usize,
+    ) -> Option<Handed> {
         if !self.may_one_leave(now, no_ack) {
             return None;
         }
@@ -233,7 +251,13 @@ impl Reference {
     }
 
     /// As if somebody had kicked it, of which nobody hears, and it were the first.
-    fn pop_by_id(&mut self, now: u64, id: &Bytes, ttr: Option<u64>, no_ack: bool) -> Option<Handed> {
+    fn pop_by_id(
+        &mut self,
+        now: u64,
+        id: &Bytes,
+        ttr: Option<u64>,
+        no_ack: bool,
+    ) -> Option<Handed> {
         if !self.may_one_leave(now, no_ack) {
             return None;
         }
@@ -254,7 +278,14 @@ impl Reference {
         Some(self.hand_out(now, place, lease, ttr, no_ack))
     }
 
-    fn hand_out(&mut self, now: u64, place: usize, lease: u64, ttr: Option<u64>, no_ack: bool) -> Handed {
+    fn hand_out(
+        &mut self,
+        now: u64,
+        place: usize,
+        lease: u64,
+        ttr: Option<u64>,
+        no_ack: bool,
+    ) -> Handed {
         let order = self.next_event();
         let job = &mut self.jobs[place];
         self.totals.popped += 1;
@@ -288,7 +319,9 @@ impl Reference {
         let job = &mut self.jobs[place];
         let tally = job.tally_at(now);
         match job.state(now) {
-            State::Dead => (job.attempt, job.expires_at, job.reason) = (0, job.policy.expiry(now), None),
+            State::Dead => {
+                (job.attempt, job.expires_at, job.reason) = (0, job.policy.expiry(now), None)
+            }
             State::Delayed => {}
             State::Ready | State::Reserved | State::Done => return false,
         }
@@ -299,8 +332,18 @@ impl Reference {
     }
 
     fn alter(&mut self, now: u64, alteration: &Alteration) {
-        let Alteration { ttr, attempts, backoff, keep, late, max_jobs, dead_keep, concurrency, rate, .. } =
-            *alteration;
+        let Alteration {
+            ttr,
+            attempts,
+            backoff,
+            keep,
+            late,
+            max_jobs,
+            dead_keep,
+            concurrency,
+            rate,
+            ..
+        } = *alteration;
         let before = self.settings;
         self.settings = Settings {
             ttr: ttr.or(before.ttr),
@@ -350,7 +393,8 @@ impl Reference {
     pub fn end(&mut self, place: usize, stage: Stage, time: u64) {
         let order = self.next_event();
         let job = &mut self.jobs[place];
-        (job.stage, job.time, job.lease, job.expires_at, job.order) = (stage, time, None, None, order);
+        (job.stage, job.time, job.lease, job.expires_at, job.order) =
+            (stage, time, None, None, order);
     }
 
     pub fn get(&self, id: &[u8]) -> Option<&Job> {
@@ -362,8 +406,8 @@ impl Reference {
         self.events
     }
 
-    /// An id that the queue makes: `<unix-ms>-<number>`, free, of now (or of the last one's time, when the
-    /// clock was there already), and sorting behind all that it made before.
+    /// An id that the queue makes: `<unix-ms>-<number>`, free, of now (or of the last one's time,
+    /// when the clock was there already), and sorting behind all that it made before.
     fn check_made_id(&mut self, now: u64, id: &[u8]) {
         let text = std::str::from_utf8(id).unwrap();
         let (time, number) = text.split_once('-').unwrap();

@@ -28,7 +28,8 @@ pub struct Round {
 /// The calendar of these tests: of the multiples of a number, two of three.
 pub fn by_cron(step: u64, from: u64, after: u64) -> (Option<u64>, u64) {
     let comes = |multiple: u64| multiple % 3 != 1;
-    let next = (after / step + 1..).find(|multiple| comes(*multiple)).map(|multiple| multiple * step);
+    let next =
+        (after / step + 1..).find(|multiple| comes(*multiple)).map(|multiple| multiple * step);
     // Up to and with this one, how many come.
     let up_to = |time: u64| {
         let multiples = time / step;
@@ -43,7 +44,8 @@ pub struct OfTests(pub Vec<Following>);
 
 impl Calendar for OfTests {
     fn following(&mut self, cron: &core::Cron, from: core::Time, after: core::Time) -> Following {
-        let (next, missed) = by_cron(cron.expression.parse().unwrap(), from.unix_ms(), after.unix_ms());
+        let (next, missed) =
+            by_cron(cron.expression.parse().unwrap(), from.unix_ms(), after.unix_ms());
         self.0.push(Following { next: next.map(at), missed: missed.min(u32::MAX.into()) as u32 });
         *self.0.last().unwrap()
     }
@@ -67,7 +69,8 @@ impl Rule {
         }
     }
 
-    /// When the job is ready for this occurrence. The length of a jitter is the core's, which has tests of its own.
+    /// When the job is ready for this occurrence. The length of a jitter is the core's, which has
+    /// tests of its own.
     fn ready(&self, name: &[u8], occurrence: u64) -> u64 {
         self.of_core().ready_at(id(name), at(occurrence)).unix_ms()
     }
@@ -92,7 +95,8 @@ impl Starts {
 }
 
 impl Round {
-    /// Of a job that is added now; or of one that gets another schedule, which must not be due at once.
+    /// Of a job that is added now; or of one that gets another schedule, which must not be due at
+    /// once.
     fn new(rule: &Rule, now: u64, starts: Starts, at_once: bool) -> Option<Round> {
         let starts_at = starts.time(now);
         let (anchor, occurrence) = match rule.timing {
@@ -112,7 +116,16 @@ impl Round {
 
     fn at(rule: &Rule, anchor: u64, occurrence: u64) -> Round {
         let (runs, missed, failed) = (0, 0, 0);
-        Round { rule: *rule, anchor, occurrence, next: None, is_decided: false, runs, missed, failed }
+        Round {
+            rule: *rule,
+            anchor,
+            occurrence,
+            next: None,
+            is_decided: false,
+            runs,
+            missed,
+            failed,
+        }
     }
 
     /// Waits for the next time. False when there is none.
@@ -150,7 +163,8 @@ impl Round {
             self.next = None;
         } else if !self.is_decided {
             let until = self.rule.until.unwrap_or(LAST);
-            let after = if self.rule.all { self.occurrence } else { now.min(until).max(self.occurrence) };
+            let after =
+                if self.rule.all { self.occurrence } else { now.min(until).max(self.occurrence) };
             let (next, missed) = self.following(after);
             self.next = next;
             self.missed = self.missed.saturating_add(missed.min(u32::MAX.into()) as u32);
@@ -158,9 +172,11 @@ impl Round {
         self.is_decided = true;
     }
 
-    /// Nobody took it in time: what comes behind it, and behind all others that nobody took in time.
+    /// Nobody took it in time: what comes behind it, and behind all others that nobody took in
+    /// time.
     fn pass_over(&mut self, now: u64) {
-        let is_too_late = |round: &Round| round.occurrence + round.rule.jitter + round.rule.late <= now;
+        let is_too_late =
+            |round: &Round| round.occurrence + round.rule.jitter + round.rule.late <= now;
         self.missed = self.missed.saturating_add(1);
         match self.next {
             Some(next) if !is_too_late(&Round { occurrence: next, ..*self }) => return,
@@ -172,7 +188,8 @@ impl Round {
             None => {}
         }
         let latest = now - self.rule.jitter - self.rule.late;
-        let (next, missed) = self.following(latest.min(self.rule.until.unwrap_or(LAST)).max(self.occurrence));
+        let (next, missed) =
+            self.following(latest.min(self.rule.until.unwrap_or(LAST)).max(self.occurrence));
         (self.next, self.is_decided) = (next, true);
         self.missed = self.missed.saturating_add(missed.min(u32::MAX.into()) as u32);
     }
@@ -186,8 +203,10 @@ impl Round {
 impl Job {
     /// When it is ready again, if the lease of its last attempt runs out.
     pub fn comes_back(&self) -> Option<u64> {
-        let round =
-            self.round.as_ref().filter(|_| self.stage == Stage::Leased && self.is_at_its_last_attempt())?;
+        let round = self
+            .round
+            .as_ref()
+            .filter(|_| self.stage == Stage::Leased && self.is_at_its_last_attempt())?;
         Some(round.rule.ready(&self.id, round.next?).max(self.time))
     }
 
@@ -264,11 +283,13 @@ impl Reference {
             let dies = old.state(now) == State::Dead && old.state(self.horizon) != State::Dead;
             let outcome = self.ensure(now, policy, add, (rule, starts), old);
             self.totals.died += u64::from(
-                dies && outcome.has_changed() && self.get(&name).is_some_and(|job| job.stage == Stage::Dead),
+                dies && outcome.has_changed()
+                    && self.get(&name).is_some_and(|job| job.stage == Stage::Dead),
             );
             return outcome;
         }
-        let is_full = self.settings.max_jobs != 0 && self.jobs.len() as u64 >= self.settings.max_jobs;
+        let is_full =
+            self.settings.max_jobs != 0 && self.jobs.len() as u64 >= self.settings.max_jobs;
         if is_full && self.get(&name).is_none() {
             return Outcome::Full;
         }
@@ -306,23 +327,33 @@ impl Reference {
         self.jobs.push(Job { order, ..job });
     }
 
-    fn ensure(&mut self, now: u64, policy: Policy, add: &Add, new: (&Rule, Starts), stored: &Job) -> Outcome {
+    fn ensure(
+        &mut self,
+        now: u64,
+        policy: Policy,
+        add: &Add,
+        new: (&Rule, Starts),
+        stored: &Job,
+    ) -> Outcome {
         let (rule, starts) = new;
         let old = &stored.written_down(now);
         let in_step = |round: &Round| match (rule.timing, starts) {
             (Timing::Every(period), Starts::At(time)) => time.abs_diff(round.anchor) % period == 0,
             _ => true,
         };
-        let same = old.round.as_ref().filter(|round| round.rule.timing == rule.timing && in_step(round));
+        let same =
+            old.round.as_ref().filter(|round| round.rule.timing == rule.timing && in_step(round));
         let group = add.options.group;
-        let mut job = Job { body: add.body.clone(), policy, group, expires_at: None, ..old.clone() };
+        let mut job =
+            Job { body: add.body.clone(), policy, group, expires_at: None, ..old.clone() };
         if let Some(before) = same {
             let mut round = Round { rule: *rule, ..before.clone() };
             if old.stage == Stage::Waiting && old.attempt == 0 {
                 if (!rule.allows(round.occurrence) || rule.is_last(round.runs)) && old.time > now {
                     return self.end_schedule(&old.id);
                 }
-                let had_same_limits = (rule.until, rule.runs) == (before.rule.until, before.rule.runs);
+                let had_same_limits =
+                    (rule.until, rule.runs) == (before.rule.until, before.rule.runs);
                 match round.next {
                     Some(next) => round.next = rule.allows(next).then_some(next),
                     None => round.is_decided &= had_same_limits,
@@ -356,7 +387,8 @@ impl Reference {
             }
         }
         // A lease that has run out stays good, where the job is the same with it.
-        let mut leased = Job { body: job.body.clone(), policy, group, expires_at: None, ..stored.clone() };
+        let mut leased =
+            Job { body: job.body.clone(), policy, group, expires_at: None, ..stored.clone() };
         leased.round = job.round.clone();
         if stored.has_come_back(now) {
             let round = stored.round.clone().unwrap();
@@ -400,12 +432,15 @@ impl Reference {
         true
     }
 
-    /// Those that are too late, of which the first would be next, wait for what comes behind. How many that were.
+    /// Those that are too late, of which the first would be next, wait for what comes behind. How
+    /// many that were.
     pub fn pass_over(&mut self, now: u64) -> usize {
         let mut passed_over = 0;
         while let Some(place) = self.first_to_leave(now) {
             let job = &mut self.jobs[place];
-            let Some(late) = job.round.as_ref().map(|round| round.rule.late).filter(|late| *late != 0) else {
+            let Some(late) =
+                job.round.as_ref().map(|round| round.rule.late).filter(|late| *late != 0)
+            else {
                 break;
             };
             let (has_come_back, due) = (job.has_come_back(now), job.due());
@@ -465,7 +500,8 @@ impl Reference {
                 }
                 if job.attempt == 0 {
                     if !round.is_decided {
-                        // The beginning of time stands for none, and its end for what isn't decided.
+                        // The beginning of time stands for none, and its end for what isn't
+                        // decided.
                         let next = Some(round.occurrence).filter(|next| (1..LAST).contains(next));
                         (round.next, round.is_decided) = (next, round.occurrence < LAST);
                     }

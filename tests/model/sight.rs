@@ -24,8 +24,9 @@ impl Reference {
         self.jobs.iter().filter(move |job| job.state(self.horizon) == state)
     }
 
-    /// Whether these are the first jobs of those that have been in this state for so long: as many as there
-    /// are, but so many at most. Which of those that leave it at the same time is anyone's guess.
+    /// Whether these are the first jobs of those that have been in this state for so long: as many
+    /// as there are, but so many at most. Which of those that leave it at the same time is anyone's
+    /// guess.
     pub fn are_the_first(&self, ids: &[Bytes], state: State, older: u64, at_most: usize) -> bool {
         let since = if older == 0 { LAST } else { self.horizon.saturating_sub(older) };
         let is_old = |job: &&Job| job.since(state).is_none_or(|time| time <= since);
@@ -35,7 +36,8 @@ impl Reference {
             return ids.iter().eq(all.iter().take(at_most).map(|job| &job.id));
         }
         all.sort_by_key(|job| job.leaves(state));
-        let mut times: HashMap<&Bytes, u64> = all.iter().map(|job| (&job.id, job.leaves(state))).collect();
+        let mut times: HashMap<&Bytes, u64> =
+            all.iter().map(|job| (&job.id, job.leaves(state))).collect();
         // Each may be named once.
         let seen: Vec<_> = ids.iter().map(|id| times.remove(id)).collect();
         seen.into_iter().eq(all.iter().take(at_most).map(|job| Some(job.leaves(state))))
@@ -46,7 +48,8 @@ impl Reference {
         let changes = self.jobs.iter().flat_map(|job| {
             let moments = [Some(job.time), Some(job.due()), job.expires_at, job.late_at()];
             let moments = moments.into_iter().flatten().filter(|time| *time > self.horizon);
-            moments.filter(|time| job.stage == Stage::Done || job.state(time - 1) != job.state(*time))
+            moments
+                .filter(|time| job.stage == Stage::Done || job.state(time - 1) != job.state(*time))
         });
         changes.min()
     }
@@ -56,7 +59,8 @@ impl Reference {
         let lives = |job: &&Job| job.death().is_none_or(|death| death > job.due());
         let due: Vec<u64> = self.in_state(State::Delayed).filter(lives).map(Job::due).collect();
         let begins = (0..steps as u64).map(|n| from + n * step);
-        let in_step = |begin: u64| due.iter().filter(|due| (begin..begin + step).contains(due)).count();
+        let in_step =
+            |begin: u64| due.iter().filter(|due| (begin..begin + step).contains(due)).count();
         begins.map(|begin| in_step(begin) as u64).collect()
     }
 

@@ -60,7 +60,8 @@ impl Subject {
     }
 
     fn ids_of(&self, slots: &[u32]) -> Vec<Bytes> {
-        let ids: Vec<Bytes> = self.queue.names_of(slots).words().into_iter().map(Vec::from).collect();
+        let ids: Vec<Bytes> =
+            self.queue.names_of(slots).words().into_iter().map(Vec::from).collect();
         assert_eq!(ids.len(), slots.len());
         ids
     }
@@ -105,7 +106,9 @@ impl Subject {
             }
             Command::Finish { claims } => {
                 let claims: Vec<core::Claim> = claims.iter().map(claim).collect();
-                done(queue, told, &core::Finish { claims: &claims }, |finished| Outcome::Jobs(finished.jobs))
+                done(queue, told, &core::Finish { claims: &claims }, |finished| {
+                    Outcome::Jobs(finished.jobs)
+                })
             }
             Command::Release { claim: of, when, priority, reason } => {
                 let when = match when {
@@ -123,13 +126,19 @@ impl Subject {
                 yes(queue, told, &core::Bury { claim: claim(of), reason: reason.as_deref() })
             }
             Command::Delete { ids } => {
-                done(queue, told, &core::Delete { ids: &all(ids) }, |deleted| Outcome::Jobs(deleted.jobs))
+                done(queue, told, &core::Delete { ids: &all(ids) }, |deleted| {
+                    Outcome::Jobs(deleted.jobs)
+                })
             }
             Command::KickJob { ids } => {
-                done(queue, told, &core::KickJob { ids: &all(ids) }, |kicked| Outcome::Jobs(kicked.jobs))
+                done(queue, told, &core::KickJob { ids: &all(ids) }, |kicked| {
+                    Outcome::Jobs(kicked.jobs)
+                })
             }
             Command::Forget { ids } => {
-                done(queue, told, &core::Forget { ids: &all(ids) }, |forgotten| Outcome::Jobs(forgotten.jobs))
+                done(queue, told, &core::Forget { ids: &all(ids) }, |forgotten| {
+                    Outcome::Jobs(forgotten.jobs)
+                })
             }
             Command::ForgetGroups => {
                 done(queue, told, &core::ForgetGroups, |forgotten| Outcome::Jobs(forgotten.groups))
@@ -214,7 +223,8 @@ fn add(
     let schedule = add.schedule.map(|(rule, starts)| {
         Box::new(core::NewSchedule { rule: rule.of_core(), starts: starts_of(starts) })
     });
-    let told::Options { ttr, attempts, priority, backoff: waits, ttl, keep, late, group } = add.options;
+    let told::Options { ttr, attempts, priority, backoff: waits, ttl, keep, late, group } =
+        add.options;
     let group = group.map(groups::name);
     let operation = core::Add {
         id: add.id.as_ref().map(|bytes| id(bytes)),
@@ -253,9 +263,19 @@ fn add(
 
 fn alter(alteration: &Alteration) -> core::Alter {
     let Alteration {
-        ttr, attempts, backoff: waits, keep, late, max_jobs, dead_keep, concurrency, rate, ..
+        ttr,
+        attempts,
+        backoff: waits,
+        keep,
+        late,
+        max_jobs,
+        dead_keep,
+        concurrency,
+        rate,
+        ..
     } = *alteration;
-    let rate_of = |rate: told::Rate| core::Rate::new(rate.jobs, millis(rate.per), rate.burst).unwrap();
+    let rate_of =
+        |rate: told::Rate| core::Rate::new(rate.jobs, millis(rate.per), rate.burst).unwrap();
     core::Alter {
         ttr: ttr.map(millis),
         attempts: attempts.map(core::Attempts::new),

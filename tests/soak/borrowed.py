@@ -1,4 +1,4 @@
-"""What the judge takes from the black-box harness: which servers there are, and where the module lies.
+"""What the judge takes from the black-box harness: which servers there are, where the module lies, and the protocol.
 
 The one place that knows where that harness lives.
 """
@@ -10,9 +10,23 @@ _TESTS = Path(__file__).resolve().parents[1]
 # Its modules are top-level ones, as pytest imports them.
 sys.path.append(str(_TESTS / "blackbox"))
 
-from harness.paths import TARGET  # noqa: E402
+from harness.paths import ROOT, TARGET  # noqa: E402
 from harness.ports import free_port  # noqa: E402
+from harness.resp import LINE, Failure, read_reply  # noqa: E402
 from harness.server import CONFIG, KINDS, KNOWN, MODULE, Kind  # noqa: E402
 from harness.wall_clock import WallClock  # noqa: E402
 
-__all__ = ["CONFIG", "KINDS", "KNOWN", "MODULE", "TARGET", "Kind", "WallClock", "free_port"]
+__all__ = [
+    "CONFIG",
+    "KINDS",
+    "KNOWN",
+    "LINE",
+    "MODULE",
+    "ROOT",
+    "TARGET",
+    "Failure",
+    "Kind",
+    "WallClock",
+    "free_port",
+    "read_reply",
+]

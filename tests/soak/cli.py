@@ -14,7 +14,6 @@ from .borrowed import KINDS, KNOWN, MODULE, TARGET, Kind
 from .history import read
 from .oracle import Verdict, judge
 from .report import Tally, tell
-from .runner.node import Build
 from .runner.profiles import PROFILES, SAMPLE, order, quick
 from .runner.session import Outcome, play
 
@@ -31,11 +30,17 @@ def main() -> int:
     run.add_argument("--minutes", type=float, default=20, help="for each server (20)")
     run.add_argument("--server", choices=KNOWN, action="append", help="those of make test")
     run.add_argument("--seed", default=None, help="replays a run; one is drawn and told otherwise")
-    run.add_argument("--profile", choices=sorted(PROFILES), action="append", help="only such sessions")
+    run.add_argument(
+        "--profile", choices=sorted(PROFILES), action="append", help="only such sessions"
+    )
     run.add_argument("--sessions", type=int, default=None, help="so many, whatever time they take")
     run.add_argument("--quick", action="store_true", help="short sessions, as in the normal tests")
-    run.add_argument("--module", type=Path, default=MODULE, help="another build of DQ than the release here")
-    run.add_argument("--keep", action="store_true", help="keep the histories in which nothing was found, too")
+    run.add_argument(
+        "--module", type=Path, default=MODULE, help="another build of DQ than the release here"
+    )
+    run.add_argument(
+        "--keep", action="store_true", help="keep the histories in which nothing was found, too"
+    )
     run.set_defaults(do=_run)
 
     sample = commands.add_parser("sample", help="write a small history for the tests of the oracle")
@@ -66,7 +71,9 @@ def _replay(options: argparse.Namespace) -> int:
     is_sound = True
     for path in options.files:
         verdict = judge(read(path))
-        print(f"{path}: {len(verdict.violations)} violations in {verdict.counts['operations']} operations")
+        print(
+            f"{path}: {len(verdict.violations)} violations in {verdict.counts['operations']} operations"
+        )
         for line in tell(path, verdict, with_evidence=True):
             print("   ", line)
         is_sound = is_sound and verdict.is_sound
@@ -100,14 +107,14 @@ class _Played:
 def _sessions(options: argparse.Namespace, kind: Kind, seed: str, judges: ProcessPoolExecutor):
     """Plays until the time is over."""
     end = time.monotonic() + options.minutes * 60
-    profiles, build = order(seed, options.profile), Build(options.module)
+    profiles = order(seed, options.profile)
     last: _Played | None = None
     number = 0
     while number < options.sessions if options.sessions else time.monotonic() < end:
         profile = profiles[number % len(profiles)]
         profile = quick(profile) if options.quick else replace(profile)
         name = f"{kind}/{seed}-{number}-{profile.name}"
-        outcome = asyncio.run(play(kind, profile, f"{seed}-{number}", KEPT / name, build))
+        outcome = asyncio.run(play(kind, profile, f"{seed}-{number}", KEPT / name, options.module))
         if last is not None:
             yield last
         last = _Played(name, outcome, judges.submit(_judged, outcome.history))
@@ -131,7 +138,9 @@ def _tell_session(tally: Tally, played: _Played, *, keep: bool) -> bool:
         print("   ", line[:2_000], file=sys.stderr)
     if not is_sound:
         lines = tell(outcome.history, verdict, with_evidence=True)
-        (outcome.history.parent / "violations.txt").write_text("\n".join([*outcome.broken, *lines]) + "\n")
+        (outcome.history.parent / "violations.txt").write_text(
+            "\n".join([*outcome.broken, *lines]) + "\n"
+        )
         for line in tell(outcome.history, verdict, with_evidence=False):
             print("   ", line[:300], flush=True)
         print(f"    kept: {outcome.history.parent}", flush=True)

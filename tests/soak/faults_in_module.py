@@ -1,7 +1,7 @@
 """Faults in the module itself, each of which the judge has to find: `make soak-faults`.
 
-They are in a build with the feature `planted-faults` (src/planted.rs), of which an environment variable chooses one. Its
-name isn't that of a test file, since the other tests have no such build.
+Each is a patch of tests/faults, and a build of its own (scripts/faults.sh). The name of this file isn't that of a test file,
+since the other tests have no such builds.
 """
 
 import asyncio
@@ -15,11 +15,10 @@ from .borrowed import KINDS, TARGET, Kind
 from .history import read
 from .oracle import Verdict, judge
 from .report import tell
-from .runner.node import Build
 from .runner.profiles import PROFILES, quick
 from .runner.session import play
 
-MODULE = TARGET / "planted-faults" / "release" / "libdq.so"
+MODULES = TARGET / "faults"
 SEED = os.environ.get("DQ_SOAK_SEED", "planted")
 # A fault shows when chance makes a place for it: in so many short sessions at most.
 SESSIONS_MAX = 6
@@ -76,9 +75,9 @@ OTHERS = {
 
 def played(one: Planted, kind: Kind, number: int, directory: Path) -> tuple[Verdict, list[str]]:
     profile = quick(OTHERS.get(one.profile) or PROFILES[one.profile])
-    build = Build(MODULE, {"DQ_PLANTED_FAULT": one.fault})
+    module = MODULES / f"{one.fault}.so"
     seed = f"{SEED}/{one.fault}/{number}"
-    outcome = asyncio.run(play(kind, profile, seed, directory / str(number), build))
+    outcome = asyncio.run(play(kind, profile, seed, directory / str(number), module))
     verdict = judge(read(outcome.history))
     return verdict, [*outcome.broken, *tell(outcome.history, verdict, with_evidence=False)]
 

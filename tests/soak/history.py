@@ -40,7 +40,19 @@ class Op:
     note: dict[str, Any] = field(default_factory=dict)
 
     def record(self) -> Record:
-        names = ("client", "epoch", "db", "sent", "got", "shape", "say", "before", "after", "lost", "note")
+        names = (
+            "client",
+            "epoch",
+            "db",
+            "sent",
+            "got",
+            "shape",
+            "say",
+            "before",
+            "after",
+            "lost",
+            "note",
+        )
         record: Record = {"op": self.id}
         record.update((name, value) for name in names if (value := getattr(self, name)) is not None)
         if self.told is not None:

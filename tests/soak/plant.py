@@ -100,7 +100,9 @@ def a_scan_misses_a_job(records: list[Record]) -> list[Record] | None:
 
 @fault("withheld", "order")
 def a_ready_job_is_not_handed_out(records: list[Record]) -> list[Record] | None:
-    victim = _middle(records, lambda record: bool(_told(record)) and not _is_waiting(record), "DQ.POP")
+    victim = _middle(
+        records, lambda record: bool(_told(record)) and not _is_waiting(record), "DQ.POP"
+    )
     if victim is None:
         return None
     victim["told"] = [None]
@@ -110,7 +112,10 @@ def a_ready_job_is_not_handed_out(records: list[Record]) -> list[Record] | None:
 @fault("early")
 def a_job_comes_early(records: list[Record]) -> list[Record] | None:
     handed_out = {
-        (job[0], job[1]) for record in _of(records, "DQ.POP") for job in _told(record) or [] if job[3] == 1
+        (job[0], job[1])
+        for record in _of(records, "DQ.POP")
+        for job in _told(record) or []
+        if job[3] == 1
     }
     for add in _of(records, "DQ.ADD"):
         words = add["say"][0]
@@ -138,7 +143,9 @@ def two_have_a_job(records: list[Record]) -> list[Record] | None:
 def _ran_out(records: list[Record], id: str, pop: Record) -> bool:
     """Nobody said anything of that job after the delivery: its TTR did."""
     lease = next(job[2] for job in _told(pop) if job[0] == id)
-    return not any(lease in words for record in records if "op" in record for words in record["say"])
+    return not any(
+        lease in words for record in records if "op" in record for words in record["say"]
+    )
 
 
 @fault("ghost")
@@ -167,7 +174,9 @@ def a_finished_job_comes_again(records: list[Record]) -> list[Record] | None:
 @fault("ghost", "withheld", "order", "count", "view")
 def an_id_is_taken_by_nobody(records: list[Record]) -> list[Record] | None:
     victim = _middle(
-        records, lambda record: str(_told(record)).startswith("u") and "NX" not in record["say"][0], "DQ.ADD"
+        records,
+        lambda record: str(_told(record)).startswith("u") and "NX" not in record["say"][0],
+        "DQ.ADD",
     )
     if victim is None:
         return None
@@ -181,8 +190,12 @@ def an_id_is_taken_by_nobody(records: list[Record]) -> list[Record] | None:
 @fault("stale", "ghost")
 def a_stale_lease_is_accepted(records: list[Record]) -> list[Record] | None:
     victim = _middle(
-        records, lambda record: _told(record) == 0 and isinstance(record["say"][0][3], int), "DQ.TOUCH"
-    ) or _middle(records, lambda record: _told(record) == 0 and len(record["say"][0]) == 4, "DQ.FINISH")
+        records,
+        lambda record: _told(record) == 0 and isinstance(record["say"][0][3], int),
+        "DQ.TOUCH",
+    ) or _middle(
+        records, lambda record: _told(record) == 0 and len(record["say"][0]) == 4, "DQ.FINISH"
+    )
     if victim is None:
         return None
     victim["told"] = [1]
@@ -214,7 +227,9 @@ def a_lease_is_given_twice(records: list[Record]) -> list[Record] | None:
 
 @fault("lease-order")
 def a_lease_is_smaller_than_the_last(records: list[Record]) -> list[Record] | None:
-    victim = _middle(records, lambda record: bool(_told(record)) and bool(_told(record)[0][2]), "DQ.POP")
+    victim = _middle(
+        records, lambda record: bool(_told(record)) and bool(_told(record)[0][2]), "DQ.POP"
+    )
     if victim is None:
         return None
     _told(victim)[0][2] = 7
@@ -313,11 +328,17 @@ def a_crash_loses_what_was_kept(records: list[Record]) -> list[Record] | None:
     """It is said that all that was replied to survived: then no mark may be missing."""
     for record in records:
         if record.get("parent") is not None and record["journal"]:
-            late = max(op["got"] for op in records if "op" in op and op["epoch"] == record["parent"])
+            late = max(
+                op["got"] for op in records if "op" in op and op["epoch"] == record["parent"]
+            )
             record["kept"] = late
             lost = record["journal"].pop()
             record["cut"] -= 1
-            return records if any(op.get("op") == lost // 2 and op.get("after") for op in records) else None
+            return (
+                records
+                if any(op.get("op") == lost // 2 and op.get("after") for op in records)
+                else None
+            )
     return None
 
 
@@ -374,7 +395,9 @@ def memory_leaks(records: list[Record]) -> list[Record] | None:
 @fault("digest")
 def a_replica_differs(records: list[Record]) -> list[Record] | None:
     here, there = {"0/q": ["a" * 40, 3]}, {"0/q": ["b" * 40, 3]}
-    records.append({"fact": "digests", "why": "replica", "at": 0, "epoch": 0, "here": here, "there": there})
+    records.append(
+        {"fact": "digests", "why": "replica", "at": 0, "epoch": 0, "here": here, "there": there}
+    )
     return records
 
 
@@ -382,7 +405,15 @@ def a_replica_differs(records: list[Record]) -> list[Record] | None:
 def a_server_aborts(records: list[Record]) -> list[Record] | None:
     line = "=== REDIS BUG REPORT START: Cut & paste starting from here ==="
     records.append(
-        {"fact": "alarm", "at": 0, "epoch": 0, "server": "a", "died": True, "lines": [line], "report": ""}
+        {
+            "fact": "alarm",
+            "at": 0,
+            "epoch": 0,
+            "server": "a",
+            "died": True,
+            "lines": [line],
+            "report": "",
+        }
     )
     return records
 

@@ -36,8 +36,12 @@ class Tally:
         self.lateness += verdict.lateness
 
     def lines(self) -> list[str]:
-        faults = ", ".join(f"{name} {count}" for name, count in sorted(self.faults.items())) or "none"
-        found = ", ".join(f"{name} {count}" for name, count in self.violations.most_common()) or "none"
+        faults = (
+            ", ".join(f"{name} {count}" for name, count in sorted(self.faults.items())) or "none"
+        )
+        found = (
+            ", ".join(f"{name} {count}" for name, count in self.violations.most_common()) or "none"
+        )
         late = sorted(self.lateness) or [0]
         return [
             f"{self.sessions} sessions, {self.operations} operations, {self.deliveries} deliveries",

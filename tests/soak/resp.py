@@ -8,89 +8,62 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
+from .borrowed import LINE, Failure, read_reply
+
+__all__ = ["Connection", "Failure", "Word", "Words"]
+
 Word = str | int
 Words = Iterable[Word]
 
 
-class Failure(str):
-    """An error reply with its prefix."""
-
-    __slots__ = ()
-
-
-class Incomplete(Exception):
-    """The rest of a reply hasn't come yet."""
-
-
 def encoded(words: Words) -> bytes:
     parts = [word.encode("latin-1") if isinstance(word, str) else b"%d" % word for word in words]
-    return b"*%d\r\n" % len(parts) + b"".join([b"$%d\r\n%b\r\n" % (len(part), part) for part in parts])
+    return b"*%d\r\n" % len(parts) + b"".join(
+        [b"$%d\r\n%b\r\n" % (len(part), part) for part in parts]
+    )
 
 
 class Parser:
-    """Bytes in, replies out; a reply that isn't whole is tried again when there are more bytes."""
+    """Bytes in, replies out, as a history has them."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
-        self._at = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._reading = read_reply()
+        self._needs = next(self._reading)
 
     def feed(self, data: bytes) -> None:
         self._bytes += data
 
     def replies(self) -> Iterable[Any]:
-        while self._at < len(self._bytes):
-            begin = self._at
-            try:
-                reply = self._read()
-            except Incomplete:
-                self._at = begin
+        at = 0
+        while True:
+            end = self._bytes.find(b"\r\n", at) + 2 if self._needs is LINE else at + self._needs
+            if end < at + 2 or end > len(self._bytes):
                 break
-            yield reply
-        del self._bytes[: self._at]
-        self._at = 0
+            part, at = bytes(self._bytes[at:end]), end
+            try:
+                self._needs = self._reading.send(part)
+            except StopIteration as done:
+                yield as_told(done.value)
+                self._begin()
+        del self._bytes[:at]
 
-    def _line(self) -> bytes:
-        end = self._bytes.find(b"\r\n", self._at)
-        if end < 0:
-            raise Incomplete
-        line = bytes(self._bytes[self._at : end])
-        self._at = end + 2
-        return line
 
-    def _string(self, length: int) -> str:
-        end = self._at + length
-        if len(self._bytes) < end + 2:
-            raise Incomplete
-        text = self._bytes[self._at : end].decode("latin-1")
-        self._at = end + 2
-        return text
-
-    def _read(self) -> Any:
-        line = self._line()
-        kind, rest = line[:1], line[1:]
-        match kind:
-            case b"+":
-                return rest.decode("latin-1")
-            case b":":
-                return int(rest)
-            case b"$":
-                return None if rest == b"-1" else self._string(int(rest))
-            case b"*" | b"~" | b">":
-                return None if rest == b"-1" else [self._read() for _ in range(int(rest))]
-            case b"-":
-                return Failure(rest.decode("latin-1"))
-            case b"_":
-                return None
-            case b"%":
-                # As in RESP2, names and values in turn: the oracle then knows one form.
-                return [self._read() for _ in range(2 * int(rest))]
-            case b"#":
-                return int(rest == b"t")
-            case b",":
-                return float(rest)
-            case b"=":
-                return self._string(int(rest))[len("txt:") :]
-        raise ConnectionError(f"a reply of an unknown type: {line!r}")
+def as_told(reply: Any) -> Any:
+    """Strings as latin-1; maps as in RESP2, names and values in turn: the oracle then knows one form."""
+    match reply:
+        case bytes():
+            return reply.decode("latin-1")
+        case bool():
+            return int(reply)
+        case list():
+            return [as_told(one) for one in reply]
+        case dict():
+            return [as_told(one) for pair in reply.items() for one in pair]
+    return reply
 
 
 class Connection(asyncio.Protocol):

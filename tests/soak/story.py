@@ -44,7 +44,14 @@ class Story:
         self.starts(cut=0)
 
     def says(
-        self, line: str, told: Any, *, client: str = "c", shape: str = "tight", db: int = 0, **note: Any
+        self,
+        line: str,
+        told: Any,
+        *,
+        client: str = "c",
+        shape: str = "tight",
+        db: int = 0,
+        **note: Any,
     ) -> Op:
         """One command, carried out at once."""
         op = self.begins(line, client=client, shape=shape, db=db, **note)
@@ -121,7 +128,9 @@ class Story:
     def sets_clock(self, by_ms: int) -> None:
         self.shift_ms += by_ms
         clock = self._clock_ms() + max(-by_ms, 0)
-        self.records.append({"nemesis": "clock", "at": self._us(), "epoch": self._epoch, "clock": clock})
+        self.records.append(
+            {"nemesis": "clock", "at": self._us(), "epoch": self._epoch, "clock": clock}
+        )
 
     def verdict(self) -> Verdict:
         end = {"end": self._epoch, "cut": self._marks, "journal": self._journal, "at": self._us()}

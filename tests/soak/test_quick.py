@@ -2,13 +2,15 @@
 
 import asyncio
 import os
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .borrowed import KINDS, MODULE, Kind, WallClock
+from .borrowed import KINDS, ROOT, Kind, WallClock
+from .faults_in_module import FAULTS
 from .history import read
 from .oracle import judge
 from .report import tell
@@ -55,6 +57,13 @@ def test_a_session_whose_servers_do_not_hear_their_clocks_is_no_sound_one(
     assert "b doesn't hear its clock: what it shows is wrong by -300." in broken
 
 
-def test_the_module_that_is_released_has_no_planted_faults() -> None:
-    """They are chosen by this variable of the environment: faults_in_module.py."""
-    assert b"DQ_PLANTED_FAULT" not in MODULE.read_bytes()
+PATCHES = sorted((ROOT / "tests" / "faults").glob("*.patch"))
+
+
+def test_each_fault_of_the_module_has_a_patch_and_each_patch_is_looked_for() -> None:
+    assert {one.fault for one in FAULTS} == {patch.stem for patch in PATCHES}
+
+
+@pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.stem)
+def test_a_fault_can_be_put_into_the_sources(patch: Path) -> None:
+    subprocess.run(["git", "apply", "--check", patch], cwd=ROOT, check=True)

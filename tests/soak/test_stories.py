@@ -165,7 +165,9 @@ def test_a_move_to_a_key_that_is_taken_tells_nothing_of_a_queue_that_may_be_ther
     assert story.kinds() == set()
 
 
-def test_a_clock_that_is_set_back_while_a_command_is_under_way_may_have_been_read_after_that() -> None:
+def test_a_clock_that_is_set_back_while_a_command_is_under_way_may_have_been_read_after_that() -> (
+    None
+):
     story = Story()
     add = story.begins("DQ.ADD q a x", shape="loose")
     story.sets_clock(-HOUR_MS)
@@ -409,7 +411,9 @@ def test_a_delivery_that_may_be_from_either_of_two_queues_counts_for_one_of_them
     assert story.kinds() == set()
 
 
-def test_a_job_that_was_taken_by_a_pop_whose_reply_was_lost_counts_as_finished_and_for_lateness() -> None:
+def test_a_job_that_was_taken_by_a_pop_whose_reply_was_lost_counts_as_finished_and_for_lateness() -> (
+    None
+):
     for options, expected in [("NOACK", set()), ("", {"count"})]:
         story = with_a_job()
         story.passes(100)
@@ -440,7 +444,10 @@ class Info:
         )
         totals = ("replaced", "finished", "released", "buried", "deleted", "kicked")
         fields: dict[str, object] = dict.fromkeys(zeros, 0)
-        fields |= dict.fromkeys(("delayed", "ready", "dead", "done"), 0) | {"jobs": 1, "reserved": 1}
+        fields |= dict.fromkeys(("delayed", "ready", "dead", "done"), 0) | {
+            "jobs": 1,
+            "reserved": 1,
+        }
         fields |= {f"total-{name}": 0 for name in totals} | {"total-added": 1, "total-popped": 1}
         fields |= {"last-lease": 1_000, "oldest-ready-ms": None, "lateness-max-ms": lateness}
         return [part for pair in (fields | others).items() for part in pair]

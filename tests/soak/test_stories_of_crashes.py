@@ -64,8 +64,12 @@ def test_a_queue_that_was_paused_in_a_crash_hands_out_or_not(line: str, told: ob
     assert story.kinds() == set()
 
 
-@pytest.mark.parametrize(("attempt", "expected"), [(1, set()), (2, set()), (3, {"attempt", "view"})])
-def test_a_job_of_unknown_id_may_have_been_handed_out_to_nobody(attempt: int, expected: set[str]) -> None:
+@pytest.mark.parametrize(
+    ("attempt", "expected"), [(1, set()), (2, set()), (3, {"attempt", "view"})]
+)
+def test_a_job_of_unknown_id_may_have_been_handed_out_to_nobody(
+    attempt: int, expected: set[str]
+) -> None:
     """Both were under way in the crash, or carried out and not told of. It shows when the lease has run out."""
     for are_over in False, True:
         story = Story()
@@ -99,7 +103,9 @@ def test_a_job_of_unknown_id_may_have_been_kicked(kicked: int, expected: set[str
 
 
 @pytest.mark.parametrize(("is_looked_at", "expected"), [(False, set()), (True, {"count"})])
-def test_of_an_ambush_a_crash_may_keep_the_deliveries_alone(is_looked_at: bool, expected: set[str]) -> None:
+def test_of_an_ambush_a_crash_may_keep_the_deliveries_alone(
+    is_looked_at: bool, expected: set[str]
+) -> None:
     """Until somebody has seen that the jobs were given back."""
     story = Story()
     victim = story.begins("DQ.POP k BLOCK 0", client="victim", ambush="k")

@@ -18,7 +18,9 @@ def with_an_end(after_ms: int) -> Story:
     return story
 
 
-@pytest.mark.parametrize(("passes", "told", "expected"), [(0, 1, set()), (200, 0, set()), (0, 0, {"count"})])
+@pytest.mark.parametrize(
+    ("passes", "told", "expected"), [(0, 1, set()), (200, 0, set()), (0, 0, {"count"})]
+)
 def test_a_key_is_there_until_it_expires(passes: int, told: int, expected: set[str]) -> None:
     story = with_an_end(100)
     story.passes(passes)

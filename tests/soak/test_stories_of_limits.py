@@ -25,7 +25,9 @@ class Limited(Story):
         in_group = f" GROUP {group}" if group else ""
         self.tell(f"DQ.ADD l {id} x{id} ATTEMPTS 0 TTR {FOREVER}{in_group} {options}", id)
 
-    def gives(self, *jobs: str, lease: int = 7, ask: str = "DQ.POP l COUNT 1", attempt: int = 1) -> None:
+    def gives(
+        self, *jobs: str, lease: int = 7, ask: str = "DQ.POP l COUNT 1", attempt: int = 1
+    ) -> None:
         told = [[id, f"x{id}", lease + at, attempt] for at, id in enumerate(jobs)]
         self.tell(ask, told or None)
 
@@ -236,7 +238,9 @@ def test_who_waits_is_woken_when_there_is_a_place(ends: str, ms: int, expected: 
     ("RATE 1 300", "DQ.POP l", {"stuck"}), ("RATE 1 1800", "DQ.POP l", set()),
     ("GROUPCONCURRENCY 1", "DQ.POP l TTR 300", {"stuck"}), ("GROUPRATE 1 1800", "DQ.POP l", set()),
 ])  # fmt: skip
-def test_who_waits_is_woken_when_time_lets_a_job_go(limits: str, ask: str, expected: set[str]) -> None:
+def test_who_waits_is_woken_when_time_lets_a_job_go(
+    limits: str, ask: str, expected: set[str]
+) -> None:
     story = Limited(limits)
     story.add("a", "g")
     story.add("b", "g")
@@ -297,14 +301,18 @@ def test_leases_tell_who_was_served_first(guest: Any, warden: Any, expected: set
 @pytest.mark.parametrize(("lease", "counts", "expected"), [
     (7, 0, set()), (7, 1, {"stale"}), (8, 1, set()), (8, 0, {"refused"}),
 ])  # fmt: skip
-def test_only_the_lease_of_who_was_served_last_counts(lease: int, counts: int, expected: set[str]) -> None:
+def test_only_the_lease_of_who_was_served_last_counts(
+    lease: int, counts: int, expected: set[str]
+) -> None:
     story = both_are_served(["a", "xa", 7, 1], ["a", "xa", 8, 2])
     story.tell(f"DQ.FINISH l a {lease}", counts)
     assert story.kinds() == expected
 
 
 @pytest.mark.parametrize(("ttr", "expected"), [(20, set()), (FOREVER, {"double"})])
-def test_a_job_is_had_again_when_the_lease_of_a_guest_has_ended(ttr: int, expected: set[str]) -> None:
+def test_a_job_is_had_again_when_the_lease_of_a_guest_has_ended(
+    ttr: int, expected: set[str]
+) -> None:
     story = both_are_served(["a", "xa", 7, 1], ["a", "xa", 8, 2], ttr=ttr)
     story.tell("DQ.FINISH l a 8", 1)
     assert story.kinds() == expected
@@ -371,7 +379,9 @@ def test_no_group_waits_for_the_many_of_another(jobs: str, expected: set[str]) -
 
 
 @pytest.mark.parametrize(("jobs", "expected"), [("pyqr", set()), ("pqr", {"unfair"})])
-def test_a_group_has_its_turn_also_by_a_job_of_which_no_more_is_known(jobs: str, expected: set[str]) -> None:
+def test_a_group_has_its_turn_also_by_a_job_of_which_no_more_is_known(
+    jobs: str, expected: set[str]
+) -> None:
     story = Limited()
     story.add("y", "h")
     story.is_lost(story.begins("DQ.POP l", db=DATABASE))
@@ -418,7 +428,13 @@ def test_groups_are_counted(told: list[Any], expected: set[str]) -> None:
 
 
 def shown(id: str, **other: Any) -> list[Any]:
-    fields: dict[str, Any] = {"id": id, "body": f"x{id}", "state": "ready", "due": NOW_MS, "deadline": None}
+    fields: dict[str, Any] = {
+        "id": id,
+        "body": f"x{id}",
+        "state": "ready",
+        "due": NOW_MS,
+        "deadline": None,
+    }
     fields |= {"priority": 128, "ttr": FOREVER, "attempt": 0, "lease": None} | other
     return [word for pair in fields.items() for word in pair]
 

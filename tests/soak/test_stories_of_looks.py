@@ -112,10 +112,14 @@ def test_a_walk_with_a_time_always_goes_on(line: str, expected: set[str]) -> Non
     assert story.kinds() == expected
 
 
-@pytest.mark.parametrize(("told", "expected"), [(["a"], set()), ([], {"lost"}), (["a", "b"], {"ghost"})])
+@pytest.mark.parametrize(
+    ("told", "expected"), [(["a"], set()), ([], {"lost"}), (["a", "b"], {"ghost"})]
+)
 def test_a_scan_of_schedules_shows_those_and_no_others(told: list[str], expected: set[str]) -> None:
     story = Story()
-    story.says(f"DQ.ADD s a x EVERY 50 AT {NOW_MS + 100} MISFIRE ONE ATTEMPTS 0 TTR 1000", "a", db=DATABASE)
+    story.says(
+        f"DQ.ADD s a x EVERY 50 AT {NOW_MS + 100} MISFIRE ONE ATTEMPTS 0 TTR 1000", "a", db=DATABASE
+    )
     story.says("DQ.SCAN s 0 SCHEDULED COUNT 1000", ["0", told], db=DATABASE)
     assert story.kinds() == expected
 

@@ -31,7 +31,9 @@ class Schedule(Story):
         self.passes(ms - self._ms)
 
 
-@pytest.mark.parametrize(("next_ms", "expected"), [(150, set()), (149, {"schedule"}), (200, {"schedule"})])
+@pytest.mark.parametrize(
+    ("next_ms", "expected"), [(150, set()), (149, {"schedule"}), (200, {"schedule"})]
+)
 def test_a_run_comes_at_its_times_only(next_ms: int, expected: set[str]) -> None:
     story = Schedule()
     story.passes_to(110)
@@ -55,7 +57,9 @@ def test_not_before_it_is_due() -> None:
     ("ALL", [100, 150, 200], set()),
     ("ALL", [100, 200], {"schedule"}),
 ])  # fmt: skip
-def test_what_was_missed_comes_as_one_or_each(misfire: str, dues: list[int], expected: set[str]) -> None:
+def test_what_was_missed_comes_as_one_or_each(
+    misfire: str, dues: list[int], expected: set[str]
+) -> None:
     story = Schedule(f"MISFIRE {misfire} ATTEMPTS 0 TTR 1000")
     story.passes_to(320)
     for lease, due in enumerate(dues, 7):
@@ -77,7 +81,9 @@ def test_no_run_beside_another() -> None:
 
 
 @pytest.mark.parametrize(("due", "attempt", "expected"), [(DUE, 2, set()), (DUE, 1, {"attempt"}), (DUE + 50, 2, {"schedule"})])  # fmt: skip
-def test_a_run_whose_lease_ended_comes_again_as_the_same(due: int, attempt: int, expected: set[str]) -> None:
+def test_a_run_whose_lease_ended_comes_again_as_the_same(
+    due: int, attempt: int, expected: set[str]
+) -> None:
     story = Schedule("MISFIRE ONE ATTEMPTS 0 TTR 30")
     story.passes_to(110)
     story.runs(DUE, 7)
@@ -97,7 +103,9 @@ def test_a_run_that_is_due_is_not_withheld() -> None:
 
 
 @pytest.mark.parametrize(("back_ms", "expected"), [(0, {"withheld"}), (3_600_000, set())])
-def test_what_was_made_up_by_a_clock_that_was_ahead_waits_for_it(back_ms: int, expected: set[str]) -> None:
+def test_what_was_made_up_by_a_clock_that_was_ahead_waits_for_it(
+    back_ms: int, expected: set[str]
+) -> None:
     """It was ready from the finish on: by that clock."""
     story = Schedule("MISFIRE ALL ATTEMPTS 0 TTR 1000")
     story.passes_to(3_600_000)

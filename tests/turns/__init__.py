@@ -1,6 +1,7 @@
-"""Bounded turns: how long each command and each run of the timer holds the event loop in its worst case.
+"""Bounded turns: how long each command and each run of the timer holds the event loop in its worst
+case.
 
-    make turns                                  # all, on every server of make test; writes docs/turns.md
+    make turns  # all, on every server of make test; writes docs/turns.md
     make turns ARGS="--only waiters --on valkey-9.1"
 
 scenes/    the cases, by what is in the queue

@@ -12,7 +12,11 @@ from turns.subject import Subject
 # By name: what is in the queue, how many of them, and the cases.
 SCENES: dict[str, tuple[str, int, list[Scene]]] = {
     "many": ("A million jobs of 100 B", many.MANY, [many.one_by_one, many.batches, many.as_a_key]),
-    "large": ("A thousand jobs of 1 MiB", large.LARGE, [large.in_commands, large.as_a_key, large.forgotten]),
+    "large": (
+        "A thousand jobs of 1 MiB",
+        large.LARGE,
+        [large.in_commands, large.as_a_key, large.forgotten],
+    ),
     "due": ("A million jobs, due in one millisecond", many.MANY, [time.due]),
     "lives": ("A million jobs that expire together", many.MANY, [time.lives]),
     "kept": ("A million dead jobs", many.MANY, [time.kept]),
@@ -52,8 +56,12 @@ def main() -> int:
     )
     parser.add_argument("--only", action="append", choices=SCENES, help="these scenes (all)")
     parser.add_argument("--on", action="append", choices=KNOWN, help="those of make test")
-    parser.add_argument("--scale", type=float, default=1, help="a part of the jobs, for a first look (1)")
-    parser.add_argument("--write", type=Path, help="the page on which the tables are kept, of all servers")
+    parser.add_argument(
+        "--scale", type=float, default=1, help="a part of the jobs, for a first look (1)"
+    )
+    parser.add_argument(
+        "--write", type=Path, help="the page on which the tables are kept, of all servers"
+    )
     options = parser.parse_args()
 
     kinds = [KNOWN[name] for name in options.on] if options.on else KINDS

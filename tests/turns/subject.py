@@ -1,9 +1,10 @@
 """A server that is measured: how long the longest turn of its event loop was.
 
-A turn is whatever the server does between two times of waiting for something to happen: reading commands,
-executing them, timers, writing replies. It counts in processor time of the main thread (turn_clock.c), since
-the machine does other things as well. What is left of these shows in the caches: so each case is measured a
-few times, and the quickest counts. What DQ does takes that long each time.
+A turn is whatever the server does between two times of waiting for something to happen: reading
+commands, executing them, timers, writing replies. It counts in processor time of the main thread
+(turn_clock.c), since the machine does other things as well. What is left of these shows in the
+caches: so each case is measured a few times, and the quickest counts. What DQ does takes that long
+each time.
 """
 
 import mmap
@@ -88,7 +89,9 @@ class Subject:
         before = self.jobs(key)
         line = Pipelined(self.port, timeout_s=WITHIN_S)
         batch = one * at_once
-        sender = Thread(target=lambda: [line._socket.sendall(batch) for _ in range(jobs // at_once)])
+        sender = Thread(
+            target=lambda: [line._socket.sendall(batch) for _ in range(jobs // at_once)]
+        )
         sender.start()
         lines = 2 * (jobs // at_once) * at_once
         while lines > 0:

@@ -7,7 +7,8 @@ from turns.subject import Row
 
 # No turn is to be longer.
 BAR_MS = 10
-# Even the quickest of a few times has something of what else the machine does: beyond so much it fails.
+# Even the quickest of a few times has something of what else the machine does: beyond so much it
+# fails.
 FAR = 2.5
 
 # By case (a function of a scene), by server, by what was done.

@@ -54,7 +54,8 @@ impl Chart {
     ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
         area.fill(&WHITE)?;
         let text = |words: &str, at: (i32, i32), size: u32, ink: RGBColor, to: HPos| {
-            let style = ("sans-serif", size).into_font().color(&ink).pos(Pos::new(to, VPos::Center));
+            let style =
+                ("sans-serif", size).into_font().color(&ink).pos(Pos::new(to, VPos::Center));
             area.draw(&Text::new(words.to_owned(), at, style))
         };
         text(&self.title, (14, HEAD / 2), 17, INK, HPos::Left)?;

@@ -1,8 +1,9 @@
 //! `charts`: tables and charts of docs/benchmarks.md, from the JSON that is kept beside it.
 //!
-//! The page's data are in DIRECTORY/before and, when there is something to compare with, DIRECTORY/after: load.json and
-//! instructions.json, as `load` and `instructions` write them. With `--check` nothing is written, and the page has to be
-//! as it would be written: text and figures can't drift apart.
+//! The page's data are in DIRECTORY/before and, when there is something to compare with,
+//! DIRECTORY/after: load.json and instructions.json, as `load` and `instructions` write them. With
+//! `--check` nothing is written, and the page has to be as it would be written: text and figures
+//! can't drift apart.
 
 mod bars;
 mod page;
@@ -54,14 +55,17 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         draw(&charts, scratch.path())?;
         for (name, _) in &charts {
             let file = format!("{name}.svg");
-            let [drawn, kept] =
-                [scratch.path(), &arguments.data].map(|directory| std::fs::read(directory.join(&file)).ok());
+            let [drawn, kept] = [scratch.path(), &arguments.data]
+                .map(|directory| std::fs::read(directory.join(&file)).ok());
             if drawn != kept {
                 bail!("{file} isn't what the figures give: run `make bench-docs`");
             }
         }
         if filled != page {
-            bail!("{} isn't what the figures give: run `make bench-docs`", arguments.page.display());
+            bail!(
+                "{} isn't what the figures give: run `make bench-docs`",
+                arguments.page.display()
+            );
         }
         return Ok(());
     }
@@ -103,7 +107,9 @@ fn parts(sides: &[Side], loads: &[&Report]) -> Result<Vec<(String, String)>> {
     let remarks: Vec<_> = loads
         .iter()
         .flat_map(|report| {
-            tables::remarks(report).into_iter().map(|remark| format!("- DQ {}: {remark}", report.label))
+            tables::remarks(report)
+                .into_iter()
+                .map(|remark| format!("- DQ {}: {remark}", report.label))
         })
         .collect();
     let none = "None: no sample was dropped, and everybody took part.".to_owned();
@@ -136,26 +142,36 @@ fn charts(loads: &[&Report]) -> Vec<(&'static str, Chart)> {
         title: title.to_owned(),
         groups: groups.into_iter().filter(|group| !group.bars.is_empty()).collect(),
     };
-    let group =
-        |title: &str, row: &str, aof: bool, value: &dyn Fn(&Measurement) -> Option<f64>, digits: usize| {
-            let bar = |line: &Line| {
-                let value = value(line.find(row, aof)?)?;
-                let figure = format!("{value:.digits$}");
-                Some(Bar { label: line.title.clone(), value, figure, colour: colour(line, last) })
-            };
-            // SET is 1 in each, and is itself a load of one only.
-            let is_shown = |line: &&Line| {
-                row == "enqueue" || row == "memory" || row == "persistence" || line.title != "SET"
-            };
-            Group { title: title.to_owned(), bars: lines.iter().filter(is_shown).filter_map(bar).collect() }
+    let group = |title: &str,
+                 row: &str,
+                 aof: bool,
+                 value: &dyn Fn(&Measurement) -> Option<f64>,
+                 digits: usize| {
+        let bar = |line: &Line| {
+            let value = value(line.find(row, aof)?)?;
+            let figure = format!("{value:.digits$}");
+            Some(Bar { label: line.title.clone(), value, figure, colour: colour(line, last) })
         };
+        // SET is 1 in each, and is itself a load of one only.
+        let is_shown = |line: &&Line| {
+            row == "enqueue" || row == "memory" || row == "persistence" || line.title != "SET"
+        };
+        Group {
+            title: title.to_owned(),
+            bars: lines.iter().filter(is_shown).filter_map(bar).collect(),
+        }
+    };
     let plain = |metric: &'static str| move |measurement: &Measurement| measurement.median(metric);
-    let ratio = |metric: &'static str| move |measurement: &Measurement| measurement.median_of_set(metric);
+    let ratio =
+        |metric: &'static str| move |measurement: &Measurement| measurement.median_of_set(metric);
     let throughput = |aof: bool| -> Vec<Group> {
         LOADS.iter().map(|(row, title)| group(title, row, aof, &ratio("jobs_per_s"), 2)).collect()
     };
     vec![
-        ("throughput", chart("Jobs a second, as a multiple of SET's: longer is better", throughput(false))),
+        (
+            "throughput",
+            chart("Jobs a second, as a multiple of SET's: longer is better", throughput(false)),
+        ),
         (
             "throughput-aof",
             chart(
@@ -167,7 +183,10 @@ fn charts(loads: &[&Report]) -> Vec<(&'static str, Chart)> {
             "costs",
             chart(
                 "Processor time of the server for a job, as a multiple of SET's: shorter is better",
-                LOADS.iter().map(|(row, title)| group(title, row, false, &ratio("server_us"), 2)).collect(),
+                LOADS
+                    .iter()
+                    .map(|(row, title)| group(title, row, false, &ratio("server_us"), 2))
+                    .collect(),
             ),
         ),
         (
@@ -175,8 +194,20 @@ fn charts(loads: &[&Report]) -> Vec<(&'static str, Chart)> {
             chart(
                 "Many jobs due at once: shorter is better",
                 vec![
-                    group("seconds until all are consumed", "due-at-once", false, &plain("seconds"), 2),
-                    group("worst PING meanwhile, ms", "due-at-once", false, &plain("worst_ping_ms"), 1),
+                    group(
+                        "seconds until all are consumed",
+                        "due-at-once",
+                        false,
+                        &plain("seconds"),
+                        2,
+                    ),
+                    group(
+                        "worst PING meanwhile, ms",
+                        "due-at-once",
+                        false,
+                        &plain("worst_ping_ms"),
+                        1,
+                    ),
                 ],
             ),
         ),
@@ -228,8 +259,11 @@ mod tests {
     #[test]
     fn the_page_and_its_charts_are_what_the_figures_give() {
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
-        let arguments =
-            Arguments { page: docs.join("benchmarks.md"), data: docs.join("benchmarks"), check: true };
+        let arguments = Arguments {
+            page: docs.join("benchmarks.md"),
+            data: docs.join("benchmarks"),
+            check: true,
+        };
         run(&arguments).unwrap();
     }
 }

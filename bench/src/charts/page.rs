@@ -3,8 +3,8 @@
 
 use anyhow::{bail, ensure, Context, Result};
 
-/// The page with each part in its place. A part without a place, and a place without a part, is an error: it would be a
-/// table that nobody sees, or one that stays as it was.
+/// The page with each part in its place. A part without a place, and a place without a part, is an
+/// error: it would be a table that nobody sees, or one that stays as it was.
 pub fn fill(page: &str, parts: &[(String, String)]) -> Result<String> {
     let mut filled = String::new();
     let mut places = Vec::new();

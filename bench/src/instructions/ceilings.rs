@@ -28,7 +28,8 @@ impl Ceilings {
     }
 
     pub fn read(path: &Path) -> Result<Ceilings> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
         serde_json::from_str(&text).with_context(|| format!("in {}", path.display()))
     }
 
@@ -37,7 +38,8 @@ impl Ceilings {
         Ok(())
     }
 
-    /// A table of all rows, and whether each is under its ceiling. A row without a ceiling isn't: it was forgotten.
+    /// A table of all rows, and whether each is under its ceiling. A row without a ceiling isn't:
+    /// it was forgotten.
     pub fn compare(&self, rows: &[Row]) -> (Table, bool) {
         let mut table = Table::new();
         table.load_preset(presets::ASCII_MARKDOWN);
@@ -50,8 +52,11 @@ impl Ceilings {
                     let is_under = row.of_set <= ceiling;
                     are_all_under &= is_under;
                     let change = 100.0 * (row.of_set / reached - 1.0);
-                    let numbers =
-                        [format!("{reached:.3}"), format!("{ceiling:.3}"), format!("{:.3}", row.of_set)];
+                    let numbers = [
+                        format!("{reached:.3}"),
+                        format!("{ceiling:.3}"),
+                        format!("{:.3}", row.of_set),
+                    ];
                     let [reached, ceiling, now] = numbers;
                     [
                         reached,
@@ -66,7 +71,8 @@ impl Ceilings {
                     ["", "", &format!("{:.3}", row.of_set), "", "NO CEILING"].map(str::to_owned)
                 }
             };
-            let cells = cells.into_iter().map(|text| Cell::new(text).set_alignment(CellAlignment::Right));
+            let cells =
+                cells.into_iter().map(|text| Cell::new(text).set_alignment(CellAlignment::Right));
             table.add_row([Cell::new(&row.title)].into_iter().chain(cells));
         }
         (table, are_all_under)
@@ -82,7 +88,13 @@ mod tests {
     use super::*;
 
     fn row(name: &str, of_set: f64) -> Row {
-        Row { name: name.into(), title: name.into(), instructions: 0.0, of_set, events: BTreeMap::new() }
+        Row {
+            name: name.into(),
+            title: name.into(),
+            instructions: 0.0,
+            of_set,
+            events: BTreeMap::new(),
+        }
     }
 
     #[test]
@@ -100,7 +112,8 @@ mod tests {
 
     #[test]
     fn rows_of_the_server_alone_have_none() {
-        let ceilings = Ceilings::of("7.0.15", &[row("set", 1.0), row("zadd", 1.4), row("add", 1.4)]);
+        let ceilings =
+            Ceilings::of("7.0.15", &[row("set", 1.0), row("zadd", 1.4), row("add", 1.4)]);
         assert_eq!(ceilings.reached.keys().collect::<Vec<_>>(), ["add"]);
         assert!(ceilings.compare(&[row("zadd", 99.0)]).1);
     }

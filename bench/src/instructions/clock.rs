@@ -1,4 +1,5 @@
-//! This side of turned_clock.c: compiles it, and turns the clock of the servers that were started with it.
+//! This side of turned_clock.c: compiles it, and turns the clock of the servers that were started
+//! with it.
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,8 @@ pub fn compile(directory: &Path) -> Result<PathBuf> {
     std::fs::write(&source, SOURCE)?;
     let mut command = Command::new("cc");
     command.args(["-shared", "-fPIC", "-O2", "-o"]).arg(&library).arg(&source).arg("-ldl");
-    let status = command.status().context("no C compiler, cc: scripts/setup.sh bench installs it")?;
+    let status =
+        command.status().context("no C compiler, cc: scripts/setup.sh bench installs it")?;
     ensure!(status.success(), "turned_clock.c does not compile: valgrind's headers may be missing");
     Ok(library)
 }
@@ -38,9 +40,11 @@ pub struct Clock {
 
 impl Clock {
     pub fn new(path: &Path) -> Result<Clock> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
+        let file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
         file.set_len(4096)?;
-        // SAFETY: only the server that is given this file, which nobody else knows, touches it, and it doesn't cut it.
+        // SAFETY: only the server that is given this file, which nobody else knows, touches it, and
+        // it doesn't cut it.
         let page = unsafe { MmapMut::map_mut(&file)? };
         Ok(Clock { page, requests: 0 })
     }
@@ -58,7 +62,10 @@ impl Clock {
     pub fn wait_until_done(&self) -> Result<()> {
         let deadline = Instant::now() + REQUEST_WITHIN;
         while self.word::<AtomicU32>(12).load(Ordering::SeqCst) != self.requests {
-            ensure!(Instant::now() < deadline, "the server didn't carry out a request of the turned clock");
+            ensure!(
+                Instant::now() < deadline,
+                "the server didn't carry out a request of the turned clock"
+            );
             std::thread::sleep(Duration::from_millis(1));
         }
         Ok(())
@@ -66,7 +73,8 @@ impl Clock {
 
     fn word<T>(&self, offset: usize) -> &T {
         assert!(offset + size_of::<T>() <= self.page.len() && offset % align_of::<T>() == 0);
-        // SAFETY: within the page and aligned, see above; atomics may be changed by the other process at any time.
+        // SAFETY: within the page and aligned, see above; atomics may be changed by the other
+        // process at any time.
         unsafe { &*self.page.as_ptr().add(offset).cast::<T>() }
     }
 }

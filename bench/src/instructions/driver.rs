@@ -10,8 +10,8 @@ use super::clock::{Clock, Request};
 use crate::server::Server;
 use crate::wire::{Connection, Reply};
 
-/// Commands in a pipeline. All of them must fit the 16 KiB that a server reads at once: then each pipeline is one read,
-/// however fast the two of us are.
+/// Commands in a pipeline. All of them must fit the 16 KiB that a server reads at once: then each
+/// pipeline is one read, however fast the two of us are.
 const DEPTH: usize = 16;
 /// How far the clock is turned on: near what commands take in a server that runs free.
 const NS_A_COMMAND: u64 = 1_500;
@@ -47,7 +47,8 @@ impl Driver {
             callgrind.arg("--cache-sim=yes");
         }
         callgrind.env("LD_PRELOAD", settings.clock_library).env("DQ_BENCH_CLOCK", &page);
-        let mut config = vec!["port 0".to_owned(), format!("loadmodule \"{}\"", settings.module.display())];
+        let mut config =
+            vec!["port 0".to_owned(), format!("loadmodule \"{}\"", settings.module.display())];
         config.extend_from_slice(settings.config);
 
         let mut server = Server::redis(settings.program, Some(callgrind), &config)?;

@@ -1,11 +1,12 @@
 //! `instructions`: what a command costs in the whole server, counted by callgrind.
 //!
-//! A count, not a time: it is the same on a busy machine and an idle one, and tells of a change of one percent. What it
-//! doesn't tell is how long memory lets the server wait, which `load` measures.
+//! A count, not a time: it is the same on a busy machine and an idle one, and tells of a change of
+//! one percent. What it doesn't tell is how long memory lets the server wait, which `load`
+//! measures.
 //!
-//! A server for each row, on a clock that we turn (`turned_clock.c`), over one connection, in pipelines. It is first
-//! brought to N keys, jobs or elements, uncounted; then the commands of as many more are counted, and nothing else: no
-//! start-up, no preparation.
+//! A server for each row, on a clock that we turn (`turned_clock.c`), over one connection, in
+//! pipelines. It is first brought to N keys, jobs or elements, uncounted; then the commands of as
+//! many more are counted, and nothing else: no start-up, no preparation.
 
 mod ceilings;
 mod clock;
@@ -26,7 +27,7 @@ use crate::server;
 use ceilings::Ceilings;
 use driver::{Driver, Settings};
 use profile::Cost;
-use workload::{Workload, CROWDED, N, REFERENCE, WORKLOADS};
+use workload::{Workload, BY_NAME, N, REFERENCE, WORKLOADS};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -39,8 +40,10 @@ pub struct Arguments {
     /// A line of redis.conf, such as "appendonly yes"; may be given more than once
     #[arg(long, value_name = "LINE")]
     config: Vec<String>,
-    /// Only these rows, and SET's: ping, set, xadd, zadd, add, add-delay-ttr, pop, finish, pop-16, finish-16. Only when they
-    /// are named here, as they take longer: pop-of-million, pop-of-groups, pop-16-of-million, pop-16-of-groups
+    /// Only these rows, and SET's: ping, set, xadd, zadd, add, add-delay-ttr, pop, finish, pop-16,
+    /// finish-16. Only when they are named here: add-every, add-cron, add-to-groups, pop-limited,
+    /// pop-16-limited and, which take longer, pop-of-million, pop-of-groups, pop-16-of-million,
+    /// pop-16-of-groups
     #[arg(long, value_delimiter = ',', value_name = "ROWS")]
     only: Vec<String>,
     /// Fail when a row is above its ceiling
@@ -52,13 +55,15 @@ pub struct Arguments {
     /// Where the ceilings are
     #[arg(long, default_value = "bench/ceilings.json")]
     ceilings: PathBuf,
-    /// Count misses of simulated caches, too: slower, and with --profile the functions that miss most
+    /// Count misses of simulated caches, too: slower, and with --profile the functions that miss
+    /// most
     #[arg(long)]
     caches: bool,
     /// Print so many of the functions that take most, of each row
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "40")]
     profile: Option<usize>,
-    /// Keep what callgrind wrote in this directory, a file a row, for callgrind_annotate and kcachegrind
+    /// Keep what callgrind wrote in this directory, a file a row, for callgrind_annotate and
+    /// kcachegrind
     #[arg(long, value_name = "DIRECTORY")]
     keep: Option<PathBuf>,
     /// Where the JSON goes
@@ -83,7 +88,7 @@ pub struct Row {
 impl Row {
     fn is_of_module(&self) -> bool {
         !["ping", "set", "xadd", "zadd"].contains(&&*self.name)
-            && !CROWDED.iter().any(|workload| workload.name == self.name)
+            && !BY_NAME.iter().any(|workload| workload.name == self.name)
     }
 }
 
@@ -98,7 +103,8 @@ pub struct Report {
 
 impl Report {
     pub fn read(path: &Path) -> Result<Report> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
         serde_json::from_str(&text).with_context(|| format!("in {}", path.display()))
     }
 
@@ -115,7 +121,8 @@ impl Report {
 pub fn compared(reports: &[(&str, &Report)]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
-    let heads = reports.iter().flat_map(|(label, _)| [format!("DQ {label}"), format!("{label}, of SET's")]);
+    let heads =
+        reports.iter().flat_map(|(label, _)| [format!("DQ {label}"), format!("{label}, of SET's")]);
     table.set_header([String::new()].into_iter().chain(heads));
     for workload in &WORKLOADS {
         let cells = reports.iter().flat_map(|(_, report)| {
@@ -186,7 +193,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 /// The rows asked for, in the table's order. The reference is always among them.
 fn chosen(only: &[String]) -> Result<Vec<&'static Workload>> {
-    let all = || WORKLOADS.iter().chain(&CROWDED);
+    let all = || WORKLOADS.iter().chain(&BY_NAME);
     if let Some(unknown) = only.iter().find(|name| !all().any(|workload| workload.name == **name)) {
         let names: Vec<_> = all().map(|workload| workload.name).collect();
         bail!("no row is called {unknown}; there are {}", names.join(", "));
@@ -210,7 +217,8 @@ fn count_all(
     std::thread::scope(|scope| {
         for _ in 0..at_a_time.clamp(1, workloads.len()) {
             scope.spawn(|| loop {
-                let Some((place, workload)) = next.lock().ok().and_then(|mut next| next.next()) else {
+                let Some((place, workload)) = next.lock().ok().and_then(|mut next| next.next())
+                else {
                     return;
                 };
                 eprintln!("counting {}", workload.title);
@@ -246,7 +254,8 @@ fn rows(workloads: &[&Workload], dumps: &[PathBuf]) -> Result<Vec<Row>> {
         let (name, title) = (workload.name.to_owned(), workload.title.to_owned());
         rows.push(Row { name, title, instructions, of_set: 0.0, events });
     }
-    let set = rows.iter().find(|row| row.name == REFERENCE).context("SET wasn't measured")?.instructions;
+    let set =
+        rows.iter().find(|row| row.name == REFERENCE).context("SET wasn't measured")?.instructions;
     for row in &mut rows {
         row.of_set = row.instructions / set;
     }
@@ -286,12 +295,21 @@ fn print_profile(workload: &Workload, dump: &Path, count: usize, caches: bool) -
     if caches {
         parts.push(("I1mr", Cost::Own, "misses of the instruction cache, of the function itself"));
         parts.push(("D1mr", Cost::Own, "read misses of the D1 cache, of the function itself"));
-        parts.push(("DLmr", Cost::Own, "read misses of the last-level cache, of the function itself"));
+        parts.push((
+            "DLmr",
+            Cost::Own,
+            "read misses of the last-level cache, of the function itself",
+        ));
     }
     for (event, cost, what) in parts {
         println!("\n## {}: {what}, for each command (or job)", workload.title);
         for function in profile::top_functions(dump, cost, event, count)? {
-            println!("{:>10.2}  {:18} {}", function.events as f64 / N as f64, function.object, function.name);
+            println!(
+                "{:>10.2}  {:18} {}",
+                function.events as f64 / N as f64,
+                function.object,
+                function.name
+            );
         }
     }
     Ok(())

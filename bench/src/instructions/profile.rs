@@ -8,13 +8,15 @@ use anyhow::{ensure, Context, Result};
 
 /// Events by callgrind's names, Ir and, with caches, Dr, D1mr, DLmr and others.
 pub fn totals(dump: &Path) -> Result<Vec<(String, u64)>> {
-    let text = std::fs::read_to_string(dump).with_context(|| format!("reading {}", dump.display()))?;
+    let text =
+        std::fs::read_to_string(dump).with_context(|| format!("reading {}", dump.display()))?;
     let line = |start: &str| {
         let found = text.lines().find_map(|line| line.strip_prefix(start));
         found.with_context(|| format!("no line {start} in {}", dump.display()))
     };
     let names = line("events:")?.split_whitespace().map(str::to_owned);
-    let sums = line("totals:")?.split_whitespace().map(str::parse).collect::<Result<Vec<u64>, _>>()?;
+    let sums =
+        line("totals:")?.split_whitespace().map(str::parse).collect::<Result<Vec<u64>, _>>()?;
     Ok(names.zip(sums).collect())
 }
 
@@ -45,7 +47,11 @@ pub fn top_functions(dump: &Path, cost: Cost, event: &str, count: usize) -> Resu
         .arg(dump)
         .output()
         .context("running callgrind_annotate, of valgrind")?;
-    ensure!(output.status.success(), "callgrind_annotate: {}", String::from_utf8_lossy(&output.stderr));
+    ensure!(
+        output.status.success(),
+        "callgrind_annotate: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let text = String::from_utf8_lossy(&output.stdout);
     let mut functions = merge(text.lines().filter_map(function), cost);
     functions.sort_by_key(|function| std::cmp::Reverse(function.events));
@@ -53,7 +59,8 @@ pub fn top_functions(dump: &Path, cost: Cost, event: &str, count: usize) -> Resu
     Ok(functions)
 }
 
-/// A function has a line for each source file that was inlined into it, and an object on one of them only.
+/// A function has a line for each source file that was inlined into it, and an object on one of
+/// them only.
 fn merge(lines: impl Iterator<Item = Function>, cost: Cost) -> Vec<Function> {
     let mut by_name: HashMap<String, Function> = HashMap::new();
     for line in lines {

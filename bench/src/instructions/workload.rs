@@ -1,12 +1,14 @@
-//! What the rows of the table do. Bodies are of 100 bytes, ids and keys of 16, one key, one connection.
+//! What the rows of the table do. Bodies are of 100 bytes, ids and keys of 16, one key, one
+//! connection.
 
 use anyhow::{ensure, Result};
 
 use super::driver::Driver;
 use crate::wire::{encode, Reply};
 
-/// How many keys, jobs or elements there are before the count begins, and how many commands' worth is counted: from N to
-/// 2 N, every table that doubles does so once, and so its growth is shared out fairly.
+/// How many keys, jobs or elements there are before the count begins, and how many commands' worth
+/// is counted: from N to 2 N, every table that doubles does so once, and so its growth is shared
+/// out fairly.
 pub const N: usize = 20_480;
 const BODY: [u8; 100] = [b'b'; 100];
 const BATCH: usize = 16;
@@ -20,6 +22,8 @@ pub struct Workload {
     kind: Kind,
     /// What is in the queue besides, before the count begins.
     crowd: Option<Crowd>,
+    /// Before anything else.
+    first: Option<&'static [&'static [u8]]>,
 }
 
 /// Many ready jobs, in groups or without (0).
@@ -37,6 +41,9 @@ enum Kind {
     SortedSetAdd,
     Add,
     AddDelayed,
+    AddEvery,
+    AddCron,
+    AddToGroups,
     Pop,
     Finish,
 }
@@ -46,11 +53,18 @@ const fn single(name: &'static str, title: &'static str, kind: Kind) -> Workload
 }
 
 const fn batches(name: &'static str, title: &'static str, kind: Kind, jobs: usize) -> Workload {
-    Workload { name, title, jobs, kind, crowd: None }
+    Workload { name, title, jobs, kind, crowd: None, first: None }
 }
 
 const fn in_crowd(name: &'static str, title: &'static str, jobs: usize, groups: usize) -> Workload {
-    Workload { name, title, jobs, kind: Kind::Pop, crowd: Some(Crowd { jobs: 1_000_000, groups }) }
+    let crowd = Some(Crowd { jobs: 1_000_000, groups });
+    Workload { name, title, jobs, kind: Kind::Pop, crowd, first: None }
+}
+
+const fn limited(name: &'static str, title: &'static str, jobs: usize) -> Workload {
+    let first: Option<&[&[u8]]> =
+        Some(&[b"DQ.ALTER", b"queue", b"CONCURRENCY", b"1000000", b"RATE", b"1000000", b"1"]);
+    Workload { name, title, jobs, kind: Kind::Pop, crowd: None, first }
 }
 
 pub const WORKLOADS: [Workload; 10] = [
@@ -66,9 +80,14 @@ pub const WORKLOADS: [Workload; 10] = [
     batches("finish-16", "DQ.FINISH of 16, a job", Kind::Finish, BATCH),
 ];
 
-/// What groups cost. A million jobs take a server under callgrind half a minute to add, so these rows are counted only where
-/// they are asked for.
-pub const CROWDED: [Workload; 4] = [
+/// What schedules, groups and limits cost. Counted only where they are asked for: a million jobs
+/// take a server under callgrind half a minute to add.
+pub const BY_NAME: [Workload; 9] = [
+    single("add-every", "DQ.ADD with EVERY", Kind::AddEvery),
+    single("add-cron", "DQ.ADD with CRON and TZ", Kind::AddCron),
+    single("add-to-groups", "DQ.ADD, 1,000 groups", Kind::AddToGroups),
+    limited("pop-limited", "DQ.POP under CONCURRENCY and RATE", 1),
+    limited("pop-16-limited", "DQ.POP COUNT 16 under CONCURRENCY and RATE, a job", BATCH),
     in_crowd("pop-of-million", "DQ.POP, a million jobs", 1, 0),
     in_crowd("pop-of-groups", "DQ.POP, a million jobs in 100,000 groups", 1, 100_000),
     in_crowd("pop-16-of-million", "DQ.POP COUNT 16 of a million, a job", BATCH, 0),
@@ -81,6 +100,9 @@ pub const REFERENCE: &str = "set";
 impl Workload {
     /// Brings the server to where the count begins, and returns the commands to count.
     pub fn prepare(&self, driver: &mut Driver) -> Result<Vec<Vec<u8>>> {
+        if let Some(words) = self.first {
+            driver.run(&[command(words)], 1)?;
+        }
         if let Some(crowd) = self.crowd {
             for start in (0..crowd.jobs).step_by(N) {
                 let some = start..crowd.jobs.min(start + N);
@@ -90,14 +112,15 @@ impl Workload {
             return Ok(self.commands(N, &[]));
         }
         let first = match self.kind {
-            Kind::Ping | Kind::Set | Kind::StreamAdd | Kind::SortedSetAdd | Kind::Add | Kind::AddDelayed => {
+            Kind::Pop | Kind::Finish => 0,
+            _ => {
                 driver.run(&self.commands(0, &[]), 1)?;
                 return Ok(self.commands(N, &[]));
             }
-            Kind::Pop | Kind::Finish => 0,
         };
         for start in [first, N] {
-            driver.run(&(start..start + N).map(|number| add(number, &[])).collect::<Vec<_>>(), 1)?;
+            driver
+                .run(&(start..start + N).map(|number| add(number, &[])).collect::<Vec<_>>(), 1)?;
         }
         match self.kind {
             Kind::Pop => {
@@ -125,9 +148,20 @@ impl Workload {
                 command(&[b"ZADD", b"queue", score.as_bytes(), &id(number)])
             }),
             Kind::Add => each_job(&|number| add(number, &[])),
-            Kind::AddDelayed => each_job(&|number| add(number, &[b"DELAY", b"3600000", b"TTR", b"30000"])),
+            Kind::AddDelayed => {
+                each_job(&|number| add(number, &[b"DELAY", b"3600000", b"TTR", b"30000"]))
+            }
+            Kind::AddEvery => each_job(&|number| add(number, &[b"EVERY", b"3600000"])),
+            Kind::AddCron => {
+                each_job(&|number| add(number, &[b"CRON", b"30 2 * * *", b"TZ", b"Europe/Berlin"]))
+            }
+            Kind::AddToGroups => each_job(&|number| {
+                add(number, &[b"GROUP", format!("customer:{}", number % 1_000).as_bytes()])
+            }),
             Kind::Pop if self.jobs == 1 => each_batch(&|_| command(&[b"DQ.POP", b"queue"])),
-            Kind::Pop => each_batch(&|_| command(&[b"DQ.POP", b"queue", b"COUNT", count.as_bytes()])),
+            Kind::Pop => {
+                each_batch(&|_| command(&[b"DQ.POP", b"queue", b"COUNT", count.as_bytes()]))
+            }
             Kind::Finish => deliveries.chunks(self.jobs).map(finish).collect(),
         }
     }
@@ -162,7 +196,12 @@ fn take_all(driver: &mut Driver) -> Result<Vec<Delivery>> {
             deliveries.push(Delivery { id, lease: lease.to_string().into_bytes() });
         }
     }
-    ensure!(deliveries.len() == 2 * N, "{} jobs were handed out instead of {}", deliveries.len(), 2 * N);
+    ensure!(
+        deliveries.len() == 2 * N,
+        "{} jobs were handed out instead of {}",
+        deliveries.len(),
+        2 * N
+    );
     Ok(deliveries)
 }
 

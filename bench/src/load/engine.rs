@@ -1,7 +1,9 @@
-//! One thread that drives many connections, each with one pipeline under way, as redis-benchmark does.
+//! One thread that drives many connections, each with one pipeline under way, as redis-benchmark
+//! does.
 //!
-//! A closed loop: it asks what a server can do, and who waits for whom doesn't matter. Latencies under such a load would
-//! be those of the pipelines, so none is measured here; the rows that speak of latency have a schedule of their own.
+//! A closed loop: it asks what a server can do, and who waits for whom doesn't matter. Latencies
+//! under such a load would be those of the pipelines, so none is measured here; the rows that speak
+//! of latency have a schedule of their own.
 
 use std::io::{ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
@@ -40,7 +42,8 @@ struct Client {
     filled: usize,
 }
 
-/// Runs until the goal is reached. `begin` is called when the warm-up is over, `end` when the last job is done.
+/// Runs until the goal is reached. `begin` is called when the warm-up is over, `end` when the last
+/// job is done.
 pub fn run(
     port: u16,
     protocol: Protocol,

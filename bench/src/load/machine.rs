@@ -1,7 +1,8 @@
-//! Who used the processors while something was measured: the server, this program, and everybody else.
+//! Who used the processors while something was measured: the server, this program, and everybody
+//! else.
 //!
-//! Everybody else, and time that the hypervisor took (steal), is a disturbance: a sample with more of it than is tolerated
-//! is dropped, and the processes that used most are named.
+//! Everybody else, and time that the hypervisor took (steal), is a disturbance: a sample with more
+//! of it than is tolerated is dropped, and the processes that used most are named.
 
 use std::collections::HashMap;
 use std::fs;
@@ -78,17 +79,18 @@ impl Watch {
         // This program watches even when another one makes the load.
         let watcher = if self.client == std::process::id() { 0 } else { used(std::process::id()) };
         let busy = end.busy.saturating_sub(self.begin.busy);
-        let others =
-            busy.saturating_sub(server + client + watcher) + end.steal.saturating_sub(self.begin.steal);
+        let others = busy.saturating_sub(server + client + watcher)
+            + end.steal.saturating_sub(self.begin.steal);
 
         let ours = [self.server, self.client, std::process::id()];
-        let mut foreign: Vec<_> = end.by_process.iter().filter(|(pid, _)| !ours.contains(pid)).collect();
+        let mut foreign: Vec<_> =
+            end.by_process.iter().filter(|(pid, _)| !ours.contains(pid)).collect();
         // A child's time would be told when it ends, however long ago it was.
         let used = |pid: u32| since(pid, |process| process.ticks);
         foreign.sort_by_key(|(pid, _)| std::cmp::Reverse(used(**pid)));
         let culprits = foreign.iter().take(NAMED).filter(|(pid, _)| used(**pid) > 0);
-        let culprits =
-            culprits.map(|(pid, process)| format!("{} {:.0} %", process.name, 100.0 * share(used(**pid))));
+        let culprits = culprits
+            .map(|(pid, process)| format!("{} {:.0} %", process.name, 100.0 * share(used(**pid))));
         Ok(Usage {
             server: of_server.ran_s / ran_for_s,
             client: of_client.ran_s / ran_for_s,
@@ -100,7 +102,8 @@ impl Watch {
     }
 }
 
-/// Waits until nobody else has used more than `tolerated` of a processor for a moment; gives up after `at_most`.
+/// Waits until nobody else has used more than `tolerated` of a processor for a moment; gives up
+/// after `at_most`.
 pub fn wait_until_quiet(tolerated: f64, at_most: Duration) -> Result<()> {
     let deadline = Instant::now() + at_most;
     while Instant::now() < deadline {
@@ -126,7 +129,12 @@ impl Snapshot {
         });
         let by_process = by_process.collect();
         // user, nice, system; steal is the eighth.
-        Ok(Snapshot { at: Instant::now(), by_process, busy: field(0) + field(1) + field(2), steal: field(7) })
+        Ok(Snapshot {
+            at: Instant::now(),
+            by_process,
+            busy: field(0) + field(1) + field(2),
+            steal: field(7),
+        })
     }
 }
 

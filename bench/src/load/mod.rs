@@ -1,8 +1,8 @@
 //! `load`: DQ in a whole server beside what else one could take, measured by the clock.
 //!
-//! One server at a time, fresh for each sample, on this machine, driven over loopback by one thread (BullMQ by its own
-//! client). The tables say how much of a processor server and generator used: a row whose generator used a whole one
-//! measures the generator.
+//! One server at a time, fresh for each sample, on this machine, driven over loopback by one thread
+//! (BullMQ by its own client). The tables say how much of a processor server and generator used: a
+//! row whose generator used a whole one measures the generator.
 
 pub mod contestants;
 mod engine;
@@ -41,8 +41,8 @@ pub struct Arguments {
     /// Two minutes, to see that all is well; the figures mean little
     #[arg(long)]
     quick: bool,
-    /// Only these rows and contestants: enqueue, delayed, life, batches, due-at-once, lateness, memory, persistence;
-    /// set, dq, list, zset, stream, lua, beanstalkd, bullmq
+    /// Only these rows and contestants: enqueue, delayed, life, batches, due-at-once, lateness,
+    /// memory, persistence; set, dq, list, zset, stream, lua, beanstalkd, bullmq
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     only: Vec<String>,
     /// How many times each is measured
@@ -70,7 +70,10 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let programs = Programs {
         redis: arguments.server.clone(),
-        module: arguments.module.canonicalize().with_context(|| arguments.module.display().to_string())?,
+        module: arguments
+            .module
+            .canonicalize()
+            .with_context(|| arguments.module.display().to_string())?,
         beanstalkd: server::on_path("beanstalkd"),
         bullmq: BullMq::find(&arguments.bullmq),
     };
@@ -80,8 +83,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     contestants.retain(|contestant| programs.have(*contestant));
 
     let environment = Environment { programs, scale: scale(arguments) };
-    let patience =
-        Patience { tolerated: arguments.tolerate / 100.0, wait: Duration::from_secs_f64(arguments.patience) };
+    let patience = Patience {
+        tolerated: arguments.tolerate / 100.0,
+        wait: Duration::from_secs_f64(arguments.patience),
+    };
     for row in &rows {
         report.measurements.extend(runner::run(&environment, &**row, &contestants, &patience)?);
         // What has been measured is kept, should a later row go wrong.
@@ -94,7 +99,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 type Chosen = (Vec<Box<dyn Row>>, Vec<Contestant>);
 
-/// Names of rows choose rows, names of contestants choose contestants; SET is there to be compared with.
+/// Names of rows choose rows, names of contestants choose contestants; SET is there to be compared
+/// with.
 fn chosen(only: &[String]) -> Result<Chosen> {
     let is_row = |name: &&String| rows::all().iter().any(|row| row.name() == **name);
     let is_contestant = |name: &&String| Contestant::of_name(name).is_some();
@@ -103,8 +109,9 @@ fn chosen(only: &[String]) -> Result<Chosen> {
     }
     let wants_rows = only.iter().any(|name| is_row(&name));
     let wants_contestants = only.iter().any(|name| is_contestant(&name));
-    let rows =
-        rows::all().into_iter().filter(|row| !wants_rows || only.iter().any(|name| name == row.name()));
+    let rows = rows::all()
+        .into_iter()
+        .filter(|row| !wants_rows || only.iter().any(|name| name == row.name()));
     let contestants = Contestant::ALL.into_iter().filter(|contestant| {
         !wants_contestants
             || *contestant == Contestant::Set
@@ -174,7 +181,11 @@ fn report(arguments: &Arguments, programs: &Programs) -> Result<Report> {
 fn last_word(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("running {command:?}"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    Ok(text.split_whitespace().last().with_context(|| format!("{command:?} says nothing"))?.to_owned())
+    Ok(text
+        .split_whitespace()
+        .last()
+        .with_context(|| format!("{command:?} says nothing"))?
+        .to_owned())
 }
 
 fn skipped(programs: &Programs, contestants: &[Contestant]) -> Vec<String> {

@@ -67,8 +67,11 @@ impl Metric {
         values.sort_by(f64::total_cmp);
         let (lowest, highest) = (*values.first()?, *values.last()?);
         let middle = values.len() / 2;
-        let median =
-            if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 };
+        let median = if values.len() % 2 == 1 {
+            values[middle]
+        } else {
+            (values[middle - 1] + values[middle]) / 2.0
+        };
         let [median, lowest, highest] = [median, lowest, highest].map(round);
         Some(Metric { median, lowest, highest, samples: values.len() })
     }
@@ -85,7 +88,8 @@ fn round(value: f64) -> f64 {
 
 impl Report {
     pub fn read(path: &Path) -> Result<Report> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
         serde_json::from_str(&text).with_context(|| format!("in {}", path.display()))
     }
 
@@ -98,8 +102,9 @@ impl Report {
     }
 
     pub fn find(&self, row: &str, contestant: &str, aof: bool) -> Option<&Measurement> {
-        let is_it =
-            |found: &&Measurement| found.row == row && found.contestant == contestant && found.aof == aof;
+        let is_it = |found: &&Measurement| {
+            found.row == row && found.contestant == contestant && found.aof == aof
+        };
         self.measurements.iter().find(is_it)
     }
 }

@@ -1,7 +1,7 @@
 //! Runs a row: round after round, each contestant once in each.
 //!
-//! What is slow for a while is slow for all in that round, and ratios are those of one round. Samples that other load
-//! disturbed are dropped and taken again, a few times.
+//! What is slow for a while is slow for all in that round, and ratios are those of one round.
+//! Samples that other load disturbed are dropped and taken again, a few times.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -61,7 +61,12 @@ impl Entry {
         Entry { contestant, log, samples, dropped: 0, disturbed_by }
     }
 
-    fn sample(&mut self, environment: &Environment, row: &dyn Row, patience: &Patience) -> Result<()> {
+    fn sample(
+        &mut self,
+        environment: &Environment,
+        row: &dyn Row,
+        patience: &Patience,
+    ) -> Result<()> {
         for _ in 0..ATTEMPTS {
             machine::wait_until_quiet(patience.tolerated, patience.wait)?;
             let sample = match row.sample(environment, self.contestant, self.log) {
@@ -83,17 +88,22 @@ impl Entry {
         Ok(())
     }
 
-    /// One that went wrong doesn't cost all others. It is told with the disturbances, for that is what it mostly is.
+    /// One that went wrong doesn't cost all others. It is told with the disturbances, for that is
+    /// what it mostly is.
     fn drop_failed(&mut self, error: &anyhow::Error) {
         self.dropped += 1;
         let words = format!("{error:#}");
         eprintln!("  {} failed: {words}", self.contestant.title());
-        self.disturbed_by.insert(format!("an error ({})", words.lines().next().unwrap_or_default()));
+        self.disturbed_by
+            .insert(format!("an error ({})", words.lines().next().unwrap_or_default()));
     }
 
     fn drop_sample(&mut self, usage: &Usage) {
         self.dropped += 1;
-        let names = usage.culprits.iter().filter_map(|culprit| culprit.rsplit_once(' ')?.0.rsplit_once(' '));
+        let names = usage
+            .culprits
+            .iter()
+            .filter_map(|culprit| culprit.rsplit_once(' ')?.0.rsplit_once(' '));
         self.disturbed_by.extend(names.map(|(name, _)| name.to_owned()));
         let share = 100.0 * usage.others;
         eprintln!(
@@ -108,7 +118,8 @@ impl Entry {
     }
 
     fn measurement(&self, row: &dyn Row, entries: &[Entry]) -> Measurement {
-        let is_reference = |other: &&Entry| other.contestant == Contestant::Set && other.log == self.log;
+        let is_reference =
+            |other: &&Entry| other.contestant == Contestant::Set && other.log == self.log;
         let reference = entries.iter().find(is_reference);
         let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         let mut ratios: BTreeMap<String, Vec<f64>> = BTreeMap::new();
@@ -125,7 +136,10 @@ impl Entry {
             }
         }
         let medians = |values: BTreeMap<String, Vec<f64>>| {
-            values.into_iter().filter_map(|(name, values)| Some((name, Metric::of(values)?))).collect()
+            values
+                .into_iter()
+                .filter_map(|(name, values)| Some((name, Metric::of(values)?)))
+                .collect()
         };
         Measurement {
             row: row.name().to_owned(),

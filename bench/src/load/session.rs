@@ -1,4 +1,5 @@
-//! What one connection does, turn after turn: a pipeline is sent, all its replies come, the next one is sent.
+//! What one connection does, turn after turn: a pipeline is sent, all its replies come, the next
+//! one is sent.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -120,7 +121,8 @@ impl Session {
         self.end_of_ids = jobs;
     }
 
-    /// Appends the next pipeline; returns how many replies it will have. None: there is no more to do.
+    /// Appends the next pipeline; returns how many replies it will have. None: there is no more to
+    /// do.
     pub fn send(&mut self, out: &mut Vec<u8>) -> usize {
         let depth = self.depth;
         if self.stage == Stage::Adding && self.next_id.get() >= self.end_of_ids {
@@ -206,8 +208,8 @@ fn text(reply: &[u8]) -> String {
     String::from_utf8_lossy(reply).trim_end().to_owned()
 }
 
-/// A body of its own for each job, which can't be compressed: who keeps many bodies in one piece gains nothing by it when
-/// files are written.
+/// A body of its own for each job, which can't be compressed: who keeps many bodies in one piece
+/// gains nothing by it when files are written.
 pub fn body(number: u64) -> [u8; BODY_BYTES] {
     const DIGITS: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
     let mut body = [0; BODY_BYTES];
@@ -221,9 +223,14 @@ pub fn body(number: u64) -> [u8; BODY_BYTES] {
     body
 }
 
-/// What comes back has to be a body of ours; which one is looked at in tests, not while anything is measured.
+/// What comes back has to be a body of ours; which one is looked at in tests, not while anything is
+/// measured.
 pub fn ensure_body(bytes: &[u8]) -> Result<()> {
-    ensure!(bytes.len() == BODY_BYTES, "a job came back with {} bytes of {BODY_BYTES}", bytes.len());
+    ensure!(
+        bytes.len() == BODY_BYTES,
+        "a job came back with {} bytes of {BODY_BYTES}",
+        bytes.len()
+    );
     Ok(())
 }
 

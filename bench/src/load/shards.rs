@@ -1,9 +1,10 @@
 //! `shards`: one topic on one, two and three servers, for docs/scaling.md.
 //!
-//! Each server is a cluster node that has a queue of the topic. One thread drives all of them, so that the same
-//! connections are spread over more and more servers. Where there are fewer processors than servers and generator could
-//! use, jobs a second tell of the machine. What depends on that less is how much processor time the servers take for a job.
-//! It says how many jobs it would be if each server had a processor to itself and an equal share of the jobs, as ids that
+//! Each server is a cluster node that has a queue of the topic. One thread drives all of them, so
+//! that the same connections are spread over more and more servers. Where there are fewer
+//! processors than servers and generator could use, jobs a second tell of the machine. What depends
+//! on that less is how much processor time the servers take for a job. It says how many jobs it
+//! would be if each server had a processor to itself and an equal share of the jobs, as ids that
 //! are spread by a hash give it.
 
 use std::cell::Cell;
@@ -75,7 +76,8 @@ struct Sample {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     ensure!(arguments.shards > 0 && arguments.rounds > 0, "nothing to measure");
-    let module = arguments.module.canonicalize().with_context(|| arguments.module.display().to_string())?;
+    let module =
+        arguments.module.canonicalize().with_context(|| arguments.module.display().to_string())?;
     let mut shards = Vec::new();
     for _ in 0..arguments.shards {
         shards.push(Shard::start(&arguments.server, &module)?);

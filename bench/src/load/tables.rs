@@ -1,4 +1,5 @@
-//! The tables, of one measurement or of an earlier one and a later one: then DQ has a line for each.
+//! The tables, of one measurement or of an earlier one and a later one: then DQ has a line for
+//! each.
 
 use comfy_table::{presets, Cell, CellAlignment, Table};
 
@@ -33,8 +34,11 @@ pub fn lines<'a>(reports: &[&'a Report]) -> Vec<Line<'a>> {
     for contestant in Contestant::ALL {
         let title = contestant.title().to_owned();
         if contestant == Contestant::Dq && !earlier.is_empty() {
-            let labelled =
-                |report: &&'a Report| Line { title: format!("{title} {}", report.label), contestant, report };
+            let labelled = |report: &&'a Report| Line {
+                title: format!("{title} {}", report.label),
+                contestant,
+                report,
+            };
             lines.extend(reports.iter().map(labelled));
         } else {
             lines.push(Line { title, contestant, report: last });
@@ -60,7 +64,11 @@ struct Column {
 pub fn all(reports: &[&Report]) -> Vec<Titled> {
     let lines = lines(reports);
     let tables = [
-        ("ratios", "Jobs a second, as a multiple of SET's in the same round", throughput_columns(ratio)),
+        (
+            "ratios",
+            "Jobs a second, as a multiple of SET's in the same round",
+            throughput_columns(ratio),
+        ),
         ("rates", "Jobs a second, in thousands", throughput_columns(rate)),
         (
             "costs",
@@ -73,9 +81,9 @@ pub fn all(reports: &[&Report]) -> Vec<Titled> {
         ("memory", "Memory", memory_columns()),
         ("persistence", "Files, seconds (and as a multiple of SET's)", persistence_columns()),
     ];
-    let tables = tables
-        .into_iter()
-        .filter_map(|(name, title, columns)| Some(Titled { name, title, table: table(&lines, &columns)? }));
+    let tables = tables.into_iter().filter_map(|(name, title, columns)| {
+        Some(Titled { name, title, table: table(&lines, &columns)? })
+    });
     tables.collect()
 }
 
@@ -103,7 +111,8 @@ pub fn remarks(report: &Report) -> Vec<String> {
         let Measurement { row, contestant, aof, dropped, disturbed_by, .. } = measurement;
         let log = if *aof { " with AOF" } else { "" };
         let left = measurement.metrics.values().next().map_or(0, |metric| metric.samples);
-        let names = if disturbed_by.is_empty() { "others".to_owned() } else { disturbed_by.join(", ") };
+        let names =
+            if disturbed_by.is_empty() { "others".to_owned() } else { disturbed_by.join(", ") };
         let samples = if *dropped == 1 { "sample" } else { "samples" };
         remarks.push(format!(
             "{row}, {contestant}{log}: {dropped} {samples} dropped, disturbed by {names}; {left} left"
@@ -114,7 +123,8 @@ pub fn remarks(report: &Report) -> Vec<String> {
 
 /// A server that waits for a processor isn't alone on the machine.
 fn busy_machine(report: &Report) -> Option<String> {
-    let waited = report.measurements.iter().filter_map(|measurement| measurement.median("server_waited"));
+    let waited =
+        report.measurements.iter().filter_map(|measurement| measurement.median("server_waited"));
     let waited = Metric::of(waited.collect())?.median;
     (waited > LONG_WAIT).then(|| {
         format!(
@@ -141,8 +151,12 @@ fn table(lines: &[Line], columns: &[Column]) -> Option<Table> {
     (table.row_count() > 0).then_some(table)
 }
 
-pub const LOADS: [(&str, &str); 4] =
-    [("enqueue", "enqueue"), ("delayed", "delayed"), ("life", "life"), ("batches", "batches of 16")];
+pub const LOADS: [(&str, &str); 4] = [
+    ("enqueue", "enqueue"),
+    ("delayed", "delayed"),
+    ("life", "life"),
+    ("batches", "batches of 16"),
+];
 
 fn throughput_columns(cell: fn(&Line, &'static str, bool) -> Option<String>) -> Vec<Column> {
     let column = |(row, title): (&'static str, &str), aof: bool| {
@@ -232,8 +246,9 @@ fn lateness_columns() -> Vec<Column> {
 }
 
 fn memory_columns() -> Vec<Column> {
-    let of_set =
-        |line: &Line| Some(format!("{:.2}", line.find("memory", false)?.median_of_set("bytes_a_job")?));
+    let of_set = |line: &Line| {
+        Some(format!("{:.2}", line.find("memory", false)?.median_of_set("bytes_a_job")?))
+    };
     vec![
         plain("bytes a job", "memory", "bytes_a_job", false, 0),
         Column { head: "of SET's".into(), content: Box::new(of_set) },

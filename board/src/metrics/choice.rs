@@ -32,10 +32,14 @@ impl Choice {
             patterns.add(glob.map_err(|error| format!("--metrics-match: {error}"))?);
         }
         let patterns = patterns.build().map_err(|error| format!("--metrics-match: {error}"))?;
-        Ok(Choice { max: args.metrics_queues, patterns: (!patterns.is_empty()).then_some(patterns) })
+        Ok(Choice {
+            max: args.metrics_queues,
+            patterns: (!patterns.is_empty()).then_some(patterns),
+        })
     }
 
-    /// What needs a look comes first, so that an alert about it doesn't end because other queues were added.
+    /// What needs a look comes first, so that an alert about it doesn't end because other queues
+    /// were added.
     pub fn of<'k>(&self, known: &'k Known) -> Chosen<'k> {
         let is_wanted = |name: &Name| {
             self.patterns.as_ref().is_none_or(|patterns| patterns.is_match(Shown(name).to_string()))

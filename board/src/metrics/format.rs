@@ -1,4 +1,5 @@
-//! The two formats of metrics: OpenMetrics, and the older text of Prometheus for what doesn't read that.
+//! The two formats of metrics: OpenMetrics, and the older text of Prometheus for what doesn't read
+//! that.
 
 use std::collections::HashMap;
 
@@ -17,11 +18,13 @@ impl Format {
         for range in accept.split(',') {
             let mut parts = range.split(';').map(str::trim);
             let name = parts.next().unwrap_or_default();
-            let weight = parts.find_map(|part| part.strip_prefix("q=")?.parse().ok()).unwrap_or(1.0);
+            let weight =
+                parts.find_map(|part| part.strip_prefix("q=")?.parse().ok()).unwrap_or(1.0);
             let known = best.entry(name).or_insert(0.0);
             *known = known.max(weight);
         }
-        let weight = |names: &[&str]| names.iter().find_map(|name| best.get(name)).copied().unwrap_or(0.0);
+        let weight =
+            |names: &[&str]| names.iter().find_map(|name| best.get(name)).copied().unwrap_or(0.0);
         let open = weight(&[OPEN_METRICS, "application/*", "*/*"]);
         let text = weight(&["text/plain", "text/*", "*/*"]);
         if text > open {
@@ -49,7 +52,8 @@ impl Format {
 
 /// A counter has its whole name there, an info is a gauge, and there are no units and no end.
 fn as_text(open_metrics: &str) -> String {
-    let types = open_metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    let types =
+        open_metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
     let types: HashMap<&str, &str> = types.collect();
     let mut text = String::with_capacity(open_metrics.len());
     for line in open_metrics.lines() {
@@ -89,7 +93,10 @@ mod tests {
             ("*/*", OpenMetrics),
             ("text/plain", Text),
             ("text/plain;version=0.0.4;q=0.3,*/*;q=0.2", Text),
-            ("application/openmetrics-text;version=1.0.0;q=0.5, text/plain;version=0.0.4;q=0.4", OpenMetrics),
+            (
+                "application/openmetrics-text;version=1.0.0;q=0.5, text/plain;version=0.0.4;q=0.4",
+                OpenMetrics,
+            ),
             ("application/openmetrics-text;q=0.4,text/plain;q=0.6", Text),
             ("text/html,application/xhtml+xml,*/*;q=0.8", OpenMetrics),
         ] {

@@ -3,7 +3,9 @@
 
 use std::sync::{Arc, RwLock};
 
-use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Pipeline, TlsCertificates, Value};
+use redis::{
+    Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Pipeline, TlsCertificates, Value,
+};
 
 use super::node::{refused, Node, Reply};
 use super::replies::{array, bytes, fields, number, Field};
@@ -40,14 +42,18 @@ impl Deployment {
                 false => node(parse("--sentinel", &format!("redis://{address}"))?),
             })
             .collect::<std::result::Result<Vec<_>, String>>()?;
-        let nodes = if sentinels.is_empty() { vec![Arc::new(node(manner.clone())?)] } else { Vec::new() };
+        let nodes =
+            if sentinels.is_empty() { vec![Arc::new(node(manner.clone())?)] } else { Vec::new() };
         Ok(Deployment { manner, certificates, sentinels, host, nodes: RwLock::new(nodes) })
     }
 
     /// For people: no password in it.
     pub fn title(&self) -> String {
-        let scheme =
-            if matches!(self.manner.addr(), ConnectionAddr::TcpTls { .. }) { "rediss" } else { "redis" };
+        let scheme = if matches!(self.manner.addr(), ConnectionAddr::TcpTls { .. }) {
+            "rediss"
+        } else {
+            "redis"
+        };
         let database = match self.manner.redis_settings().db() {
             0 => String::new(),
             database => format!("/{database}"),
@@ -76,9 +82,11 @@ impl Deployment {
         let known = self.nodes();
         let nodes = addresses
             .into_iter()
-            .map(|(host, port)| match known.iter().find(|node| node.address == address(&host, port)) {
-                Some(node) => Ok(node.clone()),
-                None => self.node_at(&host, port),
+            .map(|(host, port)| {
+                match known.iter().find(|node| node.address == address(&host, port)) {
+                    Some(node) => Ok(node.clone()),
+                    None => self.node_at(&host, port),
+                }
             })
             .collect::<Result<Vec<_>>>()?;
         if let Ok(mut now) = self.nodes.write() {
@@ -99,10 +107,12 @@ impl Deployment {
             why: "no sentinel has named it yet".into(),
         })?;
         let replies = first.ask(commands).await?;
-        let Some((host, port)) = replies.iter().find_map(|reply| moved_to(reply.as_ref().err()?)) else {
+        let Some((host, port)) = replies.iter().find_map(|reply| moved_to(reply.as_ref().err()?))
+        else {
             return Ok((first, replies));
         };
-        let owner = match self.nodes().into_iter().find(|node| node.address == address(&host, port)) {
+        let owner = match self.nodes().into_iter().find(|node| node.address == address(&host, port))
+        {
             Some(node) => node,
             None => self.node_at(&host, port)?,
         };
@@ -160,12 +170,16 @@ impl Deployment {
 
 /// The words of the error could hold the password: they are not passed on.
 fn parse(option: &str, url: &str) -> std::result::Result<ConnectionInfo, String> {
-    let no =
-        |error: redis::RedisError| format!("{option}: no such URL as redis://host:port ({:?})", error.kind());
+    let no = |error: redis::RedisError| {
+        format!("{option}: no such URL as redis://host:port ({:?})", error.kind())
+    };
     url.into_connection_info().map_err(no)
 }
 
-fn open(info: ConnectionInfo, certificates: &TlsCertificates) -> std::result::Result<Client, String> {
+fn open(
+    info: ConnectionInfo,
+    certificates: &TlsCertificates,
+) -> std::result::Result<Client, String> {
     let client = if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
         Client::build_with_tls(info, certificates.clone())
     } else {
@@ -190,7 +204,8 @@ async fn primaries_by(node: &Node) -> Result<Option<Vec<(String, u16)>>> {
     let own_host = node.address.rsplit_once(':').map_or("", |(host, _)| host);
     let mut primaries = Vec::new();
     for range in array(node.ask_one(slots).await?)? {
-        let primary = array(range)?.into_iter().nth(2).ok_or(Trouble::Strange("a slot of nobody"))?;
+        let primary =
+            array(range)?.into_iter().nth(2).ok_or(Trouble::Strange("a slot of nobody"))?;
         let primary = address_of(&mut array(primary)?.into_iter(), own_host)?;
         if !primaries.contains(&primary) {
             primaries.push(primary);

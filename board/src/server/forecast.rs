@@ -20,8 +20,8 @@ pub struct Forecast {
 /// Length and number of steps: an hour, a day.
 const SPANS: [(u64, usize); 2] = [(60_000, 60), (3_600_000, 24)];
 
-/// The next hour by minutes and the next day by hours. They begin with the minute and the hour that it
-/// is, so that the steps stay where they are while time passes.
+/// The next hour by minutes and the next day by hours. They begin with the minute and the hour that
+/// it is, so that the steps stay where they are while time passes.
 pub async fn read(
     deployment: &Deployment,
     node: Option<Arc<Node>>,
@@ -37,7 +37,8 @@ pub async fn read(
     let spans = SPANS.into_iter().zip(replies);
     spans
         .map(|((step_ms, _), reply)| {
-            let jobs = array(outcome(Some(reply))?)?.into_iter().map(number).collect::<Result<_>>()?;
+            let jobs =
+                array(outcome(Some(reply))?)?.into_iter().map(number).collect::<Result<_>>()?;
             Ok(Forecast { from_ms: begin(step_ms), step_ms, jobs })
         })
         .collect()

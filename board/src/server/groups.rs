@@ -1,4 +1,5 @@
-//! Pages of a queue's groups, as DQ.GROUPS gives them: in no order that means anything, by a cursor.
+//! Pages of a queue's groups, as DQ.GROUPS gives them: in no order that means anything, by a
+//! cursor.
 
 use std::time::Instant;
 
@@ -57,14 +58,15 @@ pub struct Groups {
 }
 
 impl Place<'_> {
-    /// A page of groups from a cursor on. One reply may have few of them, or none: the page goes on until it is full, or
-    /// there are no more.
+    /// A page of groups from a cursor on. One reply may have few of them, or none: the page goes on
+    /// until it is full, or there are no more.
     pub async fn groups(&self, from: u64) -> Result<Groups> {
         let (mut groups, mut cursor) = (Vec::new(), from);
         let began = Instant::now();
         loop {
             let count = PAGE.saturating_sub(groups.len());
-            let (next, found) = scanned_values(self.ask(command(self.queue, cursor, count)).await?)?;
+            let (next, found) =
+                scanned_values(self.ask(command(self.queue, cursor, count)).await?)?;
             for group in found {
                 groups.push(Group::read(group)?);
             }

@@ -110,7 +110,8 @@ impl Job {
                 _ => job.take(name, field),
             }
         }
-        job.state = state.ok_or(Trouble::Strange("a job in a state that this board doesn't know"))?;
+        job.state =
+            state.ok_or(Trouble::Strange("a job in a state that this board doesn't know"))?;
         Ok(Some(job))
     }
 

@@ -1,8 +1,8 @@
 //! Pages of a queue's jobs.
 //!
-//! DQ.PEEK gives them in the order in which they leave their state, and goes on behind the last one of a
-//! page, wherever that is: so every job is reached, in order, and each page costs the same. DQ.SCAN finds
-//! jobs by their ids, in no order.
+//! DQ.PEEK gives them in the order in which they leave their state, and goes on behind the last one
+//! of a page, wherever that is: so every job is reached, in order, and each page costs the same.
+//! DQ.SCAN finds jobs by their ids, in no order.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -58,8 +58,8 @@ pub struct Peeked {
     pub jobs: Vec<Job>,
     /// `None` at the end.
     pub next: Option<Begin>,
-    /// The job that the page was to begin behind has left, and nothing says where it was: these are the
-    /// first ones.
+    /// The job that the page was to begin behind has left, and nothing says where it was: these are
+    /// the first ones.
     pub is_anew: bool,
 }
 
@@ -106,8 +106,8 @@ impl Place<'_> {
         Ok(Peeked { jobs, next, is_anew: false })
     }
 
-    /// How many jobs of a state are such, and whether all were looked at. Of a state whose order puts them
-    /// first, the first other one is the end.
+    /// How many jobs of a state are such, and whether all were looked at. Of a state whose order
+    /// puts them first, the first other one is the end.
     pub async fn count(&self, state: State, is_such: impl Fn(&Job) -> bool) -> Result<(u64, bool)> {
         let began = Instant::now();
         let (mut many, mut begin) = (0, Begin::First);
@@ -143,9 +143,14 @@ impl Place<'_> {
         Ok(Found { jobs, next })
     }
 
-    /// Looks at ever more jobs while there is nothing to be found; at few at a time when there is, so
-    /// that a page doesn't get too many.
-    async fn seek_ids(&self, sought: &Sought, from: u64, size: usize) -> Result<(Vec<Vec<u8>>, Option<u64>)> {
+    /// Looks at ever more jobs while there is nothing to be found; at few at a time when there is,
+    /// so that a page doesn't get too many.
+    async fn seek_ids(
+        &self,
+        sought: &Sought,
+        from: u64,
+        size: usize,
+    ) -> Result<(Vec<Vec<u8>>, Option<u64>)> {
         let (mut ids, mut cursor, mut look) = (Vec::new(), from, LOOK_MIN.min(size));
         let began = Instant::now();
         loop {
@@ -220,7 +225,11 @@ pub struct Found {
     pub next: Option<u64>,
 }
 
-pub async fn ask_one(deployment: &Deployment, node: Option<Arc<Node>>, command: Cmd) -> Result<redis::Value> {
+pub async fn ask_one(
+    deployment: &Deployment,
+    node: Option<Arc<Node>>,
+    command: Cmd,
+) -> Result<redis::Value> {
     let mut commands = Pipeline::new();
     commands.add_command(command);
     let (_, replies) = deployment.ask(node, &mut commands).await?;

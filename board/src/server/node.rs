@@ -11,8 +11,8 @@ use super::{Result, Trouble};
 const CONNECT_WITHIN: Duration = Duration::from_secs(3);
 /// A page of large bodies takes its time; a server that answers nothing for so long is gone.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
-/// Who asks within so long after an attempt that failed gets the same answer: else readers would wait for
-/// each other's attempts.
+/// Who asks within so long after an attempt that failed gets the same answer: else readers would
+/// wait for each other's attempts.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// The reply to one command of a pipeline: an error reply is the command's own.
@@ -59,7 +59,9 @@ impl Node {
         let mut link = self.link.lock().await;
         match &*link {
             Link::Up(link) => return Ok(link.clone()),
-            Link::Failed(at, trouble) if at.elapsed() < TRY_AGAIN_AFTER => return Err(trouble.clone()),
+            Link::Failed(at, trouble) if at.elapsed() < TRY_AGAIN_AFTER => {
+                return Err(trouble.clone())
+            }
             Link::Failed(..) | Link::None => {}
         }
         let config = AsyncConnectionConfig::new()

@@ -15,7 +15,8 @@ pub enum State {
 }
 
 impl State {
-    pub const ALL: [State; 5] = [State::Ready, State::Delayed, State::Reserved, State::Dead, State::Done];
+    pub const ALL: [State; 5] =
+        [State::Ready, State::Delayed, State::Reserved, State::Dead, State::Done];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -96,10 +97,6 @@ pub struct Limits {
     pub rate_left: Option<u64>,
     /// Until when no job may leave; `None` when one may.
     pub held_until: Option<u64>,
-    /// How often a worker wanted a ready job that a limit held back, since the server started.
-    pub by_concurrency: u64,
-    pub by_rate: u64,
-    pub by_group: u64,
 }
 
 /// What became of jobs since the queue was made.
@@ -157,9 +154,6 @@ pub struct Info {
     pub schedules: u64,
     /// Some of them are only remembered.
     pub groups: u64,
-    /// What became of jobs in the last minute.
-    pub finished_a_minute: Option<u64>,
-    pub failed_a_minute: Option<u64>,
     /// What a later DQ says besides, as it says it.
     pub others: Vec<(String, Field)>,
 }
@@ -201,9 +195,6 @@ impl Info {
             "group-rate-burst" => self.settings.group_rate.burst = number,
             "rate-left" => self.limits.rate_left = maybe,
             "held-until" => self.limits.held_until = maybe,
-            "held-by-concurrency" => self.limits.by_concurrency = number,
-            "held-by-rate" => self.limits.by_rate = number,
-            "held-by-group" => self.limits.by_group = number,
             "paused" => self.is_paused = number != 0,
             "paused-until" => self.paused_until = maybe,
             "jobs" => self.jobs = number,
@@ -232,9 +223,6 @@ impl Info {
             "schedules" => self.schedules = number,
             "groups" => self.groups = number,
             // How many came and left is told by what was seen here, for each second.
-            "added-per-minute" | "popped-per-minute" => {}
-            "finished-per-minute" => self.finished_a_minute = maybe,
-            "failed-per-minute" => self.failed_a_minute = maybe,
             "lateness-p50-ms" => self.lateness.p50_ms = maybe,
             "lateness-p90-ms" => self.lateness.p90_ms = maybe,
             "lateness-p99-ms" => self.lateness.p99_ms = maybe,
@@ -258,10 +246,13 @@ impl Info {
         self.settings.group_concurrency > 0 || self.settings.group_rate.jobs > 0
     }
 
-    /// Whether a limit lets no job go. Those of groups do where workers wait beside jobs that are ready.
+    /// Whether a limit lets no job go. Those of groups do where workers wait beside jobs that are
+    /// ready.
     pub fn is_held(&self) -> bool {
-        let is_held_by_groups =
-            self.limits_groups() && !self.is_paused && self.counts.ready > 0 && self.waiting_consumers > 0;
+        let is_held_by_groups = self.limits_groups()
+            && !self.is_paused
+            && self.counts.ready > 0
+            && self.waiting_consumers > 0;
         self.limits.held_until.is_some() || is_held_by_groups
     }
 

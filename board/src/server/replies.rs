@@ -28,8 +28,8 @@ impl Field {
     }
 }
 
-/// The fields of a map in their order; `None` for a nil. Values that are no plain ones are left out:
-/// a later DQ may say more than this board understands.
+/// The fields of a map in their order; `None` for a nil. Values that are no plain ones are left
+/// out: a later DQ may say more than this board understands.
 pub fn fields(reply: Value) -> Result<Option<Vec<(String, Field)>>> {
     if reply == Value::Nil {
         return Ok(None);
@@ -75,7 +75,8 @@ pub fn scanned(value: Value) -> Result<(u64, Vec<Vec<u8>>)> {
 
 /// The same, where what was found is more than names.
 pub fn scanned_values(value: Value) -> Result<(u64, Vec<Value>)> {
-    let [cursor, found] = <[Value; 2]>::try_from(array(value)?).map_err(|_| Trouble::Strange("no cursor"))?;
+    let [cursor, found] =
+        <[Value; 2]>::try_from(array(value)?).map_err(|_| Trouble::Strange("no cursor"))?;
     let cursor = String::from_utf8(bytes(cursor)?).ok().and_then(|cursor| cursor.parse().ok());
     Ok((cursor.ok_or(Trouble::Strange("no cursor"))?, array(found)?))
 }

@@ -101,14 +101,17 @@ impl Reading {
         }
         match &self.base {
             // Deleted and made anew: it counts from 0 again.
-            Some((_, base)) if base.added > info.totals.added || base.popped > info.totals.popped => {
+            Some((_, base))
+                if base.added > info.totals.added || base.popped > info.totals.popped =>
+            {
                 self.base = Some((now, info.totals.clone()));
                 self.rates = None;
             }
             Some((at, base)) => {
                 let over = now.duration_since(*at);
                 if over >= RATE_OVER {
-                    let rate = |was: u64, is: u64| is.saturating_sub(was) as f64 / over.as_secs_f64();
+                    let rate =
+                        |was: u64, is: u64| is.saturating_sub(was) as f64 / over.as_secs_f64();
                     self.rates = Some(Rates {
                         added: rate(base.added, info.totals.added),
                         popped: rate(base.popped, info.totals.popped),
@@ -221,7 +224,8 @@ impl Known {
         if self.sums.read >= self.queues.len() && self.sums.queues == self.queues.len() {
             return Vec::new();
         }
-        let unread = self.queues.iter().filter(|(_, reading)| reading.info.is_none() && !reading.is_denied);
+        let unread =
+            self.queues.iter().filter(|(_, reading)| reading.info.is_none() && !reading.is_denied);
         unread.take(at_most).map(|(name, _)| name.clone()).collect()
     }
 
@@ -339,7 +343,8 @@ mod tests {
         assert_eq!(read(2_100, 900, 90), Some(Rates { added: 100.0, popped: 20.0 }));
         assert_eq!(read(4_000, 5, 5), None);
         assert_eq!(read(6_000, 7, 5), Some(Rates { added: 1.0, popped: 0.0 }));
-        let popped: u32 = reading.history.unwrap().slots(6_000).filter_map(|slot| slot.popped).sum();
+        let popped: u32 =
+            reading.history.unwrap().slots(6_000).filter_map(|slot| slot.popped).sum();
         assert_eq!(popped, 40);
     }
 }

@@ -106,7 +106,8 @@ impl Watch {
         }
         let stale: Vec<_> = {
             let known = self.known();
-            let is_stale = |name: &&Name| known.get(name).is_none_or(|reading| !reading.is_fresh(FRESH));
+            let is_stale =
+                |name: &&Name| known.get(name).is_none_or(|reading| !reading.is_fresh(FRESH));
             names.iter().filter(is_stale).cloned().collect()
         };
         let _ = self.read(&stale).await;
@@ -161,7 +162,9 @@ impl Watch {
                         Ok(info) => known.note(name, info, &node, now),
                         Err(error) if error.is("NOPERM") => known.deny(name),
                         // It has become something else, or moved away.
-                        Err(error) if error.is("WRONGTYPE") || error.is("MOVED") => known.forget(name),
+                        Err(error) if error.is("WRONGTYPE") || error.is("MOVED") => {
+                            known.forget(name)
+                        }
                         // A server that is loading, for one: all stays as it was.
                         Err(error) => trouble = Err(error),
                     }

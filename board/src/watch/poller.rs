@@ -1,5 +1,5 @@
-//! Finds queues and reads them, a part each turn: so a server with very many keys or queues is asked for
-//! no more at a time than one with few.
+//! Finds queues and reads them, a part each turn: so a server with very many keys or queues is
+//! asked for no more at a time than one with few.
 
 use std::sync::Arc;
 
@@ -94,7 +94,8 @@ impl Poller {
             command.arg(cursor).arg("COUNT").arg(SCAN_COUNT).arg("TYPE").arg(TYPE);
             let (next, names) = scanned(node.ask_one(command).await?)?;
             let now = now_ms();
-            self.watch.change(|known| names.into_iter().for_each(|name| known.found(name, node, now)));
+            self.watch
+                .change(|known| names.into_iter().for_each(|name| known.found(name, node, now)));
             cursor = next;
             if cursor == 0 {
                 return Ok(None);
@@ -106,7 +107,10 @@ impl Poller {
     async fn read(&mut self) -> Result<()> {
         let (mut names, round) = {
             let known = self.watch.known();
-            (known.unread(FIRST_READS_A_TURN), known.names_after(self.last_read.as_ref(), READS_A_TURN))
+            (
+                known.unread(FIRST_READS_A_TURN),
+                known.names_after(self.last_read.as_ref(), READS_A_TURN),
+            )
         };
         self.last_read = round.last().cloned().or(self.last_read.take());
         names.extend(round);
@@ -127,7 +131,8 @@ impl Poller {
             }
             let Ok(replies) = node.ask(&mut commands).await else { continue };
             let texts = replies.into_iter().filter_map(|reply| bytes(reply.ok()?).ok());
-            let text = texts.map(|text| String::from_utf8_lossy(&text).into_owned()).collect::<String>();
+            let text =
+                texts.map(|text| String::from_utf8_lossy(&text).into_owned()).collect::<String>();
             servers.push(facts(&node.address, &text));
         }
         self.watch.change(|known| known.servers = servers);

@@ -1,5 +1,6 @@
-//! What a reader does to queues: with --writable, each verb a right of its own. An action comes by POST, from
-//! a form of ours, is told in one line of the log, and its outcome on the page that follows.
+//! What a reader does to queues: with --writable, each verb a right of its own. An action comes by
+//! POST, from a form of ours, is told in one line of the log, and its outcome on the page that
+//! follows.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -97,8 +98,9 @@ pub async fn serve(
     .into_response()
 }
 
-/// The group that a form is about: in hex from one that knows it, as the pages spell it from a person. `None` is the whole
-/// queue, which a form that has the field never means, whatever is in it.
+/// The group that a form is about: in hex from one that knows it, as the pages spell it from a
+/// person. `None` is the whole queue, which a form that has the field never means, whatever is in
+/// it.
 fn group_named(fields: &Fields) -> std::result::Result<Option<Vec<u8>>, No> {
     if !fields.has_bytes("group") {
         return Ok(None);
@@ -150,7 +152,13 @@ impl Act<'_> {
     async fn kick(&self) -> std::result::Result<Done, No> {
         if let Some(id) = self.fields.bytes("id") {
             return self
-                .to_job("DQ.KICKJOB", id, &[], "It is ready now.", "It is neither dead nor delayed.")
+                .to_job(
+                    "DQ.KICKJOB",
+                    id,
+                    &[],
+                    "It is ready now.",
+                    "It is neither dead nor delayed.",
+                )
                 .await;
         }
         let many = self.fields.number("count").filter(|many| *many > 0);
@@ -203,8 +211,10 @@ impl Act<'_> {
             command.arg("FOR").arg(ms);
         }
         self.ask(command).await?;
-        let until = span.map_or("until it is resumed".into(), |ms| format!("for {}", words::span(ms)));
-        let nothing = if group.is_some() { "nothing of it is handed out" } else { "nothing is handed out" };
+        let until =
+            span.map_or("until it is resumed".into(), |ms| format!("for {}", words::span(ms)));
+        let nothing =
+            if group.is_some() { "nothing of it is handed out" } else { "nothing is handed out" };
         Ok(done(format!("Paused{whose} {until}: {nothing}.")))
     }
 
@@ -212,8 +222,11 @@ impl Act<'_> {
         if self.fields.text("confirm") != title(self.queue) {
             return Err(No::Form("Nothing was purged: what was typed isn't the queue's name."));
         }
-        let state =
-            self.fields.get("state").and_then(JobState::named).ok_or(No::Form("A state is needed."))?;
+        let state = self
+            .fields
+            .get("state")
+            .and_then(JobState::named)
+            .ok_or(No::Form("A state is needed."))?;
         let many = self.fields.number("count").ok_or(No::Form("A count is needed."))?;
         let older = self.fields.number("older").filter(|ms| *ms > 0);
         let purged = self.in_parts(many, |part| {
@@ -293,7 +306,8 @@ mod tests {
 
     #[test]
     fn a_form_names_a_group_in_hex_or_as_it_is_spelled() {
-        let named = |form: &str| group_named(&Fields::parse(form.as_bytes())).map_err(|_| "refused");
+        let named =
+            |form: &str| group_named(&Fields::parse(form.as_bytes())).map_err(|_| "refused");
         assert_eq!(named("verb=pause"), Ok(None));
         for (form, name) in [
             ("group=ann", &b"ann"[..]),
@@ -306,7 +320,8 @@ mod tests {
         ] {
             assert_eq!(named(form), Ok(Some(name.to_vec())), "{form}");
         }
-        for form in ["group=", "group", "group.hex=", "group.hex=abc", "group.hex=zz", "group.hex"] {
+        for form in ["group=", "group", "group.hex=", "group.hex=abc", "group.hex=zz", "group.hex"]
+        {
             assert_eq!(named(form), Err("refused"), "{form}");
         }
     }

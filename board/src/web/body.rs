@@ -1,5 +1,5 @@
-//! A job's body to look at: as text, as indented JSON, or in hex. Bodies are hostile: whatever is in
-//! them becomes text in the page.
+//! A job's body to look at: as text, as indented JSON, or in hex. Bodies are hostile: whatever is
+//! in them becomes text in the page.
 
 use std::fmt::Write;
 
@@ -37,9 +37,12 @@ impl View {
 
     /// What suits a body.
     pub fn of(body: &[u8]) -> View {
-        let is_text = |text: &str| !text.chars().any(|char| char.is_control() && !"\n\r\t".contains(char));
+        let is_text =
+            |text: &str| !text.chars().any(|char| char.is_control() && !"\n\r\t".contains(char));
         match std::str::from_utf8(head(body)) {
-            _ if is_json(body) && matches!(body.trim_ascii_start().first(), Some(b'{' | b'[')) => View::Json,
+            _ if is_json(body) && matches!(body.trim_ascii_start().first(), Some(b'{' | b'[')) => {
+                View::Json
+            }
             Ok(text) if is_text(text) => View::Text,
             // A character cut in two by the limit is no reason for hex.
             Err(error) if error.error_len().is_none() && body.len() > SHOWN_MAX => View::Text,
@@ -151,8 +154,10 @@ fn hex(bytes: &[u8]) -> String {
         for (place, byte) in line.iter().enumerate() {
             let _ = write!(hex, "{}{byte:02x}", if place == 8 { "  " } else { " " });
         }
-        let ascii: String =
-            line.iter().map(|byte| if (32..127).contains(byte) { char::from(*byte) } else { '.' }).collect();
+        let ascii: String = line
+            .iter()
+            .map(|byte| if (32..127).contains(byte) { char::from(*byte) } else { '.' })
+            .collect();
         let _ = writeln!(out, "{:08x} {hex:<49}  {ascii}", index * 16);
     }
     out

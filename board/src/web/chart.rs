@@ -18,14 +18,17 @@ pub fn spark(values: impl Iterator<Item = Option<u32>>, what: &str) -> Markup {
     let points: Vec<(f64, f64)> = values
         .iter()
         .enumerate()
-        .filter_map(|(index, value)| Some((index as f64 * step, height(f64::from((*value)?), most.into()))))
+        .filter_map(|(index, value)| {
+            Some((index as f64 * step, height(f64::from((*value)?), most.into())))
+        })
         .collect();
     let mut line = String::new();
     points.iter().for_each(|(x, y)| {
         let _ = write!(line, "{x:.1},{y:.1} ");
     });
     let edge = |point: Option<&(f64, f64)>| point.map_or(WIDTH, |(x, _)| *x);
-    let area = format!("{:.1},{HEIGHT} {line}{:.1},{HEIGHT}", edge(points.first()), edge(points.last()));
+    let area =
+        format!("{:.1},{HEIGHT} {line}{:.1},{HEIGHT}", edge(points.first()), edge(points.last()));
     html! {
         svg.spark viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" role="img"
             aria-label={ (what) " in the last hour: at most " (words::number(most.into())) } {
@@ -47,7 +50,8 @@ pub fn bars(forecast: &Forecast) -> Markup {
     let jobs = &forecast.jobs;
     let most = jobs.iter().copied().max().unwrap_or(0);
     let total: u64 = jobs.iter().sum();
-    let (unit, what) = if forecast.step_ms >= 3_600_000 { ("h", "an hour") } else { ("min", "a minute") };
+    let (unit, what) =
+        if forecast.step_ms >= 3_600_000 { ("h", "an hour") } else { ("min", "a minute") };
     let step = WIDTH / jobs.len().max(1) as f64;
     html! {
         svg.bars viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" role="img"
@@ -112,7 +116,10 @@ mod tests {
         let svg = bars(&forecast).into_string();
         assert_eq!(svg.matches("<rect").count(), 2, "{svg}");
         assert!(svg.contains("x=\"40.00\" width=\"32.00\" y=\"2.0\" height=\"21.0\""), "{svg}");
-        assert!(svg.contains("y=\"21.5\" height=\"1.5\"><title>1 job in 2 to 3 h</title>"), "{svg}");
+        assert!(
+            svg.contains("y=\"21.5\" height=\"1.5\"><title>1 job in 2 to 3 h</title>"),
+            "{svg}"
+        );
         assert!(svg.contains("in the next 3 h: at most 1\u{202f}000\u{202f}000 an hour"), "{svg}");
         let none = Forecast { jobs: vec![0; 24], ..forecast };
         assert!(!bars(&none).into_string().contains("<rect"));

@@ -44,10 +44,6 @@ fn last_hour(app: &App, name: &[u8], info: &Info) -> Markup {
             dl.facts {
                 dt { "oldest ready" } dd { (info.oldest_ready_ms.map_or("–".into(), words::span)) }
                 dt { "next due" } dd { @if let Some(due) = info.next_due { (words::brief(due, now)) } @else { "–" } }
-                @if let Some(many) = info.finished_a_minute { dt { "finished in the last minute" } dd { (words::number(many)) } }
-                @if let Some(many) = info.failed_a_minute {
-                    dt title="Attempts that were released, timed out or buried" { "failed in the last minute" } dd { (words::number(many)) }
-                }
                 dt { "waiting workers" } dd { (words::number(info.waiting_consumers)) }
                 dt { "memory" } dd { (words::size(info.memory)) }
             }
@@ -87,13 +83,11 @@ fn limits(info: &Info) -> Markup {
                 @if settings.concurrency > 0 {
                     dt { "in use" }
                     dd { (words::number(info.counts.reserved)) " of " (words::number(settings.concurrency)) }
-                    dt { "held back by concurrency" } dd { (times(limits.by_concurrency)) }
                 }
                 @if settings.rate.jobs > 0 {
                     dt { "rate" }
                     dd { (rate(&settings.rate)) }
                     dt { "may leave now" } dd { (limits.rate_left.map_or("–".into(), words::number)) }
-                    dt { "held back by the rate" } dd { (times(limits.by_rate)) }
                 }
                 dt { "next may leave" }
                 dd { @if let Some(until) = limits.held_until { (words::brief(until, now)) } @else { "now" } }

@@ -286,7 +286,8 @@ enum Extent {
 /// What a purge will remove, and a field for typing that it shall.
 pub async fn preview_purge(State(app): Shared, query: RawQuery) -> Response {
     let fields = fields(query);
-    let (Some(queue), Some(state)) = (fields.bytes("queue"), fields.get("state").and_then(JobState::named))
+    let (Some(queue), Some(state)) =
+        (fields.bytes("queue"), fields.get("state").and_then(JobState::named))
     else {
         return Redirect::to("./").into_response();
     };
@@ -297,7 +298,8 @@ pub async fn preview_purge(State(app): Shared, query: RawQuery) -> Response {
         _ => 1_000,
     };
     let has_age = matches!(state, JobState::Ready | JobState::Dead | JobState::Done);
-    let older = fields.number("older").filter(|_| has_age).and_then(|older| older.checked_mul(unit));
+    let older =
+        fields.number("older").filter(|_| has_age).and_then(|older| older.checked_mul(unit));
     let main = html! {
         nav.path aria-label="Path" {
             a href="./" { "queues" } " / " a rel="up" href=(layout::queue_link(&queue)) { (title(&queue)) }
@@ -329,7 +331,13 @@ async fn extent(app: &App, queue: &[u8], state: JobState, older: Option<u64>) ->
     Ok(if is_whole { Extent::Exactly(old) } else { Extent::AtLeast(old) })
 }
 
-fn confirm_purge(app: &App, queue: &[u8], state: JobState, older: Option<u64>, extent: &Extent) -> Markup {
+fn confirm_purge(
+    app: &App,
+    queue: &[u8],
+    state: JobState,
+    older: Option<u64>,
+    extent: &Extent,
+) -> Markup {
     let (at_least, many, most) = match extent {
         Extent::Exactly(many) => ("", *many, *many),
         Extent::AtLeast(many) => ("at least ", *many, u64::MAX),

@@ -113,7 +113,10 @@ mod tests {
         let paused = Group { is_paused: true, held_until: Some(1_060_000), ..Group::default() };
         assert!(told(paused.clone()).contains(">paused</span>"));
         let for_a_time = told(Group { paused_until: Some(1_060_000), ..paused });
-        assert!(for_a_time.contains("paused, ends ") && for_a_time.contains("in 1 min"), "{for_a_time}");
+        assert!(
+            for_a_time.contains("paused, ends ") && for_a_time.contains("in 1 min"),
+            "{for_a_time}"
+        );
         let limited = told(Group { held_until: Some(1_002_000), ..Group::default() });
         assert!(limited.contains("by limits, ends ") && limited.contains("in 2 s"), "{limited}");
         assert!(told(Group::default()).contains(">no<"));

@@ -37,7 +37,8 @@ impl Guard {
         let mut hosts = vec!["localhost".to_string()];
         hosts.extend(args.host.iter().map(|host| host.to_ascii_lowercase()));
         hosts.extend(args.public_url.iter().map(|url| url.host.clone()));
-        // A page that asks for a password, or that was opened to all, has nothing to fear from names.
+        // A page that asks for a password, or that was opened to all, has nothing to fear from
+        // names.
         let is_any_host_right =
             (args.auth.is_some() || args.no_auth || args.metrics_only) && args.host.is_empty();
         Guard { auth: args.auth.clone(), guesses: Guesses::default(), hosts, is_any_host_right }
@@ -68,13 +69,14 @@ impl Guard {
         Some(ask())
     }
 
-    /// A web site can have its own name point to this address, and its scripts may then read what is
-    /// served here: unless the page answers to no such name.
+    /// A web site can have its own name point to this address, and its scripts may then read what
+    /// is served here: unless the page answers to no such name.
     fn is_meant(&self, headers: &HeaderMap) -> bool {
         if self.is_any_host_right {
             return true;
         }
-        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+        let host =
+            headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         let name = name_of(host).to_ascii_lowercase();
         name.parse::<IpAddr>().is_ok() || self.hosts.contains(&name)
     }
@@ -148,7 +150,9 @@ mod tests {
     use super::*;
 
     fn guard(line: &str) -> Guard {
-        Guard::new(&Args::try_parse_from(["dq-board"].into_iter().chain(line.split_whitespace())).unwrap())
+        Guard::new(
+            &Args::try_parse_from(["dq-board"].into_iter().chain(line.split_whitespace())).unwrap(),
+        )
     }
 
     fn headers(name: header::HeaderName, value: &str) -> HeaderMap {
@@ -180,10 +184,13 @@ mod tests {
         let guard = guard("--auth ann:secret");
         assert_eq!(told(&guard, &HeaderMap::new()), Some(401));
         let given = |given: &str| told(&guard, &headers(header::AUTHORIZATION, given));
-        for right in ["Basic YW5uOnNlY3JldA==", "basic YW5uOnNlY3JldA==", "BASIC  YW5uOnNlY3JldA=="] {
+        for right in ["Basic YW5uOnNlY3JldA==", "basic YW5uOnNlY3JldA==", "BASIC  YW5uOnNlY3JldA=="]
+        {
             assert_eq!(given(right), None, "{right}");
         }
-        for wrong in ["Basic YW5uOnNlY3JldA=", "Basic YW5uOmd1ZXNz", "Bearer YW5uOnNlY3JldA==", "Basic", ""] {
+        for wrong in
+            ["Basic YW5uOnNlY3JldA=", "Basic YW5uOmd1ZXNz", "Bearer YW5uOnNlY3JldA==", "Basic", ""]
+        {
             assert_eq!(given(wrong), Some(401), "{wrong}");
         }
         assert!((0..20).any(|_| given("Basic YW5uOmd1ZXNz") == Some(429)));

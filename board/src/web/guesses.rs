@@ -34,7 +34,8 @@ impl Wrong {
 }
 
 impl Guesses {
-    /// How long this reader has to wait before a password of theirs is looked at; `None` when it is now.
+    /// How long this reader has to wait before a password of theirs is looked at; `None` when it is
+    /// now.
     pub fn wait(&self, reader: IpAddr, now: Instant) -> Option<Duration> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let wrong = all.get(&home(reader))?;
@@ -96,7 +97,10 @@ mod tests {
             .collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60].map(Some));
         assert_eq!(guesses.wait(address("10.0.0.2"), start), None, "another one doesn't");
-        assert_eq!(guesses.wait(reader, start + Duration::from_secs(59)), Some(Duration::from_secs(1)));
+        assert_eq!(
+            guesses.wait(reader, start + Duration::from_secs(59)),
+            Some(Duration::from_secs(1))
+        );
         assert_eq!(guesses.wait(reader, start + Duration::from_secs(60)), None);
         guesses.was_wrong(reader, start + FORGOTTEN_AFTER);
         assert_eq!(guesses.wait(reader, start + FORGOTTEN_AFTER), None, "long ago is forgotten");

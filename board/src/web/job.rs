@@ -37,7 +37,10 @@ pub async fn download(State(app): Shared, query: RawQuery) -> Response {
         Ok(Some(job)) => {
             let headers = [
                 (header::CONTENT_TYPE, "application/octet-stream".to_string()),
-                (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{}\"", file_name(id))),
+                (
+                    header::CONTENT_DISPOSITION,
+                    format!("attachment; filename=\"{}\"", file_name(id)),
+                ),
             ];
             (headers, job.body).into_response()
         }
@@ -48,8 +51,13 @@ pub async fn download(State(app): Shared, query: RawQuery) -> Response {
 
 /// Only what means nothing to any file system.
 fn file_name(id: &[u8]) -> String {
-    let plain =
-        |byte: &u8| if byte.is_ascii_alphanumeric() || *byte == b'-' { char::from(*byte) } else { '_' };
+    let plain = |byte: &u8| {
+        if byte.is_ascii_alphanumeric() || *byte == b'-' {
+            char::from(*byte)
+        } else {
+            '_'
+        }
+    };
     let name: String = id.iter().take(100).map(plain).collect();
     format!("job-{name}.bin")
 }
@@ -62,7 +70,9 @@ struct View {
 
 async fn read(app: &App, queue: &[u8], id: &[u8]) -> Result<Option<Job>> {
     let command = Job::command(queue, id);
-    jobs::ask_one(&app.watch.deployment, app.watch.node_of(queue), command).await.and_then(Job::read)
+    jobs::ask_one(&app.watch.deployment, app.watch.node_of(queue), command)
+        .await
+        .and_then(Job::read)
 }
 
 async fn render(app: Arc<App>, view: Arc<View>) -> Page {
@@ -217,7 +227,8 @@ fn show_body(view: &View, job: &Job) -> Markup {
     let at = |body: BodyView| {
         link("job", &[("queue", &view.queue), ("id", &view.id), ("body", body.name().as_bytes())])
     };
-    let is_offered = |body: &BodyView| *body != BodyView::Json || *body == shown || body::is_json(&job.body);
+    let is_offered =
+        |body: &BodyView| *body != BodyView::Json || *body == shown || body::is_json(&job.body);
     html! {
         div.bodyhead {
             h2 { "Body" }

@@ -37,7 +37,12 @@ impl Page {
     }
 }
 
-pub async fn serve<R, F>(app: Arc<App>, headers: HeaderMap, outcome: Option<u64>, render: R) -> Response
+pub async fn serve<R, F>(
+    app: Arc<App>,
+    headers: HeaderMap,
+    outcome: Option<u64>,
+    render: R,
+) -> Response
 where
     R: Fn(Arc<App>) -> F + Send + 'static,
     F: Future<Output = Page> + Send + 'static,
@@ -45,7 +50,8 @@ where
     let accept = headers.get(header::ACCEPT).map(|accept| accept.as_bytes()).unwrap_or_default();
     if !accept.starts_with(b"text/event-stream") {
         let page = render(app.clone()).await;
-        return (page.status, Html(layout::page(&app, &page, outcome).into_string())).into_response();
+        return (page.status, Html(layout::page(&app, &page, outcome).into_string()))
+            .into_response();
     }
     match app.streams.clone().try_acquire_owned() {
         Ok(permit) => stream(app, outcome, render, permit).into_response(),

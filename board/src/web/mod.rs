@@ -59,8 +59,8 @@ const FORM_MAX: usize = 4 << 20;
 /// Between two parts of a form.
 const FORM_PART_WITHIN: Duration = Duration::from_secs(10);
 
-/// From the head of a request to the head of the answer: longer than any action takes, with the time that a form needs to
-/// come. A stream goes on behind that.
+/// From the head of a request to the head of the answer: longer than any action takes, with the
+/// time that a form needs to come. A stream goes on behind that.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 
 /// What every request is answered from.
@@ -96,8 +96,8 @@ impl App {
     }
 }
 
-/// The pages, under `/` and under the path of --public-url: a proxy may leave that out or not. No page names another one by a
-/// path that begins at the root.
+/// The pages, under `/` and under the path of --public-url: a proxy may leave that out or not. No
+/// page names another one by a path that begins at the root.
 pub fn router(app: Arc<App>, args: &Args) -> Router {
     let router = pages(app, args.metrics_only);
     match args.public_url.as_ref().map(|url| url.path.as_str()) {
@@ -105,7 +105,10 @@ pub fn router(app: Arc<App>, args: &Args) -> Router {
         Some(path) => {
             let redirect = path.to_string();
             Router::new()
-                .route(path.trim_end_matches('/'), get(move || async move { Redirect::permanent(&redirect) }))
+                .route(
+                    path.trim_end_matches('/'),
+                    get(move || async move { Redirect::permanent(&redirect) }),
+                )
                 .nest(path, router.clone())
                 .fallback_service(router)
         }
@@ -139,10 +142,13 @@ fn pages(app: Arc<App>, metrics_only: bool) -> Router {
 }
 
 async fn serve_metrics(State(app): Shared, headers: HeaderMap) -> Response {
-    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    let accept =
+        headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     let format = metrics::Format::accepted(accept);
     match metrics::text(&app.watch, &app.metrics) {
-        Ok(text) => ([(header::CONTENT_TYPE, format.content_type())], format.of(text)).into_response(),
+        Ok(text) => {
+            ([(header::CONTENT_TYPE, format.content_type())], format.of(text)).into_response()
+        }
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }

@@ -16,10 +16,11 @@ impl Proxies {
         Proxies(args.trusted_proxy.clone())
     }
 
-    /// The last address that none of them has. Each proxy adds whom it was asked by at the end of X-Forwarded-For; what stands
-    /// before that anybody may have written.
+    /// The last address that none of them has. Each proxy adds whom it was asked by at the end of
+    /// X-Forwarded-For; what stands before that anybody may have written.
     pub fn reader(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
-        let lines = headers.get_all("x-forwarded-for").into_iter().filter_map(|line| line.to_str().ok());
+        let lines =
+            headers.get_all("x-forwarded-for").into_iter().filter_map(|line| line.to_str().ok());
         let words: Vec<&str> = lines.flat_map(|line| line.split(',')).collect();
         let mut reader = peer;
         for word in words.into_iter().rev() {
@@ -39,8 +40,9 @@ fn address(word: &str) -> Option<IpAddr> {
     bare.parse::<IpAddr>().or_else(|_| with_port()).ok().map(|address| address.to_canonical())
 }
 
-/// Whether the browser, if it says where a form was, says that it was on a page from here. A browser that knows the page by a
-/// safe address says so by itself; another one says which origin the page had.
+/// Whether the browser, if it says where a form was, says that it was on a page from here. A
+/// browser that knows the page by a safe address says so by itself; another one says which origin
+/// the page had.
 pub fn is_own_form(headers: &HeaderMap, public_url: Option<&PublicUrl>) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(site) = text("sec-fetch-site") {
@@ -70,7 +72,9 @@ mod tests {
     #[test]
     fn only_trusted_proxies_say_who_asks() {
         let reader = |line: &str, peer: &str, said: &[&str]| {
-            let args = Args::try_parse_from(["dq-board"].into_iter().chain(line.split_whitespace())).unwrap();
+            let args =
+                Args::try_parse_from(["dq-board"].into_iter().chain(line.split_whitespace()))
+                    .unwrap();
             let said: Vec<_> = said.iter().map(|said| ("x-forwarded-for", *said)).collect();
             let all = headers(&said);
             Proxies::new(&args).reader(peer.parse().unwrap(), &all).to_string()
@@ -96,8 +100,13 @@ mod tests {
         assert!(is_own(&[here]), "no browser");
         assert!(is_own(&[here, ("origin", "http://127.0.0.1:8377")]));
         assert!(is_own(&[here, ("origin", "https://board.example")]));
-        assert!(is_own(&[here, ("origin", "https://other.example"), ("sec-fetch-site", "same-origin")]));
-        for origin in ["https://evil.example", "http://board.example", "https://board.example:81", "null", ""]
+        assert!(is_own(&[
+            here,
+            ("origin", "https://other.example"),
+            ("sec-fetch-site", "same-origin")
+        ]));
+        for origin in
+            ["https://evil.example", "http://board.example", "https://board.example:81", "null", ""]
         {
             assert!(!is_own(&[here, ("origin", origin)]), "{origin}");
         }

@@ -79,7 +79,11 @@ impl View {
     fn of(fields: &Fields) -> View {
         let sort = Sort::ALL.into_iter().find(|sort| sort.name() == fields.text("sort"));
         let page = fields.number("page").unwrap_or(0).min(1 << 32) as usize;
-        View { find: fields.text("find").trim().to_string(), sort: sort.unwrap_or(Sort::Name), page }
+        View {
+            find: fields.text("find").trim().to_string(),
+            sort: sort.unwrap_or(Sort::Name),
+            page,
+        }
     }
 
     fn link(&self, sort: Sort, page: usize) -> String {
@@ -112,12 +116,15 @@ impl View {
             .map(|(name, reading)| (Reverse(self.sort.of(reading)), name))
             .collect();
         chosen.sort_unstable();
-        (chosen.iter().skip(skip).take(ROWS).map(|(_, name)| (*name).clone()).collect(), chosen.len())
+        (
+            chosen.iter().skip(skip).take(ROWS).map(|(_, name)| (*name).clone()).collect(),
+            chosen.len(),
+        )
     }
 }
 
-/// Whether a name, as it is shown, has this lower-case text in it. Plain names are many, and shown as
-/// they are.
+/// Whether a name, as it is shown, has this lower-case text in it. Plain names are many, and shown
+/// as they are.
 fn has(name: &[u8], find: &str) -> bool {
     if name.iter().all(|byte| matches!(byte, b' '..=b'~') && *byte != b'\\') {
         return name.windows(find.len()).any(|part| part.eq_ignore_ascii_case(find.as_bytes()));

@@ -1,4 +1,5 @@
-//! One queue: its jobs by state, in the order in which they leave it, jobs that are sought, groups, and how it does.
+//! One queue: its jobs by state, in the order in which they leave it, jobs that are sought, groups,
+//! and how it does.
 
 use std::sync::Arc;
 
@@ -29,14 +30,15 @@ pub async fn serve(State(app): Shared, headers: HeaderMap, query: RawQuery) -> R
     live::serve(app, headers, fields.number("outcome"), move |app| render(app, view.clone())).await
 }
 
-/// To the job with an id that a person typed, which may be spelled as the pages show it; or, when that is a
-/// pattern and no job is called so, to the jobs that match it.
+/// To the job with an id that a person typed, which may be spelled as the pages show it; or, when
+/// that is a pattern and no job is called so, to the jobs that match it.
 async fn go_to_job(app: &App, queue: &[u8], typed: &[u8]) -> Response {
     let spelled = std::str::from_utf8(typed).ok().and_then(bytes_of).filter(|id| id != typed);
     let ids = [Some(typed), spelled.as_deref()];
     let mut found = None;
     for id in ids.into_iter().flatten() {
-        let reply = jobs::ask_one(&app.watch.deployment, app.watch.node_of(queue), Job::command(queue, id));
+        let reply =
+            jobs::ask_one(&app.watch.deployment, app.watch.node_of(queue), Job::command(queue, id));
         if reply.await.and_then(Job::read).is_ok_and(|job| job.is_some()) {
             found = Some(id);
         }
@@ -199,7 +201,9 @@ async fn read(app: &App, node: &Arc<Node>, view: &View, info: &Info) -> Result<S
             }
             Shows::Sought { sought: sought.clone(), cursor: *cursor, found }
         }
-        Part::Groups { cursor } => Shows::Groups { cursor: *cursor, found: place.groups(*cursor).await? },
+        Part::Groups { cursor } => {
+            Shows::Groups { cursor: *cursor, found: place.groups(*cursor).await? }
+        }
     })
 }
 
@@ -272,7 +276,9 @@ fn order(state: JobState, info: &Info) -> &'static str {
             "By priority, due time, order of scheduling; those of groups behind the others. \
             As they leave, groups take turns."
         }
-        JobState::Ready => "As they will be handed out: by priority, due time, order of scheduling.",
+        JobState::Ready => {
+            "As they will be handed out: by priority, due time, order of scheduling."
+        }
         JobState::Delayed => "By due time.",
         JobState::Reserved => "By the end of their lease.",
         JobState::Dead => "Those that died first are first.",
@@ -280,7 +286,8 @@ fn order(state: JobState, info: &Info) -> &'static str {
     }
 }
 
-/// A page says where the next one begins, and nothing says where the one before did: board.js remembers.
+/// A page says where the next one begins, and nothing says where the one before did: board.js
+/// remembers.
 fn pager(view: &View, state: JobState, page: u64, next: Option<&Begin>, many: u64) -> Markup {
     html! {
         @if page > 0 || next.is_some() {

@@ -1,9 +1,11 @@
-//! Numbers, spans and times in words. Times are UTC here: board.js puts them into the reader's zone.
+//! Numbers, spans and times in words. Times are UTC here: board.js puts them into the reader's
+//! zone.
 
 use chrono::DateTime;
 use maud::{html, Markup};
 
-const UNITS: [(u64, &str); 4] = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")];
+const UNITS: [(u64, &str); 4] =
+    [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")];
 
 /// A span of time in its two largest units: `1 d 4 h`, `29 min 12 s`, `1.5 s`, `250 ms`.
 pub fn span(ms: u64) -> String {
@@ -44,8 +46,8 @@ pub fn relative(ms: u64, now_ms: u64) -> String {
     }
 }
 
-/// A span in its largest unit, and the next one while that says much. board.js has the same, so that
-/// the words go on with the time.
+/// A span in its largest unit, and the next one while that says much. board.js has the same, so
+/// that the words go on with the time.
 fn rough(ms: u64) -> String {
     let first = UNITS.iter().find(|(unit, _)| ms >= *unit);
     match first {
@@ -70,7 +72,8 @@ pub fn brief(ms: u64, now_ms: u64) -> Markup {
 }
 
 fn utc(ms: u64) -> String {
-    time_of(ms).map_or_else(String::new, |time| time.format("%Y-%m-%d %H:%M:%S%.3f UTC").to_string())
+    time_of(ms)
+        .map_or_else(String::new, |time| time.format("%Y-%m-%d %H:%M:%S%.3f UTC").to_string())
 }
 
 fn iso(ms: u64) -> String {

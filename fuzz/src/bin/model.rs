@@ -1,5 +1,6 @@
-//! The core beside its slow reference (`tests/model`), in courses of things that coverage guides. Each four bytes of an input
-//! are a turn, drawn by the model's own strategies from that seed: so turns are added, left out, copied and put elsewhere.
+//! The core beside its slow reference (`tests/model`), in courses of things that coverage guides.
+//! Each four bytes of an input are a turn, drawn by the model's own strategies from that seed: so
+//! turns are added, left out, copied and put elsewhere.
 
 #![no_main]
 // As in the tests, of which this consists; they use some more of it.

@@ -1,6 +1,7 @@
 """Runs Celery's own integration cases with DQ for a broker: `make test-celery`.
 
-They come with Celery's source, which scripts/setup.sh fetches. Arguments are for pytest: ARGS="-k chord".
+They come with Celery's source, which scripts/setup.sh fetches. Arguments are for pytest: ARGS="-k
+chord".
 """
 
 import os
@@ -17,7 +18,8 @@ from harness.server import KINDS, Server  # noqa: E402, it lies where we just sa
 
 CASES = ["inspect", "worker", "tasks", "beat", "group_chains", "canvas"]
 
-#: Not run, and why: how their names begin. All but the first fail with `redis://` as well, run like this.
+#: Not run, and why: how their names begin. All but the first fail with `redis://` as well, run like
+#: this.
 LEFT_OUT = {
     "inspect.py::test_Inspect::test_scheduled": "asks a worker for its ETA tasks: with DQ it holds none",
     "canvas.py::test_chain::test_chord_header_id_duplicated_on": "left out by Celery for redis:// as well",
@@ -47,7 +49,9 @@ def run(port: int) -> int:
     options = ["-p", "no:cacheprovider", "-p", "celery.contrib.pytest", "-q", "-rfE"]
     left_out = [f"--deselect=t/integration/test_{name}" for name in LEFT_OUT]
     command = [sys.executable, "-m", "pytest", *options, *left_out, *files, *sys.argv[1:]]
-    programs = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}  # some start `celery`
+    programs = {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    }  # some start `celery`
     source = ROOT / "target" / "kombu" / "celery"
     return subprocess.run(command, cwd=source, env=os.environ | urls | programs).returncode
 

@@ -1,4 +1,6 @@
-"""The app of the workers in these tests. It writes down what ran in the list `runs`, beside its results."""
+"""The app of the workers in these tests. It writes down what ran in the list `runs`, beside its
+results.
+"""
 
 import os
 import time

@@ -27,7 +27,9 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 
 @pytest.fixture(scope="session")
 def shared(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(kind, tmp_path_factory.mktemp(kind.name), "appendonly yes", "appendfsync everysec")
+    server = Server(
+        kind, tmp_path_factory.mktemp(kind.name), "appendonly yes", "appendfsync everysec"
+    )
     yield server
     server.stop()
 

@@ -63,7 +63,9 @@ def measure(scheme: str, tasks: int, server: Server, worker: Worker, app: Module
     wait_for_all()
     sends, runs = tasks / (sent - started), tasks / (ran - started)
     each_kib = (waiting_kib - idle_kib) / tasks
-    print(f"{scheme}://: {sends:,.0f} sent/s, {runs:,.0f} sent and run/s, {each_kib:.1f} KiB a waiting task")
+    print(
+        f"{scheme}://: {sends:,.0f} sent/s, {runs:,.0f} sent and run/s, {each_kib:.1f} KiB a waiting task"
+    )
 
 
 def send(app: ModuleType, tasks: int, eta: datetime | None) -> None:

@@ -17,7 +17,10 @@ def message(body: object = "x", **headers: Any) -> dict[str, Any]:
         "content-type": "application/json",
         "content-encoding": "utf-8",
         "headers": headers,
-        "properties": {"delivery_tag": "tag-1", "delivery_info": {"exchange": "", "routing_key": "q"}},
+        "properties": {
+            "delivery_tag": "tag-1",
+            "delivery_info": {"exchange": "", "routing_key": "q"},
+        },
     }
 
 
@@ -105,7 +108,11 @@ def test_what_is_no_message_is_said_to_be_none(body: bytes) -> None:
         ({"retries": 1}, {}, True),
         ({"retries": 0}, {"retries": 0}, False),
         ({"retries": 0}, {"retries": 1}, False),
-        ({"replaced_task_nesting": 1, "retries": 0}, {"replaced_task_nesting": 0, "retries": 2}, True),
+        (
+            {"replaced_task_nesting": 1, "retries": 0},
+            {"replaced_task_nesting": 0, "retries": 2},
+            True,
+        ),
         ({"retries": "x"}, {"retries": 0}, False),
     ],
 )
@@ -123,4 +130,6 @@ def test_a_task_in_the_header_of_a_chord_is_known_by_it() -> None:
     assert not is_in_chord(dumps(message(no_chord, group="g")).encode())
     assert not is_in_chord(dumps(message(no_chord)).encode())
     # What can't be read may be in one.
-    assert is_in_chord(dumps(message("?", group="g") | {"content-type": "application/x-pickle"}).encode())
+    assert is_in_chord(
+        dumps(message("?", group="g") | {"content-type": "application/x-pickle"}).encode()
+    )

@@ -110,13 +110,17 @@ def test_without_a_heartbeat_the_job_goes_to_others(leases: Make, r: redis.Redis
 
 @pytest.fixture
 def lone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(KINDS[0], tmp_path_factory.mktemp("lone"), "appendonly yes", "appendfsync always")
+    server = Server(
+        KINDS[0], tmp_path_factory.mktemp("lone"), "appendonly yes", "appendfsync always"
+    )
     yield server
     server.kill9()
 
 
 def test_what_came_of_a_job_is_told_when_the_server_is_back(lone: Server) -> None:
-    mine = Leases(lambda: redis.Redis(port=lone.port, retry=Retry(NoBackoff(), 0)), 10_000, lambda: set())
+    mine = Leases(
+        lambda: redis.Redis(port=lone.port, retry=Retry(NoBackoff(), 0)), 10_000, lambda: set()
+    )
     with lone.client() as r:
         held(r, mine, "a", "b", "c", "d")
     lone.stop()
@@ -126,12 +130,16 @@ def test_what_came_of_a_job_is_told_when_the_server_is_back(lone: Server) -> Non
     mine.settle("c", RELEASE)  # too late: it is given back already
     lone.start()
     with lone.client() as r:
-        eventually(lambda: [state(r, job_id) for job_id in "abcd"] == [None, None, "ready", "ready"])
+        eventually(
+            lambda: [state(r, job_id) for job_id in "abcd"] == [None, None, "ready", "ready"]
+        )
         assert attempt(r, "c") == 0
         assert r.execute_command("DQ.LEN", "q") == 2
 
 
-def test_what_is_being_worked_on_is_kept_over_the_end_of_the_channel(leases: Make, r: redis.Redis) -> None:
+def test_what_is_being_worked_on_is_kept_over_the_end_of_the_channel(
+    leases: Make, r: redis.Redis
+) -> None:
     begun = {"a", "b"}
     mine = leases(lambda: begun)
     held(r, mine, "a", "b", "c")

@@ -1,8 +1,9 @@
 """ETAs far beyond what kombu's redis transport calls the visibility timeout.
 
-There, each of these tasks would be in the memory of a worker, and go to another once an hour is over. Here
-they are in the queue until they are due. The server's clock is half a day slow, and driven: half a day takes
-minutes. The worker's is right, so that for it each task is due when it comes.
+There, each of these tasks would be in the memory of a worker, and go to another once an hour is
+over. Here they are in the queue until they are due. The server's clock is half a day slow, and
+driven: half a day takes minutes. The worker's is right, so that for it each task is due when it
+comes.
 """
 
 import os
@@ -24,7 +25,8 @@ FIRST_S, LAST_S = 2 * 3600, 12 * 3600
 #: How far the clock jumps. Leases that are held meanwhile have to outlast that.
 STEP_S = 300
 TTR_S = 3 * STEP_S
-#: What a worker's main process may grow by. In its memory a task takes some 7 KiB: 2 % of them would fit.
+#: What a worker's main process may grow by. In its memory a task takes some 7 KiB: 2 % of them
+#: would fit.
 GROWTH_KIB = 12 * 1024
 
 
@@ -53,7 +55,9 @@ def test_each_runs_once_and_none_is_prefetched(
     publish(server, datetime.now(timezone.utc) - timedelta(seconds=LAST_S))
     assert r.execute_command("DQ.LEN", "celery", "STATE", "delayed") == TASKS
     environment = {"PREFETCH": "16", "TTR": str(TTR_S)}
-    worker = Worker(server.port, tmp_path / "worker-0.log", "-c", "2", "-l", "WARNING", **environment)
+    worker = Worker(
+        server.port, tmp_path / "worker-0.log", "-c", "2", "-l", "WARNING", **environment
+    )
     records = server.client(db=RESULTS_DATABASE)
     try:
         eventually(lambda: r.execute_command("CLIENT", "LIST").count("cmd=dq.mpop"), 30)
@@ -71,7 +75,9 @@ def test_each_runs_once_and_none_is_prefetched(
         worker.kill()
     runs = sorted(int(number) for number in records.lrange("runs", 0, -1))  # type: ignore[union-attr]
     assert runs == list(range(TASKS))
-    print(f"{TASKS} tasks: the worker's main process had {before} KiB at first and {most} KiB at most")
+    print(
+        f"{TASKS} tasks: the worker's main process had {before} KiB at first and {most} KiB at most"
+    )
     assert most - before < GROWTH_KIB
 
 
@@ -81,7 +87,9 @@ def wait_for_runs(due: int, records: redis.Redis, r: redis.Redis) -> None:
         eventually(lambda: records.llen("runs") >= due, 120)
     except AssertionError as error:
         queue, clients = r.execute_command("DQ.INFO", "celery"), r.execute_command("CLIENT", "LIST")
-        raise AssertionError(f"{records.llen('runs')} of {due} have run: {queue}\n{clients}") from error
+        raise AssertionError(
+            f"{records.llen('runs')} of {due} have run: {queue}\n{clients}"
+        ) from error
 
 
 def publish(server: Server, begin: datetime) -> None:

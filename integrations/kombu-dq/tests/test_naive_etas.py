@@ -1,4 +1,6 @@
-"""An ETA without a time zone is UTC: so Celery reads it with `redis://`, whatever zone the app is in."""
+"""An ETA without a time zone is UTC: so Celery reads it with `redis://`, whatever zone the app is
+in.
+"""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
@@ -65,7 +67,10 @@ def due_ms(server: Server, database: int, task_id: str) -> int:
 @pytest.mark.parametrize("zone", [*ZONES, UNSET])
 def test_it_is_due_when_it_is_due_with_redis(zone: str, one_broker: Server, start: Start) -> None:
     apps = list(enumerate(product(("dq", "redis"), (True, False))))
-    urls = {database: f"{scheme}://127.0.0.1:{one_broker.port}/{database}" for database, (scheme, _) in apps}
+    urls = {
+        database: f"{scheme}://127.0.0.1:{one_broker.port}/{database}"
+        for database, (scheme, _) in apps
+    }
     workers = [
         start(
             BROKER_URL=urls[database],

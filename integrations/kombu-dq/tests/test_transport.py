@@ -65,7 +65,9 @@ def in_seconds(seconds: float) -> str:
     return (datetime.now(timezone.utc) + timedelta(seconds=seconds)).isoformat()
 
 
-def test_acknowledged_is_finished(connection: kombu.Connection, q: kombu.Queue, r: redis.Redis) -> None:
+def test_acknowledged_is_finished(
+    connection: kombu.Connection, q: kombu.Queue, r: redis.Redis
+) -> None:
     publish(connection, {"hello": "you"})
     message = q.get()
     assert message.payload == {"hello": "you"}
@@ -88,7 +90,9 @@ def test_rejected_is_buried_and_requeued_is_ready(
     assert job(r, "a")["reason"] == "rejected by its consumer"
 
 
-def test_an_eta_waits_in_the_queue(connection: kombu.Connection, q: kombu.Queue, r: redis.Redis) -> None:
+def test_an_eta_waits_in_the_queue(
+    connection: kombu.Connection, q: kombu.Queue, r: redis.Redis
+) -> None:
     task(connection, "x", "a", eta=in_seconds(0.5))
     assert (length(r, "delayed"), q.get()) == (1, None)
     due = datetime.fromtimestamp(job(r, "a")["due"] / 1000, timezone.utc)
@@ -106,7 +110,9 @@ def test_a_job_that_is_kicked_is_not_waited_for(
     assert message.headers["eta"] is None
 
 
-def test_consumers_wait_without_polling(connection: kombu.Connection, q: kombu.Queue, r: redis.Redis) -> None:
+def test_consumers_wait_without_polling(
+    connection: kombu.Connection, q: kombu.Queue, r: redis.Redis
+) -> None:
     before = r.info("commandstats")
     task(connection, "x", "a", eta=in_seconds(0.8))
     started = time.monotonic()
@@ -132,7 +138,9 @@ def test_queues_take_turns(connection: kombu.Connection) -> None:
     assert sorted(got[3:6]) == ["a1", "b1", "c1"]
 
 
-def test_no_more_is_fetched_than_may_be(connection: kombu.Connection, q: kombu.Queue, r: redis.Redis) -> None:
+def test_no_more_is_fetched_than_may_be(
+    connection: kombu.Connection, q: kombu.Queue, r: redis.Redis
+) -> None:
     for number in range(30):
         publish(connection, number)
     got: list[Any] = []
@@ -146,7 +154,9 @@ def test_no_more_is_fetched_than_may_be(connection: kombu.Connection, q: kombu.Q
         assert (len(got), length(r, "reserved")) == (6, 5)
 
 
-def test_what_is_unacknowledged_goes_back_when_the_channel_is_closed(broker: Server, r: redis.Redis) -> None:
+def test_what_is_unacknowledged_goes_back_when_the_channel_is_closed(
+    broker: Server, r: redis.Redis
+) -> None:
     with kombu.Connection(url(broker)) as connection:
         queue = kombu.Queue("q")
         publish(connection, "x")
@@ -158,7 +168,10 @@ def test_what_is_unacknowledged_goes_back_when_the_channel_is_closed(broker: Ser
 
 def test_an_mpop_that_is_under_way_loses_nothing(broker: Server, r: redis.Redis) -> None:
     """The job comes between the last look of the consumer and its end."""
-    with kombu.Connection(url(broker)) as connection, connection.Consumer(kombu.Queue("q"), on_message=print):
+    with (
+        kombu.Connection(url(broker)) as connection,
+        connection.Consumer(kombu.Queue("q"), on_message=print),
+    ):
         with pytest.raises(socket.timeout):
             connection.drain_events(timeout=0.1)
         r.execute_command("DQ.ADD", "q", "a", "x")
@@ -222,7 +235,9 @@ def test_a_retry_takes_the_place_of_what_it_retries(
     assert length(r, "delayed") == 1
 
 
-def test_tasks_of_one_id_are_all_queued(connection: kombu.Connection, q: kombu.Queue, r: redis.Redis) -> None:
+def test_tasks_of_one_id_are_all_queued(
+    connection: kombu.Connection, q: kombu.Queue, r: redis.Redis
+) -> None:
     for _ in range(3):
         task(connection, "x", "a")
     assert r.execute_command("DQ.LEN", "q") == 3
@@ -259,8 +274,12 @@ def test_fanout_reaches_every_consumer_and_leaves_nothing(broker: Server, r: red
     with (
         kombu.Connection(url(broker)) as one,
         kombu.Connection(url(broker)) as two,
-        one.Consumer(kombu.Queue("one", exchange), on_message=lambda m: got.append("one"), no_ack=True),
-        two.Consumer(kombu.Queue("two", exchange), on_message=lambda m: got.append("two"), no_ack=True),
+        one.Consumer(
+            kombu.Queue("one", exchange), on_message=lambda m: got.append("one"), no_ack=True
+        ),
+        two.Consumer(
+            kombu.Queue("two", exchange), on_message=lambda m: got.append("two"), no_ack=True
+        ),
     ):
         one.drain_events(timeout=2)  # it has subscribed
         two.drain_events(timeout=2)
@@ -285,7 +304,9 @@ def test_topics_route(connection: kombu.Connection) -> None:
     assert [everything.get(no_ack=True).payload for _ in range(2)] == ["1", "2"]
 
 
-def test_declaring_purging_and_deleting(connection: kombu.Connection, q: kombu.Queue, r: redis.Redis) -> None:
+def test_declaring_purging_and_deleting(
+    connection: kombu.Connection, q: kombu.Queue, r: redis.Redis
+) -> None:
     task(connection, "x", "a")
     task(connection, "x", "b")
     task(connection, "x", "c", eta=in_seconds(60))
@@ -323,14 +344,18 @@ def test_a_queue_that_expires(connection: kombu.Connection, r: redis.Redis) -> N
     eventually(lambda: not r.exists("brief"))
 
 
-def test_a_key_of_another_type_is_said_to_be_one(connection: kombu.Connection, r: redis.Redis) -> None:
+def test_a_key_of_another_type_is_said_to_be_one(
+    connection: kombu.Connection, r: redis.Redis
+) -> None:
     r.lpush("q", "a message of kombu's redis transport")
     with pytest.raises(OperationalError, match="give DQ a database of its own"):
         publish(connection, "x", retry=True, retry_policy={"max_retries": 1})
     assert r.llen("q") == 1
 
 
-def test_a_server_without_the_module_is_said_to_be_one(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_server_without_the_module_is_said_to_be_one(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
     server = Server(KINDS[0], tmp_path_factory.mktemp("bare"), module_args=None)
     try:
         with (
@@ -343,8 +368,13 @@ def test_a_server_without_the_module_is_said_to_be_one(tmp_path_factory: pytest.
 
 
 def test_a_server_that_has_become_a_replica_is_left(broker: Server, r: redis.Redis) -> None:
-    """As after a failover: the consumer's connection is broken, so that it looks for the primary again."""
-    with kombu.Connection(url(broker)) as connection, connection.Consumer(kombu.Queue("q"), on_message=print):
+    """As after a failover: the consumer's connection is broken, so that it looks for the primary
+    again.
+    """
+    with (
+        kombu.Connection(url(broker)) as connection,
+        connection.Consumer(kombu.Queue("q"), on_message=print),
+    ):
         with pytest.raises(socket.timeout):
             connection.drain_events(timeout=0.1)
         r.execute_command("REPLICAOF", "127.0.0.1", 1)
@@ -371,7 +401,18 @@ def tls_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, st
     key, certificate = directory / "key.pem", directory / "cert.pem"
     subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
     output = ["-keyout", key, "-out", certificate]
-    openssl = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", *subject, *output]
+    openssl = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "1",
+        *subject,
+        *output,
+    ]
     subprocess.run(openssl, check=True, capture_output=True)
     port = free_port()
     settings = (
@@ -387,9 +428,14 @@ def tls_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, st
 
 def test_tls_and_a_certificate_that_is_verified(tls_port: tuple[int, str]) -> None:
     port, certificate = tls_port
-    with kombu.Connection(f"dqs://127.0.0.1:{port}/0") as connection, pytest.raises(OperationalError):
+    with (
+        kombu.Connection(f"dqs://127.0.0.1:{port}/0") as connection,
+        pytest.raises(OperationalError),
+    ):
         publish(connection, "x", retry=True, retry_policy={"max_retries": 1})
-    with kombu.Connection(f"dqs://127.0.0.1:{port}/0", ssl={"ssl_ca_certs": certificate}) as connection:
+    with kombu.Connection(
+        f"dqs://127.0.0.1:{port}/0", ssl={"ssl_ca_certs": certificate}
+    ) as connection:
         publish(connection, "x")
         assert kombu.Queue("q")(connection.default_channel).get(no_ack=True).payload == "x"
 

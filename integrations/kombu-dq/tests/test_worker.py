@@ -39,7 +39,9 @@ def records(one_broker: Server) -> Iterator[redis.Redis]:
 def counts(r: redis.Redis, key: str = "celery") -> dict[str, int]:
     reply = r.execute_command("DQ.INFO", key)
     fields = dict(zip(reply[::2], reply[1::2], strict=True))
-    return {state: fields[state] for state in ("delayed", "ready", "reserved", "dead") if fields[state]}
+    return {
+        state: fields[state] for state in ("delayed", "ready", "reserved", "dead") if fields[state]
+    }
 
 
 def ran(records: redis.Redis, key: str = "runs") -> list[str]:
@@ -70,8 +72,12 @@ def test_retries_are_one_job_at_a_time(worker: Start, tasks: ModuleType, r: redi
 
 def test_groups_and_chords(worker: Start, tasks: ModuleType) -> None:
     worker("-c", "2")
-    assert group(tasks.add.s(n, n) for n in range(10))().get(timeout=TIMEOUT_S) == [2 * n for n in range(10)]
-    assert chord([tasks.add.s(n, n) for n in range(10)])(tasks.tsum.s()).get(timeout=TIMEOUT_S) == 90
+    assert group(tasks.add.s(n, n) for n in range(10))().get(timeout=TIMEOUT_S) == [
+        2 * n for n in range(10)
+    ]
+    assert (
+        chord([tasks.add.s(n, n) for n in range(10)])(tasks.tsum.s()).get(timeout=TIMEOUT_S) == 90
+    )
 
 
 def test_a_rejected_task_is_dead_and_a_requeued_one_comes_again(
@@ -129,7 +135,9 @@ def test_a_revoked_task_that_runs_can_be_terminated(
     assert ran(records) == []
 
 
-def test_remote_control(worker: Start, tasks: ModuleType, r: redis.Redis, records: redis.Redis) -> None:
+def test_remote_control(
+    worker: Start, tasks: ModuleType, r: redis.Redis, records: redis.Redis
+) -> None:
     worker("-c", "1")
     inspect = tasks.app.control.inspect()
     [(name, pong)] = inspect.ping().items()

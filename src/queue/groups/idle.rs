@@ -1,30 +1,26 @@
-//! Groups without jobs. One is kept as long as something of it counts: its rate, a pause. Some are looked at behind each
-//! operation, so that what is kept is the same wherever the same has happened.
+//! Groups without jobs. One is kept as long as something of it counts: its rate, a pause. Some are
+//! looked at behind each operation, so that what is kept is the same wherever the same has
+//! happened.
 
 use std::ops::Bound;
 
-use super::super::door::Changed;
-use super::super::ids::Id;
-use super::super::manage::{Paused, Resumed};
-use super::super::rate::{Rate, Tat};
-use super::super::settings::Settings;
-use super::super::slab::{Slot, NO_SLOT};
-use super::super::time::{Millis, Time};
-use super::super::Queue;
-use super::{GroupNumber, Groups};
+use super::group::{GroupNumber, Groups};
+use crate::queue::memory::slab::{Slot, NO_SLOT};
+use crate::queue::value::ids::Id;
+use crate::queue::value::rate::{Rate, Tat};
+use crate::queue::value::settings::Settings;
+use crate::queue::value::time::Time;
 
-/// So many of them are looked at behind an operation, and two for each that it has left without jobs.
+/// So many of them are looked at behind an operation, and two for each that it has left without
+/// jobs.
 const LOOKED_AT: usize = 2;
 
-/// So many of them are looked at by one FORGET of the timer. More than may be paused, so that it comes to others. Part of what is
-/// logged: it must stay as it is.
+/// So many of them are looked at by one FORGET of the timer. More than may be paused, so that it
+/// comes to others. Part of what is logged: it must stay as it is.
 const LOOKED_AT_BY_TIMER: usize = 2 * PAUSED_GROUPS_MAX;
 
-/// The timer looks at them when the last change is so long ago. While there are changes, these forget groups.
-const QUIET: Millis = Millis::of_ms(1_000);
-
-/// So many groups without jobs may be paused. They take memory, and a pause isn't refused when that is full. Part of what is
-/// logged: it must stay as it is.
+/// So many groups without jobs may be paused. They take memory, and a pause isn't refused when that
+/// is full. Part of what is logged: it must stay as it is.
 pub const PAUSED_GROUPS_MAX: usize = 1_000;
 
 impl Groups {
@@ -47,14 +43,31 @@ impl Groups {
     }
 
     /// Whether this group may be paused.
-    fn may_be_paused(&self, name: Id, now: Time) -> bool {
+    pub fn may_be_paused(&self, name: Id, now: Time) -> bool {
         let group = self.find(name).and_then(|number| self.shelf.slab.get(number));
         let is_counted = group.is_some_and(|group| group.jobs > 0 || group.paused_until > now);
         let last = self.paused.iter().nth_back(PAUSED_GROUPS_MAX - 1);
         is_counted || last.is_none_or(|(until, _)| *until <= now)
     }
 
-    /// Forgets groups without jobs of which nothing counts any more: of some, which follow those that were looked at last.
+    /// Whether there are any.
+    pub fn has_idle(&self) -> bool {
+        !self.idle.is_empty()
+    }
+
+    /// As [`Groups::forget_some`], of more, by the timer. How many are gone.
+    pub fn forget_by_timer(&mut self, now: Time, settings: &Settings) -> usize {
+        let swept = self.swept;
+        let forgotten = self.forget_among(LOOKED_AT_BY_TIMER, now, settings);
+        if forgotten == 0 {
+            // What changes nothing isn't logged, so it must leave no trace.
+            self.swept = swept;
+        }
+        forgotten
+    }
+
+    /// Forgets groups without jobs of which nothing counts any more: of some, which follow those
+    /// that were looked at last.
     pub fn forget_some(&mut self, now: Time, settings: &Settings) {
         let looks = LOOKED_AT + 2 * self.idle.len().saturating_sub(self.idle_before);
         self.forget_among(looks, now, settings);
@@ -79,9 +92,10 @@ impl Groups {
     }
 
     /// From when on one FORGET of the timer forgets any.
-    fn forgets_at(&self, settings: &Settings) -> Option<Time> {
+    pub fn forgets_at(&self, settings: &Settings) -> Option<Time> {
         let behind = (Bound::Excluded((self.swept, NO_SLOT)), Bound::Unbounded);
-        let all = self.idle.range(behind).chain(&self.idle).take(LOOKED_AT_BY_TIMER.min(self.idle.len()));
+        let all =
+            self.idle.range(behind).chain(&self.idle).take(LOOKED_AT_BY_TIMER.min(self.idle.len()));
         let ends = all.map(|(_, number)| self.counts_until(*number, settings));
         // One that is paused until DQ.RESUME isn't waited for.
         ends.min().filter(|end| *end < Time::MAX)
@@ -101,7 +115,9 @@ impl Groups {
 
     pub(super) fn has_had_turn(&self, member: Slot) -> bool {
         let member = self.members.get(member);
-        member.is_some_and(|member| self.lane(member.priority).is_some_and(|lane| member.turn > lane.round))
+        member.is_some_and(|member| {
+            self.lane(member.priority).is_some_and(|lane| member.turn > lane.round)
+        })
     }
 
     fn forget(&mut self, number: GroupNumber) {
@@ -128,7 +144,8 @@ impl Groups {
         }
     }
 
-    /// Nothing of this group leaves until then; zero ends that. Says when it may, if it has anything.
+    /// Nothing of this group leaves until then; zero ends that. Says when it may, if it has
+    /// anything.
     pub fn pause(&mut self, name: Id, until: Time, settings: &Settings) -> Option<Time> {
         let number = self.find_or_make(name)?;
         let was_idle = self.take_idle(number);
@@ -168,115 +185,10 @@ impl Groups {
     }
 
     fn change_tats(&mut self, rate: Option<Rate>, now: Time, change: impl Fn(Tat) -> Tat) {
-        for (_, group) in self.shelf.slab.iter_mut().filter(|(_, group)| group.tat != Tat::default()) {
+        for (_, group) in
+            self.shelf.slab.iter_mut().filter(|(_, group)| group.tat != Tat::default())
+        {
             group.set_tat(change(group.tat), rate, now);
-        }
-    }
-}
-
-/// Whether the clock was set back, and groups have a rate.
-fn is_set_back(before: Time, now: Time, settings: &Settings) -> bool {
-    now < before && settings.group_rate.is_some()
-}
-
-impl Queue {
-    pub(in crate::queue) fn pause_group(&mut self, name: Id, now: Time, until: Time) -> Paused {
-        if self.groups.as_ref().is_some_and(|groups| !groups.may_be_paused(name, now)) {
-            return Paused::TooMany;
-        }
-        let pool = &self.pool;
-        let groups = self.groups.get_or_insert_with(|| Box::new(Groups::new(pool.hash_state())));
-        if let Some(opens) = groups.pause(name, until, &self.settings) {
-            self.expect_group(opens);
-        }
-        Paused::Yes
-    }
-
-    pub(in crate::queue) fn resume_group(&mut self, name: Id) -> Resumed {
-        let Some(groups) = self.groups.as_mut().filter(|groups| groups.is_paused(name)) else {
-            return Resumed::No;
-        };
-        if let Some(opens) = groups.pause(name, Time::ZERO, &self.settings) {
-            self.expect_group(opens);
-        }
-        Resumed::Yes
-    }
-
-    /// Other limits hold.
-    pub(in crate::queue) fn limit_groups(&mut self, before: &Settings, now: Time) {
-        let limits = |settings: &Settings| (settings.group_concurrency, settings.group_rate);
-        let is_same = limits(before) == limits(&self.settings);
-        if let Some(groups) = self.groups.as_mut().filter(|_| !is_same) {
-            groups.change_rate(before.group_rate, &self.settings, now);
-        }
-    }
-
-    /// Behind an operation that has changed something: the time of the one before was `before`.
-    #[inline]
-    pub(in crate::queue) fn look_after_groups(&mut self, before: Time, now: Time) {
-        if self.groups.is_some() {
-            self.tidy_groups(before, now);
-        }
-    }
-
-    /// An operation has come to nothing. Whether it makes a change of it that the clock was set back, since then groups wait
-    /// for less long: the time of the last change was `before`.
-    #[inline(never)]
-    pub(in crate::queue) fn notices_set_back(&mut self, before: Time, outcome: &mut impl Changed) -> bool {
-        let now = self.heading.clock;
-        if self.groups_len() > 0 && is_set_back(before, now, &self.settings) {
-            outcome.notice_set_back();
-        }
-        let has_noticed = outcome.has_changed();
-        if has_noticed {
-            self.heading.mix_set_back(now);
-        }
-        has_noticed
-    }
-
-    /// When the timer is to forget groups without jobs, or to ask again. Time has passed up to `now`. O(1) until the queue
-    /// has been quiet for a while; then it looks at a bounded number of them.
-    pub fn forgets_groups_at(&self, now: Time) -> Option<Time> {
-        let groups = self.groups.as_ref().filter(|groups| !groups.idle.is_empty())?;
-        let quiet = self.heading.clock.saturating_add(QUIET);
-        if now < quiet {
-            return Some(quiet);
-        }
-        groups.forgets_at(&self.settings).map(|end| end.max(quiet))
-    }
-
-    /// What the timer does about groups without jobs while there are no commands, behind which some are looked at. How many
-    /// groups are gone. O(log n) for each of a bounded number.
-    pub(in crate::queue) fn forget_groups(&mut self, now: Time) -> usize {
-        let Some(groups) = &mut self.groups else {
-            return 0;
-        };
-        let swept = groups.swept;
-        let forgotten = groups.forget_among(LOOKED_AT_BY_TIMER, now, &self.settings);
-        if forgotten > 0 {
-            self.heading.mix_forgotten(forgotten);
-        } else {
-            // What changes nothing isn't logged, so it must leave no trace.
-            groups.swept = swept;
-        }
-        forgotten
-    }
-
-    #[inline(never)]
-    fn tidy_groups(&mut self, before: Time, now: Time) {
-        let Some(groups) = &mut self.groups else {
-            return;
-        };
-        if is_set_back(before, now, &self.settings) {
-            groups.set_back(now, &self.settings);
-            self.wake_at = Time::ZERO;
-        }
-        groups.forget_some(now, &self.settings);
-        if !groups.idle.is_empty() {
-            self.wake_at = self.wake_at.min(now.saturating_add(QUIET));
-        }
-        if groups.len() == 0 {
-            self.groups = None;
         }
     }
 }

@@ -1,21 +1,24 @@
-//! Some jobs of a group in the order of their times: most groups have a few, and one may have a million.
+//! Some jobs of a group in the order of their times: most groups have a few, and one may have a
+//! million.
 
-use super::super::bucket::Bucket;
-use super::super::buckets::{first_open_in, Arrival, BucketNumber, Buckets, Residents, Windows};
-use super::super::entry::{Entry, Hold};
-use super::super::mover::Mover;
-use super::super::slab::Slot;
-use super::super::time::Time;
-use super::relocate::relocate_each;
+use crate::queue::lines::bucket::Bucket;
+use crate::queue::lines::buckets::{first_open_in, Arrival, BucketNumber, Buckets, Residents};
+use crate::queue::lines::entry::{Entry, Hold};
+use crate::queue::lines::window::Windows;
+use crate::queue::memory::defrag::defrag_each;
+use crate::queue::memory::defrag::Defragmenter;
+use crate::queue::memory::slab::Slot;
+use crate::queue::value::time::Time;
 
 /// More than so many jobs stand in buckets.
 const FEW_MAX: usize = 128;
 /// A short line grows by so many entries.
 const GROWTH: usize = 4;
 
-/// A line of jobs. One that had few and becomes empty keeps a little room, since jobs come and go one by one.
+/// A line of jobs. One that had few and becomes empty keeps a little room, since jobs come and go
+/// one by one.
 #[derive(Clone, Default)]
-pub enum Line {
+pub enum GroupLine {
     #[default]
     Empty,
     /// For which no memory is taken: most groups have one lease at a time, and many have one job.
@@ -24,32 +27,36 @@ pub enum Line {
     Many(Box<Buckets>),
 }
 
-/// For each job that stands in a long line, its bucket there, by its slot: most jobs don't, and cost nothing.
+/// For each job that stands in a long line, its bucket there, by its slot: most jobs don't, and
+/// cost nothing.
 #[derive(Clone, Default)]
 pub struct Places {
-    pages: Vec<Option<Box<Page>>>,
+    pages: Vec<Option<Box<PlacesPage>>>,
     taken: usize,
 }
 
 const PAGE_BITS: u32 = 10;
 const PAGE_SLOTS: usize = 1 << PAGE_BITS;
-type Page = [BucketNumber; PAGE_SLOTS];
+type PlacesPage = [BucketNumber; PAGE_SLOTS];
 
 impl Places {
     fn get(&self, slot: Slot) -> BucketNumber {
         let page = self.pages.get((slot >> PAGE_BITS) as usize).and_then(Option::as_deref);
-        page.and_then(|page| page.get(slot as usize & (PAGE_SLOTS - 1))).copied().unwrap_or_default()
+        page.and_then(|page| page.get(slot as usize & (PAGE_SLOTS - 1)))
+            .copied()
+            .unwrap_or_default()
     }
 
     pub fn memory(&self) -> usize {
-        self.pages.capacity() * size_of::<Option<Box<Page>>>() + self.taken * size_of::<Page>()
+        self.pages.capacity() * size_of::<Option<Box<PlacesPage>>>()
+            + self.taken * size_of::<PlacesPage>()
     }
 
-    /// Hands the pages to a mover, as [`super::super::slab::Slab::relocate`].
-    pub fn relocate(&mut self, from: Slot, mover: &mut impl Mover) -> Option<Slot> {
-        relocate_each(&mut self.pages, from, mover, |page, mover| {
+    /// Hands the pages to a defragmenter, as [`super::super::slab::Slab::defrag`].
+    pub fn defrag(&mut self, from: Slot, defragmenter: &mut impl Defragmenter) -> Option<Slot> {
+        defrag_each(&mut self.pages, from, defragmenter, |page, defragmenter| {
             if let Some(page) = page {
-                mover.boxed(page);
+                defragmenter.boxed(page);
             }
         })
     }
@@ -72,42 +79,42 @@ impl Residents for Places {
     }
 }
 
-impl Line {
+impl GroupLine {
     pub fn insert(&mut self, arrival: &Arrival, places: &mut Places) {
         match self {
-            Line::Empty => *self = Line::One(arrival.entry()),
-            Line::One(entry) => {
+            GroupLine::Empty => *self = GroupLine::One(arrival.entry()),
+            GroupLine::One(entry) => {
                 let mut few = Bucket::default();
                 few.insert(0, *entry, entry.widest(), GROWTH);
                 insert_in(&mut few, arrival);
-                *self = Line::Few(Box::new(few));
+                *self = GroupLine::Few(Box::new(few));
             }
-            Line::Few(bucket) if bucket.len() < FEW_MAX => insert_in(bucket, arrival),
-            Line::Few(bucket) => {
+            GroupLine::Few(bucket) if bucket.len() < FEW_MAX => insert_in(bucket, arrival),
+            GroupLine::Few(bucket) => {
                 let mut buckets = in_buckets(bucket, places);
                 buckets.insert(arrival, places);
-                *self = Line::Many(Box::new(buckets));
+                *self = GroupLine::Many(Box::new(buckets));
             }
-            Line::Many(buckets) => buckets.insert(arrival, places),
+            GroupLine::Many(buckets) => buckets.insert(arrival, places),
         }
     }
 
     /// Whether it was there. O(log n + bucket).
     pub fn remove(&mut self, slot: Slot, places: &mut Places) -> bool {
         match self {
-            Line::Empty => false,
-            Line::One(entry) => {
+            GroupLine::Empty => false,
+            GroupLine::One(entry) => {
                 let was_there = entry.slot == slot;
                 if was_there {
-                    *self = Line::Empty;
+                    *self = GroupLine::Empty;
                 }
                 was_there
             }
-            Line::Few(bucket) => bucket.remove(slot).is_some(),
-            Line::Many(buckets) => {
+            GroupLine::Few(bucket) => bucket.remove(slot).is_some(),
+            GroupLine::Many(buckets) => {
                 let was_there = buckets.remove(slot, places.get(slot), places).is_some();
                 if buckets.first().is_none() {
-                    *self = Line::Empty;
+                    *self = GroupLine::Empty;
                 }
                 was_there
             }
@@ -117,10 +124,10 @@ impl Line {
     /// The jobs of a short line, or the buckets of a long one.
     fn entries(&self) -> Result<&[Entry], &Buckets> {
         match self {
-            Line::Empty => Ok(&[]),
-            Line::One(entry) => Ok(std::slice::from_ref(entry)),
-            Line::Few(bucket) => Ok(bucket.entries()),
-            Line::Many(buckets) => Err(buckets),
+            GroupLine::Empty => Ok(&[]),
+            GroupLine::One(entry) => Ok(std::slice::from_ref(entry)),
+            GroupLine::Few(bucket) => Ok(bucket.entries()),
+            GroupLine::Many(buckets) => Err(buckets),
         }
     }
 
@@ -143,7 +150,7 @@ impl Line {
 
     /// The first job up to `now` that hasn't expired by then.
     pub fn first_open(&self, now: Time, windows: &impl Windows) -> Option<(Time, Slot)> {
-        if matches!(self, Line::Few(bucket) if bucket.is_closed(now)) {
+        if matches!(self, GroupLine::Few(bucket) if bucket.is_closed(now)) {
             return None;
         }
         match self.entries() {
@@ -184,23 +191,23 @@ impl Line {
         }
     }
 
-    /// Hands its memory to a mover; of a long line, but for its buckets.
-    pub fn relocate(&mut self, mover: &mut impl Mover) {
+    /// Hands its memory to a defragmenter; of a long line, but for its buckets.
+    pub fn defrag(&mut self, defragmenter: &mut impl Defragmenter) {
         match self {
-            Line::Empty | Line::One(_) => (),
-            Line::Few(bucket) => {
-                mover.boxed(bucket);
-                bucket.relocate(mover);
+            GroupLine::Empty | GroupLine::One(_) => (),
+            GroupLine::Few(bucket) => {
+                defragmenter.boxed(bucket);
+                bucket.defrag(defragmenter);
             }
-            Line::Many(buckets) => mover.boxed(buckets),
+            GroupLine::Many(buckets) => defragmenter.boxed(buckets),
         }
     }
 
     pub fn memory(&self) -> usize {
         match self {
-            Line::Empty | Line::One(_) => 0,
-            Line::Few(bucket) => size_of::<Bucket>() + bucket.capacity() * size_of::<Entry>(),
-            Line::Many(buckets) => size_of::<Buckets>() + buckets.memory(),
+            GroupLine::Empty | GroupLine::One(_) => 0,
+            GroupLine::Few(bucket) => size_of::<Bucket>() + bucket.capacity() * size_of::<Entry>(),
+            GroupLine::Many(buckets) => size_of::<Buckets>() + buckets.memory(),
         }
     }
 }
@@ -226,5 +233,4 @@ fn in_buckets(few: &Bucket, places: &mut Places) -> Buckets {
 }
 
 #[cfg(test)]
-#[path = "line_tests.rs"]
 mod tests;

@@ -2,17 +2,20 @@
 
 use std::cell::Cell;
 
-use super::super::buckets::{Arrival, Window};
-use super::super::details::Standing;
-use super::super::entry::Hold;
-use super::super::schedule::Home;
-use super::super::settings::Settings;
-use super::super::slab::{Slab, Slot};
-use super::super::time::Time;
-use super::line::Line;
-use super::{place_of, Group, GroupNumber, Groups, Lane, Member, Rest, Seat};
+use super::group::{place_of, Group, GroupLane, GroupNumber, Groups, Member};
+use super::line::GroupLine;
+use super::line::Places;
+use super::seats::{Rest, Seat};
+use crate::queue::lines::buckets::Arrival;
+use crate::queue::lines::entry::Hold;
+use crate::queue::lines::lanes::Home;
+use crate::queue::lines::standing::Standing;
+use crate::queue::lines::window::Window;
+use crate::queue::memory::slab::{Slab, Slot};
+use crate::queue::value::settings::Settings;
+use crate::queue::value::time::Time;
 
-/// Where more groups than one in so many leave at another time, a ring is made anew.
+/// Where more groups than one in so many leave at another time, the seats are made anew.
 const RESEATED_ANEW: usize = 16;
 
 /// How a job stood of which no more is known.
@@ -26,7 +29,13 @@ pub struct Stood {
 
 impl Groups {
     /// A job of this group stands like this from `now` on. The group is to be settled after that.
-    pub fn place(&mut self, number: GroupNumber, slot: Slot, standing: &Standing, now: Time) -> Option<()> {
+    pub fn place(
+        &mut self,
+        number: GroupNumber,
+        slot: Slot,
+        standing: &Standing,
+        now: Time,
+    ) -> Option<()> {
         let Standing { home, time, hold, window, expiry, lease_end } = *standing;
         self.now = now;
         let aside = |time| Arrival { time, slot, hold: Hold::Waiting, window: Window::ALWAYS };
@@ -61,7 +70,8 @@ impl Groups {
         Some(())
     }
 
-    /// A job of this group, which stood there, doesn't any more. Whether it did. The group is to be settled after that.
+    /// A job of this group, which stood there, doesn't any more. Whether it did. The group is to be
+    /// settled after that.
     pub fn unplace(&mut self, number: GroupNumber, slot: Slot, stood: &Stood) -> bool {
         let Stood { home, was_leased, expires } = *stood;
         let Some(group) = self.shelf.slab.get_mut(number) else {
@@ -91,7 +101,9 @@ impl Groups {
                     lane.into_iter().for_each(|lane| lane.lines = lane.lines.saturating_sub(1));
                 }
             }
-            Home::Dying => was_there &= remove(&mut group.dying, slot, &mut self.homes, &mut self.bytes),
+            Home::Dying => {
+                was_there &= remove(&mut group.dying, slot, &mut self.homes, &mut self.bytes)
+            }
             Home::Lane(_) | Home::Dead | Home::Done => (),
         }
         self.unsettled = Some(number);
@@ -103,9 +115,9 @@ impl Groups {
         self.unsettled.and_then(|number| self.settle(number, settings))
     }
 
-    /// Something about a group has changed: it stands where it belongs from here on. Says when it may leave, as far as that has
-    /// changed, if it has anything. O(log groups); where something else holds it back, for each priority up to the one in which a
-    /// job is ready.
+    /// Something about a group has changed: it stands where it belongs from here on. Says when it
+    /// may leave, as far as that has changed, if it has anything. O(log groups); where something
+    /// else holds it back, for each priority up to the one in which a job is ready.
     pub fn settle(&mut self, number: GroupNumber, settings: &Settings) -> Option<Time> {
         let group = self.shelf.slab.get(number)?;
         let (opens, serial) = (group.opens(settings), group.serial);
@@ -133,7 +145,7 @@ impl Groups {
         }
     }
 
-    /// The ring is to hear of this line. A delivery changes one several times.
+    /// The seats are to hear of this line. A delivery changes one several times.
     pub(super) fn touch(&mut self, member: Slot) {
         if self.touched.last() != Some(&member) {
             self.touched.push(member);
@@ -141,9 +153,14 @@ impl Groups {
     }
 
     /// The same, whatever has changed.
-    pub(super) fn settle_fully(&mut self, number: GroupNumber, settings: &Settings) -> Option<Time> {
+    pub(super) fn settle_fully(
+        &mut self,
+        number: GroupNumber,
+        settings: &Settings,
+    ) -> Option<Time> {
         self.has_settled(number);
-        self.touched.retain(|slot| self.members.get(*slot).is_some_and(|member| member.group != number));
+        self.touched
+            .retain(|slot| self.members.get(*slot).is_some_and(|member| member.group != number));
         let group = self.shelf.slab.get_mut(number)?;
         let (group_opens, serial) = (group.opens(settings), group.serial);
         group.told_opens = group_opens;
@@ -165,7 +182,8 @@ impl Groups {
         self.settle_member(line, by)
     }
 
-    /// The same for the lines from this one on: those up to one in whose shadow the others stand have seats, these have none.
+    /// The same for the lines from this one on: those up to one in whose shadow the others stand
+    /// have seats, these have none.
     fn settle_from(&mut self, number: GroupNumber, from: usize, by: (Time, u64)) -> Option<Time> {
         let group = self.shelf.slab.get(number)?;
         let (len, seated) = (group.members.len(), group.seated);
@@ -195,14 +213,22 @@ impl Groups {
     fn unseat(&mut self, slot: Slot) -> Option<()> {
         let member = self.members.get_mut(slot)?;
         let (priority, seat) = (member.priority, member.seat.take()?);
-        let was_there = self.lane_mut(priority)?.ring.remove(slot, &seat);
+        let was_there = self.lane_mut(priority)?.seats.remove(slot, &seat);
         debug_assert!(was_there, "a group stands where it knows that it does");
         Some(())
     }
 
-    /// The clock was set back: what was ready may not be, so that what stands behind it leaves before. O(groups), where any
-    /// stands behind another.
-    pub fn leave_shadows(&mut self, now: Time, settings: &Settings) {
+    /// Before an operation, or a look, at this time.
+    #[inline]
+    pub fn leave_shadows_if_set_back(&mut self, now: Time, settings: &Settings) {
+        if now < self.now {
+            self.leave_shadows(now, settings);
+        }
+    }
+
+    /// The clock was set back: what was ready may not be, so that what stands behind it leaves
+    /// before. O(groups), where any stands behind another.
+    fn leave_shadows(&mut self, now: Time, settings: &Settings) {
         self.now = now;
         let shadowed = |(number, group): (GroupNumber, &mut Group)| {
             let last = group.members.get(group.seated.checked_sub(1)?)?;
@@ -218,7 +244,8 @@ impl Groups {
 
     fn settle_member(&mut self, slot: Slot, (group_opens, serial): (Time, u64)) -> Option<Time> {
         let member = self.members.get_mut(slot)?;
-        let (priority, turn, before, rest) = (member.priority, member.turn, member.seat, member.rest.get());
+        let (priority, turn, before, rest) =
+            (member.priority, member.turn, member.seat, member.rest.get());
         let since = member.line.first_time();
         member.since = since.unwrap_or_default();
         let opens = since.map(|since| since.max(group_opens));
@@ -228,26 +255,26 @@ impl Groups {
         }
         member.seat = after;
         member.told_rest.set(rest);
-        let ring = &mut self.lane_mut(priority)?.ring;
+        let seats = &mut self.lane_mut(priority)?.seats;
         match (before, after) {
             (Some(old), Some(new)) if (old.opens, old.number) == (new.opens, new.number) => {
-                ring.change(slot, &new, rest);
+                seats.change(slot, &new, rest);
             }
             (before, after) => {
                 if let Some(old) = before {
-                    let was_there = ring.remove(slot, &old);
+                    let was_there = seats.remove(slot, &old);
                     debug_assert!(was_there, "a group stands where it knows that it does");
                 }
                 if let Some(new) = after {
-                    ring.insert(slot, new, rest);
+                    seats.insert(slot, new, rest);
                 }
             }
         }
         opens
     }
 
-    /// Other limits, or another clock: every group may leave at another time. O(groups); and for those that do,
-    /// O(log groups), or less where they are many.
+    /// Other limits, or another clock: every group may leave at another time. O(groups); and for
+    /// those that do, O(log groups), or less where they are many.
     pub fn settle_all(&mut self, settings: &Settings) {
         let (mut moved, mut counts) = (Vec::new(), vec![0; self.lanes.len()]);
         for (slot, member) in self.members.iter_mut() {
@@ -261,11 +288,11 @@ impl Groups {
                 counts.get_mut(lane).into_iter().for_each(|count| *count += 1);
             }
         }
-        let is_many = |(lane, moved): (&Lane, usize)| moved > lane.ring.len() / RESEATED_ANEW;
+        let is_many = |(lane, moved): (&GroupLane, usize)| moved > lane.seats.len() / RESEATED_ANEW;
         let anew: Vec<bool> = self.lanes.iter().zip(counts).map(is_many).collect();
         let is_anew = |(_, _, lane): &(Slot, Time, usize)| anew.get(*lane) == Some(&true);
         let (many, few): (Vec<_>, Vec<_>) = moved.into_iter().partition(is_anew);
-        // By their rings, while all of these are in order.
+        // By their seats, while all of these are in order.
         for (slot, ..) in few {
             if let Some(number) = self.members.get(slot).map(|member| member.group) {
                 self.settle_fully(number, settings);
@@ -280,9 +307,12 @@ impl Groups {
         self.shelf.slab.iter_mut().for_each(|(_, group)| group.told_opens = group.opens(settings));
     }
 
-    /// Puts the rings of these lanes in order by the seats of their members, in the memory that they have.
+    /// Puts the seats of these lanes in order by the seats of their members, in the memory that
+    /// they have.
     fn reseat(&mut self, anew: &[bool]) {
-        let order = |(lane, is_anew): (&Lane, &bool)| is_anew.then(|| Vec::with_capacity(lane.ring.len()));
+        let order = |(lane, is_anew): (&GroupLane, &bool)| {
+            is_anew.then(|| Vec::with_capacity(lane.seats.len()))
+        };
         let mut orders: Vec<Option<Vec<_>>> = self.lanes.iter().zip(anew).map(order).collect();
         for (slot, member) in self.members.iter_mut() {
             let lane = place_of(&self.lanes, member.priority).ok();
@@ -299,7 +329,7 @@ impl Groups {
                 let member = self.members.get(slot)?;
                 Some((slot, member.seat?, member.told_rest.get()))
             });
-            lane.ring.fill(entries);
+            lane.seats.fill(entries);
         }
     }
 
@@ -313,10 +343,11 @@ impl Groups {
         let serial = group.serial;
         let turn = self.lane_mut(priority)?.first_turn(serial);
         let group = self.shelf.slab.get_mut(number)?;
-        let line = Line::Empty;
+        let line = GroupLine::Empty;
         let (rest, told_rest) = (Cell::new(Rest::ALWAYS), Cell::new(Rest::ALWAYS));
         let since = Time::ZERO;
-        let member = Member { group: number, priority, line, since, turn, rest, told_rest, seat: None };
+        let member =
+            Member { group: number, priority, line, since, turn, rest, told_rest, seat: None };
         let slot = self.members.insert(member)?;
         let last_shadows = group.members.last().is_some_and(|last| {
             self.members.get(*last).is_some_and(|member| member.line.is_ready_for_good(self.now))
@@ -333,16 +364,18 @@ impl Groups {
 
 /// Where the line for this priority is among those of a group, or is to be.
 fn place_among(lines: &[Slot], members: &Slab<Member>, priority: u8) -> Result<usize, usize> {
-    lines.binary_search_by_key(&Some(priority), |slot| members.get(*slot).map(|member| member.priority))
+    lines.binary_search_by_key(&Some(priority), |slot| {
+        members.get(*slot).map(|member| member.priority)
+    })
 }
 
-fn insert(line: &mut Line, arrival: &Arrival, places: &mut super::Places, bytes: &mut usize) {
+fn insert(line: &mut GroupLine, arrival: &Arrival, places: &mut Places, bytes: &mut usize) {
     let before = line.memory();
     line.insert(arrival, places);
     *bytes = (*bytes + line.memory()).saturating_sub(before);
 }
 
-fn remove(line: &mut Line, slot: Slot, places: &mut super::Places, bytes: &mut usize) -> bool {
+fn remove(line: &mut GroupLine, slot: Slot, places: &mut Places, bytes: &mut usize) -> bool {
     let before = line.memory();
     let was_there = line.remove(slot, places);
     *bytes = (*bytes + line.memory()).saturating_sub(before);
@@ -350,5 +383,4 @@ fn remove(line: &mut Line, slot: Slot, places: &mut super::Places, bytes: &mut u
 }
 
 #[cfg(test)]
-#[path = "standing_tests.rs"]
 mod tests;

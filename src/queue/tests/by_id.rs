@@ -51,6 +51,8 @@ fn a_schedule_runs_now_and_goes_on_as_before() {
 
 #[test]
 fn nobody_hears_that_it_was_ready_in_between() {
-    check("@0 ADD a +100 | NEWS | TAKE a | NEWS -> | MORE_TOTALS -> 0 0 0 0 0 | TALLY a -> 0 0 0 0");
+    check(
+        "@0 ADD a +100 | NEWS | TAKE a | NEWS -> | MORE_TOTALS -> 0 0 0 0 0 | TALLY a -> 0 0 0 0",
+    );
     check("@0 ADD a | POP | BURY a L1 | NEWS | TAKE a | NEWS -> | MORE_TOTALS -> 0 1 1 0 0 | TALLY a -> 0 0 1 0");
 }

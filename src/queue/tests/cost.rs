@@ -1,39 +1,42 @@
-//! What shows in no outcome, but in what it costs: memory that is counted, a timer that comes for nothing, jobs that
-//! stand in more lines than they have to.
+//! What shows in no outcome, but in what it costs: memory that is counted, a timer that comes for
+//! nothing, jobs that stand in more lines than they have to.
 
-use super::super::details::Recurring;
 use super::rounds::schedule_of;
 use super::*;
+use crate::queue::kernel::details::Rare;
+use crate::queue::kernel::details::Recurring;
+use crate::queue::lines::standing::Standing;
 
 #[test]
 fn memory_of_details_is_counted_to_the_byte() {
     let mut queue = Queue::new((1, 2));
     ["plain", "buried"].iter().for_each(|name| add(&mut queue, 0, &plain(name)));
-    assert_eq!(queue.details_bytes, 0);
+    assert_eq!(queue.store.details_bytes(), 0);
     let without = queue.memory();
     let claim = Claim { id: id("buried"), lease: None };
     queue.apply(&told(0), &Pop { count: 2, ..Pop::ONE });
     queue.apply(&told(0), &Bury { claim, reason: Some(&[b'x'; 100]) });
-    assert_eq!(queue.details_bytes, size_of::<Rare>() + 100);
-    assert!(queue.memory() >= without + queue.details_bytes);
+    assert_eq!(queue.store.details_bytes(), size_of::<Rare>() + 100);
+    assert!(queue.memory() >= without + queue.store.details_bytes());
     let schedule = schedule_of(&["every=1000"], Some(Due::In(span(5))));
     add(&mut queue, 0, &Add { schedule, ..plain("scheduled") });
     let scheduled = size_of::<Rare>() + size_of::<Recurring>();
-    assert_eq!(queue.details_bytes, size_of::<Rare>() + 100 + scheduled);
+    assert_eq!(queue.store.details_bytes(), size_of::<Rare>() + 100 + scheduled);
     let lease = queue.apply(&told(5), &Pop::ONE).iter().next().unwrap().lease;
     let claim = Claim { id: id("scheduled"), lease: Some(lease) };
     let when = WhenReleased::AfterBackoff;
     queue.apply(&told(5), &Release { when, reason: Some(b"later"), ..Release::plain(claim) });
-    assert_eq!(queue.details_bytes, size_of::<Rare>() + 100 + scheduled + 5);
+    assert_eq!(queue.store.details_bytes(), size_of::<Rare>() + 100 + scheduled + 5);
     delete(&mut queue, "buried");
-    assert_eq!(queue.details_bytes, scheduled + 5);
+    assert_eq!(queue.store.details_bytes(), scheduled + 5);
     ["scheduled", "plain"].iter().for_each(|name| delete(&mut queue, name));
-    assert_eq!(queue.details_bytes, 0);
+    assert_eq!(queue.store.details_bytes(), 0);
 }
 
 #[test]
 fn a_lease_behind_which_nothing_waits_stands_in_one_line() {
-    let policy = Policy { backoff: Backoff { base: span(5), max: span(5) }, ..Policy::plain(span(10)) };
+    let policy =
+        Policy { backoff: Backoff { base: span(5), max: span(5) }, ..Policy::plain(span(10)) };
     let progress = Progress { stage: Stage::Leased, attempt: 1, ..Progress::default() };
     let lines = |policy, expires_at| {
         let standing = Standing::of(&policy, at(10), &Progress { expires_at, ..progress }, None);
@@ -118,15 +121,7 @@ fn memory_of_a_queue_is_that_of_all_its_parts() {
     let schedule = schedule_of(&["every=1000"], None);
     add(&mut queue, 0, &Add { schedule, ..plain("scheduled") });
     (0..100).for_each(|n| add(&mut queue, 0, &plain(&n.to_string())));
-    let parts = [
-        size_of::<Queue>(),
-        queue.pool.memory(),
-        queue.policies.memory(),
-        queue.rules.memory(),
-        queue.details.memory(),
-        queue.details_bytes,
-        queue.schedule.memory(),
-    ];
+    let parts = [size_of::<Queue>(), queue.store.memory(), queue.lanes.memory()];
     assert!(parts.iter().all(|part| *part > 50), "{parts:?}");
     assert_eq!(queue.memory(), parts.iter().sum());
 }
@@ -134,9 +129,12 @@ fn memory_of_a_queue_is_that_of_all_its_parts() {
 /// What a star takes is tried byte by byte from behind it: each costs a step.
 #[test]
 fn a_pattern_is_compared_in_so_many_steps() {
-    for (pattern, name, is_match, steps) in
-        [("ab", "ab", true, 3), ("*b", "aab", true, 5), ("*b", "aaa", false, 5), ("a*b*c", "axxbxc", true, 9)]
-    {
+    for (pattern, name, is_match, steps) in [
+        ("ab", "ab", true, 3),
+        ("*b", "aab", true, 5),
+        ("*b", "aaa", false, 5),
+        ("a*b*c", "axxbxc", true, 9),
+    ] {
         let compared = Pattern::new(pattern.as_bytes()).compare(id(name));
         assert_eq!((compared.is_match, compared.steps), (is_match, steps), "{pattern} {name}");
     }
@@ -149,10 +147,10 @@ fn a_run_that_begins_anew_takes_its_reason_along() {
     let attempts = Some(Attempts::new(1));
     add(&mut queue, 0, &Add { schedule, attempts, ..plain("a") });
     popped(&mut queue, 0);
-    let before = queue.details_bytes;
+    let before = queue.store.details_bytes();
     popped(&mut queue, 500);
     let reason = queue.get(id("a")).unwrap().reason.unwrap().len();
-    assert_eq!(queue.details_bytes, before + reason);
+    assert_eq!(queue.store.details_bytes(), before + reason);
     delete(&mut queue, "a");
-    assert_eq!(queue.details_bytes, 0);
+    assert_eq!(queue.store.details_bytes(), 0);
 }

@@ -1,5 +1,5 @@
-//! The one way to change a queue: what comes of an operation follows from the queue, the operation and its
-//! circumstances, and from nothing else.
+//! The one way to change a queue: what comes of an operation follows from the queue, the operation
+//! and its circumstances, and from nothing else.
 
 use super::*;
 
@@ -23,7 +23,10 @@ fn what_an_operation_does_follows_from_its_own_time_not_from_that_of_readers() {
         elsewhere.advance(at(horizon));
         assert_eq!(popped(&mut queue, 30), popped(&mut elsewhere, 30));
         for queue in [&mut queue, &mut elsewhere] {
-            assert!(queue.apply(&told(59), &Pop::ONE).is_empty(), "b is not due, whoever has seen it ready");
+            assert!(
+                queue.apply(&told(59), &Pop::ONE).is_empty(),
+                "b is not due, whoever has seen it ready"
+            );
             popped(queue, 60);
             assert!(queue.apply(&told(89), &Pop::ONE).is_empty(), "the leases are good");
             let kicked = KickJob { ids: &[id("a"), id("b")] };
@@ -71,14 +74,21 @@ fn the_heading_is_where_the_log_stands() {
         told(11),
         Circumstances { lease_floor: Lease::new(1), ..told(10) },
         Circumstances { defaults: Defaults::default(), ..told(10) },
-        Circumstances { defaults: Defaults { attempts: Attempts::new(1), ..told(10).defaults }, ..told(10) },
+        Circumstances {
+            defaults: Defaults { attempts: Attempts::new(1), ..told(10).defaults },
+            ..told(10)
+        },
     ];
     for other in others {
         assert!(!queue.heading().tells(&other), "{other:?}");
     }
     let floor = Circumstances { lease_floor: Lease::new(99_999), ..told(7) };
     queue.apply(&floor, &Pause { group: None, span: None });
-    assert_eq!(queue.circumstances(), told(7), "a floor is told once: the queue keeps it as its last lease");
+    assert_eq!(
+        queue.circumstances(),
+        told(7),
+        "a floor is told once: the queue keeps it as its last lease"
+    );
     assert_eq!(queue.last_lease(), Some(Lease::new(99_999)));
 }
 
@@ -170,7 +180,8 @@ fn a_pop_hands_out_no_more_than_so_many_bytes_and_one_job_more() {
     for name in ["a", "b", "c", "d", "e", "f"] {
         add(&mut queue, 0, &Add { body: &body, ..plain(name) });
     }
-    let pop = |queue: &mut Queue, mode| queue.apply(&told(0), &Pop { count: 9, ttr: None, mode }).len();
+    let pop =
+        |queue: &mut Queue, mode| queue.apply(&told(0), &Pop { count: 9, ttr: None, mode }).len();
     assert_eq!(pop(&mut queue.clone(), Mode::NoAck), 4);
     assert_eq!((pop(&mut queue, Mode::Lease), pop(&mut queue, Mode::Lease)), (4, 2));
 }
@@ -184,8 +195,8 @@ fn a_pop_hands_out_no_more_than_so_many_jobs() {
     assert_eq!(queue.apply(&told(0), &all).len(), 5);
 }
 
-/// An entry of a log can come to a queue that isn't there any more, where nobody has told a default. A job without a TTR
-/// was written to a file that could not be loaded.
+/// An entry of a log can come to a queue that isn't there any more, where nobody has told a
+/// default. A job without a TTR was written to a file that could not be loaded.
 #[test]
 fn a_job_has_a_ttr_also_where_nobody_has_told_one() {
     let mut queue = Queue::new((0, 0));
@@ -196,17 +207,18 @@ fn a_job_has_a_ttr_also_where_nobody_has_told_one() {
 
 /// A round of wyhash, as in docs/format.md.
 fn stirred(check: u64, word: u64) -> u64 {
-    let product = u128::from(check ^ 0xa076_1d64_78bd_642f) * u128::from(word ^ 0xe703_7ed1_a0b4_28db);
+    let product =
+        u128::from(check ^ 0xa076_1d64_78bd_642f) * u128::from(word ^ 0xe703_7ed1_a0b4_28db);
     product as u64 ^ (product >> 64) as u64
 }
 
 /// Of words whose parts overlap, too.
 #[test]
 fn a_check_is_stirred_by_every_part_of_what_an_operation_comes_to() {
-    let check_after = |mix: &dyn Fn(&mut Heading)| {
-        let mut heading = Heading::default();
-        mix(&mut heading);
-        heading.check
+    let check_after = |mix: &dyn Fn(&mut Check)| {
+        let mut check = Check::default();
+        mix(&mut check);
+        check.0
     };
     let progress = Progress {
         stage: Stage::Leased,
@@ -214,10 +226,15 @@ fn a_check_is_stirred_by_every_part_of_what_an_operation_comes_to() {
         lease: Some(Lease::new(0x1f_ffff_ffff_ffff)),
         expires_at: None,
     };
-    for (stage, number) in [(Stage::Waiting, 1), (Stage::Leased, 2), (Stage::Dead, 3), (Stage::Done, 4)] {
+    for (stage, number) in
+        [(Stage::Waiting, 1), (Stage::Leased, 2), (Stage::Dead, 3), (Stage::Done, 4)]
+    {
         assert_eq!(
-            check_after(&|heading| heading.mix_place(Time::MAX, &Progress { stage, ..progress })),
-            stirred(stirred(0, 0xffff_ffff_ffff | number << 56), 0x1f_ffff_ffff_ffff ^ 0x8000_0001 << 32)
+            check_after(&|check| check.place(Time::MAX, &Progress { stage, ..progress })),
+            stirred(
+                stirred(0, 0xffff_ffff_ffff | number << 56),
+                0x1f_ffff_ffff_ffff ^ 0x8000_0001 << 32
+            )
         );
     }
     let round = |runs, missed, failed| Round {
@@ -228,12 +245,14 @@ fn a_check_is_stirred_by_every_part_of_what_an_operation_comes_to() {
         missed,
         failed,
     };
-    for (runs, missed, failed) in [(1, 2, 3), (u32::MAX, u32::MAX, u32::MAX), (5, 0x5_0001, 0x3_0007)] {
+    for (runs, missed, failed) in
+        [(1, 2, 3), (u32::MAX, u32::MAX, u32::MAX), (5, 0x5_0001, 0x3_0007)]
+    {
         let counts = u64::from(runs) << 32 ^ u64::from(missed) << 16 ^ u64::from(failed);
         assert_eq!(
-            check_after(&|heading| heading.mix_round(&round(runs, missed, failed), at(66))),
+            check_after(&|check| check.round(&round(runs, missed, failed), at(66))),
             stirred(stirred(stirred(stirred(0, 66), 77), 88), counts)
         );
     }
-    assert_eq!(check_after(&|heading| heading.mix_departures((6, 7))), stirred(stirred(0, 6), 7));
+    assert_eq!(check_after(&|check| check.departures((6, 7))), stirred(stirred(0, 6), 7));
 }

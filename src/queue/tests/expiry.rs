@@ -23,9 +23,12 @@ fn a_ready_job_dies_when_its_life_is_over() {
 
 #[test]
 fn a_reserved_job_dies_when_its_life_is_over_but_can_be_finished() {
-    let dead = "@0 ADD a ttl=5 ttr=10 | POP | NEXT -> 5 | @5 GET a -> dead 10 #1 L1 | COUNTS -> 0 0 0 1";
+    let dead =
+        "@0 ADD a ttl=5 ttr=10 | POP | NEXT -> 5 | @5 GET a -> dead 10 #1 L1 | COUNTS -> 0 0 0 1";
     check(&format!("{dead} | WHY a -> {AGE} | FINISH a L1 -> 1 | COUNTS -> 0 0 0 0"));
-    check(&format!("{dead} | TOUCH a L1 -> 0 | RELEASE a L1 -> 0 | BURY a L1 -> 0 | GET a -> dead 10 #1 L1"));
+    check(&format!(
+        "{dead} | TOUCH a L1 -> 0 | RELEASE a L1 -> 0 | BURY a L1 -> 0 | GET a -> dead 10 #1 L1"
+    ));
     check(&format!(
         "{dead} | NEXT -> nil | @10 GET a -> dead 10 #1 L1 | NEXT -> nil | TOTALS -> 1 0 1 1 0 0"
     ));
@@ -66,11 +69,16 @@ fn a_life_as_long_as_time_itself_does_not_end() {
 #[test]
 fn a_job_that_expired_among_ready_ones_is_dead_to_all_who_ask() {
     let dead = "@0 ADD a ttl=30 prio=3 | ADD b ttl=10 | ADD c ttl=20 | ADD d | @25";
-    let seen = "COUNTS -> 0 2 0 2 | PEEK dead -> b c | PEEK ready -> a d | GET b -> dead 0 | NEXT -> 30";
+    let seen =
+        "COUNTS -> 0 2 0 2 | PEEK dead -> b c | PEEK ready -> a d | GET b -> dead 0 | NEXT -> 30";
     check(&format!("{dead} {seen} | UPKEEP -> 30 | LOAD | {seen}"));
-    check(&format!("{dead} KICKJOB b -> 1 | POP -> a#1 | POP -> d#1 | POP -> b#1 | @34 COUNTS -> 0 0 2 2"));
+    check(&format!(
+        "{dead} KICKJOB b -> 1 | POP -> a#1 | POP -> d#1 | POP -> b#1 | @34 COUNTS -> 0 0 2 2"
+    ));
     check(&format!("{dead} DEL b | DEL c | COUNTS -> 0 2 0 0 | MORE_TOTALS -> 0 0 2 0 0"));
-    check(&format!("{dead} POP -> a#1 | POP -> d#1 | POP -> nil | COUNTS -> 0 0 2 2 | PEEK dead -> b c"));
+    check(&format!(
+        "{dead} POP -> a#1 | POP -> d#1 | POP -> nil | COUNTS -> 0 0 2 2 | PEEK dead -> b c"
+    ));
     check("@0 ADD a ttl=15 ttr=10 | POP | @20 GET a -> dead 10 #1 L1 | FINISH a L1 -> 1 | COUNTS -> 0 0 0 0");
 }
 
@@ -126,5 +134,8 @@ fn a_lease_that_has_run_out_is_settled_in_that_millisecond_and_the_expiry_stays(
     let job = queue.get(id("a")).unwrap();
     assert_eq!(job.settled(at(9)), job);
     let progress = Progress { attempt: 1, expires_at: Some(at(500)), ..Progress::default() };
-    assert_eq!(job.settled(at(10)), JobView { progress, time: at(10), tally: job.tally_at(at(10)), ..job });
+    assert_eq!(
+        job.settled(at(10)),
+        JobView { progress, time: at(10), tally: job.tally_at(at(10)), ..job }
+    );
 }

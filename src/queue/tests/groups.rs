@@ -6,7 +6,9 @@ use super::*;
 /// The group that a pause is about.
 pub fn group_of<'w>(words: &'w [&'w str]) -> (Option<Id<'w>>, &'w [&'w str]) {
     match words.split_first() {
-        Some((first, rest)) if first.starts_with("group=") => (Some(id(&first["group=".len()..])), rest),
+        Some((first, rest)) if first.starts_with("group=") => {
+            (Some(id(&first["group=".len()..])), rest)
+        }
         Some(_) | None => (None, words),
     }
 }
@@ -25,7 +27,9 @@ fn a_tenant_with_many_jobs_delays_anothers_single_one_by_one_turn() {
 
 #[test]
 fn what_has_no_group_takes_turns_as_one() {
-    check("@0 ADD a | ADD b | ADD c group=g | ADD d group=g | ADD e | POP n=9 -> a#1 c#1 b#1 d#1 e#1");
+    check(
+        "@0 ADD a | ADD b | ADD c group=g | ADD d group=g | ADD e | POP n=9 -> a#1 c#1 b#1 d#1 e#1",
+    );
     check("@0 ADD a group=g | ADD b | ADD c | POP n=9 -> b#1 a#1 c#1");
 }
 
@@ -159,7 +163,9 @@ fn a_late_job_of_a_group_is_dead_and_takes_no_turn() {
     check("@0 ADD a group=g late=5 | ADD b group=g +20 | ADD c group=h +20 | GROUP g -> 1 0 1 | @5 GROUP g -> 0 0 1 | COUNTS -> 2 0 0 1 | POP -> nil | @20 POP n=9 -> b#1 c#1 | WHY a -> late");
     // What a limit of its group holds back for too long is dead.
     check("@0 ALTER each=1 | ADD a group=g | ADD b group=g late=5 | POP n=9 -> a#1 | @5 FINISH a L1 | POP -> nil | GET b -> dead 0");
-    check("@0 ADD a group=g late=5 | PAUSE group=g 9 | UPKEEP -> 5 | @5 KICK 1 -> a | @9 POP -> a#1");
+    check(
+        "@0 ADD a group=g late=5 | PAUSE group=g 9 | UPKEEP -> 5 | @5 KICK 1 -> a | @9 POP -> a#1",
+    );
 }
 
 #[test]
@@ -210,11 +216,21 @@ fn other_limits_hold_at_once_for_each_of_many_groups() {
         let (id, group) = (Some(id(&name)), Some(id(&group)));
         let (due, priority) = (Due::In(span(n * 7 % 13)), Some((n % 400 / 200) as u8));
         let ttl = (n % 5 == 0).then(|| span(15));
-        add(&mut queue, 0, &Add { id, group, due, priority, ttl, ttr: Some(span(9)), ..plain("x") });
+        add(
+            &mut queue,
+            0,
+            &Add { id, group, due, priority, ttl, ttr: Some(span(9)), ..plain("x") },
+        );
     }
     let rate = |jobs, per, burst| Rate::new(jobs, span(per), burst);
-    let limits =
-        [(1, None), (0, rate(1, 30, 2)), (2, rate(2, 9, 1)), (1, rate(2, 9, 1)), (2, None), (0, None)];
+    let limits = [
+        (1, None),
+        (0, rate(1, 30, 2)),
+        (2, rate(2, 9, 1)),
+        (1, rate(2, 9, 1)),
+        (2, None),
+        (0, None),
+    ];
     // A few groups are concerned, many, and all.
     for (wanted, times) in [(3, 0), (120, 100), (700, 200)] {
         for (number, (limit, group_rate)) in limits.into_iter().enumerate() {
@@ -242,14 +258,16 @@ fn a_forecast_counts_jobs_of_groups_as_others() {
         let mut queue = Queue::new((1, 2));
         let backoff = Some(Backoff { base: span(40), max: span(40) });
         for n in 0..3_000u64 {
-            let (name, group) = (n.to_string(), n.checked_rem(groups).map(|group| group.to_string()));
+            let (name, group) =
+                (n.to_string(), n.checked_rem(groups).map(|group| group.to_string()));
             let (id, group) = (Some(id(&name)), group.as_deref().map(id));
             let (due, priority) = (Due::In(span(n % 100)), Some((n % 3) as u8));
             // Those of 60 to 79 have expired by then.
             let ttl = (60..80).contains(&(n % 100)).then(|| span(50));
             add(&mut queue, 0, &Add { id, group, due, priority, ttl, backoff, ..plain("x") });
         }
-        // Some are being worked on; of some, the lease has run out, and they wait for their backoff.
+        // Some are being worked on; of some, the lease has run out, and they wait for their
+        // backoff.
         queue.apply(&told(0), &Pop { count: 10, ttr: Some(span(90)), ..Pop::ONE });
         queue.apply(&told(0), &Pop { count: 20, ttr: Some(span(9)), ..Pop::ONE });
         queue.apply(&told(0), &Alter { group_concurrency: Some(1), ..Alter::default() });
@@ -267,101 +285,4 @@ fn a_forecast_counts_jobs_of_groups_as_others() {
     for groups in [1, 7, 3_000] {
         assert_eq!(forecast_of(groups), without, "{groups} groups");
     }
-}
-
-#[test]
-fn a_pop_tells_that_groups_hold_back_what_is_ready() {
-    let held = |setup: &[&str], now, count| {
-        let mut queue = Queue::new((1, 2));
-        let alter = Alter { group_concurrency: Some(1), ..Alter::default() };
-        setup.iter().for_each(|word| match word.split_once(' ') {
-            Some((name, "plain")) => add(&mut queue, 0, &plain(name)),
-            Some((name, "later")) => {
-                add(&mut queue, 0, &Add { group: Some(id("g")), due: Due::In(span(50)), ..plain(name) });
-            }
-            Some((name, "expires")) => {
-                add(&mut queue, 0, &Add { group: Some(id("g")), ttl: Some(span(5)), ..plain(name) });
-            }
-            Some((name, group)) => add(&mut queue, 0, &Add { group: Some(id(group)), ..plain(name) }),
-            None => drop(queue.apply(&told(0), &alter)),
-        });
-        let deliveries = queue.apply(&told(now), &Pop { count, ..Pop::ONE });
-        (deliveries.len(), deliveries.held_by())
-    };
-    let group = Some(Limit::Group);
-    assert_eq!(held(&["limit", "a g", "b g"], 0, 1), (1, None), "as many as were wanted");
-    assert_eq!(held(&["limit", "a g", "b g"], 0, 2), (1, group));
-    assert_eq!(held(&["a g", "b g"], 0, 3), (2, None), "nothing is left");
-    assert_eq!(held(&["limit", "a g", "b later"], 0, 2), (1, None), "nothing else is ready");
-    assert_eq!(held(&["limit", "a g", "b later"], 50, 2), (1, group));
-    assert_eq!(held(&["limit", "a g", "b plain", "c h", "d h"], 0, 9), (3, group));
-    assert_eq!(held(&["limit", "a expires"], 5, 1), (0, None), "it is dead");
-    let mut queue = Queue::new((1, 2));
-    add(&mut queue, 0, &Add { group: Some(id("g")), ..plain("a") });
-    queue.apply(&told(0), &Pause { group: Some(id("g")), span: None });
-    assert_eq!(queue.apply(&told(0), &Pop::ONE).held_by(), group);
-    queue.apply(&told(0), &Pause { group: None, span: None });
-    assert_eq!(queue.apply(&told(0), &Pop::ONE).held_by(), None, "the whole queue is paused");
-    queue.apply(&told(0), &Resume { group: None });
-    queue.apply(&told(0), &Alter { concurrency: Some(1), ..Alter::default() });
-    ["b", "c"].iter().for_each(|name| add(&mut queue, 0, &plain(name)));
-    assert_eq!(queue.apply(&told(0), &Pop { count: 3, ..Pop::ONE }).held_by(), Some(Limit::Concurrency));
-}
-
-#[test]
-fn a_pop_that_has_as_many_bytes_as_one_may_have_is_held_back_by_no_group() {
-    let (mut queue, body) = (Queue::new((1, 2)), vec![0; 1 << 20]);
-    for n in 0..18 {
-        let name = n.to_string();
-        add(&mut queue, 0, &Add { group: Some(id("g")), body: &body, ..plain(&name) });
-    }
-    let deliveries = queue.apply(&told(0), &Pop { count: 99, ..Pop::ONE });
-    assert!(deliveries.len() < 18, "{}", deliveries.len());
-    assert_eq!(deliveries.held_by(), None);
-}
-
-/// The queue's own limit counts, and of these CONCURRENCY.
-#[test]
-fn where_several_limits_hold_one_is_told() {
-    let held = |concurrency, rate, ids: Option<&[&str]>| {
-        let mut queue = Queue::new((1, 2));
-        let rate = Some(Rate::new(rate, span(10), 1));
-        queue.apply(&told(0), &Alter { concurrency: Some(concurrency), rate, ..Alter::default() });
-        queue.apply(&told(0), &Pause { group: Some(id("g")), span: None });
-        ["b", "c"].iter().for_each(|name| add(&mut queue, 0, &Add { group: Some(id("g")), ..plain(name) }));
-        add(&mut queue, 0, &plain("a"));
-        let deliveries = match ids {
-            None => queue.apply(&told(0), &Pop { count: 2, ..Pop::ONE }),
-            Some(ids) => {
-                let ids: Vec<Id> = ids.iter().map(|name| id(name)).collect();
-                queue.apply(&told(0), &PopById { ids: &ids, ttr: None, mode: Mode::Lease })
-            }
-        };
-        let again = queue.apply(&told(0), &Pop::ONE);
-        (deliveries.len(), deliveries.held_by(), again.held_by())
-    };
-    let (concurrency, rate, group) = (Some(Limit::Concurrency), Some(Limit::Rate), Some(Limit::Group));
-    assert_eq!(held(1, 0, None), (1, concurrency, concurrency));
-    assert_eq!(held(0, 1, None), (1, rate, rate));
-    assert_eq!(held(1, 1, None), (1, concurrency, concurrency));
-    assert_eq!(held(9, 9_000, None), (1, group, group));
-    assert_eq!(held(1, 0, Some(&["b", "a", "c"])), (1, concurrency, concurrency));
-    assert_eq!(held(1, 0, Some(&["b", "a"])), (1, group, concurrency));
-    assert_eq!(held(0, 1, Some(&["a", "c"])), (1, rate, rate));
-}
-
-#[test]
-fn a_job_that_is_wanted_by_its_id_tells_that_its_group_holds_it_back() {
-    let mut queue = Queue::new((1, 2));
-    ["a", "b"].iter().for_each(|name| add(&mut queue, 0, &Add { group: Some(id("g")), ..plain(name) }));
-    add(&mut queue, 0, &plain("c"));
-    queue.apply(&told(0), &Alter { group_concurrency: Some(1), ..Alter::default() });
-    let mut take = |names: &[&str]| {
-        let ids: Vec<Id> = names.iter().map(|name| id(name)).collect();
-        let deliveries = queue.apply(&told(0), &PopById { ids: &ids, ttr: None, mode: Mode::Lease });
-        (deliveries.len(), deliveries.held_by())
-    };
-    assert_eq!(take(&["none", "c"]), (1, None));
-    assert_eq!(take(&["a", "c", "b"]), (1, Some(Limit::Group)));
-    assert_eq!(take(&["a", "c"]), (0, None), "they are being worked on");
 }

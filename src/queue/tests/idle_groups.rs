@@ -14,7 +14,10 @@ fn of_groups_without_jobs_only_so_many_may_be_paused() {
         assert!(paused == Paused::Yes || *queue.heading() == before);
         paused
     };
-    queue.apply(&told(1), &Alter { group_rate: Some(Rate::new(1, span(1_000), 1)), ..Alter::default() });
+    queue.apply(
+        &told(1),
+        &Alter { group_rate: Some(Rate::new(1, span(1_000), 1)), ..Alter::default() },
+    );
     // Remembered by their rates.
     for name in ["had its turn", "0"] {
         add(&mut queue, 1, &Add { group: Some(id(name)), ..plain(name) });
@@ -41,7 +44,10 @@ fn of_groups_without_jobs_only_so_many_may_be_paused() {
         // That these are remembered doesn't count, nor that one was paused up to now.
         queue.advance(at(10));
         for known in ["had its turn", "0"] {
-            assert!(queue.group(id(known)).is_some_and(|group| group.paused_until.is_none()), "{known}");
+            assert!(
+                queue.group(id(known)).is_some_and(|group| group.paused_until.is_none()),
+                "{known}"
+            );
             assert_eq!(pause(queue, 10, known, None), Paused::TooMany, "{known}");
         }
     }
@@ -109,7 +115,9 @@ fn a_look_through_all_groups_shows_those_that_have_jobs_or_are_paused() {
         let (groups, next) = queue.scan_groups(at, 7);
         assert!(groups.len() <= 7);
         assert!(groups.iter().all(|group| queue.group(group.name) == Some(*group)));
-        seen.extend(groups.iter().map(|group| String::from_utf8(group.name.bytes().to_vec()).unwrap()));
+        seen.extend(
+            groups.iter().map(|group| String::from_utf8(group.name.bytes().to_vec()).unwrap()),
+        );
         from = next;
     }
     seen.sort();
@@ -158,7 +166,10 @@ fn what_groups_take_is_given_back() {
 #[test]
 fn the_timer_forgets_groups_without_jobs_while_there_are_no_commands() {
     let mut queue = Queue::new((1, 2));
-    queue.apply(&told(0), &Alter { group_rate: Some(Rate::new(1, span(5_000), 1)), ..Alter::default() });
+    queue.apply(
+        &told(0),
+        &Alter { group_rate: Some(Rate::new(1, span(5_000), 1)), ..Alter::default() },
+    );
     // These stand before all others, and don't count for nothing by themselves.
     for n in 0..PAUSED_GROUPS_MAX {
         queue.apply(&told(0), &Pause { group: Some(id(&format!("paused {n}"))), span: None });
@@ -178,7 +189,11 @@ fn the_timer_forgets_groups_without_jobs_while_there_are_no_commands() {
     assert_eq!(queue.forgets_groups_at(at(1_000)), Some(at(5_000)));
     let heading = *queue.heading();
     let forgotten = queue.apply(&told(4_999), &ForgetGroups);
-    assert_eq!((forgotten, *queue.heading()), (ForgottenGroups { groups: 0 }, heading), "their rate counts");
+    assert_eq!(
+        (forgotten, *queue.heading()),
+        (ForgottenGroups { groups: 0 }, heading),
+        "their rate counts"
+    );
     let (mut now, mut steps) = (5_000, 0);
     while queue.groups_len() > PAUSED_GROUPS_MAX {
         queue.advance(at(now));

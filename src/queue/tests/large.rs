@@ -1,8 +1,10 @@
-//! Queues of many jobs: nothing takes longer for the jobs that it isn't about, and memory comes back.
+//! Queues of many jobs: nothing takes longer for the jobs that it isn't about, and memory comes
+//! back.
 
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::queue::memory::slab::Slot;
 
 const MILLION: u64 = 1_000_000;
 
@@ -41,7 +43,9 @@ fn a_million_jobs_of_one_millisecond_are_counted_and_ordered_at_once() {
 fn a_million_jobs_of_a_million_milliseconds_are_counted_exactly_at_each_moment() {
     // Scattered: 7 is prime to a million, so each millisecond gets one.
     let mut queue = jobs(MILLION, |n| Add { due: Due::At(at(1 + n * 7 % MILLION)), ..nameless() });
-    for now in [0, 1, 2, 255, 256, 257, 1_000, 500_000, 500_001, MILLION - 1, MILLION, 777, 0, MILLION] {
+    for now in
+        [0, 1, 2, 255, 256, 257, 1_000, 500_000, 500_001, MILLION - 1, MILLION, 777, 0, MILLION]
+    {
         queue.advance(at(now));
         let (delayed, ready) = ((MILLION - now) as usize, now as usize);
         assert_eq!(queue.counts(), Counts { delayed, ready, ..Counts::default() });
@@ -51,8 +55,8 @@ fn a_million_jobs_of_a_million_milliseconds_are_counted_exactly_at_each_moment()
     assert_eq!(queue.get(id("0")).unwrap().progress.attempt, 1);
 }
 
-/// How long these steps take. Bounds on it are a hundred times what is needed, and a hundredth of what steps that
-/// walk a queue of a million would take.
+/// How long these steps take. Bounds on it are a hundred times what is needed, and a hundredth of
+/// what steps that walk a queue of a million would take.
 fn time_of(steps: impl FnOnce()) -> Duration {
     let start = Instant::now();
     steps();
@@ -86,7 +90,9 @@ fn a_million_jobs_that_expire_together_are_counted_and_stepped_over() {
         let nothing_else = Pop { count: 10_000, ..Pop::ONE };
         assert_eq!(queue.apply(&told(10), &nothing_else).len(), 500);
     });
-    assert!(names.into_iter().eq((0..1_000).map(|n| n * 1_000 + 999).chain(MILLION..MILLION + 500)));
+    assert!(names
+        .into_iter()
+        .eq((0..1_000).map(|n| n * 1_000 + 999).chain(MILLION..MILLION + 500)));
     // Each of a quadratic kind would step over 4,000 buckets: 8,000,000 of them.
     assert!(taken < Duration::from_millis(500), "{taken:?}");
     queue.advance(at(9));
@@ -134,8 +140,10 @@ fn jobs_that_wait_for_their_backoff_are_found_behind_many_that_are_reserved() {
     const RESERVED: u64 = 150_000;
     let backoff = Some(Backoff { base: span(1_000), max: span(1_000) });
     let mut queue = jobs(RESERVED + 1, |_| Add { backoff, ..nameless() });
-    while !queue.apply(&told(0), &Pop { count: 10_000, ttr: Some(span(500)), mode: Mode::Lease }).is_empty() {
-    }
+    while !queue
+        .apply(&told(0), &Pop { count: 10_000, ttr: Some(span(500)), mode: Mode::Lease })
+        .is_empty()
+    {}
     let name = RESERVED.to_string();
     let claim = Claim { id: id(&name), lease: None };
     queue.apply(&told(0), &Touch { claim, ttr: Some(span(1)) });
@@ -144,7 +152,8 @@ fn jobs_that_wait_for_their_backoff_are_found_behind_many_that_are_reserved() {
     let seen = queue.peek(State::Delayed, 9);
     assert_eq!(seen.iter().map(|slot| name_of(&queue, *slot)).collect::<Vec<_>>(), [&name[..]]);
     assert_eq!(queue.to_purge(at(400), State::Delayed, span(1), 9), seen);
-    let taken = time_of(|| (0..1_000).for_each(|_| assert_eq!(queue.peek(State::Delayed, 9), seen)));
+    let taken =
+        time_of(|| (0..1_000).for_each(|_| assert_eq!(queue.peek(State::Delayed, 9), seen)));
     assert!(taken < Duration::from_secs(2), "{taken:?}");
 }
 
@@ -156,10 +165,15 @@ fn done_jobs_are_purged_by_age_behind_those_that_are_kept_for_less_long() {
         ..nameless()
     });
     queue.apply(&told(0), &Pop { count: 10, ttr: None, mode: Mode::NoAck });
-    while !queue.apply(&told(100), &Pop { count: 10_000, ttr: None, mode: Mode::NoAck }).is_empty() {}
+    while !queue.apply(&told(100), &Pop { count: 10_000, ttr: None, mode: Mode::NoAck }).is_empty()
+    {
+    }
     queue.advance(at(150));
     let old = queue.to_purge(at(150), State::Done, span(100), 99);
-    assert_eq!(old.iter().map(|slot| name_of(&queue, *slot)).collect::<Vec<_>>().concat(), "0123456789");
+    assert_eq!(
+        old.iter().map(|slot| name_of(&queue, *slot)).collect::<Vec<_>>().concat(),
+        "0123456789"
+    );
     assert_eq!(queue.to_purge(at(150), State::Done, span(50), 1_000_000).len(), 150_000);
 }
 
@@ -168,19 +182,21 @@ fn a_pop_of_many_looks_for_its_lanes_once() {
     const JOBS: u64 = 50_000;
     let mut queue = jobs(JOBS, |n| Add { priority: Some((n % 256) as u8), ..nameless() });
     let mut order = Vec::new();
-    let few = time_of(|| {
-        for _ in 0..4 {
-            let deliveries = queue.apply(&told(0), &Pop { count: 10_000, ..Pop::ONE });
-            order.extend(
-                deliveries
-                    .iter()
-                    .map(|one| name_of(&queue, queue.pool.find(one.id_and_body(&queue).0).unwrap())),
-            );
-        }
-    });
+    let few =
+        time_of(|| {
+            for _ in 0..4 {
+                let deliveries = queue.apply(&told(0), &Pop { count: 10_000, ..Pop::ONE });
+                order.extend(deliveries.iter().map(|one| {
+                    name_of(&queue, queue.store.find(one.id_and_body(&queue).0).unwrap())
+                }));
+            }
+        });
     let mut expected: Vec<u64> = (0..JOBS).collect();
     expected.sort_by_key(|n| n % 256);
-    assert!(order.iter().map(|name| name.parse::<u64>().unwrap()).eq(expected.into_iter().take(40_000)));
+    assert!(order
+        .iter()
+        .map(|name| name.parse::<u64>().unwrap())
+        .eq(expected.into_iter().take(40_000)));
     assert!(few < Duration::from_secs(2), "{few:?}");
 }
 
@@ -208,7 +224,8 @@ fn memory_comes_back_when_all_jobs_have_left() {
 
 #[test]
 fn a_policy_is_kept_once_however_many_jobs_have_it() {
-    let of_policies = |different| jobs(10_000, |n| Add { ttr: Some(span(1 + n % different)), ..nameless() });
+    let of_policies =
+        |different| jobs(10_000, |n| Add { ttr: Some(span(1 + n % different)), ..nameless() });
     let one = of_policies(1).memory();
     let mut queue = of_policies(10_000);
     assert!(queue.memory() > one + 10_000 * 20, "each has its own here");
@@ -290,7 +307,8 @@ fn what_a_group_with_many_jobs_holds_is_counted_at_once_though_they_expire() {
             queue.advance(at(now));
             let group = queue.group(id("g")).unwrap();
             let (due, dead) = ((now + 1).min(1_000), (now + 1).saturating_sub(500));
-            let [ready, delayed] = [due - dead, 1_000 - due].map(|part| (JOBS / 1_000 * part) as usize);
+            let [ready, delayed] =
+                [due - dead, 1_000 - due].map(|part| (JOBS / 1_000 * part) as usize);
             let expected = (ready, 0, delayed);
             assert_eq!((group.ready, group.reserved, group.delayed), expected, "at {now}");
         }
@@ -309,7 +327,11 @@ fn a_forecast_adds_up_buckets_and_tells_each_job_that_waits() {
     // One a millisecond; up to 500 they are ready.
     let sums = queue.forecast(&forecast(0, 100, 1_000));
     assert_eq!(sums[..7], [0, 0, 0, 0, 0, 99, 100]);
-    assert_eq!(sums.iter().sum::<u64>(), 99_499, "but for that of the millisecond behind the last step");
+    assert_eq!(
+        sums.iter().sum::<u64>(),
+        99_499,
+        "but for that of the millisecond behind the last step"
+    );
     assert_eq!(queue.forecast(&forecast(501, 1, 3)), [1, 1, 1]);
     assert_eq!(queue.forecast(&forecast(99_999, 1, 4)), [1, 1, 0, 0]);
     assert_eq!(queue.forecast(&forecast(100_001, 1, 1)), [0]);
@@ -322,7 +344,8 @@ fn a_forecast_adds_up_buckets_and_tells_each_job_that_waits() {
 fn a_forecast_tells_a_backoff_from_a_lease_that_is_running_unless_there_are_too_many() {
     let backoff = Some(Backoff { base: span(1_000), max: span(1_000) });
     for (jobs_leased, expected) in [(100, 100), (10_000, 100), (10_001, 0)] {
-        // A hundred leases have run out, and their jobs wait for their backoff; the others are running.
+        // A hundred leases have run out, and their jobs wait for their backoff; the others are
+        // running.
         let mut queue = jobs(100 + jobs_leased, |_| Add { backoff, ..nameless() });
         queue.apply(&told(0), &Pop { count: 100, ttr: Some(span(10)), ..Pop::ONE });
         let leased: usize =

@@ -24,7 +24,9 @@ fn each_attempt_has_its_own_time() {
     check("@0 ADD a late=5 ttr=10 base=1 max=1 | POP | @11 GET a -> ready 10 #1 L1 | @15 POP -> a#2 | @26 POP -> a#3");
     check("@0 ADD a late=5 ttr=10 base=1 max=1 | POP | NEXT -> 10 | @10 COUNTS -> 1 0 0 0 | @11 COUNTS -> 0 1 0 0 | @16 COUNTS -> 0 0 0 1 | TOTALS -> 1 0 1 1 0 0 | MORE_TOTALS -> 0 0 1 0 0");
     check("@0 ADD a late=5 | POP | @2 RELEASE a L1 +20 -> 1 | @26 GET a -> ready 22 #1 | @27 GET a -> dead 22 #1 | WHY a -> late");
-    check("@0 ADD a late=5 | @4 POP | UNBEGUN a L1 -> 1 | @8 GET a -> ready 4 | @9 GET a -> dead 4");
+    check(
+        "@0 ADD a late=5 | @4 POP | UNBEGUN a L1 -> 1 | @8 GET a -> ready 4 | @9 GET a -> dead 4",
+    );
     // The last one has no other behind it.
     check("@0 ADD a late=5 ttr=10 tries=1 | POP | @10 GET a -> dead 10 #1 L1 | WHY a -> no attempts left | @15 WHY a -> no attempts left");
 }
@@ -149,7 +151,9 @@ fn behind_the_last_occurrence_of_a_schedule_there_is_nothing_to_wait_for() {
 
 #[test]
 fn a_schedule_that_is_kicked_runs_in_time_or_goes_on_as_before() {
-    check("@0 ADD a every=100 late=5 | @30 KICKJOB a -> 1 | @34 POP -> a#1 | ROUND a -> 30>100 run=1");
+    check(
+        "@0 ADD a every=100 late=5 | @30 KICKJOB a -> 1 | @34 POP -> a#1 | ROUND a -> 30>100 run=1",
+    );
     check("@0 ADD a every=100 late=5 | @30 KICKJOB a -> 1 | @35 POP -> nil | ROUND a -> 100>nil run=0 missed=1 | @100 POP -> a#1");
     check("@0 ADD a every=100 late=5 | @30 KICKJOB a -> 1 | @107 POP -> nil | ROUND a -> 200>nil run=0 missed=2");
     // One that waits for a consumer is ready already.
@@ -191,7 +195,10 @@ fn one_pop_passes_over_a_thousand_and_says_that_there_may_be_more() {
     for (passed_over, is_all) in [(1_000, false), (1_000, false), (500, true)] {
         let deliveries = queue.apply(&told, &Pop::ONE);
         assert!(deliveries.is_empty() && deliveries.has_changed());
-        assert_eq!((deliveries.passed_over(), deliveries.have_ended_early()), (passed_over, !is_all));
+        assert_eq!(
+            (deliveries.passed_over(), deliveries.have_ended_early()),
+            (passed_over, !is_all)
+        );
     }
     let deliveries = queue.apply(&told, &Pop::ONE);
     assert!(!deliveries.has_changed() && !deliveries.have_ended_early());
@@ -214,7 +221,10 @@ fn asks_a_bounded_number_of_times(pop: &impl Operation<Outcome = Deliveries>) {
     let told = Circumstances { now: Time::new(14).unwrap(), ..Circumstances::default() };
     let mut calendar = rounds::Multiples::default();
     let deliveries = queue.apply_by(&told, pop, &mut calendar);
-    assert_eq!((deliveries.len(), calendar.0.len(), deliveries.have_ended_early()), (250, 250, true));
+    assert_eq!(
+        (deliveries.len(), calendar.0.len(), deliveries.have_ended_early()),
+        (250, 250, true)
+    );
     let deliveries = queue.apply_by(&told, pop, &mut calendar);
     assert_eq!((deliveries.len(), deliveries.have_ended_early()), (150, false));
 }

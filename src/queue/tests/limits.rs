@@ -77,27 +77,31 @@ fn the_timer_comes_when_a_limit_lets_one_leave() {
 }
 
 #[test]
-fn a_pop_says_what_held_others_back() {
+fn a_pop_says_that_concurrency_held_others_back() {
     let mut queue = Queue::new((1, 2));
     let rate = Rate::new(2, span(10), 1);
     let pop = |queue: &mut Queue, now, count| {
         queue.advance(at(now));
         let deliveries = queue.apply(&told(now), &Pop { count, ..Pop::ONE });
-        (deliveries.len(), deliveries.held_by(), queue.held_until().map(Time::unix_ms))
+        (deliveries.len(), deliveries.lack_places(), queue.held_until().map(Time::unix_ms))
     };
     queue.apply(&told(0), &Alter { rate: Some(rate), concurrency: Some(2), ..Alter::default() });
-    assert_eq!(pop(&mut queue, 0, 5), (0, None, None), "there is none");
+    assert_eq!(pop(&mut queue, 0, 5), (0, false, None), "there is none");
     (0..9).for_each(|n| add(&mut queue, 0, &Add { ttr: Some(span(100)), ..plain(&n.to_string()) }));
-    assert_eq!(pop(&mut queue, 0, 1), (1, None, Some(5)), "it wanted no more");
-    assert_eq!(pop(&mut queue, 4, 1), (0, Some(Limit::Rate), Some(5)));
-    assert_eq!(pop(&mut queue, 5, 5), (1, Some(Limit::Concurrency), Some(100)));
-    assert_eq!((queue.may_leave_by_rate(at(9)), queue.may_leave_by_rate(at(10))), (Some(0), Some(1)));
-    assert_eq!(pop(&mut queue, 100, 1), (1, None, Some(105)));
+    assert_eq!(pop(&mut queue, 0, 1), (1, false, Some(5)), "it wanted no more");
+    assert_eq!(pop(&mut queue, 4, 1), (0, false, Some(5)));
+    assert_eq!(pop(&mut queue, 5, 5), (1, true, Some(100)));
+    assert_eq!(
+        (queue.may_leave_by_rate(at(9)), queue.may_leave_by_rate(at(10))),
+        (Some(0), Some(1))
+    );
+    assert_eq!(pop(&mut queue, 100, 1), (1, false, Some(105)));
 }
 
 #[test]
 fn a_rate_that_takes_the_place_of_another_keeps_its_time_in_parts_of_its_own() {
-    let (whole, thirds) = (Rate::new(1, span(100), 1).unwrap(), Rate::new(3, span(3_000), 1).unwrap());
+    let (whole, thirds) =
+        (Rate::new(1, span(100), 1).unwrap(), Rate::new(3, span(3_000), 1).unwrap());
     let tat = whole.after(Tat::default(), at(950), 1);
     assert_eq!(whole.next(tat, at(1_000)), at(1_050));
     let tat = thirds.instead_of(&whole, tat, at(1_000));
@@ -108,7 +112,8 @@ fn a_rate_that_takes_the_place_of_another_keeps_its_time_in_parts_of_its_own() {
 
 #[test]
 fn a_rate_that_takes_the_place_of_another_lets_one_leave_a_distance_from_now() {
-    let (single, burst) = (Rate::new(1, span(100), 1).unwrap(), Rate::new(1, span(100), 3).unwrap());
+    let (single, burst) =
+        (Rate::new(1, span(100), 1).unwrap(), Rate::new(1, span(100), 3).unwrap());
     let tat = single.after(Tat::default(), at(950), 10);
     let tat = burst.instead_of(&single, tat, at(1_000));
     assert_eq!((burst.next(tat, at(1_000)), burst.may_leave(tat, at(1_099))), (at(1_100), 0));

@@ -106,7 +106,9 @@ fn a_scan_sees_everything_that_stays_while_others_come_and_go() {
     while let Some(place) = from {
         let part = queue.scan(place, &Sought::default(), 50);
         assert!(part.slots.len() <= 50);
-        seen.extend(part.slots.iter().map(|slot| queue.id_and_body(*slot).unwrap().0.bytes().to_vec()));
+        seen.extend(
+            part.slots.iter().map(|slot| queue.id_and_body(*slot).unwrap().0.bytes().to_vec()),
+        );
         for n in parts * 45..(parts + 1) * 45 {
             delete(&mut queue, &format!("goes {}", STAY - 1 - n % STAY));
             add(&mut queue, 0, &plain(&format!("comes {n}")));
@@ -126,7 +128,8 @@ fn a_scan_over_places_that_jobs_have_left_goes_on_from_part_to_part() {
     queue.advance(at(0));
     let (mut from, mut parts, mut seen) = (Some(0), 0, 0);
     while let Some(place) = from {
-        let part = queue.scan(place, &Sought { state: Some(State::Ready), ..Sought::default() }, 10);
+        let part =
+            queue.scan(place, &Sought { state: Some(State::Ready), ..Sought::default() }, 10);
         (from, parts, seen) = (part.next, parts + 1, seen + part.slots.len());
     }
     assert_eq!(seen, 40);
@@ -221,7 +224,9 @@ pub fn alteration(words: &[&str]) -> Alter {
             Some(("rate", words)) => rate = Some(words.split_once('/').unwrap_or(("0", "0"))),
             Some(("burst", jobs)) => burst = number(jobs) as u32,
             Some(("each", limit)) => alter.group_concurrency = Some(number(limit) as u32),
-            Some(("eachrate", words)) => group_rate = Some(words.split_once('/').unwrap_or(("0", "0"))),
+            Some(("eachrate", words)) => {
+                group_rate = Some(words.split_once('/').unwrap_or(("0", "0")))
+            }
             _ => panic!("{word} is nothing that ALTER knows"),
         }
     }

@@ -9,7 +9,7 @@ fn an_expiry_at_the_last_moment_there_is_is_none() {
     let job = queue.get(id("a")).unwrap();
     let expires_at = |expiry| {
         let progress = Progress { expires_at: Some(expiry), ..job.progress };
-        let record = JobRecord::of(&JobView { progress, ..job }, produce::Naming::Given);
+        let record = JobRecord::of(&JobView { progress, ..job }, Naming::Given);
         record.job(b"a", b"body").unwrap().progress.expires_at
     };
     assert_eq!(expires_at(at(5)), Some(at(5)));
@@ -32,17 +32,32 @@ fn a_record_without_totals_or_history_has_all_the_rest() {
     assert_ne!(record.without_history(), without_totals, "the check");
     let Heading { clock, defaults, check } = record.without_history().heading().unwrap();
     let heading = *queue.heading();
-    assert_eq!((clock, defaults, check), (heading.clock, heading.defaults, 0));
+    assert_eq!((clock, defaults, check), (heading.clock, heading.defaults, Check(0)));
     let mut other = Queue::new((1, 2));
-    other.restore(&QueueRecord { totals: record.totals, counted: record.counted, ..without_totals }).unwrap();
+    other
+        .restore(&QueueRecord { totals: record.totals, counted: record.counted, ..without_totals })
+        .unwrap();
     assert_eq!(other.record(), record);
 }
 
 #[test]
 fn each_fault_of_a_record_is_said_in_words_of_its_own() {
     use RecordError::*;
-    let faults = [Unreadable, TrailingBytes, Time, Span, Stage, Lease, Schedule, Limit, Id, TakenId, TooMany];
-    let words: std::collections::BTreeSet<String> = faults.iter().map(ToString::to_string).collect();
+    let faults = [
+        Unreadable,
+        TrailingBytes,
+        Time,
+        Span,
+        Stage,
+        Lease,
+        Schedule,
+        Limit,
+        Id,
+        TakenId,
+        TooMany,
+    ];
+    let words: std::collections::BTreeSet<String> =
+        faults.iter().map(ToString::to_string).collect();
     assert_eq!(words.len(), faults.len());
     assert!(words.iter().all(|words| words.split(' ').count() > 3));
 }

@@ -10,7 +10,8 @@ impl Calendar for Multiples {
     fn following(&mut self, cron: &Cron, from: Time, after: Time) -> Following {
         let step: u64 = cron.expression.parse().unwrap();
         let next = Time::new((after.unix_ms() / step + 1) * step);
-        let missed = (from.unix_ms() + 1..=after.unix_ms()).filter(|time| time % step == 0).count() as u32;
+        let missed =
+            (from.unix_ms() + 1..=after.unix_ms()).filter(|time| time % step == 0).count() as u32;
         self.0.push(Following { next, missed });
         Following { next, missed }
     }
@@ -236,7 +237,8 @@ fn what_was_missed_counts_once_however_often_the_last_run_is_given_back() {
 
 #[test]
 fn ensure_leaves_what_time_has_made_of_a_job() {
-    // Dead by its last timeout, though there would be more runs or more attempts by now, or another schedule.
+    // Dead by its last timeout, though there would be more runs or more attempts by now, or another
+    // schedule.
     let dead = "@0 ADD a every=10 runs=1 tries=1 ttr=3 | @10 POP | @15";
     for (change, kicked) in [
         ("every=10 runs=5 tries=1", "20>30 run=2"),
@@ -251,7 +253,9 @@ fn ensure_leaves_what_time_has_made_of_a_job() {
         ));
     }
     // The same once more changes nothing, not even that work which is done late counts.
-    check(&format!("{dead} ADD a every=10 runs=1 tries=1 ttr=3 ENSURE -> unchanged | FINISH a L1 -> 1"));
+    check(&format!(
+        "{dead} ADD a every=10 runs=1 tries=1 ttr=3 ENSURE -> unchanged | FINISH a L1 -> 1"
+    ));
     check(&format!("{dead} ADD a every=10 runs=1 tries=1 body=new prio=7 ENSURE -> replaced 13 | GET a -> dead 13 #1 L1 | WHY a -> no attempts left | FINISH a L1 -> 1"));
     // Without a schedule until then: out of attempts; or of time.
     check("@0 ADD a tries=1 ttr=3 | POP | @5 ADD a every=50 ENSURE -> replaced 3 | GET a -> dead 3 #1 | WHY a -> no attempts left | @60 POP -> nil | KICKJOB a -> 1 | POP -> a#1 | ROUND a -> 60>105 run=1");
@@ -269,12 +273,16 @@ fn ensure_leaves_what_time_has_made_of_a_job() {
     let retried = "@0 ADD a every=100 tries=5 ttr=3 | @100 POP | @110";
     check(&format!("{retried} ADD a every=100 tries=1 ENSURE -> replaced 103 | GET a -> ready 103 #1 | ROUND a -> 100>200 run=1 | POP -> a#2 | @170 GET a -> delayed 170 #2 L2"));
     check(&format!("{retried} ADD a every=100 base=50 max=50 ENSURE -> replaced 103 | POP -> a#2"));
-    check(&format!("{retried} ADD a every=70 ENSURE -> replaced 180 | GET a -> delayed 180 | POP -> nil"));
+    check(&format!(
+        "{retried} ADD a every=70 ENSURE -> replaced 180 | GET a -> delayed 180 | POP -> nil"
+    ));
 }
 
 #[test]
 fn a_zone_is_the_same_however_it_is_written() {
-    for (before, after) in [("", " tz=UTC"), (" tz=utc", ""), (" tz=Europe/Berlin", " tz=europe/BERLIN")] {
+    for (before, after) in
+        [("", " tz=UTC"), (" tz=utc", ""), (" tz=Europe/Berlin", " tz=europe/BERLIN")]
+    {
         check(&format!(
             "@0 ADD a cron=10{before} | @10 POP | FINISH a L1 | ROUND a -> 20>nil run=1 | ADD a cron=10{after} ENSURE -> replaced 20 \
              | ROUND a -> 20>nil run=1 | ADD a cron=10{after} ENSURE -> unchanged | ADD a cron=10 tz=Asia/Tokyo ENSURE | ROUND a -> 20>nil run=0"

@@ -4,8 +4,9 @@
 //! @0 ADD a +100 | @99 POP -> nil | @100 POP -> a#1 | @100 FINISH a L1 -> 1
 //! ```
 //!
-//! Steps stand between bars; `-> …` is what must come of one. `@t` is the time of a step and of those behind it.
-//! Times are numbers, `MAX`, or `MAX-5`; `END` is the first moment for which there are no leases any more.
+//! Steps stand between bars; `-> …` is what must come of one. `@t` is the time of a step and of
+//! those behind it. Times are numbers, `MAX`, or `MAX-5`; `END` is the first moment for which there
+//! are no leases any more.
 //!
 //! | step | what comes of it |
 //! | --- | --- |
@@ -49,6 +50,7 @@ use super::numbers::{number, shown};
 use super::operators::alteration;
 use super::rounds::{round, schedule_of, Multiples};
 use super::*;
+use crate::queue::memory::slab::Slot;
 
 /// Plays a session; panics at the first step of which something else comes.
 #[track_caller]
@@ -101,7 +103,11 @@ impl Queues {
         assert_eq!(queue.heading(), replica.heading(), "in: {script}");
         let told = |queue: &Queue| queue.record().without_totals();
         assert_eq!(told(queue), told(replica), "the replica's record, in: {script}");
-        assert_eq!(queue.group_records(), replica.group_records(), "the replica's groups, in: {script}");
+        assert_eq!(
+            queue.group_records(),
+            replica.group_records(),
+            "the replica's groups, in: {script}"
+        );
     }
 }
 
@@ -141,7 +147,8 @@ impl Session {
             "POP" => self.pop(&words[1..]),
             "TAKE" => self.take(&words[1..]),
             "FINISH" => {
-                let claims: Vec<Claim> = words[1..].chunks(2).map(|pair| self.claim(pair)).collect();
+                let claims: Vec<Claim> =
+                    words[1..].chunks(2).map(|pair| self.claim(pair)).collect();
                 self.apply(&Finish { claims: &claims }).jobs.to_string()
             }
             "RELEASE" => {
@@ -199,7 +206,8 @@ impl Session {
             }
             "PURGE" => {
                 let (older, at_most) = (span(number(words[2])), number(words[3]) as usize);
-                let slots = self.queue().to_purge(self.told.now, state_called(words[1]), older, at_most);
+                let slots =
+                    self.queue().to_purge(self.told.now, state_called(words[1]), older, at_most);
                 self.forget(&slots)
             }
             "FORGET" => {
@@ -250,7 +258,8 @@ impl Session {
                 reason.map_or("nil".into(), |why| String::from_utf8_lossy(why).into())
             }
             "TALLY" => {
-                let Tally { timed_out, released, buried, kicked } = job().unwrap().tally_at(self.told.now);
+                let Tally { timed_out, released, buried, kicked } =
+                    job().unwrap().tally_at(self.told.now);
                 format!("{timed_out} {released} {buried} {kicked}")
             }
             "GROUP" => queue.group(id(words[1])).map_or("nil".into(), |group| of_group(&group)),
@@ -267,12 +276,9 @@ impl Session {
             "NAME" => queue.next_id(self.told.now),
             "LEASE" => queue.last_lease().map_or("nil".into(), |lease| lease.number().to_string()),
             "TOTALS" => {
-                let Totals { added, replaced, popped, timed_out, finished, deleted, .. } = queue.totals();
+                let Totals { added, replaced, popped, timed_out, finished, deleted, .. } =
+                    queue.totals();
                 format!("{added} {replaced} {popped} {timed_out} {finished} {deleted}")
-            }
-            "MINUTE" => {
-                let Happened { added, popped, finished, failed } = queue.in_the_last_minute();
-                format!("{added} {popped} {finished} {failed}")
             }
             "MORE_TOTALS" => {
                 let Totals { released, buried, died, kicked, purged, .. } = queue.totals();
@@ -286,7 +292,12 @@ impl Session {
                     .iter()
                     .map(|id| name(Id::new(id).unwrap()))
                     .collect::<Vec<_>>();
-                format!("{} {} missed={}", queue.schedules(), found.join(","), queue.totals().missed)
+                format!(
+                    "{} {} missed={}",
+                    queue.schedules(),
+                    found.join(","),
+                    queue.totals().missed
+                )
             }
             other => panic!("{other} is no step"),
         }
@@ -325,7 +336,9 @@ impl Session {
         add.due = due.unwrap_or(add.due);
         add.schedule = schedule_of(words, due);
         match self.apply(&add) {
-            Added::New { slot, .. } if add.id.is_none() => name(self.queue().id_and_body(slot).unwrap().0),
+            Added::New { slot, .. } if add.id.is_none() => {
+                name(self.queue().id_and_body(slot).unwrap().0)
+            }
             Added::New { due, .. } => shown(due),
             Added::Replaced { due, .. } => format!("replaced {}", shown(due)),
             Added::Taken => "taken".into(),
@@ -351,7 +364,8 @@ impl Session {
     }
 
     fn take(&mut self, words: &[&str]) -> String {
-        let ttr = words.iter().find_map(|word| word.strip_prefix("ttr=")).map(|ttr| span(number(ttr)));
+        let ttr =
+            words.iter().find_map(|word| word.strip_prefix("ttr=")).map(|ttr| span(number(ttr)));
         let mode = if words.contains(&"NOACK") { Mode::NoAck } else { Mode::Lease };
         let ids = words.iter().filter(|word| !word.starts_with("ttr=") && **word != "NOACK");
         let ids: Vec<Id> = ids.map(|name| id(name)).collect();
@@ -430,7 +444,8 @@ impl Session {
         let queue = self.queue();
         for state in State::ALL {
             let is_in = |job: &JobView| job.state(self.told.now) == state;
-            let mut seen: Vec<String> = queue.jobs().filter(is_in).map(|job| name(job.id)).collect();
+            let mut seen: Vec<String> =
+                queue.jobs().filter(is_in).map(|job| name(job.id)).collect();
             let peeked = self.names(&queue.peek(state, 1_000));
             let mut peeked: Vec<&str> = peeked.split_whitespace().collect();
             assert_eq!(queue.counts().of(state), seen.len(), "{state:?} in: {script}");

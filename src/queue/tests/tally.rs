@@ -1,7 +1,7 @@
 //! How often a job timed out, was released, buried and kicked.
 
-use super::super::shift::Cause;
 use super::*;
+use crate::queue::kernel::shift::Cause;
 
 #[test]
 fn a_lease_that_runs_out_counts_by_time_alone() {
@@ -37,7 +37,8 @@ fn a_schedule_counts_over_all_its_runs() {
 
 #[test]
 fn each_stops_at_the_highest_number_that_it_can_be() {
-    let full = Tally { timed_out: u16::MAX, released: u16::MAX, buried: u16::MAX, kicked: u16::MAX };
+    let full =
+        Tally { timed_out: u16::MAX, released: u16::MAX, buried: u16::MAX, kicked: u16::MAX };
     assert_eq!(full.with_time_out(), full);
     for cause in [Cause::Released, Cause::Buried, Cause::Kicked] {
         assert_eq!(cause.counted_in(full), full);
@@ -49,7 +50,7 @@ fn a_job_that_never_had_any_of_it_pays_nothing() {
     let bytes = |script: &[&str]| {
         let mut session = script::Session::default();
         script.iter().for_each(|step| drop(session.play(step)));
-        session.queue().details_bytes
+        session.queue().store.details_bytes()
     };
     let handed_out = ["@0 ADD a ttr=10", "POP"];
     let given_back = ["@0 ADD a ttr=10", "POP", "UNBEGUN a L1"];

@@ -88,15 +88,21 @@ struct Session {
 
 impl Session {
     fn draw(&mut self, below: u64) -> u64 {
-        self.numbers =
-            self.numbers.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.numbers = self
+            .numbers
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.numbers >> 33) % below
     }
 
     fn come(&mut self, group: &str, jobs: u64) {
         for n in 0..jobs {
             let name = format!("{group}#{}-{n}-{}", self.step, self.queue.len());
-            add(&mut self.queue, self.now, &Add { group: Id::new(group.as_bytes()), ..plain(&name) });
+            add(
+                &mut self.queue,
+                self.now,
+                &Add { group: Id::new(group.as_bytes()), ..plain(&name) },
+            );
         }
         let step = self.step;
         let new = || Waiting { came: step, since: step, ..Waiting::default() };
@@ -124,8 +130,8 @@ impl Session {
     }
 }
 
-/// Others that stood there before are served twice at most while a group waits: in the rest of a round, and in the next one.
-/// Those that came later aren't at all.
+/// Others that stood there before are served twice at most while a group waits: in the rest of a
+/// round, and in the next one. Those that came later aren't at all.
 #[test]
 fn a_group_waits_for_two_jobs_at_most_of_each_that_stood_there_before() {
     for seed in 0..60u64 {

@@ -5,9 +5,13 @@ use super::*;
 #[test]
 fn the_timer_comes_for_the_next_change_the_end_of_a_pause_and_what_is_to_be_forgotten() {
     check("@0 UPKEEP -> nil | ADD a +20 | UPKEEP -> 20 | ADD b +10 prio=9 | UPKEEP -> 10 | PAUSE 5 | UPKEEP -> 5 | @5 UPKEEP -> 10 | @10 UPKEEP -> 20 | @20 UPKEEP -> nil");
-    check("@0 ADD a ttr=10 base=3 max=3 | POP | UPKEEP -> 10 | @10 UPKEEP -> 13 | @13 UPKEEP -> nil");
+    check(
+        "@0 ADD a ttr=10 base=3 max=3 | POP | UPKEEP -> 10 | @10 UPKEEP -> 13 | @13 UPKEEP -> nil",
+    );
     check("@0 ADD a tries=1 ttr=10 | ALTER deadkeep=5 | POP | UPKEEP -> 10 | @10 UPKEEP -> 15 | ALTER deadkeep=2 | UPKEEP -> 12 | @12 FORGET -> a | UPKEEP -> nil");
-    check("@0 ADD a keep=9 | POP NOACK | UPKEEP -> 9 | @20 UPKEEP -> 9 | FORGET -> a | UPKEEP -> nil");
+    check(
+        "@0 ADD a keep=9 | POP NOACK | UPKEEP -> 9 | @20 UPKEEP -> 9 | FORGET -> a | UPKEEP -> nil",
+    );
     check("@0 ADD a | UPKEEP -> nil | PAUSE | UPKEEP -> nil | RESUME | UPKEEP -> nil");
 }
 
@@ -22,7 +26,11 @@ fn after_each_operation_the_timer_would_come_in_time() {
     wakes_at(&queue, 500);
     add(&mut queue, 0, &Add { ttl: Some(span(400)), ..plain("brief") });
     wakes_at(&queue, 400);
-    add(&mut queue, 0, &Add { ttl: Some(span(300)), due: Due::In(span(300)), ..plain("never ready") });
+    add(
+        &mut queue,
+        0,
+        &Add { ttl: Some(span(300)), due: Due::In(span(300)), ..plain("never ready") },
+    );
     wakes_at(&queue, 300);
     queue.apply(&told(0), &Pop { ttr: Some(span(200)), ..Pop::ONE });
     wakes_at(&queue, 200);

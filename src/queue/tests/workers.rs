@@ -1,4 +1,5 @@
-//! What workers say of a job that was handed out to them, and what becomes of it when they say nothing.
+//! What workers say of a job that was handed out to them, and what becomes of it when they say
+//! nothing.
 
 use super::*;
 
@@ -16,7 +17,9 @@ fn a_released_job_is_ready_again_and_its_lease_is_good_for_nothing() {
 fn a_released_job_waits_for_the_delay_that_was_asked_for() {
     check("@0 ADD a | POP | @5 RELEASE a L1 +10 -> 1 | GET a -> delayed 15 #1 | NEXT -> 15 | @14 POP -> nil | @15 POP -> a#2");
     check("@0 ADD a base=3 max=3 | POP | RELEASE a L1 +0 | GET a -> ready 0 #1 | POP | RELEASE a L2 +9 | GET a -> delayed 9 #2");
-    check("@5 ADD a | POP | RELEASE a L1 +MAX | GET a -> delayed MAX #1 | @MAX GET a -> ready MAX #1");
+    check(
+        "@5 ADD a | POP | RELEASE a L1 +MAX | GET a -> delayed MAX #1 | @MAX GET a -> ready MAX #1",
+    );
 }
 
 #[test]
@@ -79,7 +82,9 @@ fn when_the_ttr_runs_out_a_job_waits_for_its_backoff() {
 fn a_lease_is_good_in_the_backoff_after_it() {
     let waiting = "@0 ADD a ttr=10 base=3 max=3 | POP | @11 COUNTS -> 1 0 0 0";
     check(&format!("{waiting} | FINISH a L1 -> 1 | COUNTS -> 0 0 0 0 | NEXT -> nil"));
-    check(&format!("{waiting} | TOUCH a L1 -> 1 | GET a -> reserved 21 #1 L1 | NEXT -> 21 | @21 NEXT -> 24"));
+    check(&format!(
+        "{waiting} | TOUCH a L1 -> 1 | GET a -> reserved 21 #1 L1 | NEXT -> 21 | @21 NEXT -> 24"
+    ));
     check(&format!("{waiting} | RELEASE a L1 +0 -> 1 | GET a -> ready 11 #1"));
     check(&format!("{waiting} | BURY a L1 -> 1 | GET a -> dead 11 #1 | NEXT -> nil"));
     check(&format!("{waiting} | DEL a -> 1 | NEXT -> nil | COUNTS -> 0 0 0 0"));

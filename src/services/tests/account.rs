@@ -1,5 +1,5 @@
-//! The world's own account of a queue: a list of jobs, in which everything is worked out anew whenever it is asked. It
-//! shares no code with the queue.
+//! The world's own account of a queue: a list of jobs, in which everything is worked out anew
+//! whenever it is asked. It shares no code with the queue.
 
 use super::groups::{Counted, Groups};
 use super::operation::{Handed, NewJob, Operation, Outcome, Terms, When};
@@ -65,7 +65,9 @@ impl Job {
         match self.stage {
             Stage::Done => State::Done,
             Stage::Dead => State::Dead,
-            Stage::Waiting | Stage::Leased if self.death().is_some_and(|death| death <= now) => State::Dead,
+            Stage::Waiting | Stage::Leased if self.death().is_some_and(|death| death <= now) => {
+                State::Dead
+            }
             Stage::Leased if self.time > now => State::Reserved,
             Stage::Waiting if self.time > now => State::Delayed,
             Stage::Waiting | Stage::Leased => State::Ready,
@@ -114,8 +116,8 @@ impl Account {
         outcome
     }
 
-    /// Who asks for a job and gets none has changed something all the same, where the clock was set back and groups have a
-    /// rate.
+    /// Who asks for a job and gets none has changed something all the same, where the clock was set
+    /// back and groups have a rate.
     pub fn notices_set_back(&self, now: u64, outcome: &Outcome) -> bool {
         matches!(outcome, Outcome::Handed(_)) && now < self.clock && self.groups.have_a_rate()
     }
@@ -126,9 +128,9 @@ impl Account {
             Operation::Pop(terms) => {
                 Outcome::Handed((0..terms.count).map_while(|_| self.pop(now, terms)).collect())
             }
-            Operation::PopById(ids, terms) => {
-                Outcome::Handed(ids.iter().filter_map(|id| self.pop_by_id(now, id, terms)).collect())
-            }
+            Operation::PopById(ids, terms) => Outcome::Handed(
+                ids.iter().filter_map(|id| self.pop_by_id(now, id, terms)).collect(),
+            ),
             Operation::Finish(claims) => {
                 self.each(claims, |account, (id, lease)| account.finish(now, id, *lease))
             }
@@ -192,7 +194,16 @@ impl Account {
         let (stage, time) = (Stage::Waiting, now + new.delay);
         let new = new.clone();
         self.groups.join(new.group.as_ref(), &self.jobs);
-        self.jobs.push(Job { new, created: now, stage, time, attempt: 0, lease: None, expires_at, order });
+        self.jobs.push(Job {
+            new,
+            created: now,
+            stage,
+            time,
+            attempt: 0,
+            lease: None,
+            expires_at,
+            order,
+        });
         true
     }
 
@@ -255,7 +266,8 @@ impl Account {
         job.lease = Some(lease);
         job.time = now + terms.ttr.unwrap_or(job.new.ttr);
         job.order = order;
-        let handed = Handed { id: id.to_vec(), body: job.new.body.clone(), lease, attempt: job.attempt };
+        let handed =
+            Handed { id: id.to_vec(), body: job.new.body.clone(), lease, attempt: job.attempt };
         if terms.no_ack {
             self.finish(now, id, Some(lease));
         }
@@ -315,7 +327,8 @@ impl Account {
 
     fn touch(&mut self, now: u64, id: &[u8], lease: Option<u64>) -> bool {
         let order = self.next_event();
-        let has_run_out = |job: &&Job| job.stage == Stage::Leased && job.state(now) != State::Reserved;
+        let has_run_out =
+            |job: &&Job| job.stage == Stage::Leased && job.state(now) != State::Reserved;
         let over = self.job(id).filter(has_run_out);
         if over.is_some_and(|job| !self.groups.has_place(now, job, &self.jobs)) {
             return false;

@@ -72,24 +72,36 @@ impl Node {
                     operation.carry_out(open, Wording::AsSent)
                 })
             }
-            Command::Kick(place, count) => self.open_as(place, context(None), false, |key, value| {
-                let open = OpenQueue::new(self, key, value, Source::Client);
-                let names = open.queue().names_of(&open.queue().peek(queue::State::Dead, *count));
-                let (words, ids) = (names.words(), names.ids());
-                let words = Wording::Command(c"DQ.KICKJOB", &words);
-                Outcome::Jobs(open.change(&KickJob { ids: &ids }, words, |_, _| ()).jobs)
-            }),
-            Command::Purge(place, state, count) => self.open_as(place, context(None), false, |key, value| {
-                let open = OpenQueue::new(self, key, value, Source::Client);
-                let slots = open.queue().to_purge(open.now(), *state, queue::Millis::ZERO, *count);
-                let names = open.queue().names_of(&slots);
-                let (words, ids) = (names.words(), names.ids());
-                let words = Wording::Internal(c"FORGET", &words);
-                Outcome::Jobs(open.change(&Forget { ids: &ids }, words, |_, _| ()).jobs)
-            }),
+            Command::Kick(place, count) => {
+                self.open_as(place, context(None), false, |key, value| {
+                    let open = OpenQueue::new(self, key, value, Source::Client);
+                    let names =
+                        open.queue().names_of(&open.queue().peek(queue::State::Dead, *count));
+                    let (words, ids) = (names.words(), names.ids());
+                    let words = Wording::Command(c"DQ.KICKJOB", &words);
+                    Outcome::Jobs(
+                        open.change(&KickJob { ids: &ids }, words, |outcome, _| outcome.jobs),
+                    )
+                })
+            }
+            Command::Purge(place, state, count) => {
+                self.open_as(place, context(None), false, |key, value| {
+                    let open = OpenQueue::new(self, key, value, Source::Client);
+                    let slots =
+                        open.queue().to_purge(open.now(), *state, queue::Millis::ZERO, *count);
+                    let names = open.queue().names_of(&slots);
+                    let (words, ids) = (names.words(), names.ids());
+                    let words = Wording::Internal(c"FORGET", &words);
+                    Outcome::Jobs(
+                        open.change(&Forget { ids: &ids }, words, |outcome, _| outcome.jobs),
+                    )
+                })
+            }
             Command::Pop { .. } => return self.pop(client, command, is_inside_another),
             Command::Look(place) => {
-                self.open_as(place, context(None), false, |key, value| frame::look(self, &key, value));
+                self.open_as(place, context(None), false, |key, value| {
+                    frame::look(self, &key, value)
+                });
                 return Reply::Looked;
             }
             Command::Keys(order) => return Reply::Ordered(self.carry_out(order)),
@@ -112,7 +124,12 @@ impl Node {
             let reply = |deliveries: &Deliveries, queue: &Queue| all = handed(deliveries, queue);
             let context = Context::Command { sent, is_inside_another };
             let is_done = self.open_as(place, context, false, |key, value| {
-                OpenQueue::new(self, key, value, Source::Client).hand_out(&pop, || may_wait, words, reply)
+                OpenQueue::new(self, key, value, Source::Client).hand_out(
+                    &pop,
+                    || may_wait,
+                    words,
+                    reply,
+                )
             });
             if is_done == Some(true) {
                 return Reply::From(place.clone(), all);
@@ -120,7 +137,8 @@ impl Node {
         }
         let timeout = block.filter(|ms| *ms > 0).map(Duration::from_millis);
         let handle = |ticket| may_wait.then(|| self.block(client, ticket, places, timeout));
-        let waits = block.is_some() && waiting::wait(self, places.clone(), &pop, SHAPE, timeout, handle);
+        let waits =
+            block.is_some() && waiting::wait(self, places.clone(), &pop, SHAPE, timeout, handle);
         if waits {
             Reply::Waits
         } else {
@@ -138,14 +156,18 @@ impl Node {
             Entry::Change { place, told, operation } => (place, told, operation),
         };
         let told = told.as_ref().map(|(time, told)| {
-            Told::parse(time.to_string().as_bytes(), told.as_bytes()).expect("what is told can be read")
+            Told::parse(time.to_string().as_bytes(), told.as_bytes())
+                .expect("what is told can be read")
         });
         let repeated = self.open_as(place, Context::Log, operation.creates(), |key, value| {
             let open = match &told {
                 None => OpenQueue::new(self, key, value, Source::Log),
                 Some(told) => {
                     let (open, is_same) = OpenQueue::told(self, key, value, told);
-                    assert!(is_same, "the queue has come to something else before {operation:?} of the log");
+                    assert!(
+                        is_same,
+                        "the queue has come to something else before {operation:?} of the log"
+                    );
                     open
                 }
             };

@@ -76,7 +76,8 @@ impl World {
             1..3 => Operation::Pause(group, Some(self.rng.u64(1..30))),
             3..7 => Operation::Resume(group),
             _ => {
-                let pace = self.one_of(&[(1, 10, 1), (3, 10, 1), (2, 100, 3), (7, 3, 2), (1, 60, 2)]);
+                let pace =
+                    self.one_of(&[(1, 10, 1), (3, 10, 1), (2, 100, 3), (7, 3, 2), (1, 60, 2)]);
                 let (jobs, per, burst) = pace;
                 let pace = self.rng.bool().then_some(Pace { jobs, per, burst });
                 Operation::LimitGroups(GroupLimits { places: self.one_of(&[0, 1, 1, 2]), pace })

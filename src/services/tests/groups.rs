@@ -1,5 +1,6 @@
-//! The account's groups: whose turn it is, and what holds a group back. As everything in an account, it is worked out anew
-//! from a list whenever it is asked, and shares no code with the queue.
+//! The account's groups: whose turn it is, and what holds a group back. As everything in an
+//! account, it is worked out anew from a list whenever it is asked, and shares no code with the
+//! queue.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -188,7 +189,8 @@ impl Groups {
         let (Some(_), 1..) = (&job.new.group, self.limits.places) else {
             return true;
         };
-        let is_live = |other: &&Job| other.new.group == job.new.group && other.state(now) == State::Reserved;
+        let is_live =
+            |other: &&Job| other.new.group == job.new.group && other.state(now) == State::Reserved;
         jobs.iter().filter(is_live).count() < self.limits.places as usize
     }
 
@@ -199,7 +201,8 @@ impl Groups {
     }
 
     fn first_of<'a>(&self, now: u64, priority: u8, jobs: &'a [Job]) -> Option<Turn<'a>> {
-        let here: Vec<&Job> = jobs.iter().filter(|job| job.new.priority == priority && stands(job)).collect();
+        let here: Vec<&Job> =
+            jobs.iter().filter(|job| job.new.priority == priority && stands(job)).collect();
         let first = |name: Option<&Name>| {
             let its = here.iter().filter(|job| job.new.group.as_ref() == name);
             its.filter(|job| job.state(now) == State::Ready).min_by_key(|job| job.place()).copied()
@@ -215,7 +218,9 @@ impl Groups {
         let mut groups: Vec<(u64, u64, &Name, &Job)> = Vec::new();
         for (name, group) in &self.all {
             let opens = since(Some(name)).map(|since| since.max(self.opens(name, jobs)));
-            if let (Some(opens), Some(job)) = (opens.filter(|opens| *opens <= now), first(Some(name))) {
+            if let (Some(opens), Some(job)) =
+                (opens.filter(|opens| *opens <= now), first(Some(name)))
+            {
                 groups.push((opens, group.serial, name, job));
             }
         }
@@ -224,7 +229,8 @@ impl Groups {
         let round = self.rounds.get(&priority).cloned().unwrap_or_default();
         for is_new_round in [false, true] {
             let may = |name, opens, serial| is_new_round || round.has_turn(name, opens, serial);
-            let group = groups.iter().find(|(opens, serial, name, _)| may(Some(name), *opens, *serial));
+            let group =
+                groups.iter().find(|(opens, serial, name, _)| may(Some(name), *opens, *serial));
             let own = own.filter(|_| may(None, own_since, 0));
             let turn = |job| Some(Turn { job, is_counted: true, is_new_round });
             match (own, group) {
@@ -255,8 +261,8 @@ impl Groups {
         }
     }
 
-    /// Behind everything that has changed something: a group without jobs of which nothing counts is forgotten. (With two
-    /// names, all are looked at each time.)
+    /// Behind everything that has changed something: a group without jobs of which nothing counts
+    /// is forgotten. (With two names, all are looked at each time.)
     pub fn tidy(&mut self, before: u64, now: u64, jobs: &[Job]) {
         if let Some(pace) = self.limits.pace.filter(|_| now < before) {
             for group in self.all.values_mut() {
@@ -276,7 +282,8 @@ impl Groups {
         let (before, pace) = (self.all.len(), self.limits.pace);
         self.all.retain(|name, group| {
             let has_jobs = jobs.iter().any(|job| job.new.group.as_ref() == Some(name));
-            let is_pace_over = pace.is_none_or(|pace| group.arrival <= u128::from(now) * pace.parts());
+            let is_pace_over =
+                pace.is_none_or(|pace| group.arrival <= u128::from(now) * pace.parts());
             has_jobs || !is_pace_over || group.paused_until > now
         });
         before - self.all.len()
@@ -286,7 +293,12 @@ impl Groups {
 impl Turn<'_> {
     pub fn counted(&self) -> Counted {
         let Turn { job, is_counted, is_new_round } = *self;
-        Counted { group: job.new.group.clone(), priority: job.new.priority, is_counted, is_new_round }
+        Counted {
+            group: job.new.group.clone(),
+            priority: job.new.priority,
+            is_counted,
+            is_new_round,
+        }
     }
 }
 

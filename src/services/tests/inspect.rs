@@ -9,7 +9,8 @@ use crate::services::place::Place;
 use super::account::{Account, Job, Stage};
 use super::world::{Wait, World};
 
-/// So much of the time that passes while a run of the timer asks how much has passed it may need for what it has begun.
+/// So much of the time that passes while a run of the timer asks how much has passed it may need
+/// for what it has begun.
 const STEPS_BEGUN: u32 = 64;
 /// Of the alarm, as the services set it.
 const NEXT_TURN: Duration = Duration::from_millis(1);
@@ -58,11 +59,13 @@ impl World {
     fn inspect_queue(&self, place: &Place) {
         let account = self.accounts.get(place);
         let is_there = self.primary.look_at(place, |value| {
-            let (queue, account) = (value.queue(), account.expect("there is a queue that nobody made"));
+            let (queue, account) =
+                (value.queue(), account.expect("there is a queue that nobody made"));
             for job in queue.jobs() {
                 let name = || job.id.bytes().escape_ascii().to_string();
                 let expected = account.job(job.id.bytes());
-                let expected = expected.unwrap_or_else(|| panic!("{} isn't in {account:?}", name()));
+                let expected =
+                    expected.unwrap_or_else(|| panic!("{} isn't in {account:?}", name()));
                 assert!(is_same(&job, expected), "{job:?} is {expected:?}");
             }
             assert_eq!(queue.len(), account.jobs.len(), "jobs of {account:?} are lost");
@@ -76,9 +79,14 @@ impl World {
         let same = self.primary.look_at(place, |value| {
             let theirs = self.replica.look_at(place, |other| {
                 let (one, other) = (value.queue(), other.queue());
-                let (record, others) = (one.record().without_history(), other.record().without_history());
+                let (record, others) =
+                    (one.record().without_history(), other.record().without_history());
                 assert_eq!(record, others, "the replica's queue at {place:?}");
-                assert_eq!(one.group_records(), other.group_records(), "the replica's groups at {place:?}");
+                assert_eq!(
+                    one.group_records(),
+                    other.group_records(),
+                    "the replica's groups at {place:?}"
+                );
                 assert!(one.jobs().eq(other.jobs()), "the replica's jobs at {place:?}");
             });
             theirs.is_some()
@@ -108,7 +116,11 @@ impl World {
             match &wait.assigned {
                 Some(_) => {
                     let ends = self.primary.turn_end.get().is_some();
-                    assert!(ends || self.rings_by(self.soon()), "nobody tells {:?} of its jobs", wait.terms);
+                    assert!(
+                        ends || self.rings_by(self.soon()),
+                        "nobody tells {:?} of its jobs",
+                        wait.terms
+                    );
                 }
                 None => self.inspect_wait(wait),
             }
@@ -138,8 +150,8 @@ impl World {
     fn served_at(&self, account: &Account) -> Option<Duration> {
         let wall = self.primary.wall_ms();
         let now = account.time_at(wall);
-        // A queue takes its own clock from the moment on in which the wall clock is only a minute behind. Whoever asks gets
-        // then what the timer hands out when the wall clock is there.
+        // A queue takes its own clock from the moment on in which the wall clock is only a minute
+        // behind. Whoever asks gets then what the timer hands out when the wall clock is there.
         if self.stepped_at.is_some() && account.clock > wall {
             return None;
         }
@@ -190,7 +202,11 @@ impl World {
         for state in queue::State::ALL {
             let counts = keys.values().flatten().map(|value| value.queue().counts().of(state));
             let sum: usize = counts.sum();
-            assert_eq!(self.primary.with(|all| all.sums.jobs(state)), sum as u64, "jobs that are {state:?}");
+            assert_eq!(
+                self.primary.with(|all| all.sums.jobs(state)),
+                sum as u64,
+                "jobs that are {state:?}"
+            );
         }
     }
 
@@ -214,7 +230,11 @@ impl World {
             node.with(|state| {
                 assert!(state.waiters.holds_nothing(), "the lines of the {name} hold somebody");
                 assert!(state.to_serve.is_empty(), "the {name} is to serve {:?}", state.to_serve);
-                assert!(state.to_unblock.is_empty(), "the {name} is to unblock {:?}", state.to_unblock);
+                assert!(
+                    state.to_unblock.is_empty(),
+                    "the {name} is to unblock {:?}",
+                    state.to_unblock
+                );
                 assert!(state.undelivered.is_empty(), "leases are to be given back");
                 assert_eq!(state.hints.len(), 0, "hints of queues that are gone");
                 assert_eq!(state.sums.queues(), 0, "sums of queues that are gone");
@@ -232,8 +252,10 @@ fn is_same(job: &JobView, expected: &Job) -> bool {
         queue::Stage::Dead => Stage::Dead,
         queue::Stage::Done => Stage::Done,
     };
-    (stage, job.time.unix_ms(), job.created.unix_ms()) == (expected.stage, expected.time, expected.created)
-        && (job.progress.attempt, job.progress.lease.map(Lease::number)) == (expected.attempt, expected.lease)
+    (stage, job.time.unix_ms(), job.created.unix_ms())
+        == (expected.stage, expected.time, expected.created)
+        && (job.progress.attempt, job.progress.lease.map(Lease::number))
+            == (expected.attempt, expected.lease)
         && job.progress.expires_at.map(Time::unix_ms) == expected.expires_at
         && (job.body, job.policy.priority) == (&expected.new.body[..], expected.new.priority)
         && job.group.map(|group| group.bytes().to_vec()) == expected.new.group

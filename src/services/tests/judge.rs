@@ -27,7 +27,9 @@ pub struct Said<'c> {
 impl World {
     /// A client says something, and gets its reply.
     pub fn say(&mut self, client: ClientNumber, command: &Command, is_inside_another: bool) {
-        self.tell(|| format!("{client}: {command:?}{}", if is_inside_another { " in MULTI" } else { "" }));
+        self.tell(|| {
+            format!("{client}: {command:?}{}", if is_inside_another { " in MULTI" } else { "" })
+        });
         let begun = self.primary.wall_ms();
         let reply = self.primary.run(client, command, is_inside_another);
         self.tell(|| format!("   {reply:?}"));
@@ -39,8 +41,8 @@ impl World {
         }
     }
 
-    /// Takes in what the primary has told since the wall clock showed `begun`; what came of the command itself, if it is
-    /// in the log.
+    /// Takes in what the primary has told since the wall clock showed `begun`; what came of the
+    /// command itself, if it is in the log.
     pub fn absorb(&mut self, begun: u64, said: Option<Said>) -> Option<Outcome> {
         let mut own = None;
         for event in self.primary.events.take() {
@@ -130,7 +132,8 @@ impl World {
         }
     }
 
-    /// A DQ.POP in the log is that of the command, or a delivery to somebody who waits. By their terms they are known.
+    /// A DQ.POP in the log is that of the command, or a delivery to somebody who waits. By their
+    /// terms they are known.
     fn judge_delivery(
         &mut self,
         place: &Place,
@@ -170,7 +173,8 @@ impl World {
         false
     }
 
-    /// Somebody takes a job without having waited: who waits there has had the chance, unless the time was too short.
+    /// Somebody takes a job without having waited: who waits there has had the chance, unless the
+    /// time was too short.
     fn judge_nobody_came_before(&self, place: &Place) {
         if self.primary.with(|state| state.to_serve.contains(place)) {
             return;
@@ -183,13 +187,15 @@ impl World {
         assert!(earlier.is_none(), "somebody is served before {earlier:?}, who came first");
     }
 
-    /// No lease comes twice; and at a key they grow, whatever queue is there. (Those of one queue are the account's matter.)
+    /// No lease comes twice; and at a key they grow, whatever queue is there. (Those of one queue
+    /// are the account's matter.)
     fn note_leases<'o>(&mut self, place: &Place, outcome: &'o Outcome) -> &'o [Handed] {
         let Outcome::Handed(handed) = outcome else {
             return &[];
         };
-        // A crash may have lost some: then the next begin so far ahead that they are others. So do those of a queue that was
-        // made after another was deleted, where a replica takes over whose clock is behind: nothing tells it of that one.
+        // A crash may have lost some: then the next begin so far ahead that they are others. So do
+        // those of a queue that was made after another was deleted, where a replica takes over
+        // whose clock is behind: nothing tells it of that one.
         let are_forgotten =
             self.troubles.crashes || self.troubles.role_changes && self.troubles.stepped_clocks;
         let given = self.given.entry(place.clone()).or_default();
@@ -207,7 +213,8 @@ impl World {
         let (accounts, wall) = (&self.accounts, self.primary.wall_ms());
         self.owed.retain(|owed| {
             let account = accounts.values().find(|account| account.number == owed.account);
-            account.is_some_and(|account| account.is_held(account.time_at(wall), &owed.id, owed.lease))
+            account
+                .is_some_and(|account| account.is_held(account.time_at(wall), &owed.id, owed.lease))
         });
     }
 
@@ -245,7 +252,9 @@ impl World {
     }
 
     fn hold(&mut self, client: ClientNumber, place: &Place, handed: Vec<Handed>) {
-        self.clients[client].held.extend(handed.into_iter().map(|job| (place.clone(), job.id, job.lease)));
+        self.clients[client]
+            .held
+            .extend(handed.into_iter().map(|job| (place.clone(), job.id, job.lease)));
     }
 
     fn judge_reply(
@@ -260,8 +269,10 @@ impl World {
             (Command::Change(place, operation), Reply::Outcome(outcome)) => {
                 let expected = own.unwrap_or_else(|| self.unchanged(place, operation, begun));
                 assert_eq!(outcome, expected, "the reply to {operation:?}");
-                if let (Operation::PopById(_, Terms { no_ack: false, .. }), Outcome::Handed(handed)) =
-                    (operation, outcome)
+                if let (
+                    Operation::PopById(_, Terms { no_ack: false, .. }),
+                    Outcome::Handed(handed),
+                ) = (operation, outcome)
                 {
                     self.hold(client, place, handed);
                 }
@@ -299,7 +310,13 @@ impl World {
                 let deadline = deadline.map(|timeout| self.now() + timeout);
                 self.wait(
                     client,
-                    Wait { places: places.clone(), terms: *terms, deadline, assigned: None, starved: 0 },
+                    Wait {
+                        places: places.clone(),
+                        terms: *terms,
+                        deadline,
+                        assigned: None,
+                        starved: 0,
+                    },
                 );
             }
             (Command::Keys(order), Reply::Ordered(is_done)) => {
@@ -329,7 +346,9 @@ impl World {
         let times = [begun, self.primary.wall_ms()].map(|wall| account.time_at(wall));
         let outcomes = times.map(|time| account.clone().apply(time, 0, operation));
         let unchanged = outcomes.iter().find(|outcome| !outcome.has_changed());
-        unchanged.unwrap_or_else(|| panic!("{operation:?} changes {account:?} and isn't logged")).clone()
+        unchanged
+            .unwrap_or_else(|| panic!("{operation:?} changes {account:?} and isn't logged"))
+            .clone()
     }
 
     fn judge_choice(
@@ -341,28 +360,37 @@ impl World {
         begun: u64,
     ) {
         let account = &self.accounts[place];
-        let wanted_at = |wall| account.jobs.iter().any(|job| is_wanted(job.state(account.time_at(wall))));
+        let wanted_at =
+            |wall| account.jobs.iter().any(|job| is_wanted(job.state(account.time_at(wall))));
         match own {
             Some(own) => assert_eq!(outcome, own),
             None => {
                 assert_eq!(outcome, Outcome::Jobs(0));
-                assert!(!wanted_at(begun) || !wanted_at(self.primary.wall_ms()), "none of {account:?}");
+                assert!(
+                    !wanted_at(begun) || !wanted_at(self.primary.wall_ms()),
+                    "none of {account:?}"
+                );
             }
         }
     }
 
-    /// Somebody got nothing from these queues: there was nothing, or it is for others who came first.
+    /// Somebody got nothing from these queues: there was nothing, or it is for others who came
+    /// first.
     fn judge_nothing_for(&self, places: &[Place], command: &Command, begun: u64) {
         let may_wait = matches!(command, Command::Pop { block: Some(_), .. });
         for place in places {
             let Some(account) = self.accounts.get(place) else {
                 continue;
             };
-            let are_others_first = may_wait && self.lines.get(place).is_some_and(|line| !line.is_empty());
+            let are_others_first =
+                may_wait && self.lines.get(place).is_some_and(|line| !line.is_empty());
             // What expires between the two may have been there when this began.
             let times = [begun, self.primary.wall_ms()].map(|wall| account.time_at(wall));
             let has_something = times.iter().all(|time| account.has_something(*time));
-            assert!(!has_something || are_others_first, "{command:?} gets nothing from {account:?}");
+            assert!(
+                !has_something || are_others_first,
+                "{command:?} gets nothing from {account:?}"
+            );
         }
     }
 
@@ -376,7 +404,8 @@ impl World {
                 self.accounts.remove(place);
             }
             Order::Swap(a, b) => {
-                let numbers: Vec<u64> = self.accounts.values().map(|account| account.number).collect();
+                let numbers: Vec<u64> =
+                    self.accounts.values().map(|account| account.number).collect();
                 numbers.into_iter().for_each(|number| self.leave_key(number));
                 let accounts = std::mem::take(&mut self.accounts);
                 let swapped = accounts.into_iter().map(|((database, name), account)| {
@@ -390,15 +419,18 @@ impl World {
                     ((database, name), account)
                 });
                 self.accounts = swapped.collect();
-                let all: std::collections::BTreeSet<u64> = self.given.values().flatten().copied().collect();
+                let all: std::collections::BTreeSet<u64> =
+                    self.given.values().flatten().copied().collect();
                 self.given.values_mut().for_each(|given| given.clone_from(&all));
                 self.touched.extend(self.accounts.keys().cloned());
             }
             Order::Flush(database) => {
-                self.accounts.retain(|place, _| database.is_some_and(|database| place.0 != database));
+                self.accounts
+                    .retain(|place, _| database.is_some_and(|database| place.0 != database));
             }
             Order::Restore(place, saved) => {
-                let dumped = self.dumps.iter().find(|(dump, _)| std::rc::Rc::ptr_eq(dump, saved)).unwrap();
+                let dumped =
+                    self.dumps.iter().find(|(dump, _)| std::rc::Rc::ptr_eq(dump, saved)).unwrap();
                 let account = dumped.1.clone();
                 self.touched.insert(place.clone());
                 self.open_account(place, account);
@@ -419,7 +451,8 @@ impl World {
     /// A lease of a queue that leaves its key need not be given back: it ends.
     pub fn leave_key(&mut self, account: u64) {
         self.owed.retain(|owed| owed.account != account);
-        let waits = self.clients.iter_mut().filter_map(|client| client.wait.as_mut()?.assigned.as_mut());
+        let waits =
+            self.clients.iter_mut().filter_map(|client| client.wait.as_mut()?.assigned.as_mut());
         waits
             .filter(|assigned| assigned.account == Some(account))
             .for_each(|assigned| assigned.account = None);

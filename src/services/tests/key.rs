@@ -43,10 +43,14 @@ impl Key<'_> {
 
     fn sent(&self) -> Option<&Operation> {
         match self.context {
-            Context::Command { sent, .. } => Some(sent.expect("this command can't be logged as it was sent")),
+            Context::Command { sent, .. } => {
+                Some(sent.expect("this command can't be logged as it was sent"))
+            }
             // Those who have this server's own log get what it got.
             Context::Log => None,
-            Context::Timer | Context::Looking => panic!("only commands are logged as they were sent"),
+            Context::Timer | Context::Looking => {
+                panic!("only commands are logged as they were sent")
+            }
         }
     }
 }
@@ -65,7 +69,10 @@ impl QueueKey for Key<'_> {
     }
 
     fn signal_modified(&self) {
-        assert!(!matches!(self.context, Context::Looking), "a queue is changed by somebody who looks");
+        assert!(
+            !matches!(self.context, Context::Looking),
+            "a queue is changed by somebody who looks"
+        );
     }
 
     fn is_notifying(&self) -> bool {

@@ -1,11 +1,12 @@
-//! What a server does to keys without a command of the module, with the callbacks in the order in which it calls them.
+//! What a server does to keys without a command of the module, with the callbacks in the order in
+//! which it calls them.
 
 use std::rc::Rc;
 
 use crate::queue::{read_block, BlockWriter, GroupRecord, Queue, QueueRecord, Record};
 use crate::services::place::{Database, Place};
 use crate::services::value::QueueValue;
-use crate::services::{aside, pacemaker, reaper, whereabouts};
+use crate::services::{aside, lazyfree, pacemaker, whereabouts};
 
 use super::node::Node;
 
@@ -46,17 +47,22 @@ pub fn save(value: &QueueValue) -> Saved {
 }
 
 fn free(value: Box<QueueValue>) {
-    reaper::free(value.into_queue());
+    lazyfree::free(value.into_queue());
 }
 
 impl Node {
     pub fn save_all(&self) -> File {
         let keys = self.keys.borrow();
-        keys.iter().map(|(place, value)| (place.clone(), Rc::new(save(value.as_ref().unwrap())))).collect()
+        keys.iter()
+            .map(|(place, value)| (place.clone(), Rc::new(save(value.as_ref().unwrap()))))
+            .collect()
     }
 
     fn take(&self, place: &Place) -> Option<Box<QueueValue>> {
-        self.keys.borrow_mut().remove(place).map(|value| value.expect("a key is taken while it is open"))
+        self.keys
+            .borrow_mut()
+            .remove(place)
+            .map(|value| value.expect("a key is taken while it is open"))
     }
 
     fn put(&self, place: &Place, value: Box<QueueValue>) {
@@ -133,7 +139,8 @@ impl Node {
             neither => neither,
         };
         let keys = self.keys.take();
-        let keys = keys.into_iter().map(|((database, name), value)| ((swapped(database), name), value));
+        let keys =
+            keys.into_iter().map(|((database, name), value)| ((swapped(database), name), value));
         *self.keys.borrow_mut() = keys.collect();
         pacemaker::on_swapped(self, a, b);
         let here = |place: &&Place| place.0 == a || place.0 == b;

@@ -1,4 +1,5 @@
-//! A server without a server: keys, clocks, timers and clients that are blocked, as the services see them.
+//! A server without a server: keys, clocks, timers and clients that are blocked, as the services
+//! see them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -20,8 +21,8 @@ use super::operation::Operation;
 /// The wall clock at the beginning, if it is right.
 const BEGIN_MS: u64 = 1_800_000_000_000;
 
-/// What the server calls a client that is blocked. A number comes again once its client is not blocked any more, as an
-/// address does.
+/// What the server calls a client that is blocked. A number comes again once its client is not
+/// blocked any more, as an address does.
 pub type Handle = u32;
 
 /// A client of the simulation.
@@ -68,7 +69,8 @@ struct Blocked {
 /// What doesn't change in the life of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Nature {
-    /// Who is unblocked is told within the call, as Redis 7.0 and Valkey do it, or before the loop sleeps.
+    /// Who is unblocked is told within the call, as Redis 7.0 and Valkey do it, or before the loop
+    /// sleeps.
     pub tells_at_once: bool,
     pub budget: Duration,
     /// How much time passes whenever somebody asks for the time.
@@ -108,7 +110,12 @@ pub fn defaults(ttr_ms: u64) -> Defaults {
 }
 
 impl Node {
-    pub fn new(nature: Nature, uptime: Rc<Cell<Duration>>, ahead_ms: i64, is_primary: bool) -> Node {
+    pub fn new(
+        nature: Nature,
+        uptime: Rc<Cell<Duration>>,
+        ahead_ms: i64,
+        is_primary: bool,
+    ) -> Node {
         let state = State { is_primary, ..State::NEW };
         Node {
             nature,
@@ -163,8 +170,10 @@ impl Node {
         let handle = (1..).find(|number| !blocked.contains_key(number)).unwrap();
         let at_latest = timeout.map(|timeout| self.now() + timeout + Duration::from_secs(2));
         let places = places.to_vec();
-        blocked
-            .insert(handle, Blocked { client, ticket, places, at_latest, block: Block::Waits, reply: None });
+        blocked.insert(
+            handle,
+            Blocked { client, ticket, places, at_latest, block: Block::Waits, reply: None },
+        );
         handle
     }
 
@@ -314,7 +323,8 @@ impl Node {
             }
             None => return None,
         };
-        let result = work(Key { node: self, database: place.0, name: &place.1, context }, &mut value);
+        let result =
+            work(Key { node: self, database: place.0, name: &place.1, context }, &mut value);
         *self.keys.borrow_mut().get_mut(place).unwrap() = Some(value);
         Some(result)
     }
@@ -328,7 +338,7 @@ impl Host for &Node {
     type Client = Handle;
     type Key<'k> = Key<'k>;
 
-    fn with<R: Default>(self, work: impl FnOnce(&mut State<Handle>) -> R) -> R {
+    fn with<R>(self, work: impl FnOnce(&mut State<Handle>) -> R) -> R {
         work(&mut self.state.try_borrow_mut().expect("the state is used from inside itself"))
     }
 

@@ -3,9 +3,9 @@
 use std::ffi::CStr;
 
 use crate::queue::{
-    Accepted, Add, Added, Alter, Attempts, Bury, Changed, Claim, Delete, Deliveries, Due, Finish, Forget,
-    ForgetGroups, Id, IfTaken, KickJob, Lease, Millis, Mode, Pause, Pop, PopById, Queue, Rate, Release,
-    Resume, Touch, WhenReleased,
+    Accepted, Add, Added, Alter, Attempts, Bury, Changed, Claim, Delete, Deliveries, Due, Finish,
+    Forget, ForgetGroups, Id, IfTaken, KickJob, Lease, Millis, Mode, Pause, Pop, PopById, Queue,
+    Rate, Release, Resume, Touch, WhenReleased,
 };
 use crate::services::frame::OpenQueue;
 use crate::services::log::Wording;
@@ -61,7 +61,8 @@ pub struct NewJob {
     pub replaces: bool,
 }
 
-/// How many jobs of a group may be worked on, and how fast they may leave; none and zero are no limit.
+/// How many jobs of a group may be worked on, and how fast they may leave; none and zero are no
+/// limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupLimits {
     pub places: u32,
@@ -193,7 +194,10 @@ impl Operation {
     pub fn creates(&self) -> bool {
         matches!(
             self,
-            Operation::Add(_) | Operation::Pause(..) | Operation::KeepDead(_) | Operation::LimitGroups(_)
+            Operation::Add(_)
+                | Operation::Pause(..)
+                | Operation::KeepDead(_)
+                | Operation::LimitGroups(_)
         )
     }
 
@@ -219,29 +223,28 @@ impl Operation {
 
     pub fn carry_out(&self, open: Open, words: Wording) -> Outcome {
         match self {
-            Operation::Add(job) => {
-                let added = open.change(&job.operation(), words, |_, _| ());
+            Operation::Add(job) => open.change(&job.operation(), words, |added, _| {
                 Outcome::Done(matches!(added, Added::New { .. } | Added::Replaced { .. }))
-            }
-            Operation::Pop(terms) => {
-                let mut all = Vec::new();
-                open.change(&terms.pop(), words, |deliveries, queue| all = handed(deliveries, queue));
-                Outcome::Handed(all)
-            }
+            }),
+            Operation::Pop(terms) => Outcome::Handed(open.change(&terms.pop(), words, handed)),
             Operation::PopById(names, terms) => {
                 let (mut all, ids, Pop { ttr, mode, .. }) = (Vec::new(), ids(names), terms.pop());
                 let pop = PopById { ids: &ids, ttr, mode };
-                let mut told = |deliveries: &Deliveries, queue: &Queue| all = handed(deliveries, queue);
+                let mut told =
+                    |deliveries: &Deliveries, queue: &Queue| all = handed(deliveries, queue);
                 match words {
                     // From a client.
                     Wording::Command(..) => drop(open.hand_out(&pop, || false, words, told)),
-                    Wording::AsSent | Wording::Internal(..) => drop(open.change(&pop, words, &mut told)),
+                    Wording::AsSent | Wording::Internal(..) => open.change(&pop, words, &mut told),
                 }
                 Outcome::Handed(all)
             }
             Operation::Finish(claims) => {
-                let claims: Vec<Claim> = claims.iter().map(|(id, lease)| claim(id, *lease)).collect();
-                Outcome::Jobs(open.change(&Finish { claims: &claims }, words, |_, _| ()).jobs)
+                let claims: Vec<Claim> =
+                    claims.iter().map(|(id, lease)| claim(id, *lease)).collect();
+                Outcome::Jobs(
+                    open.change(&Finish { claims: &claims }, words, |outcome, _| outcome.jobs),
+                )
             }
             Operation::Release { id, lease, when, priority } => {
                 let when = match when {
@@ -250,40 +253,55 @@ impl Operation {
                 };
                 let claim = claim(id, *lease);
                 let release = Release { claim, when, priority: *priority, reason: None };
-                done(open.change(&release, words, |_, _| ()))
+                open.change(&release, words, |outcome, _| done(*outcome))
             }
             Operation::Touch { id, lease } => {
-                done(open.change(&Touch { claim: claim(id, *lease), ttr: None }, words, |_, _| ()))
+                open.change(&Touch { claim: claim(id, *lease), ttr: None }, words, |outcome, _| {
+                    done(*outcome)
+                })
             }
-            Operation::Bury { id, lease } => {
-                done(open.change(&Bury { claim: claim(id, *lease), reason: None }, words, |_, _| ()))
-            }
+            Operation::Bury { id, lease } => open.change(
+                &Bury { claim: claim(id, *lease), reason: None },
+                words,
+                |outcome, _| done(*outcome),
+            ),
             Operation::Delete(names) => {
-                Outcome::Jobs(open.change(&Delete { ids: &ids(names) }, words, |_, _| ()).jobs)
+                Outcome::Jobs(
+                    open.change(&Delete { ids: &ids(names) }, words, |outcome, _| outcome.jobs),
+                )
             }
             Operation::KickJob(names) => {
-                Outcome::Jobs(open.change(&KickJob { ids: &ids(names) }, words, |_, _| ()).jobs)
+                Outcome::Jobs(
+                    open.change(&KickJob { ids: &ids(names) }, words, |outcome, _| outcome.jobs),
+                )
             }
             Operation::Forget(names) => {
-                Outcome::Jobs(open.change(&Forget { ids: &ids(names) }, words, |_, _| ()).jobs)
+                Outcome::Jobs(
+                    open.change(&Forget { ids: &ids(names) }, words, |outcome, _| outcome.jobs),
+                )
             }
-            Operation::ForgetGroups => Outcome::Jobs(open.change(&ForgetGroups, words, |_, _| ()).groups),
+            Operation::ForgetGroups => {
+                Outcome::Jobs(open.change(&ForgetGroups, words, |outcome, _| outcome.groups))
+            }
             Operation::Pause(group, span) => {
                 let pause = Pause { group: group.as_deref().map(id), span: span.map(ms) };
-                changed(open.change(&pause, words, |_, _| ()))
+                open.change(&pause, words, |outcome, _| changed(*outcome))
             }
             Operation::Resume(group) => {
-                changed(open.change(&Resume { group: group.as_deref().map(id) }, words, |_, _| ()))
+                open.change(&Resume { group: group.as_deref().map(id) }, words, |outcome, _| {
+                    changed(*outcome)
+                })
             }
             Operation::LimitGroups(GroupLimits { places, pace }) => {
-                let rate = pace.map(|Pace { jobs, per, burst }| Rate::new(jobs, ms(per), burst).unwrap());
+                let rate =
+                    pace.map(|Pace { jobs, per, burst }| Rate::new(jobs, ms(per), burst).unwrap());
                 let (group_concurrency, group_rate) = (Some(*places), Some(rate));
                 let alter = Alter { group_concurrency, group_rate, ..Alter::default() };
-                changed(open.change(&alter, words, |_, _| ()))
+                open.change(&alter, words, |outcome, _| changed(*outcome))
             }
             Operation::KeepDead(span) => {
                 let alter = Alter { dead_keep: Some(ms(*span)), ..Alter::default() };
-                changed(open.change(&alter, words, |_, _| ()))
+                open.change(&alter, words, |outcome, _| changed(*outcome))
             }
         }
     }
@@ -292,7 +310,10 @@ impl Operation {
 /// The ids of a POP by id, each behind a word; and the rest.
 fn ids_read<'w>(words: &'w [&'w [u8]]) -> (Vec<Bytes>, &'w [&'w [u8]]) {
     let pairs = words.chunks(2).take_while(|pair| pair[0] == b"ID").count();
-    (words.iter().skip(1).step_by(2).take(pairs).map(|id| id.to_vec()).collect(), &words[2 * pairs..])
+    (
+        words.iter().skip(1).step_by(2).take(pairs).map(|id| id.to_vec()).collect(),
+        &words[2 * pairs..],
+    )
 }
 
 fn changed(outcome: impl Changed) -> Outcome {

@@ -1,4 +1,5 @@
-//! What happens to servers: clocks that are set, replication that lags, loading, changes of the role, crashes.
+//! What happens to servers: clocks that are set, replication that lags, loading, changes of the
+//! role, crashes.
 
 use std::time::Duration;
 
@@ -45,10 +46,13 @@ impl World {
         }
     }
 
-    /// The replica is a primary that takes over the slots of all keys, atomically; or isn't any more.
+    /// The replica is a primary that takes over the slots of all keys, atomically; or isn't any
+    /// more.
     fn let_import(&mut self, is_importing: bool) {
         if self.replica.is_importing() != is_importing {
-            self.tell(|| format!("the slots of all keys are on their way to the replica: {is_importing}"));
+            self.tell(|| {
+                format!("the slots of all keys are on their way to the replica: {is_importing}")
+            });
             self.replica.is_primary.set(is_importing);
             pacemaker::on_role_changed(&self.replica, is_importing);
             self.replica.tell_of_import(is_importing);
@@ -62,7 +66,10 @@ impl World {
         let node = if is_primary { &self.primary } else { &self.replica };
         node.ahead_ms.set(node.ahead_ms.get() + ms);
         self.tell(|| {
-            format!("the clock of the {} is set by {ms} ms", if is_primary { "primary" } else { "replica" })
+            format!(
+                "the clock of the {} is set by {ms} ms",
+                if is_primary { "primary" } else { "replica" }
+            )
         });
         if is_primary {
             self.stepped_at = Some(self.now());
@@ -230,7 +237,8 @@ impl World {
             self.restart(to);
         }
         if self.troubles.stepped_clocks {
-            // Numbers that were lost with the tail of the log may come again, as docs/guarantees.md says.
+            // Numbers that were lost with the tail of the log may come again, as docs/guarantees.md
+            // says.
             self.given.clear();
         }
         self.stepped_at = Some(self.now());
@@ -241,7 +249,8 @@ impl World {
     }
 
     fn restart(&mut self, to: usize) {
-        let node = Node::new(self.primary.nature, self.uptime.clone(), self.primary.ahead_ms.get(), true);
+        let node =
+            Node::new(self.primary.nature, self.uptime.clone(), self.primary.ahead_ms.get(), true);
         node.tell_of_loading(true);
         self.load_log(&node, to);
         node.tell_of_loading(false);

@@ -1,4 +1,5 @@
-//! A session: a primary, a replica, clients, and the turns of the primary's event loop. What happens is drawn from a seed.
+//! A session: a primary, a replica, clients, and the turns of the primary's event loop. What
+//! happens is drawn from a seed.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -113,7 +114,8 @@ impl World {
         let mut rng = Rng::with_seed(seed);
         let uptime = Rc::new(Cell::new(Duration::from_secs(1)));
         // A run of the timer asks for the time some ten times before it begins with anything.
-        let (budget, step) = [(100, 0), (100, 1), (100, 3), (1_000, 10), (1_000, 30)][rng.usize(..5)];
+        let (budget, step) =
+            [(100, 0), (100, 1), (100, 3), (1_000, 10), (1_000, 30)][rng.usize(..5)];
         let (budget, step) = (Duration::from_micros(budget), Duration::from_micros(step));
         let nature = Nature { tells_at_once: rng.bool(), budget, step };
         let mut some = |of| rng.u32(..of) == 0;
@@ -220,7 +222,8 @@ impl World {
         }
     }
 
-    /// Those go away who are about to get something, and somebody speaks before anybody has noticed.
+    /// Those go away who are about to get something, and somebody speaks before anybody has
+    /// noticed.
     fn lie_in_ambush(&mut self) {
         let is_assigned = |wait: &Wait| wait.assigned.is_some();
         let mut about_to: Vec<ClientNumber> = (0..self.clients.len()).collect();

@@ -55,7 +55,10 @@ def a_job_in_each_slot(cluster: Cluster, names: list[str]) -> Callable[[], None]
             begin = now_ms()
             step = SECONDS * 1_000 / SLOTS
             pipeline.call_all(
-                [("DQ.ADD", name, name, "x", "AT", begin + int(n * step)) for n, name in enumerate(mine, at)]
+                [
+                    ("DQ.ADD", name, name, "x", "AT", begin + int(n * step))
+                    for n, name in enumerate(mine, at)
+                ]
             )
 
     def take() -> None:
@@ -90,7 +93,14 @@ def by_owner(cluster: Cluster, names: list[str]) -> Iterator[tuple[Server, list[
 def reshard(cluster: Cluster, source: Server, to: Server, slots: int) -> None:
     """As an operator does it."""
     ends = ["--cluster-from", cluster.id_of(source), "--cluster-to", cluster.id_of(to)]
-    words = ["reshard", f"127.0.0.1:{source.port}", *ends, "--cluster-slots", str(slots), "--cluster-yes"]
+    words = [
+        "reshard",
+        f"127.0.0.1:{source.port}",
+        *ends,
+        "--cluster-slots",
+        str(slots),
+        "--cluster-yes",
+    ]
     done = subprocess.run(
         [CLI, "--cluster", *words],
         capture_output=True,
@@ -114,7 +124,9 @@ def reshard_for(cluster: Cluster, load: AnyLoad, seconds: float) -> int:
     return moved
 
 
-def test_slots_move_for_long(cluster: Cluster, a_job_in_each_slot: Callable[[], None], tell: Tell) -> None:
+def test_slots_move_for_long(
+    cluster: Cluster, a_job_in_each_slot: Callable[[], None], tell: Tell
+) -> None:
     queues = spread_queues(cluster)
     moves = 0
     with Load(cluster, queues) as load:
@@ -122,7 +134,9 @@ def test_slots_move_for_long(cluster: Cluster, a_job_in_each_slot: Callable[[], 
         while time.monotonic() < deadline:
             # The queues of the load, and then others.
             for queue in queues:
-                cluster.move(key_slot(queue.encode()), cluster.others(cluster.owner(queue))[moves % 2])
+                cluster.move(
+                    key_slot(queue.encode()), cluster.others(cluster.owner(queue))[moves % 2]
+                )
                 moves += 1
             cluster.settle()
             moves += reshard_for(cluster, load, 1)
@@ -235,7 +249,9 @@ def test_a_queue_of_a_million_jobs_moves_atomically(cluster: Cluster, tell: Tell
     )
 
 
-def test_slots_move_for_long_under_node_redis(cluster: Cluster, testrun_uid: str, tell: Tell) -> None:
+def test_slots_move_for_long_under_node_redis(
+    cluster: Cluster, testrun_uid: str, tell: Tell
+) -> None:
     modules = installed("node", testrun_uid).directory / "node_modules"
     queues = spread_queues(cluster, of_each=2)
     moves = fail_overs = 0
@@ -244,7 +260,9 @@ def test_slots_move_for_long_under_node_redis(cluster: Cluster, testrun_uid: str
         deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline:
             for queue in queues:
-                cluster.move(key_slot(queue.encode()), cluster.others(cluster.owner(queue))[moves % 2])
+                cluster.move(
+                    key_slot(queue.encode()), cluster.others(cluster.owner(queue))[moves % 2]
+                )
                 moves += 1
                 load.goes_on(10)
             cluster.fail_over(cluster.owner(queues[fail_overs % len(queues)]))
@@ -257,7 +275,9 @@ def test_slots_move_for_long_under_node_redis(cluster: Cluster, testrun_uid: str
     tell(f"node-redis: {moves} slots moved, {fail_overs} failovers, {jobs} jobs")
 
 
-def test_roles_change_for_long(cluster: Cluster, a_job_in_each_slot: Callable[[], None], tell: Tell) -> None:
+def test_roles_change_for_long(
+    cluster: Cluster, a_job_in_each_slot: Callable[[], None], tell: Tell
+) -> None:
     queues = spread_queues(cluster)
     fail_overs = 0
     cluster.set_patience(2_500)  # or a node can't be elected again for long

@@ -1,4 +1,6 @@
-"""Slots that move atomically, where the server can: a queue comes out the same, whatever it is busy with."""
+"""Slots that move atomically, where the server can: a queue comes out the same, whatever it is busy
+with.
+"""
 
 import itertools
 import threading
@@ -70,7 +72,9 @@ def test_a_queue_of_every_kind_comes_out_the_same(cluster: Cluster) -> None:
 
 
 class Busy(OfOneSlot):
-    """Without scripts: behind one in MULTI, Valkey 9.1.2 doesn't send on what it should, SETs neither."""
+    """Without scripts: behind one in MULTI, Valkey 9.1.2 doesn't send on what it should, SETs
+    neither.
+    """
 
     def _script(self, queue: str) -> Words:
         return tuple(self._add(queue))
@@ -115,7 +119,9 @@ def test_busy_queues_move_to_and_fro(cluster: Cluster) -> None:
 
 
 def test_leases_given_while_the_slot_moves_are_good_at_the_new_node(cluster: Cluster) -> None:
-    """Under load, most is logged as it was sent: it counts by the time and the leases of the old node."""
+    """Under load, most is logged as it was sent: it counts by the time and the leases of the old
+    node.
+    """
     source, target = ends_of(cluster)
     leases: dict[bytes, int] = {}
     finished: set[bytes] = set()
@@ -129,9 +135,13 @@ def test_leases_given_while_the_slot_moves_are_good_at_the_new_node(cluster: Clu
             pop = ("DQ.POP", "q", "COUNT", 15, "TTR", HOUR_MS, "BLOCK", 50)
             worker.send(*adds, *finishes, pop)
             replies = [worker.receive() for _ in range(len(adds) + len(finishes) + 1)]
-            finished |= {id for id, reply in zip(done, replies[len(adds) :], strict=False) if reply == 1}
+            finished |= {
+                id for id, reply in zip(done, replies[len(adds) :], strict=False) if reply == 1
+            }
             if any(isinstance(reply, Failure) for reply in replies):
-                assert {str(reply).split()[0] for reply in replies if isinstance(reply, Failure)} == {"MOVED"}
+                assert {
+                    str(reply).split()[0] for reply in replies if isinstance(reply, Failure)
+                } == {"MOVED"}
                 break
             leases |= {id: lease for id, _, lease, _ in replies[-1]}
         moving.succeed()
@@ -139,9 +149,13 @@ def test_leases_given_while_the_slot_moves_are_good_at_the_new_node(cluster: Clu
     assert len(finished) > 20
     with binary_client(target) as r:
         for id in finished:
-            assert r.execute_command("DQ.GET", "q", id) is None, f"{id} was finished at the old node"
+            assert r.execute_command("DQ.GET", "q", id) is None, (
+                f"{id} was finished at the old node"
+            )
         for id in leases.keys() - finished:
-            assert r.execute_command("DQ.FINISH", "q", id, leases[id]) == 1, f"{id} is leased to this worker"
+            assert r.execute_command("DQ.FINISH", "q", id, leases[id]) == 1, (
+                f"{id} is leased to this worker"
+            )
     check_replica(cluster, target)
     nothing_went_wrong(cluster)
 
@@ -179,7 +193,9 @@ def test_consumers_are_sent_after_their_slot_and_the_new_node_needs_no_touch(
 
 
 def test_the_timer_leaves_alone_what_is_on_its_way(cluster: Cluster) -> None:
-    """Jobs fall due, die and are to be forgotten while the slot arrives: it is the old node that says so."""
+    """Jobs fall due, die and are to be forgotten while the slot arrives: it is the old node that
+    says so.
+    """
     source, target = ends_of(cluster)
     others = [f"{{q}}other-{n}" for n in range(20)]
     with source.client() as r:
@@ -231,7 +247,9 @@ def test_a_cancelled_move_leaves_nothing(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("victim", ["source", "target"])
-def test_a_move_that_ends_with_the_death_of_a_node_leaves_nothing(cluster: Cluster, victim: str) -> None:
+def test_a_move_that_ends_with_the_death_of_a_node_leaves_nothing(
+    cluster: Cluster, victim: str
+) -> None:
     """The node comes back before it is missed: the queues are where they were, whole."""
     source, target = ends_of(cluster)
     node = source if victim == "source" else target
@@ -257,7 +275,9 @@ def test_a_move_that_ends_with_the_death_of_a_node_leaves_nothing(cluster: Clust
 def test_a_queue_that_came_out_otherwise_stays_where_it_was(
     kind: Kind, request: pytest.FixtureRequest
 ) -> None:
-    """Behind a script in MULTI, Valkey 9.1.2 doesn't send on what it should: the next entry shows it."""
+    """Behind a script in MULTI, Valkey 9.1.2 doesn't send on what it should: the next entry shows
+    it.
+    """
     if kind.family != "valkey":
         pytest.skip("a move goes on when an entry can't be applied")
     cluster = request.getfixturevalue("fresh_cluster")

@@ -1,4 +1,6 @@
-"""Nothing is lost while slots move and roles change under load, judged by what clients were told."""
+"""Nothing is lost while slots move and roles change under load, judged by what clients were
+told.
+"""
 
 import time
 from collections.abc import Callable
@@ -51,7 +53,9 @@ def check_at_rest(cluster: Cluster) -> None:
 def wait_until_empty(cluster: Cluster, queues: list[str]) -> None:
     __tracebackhide__ = True
     for queue in queues:
-        eventually(lambda q=queue: cluster.call(cluster.owner(q), "DQ.LEN", q) == 0 or time.sleep(0.05), 20)
+        eventually(
+            lambda q=queue: cluster.call(cluster.owner(q), "DQ.LEN", q) == 0 or time.sleep(0.05), 20
+        )
 
 
 def test_slots_move_under_load(cluster: Cluster) -> None:
@@ -100,7 +104,9 @@ def test_a_primary_is_killed_under_load(cluster: Cluster) -> None:
 
 
 def kill_under_load(
-    cluster: Cluster, victim: Server, before: Callable[[Load, list[str]], None] = lambda load, queues: None
+    cluster: Cluster,
+    victim: Server,
+    before: Callable[[Load, list[str]], None] = lambda load, queues: None,
 ) -> Told:
     """What its replica had is not lost. What came after that may be, and jobs may run twice."""
     queues = spread_queues(cluster)

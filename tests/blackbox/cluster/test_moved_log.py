@@ -1,7 +1,9 @@
-"""A queue that moves while it is busy comes out the same at its new node, at its replica and in its AOF.
+"""A queue that moves while it is busy comes out the same at its new node, at its replica and in its
+AOF.
 
-A command is logged as it was sent when the queue's clock stands at its time already. The clock comes with the
-queue. So the first command at the new node, in the millisecond of the last one at the old, may be logged so.
+A command is logged as it was sent when the queue's clock stands at its time already. The clock
+comes with the queue. So the first command at the new node, in the millisecond of the last one at
+the old, may be logged so.
 """
 
 import threading
@@ -83,7 +85,9 @@ def test_a_busy_queue_moves(cluster: Cluster) -> None:
 
 
 def test_a_queue_comes_in_while_somebody_asks_for_it(cluster: Cluster) -> None:
-    """One by one, so that some are asked for in the millisecond of their last ADD at the old node."""
+    """One by one, so that some are asked for in the millisecond of their last ADD at the old
+    node.
+    """
     source = cluster.owner(TAG)
     target, _ = cluster.others(source)
     keys = [f"{TAG}{n}" for n in range(40)]
@@ -142,5 +146,7 @@ def test_a_payload_and_a_command_of_one_millisecond(cluster: Cluster) -> None:
     logged = entries(owner)
     behind = [logged[at + 1] for at, words in enumerate(logged) if words[0] == b"RESTORE"]
     # Six times, in case a millisecond is over in between.
-    assert [b"DQ.ADD", keys[1].encode(), b"b"] in [words[:3] for words in behind], "logged as it was sent"
+    assert [b"DQ.ADD", keys[1].encode(), b"b"] in [words[:3] for words in behind], (
+        "logged as it was sent"
+    )
     check_the_same_everywhere(cluster, owner)

@@ -62,13 +62,17 @@ def test_the_keys_of_mpop_are_of_one_slot(cluster: Cluster, room_at: RoomAt) -> 
     """)
 
 
-def test_every_command_is_sent_to_the_node_that_has_its_key(cluster: Cluster, room_at: RoomAt) -> None:
+def test_every_command_is_sent_to_the_node_that_has_its_key(
+    cluster: Cluster, room_at: RoomAt
+) -> None:
     owner = cluster.owner("q")
     for other in cluster.others(owner):
         room = room_at(other)
         for words in READS + WRITES:
             assert is_redirected(room.call(*words), "MOVED", SLOT, owner), words
-    assert room.call("DQ.NEXT", "0 0 * * *", "COUNT", 2)[1] > 0, "without a key it is at home everywhere"
+    assert room.call("DQ.NEXT", "0 0 * * *", "COUNT", 2)[1] > 0, (
+        "without a key it is at home everywhere"
+    )
 
 
 def test_a_replica_shows_and_hands_out_nothing(cluster: Cluster, room_at: RoomAt) -> None:
@@ -95,14 +99,17 @@ def test_a_replica_shows_and_hands_out_nothing(cluster: Cluster, room_at: RoomAt
         assert is_redirected(room.call(*words), "MOVED", SLOT, owner), words
 
 
-def test_while_its_slot_moves_a_queue_is_where_its_key_is(cluster: Cluster, room_at: RoomAt) -> None:
+def test_while_its_slot_moves_a_queue_is_where_its_key_is(
+    cluster: Cluster, room_at: RoomAt
+) -> None:
     source = cluster.owner("q")
     target, _ = cluster.others(source)
     here, there = room_at(source), room_at(target)
     here.play(A_JOB)
     cluster.begin_move(SLOT, target)
 
-    # It hasn't left yet: one may add to it and wait for it. What isn't there may be at the other end.
+    # It hasn't left yet: one may add to it and wait for it. What isn't there may be at the other
+    # end.
     here.play("""
         > DQ.POP q
         [["a", "x", <lease>, 1]]
@@ -117,7 +124,8 @@ def test_while_its_slot_moves_a_queue_is_where_its_key_is(cluster: Cluster, room
         > DQ.ADD {q}new c z
         "c"
     """)
-    # One key on either side: no node has both. Where the server looks at the first one only, so does DQ.
+    # One key on either side: no node has both. Where the server looks at the first one only, so
+    # does DQ.
     ok(here.call("DQ.PAUSE", "q"))
     told = here.call("DQ.MPOP", 2, "q", "{q}new")
     if told is not None:
@@ -165,7 +173,9 @@ def test_while_its_slot_moves_a_queue_is_where_its_key_is(cluster: Cluster, room
     ],
     ids=["pop", "mpop"],
 )
-def test_consumers_are_sent_after_their_slot(cluster: Cluster, room_at: RoomAt, pop: str, gets: str) -> None:
+def test_consumers_are_sent_after_their_slot(
+    cluster: Cluster, room_at: RoomAt, pop: str, gets: str
+) -> None:
     source = cluster.owner("q")
     target, _ = cluster.others(source)
     here = room_at(source)
@@ -218,7 +228,9 @@ def test_who_asks_at_the_new_node_before_the_queue_is_there_gets_its_jobs(
     cluster.end_move(SLOT, target)
 
 
-def one_waits_while_the_slot_leaves(cluster: Cluster, room_at: RoomAt) -> tuple[Server, Server, Room, Room]:
+def one_waits_while_the_slot_leaves(
+    cluster: Cluster, room_at: RoomAt
+) -> tuple[Server, Server, Room, Room]:
     """The node that it leaves, the one that it goes to, and a room at each."""
     source = cluster.owner("q")
     target, _ = cluster.others(source)
@@ -255,7 +267,9 @@ def test_a_job_that_is_assigned_in_the_turn_in_which_its_queue_leaves(
 def test_a_consumer_that_vanishes_in_the_turn_in_which_its_queue_leaves(
     cluster: Cluster, room_at: RoomAt
 ) -> None:
-    """The job was assigned to it and has left: it comes back at the new node when the TTR is over."""
+    """The job was assigned to it and has left: it comes back at the new node when the TTR is
+    over.
+    """
     source, target, here, there = one_waits_while_the_slot_leaves(cluster, room_at)
     add = ("DQ.ADD", "q", "a", "x", "TTR", 300)
     kill = ("CLIENT", "KILL", "ID", here("one").id)

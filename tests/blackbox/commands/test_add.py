@@ -77,7 +77,9 @@ def test_options_come_in_any_order_and_case(session: Session, options: str) -> N
         (f"AT {TIME_MAX}", "due", TIME_MAX),
     ],
 )
-def test_the_ends_of_the_ranges_are_allowed(session: Session, options: str, name: str, value: int) -> None:
+def test_the_ends_of_the_ranges_are_allowed(
+    session: Session, options: str, name: str, value: int
+) -> None:
     session.check(f'> DQ.ADD q a x {options}\n"a"')
     assert job(session, "q", "a")[name] == value
 

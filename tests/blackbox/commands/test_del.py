@@ -28,7 +28,9 @@ def test_a_cancelled_job_never_comes(session: Session) -> None:
 @pytest.mark.parametrize(
     ("state", "attempts", "ttr"), [("ready", 0, 1), ("dead", 1, 1), ("reserved", 0, 60_000)]
 )
-def test_the_lease_of_a_deleted_job_is_void(session: Session, state: str, attempts: int, ttr: int) -> None:
+def test_the_lease_of_a_deleted_job_is_void(
+    session: Session, state: str, attempts: int, ttr: int
+) -> None:
     session.check(f"""
         > DQ.ADD q a x ATTEMPTS {attempts} TTR {ttr}
         "a"

@@ -25,7 +25,9 @@ def test_a_delivered_job_is_gone_when_finished(session: Session, claim: str) -> 
 
 @pytest.mark.parametrize("due", ["", "DELAY 60000"])
 @pytest.mark.parametrize("claim", ["1", "*", ""])
-def test_a_job_that_was_never_delivered_cannot_be_finished(session: Session, due: str, claim: str) -> None:
+def test_a_job_that_was_never_delivered_cannot_be_finished(
+    session: Session, due: str, claim: str
+) -> None:
     session.check(f"""
         > DQ.ADD q a x {due}
         "a"

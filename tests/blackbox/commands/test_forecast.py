@@ -18,7 +18,10 @@ def test_only_what_is_delayed_comes_due(session: Session) -> None:
     assert session.call("DQ.FORECAST", "q", "STEP", HOUR, "COUNT", 2) == [3, 0]
     # Not what has come due, wherever the first step begins.
     long_ago = unix_ms(session) - 10 * HOUR
-    assert session.call("DQ.FORECAST", "q", "COUNT", 12, "FROM", long_ago, "STEP", HOUR)[:10] == [0] * 10
+    assert (
+        session.call("DQ.FORECAST", "q", "COUNT", 12, "FROM", long_ago, "STEP", HOUR)[:10]
+        == [0] * 10
+    )
     assert session.call("DQ.FORECAST", "q", "FROM", 0, "STEP", 10**13, "COUNT", 1) == [3]
     session.check("""
         > DQ.FORECAST none STEP 1 COUNT 3
@@ -32,7 +35,10 @@ def test_each_job_is_in_the_step_of_its_due_time(server: Server, session: Sessio
     begin = unix_ms(session) // HOUR * HOUR + 2 * HOUR
     jobs = 30_000
     pipe = Pipelined(server.port)
-    adds = [("DQ.ADD", "q", n, "x", "AT", begin + n * 7_919 % 50_000, "PRIORITY", n % 5) for n in range(jobs)]
+    adds = [
+        ("DQ.ADD", "q", n, "x", "AT", begin + n * 7_919 % 50_000, "PRIORITY", n % 5)
+        for n in range(jobs)
+    ]
     pipe.call_all(adds)
     pipe.close()
     due = [n * 7_919 % 50_000 for n in range(jobs)]

@@ -226,11 +226,9 @@ def test_info_of_a_queue_that_did_everything(session: Session) -> None:
          "total-added", 6, "total-replaced", 1, "total-popped", 4, "total-finished", 1,
          "total-released", 0, "total-timed-out", 2, "total-buried", 0, "total-dead", 1,
          "total-kicked", 0, "total-deleted", 1, "total-purged", 0,
-         "added-per-minute", <added>, "popped-per-minute", <popped>, "finished-per-minute", <*>,
-         "failed-per-minute", <failed>,
          "lateness-p50-ms", <*>, "lateness-p90-ms", <*>, "lateness-p99-ms", <*>,
          "lateness-p999-ms", <*>, "lateness-max-ms", <*>,
-         "held-by-concurrency", 0, "held-by-rate", 0, "held-by-group", 0, "schedules", 0, "total-missed", 0,
+         "schedules", 0, "total-missed", 0,
          "lateness-within-1-ms", <*>, "lateness-within-10-ms", <*>, "lateness-within-100-ms", <*>,
          "lateness-within-1000-ms", <*>, "lateness-within-10000-ms", <*>, "lateness-within-60000-ms", <*>,
          "lateness-within-600000-ms", <*>, "lateness-within-3600000-ms", <*>,
@@ -238,9 +236,6 @@ def test_info_of_a_queue_that_did_everything(session: Session) -> None:
         > DQ.GET q delayed
         [<...>, "state", "delayed", "due", <due>, <...>]
     """)
-    assert session["added"] >= 7
-    assert session["popped"] >= 4
-    assert session["failed"] >= 2
     assert 0 <= session["oldest"] <= unix_ms(session) - job(session, "q", "ready")["due"]
 
 
@@ -262,11 +257,8 @@ def test_info_of_an_empty_queue_in_resp3(server: Server) -> None:
              "last-lease": (nil), "memory": <*>, "total-added": 1, "total-replaced": 0, "total-popped": 0,
              "total-finished": 0, "total-released": 0, "total-timed-out": 0, "total-buried": 0,
              "total-dead": 0, "total-kicked": 0, "total-deleted": 1, "total-purged": 0,
-             "added-per-minute": <*>, "popped-per-minute": 0, "finished-per-minute": 0,
-             "failed-per-minute": 0,
              "lateness-p50-ms": (nil), "lateness-p90-ms": (nil), "lateness-p99-ms": (nil),
              "lateness-p999-ms": (nil), "lateness-max-ms": (nil),
-             "held-by-concurrency": 0, "held-by-rate": 0, "held-by-group": 0,
              "schedules": 0, "total-missed": 0,
              "lateness-within-1-ms": 0, "lateness-within-10-ms": 0, "lateness-within-100-ms": 0,
              "lateness-within-1000-ms": 0, "lateness-within-10000-ms": 0, "lateness-within-60000-ms": 0,

@@ -1,4 +1,6 @@
-"""What an operator does with dead and delayed jobs, and a whole queue: KICK, KICKJOB, PAUSE, RESUME."""
+"""What an operator does with dead and delayed jobs, and a whole queue: KICK, KICKJOB, PAUSE,
+RESUME.
+"""
 
 import pytest
 

@@ -35,7 +35,9 @@ def test_a_look_begins_at_a_time(session: Session, state: str) -> None:
     for n, (job_id, time) in enumerate(shown):
         at_or_later = [job_id for job_id, other in shown if other >= time]
         assert ids(page(session, state, "FROM", time, "COUNT", 9)) == at_or_later
-        assert ids(page(session, state, "AFTER", job_id, "FROM", time, "COUNT", 9)) == ids(shown[n + 1 :])
+        assert ids(page(session, state, "AFTER", job_id, "FROM", time, "COUNT", 9)) == ids(
+            shown[n + 1 :]
+        )
     assert page(session, state, "FROM", shown[-1][1] + 1, "COUNT", 9) == []
     session.check(f"""
         > DQ.PEEK none STATE {state} AFTER a FROM 5
@@ -77,7 +79,9 @@ def test_states_whose_order_is_that_of_several_lines(session: Session) -> None:
     for n in range(60):
         life = ["TTL", 3_000_000 + n] if n % 5 == 0 else []
         session.call("DQ.ADD", "q", f"d{n}", "x", "AT", due + n // 20, "PRIORITY", n % 3, *life)
-        session.call("DQ.ADD", "q", f"l{n}", "x", "BACKOFF", n % 2, 5, "ATTEMPTS", n % 3, "PRIORITY", n % 4)
+        session.call(
+            "DQ.ADD", "q", f"l{n}", "x", "BACKOFF", n % 2, 5, "ATTEMPTS", n % 3, "PRIORITY", n % 4
+        )
         session.call("DQ.POP", "q", "TTR", 600_000)
     for state in "delayed", "reserved":
         every = ids(page(session, state, "COUNT", 99))

@@ -29,14 +29,24 @@ def test_peek_shows_what_is_ready_and_changes_nothing(session: Session) -> None:
     assert first == session.call("DQ.GET", "q", "r1")
     assert len(session.call("DQ.PEEK", "q", "COUNT", 4_294_967_295)) == 3
     assert session.call("DEBUG", "DIGEST-VALUE", "q") == before
-    assert [handed_out[0] for handed_out in session.call("DQ.POP", "q", "COUNT", 9)] == [b"r1", b"r2", b"r3"]
+    assert [handed_out[0] for handed_out in session.call("DQ.POP", "q", "COUNT", 9)] == [
+        b"r1",
+        b"r2",
+        b"r3",
+    ]
 
 
 def test_peek_foretells_what_pop_will_hand_out(session: Session) -> None:
     chance = random.Random(1)
     for n in range(300):
-        options = [["PRIORITY", chance.randint(0, 5)], ["DELAY", chance.randint(0, 3)], ["TTL", 600_000]]
-        session.call("DQ.ADD", "q", n, "x", *(word for option in options[: n % 4] for word in option))
+        options = [
+            ["PRIORITY", chance.randint(0, 5)],
+            ["DELAY", chance.randint(0, 3)],
+            ["TTL", 600_000],
+        ]
+        session.call(
+            "DQ.ADD", "q", n, "x", *(word for option in options[: n % 4] for word in option)
+        )
     session.eventually("> DQ.LEN q STATE ready\n(integer) 300")
     foretold = peeked(session, "ready", count=300)
     handed_out = session.call("DQ.POP", "q", "COUNT", 300)
@@ -105,7 +115,9 @@ def test_a_scan_looks_at_ten_jobs_unless_told_otherwise(session: Session) -> Non
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_scan_sees_every_job_that_stays_while_others_come_and_go(session: Session, seed: int) -> None:
+def test_a_scan_sees_every_job_that_stays_while_others_come_and_go(
+    session: Session, seed: int
+) -> None:
     chance = random.Random(seed)
     stays = {session.call("DQ.ADD", "q", f"stays-{n}", "x") for n in range(300)}
     others = [session.call("DQ.ADD", "q", f"other-{n}", "x") for n in range(300)]
@@ -174,7 +186,9 @@ def test_totals_of_a_queue_that_did_everything(session: Session) -> None:
     """)
     session.eventually("> DQ.LEN q STATE dead\n(integer) 3")
     told = info(session)
-    totals = {name.removeprefix("total-"): n for name, n in told.items() if name.startswith("total-")}
+    totals = {
+        name.removeprefix("total-"): n for name, n in told.items() if name.startswith("total-")
+    }
     assert totals == {
         "added": 10,
         "replaced": 1,
@@ -272,7 +286,9 @@ def test_the_oldest_ready_job_is_none_whose_life_is_over(session: Session) -> No
 
 def test_a_queue_with_many_jobs_is_looked_at_in_no_time(server: Server, session: Session) -> None:
     pipe = Pipelined(server.port)
-    pipe.call_all([("DQ.ADD", "q", n, "x", "DELAY", 60_000 + n, "PRIORITY", n % 8) for n in range(50_000)])
+    pipe.call_all(
+        [("DQ.ADD", "q", n, "x", "DELAY", 60_000 + n, "PRIORITY", n % 8) for n in range(50_000)]
+    )
     pipe.close()
     assert peeked(session, "delayed", count=3) == ["0", "1", "2"]
     assert peeked(session, "ready") == []

@@ -1,4 +1,6 @@
-"""What limits a queue: purges by hand and by time; what DQ.ALTER gives to jobs, and how many it allows."""
+"""What limits a queue: purges by hand and by time; what DQ.ALTER gives to jobs, and how many it
+allows.
+"""
 
 from collections.abc import Callable
 
@@ -110,7 +112,8 @@ def test_altered_defaults_are_for_jobs_that_are_added_later(session: Session) ->
         > DQ.GET q own
         [<...>, "ttr", 1, "attempts", 0, <...>, "backoff-base", 0, "backoff-max", 0, <...>, "keep", 0, <...>]
 
-        # What isn't named stays; the queue goes before the configs, and other queues have their own.
+        # What isn't named stays; the queue goes before the configs, and other queues have their
+        # own.
         > DQ.ALTER q TTR 8000
         OK
         > CONFIG SET dq.default-ttr 1 dq.default-attempts 1
@@ -125,9 +128,15 @@ def test_altered_defaults_are_for_jobs_that_are_added_later(session: Session) ->
         [<...>, "ttr", 1, "attempts", 1, <...>, "backoff-base", 0, <...>, "keep", 0, <...>]
         > DQ.GET q before
         [<...>, "ttr", 60000, "attempts", 25, <...>]
-    """)  # noqa: E501
+    """)
     told = info(session)
-    names = ("default-ttr", "default-attempts", "default-backoff-base", "default-backoff-max", "default-keep")
+    names = (
+        "default-ttr",
+        "default-attempts",
+        "default-backoff-base",
+        "default-backoff-max",
+        "default-keep",
+    )
     assert [told[name] for name in names] == [8_000, 3, 10, 100, 9_000]
 
 
@@ -213,7 +222,9 @@ def test_dead_jobs_leave_when_they_were_kept_long_enough(session: Session) -> No
     assert info(session)["total-purged"] == 3
 
 
-def test_purges_by_time_reach_the_replica_as_steps_of_their_own(fresh_server: Callable[..., Server]) -> None:
+def test_purges_by_time_reach_the_replica_as_steps_of_their_own(
+    fresh_server: Callable[..., Server],
+) -> None:
     primary, replica = fresh_server(), fresh_server()
     replica.replicate(primary)
     session, there = primary.session(), replica.session()

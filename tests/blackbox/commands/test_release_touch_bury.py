@@ -1,4 +1,6 @@
-"""What a worker may say of a job it holds: DQ.RELEASE, DQ.TOUCH, DQ.BURY; in time, late, and too late."""
+"""What a worker may say of a job it holds: DQ.RELEASE, DQ.TOUCH, DQ.BURY; in time, late, and too
+late.
+"""
 
 import pytest
 
@@ -223,10 +225,13 @@ def test_who_was_too_slow_is_told_so_once_it_is_redone(session: Session, verb: s
 
 
 @pytest.mark.parametrize(
-    ("verb", "state"), [("RELEASE DELAY 60000", "delayed"), ("TOUCH TTR 60000", "reserved"), ("BURY", "dead")]
+    ("verb", "state"),
+    [("RELEASE DELAY 60000", "delayed"), ("TOUCH TTR 60000", "reserved"), ("BURY", "dead")],
 )
 @pytest.mark.parametrize("attempts", [0, 1])
-def test_late_words_count_until_it_is_redone(session: Session, verb: str, state: str, attempts: int) -> None:
+def test_late_words_count_until_it_is_redone(
+    session: Session, verb: str, state: str, attempts: int
+) -> None:
     lease = hold(session, "ATTEMPTS", attempts, ttr=1)
     session.eventually("> DQ.LEN q STATE reserved\n(integer) 0")
     name, *options = verb.split()

@@ -25,7 +25,9 @@ def test_a_scan_for_a_pattern(session: Session) -> None:
     for state, ids in IN_STATE.items():
         initial = ids[0][0]
         assert matching(session, f"{initial}*") == {job_id.encode() for job_id in ids}
-        assert matching(session, f"{initial}?", "STATE", state) == {job_id.encode() for job_id in ids}
+        assert matching(session, f"{initial}?", "STATE", state) == {
+            job_id.encode() for job_id in ids
+        }
         assert matching(session, f"[^{initial}]*", "STATE", state) == set()
     assert len(matching(session, "*", "COUNT", 1)) == 15
     assert matching(session, "[d-f][12]") == {b"d1", b"d2", b"f1", b"f2"}
@@ -44,8 +46,9 @@ def test_count_is_how_many_are_looked_at_not_how_many_match(session: Session) ->
     assert sizes == [2] * 5
 
 
-# What patterns are made of, so that brackets, ranges and stars meet; and bytes that are no text. Those
-# aren't in the first one, since in a range the server takes them for negative numbers on some machines.
+# What patterns are made of, so that brackets, ranges and stars meet; and bytes that are no text.
+# Those aren't in the first one, since in a range the server takes them for negative numbers on some
+# machines.
 ALPHABETS = [b"aabbcc**??[]^-" + bytes([92]), b"aab\xff\xc3\x00\n**?"]
 
 
@@ -83,7 +86,12 @@ def test_a_hostile_pattern_holds_up_nobody(session: Session) -> None:
     """As in CVE-2022-36021; and one that is compared with all of each id at each of its places."""
     for n in range(2_000):
         session.call("DQ.ADD", "q", f"{n:a>512}", "x")
-    for pattern in ["a*" * 1_000 + "b", "*" + "a" * 254 + "b", "*[a-z]" * 200 + "*b", "?" * 100_000]:
+    for pattern in [
+        "a*" * 1_000 + "b",
+        "*" + "a" * 254 + "b",
+        "*[a-z]" * 200 + "*b",
+        "?" * 100_000,
+    ]:
         cursor, calls = b"0", 0
         while True:
             cursor, ids = session.call("DQ.SCAN", "q", cursor, "MATCH", pattern, "COUNT", 10_000)
@@ -95,5 +103,6 @@ def test_a_hostile_pattern_holds_up_nobody(session: Session) -> None:
     told = session.call("INFO", "commandstats").decode()
     (line,) = [line for line in told.splitlines() if line.startswith("cmdstat_dq.scan:")]
     per_call = float(line.split("usec_per_call=")[1].split(",")[0])
-    # A few milliseconds each; an unbounded part of these would take a second, an exponential one for ever.
+    # A few milliseconds each; an unbounded part of these would take a second, an exponential one
+    # for ever.
     assert per_call < 200_000

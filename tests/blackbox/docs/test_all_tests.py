@@ -1,4 +1,6 @@
-"""scripts/test_all.sh, which CI runs: it goes red when a part does, and names what it leaves out."""
+"""scripts/test_all.sh, which CI runs: it goes red when a part does, and names what it leaves
+out.
+"""
 
 import subprocess
 from pathlib import Path
@@ -21,7 +23,9 @@ case " $CANT " in *" $1 "*) echo "setup: no browser for $1" >&2; exit 1 ;; esac
 """
 
 
-def told(folder: Path, cant: str = "", board: int = 0, parts: tuple[str, ...] = ()) -> tuple[int, list[str]]:
+def told(
+    folder: Path, cant: str = "", board: int = 0, parts: tuple[str, ...] = ()
+) -> tuple[int, list[str]]:
     """Its exit status and its last lines, among parts that only pretend."""
     prepare(folder, board)
     return run(folder, cant, ["bash", "scripts/test_all.sh", *parts])
@@ -83,7 +87,9 @@ def test_the_module_s_own_tests_are_never_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize("part", ["board", "dist"])
 def test_one_part_alone(tmp_path: Path, part: str) -> None:
     _, lines = told(tmp_path, parts=(part,))
-    assert [line.split()[0] for line in lines[1:] if " passed in" in line and "=" not in line] == [part]
+    assert [line.split()[0] for line in lines[1:] if " passed in" in line and "=" not in line] == [
+        part
+    ]
 
 
 def test_the_names_of_parts_are_not_for_their_tests(tmp_path: Path) -> None:

@@ -77,15 +77,21 @@ def test_the_keys_are_found(session: Session, expected: Expected) -> None:
         return
     assert decoded(session.call("COMMAND", "GETKEYS", *words)) == list(expected.keys)
     told = decoded(session.call("COMMAND", "GETKEYSANDFLAGS", *words))
-    assert [(key, set(flags)) for key, flags in told] == [(key, expected.key_flags) for key in expected.keys]
+    assert [(key, set(flags)) for key, flags in told] == [
+        (key, expected.key_flags) for key in expected.keys
+    ]
 
 
 def test_acl_categories_have_them(kind: Kind, session: Session) -> None:
     if kind.name == "redis-7.0":
         pytest.skip("this server has no way for a module to tell the categories of its commands")
     for category in "read", "write", "fast", "slow", "admin", "dangerous":
-        ours = {name for name in decoded(session.call("ACL", "CAT", category)) if name.startswith("dq.")}
-        assert ours == {expected.name for expected in COMMANDS if f"@{category}" in expected.categories}
+        ours = {
+            name for name in decoded(session.call("ACL", "CAT", category)) if name.startswith("dq.")
+        }
+        assert ours == {
+            expected.name for expected in COMMANDS if f"@{category}" in expected.categories
+        }
 
 
 def check_details(arguments: list[dict[str, Any]], *, has_display_text: bool) -> None:

@@ -1,4 +1,5 @@
-"""What the module says of its commands stands in README, docs/commands and the sources as it says it.
+"""What the module says of its commands stands in README, docs/commands and the sources as it says
+it.
 
 scripts/command_docs.py compares them, on every kind of server; and it does see a difference.
 """
@@ -29,7 +30,9 @@ def test_the_docs_say_what_the_module_says(server: Server) -> None:
     assert checked.returncode == 0, f"{checked.stdout}\n{checked.stderr}"
 
 
-def argument(name: str, kind: str = "string", token: str = "", flags: str = "", parts: Any = ()) -> Any:
+def argument(
+    name: str, kind: str = "string", token: str = "", flags: str = "", parts: Any = ()
+) -> Any:
     words = {"token": token} if token else {}
     return {"name": name, "type": kind, "flags": flags.split(), "arguments": list(parts)} | words
 
@@ -46,18 +49,29 @@ def word(text: str) -> Any:
         (argument("id", flags="multiple"), "id [id ...]"),
         (argument("id", flags="optional multiple"), "[id ...]"),
         (argument("which", "oneof", parts=[argument("id"), word("*")]), "id|*"),
-        (argument("taken", "oneof", "", "optional", [word("NX"), word("REPLACE")]), "[NX | REPLACE]"),
+        (
+            argument("taken", "oneof", "", "optional", [word("NX"), word("REPLACE")]),
+            "[NX | REPLACE]",
+        ),
         (
             argument("misfire", "oneof", "MISFIRE", "optional", [word("ONE"), word("ALL")]),
             "[MISFIRE ONE|ALL]",
         ),
         (argument("state", "oneof", "STATE", "", [word("ready"), word("dead")]), "STATE state"),
         (
-            argument("how", "oneof", "", "optional", [argument("ms", "integer", "DELAY"), word("UNBEGUN")]),
+            argument(
+                "how",
+                "oneof",
+                "",
+                "optional",
+                [argument("ms", "integer", "DELAY"), word("UNBEGUN")],
+            ),
             "[DELAY ms | UNBEGUN]",
         ),
         (
-            argument("backoff", "block", "BACKOFF", "optional", [argument("base-ms"), argument("max-ms")]),
+            argument(
+                "backoff", "block", "BACKOFF", "optional", [argument("base-ms"), argument("max-ms")]
+            ),
             "[BACKOFF base-ms max-ms]",
         ),
         (
@@ -73,7 +87,10 @@ def test_the_notation(told: Any, shown: str) -> None:
 
 
 def test_a_difference_is_shown_and_can_be_written_away(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    server: Server,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     with command_docs.connection(f"redis://127.0.0.1:{server.port}") as client:
         found = command_docs.commands(client)
@@ -99,6 +116,9 @@ def test_a_difference_is_shown_and_can_be_written_away(
     assert f"+//! `{words}`" in lines
     assert says("--write") == (
         0,
-        [f"written: {name}" for name in ("README.md", "docs/commands/touch.md", "src/command/touch.rs")],
+        [
+            f"written: {name}"
+            for name in ("README.md", "docs/commands/touch.md", "src/command/touch.rs")
+        ],
     )
     assert says("--check") == (0, [])

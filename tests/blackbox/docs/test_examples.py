@@ -1,4 +1,6 @@
-"""The examples do what they are for, in each language: a producer and a worker (example_programs.py)."""
+"""The examples do what they are for, in each language: a producer and a worker
+(example_programs.py).
+"""
 
 import signal
 from collections.abc import Callable
@@ -6,7 +8,16 @@ from collections.abc import Callable
 import pytest
 import redis
 
-from harness.example_programs import Example, Worker, counts, example, job, people, produce, start_at
+from harness.example_programs import (
+    Example,
+    Worker,
+    counts,
+    example,
+    job,
+    people,
+    produce,
+    start_at,
+)
 from harness.marks import on_one_kind
 from harness.server import Server, eventually
 
@@ -51,8 +62,14 @@ def test_the_worker_does_what_the_producer_queues(
         worker.has_said(line)
     # Those that died are kept, with their reasons; the others are gone.
     assert counts(r) == {"dead": 2}
-    assert job(r, "welcome:nobody").items() >= {"attempt": 1, "reason": "not an address: nobody"}.items()
-    assert job(r, "welcome:dan").items() >= {"attempt": 3, "reason": "down.example does not answer"}.items()
+    assert (
+        job(r, "welcome:nobody").items()
+        >= {"attempt": 1, "reason": "not an address: nobody"}.items()
+    )
+    assert (
+        job(r, "welcome:dan").items()
+        >= {"attempt": 3, "reason": "down.example does not answer"}.items()
+    )
 
     assert sorted(worker.stops_when_told(signal.SIGINT)) == [
         "newsletter:7: finished, attempt 1",

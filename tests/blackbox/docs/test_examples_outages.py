@@ -1,4 +1,6 @@
-"""The workers of the examples outlive their server: its restart, its failover, and being cut off from it."""
+"""The workers of the examples outlive their server: its restart, its failover, and being cut off
+from it.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -60,7 +62,9 @@ class Busy:
 
 
 @pytest.fixture
-def busy(start_at: Start, fresh_server: Callable[..., Server], address: Callable[[Server], Address]) -> Busy:
+def busy(
+    start_at: Start, fresh_server: Callable[..., Server], address: Callable[[Server], Address]
+) -> Busy:
     primary, replica = fresh_server(), fresh_server()
     replica.replicate(primary)
     leading = address(primary)
@@ -98,8 +102,12 @@ def test_a_worker_goes_on_when_its_server_is_back_and_finishes_what_it_had(
     does_the_next(worker, server)
 
 
-def test_a_worker_writes_each_line_in_one_go(example: Example, fresh_server: Callable[..., Server]) -> None:
-    """Its threads print at the same time: a line in pieces would get another thread's into its middle."""
+def test_a_worker_writes_each_line_in_one_go(
+    example: Example, fresh_server: Callable[..., Server]
+) -> None:
+    """Its threads print at the same time: a line in pieces would get another thread's into its
+    middle.
+    """
     server = fresh_server()
     add(server.client(), "long", people(5))
     with writes_of_worker(example, server.port) as writes:
@@ -130,7 +138,9 @@ def test_a_worker_goes_on_at_the_new_primary_when_the_old_one_becomes_a_replica(
     does_the_next(worker, old)
 
 
-def test_a_worker_goes_on_at_the_new_primary_when_the_old_one_says_nothing_any_more(busy: Busy) -> None:
+def test_a_worker_goes_on_at_the_new_primary_when_the_old_one_says_nothing_any_more(
+    busy: Busy,
+) -> None:
     busy.address.silence()
     busy.replica.client().replicaof("no", "one")
     busy.address.lead_to(busy.replica.port)
@@ -151,7 +161,10 @@ def test_a_worker_that_was_cut_off_learns_that_its_job_was_given_to_another(
     leading.cut()
     taken = r.execute_command("DQ.POP", "mail", "BLOCK", 20_000, "TTR", 60_000)
     taken += r.execute_command("DQ.POP", "mail", "BLOCK", 20_000, "TTR", 60_000)
-    assert sorted((job_id, attempt) for job_id, _, _, attempt in taken) == [("long", 2), ("short", 2)]
+    assert sorted((job_id, attempt) for job_id, _, _, attempt in taken) == [
+        ("long", 2),
+        ("short", 2),
+    ]
     leading.lead_to(server.port)
     worker.has_said("long: lost, attempt 1")
     worker.has_said("short: lost, attempt 1")

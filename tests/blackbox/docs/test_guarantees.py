@@ -1,4 +1,6 @@
-"""What docs/guarantees.md promises where no other test shows it; and the tests that it names exist."""
+"""What docs/guarantees.md promises where no other test shows it; and the tests that it names
+exist.
+"""
 
 import re
 from collections.abc import Callable

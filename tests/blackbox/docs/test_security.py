@@ -1,4 +1,6 @@
-"""docs/security.md is true: its rules are applied as they stand there, and its table says what they allow."""
+"""docs/security.md is true: its rules are applied as they stand there, and its table says what they
+allow.
+"""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +23,8 @@ RULES = {
 ROLES = ["producer", "worker", "operator", "board"]
 # One call of each command that is fine but for the rights, on a queue that the roles are for.
 EXAMPLES = {
-    c.name: c.example.replace("the-key", "mail:a").replace("the-other-key", "mail:b") for c in COMMANDS
+    c.name: c.example.replace("the-key", "mail:a").replace("the-other-key", "mail:b")
+    for c in COMMANDS
 }
 
 
@@ -34,7 +37,9 @@ def users(session: Session) -> Iterator[Session]:
 
 
 def allowed(session: Session, user: str, examples: dict[str, str]) -> set[str]:
-    replies = {name: session.call("ACL", "DRYRUN", user, *split(line)) for name, line in examples.items()}
+    replies = {
+        name: session.call("ACL", "DRYRUN", user, *split(line)) for name, line in examples.items()
+    }
     return {name for name, reply in replies.items() if reply == "OK"}
 
 
@@ -42,7 +47,8 @@ def stated() -> dict[str, set[str]]:
     """What the table says that each role may do."""
     rows = re.findall(r"^\| (`DQ\.[^|]*) \|(.*)\|$", PAGE, re.MULTILINE)
     table = [
-        (re.findall(r"`(.+?)`", names), [cell.strip() for cell in cells.split("|")]) for names, cells in rows
+        (re.findall(r"`(.+?)`", names), [cell.strip() for cell in cells.split("|")])
+        for names, cells in rows
     ]
     table = [(names, cells) for names, cells in table if len(cells) == len(ROLES)]
     return {
@@ -62,7 +68,9 @@ def test_a_role_may_do_what_the_table_says_and_nothing_else(users: Session, role
     assert allowed(users, role, EXAMPLES) == stated()[role]
     elsewhere = {name: line.replace("mail:", "other:") for name, line in EXAMPLES.items()}
     assert allowed(users, role, elsewhere) == set()
-    general = {line: line for line in ("FLUSHALL", "CONFIG GET *", "DEL mail:a", "SET mail:a x", "KEYS *")}
+    general = {
+        line: line for line in ("FLUSHALL", "CONFIG GET *", "DEL mail:a", "SET mail:a x", "KEYS *")
+    }
     assert allowed(users, role, general) == set()
 
 

@@ -35,7 +35,13 @@ def test_a_run_begins_with_their_releases(server: Server) -> None:
     release = server.client().info("server")
     told = release.get("valkey_version", release["redis_version"])
     header = subprocess.check_output(
-        [sys.executable, "-m", "pytest", "--collect-only", "tests/blackbox/harness/test_wall_clock.py"],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "--collect-only",
+            "tests/blackbox/harness/test_wall_clock.py",
+        ],
         cwd=ROOT,
         text=True,
         env=os.environ | {"DQ_SERVERS": str(server.kind.path)},

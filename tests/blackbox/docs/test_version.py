@@ -1,4 +1,5 @@
-"""One release has one version, and it is written once each in the places that CONTRIBUTING.md lists.
+"""One release has one version, and it is written once each in the places that CONTRIBUTING.md
+lists.
 
 That MODULE LIST and INFO tell the crate's is in server/test_info_section.py.
 """

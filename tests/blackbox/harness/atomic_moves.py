@@ -1,4 +1,5 @@
-"""Slots that move atomically: CLUSTER MIGRATESLOTS of Valkey 9, CLUSTER MIGRATION IMPORT of Redis 8.4.
+"""Slots that move atomically: CLUSTER MIGRATESLOTS of Valkey 9, CLUSTER MIGRATION IMPORT of Redis
+8.4.
 
 move(cluster, slot, to)                      moves it, and waits until it has
 begin(cluster, slot, to) -> Move             the same without waiting: state(), wait(), cancel()
@@ -44,7 +45,9 @@ class Move:
         if self.task is None:
             moves = self.cluster.call(self.source, "CLUSTER", "GETSLOTMIGRATIONS")
             told = [as_map(move) for move in moves]
-            (newest, *_) = [move for move in told if move["slot_ranges"] == f"{self.slot}-{self.slot}"]
+            (newest, *_) = [
+                move for move in told if move["slot_ranges"] == f"{self.slot}-{self.slot}"
+            ]
             return newest["state"], newest["message"]
         (told,) = self.cluster.call(self.to, "CLUSTER", "MIGRATION", "STATUS", "ID", self.task)
         return as_map(told)["state"], as_map(told)["last_error"]
@@ -91,7 +94,9 @@ def move(cluster: Cluster, slot: int, to: Server) -> None:
 
 @contextlib.contextmanager
 def held_up(cluster: Cluster, node: Server, keys: int = 1) -> Iterator[None]:
-    """A snapshot of `keys` keys takes this node a second or two: so that something can be done meanwhile."""
+    """A snapshot of `keys` keys takes this node a second or two: so that something can be done
+    meanwhile.
+    """
     ok(cluster.call(node, "CONFIG", "SET", "rdb-key-save-delay", 1_500_000 // keys))
     try:
         yield

@@ -1,4 +1,6 @@
-"""The time: ours, and the server's own, by which jobs go. On one machine they are the same clock."""
+"""The time: ours, and the server's own, by which jobs go. On one machine they are the same
+clock.
+"""
 
 import time
 

@@ -38,7 +38,8 @@ class Cluster:
         for opened in [*self._sessions.values(), *self._claims]:
             opened.close()
 
-    # ---- who is who -------------------------------------------------------------------------------
+    # ---- who is who
+    # -------------------------------------------------------------------------------
 
     def primaries(self) -> list[Server]:
         return [node for node in self.up() if self.call(node, "ROLE")[0] == b"master"]
@@ -86,7 +87,9 @@ class Cluster:
         return self.call(node, "CLUSTER", "MYID").decode()
 
     def client(self, **options: Any) -> redis.RedisCluster:
-        """redis-py's. It follows redirections; a command whose reply was lost it sends a second time."""
+        """redis-py's. It follows redirections; a command whose reply was lost it sends a second
+        time.
+        """
         seeds = [ClusterNode("127.0.0.1", node.port) for node in self.up()]
         defaults = {
             "protocol": 2,
@@ -96,7 +99,8 @@ class Cluster:
         }
         return redis.RedisCluster(startup_nodes=seeds, **(defaults | options))
 
-    # ---- slots that move --------------------------------------------------------------------------
+    # ---- slots that move
+    # --------------------------------------------------------------------------
 
     def begin_move(self, slot: int, to: Server) -> Server:
         """From now on the slot is on its way; returns who has it."""
@@ -125,13 +129,15 @@ class Cluster:
         self.end_move(slot, to)
         return moved
 
-    # ---- roles that change ------------------------------------------------------------------------
+    # ---- roles that change
+    # ------------------------------------------------------------------------
 
     def fail_over(self, primary: Server) -> Server:
         """Its replica takes over in agreement with it; returns the new primary.
 
-        On Redis a node that was elected can't be elected again for four times the node timeout ("Failover
-        attempt expired"). Then the failover is called off after five seconds, and has to be asked for again.
+        On Redis a node that was elected can't be elected again for four times the node timeout
+        ("Failover attempt expired"). Then the failover is called off after five seconds, and has to
+        be asked for again.
         """
         replica = self.replica_of(primary)
 
@@ -157,10 +163,14 @@ class Cluster:
         eventually(lambda: self.is_settled() or self._rejoin() or time.sleep(0.03), 40)
 
     def _rejoin(self) -> None:
-        """Killed while slots move, a node of Valkey 9.1 may come back as a primary without any, for good."""
+        """Killed while slots move, a node of Valkey 9.1 may come back as a primary without any, for
+        good.
+        """
         without = [node for node in self.primaries() if not self.slots(node)]
         leaders = {self._leader(node) for node in self.up()}
-        unfollowed = [node for node in self.primaries() if self.slots(node) and node.port not in leaders]
+        unfollowed = [
+            node for node in self.primaries() if self.slots(node) and node.port not in leaders
+        ]
         for node, primary in zip(without, unfollowed, strict=False):
             self.call(node, "CLUSTER", "REPLICATE", self.id_of(primary))
 
@@ -183,7 +193,8 @@ class Cluster:
         for node in self.up():
             ok(self.call(node, "CONFIG", "SET", "cluster-node-timeout", ms))
 
-    # ---- the making of it -------------------------------------------------------------------------
+    # ---- the making of it
+    # -------------------------------------------------------------------------
 
     def _start(self, start: Callable[..., Server], *config: str) -> Server:
         bus, claim = claimed_port()

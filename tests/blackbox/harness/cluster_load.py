@@ -52,11 +52,17 @@ class Told:
         return {
             id
             for id in list(self.added)
-            if not any(delivery.finished is not None for delivery in list(self.deliveries.get(id, ())))
+            if not any(
+                delivery.finished is not None for delivery in list(self.deliveries.get(id, ()))
+            )
         }
 
-    def faults(self, *, may_be_lost: frozenset[str] = frozenset(), may_repeat: bool = False) -> list[str]:
-        """What was promised and not kept. `may_repeat`: a server was lost, with what it had told last."""
+    def faults(
+        self, *, may_be_lost: frozenset[str] = frozenset(), may_repeat: bool = False
+    ) -> list[str]:
+        """What was promised and not kept. `may_repeat`: a server was lost, with what it had told
+        last.
+        """
         return [
             fault
             for id in sorted(self.added.keys() | self.deliveries.keys())
@@ -110,7 +116,8 @@ class AnyLoad(ABC):
 class Load(AnyLoad):
     """Two producers, and a worker for each queue, by redis-py's cluster client.
 
-    Each has its own: threads that share one can meet in its table of nodes while that changes (redis-py 8.1).
+    Each has its own: threads that share one can meet in its table of nodes while that changes
+    (redis-py 8.1).
     """
 
     def __init__(self, cluster: Cluster, queues: list[str], *, ttr_ms: int = 60_000, seed: int = 1):
@@ -154,7 +161,9 @@ class Load(AnyLoad):
             queue = self._queues[number % len(self._queues)]
             id, due = f"{queue}/{number}", now_ms() + chance.choice(DELAYS_MS)
             try:
-                client.execute_command("DQ.ADD", queue, id, "x" * 50, "AT", due, "TTR", self._ttr_ms)
+                client.execute_command(
+                    "DQ.ADD", queue, id, "x" * 50, "AT", due, "TTR", self._ttr_ms
+                )
                 self.told.added[id] = due
             except redis.RedisError as error:
                 self.told.unsure.add(id)
@@ -195,7 +204,15 @@ class NodeLoad(AnyLoad):
     def __init__(self, cluster: Cluster, queues: list[str], modules: Path):
         super().__init__()
         self._process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", "node", self.PROGRAM, str(cluster.up()[0].port), *queues],
+            [
+                "setpriv",
+                "--pdeathsig",
+                "KILL",
+                "node",
+                self.PROGRAM,
+                str(cluster.up()[0].port),
+                *queues,
+            ],
             env=os.environ | {"NODE_PATH": str(modules)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -10,10 +10,10 @@
         two waits
     ''')
 
-`name> command` sends a command from a connection of that name, which is opened when it is first met, and goes
-on when the server says that it is blocked. `name< reply` is what it is told then, `name waits` that it still
-is blocked and was told nothing. The other lines are those of a transcript (transcript.py), from one more
-connection; values bound in one are known to all.
+`name> command` sends a command from a connection of that name, which is opened when it is first
+met, and goes on when the server says that it is blocked. `name< reply` is what it is told then,
+`name waits` that it still is blocked and was told nothing. The other lines are those of a
+transcript (transcript.py), from one more connection; values bound in one are known to all.
 """
 
 import re

@@ -1,7 +1,8 @@
-"""A crowd of consumers that wait, give up, go away and are thrown out, and producers that keep them busy.
+"""A crowd of consumers that wait, give up, go away and are thrown out, and producers that keep them
+busy.
 
-Every delivery that anyone got is kept, so that afterwards one can tell whether each job was handed out as
-often as its attempts say.
+Every delivery that anyone got is kept, so that afterwards one can tell whether each job was handed
+out as often as its attempts say.
 """
 
 import asyncio
@@ -191,7 +192,9 @@ class Crowd:
         # The more there are, the longer they wait: else they are busy with nothing but timeouts.
         longest = 2 * self.consumers
         block = (
-            chance.choice([0, 10, longest, longest]) if chance.random() < 0.5 else chance.randint(1, longest)
+            chance.choice([0, 10, longest, longest])
+            if chance.random() < 0.5
+            else chance.randint(1, longest)
         )
         is_noack = not self.vanish and chance.random() < 0.2
         words: list[str | int] = ["DQ.POP", chance.choice(QUEUES)]
@@ -231,7 +234,9 @@ class Crowd:
         return sum(max(attempts) - len(attempts) for attempts in self.handouts.values())
 
     def check(self) -> None:
-        """All jobs were handed out and finished, once, and their leases grew with their attempts."""
+        """All jobs were handed out and finished, once, and their leases grew with their
+        attempts.
+        """
         __tracebackhide__ = True
         assert self.wrong == []
         assert set(self.handouts) == set(self.due)

@@ -10,7 +10,9 @@ FILES = (["appendonly yes"], ["appendonly yes", "aof-use-rdb-preamble no"], ["sa
 
 
 def check_files_hold(server: Server, config: list[str], shown: Callable[[Server], object]) -> None:
-    """Restarts, from its log as it is and from a rewritten one, or from its RDB file, as it is configured."""
+    """Restarts, from its log as it is and from a rewritten one, or from its RDB file, as it is
+    configured.
+    """
     before = (shown(server), queues_of(server))
     if "appendonly yes" in config:
         server.restart()

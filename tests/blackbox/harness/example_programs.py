@@ -78,7 +78,9 @@ class Worker:
     def has_complained(self, command: str) -> None:
         """Waits until it has printed that this command got no answer."""
         __tracebackhide__ = True
-        eventually(lambda: any(line.startswith(f"{command}: ") for line in self.lines()), within_s=30)
+        eventually(
+            lambda: any(line.startswith(f"{command}: ") for line in self.lines()), within_s=30
+        )
 
     def stops_when_told(self, number: signal.Signals = signal.SIGTERM) -> list[str]:
         """Tells it to stop, and returns what it has printed when it is gone."""
@@ -129,7 +131,9 @@ def installed(language: str, testrun_uid: str) -> Example:
         if version_of(tool) < version:
             pytest.skip(f"{tool} {version} or later is missing")
 
-    block = re.search(rf"```sh\ncd {language}\n(.*?)```", (SOURCE / "README.md").read_text(), re.DOTALL)
+    block = re.search(
+        rf"```sh\ncd {language}\n(.*?)```", (SOURCE / "README.md").read_text(), re.DOTALL
+    )
     install, producer, worker = [shlex.split(line) for line in block.group(1).splitlines()]
     directory = TARGET / "examples" / language
     directory.mkdir(parents=True, exist_ok=True)
@@ -150,7 +154,9 @@ def installed(language: str, testrun_uid: str) -> Example:
     return Example(directory, producer, worker, environment)
 
 
-def install_in(directory: Path, language: str, install: list[str], environment: dict[str, str]) -> None:
+def install_in(
+    directory: Path, language: str, install: list[str], environment: dict[str, str]
+) -> None:
     unwanted = shutil.ignore_patterns("node_modules", "target")
     shutil.copytree(SOURCE / language, directory, dirs_exist_ok=True, ignore=unwanted)
     # A build may take all that the tests beside it leave, and no more.
@@ -164,7 +170,9 @@ def install_in(directory: Path, language: str, install: list[str], environment: 
     )
     if installed.returncode != 0:
         output = installed.stdout + installed.stderr
-        unreachable = next((text for text in OUT_OF_REACH.get(language, ()) if text in output), None)
+        unreachable = next(
+            (text for text in OUT_OF_REACH.get(language, ()) if text in output), None
+        )
         if unreachable:
             pytest.skip(f"the package registry of {language} is out of reach: {unreachable}")
         pytest.fail(f"{shlex.join(install)}:\n{output}")

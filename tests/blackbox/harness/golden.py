@@ -7,9 +7,9 @@ A folder a version, made by make.py there. The same queues in four forms:
     rewritten.aof   BGREWRITEAOF without an RDB preamble
     payloads.json   a DUMP payload of each queue, in hex
 
-content.json says when they are to be looked at, and what a client sees then: by a clock that is set to that
-time, so that each job is in the state in which it was. digests.json has their digests by the module as it is
-now: `make.py --record` writes it anew when what goes into a digest changes.
+content.json says when they are to be looked at, and what a client sees then: by a clock that is set
+to that time, so that each job is in the state in which it was. digests.json has their digests by
+the module as it is now: `make.py --record` writes it anew when what goes into a digest changes.
 """
 
 import json
@@ -80,7 +80,9 @@ class Golden:
 def laid_out(value: Any, indent: str = "") -> str:
     """JSON, with a line for each map or list that has no other in it."""
     parts = value.values() if isinstance(value, dict) else value
-    if not isinstance(value, dict | list) or not any(isinstance(part, dict | list) for part in parts):
+    if not isinstance(value, dict | list) or not any(
+        isinstance(part, dict | list) for part in parts
+    ):
         return json.dumps(value)
     inner = indent + " "
     laid = [laid_out(part, inner) for part in parts]
@@ -158,7 +160,9 @@ def known_to(then: Any, now: Any) -> Any:
     """Without the fields that the version of then didn't have."""
     match then, now:
         case dict(), dict():
-            return {name: known_to(then[name], value) for name, value in now.items() if name in then}
+            return {
+                name: known_to(then[name], value) for name, value in now.items() if name in then
+            }
         case list(), list():
             return [known_to(*pair) for pair in zip(then, now, strict=False)] + now[len(then) :]
     return now
@@ -191,7 +195,9 @@ def digests_of(r: redis.Redis) -> dict[str, str]:
 
 
 def load_its_aof(server: Server, r: redis.Redis) -> None:
-    """What the module writes into an AOF now, in commands only, is loaded in place of what is there."""
+    """What the module writes into an AOF now, in commands only, is loaded in place of what is
+    there.
+    """
     if not r.info("persistence")["aof_enabled"]:
         r.config_set("appendonly", "yes")
         eventually(lambda: is_written(r), 20)

@@ -26,14 +26,18 @@ def queues_of(server: Server) -> dict[str, str]:
 
 
 def come_to_rest(r: redis.Redis) -> None:
-    """Waits until no job of any queue will leave within the next hour without somebody saying so."""
+    """Waits until no job of any queue will leave within the next hour without somebody saying
+    so.
+    """
     keys = list(r.scan_iter(_type="delayq-dq", count=1_000))
     for key in keys:
         r.execute_command("DQ.ALTER", key, "DEADKEEP", 0)
 
     def all_are_kept() -> bool:
         first_to_go = [r.execute_command("DQ.PEEK", key, "STATE", "done") for key in keys]
-        return all(fields(job)["kept-until"] > now_ms() + HOUR_MS for jobs in first_to_go for job in jobs)
+        return all(
+            fields(job)["kept-until"] > now_ms() + HOUR_MS for jobs in first_to_go for job in jobs
+        )
 
     eventually(all_are_kept)
 
@@ -46,11 +50,11 @@ def job(r: redis.Redis, key: str, id: bytes | str) -> dict[str, Any] | None:
 def info(r: redis.Redis, key: str) -> dict[str, Any]:
     """What DQ.INFO tells of the queue itself, wherever and whenever it is asked.
 
-    Not so: the memory, which depends on what the queue has been; the lateness, which is the server's; what
-    happened in the last minute; and how long ago its oldest job became ready.
+    Not so: the memory, which depends on what the queue has been; the lateness, which is the
+    server's; what happened in the last minute; and how long ago its oldest job became ready.
     """
     told = fields(r.execute_command("DQ.INFO", key))
-    passing = [name for name in told if name.startswith("lateness-") or name.endswith("-per-minute")]
+    passing = [name for name in told if name.startswith("lateness-")]
     for name in "memory", "oldest-ready-ms", *passing:
         del told[name]
     return told

@@ -55,7 +55,9 @@ LINE = None
 
 
 def read_reply() -> Generator[int | None, bytes, Any]:
-    """Reads one reply, wherever it comes from: yields how many bytes it needs next, and is sent them."""
+    """Reads one reply, wherever it comes from: yields how many bytes it needs next, and is sent
+    them.
+    """
     line = yield LINE
     kind, rest = line[:1], line[1:-2]
     match kind:
@@ -75,7 +77,7 @@ def read_reply() -> Generator[int | None, bytes, Any]:
             return None if rest == b"-1" else (yield int(rest) + 2)[:-2]
         case b"=":
             return (yield int(rest) + 2)[len(b"txt:") : -2]
-        case b"*" | b"~":
+        case b"*" | b"~" | b">":
             return None if rest == b"-1" else (yield from read_replies(int(rest)))
         case b"%":
             told = yield from read_replies(2 * int(rest))

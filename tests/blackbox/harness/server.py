@@ -133,9 +133,9 @@ class Server:
         environment: Mapping[str, str] = NOTHING,
         under: Sequence[str] = (),
     ):
-        """`config` are lines of redis.conf; `module_args` None starts without the module; `files` lie in
-        the directory when it starts; `environment` is set each time that it starts; `under` is a program
-        that runs it, with its arguments."""
+        """`config` are lines of redis.conf; `module_args` None starts without the module; `files`
+        lie in the directory when it starts; `environment` is set each time that it starts; `under`
+        is a program that runs it, with its arguments."""
         if not module.exists():
             raise FileNotFoundError(f"{module} is missing: run `make build`")
         self.kind = kind
@@ -182,7 +182,14 @@ class Server:
             # The kernel ends the server when pytest dies, however it dies. In a session of its own
             # the server doesn't see Ctrl-C: pytest ends it, when it has shown what was wrong.
             self._process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", *self._under, self.kind.binary, self._config_path],
+                [
+                    "setpriv",
+                    "--pdeathsig",
+                    "KILL",
+                    *self._under,
+                    self.kind.binary,
+                    self._config_path,
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -241,7 +248,9 @@ class Server:
         """What redis-cli prints at a terminal."""
         program = TARGET / "servers" / "valkey-8.1" / "valkey-cli"
         command = [program, "-p", str(self.port), "--no-raw", *args]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=30
+        ).stdout
 
     def rewrite_aof(self) -> Path:
         """BGREWRITEAOF; the file that it made."""
@@ -269,7 +278,9 @@ class Server:
     def catch_up(self, primary: "Server") -> None:
         """Waits until this replica has taken in all that its primary has sent."""
         with self.client() as mine, primary.client() as theirs:
-            eventually(lambda: offset(mine, "slave_repl_offset") == offset(theirs, "master_repl_offset"))
+            eventually(
+                lambda: offset(mine, "slave_repl_offset") == offset(theirs, "master_repl_offset")
+            )
 
     def _answers(self) -> bool:
         try:
@@ -291,8 +302,9 @@ def ports_online(primary: redis.Redis) -> list[int]:
 
 
 def claimed_port() -> tuple[int, socket.socket]:
-    """A port of 127.0.0.1, and the claim to it: none of our tests on this machine, whoever runs them, gets it
-    before that is closed. A claim is the same port of 127.0.0.2, which no server listens on.
+    """A port of 127.0.0.1, and the claim to it: none of our tests on this machine, whoever runs
+    them, gets it before that is closed. A claim is the same port of 127.0.0.2, which no server
+    listens on.
 
     Below the ports of outgoing connections, so that none takes it while a server restarts.
     """

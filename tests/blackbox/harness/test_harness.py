@@ -26,7 +26,9 @@ from harness.transcript import Mismatch, Session
         pytest.param("> NO\n(error) ERR", id="the beginning of an error"),
         pytest.param("> MGET k\n<*>", id="an array for a placeholder"),
         pytest.param("> ECHO a\n<x>\n> ECHO b\n<x>", id="another value for a bound placeholder"),
-        pytest.param("> COMMAND GETKEYS MSET a 1 b 2\n[<x>, <x>]", id="two values for one placeholder"),
+        pytest.param(
+            "> COMMAND GETKEYS MSET a 1 b 2\n[<x>, <x>]", id="two values for one placeholder"
+        ),
         pytest.param("> MGET k\n[(nil), <...>]", id="nothing for further elements"),
         pytest.param('> MGET k l\n[<...>, "x"]', id="further elements and another last one"),
     ],

@@ -1,9 +1,9 @@
 """A server's clock that tests set is the module's clock, too.
 
-The module asks its server for the time of a command, and the C library for how long its timer may sleep.
-Valkey keeps modules apart from what is loaded before the C library: with two clocks an hour apart the timer
-would look every millisecond, or sleep too long. So would a thread that waits until a time of day, as those of
-jemalloc do.
+The module asks its server for the time of a command, and the C library for how long its timer may
+sleep. Valkey keeps modules apart from what is loaded before the C library: with two clocks an hour
+apart the timer would look every millisecond, or sleep too long. So would a thread that waits until
+a time of day, as those of jemalloc do.
 """
 
 import errno
@@ -24,7 +24,8 @@ from harness.wall_clock import US_PER_S, WallClock, shifted_clock
 
 HOUR_S = 3_600
 DUE_IN_MS = 1_500
-# It looks once a second at least, and a few times more around the due time. Every millisecond would be 1,500.
+# It looks once a second at least, and a few times more around the due time. Every millisecond would
+# be 1,500.
 RUNS_MAX = 150
 
 
@@ -43,7 +44,9 @@ def test_the_module_sleeps_by_the_clock_that_its_server_shows(
         assert r.info("dq")["dq_timer_runs"] - before < RUNS_MAX
 
 
-def test_it_can_be_set_while_the_server_runs(fresh_server: Callable[..., Server], tmp_path: Path) -> None:
+def test_it_can_be_set_while_the_server_runs(
+    fresh_server: Callable[..., Server], tmp_path: Path
+) -> None:
     clock = WallClock(tmp_path)
     server = fresh_server(environment=clock.environment)
     with closing(server.session()) as session, closing(Pipelined(server.port)) as consumer:
@@ -61,7 +64,8 @@ def test_it_can_be_set_while_the_server_runs(fresh_server: Callable[..., Server]
             assert abs(unix_ms(session) - now_ms() - hours * HOUR_MS) < 60_000
 
 
-# What the C library is asked for, in a program of its own: prints how long it has slept, and what came of it.
+# What the C library is asked for, in a program of its own: prints how long it has slept, and what
+# came of it.
 SLEEP = """\
 import ctypes, time
 c = ctypes.CDLL(None)
@@ -79,7 +83,9 @@ print(told, time.monotonic() - began)
 @pytest.mark.parametrize("by_s", [-HOUR_S, HOUR_S])
 def test_a_thread_that_waits_until_a_time_of_day_waits_by_it(tmp_path: Path, by_s: int) -> None:
     environment = os.environ | shifted_clock(tmp_path, by_s)
-    told = subprocess.check_output([sys.executable, "-c", SLEEP], text=True, env=environment, timeout=60)
+    told = subprocess.check_output(
+        [sys.executable, "-c", SLEEP], text=True, env=environment, timeout=60
+    )
     error, slept_s = told.split()
     assert int(error) == errno.ETIMEDOUT
     assert float(slept_s) >= 0.4

@@ -141,8 +141,8 @@ class Session(Connection):
 
 
 def play(session: Session, transcript: str) -> None:
-    """As Session.check; after a comment that begins with `# Later` the command is repeated until it gives
-    its reply."""
+    """As Session.check; after a comment that begins with `# Later` the command is repeated until it
+    gives its reply."""
     __tracebackhide__ = True
     is_later = False
     for step in parse(transcript):

@@ -1,6 +1,8 @@
-"""A wall clock for a server that a test sets, also while it runs: wall_clock.c before the C library.
+"""A wall clock for a server that a test sets, also while it runs: wall_clock.c before the C
+library.
 
-Both the server and the module go by it. Their timers go by the monotonic clock, which stays as it is.
+Both the server and the module go by it. Their timers go by the monotonic clock, which stays as it
+is.
 """
 
 import mmap
@@ -12,8 +14,9 @@ from pathlib import Path
 
 SHIM = Path(__file__).with_suffix(".c")
 US_PER_S = 1_000_000
-# Valkey 9.1 reads the wall clock when a millisecond has passed since it last did, and counts on by the
-# processor's own counter meanwhile. So this long after the clock was set, every server goes by it.
+# Valkey 9.1 reads the wall clock when a millisecond has passed since it last did, and counts on by
+# the processor's own counter meanwhile. So this long after the clock was set, every server goes by
+# it.
 HEARD_WITHIN_S = 0.002
 
 
@@ -21,13 +24,18 @@ class WallClock:
     """By how much the wall clock of one server is wrong."""
 
     def __init__(self, directory: Path, name: str = "wall", *, shift_us: int = 0):
-        """The shim and the shift lie in the directory, where several clocks may be, each by its name."""
+        """The shim and the shift lie in the directory, where several clocks may be, each by its
+        name.
+        """
         path = directory / f"{name}.clock"
         path.write_bytes(struct.pack("q", 0))
         with path.open("r+b") as file:
             self._shift = mmap.mmap(file.fileno(), 8)
         # Of the program that is to have this clock.
-        self.environment: Mapping[str, str] = {"LD_PRELOAD": str(_shim(directory)), "WALL_CLOCK": str(path)}
+        self.environment: Mapping[str, str] = {
+            "LD_PRELOAD": str(_shim(directory)),
+            "WALL_CLOCK": str(path),
+        }
         # The farthest ahead that it has been: what was due by then may have been handed out.
         self.furthest_us = 0
         self.set(shift_us)

@@ -44,9 +44,13 @@ Words = tuple[str | int, ...]
 
 
 class Workload:
-    """Short delays, TTRs and lives, so that jobs fall due, leases end and jobs die all the while."""
+    """Short delays, TTRs and lives, so that jobs fall due, leases end and jobs die all the
+    while.
+    """
 
-    def __init__(self, r: redis.Redis, seed: int, queues: list[str] = QUEUES, groups: Sequence[str] = GROUPS):
+    def __init__(
+        self, r: redis.Redis, seed: int, queues: list[str] = QUEUES, groups: Sequence[str] = GROUPS
+    ):
         self._r = r
         self._random = random.Random(seed)
         self._queues = queues
@@ -82,7 +86,9 @@ class Workload:
     def _got(self, queue: str, handed_out: list[list[Any]]) -> None:
         self.handed_out += len(handed_out)
         # Without a lease they are finished already.
-        self._deliveries += [(queue, id, lease) for id, _, lease, _ in handed_out if lease is not None]
+        self._deliveries += [
+            (queue, id, lease) for id, _, lease, _ in handed_out if lease is not None
+        ]
 
     def _command(self) -> Words:
         kind = self._random.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]

@@ -71,8 +71,12 @@ def check_that_peek_foretells_pop(r: redis.Redis, key: str) -> None:
     r.execute_command("DQ.RESUME", "copy")
     # Those that become ready meanwhile come as well, somewhere between.
     foretold = [fields(told)["id"] for told in r.execute_command("DQ.PEEK", "copy", "COUNT", ALL)]
-    handed_out = [id for id, *_ in r.execute_command("DQ.POP", "copy", "COUNT", ALL, "TTR", 10**9) or []]
-    assert [id for id in handed_out if id in foretold] == [id for id in foretold if id in handed_out]
+    handed_out = [
+        id for id, *_ in r.execute_command("DQ.POP", "copy", "COUNT", ALL, "TTR", 10**9) or []
+    ]
+    assert [id for id in handed_out if id in foretold] == [
+        id for id in foretold if id in handed_out
+    ]
     assert all(has_died(r, id) for id in foretold if id not in handed_out)
     r.delete("copy")
 

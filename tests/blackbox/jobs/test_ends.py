@@ -1,4 +1,6 @@
-"""How a job ends but by a plain FINISH: taken without a lease, out of life, kept when it is done."""
+"""How a job ends but by a plain FINISH: taken without a lease, out of life, kept when it is
+done.
+"""
 
 import pytest
 
@@ -60,7 +62,12 @@ def test_a_job_dies_when_its_time_to_live_is_over(
     assert shown.decode() == state
     session.eventually("> DQ.LEN q STATE dead\n(integer) 1")
     assert unix_ms(session) >= expires
-    assert seen(session, "state", "due", "since", "reason") == [b"dead", None, expires, LIFE_IS_OVER]
+    assert seen(session, "state", "due", "since", "reason") == [
+        b"dead",
+        None,
+        expires,
+        LIFE_IS_OVER,
+    ]
     session.check(f"""
         > DQ.LEN q STATE {state}
         (integer) 0
@@ -168,7 +175,9 @@ def test_a_kept_job_may_be_replaced_and_deleted(session: Session, how: str) -> N
     """)
 
 
-@pytest.mark.parametrize("finish", ["DQ.FINISH q a *", "DQ.FINISH q a * b *", "DQ.FINISH q b * a *"])
+@pytest.mark.parametrize(
+    "finish", ["DQ.FINISH q a *", "DQ.FINISH q a * b *", "DQ.FINISH q b * a *"]
+)
 def test_kept_ones_and_others_are_finished_together(session: Session, finish: str) -> None:
     hold(session, "KEEP", 60_000)
     session.check('> DQ.ADD q b x\n"b"\n> DQ.POP q\n[["b", "x", <*>, 1]]')

@@ -64,7 +64,13 @@ def test_what_is_shown(session: Session) -> None:
     assert dict(zip(shown[::2], shown[1::2], strict=True))[b"group"] == b"ann"
     shown = session.call("DQ.INFO", "q")
     info = dict(zip(shown[::2], shown[1::2], strict=True))
-    names = (b"groups", b"group-concurrency", b"group-rate", b"group-rate-per-ms", b"group-rate-burst")
+    names = (
+        b"groups",
+        b"group-concurrency",
+        b"group-rate",
+        b"group-rate-per-ms",
+        b"group-rate-burst",
+    )
     assert [info[name] for name in names] == [2, 3, 5, 1000, 4]
 
 
@@ -75,7 +81,11 @@ def test_a_tenant_with_many_jobs_delays_another_by_one_turn(r: redis.Redis) -> N
     pipeline.execute()
     assert r.execute_command("DQ.POP", "q")[0][0] == "big0"
     r.execute_command("DQ.ADD", "q", "small", "x", "GROUP", "small")
-    assert [job[0] for job in r.execute_command("DQ.POP", "q", "COUNT", 3)] == ["big1", "small", "big2"]
+    assert [job[0] for job in r.execute_command("DQ.POP", "q", "COUNT", 3)] == [
+        "big1",
+        "small",
+        "big2",
+    ]
 
 
 def test_while_new_groups_keep_coming_the_others_are_served(r: redis.Redis) -> None:
@@ -91,41 +101,15 @@ def test_while_new_groups_keep_coming_the_others_are_served(r: redis.Redis) -> N
     assert [id for id in left if not id.startswith("order")] == ["n1", "a1", "n2", "a2", "n3", "a3"]
 
 
-def test_info_tells_how_often_groups_held_back_what_was_ready(r: redis.Redis) -> None:
-    """Whoever asks again and again counts once, as with the queue's own limits."""
-
-    def held() -> tuple[int, int, int]:
-        names = ("held-by-group", "held-by-concurrency", "held-by-rate")
-        told = r.execute_command("DQ.INFO", "q")
-        shown = dict(zip(told[::2], told[1::2], strict=True))
-        return tuple(shown[name] for name in names)
-
-    before = r.info("dq")["dq_held_back"]
-    r.execute_command("DQ.ALTER", "q", "GROUPCONCURRENCY", 1)
-    for id, group in (("a1", "ann"), ("a2", "ann"), ("b1", "bob")):
-        r.execute_command("DQ.ADD", "q", id, "x", "GROUP", group)
-    assert r.execute_command("DQ.POP", "q")[0][0] == "a1"
-    assert held() == (0, 0, 0)
-    assert [job[0] for job in r.execute_command("DQ.POP", "q", "COUNT", 5)] == ["b1"]
-    for _ in range(7):
-        assert r.execute_command("DQ.POP", "q") is None
-    assert held() == (1, 0, 0)
-    assert r.execute_command("DQ.DEL", "q", "a1") == 1
-    assert r.execute_command("DQ.POP", "q")[0][0] == "a2"
-    assert r.execute_command("DQ.POP", "q") is None
-    assert held() == (1, 0, 0), "nothing is ready"
-    r.execute_command("DQ.ADD", "q", "c1", "x", "GROUP", "cid")
-    r.execute_command("DQ.PAUSE", "q", "GROUP", "cid")
-    assert r.execute_command("DQ.POP", "q", "ID", "c1") is None
-    assert held() == (2, 0, 0)
-    assert r.info("dq")["dq_held_back"] - before == 2
-
-
 def make_groups(r: redis.Redis) -> None:
     """In the middle of a round, with leases, a rate and a pause."""
-    r.execute_command("DQ.ALTER", "q", "GROUPCONCURRENCY", 2, "GROUPRATE", 7, 86_400_000, "BURST", 3)
+    r.execute_command(
+        "DQ.ALTER", "q", "GROUPCONCURRENCY", 2, "GROUPRATE", 7, 86_400_000, "BURST", 3
+    )
     for n in range(40):
-        r.execute_command("DQ.ADD", "q", n, "x", "GROUP", n % 7, "PRIORITY", n % 2, "TTR", 86_400_000)
+        r.execute_command(
+            "DQ.ADD", "q", n, "x", "GROUP", n % 7, "PRIORITY", n % 2, "TTR", 86_400_000
+        )
         r.execute_command("DQ.ADD", "q", f"own{n}", "x", "TTR", 86_400_000)
     assert len(r.execute_command("DQ.POP", "q", "COUNT", 9)) == 9
     r.execute_command("DQ.PAUSE", "q", "GROUP", 3)
@@ -166,14 +150,20 @@ def test_files_and_copies_hold_them(fresh_server: StartServer) -> None:
         check_files_hold(server, config, groups)
         check_copies_hold(server, "q")
         with server.client() as r:
-            orders = [r.execute_command("DQ.POP", key, "COUNT", 30) for key in ("q", "copied", "restored")]
+            orders = [
+                r.execute_command("DQ.POP", key, "COUNT", 30) for key in ("q", "copied", "restored")
+            ]
         taken = [[job[0] for job in order] for order in orders]
         assert taken[0] == taken[1] == taken[2]
         assert len(taken[0]) > 10
 
 
-def test_groups_without_jobs_are_forgotten_while_there_are_no_commands(fresh_server: StartServer) -> None:
-    """They are remembered by their rate for a second. Then the timer forgets them, in the AOF, too."""
+def test_groups_without_jobs_are_forgotten_while_there_are_no_commands(
+    fresh_server: StartServer,
+) -> None:
+    """They are remembered by their rate for a second. Then the timer forgets them, in the AOF,
+    too.
+    """
     primary, replica = fresh_server("appendonly yes"), fresh_server()
     replica.replicate(primary)
     with primary.client() as r, replica.client() as there:

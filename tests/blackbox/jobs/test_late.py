@@ -1,4 +1,6 @@
-"""LATE: a job that no worker takes in time is dead; a run of a schedule is passed over, and counted."""
+"""LATE: a job that no worker takes in time is dead; a run of a schedule is passed over, and
+counted.
+"""
 
 import pytest
 import redis
@@ -56,7 +58,10 @@ def test_a_queue_has_one_for_jobs_that_do_not_say(r: redis.Redis) -> None:
     add(r, "never", "LATE", 0)
     assert [job(r, "q", id)["late"] for id in ("before", "a", "never")] == [0, 30, 0]
     eventually(lambda: r.execute_command("DQ.LEN", "q", "STATE", "dead") == 1)
-    assert [taken[0] for taken in r.execute_command("DQ.POP", "q", "COUNT", 9)] == ["before", "never"]
+    assert [taken[0] for taken in r.execute_command("DQ.POP", "q", "COUNT", 9)] == [
+        "before",
+        "never",
+    ]
 
 
 def test_each_attempt_has_its_own_time(r: redis.Redis) -> None:

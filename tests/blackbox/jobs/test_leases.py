@@ -62,8 +62,12 @@ def test_leases_grow_in_the_order_in_which_they_are_given(session: Session) -> N
     assert leases[-1] < EXACT_IN_EVERY_CLIENT
 
 
-def test_leases_outgrow_the_numbers_that_a_millisecond_has(server: Server, session: Session) -> None:
-    """The clock gives 2,048 a millisecond, one call hands out 10,000: the next must still be higher."""
+def test_leases_outgrow_the_numbers_that_a_millisecond_has(
+    server: Server, session: Session
+) -> None:
+    """The clock gives 2,048 a millisecond, one call hands out 10,000: the next must still be
+    higher.
+    """
     with closing(Pipelined(server.port)) as pipe:
         pipe.call_all([("DQ.ADD", "q", n, "x") for n in range(10_000)])
     session.check("""
@@ -169,7 +173,9 @@ def test_a_replaced_and_a_deleted_job_keep_their_numbers_used(session: Session) 
 def test_a_server_that_starts_again_with_the_same_file_gives_no_number_again(
     fresh_server: Callable[..., Server],
 ) -> None:
-    """A crash loses the leases that were given since the file was written, and so does the next one."""
+    """A crash loses the leases that were given since the file was written, and so does the next
+    one.
+    """
     server = fresh_server()
     with closing(server.session()) as session:
         session.check("""
@@ -239,7 +245,9 @@ def test_nor_of_a_deleted_queue_behind_starts_that_follow_each_other_fast(
 def test_nor_behind_a_schedule_whose_times_had_all_passed(
     fresh_server: Callable[..., Server], tmp_path: Path
 ) -> None:
-    """A POP that only passes over what is too late gives no lease; those before it bind the queue still."""
+    """A POP that only passes over what is too late gives no lease; those before it bind the queue
+    still.
+    """
     clock = WallClock(tmp_path, "server")
     clock.set(30 * US_PER_S)
     server = fresh_server(environment=clock.environment)

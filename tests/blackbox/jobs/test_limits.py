@@ -80,14 +80,17 @@ def test_a_dead_workers_place_is_free_at_the_end_of_its_lease(r: redis.Redis) ->
 
 
 def test_jobs_that_wait_for_the_rate_keep_their_order(r: redis.Redis) -> None:
-    """bull#1875: a limiter delayed the jobs it held back: order lost, and more left than it said."""
+    """bull#1875: a limiter delayed the jobs it held back: order lost, and more left than it
+    said.
+    """
     r.execute_command("DQ.ALTER", "q", "RATE", 10, 500)
     add_many(r, 30)
     left: list[tuple[str, int, int]] = []
     while len(left) < 12:
         before = now_ms()
         for id, *_ in r.execute_command("DQ.POP", "q", "COUNT", 5, "NOACK") or []:
-            # The server's moment lies between before and now: for two ends of a span, each the wrong way.
+            # The server's moment lies between before and now: for two ends of a span, each the
+            # wrong way.
             left.append((id, before, now_ms()))
         assert info(r, "q")["delayed"] == 0
     assert [id for id, *_ in left] == [f"{n:04}" for n in range(len(left))]
@@ -104,28 +107,13 @@ def test_a_burst_leaves_at_once_and_no_window_has_twice_as_many(r: redis.Redis) 
     assert len(r.execute_command("DQ.POP", "q", "COUNT", 20)) == 4
     assert r.execute_command("DQ.POP", "q") is None
     told = info(r, "q")
-    assert (told["rate"], told["rate-per-ms"], told["rate-burst"], told["rate-left"]) == (5, 600_000, 4, 0)
+    assert (told["rate"], told["rate-per-ms"], told["rate-burst"], told["rate-left"]) == (
+        5,
+        600_000,
+        4,
+        0,
+    )
     assert now_ms() + 110_000 < told["held-until"] <= now_ms() + 120_000
-
-
-def test_info_tells_how_often_something_was_held_back(r: redis.Redis) -> None:
-    """Whoever asks again and again counts once."""
-    before = r.info("dq")["dq_held_back"]
-    r.execute_command("DQ.ALTER", "q", "CONCURRENCY", 1)
-    assert r.execute_command("DQ.POP", "q") is None
-    assert info(r, "q")["held-by-concurrency"] == 0, "nothing was ready"
-    add_many(r, 5)
-    ((id, _, lease, _),) = r.execute_command("DQ.POP", "q")
-    for _ in range(7):
-        assert r.execute_command("DQ.POP", "q") is None
-    assert info(r, "q")["held-by-concurrency"] == 1
-    r.execute_command("DQ.FINISH", "q", id, lease)
-    assert len(r.execute_command("DQ.POP", "q", "COUNT", 3)) == 1
-    r.execute_command("DQ.ALTER", "q", "CONCURRENCY", 0, "RATE", 1, DAY_MS)
-    assert len(r.execute_command("DQ.POP", "q", "COUNT", 3)) == 1
-    told = info(r, "q")
-    assert (told["held-by-concurrency"], told["held-by-rate"]) == (2, 1)
-    assert r.info("dq")["dq_held_back"] - before == 3
 
 
 def test_each_deployment_may_set_the_same_rate(r: redis.Redis) -> None:
@@ -183,7 +171,9 @@ def test_limits_hold_in_transactions_and_scripts(session: Session) -> None:
     """)
 
 
-def test_mpop_takes_from_the_next_queue_what_a_limit_holds_back_in_the_first(session: Session) -> None:
+def test_mpop_takes_from_the_next_queue_what_a_limit_holds_back_in_the_first(
+    session: Session,
+) -> None:
     session.check("""
         > DQ.ALTER first CONCURRENCY 1
         OK

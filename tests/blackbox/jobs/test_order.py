@@ -137,7 +137,9 @@ def test_leases_that_end_together_come_back_in_the_order_of_their_pops(session: 
     """)
 
 
-def test_twenty_thousand_jobs_that_fall_due_leave_in_order(server: Server, session: Session) -> None:
+def test_twenty_thousand_jobs_that_fall_due_leave_in_order(
+    server: Server, session: Session
+) -> None:
     """Priorities and due times at random, among them many equal ones, some deleted, some moved."""
     chance = random.Random(2)
     count = 20_000
@@ -173,7 +175,9 @@ def test_twenty_thousand_jobs_that_fall_due_leave_in_order(server: Server, sessi
 
 
 def test_jobs_leave_in_order_while_others_fall_due(server: Server, session: Session) -> None:
-    """Popped one by one from the first due time to the last: never one that comes before another."""
+    """Popped one by one from the first due time to the last: never one that comes before
+    another.
+    """
     chance = random.Random(3)
 
     def add_all(ahead_ms: int) -> list[int]:

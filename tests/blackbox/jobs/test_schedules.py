@@ -1,4 +1,6 @@
-"""Jobs with a schedule come back, whatever happens to a run; and what users of other queues suffered from."""
+"""Jobs with a schedule come back, whatever happens to a run; and what users of other queues
+suffered from.
+"""
 
 import threading
 from typing import Any
@@ -126,8 +128,14 @@ def test_schedules_are_found_among_other_jobs(r: redis.Redis) -> None:
         if cursor == "0":
             break
     assert sorted(found) == ["a", "b"]
-    assert r.execute_command("DQ.SCAN", "q", 0, "SCHEDULED", "STATE", "ready", "COUNT", 1000) == ["0", []]
-    assert r.execute_command("DQ.SCAN", "q", 0, "SCHEDULED", "MATCH", "[b-z]*", "COUNT", 1000) == ["0", ["b"]]
+    assert r.execute_command("DQ.SCAN", "q", 0, "SCHEDULED", "STATE", "ready", "COUNT", 1000) == [
+        "0",
+        [],
+    ]
+    assert r.execute_command("DQ.SCAN", "q", 0, "SCHEDULED", "MATCH", "[b-z]*", "COUNT", 1000) == [
+        "0",
+        ["b"],
+    ]
     r.execute_command("DQ.DEL", "q", "b")
     assert info(r, "q")["schedules"] == 1
 
@@ -175,7 +183,11 @@ def test_a_run_that_is_out_of_attempts_does_not_end_the_schedule(r: redis.Redis)
     assert (fourth[3], fourth[4]) == (2, third[4])
     assert r.execute_command("DQ.RELEASE", "q", "a", fourth[2], "REASON", "snow") == 1
     shown = job(r, "q", "a")
-    assert (shown["failed-runs"], shown["reason"], shown["occurrence"]) == (2, "snow", third[4] + 300)
+    assert (shown["failed-runs"], shown["reason"], shown["occurrence"]) == (
+        2,
+        "snow",
+        third[4] + 300,
+    )
     assert r.execute_command("DQ.LEN", "q", "STATE", "dead") == 0
 
 
@@ -215,7 +227,9 @@ def test_no_ack_arms_the_next_at_once(r: redis.Redis) -> None:
 
 
 def test_instances_that_race_make_one_schedule_and_lose_none(server: Server) -> None:
-    """asynq#371: every instance makes its own; bullmq#3272, #3262: racing upserts lose schedules."""
+    """asynq#371: every instance makes its own; bullmq#3272, #3262: racing upserts lose
+    schedules.
+    """
     due = now_ms() + HOUR_MS
     failures: list[Exception] = []
 
@@ -283,7 +297,13 @@ def test_a_changed_expression_never_fires_at_once(r: redis.Redis) -> None:
 
 def where(r: redis.Redis) -> tuple[str, int, int, int, str | None]:
     shown = job(r, "q", "a")
-    return (shown["state"], shown["attempt"], shown["runs-begun"], shown["failed-runs"], shown["reason"])
+    return (
+        shown["state"],
+        shown["attempt"],
+        shown["runs-begun"],
+        shown["failed-runs"],
+        shown["reason"],
+    )
 
 
 RUN_ONCE = ("RUNS", 1, "ATTEMPTS", 1)
@@ -298,7 +318,9 @@ RUN_ONCE = ("RUNS", 1, "ATTEMPTS", 1)
         ("CRON", "* * * * * *"),
     ],
 )
-def test_a_deployment_brings_no_dead_job_back(r: redis.Redis, changed: tuple[str | int, ...]) -> None:
+def test_a_deployment_brings_no_dead_job_back(
+    r: redis.Redis, changed: tuple[str | int, ...]
+) -> None:
     """Dead by time alone, of which nobody has told the queue."""
     add(r, "EVERY", HOUR_MS, "DELAY", 0, "TTR", 1, *RUN_ONCE)
     take(r)
@@ -375,7 +397,10 @@ def test_an_hour_that_does_not_exist_and_one_that_comes_twice(r: redis.Redis) ->
     def next_after(expression: str, zone: str, utc: int, count: int) -> list[int]:
         return r.execute_command("DQ.NEXT", expression, "TZ", zone, "FROM", utc, "COUNT", count)
 
-    spring, autumn = 1_772_928_000_000, 1_793_491_200_000  # midnight UTC of 2026-03-08 and 2026-11-01
+    spring, autumn = (
+        1_772_928_000_000,
+        1_793_491_200_000,
+    )  # midnight UTC of 2026-03-08 and 2026-11-01
     hours = lambda times, day: [(time - day) / HOUR_MS for time in times]  # noqa: E731
     # 2:30 doesn't exist: it comes at 3:00 New York, which is 7:00 UTC.
     assert hours(next_after("30 2 * * *", "America/New_York", spring, 2), spring) == [7, 24 + 6.5]

@@ -1,4 +1,6 @@
-"""What each version of the module wrote (harness/golden.py) is read by this one, and is what it was."""
+"""What each version of the module wrote (harness/golden.py) is read by this one, and is what it
+was.
+"""
 
 import re
 from collections.abc import Callable, Iterator
@@ -42,7 +44,9 @@ def shims(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def loaded(
     fresh_server: StartServer, shims: Path, golden: Golden, form: Form
 ) -> Iterator[tuple[Server, redis.Redis]]:
-    server = fresh_server(*form.config, files=form.files_of(golden), environment=golden.clock(shims))
+    server = fresh_server(
+        *form.config, files=form.files_of(golden), environment=golden.clock(shims)
+    )
     with binary_client(server) as r:
         if form is PAYLOADS:
             restore(golden, r)
@@ -70,7 +74,9 @@ def test_it_is_read_and_written_again(
 
 @each_version
 @each_form
-def test_its_queues_work_on(fresh_server: StartServer, shims: Path, golden: Golden, form: Form) -> None:
+def test_its_queues_work_on(
+    fresh_server: StartServer, shims: Path, golden: Golden, form: Form
+) -> None:
     """Workers report jobs that they were given by the old version; the others come in order."""
     with loaded(fresh_server, shims, golden, form) as (_, r):
         for key, queue in golden.content.items():

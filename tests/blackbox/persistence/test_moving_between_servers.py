@@ -21,7 +21,9 @@ ROW = re.compile(
 )
 PAGE = (ROOT / "docs" / "format.md").read_text()
 # By source and target: what the page says of files and payloads, and of replicas.
-WAYS = {(source, target): (files, replicas) for source, target, files, replicas in ROW.findall(PAGE)}
+WAYS = {
+    (source, target): (files, replicas) for source, target, files, replicas in ROW.findall(PAGE)
+}
 
 between_families = pytest.mark.parametrize(
     ("kind", "target"),
@@ -45,14 +47,22 @@ def ways(source: Kind, target: Kind) -> tuple[str, str]:
 
 
 def fill(server: Server) -> dict[str, str]:
-    """Jobs of every kind in two databases; none changes by itself. Returns the digests of database 0."""
+    """Jobs of every kind in two databases; none changes by itself. Returns the digests of database
+    0.
+    """
     with binary_client(server) as r, binary_client(server, db=3) as there:
         make_zoo(r, "zoo")
-        r.execute_command("DQ.ADD", "schedules", "nightly", "x", "CRON", "30 2 1 1 *", "TZ", "Europe/Berlin")
-        r.execute_command("DQ.ADD", "schedules", "daily", "x", "EVERY", DAY_MS, "RUNS", 5, "JITTER", 500)
+        r.execute_command(
+            "DQ.ADD", "schedules", "nightly", "x", "CRON", "30 2 1 1 *", "TZ", "Europe/Berlin"
+        )
+        r.execute_command(
+            "DQ.ADD", "schedules", "daily", "x", "EVERY", DAY_MS, "RUNS", 5, "JITTER", 500
+        )
         for n in range(6):
             r.execute_command("DQ.ADD", "groups", f"job-{n}", "x", "GROUP", f"customer-{n % 2}")
-        r.execute_command("DQ.ALTER", "groups", "GROUPCONCURRENCY", 1, "RATE", 100, DAY_MS, "CONCURRENCY", 5)
+        r.execute_command(
+            "DQ.ALTER", "groups", "GROUPCONCURRENCY", 1, "RATE", 100, DAY_MS, "CONCURRENCY", 5
+        )
         r.execute_command("DQ.POP", "groups", "TTR", DAY_MS)
         r.execute_command("DQ.PAUSE", "groups", "GROUP", "customer-1")
         there.execute_command("DQ.ADD", "elsewhere", "a", "x", "DELAY", DAY_MS)
@@ -141,7 +151,8 @@ def test_a_replica_takes_over_where_the_page_says_so(
         with replica.client() as r:
             r.replicaof("127.0.0.1", source.port)
             eventually(
-                lambda: re.search("Failed trying to load the .+ synchronization DB", replica.log()), 20
+                lambda: re.search("Failed trying to load the .+ synchronization DB", replica.log()),
+                20,
             )
             assert r.dbsize() == 0
     if told != "no":

@@ -282,7 +282,9 @@ def test_what_fell_due_while_down_is_handed_out_in_order(fresh_server: StartServ
 
 
 @pytest.mark.parametrize("how", ["rdb", "aof"])
-def test_what_falls_due_after_a_restart_comes_by_itself(fresh_server: StartServer, how: str) -> None:
+def test_what_falls_due_after_a_restart_comes_by_itself(
+    fresh_server: StartServer, how: str
+) -> None:
     server = fresh_server(f"appendonly {'yes' if how == 'aof' else 'no'}")
     due = now_ms() + 1_500
     with server.client() as r:

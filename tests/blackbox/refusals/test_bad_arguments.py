@@ -1,4 +1,6 @@
-"""Bad input, as in test_bad_options.py: the words that stand before the options, and their number."""
+"""Bad input, as in test_bad_options.py: the words that stand before the options, and their
+number.
+"""
 
 import pytest
 

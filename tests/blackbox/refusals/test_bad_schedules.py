@@ -57,7 +57,10 @@ def test_words_that_make_no_sense_together(lone: Server, lone_session: Session) 
         ("DQ.ADD {} k x EVERY 5 UNTIL 5", NO_RUN),
         ("DQ.ADD {} k x CRON @daily UNTIL 5", NO_RUN),
         ("DQ.ADD {} k x EVERY 5 NX ENSURE", "ERR options NX and ENSURE exclude each other"),
-        ("DQ.ADD {} k x EVERY 5 ENSURE REPLACE", "ERR options REPLACE and ENSURE exclude each other"),
+        (
+            "DQ.ADD {} k x EVERY 5 ENSURE REPLACE",
+            "ERR options REPLACE and ENSURE exclude each other",
+        ),
         (
             "DQ.ADD {} k x EVERY 281474976710655",
             "ERR EVERY reaches past the last time there is, 281474976710655",
@@ -67,7 +70,9 @@ def test_words_that_make_no_sense_together(lone: Server, lone_session: Session) 
         ("DQ.ADD {} k x ENSURE", "ERR option ENSURE needs EVERY or CRON"),
     ]
     for option in ("TZ UTC", "MISFIRE ONE", "JITTER 5", "RUNS 5", "UNTIL 5"):
-        table.append((f"DQ.ADD {{}} k x {option}", f"ERR option {option.split()[0]} needs EVERY or CRON"))
+        table.append(
+            (f"DQ.ADD {{}} k x {option}", f"ERR option {option.split()[0]} needs EVERY or CRON")
+        )
     for option in ("KEEP", "TTL"):
         why = "a job with a schedule comes back when it is finished"
         error = f"ERR option {option} doesn't go with EVERY or CRON: {why}"
@@ -96,8 +101,8 @@ def test_numbers(lone: Server, lone_session: Session, option: str, least: int, m
 
 
 def test_a_schedule_that_is_over_before_it_begins_leaves_no_key(lone: Server) -> None:
-    """The time passes between the look at its limits and the command itself, for one in some hundreds: then
-    there was a queue that no log knew."""
+    """The time passes between the look at its limits and the command itself, for one in some
+    hundreds: then there was a queue that no log knew."""
     with lone.client() as r:
         for round in range(30):
             begin, pipeline = now_ms(), r.pipeline(transaction=False)

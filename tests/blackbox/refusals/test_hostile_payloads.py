@@ -1,6 +1,7 @@
 """What nobody's module wrote is refused whole and in words, and harms neither server nor queues.
 
-The payloads have right checksums, made here (harness/payloads.py), so that the server passes them on.
+The payloads have right checksums, made here (harness/payloads.py), so that the server passes them
+on.
 """
 
 from collections.abc import Callable

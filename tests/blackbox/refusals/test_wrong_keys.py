@@ -1,4 +1,6 @@
-"""Bad input, as in test_bad_options.py: keys that hold something else, and effects that are none."""
+"""Bad input, as in test_bad_options.py: keys that hold something else, and effects that are
+none.
+"""
 
 import pytest
 
@@ -21,7 +23,12 @@ OTHERS = {
 # Records that DQ.APPLY takes: an effect that is fine but for the key.
 JOB_RECORD = r"\x99\x00\x00\x01\x00\x00\x00\x00\x00\xc2"
 QUEUE_RECORD = (
-    r"\x98\x00\x00\x00\x9b" + 11 * r"\x00" + r"\x00\x00\x97\xc0\xc0" + 5 * r"\x00" + r"\x94" + 4 * r"\x00"
+    r"\x98\x00\x00\x00\x9b"
+    + 11 * r"\x00"
+    + r"\x00\x00\x97\xc0\xc0"
+    + 5 * r"\x00"
+    + r"\x94"
+    + 4 * r"\x00"
 )
 
 # Each command as it works; `{}` is the key.
@@ -117,8 +124,14 @@ def test_effects_that_are_none(lone: Server, lone_session: Session) -> None:
     unreadable = "ERR a record is not what this version can read"
     too_long = "ERR a record has bytes after its end"
     table = [
-        ("DQ.APPLY {} FOO x", "ERR unknown command 'FOO' in the log: a newer dq may have written it"),
-        (r'DQ.APPLY {} "\xff" x', r"ERR unknown command '\xff' in the log: a newer dq may have written it"),
+        (
+            "DQ.APPLY {} FOO x",
+            "ERR unknown command 'FOO' in the log: a newer dq may have written it",
+        ),
+        (
+            r'DQ.APPLY {} "\xff" x',
+            r"ERR unknown command '\xff' in the log: a newer dq may have written it",
+        ),
         ("DQ.APPLY {} PUT a x y", unreadable),
         ('DQ.APPLY {} PUT a x ""', unreadable),
         (f'DQ.APPLY {{}} PUT a x "{JOB_RECORD[:-4]}"', unreadable),
@@ -129,8 +142,12 @@ def test_effects_that_are_none(lone: Server, lone_session: Session) -> None:
     check_refused(lone, lone_session, table)
 
 
-def test_entries_of_the_log_that_no_server_can_have_written(lone: Server, lone_session: Session) -> None:
-    """From a client. They would stop the queue for as long, since its leases begin with the time."""
+def test_entries_of_the_log_that_no_server_can_have_written(
+    lone: Server, lone_session: Session
+) -> None:
+    """From a client. They would stop the queue for as long, since its leases begin with the
+    time.
+    """
     now = now_ms()
     far, floor = now + 2 * 366 * 24 * 3_600_000, (now + 2 * 366 * 24 * 3_600_000) << 11
     check_refused(

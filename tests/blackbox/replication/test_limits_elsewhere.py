@@ -16,7 +16,9 @@ LIMITS = ("concurrency", "rate", "rate-per-ms", "rate-burst", "rate-left", "held
 
 
 def make_limited(r: redis.Redis) -> None:
-    """One that CONCURRENCY holds, one that RATE holds, one that was moved on by a part of a millisecond."""
+    """One that CONCURRENCY holds, one that RATE holds, one that was moved on by a part of a
+    millisecond.
+    """
     r.execute_command("DQ.ALTER", "places", "CONCURRENCY", 2)
     r.execute_command("DQ.ALTER", "rated", "RATE", 3, DAY_MS, "BURST", 4)
     r.execute_command("DQ.ALTER", "parts", "RATE", 7, 1_000, "BURST", 3)
@@ -68,7 +70,9 @@ def test_files_and_copies_hold_them(fresh_server: StartServer) -> None:
                 assert r.execute_command("DQ.POP", key) is None
 
 
-def test_deliveries_to_those_who_wait_are_logged_within_the_limits(fresh_server: StartServer) -> None:
+def test_deliveries_to_those_who_wait_are_logged_within_the_limits(
+    fresh_server: StartServer,
+) -> None:
     primary, replica = fresh_server("appendonly yes"), fresh_server()
     replica.replicate(primary)
     consumers = [Pipelined(primary.port) for _ in range(6)]

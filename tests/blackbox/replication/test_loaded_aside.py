@@ -1,5 +1,5 @@
-"""`repl-diskless-load swapdb`: a replica loads its primary's data while it serves what it had, and then swaps
-it in, or throws it away when the sync comes to nothing."""
+"""`repl-diskless-load swapdb`: a replica loads its primary's data while it serves what it had, and
+then swaps it in, or throws it away when the sync comes to nothing."""
 
 from collections.abc import Callable
 from typing import Any
@@ -47,7 +47,9 @@ def fill(r: redis.Redis, name: str, queues: int) -> None:
 def pair(fresh_server: Callable[..., Server]) -> Pair:
     """A primary, and a replica that has had a first full sync."""
     primary = fresh_server("repl-diskless-sync yes", f"repl-backlog-size {BACKLOG}")
-    replica = fresh_server("repl-diskless-load swapdb", "loading-process-events-interval-bytes 1024")
+    replica = fresh_server(
+        "repl-diskless-load swapdb", "loading-process-events-interval-bytes 1024"
+    )
     with primary.client() as r:
         fill(r, "old", KEYS)
         r.execute_command("DQ.ADD", "doomed", "a", "x", "DELAY", HOUR_MS)
@@ -60,7 +62,9 @@ def pair(fresh_server: Callable[..., Server]) -> Pair:
 
 
 def begin_a_full_sync(pair: Pair) -> None:
-    """The replica loses its link, and when it is back more has happened than the primary still knows."""
+    """The replica loses its link, and when it is back more has happened than the primary still
+    knows.
+    """
     primary, replica = pair
     kill = ("CLIENT", "KILL", "TYPE", "replica")
     large = ("SET", "large", "x" * 10 * BACKLOG)
@@ -79,7 +83,9 @@ def looks_while_loading(replica: redis.Redis) -> list[list[Any]]:
     looks = []
     while True:
         look = replica.pipeline(transaction=True).info("persistence").info("dq")
-        look.execute_command("DEBUG", "DIGEST-VALUE", "old1", "doomed").execute_command("DQ.LEN", "old2")
+        look.execute_command("DEBUG", "DIGEST-VALUE", "old1", "doomed").execute_command(
+            "DQ.LEN", "old2"
+        )
         persistence, dq, *told = look.execute()
         if not persistence["async_loading"]:
             return looks

@@ -49,8 +49,8 @@ def agreed_queues(primary: Server, *replicas: Server) -> dict[str, str]:
 
 
 def agreed(tell: Callable[[Server], Told], primary: Server, *replicas: Server) -> Told:
-    """What all of them come to tell. The primary's timer may purge a job between two looks: then they are
-    asked again."""
+    """What all of them come to tell. The primary's timer may purge a job between two looks: then
+    they are asked again."""
     __tracebackhide__ = True
 
     def told_if_agreed() -> Told | None:
@@ -63,7 +63,9 @@ def agreed(tell: Callable[[Server], Told], primary: Server, *replicas: Server) -
 
 
 def agreed_queues_at_rest(primary: Server, *replicas: Server) -> dict[str, str]:
-    """The same, once no job will leave for hours without somebody saying so: also not after a restart."""
+    """The same, once no job will leave for hours without somebody saying so: also not after a
+    restart.
+    """
     with primary.client() as r:
         come_to_rest(r)
     return agreed_queues(primary, *replicas)
@@ -148,7 +150,9 @@ def test_a_replica_never_changes_anything_by_itself(fresh_server: StartServer) -
 
 
 @pytest.mark.parametrize("by_s", [-3600, 3600])
-def test_a_replicas_clock_plays_no_role(fresh_server: StartServer, tmp_path: Path, by_s: int) -> None:
+def test_a_replicas_clock_plays_no_role(
+    fresh_server: StartServer, tmp_path: Path, by_s: int
+) -> None:
     primary = fresh_server()
     replica = fresh_server("appendonly yes", environment=shifted_clock(tmp_path, by_s))
     with primary.client() as r, replica.client() as there:
@@ -167,8 +171,8 @@ def test_a_replicas_clock_plays_no_role(fresh_server: StartServer, tmp_path: Pat
 
 
 def has_written_its_aof(server: Server) -> bool:
-    """A replica begins its AOF anew, in the background, with what the full sync brought. And a server puts
-    writing off while an older part is being synced."""
+    """A replica begins its AOF anew, in the background, with what the full sync brought. And a
+    server puts writing off while an older part is being synced."""
     with server.client() as r:
         state = r.info("persistence")
     under_way = state["aof_rewrite_in_progress"] or state["aof_rewrite_scheduled"]

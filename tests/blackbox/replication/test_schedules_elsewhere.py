@@ -1,4 +1,6 @@
-"""A schedule is the same on replicas, in files and after a failover: none of them needs a calendar."""
+"""A schedule is the same on replicas, in files and after a failover: none of them needs a
+calendar.
+"""
 
 from collections.abc import Callable
 
@@ -16,13 +18,17 @@ NO_ZONES = {"TZ": "Nowhere/Nowhen", "TZDIR": "/nonexistent"}
 
 
 def make_schedules(r: redis.Redis) -> None:
-    """Some that wait, one that is being worked on, one that missed some, one that failed, one that ended."""
+    """Some that wait, one that is being worked on, one that missed some, one that failed, one that
+    ended.
+    """
 
     def add(id: str, *words: str | int) -> None:
         assert r.execute_command("DQ.ADD", "q", id, "x", *words) == id
 
     add("hourly", "EVERY", HOUR_MS, "JITTER", 5_000)
-    add("nightly", "CRON", "30 2,14 * * *", "TZ", "Australia/Lord_Howe", "MISFIRE", "ALL", "RUNS", 5)
+    add(
+        "nightly", "CRON", "30 2,14 * * *", "TZ", "Australia/Lord_Howe", "MISFIRE", "ALL", "RUNS", 5
+    )
     add("workdays", "CRON", "0 9 * * MON-FRI", "UNTIL", now_ms() + 40 * DAY_MS)
     add("late", "EVERY", DAY_MS, "AT", now_ms() - 10 * DAY_MS - 500, "PRIORITY", 1)
     add("begun", "CRON", "0 0 1 1 *", "TZ", "America/Santiago", "TTR", HOUR_MS, "PRIORITY", 1)
@@ -57,7 +63,9 @@ def test_a_replica_without_time_zones_holds_the_same(fresh_server: StartServer) 
         assert there.info("dq")["dq_diverged"] == 0
 
 
-def test_what_the_calendar_said_is_in_the_log_and_nothing_else_is(fresh_server: StartServer) -> None:
+def test_what_the_calendar_said_is_in_the_log_and_nothing_else_is(
+    fresh_server: StartServer,
+) -> None:
     server = fresh_server("appendonly yes")
     with server.client() as r:
         r.execute_command("DQ.ADD", "q", "every", "x", "EVERY", HOUR_MS, "DELAY", 0)
@@ -76,20 +84,27 @@ def test_what_the_calendar_said_is_in_the_log_and_nothing_else_is(fresh_server: 
 
 
 def test_what_is_passed_over_is_so_elsewhere(fresh_server: StartServer) -> None:
-    """A POP that finds nothing but runs that are too old has changed the queue: also one that then waits."""
+    """A POP that finds nothing but runs that are too old has changed the queue: also one that then
+    waits.
+    """
     primary = fresh_server("appendonly yes", "appendfsync always")
     replica = fresh_server(environment=NO_ZONES)
     replica.replicate(primary)
     with primary.client() as r:
         for n in range(40):
             words = ["EVERY", 1_000] if n % 2 else ["CRON", "* * * * * *", "TZ", "Europe/Paris"]
-            r.execute_command("DQ.ADD", "q", n, "x", *words, "LATE", 1, "MISFIRE", ("ONE", "ALL")[n // 2 % 2])
+            r.execute_command(
+                "DQ.ADD", "q", n, "x", *words, "LATE", 1, "MISFIRE", ("ONE", "ALL")[n // 2 % 2]
+            )
         r.execute_command("DQ.PAUSE", "q")
         eventually(lambda: r.execute_command("DQ.LEN", "q", "STATE", "ready") == 40)
         start = now_ms()
         eventually(lambda: now_ms() > start + 5)
         r.execute_command("DQ.RESUME", "q")
-        popped = [r.execute_command("DQ.POP", "q", "COUNT", 50), r.execute_command("DQ.MPOP", 2, "p", "q")]
+        popped = [
+            r.execute_command("DQ.POP", "q", "COUNT", 50),
+            r.execute_command("DQ.MPOP", 2, "p", "q"),
+        ]
         # Or it is the next second already, for some.
         assert popped == [None, None] or now_ms() > start + 500
         assert sum(job(r, "q", n)["missed"] for n in range(40)) >= 40
@@ -108,7 +123,9 @@ def test_what_is_passed_over_is_so_elsewhere(fresh_server: StartServer) -> None:
         assert r.info("dq")["dq_diverged"] == 0
 
 
-def test_more_than_one_pop_passes_over_goes_on_for_those_who_wait(fresh_server: StartServer) -> None:
+def test_more_than_one_pop_passes_over_goes_on_for_those_who_wait(
+    fresh_server: StartServer,
+) -> None:
     server, replica = fresh_server("appendonly yes"), fresh_server()
     replica.replicate(server)
     with server.client() as r, server.client() as waiter:
@@ -121,7 +138,8 @@ def test_more_than_one_pop_passes_over_goes_on_for_those_who_wait(fresh_server: 
         start = now_ms()
         eventually(lambda: now_ms() > start + 5)
         r.execute_command("DQ.RESUME", "q")
-        # One call passes over so many, and says nothing; whoever waits gets what is behind all of them.
+        # One call passes over so many, and says nothing; whoever waits gets what is behind all of
+        # them.
         assert r.execute_command("DQ.POP", "q") is None
         assert r.execute_command("DQ.LEN", "q", "STATE", "ready") == 1_501
         taken = waiter.execute_command("DQ.POP", "q", "BLOCK", 20_000)
@@ -136,7 +154,9 @@ def test_each_hand_out_by_cron_tells_when_it_comes_next(fresh_server: StartServe
     replica.replicate(primary)
     with primary.client() as r:
         for n in range(20):
-            r.execute_command("DQ.ADD", "q", n, "x", "CRON", "* * * * * *", "MISFIRE", ("ONE", "ALL")[n % 2])
+            r.execute_command(
+                "DQ.ADD", "q", n, "x", "CRON", "* * * * * *", "MISFIRE", ("ONE", "ALL")[n % 2]
+            )
         for _ in range(2):
             eventually(lambda: r.execute_command("DQ.LEN", "q", "STATE", "ready") == 20)
             for id, _, lease, _ in r.execute_command("DQ.POP", "q", "COUNT", 20):

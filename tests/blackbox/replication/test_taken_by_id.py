@@ -1,4 +1,6 @@
-"""Jobs that are taken by their ids, and what is counted of a job: on replicas, in files and copies."""
+"""Jobs that are taken by their ids, and what is counted of a job: on replicas, in files and
+copies.
+"""
 
 from collections.abc import Callable
 
@@ -15,9 +17,13 @@ SHOWN = ("state", "attempt", "priority", "reason", "timed-out", "released", "bur
 
 
 def work(r: redis.Redis) -> None:
-    """Jobs that time out, are released with another priority, buried, kicked, taken by id; a schedule."""
+    """Jobs that time out, are released with another priority, buried, kicked, taken by id; a
+    schedule.
+    """
     for name in "abcdef":
-        r.execute_command("DQ.ADD", "q", name, "x", "TTR", HOUR_MS, "DELAY", 0 if name < "e" else HOUR_MS)
+        r.execute_command(
+            "DQ.ADD", "q", name, "x", "TTR", HOUR_MS, "DELAY", 0 if name < "e" else HOUR_MS
+        )
     r.execute_command("DQ.ADD", "q", "often", "x", "CRON", "0 0 * * *", "TTR", HOUR_MS)
     assert len(r.execute_command("DQ.POP", "q", "ID", "a", "TTR", 1)) == 1
     assert len(r.execute_command("DQ.POP", "q", "ID", "b", "e", "often")) == 3
@@ -33,7 +39,9 @@ def work(r: redis.Redis) -> None:
 
 def shown(server: Server) -> dict[str, list[object]]:
     with server.client() as r:
-        return {name: [job(r, "q", name)[field] for field in SHOWN] for name in ("a", "b", "e", "often")}
+        return {
+            name: [job(r, "q", name)[field] for field in SHOWN] for name in ("a", "b", "e", "often")
+        }
 
 
 def test_a_replica_has_the_same(fresh_server: StartServer) -> None:

@@ -76,7 +76,7 @@ def test_several_settings_are_set_together_or_not_at_all(server: Server, session
         > DQ.GET q a
         ["id", "a", "body", "x", "state", "ready", "due", <*>, <...>, "priority", 128, "ttr", 7,
          "attempts", 25, "attempt", 0, <...>, "lease", (nil), "created", <*>, <...>]
-    """)  # noqa: E501
+    """)
     assert settings(server) == DEFAULTS | {"dq.default-ttr": "7", "dq.max-body-bytes": "8"}
 
 

@@ -11,7 +11,9 @@ EXAMPLE = ROOT / "redis.conf.example"
 def test_the_example_starts_and_states_the_defaults(
     server: Server, fresh_server: Callable[..., Server]
 ) -> None:
-    lines = EXAMPLE.read_text().replace("/usr/lib/redis/modules/libdq.so", f'"{MODULE}"').splitlines()
+    lines = (
+        EXAMPLE.read_text().replace("/usr/lib/redis/modules/libdq.so", f'"{MODULE}"').splitlines()
+    )
     # What it only suggests is tried, too.
     lines = [line.removeprefix("# ") if line.startswith("# min-") else line for line in lines]
     example = fresh_server(*lines, module_args=None)

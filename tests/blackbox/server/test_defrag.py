@@ -1,4 +1,5 @@
-"""Active defragmentation: a queue's memory is moved together while it works on, and stays what it is.
+"""Active defragmentation: a queue's memory is moved together while it works on, and stays what it
+is.
 
 Only a server with a jemalloc of its own can do that; others refuse the setting.
 """

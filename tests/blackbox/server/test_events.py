@@ -86,7 +86,9 @@ def test_looking_is_not_told(r: redis.Redis, watcher: Watcher) -> None:
     assert watcher.heard() == []
 
 
-def test_what_time_does_is_told_once_however_many_jobs_it_is_about(r: redis.Redis, watcher: Watcher) -> None:
+def test_what_time_does_is_told_once_however_many_jobs_it_is_about(
+    r: redis.Redis, watcher: Watcher
+) -> None:
     due = now_ms() + 600
     pipeline = r.pipeline(transaction=False)
     for n in range(100):

@@ -17,10 +17,10 @@ BODY = b"x" * (1 << 20)
 HOUR_MS = 3_600_000
 
 
-def turns_of_the_reaper(server: Server) -> int:
+def turns_of_lazyfree(server: Server) -> int:
     """How often the kernel has given it a processor; 0 while there is none."""
     for task in Path(f"/proc/{server.pid}/task").iterdir():
-        if (task / "comm").read_text().strip() == "dq-reaper":
+        if (task / "comm").read_text().strip() == "dq-lazyfree":
             return int((task / "schedstat").read_text().split()[2])
     return 0
 
@@ -37,7 +37,9 @@ def take(r: redis.Redis, *options: str) -> list[list[bytes | int]]:
 
 
 def finish(r: redis.Redis) -> None:
-    r.execute_command("DQ.FINISH", "q", *(word for id, _, lease, _ in take(r) for word in (id, lease)))
+    r.execute_command(
+        "DQ.FINISH", "q", *(word for id, _, lease, _ in take(r) for word in (id, lease))
+    )
 
 
 def finish_kept(r: redis.Redis) -> None:
@@ -80,22 +82,26 @@ REMOVALS: dict[str, Callable[[redis.Redis], object]] = {
 def test_large_jobs_are_freed_elsewhere(server: Server, removal: str) -> None:
     with binary_client(server) as r:
         fill(r)
-        before = turns_of_the_reaper(server)
+        before = turns_of_lazyfree(server)
         REMOVALS[removal](r)
-        eventually(lambda: turns_of_the_reaper(server) > before)
+        eventually(lambda: turns_of_lazyfree(server) > before)
 
 
 def test_small_jobs_are_freed_at_once(fresh_server: Callable[..., Server]) -> None:
-    """To wake a thread for each would take longer than to free it: there is none until it is needed."""
+    """To wake a thread for each would take longer than to free it: there is none until it is
+    needed.
+    """
     server = fresh_server()
     with binary_client(server) as r:
         for n in range(50):
             r.execute_command("DQ.ADD", "q", n, "x" * 500)
         r.execute_command("DQ.DEL", "q", *range(10))
-        r.execute_command("DQ.FINISH", "q", *(word for id, _, lease, _ in take(r) for word in (id, lease)))
+        r.execute_command(
+            "DQ.FINISH", "q", *(word for id, _, lease, _ in take(r) for word in (id, lease))
+        )
         r.execute_command("DQ.PURGE", "q", "STATE", "ready", "COUNT", 10)
         r.delete("q")
-        assert turns_of_the_reaper(server) == 0
+        assert turns_of_lazyfree(server) == 0
 
 
 def test_a_replica_frees_elsewhere_too(fresh_server: Callable[..., Server]) -> None:
@@ -104,9 +110,9 @@ def test_a_replica_frees_elsewhere_too(fresh_server: Callable[..., Server]) -> N
     with binary_client(primary) as r:
         fill(r)
         replica.catch_up(primary)
-        assert turns_of_the_reaper(replica) == 0
+        assert turns_of_lazyfree(replica) == 0
         r.execute_command("DQ.DEL", "q", *range(JOBS))
-        eventually(lambda: turns_of_the_reaper(replica) > 0)
+        eventually(lambda: turns_of_lazyfree(replica) > 0)
 
 
 def test_what_is_freed_is_no_longer_in_use(fresh_server: Callable[..., Server]) -> None:

@@ -44,7 +44,9 @@ def check_all_there(r: redis.Redis, due: int) -> None:
 
 
 @pytest.mark.parametrize("mode", ["WRITE", "ALL"])
-def test_jobs_fall_due_during_a_client_pause(fresh_server: Callable[..., Server], mode: str) -> None:
+def test_jobs_fall_due_during_a_client_pause(
+    fresh_server: Callable[..., Server], mode: str
+) -> None:
     """With a replica: during a pause the server must send it nothing."""
     server, replica = fresh_server(), fresh_server()
     replica.replicate(server)
@@ -145,7 +147,8 @@ def test_jobs_fall_due_while_the_server_sleeps(server: Server, r: redis.Redis) -
     ids = [id for id, *_ in handed_out or []]
     while len(ids) < 4:
         ids += [
-            id.encode() for id, *_ in eventually(lambda: r.execute_command("DQ.POP", "q", "COUNT", 10), 2)
+            id.encode()
+            for id, *_ in eventually(lambda: r.execute_command("DQ.POP", "q", "COUNT", 10), 2)
         ]
     assert ids == [b"first", b"leased", b"last", b"added-meanwhile"]
 
@@ -164,7 +167,9 @@ def test_a_transaction_sees_time_pass_for_all_its_commands(server: Server, r: re
     check_all_there(r, due)
 
 
-def test_a_client_that_dies_with_its_job_leaves_a_lease_that_ends(server: Server, r: redis.Redis) -> None:
+def test_a_client_that_dies_with_its_job_leaves_a_lease_that_ends(
+    server: Server, r: redis.Redis
+) -> None:
     r.execute_command("DQ.ADD", "q", "a", "x", "TTR", 200)
     before = now_ms()
     with closing(Pipelined(server.port)) as worker:

@@ -32,7 +32,6 @@ FIELDS = [
     "dq_jobs_popped",
     "dq_jobs_finished",
     "dq_jobs_deleted",
-    "dq_held_back",
     "dq_diverged",
     "dq_bugs",
     "dq_eviction_risk",
@@ -66,7 +65,9 @@ def test_the_version_is_the_packages(session: Session) -> None:
 def test_module_list_tells_the_version_as_a_number(session: Session) -> None:
     (version,) = re.findall(r'^version = "(.+)"$', CARGO_TOML.read_text(), re.MULTILINE)
     major, minor, patch = (int(number) for number in version.split("."))
-    (dq,) = [fields(told) for told in session.call("MODULE", "LIST") if fields(told)["name"] == b"dq"]
+    (dq,) = [
+        fields(told) for told in session.call("MODULE", "LIST") if fields(told)["name"] == b"dq"
+    ]
     assert dq["ver"] == 10_000 * major + 100 * minor + patch
 
 
@@ -146,12 +147,18 @@ def test_the_jobs_of_all_queues_are_summed_up_wherever_they_go(session: Session)
     eventually(lambda: sums(session) == all_states(0))
 
 
-def test_the_sums_are_those_of_the_queues_whatever_happened(server: Server, session: Session) -> None:
+def test_the_sums_are_those_of_the_queues_whatever_happened(
+    server: Server, session: Session
+) -> None:
     with server.client() as r:
 
         def told_by_queues() -> dict[str, int]:
-            queues = [fields(r.execute_command("DQ.INFO", key)) for key in r.scan_iter(_type="delayq-dq")]
-            by_state = {f"dq_jobs_{state}": sum(queue[state] for queue in queues) for state in STATES}
+            queues = [
+                fields(r.execute_command("DQ.INFO", key)) for key in r.scan_iter(_type="delayq-dq")
+            ]
+            by_state = {
+                f"dq_jobs_{state}": sum(queue[state] for queue in queues) for state in STATES
+            }
             return {"dq_queues": len(queues)} | by_state
 
         workload = Workload(r, seed=31)
@@ -161,8 +168,12 @@ def test_the_sums_are_those_of_the_queues_whatever_happened(server: Server, sess
             eventually(lambda: told_by_queues() == sums(session))
 
 
-def test_what_was_flushed_counts_no_more_though_it_is_freed_later(server: Server, session: Session) -> None:
-    """Valkey frees on a thread of its own unless told otherwise: some milliseconds, for so many jobs."""
+def test_what_was_flushed_counts_no_more_though_it_is_freed_later(
+    server: Server, session: Session
+) -> None:
+    """Valkey frees on a thread of its own unless told otherwise: some milliseconds, for so many
+    jobs.
+    """
     Pipelined(server.port).call_all([("DQ.ADD", "q", n, "x") for n in range(50_000)])
     flushed, _, told = in_one_go(
         server.port, ("FLUSHALL", "ASYNC"), ("DQ.ADD", "q", "a", "x"), ("INFO", "dq")
@@ -179,7 +190,10 @@ def test_time_moves_the_sums_without_anyone_asking(session: Session) -> None:
         "due"
     """)
     eventually(
-        lambda: [sums(session)[f"dq_jobs_{state}"] for state in ("delayed", "ready", "dead")] == [0, 1, 1]
+        lambda: (
+            [sums(session)[f"dq_jobs_{state}"] for state in ("delayed", "ready", "dead")]
+            == [0, 1, 1]
+        )
     )
 
 

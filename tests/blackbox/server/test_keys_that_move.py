@@ -14,7 +14,8 @@ from harness.patience import TooSlow, patiently
 from harness.queues import waiting
 from harness.server import Server, eventually
 
-# RENAME and MOVE tell nobody where a queue went: it is looked for, which takes longer among more keys.
+# RENAME and MOVE tell nobody where a queue went: it is looked for, which takes longer among more
+# keys.
 FOUND_WITHIN_S = 1
 LATE_S_MAX = 1
 
@@ -65,7 +66,9 @@ HOME = Place("q", 5)
 
 
 def play(server: Server, scenario: Callable[[Watch], None]) -> None:
-    """A scenario that begins with a queue at home, due in a moment that leaves time for a search."""
+    """A scenario that begins with a queue at home, due in a moment that leaves time for a
+    search.
+    """
 
     def begin(ahead_ms: int) -> None:
         with server.client() as r:

@@ -1,5 +1,5 @@
-"""What is new in the latest servers and concerns queues: databases in ACLs (Valkey 9.1), eviction of what was
-modified least recently (Redis 8.6)."""
+"""What is new in the latest servers and concerns queues: databases in ACLs (Valkey 9.1), eviction
+of what was modified least recently (Redis 8.6)."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -29,7 +29,12 @@ def test_a_user_of_some_databases_reaches_the_queues_of_these_alone(lone: Server
         with lone.client(username="worker", password="-") as worker:
             assert worker.execute_command("DQ.ADD", "q", "a", "x") == "a"
             assert len(worker.execute_command("DQ.POP", "q")) == 1
-            for command in (("SELECT", 1), ("MOVE", "q", 1), ("COPY", "q", "q", "DB", 1), ("SWAPDB", 0, 1)):
+            for command in (
+                ("SELECT", 1),
+                ("MOVE", "q", 1),
+                ("COPY", "q", "q", "DB", 1),
+                ("SWAPDB", 0, 1),
+            ):
                 with pytest.raises(redis.ResponseError, match=NO_DATABASE):
                     worker.execute_command(*command)
         assert queues_in(lone, 0) == queues_in(lone, 1) == {"q"}
@@ -54,7 +59,9 @@ def queues_in(server: Server, database: int) -> set[str]:
         return set(r.scan_iter(_type="delayq-dq"))
 
 
-def test_eviction_of_the_least_recently_modified_is_warned_of(fresh_server: StartServer, kind: Kind) -> None:
+def test_eviction_of_the_least_recently_modified_is_warned_of(
+    fresh_server: StartServer, kind: Kind
+) -> None:
     if not kind.is_since("redis", 8, 6):
         pytest.skip(f"{kind} has no maxmemory-policy allkeys-lrm: Redis 8.6 and later have")
     server = fresh_server("maxmemory-policy allkeys-lrm")

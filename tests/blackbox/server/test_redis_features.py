@@ -1,5 +1,5 @@
-"""What a user of Redis expects of every key and command: transactions, scripts, WATCH, ACLs, expiry,
-memory limits, SCAN, keys that move.
+"""What a user of Redis expects of every key and command: transactions, scripts, WATCH, ACLs,
+expiry, memory limits, SCAN, keys that move.
 """
 
 import re
@@ -151,7 +151,9 @@ WATCHED = """
         ("DQ.DEL q b", True),
     ],
 )
-def test_only_a_change_breaks_a_watch(server: Server, session: Session, command: str, breaks: bool) -> None:
+def test_only_a_change_breaks_a_watch(
+    server: Server, session: Session, command: str, breaks: bool
+) -> None:
     session.check(WATCHED)
     with closing(server.session()) as other:
         session.check("> WATCH q\nOK")

@@ -23,7 +23,8 @@ MEASUREMENTS = 4
 DUE_WAIT_MS_MAX = 10
 # Below half of what freeing the jobs one by one takes.
 FREE_WAIT_MS_MAX = 50
-# A quarter of what it took 0.1, which carried the expired jobs away first. By now it is less than one.
+# A quarter of what it took 0.1, which carried the expired jobs away first. By now it is less than
+# one.
 SERVE_WAIT_MS_MAX = 50
 
 
@@ -113,7 +114,9 @@ def test_a_million_jobs_fall_due_in_one_millisecond(server: Server, session: Ses
 
 
 def test_a_million_jobs_expire_and_consumers_are_fed(server: Server, session: Session) -> None:
-    """By what serves nobody by itself: a transaction, a script, a key that comes. The timer does."""
+    """By what serves nobody by itself: a transaction, a script, a key that comes. The timer
+    does.
+    """
     feeding: list[Words] = [
         ("MULTI",),
         ("DQ.ADD", "by-transaction", "a", "x"),

@@ -85,12 +85,16 @@ def test_a_job_put_off_or_deleted_is_not_ready_at_its_old_time(r: redis.Redis) -
 
 
 def add_to_many_queues(server: Server, queues: int) -> int:
-    """One job each, all of them due in the same millisecond: soon, but after the last of them was added."""
+    """One job each, all of them due in the same millisecond: soon, but after the last of them was
+    added.
+    """
 
     def add(ahead_ms: int) -> int:
         due = now_ms() + ahead_ms
         with closing(Pipelined(server.port)) as connection:
-            connection.call_all([("DQ.ADD", f"q{n}", "a", "x", "AT", due, "REPLACE") for n in range(queues)])
+            connection.call_all(
+                [("DQ.ADD", f"q{n}", "a", "x", "AT", due, "REPLACE") for n in range(queues)]
+            )
             (section,) = connection.call_all([("INFO", "dq")])
         if now_ms() >= due:
             raise TooSlow
@@ -167,7 +171,9 @@ def test_it_goes_on_after_ten_thousand_turns(fresh_server: Callable[..., Server]
     server = fresh_server()
     with server.client() as r, closing(Pipelined(server.port)) as connection:
         begin = now_ms() + 500
-        connection.call_all([("DQ.ADD", f"q{n % 7}", "*", "x", "AT", begin + n // 10) for n in range(10_000)])
+        connection.call_all(
+            [("DQ.ADD", f"q{n % 7}", "*", "x", "AT", begin + n // 10) for n in range(10_000)]
+        )
         eventually(lambda: waiting(r) == 0, (begin + 1_000 - now_ms() + LATE_MS_MAX) / 1_000)
         assert now_ms() >= begin + 999
         assert timer(r, "runs") >= 100

@@ -32,7 +32,9 @@ def test_what_was_due_before_the_clock_was_set_back_comes_when_it_is_due_again(
 def test_a_group_that_its_rate_holds_back_waits_no_longer_than_an_interval_when_the_clock_is_set_back(
     fresh_server: Callable[..., Server], tmp_path: Path
 ) -> None:
-    """Nobody does anything to the queue but wait. It was held back until the clock had caught up."""
+    """Nobody does anything to the queue but wait. It was held back until the clock had caught
+    up.
+    """
     clock = WallClock(tmp_path, "server")
     server = fresh_server("appendonly yes", environment=clock.environment)
     with server.client() as r, server.client() as waiting, ThreadPoolExecutor() as aside:
@@ -42,7 +44,9 @@ def test_a_group_that_its_rate_holds_back_waits_no_longer_than_an_interval_when_
         r.execute_command("DQ.ALTER", "q", "GROUPRATE", 1, 300)
         assert r.execute_command("DQ.POP", "q", "NOACK")[0][0] == "a"
         clock.set(0)
-        popped = aside.submit(waiting.execute_command, "DQ.POP", "q", "BLOCK", 8_000, "NOACK").result(20)
+        popped = aside.submit(
+            waiting.execute_command, "DQ.POP", "q", "BLOCK", 8_000, "NOACK"
+        ).result(20)
         assert popped is not None, "nobody served who waited"
         assert popped[0][0] == "b"
         # What is loaded has come to the same.
@@ -55,8 +59,8 @@ def test_a_group_that_its_rate_holds_back_waits_no_longer_than_an_interval_when_
 def test_consumers_are_served_however_often_the_clock_is_set(
     fresh_server: Callable[..., Server], tmp_path: Path
 ) -> None:
-    """The server's own timers go by it: one that waits while it is set back by an hour comes an hour later.
-    With that, nobody was served any more who waited, and nobody sent away."""
+    """The server's own timers go by it: one that waits while it is set back by an hour comes an
+    hour later. With that, nobody was served any more who waited, and nobody sent away."""
     clock = WallClock(tmp_path, "server")
     server = fresh_server(environment=clock.environment)
     is_over = threading.Event()

@@ -1,7 +1,7 @@
 """Who waits comes before queues at which nobody waits, however many of those are due.
 
-The timer is given little time, so that it is busy with them for seconds. What is compared is not how long
-somebody waited, but how many of them are still to be looked after by then.
+The timer is given little time, so that it is busy with them for seconds. What is compared is not
+how long somebody waited, but how many of them are still to be looked after by then.
 """
 
 import re
@@ -27,12 +27,16 @@ def room(fresh_server: Callable[..., Server]) -> Iterator[Room]:
 
 @contextmanager
 def waiting(room: Room, due: int, *pops: tuple[str | int, ...]) -> Iterator[list[Consumer]]:
-    """A consumer for each. Behind its command stands another, which is carried out when it waits no more."""
+    """A consumer for each. Behind its command stands another, which is carried out when it waits no
+    more.
+    """
     consumers = [Consumer(room.server.port) for _ in pops]
     try:
         for consumer, words in zip(consumers, pops, strict=True):
             consumer.send(words, ("INFO", "dq"))
-        eventually(lambda: room.server_says("waiting_consumers") == len(pops) or now_ms() >= due, 30)
+        eventually(
+            lambda: room.server_says("waiting_consumers") == len(pops) or now_ms() >= due, 30
+        )
         yield consumers
     finally:
         for consumer in consumers:
@@ -68,7 +72,9 @@ def test_jobs_are_handed_out_before_the_timer_is_done_with_them(room: Room) -> N
         awaited = [f"awaited-{n}" for n in range(AWAITED)]
         with waiting(room, due, *[("DQ.POP", key, "BLOCK", 0) for key in awaited]) as consumers:
             # Their hints are the last.
-            in_one_go(room.server.port, *[("DQ.ADD", key, key, "x", "AT", due + 1) for key in awaited])
+            in_one_go(
+                room.server.port, *[("DQ.ADD", key, key, "x", "AT", due + 1) for key in awaited]
+            )
             sleep_until(room, due)
             told = [(consumer.hears(), most_were_left(consumer)) for consumer in consumers]
         for key, (((id, _, _, attempt),), was_first) in zip(awaited, told, strict=True):
@@ -77,11 +83,15 @@ def test_jobs_are_handed_out_before_the_timer_is_done_with_them(room: Room) -> N
     patiently(are_first)
 
 
-def test_who_has_waited_long_enough_is_told_so_before_the_timer_is_done_with_them(room: Room) -> None:
+def test_who_has_waited_long_enough_is_told_so_before_the_timer_is_done_with_them(
+    room: Room,
+) -> None:
     def is_first(ahead_ms: int) -> None:
         due = now_ms() + ahead_ms
         fill(room, due)
-        with waiting(room, due, ("DQ.POP", "awaited", "BLOCK", max(due - now_ms(), 1))) as (consumer,):
+        with waiting(room, due, ("DQ.POP", "awaited", "BLOCK", max(due - now_ms(), 1))) as (
+            consumer,
+        ):
             sleep_until(room, due)
             assert consumer.hears() is None
             assert most_were_left(consumer)
@@ -96,7 +106,9 @@ def test_what_nobody_got_is_given_back_before_the_timer_is_done_with_them(room: 
         pops = [("DQ.POP", "awaited", "BLOCK", 0)] * 2
         with waiting(room, due, *pops) as (one, two):
             sleep_until(room, due)
-            in_one_go(room.server.port, ("DQ.ADD", "awaited", "j", "x"), ("CLIENT", "KILL", "ID", one.id))
+            in_one_go(
+                room.server.port, ("DQ.ADD", "awaited", "j", "x"), ("CLIENT", "KILL", "ID", one.id)
+            )
             ((id, _, _, attempt),) = two.hears()
             assert most_were_left(two)
             assert (id, attempt) == (b"j", 1)

@@ -1,5 +1,5 @@
-"""Many consumers that wait, give up, go away and are thrown out, against producers: no job is lost or stuck,
-and each was handed out as often as its attempts say.
+"""Many consumers that wait, give up, go away and are thrown out, against producers: no job is lost
+or stuck, and each was handed out as often as its attempts say.
 
 `DQ_CONSUMERS` says how many (1000), each with a connection of its own.
 """

@@ -1,4 +1,6 @@
-"""Jobs assigned to a consumer that vanishes before it is told: they are given back, as by RELEASE UNBEGUN."""
+"""Jobs assigned to a consumer that vanishes before it is told: they are given back, as by RELEASE
+UNBEGUN.
+"""
 
 from collections.abc import Callable
 
@@ -26,7 +28,9 @@ def test_jobs_of_a_consumer_that_vanishes_are_ready_again(
     in_one_go(server.port, *adds, *kills)
     eventually(lambda: room.call("DQ.LEN", "q", "STATE", "ready") == jobs)
     back = room.call("DQ.POP", "q", "COUNT", 9)
-    assert [(id, attempt) for id, _, _, attempt in back] == [(f"j{n}".encode(), 1) for n in range(jobs)]
+    assert [(id, attempt) for id, _, _, attempt in back] == [
+        (f"j{n}".encode(), 1) for n in range(jobs)
+    ]
     replica.catch_up(server)
     with server.client() as here, replica.client() as there:
         assert digests(here, "q") == digests(there, "q")
@@ -68,7 +72,9 @@ def test_in_a_queue_that_moves_in_that_turn_the_job_comes_back_after_its_ttr(
 
 def test_a_job_that_was_deleted_meanwhile_does_not_come_back(room: Room) -> None:
     one = room.wait("one", "DQ.POP", "q", "BLOCK", 0)
-    replies = in_one_go(room.server.port, ADD, ("DQ.DEL", "q", "a"), ("CLIENT", "KILL", "ID", one.id))
+    replies = in_one_go(
+        room.server.port, ADD, ("DQ.DEL", "q", "a"), ("CLIENT", "KILL", "ID", one.id)
+    )
     assert replies[1] == 1
     assert room.call("DQ.LEN", "q") == 0
 

@@ -72,7 +72,10 @@ def end_of(consumer: Consumer, end: str) -> Words:
 def test_unblocked_in_the_turn_in_which_it_is_served(room: Room, end: str, options: str) -> None:
     """It is told one thing only; what it isn't told of is ready again, and has lost no attempt."""
     one = room.wait("one", "DQ.POP", "q", "BLOCK", 0, *options.split())
-    adds = [("DQ.ADD", "q", id, "x", "TTR", 60_000, "KEEP", keep) for id, keep in [("a", 0), ("b", 60_000)]]
+    adds = [
+        ("DQ.ADD", "q", id, "x", "TTR", 60_000, "KEEP", keep)
+        for id, keep in [("a", 0), ("b", 60_000)]
+    ]
     replies = in_one_go(room.server.port, adds[0], end_of(one, end), adds[1])
     assert replies == [b"a", 1, b"b"]
     if end == "CLIENT KILL":
@@ -181,8 +184,12 @@ def check_replicated(room: Room, server: Server, replica: Server) -> None:
         assert digests(here, "q", "other") == digests(there, "q", "other")
 
 
-def test_a_consumer_that_is_killed_with_a_job_before_a_pause(fresh_server: Callable[..., Server]) -> None:
-    """Killed in the turn in which it was served, and then there is a pause: the job comes back after it."""
+def test_a_consumer_that_is_killed_with_a_job_before_a_pause(
+    fresh_server: Callable[..., Server],
+) -> None:
+    """Killed in the turn in which it was served, and then there is a pause: the job comes back
+    after it.
+    """
     server, replica = fresh_server(), fresh_server()
     replica.replicate(server)
     room = Room(server)
@@ -253,7 +260,9 @@ def test_demotion_and_promotion(fresh_server: Callable[..., Server]) -> None:
     two = room.wait("two", "DQ.POP", "q", "BLOCK", 0)
     # One is served and the server demoted in the same turn.
     replies = in_one_go(
-        server.port, ("DQ.ADD", "q", "a", "x", "TTR", 60_000), ("REPLICAOF", "127.0.0.1", other.port)
+        server.port,
+        ("DQ.ADD", "q", "a", "x", "TTR", 60_000),
+        ("REPLICAOF", "127.0.0.1", other.port),
     )
     assert replies == [b"a", "OK"]
     got = one.hears()
@@ -317,7 +326,9 @@ def test_while_a_script_is_busy(fresh_server: Callable[..., Server]) -> None:
 
 
 def test_a_server_that_sleeps(room: Room) -> None:
-    """A job and timeouts fall due meanwhile: nobody is told two things, and the job is handed out once."""
+    """A job and timeouts fall due meanwhile: nobody is told two things, and the job is handed out
+    once.
+    """
     names = [f"c{n}" for n in range(20)]
     for name in names:
         room.wait(name, "DQ.POP", "q", "BLOCK", 400)
@@ -409,7 +420,10 @@ def test_acl(room: Room) -> None:
 def cluster(fresh_server: Callable[..., Server]) -> Iterator[Room]:
     """Of one server, which has all slots."""
     port, claim = claimed_port()
-    with closing(claim), closing(Room(fresh_server("cluster-enabled yes", f"cluster-port {port}"))) as room:
+    with (
+        closing(claim),
+        closing(Room(fresh_server("cluster-enabled yes", f"cluster-port {port}"))) as room,
+    ):
         assert room.call("CLUSTER", "ADDSLOTSRANGE", 0, 16383) == "OK"
         eventually(lambda: b"cluster_state:ok" in room.call("CLUSTER", "INFO"), 20)
         yield room

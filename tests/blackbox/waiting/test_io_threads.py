@@ -1,7 +1,7 @@
 """Servers that read and write on threads (`io-threads`).
 
-Commands may be carried out behind the timers, in the same turn of the event loop. Bodies are read and written
-by threads. In a cluster, servers look on threads for the keys of commands.
+Commands may be carried out behind the timers, in the same turn of the event loop. Bodies are read
+and written by threads. In a cluster, servers look on threads for the keys of commands.
 """
 
 import os
@@ -39,7 +39,9 @@ FLOODS = 800
 
 @contextmanager
 def stopped(server: Server) -> Iterator[None]:
-    """Commands that are sent meanwhile, and timers that fall due, are all there when the server goes on."""
+    """Commands that are sent meanwhile, and timers that fall due, are all there when the server
+    goes on.
+    """
     os.kill(server.pid, signal.SIGSTOP)
     yield
     os.kill(server.pid, signal.SIGCONT)
@@ -57,7 +59,9 @@ def wake_the_threads(server: Server, crowd: list[Pipelined]) -> None:
 def test_unblocked_behind_the_timer_that_serves_it(
     kind: Kind, fresh_server: Callable[..., Server], end: str
 ) -> None:
-    """The client gets one reply. A job that it didn't get is ready again, and has lost no attempt."""
+    """The client gets one reply. A job that it didn't get is ready again, and has lost no
+    attempt.
+    """
     if end == "CLIENT KILL" and kind.is_since("redis", 8):
         pytest.skip(
             f"{kind} kills a client of a thread later: when it has unblocked it, with the reply unsent"
@@ -105,8 +109,12 @@ def check_is_back(room: Room, id: bytes) -> None:
 
 
 @pytest.mark.alone
-def test_large_bodies_and_consumers_that_are_killed(kind: Kind, fresh_server: Callable[..., Server]) -> None:
-    """Each job is finished by one who got its body whole; nothing is left, and the replica has the same."""
+def test_large_bodies_and_consumers_that_are_killed(
+    kind: Kind, fresh_server: Callable[..., Server]
+) -> None:
+    """Each job is finished by one who got its body whole; nothing is left, and the replica has the
+    same.
+    """
     primary, replica = fresh_server(*io_threads(kind, 4)), fresh_server(*io_threads(kind, 4))
     replica.replicate(primary)
     finished: list[bytes] = []
@@ -168,7 +176,9 @@ def test_keys_of_mpop_in_a_cluster(kind: Kind, fresh_server: Callable[..., Serve
                 for _ in range(FLOODS):
                     client.call_all([words] * 16)
 
-        floods = [threading.Thread(target=flood, args=("DQ.MPOP", 2, "q", "{q}2")) for _ in range(8)]
+        floods = [
+            threading.Thread(target=flood, args=("DQ.MPOP", 2, "q", "{q}2")) for _ in range(8)
+        ]
         floods += [threading.Thread(target=flood, args=("SET", "text", "x")) for _ in range(8)]
         for one in floods:
             one.start()

@@ -1,7 +1,7 @@
 """More than fits into one turn of the event loop.
 
-Consumers are unblocked a hundred in a turn, and what nobody got is given back in slices of the timer's
-budget. Nothing is lost, doubled or out of order by that.
+Consumers are unblocked a hundred in a turn, and what nobody got is given back in slices of the
+timer's budget. Nothing is lost, doubled or out of order by that.
 """
 
 from collections.abc import Callable, Iterator
@@ -42,7 +42,9 @@ def test_all_of_them_are_served_by_one_pipeline(room: Room) -> None:
 
 
 @pytest.mark.parametrize("end", [("CLIENT", "UNBLOCK"), ("CLIENT", "KILL", "ID")], ids=" ".join)
-def test_who_is_served_and_not_yet_unblocked_is_told_one_thing(room: Room, end: tuple[str, ...]) -> None:
+def test_who_is_served_and_not_yet_unblocked_is_told_one_thing(
+    room: Room, end: tuple[str, ...]
+) -> None:
     with crowd(room, 0) as consumers:
         *others, last = consumers
         adds = [("DQ.ADD", "q", n, "x") for n in range(CONSUMERS)]
@@ -78,7 +80,9 @@ def test_all_of_them_time_out_together(room: Room) -> None:
     assert room.server_says("waiting_consumers") == 0
 
 
-def test_a_large_delivery_that_nobody_got_comes_back_as_it_was(fresh_server: Callable[..., Server]) -> None:
+def test_a_large_delivery_that_nobody_got_comes_back_as_it_was(
+    fresh_server: Callable[..., Server],
+) -> None:
     server, replica = fresh_server("dq.tick-budget-us 100"), fresh_server()
     replica.replicate(server)
     with closing(Room(server)) as room:
@@ -97,7 +101,9 @@ def test_a_large_delivery_that_nobody_got_comes_back_as_it_was(fresh_server: Cal
         assert [(int(id), attempt) for id, _, _, attempt in came] == [(n, 1) for n in range(JOBS)]
 
 
-def test_who_comes_meanwhile_gets_the_first_of_what_comes_back(fresh_server: Callable[..., Server]) -> None:
+def test_who_comes_meanwhile_gets_the_first_of_what_comes_back(
+    fresh_server: Callable[..., Server],
+) -> None:
     """Though the first job is given back last."""
     server = fresh_server("dq.tick-budget-us 100")
     with closing(Room(server)) as room:

@@ -1,5 +1,5 @@
-"""Queues that move while somebody waits, beside many other keys: nobody waits for a walk over the keyspace,
-and nobody feels one."""
+"""Queues that move while somebody waits, beside many other keys: nobody waits for a walk over the
+keyspace, and nobody feels one."""
 
 import itertools
 import threading
@@ -52,7 +52,9 @@ def another_queue_that_never_rests(server: Server) -> Iterator[None]:
 
 @pytest.mark.parametrize("comes", ["before", "after"])
 @pytest.mark.parametrize("moved_by", MOVES)
-def test_who_waits_at_the_new_key_is_served_in_time(crowded: Server, moved_by: str, comes: str) -> None:
+def test_who_waits_at_the_new_key_is_served_in_time(
+    crowded: Server, moved_by: str, comes: str
+) -> None:
     move, database, key = MOVES[moved_by]
     room, there = Room(crowded), Room(crowded)
     there.call("SELECT", database)
@@ -72,7 +74,9 @@ def test_who_waits_at_the_new_key_is_served_in_time(crowded: Server, moved_by: s
     room.close()
 
 
-@pytest.mark.parametrize("look", ["DQ.LEN renamed", "DQ.POP renamed", "DQ.PEEK renamed", "DQ.DEL renamed b"])
+@pytest.mark.parametrize(
+    "look", ["DQ.LEN renamed", "DQ.POP renamed", "DQ.PEEK renamed", "DQ.DEL renamed b"]
+)
 def test_whoever_touches_a_queue_makes_it_known(crowded: Server, look: str) -> None:
     """Its timer goes on from then on. Asked of INFO, which touches none."""
     with crowded.client() as r:

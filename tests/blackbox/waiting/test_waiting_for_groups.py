@@ -1,4 +1,6 @@
-"""Consumers that wait for a turn of a group: what lets it go wakes one of them, and nobody asks meanwhile."""
+"""Consumers that wait for a turn of a group: what lets it go wakes one of them, and nobody asks
+meanwhile.
+"""
 
 from harness.consumers import Room
 

@@ -1,4 +1,6 @@
-"""Consumers that wait for a limit: one job wakes one of them, at its time, and nobody asks meanwhile."""
+"""Consumers that wait for a limit: one job wakes one of them, at its time, and nobody asks
+meanwhile.
+"""
 
 import time
 
@@ -111,7 +113,9 @@ def test_the_end_of_a_dead_workers_lease_wakes_one(room: Room) -> None:
 
 
 def test_consumers_are_woken_when_the_next_one_may_leave(server: Server, r: redis.Redis) -> None:
-    """bullmq#909: they polled. Here the timer comes for each that may leave, and rests otherwise."""
+    """bullmq#909: they polled. Here the timer comes for each that may leave, and rests
+    otherwise.
+    """
     r.execute_command("DQ.ALTER", "q", "RATE", 1, 150)
     consumers = [Pipelined(server.port) for _ in range(20)]
     for n, consumer in enumerate(consumers):
@@ -129,7 +133,8 @@ def test_consumers_are_woken_when_the_next_one_may_leave(server: Server, r: redi
     assert all(at >= n * 150 for n, at in enumerate(times)), times
     took = (now_ms() - begin) / 1_000
     runs = r.info("dq")["dq_timer_runs"] - runs
-    # One for each that left; and one a second, while somebody waits, to see whether the clock was set.
+    # One for each that left; and one a second, while somebody waits, to see whether the clock was
+    # set.
     assert runs <= 3 * 8 + 2 * took, (runs, took)
     for consumer in consumers:
         consumer.close()

@@ -1,4 +1,6 @@
-"""Consumers that wait are served by whatever makes a job ready, and wherever the server puts a queue."""
+"""Consumers that wait are served by whatever makes a job ready, and wherever the server puts a
+queue.
+"""
 
 import pytest
 

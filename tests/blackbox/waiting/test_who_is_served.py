@@ -1,5 +1,5 @@
-"""Consumers that wait: who is served, and when. By what: test_what_serves.py; what servers do to them:
-test_interruptions.py."""
+"""Consumers that wait: who is served, and when. By what: test_what_serves.py; what servers do to
+them: test_interruptions.py."""
 
 import pytest
 
@@ -41,7 +41,10 @@ def test_who_waits_comes_before_who_asks(room: Room) -> None:
     """Even when the job and the asking come in one go."""
     room.play("one> DQ.POP q BLOCK 0")
     added, popped, left = in_one_go(
-        room.server.port, ("DQ.ADD", "q", "a", "x"), ("DQ.POP", "q"), ("DQ.LEN", "q", "STATE", "ready")
+        room.server.port,
+        ("DQ.ADD", "q", "a", "x"),
+        ("DQ.POP", "q"),
+        ("DQ.LEN", "q", "STATE", "ready"),
     )
     assert (added, popped, left) == (b"a", None, 0)
     room.play('one< [["a", "x", <lease>, 1]]')
@@ -312,7 +315,10 @@ def test_watch(room: Room) -> None:
 def test_commands_behind_one_that_waits_run_after_it_in_order(room: Room) -> None:
     one = room.wait("one", "DQ.POP", "q", "BLOCK", 0)
     one.send(
-        ("DQ.LEN", "q", "STATE", "reserved"), ("ECHO", "one"), ("DQ.POP", "q", "BLOCK", 0), ("ECHO", "two")
+        ("DQ.LEN", "q", "STATE", "reserved"),
+        ("ECHO", "one"),
+        ("DQ.POP", "q", "BLOCK", 0),
+        ("ECHO", "two"),
     )
     two = room("two")
     two.send(("DQ.POP", "q", "BLOCK", 40), ("ECHO", "after the timeout"))

@@ -14,7 +14,8 @@ pub fn load_module() {
     let mut ctx = Ctx::default();
     let hook = std::panic::take_hook();
     // SAFETY: what a server calls it with.
-    let status = unsafe { dq::RedisModule_OnLoad(std::ptr::from_mut(&mut ctx).cast(), null_mut(), 0) };
+    let status =
+        unsafe { dq::RedisModule_OnLoad(std::ptr::from_mut(&mut ctx).cast(), null_mut(), 0) };
     assert_eq!(status, 0, "the module can't be loaded");
     // The module's own tells the server's log.
     std::panic::set_hook(hook);
@@ -172,7 +173,8 @@ pub unsafe extern "C" fn get_api(name: *const c_char, place: *mut *const c_void)
     }
 }
 
-// ---- what the module calls: pointers are those that it was given, or its own ------------------------------------------
+// ---- what the module calls: pointers are those that it was given, or its own
+// ------------------------------------------
 
 unsafe extern "C" fn ignore() -> c_int {
     0
@@ -234,7 +236,10 @@ unsafe extern "C" fn register_config(
     unsafe { set(name, default, private, &mut null_mut()) }
 }
 
-unsafe extern "C" fn register_info(_: *mut Ctx, show: unsafe extern "C" fn(*mut c_void, c_int)) -> c_int {
+unsafe extern "C" fn register_info(
+    _: *mut Ctx,
+    show: unsafe extern "C" fn(*mut c_void, c_int),
+) -> c_int {
     with(|world| world.on_info = Some(show));
     0
 }
@@ -252,7 +257,11 @@ unsafe extern "C" fn info_text(_: *mut c_void, name: *const c_char, value: *cons
     0
 }
 
-unsafe extern "C" fn subscribe(_: *mut Ctx, event: raw::RedisModuleEvent, callback: OnEvent) -> c_int {
+unsafe extern "C" fn subscribe(
+    _: *mut Ctx,
+    event: raw::RedisModuleEvent,
+    callback: OnEvent,
+) -> c_int {
     with(|world| world.on_event.insert(event.id, callback));
     0
 }
@@ -278,8 +287,14 @@ unsafe extern "C" fn random_bytes(start: *mut u8, len: usize) {
     unsafe { std::slice::from_raw_parts_mut(start, len) }.fill(0x5a);
 }
 
-/// The module says what went wrong, which is the point of many a test; but never that it is wrong itself.
-unsafe extern "C" fn log(_: *mut Ctx, _level: *const c_char, format: *const c_char, message: *const c_char) {
+/// The module says what went wrong, which is the point of many a test; but never that it is wrong
+/// itself.
+unsafe extern "C" fn log(
+    _: *mut Ctx,
+    _level: *const c_char,
+    format: *const c_char,
+    message: *const c_char,
+) {
     if unsafe { CStr::from_ptr(format) } != c"%s" {
         return;
     }

@@ -129,12 +129,18 @@ pub fn command(name: &[u8], words: usize) -> Option<impl FnOnce(Ctx) -> Answer> 
             );
             return Answer::Waits;
         }
-        assert!(ctx.replied.is_one(), "one reply, which is whole: {:?} {:?}", ctx.replied, ctx.words());
+        assert!(
+            ctx.replied.is_one(),
+            "one reply, which is whole: {:?} {:?}",
+            ctx.replied,
+            ctx.words()
+        );
         Answer::Replied(std::mem::take(&mut ctx.replied))
     })
 }
 
-// ---- what the module calls: contexts and strings are those that it was given ----------------------------------------
+// ---- what the module calls: contexts and strings are those that it was given
+// ----------------------------------------
 
 pub unsafe extern "C" fn string_ptr_len(string: *const Str, len: *mut usize) -> *const c_char {
     unsafe {
@@ -191,7 +197,10 @@ pub unsafe extern "C" fn reply_error(ctx: *mut Ctx, text: *const c_char) -> c_in
 }
 
 fn assert_is_a_line(text: &CStr) {
-    assert!(!text.to_bytes().iter().any(|byte| [b'\r', b'\n'].contains(byte)), "not a line: {text:?}");
+    assert!(
+        !text.to_bytes().iter().any(|byte| [b'\r', b'\n'].contains(byte)),
+        "not a line: {text:?}"
+    );
 }
 
 pub unsafe extern "C" fn reply_null(ctx: *mut Ctx) -> c_int {
@@ -226,8 +235,8 @@ impl Told for Ctx {
     }
 }
 
-/// `Replicate` and `EmitAOF`. The real ones take any number of arguments. These are as many as the module ever gives; those
-/// that it doesn't give are not looked at.
+/// `Replicate` and `EmitAOF`. The real ones take any number of arguments. These are as many as the
+/// module ever gives; those that it doesn't give are not looked at.
 #[allow(clippy::too_many_arguments)]
 pub unsafe extern "C" fn tell<T: Told>(
     told: *mut T,
@@ -248,7 +257,8 @@ pub unsafe extern "C" fn tell<T: Told>(
     0
 }
 
-/// Arguments of these types: `s` a string, `c` one of C's, `b` bytes with their number, `l` a number, `v` several strings.
+/// Arguments of these types: `s` a string, `c` one of C's, `b` bytes with their number, `l` a
+/// number, `v` several strings.
 unsafe fn arguments(format: &CStr, given: &[usize]) -> Vec<Word> {
     let mut given = given.iter().copied();
     let mut next = || given.next().expect("as many as the format says");

@@ -27,7 +27,8 @@ pub fn defrag(slice: Option<usize>) {
             let mut value: Value = with(|world| world.keys[&place]);
             let defrag = methods().defrag.expect("the type has it");
             // SAFETY: a value of the type's, and a context as the server makes it.
-            let more = unsafe { defrag(std::ptr::from_mut(&mut ctx).cast(), name.cast(), &mut value) };
+            let more =
+                unsafe { defrag(std::ptr::from_mut(&mut ctx).cast(), name.cast(), &mut value) };
             with(|world| world.keys.insert(place.clone(), value));
             cursor = ctx.cursor;
             more == 0
@@ -38,7 +39,8 @@ pub fn defrag(slice: Option<usize>) {
     }
 }
 
-// ---- what the module calls ---------------------------------------------------------------------------------------
+// ---- what the module calls
+// ---------------------------------------------------------------------------------------
 
 /// What was there before is overwritten: whoever still reads it is seen.
 pub unsafe extern "C" fn alloc(ctx: *mut c_void, old: *mut c_void) -> *mut c_void {

@@ -1,4 +1,5 @@
-//! RDB, AOF and digest. What is in a file of a module's value: numbers and strings, each behind a byte that says which.
+//! RDB, AOF and digest. What is in a file of a module's value: numbers and strings, each behind a
+//! byte that says which.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -48,15 +49,20 @@ impl Io {
     /// A length, as an RDB has it: in the two highest bits of the first byte, how long it is.
     fn length(&mut self) -> Option<Length> {
         let first = self.take(1)?[0];
-        let number = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+        let number =
+            |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
         Some(match first {
             0..=0x3f => Length::Is(first.into()),
             0x40..=0x7f => Length::Is(u64::from(first & 0x3f) << 8 | u64::from(self.take(1)?[0])),
             0x80 => Length::Is(number(self.take(4)?)),
             0x81 => Length::Is(number(self.take(8)?)),
             0xc0 => Length::IsInteger(i64::from(self.take(1)?[0] as i8)),
-            0xc1 => Length::IsInteger(i64::from(i16::from_le_bytes(self.take(2)?.try_into().ok()?))),
-            0xc2 => Length::IsInteger(i64::from(i32::from_le_bytes(self.take(4)?.try_into().ok()?))),
+            0xc1 => {
+                Length::IsInteger(i64::from(i16::from_le_bytes(self.take(2)?.try_into().ok()?)))
+            }
+            0xc2 => {
+                Length::IsInteger(i64::from(i32::from_le_bytes(self.take(4)?.try_into().ok()?)))
+            }
             // Compressed, or nothing that there is.
             _ => return None,
         })
@@ -71,8 +77,12 @@ impl Io {
 
     fn string(&mut self) -> Option<Vec<u8>> {
         match (self.length()?, self.length()?) {
-            (Length::Is(STRING), Length::Is(len)) => Some(self.take(usize::try_from(len).ok()?)?.to_vec()),
-            (Length::Is(STRING), Length::IsInteger(number)) => Some(number.to_string().into_bytes()),
+            (Length::Is(STRING), Length::Is(len)) => {
+                Some(self.take(usize::try_from(len).ok()?)?.to_vec())
+            }
+            (Length::Is(STRING), Length::IsInteger(number)) => {
+                Some(number.to_string().into_bytes())
+            }
             _ => None,
         }
     }
@@ -150,7 +160,9 @@ fn write_length(number: u64, value: &mut Vec<u8>) {
 pub fn save(value: Value) -> Vec<u8> {
     let mut io = Io::new(&(0, Vec::new()), &[]);
     // SAFETY: a value of the type's, and the io of this callback; so in all that follow.
-    unsafe { methods().rdb_save.expect("the type has it")(std::ptr::from_mut(&mut io).cast(), value) };
+    unsafe {
+        methods().rdb_save.expect("the type has it")(std::ptr::from_mut(&mut io).cast(), value)
+    };
     write_length(END, &mut io.output);
     std::mem::take(&mut io.output)
 }
@@ -186,7 +198,8 @@ pub fn digest(value: Value) -> Vec<u8> {
     bytes
 }
 
-// ---- what the module calls ---------------------------------------------------------------------------------------
+// ---- what the module calls
+// ---------------------------------------------------------------------------------------
 
 pub unsafe extern "C" fn load_unsigned(io: *mut Io) -> u64 {
     let io = unsafe { &mut *io };

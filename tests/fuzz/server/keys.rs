@@ -105,7 +105,8 @@ pub fn flush() {
     values.into_values().for_each(free);
 }
 
-// ---- what the module calls ---------------------------------------------------------------------------------------
+// ---- what the module calls
+// ---------------------------------------------------------------------------------------
 
 pub unsafe extern "C" fn open_key(ctx: *mut Ctx, name: *const Str, mode: c_int) -> *mut OpenKey {
     let place = unsafe { place_of(ctx, name) };
@@ -194,10 +195,16 @@ pub unsafe extern "C" fn cursor_ignore(_: *mut c_void) {}
 type OnKey = unsafe extern "C" fn(*mut Ctx, *mut Str, *mut OpenKey, *mut c_void);
 
 /// All keys of the database at once: the walk is over.
-pub unsafe extern "C" fn scan(ctx: *mut Ctx, _: *mut c_void, on_key: OnKey, data: *mut c_void) -> c_int {
+pub unsafe extern "C" fn scan(
+    ctx: *mut Ctx,
+    _: *mut c_void,
+    on_key: OnKey,
+    data: *mut c_void,
+) -> c_int {
     let database = unsafe { (*ctx).database };
-    let of_database =
-        |world: &mut World| world.keys.keys().filter(|place| place.0 == database).cloned().collect();
+    let of_database = |world: &mut World| {
+        world.keys.keys().filter(|place| place.0 == database).cloned().collect()
+    };
     let places: Vec<Place> = with(of_database);
     for place in places {
         let name = string(&place.1);

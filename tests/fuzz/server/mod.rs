@@ -1,6 +1,7 @@
-//! A server in this process: as much of the module API as the module uses, with keys, time, timers, blocked clients, a log
-//! and an RDB in memory. The module is loaded into it by its own `OnLoad`, as into any server, so that what is tested is
-//! the module as it is, from the words of a command to its reply.
+//! A server in this process: as much of the module API as the module uses, with keys, time, timers,
+//! blocked clients, a log and an RDB in memory. The module is loaded into it by its own `OnLoad`,
+//! as into any server, so that what is tested is the module as it is, from the words of a command
+//! to its reply.
 //!
 //! It is simple and never slow: no network, no threads, no clock but the one that a test sets.
 //!
@@ -96,7 +97,8 @@ impl Server {
         waiting::free_those_who_left();
     }
 
-    /// Which of those who wait leaves without an answer, by its place in the line; none when nobody waits.
+    /// Which of those who wait leaves without an answer, by its place in the line; none when nobody
+    /// waits.
     pub fn disconnect(&self, which: usize) {
         waiting::disconnect(which);
     }
@@ -128,7 +130,13 @@ impl Server {
     }
 
     /// RESTORE … REPLACE of such a value; false when the module refuses it.
-    pub fn restore(&self, database: Database, key: &[u8], encoding_version: i32, value: &[u8]) -> bool {
+    pub fn restore(
+        &self,
+        database: Database,
+        key: &[u8],
+        encoding_version: i32,
+        value: &[u8],
+    ) -> bool {
         let place = (database, key.to_vec());
         let Some(value) = files::load(&place, encoding_version, value) else {
             return false;
@@ -159,7 +167,8 @@ impl Server {
     /// Writes all keys to a file, and loads it instead of them.
     pub fn reload(&self) {
         let files: Vec<_> = with(|world| world.keys.clone()).into_iter().collect();
-        let files: Vec<_> = files.into_iter().map(|(place, value)| (place, files::save(value))).collect();
+        let files: Vec<_> =
+            files.into_iter().map(|(place, value)| (place, files::save(value))).collect();
         keys::flush();
         api::tell_of_loading(true);
         for (place, file) in files {

@@ -38,8 +38,15 @@ pub fn block(
     on_free: OnFree,
     private: *mut c_void,
 ) -> usize {
-    let blocked =
-        Blocked { places, on_ready, on_timeout, on_free, on_disconnect: None, private, has_gone: false };
+    let blocked = Blocked {
+        places,
+        on_ready,
+        on_timeout,
+        on_free,
+        on_disconnect: None,
+        private,
+        has_gone: false,
+    };
     with(|world| {
         world.clients_ever += 1;
         world.blocked.insert(world.clients_ever, blocked);
@@ -51,10 +58,12 @@ pub fn block(
 pub fn tell_of_ready_keys() {
     for place in with(|world| std::mem::take(&mut world.ready)) {
         let waits_there = |blocked: &&Blocked| blocked.places.contains(&place);
-        let who: Vec<Blocked> = with(|world| world.blocked.values().filter(waits_there).cloned().collect());
+        let who: Vec<Blocked> =
+            with(|world| world.blocked.values().filter(waits_there).cloned().collect());
         for blocked in who {
             let ready_key = string(&place.1);
-            let mut ctx = Ctx { database: place.0, private: blocked.private, ready_key, ..Ctx::default() };
+            let mut ctx =
+                Ctx { database: place.0, private: blocked.private, ready_key, ..Ctx::default() };
             // SAFETY: what a server calls it with.
             let is_served = unsafe { (blocked.on_ready)(&mut ctx, null_mut(), 0) } == 0;
             assert!(!is_served, "the module serves those who wait by itself");
@@ -88,7 +97,8 @@ pub fn free_those_who_left() {
 }
 
 pub fn disconnect(which: usize) {
-    let nth = |world: &mut World| world.blocked.keys().nth(which % world.blocked.len().max(1)).copied();
+    let nth =
+        |world: &mut World| world.blocked.keys().nth(which % world.blocked.len().max(1)).copied();
     let Some(client) = with(nth) else {
         return;
     };
@@ -109,7 +119,8 @@ pub fn disconnect_all() {
     free_those_who_left();
 }
 
-// ---- what the module calls ---------------------------------------------------------------------------------------
+// ---- what the module calls
+// ---------------------------------------------------------------------------------------
 
 pub unsafe extern "C" fn unblock(client: usize, _: *mut c_void) -> c_int {
     let Some(blocked) = with(|world| world.blocked.remove(&client)) else {

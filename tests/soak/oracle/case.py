@@ -110,7 +110,12 @@ class Case:
     def turn(self) -> Turn:
         window = self.window
         return Turn(
-            self.epoch.number, window.begin, window.end, window.since_ms, window.until_ms, self.place_in_op
+            self.epoch.number,
+            window.begin,
+            window.end,
+            window.since_ms,
+            window.until_ms,
+            self.place_in_op,
         )
 
     @property

@@ -35,7 +35,11 @@ def named(case: Case, queue: Queue | None) -> dict[str, Act]:
             acts = {str(id): _kick(turn, dead_keep) for id in words[2:]}
         case "DQ.RELEASE":
             said = grammar.release(words)
-            delay, is_begun, priority = said.get("DELAY"), "UNBEGUN" not in said, said.get("PRIORITY")
+            delay, is_begun, priority = (
+                said.get("DELAY"),
+                "UNBEGUN" not in said,
+                said.get("PRIORITY"),
+            )
 
             def release(life: Life, now: Span) -> Life:
                 return life.prioritised(priority).released(now, turn, delay, is_begun=is_begun)
@@ -122,7 +126,9 @@ def judge(case: Case) -> None:
         return
     if queue is None:
         if not case.is_lost and case.told != 0 and case.is_calm(None):
-            case.violation("ghost", f"{case.verb} counted {case.told} where there is no queue", case.words[1])
+            case.violation(
+                "ghost", f"{case.verb} counted {case.told} where there is no queue", case.words[1]
+            )
         return
     has_twins = len(acts) < len(case.words[2:]) // (2 if case.verb == "DQ.FINISH" else 1)
     told = None if case.is_lost or has_twins else int(case.told)
@@ -135,7 +141,9 @@ def judge(case: Case) -> None:
         queue.add_total(TOTALS[case.verb], 0, len(case.words))
 
 
-def _verdicts(case: Case, queue: Queue, acts: dict[str, Act], told: int | None) -> dict[str, bool | None]:
+def _verdicts(
+    case: Case, queue: Queue, acts: dict[str, Act], told: int | None
+) -> dict[str, bool | None]:
     """Of each id, whether the command counted for it; None where nobody can know."""
     may = {id: _may_count(case, queue, id, act) for id, act in acts.items()}
     most, least = sum(can for can, _ in may.values()), sum(must for _, must in may.values())
@@ -191,10 +199,14 @@ def _settle(case: Case, queue: Queue, id: str, act: Act, counts: bool | None) ->
         case.store(queue, id, slot, lives)
 
 
-def _complain(case: Case, queue: Queue, acts: dict[str, Act], kinds: dict[str, str], than: str) -> None:
+def _complain(
+    case: Case, queue: Queue, acts: dict[str, Act], kinds: dict[str, str], than: str
+) -> None:
     lives = "; ".join(f"{id}: {told_of(queue, id, case.now)}" for id in acts)
     kind = kinds.get(case.verb, kinds[""])
-    case.violation(kind, f"{case.verb} counted {case.told}, {than}: {lives}", case.words[1], next(iter(acts)))
+    case.violation(
+        kind, f"{case.verb} counted {case.told}, {than}: {lives}", case.words[1], next(iter(acts))
+    )
     for id in acts:
         case.lose_sight(queue, id)
 

@@ -45,7 +45,11 @@ def was_ambushed(case: Case) -> bool:
 
 def ids(case: Case) -> frozenset[str] | None:
     if case.is_lost:
-        return frozenset() if was_ambushed(case) else frozenset(grammar.popped_by_id(case.words)) or None
+        return (
+            frozenset()
+            if was_ambushed(case)
+            else frozenset(grammar.popped_by_id(case.words)) or None
+        )
     return frozenset(str(item[0]) for item in deliveries(case)[1])
 
 
@@ -129,7 +133,9 @@ def _lost_deliveries(case: Case, key: str, said: grammar.Options) -> None:
             continue
         done, rest = case.split(slot)
         made = [
-            new for life in rest for new in effect(case, id, queue)(life, (case.window.since_ms, case.now[1]))
+            new
+            for life in rest
+            for new in effect(case, id, queue)(life, (case.window.since_ms, case.now[1]))
         ]
         lives = [*rest, *done, *made]
         if set(lives) != set(slot.lives):
@@ -140,7 +146,9 @@ def _judge_items(case: Case, key: str, items: list[Item], said: grammar.Options)
     queue = _queue_of(case, key, items)
     if queue is None:
         if case.is_calm(None):
-            case.violation("ghost", f"{len(items)} jobs handed out where there is no queue", key, items[0][0])
+            case.violation(
+                "ghost", f"{len(items)} jobs handed out where there is no queue", key, items[0][0]
+            )
         return
     _judge_leases(case, queue, key, items, said)
     if queue.is_wild:
@@ -157,7 +165,9 @@ def _judge_items(case: Case, key: str, items: list[Item], said: grammar.Options)
     if named:
         _judge_named(case, queue, key, named, items)
     elif case.is_calm(queue):
-        _judge_order(case, queue, key, [life for life, _ in shown], len(items) < said.get("COUNT", 1))
+        _judge_order(
+            case, queue, key, [life for life, _ in shown], len(items) < said.get("COUNT", 1)
+        )
     elif case.is_blocking:
         judge_service(case, queue, key, [life for life, _ in shown])
 
@@ -237,7 +247,9 @@ def _explain(case: Case, lives: Iterable[Life], item: Item) -> tuple[str, str]:
 # ---- leases ---------------------------------------------------------------------------------------
 
 
-def _judge_leases(case: Case, queue: Queue, key: str, items: list[Item], said: grammar.Options) -> None:
+def _judge_leases(
+    case: Case, queue: Queue, key: str, items: list[Item], said: grammar.Options
+) -> None:
     """Law 7: numbers that only grow, and never come twice, whatever became of the server or the key."""
     if "NOACK" in said:
         for item in items:
@@ -252,7 +264,11 @@ def _judge_leases(case: Case, queue: Queue, key: str, items: list[Item], said: g
         before = queue.lineage.given.get(lease, by_key.get(lease))
         if before is not None and before != case.op.id:
             case.violation(
-                "lease-twice", f"lease {lease} was given before, by op {before}", key, name, [before]
+                "lease-twice",
+                f"lease {lease} was given before, by op {before}",
+                key,
+                name,
+                [before],
             )
         elif lease <= floor:
             case.violation("lease-order", f"lease {lease} after {floor}", key, name)
@@ -266,7 +282,9 @@ def _judge_leases(case: Case, queue: Queue, key: str, items: list[Item], said: g
 # ---- order, and what was withheld ------------------------------------------------------------------
 
 
-def _judge_order(case: Case, queue: Queue, key: str, lives: list[Life | None], is_all: bool) -> None:
+def _judge_order(
+    case: Case, queue: Queue, key: str, lives: list[Life | None], is_all: bool
+) -> None:
     """Law 6, within a reply and against who stayed."""
     known = [life for life in lives if life is not None]
     for first, second in itertools.pairwise(known):
@@ -283,9 +301,15 @@ def _judge_order(case: Case, queue: Queue, key: str, lives: list[Life | None], i
         if any(life.policy.body in handed_out for life in others):
             continue
         if all(comes_before(life, known[-1]) for life in others):
-            case.violation("order", f"{_ready(known[-1])} was handed out before {_ready(others[0])}", key, id)
+            case.violation(
+                "order", f"{_ready(known[-1])} was handed out before {_ready(others[0])}", key, id
+            )
             return
-        if is_all and len(known) == len(lives) and sum(len(life.policy.body) for life in known) < BYTES_MAX:
+        if (
+            is_all
+            and len(known) == len(lives)
+            and sum(len(life.policy.body) for life in known) < BYTES_MAX
+        ):
             case.violation(
                 "withheld", f"not handed out though ready: {told_of(queue, id, case.now)}", key, id
             )
@@ -294,7 +318,9 @@ def _judge_order(case: Case, queue: Queue, key: str, lives: list[Life | None], i
 
 def _ready(life: Life) -> str:
     span = life.ready_at() or (0, 0)
-    return f"{life.policy.body[:16]!r} (priority {life.policy.priority}, ready {span[0]}..{span[1]})"
+    return (
+        f"{life.policy.body[:16]!r} (priority {life.policy.priority}, ready {span[0]}..{span[1]})"
+    )
 
 
 def _judge_nothing(case: Case, key: str) -> None:
@@ -328,7 +354,9 @@ def _judge_named(case: Case, queue: Queue, key: str, named: list[str], items: li
         slot = queue.touch(id, case.now)
         states = slot.states(case.now, queue.settings.dead_keep)
         if id not in got and states and not states & ~(READY | DELAYED | DEAD):
-            case.violation("withheld", f"not handed out by its id: {told_of(queue, id, case.now)}", key, id)
+            case.violation(
+                "withheld", f"not handed out by its id: {told_of(queue, id, case.now)}", key, id
+            )
             case.lose_sight(queue, id)
             return
 

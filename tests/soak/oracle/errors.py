@@ -18,7 +18,11 @@ ALWAYS = (
 # Memory is full: who adds is refused, and nobody else.
 ADDS = {"DQ.ADD", "COPY", "RESTORE"}
 BY_VERB = {"DQ.ADD": ("EXISTS", "FULL")}
-ABOUT_KEYS = ("ERR no such key", "ERR source and destination objects are the same", "ERR index out of range")
+ABOUT_KEYS = (
+    "ERR no such key",
+    "ERR source and destination objects are the same",
+    "ERR index out of range",
+)
 
 
 def _is_too_late(case: Case, told: Failure) -> bool:
@@ -40,7 +44,11 @@ def judge(case: Case) -> None:
         return
     is_allowed = told.startswith((*ALWAYS, *ABOUT_KEYS, *BY_VERB.get(case.verb, ())))
     # A transaction or a script is refused as a whole.
-    is_full = told.startswith("OOM") and (case.verb in ADDS or case.op.shape in ("multi", "script", "sealed"))
+    is_full = told.startswith("OOM") and (
+        case.verb in ADDS or case.op.shape in ("multi", "script", "sealed")
+    )
     is_over = _is_too_late(case, told) or _is_without_a_place(case, told)
     if not is_allowed and not is_full and not is_over:
-        case.violation("error", f"{case.verb}: {told}", case.words[1] if len(case.words) > 1 else None)
+        case.violation(
+            "error", f"{case.verb}: {told}", case.words[1] if len(case.words) > 1 else None
+        )

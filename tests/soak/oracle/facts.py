@@ -60,7 +60,9 @@ def _memory(fact: Record, verdict: Verdict) -> None:
 
 def _alarm(fact: Record, verdict: Verdict) -> None:
     what = "ended by itself" if fact["died"] else "logged an alarm"
-    text = f"server {fact['server']} {what}: {' / '.join(fact['lines'][:3])} {fact['report'][-800:]}"
+    text = (
+        f"server {fact['server']} {what}: {' / '.join(fact['lines'][:3])} {fact['report'][-800:]}"
+    )
     verdict.violations.append(Violation("alarm", text.strip(), at=fact["at"]))
 
 

@@ -29,7 +29,9 @@ def judge(case: Case, queue: Queue | None) -> None:
         for at in range(count):
             places = [steps for steps in certain if steps and steps[0] <= at <= steps[1]]
             most[at] += bool(places)
-            least[at] += len(places) == len(certain) and all(steps == (at, at, True) for steps in places)
+            least[at] += len(places) == len(certain) and all(
+                steps == (at, at, True) for steps in places
+            )
     for at, told in enumerate(case.told):
         if not least[at] <= told <= most[at]:
             text = f"FORECAST says {told} in step {at}, not {least[at]} to {most[at]}"

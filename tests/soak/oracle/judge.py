@@ -5,7 +5,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..history import Record
-from . import claims, consume, durable, errors, facts, keys, limits, look, manage, produce, schedules
+from . import (
+    claims,
+    consume,
+    durable,
+    errors,
+    facts,
+    keys,
+    limits,
+    look,
+    manage,
+    produce,
+    schedules,
+)
 from .case import LOST, SWEEP_AFTER_STEP_MS, SWEEP_AMONG_STRANGERS_MS, Case, Findings
 from .life import Span
 from .model import Effect, Pending, Queue, World, distinct
@@ -50,7 +62,9 @@ def _find_ambushes(line: Timeline, findings: Findings) -> None:
             if window.op.shape == "burst" and window.is_tight and "ambush" in window.op.note:
                 # What a crash has kept of it may be the deliveries, without what gave the jobs back.
                 later = [
-                    w.end for w in epoch.windows if w.op.client == window.op.client and w.begin > window.end
+                    w.end
+                    for w in epoch.windows
+                    if w.op.client == window.op.client and w.begin > window.end
                 ]
                 given_back = min(later, default=FAR)
                 if not any(window.begin <= child.cut < given_back for child in epoch.children):
@@ -160,7 +174,11 @@ class _Course:
             return
         if case.op.lost == "no reply in time":
             case.violation("stuck", f"{case.verb} was never answered", case.words[1])
-        if case.pending is not None and case.pending.is_torn and (case.verb not in POPS or case.is_lost):
+        if (
+            case.pending is not None
+            and case.pending.is_torn
+            and (case.verb not in POPS or case.is_lost)
+        ):
             _spread(case)
         elif case.verb in CLAIMS:
             claims.judge(case)

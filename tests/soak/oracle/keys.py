@@ -125,7 +125,9 @@ def _move(case: Case) -> None:
 def _swap(case: Case) -> None:
     case.world.swept_at = case.window.end
     one, other = int(case.words[1]), int(case.words[2])
-    places = {(db, key) for held, key in case.world.keys if held in (one, other) for db in (one, other)}
+    places = {
+        (db, key) for held, key in case.world.keys if held in (one, other) for db in (one, other)
+    }
     # Its reply tells nothing of any key.
     held = {place: (case.world.keys.get(place), case.world.expires.get(place)) for place in places}
     for db, key in places:
@@ -162,7 +164,9 @@ def _dump(case: Case) -> None:
     if queue is not None and isinstance(case.told, str):
         case.findings.dumps[case.told] = queue.branch(case.now)
     elif (queue is None) != (case.told is None) and not case.is_lost:
-        case.violation("ghost" if queue is None else "lost", "DUMP sees it otherwise", case.words[1])
+        case.violation(
+            "ghost" if queue is None else "lost", "DUMP sees it otherwise", case.words[1]
+        )
 
 
 def _restore(case: Case) -> None:
@@ -180,7 +184,10 @@ def _migrate(case: Case) -> None:
     queue = _at(case, place)
     _expect(case, "OK" if queue is not None else "NOKEY")
     if queue is not None and case.told == "OK":
-        case.world.away[place[1]] = (queue, _expires_after_a_trip(case, case.world.expires.get(place)))
+        case.world.away[place[1]] = (
+            queue,
+            _expires_after_a_trip(case, case.world.expires.get(place)),
+        )
         _put(case, place, None)
     elif case.is_lost:
         _lose(case, place)

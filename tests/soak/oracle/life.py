@@ -137,7 +137,9 @@ class Life(NamedTuple):
 
     def _ends(self) -> list[Span]:
         """What makes it dead, or has made it so: its TTL, its last lease, LATE, somebody."""
-        ends = [self.expires] if self.expires is not None and self.stage in (WAITING, LEASED) else []
+        ends = (
+            [self.expires] if self.expires is not None and self.stage in (WAITING, LEASED) else []
+        )
         if self.stage == BURIED or (self.stage == LEASED and self.is_last_attempt):
             ends.append(self.at)
         if (late := self.late_at()) is not None:
@@ -146,7 +148,9 @@ class Life(NamedTuple):
 
     # ---- what commands make of it -----------------------------------------------------------------
 
-    def popped(self, now: Span, turn: Turn, lease: int | None, ttr: int | None, *, noack: bool) -> "Life":
+    def popped(
+        self, now: Span, turn: Turn, lease: int | None, ttr: int | None, *, noack: bool
+    ) -> "Life":
         taken = self._replace(attempt=self.attempt + 1, turn=turn, is_immediate=False)
         if noack:
             return taken.finished(now)
@@ -166,7 +170,13 @@ class Life(NamedTuple):
     def released(self, now: Span, turn: Turn, delay: int | None, *, is_begun: bool) -> "Life":
         if is_begun and self.is_last_attempt:
             return self.buried(now)
-        wait = (delay, delay) if delay is not None else self.backoff(self.attempt) if is_begun else (0, 0)
+        wait = (
+            (delay, delay)
+            if delay is not None
+            else self.backoff(self.attempt)
+            if is_begun
+            else (0, 0)
+        )
         return self._replace(
             stage=WAITING,
             at=(now[0] + wait[0], now[1] + wait[1]),

@@ -220,7 +220,9 @@ class Held:
         """How many leases certainly live."""
         jobs = self.jobs.items()
         return sum(
-            job.is_live(now) for id, job in jobs if group in (QUEUE, job.group) and not self.is_open(id)
+            job.is_live(now)
+            for id, job in jobs
+            if group in (QUEUE, job.group) and not self.is_open(id)
         )
 
     def opens(self, job: Job, *, no_ack: bool = False) -> int:
@@ -246,9 +248,15 @@ class Held:
         ends = [
             NEVER if other.is_unknown else other.ready[1]
             for other in self.jobs.values()
-            if other is not job and group in (QUEUE, other.group) and (other.is_unknown or other.lease)
+            if other is not job
+            and group in (QUEUE, other.group)
+            and (other.is_unknown or other.lease)
         ]
-        ends += [NEVER for id in self.coming() if id in self.jobs and group in (QUEUE, self.jobs[id].group)]
+        ends += [
+            NEVER
+            for id in self.coming()
+            if id in self.jobs and group in (QUEUE, self.jobs[id].group)
+        ]
         return sorted(ends)[len(ends) - places] if len(ends) >= places else 0
 
     def _rate_opens(self, name: str, flow: Flow, group: str) -> int:

@@ -124,7 +124,9 @@ def _claim(case: Case, queue: Held) -> Job | None:
     job = queue.jobs.get(id)
     if job is None or not (job.is_unknown or queue.is_open(id)):
         is_its = job is not None and job.lease == lease
-        is_held_back = case.verb == "DQ.TOUCH" and job is not None and bool(job.states(case.now) & READY)
+        is_held_back = (
+            case.verb == "DQ.TOUCH" and job is not None and bool(job.states(case.now) & READY)
+        )
         if is_its and not case.told and not is_held_back:
             text = f"{case.verb} with the job's own lease {lease} says 0"
             case.violation("refused", text, case.words[1], id)
@@ -252,14 +254,18 @@ def _judge_item(case: Case, queue: Held, item: list[Any], *, is_by_id: bool) -> 
             case.violation("ghost", "a job that has left, or never was", case.words[1], id)
         return None
     if body != job.body:
-        case.violation("body", f"it has the body {body[:40]!r}, not {job.body[:40]!r}", case.words[1], id)
+        case.violation(
+            "body", f"it has the body {body[:40]!r}, not {job.body[:40]!r}", case.words[1], id
+        )
     if job.is_unknown or queue.is_clouded:
         return job
     if job.ready[0] > case.now[1] and not (is_by_id and job.lease is None):
         kind = "double" if job.lease is not None else "early"
         case.violation(kind, f"it can't be had before {job.ready[0]}: {job}", case.words[1], id)
     if attempt != job.attempt + 1:
-        case.violation("attempt", f"it is attempt {attempt}, not {job.attempt + 1}", case.words[1], id)
+        case.violation(
+            "attempt", f"it is attempt {attempt}, not {job.attempt + 1}", case.words[1], id
+        )
     return job
 
 
@@ -270,7 +276,9 @@ def _taken(case: Case, queue: Held, item: list[Any], job: Job, said: dict[str, A
         rate = queue.settings[name].value
         if rate and (name == "RATE" or job.group != NO_GROUP):
             if is_tight and case.findings.has_steady_clocks and flow.is_too_soon(rate, case.now):
-                text = f"{_whose(name, job)} lets nothing go before {flow.least - rate.tolerance:.0f}"
+                text = (
+                    f"{_whose(name, job)} lets nothing go before {flow.least - rate.tolerance:.0f}"
+                )
                 case.violation("limit", text, case.words[1], id)
             flow.leaves(rate, case.now, is_tight=is_tight, counts=queue.settings[name].holds(case))
     lasts = said.get("TTR", job.ttr)
@@ -298,7 +306,10 @@ def _whose(name: str, job: Job) -> str:
 
 def _judge_places(case: Case, queue: Held, given: list[Job]) -> None:
     """Of all leases that live now, the last one was given while the others lived."""
-    for name, groups in (("CONCURRENCY", {QUEUE}), ("GROUPCONCURRENCY", {job.group for job in given})):
+    for name, groups in (
+        ("CONCURRENCY", {QUEUE}),
+        ("GROUPCONCURRENCY", {job.group for job in given}),
+    ):
         setting = queue.settings[name]
         for group in groups if given and setting.holds(case) else ():
             if name != "CONCURRENCY" and group == NO_GROUP:
@@ -335,13 +346,17 @@ def _judge_line(case: Case, queue: Held, items: list[Any], *, is_by_id: bool) ->
         theirs = [item[2] for item in deliveries(other)]
         came_first = other.window.begin < case.window.begin and "BLOCK" in other.words
         if leases and theirs and not is_by_id and came_first and max(leases) < (theirs[0] or 0):
-            case.violation("unfair", "served before one that waits", case.words[1], also=[other.op.id])
+            case.violation(
+                "unfair", "served before one that waits", case.words[1], also=[other.op.id]
+            )
 
 
 # ---- order, turns, and what was withheld ---------------------------------------------------------------
 
 
-def _judge_turn(case: Case, queue: Held, id: str, job: Job, *, no_ack: bool, is_by_id: bool) -> None:
+def _judge_turn(
+    case: Case, queue: Held, id: str, job: Job, *, no_ack: bool, is_by_id: bool
+) -> None:
     """Against those that stay: who could have been had, and comes before it."""
     _judge_group_is_open(case, queue, id, job, no_ack=no_ack)
     if is_by_id:
@@ -362,7 +377,9 @@ def _judge_turn(case: Case, queue: Held, id: str, job: Job, *, no_ack: bool, is_
             continue
         if other.group == job.group:
             if other.comes_before(job, by_order=case.findings.has_steady_clocks):
-                text = f"handed out before {other_id} of its group, which was ready at {other.ready}"
+                text = (
+                    f"handed out before {other_id} of its group, which was ready at {other.ready}"
+                )
                 case.violation("order", f"{text}: {job.ready}", case.words[1], id)
             continue
         passed = queue.passed.setdefault(other_id, {})
@@ -422,7 +439,9 @@ def _judge_wait(case: Case, queue: Held, job: Job, *, no_ack: bool) -> None:
     waited = _waited_ms(case, queue, job, no_ack=no_ack)
     case.count("limited waits")
     if waited > STUCK_MS:
-        case.violation("stuck", f"served {waited} ms after it could have been: {job}", case.words[1])
+        case.violation(
+            "stuck", f"served {waited} ms after it could have been: {job}", case.words[1]
+        )
 
 
 def _waited_ms(case: Case, queue: Held, job: Job, *, no_ack: bool) -> int:

@@ -44,7 +44,9 @@ def _judge_number(case: Case, queue: Held, name: str, told: int) -> None:
     state = DELAYED | READY | RESERVED if name == "jobs" else BY_NAME[name]
     least, most = _range(case, queue, state)
     if not least <= told <= most:
-        case.violation("count", f"{case.verb} {name} says {told}, not {least} to {most}", case.words[1])
+        case.violation(
+            "count", f"{case.verb} {name} says {told}, not {least} to {most}", case.words[1]
+        )
 
 
 def get(case: Case, queue: Held) -> None:
@@ -110,7 +112,9 @@ def peek(case: Case, queue: Held) -> None:
         id = str(shown["id"])
         job = queue.jobs.get(id)
         if job is None:
-            case.violation("ghost", "PEEK shows a job that has left, or never was", case.words[1], id)
+            case.violation(
+                "ghost", "PEEK shows a job that has left, or never was", case.words[1], id
+            )
         elif not queue.is_open(id) and not _is_shown_wrongly(case, queue, id, job, shown):
             queue.jobs[id] = job = _told(case, job, shown)
             seen.append(job)
@@ -137,7 +141,9 @@ def groups(case: Case, queue: Held) -> None:
     if cursor == "0":
         for group in sorted({job.group for job in queue.jobs.values()} - {NO_GROUP, *seen}):
             if _range(case, queue, DELAYED | READY | RESERVED, group)[0]:
-                case.violation("lost", f"GROUPS doesn't show {group!r}, which has jobs", case.words[1])
+                case.violation(
+                    "lost", f"GROUPS doesn't show {group!r}, which has jobs", case.words[1]
+                )
     for group in shown:
         _judge_group(case, queue, str(group["group"]), group)
     case.count("groups", len(shown))
@@ -151,7 +157,9 @@ def _judge_group(case: Case, queue: Held, name: str, shown: Shown) -> None:
             case.violation("count", text, case.words[1])
     least, most = _range(case, queue, DELAYED | READY | RESERVED, name)
     if not least <= sum(shown[state] for state in COUNTED) <= most:
-        case.violation("count", f"GROUPS says of {name!r} {shown}, not {least} to {most}", case.words[1])
+        case.violation(
+            "count", f"GROUPS says of {name!r} {shown}, not {least} to {most}", case.words[1]
+        )
     _judge_paused(case, queue, name, shown["paused"])
     places = queue.settings["GROUPCONCURRENCY"].value
     is_held = bool(places) and queue.live(case.now, name) >= places
@@ -171,7 +179,9 @@ def _judge_paused(case: Case, queue: Held, group: str, told: int) -> None:
     wanted = int(paused is not None and paused.until[0] > case.now[1])
     if is_certain and told != wanted:
         of = f"group {group!r}" if group else "the queue"
-        case.violation("view", f"{case.verb} says that {of} is{'' if told else ' not'} paused", case.words[1])
+        case.violation(
+            "view", f"{case.verb} says that {of} is{'' if told else ' not'} paused", case.words[1]
+        )
 
 
 def info(case: Case, queue: Held) -> None:
@@ -183,7 +193,10 @@ def info(case: Case, queue: Held) -> None:
     for name in ("jobs", *COUNTED):
         _judge_number(case, queue, name, told[name])
     _judge_paused(case, queue, QUEUE, told["paused"])
-    for setting, field in (("CONCURRENCY", "concurrency"), ("GROUPCONCURRENCY", "group-concurrency")):
+    for setting, field in (
+        ("CONCURRENCY", "concurrency"),
+        ("GROUPCONCURRENCY", "group-concurrency"),
+    ):
         _judge_setting(case, field, told[field], queue.settings[setting].value)
     for setting, field in (("RATE", "rate"), ("GROUPRATE", "group-rate")):
         rate = queue.settings[setting].value

@@ -77,19 +77,27 @@ def _range(queue: Queue | None, states: Counter[int], state: int) -> tuple[int, 
 
 def _judge_len(case: Case, queue: Queue | None) -> None:
     state = grammar.others(case.words, 2).get("STATE")
-    _judge_number(case, queue, _states(case, queue), str(state).lower() if state else "jobs", case.told)
+    _judge_number(
+        case, queue, _states(case, queue), str(state).lower() if state else "jobs", case.told
+    )
 
 
-def _judge_number(case: Case, queue: Queue | None, states: Counter[int], name: str, told: int) -> None:
+def _judge_number(
+    case: Case, queue: Queue | None, states: Counter[int], name: str, told: int
+) -> None:
     mask = PRESENT if name == "jobs" else BY_NAME[name]
     least, most = _range(queue, states, mask)
     case.count("counts")
     leaked = _overdue(case, queue, mask) if least < told else 0
     if told > most - leaked and told <= most:
-        text = f"{case.verb} {name} says {told}: {leaked} jobs are kept for longer than they should be"
+        text = (
+            f"{case.verb} {name} says {told}: {leaked} jobs are kept for longer than they should be"
+        )
         case.violation("leak", text, case.words[1])
     elif not least <= told <= most:
-        case.violation("count", f"{case.verb} {name} says {told}, not {least} to {most}", case.words[1])
+        case.violation(
+            "count", f"{case.verb} {name} says {told}, not {least} to {most}", case.words[1]
+        )
 
 
 def _overdue(case: Case, queue: Queue | None, mask: int) -> int:
@@ -112,7 +120,8 @@ def _is_overdue(case: Case, life: Life, queue: Queue) -> bool:
         return False
     since = life.turn.end if life.turn.epoch == epoch.number else epoch.cut
     return (
-        epoch.ticks.active_ms(max(since, queue.altered), until[1], case.window.end) > case.findings.sweep_ms
+        epoch.ticks.active_ms(max(since, queue.altered), until[1], case.window.end)
+        > case.findings.sweep_ms
     )
 
 
@@ -126,12 +135,17 @@ def _judge_get(case: Case, queue: Queue | None) -> None:
     if case.told is not None:
         _judge_shown(case, queue, id, _fields(case.told))
     elif not slot.is_wild and not slot.states(case.now, queue.settings.dead_keep) & GONE:
-        case.violation("lost", f"GET shows nothing: {told_of(queue, id, case.now)}", case.words[1], id)
+        case.violation(
+            "lost", f"GET shows nothing: {told_of(queue, id, case.now)}", case.words[1], id
+        )
         case.lose_sight(queue, id)
     elif not slot.is_wild:
         dead_keep = queue.settings.dead_keep
         case.store(
-            queue, id, slot, [life.gone() for life in slot.lives if life.states(case.now, dead_keep) & GONE]
+            queue,
+            id,
+            slot,
+            [life.gone() for life in slot.lives if life.states(case.now, dead_keep) & GONE],
         )
 
 
@@ -147,13 +161,15 @@ def _judge_shown(case: Case, queue: Queue, id: str, shown: Shown) -> Slot:
     lives: Lives = [
         seen
         for life in slot.lives
-        if not life.is_absent and (seen := _seen(life, shown, case.now, queue.settings.dead_keep)) is not None
+        if not life.is_absent
+        and (seen := _seen(life, shown, case.now, queue.settings.dead_keep)) is not None
     ]
     if lives:
         case.store(queue, id, slot, lives)
         return slot
     told = {
-        name: shown[name] for name in ("state", "due", "deadline", "attempt", "lease", "since", "expires")
+        name: shown[name]
+        for name in ("state", "due", "deadline", "attempt", "lease", "since", "expires")
     }
     kind = "ghost" if all(life.is_absent for life in slot.lives) else "view"
     text = f"{case.verb} shows {told} at {case.now}: {told_of(queue, id, case.now)}"
@@ -177,7 +193,10 @@ def _seen(life: Life, shown: Shown, now: Span, dead_keep: int) -> Life | None:
         "backoff-max": policy.most,
     }
     # Histories of before there was LATE don't show it.
-    if any(shown[name] != value for name, value in fixed.items()) or shown.get("late", 0) != policy.late:
+    if (
+        any(shown[name] != value for name, value in fixed.items())
+        or shown.get("late", 0) != policy.late
+    ):
         return None
     if not life.states(now, dead_keep) & BY_NAME[shown["state"]]:
         return None
@@ -211,7 +230,9 @@ def _judge_peek(case: Case, queue: Queue | None) -> None:
             case.violation("ghost", "PEEK shows jobs where there is no queue", case.words[1])
         return
     if any(job["state"] != name for job in shown):
-        case.violation("view", f"PEEK STATE {name} shows {[job['state'] for job in shown]}", case.words[1])
+        case.violation(
+            "view", f"PEEK STATE {name} shows {[job['state'] for job in shown]}", case.words[1]
+        )
         return
     if "AFTER" not in case.words:
         _judge_missing(case, queue, name, count, shown)
@@ -255,7 +276,9 @@ def _judge_scan(case: Case, queue: Queue | None) -> None:
     cursor, ids = case.told
     if "SCHEDULED" in case.words:
         for id in ids:
-            case.violation("ghost", "SCAN SCHEDULED shows a job without a schedule", case.words[1], id)
+            case.violation(
+                "ghost", "SCAN SCHEDULED shows a job without a schedule", case.words[1], id
+            )
         return
     # Under a name that only this scan has: another one of the same client begins anew.
     place = (case.op.client, number)
@@ -276,7 +299,9 @@ def _judge_scan(case: Case, queue: Queue | None) -> None:
         still = _certainly_there(case, queue)
         for id, body in scan.there.items():
             if still.get(id) == body and id not in scan.seen:
-                case.violation("lost", f"no SCAN sees it: {told_of(queue, id, case.now)}", case.words[1], id)
+                case.violation(
+                    "lost", f"no SCAN sees it: {told_of(queue, id, case.now)}", case.words[1], id
+                )
         case.count("scans")
 
 
@@ -297,7 +322,9 @@ def _judge_ids(case: Case, queue: Queue, ids: list[str]) -> None:
     for id in ids:
         slot = queue.touch(id, case.now)
         if not slot.states(case.now, queue.settings.dead_keep) & PRESENT and not queue.phantoms:
-            case.violation("ghost", f"SCAN shows it: {told_of(queue, id, case.now)}", case.words[1], id)
+            case.violation(
+                "ghost", f"SCAN shows it: {told_of(queue, id, case.now)}", case.words[1], id
+            )
 
 
 def _judge_info(case: Case, queue: Queue | None) -> None:
@@ -317,7 +344,9 @@ def _judge_info(case: Case, queue: Queue | None) -> None:
         least, most = queue.totals.get(f"total-{name}", (0, 0))
         if not queue.has_known_totals or queue.pending or least <= told[f"total-{name}"] <= most:
             continue
-        case.violation("count", f"INFO says total-{name} {told[f'total-{name}']}, not {least} to {most}", key)
+        case.violation(
+            "count", f"INFO says total-{name} {told[f'total-{name}']}, not {least} to {most}", key
+        )
         queue.has_known_totals = False
     _judge_settings(case, queue, told)
     _judge_lateness(case, queue, told)

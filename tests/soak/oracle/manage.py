@@ -22,8 +22,15 @@ def judge(case: Case) -> None:
     if case.verb in ("DQ.PAUSE", "DQ.ALTER") and (queue is None or case.window.is_certain):
         queue = case.made_queue(case.words[1], maybe=not case.window.is_certain)
     if queue is None:
-        if case.verb in ("DQ.KICK", "DQ.PURGE") and case.told and not case.is_lost and case.is_calm(None):
-            case.violation("ghost", f"{case.verb} counted {case.told} where there is no queue", case.words[1])
+        if (
+            case.verb in ("DQ.KICK", "DQ.PURGE")
+            and case.told
+            and not case.is_lost
+            and case.is_calm(None)
+        ):
+            case.violation(
+                "ghost", f"{case.verb} counted {case.told} where there is no queue", case.words[1]
+            )
         return
     if queue.is_wild:
         return
@@ -158,8 +165,12 @@ def _since(life: Life, state: int) -> Span:
     return life.ready_at() or (0, NEVER)
 
 
-def _judge_count(case: Case, queue: Queue, told: int, least: int, most: int, must: list[str]) -> None:
+def _judge_count(
+    case: Case, queue: Queue, told: int, least: int, most: int, must: list[str]
+) -> None:
     most += len(queue.phantoms)
     if not least <= told <= most:
         those = "; ".join(f"{id}: {told_of(queue, id, case.now)}" for id in must[:3])
-        case.violation("count", f"{case.verb} counted {told}, not {least} to {most}: {those}", case.words[1])
+        case.violation(
+            "count", f"{case.verb} counted {told}, not {least} to {most}: {those}", case.words[1]
+        )

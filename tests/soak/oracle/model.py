@@ -220,7 +220,9 @@ class Queue:
             lives: Lives = []
             for life in slot.lives:
                 states = life.states(now, dead_keep)
-                lives += ([life] if states & PRESENT else []) + ([life.gone()] if states & GONE else [])
+                lives += ([life] if states & PRESENT else []) + (
+                    [life.gone()] if states & GONE else []
+                )
             slot.lives = distinct(lives)
             self.keep(id, slot)
 
@@ -264,7 +266,9 @@ class World:
         world = World()
         world.keys = {place: queue.snapshot(now) for place, queue in self.keys.items()}
         world.expires = dict(self.expires)
-        world.away = {name: (queue.snapshot(now), expires) for name, (queue, expires) in self.away.items()}
+        world.away = {
+            name: (queue.snapshot(now), expires) for name, (queue, expires) in self.away.items()
+        }
         world.schedules = {place: dict(jobs) for place, jobs in self.schedules.items()}
         world.limits = {place: queue.copy() for place, queue in self.limits.items()}
         world.swept_at = self.swept_at
@@ -273,7 +277,9 @@ class World:
 
     def put(self, place: Place, queue: Queue | None, n: float, expires: Span | None = None) -> None:
         """That queue is at that key from now on; None: nothing is, unless a command under way makes it."""
-        if queue is None and any(place in pending.keys and pending.is_maker for pending in self.pending):
+        if queue is None and any(
+            place in pending.keys and pending.is_maker for pending in self.pending
+        ):
             queue = Queue()
             queue.is_maybe = True
         if queue is None:

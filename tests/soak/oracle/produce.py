@@ -115,9 +115,13 @@ def _judge_room(case: Case, queue: Queue, slot: Slot) -> None:
     most, dead_keep = queue.settings.max_jobs, queue.settings.dead_keep
     if not most or not case.is_calm(queue) or slot.states(case.now, dead_keep) & PRESENT:
         return
-    least = sum(not slot.states(case.now, dead_keep) & GONE for _, slot in queue.touch_all(case.now))
+    least = sum(
+        not slot.states(case.now, dead_keep) & GONE for _, slot in queue.touch_all(case.now)
+    )
     if least >= most:
-        case.violation("count", f"ADD was taken though {least} jobs fill MAXJOBS {most}", case.words[1])
+        case.violation(
+            "count", f"ADD was taken though {least} jobs fill MAXJOBS {most}", case.words[1]
+        )
 
 
 def _added_unseen(case: Case, queue: Queue) -> None:
@@ -180,4 +184,6 @@ def _judge_full(case: Case) -> None:
     )
     if most + len(queue.phantoms) < queue.settings.max_jobs or not queue.settings.max_jobs:
         limit = queue.settings.max_jobs
-        case.violation("count", f"FULL, but there are {most} jobs at most and MAXJOBS {limit}", case.words[1])
+        case.violation(
+            "count", f"FULL, but there are {most} jobs at most and MAXJOBS {limit}", case.words[1]
+        )

@@ -89,7 +89,9 @@ def may_have_been_carried_out(case: Case, world: World) -> None:
     """It was under way when the server crashed, or its reply was lost."""
     places = list(world.schedules) if case.verb == "FLUSHDB" else [case.place(case.words[1])]
     for place in places:
-        world.schedules[place] = {id: job.blurred() for id, job in world.schedules.get(place, {}).items()}
+        world.schedules[place] = {
+            id: job.blurred() for id, job in world.schedules.get(place, {}).items()
+        }
     if case.verb == "DQ.ADD":
         id, job = _added(case)
         world.schedules[places[0]][id] = job.blurred()
@@ -141,7 +143,9 @@ def _judge_run(case: Case, jobs: Jobs, id: str, body: str, attempt: int, due: in
         case.violation(kind, text, case.words[1], id)
 
 
-def _wrong(case: Case, job: Job | None, body: str, attempt: int, due: int) -> Iterator[tuple[str, str]]:
+def _wrong(
+    case: Case, job: Job | None, body: str, attempt: int, due: int
+) -> Iterator[tuple[str, str]]:
     if due > case.now[1]:
         yield "early", f"a run for {due} was handed out at {case.now[1]} at the latest"
     if job is None:
@@ -156,7 +160,10 @@ def _wrong(case: Case, job: Job | None, body: str, attempt: int, due: int) -> It
             yield "schedule", f"a run for {due} is none of {job.due[0]} + n * {job.every}"
         return
     if job.ready[0] > case.now[1]:
-        yield "double" if job.lease is not None else "early", f"it can't be had before {job.ready[0]}"
+        yield (
+            "double" if job.lease is not None else "early",
+            f"it can't be had before {job.ready[0]}",
+        )
     if not job.due[0] <= due <= job.due[1] or not job.on_grid(due):
         yield "schedule", f"a run for {due}, not for {job.due[0]}..{job.due[1]}"
     if attempt != job.attempt + 1:
@@ -186,7 +193,9 @@ def _judge_silence(case: Case, jobs: Jobs, told: set[str]) -> None:
             continue
         if "BLOCK" not in case.words:
             if job.ready[1] <= case.now[0]:
-                text = f"nothing comes though a run for {job.due[0]} could be had since {job.ready[1]}"
+                text = (
+                    f"nothing comes though a run for {job.due[0]} could be had since {job.ready[1]}"
+                )
                 case.violation("withheld", text, case.words[1], id)
         elif case.told is None:
             window = case.window
@@ -237,9 +246,13 @@ def _delete(case: Case, jobs: Jobs) -> None:
     id = str(case.words[2])
     job = jobs.pop(id, None)
     if job is None and case.told:
-        case.violation("ghost", "DEL finds a schedule that is over, or never was", case.words[1], id)
+        case.violation(
+            "ghost", "DEL finds a schedule that is over, or never was", case.words[1], id
+        )
     if job is not None and not job.is_unknown and not case.told:
-        case.violation("lost", f"DEL doesn't find a schedule with a run for {job.due[0]}", case.words[1], id)
+        case.violation(
+            "lost", f"DEL doesn't find a schedule with a run for {job.due[0]}", case.words[1], id
+        )
 
 
 def _length(case: Case, jobs: Jobs) -> None:

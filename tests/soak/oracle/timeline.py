@@ -135,7 +135,9 @@ def timeline(records: Iterable[Record]) -> Timeline:
         _place(epoch, ops[epoch.number])
     clocks = [(record["at"], record["clock"]) for record in nemesis if record["nemesis"] == "clock"]
     clocks += [(epoch.begun_at, epoch.clock_ms) for epoch in epochs]
-    return Timeline(session, epochs, facts, nemesis, _running_max(clocks), sum(map(len, ops.values())))
+    return Timeline(
+        session, epochs, facts, nemesis, _running_max(clocks), sum(map(len, ops.values()))
+    )
 
 
 def _running_max(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -174,7 +176,9 @@ def _take_journal(epoch: Epoch, record: Record) -> None:
 def _place(epoch: Epoch, ops: list[Op]) -> None:
     """Finds each operation's marks, and sorts."""
     by_sent = sorted((op.sent, op.before[0]) for op in ops if op.before is not None)
-    by_got = sorted((op.got, op.after[0]) for op in ops if op.after is not None and op.got is not None)
+    by_got = sorted(
+        (op.got, op.after[0]) for op in ops if op.after is not None and op.got is not None
+    )
     sents, gots = [sent for sent, _ in by_sent], [got for got, _ in by_got]
     # The first mark of anything that was sent from then on; the last of what had been told by then.
     least_after = [0.0] * len(by_sent) + [float("inf")]
@@ -184,18 +188,27 @@ def _place(epoch: Epoch, ops: list[Op]) -> None:
     for _, n in by_got:
         most_before.append(max(most_before[-1], n))
 
-    seen = [(op.after[0], op.after[1] // 1_000, op.got or op.sent) for op in ops if op.after is not None]
+    seen = [
+        (op.after[0], op.after[1] // 1_000, op.got or op.sent) for op in ops if op.after is not None
+    ]
     epoch.ticks = Ticks(seen)
     for op in ops:
         begin, end, is_certain = _marks_of(epoch, op)
-        if begin is None and op.told is None and op.lost is not None and epoch.covered_to >= most_before[-1]:
+        if (
+            begin is None
+            and op.told is None
+            and op.lost is not None
+            and epoch.covered_to >= most_before[-1]
+        ):
             continue  # it isn't in the journal, which has all: it was never carried out
         if begin is None:
             begin = most_before[bisect.bisect_right(gots, op.sent)] + 0.5
         if end is None:
             end = least_after[bisect.bisect_left(sents, op.got or 2**62)] - 0.5
         is_tight = end == begin + 1 and begin == int(begin)
-        window = Window(op, begin, max(end, begin), *_clock(epoch, op, begin, end), is_certain, is_tight)
+        window = Window(
+            op, begin, max(end, begin), *_clock(epoch, op, begin, end), is_certain, is_tight
+        )
         epoch.windows.append(window)
 
 
@@ -216,7 +229,9 @@ def _clock(epoch: Epoch, op: Op, begin: float, end: float) -> tuple[int, int]:
     if until is None:
         place = bisect.bisect_left(ticks.marks, end)
         until = ticks.clock_ms[place] if place < len(ticks.marks) else 2**61
-    between = ticks.clock_ms[bisect.bisect_left(ticks.marks, begin) : bisect.bisect_right(ticks.marks, end)]
+    between = ticks.clock_ms[
+        bisect.bisect_left(ticks.marks, begin) : bisect.bisect_right(ticks.marks, end)
+    ]
     least = min(since, until, *between)
     if least < since and op.got is not None:
         # The clock was set back meanwhile, and has gone on since.

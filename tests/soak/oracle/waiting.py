@@ -47,7 +47,9 @@ def _judge_turn(case: Case, queue: Queue, key: str) -> None:
         return
     for other in queue.pending:
         if _came_before(other, case.pending, case):
-            case.violation("unfair", "served before one that has waited for longer", key, also=[other.op.id])
+            case.violation(
+                "unfair", "served before one that has waited for longer", key, also=[other.op.id]
+            )
             return
 
 
@@ -55,7 +57,12 @@ def _came_before(other: Pending, own: Pending, case: Case) -> bool:
     """It came first, waits for nothing else, and wasn't served until later."""
     op = other.op
     words = op.say[0]
-    if op.shape != "tight" or op.told is None or len(op.say) > 1 or str(words[0]).upper() != "DQ.POP":
+    if (
+        op.shape != "tight"
+        or op.told is None
+        or len(op.say) > 1
+        or str(words[0]).upper() != "DQ.POP"
+    ):
         return False
     if "BLOCK" not in words or not isinstance(op.told[0], list) or other.keys != own.keys:
         return False

@@ -19,7 +19,9 @@ def judge(case: Case, queue: Queue | None) -> None:
     state, place = str(said["STATE"]), (case.op.client, number)
     if "AFTER" not in said:
         is_known = queue is not None and case.is_calm(queue)
-        case.findings.walks[place] = Walk(queue, state, _standing(case, queue, state) if is_known else {})
+        case.findings.walks[place] = Walk(
+            queue, state, _standing(case, queue, state) if is_known else {}
+        )
     walk = case.findings.walks.get(place)
     if walk is None:
         return
@@ -27,7 +29,12 @@ def judge(case: Case, queue: Queue | None) -> None:
         # It goes on in another queue, to which the key belongs by now.
         del case.findings.walks[place]
         return
-    if queue is not None and state == "ready" and "AFTER" in said and _lives(queue, walk.last) != walk.lives:
+    if (
+        queue is not None
+        and state == "ready"
+        and "AFTER" in said
+        and _lives(queue, walk.last) != walk.lives
+    ):
         # It goes on behind another job of that id, which stands elsewhere: a walk through `ready` ends there.
         del case.findings.walks[place]
         return
@@ -87,5 +94,9 @@ def _time(state: str, shown: dict[str, Any]) -> int:
     """By which it stands in the order of that state."""
     if state == "ready":
         return 0
-    ends = [shown["expires"]] if state in ("delayed", "reserved") and shown["expires"] is not None else []
+    ends = (
+        [shown["expires"]]
+        if state in ("delayed", "reserved") and shown["expires"] is not None
+        else []
+    )
     return min([shown[TIMES[state]], *ends])

@@ -40,7 +40,9 @@ async def produce(client: Client, words: Words) -> None:
     words.memory.backlog[client.db, key] = backlog + 1
     form = shape(words)
     if form in ("multi", "script"):
-        await client.do_all([words.add(key) for _ in range(words.chance.randrange(1, 4))], shape=form)
+        await client.do_all(
+            [words.add(key) for _ in range(words.chance.randrange(1, 4))], shape=form
+        )
     else:
         await client.do(*words.add(key), shape=form)
 
@@ -67,7 +69,9 @@ async def take(client: Client, words: Words, keys: list[str]) -> list[Lease]:
     key, jobs = (keys[0], told) if len(keys) == 1 else told
     leases = [Lease(client.db, key, id, number) for id, _, number, *_ in jobs if number is not None]
     words.memory.leases.extend(leases)
-    words.memory.backlog[client.db, key] = words.memory.backlog.get((client.db, key), 0) - len(leases)
+    words.memory.backlog[client.db, key] = words.memory.backlog.get((client.db, key), 0) - len(
+        leases
+    )
     if len(leases) > 1 and words.often(0.5):
         await client.do(*words.finish_many(leases), shape=shape(words))
         return []
@@ -96,7 +100,9 @@ async def observe(client: Client, words: Words) -> None:
     elif words.often(0.1):
         await walk(client, words)
     else:
-        await client.do(*words.look(), shape=words.chance.choice(["tight", "tight", "tight", "sealed"]))
+        await client.do(
+            *words.look(), shape=words.chance.choice(["tight", "tight", "tight", "sealed"])
+        )
 
 
 async def scan(client: Client, words: Words) -> None:
@@ -136,14 +142,18 @@ async def walk(client: Client, words: Words) -> None:
 
 
 def time_of(state: str, job: dict[str, Any]) -> int:
-    ends = [job["expires"]] if state in ("delayed", "reserved") and job["expires"] is not None else []
+    ends = (
+        [job["expires"]] if state in ("delayed", "reserved") and job["expires"] is not None else []
+    )
     return min([job[ORDER[state]], *ends])
 
 
 async def move(client: Client, words: Words) -> None:
     """What the server itself does to keys. Sealed: nobody comes between, so it is known what was moved."""
     await asyncio.sleep(words.chance.random() * 0.4)
-    await MOVES[words.chance.choice(words.habits.moves)](client, words, words.queue(), words.queue())
+    await MOVES[words.chance.choice(words.habits.moves)](
+        client, words, words.queue(), words.queue()
+    )
 
 
 async def rename(client: Client, words: Words, key: str, other: str) -> None:
@@ -183,7 +193,9 @@ async def flush_db(client: Client, words: Words, key: str, other: str) -> None:
 
 
 async def expire(client: Client, words: Words, key: str, other: str) -> None:
-    await client.do("PEXPIREAT", key, words.now_ms() + words.chance.randrange(1, 2_000), shape="sealed")
+    await client.do(
+        "PEXPIREAT", key, words.now_ms() + words.chance.randrange(1, 2_000), shape="sealed"
+    )
     if words.often(0.3):
         await client.do("PERSIST", key, shape="sealed")
 

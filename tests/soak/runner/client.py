@@ -43,7 +43,13 @@ class Client:
     """Speaks to whichever server is the primary. One command, or one transaction, at a time."""
 
     def __init__(
-        self, name: str, cluster: Cluster, chance: random.Random, *, db: int = 0, is_actor: bool = False
+        self,
+        name: str,
+        cluster: Cluster,
+        chance: random.Random,
+        *,
+        db: int = 0,
+        is_actor: bool = False,
     ):
         self.name = name
         # It has nothing more to say when the session is over.
@@ -57,17 +63,33 @@ class Client:
         # Between a promotion and the end of the old primary, some clients stay with the old one.
         self._stays_s = 0.0
 
-    async def do(self, *words: Word, shape: str = "tight", within_s: float = REPLY_S, **note: Any) -> Any:
+    async def do(
+        self, *words: Word, shape: str = "tight", within_s: float = REPLY_S, **note: Any
+    ) -> Any:
         """The reply to one command; an error reply is a Failure."""
         (reply,) = await self.do_all([list(words)], shape=shape, within_s=within_s, note=note)
         return reply
 
     async def do_all(
-        self, say: list[Command], *, shape: str, within_s: float = REPLY_S, note: dict[str, Any] | None = None
+        self,
+        say: list[Command],
+        *,
+        shape: str,
+        within_s: float = REPLY_S,
+        note: dict[str, Any] | None = None,
     ) -> list[Any]:
         connection, epoch = await self._connected()
         cluster = self._cluster
-        op = Op(cluster.next_op(), self.name, epoch, self.db, cluster.now_us(), shape, say, note=note or {})
+        op = Op(
+            cluster.next_op(),
+            self.name,
+            epoch,
+            self.db,
+            cluster.now_us(),
+            shape,
+            say,
+            note=note or {},
+        )
         with cluster.flight():
             try:
                 async with asyncio.timeout(within_s):
@@ -85,7 +107,9 @@ class Client:
 
     async def _connected(self) -> tuple[Connection, int]:
         node, epoch = await self._cluster.where()
-        while self._connection is None or not self._connection.is_open or self._home != (node, epoch):
+        while (
+            self._connection is None or not self._connection.is_open or self._home != (node, epoch)
+        ):
             self.close()
             try:
                 self._connection = await Connection.to(node.port, protocol=self._protocol)
@@ -133,7 +157,9 @@ class Client:
                 op.told = [await future for future in futures[1:-1]]
                 op.after = marked(await futures[-1])
             case "script":
-                words = itertools.chain.from_iterable([len(command), *command] for command in op.say)
+                words = itertools.chain.from_iterable(
+                    [len(command), *command] for command in op.say
+                )
                 futures = connection.send(before, ["EVAL", SCRIPT, 0, *words], after)
                 op.before = marked(await futures[0])
                 op.told = in_all(await futures[1], len(op.say))

@@ -160,7 +160,9 @@ class Cluster:
         async with node.talk() as connection:
             await connection.call("SELECT", JOURNAL_DB)
             for begin in range(since, until, CHUNK):
-                part = await connection.call("LRANGE", JOURNAL, begin, min(begin + CHUNK, until) - 1)
+                part = await connection.call(
+                    "LRANGE", JOURNAL, begin, min(begin + CHUNK, until) - 1
+                )
                 entries += map(int, part)
         return entries
 
@@ -168,7 +170,9 @@ class Cluster:
         """The journal of the last epoch."""
         length = await self._length(self.primary)
         entries = await self._journal(self.primary, self._bases[self.epoch], length)
-        self.history.write({"end": self.epoch, "cut": length, "journal": entries, "at": self.now_us()})
+        self.history.write(
+            {"end": self.epoch, "cut": length, "journal": entries, "at": self.now_us()}
+        )
 
     def _clock_ms(self, node: Node) -> int:
         """The latest that this server's clock has ever shown."""

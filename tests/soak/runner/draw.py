@@ -61,7 +61,9 @@ class Habits:
 class Words:
     """Commands, drawn one by one."""
 
-    def __init__(self, chance: random.Random, habits: Habits, memory: Memory, now_ms: Callable[[], int]):
+    def __init__(
+        self, chance: random.Random, habits: Habits, memory: Memory, now_ms: Callable[[], int]
+    ):
         self.chance = chance
         self.habits = habits
         self.memory = memory
@@ -85,7 +87,9 @@ class Words:
         """No two jobs have the same one: a delivery tells which ADD it comes from."""
         self._made += 1
         size = self.chance.choice([0, 0, 20, self.chance.randrange(self.habits.body_bytes_max + 1)])
-        return f"{self.chance.getrandbits(40):x}.{self._made}".ljust(size, "\xff\r\n\x00"[self._made % 4])
+        return f"{self.chance.getrandbits(40):x}.{self._made}".ljust(
+            size, "\xff\r\n\x00"[self._made % 4]
+        )
 
     def add(self, key: str) -> Command:
         chance, habits = self.chance, self.habits
@@ -134,7 +138,9 @@ class Words:
         if self.often(0.4):
             options.append(["COUNT", chance.choice([1, 2, 5, 20, 10_000])])
         if self.often(0.6):
-            options.append(["BLOCK", chance.choice([0, 1, 30, 1 + chance.randrange(habits.block_ms_max)])])
+            options.append(
+                ["BLOCK", chance.choice([0, 1, 30, 1 + chance.randrange(habits.block_ms_max)])]
+            )
         if self.often(0.12):
             options.append(["NOACK"])
         elif self.often(0.4):
@@ -174,7 +180,11 @@ class Words:
         return ["REASON", f"reason {self.chance.randrange(100)}"] if self.often(0.4) else []
 
     def finish_many(self, leases: list[Lease]) -> Command:
-        return ["DQ.FINISH", leases[0].key, *(word for lease in leases for word in (lease.id, lease.number))]
+        return [
+            "DQ.FINISH",
+            leases[0].key,
+            *(word for lease in leases for word in (lease.id, lease.number)),
+        ]
 
     def an_old_lease(self) -> Lease | None:
         return self.chance.choice(self.memory.leases) if self.memory.leases else None
@@ -183,7 +193,11 @@ class Words:
         chance, key = self.chance, self.queue()
         match chance.randrange(16):
             case 0 | 1 | 2:
-                return ["DQ.KICK", key, *(["COUNT", chance.choice([1, 3, 100])] if self.often(0.7) else [])]
+                return [
+                    "DQ.KICK",
+                    key,
+                    *(["COUNT", chance.choice([1, 3, 100])] if self.often(0.7) else []),
+                ]
             case 3 | 4:
                 return ["DQ.KICKJOB", key, *self.some_ids()]
             case 5 | 6 | 7:
@@ -240,6 +254,8 @@ class Words:
 
     def _forecast(self, key: str) -> Command:
         chance, most = self.chance, self.habits.delay_ms_max
-        begin: Command = ["FROM", self.now_ms() + chance.randrange(-most, most)] if self.often(0.7) else []
+        begin: Command = (
+            ["FROM", self.now_ms() + chance.randrange(-most, most)] if self.often(0.7) else []
+        )
         step = chance.choice([50, 300, 2 * most, HOUR_MS])
         return ["DQ.FORECAST", key, *begin, "STEP", step, "COUNT", chance.choice([1, 7, 50])]

@@ -68,10 +68,16 @@ async def _empty(client: Client, key: str) -> int:
     for job in await client.do("DQ.PEEK", key, "STATE", "delayed", "COUNT", 20):
         if isinstance(job, list):
             await client.do("DQ.KICKJOB", key, job[1])
-    while isinstance(jobs := await client.do("DQ.POP", key, "COUNT", 1_000, "TTR", 60_000), list) and jobs:
+    while (
+        isinstance(jobs := await client.do("DQ.POP", key, "COUNT", 1_000, "TTR", 60_000), list)
+        and jobs
+    ):
         pairs = [word for id, _, lease, *_ in jobs for word in (id, lease)]
         await client.do("DQ.FINISH", key, *pairs)
-    left = [await _length(client, key, "STATE", state) for state in ("delayed", "ready", "reserved", "dead")]
+    left = [
+        await _length(client, key, "STATE", state)
+        for state in ("delayed", "ready", "reserved", "dead")
+    ]
     return sum(left)
 
 

@@ -26,7 +26,9 @@ async def fill(storm: Storm) -> None:
 async def _strangers(storm: Storm) -> None:
     """Keys that have nothing to do with queues: whoever goes through all keys has a long way."""
     async with storm.primary.talk() as connection:
-        await connection.call("DEBUG", "POPULATE", storm.profile.strangers, "stranger", 8, within_s=60)
+        await connection.call(
+            "DEBUG", "POPULATE", storm.profile.strangers, "stranger", 8, within_s=60
+        )
 
 
 async def _crowd(storm: Storm) -> None:
@@ -36,7 +38,8 @@ async def _crowd(storm: Storm) -> None:
     for first in range(0, count, CHUNK):
         span = range(first, min(first + CHUNK, count))
         adds: list[list[Word]] = [
-            ["DQ.ADD", f"crowd-{n}", "j", f"crowd-{n}", "AT", begin + n * SPREAD_MS // count] for n in span
+            ["DQ.ADD", f"crowd-{n}", "j", f"crowd-{n}", "AT", begin + n * SPREAD_MS // count]
+            for n in span
         ]
         await storm.client.do_all(adds, shape="script")
 
@@ -48,10 +51,14 @@ async def _mass(storm: Storm) -> None:
     for first in range(0, count, CHUNK):
         span = range(first, min(first + CHUNK, count))
         backoff: list[Word] = ["BACKOFF", HOUR_MS, HOUR_MS]
-        await client.do_all([["DQ.ADD", "leased", f"j{n}", f"l{n}", *backoff] for n in span], shape="script")
+        await client.do_all(
+            [["DQ.ADD", "leased", f"j{n}", f"l{n}", *backoff] for n in span], shape="script"
+        )
         life = max(ends_at - storm.cluster.server_ms(), 1)
         mortal: list[Word] = ["TTL", life, "PRIORITY", 1]
-        await client.do_all([["DQ.ADD", "mortal", f"j{n}", f"m{n}", *mortal] for n in span], shape="script")
+        await client.do_all(
+            [["DQ.ADD", "mortal", f"j{n}", f"m{n}", *mortal] for n in span], shape="script"
+        )
     await _lease_all(client)
     for n in range(3):
         await client.do("DQ.ADD", "mortal", f"last-{n}", f"last-{n}", "PRIORITY", 200)

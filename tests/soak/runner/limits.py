@@ -37,7 +37,12 @@ class Warden:
 
     async def wait(self, client: Client, words: Words) -> None:
         """The guest's turn."""
-        command: Command = ["DQ.POP", self._key, "BLOCK", words.chance.choice([1, 100, 1_500, 4_000])]
+        command: Command = [
+            "DQ.POP",
+            self._key,
+            "BLOCK",
+            words.chance.choice([1, 100, 1_500, 4_000]),
+        ]
         command += ["COUNT", 3] if words.often(0.2) else []
         await self._take(client, words, command)
 
@@ -91,7 +96,9 @@ class Warden:
         self._ids.append(id)
         command: Command = ["DQ.ADD", self._key, id, words.body(), "ATTEMPTS", 0]
         command += ["TTR", chance.choice([20, 150, 600, 2_500])]
-        command += ["DELAY", chance.choice([1, 60, chance.randrange(1_500)])] if words.often(0.3) else []
+        command += (
+            ["DELAY", chance.choice([1, 60, chance.randrange(1_500)])] if words.often(0.3) else []
+        )
         command += ["PRIORITY", chance.choice([100, 128])] if words.often(0.2) else []
         command += ["GROUP", chance.choice(GROUPS)] if words.often(0.8) else []
         await client.do(*command, shape=shape)
@@ -125,7 +132,12 @@ class Warden:
                 rate = [0, 0] if words.often(0.5) else chance.choice(RATES)
                 said = [chance.choice(["RATE", "GROUPRATE"]), *rate]
             case _:
-                said = ["CONCURRENCY", chance.choice([0, 3]), "GROUPCONCURRENCY", chance.choice([0, 1])]
+                said = [
+                    "CONCURRENCY",
+                    chance.choice([0, 3]),
+                    "GROUPCONCURRENCY",
+                    chance.choice([0, 1]),
+                ]
         return ["DQ.ALTER", self._key, *said]
 
     def _pause(self, words: Words) -> Command:
@@ -163,7 +175,9 @@ class Warden:
             return [*command, "NOACK"]
         return command + (["TTR", chance.choice([20, 300, 2_000])] if words.often(0.3) else [])
 
-    async def _take(self, client: Client, words: Words, command: Command, shape: str = "tight") -> None:
+    async def _take(
+        self, client: Client, words: Words, command: Command, shape: str = "tight"
+    ) -> None:
         try:
             told = await client.do(*command, shape="tight" if "BLOCK" in command else shape)
         except Lost:

@@ -7,12 +7,11 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..borrowed import CONFIG, MODULE, Kind, WallClock, free_port
+from ..borrowed import CONFIG, Kind, WallClock, free_port
 from ..resp import Connection, Failure
 
 START_S = 60
@@ -29,22 +28,21 @@ class DidNotStart(RuntimeError):
     """The server ended, or didn't answer in time."""
 
 
-@dataclass(frozen=True)
-class Build:
-    """The module that servers load, and what it finds in their environment."""
-
-    module: Path = MODULE
-    environment: Mapping[str, str] = field(default_factory=dict)
-
-
 class Node:
     """A server. Its port, directory and clock stay the same when it is started again."""
 
     def __init__(
-        self, kind: Kind, name: str, directory: Path, config: Sequence[str], build: Build, *, own_clock: bool
+        self,
+        kind: Kind,
+        name: str,
+        directory: Path,
+        config: Sequence[str],
+        module: Path,
+        *,
+        own_clock: bool,
     ):
-        if not build.module.exists():
-            raise FileNotFoundError(f"{build.module} is missing: run `make build`")
+        if not module.exists():
+            raise FileNotFoundError(f"{module} is missing: run `make build`")
         self.kind = kind
         self.name = name
         self.directory = directory / name
@@ -58,8 +56,7 @@ class Node:
         self._is_asked_to_end = False
         self._alarms_from = 0
         lines = [CONFIG, f"port {self.port}", f'dir "{self.directory}"', *config]
-        lines.append(f'loadmodule "{build.module}"')
-        self._environment = build.environment
+        lines.append(f'loadmodule "{module}"')
         self._config_path = self.directory / "redis.conf"
         self._config_path.write_text("\n".join(lines) + "\n")
 
@@ -72,12 +69,16 @@ class Node:
 
     def has_died(self) -> bool:
         """It ended and nobody here ended it."""
-        return self._process is not None and not self._is_asked_to_end and self._process.poll() is not None
+        return (
+            self._process is not None
+            and not self._is_asked_to_end
+            and self._process.poll() is not None
+        )
 
     async def start(self) -> None:
         """Returns when it answers, its data loaded."""
         assert not self.is_up, f"{self} is already up"
-        environment = os.environ | self._environment | (self.clock.environment if self.clock else {})
+        environment = os.environ | (self.clock.environment if self.clock else {})
         # The kernel ends the server when this program ends, however it ends.
         command = ["setpriv", "--pdeathsig", "KILL", str(self.kind.binary), str(self._config_path)]
         with self.log_path.open("ab") as log:
@@ -107,7 +108,9 @@ class Node:
         shown_us = seconds * 1_000_000 + us
         if not earliest_us - CLOCK_ERROR_MAX_US < shown_us < latest_us + CLOCK_ERROR_MAX_US:
             wrong_s = (shown_us - latest_us) / 1_000_000
-            raise RuntimeError(f"{self} doesn't hear its clock: what it shows is wrong by {wrong_s:.3f} s")
+            raise RuntimeError(
+                f"{self} doesn't hear its clock: what it shows is wrong by {wrong_s:.3f} s"
+            )
 
     async def _answers(self) -> bool:
         try:

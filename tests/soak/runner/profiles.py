@@ -11,7 +11,13 @@ ALWAYS = (*AOF, "appendfsync always")
 EVERYSEC = (*AOF, "appendfsync everysec")
 SHORT_BACKLOG = ("repl-backlog-size 16kb", "repl-timeout 10")
 
-CLIENT_FAULTS = {"client-kill": 3, "client-unblock": 3, "client-pause": 3, "sigstop": 1, "ambush": 4}
+CLIENT_FAULTS = {
+    "client-kill": 3,
+    "client-unblock": 3,
+    "client-pause": 3,
+    "sigstop": 1,
+    "ambush": 4,
+}
 REPLICA_FAULTS = {
     "cut-link": 3,
     "full-sync": 2,
@@ -33,8 +39,20 @@ PROFILES = {
             EVERYSEC,
             "everysec",
         ),
-        Profile("crash-always", {"crash": 3, "restart": 1, "client-kill": 1}, ALWAYS, "always", calm_s=1.2),
-        Profile("crash-everysec", {"crash": 3, "restart": 1, "ambush": 1}, EVERYSEC, "everysec", calm_s=1.2),
+        Profile(
+            "crash-always",
+            {"crash": 3, "restart": 1, "client-kill": 1},
+            ALWAYS,
+            "always",
+            calm_s=1.2,
+        ),
+        Profile(
+            "crash-everysec",
+            {"crash": 3, "restart": 1, "ambush": 1},
+            EVERYSEC,
+            "everysec",
+            calm_s=1.2,
+        ),
         Profile("crash-rdb", {"crash": 2, "save": 2, "restart": 1}, (), "rdb", calm_s=1.0),
         Profile(
             "keys",
@@ -43,7 +61,13 @@ PROFILES = {
             has_side_server=True,
             habits=Habits(dbs=2, movers=4, moves=ALL_MOVES),
         ),
-        Profile("replicas", REPLICA_FAULTS | {"client-kill": 1}, SHORT_BACKLOG, replicas=2, is_chained=True),
+        Profile(
+            "replicas",
+            REPLICA_FAULTS | {"client-kill": 1},
+            SHORT_BACKLOG,
+            replicas=2,
+            is_chained=True,
+        ),
         Profile(
             "linked",
             {"crash": 3, "restart": 1, "cut-link": 1, "restart-replica": 1, "client-kill": 1},
@@ -54,7 +78,14 @@ PROFILES = {
         ),
         Profile(
             "failover",
-            {"failover": 3, "depose": 2, "demote-ambush": 2, "kill-primary": 2, "cut-link": 1, "quiet": 1},
+            {
+                "failover": 3,
+                "depose": 2,
+                "demote-ambush": 2,
+                "kill-primary": 2,
+                "cut-link": 1,
+                "quiet": 1,
+            },
             (),
             replicas=2,
             calm_s=1.5,
@@ -85,18 +116,27 @@ PROFILES = {
             habits=Habits(far=0.1),
             calm_s=1.5,
         ),
-        Profile("limits", {"oom": 3, "min-replicas": 2, "client-pause": 1, "cut-link": 1}, (), replicas=1),
+        Profile(
+            "limits",
+            {"oom": 3, "min-replicas": 2, "client-pause": 1, "cut-link": 1},
+            (),
+            replicas=1,
+        ),
         Profile(
             "crowd",
             {"client-kill": 1, "debug-reload": 1, "quiet": 2},
-            habits=Habits(queues=40, movers=3, moves=("rename", "park", "rename", "park", "unlink")),
+            habits=Habits(
+                queues=40, movers=3, moves=("rename", "park", "rename", "park", "unlink")
+            ),
             crowd=100_000,
             seconds=25,
         ),
         Profile(
             "vast",
             {"quiet": 4, "client-kill": 1},
-            habits=Habits(queues=6, producers=3, movers=3, moves=("rename", "park", "rename"), pace_ms=25),
+            habits=Habits(
+                queues=6, producers=3, movers=3, moves=("rename", "park", "rename"), pace_ms=25
+            ),
             strangers=2_000_000,
         ),
         Profile("mass", {"client-kill": 1}, replicas=1, mass=120_000, seconds=15),

@@ -50,7 +50,11 @@ async def look(cluster: Cluster) -> None:
         if node.is_up:
             await look_for_bugs(cluster, node)
     for node in cluster.nodes:
-        if node is not cluster.primary and node.is_up and await has_caught_up(node, cluster.primary):
+        if (
+            node is not cluster.primary
+            and node.is_up
+            and await has_caught_up(node, cluster.primary)
+        ):
             await compare_replica(cluster, node)
 
 
@@ -124,10 +128,16 @@ async def compare_replica(cluster: Cluster, replica: Node) -> None:
     """Digests and replies. The primary's timer may act between two looks: what it changed isn't compared."""
     primary = cluster.primary
     for attempt in range(LOOKS):
-        first, there, second = await digests(primary), await digests(replica), await digests(primary)
+        first, there, second = (
+            await digests(primary),
+            await digests(replica),
+            await digests(primary),
+        )
         at_rest = {key: value for key, value in first.items() if second.get(key) == value}
         seen = {key: there.get(key, ["none", 0]) for key in at_rest}
-        seen |= {key: value for key, value in there.items() if key not in first and key not in second}
+        seen |= {
+            key: value for key, value in there.items() if key not in first and key not in second
+        }
         if at_rest == seen or attempt == LOOKS - 1:
             cluster.fact("digests", why="replica", server=str(replica), here=at_rest, there=seen)
             break
@@ -164,7 +174,8 @@ async def views(node: Node) -> dict[str, Any]:
                 peeks = connection.send(["DQ.PEEK", key], ["DQ.PEEK", key, "STATE", "dead"])
                 counts = [await future for future in lengths]
                 ready, dead = [
-                    [dict(zip(job[::2], job[1::2], strict=True)) for job in await peek] for peek in peeks
+                    [dict(zip(job[::2], job[1::2], strict=True)) for job in await peek]
+                    for peek in peeks
                 ]
                 firsts = [[job["id"] for job in ready], [job["since"] for job in dead]]
                 told[f"{db}/{key}"] = [counts, firsts]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..borrowed import Kind
+from ..borrowed import MODULE, Kind
 from ..history import Writer
 from ..resp import Failure
 from . import rest
@@ -19,11 +19,10 @@ from .filling import fill
 from .nemesis import STEPS
 from .nemesis.crash import watch_aof
 from .nemesis.replication import link_all
-from .node import Build, DidNotStart, Node
+from .node import DidNotStart, Node
 from .profile import Profile
 from .storm import Storm, rage
 
-THE_MODULE = Build()
 GRACE_S = 60
 # A session that doesn't come to its end is broken. Filling and draining take their time.
 LONGEST_S = 300
@@ -43,7 +42,7 @@ class Outcome:
 
 
 async def play(
-    kind: Kind, profile: Profile, seed: str, directory: Path, build: Build = THE_MODULE
+    kind: Kind, profile: Profile, seed: str, directory: Path, module: Path = MODULE
 ) -> Outcome:
     """Plays a session and writes its history; the servers are gone when it returns."""
     shutil.rmtree(directory, ignore_errors=True)
@@ -60,10 +59,14 @@ async def play(
         }
     )
     nodes = [
-        Node(kind, name, directory, profile.config, build, own_clock=profile.has_clocks)
+        Node(kind, name, directory, profile.config, module, own_clock=profile.has_clocks)
         for name in "abc"[: 1 + profile.replicas]
     ]
-    side = Node(kind, "side", directory, (), build, own_clock=False) if profile.has_side_server else None
+    side = (
+        Node(kind, "side", directory, (), module, own_clock=False)
+        if profile.has_side_server
+        else None
+    )
     cluster = Cluster(nodes, history)
     cluster.has_strangers = profile.strangers > 0
     storm = Storm(seed, profile, cluster, side)
@@ -91,7 +94,9 @@ def _tell_of_its_end(cluster: Cluster, node: Node) -> None:
     alarms = node.new_alarms()
     if node.has_died() or alarms:
         report = node.crash_report() if node.has_died() else ""
-        cluster.fact("alarm", server=str(node), died=node.has_died(), lines=alarms[:20], report=report)
+        cluster.fact(
+            "alarm", server=str(node), died=node.has_died(), lines=alarms[:20], report=report
+        )
 
 
 async def _play_while_all_live(storm: Storm, seed: str) -> None:

@@ -20,7 +20,10 @@ def in_commands(s: Subject, jobs: int) -> None:
         with s.turn("POP COUNT 1000 (16 of them)", BATCH):
             taken = s.call("DQ.POP", "q", "COUNT", 1_000)
         with s.turn("FINISH of 16"):
-            assert s.call("DQ.FINISH", "q", *(word for job in taken for word in (job[0], job[2]))) == 16
+            assert (
+                s.call("DQ.FINISH", "q", *(word for job in taken for word in (job[0], job[2])))
+                == 16
+            )
         with s.turn("POP COUNT 1000 NOACK (16 of them)", BATCH):
             s.call("DQ.POP", "q", "COUNT", 1_000, "NOACK")
         _, ids = s.call("DQ.SCAN", "q", 0, "COUNT", jobs * 4 // 10)

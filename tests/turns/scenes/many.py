@@ -57,7 +57,8 @@ def batches(s: Subject, jobs: int) -> None:
             taken = s.call("DQ.POP", "q", "COUNT", BATCH_JOBS)
         with s.turn("FINISH of 10,000", BATCH):
             assert (
-                s.call("DQ.FINISH", "q", *(word for job in taken for word in (job[0], job[2]))) == BATCH_JOBS
+                s.call("DQ.FINISH", "q", *(word for job in taken for word in (job[0], job[2])))
+                == BATCH_JOBS
             )
         with s.turn("POP COUNT 10000 NOACK", BATCH):
             s.call("DQ.POP", "q", "COUNT", BATCH_JOBS, "NOACK")

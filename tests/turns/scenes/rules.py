@@ -13,10 +13,15 @@ CRON = "*/{} * * * * *"
 
 
 def schedules(s: Subject, jobs: int) -> None:
-    """All come due in one millisecond, and a batch of them is taken, finished and deployed again."""
+    """All come due in one millisecond, and a batch of them is taken, finished and deployed
+    again.
+    """
     for n in range(REPEATS):
         at = s.now() + SOON_MS + jobs // 20
-        rules = {"EVERY": ["EVERY", 60_000], "CRON": ["CRON", CRON.format(n + 2), "TZ", "Europe/Berlin"]}
+        rules = {
+            "EVERY": ["EVERY", 60_000],
+            "CRON": ["CRON", CRON.format(n + 2), "TZ", "Europe/Berlin"],
+        }
         for kind, rule in rules.items():
             s.calls([("DQ.ADD", "q", i, "x" * 100, *rule, "AT", at) for i in range(jobs)])
             with s.turn(f"all come due, {kind}"):
@@ -38,7 +43,9 @@ def schedules(s: Subject, jobs: int) -> None:
 
 
 def unread(s: Subject, jobs: int) -> None:
-    """Each has an expression of its own, that was asked for so long ago that it has to be read again."""
+    """Each has an expression of its own, that was asked for so long ago that it has to be read
+    again.
+    """
     jobs = jobs * 3 // 10
     for _ in range(REPEATS):
         for late in [], ["LATE", 1]:
@@ -47,7 +54,9 @@ def unread(s: Subject, jobs: int) -> None:
             s.until(lambda: s.jobs("q", "ready") == jobs)
             s.until(lambda at=at: s.now() > at + HOUR_MS // 3_600)
             if late:
-                with s.turn("POP that passes over CRON that is too late, and has to read it", EXPRESSIONS):
+                with s.turn(
+                    "POP that passes over CRON that is too late, and has to read it", EXPRESSIONS
+                ):
                     assert s.call("DQ.POP", "q") is None
             else:
                 with s.turn("POP COUNT 10000, CRON that has to be read"):
@@ -119,7 +128,8 @@ def groups(s: Subject, count: int) -> None:
         s.call("DQ.ALTER", "q", "GROUPRATE", 1, 1)
         for job in "first", "second":
             s.calls(
-                [("DQ.ADD", "q", f"{job}:{n}", "x" * 100, "GROUP", n) for n in range(count)], at_once=5_000
+                [("DQ.ADD", "q", f"{job}:{n}", "x" * 100, "GROUP", n) for n in range(count)],
+                at_once=5_000,
             )
         for _ in pages:
             assert s.call("DQ.POP", "q", "COUNT", BATCH_JOBS, "TTR", HOUR_MS)
@@ -172,7 +182,10 @@ def one_group(s: Subject, count: int) -> None:
 def looks(s: Subject, jobs: int) -> None:
     """Over a million jobs: of different times, and of one."""
     begin = s.now() + HOUR_MS
-    s.calls([("DQ.ADD", "q", n, "x" * 100, "AT", begin + 7 * n) for n in range(jobs // 10)], at_once=5_000)
+    s.calls(
+        [("DQ.ADD", "q", n, "x" * 100, "AT", begin + 7 * n) for n in range(jobs // 10)],
+        at_once=5_000,
+    )
     s.fill("q", jobs - jobs // 10, "AT", begin + jobs)
     for _ in range(REPEATS):
         with s.turn("FORECAST in 1,000 steps"):

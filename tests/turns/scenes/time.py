@@ -97,7 +97,17 @@ def lanes_with_groups(s: Subject, jobs: int) -> None:
     for n in range(0, jobs, 10_000):
         s.calls(
             [
-                ("DQ.ADD", "q", i, "x", "PRIORITY", i % 256, "AT", begin + i, *GROUPED[i // 256 % 2])
+                (
+                    "DQ.ADD",
+                    "q",
+                    i,
+                    "x",
+                    "PRIORITY",
+                    i % 256,
+                    "AT",
+                    begin + i,
+                    *GROUPED[i // 256 % 2],
+                )
                 for i in range(n, n + 10_000)
             ],
             at_once=5_000,

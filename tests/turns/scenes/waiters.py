@@ -19,7 +19,9 @@ def make_queue(s: Subject) -> None:
 
 
 @contextmanager
-def crowd(s: Subject, how_many: int, *words: str | int, flushes: bool = True) -> Iterator[list[Pipelined]]:
+def crowd(
+    s: Subject, how_many: int, *words: str | int, flushes: bool = True
+) -> Iterator[list[Pipelined]]:
     """So many connections that have sent this command, which blocks them."""
     lines = [Pipelined(s.port, timeout_s=60) for _ in range(how_many)]
     for line in lines:
@@ -31,7 +33,9 @@ def crowd(s: Subject, how_many: int, *words: str | int, flushes: bool = True) ->
         for line in lines:
             line.close()
         s.until(lambda: s.says("waiting_consumers") == 0)
-        s.until(lambda: int(re.search(rb"connected_clients:(\d+)", s.call("INFO", "clients"))[1]) < 5)
+        s.until(
+            lambda: int(re.search(rb"connected_clients:(\d+)", s.call("INFO", "clients"))[1]) < 5
+        )
         if flushes:
             s.call("FLUSHALL")
 
@@ -43,7 +47,10 @@ def served(s: Subject, waiters: int) -> None:
         with crowd(s, waiters, "DQ.POP", "q", "BLOCK", 0) as lines, s.turn("ADD for one of them"):
             s.call("DQ.ADD", "q", "one", "x")
             assert lines[0].receive()
-        with crowd(s, waiters, "DQ.POP", "q", "BLOCK", 0), s.turn("ADD that makes the queue", NEW_KEY):
+        with (
+            crowd(s, waiters, "DQ.POP", "q", "BLOCK", 0),
+            s.turn("ADD that makes the queue", NEW_KEY),
+        ):
             s.call("DQ.ADD", "q", "one", "x")
         make_queue(s)
         with (
@@ -69,7 +76,10 @@ def in_one_pipeline(s: Subject, waiters: int) -> None:
     """By the server's own limits a turn has one buffer of commands of each client."""
     for _ in range(REPEATS):
         make_queue(s)
-        with crowd(s, waiters, "DQ.POP", "q", "BLOCK", 0), s.turn("a pipeline with an ADD for each", BATCH):
+        with (
+            crowd(s, waiters, "DQ.POP", "q", "BLOCK", 0),
+            s.turn("a pipeline with an ADD for each", BATCH),
+        ):
             s.send(*[("DQ.ADD", "q", n, "x") for n in range(waiters)])
             s.receive(waiters)
             s.until(lambda: s.says("waiting_consumers") == 0)
@@ -87,7 +97,9 @@ def gone(s: Subject, waiters: int) -> None:
             s.until(lambda: s.says("waiting_consumers") == 0)
         for line in lines:
             line.close()
-        s.until(lambda: int(re.search(rb"connected_clients:(\d+)", s.call("INFO", "clients"))[1]) < 5)
+        s.until(
+            lambda: int(re.search(rb"connected_clients:(\d+)", s.call("INFO", "clients"))[1]) < 5
+        )
 
 
 def lost(s: Subject, waiters: int) -> None:

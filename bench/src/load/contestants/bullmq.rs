@@ -29,7 +29,8 @@ impl BullMq {
     }
 
     pub fn version(&self) -> Result<String> {
-        let text = std::fs::read_to_string(self.directory.join("node_modules/bullmq/package.json"))?;
+        let text =
+            std::fs::read_to_string(self.directory.join("node_modules/bullmq/package.json"))?;
         let package: serde_json::Value = serde_json::from_str(&text)?;
         Ok(package["version"].as_str().context("no version")?.to_owned())
     }

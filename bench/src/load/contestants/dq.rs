@@ -45,7 +45,8 @@ impl Verbs for Dq {
         let mut next = || -> Result<_> { tokens.next().context("half a job")? };
         for _ in 0..jobs {
             let fields = (next()?, next()?, next()?, next()?, next()?);
-            let (Token::Array(4), Token::Bulk(id), Token::Bulk(body), Token::Integer(lease), _) = fields
+            let (Token::Array(4), Token::Bulk(id), Token::Bulk(body), Token::Integer(lease), _) =
+                fields
             else {
                 bail!("not id, body, lease, attempt");
             };

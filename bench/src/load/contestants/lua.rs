@@ -1,8 +1,10 @@
-//! A queue in Lua scripts, of the kind that many have written: a pool of jobs, a bucket sorted by time, a ready list.
+//! A queue in Lua scripts, of the kind that many have written: a pool of jobs, a bucket sorted by
+//! time, a ready list.
 //!
-//! As careful as we can: ids are unique; a lease is checked when a job is finished, and one that ran out brings its job
-//! back; jobs are moved in bounded batches, with one command a batch; scripts are cached and called by EVALSHA; nothing is
-//! looked up twice. What time has to move is moved by a promoter on a connection of its own and not by each call.
+//! As careful as we can: ids are unique; a lease is checked when a job is finished, and one that
+//! ran out brings its job back; jobs are moved in bounded batches, with one command a batch;
+//! scripts are cached and called by EVALSHA; nothing is looked up twice. What time has to move is
+//! moved by a promoter on a connection of its own and not by each call.
 
 use std::sync::LazyLock;
 
@@ -37,15 +39,17 @@ impl Script {
 }
 
 /// Bodies by id; how often each was handed out; due times; ids that are ready; when leases end.
-const KEYS: [&str; 5] = ["{queue}:pool", "{queue}:attempts", "{queue}:bucket", READY, "{queue}:leases"];
+const KEYS: [&str; 5] =
+    ["{queue}:pool", "{queue}:attempts", "{queue}:bucket", READY, "{queue}:leases"];
 pub const READY: &str = "{queue}:ready";
 /// Where a blocked consumer's job is between its BLMOVE and its claim.
 pub const CLAIMED: &str = "{queue}:claimed";
 
 macro_rules! script {
     ($name:ident, $file:literal) => {
-        pub static $name: Script =
-            Script::new(include_str!($file), || Sha1::from(include_str!($file)).digest().to_string());
+        pub static $name: Script = Script::new(include_str!($file), || {
+            Sha1::from(include_str!($file)).digest().to_string()
+        });
     };
 }
 
@@ -55,11 +59,14 @@ script!(CLAIM, "lua/claim.lua");
 script!(FINISH, "lua/finish.lua");
 script!(PROMOTE, "lua/promote.lua");
 
-/// The promoter asks at least so often, for jobs that were added since and are due sooner than all others.
+/// The promoter asks at least so often, for jobs that were added since and are due sooner than all
+/// others.
 pub const LONGEST_SLEEP_MS: u64 = 10;
 
 pub fn prepare(connection: &mut Connection) -> Result<()> {
-    [&ADD, &TAKE, &CLAIM, &FINISH, &PROMOTE].into_iter().try_for_each(|script| script.load(connection))
+    [&ADD, &TAKE, &CLAIM, &FINISH, &PROMOTE]
+        .into_iter()
+        .try_for_each(|script| script.load(connection))
 }
 
 pub fn now_ms() -> u64 {
@@ -113,7 +120,8 @@ impl Verbs for Lua {
         let Some(Ok(Token::Array(length))) = tokens.next() else { bail!("not a list of jobs") };
         let mut next = || -> Result<_> { tokens.next().context("half a job")? };
         for _ in 0..length / 3 {
-            let (Token::Bulk(id), Token::Bulk(body), Token::Integer(attempt)) = (next()?, next()?, next()?)
+            let (Token::Bulk(id), Token::Bulk(body), Token::Integer(attempt)) =
+                (next()?, next()?, next()?)
             else {
                 bail!("not id, body, attempt");
             };
@@ -124,7 +132,8 @@ impl Verbs for Lua {
     }
 }
 
-/// Makes ready what is due. Returns when it should be called again, in milliseconds; 0: there is more.
+/// Makes ready what is due. Returns when it should be called again, in milliseconds; 0: there is
+/// more.
 pub fn promote(connection: &mut Connection) -> Result<u64> {
     let mut command = Vec::new();
     PROMOTE.call(&mut command, &[now_ms().to_string().as_bytes()]);
@@ -132,7 +141,8 @@ pub fn promote(connection: &mut Connection) -> Result<u64> {
     Ok(connection.receive()?.integer()?.max(0) as u64)
 }
 
-/// A job that BLMOVE has put into the list of what is being claimed becomes leased. Returns id, body, attempt.
+/// A job that BLMOVE has put into the list of what is being claimed becomes leased. Returns id,
+/// body, attempt.
 pub fn claim(connection: &mut Connection, id: &[u8]) -> Result<Vec<Reply>> {
     let mut command = Vec::new();
     let lease_ends = (now_ms() + TTR_MS).to_string();

@@ -144,9 +144,11 @@ impl Programs {
         }
         let mut running = self.start_redis(contestant, log, server::new_directory()?)?;
         match contestant {
-            Stream => {
-                drop(running.connection.call(&["XGROUP", "CREATE", "queue", "workers", "$", "MKSTREAM"])?)
-            }
+            Stream => drop(
+                running
+                    .connection
+                    .call(&["XGROUP", "CREATE", "queue", "workers", "$", "MKSTREAM"])?,
+            ),
             Lua => lua::prepare(&mut running.connection)?,
             _ => {}
         }
@@ -154,7 +156,12 @@ impl Programs {
     }
 
     /// On a directory that may hold files of an earlier run.
-    pub fn start_redis(&self, contestant: Contestant, log: Log, directory: TempDir) -> Result<Running> {
+    pub fn start_redis(
+        &self,
+        contestant: Contestant,
+        log: Log,
+        directory: TempDir,
+    ) -> Result<Running> {
         let port = server::free_port()?;
         let mut config = vec![format!("port {port}"), "aof-use-rdb-preamble no".to_owned()];
         if log == Log::EverySecond {
@@ -209,7 +216,8 @@ mod tests {
         let dq = [&b"*1\r\n*4\r\n$1\r\na\r\n$100\r\n"[..], &body, b"\r\n:77\r\n:1\r\n"].concat();
         let lua = [&b"*3\r\n$1\r\na\r\n$100\r\n"[..], &body, b"\r\n:2\r\n"].concat();
         let entry = array(&[b"id", b"a", b"body", &body]);
-        let stream = [&b"*1\r\n*2\r\n$5\r\nqueue\r\n*1\r\n*2\r\n$3\r\n1-0\r\n"[..], &entry].concat();
+        let stream =
+            [&b"*1\r\n*2\r\n$5\r\nqueue\r\n*1\r\n*2\r\n$3\r\n1-0\r\n"[..], &entry].concat();
         let beanstalk = [&b"RESERVED 7 100\r\n"[..], &body, b"\r\n"].concat();
         let cases: [(Contestant, Vec<u8>, &str, &str); 6] = [
             (Dq, dq, "a", "77"),

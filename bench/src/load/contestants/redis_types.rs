@@ -1,4 +1,5 @@
-//! What people build queues of when they have nothing but Redis: a list, a sorted set, a stream. And SET, for scale.
+//! What people build queues of when they have nothing but Redis: a list, a sorted set, a stream.
+//! And SET, for scale.
 
 use anyhow::{bail, ensure, Context, Result};
 
@@ -89,7 +90,8 @@ impl Verbs for List {
     }
 }
 
-/// ZADD with the due time, and ZPOPMIN: it hands out what isn't due yet, and a job that was taken is gone.
+/// ZADD with the due time, and ZPOPMIN: it hands out what isn't due yet, and a job that was taken
+/// is gone.
 pub struct SortedSet;
 
 impl Verbs for SortedSet {
@@ -154,13 +156,19 @@ impl Verbs for Stream {
 
     fn take(&mut self, out: &mut Vec<u8>, count: usize) -> usize {
         let count = count.to_string();
-        encode(out, &["XREADGROUP", "GROUP", "workers", "one", "COUNT", &count, "STREAMS", "queue", ">"]);
+        encode(
+            out,
+            &["XREADGROUP", "GROUP", "workers", "one", "COUNT", &count, "STREAMS", "queue", ">"],
+        );
         1
     }
 
     fn finish(&mut self, out: &mut Vec<u8>, deliveries: &[Delivery]) -> usize {
         let ids = || deliveries.iter().map(|delivery| &*delivery.id);
-        encode(out, &[&b"XACK"[..], b"queue", b"workers"].into_iter().chain(ids()).collect::<Vec<_>>());
+        encode(
+            out,
+            &[&b"XACK"[..], b"queue", b"workers"].into_iter().chain(ids()).collect::<Vec<_>>(),
+        );
         encode(out, &[&b"XDEL"[..], b"queue"].into_iter().chain(ids()).collect::<Vec<_>>());
         2
     }

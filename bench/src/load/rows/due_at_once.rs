@@ -29,7 +29,8 @@ impl Row for DueAtOnce {
         "due-at-once"
     }
 
-    /// SET too, as a control: what a PING waits behind as many connections with as deep a pipeline, and no queue.
+    /// SET too, as a control: what a PING waits behind as many connections with as deep a pipeline,
+    /// and no queue.
     fn takes_part(&self, contestant: Contestant) -> bool {
         contestant.can(Load::Consume) || contestant == Contestant::Set
     }
@@ -38,7 +39,12 @@ impl Row for DueAtOnce {
         rounds.div_ceil(2)
     }
 
-    fn sample(&self, environment: &Environment, contestant: Contestant, log: Log) -> Result<Sample> {
+    fn sample(
+        &self,
+        environment: &Environment,
+        contestant: Contestant,
+        log: Log,
+    ) -> Result<Sample> {
         let mut running = environment.programs.start(contestant, log)?;
         // BullMQ's client needs ten times as long, for adding them, too.
         let share = if contestant == Contestant::BullMq { 10 } else { 1 };
@@ -62,7 +68,8 @@ impl Row for DueAtOnce {
     }
 }
 
-/// By batches, where it has a command for that: who has so many jobs to catch up with takes many at a time.
+/// By batches, where it has a command for that: who has so many jobs to catch up with takes many at
+/// a time.
 fn load_of(contestant: Contestant) -> Load {
     if contestant == Contestant::Set {
         Load::Enqueue
@@ -109,8 +116,16 @@ fn fill(running: &mut Running, contestant: Contestant, jobs: usize) -> Result<Sy
                 let count = ids.clone().count();
                 for number in ids {
                     let (id, body) = (id(number), body(number));
-                    let words =
-                        [&b"DQ.ADD"[..], b"queue", &id, &body, b"AT", due.as_bytes(), b"TTR", ttr.as_bytes()];
+                    let words = [
+                        &b"DQ.ADD"[..],
+                        b"queue",
+                        &id,
+                        &body,
+                        b"AT",
+                        due.as_bytes(),
+                        b"TTR",
+                        ttr.as_bytes(),
+                    ];
                     encode(&mut pipeline, &words);
                 }
                 count
@@ -122,7 +137,10 @@ fn fill(running: &mut Running, contestant: Contestant, jobs: usize) -> Result<Sy
     if contestant == Contestant::Beanstalkd {
         return Ok(SystemTime::now() + ahead);
     }
-    anyhow::ensure!(SystemTime::now() + IDLE_PINGS_FOR < due, "the jobs were due before all had been added");
+    anyhow::ensure!(
+        SystemTime::now() + IDLE_PINGS_FOR < due,
+        "the jobs were due before all had been added"
+    );
     Ok(due)
 }
 
@@ -151,7 +169,14 @@ fn consume(
             .then(|| scope.spawn(|| promote_until(&over, port, contestant.protocol())));
         let pings = ping_while(running.port, contestant.protocol(), || {
             let watch = Watch::begin(running.server.pid(), std::process::id())?;
-            let run = engine::run(running.port, contestant.protocol(), sessions, &goal, || Ok(()), || Ok(()));
+            let run = engine::run(
+                running.port,
+                contestant.protocol(),
+                sessions,
+                &goal,
+                || Ok(()),
+                || Ok(()),
+            );
             over.store(true, Ordering::Relaxed);
             outcome = Some(run?);
             usage = Some(watch.end()?);
@@ -164,7 +189,13 @@ fn consume(
         pings
     })?;
     let (outcome, usage) = (outcome.context("nothing ran")?, usage.context("nothing was watched")?);
-    Ok(Consumed { jobs: outcome.jobs, seconds: outcome.took.as_secs_f64(), usage, pings, idle_pings })
+    Ok(Consumed {
+        jobs: outcome.jobs,
+        seconds: outcome.took.as_secs_f64(),
+        usage,
+        pings,
+        idle_pings,
+    })
 }
 
 /// What the scripts need beside consumers: somebody who moves what is due.
@@ -177,7 +208,11 @@ fn promote_until(over: &AtomicBool, port: u16, protocol: Protocol) -> Result<()>
     Ok(())
 }
 
-fn consume_with_bullmq(environment: &Environment, running: &Running, jobs: usize) -> Result<Consumed> {
+fn consume_with_bullmq(
+    environment: &Environment,
+    running: &Running,
+    jobs: usize,
+) -> Result<Consumed> {
     let bullmq = environment.programs.bullmq.as_ref().context("BullMQ isn't installed")?;
     let idle_pings = ping_while(running.port, Protocol::Resp, || {
         thread::sleep(IDLE_PINGS_FOR);

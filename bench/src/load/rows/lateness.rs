@@ -1,7 +1,8 @@
 //! How late a waiting consumer gets a job on a server that has nothing else to do.
 //!
-//! Jobs fall due one by one, some 20 ms apart, by a schedule that doesn't depend on when the last one came. A job's body
-//! is its due time, and the consumer compares it with the clock when the job arrives: both are this machine's wall clock.
+//! Jobs fall due one by one, some 20 ms apart, by a schedule that doesn't depend on when the last
+//! one came. A job's body is its due time, and the consumer compares it with the clock when the job
+//! arrives: both are this machine's wall clock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -38,7 +39,12 @@ impl Row for Lateness {
         rounds.div_ceil(2)
     }
 
-    fn sample(&self, environment: &Environment, contestant: Contestant, log: Log) -> Result<Sample> {
+    fn sample(
+        &self,
+        environment: &Environment,
+        contestant: Contestant,
+        log: Log,
+    ) -> Result<Sample> {
         let running = environment.programs.start(contestant, log)?;
         let jobs = environment.scale.lateness_jobs;
         let (late, usage) = if contestant == Contestant::BullMq {
@@ -48,8 +54,11 @@ impl Row for Lateness {
         };
         let ms = |us: u64| us as f64 / 1000.0;
         let quantile = |quantile| ms(late.value_at_quantile(quantile));
-        let metrics =
-            metrics([("p50_ms", quantile(0.5)), ("p99_ms", quantile(0.99)), ("worst_ms", ms(late.max()))]);
+        let metrics = metrics([
+            ("p50_ms", quantile(0.5)),
+            ("p99_ms", quantile(0.99)),
+            ("worst_ms", ms(late.max())),
+        ]);
         Ok(Sample { metrics, usage: Some(usage) })
     }
 }
@@ -64,7 +73,8 @@ fn watch_consumer(
     let over = AtomicBool::new(false);
     let late = thread::scope(|scope| {
         let consumer = scope.spawn(|| consume(contestant, port, protocol, jobs));
-        let promoter = (contestant == Contestant::Lua).then(|| scope.spawn(|| promote_in_time(&over, port)));
+        let promoter =
+            (contestant == Contestant::Lua).then(|| scope.spawn(|| promote_in_time(&over, port)));
         let produced = produce(contestant, &mut running.connection, jobs);
         let late = consumer.join().map_err(|_| anyhow!("the consumer broke down"))?;
         over.store(true, Ordering::Relaxed);
@@ -90,14 +100,22 @@ fn produce(contestant: Contestant, connection: &mut Connection, jobs: usize) -> 
                 let (due, body) = (due_ms.to_string(), body(due_ms * 1000));
                 encode(
                     &mut command,
-                    &[&b"DQ.ADD"[..], b"queue", &id(number), body.as_bytes(), b"AT", due.as_bytes()],
+                    &[
+                        &b"DQ.ADD"[..],
+                        b"queue",
+                        &id(number),
+                        body.as_bytes(),
+                        b"AT",
+                        due.as_bytes(),
+                    ],
                 );
             }
             Contestant::Lua => {
                 let (id, body) = (id(number), body(due_ms * 1000));
                 lua::add_jobs(&mut command, &[(&id, body.as_bytes())], Some(due_ms));
             }
-            // Due a second after it gets there: it is never early by this clock, and late by the way there.
+            // Due a second after it gets there: it is never early by this clock, and late by the
+            // way there.
             Contestant::Beanstalkd => {
                 put(&mut command, body(now_us() + AHEAD_S * 1_000_000).as_bytes(), AHEAD_S);
             }
@@ -122,13 +140,19 @@ fn promote_in_time(over: &AtomicBool, port: u16) -> Result<()> {
     Ok(())
 }
 
-fn consume(contestant: Contestant, port: u16, protocol: Protocol, jobs: usize) -> Result<Histogram<u64>> {
+fn consume(
+    contestant: Contestant,
+    port: u16,
+    protocol: Protocol,
+    jobs: usize,
+) -> Result<Histogram<u64>> {
     let mut connection = Connection::tcp(port, protocol)?;
     let mut late = Histogram::new(3)?;
     for _ in 0..jobs {
         let (id, lease, body) = wait_for_job(contestant, &mut connection)?;
         let now_us = now_us();
-        let due_us: u64 = String::from_utf8(body)?.trim_start_matches('0').parse().context("a job's body")?;
+        let due_us: u64 =
+            String::from_utf8(body)?.trim_start_matches('0').parse().context("a job's body")?;
         ensure!(now_us >= due_us, "a job came {} µs early", due_us - now_us);
         late.record(now_us - due_us)?;
         finish(contestant, &mut connection, &id, &lease)?;
@@ -137,7 +161,10 @@ fn consume(contestant: Contestant, port: u16, protocol: Protocol, jobs: usize) -
 }
 
 /// Id, lease and body.
-fn wait_for_job(contestant: Contestant, connection: &mut Connection) -> Result<(Vec<u8>, Vec<u8>, Vec<u8>)> {
+fn wait_for_job(
+    contestant: Contestant,
+    connection: &mut Connection,
+) -> Result<(Vec<u8>, Vec<u8>, Vec<u8>)> {
     match contestant {
         Contestant::Dq => {
             let reply = connection.call(&["DQ.POP", "queue", "BLOCK", "0"])?;
@@ -177,7 +204,12 @@ fn wait_for_job(contestant: Contestant, connection: &mut Connection) -> Result<(
     }
 }
 
-fn finish(contestant: Contestant, connection: &mut Connection, id: &[u8], lease: &[u8]) -> Result<()> {
+fn finish(
+    contestant: Contestant,
+    connection: &mut Connection,
+    id: &[u8],
+    lease: &[u8],
+) -> Result<()> {
     let mut command = Vec::new();
     match contestant {
         Contestant::Dq => encode(&mut command, &[&b"DQ.FINISH"[..], b"queue", id, lease]),

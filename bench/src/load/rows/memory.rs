@@ -40,7 +40,12 @@ impl Row for Memory {
         &["bytes_a_job"]
     }
 
-    fn sample(&self, environment: &Environment, contestant: Contestant, log: Log) -> Result<Sample> {
+    fn sample(
+        &self,
+        environment: &Environment,
+        contestant: Contestant,
+        log: Log,
+    ) -> Result<Sample> {
         let mut running = environment.programs.start(contestant, log)?;
         let before = bytes_used(contestant, &mut running)?;
         let jobs = if contestant == Contestant::BullMq {
@@ -52,7 +57,10 @@ impl Row for Memory {
         std::thread::sleep(Duration::from_millis(500));
         let after = bytes_used(contestant, &mut running)?;
         let bytes = after.saturating_sub(before) as f64 / jobs as f64;
-        Ok(Sample { metrics: metrics([("bytes_a_job", bytes), ("jobs", jobs as f64)]), usage: None })
+        Ok(Sample {
+            metrics: metrics([("bytes_a_job", bytes), ("jobs", jobs as f64)]),
+            usage: None,
+        })
     }
 }
 
@@ -62,7 +70,8 @@ pub fn fill(environment: &Environment, contestant: Contestant, running: &Running
     let jobs = environment.rounded_up(environment.scale.stored);
     let sessions = environment.bounded_sessions(contestant, load, jobs)?;
     let goal = Goal { warm_up: 0, jobs, at_most: AT_MOST };
-    Ok(engine::run(running.port, contestant.protocol(), sessions, &goal, || Ok(()), || Ok(()))?.jobs)
+    Ok(engine::run(running.port, contestant.protocol(), sessions, &goal, || Ok(()), || Ok(()))?
+        .jobs)
 }
 
 fn fill_with_bullmq(environment: &Environment, running: &Running) -> Result<usize> {

@@ -66,7 +66,8 @@ pub trait Row {
         &[]
     }
 
-    fn sample(&self, environment: &Environment, contestant: Contestant, log: Log) -> Result<Sample>;
+    fn sample(&self, environment: &Environment, contestant: Contestant, log: Log)
+        -> Result<Sample>;
 }
 
 pub fn all() -> Vec<Box<dyn Row>> {
@@ -94,7 +95,12 @@ impl Environment {
     }
 
     /// The same, which together add no more than so many jobs, a multiple of the depth.
-    fn bounded_sessions(&self, contestant: Contestant, load: Load, jobs: usize) -> Result<Vec<Session>> {
+    fn bounded_sessions(
+        &self,
+        contestant: Contestant,
+        load: Load,
+        jobs: usize,
+    ) -> Result<Vec<Session>> {
         let mut sessions = self.sessions(contestant, load)?;
         sessions.iter_mut().for_each(|session| session.add_at_most(jobs as u64));
         Ok(sessions)

@@ -20,8 +20,8 @@ impl Row for Persistence {
         "persistence"
     }
 
-    /// beanstalkd has nothing but its log. BullMQ's jobs are hashes and sorted sets, and its client needs minutes to add a
-    /// million.
+    /// beanstalkd has nothing but its log. BullMQ's jobs are hashes and sorted sets, and its client
+    /// needs minutes to add a million.
     fn takes_part(&self, contestant: Contestant) -> bool {
         !matches!(contestant, Contestant::Beanstalkd | Contestant::BullMq)
     }
@@ -38,7 +38,12 @@ impl Row for Persistence {
         &["save_s", "load_s", "rewrite_s", "log_load_s", "file_bytes_a_job", "log_bytes_a_job"]
     }
 
-    fn sample(&self, environment: &Environment, contestant: Contestant, _log: Log) -> Result<Sample> {
+    fn sample(
+        &self,
+        environment: &Environment,
+        contestant: Contestant,
+        _log: Log,
+    ) -> Result<Sample> {
         let mut running = environment.programs.start(contestant, Log::None)?;
         let jobs = fill(environment, contestant, &running)? as f64;
         let watch = Watch::begin(running.server.pid(), std::process::id())?;
@@ -55,8 +60,10 @@ impl Row for Persistence {
             (running.server.into_directory()?, seconds)
         };
         let running = environment.programs.start_redis(contestant, Log::EverySecond, directory)?;
-        let log_load_s = seconds_of_load(&running, "DB loaded from append only file: ")
-            .or_else(|_| seconds_of_load(&running, "DB loaded from base file appendonly.aof.1.base.aof: "))?;
+        let log_load_s =
+            seconds_of_load(&running, "DB loaded from append only file: ").or_else(|_| {
+                seconds_of_load(&running, "DB loaded from base file appendonly.aof.1.base.aof: ")
+            })?;
         let metrics = metrics([
             ("save_s", save_s),
             ("load_s", load_s),
@@ -92,7 +99,8 @@ fn rewrite_log(connection: &mut Connection) -> Result<()> {
 /// "… 0.523 seconds", as the server writes it to its log.
 fn seconds_of_load(running: &Running, words: &str) -> Result<f64> {
     let log = running.server.log();
-    let rest = log.split_once(words).with_context(|| format!("no \"{words}\" in the log:\n{log}"))?.1;
+    let rest =
+        log.split_once(words).with_context(|| format!("no \"{words}\" in the log:\n{log}"))?.1;
     Ok(rest.split_whitespace().next().context("half a line")?.parse()?)
 }
 

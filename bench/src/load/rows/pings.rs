@@ -1,7 +1,8 @@
 //! A client that sends a ping each millisecond, whether or not the last one has been answered.
 //!
-//! Each is measured from when it should have been sent: a server that stands still for 50 ms makes fifty of them late, and
-//! not one (leaving out the others is what wrk2 calls coordinated omission).
+//! Each is measured from when it should have been sent: a server that stands still for 50 ms makes
+//! fifty of them late, and not one (leaving out the others is what wrk2 calls coordinated
+//! omission).
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -84,7 +85,10 @@ fn receive_until(
             Ok(0) => anyhow::bail!("the server closed the ping client's connection"),
             Ok(count) => count,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                ensure!(heard.elapsed() < LONGEST_SILENCE, "no ping was answered for {LONGEST_SILENCE:?}");
+                ensure!(
+                    heard.elapsed() < LONGEST_SILENCE,
+                    "no ping was answered for {LONGEST_SILENCE:?}"
+                );
                 continue;
             }
             Err(error) => return Err(error).context("receiving a ping's answer"),

@@ -39,7 +39,12 @@ impl Row for Throughput {
         &["jobs_per_s", "server_us"]
     }
 
-    fn sample(&self, environment: &Environment, contestant: Contestant, log: Log) -> Result<Sample> {
+    fn sample(
+        &self,
+        environment: &Environment,
+        contestant: Contestant,
+        log: Log,
+    ) -> Result<Sample> {
         let running = environment.programs.start(contestant, log)?;
         let (jobs, seconds, usage) = if contestant == Contestant::BullMq {
             self.run_bullmq(environment, &running)?
@@ -78,14 +83,20 @@ impl Throughput {
             usage.set(watch.take().map(Watch::end).transpose()?);
             Ok(())
         };
-        let outcome = engine::run(running.port, contestant.protocol(), sessions, &goal, begin, end)?;
+        let outcome =
+            engine::run(running.port, contestant.protocol(), sessions, &goal, begin, end)?;
         Ok((outcome, usage.take().context("nothing was watched")?))
     }
 
-    fn run_bullmq(&self, environment: &Environment, running: &Running) -> Result<(usize, f64, Usage)> {
+    fn run_bullmq(
+        &self,
+        environment: &Environment,
+        running: &Running,
+    ) -> Result<(usize, f64, Usage)> {
         let bullmq = environment.programs.bullmq.as_ref().context("BullMQ isn't installed")?;
         let scale = &environment.scale;
-        let mut client = bullmq.start(running.port, self.name, scale.jobs, scale.at_most.as_secs_f64())?;
+        let mut client =
+            bullmq.start(running.port, self.name, scale.jobs, scale.at_most.as_secs_f64())?;
         client.wait_for_begin()?;
         let watch = Watch::begin(running.server.pid(), client.pid())?;
         let said: Said = client.wait_for_end()?;

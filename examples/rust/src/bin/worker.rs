@@ -1,4 +1,5 @@
-//! Sends the mail that is due: in batches, renewing its leases while it works, until it is told to stop.
+//! Sends the mail that is due: in batches, renewing its leases while it works, until it is told to
+//! stop.
 //!
 //! It survives outages of its server: it waits and tries again. Its leases stay valid.
 
@@ -29,7 +30,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const GRACE: Duration = Duration::from_secs(5);
 /// A reason has 512 bytes, a character up to four.
 const REASON_CHARS: usize = 128;
-/// Errors that waiting doesn't mend. Others pass: LOADING, READONLY, UNBLOCKED, CLUSTERDOWN and so on.
+/// Errors that waiting doesn't mend. Others pass: LOADING, READONLY, UNBLOCKED, CLUSTERDOWN and so
+/// on.
 const MISTAKES: [&str; 5] = ["ERR", "WRONGTYPE", "NOAUTH", "NOPERM", "WRONGPASS"];
 
 struct Job {
@@ -70,8 +72,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     for signal in [SIGTERM, SIGINT] {
         signal_hook::flag::register(signal, Arc::clone(&stopping))?;
     }
-    // The main thread takes the signals. In the worker's thread they would break off DQ.POP, whose reply may be
-    // on the way, with jobs.
+    // The main thread takes the signals. In the worker's thread they would break off DQ.POP, whose
+    // reply may be on the way, with jobs.
     let worker = thread::spawn(move || run(&stopping));
     worker.join().map_err(|_| "the worker panicked")??;
     println!("stopped");
@@ -108,7 +110,8 @@ fn pop(server: &mut Server) -> RedisResult<Vec<Job>> {
     Ok(popped.flatten().unwrap_or_default().into_iter().map(Job::new).collect())
 }
 
-/// A connection that is opened anew after each error: its address may lead to another server by then.
+/// A connection that is opened anew after each error: its address may lead to another server by
+/// then.
 struct Server {
     client: Client,
     connection: Option<Connection>,
@@ -119,7 +122,12 @@ struct Server {
 impl Server {
     fn new(url: &str, stopping: &Arc<AtomicBool>) -> RedisResult<Server> {
         let client = Client::open(url)?;
-        Ok(Server { client, connection: None, stopping: Arc::clone(stopping), stopping_since: None })
+        Ok(Server {
+            client,
+            connection: None,
+            stopping: Arc::clone(stopping),
+            stopping_since: None,
+        })
     }
 
     fn is_stopping(&mut self) -> bool {
@@ -142,7 +150,8 @@ impl Server {
         command.query(connection).inspect_err(|_| self.connection = None)
     }
 
-    /// Sends a command until it is answered: the reply, `None` when it gave up, and how many tries it took.
+    /// Sends a command until it is answered: the reply, `None` when it gave up, and how many tries
+    /// it took.
     fn ask<T: FromRedisValue>(
         &mut self,
         name: &str,
@@ -199,18 +208,30 @@ impl Job {
                 self.report("lost");
                 Ok(())
             }
-            Err(Failure::Hopeless(why)) => {
-                self.settle(server, &format!("buried, {why}"), "DQ.BURY", &["REASON", &reason(&why)])
-            }
+            Err(Failure::Hopeless(why)) => self.settle(
+                server,
+                &format!("buried, {why}"),
+                "DQ.BURY",
+                &["REASON", &reason(&why)],
+            ),
             // It comes back after its backoff.
-            Err(Failure::Passing(why)) => {
-                self.settle(server, &format!("failed, {why}"), "DQ.RELEASE", &["REASON", &reason(&why)])
-            }
+            Err(Failure::Passing(why)) => self.settle(
+                server,
+                &format!("failed, {why}"),
+                "DQ.RELEASE",
+                &["REASON", &reason(&why)],
+            ),
         }
     }
 
     /// Reports what came of the job, with its lease. 0 means that it isn't ours any more.
-    fn settle(&self, server: &mut Server, outcome: &str, name: &str, options: &[&str]) -> RedisResult<()> {
+    fn settle(
+        &self,
+        server: &mut Server,
+        outcome: &str,
+        name: &str,
+        options: &[&str],
+    ) -> RedisResult<()> {
         self.is_mine.store(false, Relaxed);
         let mut command = cmd(name);
         command.arg(QUEUE).arg(&self.id).arg(self.lease).arg(options);

@@ -1,4 +1,6 @@
-"""A channel: messages to jobs, deliveries to messages. Where kombu says BRPOP, it is DQ.MPOP here."""
+"""A channel: messages to jobs, deliveries to messages. Where kombu says BRPOP, it is DQ.MPOP
+here.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,9 @@ from kombu_dq.wire import Delivery, fields, plain_errors
 
 logger = get_logger("kombu_dq")
 
-#: A reply has as many messages as there is room for, but no more than this. Celery passes each that had an
-#: ETA through its timer, which carries out ten entries a turn, and has another fetched meanwhile: with more
-#: than ten a turn, all that is due would come into the worker's memory.
+#: A reply has as many messages as there is room for, but no more than this. Celery passes each that
+#: had an ETA through its timer, which carries out ten entries a turn, and has another fetched
+#: meanwhile: with more than ten a turn, all that is due would come into the worker's memory.
 MAX_BATCH = 8
 #: How often to try to add a message whose id comes and goes while we look.
 ADD_ATTEMPTS = 3
@@ -73,7 +75,11 @@ class Channel(redis_transport.Channel, BeforeKombu57):
     queues_key = "_kombu.dq.queues"
 
     from_transport_options: Any = (
-        *(name for name in redis_transport.Channel.from_transport_options if name not in IGNORED_OPTIONS),
+        *(
+            name
+            for name in redis_transport.Channel.from_transport_options
+            if name not in IGNORED_OPTIONS
+        ),
         "ttr",
     )
 
@@ -113,7 +119,8 @@ class Channel(redis_transport.Channel, BeforeKombu57):
             if present.get("body") == job.body.encode():
                 return  # redis-py has sent it twice
             if present.get("state") == b"reserved" and supersedes(message, present["body"]):
-                # A worker retries the task that it has. The lease on it is void: at no moment are there two.
+                # A worker retries the task that it has. The lease on it is void: at no moment are
+                # there two.
                 client.execute_command(*words, "REPLACE")
                 return
             if present:
@@ -186,9 +193,12 @@ class Channel(redis_transport.Channel, BeforeKombu57):
             raise Empty
         key, deliveries = reply
         queue = self.queue_of(bytes_to_str(key))
-        # It may have lain in the socket for long, when nobody drained events, and leases may have run out.
+        # It may have lain in the socket for long, when nobody drained events, and leases may have
+        # run out.
         if monotonic() - self._brpop_sent_at > self.brpop_timeout + self.ttr / 2:
-            deliveries = [words for words in deliveries if self._is_still_ours(queue, Delivery(*words))]
+            deliveries = [
+                words for words in deliveries if self._is_still_ours(queue, Delivery(*words))
+            ]
         return queue, deliveries
 
     def _is_still_ours(self, queue: str, delivery: Delivery) -> bool:
@@ -201,7 +211,9 @@ class Channel(redis_transport.Channel, BeforeKombu57):
         key, now_ms = self.key_of(queue), int(time() * 1000)
         received = []
         for delivery in (Delivery(*words) for words in deliveries):
-            tag = f"{queue}:{bytes_to_str(delivery.id)}:{delivery.lease or self._next_delivery_tag()}"
+            tag = (
+                f"{queue}:{bytes_to_str(delivery.id)}:{delivery.lease or self._next_delivery_tag()}"
+            )
             if delivery.lease is not None:
                 self.leases.hold(tag, Lease(key, delivery.id, delivery.lease))
             try:
@@ -251,18 +263,24 @@ class Channel(redis_transport.Channel, BeforeKombu57):
     def _size(self, queue: str) -> Any:
         """How many messages wait, due or not."""
         with self.conn_or_acquire() as client, plain_errors():
-            return sum(self._in_state(client, "DQ.LEN", queue, state) for state in ("ready", "delayed"))
+            return sum(
+                self._in_state(client, "DQ.LEN", queue, state) for state in ("ready", "delayed")
+            )
 
     def _purge(self, queue: str) -> int:
         """Removes what waits. What a worker has, and what is dead, stays."""
         purged = 0
         with self.conn_or_acquire() as client, plain_errors():
             for state in ("ready", "delayed"):
-                while count := self._in_state(client, "DQ.PURGE", queue, state, "COUNT", PURGE_COUNT):
+                while count := self._in_state(
+                    client, "DQ.PURGE", queue, state, "COUNT", PURGE_COUNT
+                ):
                     purged += count
         return purged
 
-    def _in_state(self, client: Redis, command: str, queue: str, state: str, *options: str | int) -> int:
+    def _in_state(
+        self, client: Redis, command: str, queue: str, state: str, *options: str | int
+    ) -> int:
         reply: Any = client.execute_command(command, self.key_of(queue), "STATE", state, *options)
         return int(reply)
 

@@ -13,7 +13,8 @@ from kombu.utils.json import dumps, loads
 
 from kombu_dq.wire import Delivery
 
-#: A message as kombu's virtual transports make it: body, headers, properties, content-type, content-encoding.
+#: A message as kombu's virtual transports make it: body, headers, properties, content-type,
+#: content-encoding.
 Payload = dict[str, Any]
 
 MAX_ID_BYTES = 512
@@ -51,7 +52,9 @@ def job_of(message: Payload, priority: int) -> Job:
 
 
 def _id_of(message: Payload, headers: Mapping[str, Any]) -> str:
-    """A task's own id, so that it can be revoked and looked at by it; else the tag that kombu made up."""
+    """A task's own id, so that it can be revoked and looked at by it; else the tag that kombu made
+    up.
+    """
     task_id = headers.get("id") if "task" in headers else None
     if isinstance(task_id, str) and 0 < len(task_id.encode()) <= MAX_ID_BYTES:
         return task_id
@@ -61,7 +64,8 @@ def _id_of(message: Payload, headers: Mapping[str, Any]) -> str:
 def due_ms(eta: object) -> int | None:
     """An ETA as a due time, not earlier than it says; None when there is none or it can't be read.
 
-    One that says no zone is UTC: so Celery's worker reads it, whatever `timezone` and `enable_utc` say.
+    One that says no zone is UTC: so Celery's worker reads it, whatever `timezone` and `enable_utc`
+    say.
     """
     if not isinstance(eta, str):
         return None
@@ -78,7 +82,9 @@ def due_ms(eta: object) -> int | None:
 
 
 def payload_of(delivery: Delivery, tag: str, now_ms: int) -> Payload:
-    """The message in a job, as its consumer is to see it. Raises ValueError when there is none in it."""
+    """The message in a job, as its consumer is to see it. Raises ValueError when there is none in
+    it.
+    """
     payload = _loads(delivery.body)
     try:
         headers, properties = payload["headers"], payload["properties"]
@@ -102,7 +108,9 @@ def _loads(body: bytes) -> Payload:
 
 
 def supersedes(message: Payload, present: bytes) -> bool:
-    """Whether a message takes the place of the one that has its id: it is its retry, or its Task.replace."""
+    """Whether a message takes the place of the one that has its id: it is its retry, or its
+    Task.replace.
+    """
     try:
         mine, theirs = message["headers"], _loads(present)["headers"]
         return _generation(mine) > _generation(theirs)
@@ -115,7 +123,9 @@ def _generation(headers: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def is_in_chord(present: bytes) -> bool:
-    """Whether the end of the task in a job has to be told to a chord. A body that isn't JSON may be so."""
+    """Whether the end of the task in a job has to be told to a chord. A body that isn't JSON may be
+    so.
+    """
     try:
         message = _loads(present)
         if not message["headers"].get("group"):

@@ -1,7 +1,8 @@
-"""The leases that this process holds: kept by a heartbeat, and settled, if need be when the server is back.
+"""The leases that this process holds: kept by a heartbeat, and settled, if need be when the server
+is back.
 
-A lease is a number, good on any connection. So it outlives the channel that its job came through: a task that
-runs on after a connection was lost keeps its job, and is acknowledged when it is done.
+A lease is a number, good on any connection. So it outlives the channel that its job came through: a
+task that runs on after a connection was lost keeps its job, and is acknowledged when it is done.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ class Settlement:
 
 
 class Leases:
-    """Thread-safe: the consumer holds and settles, and a thread beats while there is something to keep."""
+    """Thread-safe: the consumer holds and settles, and a thread beats while there is something to
+    keep.
+    """
 
     def __init__(
         self,
@@ -91,7 +94,9 @@ class Leases:
         self._ensure_heartbeat()
 
     def settle(self, tag: str, words: Words) -> None:
-        """Tells the queue what came of a job, now or when the server is back; the second time, nothing."""
+        """Tells the queue what came of a job, now or when the server is back; the second time,
+        nothing.
+        """
         with self._lock:
             lease = self._held.pop(tag, None)
             unsent = self._unsent.get(tag)
@@ -117,7 +122,9 @@ class Leases:
         self._send({tag: Settlement(lease, words) for tag, lease in dropped.items()})
 
     def close(self) -> None:
-        """No more to come. What is being worked on is kept until it is settled, or dropped without a word."""
+        """No more to come. What is being worked on is kept until it is settled, or dropped without
+        a word.
+        """
         with self._lock:
             self._is_closed = True
         self._wake.set()
@@ -133,7 +140,9 @@ class Leases:
     def _beat(self) -> None:
         while True:
             interval_s = self._ttr_ms / BEATS_PER_TTR / 1000
-            woken = self._wake.wait(min(RESEND_INTERVAL_S, interval_s) if self._unsent else interval_s)
+            woken = self._wake.wait(
+                min(RESEND_INTERVAL_S, interval_s) if self._unsent else interval_s
+            )
             self._wake.clear()
             if os.getpid() != self._pid:
                 return
@@ -207,7 +216,9 @@ class Leases:
             # What has been said of a job meanwhile is the newer word.
             self._unsent = settlements | self._unsent
         if threading.current_thread() is not self._thread:
-            logger.warning("%d jobs are settled when the server is back: %s", len(settlements), error)
+            logger.warning(
+                "%d jobs are settled when the server is back: %s", len(settlements), error
+            )
             self._ensure_heartbeat()
             self._wake.set()
 

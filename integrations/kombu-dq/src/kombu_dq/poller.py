@@ -8,10 +8,11 @@ from kombu.transport import redis
 
 
 class Poller(redis.MultiChannelPoller):
-    """As kombu's, but for one thing: a reply is read also when its channel has no room for more messages.
+    """As kombu's, but for one thing: a reply is read also when its channel has no room for more
+    messages.
 
-    A reply that stays in the socket holds jobs whose leases nobody keeps. There are no more in it than there
-    was room for when it was asked for.
+    A reply that stays in the socket holds jobs whose leases nobody keeps. There are no more in it
+    than there was room for when it was asked for.
     """
 
     def _update_brpop_polling(self) -> None:

@@ -13,9 +13,11 @@ if TYPE_CHECKING:
 
 
 class QoS(virtual.QoS):
-    """Acknowledged is finished, rejected is released or buried; what is left in the end is given back.
+    """Acknowledged is finished, rejected is released or buried; what is left in the end is given
+    back.
 
-    Nothing is restored by the clock, as it is in kombu's redis transport: a lease that nobody keeps runs out.
+    Nothing is restored by the clock, as it is in kombu's redis transport: a lease that nobody keeps
+    runs out.
     """
 
     channel: Channel
@@ -24,7 +26,8 @@ class QoS(virtual.QoS):
     def can_consume_at_most(self, most: int) -> int:
         """How many messages may be fetched at once."""
         if "can_consume" in vars(self):
-            return 1  # Celery's worker_disable_prefetch has put its own rule here, for one message at a time
+            # Celery's worker_disable_prefetch has put its own rule here, for one message at a time.
+            return 1
         free = self.can_consume_max_estimate()
         return most if free is None else max(1, min(free, most))
 

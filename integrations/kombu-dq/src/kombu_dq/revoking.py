@@ -1,6 +1,7 @@
 """Revoking a task: Celery tells it to the workers that are there; here the job is deleted as well.
 
-So a task that is due in a month is gone from the queue at once, and stays so however often workers restart.
+So a task that is due in a month is gone from the queue at once, and stays so however often workers
+restart.
 """
 
 from __future__ import annotations
@@ -47,13 +48,16 @@ def _decoded(message: Payload) -> Any:
 def delete(client: Redis, keys: Sequence[str], task_ids: Sequence[str]) -> None:
     """Deletes the tasks' jobs, in whichever of the queues they are.
 
-    A task in the header of a chord stays: the worker that gets it has to tell the chord, which waits for it.
+    A task in the header of a chord stays: the worker that gets it has to tell the chord, which
+    waits for it.
     """
     wanted = [(key, task_id) for key in keys for task_id in task_ids]
     replies = in_one_go(client, [("DQ.GET", *words) for words in wanted])
     doomed = []
     for words, reply in zip(wanted, replies, strict=True):
-        if isinstance(reply, Exception):  # a key that is no queue, say: no reason to fail the broadcast
+        if isinstance(
+            reply, Exception
+        ):  # a key that is no queue, say: no reason to fail the broadcast
             logger.warning("revoking %s in %s: %s", words[1], words[0], reply)
         elif reply and not is_in_chord(fields(reply)["body"]):
             doomed.append(("DQ.DEL", *words))

@@ -1,7 +1,7 @@
 """The transport: kombu's redis transport, with channels whose queues are DQ's.
 
-What they have in common stays kombu's: URLs, TLS, connections, exchanges and bindings, fanout by PUBLISH, the
-event loop.
+What they have in common stays kombu's: URLs, TLS, connections, exchanges and bindings, fanout by
+PUBLISH, the event loop.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from kombu_dq.poller import Poller
 
 
 class Transport(redis_transport.Transport):
-    """For `dq://`. Celery takes it for a Redis: its events are fanout, its workers mingle and gossip."""
+    """For `dq://`. Celery takes it for a Redis: its events are fanout, its workers mingle and
+    gossip.
+    """
 
     Channel: Any = Channel
     driver_name = "dq"
@@ -37,6 +39,8 @@ class SSLChannel(Channel):
 
 
 class SSLTransport(Transport):
-    """For `dqs://`: TLS, with a certificate that is verified unless `broker_use_ssl` says otherwise."""
+    """For `dqs://`: TLS, with a certificate that is verified unless `broker_use_ssl` says
+    otherwise.
+    """
 
     Channel: Any = SSLChannel

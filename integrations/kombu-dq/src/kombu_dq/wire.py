@@ -8,7 +8,13 @@ from typing import Any, NamedTuple
 
 from kombu.utils.encoding import bytes_to_str
 from redis import Redis
-from redis.exceptions import BusyLoadingError, ConnectionError, ReadOnlyError, ResponseError, TimeoutError
+from redis.exceptions import (
+    BusyLoadingError,
+    ConnectionError,
+    ReadOnlyError,
+    ResponseError,
+    TimeoutError,
+)
 
 #: The server is away, or not what it was: the same command may get through later.
 UNREACHABLE = (ConnectionError, TimeoutError, BusyLoadingError, ReadOnlyError, OSError)
@@ -35,7 +41,9 @@ def fields(reply: Any) -> dict[str, Any]:
 
 
 def in_one_go(client: Redis, commands: Sequence[Sequence[Any]]) -> list[Any]:
-    """The replies to a pipeline. An error of one command is its reply; one of the connection is raised."""
+    """The replies to a pipeline. An error of one command is its reply; one of the connection is
+    raised.
+    """
     if not commands:
         return []
     pipeline = client.pipeline(transaction=False)
@@ -50,7 +58,9 @@ def in_one_go(client: Redis, commands: Sequence[Sequence[Any]]) -> list[Any]:
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Says what an error comes from. One that another connection may not have is an error of this one."""
+    """Says what an error comes from. One that another connection may not have is an error of this
+    one.
+    """
     try:
         yield
     except ResponseError as error:

@@ -34,8 +34,15 @@ fn an_almanac_tells_the_next_time_and_how_many_were_missed_and_writes_it_down() 
         almanac.following(&cron("nonsense", ""), at(2), at(17)),
     ];
     let told = |next, missed| Following { next: Some(at(next)), missed };
-    let expected =
-        [told(5, 0), told(5, 0), told(20, 3), told(20, 3), told(20, 3), told(21, 2), Following::default()];
+    let expected = [
+        told(5, 0),
+        told(5, 0),
+        told(20, 3),
+        told(20, 3),
+        told(20, 3),
+        told(21, 2),
+        Following::default(),
+    ];
     assert_eq!(said, expected);
     assert_eq!(almanac.answers(), said);
 }
@@ -51,7 +58,11 @@ fn an_almanac_counts_a_thousand_times_for_one_operation() {
     // The same question costs nothing.
     assert_eq!(almanac.following(&every_minute, at(9_400), days), told(600));
     assert_eq!(almanac.following(&every_minute, at(9_000), days), told(400));
-    assert_eq!(almanac.following(&every_minute, at(9_001), days), told(0), "but the next time is right");
+    assert_eq!(
+        almanac.following(&every_minute, at(9_001), days),
+        told(0),
+        "but the next time is right"
+    );
     assert_eq!(almanac.answers().len(), 4);
     assert_eq!(Almanac::new(&node).following(&every_minute, at(0), days), told(1_000));
 }

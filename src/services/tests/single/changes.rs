@@ -12,14 +12,15 @@ use crate::services::value::QueueValue;
 use crate::services::{wakeup, whereabouts};
 
 use super::{
-    add, command, every_minute, id, join, logged, ms, node, now_of, pass, place, plain, Context, Key,
-    Operation, ONE,
+    add, command, every_minute, id, join, logged, ms, node, now_of, pass, place, plain, Context,
+    Key, Operation, ONE,
 };
 
-// ---- leases ------------------------------------------------------------------------------------------
+// ---- leases
+// ------------------------------------------------------------------------------------------
 
-/// A queue that is behind a floor is told of it once it goes by it. One that was told nothing, and gave nothing, has yet to
-/// be: the clock may be set back before it gives its first.
+/// A queue that is behind a floor is told of it once it goes by it. One that was told nothing, and
+/// gave nothing, has yet to be: the clock may be set back before it gives its first.
 #[test]
 fn a_queue_goes_by_a_floor_once_it_was_told_or_has_given_a_lease_above_it() {
     // A job that is there, or one whose time is passed over.
@@ -36,7 +37,8 @@ fn a_queue_goes_by_a_floor_once_it_was_told_or_has_given_a_lease_above_it() {
         host.with(|state| state.leases.saw(Queue::lease_at(Time::new(other).unwrap()), now));
         let mut value = whereabouts::new(host, queue);
         let key = Key { node: host, database: 0, name: b"q", context: Context::Timer };
-        let floor_for = |value: &QueueValue, now| host.with(|state| state.leases.floor_for(value, now));
+        let floor_for =
+            |value: &QueueValue, now| host.with(|state| state.leases.floor_for(value, now));
         assert_eq!(floor_for(&value, now) > Lease::default(), is_floor_above);
         let circumstances = circumstances(host, &value);
         let words: [&[u8]; 2] = [b"COUNT", b"1"];
@@ -44,18 +46,27 @@ fn a_queue_goes_by_a_floor_once_it_was_told_or_has_given_a_lease_above_it() {
         let deliveries = commit(host, &key, &mut value, &circumstances, &Pop::ONE, wording);
         assert_eq!((deliveries.len(), node.events.borrow().len()), (usize::from(is_there), 1));
         let set_back = Time::new(node.wall_ms() - 3_600_000).unwrap();
-        assert_eq!(floor_for(&value, set_back) == Lease::default(), is_told, "{is_there} {is_floor_above}");
+        assert_eq!(
+            floor_for(&value, set_back) == Lease::default(),
+            is_told,
+            "{is_there} {is_floor_above}"
+        );
     }
 }
 
-// ---- the log -----------------------------------------------------------------------------------------
+// ---- the log
+// -----------------------------------------------------------------------------------------
 
 #[test]
 fn what_a_queue_knows_already_is_not_told_again() {
     let (node, uptime) = node();
     let add = |name: &[u8]| add(&node, name);
-    let told =
-        || logged(&node).into_iter().map(|one| (one.told.is_some(), one.is_as_sent)).collect::<Vec<_>>();
+    let told = || {
+        logged(&node)
+            .into_iter()
+            .map(|one| (one.told.is_some(), one.is_as_sent))
+            .collect::<Vec<_>>()
+    };
     add(b"a");
     assert_eq!(told(), [(true, true)], "the time");
     add(b"b");
@@ -106,7 +117,8 @@ fn who_waits_is_served_from_what_a_log_says_by_a_primary_that_is_not_loading() {
     }
 }
 
-// ---- the timer ---------------------------------------------------------------------------------------
+// ---- the timer
+// ---------------------------------------------------------------------------------------
 
 #[test]
 fn who_looks_sees_what_time_did_and_has_the_timer_come_for_the_rest() {
@@ -116,7 +128,9 @@ fn who_looks_sees_what_time_did_and_has_the_timer_come_for_the_rest() {
     node.open_as(&place(), Context::Looking, true, |key, value| {
         let begun = now_of(host);
         for (name, delay) in jobs {
-            value.queue.apply(&begun, &Add { due: Due::In(ms(delay)), ..Add::plain(id(name), b"x") });
+            value
+                .queue
+                .apply(&begun, &Add { due: Due::In(ms(delay)), ..Add::plain(id(name), b"x") });
         }
         let seconds_later = |seconds: u64| begun.now.saturating_add(ms(seconds * 1_000));
         assert_eq!((look(host, &key, value), value.hint), (begun.now, Some(seconds_later(5))));
@@ -124,7 +138,10 @@ fn who_looks_sees_what_time_did_and_has_the_timer_come_for_the_rest() {
         wakeup::cancel(host, value, key.database, key.name);
         host.with(|state| state.hints.add(seconds_later(30), key.database, key.name));
         value.hint = Some(seconds_later(30));
-        assert_eq!((look(host, &key, value), value.hint), (seconds_later(0), Some(seconds_later(5))));
+        assert_eq!(
+            (look(host, &key, value), value.hint),
+            (seconds_later(0), Some(seconds_later(5)))
+        );
         pass(&uptime, Duration::from_secs(6));
         assert_eq!(look(host, &key, value), seconds_later(6));
         assert_eq!((value.queue.horizon(), value.queue.counts().ready), (seconds_later(6), 1));
@@ -150,13 +167,16 @@ fn commands_call_the_timer_only_where_something_is_left() {
         let pop = || {
             let popped = node.open_as(&place(), command(&sent), false, |key, value| {
                 let open = OpenQueue::new(host, key, value, Source::Client);
-                open.change(&Pop::ONE, Wording::AsSent, |_, _| ()).len()
+                open.change(&Pop::ONE, Wording::AsSent, |deliveries, _| deliveries.len())
             });
             (popped.unwrap(), host.with(|state| state.to_serve.len()))
         };
         add(host, b"plain");
         assert_eq!(pop(), (1, 0));
-        assert_eq!(node.look_at(&place(), |value| value.lateness().so_far().max_ms()), Some(Some(0)));
+        assert_eq!(
+            node.look_at(&place(), |value| value.lateness().so_far().max_ms()),
+            Some(Some(0))
+        );
         node.open_as(&place(), Context::Timer, false, |_, value| {
             for job in 0..jobs {
                 let name = format!("{job}");
@@ -168,7 +188,8 @@ fn commands_call_the_timer_only_where_something_is_left() {
     }
 }
 
-// ---- watchers ----------------------------------------------------------------------------------------
+// ---- watchers
+// ----------------------------------------------------------------------------------------
 
 #[test]
 fn watchers_are_told_of_the_change_and_of_what_time_did() {

@@ -83,8 +83,11 @@ fn the_leases_of_a_queue_that_is_loaded_bind_the_others() {
         let now = now_of(host).now;
         let ahead = Queue::lease_at(now.saturating_add(ms(30 * 60_000)));
         let mut queue = Queue::new((1, 2));
-        let circumstances =
-            Circumstances { now, lease_floor: Lease::new(ahead.number() - 1), ..Circumstances::default() };
+        let circumstances = Circumstances {
+            now,
+            lease_floor: Lease::new(ahead.number() - 1),
+            ..Circumstances::default()
+        };
         queue.apply(&circumstances, &Add::plain(id(b"a"), b"x"));
         queue.apply(&circumstances, &Pop::ONE);
         let mut value = whereabouts::read(host, queue);

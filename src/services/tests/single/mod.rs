@@ -1,5 +1,5 @@
-//! One service on a server of the simulation, without a session: what sessions can't see, since only the result of it counts
-//! there.
+//! One service on a server of the simulation, without a session: what sessions can't see, since
+//! only the result of it counts there.
 
 mod alarm;
 mod almanac;
@@ -12,7 +12,9 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::queue::{Add, Circumstances, Millis, Misfire, NewSchedule, Pop, Recurrence, Starts, Time, Timing};
+use crate::queue::{
+    Add, Circumstances, Millis, Misfire, NewSchedule, Pop, Recurrence, Starts, Time, Timing,
+};
 use crate::services::frame::{OpenQueue, Source};
 use crate::services::host::Host;
 use crate::services::log::Wording;
@@ -63,7 +65,8 @@ fn plain(name: &[u8]) -> Operation {
     })
 }
 
-/// A job that comes every minute. Nobody takes it in time where that is so many milliseconds; zero is for ever.
+/// A job that comes every minute. Nobody takes it in time where that is so many milliseconds; zero
+/// is for ever.
 fn every_minute(name: &[u8], late: u64) -> Add<'_> {
     let rule = Recurrence {
         timing: Timing::Every(ms(60_000)),

@@ -12,7 +12,9 @@ use super::{id, logged, ms, node, now_of, pass, place, Context, Node};
 /// A queue arrives, with a job that is due then.
 fn arrives(node: &Node, due_in: u64) {
     node.open_as(&place(), Context::Timer, true, |key, value| {
-        value.queue.apply(&now_of(node), &Add { due: Due::In(ms(due_in)), ..Add::plain(id(b"a"), b"x") });
+        value
+            .queue
+            .apply(&now_of(node), &Add { due: Due::In(ms(due_in)), ..Add::plain(id(b"a"), b"x") });
         wakeup::plan(node, value, || key.database, || key.name);
     });
     assert!(logged(node).is_empty());

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use crate::queue::{Alter, Limit, Mode, Pop, State};
+use crate::queue::{Alter, Mode, Pop, State};
 use crate::services::alarm::Slice;
 use crate::services::host::Host;
 use crate::services::place::Place;
 use crate::services::waiting;
 
-use super::{add, every_minute, join, node, now_of, pass, place, Context, Key, Node, Order, BUDGET, SHAPE};
+use super::{
+    add, every_minute, join, node, now_of, pass, place, Context, Key, Node, Order, BUDGET, SHAPE,
+};
 
 const NOACK: Pop = Pop { mode: Mode::NoAck, ..Pop::ONE };
 
@@ -24,7 +26,6 @@ fn where_all_places_are_taken_those_are_served_who_need_none() {
         assert!(waiting::serve(host, &key, value, &Slice::begin(host), now));
     });
     assert_eq!(host.with(|state| state.to_unblock.clone()), [1, 3, 4]);
-    assert_eq!(node.look_at(&place(), |value| value.held().by(Limit::Concurrency)), Some(1));
 }
 
 #[test]
@@ -78,7 +79,9 @@ fn what_is_passed_over_for_who_waits_takes_no_longer_than_there_is_time() {
 /// What a transaction does is seen all at once. And while clients are paused, nothing is written.
 #[test]
 fn who_waits_is_served_after_a_transaction_and_when_it_may_be_written() {
-    for (is_inside_another, may_replicate) in [(false, true), (true, true), (false, false), (true, false)] {
+    for (is_inside_another, may_replicate) in
+        [(false, true), (true, true), (false, false), (true, false)]
+    {
         let (node, _) = node();
         let host = &node;
         add(host, b"a");
@@ -91,7 +94,10 @@ fn who_waits_is_served_after_a_transaction_and_when_it_may_be_written() {
         });
         let is_served = !is_inside_another && may_replicate;
         let left = host.with(|state| (state.to_unblock.len(), state.to_serve.len()));
-        assert_eq!((left, is_left), ((usize::from(is_served), usize::from(!is_served)), Some(!is_served)));
+        assert_eq!(
+            (left, is_left),
+            ((usize::from(is_served), usize::from(!is_served)), Some(!is_served))
+        );
         // Whoever comes first when it is over does it, and leaves nothing to the timer.
         node.may_replicate.set(true);
         add(host, b"b");
@@ -133,7 +139,12 @@ fn what_clients_that_went_away_were_not_told_of_is_given_back_in_its_order() {
         let ready = node.open_as(&place(), Context::Timer, false, |_, value| {
             value.queue.advance(now_of(&node).now);
             let queue = &value.queue;
-            queue.names_of(&queue.peek(State::Ready, 20)).words().iter().map(|name| name.to_vec()).collect()
+            queue
+                .names_of(&queue.peek(State::Ready, 20))
+                .words()
+                .iter()
+                .map(|name| name.to_vec())
+                .collect()
         });
         assert_eq!(ready, Some(names), "a look at the clock takes {step_us} µs");
     }

@@ -66,7 +66,9 @@ async def ambush(storm: Storm) -> None:
     key = storm.new_name("ambush")
     count = storm.chance.choice([1, 2, 3, 5])
     words = ["DQ.POP", key, "BLOCK", VICTIM_WAITS_MS, *storm.chance.choice([[], ["TTR", 60_000]])]
-    adds = [["DQ.ADD", key, f"j{n}", f"{key}.{n}", "TTR", 60_000, "ATTEMPTS", 1] for n in range(count)]
+    adds = [
+        ["DQ.ADD", key, f"j{n}", f"{key}.{n}", "TTR", 60_000, "ATTEMPTS", 1] for n in range(count)
+    ]
     with contextlib.suppress(Lost, ConnectionError):
         async with victims(storm, count, *words, ambush=key) as ids:
             kills = [["CLIENT", "KILL", "ID", id] for id in ids]

@@ -37,7 +37,10 @@ async def begin_to_save(storm: Storm) -> None:
     async with storm.primary.talk() as connection:
         await connection.call(command)
     await asyncio.sleep(storm.chance.random() * 0.1)
-    if command == "BGSAVE" and (await storm.primary.info("persistence"))["rdb_bgsave_in_progress"] == "0":
+    if (
+        command == "BGSAVE"
+        and (await storm.primary.info("persistence"))["rdb_bgsave_in_progress"] == "0"
+    ):
         storm.saved_at = begun_at
 
 
@@ -83,10 +86,16 @@ def _append(path: Path | None, torn: bytes) -> None:
 def _cut_aof(storm: Storm, at: int) -> int:
     """Takes up to about a second off the end of the AOF. Returns the instant up to which all is there."""
     path = _aof(storm.primary)
-    samples = [(when, size) for when, name, size in storm.aof_sizes if path is not None and name == path.name]
+    samples = [
+        (when, size)
+        for when, name, size in storm.aof_sizes
+        if path is not None and name == path.name
+    ]
     if path is None or not samples or storm.chance.random() < 0.3:
         return at - WRITE_LAG_US
-    since, least = next(((when, size) for when, size in samples if when > at - 1_000_000), samples[-1])
+    since, least = next(
+        ((when, size) for when, size in samples if when > at - 1_000_000), samples[-1]
+    )
     content = path.read_bytes()
     cut = storm.chance.randint(min(least, len(content)), len(content))
     with path.open("r+b") as file:
@@ -137,7 +146,9 @@ async def restart(storm: Storm) -> None:
         before = await digests(node)
         at = storm.cluster.now_us()
         async with node.talk() as connection:
-            connection.send(["SHUTDOWN", "SAVE" if storm.profile.persistence == "rdb" else "NOSAVE"])
+            connection.send(
+                ["SHUTDOWN", "SAVE" if storm.profile.persistence == "rdb" else "NOSAVE"]
+            )
             await node.ended()
         storm.saved_at = at
         await node.start()

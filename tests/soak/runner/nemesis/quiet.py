@@ -30,8 +30,12 @@ class Place:
 
 
 async def quiet(storm: Storm) -> None:
-    name = storm.chance.choice([name for name in TROUBLES if name != "clock" or storm.primary.clock])
-    place = Place(storm.new_name("quiet"), storm.new_name("quiet"), storm.chance.randrange(100, 900))
+    name = storm.chance.choice(
+        [name for name in TROUBLES if name != "clock" or storm.primary.clock]
+    )
+    place = Place(
+        storm.new_name("quiet"), storm.new_name("quiet"), storm.chance.randrange(100, 900)
+    )
     if name in ("nothing", "reload", "clock"):
         place.source = place.target
     if name == "clock":

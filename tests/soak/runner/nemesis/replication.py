@@ -73,7 +73,9 @@ async def interrupted_sync(storm: Storm) -> None:
     """The link breaks while the data set is on its way; what was loaded of it is thrown away."""
     replica = a_replica(storm)
     storm.cluster.note("interrupted-sync", server=str(replica))
-    await replica.ask("CONFIG", "SET", "repl-diskless-load", storm.chance.choice(["swapdb", "disabled"]))
+    await replica.ask(
+        "CONFIG", "SET", "repl-diskless-load", storm.chance.choice(["swapdb", "disabled"])
+    )
     await replica.ask("REPLICAOF", "NO", "ONE")
     await replica.ask("DEBUG", "CHANGE-REPL-ID")
     await follow(replica, storm.primary)
@@ -120,7 +122,10 @@ async def failover(storm: Storm) -> None:
 async def _direct_replica(storm: Storm) -> Node:
     for node in storm.replicas():
         told = await node.info("replication")
-        if told.get("master_port") == str(storm.primary.port) and told.get("master_link_status") == "up":
+        if (
+            told.get("master_port") == str(storm.primary.port)
+            and told.get("master_link_status") == "up"
+        ):
             return node
     raise NotNow
 
@@ -187,7 +192,9 @@ async def demote_ambush(storm: Storm) -> None:
         cluster.shut()
         await heir.ask("REPLICAOF", "NO", "ONE")
         await cluster.begin_epoch(heir, "demote-ambush")
-        adds: list[list[Word]] = [["DQ.ADD", key, f"j{n}", f"{key}.{n}", "TTR", 60_000] for n in range(3)]
+        adds: list[list[Word]] = [
+            ["DQ.ADD", key, f"j{n}", f"{key}.{n}", "TTR", 60_000] for n in range(3)
+        ]
         await storm.burst_at(old, epoch, *adds, ["REPLICAOF", "127.0.0.1", heir.port])
         cluster.open()
     await link_all(storm)

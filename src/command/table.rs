@@ -1,0 +1,84 @@
+//! Every command, once: what is registered, and what DQ.APPLY finds by its name.
+
+use redis_module::raw;
+
+use super::apply::{Apply, LogCommands};
+use super::error::Error;
+use super::kinds::{repeat, Change, Changing, Handler, Logged, LookingAt};
+use super::words::Words;
+use super::{
+    add, alter, bury, del, finish, forecast, get, groups, info, kick, kickjob, len, mpop, next,
+    pause, peek, pop, purge, release, resume, scan, touch,
+};
+use crate::server::arg::Arg;
+use crate::server::call::Call;
+use crate::server::command::register;
+use crate::services::log::Told;
+
+/// Each command is of a kind:
+///
+/// - `change`: it changes a queue, and an entry of the log may name it;
+/// - `pop`: likewise, and it may wait;
+/// - `look`: it looks at a queue;
+/// - `own`: it is of no kind, and is logged in the words of others, if at all.
+macro_rules! commands {
+    ($($kind:ident $module:ident::$command:ident,)*) => {
+        /// Registers all commands. False, with a word in the log, when the server won't have one.
+        pub fn register_all(ctx: *mut raw::RedisModuleCtx) -> bool {
+            $(register::<commands!(@handler $kind $module::$command)>(ctx) &&)*
+            register::<Logged<Apply<Table>>>(ctx)
+        }
+
+        impl LogCommands for Table {
+            fn repeat(
+                name: &[u8],
+                (call, key, words, told): (&Call, Arg, Words, &Told),
+            ) -> Option<Result<bool, Error>> {
+                $(commands!(@repeat $kind $module::$command, name, (call, key, words, told));)*
+                None
+            }
+        }
+    };
+    (@handler change $module:ident::$command:ident) => { Logged<Changing<$module::$command>> };
+    (@handler pop $module:ident::$command:ident) => { Logged<$module::$command> };
+    (@handler look $module:ident::$command:ident) => { LookingAt<$module::$command> };
+    (@handler own $module:ident::$command:ident) => { $module::$command };
+    (@repeat change $module:ident::$command:ident, $name:ident, ($($given:ident),*)) => {
+        if $name.eq_ignore_ascii_case(<$module::$command as Change>::SPEC.name.to_bytes()) {
+            return Some(repeat::<$module::$command>($($given),*));
+        }
+    };
+    (@repeat pop $module:ident::$command:ident, $name:ident, ($($given:ident),*)) => {
+        if $name.eq_ignore_ascii_case(<$module::$command as Handler>::SPEC.name.to_bytes()) {
+            return Some($module::$command::repeat($($given),*));
+        }
+    };
+    (@repeat $kind:ident $module:ident::$command:ident, $name:ident, ($($given:ident),*)) => {};
+}
+
+struct Table;
+
+commands! {
+    change add::Add,
+    pop pop::Pop,
+    own mpop::MPop,
+    change finish::Finish,
+    change release::Release,
+    change touch::Touch,
+    change bury::Bury,
+    change del::Del,
+    own kick::Kick,
+    change kickjob::KickJob,
+    change pause::Pause,
+    change resume::Resume,
+    own purge::Purge,
+    change alter::Alter,
+    look get::Get,
+    look peek::Peek,
+    look scan::Scan,
+    look groups::Groups,
+    look len::Len,
+    look info::Info,
+    look forecast::Forecasting,
+    own next::Next,
+}

@@ -1,0 +1,238 @@
+//! What a queue does with its groups: it puts jobs into them, asks whose turn it is, and looks
+//! after those without jobs.
+
+use crate::queue::groups::group::{GroupNumber, Groups};
+use crate::queue::groups::turns::Turn;
+use crate::queue::lines::lanes::FromLane;
+use crate::queue::lines::standing::Standing;
+use crate::queue::memory::slab::{Slot, NO_SLOT};
+use crate::queue::value::ids::Id;
+use crate::queue::value::settings::Settings;
+use crate::queue::value::time::{Millis, Time};
+
+use super::queue::Queue;
+
+/// The timer looks at groups without jobs when the last change is so long ago. While there are
+/// changes, these forget groups.
+const QUIET: Millis = Millis::of_ms(1_000);
+
+impl Queue {
+    /// The job to be handed out at `now`, if one is ready and nothing holds it back. From the lane
+    /// on in which the search begins, which then is the one where it ended.
+    #[inline(always)]
+    pub(in crate::queue) fn first_to_leave(&self, now: Time, from: &mut FromLane) -> Option<Turn> {
+        match &self.groups {
+            None => {
+                let (due, slot) = self.lanes.first_ready(now, from, &self.store)?;
+                Some(Turn::without_group(due, slot))
+            }
+            Some(groups) => groups.first_ready(now, from, &self.lanes, &self.store),
+        }
+    }
+
+    /// It leaves.
+    #[inline]
+    pub(in crate::queue) fn take_turn(&mut self, turn: &Turn, now: Time) {
+        if turn.is_counted() {
+            self.count_turn(turn, now);
+        }
+    }
+
+    #[inline(never)]
+    fn count_turn(&mut self, turn: &Turn, now: Time) {
+        let Some(groups) = &mut self.groups else {
+            return;
+        };
+        if let Some((serial, tat)) = groups.take(turn, now, self.limits.settings()) {
+            let departures =
+                self.limits.settings().group_rate.map_or((0, 0), |rate| rate.parts_of(tat));
+            self.ledger.mix().turn(serial, departures);
+        }
+    }
+
+    /// Whether a lease of this job that has run out may live again, as far as its group goes.
+    pub(in crate::queue) fn has_place_in_group(&self, slot: Slot, now: Time) -> bool {
+        let (Some(groups), Some(terms)) = (&self.groups, self.store.terms_of(slot)) else {
+            return true;
+        };
+        groups.has_free_place(terms.group, now, self.limits.settings())
+    }
+
+    /// Whether nothing holds back the group of this job, if it has one.
+    pub(in crate::queue) fn may_leave_its_group(&self, slot: Slot, now: Time) -> bool {
+        let (Some(groups), Some(terms)) = (&self.groups, self.store.terms_of(slot)) else {
+            return true;
+        };
+        groups.is_open(terms.group, now, self.limits.settings())
+    }
+
+    /// Somebody takes this job by its id. That is no turn of its group, so the others needn't wait
+    /// for it; but what its group takes in a span of time counts for GROUPRATE.
+    pub(in crate::queue) fn out_of_turn(&self, due: Time, slot: Slot) -> Turn {
+        let group =
+            self.store.terms_of(slot).filter(|terms| terms.has_group()).map(|terms| terms.group);
+        Turn::by_id(due, slot, group)
+    }
+
+    /// The groups of the queue, from here on.
+    pub(in crate::queue) fn groups_or_new(&mut self) -> &mut Groups {
+        self.groups.get_or_insert_with(|| Box::new(Groups::new(self.store.pool().hash_state())))
+    }
+
+    /// A job that is put somewhere is of this group, if of any.
+    pub(in crate::queue) fn join_group(&mut self, name: Option<Id>) -> Option<GroupNumber> {
+        let Some(name) = name else {
+            return Some(NO_SLOT);
+        };
+        self.groups_or_new().join(name)
+    }
+
+    /// A job of this group is gone.
+    pub(in crate::queue) fn leave_group(&mut self, number: GroupNumber) {
+        let Some(groups) = self.groups.as_mut().filter(|_| number != NO_SLOT) else {
+            return;
+        };
+        let opens = groups.settle_unsettled(self.limits.settings());
+        groups.leave(number);
+        if let Some(opens) = opens {
+            self.expect_group(opens);
+        }
+    }
+
+    /// A job stands in its group, too.
+    #[inline(never)]
+    pub(in crate::queue) fn stand_in_group(
+        &mut self,
+        number: GroupNumber,
+        slot: Slot,
+        standing: &Standing,
+    ) {
+        let now = self.ledger.clock();
+        let Some(groups) = &mut self.groups else {
+            return self.ledger.bug("a job's group is kept as long as the job");
+        };
+        if groups.place(number, slot, standing, now).is_none() {
+            return self.ledger.bug("a job stands in its group");
+        }
+        if let Some(opens) = groups.settle(number, self.limits.settings()) {
+            self.expect_group(opens);
+        }
+    }
+
+    /// Before an operation, or a look, at this time.
+    #[inline]
+    pub(in crate::queue) fn leave_shadows_if_set_back(&mut self, now: Time) {
+        if let Some(groups) = &mut self.groups {
+            groups.leave_shadows_if_set_back(now, self.limits.settings());
+        }
+    }
+
+    /// A group may leave then: the timer has to come.
+    pub(in crate::queue) fn expect_group(&mut self, opens: Time) {
+        if opens > self.lanes.horizon() {
+            self.ledger.wake_by(opens);
+        }
+    }
+
+    /// The first time after that of those who look at which a group may leave that may not before.
+    pub(in crate::queue) fn group_opens(&self) -> Option<Time> {
+        self.groups.as_ref()?.opens_after(self.lanes.horizon())
+    }
+
+    /// Whether the group may be paused.
+    pub(in crate::queue) fn may_pause_group(&self, name: Id, now: Time) -> bool {
+        self.groups.as_ref().is_none_or(|groups| groups.may_be_paused(name, now))
+    }
+
+    pub(in crate::queue) fn is_group_paused(&self, name: Id) -> bool {
+        self.groups.as_ref().is_some_and(|groups| groups.is_paused(name))
+    }
+
+    pub(in crate::queue) fn pause_group(&mut self, name: Id, until: Time) {
+        let groups = self
+            .groups
+            .get_or_insert_with(|| Box::new(Groups::new(self.store.pool().hash_state())));
+        if let Some(opens) = groups.pause(name, until, self.limits.settings()) {
+            self.expect_group(opens);
+        }
+    }
+
+    /// Other limits hold.
+    pub(in crate::queue) fn limit_groups(&mut self, before: &Settings, now: Time) {
+        let limits = |settings: &Settings| (settings.group_concurrency, settings.group_rate);
+        let is_same = limits(before) == limits(self.limits.settings());
+        if let Some(groups) = self.groups.as_mut().filter(|_| !is_same) {
+            groups.change_rate(before.group_rate, self.limits.settings(), now);
+        }
+    }
+
+    /// Behind an operation that has changed something.
+    #[inline]
+    pub(in crate::queue) fn look_after_groups(&mut self, now: Time) {
+        if self.groups.is_some() {
+            self.tidy_groups(now);
+        }
+    }
+
+    /// Whether the clock was set back since the last change, so that groups wait for less long.
+    /// That is a change of its own, where nothing else has come of an operation.
+    #[inline(never)]
+    pub(in crate::queue) fn notices_set_back(&mut self) -> bool {
+        let is_noticed = self.groups_len() > 0 && self.is_set_back();
+        if is_noticed {
+            let now = self.ledger.clock();
+            self.ledger.mix().set_back(now);
+        }
+        is_noticed
+    }
+
+    /// Whether the clock was set back since the last change, and groups have a rate.
+    fn is_set_back(&self) -> bool {
+        self.ledger.clock() < self.ledger.clock_before()
+            && self.limits.settings().group_rate.is_some()
+    }
+
+    /// When the timer is to forget groups without jobs, or to ask again. Time has passed up to
+    /// `now`. O(1) until the queue has been quiet for a while; then it looks at a bounded number of
+    /// them.
+    pub fn forgets_groups_at(&self, now: Time) -> Option<Time> {
+        let groups = self.groups.as_ref().filter(|groups| groups.has_idle())?;
+        let quiet = self.ledger.clock().saturating_add(QUIET);
+        if now < quiet {
+            return Some(quiet);
+        }
+        groups.forgets_at(self.limits.settings()).map(|end| end.max(quiet))
+    }
+
+    /// What the timer does about groups without jobs while there are no commands, behind which some
+    /// are looked at. How many groups are gone. O(log n) for each of a bounded number.
+    pub(in crate::queue) fn forget_groups(&mut self, now: Time) -> usize {
+        let Some(groups) = &mut self.groups else {
+            return 0;
+        };
+        let forgotten = groups.forget_by_timer(now, self.limits.settings());
+        if forgotten > 0 {
+            self.ledger.mix().forgotten(forgotten);
+        }
+        forgotten
+    }
+
+    #[inline(never)]
+    fn tidy_groups(&mut self, now: Time) {
+        let is_set_back = self.is_set_back();
+        let Some(groups) = &mut self.groups else {
+            return;
+        };
+        if is_set_back {
+            groups.set_back(now, self.limits.settings());
+            self.ledger.wake_now();
+        }
+        groups.forget_some(now, self.limits.settings());
+        if groups.has_idle() {
+            self.ledger.wake_by(now.saturating_add(QUIET));
+        }
+        if groups.len() == 0 {
+            self.groups = None;
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Where a queue stands in its log, and the circumstances that the log tells.
+
+use super::job::Job;
+use crate::queue::value::ids::Lease;
+use crate::queue::value::policy::Attempts;
+use crate::queue::value::rate::TatParts;
+use crate::queue::value::recurrence::Round;
+use crate::queue::value::state::{Progress, Stage};
+use crate::queue::value::time::{Millis, Time};
+
+/// What jobs get whose ADD doesn't say, nor the queue's own settings: the server's configs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Defaults {
+    pub ttr: Millis,
+    pub attempts: Attempts,
+}
+
+impl Default for Defaults {
+    /// Nobody has told: a queue that is new.
+    fn default() -> Defaults {
+        Defaults { ttr: Millis::ZERO, attempts: Attempts::new(0) }
+    }
+}
+
+/// The circumstances in which an operation is carried out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Circumstances {
+    pub now: Time,
+    pub defaults: Defaults,
+    /// Leases up to this one belong to others, most often to a queue that was at this key before;
+    /// zero is none.
+    pub lease_floor: Lease,
+}
+
+/// A running mix of what every operation came to. A replica that comes to another one has diverged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Check(pub u64);
+
+/// Where a queue stands in its log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heading {
+    /// The time of its last logged change.
+    pub clock: Time,
+    pub defaults: Defaults,
+    pub check: Check,
+}
+
+impl Heading {
+    /// Whether an operation carried out under these circumstances needs no other words than its
+    /// own: whoever has the queue with this heading knows them.
+    pub fn tells(&self, circumstances: &Circumstances) -> bool {
+        *circumstances
+            == Circumstances {
+                now: self.clock,
+                defaults: self.defaults,
+                lease_floor: Lease::default(),
+            }
+    }
+}
+
+impl Check {
+    pub(in crate::queue) fn place(&mut self, time: Time, progress: &Progress) {
+        let stage = match progress.stage {
+            Stage::Waiting => 1,
+            Stage::Leased => 2,
+            Stage::Dead => 3,
+            Stage::Done => 4,
+        };
+        self.mix(time.unix_ms() | stage << 56);
+        self.mix(progress.lease.unwrap_or_default().number() ^ u64::from(progress.attempt) << 32);
+    }
+
+    /// When it was created, too: ENSURE leaves that as it is where the job is there.
+    pub(in crate::queue) fn round(&mut self, round: &Round, created: Time) {
+        self.mix(created.unix_ms());
+        self.mix(round.occurrence.unix_ms());
+        self.mix(round.next().unwrap_or_default().unix_ms());
+        self.mix(
+            u64::from(round.runs) << 32 ^ u64::from(round.missed) << 16 ^ u64::from(round.failed),
+        );
+    }
+
+    pub(in crate::queue) fn departures(&mut self, (ms, parts): TatParts) {
+        self.mix(ms);
+        self.mix(parts.into());
+    }
+
+    /// A group has had its turn, and its rate has got there.
+    pub(in crate::queue) fn turn(&mut self, serial: u64, departures: TatParts) {
+        self.mix(serial);
+        self.departures(departures);
+    }
+
+    /// So many groups without jobs are gone.
+    pub(in crate::queue) fn forgotten(&mut self, groups: usize) {
+        self.mix(groups as u64);
+    }
+
+    /// An operation came to nothing but that.
+    pub(in crate::queue) fn set_back(&mut self, now: Time) {
+        self.mix(now.unix_ms());
+    }
+
+    pub(in crate::queue) fn removal(&mut self, job: &Job) {
+        let (id, body) = job.id_and_body();
+        self.mix(job.created().unix_ms() ^ ((id.bytes().len() + body.len()) as u64) << 48);
+    }
+
+    /// Each word stirs all bits (a round of wyhash: W. Yi, "wyhash", 2019).
+    fn mix(&mut self, word: u64) {
+        let product =
+            u128::from(self.0 ^ 0xa076_1d64_78bd_642f) * u128::from(word ^ 0xe703_7ed1_a0b4_28db);
+        self.0 = product as u64 ^ (product >> u64::BITS) as u64;
+    }
+}

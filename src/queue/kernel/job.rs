@@ -1,0 +1,296 @@
+//! What a job consists of: the words that the core and its callers share, and the 32 bytes in which
+//! a job is kept.
+
+use crate::queue::lines::buckets::BucketNumber;
+use crate::queue::memory::defrag::Defragmenter;
+use crate::queue::memory::interned::NUMBERS_MAX;
+use crate::queue::memory::slab::{Slot, NO_SLOT};
+use crate::queue::value::ids::Id;
+use crate::queue::value::policy::{Policy, PolicyNumber};
+use crate::queue::value::recurrence::{Round, Scheduled};
+use crate::queue::value::state::Progress;
+use crate::queue::value::state::Stage;
+use crate::queue::value::state::State;
+use crate::queue::value::tally::Tally;
+use crate::queue::value::time::Time;
+
+/// Everything about a job but when it was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobView<'a> {
+    pub id: Id<'a>,
+    pub body: &'a [u8],
+    /// Due time; end of the lease; moment of death; until when a finished job is kept: by stage.
+    pub time: Time,
+    pub created: Time,
+    pub policy: Policy,
+    pub progress: Progress,
+    /// Why it was released or buried last, in a worker's words.
+    pub reason: Option<&'a [u8]>,
+    /// Without what time has done since it was given its place: see [`JobView::tally_at`].
+    pub tally: Tally,
+    /// With which others it takes turns, if with any.
+    pub group: Option<Id<'a>>,
+    /// How it comes back, if it does.
+    pub schedule: Option<Scheduled<'a>>,
+}
+
+impl<'a> JobView<'a> {
+    /// Its state at `now`.
+    pub fn state(&self, now: Time) -> State {
+        match self.progress.stage {
+            Stage::Done => State::Done,
+            Stage::Dead => State::Dead,
+            _ if self.death().is_some_and(|(time, _)| time <= now) => State::Dead,
+            Stage::Leased if self.time > now => State::Reserved,
+            Stage::Waiting | Stage::Leased if self.due() > now => State::Delayed,
+            Stage::Waiting | Stage::Leased => State::Ready,
+        }
+    }
+
+    /// From when on it may be handed out, if nothing happens before that.
+    pub fn due(&self) -> Time {
+        if let Some((due, _)) = self.comes_back() {
+            return due;
+        }
+        let Progress { stage, attempt, lease, .. } = self.progress;
+        match (stage, lease) {
+            (Stage::Leased, Some(lease)) => {
+                self.time.saturating_add(self.policy.backoff.after(attempt, lease))
+            }
+            (Stage::Waiting | Stage::Leased | Stage::Dead | Stage::Done, _) => self.time,
+        }
+    }
+
+    /// When it dies, or has died, unless something happens before that; and of what.
+    fn death(&self) -> Option<(Time, Option<&'a [u8]>)> {
+        let of_expiry = self.progress.expires_at.map(|time| (time, Some(REASON_EXPIRED)));
+        let of_lateness = || self.policy.late_at(self.due()).map(|time| (time, Some(REASON_LATE)));
+        let first = |one: Option<(Time, _)>, other| {
+            one.into_iter().chain(other).min_by_key(|(time, _)| *time)
+        };
+        match self.progress.stage {
+            Stage::Done => None,
+            Stage::Dead => {
+                let of_attempts = self.is_at_its_last_attempt().then_some(REASON_NO_ATTEMPTS_LEFT);
+                Some((self.time, self.reason.or(of_attempts)))
+            }
+            Stage::Waiting => first(of_expiry, of_lateness()),
+            Stage::Leased if self.comes_back().is_some() => of_expiry,
+            Stage::Leased if self.is_at_its_last_attempt() => {
+                first(Some((self.time, Some(REASON_NO_ATTEMPTS_LEFT))), of_expiry)
+            }
+            Stage::Leased => first(of_expiry, of_lateness()),
+        }
+    }
+
+    /// Since when it is ready, dead or done at `now`; since ADD, otherwise.
+    pub fn since(&self, now: Time) -> Time {
+        match self.state(now) {
+            State::Ready => self.due(),
+            State::Done => self.time.saturating_sub(self.policy.keep),
+            State::Dead => self.death().map_or(self.time, |(time, _)| time),
+            State::Delayed | State::Reserved => self.created,
+        }
+    }
+
+    /// When a job that has a schedule is ready again if the lease of its last attempt runs out, and
+    /// where it is in its schedule then. (Another job is dead.)
+    fn comes_back(&self) -> Option<(Time, Round)> {
+        let schedule = self.schedule.filter(|_| self.progress.stage == Stage::Leased)?;
+        let round = schedule.round.failed().filter(|_| self.is_at_its_last_attempt())?;
+        let ready = schedule.rule.ready_at(self.id, round.occurrence);
+        Some((ready.max(self.time), round))
+    }
+
+    /// Whether it goes on when its last attempt has timed out.
+    pub fn outlives_its_attempts(&self) -> bool {
+        self.comes_back().is_some()
+    }
+
+    /// Where it is in its schedule at `now`: when its last attempt has timed out, at the next
+    /// occurrence.
+    pub fn round_at(&self, now: Time) -> Option<Round> {
+        let has_failed = self.time <= now;
+        let comes_back = self.comes_back().filter(|_| has_failed);
+        comes_back.map(|(_, round)| round).or(self.schedule.map(|schedule| schedule.round))
+    }
+
+    /// Whether its last attempt has timed out and it waits for its next occurrence.
+    pub fn has_come_back(&self, now: Time) -> bool {
+        self.time <= now && self.comes_back().is_some()
+    }
+
+    /// What happened to it by `now`.
+    pub fn tally_at(&self, now: Time) -> Tally {
+        let end = self.progress.expires_at.map_or(self.time, |expiry| expiry.min(self.time));
+        let has_timed_out = self.progress.stage == Stage::Leased && end <= now;
+        if has_timed_out {
+            self.tally.with_time_out()
+        } else {
+            self.tally
+        }
+    }
+
+    pub fn is_at_its_last_attempt(&self) -> bool {
+        self.policy.attempts.end_with(self.progress.attempt)
+    }
+
+    /// Why it is dead at `now`; for a job that is not, why it was released last.
+    pub fn reason_at(&self, now: Time) -> Option<&'a [u8]> {
+        match (self.state(now), self.death()) {
+            (State::Dead, Some((_, reason))) => reason,
+            _ if self.has_come_back(now) => Some(REASON_NO_ATTEMPTS_LEFT),
+            _ => self.reason,
+        }
+    }
+
+    /// The same job, with what time alone has made of it by `now` told by its stage: another
+    /// policy, or other limits, then change nothing of that. Without a lease, if that has run out.
+    pub(in crate::queue) fn settled(self, now: Time) -> JobView<'a> {
+        let Progress { stage, attempt, expires_at, .. } = self.progress;
+        let is_leased = match stage {
+            Stage::Dead | Stage::Done => return self,
+            Stage::Waiting => false,
+            Stage::Leased => true,
+        };
+        if let Some((time, reason)) = self.death().filter(|(time, _)| *time <= now) {
+            let progress = Progress { stage: Stage::Dead, attempt, ..Progress::default() };
+            return JobView { time, progress, reason, tally: self.tally_at(now), ..self };
+        }
+        if !is_leased || self.time > now {
+            return self;
+        }
+        let attempt = if self.has_come_back(now) { 0 } else { attempt };
+        let round = self.round_at(now);
+        JobView {
+            time: self.due(),
+            progress: Progress { attempt, expires_at, ..Progress::default() },
+            reason: self.reason_at(now),
+            tally: self.tally_at(now),
+            schedule: self
+                .schedule
+                .zip(round)
+                .map(|(schedule, round)| Scheduled { round, ..schedule }),
+            ..self
+        }
+    }
+}
+
+/// Why a job died of which no worker said why.
+pub const REASON_BURIED: &[u8] = b"buried";
+pub const REASON_EXPIRED: &[u8] = b"its time to live is over";
+pub const REASON_LATE: &[u8] = b"late";
+pub const REASON_NO_ATTEMPTS_LEFT: &[u8] = b"no attempts left";
+
+/// A job as it is kept, in 32 bytes. Its time stands in its bucket, next to those that it is
+/// compared with.
+#[derive(Clone)]
+pub(in crate::queue) struct Job {
+    /// The stamp, the id, the body: one allocation, whose size class the stamp most often doesn't
+    /// change.
+    bytes: Box<[u8]>,
+    /// Of the id: tells most strangers in a chain apart without touching their bytes.
+    pub hash: u32,
+    pub bucket: BucketNumber,
+    /// The next job in the index's chain.
+    pub next: Slot,
+    more: More,
+}
+
+/// The number of the job's details, which name its policy; or, of a job without, that of its
+/// policy.
+#[derive(Clone, Copy)]
+struct More(u32);
+
+/// The bit that no number has.
+const HAS_DETAILS: u32 = NUMBERS_MAX + 1;
+
+/// When the job was created (48 bits) and how long its id is.
+#[derive(Clone, Copy)]
+struct Stamp(u64);
+
+const STAMP_BYTES: usize = size_of::<u64>();
+const ID_LEN_SHIFT: u32 = 48;
+
+impl Stamp {
+    fn new(created: Time, id: Id) -> Stamp {
+        Stamp(created.unix_ms() | (id.bytes().len() as u64) << ID_LEN_SHIFT)
+    }
+
+    fn created(self) -> Time {
+        Time::new(self.0 & Time::MAX.unix_ms()).unwrap_or_default()
+    }
+
+    fn id_len(self) -> usize {
+        (self.0 >> ID_LEN_SHIFT) as usize
+    }
+}
+
+impl Job {
+    pub fn new(id: Id, body: &[u8], created: Time, policy: PolicyNumber, hash: u32) -> Job {
+        let mut bytes = Vec::with_capacity(STAMP_BYTES + id.bytes().len() + body.len());
+        bytes.extend_from_slice(&Stamp::new(created, id).0.to_le_bytes());
+        bytes.extend_from_slice(id.bytes());
+        bytes.extend_from_slice(body);
+        Job { bytes: bytes.into_boxed_slice(), hash, bucket: 0, next: NO_SLOT, more: More(policy) }
+    }
+
+    fn parts(&self) -> (Stamp, &[u8]) {
+        // It always has a stamp.
+        let (stamp, rest) =
+            self.bytes.split_first_chunk::<STAMP_BYTES>().unwrap_or((&[0; STAMP_BYTES], &[]));
+        (Stamp(u64::from_le_bytes(*stamp)), rest)
+    }
+
+    pub fn id_and_body(&self) -> (Id<'_>, &[u8]) {
+        let (stamp, rest) = self.parts();
+        let (id, body) = rest.split_at_checked(stamp.id_len()).unwrap_or_default();
+        (Id::of(id), body)
+    }
+
+    /// How long the body is; of one with more than 4 GiB, that.
+    pub fn body_bytes(&self) -> u32 {
+        let (stamp, rest) = self.parts();
+        u32::try_from(rest.len().saturating_sub(stamp.id_len())).unwrap_or(u32::MAX)
+    }
+
+    pub fn created(&self) -> Time {
+        self.parts().0.created()
+    }
+
+    /// Whether the job is called `id`, whose hash is `hash`.
+    pub fn is_called(&self, id: Id, hash: u32) -> bool {
+        self.hash == hash && self.id_and_body().0 == id
+    }
+
+    pub fn details(&self) -> Option<Slot> {
+        (self.more.0 & HAS_DETAILS != 0).then_some(self.more.0 & NUMBERS_MAX)
+    }
+
+    /// The policy of a job without details.
+    pub fn policy(&self) -> Option<PolicyNumber> {
+        (self.more.0 & HAS_DETAILS == 0).then_some(self.more.0)
+    }
+
+    pub fn set_details(&mut self, number: Slot) {
+        self.more = More(number | HAS_DETAILS);
+    }
+
+    pub fn set_policy(&mut self, number: PolicyNumber) {
+        self.more = More(number);
+    }
+
+    /// Bytes that it owns elsewhere.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub fn defrag(&mut self, defragmenter: &mut impl Defragmenter) {
+        defragmenter.bytes(&mut self.bytes);
+    }
+}
+
+const _: () = assert!(size_of::<Job>() == 32, "bytes per job are a feature");
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,20 @@
+//! What a queue consists of, how a job gets its place, and the one way to change it.
+
+pub mod defrag;
+pub mod details;
+pub mod grouped;
+pub mod heading;
+pub mod job;
+pub mod lease;
+pub mod ledger;
+pub mod limited;
+pub mod limits;
+pub mod operation;
+pub mod pool;
+pub mod queue;
+pub mod recurring;
+pub mod removed;
+pub mod shift;
+pub mod store;
+pub mod terms;
+pub mod totals;

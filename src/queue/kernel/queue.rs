@@ -1,0 +1,241 @@
+//! What a queue consists of, and how a job comes to where it stands.
+
+use crate::queue::groups::group::Groups;
+use crate::queue::lines::buckets::Arrival;
+use crate::queue::lines::entry::Hold;
+use crate::queue::lines::lanes::{Aside, Home, Lanes};
+use crate::queue::lines::standing::Standing;
+use crate::queue::lines::window::Window;
+use crate::queue::memory::slab::{Slot, NO_SLOT};
+use crate::queue::value::serial::{Naming, Serial};
+use crate::queue::value::state::{Progress, State};
+use crate::queue::value::time::Time;
+
+use super::details::{Details, Rare};
+use super::job::{Job, JobView};
+use super::ledger::{Ledger, News};
+use super::limits::Limits;
+use super::pool::Found;
+use super::removed::Removed;
+use super::store::Store;
+
+/// A delay queue. Its parts keep their fields to themselves; what concerns several of them is done
+/// here.
+#[derive(Clone)]
+pub struct Queue {
+    /// What is known of each job.
+    pub(in crate::queue) store: Store,
+    /// When each job changes its state, and which is first.
+    pub(in crate::queue) lanes: Lanes,
+    /// Whose turn it is. Most queues have none.
+    pub(in crate::queue) groups: Option<Box<Groups>>,
+    /// What was set, and what may leave by that.
+    pub(in crate::queue) limits: Limits,
+    /// What is remembered of what was done.
+    pub(in crate::queue) ledger: Ledger,
+}
+
+const _: () = assert!(align_of::<Queue>() <= 8, "some servers' allocators align to 8 bytes");
+
+impl Queue {
+    /// An empty queue. The seed keys the hash of the ids; it shows in nothing that a queue says or
+    /// does.
+    pub fn new(seed: (u64, u64)) -> Queue {
+        Queue {
+            store: Store::new(seed),
+            lanes: Lanes::default(),
+            groups: None,
+            limits: Limits::default(),
+            ledger: Ledger::default(),
+        }
+    }
+
+    /// Lets time pass up to `now` for those who look and for the counts, or takes it back when the
+    /// clock was set back. What an operation does doesn't depend on it. O(1) while nothing happens.
+    #[inline]
+    pub fn advance(&mut self, now: Time) {
+        // Most often somebody was here in the same millisecond.
+        if now != self.lanes.horizon() {
+            self.move_on(now);
+        }
+    }
+
+    fn move_on(&mut self, now: Time) {
+        if now < self.lanes.horizon() {
+            // What had passed is to come again.
+            self.ledger.wake_now();
+        }
+        self.leave_shadows_if_set_back(now);
+        let passed = self.lanes.advance(now, self.ledger.counted());
+        self.ledger.count_passed(now, &passed.uncounted);
+        self.ledger.tell(passed.became_ready > 0, passed.died > 0);
+    }
+
+    /// The time up to which [`Queue::advance`] let time pass last.
+    pub fn horizon(&self) -> Time {
+        self.lanes.horizon()
+    }
+
+    /// What has happened since this was asked last.
+    pub fn take_news(&mut self) -> News {
+        self.ledger.take_news()
+    }
+
+    /// Puts a job as it is seen, instead of the one that was found under its id; `None` when there
+    /// is no slot left.
+    pub(in crate::queue) fn put_job(
+        &mut self,
+        job: &JobView,
+        naming: Naming,
+        found: Found,
+    ) -> Option<Slot> {
+        let is_gone = found.slot.is_some_and(|slot| self.store.was_kept_until(slot, job.created));
+        if let Some(slot) = found.slot {
+            self.discard(slot);
+        }
+        let Some(slot) = self.insert(job, found) else {
+            if found.slot.is_some() {
+                self.ledger.bug("a job that was replaced leaves room for another");
+            }
+            return None;
+        };
+        let rare = self.store.rare_of(job);
+        self.ledger.raise_lease(job.progress.lease.unwrap_or_default());
+        if naming == Naming::ByQueue {
+            self.ledger.raise_serial(Serial::of(job.id).unwrap_or_default());
+        }
+        self.place(slot, job.time, &job.progress, rare);
+        match found.slot {
+            Some(_) if !is_gone => self.ledger.count(|totals| &mut totals.replaced, 1),
+            None | Some(_) => self.ledger.count(|totals| &mut totals.added, 1),
+        }
+        self.ledger.count(|totals| &mut totals.purged, usize::from(is_gone));
+        Some(slot)
+    }
+
+    /// Adds a job that stands nowhere yet; `None`, and nothing is done, when there is no slot left.
+    fn insert(&mut self, job: &JobView, found: Found) -> Option<Slot> {
+        let group = self.join_group(job.group)?;
+        let slot = self.store.insert(job, group, found);
+        if slot.is_none() {
+            self.leave_group(group);
+        }
+        slot
+    }
+
+    /// Takes a job out of the queue.
+    pub(in crate::queue) fn remove(&mut self, slot: Slot) -> Option<Job> {
+        if let Some(details) = self.unplace(slot) {
+            self.store.release_rule(&details);
+        }
+        let (job, group) = self.store.remove(slot)?;
+        self.ledger.mix().removal(&job);
+        self.leave_group(group);
+        Some(job)
+    }
+
+    /// Takes a job out of the queue, to be freed: see [`Queue::take_removed`].
+    pub(in crate::queue) fn discard(&mut self, slot: Slot) -> Option<()> {
+        let job = self.remove(slot)?;
+        self.store.add_removed(job);
+        Some(())
+    }
+
+    /// Puts a job into the lines in which it stands from here on. It has no details.
+    pub(in crate::queue) fn place(
+        &mut self,
+        slot: Slot,
+        time: Time,
+        progress: &Progress,
+        rare: Option<Box<Rare>>,
+    ) {
+        self.ledger.mix().place(time, progress);
+        if let Some(schedule) = rare.as_ref().and_then(|rare| rare.schedule()) {
+            let created = self.store.get(slot).map_or(Time::ZERO, |job| job.created());
+            self.ledger.mix().round(&schedule.round, created);
+        }
+        let Some((standing, group)) = self.store.attach(slot, time, progress, rare) else {
+            return self.ledger.bug("a job that is placed is there");
+        };
+        self.stand(slot, &standing);
+        if group != NO_SLOT {
+            self.stand_in_group(group, slot, &standing);
+        }
+    }
+
+    #[inline]
+    pub(in crate::queue) fn stand(&mut self, slot: Slot, standing: &Standing) {
+        let Standing { home, time, hold, window, expiry, lease_end } = *standing;
+        let horizon = self.lanes.horizon();
+        let in_lane = home.is_lane();
+        self.ledger.tell(in_lane && time <= horizon, home == Home::Dead);
+        self.ledger.wake_by(match home {
+            Home::Lane(_) | Home::Grouped(_) | Home::Dying if time > horizon => {
+                lease_end.unwrap_or(time)
+            }
+            Home::Lane(_) | Home::Grouped(_) => Time::MAX,
+            Home::Dying | Home::Dead => {
+                self.limits.settings().forgets_dead_at(time).unwrap_or(Time::MAX)
+            }
+            Home::Done => time,
+        });
+        if in_lane && time <= horizon {
+            self.expect_next_by_rate();
+        }
+        let arrival = Arrival { time, slot, hold, window };
+        self.lanes.insert(home, &arrival, &mut self.store);
+        let aside = |time| Arrival { time, slot, hold: Hold::Waiting, window: Window::ALWAYS };
+        if let Some(time) = expiry {
+            self.ledger.wake_by(time);
+            self.lanes.insert_aside(Aside::Expiring, &aside(time), &mut self.store.expiring());
+        }
+        if let Some(time) = lease_end {
+            self.lanes.insert_aside(Aside::Leases, &aside(time), &mut self.store.leased());
+        }
+    }
+
+    /// Takes a job out of the lines in which it stands, and from it its details.
+    pub(in crate::queue) fn unplace(&mut self, slot: Slot) -> Option<Details> {
+        self.leave_lines(slot);
+        self.store.detach(slot)
+    }
+
+    pub(in crate::queue) fn leave_lines(&mut self, slot: Slot) {
+        let Some(places) = self.store.places_of(slot) else {
+            return self.ledger.bug("a job that leaves is there");
+        };
+        let mut was_there =
+            self.lanes.remove(places.stood.home, slot, places.bucket, &mut self.store);
+        if let Some(bucket) = places.expiry_bucket {
+            let expiring = &mut self.store.expiring();
+            was_there &= self.lanes.remove_aside(Aside::Expiring, slot, bucket, expiring);
+        }
+        if let Some(bucket) = places.lease_bucket {
+            let leased = &mut self.store.leased();
+            was_there &= self.lanes.remove_aside(Aside::Leases, slot, bucket, leased);
+        }
+        if let Some(groups) = self.groups.as_mut().filter(|_| places.group != NO_SLOT) {
+            was_there &= groups.unplace(places.group, slot, &places.stood);
+        }
+        if !was_there {
+            self.ledger.bug("a job stands in the lines that its details say");
+        }
+    }
+
+    /// Whether the job is dead as of the horizon; one without details isn't.
+    pub(in crate::queue) fn is_dead(&self, slot: Slot) -> bool {
+        let has_details = self.store.get(slot).is_some_and(|job| job.details().is_some());
+        has_details
+            && self.view(slot).is_some_and(|job| job.state(self.lanes.horizon()) == State::Dead)
+    }
+
+    /// Whether there is anything for [`Queue::take_removed`].
+    pub fn has_removed(&self) -> bool {
+        self.store.has_removed()
+    }
+
+    /// The large jobs that the last operation removed. What nobody takes, the next operation frees.
+    pub fn take_removed(&mut self) -> Removed {
+        self.store.take_removed()
+    }
+}

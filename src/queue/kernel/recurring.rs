@@ -1,0 +1,117 @@
+//! Jobs that come back: what the operations on a job come to when it has a schedule.
+
+use super::job::REASON_NO_ATTEMPTS_LEFT;
+use super::queue::Queue;
+use super::shift::{Cause, Reason, Shift};
+use crate::queue::memory::slab::Slot;
+use crate::queue::value::recurrence::{Calendar, Round};
+use crate::queue::value::state::{Progress, State};
+use crate::queue::value::time::Time;
+
+impl Queue {
+    /// Before the job is given another place: then its place in the lines follows from this.
+    pub(in crate::queue) fn set_round(&mut self, slot: Slot, round: Round) {
+        let missed = self.store.set_round(slot, round);
+        self.ledger.count(|totals| &mut totals.missed, missed as usize);
+    }
+
+    /// A job that has a schedule is about to be handed out. The occurrence that it is handed out
+    /// for.
+    pub(in crate::queue) fn begin_run(
+        &mut self,
+        now: Time,
+        slot: Slot,
+        calendar: &mut dyn Calendar,
+    ) -> Option<Time> {
+        let job = self.view(slot)?;
+        let rule = job.schedule?.rule;
+        let has_failed = job.has_come_back(now);
+        let round = job.round_at(now)?;
+        let is_first_attempt = has_failed || job.progress.attempt == 0;
+        let round = if is_first_attempt { rule.begun(round, now, calendar) } else { round };
+        if has_failed {
+            // The last attempt has timed out. The job stays where it is, about to be handed out.
+            self.store.begin_anew(slot);
+        }
+        self.set_round(slot, round);
+        Some(round.occurrence)
+    }
+
+    /// The run is over: the job waits for its next occurrence, at the earliest now. `None`: there
+    /// is none, or the job has no schedule.
+    pub(in crate::queue) fn arm(&mut self, now: Time, slot: Slot, cause: Cause) -> Option<()> {
+        let schedule = self.store.details_of(slot)?.schedule()?;
+        let round = schedule.round.armed()?;
+        let ready = self.store.comes_back(slot, schedule)?.max(now);
+        self.set_round(slot, round);
+        self.shift(slot, &Shift::new(cause, now, ready, &Progress::default()));
+        Some(())
+    }
+
+    /// The same when the run has failed.
+    pub(in crate::queue) fn arm_after_failure(
+        &mut self,
+        now: Time,
+        slot: Slot,
+        reason: Option<&[u8]>,
+        priority: Option<u8>,
+    ) -> Option<()> {
+        let schedule = self.store.details_of(slot)?.schedule()?;
+        let round = schedule.round.failed()?;
+        let ready = self.store.comes_back(slot, schedule)?.max(now);
+        self.set_round(slot, round);
+        let reason = Reason::Is(reason.unwrap_or(REASON_NO_ATTEMPTS_LEFT));
+        let waiting = Progress::default();
+        let shift = Shift::new(Cause::Released, now, ready, &waiting).because(reason);
+        self.shift(slot, &Shift { priority, ..shift });
+        Some(())
+    }
+
+    /// A job that has a schedule is made ready now. One that is dead begins its schedule again; one
+    /// that waits for its next occurrence runs besides; one that waits for another attempt gets it
+    /// now.
+    pub(in crate::queue) fn kick_round(
+        &mut self,
+        now: Time,
+        slot: Slot,
+        cause: Cause,
+    ) -> Option<()> {
+        let job = self.view(slot)?;
+        let (state, has_failed, attempt) =
+            (job.state(now), job.has_come_back(now), job.progress.attempt);
+        let round = job.round_at(now)?;
+        match state {
+            State::Dead => {
+                self.set_round(slot, round.revived(now));
+                self.shift(
+                    slot,
+                    &Shift::new(cause, now, now, &Progress::default()).because(Reason::None),
+                );
+            }
+            State::Delayed if has_failed || attempt == 0 => {
+                self.set_round(slot, round.kicked(now));
+                let reason =
+                    if has_failed { Reason::Is(REASON_NO_ATTEMPTS_LEFT) } else { Reason::Keep };
+                self.shift(
+                    slot,
+                    &Shift::new(cause, now, now, &Progress::default()).because(reason),
+                );
+            }
+            // It waits for another attempt: that is now.
+            State::Delayed => {
+                let waiting = Progress { attempt, ..Progress::default() };
+                self.shift(slot, &Shift::new(cause, now, now, &waiting));
+            }
+            State::Ready | State::Reserved | State::Done => return None,
+        }
+        Some(())
+    }
+
+    /// A job that was given back before anybody had begun.
+    pub(in crate::queue) fn take_back_run(&mut self, slot: Slot) {
+        let round = self.store.schedule_of(slot).map(|schedule| schedule.round);
+        if let Some(round) = round {
+            self.set_round(slot, Round { runs: round.runs.saturating_sub(1), ..round });
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! How a job that stays gets another place: all that an operation does to one goes through here,
+//! but for the most frequent hand-out (`lease.rs`).
+
+use super::details::{Details, Rare};
+use super::queue::Queue;
+use crate::queue::memory::slab::Slot;
+use crate::queue::value::state::{Progress, Stage};
+use crate::queue::value::tally::Tally;
+use crate::queue::value::time::Time;
+
+/// What becomes of the reason that a worker gave for a job.
+#[derive(Clone, Copy)]
+pub(in crate::queue) enum Reason<'r> {
+    /// It is this one.
+    Is(&'r [u8]),
+    /// The job keeps the one it had, if any.
+    Keep,
+    None,
+}
+
+/// Why a job gets another place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::queue) enum Cause {
+    Popped,
+    Released,
+    Touched,
+    Buried,
+    /// And is kept.
+    Finished,
+    Kicked,
+}
+
+/// Another place for a job, and why it gets it.
+#[derive(Clone, Copy)]
+pub(in crate::queue) struct Shift<'r> {
+    pub cause: Cause,
+    pub now: Time,
+    pub time: Time,
+    pub progress: Progress,
+    pub reason: Reason<'r>,
+    /// Whether the job's tally counts the cause.
+    pub is_counted: bool,
+    /// `None`: it keeps the one it has.
+    pub priority: Option<u8>,
+}
+
+impl<'r> Shift<'r> {
+    pub fn new(cause: Cause, now: Time, time: Time, progress: &Progress) -> Shift<'r> {
+        let progress = *progress;
+        Shift { cause, now, time, progress, reason: Reason::Keep, is_counted: true, priority: None }
+    }
+
+    pub fn because(self, reason: Reason<'r>) -> Shift<'r> {
+        Shift { reason, ..self }
+    }
+
+    /// What few jobs have, of one that had these details.
+    fn rare_of(&self, details: Option<Details>) -> Option<Box<Rare>> {
+        let has_timed_out = details.as_ref().is_some_and(|details| details.has_timed_out(self.now));
+        let rare = details.and_then(Details::into_rare);
+        let rare = match self.reason {
+            Reason::Keep => rare,
+            Reason::Is(reason) => Rare::with_reason(rare, Some(reason)),
+            Reason::None => Rare::with_reason(rare, None),
+        };
+        let before = rare.as_ref().map_or(Tally::default(), |rare| rare.tally());
+        let by_time = if has_timed_out { before.with_time_out() } else { before };
+        let tally = if self.is_counted { self.cause.counted_in(by_time) } else { by_time };
+        if tally == before {
+            rare
+        } else {
+            Rare::with_tally(rare, tally)
+        }
+    }
+}
+
+impl Cause {
+    pub(in crate::queue) fn counted_in(self, tally: Tally) -> Tally {
+        match self {
+            Cause::Released => Tally { released: tally.released.saturating_add(1), ..tally },
+            Cause::Buried => Tally { buried: tally.buried.saturating_add(1), ..tally },
+            Cause::Kicked => Tally { kicked: tally.kicked.saturating_add(1), ..tally },
+            Cause::Popped | Cause::Touched | Cause::Finished => tally,
+        }
+    }
+}
+
+impl<'r> Reason<'r> {
+    pub fn given(reason: Option<&'r [u8]>) -> Reason<'r> {
+        reason.map_or(Reason::Keep, Reason::Is)
+    }
+}
+
+impl Queue {
+    /// Gives a job another progress and time, and with them another place. All that an operation
+    /// does to a job that stays goes through here.
+    pub(in crate::queue) fn shift(&mut self, slot: Slot, shift: &Shift) {
+        let Shift { cause, time, progress, .. } = shift;
+        let becomes_dead = progress.stage == Stage::Dead && !self.is_dead(slot);
+        let rare = shift.rare_of(self.unplace(slot));
+        if let Some(priority) = shift.priority {
+            if self.store.set_priority(slot, priority).is_none() {
+                self.ledger.bug("a job's policy is kept as long as the job");
+            }
+        }
+        self.ledger.raise_lease(progress.lease.unwrap_or_default());
+        self.place(slot, *time, progress, rare);
+        match cause {
+            // Counted by those who hand out, together.
+            Cause::Popped => (),
+            Cause::Released => self.ledger.count(|totals| &mut totals.released, 1),
+            Cause::Buried => self.ledger.count(|totals| &mut totals.buried, 1),
+            Cause::Finished => self.ledger.count(|totals| &mut totals.finished, 1),
+            Cause::Kicked => self.ledger.count(|totals| &mut totals.kicked, 1),
+            Cause::Touched => (),
+        }
+        self.ledger.count(|totals| &mut totals.died, usize::from(becomes_dead));
+    }
+}

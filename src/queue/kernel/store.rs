@@ -1,0 +1,382 @@
+//! What is known of each job, wherever it stands: the pool, and what its jobs share or few of them
+//! have.
+
+use super::details::{Details, Expiring, Leased, Rare, Recurring};
+use super::job::{Job, JobView, REASON_NO_ATTEMPTS_LEFT};
+use super::pool::{Found, Pool};
+use super::removed::Removed;
+use super::terms::{Policies, Terms};
+use crate::queue::groups::group::GroupNumber;
+use crate::queue::groups::standing::Stood;
+use crate::queue::lines::buckets::{BucketNumber, Residents};
+use crate::queue::lines::lanes::Home;
+use crate::queue::lines::standing::Standing;
+use crate::queue::lines::window::{Window, Windows};
+use crate::queue::memory::defrag::Defragmenter;
+use crate::queue::memory::interned::Interned;
+use crate::queue::memory::slab::{Slab, Slot, NO_SLOT};
+use crate::queue::value::ids::{Id, Lease};
+use crate::queue::value::policy::Policy;
+use crate::queue::value::recurrence::{Recurrence, Round, Scheduled};
+use crate::queue::value::state::{Progress, Stage};
+use crate::queue::value::time::{Millis, Time};
+
+/// O(1) for each operation.
+#[derive(Clone)]
+pub(in crate::queue) struct Store {
+    pool: Pool,
+    policies: Policies,
+    rules: Interned<Recurrence>,
+    details: Slab<Details>,
+    /// Bytes that details own elsewhere.
+    details_bytes: usize,
+    removed: Removed,
+}
+
+/// In which lines a job stands, and in which buckets of them.
+pub(in crate::queue) struct Located {
+    pub group: GroupNumber,
+    pub bucket: BucketNumber,
+    pub expiry_bucket: Option<BucketNumber>,
+    pub lease_bucket: Option<BucketNumber>,
+    pub stood: Stood,
+}
+
+/// A job that was leased in the simple way, and where it stands.
+pub(in crate::queue) struct Simply {
+    pub priority: u8,
+    pub bucket: BucketNumber,
+    pub progress: Progress,
+    pub end: Time,
+    pub body_bytes: u32,
+}
+
+impl Store {
+    pub fn new(seed: (u64, u64)) -> Store {
+        Store {
+            pool: Pool::new(seed),
+            policies: Policies::new(seed),
+            rules: Interned::new(seed),
+            details: Slab::default(),
+            details_bytes: 0,
+            removed: Removed::default(),
+        }
+    }
+
+    /// The jobs themselves, to be found and looked at.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// Bytes that it asked its allocator for.
+    pub fn memory(&self) -> usize {
+        self.pool.memory()
+            + self.policies.memory()
+            + self.rules.memory()
+            + self.details.memory()
+            + self.details_bytes
+    }
+
+    #[cfg(test)]
+    pub fn details_bytes(&self) -> usize {
+        self.details_bytes
+    }
+
+    /// So many jobs are about to come.
+    pub fn expect(&mut self, jobs: usize) {
+        self.pool.expect(jobs);
+    }
+
+    /// How many jobs come back.
+    pub fn schedules(&self) -> u32 {
+        self.rules.users()
+    }
+
+    pub fn details_of(&self, slot: Slot) -> Option<&Details> {
+        self.details.get(self.pool.get(slot)?.details()?)
+    }
+
+    /// What the job was told, and what it has come to.
+    pub fn terms_and_details(&self, slot: Slot) -> Option<(&Terms, Option<&Details>)> {
+        let job = self.pool.get(slot)?;
+        let (number, details) = match job.details() {
+            Some(number) => {
+                let details = self.details.get(number)?;
+                (details.policy, Some(details))
+            }
+            None => (job.policy()?, None),
+        };
+        Some((self.policies.get(number)?, details))
+    }
+
+    pub fn terms_of(&self, slot: Slot) -> Option<&Terms> {
+        self.terms_and_details(slot).map(|(terms, _)| terms)
+    }
+
+    pub fn policy_of(&self, slot: Slot) -> Option<&Policy> {
+        self.terms_of(slot).map(|terms| &terms.policy)
+    }
+
+    pub fn progress(&self, slot: Slot) -> Progress {
+        self.details_of(slot).map(Details::progress).unwrap_or_default()
+    }
+
+    /// In which lines the job stands, as its details have it.
+    pub fn standing(&self, slot: Slot) -> Option<Standing> {
+        let (terms, details) = self.terms_and_details(slot)?;
+        let mut standing = match details {
+            Some(details) => {
+                let comes_back =
+                    details.schedule().and_then(|schedule| self.comes_back(slot, schedule));
+                Standing::of(terms, details.time, &details.progress(), comes_back)
+            }
+            // Of one without details, only the time is in the line alone; and that isn't asked for.
+            None => Standing::waiting(terms, Time::ZERO),
+        };
+        standing.home = terms.home(standing.home);
+        Some(standing)
+    }
+
+    /// Where to look for a job that is to leave its lines.
+    pub fn places_of(&self, slot: Slot) -> Option<Located> {
+        let bucket = self.pool.get(slot)?.bucket;
+        let (terms, details) = self.terms_and_details(slot)?;
+        let expiry_bucket = details.and_then(Details::expiry_bucket);
+        let is_leased = |details: &Details| details.progress().stage == Stage::Leased;
+        let stood = Stood {
+            home: terms
+                .home(details.map_or(Home::Lane(terms.priority), |details| details.home(terms))),
+            was_leased: terms.has_group() && details.is_some_and(is_leased),
+            expires: expiry_bucket.is_some(),
+        };
+        let lease_bucket = details.and_then(Details::lease_bucket);
+        Some(Located { group: terms.group, bucket, expiry_bucket, lease_bucket, stood })
+    }
+
+    /// Whether this is a finished job that had been kept long enough by `now`: its id is free.
+    pub fn was_kept_until(&self, slot: Slot, now: Time) -> bool {
+        let is_over =
+            |details: &Details| details.progress().stage == Stage::Done && details.time <= now;
+        self.details_of(slot).is_some_and(is_over)
+    }
+
+    /// Adds a job that stands nowhere yet; `None` when there are as many as there may be.
+    pub fn insert(&mut self, job: &JobView, group: GroupNumber, found: Found) -> Option<Slot> {
+        let policy = self.policies.take(&Terms { policy: job.policy, group })?;
+        let slot = self.pool.insert(job.id, job.body, job.created, policy, found);
+        if slot.is_none() {
+            self.policies.release(policy);
+        }
+        slot
+    }
+
+    /// Takes out a job that stands nowhere any more and has no details; and says of which group it
+    /// was.
+    pub fn remove(&mut self, slot: Slot) -> Option<(Job, GroupNumber)> {
+        let job = self.pool.remove(slot)?;
+        let number = job.policy().unwrap_or(NO_SLOT);
+        let group = self.policies.get(number).map_or(NO_SLOT, |terms| terms.group);
+        self.policies.release(number);
+        Some((job, group))
+    }
+
+    /// Gives a job that has no details what is to be remembered of it there; where it stands by
+    /// that, and of which group it is.
+    #[inline]
+    pub fn attach(
+        &mut self,
+        slot: Slot,
+        time: Time,
+        progress: &Progress,
+        rare: Option<Box<Rare>>,
+    ) -> Option<(Standing, GroupNumber)> {
+        let schedule = rare.as_ref().and_then(|rare| rare.schedule());
+        let comes_back = schedule.and_then(|schedule| self.comes_back(slot, schedule));
+        let job = self.pool.get_mut(slot)?;
+        let number = job.policy()?;
+        let terms = self.policies.get(number)?;
+        // What may be late stands in one more line, and its details know where.
+        let is_plain = *progress == Progress::default() && terms.late.is_zero();
+        let mut standing = if is_plain {
+            Standing::waiting(terms, time)
+        } else {
+            Standing::of(terms, time, progress, comes_back)
+        };
+        standing.home = terms.home(standing.home);
+        if !is_plain || rare.is_some() {
+            let mut details = Details::new(number, time, progress, rare);
+            details.stand(&standing);
+            self.details_bytes += details.size();
+            job.set_details(self.details.insert(details)?);
+        }
+        Some((standing, terms.group))
+    }
+
+    /// Takes the details from a job. Most often there are none.
+    pub fn detach(&mut self, slot: Slot) -> Option<Details> {
+        let job = self.pool.get_mut(slot)?;
+        let details = self.details.remove(job.details()?)?;
+        job.set_policy(details.policy);
+        self.details_bytes -= details.size();
+        Some(details)
+    }
+
+    /// Leases a job that nobody has had, doesn't expire, has no group and will be ready when its
+    /// lease runs out. `None`, and nothing is done, when it isn't such a one.
+    #[inline(always)]
+    pub fn lease_simply(
+        &mut self,
+        slot: Slot,
+        lease: Lease,
+        now: Time,
+        ttr: Option<Millis>,
+    ) -> Option<Simply> {
+        let job = self.pool.get_mut(slot)?;
+        let number = job.policy()?;
+        let terms = self
+            .policies
+            .get(number)
+            .filter(|terms| terms.is_ready_again() && !terms.has_group())?;
+        let priority = terms.priority;
+        let end = now.saturating_add(ttr.unwrap_or(terms.ttr));
+        let progress =
+            Progress { stage: Stage::Leased, attempt: 1, lease: Some(lease), expires_at: None };
+        let details = self.details.insert(Details::new(number, end, &progress, None))?;
+        job.set_details(details);
+        Some(Simply { priority, bucket: job.bucket, progress, end, body_bytes: job.body_bytes() })
+    }
+
+    /// Gives another priority to a job that has no details.
+    pub fn set_priority(&mut self, slot: Slot, priority: u8) -> Option<()> {
+        let before = self.pool.get(slot)?.policy()?;
+        let terms = *self.policies.get(before)?;
+        let policy = Policy { priority, ..terms.policy };
+        let number = self.policies.take(&Terms { policy, ..terms })?;
+        self.pool.get_mut(slot)?.set_policy(number);
+        self.policies.release(before);
+        Some(())
+    }
+
+    /// What few jobs have, for a job that is put somewhere.
+    pub fn rare_of(&mut self, job: &JobView) -> Option<Box<Rare>> {
+        let recurring = job.schedule.and_then(|schedule| {
+            let rule = self.rules.take(schedule.rule)?;
+            Some(Recurring { rule, round: schedule.round })
+        });
+        Rare::of(job.reason, job.tally, recurring)
+    }
+
+    /// A job with these details is gone.
+    pub fn release_rule(&mut self, details: &Details) {
+        if let Some(schedule) = details.schedule() {
+            self.rules.release(schedule.rule);
+        }
+    }
+
+    pub fn scheduled(&self, schedule: &Recurring) -> Option<Scheduled<'_>> {
+        Some(Scheduled { rule: self.rules.get(schedule.rule)?, round: schedule.round })
+    }
+
+    pub fn schedule_of(&self, slot: Slot) -> Option<Scheduled<'_>> {
+        self.scheduled(self.details_of(slot)?.schedule()?)
+    }
+
+    /// When the job is ready for its next occurrence, where that is decided.
+    pub fn comes_back(&self, slot: Slot, schedule: &Recurring) -> Option<Time> {
+        let (rule, next) = (self.rules.get(schedule.rule)?, schedule.round.next()?);
+        Some(rule.ready_at(self.pool.get(slot)?.id_and_body().0, next))
+    }
+
+    /// Gives a job another round; how many more occurrences it has missed by that.
+    pub fn set_round(&mut self, slot: Slot, round: Round) -> u32 {
+        let number = self.pool.get(slot).and_then(|job| job.details());
+        let Some(details) = number.and_then(|number| self.details.get_mut(number)) else {
+            return 0;
+        };
+        let before = details.schedule().map_or(round.missed, |schedule| schedule.round.missed);
+        details.set_round(round);
+        round.missed.saturating_sub(before)
+    }
+
+    /// The last attempt has timed out: attempts begin anew, and the reason says why.
+    pub fn begin_anew(&mut self, slot: Slot) {
+        let number = self.pool.get(slot).and_then(|job| job.details());
+        if let Some(details) = number.and_then(|number| self.details.get_mut(number)) {
+            self.details_bytes -= details.size();
+            details.begin_anew(REASON_NO_ATTEMPTS_LEFT);
+            self.details_bytes += details.size();
+        }
+    }
+
+    /// Jobs as residents of the line of those that expire.
+    pub fn expiring(&mut self) -> Expiring<'_> {
+        Expiring(&self.pool, &mut self.details)
+    }
+
+    /// Jobs as residents of the line of leases.
+    pub fn leased(&mut self) -> Leased<'_> {
+        Leased(&self.pool, &mut self.details)
+    }
+
+    /// What was removed is to be freed, by whoever takes it.
+    pub fn add_removed(&mut self, job: Job) {
+        self.removed.add(job);
+    }
+
+    pub fn has_removed(&self) -> bool {
+        self.removed.bytes() > 0
+    }
+
+    pub fn take_removed(&mut self) -> Removed {
+        std::mem::take(&mut self.removed)
+    }
+
+    #[inline]
+    pub fn free_removed(&mut self) {
+        self.removed.free();
+    }
+
+    /// How many parts [`Store::defrag`] knows.
+    pub const PARTS: u32 = 5;
+
+    /// Hands the memory of a part to a defragmenter, as [`Slab::defrag`].
+    pub fn defrag(
+        &mut self,
+        part: u32,
+        from: Slot,
+        defragmenter: &mut impl Defragmenter,
+    ) -> Option<Slot> {
+        match part {
+            0 => self.pool.defrag_jobs(from, defragmenter),
+            1 => self.pool.defrag_ids(from, defragmenter),
+            2 => self
+                .details
+                .defrag(from, defragmenter, |details, defragmenter| details.defrag(defragmenter)),
+            3 => self.policies.defrag(from, defragmenter),
+            _ => self.rules.defrag(from, defragmenter),
+        }
+    }
+
+    pub fn find(&self, id: Id) -> Option<Slot> {
+        self.pool.find(id)
+    }
+
+    /// The job in a slot.
+    pub fn get(&self, slot: Slot) -> Option<&Job> {
+        self.pool.get(slot)
+    }
+}
+
+impl Residents for Store {
+    fn moved_to(&mut self, slot: Slot, bucket: BucketNumber) {
+        self.pool.moved_to(slot, bucket);
+    }
+}
+
+impl Windows for Store {
+    fn window_of(&self, slot: Slot) -> Window {
+        let has_details = self.pool.get(slot).is_some_and(|job| job.details().is_some());
+        let standing = has_details.then(|| self.standing(slot)).flatten();
+        standing.map_or(Window::ALWAYS, |standing| standing.window)
+    }
+}

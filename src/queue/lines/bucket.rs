@@ -1,0 +1,222 @@
+//! One bucket: a short sorted run of entries, and what can be said of all of them at once.
+
+use std::cell::Cell;
+
+use super::entry::{tally_of, Entry, JobCounts};
+use super::window::{Window, Windows};
+use crate::queue::memory::defrag::Defragmenter;
+use crate::queue::memory::slab::Slot;
+use crate::queue::value::time::Time;
+
+/// The bounds let a search leave out a bucket whole. They may be wider than they need be, since a
+/// job that leaves doesn't narrow them; a search that was led astray does, and so does a split, by
+/// what the entries say themselves.
+pub struct Bucket {
+    /// The first ones of which have left: jobs mostly leave in their order, and the others needn't
+    /// move each time.
+    entries: Vec<Entry>,
+    left: u32,
+    leased: u32,
+    leased_at_first: u32,
+    /// No window here opens earlier …
+    opens: Cell<Time>,
+    /// … and of those that close, none does later.
+    closes: Cell<Time>,
+}
+
+impl Default for Bucket {
+    fn default() -> Bucket {
+        let (opens, closes) = (Cell::new(Time::MAX), Cell::new(Time::ZERO));
+        Bucket { entries: Vec::new(), left: 0, leased: 0, leased_at_first: 0, opens, closes }
+    }
+}
+
+/// With the room of the original: that is what [`super::buckets::Buckets`] counts.
+impl Clone for Bucket {
+    fn clone(&self) -> Bucket {
+        let mut entries = Vec::with_capacity(self.entries.capacity());
+        entries.extend_from_slice(&self.entries);
+        let (opens, closes) = (self.opens.clone(), self.closes.clone());
+        Bucket { entries, opens, closes, ..*self }
+    }
+}
+
+impl Bucket {
+    pub fn entries(&self) -> &[Entry] {
+        self.entries.get(self.left as usize..).unwrap_or_default()
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len() - self.left as usize
+    }
+
+    /// For how many entries there is memory.
+    pub fn capacity(&self) -> usize {
+        self.entries.capacity()
+    }
+
+    pub fn defrag(&mut self, defragmenter: &mut impl Defragmenter) {
+        defragmenter.vec(&mut self.entries);
+    }
+
+    pub fn tally(&self) -> JobCounts {
+        JobCounts {
+            jobs: self.len(),
+            leased: self.leased as usize,
+            leased_at_first: self.leased_at_first as usize,
+        }
+    }
+
+    /// Whether some window may be open at `now`.
+    pub fn may_be_open(&self, now: Time) -> bool {
+        self.opens.get() <= now && !self.is_closed(now)
+    }
+
+    /// Whether every window has closed by `now`.
+    pub fn is_closed(&self, now: Time) -> bool {
+        self.closes.get() <= now && self.entries().iter().all(Entry::expires)
+    }
+
+    /// As narrow as can be.
+    pub fn narrow(&self, windows: &(impl Windows + ?Sized)) {
+        let (mut opens, mut closes) = (Time::MAX, Time::ZERO);
+        for entry in self.entries() {
+            let window = windows.window_of(entry.slot);
+            opens = opens.min(window.opens);
+            if entry.expires() {
+                closes = closes.max(window.closes);
+            }
+        }
+        self.opens.set(opens);
+        self.closes.set(closes);
+    }
+
+    /// What is known here of the window of one that waits, which isn't wider.
+    pub fn widest(&self, entry: &Entry) -> Window {
+        let mut widest = entry.widest();
+        if entry.expires() {
+            widest.closes = widest.closes.min(self.closes.get());
+        }
+        widest
+    }
+
+    /// As narrow as it can be said without asking the jobs.
+    fn narrow_roughly(&mut self) {
+        let opens = self.entries().iter().map(Entry::opens_from).min().unwrap_or(Time::MAX);
+        let closing = self.entries().iter().filter(|entry| entry.expires());
+        let closes = closing.map(Entry::closes_by).max().unwrap_or(Time::ZERO);
+        self.opens.set(self.opens.get().max(opens));
+        self.closes.set(self.closes.get().min(closes));
+    }
+
+    /// How many entries have a time up to and including `time`.
+    pub fn up_to(&self, time: Time) -> usize {
+        self.entries().partition_point(|entry| entry.time() <= time)
+    }
+
+    /// Where a job with this time goes: behind those of the same time.
+    #[inline(always)]
+    pub fn place_of(&self, time: Time) -> usize {
+        // Times mostly ascend.
+        if self.entries.last().is_none_or(|last| last.time() <= time) {
+            self.len()
+        } else {
+            self.up_to(time)
+        }
+    }
+
+    /// Says for how many more entries it took memory.
+    #[inline(always)]
+    pub fn insert(&mut self, at: usize, entry: Entry, window: Window, growth: usize) -> usize {
+        let more =
+            if self.entries.len() == self.entries.capacity() { self.make_room(growth) } else { 0 };
+        let place = self.left as usize + at;
+        if place == self.entries.len() {
+            self.entries.push(entry);
+        } else {
+            self.entries.insert(place, entry);
+        }
+        let one = entry.tally();
+        self.leased += one.leased as u32;
+        self.leased_at_first += one.leased_at_first as u32;
+        self.opens.set(self.opens.get().min(window.opens));
+        if entry.expires() {
+            self.closes.set(self.closes.get().max(window.closes));
+        }
+        more
+    }
+
+    #[cold]
+    fn make_room(&mut self, growth: usize) -> usize {
+        let before = self.entries.capacity();
+        self.close_up();
+        if self.entries.len() == before {
+            self.entries.reserve_exact(growth);
+        }
+        self.entries.capacity() - before
+    }
+
+    pub fn remove(&mut self, slot: Slot) -> Option<Entry> {
+        let entry = match self.entries().first() {
+            Some(first) if first.slot == slot => {
+                let first = *first;
+                self.left += 1;
+                first
+            }
+            _ => {
+                let at = self.entries().iter().rposition(|entry| entry.slot == slot)?;
+                self.entries.remove(self.left as usize + at)
+            }
+        };
+        let one = entry.tally();
+        self.leased -= one.leased as u32;
+        self.leased_at_first -= one.leased_at_first as u32;
+        Some(entry)
+    }
+
+    /// The place of those that have left is there for others.
+    fn close_up(&mut self) {
+        self.entries.drain(..self.left as usize);
+        self.left = 0;
+    }
+
+    /// Takes out the entries from `middle` on, with room for `growth` more; leaves itself as much.
+    pub fn split_off(&mut self, middle: usize, growth: usize) -> Bucket {
+        self.close_up();
+        let mut entries = Vec::with_capacity(self.entries.len().saturating_sub(middle) + growth);
+        entries.extend(self.entries.drain(middle..));
+        self.entries.shrink_to(middle + growth);
+        let mut upper = Bucket {
+            entries,
+            opens: self.opens.clone(),
+            closes: self.closes.clone(),
+            ..Bucket::default()
+        };
+        for half in [self, &mut upper] {
+            half.recount();
+            half.narrow_roughly();
+        }
+        upper
+    }
+
+    /// Takes in what is behind it.
+    pub fn append(&mut self, behind: &Bucket, growth: usize) {
+        self.close_up();
+        self.entries.extend_from_slice(behind.entries());
+        self.entries.shrink_to(self.entries.len() + growth);
+        self.leased += behind.leased;
+        self.leased_at_first += behind.leased_at_first;
+        self.opens.set(self.opens.get().min(behind.opens.get()));
+        self.closes.set(self.closes.get().max(behind.closes.get()));
+    }
+
+    /// What has a time after `from`, up to and including `to`.
+    pub fn tally_between(&self, from: Time, to: Time) -> JobCounts {
+        tally_of(self.entries().get(self.up_to(from)..self.up_to(to)).unwrap_or_default())
+    }
+
+    fn recount(&mut self) {
+        let tally = tally_of(self.entries());
+        (self.leased, self.leased_at_first) = (tally.leased as u32, tally.leased_at_first as u32);
+    }
+}

@@ -1,0 +1,193 @@
+//! The jobs in a state, in the order in which they leave it, from some place on.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::{Aside, Home, Lanes};
+use crate::queue::lines::buckets::walk::Start;
+use crate::queue::lines::buckets::{BucketNumber, Buckets};
+use crate::queue::lines::entry::Hold;
+use crate::queue::lines::window::Windows;
+use crate::queue::memory::slab::Slot;
+use crate::queue::value::state::State;
+use crate::queue::value::time::Time;
+
+/// A line, of those in which a job may stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Home(Home),
+    Aside(Aside),
+}
+
+/// Where a job stands in the order of the state that it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    pub place: Place,
+    pub slot: Slot,
+    pub bucket: BucketNumber,
+    /// At which it leaves that state, or has come to it if it doesn't leave.
+    pub time: Time,
+}
+
+/// Where in the order of a state to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// With the first job of this time or a later one; of ready ones, in each priority.
+    At(Time),
+    Behind(Position),
+}
+
+impl Begin {
+    pub const FIRST: Begin = Begin::At(Time::ZERO);
+}
+
+impl Lanes {
+    /// All jobs in this state at the horizon, in the order in which they leave that state; dead
+    /// ones in that in which they died. Jobs of one line that do so in the same millisecond come in
+    /// the order in which they stand in it; that of the lines aside isn't in a file, so for those
+    /// that expire together it may be another after a load. Nothing that is logged depends on that:
+    /// who chooses by looking is logged by id. Ready, dead and done ones that became so after
+    /// `since` are left out. What isn't asked for is stepped over by the bucket.
+    pub fn in_order_of<'s>(
+        &'s self,
+        windows: &'s dyn Windows,
+        state: State,
+        since: Time,
+        begin: Begin,
+    ) -> Box<dyn Iterator<Item = Slot> + 's> {
+        let now = self.horizon;
+        let lines = begun(self.lines_of(state), state, begin);
+        match state {
+            State::Ready => {
+                let until = since.min(now);
+                let open =
+                    move |line: LineFrom<'s>| line.jobs.open_up_to(line.start, until, now, windows);
+                Box::new(lines.flat_map(open).map(|(_, slot)| slot))
+            }
+            State::Delayed => merged(
+                lines.map(|line| boxed(line.jobs.open_after(line.start, now, windows))).collect(),
+            ),
+            State::Reserved => {
+                // What is leased at first stands in `leases` as well, and earlier.
+                let leased = |line: LineFrom<'s>| {
+                    let is_aside = line.place == Place::Aside(Aside::Leases);
+                    let jobs =
+                        line.jobs.to_come(line.start, move |tally| is_aside || tally.leased > 0);
+                    let jobs = jobs.filter(move |(_, _, hold)| is_aside || *hold == Hold::Leased);
+                    boxed(jobs.map(|(time, slot, _)| (time, slot)))
+                };
+                merged(lines.map(leased).collect())
+            }
+            State::Dead => {
+                let died = |line: LineFrom<'s>| {
+                    let is_for_ever = line.place == Place::Home(Home::Dead);
+                    let until = if is_for_ever { since } else { since.min(now) };
+                    let jobs = line.jobs.iter_from(line.start).map(|(time, slot, _)| (time, slot));
+                    boxed(jobs.take_while(move |(time, _)| *time <= until))
+                };
+                merged(lines.map(died).collect())
+            }
+            State::Done => {
+                let kept = move |line: LineFrom<'s>| {
+                    line.jobs.open_up_to(line.start, Time::MAX, since, windows)
+                };
+                Box::new(lines.flat_map(kept).map(|(_, slot)| slot))
+            }
+        }
+    }
+
+    /// The time at which a job stands in a line.
+    pub fn time_in(&self, place: Place, slot: Slot, bucket: BucketNumber) -> Option<Time> {
+        match place {
+            Place::Home(home) => self.time_of(home, slot, bucket),
+            Place::Aside(Aside::Expiring) => self.expiring.time_of(slot, bucket),
+            Place::Aside(Aside::Leases) => self.leases.time_of(slot, bucket),
+        }
+    }
+
+    /// The lines in which jobs of this state stand; at equal times, those in the first line are
+    /// first.
+    fn lines_of(&self, state: State) -> Vec<(Place, &Buckets)> {
+        let alone =
+            self.lanes.iter().map(|each| (Place::Home(Home::Lane(each.priority)), &each.jobs));
+        let grouped =
+            self.grouped.iter().map(|each| (Place::Home(Home::Grouped(each.priority)), &each.jobs));
+        let lanes = alone.chain(grouped);
+        let dying = (Place::Home(Home::Dying), &self.dying);
+        match state {
+            State::Ready => {
+                let mut lanes: Vec<_> = lanes.collect();
+                // What has a group is behind what has none: in which turn they will leave is to be
+                // seen.
+                lanes.sort_by_key(|(place, _)| match place {
+                    Place::Home(Home::Lane(priority) | Home::Grouped(priority)) => *priority,
+                    Place::Home(Home::Dying | Home::Dead | Home::Done) | Place::Aside(_) => u8::MAX,
+                });
+                lanes
+            }
+            State::Delayed => lanes.chain([dying]).collect(),
+            State::Reserved => {
+                lanes.chain([dying, (Place::Aside(Aside::Leases), &self.leases)]).collect()
+            }
+            State::Dead => {
+                let expiring = (Place::Aside(Aside::Expiring), &self.expiring);
+                vec![dying, expiring, (Place::Home(Home::Dead), &self.dead)]
+            }
+            State::Done => vec![(Place::Home(Home::Done), &self.done)],
+        }
+    }
+}
+
+/// A line, and where in it to begin.
+struct LineFrom<'s> {
+    place: Place,
+    jobs: &'s Buckets,
+    start: Start,
+}
+
+/// Behind a job: in its own line behind it; in those before, which come first at equal times, after
+/// its time; in those behind at its time. But ready jobs leave line by line.
+fn begun<'s>(
+    lines: Vec<(Place, &'s Buckets)>,
+    state: State,
+    begin: Begin,
+) -> impl Iterator<Item = LineFrom<'s>> + 's {
+    let mut is_passed = false;
+    lines.into_iter().filter_map(move |(place, jobs)| {
+        let start = match begin {
+            Begin::At(time) => Start::At(time),
+            Begin::Behind(seat) if seat.place == place => {
+                is_passed = true;
+                Start::Behind(seat.slot, seat.bucket)
+            }
+            Begin::Behind(_) if state == State::Ready && !is_passed => return None,
+            Begin::Behind(_) if state == State::Ready => Start::FIRST,
+            Begin::Behind(seat) if is_passed => Start::At(seat.time),
+            Begin::Behind(seat) => Start::After(seat.time),
+        };
+        Some(LineFrom { place, jobs, start })
+    })
+}
+
+type Ordered<'l> = Box<dyn Iterator<Item = (Time, Slot)> + 'l>;
+
+fn boxed<'l>(line: impl Iterator<Item = (Time, Slot)> + 'l) -> Ordered<'l> {
+    Box::new(line)
+}
+
+/// Lines, each in the order of its times, as one; at equal times, in the order of the lines. O(log
+/// lines) a step, and O(lines) before the first.
+fn merged<'l>(mut lines: Vec<Ordered<'l>>) -> Box<dyn Iterator<Item = Slot> + 'l> {
+    let mut first_of_lines = BinaryHeap::with_capacity(lines.len());
+    // Those whose next job isn't known: all of them, and then the one whose job was the last.
+    let mut unknown = 0..lines.len();
+    Box::new(std::iter::from_fn(move || {
+        for line in unknown.clone() {
+            let next = lines.get_mut(line).and_then(Iterator::next);
+            first_of_lines.extend(next.map(|(time, slot)| Reverse((time, line, slot))));
+        }
+        let Reverse((_, line, slot)) = first_of_lines.pop()?;
+        unknown = line..line + 1;
+        Some(slot)
+    }))
+}

@@ -1,0 +1,8 @@
+//! The lines in which jobs stand, sorted by time: buckets, and lanes by priority.
+
+pub mod bucket;
+pub mod buckets;
+pub mod entry;
+pub mod lanes;
+pub mod standing;
+pub mod window;

@@ -1,0 +1,26 @@
+//! From when to when a job is what its line is searched for.
+
+use crate::queue::memory::slab::Slot;
+use crate::queue::value::time::Time;
+
+/// When a job in a line is in the state that its line is searched for: from the moment at which it
+/// opens, up to the one at which it closes. A job that waits for its backoff is delayed once its
+/// lease is over (`opens`); one with a TTL is ready until it expires (`closes`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    pub opens: Time,
+    pub closes: Time,
+}
+
+impl Window {
+    pub const ALWAYS: Window = Window { opens: Time::ZERO, closes: Time::MAX };
+
+    pub fn is_open(self, now: Time) -> bool {
+        self.opens <= now && (now < self.closes || self.closes == Time::MAX)
+    }
+}
+
+/// Where the windows of jobs can be asked for.
+pub trait Windows {
+    fn window_of(&self, slot: Slot) -> Window;
+}

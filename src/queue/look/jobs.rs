@@ -1,0 +1,251 @@
+//! Looking at a queue.
+
+use crate::queue::kernel::details::Details;
+use crate::queue::kernel::job::JobView;
+use crate::queue::kernel::queue::Queue;
+use crate::queue::kernel::totals::Totals;
+use crate::queue::lines::lanes::order::{Begin, Place, Position};
+use crate::queue::lines::lanes::{Aside, Counts};
+use crate::queue::memory::slab::Slot;
+use crate::queue::value::ids::{Id, Lease, Names};
+use crate::queue::value::pattern::Pattern;
+use crate::queue::value::state::State;
+use crate::queue::value::tally::Tally;
+use crate::queue::value::time::Time;
+
+/// Places of the pool that a scan looks at for each job that it may return.
+const PLACES_A_JOB: usize = 16;
+
+/// So many bytes are compared with a pattern until a part of a scan ends: some milliseconds,
+/// whatever the pattern.
+const COMPARED_BYTES_MAX: usize = 2_000_000;
+
+/// Of the jobs that a scan looks at, those that it shows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sought<'p> {
+    pub state: Option<State>,
+    pub pattern: Option<&'p Pattern>,
+    /// Only those that come back.
+    pub is_scheduled: bool,
+}
+
+/// Where a look at the jobs of a state goes on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct After<'a> {
+    /// Behind this job …
+    pub id: Option<Id<'a>>,
+    /// … if it is still at this time; else with the first of this time or a later one.
+    pub time: Option<Time>,
+}
+
+/// Part of a scan.
+pub struct Scanned {
+    pub slots: Vec<Slot>,
+    /// Where the next part begins; `None` when this was the last.
+    pub next: Option<Slot>,
+}
+
+impl Queue {
+    pub fn get(&self, id: Id) -> Option<JobView<'_>> {
+        self.view(self.store.find(id)?)
+    }
+
+    /// The job in a slot. O(bucket).
+    pub fn view(&self, slot: Slot) -> Option<JobView<'_>> {
+        let job = self.store.get(slot)?;
+        let time = match self.store.details_of(slot) {
+            Some(details) => details.time,
+            None => self.lanes.time_of(self.store.standing(slot)?.home, slot, job.bucket)?,
+        };
+        self.view_at(slot, time)
+    }
+
+    /// Id and body of the job in a slot.
+    pub fn id_and_body(&self, slot: Slot) -> Option<(Id<'_>, &[u8])> {
+        self.store.get(slot).map(|job| job.id_and_body())
+    }
+
+    /// The ids of jobs in slots.
+    pub fn names_of(&self, slots: &[Slot]) -> Names {
+        Names::of(slots.iter().filter_map(|slot| self.id_and_body(*slot)).map(|(id, _)| id))
+    }
+
+    /// Every job, each priority in the order in which it is handed out; the same for queues to
+    /// which the same happened.
+    pub fn jobs(&self) -> impl Iterator<Item = JobView<'_>> {
+        self.lanes.iter().filter_map(|(time, slot)| self.view_at(slot, time))
+    }
+
+    /// Up to so many jobs that are in this state, in the order in which they leave it; dead ones,
+    /// which don't, in the order in which they died. As of the last [`Queue::advance`].
+    pub fn peek(&self, state: State, at_most: usize) -> Vec<Slot> {
+        self.in_state(state).take(at_most).collect()
+    }
+
+    /// As [`Queue::peek`], from some place in that order on. `None` where it isn't known: there is
+    /// no such job in this state, and no time says where it was. O(log n), and O(buckets that begin
+    /// in a millisecond) behind a job of that one.
+    pub fn peek_after(&self, state: State, after: &After, at_most: usize) -> Option<Vec<Slot>> {
+        let seat = after.id.and_then(|id| self.seat(id, state));
+        let begin = match (seat, after.time) {
+            (Some(seat), None) => Begin::Behind(seat),
+            (Some(seat), Some(time)) if seat.time == time => Begin::Behind(seat),
+            (_, Some(time)) => Begin::At(time),
+            (None, None) if after.id.is_some() => return None,
+            (None, None) => Begin::FIRST,
+        };
+        Some(self.lanes.in_order_of(&self.store, state, Time::MAX, begin).take(at_most).collect())
+    }
+
+    /// Where a job stands in the order of this state, if it is in it.
+    fn seat(&self, id: Id, state: State) -> Option<Position> {
+        let slot = self.store.find(id)?;
+        self.view(slot).filter(|job| job.state(self.lanes.horizon()) == state)?;
+        let home = self.store.standing(slot)?.home;
+        let details = self.store.details_of(slot);
+        let in_leases =
+            details.and_then(Details::lease_bucket).filter(|_| state == State::Reserved);
+        let in_expiring = details.and_then(Details::expiry_bucket).filter(|_| state == State::Dead);
+        let (place, bucket) = match (in_leases, in_expiring) {
+            (Some(bucket), _) => (Place::Aside(Aside::Leases), bucket),
+            (None, Some(bucket)) => (Place::Aside(Aside::Expiring), bucket),
+            (None, None) => (Place::Home(home), self.store.get(slot)?.bucket),
+        };
+        let time = self.lanes.time_in(place, slot, bucket)?;
+        Some(Position { place, slot, bucket, time })
+    }
+
+    /// Some jobs of the pool, from this place on. Every job that stays in the queue from the first
+    /// part of a scan to the last is in one of them, if it is sought.
+    pub fn scan(&self, from: Slot, sought: &Sought, at_most: usize) -> Scanned {
+        let (mut slots, mut next) =
+            self.store.pool().scan(from, at_most, at_most.saturating_mul(PLACES_A_JOB));
+        if sought.is_scheduled {
+            slots.retain(|slot| self.store.details_of(*slot).and_then(Details::schedule).is_some());
+        }
+        if let Some(pattern) = sought.pattern {
+            (slots, next) = self.matching(pattern, slots, next);
+        }
+        let now = self.lanes.horizon();
+        slots.retain(|slot| match sought.state {
+            None => true,
+            Some(state) => self.view(*slot).is_some_and(|job| job.state(now) == state),
+        });
+        Scanned { slots, next }
+    }
+
+    /// Which of these have such an id; and where to go on, before the end of them if comparing took
+    /// too long.
+    fn matching(
+        &self,
+        pattern: &Pattern,
+        slots: Vec<Slot>,
+        next: Option<Slot>,
+    ) -> (Vec<Slot>, Option<Slot>) {
+        let (mut found, mut steps) = (Vec::new(), 0);
+        for slot in slots {
+            if steps > COMPARED_BYTES_MAX {
+                return (found, Some(slot));
+            }
+            let Some((id, _)) = self.id_and_body(slot) else {
+                continue;
+            };
+            let compared = pattern.compare(id);
+            steps += compared.steps;
+            if compared.is_match {
+                found.push(slot);
+            }
+        }
+        (found, next)
+    }
+
+    pub fn len(&self) -> usize {
+        self.store.pool().len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many jobs are in each state, as of the last [`Queue::advance`].
+    pub fn counts(&self) -> Counts {
+        self.lanes.counts()
+    }
+
+    /// How many jobs come back.
+    pub fn schedules(&self) -> usize {
+        self.store.schedules() as usize
+    }
+
+    /// When the next job changes its state without anyone doing anything.
+    pub fn next_change(&self) -> Option<Time> {
+        self.lanes.next_change()
+    }
+
+    /// When the next job becomes ready without anyone doing anything.
+    pub fn next_due(&self) -> Option<Time> {
+        self.lanes.next_due()
+    }
+
+    /// Since when the job that has been ready for longest is.
+    pub fn oldest_ready(&self) -> Option<Time> {
+        self.lanes.oldest_ready(&self.store)
+    }
+
+    /// The number of the latest lease, if there was any.
+    pub fn last_lease(&self) -> Option<Lease> {
+        Some(self.ledger.last_lease()).filter(|lease| *lease > Lease::default())
+    }
+
+    pub fn totals(&self) -> &Totals {
+        self.ledger.totals()
+    }
+
+    /// Bytes that the queue asked its allocator for.
+    pub fn memory(&self) -> usize {
+        size_of::<Queue>()
+            + self.store.memory()
+            + self.lanes.memory()
+            + self.groups.as_ref().map_or(0, |groups| groups.memory())
+    }
+
+    /// Jobs in this state, in the order in which they leave it.
+    pub(in crate::queue) fn in_state(&self, state: State) -> impl Iterator<Item = Slot> + '_ {
+        self.in_state_since(state, Time::MAX)
+    }
+
+    /// As `in_state`; ready, dead and done ones that became so after `since` are left out.
+    pub(in crate::queue) fn in_state_since(
+        &self,
+        state: State,
+        since: Time,
+    ) -> impl Iterator<Item = Slot> + '_ {
+        self.lanes.in_order_of(&self.store, state, since, Begin::FIRST)
+    }
+
+    /// The group of a job, if it has one.
+    pub(in crate::queue) fn group_of(&self, slot: Slot) -> Option<Id<'_>> {
+        self.groups.as_ref()?.name(self.store.terms_of(slot)?.group)
+    }
+
+    /// `time` is that of its line, which is the job's own unless it has details.
+    fn view_at(&self, slot: Slot, time: Time) -> Option<JobView<'_>> {
+        let job = self.store.get(slot)?;
+        let details = self.store.details_of(slot);
+        let (id, body) = job.id_and_body();
+        Some(JobView {
+            id,
+            body,
+            time: details.map_or(time, |details| details.time),
+            created: job.created(),
+            policy: self.store.terms_of(slot)?.policy,
+            group: self.group_of(slot),
+            progress: details.map(Details::progress).unwrap_or_default(),
+            reason: details.and_then(Details::reason),
+            tally: details.map_or(Tally::default(), Details::tally),
+            schedule: details
+                .and_then(Details::schedule)
+                .and_then(|schedule| self.store.scheduled(schedule)),
+        })
+    }
+}

@@ -1,0 +1,5 @@
+//! Looking at a queue, which changes nothing.
+
+pub mod forecast;
+pub mod groups;
+pub mod jobs;

@@ -1,0 +1,393 @@
+//! What consumers do: take jobs.
+
+use std::collections::BTreeSet;
+
+use smallvec::SmallVec;
+
+use super::passed_over::Budget;
+use crate::queue::groups::turns::Turn;
+use crate::queue::kernel::job::Job;
+use crate::queue::kernel::operation::{Changed, Operation};
+use crate::queue::kernel::queue::Queue;
+use crate::queue::kernel::shift::{Cause, Shift};
+use crate::queue::lines::lanes::FromLane;
+use crate::queue::memory::slab::Slot;
+use crate::queue::value::ids::{Id, Lease};
+use crate::queue::value::recurrence::Calendar;
+use crate::queue::value::state::{Progress, Stage, State};
+use crate::queue::value::time::{Millis, Time};
+
+/// A pop that hands out more would hold up the others. Part of what is logged: it must stay as it
+/// is.
+pub const POP_JOBS_MAX: usize = 10_000;
+/// No further job is handed out once so many bytes of bodies are together. Likewise.
+pub const POP_BYTES_MAX: usize = 16 << 20;
+
+/// Room that is made for deliveries before it is known how many jobs are ready.
+const EXPECTED_AT_MOST: usize = 128;
+
+/// Hands out the first ready jobs by (priority, due time, order of scheduling). O(log n) each.
+#[derive(Clone, Copy, Debug)]
+pub struct Pop {
+    /// At most so many; and at most [`POP_JOBS_MAX`].
+    pub count: usize,
+    /// How long the leases last, unless as the jobs themselves say.
+    pub ttr: Option<Millis>,
+    pub mode: Mode,
+}
+
+impl Pop {
+    pub const ONE: Pop = Pop { count: 1, ttr: None, mode: Mode::Lease };
+}
+
+/// Hands out the jobs with these ids, in this order. A job that is delayed or dead is kicked first.
+/// Left out are ids without a job, jobs that are reserved or done, and a job that this call has
+/// handed out already and that has come back since. O(log n) each.
+#[derive(Clone, Copy, Debug)]
+pub struct PopById<'a> {
+    /// At most [`POP_JOBS_MAX`] of them.
+    pub ids: &'a [Id<'a>],
+    pub ttr: Option<Millis>,
+    pub mode: Mode,
+}
+
+/// How jobs are handed out: for how long, and whether they are leased at all.
+#[derive(Clone, Copy)]
+struct Manner {
+    ttr: Option<Millis>,
+    mode: Mode,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Each job is leased until the consumer finishes it.
+    Lease,
+    /// Each job is finished by being handed out.
+    NoAck,
+}
+
+/// Jobs handed out together, in their order.
+pub struct Deliveries {
+    jobs: SmallVec<[Delivery; 1]>,
+    /// Of all bodies.
+    bytes: usize,
+    mode: Mode,
+    lack_places: bool,
+    passed_over: usize,
+    has_ended_early: bool,
+    has_noticed_set_back: bool,
+}
+
+/// A job handed out.
+pub struct Delivery {
+    slot: Slot,
+    pub attempt: u32,
+    pub lease: Lease,
+    /// When the lease runs out.
+    pub end: Time,
+    /// Since when the job was ready.
+    pub due: Time,
+    occurrence: Time,
+    /// A job that was finished by being handed out and isn't kept; or that comes back, perhaps more
+    /// than once in the same pop.
+    gone: Option<Job>,
+}
+
+impl Changed for Deliveries {
+    fn has_changed(&self) -> bool {
+        self.have_done_anything() || self.has_noticed_set_back
+    }
+}
+
+impl Deliveries {
+    fn none(mode: Mode) -> Deliveries {
+        Deliveries {
+            jobs: SmallVec::new(),
+            bytes: 0,
+            mode,
+            lack_places: false,
+            passed_over: 0,
+            has_ended_early: false,
+            has_noticed_set_back: false,
+        }
+    }
+
+    fn have_done_anything(&self) -> bool {
+        !self.is_empty() || self.passed_over > 0
+    }
+
+    /// Where it comes to nothing, a pop that finds that the clock was set back makes a change of
+    /// that, which counts for groups: they don't wait for the clock as it was.
+    #[inline]
+    fn or_set_back(mut self, queue: &mut Queue) -> Deliveries {
+        self.has_noticed_set_back = !self.have_done_anything() && queue.notices_set_back();
+        self
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Whether one more may join them, where so many may.
+    pub(in crate::queue) fn have_room(&self, at_most: usize) -> bool {
+        self.len() < at_most && self.bytes < POP_BYTES_MAX
+    }
+
+    #[inline]
+    fn add(&mut self, delivery: Delivery, body_bytes: u32) {
+        self.bytes += body_bytes as usize;
+        self.jobs.push(delivery);
+    }
+
+    /// Whether CONCURRENCY held back a ready job that was wanted.
+    pub fn lack_places(&self) -> bool {
+        self.lack_places
+    }
+
+    /// How many occurrences of schedules nobody took in time, so that it went on behind them.
+    pub fn passed_over(&self) -> usize {
+        self.passed_over
+    }
+
+    /// Whether there was more to do than one pop does: though it has handed out less than was
+    /// wanted, or nothing, there may be more that is ready.
+    pub fn have_ended_early(&self) -> bool {
+        self.has_ended_early
+    }
+
+    /// Whether they were finished by being handed out.
+    pub fn are_finished(&self) -> bool {
+        self.mode == Mode::NoAck
+    }
+
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Delivery> + ExactSizeIterator {
+        self.jobs.iter()
+    }
+}
+
+impl Delivery {
+    /// As long as the queue hasn't changed since.
+    pub fn id_and_body<'a>(&'a self, queue: &'a Queue) -> (Id<'a>, &'a [u8]) {
+        match self.gone.as_ref().or_else(|| queue.store.get(self.slot)) {
+            Some(job) => job.id_and_body(),
+            None => {
+                debug_assert!(false, "a job that was delivered is there, or on its way");
+                (Id::NONE, &[])
+            }
+        }
+    }
+
+    /// The time by which this run is called: of a job that comes back, its occurrence, for each
+    /// attempt the same; otherwise when it was due.
+    pub fn occurrence(&self) -> Time {
+        self.occurrence
+    }
+}
+
+impl Operation for Pop {
+    type Outcome = Deliveries;
+
+    fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Deliveries {
+        self.deliver(queue, now, calendar).or_set_back(queue)
+    }
+}
+
+impl Operation for PopById<'_> {
+    type Outcome = Deliveries;
+
+    fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Deliveries {
+        self.deliver(queue, now, calendar).or_set_back(queue)
+    }
+}
+
+impl Pop {
+    #[inline]
+    fn deliver(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Deliveries {
+        let mut deliveries = Deliveries::none(self.mode);
+        if queue.limits.is_paused(now) {
+            return deliveries;
+        }
+        let mut lane = FromLane::default();
+        let wanted = self.count.min(POP_JOBS_MAX);
+        let allowance = queue.allowance(now, self.mode == Mode::Lease);
+        let count = allowance.map_or(wanted, |allowance| allowance.jobs.min(wanted));
+        if count > 1 {
+            deliveries.jobs.reserve_exact(count.min(queue.len()).min(EXPECTED_AT_MOST));
+        }
+        let manner = Manner { ttr: self.ttr, mode: self.mode };
+        let mut budget = Budget::of(calendar);
+        while deliveries.have_room(count)
+            && queue.deliver_first(now, manner, &mut lane, &mut budget, &mut deliveries).is_some()
+        {
+        }
+        deliveries.passed_over = budget.passed_over;
+        deliveries.has_ended_early = budget.is_used_up();
+        queue.ledger.count(|totals| &mut totals.popped, deliveries.len());
+        if let Some(allowance) = allowance {
+            queue.use_up(now, deliveries.len());
+            deliveries.lack_places = deliveries.len() < wanted
+                && allowance.lacks_places(deliveries.len())
+                && queue.lanes.is_any_ready(now);
+        }
+        deliveries
+    }
+}
+
+impl PopById<'_> {
+    fn deliver(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Deliveries {
+        let mut deliveries = Deliveries::none(self.mode);
+        if queue.limits.is_paused(now) {
+            return deliveries;
+        }
+        let allowance = queue.allowance(now, self.mode == Mode::Lease);
+        let allowed = allowance.map_or(POP_JOBS_MAX, |allowance| allowance.jobs.min(POP_JOBS_MAX));
+        let manner = Manner { ttr: self.ttr, mode: self.mode };
+        let mut budget = Budget::of(calendar);
+        let mut seen = BTreeSet::new();
+        let mut ids = self.ids.iter();
+        while deliveries.have_room(allowed) && !budget.is_used_up() {
+            let Some(id) = ids.next() else {
+                break;
+            };
+            if manner.mode == Mode::NoAck && queue.comes_again(*id, &mut seen) {
+                continue;
+            }
+            queue.deliver_called(now, manner, *id, &mut budget, &mut deliveries);
+        }
+        deliveries.has_ended_early = budget.is_used_up();
+        queue.ledger.count(|totals| &mut totals.popped, deliveries.len());
+        if allowance.is_some() {
+            queue.use_up(now, deliveries.len());
+        }
+        deliveries
+    }
+}
+
+impl Queue {
+    #[inline]
+    fn deliver_first(
+        &mut self,
+        now: Time,
+        manner: Manner,
+        lane: &mut FromLane,
+        budget: &mut Budget,
+        deliveries: &mut Deliveries,
+    ) -> Option<()> {
+        let turn = if self.store.schedules() == 0 {
+            self.first_to_leave(now, lane)?
+        } else {
+            self.first_in_time(now, lane, budget)?
+        };
+        self.deliver(now, manner, &turn, budget, deliveries)
+    }
+
+    /// Hands out a job that is ready, as whose turn it is.
+    #[inline(always)]
+    fn deliver(
+        &mut self,
+        now: Time,
+        manner: Manner,
+        turn: &Turn,
+        calendar: &mut dyn Calendar,
+        deliveries: &mut Deliveries,
+    ) -> Option<()> {
+        let Turn { due, slot, .. } = *turn;
+        let lease = self.ledger.next_lease(now)?;
+        self.take_turn(turn, now);
+        let simply = match manner.mode {
+            Mode::Lease => self.lease_simply(slot, lease, now, manner.ttr),
+            Mode::NoAck => None,
+        };
+        if let Some((end, body_bytes)) = simply {
+            let delivery =
+                Delivery { slot, attempt: 1, lease, end, due, occurrence: due, gone: None };
+            deliveries.add(delivery, body_bytes);
+            return Some(());
+        }
+        let (delivery, body_bytes) =
+            self.deliver_fully(now, manner, (due, slot, lease), calendar)?;
+        deliveries.add(delivery, body_bytes);
+        Some(())
+    }
+
+    /// The same for any job.
+    #[inline(never)]
+    fn deliver_fully(
+        &mut self,
+        now: Time,
+        manner: Manner,
+        (due, slot, lease): (Time, Slot, Lease),
+        calendar: &mut dyn Calendar,
+    ) -> Option<(Delivery, u32)> {
+        let (terms, details) = self.store.terms_and_details(slot)?;
+        let end = now.saturating_add(manner.ttr.unwrap_or(terms.ttr));
+        let progress = details.map_or(Progress::default(), |details| details.progress());
+        let body_bytes = self.store.get(slot)?.body_bytes();
+        let mut attempt = progress.attempt.saturating_add(1);
+        let (mut occurrence, mut gone) = (due, None);
+        if details.is_some_and(|details| details.schedule().is_some()) {
+            occurrence = self.begin_run(now, slot, calendar)?;
+            attempt = self.store.progress(slot).attempt.saturating_add(1);
+        }
+        let leased = Progress { stage: Stage::Leased, attempt, lease: Some(lease), ..progress };
+        match manner.mode {
+            Mode::Lease => self.shift(slot, &Shift::new(Cause::Popped, now, end, &leased)),
+            Mode::NoAck => gone = self.deliver_and_finish(now, slot, end, &leased),
+        }
+        Some((Delivery { slot, attempt, lease, end, due, occurrence, gone }, body_bytes))
+    }
+
+    /// Whether it has a schedule and was seen before: finished by being handed out, it may be ready
+    /// again.
+    fn comes_again(&self, id: Id, seen: &mut BTreeSet<Slot>) -> bool {
+        let slot = if self.store.schedules() == 0 { None } else { self.store.find(id) };
+        slot.is_some_and(|slot| self.store.schedule_of(slot).is_some() && !seen.insert(slot))
+    }
+
+    fn deliver_called(
+        &mut self,
+        now: Time,
+        manner: Manner,
+        id: Id,
+        calendar: &mut dyn Calendar,
+        deliveries: &mut Deliveries,
+    ) -> Option<()> {
+        let slot = self.store.find(id)?;
+        // Nobody is kicked in vain.
+        self.ledger.next_lease(now)?;
+        if !self.may_leave_its_group(slot, now) {
+            return None;
+        }
+        match self.view(slot)?.state(now) {
+            State::Ready => (),
+            State::Delayed | State::Dead => {
+                let news = self.ledger.news();
+                self.kick_job(now, slot, Cause::Popped)?;
+                // It is ready for nobody else.
+                self.ledger.keep_to_itself_since(news);
+            }
+            State::Reserved | State::Done => return None,
+        }
+        let due = self.view(slot)?.due();
+        let turn = self.out_of_turn(due, slot);
+        self.deliver(now, manner, &turn, calendar, deliveries)
+    }
+
+    /// What the queue may no longer have then.
+    fn deliver_and_finish(
+        &mut self,
+        now: Time,
+        slot: Slot,
+        end: Time,
+        leased: &Progress,
+    ) -> Option<Job> {
+        self.shift(slot, &Shift::new(Cause::Popped, now, end, leased));
+        let returning =
+            self.store.schedule_of(slot).is_some().then(|| self.store.get(slot).cloned()).flatten();
+        self.finish_held(now, slot).or(returning)
+    }
+}

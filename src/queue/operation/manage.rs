@@ -1,0 +1,251 @@
+//! What operators do: remove, revive, pause, set.
+
+use std::num::{NonZeroU32, NonZeroU64};
+
+use crate::queue::kernel::operation::{Changed, Operation};
+use crate::queue::kernel::queue::Queue;
+use crate::queue::kernel::shift::{Cause, Reason, Shift};
+use crate::queue::memory::slab::Slot;
+use crate::queue::value::ids::Id;
+use crate::queue::value::policy::{Attempts, Backoff};
+use crate::queue::value::rate::Rate;
+use crate::queue::value::recurrence::Calendar;
+use crate::queue::value::settings::Settings;
+use crate::queue::value::state::{Progress, Stage, State};
+use crate::queue::value::time::{Millis, Time};
+
+/// Takes jobs from the queue, whatever their state. O(log n) each.
+#[derive(Clone, Copy, Debug)]
+pub struct Delete<'a> {
+    pub ids: &'a [Id<'a>],
+}
+
+/// So many jobs are gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deleted {
+    pub jobs: usize,
+}
+
+/// Makes dead jobs ready: their attempts begin anew, and so does their time to live. Delayed ones
+/// are ready now, and keep their attempts. O(log n) each.
+#[derive(Clone, Copy, Debug)]
+pub struct KickJob<'a> {
+    pub ids: &'a [Id<'a>],
+}
+
+/// So many jobs are ready that weren't.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kicked {
+    pub jobs: usize,
+}
+
+/// Nothing is handed out for so long, or nothing of a group; `None` is until [`Resume`].
+#[derive(Clone, Copy, Debug)]
+pub struct Pause<'a> {
+    pub group: Option<Id<'a>>,
+    pub span: Option<Millis>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paused {
+    Yes,
+    /// It would be a group without jobs, of which as many are paused as may be.
+    TooMany,
+}
+
+/// Ends a pause, or that of a group.
+#[derive(Clone, Copy, Debug)]
+pub struct Resume<'a> {
+    pub group: Option<Id<'a>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resumed {
+    Yes,
+    /// Nothing was paused.
+    No,
+}
+
+/// Sets what jobs get that are added from now on, and limits. What isn't named stays as it was.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Alter {
+    pub ttr: Option<Millis>,
+    pub attempts: Option<Attempts>,
+    pub backoff: Option<Backoff>,
+    pub keep: Option<Millis>,
+    pub late: Option<Millis>,
+    /// 0 is no limit.
+    pub max_jobs: Option<u64>,
+    pub dead_keep: Option<Millis>,
+    /// 0 is no limit.
+    pub concurrency: Option<u32>,
+    /// `Some(None)`: as fast as they are wanted.
+    pub rate: Option<Option<Rate>>,
+    /// 0 is no limit.
+    pub group_concurrency: Option<u32>,
+    pub group_rate: Option<Option<Rate>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Altered;
+
+impl Changed for Deleted {
+    fn has_changed(&self) -> bool {
+        self.jobs > 0
+    }
+}
+
+impl Changed for Kicked {
+    fn has_changed(&self) -> bool {
+        self.jobs > 0
+    }
+}
+
+impl Changed for Paused {
+    fn has_changed(&self) -> bool {
+        *self == Paused::Yes
+    }
+}
+
+impl Changed for Resumed {
+    fn has_changed(&self) -> bool {
+        *self == Resumed::Yes
+    }
+}
+
+impl Changed for Altered {
+    fn has_changed(&self) -> bool {
+        true
+    }
+}
+
+impl Operation for Delete<'_> {
+    type Outcome = Deleted;
+
+    fn run(&self, queue: &mut Queue, _now: Time, _: &mut dyn Calendar) -> Deleted {
+        let jobs = self.ids.iter().filter_map(|id| queue.remove_called(*id)).count();
+        queue.ledger.count(|totals| &mut totals.deleted, jobs);
+        Deleted { jobs }
+    }
+}
+
+impl Operation for KickJob<'_> {
+    type Outcome = Kicked;
+
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Kicked {
+        Kicked { jobs: self.ids.iter().filter_map(|id| queue.kick_called(now, *id)).count() }
+    }
+}
+
+impl Operation for Pause<'_> {
+    type Outcome = Paused;
+
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Paused {
+        let until = self.span.map_or(Time::MAX, |span| now.saturating_add(span));
+        if let Some(group) = self.group {
+            if !queue.may_pause_group(group, now) {
+                return Paused::TooMany;
+            }
+            queue.pause_group(group, until);
+            return Paused::Yes;
+        }
+        queue.limits.pause(until);
+        queue.ledger.wake_by(until);
+        Paused::Yes
+    }
+}
+
+impl Operation for Resume<'_> {
+    type Outcome = Resumed;
+
+    /// Ends a pause that is over, too: by a clock that is behind, as after a failover, it would go
+    /// on.
+    fn run(&self, queue: &mut Queue, _now: Time, _: &mut dyn Calendar) -> Resumed {
+        if let Some(group) = self.group {
+            if !queue.is_group_paused(group) {
+                return Resumed::No;
+            }
+            queue.pause_group(group, Time::ZERO);
+            return Resumed::Yes;
+        }
+        if queue.limits.paused_until() == Time::ZERO {
+            return Resumed::No;
+        }
+        queue.limits.pause(Time::ZERO);
+        Resumed::Yes
+    }
+}
+
+impl Operation for Alter {
+    type Outcome = Altered;
+
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Altered {
+        let before = *queue.limits.settings();
+        let settings = Settings {
+            ttr: self.ttr.or(before.ttr),
+            attempts: self.attempts.or(before.attempts),
+            backoff: self.backoff.unwrap_or(before.backoff),
+            keep: self.keep.unwrap_or(before.keep),
+            late: self.late.unwrap_or(before.late),
+            max_jobs: self.max_jobs.map_or(before.max_jobs, NonZeroU64::new),
+            dead_keep: self.dead_keep.unwrap_or(before.dead_keep),
+            concurrency: self.concurrency.map_or(before.concurrency, NonZeroU32::new),
+            rate: self.rate.unwrap_or(before.rate),
+            group_concurrency: self
+                .group_concurrency
+                .map_or(before.group_concurrency, NonZeroU32::new),
+            group_rate: self.group_rate.unwrap_or(before.group_rate),
+        };
+        queue.limits.alter(settings, now);
+        queue.limit_groups(&before, now);
+        // Dead jobs may have to be forgotten earlier, ready ones may leave.
+        queue.ledger.wake_now();
+        Altered
+    }
+}
+
+impl Queue {
+    pub(in crate::queue) fn remove_called(&mut self, id: Id) -> Option<()> {
+        let slot = self.store.find(id)?;
+        self.discard(slot)
+    }
+
+    fn kick_called(&mut self, now: Time, id: Id) -> Option<()> {
+        let slot = self.store.find(id)?;
+        self.kick_job(now, slot, Cause::Kicked)
+    }
+
+    /// Makes a job ready that is dead or delayed. It is kicked, or about to be handed out all the
+    /// same.
+    pub(in crate::queue) fn kick_job(&mut self, now: Time, slot: Slot, cause: Cause) -> Option<()> {
+        let job = self.view(slot)?;
+        if job.schedule.is_some() {
+            return self.kick_round(now, slot, cause);
+        }
+        match job.state(now) {
+            State::Dead => self.revive(now, slot, cause),
+            State::Delayed => {
+                let waiting =
+                    Progress { stage: Stage::Waiting, lease: None, ..self.store.progress(slot) };
+                self.shift(slot, &Shift::new(cause, now, now, &waiting));
+            }
+            State::Ready | State::Reserved | State::Done => return None,
+        }
+        Some(())
+    }
+
+    fn revive(&mut self, now: Time, slot: Slot, cause: Cause) {
+        let expires_at = self.store.policy_of(slot).and_then(|policy| policy.expiry(now));
+        let anew = Progress { expires_at, ..Progress::default() };
+        self.shift(slot, &Shift::new(cause, now, now, &anew).because(Reason::None));
+    }
+
+    /// Until when nothing is handed out, if that is so `now`.
+    pub fn paused_until(&self, now: Time) -> Option<Time> {
+        self.limits.is_paused(now).then(|| self.limits.paused_until())
+    }
+
+    pub fn settings(&self) -> &Settings {
+        self.limits.settings()
+    }
+}

@@ -1,0 +1,9 @@
+//! What commands and the timer do to a queue: one operation each.
+
+pub mod consume;
+pub mod manage;
+pub mod passed_over;
+pub mod produce;
+pub mod scheduled;
+pub mod upkeep;
+pub mod work;

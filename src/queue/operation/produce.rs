@@ -1,0 +1,225 @@
+//! What producers do: add jobs.
+
+use crate::queue::kernel::job::JobView;
+use crate::queue::kernel::operation::{Changed, Operation};
+use crate::queue::kernel::queue::Queue;
+use crate::queue::memory::slab::Slot;
+use crate::queue::value::ids::Id;
+use crate::queue::value::policy::{Attempts, Backoff, Policy};
+use crate::queue::value::recurrence::{Calendar, NewSchedule};
+use crate::queue::value::serial::Naming;
+use crate::queue::value::serial::Serial;
+use crate::queue::value::settings::Settings;
+use crate::queue::value::state::Progress;
+use crate::queue::value::tally::Tally;
+use crate::queue::value::time::{Millis, Time};
+
+/// What a job leaves with that was told no priority.
+const DEFAULT_PRIORITY: u8 = 128;
+
+/// How long its leases last where nobody has told: an entry of a log can come to a queue that isn't
+/// there any more. A job without a TTR could be written to a file, but not read from it.
+const UNTOLD_TTR: Millis = Millis::of_secs(60);
+
+/// Adds a job, to be handed out from its due time on. What it doesn't say is as the queue's
+/// settings have it or, without that, as the server's defaults do, at this moment and for good.
+#[derive(Clone, Debug)]
+pub struct Add<'a> {
+    /// `None`: the queue makes one, which is never made again.
+    pub id: Option<Id<'a>>,
+    pub body: &'a [u8],
+    pub due: Due,
+    pub ttr: Option<Millis>,
+    pub priority: Option<u8>,
+    pub attempts: Option<Attempts>,
+    pub backoff: Option<Backoff>,
+    pub ttl: Option<Millis>,
+    pub keep: Option<Millis>,
+    pub late: Option<Millis>,
+    /// It takes turns with jobs of other groups.
+    pub group: Option<Id<'a>>,
+    /// It comes back. Then `due` counts for nothing, nor do TTL and KEEP: it has an id.
+    pub schedule: Option<Box<NewSchedule>>,
+    pub if_taken: IfTaken,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    In(Millis),
+    /// In the past, this is now.
+    At(Time),
+}
+
+/// What to do when the id is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IfTaken {
+    Refuse,
+    Replace,
+    /// The job with this schedule is to be there: what it does, and how, is as this says. Its due
+    /// time, and a lease, stay as long as the schedule is the same. Without a schedule, as
+    /// `Replace`.
+    Ensure,
+}
+
+/// What became of an add.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    New {
+        slot: Slot,
+        due: Time,
+    },
+    Replaced {
+        slot: Slot,
+        due: Time,
+    },
+    /// The id belongs to another job, which is left as it was.
+    Taken,
+    /// It was there, and is just as it was told to be.
+    Unchanged {
+        slot: Slot,
+    },
+    /// There are as many jobs as the queue may hold.
+    Full,
+    /// It would never run: there is no time for it, or none that its limits allow.
+    Never,
+    /// The same of one that is to be there (ENSURE). Where it was and waited for such a time, it
+    /// isn't any more.
+    Over {
+        was_there: bool,
+    },
+}
+
+impl Changed for Added {
+    fn has_changed(&self) -> bool {
+        match self {
+            Added::New { .. } | Added::Replaced { .. } | Added::Over { was_there: true } => true,
+            Added::Taken
+            | Added::Unchanged { .. }
+            | Added::Full
+            | Added::Never
+            | Added::Over { was_there: false } => false,
+        }
+    }
+}
+
+impl<'a> Add<'a> {
+    /// Due now, and nothing else said.
+    pub fn plain(id: Id<'a>, body: &'a [u8]) -> Add<'a> {
+        Add { id: Some(id), ..Add::nameless(body) }
+    }
+
+    /// The same, under an id that the queue makes.
+    pub fn nameless(body: &'a [u8]) -> Add<'a> {
+        Add {
+            id: None,
+            body,
+            due: Due::In(Millis::ZERO),
+            ttr: None,
+            priority: None,
+            attempts: None,
+            backoff: None,
+            ttl: None,
+            keep: None,
+            late: None,
+            group: None,
+            schedule: None,
+            if_taken: IfTaken::Refuse,
+        }
+    }
+
+    pub(in crate::queue) fn policy(&self, queue: &Queue) -> Policy {
+        let (settings, defaults): (&Settings, _) =
+            (queue.limits.settings(), &queue.heading().defaults);
+        let ttr = self.ttr.or(settings.ttr).unwrap_or(defaults.ttr);
+        Policy {
+            ttr: if ttr.is_zero() { UNTOLD_TTR } else { ttr },
+            attempts: self.attempts.or(settings.attempts).unwrap_or(defaults.attempts),
+            priority: self.priority.unwrap_or(DEFAULT_PRIORITY),
+            backoff: self.backoff.unwrap_or(settings.backoff),
+            ttl: self.ttl.unwrap_or_default(),
+            keep: self.keep.unwrap_or(settings.keep),
+            late: self.late.unwrap_or(settings.late),
+        }
+    }
+}
+
+impl Operation for Add<'_> {
+    type Outcome = Added;
+
+    /// A finished job that has been kept long enough holds its id no longer. O(log n).
+    fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Added {
+        let made;
+        let (id, naming) = match self.id {
+            Some(id) => (id, Naming::Given),
+            None => {
+                made = queue.next_id(now);
+                let Some(id) = Id::new(made.as_bytes()) else {
+                    queue.ledger.bug("an id that is made is a possible one");
+                    return Added::Taken;
+                };
+                (id, Naming::ByQueue)
+            }
+        };
+        let found = queue.store.pool().look_up(id);
+        if let Some(new) = &self.schedule {
+            return self.schedule(queue, now, (id, found), new, calendar);
+        }
+        let is_gone = found.slot.is_some_and(|slot| queue.store.was_kept_until(slot, now));
+        let is_taken = found.slot.is_some() && !is_gone;
+        if is_taken && self.if_taken == IfTaken::Refuse {
+            return Added::Taken;
+        }
+        if found.slot.is_none() && queue.is_full() {
+            return Added::Full;
+        }
+        let due = match self.due {
+            Due::In(delay) => now.saturating_add(delay),
+            Due::At(time) => time.max(now),
+        };
+        let policy = self.policy(queue);
+        let progress = Progress { expires_at: policy.expiry(now), ..Progress::default() };
+        let job = JobView {
+            id,
+            body: self.body,
+            time: due,
+            created: now,
+            policy,
+            progress,
+            reason: None,
+            tally: Tally::default(),
+            group: self.group,
+            schedule: None,
+        };
+        match queue.put_job(&job, naming, found) {
+            None => Added::Full,
+            Some(slot) if is_taken => Added::Replaced { slot, due },
+            Some(slot) => Added::New { slot, due },
+        }
+    }
+}
+
+impl Queue {
+    /// An id that is not taken and sorts behind all that were made before: `<unix-ms>-<number>`.
+    pub(in crate::queue) fn next_id(&self, now: Time) -> String {
+        let mut serial = Serial { time: now, number: 0 };
+        let last = self.ledger.last_serial();
+        if serial.time <= last.time {
+            serial = Serial { number: last.number.wrapping_add(1), ..last };
+        }
+        // Somebody may have given such ids by hand: steps that double leave any block of them
+        // quickly.
+        let mut step: u64 = 1;
+        loop {
+            let id = format!("{}-{}", serial.time.unix_ms(), serial.number);
+            if Id::new(id.as_bytes()).is_none_or(|id| self.store.find(id).is_none()) {
+                return id;
+            }
+            serial.number = serial.number.wrapping_add(step);
+            step = step.saturating_mul(2);
+        }
+    }
+
+    pub(in crate::queue) fn is_full(&self) -> bool {
+        self.limits.settings().max_jobs.is_some_and(|max| self.len() as u64 >= max.get())
+    }
+}

@@ -1,0 +1,223 @@
+//! Jobs that come back: how one is added, and what the operations on a job come to when it has a
+//! schedule.
+
+use std::borrow::Cow;
+
+use super::produce::{Add, Added, IfTaken};
+use crate::queue::kernel::job::JobView;
+use crate::queue::kernel::pool::Found;
+use crate::queue::kernel::queue::Queue;
+use crate::queue::memory::slab::Slot;
+use crate::queue::value::ids::Id;
+use crate::queue::value::policy::Policy;
+use crate::queue::value::recurrence::{
+    Calendar, Misfire, NewSchedule, Recurrence, Round, Scheduled, Starts,
+};
+use crate::queue::value::serial::Naming;
+use crate::queue::value::state::{Progress, Stage};
+use crate::queue::value::tally::Tally;
+use crate::queue::value::time::{Millis, Time};
+
+impl Add<'_> {
+    /// Adds a job with a schedule, under this id.
+    pub(in crate::queue) fn schedule(
+        &self,
+        queue: &mut Queue,
+        now: Time,
+        (id, found): (Id, Found),
+        new: &NewSchedule,
+        calendar: &mut dyn Calendar,
+    ) -> Added {
+        let (rule, starts) = (&*self.rule_for(queue, &new.rule), new.starts);
+        let is_there = found.slot.filter(|slot| !queue.store.was_kept_until(*slot, now));
+        if is_there.is_some() && self.if_taken == IfTaken::Refuse {
+            return Added::Taken;
+        }
+        if let (Some(slot), IfTaken::Ensure) = (is_there, self.if_taken) {
+            if let Some(added) = self.ensure(queue, now, (slot, found), (rule, starts), calendar) {
+                return added;
+            }
+        }
+        if found.slot.is_none() && queue.is_full() {
+            return Added::Full;
+        }
+        let Some(round) = rule.first(now, starts, calendar) else {
+            return match self.if_taken {
+                IfTaken::Ensure => Added::Over { was_there: false },
+                IfTaken::Refuse | IfTaken::Replace => Added::Never,
+            };
+        };
+        let job = self.scheduled_job(queue, id, now, rule, round);
+        match queue.put_job(&job, Naming::Given, found) {
+            None => Added::Full,
+            Some(slot) if is_there.is_some() => Added::Replaced { slot, due: job.time },
+            Some(slot) => Added::New { slot, due: job.time },
+        }
+    }
+
+    /// The rule with this ADD's LATE or, where it says none, the queue's.
+    fn rule_for<'r>(&self, queue: &Queue, rule: &'r Recurrence) -> Cow<'r, Recurrence> {
+        let late = self.late.unwrap_or(queue.limits.settings().late);
+        if late == rule.late {
+            Cow::Borrowed(rule)
+        } else {
+            Cow::Owned(Recurrence { late, ..rule.clone() })
+        }
+    }
+
+    fn scheduled_job<'j>(
+        &'j self,
+        queue: &Queue,
+        id: Id<'j>,
+        created: Time,
+        rule: &'j Recurrence,
+        round: Round,
+    ) -> JobView<'j> {
+        JobView {
+            id,
+            body: self.body,
+            time: rule.ready_at(id, round.occurrence),
+            created,
+            policy: Policy {
+                ttl: Millis::ZERO,
+                keep: Millis::ZERO,
+                late: Millis::ZERO,
+                ..self.policy(queue)
+            },
+            progress: Progress::default(),
+            reason: None,
+            tally: Tally::default(),
+            group: self.group,
+            schedule: Some(Scheduled { rule, round }),
+        }
+    }
+
+    /// The job is there already: it is as this ADD says from here on, and what has happened stays.
+    /// `None`: it is done, and may be added anew.
+    fn ensure(
+        &self,
+        queue: &mut Queue,
+        now: Time,
+        (slot, found): (Slot, Found),
+        (rule, starts): (&Recurrence, Starts),
+        calendar: &mut dyn Calendar,
+    ) -> Option<Added> {
+        let stored = queue.view(slot).filter(|job| job.progress.stage != Stage::Done)?;
+        let before = stored.settled(now);
+        let same = before.schedule.filter(|old| rule.is_as(old.rule, &old.round, starts));
+        let round = match same {
+            Some(old) => round_under(rule, old, &before, now, calendar),
+            None => round_instead(rule, starts, &before, now, calendar),
+        };
+        let Some(round) = round else {
+            queue.discard(slot);
+            queue.ledger.count(|totals| &mut totals.deleted, 1);
+            return Some(Added::Over { was_there: true });
+        };
+        let (id, reason) = (before.id.bytes().to_vec(), before.reason.map(<[u8]>::to_vec));
+        let reason_stored = stored.reason.map(<[u8]>::to_vec);
+        let mut job = self.scheduled_job(queue, Id::new(&id)?, before.created, rule, round);
+        job.reason = reason.as_deref();
+        job.tally = before.tally;
+        let is_rearmed = same.is_none() && before.progress.stage == Stage::Waiting;
+        if !is_rearmed {
+            job.time = before.time;
+            job.progress = Progress { expires_at: None, ..before.progress };
+        }
+        job = with_the_lease_of(&stored, reason_stored.as_deref(), job, now);
+        if job == stored {
+            return Some(Added::Unchanged { slot });
+        }
+        let (due, is_dead) = (job.time, job.progress.stage == Stage::Dead);
+        let dies = is_dead && !queue.is_dead(slot);
+        Some(match queue.put_job(&job, Naming::Given, found) {
+            None => Added::Full,
+            Some(slot) => {
+                queue.ledger.count(|totals| &mut totals.died, usize::from(dies));
+                Added::Replaced { slot, due }
+            }
+        })
+    }
+}
+
+/// A lease is good until the job is handed out again, also one that has run out. So the job keeps
+/// it where time makes the same of the job with the lease as was written down without.
+fn with_the_lease_of<'j>(
+    stored: &JobView,
+    reason: Option<&'j [u8]>,
+    job: JobView<'j>,
+    now: Time,
+) -> JobView<'j> {
+    let has_failed = stored.has_come_back(now);
+    let round = stored.schedule.map(|old| old.round).filter(|_| has_failed);
+    let leased = JobView {
+        time: stored.time,
+        progress: Progress { expires_at: None, ..stored.progress },
+        reason,
+        tally: stored.tally,
+        schedule: job.schedule.map(|new| Scheduled { round: round.unwrap_or(new.round), ..new }),
+        ..job
+    };
+    if leased.settled(now) == job {
+        leased
+    } else {
+        job
+    }
+}
+
+/// The round of a job whose schedule stays and whose limits may be others. `None`: it waits for a
+/// time that they don't allow.
+fn round_under(
+    rule: &Recurrence,
+    old: Scheduled,
+    job: &JobView,
+    now: Time,
+    calendar: &mut dyn Calendar,
+) -> Option<Round> {
+    let round = old.round;
+    match job.progress.stage {
+        Stage::Waiting if job.progress.attempt == 0 => {
+            let is_over = !rule.allows(round.occurrence) || rule.ends_with(round.runs);
+            let has_same_limits = (rule.until, rule.runs) == (old.rule.until, old.rule.runs);
+            // What is ready has come by the limits of then, or was kicked.
+            (!is_over || job.time <= now).then(|| match round.next() {
+                // It was given back before a worker had begun, or kicked.
+                Some(next) => round.with_next(Some(next).filter(|next| rule.allows(*next))),
+                None if has_same_limits => round,
+                None => round.undecided(),
+            })
+        }
+        Stage::Waiting | Stage::Leased if rule.ends_with(round.runs) => Some(round.with_next(None)),
+        Stage::Waiting | Stage::Leased => Some(match round.next() {
+            Some(next) => round.with_next(Some(next).filter(|next| rule.allows(*next))),
+            None => {
+                let after = match rule.misfire {
+                    Misfire::One => now.max(round.occurrence),
+                    Misfire::All => round.occurrence,
+                };
+                round.with_next(rule.following(&round, after, calendar).next)
+            }
+        }),
+        Stage::Dead | Stage::Done => Some(round),
+    }
+}
+
+/// The round of a job that gets another schedule. A run that is under way goes on; the first of the
+/// new schedule comes behind it. `None`: it waits, and the new schedule has no time for it.
+fn round_instead(
+    rule: &Recurrence,
+    starts: Starts,
+    job: &JobView,
+    now: Time,
+    calendar: &mut dyn Calendar,
+) -> Option<Round> {
+    let first = rule.first_after(now, starts, calendar);
+    match job.progress.stage {
+        Stage::Waiting => first,
+        Stage::Leased | Stage::Dead | Stage::Done => {
+            let under_way = job.schedule.map_or(now, |old| old.round.occurrence);
+            let round = Round::new(first.map_or(now, |first| first.anchor), under_way);
+            Some(round.with_next(first.map(|first| first.occurrence)))
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What no client says: jobs that are forgotten, because they had been kept long enough or because
+//! a purge chose them. And when the timer has to come.
+
+use crate::queue::kernel::operation::{Changed, Operation};
+use crate::queue::kernel::queue::Queue;
+use crate::queue::memory::slab::Slot;
+use crate::queue::value::ids::Id;
+use crate::queue::value::recurrence::Calendar;
+use crate::queue::value::state::State;
+use crate::queue::value::time::{Millis, Time};
+
+/// Removes these jobs, whatever their state. O(log n) each.
+#[derive(Clone, Copy, Debug)]
+pub struct Forget<'a> {
+    pub ids: &'a [Id<'a>],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forgotten {
+    pub jobs: usize,
+}
+
+/// Removes groups without jobs of which nothing counts any more: of a bounded number, which follow
+/// those that were looked at last. O(log n) each.
+#[derive(Clone, Copy, Debug)]
+pub struct ForgetGroups;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForgottenGroups {
+    pub groups: usize,
+}
+
+impl Changed for Forgotten {
+    fn has_changed(&self) -> bool {
+        self.jobs > 0
+    }
+}
+
+impl Changed for ForgottenGroups {
+    fn has_changed(&self) -> bool {
+        self.groups > 0
+    }
+}
+
+impl Operation for Forget<'_> {
+    type Outcome = Forgotten;
+
+    fn run(&self, queue: &mut Queue, _now: Time, _: &mut dyn Calendar) -> Forgotten {
+        let jobs = self.ids.iter().filter_map(|id| queue.remove_called(*id)).count();
+        queue.ledger.count(|totals| &mut totals.purged, jobs);
+        Forgotten { jobs }
+    }
+}
+
+impl Operation for ForgetGroups {
+    type Outcome = ForgottenGroups;
+
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> ForgottenGroups {
+        ForgottenGroups { groups: queue.forget_groups(now) }
+    }
+}
+
+impl Queue {
+    /// Those that a purge would remove: up to so many jobs in this state, and in it for at least so
+    /// long, in the order in which they leave it. OLDER says nothing of delayed and reserved ones.
+    pub fn to_purge(&self, now: Time, state: State, older: Millis, at_most: usize) -> Vec<Slot> {
+        // A replica that is promoted may have a slower clock: a job counts as dead also where
+        // that happened in its future.
+        let since = if older.is_zero() { Time::MAX } else { now.saturating_sub(older) };
+        self.in_state_since(state, since).take(at_most).collect()
+    }
+
+    /// Jobs that are to be forgotten by `now`, at most so many: done ones that were kept long
+    /// enough, and those that have been dead for as long as the queue keeps them.
+    pub fn to_forget(&self, now: Time, at_most: usize) -> Vec<Slot> {
+        let mut slots: Vec<Slot> = self.lanes.done_by(now).take(at_most).collect();
+        if !self.limits.settings().dead_keep.is_zero() {
+            let is_over = |slot: &Slot| self.forgets_at(*slot).is_some_and(|time| time <= now);
+            let dead = self.in_state(State::Dead).take_while(is_over);
+            slots.extend(dead.take(at_most.saturating_sub(slots.len())));
+        }
+        slots
+    }
+
+    fn forgets_at(&self, dead: Slot) -> Option<Time> {
+        let job = self.view(dead)?;
+        self.limits.settings().forgets_dead_at(job.since(self.lanes.horizon()))
+    }
+
+    /// The timer need not come earlier for this queue: until then no job changes its state by
+    /// itself, no pause ends, nothing is to be forgotten, no groups without jobs are to be looked
+    /// at, and the rate lets no ready job leave. It may turn out that it could have come later.
+    /// O(1).
+    pub fn wake_at(&self) -> Time {
+        self.ledger.wake_at()
+    }
+
+    /// Finds out when the timer really has to come. Time has passed up to now. O(lanes).
+    pub fn find_wake_at(&mut self) -> Option<Time> {
+        let now = self.lanes.horizon();
+        let first_done = self.lanes.first_done();
+        let oldest_dead = if self.limits.settings().dead_keep.is_zero() {
+            None
+        } else {
+            self.in_state(State::Dead).next()
+        };
+        let forget = oldest_dead.and_then(|slot| self.forgets_at(slot));
+        // Whoever waits for a job that is ready waits for that.
+        let by_rate = self.rate_opens().filter(|_| self.oldest_ready().is_some());
+        let next = self
+            .next_change()
+            .into_iter()
+            .chain(self.paused_until(now))
+            .chain(first_done)
+            .chain(by_rate)
+            .chain(self.group_opens())
+            .chain(self.forgets_groups_at(now))
+            .chain(forget)
+            .min();
+        self.ledger.set_wake_at(next.unwrap_or(Time::MAX));
+        next.filter(|next| *next < Time::MAX)
+    }
+}

@@ -1,0 +1,252 @@
+//! What workers say of jobs that they were given: finished, released, touched, buried.
+
+use crate::queue::kernel::job::Job;
+use crate::queue::kernel::job::REASON_BURIED;
+use crate::queue::kernel::operation::{Changed, Operation};
+use crate::queue::kernel::queue::Queue;
+use crate::queue::kernel::shift::{Cause, Reason, Shift};
+use crate::queue::memory::slab::Slot;
+use crate::queue::value::ids::{Id, Lease};
+use crate::queue::value::recurrence::Calendar;
+use crate::queue::value::state::{Progress, Stage, State};
+use crate::queue::value::time::{Millis, Time};
+
+/// By which right somebody speaks of a delivery of a job: that of its lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim<'a> {
+    pub id: Id<'a>,
+    /// `None`: that of the job's latest delivery, whichever it is.
+    pub lease: Option<Lease>,
+}
+
+/// The work is done: takes jobs that were handed out from the queue, or keeps them as done. A lease
+/// stays good after its end, until the job is handed out again. O(log n) each.
+#[derive(Clone, Copy, Debug)]
+pub struct Finish<'a> {
+    pub claims: &'a [Claim<'a>],
+}
+
+/// So many claims were good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finished {
+    pub jobs: usize,
+}
+
+/// Gives a job back. After its last attempt it is dead. O(log n).
+#[derive(Clone, Copy, Debug)]
+pub struct Release<'a> {
+    pub claim: Claim<'a>,
+    pub when: WhenReleased,
+    /// From now on; without it, the job keeps the one it has.
+    pub priority: Option<u8>,
+    pub reason: Option<&'a [u8]>,
+}
+
+impl<'a> Release<'a> {
+    /// After its backoff, with nothing said of it.
+    pub const fn plain(claim: Claim<'a>) -> Release<'a> {
+        Release { claim, when: WhenReleased::AfterBackoff, priority: None, reason: None }
+    }
+}
+
+/// When a job is ready again that is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenReleased {
+    AfterBackoff,
+    After(Millis),
+    /// At once, and the attempt isn't counted: nobody has begun to work on it.
+    Unbegun,
+}
+
+/// The work goes on: the lease lasts for `ttr` or, without it, the job's own TTR from now on. O(log
+/// n).
+#[derive(Clone, Copy, Debug)]
+pub struct Touch<'a> {
+    pub claim: Claim<'a>,
+    pub ttr: Option<Millis>,
+}
+
+/// The work can't be done: the job is dead. O(log n).
+#[derive(Clone, Copy, Debug)]
+pub struct Bury<'a> {
+    pub claim: Claim<'a>,
+    pub reason: Option<&'a [u8]>,
+}
+
+/// Whether the claim was good, and something was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accepted {
+    Yes,
+    No,
+}
+
+impl Changed for Accepted {
+    fn has_changed(&self) -> bool {
+        *self == Accepted::Yes
+    }
+}
+
+impl From<Option<()>> for Accepted {
+    fn from(done: Option<()>) -> Accepted {
+        done.map_or(Accepted::No, |()| Accepted::Yes)
+    }
+}
+
+impl Changed for Finished {
+    fn has_changed(&self) -> bool {
+        self.jobs > 0
+    }
+}
+
+impl Operation for Finish<'_> {
+    type Outcome = Finished;
+
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Finished {
+        let jobs = self.claims.iter().filter_map(|claim| queue.finish(now, claim)).count();
+        Finished { jobs }
+    }
+}
+
+impl Operation for Release<'_> {
+    type Outcome = Accepted;
+
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Accepted {
+        queue.release(now, self).into()
+    }
+}
+
+impl Operation for Touch<'_> {
+    type Outcome = Accepted;
+
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Accepted {
+        queue.touch(now, self).into()
+    }
+}
+
+impl Operation for Bury<'_> {
+    type Outcome = Accepted;
+
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Accepted {
+        queue.bury(now, self).into()
+    }
+}
+
+impl Queue {
+    fn finish(&mut self, now: Time, claim: &Claim) -> Option<()> {
+        let slot = self.held(claim)?;
+        if let Some(job) = self.finish_held(now, slot) {
+            self.store.add_removed(job);
+        }
+        Some(())
+    }
+
+    /// A job that is handed out is finished; given back unless it is kept as done, or comes back.
+    pub(in crate::queue) fn finish_held(&mut self, now: Time, slot: Slot) -> Option<Job> {
+        let (terms, details) = self.store.terms_and_details(slot)?;
+        let comes_back = details.is_some_and(|details| details.schedule().is_some());
+        let keep = terms.keep;
+        if comes_back && self.arm(now, slot, Cause::Finished).is_some() {
+            return None;
+        }
+        if keep.is_zero() {
+            self.ledger.count(|totals| &mut totals.finished, 1);
+            return self.remove(slot);
+        }
+        let attempt = self.store.progress(slot).attempt;
+        let done = Progress { stage: Stage::Done, attempt, ..Progress::default() };
+        self.shift(slot, &Shift::new(Cause::Finished, now, now.saturating_add(keep), &done));
+        None
+    }
+
+    fn release(&mut self, now: Time, release: &Release) -> Option<()> {
+        let slot = self.held_alive(now, &release.claim)?;
+        let progress = self.store.progress(slot);
+        let policy = self.store.policy_of(slot)?;
+        let is_unbegun = release.when == WhenReleased::Unbegun;
+        if policy.attempts.end_with(progress.attempt) && !is_unbegun {
+            if self.arm_after_failure(now, slot, release.reason, release.priority).is_some() {
+                return Some(());
+            }
+            self.lay_dead(slot, Cause::Released, now, (release.reason, release.priority));
+            return Some(());
+        }
+        let delay = match release.when {
+            WhenReleased::AfterBackoff => {
+                policy.backoff.after(progress.attempt, progress.lease.unwrap_or_default())
+            }
+            WhenReleased::After(delay) => delay,
+            WhenReleased::Unbegun => Millis::ZERO,
+        };
+        let attempt = progress.attempt.saturating_sub(u32::from(is_unbegun));
+        if attempt == 0 {
+            self.take_back_run(slot);
+        }
+        let waiting = Progress { stage: Stage::Waiting, attempt, lease: None, ..progress };
+        let shift = Shift::new(Cause::Released, now, now.saturating_add(delay), &waiting);
+        let shift = shift.because(Reason::given(release.reason));
+        self.shift(slot, &Shift { is_counted: !is_unbegun, priority: release.priority, ..shift });
+        Some(())
+    }
+
+    fn touch(&mut self, now: Time, touch: &Touch) -> Option<()> {
+        let slot = self.held_alive(now, &touch.claim)?;
+        let ttr = touch.ttr.unwrap_or(self.store.policy_of(slot)?.ttr);
+        if !self.is_leased_at(slot, now) && self.free_places(now) == 0 {
+            // Somebody else has its place.
+            return None;
+        }
+        if !self.is_leased_at(slot, now) && !self.has_place_in_group(slot, now) {
+            return None;
+        }
+        let progress = self.store.progress(slot);
+        self.shift(slot, &Shift::new(Cause::Touched, now, now.saturating_add(ttr), &progress));
+        Some(())
+    }
+
+    fn bury(&mut self, now: Time, bury: &Bury) -> Option<()> {
+        let slot = self.held_alive(now, &bury.claim)?;
+        let had_reason =
+            self.store.details_of(slot).is_some_and(|details| details.reason().is_some());
+        let reason = bury.reason.or((!had_reason).then_some(REASON_BURIED));
+        self.lay_dead(slot, Cause::Buried, now, (reason, None));
+        Some(())
+    }
+
+    /// From now on; one that is dead already, since its last attempt has timed out, stays so since
+    /// then.
+    pub(in crate::queue) fn lay_dead(
+        &mut self,
+        slot: Slot,
+        cause: Cause,
+        now: Time,
+        (reason, priority): (Option<&[u8]>, Option<u8>),
+    ) {
+        let since =
+            self.view(slot).filter(|job| job.state(now) == State::Dead).map(|job| job.since(now));
+        let attempt = self.store.progress(slot).attempt;
+        let dead = Progress { stage: Stage::Dead, attempt, ..Progress::default() };
+        let shift =
+            Shift::new(cause, now, since.unwrap_or(now), &dead).because(Reason::given(reason));
+        self.shift(slot, &Shift { priority, ..shift });
+    }
+
+    /// The job, if this is a claim to its latest delivery.
+    pub(in crate::queue) fn held(&self, claim: &Claim) -> Option<Slot> {
+        let slot = self.store.find(claim.id)?;
+        let progress = self.store.details_of(slot)?.progress();
+        let is_good = claim.lease.is_none_or(|lease| progress.lease == Some(lease));
+        (progress.stage == Stage::Leased && is_good).then_some(slot)
+    }
+
+    /// Whether the lease of a job that is held hasn't run out.
+    fn is_leased_at(&self, slot: Slot, now: Time) -> bool {
+        self.store.details_of(slot).is_some_and(|details| details.time > now)
+    }
+
+    /// As `held`; a job that has expired can't be brought back.
+    fn held_alive(&self, now: Time, claim: &Claim) -> Option<Slot> {
+        let slot = self.held(claim)?;
+        let expires_at = self.store.progress(slot).expires_at;
+        expires_at.is_none_or(|expires_at| expires_at > now).then_some(slot)
+    }
+}

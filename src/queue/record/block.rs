@@ -1,0 +1,110 @@
+//! Jobs in a file, in blocks: a job is an array of its id, its body and its record, and stands
+//! right behind the one before. So many at once cost the server, which gives each string an
+//! allocation of its own, next to nothing.
+
+use rmp::decode::{read_array_len, read_bin_len, read_bool, read_int};
+use rmp_serde::decode::ReadReader;
+use serde::{Deserialize, Serialize};
+use serde_bytes::Bytes;
+
+use super::job::JobRecord;
+use crate::queue::kernel::job::JobView;
+use crate::queue::value::record::RecordError;
+
+/// No further job goes into a block of at least so many bytes.
+const BLOCK_BYTES: usize = 32 << 10;
+
+#[derive(Serialize)]
+struct Written<'b>(&'b Bytes, &'b Bytes, &'b JobRecord);
+
+const FIELDS: u32 = 3;
+/// Those that every record of a job has.
+const PLAIN_FIELDS: u32 = 9;
+
+/// A block being written.
+#[derive(Debug, Default)]
+pub struct BlockWriter(Vec<u8>);
+
+impl BlockWriter {
+    /// Says whether the block is full.
+    pub fn add(&mut self, job: &JobView) -> bool {
+        let record = job.record();
+        let written = Written(Bytes::new(job.id.bytes()), Bytes::new(job.body), &record);
+        // Writing integers, bytes and flags to memory can't fail.
+        let done = rmp_serde::encode::write(&mut self.0, &written);
+        debug_assert!(done.is_ok(), "a job can be written");
+        self.0.len() >= BLOCK_BYTES
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// A job that was read: its id, its body and its record.
+type Read<'b> = (&'b [u8], &'b [u8], JobRecord);
+
+/// The jobs of a block. Ends behind the first one that can't be read.
+pub fn read_block(block: &[u8]) -> impl Iterator<Item = Result<Read<'_>, RecordError>> {
+    // One for the whole block: each has a buffer of its own.
+    let mut reader = rmp_serde::Deserializer::new(block);
+    std::iter::from_fn(move || {
+        if reader.get_ref().is_empty() {
+            return None;
+        }
+        let read = read_job(&mut reader).ok_or(RecordError::Unreadable);
+        if read.is_err() {
+            *reader.get_mut() = &[];
+        }
+        Some(read)
+    })
+}
+
+type Reader<'b> = rmp_serde::Deserializer<ReadReader<&'b [u8]>>;
+
+fn read_job<'b>(reader: &mut Reader<'b>) -> Option<Read<'b>> {
+    let block = reader.get_mut();
+    if read_array_len(block).ok()? != FIELDS {
+        return None;
+    }
+    let (id, body) = (read_bytes(block)?, read_bytes(block)?);
+    let record = read_record(reader)?;
+    Some((id, body, record))
+}
+
+/// As [`JobRecord`] is deserialized, but for arrays only, and in a third of the time.
+fn read_record(reader: &mut Reader) -> Option<JobRecord> {
+    let block = reader.get_mut();
+    let more = read_array_len(block).ok()?.checked_sub(PLAIN_FIELDS)?;
+    let plain = JobRecord {
+        time: read_int(block).ok()?,
+        created: read_int(block).ok()?,
+        ttr: read_int(block).ok()?,
+        attempts: read_int(block).ok()?,
+        priority: read_int(block).ok()?,
+        attempt: read_int(block).ok()?,
+        lease: read_int(block).ok()?,
+        stage: read_int(block).ok()?,
+        named_by_queue: read_bool(block).ok()?,
+        extra: None,
+    };
+    match more {
+        0 => Some(plain),
+        1 => Some(JobRecord { extra: Option::deserialize(reader).ok()?, ..plain }),
+        _ => None,
+    }
+}
+
+fn read_bytes<'b>(block: &mut &'b [u8]) -> Option<&'b [u8]> {
+    let len = read_bin_len(block).ok()?;
+    let (bytes, rest) = block.split_at_checked(len as usize)?;
+    *block = rest;
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! Records of a file, and of an AOF that was rewritten.
+
+use super::job::JobRecord;
+use super::queue::{LimitsRecord, QueueRecord};
+use crate::queue::groups::record::{GroupRecord, GroupSerials};
+use crate::queue::kernel::job::JobView;
+use crate::queue::kernel::operation::{Changed, Operation};
+use crate::queue::kernel::queue::Queue;
+use crate::queue::value::ids::Lease;
+use crate::queue::value::record::{lease, time, RecordError};
+use crate::queue::value::recurrence::Calendar;
+use crate::queue::value::serial::{Naming, Serial};
+use crate::queue::value::time::Time;
+
+/// What an AOF is rewritten to.
+#[derive(Clone, Debug)]
+pub enum Effect<'a> {
+    /// This job is there, instead of any with its id.
+    Put {
+        id: &'a [u8],
+        body: &'a [u8],
+        record: JobRecord,
+    },
+    /// These groups have got there.
+    Groups(Vec<GroupRecord>),
+    Queue(QueueRecord),
+}
+
+/// Whether the effect was a possible one.
+pub type Replayed = Result<(), RecordError>;
+
+impl Changed for Replayed {
+    fn has_changed(&self) -> bool {
+        self.is_ok()
+    }
+}
+
+impl Effect<'_> {
+    /// The highest lease that it tells of.
+    pub fn highest_lease(&self) -> Lease {
+        let number = match self {
+            Effect::Put { record, .. } => Some(record.lease_number()),
+            Effect::Groups(_) => None,
+            Effect::Queue(record) => Some(record.last_lease),
+        };
+        Lease::new(number.unwrap_or_default())
+    }
+
+    /// Whether all that it says is possible.
+    pub fn check(&self) -> Result<(), RecordError> {
+        match self {
+            Effect::Put { id, body, record } => record.job(id, body).map(drop),
+            Effect::Groups(records) => records.iter().try_for_each(GroupRecord::check),
+            Effect::Queue(record) => record.check(),
+        }
+    }
+}
+
+impl Operation for Effect<'_> {
+    type Outcome = Replayed;
+
+    const IS_RECORD: bool = true;
+
+    fn run(&self, queue: &mut Queue, _now: Time, _: &mut dyn Calendar) -> Replayed {
+        self.check()?;
+        if queue.groups.is_some() {
+            // When the timer is to look at groups goes by the time of the last change, which is
+            // another now.
+            queue.ledger.wake_now();
+        }
+        match self {
+            Effect::Put { id, body, record } => queue.put(id, body, record),
+            Effect::Groups(records) => {
+                records.iter().try_for_each(|record| queue.load_group(record))?;
+                queue.leave_no_empty_groups();
+                Ok(())
+            }
+            Effect::Queue(record) => queue.restore(record),
+        }
+    }
+}
+
+impl Queue {
+    fn put(&mut self, id: &[u8], body: &[u8], record: &JobRecord) -> Result<(), RecordError> {
+        let job = record.job(id, body)?;
+        let found = self.store.pool().look_up(job.id);
+        let put = self.put_job(&job, record.naming(), found);
+        put.map(drop).ok_or(RecordError::TooMany)
+    }
+
+    /// So many jobs of a file are to be loaded. Only for speed.
+    pub fn expect(&mut self, jobs: u64) {
+        self.store.expect(usize::try_from(jobs).unwrap_or(usize::MAX));
+    }
+
+    /// A job of a file, in which no id can occur twice.
+    pub fn load(&mut self, id: &[u8], body: &[u8], record: &JobRecord) -> Result<(), RecordError> {
+        let job = record.job(id, body)?;
+        let found = self.store.pool().look_up(job.id);
+        if found.slot.is_some() {
+            return Err(RecordError::TakenId);
+        }
+        let put = self.put_job(&job, record.naming(), found);
+        put.map(drop).ok_or(RecordError::TooMany)
+    }
+
+    /// Everything about the queue but its jobs.
+    pub fn record(&self) -> QueueRecord {
+        let Queue { limits, ledger, .. } = self;
+        let serial = ledger.last_serial();
+        QueueRecord {
+            last_lease: ledger.last_lease().number(),
+            serial_time: serial.time.unix_ms(),
+            serial_number: serial.number,
+            totals: *ledger.totals(),
+            counted: ledger.counted().unix_ms(),
+            paused_until: limits.paused_until().unix_ms(),
+            settings: limits.settings().into(),
+            heading: ledger.heading().into(),
+            limits: LimitsRecord::of(limits.settings(), limits.tat(), self.group_serials()),
+        }
+    }
+
+    /// Takes over what [`Queue::record`] told: after the jobs, whose arrival it doesn't count.
+    pub fn restore(&mut self, record: &QueueRecord) -> Result<(), RecordError> {
+        record.check()?;
+        let serial = Serial { time: time(record.serial_time)?, number: record.serial_number };
+        self.ledger.raise_serial(serial);
+        self.ledger.raise_lease(lease(record.last_lease)?);
+        self.limits.restore(record.settings()?, record.tat()?, time(record.paused_until)?);
+        self.restore_groups(record.group_serials());
+        self.ledger.restore(&record.heading()?, &record.totals, time(record.counted)?);
+        self.ledger.wake_now();
+        Ok(())
+    }
+}
+
+impl JobView<'_> {
+    /// The record with which [`Queue::load`] makes this job again.
+    pub fn record(&self) -> JobRecord {
+        JobRecord::of(self, Naming::Given)
+    }
+}
+
+impl Queue {
+    /// Every group, in the order in which they were made.
+    pub fn group_records(&self) -> Vec<GroupRecord> {
+        self.groups
+            .as_ref()
+            .map_or(Vec::new(), |groups| groups.records(self.limits.settings().group_rate))
+    }
+
+    /// Takes over what [`Queue::group_records`] told of a group: after the jobs, and before
+    /// [`Queue::restore`] with the record of the queue.
+    pub fn load_group(&mut self, record: &GroupRecord) -> Result<(), RecordError> {
+        record.check()?;
+        let settings = *self.limits.settings();
+        self.groups_or_new().restore(record, &settings)?;
+        // Some may leave at another time.
+        self.ledger.wake_now();
+        Ok(())
+    }
+
+    /// Where the groups have got to: how many records there are, the last serial, and up to which
+    /// one those without jobs were looked at.
+    pub(in crate::queue) fn group_serials(&self) -> GroupSerials {
+        self.groups.as_ref().map_or((0, 0, 0), |groups| groups.serials())
+    }
+
+    /// The settings are those of a record, and so are the serials.
+    fn restore_groups(&mut self, serials: (u64, u64)) {
+        if let Some(groups) = &mut self.groups {
+            groups.restore_serials(serials, self.limits.settings());
+        }
+        self.leave_no_empty_groups();
+    }
+
+    /// Where there is no group, nothing is remembered of turns.
+    pub(in crate::queue) fn leave_no_empty_groups(&mut self) {
+        if self.groups.as_ref().is_some_and(|groups| groups.len() == 0) {
+            self.groups = None;
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What names a job, and what names a hand-out of one.
+
+/// Ids are 1 to so many bytes long.
+pub const ID_BYTES_MAX: usize = 512;
+
+/// A job's name in its queue: any bytes, 1 to [`ID_BYTES_MAX`] of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Id<'a>(&'a [u8]);
+
+impl<'a> Id<'a> {
+    /// No job's.
+    pub(in crate::queue) const NONE: Id<'static> = Id(&[]);
+
+    /// `None` when there are too few or too many bytes.
+    pub fn new(bytes: &'a [u8]) -> Option<Id<'a>> {
+        (1..=ID_BYTES_MAX).contains(&bytes.len()).then_some(Id(bytes))
+    }
+
+    /// Of a job that is there: its bytes were counted when it came.
+    pub(in crate::queue) fn of(bytes: &'a [u8]) -> Id<'a> {
+        Id(bytes)
+    }
+
+    pub fn bytes(self) -> &'a [u8] {
+        self.0
+    }
+}
+
+/// Ids that a queue gave, to be used on it while it changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names(Vec<Box<[u8]>>);
+
+impl Names {
+    pub(in crate::queue) fn of<'a>(ids: impl Iterator<Item = Id<'a>>) -> Names {
+        Names(ids.map(|id| id.bytes().into()).collect())
+    }
+
+    pub fn ids(&self) -> Vec<Id<'_>> {
+        self.0.iter().map(|name| Id(name)).collect()
+    }
+
+    pub fn words(&self) -> Vec<&[u8]> {
+        self.0.iter().map(|name| &name[..]).collect()
+    }
+}
+
+/// The number of a lease: greater than all that the queue gave before. Those given in a millisecond
+/// begin at `unix-ms × 2048`; they stay below 2^53, where every client's numbers are exact, until
+/// the year 2109.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lease(u64);
+
+impl Lease {
+    pub const fn new(number: u64) -> Lease {
+        Lease(number)
+    }
+
+    /// Below 2^53, so that it is exact in every client.
+    pub const MAX: Lease = Lease((1 << 53) - 1);
+
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,13 @@
+//! What is said and told: values that know nothing of a queue.
+
+pub mod ids;
+pub mod pattern;
+pub mod policy;
+pub mod rate;
+pub mod record;
+pub mod recurrence;
+pub mod serial;
+pub mod settings;
+pub mod state;
+pub mod tally;
+pub mod time;

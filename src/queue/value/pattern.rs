@@ -1,0 +1,186 @@
+//! Patterns of ids, as those of the server's own SCAN and KEYS:
+//!
+//! | part | what it stands for |
+//! | --- | --- |
+//! | `*` | any bytes, or none |
+//! | `?` | any byte |
+//! | `[a-z_]`, `[^0-9]` | one of these bytes; any other than these |
+//! | `\*` | the byte behind the backslash, also in brackets |
+//!
+//! What the server makes of a pattern that looks like a mistake is made of it here: brackets that
+//! aren't closed reach to the end, a range from above is turned round, a backslash at the end is
+//! one, `[]` is no byte and `[^]` is any.
+//!
+//! Bytes, not letters: `?` is one of the two of `é`. In ranges bytes count from 0 to 255; in the
+//! server that depends on the machine, whose `char` has a sign or none.
+//!
+//! A star that was passed is never gone back to once the next one has been reached: whatever the
+//! later parts match, they match from the earliest place on. So an id costs at most its length
+//! times that of the pattern, and no pattern is exponential, as it was in the server
+//! (CVE-2022-36021).
+
+use super::ids::{Id, ID_BYTES_MAX};
+
+/// A pattern that has been read. Takes a few kilobytes, however long it was.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    /// `None`: it asks for more bytes than an id has.
+    parts: Option<Vec<Part>>,
+}
+
+#[derive(Clone, Debug)]
+enum Part {
+    Star,
+    AnyByte,
+    Byte(u8),
+    OneOf(Box<ByteSet>),
+}
+
+/// Whether an id matches, and how many bytes were compared to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compared {
+    pub is_match: bool,
+    pub steps: usize,
+}
+
+impl Pattern {
+    /// Every sequence of bytes is a pattern. O(its length).
+    pub fn new(pattern: &[u8]) -> Pattern {
+        let (mut parts, mut bytes_needed) = (Vec::new(), 0);
+        let mut rest = pattern;
+        while let Some((part, behind)) = first_part(rest) {
+            rest = behind;
+            match (&part, parts.last()) {
+                (Part::Star, Some(Part::Star)) => continue,
+                (Part::Star, _) => {}
+                (Part::AnyByte | Part::Byte(_) | Part::OneOf(_), _) => bytes_needed += 1,
+            }
+            if bytes_needed > ID_BYTES_MAX {
+                return Pattern { parts: None };
+            }
+            parts.push(part);
+        }
+        Pattern { parts: Some(parts) }
+    }
+
+    /// O(length of the id × that of the pattern) at most; most often O(length of the id).
+    pub fn compare(&self, id: Id) -> Compared {
+        match &self.parts {
+            Some(parts) => compare(parts, id.bytes()),
+            None => Compared { is_match: false, steps: 0 },
+        }
+    }
+}
+
+/// Where to try again: behind the latest star, which has taken up to this byte.
+#[derive(Clone, Copy)]
+struct Retry {
+    part: usize,
+    byte: usize,
+}
+
+fn compare(parts: &[Part], bytes: &[u8]) -> Compared {
+    let (mut part, mut at, mut steps) = (0, 0, 0);
+    let mut retry: Option<Retry> = None;
+    loop {
+        steps += 1;
+        let goes_on = match (parts.get(part), bytes.get(at)) {
+            (Some(Part::Star), _) => {
+                retry = Some(Retry { part: part + 1, byte: at });
+                part += 1;
+                continue;
+            }
+            (None, None) => return Compared { is_match: true, steps },
+            (Some(wanted), Some(byte)) => wanted.takes(*byte),
+            // Nothing is left that a later star could give it.
+            (Some(_), None) => return Compared { is_match: false, steps },
+            (None, Some(_)) => false,
+        };
+        match (goes_on, &mut retry) {
+            (true, _) => (part, at) = (part + 1, at + 1),
+            (false, Some(retry)) => {
+                retry.byte += 1;
+                (part, at) = (retry.part, retry.byte);
+            }
+            (false, None) => return Compared { is_match: false, steps },
+        }
+    }
+}
+
+impl Part {
+    /// Whether this is a byte that it stands for.
+    fn takes(&self, byte: u8) -> bool {
+        match self {
+            Part::Star => false,
+            Part::AnyByte => true,
+            Part::Byte(wanted) => *wanted == byte,
+            Part::OneOf(set) => set.has(byte),
+        }
+    }
+}
+
+/// The first part of a pattern, and the rest; `None` at its end.
+fn first_part(pattern: &[u8]) -> Option<(Part, &[u8])> {
+    Some(match pattern {
+        [] => return None,
+        [b'*', rest @ ..] => (Part::Star, rest),
+        [b'?', rest @ ..] => (Part::AnyByte, rest),
+        [b'[', b'^', rest @ ..] => {
+            let (set, rest) = brackets(rest);
+            (Part::OneOf(Box::new(set.inverted())), rest)
+        }
+        [b'[', rest @ ..] => {
+            let (set, rest) = brackets(rest);
+            (Part::OneOf(Box::new(set)), rest)
+        }
+        [b'\\', byte, rest @ ..] | [byte, rest @ ..] => (Part::Byte(*byte), rest),
+    })
+}
+
+/// What stands in brackets, and what is behind them.
+fn brackets(mut inside: &[u8]) -> (ByteSet, &[u8]) {
+    let mut set = ByteSet::default();
+    loop {
+        inside = match inside {
+            [] => return (set, &[]),
+            [b'\\', byte, rest @ ..] => {
+                set.add(*byte, *byte);
+                rest
+            }
+            [b']', rest @ ..] => return (set, rest),
+            [from, b'-', to, rest @ ..] => {
+                set.add(*from.min(to), *from.max(to));
+                rest
+            }
+            [byte, rest @ ..] => {
+                set.add(*byte, *byte);
+                rest
+            }
+        };
+    }
+}
+
+/// A bit for each byte.
+#[derive(Clone, Debug, Default)]
+struct ByteSet([u64; 4]);
+
+impl ByteSet {
+    fn add(&mut self, from: u8, to: u8) {
+        for byte in from..=to {
+            if let Some(word) = self.0.get_mut(usize::from(byte / 64)) {
+                *word |= 1 << (byte % 64);
+            }
+        }
+    }
+
+    fn has(&self, byte: u8) -> bool {
+        self.0.get(usize::from(byte / 64)).is_some_and(|word| word >> (byte % 64) & 1 != 0)
+    }
+
+    fn inverted(self) -> ByteSet {
+        ByteSet(self.0.map(|word| !word))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,38 @@
+//! Queues that are not what they were where the log was written.
+
+use std::time::Duration;
+
+use super::host::Host;
+use super::live::Live;
+use crate::server::context;
+use crate::server::logfile::warning;
+
+/// The log has a line of it this often at most.
+const BETWEEN_WARNINGS: Duration = Duration::from_secs(1);
+
+/// How often a queue was not what it was where the log was written.
+pub fn times_diverged() -> u64 {
+    Live::INSIDE_A_COMMAND.with(|state| state.diverged)
+}
+
+/// The queue at this key is not what it was where the log was written.
+pub fn report(name: &[u8]) {
+    let uptime = context::uptime();
+    let is_due = Live::INSIDE_A_COMMAND.with(|state| {
+        state.diverged += 1;
+        let is_due = state
+            .told_of_divergence
+            .is_none_or(|last| uptime.saturating_sub(last) >= BETWEEN_WARNINGS);
+        if is_due {
+            state.told_of_divergence = Some(uptime);
+        }
+        is_due
+    });
+    if is_due {
+        warning(&format!(
+            "queue '{}' differs from the primary's (dq_diverged): resynchronise this replica, or restart it \
+             from the primary's RDB file",
+            name.escape_ascii()
+        ));
+    }
+}
