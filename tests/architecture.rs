@@ -485,9 +485,9 @@ fn each_rule_sees_a_planted_fault() {
             "command/len.rs:1 imports command::peek::Peek",
         ),
         (
-            "command/words.rs",
+            "command/arg_reader.rs",
             "use crate::command::len::Len;",
-            "command/words.rs:1 imports command::len::Len",
+            "command/arg_reader.rs:1 imports command::len::Len",
         ),
         ("services/new.rs", "fn f() { unsafe { g() } }", "services/new.rs:1 has unsafe"),
         (

@@ -22,11 +22,11 @@
 //!
 //! O(log n) in the queue's jobs.
 
+use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::{Change, IfMissing};
-use super::schedule_words::{self, word_of, ScheduleWords, SCHEDULE};
+use super::schedule_options::{self, word_of, ScheduleOptions, SCHEDULE};
 use super::since::SINCE_0_1;
-use super::words::{options, Words};
 use crate::queue::{self, Added, Due, Id, IfTaken, Millis, NewSchedule, Queue, Starts, Time};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -43,13 +43,13 @@ pub struct Parsed<'c> {
 
 /// What is said beside the job's own terms.
 #[derive(Default)]
-struct Besides {
+struct AddOptions {
     delay: Option<Millis>,
     at: Option<Time>,
     nx: Option<()>,
     replace: Option<()>,
     ensure: Option<()>,
-    schedule: Option<Box<ScheduleWords>>,
+    schedule: Option<Box<ScheduleOptions>>,
 }
 
 impl Change for Add {
@@ -107,7 +107,7 @@ impl Change for Add {
     type Outcome = Added;
     type Operation<'p> = &'p queue::Add<'p>;
 
-    fn parse<'c>(mut words: Words<'c>) -> Result<Parsed<'c>, Error> {
+    fn parse<'c>(mut words: ArgReader<'c>) -> Result<Parsed<'c>, Error> {
         let id = match words.require()?.bytes() {
             b"*" => None,
             id => Some(Id::new(id).ok_or(Error::IdLength)?),
@@ -121,7 +121,7 @@ impl Change for Add {
         if words.remaining() == 0 {
             return Ok(parsed);
         }
-        parsed.nx = Besides::read(words, &mut parsed.add)?;
+        parsed.nx = AddOptions::read(words, &mut parsed.add)?;
         Ok(parsed)
     }
 
@@ -133,7 +133,7 @@ impl Change for Add {
             Due::In(_) | Due::At(_) => (),
         }
         match &add.schedule {
-            Some(new) => schedule_words::check(&new.rule, wall_clock),
+            Some(new) => schedule_options::check(&new.rule, wall_clock),
             None => Ok(()),
         }
     }
@@ -159,13 +159,13 @@ impl Change for Add {
     }
 }
 
-impl Besides {
+impl AddOptions {
     /// Reads the options. Says whether NX is one.
-    fn read<'c>(words: Words<'c>, add: &mut queue::Add<'c>) -> Result<bool, Error> {
-        let mut besides = Besides::default();
+    fn read<'c>(words: ArgReader<'c>, add: &mut queue::Add<'c>) -> Result<bool, Error> {
+        let mut other = AddOptions::default();
         options!(words, {
-            "DELAY" => besides.delay, millis(0);
-            "AT" => besides.at, time();
+            "DELAY" => other.delay, millis(0);
+            "AT" => other.at, time();
             "TTR" => add.ttr, millis(1);
             "PRIORITY" => add.priority, priority();
             "ATTEMPTS" => add.attempts, attempts();
@@ -174,14 +174,14 @@ impl Besides {
             "KEEP" => add.keep, millis(0);
             "LATE" => add.late, millis(0);
             "GROUP" => add.group, group();
-            "NX" => besides.nx, flag();
-            "REPLACE" => besides.replace, flag();
-            "ENSURE" => besides.ensure, flag();
-        } else |name, words| besides.schedule.get_or_insert_default().read(name, words));
-        add.due = besides.due()?;
-        add.if_taken = besides.if_taken()?;
-        add.schedule = besides.schedule(add)?;
-        Ok(besides.nx.is_some())
+            "NX" => other.nx, flag();
+            "REPLACE" => other.replace, flag();
+            "ENSURE" => other.ensure, flag();
+        } else |name, words| other.schedule.get_or_insert_default().read(name, words));
+        add.due = other.due()?;
+        add.if_taken = other.if_taken()?;
+        add.schedule = other.schedule(add)?;
+        Ok(other.nx.is_some())
     }
 
     fn due(&self) -> Result<Due, Error> {

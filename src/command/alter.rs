@@ -14,10 +14,10 @@
 //!
 //! O(1). Other limits for groups: O(g log g) in the number of groups.
 
+use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::{Change, IfMissing};
 use super::since::SINCE_0_1;
-use super::words::{options, Words};
 use crate::queue::{self, Altered, Queue, Rate};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -65,7 +65,7 @@ impl Change for Alter {
     type Outcome = Altered;
     type Operation<'p> = queue::Alter;
 
-    fn parse(words: Words) -> Result<queue::Alter, Error> {
+    fn parse(words: ArgReader) -> Result<queue::Alter, Error> {
         let mut changes = queue::Alter::default();
         options!(words, {
             "TTR" => changes.ttr, millis(1);
@@ -97,7 +97,7 @@ impl Change for Alter {
 }
 
 /// `n per-ms [BURST b]`; 0 in any time is no rate.
-fn read_rate(option: &'static str, words: &mut Words) -> Result<Option<Rate>, Error> {
+fn read_rate(option: &'static str, words: &mut ArgReader) -> Result<Option<Rate>, Error> {
     words.pair(option, "n per-ms")?;
     let jobs = words.small_integer(option, 0)?;
     let per = words.millis(option, u64::from(jobs > 0))?;

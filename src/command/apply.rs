@@ -1,10 +1,10 @@
-//! `DQ.APPLY key unix-ms told name [word ...] | PUT id body record | GROUPS records | QUEUE record`
+//! `DQ.APPLY key unix-ms logged name [word ...] | PUT id body record | GROUPS records | QUEUE record`
 //!
 //! Internal: an entry of the log, which replicas and the AOF get.
 //!
-//! - `unix-ms told command word …` is a command that a client sent at that time, without its key,
+//! - `unix-ms logged command word …` is a command that a client sent at that time, without its key,
 //!   or what no command says: `FORGET [id …]` (what was purged or had been kept long enough;
-//!   without ids, groups without jobs). `told`: `services/log.rs`
+//!   without ids, groups without jobs). `logged`: `services/log.rs`
 //! - `PUT` puts a job as the record has it, instead of any with that id; `GROUPS` says how far
 //!   groups have got; `QUEUE` sets what a queue is besides its jobs, and makes the key of an empty
 //!   queue: so is an AOF rewritten
@@ -14,10 +14,10 @@
 
 use std::marker::PhantomData;
 
+use super::arg_reader::ArgReader;
 use super::error::Error;
 use super::kinds::Handler;
 use super::since::SINCE_0_1;
-use super::words::Words;
 use crate::queue::{
     Effect, Forget, ForgetGroups, GroupRecord, JobRecord, Lease, Queue, QueueRecord, Record, Time,
 };
@@ -30,22 +30,25 @@ use crate::server::spec::{ArgSpec, KeyUse, Spec};
 use crate::services::divergence;
 use crate::services::frame::Source;
 use crate::services::leases::is_forged;
-use crate::services::log::Told;
-use crate::services::opened::{source_of, Opened};
+use crate::services::log::LoggedCircumstances;
+use crate::services::opened::{source_of, OpenedQueue};
 
 /// What no command says.
 const FORGET: &[u8] = b"forget";
 
 /// The commands that an entry of the log may name.
-pub trait LogCommands {
+pub trait LoggedCommands {
     /// Carries one out as the log tells. `None` when there is none of this name; false when there
     /// is no such key.
-    fn repeat(name: &[u8], entry: (&Call, Arg, Words, &Told)) -> Option<Result<bool, Error>>;
+    fn replay(
+        name: &[u8],
+        entry: (&Call, Arg, ArgReader, &LoggedCircumstances),
+    ) -> Option<Result<bool, Error>>;
 }
 
 pub struct Apply<C>(PhantomData<C>);
 
-impl<C: LogCommands> Handler for Apply<C> {
+impl<C: LoggedCommands> Handler for Apply<C> {
     type Error = Error;
     const SPEC: Spec = Spec {
         name: c"dq.apply",
@@ -65,7 +68,7 @@ impl<C: LogCommands> Handler for Apply<C> {
                         c"command",
                         &[
                             ArgSpec::unix_time(c"unix-ms"),
-                            ArgSpec::string(c"told"),
+                            ArgSpec::string(c"circumstances"),
                             ArgSpec::string(c"name"),
                             ArgSpec::string(c"word").optional().multiple(),
                         ],
@@ -87,7 +90,7 @@ impl<C: LogCommands> Handler for Apply<C> {
     };
 
     fn run(call: &Call) -> Result<(), Error> {
-        let mut words = Words::of(call, &Self::SPEC, Source::Log);
+        let mut words = ArgReader::of(call, &Self::SPEC, Source::Log);
         let (key, kind) = (words.require()?, words.require()?.bytes());
         let times_diverged = divergence::times_diverged();
         if kind.first().is_some_and(u8::is_ascii_digit) {
@@ -105,19 +108,20 @@ impl<C: LogCommands> Handler for Apply<C> {
     }
 }
 
-fn apply_entry<C: LogCommands>(
+fn apply_entry<C: LoggedCommands>(
     call: &Call,
     key: Arg,
     time: &[u8],
-    mut words: Words,
+    mut words: ArgReader,
 ) -> Result<(), Error> {
-    let (told, name) = (words.require()?.bytes(), words.require()?.bytes());
-    let told = Told::parse(time, told).ok_or_else(|| Error::UnknownTold(told.to_vec()))?;
-    check_time(call, told.time)?;
-    check_lease(call, told.lease_floor())?;
-    let is_there = match C::repeat(name, (call, key, words, &told)) {
+    let (logged, name) = (words.require()?.bytes(), words.require()?.bytes());
+    let logged = LoggedCircumstances::parse(time, logged)
+        .ok_or_else(|| Error::UnknownCircumstances(logged.to_vec()))?;
+    check_time(call, logged.time)?;
+    check_lease(call, logged.lease_floor())?;
+    let is_there = match C::replay(name, (call, key, words, &logged)) {
         Some(repeated) => repeated?,
-        None if name.eq_ignore_ascii_case(FORGET) => repeat_forget(call, key, words, &told)?,
+        None if name.eq_ignore_ascii_case(FORGET) => replay_forget(call, key, words, &logged)?,
         None => return Err(Error::UnknownEntry(name.to_vec())),
     };
     if !is_there {
@@ -139,20 +143,25 @@ fn check_time(call: &Call, time: Time) -> Result<(), Error> {
     check_lease(call, Queue::lease_at(time)).map_err(|_| Error::ForgedTime)
 }
 
-fn repeat_forget(call: &Call, key: Arg, mut words: Words, told: &Told) -> Result<bool, Error> {
+fn replay_forget(
+    call: &Call,
+    key: Arg,
+    mut words: ArgReader,
+    logged: &LoggedCircumstances,
+) -> Result<bool, Error> {
     // Without ids, it says that groups without jobs are forgotten.
     let ids = if words.remaining() > 0 { Some(words.require_ids()?) } else { None };
-    let Some(opened) = Opened::at(call, key, Access::Write)? else {
+    let Some(opened) = OpenedQueue::at(call, key, Access::Write)? else {
         return Ok(false);
     };
     match ids {
-        Some(ids) => opened.change_as_told(told, &Forget { ids: &ids }),
-        None => opened.change_as_told(told, &ForgetGroups),
+        Some(ids) => opened.replay_entry(logged, &Forget { ids: &ids }),
+        None => opened.replay_entry(logged, &ForgetGroups),
     }
     Ok(true)
 }
 
-fn apply_effect(call: &Call, key: Arg, kind: &[u8], mut words: Words) -> Result<(), Error> {
+fn apply_effect(call: &Call, key: Arg, kind: &[u8], mut words: ArgReader) -> Result<(), Error> {
     let effect = match kind {
         b"PUT" => {
             let (id, body) = (words.require_id()?.bytes(), words.require()?.bytes());
@@ -165,5 +174,5 @@ fn apply_effect(call: &Call, key: Arg, kind: &[u8], mut words: Words) -> Result<
     words.end()?;
     effect.check()?;
     check_lease(call, effect.highest_lease())?;
-    Ok(Opened::or_created(call, key)?.change(Source::Log, &effect, |replayed, _| *replayed)?)
+    Ok(OpenedQueue::or_created(call, key)?.change(Source::Log, &effect, |replayed, _| *replayed)?)
 }

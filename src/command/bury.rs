@@ -7,10 +7,10 @@
 //!
 //! O(log n) in the queue's jobs.
 
+use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::{reply_whether, Change, IfMissing};
 use super::since::SINCE_0_1;
-use super::words::{options, Words};
 use crate::queue::{self, Accepted, Queue};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -40,7 +40,7 @@ impl Change for Bury {
     type Outcome = Accepted;
     type Operation<'p> = queue::Bury<'p>;
 
-    fn parse<'c>(mut words: Words<'c>) -> Result<queue::Bury<'c>, Error> {
+    fn parse<'c>(mut words: ArgReader<'c>) -> Result<queue::Bury<'c>, Error> {
         let claim = words.require_claim()?;
         let mut reason = None;
         options!(words, {

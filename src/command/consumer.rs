@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use super::arg_reader::{options, ArgReader};
 use super::error::Error;
-use super::words::{options, Words};
 use crate::queue::{Deliveries, Id, Millis, Mode, Pop, PopById, Queue, Time};
 use crate::server::arg::Arg;
 use crate::server::call::Call;
@@ -11,7 +11,7 @@ use crate::server::key::Access;
 use crate::server::replies::{Delivered, Replies};
 use crate::server::spec::ArgSpec;
 use crate::services::frame::Source;
-use crate::services::opened::{self, Opened};
+use crate::services::opened::{self, OpenedQueue};
 use crate::services::{log, Around, JobShape, Shape};
 
 pub struct Consumer<'c> {
@@ -47,7 +47,7 @@ impl<'c> Consumer<'c> {
 
     pub const IDS: ArgSpec = ArgSpec::string(c"id").token(c"ID").optional().multiple();
 
-    pub fn parse(words: Words<'c>, asks: Asks) -> Result<Consumer<'c>, Error> {
+    pub fn parse(words: ArgReader<'c>, asks: Asks) -> Result<Consumer<'c>, Error> {
         let mut ids = Vec::new();
         let (mut count, mut block, mut ttr, mut noack, mut withdue) =
             (None, None, None, None, None);
@@ -101,12 +101,12 @@ impl<'c> Consumer<'c> {
         pop: &PopById,
         source: Source,
     ) -> Result<bool, Error> {
-        let Some(mut opened) = Opened::at(call, key, Access::Write)? else {
+        let Some(mut opened) = OpenedQueue::at(call, key, Access::Write)? else {
             return Ok(false);
         };
         let ttr = pop.ttr.map_or(String::new(), |ttr| ttr.as_u64().to_string());
         let words = log::pop_by_id_words(pop, &ttr);
-        let words = log::Wording::Command(log::POP, &words);
+        let words = log::LogForm::Command(log::POP, &words);
         Ok(opened.queue_for(source).hand_out(
             pop,
             || false,
@@ -125,9 +125,9 @@ impl<'c> Consumer<'c> {
         key: Arg,
         around: Around,
         source: Source,
-        words: log::Wording,
+        words: log::LogForm,
     ) -> Result<bool, Error> {
-        let Some(mut opened) = Opened::at(call, key, Access::Write)? else {
+        let Some(mut opened) = OpenedQueue::at(call, key, Access::Write)? else {
             return Ok(false);
         };
         let would_wait = || self.block.is_some() && call.may_block();

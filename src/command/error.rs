@@ -80,7 +80,7 @@ pub enum Error {
     UnknownState(Vec<u8>),
     UnknownEntry(Vec<u8>),
     /// An entry of the log tells what this version doesn't know.
-    UnknownTold(Vec<u8>),
+    UnknownCircumstances(Vec<u8>),
     /// A cron expression that can't be read, and why.
     Cron(String),
     CronLength,
@@ -187,7 +187,7 @@ impl fmt::Display for Error {
             Error::UnknownEntry(word) => {
                 write!(f, "ERR unknown command {} in the log: a newer dq may have written it", Quoted(word))
             }
-            Error::UnknownTold(word) => {
+            Error::UnknownCircumstances(word) => {
                 write!(f, "ERR the log tells {}: a newer dq may have written it", Quoted(word))
             }
             Error::Cron(why) => write!(f, "ERR CRON can't be read: {why}"),

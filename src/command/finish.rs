@@ -10,10 +10,10 @@
 //!
 //! O(log n) in the queue's jobs for each id.
 
+use super::arg_reader::ArgReader;
 use super::error::Error;
 use super::kinds::{Change, IfMissing};
 use super::since::SINCE_0_1;
-use super::words::Words;
 use smallvec::{smallvec, SmallVec};
 
 use crate::queue::{self, Claim, Finished, Queue};
@@ -59,7 +59,7 @@ impl Change for Finish {
     type Outcome = Finished;
     type Operation<'p> = queue::Finish<'p>;
 
-    fn parse<'c>(mut words: Words<'c>) -> Result<Claims<'c>, Error> {
+    fn parse<'c>(mut words: ArgReader<'c>) -> Result<Claims<'c>, Error> {
         if words.remaining() == 1 {
             return Ok(smallvec![Claim { id: words.require_id()?, lease: None }]);
         }

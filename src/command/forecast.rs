@@ -8,11 +8,11 @@
 //!
 //! O(n + b) for n steps in which there are b buckets of some hundred jobs each, for each priority.
 
+use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::{Look, Looking};
 use super::limits::FORECAST_STEPS_MAX;
 use super::since::SINCE_0_2;
-use super::words::{options, Words};
 use crate::queue::{Forecast, Millis, Time};
 use crate::server::context::wall_clock;
 use crate::server::replies::Replies;
@@ -39,7 +39,7 @@ impl Look for Forecasting {
 
     type Parsed<'c> = Steps;
 
-    fn parse(words: Words) -> Result<Steps, Error> {
+    fn parse(words: ArgReader) -> Result<Steps, Error> {
         let (mut from, mut step, mut count) = (None, None, None);
         options!(words, {
             "FROM" => from, time();

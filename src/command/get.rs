@@ -5,11 +5,11 @@
 //!
 //! O(log n) in the queue's jobs.
 
+use super::arg_reader::ArgReader;
 use super::error::Error;
 use super::job_reply::reply_job;
 use super::kinds::{Look, Looking};
 use super::since::SINCE_0_1;
-use super::words::Words;
 use crate::queue::Id;
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -30,7 +30,7 @@ impl Look for Get {
 
     type Parsed<'c> = Id<'c>;
 
-    fn parse<'c>(mut words: Words<'c>) -> Result<Id<'c>, Error> {
+    fn parse<'c>(mut words: ArgReader<'c>) -> Result<Id<'c>, Error> {
         let id = words.require_id()?;
         words.end()?;
         Ok(id)

@@ -10,11 +10,11 @@
 //!
 //! O(g) for g groups looked at. One with many jobs costs a step for some hundred of them.
 
+use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::{Look, Looking};
 use super::limits::{GROUPS_DEFAULT, GROUPS_MAX};
 use super::since::SINCE_0_2;
-use super::words::{options, Words};
 use crate::queue::{GroupView, Time};
 use crate::server::replies::{Fields, Replies};
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -35,7 +35,7 @@ impl Look for Groups {
 
     type Parsed<'c> = GroupsPart;
 
-    fn parse<'c>(mut words: Words<'c>) -> Result<GroupsPart, Error> {
+    fn parse<'c>(mut words: ArgReader<'c>) -> Result<GroupsPart, Error> {
         let cursor = words.integer("cursor", 0, u32::MAX.into())? as u32;
         let mut count = None;
         options!(words, {
@@ -59,7 +59,7 @@ impl Look for Groups {
 
 fn reply_group(group: &GroupView, now: Time, replies: Replies) {
     // A job that is ready and could leave since then isn't held back.
-    let held_until = group.opens.filter(|opens| group.ready > 0 && *opens > now);
+    let blocked_until = group.opens.filter(|opens| group.ready > 0 && *opens > now);
     let mut fields = Fields::default();
     fields.add("group", group.name.bytes());
     fields.add("ready", group.ready as u64);
@@ -70,7 +70,8 @@ fn reply_group(group: &GroupView, now: Time, replies: Replies) {
         "paused-until",
         group.paused_until.filter(|until| *until < Time::MAX).map(Time::unix_ms),
     );
-    fields.add("held-until", held_until.filter(|until| *until < Time::MAX).map(Time::unix_ms));
+    fields
+        .add("blocked-until", blocked_until.filter(|until| *until < Time::MAX).map(Time::unix_ms));
     replies.fields(&fields);
 }
 

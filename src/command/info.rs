@@ -5,10 +5,10 @@
 //!
 //! O(1) in the number of jobs.
 
+use super::arg_reader::ArgReader;
 use super::error::Error;
 use super::kinds::{Look, Looking};
 use super::since::SINCE_0_1;
-use super::words::Words;
 use std::num::{NonZeroU32, NonZeroU64};
 
 use crate::queue::{Millis, Rate, Settings, State, Time, Totals};
@@ -34,7 +34,7 @@ impl Look for Info {
 
     type Parsed<'c> = ();
 
-    fn parse(words: Words) -> Result<(), Error> {
+    fn parse(words: ArgReader) -> Result<(), Error> {
         words.end()
     }
 
@@ -49,7 +49,7 @@ impl Look for Info {
             paused_until.filter(|until| *until < Time::MAX).map(Time::unix_ms),
         );
         fields.add("rate-left", queue.may_leave_by_rate(now).map(|jobs| jobs as u64));
-        fields.add("held-until", queue.held_until().map(Time::unix_ms));
+        fields.add("blocked-until", queue.blocked_until().map(Time::unix_ms));
         let counts = queue.counts();
         fields.add("jobs", queue.len() as u64);
         for state in State::ALL {

@@ -1,6 +1,6 @@
 //! A job as DQ.GET and DQ.PEEK show it.
 
-use crate::queue::{JobView, Misfire, Round, Scheduled, Stage, State, Time, Timing};
+use crate::queue::{JobView, Misfire, RunState, ScheduleView, Stage, State, Time, Timing};
 use crate::server::replies::{Fields, Replies};
 
 /// A map of everything there is to a job.
@@ -47,8 +47,8 @@ pub fn reply_job(replies: Replies, job: &JobView, now: Time) {
     if let Some(group) = job.group {
         fields.add("group", group.bytes());
     }
-    if let (Some(schedule), Some(round)) = (&job.schedule, job.round_at(now)) {
-        show_schedule(&mut fields, schedule, &round, state);
+    if let (Some(schedule), Some(run_state)) = (&job.schedule, job.run_state_at(now)) {
+        show_schedule(&mut fields, schedule, &run_state, state);
     }
     replies.fields(&fields);
 }
@@ -56,8 +56,8 @@ pub fn reply_job(replies: Replies, job: &JobView, now: Time) {
 /// Of a job that comes back.
 fn show_schedule<'j>(
     fields: &mut Fields<'j>,
-    schedule: &Scheduled<'j>,
-    round: &Round,
+    schedule: &ScheduleView<'j>,
+    run_state: &RunState,
     state: State,
 ) {
     let rule = schedule.rule;
@@ -77,9 +77,9 @@ fn show_schedule<'j>(
     fields.add("jitter", rule.jitter.as_u64());
     fields.add("runs", u64::from(rule.runs));
     fields.add("until", rule.until.map(Time::unix_ms));
-    fields.add("occurrence", round.occurrence.unix_ms());
-    fields.add("next", round.next().filter(|_| state != State::Dead).map(Time::unix_ms));
-    fields.add("runs-begun", u64::from(round.runs));
-    fields.add("failed-runs", u64::from(round.failed));
-    fields.add("missed", u64::from(round.missed));
+    fields.add("occurrence", run_state.occurrence.unix_ms());
+    fields.add("next", run_state.next().filter(|_| state != State::Dead).map(Time::unix_ms));
+    fields.add("runs-begun", u64::from(run_state.runs));
+    fields.add("failed-runs", u64::from(run_state.failed));
+    fields.add("missed", u64::from(run_state.missed));
 }

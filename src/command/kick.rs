@@ -7,17 +7,17 @@
 //!
 //! O(log n) in the queue's jobs for each job kicked.
 
+use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::Handler;
 use super::limits::KICK_JOBS_MAX;
 use super::since::SINCE_0_1;
-use super::words::{options, Words};
 use crate::queue::{KickJob, State};
 use crate::server::call::Call;
 use crate::server::key::Access;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
 use crate::services::log;
-use crate::services::opened::{source_of, Opened};
+use crate::services::opened::{source_of, OpenedQueue};
 
 pub struct Kick;
 
@@ -37,23 +37,23 @@ impl Handler for Kick {
 
     /// Logged as the DQ.KICKJOB that it comes to.
     fn run(call: &Call) -> Result<(), Error> {
-        let mut words = Words::of(call, &Self::SPEC, source_of(call));
+        let mut words = ArgReader::of(call, &Self::SPEC, source_of(call));
         let key = words.require()?;
         let mut count = None;
         options!(words, {
             "COUNT" => count, count();
         });
-        let Some(mut opened) = Opened::at(call, key, Access::Write)? else {
+        let Some(mut opened) = OpenedQueue::at(call, key, Access::Write)? else {
             call.replies().integer(0);
             return Ok(());
         };
         let open = opened.queue_for(source_of(call));
         let slots = open.queue().peek(State::Dead, count.unwrap_or(1).min(KICK_JOBS_MAX));
-        let names = open.queue().names_of(&slots);
+        let names = open.queue().ids_of(&slots);
         let operation = KickJob { ids: &names.ids() };
         open.change(
             &operation,
-            log::Wording::Command(c"DQ.KICKJOB", &names.words()),
+            log::LogForm::Command(c"DQ.KICKJOB", &names.words()),
             |kicked, _| {
                 call.replies().integer(kicked.jobs as u64);
             },

@@ -7,10 +7,10 @@
 //!
 //! O(log n) in the queue's jobs for each id.
 
+use super::arg_reader::{ArgReader, Ids};
 use super::error::Error;
 use super::kinds::{Change, IfMissing};
 use super::since::SINCE_0_1;
-use super::words::{Ids, Words};
 use crate::queue::{self, Kicked, Queue};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -36,7 +36,7 @@ impl Change for KickJob {
     type Outcome = Kicked;
     type Operation<'p> = queue::KickJob<'p>;
 
-    fn parse<'c>(mut words: Words<'c>) -> Result<Ids<'c>, Error> {
+    fn parse<'c>(mut words: ArgReader<'c>) -> Result<Ids<'c>, Error> {
         words.require_ids()
     }
 

@@ -2,8 +2,8 @@
 //! says what is its own, parse and reply; carrying it out is the same for all of a kind, and here.
 //! DQ.POP, DQ.MPOP, DQ.KICK, DQ.PURGE and DQ.APPLY are of no kind.
 
+use super::arg_reader::ArgReader;
 use super::error::Error;
-use super::words::Words;
 use crate::queue::{Accepted, Changed, Queue, Time};
 use crate::server::arg::Arg;
 use crate::server::call::Call;
@@ -15,8 +15,8 @@ use crate::server::replies::Replies;
 use crate::server::spec::Spec;
 use crate::services::divergence;
 use crate::services::frame::Source;
-use crate::services::log::Told;
-use crate::services::opened::{source_of, Opened};
+use crate::services::log::LoggedCircumstances;
+use crate::services::opened::{source_of, OpenedQueue};
 use crate::services::{Announced, QueueValue};
 
 /// What to do when there is no such key.
@@ -41,7 +41,7 @@ pub trait Change {
     type Operation<'p>: Announced<Outcome = Self::Outcome>;
 
     /// The words behind the key.
-    fn parse<'c>(words: Words<'c>) -> Result<Self::Parsed<'c>, Error>;
+    fn parse<'c>(words: ArgReader<'c>) -> Result<Self::Parsed<'c>, Error>;
 
     /// What can be checked only once the time is known.
     fn check(_parsed: &Self::Parsed<'_>, _wall_clock: fn() -> Time) -> Result<(), Error> {
@@ -68,7 +68,7 @@ impl<C: Change> Handler for Changing<C> {
 
     fn run(call: &Call) -> Result<(), Error> {
         let source = source_of(call);
-        let mut words = Words::of(call, &C::SPEC, source);
+        let mut words = ArgReader::of(call, &C::SPEC, source);
         let key = words.require()?;
         let parsed = C::parse(words)?;
         if source == Source::Client {
@@ -86,16 +86,21 @@ impl<C: Change> Handler for Changing<C> {
 
 /// The same from an entry of the log, which tells the circumstances. False when there is no such
 /// key.
-pub fn repeat<C: Change>(call: &Call, key: Arg, words: Words, told: &Told) -> Result<bool, Error> {
+pub fn replay<C: Change>(
+    call: &Call,
+    key: Arg,
+    words: ArgReader,
+    logged: &LoggedCircumstances,
+) -> Result<bool, Error> {
     let parsed = C::parse(words)?;
     let Some(opened) = open_silently::<C>(call, key)? else {
         return Ok(false);
     };
-    opened.change_as_told(told, &C::operation(&parsed));
+    opened.replay_entry(logged, &C::operation(&parsed));
     Ok(true)
 }
 
-fn open<'c, C: Change>(call: &Call<'c>, key: Arg<'c>) -> Result<Option<Opened<'c>>, Error> {
+fn open<'c, C: Change>(call: &Call<'c>, key: Arg<'c>) -> Result<Option<OpenedQueue<'c>>, Error> {
     let opened = open_silently::<C>(call, key)?;
     if let (None, IfMissing::Reply(reply)) = (&opened, C::IF_MISSING) {
         reply(call.replies());
@@ -106,10 +111,10 @@ fn open<'c, C: Change>(call: &Call<'c>, key: Arg<'c>) -> Result<Option<Opened<'c
 fn open_silently<'c, C: Change>(
     call: &Call<'c>,
     key: Arg<'c>,
-) -> Result<Option<Opened<'c>>, Error> {
+) -> Result<Option<OpenedQueue<'c>>, Error> {
     Ok(match C::IF_MISSING {
-        IfMissing::Create => Some(Opened::or_created(call, key)?),
-        IfMissing::Reply(_) => Opened::at(call, key, Access::Write)?,
+        IfMissing::Create => Some(OpenedQueue::or_created(call, key)?),
+        IfMissing::Reply(_) => OpenedQueue::at(call, key, Access::Write)?,
     })
 }
 
@@ -126,7 +131,7 @@ pub trait Look {
     type Parsed<'c>;
 
     /// The words behind the key.
-    fn parse<'c>(words: Words<'c>) -> Result<Self::Parsed<'c>, Error>;
+    fn parse<'c>(words: ArgReader<'c>) -> Result<Self::Parsed<'c>, Error>;
 
     /// With an error, nothing has been replied.
     fn reply(parsed: &Self::Parsed<'_>, looking: &Looking, replies: Replies) -> Result<(), Error>;
@@ -157,10 +162,10 @@ impl<C: Look> Handler for LookingAt<C> {
     type Error = Error;
 
     fn run(call: &Call) -> Result<(), Error> {
-        let mut words = Words::of(call, &C::SPEC, Source::Client);
+        let mut words = ArgReader::of(call, &C::SPEC, Source::Client);
         let key = words.require()?;
         let parsed = C::parse(words)?;
-        let Some(mut opened) = Opened::at(call, key, Access::Read)? else {
+        let Some(mut opened) = OpenedQueue::at(call, key, Access::Read)? else {
             return C::reply_missing(&parsed, call.replies());
         };
         let consumers = opened.consumers();
@@ -170,7 +175,7 @@ impl<C: Look> Handler for LookingAt<C> {
 }
 
 /// A command that may be an entry of the log. One that can't be applied, most often because a newer
-/// dq wrote it, is told in this server's own log: nobody reads the error that a replica answers its
+/// dq wrote it, is reported in this server's own log: nobody reads the error that a replica answers its
 /// primary.
 pub struct Logged<C>(std::marker::PhantomData<C>);
 

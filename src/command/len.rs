@@ -5,10 +5,10 @@
 //!
 //! O(1).
 
+use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::{Look, Looking};
 use super::since::SINCE_0_1;
-use super::words::{options, Words};
 use crate::queue::State;
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -29,7 +29,7 @@ impl Look for Len {
 
     type Parsed<'c> = Option<State>;
 
-    fn parse(words: Words) -> Result<Option<State>, Error> {
+    fn parse(words: ArgReader) -> Result<Option<State>, Error> {
         let mut state = None;
         options!(words, {
             "STATE" => state, state();

@@ -4,12 +4,12 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `kinds.rs` | the two kinds of commands, those that change and those that look, and how each is carried out |
-//! | `words.rs`, `limits.rs` | reading arguments; how much a command takes or gives |
+//! | `arg_reader.rs`, `limits.rs` | reading arguments; how much a command takes or gives |
 //! | `table.rs` | every command, and of which kind it is |
 //! | `since.rs` | the version in which a command came |
 //! | `error.rs`, `quoted.rs` | every error, with its wording; how it shows what a client sent |
 //! | `consumer.rs` | what DQ.POP and DQ.MPOP share |
-//! | `schedule_words.rs` | the words of a schedule |
+//! | `schedule_options.rs` | the options of a schedule |
 //! | `job_reply.rs` | a job as it is shown |
 
 #![forbid(unsafe_code)]
@@ -17,6 +17,7 @@
 mod add;
 mod alter;
 mod apply;
+mod arg_reader;
 mod bury;
 mod consumer;
 mod del;
@@ -42,10 +43,9 @@ mod quoted;
 mod release;
 mod resume;
 mod scan;
-mod schedule_words;
+mod schedule_options;
 mod since;
 mod table;
 mod touch;
-mod words;
 
 pub use table::register_all;

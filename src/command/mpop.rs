@@ -9,11 +9,11 @@
 //!
 //! O(k) for k keys and O(log n) in the queue's jobs for each job handed out.
 
+use super::arg_reader::ArgReader;
 use super::consumer::{Asks, Consumer};
 use super::error::Error;
 use super::kinds::Handler;
 use super::since::SINCE_0_1;
-use super::words::Words;
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::context::wall_clock;
@@ -21,7 +21,7 @@ use crate::server::key::Access;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
 use crate::services::frame::Source;
 use crate::services::log;
-use crate::services::opened::Opened;
+use crate::services::opened::OpenedQueue;
 use crate::services::Around;
 
 pub struct MPop;
@@ -48,7 +48,7 @@ impl Handler for MPop {
 
     /// Logged as the DQ.POP of the queue that had something.
     fn run(call: &Call) -> Result<(), Error> {
-        let mut words = Words::of(call, &Self::SPEC, Source::Client);
+        let mut words = ArgReader::of(call, &Self::SPEC, Source::Client);
         let count = words.num_keys()?;
         let keys: Vec<Arg> = (0..count).map(|_| words.require()).collect::<Result<_, _>>()?;
         let consumer = Consumer::parse(words, Asks::ForTheFirst)?;
@@ -59,12 +59,12 @@ impl Handler for MPop {
         // A queue that hands out nothing may have changed (LATE). So the others are looked at
         // before; the first one is anyway.
         for key in keys.iter().skip(1) {
-            drop(Opened::at(call, *key, Access::Write)?);
+            drop(OpenedQueue::at(call, *key, Access::Write)?);
         }
         let words = log::pop_words(&consumer.pop);
         let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
         for key in &keys {
-            let words = log::Wording::Command(log::POP, &words);
+            let words = log::LogForm::Command(log::POP, &words);
             if consumer.take_from(call, *key, Around::KeyAndJobs, Source::Client, words)? {
                 return Ok(());
             }

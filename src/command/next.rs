@@ -9,12 +9,12 @@
 //! O(n) for n times; and a few nanoseconds for each month of up to a hundred years that is looked
 //! at.
 
+use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::Handler;
 use super::limits::NEXT_TIMES_MAX;
-use super::schedule_words::{expression, zone};
+use super::schedule_options::{expression, zone};
 use super::since::SINCE_0_2;
-use super::words::{options, Words};
 use crate::queue::{Cron, Time};
 use crate::server::call::Call;
 use crate::server::context::wall_clock;
@@ -43,7 +43,7 @@ impl Handler for Next {
     };
 
     fn run(call: &Call) -> Result<(), Error> {
-        let mut words = Words::of(call, &Self::SPEC, Source::Client);
+        let mut words = ArgReader::of(call, &Self::SPEC, Source::Client);
         let expression = expression(words.require()?.bytes())?;
         let (mut named_zone, mut from, mut count) = (None, None, None);
         options!(words, {

@@ -8,10 +8,10 @@
 //!
 //! O(1); with GROUP, O(log g) in the number of groups.
 
+use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::{Change, IfMissing};
 use super::since::SINCE_0_1;
-use super::words::{options, Words};
 use crate::queue::{self, Paused, Queue, Time};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -41,7 +41,7 @@ impl Change for Pause {
     type Outcome = Paused;
     type Operation<'p> = queue::Pause<'p>;
 
-    fn parse<'c>(words: Words<'c>) -> Result<queue::Pause<'c>, Error> {
+    fn parse<'c>(words: ArgReader<'c>) -> Result<queue::Pause<'c>, Error> {
         let (mut group, mut span) = (None, None);
         options!(words, {
             "GROUP" => group, group();

@@ -15,12 +15,12 @@
 //! O(n log b) for n jobs shown, in a queue of b buckets of up to some hundred jobs; whole buckets
 //! without a job in that state are stepped over.
 
+use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::job_reply::reply_job;
 use super::kinds::{Look, Looking};
 use super::limits::{PEEK_BYTES_MAX, PEEK_JOBS_MAX};
 use super::since::SINCE_0_1;
-use super::words::{options, Words};
 use crate::queue::{After, Id, State, Time};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -47,7 +47,7 @@ impl Look for Peek {
 
     type Parsed<'c> = Page<'c>;
 
-    fn parse<'c>(words: Words<'c>) -> Result<Page<'c>, Error> {
+    fn parse<'c>(words: ArgReader<'c>) -> Result<Page<'c>, Error> {
         let (mut state, mut id, mut time, mut count) = (None, None, None, None);
         options!(words, {
             "STATE" => state, state();

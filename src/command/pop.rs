@@ -18,19 +18,19 @@
 //!
 //! O(log n) in the queue's jobs for each job handed out.
 
+use super::arg_reader::ArgReader;
 use super::consumer::{Asks, Consumer};
 use super::error::Error;
 use super::kinds::Handler;
 use super::since::SINCE_0_1;
-use super::words::Words;
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::context::wall_clock;
 use crate::server::key::Access;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
 use crate::services::frame::Source;
-use crate::services::log::{self, Told};
-use crate::services::opened::{source_of, Opened};
+use crate::services::log::{self, LoggedCircumstances};
+use crate::services::opened::{source_of, OpenedQueue};
 use crate::services::Around;
 
 pub struct Pop;
@@ -58,7 +58,7 @@ impl Handler for Pop {
 
     fn run(call: &Call) -> Result<(), Error> {
         let source = source_of(call);
-        let mut words = Words::of(call, &Self::SPEC, source);
+        let mut words = ArgReader::of(call, &Self::SPEC, source);
         let key = words.require()?;
         let consumer = Consumer::parse(words, Asks::ForAny)?;
         if source == Source::Client {
@@ -70,7 +70,7 @@ impl Handler for Pop {
             }
             return Ok(());
         }
-        if !consumer.take_from(call, key, Around::Jobs, source, log::Wording::AsSent)? {
+        if !consumer.take_from(call, key, Around::Jobs, source, log::LogForm::AsSent)? {
             consumer.wait(call, &[key], Around::Jobs, source);
         }
         Ok(())
@@ -79,14 +79,19 @@ impl Handler for Pop {
 
 impl Pop {
     /// From an entry of the log, which tells the circumstances. False when there is no such key.
-    pub fn repeat(call: &Call, key: Arg, words: Words, told: &Told) -> Result<bool, Error> {
+    pub fn replay(
+        call: &Call,
+        key: Arg,
+        words: ArgReader,
+        logged: &LoggedCircumstances,
+    ) -> Result<bool, Error> {
         let consumer = Consumer::parse(words, Asks::ForAny)?;
-        let Some(opened) = Opened::at(call, key, Access::Write)? else {
+        let Some(opened) = OpenedQueue::at(call, key, Access::Write)? else {
             return Ok(false);
         };
         match consumer.by_id() {
-            Some(by_id) => opened.change_as_told(told, &by_id),
-            None => opened.change_as_told(told, &consumer.pop),
+            Some(by_id) => opened.replay_entry(logged, &by_id),
+            None => opened.replay_entry(logged, &consumer.pop),
         }
         Ok(true)
     }

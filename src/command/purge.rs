@@ -8,21 +8,21 @@
 //!
 //! O(log n) in the queue's jobs for each job removed.
 
+use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::Handler;
 use super::limits::{PURGE_JOBS_DEFAULT, PURGE_JOBS_MAX};
 use super::since::SINCE_0_1;
-use super::words::{options, Words};
 use crate::queue::{Forget, Millis, State};
 use crate::server::call::Call;
 use crate::server::key::Access;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
 use crate::services::log;
-use crate::services::opened::{source_of, Opened};
+use crate::services::opened::{source_of, OpenedQueue};
 
 pub struct Purge;
 
-struct Which {
+struct PurgeArgs {
     state: State,
     older: Millis,
     count: usize,
@@ -49,26 +49,26 @@ impl Handler for Purge {
 
     /// Logged by id.
     fn run(call: &Call) -> Result<(), Error> {
-        let mut words = Words::of(call, &Self::SPEC, source_of(call));
+        let mut words = ArgReader::of(call, &Self::SPEC, source_of(call));
         let key = words.require()?;
-        let Which { state, older, count } = Which::parse(words)?;
-        let Some(mut opened) = Opened::at(call, key, Access::Write)? else {
+        let PurgeArgs { state, older, count } = PurgeArgs::parse(words)?;
+        let Some(mut opened) = OpenedQueue::at(call, key, Access::Write)? else {
             call.replies().integer(0);
             return Ok(());
         };
         let open = opened.queue_for(source_of(call));
         let slots = open.queue().to_purge(open.now(), state, older, count);
-        let names = open.queue().names_of(&slots);
+        let names = open.queue().ids_of(&slots);
         let operation = Forget { ids: &names.ids() };
-        open.change(&operation, log::Wording::Internal(c"FORGET", &names.words()), |purged, _| {
+        open.change(&operation, log::LogForm::Internal(c"FORGET", &names.words()), |purged, _| {
             call.replies().integer(purged.jobs as u64);
         });
         Ok(())
     }
 }
 
-impl Which {
-    fn parse(words: Words) -> Result<Which, Error> {
+impl PurgeArgs {
+    fn parse(words: ArgReader) -> Result<PurgeArgs, Error> {
         let (mut state, mut older, mut count) = (None, None, None);
         options!(words, {
             "STATE" => state, state();
@@ -80,6 +80,6 @@ impl Which {
             return Err(Error::NotInState { option: "OLDER", state });
         }
         let count = count.unwrap_or(PURGE_JOBS_DEFAULT).min(PURGE_JOBS_MAX);
-        Ok(Which { state, older: older.unwrap_or_default(), count })
+        Ok(PurgeArgs { state, older: older.unwrap_or_default(), count })
     }
 }

@@ -10,10 +10,10 @@
 //!
 //! O(log n) in the queue's jobs.
 
+use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::{reply_whether, Change, IfMissing};
 use super::since::SINCE_0_1;
-use super::words::{options, Words};
 use crate::queue::{self, Accepted, Queue, Time, WhenReleased};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -49,7 +49,7 @@ impl Change for Release {
     type Outcome = Accepted;
     type Operation<'p> = queue::Release<'p>;
 
-    fn parse<'c>(mut words: Words<'c>) -> Result<queue::Release<'c>, Error> {
+    fn parse<'c>(mut words: ArgReader<'c>) -> Result<queue::Release<'c>, Error> {
         let claim = words.require_claim()?;
         let (mut delay, mut unbegun, mut priority, mut reason) = (None, None, None, None);
         options!(words, {

@@ -6,10 +6,10 @@
 //!
 //! O(1); with GROUP, O(log g) in the number of groups.
 
+use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::{Change, IfMissing};
 use super::since::SINCE_0_1;
-use super::words::{options, Words};
 use crate::queue::{self, Queue, Resumed};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -34,7 +34,7 @@ impl Change for Resume {
     type Outcome = Resumed;
     type Operation<'p> = queue::Resume<'p>;
 
-    fn parse<'c>(words: Words<'c>) -> Result<queue::Resume<'c>, Error> {
+    fn parse<'c>(words: ArgReader<'c>) -> Result<queue::Resume<'c>, Error> {
         let mut group = None;
         options!(words, {
             "GROUP" => group, group();

@@ -10,12 +10,12 @@
 //!
 //! O(n) for n jobs looked at. A pattern that is costly to compare ends a part sooner.
 
+use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::{Look, Looking};
 use super::limits::{SCAN_JOBS_DEFAULT, SCAN_JOBS_MAX};
 use super::since::SINCE_0_1;
-use super::words::{options, Words};
-use crate::queue::{Pattern, Scanned, Sought, State};
+use crate::queue::{Glob, ScanFilter, Scanned, State};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
 
@@ -42,12 +42,12 @@ impl Look for Scan {
 
     type Parsed<'c> = ScanPart;
 
-    fn parse<'c>(mut words: Words<'c>) -> Result<ScanPart, Error> {
+    fn parse<'c>(mut words: ArgReader<'c>) -> Result<ScanPart, Error> {
         let cursor = words.integer("cursor", 0, u32::MAX.into())? as u32;
         let (mut state, mut pattern, mut scheduled, mut count) = (None, None, None, None);
         options!(words, {
             "STATE" => state, state();
-            "MATCH" => pattern, parsed(|bytes| Ok(Pattern::new(bytes)));
+            "MATCH" => pattern, parsed(|bytes| Ok(Glob::new(bytes)));
             "SCHEDULED" => scheduled, flag();
             "COUNT" => count, count();
         });
@@ -58,8 +58,8 @@ impl Look for Scan {
     fn reply(part: &ScanPart, looking: &Looking, replies: Replies) -> Result<(), Error> {
         let queue = looking.queue();
         let (state, pattern, is_scheduled) = (part.state, part.pattern.as_ref(), part.is_scheduled);
-        let sought = Sought { state, pattern, is_scheduled };
-        let Scanned { slots, next } = queue.scan(part.cursor, &sought, part.count);
+        let filter = ScanFilter { state, glob: pattern, is_scheduled };
+        let Scanned { slots, next } = queue.scan(part.cursor, &filter, part.count);
         replies.page(next, slots.len());
         for slot in slots {
             replies.bulk(queue.id_and_body(slot).map_or(&[], |(id, _)| id.bytes()));
@@ -76,7 +76,7 @@ impl Look for Scan {
 pub struct ScanPart {
     cursor: u32,
     state: Option<State>,
-    pattern: Option<Pattern>,
+    pattern: Option<Glob>,
     is_scheduled: bool,
     count: usize,
 }

@@ -2,10 +2,10 @@
 
 use redis_module::raw;
 
-use super::apply::{Apply, LogCommands};
+use super::apply::{Apply, LoggedCommands};
+use super::arg_reader::ArgReader;
 use super::error::Error;
-use super::kinds::{repeat, Change, Changing, Handler, Logged, LookingAt};
-use super::words::Words;
+use super::kinds::{replay, Change, Changing, Handler, Logged, LookingAt};
 use super::{
     add, alter, bury, del, finish, forecast, get, groups, info, kick, kickjob, len, mpop, next,
     pause, peek, pop, purge, release, resume, scan, touch,
@@ -13,7 +13,7 @@ use super::{
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::command::register;
-use crate::services::log::Told;
+use crate::services::log::LoggedCircumstances;
 
 /// Each command is of a kind:
 ///
@@ -29,12 +29,12 @@ macro_rules! commands {
             register::<Logged<Apply<Table>>>(ctx)
         }
 
-        impl LogCommands for Table {
-            fn repeat(
+        impl LoggedCommands for Table {
+            fn replay(
                 name: &[u8],
-                (call, key, words, told): (&Call, Arg, Words, &Told),
+                (call, key, words, logged): (&Call, Arg, ArgReader, &LoggedCircumstances),
             ) -> Option<Result<bool, Error>> {
-                $(commands!(@repeat $kind $module::$command, name, (call, key, words, told));)*
+                $(commands!(@replay $kind $module::$command, name, (call, key, words, logged));)*
                 None
             }
         }
@@ -43,17 +43,17 @@ macro_rules! commands {
     (@handler pop $module:ident::$command:ident) => { Logged<$module::$command> };
     (@handler look $module:ident::$command:ident) => { LookingAt<$module::$command> };
     (@handler own $module:ident::$command:ident) => { $module::$command };
-    (@repeat change $module:ident::$command:ident, $name:ident, ($($given:ident),*)) => {
+    (@replay change $module:ident::$command:ident, $name:ident, ($($given:ident),*)) => {
         if $name.eq_ignore_ascii_case(<$module::$command as Change>::SPEC.name.to_bytes()) {
-            return Some(repeat::<$module::$command>($($given),*));
+            return Some(replay::<$module::$command>($($given),*));
         }
     };
-    (@repeat pop $module:ident::$command:ident, $name:ident, ($($given:ident),*)) => {
+    (@replay pop $module:ident::$command:ident, $name:ident, ($($given:ident),*)) => {
         if $name.eq_ignore_ascii_case(<$module::$command as Handler>::SPEC.name.to_bytes()) {
-            return Some($module::$command::repeat($($given),*));
+            return Some($module::$command::replay($($given),*));
         }
     };
-    (@repeat $kind:ident $module:ident::$command:ident, $name:ident, ($($given:ident),*)) => {};
+    (@replay $kind:ident $module:ident::$command:ident, $name:ident, ($($given:ident),*)) => {};
 }
 
 struct Table;

@@ -8,10 +8,10 @@
 //!
 //! O(log n) in the queue's jobs.
 
+use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::{reply_whether, Change, IfMissing};
 use super::since::SINCE_0_1;
-use super::words::{options, Words};
 use crate::queue::{self, Accepted, Queue, Time};
 use crate::server::replies::Replies;
 use crate::server::spec::{ArgSpec, KeyUse, Spec};
@@ -41,7 +41,7 @@ impl Change for Touch {
     type Outcome = Accepted;
     type Operation<'p> = queue::Touch<'p>;
 
-    fn parse<'c>(mut words: Words<'c>) -> Result<queue::Touch<'c>, Error> {
+    fn parse<'c>(mut words: ArgReader<'c>) -> Result<queue::Touch<'c>, Error> {
         let claim = words.require_claim()?;
         let mut ttr = None;
         options!(words, {

@@ -47,16 +47,16 @@ pub use groups::idle::PAUSED_GROUPS_MAX;
 pub use groups::record::GroupRecord;
 pub use groups::view::GroupView;
 pub use kernel::defrag::Walk;
-pub use kernel::heading::{Check, Circumstances, Defaults, Heading};
 pub use kernel::job::JobView;
-pub use kernel::ledger::News;
+pub use kernel::ledger::Events;
+pub use kernel::log_state::{Checksum, Circumstances, Defaults, LogState};
 pub use kernel::operation::{Changed, Operation};
 pub use kernel::queue::Queue;
 pub use kernel::removed::Removed;
 pub use kernel::totals::Totals;
 pub use lines::lanes::Counts;
 pub use look::forecast::Forecast;
-pub use look::jobs::{After, Scanned, Sought};
+pub use look::jobs::{After, ScanFilter, Scanned};
 pub use memory::defrag::Defragmenter;
 pub use operation::consume::{
     Deliveries, Delivery, Mode, Pop, PopById, POP_BYTES_MAX, POP_JOBS_MAX,
@@ -71,14 +71,14 @@ pub use record::block::{read_block, BlockWriter};
 pub use record::job::JobRecord;
 pub use record::queue::QueueRecord;
 pub use record::replay::{Effect, Replayed};
-pub use value::ids::{Id, Lease, Names, ID_BYTES_MAX};
-pub use value::pattern::{Compared, Pattern};
+pub use value::glob::{Compared, Glob};
+pub use value::ids::{Id, IdList, Lease, ID_BYTES_MAX};
 pub use value::policy::{Attempts, Backoff, Policy};
 pub use value::rate::{Rate, Tat};
 pub use value::record::{Record, RecordError};
 pub use value::recurrence::{
-    Answers, Calendar, Cron, Following, Misfire, NewSchedule, NoCalendar, Recurrence, Round,
-    Scheduled, Starts, Timing, CRON_BYTES_MAX, ZONE_BYTES_MAX,
+    Answers, Calendar, Cron, Following, Misfire, NewSchedule, NoCalendar, Recurrence, RunState,
+    ScheduleView, Starts, Timing, CRON_BYTES_MAX, ZONE_BYTES_MAX,
 };
 pub use value::serial::Naming;
 pub use value::settings::Settings;

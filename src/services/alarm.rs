@@ -86,19 +86,19 @@ pub fn was_clock_set<H: Host>(host: H) -> bool {
 
 /// The time that one run of the timer may take.
 #[derive(Clone, Copy)]
-pub struct Slice {
+pub struct TimeSlice {
     begun: Duration,
     budget: Duration,
 }
 
-impl Slice {
-    pub fn begin<H: Host>(host: H) -> Slice {
-        Slice { begun: host.uptime(), budget: host.tick_budget() }
+impl TimeSlice {
+    pub fn begin<H: Host>(host: H) -> TimeSlice {
+        TimeSlice { begun: host.uptime(), budget: host.tick_budget() }
     }
 
     /// The first half of it.
-    pub fn half(self) -> Slice {
-        Slice { budget: self.budget / 2, ..self }
+    pub fn half(self) -> TimeSlice {
+        TimeSlice { budget: self.budget / 2, ..self }
     }
 
     pub fn took<H: Host>(&self, host: H) -> Duration {

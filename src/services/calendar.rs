@@ -16,7 +16,7 @@ use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Span, Timestamp};
 
-use super::cron::{Pattern, Unreadable};
+use super::cron::{CronFields, Unreadable};
 use crate::queue::{Cron, Time, POP_JOBS_MAX};
 
 /// So many expressions are kept in the form in which they were read, and up to as many that weren't
@@ -24,7 +24,7 @@ use crate::queue::{Cron, Time, POP_JOBS_MAX};
 /// one takes 10 µs.
 const KEPT_MAX: usize = POP_JOBS_MAX;
 /// What doesn't come in a hundred years never comes.
-const HORIZON_S: i64 = 36_525 * 86_400;
+const SEARCH_LIMIT_S: i64 = 36_525 * 86_400;
 
 /// The version of the time zone database.
 pub fn database_version() -> &'static str {
@@ -42,8 +42,8 @@ pub fn name_of_zone(name: &str) -> &str {
 }
 
 /// An expression in its zone.
-pub struct Reading {
-    pattern: Rc<Pattern>,
+pub struct ParsedCron {
+    pattern: Rc<CronFields>,
     zone: TimeZone,
 }
 
@@ -59,18 +59,18 @@ pub enum Error {
 /// When there are as many new ones as may be, they become the old ones, and those that were old
 /// until then are forgotten. One that is asked for is new again. So what is in use stays, and there
 /// is nothing to do for a reading that is kept.
-pub struct Readings {
-    new: BTreeMap<Box<str>, Rc<Pattern>>,
-    old: BTreeMap<Box<str>, Rc<Pattern>>,
+pub struct CronCache {
+    new: BTreeMap<Box<str>, Rc<CronFields>>,
+    old: BTreeMap<Box<str>, Rc<CronFields>>,
 }
 
-impl Readings {
-    pub const NONE: Readings = Readings { new: BTreeMap::new(), old: BTreeMap::new() };
+impl CronCache {
+    pub const NONE: CronCache = CronCache { new: BTreeMap::new(), old: BTreeMap::new() };
 
-    pub fn read(&mut self, cron: &Cron) -> Result<Reading, Error> {
+    pub fn read(&mut self, cron: &Cron) -> Result<ParsedCron, Error> {
         let zone = zone_of(cron)?;
         if let Some(pattern) = self.new.get(&cron.expression) {
-            return Ok(Reading { pattern: Rc::clone(pattern), zone });
+            return Ok(ParsedCron { pattern: Rc::clone(pattern), zone });
         }
         let (expression, pattern) = match self.old.remove_entry(&cron.expression) {
             Some(kept) => kept,
@@ -80,17 +80,17 @@ impl Readings {
             self.old = std::mem::take(&mut self.new);
         }
         self.new.insert(expression, Rc::clone(&pattern));
-        Ok(Reading { pattern, zone })
+        Ok(ParsedCron { pattern, zone })
     }
 }
 
-impl Default for Readings {
+impl Default for CronCache {
     fn default() -> Self {
-        Readings::NONE
+        CronCache::NONE
     }
 }
 
-impl Reading {
+impl ParsedCron {
     /// The first time after `after`; none, when there is none in the next hundred years.
     pub fn next(&self, after: Time) -> Option<Time> {
         self.times_after(after).next()
@@ -100,8 +100,9 @@ impl Reading {
     pub fn times_after(&self, after: Time) -> impl Iterator<Item = Time> + '_ {
         let second = i64::try_from(after.unix_ms() / 1_000).ok();
         let mut last = second.and_then(|second| Timestamp::from_second(second).ok());
-        let end = last
-            .map(|from| from.checked_add(Span::new().seconds(HORIZON_S)).unwrap_or(Timestamp::MAX));
+        let end = last.map(|from| {
+            from.checked_add(Span::new().seconds(SEARCH_LIMIT_S)).unwrap_or(Timestamp::MAX)
+        });
         std::iter::from_fn(move || {
             last = if self.pattern.is_by_the_clock() {
                 self.next_by_the_clock(last?, end?)
@@ -175,8 +176,8 @@ fn zone_of(cron: &Cron) -> Result<TimeZone, Error> {
     }
 }
 
-fn pattern_of(cron: &Cron) -> Result<Rc<Pattern>, Error> {
-    Pattern::read(&cron.expression).map(Rc::new).map_err(Error::Expression)
+fn pattern_of(cron: &Cron) -> Result<Rc<CronFields>, Error> {
+    CronFields::read(&cron.expression).map(Rc::new).map_err(Error::Expression)
 }
 
 fn second_after(local: DateTime) -> Option<DateTime> {

@@ -16,8 +16,8 @@ fn cron(expression: &str, zone: &str) -> Cron {
     Cron { expression: expression.into(), zone: zone.into() }
 }
 
-fn reading(expression: &str, zone: &str) -> Reading {
-    Readings::default().read(&cron(expression, zone)).unwrap()
+fn reading(expression: &str, zone: &str) -> ParsedCron {
+    CronCache::default().read(&cron(expression, zone)).unwrap()
 }
 
 fn time(text: &str) -> Time {
@@ -25,7 +25,7 @@ fn time(text: &str) -> Time {
     Time::new(instant.as_millisecond() as u64).unwrap()
 }
 
-fn times(reading: &Reading, from: &str, until: &str) -> Vec<Time> {
+fn times(reading: &ParsedCron, from: &str, until: &str) -> Vec<Time> {
     let (mut after, until) = (time(from), time(until));
     std::iter::from_fn(|| {
         after = reading.next(after)?;
@@ -50,7 +50,7 @@ const UNTIL: &str = "2030-01-01T00:00:00Z";
 /// What Vixie's cron does, minute by minute, from a day before a change of the clock to a day
 /// behind it. A clock that jumps ahead makes up for what names its times and was passed over; one
 /// that jumps back doesn't repeat it.
-fn by_vixie(pattern: &Pattern, zone: &TimeZone, from: Timestamp, until: Timestamp) -> Vec<Time> {
+fn by_vixie(pattern: &CronFields, zone: &TimeZone, from: Timestamp, until: Timestamp) -> Vec<Time> {
     let local = |instant| zone.to_offset(instant).to_datetime(instant);
     let (mut instant, mut seen, mut found) = (from, local(from), Vec::new());
     let minute = SignedDuration::from_mins(1);
@@ -207,13 +207,13 @@ fn wildcards_go_by_elapsed_time() {
 #[test]
 fn zones_are_known_by_name_without_the_systems_database() {
     for zone in ["", "UTC", "europe/berlin", "Asia/Kathmandu", "Etc/GMT+5"] {
-        assert!(Readings::default().read(&cron("@daily", zone)).is_ok(), "{zone}");
+        assert!(CronCache::default().read(&cron("@daily", zone)).is_ok(), "{zone}");
     }
     for zone in
         ["Mars/Olympus", "../../etc/passwd", "EST5EDT,M3.2.0,M11.1.0", "Europe/Berlin\0", " "]
     {
         assert_eq!(
-            Readings::default().read(&cron("@daily", zone)).err(),
+            CronCache::default().read(&cron("@daily", zone)).err(),
             Some(Error::Zone),
             "{zone}"
         );
@@ -264,23 +264,25 @@ fn numbered(n: usize) -> Cron {
 
 #[test]
 fn only_so_many_readings_are_kept_and_those_in_use_stay() {
-    let mut readings = Readings::NONE;
-    let in_use = readings.read(&numbered(0)).unwrap().pattern;
+    let mut cron_cache = CronCache::NONE;
+    let in_use = cron_cache.read(&numbered(0)).unwrap().pattern;
     for n in 1..4 * KEPT_MAX {
-        readings.read(&numbered(n)).unwrap();
-        assert!(readings.new.len() <= KEPT_MAX && readings.old.len() <= KEPT_MAX);
+        cron_cache.read(&numbered(n)).unwrap();
+        assert!(cron_cache.new.len() <= KEPT_MAX && cron_cache.old.len() <= KEPT_MAX);
         if n % 1_000 == 0 {
-            assert!(Rc::ptr_eq(&in_use, &readings.read(&numbered(0)).unwrap().pattern), "{n}");
+            assert!(Rc::ptr_eq(&in_use, &cron_cache.read(&numbered(0)).unwrap().pattern), "{n}");
         }
     }
-    assert!(readings.read(&cron("nonsense", "")).is_err());
+    assert!(cron_cache.read(&cron("nonsense", "")).is_err());
 }
 
 #[test]
 fn more_than_one_pop_hands_out_are_read_once() {
-    let mut readings = Readings::NONE;
+    let mut cron_cache = CronCache::NONE;
     let mut read = || {
-        (0..POP_JOBS_MAX).map(|n| readings.read(&numbered(n)).unwrap().pattern).collect::<Vec<_>>()
+        (0..POP_JOBS_MAX)
+            .map(|n| cron_cache.read(&numbered(n)).unwrap().pattern)
+            .collect::<Vec<_>>()
     };
     let (before, after) = (read(), read());
     assert!(before.iter().zip(&after).all(|(one, other)| Rc::ptr_eq(one, other)));
@@ -288,7 +290,7 @@ fn more_than_one_pop_hands_out_are_read_once() {
 
 #[test]
 fn an_expression_is_read_once_for_all_zones() {
-    let mut readings = Readings::NONE;
-    let mut read = |zone| readings.read(&cron("0 3 * * *", zone)).unwrap().pattern;
+    let mut cron_cache = CronCache::NONE;
+    let mut read = |zone| cron_cache.read(&cron("0 3 * * *", zone)).unwrap().pattern;
     assert!(Rc::ptr_eq(&read(ZONES[0]), &read(ZONES[1])));
 }

@@ -1,10 +1,10 @@
 //! One change of a queue: carried out under its circumstances, logged, and told to those who watch.
 
-use super::almanac::Almanac;
 use super::host::{Host, QueueKey};
 use super::lazyfree;
-use super::log::{self, Wording};
+use super::log::{self, LogForm};
 use super::notify::{self, Announced};
+use super::recording_calendar::RecordingCalendar;
 use super::value::QueueValue;
 use crate::queue::{Changed, Circumstances, Lease, Millis, Queue, Time};
 
@@ -15,7 +15,7 @@ const CLOCK_BACK_MAX: Millis = Millis::of_secs(60);
 
 /// The time for this queue.
 pub fn time_for(queue: &Queue, wall_clock: Time) -> Time {
-    let clock = queue.heading().clock;
+    let clock = queue.log_state().clock;
     if clock.since(wall_clock) <= CLOCK_BACK_MAX {
         wall_clock.max(clock)
     } else {
@@ -41,31 +41,31 @@ pub fn commit<H: Host, O: Announced>(
     value: &mut QueueValue,
     circumstances: &Circumstances,
     operation: &O,
-    words: Wording,
+    log_as: LogForm,
 ) -> O::Outcome {
     let mut circumstances = *circumstances;
     if O::GIVES_LEASES {
         circumstances.lease_floor =
             host.with(|state| state.leases.floor_for(value, circumstances.now));
     }
-    let before = *value.queue.heading();
-    let mut almanac = Almanac::new(host);
-    let outcome = value.queue.apply_by(&circumstances, operation, &mut almanac);
+    let before = *value.queue.log_state();
+    let mut recording_calendar = RecordingCalendar::new(host);
+    let outcome = value.queue.apply_by(&circumstances, operation, &mut recording_calendar);
     if !outcome.has_changed() {
         return outcome;
     }
     lazyfree::free_removed(&mut value.queue);
-    log::write(key, &before, &circumstances, almanac.answers(), words);
+    log::write(key, &before, &circumstances, recording_calendar.answers(), log_as);
     key.signal_modified();
     if let Some(deliveries) = O::deliveries(&outcome) {
         value.lateness.record(deliveries, circumstances.now);
         let lease = value.last_lease();
         host.with(|state| {
-            state.leases.saw(lease, circumstances.now);
+            state.leases.observe(lease, circumstances.now);
             // A queue that has given none may still begin with those of another, once the clock is
             // set back.
             if !deliveries.is_empty() || circumstances.lease_floor > Lease::default() {
-                state.leases.has_told(value);
+                state.leases.mark_floor_set(value);
             }
         });
     }

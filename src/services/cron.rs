@@ -10,7 +10,7 @@ use croner::{CronComponent, CronPattern, Weekday};
 use jiff::civil::{Date, DateTime};
 
 /// A cron expression that was read.
-pub struct Pattern {
+pub struct CronFields {
     days: Days,
     /// A bit for each month, second, minute and hour.
     months: u64,
@@ -63,8 +63,8 @@ fn one_line(why: &str) -> String {
     why.chars().map(shown).collect::<String>().to_ascii_lowercase()
 }
 
-impl Pattern {
-    pub fn read(expression: &str) -> Result<Pattern, Unreadable> {
+impl CronFields {
+    pub fn read(expression: &str) -> Result<CronFields, Unreadable> {
         let refused = |why: &str| Err(Unreadable(why.to_string()));
         let expression = match fields_of(expression) {
             Ok(fields) => fields,
@@ -78,7 +78,7 @@ impl Pattern {
         let pattern = read
             .map_err(|error| Unreadable(one_line(error.to_string().trim_end_matches('.'))))?
             .pattern;
-        Ok(Pattern {
+        Ok(CronFields {
             months: bits(&pattern.months),
             seconds: bits(&pattern.seconds),
             minutes: bits(&pattern.minutes),

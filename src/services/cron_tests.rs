@@ -7,11 +7,11 @@ use proptest::prelude::*;
 const END: DateTime = DateTime::constant(2126, 1, 15, 10, 0, 0, 0);
 
 fn next(expression: &str, from: DateTime) -> Option<DateTime> {
-    Pattern::read(expression).unwrap().first(from, END)
+    CronFields::read(expression).unwrap().first(from, END)
 }
 
 fn why(expression: &str) -> String {
-    match Pattern::read(expression) {
+    match CronFields::read(expression) {
         Ok(_) => format!("'{expression}' was read"),
         Err(why) => why.to_string(),
     }
@@ -161,7 +161,7 @@ proptest! {
     /// Nothing that somebody can send brings the server down.
     #[test]
     fn any_text_is_read_or_refused(text in "[0-9*,/@LW#?+ a-zA-Z-]{0,40}|.{0,30}") {
-        match Pattern::read(&text) {
+        match CronFields::read(&text) {
             Ok(pattern) => {
                 let from = date(2026, 1, 15).at(10, 0, 0, 0);
                 let found = pattern.first(from, END);
@@ -176,7 +176,7 @@ proptest! {
 #[test]
 fn what_is_wrong_is_said_in_one_line() {
     for text in ["\r\n:1 * * * *", "\u{b}\0\u{1} * * * *", "0 * \u{85} * *"] {
-        let why = Pattern::read(text).err().map(|why| why.to_string());
+        let why = CronFields::read(text).err().map(|why| why.to_string());
         assert!(
             why.as_ref().is_some_and(|why| !why.contains(char::is_control)),
             "{text:?}: {why:?}"

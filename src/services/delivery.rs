@@ -1,9 +1,9 @@
 //! Handing out to a consumer that waits, and giving back what it was never told of.
 
-use super::alarm::Slice;
+use super::alarm::TimeSlice;
 use super::commit::{circumstances, circumstances_at, commit};
 use super::host::{Host, QueueKey};
-use super::log::{pop_words, Wording, POP, RELEASE};
+use super::log::{pop_words, LogForm, POP, RELEASE};
 use super::pending::{Assigned, Undelivered};
 use super::value::QueueValue;
 use crate::queue::{Claim, Id, Pop, Release, Time, WhenReleased};
@@ -14,7 +14,7 @@ pub enum Delivered {
     Nothing,
     /// Nothing for one who leases: all places of CONCURRENCY are taken, and there is something that
     /// is ready.
-    NoPlace,
+    ConcurrencyFull,
     /// Nothing yet: there was more to step over than one delivery does.
     NotYet,
 }
@@ -31,14 +31,14 @@ pub fn deliver<H: Host>(
     let circumstances = circumstances_at(host, value, now);
     let words = pop_words(pop);
     let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
-    let deliveries = commit(host, key, value, &circumstances, pop, Wording::Command(POP, &words));
+    let deliveries = commit(host, key, value, &circumstances, pop, LogForm::Command(POP, &words));
     if !deliveries.is_empty() {
         let place = (key.database(), key.name().into());
         Delivered::Jobs(Assigned::new(place, value, &deliveries))
     } else if deliveries.have_ended_early() {
         Delivered::NotYet
     } else if deliveries.lack_places() {
-        Delivered::NoPlace
+        Delivered::ConcurrencyFull
     } else {
         Delivered::Nothing
     }
@@ -51,7 +51,7 @@ pub fn give_back<H: Host>(
     key: &impl QueueKey,
     value: &mut QueueValue,
     undelivered: &mut Undelivered,
-    slice: &Slice,
+    slice: &TimeSlice,
 ) {
     while let Some((id, lease)) = undelivered.take_next() {
         let Some(id) = Id::new(&id) else {
@@ -62,7 +62,7 @@ pub fn give_back<H: Host>(
         let number = lease.number().to_string();
         let words = [id.bytes(), number.as_bytes(), b"UNBEGUN"];
         let circumstances = circumstances(host, value);
-        commit(host, key, value, &circumstances, &release, Wording::Command(RELEASE, &words));
+        commit(host, key, value, &circumstances, &release, LogForm::Command(RELEASE, &words));
         if slice.is_over(host) {
             break;
         }

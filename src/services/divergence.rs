@@ -12,13 +12,13 @@ const BETWEEN_WARNINGS: Duration = Duration::from_secs(1);
 
 /// How often a queue was not what it was where the log was written.
 pub fn times_diverged() -> u64 {
-    Live::INSIDE_A_COMMAND.with(|state| state.diverged)
+    Live::WITHOUT_CONTEXT.with(|state| state.diverged)
 }
 
 /// The queue at this key is not what it was where the log was written.
 pub fn report(name: &[u8]) {
     let uptime = context::uptime();
-    let is_due = Live::INSIDE_A_COMMAND.with(|state| {
+    let is_due = Live::WITHOUT_CONTEXT.with(|state| {
         state.diverged += 1;
         let is_due = state
             .told_of_divergence

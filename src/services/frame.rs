@@ -6,12 +6,12 @@
 use super::commit::{circumstances, commit, time_for};
 use super::host::{Host, QueueKey};
 use super::lazyfree;
-use super::log::{Told, Wording};
+use super::log::{LogForm, LoggedCircumstances};
 use super::notify::{self, Announced};
 use super::value::QueueValue;
 use super::waiting;
 use super::wakeup;
-use crate::queue::{Answers, Changed, Check, Circumstances, Deliveries, Following, Queue, Time};
+use crate::queue::{Answers, Changed, Checksum, Circumstances, Deliveries, Following, Queue, Time};
 
 /// Whose command it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum Source {
 pub fn look<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue) -> Time {
     let now = time_for(&value.queue, host.wall_clock());
     value.queue.advance(now);
-    if value.is_astray() || value.is_to_be_planned() {
+    if value.is_unlocated() || value.is_to_be_planned() {
         wakeup::plan(host, value, || key.database(), || key.name());
     }
     now
@@ -62,15 +62,15 @@ impl<'q, H: Host> OpenQueue<'q, H> {
 
     /// Of an entry of the log that tells its circumstances. False as well when the queue has come
     /// to something else than where the entry was written.
-    pub fn told(
+    pub fn for_entry(
         host: H,
         key: H::Key<'q>,
         value: &'q mut QueueValue,
-        told: &'q Told,
+        logged: &'q LoggedCircumstances,
     ) -> (OpenQueue<'q, H>, bool) {
-        let circumstances = told.circumstances(value.queue.heading());
-        let is_same = value.queue.compare_check(Check(told.check));
-        let (source, answers) = (Source::Log, told.answers());
+        let circumstances = logged.circumstances(value.queue.log_state());
+        let is_same = value.queue.compare_checksum(Checksum(logged.check));
+        let (source, answers) = (Source::Log, logged.answers());
         let mut open = OpenQueue { host, key, value, circumstances, source, answers };
         open.let_time_pass();
         (open, is_same)
@@ -99,7 +99,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         mut self,
         pop: &O,
         would_wait: impl FnOnce() -> bool,
-        words: Wording,
+        log_as: LogForm,
         reply: impl FnOnce(&Deliveries, &Queue),
     ) -> bool {
         if self.source == Source::Client && waiting::consumers(self.host) > 0 {
@@ -112,7 +112,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
             // could take a job that fell due in between, ahead of them.
             self.circumstances.now = time_for(&self.value.queue, self.circumstances.now);
         }
-        self.change(pop, words, |deliveries, queue| {
+        self.change(pop, log_as, |deliveries, queue| {
             if !deliveries.is_empty() {
                 reply(deliveries, queue);
             }
@@ -124,14 +124,14 @@ impl<'q, H: Host> OpenQueue<'q, H> {
     pub fn change<O: Announced, R>(
         mut self,
         operation: &O,
-        words: Wording,
+        log_as: LogForm,
         reply: impl FnOnce(&O::Outcome, &Queue) -> R,
     ) -> R {
         let outcome = match self.source {
             Source::Client => {
-                commit(self.host, &self.key, self.value, &self.circumstances, operation, words)
+                commit(self.host, &self.key, self.value, &self.circumstances, operation, log_as)
             }
-            Source::Log => self.repeat(operation),
+            Source::Log => self.replay(operation),
         };
         let replied = reply(&outcome, &self.value.queue);
         if outcome.has_changed() {
@@ -150,7 +150,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
     }
 
     /// Does what the log says: nobody is told but those who get this server's own log.
-    fn repeat<O: Announced>(&mut self, operation: &O) -> O::Outcome {
+    fn replay<O: Announced>(&mut self, operation: &O) -> O::Outcome {
         let mut answers = Answers(self.answers);
         let outcome = self.value.queue.apply_by(&self.circumstances, operation, &mut answers);
         lazyfree::free_removed(&mut self.value.queue);
@@ -160,10 +160,10 @@ impl<'q, H: Host> OpenQueue<'q, H> {
             notify::count(&O::announce(&outcome));
         }
         // A replica, where nothing happens by itself, tells no watcher.
-        notify::news(self.host, &mut self.value.queue);
+        notify::events(self.host, &mut self.value.queue);
         // By this server's clock: what the log says of the time may be from any other.
         let (lease, now) = (self.value.last_lease(), self.host.wall_clock());
-        self.host.with(|state| state.leases.saw(lease, now));
+        self.host.with(|state| state.leases.observe(lease, now));
         outcome
     }
 

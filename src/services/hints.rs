@@ -9,7 +9,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use super::place::{Database, Place};
+use super::place::{Database, KeyRef};
 use crate::queue::Time;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,16 +41,16 @@ struct Look {
 #[derive(Default)]
 struct Deferred {
     /// When to look at each again.
-    looks: BTreeMap<(Place, Time), Look>,
+    looks: BTreeMap<(KeyRef, Time), Look>,
     /// The same, by that time.
-    by_look: BTreeSet<(Look, Place, Time)>,
+    by_look: BTreeSet<(Look, KeyRef, Time)>,
     round: u64,
 }
 
 impl Deferred {
     const NONE: Deferred = Deferred { looks: BTreeMap::new(), by_look: BTreeSet::new(), round: 0 };
 
-    fn add(&mut self, place: Place, time: Time, again: Time) {
+    fn add(&mut self, place: KeyRef, time: Time, again: Time) {
         self.remove(&place, time);
         let look = Look { round: self.round, at: again };
         self.looks.insert((place.clone(), time), look);
@@ -58,7 +58,7 @@ impl Deferred {
     }
 
     /// Whether it was there.
-    fn remove(&mut self, place: &Place, time: Time) -> bool {
+    fn remove(&mut self, place: &KeyRef, time: Time) -> bool {
         let look = self.looks.remove(&(place.clone(), time));
         look.is_some_and(|look| self.by_look.remove(&(look, place.clone(), time)))
     }
@@ -183,8 +183,8 @@ impl Hints {
         let Some(database) = database else {
             return std::mem::take(self);
         };
-        let is_its = |(place, _): &&(Place, Time)| place.0 == database;
-        let deferred: Vec<(Place, Time)> =
+        let is_its = |(place, _): &&(KeyRef, Time)| place.0 == database;
+        let deferred: Vec<(KeyRef, Time)> =
             self.deferred.looks.keys().filter(is_its).cloned().collect();
         for (place, time) in &deferred {
             self.deferred.remove(place, *time);

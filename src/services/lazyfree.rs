@@ -16,25 +16,25 @@ use crate::queue::{Queue, Removed};
 const FREED_AT_ONCE_JOBS: usize = 64;
 const FREED_AT_ONCE_BYTES: usize = 64 << 10;
 
-enum Waste {
+enum Garbage {
     Queue { _queue: Box<Queue> },
     Jobs { _jobs: Removed },
     Hints { _hints: Hints },
 }
 
-type Outbox = Mutex<Sender<Waste>>;
+type Outbox = Mutex<Sender<Garbage>>;
 
 /// A queue whose key is gone.
 pub fn free(queue: Queue) {
     if queue.len() > FREED_AT_ONCE_JOBS || queue.memory() > FREED_AT_ONCE_BYTES {
-        hand_over(Waste::Queue { _queue: Box::new(queue) });
+        hand_over(Garbage::Queue { _queue: Box::new(queue) });
     }
 }
 
 /// Of queues that are all gone.
 pub fn free_hints(hints: Hints) {
     if hints.len() > FREED_AT_ONCE_JOBS {
-        hand_over(Waste::Hints { _hints: hints });
+        hand_over(Garbage::Hints { _hints: hints });
     }
 }
 
@@ -50,11 +50,11 @@ pub fn free_removed(queue: &mut Queue) {
 fn free_jobs(queue: &mut Queue) {
     let jobs = queue.take_removed();
     if jobs.bytes() > FREED_AT_ONCE_BYTES {
-        hand_over(Waste::Jobs { _jobs: jobs });
+        hand_over(Garbage::Jobs { _jobs: jobs });
     }
 }
 
-fn hand_over(waste: Waste) {
+fn hand_over(waste: Garbage) {
     static LAZYFREE: OnceLock<Option<Outbox>> = OnceLock::new();
     let lazyfree = LAZYFREE.get_or_init(|| start().map(Mutex::new));
     if let Some(outbox) = lazyfree.as_ref().and_then(|lazyfree| lazyfree.lock().ok()) {
@@ -63,7 +63,7 @@ fn hand_over(waste: Waste) {
     }
 }
 
-fn start() -> Option<Sender<Waste>> {
+fn start() -> Option<Sender<Garbage>> {
     let (outbox, waste) = channel();
     let lazyfree = thread::Builder::new().name("dq-lazyfree".into());
     lazyfree.spawn(move || waste.iter().for_each(drop)).ok()?;

@@ -55,7 +55,7 @@ impl Leases {
 
     /// Remembers that this lease exists. One of a clock that was years ahead, and was set back, is
     /// forgotten.
-    pub fn saw(&mut self, lease: Lease, now: Time) {
+    pub fn observe(&mut self, lease: Lease, now: Time) {
         if (lease > self.highest || is_forged(self.highest, now)) && !is_forged(lease, now) {
             self.highest = lease;
         }
@@ -90,7 +90,7 @@ impl Leases {
     }
 
     /// The queue gives none below from here on.
-    pub fn has_told(&self, value: &mut QueueValue) {
+    pub fn mark_floor_set(&self, value: &mut QueueValue) {
         value.lease_epoch = self.epoch;
     }
 }
@@ -111,7 +111,7 @@ mod tests {
     /// What a server that knows of this lease begins with, started then.
     fn begins_with(known: Lease, wall_clock: Time) -> u64 {
         let mut leases = Leases::NONE;
-        leases.saw(known, NOW);
+        leases.observe(known, NOW);
         leases.may_have_lost_some(wall_clock, Duration::from_nanos(wall_clock.unix_ms()));
         leases.highest.number()
     }
@@ -155,12 +155,12 @@ mod tests {
         let mut leases = Leases::NONE;
         let value = QueueValue::new(
             Queue::new((1, 2)),
-            crate::services::sums::Share::default(),
+            crate::services::sums::QueueSums::default(),
             Default::default(),
         );
-        leases.saw(Lease::new(Lease::MAX.number() - 1), Time::MAX);
+        leases.observe(Lease::new(Lease::MAX.number() - 1), Time::MAX);
         assert_eq!(leases.floor_for(&value, NOW), Lease::default());
-        leases.saw(Queue::lease_at(after(5)), NOW);
+        leases.observe(Queue::lease_at(after(5)), NOW);
         assert_eq!(leases.floor_for(&value, NOW), Queue::lease_at(after(5)));
     }
 
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn a_role_that_changes_behind_a_clock_that_was_years_ahead_begins_by_the_clock() {
         let mut leases = Leases::NONE;
-        leases.saw(Lease::new(Lease::MAX.number() - 1), Time::MAX);
+        leases.observe(Lease::new(Lease::MAX.number() - 1), Time::MAX);
         leases.may_have_lost_some(NOW, Duration::ZERO);
         assert_eq!(leases.highest, Queue::lease_at(after(3_600_000)));
     }

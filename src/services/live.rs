@@ -4,14 +4,14 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::calendar::{self, Reading};
+use super::calendar::{self, ParsedCron};
 use super::host::{self, Host, QueueKey};
 use super::log;
 use super::place::Database;
 use super::state::State;
 use super::value::QueueValue;
-use super::waiters::{Around, Departure, JobShape, Ticket};
-use super::{aside, config, info, moved, pacemaker, waiting, wakeup};
+use super::waiters::{Around, JobShape, Ticket, WaitResult};
+use super::{async_load, config, info, moved, pacemaker, waiting, wakeup};
 use crate::queue::{Cron, Defaults, Mode, Time};
 use crate::server::blocking;
 use crate::server::client::{self, Client};
@@ -40,7 +40,7 @@ pub struct Live<'c> {
 }
 
 impl Live<'_> {
-    pub const INSIDE_A_COMMAND: Live<'static> = Live { context: None };
+    pub const WITHOUT_CONTEXT: Live<'static> = Live { context: None };
 }
 
 /// What the server is to call.
@@ -53,19 +53,19 @@ pub const HOOKS: Hooks = Hooks {
         }
         find_out_who_calls();
     },
-    turn_ending: || waiting::on_turn_ending(Live::INSIDE_A_COMMAND),
-    key_ready: |database, name| waiting::on_key_ready(Live::INSIDE_A_COMMAND, database, name),
+    turn_ending: || waiting::on_turn_ending(Live::WITHOUT_CONTEXT),
+    key_ready: |database, name| waiting::on_key_ready(Live::WITHOUT_CONTEXT, database, name),
     unblocking: |ticket, replies| {
-        reply_to_one_who_waited(waiting::on_unblocking(Live::INSIDE_A_COMMAND, ticket), replies)
+        reply_to_one_who_waited(waiting::on_unblocking(Live::WITHOUT_CONTEXT, ticket), replies)
     },
     unblocked: |ticket, replies| {
-        reply_to_one_who_waited(waiting::on_unblocked(Live::INSIDE_A_COMMAND, ticket), replies)
+        reply_to_one_who_waited(waiting::on_unblocked(Live::WITHOUT_CONTEXT, ticket), replies)
     },
-    disconnected: |client| waiting::on_disconnect(Live::INSIDE_A_COMMAND, client),
-    replied: |ticket| waiting::on_replied(Live::INSIDE_A_COMMAND, ticket),
-    gone: |ticket| waiting::on_gone(Live::INSIDE_A_COMMAND, ticket),
+    disconnected: |client| waiting::on_disconnect(Live::WITHOUT_CONTEXT, client),
+    replied: |ticket| waiting::on_replied(Live::WITHOUT_CONTEXT, ticket),
+    gone: |ticket| waiting::on_gone(Live::WITHOUT_CONTEXT, ticket),
     role_changed: |is_primary| {
-        pacemaker::on_role_changed(Live::INSIDE_A_COMMAND, is_primary);
+        pacemaker::on_role_changed(Live::WITHOUT_CONTEXT, is_primary);
         find_out_who_calls();
     },
     loading: |context, is_loading| {
@@ -73,17 +73,17 @@ pub const HOOKS: Hooks = Hooks {
         find_out_who_calls();
     },
     loading_aside: |stage| match stage {
-        Aside::Begun => aside::begin(Live::INSIDE_A_COMMAND),
-        Aside::SwappedIn => aside::swap_in(Live::INSIDE_A_COMMAND),
-        Aside::ThrownAway => aside::throw_away(Live::INSIDE_A_COMMAND),
+        Aside::Begun => async_load::begin(Live::WITHOUT_CONTEXT),
+        Aside::SwappedIn => async_load::swap_in(Live::WITHOUT_CONTEXT),
+        Aside::ThrownAway => async_load::throw_away(Live::WITHOUT_CONTEXT),
     },
-    flushed: |database| pacemaker::on_flushed(Live::INSIDE_A_COMMAND, database),
+    flushed: |database| pacemaker::on_flushed(Live::WITHOUT_CONTEXT, database),
     slots_moved: || {
-        moved::on_slots_moved(Live::INSIDE_A_COMMAND);
+        moved::on_slots_moved(Live::WITHOUT_CONTEXT);
         find_out_who_calls();
     },
-    swapped: |a, b| pacemaker::on_swapped(Live::INSIDE_A_COMMAND, a, b),
-    info: |section, is_going_down| info::show(Live::INSIDE_A_COMMAND, section, is_going_down),
+    swapped: |a, b| pacemaker::on_swapped(Live::WITHOUT_CONTEXT, a, b),
+    info: |section, is_going_down| info::show(Live::WITHOUT_CONTEXT, section, is_going_down),
 };
 
 /// While the module is being loaded: too early for timers.
@@ -110,12 +110,12 @@ pub fn is_settled_primary() -> bool {
 }
 
 /// What a client's CRON says.
-pub fn read_cron(cron: &Cron) -> Result<Reading, calendar::Error> {
-    STATE.with(|state| state.readings.read(cron))
+pub fn read_cron(cron: &Cron) -> Result<ParsedCron, calendar::Error> {
+    STATE.with(|state| state.cron_cache.read(cron))
 }
 
-fn reply_to_one_who_waited(departure: Option<Departure>, replies: Replies) {
-    let Some(Departure { shape, terms, assigned: Some(assigned) }) = departure else {
+fn reply_to_one_who_waited(departure: Option<WaitResult>, replies: Replies) {
+    let Some(WaitResult { shape, terms, assigned: Some(assigned) }) = departure else {
         replies.null();
         return;
     };
@@ -200,7 +200,7 @@ impl<'c> Host for Live<'c> {
             return false;
         };
         let next = context.walk::<QueueValue>(cursor, |database, name, value| {
-            wakeup::plan(Live::INSIDE_A_COMMAND, value, || database, || name);
+            wakeup::plan(Live::WITHOUT_CONTEXT, value, || database, || name);
         });
         let goes_on = next.is_some();
         WALK.with(|cursor| *cursor = next);

@@ -3,12 +3,12 @@
 //! otherwise it is
 //!
 //! ```text
-//! DQ.APPLY key unix-ms told command words…
+//! DQ.APPLY key unix-ms logged command words…
 //! ```
 //!
 //! with the time, what else the outcome depends on that isn't in the queue, and the command's name
-//! and words without the key. `told` is `check=<hex>`, what the queue had come to before, and
-//! behind it, where they are others than the queue was told last, `,ttr=<ms>,attempts=<n>` (the
+//! and words without the key. `logged` is `check=<hex>`, what the queue had come to before, and
+//! behind it, where they are others than those last logged, `,ttr=<ms>,attempts=<n>` (the
 //! server's defaults) and `,floor=<lease>`; and, where the calendar was asked for the next time of
 //! a CRON, `,next=<answer>[/<answer>…]`. docs/format.md has it all.
 
@@ -17,10 +17,10 @@ use std::fmt::Write;
 
 use super::host::QueueKey;
 use crate::queue::{
-    Attempts, Circumstances, Defaults, Following, Heading, Lease, Millis, Mode, Pop, PopById, Time,
+    Attempts, Circumstances, Defaults, Following, Lease, LogState, Millis, Mode, Pop, PopById, Time,
 };
 
-/// The command in which a time is told, and an AOF is rewritten.
+/// The command in which a time is given, and an AOF is rewritten.
 pub const APPLY: &CStr = c"DQ.APPLY";
 
 /// The command in which a delivery is logged.
@@ -58,7 +58,7 @@ pub fn pop_by_id_words<'w>(pop: &PopById<'w>, ttr: &'w str) -> Vec<&'w [u8]> {
 
 /// The words in which a change is logged.
 #[derive(Clone, Copy)]
-pub enum Wording<'w> {
+pub enum LogForm<'w> {
     /// Those of the command that is being executed.
     AsSent,
     /// A command that gives the same outcome, and its words behind the key.
@@ -68,52 +68,52 @@ pub enum Wording<'w> {
 }
 
 /// Logs a change that was made under these circumstances, and by these answers of the calendar, to
-/// a queue that had this heading.
+/// a queue that had this log position.
 pub fn write(
     key: &impl QueueKey,
-    before: &Heading,
+    before: &LogState,
     circumstances: &Circumstances,
     answers: &[Following],
-    words: Wording,
+    log_as: LogForm,
 ) {
-    let needs_no_more = answers.is_empty() && before.tells(circumstances);
-    match words {
-        Wording::AsSent if needs_no_more => key.log_as_sent(),
-        Wording::AsSent => {
-            key.log_as_sent_at(circumstances.now, &told(before, circumstances, answers))
+    let needs_no_more = answers.is_empty() && before.implies(circumstances);
+    match log_as {
+        LogForm::AsSent if needs_no_more => key.log_as_sent(),
+        LogForm::AsSent => {
+            key.log_as_sent_at(circumstances.now, &logged(before, circumstances, answers))
         }
-        Wording::Command(name, words) if needs_no_more => key.log_words(name, words),
-        Wording::Command(name, words) | Wording::Internal(name, words) => {
-            let (time, told) =
-                (circumstances.now.unix_ms().to_string(), told(before, circumstances, answers));
-            let mut all: Vec<&[u8]> = vec![time.as_bytes(), told.as_bytes(), name.to_bytes()];
+        LogForm::Command(name, words) if needs_no_more => key.log_words(name, words),
+        LogForm::Command(name, words) | LogForm::Internal(name, words) => {
+            let (time, logged) =
+                (circumstances.now.unix_ms().to_string(), logged(before, circumstances, answers));
+            let mut all: Vec<&[u8]> = vec![time.as_bytes(), logged.as_bytes(), name.to_bytes()];
             all.extend(words);
             key.log_words(APPLY, &all);
         }
     }
 }
 
-fn told(before: &Heading, circumstances: &Circumstances, answers: &[Following]) -> String {
-    let mut told = format!("check={:x}", before.check.0);
+fn logged(before: &LogState, circumstances: &Circumstances, answers: &[Following]) -> String {
+    let mut logged = format!("check={:x}", before.check.0);
     let Defaults { ttr, attempts } = circumstances.defaults;
     if circumstances.defaults != before.defaults {
         // Writing to memory can't fail.
-        let _ = write!(told, ",ttr={},attempts={}", ttr.as_u64(), attempts.limit());
+        let _ = write!(logged, ",ttr={},attempts={}", ttr.as_u64(), attempts.limit());
     }
     if circumstances.lease_floor > Lease::default() {
-        let _ = write!(told, ",floor={}", circumstances.lease_floor.number());
+        let _ = write!(logged, ",floor={}", circumstances.lease_floor.number());
     }
     for (place, answer) in answers.iter().enumerate() {
-        told.push_str(if place == 0 { ",next=" } else { "/" });
+        logged.push_str(if place == 0 { ",next=" } else { "/" });
         let _ = match answer.next {
-            Some(next) => write!(told, "{}", next.unix_ms()),
-            None => write!(told, "-"),
+            Some(next) => write!(logged, "{}", next.unix_ms()),
+            None => write!(logged, "-"),
         };
         if answer.missed > 0 {
-            let _ = write!(told, "+{}", answer.missed);
+            let _ = write!(logged, "+{}", answer.missed);
         }
     }
-    told
+    logged
 }
 
 /// An answer of the calendar: a time or `-`, and how many were missed.
@@ -131,7 +131,7 @@ fn answer(word: &str) -> Option<Following> {
 
 /// What an entry tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct LoggedCircumstances {
     pub time: Time,
     pub check: u64,
     defaults: Option<Defaults>,
@@ -139,12 +139,15 @@ pub struct Told {
     answers: Vec<Following>,
 }
 
-impl Told {
+impl LoggedCircumstances {
     /// `None` when that is not what this version knows.
-    pub fn parse(time: &[u8], told: &[u8]) -> Option<Told> {
-        let mut parsed = Told { time: Time::new(number(time)?)?, ..Told::default() };
+    pub fn parse(time: &[u8], logged: &[u8]) -> Option<LoggedCircumstances> {
+        let mut parsed = LoggedCircumstances {
+            time: Time::new(number(time)?)?,
+            ..LoggedCircumstances::default()
+        };
         let (mut ttr, mut attempts, mut has_check) = (None, None, false);
-        for field in std::str::from_utf8(told).ok()?.split(',') {
+        for field in std::str::from_utf8(logged).ok()?.split(',') {
             let (name, value) = field.split_once('=')?;
             match name {
                 "check" => {
@@ -169,7 +172,7 @@ impl Told {
         has_check.then_some(parsed)
     }
 
-    /// Up to where leases belong to others; zero, where nothing is told of that.
+    /// Up to where leases belong to others; zero, where the entry says nothing of that.
     pub fn lease_floor(&self) -> Lease {
         self.lease_floor
     }
@@ -179,11 +182,11 @@ impl Told {
         &self.answers
     }
 
-    /// Those of a queue that has been told so.
-    pub fn circumstances(&self, heading: &Heading) -> Circumstances {
+    /// Those of a queue that was given them.
+    pub fn circumstances(&self, log_state: &LogState) -> Circumstances {
         Circumstances {
             now: self.time,
-            defaults: self.defaults.unwrap_or(heading.defaults),
+            defaults: self.defaults.unwrap_or(log_state.defaults),
             lease_floor: self.lease_floor,
         }
     }
@@ -198,16 +201,16 @@ pub fn number(digits: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::Check;
+    use crate::queue::Checksum;
 
-    fn heading() -> Heading {
+    fn log_state() -> LogState {
         let defaults = Defaults { ttr: Millis::new(60_000).unwrap(), attempts: Attempts::new(25) };
-        Heading { clock: Time::new(1_000).unwrap(), defaults, check: Check(0xbeef) }
+        LogState { clock: Time::new(1_000).unwrap(), defaults, check: Checksum(0xbeef) }
     }
 
     #[test]
     fn an_entry_tells_what_the_queue_does_not_know() {
-        let before = heading();
+        let before = log_state();
         let now = Time::new(1_001).unwrap();
         let same = Circumstances { now, defaults: before.defaults, lease_floor: Lease::default() };
         let others = Circumstances {
@@ -220,12 +223,15 @@ mod tests {
             Following { next: Time::new(90_000), missed: 3 },
             Following::default(),
         ];
-        assert_eq!(told(&before, &same, &[]), "check=beef");
-        assert_eq!(told(&before, &same, &answers), "check=beef,next=60000/90000+3/-");
-        assert_eq!(told(&before, &others, &[]), "check=beef,ttr=5,attempts=0,floor=77");
+        assert_eq!(logged(&before, &same, &[]), "check=beef");
+        assert_eq!(logged(&before, &same, &answers), "check=beef,next=60000/90000+3/-");
+        assert_eq!(logged(&before, &others, &[]), "check=beef,ttr=5,attempts=0,floor=77");
         for circumstances in [same, others] {
-            let read =
-                Told::parse(b"1001", told(&before, &circumstances, &answers).as_bytes()).unwrap();
+            let read = LoggedCircumstances::parse(
+                b"1001",
+                logged(&before, &circumstances, &answers).as_bytes(),
+            )
+            .unwrap();
             assert_eq!((read.check, read.circumstances(&before)), (0xbeef, circumstances));
             assert_eq!(read.answers(), answers);
         }
@@ -233,7 +239,7 @@ mod tests {
 
     #[test]
     fn what_this_version_does_not_know_is_refused() {
-        for told in [
+        for logged in [
             "",
             "check",
             "check=",
@@ -247,11 +253,11 @@ mod tests {
             "check=1,next=5+",
             "check=1,next=281474976710656",
         ] {
-            assert_eq!(Told::parse(b"1", told.as_bytes()), None, "{told}");
+            assert_eq!(LoggedCircumstances::parse(b"1", logged.as_bytes()), None, "{logged}");
         }
         for time in ["", "-1", "+1", "1 ", "281474976710656"] {
-            assert_eq!(Told::parse(time.as_bytes(), b"check=1"), None, "{time}");
+            assert_eq!(LoggedCircumstances::parse(time.as_bytes(), b"check=1"), None, "{time}");
         }
-        assert_eq!(Told::parse(b"1", b"check=1,floor=9007199254740991"), None);
+        assert_eq!(LoggedCircumstances::parse(b"1", b"check=1,floor=9007199254740991"), None);
     }
 }

@@ -10,11 +10,11 @@
 //! | `delivery.rs`, `pending.rs` | handing out to them; what they were assigned and have not been told of |
 //! | `pacemaker.rs`, `alarm.rs`, `stats.rs` | what the timer does; when it comes; what it did |
 //! | `hints.rs`, `wakeup.rs` | which queue waits until when |
-//! | `whereabouts.rs`, `moved.rs` | queues that come to keys and leave them; slots of a cluster that move |
+//! | `lifecycle.rs`, `moved.rs` | queues that come to keys and leave them; slots of a cluster that move |
 //! | `sweep.rs`, `pace.rs` | finding queues that have moved; how fast |
-//! | `aside.rs` | a data set that is loaded while another is served |
+//! | `async_load.rs` | a data set that is loaded while another is served |
 //! | `leases.rs` | lease numbers across queues |
-//! | `calendar.rs`, `cron.rs`, `almanac.rs` | when CRON comes; reading its expressions; the calendar for one operation |
+//! | `calendar.rs`, `cron.rs`, `recording_calendar.rs` | when CRON comes; reading its expressions; the calendar for one operation |
 //! | `lateness.rs`, `sums.rs` | how late jobs were handed out; sums over all queues |
 //! | `value.rs`, `state.rs`, `place.rs` | what a key holds; what is remembered besides; where a queue is |
 //! | `host.rs` | what a server must be able to do |
@@ -24,8 +24,7 @@
 #![forbid(unsafe_code)]
 
 mod alarm;
-mod almanac;
-mod aside;
+mod async_load;
 pub mod calendar;
 mod commit;
 pub mod config;
@@ -39,6 +38,7 @@ mod info;
 pub mod lateness;
 mod lazyfree;
 pub mod leases;
+mod lifecycle;
 pub mod live;
 pub mod log;
 mod moved;
@@ -49,6 +49,7 @@ mod pacemaker;
 mod pending;
 pub mod persistence;
 mod place;
+mod recording_calendar;
 mod state;
 mod stats;
 mod sums;
@@ -57,7 +58,6 @@ mod value;
 mod waiters;
 mod waiting;
 mod wakeup;
-mod whereabouts;
 
 pub use notify::Announced;
 pub use value::QueueValue;

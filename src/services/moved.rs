@@ -6,7 +6,7 @@
 //! After a move the hints are walked through, since no server tells of each key that has left:
 //! Redis takes all of a slot away at once and frees them on a thread.
 
-use super::alarm::{arm, Slice, NEXT_TURN};
+use super::alarm::{arm, TimeSlice, NEXT_TURN};
 use super::hints::{Hint, Walk};
 use super::host::Host;
 use crate::queue::Millis;
@@ -32,7 +32,7 @@ pub fn defer<H: Host>(host: H, hint: Hint) {
 }
 
 /// A slice of the walk, if one is under way; whether it goes on.
-pub fn go_on<H: Host>(host: H, slice: &Slice) -> bool {
+pub fn run_slice<H: Host>(host: H, slice: &TimeSlice) -> bool {
     while host.with(|state| state.moved.is_under_way) && !slice.is_over(host) {
         let hints = host.with(|state| state.hints.behind(state.moved.reached.as_ref(), STEP_HINTS));
         let reached = hints.last().map(|hint| (hint.database, hint.time, hint.key.clone()));

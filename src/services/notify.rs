@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::host::{Host, QueueKey};
 use crate::queue::{
-    Add, Added, Alter, Bury, Delete, Deleted, Deliveries, Effect, Finish, Finished, Forget,
-    ForgetGroups, Forgotten, KickJob, News, Operation, Pause, Paused, Pop, PopById, Queue, Release,
+    Add, Added, Alter, Bury, Delete, Deleted, Deliveries, Effect, Events, Finish, Finished, Forget,
+    ForgetGroups, Forgotten, KickJob, Operation, Pause, Paused, Pop, PopById, Queue, Release,
     Resume, Resumed, Touch,
 };
 
@@ -190,8 +190,8 @@ pub fn count(announcement: &Announcement) {
 }
 
 /// What has happened in the queue. Whatever can't be is told to the operator.
-pub fn news<H: Host>(host: H, queue: &mut Queue) -> News {
-    let news = queue.take_news();
+pub fn events<H: Host>(host: H, queue: &mut Queue) -> Events {
+    let news = queue.take_events();
     if let Some(what) = news.bug {
         host.bug(what);
     }
@@ -200,7 +200,7 @@ pub fn news<H: Host>(host: H, queue: &mut Queue) -> News {
 
 /// Tells watchers what has just been done to the queue, if anything, and what time did to it.
 pub fn tell<H: Host>(host: H, key: &impl QueueKey, queue: &mut Queue, done: Option<&Announcement>) {
-    let News { is_any_ready, is_any_dead, .. } = news(host, queue);
+    let Events { is_any_ready, is_any_dead, .. } = events(host, queue);
     let event = done.and_then(|announcement| announcement.event);
     if event.is_none() && !is_any_ready && !is_any_dead {
         return;

@@ -5,11 +5,11 @@ use std::time::Duration;
 use super::divergence;
 use super::frame::{self, OpenQueue, Source};
 use super::live::{is_active, is_settled_primary, Live};
-use super::log::{Told, Wording};
+use super::log::{LogForm, LoggedCircumstances};
 use super::notify::Announced;
 use super::value::QueueValue;
 use super::waiters::Shape;
-use super::{waiting, whereabouts};
+use super::{lifecycle, waiting};
 use crate::queue::{Changed, Pop, Queue, Time};
 use crate::server::arg::Arg;
 use crate::server::call::Call;
@@ -29,30 +29,30 @@ pub fn source_of(call: &Call) -> Source {
 }
 
 /// A queue that a command has opened.
-pub struct Opened<'c> {
+pub struct OpenedQueue<'c> {
     key: Key<'c>,
     value: OpenValue<'c, QueueValue>,
     is_new: bool,
 }
 
-impl<'c> Opened<'c> {
+impl<'c> OpenedQueue<'c> {
     /// `None` when there is no such key.
     pub fn at(
         call: &Call<'c>,
         name: Arg<'c>,
         access: key::Access,
-    ) -> Result<Option<Opened<'c>>, WrongType> {
+    ) -> Result<Option<OpenedQueue<'c>>, WrongType> {
         let key = call.key(name);
-        Ok(key.open(access)?.map(|value| Opened { key, value, is_new: false }))
+        Ok(key.open(access)?.map(|value| OpenedQueue { key, value, is_new: false }))
     }
 
     /// Made if there is no such key.
-    pub fn or_created(call: &Call<'c>, name: Arg<'c>) -> Result<Opened<'c>, WrongType> {
+    pub fn or_created(call: &Call<'c>, name: Arg<'c>) -> Result<OpenedQueue<'c>, WrongType> {
         let key = call.key(name);
         let (value, is_new) = key.open_or_create(|| {
-            whereabouts::new(Live::INSIDE_A_COMMAND, Queue::new(context::hash_seed()))
+            lifecycle::new(Live::WITHOUT_CONTEXT, Queue::new(context::hash_seed()))
         })?;
-        Ok(Opened { key, value, is_new })
+        Ok(OpenedQueue { key, value, is_new })
     }
 
     /// Does this as a command of this source: see [`OpenQueue::change`].
@@ -63,7 +63,7 @@ impl<'c> Opened<'c> {
         reply: impl FnOnce(&O::Outcome, &Queue) -> R,
     ) -> R {
         let open = self.queue_for(source);
-        let (replied, has_changed) = open.change(operation, Wording::AsSent, |outcome, queue| {
+        let (replied, has_changed) = open.change(operation, LogForm::AsSent, |outcome, queue| {
             (reply(outcome, queue), outcome.has_changed())
         });
         self.close(has_changed);
@@ -71,10 +71,10 @@ impl<'c> Opened<'c> {
     }
 
     /// Does this as an entry of the log that tells its circumstances.
-    pub fn change_as_told<O: Announced>(mut self, told: &Told, operation: &O) {
-        let open = self.queue_as_told(told);
+    pub fn replay_entry<O: Announced>(mut self, logged: &LoggedCircumstances, operation: &O) {
+        let open = self.queue_for_entry(logged);
         let has_changed =
-            open.change(operation, Wording::AsSent, |outcome, _| outcome.has_changed());
+            open.change(operation, LogForm::AsSent, |outcome, _| outcome.has_changed());
         self.close(has_changed);
     }
 
@@ -87,13 +87,17 @@ impl<'c> Opened<'c> {
 
     /// For a command of this source.
     pub fn queue_for(&mut self, source: Source) -> OpenQueue<'_, Live<'static>> {
-        OpenQueue::new(Live::INSIDE_A_COMMAND, self.key, self.value.get(), source)
+        OpenQueue::new(Live::WITHOUT_CONTEXT, self.key, self.value.get(), source)
     }
 
     /// For an entry of the log that tells its circumstances.
-    fn queue_as_told<'s>(&'s mut self, told: &'s Told) -> OpenQueue<'s, Live<'static>> {
+    fn queue_for_entry<'s>(
+        &'s mut self,
+        logged: &'s LoggedCircumstances,
+    ) -> OpenQueue<'s, Live<'static>> {
         let key = self.key;
-        let (open, is_same) = OpenQueue::told(Live::INSIDE_A_COMMAND, key, self.value.get(), told);
+        let (open, is_same) =
+            OpenQueue::for_entry(Live::WITHOUT_CONTEXT, key, self.value.get(), logged);
         if !is_same {
             divergence::report(key.name());
         }
@@ -103,13 +107,13 @@ impl<'c> Opened<'c> {
     /// For those who only look; and when that is, for this queue. Time has passed in it.
     pub fn look(&mut self) -> (&QueueValue, Time) {
         let value = self.value.get();
-        let now = frame::look(Live::INSIDE_A_COMMAND, &self.key, value);
+        let now = frame::look(Live::WITHOUT_CONTEXT, &self.key, value);
         (value, now)
     }
 
     /// How many consumers wait for this queue.
     pub fn consumers(&self) -> usize {
-        waiting::consumers_at(Live::INSIDE_A_COMMAND, &self.key)
+        waiting::consumers_at(Live::WITHOUT_CONTEXT, &self.key)
     }
 }
 
@@ -121,7 +125,7 @@ pub fn wait(call: &Call, keys: &[Arg], pop: &Pop, shape: Shape, timeout: Option<
     let at_latest = timeout.map(servers_own_timeout);
     let block =
         |ticket| call.may_block().then(|| blocking::block(call, keys, at_latest, ticket)).flatten();
-    if !waiting::wait(Live::INSIDE_A_COMMAND, places, pop, shape, timeout, block) {
+    if !waiting::wait(Live::WITHOUT_CONTEXT, places, pop, shape, timeout, block) {
         call.replies().null();
     }
 }

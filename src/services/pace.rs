@@ -39,7 +39,7 @@ impl Pace {
     };
 
     /// There is something to look for: a round, unless one is under way, begins after the grace.
-    pub fn want(&mut self, uptime: Duration) {
+    pub fn request(&mut self, uptime: Duration) {
         let round = uptime + GRACE;
         self.round = Some(self.round.map_or(round, |earlier| earlier.min(round)));
         self.rest = GRACE;
@@ -47,7 +47,7 @@ impl Pace {
 
     /// There is nothing to look for any more. A round that is under way goes on where it is when
     /// there is.
-    pub fn found_all(&mut self) {
+    pub fn cancel(&mut self) {
         self.round = None;
     }
 
@@ -69,7 +69,7 @@ impl Pace {
 
     /// A round is over, and there is still something to look for: it was moved behind the round's
     /// back, or can't be found.
-    pub fn rest(&mut self, uptime: Duration) {
+    pub fn finish_round(&mut self, uptime: Duration) {
         self.is_under_way = false;
         self.round = Some(uptime + self.rest);
         self.rest = (self.rest * 2).min(REST_MAX);
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn a_sweep_that_goes_on_takes_a_hundredth_of_the_time() {
         let (mut pace, mut uptime, mut taken) = (Pace::NEW, ms(1_000), Duration::ZERO);
-        pace.want(uptime);
+        pace.request(uptime);
         assert_eq!(pace.wait(uptime), GRACE);
         uptime += GRACE;
         assert_eq!(pace.wait(uptime), Duration::ZERO);
@@ -116,24 +116,24 @@ mod tests {
         let (mut pace, mut uptime) = (Pace::NEW, ms(1_000));
         for wait in [200, 400, 800] {
             pace.is_under_way = true;
-            pace.rest(uptime);
+            pace.finish_round(uptime);
             assert_eq!(pace.wait(uptime), ms(wait));
             uptime += ms(wait);
         }
-        pace.rest(uptime);
-        pace.want(uptime);
+        pace.finish_round(uptime);
+        pace.request(uptime);
         assert_eq!(pace.wait(uptime), GRACE);
-        pace.want(uptime + GRACE / 2);
+        pace.request(uptime + GRACE / 2);
         assert_eq!(
             pace.wait(uptime + GRACE / 2),
             GRACE / 2,
             "whoever moves all the time puts nothing off"
         );
-        pace.found_all();
-        pace.want(uptime + ms(5_000));
+        pace.cancel();
+        pace.request(uptime + ms(5_000));
         assert_eq!(pace.wait(uptime + ms(5_000)), GRACE);
         for _ in 0..20 {
-            pace.rest(uptime);
+            pace.finish_round(uptime);
         }
         assert_eq!(pace.wait(uptime), REST_MAX);
     }

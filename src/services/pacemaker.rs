@@ -10,10 +10,10 @@
 use std::ffi::CStr;
 use std::time::Duration;
 
-use super::alarm::{arm, was_clock_set, Slice, NEXT_TURN, UNTIL_WRITABLE_MS};
+use super::alarm::{arm, was_clock_set, TimeSlice, NEXT_TURN, UNTIL_WRITABLE_MS};
 use super::commit::{circumstances, commit, time_for};
 use super::host::{Closed, Host, Purpose, QueueKey};
-use super::log::Wording;
+use super::log::LogForm;
 use super::place::Database;
 use super::stats::Stats;
 use super::value::QueueValue;
@@ -56,7 +56,7 @@ pub fn on_role_changed<H: Host>(host: H, is_primary: bool) {
     });
     if is_primary {
         arm(host, Some(NEXT_TURN));
-        sweep::want(host);
+        sweep::request(host);
     } else {
         waiting::drop_all(host);
     }
@@ -94,16 +94,16 @@ pub fn on_alarm<H: Host>(host: H, is_primary: bool) -> Option<Duration> {
     if was_clock_set(host) {
         // Hints go by the clock as it was: what had passed is to come again, and a queue whose own
         // clock is ahead takes that for now, where it isn't too far ahead any more.
-        waiting::serve_everybody_soon(host);
+        waiting::serve_all_soon(host);
     }
-    let slice = Slice::begin(host);
+    let slice = TimeSlice::begin(host);
     if host.with(|state| state.is_behind) {
-        waiting::come_first(host, &slice.half());
+        waiting::run_slice_for_waiting(host, &slice.half());
     }
-    promote_what_is_due(host, &slice);
-    let has_more_moved = moved::go_on(host, &slice);
-    let served = waiting::go_on(host, &slice);
-    let again = sweep::go_on(host, &slice).into_iter().chain(served).min();
+    advance_due_queues(host, &slice);
+    let has_more_moved = moved::run_slice(host, &slice);
+    let served = waiting::run_slice(host, &slice);
+    let again = sweep::run_slice(host, &slice).into_iter().chain(served).min();
     let is_cut = slice.is_over(host) || has_more_moved;
     let took = slice.took(host);
     host.with(|state| {
@@ -114,7 +114,7 @@ pub fn on_alarm<H: Host>(host: H, is_primary: bool) -> Option<Duration> {
     is_cut.then_some(took)
 }
 
-fn promote_what_is_due<H: Host>(host: H, slice: &Slice) {
+fn advance_due_queues<H: Host>(host: H, slice: &TimeSlice) {
     let wall_clock = host.wall_clock();
     let purpose = if host.may_change() { Purpose::Change } else { Purpose::Look };
     while !slice.is_over(host) {
@@ -140,7 +140,7 @@ fn look_after<H: Host>(
     key: &H::Key<'_>,
     value: &mut QueueValue,
     purpose: Purpose,
-    slice: &Slice,
+    slice: &TimeSlice,
 ) -> Option<Time> {
     let now = time_for(&value.queue, host.wall_clock());
     value.queue.advance(now);
@@ -170,15 +170,15 @@ fn has_groups_to_forget(value: &QueueValue, now: Time) -> bool {
 
 /// Removes jobs that have been kept long enough, then groups without jobs of which nothing counts
 /// any more: explicit steps, which replicas are told.
-fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, slice: &Slice) {
+fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, slice: &TimeSlice) {
     while !slice.is_over(host) {
         let circumstances = circumstances(host, value);
         let slots = value.queue.to_forget(circumstances.now, STEP_JOBS);
-        let names = value.queue.names_of(&slots);
+        let names = value.queue.ids_of(&slots);
         let (ids, words) = (names.ids(), names.words());
         if ids.is_empty() {
             if has_groups_to_forget(value, circumstances.now) {
-                let forget = Wording::Internal(c"FORGET", &[]);
+                let forget = LogForm::Internal(c"FORGET", &[]);
                 commit(host, key, value, &circumstances, &ForgetGroups, forget);
             }
             return;
@@ -189,7 +189,7 @@ fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, sl
             value,
             &circumstances,
             &Forget { ids: &ids },
-            Wording::Internal(c"FORGET", &words),
+            LogForm::Internal(c"FORGET", &words),
         );
     }
 }

@@ -1,6 +1,6 @@
 //! Jobs that a waiting consumer was assigned, and that it has not been told of yet.
 
-use super::place::Place;
+use super::place::KeyRef;
 use super::value::{QueueNumber, QueueValue};
 use crate::queue::{Deliveries, Lease, Mode, Queue, Time};
 
@@ -18,14 +18,14 @@ pub struct PendingDelivery {
 #[derive(Debug)]
 pub struct Assigned {
     /// The key of the queue when the consumer was served.
-    pub place: Place,
+    pub place: KeyRef,
     queue: QueueNumber,
     pub jobs: Vec<PendingDelivery>,
 }
 
 impl Assigned {
     /// As long as the queue hasn't changed since the jobs were handed out.
-    pub fn new(place: Place, value: &QueueValue, deliveries: &Deliveries) -> Assigned {
+    pub fn new(place: KeyRef, value: &QueueValue, deliveries: &Deliveries) -> Assigned {
         let job = |queue: &Queue, delivery: &crate::queue::Delivery| {
             let (id, body) = delivery.id_and_body(queue);
             let (lease, attempt, occurrence) =
@@ -38,7 +38,7 @@ impl Assigned {
 
     /// What is to be given back when the consumer has gone away, with its first lease and its key.
     /// What was taken with NOACK isn't: that is at most once.
-    pub fn undelivered(&self, mode: Mode) -> Option<((Lease, Place), Undelivered)> {
+    pub fn undelivered(&self, mode: Mode) -> Option<((Lease, KeyRef), Undelivered)> {
         let first = self.jobs.first().filter(|_| mode == Mode::Lease)?.lease;
         let claims = self.jobs.iter().rev().map(|job| (job.id.clone(), job.lease)).collect();
         Some(((first, self.place.clone()), Undelivered { queue: self.queue, claims }))

@@ -5,7 +5,7 @@ use super::leases::is_forged;
 use super::live::{self, Live};
 use super::log::APPLY;
 use super::value::QueueValue;
-use super::{lazyfree, whereabouts};
+use super::{lazyfree, lifecycle};
 use crate::queue::{
     read_block, BlockWriter, Defragmenter, GroupRecord, Queue, QueueRecord, Record, RecordError,
     Walk,
@@ -82,7 +82,7 @@ impl StoredValue for QueueValue {
         }
         load_groups(&mut queue, record.groups_len(), input)?;
         queue.restore(&record)?;
-        let value = whereabouts::read(Live::INSIDE_A_COMMAND, queue);
+        let value = lifecycle::read(Live::WITHOUT_CONTEXT, queue);
         // What is in a file, or comes from a primary or with its slot, was accepted before.
         if live::is_settled_primary() && is_forged(value.last_lease(), context::wall_clock()) {
             return Err(LoadError::Content("it has leases from more than a year ahead".into()));
@@ -150,15 +150,15 @@ impl StoredValue for QueueValue {
     }
 
     fn copy(&self, database: Database, key: &[u8]) -> QueueValue {
-        whereabouts::copy(Live::INSIDE_A_COMMAND, self, database, key)
+        lifecycle::copy(Live::WITHOUT_CONTEXT, self, database, key)
     }
 
     fn loaded(&mut self, database: Database, key: &[u8]) {
-        whereabouts::loaded(Live::INSIDE_A_COMMAND, self, database, key);
+        lifecycle::loaded(Live::WITHOUT_CONTEXT, self, database, key);
     }
 
     fn left_key(&mut self, database: Database, key: &[u8]) {
-        whereabouts::left_key(Live::INSIDE_A_COMMAND, self, database, key);
+        lifecycle::left_key(Live::WITHOUT_CONTEXT, self, database, key);
     }
 
     fn defrag(&mut self, from: u64, defragmenter: &mut impl Defragmenter) -> Option<u64> {

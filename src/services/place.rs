@@ -4,4 +4,4 @@
 pub type Database = i32;
 
 /// A key in a database.
-pub type Place = (Database, Box<[u8]>);
+pub type KeyRef = (Database, Box<[u8]>);

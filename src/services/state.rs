@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::calendar::Readings;
+use super::calendar::CronCache;
 use super::hints::{Hints, Walk};
 use super::leases::Leases;
 use super::pace::Pace;
 use super::pending::Undelivered;
-use super::place::Place;
+use super::place::KeyRef;
 use super::stats::Stats;
 use super::sums::DataSets;
 use super::value::QueueNumber;
@@ -19,24 +19,24 @@ use crate::queue::{Lease, Time};
 pub struct State<C> {
     pub waiters: Waiters<C>,
     /// Keys that may have something for those who wait at them.
-    pub to_serve: BTreeSet<Place>,
+    pub to_serve: BTreeSet<KeyRef>,
     /// Clients that are to be unblocked, and whether that is going to happen at the end of this
     /// turn.
     pub to_unblock: Vec<Ticket>,
     pub is_turn_end_awaited: bool,
     /// Behind this one are the next keys that are looked at for those who wait, while the timer is
     /// behind.
-    pub looked_at: Option<Place>,
+    pub looked_at: Option<KeyRef>,
     /// What consumers were assigned that have gone away, by the first lease of each: what left
     /// first is given back first.
-    pub undelivered: BTreeMap<(Lease, Place), Undelivered>,
+    pub undelivered: BTreeMap<(Lease, KeyRef), Undelivered>,
     /// How many queues there have been.
     pub queues_made: u64,
     pub hints: Hints,
     /// The walk over the hints after slots have moved.
     pub moved: Walk,
     /// Those of a data set that is being loaded while another is served.
-    pub hints_aside: Option<Hints>,
+    pub async_load_hints: Option<Hints>,
     /// When the alarm goes off, by the server's uptime.
     pub alarm: Option<Duration>,
     /// What the wall clock and the uptime were when it went off last.
@@ -49,7 +49,7 @@ pub struct State<C> {
     pub leases: Leases,
     pub sweep: Pace,
     pub sums: DataSets,
-    pub readings: Readings,
+    pub cron_cache: CronCache,
     /// Queues that turned out other than in the log.
     pub diverged: u64,
     /// When that was last told.
@@ -67,7 +67,7 @@ impl<C: Copy + Ord> State<C> {
         queues_made: 0,
         hints: Hints::NONE,
         moved: Walk::NONE,
-        hints_aside: None,
+        async_load_hints: None,
         alarm: None,
         clocks: None,
         is_primary: false,
@@ -77,7 +77,7 @@ impl<C: Copy + Ord> State<C> {
         leases: Leases::NONE,
         sweep: Pace::NEW,
         sums: DataSets::NONE,
-        readings: Readings::NONE,
+        cron_cache: CronCache::NONE,
         diverged: 0,
         told_of_divergence: None,
     };

@@ -1,6 +1,6 @@
 //! Sums over all queues, kept up to date queue by queue: so INFO walks neither queues nor jobs.
 //!
-//! Of each data set by itself: a replica may load one aside while it serves another, and what is
+//! Of each data set by itself: a replica may load one async_load while it serves another, and what is
 //! thrown away is freed bit by bit, on a thread of the server's. Hence the atomics.
 
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -14,26 +14,26 @@ struct Sums {
     queues: AtomicI64,
     jobs: [AtomicI64; State::ALL.len()],
     /// Queues that have left their key, wait for something, and live on who knows where.
-    astray: AtomicI64,
+    unlocated: AtomicI64,
 }
 
-/// The data set that is served, and the one that is being loaded aside, if one is.
+/// The data set that is served, and the one that is being loaded async_load, if one is.
 pub struct DataSets {
     served: Option<Arc<Sums>>,
-    aside: Option<Arc<Sums>>,
+    async_load: Option<Arc<Sums>>,
 }
 
 impl DataSets {
-    pub const NONE: DataSets = DataSets { served: None, aside: None };
+    pub const NONE: DataSets = DataSets { served: None, async_load: None };
 
-    /// A data set is about to be loaded aside.
-    pub fn begin_aside(&mut self) {
-        self.aside = Some(Arc::default());
+    /// A data set is about to be loaded async_load.
+    pub fn begin_async_load(&mut self) {
+        self.async_load = Some(Arc::default());
     }
 
     /// It is the one that is served now.
     pub fn swap_in(&mut self) {
-        let loaded = self.aside.take();
+        let loaded = self.async_load.take();
         if loaded.is_some() {
             self.served = loaded;
         }
@@ -47,18 +47,18 @@ impl DataSets {
 
     /// It won't be served.
     pub fn throw_away(&mut self) {
-        self.aside = None;
+        self.async_load = None;
     }
 
     /// The share of a queue that is empty, or whose counts are about to be read.
-    pub fn share(&mut self) -> Share {
-        Share::of(self.served.get_or_insert_default().clone())
+    pub fn share(&mut self) -> QueueSums {
+        QueueSums::of(self.served.get_or_insert_default().clone())
     }
 
-    /// That of a queue of the data set that is being loaded aside, if one is.
-    pub fn share_aside(&mut self) -> Share {
-        match &self.aside {
-            Some(aside) => Share::of(aside.clone()),
+    /// That of a queue of the data set that is being loaded async_load, if one is.
+    pub fn share_of_async_load(&mut self) -> QueueSums {
+        match &self.async_load {
+            Some(async_load) => QueueSums::of(async_load.clone()),
             None => self.share(),
         }
     }
@@ -76,29 +76,29 @@ impl DataSets {
     }
 
     /// Whether a queue that waits for something is who knows where.
-    pub fn is_any_astray(&self) -> bool {
-        self.served.as_ref().is_some_and(|sums| shown(&sums.astray) > 0)
+    pub fn is_any_unlocated(&self) -> bool {
+        self.served.as_ref().is_some_and(|sums| shown(&sums.unlocated) > 0)
     }
 }
 
 /// What one queue adds to the sums; taken away when it ends.
-pub struct Share {
+pub struct QueueSums {
     sums: Arc<Sums>,
     counts: Counts,
-    is_astray: bool,
+    is_unlocated: bool,
 }
 
-impl Default for Share {
+impl Default for QueueSums {
     /// Of no data set.
-    fn default() -> Share {
-        Share::of(Arc::default())
+    fn default() -> QueueSums {
+        QueueSums::of(Arc::default())
     }
 }
 
-impl Share {
-    fn of(sums: Arc<Sums>) -> Share {
+impl QueueSums {
+    fn of(sums: Arc<Sums>) -> QueueSums {
         sums.queues.fetch_add(1, Ordering::Relaxed);
-        Share { sums, counts: Counts::default(), is_astray: false }
+        QueueSums { sums, counts: Counts::default(), is_unlocated: false }
     }
 
     /// The queue has so many jobs now.
@@ -115,22 +115,22 @@ impl Share {
         self.counts = counts;
     }
 
-    pub fn is_astray(&self) -> bool {
-        self.is_astray
+    pub fn is_unlocated(&self) -> bool {
+        self.is_unlocated
     }
 
     /// The queue has gone who knows where, or has been found.
-    pub fn set_astray(&mut self, is_astray: bool) {
-        let more = i64::from(is_astray) - i64::from(self.is_astray);
-        self.sums.astray.fetch_add(more, Ordering::Relaxed);
-        self.is_astray = is_astray;
+    pub fn set_unlocated(&mut self, is_unlocated: bool) {
+        let more = i64::from(is_unlocated) - i64::from(self.is_unlocated);
+        self.sums.unlocated.fetch_add(more, Ordering::Relaxed);
+        self.is_unlocated = is_unlocated;
     }
 }
 
-impl Drop for Share {
+impl Drop for QueueSums {
     fn drop(&mut self) {
         self.update(Counts::default());
-        self.set_astray(false);
+        self.set_unlocated(false);
         self.sums.queues.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -147,30 +147,30 @@ mod tests {
     fn each_data_set_has_its_own_sums() {
         let mut sets = DataSets::NONE;
         let old = sets.share();
-        sets.begin_aside();
-        let (mut new, other) = (sets.share_aside(), sets.share_aside());
-        new.set_astray(true);
-        assert_eq!((sets.queues(), sets.is_any_astray()), (1, false));
+        sets.begin_async_load();
+        let (mut new, other) = (sets.share_of_async_load(), sets.share_of_async_load());
+        new.set_unlocated(true);
+        assert_eq!((sets.queues(), sets.is_any_unlocated()), (1, false));
         sets.swap_in();
-        assert_eq!((sets.queues(), sets.is_any_astray()), (2, true));
+        assert_eq!((sets.queues(), sets.is_any_unlocated()), (2, true));
         drop((old, other));
         assert_eq!(sets.queues(), 1);
-        sets.begin_aside();
-        let never_served = sets.share_aside();
+        sets.begin_async_load();
+        let never_served = sets.share_of_async_load();
         sets.throw_away();
         assert_eq!(sets.queues(), 1);
         drop((never_served, new));
-        assert_eq!((sets.queues(), sets.is_any_astray()), (0, false));
+        assert_eq!((sets.queues(), sets.is_any_unlocated()), (0, false));
     }
 
     #[test]
     fn what_was_flushed_does_not_count_though_it_is_freed_later() {
         let mut sets = DataSets::NONE;
         let mut flushed = sets.share();
-        flushed.set_astray(true);
+        flushed.set_unlocated(true);
         sets.flush();
         let made_since = sets.share();
-        assert_eq!((sets.queues(), sets.is_any_astray()), (1, false));
+        assert_eq!((sets.queues(), sets.is_any_unlocated()), (1, false));
         drop(flushed);
         assert_eq!(sets.queues(), 1);
         drop(made_since);

@@ -10,30 +10,30 @@
 
 use std::time::Duration;
 
-use super::alarm::{arm, Slice};
+use super::alarm::{arm, TimeSlice};
 use super::host::Host;
 use super::pace::{GRACE, SLICE};
 use super::value::QueueValue;
 
 /// The value has left its key, while it waited for something.
 pub fn left_its_key<H: Host>(host: H, value: &mut QueueValue) {
-    value.set_astray(true);
-    want(host);
+    value.set_unlocated(true);
+    request(host);
 }
 
 /// If a queue is who knows where, it is looked for, soon.
-pub fn want<H: Host>(host: H) {
-    if host.with(|state| state.sums.is_any_astray()) {
+pub fn request<H: Host>(host: H) {
+    if host.with(|state| state.sums.is_any_unlocated()) {
         let uptime = host.uptime();
-        host.with(|state| state.sweep.want(uptime));
+        host.with(|state| state.sweep.request(uptime));
         arm(host, Some(GRACE));
     }
 }
 
 /// A slice of the work, if there is any; when to come again.
-pub fn go_on<H: Host>(host: H, slice: &Slice) -> Option<Duration> {
-    if !host.with(|state| state.sums.is_any_astray()) {
-        host.with(|state| state.sweep.found_all());
+pub fn run_slice<H: Host>(host: H, slice: &TimeSlice) -> Option<Duration> {
+    if !host.with(|state| state.sums.is_any_unlocated()) {
+        host.with(|state| state.sweep.cancel());
         return None;
     }
     let begun = host.uptime();
@@ -52,7 +52,7 @@ pub fn go_on<H: Host>(host: H, slice: &Slice) -> Option<Duration> {
     let (took, uptime) = (took(), host.uptime());
     Some(host.with(|state| {
         if !goes_on {
-            state.sweep.rest(uptime);
+            state.sweep.finish_round(uptime);
         }
         state.sweep.took(took, uptime)
     }))

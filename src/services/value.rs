@@ -1,7 +1,7 @@
 //! What a queue's key holds: the queue, and what the services remember of it.
 
 use super::lateness::Lateness;
-use super::sums::Share;
+use super::sums::QueueSums;
 use crate::queue::{Counts, Lease, Queue, Time};
 
 pub struct QueueValue {
@@ -11,7 +11,7 @@ pub struct QueueValue {
     /// The time of this queue's hint, if it has one.
     pub(super) hint: Option<Time>,
     pub(super) lateness: Lateness,
-    share: Share,
+    share: QueueSums,
     /// When it was last told up to where leases belong to others: see [`super::leases`].
     pub(super) lease_epoch: u64,
     number: QueueNumber,
@@ -23,7 +23,7 @@ pub struct QueueNumber(pub u64);
 
 impl QueueValue {
     /// With its share of the sums over a data set.
-    pub fn new(queue: Queue, share: Share, number: QueueNumber) -> QueueValue {
+    pub fn new(queue: Queue, share: QueueSums, number: QueueNumber) -> QueueValue {
         QueueValue {
             queue,
             hint: None,
@@ -55,12 +55,12 @@ impl QueueValue {
     }
 
     /// Whether it has left its key, and nobody has met it since.
-    pub(super) fn is_astray(&self) -> bool {
-        self.share.is_astray()
+    pub(super) fn is_unlocated(&self) -> bool {
+        self.share.is_unlocated()
     }
 
-    pub(super) fn set_astray(&mut self, is_astray: bool) {
-        self.share.set_astray(is_astray);
+    pub(super) fn set_unlocated(&mut self, is_unlocated: bool) {
+        self.share.set_unlocated(is_unlocated);
     }
 
     pub(super) fn last_lease(&self) -> Lease {
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn a_value_is_little_more_than_its_queue_and_how_late_it_was() {
         let mut value =
-            QueueValue::new(Queue::new((1, 2)), Share::default(), QueueNumber::default());
+            QueueValue::new(Queue::new((1, 2)), QueueSums::default(), QueueNumber::default());
         let words = value.overhead();
         assert!((64..1_024).contains(&words), "{words}");
         let now = Circumstances::default();

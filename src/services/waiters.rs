@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::pending::Assigned;
-use super::place::{Database, Place};
+use super::place::{Database, KeyRef};
 use crate::queue::{Mode, Pop};
 
 /// The number of somebody who waits: who came first has the smaller one.
@@ -40,14 +40,14 @@ pub struct Waiter<C> {
     client: C,
     terms: Pop,
     shape: Shape,
-    places: Vec<Place>,
+    places: Vec<KeyRef>,
     deadline: Option<Duration>,
     /// What they are to get.
     assigned: Option<Arc<Assigned>>,
 }
 
 /// What is left of somebody who waits no more.
-pub struct Departure {
+pub struct WaitResult {
     pub shape: Shape,
     pub terms: Pop,
     pub assigned: Option<Arc<Assigned>>,
@@ -125,7 +125,7 @@ impl<C: Copy + Ord> Waiters<C> {
         client: C,
         terms: Pop,
         shape: Shape,
-        places: Vec<Place>,
+        places: Vec<KeyRef>,
         deadline: Option<Duration>,
     ) {
         let ticket = self.next_ticket();
@@ -168,9 +168,9 @@ impl<C: Copy + Ord> Waiters<C> {
     }
 
     /// What the client would leave with now. It stays.
-    pub fn departure(&self, ticket: Ticket) -> Option<Departure> {
+    pub fn departure(&self, ticket: Ticket) -> Option<WaitResult> {
         let waiter = self.waiters.get(&ticket)?;
-        Some(Departure {
+        Some(WaitResult {
             shape: waiter.shape,
             terms: waiter.terms,
             assigned: waiter.assigned.clone(),
@@ -178,11 +178,11 @@ impl<C: Copy + Ord> Waiters<C> {
     }
 
     /// Somebody waits no more: they got their jobs, gave up, or went away.
-    pub fn leave(&mut self, ticket: Ticket) -> Option<Departure> {
+    pub fn leave(&mut self, ticket: Ticket) -> Option<WaitResult> {
         self.leave_lines(ticket);
         let waiter = self.waiters.remove(&ticket)?;
         self.tickets.remove(&waiter.client);
-        Some(Departure { shape: waiter.shape, terms: waiter.terms, assigned: waiter.assigned })
+        Some(WaitResult { shape: waiter.shape, terms: waiter.terms, assigned: waiter.assigned })
     }
 
     /// The ticket of somebody who went away.
@@ -203,18 +203,18 @@ impl<C: Copy + Ord> Waiters<C> {
     }
 
     /// Every key at which somebody waits.
-    pub fn places(&self) -> impl Iterator<Item = Place> + '_ {
+    pub fn places(&self) -> impl Iterator<Item = KeyRef> + '_ {
         self.lines.keys().flat_map(|database| self.keys_of(*database))
     }
 
     /// Every key of a database at which somebody waits.
-    pub fn keys_of(&self, database: Database) -> Vec<Place> {
+    pub fn keys_of(&self, database: Database) -> Vec<KeyRef> {
         let lines = self.lines.get(&database).into_iter().flatten();
         lines.map(|(key, _)| (database, key.clone())).collect()
     }
 
     /// The next keys at which somebody waits, of all databases: behind that one, or the first.
-    pub fn keys_behind(&self, last: Option<&Place>, count: usize) -> Vec<Place> {
+    pub fn keys_behind(&self, last: Option<&KeyRef>, count: usize) -> Vec<KeyRef> {
         let (from, last_key) =
             last.map_or((Database::MIN, None), |(database, key)| (*database, Some(key)));
         let databases = self.lines.range(from..);
@@ -265,7 +265,7 @@ impl<C: Copy + Ord> Waiters<C> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sums::Share;
+    use super::super::sums::QueueSums;
     use super::super::value::{QueueNumber, QueueValue};
     use super::*;
     use crate::queue::{Circumstances, Queue};
@@ -273,7 +273,7 @@ mod tests {
     const TERMS: Pop = Pop::ONE;
     const SHAPE: Shape = Shape { around: Around::Jobs, job: JobShape::Plain };
 
-    fn at(keys: &[&str]) -> Vec<Place> {
+    fn at(keys: &[&str]) -> Vec<KeyRef> {
         keys.iter().map(|key| (0, key.as_bytes().into())).collect()
     }
 
@@ -334,7 +334,7 @@ mod tests {
         let mut waiters = waiters(&[&["x", "y"]]);
         let ticket = waiters.ticket_of('a').unwrap();
         let mut value =
-            QueueValue::new(Queue::new((1, 2)), Share::default(), QueueNumber::default());
+            QueueValue::new(Queue::new((1, 2)), QueueSums::default(), QueueNumber::default());
         let nothing = value.queue.apply(&Circumstances::default(), &TERMS);
         waiters.assign(ticket, Assigned::new((0, b"x"[..].into()), &value, &nothing));
         assert_eq!((waiters.len(), waiters.len_at(0, b"x"), waiters.len_at(0, b"y")), (1, 0, 0));

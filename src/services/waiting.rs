@@ -15,13 +15,13 @@
 
 use std::time::Duration;
 
-use super::alarm::{arm, next_turn, Slice};
+use super::alarm::{arm, next_turn, TimeSlice};
 use super::commit::time_for;
 use super::delivery::{self, Delivered};
 use super::host::{Host, Purpose, QueueKey};
-use super::place::{Database, Place};
+use super::place::{Database, KeyRef};
 use super::value::QueueValue;
-use super::waiters::{Departure, Shape, Ticket};
+use super::waiters::{Shape, Ticket, WaitResult};
 use super::wakeup;
 use crate::queue::{Mode, Pop, Time};
 
@@ -48,7 +48,7 @@ pub fn consumers_at<H: Host>(host: H, key: &impl QueueKey) -> usize {
 /// false when it can't wait, as in a transaction or a script.
 pub fn wait<H: Host>(
     host: H,
-    places: Vec<Place>,
+    places: Vec<KeyRef>,
     pop: &Pop,
     shape: Shape,
     timeout: Option<Duration>,
@@ -78,7 +78,7 @@ pub fn serve_at_command<H: Host>(
         serve_soon(host, key.database(), key.name());
         return;
     }
-    let slice = Slice::begin(host);
+    let slice = TimeSlice::begin(host);
     if serve(host, key, value, &slice, now()) {
         need_not_serve(host, key);
     } else {
@@ -103,7 +103,7 @@ pub fn serve<H: Host>(
     host: H,
     key: &impl QueueKey,
     value: &mut QueueValue,
-    slice: &Slice,
+    slice: &TimeSlice,
     now: Time,
 ) -> bool {
     let database = key.database();
@@ -118,11 +118,11 @@ pub fn serve<H: Host>(
         };
         let assigned = match delivery::deliver(host, key, value, &pop, now) {
             Delivered::Jobs(assigned) => assigned,
-            Delivered::NoPlace if is_any_place_left => {
+            Delivered::ConcurrencyFull if is_any_place_left => {
                 is_any_place_left = false;
                 continue;
             }
-            Delivered::Nothing | Delivered::NoPlace => return true,
+            Delivered::Nothing | Delivered::ConcurrencyFull => return true,
             Delivered::NotYet if slice.is_over(host) => return false,
             Delivered::NotYet => continue,
         };
@@ -147,9 +147,9 @@ pub fn serve_soon<H: Host>(host: H, database: Database, name: &[u8]) {
 }
 
 /// Every key at which somebody waits may have something for them.
-pub fn serve_everybody_soon<H: Host>(host: H) {
+pub fn serve_all_soon<H: Host>(host: H) {
     host.with(|state| {
-        let places: Vec<Place> = state.waiters.places().collect();
+        let places: Vec<KeyRef> = state.waiters.places().collect();
         state.to_serve.extend(places);
     });
 }
@@ -173,9 +173,9 @@ pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
     arm(host, None);
 }
 
-/// The same as [`go_on`] while the timer is behind with all queues: those who wait are looked for,
+/// The same as [`run_slice`] while the timer is behind with all queues: those who wait are looked for,
 /// instead of coming when it is the turn of their queue, a hundred keys after the other.
-pub fn come_first<H: Host>(host: H, slice: &Slice) {
+pub fn run_slice_for_waiting<H: Host>(host: H, slice: &TimeSlice) {
     if host.may_change() {
         host.with(|state| {
             if state.to_serve.is_empty() {
@@ -187,11 +187,11 @@ pub fn come_first<H: Host>(host: H, slice: &Slice) {
             }
         });
     }
-    go_on(host, slice);
+    run_slice(host, slice);
 }
 
 /// A slice of the timer's work, if there is any; when to come again.
-pub fn go_on<H: Host>(host: H, slice: &Slice) -> Option<Duration> {
+pub fn run_slice<H: Host>(host: H, slice: &TimeSlice) -> Option<Duration> {
     send_away(host, slice);
     if host.may_change() {
         give_back_undelivered(host, slice);
@@ -201,7 +201,7 @@ pub fn go_on<H: Host>(host: H, slice: &Slice) -> Option<Duration> {
     next_turn(host)
 }
 
-fn serve_on<H: Host>(host: H, slice: &Slice) {
+fn serve_on<H: Host>(host: H, slice: &TimeSlice) {
     // A key whose time was too short for all who wait there goes to the end of the line.
     let mut left_over = Vec::new();
     while !slice.is_over(host) {
@@ -222,7 +222,7 @@ fn serve_on<H: Host>(host: H, slice: &Slice) {
     host.with(|state| state.to_serve.extend(left_over));
 }
 
-fn give_back_undelivered<H: Host>(host: H, slice: &Slice) {
+fn give_back_undelivered<H: Host>(host: H, slice: &TimeSlice) {
     while !slice.is_over(host) {
         let Some(((first, place), mut undelivered)) =
             host.with(|state| state.undelivered.pop_first())
@@ -250,7 +250,7 @@ fn give_back_undelivered<H: Host>(host: H, slice: &Slice) {
 }
 
 /// Those who have waited long enough get nil.
-fn send_away<H: Host>(host: H, slice: &Slice) {
+fn send_away<H: Host>(host: H, slice: &TimeSlice) {
     let uptime = host.uptime();
     let send_one_away = || {
         host.with(|state| {
@@ -265,7 +265,7 @@ fn send_away<H: Host>(host: H, slice: &Slice) {
 /// The commands of this turn are over.
 pub fn on_turn_ending<H: Host>(host: H) {
     host.with(|state| state.is_turn_end_awaited = false);
-    unblock(host, &Slice::begin(host));
+    unblock(host, &TimeSlice::begin(host));
     let goes_on = host.with(|state| {
         let goes_on = !state.to_unblock.is_empty();
         state.is_turn_end_awaited |= goes_on;
@@ -277,7 +277,7 @@ pub fn on_turn_ending<H: Host>(host: H) {
 }
 
 /// Unblocks those who have been assigned something or have waited long enough. From timers only.
-fn unblock<H: Host>(host: H, slice: &Slice) {
+fn unblock<H: Host>(host: H, slice: &TimeSlice) {
     let mut tickets = host.with(|state| std::mem::take(&mut state.to_unblock)).into_iter();
     for ticket in tickets.by_ref().take(UNBLOCKED_IN_A_TURN) {
         if let Some(client) = host.with(|state| state.waiters.client_of(ticket)) {
@@ -299,13 +299,13 @@ pub fn on_key_ready<H: Host>(host: H, database: Database, name: &[u8]) {
 
 /// The client waits no more: it is assigned something, or its time is over, or it was told so by
 /// CLIENT UNBLOCK. What it gets.
-pub fn on_unblocked<H: Host>(host: H, ticket: Ticket) -> Option<Departure> {
+pub fn on_unblocked<H: Host>(host: H, ticket: Ticket) -> Option<WaitResult> {
     host.with(|state| state.waiters.leave(ticket))
 }
 
 /// The same, but the server throws the reply away if the client goes away first, or something else
 /// unblocks it: either [`on_replied`] comes, or [`on_gone`].
-pub fn on_unblocking<H: Host>(host: H, ticket: Ticket) -> Option<Departure> {
+pub fn on_unblocking<H: Host>(host: H, ticket: Ticket) -> Option<WaitResult> {
     host.with(|state| state.waiters.departure(ticket))
 }
 
@@ -324,7 +324,7 @@ pub fn on_disconnect<H: Host>(host: H, client: H::Client) {
 /// written here: what is to be given back is left to the timer.
 pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
     let departure = host.with(|state| state.waiters.leave(ticket));
-    if let Some(Departure { assigned: Some(assigned), terms, .. }) = departure {
+    if let Some(WaitResult { assigned: Some(assigned), terms, .. }) = departure {
         let undelivered = assigned.undelivered(terms.mode);
         host.with(|state| state.undelivered.extend(undelivered));
         arm(host, None);

@@ -19,10 +19,10 @@ pub fn plan<'n, H: Host>(
     let next = value.queue.wake_at();
     let needs_no_hint = next == Time::MAX || value.hint.is_some_and(|hint| hint <= next);
     // Most often the queue's hint is early enough, and this is all.
-    if needs_no_hint && !value.is_astray() {
+    if needs_no_hint && !value.is_unlocated() {
         return;
     }
-    value.set_astray(false);
+    value.set_unlocated(false);
     if needs_no_hint {
         return;
     }

@@ -57,9 +57,9 @@ fn a_job_that_comes_back() {
         until: Some(at(10_000)),
         late: ms(0),
     };
-    let mut round = Round::new(at(200), at(700)).with_next(Some(at(1_200)));
+    let mut round = RunState::new(at(200), at(700)).with_next(Some(at(1_200)));
     (round.runs, round.missed, round.failed) = (4, 5, 6);
-    let schedule = Some(Scheduled { rule: &rule, round });
+    let schedule = Some(ScheduleView { rule: &rule, run_state: round });
     let job = JobView { schedule, ..job(Progress::default(), 1_000, None) };
     assert_eq!(JobRecord::of(&job, Naming::Given).encode(), expected);
     assert_eq!(JobRecord::decode(&expected).unwrap().job(b"a", b"body"), Ok(job));
@@ -147,7 +147,10 @@ fn a_schedule_by_cron() {
         until: None,
         late: ms(0),
     };
-    assert_eq!(job.schedule, Some(Scheduled { rule: &rule, round: Round::new(at(0), at(60)) }));
+    assert_eq!(
+        job.schedule,
+        Some(ScheduleView { rule: &rule, run_state: RunState::new(at(0), at(60)) })
+    );
     assert_eq!(record.encode(), noon);
     let long = [b'*'; 257];
     for impossible in [

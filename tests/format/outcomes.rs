@@ -109,11 +109,11 @@ fn the_last_time() {
 fn the_check_of_a_session() {
     let mut queue = Queue::new(SEED);
     let claim = Claim { id: id("a"), lease: Some(Lease::new(2_000 * 2_048)) };
-    assert_eq!(queue.heading().check, Check(0));
+    assert_eq!(queue.log_state().check, Checksum(0));
     queue.apply(&told(1_000), &Add::plain(id("a"), b"hello"));
-    assert_eq!(queue.heading().check, Check(0x0348_873c_44a8_fa9b));
+    assert_eq!(queue.log_state().check, Checksum(0x0348_873c_44a8_fa9b));
     queue.apply(&told(2_000), &Pop::ONE);
-    assert_eq!(queue.heading().check, Check(0x51ae_8d17_4e89_03ec));
+    assert_eq!(queue.log_state().check, Checksum(0x51ae_8d17_4e89_03ec));
     queue.apply(&told(2_001), &Finish { claims: &[claim] });
-    assert_eq!(queue.heading().check, Check(0xf2cb_3595_061b_e618));
+    assert_eq!(queue.log_state().check, Checksum(0xf2cb_3595_061b_e618));
 }

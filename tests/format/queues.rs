@@ -26,9 +26,12 @@ fn a_queue() {
     let settings = queue.settings();
     assert_eq!((settings.ttr, settings.attempts), (Some(ms(30)), None));
     assert_eq!((settings.max_jobs.unwrap().get(), settings.dead_keep), (1_000, ms(9)));
-    let heading =
-        Heading { clock: at(60), defaults: told(0).defaults, check: Check(0xfedc_ba98_7654_3210) };
-    assert_eq!(*queue.heading(), heading);
+    let log_state = LogState {
+        clock: at(60),
+        defaults: told(0).defaults,
+        check: Checksum(0xfedc_ba98_7654_3210),
+    };
+    assert_eq!(*queue.log_state(), log_state);
 }
 
 #[test]

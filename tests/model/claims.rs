@@ -31,7 +31,7 @@ impl Reference {
         priority: Option<u8>,
         reason: Option<&Bytes>,
     ) -> Outcome {
-        let Some(place) = self.held_alive(now, claim) else {
+        let Some(place) = self.claimed_alive(now, claim) else {
             return Outcome::No;
         };
         self.totals.released += 1;
@@ -45,7 +45,7 @@ impl Reference {
                 if self.arm(now, place, Some(reason)) {
                     return Outcome::Yes;
                 }
-                self.lay_dead(now, place, reason);
+                self.mark_dead(now, place, reason);
                 return Outcome::Yes;
             }
             When::AfterBackoff => job.backoff(job.lease.unwrap()),
@@ -61,7 +61,7 @@ impl Reference {
     }
 
     pub fn touch(&mut self, now: u64, claim: &Claim, ttr: Option<u64>) -> Outcome {
-        let Some(place) = self.held_alive(now, claim) else {
+        let Some(place) = self.claimed_alive(now, claim) else {
             return Outcome::No;
         };
         let job = &self.jobs[place];
@@ -77,7 +77,7 @@ impl Reference {
     }
 
     pub fn bury(&mut self, now: u64, claim: &Claim, reason: Option<&Bytes>) -> Outcome {
-        let Some(place) = self.held_alive(now, claim) else {
+        let Some(place) = self.claimed_alive(now, claim) else {
             return Outcome::No;
         };
         self.totals.buried += 1;
@@ -85,7 +85,7 @@ impl Reference {
         self.jobs[place].tally.buried += 1;
         let no_reason = b"buried".to_vec();
         let had_none = self.jobs[place].reason.is_none();
-        self.lay_dead(now, place, reason.or(had_none.then_some(&no_reason)));
+        self.mark_dead(now, place, reason.or(had_none.then_some(&no_reason)));
         Outcome::Yes
     }
 
@@ -96,7 +96,7 @@ impl Reference {
     }
 
     /// Nobody prolongs a life.
-    fn held_alive(&self, now: u64, claim: &Claim) -> Option<usize> {
+    fn claimed_alive(&self, now: u64, claim: &Claim) -> Option<usize> {
         let is_alive =
             |place: &usize| self.jobs[*place].expires_at.is_none_or(|expiry| expiry > now);
         self.held(claim).filter(is_alive)

@@ -32,11 +32,11 @@ pub fn compare_all_but_totals(queue: &Queue, reference: &Reference) {
     let oldest = reference.in_state(State::Ready).map(job::Job::due).min();
     assert_eq!(queue.oldest_ready(), oldest.map(at), "oldest");
     let defaults = told::Defaults {
-        ttr: queue.heading().defaults.ttr.as_u64(),
-        attempts: queue.heading().defaults.attempts.limit(),
+        ttr: queue.log_state().defaults.ttr.as_u64(),
+        attempts: queue.log_state().defaults.attempts.limit(),
     };
-    let heading = (queue.heading().clock.unix_ms(), defaults);
-    assert_eq!(heading, (reference.clock, reference.defaults), "heading");
+    let log_state = (queue.log_state().clock.unix_ms(), defaults);
+    assert_eq!(log_state, (reference.clock, reference.defaults), "log_state");
     let in_order = queue.jobs().map(|job| job.id.bytes());
     assert!(in_order.eq(reference.in_order().iter().map(|job| &job.id[..])), "order");
     let by_id: HashMap<_, _> = reference.jobs.iter().map(|job| (&job.id[..], job)).collect();
@@ -48,7 +48,7 @@ pub fn compare_all_but_totals(queue: &Queue, reference: &Reference) {
         assert_eq!(queue.get(id(&bytes)).is_some(), reference.get(&bytes).is_some());
     }
     for state in State::ALL {
-        let peeked = queue.names_of(&queue.peek(state, usize::MAX));
+        let peeked = queue.ids_of(&queue.peek(state, usize::MAX));
         let peeked: Vec<Bytes> = peeked.words().into_iter().map(Vec::from).collect();
         assert!(reference.are_the_first(&peeked, state, 0, usize::MAX), "peek {state:?}");
         check_pages(queue, state, &peeked);
@@ -99,7 +99,7 @@ fn check_forecast(queue: &Queue, reference: &Reference) {
 fn check_pages(queue: &Queue, state: State, all: &[Bytes]) {
     let seen = |after: After| {
         let slots = queue.peek_after(state, &after, usize::MAX)?;
-        Some(queue.names_of(&slots).words().into_iter().map(Vec::from).collect::<Vec<Bytes>>())
+        Some(queue.ids_of(&slots).words().into_iter().map(Vec::from).collect::<Vec<Bytes>>())
     };
     let times: Vec<Time> =
         all.iter().map(|bytes| leaves(&queue.get(id(bytes)).unwrap(), state)).collect();
@@ -159,7 +159,7 @@ fn check_wake_at(queue: &Queue, needed: Option<u64>) {
     let mut found = queue.clone();
     // Where readers are asleep, both may name a time that the last change has passed already: which
     // one makes no difference.
-    let by_then = |time: Time| time.max(queue.heading().clock);
+    let by_then = |time: Time| time.max(queue.log_state().clock);
     assert_eq!(found.find_wake_at().map(by_then), needed.map(at).map(by_then), "upkeep");
     assert_eq!(by_then(found.wake_at()), by_then(needed.map_or(Time::MAX, at)));
     assert!(
@@ -215,9 +215,9 @@ fn tally(tally: Tally) -> job::Tally {
     job::Tally { timed_out, released, buried, kicked }
 }
 
-fn round(schedule: &Scheduled) -> schedule::Round {
-    let Scheduled { rule, round } = schedule;
-    schedule::Round {
+fn round(schedule: &ScheduleView) -> schedule::RunState {
+    let ScheduleView { rule, run_state: round } = schedule;
+    schedule::RunState {
         rule: told::Rule {
             timing: match &rule.timing {
                 Timing::Every(period) => told::Timing::Every(period.as_u64()),
@@ -242,7 +242,7 @@ fn round(schedule: &Scheduled) -> schedule::Round {
 /// The same has happened to both, whatever anybody has looked at: they hold the same jobs in the
 /// same order, and stand the same otherwise. What time did is counted by each for itself.
 pub fn assert_same(one: &Queue, other: &Queue) {
-    assert_eq!(one.heading(), other.heading());
+    assert_eq!(one.log_state(), other.log_state());
     assert_eq!(one.record().without_totals(), other.record().without_totals());
     assert!(one.jobs().eq(other.jobs()), "the jobs, or their order");
     assert_eq!(one.group_records(), other.group_records(), "the groups");

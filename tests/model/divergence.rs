@@ -9,7 +9,7 @@ use proptest::test_runner::TestRunner;
 
 use crate::cases;
 use crate::draw::{clock, turns};
-use crate::log::{Compared, Entry, Follower, Told};
+use crate::log::{Compared, Entry, Follower, LoggedCircumstances};
 use crate::operation::Turn;
 use crate::pair::Pair;
 use crate::told::{Command, LAST};
@@ -52,8 +52,10 @@ impl Fault {
                 let told = entry.told.map_or(before, |told| told.circumstances);
                 let now = told.now.saturating_add(Millis::new(1).unwrap());
                 let check = entry.told.map(|told| told.check);
-                other.told =
-                    Some(Told { circumstances: Circumstances { now, ..told }, check: check? });
+                other.told = Some(LoggedCircumstances {
+                    circumstances: Circumstances { now, ..told },
+                    check: check?,
+                });
             }
             (Fault::OtherBody, Command::Add(add)) => add.body.reverse(),
             (Fault::OtherPriority, Command::Add(add)) => {

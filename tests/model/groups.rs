@@ -27,7 +27,7 @@ pub struct Groups {
     /// In the order in which they were made.
     pub all: Vec<Group>,
     /// By priority.
-    rounds: BTreeMap<u8, Round>,
+    rounds: BTreeMap<u8, RunState>,
     last_serial: u64,
     swept: u64,
     idle_before: usize,
@@ -35,7 +35,7 @@ pub struct Groups {
 
 /// Those that could leave when it began have a turn.
 #[derive(Clone, Debug, Default)]
-struct Round {
+struct RunState {
     began: u64,
     /// Those that came later have a greater one.
     last_serial: u64,
@@ -43,7 +43,7 @@ struct Round {
     had: BTreeSet<u64>,
 }
 
-impl Round {
+impl RunState {
     fn has_turn(&self, serial: u64, opens: u64) -> bool {
         self.last_serial > 0
             && opens <= self.began
@@ -60,7 +60,7 @@ pub struct Group {
     /// In parts of a millisecond of the rate.
     arrival: i128,
     /// Until when the rate held it back last, or does.
-    held_until: u64,
+    blocked_until: u64,
     pub paused_until: u64,
 }
 
@@ -121,7 +121,7 @@ impl Reference {
                 name,
                 serial,
                 arrival: 0,
-                held_until: 0,
+                blocked_until: 0,
                 paused_until: 0,
             });
         }
@@ -162,7 +162,7 @@ impl Reference {
             gate = gate.max(ends.iter().copied().chain([0]).filter(is_free).min().unwrap());
         }
         if self.settings.group_rate.is_some() {
-            gate = gate.max(group.held_until);
+            gate = gate.max(group.blocked_until);
         }
         gate
     }
@@ -237,7 +237,7 @@ impl Reference {
         let last_serial = self.groups.last_serial;
         let round = self.groups.rounds.entry(priority).or_default();
         if first.waits_for_next_round {
-            *round = Round { began: now, last_serial, had: BTreeSet::new() };
+            *round = RunState { began: now, last_serial, had: BTreeSet::new() };
         }
         // The clock may have been set back.
         round.began = round.began.min(now);
@@ -256,7 +256,7 @@ impl Reference {
                     group.arrival.max(parts(rate, now))
                 };
             group.arrival = arrival + i128::from(rate.per);
-            group.held_until = holds(rate, group.arrival, now).unwrap_or(group.held_until);
+            group.blocked_until = holds(rate, group.arrival, now).unwrap_or(group.blocked_until);
         }
     }
 
@@ -294,7 +294,7 @@ impl Reference {
                 _ => 0,
             };
             if rate.is_none() || rate != before {
-                group.held_until =
+                group.blocked_until =
                     rate.and_then(|rate| holds(rate, group.arrival, now)).unwrap_or_default();
             }
         }
@@ -311,7 +311,7 @@ impl Reference {
         if let Some(rate) = self.settings.group_rate.filter(|_| now < before) {
             for group in &mut self.groups.all {
                 group.arrival = clamped(rate, group.arrival, now);
-                group.held_until = holds(rate, group.arrival, now).unwrap_or_default();
+                group.blocked_until = holds(rate, group.arrival, now).unwrap_or_default();
             }
         }
         let len = self.idle_groups().len();

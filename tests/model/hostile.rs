@@ -60,7 +60,7 @@ pub enum Step {
 
 /// A step, and under which circumstances an entry of a log told of it.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct LoggedCircumstances {
     step: Step,
     now: u64,
     floor: u64,
@@ -250,21 +250,23 @@ fn queue_record() -> impl Strategy<Value = Blob> {
         span(),
         span(),
     );
-    let heading = (time(), span(), any::<u32>(), any::<u64>());
+    let log_state = (time(), span(), any::<u32>(), any::<u64>());
     let few = || prop_oneof![2 => Just(0u32), 6 => 1..9u32, 1 => any::<u32>()];
     let of_groups = (few(), few(), span(), few(), number(), number(), number());
     let limits = (few(), few(), span(), few(), time(), few(), of_groups);
-    let record = (number(), time(), number(), totals, time(), time(), settings, heading, limits);
+    let record = (number(), time(), number(), totals, time(), time(), settings, log_state, limits);
     // What most queues don't have is left out.
     blob((record, any::<bool>()).prop_map(
         |(
-            (lease, time, number, totals, counted, paused, settings, heading, limits),
+            (lease, time, number, totals, counted, paused, settings, log_state, limits),
             is_limited,
         )| {
             if is_limited {
-                bytes_of((lease, time, number, totals, counted, paused, settings, heading, limits))
+                bytes_of((
+                    lease, time, number, totals, counted, paused, settings, log_state, limits,
+                ))
             } else {
-                bytes_of((lease, time, number, &totals[..11], counted, paused, settings, heading))
+                bytes_of((lease, time, number, &totals[..11], counted, paused, settings, log_state))
             }
         },
     ))
@@ -290,9 +292,12 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-pub fn steps() -> impl Strategy<Value = Vec<Told>> {
+pub fn steps() -> impl Strategy<Value = Vec<LoggedCircumstances>> {
     let told = (step(), time(), prop_oneof![4 => Just(0u64), 1 => number()]);
-    prop::collection::vec(told.prop_map(|(step, now, floor)| Told { step, now, floor }), 1..40)
+    prop::collection::vec(
+        told.prop_map(|(step, now, floor)| LoggedCircumstances { step, now, floor }),
+        1..40,
+    )
 }
 
 /// A queue that takes whatever comes.
@@ -308,7 +313,7 @@ impl Hostile {
     }
 
     /// Plays a step. What is refused must have changed nothing.
-    pub fn play(&mut self, told: &Told) {
+    pub fn play(&mut self, told: &LoggedCircumstances) {
         // These are checked where entries are read.
         let lease_floor = Lease::new(told.floor.min(Lease::MAX.number() - 1));
         let defaults = Defaults { ttr: Millis::new(5).unwrap(), attempts: Attempts::new(3) };
@@ -401,7 +406,7 @@ impl Hostile {
                 }
             }
             Step::Kick => {
-                let names = queue.names_of(&queue.peek(State::Dead, 3));
+                let names = queue.ids_of(&queue.peek(State::Dead, 3));
                 queue.apply(&told, &KickJob { ids: &names.ids() });
             }
             Step::Upkeep => {
@@ -420,7 +425,7 @@ impl Hostile {
 }
 
 fn forget(queue: &mut Queue, told: &Circumstances, slots: &[u32]) {
-    let names = queue.names_of(slots);
+    let names = queue.ids_of(slots);
     assert_eq!(queue.apply(told, &Forget { ids: &names.ids() }).jobs, slots.len());
 }
 

@@ -3,7 +3,7 @@
 
 use dq::queue::{Backoff, Lease, Millis, State};
 
-use crate::schedule::Round;
+use crate::schedule::RunState;
 use crate::told::{Bytes, Policy, LAST};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct Job {
     pub tally: Tally,
     pub group: Option<crate::groups::Name>,
     /// Where it is in its schedule, if it has one.
-    pub round: Option<Round>,
+    pub round: Option<RunState>,
 }
 
 /// How often a job had what happen to it.

@@ -1,6 +1,6 @@
 //! The log of a queue, as replicas and files get it, and who follows it.
 
-use dq::queue::{Answers, Check, Circumstances, Following, Heading, Queue};
+use dq::queue::{Answers, Checksum, Circumstances, Following, LogState, Queue};
 
 use crate::subject::{at, Subject};
 use crate::told::{Command, Outcome};
@@ -8,7 +8,7 @@ use crate::told::{Command, Outcome};
 /// What changed a queue. Without circumstances, those hold that the log told last.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    pub told: Option<Told>,
+    pub told: Option<LoggedCircumstances>,
     /// Of the calendar.
     pub answers: Vec<Following>,
     pub command: Command,
@@ -17,24 +17,24 @@ pub struct Entry {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Told {
+pub struct LoggedCircumstances {
     pub circumstances: Circumstances,
     /// What the queue had come to before.
-    pub check: Check,
+    pub check: Checksum,
 }
 
 impl Entry {
-    /// Of a command that was carried out by a queue with this heading; none when it changed
+    /// Of a command that was carried out by a queue with this log position; none when it changed
     /// nothing.
     pub fn of(
-        heading: &Heading,
+        log_state: &LogState,
         circumstances: Circumstances,
         command: &Command,
         outcome: &Outcome,
         answers: Vec<Following>,
     ) -> Option<Entry> {
-        let told = Told { circumstances, check: heading.check };
-        let told = (!answers.is_empty() || !heading.tells(&circumstances)).then_some(told);
+        let told = LoggedCircumstances { circumstances, check: log_state.check };
+        let told = (!answers.is_empty() || !log_state.implies(&circumstances)).then_some(told);
         let (command, outcome) = (command.clone(), outcome.clone());
         outcome.has_changed().then_some(Entry { told, answers, command, outcome })
     }
@@ -66,7 +66,7 @@ impl Follower {
     pub fn hear(&mut self, entry: &Entry) -> (Compared, Outcome) {
         let (compared, circumstances) = match entry.told {
             None => (Compared::Unsaid, self.0.queue.circumstances()),
-            Some(told) if self.0.queue.compare_check(told.check) => {
+            Some(told) if self.0.queue.compare_checksum(told.check) => {
                 (Compared::Same, told.circumstances)
             }
             Some(told) => (Compared::Diverged, told.circumstances),
@@ -92,6 +92,6 @@ impl Follower {
         queue.to_forget(at(time), 5);
         queue.oldest_ready();
         queue.find_wake_at();
-        queue.take_news();
+        queue.take_events();
     }
 }

@@ -50,11 +50,11 @@ impl Pair {
     }
 
     fn apply(&mut self, told: &Circumstances, command: &Command) -> Option<Entry> {
-        let heading = *self.subject.queue.heading();
+        let log_state = *self.subject.queue.log_state();
         let mut calendar = OfTests::default();
         let outcome = self.subject.apply(&circumstances(told), command, &mut calendar);
         let expected = self.reference.apply(told, command, &outcome);
         assert_eq!(outcome, expected, "of {command:?} under {told:?}");
-        Entry::of(&heading, circumstances(told), command, &outcome, calendar.0)
+        Entry::of(&log_state, circumstances(told), command, &outcome, calendar.0)
     }
 }

@@ -28,7 +28,7 @@ fn follow<'l>(
         follower.follow(entry);
         if let Some(skew) = look {
             let time =
-                follower.queue().heading().clock.unix_ms().saturating_add_signed(*skew).min(LAST);
+                follower.queue().log_state().clock.unix_ms().saturating_add_signed(*skew).min(LAST);
             follower.look(time);
             check_sums(follower.queue(), at(time));
         }

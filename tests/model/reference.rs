@@ -376,7 +376,7 @@ impl Reference {
     }
 
     /// A job that is dead already stays so since then.
-    pub fn lay_dead(&mut self, now: u64, place: usize, reason: Option<&Bytes>) {
+    pub fn mark_dead(&mut self, now: u64, place: usize, reason: Option<&Bytes>) {
         let job = &self.jobs[place];
         let since = job.death().filter(|death| *death <= now).unwrap_or(now);
         self.totals.died += u64::from(job.state(self.horizon) != State::Dead);

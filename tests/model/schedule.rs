@@ -13,7 +13,7 @@ const EXPIRED: &[u8] = b"its time to live is over";
 
 /// Where a job is in its schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Round {
+pub struct RunState {
     pub rule: Rule,
     pub anchor: u64,
     pub occurrence: u64,
@@ -94,10 +94,10 @@ impl Starts {
     }
 }
 
-impl Round {
+impl RunState {
     /// Of a job that is added now; or of one that gets another schedule, which must not be due at
     /// once.
-    fn new(rule: &Rule, now: u64, starts: Starts, at_once: bool) -> Option<Round> {
+    fn new(rule: &Rule, now: u64, starts: Starts, at_once: bool) -> Option<RunState> {
         let starts_at = starts.time(now);
         let (anchor, occurrence) = match rule.timing {
             Timing::Every(period) => {
@@ -111,12 +111,12 @@ impl Round {
                 (0, by_cron(step, after, after).0?)
             }
         };
-        rule.allows(occurrence).then_some(Round::at(rule, anchor, occurrence))
+        rule.allows(occurrence).then_some(RunState::at(rule, anchor, occurrence))
     }
 
-    fn at(rule: &Rule, anchor: u64, occurrence: u64) -> Round {
+    fn at(rule: &Rule, anchor: u64, occurrence: u64) -> RunState {
         let (runs, missed, failed) = (0, 0, 0);
-        Round {
+        RunState {
             rule: *rule,
             anchor,
             occurrence,
@@ -176,10 +176,10 @@ impl Round {
     /// time.
     fn pass_over(&mut self, now: u64) {
         let is_too_late =
-            |round: &Round| round.occurrence + round.rule.jitter + round.rule.late <= now;
+            |round: &RunState| round.occurrence + round.rule.jitter + round.rule.late <= now;
         self.missed = self.missed.saturating_add(1);
         match self.next {
-            Some(next) if !is_too_late(&Round { occurrence: next, ..*self }) => return,
+            Some(next) if !is_too_late(&RunState { occurrence: next, ..*self }) => return,
             Some(next) => {
                 self.occurrence = next;
                 self.missed = self.missed.saturating_add(1);
@@ -293,7 +293,7 @@ impl Reference {
         if is_full && self.get(&name).is_none() {
             return Outcome::Full;
         }
-        let Some(round) = Round::new(rule, now, starts, true) else {
+        let Some(round) = RunState::new(rule, now, starts, true) else {
             let is_ensured = add.if_taken == IfTaken::Ensure;
             return if is_ensured { Outcome::Over { was_there: false } } else { Outcome::Never };
         };
@@ -337,7 +337,7 @@ impl Reference {
     ) -> Outcome {
         let (rule, starts) = new;
         let old = &stored.written_down(now);
-        let in_step = |round: &Round| match (rule.timing, starts) {
+        let in_step = |round: &RunState| match (rule.timing, starts) {
             (Timing::Every(period), Starts::At(time)) => time.abs_diff(round.anchor) % period == 0,
             _ => true,
         };
@@ -347,7 +347,7 @@ impl Reference {
         let mut job =
             Job { body: add.body.clone(), policy, group, expires_at: None, ..old.clone() };
         if let Some(before) = same {
-            let mut round = Round { rule: *rule, ..before.clone() };
+            let mut round = RunState { rule: *rule, ..before.clone() };
             if old.stage == Stage::Waiting && old.attempt == 0 {
                 if (!rule.allows(round.occurrence) || rule.is_last(round.runs)) && old.time > now {
                     return self.end_schedule(&old.id);
@@ -371,7 +371,7 @@ impl Reference {
             }
             job.round = Some(round);
         } else {
-            let first = Round::new(rule, now, starts, false);
+            let first = RunState::new(rule, now, starts, false);
             let under_way = old.round.as_ref().map_or(now, |round| round.occurrence);
             if old.stage == Stage::Waiting {
                 let Some(first) = first else {
@@ -382,8 +382,8 @@ impl Reference {
                 job.round = Some(first);
             } else {
                 let next = first.as_ref().map(|first| first.occurrence);
-                let round = Round::at(rule, first.map_or(now, |first| first.anchor), under_way);
-                job.round = Some(Round { next, is_decided: true, ..round });
+                let round = RunState::at(rule, first.map_or(now, |first| first.anchor), under_way);
+                job.round = Some(RunState { next, is_decided: true, ..round });
             }
         }
         // A lease that has run out stays good, where the job is the same with it.
@@ -392,7 +392,7 @@ impl Reference {
         leased.round = job.round.clone();
         if stored.has_come_back(now) {
             let round = stored.round.clone().unwrap();
-            leased.round = Some(Round { rule: *rule, ..round });
+            leased.round = Some(RunState { rule: *rule, ..round });
         }
         if (Job { order: job.order, ..leased.written_down(now) }) == job {
             job = leased;
@@ -469,7 +469,7 @@ impl Reference {
             match round.next {
                 None => {
                     job.round = Some(round);
-                    self.lay_dead(now, place, Some(&LATE.to_vec()));
+                    self.mark_dead(now, place, Some(&LATE.to_vec()));
                 }
                 Some(next) => {
                     round.arm();

@@ -60,8 +60,7 @@ impl Subject {
     }
 
     fn ids_of(&self, slots: &[u32]) -> Vec<Bytes> {
-        let ids: Vec<Bytes> =
-            self.queue.names_of(slots).words().into_iter().map(Vec::from).collect();
+        let ids: Vec<Bytes> = self.queue.ids_of(slots).words().into_iter().map(Vec::from).collect();
         assert_eq!(ids.len(), slots.len());
         ids
     }
@@ -73,15 +72,15 @@ impl Subject {
         command: &Command,
         calendar: &mut dyn core::Calendar,
     ) -> Outcome {
-        let before = *self.queue.heading();
+        let before = *self.queue.log_state();
         let outcome = self.carry_out(told, command, calendar);
         if outcome.has_changed() {
             assert_eq!(
-                (self.queue.heading().clock, self.queue.heading().defaults),
+                (self.queue.log_state().clock, self.queue.log_state().defaults),
                 (told.now, told.defaults)
             );
         } else {
-            assert_eq!(*self.queue.heading(), before);
+            assert_eq!(*self.queue.log_state(), before);
         }
         outcome
     }

@@ -17,7 +17,7 @@ const LINES_A_GROUP: u32 = 3;
 impl Groups {
     /// Most of the last ones are of nobody, or hold nothing.
     pub fn part_count(&self) -> u32 {
-        let of_groups = (self.shelf.slab.places() as u32).saturating_mul(LINES_A_GROUP);
+        let of_groups = (self.table.slab.places() as u32).saturating_mul(LINES_A_GROUP);
         FIRST_LINE.saturating_add(self.members.places() as u32).saturating_add(of_groups)
     }
 
@@ -29,7 +29,7 @@ impl Groups {
         defragmenter: &mut impl Defragmenter,
     ) -> Option<Slot> {
         match part {
-            0 => self.shelf.slab.defrag(from, defragmenter, |group, defragmenter| {
+            0 => self.table.slab.defrag(from, defragmenter, |group, defragmenter| {
                 defragmenter.bytes(&mut group.name);
                 defragmenter.vec(&mut group.members);
                 group.dying.defrag(defragmenter);
@@ -40,7 +40,7 @@ impl Groups {
             2 => self.members.defrag(from, defragmenter, |member, defragmenter| {
                 member.line.defrag(defragmenter)
             }),
-            3 => self.homes.defrag(from, defragmenter),
+            3 => self.main_lines.defrag(from, defragmenter),
             4 => self.leases.defrag(from, defragmenter),
             5 => self.expiring.defrag(from, defragmenter),
             FIRST_LANE..FIRST_LINE => {
@@ -58,7 +58,7 @@ impl Groups {
     ) -> Option<Slot> {
         if lane == 0 && from == 0 {
             defragmenter.vec(&mut self.lanes);
-            defragmenter.vec(&mut self.touched);
+            defragmenter.vec(&mut self.dirty);
         }
         self.lanes.get_mut(lane)?.seats.defrag(from, defragmenter)
     }
@@ -68,7 +68,7 @@ impl Groups {
         let line = match number.checked_sub(of_members) {
             None => &mut self.members.get_mut(number)?.line,
             Some(number) => {
-                let group = self.shelf.slab.get_mut(number / LINES_A_GROUP)?;
+                let group = self.table.slab.get_mut(number / LINES_A_GROUP)?;
                 match number % LINES_A_GROUP {
                     0 => &mut group.dying,
                     1 => &mut group.leases,

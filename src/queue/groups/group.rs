@@ -14,19 +14,19 @@ use crate::queue::value::settings::Settings;
 use crate::queue::value::time::Time;
 
 use super::line::{GroupLine, Places};
-use super::seats::{Rest, Seat, Seats};
+use super::seats::{NothingReady, Seat, Seats};
 
 /// The number of a group in its queue; [`NO_SLOT`] is none. It shows in nothing.
 pub type GroupNumber = Slot;
 
 #[derive(Clone)]
 pub struct Groups {
-    pub(super) shelf: GroupTable,
+    pub(super) table: GroupTable,
     pub(super) index: Index,
-    pub(super) members: Slab<Member>,
+    pub(super) members: Slab<GroupQueue>,
     /// By priority.
     pub(super) lanes: Vec<GroupLane>,
-    pub(super) homes: Places,
+    pub(super) main_lines: Places,
     pub(super) leases: Places,
     pub(super) expiring: Places,
     /// Groups without jobs, by their serial.
@@ -42,9 +42,9 @@ pub struct Groups {
     /// Bytes that groups own elsewhere.
     pub(super) bytes: usize,
     /// The group from which a job was taken that is still to be put somewhere.
-    pub(super) unsettled: Option<GroupNumber>,
+    pub(super) stale: Option<GroupNumber>,
     /// The lines that have changed, of which the seats are still to hear.
-    pub(super) touched: Vec<Slot>,
+    pub(super) dirty: Vec<Slot>,
     /// The time of the last job that was put somewhere: what was ready by then is ready.
     pub(super) now: Time,
 }
@@ -68,7 +68,7 @@ pub(super) struct Group {
     pub(super) tat: Tat,
     /// Until then its rate held it back last, or does. Of a burst that isn't used up, `tat` creeps
     /// on in the past with each job; this doesn't, and neither does what stands in seats.
-    pub(super) held_until: Time,
+    pub(super) blocked_until: Time,
     pub(super) paused_until: Time,
     /// From when on none of its jobs is held back, as the seats have been told: see
     /// [`Group::opens`].
@@ -76,9 +76,9 @@ pub(super) struct Group {
     /// Its jobs that may leave, a line for each priority, in the order of these.
     pub(super) members: Vec<Slot>,
     /// So many of these lines, from the best priority on, may have a seat. Either that is all, or
-    /// the last one of them had, when it was settled, a job that is ready until somebody takes it:
+    /// the last one of them had, when it was resolved_at, a job that is ready until somebody takes it:
     /// no job behind it leaves before.
-    pub(super) seated: usize,
+    pub(super) indexed: usize,
     /// Its jobs that die before they may leave.
     pub(super) dying: GroupLine,
     /// Its leases, by their end.
@@ -89,7 +89,7 @@ pub(super) struct Group {
 
 /// The jobs of a group in one priority.
 #[derive(Clone)]
-pub(super) struct Member {
+pub(super) struct GroupQueue {
     pub(super) group: GroupNumber,
     pub(super) priority: u8,
     pub(super) line: GroupLine,
@@ -98,8 +98,8 @@ pub(super) struct Member {
     /// The round in which it may leave next.
     pub(super) turn: u64,
     /// While nothing of its line may leave; and what the seats have been told of that.
-    pub(super) rest: Cell<Rest>,
-    pub(super) told_rest: Cell<Rest>,
+    pub(super) nothing_ready: Cell<NothingReady>,
+    pub(super) indexed_nothing_ready: Cell<NothingReady>,
     /// Where it stands in the seats, if there is anything in its line.
     pub(super) seat: Option<Seat>,
 }
@@ -116,7 +116,7 @@ pub(super) struct GroupLane {
     pub(super) last_of_round: u64,
     /// When it is the turn of those without a group.
     pub(super) own_turn: u64,
-    /// Of those that aren't behind another line of their group: see [`Group::seated`].
+    /// Of those that aren't behind another line of their group: see [`Group::indexed`].
     pub(super) seats: Seats,
     /// How many groups have jobs here.
     pub(super) lines: usize,
@@ -210,7 +210,7 @@ impl Group {
             opens = opens.max(end.unwrap_or_default());
         }
         if settings.group_rate.is_some() {
-            opens = opens.max(self.held_until);
+            opens = opens.max(self.blocked_until);
         }
         opens
     }
@@ -220,27 +220,27 @@ impl Group {
         self.tat = rate.after(self.tat, now, 1);
         let opens = rate.open(self.tat);
         if opens > now {
-            self.held_until = opens;
+            self.blocked_until = opens;
         }
     }
 
     /// Its rate has got there by other means than by jobs that left.
     pub(super) fn set_tat(&mut self, tat: Tat, rate: Option<Rate>, now: Time) {
         self.tat = tat;
-        self.held_until =
+        self.blocked_until =
             rate.map(|rate| rate.open(tat)).filter(|opens| *opens > now).unwrap_or_default();
     }
 }
 
 impl Groups {
-    /// Names are found by this hash, which shows in nothing.
+    /// Group names are looked up by this hash, which shows in nothing.
     pub fn new(hash: RandomState) -> Groups {
         Groups {
-            shelf: GroupTable { slab: Slab::default(), hash },
+            table: GroupTable { slab: Slab::default(), hash },
             index: Index::default(),
             members: Slab::default(),
             lanes: Vec::new(),
-            homes: Places::default(),
+            main_lines: Places::default(),
             leases: Places::default(),
             expiring: Places::default(),
             idle: BTreeSet::new(),
@@ -249,24 +249,24 @@ impl Groups {
             swept: 0,
             idle_before: 0,
             bytes: 0,
-            unsettled: None,
-            touched: Vec::new(),
+            stale: None,
+            dirty: Vec::new(),
             now: Time::ZERO,
         }
     }
 
     pub fn len(&self) -> usize {
-        self.shelf.slab.len()
+        self.table.slab.len()
     }
 
     pub fn name(&self, number: GroupNumber) -> Option<Id<'_>> {
-        self.shelf.slab.get(number).map(|group| Id::of(&group.name))
+        self.table.slab.get(number).map(|group| Id::of(&group.name))
     }
 
     pub fn find(&self, name: Id) -> Option<GroupNumber> {
         let is_it =
-            |slot| self.shelf.slab.get(slot).is_some_and(|group| *group.name == *name.bytes());
-        self.index.find(self.shelf.hash_of(name.bytes()), &self.shelf, is_it)
+            |slot| self.table.slab.get(slot).is_some_and(|group| *group.name == *name.bytes());
+        self.index.find(self.table.hash_of(name.bytes()), &self.table, is_it)
     }
 
     /// The group with this name, made if there is none; `None` when there are 2^32 − 1 others.
@@ -281,18 +281,18 @@ impl Groups {
             jobs: 0,
             next: NO_SLOT,
             tat: Tat::default(),
-            held_until: Time::ZERO,
+            blocked_until: Time::ZERO,
             paused_until: Time::ZERO,
             told_opens: Time::ZERO,
             members: Vec::new(),
-            seated: 0,
+            indexed: 0,
             dying: GroupLine::Empty,
             leases: GroupLine::Empty,
             expiring: GroupLine::Empty,
         };
-        let hash = self.shelf.hash_of(name.bytes());
-        let number = self.shelf.slab.insert(group)?;
-        self.index.insert(hash, number, &mut self.shelf);
+        let hash = self.table.hash_of(name.bytes());
+        let number = self.table.slab.insert(group)?;
+        self.index.insert(hash, number, &mut self.table);
         self.bytes += name.bytes().len();
         self.last_serial = serial;
         self.idle.insert((serial, number));
@@ -303,7 +303,7 @@ impl Groups {
     pub fn join(&mut self, name: Id) -> Option<GroupNumber> {
         let last_serial = self.last_serial;
         let number = self.find_or_make(name)?;
-        let group = self.shelf.slab.get_mut(number)?;
+        let group = self.table.slab.get_mut(number)?;
         group.jobs += 1;
         if group.jobs == 1 {
             self.take_idle(number);
@@ -320,9 +320,9 @@ impl Groups {
     pub(super) fn come_again(&mut self, number: GroupNumber) -> Option<()> {
         let serial = self.next_serial();
         self.last_serial = serial;
-        let group = self.shelf.slab.get_mut(number)?;
+        let group = self.table.slab.get_mut(number)?;
         group.serial = serial;
-        group.seated = 0;
+        group.indexed = 0;
         let members = std::mem::take(&mut group.members);
         self.forget_members(members);
         Some(())
@@ -334,7 +334,7 @@ impl Groups {
 
     /// One job less is.
     pub fn leave(&mut self, number: GroupNumber) {
-        if let Some(group) = self.shelf.slab.get_mut(number) {
+        if let Some(group) = self.table.slab.get_mut(number) {
             group.jobs = group.jobs.saturating_sub(1);
             if group.jobs == 0 {
                 self.add_idle(number);
@@ -345,16 +345,16 @@ impl Groups {
     pub fn memory(&self) -> usize {
         let seats: usize = self.lanes.iter().map(|lane| lane.seats.memory()).sum();
         size_of::<Groups>()
-            + self.shelf.slab.memory()
+            + self.table.slab.memory()
             + self.index.memory()
             + self.members.memory()
             + self.lanes.capacity() * size_of::<GroupLane>()
             + seats
-            + self.homes.memory()
+            + self.main_lines.memory()
             + self.leases.memory()
             + self.expiring.memory()
             + (self.idle.len() + self.paused.len()) * size_of::<(u64, GroupNumber)>()
-            + self.touched.capacity() * size_of::<Slot>()
+            + self.dirty.capacity() * size_of::<Slot>()
             + self.bytes
     }
 

@@ -26,7 +26,7 @@ pub const PAUSED_GROUPS_MAX: usize = 1_000;
 impl Groups {
     /// This group is one without jobs.
     pub(super) fn add_idle(&mut self, number: GroupNumber) {
-        if let Some(group) = self.shelf.slab.get(number) {
+        if let Some(group) = self.table.slab.get(number) {
             self.idle.insert((group.serial, number));
             if group.paused_until > Time::ZERO {
                 self.paused.insert((group.paused_until, number));
@@ -36,7 +36,7 @@ impl Groups {
 
     /// It is none any more, or is about to be another. Whether it was one.
     pub(super) fn take_idle(&mut self, number: GroupNumber) -> bool {
-        self.shelf.slab.get(number).is_some_and(|group| {
+        self.table.slab.get(number).is_some_and(|group| {
             self.paused.remove(&(group.paused_until, number));
             self.idle.remove(&(group.serial, number))
         })
@@ -44,7 +44,7 @@ impl Groups {
 
     /// Whether this group may be paused.
     pub fn may_be_paused(&self, name: Id, now: Time) -> bool {
-        let group = self.find(name).and_then(|number| self.shelf.slab.get(number));
+        let group = self.find(name).and_then(|number| self.table.slab.get(number));
         let is_counted = group.is_some_and(|group| group.jobs > 0 || group.paused_until > now);
         let last = self.paused.iter().nth_back(PAUSED_GROUPS_MAX - 1);
         is_counted || last.is_none_or(|(until, _)| *until <= now)
@@ -103,7 +103,7 @@ impl Groups {
 
     /// From when on nothing of a group without jobs counts.
     fn counts_until(&self, number: GroupNumber, settings: &Settings) -> Time {
-        self.shelf.slab.get(number).map_or(Time::ZERO, |group| {
+        self.table.slab.get(number).map_or(Time::ZERO, |group| {
             let over = settings.group_rate.map_or(Time::ZERO, |rate| rate.over_at(group.tat));
             group.paused_until.max(over)
         })
@@ -121,13 +121,13 @@ impl Groups {
     }
 
     fn forget(&mut self, number: GroupNumber) {
-        let Some(group) = self.shelf.slab.get(number) else {
+        let Some(group) = self.table.slab.get(number) else {
             return;
         };
-        let hash = self.shelf.hash_of(&group.name);
-        self.index.remove(hash, number, &mut self.shelf);
+        let hash = self.table.hash_of(&group.name);
+        self.index.remove(hash, number, &mut self.table);
         self.take_idle(number);
-        let Some(group) = self.shelf.slab.remove(number) else {
+        let Some(group) = self.table.slab.remove(number) else {
             return;
         };
         let lines = group.dying.memory() + group.leases.memory() + group.expiring.memory();
@@ -149,16 +149,16 @@ impl Groups {
     pub fn pause(&mut self, name: Id, until: Time, settings: &Settings) -> Option<Time> {
         let number = self.find_or_make(name)?;
         let was_idle = self.take_idle(number);
-        self.shelf.slab.get_mut(number)?.paused_until = until;
+        self.table.slab.get_mut(number)?.paused_until = until;
         if was_idle {
             self.add_idle(number);
         }
-        self.settle(number, settings)
+        self.reindex(number, settings)
     }
 
     /// Whether this group is paused, or was.
     pub fn is_paused(&self, name: Id) -> bool {
-        let group = self.find(name).and_then(|number| self.shelf.slab.get(number));
+        let group = self.find(name).and_then(|number| self.table.slab.get(number));
         group.is_some_and(|group| group.paused_until > Time::ZERO)
     }
 
@@ -186,7 +186,7 @@ impl Groups {
 
     fn change_tats(&mut self, rate: Option<Rate>, now: Time, change: impl Fn(Tat) -> Tat) {
         for (_, group) in
-            self.shelf.slab.iter_mut().filter(|(_, group)| group.tat != Tat::default())
+            self.table.slab.iter_mut().filter(|(_, group)| group.tat != Tat::default())
         {
             group.set_tat(change(group.tat), rate, now);
         }

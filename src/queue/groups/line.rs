@@ -2,8 +2,10 @@
 //! million.
 
 use crate::queue::lines::bucket::Bucket;
-use crate::queue::lines::buckets::{first_open_in, Arrival, BucketNumber, Buckets, Residents};
-use crate::queue::lines::entry::{Entry, Hold};
+use crate::queue::lines::buckets::{
+    first_open_in, BucketListener, BucketNumber, Buckets, NewEntry,
+};
+use crate::queue::lines::entry::{Entry, EntryKind};
 use crate::queue::lines::window::Windows;
 use crate::queue::memory::defrag::defrag_each;
 use crate::queue::memory::defrag::Defragmenter;
@@ -62,7 +64,7 @@ impl Places {
     }
 }
 
-impl Residents for Places {
+impl BucketListener for Places {
     fn moved_to(&mut self, slot: Slot, bucket: BucketNumber) {
         let number = (slot >> PAGE_BITS) as usize;
         if number >= self.pages.len() {
@@ -80,22 +82,22 @@ impl Residents for Places {
 }
 
 impl GroupLine {
-    pub fn insert(&mut self, arrival: &Arrival, places: &mut Places) {
+    pub fn insert(&mut self, new_entry: &NewEntry, places: &mut Places) {
         match self {
-            GroupLine::Empty => *self = GroupLine::One(arrival.entry()),
+            GroupLine::Empty => *self = GroupLine::One(new_entry.entry()),
             GroupLine::One(entry) => {
                 let mut few = Bucket::default();
                 few.insert(0, *entry, entry.widest(), GROWTH);
-                insert_in(&mut few, arrival);
+                insert_in(&mut few, new_entry);
                 *self = GroupLine::Few(Box::new(few));
             }
-            GroupLine::Few(bucket) if bucket.len() < FEW_MAX => insert_in(bucket, arrival),
+            GroupLine::Few(bucket) if bucket.len() < FEW_MAX => insert_in(bucket, new_entry),
             GroupLine::Few(bucket) => {
                 let mut buckets = in_buckets(bucket, places);
-                buckets.insert(arrival, places);
+                buckets.insert(new_entry, places);
                 *self = GroupLine::Many(Box::new(buckets));
             }
-            GroupLine::Many(buckets) => buckets.insert(arrival, places),
+            GroupLine::Many(buckets) => buckets.insert(new_entry, places),
         }
     }
 
@@ -171,7 +173,7 @@ impl GroupLine {
     pub fn after(&self, now: Time) -> usize {
         match self.entries() {
             Ok(entries) => entries.len() - up_to(entries, now),
-            Err(buckets) => buckets.tally_after(now).jobs,
+            Err(buckets) => buckets.count_after(now).jobs,
         }
     }
 
@@ -179,7 +181,7 @@ impl GroupLine {
     pub fn up_to(&self, now: Time) -> usize {
         match self.entries() {
             Ok(entries) => up_to(entries, now),
-            Err(buckets) => buckets.tallies().0.jobs - buckets.tally_after(now).jobs,
+            Err(buckets) => buckets.job_counts().0.jobs - buckets.count_after(now).jobs,
         }
     }
 
@@ -212,9 +214,9 @@ impl GroupLine {
     }
 }
 
-fn insert_in(few: &mut Bucket, arrival: &Arrival) {
-    let at = few.place_of(arrival.time);
-    few.insert(at, arrival.entry(), arrival.window, GROWTH);
+fn insert_in(few: &mut Bucket, new_entry: &NewEntry) {
+    let at = few.place_of(new_entry.time);
+    few.insert(at, new_entry.entry(), new_entry.window, GROWTH);
 }
 
 /// How many of these have a time up to and including `time`.
@@ -226,8 +228,9 @@ fn in_buckets(few: &Bucket, places: &mut Places) -> Buckets {
     let mut buckets = Buckets::default();
     for entry in few.entries() {
         let (time, slot, _) = entry.parts();
-        let arrival = Arrival { time, slot, hold: Hold::Waiting, window: few.widest(entry) };
-        buckets.insert(&arrival, places);
+        let new_entry =
+            NewEntry { time, slot, kind: EntryKind::Waiting, window: few.widest(entry) };
+        buckets.insert(&new_entry, places);
     }
     buckets
 }

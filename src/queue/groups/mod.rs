@@ -18,7 +18,7 @@
 //! | --- | --- |
 //! | `group.rs` | what a group consists of, and when it may leave |
 //! | `turns.rs` | whose turn it is; |
-//! | `standing.rs` | where jobs of groups stand; what other limits do to that |
+//! | `placement.rs` | where jobs of groups stand; what other limits do to that |
 //! | `idle.rs` | what becomes of groups without jobs |
 //! | `seats.rs` | the groups of a priority, in the order in which they may leave |
 //! | `line.rs` | the jobs of a group, few or many |
@@ -32,8 +32,8 @@ pub mod defrag;
 pub mod group;
 pub mod idle;
 pub mod line;
+pub mod placement;
 pub mod record;
 pub mod seats;
-pub mod standing;
 pub mod turns;
 pub mod view;

@@ -22,15 +22,15 @@ pub struct GroupRecord {
     serial: u64,
     /// The priorities in which it has had its turn in this round.
     turns: ByteBuf,
-    /// The theoretical arrival time of its rate: milliseconds, and parts of one, of which there are
+    /// The theoretical new_entry time of its rate: milliseconds, and parts of one, of which there are
     /// so many. All are 0 without a rate.
     arrival_ms: u64,
     arrival_parts: u32,
     parts: u32,
     paused_until: u64,
-    /// Until when its rate held it back last, where that isn't what the arrival time says.
+    /// Until when its rate held it back last, where that isn't what the new_entry time says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    held_until: Option<u64>,
+    blocked_until: Option<u64>,
     /// In the record without a name, the rounds that have begun. (The field before isn't left out
     /// there.)
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -49,18 +49,18 @@ impl Record for Vec<GroupRecord> {}
 
 impl GroupRecord {
     fn tat(&self) -> Result<Tat, RecordError> {
-        let arrival = (self.arrival_ms, self.arrival_parts);
+        let new_entry = (self.arrival_ms, self.arrival_parts);
         if self.parts == 0 {
-            return if arrival == (0, 0) { Ok(Tat::default()) } else { Err(RecordError::Group) };
+            return if new_entry == (0, 0) { Ok(Tat::default()) } else { Err(RecordError::Group) };
         }
-        Tat::of(arrival, self.parts).ok_or(RecordError::Group)
+        Tat::of(new_entry, self.parts).ok_or(RecordError::Group)
     }
 
     /// Whether all that it says is possible.
     pub fn check(&self) -> Result<(), RecordError> {
         self.tat()?;
         time(self.paused_until)?;
-        time(self.held_until.unwrap_or_default())?;
+        time(self.blocked_until.unwrap_or_default())?;
         let is_of_none = self.name.is_empty() && self.serial == 0;
         let is_one = Id::new(&self.name).is_some() && (1..=SERIAL_MAX).contains(&self.serial);
         self.rounds.iter().try_for_each(|round| time(round.began).map(drop))?;
@@ -77,7 +77,7 @@ impl Group {
     fn take_over_rate(&mut self, rate: Option<Rate>) {
         self.tat = rate.and_then(|rate| rate.tat(rate.parts_of(self.tat))).unwrap_or_default();
         let opens = rate.map(|rate| rate.open(self.tat)).unwrap_or_default();
-        self.held_until = self.held_until.min(opens);
+        self.blocked_until = self.blocked_until.min(opens);
     }
 }
 
@@ -94,7 +94,7 @@ impl Groups {
         });
         GroupRecord {
             turns,
-            held_until: Some(0),
+            blocked_until: Some(0),
             rounds: rounds.collect(),
             ..GroupRecord::default()
         }
@@ -105,8 +105,8 @@ impl Groups {
         if self.lanes.iter().any(GroupLane::has_begun) {
             records.push(self.record_of_rounds());
         }
-        let (slots, _) = self.shelf.slab.scan(0, usize::MAX, usize::MAX);
-        for group in slots.into_iter().filter_map(|slot| self.shelf.slab.get(slot)) {
+        let (slots, _) = self.table.slab.scan(0, usize::MAX, usize::MAX);
+        for group in slots.into_iter().filter_map(|slot| self.table.slab.get(slot)) {
             let had = group.members.iter().filter(|slot| self.has_had_turn(**slot));
             let mut turns: Vec<u8> = had
                 .filter_map(|slot| self.members.get(*slot))
@@ -119,7 +119,8 @@ impl Groups {
             } else {
                 rate.map_or(0, |rate| rate.jobs())
             };
-            let is_held_as_told = rate.is_none_or(|rate| rate.open(group.tat) == group.held_until);
+            let is_held_as_told =
+                rate.is_none_or(|rate| rate.open(group.tat) == group.blocked_until);
             records.push(GroupRecord {
                 name: ByteBuf::from(&group.name[..]),
                 serial: group.serial,
@@ -128,7 +129,7 @@ impl Groups {
                 arrival_parts,
                 parts,
                 paused_until: group.paused_until.unix_ms(),
-                held_until: (!is_held_as_told).then(|| group.held_until.unix_ms()),
+                blocked_until: (!is_held_as_told).then(|| group.blocked_until.unix_ms()),
                 rounds: Vec::new(),
             });
         }
@@ -137,7 +138,7 @@ impl Groups {
     }
 
     fn take_over_rates(&mut self, rate: Option<Rate>) {
-        self.shelf.slab.iter_mut().for_each(|(_, group)| group.take_over_rate(rate));
+        self.table.slab.iter_mut().for_each(|(_, group)| group.take_over_rate(rate));
     }
 
     fn restore_rounds(&mut self, record: &GroupRecord) -> Result<(), RecordError> {
@@ -168,7 +169,7 @@ impl Groups {
         // One that is made by this has the serial that is told, whatever the order of the records.
         self.last_serial = last_serial;
         // Its jobs were there before its record, and came as to a group that is made then.
-        let members = self.shelf.slab.get(number).map_or(Vec::new(), |group| group.members.clone());
+        let members = self.table.slab.get(number).map_or(Vec::new(), |group| group.members.clone());
         for member in members {
             self.set_turn(member, 0);
         }
@@ -179,14 +180,14 @@ impl Groups {
             }
         }
         let was_idle = self.take_idle(number);
-        if let Some(group) = self.shelf.slab.get_mut(number) {
+        if let Some(group) = self.table.slab.get_mut(number) {
             group.serial = record.serial;
             group.tat = record.tat()?;
-            // Where nothing else is said, as its arrival time says: when it is known which rate
+            // Where nothing else is said, as its new_entry time says: when it is known which rate
             // that belongs to.
-            group.held_until = record.held_until.map_or(Ok(Time::MAX), time)?;
+            group.blocked_until = record.blocked_until.map_or(Ok(Time::MAX), time)?;
             if group.tat == Tat::default() {
-                group.held_until = Time::ZERO;
+                group.blocked_until = Time::ZERO;
             }
             if settings.group_rate.is_some() {
                 group.take_over_rate(settings.group_rate);
@@ -211,7 +212,7 @@ impl Groups {
     /// The settings are those of a record, and so are the serials.
     pub fn restore_serials(&mut self, (last_serial, swept): (u64, u64), settings: &Settings) {
         // Not those that its groups had until their records came.
-        let serials = self.shelf.slab.iter_mut().map(|(_, group)| group.serial);
+        let serials = self.table.slab.iter_mut().map(|(_, group)| group.serial);
         let last_serial = serials.fold(last_serial.min(SERIAL_MAX), u64::max);
         (self.last_serial, self.swept) = (last_serial, swept);
         self.idle_before = self.idle.len();

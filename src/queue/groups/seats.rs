@@ -49,16 +49,16 @@ impl Interval {
 
 /// While nothing of a group leaves, since those of its jobs whose time has come have expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rest {
+pub struct NothingReady {
     /// In this span, if there is any such.
     pub span: Interval,
     /// And from here on: all that there are will have expired.
     pub closed: Time,
 }
 
-impl Rest {
+impl NothingReady {
     /// Of a line in which there is nothing.
-    pub const ALWAYS: Rest = Rest { span: Interval::ALWAYS, closed: Time::ZERO };
+    pub const ALWAYS: NothingReady = NothingReady { span: Interval::ALWAYS, closed: Time::ZERO };
 
     /// The span in which it rests, if it does now.
     fn at(self, now: Time) -> Option<Interval> {
@@ -72,7 +72,7 @@ impl Rest {
 
     /// When another job comes `now`, for this time, which expires then. So most often it is known
     /// which groups have nothing before any search has looked.
-    pub fn with(self, time: Time, expires: Time, now: Time) -> Rest {
+    pub fn with(self, time: Time, expires: Time, now: Time) -> NothingReady {
         let closed = self.closed.max(expires);
         let is_over = self.span.until <= now;
         let span =
@@ -85,7 +85,7 @@ impl Rest {
         } else {
             Interval { since: expires, ..span }
         };
-        Rest { span, closed }
+        NothingReady { span, closed }
     }
 }
 
@@ -93,7 +93,7 @@ impl Rest {
 struct Seated {
     seat: Seat,
     member: Slot,
-    rest: Cell<Rest>,
+    nothing_ready: Cell<NothingReady>,
 }
 
 type Key = (Time, u64, Slot);
@@ -146,7 +146,7 @@ impl Run {
     fn note(&self, now: Time) {
         let (mut least_turn, mut holds) = (u64::MAX, Interval::ALWAYS);
         for entry in &self.entries {
-            match entry.rest.get().at(now) {
+            match entry.nothing_ready.get().at(now) {
                 Some(span) => holds = holds.and(span),
                 None => least_turn = least_turn.min(entry.seat.turn),
             }
@@ -157,7 +157,7 @@ impl Run {
 }
 
 /// What a search has come to.
-pub struct Met<T> {
+pub struct Candidate<T> {
     pub member: Slot,
     pub seat: Seat,
     pub found: T,
@@ -165,14 +165,14 @@ pub struct Met<T> {
 
 /// In so many runs at the front, nobody has his turn to come in this round, while this holds.
 #[derive(Clone, Copy)]
-struct Over {
+struct FinishedRuns {
     runs: usize,
     holds: Interval,
 }
 
-impl Default for Over {
-    fn default() -> Over {
-        Over { runs: 0, holds: Interval::ALWAYS }
+impl Default for FinishedRuns {
+    fn default() -> FinishedRuns {
+        FinishedRuns { runs: 0, holds: Interval::ALWAYS }
     }
 }
 
@@ -186,7 +186,7 @@ pub struct Seats {
     len: usize,
     /// The last one that has begun.
     round: u64,
-    over: Cell<Over>,
+    over: Cell<FinishedRuns>,
 }
 
 impl Seats {
@@ -214,7 +214,7 @@ impl Seats {
     /// Another round has begun.
     pub fn begin_round(&mut self, round: u64) {
         self.round = round;
-        self.over.set(Over::default());
+        self.over.set(FinishedRuns::default());
     }
 
     /// The first group that may be asked at `now`, could be when this round began, hasn't had its
@@ -223,8 +223,8 @@ impl Seats {
         &self,
         now: Time,
         (round, began): (u64, Time),
-        find: &mut impl FnMut(Slot) -> Result<T, Rest>,
-    ) -> Option<Met<T>> {
+        find: &mut impl FnMut(Slot) -> Result<T, NothingReady>,
+    ) -> Option<Candidate<T>> {
         let mut over =
             Some(self.over.get()).filter(|over| over.holds.holds(now)).unwrap_or_default();
         let mut is_in_front = true;
@@ -239,7 +239,7 @@ impl Seats {
             }
             is_in_front &= run.is_over(now, round);
             if is_in_front {
-                over = Over { runs: over.runs + 1, holds: over.holds.and(run.holds.get()) };
+                over = FinishedRuns { runs: over.runs + 1, holds: over.holds.and(run.holds.get()) };
             }
         }
         self.over.set(over);
@@ -251,8 +251,8 @@ impl Seats {
     pub fn first<T>(
         &self,
         now: Time,
-        find: &mut impl FnMut(Slot) -> Result<T, Rest>,
-    ) -> Option<Met<T>> {
+        find: &mut impl FnMut(Slot) -> Result<T, NothingReady>,
+    ) -> Option<Candidate<T>> {
         let runs = self.runs.iter().take_while(|run| run.first.0 <= now);
         let mut runs = runs.filter(|run| !run.is_over(now, ANY_ROUND));
         runs.find_map(|run| first_in(run, now, (ANY_ROUND, now), find))
@@ -269,8 +269,8 @@ impl Seats {
     }
 
     /// O(log n), and the shift of a run.
-    pub fn insert(&mut self, member: Slot, seat: Seat, rest: Rest) {
-        let entry = Seated { seat, member, rest: Cell::new(rest) };
+    pub fn insert(&mut self, member: Slot, seat: Seat, nothing_ready: NothingReady) {
+        let entry = Seated { seat, member, nothing_ready: Cell::new(nothing_ready) };
         let key = entry.key();
         self.len += 1;
         let at = self.run_of(key);
@@ -319,9 +319,13 @@ impl Seats {
 
     /// Instead of those that are here, these are, which are in the order of their seats: in the
     /// memory of the others.
-    pub fn fill(&mut self, entries: impl Iterator<Item = (Slot, Seat, Rest)>) {
+    pub fn fill(&mut self, entries: impl Iterator<Item = (Slot, Seat, NothingReady)>) {
         let mut entries = entries
-            .map(|(member, seat, rest)| Seated { seat, member, rest: Cell::new(rest) })
+            .map(|(member, seat, nothing_ready)| Seated {
+                seat,
+                member,
+                nothing_ready: Cell::new(nothing_ready),
+            })
             .peekable();
         let mut emptied = std::mem::take(&mut self.runs).into_iter().map(|run| run.entries);
         self.len = 0;
@@ -332,11 +336,11 @@ impl Seats {
             self.len += run.len();
             self.runs.push_back(Run::new(run));
         }
-        self.over.set(Over::default());
+        self.over.set(FinishedRuns::default());
     }
 
-    /// Another turn or rest for one that keeps its place.
-    pub fn change(&mut self, member: Slot, seat: &Seat, rest: Rest) {
+    /// Another turn or another span without ready jobs, for one that keeps its place.
+    pub fn change(&mut self, member: Slot, seat: &Seat, nothing_ready: NothingReady) {
         let key = (seat.opens, seat.number, member);
         let at = self.run_of(key);
         let Some(run) = self.runs.get_mut(at) else {
@@ -345,7 +349,7 @@ impl Seats {
         if let Ok(place) = run.place_of(key) {
             if let Some(entry) = run.entries.get_mut(place) {
                 entry.seat.turn = seat.turn;
-                entry.rest.set(rest);
+                entry.nothing_ready.set(nothing_ready);
             }
         }
         run.least_turn.set(run.least_turn.get().min(seat.turn));
@@ -394,13 +398,15 @@ fn first_in<T>(
     run: &Run,
     now: Time,
     (round, last): (u64, Time),
-    find: &mut impl FnMut(Slot) -> Result<T, Rest>,
-) -> Option<Met<T>> {
+    find: &mut impl FnMut(Slot) -> Result<T, NothingReady>,
+) -> Option<Candidate<T>> {
     let open = run.entries.iter().take_while(|entry| entry.seat.opens <= last);
-    for entry in open.filter(|entry| entry.seat.turn <= round && !entry.rest.get().holds(now)) {
+    for entry in
+        open.filter(|entry| entry.seat.turn <= round && !entry.nothing_ready.get().holds(now))
+    {
         match find(entry.member) {
-            Ok(found) => return Some(Met { member: entry.member, seat: entry.seat, found }),
-            Err(rest) => entry.rest.set(rest),
+            Ok(found) => return Some(Candidate { member: entry.member, seat: entry.seat, found }),
+            Err(nothing_ready) => entry.nothing_ready.set(nothing_ready),
         }
     }
     run.note(now);

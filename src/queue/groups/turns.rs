@@ -1,7 +1,7 @@
 //! Whose turn it is.
 
 use super::group::{GroupLane, GroupNumber, Groups};
-use super::seats::{Interval, Met, Rest};
+use super::seats::{Candidate, Interval, NothingReady};
 use crate::queue::lines::lanes::{FromLane, Lanes};
 use crate::queue::lines::window::Windows;
 use crate::queue::memory::slab::Slot;
@@ -11,21 +11,21 @@ use crate::queue::value::time::Time;
 
 /// The job that leaves next, and as whose turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct NextJob {
     pub due: Time,
     pub slot: Slot,
     /// Where something counts: that is where jobs of groups are.
     counted: Option<Counted>,
 }
 
-impl Turn {
-    pub fn without_group(due: Time, slot: Slot) -> Turn {
-        Turn { due, slot, counted: None }
+impl NextJob {
+    pub fn without_group(due: Time, slot: Slot) -> NextJob {
+        NextJob { due, slot, counted: None }
     }
 
     /// Of a job that is taken by its id.
-    pub fn by_id(due: Time, slot: Slot, group: Option<GroupNumber>) -> Turn {
-        Turn { due, slot, counted: group.map(Counted::ById) }
+    pub fn by_id(due: Time, slot: Slot, group: Option<GroupNumber>) -> NextJob {
+        NextJob { due, slot, counted: group.map(Counted::ById) }
     }
 
     #[inline]
@@ -36,7 +36,7 @@ impl Turn {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counted {
-    Turn {
+    NextJob {
         priority: u8,
         /// `None`: of those without a group.
         member: Option<Slot>,
@@ -56,22 +56,21 @@ impl Groups {
         from: &mut FromLane,
         lanes: &Lanes,
         windows: &impl Windows,
-    ) -> Option<Turn> {
+    ) -> Option<NextJob> {
         while let Some(priority) = from.priority() {
             let lane = self.lane(priority).filter(|lane| lane.takes_turns());
-            let turn = match lane {
-                Some(lane) => self.first_in(lane, now, lanes, windows),
-                None => lanes.first_in_lane(priority, now, windows).map(|(due, slot)| Turn {
-                    due,
-                    slot,
-                    counted: None,
-                }),
-            };
+            let turn =
+                match lane {
+                    Some(lane) => self.first_in(lane, now, lanes, windows),
+                    None => lanes
+                        .first_in_lane(priority, now, windows)
+                        .map(|(due, slot)| NextJob { due, slot, counted: None }),
+                };
             if turn.is_some() {
                 return turn;
             }
             let next = lanes.next_priority(priority);
-            from.go_on(next);
+            from.continue_at(next);
         }
         None
     }
@@ -82,7 +81,7 @@ impl Groups {
         now: Time,
         lanes: &Lanes,
         windows: &impl Windows,
-    ) -> Option<Turn> {
+    ) -> Option<NextJob> {
         let find = &mut |member| self.first_open_of(member, now, windows);
         let own = lanes.first_in_lane(lane.priority, now, windows);
         // As of others, also when the first of them has expired.
@@ -91,11 +90,11 @@ impl Groups {
             lane.has_round() && lane.own_turn <= lane.round && own_since <= lane.began;
         let met = lane.seats.first_in_round(now, (lane.round, lane.began), find);
         let own_first =
-            |met: &Option<Met<_>>| met.as_ref().is_none_or(|met| own_since <= met.seat.opens);
-        let turn = |(due, slot), member, is_new_round| Turn {
+            |met: &Option<Candidate<_>>| met.as_ref().is_none_or(|met| own_since <= met.seat.opens);
+        let turn = |(due, slot), member, is_new_round| NextJob {
             due,
             slot,
-            counted: Some(Counted::Turn { priority: lane.priority, member, is_new_round }),
+            counted: Some(Counted::NextJob { priority: lane.priority, member, is_new_round }),
         };
         if let Some(own) = own.filter(|_| is_own_turn && own_first(&met)) {
             return Some(turn(own, None, false));
@@ -116,26 +115,27 @@ impl Groups {
         member: Slot,
         now: Time,
         windows: &impl Windows,
-    ) -> Result<(Time, Slot), Rest> {
+    ) -> Result<(Time, Slot), NothingReady> {
         let Some(member) = self.members.get(member) else {
-            return Err(Rest::ALWAYS);
+            return Err(NothingReady::ALWAYS);
         };
         member.line.first_open(now, windows).ok_or_else(|| {
             let until = member.line.first_after(now).unwrap_or(Time::MAX);
-            let rest = Rest { span: Interval { since: now, until }, ..member.rest.get() };
+            let nothing_ready =
+                NothingReady { span: Interval { since: now, until }, ..member.nothing_ready.get() };
             // The seats notes it, too.
-            member.rest.set(rest);
-            member.told_rest.set(rest);
-            rest
+            member.nothing_ready.set(nothing_ready);
+            member.indexed_nothing_ready.set(nothing_ready);
+            nothing_ready
         })
     }
 
     /// This job leaves now. Says of which group it is, and where its rate has got to. The group is
-    /// to be settled after that.
-    pub fn take(&mut self, turn: &Turn, now: Time, settings: &Settings) -> Option<(u64, Tat)> {
+    /// to be resolved_at after that.
+    pub fn take(&mut self, turn: &NextJob, now: Time, settings: &Settings) -> Option<(u64, Tat)> {
         let number = match turn.counted? {
             Counted::ById(number) => number,
-            Counted::Turn { priority, member, is_new_round } => {
+            Counted::NextJob { priority, member, is_new_round } => {
                 let last_serial = self.last_serial;
                 let lane = self.lane_mut(priority)?;
                 if is_new_round {
@@ -151,8 +151,8 @@ impl Groups {
                 self.set_turn(member, next)?
             }
         };
-        self.unsettled = Some(number);
-        let group = self.shelf.slab.get_mut(number)?;
+        self.stale = Some(number);
+        let group = self.table.slab.get_mut(number)?;
         if let Some(rate) = &settings.group_rate {
             group.one_has_left(rate, now);
         }
@@ -170,7 +170,7 @@ impl Groups {
 
     /// Whether nothing holds back this group now.
     pub fn is_open(&self, number: GroupNumber, now: Time, settings: &Settings) -> bool {
-        self.shelf.slab.get(number).is_none_or(|group| group.opens(settings) <= now)
+        self.table.slab.get(number).is_none_or(|group| group.opens(settings) <= now)
     }
 
     /// Whether a lease of this group may live that has run out.
@@ -178,7 +178,7 @@ impl Groups {
         let Some(concurrency) = settings.group_concurrency else {
             return true;
         };
-        let group = self.shelf.slab.get(number);
+        let group = self.table.slab.get(number);
         group.is_none_or(|group| group.leases.after(now) < concurrency.get() as usize)
     }
 }

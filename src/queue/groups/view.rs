@@ -33,15 +33,15 @@ impl Groups {
         now: Time,
     ) -> (Vec<GroupView<'_>>, Option<Slot>) {
         let (slots, next) =
-            self.shelf.slab.scan(from, at_most, at_most.saturating_mul(PLACES_A_GROUP));
-        let slots = slots.into_iter().filter_map(|slot| self.shelf.slab.get(slot));
+            self.table.slab.scan(from, at_most, at_most.saturating_mul(PLACES_A_GROUP));
+        let slots = slots.into_iter().filter_map(|slot| self.table.slab.get(slot));
         let seen = slots.filter(|group| group.jobs > 0 || group.paused_until > now);
         (seen.map(|group| self.view(group, now)).collect(), next)
     }
 
     /// The group with this name, if it is remembered.
     pub fn look_up(&self, name: Id, now: Time) -> Option<GroupView<'_>> {
-        let group = self.shelf.slab.get(self.find(name)?)?;
+        let group = self.table.slab.get(self.find(name)?)?;
         Some(self.view(group, now))
     }
 

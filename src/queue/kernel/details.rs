@@ -3,14 +3,14 @@
 //! its schedule. Most jobs have none of that, and no details.
 
 use super::pool::Pool;
-use crate::queue::lines::buckets::{BucketNumber, Residents};
-use crate::queue::lines::lanes::Home;
-use crate::queue::lines::standing::Standing;
+use crate::queue::lines::buckets::{BucketListener, BucketNumber};
+use crate::queue::lines::lanes::MainLine;
+use crate::queue::lines::placement::Placement;
 use crate::queue::memory::defrag::Defragmenter;
 use crate::queue::memory::slab::{Slab, Slot};
 use crate::queue::value::ids::Lease;
 use crate::queue::value::policy::{Policy, PolicyNumber};
-use crate::queue::value::recurrence::Round;
+use crate::queue::value::recurrence::RunState;
 use crate::queue::value::state::{Progress, Stage};
 use crate::queue::value::tally::Tally;
 use crate::queue::value::time::Time;
@@ -23,7 +23,7 @@ pub struct Details {
     /// [`NEVER`] for a job that doesn't expire.
     expires_at: u64,
     /// Two steps away, for eight bytes less in all the others.
-    rare: Option<Box<Rare>>,
+    extras: Option<Box<RareDetails>>,
     attempt: u32,
     pub policy: PolicyNumber,
     expiry_bucket: BucketNumber,
@@ -32,35 +32,38 @@ pub struct Details {
 
 /// What few jobs have.
 #[derive(Clone, Default)]
-pub struct Rare {
+pub struct RareDetails {
     reason: Option<Box<[u8]>>,
     tally: Tally,
-    recurring: Option<Box<Recurring>>,
+    recurring: Option<Box<JobSchedule>>,
 }
 
 /// The schedule of a job that comes back.
 #[derive(Clone)]
-pub struct Recurring {
+pub struct JobSchedule {
     pub rule: RuleNumber,
-    pub round: Round,
+    pub run_state: RunState,
 }
 
 /// The number of a shared [`super::Recurrence`].
 pub type RuleNumber = Slot;
 
-const _: () = assert!(size_of::<Rare>() <= 32, "bytes per job are a feature");
-const _: () = assert!(size_of::<Recurring>() <= 48, "bytes per job are a feature");
+const _: () = assert!(size_of::<RareDetails>() <= 32, "bytes per job are a feature");
+const _: () = assert!(size_of::<JobSchedule>() <= 48, "bytes per job are a feature");
 
-impl Rare {
+impl RareDetails {
     /// `None` where there is none of it.
     pub fn of(
         reason: Option<&[u8]>,
         tally: Tally,
-        recurring: Option<Recurring>,
-    ) -> Option<Box<Rare>> {
-        let rare =
-            Rare { reason: reason.map(Box::from), tally, recurring: recurring.map(Box::new) };
-        (!rare.is_none()).then(|| Box::new(rare))
+        recurring: Option<JobSchedule>,
+    ) -> Option<Box<RareDetails>> {
+        let extras = RareDetails {
+            reason: reason.map(Box::from),
+            tally,
+            recurring: recurring.map(Box::new),
+        };
+        (!extras.is_none()).then(|| Box::new(extras))
     }
 
     fn is_none(&self) -> bool {
@@ -68,23 +71,26 @@ impl Rare {
     }
 
     /// The same with another reason, or with none.
-    pub fn with_reason(rare: Option<Box<Rare>>, reason: Option<&[u8]>) -> Option<Box<Rare>> {
-        if rare.is_none() && reason.is_none() {
+    pub fn with_reason(
+        extras: Option<Box<RareDetails>>,
+        reason: Option<&[u8]>,
+    ) -> Option<Box<RareDetails>> {
+        if extras.is_none() && reason.is_none() {
             return None;
         }
-        let mut rare = rare.unwrap_or_default();
-        rare.reason = reason.map(Box::from);
-        (!rare.is_none()).then_some(rare)
+        let mut extras = extras.unwrap_or_default();
+        extras.reason = reason.map(Box::from);
+        (!extras.is_none()).then_some(extras)
     }
 
     /// The same with another tally.
-    pub fn with_tally(rare: Option<Box<Rare>>, tally: Tally) -> Option<Box<Rare>> {
-        if rare.is_none() && tally == Tally::default() {
+    pub fn with_tally(extras: Option<Box<RareDetails>>, tally: Tally) -> Option<Box<RareDetails>> {
+        if extras.is_none() && tally == Tally::default() {
             return None;
         }
-        let mut rare = rare.unwrap_or_default();
-        rare.tally = tally;
-        (!rare.is_none()).then_some(rare)
+        let mut extras = extras.unwrap_or_default();
+        extras.tally = tally;
+        (!extras.is_none()).then_some(extras)
     }
 
     pub fn reason(&self) -> Option<&[u8]> {
@@ -95,14 +101,14 @@ impl Rare {
         self.tally
     }
 
-    pub fn schedule(&self) -> Option<&Recurring> {
+    pub fn schedule(&self) -> Option<&JobSchedule> {
         self.recurring.as_deref()
     }
 
     /// Bytes, with those that it owns elsewhere.
     fn size(&self) -> usize {
-        let schedule = self.schedule().map_or(0, |_| size_of::<Recurring>());
-        size_of::<Rare>() + schedule + self.reason().map_or(0, <[u8]>::len)
+        let schedule = self.schedule().map_or(0, |_| size_of::<JobSchedule>());
+        size_of::<RareDetails>() + schedule + self.reason().map_or(0, <[u8]>::len)
     }
 }
 
@@ -138,11 +144,11 @@ impl Mark {
         }
     }
 
-    fn stand(&mut self, standing: &Standing) {
+    fn set_placement(&mut self, placement: &Placement) {
         let bit = |is_set, bit| if is_set { bit } else { 0 };
-        self.0 |= bit(standing.home == Home::Dying, DYING_BIT)
-            | bit(standing.expiry.is_some(), EXPIRING_BIT)
-            | bit(standing.lease_end.is_some(), LEASED_AT_FIRST_BIT);
+        self.0 |= bit(placement.main_line == MainLine::Dying, DYING_BIT)
+            | bit(placement.expiry.is_some(), EXPIRING_BIT)
+            | bit(placement.lease_end.is_some(), LEASED_AT_FIRST_BIT);
     }
 
     fn lease(self) -> Option<Lease> {
@@ -156,13 +162,13 @@ impl Details {
         policy: PolicyNumber,
         time: Time,
         progress: &Progress,
-        rare: Option<Box<Rare>>,
+        extras: Option<Box<RareDetails>>,
     ) -> Details {
         Details {
             time,
             mark: Mark::new(progress.lease, progress.stage),
             expires_at: progress.expires_at.map_or(NEVER, Time::unix_ms),
-            rare,
+            extras,
             attempt: progress.attempt,
             policy,
             expiry_bucket: 0,
@@ -171,17 +177,17 @@ impl Details {
     }
 
     /// Remembers in which lines the job stands.
-    pub fn stand(&mut self, standing: &Standing) {
-        self.mark.stand(standing);
+    pub fn set_placement(&mut self, placement: &Placement) {
+        self.mark.set_placement(placement);
     }
 
     /// The line in which it waits.
-    pub fn home(&self, policy: &Policy) -> Home {
+    pub fn main_line(&self, policy: &Policy) -> MainLine {
         match self.mark.stage() {
-            Stage::Dead => Home::Dead,
-            Stage::Done => Home::Done,
-            Stage::Waiting | Stage::Leased if self.mark.0 & DYING_BIT != 0 => Home::Dying,
-            Stage::Waiting | Stage::Leased => Home::Lane(policy.priority),
+            Stage::Dead => MainLine::Dead,
+            Stage::Done => MainLine::Done,
+            Stage::Waiting | Stage::Leased if self.mark.0 & DYING_BIT != 0 => MainLine::Dying,
+            Stage::Waiting | Stage::Leased => MainLine::Lane(policy.priority),
         }
     }
 
@@ -205,11 +211,11 @@ impl Details {
     }
 
     pub fn reason(&self) -> Option<&[u8]> {
-        self.rare.as_ref()?.reason()
+        self.extras.as_ref()?.reason()
     }
 
     pub fn tally(&self) -> Tally {
-        self.rare.as_ref().map_or(Tally::default(), |rare| rare.tally())
+        self.extras.as_ref().map_or(Tally::default(), |extras| extras.tally())
     }
 
     /// Whether it was leased, and that lease has run out by `now`.
@@ -218,13 +224,13 @@ impl Details {
             && self.time.unix_ms().min(self.expires_at) <= now.unix_ms()
     }
 
-    pub fn schedule(&self) -> Option<&Recurring> {
-        self.rare.as_ref()?.schedule()
+    pub fn schedule(&self) -> Option<&JobSchedule> {
+        self.extras.as_ref()?.schedule()
     }
 
-    pub fn set_round(&mut self, round: Round) {
-        if let Some(schedule) = self.rare.as_mut().and_then(|rare| rare.recurring.as_mut()) {
-            schedule.round = round;
+    pub fn set_run_state(&mut self, run_state: RunState) {
+        if let Some(schedule) = self.extras.as_mut().and_then(|extras| extras.recurring.as_mut()) {
+            schedule.run_state = run_state;
         }
     }
 
@@ -232,29 +238,29 @@ impl Details {
     /// out.
     pub fn begin_anew(&mut self, reason: &[u8]) {
         self.attempt = 0;
-        self.rare = Rare::with_reason(self.rare.take(), Some(reason));
+        self.extras = RareDetails::with_reason(self.extras.take(), Some(reason));
     }
 
     pub fn defrag(&mut self, defragmenter: &mut impl Defragmenter) {
-        let Some(rare) = &mut self.rare else {
+        let Some(extras) = &mut self.extras else {
             return;
         };
-        defragmenter.boxed(rare);
-        if let Some(reason) = &mut rare.reason {
+        defragmenter.boxed(extras);
+        if let Some(reason) = &mut extras.reason {
             defragmenter.bytes(reason);
         }
-        if let Some(recurring) = &mut rare.recurring {
+        if let Some(recurring) = &mut extras.recurring {
             defragmenter.boxed(recurring);
         }
     }
 
-    pub fn into_rare(self) -> Option<Box<Rare>> {
-        self.rare
+    pub fn into_extras(self) -> Option<Box<RareDetails>> {
+        self.extras
     }
 
     /// Bytes that it owns elsewhere.
     pub fn size(&self) -> usize {
-        self.rare.as_ref().map_or(0, |rare| rare.size())
+        self.extras.as_ref().map_or(0, |extras| extras.size())
     }
 }
 
@@ -263,7 +269,7 @@ const _: () = assert!(size_of::<Details>() <= 48, "bytes per job are a feature")
 /// Jobs as residents of the line of those that expire.
 pub struct Expiring<'q>(pub &'q Pool, pub &'q mut Slab<Details>);
 
-impl Residents for Expiring<'_> {
+impl BucketListener for Expiring<'_> {
     fn moved_to(&mut self, slot: Slot, bucket: BucketNumber) {
         let number = self.0.get(slot).and_then(|job| job.details());
         if let Some(details) = number.and_then(|number| self.1.get_mut(number)) {
@@ -275,7 +281,7 @@ impl Residents for Expiring<'_> {
 /// Jobs as residents of the line of leases.
 pub struct Leased<'q>(pub &'q Pool, pub &'q mut Slab<Details>);
 
-impl Residents for Leased<'_> {
+impl BucketListener for Leased<'_> {
     fn moved_to(&mut self, slot: Slot, bucket: BucketNumber) {
         let number = self.0.get(slot).and_then(|job| job.details());
         if let Some(details) = number.and_then(|number| self.1.get_mut(number)) {

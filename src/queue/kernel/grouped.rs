@@ -2,9 +2,9 @@
 //! after those without jobs.
 
 use crate::queue::groups::group::{GroupNumber, Groups};
-use crate::queue::groups::turns::Turn;
+use crate::queue::groups::turns::NextJob;
 use crate::queue::lines::lanes::FromLane;
-use crate::queue::lines::standing::Standing;
+use crate::queue::lines::placement::Placement;
 use crate::queue::memory::slab::{Slot, NO_SLOT};
 use crate::queue::value::ids::Id;
 use crate::queue::value::settings::Settings;
@@ -20,11 +20,15 @@ impl Queue {
     /// The job to be handed out at `now`, if one is ready and nothing holds it back. From the lane
     /// on in which the search begins, which then is the one where it ended.
     #[inline(always)]
-    pub(in crate::queue) fn first_to_leave(&self, now: Time, from: &mut FromLane) -> Option<Turn> {
+    pub(in crate::queue) fn first_to_leave(
+        &self,
+        now: Time,
+        from: &mut FromLane,
+    ) -> Option<NextJob> {
         match &self.groups {
             None => {
                 let (due, slot) = self.lanes.first_ready(now, from, &self.store)?;
-                Some(Turn::without_group(due, slot))
+                Some(NextJob::without_group(due, slot))
             }
             Some(groups) => groups.first_ready(now, from, &self.lanes, &self.store),
         }
@@ -32,14 +36,14 @@ impl Queue {
 
     /// It leaves.
     #[inline]
-    pub(in crate::queue) fn take_turn(&mut self, turn: &Turn, now: Time) {
+    pub(in crate::queue) fn take_turn(&mut self, turn: &NextJob, now: Time) {
         if turn.is_counted() {
             self.count_turn(turn, now);
         }
     }
 
     #[inline(never)]
-    fn count_turn(&mut self, turn: &Turn, now: Time) {
+    fn count_turn(&mut self, turn: &NextJob, now: Time) {
         let Some(groups) = &mut self.groups else {
             return;
         };
@@ -68,10 +72,10 @@ impl Queue {
 
     /// Somebody takes this job by its id. That is no turn of its group, so the others needn't wait
     /// for it; but what its group takes in a span of time counts for GROUPRATE.
-    pub(in crate::queue) fn out_of_turn(&self, due: Time, slot: Slot) -> Turn {
+    pub(in crate::queue) fn out_of_turn(&self, due: Time, slot: Slot) -> NextJob {
         let group =
             self.store.terms_of(slot).filter(|terms| terms.has_group()).map(|terms| terms.group);
-        Turn::by_id(due, slot, group)
+        NextJob::by_id(due, slot, group)
     }
 
     /// The groups of the queue, from here on.
@@ -92,7 +96,7 @@ impl Queue {
         let Some(groups) = self.groups.as_mut().filter(|_| number != NO_SLOT) else {
             return;
         };
-        let opens = groups.settle_unsettled(self.limits.settings());
+        let opens = groups.reindex_stale(self.limits.settings());
         groups.leave(number);
         if let Some(opens) = opens {
             self.expect_group(opens);
@@ -101,29 +105,29 @@ impl Queue {
 
     /// A job stands in its group, too.
     #[inline(never)]
-    pub(in crate::queue) fn stand_in_group(
+    pub(in crate::queue) fn enter_group_lines(
         &mut self,
         number: GroupNumber,
         slot: Slot,
-        standing: &Standing,
+        placement: &Placement,
     ) {
         let now = self.ledger.clock();
         let Some(groups) = &mut self.groups else {
             return self.ledger.bug("a job's group is kept as long as the job");
         };
-        if groups.place(number, slot, standing, now).is_none() {
+        if groups.place(number, slot, placement, now).is_none() {
             return self.ledger.bug("a job stands in its group");
         }
-        if let Some(opens) = groups.settle(number, self.limits.settings()) {
+        if let Some(opens) = groups.reindex(number, self.limits.settings()) {
             self.expect_group(opens);
         }
     }
 
     /// Before an operation, or a look, at this time.
     #[inline]
-    pub(in crate::queue) fn leave_shadows_if_set_back(&mut self, now: Time) {
+    pub(in crate::queue) fn reindex_if_clock_went_back(&mut self, now: Time) {
         if let Some(groups) = &mut self.groups {
-            groups.leave_shadows_if_set_back(now, self.limits.settings());
+            groups.reindex_if_clock_went_back(now, self.limits.settings());
         }
     }
 

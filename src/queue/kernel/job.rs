@@ -7,7 +7,7 @@ use crate::queue::memory::interned::NUMBERS_MAX;
 use crate::queue::memory::slab::{Slot, NO_SLOT};
 use crate::queue::value::ids::Id;
 use crate::queue::value::policy::{Policy, PolicyNumber};
-use crate::queue::value::recurrence::{Round, Scheduled};
+use crate::queue::value::recurrence::{RunState, ScheduleView};
 use crate::queue::value::state::Progress;
 use crate::queue::value::state::Stage;
 use crate::queue::value::state::State;
@@ -31,7 +31,7 @@ pub struct JobView<'a> {
     /// With which others it takes turns, if with any.
     pub group: Option<Id<'a>>,
     /// How it comes back, if it does.
-    pub schedule: Option<Scheduled<'a>>,
+    pub schedule: Option<ScheduleView<'a>>,
 }
 
 impl<'a> JobView<'a> {
@@ -49,7 +49,7 @@ impl<'a> JobView<'a> {
 
     /// From when on it may be handed out, if nothing happens before that.
     pub fn due(&self) -> Time {
-        if let Some((due, _)) = self.comes_back() {
+        if let Some((due, _)) = self.next_run() {
             return due;
         }
         let Progress { stage, attempt, lease, .. } = self.progress;
@@ -75,7 +75,7 @@ impl<'a> JobView<'a> {
                 Some((self.time, self.reason.or(of_attempts)))
             }
             Stage::Waiting => first(of_expiry, of_lateness()),
-            Stage::Leased if self.comes_back().is_some() => of_expiry,
+            Stage::Leased if self.next_run().is_some() => of_expiry,
             Stage::Leased if self.is_at_its_last_attempt() => {
                 first(Some((self.time, Some(REASON_NO_ATTEMPTS_LEFT))), of_expiry)
             }
@@ -95,29 +95,31 @@ impl<'a> JobView<'a> {
 
     /// When a job that has a schedule is ready again if the lease of its last attempt runs out, and
     /// where it is in its schedule then. (Another job is dead.)
-    fn comes_back(&self) -> Option<(Time, Round)> {
+    fn next_run(&self) -> Option<(Time, RunState)> {
         let schedule = self.schedule.filter(|_| self.progress.stage == Stage::Leased)?;
-        let round = schedule.round.failed().filter(|_| self.is_at_its_last_attempt())?;
-        let ready = schedule.rule.ready_at(self.id, round.occurrence);
-        Some((ready.max(self.time), round))
+        let run_state = schedule.run_state.failed().filter(|_| self.is_at_its_last_attempt())?;
+        let ready = schedule.rule.ready_at(self.id, run_state.occurrence);
+        Some((ready.max(self.time), run_state))
     }
 
     /// Whether it goes on when its last attempt has timed out.
     pub fn outlives_its_attempts(&self) -> bool {
-        self.comes_back().is_some()
+        self.next_run().is_some()
     }
 
     /// Where it is in its schedule at `now`: when its last attempt has timed out, at the next
     /// occurrence.
-    pub fn round_at(&self, now: Time) -> Option<Round> {
+    pub fn run_state_at(&self, now: Time) -> Option<RunState> {
         let has_failed = self.time <= now;
-        let comes_back = self.comes_back().filter(|_| has_failed);
-        comes_back.map(|(_, round)| round).or(self.schedule.map(|schedule| schedule.round))
+        let next_run = self.next_run().filter(|_| has_failed);
+        next_run
+            .map(|(_, run_state)| run_state)
+            .or(self.schedule.map(|schedule| schedule.run_state))
     }
 
     /// Whether its last attempt has timed out and it waits for its next occurrence.
     pub fn has_come_back(&self, now: Time) -> bool {
-        self.time <= now && self.comes_back().is_some()
+        self.time <= now && self.next_run().is_some()
     }
 
     /// What happened to it by `now`.
@@ -146,7 +148,7 @@ impl<'a> JobView<'a> {
 
     /// The same job, with what time alone has made of it by `now` told by its stage: another
     /// policy, or other limits, then change nothing of that. Without a lease, if that has run out.
-    pub(in crate::queue) fn settled(self, now: Time) -> JobView<'a> {
+    pub(in crate::queue) fn resolved_at(self, now: Time) -> JobView<'a> {
         let Progress { stage, attempt, expires_at, .. } = self.progress;
         let is_leased = match stage {
             Stage::Dead | Stage::Done => return self,
@@ -161,7 +163,7 @@ impl<'a> JobView<'a> {
             return self;
         }
         let attempt = if self.has_come_back(now) { 0 } else { attempt };
-        let round = self.round_at(now);
+        let run_state = self.run_state_at(now);
         JobView {
             time: self.due(),
             progress: Progress { attempt, expires_at, ..Progress::default() },
@@ -169,8 +171,8 @@ impl<'a> JobView<'a> {
             tally: self.tally_at(now),
             schedule: self
                 .schedule
-                .zip(round)
-                .map(|(schedule, round)| Scheduled { round, ..schedule }),
+                .zip(run_state)
+                .map(|(schedule, run_state)| ScheduleView { run_state, ..schedule }),
             ..self
         }
     }

@@ -1,7 +1,7 @@
 //! What a queue remembers of what was done to it: where its log stands, the numbers that were given
 //! out, what is counted, and what somebody has yet to hear of.
 
-use super::heading::{Circumstances, Defaults, Heading};
+use super::log_state::{Circumstances, Defaults, LogState};
 use super::totals::{count, Totals};
 use crate::queue::lines::lanes::Uncounted;
 use crate::queue::value::ids::Lease;
@@ -13,7 +13,7 @@ const LEASES_PER_MILLISECOND_BITS: u32 = 11;
 
 #[derive(Clone)]
 pub(in crate::queue) struct Ledger {
-    heading: Heading,
+    log_state: LogState,
     /// The time of the change before the operation that is carried out, or was last.
     clock_before: Time,
     last_lease: Lease,
@@ -21,14 +21,14 @@ pub(in crate::queue) struct Ledger {
     totals: Totals,
     /// Up to here, what time did is in the totals.
     counted: Time,
-    news: News,
+    events: Events,
     /// The timer need not come earlier.
     wake_at: Time,
 }
 
 /// What has become of jobs that somebody may want to hear of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct News {
+pub struct Events {
     pub is_any_ready: bool,
     pub is_any_dead: bool,
     /// Something was met that can't be, and stepped over.
@@ -45,26 +45,26 @@ pub(in crate::queue) struct Before {
 impl Default for Ledger {
     fn default() -> Ledger {
         Ledger {
-            heading: Heading::default(),
+            log_state: LogState::default(),
             clock_before: Time::ZERO,
             last_lease: Lease::default(),
             last_serial: Serial::default(),
             totals: Totals::default(),
             counted: Time::ZERO,
-            news: News::default(),
+            events: Events::default(),
             wake_at: Time::MAX,
         }
     }
 }
 
 impl Ledger {
-    pub fn heading(&self) -> &Heading {
-        &self.heading
+    pub fn log_state(&self) -> &LogState {
+        &self.log_state
     }
 
     /// The time of the operation that is carried out or, between two of them, of the last change.
     pub fn clock(&self) -> Time {
-        self.heading.clock
+        self.log_state.clock
     }
 
     /// The time of the change before that.
@@ -75,11 +75,11 @@ impl Ledger {
     /// An operation begins.
     #[inline]
     pub fn begin(&mut self, circumstances: &Circumstances) -> Before {
-        let Heading { clock, defaults, .. } = self.heading;
+        let LogState { clock, defaults, .. } = self.log_state;
         let before = Before { defaults, last_lease: self.last_lease };
         self.clock_before = clock;
-        self.heading.clock = circumstances.now;
-        self.heading.defaults = circumstances.defaults;
+        self.log_state.clock = circumstances.now;
+        self.log_state.defaults = circumstances.defaults;
         self.last_lease = self.last_lease.max(circumstances.lease_floor);
         before
     }
@@ -87,15 +87,15 @@ impl Ledger {
     /// It has come to nothing.
     #[inline]
     pub fn roll_back(&mut self, before: &Before) {
-        self.heading.clock = self.clock_before;
-        self.heading.defaults = before.defaults;
+        self.log_state.clock = self.clock_before;
+        self.log_state.defaults = before.defaults;
         self.last_lease = before.last_lease;
     }
 
     /// To mix in what an operation does.
     #[inline]
-    pub fn mix(&mut self) -> &mut super::heading::Check {
-        &mut self.heading.check
+    pub fn mix(&mut self) -> &mut super::log_state::Checksum {
+        &mut self.log_state.check
     }
 
     pub fn last_lease(&self) -> Lease {
@@ -155,34 +155,34 @@ impl Ledger {
     }
 
     /// All this is as it was elsewhere.
-    pub fn restore(&mut self, heading: &Heading, totals: &Totals, counted: Time) {
-        (self.heading, self.totals, self.counted) = (*heading, *totals, counted);
+    pub fn restore(&mut self, log_state: &LogState, totals: &Totals, counted: Time) {
+        (self.log_state, self.totals, self.counted) = (*log_state, *totals, counted);
     }
 
     #[inline]
     pub fn tell(&mut self, is_any_ready: bool, is_any_dead: bool) {
-        self.news.is_any_ready |= is_any_ready;
-        self.news.is_any_dead |= is_any_dead;
+        self.events.is_any_ready |= is_any_ready;
+        self.events.is_any_dead |= is_any_dead;
     }
 
-    /// A branch that can't be taken is: told with the news, where it isn't an end at once.
+    /// A branch that can't be taken is: told with the events, where it isn't an end at once.
     #[cold]
     pub fn bug(&mut self, what: &'static str) {
-        self.news.bug = Some(what);
+        self.events.bug = Some(what);
         debug_assert!(false, "{what}");
     }
 
-    pub fn news(&self) -> News {
-        self.news
+    pub fn events(&self) -> Events {
+        self.events
     }
 
-    /// Nobody hears of what has happened since these were the news.
-    pub fn keep_to_itself_since(&mut self, news: News) {
-        self.news = news;
+    /// Nobody hears of what has happened since these were the events.
+    pub fn restore_events(&mut self, events: Events) {
+        self.events = events;
     }
 
-    pub fn take_news(&mut self) -> News {
-        std::mem::take(&mut self.news)
+    pub fn take_events(&mut self) -> Events {
+        std::mem::take(&mut self.events)
     }
 
     #[inline]

@@ -55,7 +55,7 @@ impl Queue {
 
     /// Until when the limits let nothing leave, as things stand: a job that is finished may change
     /// that. As of the last [`Queue::advance`].
-    pub fn held_until(&self) -> Option<Time> {
+    pub fn blocked_until(&self) -> Option<Time> {
         let now = self.lanes.horizon();
         self.limits.next_by_rate(now).into_iter().chain(self.next_place(now)).max()
     }

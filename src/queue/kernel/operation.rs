@@ -2,7 +2,7 @@
 //! and whatever else what comes of it depends on that isn't in the queue. A log of both makes the
 //! same queue anywhere: that is what replicas and the AOF get.
 
-use super::heading::{Check, Circumstances, Heading};
+use super::log_state::{Checksum, Circumstances, LogState};
 use super::queue::Queue;
 use crate::queue::value::ids::Lease;
 use crate::queue::value::recurrence::{Calendar, NoCalendar};
@@ -60,7 +60,7 @@ impl Queue {
     ) -> O::Outcome {
         self.store.free_removed();
         let before = self.ledger.begin(circumstances);
-        self.leave_shadows_if_set_back(circumstances.now);
+        self.reindex_if_clock_went_back(circumstances.now);
         let outcome = operation.run(self, circumstances.now, calendar);
         if outcome.has_changed() {
             if !O::IS_RECORD {
@@ -72,19 +72,19 @@ impl Queue {
         outcome
     }
 
-    pub fn heading(&self) -> &Heading {
-        self.ledger.heading()
+    pub fn log_state(&self) -> &LogState {
+        self.ledger.log_state()
     }
 
     /// The circumstances that the log told last, which are those of an entry that tells none.
     pub fn circumstances(&self) -> Circumstances {
-        let Heading { clock, defaults, .. } = *self.heading();
+        let LogState { clock, defaults, .. } = *self.log_state();
         Circumstances { now: clock, defaults, lease_floor: Lease::default() }
     }
 
     /// Somebody else came to this check at this point of the log. False when it is another one
     /// here: the queues have diverged. From here on, it is theirs.
-    pub fn compare_check(&mut self, theirs: Check) -> bool {
+    pub fn compare_checksum(&mut self, theirs: Checksum) -> bool {
         std::mem::replace(self.ledger.mix(), theirs) == theirs
     }
 }

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher};
 use ahash::RandomState;
 
 use super::job::Job;
-use crate::queue::lines::buckets::{BucketNumber, Residents};
+use crate::queue::lines::buckets::{BucketListener, BucketNumber};
 use crate::queue::memory::defrag::Defragmenter;
 use crate::queue::memory::index::{keyed, Chained, Index};
 use crate::queue::memory::slab::{Slab, Slot, NO_SLOT};
@@ -53,7 +53,7 @@ impl Chained for Jobs {
     }
 }
 
-impl Residents for Pool {
+impl BucketListener for Pool {
     fn moved_to(&mut self, slot: Slot, bucket: BucketNumber) {
         if let Some(job) = self.jobs.slab.get_mut(slot) {
             job.bucket = bucket;
@@ -89,10 +89,10 @@ impl Pool {
     }
 
     /// As [`Pool::find`], for an insert that may follow.
-    pub fn look_up(&self, id: Id) -> Found {
+    pub fn look_up(&self, id: Id) -> Lookup {
         let hash = self.jobs.hash_of(id);
         let is_it = |slot| self.jobs.slab.get(slot).is_some_and(|job| job.is_called(id, hash));
-        Found { slot: self.ids.find(hash, &self.jobs, is_it), hash }
+        Lookup { slot: self.ids.find(hash, &self.jobs, is_it), hash }
     }
 
     pub fn get(&self, slot: Slot) -> Option<&Job> {
@@ -135,7 +135,7 @@ impl Pool {
         body: &[u8],
         created: Time,
         policy: PolicyNumber,
-        found: Found,
+        found: Lookup,
     ) -> Option<Slot> {
         let job = Job::new(id, body, created, policy, found.hash);
         let size = job.size();
@@ -156,7 +156,7 @@ impl Pool {
 
 /// What a look-up came to.
 #[derive(Clone, Copy)]
-pub(in crate::queue) struct Found {
+pub(in crate::queue) struct Lookup {
     pub slot: Option<Slot>,
     hash: u32,
 }

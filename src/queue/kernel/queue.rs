@@ -1,21 +1,21 @@
 //! What a queue consists of, and how a job comes to where it stands.
 
 use crate::queue::groups::group::Groups;
-use crate::queue::lines::buckets::Arrival;
-use crate::queue::lines::entry::Hold;
-use crate::queue::lines::lanes::{Aside, Home, Lanes};
-use crate::queue::lines::standing::Standing;
+use crate::queue::lines::buckets::NewEntry;
+use crate::queue::lines::entry::EntryKind;
+use crate::queue::lines::lanes::{Lanes, MainLine, SideLine};
+use crate::queue::lines::placement::Placement;
 use crate::queue::lines::window::Window;
 use crate::queue::memory::slab::{Slot, NO_SLOT};
 use crate::queue::value::serial::{Naming, Serial};
 use crate::queue::value::state::{Progress, State};
 use crate::queue::value::time::Time;
 
-use super::details::{Details, Rare};
+use super::details::{Details, RareDetails};
 use super::job::{Job, JobView};
-use super::ledger::{Ledger, News};
+use super::ledger::{Events, Ledger};
 use super::limits::Limits;
-use super::pool::Found;
+use super::pool::Lookup;
 use super::removed::Removed;
 use super::store::Store;
 
@@ -65,7 +65,7 @@ impl Queue {
             // What had passed is to come again.
             self.ledger.wake_now();
         }
-        self.leave_shadows_if_set_back(now);
+        self.reindex_if_clock_went_back(now);
         let passed = self.lanes.advance(now, self.ledger.counted());
         self.ledger.count_passed(now, &passed.uncounted);
         self.ledger.tell(passed.became_ready > 0, passed.died > 0);
@@ -77,8 +77,8 @@ impl Queue {
     }
 
     /// What has happened since this was asked last.
-    pub fn take_news(&mut self) -> News {
-        self.ledger.take_news()
+    pub fn take_events(&mut self) -> Events {
+        self.ledger.take_events()
     }
 
     /// Puts a job as it is seen, instead of the one that was found under its id; `None` when there
@@ -87,7 +87,7 @@ impl Queue {
         &mut self,
         job: &JobView,
         naming: Naming,
-        found: Found,
+        found: Lookup,
     ) -> Option<Slot> {
         let is_gone = found.slot.is_some_and(|slot| self.store.was_kept_until(slot, job.created));
         if let Some(slot) = found.slot {
@@ -99,12 +99,12 @@ impl Queue {
             }
             return None;
         };
-        let rare = self.store.rare_of(job);
+        let extras = self.store.extras_of(job);
         self.ledger.raise_lease(job.progress.lease.unwrap_or_default());
         if naming == Naming::ByQueue {
             self.ledger.raise_serial(Serial::of(job.id).unwrap_or_default());
         }
-        self.place(slot, job.time, &job.progress, rare);
+        self.place(slot, job.time, &job.progress, extras);
         match found.slot {
             Some(_) if !is_gone => self.ledger.count(|totals| &mut totals.replaced, 1),
             None | Some(_) => self.ledger.count(|totals| &mut totals.added, 1),
@@ -114,7 +114,7 @@ impl Queue {
     }
 
     /// Adds a job that stands nowhere yet; `None`, and nothing is done, when there is no slot left.
-    fn insert(&mut self, job: &JobView, found: Found) -> Option<Slot> {
+    fn insert(&mut self, job: &JobView, found: Lookup) -> Option<Slot> {
         let group = self.join_group(job.group)?;
         let slot = self.store.insert(job, group, found);
         if slot.is_none() {
@@ -147,50 +147,59 @@ impl Queue {
         slot: Slot,
         time: Time,
         progress: &Progress,
-        rare: Option<Box<Rare>>,
+        extras: Option<Box<RareDetails>>,
     ) {
         self.ledger.mix().place(time, progress);
-        if let Some(schedule) = rare.as_ref().and_then(|rare| rare.schedule()) {
+        if let Some(schedule) = extras.as_ref().and_then(|extras| extras.schedule()) {
             let created = self.store.get(slot).map_or(Time::ZERO, |job| job.created());
-            self.ledger.mix().round(&schedule.round, created);
+            self.ledger.mix().run_state(&schedule.run_state, created);
         }
-        let Some((standing, group)) = self.store.attach(slot, time, progress, rare) else {
+        let Some((placement, group)) = self.store.attach(slot, time, progress, extras) else {
             return self.ledger.bug("a job that is placed is there");
         };
-        self.stand(slot, &standing);
+        self.enter_lines(slot, &placement);
         if group != NO_SLOT {
-            self.stand_in_group(group, slot, &standing);
+            self.enter_group_lines(group, slot, &placement);
         }
     }
 
     #[inline]
-    pub(in crate::queue) fn stand(&mut self, slot: Slot, standing: &Standing) {
-        let Standing { home, time, hold, window, expiry, lease_end } = *standing;
+    pub(in crate::queue) fn enter_lines(&mut self, slot: Slot, placement: &Placement) {
+        let Placement { main_line, time, kind, window, expiry, lease_end } = *placement;
         let horizon = self.lanes.horizon();
-        let in_lane = home.is_lane();
-        self.ledger.tell(in_lane && time <= horizon, home == Home::Dead);
-        self.ledger.wake_by(match home {
-            Home::Lane(_) | Home::Grouped(_) | Home::Dying if time > horizon => {
+        let in_lane = main_line.is_lane();
+        self.ledger.tell(in_lane && time <= horizon, main_line == MainLine::Dead);
+        self.ledger.wake_by(match main_line {
+            MainLine::Lane(_) | MainLine::Grouped(_) | MainLine::Dying if time > horizon => {
                 lease_end.unwrap_or(time)
             }
-            Home::Lane(_) | Home::Grouped(_) => Time::MAX,
-            Home::Dying | Home::Dead => {
+            MainLine::Lane(_) | MainLine::Grouped(_) => Time::MAX,
+            MainLine::Dying | MainLine::Dead => {
                 self.limits.settings().forgets_dead_at(time).unwrap_or(Time::MAX)
             }
-            Home::Done => time,
+            MainLine::Done => time,
         });
         if in_lane && time <= horizon {
             self.expect_next_by_rate();
         }
-        let arrival = Arrival { time, slot, hold, window };
-        self.lanes.insert(home, &arrival, &mut self.store);
-        let aside = |time| Arrival { time, slot, hold: Hold::Waiting, window: Window::ALWAYS };
+        let new_entry = NewEntry { time, slot, kind, window };
+        self.lanes.insert(main_line, &new_entry, &mut self.store);
+        let aside =
+            |time| NewEntry { time, slot, kind: EntryKind::Waiting, window: Window::ALWAYS };
         if let Some(time) = expiry {
             self.ledger.wake_by(time);
-            self.lanes.insert_aside(Aside::Expiring, &aside(time), &mut self.store.expiring());
+            self.lanes.insert_in_side_line(
+                SideLine::Expiring,
+                &aside(time),
+                &mut self.store.expiring(),
+            );
         }
         if let Some(time) = lease_end {
-            self.lanes.insert_aside(Aside::Leases, &aside(time), &mut self.store.leased());
+            self.lanes.insert_in_side_line(
+                SideLine::Leases,
+                &aside(time),
+                &mut self.store.leased(),
+            );
         }
     }
 
@@ -205,17 +214,18 @@ impl Queue {
             return self.ledger.bug("a job that leaves is there");
         };
         let mut was_there =
-            self.lanes.remove(places.stood.home, slot, places.bucket, &mut self.store);
+            self.lanes.remove(places.former.main_line, slot, places.bucket, &mut self.store);
         if let Some(bucket) = places.expiry_bucket {
             let expiring = &mut self.store.expiring();
-            was_there &= self.lanes.remove_aside(Aside::Expiring, slot, bucket, expiring);
+            was_there &=
+                self.lanes.remove_from_side_line(SideLine::Expiring, slot, bucket, expiring);
         }
         if let Some(bucket) = places.lease_bucket {
             let leased = &mut self.store.leased();
-            was_there &= self.lanes.remove_aside(Aside::Leases, slot, bucket, leased);
+            was_there &= self.lanes.remove_from_side_line(SideLine::Leases, slot, bucket, leased);
         }
         if let Some(groups) = self.groups.as_mut().filter(|_| places.group != NO_SLOT) {
-            was_there &= groups.unplace(places.group, slot, &places.stood);
+            was_there &= groups.unplace(places.group, slot, &places.former);
         }
         if !was_there {
             self.ledger.bug("a job stands in the lines that its details say");

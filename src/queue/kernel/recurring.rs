@@ -2,16 +2,16 @@
 
 use super::job::REASON_NO_ATTEMPTS_LEFT;
 use super::queue::Queue;
-use super::shift::{Cause, Reason, Shift};
+use super::transition::{Cause, Reason, Transition};
 use crate::queue::memory::slab::Slot;
-use crate::queue::value::recurrence::{Calendar, Round};
+use crate::queue::value::recurrence::{Calendar, RunState};
 use crate::queue::value::state::{Progress, State};
 use crate::queue::value::time::Time;
 
 impl Queue {
     /// Before the job is given another place: then its place in the lines follows from this.
-    pub(in crate::queue) fn set_round(&mut self, slot: Slot, round: Round) {
-        let missed = self.store.set_round(slot, round);
+    pub(in crate::queue) fn set_run_state(&mut self, slot: Slot, run_state: RunState) {
+        let missed = self.store.set_run_state(slot, run_state);
         self.ledger.count(|totals| &mut totals.missed, missed as usize);
     }
 
@@ -26,30 +26,36 @@ impl Queue {
         let job = self.view(slot)?;
         let rule = job.schedule?.rule;
         let has_failed = job.has_come_back(now);
-        let round = job.round_at(now)?;
+        let run_state = job.run_state_at(now)?;
         let is_first_attempt = has_failed || job.progress.attempt == 0;
-        let round = if is_first_attempt { rule.begun(round, now, calendar) } else { round };
+        let run_state =
+            if is_first_attempt { rule.begun(run_state, now, calendar) } else { run_state };
         if has_failed {
             // The last attempt has timed out. The job stays where it is, about to be handed out.
             self.store.begin_anew(slot);
         }
-        self.set_round(slot, round);
-        Some(round.occurrence)
+        self.set_run_state(slot, run_state);
+        Some(run_state.occurrence)
     }
 
     /// The run is over: the job waits for its next occurrence, at the earliest now. `None`: there
     /// is none, or the job has no schedule.
-    pub(in crate::queue) fn arm(&mut self, now: Time, slot: Slot, cause: Cause) -> Option<()> {
+    pub(in crate::queue) fn schedule_next_run(
+        &mut self,
+        now: Time,
+        slot: Slot,
+        cause: Cause,
+    ) -> Option<()> {
         let schedule = self.store.details_of(slot)?.schedule()?;
-        let round = schedule.round.armed()?;
-        let ready = self.store.comes_back(slot, schedule)?.max(now);
-        self.set_round(slot, round);
-        self.shift(slot, &Shift::new(cause, now, ready, &Progress::default()));
+        let run_state = schedule.run_state.armed()?;
+        let ready = self.store.next_run(slot, schedule)?.max(now);
+        self.set_run_state(slot, run_state);
+        self.transition(slot, &Transition::new(cause, now, ready, &Progress::default()));
         Some(())
     }
 
     /// The same when the run has failed.
-    pub(in crate::queue) fn arm_after_failure(
+    pub(in crate::queue) fn schedule_next_run_after_failure(
         &mut self,
         now: Time,
         slot: Slot,
@@ -57,13 +63,13 @@ impl Queue {
         priority: Option<u8>,
     ) -> Option<()> {
         let schedule = self.store.details_of(slot)?.schedule()?;
-        let round = schedule.round.failed()?;
-        let ready = self.store.comes_back(slot, schedule)?.max(now);
-        self.set_round(slot, round);
+        let run_state = schedule.run_state.failed()?;
+        let ready = self.store.next_run(slot, schedule)?.max(now);
+        self.set_run_state(slot, run_state);
         let reason = Reason::Is(reason.unwrap_or(REASON_NO_ATTEMPTS_LEFT));
         let waiting = Progress::default();
-        let shift = Shift::new(Cause::Released, now, ready, &waiting).because(reason);
-        self.shift(slot, &Shift { priority, ..shift });
+        let transition = Transition::new(Cause::Released, now, ready, &waiting).because(reason);
+        self.transition(slot, &Transition { priority, ..transition });
         Some(())
     }
 
@@ -79,28 +85,28 @@ impl Queue {
         let job = self.view(slot)?;
         let (state, has_failed, attempt) =
             (job.state(now), job.has_come_back(now), job.progress.attempt);
-        let round = job.round_at(now)?;
+        let run_state = job.run_state_at(now)?;
         match state {
             State::Dead => {
-                self.set_round(slot, round.revived(now));
-                self.shift(
+                self.set_run_state(slot, run_state.revived(now));
+                self.transition(
                     slot,
-                    &Shift::new(cause, now, now, &Progress::default()).because(Reason::None),
+                    &Transition::new(cause, now, now, &Progress::default()).because(Reason::None),
                 );
             }
             State::Delayed if has_failed || attempt == 0 => {
-                self.set_round(slot, round.kicked(now));
+                self.set_run_state(slot, run_state.kicked(now));
                 let reason =
                     if has_failed { Reason::Is(REASON_NO_ATTEMPTS_LEFT) } else { Reason::Keep };
-                self.shift(
+                self.transition(
                     slot,
-                    &Shift::new(cause, now, now, &Progress::default()).because(reason),
+                    &Transition::new(cause, now, now, &Progress::default()).because(reason),
                 );
             }
             // It waits for another attempt: that is now.
             State::Delayed => {
                 let waiting = Progress { attempt, ..Progress::default() };
-                self.shift(slot, &Shift::new(cause, now, now, &waiting));
+                self.transition(slot, &Transition::new(cause, now, now, &waiting));
             }
             State::Ready | State::Reserved | State::Done => return None,
         }
@@ -109,9 +115,12 @@ impl Queue {
 
     /// A job that was given back before anybody had begun.
     pub(in crate::queue) fn take_back_run(&mut self, slot: Slot) {
-        let round = self.store.schedule_of(slot).map(|schedule| schedule.round);
-        if let Some(round) = round {
-            self.set_round(slot, Round { runs: round.runs.saturating_sub(1), ..round });
+        let run_state = self.store.schedule_of(slot).map(|schedule| schedule.run_state);
+        if let Some(run_state) = run_state {
+            self.set_run_state(
+                slot,
+                RunState { runs: run_state.runs.saturating_sub(1), ..run_state },
+            );
         }
     }
 }

@@ -1,23 +1,23 @@
 //! What is known of each job, wherever it stands: the pool, and what its jobs share or few of them
 //! have.
 
-use super::details::{Details, Expiring, Leased, Rare, Recurring};
+use super::details::{Details, Expiring, JobSchedule, Leased, RareDetails};
 use super::job::{Job, JobView, REASON_NO_ATTEMPTS_LEFT};
-use super::pool::{Found, Pool};
+use super::pool::{Lookup, Pool};
 use super::removed::Removed;
 use super::terms::{Policies, Terms};
 use crate::queue::groups::group::GroupNumber;
-use crate::queue::groups::standing::Stood;
-use crate::queue::lines::buckets::{BucketNumber, Residents};
-use crate::queue::lines::lanes::Home;
-use crate::queue::lines::standing::Standing;
+use crate::queue::groups::placement::FormerPlacement;
+use crate::queue::lines::buckets::{BucketListener, BucketNumber};
+use crate::queue::lines::lanes::MainLine;
+use crate::queue::lines::placement::Placement;
 use crate::queue::lines::window::{Window, Windows};
 use crate::queue::memory::defrag::Defragmenter;
 use crate::queue::memory::interned::Interned;
 use crate::queue::memory::slab::{Slab, Slot, NO_SLOT};
 use crate::queue::value::ids::{Id, Lease};
 use crate::queue::value::policy::Policy;
-use crate::queue::value::recurrence::{Recurrence, Round, Scheduled};
+use crate::queue::value::recurrence::{Recurrence, RunState, ScheduleView};
 use crate::queue::value::state::{Progress, Stage};
 use crate::queue::value::time::{Millis, Time};
 
@@ -34,16 +34,16 @@ pub(in crate::queue) struct Store {
 }
 
 /// In which lines a job stands, and in which buckets of them.
-pub(in crate::queue) struct Located {
+pub(in crate::queue) struct LineLocations {
     pub group: GroupNumber,
     pub bucket: BucketNumber,
     pub expiry_bucket: Option<BucketNumber>,
     pub lease_bucket: Option<BucketNumber>,
-    pub stood: Stood,
+    pub former: FormerPlacement,
 }
 
 /// A job that was leased in the simple way, and where it stands.
-pub(in crate::queue) struct Simply {
+pub(in crate::queue) struct PlainLease {
     pub priority: u8,
     pub bucket: BucketNumber,
     pub progress: Progress,
@@ -122,35 +122,36 @@ impl Store {
     }
 
     /// In which lines the job stands, as its details have it.
-    pub fn standing(&self, slot: Slot) -> Option<Standing> {
+    pub fn placement(&self, slot: Slot) -> Option<Placement> {
         let (terms, details) = self.terms_and_details(slot)?;
-        let mut standing = match details {
+        let mut placement = match details {
             Some(details) => {
-                let comes_back =
-                    details.schedule().and_then(|schedule| self.comes_back(slot, schedule));
-                Standing::of(terms, details.time, &details.progress(), comes_back)
+                let next_run =
+                    details.schedule().and_then(|schedule| self.next_run(slot, schedule));
+                Placement::of(terms, details.time, &details.progress(), next_run)
             }
             // Of one without details, only the time is in the line alone; and that isn't asked for.
-            None => Standing::waiting(terms, Time::ZERO),
+            None => Placement::waiting(terms, Time::ZERO),
         };
-        standing.home = terms.home(standing.home);
-        Some(standing)
+        placement.main_line = terms.main_line(placement.main_line);
+        Some(placement)
     }
 
     /// Where to look for a job that is to leave its lines.
-    pub fn places_of(&self, slot: Slot) -> Option<Located> {
+    pub fn places_of(&self, slot: Slot) -> Option<LineLocations> {
         let bucket = self.pool.get(slot)?.bucket;
         let (terms, details) = self.terms_and_details(slot)?;
         let expiry_bucket = details.and_then(Details::expiry_bucket);
         let is_leased = |details: &Details| details.progress().stage == Stage::Leased;
-        let stood = Stood {
-            home: terms
-                .home(details.map_or(Home::Lane(terms.priority), |details| details.home(terms))),
+        let former = FormerPlacement {
+            main_line: terms.main_line(
+                details.map_or(MainLine::Lane(terms.priority), |details| details.main_line(terms)),
+            ),
             was_leased: terms.has_group() && details.is_some_and(is_leased),
             expires: expiry_bucket.is_some(),
         };
         let lease_bucket = details.and_then(Details::lease_bucket);
-        Some(Located { group: terms.group, bucket, expiry_bucket, lease_bucket, stood })
+        Some(LineLocations { group: terms.group, bucket, expiry_bucket, lease_bucket, former })
     }
 
     /// Whether this is a finished job that had been kept long enough by `now`: its id is free.
@@ -161,7 +162,7 @@ impl Store {
     }
 
     /// Adds a job that stands nowhere yet; `None` when there are as many as there may be.
-    pub fn insert(&mut self, job: &JobView, group: GroupNumber, found: Found) -> Option<Slot> {
+    pub fn insert(&mut self, job: &JobView, group: GroupNumber, found: Lookup) -> Option<Slot> {
         let policy = self.policies.take(&Terms { policy: job.policy, group })?;
         let slot = self.pool.insert(job.id, job.body, job.created, policy, found);
         if slot.is_none() {
@@ -188,28 +189,28 @@ impl Store {
         slot: Slot,
         time: Time,
         progress: &Progress,
-        rare: Option<Box<Rare>>,
-    ) -> Option<(Standing, GroupNumber)> {
-        let schedule = rare.as_ref().and_then(|rare| rare.schedule());
-        let comes_back = schedule.and_then(|schedule| self.comes_back(slot, schedule));
+        extras: Option<Box<RareDetails>>,
+    ) -> Option<(Placement, GroupNumber)> {
+        let schedule = extras.as_ref().and_then(|extras| extras.schedule());
+        let next_run = schedule.and_then(|schedule| self.next_run(slot, schedule));
         let job = self.pool.get_mut(slot)?;
         let number = job.policy()?;
         let terms = self.policies.get(number)?;
         // What may be late stands in one more line, and its details know where.
         let is_plain = *progress == Progress::default() && terms.late.is_zero();
-        let mut standing = if is_plain {
-            Standing::waiting(terms, time)
+        let mut placement = if is_plain {
+            Placement::waiting(terms, time)
         } else {
-            Standing::of(terms, time, progress, comes_back)
+            Placement::of(terms, time, progress, next_run)
         };
-        standing.home = terms.home(standing.home);
-        if !is_plain || rare.is_some() {
-            let mut details = Details::new(number, time, progress, rare);
-            details.stand(&standing);
+        placement.main_line = terms.main_line(placement.main_line);
+        if !is_plain || extras.is_some() {
+            let mut details = Details::new(number, time, progress, extras);
+            details.set_placement(&placement);
             self.details_bytes += details.size();
             job.set_details(self.details.insert(details)?);
         }
-        Some((standing, terms.group))
+        Some((placement, terms.group))
     }
 
     /// Takes the details from a job. Most often there are none.
@@ -224,13 +225,13 @@ impl Store {
     /// Leases a job that nobody has had, doesn't expire, has no group and will be ready when its
     /// lease runs out. `None`, and nothing is done, when it isn't such a one.
     #[inline(always)]
-    pub fn lease_simply(
+    pub fn lease_plain(
         &mut self,
         slot: Slot,
         lease: Lease,
         now: Time,
         ttr: Option<Millis>,
-    ) -> Option<Simply> {
+    ) -> Option<PlainLease> {
         let job = self.pool.get_mut(slot)?;
         let number = job.policy()?;
         let terms = self
@@ -243,7 +244,13 @@ impl Store {
             Progress { stage: Stage::Leased, attempt: 1, lease: Some(lease), expires_at: None };
         let details = self.details.insert(Details::new(number, end, &progress, None))?;
         job.set_details(details);
-        Some(Simply { priority, bucket: job.bucket, progress, end, body_bytes: job.body_bytes() })
+        Some(PlainLease {
+            priority,
+            bucket: job.bucket,
+            progress,
+            end,
+            body_bytes: job.body_bytes(),
+        })
     }
 
     /// Gives another priority to a job that has no details.
@@ -258,12 +265,12 @@ impl Store {
     }
 
     /// What few jobs have, for a job that is put somewhere.
-    pub fn rare_of(&mut self, job: &JobView) -> Option<Box<Rare>> {
+    pub fn extras_of(&mut self, job: &JobView) -> Option<Box<RareDetails>> {
         let recurring = job.schedule.and_then(|schedule| {
             let rule = self.rules.take(schedule.rule)?;
-            Some(Recurring { rule, round: schedule.round })
+            Some(JobSchedule { rule, run_state: schedule.run_state })
         });
-        Rare::of(job.reason, job.tally, recurring)
+        RareDetails::of(job.reason, job.tally, recurring)
     }
 
     /// A job with these details is gone.
@@ -273,29 +280,30 @@ impl Store {
         }
     }
 
-    pub fn scheduled(&self, schedule: &Recurring) -> Option<Scheduled<'_>> {
-        Some(Scheduled { rule: self.rules.get(schedule.rule)?, round: schedule.round })
+    pub fn scheduled(&self, schedule: &JobSchedule) -> Option<ScheduleView<'_>> {
+        Some(ScheduleView { rule: self.rules.get(schedule.rule)?, run_state: schedule.run_state })
     }
 
-    pub fn schedule_of(&self, slot: Slot) -> Option<Scheduled<'_>> {
+    pub fn schedule_of(&self, slot: Slot) -> Option<ScheduleView<'_>> {
         self.scheduled(self.details_of(slot)?.schedule()?)
     }
 
     /// When the job is ready for its next occurrence, where that is decided.
-    pub fn comes_back(&self, slot: Slot, schedule: &Recurring) -> Option<Time> {
-        let (rule, next) = (self.rules.get(schedule.rule)?, schedule.round.next()?);
+    pub fn next_run(&self, slot: Slot, schedule: &JobSchedule) -> Option<Time> {
+        let (rule, next) = (self.rules.get(schedule.rule)?, schedule.run_state.next()?);
         Some(rule.ready_at(self.pool.get(slot)?.id_and_body().0, next))
     }
 
-    /// Gives a job another round; how many more occurrences it has missed by that.
-    pub fn set_round(&mut self, slot: Slot, round: Round) -> u32 {
+    /// Gives a job another run_state; how many more occurrences it has missed by that.
+    pub fn set_run_state(&mut self, slot: Slot, run_state: RunState) -> u32 {
         let number = self.pool.get(slot).and_then(|job| job.details());
         let Some(details) = number.and_then(|number| self.details.get_mut(number)) else {
             return 0;
         };
-        let before = details.schedule().map_or(round.missed, |schedule| schedule.round.missed);
-        details.set_round(round);
-        round.missed.saturating_sub(before)
+        let before =
+            details.schedule().map_or(run_state.missed, |schedule| schedule.run_state.missed);
+        details.set_run_state(run_state);
+        run_state.missed.saturating_sub(before)
     }
 
     /// The last attempt has timed out: attempts begin anew, and the reason says why.
@@ -367,7 +375,7 @@ impl Store {
     }
 }
 
-impl Residents for Store {
+impl BucketListener for Store {
     fn moved_to(&mut self, slot: Slot, bucket: BucketNumber) {
         self.pool.moved_to(slot, bucket);
     }
@@ -376,7 +384,7 @@ impl Residents for Store {
 impl Windows for Store {
     fn window_of(&self, slot: Slot) -> Window {
         let has_details = self.pool.get(slot).is_some_and(|job| job.details().is_some());
-        let standing = has_details.then(|| self.standing(slot)).flatten();
-        standing.map_or(Window::ALWAYS, |standing| standing.window)
+        let placement = has_details.then(|| self.placement(slot)).flatten();
+        placement.map_or(Window::ALWAYS, |placement| placement.window)
     }
 }

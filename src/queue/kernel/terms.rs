@@ -2,7 +2,7 @@
 //! byte more for its group.
 
 use crate::queue::groups::group::GroupNumber;
-use crate::queue::lines::lanes::Home;
+use crate::queue::lines::lanes::MainLine;
 use crate::queue::memory::interned::Interned;
 use crate::queue::memory::slab::NO_SLOT;
 use crate::queue::value::policy::Policy;
@@ -21,10 +21,14 @@ impl Terms {
 
     /// The line in which a job with this policy stands, where that has a group.
     #[inline]
-    pub fn home(&self, home: Home) -> Home {
-        match home {
-            Home::Lane(priority) if self.has_group() => Home::Grouped(priority),
-            Home::Lane(_) | Home::Grouped(_) | Home::Dying | Home::Dead | Home::Done => home,
+    pub fn main_line(&self, main_line: MainLine) -> MainLine {
+        match main_line {
+            MainLine::Lane(priority) if self.has_group() => MainLine::Grouped(priority),
+            MainLine::Lane(_)
+            | MainLine::Grouped(_)
+            | MainLine::Dying
+            | MainLine::Dead
+            | MainLine::Done => main_line,
         }
     }
 }

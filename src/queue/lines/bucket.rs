@@ -211,7 +211,7 @@ impl Bucket {
     }
 
     /// What has a time after `from`, up to and including `to`.
-    pub fn tally_between(&self, from: Time, to: Time) -> JobCounts {
+    pub fn count_between(&self, from: Time, to: Time) -> JobCounts {
         tally_of(self.entries().get(self.up_to(from)..self.up_to(to)).unwrap_or_default())
     }
 

@@ -16,7 +16,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 
 use super::bucket::Bucket;
-use super::entry::{Entry, Hold, JobCounts};
+use super::entry::{Entry, EntryKind, JobCounts};
 use super::window::{Window, Windows};
 use crate::queue::memory::defrag::Defragmenter;
 use crate::queue::memory::slab::{Slab, Slot};
@@ -36,22 +36,22 @@ const GROWTH: usize = 32;
 pub type BucketNumber = u32;
 
 /// Where jobs keep the number of their bucket.
-pub trait Residents {
+pub trait BucketListener {
     fn moved_to(&mut self, slot: Slot, bucket: BucketNumber);
 }
 
 /// A job that comes into a line.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrival {
+pub struct NewEntry {
     pub time: Time,
     pub slot: Slot,
-    pub hold: Hold,
+    pub kind: EntryKind,
     pub window: Window,
 }
 
-impl Arrival {
+impl NewEntry {
     pub fn entry(&self) -> Entry {
-        Entry::new(self.time, self.slot, self.hold, self.window)
+        Entry::new(self.time, self.slot, self.kind, self.window)
     }
 }
 
@@ -63,7 +63,7 @@ struct DirectoryEntry {
     bucket: BucketNumber,
 }
 
-/// So many lines at the front of the directory hold nothing that is still open at `since` or later.
+/// So many lines at the front of the directory kind nothing that is still open at `since` or later.
 #[derive(Clone, Copy, Default)]
 struct Closed {
     lines: usize,
@@ -87,7 +87,7 @@ pub struct Buckets {
 
 impl Buckets {
     /// All jobs, and those whose time has passed the horizon.
-    pub fn tallies(&self) -> (JobCounts, JobCounts) {
+    pub fn job_counts(&self) -> (JobCounts, JobCounts) {
         (self.all, self.passed)
     }
 
@@ -185,9 +185,9 @@ impl Buckets {
     fn move_horizon(&mut self, now: Time) {
         let is_quiet = (self.horizon..self.next_at_earliest).contains(&now);
         if !is_quiet && now < self.horizon {
-            self.passed = self.passed - self.tally_between(now, self.horizon);
+            self.passed = self.passed - self.count_between(now, self.horizon);
         } else if !is_quiet {
-            self.passed += self.tally_between(self.horizon, now);
+            self.passed += self.count_between(self.horizon, now);
         }
         self.horizon = now;
         if !is_quiet {
@@ -197,22 +197,22 @@ impl Buckets {
 
     /// Puts a job among those with the same time. O(log n) and the shift of a bucket; O(bucket)
     /// more when it splits.
-    pub fn insert(&mut self, arrival: &Arrival, residents: &mut impl Residents) {
-        self.insert_here(arrival, residents);
+    pub fn insert(&mut self, new_entry: &NewEntry, residents: &mut impl BucketListener) {
+        self.insert_here(new_entry, residents);
     }
 
     /// The same, where a call is to be saved.
     #[inline(always)]
-    pub fn insert_here(&mut self, arrival: &Arrival, residents: &mut impl Residents) {
-        let (time, entry) = (arrival.time, arrival.entry());
+    pub fn insert_here(&mut self, new_entry: &NewEntry, residents: &mut impl BucketListener) {
+        let (time, entry) = (new_entry.time, new_entry.entry());
         let at = self.line_for(time);
-        let placed = at.and_then(|at| Some((at, self.put(at, entry, arrival)?)));
+        let placed = at.and_then(|at| Some((at, self.put(at, entry, new_entry)?)));
         let (at, number) =
-            placed.unwrap_or_else(|| self.put_with_room(at, entry, arrival, residents));
-        if arrival.window.closes >= self.closed.get().since {
+            placed.unwrap_or_else(|| self.put_with_room(at, entry, new_entry, residents));
+        if new_entry.window.closes >= self.closed.get().since {
             self.reopen(at);
         }
-        residents.moved_to(arrival.slot, number);
+        residents.moved_to(new_entry.slot, number);
         let one = entry.tally();
         self.all += one;
         if time <= self.horizon {
@@ -228,7 +228,7 @@ impl Buckets {
         &mut self,
         slot: Slot,
         number: BucketNumber,
-        residents: &mut impl Residents,
+        residents: &mut impl BucketListener,
     ) -> Option<Time> {
         let bucket = self.buckets.get_mut(number)?;
         let entry = bucket.remove(slot)?;
@@ -245,7 +245,7 @@ impl Buckets {
     }
 
     /// How many jobs have a time after `from`, up to and including `to`.
-    pub fn tally_between(&self, from: Time, to: Time) -> JobCounts {
+    pub fn count_between(&self, from: Time, to: Time) -> JobCounts {
         let mut tally = JobCounts::default();
         let mut lines = self.lines_from(from).peekable();
         while let Some(line) = lines.next() {
@@ -256,18 +256,18 @@ impl Buckets {
                 break;
             };
             let whole = line.first > from && lines.peek().is_some_and(|next| next.first <= to);
-            tally += if whole { bucket.tally() } else { bucket.tally_between(from, to) };
+            tally += if whole { bucket.tally() } else { bucket.count_between(from, to) };
         }
         tally
     }
 
     /// Those with a time after `now`. O(1) while nothing lies between that and the horizon.
-    pub fn tally_after(&self, now: Time) -> JobCounts {
+    pub fn count_after(&self, now: Time) -> JobCounts {
         let mut tally = self.all - self.passed;
         if now < self.horizon {
-            tally += self.tally_between(now, self.horizon);
+            tally += self.count_between(now, self.horizon);
         } else if now >= self.next_at_earliest {
-            tally = tally - self.tally_between(self.horizon, now);
+            tally = tally - self.count_between(self.horizon, now);
         }
         tally
     }
@@ -301,11 +301,11 @@ impl Buckets {
 
     /// Puts a job into the bucket of this line, if there is one with room.
     #[inline(always)]
-    fn put(&mut self, at: usize, entry: Entry, arrival: &Arrival) -> Option<BucketNumber> {
+    fn put(&mut self, at: usize, entry: Entry, new_entry: &NewEntry) -> Option<BucketNumber> {
         let number = self.directory.get(at)?.bucket;
         let bucket = self.buckets.get_mut(number).filter(|bucket| bucket.len() < BUCKET_ENTRIES)?;
-        let place = bucket.place_of(arrival.time);
-        self.capacity += bucket.insert(place, entry, arrival.window, GROWTH);
+        let place = bucket.place_of(new_entry.time);
+        self.capacity += bucket.insert(place, entry, new_entry.window, GROWTH);
         Some(number)
     }
 }

@@ -8,7 +8,7 @@ use crate::queue::value::time::{Millis, Time};
 
 /// What the job does until its time comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hold {
+pub enum EntryKind {
     /// It waits.
     Waiting,
     /// Somebody works on it.
@@ -17,7 +17,7 @@ pub enum Hold {
     LeasedAtFirst,
 }
 
-/// What stands in a bucket, in 12 bytes: the time's upper half carries hold, expiry and a span in
+/// What stands in a bucket, in 12 bytes: the time's upper half carries kind, expiry and a span in
 /// its highest bits.
 ///
 /// The span says about when the job's window opens or closes, so that most searches needn't ask the
@@ -44,19 +44,19 @@ const _: () = assert!(
 );
 
 impl Entry {
-    pub fn new(time: Time, slot: Slot, hold: Hold, window: Window) -> Entry {
-        let hold_bits = match hold {
-            Hold::Waiting => 0,
-            Hold::Leased => LEASED_BIT,
-            Hold::LeasedAtFirst => AT_FIRST_BIT,
+    pub fn new(time: Time, slot: Slot, kind: EntryKind, window: Window) -> Entry {
+        let kind_bits = match kind {
+            EntryKind::Waiting => 0,
+            EntryKind::Leased => LEASED_BIT,
+            EntryKind::LeasedAtFirst => AT_FIRST_BIT,
         };
-        let high = (time.unix_ms() >> 32) as u32 | hold_bits;
+        let high = (time.unix_ms() >> 32) as u32 | kind_bits;
         let mut entry = Entry { slot, high, low: time.unix_ms() as u32 };
         debug_assert!(
-            hold != Hold::Leased || window.opens == time,
+            kind != EntryKind::Leased || window.opens == time,
             "what is leased opens when it is not"
         );
-        let opens_at_once = hold == Hold::Leased || window.opens == Time::ZERO;
+        let opens_at_once = kind == EntryKind::Leased || window.opens == Time::ZERO;
         if window.closes < Time::MAX || !opens_at_once {
             entry.add_window(window);
         }
@@ -97,11 +97,13 @@ impl Entry {
 
     /// Its window doesn't open earlier.
     pub fn opens_from(&self) -> Time {
-        match self.hold() {
-            Hold::Leased => self.time(),
-            Hold::Waiting if self.expires() => Time::ZERO,
+        match self.kind() {
+            EntryKind::Leased => self.time(),
+            EntryKind::Waiting if self.expires() => Time::ZERO,
             _ if self.span().is_zero() => Time::ZERO,
-            Hold::Waiting | Hold::LeasedAtFirst => self.time().saturating_sub(self.span()),
+            EntryKind::Waiting | EntryKind::LeasedAtFirst => {
+                self.time().saturating_sub(self.span())
+            }
         }
     }
 
@@ -127,16 +129,16 @@ impl Entry {
         Window { opens: self.opens_from(), closes: self.closes_by() }.is_open(now)
     }
 
-    pub fn hold(&self) -> Hold {
+    pub fn kind(&self) -> EntryKind {
         match (self.high & LEASED_BIT, self.high & AT_FIRST_BIT) {
-            (0, 0) => Hold::Waiting,
-            (_, 0) => Hold::Leased,
-            _ => Hold::LeasedAtFirst,
+            (0, 0) => EntryKind::Waiting,
+            (_, 0) => EntryKind::Leased,
+            _ => EntryKind::LeasedAtFirst,
         }
     }
 
-    pub fn parts(&self) -> (Time, Slot, Hold) {
-        (self.time(), self.slot, self.hold())
+    pub fn parts(&self) -> (Time, Slot, EntryKind) {
+        (self.time(), self.slot, self.kind())
     }
 
     /// What it counts. No job has both bits.
@@ -180,7 +182,7 @@ impl Span {
     }
 }
 
-/// A number of jobs, and how many of them have which hold.
+/// A number of jobs, and how many of them have which kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobCounts {
     pub jobs: usize,

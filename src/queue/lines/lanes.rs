@@ -22,7 +22,7 @@
 
 pub mod order;
 
-use super::buckets::{Arrival, BucketNumber, Buckets, Residents};
+use super::buckets::{BucketListener, BucketNumber, Buckets, NewEntry};
 use super::entry::JobCounts;
 use super::window::Windows;
 use crate::queue::lines::buckets::steps::Steps;
@@ -34,7 +34,7 @@ use crate::queue::value::time::Time;
 
 /// The line in which a job waits, of which each has exactly one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Home {
+pub enum MainLine {
     /// To become ready, with this priority.
     Lane(u8),
     /// The same, when it is the turn of its group.
@@ -47,16 +47,16 @@ pub enum Home {
     Done,
 }
 
-impl Home {
+impl MainLine {
     /// Whether what waits here becomes ready.
     pub fn is_lane(self) -> bool {
-        matches!(self, Home::Lane(_) | Home::Grouped(_))
+        matches!(self, MainLine::Lane(_) | MainLine::Grouped(_))
     }
 }
 
 /// A line in which some jobs stand besides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Aside {
+pub enum SideLine {
     Expiring,
     Leases,
 }
@@ -134,7 +134,7 @@ impl FromLane {
         u8::try_from(self.0).ok()
     }
 
-    pub fn go_on(&mut self, priority: Option<u8>) {
+    pub fn continue_at(&mut self, priority: Option<u8>) {
         self.0 = priority.map_or(usize::MAX, usize::from);
     }
 }
@@ -167,9 +167,9 @@ impl Lanes {
 
     /// How many jobs became ready, and how many died.
     fn news_between(&self, from: Time, to: Time) -> (usize, usize) {
-        let became_ready = self.lanes().map(|lane| lane.tally_between(from, to).jobs).sum();
+        let became_ready = self.lanes().map(|lane| lane.count_between(from, to).jobs).sum();
         let (dying, expiring) =
-            (self.dying.tally_between(from, to), self.expiring.tally_between(from, to));
+            (self.dying.count_between(from, to), self.expiring.count_between(from, to));
         (became_ready, dying.jobs + expiring.jobs)
     }
 
@@ -178,65 +178,75 @@ impl Lanes {
             return Uncounted::default();
         }
         let (dying, expiring) =
-            (self.dying.tally_between(from, to), self.expiring.tally_between(from, to));
-        let leased: usize = self.lanes().map(|lane| lane.tally_between(from, to).leased).sum();
-        let leased_at_first = self.leases.tally_between(from, to).jobs;
+            (self.dying.count_between(from, to), self.expiring.count_between(from, to));
+        let leased: usize = self.lanes().map(|lane| lane.count_between(from, to).leased).sum();
+        let leased_at_first = self.leases.count_between(from, to).jobs;
         Uncounted {
             timed_out: dying.leased + leased + leased_at_first,
             died: dying.jobs + expiring.jobs,
         }
     }
 
-    pub fn insert(&mut self, home: Home, arrival: &Arrival, jobs: &mut impl Residents) {
-        self.expect(arrival.time);
-        self.line_mut(home).insert(arrival, jobs);
+    pub fn insert(
+        &mut self,
+        main_line: MainLine,
+        new_entry: &NewEntry,
+        jobs: &mut impl BucketListener,
+    ) {
+        self.expect(new_entry.time);
+        self.line_mut(main_line).insert(new_entry, jobs);
     }
 
     /// Whether it was there.
     pub fn remove(
         &mut self,
-        home: Home,
+        main_line: MainLine,
         slot: Slot,
         bucket: BucketNumber,
-        jobs: &mut impl Residents,
+        jobs: &mut impl BucketListener,
     ) -> bool {
-        self.line_mut(home).remove(slot, bucket, jobs).is_some()
+        self.line_mut(main_line).remove(slot, bucket, jobs).is_some()
     }
 
-    /// Gives a job that stays in its lane another time and hold. Whether it was there.
-    pub fn shift_in_lane(
+    /// Gives a job that stays in its lane another time and kind. Whether it was there.
+    pub fn move_in_lane(
         &mut self,
         priority: u8,
         bucket: BucketNumber,
-        arrival: &Arrival,
-        jobs: &mut impl Residents,
+        new_entry: &NewEntry,
+        jobs: &mut impl BucketListener,
     ) -> bool {
-        self.expect(arrival.time);
+        self.expect(new_entry.time);
         let line = lane_mut(&mut self.lanes, &mut self.recent_lane, priority);
         line.advance(self.horizon);
-        let removed = line.remove(arrival.slot, bucket, jobs);
-        line.insert_here(arrival, jobs);
+        let removed = line.remove(new_entry.slot, bucket, jobs);
+        line.insert_here(new_entry, jobs);
         removed.is_some()
     }
 
-    pub fn insert_aside(&mut self, aside: Aside, arrival: &Arrival, jobs: &mut impl Residents) {
-        self.expect(arrival.time);
-        self.aside_mut(aside).insert(arrival, jobs);
+    pub fn insert_in_side_line(
+        &mut self,
+        aside: SideLine,
+        new_entry: &NewEntry,
+        jobs: &mut impl BucketListener,
+    ) {
+        self.expect(new_entry.time);
+        self.side_line_mut(aside).insert(new_entry, jobs);
     }
 
     /// Whether it was there.
-    pub fn remove_aside(
+    pub fn remove_from_side_line(
         &mut self,
-        aside: Aside,
+        aside: SideLine,
         slot: Slot,
         bucket: BucketNumber,
-        jobs: &mut impl Residents,
+        jobs: &mut impl BucketListener,
     ) -> bool {
-        self.aside_mut(aside).remove(slot, bucket, jobs).is_some()
+        self.side_line_mut(aside).remove(slot, bucket, jobs).is_some()
     }
 
-    pub fn time_of(&self, home: Home, slot: Slot, bucket: BucketNumber) -> Option<Time> {
-        self.line(home)?.time_of(slot, bucket)
+    pub fn time_of(&self, main_line: MainLine, slot: Slot, bucket: BucketNumber) -> Option<Time> {
+        self.line(main_line)?.time_of(slot, bucket)
     }
 
     /// The job to be handed out at `now`, if one is ready. O(lanes) from the lane on in which the
@@ -291,7 +301,7 @@ impl Lanes {
 
     /// Whether anything is ready at `now`, whatever has passed here. O(lanes) at the horizon.
     pub fn is_any_ready(&self, now: Time) -> bool {
-        let up_to_now = |line: &Buckets| line.tallies().0.jobs - line.tally_after(now).jobs;
+        let up_to_now = |line: &Buckets| line.job_counts().0.jobs - line.count_after(now).jobs;
         // What has expired had come due before.
         self.lanes().map(up_to_now).sum::<usize>() > up_to_now(&self.expiring)
     }
@@ -328,7 +338,7 @@ impl Lanes {
 
     /// How many leases are running that a backoff would follow, as of the horizon. O(1).
     pub fn running_at_first(&self) -> usize {
-        let (all, passed) = self.leases.tallies();
+        let (all, passed) = self.leases.job_counts();
         all.jobs - passed.jobs
     }
 
@@ -339,21 +349,21 @@ impl Lanes {
 
     /// As of the horizon. O(lanes).
     pub fn counts(&self) -> Counts {
-        let mut counts = Counts { dead: self.dead.tallies().0.jobs, ..Counts::default() };
-        counts.done = self.done.tallies().0.jobs;
+        let mut counts = Counts { dead: self.dead.job_counts().0.jobs, ..Counts::default() };
+        counts.done = self.done.job_counts().0.jobs;
         let mut to_come = JobCounts::default();
         for lane in self.lanes() {
-            let (all, passed) = lane.tallies();
+            let (all, passed) = lane.job_counts();
             counts.ready += passed.jobs;
             to_come += all - passed;
         }
-        let (all, passed) = self.dying.tallies();
+        let (all, passed) = self.dying.job_counts();
         counts.dead += passed.jobs;
         to_come += all - passed;
-        let (_, expired) = self.expiring.tallies();
+        let (_, expired) = self.expiring.job_counts();
         counts.dead += expired.jobs;
         counts.ready -= expired.jobs;
-        let (all, passed) = self.leases.tallies();
+        let (all, passed) = self.leases.job_counts();
         let leased_at_first = all.jobs - passed.jobs;
         counts.reserved = to_come.leased + leased_at_first;
         counts.delayed = to_come.waiting() + to_come.leased_at_first - leased_at_first;
@@ -364,8 +374,8 @@ impl Lanes {
     /// reserved then. O(lanes) at the horizon.
     pub fn live_leases(&self, now: Time) -> usize {
         let in_lines: usize =
-            self.lanes().chain([&self.dying]).map(|line| line.tally_after(now).leased).sum();
-        in_lines + self.leases.tally_after(now).jobs
+            self.lanes().chain([&self.dying]).map(|line| line.count_after(now).leased).sum();
+        in_lines + self.leases.count_after(now).jobs
     }
 
     /// Every job: lane by lane, then those that die, are dead, are done; each line in its order.
@@ -419,35 +429,35 @@ impl Lanes {
         }
     }
 
-    fn aside_mut(&mut self, aside: Aside) -> &mut Buckets {
+    fn side_line_mut(&mut self, aside: SideLine) -> &mut Buckets {
         let line = match aside {
-            Aside::Expiring => &mut self.expiring,
-            Aside::Leases => &mut self.leases,
+            SideLine::Expiring => &mut self.expiring,
+            SideLine::Leases => &mut self.leases,
         };
         line.advance(self.horizon);
         line
     }
 
-    fn line(&self, home: Home) -> Option<&Buckets> {
-        match home {
-            Home::Lane(priority) => lane_of(&self.lanes, priority),
-            Home::Grouped(priority) => lane_of(&self.grouped, priority),
-            Home::Dying => Some(&self.dying),
-            Home::Dead => Some(&self.dead),
-            Home::Done => Some(&self.done),
+    fn line(&self, main_line: MainLine) -> Option<&Buckets> {
+        match main_line {
+            MainLine::Lane(priority) => lane_of(&self.lanes, priority),
+            MainLine::Grouped(priority) => lane_of(&self.grouped, priority),
+            MainLine::Dying => Some(&self.dying),
+            MainLine::Dead => Some(&self.dead),
+            MainLine::Done => Some(&self.done),
         }
     }
 
     /// The line, with time passed in it as it has here.
-    fn line_mut(&mut self, home: Home) -> &mut Buckets {
-        let line = match home {
-            Home::Lane(priority) => lane_mut(&mut self.lanes, &mut self.recent_lane, priority),
-            Home::Grouped(priority) => {
+    fn line_mut(&mut self, main_line: MainLine) -> &mut Buckets {
+        let line = match main_line {
+            MainLine::Lane(priority) => lane_mut(&mut self.lanes, &mut self.recent_lane, priority),
+            MainLine::Grouped(priority) => {
                 lane_mut(&mut self.grouped, &mut self.recent_grouped, priority)
             }
-            Home::Dying => &mut self.dying,
-            Home::Dead => &mut self.dead,
-            Home::Done => &mut self.done,
+            MainLine::Dying => &mut self.dying,
+            MainLine::Dead => &mut self.dead,
+            MainLine::Done => &mut self.done,
         };
         line.advance(self.horizon);
         line

@@ -4,5 +4,5 @@ pub mod bucket;
 pub mod buckets;
 pub mod entry;
 pub mod lanes;
-pub mod standing;
+pub mod placement;
 pub mod window;

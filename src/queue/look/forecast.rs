@@ -36,8 +36,9 @@ impl Queue {
         let mut due: Vec<u64> =
             sums.iter().map(|sum| (sum.waiting() + sum.leased_at_first) as u64).collect();
         for slot in self.lanes.leases_to_come() {
-            let in_lane = self.store.standing(slot).filter(|standing| standing.home.is_lane());
-            let step = in_lane.and_then(|standing| steps.of(standing.time));
+            let in_lane =
+                self.store.placement(slot).filter(|placement| placement.main_line.is_lane());
+            let step = in_lane.and_then(|placement| steps.of(placement.time));
             if let Some(jobs) = step.and_then(|step| due.get_mut(step)) {
                 *jobs = jobs.saturating_sub(1);
             }

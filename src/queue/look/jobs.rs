@@ -4,11 +4,11 @@ use crate::queue::kernel::details::Details;
 use crate::queue::kernel::job::JobView;
 use crate::queue::kernel::queue::Queue;
 use crate::queue::kernel::totals::Totals;
-use crate::queue::lines::lanes::order::{Begin, Place, Position};
-use crate::queue::lines::lanes::{Aside, Counts};
+use crate::queue::lines::lanes::order::{Begin, LinePlace, Position};
+use crate::queue::lines::lanes::{Counts, SideLine};
 use crate::queue::memory::slab::Slot;
-use crate::queue::value::ids::{Id, Lease, Names};
-use crate::queue::value::pattern::Pattern;
+use crate::queue::value::glob::Glob;
+use crate::queue::value::ids::{Id, IdList, Lease};
 use crate::queue::value::state::State;
 use crate::queue::value::tally::Tally;
 use crate::queue::value::time::Time;
@@ -16,15 +16,15 @@ use crate::queue::value::time::Time;
 /// Places of the pool that a scan looks at for each job that it may return.
 const PLACES_A_JOB: usize = 16;
 
-/// So many bytes are compared with a pattern until a part of a scan ends: some milliseconds,
-/// whatever the pattern.
+/// So many bytes are compared with a glob until a part of a scan ends: some milliseconds,
+/// whatever the glob.
 const COMPARED_BYTES_MAX: usize = 2_000_000;
 
 /// Of the jobs that a scan looks at, those that it shows.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Sought<'p> {
+pub struct ScanFilter<'p> {
     pub state: Option<State>,
-    pub pattern: Option<&'p Pattern>,
+    pub glob: Option<&'p Glob>,
     /// Only those that come back.
     pub is_scheduled: bool,
 }
@@ -55,7 +55,7 @@ impl Queue {
         let job = self.store.get(slot)?;
         let time = match self.store.details_of(slot) {
             Some(details) => details.time,
-            None => self.lanes.time_of(self.store.standing(slot)?.home, slot, job.bucket)?,
+            None => self.lanes.time_of(self.store.placement(slot)?.main_line, slot, job.bucket)?,
         };
         self.view_at(slot, time)
     }
@@ -66,8 +66,8 @@ impl Queue {
     }
 
     /// The ids of jobs in slots.
-    pub fn names_of(&self, slots: &[Slot]) -> Names {
-        Names::of(slots.iter().filter_map(|slot| self.id_and_body(*slot)).map(|(id, _)| id))
+    pub fn ids_of(&self, slots: &[Slot]) -> IdList {
+        IdList::of(slots.iter().filter_map(|slot| self.id_and_body(*slot)).map(|(id, _)| id))
     }
 
     /// Every job, each priority in the order in which it is handed out; the same for queues to
@@ -101,33 +101,33 @@ impl Queue {
     fn seat(&self, id: Id, state: State) -> Option<Position> {
         let slot = self.store.find(id)?;
         self.view(slot).filter(|job| job.state(self.lanes.horizon()) == state)?;
-        let home = self.store.standing(slot)?.home;
+        let main_line = self.store.placement(slot)?.main_line;
         let details = self.store.details_of(slot);
         let in_leases =
             details.and_then(Details::lease_bucket).filter(|_| state == State::Reserved);
         let in_expiring = details.and_then(Details::expiry_bucket).filter(|_| state == State::Dead);
         let (place, bucket) = match (in_leases, in_expiring) {
-            (Some(bucket), _) => (Place::Aside(Aside::Leases), bucket),
-            (None, Some(bucket)) => (Place::Aside(Aside::Expiring), bucket),
-            (None, None) => (Place::Home(home), self.store.get(slot)?.bucket),
+            (Some(bucket), _) => (LinePlace::SideLine(SideLine::Leases), bucket),
+            (None, Some(bucket)) => (LinePlace::SideLine(SideLine::Expiring), bucket),
+            (None, None) => (LinePlace::MainLine(main_line), self.store.get(slot)?.bucket),
         };
         let time = self.lanes.time_in(place, slot, bucket)?;
         Some(Position { place, slot, bucket, time })
     }
 
     /// Some jobs of the pool, from this place on. Every job that stays in the queue from the first
-    /// part of a scan to the last is in one of them, if it is sought.
-    pub fn scan(&self, from: Slot, sought: &Sought, at_most: usize) -> Scanned {
+    /// part of a scan to the last is in one of them, if the filter takes it.
+    pub fn scan(&self, from: Slot, filter: &ScanFilter, at_most: usize) -> Scanned {
         let (mut slots, mut next) =
             self.store.pool().scan(from, at_most, at_most.saturating_mul(PLACES_A_JOB));
-        if sought.is_scheduled {
+        if filter.is_scheduled {
             slots.retain(|slot| self.store.details_of(*slot).and_then(Details::schedule).is_some());
         }
-        if let Some(pattern) = sought.pattern {
-            (slots, next) = self.matching(pattern, slots, next);
+        if let Some(glob) = filter.glob {
+            (slots, next) = self.matching(glob, slots, next);
         }
         let now = self.lanes.horizon();
-        slots.retain(|slot| match sought.state {
+        slots.retain(|slot| match filter.state {
             None => true,
             Some(state) => self.view(*slot).is_some_and(|job| job.state(now) == state),
         });
@@ -138,7 +138,7 @@ impl Queue {
     /// too long.
     fn matching(
         &self,
-        pattern: &Pattern,
+        glob: &Glob,
         slots: Vec<Slot>,
         next: Option<Slot>,
     ) -> (Vec<Slot>, Option<Slot>) {
@@ -150,7 +150,7 @@ impl Queue {
             let Some((id, _)) = self.id_and_body(slot) else {
                 continue;
             };
-            let compared = pattern.compare(id);
+            let compared = glob.compare(id);
             steps += compared.steps;
             if compared.is_match {
                 found.push(slot);

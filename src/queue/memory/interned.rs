@@ -21,7 +21,7 @@ struct Shared<T> {
 /// Every value that some job has, once. O(1) for each operation.
 #[derive(Clone)]
 pub struct Interned<T> {
-    shared: Shelf<T>,
+    shared: Table<T>,
     index: Index,
     /// The one that was asked for last: most often it is asked for again.
     recent: Slot,
@@ -30,18 +30,18 @@ pub struct Interned<T> {
 }
 
 #[derive(Clone)]
-struct Shelf<T> {
+struct Table<T> {
     slab: Slab<Shared<T>>,
     hash: RandomState,
 }
 
-impl<T: Hash> Shelf<T> {
+impl<T: Hash> Table<T> {
     fn hash_of(&self, value: &T) -> u32 {
         self.hash.hash_one(value) as u32
     }
 }
 
-impl<T: Hash> Chained for Shelf<T> {
+impl<T: Hash> Chained for Table<T> {
     fn hash(&self, slot: Slot) -> u32 {
         self.slab.get(slot).map_or(0, |shared| self.hash_of(&shared.value))
     }
@@ -60,7 +60,7 @@ impl<T: Hash> Chained for Shelf<T> {
 impl<T: Clone + Hash + PartialEq> Interned<T> {
     pub fn new(seed: (u64, u64)) -> Interned<T> {
         Interned {
-            shared: Shelf { slab: Slab::default(), hash: keyed(seed) },
+            shared: Table { slab: Slab::default(), hash: keyed(seed) },
             index: Index::default(),
             recent: NO_SLOT,
             users: 0,

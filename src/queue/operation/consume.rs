@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use smallvec::SmallVec;
 
-use super::passed_over::Budget;
-use crate::queue::groups::turns::Turn;
+use super::passed_over::PopBudget;
+use crate::queue::groups::turns::NextJob;
 use crate::queue::kernel::job::Job;
 use crate::queue::kernel::operation::{Changed, Operation};
 use crate::queue::kernel::queue::Queue;
-use crate::queue::kernel::shift::{Cause, Shift};
+use crate::queue::kernel::transition::{Cause, Transition};
 use crate::queue::lines::lanes::FromLane;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::{Id, Lease};
@@ -53,7 +53,7 @@ pub struct PopById<'a> {
 
 /// How jobs are handed out: for how long, and whether they are leased at all.
 #[derive(Clone, Copy)]
-struct Manner {
+struct DeliveryOptions {
     ttr: Option<Millis>,
     mode: Mode,
 }
@@ -218,10 +218,10 @@ impl Pop {
         if count > 1 {
             deliveries.jobs.reserve_exact(count.min(queue.len()).min(EXPECTED_AT_MOST));
         }
-        let manner = Manner { ttr: self.ttr, mode: self.mode };
-        let mut budget = Budget::of(calendar);
+        let options = DeliveryOptions { ttr: self.ttr, mode: self.mode };
+        let mut budget = PopBudget::of(calendar);
         while deliveries.have_room(count)
-            && queue.deliver_first(now, manner, &mut lane, &mut budget, &mut deliveries).is_some()
+            && queue.deliver_first(now, options, &mut lane, &mut budget, &mut deliveries).is_some()
         {
         }
         deliveries.passed_over = budget.passed_over;
@@ -245,18 +245,18 @@ impl PopById<'_> {
         }
         let allowance = queue.allowance(now, self.mode == Mode::Lease);
         let allowed = allowance.map_or(POP_JOBS_MAX, |allowance| allowance.jobs.min(POP_JOBS_MAX));
-        let manner = Manner { ttr: self.ttr, mode: self.mode };
-        let mut budget = Budget::of(calendar);
+        let options = DeliveryOptions { ttr: self.ttr, mode: self.mode };
+        let mut budget = PopBudget::of(calendar);
         let mut seen = BTreeSet::new();
         let mut ids = self.ids.iter();
         while deliveries.have_room(allowed) && !budget.is_used_up() {
             let Some(id) = ids.next() else {
                 break;
             };
-            if manner.mode == Mode::NoAck && queue.comes_again(*id, &mut seen) {
+            if options.mode == Mode::NoAck && queue.comes_again(*id, &mut seen) {
                 continue;
             }
-            queue.deliver_called(now, manner, *id, &mut budget, &mut deliveries);
+            queue.deliver_called(now, options, *id, &mut budget, &mut deliveries);
         }
         deliveries.has_ended_early = budget.is_used_up();
         queue.ledger.count(|totals| &mut totals.popped, deliveries.len());
@@ -272,9 +272,9 @@ impl Queue {
     fn deliver_first(
         &mut self,
         now: Time,
-        manner: Manner,
+        options: DeliveryOptions,
         lane: &mut FromLane,
-        budget: &mut Budget,
+        budget: &mut PopBudget,
         deliveries: &mut Deliveries,
     ) -> Option<()> {
         let turn = if self.store.schedules() == 0 {
@@ -282,7 +282,7 @@ impl Queue {
         } else {
             self.first_in_time(now, lane, budget)?
         };
-        self.deliver(now, manner, &turn, budget, deliveries)
+        self.deliver(now, options, &turn, budget, deliveries)
     }
 
     /// Hands out a job that is ready, as whose turn it is.
@@ -290,26 +290,26 @@ impl Queue {
     fn deliver(
         &mut self,
         now: Time,
-        manner: Manner,
-        turn: &Turn,
+        options: DeliveryOptions,
+        turn: &NextJob,
         calendar: &mut dyn Calendar,
         deliveries: &mut Deliveries,
     ) -> Option<()> {
-        let Turn { due, slot, .. } = *turn;
+        let NextJob { due, slot, .. } = *turn;
         let lease = self.ledger.next_lease(now)?;
         self.take_turn(turn, now);
-        let simply = match manner.mode {
-            Mode::Lease => self.lease_simply(slot, lease, now, manner.ttr),
+        let plain_lease = match options.mode {
+            Mode::Lease => self.lease_plain(slot, lease, now, options.ttr),
             Mode::NoAck => None,
         };
-        if let Some((end, body_bytes)) = simply {
+        if let Some((end, body_bytes)) = plain_lease {
             let delivery =
                 Delivery { slot, attempt: 1, lease, end, due, occurrence: due, gone: None };
             deliveries.add(delivery, body_bytes);
             return Some(());
         }
         let (delivery, body_bytes) =
-            self.deliver_fully(now, manner, (due, slot, lease), calendar)?;
+            self.deliver_fully(now, options, (due, slot, lease), calendar)?;
         deliveries.add(delivery, body_bytes);
         Some(())
     }
@@ -319,12 +319,12 @@ impl Queue {
     fn deliver_fully(
         &mut self,
         now: Time,
-        manner: Manner,
+        options: DeliveryOptions,
         (due, slot, lease): (Time, Slot, Lease),
         calendar: &mut dyn Calendar,
     ) -> Option<(Delivery, u32)> {
         let (terms, details) = self.store.terms_and_details(slot)?;
-        let end = now.saturating_add(manner.ttr.unwrap_or(terms.ttr));
+        let end = now.saturating_add(options.ttr.unwrap_or(terms.ttr));
         let progress = details.map_or(Progress::default(), |details| details.progress());
         let body_bytes = self.store.get(slot)?.body_bytes();
         let mut attempt = progress.attempt.saturating_add(1);
@@ -334,8 +334,10 @@ impl Queue {
             attempt = self.store.progress(slot).attempt.saturating_add(1);
         }
         let leased = Progress { stage: Stage::Leased, attempt, lease: Some(lease), ..progress };
-        match manner.mode {
-            Mode::Lease => self.shift(slot, &Shift::new(Cause::Popped, now, end, &leased)),
+        match options.mode {
+            Mode::Lease => {
+                self.transition(slot, &Transition::new(Cause::Popped, now, end, &leased))
+            }
             Mode::NoAck => gone = self.deliver_and_finish(now, slot, end, &leased),
         }
         Some((Delivery { slot, attempt, lease, end, due, occurrence, gone }, body_bytes))
@@ -351,7 +353,7 @@ impl Queue {
     fn deliver_called(
         &mut self,
         now: Time,
-        manner: Manner,
+        options: DeliveryOptions,
         id: Id,
         calendar: &mut dyn Calendar,
         deliveries: &mut Deliveries,
@@ -365,16 +367,16 @@ impl Queue {
         match self.view(slot)?.state(now) {
             State::Ready => (),
             State::Delayed | State::Dead => {
-                let news = self.ledger.news();
+                let events = self.ledger.events();
                 self.kick_job(now, slot, Cause::Popped)?;
                 // It is ready for nobody else.
-                self.ledger.keep_to_itself_since(news);
+                self.ledger.restore_events(events);
             }
             State::Reserved | State::Done => return None,
         }
         let due = self.view(slot)?.due();
         let turn = self.out_of_turn(due, slot);
-        self.deliver(now, manner, &turn, calendar, deliveries)
+        self.deliver(now, options, &turn, calendar, deliveries)
     }
 
     /// What the queue may no longer have then.
@@ -385,9 +387,9 @@ impl Queue {
         end: Time,
         leased: &Progress,
     ) -> Option<Job> {
-        self.shift(slot, &Shift::new(Cause::Popped, now, end, leased));
+        self.transition(slot, &Transition::new(Cause::Popped, now, end, leased));
         let returning =
             self.store.schedule_of(slot).is_some().then(|| self.store.get(slot).cloned()).flatten();
-        self.finish_held(now, slot).or(returning)
+        self.finish_claimed(now, slot).or(returning)
     }
 }

@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use crate::queue::kernel::operation::{Changed, Operation};
 use crate::queue::kernel::queue::Queue;
-use crate::queue::kernel::shift::{Cause, Reason, Shift};
+use crate::queue::kernel::transition::{Cause, Reason, Transition};
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::Id;
 use crate::queue::value::policy::{Attempts, Backoff};
@@ -227,7 +227,7 @@ impl Queue {
             State::Delayed => {
                 let waiting =
                     Progress { stage: Stage::Waiting, lease: None, ..self.store.progress(slot) };
-                self.shift(slot, &Shift::new(cause, now, now, &waiting));
+                self.transition(slot, &Transition::new(cause, now, now, &waiting));
             }
             State::Ready | State::Reserved | State::Done => return None,
         }
@@ -237,7 +237,7 @@ impl Queue {
     fn revive(&mut self, now: Time, slot: Slot, cause: Cause) {
         let expires_at = self.store.policy_of(slot).and_then(|policy| policy.expiry(now));
         let anew = Progress { expires_at, ..Progress::default() };
-        self.shift(slot, &Shift::new(cause, now, now, &anew).because(Reason::None));
+        self.transition(slot, &Transition::new(cause, now, now, &anew).because(Reason::None));
     }
 
     /// Until when nothing is handed out, if that is so `now`.

@@ -4,14 +4,14 @@
 //! a bounded number and asks the calendar a bounded number of times, and ends there: what it does
 //! is one entry of the log, with the calendar's answers.
 
-use crate::queue::groups::turns::Turn;
+use crate::queue::groups::turns::NextJob;
 use crate::queue::kernel::job::{JobView, REASON_LATE, REASON_NO_ATTEMPTS_LEFT};
 use crate::queue::kernel::queue::Queue;
-use crate::queue::kernel::shift::{Cause, Reason, Shift};
+use crate::queue::kernel::transition::{Cause, Reason, Transition};
 use crate::queue::lines::lanes::FromLane;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::policy::ends_after;
-use crate::queue::value::recurrence::{Calendar, Cron, Following, Recurrence, Round};
+use crate::queue::value::recurrence::{Calendar, Cron, Following, Recurrence, RunState};
 use crate::queue::value::state::Progress;
 use crate::queue::value::time::Time;
 
@@ -23,15 +23,15 @@ const PASSED_OVER_MAX: usize = 1_000;
 const QUESTIONS_MAX: usize = 250;
 
 /// What a pop may still do besides handing out; and the calendar, which is part of that.
-pub(in crate::queue) struct Budget<'c> {
+pub(in crate::queue) struct PopBudget<'c> {
     calendar: &'c mut dyn Calendar,
     questions: usize,
     pub passed_over: usize,
 }
 
-impl<'c> Budget<'c> {
-    pub fn of(calendar: &'c mut dyn Calendar) -> Budget<'c> {
-        Budget { calendar, questions: 0, passed_over: 0 }
+impl<'c> PopBudget<'c> {
+    pub fn of(calendar: &'c mut dyn Calendar) -> PopBudget<'c> {
+        PopBudget { calendar, questions: 0, passed_over: 0 }
     }
 
     pub fn is_used_up(&self) -> bool {
@@ -39,7 +39,7 @@ impl<'c> Budget<'c> {
     }
 }
 
-impl Calendar for Budget<'_> {
+impl Calendar for PopBudget<'_> {
     fn following(&mut self, cron: &Cron, from: Time, after: Time) -> Following {
         self.questions += 1;
         self.calendar.following(cron, from, after)
@@ -49,7 +49,7 @@ impl Calendar for Budget<'_> {
 /// What a run comes to that wasn't taken in time.
 struct TooLate {
     /// `next` is what comes behind.
-    round: Round,
+    run_state: RunState,
     reason: Option<&'static [u8]>,
 }
 
@@ -61,21 +61,25 @@ impl Recurrence {
         now.unix_ms().checked_sub(span).and_then(Time::new)
     }
 
-    /// Behind this round, whose occurrence is too old, what is to come.
-    fn behind(&self, round: Round, too_old: Time, calendar: &mut dyn Calendar) -> Round {
-        let mut round = Round { missed: round.missed.saturating_add(1), ..round };
-        if let Some(next) = round.next() {
+    /// Behind this run_state, whose occurrence is too old, what is to come.
+    fn behind(&self, run_state: RunState, too_old: Time, calendar: &mut dyn Calendar) -> RunState {
+        let mut run_state = RunState { missed: run_state.missed.saturating_add(1), ..run_state };
+        if let Some(next) = run_state.next() {
             // It was decided before, as for a job that was kicked.
             if next > too_old {
-                return round;
+                return run_state;
             }
-            round = Round { occurrence: next, missed: round.missed.saturating_add(1), ..round };
-        } else if round.is_decided() {
-            return round;
+            run_state = RunState {
+                occurrence: next,
+                missed: run_state.missed.saturating_add(1),
+                ..run_state
+            };
+        } else if run_state.is_decided() {
+            return run_state;
         }
-        let after = too_old.min(self.until.unwrap_or(Time::MAX)).max(round.occurrence);
-        let Following { next, missed } = self.following(&round, after, calendar);
-        Round { missed: round.missed.saturating_add(missed), ..round.with_next(next) }
+        let after = too_old.min(self.until.unwrap_or(Time::MAX)).max(run_state.occurrence);
+        let Following { next, missed } = self.following(&run_state, after, calendar);
+        RunState { missed: run_state.missed.saturating_add(missed), ..run_state.with_next(next) }
     }
 }
 
@@ -84,18 +88,18 @@ impl JobView<'_> {
     fn too_late(&self, now: Time, calendar: &mut dyn Calendar) -> Option<TooLate> {
         let rule = self.schedule.filter(|schedule| !schedule.rule.late.is_zero())?.rule;
         let has_failed = self.has_come_back(now);
-        let round = self.round_at(now)?;
+        let run_state = self.run_state_at(now)?;
         if has_failed || self.progress.attempt == 0 {
             let reason = has_failed.then_some(REASON_NO_ATTEMPTS_LEFT);
             let too_old = rule.too_old(now)?;
-            let is_too_old = round.occurrence <= too_old;
+            let is_too_old = run_state.occurrence <= too_old;
             return is_too_old
-                .then(|| TooLate { round: rule.behind(round, too_old, calendar), reason });
+                .then(|| TooLate { run_state: rule.behind(run_state, too_old, calendar), reason });
         }
         // It waits for another attempt: for its own time, the run was begun.
         let is_too_late = ends_after(rule.late, self.due()).is_some_and(|time| time <= now);
-        let round = Round { failed: round.failed.saturating_add(1), ..round };
-        is_too_late.then_some(TooLate { round, reason: Some(REASON_LATE) })
+        let run_state = RunState { failed: run_state.failed.saturating_add(1), ..run_state };
+        is_too_late.then_some(TooLate { run_state, reason: Some(REASON_LATE) })
     }
 }
 
@@ -106,8 +110,8 @@ impl Queue {
         &mut self,
         now: Time,
         lane: &mut FromLane,
-        budget: &mut Budget,
-    ) -> Option<Turn> {
+        budget: &mut PopBudget,
+    ) -> Option<NextJob> {
         while !budget.is_used_up() {
             let turn = self.first_to_leave(now, lane)?;
             if self.pass_over(now, turn.slot, budget).is_none() {
@@ -122,18 +126,18 @@ impl Queue {
     fn pass_over(&mut self, now: Time, slot: Slot, calendar: &mut dyn Calendar) -> Option<()> {
         self.store.details_of(slot)?.schedule()?;
         let job = self.view(slot)?;
-        let TooLate { round, reason } = job.too_late(now, calendar)?;
-        let Some(armed) = round.armed() else {
+        let TooLate { run_state, reason } = job.too_late(now, calendar)?;
+        let Some(armed) = run_state.armed() else {
             // There is none behind it: somebody has to see that it never ran.
-            self.set_round(slot, round);
-            self.lay_dead(slot, Cause::Popped, now, (Some(REASON_LATE), None));
+            self.set_run_state(slot, run_state);
+            self.mark_dead(slot, Cause::Popped, now, (Some(REASON_LATE), None));
             return Some(());
         };
         let ready = job.schedule?.rule.ready_at(job.id, armed.occurrence).max(now);
-        self.set_round(slot, armed);
+        self.set_run_state(slot, armed);
         let reason = reason.map_or(Reason::Keep, Reason::Is);
-        let shift = Shift::new(Cause::Popped, now, ready, &Progress::default());
-        self.shift(slot, &shift.because(reason));
+        let transition = Transition::new(Cause::Popped, now, ready, &Progress::default());
+        self.transition(slot, &transition.because(reason));
         Some(())
     }
 }

@@ -19,7 +19,7 @@ const DEFAULT_PRIORITY: u8 = 128;
 
 /// How long its leases last where nobody has told: an entry of a log can come to a queue that isn't
 /// there any more. A job without a TTR could be written to a file, but not read from it.
-const UNTOLD_TTR: Millis = Millis::of_secs(60);
+const FALLBACK_TTR: Millis = Millis::of_secs(60);
 
 /// Adds a job, to be handed out from its due time on. What it doesn't say is as the queue's
 /// settings have it or, without that, as the server's defaults do, at this moment and for good.
@@ -129,10 +129,10 @@ impl<'a> Add<'a> {
 
     pub(in crate::queue) fn policy(&self, queue: &Queue) -> Policy {
         let (settings, defaults): (&Settings, _) =
-            (queue.limits.settings(), &queue.heading().defaults);
+            (queue.limits.settings(), &queue.log_state().defaults);
         let ttr = self.ttr.or(settings.ttr).unwrap_or(defaults.ttr);
         Policy {
-            ttr: if ttr.is_zero() { UNTOLD_TTR } else { ttr },
+            ttr: if ttr.is_zero() { FALLBACK_TTR } else { ttr },
             attempts: self.attempts.or(settings.attempts).unwrap_or(defaults.attempts),
             priority: self.priority.unwrap_or(DEFAULT_PRIORITY),
             backoff: self.backoff.unwrap_or(settings.backoff),

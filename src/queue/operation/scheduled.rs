@@ -5,13 +5,13 @@ use std::borrow::Cow;
 
 use super::produce::{Add, Added, IfTaken};
 use crate::queue::kernel::job::JobView;
-use crate::queue::kernel::pool::Found;
+use crate::queue::kernel::pool::Lookup;
 use crate::queue::kernel::queue::Queue;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::Id;
 use crate::queue::value::policy::Policy;
 use crate::queue::value::recurrence::{
-    Calendar, Misfire, NewSchedule, Recurrence, Round, Scheduled, Starts,
+    Calendar, Misfire, NewSchedule, Recurrence, RunState, ScheduleView, Starts,
 };
 use crate::queue::value::serial::Naming;
 use crate::queue::value::state::{Progress, Stage};
@@ -24,7 +24,7 @@ impl Add<'_> {
         &self,
         queue: &mut Queue,
         now: Time,
-        (id, found): (Id, Found),
+        (id, found): (Id, Lookup),
         new: &NewSchedule,
         calendar: &mut dyn Calendar,
     ) -> Added {
@@ -41,13 +41,13 @@ impl Add<'_> {
         if found.slot.is_none() && queue.is_full() {
             return Added::Full;
         }
-        let Some(round) = rule.first(now, starts, calendar) else {
+        let Some(run_state) = rule.first(now, starts, calendar) else {
             return match self.if_taken {
                 IfTaken::Ensure => Added::Over { was_there: false },
                 IfTaken::Refuse | IfTaken::Replace => Added::Never,
             };
         };
-        let job = self.scheduled_job(queue, id, now, rule, round);
+        let job = self.scheduled_job(queue, id, now, rule, run_state);
         match queue.put_job(&job, Naming::Given, found) {
             None => Added::Full,
             Some(slot) if is_there.is_some() => Added::Replaced { slot, due: job.time },
@@ -71,12 +71,12 @@ impl Add<'_> {
         id: Id<'j>,
         created: Time,
         rule: &'j Recurrence,
-        round: Round,
+        run_state: RunState,
     ) -> JobView<'j> {
         JobView {
             id,
             body: self.body,
-            time: rule.ready_at(id, round.occurrence),
+            time: rule.ready_at(id, run_state.occurrence),
             created,
             policy: Policy {
                 ttl: Millis::ZERO,
@@ -88,7 +88,7 @@ impl Add<'_> {
             reason: None,
             tally: Tally::default(),
             group: self.group,
-            schedule: Some(Scheduled { rule, round }),
+            schedule: Some(ScheduleView { rule, run_state }),
         }
     }
 
@@ -98,25 +98,25 @@ impl Add<'_> {
         &self,
         queue: &mut Queue,
         now: Time,
-        (slot, found): (Slot, Found),
+        (slot, found): (Slot, Lookup),
         (rule, starts): (&Recurrence, Starts),
         calendar: &mut dyn Calendar,
     ) -> Option<Added> {
         let stored = queue.view(slot).filter(|job| job.progress.stage != Stage::Done)?;
-        let before = stored.settled(now);
-        let same = before.schedule.filter(|old| rule.is_as(old.rule, &old.round, starts));
-        let round = match same {
+        let before = stored.resolved_at(now);
+        let same = before.schedule.filter(|old| rule.is_as(old.rule, &old.run_state, starts));
+        let run_state = match same {
             Some(old) => round_under(rule, old, &before, now, calendar),
-            None => round_instead(rule, starts, &before, now, calendar),
+            None => run_state_instead(rule, starts, &before, now, calendar),
         };
-        let Some(round) = round else {
+        let Some(run_state) = run_state else {
             queue.discard(slot);
             queue.ledger.count(|totals| &mut totals.deleted, 1);
             return Some(Added::Over { was_there: true });
         };
         let (id, reason) = (before.id.bytes().to_vec(), before.reason.map(<[u8]>::to_vec));
         let reason_stored = stored.reason.map(<[u8]>::to_vec);
-        let mut job = self.scheduled_job(queue, Id::new(&id)?, before.created, rule, round);
+        let mut job = self.scheduled_job(queue, Id::new(&id)?, before.created, rule, run_state);
         job.reason = reason.as_deref();
         job.tally = before.tally;
         let is_rearmed = same.is_none() && before.progress.stage == Stage::Waiting;
@@ -149,75 +149,79 @@ fn with_the_lease_of<'j>(
     now: Time,
 ) -> JobView<'j> {
     let has_failed = stored.has_come_back(now);
-    let round = stored.schedule.map(|old| old.round).filter(|_| has_failed);
+    let run_state = stored.schedule.map(|old| old.run_state).filter(|_| has_failed);
     let leased = JobView {
         time: stored.time,
         progress: Progress { expires_at: None, ..stored.progress },
         reason,
         tally: stored.tally,
-        schedule: job.schedule.map(|new| Scheduled { round: round.unwrap_or(new.round), ..new }),
+        schedule: job
+            .schedule
+            .map(|new| ScheduleView { run_state: run_state.unwrap_or(new.run_state), ..new }),
         ..job
     };
-    if leased.settled(now) == job {
+    if leased.resolved_at(now) == job {
         leased
     } else {
         job
     }
 }
 
-/// The round of a job whose schedule stays and whose limits may be others. `None`: it waits for a
+/// The run_state of a job whose schedule stays and whose limits may be others. `None`: it waits for a
 /// time that they don't allow.
 fn round_under(
     rule: &Recurrence,
-    old: Scheduled,
+    old: ScheduleView,
     job: &JobView,
     now: Time,
     calendar: &mut dyn Calendar,
-) -> Option<Round> {
-    let round = old.round;
+) -> Option<RunState> {
+    let run_state = old.run_state;
     match job.progress.stage {
         Stage::Waiting if job.progress.attempt == 0 => {
-            let is_over = !rule.allows(round.occurrence) || rule.ends_with(round.runs);
+            let is_over = !rule.allows(run_state.occurrence) || rule.ends_with(run_state.runs);
             let has_same_limits = (rule.until, rule.runs) == (old.rule.until, old.rule.runs);
             // What is ready has come by the limits of then, or was kicked.
-            (!is_over || job.time <= now).then(|| match round.next() {
+            (!is_over || job.time <= now).then(|| match run_state.next() {
                 // It was given back before a worker had begun, or kicked.
-                Some(next) => round.with_next(Some(next).filter(|next| rule.allows(*next))),
-                None if has_same_limits => round,
-                None => round.undecided(),
+                Some(next) => run_state.with_next(Some(next).filter(|next| rule.allows(*next))),
+                None if has_same_limits => run_state,
+                None => run_state.undecided(),
             })
         }
-        Stage::Waiting | Stage::Leased if rule.ends_with(round.runs) => Some(round.with_next(None)),
-        Stage::Waiting | Stage::Leased => Some(match round.next() {
-            Some(next) => round.with_next(Some(next).filter(|next| rule.allows(*next))),
+        Stage::Waiting | Stage::Leased if rule.ends_with(run_state.runs) => {
+            Some(run_state.with_next(None))
+        }
+        Stage::Waiting | Stage::Leased => Some(match run_state.next() {
+            Some(next) => run_state.with_next(Some(next).filter(|next| rule.allows(*next))),
             None => {
                 let after = match rule.misfire {
-                    Misfire::One => now.max(round.occurrence),
-                    Misfire::All => round.occurrence,
+                    Misfire::One => now.max(run_state.occurrence),
+                    Misfire::All => run_state.occurrence,
                 };
-                round.with_next(rule.following(&round, after, calendar).next)
+                run_state.with_next(rule.following(&run_state, after, calendar).next)
             }
         }),
-        Stage::Dead | Stage::Done => Some(round),
+        Stage::Dead | Stage::Done => Some(run_state),
     }
 }
 
-/// The round of a job that gets another schedule. A run that is under way goes on; the first of the
+/// The run_state of a job that gets another schedule. A run that is under way goes on; the first of the
 /// new schedule comes behind it. `None`: it waits, and the new schedule has no time for it.
-fn round_instead(
+fn run_state_instead(
     rule: &Recurrence,
     starts: Starts,
     job: &JobView,
     now: Time,
     calendar: &mut dyn Calendar,
-) -> Option<Round> {
+) -> Option<RunState> {
     let first = rule.first_after(now, starts, calendar);
     match job.progress.stage {
         Stage::Waiting => first,
         Stage::Leased | Stage::Dead | Stage::Done => {
-            let under_way = job.schedule.map_or(now, |old| old.round.occurrence);
-            let round = Round::new(first.map_or(now, |first| first.anchor), under_way);
-            Some(round.with_next(first.map(|first| first.occurrence)))
+            let under_way = job.schedule.map_or(now, |old| old.run_state.occurrence);
+            let run_state = RunState::new(first.map_or(now, |first| first.anchor), under_way);
+            Some(run_state.with_next(first.map(|first| first.occurrence)))
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::queue::kernel::job::Job;
 use crate::queue::kernel::job::REASON_BURIED;
 use crate::queue::kernel::operation::{Changed, Operation};
 use crate::queue::kernel::queue::Queue;
-use crate::queue::kernel::shift::{Cause, Reason, Shift};
+use crate::queue::kernel::transition::{Cause, Reason, Transition};
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::{Id, Lease};
 use crate::queue::value::recurrence::Calendar;
@@ -133,19 +133,19 @@ impl Operation for Bury<'_> {
 
 impl Queue {
     fn finish(&mut self, now: Time, claim: &Claim) -> Option<()> {
-        let slot = self.held(claim)?;
-        if let Some(job) = self.finish_held(now, slot) {
+        let slot = self.claimed(claim)?;
+        if let Some(job) = self.finish_claimed(now, slot) {
             self.store.add_removed(job);
         }
         Some(())
     }
 
     /// A job that is handed out is finished; given back unless it is kept as done, or comes back.
-    pub(in crate::queue) fn finish_held(&mut self, now: Time, slot: Slot) -> Option<Job> {
+    pub(in crate::queue) fn finish_claimed(&mut self, now: Time, slot: Slot) -> Option<Job> {
         let (terms, details) = self.store.terms_and_details(slot)?;
-        let comes_back = details.is_some_and(|details| details.schedule().is_some());
+        let next_run = details.is_some_and(|details| details.schedule().is_some());
         let keep = terms.keep;
-        if comes_back && self.arm(now, slot, Cause::Finished).is_some() {
+        if next_run && self.schedule_next_run(now, slot, Cause::Finished).is_some() {
             return None;
         }
         if keep.is_zero() {
@@ -154,20 +154,26 @@ impl Queue {
         }
         let attempt = self.store.progress(slot).attempt;
         let done = Progress { stage: Stage::Done, attempt, ..Progress::default() };
-        self.shift(slot, &Shift::new(Cause::Finished, now, now.saturating_add(keep), &done));
+        self.transition(
+            slot,
+            &Transition::new(Cause::Finished, now, now.saturating_add(keep), &done),
+        );
         None
     }
 
     fn release(&mut self, now: Time, release: &Release) -> Option<()> {
-        let slot = self.held_alive(now, &release.claim)?;
+        let slot = self.claimed_alive(now, &release.claim)?;
         let progress = self.store.progress(slot);
         let policy = self.store.policy_of(slot)?;
         let is_unbegun = release.when == WhenReleased::Unbegun;
         if policy.attempts.end_with(progress.attempt) && !is_unbegun {
-            if self.arm_after_failure(now, slot, release.reason, release.priority).is_some() {
+            if self
+                .schedule_next_run_after_failure(now, slot, release.reason, release.priority)
+                .is_some()
+            {
                 return Some(());
             }
-            self.lay_dead(slot, Cause::Released, now, (release.reason, release.priority));
+            self.mark_dead(slot, Cause::Released, now, (release.reason, release.priority));
             return Some(());
         }
         let delay = match release.when {
@@ -182,14 +188,17 @@ impl Queue {
             self.take_back_run(slot);
         }
         let waiting = Progress { stage: Stage::Waiting, attempt, lease: None, ..progress };
-        let shift = Shift::new(Cause::Released, now, now.saturating_add(delay), &waiting);
-        let shift = shift.because(Reason::given(release.reason));
-        self.shift(slot, &Shift { is_counted: !is_unbegun, priority: release.priority, ..shift });
+        let transition = Transition::new(Cause::Released, now, now.saturating_add(delay), &waiting);
+        let transition = transition.because(Reason::given(release.reason));
+        self.transition(
+            slot,
+            &Transition { is_counted: !is_unbegun, priority: release.priority, ..transition },
+        );
         Some(())
     }
 
     fn touch(&mut self, now: Time, touch: &Touch) -> Option<()> {
-        let slot = self.held_alive(now, &touch.claim)?;
+        let slot = self.claimed_alive(now, &touch.claim)?;
         let ttr = touch.ttr.unwrap_or(self.store.policy_of(slot)?.ttr);
         if !self.is_leased_at(slot, now) && self.free_places(now) == 0 {
             // Somebody else has its place.
@@ -199,22 +208,25 @@ impl Queue {
             return None;
         }
         let progress = self.store.progress(slot);
-        self.shift(slot, &Shift::new(Cause::Touched, now, now.saturating_add(ttr), &progress));
+        self.transition(
+            slot,
+            &Transition::new(Cause::Touched, now, now.saturating_add(ttr), &progress),
+        );
         Some(())
     }
 
     fn bury(&mut self, now: Time, bury: &Bury) -> Option<()> {
-        let slot = self.held_alive(now, &bury.claim)?;
+        let slot = self.claimed_alive(now, &bury.claim)?;
         let had_reason =
             self.store.details_of(slot).is_some_and(|details| details.reason().is_some());
         let reason = bury.reason.or((!had_reason).then_some(REASON_BURIED));
-        self.lay_dead(slot, Cause::Buried, now, (reason, None));
+        self.mark_dead(slot, Cause::Buried, now, (reason, None));
         Some(())
     }
 
     /// From now on; one that is dead already, since its last attempt has timed out, stays so since
     /// then.
-    pub(in crate::queue) fn lay_dead(
+    pub(in crate::queue) fn mark_dead(
         &mut self,
         slot: Slot,
         cause: Cause,
@@ -225,13 +237,13 @@ impl Queue {
             self.view(slot).filter(|job| job.state(now) == State::Dead).map(|job| job.since(now));
         let attempt = self.store.progress(slot).attempt;
         let dead = Progress { stage: Stage::Dead, attempt, ..Progress::default() };
-        let shift =
-            Shift::new(cause, now, since.unwrap_or(now), &dead).because(Reason::given(reason));
-        self.shift(slot, &Shift { priority, ..shift });
+        let transition =
+            Transition::new(cause, now, since.unwrap_or(now), &dead).because(Reason::given(reason));
+        self.transition(slot, &Transition { priority, ..transition });
     }
 
     /// The job, if this is a claim to its latest delivery.
-    pub(in crate::queue) fn held(&self, claim: &Claim) -> Option<Slot> {
+    pub(in crate::queue) fn claimed(&self, claim: &Claim) -> Option<Slot> {
         let slot = self.store.find(claim.id)?;
         let progress = self.store.details_of(slot)?.progress();
         let is_good = claim.lease.is_none_or(|lease| progress.lease == Some(lease));
@@ -244,8 +256,8 @@ impl Queue {
     }
 
     /// As `held`; a job that has expired can't be brought back.
-    fn held_alive(&self, now: Time, claim: &Claim) -> Option<Slot> {
-        let slot = self.held(claim)?;
+    fn claimed_alive(&self, now: Time, claim: &Claim) -> Option<Slot> {
+        let slot = self.claimed(claim)?;
         let expires_at = self.store.progress(slot).expires_at;
         expires_at.is_none_or(|expires_at| expires_at > now).then_some(slot)
     }

@@ -31,11 +31,11 @@ pub struct JobRecord {
     pub(in crate::queue) named_by_queue: bool,
     /// What most jobs don't have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(in crate::queue) extra: Option<Extra>,
+    pub(in crate::queue) extra: Option<ExtraRecord>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub(in crate::queue) struct Extra {
+pub(in crate::queue) struct ExtraRecord {
     backoff_base: u64,
     backoff_max: u64,
     ttl: u64,
@@ -69,7 +69,7 @@ impl TallyRecord {
 }
 
 /// The fields that came later are left out, from the last one on that says something.
-impl Serialize for Extra {
+impl Serialize for ExtraRecord {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let has_group = self.group.is_some();
         let has_tally = has_group || self.tally != TallyRecord::default();
@@ -77,7 +77,7 @@ impl Serialize for Extra {
         let has_schedule = has_late || self.schedule.is_some();
         let later = [has_schedule, has_late, has_tally, has_group];
         let fields = 6 + later.into_iter().filter(|has_it| *has_it).count();
-        let mut record = serializer.serialize_struct("Extra", fields)?;
+        let mut record = serializer.serialize_struct("ExtraRecord", fields)?;
         record.serialize_field("backoff_base", &self.backoff_base)?;
         record.serialize_field("backoff_max", &self.backoff_max)?;
         record.serialize_field("ttl", &self.ttl)?;
@@ -108,7 +108,7 @@ const STAGE_DONE: u8 = 3;
 impl JobRecord {
     pub fn of(job: &JobView, naming: Naming) -> JobRecord {
         let Policy { ttr, attempts, priority, backoff, ttl, keep, late } = job.policy;
-        let extra = Extra {
+        let extra = ExtraRecord {
             backoff_base: backoff.base.as_u64(),
             backoff_max: backoff.max.as_u64(),
             ttl: ttl.as_u64(),
@@ -130,7 +130,7 @@ impl JobRecord {
             lease: job.progress.lease.map_or(0, Lease::number),
             stage: stage_number(job.progress.stage),
             named_by_queue: naming == Naming::ByQueue,
-            extra: (extra != Extra::default()).then_some(extra),
+            extra: (extra != ExtraRecord::default()).then_some(extra),
         }
     }
 
@@ -150,7 +150,7 @@ impl JobRecord {
     pub fn job<'a>(&'a self, id: &'a [u8], body: &'a [u8]) -> Result<JobView<'a>, RecordError> {
         let ttr = Millis::new(self.ttr).filter(|ttr| !ttr.is_zero());
         let extra = self.extra.as_ref();
-        let in_extra = |field: fn(&Extra) -> u64| span(extra.map_or(0, field));
+        let in_extra = |field: fn(&ExtraRecord) -> u64| span(extra.map_or(0, field));
         if extra.is_some_and(|extra| extra.schedule.is_some() && extra.late > 0) {
             // A schedule has its own.
             return Err(RecordError::Schedule);

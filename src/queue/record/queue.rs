@@ -5,7 +5,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use serde::{Deserialize, Serialize};
 
 use crate::queue::groups::record::GroupSerials;
-use crate::queue::kernel::heading::{Check, Defaults, Heading};
+use crate::queue::kernel::log_state::{Checksum, Defaults, LogState};
 use crate::queue::kernel::totals::Totals;
 use crate::queue::value::policy::{Attempts, Backoff};
 use crate::queue::value::rate::{Rate, Tat};
@@ -25,14 +25,14 @@ pub struct QueueRecord {
     pub(in crate::queue) paused_until: u64,
     pub(in crate::queue) settings: SettingsRecord,
     /// Where the queue stands in its log.
-    pub(in crate::queue) heading: HeadingRecord,
+    pub(in crate::queue) log_state: LogStateRecord,
     /// What most queues don't have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::queue) limits: Option<LimitsRecord>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::queue) struct HeadingRecord {
+pub(in crate::queue) struct LogStateRecord {
     clock: u64,
     default_ttr: u64,
     default_attempts: u32,
@@ -158,23 +158,23 @@ impl GroupsRecord {
     }
 }
 
-impl From<&Heading> for HeadingRecord {
-    fn from(heading: &Heading) -> Self {
-        HeadingRecord {
-            clock: heading.clock.unix_ms(),
-            default_ttr: heading.defaults.ttr.as_u64(),
-            default_attempts: heading.defaults.attempts.limit(),
-            check: heading.check.0,
+impl From<&LogState> for LogStateRecord {
+    fn from(log_state: &LogState) -> Self {
+        LogStateRecord {
+            clock: log_state.clock.unix_ms(),
+            default_ttr: log_state.defaults.ttr.as_u64(),
+            default_attempts: log_state.defaults.attempts.limit(),
+            check: log_state.check.0,
         }
     }
 }
 
 impl QueueRecord {
-    pub(in crate::queue) fn heading(&self) -> Result<Heading, RecordError> {
-        let HeadingRecord { clock, default_ttr, default_attempts, check } = self.heading;
+    pub(in crate::queue) fn log_state(&self) -> Result<LogState, RecordError> {
+        let LogStateRecord { clock, default_ttr, default_attempts, check } = self.log_state;
         let defaults =
             Defaults { ttr: span(default_ttr)?, attempts: Attempts::new(default_attempts) };
-        Ok(Heading { clock: time(clock)?, defaults, check: Check(check) })
+        Ok(LogState { clock: time(clock)?, defaults, check: Checksum(check) })
     }
 
     pub(in crate::queue) fn settings(&self) -> Result<Settings, RecordError> {
@@ -234,7 +234,7 @@ impl QueueRecord {
         time(self.counted)?;
         time(self.paused_until)?;
         self.settings()?;
-        self.heading()?;
+        self.log_state()?;
         lease(self.last_lease).map(drop)
     }
 
@@ -246,8 +246,8 @@ impl QueueRecord {
     /// What makes two queues the same that came to be so in different ways: also the check is left
     /// out, which depends on how.
     pub fn without_history(&self) -> QueueRecord {
-        let heading = HeadingRecord { check: 0, ..self.heading };
-        QueueRecord { heading, ..self.without_totals() }
+        let log_state = LogStateRecord { check: 0, ..self.log_state };
+        QueueRecord { log_state, ..self.without_totals() }
     }
 }
 

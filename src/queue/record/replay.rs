@@ -116,7 +116,7 @@ impl Queue {
             counted: ledger.counted().unix_ms(),
             paused_until: limits.paused_until().unix_ms(),
             settings: limits.settings().into(),
-            heading: ledger.heading().into(),
+            log_state: ledger.log_state().into(),
             limits: LimitsRecord::of(limits.settings(), limits.tat(), self.group_serials()),
         }
     }
@@ -129,7 +129,7 @@ impl Queue {
         self.ledger.raise_lease(lease(record.last_lease)?);
         self.limits.restore(record.settings()?, record.tat()?, time(record.paused_until)?);
         self.restore_groups(record.group_serials());
-        self.ledger.restore(&record.heading()?, &record.totals, time(record.counted)?);
+        self.ledger.restore(&record.log_state()?, &record.totals, time(record.counted)?);
         self.ledger.wake_now();
         Ok(())
     }

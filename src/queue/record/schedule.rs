@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::queue::value::record::{span, time, RecordError};
 use crate::queue::value::recurrence::{
-    Cron, Misfire, Recurrence, Round, Scheduled, Timing, CRON_BYTES_MAX, ZONE_BYTES_MAX,
+    Cron, Misfire, Recurrence, RunState, ScheduleView, Timing, CRON_BYTES_MAX, ZONE_BYTES_MAX,
 };
 use crate::queue::value::time::{Millis, Time};
 
 /// A schedule that was read; or what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Fields", into = "Fields")]
-pub(in crate::queue) struct ScheduleRecord(Result<(Recurrence, Round), RecordError>);
+pub(in crate::queue) struct ScheduleRecord(Result<(Recurrence, RunState), RecordError>);
 
 /// The fields, in their order.
 #[derive(Default, Serialize, Deserialize)]
@@ -39,13 +39,13 @@ const MISFIRE_ONE: u8 = 0;
 const MISFIRE_ALL: u8 = 1;
 
 impl ScheduleRecord {
-    pub fn new(schedule: &Scheduled) -> ScheduleRecord {
-        ScheduleRecord(Ok((schedule.rule.clone(), schedule.round)))
+    pub fn new(schedule: &ScheduleView) -> ScheduleRecord {
+        ScheduleRecord(Ok((schedule.rule.clone(), schedule.run_state)))
     }
 
-    pub fn parts(&self) -> Result<Scheduled<'_>, RecordError> {
+    pub fn parts(&self) -> Result<ScheduleView<'_>, RecordError> {
         match &self.0 {
-            Ok((rule, round)) => Ok(Scheduled { rule, round: *round }),
+            Ok((rule, run_state)) => Ok(ScheduleView { rule, run_state: *run_state }),
             Err(error) => Err(*error),
         }
     }
@@ -84,23 +84,23 @@ impl Fields {
         })
     }
 
-    fn round(&self) -> Result<Round, RecordError> {
-        let round = Round::new(time(self.anchor)?, time(self.occurrence)?);
+    fn run_state(&self) -> Result<RunState, RecordError> {
+        let run_state = RunState::new(time(self.anchor)?, time(self.occurrence)?);
         let next = self.next.map(time).transpose()?;
         let (runs, missed, failed) = (self.runs, self.missed, self.failed);
-        Ok(Round { runs, missed, failed, next: next.unwrap_or(round.next), ..round })
+        Ok(RunState { runs, missed, failed, next: next.unwrap_or(run_state.next), ..run_state })
     }
 }
 
 impl From<Fields> for ScheduleRecord {
     fn from(fields: Fields) -> ScheduleRecord {
-        ScheduleRecord(fields.rule().and_then(|rule| Ok((rule, fields.round()?))))
+        ScheduleRecord(fields.rule().and_then(|rule| Ok((rule, fields.run_state()?))))
     }
 }
 
 impl From<ScheduleRecord> for Fields {
     fn from(ScheduleRecord(schedule): ScheduleRecord) -> Fields {
-        let Ok((rule, round)) = schedule else {
+        let Ok((rule, run_state)) = schedule else {
             debug_assert!(false, "what is written was possible");
             return Fields::default();
         };
@@ -121,12 +121,12 @@ impl From<ScheduleRecord> for Fields {
             jitter: rule.jitter.as_u64(),
             runs_max: rule.runs,
             until: rule.until.map(Time::unix_ms),
-            anchor: round.anchor.unix_ms(),
-            occurrence: round.occurrence.unix_ms(),
-            next: round.is_decided().then_some(round.next.unix_ms()),
-            runs: round.runs,
-            missed: round.missed,
-            failed: round.failed,
+            anchor: run_state.anchor.unix_ms(),
+            occurrence: run_state.occurrence.unix_ms(),
+            next: run_state.is_decided().then_some(run_state.next.unix_ms()),
+            runs: run_state.runs,
+            missed: run_state.missed,
+            failed: run_state.failed,
             late: Some(rule.late.as_u64()).filter(|late| *late > 0),
         }
     }

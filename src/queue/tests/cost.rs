@@ -3,9 +3,9 @@
 
 use super::rounds::schedule_of;
 use super::*;
-use crate::queue::kernel::details::Rare;
-use crate::queue::kernel::details::Recurring;
-use crate::queue::lines::standing::Standing;
+use crate::queue::kernel::details::JobSchedule;
+use crate::queue::kernel::details::RareDetails;
+use crate::queue::lines::placement::Placement;
 
 #[test]
 fn memory_of_details_is_counted_to_the_byte() {
@@ -16,17 +16,17 @@ fn memory_of_details_is_counted_to_the_byte() {
     let claim = Claim { id: id("buried"), lease: None };
     queue.apply(&told(0), &Pop { count: 2, ..Pop::ONE });
     queue.apply(&told(0), &Bury { claim, reason: Some(&[b'x'; 100]) });
-    assert_eq!(queue.store.details_bytes(), size_of::<Rare>() + 100);
+    assert_eq!(queue.store.details_bytes(), size_of::<RareDetails>() + 100);
     assert!(queue.memory() >= without + queue.store.details_bytes());
     let schedule = schedule_of(&["every=1000"], Some(Due::In(span(5))));
     add(&mut queue, 0, &Add { schedule, ..plain("scheduled") });
-    let scheduled = size_of::<Rare>() + size_of::<Recurring>();
-    assert_eq!(queue.store.details_bytes(), size_of::<Rare>() + 100 + scheduled);
+    let scheduled = size_of::<RareDetails>() + size_of::<JobSchedule>();
+    assert_eq!(queue.store.details_bytes(), size_of::<RareDetails>() + 100 + scheduled);
     let lease = queue.apply(&told(5), &Pop::ONE).iter().next().unwrap().lease;
     let claim = Claim { id: id("scheduled"), lease: Some(lease) };
     let when = WhenReleased::AfterBackoff;
     queue.apply(&told(5), &Release { when, reason: Some(b"later"), ..Release::plain(claim) });
-    assert_eq!(queue.store.details_bytes(), size_of::<Rare>() + 100 + scheduled + 5);
+    assert_eq!(queue.store.details_bytes(), size_of::<RareDetails>() + 100 + scheduled + 5);
     delete(&mut queue, "buried");
     assert_eq!(queue.store.details_bytes(), scheduled + 5);
     ["scheduled", "plain"].iter().for_each(|name| delete(&mut queue, name));
@@ -39,8 +39,8 @@ fn a_lease_behind_which_nothing_waits_stands_in_one_line() {
         Policy { backoff: Backoff { base: span(5), max: span(5) }, ..Policy::plain(span(10)) };
     let progress = Progress { stage: Stage::Leased, attempt: 1, ..Progress::default() };
     let lines = |policy, expires_at| {
-        let standing = Standing::of(&policy, at(10), &Progress { expires_at, ..progress }, None);
-        (standing.expiry.is_some(), standing.lease_end.is_some())
+        let placement = Placement::of(&policy, at(10), &Progress { expires_at, ..progress }, None);
+        (placement.expiry.is_some(), placement.lease_end.is_some())
     };
     assert_eq!(lines(Policy::plain(span(10)), None), (false, false));
     assert_eq!(lines(Policy::plain(span(10)), Some(at(11))), (true, false));
@@ -69,7 +69,7 @@ fn many_jobs_that_expire_or_wait_for_their_backoff_leave_in_any_order() {
     for n in (0..1_500).step_by(3).chain((1..1_500).step_by(3)).chain((2..1_500).step_by(3).rev()) {
         delete(&mut queue, &names[n]);
     }
-    assert_eq!((queue.len(), queue.take_news().bug), (0, None));
+    assert_eq!((queue.len(), queue.take_events().bug), (0, None));
     assert_eq!(queue.find_wake_at(), None);
 }
 
@@ -135,7 +135,7 @@ fn a_pattern_is_compared_in_so_many_steps() {
         ("*b", "aaa", false, 5),
         ("a*b*c", "axxbxc", true, 9),
     ] {
-        let compared = Pattern::new(pattern.as_bytes()).compare(id(name));
+        let compared = Glob::new(pattern.as_bytes()).compare(id(name));
         assert_eq!((compared.is_match, compared.steps), (is_match, steps), "{pattern} {name}");
     }
 }

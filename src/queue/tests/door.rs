@@ -58,17 +58,17 @@ fn an_operation_that_changes_nothing_leaves_no_trace() {
     let unknown = Effect::Put { id: b"", body: b"x", record: queue.get(id("b")).unwrap().record() };
     assert_eq!(queue.apply(&told, &unknown), Err(RecordError::Id));
     assert_eq!(whole(&queue), whole(&before));
-    assert_eq!(queue.heading(), before.heading());
+    assert_eq!(queue.log_state(), before.log_state());
 }
 
 #[test]
 fn the_heading_is_where_the_log_stands() {
     let mut queue = Queue::new((1, 2));
-    assert!(queue.heading().tells(&Circumstances::default()));
+    assert!(queue.log_state().implies(&Circumstances::default()));
     assert_eq!(queue.circumstances(), Circumstances::default());
     add(&mut queue, 10, &plain("a"));
     assert_eq!(queue.circumstances(), told(10));
-    assert!(queue.heading().tells(&told(10)));
+    assert!(queue.log_state().implies(&told(10)));
     let others = [
         told(9),
         told(11),
@@ -80,7 +80,7 @@ fn the_heading_is_where_the_log_stands() {
         },
     ];
     for other in others {
-        assert!(!queue.heading().tells(&other), "{other:?}");
+        assert!(!queue.log_state().implies(&other), "{other:?}");
     }
     let floor = Circumstances { lease_floor: Lease::new(99_999), ..told(7) };
     queue.apply(&floor, &Pause { group: None, span: None });
@@ -98,7 +98,7 @@ fn queues_that_did_the_same_come_to_the_same_check_and_others_do_not() {
     let after = |change: &dyn Fn(&mut Queue)| {
         let mut queue = base.clone();
         change(&mut queue);
-        queue.heading().check
+        queue.log_state().check
     };
     let claim = Claim { id: id("a"), lease: None };
     let release = |queue: &mut Queue, ms| {
@@ -120,7 +120,7 @@ fn queues_that_did_the_same_come_to_the_same_check_and_others_do_not() {
         after(&|queue| add(queue, 10, &Add { due: Due::In(span(2)), ..plain("c") })),
         after(&|queue| assert!(queue.apply(&told(13), &KickJob { ids: &[id("b")] }).has_changed())),
     ];
-    assert_eq!(checks[0], two_jobs().heading().check);
+    assert_eq!(checks[0], two_jobs().log_state().check);
     checks.sort_unstable();
     checks.dedup();
     assert_eq!(checks.len(), 12);
@@ -137,17 +137,17 @@ fn whose_turn_it_was_counts_in_the_check() {
     };
     // In the one the group is the first that there was, in the other the second.
     let (mut one, mut other) = (queue_of("g"), queue_of("h"));
-    assert_eq!(one.heading(), other.heading());
+    assert_eq!(one.log_state(), other.log_state());
     assert_eq!(popped(&mut one, 1), popped(&mut other, 1));
-    assert_ne!(one.heading(), other.heading());
+    assert_ne!(one.log_state(), other.log_state());
 }
 
 #[test]
 fn a_check_that_differs_is_said_once() {
     let (mut queue, other) = (two_jobs(), Queue::new((3, 4)));
-    assert!(queue.compare_check(queue.heading().check));
-    assert!(!queue.compare_check(other.heading().check));
-    assert!(queue.compare_check(other.heading().check), "from there on it is theirs");
+    assert!(queue.compare_checksum(queue.log_state().check));
+    assert!(!queue.compare_checksum(other.log_state().check));
+    assert!(queue.compare_checksum(other.log_state().check), "from there on it is theirs");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn the_heading_survives_a_file() {
     let mut queue = two_jobs();
     popped(&mut queue, 33);
     let loaded = script::loaded(&queue);
-    assert_eq!(loaded.heading(), queue.heading());
+    assert_eq!(loaded.log_state(), queue.log_state());
     assert_eq!(loaded.circumstances(), told(33));
 }
 
@@ -215,8 +215,8 @@ fn stirred(check: u64, word: u64) -> u64 {
 /// Of words whose parts overlap, too.
 #[test]
 fn a_check_is_stirred_by_every_part_of_what_an_operation_comes_to() {
-    let check_after = |mix: &dyn Fn(&mut Check)| {
-        let mut check = Check::default();
+    let check_after = |mix: &dyn Fn(&mut Checksum)| {
+        let mut check = Checksum::default();
         mix(&mut check);
         check.0
     };
@@ -237,7 +237,7 @@ fn a_check_is_stirred_by_every_part_of_what_an_operation_comes_to() {
             )
         );
     }
-    let round = |runs, missed, failed| Round {
+    let round = |runs, missed, failed| RunState {
         anchor: at(5),
         occurrence: at(77),
         next: at(88),
@@ -250,7 +250,7 @@ fn a_check_is_stirred_by_every_part_of_what_an_operation_comes_to() {
     {
         let counts = u64::from(runs) << 32 ^ u64::from(missed) << 16 ^ u64::from(failed);
         assert_eq!(
-            check_after(&|check| check.round(&round(runs, missed, failed), at(66))),
+            check_after(&|check| check.run_state(&round(runs, missed, failed), at(66))),
             stirred(stirred(stirred(stirred(0, 66), 77), 88), counts)
         );
     }

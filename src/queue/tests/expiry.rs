@@ -132,10 +132,10 @@ fn a_lease_that_has_run_out_is_settled_in_that_millisecond_and_the_expiry_stays(
     add(&mut queue, 0, &Add { ttl: Some(span(500)), ttr: Some(span(10)), ..plain("a") });
     popped(&mut queue, 0);
     let job = queue.get(id("a")).unwrap();
-    assert_eq!(job.settled(at(9)), job);
+    assert_eq!(job.resolved_at(at(9)), job);
     let progress = Progress { attempt: 1, expires_at: Some(at(500)), ..Progress::default() };
     assert_eq!(
-        job.settled(at(10)),
+        job.resolved_at(at(10)),
         JobView { progress, time: at(10), tally: job.tally_at(at(10)), ..job }
     );
 }

@@ -93,10 +93,10 @@ fn a_clock_that_was_set_back_holds_no_group_back_for_longer_than_a_distance() {
     let mut restored = script::loaded(&queue);
     for queue in [&mut queue, &mut restored] {
         assert!(!queue.apply(&told(100_000), &Pop::ONE).has_changed(), "the clock is right");
-        let check = queue.heading().check;
+        let check = queue.log_state().check;
         assert!(queue.apply(&told(50), &Pop::ONE).has_changed(), "it was set back");
-        assert_ne!(queue.heading().check, check, "that is a change");
-        assert_eq!(queue.heading().clock, at(50));
+        assert_ne!(queue.log_state().check, check, "that is a change");
+        assert_eq!(queue.log_state().clock, at(50));
         assert!(!queue.apply(&told(50), &Pop::ONE).has_changed(), "that is known");
         queue.advance(at(50));
         assert_eq!(queue.find_wake_at(), Some(at(60)));

@@ -8,10 +8,10 @@ use super::*;
 fn of_groups_without_jobs_only_so_many_may_be_paused() {
     let mut queue = Queue::new((1, 2));
     let pause = |queue: &mut Queue, now, group: &str, ms: Option<u64>| {
-        let before = *queue.heading();
+        let before = *queue.log_state();
         let pause = Pause { group: Some(id(group)), span: ms.map(span) };
         let paused = queue.apply(&told(now), &pause);
-        assert!(paused == Paused::Yes || *queue.heading() == before);
+        assert!(paused == Paused::Yes || *queue.log_state() == before);
         paused
     };
     queue.apply(
@@ -187,11 +187,11 @@ fn the_timer_forgets_groups_without_jobs_while_there_are_no_commands() {
         "while there are commands, these forget groups"
     );
     assert_eq!(queue.forgets_groups_at(at(1_000)), Some(at(5_000)));
-    let heading = *queue.heading();
+    let log_state = *queue.log_state();
     let forgotten = queue.apply(&told(4_999), &ForgetGroups);
     assert_eq!(
-        (forgotten, *queue.heading()),
-        (ForgottenGroups { groups: 0 }, heading),
+        (forgotten, *queue.log_state()),
+        (ForgottenGroups { groups: 0 }, log_state),
         "their rate counts"
     );
     let (mut now, mut steps) = (5_000, 0);
@@ -205,7 +205,7 @@ fn the_timer_forgets_groups_without_jobs_while_there_are_no_commands() {
         for queue in [&mut queue, &mut replica] {
             assert!(queue.apply(&told(now), &ForgetGroups).groups > 0);
         }
-        assert_eq!(replica.heading(), queue.heading());
+        assert_eq!(replica.log_state(), queue.log_state());
         assert_eq!(replica.group_records(), queue.group_records());
         steps += 1;
     }

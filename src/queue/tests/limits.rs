@@ -83,7 +83,7 @@ fn a_pop_says_that_concurrency_held_others_back() {
     let pop = |queue: &mut Queue, now, count| {
         queue.advance(at(now));
         let deliveries = queue.apply(&told(now), &Pop { count, ..Pop::ONE });
-        (deliveries.len(), deliveries.lack_places(), queue.held_until().map(Time::unix_ms))
+        (deliveries.len(), deliveries.lack_places(), queue.blocked_until().map(Time::unix_ms))
     };
     queue.apply(&told(0), &Alter { rate: Some(rate), concurrency: Some(2), ..Alter::default() });
     assert_eq!(pop(&mut queue, 0, 5), (0, false, None), "there is none");

@@ -104,7 +104,7 @@ fn a_scan_sees_everything_that_stays_while_others_come_and_go() {
     let mut seen = std::collections::BTreeSet::new();
     let (mut from, mut parts) = (Some(0), 0);
     while let Some(place) = from {
-        let part = queue.scan(place, &Sought::default(), 50);
+        let part = queue.scan(place, &ScanFilter::default(), 50);
         assert!(part.slots.len() <= 50);
         seen.extend(
             part.slots.iter().map(|slot| queue.id_and_body(*slot).unwrap().0.bytes().to_vec()),
@@ -128,8 +128,11 @@ fn a_scan_over_places_that_jobs_have_left_goes_on_from_part_to_part() {
     queue.advance(at(0));
     let (mut from, mut parts, mut seen) = (Some(0), 0, 0);
     while let Some(place) = from {
-        let part =
-            queue.scan(place, &Sought { state: Some(State::Ready), ..Sought::default() }, 10);
+        let part = queue.scan(
+            place,
+            &ScanFilter { state: Some(State::Ready), ..ScanFilter::default() },
+            10,
+        );
         (from, parts, seen) = (part.next, parts + 1, seen + part.slots.len());
     }
     assert_eq!(seen, 40);
@@ -143,18 +146,19 @@ fn a_scan_for_a_pattern_looks_at_as_many_jobs_and_shows_those_that_match() {
         add(&mut queue, 0, &plain(&format!("{}:{n}", if n % 10 == 0 { "mail" } else { "sms" })))
     });
     queue.advance(at(0));
-    let pattern = Pattern::new(b"mail:*");
-    let sought = Sought { state: Some(State::Ready), pattern: Some(&pattern), ..Sought::default() };
+    let pattern = Glob::new(b"mail:*");
+    let sought =
+        ScanFilter { state: Some(State::Ready), glob: Some(&pattern), ..ScanFilter::default() };
     let (mut from, mut sizes, mut seen) = (Some(0), Vec::new(), Vec::new());
     while let Some(place) = from {
         let part = queue.scan(place, &sought, 100);
-        seen.extend(queue.names_of(&part.slots).words().iter().map(|id| id.to_vec()));
+        seen.extend(queue.ids_of(&part.slots).words().iter().map(|id| id.to_vec()));
         sizes.push(part.slots.len());
         from = part.next;
     }
     assert_eq!(sizes, [10; 10]);
     assert!(seen.iter().all(|id| id.starts_with(b"mail:")));
-    let none = Sought { state: Some(State::Dead), ..sought };
+    let none = ScanFilter { state: Some(State::Dead), ..sought };
     assert!(queue.scan(0, &none, 1_000).slots.is_empty());
 }
 
@@ -164,8 +168,8 @@ fn a_scan_whose_pattern_is_costly_goes_on_from_part_to_part() {
     let name = |n: usize| format!("{n:a>512}");
     (0..1_000).for_each(|n| add(&mut queue, 0, &plain(&name(n))));
     // It has to be compared at each place, nearly to its end.
-    let pattern = Pattern::new(format!("*{}b", "a".repeat(254)).as_bytes());
-    let sought = Sought { pattern: Some(&pattern), ..Sought::default() };
+    let pattern = Glob::new(format!("*{}b", "a".repeat(254)).as_bytes());
+    let sought = ScanFilter { glob: Some(&pattern), ..ScanFilter::default() };
     let (mut from, mut parts) = (Some(0), 0);
     while let Some(place) = from {
         let part = queue.scan(place, &sought, 1_000);

@@ -30,9 +30,9 @@ fn a_record_without_totals_or_history_has_all_the_rest() {
     let without_totals = QueueRecord { totals: Totals::default(), counted: 0, ..record };
     assert_eq!(record.without_totals(), without_totals);
     assert_ne!(record.without_history(), without_totals, "the check");
-    let Heading { clock, defaults, check } = record.without_history().heading().unwrap();
-    let heading = *queue.heading();
-    assert_eq!((clock, defaults, check), (heading.clock, heading.defaults, Check(0)));
+    let LogState { clock, defaults, check } = record.without_history().log_state().unwrap();
+    let log_state = *queue.log_state();
+    assert_eq!((clock, defaults, check), (log_state.clock, log_state.defaults, Checksum(0)));
     let mut other = Queue::new((1, 2));
     other
         .restore(&QueueRecord { totals: record.totals, counted: record.counted, ..without_totals })

@@ -42,7 +42,7 @@ pub fn schedule_of(words: &[&str], due: Option<Due>) -> Option<Box<NewSchedule>>
 
 /// `occurrence>next run` and what else there is.
 pub fn round(job: &JobView, now: Time) -> String {
-    let Some(round) = job.round_at(now) else {
+    let Some(round) = job.run_state_at(now) else {
         return "nil".into();
     };
     let next = round.next().map_or("nil".into(), |next| next.unix_ms().to_string());

@@ -78,21 +78,21 @@ struct Queues {
 }
 
 impl Queues {
-    /// As the module does it: circumstances are told when the heading doesn't tell them.
+    /// As the module does it: circumstances are told when the log position doesn't tell them.
     fn apply<O: Operation>(&mut self, circumstances: &Circumstances, operation: &O) -> O::Outcome {
-        let before = *self.queue.heading();
+        let before = *self.queue.log_state();
         let mut calendar = Multiples::default();
         let outcome = self.queue.apply_by(circumstances, operation, &mut calendar);
         if outcome.has_changed() {
-            let told = if before.tells(circumstances) && calendar.0.is_empty() {
+            let told = if before.implies(circumstances) && calendar.0.is_empty() {
                 self.replica.circumstances()
             } else {
-                assert!(self.replica.compare_check(before.check), "the queues have diverged");
+                assert!(self.replica.compare_checksum(before.check), "the queues have diverged");
                 *circumstances
             };
             self.replica.apply_by(&told, operation, &mut Answers(&calendar.0));
         } else {
-            assert_eq!(*self.queue.heading(), before, "nothing has changed");
+            assert_eq!(*self.queue.log_state(), before, "nothing has changed");
         }
         outcome
     }
@@ -100,7 +100,7 @@ impl Queues {
     fn check(&self, script: &str) {
         let Queues { queue, replica } = self;
         assert!(queue.jobs().eq(replica.jobs()), "the replica's jobs, in: {script}");
-        assert_eq!(queue.heading(), replica.heading(), "in: {script}");
+        assert_eq!(queue.log_state(), replica.log_state(), "in: {script}");
         let told = |queue: &Queue| queue.record().without_totals();
         assert_eq!(told(queue), told(replica), "the replica's record, in: {script}");
         assert_eq!(
@@ -224,9 +224,9 @@ impl Session {
             }
             "UPKEEP" => self.queues.queue.find_wake_at().map_or("nil".into(), shown),
             "NEWS" => {
-                let News { is_any_ready, is_any_dead, .. } = self.queues.queue.take_news();
-                let news = [is_any_ready.then_some("ready"), is_any_dead.then_some("dead")];
-                news.into_iter().flatten().collect::<Vec<_>>().join(" ")
+                let Events { is_any_ready, is_any_dead, .. } = self.queues.queue.take_events();
+                let events = [is_any_ready.then_some("ready"), is_any_dead.then_some("dead")];
+                events.into_iter().flatten().collect::<Vec<_>>().join(" ")
             }
             "LOAD" => {
                 self.queues.queue = loaded(self.queue());
@@ -285,9 +285,9 @@ impl Session {
                 format!("{released} {buried} {died} {kicked} {purged}")
             }
             "SCHEDULES" => {
-                let sought = Sought { is_scheduled: true, ..Sought::default() };
+                let sought = ScanFilter { is_scheduled: true, ..ScanFilter::default() };
                 let found = queue
-                    .names_of(&queue.scan(0, &sought, 100).slots)
+                    .ids_of(&queue.scan(0, &sought, 100).slots)
                     .words()
                     .iter()
                     .map(|id| name(Id::new(id).unwrap()))
@@ -419,7 +419,7 @@ impl Session {
     fn scan(&self, at_most: usize) -> String {
         let (mut parts, mut from) = (Vec::new(), Some(0));
         while let Some(at) = from {
-            let part = self.queue().scan(at, &Sought::default(), at_most);
+            let part = self.queue().scan(at, &ScanFilter::default(), at_most);
             parts.push(self.names(&part.slots));
             from = part.next;
         }

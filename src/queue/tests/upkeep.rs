@@ -115,8 +115,8 @@ fn news_have_what_cannot_be() {
     let mut queue = Queue::new((1, 2));
     let met = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| queue.leave_lines(7)));
     assert_eq!(met.is_err(), cfg!(debug_assertions));
-    assert_eq!(queue.take_news().bug, Some("a job that leaves is there"));
-    assert_eq!(queue.take_news().bug, None);
+    assert_eq!(queue.take_events().bug, Some("a job that leaves is there"));
+    assert_eq!(queue.take_events().bug, None);
 }
 
 #[test]
@@ -136,9 +136,9 @@ fn a_job_that_is_handed_out_is_news_only_where_its_lease_is_over() {
     let mut queue = Queue::new((1, 2));
     add(&mut queue, 0, &plain("a"));
     queue.advance(at(60));
-    queue.take_news();
+    queue.take_events();
     queue.find_wake_at();
     popped(&mut queue, 0);
-    assert!(queue.take_news().is_any_ready);
+    assert!(queue.take_events().is_any_ready);
     assert_eq!(queue.wake_at(), Time::MAX, "nothing is to come");
 }

@@ -28,11 +28,11 @@ impl<'a> Id<'a> {
 
 /// Ids that a queue gave, to be used on it while it changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names(Vec<Box<[u8]>>);
+pub struct IdList(Vec<Box<[u8]>>);
 
-impl Names {
-    pub(in crate::queue) fn of<'a>(ids: impl Iterator<Item = Id<'a>>) -> Names {
-        Names(ids.map(|id| id.bytes().into()).collect())
+impl IdList {
+    pub(in crate::queue) fn of<'a>(ids: impl Iterator<Item = Id<'a>>) -> IdList {
+        IdList(ids.map(|id| id.bytes().into()).collect())
     }
 
     pub fn ids(&self) -> Vec<Id<'_>> {

@@ -1,7 +1,7 @@
 //! What is said and told: values that know nothing of a queue.
 
+pub mod glob;
 pub mod ids;
-pub mod pattern;
 pub mod policy;
 pub mod rate;
 pub mod record;

@@ -74,12 +74,12 @@ pub enum Misfire {
 
 /// Where a job has got to in its schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Round {
+pub struct RunState {
     /// EVERY counts from here.
     pub anchor: Time,
     /// The occurrence that is to come, is being worked on or waits for another attempt.
     pub occurrence: Time,
-    /// The one behind it, or [`Round::UNDECIDED`], or [`Round::NO_NEXT`].
+    /// The one behind it, or [`RunState::UNDECIDED`], or [`RunState::NO_NEXT`].
     pub(in crate::queue) next: Time,
     /// Runs that were begun.
     pub runs: u32,
@@ -91,9 +91,9 @@ pub struct Round {
 
 /// A job's schedule, as it is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Scheduled<'a> {
+pub struct ScheduleView<'a> {
     pub rule: &'a Recurrence,
-    pub round: Round,
+    pub run_state: RunState,
 }
 
 /// Who knows when the occurrences of a cron expression are.
@@ -135,53 +135,53 @@ impl Calendar for Answers<'_> {
     }
 }
 
-impl Round {
+impl RunState {
     /// No occurrence is at the end of time, and none is at its beginning.
     const UNDECIDED: Time = Time::MAX;
     const NO_NEXT: Time = Time::ZERO;
 
-    pub fn new(anchor: Time, occurrence: Time) -> Round {
-        Round { anchor, occurrence, next: Round::UNDECIDED, runs: 0, missed: 0, failed: 0 }
+    pub fn new(anchor: Time, occurrence: Time) -> RunState {
+        RunState { anchor, occurrence, next: RunState::UNDECIDED, runs: 0, missed: 0, failed: 0 }
     }
 
     /// `None`: it isn't decided, or there is none.
     pub fn next(&self) -> Option<Time> {
-        (self.is_decided() && self.next != Round::NO_NEXT).then_some(self.next)
+        (self.is_decided() && self.next != RunState::NO_NEXT).then_some(self.next)
     }
 
     /// Whether the run has been handed out, so that what it missed is counted; or was kicked.
     pub fn is_decided(&self) -> bool {
-        self.next != Round::UNDECIDED
+        self.next != RunState::UNDECIDED
     }
 
     /// It is decided: this one, or none.
-    pub fn with_next(self, next: Option<Time>) -> Round {
-        Round { next: next.unwrap_or(Round::NO_NEXT), ..self }
+    pub fn with_next(self, next: Option<Time>) -> RunState {
+        RunState { next: next.unwrap_or(RunState::NO_NEXT), ..self }
     }
 
-    pub fn undecided(self) -> Round {
-        Round { next: Round::UNDECIDED, ..self }
+    pub fn undecided(self) -> RunState {
+        RunState { next: RunState::UNDECIDED, ..self }
     }
 
     /// The run is over; the next occurrence is to come, if there is one.
-    pub fn armed(self) -> Option<Round> {
-        self.next().map(|next| Round { occurrence: next, ..self.undecided() })
+    pub fn armed(self) -> Option<RunState> {
+        self.next().map(|next| RunState { occurrence: next, ..self.undecided() })
     }
 
     /// The same after a run that was out of attempts.
-    pub fn failed(self) -> Option<Round> {
-        Some(Round { failed: self.failed.saturating_add(1), ..self.armed()? })
+    pub fn failed(self) -> Option<RunState> {
+        Some(RunState { failed: self.failed.saturating_add(1), ..self.armed()? })
     }
 
     /// The job runs now, besides; then it goes on as it would have.
-    pub fn kicked(self, now: Time) -> Round {
+    pub fn kicked(self, now: Time) -> RunState {
         let next = if self.is_decided() { self.next } else { self.occurrence };
-        Round { occurrence: now, next, ..self }
+        RunState { occurrence: now, next, ..self }
     }
 
     /// It begins anew, after it had ended.
-    pub fn revived(self, now: Time) -> Round {
-        Round { occurrence: now, ..self.undecided() }
+    pub fn revived(self, now: Time) -> RunState {
+        RunState { occurrence: now, ..self.undecided() }
     }
 }
 
@@ -215,7 +215,12 @@ impl Recurrence {
 
     /// The first occurrence of a job that is added now, and the anchor of EVERY. `None`: there is
     /// none.
-    pub fn first(&self, now: Time, starts: Starts, calendar: &mut dyn Calendar) -> Option<Round> {
+    pub fn first(
+        &self,
+        now: Time,
+        starts: Starts,
+        calendar: &mut dyn Calendar,
+    ) -> Option<RunState> {
         let starts_at = starts.time(now);
         let (anchor, occurrence) = match &self.timing {
             Timing::Every(period) => {
@@ -229,7 +234,8 @@ impl Recurrence {
                 (Time::ZERO, calendar.following(cron, after, after).next?)
             }
         };
-        (occurrence < Time::MAX && self.allows(occurrence)).then(|| Round::new(anchor, occurrence))
+        (occurrence < Time::MAX && self.allows(occurrence))
+            .then(|| RunState::new(anchor, occurrence))
     }
 
     /// As `first`, but not at once: what takes the place of another schedule.
@@ -238,40 +244,45 @@ impl Recurrence {
         now: Time,
         starts: Starts,
         calendar: &mut dyn Calendar,
-    ) -> Option<Round> {
-        let round = self.first(now, starts, calendar)?;
+    ) -> Option<RunState> {
+        let run_state = self.first(now, starts, calendar)?;
         match &self.timing {
-            Timing::Every(period) if round.occurrence <= now => {
-                let next = every(round.anchor, *period, now, now).next?;
+            Timing::Every(period) if run_state.occurrence <= now => {
+                let next = every(run_state.anchor, *period, now, now).next?;
                 (next < Time::MAX && self.allows(next))
-                    .then_some(Round { occurrence: next, ..round })
+                    .then_some(RunState { occurrence: next, ..run_state })
             }
-            Timing::Every(_) | Timing::Cron(_) => Some(round),
+            Timing::Every(_) | Timing::Cron(_) => Some(run_state),
         }
     }
 
     /// A run begins: what comes behind it is decided, unless it was before.
-    pub fn begun(&self, round: Round, now: Time, calendar: &mut dyn Calendar) -> Round {
-        let round = Round { runs: round.runs.saturating_add(1), ..round };
-        if self.ends_with(round.runs) {
-            return round.with_next(None);
+    pub fn begun(&self, run_state: RunState, now: Time, calendar: &mut dyn Calendar) -> RunState {
+        let run_state = RunState { runs: run_state.runs.saturating_add(1), ..run_state };
+        if self.ends_with(run_state.runs) {
+            return run_state.with_next(None);
         }
-        if round.is_decided() {
-            return round;
+        if run_state.is_decided() {
+            return run_state;
         }
         let missed_until = match self.misfire {
-            Misfire::One => now.min(self.until.unwrap_or(Time::MAX)).max(round.occurrence),
-            Misfire::All => round.occurrence,
+            Misfire::One => now.min(self.until.unwrap_or(Time::MAX)).max(run_state.occurrence),
+            Misfire::All => run_state.occurrence,
         };
-        let Following { next, missed } = self.following(&round, missed_until, calendar);
-        Round { missed: round.missed.saturating_add(missed), ..round.with_next(next) }
+        let Following { next, missed } = self.following(&run_state, missed_until, calendar);
+        RunState { missed: run_state.missed.saturating_add(missed), ..run_state.with_next(next) }
     }
 
-    /// What comes after `after`, counted from the round's occurrence.
-    pub fn following(&self, round: &Round, after: Time, calendar: &mut dyn Calendar) -> Following {
-        let from = round.occurrence;
+    /// What comes after `after`, counted from the run_state's occurrence.
+    pub fn following(
+        &self,
+        run_state: &RunState,
+        after: Time,
+        calendar: &mut dyn Calendar,
+    ) -> Following {
+        let from = run_state.occurrence;
         let found = match &self.timing {
-            Timing::Every(period) => every(round.anchor, *period, from, after),
+            Timing::Every(period) => every(run_state.anchor, *period, from, after),
             Timing::Cron(cron) => calendar.following(cron, from, after),
         };
         Following { next: found.next.filter(|next| self.allows(*next)), ..found }
@@ -279,11 +290,13 @@ impl Recurrence {
 
     /// Whether this is the same schedule, so that what is due stays: the times are. An EVERY that
     /// is to begin at a time has to keep the other's step.
-    pub fn is_as(&self, other: &Recurrence, round: &Round, starts: Starts) -> bool {
+    pub fn is_as(&self, other: &Recurrence, run_state: &RunState, starts: Starts) -> bool {
         let is_in_step = match (&self.timing, starts) {
             (Timing::Every(period), Starts::At(time)) if !period.is_zero() => {
-                let apart =
-                    time.since(round.anchor).as_u64().max(round.anchor.since(time).as_u64());
+                let apart = time
+                    .since(run_state.anchor)
+                    .as_u64()
+                    .max(run_state.anchor.since(time).as_u64());
                 apart % period.as_u64() == 0
             }
             _ => true,

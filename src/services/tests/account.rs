@@ -280,7 +280,7 @@ impl Account {
         self.jobs.iter_mut().find(is_it).filter(|job| lease.is_none() || job.lease == lease)
     }
 
-    fn held_alive(&mut self, now: u64, id: &[u8], lease: Option<u64>) -> Option<&mut Job> {
+    fn claimed_alive(&mut self, now: u64, id: &[u8], lease: Option<u64>) -> Option<&mut Job> {
         self.held(id, lease).filter(|job| job.expires_at.is_none_or(|expiry| expiry > now))
     }
 
@@ -306,13 +306,13 @@ impl Account {
         (when, priority): (When, Option<u8>),
     ) -> bool {
         let order = self.next_event();
-        let Some(job) = self.held_alive(now, id, lease) else {
+        let Some(job) = self.claimed_alive(now, id, lease) else {
             return false;
         };
         job.new.priority = priority.unwrap_or(job.new.priority);
         let wait = match when {
             When::After(_) if job.is_at_its_last_attempt() => {
-                lay_dead(job, now, order);
+                mark_dead(job, now, order);
                 return true;
             }
             When::After(delay) => delay,
@@ -333,7 +333,7 @@ impl Account {
         if over.is_some_and(|job| !self.groups.has_place(now, job, &self.jobs)) {
             return false;
         }
-        let Some(job) = self.held_alive(now, id, lease) else {
+        let Some(job) = self.claimed_alive(now, id, lease) else {
             return false;
         };
         (job.time, job.order) = (now + job.new.ttr, order);
@@ -342,8 +342,8 @@ impl Account {
 
     fn bury(&mut self, now: u64, id: &[u8], lease: Option<u64>) -> bool {
         let order = self.next_event();
-        let held = self.held_alive(now, id, lease);
-        held.map(|job| lay_dead(job, now, order)).is_some()
+        let held = self.claimed_alive(now, id, lease);
+        held.map(|job| mark_dead(job, now, order)).is_some()
     }
 
     fn kick(&mut self, now: u64, id: &[u8]) -> bool {
@@ -384,7 +384,7 @@ impl Account {
 }
 
 /// One that is dead already stays so since then.
-fn lay_dead(job: &mut Job, now: u64, order: i64) {
+fn mark_dead(job: &mut Job, now: u64, order: i64) {
     let since = job.death().filter(|death| *death <= now).unwrap_or(now);
     (job.stage, job.time, job.order) = (Stage::Dead, since, order);
     (job.lease, job.expires_at) = (None, None);

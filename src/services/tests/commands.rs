@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::queue::{self, Deliveries, Forget, KickJob, Pop, PopById, Queue};
 use crate::services::frame::{self, OpenQueue, Source};
-use crate::services::log::{self, Told, Wording};
-use crate::services::place::Place;
+use crate::services::log::{self, LogForm, LoggedCircumstances};
+use crate::services::place::KeyRef;
 use crate::services::waiters::{Around, JobShape, Shape};
 use crate::services::waiting;
 
@@ -18,17 +18,17 @@ const SHAPE: Shape = Shape { around: Around::KeyAndJobs, job: JobShape::Plain };
 
 #[derive(Clone, Debug)]
 pub enum Command {
-    Change(Place, Operation),
+    Change(KeyRef, Operation),
     /// DQ.POP, or DQ.MPOP if `is_of_many`; a `block` of zero is without end.
     Pop {
-        places: Vec<Place>,
+        places: Vec<KeyRef>,
         terms: Terms,
         block: Option<u64>,
         is_of_many: bool,
     },
-    Kick(Place, usize),
-    Purge(Place, queue::State, usize),
-    Look(Place),
+    Kick(KeyRef, usize),
+    Purge(KeyRef, queue::State, usize),
+    Look(KeyRef),
     Keys(Order),
 }
 
@@ -37,7 +37,7 @@ pub enum Reply {
     Outcome(Outcome),
     /// There is no such queue.
     Missing,
-    From(Place, Vec<Handed>),
+    From(KeyRef, Vec<Handed>),
     Nil,
     /// None yet: the client waits.
     Waits,
@@ -49,7 +49,7 @@ pub enum Reply {
 /// What replicas and the AOF get.
 #[derive(Clone, Debug)]
 pub enum Entry {
-    Change { place: Place, told: Option<(u64, String)>, operation: Operation },
+    Change { place: KeyRef, told: Option<(u64, String)>, operation: Operation },
     Keys(Order),
 }
 
@@ -63,22 +63,21 @@ impl Node {
                 let words = log::pop_by_id_words(&PopById { ids: &ids, ttr, mode }, &digits);
                 self.open_as(place, context(None), false, |key, value| {
                     let open = OpenQueue::new(self, key, value, Source::Client);
-                    operation.carry_out(open, Wording::Command(log::POP, &words))
+                    operation.carry_out(open, LogForm::Command(log::POP, &words))
                 })
             }
             Command::Change(place, operation) => {
                 self.open_as(place, context(Some(operation)), operation.creates(), |key, value| {
                     let open = OpenQueue::new(self, key, value, Source::Client);
-                    operation.carry_out(open, Wording::AsSent)
+                    operation.carry_out(open, LogForm::AsSent)
                 })
             }
             Command::Kick(place, count) => {
                 self.open_as(place, context(None), false, |key, value| {
                     let open = OpenQueue::new(self, key, value, Source::Client);
-                    let names =
-                        open.queue().names_of(&open.queue().peek(queue::State::Dead, *count));
+                    let names = open.queue().ids_of(&open.queue().peek(queue::State::Dead, *count));
                     let (words, ids) = (names.words(), names.ids());
-                    let words = Wording::Command(c"DQ.KICKJOB", &words);
+                    let words = LogForm::Command(c"DQ.KICKJOB", &words);
                     Outcome::Jobs(
                         open.change(&KickJob { ids: &ids }, words, |outcome, _| outcome.jobs),
                     )
@@ -89,9 +88,9 @@ impl Node {
                     let open = OpenQueue::new(self, key, value, Source::Client);
                     let slots =
                         open.queue().to_purge(open.now(), *state, queue::Millis::ZERO, *count);
-                    let names = open.queue().names_of(&slots);
+                    let names = open.queue().ids_of(&slots);
                     let (words, ids) = (names.words(), names.ids());
-                    let words = Wording::Internal(c"FORGET", &words);
+                    let words = LogForm::Internal(c"FORGET", &words);
                     Outcome::Jobs(
                         open.change(&Forget { ids: &ids }, words, |outcome, _| outcome.jobs),
                     )
@@ -116,7 +115,7 @@ impl Node {
         let (pop, sent) = (terms.pop(), Operation::Pop(*terms));
         let words = log::pop_words(&pop);
         let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
-        let words = if *is_of_many { Wording::Command(log::POP, &words) } else { Wording::AsSent };
+        let words = if *is_of_many { LogForm::Command(log::POP, &words) } else { LogForm::AsSent };
         let may_wait = block.is_some() && !is_inside_another;
         let sent = (!is_of_many).then_some(&sent);
         for place in places {
@@ -156,14 +155,14 @@ impl Node {
             Entry::Change { place, told, operation } => (place, told, operation),
         };
         let told = told.as_ref().map(|(time, told)| {
-            Told::parse(time.to_string().as_bytes(), told.as_bytes())
+            LoggedCircumstances::parse(time.to_string().as_bytes(), told.as_bytes())
                 .expect("what is told can be read")
         });
         let repeated = self.open_as(place, Context::Log, operation.creates(), |key, value| {
             let open = match &told {
                 None => OpenQueue::new(self, key, value, Source::Log),
                 Some(told) => {
-                    let (open, is_same) = OpenQueue::told(self, key, value, told);
+                    let (open, is_same) = OpenQueue::for_entry(self, key, value, told);
                     assert!(
                         is_same,
                         "the queue has come to something else before {operation:?} of the log"
@@ -171,7 +170,7 @@ impl Node {
                     open
                 }
             };
-            operation.carry_out(open, Wording::AsSent)
+            operation.carry_out(open, LogForm::AsSent)
         });
         assert!(repeated.is_some(), "the log has {operation:?} of a queue that isn't there");
     }

@@ -1,7 +1,7 @@
 //! What clients say.
 
 use crate::queue::State;
-use crate::services::place::{Database, Place};
+use crate::services::place::{Database, KeyRef};
 
 use super::commands::Command;
 use super::keyspace::{save, Order};
@@ -22,7 +22,7 @@ impl World {
     }
 
     /// Most often the same one.
-    fn place(&mut self) -> Place {
+    fn place(&mut self) -> KeyRef {
         let (name, database) = match self.rng.u32(..6) {
             0..4 => (NAMES[0], DATABASES[0]),
             4 => (NAMES[1], DATABASES[0]),
@@ -126,7 +126,7 @@ impl World {
         Terms { count, ttr: Some(self.one_of(&[0, 1, 4, 30]) * 8 + mark), no_ack: false }
     }
 
-    fn draw_pop(&mut self, client: ClientNumber, place: Place) -> Command {
+    fn draw_pop(&mut self, client: ClientNumber, place: KeyRef) -> Command {
         let terms = self.terms(client);
         let is_of_many = self.chance(4);
         let mut places = vec![place];

@@ -17,7 +17,7 @@ struct Group {
     /// When the next job would leave by the rate, in parts of a millisecond.
     arrival: u128,
     /// Until when the rate held it back last, or does.
-    held_until: u64,
+    blocked_until: u64,
 }
 
 /// Those that could leave when it began have a turn in it.
@@ -111,7 +111,7 @@ impl Groups {
         let last_serial = &mut self.last_serial;
         self.all.entry(name.to_vec()).or_insert_with(|| {
             *last_serial += 1;
-            Group { serial: *last_serial, paused_until: 0, arrival: 0, held_until: 0 }
+            Group { serial: *last_serial, paused_until: 0, arrival: 0, blocked_until: 0 }
         })
     }
 
@@ -152,7 +152,7 @@ impl Groups {
             };
             if before.pace != limits.pace {
                 let holds = limits.pace.and_then(|pace| pace.holds(group.arrival, now));
-                group.held_until = holds.unwrap_or_default();
+                group.blocked_until = holds.unwrap_or_default();
             }
         }
     }
@@ -176,7 +176,7 @@ impl Groups {
             ends.sort_unstable_by(|one, other| other.cmp(one));
             opens = opens.max(ends.get(places as usize).copied().unwrap_or_default());
         }
-        opens.max(self.limits.pace.map_or(0, |_| group.held_until))
+        opens.max(self.limits.pace.map_or(0, |_| group.blocked_until))
     }
 
     /// From when on this job isn't held back.
@@ -257,7 +257,7 @@ impl Groups {
         let group = counted.group.as_ref().and_then(|name| self.all.get_mut(name));
         if let (Some(group), Some(pace)) = (group, pace) {
             group.arrival = pace.after_one(group.arrival, now);
-            group.held_until = pace.holds(group.arrival, now).unwrap_or(group.held_until);
+            group.blocked_until = pace.holds(group.arrival, now).unwrap_or(group.blocked_until);
         }
     }
 
@@ -267,7 +267,7 @@ impl Groups {
         if let Some(pace) = self.limits.pace.filter(|_| now < before) {
             for group in self.all.values_mut() {
                 group.arrival = group.arrival.min(pace.one_ahead(now));
-                group.held_until = pace.holds(group.arrival, now).unwrap_or_default();
+                group.blocked_until = pace.holds(group.arrival, now).unwrap_or_default();
             }
         }
         self.forget_idle(now, jobs);

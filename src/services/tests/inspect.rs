@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::queue::{self, JobView, Lease, Time};
 use crate::services::host::Host;
-use crate::services::place::Place;
+use crate::services::place::KeyRef;
 
 use super::account::{Account, Job, Stage};
 use super::world::{Wait, World};
@@ -29,7 +29,7 @@ impl World {
         let (now, accounts) = (self.primary.wall_ms(), &self.accounts);
         let may_write = self.primary.may_replicate.get() && self.primary.is_primary.get();
         for wait in self.clients.iter_mut().filter_map(|client| client.wait.as_mut()) {
-            let account = |place: &Place| accounts.get(place);
+            let account = |place: &KeyRef| accounts.get(place);
             let has_something = |account: &Account| account.has_something(account.time_at(now));
             let is_passed_by = wait.places.iter().filter_map(account).any(has_something);
             let is_starved = is_passed_by && may_write && wait.assigned.is_none();
@@ -56,7 +56,7 @@ impl World {
     }
 
     /// The queue holds what the account says.
-    fn inspect_queue(&self, place: &Place) {
+    fn inspect_queue(&self, place: &KeyRef) {
         let account = self.accounts.get(place);
         let is_there = self.primary.look_at(place, |value| {
             let (queue, account) =
@@ -74,7 +74,7 @@ impl World {
     }
 
     /// Whoever has followed the log has the same.
-    fn inspect_replica(&self, place: &Place) {
+    fn inspect_replica(&self, place: &KeyRef) {
         let there = self.replica.look_at(place, |_| ()).is_some();
         let same = self.primary.look_at(place, |value| {
             let theirs = self.replica.look_at(place, |other| {
@@ -191,7 +191,7 @@ impl World {
 
     pub fn inspect_everything(&mut self) {
         let places = self.accounts.keys().cloned();
-        let there: Vec<Place> = self.primary.keys.borrow().keys().cloned().collect();
+        let there: Vec<KeyRef> = self.primary.keys.borrow().keys().cloned().collect();
         self.touched.extend(places.chain(there));
         self.inspect();
         // After a step, they are as they were until the timer comes.
@@ -238,7 +238,7 @@ impl World {
                 assert!(state.undelivered.is_empty(), "leases are to be given back");
                 assert_eq!(state.hints.len(), 0, "hints of queues that are gone");
                 assert_eq!(state.sums.queues(), 0, "sums of queues that are gone");
-                assert!(!state.sums.is_any_astray(), "a queue that is gone is astray");
+                assert!(!state.sums.is_any_unlocated(), "a queue that is gone is unlocated");
             });
             assert_eq!(node.blocked_clients(), 0);
         }

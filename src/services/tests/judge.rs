@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::services::host::Host;
-use crate::services::log::Told;
-use crate::services::place::Place;
-use crate::services::waiters::Departure;
+use crate::services::log::LoggedCircumstances;
+use crate::services::place::KeyRef;
+use crate::services::waiters::WaitResult;
 
 use super::account::{Account, State};
 use super::commands::{Command, Entry, Reply};
@@ -74,7 +74,7 @@ impl World {
         let times = account.time_at(begun)..=account.time_at(ended);
         assert!(times.contains(&time), "{operation:?} at {time}, not in {times:?}");
         let floor = told.as_ref().map_or(0, |(time, told)| {
-            let told = Told::parse(time.to_string().as_bytes(), told.as_bytes());
+            let told = LoggedCircumstances::parse(time.to_string().as_bytes(), told.as_bytes());
             told.expect("what is told can be read").lease_floor().number()
         });
         let before = account.clone();
@@ -120,7 +120,7 @@ impl World {
         (is_own, outcome)
     }
 
-    pub fn open_account(&mut self, place: &Place, account: Account) {
+    pub fn open_account(&mut self, place: &KeyRef, account: Account) {
         self.accounts_opened += 1;
         self.accounts.insert(place.clone(), account.copy(self.accounts_opened));
     }
@@ -136,7 +136,7 @@ impl World {
     /// terms they are known.
     fn judge_delivery(
         &mut self,
-        place: &Place,
+        place: &KeyRef,
         terms: &Terms,
         outcome: &Outcome,
         said: Option<Said>,
@@ -175,7 +175,7 @@ impl World {
 
     /// Somebody takes a job without having waited: who waits there has had the chance, unless the
     /// time was too short.
-    fn judge_nobody_came_before(&self, place: &Place) {
+    fn judge_nobody_came_before(&self, place: &KeyRef) {
         if self.primary.with(|state| state.to_serve.contains(place)) {
             return;
         }
@@ -189,7 +189,7 @@ impl World {
 
     /// No lease comes twice; and at a key they grow, whatever queue is there. (Those of one queue
     /// are the account's matter.)
-    fn note_leases<'o>(&mut self, place: &Place, outcome: &'o Outcome) -> &'o [Handed] {
+    fn note_leases<'o>(&mut self, place: &KeyRef, outcome: &'o Outcome) -> &'o [Handed] {
         let Outcome::Handed(handed) = outcome else {
             return &[];
         };
@@ -225,7 +225,7 @@ impl World {
     }
 
     /// A client that waited gets its reply.
-    fn judge_told(&mut self, client: ClientNumber, departure: Option<Departure>) {
+    fn judge_told(&mut self, client: ClientNumber, departure: Option<WaitResult>) {
         let now = self.now();
         let wait = self.clients[client].wait.take().expect("somebody is told who doesn't wait");
         self.lines.values_mut().for_each(|line| line.retain(|other| *other != client));
@@ -251,7 +251,7 @@ impl World {
         }
     }
 
-    fn hold(&mut self, client: ClientNumber, place: &Place, handed: Vec<Handed>) {
+    fn hold(&mut self, client: ClientNumber, place: &KeyRef, handed: Vec<Handed>) {
         self.clients[client]
             .held
             .extend(handed.into_iter().map(|job| (place.clone(), job.id, job.lease)));
@@ -293,7 +293,7 @@ impl World {
             (Command::Pop { places, terms, .. }, Reply::From(place, handed)) => {
                 assert_eq!(own, Some(Outcome::Handed(handed.clone())), "what is handed out");
                 let earlier = places.iter().take_while(|one| **one != place);
-                let earlier: Vec<Place> = earlier.cloned().collect();
+                let earlier: Vec<KeyRef> = earlier.cloned().collect();
                 self.judge_nothing_for(&earlier, command, begun);
                 if !terms.no_ack {
                     self.hold(client, &place, handed);
@@ -341,7 +341,7 @@ impl World {
     }
 
     /// What comes of an operation that isn't logged.
-    fn unchanged(&self, place: &Place, operation: &Operation, begun: u64) -> Outcome {
+    fn unchanged(&self, place: &KeyRef, operation: &Operation, begun: u64) -> Outcome {
         let account = &self.accounts[place];
         let times = [begun, self.primary.wall_ms()].map(|wall| account.time_at(wall));
         let outcomes = times.map(|time| account.clone().apply(time, 0, operation));
@@ -353,7 +353,7 @@ impl World {
 
     fn judge_choice(
         &self,
-        place: &Place,
+        place: &KeyRef,
         is_wanted: impl Fn(State) -> bool,
         outcome: Outcome,
         own: Option<Outcome>,
@@ -376,7 +376,7 @@ impl World {
 
     /// Somebody got nothing from these queues: there was nothing, or it is for others who came
     /// first.
-    fn judge_nothing_for(&self, places: &[Place], command: &Command, begun: u64) {
+    fn judge_nothing_for(&self, places: &[KeyRef], command: &Command, begun: u64) {
         let may_wait = matches!(command, Command::Pop { block: Some(_), .. });
         for place in places {
             let Some(account) = self.accounts.get(place) else {
@@ -439,7 +439,7 @@ impl World {
         self.forget_what_is_not_owed();
     }
 
-    fn account_moves(&mut self, from: &Place, to: &Place) {
+    fn account_moves(&mut self, from: &KeyRef, to: &KeyRef) {
         let account = self.accounts.remove(from).unwrap();
         self.leave_key(account.number);
         self.touched.extend([from.clone(), to.clone()]);
@@ -459,7 +459,7 @@ impl World {
     }
 
     /// What a client has not been told of is leased in the copy, too, and ends there.
-    fn account_is_copied(&mut self, from: &Place, to: &Place) {
+    fn account_is_copied(&mut self, from: &KeyRef, to: &KeyRef) {
         let account = self.accounts[from].clone();
         self.touched.insert(to.clone());
         self.open_account(to, account);

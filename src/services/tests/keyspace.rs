@@ -4,9 +4,9 @@
 use std::rc::Rc;
 
 use crate::queue::{read_block, BlockWriter, GroupRecord, Queue, QueueRecord, Record};
-use crate::services::place::{Database, Place};
+use crate::services::place::{Database, KeyRef};
 use crate::services::value::QueueValue;
-use crate::services::{aside, lazyfree, pacemaker, whereabouts};
+use crate::services::{async_load, lazyfree, lifecycle, pacemaker};
 
 use super::node::Node;
 
@@ -19,18 +19,18 @@ pub struct Saved {
 }
 
 /// All queues of a server, at their places.
-pub type File = Vec<(Place, Rc<Saved>)>;
+pub type File = Vec<(KeyRef, Rc<Saved>)>;
 
 /// What a client says of keys.
 #[derive(Clone, Debug)]
 pub enum Order {
-    Rename(Place, Place),
-    Move(Place, Database),
-    Copy(Place, Place),
-    Delete(Place),
+    Rename(KeyRef, KeyRef),
+    Move(KeyRef, Database),
+    Copy(KeyRef, KeyRef),
+    Delete(KeyRef),
     Swap(Database, Database),
     Flush(Option<Database>),
-    Restore(Place, Rc<Saved>),
+    Restore(KeyRef, Rc<Saved>),
 }
 
 pub fn save(value: &QueueValue) -> Saved {
@@ -58,24 +58,24 @@ impl Node {
             .collect()
     }
 
-    fn take(&self, place: &Place) -> Option<Box<QueueValue>> {
+    fn take(&self, place: &KeyRef) -> Option<Box<QueueValue>> {
         self.keys
             .borrow_mut()
             .remove(place)
             .map(|value| value.expect("a key is taken while it is open"))
     }
 
-    fn put(&self, place: &Place, value: Box<QueueValue>) {
+    fn put(&self, place: &KeyRef, value: Box<QueueValue>) {
         let before = self.keys.borrow_mut().insert(place.clone(), Some(value));
         assert!(before.is_none(), "a key is put where there is one");
         self.ready.borrow_mut().push(place.clone());
     }
 
-    fn delete(&self, place: &Place) -> bool {
+    fn delete(&self, place: &KeyRef) -> bool {
         let Some(mut value) = self.take(place) else {
             return false;
         };
-        whereabouts::left_key(self, &mut value, place.0, &place.1);
+        lifecycle::left_key(self, &mut value, place.0, &place.1);
         free(value);
         true
     }
@@ -93,7 +93,7 @@ impl Node {
                 if from == to {
                     return false;
                 }
-                let copy = self.look_at(from, |value| whereabouts::copy(self, value, to.0, &to.1));
+                let copy = self.look_at(from, |value| lifecycle::copy(self, value, to.0, &to.1));
                 let Some(copy) = copy else {
                     return false;
                 };
@@ -119,7 +119,7 @@ impl Node {
     }
 
     /// The value is at its new key already when it leaves the old one.
-    fn take_elsewhere(&self, from: &Place, to: &Place) -> bool {
+    fn take_elsewhere(&self, from: &KeyRef, to: &KeyRef) -> bool {
         if from == to || !self.keys.borrow().contains_key(from) {
             return false;
         }
@@ -127,7 +127,7 @@ impl Node {
         let Some(mut value) = self.take(from) else {
             return false;
         };
-        whereabouts::left_key(self, &mut value, from.0, &from.1);
+        lifecycle::left_key(self, &mut value, from.0, &from.1);
         self.put(to, value);
         true
     }
@@ -143,15 +143,15 @@ impl Node {
             keys.into_iter().map(|((database, name), value)| ((swapped(database), name), value));
         *self.keys.borrow_mut() = keys.collect();
         pacemaker::on_swapped(self, a, b);
-        let here = |place: &&Place| place.0 == a || place.0 == b;
-        let ready: Vec<Place> = self.keys.borrow().keys().filter(here).cloned().collect();
+        let here = |place: &&KeyRef| place.0 == a || place.0 == b;
+        let ready: Vec<KeyRef> = self.keys.borrow().keys().filter(here).cloned().collect();
         self.ready.borrow_mut().extend(ready);
     }
 
     pub fn flush(&self, database: Option<Database>) {
         pacemaker::on_flushed(self, database);
         let mut gone = Vec::new();
-        let is_meant = |place: &Place| database.is_none_or(|database| place.0 == database);
+        let is_meant = |place: &KeyRef| database.is_none_or(|database| place.0 == database);
         self.keys.borrow_mut().retain(|place, value| {
             let stays = !is_meant(place);
             gone.extend((!stays).then(|| value.take().unwrap()));
@@ -160,7 +160,7 @@ impl Node {
         gone.into_iter().for_each(free);
     }
 
-    fn read(&self, place: &Place, saved: &Saved) -> Box<QueueValue> {
+    fn read(&self, place: &KeyRef, saved: &Saved) -> Box<QueueValue> {
         let mut queue = Queue::new((1, 2));
         for block in &saved.blocks {
             for job in read_block(block) {
@@ -172,8 +172,8 @@ impl Node {
             queue.load_group(&record).unwrap();
         }
         queue.restore(&QueueRecord::decode(&saved.record).unwrap()).unwrap();
-        let mut value = Box::new(whereabouts::read(self, queue));
-        whereabouts::loaded(self, &mut value, place.0, &place.1);
+        let mut value = Box::new(lifecycle::read(self, queue));
+        lifecycle::loaded(self, &mut value, place.0, &place.1);
         value
     }
 
@@ -187,17 +187,17 @@ impl Node {
 
     /// As a replica with `repl-diskless-load swapdb` does it; thrown away, if that is how it ends.
     pub fn load_aside(&self, file: &File, is_thrown_away: bool) {
-        aside::begin(self);
+        async_load::begin(self);
         let loaded: Vec<_> =
             file.iter().map(|(place, saved)| (place.clone(), self.read(place, saved))).collect();
         if is_thrown_away {
-            aside::throw_away(self);
+            async_load::throw_away(self);
             loaded.into_iter().for_each(|(_, value)| free(value));
             return;
         }
         let loaded = loaded.into_iter().map(|(place, value)| (place, Some(value))).collect();
         let old = self.keys.replace(loaded);
-        aside::swap_in(self);
+        async_load::swap_in(self);
         old.into_values().flatten().for_each(free);
     }
 }

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use crate::queue::{Attempts, Defaults, Millis, Queue, Time};
 use crate::services::host::{Closed, Host, Purpose};
-use crate::services::place::{Database, Place};
+use crate::services::place::{Database, KeyRef};
 use crate::services::state::State;
 use crate::services::value::QueueValue;
-use crate::services::waiters::{Departure, Ticket};
-use crate::services::{moved, pacemaker, waiting, wakeup, whereabouts};
+use crate::services::waiters::{Ticket, WaitResult};
+use crate::services::{lifecycle, moved, pacemaker, waiting, wakeup};
 
 use super::key::{Context, Key};
 use super::operation::Operation;
@@ -32,12 +32,12 @@ pub type ClientNumber = usize;
 pub enum Event {
     Logged(Logged),
     /// A client that waited gets this.
-    Told(ClientNumber, Option<Departure>),
+    Told(ClientNumber, Option<WaitResult>),
 }
 
 #[derive(Clone, Debug)]
 pub struct Logged {
-    pub place: Place,
+    pub place: KeyRef,
     /// The time and the circumstances, where they are told.
     pub told: Option<(u64, String)>,
     pub operation: Operation,
@@ -58,12 +58,12 @@ enum Block {
 struct Blocked {
     client: ClientNumber,
     ticket: Ticket,
-    places: Vec<Place>,
+    places: Vec<KeyRef>,
     /// When the server ends the wait by itself.
     at_latest: Option<Duration>,
     block: Block,
     /// What it is told, if it is still there.
-    reply: Option<Departure>,
+    reply: Option<WaitResult>,
 }
 
 /// What doesn't change in the life of a server.
@@ -80,7 +80,7 @@ pub struct Nature {
 pub struct Node {
     pub nature: Nature,
     state: RefCell<State<Handle>>,
-    pub keys: RefCell<BTreeMap<Place, Option<Box<QueueValue>>>>,
+    pub keys: RefCell<BTreeMap<KeyRef, Option<Box<QueueValue>>>>,
     /// The slots of all keys are on their way here: they are another node's.
     is_importing: Cell<bool>,
     uptime: Rc<Cell<Duration>>,
@@ -94,12 +94,12 @@ pub struct Node {
     is_in_timers: Cell<bool>,
     /// Of an event that comes with a context.
     is_in_event: Cell<bool>,
-    walk: RefCell<Option<Option<Place>>>,
+    walk: RefCell<Option<Option<KeyRef>>>,
     blocked: RefCell<BTreeMap<Handle, Blocked>>,
     /// Clients that were blocked and aren't any more, of which the server hasn't said so yet.
     over: RefCell<Vec<Handle>>,
     /// Keys at which there is something new.
-    pub ready: RefCell<Vec<Place>>,
+    pub ready: RefCell<Vec<KeyRef>>,
     pub events: RefCell<Vec<Event>>,
     /// What watchers of keys were told.
     pub told: RefCell<Vec<CString>>,
@@ -163,7 +163,7 @@ impl Node {
         &self,
         client: ClientNumber,
         ticket: Ticket,
-        places: &[Place],
+        places: &[KeyRef],
         timeout: Option<Duration>,
     ) -> Handle {
         let mut blocked = self.blocked.borrow_mut();
@@ -307,7 +307,7 @@ impl Node {
     /// Opens the queue at a place, for a command or outside of one.
     pub fn open_as<R>(
         &self,
-        place: &Place,
+        place: &KeyRef,
         context: Context,
         creates: bool,
         work: impl FnOnce(Key<'_>, &mut QueueValue) -> R,
@@ -319,7 +319,7 @@ impl Node {
             None if creates => {
                 self.keys.borrow_mut().insert(place.clone(), None);
                 self.ready.borrow_mut().push(place.clone());
-                Box::new(whereabouts::new(self, Queue::new((1, 2))))
+                Box::new(lifecycle::new(self, Queue::new((1, 2))))
             }
             None => return None,
         };
@@ -329,7 +329,7 @@ impl Node {
         Some(result)
     }
 
-    pub fn look_at<R>(&self, place: &Place, look: impl FnOnce(&QueueValue) -> R) -> Option<R> {
+    pub fn look_at<R>(&self, place: &KeyRef, look: impl FnOnce(&QueueValue) -> R) -> Option<R> {
         self.keys.borrow().get(place).map(|value| look(value.as_ref().unwrap()))
     }
 }

@@ -8,7 +8,7 @@ use crate::queue::{
     Rate, Release, Resume, Touch, WhenReleased,
 };
 use crate::services::frame::OpenQueue;
-use crate::services::log::Wording;
+use crate::services::log::LogForm;
 
 use super::node::Node;
 
@@ -221,21 +221,21 @@ impl Operation {
         }
     }
 
-    pub fn carry_out(&self, open: Open, words: Wording) -> Outcome {
+    pub fn carry_out(&self, open: Open, log_as: LogForm) -> Outcome {
         match self {
-            Operation::Add(job) => open.change(&job.operation(), words, |added, _| {
+            Operation::Add(job) => open.change(&job.operation(), log_as, |added, _| {
                 Outcome::Done(matches!(added, Added::New { .. } | Added::Replaced { .. }))
             }),
-            Operation::Pop(terms) => Outcome::Handed(open.change(&terms.pop(), words, handed)),
+            Operation::Pop(terms) => Outcome::Handed(open.change(&terms.pop(), log_as, handed)),
             Operation::PopById(names, terms) => {
                 let (mut all, ids, Pop { ttr, mode, .. }) = (Vec::new(), ids(names), terms.pop());
                 let pop = PopById { ids: &ids, ttr, mode };
                 let mut told =
                     |deliveries: &Deliveries, queue: &Queue| all = handed(deliveries, queue);
-                match words {
+                match log_as {
                     // From a client.
-                    Wording::Command(..) => drop(open.hand_out(&pop, || false, words, told)),
-                    Wording::AsSent | Wording::Internal(..) => open.change(&pop, words, &mut told),
+                    LogForm::Command(..) => drop(open.hand_out(&pop, || false, log_as, told)),
+                    LogForm::AsSent | LogForm::Internal(..) => open.change(&pop, log_as, &mut told),
                 }
                 Outcome::Handed(all)
             }
@@ -243,7 +243,7 @@ impl Operation {
                 let claims: Vec<Claim> =
                     claims.iter().map(|(id, lease)| claim(id, *lease)).collect();
                 Outcome::Jobs(
-                    open.change(&Finish { claims: &claims }, words, |outcome, _| outcome.jobs),
+                    open.change(&Finish { claims: &claims }, log_as, |outcome, _| outcome.jobs),
                 )
             }
             Operation::Release { id, lease, when, priority } => {
@@ -253,42 +253,42 @@ impl Operation {
                 };
                 let claim = claim(id, *lease);
                 let release = Release { claim, when, priority: *priority, reason: None };
-                open.change(&release, words, |outcome, _| done(*outcome))
+                open.change(&release, log_as, |outcome, _| done(*outcome))
             }
             Operation::Touch { id, lease } => {
-                open.change(&Touch { claim: claim(id, *lease), ttr: None }, words, |outcome, _| {
+                open.change(&Touch { claim: claim(id, *lease), ttr: None }, log_as, |outcome, _| {
                     done(*outcome)
                 })
             }
             Operation::Bury { id, lease } => open.change(
                 &Bury { claim: claim(id, *lease), reason: None },
-                words,
+                log_as,
                 |outcome, _| done(*outcome),
             ),
             Operation::Delete(names) => {
                 Outcome::Jobs(
-                    open.change(&Delete { ids: &ids(names) }, words, |outcome, _| outcome.jobs),
+                    open.change(&Delete { ids: &ids(names) }, log_as, |outcome, _| outcome.jobs),
                 )
             }
             Operation::KickJob(names) => {
                 Outcome::Jobs(
-                    open.change(&KickJob { ids: &ids(names) }, words, |outcome, _| outcome.jobs),
+                    open.change(&KickJob { ids: &ids(names) }, log_as, |outcome, _| outcome.jobs),
                 )
             }
             Operation::Forget(names) => {
                 Outcome::Jobs(
-                    open.change(&Forget { ids: &ids(names) }, words, |outcome, _| outcome.jobs),
+                    open.change(&Forget { ids: &ids(names) }, log_as, |outcome, _| outcome.jobs),
                 )
             }
             Operation::ForgetGroups => {
-                Outcome::Jobs(open.change(&ForgetGroups, words, |outcome, _| outcome.groups))
+                Outcome::Jobs(open.change(&ForgetGroups, log_as, |outcome, _| outcome.groups))
             }
             Operation::Pause(group, span) => {
                 let pause = Pause { group: group.as_deref().map(id), span: span.map(ms) };
-                open.change(&pause, words, |outcome, _| changed(*outcome))
+                open.change(&pause, log_as, |outcome, _| changed(*outcome))
             }
             Operation::Resume(group) => {
-                open.change(&Resume { group: group.as_deref().map(id) }, words, |outcome, _| {
+                open.change(&Resume { group: group.as_deref().map(id) }, log_as, |outcome, _| {
                     changed(*outcome)
                 })
             }
@@ -297,11 +297,11 @@ impl Operation {
                     pace.map(|Pace { jobs, per, burst }| Rate::new(jobs, ms(per), burst).unwrap());
                 let (group_concurrency, group_rate) = (Some(*places), Some(rate));
                 let alter = Alter { group_concurrency, group_rate, ..Alter::default() };
-                open.change(&alter, words, |outcome, _| changed(*outcome))
+                open.change(&alter, log_as, |outcome, _| changed(*outcome))
             }
             Operation::KeepDead(span) => {
                 let alter = Alter { dead_keep: Some(ms(*span)), ..Alter::default() };
-                open.change(&alter, words, |outcome, _| changed(*outcome))
+                open.change(&alter, log_as, |outcome, _| changed(*outcome))
             }
         }
     }

@@ -152,7 +152,7 @@ impl World {
         let file = self.primary.save_all();
         let is_thrown_away = self.chance(3);
         if self.rng.bool() {
-            self.tell(|| format!("a full sync, aside, thrown away: {is_thrown_away}"));
+            self.tell(|| format!("a full sync, async_load, thrown away: {is_thrown_away}"));
             self.replica.load_aside(&file, is_thrown_away);
             if is_thrown_away {
                 return false;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use crate::services::place::Place;
+use crate::services::place::KeyRef;
 
 use super::account::Account;
 use super::commands::{Command, Entry};
@@ -35,12 +35,12 @@ pub struct Troubles {
 pub struct Client {
     pub wait: Option<Wait>,
     /// What it has been given: queue, id, lease.
-    pub held: Vec<(Place, Bytes, u64)>,
+    pub held: Vec<(KeyRef, Bytes, u64)>,
 }
 
 /// Of a client that waits.
 pub struct Wait {
-    pub places: Vec<Place>,
+    pub places: Vec<KeyRef>,
     pub terms: Terms,
     pub deadline: Option<Duration>,
     pub assigned: Option<Assigned>,
@@ -76,16 +76,16 @@ pub struct World {
     /// A file of the primary, and where in the log it was written.
     pub base: (usize, File),
     /// The accounts as they were at each place of the log that may become its end.
-    pub earlier: BTreeMap<usize, BTreeMap<Place, Account>>,
-    pub accounts: BTreeMap<Place, Account>,
+    pub earlier: BTreeMap<usize, BTreeMap<KeyRef, Account>>,
+    pub accounts: BTreeMap<KeyRef, Account>,
     pub accounts_opened: u64,
     pub clients: Vec<Client>,
-    pub lines: BTreeMap<Place, Vec<ClientNumber>>,
+    pub lines: BTreeMap<KeyRef, Vec<ClientNumber>>,
     pub owed: Vec<Owed>,
     /// All leases of which a client was never told.
     pub untold: BTreeSet<u64>,
     /// The leases that anybody has got from a key.
-    pub given: BTreeMap<Place, BTreeSet<u64>>,
+    pub given: BTreeMap<KeyRef, BTreeSet<u64>>,
     /// DUMPs, and the accounts of what is in them.
     pub dumps: Vec<(Rc<Saved>, Account)>,
     /// Since when the server may write again.
@@ -94,9 +94,9 @@ pub struct World {
     pub stepped_at: Option<Duration>,
     pub bodies: u64,
     /// Places whose queue may be another since the last look.
-    pub touched: BTreeSet<Place>,
+    pub touched: BTreeSet<KeyRef>,
     /// The same, beside the replica.
-    pub unsynced: BTreeSet<Place>,
+    pub unsynced: BTreeSet<KeyRef>,
     pub turns: u32,
 }
 
@@ -373,7 +373,7 @@ impl World {
         for client in 0..self.clients.len() {
             self.lose(client);
         }
-        let places: Vec<Place> = self.accounts.keys().cloned().collect();
+        let places: Vec<KeyRef> = self.accounts.keys().cloned().collect();
         for place in places {
             self.say(0, &Command::Keys(super::keyspace::Order::Delete(place)), false);
         }

@@ -225,11 +225,11 @@ pub unsafe extern "C" fn replicate_verbatim(ctx: *mut Ctx) -> c_int {
 }
 
 /// What is told a command in words.
-pub trait Told {
+pub trait LoggedCircumstances {
     fn tell(&mut self, words: Vec<Word>);
 }
 
-impl Told for Ctx {
+impl LoggedCircumstances for Ctx {
     fn tell(&mut self, words: Vec<Word>) {
         log(self.database, words);
     }
@@ -238,7 +238,7 @@ impl Told for Ctx {
 /// `Replicate` and `EmitAOF`. The real ones take any number of arguments. These are as many as the
 /// module ever gives; those that it doesn't give are not looked at.
 #[allow(clippy::too_many_arguments)]
-pub unsafe extern "C" fn tell<T: Told>(
+pub unsafe extern "C" fn tell<T: LoggedCircumstances>(
     told: *mut T,
     command: *const c_char,
     format: *const c_char,

@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use super::calls::{string, Str, Told};
+use super::calls::{string, LoggedCircumstances, Str};
 use super::keys::Place;
 use super::world::{methods, with, Value, Word};
 
@@ -245,7 +245,7 @@ pub unsafe extern "C" fn database_of_io(io: *mut Io) -> c_int {
     unsafe { (*io).place.0 }
 }
 
-impl Told for Io {
+impl LoggedCircumstances for Io {
     fn tell(&mut self, words: Vec<Word>) {
         self.commands.push(words);
     }

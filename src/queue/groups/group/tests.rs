@@ -1,7 +1,7 @@
 //! How names are spread, and what groups take.
 
 use super::*;
-use crate::queue::kernel::heading::Circumstances;
+use crate::queue::kernel::log_state::Circumstances;
 use crate::queue::kernel::queue::Queue;
 use crate::queue::operation::consume::{Mode, PopById};
 use crate::queue::operation::manage::Delete;
@@ -16,7 +16,7 @@ fn groups() -> Groups {
 fn names_are_spread_over_the_chains() {
     let groups = groups();
     let hashes: BTreeSet<u32> =
-        (0..1_000).map(|n: u32| groups.shelf.hash_of(n.to_string().as_bytes())).collect();
+        (0..1_000).map(|n: u32| groups.table.hash_of(n.to_string().as_bytes())).collect();
     assert!(hashes.len() > 990, "{}", hashes.len());
 }
 
@@ -44,8 +44,8 @@ fn who_has_no_jobs_takes_a_place_more() {
 
 /// What groups own elsewhere, by going through all of them.
 fn owned(groups: &Groups) -> usize {
-    let (slots, _) = groups.shelf.slab.scan(0, usize::MAX, usize::MAX);
-    let each = slots.into_iter().filter_map(|slot| groups.shelf.slab.get(slot));
+    let (slots, _) = groups.table.slab.scan(0, usize::MAX, usize::MAX);
+    let each = slots.into_iter().filter_map(|slot| groups.table.slab.get(slot));
     let of_each = each.map(|group| {
         let members = group.members.iter().filter_map(|slot| groups.members.get(*slot));
         let lines = members.map(|member| &member.line);
@@ -98,7 +98,7 @@ fn memory_of_groups_is_counted_to_the_byte_also_when_one_is_forgotten() {
     let group = queue.groups.as_ref().unwrap().find(id(b"group")).unwrap();
     let lines =
         |group: &Group| [&group.dying, &group.leases, &group.expiring].map(GroupLine::memory);
-    let lines = lines(queue.groups.as_ref().unwrap().shelf.slab.get(group).unwrap());
+    let lines = lines(queue.groups.as_ref().unwrap().table.slab.get(group).unwrap());
     assert!(lines.iter().all(|memory| *memory > 0), "each has several jobs");
     for id in &ids[1..] {
         queue.apply(&told(1), &Delete { ids: &[*id] });

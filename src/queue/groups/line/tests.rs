@@ -32,11 +32,14 @@ struct Pair {
 impl Pair {
     fn insert(&mut self) {
         let time = self.random.u64(1_000..1_400);
-        let hold = self.random.choice([Hold::Waiting, Hold::Leased, Hold::LeasedAtFirst]).unwrap();
-        let opens = match hold {
-            Hold::Leased => time,
-            Hold::Waiting => self.random.choice([0, time - 50]).unwrap(),
-            Hold::LeasedAtFirst => time - self.random.u64(0..200),
+        let kind = self
+            .random
+            .choice([EntryKind::Waiting, EntryKind::Leased, EntryKind::LeasedAtFirst])
+            .unwrap();
+        let opens = match kind {
+            EntryKind::Leased => time,
+            EntryKind::Waiting => self.random.choice([0, time - 50]).unwrap(),
+            EntryKind::LeasedAtFirst => time - self.random.u64(0..200),
         };
         let closes = at(time + self.random.u64(1..200));
         let closes = self.random.choice([closes, Time::MAX]).unwrap();
@@ -46,7 +49,7 @@ impl Pair {
         self.jobs.0.insert(slot, window);
         let behind = |(other, _): &(Time, Slot)| *other <= time;
         self.list.insert(self.list.partition_point(behind), (time, slot));
-        self.line.insert(&Arrival { time, slot, hold, window }, &mut self.places);
+        self.line.insert(&NewEntry { time, slot, kind, window }, &mut self.places);
     }
 
     fn remove(&mut self) {

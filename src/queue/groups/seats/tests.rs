@@ -6,14 +6,14 @@ fn at(ms: u64) -> Time {
     Time::new(ms).unwrap()
 }
 
-const NEVER: Rest =
-    Rest { span: Interval { since: Time::MAX, until: Time::MAX }, closed: Time::MAX };
+const NEVER: NothingReady =
+    NothingReady { span: Interval { since: Time::MAX, until: Time::MAX }, closed: Time::MAX };
 
 /// A group of the list: where it stands, and while nothing of it may leave.
 #[derive(Clone, Copy, Debug)]
 struct Listed {
     seat: Seat,
-    rests: Rest,
+    rests: NothingReady,
 }
 
 struct Pair {
@@ -30,14 +30,14 @@ impl Pair {
         Seat { opens: at(self.random.u64(0..60)), number: 1 + member as u64 / 2, turn }
     }
 
-    fn rests(&mut self) -> Rest {
+    fn rests(&mut self) -> NothingReady {
         let since = self.random.u64(0..60);
         let later = at(since + self.random.u64(0..40));
         let until = self.random.choice([later, Time::MAX]).unwrap();
         let closed = at(self.random.u64(0..120));
         let closed = self.random.choice([closed, Time::MAX]).unwrap();
         self.random
-            .choice([NEVER, Rest { span: Interval { since: at(since), until }, closed }])
+            .choice([NEVER, NothingReady { span: Interval { since: at(since), until }, closed }])
             .unwrap()
     }
 
@@ -154,17 +154,17 @@ fn a_rest_is_never_claimed_while_a_job_may_leave() {
     let mut random = fastrand::Rng::with_seed(11);
     let mut rested = 0;
     for _ in 0..20_000 {
-        let (mut rest, mut jobs, mut now) = (Rest::ALWAYS, Vec::new(), 10);
+        let (mut nothing_ready, mut jobs, mut now) = (NothingReady::ALWAYS, Vec::new(), 10);
         for _ in 0..random.usize(1..6) {
             now += random.u64(..4);
             let time = if random.bool() { now } else { now + random.u64(..12) };
             let expires = if random.bool() { at(time + random.u64(1..9)) } else { Time::MAX };
-            rest = rest.with(at(time), expires, at(now));
+            nothing_ready = nothing_ready.with(at(time), expires, at(now));
             jobs.push((at(time), expires));
-            for moment in (0..50).map(at).filter(|moment| rest.holds(*moment)) {
+            for moment in (0..50).map(at).filter(|moment| nothing_ready.holds(*moment)) {
                 let leaves =
                     jobs.iter().any(|(time, expires)| *time <= moment && moment < *expires);
-                assert!(!leaves, "at {moment:?}: {jobs:?}, {rest:?}");
+                assert!(!leaves, "at {moment:?}: {jobs:?}, {nothing_ready:?}");
                 rested += u32::from(moment >= at(now));
             }
         }
@@ -174,13 +174,15 @@ fn a_rest_is_never_claimed_while_a_job_may_leave() {
 
 #[test]
 fn heads_that_expire_are_known_of_before_anybody_looks() {
-    let holds = |rest: Rest, moments: [u64; 4]| moments.map(|now| rest.holds(at(now)));
-    let head = Rest::ALWAYS.with(at(0), at(5), at(0));
+    let holds = |nothing_ready: NothingReady, moments: [u64; 4]| {
+        moments.map(|now| nothing_ready.holds(at(now)))
+    };
+    let head = NothingReady::ALWAYS.with(at(0), at(5), at(0));
     assert_eq!(holds(head, [4, 5, 49, 99]), [false, true, true, true]);
     let plain = head.with(at(50), Time::MAX, at(0));
     assert_eq!(holds(plain, [4, 5, 49, 50]), [false, true, true, false]);
     // The other way round, too.
-    let plain = Rest::ALWAYS.with(at(50), Time::MAX, at(0)).with(at(0), at(5), at(0));
+    let plain = NothingReady::ALWAYS.with(at(50), Time::MAX, at(0)).with(at(0), at(5), at(0));
     assert_eq!(holds(plain, [4, 5, 49, 50]), [false, true, true, false]);
     let expires = head.with(at(50), at(60), at(0));
     assert_eq!(holds(expires, [5, 49, 50, 60]), [true, true, false, true]);

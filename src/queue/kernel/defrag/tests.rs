@@ -1,5 +1,5 @@
 use super::*;
-use crate::queue::kernel::heading::Circumstances;
+use crate::queue::kernel::log_state::Circumstances;
 use crate::queue::memory::defrag::Everything;
 use crate::queue::operation::consume::Pop;
 use crate::queue::operation::manage::Delete;

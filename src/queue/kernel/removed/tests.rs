@@ -1,4 +1,4 @@
-use crate::queue::kernel::heading::Circumstances;
+use crate::queue::kernel::log_state::Circumstances;
 use crate::queue::operation::consume::Pop;
 use crate::queue::operation::manage::Delete;
 use crate::queue::operation::produce::{Add, IfTaken};

@@ -1,7 +1,7 @@
 //! Buckets that are full are split, those that have become small are merged with a neighbour.
 
 use super::{
-    Arrival, Bucket, BucketNumber, Buckets, DirectoryEntry, Entry, Residents, Slot, Time,
+    Bucket, BucketListener, BucketNumber, Buckets, DirectoryEntry, Entry, NewEntry, Slot, Time,
     BUCKET_ENTRIES, GROWTH, MERGED_AT_MOST,
 };
 
@@ -12,11 +12,11 @@ impl Buckets {
         &mut self,
         at: Option<usize>,
         entry: Entry,
-        arrival: &Arrival,
-        residents: &mut impl Residents,
+        new_entry: &NewEntry,
+        residents: &mut impl BucketListener,
     ) -> (usize, BucketNumber) {
-        let (at, number) = self.make_room(at, arrival.time, residents);
-        self.put(at, entry, arrival);
+        let (at, number) = self.make_room(at, new_entry.time, residents);
+        self.put(at, entry, new_entry);
         (at, number)
     }
 
@@ -26,7 +26,7 @@ impl Buckets {
         &mut self,
         at: Option<usize>,
         time: Time,
-        residents: &mut impl Residents,
+        residents: &mut impl BucketListener,
     ) -> (usize, BucketNumber) {
         let full = at.and_then(|at| Some((at, self.directory.get(at)?.bucket)));
         let Some((at, number)) = full else {
@@ -71,7 +71,7 @@ impl Buckets {
         at: usize,
         number: BucketNumber,
         middle: usize,
-        residents: &mut impl Residents,
+        residents: &mut impl BucketListener,
     ) -> BucketNumber {
         let mut upper = Bucket::default();
         if let Some(lower) = self.buckets.get_mut(number) {
@@ -144,7 +144,7 @@ impl Buckets {
         number: BucketNumber,
         left: usize,
         time: Time,
-        residents: &mut impl Residents,
+        residents: &mut impl BucketListener,
     ) {
         if left == 0 {
             self.drop_bucket(number, time);
@@ -160,7 +160,7 @@ impl Buckets {
         &mut self,
         number: BucketNumber,
         time: Time,
-        residents: &mut impl Residents,
+        residents: &mut impl BucketListener,
     ) {
         let Some(at) = self.line_of(number, time) else {
             return;
@@ -174,7 +174,7 @@ impl Buckets {
 
     /// Moves what is in the bucket behind this line into that of the line, when both together leave
     /// room.
-    fn take_in_next(&mut self, at: usize, residents: &mut impl Residents) {
+    fn take_in_next(&mut self, at: usize, residents: &mut impl BucketListener) {
         let bucket_at = |at: usize| self.directory.get(at).map(|line| line.bucket);
         let (Some(number), Some(next)) = (bucket_at(at), bucket_at(at + 1)) else {
             return;

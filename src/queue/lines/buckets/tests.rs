@@ -15,7 +15,7 @@ use windows::Kept;
 #[derive(Clone, Default)]
 struct Homes(Vec<BucketNumber>);
 
-impl Residents for Homes {
+impl BucketListener for Homes {
     fn moved_to(&mut self, slot: Slot, bucket: BucketNumber) {
         self.0[slot as usize] = bucket;
     }
@@ -25,9 +25,9 @@ impl Residents for Homes {
 #[derive(Clone, Default)]
 struct Pair {
     buckets: Buckets,
-    homes: Homes,
+    main_lines: Homes,
     windows: Kept,
-    plain: Vec<(Time, Slot, Hold)>,
+    plain: Vec<(Time, Slot, EntryKind)>,
     now: Time,
 }
 
@@ -38,32 +38,32 @@ fn at(unix_ms: u64) -> Time {
 impl Pair {
     fn of(times: impl IntoIterator<Item = u64>) -> Pair {
         let mut pair = Pair::default();
-        times.into_iter().for_each(|time| pair.insert(time, Hold::Waiting));
+        times.into_iter().for_each(|time| pair.insert(time, EntryKind::Waiting));
         pair
     }
 
-    fn insert(&mut self, time: u64, hold: Hold) {
-        self.insert_open(time, hold, Window::ALWAYS);
+    fn insert(&mut self, time: u64, kind: EntryKind) {
+        self.insert_open(time, kind, Window::ALWAYS);
     }
 
-    fn insert_open(&mut self, time: u64, hold: Hold, window: Window) {
-        let slot = self.homes.0.len() as Slot;
-        self.homes.0.push(BucketNumber::MAX);
+    fn insert_open(&mut self, time: u64, kind: EntryKind, window: Window) {
+        let slot = self.main_lines.0.len() as Slot;
+        self.main_lines.0.push(BucketNumber::MAX);
         // What is leased opens when it is not.
         let window =
-            if hold == Hold::Leased { Window { opens: at(time), ..window } } else { window };
+            if kind == EntryKind::Leased { Window { opens: at(time), ..window } } else { window };
         self.windows.push(window);
-        self.buckets.insert(&Arrival { time: at(time), slot, hold, window }, &mut self.homes);
+        self.buckets.insert(&NewEntry { time: at(time), slot, kind, window }, &mut self.main_lines);
         let place = self.plain.partition_point(|(other, _, _)| *other <= at(time));
-        self.plain.insert(place, (at(time), slot, hold));
+        self.plain.insert(place, (at(time), slot, kind));
     }
 
     /// Removes the job that is at this place in the order.
     fn remove(&mut self, place: usize) {
         let (time, slot, _) = self.plain.remove(place);
-        let bucket = self.homes.0[slot as usize];
+        let bucket = self.main_lines.0[slot as usize];
         assert_eq!(self.buckets.time_of(slot, bucket), Some(time));
-        assert_eq!(self.buckets.remove(slot, bucket, &mut self.homes), Some(time));
+        assert_eq!(self.buckets.remove(slot, bucket, &mut self.main_lines), Some(time));
         assert_eq!(self.buckets.time_of(slot, bucket), None, "gone is gone");
     }
 
@@ -87,35 +87,35 @@ impl Pair {
 
     fn check_what_it_says(&self) {
         assert!(self.buckets.iter().eq(self.plain.iter().copied()), "the order is another one");
-        assert_eq!(self.buckets.tallies().0.jobs, self.plain.len());
+        assert_eq!(self.buckets.job_counts().0.jobs, self.plain.len());
         assert_eq!(self.buckets.first(), self.plain.first().map(|(time, slot, _)| (*time, *slot)));
         let passed = self.plain.partition_point(|(time, _, _)| *time <= self.now);
         let next = self.plain.get(passed).map(|(time, _, _)| *time);
         assert_eq!(self.buckets.next(), next, "next, at {:?}", self.now);
         let (before, after) = self.plain.split_at(passed);
         let counted = (tally_of_plain(&self.plain), tally_of_plain(before));
-        assert_eq!(self.buckets.tallies(), counted, "all and passed, at {:?}", self.now);
+        assert_eq!(self.buckets.job_counts(), counted, "all and passed, at {:?}", self.now);
         assert!(
             self.buckets.to_come(Start::FIRST, |_| true).eq(after.iter().copied()),
             "to come, at {:?}",
             self.now
         );
-        for hold in HOLDS {
-            self.check_those_to_come(after, hold);
+        for kind in ENTRY_KINDS {
+            self.check_those_to_come(after, kind);
         }
         let middle = self.plain.get(self.plain.len() / 2).map_or(self.now, |(time, ..)| *time);
         for time in [Time::ZERO, middle, self.now, Time::MAX] {
             let after: Vec<_> =
                 self.plain.iter().filter(|(other, ..)| *other > time).copied().collect();
-            assert_eq!(self.buckets.tally_after(time), tally_of_plain(&after), "after {time:?}");
+            assert_eq!(self.buckets.count_after(time), tally_of_plain(&after), "after {time:?}");
         }
         for (from, to) in
             [(Time::ZERO, middle), (self.now, middle), (middle, self.now), (middle, Time::MAX)]
         {
-            let between = |(time, ..): &&(Time, Slot, Hold)| from < *time && *time <= to;
+            let between = |(time, ..): &&(Time, Slot, EntryKind)| from < *time && *time <= to;
             let expected: Vec<_> = self.plain.iter().filter(between).copied().collect();
             assert_eq!(
-                self.buckets.tally_between(from, to),
+                self.buckets.count_between(from, to),
                 tally_of_plain(&expected),
                 "{from:?} to {to:?}"
             );
@@ -142,24 +142,24 @@ impl Pair {
     }
 
     /// Whoever wants one kind of jobs gets all of those, and with them their neighbours at most.
-    fn check_those_to_come(&self, after: &[(Time, Slot, Hold)], hold: Hold) {
-        let is_it = |(_, _, other): &(Time, Slot, Hold)| *other == hold;
+    fn check_those_to_come(&self, after: &[(Time, Slot, EntryKind)], kind: EntryKind) {
+        let is_it = |(_, _, other): &(Time, Slot, EntryKind)| *other == kind;
         let to_come: Vec<_> =
-            self.buckets.to_come(Start::FIRST, |tally| count_of(tally, hold) > 0).collect();
+            self.buckets.to_come(Start::FIRST, |tally| count_of(tally, kind) > 0).collect();
         assert!(
             to_come.iter().filter(|job| is_it(job)).eq(after.iter().filter(|job| is_it(job))),
-            "{hold:?}"
+            "{kind:?}"
         );
-        assert!(to_come.is_sorted_by_key(|(time, ..)| *time), "{hold:?}");
+        assert!(to_come.is_sorted_by_key(|(time, ..)| *time), "{kind:?}");
         let mut everyone = after.iter();
         assert!(
             to_come.iter().all(|job| everyone.any(|other| other == job)),
-            "a stranger among {hold:?}"
+            "a stranger among {kind:?}"
         );
         let has_any = tally_of_plain(&self.plain) != JobCounts::default() && !to_come.is_empty();
         assert!(
             !has_any || self.plain.iter().any(is_it),
-            "buckets that nobody wants, for {hold:?}"
+            "buckets that nobody wants, for {kind:?}"
         );
     }
 
@@ -172,7 +172,7 @@ impl Pair {
             assert!(before <= line.first, "a line begins before the end of the last bucket");
             for entry in bucket.entries() {
                 assert!(line.first <= entry.time());
-                assert_eq!(self.homes.0[entry.slot as usize], line.bucket);
+                assert_eq!(self.main_lines.0[entry.slot as usize], line.bucket);
                 before = entry.time();
             }
             let parts: Vec<_> = bucket.entries().iter().map(Entry::parts).collect();
@@ -189,22 +189,23 @@ impl Pair {
     }
 }
 
-const HOLDS: [Hold; 3] = [Hold::Waiting, Hold::Leased, Hold::LeasedAtFirst];
+const ENTRY_KINDS: [EntryKind; 3] =
+    [EntryKind::Waiting, EntryKind::Leased, EntryKind::LeasedAtFirst];
 
-fn tally_of_plain(jobs: &[(Time, Slot, Hold)]) -> JobCounts {
-    let count = |wanted| jobs.iter().filter(|(_, _, hold)| *hold == wanted).count();
+fn tally_of_plain(jobs: &[(Time, Slot, EntryKind)]) -> JobCounts {
+    let count = |wanted| jobs.iter().filter(|(_, _, kind)| *kind == wanted).count();
     JobCounts {
         jobs: jobs.len(),
-        leased: count(Hold::Leased),
-        leased_at_first: count(Hold::LeasedAtFirst),
+        leased: count(EntryKind::Leased),
+        leased_at_first: count(EntryKind::LeasedAtFirst),
     }
 }
 
-fn count_of(tally: JobCounts, hold: Hold) -> usize {
-    match hold {
-        Hold::Waiting => tally.waiting(),
-        Hold::Leased => tally.leased,
-        Hold::LeasedAtFirst => tally.leased_at_first,
+fn count_of(tally: JobCounts, kind: EntryKind) -> usize {
+    match kind {
+        EntryKind::Waiting => tally.waiting(),
+        EntryKind::Leased => tally.leased,
+        EntryKind::LeasedAtFirst => tally.leased_at_first,
     }
 }
 
@@ -214,7 +215,7 @@ fn jobs_of_one_time_leave_in_the_order_in_which_they_came() {
     for n in 0..3_000 {
         // Early, late and equal ones in turn: runs of a thousand, built in the middle of each
         // other.
-        pair.insert([20, 10, 30][n % 3], Hold::Waiting);
+        pair.insert([20, 10, 30][n % 3], EntryKind::Waiting);
     }
     pair.check();
     let slots: Vec<Slot> = pair.buckets.iter().map(|(_, slot, _)| slot).collect();
@@ -226,7 +227,7 @@ fn jobs_of_one_time_leave_in_the_order_in_which_they_came() {
 fn buckets_without_those_that_are_wanted_are_left_out_whole() {
     let mut pair = Pair::of(0..10 * BUCKET_ENTRIES as u64);
     assert_eq!(pair.buckets.to_come(Start::FIRST, |tally| tally.leased > 0).count(), 0);
-    pair.insert(5 * BUCKET_ENTRIES as u64, Hold::Leased);
+    pair.insert(5 * BUCKET_ENTRIES as u64, EntryKind::Leased);
     let found = pair.buckets.to_come(Start::FIRST, |tally| tally.leased > 0).count();
     assert!((1..=BUCKET_ENTRIES).contains(&found), "{found}");
     pair.check();
@@ -253,7 +254,7 @@ fn a_full_bucket_splits_in_halves_when_one_comes_in_between() {
     let half = BUCKET_ENTRIES / 2;
     for place in [0, 1, half as u64 - 1, half as u64, half as u64 + 1, BUCKET_ENTRIES as u64 - 2] {
         let mut pair = Pair::of((0..2 * BUCKET_ENTRIES as u64).map(|n| 10 * n));
-        pair.insert(10 * place + 5, Hold::Leased);
+        pair.insert(10 * place + 5, EntryKind::Leased);
         let lens = pair.bucket_lens();
         assert_eq!(lens.iter().sum::<usize>(), 2 * BUCKET_ENTRIES + 1);
         assert_eq!((lens.len(), lens[0].min(lens[1])), (3, half), "at {place}");
@@ -266,7 +267,7 @@ fn a_full_bucket_of_one_time_among_others_splits_behind_its_run() {
     let full = std::iter::repeat_n(5, BUCKET_ENTRIES);
     let mut pair = Pair::of(full.chain(std::iter::repeat_n(9, BUCKET_ENTRIES)));
     for time in [5, 4, 5, 9, 5, 10, 7] {
-        pair.insert(time, Hold::Waiting);
+        pair.insert(time, EntryKind::Waiting);
         pair.check();
     }
 }
@@ -349,7 +350,7 @@ fn a_copy_counts_its_own_memory() {
     let mut copy = pair.clone();
     copy.check();
     for n in 0..1_000 {
-        copy.insert(n % 70, Hold::Leased);
+        copy.insert(n % 70, EntryKind::Leased);
     }
     copy.check();
     pair.check();
@@ -375,7 +376,7 @@ fn the_horizon_counts_right_from_anywhere_to_anywhere() {
     for times in patterns() {
         let mut whole = Pair::default();
         for (n, time) in times.iter().enumerate() {
-            whole.insert(*time, HOLDS[n % 3]);
+            whole.insert(*time, ENTRY_KINDS[n % 3]);
         }
         let last = times.iter().max().unwrap() + 1;
         let step = (last / 12).max(1) as usize;
@@ -399,14 +400,14 @@ fn what_comes_and_goes_at_the_horizon_is_counted_on_its_side() {
         let middle = times[times.len() / 2];
         pair.advance(middle);
         for time in [middle, middle - 1, middle + 1, 0, middle, u64::from(u32::MAX)] {
-            pair.insert(time, Hold::Leased);
+            pair.insert(time, EntryKind::Leased);
             pair.check_what_it_says();
         }
         for _ in 0..100 {
-            let passed = pair.buckets.tallies().1.jobs;
+            let passed = pair.buckets.job_counts().1.jobs;
             // The first beyond the horizon, if any, and the last before it.
             pair.remove(passed.min(pair.plain.len() - 1));
-            let passed = pair.buckets.tallies().1.jobs;
+            let passed = pair.buckets.job_counts().1.jobs;
             pair.remove(passed - 1);
             pair.check_what_it_says();
         }
@@ -418,11 +419,11 @@ fn what_comes_and_goes_at_the_horizon_is_counted_on_its_side() {
 fn the_horizon_goes_back() {
     let mut pair = Pair::of([10, 20, 30]);
     pair.advance(25);
-    assert_eq!(pair.buckets.tallies().1.jobs, 2);
+    assert_eq!(pair.buckets.job_counts().1.jobs, 2);
     for (now, passed) in [(20, 2), (19, 1), (9, 0), (30, 3), (0, 0), (0, 0), (10, 1)] {
         pair.advance(now);
         pair.check();
-        assert_eq!(pair.buckets.tallies().1.jobs, passed);
+        assert_eq!(pair.buckets.job_counts().1.jobs, passed);
     }
 }
 
@@ -434,21 +435,21 @@ fn next_is_right_after_every_kind_of_change() {
         assert_eq!(pair.buckets.next(), time.map(at));
     };
     next_is(&pair, None);
-    pair.insert(50, Hold::Waiting);
+    pair.insert(50, EntryKind::Waiting);
     next_is(&pair, Some(50));
-    pair.insert(70, Hold::Waiting);
+    pair.insert(70, EntryKind::Waiting);
     next_is(&pair, Some(50));
-    pair.insert(40, Hold::Leased);
+    pair.insert(40, EntryKind::Leased);
     next_is(&pair, Some(40));
     pair.advance(39);
     next_is(&pair, Some(40));
     pair.advance(40);
     next_is(&pair, Some(50));
-    pair.insert(40, Hold::Waiting);
+    pair.insert(40, EntryKind::Waiting);
     next_is(&pair, Some(50));
-    pair.insert(41, Hold::Waiting);
+    pair.insert(41, EntryKind::Waiting);
     next_is(&pair, Some(41));
-    pair.insert(41, Hold::Waiting);
+    pair.insert(41, EntryKind::Waiting);
     pair.remove(2);
     next_is(&pair, Some(41));
     pair.remove(2);
@@ -459,7 +460,7 @@ fn next_is_right_after_every_kind_of_change() {
     next_is(&pair, Some(70));
     pair.advance(70);
     next_is(&pair, None);
-    pair.insert(Time::MAX.unix_ms(), Hold::Leased);
+    pair.insert(Time::MAX.unix_ms(), EntryKind::Leased);
     next_is(&pair, Some(Time::MAX.unix_ms()));
     pair.advance(Time::MAX.unix_ms());
     next_is(&pair, None);
@@ -470,7 +471,7 @@ fn every_time_there_is_fits_beside_the_hold() {
     let edges = [0, 1, u64::from(u32::MAX), 1 << 32, (1 << 47) - 1, 1 << 47, Time::MAX.unix_ms()];
     let mut pair = Pair::default();
     for time in edges {
-        HOLDS.into_iter().for_each(|hold| pair.insert(time, hold));
+        ENTRY_KINDS.into_iter().for_each(|kind| pair.insert(time, kind));
     }
     for time in edges {
         pair.advance(time);

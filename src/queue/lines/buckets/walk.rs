@@ -1,6 +1,6 @@
 //! Going through a line in its order, from some place on.
 
-use super::{Bucket, BucketNumber, Buckets, Entry, Hold, JobCounts, Slot, Time, Windows};
+use super::{Bucket, BucketNumber, Buckets, Entry, EntryKind, JobCounts, Slot, Time, Windows};
 
 /// Where to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,13 +41,13 @@ impl<'b> Tail<'b> {
 
 impl Buckets {
     /// All jobs in their order.
-    pub fn iter(&self) -> impl Iterator<Item = (Time, Slot, Hold)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (Time, Slot, EntryKind)> + '_ {
         self.iter_from(Start::FIRST)
     }
 
     /// O(log n) until the first one; behind a job, O(bucket), and the buckets that begin in its
     /// millisecond.
-    pub fn iter_from(&self, start: Start) -> impl Iterator<Item = (Time, Slot, Hold)> + '_ {
+    pub fn iter_from(&self, start: Start) -> impl Iterator<Item = (Time, Slot, EntryKind)> + '_ {
         self.runs_from(start).flat_map(|run| run.entries()).map(Entry::parts)
     }
 
@@ -57,7 +57,7 @@ impl Buckets {
         &'b self,
         start: Start,
         wants: impl Fn(JobCounts) -> bool + 'b,
-    ) -> impl Iterator<Item = (Time, Slot, Hold)> + 'b {
+    ) -> impl Iterator<Item = (Time, Slot, EntryKind)> + 'b {
         let runs = self.runs_from(start.but_after(self.horizon));
         runs.filter(move |run| wants(run.bucket.tally()))
             .flat_map(|run| run.entries())

@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Aside, Home, Lanes};
+use super::{Lanes, MainLine, SideLine};
 use crate::queue::lines::buckets::walk::Start;
 use crate::queue::lines::buckets::{BucketNumber, Buckets};
-use crate::queue::lines::entry::Hold;
+use crate::queue::lines::entry::EntryKind;
 use crate::queue::lines::window::Windows;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::state::State;
@@ -14,15 +14,15 @@ use crate::queue::value::time::Time;
 
 /// A line, of those in which a job may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    Home(Home),
-    Aside(Aside),
+pub enum LinePlace {
+    MainLine(MainLine),
+    SideLine(SideLine),
 }
 
 /// Where a job stands in the order of the state that it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    pub place: Place,
+    pub place: LinePlace,
     pub slot: Slot,
     pub bucket: BucketNumber,
     /// At which it leaves that state, or has come to it if it doesn't leave.
@@ -70,17 +70,18 @@ impl Lanes {
             State::Reserved => {
                 // What is leased at first stands in `leases` as well, and earlier.
                 let leased = |line: LineFrom<'s>| {
-                    let is_aside = line.place == Place::Aside(Aside::Leases);
+                    let is_aside = line.place == LinePlace::SideLine(SideLine::Leases);
                     let jobs =
                         line.jobs.to_come(line.start, move |tally| is_aside || tally.leased > 0);
-                    let jobs = jobs.filter(move |(_, _, hold)| is_aside || *hold == Hold::Leased);
+                    let jobs =
+                        jobs.filter(move |(_, _, kind)| is_aside || *kind == EntryKind::Leased);
                     boxed(jobs.map(|(time, slot, _)| (time, slot)))
                 };
                 merged(lines.map(leased).collect())
             }
             State::Dead => {
                 let died = |line: LineFrom<'s>| {
-                    let is_for_ever = line.place == Place::Home(Home::Dead);
+                    let is_for_ever = line.place == LinePlace::MainLine(MainLine::Dead);
                     let until = if is_for_ever { since } else { since.min(now) };
                     let jobs = line.jobs.iter_from(line.start).map(|(time, slot, _)| (time, slot));
                     boxed(jobs.take_while(move |(time, _)| *time <= until))
@@ -97,50 +98,57 @@ impl Lanes {
     }
 
     /// The time at which a job stands in a line.
-    pub fn time_in(&self, place: Place, slot: Slot, bucket: BucketNumber) -> Option<Time> {
+    pub fn time_in(&self, place: LinePlace, slot: Slot, bucket: BucketNumber) -> Option<Time> {
         match place {
-            Place::Home(home) => self.time_of(home, slot, bucket),
-            Place::Aside(Aside::Expiring) => self.expiring.time_of(slot, bucket),
-            Place::Aside(Aside::Leases) => self.leases.time_of(slot, bucket),
+            LinePlace::MainLine(main_line) => self.time_of(main_line, slot, bucket),
+            LinePlace::SideLine(SideLine::Expiring) => self.expiring.time_of(slot, bucket),
+            LinePlace::SideLine(SideLine::Leases) => self.leases.time_of(slot, bucket),
         }
     }
 
     /// The lines in which jobs of this state stand; at equal times, those in the first line are
     /// first.
-    fn lines_of(&self, state: State) -> Vec<(Place, &Buckets)> {
-        let alone =
-            self.lanes.iter().map(|each| (Place::Home(Home::Lane(each.priority)), &each.jobs));
-        let grouped =
-            self.grouped.iter().map(|each| (Place::Home(Home::Grouped(each.priority)), &each.jobs));
+    fn lines_of(&self, state: State) -> Vec<(LinePlace, &Buckets)> {
+        let alone = self
+            .lanes
+            .iter()
+            .map(|each| (LinePlace::MainLine(MainLine::Lane(each.priority)), &each.jobs));
+        let grouped = self
+            .grouped
+            .iter()
+            .map(|each| (LinePlace::MainLine(MainLine::Grouped(each.priority)), &each.jobs));
         let lanes = alone.chain(grouped);
-        let dying = (Place::Home(Home::Dying), &self.dying);
+        let dying = (LinePlace::MainLine(MainLine::Dying), &self.dying);
         match state {
             State::Ready => {
                 let mut lanes: Vec<_> = lanes.collect();
                 // What has a group is behind what has none: in which turn they will leave is to be
                 // seen.
                 lanes.sort_by_key(|(place, _)| match place {
-                    Place::Home(Home::Lane(priority) | Home::Grouped(priority)) => *priority,
-                    Place::Home(Home::Dying | Home::Dead | Home::Done) | Place::Aside(_) => u8::MAX,
+                    LinePlace::MainLine(MainLine::Lane(priority) | MainLine::Grouped(priority)) => {
+                        *priority
+                    }
+                    LinePlace::MainLine(MainLine::Dying | MainLine::Dead | MainLine::Done)
+                    | LinePlace::SideLine(_) => u8::MAX,
                 });
                 lanes
             }
             State::Delayed => lanes.chain([dying]).collect(),
-            State::Reserved => {
-                lanes.chain([dying, (Place::Aside(Aside::Leases), &self.leases)]).collect()
-            }
+            State::Reserved => lanes
+                .chain([dying, (LinePlace::SideLine(SideLine::Leases), &self.leases)])
+                .collect(),
             State::Dead => {
-                let expiring = (Place::Aside(Aside::Expiring), &self.expiring);
-                vec![dying, expiring, (Place::Home(Home::Dead), &self.dead)]
+                let expiring = (LinePlace::SideLine(SideLine::Expiring), &self.expiring);
+                vec![dying, expiring, (LinePlace::MainLine(MainLine::Dead), &self.dead)]
             }
-            State::Done => vec![(Place::Home(Home::Done), &self.done)],
+            State::Done => vec![(LinePlace::MainLine(MainLine::Done), &self.done)],
         }
     }
 }
 
 /// A line, and where in it to begin.
 struct LineFrom<'s> {
-    place: Place,
+    place: LinePlace,
     jobs: &'s Buckets,
     start: Start,
 }
@@ -148,7 +156,7 @@ struct LineFrom<'s> {
 /// Behind a job: in its own line behind it; in those before, which come first at equal times, after
 /// its time; in those behind at its time. But ready jobs leave line by line.
 fn begun<'s>(
-    lines: Vec<(Place, &'s Buckets)>,
+    lines: Vec<(LinePlace, &'s Buckets)>,
     state: State,
     begin: Begin,
 ) -> impl Iterator<Item = LineFrom<'s>> + 's {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::queue::kernel::heading::Circumstances;
+use crate::queue::kernel::log_state::Circumstances;
 use crate::queue::kernel::queue::Queue;
 use crate::queue::operation::produce::Add;
 use crate::queue::value::ids::Id;

@@ -17,7 +17,7 @@ fn record() -> JobRecord {
 }
 
 fn record_with_all() -> JobRecord {
-    let extra = Extra {
+    let extra = ExtraRecord {
         backoff_base: 1_000,
         backoff_max: 60_000,
         ttl: 86_400_000,

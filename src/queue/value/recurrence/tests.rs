@@ -50,7 +50,7 @@ fn every_ends_with_time() {
     assert_eq!(every(at(0), ms(1), at(0), at(last - 1)).missed, u32::MAX);
     assert_eq!(every(at(5), week, at(5), at(5 + 10 * 604_800_000)).missed, 10);
     // What has got to the end of time doesn't come back.
-    let round = rule(1).begun(Round::new(at(0), at(0)), at(last - 1), &mut NoCalendar);
+    let round = rule(1).begun(RunState::new(at(0), at(0)), at(last - 1), &mut NoCalendar);
     assert_eq!(round.next(), None);
 }
 
@@ -112,5 +112,5 @@ fn the_longest_jitter_is_the_whole_of_it() {
 
 #[test]
 fn a_period_of_nothing_is_in_step_with_everything() {
-    assert!(rule(0).is_as(&rule(0), &Round::new(at(0), at(0)), Starts::At(at(5))));
+    assert!(rule(0).is_as(&rule(0), &RunState::new(at(0), at(0)), Starts::At(at(5))));
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::queue::Time;
-use crate::services::alarm::{arm, next_turn, was_clock_set, Slice, NEXT_TURN};
+use crate::services::alarm::{arm, next_turn, was_clock_set, TimeSlice, NEXT_TURN};
 use crate::services::host::Host;
 use crate::services::pacemaker;
 use crate::services::stats::Stats;
@@ -79,7 +79,7 @@ fn a_clock_that_was_set_is_noticed_from_six_milliseconds_on() {
 fn a_slice_is_over_when_its_time_is_up() {
     let (node, uptime) = node();
     let host = &node;
-    let whole = Slice::begin(host);
+    let whole = TimeSlice::begin(host);
     let half = whole.half();
     let is_over = || (half.is_over(host), whole.is_over(host), whole.took(host));
     assert_eq!(is_over(), (false, false, Duration::ZERO));

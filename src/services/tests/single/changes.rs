@@ -6,10 +6,10 @@ use crate::queue::{Add, Due, Forget, Lease, Pop, Queue, Time};
 use crate::services::commit::{circumstances, commit};
 use crate::services::frame::{look, OpenQueue, Source};
 use crate::services::host::Host;
-use crate::services::log::{Told, Wording, POP};
+use crate::services::log::{LogForm, LoggedCircumstances, POP};
 use crate::services::notify::{self, Announced, Announcement};
 use crate::services::value::QueueValue;
-use crate::services::{wakeup, whereabouts};
+use crate::services::{lifecycle, wakeup};
 
 use super::{
     add, command, every_minute, id, join, logged, ms, node, now_of, pass, place, plain, Context,
@@ -34,15 +34,15 @@ fn a_queue_goes_by_a_floor_once_it_was_told_or_has_given_a_lease_above_it() {
         pass(&uptime, Duration::from_secs(90));
         let now = now_of(host).now;
         let other = if is_floor_above { node.wall_ms() + 5_000 } else { node.wall_ms() - 5_000 };
-        host.with(|state| state.leases.saw(Queue::lease_at(Time::new(other).unwrap()), now));
-        let mut value = whereabouts::new(host, queue);
+        host.with(|state| state.leases.observe(Queue::lease_at(Time::new(other).unwrap()), now));
+        let mut value = lifecycle::new(host, queue);
         let key = Key { node: host, database: 0, name: b"q", context: Context::Timer };
         let floor_for =
             |value: &QueueValue, now| host.with(|state| state.leases.floor_for(value, now));
         assert_eq!(floor_for(&value, now) > Lease::default(), is_floor_above);
         let circumstances = circumstances(host, &value);
         let words: [&[u8]; 2] = [b"COUNT", b"1"];
-        let wording = Wording::Command(POP, &words);
+        let wording = LogForm::Command(POP, &words);
         let deliveries = commit(host, &key, &mut value, &circumstances, &Pop::ONE, wording);
         assert_eq!((deliveries.len(), node.events.borrow().len()), (usize::from(is_there), 1));
         let set_back = Time::new(node.wall_ms() - 3_600_000).unwrap();
@@ -86,12 +86,12 @@ fn what_a_log_tells_lets_time_pass_and_takes_none_back() {
     (&node).with(|state| state.is_primary = false);
     let told = |passed: u64| {
         let time = (node.wall_ms() + passed).to_string();
-        Told::parse(time.as_bytes(), b"check=0").unwrap()
+        LoggedCircumstances::parse(time.as_bytes(), b"check=0").unwrap()
     };
     let (first, later, before) = (told(0), told(10), told(7));
     node.open_as(&place(), Context::Log, true, |key, value| {
         for (entry, horizon) in [(&first, &first), (&later, &later), (&before, &later)] {
-            let (open, _) = OpenQueue::told(&node, key, value, entry);
+            let (open, _) = OpenQueue::for_entry(&node, key, value, entry);
             assert_eq!((open.now(), open.queue().horizon()), (entry.time, horizon.time));
         }
     });
@@ -110,7 +110,7 @@ fn who_waits_is_served_from_what_a_log_says_by_a_primary_that_is_not_loading() {
         // A client may send what a log says.
         let context = if is_served { command(&add) } else { Context::Log };
         node.open_as(&place(), context, true, |key, value| {
-            add.carry_out(OpenQueue::new(host, key, value, Source::Log), Wording::AsSent)
+            add.carry_out(OpenQueue::new(host, key, value, Source::Log), LogForm::AsSent)
         });
         let left = host.with(|state| (state.to_unblock.len(), state.to_serve.len()));
         assert_eq!(left, (usize::from(is_served), 0), "{is_primary} {is_loading}");
@@ -146,10 +146,10 @@ fn who_looks_sees_what_time_did_and_has_the_timer_come_for_the_rest() {
         assert_eq!(look(host, &key, value), seconds_later(6));
         assert_eq!((value.queue.horizon(), value.queue.counts().ready), (seconds_later(6), 1));
         // Its hint is early enough, but it has come here unseen.
-        assert!(!value.is_astray());
-        value.set_astray(true);
+        assert!(!value.is_unlocated());
+        value.set_unlocated(true);
         look(host, &key, value);
-        assert!(!value.is_astray());
+        assert!(!value.is_unlocated());
         // And the other way round.
         wakeup::cancel(host, value, key.database, key.name);
         look(host, &key, value);
@@ -167,7 +167,7 @@ fn commands_call_the_timer_only_where_something_is_left() {
         let pop = || {
             let popped = node.open_as(&place(), command(&sent), false, |key, value| {
                 let open = OpenQueue::new(host, key, value, Source::Client);
-                open.change(&Pop::ONE, Wording::AsSent, |deliveries, _| deliveries.len())
+                open.change(&Pop::ONE, LogForm::AsSent, |deliveries, _| deliveries.len())
             });
             (popped.unwrap(), host.with(|state| state.to_serve.len()))
         };

@@ -2,10 +2,10 @@
 //! only the result of it counts there.
 
 mod alarm;
-mod almanac;
 mod changes;
 mod keys;
 mod moved;
+mod recording_calendar;
 mod waiting;
 
 use std::cell::Cell;
@@ -17,8 +17,8 @@ use crate::queue::{
 };
 use crate::services::frame::{OpenQueue, Source};
 use crate::services::host::Host;
-use crate::services::log::Wording;
-use crate::services::place::Place;
+use crate::services::log::LogForm;
+use crate::services::place::KeyRef;
 use crate::services::waiters::{Around, JobShape, Shape};
 
 use super::key::{Context, Key};
@@ -40,7 +40,7 @@ fn pass(uptime: &Cell<Duration>, span: Duration) {
 }
 
 /// The key of all that needs no more than one.
-fn place() -> Place {
+fn place() -> KeyRef {
     (0, b"q"[..].into())
 }
 
@@ -91,7 +91,7 @@ fn command(sent: &Operation) -> Context<'_> {
 fn add(node: &Node, name: &[u8]) {
     let operation = plain(name);
     node.open_as(&place(), command(&operation), true, |key, value| {
-        operation.carry_out(OpenQueue::new(node, key, value, Source::Client), Wording::AsSent)
+        operation.carry_out(OpenQueue::new(node, key, value, Source::Client), LogForm::AsSent)
     });
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::queue::{Add, Due, Time};
-use crate::services::alarm::Slice;
+use crate::services::alarm::TimeSlice;
 use crate::services::host::Host;
 use crate::services::{moved, pacemaker, wakeup};
 
@@ -76,9 +76,9 @@ fn a_walk_over_many_hints_takes_as_many_runs_as_it_needs() {
         host.with(|state| state.hints.add(far, 0, &n.to_be_bytes()));
     }
     node.tell_of_import(true);
-    let slice = Slice::begin(host);
+    let slice = TimeSlice::begin(host);
     pass(&uptime, super::BUDGET);
-    assert!(moved::go_on(host, &slice), "there was no time at all");
+    assert!(moved::run_slice(host, &slice), "there was no time at all");
     assert_eq!(earliest(&node), Some(far));
     pacemaker::on_alarm(host, true);
     let again = Time::new(node.wall_ms() + 1_000).unwrap();

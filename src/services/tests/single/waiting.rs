@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::queue::{Alter, Mode, Pop, State};
-use crate::services::alarm::Slice;
+use crate::services::alarm::TimeSlice;
 use crate::services::host::Host;
-use crate::services::place::Place;
+use crate::services::place::KeyRef;
 use crate::services::waiting;
 
 use super::{
@@ -23,7 +23,7 @@ fn where_all_places_are_taken_those_are_served_who_need_none() {
     node.open_as(&place(), Context::Timer, false, |key, value| {
         value.queue.apply(&now_of(host), &Alter { concurrency: Some(1), ..Alter::default() });
         let now = now_of(host).now;
-        assert!(waiting::serve(host, &key, value, &Slice::begin(host), now));
+        assert!(waiting::serve(host, &key, value, &TimeSlice::begin(host), now));
     });
     assert_eq!(host.with(|state| state.to_unblock.clone()), [1, 3, 4]);
 }
@@ -70,7 +70,7 @@ fn what_is_passed_over_for_who_waits_takes_no_longer_than_there_is_time() {
         pass(&uptime, Duration::from_secs(90));
         join(&node, 1, Pop::ONE);
         let now = now_of(&node).now;
-        let slice = Slice::begin(&node);
+        let slice = TimeSlice::begin(&node);
         let is_done = [(); 3].map(|()| waiting::serve(&node, &key, value, &slice, now));
         assert_eq!(is_done, [false, false, true]);
     });
@@ -110,7 +110,7 @@ fn who_waits_is_served_after_a_transaction_and_when_it_may_be_written() {
 fn serve(node: &Node) {
     node.open_as(&place(), Context::Timer, false, |key, value| {
         let now = now_of(node).now;
-        while !waiting::serve(node, &key, value, &Slice::begin(node), now) {}
+        while !waiting::serve(node, &key, value, &TimeSlice::begin(node), now) {}
     });
 }
 
@@ -140,7 +140,7 @@ fn what_clients_that_went_away_were_not_told_of_is_given_back_in_its_order() {
             value.queue.advance(now_of(&node).now);
             let queue = &value.queue;
             queue
-                .names_of(&queue.peek(State::Ready, 20))
+                .ids_of(&queue.peek(State::Ready, 20))
                 .words()
                 .iter()
                 .map(|name| name.to_vec())
@@ -157,7 +157,7 @@ fn the_leases_of_a_queue_that_has_left_its_key_are_not_given_back_to_another_one
     join(&node, 1, Pop::ONE);
     serve(&node);
     all_go_away(&node);
-    let elsewhere: Place = (0, b"copy"[..].into());
+    let elsewhere: KeyRef = (0, b"copy"[..].into());
     assert!(node.carry_out(&Order::Copy(place(), elsewhere.clone())));
     assert!(node.carry_out(&Order::Rename(elsewhere, place())));
     pass(&uptime, Duration::from_millis(1));
@@ -185,7 +185,7 @@ fn who_waits_anywhere_is_looked_for_when_a_clock_was_set_and_in_turns_when_the_t
         let places = vec![(number % 2, name(number as u32))];
         host.with(|state| state.waiters.join(number as u32, Pop::ONE, SHAPE, places, None));
     }
-    waiting::serve_everybody_soon(host);
+    waiting::serve_all_soon(host);
     assert_eq!(host.with(|state| std::mem::take(&mut state.to_serve).len()), 150);
     // A hundred of those of the first database and the second, the other fifty, and so on.
     for looked_at in [Some((1, name(49))), None, Some((1, name(49)))] {

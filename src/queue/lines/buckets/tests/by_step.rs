@@ -29,9 +29,9 @@ impl Ask {
 impl Pair {
     fn check_sums(&self, ask: Ask) {
         let mut expected = vec![JobCounts::default(); ask.count];
-        for (time, _, hold) in self.plain.iter().filter(|(time, ..)| *time > at(ask.now)) {
+        for (time, _, kind) in self.plain.iter().filter(|(time, ..)| *time > at(ask.now)) {
             if let Some(step) = ask.step_of(time.unix_ms()) {
-                expected[step] += tally_of_plain(&[(*time, 0, *hold)]);
+                expected[step] += tally_of_plain(&[(*time, 0, *kind)]);
             }
         }
         let mut sums = vec![JobCounts::default(); ask.count];
@@ -85,7 +85,7 @@ fn line_of_stretches(stretches: &[Stretch]) -> Pair {
             let is_leased = leased.is_some_and(|one_in| n % one_in == 0);
             pair.insert(
                 begin + n as u64 * gap,
-                if is_leased { HOLDS[1 + n % 2] } else { Hold::Waiting },
+                if is_leased { ENTRY_KINDS[1 + n % 2] } else { EntryKind::Waiting },
             );
         }
     }

@@ -6,7 +6,7 @@ use super::*;
 enum Op {
     Insert {
         time: u64,
-        hold: Hold,
+        kind: EntryKind,
         copies: usize,
         window: windows::Draw,
     },
@@ -39,10 +39,10 @@ enum Op {
 fn op(times: u64) -> impl Strategy<Value = Op> {
     let copies = prop_oneof![4 => Just(1usize), 4 => 2..60usize, 2 => 200..600usize];
     let run = prop_oneof![4 => Just(1usize), 4 => 2..100usize, 2 => 200..700usize];
-    let hold = prop::sample::select(HOLDS.to_vec());
-    let insert = (0..times, hold, copies, windows::draw(times));
+    let kind = prop::sample::select(ENTRY_KINDS.to_vec());
+    let insert = (0..times, kind, copies, windows::draw(times));
     let insert =
-        insert.prop_map(|(time, hold, copies, window)| Op::Insert { time, hold, copies, window });
+        insert.prop_map(|(time, kind, copies, window)| Op::Insert { time, kind, copies, window });
     prop_oneof![
         10 => insert,
         6 => (any::<u16>(), run.clone()).prop_map(|(place, run)| Op::Remove { place, run }),
@@ -56,12 +56,12 @@ fn op(times: u64) -> impl Strategy<Value = Op> {
 
 fn apply(pair: &mut Pair, op: &Op, times: u64) {
     match *op {
-        Op::Insert { time, hold, copies, window } => {
+        Op::Insert { time, kind, copies, window } => {
             // Of few times, all the same one; of many, a short stretch of them.
             let stretch = times / 1_000 + 1;
             for n in 0..copies as u64 {
                 let time = time + n * 7 % stretch;
-                pair.insert_open(time, hold, window.of(time, n));
+                pair.insert_open(time, kind, window.of(time, n));
             }
         }
         Op::Remove { place, run } => {

@@ -9,7 +9,7 @@ fn the_halves_of_a_bucket_that_was_split_have_room_for_a_few_more() {
     let mut pair = Pair::of((0..=FULL).map(|time| 2 * time));
     assert_eq!(pair.bucket_lens(), [BUCKET_ENTRIES, 1]);
     let last = pair.buckets.capacity - BUCKET_ENTRIES;
-    pair.insert(1, Hold::Waiting);
+    pair.insert(1, EntryKind::Waiting);
     assert_eq!(pair.bucket_lens(), [BUCKET_ENTRIES / 2 + 1, BUCKET_ENTRIES / 2, 1]);
     assert_eq!(pair.buckets.capacity - last, 2 * (BUCKET_ENTRIES / 2 + GROWTH));
     pair.check();

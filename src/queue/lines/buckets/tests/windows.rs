@@ -78,8 +78,9 @@ impl Pair {
 
     /// Those that stand before (or behind) some time and are open at `now`.
     fn open_where(&self, now: Time, is_asked_for: impl Fn(Time) -> bool) -> Vec<(Time, Slot)> {
-        let open =
-            |(time, slot, _): &&(Time, Slot, Hold)| is_asked_for(*time) && self.is_open(*slot, now);
+        let open = |(time, slot, _): &&(Time, Slot, EntryKind)| {
+            is_asked_for(*time) && self.is_open(*slot, now)
+        };
         self.plain.iter().filter(open).map(|(time, slot, _)| (*time, *slot)).collect()
     }
 
@@ -112,7 +113,7 @@ impl Pair {
         assert!(time <= at(now) && self.is_open(slot, at(now)));
         self.remove(place);
         let end = now + ttr;
-        self.insert_open(end, Hold::Leased, Window { opens: at(end), ..Window::ALWAYS });
+        self.insert_open(end, EntryKind::Leased, Window { opens: at(end), ..Window::ALWAYS });
     }
 
     /// Looks on copies, not to change the hints; then whether these say what is so.
@@ -158,7 +159,7 @@ pub const FULL: u64 = BUCKET_ENTRIES as u64;
 /// So many full buckets of jobs of the times from 0 on, each open until then.
 fn line_of(buckets: u64, closes: impl Fn(u64) -> Window) -> Pair {
     let mut pair = Pair::default();
-    (0..buckets * FULL).for_each(|time| pair.insert_open(time, Hold::Waiting, closes(time)));
+    (0..buckets * FULL).for_each(|time| pair.insert_open(time, EntryKind::Waiting, closes(time)));
     pair
 }
 
@@ -175,7 +176,7 @@ fn the_first_one_that_is_open_is_found_at_each_moment_back_and_forth() {
 #[test]
 fn a_hint_holds_from_its_moment_on_and_not_before() {
     let mut pair = line_of(4, |_| closing(5_000));
-    pair.insert(4 * FULL, Hold::Waiting);
+    pair.insert(4 * FULL, EntryKind::Waiting);
     let first =
         |pair: &Pair, now| pair.buckets.first_open(at(now), &pair.windows).map(|(time, _)| time);
     assert_eq!(first(&pair, 5_000), Some(at(4 * FULL)));
@@ -193,9 +194,9 @@ fn what_comes_among_closed_ones_is_found() {
         .flat_map(|time| came.map(|window| (time, window)))
     {
         let mut pair = line_of(4, |_| closing(5_000));
-        pair.insert(4 * FULL, Hold::Waiting);
+        pair.insert(4 * FULL, EntryKind::Waiting);
         pair.look(at(5_000));
-        pair.insert_open(time, Hold::Waiting, window);
+        pair.insert_open(time, EntryKind::Waiting, window);
         pair.check();
         for now in [5_000, 4_999, 5_001, 5_000] {
             pair.look(at(now));
@@ -207,7 +208,7 @@ fn what_comes_among_closed_ones_is_found() {
 #[test]
 fn the_hint_moves_with_the_lines_that_go_and_come() {
     let mut pair = line_of(8, |_| closing(5_000));
-    (0..8).for_each(|n| pair.insert(8 * FULL + n, Hold::Waiting));
+    (0..8).for_each(|n| pair.insert(8 * FULL + n, EntryKind::Waiting));
     pair.look(at(5_000));
     while pair.plain.len() > 8 {
         // From the front, from behind, from the middle: buckets are thinned, merged and dropped.
@@ -230,7 +231,7 @@ fn the_hint_moves_with_the_lines_that_go_and_come() {
 #[test]
 fn closed_buckets_are_looked_into_once() {
     let mut pair = line_of(100, |_| closing(30_000));
-    (0..1_000).for_each(|n| pair.insert_open(27_000 + n, Hold::Waiting, closing(40_000)));
+    (0..1_000).for_each(|n| pair.insert_open(27_000 + n, EntryKind::Waiting, closing(40_000)));
     let looked = pair.asked(|| {
         for now in 30_000..31_000 {
             pair.buckets.first_open(at(now), &pair.windows);
@@ -274,8 +275,9 @@ fn a_bound_that_has_become_too_wide_is_narrowed_by_who_it_leads_astray() {
 fn jobs_whose_windows_open_later_are_left_out_by_the_bucket() {
     let opening = |time| Window { opens: at(time), ..Window::ALWAYS };
     let mut pair = Pair::default();
-    (0..10 * FULL).for_each(|n| pair.insert_open(10_000 + n, Hold::Leased, opening(10_000 + n)));
-    pair.insert_open(12_000, Hold::LeasedAtFirst, opening(50));
+    (0..10 * FULL)
+        .for_each(|n| pair.insert_open(10_000 + n, EntryKind::Leased, opening(10_000 + n)));
+    pair.insert_open(12_000, EntryKind::LeasedAtFirst, opening(50));
     let asked = |pair: &Pair, now, found| {
         pair.asked(|| {
             assert_eq!(pair.buckets.open_after(Start::FIRST, at(now), &pair.windows).count(), found)
@@ -303,8 +305,8 @@ fn one_that_stays_open_does_not_make_all_look_open_that_stood_beside_it() {
     let others = [Window::ALWAYS, closing(jobs * 1_000)];
     for other in others {
         let pair = split_by(
-            |pair| pair.insert_open(jobs, Hold::Waiting, other),
-            |pair, time| pair.insert_open(time, Hold::Waiting, closing(time + 5_000)),
+            |pair| pair.insert_open(jobs, EntryKind::Waiting, other),
+            |pair, time| pair.insert_open(time, EntryKind::Waiting, closing(time + 5_000)),
         );
         let now = at(jobs + 6_000);
         let asked = pair.asked(|| {
@@ -320,14 +322,14 @@ fn one_that_is_open_at_once_does_not_make_all_look_open_that_stood_beside_it() {
     let jobs = 40 * FULL;
     let leased_at_first = |pair: &mut Pair, time| {
         let opens = Window { opens: at(time + 10_000), ..Window::ALWAYS };
-        pair.insert_open(time + 15_000, Hold::LeasedAtFirst, opens);
+        pair.insert_open(time + 15_000, EntryKind::LeasedAtFirst, opens);
     };
     let leased = |pair: &mut Pair, time| {
-        pair.insert_open(time + 15_000, Hold::Leased, Window::ALWAYS);
+        pair.insert_open(time + 15_000, EntryKind::Leased, Window::ALWAYS);
     };
     for lease in [leased_at_first, leased] {
         let far = jobs * 1_000;
-        let pair = split_by(|pair| pair.insert(far, Hold::Waiting), lease);
+        let pair = split_by(|pair| pair.insert(far, EntryKind::Waiting), lease);
         let asked = pair.asked(|| {
             let open = pair.buckets.open_after(Start::FIRST, at(9_000), &pair.windows);
             assert!(open.eq([(at(far), 0)]));
@@ -341,9 +343,9 @@ fn one_that_is_open_at_once_does_not_make_all_look_open_that_stood_beside_it() {
 fn who_has_closed_by_what_its_entry_says_is_not_asked() {
     let mut pair = Pair::default();
     for n in 0..FULL - 1 {
-        pair.insert_open(n, Hold::Waiting, closing(n + 3_000));
+        pair.insert_open(n, EntryKind::Waiting, closing(n + 3_000));
     }
-    pair.insert_open(FULL, Hold::Waiting, closing(1_000_000));
+    pair.insert_open(FULL, EntryKind::Waiting, closing(1_000_000));
     let asked = pair.asked(|| {
         assert_eq!(
             pair.buckets.first_open(at(4_000), &pair.windows).map(|(time, _)| time),
@@ -365,8 +367,8 @@ fn a_bucket_in_which_all_has_closed_is_not_looked_into() {
 #[test]
 fn what_never_closes_is_open_at_the_last_moment_there_is() {
     let mut pair = Pair::default();
-    pair.insert_open(0, Hold::Waiting, closing(10));
-    pair.insert_open(1, Hold::Waiting, Window::ALWAYS);
+    pair.insert_open(0, EntryKind::Waiting, closing(10));
+    pair.insert_open(1, EntryKind::Waiting, Window::ALWAYS);
     pair.look(Time::MAX);
 }
 

@@ -1,7 +1,7 @@
 //! Which lines of a group have a seat.
 
 use super::*;
-use crate::queue::kernel::heading::Circumstances;
+use crate::queue::kernel::log_state::Circumstances;
 use crate::queue::kernel::queue::Queue;
 use crate::queue::operation::consume::{Mode, Pop, PopById};
 use crate::queue::operation::manage::Alter;
@@ -78,7 +78,7 @@ fn what_isn_t_ready_or_may_expire_shadows_nothing() {
     assert_eq!(seats(&expiring), GROUPS * 256);
     let mut late = late;
     assert_eq!(pop(&mut late, 9).len(), GROUPS);
-    assert_eq!(seats(&late), GROUPS * 2, "as soon as something is settled; the lease has one");
+    assert_eq!(seats(&late), GROUPS * 2, "as soon as something is resolved_at; the lease has one");
 }
 
 /// Of a group, what was ready is to come again, and what stands behind it is ready.

@@ -1,4 +1,4 @@
-//! Reading a command's words: a cursor over its arguments that ends with [`Words::options`].
+//! Reads a command's arguments: a cursor over its arguments that ends with [`ArgReader::options`].
 //!
 //! Everything is read and checked before the key is touched.
 
@@ -14,7 +14,7 @@ use crate::services::frame::Source;
 
 /// The arguments after the command's name, from left to right.
 #[derive(Clone, Copy)]
-pub struct Words<'c> {
+pub struct ArgReader<'c> {
     args: Args<'c>,
     at: usize,
     spec: &'static Spec,
@@ -24,10 +24,10 @@ pub struct Words<'c> {
 /// Ids that a command names; most often one.
 pub type Ids<'c> = SmallVec<[Id<'c>; 2]>;
 
-impl<'c> Words<'c> {
+impl<'c> ArgReader<'c> {
     /// Those of a command, behind its name.
-    pub fn of(call: &Call<'c>, spec: &'static Spec, source: Source) -> Words<'c> {
-        Words { args: call.args(), at: 1, spec, source }
+    pub fn of(call: &Call<'c>, spec: &'static Spec, source: Source) -> ArgReader<'c> {
+        ArgReader { args: call.args(), at: 1, spec, source }
     }
 
     pub fn source(&self) -> Source {
@@ -101,7 +101,7 @@ impl<'c> Words<'c> {
     /// that it is none.
     pub fn options(
         mut self,
-        mut read: impl FnMut(&str, &mut Words<'c>) -> Result<bool, Error>,
+        mut read: impl FnMut(&str, &mut ArgReader<'c>) -> Result<bool, Error>,
     ) -> Result<(), Error> {
         while let Some(word) = self.next() {
             let mut capitals = [0; OPTION_BYTES_MAX];
@@ -277,7 +277,7 @@ pub fn once<T>(option: &'static str, place: &mut Option<T>, value: T) -> Result<
 }
 
 /// Reads one option, if it is one of these. A row is `"NAME" => place, reader(arguments);`: the
-/// place is an `Option`, which is given once, and the reader the method of [`Words`] that reads the
+/// place is an `Option`, which is given once, and the reader the method of [`ArgReader`] that reads the
 /// value.
 macro_rules! option {
     (
@@ -287,7 +287,7 @@ macro_rules! option {
         match $found {
             $($name => {
                 let value = $words.$read($name $(, $argument)*)?;
-                $crate::command::words::once($name, &mut $place, value)
+                $crate::command::arg_reader::once($name, &mut $place, value)
             })*
             _ => $other,
         }
@@ -298,11 +298,11 @@ macro_rules! option {
 /// `else`, or is an error.
 macro_rules! options {
     ($words:expr, { $($rows:tt)* }) => {
-        $crate::command::words::options!($words, { $($rows)* } else |_name, _words| Ok(false))
+        $crate::command::arg_reader::options!($words, { $($rows)* } else |_name, _words| Ok(false))
     };
     ($words:expr, { $($rows:tt)* } else |$found:ident, $rest:ident| $other:expr) => {
         $words.options(|$found, $rest| {
-            $crate::command::words::option!($found, $rest, { $($rows)* } else $other)
+            $crate::command::arg_reader::option!($found, $rest, { $($rows)* } else $other)
         })?
     };
 }

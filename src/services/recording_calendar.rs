@@ -8,7 +8,7 @@ use crate::queue::{self, Cron, Following, Time};
 const COUNTED_MAX: u32 = 1_000;
 
 /// Writes down what it answers.
-pub struct Almanac<H> {
+pub struct RecordingCalendar<H> {
     host: H,
     /// Most operations ask nothing.
     said: Option<Box<Said>>,
@@ -22,9 +22,9 @@ struct Said {
     last: (Cron, Time, Time),
 }
 
-impl<H: Host> Almanac<H> {
-    pub fn new(host: H) -> Almanac<H> {
-        Almanac { host, said: None }
+impl<H: Host> RecordingCalendar<H> {
+    pub fn new(host: H) -> RecordingCalendar<H> {
+        RecordingCalendar { host, said: None }
     }
 
     pub fn answers(&self) -> &[Following] {
@@ -33,7 +33,7 @@ impl<H: Host> Almanac<H> {
 
     fn look_up(&self, cron: &Cron, from: Time, after: Time, counted: &mut u32) -> Following {
         // Whatever is in a queue was read when it was added; but by another version, perhaps.
-        let Ok(reading) = self.host.with(|state| state.readings.read(cron)) else {
+        let Ok(reading) = self.host.with(|state| state.cron_cache.read(cron)) else {
             return Following::default();
         };
         let (mut missed, mut times) = (0, reading.times_after(from));
@@ -50,7 +50,7 @@ impl<H: Host> Almanac<H> {
     }
 }
 
-impl<H: Host> queue::Calendar for Almanac<H> {
+impl<H: Host> queue::Calendar for RecordingCalendar<H> {
     fn following(&mut self, cron: &Cron, from: Time, after: Time) -> Following {
         let said = self.said.take();
         let (mut answers, mut counted) = (Vec::new(), COUNTED_MAX);

@@ -4,7 +4,7 @@
 use super::host::Host;
 use super::place::Database;
 use super::value::QueueValue;
-use super::{aside, sweep, wakeup};
+use super::{async_load, sweep, wakeup};
 use crate::queue::Queue;
 
 /// A queue that nobody has met yet.
@@ -13,17 +13,17 @@ pub fn new<H: Host>(host: H, queue: Queue) -> QueueValue {
     QueueValue::new(queue, share, number)
 }
 
-/// Out of a file: of the data set that is being loaded aside, if one is.
+/// Out of a file: of the data set that is being loaded async_load, if one is.
 pub fn read<H: Host>(host: H, queue: Queue) -> QueueValue {
-    let (share, number) = host.with(|state| (state.sums.share_aside(), state.next_queue()));
+    let (share, number) = host.with(|state| (state.sums.share_of_async_load(), state.next_queue()));
     QueueValue::new(queue, share, number)
 }
 
 /// The value will be at this key, out of a file.
 pub fn loaded<H: Host>(host: H, value: &mut QueueValue, database: Database, key: &[u8]) {
     let (lease, wall_clock) = (value.last_lease(), host.wall_clock());
-    host.with(|state| state.leases.saw(lease, wall_clock));
-    if !aside::take(host, value, database, key) {
+    host.with(|state| state.leases.observe(lease, wall_clock));
+    if !async_load::take(host, value, database, key) {
         wakeup::plan(host, value, || database, || key);
     }
 }
@@ -34,7 +34,7 @@ pub fn copy<H: Host>(host: H, value: &QueueValue, database: Database, key: &[u8]
     // On a replica that is promoted, a new queue under this value's key goes on behind these
     // leases.
     let (lease, wall_clock) = (copy.last_lease(), host.wall_clock());
-    host.with(|state| state.leases.saw(lease, wall_clock));
+    host.with(|state| state.leases.observe(lease, wall_clock));
     wakeup::plan(host, &mut copy, || database, || key);
     copy
 }

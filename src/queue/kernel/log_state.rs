@@ -4,7 +4,7 @@ use super::job::Job;
 use crate::queue::value::ids::Lease;
 use crate::queue::value::policy::Attempts;
 use crate::queue::value::rate::TatParts;
-use crate::queue::value::recurrence::Round;
+use crate::queue::value::recurrence::RunState;
 use crate::queue::value::state::{Progress, Stage};
 use crate::queue::value::time::{Millis, Time};
 
@@ -34,21 +34,21 @@ pub struct Circumstances {
 
 /// A running mix of what every operation came to. A replica that comes to another one has diverged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Check(pub u64);
+pub struct Checksum(pub u64);
 
 /// Where a queue stands in its log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heading {
+pub struct LogState {
     /// The time of its last logged change.
     pub clock: Time,
     pub defaults: Defaults,
-    pub check: Check,
+    pub check: Checksum,
 }
 
-impl Heading {
+impl LogState {
     /// Whether an operation carried out under these circumstances needs no other words than its
-    /// own: whoever has the queue with this heading knows them.
-    pub fn tells(&self, circumstances: &Circumstances) -> bool {
+    /// own: whoever has the queue with this log_state knows them.
+    pub fn implies(&self, circumstances: &Circumstances) -> bool {
         *circumstances
             == Circumstances {
                 now: self.clock,
@@ -58,7 +58,7 @@ impl Heading {
     }
 }
 
-impl Check {
+impl Checksum {
     pub(in crate::queue) fn place(&mut self, time: Time, progress: &Progress) {
         let stage = match progress.stage {
             Stage::Waiting => 1,
@@ -71,12 +71,14 @@ impl Check {
     }
 
     /// When it was created, too: ENSURE leaves that as it is where the job is there.
-    pub(in crate::queue) fn round(&mut self, round: &Round, created: Time) {
+    pub(in crate::queue) fn run_state(&mut self, run_state: &RunState, created: Time) {
         self.mix(created.unix_ms());
-        self.mix(round.occurrence.unix_ms());
-        self.mix(round.next().unwrap_or_default().unix_ms());
+        self.mix(run_state.occurrence.unix_ms());
+        self.mix(run_state.next().unwrap_or_default().unix_ms());
         self.mix(
-            u64::from(round.runs) << 32 ^ u64::from(round.missed) << 16 ^ u64::from(round.failed),
+            u64::from(run_state.runs) << 32
+                ^ u64::from(run_state.missed) << 16
+                ^ u64::from(run_state.failed),
         );
     }
 
@@ -106,7 +108,7 @@ impl Check {
         self.mix(job.created().unix_ms() ^ ((id.bytes().len() + body.len()) as u64) << 48);
     }
 
-    /// Each word stirs all bits (a round of wyhash: W. Yi, "wyhash", 2019).
+    /// Each word stirs all bits (a run_state of wyhash: W. Yi, "wyhash", 2019).
     fn mix(&mut self, word: u64) {
         let product =
             u128::from(self.0 ^ 0xa076_1d64_78bd_642f) * u128::from(word ^ 0xe703_7ed1_a0b4_28db);

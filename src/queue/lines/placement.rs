@@ -1,7 +1,7 @@
 //! In which lines a job stands: this follows from its policy, its stored time and its progress.
 
-use super::entry::Hold;
-use super::lanes::Home;
+use super::entry::EntryKind;
+use super::lanes::MainLine;
 use super::window::Window;
 use crate::queue::value::policy::Policy;
 use crate::queue::value::state::{Progress, Stage};
@@ -9,10 +9,10 @@ use crate::queue::value::time::Time;
 
 /// Where a job stands, in which lines and at which times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
-    pub home: Home,
+pub struct Placement {
+    pub main_line: MainLine,
     pub time: Time,
-    pub hold: Hold,
+    pub kind: EntryKind,
     pub window: Window,
     /// In the line of those that expire: when.
     pub expiry: Option<Time>,
@@ -20,14 +20,14 @@ pub struct Standing {
     pub lease_end: Option<Time>,
 }
 
-impl Standing {
+impl Placement {
     /// Of a job that nobody has had, that doesn't expire and can't be late.
-    pub fn waiting(policy: &Policy, time: Time) -> Standing {
-        let home = Home::Lane(policy.priority);
-        Standing {
-            home,
+    pub fn waiting(policy: &Policy, time: Time) -> Placement {
+        let main_line = MainLine::Lane(policy.priority);
+        Placement {
+            main_line,
             time,
-            hold: Hold::Waiting,
+            kind: EntryKind::Waiting,
             window: Window::ALWAYS,
             expiry: None,
             lease_end: None,
@@ -40,18 +40,25 @@ impl Standing {
         policy: &Policy,
         time: Time,
         progress: &Progress,
-        comes_back: Option<Time>,
-    ) -> Standing {
-        let alone = |home, opens| {
+        next_run: Option<Time>,
+    ) -> Placement {
+        let alone = |main_line, opens| {
             let window = Window { opens, closes: Time::MAX };
-            Standing { home, time, hold: Hold::Waiting, window, expiry: None, lease_end: None }
+            Placement {
+                main_line,
+                time,
+                kind: EntryKind::Waiting,
+                window,
+                expiry: None,
+                lease_end: None,
+            }
         };
         let (lease_end, due, is_last) = match progress.stage {
-            Stage::Dead => return alone(Home::Dead, Time::ZERO),
-            Stage::Done => return alone(Home::Done, time.saturating_sub(policy.keep)),
+            Stage::Dead => return alone(MainLine::Dead, Time::ZERO),
+            Stage::Done => return alone(MainLine::Done, time.saturating_sub(policy.keep)),
             Stage::Waiting => (None, time, false),
-            Stage::Leased if comes_back.is_some() && policy.attempts.end_with(progress.attempt) => {
-                (Some(time), comes_back.map_or(time, |due| due.max(time)), false)
+            Stage::Leased if next_run.is_some() && policy.attempts.end_with(progress.attempt) => {
+                (Some(time), next_run.map_or(time, |due| due.max(time)), false)
             }
             Stage::Leased => {
                 let wait =
@@ -65,20 +72,24 @@ impl Standing {
             (false, _) => None,
         };
         let until = death.unwrap_or(due);
-        let (hold, opens) = match lease_end {
-            None => (Hold::Waiting, Time::ZERO),
-            Some(end) if end < until => (Hold::LeasedAtFirst, end),
-            Some(_) => (Hold::Leased, until),
+        let (kind, opens) = match lease_end {
+            None => (EntryKind::Waiting, Time::ZERO),
+            Some(end) if end < until => (EntryKind::LeasedAtFirst, end),
+            Some(_) => (EntryKind::Leased, until),
         };
         let late_at = policy.late_at(due).into_iter();
         let expiry = late_at.chain(progress.expires_at).min().filter(|_| death.is_none());
-        Standing {
-            home: if death.is_some() { Home::Dying } else { Home::Lane(policy.priority) },
+        Placement {
+            main_line: if death.is_some() {
+                MainLine::Dying
+            } else {
+                MainLine::Lane(policy.priority)
+            },
             time: until,
-            hold,
+            kind,
             window: Window { opens, closes: expiry.unwrap_or(Time::MAX) },
             expiry,
-            lease_end: lease_end.filter(|_| hold == Hold::LeasedAtFirst),
+            lease_end: lease_end.filter(|_| kind == EntryKind::LeasedAtFirst),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The words with which DQ.ADD gives a job a schedule: EVERY, CRON, TZ, MISFIRE, JITTER, RUNS,
 //! UNTIL. And those of CRON for DQ.NEXT.
 
+use super::arg_reader::{option, ArgReader};
 use super::error::Error;
-use super::words::{option, Words};
 use crate::queue::{
     Cron, Millis, Misfire, Recurrence, Time, Timing, CRON_BYTES_MAX, ZONE_BYTES_MAX,
 };
@@ -30,7 +30,7 @@ pub const SCHEDULE: [ArgSpec; 5] = [
 
 /// What a command said.
 #[derive(Default)]
-pub struct ScheduleWords {
+pub struct ScheduleOptions {
     every: Option<Millis>,
     expression: Option<Box<str>>,
     zone: Option<Box<str>>,
@@ -40,9 +40,9 @@ pub struct ScheduleWords {
     until: Option<Time>,
 }
 
-impl ScheduleWords {
+impl ScheduleOptions {
     /// Reads an option, if it is one of these.
-    pub fn read(&mut self, name: &str, words: &mut Words) -> Result<bool, Error> {
+    pub fn read(&mut self, name: &str, words: &mut ArgReader) -> Result<bool, Error> {
         option!(name, words, {
             "EVERY" => self.every, millis(1);
             "CRON" => self.expression, parsed(expression);

@@ -8,11 +8,11 @@ use super::place::Database;
 use super::value::QueueValue;
 use crate::queue::Time;
 
-/// What is loaded from now on is loaded aside.
+/// What is loaded from now on is loaded async_load.
 pub fn begin<H: Host>(host: H) {
     host.with(|state| {
-        state.sums.begin_aside();
-        state.hints_aside = Some(Hints::NONE);
+        state.sums.begin_async_load();
+        state.async_load_hints = Some(Hints::NONE);
     });
 }
 
@@ -21,7 +21,7 @@ pub fn begin<H: Host>(host: H) {
 pub fn take<H: Host>(host: H, value: &mut QueueValue, database: Database, key: &[u8]) -> bool {
     let next = Some(value.queue.wake_at()).filter(|next| *next < Time::MAX);
     let is_aside = host.with(|state| {
-        let Some(hints) = &mut state.hints_aside else {
+        let Some(hints) = &mut state.async_load_hints else {
             return false;
         };
         if let Some(next) = next {
@@ -41,7 +41,7 @@ pub fn take<H: Host>(host: H, value: &mut QueueValue, database: Database, key: &
 pub fn swap_in<H: Host>(host: H) {
     let old = host.with(|state| {
         state.sums.swap_in();
-        state.hints_aside.take().map(|new| std::mem::replace(&mut state.hints, new))
+        state.async_load_hints.take().map(|new| std::mem::replace(&mut state.hints, new))
     });
     drop(old);
 }
@@ -50,7 +50,7 @@ pub fn swap_in<H: Host>(host: H) {
 pub fn throw_away<H: Host>(host: H) {
     let never_used = host.with(|state| {
         state.sums.throw_away();
-        state.hints_aside.take()
+        state.async_load_hints.take()
     });
     drop(never_used);
 }

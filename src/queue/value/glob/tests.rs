@@ -2,13 +2,13 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn is_match(pattern: &[u8], id: &[u8]) -> bool {
-    Pattern::new(pattern).compare(Id::new(id).unwrap()).is_match
+fn is_match(glob: &[u8], id: &[u8]) -> bool {
+    Glob::new(glob).compare(Id::new(id).unwrap()).is_match
 }
 
 /// What the page says, word by word, and exponential.
-fn is_match_by_definition(pattern: &[u8], id: &[u8]) -> bool {
-    match (pattern, id) {
+fn is_match_by_definition(glob: &[u8], id: &[u8]) -> bool {
+    match (glob, id) {
         ([], _) => id.is_empty(),
         ([b'*', rest @ ..], _) => (0..=id.len()).any(|n| is_match_by_definition(rest, &id[n..])),
         (_, []) => false,
@@ -72,12 +72,12 @@ fn patterns_match_what_those_of_the_server_match() {
         ("[]a]", &[], &["a", "]a]", "a]"]),
         ("]", &["]"], &["["]),
     ];
-    for (pattern, matching, others) in table {
+    for (glob, matching, others) in table {
         for id in *matching {
-            assert!(is_match(pattern.as_bytes(), id.as_bytes()), "{pattern} matches {id}");
+            assert!(is_match(glob.as_bytes(), id.as_bytes()), "{glob} matches {id}");
         }
         for id in *others {
-            assert!(!is_match(pattern.as_bytes(), id.as_bytes()), "{pattern} doesn't match {id}");
+            assert!(!is_match(glob.as_bytes(), id.as_bytes()), "{glob} doesn't match {id}");
         }
     }
 }
@@ -95,7 +95,7 @@ fn bytes_are_bytes() {
 fn no_pattern_costs_more_than_its_length_times_that_of_the_id() {
     let long = vec![b'a'; ID_BYTES_MAX];
     let id = Id::new(&long).unwrap();
-    for pattern in [
+    for glob in [
         "a*".repeat(32) + "b",
         "a*".repeat(10_000) + "b",
         "*a".repeat(256) + "b",
@@ -105,18 +105,18 @@ fn no_pattern_costs_more_than_its_length_times_that_of_the_id() {
         format!("*{}b", "a".repeat(255)),
         format!("*{}b*{}b", "a".repeat(128), "a".repeat(128)),
     ] {
-        let Compared { is_match, steps } = Pattern::new(pattern.as_bytes()).compare(id);
-        let most = (ID_BYTES_MAX + 1) * (pattern.len() + 1).min(2 * ID_BYTES_MAX + 2);
-        assert!(!is_match && steps <= most, "{steps} steps for {pattern}");
+        let Compared { is_match, steps } = Glob::new(glob.as_bytes()).compare(id);
+        let most = (ID_BYTES_MAX + 1) * (glob.len() + 1).min(2 * ID_BYTES_MAX + 2);
+        assert!(!is_match && steps <= most, "{steps} steps for {glob}");
     }
 }
 
 #[test]
 fn a_pattern_takes_no_more_memory_than_an_id_may_need() {
-    let exact = Pattern::new(&b"?".repeat(ID_BYTES_MAX));
+    let exact = Glob::new(&b"?".repeat(ID_BYTES_MAX));
     assert!(exact.compare(Id::new(&[0; ID_BYTES_MAX]).unwrap()).is_match);
     for long in ["?".repeat(ID_BYTES_MAX + 1), "[ab]".repeat(1_000_000)] {
-        assert!(Pattern::new(long.as_bytes()).parts.is_none());
+        assert!(Glob::new(long.as_bytes()).parts.is_none());
     }
     // One byte, and many stars; a long set; many escapes.
     assert!(is_match(&b"*".repeat(1_000_000), b"a"));
@@ -133,17 +133,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_pattern_matches_what_it_should_by_definition(pattern in text(0..9), id in text(1..7)) {
-        prop_assert_eq!(is_match(&pattern, &id), is_match_by_definition(&pattern, &id));
+    fn a_pattern_matches_what_it_should_by_definition(glob in text(0..9), id in text(1..7)) {
+        prop_assert_eq!(is_match(&glob, &id), is_match_by_definition(&glob, &id));
     }
 
     #[test]
     fn also_of_any_bytes(
-        pattern in prop::collection::vec(any::<u8>(), 0..6),
+        glob in prop::collection::vec(any::<u8>(), 0..6),
         id in prop::collection::vec(any::<u8>(), 1..6),
     ) {
-        prop_assert_eq!(is_match(&pattern, &id), is_match_by_definition(&pattern, &id));
-        // And a pattern of its own bytes, escaped, matches an id.
+        prop_assert_eq!(is_match(&glob, &id), is_match_by_definition(&glob, &id));
+        // And a glob of its own bytes, escaped, matches an id.
         let escaped: Vec<u8> = id.iter().flat_map(|byte| [b'\\', *byte]).collect();
         prop_assert!(is_match(&escaped, &id));
     }

@@ -2,9 +2,9 @@
 
 use super::ledger::Ledger;
 use super::queue::Queue;
-use super::store::Simply;
-use crate::queue::lines::buckets::Arrival;
-use crate::queue::lines::entry::Hold;
+use super::store::PlainLease;
+use crate::queue::lines::buckets::NewEntry;
+use crate::queue::lines::entry::EntryKind;
 use crate::queue::lines::window::Window;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::Lease;
@@ -12,21 +12,21 @@ use crate::queue::value::time::{Millis, Time};
 
 impl Queue {
     /// Leases a job that nobody has had, doesn't expire, has no group and will be ready when its
-    /// lease runs out: it stays in its lane. Does what [`Queue::shift`] would; `None`, and nothing
+    /// lease runs out: it stays in its lane. Does what [`Queue::transition`] would; `None`, and nothing
     /// is done, when the job isn't such a one. Otherwise the end of the lease, and how long the
     /// body is.
-    pub(in crate::queue) fn lease_simply(
+    pub(in crate::queue) fn lease_plain(
         &mut self,
         slot: Slot,
         lease: Lease,
         now: Time,
         ttr: Option<Millis>,
     ) -> Option<(Time, u32)> {
-        let Simply { priority, bucket, progress, end, body_bytes } =
-            self.store.lease_simply(slot, lease, now, ttr)?;
+        let PlainLease { priority, bucket, progress, end, body_bytes } =
+            self.store.lease_plain(slot, lease, now, ttr)?;
         let window = Window { opens: end, closes: Time::MAX };
-        let arrival = Arrival { time: end, slot, hold: Hold::Leased, window };
-        if !self.lanes.shift_in_lane(priority, bucket, &arrival, &mut self.store) {
+        let new_entry = NewEntry { time: end, slot, kind: EntryKind::Leased, window };
+        if !self.lanes.move_in_lane(priority, bucket, &new_entry, &mut self.store) {
             self.ledger.bug("a job that nobody has had stands in its lane");
         }
         let horizon = self.lanes.horizon();

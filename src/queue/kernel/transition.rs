@@ -1,7 +1,7 @@
 //! How a job that stays gets another place: all that an operation does to one goes through here,
 //! but for the most frequent hand-out (`lease.rs`).
 
-use super::details::{Details, Rare};
+use super::details::{Details, RareDetails};
 use super::queue::Queue;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::state::{Progress, Stage};
@@ -32,7 +32,7 @@ pub(in crate::queue) enum Cause {
 
 /// Another place for a job, and why it gets it.
 #[derive(Clone, Copy)]
-pub(in crate::queue) struct Shift<'r> {
+pub(in crate::queue) struct Transition<'r> {
     pub cause: Cause,
     pub now: Time,
     pub time: Time,
@@ -44,32 +44,40 @@ pub(in crate::queue) struct Shift<'r> {
     pub priority: Option<u8>,
 }
 
-impl<'r> Shift<'r> {
-    pub fn new(cause: Cause, now: Time, time: Time, progress: &Progress) -> Shift<'r> {
+impl<'r> Transition<'r> {
+    pub fn new(cause: Cause, now: Time, time: Time, progress: &Progress) -> Transition<'r> {
         let progress = *progress;
-        Shift { cause, now, time, progress, reason: Reason::Keep, is_counted: true, priority: None }
+        Transition {
+            cause,
+            now,
+            time,
+            progress,
+            reason: Reason::Keep,
+            is_counted: true,
+            priority: None,
+        }
     }
 
-    pub fn because(self, reason: Reason<'r>) -> Shift<'r> {
-        Shift { reason, ..self }
+    pub fn because(self, reason: Reason<'r>) -> Transition<'r> {
+        Transition { reason, ..self }
     }
 
     /// What few jobs have, of one that had these details.
-    fn rare_of(&self, details: Option<Details>) -> Option<Box<Rare>> {
+    fn extras_of(&self, details: Option<Details>) -> Option<Box<RareDetails>> {
         let has_timed_out = details.as_ref().is_some_and(|details| details.has_timed_out(self.now));
-        let rare = details.and_then(Details::into_rare);
-        let rare = match self.reason {
-            Reason::Keep => rare,
-            Reason::Is(reason) => Rare::with_reason(rare, Some(reason)),
-            Reason::None => Rare::with_reason(rare, None),
+        let extras = details.and_then(Details::into_extras);
+        let extras = match self.reason {
+            Reason::Keep => extras,
+            Reason::Is(reason) => RareDetails::with_reason(extras, Some(reason)),
+            Reason::None => RareDetails::with_reason(extras, None),
         };
-        let before = rare.as_ref().map_or(Tally::default(), |rare| rare.tally());
+        let before = extras.as_ref().map_or(Tally::default(), |extras| extras.tally());
         let by_time = if has_timed_out { before.with_time_out() } else { before };
         let tally = if self.is_counted { self.cause.counted_in(by_time) } else { by_time };
         if tally == before {
-            rare
+            extras
         } else {
-            Rare::with_tally(rare, tally)
+            RareDetails::with_tally(extras, tally)
         }
     }
 }
@@ -94,17 +102,17 @@ impl<'r> Reason<'r> {
 impl Queue {
     /// Gives a job another progress and time, and with them another place. All that an operation
     /// does to a job that stays goes through here.
-    pub(in crate::queue) fn shift(&mut self, slot: Slot, shift: &Shift) {
-        let Shift { cause, time, progress, .. } = shift;
+    pub(in crate::queue) fn transition(&mut self, slot: Slot, transition: &Transition) {
+        let Transition { cause, time, progress, .. } = transition;
         let becomes_dead = progress.stage == Stage::Dead && !self.is_dead(slot);
-        let rare = shift.rare_of(self.unplace(slot));
-        if let Some(priority) = shift.priority {
+        let extras = transition.extras_of(self.unplace(slot));
+        if let Some(priority) = transition.priority {
             if self.store.set_priority(slot, priority).is_none() {
                 self.ledger.bug("a job's policy is kept as long as the job");
             }
         }
         self.ledger.raise_lease(progress.lease.unwrap_or_default());
-        self.place(slot, *time, progress, rare);
+        self.place(slot, *time, progress, extras);
         match cause {
             // Counted by those who hand out, together.
             Cause::Popped => (),

@@ -2,14 +2,14 @@
 
 use std::cell::Cell;
 
-use super::group::{place_of, Group, GroupLane, GroupNumber, Groups, Member};
+use super::group::{place_of, Group, GroupLane, GroupNumber, GroupQueue, Groups};
 use super::line::GroupLine;
 use super::line::Places;
-use super::seats::{Rest, Seat};
-use crate::queue::lines::buckets::Arrival;
-use crate::queue::lines::entry::Hold;
-use crate::queue::lines::lanes::Home;
-use crate::queue::lines::standing::Standing;
+use super::seats::{NothingReady, Seat};
+use crate::queue::lines::buckets::NewEntry;
+use crate::queue::lines::entry::EntryKind;
+use crate::queue::lines::lanes::MainLine;
+use crate::queue::lines::placement::Placement;
 use crate::queue::lines::window::Window;
 use crate::queue::memory::slab::{Slab, Slot};
 use crate::queue::value::settings::Settings;
@@ -18,63 +18,64 @@ use crate::queue::value::time::Time;
 /// Where more groups than one in so many leave at another time, the seats are made anew.
 const RESEATED_ANEW: usize = 16;
 
-/// How a job stood of which no more is known.
+/// Where a job was placed, when no more is known.
 #[derive(Clone, Copy)]
-pub struct Stood {
-    pub home: Home,
+pub struct FormerPlacement {
+    pub main_line: MainLine,
     pub was_leased: bool,
     /// In the line of those that do.
     pub expires: bool,
 }
 
 impl Groups {
-    /// A job of this group stands like this from `now` on. The group is to be settled after that.
+    /// A job of this group stands like this from `now` on. The group is to be resolved_at after that.
     pub fn place(
         &mut self,
         number: GroupNumber,
         slot: Slot,
-        standing: &Standing,
+        placement: &Placement,
         now: Time,
     ) -> Option<()> {
-        let Standing { home, time, hold, window, expiry, lease_end } = *standing;
+        let Placement { main_line, time, kind, window, expiry, lease_end } = *placement;
         self.now = now;
-        let aside = |time| Arrival { time, slot, hold: Hold::Waiting, window: Window::ALWAYS };
-        if hold != Hold::Waiting {
+        let aside =
+            |time| NewEntry { time, slot, kind: EntryKind::Waiting, window: Window::ALWAYS };
+        if kind != EntryKind::Waiting {
             let end = aside(lease_end.unwrap_or(time));
-            let group = self.shelf.slab.get_mut(number)?;
+            let group = self.table.slab.get_mut(number)?;
             insert(&mut group.leases, &end, &mut self.leases, &mut self.bytes);
         }
         if let Some(expiry) = expiry {
-            let group = self.shelf.slab.get_mut(number)?;
+            let group = self.table.slab.get_mut(number)?;
             insert(&mut group.expiring, &aside(expiry), &mut self.expiring, &mut self.bytes);
         }
-        let arrival = Arrival { time, slot, hold, window };
-        match home {
-            Home::Grouped(priority) => {
+        let new_entry = NewEntry { time, slot, kind, window };
+        match main_line {
+            MainLine::Grouped(priority) => {
                 let member = self.member_of(number, priority)?;
                 self.touch(member);
                 let member = self.members.get_mut(member)?;
                 let is_first = member.line.first_time().is_none();
-                insert(&mut member.line, &arrival, &mut self.homes, &mut self.bytes);
-                member.rest.set(member.rest.get().with(time, window.closes, now));
+                insert(&mut member.line, &new_entry, &mut self.main_lines, &mut self.bytes);
+                member.nothing_ready.set(member.nothing_ready.get().with(time, window.closes, now));
                 if is_first {
                     self.lane_mut(priority)?.lines += 1;
                 }
             }
-            Home::Dying => {
-                let group = self.shelf.slab.get_mut(number)?;
-                insert(&mut group.dying, &arrival, &mut self.homes, &mut self.bytes);
+            MainLine::Dying => {
+                let group = self.table.slab.get_mut(number)?;
+                insert(&mut group.dying, &new_entry, &mut self.main_lines, &mut self.bytes);
             }
-            Home::Lane(_) | Home::Dead | Home::Done => (),
+            MainLine::Lane(_) | MainLine::Dead | MainLine::Done => (),
         }
         Some(())
     }
 
-    /// A job of this group, which stood there, doesn't any more. Whether it did. The group is to be
-    /// settled after that.
-    pub fn unplace(&mut self, number: GroupNumber, slot: Slot, stood: &Stood) -> bool {
-        let Stood { home, was_leased, expires } = *stood;
-        let Some(group) = self.shelf.slab.get_mut(number) else {
+    /// A job of this group, which was placed there, doesn't any more. Whether it did. The group is to be
+    /// resolved_at after that.
+    pub fn unplace(&mut self, number: GroupNumber, slot: Slot, former: &FormerPlacement) -> bool {
+        let FormerPlacement { main_line, was_leased, expires } = *former;
+        let Some(group) = self.table.slab.get_mut(number) else {
             return false;
         };
         let mut was_there = true;
@@ -84,8 +85,8 @@ impl Groups {
         if expires {
             was_there &= remove(&mut group.expiring, slot, &mut self.expiring, &mut self.bytes);
         }
-        match home {
-            Home::Grouped(priority) => {
+        match main_line {
+            MainLine::Grouped(priority) => {
                 let at = place_among(&group.members, &self.members, priority).ok();
                 let number = at.and_then(|at| group.members.get(at).copied());
                 if let Some(number) = number {
@@ -94,39 +95,39 @@ impl Groups {
                 let Some(member) = number.and_then(|number| self.members.get_mut(number)) else {
                     return false;
                 };
-                was_there &= remove(&mut member.line, slot, &mut self.homes, &mut self.bytes);
+                was_there &= remove(&mut member.line, slot, &mut self.main_lines, &mut self.bytes);
                 if was_there && member.line.first_time().is_none() {
-                    member.rest.set(Rest::ALWAYS);
+                    member.nothing_ready.set(NothingReady::ALWAYS);
                     let lane = self.lane_mut(priority);
                     lane.into_iter().for_each(|lane| lane.lines = lane.lines.saturating_sub(1));
                 }
             }
-            Home::Dying => {
-                was_there &= remove(&mut group.dying, slot, &mut self.homes, &mut self.bytes)
+            MainLine::Dying => {
+                was_there &= remove(&mut group.dying, slot, &mut self.main_lines, &mut self.bytes)
             }
-            Home::Lane(_) | Home::Dead | Home::Done => (),
+            MainLine::Lane(_) | MainLine::Dead | MainLine::Done => (),
         }
-        self.unsettled = Some(number);
+        self.stale = Some(number);
         was_there
     }
 
-    /// The group whose job was taken from where it stood is settled, unless that has been done.
-    pub fn settle_unsettled(&mut self, settings: &Settings) -> Option<Time> {
-        self.unsettled.and_then(|number| self.settle(number, settings))
+    /// The group whose job was taken from where it former is resolved_at, unless that has been done.
+    pub fn reindex_stale(&mut self, settings: &Settings) -> Option<Time> {
+        self.stale.and_then(|number| self.reindex(number, settings))
     }
 
     /// Something about a group has changed: it stands where it belongs from here on. Says when it
     /// may leave, as far as that has changed, if it has anything. O(log groups); where something
     /// else holds it back, for each priority up to the one in which a job is ready.
-    pub fn settle(&mut self, number: GroupNumber, settings: &Settings) -> Option<Time> {
-        let group = self.shelf.slab.get(number)?;
+    pub fn reindex(&mut self, number: GroupNumber, settings: &Settings) -> Option<Time> {
+        let group = self.table.slab.get(number)?;
         let (opens, serial) = (group.opens(settings), group.serial);
         if opens != group.told_opens {
             return self.settle_fully(number, settings);
         }
         self.has_settled(number);
-        let (mut touched, mut first) = (std::mem::take(&mut self.touched), None);
-        touched.retain(|slot| {
+        let (mut dirty, mut first) = (std::mem::take(&mut self.dirty), None);
+        dirty.retain(|slot| {
             let group = self.members.get(*slot).map(|member| member.group);
             if group == Some(number) {
                 let opens = self.settle_line(number, *slot, (opens, serial));
@@ -134,21 +135,21 @@ impl Groups {
             }
             group.is_some_and(|group| group != number)
         });
-        self.touched = touched;
+        self.dirty = dirty;
         first
     }
 
-    /// It is no longer the one that is to be settled.
+    /// It is no longer the one that is to be resolved_at.
     fn has_settled(&mut self, number: GroupNumber) {
-        if self.unsettled == Some(number) {
-            self.unsettled = None;
+        if self.stale == Some(number) {
+            self.stale = None;
         }
     }
 
     /// The seats are to hear of this line. A delivery changes one several times.
     pub(super) fn touch(&mut self, member: Slot) {
-        if self.touched.last() != Some(&member) {
-            self.touched.push(member);
+        if self.dirty.last() != Some(&member) {
+            self.dirty.push(member);
         }
     }
 
@@ -159,9 +160,9 @@ impl Groups {
         settings: &Settings,
     ) -> Option<Time> {
         self.has_settled(number);
-        self.touched
+        self.dirty
             .retain(|slot| self.members.get(*slot).is_some_and(|member| member.group != number));
-        let group = self.shelf.slab.get_mut(number)?;
+        let group = self.table.slab.get_mut(number)?;
         let (group_opens, serial) = (group.opens(settings), group.serial);
         group.told_opens = group_opens;
         self.settle_from(number, 0, (group_opens, serial))
@@ -170,10 +171,10 @@ impl Groups {
     /// The same for one line, which has changed.
     fn settle_line(&mut self, number: GroupNumber, line: Slot, by: (Time, u64)) -> Option<Time> {
         let priority = self.members.get(line)?.priority;
-        let group = self.shelf.slab.get(number)?;
+        let group = self.table.slab.get(number)?;
         let at = place_among(&group.members, &self.members, priority).ok()?;
-        let is_last = at + 1 == group.seated;
-        if at >= group.seated {
+        let is_last = at + 1 == group.indexed;
+        if at >= group.indexed {
             return None;
         }
         if is_last || self.shadows(line) {
@@ -185,9 +186,9 @@ impl Groups {
     /// The same for the lines from this one on: those up to one in whose shadow the others stand
     /// have seats, these have none.
     fn settle_from(&mut self, number: GroupNumber, from: usize, by: (Time, u64)) -> Option<Time> {
-        let group = self.shelf.slab.get(number)?;
-        let (len, seated) = (group.members.len(), group.seated);
-        let line = |groups: &Groups, at| groups.shelf.slab.get(number)?.members.get(at).copied();
+        let group = self.table.slab.get(number)?;
+        let (len, indexed) = (group.members.len(), group.indexed);
+        let line = |groups: &Groups, at| groups.table.slab.get(number)?.members.get(at).copied();
         let (mut first, mut end) = (None, len);
         for at in from..len {
             let member = line(self, at)?;
@@ -197,11 +198,11 @@ impl Groups {
                 break;
             }
         }
-        for at in end..seated {
+        for at in end..indexed {
             let member = line(self, at)?;
             self.unseat(member);
         }
-        self.shelf.slab.get_mut(number)?.seated = end;
+        self.table.slab.get_mut(number)?.indexed = end;
         first
     }
 
@@ -220,7 +221,7 @@ impl Groups {
 
     /// Before an operation, or a look, at this time.
     #[inline]
-    pub fn leave_shadows_if_set_back(&mut self, now: Time, settings: &Settings) {
+    pub fn reindex_if_clock_went_back(&mut self, now: Time, settings: &Settings) {
         if now < self.now {
             self.leave_shadows(now, settings);
         }
@@ -231,10 +232,10 @@ impl Groups {
     fn leave_shadows(&mut self, now: Time, settings: &Settings) {
         self.now = now;
         let shadowed = |(number, group): (GroupNumber, &mut Group)| {
-            let last = group.members.get(group.seated.checked_sub(1)?)?;
-            (group.seated < group.members.len()).then_some((number, *last))
+            let last = group.members.get(group.indexed.checked_sub(1)?)?;
+            (group.indexed < group.members.len()).then_some((number, *last))
         };
-        let all: Vec<_> = self.shelf.slab.iter_mut().filter_map(shadowed).collect();
+        let all: Vec<_> = self.table.slab.iter_mut().filter_map(shadowed).collect();
         for (number, last) in all {
             if !self.shadows(last) {
                 self.settle_fully(number, settings);
@@ -244,21 +245,21 @@ impl Groups {
 
     fn settle_member(&mut self, slot: Slot, (group_opens, serial): (Time, u64)) -> Option<Time> {
         let member = self.members.get_mut(slot)?;
-        let (priority, turn, before, rest) =
-            (member.priority, member.turn, member.seat, member.rest.get());
+        let (priority, turn, before, nothing_ready) =
+            (member.priority, member.turn, member.seat, member.nothing_ready.get());
         let since = member.line.first_time();
         member.since = since.unwrap_or_default();
         let opens = since.map(|since| since.max(group_opens));
         let after = opens.map(|opens| Seat { opens, number: serial, turn });
-        if before == after && member.told_rest.get() == rest {
+        if before == after && member.indexed_nothing_ready.get() == nothing_ready {
             return opens;
         }
         member.seat = after;
-        member.told_rest.set(rest);
+        member.indexed_nothing_ready.set(nothing_ready);
         let seats = &mut self.lane_mut(priority)?.seats;
         match (before, after) {
             (Some(old), Some(new)) if (old.opens, old.number) == (new.opens, new.number) => {
-                seats.change(slot, &new, rest);
+                seats.change(slot, &new, nothing_ready);
             }
             (before, after) => {
                 if let Some(old) = before {
@@ -266,7 +267,7 @@ impl Groups {
                     debug_assert!(was_there, "a group stands where it knows that it does");
                 }
                 if let Some(new) = after {
-                    seats.insert(slot, new, rest);
+                    seats.insert(slot, new, nothing_ready);
                 }
             }
         }
@@ -278,7 +279,7 @@ impl Groups {
     pub fn settle_all(&mut self, settings: &Settings) {
         let (mut moved, mut counts) = (Vec::new(), vec![0; self.lanes.len()]);
         for (slot, member) in self.members.iter_mut() {
-            let (Some(seat), Some(group)) = (member.seat, self.shelf.slab.get(member.group)) else {
+            let (Some(seat), Some(group)) = (member.seat, self.table.slab.get(member.group)) else {
                 continue;
             };
             let opens = member.since.max(group.opens(settings));
@@ -304,7 +305,7 @@ impl Groups {
             }
         }
         self.reseat(&anew);
-        self.shelf.slab.iter_mut().for_each(|(_, group)| group.told_opens = group.opens(settings));
+        self.table.slab.iter_mut().for_each(|(_, group)| group.told_opens = group.opens(settings));
     }
 
     /// Puts the seats of these lanes in order by the seats of their members, in the memory that
@@ -327,7 +328,7 @@ impl Groups {
             order.sort_unstable();
             let entries = order.into_iter().filter_map(|(_, _, slot)| {
                 let member = self.members.get(slot)?;
-                Some((slot, member.seat?, member.told_rest.get()))
+                Some((slot, member.seat?, member.indexed_nothing_ready.get()))
             });
             lane.seats.fill(entries);
         }
@@ -335,26 +336,35 @@ impl Groups {
 
     /// The line of a group for this priority, made if there is none.
     pub(super) fn member_of(&mut self, number: GroupNumber, priority: u8) -> Option<Slot> {
-        let group = self.shelf.slab.get(number)?;
+        let group = self.table.slab.get(number)?;
         let at = match place_among(&group.members, &self.members, priority) {
             Ok(at) => return group.members.get(at).copied(),
             Err(at) => at,
         };
         let serial = group.serial;
         let turn = self.lane_mut(priority)?.first_turn(serial);
-        let group = self.shelf.slab.get_mut(number)?;
+        let group = self.table.slab.get_mut(number)?;
         let line = GroupLine::Empty;
-        let (rest, told_rest) = (Cell::new(Rest::ALWAYS), Cell::new(Rest::ALWAYS));
+        let (nothing_ready, indexed_nothing_ready) =
+            (Cell::new(NothingReady::ALWAYS), Cell::new(NothingReady::ALWAYS));
         let since = Time::ZERO;
-        let member =
-            Member { group: number, priority, line, since, turn, rest, told_rest, seat: None };
+        let member = GroupQueue {
+            group: number,
+            priority,
+            line,
+            since,
+            turn,
+            nothing_ready,
+            indexed_nothing_ready,
+            seat: None,
+        };
         let slot = self.members.insert(member)?;
         let last_shadows = group.members.last().is_some_and(|last| {
             self.members.get(*last).is_some_and(|member| member.line.is_ready_for_good(self.now))
         });
         let before = group.members.capacity();
-        let is_behind_none = group.seated == group.members.len() && !last_shadows;
-        group.seated += usize::from(at < group.seated || is_behind_none);
+        let is_behind_none = group.indexed == group.members.len() && !last_shadows;
+        group.indexed += usize::from(at < group.indexed || is_behind_none);
         group.members.reserve_exact(1);
         group.members.insert(at, slot);
         self.bytes += (group.members.capacity() - before) * size_of::<Slot>();
@@ -363,15 +373,15 @@ impl Groups {
 }
 
 /// Where the line for this priority is among those of a group, or is to be.
-fn place_among(lines: &[Slot], members: &Slab<Member>, priority: u8) -> Result<usize, usize> {
+fn place_among(lines: &[Slot], members: &Slab<GroupQueue>, priority: u8) -> Result<usize, usize> {
     lines.binary_search_by_key(&Some(priority), |slot| {
         members.get(*slot).map(|member| member.priority)
     })
 }
 
-fn insert(line: &mut GroupLine, arrival: &Arrival, places: &mut Places, bytes: &mut usize) {
+fn insert(line: &mut GroupLine, new_entry: &NewEntry, places: &mut Places, bytes: &mut usize) {
     let before = line.memory();
-    line.insert(arrival, places);
+    line.insert(new_entry, places);
     *bytes = (*bytes + line.memory()).saturating_sub(before);
 }
 

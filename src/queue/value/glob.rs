@@ -7,7 +7,7 @@
 //! | `[a-z_]`, `[^0-9]` | one of these bytes; any other than these |
 //! | `\*` | the byte behind the backslash, also in brackets |
 //!
-//! What the server makes of a pattern that looks like a mistake is made of it here: brackets that
+//! What the server makes of a glob that looks like a mistake is made of it here: brackets that
 //! aren't closed reach to the end, a range from above is turned round, a backslash at the end is
 //! one, `[]` is no byte and `[^]` is any.
 //!
@@ -16,14 +16,14 @@
 //!
 //! A star that was passed is never gone back to once the next one has been reached: whatever the
 //! later parts match, they match from the earliest place on. So an id costs at most its length
-//! times that of the pattern, and no pattern is exponential, as it was in the server
+//! times that of the glob, and no glob is exponential, as it was in the server
 //! (CVE-2022-36021).
 
 use super::ids::{Id, ID_BYTES_MAX};
 
-/// A pattern that has been read. Takes a few kilobytes, however long it was.
+/// A glob that has been read. Takes a few kilobytes, however long it was.
 #[derive(Clone, Debug)]
-pub struct Pattern {
+pub struct Glob {
     /// `None`: it asks for more bytes than an id has.
     parts: Option<Vec<Part>>,
 }
@@ -43,11 +43,11 @@ pub struct Compared {
     pub steps: usize,
 }
 
-impl Pattern {
-    /// Every sequence of bytes is a pattern. O(its length).
-    pub fn new(pattern: &[u8]) -> Pattern {
+impl Glob {
+    /// Every sequence of bytes is a glob. O(its length).
+    pub fn new(glob: &[u8]) -> Glob {
         let (mut parts, mut bytes_needed) = (Vec::new(), 0);
-        let mut rest = pattern;
+        let mut rest = glob;
         while let Some((part, behind)) = first_part(rest) {
             rest = behind;
             match (&part, parts.last()) {
@@ -56,14 +56,14 @@ impl Pattern {
                 (Part::AnyByte | Part::Byte(_) | Part::OneOf(_), _) => bytes_needed += 1,
             }
             if bytes_needed > ID_BYTES_MAX {
-                return Pattern { parts: None };
+                return Glob { parts: None };
             }
             parts.push(part);
         }
-        Pattern { parts: Some(parts) }
+        Glob { parts: Some(parts) }
     }
 
-    /// O(length of the id × that of the pattern) at most; most often O(length of the id).
+    /// O(length of the id × that of the glob) at most; most often O(length of the id).
     pub fn compare(&self, id: Id) -> Compared {
         match &self.parts {
             Some(parts) => compare(parts, id.bytes()),
@@ -119,9 +119,9 @@ impl Part {
     }
 }
 
-/// The first part of a pattern, and the rest; `None` at its end.
-fn first_part(pattern: &[u8]) -> Option<(Part, &[u8])> {
-    Some(match pattern {
+/// The first part of a glob, and the rest; `None` at its end.
+fn first_part(glob: &[u8]) -> Option<(Part, &[u8])> {
+    Some(match glob {
         [] => return None,
         [b'*', rest @ ..] => (Part::Star, rest),
         [b'?', rest @ ..] => (Part::AnyByte, rest),
