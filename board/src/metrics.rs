@@ -138,7 +138,7 @@ fn gauges(metrics: &mut Metrics, queues: &[Queue]) -> Result<(), Error> {
     let help = "1 while the queue is paused, else 0.";
     metrics.each("dq_paused", help, queues, |info| u64::from(info.is_paused))?;
     let help = "1 while a limit of the queue, or of all its groups with ready jobs, lets no job go, else 0.";
-    metrics.each("dq_held", help, queues, |info| u64::from(info.is_held()))?;
+    metrics.each("dq_blocked", help, queues, |info| u64::from(info.is_blocked()))?;
     let help = "How many jobs of the queue may be reserved at a time; 0 is no limit.";
     metrics.each("dq_concurrency", help, queues, |info| info.settings.concurrency)?;
     let help = "How many jobs the queue holds at most; 0 is no limit.";
@@ -435,16 +435,16 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_is_held_by_the_limits_of_its_groups_while_workers_wait_beside_ready_jobs() {
+    fn a_queue_is_blocked_by_the_limits_of_its_groups_while_workers_wait_beside_ready_jobs() {
         let info = Info {
             counts: Counts { ready: 2, ..Counts::default() },
             settings: Settings { group_concurrency: 1, ..Settings::default() },
             waiting_consumers: 1,
             ..Info::default()
         };
-        assert!(info.is_held());
-        assert!(!Info { is_paused: true, ..info.clone() }.is_held());
-        assert!(!Info { waiting_consumers: 0, ..info.clone() }.is_held());
-        assert!(!Info { settings: Settings::default(), ..info }.is_held());
+        assert!(info.is_blocked());
+        assert!(!Info { is_paused: true, ..info.clone() }.is_blocked());
+        assert!(!Info { waiting_consumers: 0, ..info.clone() }.is_blocked());
+        assert!(!Info { settings: Settings::default(), ..info }.is_blocked());
     }
 }

@@ -155,7 +155,7 @@ def test_limits_schedules_and_lateness_are_told(board: Board, r: redis.Redis):
     told = board.metrics()
     assert told['dq_schedules{queue="reports"}'] == 1
     assert told['dq_concurrency{queue="mail"}'] == 1
-    assert told['dq_held{queue="mail"}'] == 1
+    assert told['dq_blocked{queue="mail"}'] == 1
     late = {float(le): told[name] for name in told if (le := within(name, "reports")) is not None}
     assert sorted(late) == [0.001, 0.01, 0.1, 1, 10, 60, 600, 3600, float("inf")]
     assert (late[0.01], late[3600], late[float("inf")]) == (0, 1, 1)

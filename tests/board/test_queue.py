@@ -208,7 +208,7 @@ def test_limits_are_shown_and_what_they_hold_back(board: Board, browser: Browser
     r.execute_command("DQ.POP", "mail")
     browser.sees("in use\n3 of 3", "aside .limits")
     browser.sees("next may leave\nin ", "aside .limits")
-    browser.sees("held back", ".head .mark")
+    browser.sees("blocked", ".head .mark")
 
     r.execute_command("DQ.POP", "rated")
     assert r.execute_command("DQ.POP", "rated") is None
@@ -217,7 +217,7 @@ def test_limits_are_shown_and_what_they_hold_back(board: Board, browser: Browser
     browser.sees("may leave now\n0", "aside .limits")
     browser.sees("next may leave\nin 59 min", "aside .limits")
     browser.open(board.url)
-    browser.sees("held back, ends in 59 min", "tbody tr[data-key=rated] .name")
+    browser.sees("blocked, ends in 59 min", "tbody tr[data-key=rated] .name")
 
 
 def test_what_comes_due_is_a_bar_chart(board: Board, browser: Browser, r: redis.Redis):

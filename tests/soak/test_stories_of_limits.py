@@ -405,7 +405,7 @@ def test_a_group_that_is_held_back_waits_for_as_long() -> None:
 
 def group(name: str, ready: int, reserved: int, delayed: int, paused: int = 0) -> list[Any]:
     counts = ["ready", ready, "reserved", reserved, "delayed", delayed]
-    return ["group", name, *counts, "paused", paused, "paused-until", None, "held-until", None]
+    return ["group", name, *counts, "paused", paused, "paused-until", None, "blocked-until", None]
 
 
 @pytest.mark.parametrize(("told", "expected"), [

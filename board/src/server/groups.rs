@@ -20,7 +20,7 @@ pub struct Group {
     /// `None` also when its pause has no end.
     pub paused_until: Option<u64>,
     /// Until when its limits or its pause let no job of it go.
-    pub held_until: Option<u64>,
+    pub blocked_until: Option<u64>,
 }
 
 impl Group {
@@ -44,7 +44,7 @@ impl Group {
             "delayed" => self.delayed = number,
             "paused" => self.is_paused = number != 0,
             "paused-until" => self.paused_until = maybe,
-            "held-until" => self.held_until = maybe,
+            "blocked-until" => self.blocked_until = maybe,
             // What a later DQ says besides has no place in a row.
             _ => {}
         }
@@ -100,7 +100,7 @@ mod tests {
             (text(b"delayed"), Value::Int(1)),
             (text(b"paused"), Value::Int(1)),
             (text(b"paused-until"), Value::Int(1_795_300_000_123)),
-            (text(b"held-until"), Value::Nil),
+            (text(b"blocked-until"), Value::Nil),
             (text(b"of-a-later-version"), Value::Array(vec![Value::Int(1)])),
         ]
     }
@@ -115,7 +115,7 @@ mod tests {
             delayed: 1,
             is_paused: true,
             paused_until: Some(1_795_300_000_123),
-            held_until: None,
+            blocked_until: None,
         };
         let flat = pairs(name).into_iter().flat_map(|(name, value)| [name, value]).collect();
         for reply in [Value::Map(pairs(name)), Value::Array(flat)] {

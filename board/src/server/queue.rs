@@ -96,7 +96,7 @@ pub struct Limits {
     /// How many jobs the rate lets go now; `None` without a rate.
     pub rate_left: Option<u64>,
     /// Until when no job may leave; `None` when one may.
-    pub held_until: Option<u64>,
+    pub blocked_until: Option<u64>,
 }
 
 /// What became of jobs since the queue was made.
@@ -194,7 +194,7 @@ impl Info {
             "group-rate-per-ms" => self.settings.group_rate.per_ms = number,
             "group-rate-burst" => self.settings.group_rate.burst = number,
             "rate-left" => self.limits.rate_left = maybe,
-            "held-until" => self.limits.held_until = maybe,
+            "blocked-until" => self.limits.blocked_until = maybe,
             "paused" => self.is_paused = number != 0,
             "paused-until" => self.paused_until = maybe,
             "jobs" => self.jobs = number,
@@ -248,12 +248,12 @@ impl Info {
 
     /// Whether a limit lets no job go. Those of groups do where workers wait beside jobs that are
     /// ready.
-    pub fn is_held(&self) -> bool {
-        let is_held_by_groups = self.limits_groups()
+    pub fn is_blocked(&self) -> bool {
+        let is_blocked_by_groups = self.limits_groups()
             && !self.is_paused
             && self.counts.ready > 0
             && self.waiting_consumers > 0;
-        self.limits.held_until.is_some() || is_held_by_groups
+        self.limits.blocked_until.is_some() || is_blocked_by_groups
     }
 
     /// Whether it takes no more jobs.

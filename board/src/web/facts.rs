@@ -90,7 +90,7 @@ fn limits(info: &Info) -> Markup {
                     dt { "may leave now" } dd { (limits.rate_left.map_or("–".into(), words::number)) }
                 }
                 dt { "next may leave" }
-                dd { @if let Some(until) = limits.held_until { (words::brief(until, now)) } @else { "now" } }
+                dd { @if let Some(until) = limits.blocked_until { (words::brief(until, now)) } @else { "now" } }
             }
         }
     }

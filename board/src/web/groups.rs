@@ -66,7 +66,7 @@ fn table(app: &App, queue: &[u8], cursor: u64, groups: &[Group]) -> Markup {
                 th.num scope="col" { "ready" }
                 th.num scope="col" { "reserved" }
                 th.num scope="col" { "delayed" }
-                th scope="col" { "held back" }
+                th scope="col" { "blocked" }
                 @if has_forms { th scope="col" { span.unseen { "pause or resume" } } }
             } }
             tbody { @for group in groups { tr data-key=(Shown(&group.name)) {
@@ -74,7 +74,7 @@ fn table(app: &App, queue: &[u8], cursor: u64, groups: &[Group]) -> Markup {
                 (count("ready", group.ready))
                 (count("reserved", group.reserved))
                 (count("delayed", group.delayed))
-                td data-label="held back" { (held_back(group, now)) }
+                td data-label="blocked" { (blocked(group, now)) }
                 @if has_forms { td.act { (forms::of_group(app, queue, group, cursor)) } }
             } } }
         }
@@ -85,15 +85,15 @@ fn count(label: &str, many: u64) -> Markup {
     html! { td.num.{ "is-" (label) }.zero[many == 0] data-label=(label) { (words::number(many)) } }
 }
 
-fn held_back(group: &Group, now: u64) -> Markup {
+fn blocked(group: &Group, now: u64) -> Markup {
     html! {
         @if group.is_paused {
             span.mark.paused {
                 "paused"
                 @if let Some(until) = group.paused_until { ", ends " (words::brief(until, now)) }
             }
-        } @else if let Some(until) = group.held_until {
-            span.mark.held title="Its limits let no job of it go" { "by limits, ends " (words::brief(until, now)) }
+        } @else if let Some(until) = group.blocked_until {
+            span.mark.blocked title="Its limits let no job of it go" { "by limits, ends " (words::brief(until, now)) }
         } @else {
             span.soft { "no" }
         }
@@ -105,19 +105,19 @@ mod tests {
     use super::*;
 
     fn told(group: Group) -> String {
-        held_back(&group, 1_000_000).into_string()
+        blocked(&group, 1_000_000).into_string()
     }
 
     #[test]
-    fn what_holds_a_group_back_is_told() {
-        let paused = Group { is_paused: true, held_until: Some(1_060_000), ..Group::default() };
+    fn what_blocks_a_group_is_shown() {
+        let paused = Group { is_paused: true, blocked_until: Some(1_060_000), ..Group::default() };
         assert!(told(paused.clone()).contains(">paused</span>"));
         let for_a_time = told(Group { paused_until: Some(1_060_000), ..paused });
         assert!(
             for_a_time.contains("paused, ends ") && for_a_time.contains("in 1 min"),
             "{for_a_time}"
         );
-        let limited = told(Group { held_until: Some(1_002_000), ..Group::default() });
+        let limited = told(Group { blocked_until: Some(1_002_000), ..Group::default() });
         assert!(limited.contains("by limits, ends ") && limited.contains("in 2 s"), "{limited}");
         assert!(told(Group::default()).contains(">no<"));
     }

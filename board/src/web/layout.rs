@@ -109,7 +109,7 @@ pub fn marks(info: &Info, popped_a_second: Option<f64>, now_ms: u64) -> Markup {
         && info.waiting_consumers == 0
         && info.counts.reserved == 0
         && !info.is_paused
-        && info.limits.held_until.is_none()
+        && info.limits.blocked_until.is_none()
         && popped_a_second == Some(0.0);
     html! {
         @if info.is_paused {
@@ -118,8 +118,8 @@ pub fn marks(info: &Info, popped_a_second: Option<f64>, now_ms: u64) -> Markup {
                 @if let Some(until) = info.paused_until { ", ends " (words::brief(until, now_ms)) }
             }
         }
-        @if let Some(until) = info.limits.held_until.filter(|_| info.counts.ready > 0) {
-            span.mark.held title="A limit lets no job go" { "held back" @if until > now_ms { ", ends " (words::brief(until, now_ms)) } }
+        @if let Some(until) = info.limits.blocked_until.filter(|_| info.counts.ready > 0) {
+            span.mark.blocked title="A limit lets no job go" { "blocked" @if until > now_ms { ", ends " (words::brief(until, now_ms)) } }
         } @else if info.is_limited() || info.limits_groups() {
             span.mark.limited title="It has CONCURRENCY or RATE, or its groups have" { "limited" }
         }

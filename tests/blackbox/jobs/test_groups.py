@@ -47,12 +47,12 @@ def test_what_is_shown(session: Session) -> None:
         (nil)
         > DQ.GROUPS q 0
         ["0", [["group", "\\x00\\xff", "ready", 0, "reserved", 0, "delayed", 1, "paused", 0,
-                "paused-until", (nil), "held-until", (nil)],
+                "paused-until", (nil), "blocked-until", (nil)],
                ["group", "ann", "ready", 1, "reserved", 0, "delayed", 0, "paused", 1,
-                "paused-until", <until>, "held-until", <until>]]]
+                "paused-until", <until>, "blocked-until", <until>]]]
         > DQ.GROUPS q 0 COUNT 1
         [<cursor>, [["group", "\\x00\\xff", "ready", 0, "reserved", 0, "delayed", 1, "paused", 0,
-                "paused-until", (nil), "held-until", (nil)]]]
+                "paused-until", (nil), "blocked-until", (nil)]]]
         > DQ.GROUPS none 0
         ["0", []]
         > DQ.RESUME q GROUP ann

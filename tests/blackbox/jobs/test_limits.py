@@ -69,7 +69,7 @@ def test_a_dead_workers_place_is_free_at_the_end_of_its_lease(r: redis.Redis) ->
     before = now_ms()
     ((id, _, lease, _),) = r.execute_command("DQ.POP", "q")
     assert id == "a"
-    until = info(r, "q")["held-until"]
+    until = info(r, "q")["blocked-until"]
     assert before + 200 <= until <= now_ms() + 200
     (taken,) = eventually(lambda: r.execute_command("DQ.POP", "q"))
     assert taken[0] == "b"
@@ -113,7 +113,7 @@ def test_a_burst_leaves_at_once_and_no_window_has_twice_as_many(r: redis.Redis) 
         4,
         0,
     )
-    assert now_ms() + 110_000 < told["held-until"] <= now_ms() + 120_000
+    assert now_ms() + 110_000 < told["blocked-until"] <= now_ms() + 120_000
 
 
 def test_each_deployment_may_set_the_same_rate(r: redis.Redis) -> None:
@@ -121,14 +121,14 @@ def test_each_deployment_may_set_the_same_rate(r: redis.Redis) -> None:
     r.execute_command("DQ.ALTER", "q", "RATE", 1, DAY_MS)
     add_many(r, 3)
     assert len(r.execute_command("DQ.POP", "q", "COUNT", 3)) == 1
-    until = info(r, "q")["held-until"]
+    until = info(r, "q")["blocked-until"]
     r.execute_command("DQ.ALTER", "q", "RATE", 1, DAY_MS)
-    assert info(r, "q")["held-until"] == until
+    assert info(r, "q")["blocked-until"] == until
     r.execute_command("DQ.ALTER", "q", "RATE", 1, 60_000)
     assert r.execute_command("DQ.POP", "q") is None
-    assert now_ms() + 50_000 < info(r, "q")["held-until"] <= now_ms() + 60_000
+    assert now_ms() + 50_000 < info(r, "q")["blocked-until"] <= now_ms() + 60_000
     r.execute_command("DQ.ALTER", "q", "RATE", 0, 0)
-    assert info(r, "q")["held-until"] is None
+    assert info(r, "q")["blocked-until"] is None
     assert len(r.execute_command("DQ.POP", "q", "COUNT", 3)) == 2
 
 
@@ -200,7 +200,7 @@ def test_who_polls_gets_the_rate_to_the_millisecond(r: redis.Redis) -> None:
     deadline = time.monotonic() + 30
     while len(times) < 30 and time.monotonic() < deadline:
         for id, *_ in r.execute_command("DQ.POP", "q", "NOACK") or []:
-            times.append(info(r, "q")["held-until"] or now_ms())
+            times.append(info(r, "q")["blocked-until"] or now_ms())
             assert id == f"{len(times) - 1:04}"
     # When the next may leave: after each that left, 33 or 34 ms later at the earliest.
     assert all(later - earlier >= 33 for earlier, later in pairwise(times)), times

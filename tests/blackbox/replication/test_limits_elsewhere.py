@@ -12,7 +12,7 @@ from harness.resp import commands_in
 from harness.server import Server, eventually
 
 StartServer = Callable[..., Server]
-LIMITS = ("concurrency", "rate", "rate-per-ms", "rate-burst", "rate-left", "held-until")
+LIMITS = ("concurrency", "rate", "rate-per-ms", "rate-burst", "rate-left", "blocked-until")
 
 
 def make_limited(r: redis.Redis) -> None:

@@ -162,9 +162,14 @@ def _judge_group(case: Case, queue: Held, name: str, shown: Shown) -> None:
         )
     _judge_paused(case, queue, name, shown["paused"])
     places = queue.settings["GROUPCONCURRENCY"].value
-    is_held = bool(places) and queue.live(case.now, name) >= places
-    if is_held and shown["ready"] and shown["held-until"] is None and _has_no_end(queue, name):
-        text = f"GROUPS says that {name!r} isn't held back, with GROUPCONCURRENCY {places}"
+    is_blocked = bool(places) and queue.live(case.now, name) >= places
+    if (
+        is_blocked
+        and shown["ready"]
+        and shown["blocked-until"] is None
+        and _has_no_end(queue, name)
+    ):
+        text = f"GROUPS says that {name!r} isn't blocked, with GROUPCONCURRENCY {places}"
         case.violation("view", text, case.words[1])
 
 
