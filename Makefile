@@ -15,6 +15,8 @@ ifeq ($(strip $(DQ_SERVERS)),)
 unexport DQ_SERVERS
 endif
 FOR ?= 600
+# LONG=1 with `make test`: with the tests that are marked `long`, as `make test-all` runs it.
+LONG ?=
 REDIS ?= redis://127.0.0.1:$(PORT)
 
 python := target/venv/bin/python
@@ -22,7 +24,7 @@ bench := cargo run --quiet --release --locked --manifest-path bench/Cargo.toml -
 
 kombu := $(CURDIR)/target/kombu/venv/bin
 
-.PHONY: help setup build run docs test test-core test-blackbox test-newest turns race simulate test-cluster soak soak-faults \
+.PHONY: help setup build run docs test test-core test-blackbox test-long test-newest turns race simulate test-cluster soak soak-faults \
 	fuzz memcheck asan mutants \
 	board build-board test-board test-kombu test-guides test-celery screenshots dist test-dist test-all lint \
 	bench-core bench bench-instructions bench-shards bench-docs clean
@@ -44,7 +46,8 @@ docs: build ## write what the module says of its commands into README, docs/comm
 	@scripts/setup.sh test
 	$(python) scripts/command_docs.py --write
 
-test: test-core test-blackbox ## run all tests of the module
+test: MARKS = $(if $(LONG),,-m "not long")
+test: test-core test-blackbox ## run the tests of the module, all but the longest (LONG=1 for those too)
 
 test-core: ## run the tests of the core, unit, property and model-based, and those of bench/
 	@scripts/setup.sh build
@@ -54,7 +57,11 @@ test-core: ## run the tests of the core, unit, property and model-based, and tho
 # Four at a time on two cores: most of them wait. `ARGS=-n0` for one by one.
 test-blackbox: build ## run the tests on real servers (ARGS="-k valkey -x" for pytest; SERVERS="valkey-8.1 path/to/redis-server")
 	@scripts/setup.sh test
-	$(python) -m pytest --numprocesses 4 $(ARGS)
+	$(python) -m pytest --numprocesses 4 $(MARKS) $(ARGS)
+
+test-long: build ## run the tests on real servers that `make test` leaves out (about four minutes)
+	@scripts/setup.sh test
+	$(python) -m pytest --numprocesses 4 -m long $(ARGS)
 
 test-newest: ## run the tests on real servers on one of your own (SERVER=path/to/redis-server, or valkey-server; ARGS for pytest)
 	@[[ -x "$(SERVER)" ]] || { echo "which server? SERVER=path/to/redis-server, or valkey-server" >&2; exit 2; }

@@ -9,7 +9,8 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 
 readonly logs=target/test-all
-# One server more than `make test` runs on.
+# The tests that are marked `long` too, and one server more than `make test` runs on.
+export LONG=1
 export SERVERS=${SERVERS:-redis-7.0 redis-8.2 valkey-8.1 valkey-9.1}
 parts=("$@")
 ((${#parts[@]})) || parts=(test board kombu guides dist)

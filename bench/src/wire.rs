@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_parsed_is_what_was_said() {
+    fn replies_are_parsed_to_their_values() {
         let mut at = 0;
         let first = parse(REPLIES, &mut at).unwrap();
         let inner = Reply::Array(vec![Reply::Integer(-7), Reply::Nil, Reply::Array(vec![])]);
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reserved_job_ends_behind_its_body() {
+    fn a_beanstalkd_job_ends_with_its_body() {
         let replies = b"RESERVED 17 5\r\na\r\nbc\r\nDELETED\r\n";
         let end = end_of_beanstalk_reply(replies, 0).unwrap().unwrap();
         assert_eq!(&replies[end..], b"DELETED\r\n");

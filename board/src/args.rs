@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_let_in_only_on_purpose() {
+    fn an_address_that_others_can_reach_needs_auth_or_no_auth() {
         assert_eq!(check(""), Ok(()));
         assert_eq!(check("--listen [::1]:1"), Ok(()));
         assert!(check("--listen 0.0.0.0:1")

@@ -106,7 +106,7 @@ fn every_change_of_the_clock_in_ten_years_is_as_in_vixies_cron() {
 }
 
 #[test]
-fn times_of_ten_years_only_grow() {
+fn cron_times_of_ten_years_only_grow() {
     for zone in ZONES {
         for expression in ["30,45 0,1,2,23 * * *", "*/30 * * * *"] {
             let found = times(&reading(expression, zone), FROM, UNTIL);
@@ -145,7 +145,7 @@ fn a_daily_job_comes_once_on_each_date() {
 }
 
 #[test]
-fn a_time_that_is_passed_over_comes_at_the_end_of_the_gap() {
+fn a_cron_time_in_a_gap_comes_at_the_end_of_the_gap() {
     let new_york = reading("30 2,14 * * *", "America/New_York");
     let found = times(&new_york, "2026-03-08T00:00:00Z", "2026-03-09T12:00:00Z");
     let expected = ["03-08 03:00 -04:00", "03-08 14:30 -04:00", "03-09 02:30 -04:00"];
@@ -173,7 +173,7 @@ fn a_time_that_is_passed_over_comes_at_the_end_of_the_gap() {
 }
 
 #[test]
-fn a_time_that_comes_twice_runs_the_first_time() {
+fn a_cron_time_that_comes_twice_runs_the_first_time() {
     let found = times(
         &reading("30 1 * * *", "America/New_York"),
         "2026-11-01T00:00:00Z",
@@ -187,7 +187,7 @@ fn a_time_that_comes_twice_runs_the_first_time() {
 }
 
 #[test]
-fn wildcards_go_by_elapsed_time() {
+fn cron_wildcards_go_by_elapsed_time() {
     let found = times(
         &reading("30 * * * *", "America/New_York"),
         "2026-11-01T04:00:00Z",
@@ -222,7 +222,7 @@ fn zones_are_known_by_name_without_the_systems_database() {
 }
 
 #[test]
-fn times_are_after_the_one_that_is_given_and_to_the_second() {
+fn cron_times_are_after_the_given_one_and_to_the_second() {
     let each_second = reading("* * * * * *", "");
     for (after, next) in [(0, 1_000), (1, 1_000), (999, 1_000), (1_000, 2_000)] {
         assert_eq!(each_second.next(Time::new(after).unwrap()), Time::new(next));
@@ -231,7 +231,7 @@ fn times_are_after_the_one_that_is_given_and_to_the_second() {
 }
 
 #[test]
-fn what_comes_once_in_years_is_found_and_what_never_comes_is_none() {
+fn a_cron_time_that_comes_once_in_years_is_found_and_one_that_never_comes_is_none() {
     for minutes in ["0 0", "*/30 *"] {
         let leap_days = reading(&format!("{minutes} 29 2 *"), "");
         assert_eq!(
@@ -263,7 +263,7 @@ fn numbered(n: usize) -> Cron {
 }
 
 #[test]
-fn only_so_many_readings_are_kept_and_those_in_use_stay() {
+fn the_cache_of_cron_readings_is_bounded_and_keeps_those_in_use() {
     let mut cron_cache = CronCache::NONE;
     let in_use = cron_cache.read(&numbered(0)).unwrap().pattern;
     for n in 1..4 * KEPT_MAX {
@@ -277,7 +277,7 @@ fn only_so_many_readings_are_kept_and_those_in_use_stay() {
 }
 
 #[test]
-fn more_than_one_pop_hands_out_are_read_once() {
+fn cron_expressions_of_more_jobs_than_one_pop_hands_out_are_read_once() {
     let mut cron_cache = CronCache::NONE;
     let mut read = || {
         (0..POP_JOBS_MAX)

@@ -18,7 +18,7 @@ fn why(expression: &str) -> String {
 }
 
 #[test]
-fn expressions_say_when() {
+fn cron_expressions_give_their_next_time() {
     let thursday = date(2026, 1, 15).at(10, 0, 0, 0);
     for (expression, expected) in [
         ("* * * * *", "2026-01-15T10:00:00"),
@@ -52,7 +52,7 @@ fn expressions_say_when() {
 }
 
 #[test]
-fn what_never_comes_is_found_out_soon() {
+fn a_cron_expression_that_never_comes_is_found_out_soon() {
     let now = date(2026, 1, 15).at(10, 0, 0, 0);
     for expression in [
         "0 0 30 2 *",
@@ -70,7 +70,7 @@ fn what_never_comes_is_found_out_soon() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_in_words() {
+fn a_cron_expression_that_cannot_be_read_is_refused_in_words() {
     for (expression, expected) in [
         ("", "it needs five fields, or six with seconds first"),
         ("* * * *", "it needs five fields, or six with seconds first"),
@@ -147,7 +147,7 @@ proptest! {
 
     /// croner goes on for longer, and otherwise finds the same.
     #[test]
-    fn the_search_finds_what_croner_finds(expression in expression(), day in 0..4_000i32, second in 0..86_400i32) {
+    fn the_cron_search_finds_what_croner_finds(expression in expression(), day in 0..4_000i32, second in 0..86_400i32) {
         let span = jiff::Span::new().days(day).seconds(second);
         let from = date(2024, 1, 1).at(0, 0, 0, 0).checked_add(span).unwrap();
         let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
@@ -160,7 +160,7 @@ proptest! {
 
     /// Nothing that somebody can send brings the server down.
     #[test]
-    fn any_text_is_read_or_refused(text in "[0-9*,/@LW#?+ a-zA-Z-]{0,40}|.{0,30}") {
+    fn any_text_is_read_or_refused_as_a_cron_expression(text in "[0-9*,/@LW#?+ a-zA-Z-]{0,40}|.{0,30}") {
         match CronFields::read(&text) {
             Ok(pattern) => {
                 let from = date(2026, 1, 15).at(10, 0, 0, 0);
@@ -174,7 +174,7 @@ proptest! {
 
 /// What couldn't be read was repeated as it was: with a line break in it, an error was two replies.
 #[test]
-fn what_is_wrong_is_said_in_one_line() {
+fn an_error_of_a_cron_expression_is_one_line() {
     for text in ["\r\n:1 * * * *", "\u{b}\0\u{1} * * * *", "0 * \u{85} * *"] {
         let why = CronFields::read(text).err().map(|why| why.to_string());
         assert!(

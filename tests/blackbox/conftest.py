@@ -3,13 +3,13 @@
     session       a Session (harness/transcript.py) with the shared server
     r             a redis-py client of the shared server
     server        the shared server: empty, its dq settings at their defaults
-    fresh_server  starts servers of one's own: fresh_server("appendonly yes", module_args="…", on=kind)
-    room          consumers that wait, and one who speaks (harness/consumers.py)
-    lone          a server of one's own that writes down every change
+    fresh_server  starts servers for one test: fresh_server("appendonly yes", module_args="…", on=kind)
+    room          consumers that wait, and a client that sends commands (harness/consumers.py)
+    lone          a server for one test that writes every change to its AOF
     lone_session  a Session with it, whose queue `q` has a job in each state (harness/observer.py)
 
 A test that fails shows what its servers logged meanwhile. Several processes run tests at the same
-time (pytest-xdist), but those marked `alone` (harness/marks.py), which run last and one by one.
+time (pytest-xdist), except those marked `alone` (harness/marks.py), which run last and one by one.
 """
 
 import fcntl
@@ -32,7 +32,7 @@ LOG_LINES = 40
 
 
 def pytest_report_header() -> str:
-    """Which servers a run was on, its log tells."""
+    """The log of a run begins with its servers."""
     return f"servers: {', '.join(map(described, KINDS))}"
 
 
@@ -57,7 +57,7 @@ class SharedServer:
         if self.server.has_died():
             self.server.start()
         with self.server.client() as client:
-            # Whoever a test that failed has left behind would take the jobs of the next one.
+            # A client that a failed test has left connected would take the jobs of the next test.
             client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
             # Not on another thread, where it would go on beside the next test.
             client.execute_command("FLUSHALL", "SYNC")
@@ -88,7 +88,7 @@ def server(shared_server: SharedServer, servers: list[tuple[Server, int]]) -> It
     server = shared_server.server
     servers.append((server, len(server.log())))
     yield server
-    # The next test gets a new server: nobody else would hear of this.
+    # The next test gets a new server, and would not notice.
     assert not server.has_died(), f"{server} died in this test"
 
 
@@ -149,8 +149,9 @@ def lone_session(lone: Server) -> Iterator[Session]:
 
 
 class Scheduling(LoadScopeScheduling):
-    """A test goes to the next process that is free. These files go to one as a whole, before all
-    others. So do the tests that share a cluster."""
+    """A test goes to the next process that is free. The tests of WHOLE_FILES go to one process,
+    before all others. So do the tests that share a cluster.
+    """
 
     WHOLE_FILES = ("docs/test_examples.py",)
     CLUSTERS = "blackbox/cluster/"
@@ -177,8 +178,8 @@ def is_alone(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """All processes share one lock. The kernel lets go of it when a process ends, however it
-    ends.
+    """All processes share one lock. The kernel releases it when a process ends, for whatever
+    reason.
     """
     with (TARGET / "tests.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX if is_alone(item) else fcntl.LOCK_SH)

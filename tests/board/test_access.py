@@ -1,4 +1,4 @@
-"""Who is let in, and how dq-board is started."""
+"""Which clients dq-board lets in, and how it is started."""
 
 import base64
 import contextlib
@@ -45,7 +45,7 @@ def test_a_password_is_asked_for_everywhere(boards: Callable[..., Board], r: red
     assert "pässword" not in board.log()
 
 
-def test_who_guesses_waits_and_is_logged(boards: Callable[..., Board]):
+def test_an_address_that_guesses_passwords_waits_and_is_logged(boards: Callable[..., Board]):
     board = boards("--auth", "ann:secret", "--trusted-proxy", "127.0.0.1")
 
     def told(words: str, reader: str) -> int:
@@ -61,7 +61,7 @@ def test_who_guesses_waits_and_is_logged(boards: Callable[..., Board]):
     assert "guess" not in board.log()
 
 
-def test_half_requests_shut_nobody_out(boards: Callable[..., Board]):
+def test_unfinished_requests_shut_no_client_out(boards: Callable[..., Board]):
     """More of them than a program may have files by default."""
     board = boards("--auth", "ann:secret")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -76,7 +76,7 @@ def test_half_requests_shut_nobody_out(boards: Callable[..., Board]):
         assert half.recv(100) == b"" or half.recv(100) == b"", "and they don't stay"
 
 
-def test_half_a_form_is_not_waited_for(boards: Callable[..., Board]):
+def test_an_unfinished_form_is_not_waited_for(boards: Callable[..., Board]):
     board = boards("--writable")
     host, port = board.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=40) as half:
@@ -118,7 +118,7 @@ def test_metrics_only_has_no_pages(boards: Callable[..., Board], r: redis.Redis)
         (["--listen", "256.0.0.1:1"], "invalid value"),
     ],
 )
-def test_what_can_t_be_is_said_and_nothing_is_started(words: list[str], told: str):
+def test_bad_options_are_refused_and_nothing_is_started(words: list[str], told: str):
     done = subprocess.run([BINARY, *words], capture_output=True, text=True, timeout=10)
     assert done.returncode != 0
     assert told in done.stderr

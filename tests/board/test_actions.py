@@ -1,4 +1,4 @@
-"""What a reader may do with --writable, and that nobody else can."""
+"""What a reader may do with --writable, and what no other reader can do."""
 
 from collections.abc import Callable
 
@@ -180,7 +180,7 @@ def form(board: Board, verb: str, token: str | None = None, **more: str) -> dict
     return {"token": token, "verb": verb, "queue": "mail"} | more
 
 
-def test_without_the_right_nothing_is_done(boards: Callable[..., Board], r: redis.Redis):
+def test_without_the_right_a_form_changes_nothing(boards: Callable[..., Board], r: redis.Redis):
     every_state(r)
     before = everything(r)
     some = boards("--writable", "--allow", "pause,add")

@@ -20,7 +20,7 @@ def rows(title: str) -> set[str]:
     return {word.split()[0] for cell in cells for word in re.findall(r"`([^`]+)`", cell)}
 
 
-def test_options_and_verbs():
+def test_the_board_page_has_all_options_and_verbs():
     told = subprocess.run([BINARY, "--help"], capture_output=True, text=True, check=True).stdout
     assert rows("Options") == set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", told, re.MULTILINE)) - {
         "--help",
@@ -30,11 +30,11 @@ def test_options_and_verbs():
     assert verbs and rows("What it may do") == set(verbs[1].split(", "))
 
 
-def test_rights():
+def test_the_board_page_has_the_rights_that_the_tests_use():
     assert f"ACL SETUSER board on >password {RIGHTS}\n" in PAGE
 
 
-def test_metrics(board: Board, r: redis.Redis):
+def test_the_board_page_has_all_metrics(board: Board, r: redis.Redis):
     every_state(r)
     eventually(lambda: 'dq_paused{queue="mail"}' in board.metrics())
     # A histogram is three series.

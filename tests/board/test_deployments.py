@@ -36,7 +36,9 @@ def shows(board: Board, *names: str) -> bool:
     return all(f">{name}</a>" in page for name in names)
 
 
-def test_a_user_needs_few_rights(boards: Callable[..., Board], server: Server, r: redis.Redis):
+def test_a_server_user_with_few_rights_is_enough_for_the_board(
+    boards: Callable[..., Board], server: Server, r: redis.Redis
+):
     every_state(r)
     r.execute_command("ACL", "SETUSER", "board", "on", ">sEcReT", *RIGHTS.split())
     r.config_set("requirepass", "other")
@@ -68,7 +70,7 @@ def test_a_user_needs_few_rights(boards: Callable[..., Board], server: Server, r
     assert "sEcReT" not in wrong.log() + wrong.get("/").text
 
 
-def test_queues_that_its_user_may_not_see(
+def test_the_board_leaves_out_queues_that_its_user_may_not_see(
     boards: Callable[..., Board], server: Server, r: redis.Redis
 ):
     every_state(r, "mail")
@@ -85,7 +87,7 @@ def test_queues_that_its_user_may_not_see(
     assert "NOPERM" in board.get("/queue", name="secret").text
 
 
-def test_a_database_of_its_own(boards: Callable[..., Board], server: Server):
+def test_the_board_shows_the_database_it_is_given(boards: Callable[..., Board], server: Server):
     with server.client(db=3) as third, server.client() as first:
         third.execute_command("DQ.ADD", "third", "a", "x")
         first.execute_command("DQ.ADD", "first", "a", "x")
@@ -130,7 +132,9 @@ def is_refused(board: Board) -> None:
     assert not shows(board, "mail")
 
 
-def test_tls(boards: Callable[..., Board], servers: Callable[..., Server], tmp_path: Path):
+def test_the_board_reaches_its_server_by_tls(
+    boards: Callable[..., Board], servers: Callable[..., Server], tmp_path: Path
+):
     authority, certificate, key = make_certificates(tmp_path)
     port = free_port()
     server = servers(
@@ -208,7 +212,7 @@ def role(server: Server) -> str | None:
     return None
 
 
-def test_the_primary_that_sentinels_name(
+def test_the_board_follows_the_primary_that_sentinels_name(
     boards: Callable[..., Board], servers: Callable[..., Server], tmp_path: Path
 ):
     first, second = servers(), servers()

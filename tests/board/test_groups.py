@@ -120,7 +120,7 @@ def walk(board: Board, queue: str) -> list[str]:
     return names
 
 
-def test_every_group_is_reached(board: Board, browser: Browser, r: redis.Redis):
+def test_every_group_is_on_some_page(board: Board, browser: Browser, r: redis.Redis):
     pipe(r, *[("DQ.ADD", "mail", f"job-{n}", "x", "GROUP", f"group-{n}") for n in range(530)])
     # Many that have gone leave gaps for the cursor to cross.
     pipe(r, *[("DQ.DEL", "mail", f"job-{n}") for n in range(30, 430)])
@@ -137,7 +137,7 @@ def test_every_group_is_reached(board: Board, browser: Browser, r: redis.Redis):
     eventually(lambda: list(cells(browser)) == first)
 
 
-def test_on_a_phone_the_tab_is_in_sight(board: Board, browser: Browser, r: redis.Redis):
+def test_the_groups_tab_is_in_sight_on_a_phone(board: Board, browser: Browser, r: redis.Redis):
     r.execute_command("DQ.ADD", "mail", "a", "x", "GROUP", "ann")
     browser.look(PHONE)
     browser.open(board.link("/queue", name="mail", tab="groups"))
@@ -228,7 +228,7 @@ def test_a_job_s_group_is_paused_on_its_page(writable: Board, browser: Browser, 
     assert not is_paused(r, RAW)
 
 
-def test_no_group_is_never_the_whole_queue(writable: Board, r: redis.Redis):
+def test_a_form_that_names_no_group_does_not_pause_the_queue(writable: Board, r: redis.Redis):
     """A form that was to name a group, and doesn't, pauses nothing."""
     every_state(r)
     token = writable.get("/queue", name="mail").token()
@@ -242,7 +242,9 @@ def test_no_group_is_never_the_whole_queue(writable: Board, r: redis.Redis):
     assert groups(r) == {}
 
 
-def test_a_group_is_paused_by_nobody_else(boards: Callable[..., Board], r: redis.Redis):
+def test_a_group_is_paused_only_with_the_right_to_pause(
+    boards: Callable[..., Board], r: redis.Redis
+):
     r.execute_command("DQ.ADD", "mail", "a", "x", "GROUP", "ann")
     others = boards("--writable", "--allow", "kick,del,add,purge,release")
     page = others.get("/queue", name="mail", tab="groups").text

@@ -1,4 +1,4 @@
-"""Names, ids, bodies and reasons are anybody's bytes: they are shown, and do nothing."""
+"""Names, ids, bodies and reasons may be any bytes: pages show them as text, and they do nothing."""
 
 import pytest
 import redis
@@ -68,7 +68,9 @@ def is_unharmed(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize("raw", HOSTILE, ids=lambda raw: repr(raw)[:40])
-def test_nothing_is_more_than_text(board: Board, watched: Browser, r: redis.Redis, raw: bytes):
+def test_hostile_names_bodies_and_reasons_are_shown_as_text(
+    board: Board, watched: Browser, r: redis.Redis, raw: bytes
+):
     job_id = raw or b"empty"
     pipe(
         r,
@@ -105,7 +107,7 @@ def test_nothing_is_more_than_text(board: Board, watched: Browser, r: redis.Redi
     assert board.get("/body", queue=raw, id=job_id).body == raw
 
 
-def test_a_query_is_text_too(board: Board, watched: Browser, r: redis.Redis):
+def test_a_hostile_query_is_shown_as_text(board: Board, watched: Browser, r: redis.Redis):
     r.execute_command("DQ.ADD", "mail", "a", "x")
     for path, fields in [
         ("/", {"find": "<script>alert(1)</script>"}),
@@ -119,7 +121,9 @@ def test_a_query_is_text_too(board: Board, watched: Browser, r: redis.Redis):
         is_unharmed(watched)
 
 
-def test_the_policy_lets_nothing_in(board: Board, browser: Browser, r: redis.Redis):
+def test_the_content_security_policy_blocks_scripts_and_images(
+    board: Board, browser: Browser, r: redis.Redis
+):
     r.execute_command("DQ.ADD", "mail", "a", "x")
     browser.open(board.url)
     blocked = browser.run(

@@ -1,4 +1,6 @@
-"""Pages keep themselves up to date, without flicker, whatever goes away and comes back."""
+"""Pages update themselves without flicker, also when the server or the board goes away and comes
+back.
+"""
 
 import http.client
 import os
@@ -26,7 +28,7 @@ new MutationObserver((records) => records.forEach((record) => {
 """
 
 
-def test_what_changes_shows_and_nothing_else_is_touched(
+def test_a_page_updates_what_has_changed_and_nothing_else(
     board: Board, browser: Browser, r: redis.Redis
 ):
     every_state(r)

@@ -123,7 +123,7 @@ def pages(board: Board) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_can_be_read(writable: Board, browser: Browser, scheme: str):
+def test_every_text_has_enough_contrast(writable: Board, browser: Browser, scheme: str):
     browser.look(DESK, scheme)
     for page in pages(writable):
         browser.open(page)

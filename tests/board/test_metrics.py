@@ -91,7 +91,9 @@ def expressions() -> list[str]:
     return found
 
 
-def test_every_expression_has_something_to_show(prometheus: Prometheus, r: redis.Redis):
+def test_every_expression_of_the_dashboard_has_something_to_show(
+    prometheus: Prometheus, r: redis.Redis
+):
     every_state(r)
     r.execute_command("DQ.ADD", "mail", "another", "x")
     pipe(
@@ -173,7 +175,9 @@ def due_of(r: redis.Redis, queue: str, job_id: str) -> int:
     return job[job.index(b"due") + 1]
 
 
-def test_an_alert_fires(prometheus: Prometheus, server: Server, r: redis.Redis):
+def test_alerts_for_eviction_and_a_lost_server_fire(
+    prometheus: Prometheus, server: Server, r: redis.Redis
+):
     r.config_set("maxmemory-policy", "allkeys-lru")
 
     def pending() -> set[str]:
@@ -184,7 +188,7 @@ def test_an_alert_fires(prometheus: Prometheus, server: Server, r: redis.Redis):
     eventually(lambda: "DqServerGone" in pending(), 30)
 
 
-def test_promtool_finds_nothing_wrong():
+def test_promtool_finds_nothing_wrong_with_metrics_and_alerts():
     for words in (["check", "rules", "alerts.yml"], ["test", "rules", "alerts_test.yml"]):
         done = subprocess.run(
             ["promtool", *words], cwd=ALERTS.parent, capture_output=True, text=True, timeout=60

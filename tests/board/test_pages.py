@@ -66,7 +66,7 @@ def test_a_queue_shows_its_jobs_by_state(board: Board, browser: Browser, r: redi
     browser.sees("handed out\n3", "aside .totals")
 
 
-def test_one_goes_to_a_job_by_its_id(board: Board, browser: Browser, r: redis.Redis):
+def test_a_typed_id_leads_to_its_job(board: Board, browser: Browser, r: redis.Redis):
     every_state(r)
     r.execute_command("DQ.ADD", "mail", b"caf\xe9\\x", "body")
     for typed, heading in [("done", "done"), ("caf\\xe9\\\\x", "caf\\xe9\\\\x")]:
@@ -127,7 +127,7 @@ def test_a_body_is_text_json_or_hex_and_can_be_had_whole(
     assert answer.headers["content-disposition"] == 'attachment; filename="job-bin.bin"'
 
 
-def test_what_is_not_there_is_said_to_be_not_there(board: Board, r: redis.Redis):
+def test_pages_of_missing_queues_and_jobs_say_so(board: Board, r: redis.Redis):
     r.set("text", "no queue")
     assert board.get("/queue", name="none").status == 404
     assert board.get("/job", queue="none", id="none").status == 404
@@ -143,7 +143,7 @@ def test_what_is_not_there_is_said_to_be_not_there(board: Board, r: redis.Redis)
         assert board.get(bad).status in (200, 303, 404), bad
 
 
-def test_keys_move_and_open(board: Board, browser: Browser, r: redis.Redis):
+def test_keyboard_keys_move_and_open(board: Board, browser: Browser, r: redis.Redis):
     pipe(r, *[("DQ.ADD", queue, "job", "x") for queue in ("a", "b", "c")])
     browser.open(board.url)
     eventually(lambda: len(browser.all("tbody tr")) == 3)

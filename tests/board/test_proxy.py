@@ -1,4 +1,4 @@
-"""Behind a proxy, which asks for pages by another address than readers do."""
+"""dq-board behind a proxy, which asks for pages by another address than readers do."""
 
 import contextlib
 import os
@@ -118,7 +118,9 @@ def delete(page: str, token: str, headers: dict[str, str]) -> Answer:
 
 
 @pytest.mark.parametrize("path", ["/", "/dq/"])
-def test_what_a_proxy_asks_for(boards: Callable[..., Board], r: redis.Redis, path: str):
+def test_the_board_works_below_a_path_behind_a_trusted_proxy(
+    boards: Callable[..., Board], r: redis.Redis, path: str
+):
     """As nginx does where its configuration says `proxy_pass http://127.0.0.1:8377;` and no
     more.
     """

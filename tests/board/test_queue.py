@@ -1,4 +1,4 @@
-"""A queue's page: its jobs in order, wherever one is; jobs that are sought; schedules, limits,
+"""A queue's page: its jobs in order on all pages; a search for jobs; schedules, limits,
 forecast.
 """
 
@@ -18,7 +18,7 @@ def shown(browser: Browser) -> list[str]:
     return browser.run("return [...document.querySelectorAll('tbody th')].map(th => th.innerText)")
 
 
-def test_every_job_is_reached_in_order(board: Board, browser: Browser, r: redis.Redis):
+def test_every_job_is_on_some_page_in_order(board: Board, browser: Browser, r: redis.Redis):
     """Behind the thousand that DQ.PEEK shows at most, too."""
     many = 1_130
     ids = [f"job-{n:04}" for n in range(many)]
@@ -54,7 +54,7 @@ def test_a_job_that_goes_leaves_the_next_page_where_it_is(
     assert shown(browser) == [f"job-{n:03}" for n in range(50, 100)]
 
 
-def test_one_goes_back_to_the_page_before(board: Board, browser: Browser, r: redis.Redis):
+def test_the_previous_link_leads_to_the_page_before(board: Board, browser: Browser, r: redis.Redis):
     due = int(time.time() * 1000) + HOUR
     pipe(r, *[("DQ.ADD", "mail", f"job-{n:03}", "x", "AT", due + n) for n in range(170)])
     browser.open(board.link("/queue", name="mail", state="delayed"))

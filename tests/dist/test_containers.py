@@ -19,7 +19,7 @@ def test_a_containerfile_is_sound(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", CONTAINERFILES, ids=lambda path: path.stem)
-def test_what_it_copies_is_all_that_the_build_needs(path: Path, tmp_path: Path) -> None:
+def test_a_containerfile_copies_all_that_the_build_needs(path: Path, tmp_path: Path) -> None:
     """Copied as the Containerfile and .dockerignore say, cargo finds each file of the package."""
     allowed = re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
     copies = re.findall(r"^COPY (?!--from)(.+) (\S+)$", path.read_text(), re.MULTILINE)
@@ -53,11 +53,11 @@ def test_what_it_copies_is_all_that_the_build_needs(path: Path, tmp_path: Path) 
     assert all(file.exists() for file in included)
 
 
-def test_compose_is_what_its_schema_wants() -> None:
+def test_compose_yaml_is_valid_by_its_schema() -> None:
     run(TOOLS / "bin" / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", ROOT / "compose.yaml")
 
 
-def test_what_compose_names_is_there() -> None:
+def test_files_that_compose_yaml_names_exist() -> None:
     compose = (ROOT / "compose.yaml").read_text()
     files = re.findall(r"^\s+(?:dockerfile: |- \./)([\w./-]+)", compose, re.MULTILINE)
     assert len(files) == 6
@@ -68,7 +68,7 @@ def test_what_compose_names_is_there() -> None:
     assert all(port.startswith("127.0.0.1:") for port in published)
 
 
-def test_its_prometheus_is_configured(tmp_path: Path) -> None:
+def test_the_prometheus_of_compose_yaml_is_configured(tmp_path: Path) -> None:
     promtool = shutil.which("promtool")
     if promtool is None:
         pytest.skip("no promtool: scripts/setup.sh board installs it")
@@ -77,7 +77,7 @@ def test_its_prometheus_is_configured(tmp_path: Path) -> None:
     run(promtool, "check", "config", tmp_path / "prometheus.yml")
 
 
-def test_its_board_takes_the_words_it_is_given(unpacked: Path) -> None:
+def test_the_board_of_compose_yaml_takes_its_options(unpacked: Path) -> None:
     """Each option of compose.yaml is one of dq-board's."""
     options = re.findall(
         r'"(--[a-z-]+)"', re.search(r"command: (\[.+\])", (ROOT / "compose.yaml").read_text())[1]

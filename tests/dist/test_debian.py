@@ -69,7 +69,7 @@ def test_the_module_is_where_redis_and_valkey_look(dist: Path, debian: Path, unp
     dpkg(debian, "--verify", "dq-module")
 
 
-def test_nothing_is_enabled(dist: Path, debian: Path) -> None:
+def test_installing_the_packages_enables_no_service(dist: Path, debian: Path) -> None:
     dpkg(debian, "--install", deb(dist, "dq-module"), deb(dist, "dq-board"))
     # A unit, but none that something wants.
     of_systemd = {path for path in installed(debian) if path.startswith(("etc/", "lib/", "usr/lib/systemd"))}
@@ -80,7 +80,7 @@ def test_nothing_is_enabled(dist: Path, debian: Path) -> None:
     assert (debian / "usr/share/doc/dq-module/examples/redis.conf.example").exists()
 
 
-def test_removed_nothing_is_left(dist: Path, debian: Path) -> None:
+def test_removing_the_packages_leaves_nothing(dist: Path, debian: Path) -> None:
     dpkg(debian, "--install", deb(dist, "dq-module"), deb(dist, "dq-board"))
     assert len(installed(debian)) > 8
     dpkg(debian, "--remove", "dq-module", "dq-board")
@@ -89,7 +89,7 @@ def test_removed_nothing_is_left(dist: Path, debian: Path) -> None:
     assert "dq-" not in (debian / "var/lib/dpkg/status").read_text()
 
 
-def test_an_older_libc_is_refused(dist: Path, debian: Path) -> None:
+def test_dpkg_refuses_an_older_libc(dist: Path, debian: Path) -> None:
     has_libc(debian, "2.27-3")
     with pytest.raises(AssertionError, match="libc6"):
         dpkg(debian, "--install", deb(dist, "dq-module"))
@@ -134,7 +134,7 @@ def test_lintian_passes_over_what_has_a_reason_alone(dist: Path, tmp_path: Path,
 
 
 def test_only_the_text_of_apache_s_licence_is_left_out(dist: Path, unpacked: Path, tmp_path: Path) -> None:
-    """Whoever has written what is linked is named."""
+    """The authors of all linked packages are named."""
     whole = (unpacked / "THIRD-PARTY-LICENSES.txt").read_text().splitlines()
     told = {line for line in whole if re.search(r"\(.+\) http|[Cc]opyright .*[0-9]{4}", line)}
     assert len(told) > 200

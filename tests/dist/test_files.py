@@ -1,4 +1,4 @@
-"""What an archive holds: the files, their sums, and what they ask of a machine."""
+"""What an archive holds: the files, their checksums, and what they need on a machine."""
 
 import re
 import shutil
@@ -27,7 +27,7 @@ def files(request: pytest.FixtureRequest) -> tuple[str, Path]:
     return request.param, request.getfixturevalue("unpacked" if request.param == HERE else "other")
 
 
-def test_the_sums_hold(dist: Path, unpacked: Path) -> None:
+def test_the_sha256_sums_of_all_files_hold(dist: Path, unpacked: Path) -> None:
     for folder in (dist, unpacked):
         named = {line.split(maxsplit=1)[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
         there = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
@@ -35,7 +35,7 @@ def test_the_sums_hold(dist: Path, unpacked: Path) -> None:
         run("sh", "-c", f"cd '{folder}' && sha256sum --check --strict --quiet SHA256SUMS")
 
 
-def test_what_is_in_an_archive(files: tuple[str, Path]) -> None:
+def test_an_archive_has_all_files_for_its_processor(files: tuple[str, Path]) -> None:
     arch, folder = files
     for name in (*PROGRAMS, *PAPERS):
         mode = 0o755 if name in PROGRAMS else 0o644
@@ -54,7 +54,7 @@ def test_an_archive_is_root_s_and_sorted(dist: Path) -> None:
     assert len({member.mtime for member in members}) == 1
 
 
-def test_the_module_asks_for_libc_alone_and_for_an_old_one(files: tuple[str, Path]) -> None:
+def test_the_module_needs_libc_alone_and_an_old_one(files: tuple[str, Path]) -> None:
     arch, folder = files
     loader = {"x86_64": "ld-linux-x86-64.so.2", "aarch64": "ld-linux-aarch64.so.1"}[arch]
     # Before glibc 2.34 these were files of their own. All of them are glibc.
@@ -68,18 +68,18 @@ def test_the_module_asks_for_libc_alone_and_for_an_old_one(files: tuple[str, Pat
     assert max(versions) <= GLIBC
 
 
-def test_the_module_for_musl_asks_for_musl_alone(files: tuple[str, Path]) -> None:
+def test_the_module_for_musl_needs_musl_alone(files: tuple[str, Path]) -> None:
     _, folder = files
     assert needed(folder / "libdq-musl.so") == {"libc.so"}
 
 
-def test_the_board_asks_for_nothing(files: tuple[str, Path]) -> None:
+def test_the_board_needs_no_shared_library(files: tuple[str, Path]) -> None:
     _, folder = files
     assert needed(folder / "dq-board") == set()
     assert "INTERP" not in run("readelf", "--program-headers", folder / "dq-board")
 
 
-def test_the_board_lies_where_nobody_knows(files: tuple[str, Path]) -> None:
+def test_the_board_is_position_independent(files: tuple[str, Path]) -> None:
     """Position-independent, as what listens should be: an attacker knows no address in it."""
     _, folder = files
     assert "DYN (" in run("readelf", "--file-header", folder / "dq-board")

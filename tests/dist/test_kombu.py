@@ -38,7 +38,7 @@ def package(dist: Path) -> Callable[[str], Path]:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("form", FORMS)
-def test_it_is_installed_and_carries_messages(
+def test_the_kombu_package_is_installed_and_carries_messages(
     package: Callable[[str], Path], unpacked: Path, tmp_path: Path, form: str
 ) -> None:
     venv = tmp_path / "venv"
@@ -62,7 +62,7 @@ def test_it_is_installed_and_carries_messages(
         server.kill9()
 
 
-def test_what_is_in_them(package: Callable[[str], Path]) -> None:
+def test_the_kombu_packages_have_all_files_and_no_others(package: Callable[[str], Path]) -> None:
     """All of the package, its licence, and nothing that lay about."""
     sources = ROOT / "integrations/kombu-dq/src/kombu_dq"
     modules = {f"kombu_dq/{path.name}" for path in [*sources.glob("*.py"), sources / "py.typed"]}

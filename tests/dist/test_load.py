@@ -24,7 +24,7 @@ def numbered(version: str) -> int:
     return 10_000 * major + 100 * minor + patch
 
 
-def test_it_works(server: Server) -> None:
+def test_the_packed_module_works(server: Server) -> None:
     works(server.client())
 
 
@@ -41,7 +41,7 @@ def works(client: redis.Redis) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_the_tests_of_commands_and_of_old_files_pass(unpacked: Path) -> None:
+def test_the_packed_module_passes_the_tests_of_commands_and_old_files(unpacked: Path) -> None:
     """Those of `make test`, with the module of the release."""
     folders = [ROOT / "tests/blackbox" / name for name in ("commands", "persistence/test_golden.py")]
     told = run(
@@ -70,7 +70,7 @@ def test_config_rewrite_keeps_the_module_and_its_settings(server: Server) -> Non
     works(client)
 
 
-def test_in_an_included_file_it_does_not_survive_a_rewrite(
+def test_a_loadmodule_line_in_an_included_file_does_not_survive_config_rewrite(
     kind: Kind, unpacked: Path, tmp_path: Path
 ) -> None:
     """docs/install.md and redis.conf.example warn of it: the server writes a second loadmodule line."""
@@ -90,7 +90,7 @@ def test_in_an_included_file_it_does_not_survive_a_rewrite(
         server.kill9()
 
 
-def test_what_the_developer_built_reads_its_files(kind: Kind, unpacked: Path, tmp_path: Path) -> None:
+def test_the_packed_and_the_developers_module_read_each_others_files(kind: Kind, unpacked: Path, tmp_path: Path) -> None:
     """And the other way round: a file doesn't depend on who compiled the module."""
     for first, second in ((None, "libdq.so"), ("libdq.so", None)):
         folder = tmp_path / f"from-{first}"
@@ -144,7 +144,7 @@ def emulated(module: Path, folder: Path) -> Iterator[redis.Redis]:
         process.wait()
 
 
-def test_it_works_on_the_other_processor(other: Path, tmp_path: Path) -> None:
+def test_the_module_of_the_other_processor_works(other: Path, tmp_path: Path) -> None:
     with emulated(other / "libdq.so", tmp_path) as client:
         works(client)
 
@@ -170,7 +170,7 @@ def musl_server(unpacked: Path, tmp_path: Path) -> Iterator[Server]:
     server.kill9()
 
 
-def test_it_works_in_a_server_for_musl(musl_server: Server) -> None:
+def test_the_module_for_musl_works_in_a_server_for_musl(musl_server: Server) -> None:
     with musl_server.client() as client:
         works(client)
         client.execute_command(
@@ -184,7 +184,7 @@ def test_it_works_in_a_server_for_musl(musl_server: Server) -> None:
         works(client)
 
 
-def test_the_module_for_glibc_is_none_for_musl(musl_server: Server, unpacked: Path, tmp_path: Path) -> None:
+def test_the_module_for_glibc_does_not_load_with_musl(musl_server: Server, unpacked: Path, tmp_path: Path) -> None:
     """So the test above is one of the module for musl."""
     folder = tmp_path / "another"
     folder.mkdir()

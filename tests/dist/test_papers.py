@@ -1,4 +1,4 @@
-"""The list of what is linked, its licences, and the numbers that have to agree."""
+"""The list of linked packages, their licences, and the versions that have to agree."""
 
 import json
 import re
@@ -18,7 +18,7 @@ def bom(unpacked: Path) -> dict:
     return json.loads((unpacked / "sbom.cdx.json").read_text())
 
 
-def test_the_list_is_valid_cyclonedx(unpacked: Path) -> None:
+def test_the_sbom_is_valid_cyclonedx(unpacked: Path) -> None:
     code = (
         "import sys; from cyclonedx.schema import SchemaVersion\n"
         "from cyclonedx.validation.json import JsonStrictValidator\n"
@@ -28,7 +28,7 @@ def test_the_list_is_valid_cyclonedx(unpacked: Path) -> None:
     run(TOOLS / "bin" / "python", "-c", code, unpacked / "sbom.cdx.json")
 
 
-def test_the_list_has_every_package_that_was_linked(bom: dict) -> None:
+def test_the_sbom_has_every_package_that_was_linked(bom: dict) -> None:
     """The compiler was handed an .rlib for each package: what was compiled for the target is what is linked.
     What only build scripts and macros need was compiled for the host, elsewhere."""
     listed = {component["name"].replace("-", "_") for component in bom["components"]}
@@ -55,7 +55,7 @@ def library_names(packages: set[str]) -> set[str]:
     return names
 
 
-def test_versions_and_sums_are_those_of_the_lock_files(bom: dict) -> None:
+def test_versions_and_sums_of_the_sbom_are_those_of_the_lock_files(bom: dict) -> None:
     locks = [(ROOT / place / "Cargo.lock").read_text() for place in ("", "board")]
     locked = {
         (name, version): checksum
@@ -94,7 +94,7 @@ def test_each_package_s_licence_is_passed_on(unpacked: Path, bom: dict) -> None:
         ("", False),
     ],
 )
-def test_which_licences_are_taken(expression: str, is_taken: bool) -> None:
+def test_only_allowed_licences_are_taken(expression: str, is_taken: bool) -> None:
     code = "import sys; sys.path[0] = sys.argv[1]; import licences; print(licences.is_taken(sys.argv[2]))"
     assert run(TOOLS / "bin" / "python", "-c", code, ROOT / "release", expression) == f"{is_taken}\n"
 
@@ -110,7 +110,7 @@ def test_one_release_has_one_version(dist: Path, bom: dict) -> None:
         assert path.name == "SHA256SUMS" or VERSION in path.name or path.name.startswith("kombu_dq-")
 
 
-def test_another_version_in_the_changelog_is_refused(tmp_path: Path) -> None:
+def test_a_release_with_another_version_in_the_changelog_is_refused(tmp_path: Path) -> None:
     """The gate goes red: pack.py run in a copy whose changelog speaks of another version."""
     for name in ("release", "board", "Cargo.toml", "CHANGELOG.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_job_with_all_that_a_job_can_have() {
+fn a_job_with_all_that_a_job_can_have_is_these_bytes() {
     let progress = Progress {
         stage: Stage::Leased,
         attempt: 2,
@@ -35,7 +35,7 @@ fn a_job_with_all_that_a_job_can_have() {
 }
 
 #[test]
-fn a_job_that_comes_back() {
+fn a_job_with_a_schedule_is_these_bytes() {
     let expected = bytes(&[
         &[0x9a, 0xcd, 0x03, 0xe8, 100, 0xcd, 0xea, 0x60, 25, 0xcc, 128, 0, 0, 0, 0xc2],
         &[0x97], // extra, an array of 7
@@ -67,7 +67,7 @@ fn a_job_that_comes_back() {
 
 /// Without LATE, records are as before.
 #[test]
-fn jobs_that_may_be_late() {
+fn jobs_that_may_be_late_are_these_bytes() {
     let plain = bytes(&[
         &[0x9a, 10, 10, 60, 25, 1, 0, 0, 0, 0xc2],
         &[0x98], // extra, an array of 8
@@ -93,7 +93,7 @@ fn jobs_that_may_be_late() {
 
 /// One that never was any of that has none, as before.
 #[test]
-fn a_job_that_timed_out_or_was_released() {
+fn a_job_that_timed_out_or_was_released_is_these_bytes() {
     let head: &[u8] =
         &[0x9a, 0xcd, 0x03, 0xe8, 100, 0xcd, 0xea, 0x60, 25, 0xcc, 128, 0, 0, 0, 0xc2];
     let expected = bytes(&[
@@ -112,7 +112,7 @@ fn a_job_that_timed_out_or_was_released() {
 }
 
 #[test]
-fn a_job_with_a_group() {
+fn a_job_with_a_group_is_these_bytes() {
     let expected = bytes(&[
         &[0x9a, 0xcd, 0x03, 0xe8, 100, 0xcd, 0xea, 0x60, 25, 0xcc, 128, 0, 0, 0, 0xc2],
         &[0x9a], // extra, an array of 10
@@ -129,7 +129,7 @@ fn a_job_with_a_group() {
 }
 
 #[test]
-fn a_schedule_by_cron() {
+fn a_schedule_by_cron_is_these_bytes() {
     let schedule = |fields: &[&[u8]]| {
         let head: &[&[u8]] =
             &[&[0x9a, 1, 1, 1, 0, 0, 0, 0, 0, 0xc2, 0x97, 0, 0, 0, 0, 0xc0, 0xc0, 0x9d]];
@@ -166,7 +166,7 @@ fn a_schedule_by_cron() {
 }
 
 #[test]
-fn stages_are_numbered() {
+fn stages_have_these_numbers() {
     for (number, stage) in [(0, Stage::Waiting), (2, Stage::Dead), (3, Stage::Done)] {
         let record = [0x99, 1, 1, 1, 0, 0, 0, 0, number, 0xc2];
         let read = JobRecord::decode(&record).unwrap();

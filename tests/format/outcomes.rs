@@ -41,7 +41,7 @@ fn made_ids_go_on_by_one_and_pass_taken_ones_in_steps_that_double() {
 }
 
 #[test]
-fn waits_have_this_jitter() {
+fn backoffs_have_this_jitter() {
     let backoff = Backoff { base: ms(1_000), max: ms(60_000) };
     for (attempt, lease, wait) in [
         (1, 1, 859),
@@ -60,7 +60,7 @@ fn waits_have_this_jitter() {
 }
 
 #[test]
-fn a_pop_hands_out_so_much_at_most() {
+fn a_pop_hands_out_ten_thousand_jobs_or_16_mib_at_most() {
     let all = Pop { count: usize::MAX, ..Pop::ONE };
     let mut many = Queue::new(SEED);
     for n in 0..10_001 {
@@ -77,7 +77,7 @@ fn a_pop_hands_out_so_much_at_most() {
 }
 
 #[test]
-fn what_an_add_does_not_say() {
+fn an_add_without_options_has_these_defaults() {
     let mut queue = Queue::new(SEED);
     queue.apply(&told(0), &Add::plain(id("a"), b""));
     let policy = queue.get(id("a")).unwrap().policy;
@@ -94,7 +94,7 @@ fn a_bury_without_a_reason_gives_one() {
 }
 
 #[test]
-fn the_last_time() {
+fn the_last_time_and_the_last_lease_have_these_numbers() {
     assert_eq!(Time::MAX.unix_ms(), (1 << 48) - 1);
     assert_eq!(Lease::MAX.number(), (1 << 53) - 1);
     let mut queue = Queue::new(SEED);
@@ -106,7 +106,7 @@ fn the_last_time() {
 
 /// An entry of the log carries what the writer's queue had come to.
 #[test]
-fn the_check_of_a_session() {
+fn the_check_of_a_session_is_this_number() {
     let mut queue = Queue::new(SEED);
     let claim = Claim { id: id("a"), lease: Some(Lease::new(2_000 * 2_048)) };
     assert_eq!(queue.log_state().check, Checksum(0));

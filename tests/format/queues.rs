@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_queue() {
+fn a_queue_is_these_bytes() {
     let expected = bytes(&[
         &[0x98],                                                 // an array of 8
         &[0xcd, 0x04, 0x00],                                     // last lease 1,024
@@ -35,7 +35,7 @@ fn a_queue() {
 }
 
 #[test]
-fn a_queue_whose_jobs_may_be_late() {
+fn a_queue_whose_jobs_may_be_late_is_these_bytes() {
     let mut queue = Queue::new(SEED);
     queue.apply(&told(100), &Alter { late: Some(ms(9)), ..Alter::default() });
     let record = queue.record().encode();
@@ -48,7 +48,7 @@ fn a_queue_whose_jobs_may_be_late() {
 
 /// A queue without limits has an array of 8, as before.
 #[test]
-fn a_queue_with_limits() {
+fn a_queue_with_limits_is_these_bytes() {
     let mut queue = Queue::new(SEED);
     let rate = Rate::new(3, ms(10), 2).unwrap();
     let alter = Alter { concurrency: Some(7), rate: Some(Some(rate)), ..Alter::default() };
@@ -85,7 +85,7 @@ fn a_queue_with_limits() {
 }
 
 #[test]
-fn groups_and_a_queue_with_limits_for_them() {
+fn groups_and_a_queue_with_limits_for_them_are_these_bytes() {
     let mut queue = Queue::new(SEED);
     let group_rate = Some(Rate::new(3, ms(10), 2));
     queue.apply(&told(100), &Alter { group_concurrency: Some(7), group_rate, ..Alter::default() });
@@ -132,7 +132,7 @@ fn groups_and_a_queue_with_limits_for_them() {
 
 /// From encoding version 2 on, the jobs of a value stand in blocks.
 #[test]
-fn a_block_of_two_jobs() {
+fn a_block_of_two_jobs_is_these_bytes() {
     let mut queue = Queue::new(SEED);
     queue.apply(&told(100), &Add::plain(id("a"), b"one"));
     queue.apply(&told(101), &Add::plain(id("bc"), b""));

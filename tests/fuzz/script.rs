@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_printed_is_read_as_it_was() {
+    fn a_fuzz_session_that_is_printed_is_read_as_it_was() {
         let lines =
             vec![vec![b"a".to_vec(), b"".to_vec(), b"\\x00".to_vec()], vec![(0..=255).collect()]];
         assert_eq!(parse(&print(&lines)), lines);

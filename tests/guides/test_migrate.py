@@ -29,7 +29,7 @@ def minutes_ahead(job: dict[str, Any]) -> float:
     return float(job["due"] / 1000 - time.time()) / 60
 
 
-def test_a_sorted_set(guide: Make, r: redis.Redis) -> None:
+def test_the_guide_from_a_sorted_set_moves_its_jobs(guide: Make, r: redis.Redis) -> None:
     zset = guide("zset")
     zset.run("producer_before.py")
     zset.prints("worker_before.py", "cancelled cancel:18")
@@ -44,7 +44,7 @@ def test_a_sorted_set(guide: Make, r: redis.Redis) -> None:
     assert list(jobs(r, "orders", "delayed")) == ["cancel:17", "cancel:19"]
 
 
-def test_a_sorted_set_of_thousands(guide: Make, r: redis.Redis) -> None:
+def test_the_guide_from_a_sorted_set_moves_thousands_of_jobs(guide: Make, r: redis.Redis) -> None:
     r.zadd("orders:due", {f"job:{n}": 1_900_000_000.25 + n for n in range(2500)})
     assert guide("zset").run("move.py") == "moved 2500\n"
     assert r.execute_command("DQ.LEN", "orders", "STATE", "delayed") == 2500
@@ -52,7 +52,7 @@ def test_a_sorted_set_of_thousands(guide: Make, r: redis.Redis) -> None:
     assert dict(zip(first[::2], first[1::2], strict=True))["due"] == 1_900_000_000_250
 
 
-def test_celery(guide: Make, r: redis.Redis, url: str) -> None:
+def test_the_guide_from_celery_moves_its_tasks(guide: Make, r: redis.Redis, url: str) -> None:
     old, new = url, url.replace("redis://", "dq://").removesuffix("0") + "1"
     celery = guide("celery", OLD_BROKER_URL=old, BROKER_URL=new)
     send = "from {0} import cancel; cancel.delay(1); cancel.apply_async((2,), countdown={1})"
@@ -88,7 +88,7 @@ def test_celery(guide: Make, r: redis.Redis, url: str) -> None:
     assert len(jobs(r, "celery", "ready")) == len(jobs(r, "celery", "delayed")) == 1
 
 
-def test_bullmq(guide: Make, r: redis.Redis, node: None) -> None:
+def test_the_guide_from_bullmq_moves_its_jobs(guide: Make, r: redis.Redis, node: None) -> None:
     bullmq = guide("bullmq")
     bullmq.run("producer_before.mjs")
     bullmq.prints("worker_before.mjs", "welcome ann")
@@ -163,7 +163,9 @@ def test_bullmq_jobs_keep_their_time_and_schedulers_are_said_to_stay(
     assert list(jobs(r, "mail", "ready")) == ["bullmq:promoted", "bullmq:first", "bullmq:second"]
 
 
-def test_beanstalkd(guide: Make, r: redis.Redis, beanstalkd: str) -> None:
+def test_the_guide_from_beanstalkd_moves_its_jobs(
+    guide: Make, r: redis.Redis, beanstalkd: str
+) -> None:
     tube = guide("beanstalkd", BEANSTALKD=beanstalkd)
     tube.run("producer_before.py")
     tube.prints("worker_before.py", "sent welcome ann")
@@ -180,7 +182,9 @@ def test_beanstalkd(guide: Make, r: redis.Redis, beanstalkd: str) -> None:
     assert len(jobs(r, "mail", "delayed")) == 3
 
 
-def test_sidekiq(guide: Make, r: redis.Redis, sidekiq: str, url: str) -> None:
+def test_the_guide_from_sidekiq_moves_its_jobs(
+    guide: Make, r: redis.Redis, sidekiq: str, url: str
+) -> None:
     ruby = guide("sidekiq", OLD_REDIS_URL=url.removesuffix("0") + "3")
     ruby.run("producer_before.rb")
     with ruby.running([sidekiq, "-r", "./mail.rb", "-q", "mail"]) as output:
@@ -202,7 +206,7 @@ def test_sidekiq(guide: Make, r: redis.Redis, sidekiq: str, url: str) -> None:
     assert "remind:bob" in jobs(r, "mail", "delayed")
 
 
-def test_sqs(guide: Make, r: redis.Redis, sqs: str) -> None:
+def test_the_guide_from_sqs_moves_its_messages(guide: Make, r: redis.Redis, sqs: str) -> None:
     queue = guide("sqs", QUEUE_URL=sqs, QUIET_POLLS="4")
     queue.run("producer_before.py")
     queue.prints("worker_before.py", "sent welcome ann", "sent remind bob")

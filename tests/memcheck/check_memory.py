@@ -23,7 +23,7 @@ pytestmark = pytest.mark.timeout(1_800)
 
 
 @pytest.mark.parametrize("kind", SEEN, ids=str)
-def test_a_tour_loses_nothing_and_touches_nothing_else(kind: Kind, tmp_path: Path):
+def test_a_tour_of_the_module_has_no_memory_errors(kind: Kind, tmp_path: Path):
     watched = Watched(kind, tmp_path, MODULE)
     tour.take(watched.server)
     faults = watched.faults()
@@ -31,7 +31,7 @@ def test_a_tour_loses_nothing_and_touches_nothing_else(kind: Kind, tmp_path: Pat
 
 
 @pytest.mark.parametrize("kind", SEEN, ids=str)
-def test_a_planted_leak_is_found(kind: Kind, tmp_path: Path):
+def test_valgrind_finds_a_planted_leak(kind: Kind, tmp_path: Path):
     watched = Watched(kind, tmp_path, PLANTED)
     with watched.server.client() as r:
         for number in range(50):

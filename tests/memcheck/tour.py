@@ -1,5 +1,5 @@
-"""A session that comes to every command, each way in which a value comes and goes, and what is
-refused.
+"""A session that uses every command, makes and removes values in every way, and sends commands that
+are refused.
 """
 
 import redis
@@ -10,7 +10,7 @@ from harness.server import Server, eventually
 from harness.workload import Workload
 
 COMMANDS = 3_000
-# So many cuts of a payload, so many bytes of it wrong.
+# How many cuts of a payload, and how many wrong bytes, are tried.
 HOSTILE = 60
 SCHEDULES = [
     ("EVERY", 5, "MISFIRE", "ALL", "JITTER", 3, "RUNS", 4),
@@ -46,7 +46,7 @@ def run_schedules(r: redis.Redis) -> None:
 
 
 def hold_back(server: Server, r: redis.Redis) -> None:
-    """Limits that let one job go after the other, also to somebody who waits."""
+    """Limits that let one job go after the other, also to a consumer that waits."""
     r.execute_command("DQ.ALTER", "limited", "CONCURRENCY", 2, "RATE", 1_000, 100, "BURST", 3)
     for number in range(20):
         r.execute_command("DQ.ADD", "limited", f"l{number}", "x" * number)
@@ -82,7 +82,7 @@ def look(r: redis.Redis) -> None:
 
 
 def come_and_go(server: Server, r: redis.Redis) -> None:
-    """Consumers that are served, give up, are told to, are killed, and vanish."""
+    """Consumers that are served, time out, are unblocked, are killed, and disconnect."""
     consumers = [Consumer(server.port) for _ in range(24)]
     for number, consumer in enumerate(consumers):
         wait_ms = 50 if number % 4 == 0 else 0
@@ -100,8 +100,8 @@ def come_and_go(server: Server, r: redis.Redis) -> None:
 
 
 def restore(r: redis.Redis, hostile: bool) -> None:
-    """DUMP and RESTORE; and payloads that are cut, or have a byte changed, or more than there can
-    be.
+    """DUMP and RESTORE; and payloads that are cut, or have a byte changed, or larger numbers than
+    there can be.
     """
     key = b"dumped"
     r.delete(key)
@@ -138,7 +138,7 @@ def restore(r: redis.Redis, hostile: bool) -> None:
 
 
 def refuse(r: redis.Redis) -> None:
-    """Commands that are wrong, behind words that are right."""
+    """Commands with a wrong word after right ones."""
     for words in [
         ("DQ.ADD", "q0", "id", "body", "DELAY", "5", "NO-SUCH", "x"),
         ("DQ.ADD", "q0", "id", "body", "CRON", "0 0 31 2 *"),

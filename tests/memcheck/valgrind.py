@@ -1,4 +1,4 @@
-"""A server under valgrind, and what that says of the module.
+"""A server under valgrind, and what valgrind reports about the module.
 
 The module allocates through the server. Valgrind sees that where the server takes its memory from
 the C library, as the tests' Valkey does, or from a jemalloc that is a library of its own, as
@@ -40,7 +40,7 @@ def program(report: Path) -> list[str]:
         # Optimised Rust looks at the inside of an Option before it knows that there is one. Above
         # `src/server` there is no `unsafe`, and so no other way to read what wasn't written.
         "--undef-value-errors=no",
-        # What a forked child leaves behind when it has saved is nobody's.
+        # Memory that a forked child still holds when it has saved is no leak.
         "--child-silent-after-fork=yes",
         "--soname-synonyms=somalloc=libjemalloc.so.2",
         "--xml=yes",
@@ -49,8 +49,9 @@ def program(report: Path) -> list[str]:
 
 
 def faults_of_module(report: Path) -> list[Fault]:
-    """What the module lost, and what it read or wrote that it shouldn't. What the server does with
-    what it was given by the module is the server's."""
+    """What the module lost, and what it read or wrote outside its memory. Memory that the module
+    gave to the server is the server's to free.
+    """
     faults = []
     for error in ET.parse(report).iter("error"):
         kind = error.findtext("kind", "")
@@ -69,7 +70,7 @@ def is_in_module(frames: list[ET.Element]) -> bool:
 
 
 def innermost(frames: list[ET.Element]) -> list[ET.Element]:
-    """The frame whose doing it is: memcpy and the like do as they are told."""
+    """The frame that is responsible: not memcpy and the like."""
     own = [
         frame
         for frame in frames

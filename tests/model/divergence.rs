@@ -131,7 +131,7 @@ proptest! {
     #![proptest_config(cases(300))]
 
     #[test]
-    fn an_entry_that_is_left_out_is_noticed_at_the_next_one_that_tells(
+    fn a_log_entry_that_is_left_out_is_noticed_at_the_next_one_with_a_check(
         clock in clock(),
         turns in turns(TURNS),
         places in prop::collection::vec(any::<prop::sample::Index>(), 3),

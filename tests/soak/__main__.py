@@ -1,4 +1,4 @@
-"""`python -m soak`: plays sessions and judges them, or judges a history that is there already."""
+"""`python -m soak`: plays sessions and judges them, or judges a history that was written before."""
 
 from .cli import main
 

@@ -1,6 +1,6 @@
-"""What the judge takes from the black-box harness: which servers there are, where the module lies, and the protocol.
+"""What the judge uses of the black-box harness: the servers, the path of the module, and the protocol.
 
-The one place that knows where that harness lives.
+No other file of tests/soak imports that harness.
 """
 
 import sys

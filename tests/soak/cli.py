@@ -96,7 +96,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 class _Played:
-    """A session that is being judged while the next one is played."""
+    """A session that is judged while the next one is played."""
 
     def __init__(self, name: str, outcome: Outcome, verdict: "Future[Verdict]"):
         self.name = name
@@ -105,7 +105,7 @@ class _Played:
 
 
 def _sessions(options: argparse.Namespace, kind: Kind, seed: str, judges: ProcessPoolExecutor):
-    """Plays until the time is over."""
+    """Plays sessions until the time is over."""
     end = time.monotonic() + options.minutes * 60
     profiles = order(seed, options.profile)
     last: _Played | None = None

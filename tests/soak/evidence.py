@@ -1,4 +1,4 @@
-"""What of a history shows a violation: operations on that job or queue, and the faults between them."""
+"""The part of a history that shows a violation: the operations on that job or queue, and the faults between them."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ WHOLE_KEYSPACE = {"SWAPDB", "FLUSHDB", "DEBUG"}
 
 
 def evidence(path: Path, violation: Violation) -> list[str]:
-    """The shortest history that a person needs to follow it, in the order of the marks."""
+    """The shortest history that a person needs to understand the violation, in the order of the marks."""
     shown: list[tuple[int, str]] = []
     ops: list[tuple[int, Op]] = []
     for record in read(path):

@@ -1,7 +1,7 @@
-"""Faults in the module itself, each of which the judge has to find: `make soak-faults`.
+"""Faults in the module itself. The judge must find each of them: `make soak-faults`.
 
-Each is a patch of tests/faults, and a build of its own (scripts/faults.sh). The name of this file isn't that of a test file,
-since the other tests have no such builds.
+Each fault is a patch of tests/faults, and a build of its own (scripts/faults.sh). This file isn't named like a test
+file, since the other tests have no such builds.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from .runner.session import play
 
 MODULES = TARGET / "faults"
 SEED = os.environ.get("DQ_SOAK_SEED", "planted")
-# A fault shows when chance makes a place for it: in so many short sessions at most.
+# A fault shows when chance makes a place for it: within this many short sessions.
 SESSIONS_MAX = 6
 
 
@@ -84,13 +84,15 @@ def played(one: Planted, kind: Kind, number: int, directory: Path) -> tuple[Verd
 
 @pytest.fixture
 def kind(one: Planted) -> Kind:
-    """Each fault on one kind of server."""
+    """One kind of server for each fault."""
     return KINDS[FAULTS.index(one) % len(KINDS)] if one in FAULTS else KINDS[0]
 
 
 @pytest.mark.parametrize("one", FAULTS, ids=lambda one: f"{one.fault}-{one.profile}")
 @pytest.mark.timeout(400)
-def test_a_fault_in_the_module_is_found(one: Planted, kind: Kind, tmp_path: Path) -> None:
+def test_the_soak_judge_finds_each_fault_in_the_module(
+    one: Planted, kind: Kind, tmp_path: Path
+) -> None:
     seen: list[str] = []
     for number in range(SESSIONS_MAX):
         verdict, told = played(one, kind, number, tmp_path)
@@ -101,7 +103,9 @@ def test_a_fault_in_the_module_is_found(one: Planted, kind: Kind, tmp_path: Path
 
 
 @pytest.mark.parametrize("one", SOUND, ids=lambda one: one.profile)
-def test_without_a_fault_the_same_build_is_sound(one: Planted, kind: Kind, tmp_path: Path) -> None:
-    """Else it would be anything that is found."""
+def test_the_soak_judge_finds_the_module_without_faults_sound(
+    one: Planted, kind: Kind, tmp_path: Path
+) -> None:
+    """Otherwise a finding would say nothing about the fault."""
     _, told = played(one, kind, 0, tmp_path)
     assert told == []

@@ -1,8 +1,7 @@
-"""A session, written down: JSON lines of what was sent and replied, when, and what the nemesis did.
+"""A session, written down as lines of JSON: what clients sent, the replies, the times, and what the nemesis did.
 
-Times are microseconds since the session began, by this program's monotonic clock. A *mark* is `[n, server
-time]`: how many marks the data set held when this one was made, and the server's own clock in microseconds.
-See README.md.
+Times are microseconds since the session began, by this program's monotonic clock. A *mark* is `[n, server time]`: how
+many marks the data set held when this one was made, and the server's own clock in microseconds. See README.md.
 """
 
 import hashlib
@@ -20,7 +19,7 @@ Mark = tuple[int, int]
 
 @dataclass(slots=True)
 class Op:
-    """What a client asked for in one go, and what it was told."""
+    """What a client sent in one go, and the reply."""
 
     id: int
     client: str
@@ -85,7 +84,7 @@ class Op:
 
 
 def slim(op: Op) -> Op:
-    """With a hash instead of each payload of DUMP, which nobody looks into."""
+    """With a hash in place of each DUMP payload, since nothing reads those."""
     if op.say[0][0] == "DUMP" and op.told is not None:
         op.told = [_hash(reply) for reply in op.told]
     if op.say[0][0] == "RESTORE":
@@ -120,7 +119,7 @@ def _reply(plain: Any) -> Any:
 
 
 class Writer:
-    """Appends records to a file. What is written is there, also when this program is killed."""
+    """Appends records to a file. What was written stays, even if this program is killed."""
 
     def __init__(self, path: Path):
         self._file = path.open("w")

@@ -1,8 +1,7 @@
-"""Faults, written into a sound history: each must be found, or the oracle is blind.
+"""Faults, written into a sound history: the oracle must find each of them.
 
-A planter takes the records of a history and returns them with one fault, or None where the history has no
-place for it. Faults in the module itself, behind a cargo feature, are another matter: README.md, "Faults in
-the module".
+A planter takes the records of a history and returns them with one fault, or None where the history has no place for it.
+For faults in the module itself see README.md, "Faults in the module".
 """
 
 import copy
@@ -29,7 +28,7 @@ FAULTS: list[Fault] = []
 
 
 def fault(*kinds: str) -> Callable[[Planter], Planter]:
-    """A planter by its own name, and what the oracle has to say of it."""
+    """Registers a planter under its own name, with the kinds of violations that the oracle may report."""
 
     def register(planter: Planter) -> Planter:
         FAULTS.append(Fault(planter.__name__.replace("_", " "), planter, frozenset(kinds)))
@@ -39,7 +38,7 @@ def fault(*kinds: str) -> Callable[[Planter], Planter]:
 
 
 def _of(records: list[Record], verb: str) -> Iterator[Record]:
-    """Operations of one command, told of and surely in order, in that order."""
+    """Operations of one command that got a reply and whose order is certain, in that order."""
     found = [
         record
         for record in records
@@ -56,7 +55,7 @@ def _of(records: list[Record], verb: str) -> Iterator[Record]:
 
 
 def _middle(records: list[Record], of: Callable[[Record], bool], verb: str) -> Record | None:
-    """One from the midst: by then much is known, and much is still to come."""
+    """One from the middle of the session: much is known by then, and much is still to come."""
     fitting = [record for record in _of(records, verb) if of(record)]
     return fitting[len(fitting) // 2] if fitting else None
 
@@ -127,7 +126,7 @@ def a_job_comes_early(records: list[Record]) -> list[Record] | None:
 
 @fault("double")
 def two_have_a_job(records: list[Record]) -> list[Record] | None:
-    """The first lease is made to last: then the second was given during it."""
+    """The first lease is prolonged, so that the second was given during it."""
     first: dict[str, Record] = {}
     for pop in _of(records, "DQ.POP"):
         for job in _told(pop) or []:
@@ -141,7 +140,7 @@ def two_have_a_job(records: list[Record]) -> list[Record] | None:
 
 
 def _ran_out(records: list[Record], id: str, pop: Record) -> bool:
-    """Nobody said anything of that job after the delivery: its TTR did."""
+    """No command was about that job after the delivery, so its TTR ran out."""
     lease = next(job[2] for job in _told(pop) if job[0] == id)
     return not any(
         lease in words for record in records if "op" in record for words in record["say"]
@@ -259,7 +258,7 @@ def a_job_has_the_body_of_another(records: list[Record]) -> list[Record] | None:
 
 @fault("order")
 def two_jobs_change_places(records: list[Record]) -> list[Record] | None:
-    """Of different priorities, so that their order is beyond doubt."""
+    """Two jobs of different priorities, so that their order is certain."""
     priority = {
         record["say"][0][3]: _word_after(record["say"][0], "PRIORITY") or 128
         for record in _of(records, "DQ.ADD")
@@ -325,7 +324,7 @@ def a_command_fails(records: list[Record]) -> list[Record] | None:
 
 @fault("durability")
 def a_crash_loses_what_was_kept(records: list[Record]) -> list[Record] | None:
-    """It is said that all that was replied to survived: then no mark may be missing."""
+    """The record says that everything with a reply survived; so no mark may be missing."""
     for record in records:
         if record.get("parent") is not None and record["journal"]:
             late = max(
@@ -353,7 +352,7 @@ def a_failover_loses_what_was_waited_for(records: list[Record]) -> list[Record] 
 
 @fault("lost", "count", "withheld", "view", "order")
 def a_crash_loses_a_job(records: list[Record]) -> list[Record] | None:
-    """The journal says that an ADD survived, which didn't: whoever sees the job later contradicts it."""
+    """The journal says that an ADD survived, and it didn't. A client that sees the job later contradicts that."""
     epochs = [record for record in records if record.get("parent") is not None]
     for add in _of(records, "DQ.ADD"):
         words = add["say"][0]
@@ -366,7 +365,7 @@ def a_crash_loses_a_job(records: list[Record]) -> list[Record] | None:
 
 
 def _another_job(add: Record) -> Record:
-    """One more ADD in the same write as another: no reply will ever speak of its job."""
+    """One more ADD in the same write as another. No reply will ever name its job."""
     twin = copy.deepcopy(add)
     add["say"].append([*twin["say"][0][:2], "planted", "planted", "PRIORITY", 0, "TTR", FAR_MS])
     add["told"].append("planted")

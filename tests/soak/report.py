@@ -1,4 +1,4 @@
-"""What a run of sessions came to, in words."""
+"""The result of a run of sessions, in words."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from pathlib import Path
 from .evidence import evidence
 from .oracle import Verdict, Violation
 
-# Of each kind and queue so many are shown; more of them are mostly the same once more.
+# How many of each kind and queue are shown; more of them are mostly repetitions.
 SHOWN_PER_PLACE = 2
 SHOWN_MAX = 12
 
@@ -54,7 +54,7 @@ class Tally:
 
 
 def shown(violations: list[Violation]) -> list[Violation]:
-    """A few of each kind and place."""
+    """A few violations of each kind and place."""
     seen: Counter[tuple[str, str | None]] = Counter()
     chosen = []
     for violation in violations:

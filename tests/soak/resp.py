@@ -53,7 +53,7 @@ class Parser:
 
 
 def as_told(reply: Any) -> Any:
-    """Strings as latin-1; maps as in RESP2, names and values in turn: the oracle then knows one form."""
+    """Strings as latin-1; maps as in RESP2, names and values in turn. So the oracle knows one form only."""
     match reply:
         case bytes():
             return reply.decode("latin-1")
@@ -87,7 +87,7 @@ class Connection(asyncio.Protocol):
         return connection
 
     def send(self, *commands: Words) -> list[asyncio.Future[Any]]:
-        """In one write; each future gets its reply, or ConnectionError."""
+        """Sends commands in one write. Each future gets its reply, or ConnectionError."""
         if not self.is_open or self._transport is None:
             raise ConnectionError("closed")
         self._transport.write(b"".join(map(encoded, commands)))
@@ -122,6 +122,6 @@ class Connection(asyncio.Protocol):
         for future in self._awaited:
             if not future.done():
                 future.set_exception(ConnectionError("the server closed the connection"))
-                # Nobody may be waiting for the later replies of a pipeline.
+                # It may be that nothing waits for the later replies of a pipeline.
                 future.exception()
         self._awaited.clear()

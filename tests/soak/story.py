@@ -1,4 +1,4 @@
-"""Histories told by hand: what was said and told, a millisecond apart, on a server whose clock starts at NOW.
+"""Histories written by hand, one millisecond between commands, on a server whose clock starts at NOW.
 
 story = Story()
 story.says("DQ.ADD q a x", "a")
@@ -21,7 +21,7 @@ def words(line: str) -> list[Any]:
 
 
 def shown(id: str, **others: Any) -> list[Any]:
-    """A job as GET and PEEK show it: one with the defaults, but for what is said."""
+    """A job as GET and PEEK show it: with the defaults, except for the given fields."""
     fields: dict[str, Any] = {
         "id": id, "body": "x", "state": "ready", "due": None, "deadline": None, "priority": 128,
         "ttr": 60_000, "attempts": 25, "attempt": 0, "lease": None, "since": None, "backoff-base": 0,
@@ -53,7 +53,7 @@ class Story:
         db: int = 0,
         **note: Any,
     ) -> Op:
-        """One command, carried out at once."""
+        """A command that is carried out at once, and its reply."""
         op = self.begins(line, client=client, shape=shape, db=db, **note)
         return self.ends(op, told)
 
@@ -67,7 +67,7 @@ class Story:
         is_marked: bool = True,
         **note: Any,
     ) -> Op:
-        """A command that takes its time. The mark before it may have been refused."""
+        """A command that takes its time. The server may have refused the mark before it."""
         self.passes(1)
         self._ops += 1
         op = Op(self._ops, client, self._epoch, db, self._us(), shape, [words(line)], note=note)
@@ -76,7 +76,7 @@ class Story:
         return op
 
     def ends(self, op: Op, told: Any, *, is_marked: bool = True) -> Op:
-        """With its reply. The mark behind it may have been refused."""
+        """The reply to that command. The server may have refused the mark after it."""
         if is_marked:
             op.after = self._mark(2 * op.id + 1)
         op.told, op.got = [told], self._us()
@@ -84,7 +84,7 @@ class Story:
         return op
 
     def is_lost(self, op: Op) -> None:
-        """Its reply never came. Whether it was carried out, the journal tells."""
+        """The reply never came. The journal says whether the command was carried out."""
         op.before, op.got, op.lost = None, self._us(), "closed"
         self.records.append(op.record())
 
@@ -97,13 +97,13 @@ class Story:
         self._ms += ms
 
     def lives(self, ms: int) -> None:
-        """Time passes, and the server is seen alive meanwhile."""
+        """Time passes, and the server shows meanwhile that it is alive."""
         for _ in range(ms // 50):
             self.passes(50)
             self.says("DQ.LEN elsewhere", 0, client="ticker")
 
     def starts(self, cut: int, **promise: Any) -> None:
-        """A new epoch, with so many marks of the one before."""
+        """A new epoch that begins with this many marks of the one before."""
         kept = self._journal[: max(cut - self._base, 0)]
         self._epoch += 1
         self.records.append(
@@ -122,7 +122,7 @@ class Story:
         self._journal, self._base, self._marks = [], cut, cut
 
     def crashes(self, lost: int = 0, **promise: Any) -> None:
-        """The last so many marks are lost."""
+        """A crash that loses the last `lost` marks."""
         self.starts(self._marks - lost, **promise)
 
     def sets_clock(self, by_ms: int) -> None:

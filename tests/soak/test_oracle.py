@@ -1,4 +1,4 @@
-"""The oracle on a session that was written down: it passes, and with each planted fault it doesn't."""
+"""The oracle on a recorded session: the session passes as it is, and fails with each planted fault."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ def history() -> list[Record]:
     return list(read(HISTORY))
 
 
-def test_a_sound_history_passes(history: list[Record]) -> None:
+def test_the_soak_judge_passes_a_sound_history(history: list[Record]) -> None:
     verdict = judge(history)
     assert [str(violation) for violation in verdict.violations] == []
     assert verdict.counts["deliveries"] > 200
@@ -24,14 +24,14 @@ def test_a_sound_history_passes(history: list[Record]) -> None:
 
 
 @pytest.mark.parametrize("one", FAULTS, ids=lambda one: one.name)
-def test_a_planted_fault_is_found(history: list[Record], one: Fault) -> None:
+def test_the_soak_judge_finds_each_planted_fault(history: list[Record], one: Fault) -> None:
     with_fault = planted(history, one)
     assert with_fault is not None, "the history has no place for it"
     assert {violation.kind for violation in judge(with_fault).violations} & one.kinds
 
 
-def test_half_a_line_at_the_end_is_left_out(tmp_path: Path) -> None:
-    """A program that was killed wrote it."""
+def test_half_a_line_at_the_end_of_a_history_is_left_out(tmp_path: Path) -> None:
+    """A program that was killed leaves such a line."""
     cut = tmp_path / "cut.jsonl"
     cut.write_text(HISTORY.read_text()[:-10])
     assert len(list(read(cut))) == len(list(read(HISTORY))) - 1

@@ -1,4 +1,4 @@
-"""A short session on each server, with faults of three sorts. `make soak` is the long one, with all of them."""
+"""A short session on each server, with three sorts of faults. `make soak` plays long ones, with all faults."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ def played(kind: Kind, profile: str, directory: Path) -> Outcome:
 
 
 @pytest.mark.parametrize(("kind", "profile"), SESSIONS, ids=str)
-def test_a_short_session(kind: Kind, profile: str, tmp_path: Path) -> None:
+def test_a_short_soak_session_is_sound(kind: Kind, profile: str, tmp_path: Path) -> None:
     outcome = played(kind, profile, tmp_path)
     verdict = judge(read(outcome.history))
     assert [*outcome.broken, *tell(outcome.history, verdict, with_evidence=True)] == []
@@ -41,17 +41,17 @@ def test_a_short_session(kind: Kind, profile: str, tmp_path: Path) -> None:
 
 
 class DeafClock(WallClock):
-    """No server hears it."""
+    """A clock that no server uses."""
 
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **options)
         self.environment = {}
 
 
-def test_a_session_whose_servers_do_not_hear_their_clocks_is_no_sound_one(
+def test_a_soak_session_whose_servers_do_not_hear_their_clocks_is_not_sound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The clocks of its replicas stand apart from the beginning."""
+    """The clocks of the session's replicas differ from the beginning."""
     monkeypatch.setattr(node, "WallClock", DeafClock)
     (broken,) = played(KINDS[0], "replica-clock", tmp_path).broken
     assert "b doesn't hear its clock: what it shows is wrong by -300." in broken
@@ -60,10 +60,10 @@ def test_a_session_whose_servers_do_not_hear_their_clocks_is_no_sound_one(
 PATCHES = sorted((ROOT / "tests" / "faults").glob("*.patch"))
 
 
-def test_each_fault_of_the_module_has_a_patch_and_each_patch_is_looked_for() -> None:
+def test_each_fault_patch_is_in_the_list_of_faults_to_find() -> None:
     assert {one.fault for one in FAULTS} == {patch.stem for patch in PATCHES}
 
 
 @pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.stem)
-def test_a_fault_can_be_put_into_the_sources(patch: Path) -> None:
+def test_each_fault_patch_applies_to_the_sources(patch: Path) -> None:
     subprocess.run(["git", "apply", "--check", patch], cwd=ROOT, check=True)

@@ -20,7 +20,7 @@ def handed_out(*, ttr: int = 60_000, options: str = "") -> Story:
     return story
 
 
-def test_a_plain_day() -> None:
+def test_a_plain_day_is_sound() -> None:
     story = handed_out()
     story.says("DQ.LEN q STATE reserved", 1)
     story.says("DQ.FINISH q a 1000", 1)
@@ -28,7 +28,7 @@ def test_a_plain_day() -> None:
     assert story.kinds() == set()
 
 
-def test_early_by_one_millisecond() -> None:
+def test_a_delivery_early_by_one_millisecond_is_found() -> None:
     """Due at a time that is known to the millisecond."""
     for at, expected in [(2, set()), (3, {"early"})]:
         story = Story()
@@ -37,7 +37,7 @@ def test_early_by_one_millisecond() -> None:
         assert story.kinds() == expected, at
 
 
-def test_withheld_from_its_millisecond_on() -> None:
+def test_a_job_withheld_from_its_millisecond_on_is_found() -> None:
     for at, expected in [(2, {"withheld"}), (3, set())]:
         story = Story()
         story.says(f"DQ.ADD q a x AT {NOW_MS + at}", "a")
@@ -45,7 +45,7 @@ def test_withheld_from_its_millisecond_on() -> None:
         assert story.kinds() == expected, at
 
 
-def test_a_clock_that_jumps_makes_jobs_due_and_back_again_they_may_be() -> None:
+def test_a_clock_that_jumps_there_and_back_may_have_made_jobs_due() -> None:
     story = with_a_job(options=f"DELAY {HOUR_MS}")
     story.sets_clock(2 * HOUR_MS)
     story.sets_clock(-2 * HOUR_MS)
@@ -54,7 +54,7 @@ def test_a_clock_that_jumps_makes_jobs_due_and_back_again_they_may_be() -> None:
 
 
 @pytest.mark.parametrize(("ttr", "expected"), [(10, set()), (1_000, {"double"})])
-def test_two_live_leases(ttr: int, expected: set[str]) -> None:
+def test_two_live_leases_of_a_job_are_found(ttr: int, expected: set[str]) -> None:
     story = handed_out(ttr=ttr)
     story.passes(100)
     story.says("DQ.POP q", [["a", "x", 1_001, 2]])
@@ -68,7 +68,7 @@ def test_a_lease_is_good_until_the_job_is_handed_out_again() -> None:
     assert story.kinds() == set()
 
 
-def test_a_stale_lease() -> None:
+def test_a_stale_lease_that_counts_is_found() -> None:
     story = handed_out(ttr=10)
     story.passes(100)
     story.says("DQ.POP q", [["a", "x", 1_001, 2]])
@@ -77,7 +77,7 @@ def test_a_stale_lease() -> None:
 
 
 @pytest.mark.parametrize("removal", ["DEL q", "UNLINK q", "FLUSHDB"])
-def test_a_lease_given_twice_over_the_end_of_a_queue(removal: str) -> None:
+def test_a_lease_given_twice_over_the_end_of_a_queue_is_found(removal: str) -> None:
     story = handed_out()
     story.says(removal, "OK" if removal == "FLUSHDB" else 1, shape="sealed")
     story.says("DQ.ADD q b y", "b")
@@ -85,7 +85,7 @@ def test_a_lease_given_twice_over_the_end_of_a_queue(removal: str) -> None:
     assert story.kinds() == {"lease-twice"}
 
 
-def test_a_lease_given_twice_over_a_crash_that_lost_the_first() -> None:
+def test_a_lease_given_twice_over_a_crash_that_lost_the_first_is_found() -> None:
     story = with_a_job()
     story.says("DQ.POP q", JOB)
     story.crashes(lost=2)
@@ -102,27 +102,27 @@ def test_a_crash_may_lose_a_pop_and_the_job_is_there_again() -> None:
     assert story.kinds() == set()
 
 
-def test_what_survived_a_crash_is_not_forgotten() -> None:
+def test_a_lease_that_survived_a_crash_is_not_forgotten() -> None:
     story = handed_out()
     story.crashes()
     story.says("DQ.POP q", [["a", "x", 9_000, 1]])
     assert story.kinds() == {"double"}
 
 
-def test_what_was_kept_must_survive() -> None:
+def test_a_command_that_was_on_disk_must_survive_a_crash() -> None:
     story = handed_out()
     story.crashes(lost=2, kept=10**9)
     assert story.kinds() == {"durability"}
 
 
-def test_what_was_waited_for_must_survive() -> None:
+def test_a_command_that_wait_confirmed_must_survive_a_crash() -> None:
     story = handed_out()
     story.crashes(lost=2, waited=3)
     assert story.kinds() == {"durability"}
 
 
 @pytest.mark.parametrize("told", [0, 1])
-def test_half_a_command_survived_a_crash(told: int) -> None:
+def test_a_command_of_which_half_survived_a_crash_was_carried_out_or_not(told: int) -> None:
     """Its first mark did, its second didn't: it was carried out or not, and both are right."""
     story = Story()
     op = story.begins("DQ.ADD q a x")
@@ -144,7 +144,7 @@ def test_a_lost_reply_may_have_been_an_error(told: int) -> None:
     assert story.kinds() == set()
 
 
-def test_what_is_not_in_the_journal_was_never_carried_out() -> None:
+def test_a_command_that_is_not_in_the_journal_was_never_carried_out() -> None:
     story = Story()
     story.says("DQ.LEN q", 0)
     op = story.begins("DQ.ADD q a x")
@@ -264,7 +264,7 @@ def test_a_pop_whose_reply_was_lost_may_have_taken_any() -> None:
         assert story.kinds() == set()
 
 
-def test_a_consumer_that_is_stuck() -> None:
+def test_a_consumer_that_is_stuck_is_found() -> None:
     story = Story()
     waits = story.begins("DQ.POP q BLOCK 0")
     story.says("DQ.ADD q a x DELAY 100", "a")
@@ -273,7 +273,7 @@ def test_a_consumer_that_is_stuck() -> None:
     assert story.kinds() == {"stuck"}
 
 
-def test_a_consumer_that_is_served_late() -> None:
+def test_a_consumer_that_is_served_late_is_found() -> None:
     for after_ms, expected in [(200, set()), (5_000, {"stuck"})]:
         story = Story()
         waits = story.begins("DQ.POP q BLOCK 0")
@@ -283,7 +283,7 @@ def test_a_consumer_that_is_served_late() -> None:
         assert story.kinds() == expected, after_ms
 
 
-def test_nobody_is_stuck_while_the_server_stands_still_or_the_queue_is_paused() -> None:
+def test_no_consumer_is_stuck_while_the_server_stands_still_or_the_queue_is_paused() -> None:
     story = Story()
     waits = story.begins("DQ.POP q BLOCK 0")
     story.says("DQ.ADD q a x DELAY 100", "a")
@@ -299,7 +299,7 @@ def test_nobody_is_stuck_while_the_server_stands_still_or_the_queue_is_paused() 
     assert story.kinds() | paused.kinds() == set()
 
 
-def test_who_came_first_is_served_first() -> None:
+def test_the_consumer_that_came_first_is_served_first() -> None:
     for first, second, expected in [("one", "two", set()), ("two", "one", {"unfair"})]:
         story = Story()
         waits = {"one": story.begins("DQ.POP q BLOCK 0"), "two": story.begins("DQ.POP q BLOCK 0")}
@@ -310,7 +310,7 @@ def test_who_came_first_is_served_first() -> None:
         assert story.kinds() == expected, first
 
 
-def test_who_was_served_first_is_unknown_where_one_of_them_has_no_lease() -> None:
+def test_the_order_of_two_deliveries_is_unknown_where_one_has_no_lease() -> None:
     story = Story()
     first, second = story.begins("DQ.POP q BLOCK 0"), story.begins("DQ.POP q NOACK BLOCK 0")
     story.says("DQ.ADD q a x", "a")
@@ -339,7 +339,7 @@ def test_two_jobs_of_one_transaction_have_an_order() -> None:
     assert story.kinds() == {"order"}
 
 
-def test_kept_jobs_that_never_go() -> None:
+def test_kept_jobs_that_never_go_are_found() -> None:
     for after_ms, expected in [(200, set()), (8_000, {"leak"})]:
         story = handed_out(options="KEEP 100")
         story.says("DQ.FINISH q a 1000", 1)
@@ -370,14 +370,14 @@ def test_a_queue_goes_where_its_key_goes() -> None:
     assert story.kinds() == set()
 
 
-def test_a_job_that_did_not_go_along() -> None:
+def test_a_job_that_did_not_move_with_its_queue_is_found() -> None:
     story = with_a_job()
     story.says("RENAME q r", "OK", shape="sealed")
     story.says("DQ.LEN r", 0)
     assert story.kinds() == {"count"}
 
 
-def test_an_ambush_leaves_everything_as_it_was() -> None:
+def test_an_ambush_that_changes_a_queue_is_found() -> None:
     story = Story()
     victim = story.begins("DQ.POP k BLOCK 0", ambush="k")
     op = story.begins("DQ.ADD k a x", shape="burst", ambush="k")
@@ -388,7 +388,7 @@ def test_an_ambush_leaves_everything_as_it_was() -> None:
     assert story.kinds() == {"count"}
 
 
-def test_lateness_that_stops_counting() -> None:
+def test_lateness_that_stops_counting_is_found() -> None:
     for told, expected in [(2, {"lateness"}), (1_001, set())]:
         story = with_a_job()
         story.passes(1_000)

@@ -28,7 +28,7 @@ def crashed_in(story: Story, line: str) -> Story:
     ("DQ.PURGE q STATE dead", [("DQ.LEN q", 0)]),
     ("DQ.PURGE q STATE ready", []),
 ])  # fmt: skip
-def test_what_was_kicked_or_purged_in_a_crash_is_dead_or_not(
+def test_jobs_kicked_or_purged_in_a_crash_are_dead_or_not(
     line: str, others: list[tuple[str, int]]
 ) -> None:
     story = crashed_in(with_a_dead_job(), line)
@@ -44,7 +44,7 @@ def test_what_was_kicked_or_purged_in_a_crash_is_dead_or_not(
     assert story.kinds() == {"count"}
 
 
-def test_what_was_kicked_before_a_crash_is_not_dead() -> None:
+def test_jobs_kicked_before_a_crash_are_not_dead() -> None:
     story = with_a_dead_job()
     story.says("DQ.KICK q", 1)
     story.crashes()
@@ -67,7 +67,7 @@ def test_a_queue_that_was_paused_in_a_crash_hands_out_or_not(line: str, told: ob
 @pytest.mark.parametrize(
     ("attempt", "expected"), [(1, set()), (2, set()), (3, {"attempt", "view"})]
 )
-def test_a_job_of_unknown_id_may_have_been_handed_out_to_nobody(
+def test_a_job_of_unknown_id_may_have_been_handed_out_by_a_lost_pop(
     attempt: int, expected: set[str]
 ) -> None:
     """Both were under way in the crash, or carried out and not told of. It shows when the lease has run out."""

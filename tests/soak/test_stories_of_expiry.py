@@ -30,7 +30,7 @@ def test_a_key_is_there_until_it_expires(passes: int, told: int, expected: set[s
 
 @pytest.mark.parametrize("passes", [0, 200])
 @pytest.mark.parametrize("told", [0, 1])
-def test_it_expires_at_its_time_also_after_a_trip_to_another_server(passes: int, told: int) -> None:
+def test_a_key_expires_at_its_time_after_a_trip_to_another_server(passes: int, told: int) -> None:
     story = with_an_end(100)
     story.says("MIGRATE host 6379 q 0 5000", "OK")
     story.says("SOAK.RETURN q", "OK", shape="loose")
@@ -40,7 +40,7 @@ def test_it_expires_at_its_time_also_after_a_trip_to_another_server(passes: int,
     assert story.kinds() == (set() if told == (0 if passes else 1) else {"count"})
 
 
-def test_a_trip_takes_its_time() -> None:
+def test_a_key_on_a_trip_expires_later_by_the_time_of_the_trip() -> None:
     """MIGRATE tells the rest of its life, so that it lives on by as long as it was under way."""
     for told in 0, 1:
         story = with_an_end(100)
@@ -65,7 +65,7 @@ def test_a_key_that_expired_is_not_there_to_be_sent() -> None:
 
 
 @pytest.mark.parametrize(("told", "later"), [(None, 0), (JOB, 0), (None, 1), (JOB, 1)])
-def test_it_may_have_expired_while_a_command_was_under_way(told: Any, later: int) -> None:
+def test_a_key_may_have_expired_while_a_command_was_under_way(told: Any, later: int) -> None:
     """So it is there, or not, or there is another one: each reply can be right."""
     story = with_an_end(100)
     story.passes(95)

@@ -7,7 +7,7 @@ from .story import Story
 HOUR_MS = 3_600_000
 
 
-def test_a_job_before_its_time() -> None:
+def test_a_job_may_be_taken_by_id_before_its_time() -> None:
     story = Story()
     story.says(f"DQ.ADD q a x DELAY {HOUR_MS}", "a")
     story.says("DQ.POP q ID a", [["a", "x", 1_000, 1]])
@@ -17,7 +17,7 @@ def test_a_job_before_its_time() -> None:
     assert story.kinds() == set()
 
 
-def test_a_dead_job_begins_anew() -> None:
+def test_a_dead_job_taken_by_id_begins_anew() -> None:
     for attempt, expected in [(1, set()), (2, {"double", "ghost", "attempt"})]:
         story = Story()
         story.says("DQ.ADD q a x", "a")
@@ -28,14 +28,14 @@ def test_a_dead_job_begins_anew() -> None:
 
 
 @pytest.mark.parametrize("options", ["", f"DELAY {HOUR_MS}"])
-def test_withheld(options: str) -> None:
+def test_a_job_withheld_from_a_pop_by_id_is_found(options: str) -> None:
     story = Story()
     story.says(f"DQ.ADD q a x {options}", "a")
     story.says("DQ.POP q ID a ID b", None)
     assert story.kinds() == {"withheld"}
 
 
-def test_one_that_is_reserved_is_handed_out_to_nobody() -> None:
+def test_a_reserved_job_handed_out_by_id_is_found() -> None:
     story = Story()
     story.says("DQ.ADD q a x", "a")
     story.says("DQ.POP q ID a", [["a", "x", 1_000, 1]])
@@ -43,7 +43,7 @@ def test_one_that_is_reserved_is_handed_out_to_nobody() -> None:
     assert story.kinds() == {"double"}
 
 
-def test_in_the_order_of_the_ids() -> None:
+def test_a_pop_by_id_hands_out_in_the_order_of_its_ids() -> None:
     for first, expected in [("a", set()), ("b", {"order"})]:
         story = Story()
         for name in "ab":
@@ -64,7 +64,7 @@ def test_in_the_order_of_the_ids() -> None:
         ("PRIORITY 0", "b", {"order"}),
     ],
 )
-def test_a_priority_that_a_release_said(said: str, first: str, expected: set[str]) -> None:
+def test_a_release_may_change_the_priority(said: str, first: str, expected: set[str]) -> None:
     story = Story()
     for name in "ab":
         story.says(f"DQ.ADD q {name} x{name}", name)

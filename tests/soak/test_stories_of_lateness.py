@@ -25,7 +25,7 @@ def test_a_job_is_there_until_it_is_too_late(passes: int, told: object, expected
 
 
 @pytest.mark.parametrize(("late", "dead"), [(100, 1), (0, 0), (1_000, 0)])
-def test_who_is_too_late_is_dead(late: int, dead: int) -> None:
+def test_a_job_that_is_too_late_is_dead(late: int, dead: int) -> None:
     for told in 0, 1:
         story = with_a_job(f"LATE {late}")
         story.passes(200)
@@ -33,7 +33,7 @@ def test_who_is_too_late_is_dead(late: int, dead: int) -> None:
         assert story.kinds() == (set() if told == dead else {"count"})
 
 
-def test_the_queue_says_for_how_long() -> None:
+def test_a_queue_has_a_late_for_jobs_that_give_none() -> None:
     for told, kinds in (1, set()), (0, {"count"}):
         story = Story()
         story.says("DQ.ALTER q LATE 100", "OK", shape="sealed")
@@ -43,7 +43,7 @@ def test_the_queue_says_for_how_long() -> None:
         assert story.kinds() == kinds
 
 
-def test_each_attempt_has_its_own_time() -> None:
+def test_each_attempt_has_its_own_late() -> None:
     for passes, told in (100, AGAIN), (200, None):
         story = with_a_job("LATE 100 TTR 50")
         story.says("DQ.POP q", JOB)
@@ -52,7 +52,7 @@ def test_each_attempt_has_its_own_time() -> None:
         assert story.kinds() == set()
 
 
-def test_a_lease_that_was_followed_by_nobody_still_counts() -> None:
+def test_a_lease_still_counts_where_the_job_died_of_late_after_it() -> None:
     story = with_a_job("LATE 100 TTR 50")
     story.says("DQ.POP q", JOB)
     story.passes(300)
@@ -63,7 +63,7 @@ def test_a_lease_that_was_followed_by_nobody_still_counts() -> None:
     assert story.kinds() == set()
 
 
-def test_kicked_it_has_its_time_again() -> None:
+def test_a_kicked_job_has_its_late_again() -> None:
     story = with_a_job("LATE 100")
     story.passes(200)
     story.says("DQ.KICKJOB q a", 1)
@@ -71,7 +71,7 @@ def test_kicked_it_has_its_time_again() -> None:
     assert story.kinds() == set()
 
 
-def test_due_at_a_known_time_it_is_dead_to_the_millisecond() -> None:
+def test_a_job_due_at_a_known_time_dies_of_late_to_the_millisecond() -> None:
     for late, told, kinds in (2, None, set()), (40, None, {"withheld"}):
         story = with_a_job(f"AT {NOW_MS} LATE {late}")
         story.passes(20)
@@ -82,7 +82,7 @@ def test_due_at_a_known_time_it_is_dead_to_the_millisecond() -> None:
 @pytest.mark.parametrize(("late", "told", "expected"), [
     (100, 0, set()), (0, 0, {"count"}), (0, 1, set()),
 ])  # fmt: skip
-def test_who_died_of_being_late_is_kept_since_then_also_when_its_ttl_ends_later(
+def test_a_job_that_died_of_late_is_kept_since_then_though_its_ttl_ends_later(
     late: int, told: int, expected: set[str]
 ) -> None:
     """DEADKEEP counts from the first of what ends a job."""

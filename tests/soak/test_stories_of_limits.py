@@ -44,7 +44,7 @@ class Limited(Story):
 @pytest.mark.parametrize(("limits", "expected"), [
     ("CONCURRENCY 2", {"limit"}), ("CONCURRENCY 3", set()), ("CONCURRENCY 0", set()),
 ])  # fmt: skip
-def test_no_more_leases_live_than_are_allowed(limits: str, expected: set[str]) -> None:
+def test_no_more_leases_are_live_than_concurrency_allows(limits: str, expected: set[str]) -> None:
     story = Limited(limits)
     for id in "abc":
         story.add(id)
@@ -54,7 +54,7 @@ def test_no_more_leases_live_than_are_allowed(limits: str, expected: set[str]) -
 
 
 @pytest.mark.parametrize(("ttr", "expected"), [(50, set()), (FOREVER, {"limit"})])
-def test_a_place_is_free_when_the_lease_has_ended(ttr: int, expected: set[str]) -> None:
+def test_a_concurrency_place_is_free_when_the_lease_has_ended(ttr: int, expected: set[str]) -> None:
     story = Limited("CONCURRENCY 1")
     story.add("a")
     story.add("b")
@@ -68,7 +68,9 @@ def test_a_place_is_free_when_the_lease_has_ended(ttr: int, expected: set[str]) 
     ("DQ.FINISH l a 7", set()), ("DQ.RELEASE l a 7 DELAY 500", set()), ("DQ.DEL l a", set()),
     ("DQ.TOUCH l a 7", {"limit"}),
 ])  # fmt: skip
-def test_a_place_is_free_when_the_job_has_been_given_back(end: str, expected: set[str]) -> None:
+def test_a_concurrency_place_is_free_when_the_job_has_been_given_back(
+    end: str, expected: set[str]
+) -> None:
     story = Limited("CONCURRENCY 1")
     story.add("a")
     story.add("b")
@@ -78,7 +80,7 @@ def test_a_place_is_free_when_the_job_has_been_given_back(end: str, expected: se
     assert story.kinds() == expected
 
 
-def test_what_is_over_needs_a_place_to_live_again() -> None:
+def test_a_lease_that_is_over_needs_a_place_to_live_again() -> None:
     story = Limited("CONCURRENCY 1")
     story.add("a")
     story.add("b", options="DELAY 50")
@@ -98,7 +100,9 @@ def test_what_is_over_needs_a_place_to_live_again() -> None:
 @pytest.mark.parametrize(("first", "second", "expected"), [
     ("g", "g", {"limit"}), ("g", "h", set()), ("g", "", set()), ("", "", set()),
 ])  # fmt: skip
-def test_groups_have_places_of_their_own(first: str, second: str, expected: set[str]) -> None:
+def test_groups_have_concurrency_places_of_their_own(
+    first: str, second: str, expected: set[str]
+) -> None:
     story = Limited("GROUPCONCURRENCY 1")
     story.add("a", first)
     story.add("b", second)
@@ -117,7 +121,7 @@ def test_a_limit_holds_from_when_it_was_set() -> None:
     assert story.kinds() == {"limit"}
 
 
-def test_what_takes_no_place_waits_until_there_is_one_in_its_group() -> None:
+def test_a_pop_with_noack_waits_for_a_place_in_the_group() -> None:
     story = Limited("GROUPCONCURRENCY 1")
     story.add("a", "g")
     story.add("b", "g")
@@ -145,7 +149,7 @@ def test_a_rate_lets_jobs_through_at_even_distances(rate: str, expected: set[str
     assert story.kinds() == expected
 
 
-def test_no_window_has_more_than_the_rate_allows_though_nobody_knows_when_they_left() -> None:
+def test_no_window_has_more_than_the_rate_allows_though_the_delivery_times_are_unknown() -> None:
     story = Limited("RATE 2 5000 BURST 2")
     for id in "abcd":
         story.add(id)
@@ -157,7 +161,7 @@ def test_no_window_has_more_than_the_rate_allows_though_nobody_knows_when_they_l
     assert story.kinds() == {"limit"}
 
 
-def test_another_rate_begins_anew() -> None:
+def test_a_changed_rate_begins_anew() -> None:
     story = Limited("RATE 1 1000")
     for id in "ab":
         story.add(id)
@@ -177,7 +181,7 @@ def test_another_rate_begins_anew() -> None:
     ("RATE 1 1000", set()), ("RATE 1 3", {"withheld"}), ("GROUPRATE 1 1000", set()),
     ("GROUPRATE 1 1000 BURST 2", {"withheld"}),
 ])  # fmt: skip
-def test_what_nothing_holds_back_is_handed_out(limits: str, expected: set[str]) -> None:
+def test_jobs_that_no_limit_holds_back_are_handed_out(limits: str, expected: set[str]) -> None:
     story = Limited(limits)
     story.add("a", "g")
     story.add("b", "g")
@@ -207,7 +211,7 @@ def test_a_pause_holds_back_what_it_names(pause: str, end: str, expected: set[st
     ("DQ.PAUSE l", {"paused"}), ("DQ.PAUSE l GROUP g", {"paused"}), ("DQ.PAUSE l GROUP h", set()),
     ("DQ.PAUSE l FOR 5", set()),
 ])  # fmt: skip
-def test_nothing_comes_in_a_pause(pause: str, expected: set[str]) -> None:
+def test_no_job_comes_in_a_pause(pause: str, expected: set[str]) -> None:
     story = Limited()
     story.add("a", "g")
     story.tell(pause, "OK")
@@ -220,7 +224,9 @@ def test_nothing_comes_in_a_pause(pause: str, expected: set[str]) -> None:
     ("DQ.FINISH l a 7", 2_000, {"stuck"}), ("DQ.FINISH l a 7", 1_000, set()), ("DQ.LEN l", 2_000, set()),
     ("DQ.ALTER l CONCURRENCY 0", 2_000, {"stuck"}), ("DQ.ALTER l CONCURRENCY 1", 2_000, set()),
 ])  # fmt: skip
-def test_who_waits_is_woken_when_there_is_a_place(ends: str, ms: int, expected: set[str]) -> None:
+def test_a_waiting_consumer_is_woken_when_there_is_a_place(
+    ends: str, ms: int, expected: set[str]
+) -> None:
     story = Limited("CONCURRENCY 1")
     story.add("a")
     story.add("b")
@@ -238,7 +244,7 @@ def test_who_waits_is_woken_when_there_is_a_place(ends: str, ms: int, expected: 
     ("RATE 1 300", "DQ.POP l", {"stuck"}), ("RATE 1 1800", "DQ.POP l", set()),
     ("GROUPCONCURRENCY 1", "DQ.POP l TTR 300", {"stuck"}), ("GROUPRATE 1 1800", "DQ.POP l", set()),
 ])  # fmt: skip
-def test_who_waits_is_woken_when_time_lets_a_job_go(
+def test_a_waiting_consumer_is_woken_when_time_lets_a_job_go(
     limits: str, ask: str, expected: set[str]
 ) -> None:
     story = Limited(limits)
@@ -252,7 +258,9 @@ def test_who_waits_is_woken_when_time_lets_a_job_go(
 
 
 @pytest.mark.parametrize(("theirs", "expected"), [(8, {"unfair"}), (6, set())])
-def test_who_waits_is_served_before_who_comes(theirs: int, expected: set[str]) -> None:
+def test_a_waiting_consumer_is_served_before_one_that_comes(
+    theirs: int, expected: set[str]
+) -> None:
     story = Limited("CONCURRENCY 4")
     waits = story.waits()
     story.passes(50)
@@ -291,7 +299,9 @@ def both_are_served(
     (["a", "xa", 7, 1], ["b", "xb", 8, 1], set()),
     (["b", "xb", 8, 1], ["a", "xa", 7, 1], {"unfair"}),
 ])  # fmt: skip
-def test_leases_tell_who_was_served_first(guest: Any, warden: Any, expected: set[str]) -> None:
+def test_leases_tell_which_consumer_was_served_first(
+    guest: Any, warden: Any, expected: set[str]
+) -> None:
     story = both_are_served(guest, warden)
     id, _, lease, _ = max(guest, warden, key=lambda item: item[2])
     story.tell(f"DQ.TOUCH l {id} {lease}", 1)
@@ -301,7 +311,7 @@ def test_leases_tell_who_was_served_first(guest: Any, warden: Any, expected: set
 @pytest.mark.parametrize(("lease", "counts", "expected"), [
     (7, 0, set()), (7, 1, {"stale"}), (8, 1, set()), (8, 0, {"refused"}),
 ])  # fmt: skip
-def test_only_the_lease_of_who_was_served_last_counts(
+def test_only_the_lease_of_the_consumer_served_last_counts(
     lease: int, counts: int, expected: set[str]
 ) -> None:
     story = both_are_served(["a", "xa", 7, 1], ["a", "xa", 8, 2])
@@ -329,7 +339,7 @@ def test_a_guest_takes_its_place_when_it_is_served(ttr: int, expected: set[str])
     (["a", "xa", 7, 2], ["a", "xa", None, 1], {"ghost"}),
     (["a", "xa", 7, 1], ["b", "xb", None, 1], set()),
 ])  # fmt: skip
-def test_who_takes_a_job_for_good_was_the_last_who_had_it(
+def test_a_consumer_with_noack_is_the_last_that_had_the_job(
     guest: Any, warden: Any, expected: set[str]
 ) -> None:
     story = both_are_served(guest, warden, ask="BLOCK 300 NOACK")
@@ -368,7 +378,7 @@ def test_priority_comes_before_turns(priority: int, expected: set[str]) -> None:
 
 
 @pytest.mark.parametrize(("jobs", "expected"), [("abz", set()), ("abc", {"unfair"})])
-def test_no_group_waits_for_the_many_of_another(jobs: str, expected: set[str]) -> None:
+def test_no_group_waits_for_the_many_jobs_of_another(jobs: str, expected: set[str]) -> None:
     story = Limited()
     for id in "abcd":
         story.add(id, "g")
@@ -379,7 +389,7 @@ def test_no_group_waits_for_the_many_of_another(jobs: str, expected: set[str]) -
 
 
 @pytest.mark.parametrize(("jobs", "expected"), [("pyqr", set()), ("pqr", {"unfair"})])
-def test_a_group_has_its_turn_also_by_a_job_of_which_no_more_is_known(
+def test_a_job_of_which_no_more_is_known_may_have_taken_its_groups_turn(
     jobs: str, expected: set[str]
 ) -> None:
     story = Limited()
@@ -393,7 +403,7 @@ def test_a_group_has_its_turn_also_by_a_job_of_which_no_more_is_known(
     assert story.kinds() == expected
 
 
-def test_a_group_that_is_held_back_waits_for_as_long() -> None:
+def test_a_group_that_is_held_back_loses_no_waiting_time() -> None:
     story = Limited()
     for id in "abcd":
         story.add(id, "g")
@@ -463,7 +473,7 @@ def test_limits_outlive_a_crash() -> None:
     assert story.kinds() == {"limit"}
 
 
-def test_what_was_lost_with_a_crash_is_free_again() -> None:
+def test_a_place_whose_lease_was_lost_in_a_crash_is_free_again() -> None:
     story = Limited("CONCURRENCY 1")
     story.add("a")
     story.add("b")
@@ -473,7 +483,7 @@ def test_what_was_lost_with_a_crash_is_free_again() -> None:
     assert story.kinds() == set()
 
 
-def test_what_nobody_was_told_of_is_unknown_until_it_is_shown() -> None:
+def test_a_delivery_whose_reply_was_lost_is_unknown_until_it_is_shown() -> None:
     story = Limited("CONCURRENCY 1")
     story.add("a")
     story.add("b")
@@ -488,7 +498,7 @@ def test_what_nobody_was_told_of_is_unknown_until_it_is_shown() -> None:
 
 
 @pytest.mark.parametrize("line", ["DQ.ALTER l CONCURRENCY 0", "DQ.RESUME l"])
-def test_what_nobody_was_told_of_may_be_so_or_otherwise(line: str) -> None:
+def test_a_change_whose_reply_was_lost_may_be_made_or_not(line: str) -> None:
     for comes in True, False:
         story = Limited("CONCURRENCY 1")
         story.add("a")

@@ -21,14 +21,14 @@ def filled() -> Story:
     ([1, 0, 1, 1], set()), ([2, 0, 1, 1], {"count"}), ([1, 0, 1, 0], {"count"}), ([1, 0, 2, 0], {"count"}),
     ([1, 0, 1], {"count"}),
 ])  # fmt: skip
-def test_a_forecast_counts_who_comes_due(told: list[int], expected: set[str]) -> None:
+def test_a_forecast_counts_jobs_that_come_due(told: list[int], expected: set[str]) -> None:
     story = filled()
     story.says(f"DQ.FORECAST q FROM {NOW_MS + 100} STEP 1000 COUNT 4", told)
     assert story.kinds() == expected
 
 
 @pytest.mark.parametrize("told", [[1], [0]])
-def test_at_the_border_of_two_steps_it_is_in_the_one_or_the_other(told: list[int]) -> None:
+def test_a_job_at_the_border_of_two_forecast_steps_is_in_either(told: list[int]) -> None:
     story = Story()
     add = story.begins("DQ.ADD q a xa DELAY 1000")
     story.passes(5)
@@ -40,7 +40,9 @@ def test_at_the_border_of_two_steps_it_is_in_the_one_or_the_other(told: list[int
 @pytest.mark.parametrize(("options", "told", "expected"), [
     ("TTL 500", 0, set()), ("TTL 500", 1, {"count"}), ("TTL 5000", 1, set()), ("TTL 5000", 0, {"count"}),
 ])  # fmt: skip
-def test_who_dies_first_does_not_come_due(options: str, told: int, expected: set[str]) -> None:
+def test_a_forecast_leaves_out_a_job_that_dies_first(
+    options: str, told: int, expected: set[str]
+) -> None:
     story = Story()
     story.says(f"DQ.ADD q a xa DELAY 1000 {options}", "a")
     story.says(f"DQ.FORECAST q FROM {NOW_MS} STEP 60000 COUNT 1", [told])
@@ -70,12 +72,12 @@ def walks(story: Story, pages: list[str], first: str = "") -> set[str]:
     (["ab", "c"], set()), (["ab", ""], {"lost"}), (["ac", ""], {"lost"}), (["ab", "bc", ""], {"view"}),
     (["ab", "ac", ""], {"order"}), (["aa", "bc", ""], {"view"}),
 ])  # fmt: skip
-def test_a_walk_shows_everybody_once(pages: list[str], expected: set[str]) -> None:
+def test_a_walk_shows_each_job_once(pages: list[str], expected: set[str]) -> None:
     assert walks(filled(), pages) >= expected
     assert bool(walks(filled(), pages)) == bool(expected)
 
 
-def test_who_leaves_on_the_way_may_be_missed() -> None:
+def test_a_walk_may_miss_a_job_that_leaves_on_the_way() -> None:
     story = filled()
     story.says("DQ.PEEK q STATE delayed COUNT 2", [delayed(id, DUE[id]) for id in "ab"], walk=1)
     story.says("DQ.DEL q c", 1)
@@ -89,7 +91,7 @@ def ready(id: str, body: str, priority: int, due: int) -> list[Any]:
 
 
 @pytest.mark.parametrize(("is_replaced", "expected"), [(True, set()), (False, {"lost"})])
-def test_behind_a_job_that_has_moved_a_walk_through_ready_goes_on_elsewhere(
+def test_a_walk_through_ready_goes_on_elsewhere_after_a_job_that_has_moved(
     is_replaced: bool, expected: set[str]
 ) -> None:
     story = Story()
@@ -125,7 +127,7 @@ def test_a_scan_of_schedules_shows_those_and_no_others(told: list[str], expected
 
 
 @pytest.mark.parametrize(("told", "expected"), [([], set()), (["a"], {"ghost"})])
-def test_a_job_without_a_schedule_is_none(told: list[str], expected: set[str]) -> None:
+def test_a_scan_of_schedules_shows_no_job_without_one(told: list[str], expected: set[str]) -> None:
     story = filled()
     story.says("DQ.SCAN q 0 COUNT 1000 SCHEDULED", ["0", told], scan=1)
     assert story.kinds() == expected

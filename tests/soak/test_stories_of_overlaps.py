@@ -37,7 +37,7 @@ def test_a_claim_that_did_not_count_came_before_the_delivery(
     (False, True, 1, set()), (False, True, 2, {"count"}),
     (True, False, 1, set()), (True, False, 2, {"count"}),
 ])  # fmt: skip
-def test_who_looks_while_marks_are_refused_may_see_what_was_before_a_delivery(
+def test_a_look_whose_mark_is_refused_may_see_the_queue_before_a_delivery(
     is_marked: bool, is_seen: bool, told: int, expected: set[str]
 ) -> None:
     story = Story()

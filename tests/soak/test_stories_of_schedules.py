@@ -44,7 +44,7 @@ def test_a_run_comes_at_its_times_only(next_ms: int, expected: set[str]) -> None
     assert story.kinds() == expected
 
 
-def test_not_before_it_is_due() -> None:
+def test_a_run_that_comes_before_it_is_due_is_found() -> None:
     story = Schedule()
     story.passes_to(50)
     story.runs(DUE, 7)
@@ -57,7 +57,7 @@ def test_not_before_it_is_due() -> None:
     ("ALL", [100, 150, 200], set()),
     ("ALL", [100, 200], {"schedule"}),
 ])  # fmt: skip
-def test_what_was_missed_comes_as_one_or_each(
+def test_missed_runs_come_as_one_or_each_as_misfire_says(
     misfire: str, dues: list[int], expected: set[str]
 ) -> None:
     story = Schedule(f"MISFIRE {misfire} ATTEMPTS 0 TTR 1000")
@@ -69,7 +69,7 @@ def test_what_was_missed_comes_as_one_or_each(
     assert story.kinds() == expected
 
 
-def test_no_run_beside_another() -> None:
+def test_a_run_beside_another_is_found() -> None:
     story = Schedule()
     story.passes_to(110)
     story.runs(DUE, 7)
@@ -103,7 +103,7 @@ def test_a_run_that_is_due_is_not_withheld() -> None:
 
 
 @pytest.mark.parametrize(("back_ms", "expected"), [(0, {"withheld"}), (3_600_000, set())])
-def test_what_was_made_up_by_a_clock_that_was_ahead_waits_for_it(
+def test_a_run_made_up_for_by_a_clock_that_was_ahead_waits_for_that_time(
     back_ms: int, expected: set[str]
 ) -> None:
     """It was ready from the finish on: by that clock."""
@@ -117,7 +117,7 @@ def test_what_was_made_up_by_a_clock_that_was_ahead_waits_for_it(
 
 
 @pytest.mark.parametrize("limit", ["RUNS 2", f"UNTIL {DUE + 50}"])
-def test_it_ends(limit: str) -> None:
+def test_a_schedule_ends_after_runs_and_until(limit: str) -> None:
     story = Schedule(f"MISFIRE ONE ATTEMPTS 0 TTR 1000 {limit}")
     for n in range(2):
         story.passes_to(110 + 50 * n)
@@ -143,7 +143,7 @@ def test_finishing_arms_the_next_run() -> None:
 @pytest.mark.parametrize(
     ("lease", "told", "expected"), [(7, 0, {"refused"}), (6, 1, {"stale"}), (6, 0, set())]
 )
-def test_a_lease_is_proof(lease: int, told: int, expected: set[str]) -> None:
+def test_the_lease_of_a_run_counts_and_no_other(lease: int, told: int, expected: set[str]) -> None:
     story = Schedule()
     story.passes_to(110)
     story.runs(DUE, 7)
@@ -163,7 +163,7 @@ def test_a_crash_that_lost_the_finish_brings_the_run_again(due: int, expected: s
     assert story.kinds() == expected
 
 
-def test_who_never_heard_whether_it_was_finished_gets_the_one_or_the_other() -> None:
+def test_after_a_lost_reply_to_finish_the_same_run_or_the_next_may_come() -> None:
     for due, attempt in (DUE, 2), (DUE + 50, 1):
         story = Schedule("MISFIRE ONE ATTEMPTS 0 TTR 30")
         story.passes_to(110)

@@ -1,4 +1,6 @@
-"""`python -m turns`: measures, and says what holds the event loop for longer than the bar."""
+"""`python -m turns`: measures, and names the cases that hold the event loop for longer than the
+bar.
+"""
 
 from turns.cli import main
 

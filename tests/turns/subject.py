@@ -1,10 +1,10 @@
 """A server that is measured: how long the longest turn of its event loop was.
 
-A turn is whatever the server does between two times of waiting for something to happen: reading
-commands, executing them, timers, writing replies. It counts in processor time of the main thread
-(turn_clock.c), since the machine does other things as well. What is left of these shows in the
-caches: so each case is measured a few times, and the quickest counts. What DQ does takes that long
-each time.
+A turn is all that the server does between two waits for events: it reads commands, executes them,
+runs timers and writes replies. Its length is the processor time of the main thread (turn_clock.c),
+since the machine does other things as well. Other programs still show in the caches, so each case
+is measured a few times, and the shortest time counts: DQ's own work takes at least that long each
+time.
 """
 
 import mmap
@@ -35,7 +35,7 @@ SHIM = Path(__file__).with_name("turn_clock.c")
 
 @dataclass
 class Row:
-    """A case, and what the longest turn took, in milliseconds: each time that it was measured."""
+    """A case, and how long its longest turn took each time, in milliseconds."""
 
     name: str
     # Why it may take longer than the bar: what README and the page say of it.
@@ -68,11 +68,11 @@ class Subject:
         return reply
 
     def asks(self, *words: str | bytes | int) -> bool:
-        """For what a server may refuse."""
+        """Sends a command that the server may refuse."""
         return not isinstance(self._line.call(*words), Failure)
 
     def send(self, *commands: Words) -> None:
-        """In one go: the server reads them at once."""
+        """Sends the commands in one write, so that the server reads them at once."""
         self._line.send(*commands)
 
     def receive(self, replies: int) -> list[Any]:
@@ -82,7 +82,7 @@ class Subject:
         return self._line.call_all(commands, at_once)
 
     def fill(self, key: str, jobs: int, *options: str | int, body: bytes = b"x" * 100) -> None:
-        """So many jobs with made ids."""
+        """Adds this many jobs with made ids."""
         one, at_once = encoded(("DQ.ADD", key, "*", body, *options)), min(jobs, 10_000)
         if len(one) > 10_000:
             at_once = 10
@@ -123,7 +123,7 @@ class Subject:
 
     @contextmanager
     def turn(self, name: str, named: str | None = None) -> Iterator[None]:
-        """The longest turn of the event loop while the body runs is that of the case `name`."""
+        """Measures the longest turn of the event loop while the body runs, for the case `name`."""
         self.call("PING")
         self._clock.begin()
         yield
@@ -134,7 +134,9 @@ class Subject:
 
 
 class TurnClock:
-    """The page that the server writes its longest turn to, and what makes it do so."""
+    """The page in memory to which the server writes its longest turn, and what makes the server do
+    so.
+    """
 
     def __init__(self, directory: Path):
         library, page = directory / "turn_clock.so", directory / "turns"

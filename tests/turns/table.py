@@ -1,4 +1,4 @@
-"""What was measured, against the bar."""
+"""The measurements beside the bar."""
 
 import re
 
@@ -40,7 +40,7 @@ def verdict(results: dict[str, Measured]) -> int:
 
 
 def page(before: str, results: dict[str, Measured], titles: list[str], kinds: list[Kind]) -> str:
-    """The page with what was measured now; other tables stay as they are."""
+    """The page with the new measurements; other tables stay as they are."""
     head, _, rest = before.partition(BEGIN)
     middle, _, tail = rest.partition(END)
     _, *parts = re.split(r"^\*\*(.+)\*\*$", middle, flags=re.MULTILINE)

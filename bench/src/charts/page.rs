@@ -49,14 +49,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_between_markers_is_replaced() {
+    fn text_between_markers_is_replaced() {
         let filled = fill(PAGE, &[part("a", "new\n")]).unwrap();
         assert_eq!(filled, "# Page\n<!-- bench:a -->\nnew\n<!-- /bench:a -->\nend\n");
         assert_eq!(fill(&filled, &[part("a", "new")]).unwrap(), filled);
     }
 
     #[test]
-    fn places_and_parts_must_match() {
+    fn places_of_a_page_and_parts_to_fill_in_must_match() {
         assert!(fill(PAGE, &[]).is_err());
         assert!(fill(PAGE, &[part("a", ""), part("b", "")]).is_err());
         assert!(fill("<!-- bench:a -->\n", &[part("a", "")]).is_err());

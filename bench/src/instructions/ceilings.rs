@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn five_percent_above_passes_and_more_does_not() {
+    fn five_percent_above_the_ceiling_passes_and_more_does_not() {
         let ceilings = Ceilings::of("7.0.15", &[row("set", 1.0), row("add", 1.4)]);
         assert!(ceilings.compare(&[row("add", 1.469)]).1);
         assert!(!ceilings.compare(&[row("add", 1.471)]).1);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_the_server_alone_have_none() {
+    fn rows_of_the_server_alone_have_no_ceiling() {
         let ceilings =
             Ceilings::of("7.0.15", &[row("set", 1.0), row("zadd", 1.4), row("add", 1.4)]);
         assert_eq!(ceilings.reached.keys().collect::<Vec<_>>(), ["add"]);

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_the_annotation() {
+    fn lines_of_callgrinds_annotation_are_read() {
         let line = "12,345  ./src/x.rs:dq::queue::Queue::add [/tmp/target/libdq.so]";
         let found = function(line).unwrap();
         assert_eq!(

@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_may_hold_anything() {
+    fn a_process_name_may_hold_brackets_and_spaces() {
         let stat = "7 (a) b (c)) S 1 7 7 0 -1 0 1 2 3 4 100 20 3 4 20 0";
         let found = Process { name: "a) b (c)".into(), ticks: 120, ticks_of_children: 7 };
         assert_eq!(process(stat), Some(found));
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn who_works_is_seen() {
+    fn the_processor_time_of_a_process_is_seen() {
         let watch = Watch::begin(0, std::process::id()).unwrap();
         let before = Scheduled::of(std::process::id());
         // However busy the machine is: until it has worked so long.

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians_of_odd_and_even() {
+    fn medians_of_odd_and_even_numbers_of_samples() {
         assert_eq!(Metric::of(vec![3.0, 1.0, 2.0]).unwrap().median, 2.0);
         let four = Metric::of(vec![4.0, 1.0, 2.0, 3.0]).unwrap();
         assert_eq!((four.median, four.lowest, four.highest, four.samples), (2.5, 1.0, 4.0, 4));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn five_digits_are_kept() {
+    fn results_are_kept_to_five_digits() {
         assert_eq!(round(123_456.789), 123_460.0);
         assert_eq!(round(0.001_234_567), 0.001_234_6);
         assert_eq!(round(0.0), 0.0);

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_take_and_finish_by_one_command() {
+    fn a_batch_is_taken_and_finished_by_one_command_each() {
         let mut session = session(Load::Batches, true);
         assert_eq!(turn(&mut session, &[b"+", b"+"]), ("aa".into(), 0));
         assert_eq!(turn(&mut session, &[b"xy"]), ("t2".into(), 0));
@@ -313,14 +313,14 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_finished_a_job_is_done_when_it_is_taken() {
+    fn a_load_without_finish_is_done_with_a_job_when_it_takes_it() {
         let mut session = session(Load::Life, false);
         assert_eq!(turn(&mut session, &[b"+", b"+"]).1, 0);
         assert_eq!(turn(&mut session, &[b"x", b"y"]).1, 2);
     }
 
     #[test]
-    fn who_consumes_goes_on_asking() {
+    fn a_consumer_goes_on_asking_when_nothing_is_ready() {
         let mut session = session(Load::Consume, true);
         assert_eq!(turn(&mut session, &[b"", b""]).1, 0);
         assert_eq!(turn(&mut session, &[b"x", b""]).1, 0);
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_added_than_wanted() {
+    fn a_load_adds_no_more_jobs_than_wanted() {
         let mut session = session(Load::Enqueue, true);
         session.add_at_most(2);
         assert_eq!(turn(&mut session, &[b"+", b"+"]), ("aa".into(), 2));
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_of_sixteen_bytes() {
+    fn job_ids_have_sixteen_bytes() {
         assert_eq!(&id(0), b"job-000000000000");
         assert_eq!(&id(12_345), b"job-000000012345");
     }

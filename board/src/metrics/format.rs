@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_reader_chooses() {
+    fn the_accept_header_chooses_the_metrics_format() {
         use Format::{OpenMetrics, Text};
         for (accept, format) in [
             ("", OpenMetrics),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_older_text_names_counters_in_full() {
+    fn the_older_metrics_text_names_counters_in_full() {
         let open = "# HELP dq_board The board.\n# TYPE dq_board info\ndq_board_info{version=\"1\"} 1\n\
             # HELP dq_added Jobs.\n# TYPE dq_added counter\ndq_added_total{queue=\"a # b\"} 3\n\
             # HELP dq_late_seconds How late.\n# TYPE dq_late_seconds histogram\n# UNIT dq_late_seconds seconds\n\

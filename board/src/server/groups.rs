@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_group_is_refused() {
+    fn a_reply_that_is_no_group_is_refused() {
         for reply in [Value::Nil, Value::Map(Vec::new()), Value::Int(1), text(b"ann")] {
             assert!(Group::read(reply.clone()).is_err(), "{reply:?}");
         }

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_is_sought_as_it_is() {
+    fn a_search_for_typed_text_escapes_its_wildcards() {
         assert_eq!(Sought::containing(b"a*[b]\\"), Sought::Ids(b"*a\\*\\[b\\]\\\\*".into()));
         assert!(Sought::is_pattern(b"customer:7:*") && Sought::is_pattern(b"job-?"));
         assert!(!Sought::is_pattern(b"customer:7"));

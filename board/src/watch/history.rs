@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn time_in_which_nobody_looked_is_a_gap_and_an_hour_ago_is_forgotten() {
+    fn time_without_readings_is_a_gap_and_an_hour_ago_is_forgotten() {
         let start = 1_700_000_010_000;
         let mut history = History::new(start);
         history.note(start, 5, 1);

@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_whole_pass_has_not_found_is_gone() {
+    fn a_queue_that_a_whole_pass_has_not_found_is_gone() {
         let (mut known, node) = (Known::new(10), node());
         known.found(b"a".to_vec(), &node, 0);
         known.found(b"b".to_vec(), &node, 0);
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_goes_round() {
+    fn queues_are_read_in_rotation() {
         let (mut known, node) = (Known::new(10), node());
         ["a", "b", "c"].into_iter().for_each(|name| known.found(name.into(), &node, 0));
         let after = |name: Option<&str>, many| {

@@ -201,14 +201,14 @@ mod tests {
     }
 
     #[test]
-    fn indenting_is_bounded() {
+    fn indenting_of_json_is_bounded() {
         let deep = format!("{}{}{}", "[".repeat(120), "1,".repeat(20_000) + "1", "]".repeat(120));
         assert!(is_json(deep.as_bytes()));
         assert!(indented(deep.as_bytes()).len() < INDENTED_MAX + 1_000);
     }
 
     #[test]
-    fn what_cannot_be_seen_is_spelled_out_and_nothing_is_markup() {
+    fn invisible_bytes_are_spelled_out_and_no_body_is_markup() {
         let shown = show("a<b>&\u{202e}\u{1b}[0m\n".as_bytes(), View::Text).into_string();
         let escapes = "<i class=\"esc\">\\u{202e}\\u{1b}</i>";
         assert_eq!(shown, format!("<pre class=\"body\">a&lt;b&gt;&amp;{escapes}[0m\n</pre>"));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn hex_lines() {
+    fn a_hex_view_has_sixteen_bytes_a_line() {
         let bytes: Vec<u8> = (0x3e..0x50).collect();
         let line = "00000000  3e 3f 40 41 42 43 44 45  46 47 48 49 4a 4b 4c 4d  >?@ABCDEFGHIJKLM";
         assert_eq!(hex(&bytes).lines().next(), Some(line));

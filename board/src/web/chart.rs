@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scale_is_logarithmic() {
+    fn the_time_scale_of_a_chart_is_logarithmic() {
         assert_eq!((place(0), place(1), place(1_000), place(1 << 48)), (0.0, 0.0, 50.0, 100.0));
     }
 

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_blocks_a_group_is_shown() {
+    fn a_group_row_says_what_blocks_the_group() {
         let paused = Group { is_paused: true, blocked_until: Some(1_060_000), ..Group::default() };
         assert!(told(paused.clone()).contains(">paused</span>"));
         let for_a_time = told(Group { paused_until: Some(1_060_000), ..paused });

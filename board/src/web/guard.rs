@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_password_is_asked_for() {
+    fn a_request_without_the_password_is_refused() {
         let reader = IpAddr::from([10, 0, 0, 1]);
         let told = |guard: &Guard, headers: &HeaderMap| {
             guard.check(reader, headers, Instant::now()).map(|answer| answer.status().as_u16())

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn who_errs_often_waits_ever_longer() {
+    fn an_address_that_guesses_passwords_waits_ever_longer() {
         let (guesses, reader, start) = (Guesses::default(), address("10.0.0.1"), Instant::now());
         for _ in 0..FREE - 1 {
             guesses.was_wrong(reader, start);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_in_ipv6_are_one_and_memory_is_bounded() {
+    fn ipv6_neighbours_count_as_one_guesser_and_memory_is_bounded() {
         let (guesses, now) = (Guesses::default(), Instant::now());
         (0..FREE).for_each(|n| guesses.was_wrong(address(&format!("2001:db8::{n}")), now));
         assert!(guesses.wait(address("2001:db8::ffff"), now).is_some());

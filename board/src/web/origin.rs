@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn only_trusted_proxies_say_who_asks() {
+    fn only_a_trusted_proxy_may_name_the_client_address() {
         let reader = |line: &str, peer: &str, said: &[&str]| {
             let args =
                 Args::try_parse_from(["dq-board"].into_iter().chain(line.split_whitespace()))
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_from_elsewhere_is_none_of_ours() {
+    fn a_form_of_another_origin_is_refused() {
         let url: PublicUrl = "https://board.example/dq/".parse().unwrap();
         let is_own = |all: &[(&'static str, &str)]| is_own_form(&headers(all), Some(&url));
         let here = ("host", "127.0.0.1:8377");

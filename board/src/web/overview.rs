@@ -287,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_as_they_are_shown() {
+    fn queue_names_are_found_as_they_are_shown() {
         assert!(has(b"Mail:EU", "mail:e") && has(b"mail", "mail"));
         assert!(!has(b"mail", "mails") && !has(b"", "a"));
         assert!(has("GRÜSSE".as_bytes(), "grü"));

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers() {
+    fn numbers_sizes_and_rates_are_short_and_readable() {
         assert_eq!(number(1_234_567), "1\u{202f}234\u{202f}567");
         assert_eq!(short(99_999), "99\u{202f}999");
         assert_eq!(short(123_456), "123k");

@@ -53,11 +53,11 @@ def test_a_task_is_a_job_under_its_own_id() -> None:
 @pytest.mark.parametrize(
     "headers", [{}, {"id": "not a task's"}, {"task": "t", "id": "x" * 513}, {"task": "t"}]
 )
-def test_anything_else_is_a_job_under_its_delivery_tag(headers: dict[str, str]) -> None:
+def test_a_message_that_is_no_task_is_a_job_under_its_delivery_tag(headers: dict[str, str]) -> None:
     assert job_of(message(**headers), 0).id == "tag-1"
 
 
-def test_another_id_is_never_too_long() -> None:
+def test_a_second_id_for_a_task_is_never_too_long() -> None:
     job = job_of(message(task="t", id="x" * 500), 0)
     assert job.under_another_id("tag-1").id == "x" * 500 + "~tag-1"
     assert job.under_another_id("tag-123456789").id == "tag-123456789"
@@ -89,14 +89,14 @@ def test_a_second_attempt_is_redelivered() -> None:
         ("tomorrow", "tomorrow"),
     ],
 )
-def test_an_eta_stays_unless_the_job_was_kicked(eta: str, seen: str | None) -> None:
+def test_the_eta_header_stays_unless_the_job_was_kicked(eta: str, seen: str | None) -> None:
     assert payload_of(delivery(eta=eta), "t", NOW_MS)["headers"] == {"eta": seen}
 
 
 @pytest.mark.parametrize(
     "body", [b"", b"hello", b"[]", b"17", b"{}", b'{"headers": 1, "properties": {}}', b"\xff"]
 )
-def test_what_is_no_message_is_said_to_be_none(body: bytes) -> None:
+def test_a_body_that_is_no_message_is_an_error(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"no message|Expecting|codec"):
         payload_of(Delivery(b"a", body, 17, 1), "t", NOW_MS)
 
@@ -116,11 +116,11 @@ def test_what_is_no_message_is_said_to_be_none(body: bytes) -> None:
         ({"retries": "x"}, {"retries": 0}, False),
     ],
 )
-def test_a_retry_supersedes_what_it_retries(later: Any, earlier: Any, expected: bool) -> None:
+def test_a_retry_supersedes_the_task_it_retries(later: Any, earlier: Any, expected: bool) -> None:
     assert supersedes(message(**later), dumps(message(**earlier)).encode()) is expected
 
 
-def test_nothing_supersedes_what_is_no_message() -> None:
+def test_a_retry_supersedes_no_job_that_is_no_message() -> None:
     assert not supersedes(message(retries=1), b"hello")
 
 

@@ -1,4 +1,6 @@
-"""Leases: kept while they are held, settled when the server is there, and never the child's."""
+"""Leases are kept while their jobs are held, settled when the server is reachable, and never those
+of a forked child.
+"""
 
 import os
 import time
@@ -61,7 +63,7 @@ def attempt(r: redis.Redis, job_id: str) -> int:
     return int(dict(zip(reply[::2], reply[1::2], strict=True))["attempt"])
 
 
-def test_what_is_held_stays_and_what_is_settled_doesnt(leases: Make, r: redis.Redis) -> None:
+def test_held_leases_are_extended_and_settled_ones_are_not(leases: Make, r: redis.Redis) -> None:
     mine = leases()
     held(r, mine, "a", "b", "c", "d", "e")
     time.sleep(3 * TTR_MS / 1000)
@@ -99,7 +101,7 @@ def test_a_lease_that_is_lost_is_let_go(
     assert mine.tags == set()
 
 
-def test_without_a_heartbeat_the_job_goes_to_others(leases: Make, r: redis.Redis) -> None:
+def test_without_a_heartbeat_a_job_goes_to_another_worker(leases: Make, r: redis.Redis) -> None:
     r.execute_command("DQ.ADD", "q", "a", "x")
     _, lease = pop(r)
     mine = leases()
@@ -117,7 +119,7 @@ def lone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     server.kill9()
 
 
-def test_what_came_of_a_job_is_told_when_the_server_is_back(lone: Server) -> None:
+def test_outcomes_of_jobs_are_reported_when_the_server_is_back(lone: Server) -> None:
     mine = Leases(
         lambda: redis.Redis(port=lone.port, retry=Retry(NoBackoff(), 0)), 10_000, lambda: set()
     )
@@ -137,7 +139,7 @@ def test_what_came_of_a_job_is_told_when_the_server_is_back(lone: Server) -> Non
         assert r.execute_command("DQ.LEN", "q") == 2
 
 
-def test_what_is_being_worked_on_is_kept_over_the_end_of_the_channel(
+def test_leases_of_begun_jobs_are_kept_over_the_end_of_the_channel(
     leases: Make, r: redis.Redis
 ) -> None:
     begun = {"a", "b"}
@@ -154,7 +156,7 @@ def test_what_is_being_worked_on_is_kept_over_the_end_of_the_channel(
     assert (state(r, "a"), attempt(r, "b")) == (None, 1)
 
 
-def test_where_nobody_knows_what_was_begun_all_was(leases: Make, r: redis.Redis) -> None:
+def test_without_a_count_of_begun_jobs_all_count_as_begun(leases: Make, r: redis.Redis) -> None:
     mine = leases(lambda: None)
     held(r, mine, "a")
     mine.give_back()

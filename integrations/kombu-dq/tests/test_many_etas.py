@@ -49,7 +49,7 @@ def r(server: Server) -> Iterator[redis.Redis]:
 
 
 @pytest.mark.timeout(1800)
-def test_each_runs_once_and_none_is_prefetched(
+def test_each_of_many_etas_runs_once_and_none_is_prefetched(
     clock: WallClock, server: Server, r: redis.Redis, tmp_path: Path
 ) -> None:
     publish(server, datetime.now(timezone.utc) - timedelta(seconds=LAST_S))
@@ -82,7 +82,7 @@ def test_each_runs_once_and_none_is_prefetched(
 
 
 def wait_for_runs(due: int, records: redis.Redis, r: redis.Redis) -> None:
-    """Until so many tasks have run. Tells how things stand when they don't."""
+    """Waits until this many tasks have run. On failure, shows the state of the queue."""
     try:
         eventually(lambda: records.llen("runs") >= due, 120)
     except AssertionError as error:

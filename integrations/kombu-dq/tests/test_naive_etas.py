@@ -65,7 +65,9 @@ def due_ms(server: Server, database: int, task_id: str) -> int:
 
 
 @pytest.mark.parametrize("zone", [*ZONES, UNSET])
-def test_it_is_due_when_it_is_due_with_redis(zone: str, one_broker: Server, start: Start) -> None:
+def test_a_naive_eta_is_due_when_it_is_due_with_redis(
+    zone: str, one_broker: Server, start: Start
+) -> None:
     apps = list(enumerate(product(("dq", "redis"), (True, False))))
     urls = {
         database: f"{scheme}://127.0.0.1:{one_broker.port}/{database}"

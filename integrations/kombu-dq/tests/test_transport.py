@@ -38,7 +38,7 @@ def task(connection: kombu.Connection, body: object, task_id: str, **headers: An
 def drain(
     connection: kombu.Connection, queue: Any, count: int, timeout: float = 5, **options: Any
 ) -> list[Any]:
-    """Consumes so many messages and acknowledges them."""
+    """Consumes this many messages and acknowledges them."""
     got: list[Any] = []
 
     def on_message(message: Any) -> None:
@@ -65,7 +65,7 @@ def in_seconds(seconds: float) -> str:
     return (datetime.now(timezone.utc) + timedelta(seconds=seconds)).isoformat()
 
 
-def test_acknowledged_is_finished(
+def test_an_acknowledged_message_is_finished(
     connection: kombu.Connection, q: kombu.Queue, r: redis.Redis
 ) -> None:
     publish(connection, {"hello": "you"})
@@ -77,7 +77,7 @@ def test_acknowledged_is_finished(
     assert q.get() is None
 
 
-def test_rejected_is_buried_and_requeued_is_ready(
+def test_a_rejected_message_is_buried_and_a_requeued_one_is_ready(
     connection: kombu.Connection, q: kombu.Queue, r: redis.Redis
 ) -> None:
     task(connection, "x", "a")
@@ -122,13 +122,13 @@ def test_consumers_wait_without_polling(
     assert calls - before.get("cmdstat_dq.mpop", {"calls": 0})["calls"] <= 3
 
 
-def test_priorities_leave_0_first(connection: kombu.Connection, q: kombu.Queue) -> None:
+def test_messages_of_priority_0_leave_first(connection: kombu.Connection, q: kombu.Queue) -> None:
     for priority in (9, 3, 0, 200, 3):
         publish(connection, priority, priority=priority)
     assert [q.get(no_ack=True).payload for _ in range(5)] == [0, 3, 3, 9, 200]
 
 
-def test_queues_take_turns(connection: kombu.Connection) -> None:
+def test_queues_of_a_consumer_take_turns(connection: kombu.Connection) -> None:
     queues = [kombu.Queue(name) for name in "abc"]
     for name in "abc":
         for number in range(3):
@@ -138,7 +138,7 @@ def test_queues_take_turns(connection: kombu.Connection) -> None:
     assert sorted(got[3:6]) == ["a1", "b1", "c1"]
 
 
-def test_no_more_is_fetched_than_may_be(
+def test_no_more_messages_are_fetched_than_the_prefetch_count(
     connection: kombu.Connection, q: kombu.Queue, r: redis.Redis
 ) -> None:
     for number in range(30):
@@ -154,7 +154,7 @@ def test_no_more_is_fetched_than_may_be(
         assert (len(got), length(r, "reserved")) == (6, 5)
 
 
-def test_what_is_unacknowledged_goes_back_when_the_channel_is_closed(
+def test_unacknowledged_messages_go_back_when_the_channel_is_closed(
     broker: Server, r: redis.Redis
 ) -> None:
     with kombu.Connection(url(broker)) as connection:
@@ -180,7 +180,7 @@ def test_an_mpop_that_is_under_way_loses_nothing(broker: Server, r: redis.Redis)
     assert length(r, "ready") == 1 or length(r, "dead") == 1
 
 
-def test_a_reply_that_lay_too_long_is_anothers(broker: Server, r: redis.Redis) -> None:
+def test_a_reply_that_lay_longer_than_its_ttr_is_dropped(broker: Server, r: redis.Redis) -> None:
     options = {"ttr": 0.3}
     with kombu.Connection(url(broker), transport_options=options) as connection:
         got: list[Any] = []
@@ -197,7 +197,7 @@ def test_a_reply_that_lay_too_long_is_anothers(broker: Server, r: redis.Redis) -
             assert r.execute_command("DQ.FINISH", "q", "a", lease) == 1
 
 
-def test_at_most_once_without_acknowledgement(
+def test_no_ack_delivers_at_most_once(
     connection: kombu.Connection, q: kombu.Queue, r: redis.Redis
 ) -> None:
     for number in range(3):
@@ -224,7 +224,7 @@ def test_consumers_with_and_without_acknowledgement_share_a_channel(
         assert length(r, "reserved", "b") == 1
 
 
-def test_a_retry_takes_the_place_of_what_it_retries(
+def test_a_retry_takes_the_place_of_the_task_it_retries(
     connection: kombu.Connection, q: kombu.Queue, r: redis.Redis
 ) -> None:
     task(connection, "x", "a", retries=0)
@@ -258,7 +258,7 @@ def test_an_add_that_is_sent_twice_adds_one(connection: kombu.Connection, r: red
     assert r.execute_command("DQ.LEN", "q") == 1
 
 
-def test_what_is_no_message_is_buried_and_the_rest_goes_on(
+def test_a_job_that_is_no_message_is_buried_and_the_rest_goes_on(
     connection: kombu.Connection, q: kombu.Queue, r: redis.Redis
 ) -> None:
     r.execute_command("DQ.ADD", "q", "foreign", "hello", "PRIORITY", 0)
@@ -291,7 +291,7 @@ def test_fanout_reaches_every_consumer_and_leaves_nothing(broker: Server, r: red
     assert [key for key in r.scan_iter() if r.type(key) == "delayq-dq"] == []
 
 
-def test_topics_route(connection: kombu.Connection) -> None:
+def test_topic_exchanges_route(connection: kombu.Connection) -> None:
     exchange = kombu.Exchange("logs", "topic")
     errors = kombu.Queue("errors", exchange, routing_key="*.error")(connection.default_channel)
     everything = kombu.Queue("everything", exchange, routing_key="#")(connection.default_channel)
@@ -304,7 +304,7 @@ def test_topics_route(connection: kombu.Connection) -> None:
     assert [everything.get(no_ack=True).payload for _ in range(2)] == ["1", "2"]
 
 
-def test_declaring_purging_and_deleting(
+def test_queues_are_declared_purged_and_deleted(
     connection: kombu.Connection, q: kombu.Queue, r: redis.Redis
 ) -> None:
     task(connection, "x", "a")
@@ -335,7 +335,7 @@ def test_a_queue_of_another_application_is_apart(broker: Server, r: redis.Redis)
 
 
 @pytest.mark.skipif(kombu.__version__ < "5.7", reason="kombu's redis transport has them since 5.7")
-def test_a_queue_that_expires(connection: kombu.Connection, r: redis.Redis) -> None:
+def test_a_queue_with_an_expiry_expires(connection: kombu.Connection, r: redis.Redis) -> None:
     queue = kombu.Queue("brief", kombu.Exchange("brief"), routing_key="brief", expires=0.3)
     queue(connection.default_channel).declare()
     publish(connection, "x", to="brief")
@@ -387,7 +387,7 @@ def test_a_server_that_has_become_a_replica_is_left(broker: Server, r: redis.Red
             r.execute_command("REPLICAOF", "NO", "ONE")
 
 
-def test_a_full_queue_refuses(connection: kombu.Connection, r: redis.Redis) -> None:
+def test_a_full_queue_refuses_a_message(connection: kombu.Connection, r: redis.Redis) -> None:
     r.execute_command("DQ.ALTER", "q", "MAXJOBS", 1)
     publish(connection, "x")
     with pytest.raises(OperationalError, match="FULL"):
@@ -426,7 +426,9 @@ def tls_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, st
     server.stop()
 
 
-def test_tls_and_a_certificate_that_is_verified(tls_port: tuple[int, str]) -> None:
+def test_the_transport_works_over_tls_and_verifies_the_certificate(
+    tls_port: tuple[int, str],
+) -> None:
     port, certificate = tls_port
     with (
         kombu.Connection(f"dqs://127.0.0.1:{port}/0") as connection,
@@ -440,7 +442,7 @@ def test_tls_and_a_certificate_that_is_verified(tls_port: tuple[int, str]) -> No
         assert kombu.Queue("q")(connection.default_channel).get(no_ack=True).payload == "x"
 
 
-def test_a_unix_socket(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_the_transport_works_over_a_unix_socket(tmp_path_factory: pytest.TempPathFactory) -> None:
     directory = tmp_path_factory.mktemp("unix")
     server = Server(KINDS[0], directory, f"unixsocket {directory}/s")
     try:

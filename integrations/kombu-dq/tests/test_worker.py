@@ -48,7 +48,9 @@ def ran(records: redis.Redis, key: str = "runs") -> list[str]:
     return records.lrange(key, 0, -1)  # type: ignore[return-value]
 
 
-def test_results_countdowns_and_etas(worker: Start, tasks: ModuleType, r: redis.Redis) -> None:
+def test_tasks_with_results_countdowns_and_etas_work(
+    worker: Start, tasks: ModuleType, r: redis.Redis
+) -> None:
     worker("-c", "2")
     assert tasks.add.delay(1, 2).get(timeout=TIMEOUT_S) == 3
     started = time.monotonic()
@@ -70,7 +72,7 @@ def test_retries_are_one_job_at_a_time(worker: Start, tasks: ModuleType, r: redi
     eventually(lambda: counts(r) == {})
 
 
-def test_groups_and_chords(worker: Start, tasks: ModuleType) -> None:
+def test_groups_and_chords_work(worker: Start, tasks: ModuleType) -> None:
     worker("-c", "2")
     assert group(tasks.add.s(n, n) for n in range(10))().get(timeout=TIMEOUT_S) == [
         2 * n for n in range(10)
@@ -109,7 +111,7 @@ def test_revoking_deletes_the_job(
     eventually(lambda: ran(records) == ["last"])
 
 
-def test_revoking_what_is_in_a_chord_tells_the_chord(
+def test_revoking_a_task_of_a_chord_tells_the_chord(
     worker: Start, tasks: ModuleType, r: redis.Redis
 ) -> None:
     worker("-c", "1")
@@ -135,7 +137,7 @@ def test_a_revoked_task_that_runs_can_be_terminated(
     assert ran(records) == []
 
 
-def test_remote_control(
+def test_remote_control_works(
     worker: Start, tasks: ModuleType, r: redis.Redis, records: redis.Redis
 ) -> None:
     worker("-c", "1")
@@ -235,7 +237,7 @@ def test_a_task_whose_process_is_killed_is_requeued_when_it_says_so(
     assert result.get(timeout=TIMEOUT_S) is True
 
 
-def test_a_warm_shutdown_ends_what_is_begun_and_gives_back_the_rest(
+def test_a_warm_shutdown_finishes_begun_tasks_and_gives_back_the_rest(
     worker: Start, tasks: ModuleType, r: redis.Redis, records: redis.Redis
 ) -> None:
     first = worker("-c", "1", TTR="60", PREFETCH="4")
@@ -253,7 +255,7 @@ def test_a_warm_shutdown_ends_what_is_begun_and_gives_back_the_rest(
     assert sorted(ran(records)) == sorted(ran(records, "begun")) == ["0", "1", "2", "3"]
 
 
-def test_a_cold_shutdown_gives_back_what_is_begun_too(
+def test_a_cold_shutdown_gives_back_begun_tasks_too(
     worker: Start, tasks: ModuleType, r: redis.Redis, records: redis.Redis
 ) -> None:
     first = worker("-c", "1", TTR="60", PREFETCH="4")
@@ -266,7 +268,7 @@ def test_a_cold_shutdown_gives_back_what_is_begun_too(
     assert counts(r) == {"ready": 3}
 
 
-def test_a_restart_of_the_broker_loses_and_repeats_nothing(
+def test_a_restart_of_the_broker_loses_and_repeats_no_task(
     one_broker: Server, worker: Start, tasks: ModuleType, r: redis.Redis, records: redis.Redis
 ) -> None:
     one = worker("-c", "2", TTR="5", PREFETCH="2")
@@ -284,7 +286,7 @@ def test_a_restart_of_the_broker_loses_and_repeats_nothing(
     assert one.stop() == 0
 
 
-def test_a_broken_connection_repeats_nothing(
+def test_a_broken_connection_repeats_no_task(
     worker: Start, tasks: ModuleType, r: redis.Redis, records: redis.Redis
 ) -> None:
     worker("-c", "2", TTR="3")
@@ -299,7 +301,7 @@ def test_a_broken_connection_repeats_nothing(
     eventually(lambda: counts(r) == {})
 
 
-def test_no_more_is_taken_than_runs_where_prefetching_is_off(
+def test_without_prefetching_a_worker_takes_no_more_tasks_than_it_runs(
     worker: Start, tasks: ModuleType, r: redis.Redis, records: redis.Redis
 ) -> None:
     worker("-c", "2", "--disable-prefetch")

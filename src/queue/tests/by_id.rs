@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_job_is_taken_before_its_turn_and_before_its_time() {
+fn a_job_is_taken_by_id_before_its_turn_and_before_its_time() {
     check(
         "@0 ADD a | ADD b prio=0 | ADD c | TAKE c a -> c#1 a#1 | POP -> b#1 | POP -> nil | FINISH c L1 -> 1",
     );
@@ -13,7 +13,7 @@ fn a_job_is_taken_before_its_turn_and_before_its_time() {
 }
 
 #[test]
-fn a_dead_job_is_taken_as_if_it_had_been_kicked() {
+fn a_dead_job_is_taken_by_id_as_if_it_had_been_kicked() {
     check("@0 ADD a tries=2 | POP | BURY a L1 snow | @7 TAKE a -> a#1 | GET a -> reserved 67 #1 L2 | WHY a -> nil | RELEASE a L2 +5 | GET a -> delayed 12 #1");
     check("@0 ADD a tries=1 ttr=10 | POP | @10 COUNTS -> 0 0 0 1 | TAKE a -> a#1 | COUNTS -> 0 0 1 0 | FINISH a L1 -> 0 | FINISH a L2 -> 1");
     // Its time to live begins anew.
@@ -21,27 +21,27 @@ fn a_dead_job_is_taken_as_if_it_had_been_kicked() {
 }
 
 #[test]
-fn what_cannot_be_taken_is_left_out() {
+fn a_pop_by_id_leaves_out_jobs_that_cannot_be_taken() {
     check("@0 ADD a | ADD b keep=9 | POP | POP | FINISH b L2 | TAKE a b nobody -> nil | ADD c | TAKE b c a c -> c#1 | COUNTS -> 0 0 2 0 1");
     check("@END ADD a +5 | TAKE a -> nil | COUNTS -> 1 0 0 0 | MORE_TOTALS -> 0 0 0 0 0");
 }
 
 #[test]
-fn each_is_taken_once_also_one_that_comes_back_at_once() {
+fn one_pop_by_id_takes_each_job_once_even_if_it_comes_back_at_once() {
     check("@0 ADD a | ADD b keep=9 | TAKE NOACK a b a b -> a#1 b#1");
     check("@0 ADD a every=10 | ADD b cron=10 | @5 TAKE NOACK a b a a b -> a#1 b#1 | ROUND a -> 10>nil run=1");
     check("@0 ADD a every=10 misfire=all | @95 TAKE NOACK a a -> a#1 | TAKE NOACK a -> a#1");
 }
 
 #[test]
-fn what_holds_the_queue_back_holds_these_back_too() {
+fn limits_and_pauses_hold_back_jobs_taken_by_id() {
     check("@0 ADD a | ADD b +9 | PAUSE 5 | TAKE a b -> nil | @5 TAKE a b -> a#1 b#1");
     check("@0 ALTER concurrency=2 | ADD a | ADD b +9 | ADD c | TAKE nobody b a c -> b#1 a#1 | TAKE c -> nil | POP -> nil | FINISH b L1 | TAKE c -> c#1");
     check("@0 ALTER rate=1/10 | ADD a +9 | ADD b | TAKE a b -> a#1 | POP -> nil | @9 TAKE b -> nil | @10 TAKE b -> b#1");
 }
 
 #[test]
-fn a_schedule_runs_now_and_goes_on_as_before() {
+fn a_schedule_taken_by_id_runs_now_and_goes_on_as_before() {
     check("@0 ADD a every=100 | @30 TAKE a -> a#1 | ROUND a -> 30>100 run=1 | FINISH a L1 | GET a -> delayed 100");
     check(
         "@0 ADD a cron=100 | @30 TAKE a -> a#1 | FINISH a L1 | @100 TAKE a -> a#1 | ROUND a -> 100>200 run=2",
@@ -50,7 +50,7 @@ fn a_schedule_runs_now_and_goes_on_as_before() {
 }
 
 #[test]
-fn nobody_hears_that_it_was_ready_in_between() {
+fn a_job_taken_by_id_is_never_announced_as_ready() {
     check(
         "@0 ADD a +100 | NEWS | TAKE a | NEWS -> | MORE_TOTALS -> 0 0 0 0 0 | TALLY a -> 0 0 0 0",
     );

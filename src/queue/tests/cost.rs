@@ -74,7 +74,7 @@ fn many_jobs_that_expire_or_wait_for_their_backoff_leave_in_any_order() {
 }
 
 #[test]
-fn who_looks_again_in_the_same_millisecond_leaves_the_timer_alone() {
+fn a_second_look_in_the_same_millisecond_leaves_the_timer_alone() {
     let mut queue = Queue::new((1, 2));
     add(&mut queue, 0, &Add { due: Due::In(span(20)), ..plain("a") });
     queue.advance(at(5));
@@ -128,7 +128,7 @@ fn memory_of_a_queue_is_that_of_all_its_parts() {
 
 /// What a star takes is tried byte by byte from behind it: each costs a step.
 #[test]
-fn a_pattern_is_compared_in_so_many_steps() {
+fn a_pattern_costs_one_step_for_each_byte_it_is_compared_with() {
     for (pattern, name, is_match, steps) in [
         ("ab", "ab", true, 3),
         ("*b", "aab", true, 5),

@@ -14,7 +14,7 @@ fn leases_of_a_moment_begin_at_a_number_made_of_it() {
 }
 
 #[test]
-fn deliveries_say_whether_they_were_finished_by_that() {
+fn deliveries_say_whether_they_finished_the_job() {
     let mut queue = Queue::new((1, 2));
     ["a", "b"].iter().for_each(|name| add(&mut queue, 0, &plain(name)));
     assert!(!queue.apply(&told(0), &Pop::ONE).are_finished());

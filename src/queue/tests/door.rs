@@ -174,7 +174,7 @@ fn the_heading_survives_a_log_of_its_records() {
 }
 
 #[test]
-fn a_pop_hands_out_no_more_than_so_many_bytes_and_one_job_more() {
+fn a_pop_hands_out_jobs_until_their_bytes_reach_the_limit() {
     let mut queue = Queue::new((1, 2));
     let body = vec![b'x'; POP_BYTES_MAX / 4 + 1];
     for name in ["a", "b", "c", "d", "e", "f"] {
@@ -187,7 +187,7 @@ fn a_pop_hands_out_no_more_than_so_many_bytes_and_one_job_more() {
 }
 
 #[test]
-fn a_pop_hands_out_no_more_than_so_many_jobs() {
+fn a_pop_hands_out_no_more_jobs_than_the_limit() {
     let mut queue = Queue::new((1, 2));
     (0..POP_JOBS_MAX + 5).for_each(|n| add(&mut queue, 0, &plain(&n.to_string())));
     let all = Pop { count: usize::MAX, ..Pop::ONE };
@@ -198,7 +198,7 @@ fn a_pop_hands_out_no_more_than_so_many_jobs() {
 /// An entry of a log can come to a queue that isn't there any more, where nobody has told a
 /// default. A job without a TTR was written to a file that could not be loaded.
 #[test]
-fn a_job_has_a_ttr_also_where_nobody_has_told_one() {
+fn a_job_has_a_ttr_when_no_command_gave_one() {
     let mut queue = Queue::new((0, 0));
     queue.apply(&Circumstances::default(), &plain("a"));
     let record = queue.jobs().next().unwrap().record();

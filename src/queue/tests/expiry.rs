@@ -111,13 +111,13 @@ fn an_id_is_free_from_the_moment_its_job_is_kept_no_longer() {
 }
 
 #[test]
-fn what_was_kept_long_enough_is_forgotten() {
+fn a_done_job_that_was_kept_long_enough_is_forgotten() {
     check("@0 ADD a keep=50 | ADD b keep=20 | POP | POP | FINISH a L1 | FINISH b L2 | NEXT -> 20 | UPKEEP -> 20 | PEEK done -> b a \
          | @19 FORGET -> | @20 UPKEEP -> 20 | FORGET -> b | UPKEEP -> 50 | @60 UPKEEP -> 50 | FORGET -> a | UPKEEP -> nil | MORE_TOTALS -> 0 0 0 0 2");
 }
 
 #[test]
-fn the_dead_are_forgotten_once_they_were_dead_for_long_enough() {
+fn dead_jobs_are_forgotten_once_they_were_dead_for_long_enough() {
     check("@0 ALTER deadkeep=30 | ADD a ttl=10 | ADD b ttl=20 | UPKEEP -> 10 | @10 UPKEEP -> 20 | @20 UPKEEP -> 40 | @39 FORGET -> | @40 FORGET -> a \
          | UPKEEP -> 50 | @99 FORGET -> b | UPKEEP -> nil | COUNTS -> 0 0 0 0 | MORE_TOTALS -> 0 0 2 0 2");
     check("@0 ALTER deadkeep=30 | ADD a | POP | @5 BURY a L1 | UPKEEP -> 35 | KICKJOB a | UPKEEP -> nil | @99 FORGET -> ");

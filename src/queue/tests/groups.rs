@@ -26,7 +26,7 @@ fn a_tenant_with_many_jobs_delays_anothers_single_one_by_one_turn() {
 }
 
 #[test]
-fn what_has_no_group_takes_turns_as_one() {
+fn jobs_without_a_group_take_turns_as_one_group() {
     check(
         "@0 ADD a | ADD b | ADD c group=g | ADD d group=g | ADD e | POP n=9 -> a#1 c#1 b#1 d#1 e#1",
     );
@@ -34,7 +34,7 @@ fn what_has_no_group_takes_turns_as_one() {
 }
 
 #[test]
-fn inside_a_round_who_could_leave_for_longest_leaves_first() {
+fn inside_a_round_the_group_that_was_ready_first_leaves_first() {
     check("@0 ADD a group=a +3 | ADD b group=b +1 | ADD c group=c +2 | @9 POP n=9 -> b#1 c#1 a#1");
     check("@0 ADD a1 group=a | ADD a2 group=a | @1 ADD b group=b | ADD c1 group=c | ADD c2 group=c | @2 POP n=9 -> a1#1 b#1 c1#1 a2#1 c2#1");
 }
@@ -58,7 +58,7 @@ fn inside_a_group_jobs_leave_by_their_time_and_then_in_order() {
 
 /// SQS FIFO; bullmq#1510: a job that waits blocks its group there.
 #[test]
-fn one_at_a_time_is_strict_order_and_only_leases_block() {
+fn a_group_with_concurrency_1_keeps_strict_order() {
     check("@0 ALTER each=1 | ADD a group=g | ADD b group=g | ADD c group=h | POP n=9 -> a#1 c#1 | POP -> nil | FINISH a L1 | POP -> b#1 | BURY b L3 | ADD d group=g | POP -> d#1 | DEL d | ADD e group=g | POP -> e#1");
     check("@0 ALTER each=1 | ADD a group=g base=50 max=50 | ADD b group=g | POP -> a#1 | RELEASE a L1 +50 | POP -> b#1 | POP -> nil | FINISH b L2 | @50 POP -> a#2");
     check("@0 ALTER each=2 | ADD a group=g ttr=10 | ADD b group=g ttr=20 | ADD c group=g | POP n=9 -> a#1 b#1 | @9 POP -> nil | @10 POP n=9 -> c#1");
@@ -145,7 +145,7 @@ fn a_group_that_is_paused_hands_out_nothing() {
 }
 
 #[test]
-fn who_has_expired_is_stepped_over_and_doesnt_count_as_a_turn() {
+fn an_expired_job_is_stepped_over_and_takes_no_turn() {
     check("@0 ADD a group=g ttl=5 | ADD b group=g +20 | ADD c group=h +6 | @6 POP -> c#1 | POP -> nil | @20 POP -> b#1");
     check("@0 ADD a group=g ttl=5 | @9 ADD b group=g | ADD c group=h | POP n=9 -> b#1 c#1");
     check("@0 ADD a group=g ttl=5 | ADD b group=g +20 | @6 POP -> nil | ADD c group=g +1 | @7 POP -> c#1 | @20 POP -> b#1");
@@ -176,7 +176,7 @@ fn a_run_of_a_group_that_is_too_old_is_passed_over_and_takes_no_turn() {
 }
 
 #[test]
-fn what_is_taken_by_its_id_is_held_back_by_its_group_and_takes_no_turn() {
+fn a_job_taken_by_id_is_held_back_by_its_group_and_takes_no_turn() {
     check("@0 ADD a group=g | ADD b group=g | ADD c group=h | TAKE a -> a#1 | POP n=9 -> b#1 c#1");
     check("@0 ALTER each=1 | ADD a group=g | ADD b group=g | ADD c group=h | ADD d | TAKE b a c d -> b#1 c#1 d#1 | FINISH b L1 | TAKE a -> a#1");
     check("@0 ADD a group=g +50 | ADD b group=h | PAUSE group=g 9 | TAKE a b -> b#1 | @9 TAKE a -> a#1");

@@ -5,7 +5,7 @@ use super::*;
 
 /// A pause isn't refused when memory is full.
 #[test]
-fn of_groups_without_jobs_only_so_many_may_be_paused() {
+fn the_number_of_paused_groups_without_jobs_is_limited() {
     let mut queue = Queue::new((1, 2));
     let pause = |queue: &mut Queue, now, group: &str, ms: Option<u64>| {
         let before = *queue.log_state();
@@ -126,7 +126,7 @@ fn a_look_through_all_groups_shows_those_that_have_jobs_or_are_paused() {
 }
 
 #[test]
-fn where_there_is_no_group_nothing_is_remembered_of_turns() {
+fn a_queue_without_groups_remembers_no_turns() {
     let mut queue = Queue::new((1, 2));
     add(&mut queue, 0, &plain("a"));
     add(&mut queue, 0, &Add { group: Some(id("g")), ..plain("b") });
@@ -143,7 +143,7 @@ fn where_there_is_no_group_nothing_is_remembered_of_turns() {
 }
 
 #[test]
-fn what_groups_take_is_given_back() {
+fn groups_give_back_the_memory_that_they_took() {
     let mut queue = Queue::new((1, 2));
     add(&mut queue, 0, &plain("first"));
     let before = queue.memory();

@@ -296,7 +296,7 @@ fn forecast(from: u64, step: u64, steps: usize) -> Forecast {
 }
 
 #[test]
-fn what_a_group_with_many_jobs_holds_is_counted_at_once_though_they_expire() {
+fn jobs_of_a_large_group_are_counted_at_once_though_they_expire() {
     const JOBS: u64 = 300_000;
     let mut queue = jobs(JOBS, |n| {
         let (due, ttl) = (Due::At(at(n % 1_000)), Some(span(500 + n % 1_000)));

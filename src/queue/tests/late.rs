@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_job_that_nobody_took_in_time_is_dead() {
+fn a_job_that_no_worker_took_within_its_late_is_dead() {
     check("@0 ADD a +10 late=5 | NEXT -> 10 | @14 GET a -> ready 10 | COUNTS -> 0 1 0 0 | NEXT -> 15 | @15 GET a -> dead 10 | WHY a -> late \
          | POP -> nil | COUNTS -> 0 0 0 1 | PEEK dead -> a | MORE_TOTALS -> 0 0 1 0 0 | LOAD | GET a -> dead 10 | COPY | COUNTS -> 0 0 0 1");
     check("@0 ADD a late=5 | @4 POP -> a#1 | @5 GET a -> reserved 64 #1 L1 | FINISH a L1 -> 1");
@@ -12,13 +12,13 @@ fn a_job_that_nobody_took_in_time_is_dead() {
 }
 
 #[test]
-fn a_queue_has_one_for_all_that_do_not_say() {
+fn a_queue_has_a_late_for_jobs_that_give_none() {
     check("@0 ADD old | ALTER late=5 | ADD new | ADD other late=9 | ADD never late=0 | @5 PEEK ready -> old other never | @9 PEEK ready -> old never \
          | ALTER late=0 | ADD last | @99 PEEK ready -> old never last | PEEK dead -> new other");
 }
 
 #[test]
-fn each_attempt_has_its_own_time() {
+fn each_attempt_has_its_own_late() {
     // The end of a lease, and of the wait behind it.
     check("@0 ADD a late=5 ttr=10 | @3 POP -> a#1 | @13 GET a -> ready 13 #1 L1 | @17 GET a -> ready 13 #1 L1 | @18 GET a -> dead 13 #1 L1 | WHY a -> late");
     check("@0 ADD a late=5 ttr=10 base=1 max=1 | POP | @11 GET a -> ready 10 #1 L1 | @15 POP -> a#2 | @26 POP -> a#3");
@@ -32,7 +32,7 @@ fn each_attempt_has_its_own_time() {
 }
 
 #[test]
-fn whichever_is_first_of_ttl_and_late_ends_it() {
+fn a_job_dies_of_ttl_or_late_whichever_comes_first() {
     check("@0 ADD a +10 late=5 ttl=12 | @12 GET a -> dead 10 | WHY a -> its time to live is over");
     check("@0 ADD a +10 late=5 ttl=15 | @15 WHY a -> its time to live is over");
     check("@0 ADD a +10 late=5 ttl=16 | @15 GET a -> dead 10 | WHY a -> late");
@@ -43,7 +43,7 @@ fn whichever_is_first_of_ttl_and_late_ends_it() {
 }
 
 #[test]
-fn who_had_it_may_still_say_what_became_of_it() {
+fn the_last_worker_may_still_report_a_job_that_died_of_late() {
     let late = "@0 ADD a late=5 ttr=10 | POP | @15 COUNTS -> 0 0 0 1 | ";
     check(&format!("{late} FINISH a L1 -> 1 | COUNTS -> 0 0 0 0"));
     check(&format!("{late} TOUCH a L1 -> 1 | GET a -> reserved 25 #1 L1 | COUNTS -> 0 0 1 0"));
@@ -54,7 +54,7 @@ fn who_had_it_may_still_say_what_became_of_it() {
 }
 
 #[test]
-fn a_dead_job_that_is_kicked_has_its_time_again() {
+fn a_kicked_job_has_its_late_again() {
     check("@0 ADD a late=5 | @5 COUNTS -> 0 0 0 1 | KICKJOB a -> 1 | GET a -> ready 5 | WHY a -> nil | @9 GET a -> ready 5 | @10 GET a -> dead 5");
     check("@0 ADD a +90 late=5 | @3 KICKJOB a -> 1 | @7 GET a -> ready 3 | @8 GET a -> dead 3");
     check("@0 ADD a late=5 | @9 ADD a REPLACE | @99 GET a -> ready 9");
@@ -63,14 +63,14 @@ fn a_dead_job_that_is_kicked_has_its_time_again() {
 }
 
 #[test]
-fn no_time_is_added_for_pauses_and_limits() {
+fn pauses_and_limits_add_no_time_to_late() {
     check("@0 ADD a late=5 | ADD b late=20 | PAUSE 10 | @10 POP -> b#1 | GET a -> dead 0 | WHY a -> late");
     check("@0 ALTER concurrency=1 | ADD a late=5 ttr=7 | ADD b late=5 | POP n=2 -> a#1 | @5 GET b -> dead 0 | FINISH a L1 | POP -> nil");
     check("@0 ALTER rate=1/10 | ADD a late=15 | ADD b late=15 | ADD c late=15 | POP n=9 -> a#1 | @10 POP n=9 -> b#1 | @20 POP n=9 -> nil | GET c -> dead 0");
 }
 
 #[test]
-fn an_occurrence_that_nobody_took_in_time_is_passed_over_and_counted() {
+fn an_occurrence_that_was_not_taken_in_time_is_passed_over_and_counted() {
     for every in ["every", "cron"] {
         let add = format!("@0 ADD a {every}=10 late=5");
         // Too old is what was due five milliseconds ago.
@@ -89,7 +89,7 @@ fn an_occurrence_that_nobody_took_in_time_is_passed_over_and_counted() {
 }
 
 #[test]
-fn where_all_are_made_up_those_in_time_are() {
+fn misfire_all_makes_up_for_the_runs_that_are_in_time() {
     for every in ["every", "cron"] {
         let add = format!("@0 ADD a {every}=10 misfire=all late=25");
         check(&format!(
@@ -101,20 +101,20 @@ fn where_all_are_made_up_those_in_time_are() {
 }
 
 #[test]
-fn behind_those_that_are_passed_over_are_the_others() {
+fn jobs_that_follow_a_passed_over_run_are_handed_out() {
     check("@0 ADD old every=10 late=5 prio=0 | ADD job +12 | ADD new every=16 late=5 | @17 POP -> job#1 | POP -> new#1 | POP -> nil | GET old -> delayed 20");
     check("@0 ADD old every=10 late=5 | ADD job +12 | @15 POP -> job#1 | ROUND old -> 20>nil run=0 missed=1");
 }
 
 #[test]
-fn what_holds_a_queue_passes_over_nothing() {
+fn a_pop_that_a_pause_or_a_limit_holds_back_passes_over_no_run() {
     check("@0 ADD a every=10 late=5 | @16 PAUSE 10 | POP -> nil | ROUND a -> 10>nil run=0 | @26 POP -> nil | ROUND a -> 30>nil run=0 missed=2");
     check("@0 ALTER concurrency=1 | ADD a every=10 late=5 prio=9 | ADD b prio=0 | @16 POP -> b#1 | POP -> nil | ROUND a -> 10>nil run=0 | FINISH b L1 | POP -> nil | ROUND a -> 20>nil run=0 missed=1");
     check("@0 ALTER rate=1/10 | ADD a every=10 late=5 prio=9 | ADD b prio=0 | @16 POP -> b#1 | POP -> nil | ROUND a -> 10>nil run=0 | @26 POP -> nil | ROUND a -> 30>nil run=0 missed=2");
 }
 
 #[test]
-fn a_run_whose_next_attempt_nobody_took_in_time_has_failed() {
+fn a_run_whose_next_attempt_was_not_taken_in_time_has_failed() {
     check("@0 ADD a every=100 late=5 ttr=10 | @100 POP -> a#1 | @110 GET a -> ready 110 #1 L1 | @114 COUNTS -> 0 1 0 0 | @115 POP -> nil | GET a -> delayed 200 \
          | ROUND a -> 200>nil run=1 failed=1 | WHY a -> late | FINISH a L1 -> 0");
     check("@0 ADD a every=100 late=5 | @100 POP | RELEASE a L1 +50 | @154 POP -> a#2 | ROUND a -> 100>200 run=1 | FINISH a L2 | GET a -> delayed 200");
@@ -127,7 +127,7 @@ fn a_run_whose_next_attempt_nobody_took_in_time_has_failed() {
 }
 
 #[test]
-fn a_run_that_was_longer_than_late_is_followed_by_what_is_in_time() {
+fn a_run_that_was_longer_than_late_is_followed_by_one_that_is_in_time() {
     check("@0 ADD a every=10 late=5 ttr=1000 | @10 POP | @43 FINISH a L1 -> 1 | GET a -> ready 43 | ROUND a -> 20>nil run=1 | POP -> a#1 | ROUND a -> 40>50 run=2 missed=2");
     check("@0 ADD a every=10 late=5 ttr=1000 | @10 POP | @47 FINISH a L1 -> 1 | POP -> nil | ROUND a -> 50>nil run=1 missed=3");
 }
@@ -139,7 +139,7 @@ fn jitter_never_makes_an_occurrence_too_late() {
 }
 
 #[test]
-fn behind_the_last_occurrence_of_a_schedule_there_is_nothing_to_wait_for() {
+fn after_the_last_occurrence_of_a_schedule_nothing_is_waited_for() {
     let ended = "@0 ADD a every=10 until=25 late=5 | @25 POP -> nil | GET a -> dead 25 | WHY a -> late | ROUND a -> 10>nil run=0 missed=2 | COUNTS -> 0 0 0 1 | MORE_TOTALS -> 0 0 1 0 0";
     check(ended);
     check(&format!("{ended} | KICKJOB a -> 1 | @29 POP -> a#1 | ROUND a -> 25>nil run=1 missed=2 | FINISH a L1 -> 1 | COUNTS -> 0 0 0 0"));
@@ -161,7 +161,7 @@ fn a_schedule_that_is_kicked_runs_in_time_or_goes_on_as_before() {
 }
 
 #[test]
-fn ensure_sets_late_and_leaves_what_is_due() {
+fn ensure_sets_late_and_leaves_the_run_that_is_due() {
     check("@0 ADD a every=10 | @17 ADD a every=10 late=5 ENSURE -> replaced 10 | ADD a every=10 late=5 ENSURE -> unchanged | GET a -> ready 10 | POP -> nil | GET a -> delayed 20");
     check("@0 ADD a every=10 late=5 | @17 ADD a every=10 ENSURE -> replaced 10 | POP -> a#1 | ROUND a -> 10>20 run=1");
     check("@0 ALTER late=5 | ADD a every=10 | ADD a every=10 ENSURE -> unchanged | ALTER late=0 | ADD a every=10 ENSURE -> replaced 10 | @99 POP -> a#1");

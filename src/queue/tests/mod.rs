@@ -69,7 +69,7 @@ fn a_lease_lasts_its_ttr() {
 }
 
 #[test]
-fn who_finds_nothing_hides_nothing_from_those_who_come_later() {
+fn a_pop_that_finds_nothing_hides_no_job_from_later_pops() {
     check("@0 ADD a ttr=10 | ADD b ttr=10 | POP | POP | @1 POP -> nil | @9 POP -> nil | @10 POP -> a#2 | POP -> b#2 | POP -> nil");
     check("@0 ADD a ttr=10 base=3 max=3 | ADD b +20 | ADD c | POP | POP | @1 POP -> nil | @13 POP -> a#2 | @20 POP -> b#1");
     check("@0 ADD a ttl=5 | ADD b +3 ttl=9 | ADD c +6 | @5 POP -> b#1 | POP -> nil | @6 POP -> c#1 | @4 POP -> a#1");
@@ -136,7 +136,7 @@ fn a_dead_job_is_kept_until_it_is_finished_with_its_lease_or_deleted_or_replaced
 }
 
 #[test]
-fn the_dead_stand_behind_all_others_in_the_order_of_their_deaths() {
+fn dead_jobs_stand_last_in_the_order_of_their_deaths() {
     check("@0 ADD a tries=1 prio=0 | ADD b tries=1 prio=9 | ADD c +5 prio=200 | POP ttr=20 -> a#1 | POP ttr=10 -> b#1 \
          | ORDER -> c b a | @30 ORDER -> c b a | COUNTS -> 0 1 0 2");
 }
@@ -194,7 +194,7 @@ fn time_that_goes_back_is_taken_as_it_is() {
 }
 
 #[test]
-fn the_last_moments_there_are() {
+fn jobs_live_up_to_the_last_millisecond_there_is() {
     check("@0 ADD a =MAX -> MAX | @MAX-1 COUNTS -> 1 0 0 0 | NEXT -> MAX | @MAX COUNTS -> 0 1 0 0 | NEXT -> nil");
     check("@MAX-5 ADD a +10 -> MAX | COUNTS -> 1 0 0 0 | @MAX COUNTS -> 0 1 0 0");
     check("@5 ADD a ttr=MAX | POP -> a#1 | GET a -> reserved MAX #1 L1 | @MAX GET a -> ready MAX #1 L1 | FINISH a L1 -> 1");

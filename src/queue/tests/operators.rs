@@ -4,7 +4,7 @@ use super::numbers::number;
 use super::*;
 
 #[test]
-fn kick_makes_the_dead_ready_those_first_that_died_first() {
+fn kick_revives_dead_jobs_in_the_order_of_their_deaths() {
     check("@0 ADD a ttl=30 | ADD b ttl=10 | ADD c ttl=20 | @40 PEEK dead -> b c a | KICK 2 -> b c | COUNTS -> 0 2 0 1 | ORDER -> a b c | POP -> b#1 | POP -> c#1 | NEXT -> 50 \
          | @50 PEEK dead -> a b | @60 PEEK dead -> a b c | MORE_TOTALS -> 0 0 5 2 0");
     check("@0 ADD a | ADD b +1 | KICK 9 -> | POP | KICK 9 -> | COUNTS -> 1 0 1 0 | MORE_TOTALS -> 0 0 0 0 0");
@@ -68,7 +68,7 @@ fn peek_shows_jobs_in_the_order_in_which_they_leave_their_state() {
 }
 
 #[test]
-fn peek_shows_so_many_at_most() {
+fn peek_shows_no_more_jobs_than_its_limit() {
     let mut queue = Queue::new((1, 2));
     (0..10).for_each(|n| add(&mut queue, 0, &plain(&n.to_string())));
     queue.advance(at(0));
@@ -77,7 +77,7 @@ fn peek_shows_so_many_at_most() {
 }
 
 #[test]
-fn purge_removes_those_that_were_in_their_state_for_long_enough() {
+fn purge_removes_jobs_that_were_in_their_state_for_long_enough() {
     check("@0 ADD a +5 | ADD b +10 | ADD c +15 | @15 PURGE ready 6 9 -> a | PURGE ready 5 9 -> b | PURGE ready 0 9 -> c | MORE_TOTALS -> 0 0 0 0 3 | COUNTS -> 0 0 0 0");
     check("@0 ADD a ttl=10 | ADD b ttl=20 | ADD c ttl=30 | @30 PURGE dead 0 2 -> a b | PURGE dead 1 2 -> | PURGE dead 0 2 -> c | NEXT -> nil");
     check("@0 ADD a +50 | @9 ADD b +50 | @10 PURGE reserved 0 9 -> | PURGE delayed 0 1 -> a | PURGE delayed 0 9 -> b");
@@ -191,7 +191,7 @@ fn totals_tell_what_time_did_wherever_it_passed() {
 }
 
 #[test]
-fn several_are_kicked_deleted_and_finished_in_one_step() {
+fn one_command_kicks_deletes_or_finishes_several_jobs() {
     check("@0 ADD a | ADD b +5 | ADD c ttl=1 | @1 KICKJOB c b a nobody c -> 2 | ORDER -> a c b | POP n=9 -> a#1 c#1 b#1");
     check("@0 ADD a | ADD b | ADD c | POP n=2 -> a#1 b#1 | FINISH a L2 b * a L1 a L1 c * -> 2 | DEL c c a -> 1 | DEL c -> 0 | TOTALS -> 3 0 2 0 2 1");
     check("@0 ADD a | ADD b +5 | POP n=0 -> nil | POP n=2 ttr=7 -> a#1 | GET a -> reserved 7 #1 L1 | @7 POP n=3 NOACK -> b#1 a#2 | COUNTS -> 0 0 0 0 | TOTALS -> 2 0 3 1 2 0");

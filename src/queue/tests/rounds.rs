@@ -84,14 +84,14 @@ fn a_run_that_is_longer_than_the_period_never_overlaps_another() {
 }
 
 #[test]
-fn however_many_were_missed_come_as_one() {
+fn all_missed_runs_come_as_one() {
     check("@0 ADD a every=10 | @57 POP -> a#1 | ROUND a -> 10>60 run=1 missed=4 | FINISH a L1 | GET a -> delayed 60");
     check("@0 ADD a cron=10 | @57 POP -> a#1 | ROUND a -> 10>60 run=1 missed=4 | FINISH a L1 | GET a -> delayed 60");
     check("@0 ADD a every=10 | PAUSE 55 | @30 POP -> nil | @56 POP -> a#1 | ROUND a -> 10>60 run=1 missed=4");
 }
 
 #[test]
-fn or_each_is_made_up_for_one_after_the_other() {
+fn misfire_all_makes_up_for_each_missed_run() {
     check("@0 ADD a every=10 misfire=all | @35 POP | ROUND a -> 10>20 run=1 | FINISH a L1 | ROUND a -> 20>nil run=1 | POP -> a#1 | FINISH a L2 | POP -> a#1 | FINISH a L3 \
          | GET a -> delayed 40 | ROUND a -> 40>nil run=3");
     check("@0 ADD a cron=10 misfire=all | @35 POP NOACK -> a#1 | POP NOACK -> a#1 | POP NOACK -> a#1 | POP NOACK -> nil | GET a -> delayed 40");
@@ -113,7 +113,7 @@ fn a_run_that_fails_does_not_end_the_schedule() {
 }
 
 #[test]
-fn attempts_are_those_of_a_run() {
+fn attempts_are_counted_for_each_run_of_a_schedule() {
     check("@0 ADD a every=100 tries=2 | @100 POP -> a#1 | RELEASE a L1 +5 | @105 POP -> a#2 | ROUND a -> 100>200 run=1 | FINISH a L2 | @200 POP -> a#1");
     // A retry behind the next occurrence: that comes at once then.
     check("@0 ADD a every=10 | @10 POP | RELEASE a L1 +30 | @40 POP -> a#2 | ROUND a -> 10>20 run=1 | FINISH a L2 | GET a -> ready 40 | POP -> a#1 | ROUND a -> 20>50 run=2 missed=2");
@@ -127,7 +127,7 @@ fn work_that_is_done_late_counts_until_the_job_is_handed_out_again() {
 }
 
 #[test]
-fn bury_del_runs_and_until_end_it() {
+fn bury_del_runs_and_until_end_a_schedule() {
     check("@0 ADD a every=10 | @10 POP | BURY a L1 snow | @50 COUNTS -> 0 0 0 1 | POP -> nil | NEXT -> nil | GET a -> dead 10 #1 | WHY a -> snow");
     check("@0 ADD a every=10 | @10 POP | DEL a -> 1 | FINISH a L1 -> 0 | COUNTS -> 0 0 0 0");
     check("@0 ADD a every=10 runs=2 | @10 POP | FINISH a L1 | @20 POP | ROUND a -> 20>nil run=2 | FINISH a L2 -> 1 | GET a -> nil | TOTALS -> 1 0 2 0 2 0");
@@ -141,7 +141,7 @@ fn bury_del_runs_and_until_end_it() {
 }
 
 #[test]
-fn a_job_that_is_kicked_runs_now_and_goes_on_as_before() {
+fn a_schedule_that_is_kicked_runs_now_and_goes_on_as_before() {
     check("@0 ADD a every=100 | @30 KICKJOB a -> 1 | GET a -> ready 30 | ROUND a -> 30>100 run=0 | KICKJOB a -> 0 | POP -> a#1 | ROUND a -> 30>100 run=1 | FINISH a L1 | GET a -> delayed 100 | @100 POP | ROUND a -> 100>200 run=2");
     check("@0 ADD a cron=100 | @30 KICKJOB a -> 1 | POP | FINISH a L1 | GET a -> delayed 100");
     // Out of attempts, and waiting for its next occurrence.
@@ -152,7 +152,7 @@ fn a_job_that_is_kicked_runs_now_and_goes_on_as_before() {
 }
 
 #[test]
-fn no_ack_arms_the_next_at_once() {
+fn a_pop_with_noack_arms_the_next_run_at_once() {
     check("@0 ADD a every=10 | @10 POP NOACK -> a#1 | GET a -> delayed 20 | POP NOACK -> nil | @20 POP NOACK -> a#1 | ROUND a -> 30>nil run=2 | TOTALS -> 1 0 2 0 2 0");
     check("@0 ADD a every=10 runs=1 | @10 POP NOACK -> a#1 | GET a -> nil");
 }
@@ -168,7 +168,7 @@ fn ensure_leaves_a_schedule_where_it_is_and_sets_the_rest() {
 }
 
 #[test]
-fn another_schedule_counts_from_now_and_never_fires_at_once() {
+fn a_changed_schedule_counts_from_now_and_never_fires_at_once() {
     // At the end of time there is no other.
     check("@0 ADD a every=10 | @57 ADD b every=10 until=5 -> never | ADD b every=10 until=5 ENSURE -> never | ADD a every=281474976710655 =0 ENSURE -> ended | GET a -> nil");
     check("@0 ADD a every=10 | @57 GET a -> ready 10 | ADD a every=30 ENSURE -> replaced 87 | GET a -> delayed 87 | ROUND a -> 87>nil run=0");
@@ -181,7 +181,7 @@ fn another_schedule_counts_from_now_and_never_fires_at_once() {
 }
 
 #[test]
-fn ensure_and_what_is_at_its_end() {
+fn ensure_leaves_or_ends_a_schedule_that_is_at_its_end() {
     // An operator has to look at what was buried.
     check("@0 ADD a every=10 | @10 POP | BURY a L1 snow | @20 ADD a every=10 body=new ENSURE | GET a -> dead 10 #1 | WHY a -> snow | ADD a every=7 ENSURE | COUNTS -> 0 0 0 1 | KICKJOB a -> 1 | POP -> a#1 | ROUND a -> 20>27 run=1");
     check("@0 ADD a every=10 runs=5 | @10 POP | FINISH a L1 | ADD a every=10 runs=1 ENSURE -> ended | GET a -> nil | TOTALS -> 1 0 1 0 1 1");
@@ -191,7 +191,7 @@ fn ensure_and_what_is_at_its_end() {
 }
 
 #[test]
-fn ensure_of_what_is_there_says_the_same_until_the_end() {
+fn ensure_of_the_same_schedule_gives_the_same_reply_until_its_end() {
     let same = "ADD a every=10 until=25 ENSURE";
     check(&format!(
         "@0 {same} -> 10 | @10 POP | FINISH a L1 | @17 {same} -> unchanged | @24 {same} -> unchanged | @30 {same} -> unchanged | POP -> a#1 \
@@ -202,7 +202,7 @@ fn ensure_of_what_is_there_says_the_same_until_the_end() {
 }
 
 #[test]
-fn ensure_with_an_earlier_end() {
+fn ensure_with_an_earlier_until_ends_the_schedule_there() {
     let ends_at = |until| format!("ADD a every=10 until={until} ENSURE");
     // What waits for a time that isn't allowed any more ends; what is ready has come before that.
     check(&format!(
@@ -313,7 +313,7 @@ fn a_job_that_gets_a_schedule_no_longer_expires() {
 }
 
 #[test]
-fn a_run_that_waits_for_another_attempt_is_the_last_one_where_there_may_be_no_more() {
+fn the_last_run_of_a_schedule_keeps_its_other_attempts() {
     check("@0 ADD a every=100 tries=3 | @100 POP -> a#1 | RELEASE a L1 +50 | ADD a every=100 runs=1 tries=3 ENSURE -> replaced 150 \
          | @150 POP -> a#2 | FINISH a * -> 1 | GET a -> nil");
 }

@@ -11,7 +11,7 @@ fn a_lease_that_runs_out_counts_by_time_alone() {
 }
 
 #[test]
-fn whatever_is_said_late_it_has_timed_out() {
+fn a_lease_that_ran_out_counts_as_a_timeout_whatever_is_reported_later() {
     check("@0 ADD a ttr=10 | POP | @15 TOUCH a L1 -> 1 | TALLY a -> 1 0 0 0 | @20 TOUCH a L1 | TALLY a -> 1 0 0 0 | @30 RELEASE a L1 | TALLY a -> 2 1 0 0");
     check("@0 ADD a ttr=10 | POP | @15 UNBEGUN a L1 | TALLY a -> 1 0 0 0 | POP | @25 BURY a L2 | TALLY a -> 2 0 1 0");
     check("@0 ADD a ttr=10 keep=9 | POP | @15 FINISH a L1 | TALLY a -> 1 0 0 0 | LOAD | TALLY a -> 1 0 0 0");
@@ -19,7 +19,7 @@ fn whatever_is_said_late_it_has_timed_out() {
 }
 
 #[test]
-fn releases_burials_and_kicks_count() {
+fn a_job_counts_its_releases_burials_and_kicks() {
     check("@0 ADD a | POP | RELEASE a L1 | RELEASE a L1 | POP | RELEASE a L2 +5 | TALLY a -> 0 2 0 0 | KICKJOB a | POP | BURY a L3 why | TALLY a -> 0 2 1 1 | LOAD | KICK 1 | TALLY a -> 0 2 1 2 | WHY a -> nil | POP -> a#1 | TALLY a -> 0 2 1 2");
     check(
         "@0 ADD a tries=1 | POP | RELEASE a L1 why | TALLY a -> 0 1 0 0 | ADD a REPLACE | TALLY a -> 0 0 0 0",
@@ -36,7 +36,7 @@ fn a_schedule_counts_over_all_its_runs() {
 }
 
 #[test]
-fn each_stops_at_the_highest_number_that_it_can_be() {
+fn counters_of_a_job_stop_at_their_highest_number() {
     let full =
         Tally { timed_out: u16::MAX, released: u16::MAX, buried: u16::MAX, kicked: u16::MAX };
     assert_eq!(full.with_time_out(), full);
@@ -46,7 +46,7 @@ fn each_stops_at_the_highest_number_that_it_can_be() {
 }
 
 #[test]
-fn a_job_that_never_had_any_of_it_pays_nothing() {
+fn a_job_that_never_failed_takes_no_memory_for_its_counters() {
     let bytes = |script: &[&str]| {
         let mut session = script::Session::default();
         script.iter().for_each(|step| drop(session.play(step)));

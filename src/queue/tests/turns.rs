@@ -133,7 +133,7 @@ impl Session {
 /// Others that stood there before are served twice at most while a group waits: in the rest of a
 /// round, and in the next one. Those that came later aren't at all.
 #[test]
-fn a_group_waits_for_two_jobs_at_most_of_each_that_stood_there_before() {
+fn a_group_waits_for_at_most_two_jobs_of_each_group_that_was_there_before() {
     for seed in 0..60u64 {
         let (queue, waiting) = (Queue::new((1, 2)), BTreeMap::new());
         let numbers = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;

@@ -111,7 +111,7 @@ fn news_come_where_time_goes_back_and_on_again() {
 
 /// A debug build ends there, so that a test sees it; another goes on, and says so.
 #[test]
-fn news_have_what_cannot_be() {
+fn a_bug_that_is_met_is_in_the_news() {
     let mut queue = Queue::new((1, 2));
     let met = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| queue.leave_lines(7)));
     assert_eq!(met.is_err(), cfg!(debug_assertions));

@@ -47,7 +47,7 @@ fn a_job_released_unbegun_has_that_attempt_again_at_once() {
 }
 
 #[test]
-fn a_reason_stays_until_there_is_another_one() {
+fn the_reason_of_a_job_stays_until_there_is_another_one() {
     check("@0 ADD a | WHY a -> nil | POP | RELEASE a L1 rain | POP | WHY a -> rain | RELEASE a L2 +5 | WHY a -> rain | LOAD | WHY a -> rain \
          | @5 POP -> a#3 | RELEASE a L3 snow | WHY a -> snow | ADD a REPLACE | WHY a -> nil");
 }
@@ -60,7 +60,7 @@ fn a_job_can_be_released_after_its_ttr_until_it_is_delivered_again() {
 }
 
 #[test]
-fn who_was_not_handed_a_job_has_no_say_in_it() {
+fn a_client_without_the_lease_changes_nothing_about_a_job() {
     check("@0 ADD a | ADD b +9 | RELEASE a * -> 0 | TOUCH a * -> 0 | BURY a * -> 0 | RELEASE b * -> 0 | TOUCH nobody * -> 0 | RELEASE nobody * -> 0 | BURY nobody * -> 0 \
          | POP -> a#1 | RELEASE b L1 -> 0 | TOUCH b L1 -> 0 | BURY b L1 -> 0 | COUNTS -> 1 0 1 0");
 }

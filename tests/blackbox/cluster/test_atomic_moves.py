@@ -1,5 +1,5 @@
-"""Slots that move atomically, where the server can: a queue comes out the same, whatever it is busy
-with.
+"""Slots that move atomically, on servers that can do that. The queue is the same afterwards,
+however busy it was.
 """
 
 import itertools
@@ -55,7 +55,7 @@ def check_replica(cluster: Cluster, primary: Server) -> None:
     assert queues_of(replica) == queues_of(primary)
 
 
-def test_a_queue_of_every_kind_comes_out_the_same(cluster: Cluster) -> None:
+def test_queues_of_every_kind_are_the_same_after_an_atomic_move(cluster: Cluster) -> None:
     source, target = ends_of(cluster)
     with binary_client(source) as here, binary_client(target) as there:
         zoo = make_zoo(here, "q")
@@ -72,7 +72,7 @@ def test_a_queue_of_every_kind_comes_out_the_same(cluster: Cluster) -> None:
 
 
 class Busy(OfOneSlot):
-    """Without scripts: behind one in MULTI, Valkey 9.1.2 doesn't send on what it should, SETs
+    """Without scripts: after one in MULTI, Valkey 9.1.2 doesn't send on what it should, SETs
     neither.
     """
 
@@ -82,7 +82,7 @@ class Busy(OfOneSlot):
 
 @contextmanager
 def busy(node: Server, seed: int) -> Iterator[None]:
-    """Somebody uses the queues until the node has them no more."""
+    """A client uses the queues until they have left the node."""
     stop = threading.Event()
 
     def use() -> None:
@@ -105,7 +105,7 @@ def busy(node: Server, seed: int) -> Iterator[None]:
     using.join(20)
 
 
-def test_busy_queues_move_to_and_fro(cluster: Cluster) -> None:
+def test_busy_queues_move_atomically_to_and_fro(cluster: Cluster) -> None:
     source, target = ends_of(cluster)
     for turn, (here, there) in enumerate([(source, target), (target, source)] * 3):
         with busy(here, seed=turn), busy(here, seed=100 + turn), held_up(cluster, here, keys=20):
@@ -160,7 +160,7 @@ def test_leases_given_while_the_slot_moves_are_good_at_the_new_node(cluster: Clu
     nothing_went_wrong(cluster)
 
 
-def test_each_job_is_delivered_once_while_slots_move(cluster: Cluster) -> None:
+def test_each_job_is_delivered_once_while_slots_move_atomically(cluster: Cluster) -> None:
     queues = spread_queues(cluster, of_each=2)
     with Load(cluster, queues) as load:
         for queue in queues * 2:
@@ -172,7 +172,7 @@ def test_each_job_is_delivered_once_while_slots_move(cluster: Cluster) -> None:
     check_at_rest(cluster)
 
 
-def test_consumers_are_sent_after_their_slot_and_the_new_node_needs_no_touch(
+def test_consumers_are_sent_after_a_slot_that_moved_atomically(
     cluster: Cluster, room_at: RoomAt
 ) -> None:
     source, target = ends_of(cluster)
@@ -192,7 +192,7 @@ def test_consumers_are_sent_after_their_slot_and_the_new_node_needs_no_touch(
     nothing_went_wrong(cluster)
 
 
-def test_the_timer_leaves_alone_what_is_on_its_way(cluster: Cluster) -> None:
+def test_the_timer_leaves_a_moving_queue_alone(cluster: Cluster) -> None:
     """Jobs fall due, die and are to be forgotten while the slot arrives: it is the old node that
     says so.
     """
@@ -231,7 +231,7 @@ def keys_arrive(cluster: Cluster) -> Move:
     return moving
 
 
-def test_a_cancelled_move_leaves_nothing(cluster: Cluster) -> None:
+def test_a_cancelled_atomic_move_leaves_nothing_at_the_target(cluster: Cluster) -> None:
     source, target = ends_of(cluster)
     with held_up(cluster, source, keys=20):
         moving = keys_arrive(cluster)
@@ -247,7 +247,7 @@ def test_a_cancelled_move_leaves_nothing(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("victim", ["source", "target"])
-def test_a_move_that_ends_with_the_death_of_a_node_leaves_nothing(
+def test_an_atomic_move_that_ends_with_the_death_of_a_node_leaves_nothing(
     cluster: Cluster, victim: str
 ) -> None:
     """The node comes back before it is missed: the queues are where they were, whole."""
@@ -272,10 +272,10 @@ def test_a_move_that_ends_with_the_death_of_a_node_leaves_nothing(
     nothing_went_wrong(cluster)
 
 
-def test_a_queue_that_came_out_otherwise_stays_where_it_was(
+def test_a_move_that_would_change_a_queue_is_given_up(
     kind: Kind, request: pytest.FixtureRequest
 ) -> None:
-    """Behind a script in MULTI, Valkey 9.1.2 doesn't send on what it should: the next entry shows
+    """After a script in MULTI, Valkey 9.1.2 doesn't send on what it should: the next entry shows
     it.
     """
     if kind.family != "valkey":

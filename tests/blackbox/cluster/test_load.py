@@ -1,5 +1,5 @@
-"""Nothing is lost while slots move and roles change under load, judged by what clients were
-told.
+"""No job is lost while slots move and roles change under load, judged by the replies that clients
+got.
 """
 
 import time
@@ -11,7 +11,7 @@ from redis.cluster import key_slot
 from harness.cluster import Cluster
 from harness.cluster_load import Delivery, Load, NodeLoad, Told
 from harness.example_programs import installed
-from harness.marks import on_one_kind
+from harness.marks import long, on_one_kind
 from harness.queues import queues_of
 from harness.server import Server, eventually
 from harness.workload import STATES
@@ -20,7 +20,7 @@ QUEUES_OF_A_NODE = 3
 
 
 def spread_queues(cluster: Cluster, of_each: int = QUEUES_OF_A_NODE) -> list[str]:
-    """Names of queues, so many at each primary."""
+    """Names of queues, the same number for each primary."""
     left = {node.port: of_each for node in cluster.primaries()}
     slots = {slot: node.port for node in cluster.primaries() for slot in cluster.slots(node)}
     queues = []
@@ -34,7 +34,7 @@ def spread_queues(cluster: Cluster, of_each: int = QUEUES_OF_A_NODE) -> list[str
 
 
 def check_at_rest(cluster: Cluster) -> None:
-    """Nothing is left, replicas agree, and nothing happened that can't."""
+    """No job is left, replicas agree with their primaries, and the module met no bug."""
     __tracebackhide__ = True
     cluster.heal()
     for primary in cluster.primaries():
@@ -71,6 +71,7 @@ def test_slots_move_under_load(cluster: Cluster) -> None:
     check_at_rest(cluster)
 
 
+@long
 @on_one_kind
 @pytest.mark.timeout(600)  # it may have to install node-redis
 def test_slots_move_and_roles_change_under_node_redis(cluster: Cluster, testrun_uid: str) -> None:
@@ -154,5 +155,5 @@ def kill_under_load(
         ),
     ],
 )
-def test_the_judge_finds_each_fault(told: Told, fault: str) -> None:
+def test_the_judge_of_the_cluster_load_finds_each_fault(told: Told, fault: str) -> None:
     assert told.faults() == [fault]

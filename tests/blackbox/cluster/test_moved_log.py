@@ -1,8 +1,8 @@
-"""A queue that moves while it is busy comes out the same at its new node, at its replica and in its
-AOF.
+"""A queue that moves while it is busy is the same at its new node, at that node's replica and in
+its AOF.
 
 A command is logged as it was sent when the queue's clock stands at its time already. The clock
-comes with the queue. So the first command at the new node, in the millisecond of the last one at
+moves with the queue. So the first command at the new node, in the millisecond of the last one at
 the old, may be logged so.
 """
 
@@ -57,7 +57,7 @@ def check_the_same_everywhere(cluster: Cluster, owner: Server) -> None:
         assert queues_of(node) == digests, node
 
 
-def test_a_busy_queue_moves(cluster: Cluster) -> None:
+def test_a_busy_queue_moves_with_its_slot_and_its_log(cluster: Cluster) -> None:
     """A random history, and as much in the same turn as the move."""
     source = cluster.owner(TAG)
     target, _ = cluster.others(source)
@@ -84,7 +84,7 @@ def test_a_busy_queue_moves(cluster: Cluster) -> None:
     check_the_same_everywhere(cluster, source)
 
 
-def test_a_queue_comes_in_while_somebody_asks_for_it(cluster: Cluster) -> None:
+def test_a_queue_can_be_asked_for_while_its_slot_moves_in(cluster: Cluster) -> None:
     """One by one, so that some are asked for in the millisecond of their last ADD at the old
     node.
     """
@@ -106,7 +106,7 @@ def test_a_queue_comes_in_while_somebody_asks_for_it(cluster: Cluster) -> None:
 
 @contextmanager
 def asked_for(node: Server, key: str) -> Iterator[list[bytes]]:
-    """Somebody asks the node for jobs until they have had twenty: their ids, in the end."""
+    """A client asks the node for jobs until it has twenty. The list has their ids in the end."""
     ids: list[bytes] = []
     failures: list[Failure] = []
 
@@ -126,7 +126,7 @@ def asked_for(node: Server, key: str) -> Iterator[list[bytes]]:
     assert failures == []
 
 
-def test_a_payload_and_a_command_of_one_millisecond(cluster: Cluster) -> None:
+def test_a_restored_queue_can_be_changed_within_the_same_millisecond(cluster: Cluster) -> None:
     """What a script adds to a queue that it has restored is most often of the payload's time."""
     owner = cluster.owner(TAG)
     keys = [f"{TAG}from", f"{TAG}to"]

@@ -36,14 +36,14 @@ def url(cluster: Cluster) -> str:
 
 
 @pytest.mark.parametrize("shards", [1, 2, 3, 12, 24, 100])
-def test_shards_lie_evenly(program: dict[str, Any], shards: int) -> None:
+def test_shards_of_a_topic_lie_evenly_over_the_slots(program: dict[str, Any], shards: int) -> None:
     queues = program["Topic"]("mail", shards).queues
     slots = [key_slot(queue.encode()) for queue in queues]
     assert [slot * shards // SLOTS for slot in slots] == list(range(shards))
     assert queues == program["Topic"]("mail", shards).queues
 
 
-def test_ids_are_spread_evenly(program: dict[str, Any]) -> None:
+def test_ids_are_spread_evenly_over_the_shards(program: dict[str, Any]) -> None:
     topic = program["Topic"]("mail", SHARDS)
     counts = Counter(topic.queue_of(f"order:{n}") for n in range(12_000))
     assert set(counts) == set(topic.queues)
@@ -51,7 +51,9 @@ def test_ids_are_spread_evenly(program: dict[str, Any]) -> None:
 
 
 @on_one_kind
-def test_the_producer(program: dict[str, Any], cluster: Cluster, url: str) -> None:
+def test_the_producer_of_the_scaling_page_works(
+    program: dict[str, Any], cluster: Cluster, url: str
+) -> None:
     (producer,) = [block for block in BLOCKS if "7000" in block]
     names = dict(program)
     exec(producer.replace("redis://127.0.0.1:7000", url), names)

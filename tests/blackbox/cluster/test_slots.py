@@ -75,7 +75,7 @@ def test_every_command_is_sent_to_the_node_that_has_its_key(
     )
 
 
-def test_a_replica_shows_and_hands_out_nothing(cluster: Cluster, room_at: RoomAt) -> None:
+def test_a_cluster_replica_shows_jobs_and_hands_out_none(cluster: Cluster, room_at: RoomAt) -> None:
     owner = cluster.owner("q")
     room_at(owner).play(A_JOB)
     replica = cluster.replica_of(owner)
@@ -204,7 +204,7 @@ def test_consumers_are_sent_after_their_slot(
     """)
 
 
-def test_who_asks_at_the_new_node_before_the_queue_is_there_gets_its_jobs(
+def test_a_consumer_at_the_new_node_before_the_queue_is_there_gets_its_jobs(
     cluster: Cluster, room_at: RoomAt
 ) -> None:
     source = cluster.owner("q")
@@ -244,7 +244,7 @@ def one_waits_while_the_slot_leaves(
     return source, target, here, there
 
 
-def test_a_job_that_is_assigned_in_the_turn_in_which_its_queue_leaves(
+def test_a_job_assigned_in_the_turn_in_which_its_queue_leaves_is_delivered_once(
     cluster: Cluster, room_at: RoomAt
 ) -> None:
     source, target, here, there = one_waits_while_the_slot_leaves(cluster, room_at)
@@ -264,7 +264,7 @@ def test_a_job_that_is_assigned_in_the_turn_in_which_its_queue_leaves(
     )
 
 
-def test_a_consumer_that_vanishes_in_the_turn_in_which_its_queue_leaves(
+def test_the_job_of_a_consumer_that_vanishes_as_its_queue_leaves_is_not_lost(
     cluster: Cluster, room_at: RoomAt
 ) -> None:
     """The job was assigned to it and has left: it comes back at the new node when the TTR is

@@ -1,4 +1,4 @@
-"""DQ.ADD: what a job is when it has been added, and what becomes of an id that is taken."""
+"""DQ.ADD: the fields of a job that has been added, and what happens when its id is taken."""
 
 import re
 
@@ -11,7 +11,7 @@ from harness.transcript import Session
 TIME_MAX = 2**48 - 1
 
 
-def test_the_reply_is_the_id(session: Session) -> None:
+def test_add_replies_with_the_id(session: Session) -> None:
     session.check("""
         > DQ.ADD q a hello
         "a"

@@ -1,4 +1,4 @@
-"""DQ.DEL: jobs go, whatever their state."""
+"""DQ.DEL removes jobs in any state."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def test_the_lease_of_a_deleted_job_is_void(
     """)
 
 
-def test_several_at_once(session: Session) -> None:
+def test_one_del_takes_several_ids(session: Session) -> None:
     session.check("""
         > DQ.ADD q a x
         "a"
@@ -71,7 +71,7 @@ def test_several_at_once(session: Session) -> None:
     """)
 
 
-def test_the_key_stays_and_none_is_made(session: Session) -> None:
+def test_del_leaves_the_key_and_makes_none(session: Session) -> None:
     session.check("""
         > DQ.DEL q a
         (integer) 0

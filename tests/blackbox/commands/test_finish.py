@@ -1,4 +1,4 @@
-"""DQ.FINISH: which claims count."""
+"""DQ.FINISH: for which jobs and leases it counts."""
 
 import pytest
 
@@ -59,7 +59,7 @@ def test_a_lease_other_than_the_jobs_does_not_count(session: Session) -> None:
     """)
 
 
-def test_several_at_once(session: Session) -> None:
+def test_one_finish_takes_several_ids(session: Session) -> None:
     session.check("""
         > DQ.ADD q a 1
         "a"
@@ -84,7 +84,7 @@ def test_several_at_once(session: Session) -> None:
     """)
 
 
-def test_a_thousand_at_once(session: Session) -> None:
+def test_one_finish_takes_a_thousand_ids(session: Session) -> None:
     for n in range(1_000):
         session.call("DQ.ADD", "q", n, "x")
     popped = session.call("DQ.POP", "q", "COUNT", 1_000)
@@ -93,7 +93,7 @@ def test_a_thousand_at_once(session: Session) -> None:
     assert session.call("DQ.LEN", "q") == 0
 
 
-def test_late_work_counts_until_it_is_redone(session: Session) -> None:
+def test_late_work_counts_until_the_job_is_delivered_again(session: Session) -> None:
     session.check("""
         > DQ.ADD q a x
         "a"
@@ -125,7 +125,7 @@ def test_late_work_counts_for_a_dead_job(session: Session) -> None:
     """)
 
 
-def test_no_key_is_no_job_and_none_is_made(session: Session) -> None:
+def test_finish_without_a_key_finds_no_job_and_makes_no_key(session: Session) -> None:
     session.check("""
         > DQ.FINISH q a
         (integer) 0

@@ -1,4 +1,4 @@
-"""DQ.FORECAST: how many jobs come due in each of some steps of time."""
+"""DQ.FORECAST: how many jobs come due in each step of time."""
 
 from harness.clock import unix_ms
 from harness.pipelined import Pipelined
@@ -9,7 +9,7 @@ from harness.transcript import Session
 HOUR = 3_600_000
 
 
-def test_only_what_is_delayed_comes_due(session: Session) -> None:
+def test_forecast_counts_delayed_jobs_only(session: Session) -> None:
     make_all_states(session)
     # Delays of one, two and three minutes: each comes due in the midst of a step.
     begin = unix_ms(session) - 30_000
@@ -31,7 +31,9 @@ def test_only_what_is_delayed_comes_due(session: Session) -> None:
     """)
 
 
-def test_each_job_is_in_the_step_of_its_due_time(server: Server, session: Session) -> None:
+def test_forecast_counts_each_job_in_the_step_of_its_due_time(
+    server: Server, session: Session
+) -> None:
     begin = unix_ms(session) // HOUR * HOUR + 2 * HOUR
     jobs = 30_000
     pipe = Pipelined(server.port)
@@ -61,13 +63,13 @@ def test_each_job_is_in_the_step_of_its_due_time(server: Server, session: Sessio
     assert told == [jobs // 3]
 
 
-def test_a_job_that_will_be_dead_before_does_not_come_due(session: Session) -> None:
+def test_forecast_leaves_out_a_job_that_will_be_dead_before_it_is_due(session: Session) -> None:
     session.call("DQ.ADD", "q", "dies", "x", "DELAY", HOUR // 2, "TTL", HOUR // 4)
     session.call("DQ.ADD", "q", "lives", "x", "DELAY", HOUR // 2, "TTL", HOUR)
     assert session.call("DQ.FORECAST", "q", "STEP", HOUR, "COUNT", 2) == [1, 0]
 
 
-def test_a_lease_is_no_due_time_and_a_backoff_is(session: Session) -> None:
+def test_forecast_counts_a_backoff_and_no_lease(session: Session) -> None:
     session.call("DQ.ADD", "q", "a", "x", "BACKOFF", HOUR, HOUR)
     session.call("DQ.ADD", "q", "b", "x", "BACKOFF", HOUR, HOUR)
     session.call("DQ.ADD", "q", "c", "x")
@@ -87,7 +89,7 @@ def test_a_lease_is_no_due_time_and_a_backoff_is(session: Session) -> None:
     session.eventually("> DQ.FORECAST q STEP 7200000 COUNT 1\n[2]")
 
 
-def test_a_schedule_counts_once_at_its_next_occurrence(session: Session) -> None:
+def test_forecast_counts_a_schedule_once_at_its_next_occurrence(session: Session) -> None:
     at = unix_ms(session) // HOUR * HOUR + 2 * HOUR
     session.call("DQ.ADD", "q", "hourly", "x", "EVERY", HOUR, "AT", at)
     assert session.call("DQ.FORECAST", "q", "FROM", at, "STEP", HOUR, "COUNT", 3) == [1, 0, 0]

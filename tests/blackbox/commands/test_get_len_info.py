@@ -11,7 +11,7 @@ from harness.shown import job
 from harness.transcript import Session
 
 
-def test_nothing_there(session: Session) -> None:
+def test_get_len_and_info_of_a_missing_queue(session: Session) -> None:
     session.check("""
         > DQ.GET q a
         (nil)
@@ -82,7 +82,7 @@ def test_get_follows_a_job_through_its_states(session: Session) -> None:
     assert session["death"] <= unix_ms(session)
 
 
-def test_get_shows_what_a_job_was_told(session: Session) -> None:
+def test_get_shows_the_options_that_a_job_was_added_with(session: Session) -> None:
     session.check("""
         > DQ.ADD q a x ATTEMPTS 0 BACKOFF 1000 60000 TTL 7200000 KEEP 3600000
         "a"
@@ -269,7 +269,7 @@ def test_info_of_an_empty_queue_in_resp3(server: Server) -> None:
         """)
 
 
-def test_next_due_is_the_next_thing_that_happens(session: Session) -> None:
+def test_next_due_is_the_time_of_the_next_change(session: Session) -> None:
     def next_due() -> object:
         return fields(session.call("DQ.INFO", "q"))["next-due"]
 
@@ -295,7 +295,7 @@ def test_next_due_is_the_next_thing_that_happens(session: Session) -> None:
     assert next_due() == 281_474_976_710_000
 
 
-def test_memory_grows_with_what_is_kept_and_goes_with_it(session: Session) -> None:
+def test_memory_grows_and_shrinks_with_the_jobs_of_a_queue(session: Session) -> None:
     def memory() -> tuple[int, int]:
         own = fields(session.call("DQ.INFO", "q"))["memory"]
         return own, session.call("MEMORY", "USAGE", "q", "SAMPLES", 0)
@@ -313,7 +313,9 @@ def test_memory_grows_with_what_is_kept_and_goes_with_it(session: Session) -> No
 @pytest.mark.parametrize(
     "command", ["DQ.GET q a", "DQ.LEN q", "DQ.INFO q", "DQ.PEEK q STATE ready", "DQ.SCAN q 0"]
 )
-def test_looking_writes_nothing(session: Session, server: Server, command: str) -> None:
+def test_get_len_and_info_write_nothing_to_the_log(
+    session: Session, server: Server, command: str
+) -> None:
     session.check('> DQ.ADD q a x DELAY 1\n"a"')
     session.eventually("> DQ.LEN q STATE ready\n(integer) 1")
     with server.client() as client:

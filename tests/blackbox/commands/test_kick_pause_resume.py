@@ -12,7 +12,7 @@ from harness.states import bury
 from harness.transcript import Session
 
 
-def test_kick_revives_who_died_first(session: Session) -> None:
+def test_kick_revives_the_job_that_died_first(session: Session) -> None:
     bury(session, "c", "a", "b", "d")
     session.check("""
         > DQ.KICK q
@@ -98,7 +98,7 @@ def test_a_kicked_job_begins_its_life_and_its_attempts_anew(session: Session, ki
     assert unix_ms(session) >= told["expires"]
 
 
-def test_kickjob_takes_dead_and_delayed_ones_by_id(session: Session) -> None:
+def test_kickjob_takes_dead_and_delayed_jobs_by_id(session: Session) -> None:
     bury(session, "dead", "other")
     session.check("""
         > DQ.ADD q done x KEEP 60000
@@ -246,7 +246,7 @@ def test_a_pause_ends_by_itself_and_not_early(session: Session) -> None:
     assert (info(session)["paused"], info(session)["paused-until"]) == (0, None)
 
 
-def test_the_last_word_on_a_pause_counts(session: Session) -> None:
+def test_a_later_pause_replaces_an_earlier_one(session: Session) -> None:
     session.check("""
         > DQ.ADD q a x
         "a"
@@ -280,7 +280,7 @@ def test_a_queue_can_be_paused_before_it_has_jobs(session: Session) -> None:
 
 
 @pytest.mark.parametrize("protocol", [2, 3])
-def test_replies_of_every_verb(server: Server, protocol: int) -> None:
+def test_replies_of_kick_pause_and_resume_in_both_protocols(server: Server, protocol: int) -> None:
     session = server.session(protocol=protocol)
     session.check("""
         > DQ.ALTER q TTR 60000

@@ -20,7 +20,7 @@ def ids(shown: list[tuple[str, int]]) -> list[str]:
 
 
 @pytest.mark.parametrize("state", IN_STATE)
-def test_a_look_goes_on_behind_a_job(session: Session, state: str) -> None:
+def test_peek_after_a_job_goes_on_with_the_next(session: Session, state: str) -> None:
     make_all_states(session)
     first, second, third = IN_STATE[state]
     assert ids(page(session, state, "AFTER", first, "COUNT", 9)) == [second, third]
@@ -29,7 +29,7 @@ def test_a_look_goes_on_behind_a_job(session: Session, state: str) -> None:
 
 
 @pytest.mark.parametrize("state", TIME_OF)
-def test_a_look_begins_at_a_time(session: Session, state: str) -> None:
+def test_peek_from_a_time_begins_there(session: Session, state: str) -> None:
     make_all_states(session)
     shown = page(session, state, "COUNT", 9)
     for n, (job_id, time) in enumerate(shown):
@@ -48,7 +48,9 @@ def test_a_look_begins_at_a_time(session: Session, state: str) -> None:
 
 
 @pytest.mark.parametrize("fate", ["DQ.KICKJOB q {}", "DQ.DEL q {}", "DQ.ADD q {} anew REPLACE"])
-def test_pages_of_dead_jobs_while_the_last_one_of_each_leaves(session: Session, fate: str) -> None:
+def test_pages_of_dead_jobs_go_on_when_the_last_job_of_each_has_left(
+    session: Session, fate: str
+) -> None:
     wanted = [f"x{n:02}" for n in range(30)]
     bury(session, *wanted)
     seen: list[str] = []
@@ -62,7 +64,7 @@ def test_pages_of_dead_jobs_while_the_last_one_of_each_leaves(session: Session, 
     assert len(page(session, "dead", "COUNT", 99)) < 30 - 6
 
 
-def test_a_lease_that_is_extended_leaves_out_nobody(session: Session) -> None:
+def test_pages_of_reserved_jobs_miss_none_when_a_lease_is_extended(session: Session) -> None:
     for n in range(6):
         session.call("DQ.ADD", "q", n, "x")
         session.call("DQ.POP", "q", "TTR", 60_000 * (n + 1))
@@ -73,7 +75,9 @@ def test_a_lease_that_is_extended_leaves_out_nobody(session: Session) -> None:
     assert ids(rest) == ["2", "3", "4", "5", "1"]
 
 
-def test_states_whose_order_is_that_of_several_lines(session: Session) -> None:
+def test_pages_of_delayed_and_reserved_jobs_of_many_priorities_are_in_order(
+    session: Session,
+) -> None:
     """Of other priorities; some die instead, or a backoff follows; many share a millisecond."""
     due = int(session.call("TIME")[0]) * 1_000 + 3_600_000
     for n in range(60):

@@ -94,7 +94,7 @@ def test_a_scan_of_a_queue_at_rest_sees_each_job_once(session: Session, count: i
 
 
 @pytest.mark.parametrize("state", IN_STATE)
-def test_a_scan_for_a_state(session: Session, state: str) -> None:
+def test_a_scan_with_a_state_shows_jobs_in_that_state(session: Session, state: str) -> None:
     make_all_states(session)
     for count in 1, 4, 100:
         seen = scanned(session, "COUNT", count, "STATE", state)
@@ -253,7 +253,7 @@ def test_lateness_of_a_job_that_waited_for_its_lease_or_its_resume(session: Sess
     assert 199 <= info(session)["lateness-max-ms"] <= (unix_ms(session) - due) * 1.01 + 1
 
 
-def test_the_oldest_ready_job(session: Session) -> None:
+def test_info_tells_the_oldest_ready_job(session: Session) -> None:
     def oldest_ms() -> object:
         return info(session)["oldest-ready-ms"]
 
@@ -278,7 +278,7 @@ def test_the_oldest_ready_job(session: Session) -> None:
     assert oldest_ms() is None
 
 
-def test_the_oldest_ready_job_is_none_whose_life_is_over(session: Session) -> None:
+def test_the_oldest_ready_job_is_not_one_that_has_expired(session: Session) -> None:
     session.check('> DQ.ADD q mortal x TTL 1\n"mortal"')
     session.eventually("> DQ.LEN q STATE dead\n(integer) 1")
     assert info(session)["oldest-ready-ms"] is None

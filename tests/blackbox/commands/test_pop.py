@@ -11,7 +11,7 @@ from harness.shown import job
 from harness.transcript import Session
 
 
-def test_nothing_ready_is_nil_and_makes_no_key(session: Session) -> None:
+def test_pop_with_nothing_ready_is_nil_and_makes_no_key(session: Session) -> None:
     session.check("""
         > DQ.POP q
         (nil)
@@ -26,7 +26,7 @@ def test_nothing_ready_is_nil_and_makes_no_key(session: Session) -> None:
     """)
 
 
-def test_nothing_ready_is_nil_in_resp3(server: Server) -> None:
+def test_pop_with_nothing_ready_is_nil_in_resp3(server: Server) -> None:
     session = server.session(protocol=3)
     session.check("""
         > DQ.POP q
@@ -39,7 +39,7 @@ def test_nothing_ready_is_nil_in_resp3(server: Server) -> None:
     session.close()
 
 
-def test_one_job_without_count(session: Session) -> None:
+def test_pop_without_count_hands_out_one_job(session: Session) -> None:
     session.check("""
         > DQ.ADD q a 1
         "a"
@@ -59,7 +59,7 @@ def test_one_job_without_count(session: Session) -> None:
     assert session["a"] < session["b"] < session["c"]
 
 
-def test_count_hands_out_that_many(session: Session) -> None:
+def test_pop_with_count_hands_out_that_many_jobs(session: Session) -> None:
     session.check("""
         > DQ.ADD q a 1
         "a"
@@ -126,7 +126,7 @@ def test_the_longest_ttr_ends_with_the_last_time(session: Session) -> None:
     """)
 
 
-def test_a_call_hands_out_at_most_ten_thousand_jobs(server: Server, session: Session) -> None:
+def test_one_pop_hands_out_at_most_ten_thousand_jobs(server: Server, session: Session) -> None:
     with closing(Pipelined(server.port)) as pipe:
         pipe.call_all([("DQ.ADD", "q", n, "x") for n in range(10_001)])
     popped = session.call("DQ.POP", "q", "COUNT", 4_294_967_295)
@@ -141,7 +141,7 @@ def test_a_call_hands_out_at_most_ten_thousand_jobs(server: Server, session: Ses
     """)
 
 
-def test_a_call_hands_out_about_sixteen_mebibytes(session: Session) -> None:
+def test_one_pop_hands_out_about_sixteen_mebibytes(session: Session) -> None:
     body = b"b" * 1_048_576
     for n in range(20):
         session.call("DQ.ADD", "q", n, body)
@@ -151,7 +151,7 @@ def test_a_call_hands_out_about_sixteen_mebibytes(session: Session) -> None:
     assert len(popped) + len(session.call("DQ.POP", "q", "COUNT", 20)) == 20
 
 
-def test_a_call_hands_out_one_job_however_large(session: Session) -> None:
+def test_one_pop_hands_out_one_job_however_large(session: Session) -> None:
     session.check("> CONFIG SET dq.max-body-bytes 20000000\nOK")
     body = b"b" * 20_000_000
     for n in range(2):
@@ -162,7 +162,7 @@ def test_a_call_hands_out_one_job_however_large(session: Session) -> None:
         assert popped_body == body
 
 
-def test_the_key_stays_when_the_last_job_left(session: Session) -> None:
+def test_the_key_stays_when_its_last_job_has_left(session: Session) -> None:
     session.check("""
         > DQ.ADD q a x
         "a"

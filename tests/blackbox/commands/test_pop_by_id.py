@@ -1,4 +1,4 @@
-"""DQ.POP … ID: these jobs, whatever they wait for."""
+"""DQ.POP … ID takes the named jobs, whatever they wait for."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def tally(session: Session, job_id: str = "a") -> list[object]:
     return [shown[name] for name in ("timed-out", "released", "buried", "kicked")]
 
 
-def test_jobs_before_their_turn_and_before_their_time(session: Session) -> None:
+def test_pop_by_id_takes_jobs_before_their_turn_and_before_their_time(session: Session) -> None:
     session.check("""
         > DQ.ADD q a 1
         "a"
@@ -37,7 +37,9 @@ def test_jobs_before_their_turn_and_before_their_time(session: Session) -> None:
     """)
 
 
-def test_a_job_that_waits_for_a_retry_keeps_its_attempts(session: Session) -> None:
+def test_a_job_that_waits_for_a_retry_and_is_taken_by_id_keeps_its_attempts(
+    session: Session,
+) -> None:
     session.check("""
         > DQ.ADD q a x BACKOFF 3600000 3600000
         "a"
@@ -55,7 +57,7 @@ def test_a_job_that_waits_for_a_retry_keeps_its_attempts(session: Session) -> No
     assert tally(session) == [0, 2, 0, 0]
 
 
-def test_a_dead_job_is_as_one_that_was_kicked(session: Session) -> None:
+def test_pop_by_id_takes_a_dead_job_as_if_it_had_been_kicked(session: Session) -> None:
     session.check("""
         > DQ.ADD q a x ATTEMPTS 2
         "a"
@@ -72,14 +74,14 @@ def test_a_dead_job_is_as_one_that_was_kicked(session: Session) -> None:
     assert info(session)["total-kicked"] == 0
 
 
-def test_the_due_time_of_one_that_was_taken_early_is_now(session: Session) -> None:
+def test_the_due_time_of_a_job_taken_early_by_id_is_now(session: Session) -> None:
     session.call("DQ.ADD", "q", "a", "x", "DELAY", HOUR_MS)
     before = now_ms()
     ((_, _, _, _, due),) = session.call("DQ.POP", "q", "ID", "a", "WITHDUE")
     assert before <= due <= now_ms()
 
 
-def test_a_schedule_runs_now_and_goes_on(session: Session) -> None:
+def test_a_schedule_taken_by_id_runs_now_and_goes_on(session: Session) -> None:
     session.call("DQ.ADD", "q", "a", "x", "EVERY", HOUR_MS)
     due = job(session, "q", "a")["due"]
     session.check("""
@@ -90,7 +92,7 @@ def test_a_schedule_runs_now_and_goes_on(session: Session) -> None:
     assert (shown["state"], shown["due"], shown["runs-begun"]) == (b"delayed", due, 1)
 
 
-def test_what_holds_the_queue_back_holds_these_back(session: Session) -> None:
+def test_limits_and_pauses_hold_back_jobs_taken_by_id(session: Session) -> None:
     session.check("""
         > DQ.ADD q a x
         "a"
@@ -123,7 +125,7 @@ def test_what_holds_the_queue_back_holds_these_back(session: Session) -> None:
     """)
 
 
-def test_whatever_a_job_is_called_it_can_be_taken(session: Session) -> None:
+def test_a_job_whose_id_is_an_option_name_can_be_taken_by_id(session: Session) -> None:
     for name in ("TTR", "noack", "ID", "5", "a"):
         session.call("DQ.ADD", "q", name, "x", "DELAY", HOUR_MS)
     session.check("""
@@ -135,7 +137,7 @@ def test_whatever_a_job_is_called_it_can_be_taken(session: Session) -> None:
 
 
 @pytest.mark.parametrize("how", ["DELAY 5000", "UNBEGUN", ""])
-def test_a_release_may_change_the_priority(session: Session, how: str) -> None:
+def test_a_release_may_change_the_priority_of_a_job(session: Session, how: str) -> None:
     session.call("DQ.ADD", "q", "a", "x")
     session.call("DQ.POP", "q")
     session.check(f"> DQ.RELEASE q a * {how} PRIORITY 0 REASON rain\n(integer) 1")
@@ -143,7 +145,7 @@ def test_a_release_may_change_the_priority(session: Session, how: str) -> None:
     assert (shown["priority"], shown["reason"]) == (0, b"rain")
 
 
-def test_what_happened_to_a_job_is_counted(session: Session) -> None:
+def test_a_job_counts_what_happened_to_it(session: Session) -> None:
     session.check("""
         > DQ.ADD q a x TTR 1
         "a"

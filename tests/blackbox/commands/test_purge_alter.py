@@ -1,5 +1,5 @@
-"""What limits a queue: purges by hand and by time; what DQ.ALTER gives to jobs, and how many it
-allows.
+"""Limits of a queue: purges by command and by time; the defaults that DQ.ALTER gives to jobs, and
+the number of jobs that it allows.
 """
 
 from collections.abc import Callable
@@ -67,7 +67,7 @@ def add_in_state(session: Session, state: str, job_id: str) -> None:
 
 
 @pytest.mark.parametrize("state", ["ready", "dead", "done"])
-def test_purge_takes_only_those_that_are_old_enough(session: Session, state: str) -> None:
+def test_purge_older_takes_only_jobs_that_are_old_enough(session: Session, state: str) -> None:
     add_in_state(session, state, "old")
     since = job(session, "q", "old")["since"]
     session.check(f"> DQ.PURGE q STATE {state} OLDER 3600000\n(integer) 0")
@@ -153,7 +153,7 @@ def test_a_queue_can_be_altered_before_it_has_jobs(session: Session) -> None:
     """)
 
 
-def test_a_full_queue(session: Session) -> None:
+def test_a_full_queue_refuses_jobs_until_there_is_room(session: Session) -> None:
     session.check("""
         > DQ.ALTER q MAXJOBS 2
         OK
@@ -222,7 +222,7 @@ def test_dead_jobs_leave_when_they_were_kept_long_enough(session: Session) -> No
     assert info(session)["total-purged"] == 3
 
 
-def test_purges_by_time_reach_the_replica_as_steps_of_their_own(
+def test_purges_by_deadkeep_reach_the_replica_as_log_entries(
     fresh_server: Callable[..., Server],
 ) -> None:
     primary, replica = fresh_server(), fresh_server()

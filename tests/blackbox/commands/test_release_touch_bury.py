@@ -1,5 +1,5 @@
-"""What a worker may say of a job it holds: DQ.RELEASE, DQ.TOUCH, DQ.BURY; in time, late, and too
-late.
+"""What a worker may report about a job that it holds: DQ.RELEASE, DQ.TOUCH, DQ.BURY; in time, late,
+and too late.
 """
 
 import pytest
@@ -72,7 +72,7 @@ def test_a_job_released_with_a_delay_comes_when_that_is_over(session: Session) -
     assert seen(session, "reason") == [b"busy here"]
 
 
-def test_the_last_reason_stands_and_none_leaves_the_old_one(session: Session) -> None:
+def test_a_release_without_a_reason_leaves_the_last_one(session: Session) -> None:
     session.check("""
         > DQ.ADD q a x
         "a"
@@ -108,7 +108,7 @@ def test_backoff_doubles_up_to_its_maximum_less_its_jitter(session: Session) -> 
         session.check("> DQ.KICKJOB q a\n(integer) 1")
 
 
-def test_a_delay_goes_before_the_backoff(session: Session) -> None:
+def test_a_release_with_a_delay_replaces_the_backoff(session: Session) -> None:
     hold(session, "BACKOFF", 8_000, 30_000)
     session.check("""
         > DQ.RELEASE q a * DELAY 0
@@ -119,7 +119,7 @@ def test_a_delay_goes_before_the_backoff(session: Session) -> None:
 
 
 @pytest.mark.parametrize("attempts", [0, 1, 2])
-def test_an_attempt_that_was_not_begun_is_not_counted(session: Session, attempts: int) -> None:
+def test_release_unbegun_does_not_count_the_attempt(session: Session, attempts: int) -> None:
     first = hold(session, "ATTEMPTS", attempts, "BACKOFF", 60_000, 60_000)
     session.check(
         """
@@ -140,7 +140,7 @@ def test_an_attempt_that_was_not_begun_is_not_counted(session: Session, attempts
     assert session["second"] > first
 
 
-def test_after_a_lease_that_ran_out_there_is_a_backoff_too(session: Session) -> None:
+def test_a_lease_that_ran_out_is_followed_by_a_backoff(session: Session) -> None:
     hold(session, "BACKOFF", 400, 1_000, ttr=400)
     state, deadline, due = seen(session, "state", "deadline", "due")
     assert state == b"reserved"
@@ -199,7 +199,7 @@ GONE = {
 
 @pytest.mark.parametrize("how", GONE)
 @pytest.mark.parametrize("verb", ["RELEASE", "TOUCH", "BURY", "FINISH"])
-def test_who_has_lost_the_job_is_told_so(session: Session, verb: str, how: str) -> None:
+def test_a_worker_that_has_lost_its_job_gets_0(session: Session, verb: str, how: str) -> None:
     session.check(HELD)
     session.check(GONE[how])
     before = session.call("DEBUG", "DIGEST-VALUE", "q")
@@ -208,7 +208,9 @@ def test_who_has_lost_the_job_is_told_so(session: Session, verb: str, how: str) 
 
 
 @pytest.mark.parametrize("verb", ["RELEASE", "TOUCH", "BURY"])
-def test_who_was_too_slow_is_told_so_once_it_is_redone(session: Session, verb: str) -> None:
+def test_a_worker_that_was_too_slow_gets_0_once_the_job_is_delivered_again(
+    session: Session, verb: str
+) -> None:
     lease = hold(session, ttr=1)
     session.eventually('> DQ.POP q TTR 60000\n[["a", "x", <other>, 2]]')
     session.check(
@@ -229,7 +231,7 @@ def test_who_was_too_slow_is_told_so_once_it_is_redone(session: Session, verb: s
     [("RELEASE DELAY 60000", "delayed"), ("TOUCH TTR 60000", "reserved"), ("BURY", "dead")],
 )
 @pytest.mark.parametrize("attempts", [0, 1])
-def test_late_words_count_until_it_is_redone(
+def test_late_reports_count_until_the_job_is_delivered_again(
     session: Session, verb: str, state: str, attempts: int
 ) -> None:
     lease = hold(session, "ATTEMPTS", attempts, ttr=1)
@@ -244,7 +246,9 @@ def test_late_words_count_until_it_is_redone(
 @pytest.mark.parametrize("verb", ["RELEASE", "TOUCH", "BURY"])
 @pytest.mark.parametrize("claim", ["1", "*"])
 @pytest.mark.parametrize("due", ["", "DELAY 60000"])
-def test_a_job_that_nobody_holds(session: Session, verb: str, claim: str, due: str) -> None:
+def test_release_touch_and_bury_of_a_job_without_a_lease_change_nothing(
+    session: Session, verb: str, claim: str, due: str
+) -> None:
     session.check(f"""
         > DQ.ADD q a x {due}
         "a"
@@ -315,7 +319,7 @@ def test_a_buried_job_is_dead(session: Session) -> None:
     assert before <= session["death"] <= unix_ms(session)
 
 
-def test_without_a_reason_a_buried_job_says_so_and_a_reason_may_be_empty(session: Session) -> None:
+def test_bury_without_a_reason_gives_one_and_a_reason_may_be_empty(session: Session) -> None:
     for words, shown in [("", b"buried"), ('REASON ""', b"")]:
         session.call("FLUSHALL")
         hold(session)

@@ -20,7 +20,7 @@ def matching(session: Session, pattern: bytes | str, *options: str | int) -> set
             return set(seen)
 
 
-def test_a_scan_for_a_pattern(session: Session) -> None:
+def test_scan_match_shows_jobs_whose_id_matches(session: Session) -> None:
     make_all_states(session)
     for state, ids in IN_STATE.items():
         initial = ids[0][0]
@@ -34,7 +34,7 @@ def test_a_scan_for_a_pattern(session: Session) -> None:
     session.check('> DQ.SCAN none 0 MATCH *\n["0", []]')
 
 
-def test_count_is_how_many_are_looked_at_not_how_many_match(session: Session) -> None:
+def test_scan_count_is_how_many_jobs_are_looked_at_not_how_many_match(session: Session) -> None:
     for n in range(100):
         session.call("DQ.ADD", "q", f"{n:02}", "x")
     sizes, cursor = [], b"0"
@@ -54,7 +54,7 @@ ALPHABETS = [b"aabbcc**??[]^-" + bytes([92]), b"aab\xff\xc3\x00\n**?"]
 
 @pytest.mark.parametrize("alphabet", ALPHABETS)
 @pytest.mark.parametrize("seed", range(3))
-def test_a_pattern_matches_what_it_matches_in_the_server(
+def test_a_scan_pattern_matches_what_it_matches_in_the_server(
     session: Session, server: Server, alphabet: bytes, seed: int
 ) -> None:
     chance = random.Random(seed)
@@ -82,7 +82,7 @@ def test_a_pattern_matches_what_it_matches_in_the_server(
     assert matched > 40, "or this proves little"
 
 
-def test_a_hostile_pattern_holds_up_nobody(session: Session) -> None:
+def test_a_hostile_scan_pattern_does_not_hold_up_the_server(session: Session) -> None:
     """As in CVE-2022-36021; and one that is compared with all of each id at each of its places."""
     for n in range(2_000):
         session.call("DQ.ADD", "q", f"{n:a>512}", "x")

@@ -1,5 +1,5 @@
-"""scripts/test_all.sh, which CI runs: it goes red when a part does, and names what it leaves
-out.
+"""scripts/test_all.sh, which CI runs: it fails when one of its parts fails, and names what it
+leaves out.
 """
 
 import subprocess
@@ -52,7 +52,7 @@ def run(folder: Path, cant: str, command: list[str]) -> tuple[int, list[str]]:
     return done.returncode, done.stdout.split("What all tests came to:", 1)[1].splitlines()
 
 
-def test_all_parts_are_run_and_what_is_skipped_is_named(tmp_path: Path) -> None:
+def test_test_all_runs_all_parts_and_names_skipped_tests(tmp_path: Path) -> None:
     status, lines = told(tmp_path)
     assert status == 0
     assert [line.split()[:2] for line in lines[1:6]] == [
@@ -65,7 +65,7 @@ def test_all_parts_are_run_and_what_is_skipped_is_named(tmp_path: Path) -> None:
     assert lines[-1].startswith("===== 1 failed, 13 passed, 3 skipped in ")
 
 
-def test_a_part_that_fails_fails_all_and_the_others_are_run(tmp_path: Path) -> None:
+def test_a_part_that_fails_turns_test_all_red_and_the_others_are_run(tmp_path: Path) -> None:
     status, lines = told(tmp_path, board=1)
     assert status == 1
     assert any(line.startswith("  board   FAILED") for line in lines)
@@ -85,14 +85,14 @@ def test_the_module_s_own_tests_are_never_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("part", ["board", "dist"])
-def test_one_part_alone(tmp_path: Path, part: str) -> None:
+def test_test_all_runs_one_part_alone(tmp_path: Path, part: str) -> None:
     _, lines = told(tmp_path, parts=(part,))
     assert [line.split()[0] for line in lines[1:] if " passed in" in line and "=" not in line] == [
         part
     ]
 
 
-def test_the_names_of_parts_are_not_for_their_tests(tmp_path: Path) -> None:
+def test_make_test_all_does_not_pass_the_names_of_parts_to_pytest(tmp_path: Path) -> None:
     prepare(tmp_path)
     status, lines = run(tmp_path, "", ["make", "test-all", "ARGS=test guides"])
     assert status == 0

@@ -1,6 +1,6 @@
-"""What the server tells about the commands: to clients, to ACLs, to cluster routing, to redis-cli.
+"""What the server says about the commands to clients, ACLs, cluster routing and redis-cli.
 
-It is what command_table.py says; what people read of it, test_command_docs_written.py holds to it.
+command_table.py has the expected values. test_command_docs_written.py checks the text for people.
 """
 
 from collections.abc import Iterator
@@ -20,13 +20,15 @@ def resp3(server: Server) -> Iterator[Session]:
     session.close()
 
 
-def test_these_are_all_commands(session: Session) -> None:
+def test_the_table_of_the_test_has_every_command_of_the_module(session: Session) -> None:
     names = session.call("COMMAND", "LIST", "FILTERBY", "MODULE", "dq")
     assert sorted(name.decode() for name in names) == sorted(c.name for c in COMMANDS)
 
 
 @pytest.mark.parametrize("expected", COMMANDS, ids=str)
-def test_command_info(resp3: Session, kind: Kind, expected: Expected) -> None:
+def test_command_info_is_what_the_table_says(
+    resp3: Session, kind: Kind, expected: Expected
+) -> None:
     (told,) = resp3.call("COMMAND", "INFO", expected.name.upper())
     name, arity, flags, first, last, step, categories, tips, key_specs, subcommands = told
     assert name.decode() == expected.name
@@ -61,7 +63,9 @@ def test_command_info(resp3: Session, kind: Kind, expected: Expected) -> None:
 
 
 @pytest.mark.parametrize("expected", COMMANDS, ids=str)
-def test_command_docs(resp3: Session, kind: Kind, expected: Expected) -> None:
+def test_command_docs_are_what_the_table_says(
+    resp3: Session, kind: Kind, expected: Expected
+) -> None:
     ((name, docs),) = decoded(resp3.call("COMMAND", "DOCS", expected.name)).items()
     assert name == expected.name
     assert docs.items() >= {"since": expected.since, "group": "module", "module": "dq"}.items()
@@ -70,7 +74,7 @@ def test_command_docs(resp3: Session, kind: Kind, expected: Expected) -> None:
 
 
 @pytest.mark.parametrize("expected", COMMANDS, ids=str)
-def test_the_keys_are_found(session: Session, expected: Expected) -> None:
+def test_command_getkeys_finds_the_keys(session: Session, expected: Expected) -> None:
     words = expected.example.split()
     if not expected.keys:
         assert "no key arguments" in str(session.call("COMMAND", "GETKEYS", *words))
@@ -82,7 +86,7 @@ def test_the_keys_are_found(session: Session, expected: Expected) -> None:
     ]
 
 
-def test_acl_categories_have_them(kind: Kind, session: Session) -> None:
+def test_acl_categories_have_the_commands(kind: Kind, session: Session) -> None:
     if kind.name == "redis-7.0":
         pytest.skip("this server has no way for a module to tell the categories of its commands")
     for category in "read", "write", "fast", "slow", "admin", "dangerous":

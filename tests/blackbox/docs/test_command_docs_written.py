@@ -1,7 +1,7 @@
-"""What the module says of its commands stands in README, docs/commands and the sources as it says
-it.
+"""README, docs/commands and the sources describe the commands in the module's own words.
 
-scripts/command_docs.py compares them, on every kind of server; and it does see a difference.
+scripts/command_docs.py compares them, on every kind of server; a planted difference shows that it
+can fail.
 """
 
 import subprocess
@@ -82,11 +82,11 @@ def word(text: str) -> Any:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_the_notation(told: Any, shown: str) -> None:
+def test_arguments_are_written_in_redis_notation(told: Any, shown: str) -> None:
     assert command_docs.shown(told) == shown
 
 
-def test_a_difference_is_shown_and_can_be_written_away(
+def test_a_page_that_differs_from_the_module_is_shown_and_can_be_rewritten(
     server: Server,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -1,4 +1,4 @@
-"""The examples do what they are for, in each language: a producer and a worker
+"""The programs of examples/ work, in each language: a producer and a worker
 (example_programs.py).
 """
 

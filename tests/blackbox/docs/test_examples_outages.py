@@ -1,5 +1,5 @@
-"""The workers of the examples outlive their server: its restart, its failover, and being cut off
-from it.
+"""The workers of examples/ survive a restart and a failover of their server, and a network that is
+cut.
 """
 
 from collections.abc import Callable, Iterator

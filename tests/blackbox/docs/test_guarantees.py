@@ -1,4 +1,4 @@
-"""What docs/guarantees.md promises where no other test shows it; and the tests that it names
+"""Promises of docs/guarantees.md that no other test shows; and the tests that the page names
 exist.
 """
 

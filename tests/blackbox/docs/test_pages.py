@@ -1,7 +1,7 @@
-"""The pages in docs/ are true: their transcripts are played, and what they state is so.
+"""The pages in docs/ are true: their transcripts are played, and their statements are checked.
 
-A block marked `transcript` is as harness/transcript.py plays it, and begins with an empty server.
-It is played in RESP2 and in RESP3, or only in the one that is named behind the mark.
+A block marked `transcript` is played as in harness/transcript.py, and begins with an empty server.
+It is played in RESP2 and in RESP3, or only in the protocol that is named after the mark.
 """
 
 import re
@@ -55,7 +55,7 @@ def blocks() -> Iterator[Block]:
 
 
 @pytest.mark.parametrize("block", list(blocks()), ids=str)
-def test_a_transcript_is_what_happens(server: Server, block: Block) -> None:
+def test_each_transcript_of_the_docs_is_what_happens(server: Server, block: Block) -> None:
     session = server.session(block.protocol)
     try:
         play(session, block.text)
@@ -64,7 +64,7 @@ def test_a_transcript_is_what_happens(server: Server, block: Block) -> None:
 
 
 @pytest.mark.parametrize("page", COMMAND_PAGES, ids=lambda page: page.stem)
-def test_a_page_explains_every_option_and_no_other(page: Path) -> None:
+def test_a_command_page_explains_every_option_and_no_other(page: Path) -> None:
     in_grammar = re.findall(r"\b[A-Z]{2,}\b", GRAMMAR.search(page.read_text())[2])
     explained = re.findall(r"^\| `([A-Z]+)\b", section(page, "Options"), re.MULTILINE)
     # BURST belongs to two of them.
@@ -72,7 +72,7 @@ def test_a_page_explains_every_option_and_no_other(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", COMMAND_PAGES, ids=lambda page: page.stem)
-def test_a_page_has_all_that_a_page_has(page: Path) -> None:
+def test_a_command_page_has_all_sections(page: Path) -> None:
     text = page.read_text()
     for title in ("Replies", "Example", "Errors"):
         assert f"\n## {title}\n" in text
@@ -88,7 +88,9 @@ def test_a_page_has_all_that_a_page_has(page: Path) -> None:
 
 @on_one_kind
 @pytest.mark.parametrize(("page", "command"), [("get", "DQ.GET q a"), ("info", "DQ.INFO q")])
-def test_the_table_of_fields_is_the_map(session: Session, page: str, command: str) -> None:
+def test_the_table_of_fields_of_get_is_the_map_of_its_reply(
+    session: Session, page: str, command: str
+) -> None:
     session.call("DQ.ADD", "q", "a", "x")
     names = [name.decode() for name in session.call(*command.split())[::2]]
     rows = re.findall(
@@ -153,7 +155,7 @@ def test_every_error_stands_on_some_page_and_no_other_does() -> None:
 @pytest.mark.parametrize(
     "page", [*ALL_PAGES, *OTHER_PAGES], ids=lambda page: str(page.relative_to(ROOT))
 )
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_of_the_docs_lead_somewhere(page: Path) -> None:
     for path, anchor in LINK.findall(FENCE.sub("", page.read_text())):
         if path.startswith("http"):
             continue

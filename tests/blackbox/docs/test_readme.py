@@ -1,4 +1,4 @@
-"""What the README shows works: its worker, its session, its table of configs."""
+"""The examples in README work: its worker, its session, its table of configs."""
 
 import os
 import re
@@ -76,7 +76,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Worker]]:
         worker.kill9()
 
 
-def test_the_worker_does_what_is_due_and_stops_when_told(
+def test_the_readmes_worker_does_what_is_due_and_stops_at_sigterm(
     server: Server, session: Session, start: Callable[..., Worker]
 ) -> None:
     session.check("""
@@ -91,7 +91,7 @@ def test_the_worker_does_what_is_due_and_stops_when_told(
     assert worker.has_stopped() == ["working on Hello, Bob", "working on Hello, Ann"]
 
 
-def test_the_worker_gives_back_what_fails_and_what_it_has_not_begun(
+def test_the_readmes_worker_gives_back_jobs_that_failed_or_were_not_begun(
     server: Server, session: Session, start: Callable[..., Worker]
 ) -> None:
     session.check("""
@@ -118,7 +118,7 @@ def test_the_worker_gives_back_what_fails_and_what_it_has_not_begun(
     """)
 
 
-def test_the_worker_outlives_its_server(
+def test_the_readmes_worker_outlives_its_server(
     fresh_server: Callable[..., Server], start: Callable[..., Worker]
 ) -> None:
     server = fresh_server("appendonly yes", "appendfsync always")
@@ -143,7 +143,7 @@ def test_the_worker_outlives_its_server(
     ]
 
 
-def test_the_worker_follows_its_address_to_a_new_primary(
+def test_the_readmes_worker_follows_its_address_to_a_new_primary(
     fresh_server: Callable[..., Server], start: Callable[..., Worker]
 ) -> None:
     old, new = fresh_server(), fresh_server()
@@ -164,7 +164,7 @@ def test_the_worker_follows_its_address_to_a_new_primary(
         address.close()
 
 
-def test_the_session_gives_these_replies(session: Session) -> None:
+def test_the_readmes_session_gives_the_replies_it_shows(session: Session) -> None:
     """The commands stand in the README as below; replies there are as redis-cli shows them."""
     for command in (
         'DQ.ADD orders order:17 "cancel if unpaid" DELAY 1800000',

@@ -1,5 +1,5 @@
-"""docs/security.md is true: its rules are applied as they stand there, and its table says what they
-allow.
+"""docs/security.md is true: its ACL rules are applied as they are written there, and allow what its
+table says.
 """
 
 import re
@@ -57,14 +57,14 @@ def stated() -> dict[str, set[str]]:
     }
 
 
-def test_the_table_has_every_command() -> None:
+def test_the_table_of_roles_has_every_command() -> None:
     columns = re.findall(r"^\| `DQ\.[^|]*\|(?: (?:yes)? ?\|){4}$", PAGE, re.MULTILINE)
     named = [name.lower() for row in columns for name in re.findall(r"`(.+?)`", row)]
     assert sorted(named) == sorted(EXAMPLES)
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_role_may_do_what_the_table_says_and_nothing_else(users: Session, role: str) -> None:
+def test_an_acl_role_may_do_what_the_table_says_and_nothing_else(users: Session, role: str) -> None:
     assert allowed(users, role, EXAMPLES) == stated()[role]
     elsewhere = {name: line.replace("mail:", "other:") for name, line in EXAMPLES.items()}
     assert allowed(users, role, elsewhere) == set()
@@ -74,11 +74,13 @@ def test_a_role_may_do_what_the_table_says_and_nothing_else(users: Session, role
     assert allowed(users, role, general) == set()
 
 
-def test_an_application_may_do_all_but_apply(users: Session) -> None:
+def test_an_application_user_may_do_all_but_apply(users: Session) -> None:
     assert allowed(users, "app", EXAMPLES) == EXAMPLES.keys() - {"dq.apply"}
 
 
-def test_without_naming_it_apply_is_reached_on_redis_7_0(users: Session, kind: Kind) -> None:
+def test_an_acl_rule_that_does_not_name_apply_allows_it_on_redis_7_0(
+    users: Session, kind: Kind
+) -> None:
     """What the page warns of."""
     users.check("> ACL SETUSER app reset on nopass ~* +@all -@dangerous\nOK")
     is_reached = "dq.apply" in allowed(users, "app", EXAMPLES)
@@ -88,7 +90,7 @@ def test_without_naming_it_apply_is_reached_on_redis_7_0(users: Session, kind: K
     assert allowed(users, "app", EXAMPLES) == expected
 
 
-def test_a_working_day_of_all_roles(users: Session, server: Server) -> None:
+def test_all_acl_roles_can_do_their_work(users: Session, server: Server) -> None:
     def connected(role: str) -> Session:
         session = server.session()
         session.check(f"> AUTH {role} {role}-password\nOK")
@@ -130,7 +132,7 @@ def test_a_working_day_of_all_roles(users: Session, server: Server) -> None:
         assert str(worker.call("DQ.ADD", "mail:a", "c", "x")).startswith("NOPERM ")
 
 
-def test_clients_of_a_cluster_may_ask_for_it(users: Session) -> None:
+def test_an_acl_user_may_ask_for_the_cluster_map(users: Session) -> None:
     users.check("""
         > ACL SETUSER worker +cluster|slots +cluster|shards +cluster|nodes +command
         OK

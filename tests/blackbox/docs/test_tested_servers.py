@@ -1,4 +1,4 @@
-"""Which servers are tested is said where users look, and where a run of the tests is looked at."""
+"""The pages for users, and the first line of a test run, name the servers that are tested."""
 
 import os
 import subprocess
@@ -18,20 +18,20 @@ def title(kind: Kind) -> str:
 
 
 @pytest.mark.parametrize("fetched", FETCHED)
-def test_the_install_page_names_each_that_is_fetched(fetched: Kind) -> None:
+def test_the_install_page_names_each_server_that_is_fetched(fetched: Kind) -> None:
     assert title(fetched) in (ROOT / "docs" / "install.md").read_text()
 
 
-def test_the_readme_names_those_of_every_run() -> None:
+def test_the_readme_names_the_servers_of_make_test() -> None:
     *first, last = map(title, USUAL)
-    assert f"all tests on {', '.join(first)} and {last}" in (ROOT / "README.md").read_text()
+    assert f"the tests on {', '.join(first)} and {last}" in (ROOT / "README.md").read_text()
 
 
-def test_all_of_them_are_those_of_make_test_all() -> None:
+def test_make_test_all_runs_on_all_known_servers() -> None:
     assert f"SERVERS:-{' '.join(KNOWN)}}}" in (ROOT / "scripts" / "test_all.sh").read_text()
 
 
-def test_a_run_begins_with_their_releases(server: Server) -> None:
+def test_a_test_run_begins_with_the_releases_of_its_servers(server: Server) -> None:
     release = server.client().info("server")
     told = release.get("valkey_version", release["redis_version"])
     header = subprocess.check_output(
@@ -58,7 +58,7 @@ def test_make_test_newest_wants_a_server() -> None:
     assert "SERVER=path/to/redis-server" in done.stderr
 
 
-def test_make_test_newest_is_the_tests_on_real_servers_on_that_one() -> None:
+def test_make_test_newest_runs_the_black_box_tests_on_that_server() -> None:
     command = ["make", "--dry-run", "test-newest", f"SERVER={KINDS[0].path}"]
     told = subprocess.check_output(command, cwd=ROOT, text=True, timeout=60)
     assert f'test-blackbox SERVERS="{KINDS[0].path}"' in told

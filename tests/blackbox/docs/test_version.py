@@ -1,7 +1,6 @@
-"""One release has one version, and it is written once each in the places that CONTRIBUTING.md
-lists.
+"""A release has one version, and each of the places that CONTRIBUTING.md lists has it.
 
-That MODULE LIST and INFO tell the crate's is in server/test_info_section.py.
+server/test_info_section.py tests the version in MODULE LIST and INFO.
 """
 
 import re
@@ -30,7 +29,7 @@ def test_the_board_has_the_module_s_version() -> None:
     assert first(r'^name = "dq-board"\nversion = "(.+)"$', "board/Cargo.lock") == VERSION
 
 
-def test_the_files_that_the_install_page_names_have_it() -> None:
+def test_files_that_the_install_page_names_have_the_module_s_version() -> None:
     named = re.findall(
         r"\bdq-(?:module_|board_)?([0-9]+\.[0-9]+\.[0-9]+)", (ROOT / "docs/install.md").read_text()
     )
@@ -40,7 +39,7 @@ def test_the_files_that_the_install_page_names_have_it() -> None:
     assert kombu == first(r'^version = "(.+)"$', "integrations/kombu-dq/pyproject.toml")
 
 
-def test_a_tag_that_a_page_names_is_there() -> None:
+def test_a_git_tag_that_a_page_names_exists() -> None:
     if not (ROOT / ".git").exists():
         pytest.skip("no git here: these sources are a copy")
     tags = subprocess.check_output(["git", "-C", ROOT, "tag"], text=True).split()

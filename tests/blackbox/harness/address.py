@@ -1,10 +1,10 @@
-"""The address of a server that can move, as that of a service with a failover does.
+"""The address of a server that can move, like that of a service with a failover.
 
 address = Address(primary.port)
 url = f"redis://127.0.0.1:{address.port}"
 address.lead_to(replica.port)     # new connections go there; old ones stay where they are
-address.silence()                 # open connections carry nothing any more, and nobody is told
-address.cut()                     # open connections are closed, and new ones too, until lead_to
+address.silence()                 # open connections carry nothing any more, and stay open
+address.cut()                     # closes open connections, and new ones too, until lead_to
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class Address:
-    """A port of this machine whose connections are passed on to another port of it."""
+    """A port of this machine. Its connections are passed on to another port."""
 
     def __init__(self, port: int):
         self._leads_to: int | None = port
@@ -72,7 +72,7 @@ class Address:
 
 
 async def carry(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-    """Until one end closes; cancelled, it leaves both ends open."""
+    """Copies bytes until one end closes. When cancelled, it leaves both ends open."""
     try:
         while data := await source.read(65_536):
             sink.write(data)

@@ -31,7 +31,7 @@ def skip_where_unknown(kind: Kind) -> None:
 
 @dataclass
 class Move:
-    """The node that knows of it: the source of a Valkey, the target of a Redis."""
+    """A move, asked of the node that knows of it: the source on Valkey, the target on Redis."""
 
     cluster: Cluster
     slot: int
@@ -41,7 +41,7 @@ class Move:
     task: str | None
 
     def state(self) -> tuple[str, str]:
-        """How far it is, and what is said of that."""
+        """The move's state, and the server's message about it."""
         if self.task is None:
             moves = self.cluster.call(self.source, "CLUSTER", "GETSLOTMIGRATIONS")
             told = [as_map(move) for move in moves]
@@ -53,7 +53,7 @@ class Move:
         return as_map(told)["state"], as_map(told)["last_error"]
 
     def wait(self, within_s: float = 30) -> str:
-        """Waits for its end; how it ended."""
+        """Waits until the move has ended; returns its last state."""
         __tracebackhide__ = True
         eventually(lambda: self.state()[0] in ENDS or time.sleep(0.005), within_s)
         return self.state()[0]
@@ -94,8 +94,8 @@ def move(cluster: Cluster, slot: int, to: Server) -> None:
 
 @contextlib.contextmanager
 def held_up(cluster: Cluster, node: Server, keys: int = 1) -> Iterator[None]:
-    """A snapshot of `keys` keys takes this node a second or two: so that something can be done
-    meanwhile.
+    """Moves from this node do not end meanwhile: a snapshot of `keys` keys takes it a second or
+    two.
     """
     ok(cluster.call(node, "CONFIG", "SET", "rdb-key-save-delay", 1_500_000 // keys))
     try:

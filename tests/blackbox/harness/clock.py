@@ -1,5 +1,5 @@
-"""The time: ours, and the server's own, by which jobs go. On one machine they are the same
-clock.
+"""The time: ours, and the server's own, which decides when jobs are due. On one machine both are
+the same clock.
 """
 
 import time
@@ -15,6 +15,6 @@ def now_ms() -> int:
 
 
 def unix_ms(session: Session) -> int:
-    """By the server's own clock."""
+    """The time by the server's own clock."""
     seconds, microseconds = map(int, session.call("TIME"))
     return seconds * 1000 + microseconds // 1000

@@ -23,7 +23,9 @@ PATIENCE_MS = 6_000
 
 
 class Cluster:
-    """The roles may change in a test: who has what is asked for each time."""
+    """Three primaries with their replicas. Roles may change during a test, so the cluster asks the
+    nodes for them each time.
+    """
 
     def __init__(self, start: Callable[..., Server], *config: str):
         """`start` starts a server with these lines of redis.conf."""
@@ -49,7 +51,7 @@ class Cluster:
         return replica
 
     def owner(self, key: str | bytes) -> Server:
-        """Who has the key's slot, by their own account."""
+        """The primary that says it has the key's slot."""
         slot = key_slot(key.encode() if isinstance(key, str) else key)
         (owner,) = [node for node in self.primaries() if slot in self.slots(node)]
         return owner
@@ -59,12 +61,12 @@ class Cluster:
         return [other for other in self.primaries() if other is not node]
 
     def slots(self, node: Server) -> set[int]:
-        """The slots of a node, by its own account."""
+        """The slots of a node, as the node itself reports them."""
         ranges = [word.split("-") for word in self._slot_words(node) if not word.startswith("[")]
         return {slot for ends in ranges for slot in range(int(ends[0]), int(ends[-1]) + 1)}
 
     def _slot_words(self, node: Server) -> list[str]:
-        """0-5460, or [12->-ID] for a slot on its way."""
+        """`0-5460`, or `[12->-ID]` for a slot that is moving."""
         lines = self.call(node, "CLUSTER", "NODES").decode().splitlines()
         (own,) = [line.split() for line in lines if "myself" in line]
         return own[8:]
@@ -73,7 +75,7 @@ class Cluster:
         return [node for node in self.nodes if node.is_up()]
 
     def call(self, node: Server, *words: str | bytes | int) -> Any:
-        """Says it to this node, and follows no redirection."""
+        """Sends a command to this node, and follows no redirection."""
         known = self._sessions.get(node.pid)
         if known is None:
             known = self._sessions[node.pid] = node.session()
@@ -87,8 +89,8 @@ class Cluster:
         return self.call(node, "CLUSTER", "MYID").decode()
 
     def client(self, **options: Any) -> redis.RedisCluster:
-        """redis-py's. It follows redirections; a command whose reply was lost it sends a second
-        time.
+        """A redis-py client. It follows redirections, and sends a command again when its reply was
+        lost.
         """
         seeds = [ClusterNode("127.0.0.1", node.port) for node in self.up()]
         defaults = {
@@ -103,14 +105,14 @@ class Cluster:
     # --------------------------------------------------------------------------
 
     def begin_move(self, slot: int, to: Server) -> Server:
-        """From now on the slot is on its way; returns who has it."""
+        """The slot starts to move; returns its owner."""
         (source,) = [node for node in self.primaries() if slot in self.slots(node)]
         ok(self.call(to, "CLUSTER", "SETSLOT", slot, "IMPORTING", self.id_of(source)))
         ok(self.call(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", self.id_of(to)))
         return source
 
     def move_keys(self, slot: int, source: Server, to: Server, at_once: int = 10) -> int:
-        """Moves the keys that the slot has there; how many they were."""
+        """Moves the keys of the slot from its owner; returns how many there were."""
         moved = 0
         while keys := self.call(source, "CLUSTER", "GETKEYSINSLOT", slot, at_once):
             ok(self.call(source, *migration(to, *keys)))
@@ -118,7 +120,7 @@ class Cluster:
         return moved
 
     def end_move(self, slot: int, to: Server) -> None:
-        """The new owner is told first, so that there always is one."""
+        """Tells the new owner before the others, so that the slot always has an owner."""
         owner = self.id_of(to)
         for node in [to, *self.others(to)]:
             ok(self.call(node, "CLUSTER", "SETSLOT", slot, "NODE", owner))
@@ -133,11 +135,11 @@ class Cluster:
     # ------------------------------------------------------------------------
 
     def fail_over(self, primary: Server) -> Server:
-        """Its replica takes over in agreement with it; returns the new primary.
+        """The node's replica takes over in agreement with it; returns the new primary.
 
         On Redis a node that was elected can't be elected again for four times the node timeout
-        ("Failover attempt expired"). Then the failover is called off after five seconds, and has to
-        be asked for again.
+        ("Failover attempt expired"). The failover is then called off after five seconds, and has to
+        be requested again.
         """
         replica = self.replica_of(primary)
 
@@ -151,7 +153,7 @@ class Cluster:
         return replica
 
     def heal(self) -> None:
-        """Starts what is down, calls off moves, and waits until all is as it should be."""
+        """Starts nodes that are down, calls off moves, and waits until the cluster is whole."""
         for node in self.nodes:
             if not node.is_up():
                 node.start()
@@ -163,8 +165,8 @@ class Cluster:
         eventually(lambda: self.is_settled() or self._rejoin() or time.sleep(0.03), 40)
 
     def _rejoin(self) -> None:
-        """Killed while slots move, a node of Valkey 9.1 may come back as a primary without any, for
-        good.
+        """A node of Valkey 9.1 that was killed while slots move may come back as a primary without
+        slots, for good.
         """
         without = [node for node in self.primaries() if not self.slots(node)]
         leaders = {self._leader(node) for node in self.up()}
@@ -175,7 +177,9 @@ class Cluster:
             self.call(node, "CLUSTER", "REPLICATE", self.id_of(primary))
 
     def settle(self) -> None:
-        """Waits until all nodes that are up say the same, and replicas follow."""
+        """Waits until all live nodes agree about the cluster and replicas follow their
+        primaries.
+        """
         __tracebackhide__ = True
         eventually(lambda: self.is_settled() or time.sleep(0.03), 40)
 
@@ -189,7 +193,7 @@ class Cluster:
         return len(views) == 1 and set(links) <= {b"connected"} and is_whole
 
     def set_patience(self, ms: int) -> None:
-        """How long a node may be silent before it is taken for dead."""
+        """How long a node may be silent before the others take it for dead."""
         for node in self.up():
             ok(self.call(node, "CONFIG", "SET", "cluster-node-timeout", ms))
 
@@ -223,24 +227,24 @@ class Cluster:
             eventually(lambda a=primary, b=replica: self._follows(b, a), 20)
 
     def _follows(self, replica: Server, primary: Server) -> bool:
-        """It has to have heard of the primary before."""
+        """The node must have heard of the primary before."""
         told = self.call(replica, "CLUSTER", "REPLICATE", self.id_of(primary))
         assert told == "OK" or "Unknown node" in told, told
         return told == "OK"
 
     def _leader(self, node: Server) -> int | None:
-        """The port of whom it follows."""
+        """The port of the primary that the node follows."""
         role = self.call(node, "ROLE")
         return role[2] if role[0] == b"slave" else None
 
     def _view(self, node: Server) -> Iterator[tuple[int, ...]]:
-        """Who has which slots, primary first, as this node knows it."""
+        """The cluster as this node knows it: the servers of each slot range, primary first."""
         for first, last, *nodes in self.call(node, "CLUSTER", "SLOTS"):
             yield (first, last, *(port for _, port, *_ in nodes))
 
 
 def shares() -> list[tuple[int, int]]:
-    """The first and the last slot of each primary, as redis-cli --cluster create gives them."""
+    """The first and the last slot of each primary, as redis-cli --cluster create assigns them."""
     ends = [SLOTS * n // PRIMARIES for n in range(PRIMARIES + 1)]
     return [(first, end - 1) for first, end in itertools.pairwise(ends)]
 
@@ -255,5 +259,5 @@ def ok(reply: Any) -> None:
 
 
 def is_redirected(reply: Any, how: str, slot: int, to: Server) -> bool:
-    """MOVED or ASK, to that node."""
+    """Whether the reply is MOVED or ASK to that node."""
     return isinstance(reply, Failure) and str(reply) == f"{how} {slot} 127.0.0.1:{to.port}"

@@ -1,4 +1,4 @@
-"""Producers and workers of a cluster, by redis-py or node-redis, and what they were told."""
+"""Producers and workers of a cluster, by redis-py or node-redis, and the replies that they got."""
 
 import contextlib
 import itertools
@@ -38,7 +38,7 @@ class Delivery:
 
 @dataclass
 class Told:
-    """What clients were told of jobs, by id."""
+    """The replies that clients got about jobs, by id."""
 
     # When each job that was acknowledged is due.
     added: dict[str, int] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Told:
     errors: list[str] = field(default_factory=list)
 
     def unfinished(self) -> set[str]:
-        """Added for sure, and not finished as far as anybody knows."""
+        """Jobs whose ADD was acknowledged and whose FINISH was not."""
         return {
             id
             for id in list(self.added)
@@ -60,8 +60,8 @@ class Told:
     def faults(
         self, *, may_be_lost: frozenset[str] = frozenset(), may_repeat: bool = False
     ) -> list[str]:
-        """What was promised and not kept. `may_repeat`: a server was lost, with what it had told
-        last.
+        """The promises that were broken. `may_repeat`: a server was lost, with the last commands
+        that it had acknowledged.
         """
         return [
             fault
@@ -91,19 +91,19 @@ class Told:
 
 
 class AnyLoad(ABC):
-    """Clients that add jobs, and that wait for them in the servers."""
+    """Clients that add jobs, and clients that wait for jobs, in the servers of a cluster."""
 
     def __init__(self) -> None:
         self.told = Told()
 
     def goes_on(self, jobs: int = 100) -> None:
-        """Waits until so many more have been added."""
+        """Waits until this many more jobs have been added."""
         __tracebackhide__ = True
         until = len(self.told.added) + jobs
         eventually(lambda: len(self.told.added) >= until or time.sleep(0.02), 30)
 
     def drain(self, but: frozenset[str] = frozenset(), within_s: float = 30) -> None:
-        """No more jobs; waits until those that were added are finished."""
+        """Stops adding jobs; waits until the added ones are finished."""
         __tracebackhide__ = True
         self.stop_adding()
         with contextlib.suppress(AssertionError):  # the judge says it better
@@ -116,8 +116,8 @@ class AnyLoad(ABC):
 class Load(AnyLoad):
     """Two producers, and a worker for each queue, by redis-py's cluster client.
 
-    Each has its own: threads that share one can meet in its table of nodes while that changes
-    (redis-py 8.1).
+    Each thread has its own client: threads that share one can meet in its table of nodes while that
+    changes (redis-py 8.1).
     """
 
     def __init__(self, cluster: Cluster, queues: list[str], *, ttr_ms: int = 60_000, seed: int = 1):
@@ -197,7 +197,9 @@ class Load(AnyLoad):
 
 
 class NodeLoad(AnyLoad):
-    """The same by node-redis, in a program that tells what it was told (cluster/load.cjs)."""
+    """The same load by node-redis, in a program that prints the replies it gets
+    (cluster/load.cjs).
+    """
 
     PROGRAM = Path(__file__).parents[1] / "cluster" / "load.cjs"
 

@@ -1,6 +1,6 @@
-"""What the server is told about each command, and tells clients, ACLs and cluster routing.
+"""What COMMAND INFO must say about each command, to clients, ACLs and cluster routing.
 
-What it tells people (summary, arguments, complexity) stands on the pages in docs/commands/.
+The part for people (summary, arguments, complexity) is on the pages in docs/commands/.
 """
 
 from dataclasses import dataclass

@@ -10,10 +10,11 @@
         two waits
     ''')
 
-`name> command` sends a command from a connection of that name, which is opened when it is first
-met, and goes on when the server says that it is blocked. `name< reply` is what it is told then,
-`name waits` that it still is blocked and was told nothing. The other lines are those of a
-transcript (transcript.py), from one more connection; values bound in one are known to all.
+`name> command` sends a command from the connection of that name, and goes on when the server says
+that the client is blocked. The first use of a name opens its connection. `name< reply` is the next
+reply on that connection; `name waits` checks that it is still blocked and got no reply. All other
+lines are those of a transcript (transcript.py), on one more connection. Values that one connection
+has bound are known to all.
 """
 
 import re
@@ -29,7 +30,7 @@ LINE = re.compile(r"([a-z][a-z0-9-]*)(> |< | waits$)(.*)")
 
 
 class Consumer(Pipelined):
-    """A connection that knows what the server calls it."""
+    """A connection that knows its client id."""
 
     def __init__(self, port: int, *, protocol: int = 2):
         super().__init__(port, protocol=protocol)
@@ -39,7 +40,7 @@ class Consumer(Pipelined):
         return bool(select.select([self._socket], [], [], within_s)[0])
 
     def is_closed(self, within_s: float = 5) -> bool:
-        """The server has closed the connection, without another word."""
+        """The server has closed the connection without a further reply."""
         self._socket.settimeout(within_s)
         return self._stream.read(1) == b""
 
@@ -50,7 +51,7 @@ class Consumer(Pipelined):
 
 
 class Room(Session):
-    """A connection that speaks, and consumers by their names."""
+    """One connection for a transcript's plain lines, and consumers by name."""
 
     def __init__(self, server: Server, *, protocol: int = 2):
         super().__init__(server.port, protocol=protocol)
@@ -64,13 +65,13 @@ class Room(Session):
         super().close()
 
     def __call__(self, name: str) -> Consumer:
-        """The consumer of that name, who enters if they aren't there."""
+        """The consumer of that name; a new one if there is none."""
         if name not in self._consumers:
             self._consumers[name] = Consumer(self.server.port, protocol=self._protocol)
         return self._consumers[name]
 
     def leave(self, name: str) -> None:
-        """The consumer closes the connection, and the server has seen it."""
+        """Closes the consumer's connection, and waits until the server has noticed."""
         consumer = self._consumers.pop(name)
         consumer.close()
         eventually(lambda: self.flags(consumer.id) is None)
@@ -97,14 +98,14 @@ class Room(Session):
         self.check("\n".join(spoken), **known)
 
     def wait(self, name: str, *words: str | bytes | int) -> Consumer:
-        """Sends a command, and returns when it blocks the client."""
+        """Sends a command, and returns when the client is blocked."""
         consumer = self(name)
         consumer.send(words)
         eventually(lambda: self.is_blocked(consumer))
         return consumer
 
     def flags(self, id: int) -> str | None:
-        """What CLIENT LIST tells of a client; None when there is none."""
+        """The client's flags in CLIENT LIST; None when there is no such client."""
         told = re.search(rb" flags=(\w+) ", self.call("CLIENT", "LIST", "ID", id))
         return told and told[1].decode()
 
@@ -151,7 +152,7 @@ def timed(consumer: Consumer, *words: str | bytes | int, within_s: float = 30) -
 
 
 def in_one_go(port: int, *commands: Words) -> list[Any]:
-    """Commands that the server reads at once, and so executes in one turn of its event loop."""
+    """Sends commands in one write. The server executes them in one turn of its event loop."""
     connection = Pipelined(port)
     connection.send(*commands)
     replies = [connection.receive() for _ in commands]

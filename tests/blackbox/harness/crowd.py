@@ -1,8 +1,8 @@
-"""A crowd of consumers that wait, give up, go away and are thrown out, and producers that keep them
+"""A crowd of consumers that wait, time out, disconnect and are killed, and producers that keep them
 busy.
 
-Every delivery that anyone got is kept, so that afterwards one can tell whether each job was handed
-out as often as its attempts say.
+The crowd keeps every delivery that a consumer got. So a test can check afterwards that each job was
+handed out as often as its attempts say.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class Line:
         return reply
 
     async def call_at_once(self, *commands: Words) -> list[Any]:
-        """The server executes them in one turn of its event loop."""
+        """Sends commands in one write. The server executes them in one turn of its event loop."""
         self._writer.write(b"".join(map(encoded, commands)))
         return [await self._read() for _ in commands]
 
@@ -61,7 +61,7 @@ class Crowd:
     port: int
     consumers: int
     jobs: int
-    # Whether consumers go away and are thrown out, so that a delivery may be on its way to nobody.
+    # Whether consumers disconnect and are killed, so that no consumer may get a delivery.
     vanish: bool
     seed: int = 1
 
@@ -124,7 +124,7 @@ class Crowd:
         line.close()
 
     async def _disturb(self, chance: random.Random) -> None:
-        """Sends those away who wait, also the one who is just being served."""
+        """Kills or unblocks waiting consumers, also one that is just being served."""
         line = await Line.open(self.port)
         for n in range(10**9):
             await asyncio.sleep(0.004)
@@ -230,13 +230,13 @@ class Crowd:
         # Or it is forgotten, until its lease ends.
 
     def lost_deliveries(self) -> int:
-        """Attempts that nobody got: replies that were on their way to somebody who had gone."""
+        """Attempts that no consumer got: their replies were on the way to a consumer that had
+        gone.
+        """
         return sum(max(attempts) - len(attempts) for attempts in self.handouts.values())
 
     def check(self) -> None:
-        """All jobs were handed out and finished, once, and their leases grew with their
-        attempts.
-        """
+        """All jobs were handed out and finished once, and their leases grew with their attempts."""
         __tracebackhide__ = True
         assert self.wrong == []
         assert set(self.handouts) == set(self.due)

@@ -1,4 +1,4 @@
-"""A queue is the same wherever it comes to: out of files, as a copy, by DUMP and RESTORE."""
+"""Checks that a queue stays the same after a restart, as a copy, and by DUMP and RESTORE."""
 
 from collections.abc import Callable
 
@@ -10,8 +10,8 @@ FILES = (["appendonly yes"], ["appendonly yes", "aof-use-rdb-preamble no"], ["sa
 
 
 def check_files_hold(server: Server, config: list[str], shown: Callable[[Server], object]) -> None:
-    """Restarts, from its log as it is and from a rewritten one, or from its RDB file, as it is
-    configured.
+    """Restarts the server: from its log as it is and from a rewritten one, or from its RDB file, as
+    it is configured.
     """
     before = (shown(server), queues_of(server))
     if "appendonly yes" in config:
@@ -23,7 +23,7 @@ def check_files_hold(server: Server, config: list[str], shown: Callable[[Server]
 
 
 def check_copies_hold(server: Server, key: str) -> None:
-    """Leaves the copies: `copied` and `restored`."""
+    """Copies the queue to `copied` and `restored`, and leaves both there."""
     with binary_client(server) as r:
         assert r.copy(key, "copied")
         r.restore("restored", 0, r.dump(key))

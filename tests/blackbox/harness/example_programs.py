@@ -1,7 +1,7 @@
 """The programs of examples/, run as its README.md says.
 
-They run in a copy under target/examples, where what they fetch and build stays. The first module
-of tests that needs a language makes its copy, for all processes of this run. A language whose tools
+They run in a copy under target/examples, where their packages and builds stay. The first test
+module that needs a language makes the copy, for all processes of this run. A language whose tools
 are missing is skipped.
 """
 
@@ -45,7 +45,7 @@ OUT_OF_REACH = {
 
 @dataclass
 class Example:
-    """One language's programs, ready to run."""
+    """The programs of one language, ready to run."""
 
     directory: Path
     producer: list[str]
@@ -54,7 +54,7 @@ class Example:
 
 
 class Worker:
-    """A worker that runs, and what it has printed so far."""
+    """A running worker, and what it has printed so far."""
 
     def __init__(self, example: Example, port: int, output: Path):
         self._output = output
@@ -65,7 +65,7 @@ class Worker:
         return self._output.read_text().splitlines()
 
     def has_said(self, line: str) -> None:
-        """Waits until it has printed this line."""
+        """Waits until the worker has printed this line."""
         __tracebackhide__ = True
 
         def said() -> bool:
@@ -76,14 +76,14 @@ class Worker:
         eventually(said, within_s=30)
 
     def has_complained(self, command: str) -> None:
-        """Waits until it has printed that this command got no answer."""
+        """Waits until the worker has printed that this command got no reply."""
         __tracebackhide__ = True
         eventually(
             lambda: any(line.startswith(f"{command}: ") for line in self.lines()), within_s=30
         )
 
     def stops_when_told(self, number: signal.Signals = signal.SIGTERM) -> list[str]:
-        """Tells it to stop, and returns what it has printed when it is gone."""
+        """Sends the worker a signal to stop; returns what it has printed when it has ended."""
         self._process.send_signal(number)
         assert self._process.wait(timeout=30) == 0, self.lines()
         assert self.lines()[-1] == "stopped"
@@ -95,7 +95,7 @@ class Worker:
 
 
 def launch(example: Example, port: int, output: IO[bytes]) -> subprocess.Popen[bytes]:
-    """Its worker, that prints to here."""
+    """Starts the example's worker; its output goes to `self`."""
     return subprocess.Popen(
         ["setpriv", "--pdeathsig", "KILL", *example.worker],
         cwd=example.directory,
@@ -108,7 +108,9 @@ def launch(example: Example, port: int, output: IO[bytes]) -> subprocess.Popen[b
 
 @contextmanager
 def writes_of_worker(example: Example, port: int) -> Iterator[Iterator[str]]:
-    """A worker that runs, and what it writes: each piece as it was written, whole line or not."""
+    """A running worker, and each piece that it wrote, as it was written: whole lines or parts of
+    them.
+    """
     # The kernel keeps apart what is written to such a pipe in one go, and a read gets one of these.
     read_end, write_end = os.pipe2(os.O_DIRECT)
     with os.fdopen(read_end, "rb", buffering=0) as reading:
@@ -179,7 +181,7 @@ def install_in(
 
 
 def version_of(tool: str) -> int:
-    """Its major version, 0 when there is none."""
+    """The major version of a program; 0 when it is missing."""
     if shutil.which(tool) is None:
         return 0
     told = subprocess.run([tool, "--version"], capture_output=True, text=True).stdout
@@ -193,7 +195,7 @@ def url_of(port: int) -> dict[str, str]:
 
 @pytest.fixture
 def start_at(example: Example, tmp_path: Path) -> Iterator[Callable[[int], Worker]]:
-    """Starts workers of a server's port."""
+    """Starts workers for a server's port."""
     workers: list[Worker] = []
 
     def start(port: int) -> Worker:
@@ -226,7 +228,7 @@ def job(r: redis.Redis, job_id: str) -> dict[str, str | int | None]:
 
 
 def people(count: int) -> str:
-    """The body of a job that takes a worker a fifth of a second for each of them."""
+    """The body of a job on which a worker spends a fifth of a second for each person."""
     return " ".join(f"p{n}@example.com" for n in range(count))
 
 

@@ -1,15 +1,17 @@
-"""Golden files: what each version of the module wrote (tests/golden), and what is to be seen of it.
+"""Golden files: what each version of the module wrote (tests/golden), and what a client sees of
+it.
 
-A folder a version, made by make.py there. The same queues in four forms:
+Each version has a folder, made by make.py there, with the same queues in four forms:
 
     dump.rdb        SAVE
     session.aof     the log of the session that made the queues
     rewritten.aof   BGREWRITEAOF without an RDB preamble
     payloads.json   a DUMP payload of each queue, in hex
 
-content.json says when they are to be looked at, and what a client sees then: by a clock that is set
-to that time, so that each job is in the state in which it was. digests.json has their digests by
-the module as it is now: `make.py --record` writes it anew when what goes into a digest changes.
+content.json has a time, and what a client sees of the queues at that time. The tests set the
+server's clock to it, so that each job is in the state that was recorded. digests.json has the
+queues' digests by the module as it is now: `make.py --record` writes it again when a change of the
+module changes what goes into a digest.
 """
 
 import json
@@ -38,7 +40,7 @@ Content = dict[str, Any]
 
 @dataclass(frozen=True)
 class Golden:
-    """What one version wrote."""
+    """The files of one version."""
 
     folder: Path
 
@@ -47,7 +49,7 @@ class Golden:
 
     @property
     def clock_ms(self) -> int:
-        """When it is to be looked at."""
+        """The time at which the files are to be looked at."""
         return self._json("content.json")["clock-ms"]
 
     @property
@@ -70,7 +72,9 @@ class Golden:
         (self.folder / name).write_text(laid_out(value) + "\n")
 
     def clock(self, shims: Path) -> dict[str, str]:
-        """The environment of a server that begins at the time at which this is to be looked at."""
+        """The environment of a server whose clock begins at the time at which the files are to be
+        looked at.
+        """
         return clock_at(shims, self.clock_ms)
 
     def _json(self, name: str) -> Any:
@@ -78,7 +82,7 @@ class Golden:
 
 
 def laid_out(value: Any, indent: str = "") -> str:
-    """JSON, with a line for each map or list that has no other in it."""
+    """JSON with one line for each map or list that contains no other."""
     parts = value.values() if isinstance(value, dict) else value
     if not isinstance(value, dict | list) or not any(
         isinstance(part, dict | list) for part in parts
@@ -105,7 +109,9 @@ def versions() -> list[Golden]:
 
 @dataclass(frozen=True)
 class Form:
-    """Lines of redis.conf, and files in the server's directory, each with the one it is made of."""
+    """Lines of redis.conf, and files in the server's directory, each with the golden file it is
+    made from.
+    """
 
     name: str
     config: list[str]
@@ -152,12 +158,12 @@ def queues_in(r: redis.Redis) -> list[str]:
 
 
 def content(r: redis.Redis) -> Content:
-    """All that a client that decodes nothing sees of all queues, fit for JSON."""
+    """All that a client sees of all queues, as JSON. The client must not decode replies."""
     return {key: {"info": info(r, key), "jobs": jobs_of(r, key)} for key in queues_in(r)}
 
 
 def known_to(then: Any, now: Any) -> Any:
-    """Without the fields that the version of then didn't have."""
+    """The content without the fields that the older version didn't have."""
     match then, now:
         case dict(), dict():
             return {
@@ -169,7 +175,7 @@ def known_to(then: Any, now: Any) -> Any:
 
 
 def jobs_of(r: redis.Redis, key: str) -> dict[str, list[dict[str, Any]]]:
-    """By state, in the order in which they leave it."""
+    """The jobs by state, in the order in which they leave it."""
     return {
         state: [
             shown(fields(r.execute_command("DQ.GET", key, fields(job)["id"])))
@@ -195,9 +201,7 @@ def digests_of(r: redis.Redis) -> dict[str, str]:
 
 
 def load_its_aof(server: Server, r: redis.Redis) -> None:
-    """What the module writes into an AOF now, in commands only, is loaded in place of what is
-    there.
-    """
+    """Loads the AOF that the module writes now, in commands only, in place of the data there."""
     if not r.info("persistence")["aof_enabled"]:
         r.config_set("appendonly", "yes")
         eventually(lambda: is_written(r), 20)

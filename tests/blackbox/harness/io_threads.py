@@ -4,8 +4,8 @@ from harness.server import Kind
 
 
 def io_threads(kind: Kind, threads: int) -> tuple[str, ...]:
-    """Lines of the server's configuration: so many threads, which work even when there is little to
-    do.
+    """Lines of the server's configuration for this many I/O threads, which work even under little
+    load.
     """
     if kind.family == "valkey":
         return f"io-threads {threads}", "events-per-io-thread 0"

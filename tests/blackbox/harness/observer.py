@@ -1,4 +1,4 @@
-"""Seeing to it that bad input changes nothing."""
+"""Checks that bad input changes nothing."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ Refused = tuple[str, str]
 
 
 class Observer:
-    """All there is to see of a server, by a connection of its own."""
+    """All that a client can see of a server, read by a connection of its own."""
 
     def __init__(self, server: Server):
         self._client = server.client()
@@ -85,7 +85,7 @@ class Observer:
 
 
 def check_refused(server: Server, session: Session, table: list[Refused]) -> None:
-    """Each command gets its error, on a queue and where there is no key, and changes nothing."""
+    """Each command gets its error, on a queue and without a key, and changes nothing."""
     __tracebackhide__ = True
     observer = Observer(server)
     for command, error in table:

@@ -1,4 +1,4 @@
-"""Where things are in the repository."""
+"""Where files of the repository are."""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""Tests that prepare something for a time that lies ahead. How far ahead depends on the machine."""
+"""For tests that prepare something for a time in the future. How far in the future depends on the
+machine.
+"""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -8,11 +10,13 @@ LONGEST_MS = 10_000
 
 
 class TooSlow(AssertionError):
-    """The time came before all was prepared: the test can't tell."""
+    """The time came before all was prepared, so the test proves nothing."""
 
 
 def patiently(play: Callable[[int], Result], ahead_ms: int = 500) -> Result:
-    """Plays with the time so far ahead; with twice that, and so on, while it was too slow."""
+    """Plays with this much time ahead. While the play was too slow, plays again with twice as
+    much.
+    """
     while ahead_ms <= LONGEST_MS:
         try:
             return play(ahead_ms)

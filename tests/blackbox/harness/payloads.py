@@ -1,4 +1,4 @@
-"""DUMP payloads of queues, made by hand: healthy ones, and any that no module ever wrote.
+"""DUMP payloads of queues, made by hand: healthy ones, and ones that no module ever wrote.
 
 A payload is the value, two bytes with the version of the RDB format, and the CRC64 of both.
 """
@@ -17,7 +17,7 @@ NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 
 
 def crc64_table() -> list[int]:
-    """Of the polynomial that the servers use, Jones's, bits reflected."""
+    """The table of the polynomial that the servers use (Jones, bits reflected)."""
     table = []
     for byte in range(256):
         crc = byte
@@ -38,7 +38,7 @@ def crc64(data: bytes) -> int:
 
 
 def sealed(value: bytes) -> bytes:
-    """With a footer that is right, so that the server looks at the value itself."""
+    """Adds a valid footer, so that the server looks at the value itself."""
     versioned = value + RDB_VERSION.to_bytes(2, "little")
     return versioned + crc64(versioned).to_bytes(8, "little")
 
@@ -68,7 +68,7 @@ def module_header(encoding_version: int) -> bytes:
 
 
 def msgpack(value: Any) -> bytes:
-    """The few of MessagePack's forms that the records use."""
+    """The few MessagePack forms that the records use."""
     match value:
         case None:
             return b"\xc0"
@@ -85,7 +85,7 @@ def msgpack(value: Any) -> bytes:
 
 @dataclass(frozen=True)
 class JobRecord:
-    """The fields of a job in a file; the defaults are a job that is reserved."""
+    """The fields of a job in a file. By default the job is reserved."""
 
     time: int = 1_763_725_200_500
     created: int = 1_763_725_200_000

@@ -1,4 +1,4 @@
-"""A connection on which commands go out before the replies to earlier ones are there."""
+"""A connection that sends commands before the replies to earlier ones are there."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ class Pipelined(Connection):
         return self._read()
 
     def call_all(self, commands: Sequence[Words], at_once: int = 1_000) -> list[Any]:
-        """Sends them all; none may be answered with an error."""
+        """Sends all commands; fails if a reply is an error."""
         replies = []
         for start in range(0, len(commands), at_once):
             batch = commands[start : start + at_once]

@@ -1,4 +1,4 @@
-"""Ports for what isn't one of the harness's servers."""
+"""Free ports, for programs that are not one of the harness's servers."""
 
 from harness.server import claimed_port
 
@@ -6,7 +6,7 @@ CLAIMS = []
 
 
 def free_port() -> int:
-    """Ours until the tests end."""
+    """A port that no other test gets until the tests end."""
     port, claim = claimed_port()
     CLAIMS.append(claim)
     return port

@@ -14,20 +14,20 @@ def binary_client(server: Server, **options: Any) -> redis.Redis:
 
 
 def digests(r: redis.Redis, *keys: str | bytes) -> list[bytes | str]:
-    """What a queue is, as one number each: equal queues have equal ones."""
+    """The digest of each queue, one number each. Equal queues have equal digests."""
     return r.execute_command("DEBUG", "DIGEST-VALUE", *keys)
 
 
 def queues_of(server: Server) -> dict[str, str]:
-    """The digest of every queue."""
+    """The digest of every queue of the server."""
     with server.client() as r:
         keys = sorted(r.scan_iter(_type="delayq-dq", count=1_000))
         return dict(zip(keys, digests(r, *keys), strict=True)) if keys else {}
 
 
 def come_to_rest(r: redis.Redis) -> None:
-    """Waits until no job of any queue will leave within the next hour without somebody saying
-    so.
+    """Waits until no job of any queue will leave its state within the next hour without a
+    command.
     """
     keys = list(r.scan_iter(_type="delayq-dq", count=1_000))
     for key in keys:
@@ -48,10 +48,10 @@ def job(r: redis.Redis, key: str, id: bytes | str) -> dict[str, Any] | None:
 
 
 def info(r: redis.Redis, key: str) -> dict[str, Any]:
-    """What DQ.INFO tells of the queue itself, wherever and whenever it is asked.
+    """The fields of DQ.INFO that depend on the queue alone, not on when and where it is asked.
 
-    Not so: the memory, which depends on what the queue has been; the lateness, which is the
-    server's; what happened in the last minute; and how long ago its oldest job became ready.
+    Left out are: the memory, which depends on the queue's history; the lateness, which belongs to
+    the server; the counts of the last minute; and the age of the oldest ready job.
     """
     told = fields(r.execute_command("DQ.INFO", key))
     passing = [name for name in told if name.startswith("lateness-")]
@@ -61,5 +61,5 @@ def info(r: redis.Redis, key: str) -> dict[str, Any]:
 
 
 def waiting(r: redis.Redis) -> int:
-    """How many queues the timer has in view: seen without touching any of them."""
+    """How many queues the timer waits for. Asking for it touches none of them."""
     return r.info("dq")["dq_queues_waiting"]

@@ -1,7 +1,7 @@
 """The Redis protocol, versions 2 and 3, read without interpretation.
 
-A client library hides what the tests want to see: an error's prefix, a status beside a string, the
-order of a map.
+A client library hides details that the tests check: an error's prefix, a status beside a string,
+the order of a map.
 """
 
 import socket
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Status(str):
-    """A reply like OK: a word of the protocol's own, not a string of data."""
+    """A status reply such as OK, as opposed to a string of data."""
 
 
 class Failure(str):
@@ -31,7 +31,7 @@ class Connection:
         self._socket.close()
 
     def call(self, *words: str | bytes | int) -> Any:
-        """Sends one command; an error comes back as a Failure."""
+        """Sends one command. An error comes back as a Failure."""
         encoded = [word if isinstance(word, bytes) else str(word).encode() for word in words]
         parts = [b"$%d\r\n%b\r\n" % (len(word), word) for word in encoded]
         self._socket.sendall(b"*%d\r\n%b" % (len(parts), b"".join(parts)))
@@ -55,9 +55,7 @@ LINE = None
 
 
 def read_reply() -> Generator[int | None, bytes, Any]:
-    """Reads one reply, wherever it comes from: yields how many bytes it needs next, and is sent
-    them.
-    """
+    """Reads one reply from any source: yields how many bytes it needs next, and is sent them."""
     line = yield LINE
     kind, rest = line[:1], line[1:-2]
     match kind:
@@ -93,13 +91,13 @@ def read_replies(count: int) -> Generator[int | None, bytes, list[Any]]:
 
 
 def fields(flat: list[Any]) -> dict[str, Any]:
-    """A RESP2 map; its names are text, whatever the client makes of the values."""
+    """A RESP2 map. Names are text, whether or not the client decodes the values."""
     names = (name.decode() if isinstance(name, bytes) else name for name in flat[::2])
     return dict(zip(names, flat[1::2], strict=True))
 
 
 def commands_in(log: bytes) -> Iterator[list[bytes]]:
-    """The commands of an AOF: each is an array of strings."""
+    """The commands of an AOF; each is an array of strings."""
     stream = BytesIO(log)
     while header := stream.readline():
         assert header.startswith(b"*"), header

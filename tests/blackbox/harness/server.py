@@ -46,7 +46,7 @@ class Kind:
 
     @property
     def binary(self) -> Path:
-        """The server's program, in the version that the suite speaks of."""
+        """The server's program, in the version that the tests name."""
         if not self.path.exists():
             raise FileNotFoundError(f"{self.path} is missing: run `make setup`")
         if (told := version_of(self.path)) != self.version:
@@ -59,7 +59,7 @@ class Kind:
         return self.name.split("-")[0]
 
     def is_since(self, family: str, major: int, minor: int = 0) -> bool:
-        """Whether it is of this family, and of this version or a later one."""
+        """Whether the server is of this family, and of this version or a later one."""
         return self.family == family and (major, minor) <= tuple(map(int, self.version.split(".")))
 
     def __str__(self) -> str:
@@ -67,13 +67,13 @@ class Kind:
 
 
 def release_of(program: Path) -> str:
-    """As in 8.2.3."""
+    """A release, such as 8.2.3."""
     told = subprocess.check_output([program, "--version"], text=True)
     return told.split(" v=")[1].split()[0]
 
 
 def version_of(program: Path) -> str:
-    """As in 8.2."""
+    """A version, such as 8.2."""
     return ".".join(release_of(program).split(".")[:2])
 
 
@@ -84,7 +84,7 @@ def fetched(family: str, version: str) -> Kind:
 
 
 def named(name: str) -> Kind:
-    """By the name of a server that `make setup` fetches, or the path of any other."""
+    """A server by the name under which `make setup` fetches it, or by its path."""
     if name in KNOWN:
         return KNOWN[name]
     path = Path(name).absolute()
@@ -109,7 +109,7 @@ KINDS = [named(name) for name in os.environ.get("DQ_SERVERS", DEFAULT).split()]
 
 
 def eventually(condition: Callable[[], Any], within_s: float = 5) -> Any:
-    """Waits until the condition holds and returns what it gave; the deadline is a failure."""
+    """Waits until the condition holds and returns its value; fails at the deadline."""
     __tracebackhide__ = True
     deadline = time.monotonic() + within_s
     while not (value := condition()):
@@ -133,9 +133,10 @@ class Server:
         environment: Mapping[str, str] = NOTHING,
         under: Sequence[str] = (),
     ):
-        """`config` are lines of redis.conf; `module_args` None starts without the module; `files`
-        lie in the directory when it starts; `environment` is set each time that it starts; `under`
-        is a program that runs it, with its arguments."""
+        """`config` has lines of redis.conf. With `module_args` None the server starts without the
+        module. `files` are in its directory when it starts. `environment` is set at each start.
+        `under` is a program that runs the server, with its arguments.
+        """
         if not module.exists():
             raise FileNotFoundError(f"{module} is missing: run `make build`")
         self.kind = kind
@@ -171,11 +172,11 @@ class Server:
         return self._process is not None and self._process.poll() is None
 
     def has_died(self) -> bool:
-        """It ended and nobody here ended it."""
+        """The server has ended, and not because the test ended it."""
         return self._process is not None and self._process.poll() is not None
 
     def start(self, within_s: float = 30) -> None:
-        """Starts it and returns when it answers, its data loaded."""
+        """Starts the server; returns when it answers and its data is loaded."""
         __tracebackhide__ = True
         assert self._process is None or self.has_died(), f"{self} is already up"
         with self.log_path.open("ab") as log:
@@ -204,7 +205,7 @@ class Server:
             time.sleep(0.005)
 
     def stop(self, within_s: float = 20) -> None:
-        """An orderly shutdown, which saves where save points are configured."""
+        """Shuts the server down. It saves where save points are configured."""
         if self._process is None:
             return
         self._process.terminate()
@@ -216,7 +217,7 @@ class Server:
             raise RuntimeError(f"{self} does not shut down:\n{self.log()}") from None
 
     def kill9(self) -> None:
-        """A crash, of the server and of any child that is saving for it."""
+        """A crash of the server and of any child that is saving for it."""
         if self._process is None:
             return
         with contextlib.suppress(ProcessLookupError):
@@ -232,7 +233,7 @@ class Server:
         return self.log_path.read_bytes()[offset:].decode(errors="replace")
 
     def client(self, **options: Any) -> redis.Redis:
-        """A redis-py client that sends no command twice: a retried DQ.POP would hide a loss."""
+        """A redis-py client that sends no command twice: a repeated DQ.POP would hide a loss."""
         defaults = {
             "protocol": 2,
             "decode_responses": True,
@@ -245,7 +246,7 @@ class Server:
         return Session(self.port, protocol=protocol)
 
     def cli(self, *args: str) -> str:
-        """What redis-cli prints at a terminal."""
+        """What redis-cli prints in a terminal."""
         program = TARGET / "servers" / "valkey-8.1" / "valkey-cli"
         command = [program, "-p", str(self.port), "--no-raw", *args]
         return subprocess.run(
@@ -253,7 +254,7 @@ class Server:
         ).stdout
 
     def rewrite_aof(self) -> Path:
-        """BGREWRITEAOF; the file that it made."""
+        """Runs BGREWRITEAOF; returns the file that it made."""
         with self.client() as client:
             before = client.info("stats")["total_forks"]
             client.bgrewriteaof()
@@ -269,14 +270,14 @@ class Server:
         return base
 
     def replicate(self, primary: "Server") -> None:
-        """Makes this server a replica and waits until both ends say that the link is up."""
+        """Makes this server a replica, and waits until both ends say that the link is up."""
         with self.client() as client, primary.client() as there:
             client.replicaof("127.0.0.1", primary.port)
             eventually(lambda: client.info("replication")["master_link_status"] == "up", 20)
             eventually(lambda: self.port in ports_online(there), 20)
 
     def catch_up(self, primary: "Server") -> None:
-        """Waits until this replica has taken in all that its primary has sent."""
+        """Waits until this replica has applied all that its primary has sent."""
         with self.client() as mine, primary.client() as theirs:
             eventually(
                 lambda: offset(mine, "slave_repl_offset") == offset(theirs, "master_repl_offset")
@@ -295,18 +296,19 @@ def offset(client: redis.Redis, field: str) -> int:
 
 
 def ports_online(primary: redis.Redis) -> list[int]:
-    """Of the replicas that the primary takes for being online."""
+    """The ports of the replicas that the primary takes for being online."""
     state = primary.info("replication")
     replicas = [state[f"slave{n}"] for n in range(state["connected_slaves"])]
     return [replica["port"] for replica in replicas if replica["state"] == "online"]
 
 
 def claimed_port() -> tuple[int, socket.socket]:
-    """A port of 127.0.0.1, and the claim to it: none of our tests on this machine, whoever runs
-    them, gets it before that is closed. A claim is the same port of 127.0.0.2, which no server
-    listens on.
+    """A port of 127.0.0.1, and a claim to it. No other test on this machine, of any user, gets the
+    port before the claim is closed. The claim is the same port of 127.0.0.2, on which no server
+    listens.
 
-    Below the ports of outgoing connections, so that none takes it while a server restarts.
+    The port is below those of outgoing connections, so that none of them takes it while a server
+    restarts.
     """
     for port in random.sample(range(20_000, 32_000), 100):
         claim = socket.socket()

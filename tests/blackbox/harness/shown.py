@@ -1,4 +1,4 @@
-"""What DQ.GET and DQ.INFO show in a session; harness/queues.py has the same for redis-py."""
+"""The fields of DQ.GET and DQ.INFO in a session; harness/queues.py has the same for redis-py."""
 
 from harness.resp import fields
 from harness.transcript import Session

@@ -1,4 +1,4 @@
-"""Jobs of queue `q` in every state, for tests about what an operator sees and does."""
+"""Jobs of queue `q` in every state, for tests of what an operator sees and does."""
 
 from harness.resp import fields
 from harness.transcript import Session
@@ -14,7 +14,7 @@ BURIED = """
 
 
 def bury(session: Session, *ids: str, options: str = "") -> None:
-    """Adds jobs that are buried, one after the other."""
+    """Adds jobs and buries them, one after the other."""
     for job_id in ids:
         session.check(BURIED.format(job_id, options))
 
@@ -30,7 +30,7 @@ IN_STATE = {
 
 
 def make_all_states(session: Session) -> None:
-    """Added the other way round, so that the order is made by something else."""
+    """Adds the jobs in reverse, so that their order doesn't come from the order of the ADDs."""
     bury(session, *IN_STATE["dead"], options="PRIORITY 9")
     for at, job_id in reversed(list(enumerate(IN_STATE["done"]))):
         session.call("DQ.ADD", "q", job_id, "x", "KEEP", 60_000 * (at + 1))

@@ -1,4 +1,6 @@
-"""The harness itself: tests that can't fail, or servers left behind, would spoil all the others."""
+"""The harness itself: a check that can't fail, or a server that is never stopped, would spoil all
+other tests.
+"""
 
 import os
 import subprocess
@@ -33,7 +35,7 @@ from harness.transcript import Mismatch, Session
         pytest.param('> MGET k l\n[<...>, "x"]', id="further elements and another last one"),
     ],
 )
-def test_a_wrong_reply_fails(session: Session, transcript: str) -> None:
+def test_a_transcript_with_a_wrong_reply_fails(session: Session, transcript: str) -> None:
     with pytest.raises(Mismatch):
         session.check(transcript)
 
@@ -94,7 +96,7 @@ def test_resp3_keeps_maps_in_order(server: Server) -> None:
     """)
 
 
-def test_known_values_and_the_past_are_told(session: Session) -> None:
+def test_a_mismatch_shows_known_values_and_the_commands_before_it(session: Session) -> None:
     with pytest.raises(Mismatch) as failure:
         session.check('# First.\n> ECHO <word>\n<word>\n> ECHO <word>\n"no"', word="a b")
     assert str(failure.value) == (

@@ -1,9 +1,9 @@
-"""A server's clock that tests set is the module's clock, too.
+"""When a test sets a server's clock, the module sees the same clock.
 
 The module asks its server for the time of a command, and the C library for how long its timer may
-sleep. Valkey keeps modules apart from what is loaded before the C library: with two clocks an hour
-apart the timer would look every millisecond, or sleep too long. So would a thread that waits until
-a time of day, as those of jemalloc do.
+sleep. Valkey keeps modules apart from libraries that are loaded before the C library. With two
+clocks an hour apart, the timer would look every millisecond, or sleep too long. So would a thread
+that waits until a time of day, such as those of jemalloc.
 """
 
 import errno
@@ -44,7 +44,7 @@ def test_the_module_sleeps_by_the_clock_that_its_server_shows(
         assert r.info("dq")["dq_timer_runs"] - before < RUNS_MAX
 
 
-def test_it_can_be_set_while_the_server_runs(
+def test_the_wall_clock_can_be_set_while_the_server_runs(
     fresh_server: Callable[..., Server], tmp_path: Path
 ) -> None:
     clock = WallClock(tmp_path)
@@ -81,7 +81,9 @@ print(told, time.monotonic() - began)
 
 
 @pytest.mark.parametrize("by_s", [-HOUR_S, HOUR_S])
-def test_a_thread_that_waits_until_a_time_of_day_waits_by_it(tmp_path: Path, by_s: int) -> None:
+def test_a_thread_that_waits_until_a_time_of_day_waits_by_the_shifted_clock(
+    tmp_path: Path, by_s: int
+) -> None:
     environment = os.environ | shifted_clock(tmp_path, by_s)
     told = subprocess.check_output(
         [sys.executable, "-c", SLEEP], text=True, env=environment, timeout=60

@@ -38,7 +38,7 @@ NAMED_ESCAPES = {"\n": "n", "\r": "r", "\t": "t", "\a": "a", "\b": "b"}
 
 
 class Mismatch(AssertionError):
-    """A reply that is not the promised one."""
+    """A reply that differs from the promised one."""
 
 
 @dataclass
@@ -74,7 +74,7 @@ class Session(Connection):
         return int(text) if text.lstrip("-").isdigit() else unquote(text).decode()
 
     def check(self, transcript: str, **known: str | bytes | int) -> None:
-        """Plays a transcript; `known` gives placeholders their values beforehand."""
+        """Plays a transcript; `known` gives values of placeholders beforehand."""
         __tracebackhide__ = True
         for name, value in known.items():
             self._bound[name] = render(value.encode() if isinstance(value, str) else value)
@@ -85,7 +85,7 @@ class Session(Connection):
                 self._note(self._play(step))
 
     def eventually(self, transcript: str, within_s: float = 5) -> None:
-        """Repeats one command until its reply is the promised one."""
+        """Repeats one command until it gives the promised reply."""
         __tracebackhide__ = True
         (step,) = parse(transcript)
         deadline = time.monotonic() + within_s
@@ -141,8 +141,9 @@ class Session(Connection):
 
 
 def play(session: Session, transcript: str) -> None:
-    """As Session.check; after a comment that begins with `# Later` the command is repeated until it
-    gives its reply."""
+    """Plays a transcript as Session.check does. After a comment that begins with `# Later`, the
+    command is repeated until it gives its reply.
+    """
     __tracebackhide__ = True
     is_later = False
     for step in parse(transcript):

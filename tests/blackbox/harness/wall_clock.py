@@ -1,8 +1,7 @@
-"""A wall clock for a server that a test sets, also while it runs: wall_clock.c before the C
-library.
+"""A wall clock for one server, which a test sets, also while the server runs: wall_clock.c is
+loaded before the C library.
 
-Both the server and the module go by it. Their timers go by the monotonic clock, which stays as it
-is.
+Both the server and the module use it. Their timers use the monotonic clock, which is left alone.
 """
 
 import mmap
@@ -24,8 +23,8 @@ class WallClock:
     """By how much the wall clock of one server is wrong."""
 
     def __init__(self, directory: Path, name: str = "wall", *, shift_us: int = 0):
-        """The shim and the shift lie in the directory, where several clocks may be, each by its
-        name.
+        """The shim and the shift are in this directory. It may hold several clocks; each has its
+        own name.
         """
         path = directory / f"{name}.clock"
         path.write_bytes(struct.pack("q", 0))
@@ -41,7 +40,9 @@ class WallClock:
         self.set(shift_us)
 
     def set(self, shift_us: int) -> None:
-        """Makes it fast by so much, or slow. Whatever a server is asked from now on goes by it."""
+        """Sets the clock ahead, or back if negative. It holds for every later reading of the
+        server.
+        """
         self._shift[:] = struct.pack("q", shift_us)
         self.shift_us = shift_us
         self.furthest_us = max(self.furthest_us, shift_us)
@@ -49,7 +50,7 @@ class WallClock:
 
 
 def shifted_clock(directory: Path, by_s: int) -> Mapping[str, str]:
-    """The environment of a program that has the wrong time from its beginning to its end."""
+    """The environment of a program whose clock is wrong by the same amount all the time."""
     return WallClock(directory, f"{by_s}s", shift_us=by_s * US_PER_S).environment
 
 

@@ -1,4 +1,4 @@
-"""A worker that has just taken job `a` of queue `q`, for tests about what it says of it then."""
+"""A worker that has just taken job `a` of queue `q`, for tests of what it reports about the job."""
 
 from harness.shown import job
 from harness.transcript import Session
@@ -15,13 +15,13 @@ HELD = """
 
 
 def hold(session: Session, *options: str | int, ttr: int = 60_000) -> int:
-    """Adds the job with these options and takes it; its lease."""
+    """Adds the job with these options and takes it; returns its lease."""
     assert session.call("DQ.ADD", "q", "a", "x", *options) == b"a"
     ((_, _, lease, _),) = session.call("DQ.POP", "q", "TTR", ttr)
     return lease
 
 
 def seen(session: Session, *names: str) -> list[object]:
-    """Fields of the job."""
+    """These fields of the job."""
     told = job(session, "q", "a")
     return [told[name] for name in names]

@@ -1,4 +1,6 @@
-"""A random workload, the same for the same seed: every command and option, over a few queues."""
+"""A random workload of every command and option, over a few queues. The same seed gives the same
+commands.
+"""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -44,8 +46,8 @@ Words = tuple[str | int, ...]
 
 
 class Workload:
-    """Short delays, TTRs and lives, so that jobs fall due, leases end and jobs die all the
-    while.
+    """Random commands with short delays, TTRs and TTLs, so that jobs fall due, leases end and jobs
+    die all the time.
     """
 
     def __init__(
@@ -55,12 +57,12 @@ class Workload:
         self._random = random.Random(seed)
         self._queues = queues
         self._groups = groups
-        # Deliveries that somebody got, whether or not they still count.
+        # Deliveries that a client got, whether or not they still count.
         self._deliveries: list[tuple[str, str, int]] = []
         self.handed_out = 0
 
     def run(self, commands: int, at_once: int = 50) -> None:
-        """So many commands, in pipelines, some of them in a MULTI."""
+        """Sends this many commands, in pipelines, some of them in a MULTI."""
         for _ in range(commands // at_once):
             batch = [self._command() for _ in range(at_once)]
             pipeline = self._r.pipeline(transaction=self._random.random() < 0.2)
@@ -71,7 +73,7 @@ class Workload:
                 self._take(words, reply)
 
     def _take(self, words: Words, reply: Any) -> None:
-        """Errors that are part of the game, and deliveries."""
+        """Accepts expected errors, and notes deliveries."""
         if isinstance(reply, redis.ResponseError):
             assert str(reply).startswith(("EXISTS", "FULL", "no such key")), (words, reply)
             return
@@ -96,7 +98,7 @@ class Workload:
         return tuple(make(self._random.choice(self._queues)))
 
     def _maybe(self, chance: float, option: str, *values: int | str) -> Iterator[str | int]:
-        """An option with one of these values, or nothing."""
+        """The option with one of these values, or nothing."""
         if self._random.random() < chance:
             yield option
             if values:
@@ -139,7 +141,9 @@ class Workload:
         yield from self._terms()
 
     def _terms(self) -> Iterator[str | int]:
-        """Of a consumer. The wait is short: the same connection would make the jobs."""
+        """The options of a consumer. It waits briefly: the same connection would have to add the
+        jobs.
+        """
         yield from self._maybe(0.4, "COUNT", 1, 2, 5, 100)
         yield from self._maybe(0.05, "BLOCK", 1, 2)
         if self._random.random() < 0.1:
@@ -148,14 +152,14 @@ class Workload:
             yield from self._maybe(0.5, "TTR", 1, 2, 5, 20, 60_000)
 
     def _delivery(self, queue: str) -> tuple[str, str, int | str]:
-        """By the lease, right, stale or never given; by any lease."""
+        """A job with a lease: the right one, a stale one, one that was never given, or `*`."""
         if self._deliveries and self._random.random() < 0.8:
             at = self._random.randrange(max(0, len(self._deliveries) - 50), len(self._deliveries))
             return self._deliveries[at]
         return queue, self._random.choice(IDS), self._random.choice(["*", "*", 7])
 
     def _finish(self, queue: str) -> Iterator[str | int]:
-        """One by one, and several at once."""
+        """FINISH of one job, or of several at once."""
         queue, id, lease = self._delivery(queue)
         if self._random.random() < 0.1:
             yield from ("DQ.FINISH", queue, id)
@@ -218,7 +222,7 @@ class Workload:
             yield from ("GROUPRATE", *self._random.choice([(0, 0), (1, 5), (7, 100)]))
 
     def _look(self, queue: str) -> Iterator[str | int]:
-        """What changes nothing, here and there between."""
+        """Commands that change nothing, now and then."""
         state = ("STATE", self._random.choice(STATES))
         yield from self._random.choice(
             [

@@ -1,4 +1,4 @@
-"""A queue with a job of every kind, for tests about what must stay the same."""
+"""A queue with a job of every kind, for tests of what must stay the same."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ BINARY = bytes(range(256))
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All that is to be seen of a queue."""
+    """All that a client can see of a queue."""
 
     digest: bytes | str
     jobs: dict[bytes, Any]
@@ -35,7 +35,7 @@ class Zoo:
 
 
 def make_zoo(r: redis.Redis, key: str) -> Zoo:
-    """Makes that queue; `r` decodes nothing."""
+    """Makes that queue; `r` must not decode replies."""
     ids: list[bytes] = []
 
     def add(id: bytes, body: bytes, *options: str | int) -> bytes:
@@ -57,7 +57,7 @@ def make_zoo(r: redis.Redis, key: str) -> Zoo:
     assert r.execute_command("DQ.DEL", key, b"deleted") == 1
 
     def give_back(verb: str, id: bytes, *options: str | int) -> None:
-        """What the worker says who has just got it."""
+        """The report of the worker that has just taken the job."""
         ((got, _, lease, _),) = pop("TTR", DAY_MS)
         assert got == id
         assert r.execute_command(verb, key, id, lease, *options) == 1
@@ -144,7 +144,7 @@ def make_zoo(r: redis.Redis, key: str) -> Zoo:
 
 
 def pop_all(r: redis.Redis, key: str) -> list[list[Any]]:
-    """Everything that is ready, one POP each, in order."""
+    """All ready jobs, one POP each, in order."""
     handed_out = []
     while delivery := r.execute_command("DQ.POP", key, "TTR", HOUR_MS):
         handed_out += delivery

@@ -1,4 +1,4 @@
-"""After whatever happened, all ways of looking at a queue tell the same."""
+"""After a random workload, all commands that look at a queue agree."""
 
 from typing import Any
 

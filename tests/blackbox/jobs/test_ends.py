@@ -1,5 +1,5 @@
-"""How a job ends but by a plain FINISH: taken without a lease, out of life, kept when it is
-done.
+"""Ends of a job other than a plain FINISH: it is taken with NOACK, its TTL is over, it is kept when
+it is done.
 """
 
 import pytest
@@ -10,7 +10,7 @@ from harness.transcript import Session
 from harness.worker import LIFE_IS_OVER, NO_ATTEMPTS_LEFT, hold, seen
 
 
-def test_taken_without_a_lease_it_is_gone(session: Session) -> None:
+def test_a_job_taken_with_noack_is_gone(session: Session) -> None:
     session.check("""
         > DQ.ADD q a x
         "a"
@@ -35,7 +35,7 @@ def test_taken_without_a_lease_it_is_gone(session: Session) -> None:
     """)
 
 
-def test_without_a_lease_it_is_another_attempt(session: Session) -> None:
+def test_a_pop_with_noack_counts_as_another_attempt(session: Session) -> None:
     hold(session)
     session.check("""
         > DQ.RELEASE q a *
@@ -78,7 +78,7 @@ def test_a_job_dies_when_its_time_to_live_is_over(
     """)
 
 
-def test_a_life_that_is_over_is_not_prolonged_but_the_work_counts(session: Session) -> None:
+def test_touch_does_not_prolong_a_ttl_that_is_over_but_finish_counts(session: Session) -> None:
     lease = hold(session, "TTL", 300)
     session.eventually("> DQ.LEN q STATE dead\n(integer) 1")
     session.check(
@@ -100,7 +100,7 @@ def test_a_life_that_is_over_is_not_prolonged_but_the_work_counts(session: Sessi
     )
 
 
-def test_a_life_ends_once(session: Session) -> None:
+def test_a_job_whose_ttl_is_over_dies_once(session: Session) -> None:
     """What comes first is what it died of."""
     hold(session, "TTL", 1_000, "ATTEMPTS", 1, ttr=50)
     session.eventually("> DQ.LEN q STATE dead\n(integer) 1")
@@ -112,7 +112,7 @@ def test_a_life_ends_once(session: Session) -> None:
     session.check("> DQ.LEN q STATE dead\n(integer) 1")
 
 
-def test_mortal_jobs_that_are_over_let_the_others_pass(session: Session) -> None:
+def test_expired_jobs_let_the_others_pass(session: Session) -> None:
     for n in range(50):
         session.call("DQ.ADD", "q", f"mortal-{n}", "x", "TTL", 20, "PRIORITY", n % 3)
     session.check('> DQ.ADD q a x\n"a"')
@@ -178,7 +178,7 @@ def test_a_kept_job_may_be_replaced_and_deleted(session: Session, how: str) -> N
 @pytest.mark.parametrize(
     "finish", ["DQ.FINISH q a *", "DQ.FINISH q a * b *", "DQ.FINISH q b * a *"]
 )
-def test_kept_ones_and_others_are_finished_together(session: Session, finish: str) -> None:
+def test_jobs_with_and_without_keep_are_finished_together(session: Session, finish: str) -> None:
     hold(session, "KEEP", 60_000)
     session.check('> DQ.ADD q b x\n"b"\n> DQ.POP q\n[["b", "x", <*>, 1]]')
     finished = 2 if "b" in finish else 1
@@ -192,7 +192,7 @@ def test_kept_ones_and_others_are_finished_together(session: Session, finish: st
     """)
 
 
-def test_the_id_is_free_and_the_job_gone_when_it_was_kept_long_enough(session: Session) -> None:
+def test_a_job_that_was_kept_long_enough_is_gone_and_its_id_free(session: Session) -> None:
     hold(session, "KEEP", 500)
     session.check("> DQ.FINISH q a *\n(integer) 1\n> DQ.LEN q\n(integer) 1")
     (kept_until,) = seen(session, "kept-until")

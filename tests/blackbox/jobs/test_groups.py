@@ -1,4 +1,4 @@
-"""Groups take turns, whatever they hold and wherever they are."""
+"""Groups take turns, however many jobs they have, also on replicas and after a restart."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from harness.transcript import Session
 StartServer = Callable[..., Server]
 
 
-def test_turns(session: Session) -> None:
+def test_groups_take_turns(session: Session) -> None:
     session.check("""
         > DQ.ADD q n1 x
         "n1"
@@ -33,7 +33,7 @@ def test_turns(session: Session) -> None:
     """)
 
 
-def test_what_is_shown(session: Session) -> None:
+def test_groups_and_get_show_the_groups_of_a_queue(session: Session) -> None:
     session.check("""
         > DQ.ALTER q GROUPCONCURRENCY 3 GROUPRATE 5 1000 BURST 4
         OK
@@ -122,7 +122,7 @@ def groups(server: Server) -> list[object]:
         return sorted(r.execute_command("DQ.GROUPS", "q", 0, "COUNT", 100)[1])
 
 
-def test_a_replica_goes_on_with_the_same_turn(fresh_server: StartServer) -> None:
+def test_a_replica_goes_on_with_the_turns_of_groups(fresh_server: StartServer) -> None:
     primary, replica = fresh_server("appendonly yes"), fresh_server("appendonly yes")
     replica.replicate(primary)
     with primary.client() as r:
@@ -142,7 +142,7 @@ def test_a_replica_goes_on_with_the_same_turn(fresh_server: StartServer) -> None
         assert r.execute_command("DQ.POP", "q", "COUNT", 9)
 
 
-def test_files_and_copies_hold_them(fresh_server: StartServer) -> None:
+def test_files_and_copies_hold_groups(fresh_server: StartServer) -> None:
     for config in FILES:
         server = fresh_server(*config)
         with server.client() as r:

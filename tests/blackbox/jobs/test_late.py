@@ -1,4 +1,4 @@
-"""LATE: a job that no worker takes in time is dead; a run of a schedule is passed over, and
+"""LATE: a job that no worker takes in time is dead; a run of a schedule is passed over and
 counted.
 """
 
@@ -20,7 +20,7 @@ def wait_until(unix_ms: int) -> None:
     eventually(lambda: now_ms() > unix_ms)
 
 
-def test_a_job_that_nobody_took_in_time_is_dead_and_can_be_kicked(session: Session) -> None:
+def test_a_job_that_was_not_taken_within_late_is_dead_and_can_be_kicked(session: Session) -> None:
     session.check("""
         > DQ.ADD q a x LATE 20
         "a"
@@ -50,7 +50,7 @@ def test_a_job_that_nobody_took_in_time_is_dead_and_can_be_kicked(session: Sessi
     """)
 
 
-def test_a_queue_has_one_for_jobs_that_do_not_say(r: redis.Redis) -> None:
+def test_a_queue_has_a_late_for_jobs_that_give_none(r: redis.Redis) -> None:
     add(r, "before")
     assert r.execute_command("DQ.ALTER", "q", "LATE", 30) == "OK"
     assert info(r, "q")["default-late"] == 30
@@ -64,7 +64,7 @@ def test_a_queue_has_one_for_jobs_that_do_not_say(r: redis.Redis) -> None:
     ]
 
 
-def test_each_attempt_has_its_own_time(r: redis.Redis) -> None:
+def test_each_attempt_of_a_job_has_its_own_late(r: redis.Redis) -> None:
     add(r, "a", "LATE", 50, "TTR", 100)
     ((_, _, lease, _),) = r.execute_command("DQ.POP", "q")
     # Longer than LATE, and in somebody's hands.
@@ -79,7 +79,7 @@ def test_each_attempt_has_its_own_time(r: redis.Redis) -> None:
     assert r.execute_command("DQ.POP", "q")[0][3] == 2
 
 
-def test_a_watcher_hears_of_it(server: Server, r: redis.Redis) -> None:
+def test_a_death_by_late_is_a_keyspace_event(server: Server, r: redis.Redis) -> None:
     r.config_set("notify-keyspace-events", "Ed")
     with r.pubsub() as watcher:
         watcher.subscribe("__keyevent@0__:dq.dead")
@@ -95,7 +95,7 @@ def test_a_watcher_hears_of_it(server: Server, r: redis.Redis) -> None:
     assert job(r, "q", "a")["reason"] == "late"
 
 
-def test_no_time_is_added_for_pauses_and_limits(r: redis.Redis) -> None:
+def test_pauses_and_limits_add_no_time_to_late(r: redis.Redis) -> None:
     r.execute_command("DQ.PAUSE", "q")
     add(r, "paused", "LATE", 20)
     eventually(lambda: r.execute_command("DQ.LEN", "q", "STATE", "dead") == 1)
@@ -109,7 +109,7 @@ def test_no_time_is_added_for_pauses_and_limits(r: redis.Redis) -> None:
     assert r.execute_command("DQ.POP", "q") is None
 
 
-def test_a_run_that_nobody_took_in_time_is_passed_over(r: redis.Redis) -> None:
+def test_a_run_that_was_not_taken_within_late_is_passed_over(r: redis.Redis) -> None:
     anchor = now_ms() + 20
     add(r, "a", "EVERY", HOUR_MS, "AT", anchor, "LATE", 20)
     add(r, "other", "DELAY", 5)
@@ -123,7 +123,7 @@ def test_a_run_that_nobody_took_in_time_is_passed_over(r: redis.Redis) -> None:
     assert r.execute_command("DQ.LEN", "q", "STATE", "dead") == 0
 
 
-def test_of_many_that_were_missed_those_in_time_come(r: redis.Redis) -> None:
+def test_of_many_missed_runs_those_within_late_come(r: redis.Redis) -> None:
     """After an outage: no flood, and what is in time isn't lost."""
     anchor = now_ms()
     for id, misfire in ("one", "ONE"), ("all", "ALL"):
@@ -142,7 +142,9 @@ def test_of_many_that_were_missed_those_in_time_come(r: redis.Redis) -> None:
     assert job(r, "q", "all")["missed"] >= 15
 
 
-def test_what_is_passed_over_by_a_blocked_worker_and_by_mpop(room: Room, r: redis.Redis) -> None:
+def test_a_waiting_worker_and_mpop_pass_over_runs_that_are_too_late(
+    room: Room, r: redis.Redis
+) -> None:
     for key in "p", "q":
         r.execute_command("DQ.ADD", key, "old", "x", "CRON", "* * * * * *", "LATE", 1)
         r.execute_command("DQ.PAUSE", key)

@@ -1,4 +1,4 @@
-"""Leases: only the latest one of a job is proof, and no number comes twice."""
+"""Leases: only the latest lease of a job counts, and no number is given twice."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -89,7 +89,7 @@ def test_leases_outgrow_the_numbers_that_a_millisecond_has(
     assert leases[-1] < EXACT_IN_EVERY_CLIENT
 
 
-def test_leases_grow_over_the_end_of_a_queue(session: Session) -> None:
+def test_leases_go_on_growing_when_a_queue_is_deleted_and_made_again(session: Session) -> None:
     seen = 0
     for removal in ["DEL q", "UNLINK q", "FLUSHALL", "FLUSHDB", "SET q x", "RENAME q other"]:
         session.check("""
@@ -124,7 +124,7 @@ def test_a_worker_of_a_deleted_queue_cannot_finish_a_job_of_the_new_one(session:
     """)
 
 
-def test_nor_when_all_that_happens_within_one_transaction(session: Session) -> None:
+def test_a_queue_deleted_within_a_transaction_gives_no_lease_again(session: Session) -> None:
     session.check("""
         > MULTI
         OK
@@ -170,7 +170,7 @@ def test_a_replaced_and_a_deleted_job_keep_their_numbers_used(session: Session) 
     assert session["first"] < session["second"] < session["third"]
 
 
-def test_a_server_that_starts_again_with_the_same_file_gives_no_number_again(
+def test_a_server_that_starts_again_with_the_same_file_gives_no_lease_again(
     fresh_server: Callable[..., Server],
 ) -> None:
     """A crash loses the leases that were given since the file was written, and so does the next
@@ -200,7 +200,7 @@ def test_a_server_that_starts_again_with_the_same_file_gives_no_number_again(
     assert leases[-1] < EXACT_IN_EVERY_CLIENT
 
 
-def test_nor_when_the_first_ones_were_lost_and_the_clock_was_set_back(
+def test_a_server_that_lost_its_leases_and_whose_clock_was_set_back_gives_none_again(
     fresh_server: Callable[..., Server], tmp_path: Path
 ) -> None:
     """The file knows of no lease at all."""
@@ -225,7 +225,7 @@ def test_nor_when_the_first_ones_were_lost_and_the_clock_was_set_back(
         assert session["next"] > lost
 
 
-def test_nor_of_a_deleted_queue_behind_starts_that_follow_each_other_fast(
+def test_fast_restarts_give_no_lease_of_a_deleted_queue_again(
     fresh_server: Callable[..., Server],
 ) -> None:
     server = fresh_server()
@@ -242,7 +242,7 @@ def test_nor_of_a_deleted_queue_behind_starts_that_follow_each_other_fast(
     assert sorted(set(leases)) == leases
 
 
-def test_nor_behind_a_schedule_whose_times_had_all_passed(
+def test_a_pop_that_only_passes_over_late_runs_gives_no_lease_again(
     fresh_server: Callable[..., Server], tmp_path: Path
 ) -> None:
     """A POP that only passes over what is too late gives no lease; those before it bind the queue
@@ -295,7 +295,7 @@ def test_leases_of_a_queue_that_moves_to_and_fro_stay_within_the_margin(
 def test_a_payload_from_far_ahead_takes_nothing_from_other_queues(
     fresh_server: Callable[..., Server], tmp_path: Path
 ) -> None:
-    """Whoever may RESTORE one key can't make the leases of another one smaller."""
+    """A client that may RESTORE one key can't make the leases of another key smaller."""
     almost_a_year = 366 * DAY_MS // 1_000 - 1
     from_afar = fresh_server(environment=shifted_clock(tmp_path, almost_a_year)).client()
     from_afar.execute_command("DQ.ADD", "far", "a", "x")

@@ -1,4 +1,4 @@
-"""CONCURRENCY and RATE: how much may leave a queue, and what becomes of what may not."""
+"""CONCURRENCY and RATE: how many jobs may leave a queue, and what happens to the others."""
 
 import time
 from itertools import pairwise
@@ -18,7 +18,7 @@ def add_many(r: redis.Redis, jobs: int, *words: str | int) -> None:
     pipeline.execute()
 
 
-def test_as_many_jobs_are_out_as_may_be(session: Session) -> None:
+def test_no_more_jobs_are_reserved_than_concurrency_allows(session: Session) -> None:
     session.check("""
         > DQ.ALTER q CONCURRENCY 2
         OK
@@ -99,7 +99,7 @@ def test_jobs_that_wait_for_the_rate_keep_their_order(r: redis.Redis) -> None:
         assert left[n + 10][2] - left[n][1] >= 499, left
 
 
-def test_a_burst_leaves_at_once_and_no_window_has_twice_as_many(r: redis.Redis) -> None:
+def test_a_burst_leaves_at_once_and_no_window_has_twice_the_rate(r: redis.Redis) -> None:
     """A token bucket that refills in a second lets nearly twice its size through in one."""
     r.execute_command("DQ.ALTER", "q", "RATE", 5, 600_000, "BURST", 4)
     add_many(r, 20)
@@ -192,7 +192,7 @@ def test_mpop_takes_from_the_next_queue_what_a_limit_holds_back_in_the_first(
     """)
 
 
-def test_who_polls_gets_the_rate_to_the_millisecond(r: redis.Redis) -> None:
+def test_a_client_that_polls_gets_the_rate_to_the_millisecond(r: redis.Redis) -> None:
     """Three in 100 ms: nothing is lost by rounding, and none is early."""
     r.execute_command("DQ.ALTER", "q", "RATE", 3, 100)
     add_many(r, 40)

@@ -1,5 +1,5 @@
-"""Jobs with a schedule come back, whatever happens to a run; and what users of other queues
-suffered from.
+"""Jobs with a schedule come back, whatever happens to a run. Some tests repeat bugs of other
+queues.
 """
 
 import threading
@@ -51,7 +51,7 @@ def test_a_finished_job_comes_back_on_time_and_never_drifts(r: redis.Redis) -> N
     assert r.execute_command("DQ.LEN", "q") == 1
 
 
-def test_every_second_by_cron(r: redis.Redis) -> None:
+def test_a_cron_schedule_comes_every_second(r: redis.Redis) -> None:
     add(r, "CRON", "* * * * * *", "TZ", "America/New_York")
     for _ in range(2):
         taken = take(r)
@@ -60,7 +60,7 @@ def test_every_second_by_cron(r: redis.Redis) -> None:
         finish(r, taken)
 
 
-def test_withdue_wherever_jobs_are_handed_out(r: redis.Redis, room: Room) -> None:
+def test_withdue_adds_the_due_time_to_every_kind_of_pop(r: redis.Redis, room: Room) -> None:
     due = now_ms() - 10
     for n in range(4):
         add(r, "AT", due, id=f"plain{n}")
@@ -140,7 +140,7 @@ def test_schedules_are_found_among_other_jobs(r: redis.Redis) -> None:
     assert info(r, "q")["schedules"] == 1
 
 
-def test_or_each_missed_run_is_made_up_for(r: redis.Redis) -> None:
+def test_misfire_all_makes_up_for_each_missed_run(r: redis.Redis) -> None:
     add(r, "EVERY", 20, "DELAY", 0, "MISFIRE", "ALL")
     start = job(r, "q", "a")["due"]
     eventually(lambda: now_ms() > start + 200)
@@ -154,7 +154,7 @@ def test_or_each_missed_run_is_made_up_for(r: redis.Redis) -> None:
 
 
 def test_no_run_overlaps_one_that_is_longer_than_the_period(r: redis.Redis) -> None:
-    """asynq#371, and whoever spawns a job for each time."""
+    """asynq#371, and all queues that add a job for each time."""
     add(r, "EVERY", 20, "DELAY", 0)
     taken = take(r)
     # Decided when the run was handed out, which on a busy machine may have been late itself.
@@ -208,7 +208,7 @@ def test_what_ends_a_schedule(r: redis.Redis, end: str) -> None:
     assert (job(r, "q", "a") or {}).get("state") == ("dead" if end == "BURY" else None)
 
 
-def test_kickjob_runs_it_now_and_then_it_goes_on_as_before(r: redis.Redis) -> None:
+def test_kickjob_runs_a_schedule_now_and_it_goes_on_as_before(r: redis.Redis) -> None:
     add(r, "CRON", "0 0 1 1 *")
     new_year = job(r, "q", "a")["due"]
     assert r.execute_command("DQ.POP", "q") is None
@@ -219,7 +219,7 @@ def test_kickjob_runs_it_now_and_then_it_goes_on_as_before(r: redis.Redis) -> No
     assert (job(r, "q", "a")["due"], job(r, "q", "a")["state"]) == (new_year, "delayed")
 
 
-def test_no_ack_arms_the_next_at_once(r: redis.Redis) -> None:
+def test_a_pop_with_noack_arms_the_next_run_at_once(r: redis.Redis) -> None:
     add(r, "EVERY", HOUR_MS, "DELAY", 0)
     (taken,) = r.execute_command("DQ.POP", "q", "COUNT", 10, "NOACK", "WITHDUE")
     shown = job(r, "q", "a")
@@ -321,7 +321,7 @@ RUN_ONCE = ("RUNS", 1, "ATTEMPTS", 1)
 def test_a_deployment_brings_no_dead_job_back(
     r: redis.Redis, changed: tuple[str | int, ...]
 ) -> None:
-    """Dead by time alone, of which nobody has told the queue."""
+    """Dead by time alone: no command has come since."""
     add(r, "EVERY", HOUR_MS, "DELAY", 0, "TTR", 1, *RUN_ONCE)
     take(r)
     eventually(lambda: job(r, "q", "a")["state"] == "dead")
@@ -335,7 +335,7 @@ def test_a_deployment_brings_no_dead_job_back(
 
 
 @pytest.mark.parametrize("end", ["TTL", "ATTEMPTS"])
-def test_nor_one_that_had_no_schedule(r: redis.Redis, end: str) -> None:
+def test_a_deployment_brings_no_dead_job_without_a_schedule_back(r: redis.Redis, end: str) -> None:
     add(r, end, 1, "TTR", 1)
     if end == "ATTEMPTS":
         take(r)
@@ -428,7 +428,7 @@ def test_a_jitter_spreads_jobs_of_one_time(r: redis.Redis) -> None:
     assert max(late) - min(late) > HOUR_MS / 2
 
 
-def test_times_without_a_key(r: redis.Redis) -> None:
+def test_next_gives_cron_times_without_a_key(r: redis.Redis) -> None:
     times = r.execute_command("DQ.NEXT", "0 12 * * *", "FROM", 0, "COUNT", 3)
     assert times == [DAY_MS * day + 12 * HOUR_MS for day in range(3)]
     (soon,) = r.execute_command("DQ.NEXT", "* * * * * *")

@@ -1,5 +1,5 @@
-"""What each version of the module wrote (harness/golden.py) is read by this one, and is what it
-was.
+"""This version reads the files of each older version (harness/golden.py), and the queues are
+unchanged.
 """
 
 import re
@@ -55,7 +55,7 @@ def loaded(
 
 @each_version
 @each_form
-def test_it_is_read_and_written_again(
+def test_a_file_of_an_older_version_is_read_and_written_again(
     fresh_server: StartServer, shims: Path, golden: Golden, form: Form
 ) -> None:
     with loaded(fresh_server, shims, golden, form) as (server, r):
@@ -74,7 +74,7 @@ def test_it_is_read_and_written_again(
 
 @each_version
 @each_form
-def test_its_queues_work_on(
+def test_queues_of_an_older_version_work_on(
     fresh_server: StartServer, shims: Path, golden: Golden, form: Form
 ) -> None:
     """Workers report jobs that they were given by the old version; the others come in order."""
@@ -94,13 +94,13 @@ def test_its_queues_work_on(
 
 
 @each_version
-def test_every_file_is_looked_at(golden: Golden) -> None:
+def test_every_golden_file_is_tested(golden: Golden) -> None:
     names = {source for form in FORMS for source in form.files.values()}
     names |= {"content.json", "digests.json", "payloads.json"}
     assert {path.name for path in golden.folder.iterdir()} == names
     assert golden.payloads.keys() == golden.content.keys() == golden.digests.keys()
 
 
-def test_the_first_version_that_was_released_is_there() -> None:
+def test_the_first_released_version_has_golden_files() -> None:
     released = re.findall(r'^version = "0\.[3-9]', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)
     assert [str(golden) for golden in versions()][:1] == (["0.3"] if released else [])

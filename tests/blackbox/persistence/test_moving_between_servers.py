@@ -1,4 +1,6 @@
-"""Queues move between Redis and Valkey in the ways that docs/format.md names, and in no others."""
+"""Queues can move between Redis and Valkey in the ways that docs/format.md names, and in no
+others.
+"""
 
 import re
 from collections.abc import Callable
@@ -79,7 +81,7 @@ def holds(server: Server, before: dict[str, str]) -> None:
         assert r.execute_command("DQ.FINISH", "zoo", id, lease) == 1
 
 
-def test_the_page_speaks_of_all_servers_that_are_tested() -> None:
+def test_the_install_page_tells_of_moves_between_all_tested_servers() -> None:
     lines = {line_of(kind): kind.family for kind in KNOWN.values()}
     assert set(WAYS) == {(a, b) for a, b in permutations(lines, 2) if lines[a] != lines[b]}
 

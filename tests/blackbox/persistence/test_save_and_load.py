@@ -1,4 +1,4 @@
-"""A queue survives whatever the server does to keep it: each field, order, lease and total."""
+"""A queue survives every way in which the server keeps it: each field, order, lease and total."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -10,6 +10,7 @@ import pytest
 import redis
 
 from harness.clock import now_ms
+from harness.marks import long
 from harness.pipelined import Pipelined
 from harness.queues import binary_client, come_to_rest, digests, info, job, queues_of, waiting
 from harness.resp import Failure
@@ -30,7 +31,7 @@ def b(server: Server) -> Iterator[redis.Redis]:
 
 
 def check_kept(zoo: Zoo, server: Server, key: str, before: object) -> None:
-    """The queue is what it was, also to those who work with it."""
+    """The queue is what it was, and workers can go on with it."""
     with binary_client(server) as r:
         assert zoo.snapshot(r, key) == before
         last_lease = info(r, key)["last-lease"]
@@ -43,7 +44,7 @@ def check_kept(zoo: Zoo, server: Server, key: str, before: object) -> None:
         assert r.execute_command("DQ.FINISH", key, b"leased", held["lease"]) == 1
 
 
-def test_save_and_restart(fresh_server: StartServer) -> None:
+def test_queues_survive_save_and_restart(fresh_server: StartServer) -> None:
     server = fresh_server()
     with binary_client(server) as r:
         zoo = make_zoo(r, "q")
@@ -53,7 +54,7 @@ def test_save_and_restart(fresh_server: StartServer) -> None:
     check_kept(zoo, server, "q", before)
 
 
-def test_aof_and_restart(fresh_server: StartServer) -> None:
+def test_queues_survive_a_restart_from_the_aof(fresh_server: StartServer) -> None:
     server = fresh_server("appendonly yes")
     with binary_client(server) as r:
         zoo = make_zoo(r, "q")
@@ -69,7 +70,9 @@ def test_aof_and_restart(fresh_server: StartServer) -> None:
         pytest.param(COMMANDS_ONLY, ".aof", id="commands only"),
     ],
 )
-def test_rewritten_aof_and_restart(fresh_server: StartServer, preamble: str, base: str) -> None:
+def test_queues_survive_a_restart_from_a_rewritten_aof(
+    fresh_server: StartServer, preamble: str, base: str
+) -> None:
     server = fresh_server("appendonly yes", preamble)
     with binary_client(server) as r:
         zoo = make_zoo(r, "q")
@@ -88,7 +91,7 @@ def test_rewritten_aof_and_restart(fresh_server: StartServer, preamble: str, bas
     check_kept(zoo, server, "q", before)
 
 
-def test_debug_reload(server: Server, b: redis.Redis) -> None:
+def test_queues_survive_debug_reload(server: Server, b: redis.Redis) -> None:
     zoo = make_zoo(b, "q")
     before = zoo.snapshot(b, "q")
     b.execute_command("DEBUG", "RELOAD")
@@ -96,8 +99,10 @@ def test_debug_reload(server: Server, b: redis.Redis) -> None:
 
 
 @pytest.mark.parametrize("preamble", [RDB_PREAMBLE, COMMANDS_ONLY])
-@pytest.mark.parametrize("seed", [11, 12, 13])
-def test_a_random_workload_survives(fresh_server: StartServer, preamble: str, seed: int) -> None:
+@pytest.mark.parametrize("seed", [11, pytest.param(12, marks=long), pytest.param(13, marks=long)])
+def test_a_random_workload_survives_a_restart(
+    fresh_server: StartServer, preamble: str, seed: int
+) -> None:
     server = fresh_server("appendonly yes", preamble)
     base = ".rdb" if preamble == RDB_PREAMBLE else ".aof"
     with server.client() as r:
@@ -123,7 +128,7 @@ def test_a_random_workload_survives(fresh_server: StartServer, preamble: str, se
 
 
 @pytest.mark.parametrize("preamble", [RDB_PREAMBLE, COMMANDS_ONLY])
-def test_debug_loadaof(fresh_server: StartServer, preamble: str) -> None:
+def test_queues_survive_debug_loadaof(fresh_server: StartServer, preamble: str) -> None:
     server = fresh_server("appendonly yes", preamble)
     with binary_client(server) as r:
         zoo = make_zoo(r, "q")
@@ -132,7 +137,7 @@ def test_debug_loadaof(fresh_server: StartServer, preamble: str) -> None:
     check_kept(zoo, server, "q", before)
 
 
-def test_dump_and_restore(server: Server, b: redis.Redis) -> None:
+def test_queues_survive_dump_and_restore(server: Server, b: redis.Redis) -> None:
     zoo = make_zoo(b, "q")
     before = zoo.snapshot(b, "q")
     payload = b.dump("q")
@@ -151,7 +156,9 @@ def test_dump_and_restore(server: Server, b: redis.Redis) -> None:
 
 
 @pytest.mark.parametrize("database", [0, 5])
-def test_copy(server: Server, b: redis.Redis, database: int) -> None:
+def test_a_copied_queue_is_equal_and_goes_its_own_way(
+    server: Server, b: redis.Redis, database: int
+) -> None:
     zoo = make_zoo(b, "q")
     before = zoo.snapshot(b, "q")
     with binary_client(server, db=database) as there:
@@ -166,7 +173,7 @@ def test_copy(server: Server, b: redis.Redis, database: int) -> None:
         assert zoo.snapshot(there, "copy") == before
 
 
-def test_a_queue_without_jobs_stays(fresh_server: StartServer) -> None:
+def test_a_queue_without_jobs_survives_files_and_copies(fresh_server: StartServer) -> None:
     server = fresh_server("appendonly yes", COMMANDS_ONLY)
     with binary_client(server) as r:
         r.execute_command("DQ.ADD", "q", "a", "x")

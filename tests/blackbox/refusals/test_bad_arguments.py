@@ -1,6 +1,4 @@
-"""Bad input, as in test_bad_options.py: the words that stand before the options, and their
-number.
-"""
+"""Bad input, as in test_bad_options.py: the words before the options, and the number of words."""
 
 import pytest
 
@@ -44,14 +42,16 @@ ID_AND_LEASE = ["", " {}", " {} a"]
         ("dq.apply", ["", " {}", " {} PUT", " {} PUT a", " {} PUT a x"]),
     ],
 )
-def test_wrong_arity(lone: Server, lone_session: Session, command: str, tails: list[str]) -> None:
+def test_a_wrong_number_of_arguments_is_refused(
+    lone: Server, lone_session: Session, command: str, tails: list[str]
+) -> None:
     error = f"ERR wrong number of arguments for '{command}' command"
     table = [(name + tail, error) for tail in tails for name in (command, command.upper())]
     check_refused(lone, lone_session, table)
 
 
 @pytest.mark.parametrize("word", ['""', "i" * 513, "i" * 100_000])
-def test_ids(lone: Server, lone_session: Session, word: str) -> None:
+def test_bad_ids_are_refused(lone: Server, lone_session: Session, word: str) -> None:
     commands = [
         f"DQ.ADD {{}} {word} x",
         f"DQ.ADD {{}} {word} x NX DELAY 5",
@@ -76,7 +76,7 @@ def test_ids(lone: Server, lone_session: Session, word: str) -> None:
     check_refused(lone, lone_session, table)
 
 
-def test_leases(lone: Server, lone_session: Session) -> None:
+def test_bad_leases_are_refused(lone: Server, lone_session: Session) -> None:
     error = "ERR lease must be a positive integer or *"
     words = [word for word in [*NO_NUMBERS, "0", "**", "1,2"] if word not in ("*", str(2**63))]
     table = [
@@ -97,7 +97,7 @@ def test_leases(lone: Server, lone_session: Session) -> None:
     check_refused(lone, lone_session, table)
 
 
-def test_ids_without_their_leases(lone: Server, lone_session: Session) -> None:
+def test_ids_without_their_leases_are_refused(lone: Server, lone_session: Session) -> None:
     error = "ERR each id needs its lease: id lease [id lease ...]"
     table = [
         ("DQ.FINISH {} reserved * ready", error),
@@ -108,7 +108,7 @@ def test_ids_without_their_leases(lone: Server, lone_session: Session) -> None:
     check_refused(lone, lone_session, table)
 
 
-def test_the_number_of_keys(lone: Server, lone_session: Session) -> None:
+def test_a_wrong_numkeys_is_refused(lone: Server, lone_session: Session) -> None:
     error = "ERR numkeys must be the number of keys that follow it, at least 1"
     table = [(f"DQ.MPOP {number} {{}}", error) for number in [*NO_NUMBERS, "0", "2", "3"]]
     table += [
@@ -126,7 +126,7 @@ def test_the_number_of_keys(lone: Server, lone_session: Session) -> None:
             observer.check_nothing_changed(command.format(key))
 
 
-def test_cursors(lone: Server, lone_session: Session) -> None:
+def test_bad_cursors_are_refused(lone: Server, lone_session: Session) -> None:
     error = "ERR cursor must be an integer from 0 to 4294967295"
     words = [*NO_NUMBERS, str(2**32)]
     table = [(f"DQ.SCAN {{}} {word}", error) for word in words]
@@ -136,7 +136,7 @@ def test_cursors(lone: Server, lone_session: Session) -> None:
     lone_session.check('> DQ.SCAN q 4294967295\n["0", []]')
 
 
-def test_a_body_over_the_limit(lone: Server, lone_session: Session) -> None:
+def test_a_body_over_the_limit_is_refused(lone: Server, lone_session: Session) -> None:
     observer = Observer(lone)
     for job_id in "new", "ready", "*":
         for options in ["", "REPLACE", "NX DELAY 5"]:
@@ -166,7 +166,7 @@ def test_the_limit_of_a_body_is_a_setting(lone: Server, lone_session: Session) -
     """)
 
 
-def test_a_taken_id_and_a_full_queue(lone: Server, lone_session: Session) -> None:
+def test_a_taken_id_and_a_full_queue_refuse_an_add(lone: Server, lone_session: Session) -> None:
     lone_session.check("> DQ.ALTER q MAXJOBS 5\nOK")
     taken = "EXISTS id is taken in this queue"
     full = "FULL the queue holds as many jobs as it may"

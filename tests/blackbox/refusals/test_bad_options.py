@@ -1,9 +1,9 @@
-"""Bad input gets one clear error that names what is wrong, and changes nothing.
+"""Bad input gets one clear error that names the mistake, and changes nothing.
 
-Here, the options of all commands; test_bad_arguments.py has the words before them,
-test_wrong_keys.py keys. After every error stands the same check: all keys, the queue, its totals,
-the AOF and the module's counters are as they were (harness/observer.py). No server has a part in
-reading options, so one kind does.
+This file has the options of all commands; test_bad_arguments.py has the words before them,
+test_wrong_keys.py keys. After every error comes the same check: all keys, the queue, its totals,
+the AOF and the module's counters are as they were (harness/observer.py). Options are read by the
+module alone, so the tests run on one kind of server.
 """
 
 import pytest
@@ -99,7 +99,7 @@ def others(command: str, option: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("command", "option", "takes"), EACH_NUMBER)
-def test_numbers(
+def test_options_with_bad_numbers_are_refused(
     lone: Server, lone_session: Session, command: str, option: str, takes: tuple[int, int] | str
 ) -> None:
     least, most = MILLIS if takes == PAIR else takes
@@ -116,7 +116,7 @@ def test_numbers(
 
 
 @pytest.mark.parametrize(("command", "option", "takes"), EACH_OPTION)
-def test_options_without_a_value_and_options_given_twice(
+def test_options_without_a_value_or_given_twice_are_refused(
     lone: Server, lone_session: Session, command: str, option: str, takes: tuple[int, int] | str
 ) -> None:
     whole = example(option, takes)
@@ -144,8 +144,10 @@ def test_options_without_a_value_and_options_given_twice(
 @pytest.mark.parametrize(
     "command", ["DQ.LEN {}", "DQ.PEEK {}", "DQ.SCAN {} 0", "DQ.PURGE {} COUNT 5"]
 )
-def test_a_state_without_its_option(lone: Server, lone_session: Session, command: str) -> None:
-    """As whoever counts dead jobs writes it first."""
+def test_a_state_without_the_word_state_is_refused(
+    lone: Server, lone_session: Session, command: str
+) -> None:
+    """A likely mistake of a client that counts dead jobs."""
     error = "ERR unknown option '{}': a state needs STATE before it"
     table = [
         (f"{command} {word}", error.format(word)) for word in ("dead", "READY", "Delayed", "done")
@@ -156,7 +158,7 @@ def test_a_state_without_its_option(lone: Server, lone_session: Session, command
 
 
 @each_command
-def test_unknown_options(lone: Server, lone_session: Session, command: str) -> None:
+def test_unknown_options_are_refused(lone: Server, lone_session: Session, command: str) -> None:
     words = {
         "FOO": "FOO",
         "foo": "foo",
@@ -184,7 +186,9 @@ def test_unknown_options(lone: Server, lone_session: Session, command: str) -> N
 
 
 @each_command
-def test_options_of_other_commands(lone: Server, lone_session: Session, command: str) -> None:
+def test_options_of_other_commands_are_refused(
+    lone: Server, lone_session: Session, command: str
+) -> None:
     name, _, _ = command.partition(" ")
     own = {
         option
@@ -201,7 +205,7 @@ def test_options_of_other_commands(lone: Server, lone_session: Session, command:
     check_refused(lone, lone_session, table)
 
 
-def test_contradictions(lone: Server, lone_session: Session) -> None:
+def test_options_that_exclude_each_other_are_refused(lone: Server, lone_session: Session) -> None:
     when = "ERR options DELAY and AT exclude each other"
     taken = "ERR options NX and REPLACE exclude each other"
     back = "ERR options DELAY and UNBEGUN exclude each other"
@@ -224,7 +228,7 @@ def test_contradictions(lone: Server, lone_session: Session) -> None:
     check_refused(lone, lone_session, table)
 
 
-def test_sums_past_the_last_time(lone: Server, lone_session: Session) -> None:
+def test_times_past_the_last_one_are_refused(lone: Server, lone_session: Session) -> None:
     table: list[Refused] = []
     for command, option in [
         ("DQ.ADD {} a x", "DELAY"),
@@ -242,7 +246,7 @@ def test_sums_past_the_last_time(lone: Server, lone_session: Session) -> None:
     check_refused(lone, lone_session, table)
 
 
-def test_steps(lone: Server, lone_session: Session) -> None:
+def test_bad_steps_of_a_forecast_are_refused(lone: Server, lone_session: Session) -> None:
     past = f"ERR STEP reaches past the last time there is, {TIME_MAX}"
     table: list[Refused] = []
     for number in [*NO_NUMBERS, "0", "1001", str(COUNT_MAX)]:
@@ -271,7 +275,9 @@ def test_steps(lone: Server, lone_session: Session) -> None:
     lone_session.check(f"> DQ.FORECAST q FROM {TIME_MAX - 2} STEP 1 COUNT 2\n[0, 0]")
 
 
-def test_a_backoff_that_begins_above_its_end(lone: Server, lone_session: Session) -> None:
+def test_a_backoff_that_begins_above_its_end_is_refused(
+    lone: Server, lone_session: Session
+) -> None:
     error = "ERR the base of BACKOFF must not be longer than its max"
     table = [
         (f"{command} {words}", error)
@@ -297,7 +303,7 @@ def group_rate(words: str) -> str:
     )
 
 
-def test_groups(lone: Server, lone_session: Session) -> None:
+def test_bad_group_names_are_refused(lone: Server, lone_session: Session) -> None:
     error = "ERR GROUP must be 1 to 512 bytes long"
     table = [
         (f"{command} GROUP {word}", error)
@@ -309,7 +315,9 @@ def test_groups(lone: Server, lone_session: Session) -> None:
     assert lone_session.call("DQ.ADD", "q", "longest", "x", "GROUP", longest) == b"longest"
 
 
-def test_the_burst_stands_right_behind_its_rate(lone: Server, lone_session: Session) -> None:
+def test_a_burst_that_does_not_follow_its_rate_is_refused(
+    lone: Server, lone_session: Session
+) -> None:
     table = [
         ("DQ.ALTER {} BURST 5 RATE 1 1 BURST 5", NEEDS_A_RATE),
         ("DQ.ALTER {} GROUPRATE 1 1 BURST 5 BURST 5", NEEDS_A_RATE),
@@ -324,7 +332,7 @@ def test_the_burst_stands_right_behind_its_rate(lone: Server, lone_session: Sess
 
 
 @pytest.mark.parametrize("name", ["RATE", "GROUPRATE"])
-def test_rates(lone: Server, lone_session: Session, name: str) -> None:
+def test_bad_rates_are_refused(lone: Server, lone_session: Session, name: str) -> None:
     jobs, span, burst = (
         f"ERR {option} must be an integer from {least} to {most}"
         for option, (least, most) in {"RATE": LIMIT, "RATE ": SPAN, "BURST": COUNT}.items()
@@ -364,7 +372,7 @@ def test_rates(lone: Server, lone_session: Session, name: str) -> None:
         lone_session.check(f"> DQ.ALTER q {words}\nOK")
 
 
-def test_jobs_by_their_ids(lone: Server, lone_session: Session) -> None:
+def test_bad_pops_by_id_are_refused(lone: Server, lone_session: Session) -> None:
     too_long = "ERR id must be 1 to 512 bytes long"
     exclusive = "ERR options {} and ID exclude each other"
     table = [
@@ -384,7 +392,7 @@ def test_jobs_by_their_ids(lone: Server, lone_session: Session) -> None:
     check_refused(lone, lone_session, table)
 
 
-def test_reasons(lone: Server, lone_session: Session) -> None:
+def test_too_long_reasons_are_refused(lone: Server, lone_session: Session) -> None:
     error = "ERR reason must be at most 512 bytes long"
     table = [
         (f"{command} REASON {'r' * length}", error)
@@ -398,7 +406,7 @@ def test_reasons(lone: Server, lone_session: Session) -> None:
     assert shown[shown.index(b"reason") + 1] == longest
 
 
-def test_states(lone: Server, lone_session: Session) -> None:
+def test_unknown_states_are_refused(lone: Server, lone_session: Session) -> None:
     words = {
         "foo": "foo",
         '""': "",
@@ -416,7 +424,9 @@ def test_states(lone: Server, lone_session: Session) -> None:
     check_refused(lone, lone_session, table)
 
 
-def test_only_what_stays_in_a_state_has_an_age(lone: Server, lone_session: Session) -> None:
+def test_older_is_refused_for_states_that_jobs_only_pass_through(
+    lone: Server, lone_session: Session
+) -> None:
     table = [
         (words.format("{}", state), f"ERR option OLDER doesn't go with STATE {state}")
         for state in ("delayed", "reserved")
@@ -429,7 +439,7 @@ def test_only_what_stays_in_a_state_has_an_age(lone: Server, lone_session: Sessi
     check_refused(lone, lone_session, table)
 
 
-def test_only_one_time_has_no_place_among_the_ready(lone: Server, lone_session: Session) -> None:
+def test_peek_from_is_refused_for_ready_jobs(lone: Server, lone_session: Session) -> None:
     """They leave by their priority first."""
     error = "ERR option FROM doesn't go with STATE ready"
     table = [
@@ -444,7 +454,7 @@ def test_only_one_time_has_no_place_among_the_ready(lone: Server, lone_session: 
     check_refused(lone, lone_session, table)
 
 
-def test_a_job_that_is_not_in_the_state(lone: Server, lone_session: Session) -> None:
+def test_peek_after_a_job_in_another_state_is_refused(lone: Server, lone_session: Session) -> None:
     anew = "ERR AFTER names no job that is ready now: begin anew without it"
     table = [
         (f"DQ.PEEK {{}} AFTER {job_id}", anew) for job_id in ("dead", "reserved", "done", "nobody")
@@ -458,7 +468,7 @@ def test_a_job_that_is_not_in_the_state(lone: Server, lone_session: Session) -> 
     check_refused(lone, lone_session, table)
 
 
-def test_a_purge_names_its_state(lone: Server, lone_session: Session) -> None:
+def test_a_purge_without_a_state_is_refused(lone: Server, lone_session: Session) -> None:
     """Or a slip of the hand would empty the queue."""
     error = "ERR option STATE is missing"
     table = [
@@ -472,7 +482,7 @@ def test_a_purge_names_its_state(lone: Server, lone_session: Session) -> None:
 
 
 @pytest.mark.parametrize(("command", "option", "takes"), EACH_OPTION)
-def test_the_options_of_the_table_are_taken(
+def test_good_values_of_the_same_options_are_accepted(
     lone_session: Session, command: str, option: str, takes: tuple[int, int] | str
 ) -> None:
     """Or the refusals above would prove nothing."""

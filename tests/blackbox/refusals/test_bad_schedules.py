@@ -1,4 +1,4 @@
-"""Bad input, as in test_bad_options.py: schedules."""
+"""Bad input, as in test_bad_options.py: the options of schedules."""
 
 import pytest
 
@@ -40,14 +40,18 @@ EXPRESSIONS = {
 
 
 @pytest.mark.parametrize("command", ["DQ.ADD {} k x CRON", "DQ.NEXT"])
-def test_expressions(lone: Server, lone_session: Session, command: str) -> None:
+def test_bad_cron_expressions_and_zones_are_refused(
+    lone: Server, lone_session: Session, command: str
+) -> None:
     table = [(f"{command} {expression}", error) for expression, error in EXPRESSIONS.items()]
     zones = ["Mars/Olympus", '""', "../etc/passwd", "EST5EDT,M3.2.0,M11.1.0", r'"\xff"', "x" * 100]
     table += [(f"{command} @daily TZ {zone}", NO_ZONE) for zone in zones]
     check_refused(lone, lone_session, table)
 
 
-def test_words_that_make_no_sense_together(lone: Server, lone_session: Session) -> None:
+def test_schedule_options_that_exclude_each_other_are_refused(
+    lone: Server, lone_session: Session
+) -> None:
     no_id = "ERR option {} needs an id: with *, each call would make another schedule"
     table = [
         ("DQ.ADD {} k x EVERY 5 CRON @daily", "ERR options EVERY and CRON exclude each other"),
@@ -90,7 +94,9 @@ def test_words_that_make_no_sense_together(lone: Server, lone_session: Session) 
         ("EVERY 9 UNTIL", 0, 281_474_976_710_655),
     ],
 )
-def test_numbers(lone: Server, lone_session: Session, option: str, least: int, most: int) -> None:
+def test_schedule_options_with_bad_numbers_are_refused(
+    lone: Server, lone_session: Session, option: str, least: int, most: int
+) -> None:
     name = option.split()[-1]
     error = f"ERR {name} must be an integer from {least} to {most}"
     values = ["x", "-1", "+1", "1.0", '""', str(most + 1), *([str(least - 1)] if least else [])]

@@ -1,7 +1,8 @@
-"""What nobody's module wrote is refused whole and in words, and harms neither server nor queues.
+"""A payload that no module wrote is refused as a whole, with a reason in the log, and harms neither
+server nor queues.
 
-The payloads have right checksums, made here (harness/payloads.py), so that the server passes them
-on.
+The payloads have valid checksums, made here (harness/payloads.py), so that the server passes them
+on to the module.
 """
 
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from harness.marks import on_one_kind
+from harness.marks import long, on_one_kind
 from harness.payloads import (
     FOOTER_BYTES,
     Extra,
@@ -164,7 +165,9 @@ REFUSED = [
 
 @on_one_kind
 @pytest.mark.parametrize("payload, reason", REFUSED)
-def test_refused_in_words(server: Server, r: redis.Redis, payload: Payload, reason: str) -> None:
+def test_a_hostile_payload_is_refused_and_the_log_says_why(
+    server: Server, r: redis.Redis, payload: Payload, reason: str
+) -> None:
     log = len(server.log())
     assert BAD_DATA in restore(r, payload.sealed())
     assert f"<dq> a queue can't be loaded: {reason}" in server.log(log)
@@ -179,7 +182,7 @@ def test_a_refused_payload_leaves_the_old_queue(server: Server, r: redis.Redis) 
         assert zoo.snapshot(b, "q") == before
 
 
-def test_every_truncation_is_refused(server: Server) -> None:
+def test_every_truncation_of_a_payload_is_refused(server: Server) -> None:
     with binary_client(server) as b:
         value = unsealed(payload_of([Job(b"a"), Job(b"*", b"body " * 20)]).sealed())
         assert restore(b, sealed(value)) is None
@@ -192,6 +195,7 @@ def test_every_truncation_is_refused(server: Server) -> None:
         assert b.ping() and not b.exists("q")
 
 
+@long
 def test_flipped_bits_are_refused_or_make_a_queue_that_works(server: Server) -> None:
     """Each bit but those of the value's type, which is the server's. A body has no wrong bits."""
     value = unsealed(
@@ -252,7 +256,7 @@ def test_made_ids_after_the_last_serial_are_still_new_ones(
     assert r.execute_command("DQ.LEN", "q") == 2 + 5
 
 
-def test_times_at_the_end_of_time(server: Server, r: redis.Redis) -> None:
+def test_a_payload_with_times_at_the_end_of_time_works(server: Server, r: redis.Redis) -> None:
     assert restore(r, record(time=LAST_TIME, created=LAST_TIME, ttr=LAST_TIME).sealed()) is None
     server.session().check("""
         > DQ.POP q

@@ -1,6 +1,4 @@
-"""Bad input, as in test_bad_options.py: keys that hold something else, and effects that are
-none.
-"""
+"""Bad input, as in test_bad_options.py: keys of other types, and malformed entries of the log."""
 
 import pytest
 
@@ -69,7 +67,7 @@ COMMANDS = [
 WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value"
 
 
-def test_the_table_has_every_command(lone_session: Session) -> None:
+def test_the_table_of_wrong_keys_has_every_command(lone_session: Session) -> None:
     names = lone_session.call("COMMAND", "LIST", "FILTERBY", "MODULE", "dq")
     without_a_key = {"DQ.NEXT"}
     in_table = {command.split()[0] for command in COMMANDS}
@@ -85,7 +83,9 @@ def test_the_commands_of_the_table_work_on_a_queue(lone_session: Session) -> Non
 
 
 @pytest.mark.parametrize("kind_of_key", OTHERS)
-def test_keys_of_other_types(lone: Server, lone_session: Session, kind_of_key: str) -> None:
+def test_every_command_refuses_keys_of_other_types(
+    lone: Server, lone_session: Session, kind_of_key: str
+) -> None:
     lone_session.call(*OTHERS[kind_of_key].split())
     observer = Observer(lone)
     for command in COMMANDS:
@@ -95,7 +95,9 @@ def test_keys_of_other_types(lone: Server, lone_session: Session, kind_of_key: s
     lone_session.check(f"> DQ.ADD {kind_of_key} a x FOO\n(error) ERR unknown option 'FOO'")
 
 
-def test_a_key_of_another_modules_type(lone: Server, lone_session: Session) -> None:
+def test_every_command_refuses_a_key_of_another_modules_type(
+    lone: Server, lone_session: Session
+) -> None:
     if lone_session.call("COMMAND", "INFO", "VADD") == [None]:
         pytest.skip("this server brings no other module's type")
     lone_session.check("> VADD vectors VALUES 2 1 1 x\n(integer) 1")
@@ -120,7 +122,7 @@ def test_the_servers_own_commands_refuse_a_queue(lone: Server, lone_session: Ses
         observer.check_nothing_changed(command)
 
 
-def test_effects_that_are_none(lone: Server, lone_session: Session) -> None:
+def test_log_entries_that_are_malformed_are_refused(lone: Server, lone_session: Session) -> None:
     unreadable = "ERR a record is not what this version can read"
     too_long = "ERR a record has bytes after its end"
     table = [
@@ -142,7 +144,7 @@ def test_effects_that_are_none(lone: Server, lone_session: Session) -> None:
     check_refused(lone, lone_session, table)
 
 
-def test_entries_of_the_log_that_no_server_can_have_written(
+def test_log_entries_that_no_server_can_have_written_are_refused(
     lone: Server, lone_session: Session
 ) -> None:
     """From a client. They would stop the queue for as long, since its leases begin with the

@@ -1,4 +1,6 @@
-"""Limits, and how far a rate has got, are the same on replicas, in files and after a failover."""
+"""Limits, and what a rate has let through, are the same on replicas, in files and after a
+failover.
+"""
 
 from collections.abc import Callable
 
@@ -36,7 +38,7 @@ def shown(server: Server) -> dict[str, list[int]]:
         return {key: [info(r, key)[name] for name in LIMITS] for key in ("places", "rated")}
 
 
-def test_a_replica_and_a_new_primary_let_out_no_more(fresh_server: StartServer) -> None:
+def test_limits_hold_on_a_replica_and_a_new_primary(fresh_server: StartServer) -> None:
     primary, replica = fresh_server("appendonly yes"), fresh_server("appendonly yes")
     replica.replicate(primary)
     with primary.client() as r:
@@ -58,7 +60,7 @@ def test_a_replica_and_a_new_primary_let_out_no_more(fresh_server: StartServer) 
         assert id == "2"
 
 
-def test_files_and_copies_hold_them(fresh_server: StartServer) -> None:
+def test_files_and_copies_hold_limits(fresh_server: StartServer) -> None:
     for config in FILES:
         server = fresh_server(*config)
         with server.client() as r:

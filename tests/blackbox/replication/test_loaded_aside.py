@@ -1,5 +1,6 @@
-"""`repl-diskless-load swapdb`: a replica loads its primary's data while it serves what it had, and
-then swaps it in, or throws it away when the sync comes to nothing."""
+"""`repl-diskless-load swapdb`: a replica loads its primary's data while it serves its old data.
+Then it swaps the new data in, or throws it away when the sync fails.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -93,7 +94,7 @@ def looks_while_loading(replica: redis.Redis) -> list[list[Any]]:
 
 
 def check_the_timer_goes_on(server: Server) -> None:
-    """It is a primary now. A job falls due, and nobody touches it."""
+    """It is a primary now. A job falls due, and no client touches it."""
     with server.client() as r:
         r.execute_command("REPLICAOF", "NO", "ONE")
         eventually(lambda: sums(r)["jobs_ready"] == 1)

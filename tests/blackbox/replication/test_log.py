@@ -1,4 +1,6 @@
-"""The log is a sequence of (time, command): what is written, and what becomes of it elsewhere."""
+"""The log is a sequence of (time, command): what the module writes, and what a reader of it
+gets.
+"""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -37,7 +39,7 @@ def info_dq(server: Server) -> dict[str, int]:
         return r.info("dq")
 
 
-def test_the_log_is_what_was_said_and_when(fresh_server: StartServer) -> None:
+def test_the_log_has_the_commands_and_their_times(fresh_server: StartServer) -> None:
     primary, replica = fresh_server("appendonly yes"), fresh_server("appendonly yes")
     replica.replicate(primary)
     with primary.client() as r:
@@ -68,7 +70,7 @@ def test_the_log_is_what_was_said_and_when(fresh_server: StartServer) -> None:
                 assert words[2].isdigit() and words[3].startswith(b"check="), words
 
 
-def test_commands_of_one_millisecond_go_as_they_came(fresh_server: StartServer) -> None:
+def test_commands_of_one_millisecond_are_logged_as_they_came(fresh_server: StartServer) -> None:
     server = fresh_server("appendonly yes")
     with closing(Pipelined(server.port)) as pipeline:
         pipeline.call_all([("DQ.ADD", "q", n, "x") for n in range(2_000)])
@@ -164,7 +166,7 @@ def test_a_replica_that_has_diverged_says_so(fresh_server: StartServer) -> None:
     assert info_dq(primary)["dq_diverged"] == 0
 
 
-def test_a_delivery_to_one_who_waits_is_logged_as_the_pop_that_it_is(
+def test_a_delivery_to_a_waiting_consumer_is_logged_as_a_pop(
     fresh_server: StartServer,
 ) -> None:
     primary, replica = fresh_server("appendonly yes"), fresh_server()
@@ -185,7 +187,7 @@ def test_a_delivery_to_one_who_waits_is_logged_as_the_pop_that_it_is(
     assert pop[-4:] == [b"COUNT", b"5", b"TTR", b"9000"]
 
 
-def test_what_older_versions_took_is_still_read(fresh_server: StartServer) -> None:
+def test_log_entries_of_older_versions_are_still_read(fresh_server: StartServer) -> None:
     """A POP with both TTR and NOACK: refused by now, but there are logs that hold it."""
     server, replica = fresh_server("appendonly yes"), fresh_server()
     replica.replicate(server)
@@ -216,7 +218,9 @@ def test_what_older_versions_took_is_still_read(fresh_server: StartServer) -> No
 @pytest.mark.parametrize(
     "entry", ["1 check=0 DQ.DANCE a", "1 check=0,moon=1 DQ.DEL a", "1 no DQ.DEL a"]
 )
-def test_what_this_version_does_not_know_is_refused(fresh_server: StartServer, entry: str) -> None:
+def test_log_entries_that_this_version_does_not_know_are_refused(
+    fresh_server: StartServer, entry: str
+) -> None:
     server = fresh_server()
     with server.client() as r:
         r.execute_command("DQ.ADD", "q", "a", "x")
@@ -226,7 +230,7 @@ def test_what_this_version_does_not_know_is_refused(fresh_server: StartServer, e
         assert queues_of(server) == before
 
 
-def test_an_aof_of_a_newer_version_is_told_in_words(fresh_server: StartServer) -> None:
+def test_an_aof_of_a_newer_version_is_refused_in_words(fresh_server: StartServer) -> None:
     server = fresh_server("appendonly yes")
     with server.client() as r:
         r.execute_command("DQ.ADD", "q", "a", "x")

@@ -1,4 +1,6 @@
-"""Primary and replica agree, whatever happens; a replica never acts; a new primary does."""
+"""Primary and replica agree, whatever happens. A replica changes nothing by itself; a new primary
+does.
+"""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -81,7 +83,7 @@ def promote(replica: Server) -> None:
         r.execute_command("REPLICAOF", "NO", "ONE")
 
 
-def test_agreement_under_a_random_workload(fresh_server: StartServer) -> None:
+def test_a_replica_agrees_under_a_random_workload(fresh_server: StartServer) -> None:
     primary, replica, sub_replica = (fresh_server("appendonly yes") for _ in range(3))
     replica.replicate(primary)
     sub_replica.replicate(replica)
@@ -318,7 +320,7 @@ def fail_over(old: Server, new: Server) -> None:
         agreed_queues(new, old)
 
 
-def test_what_changes_nothing_is_not_sent(fresh_server: StartServer) -> None:
+def test_commands_that_change_nothing_are_not_sent_to_replicas(fresh_server: StartServer) -> None:
     primary, replica = fresh_server(NO_PINGS), fresh_server(NO_PINGS)
     replica.replicate(primary)
     with closing(primary.session()) as session, primary.client() as r:

@@ -1,4 +1,4 @@
-"""A schedule is the same on replicas, in files and after a failover: none of them needs a
+"""A schedule is the same on replicas, in files and after a failover. Readers of the log need no
 calendar.
 """
 
@@ -50,7 +50,7 @@ def shown(server: Server) -> dict[str, object]:
         return {id: job(r, "q", id) for id in ids}
 
 
-def test_a_replica_without_time_zones_holds_the_same(fresh_server: StartServer) -> None:
+def test_a_replica_without_time_zones_holds_the_same_schedules(fresh_server: StartServer) -> None:
     primary = fresh_server("appendonly yes")
     replica = fresh_server("appendonly yes", environment=NO_ZONES)
     replica.replicate(primary)
@@ -63,7 +63,7 @@ def test_a_replica_without_time_zones_holds_the_same(fresh_server: StartServer) 
         assert there.info("dq")["dq_diverged"] == 0
 
 
-def test_what_the_calendar_said_is_in_the_log_and_nothing_else_is(
+def test_the_log_has_the_cron_times_that_were_asked_for_and_no_others(
     fresh_server: StartServer,
 ) -> None:
     server = fresh_server("appendonly yes")
@@ -83,7 +83,9 @@ def test_what_the_calendar_said_is_in_the_log_and_nothing_else_is(
     assert told[0][3].endswith(b",next=%d" % due)
 
 
-def test_what_is_passed_over_is_so_elsewhere(fresh_server: StartServer) -> None:
+def test_runs_that_are_passed_over_are_so_on_a_replica_and_in_the_aof(
+    fresh_server: StartServer,
+) -> None:
     """A POP that finds nothing but runs that are too old has changed the queue: also one that then
     waits.
     """
@@ -123,7 +125,7 @@ def test_what_is_passed_over_is_so_elsewhere(fresh_server: StartServer) -> None:
         assert r.info("dq")["dq_diverged"] == 0
 
 
-def test_more_than_one_pop_passes_over_goes_on_for_those_who_wait(
+def test_a_waiting_consumer_is_served_past_more_late_runs_than_one_pop_passes_over(
     fresh_server: StartServer,
 ) -> None:
     server, replica = fresh_server("appendonly yes"), fresh_server()
@@ -149,7 +151,9 @@ def test_more_than_one_pop_passes_over_goes_on_for_those_who_wait(
         assert queues_of(replica) == queues_of(server)
 
 
-def test_each_hand_out_by_cron_tells_when_it_comes_next(fresh_server: StartServer) -> None:
+def test_the_log_of_each_cron_delivery_tells_when_the_job_comes_next(
+    fresh_server: StartServer,
+) -> None:
     primary, replica = fresh_server("appendonly yes"), fresh_server(environment=NO_ZONES)
     replica.replicate(primary)
     with primary.client() as r:
@@ -172,7 +176,7 @@ def test_each_hand_out_by_cron_tells_when_it_comes_next(fresh_server: StartServe
     assert queues_of(primary) == digest
 
 
-def test_restart_rewrite_dump_and_copy(fresh_server: StartServer) -> None:
+def test_schedules_survive_restart_rewrite_dump_and_copy(fresh_server: StartServer) -> None:
     for config in FILES:
         server = fresh_server(*config, environment=NO_ZONES)
         with server.client() as r:
@@ -181,7 +185,9 @@ def test_restart_rewrite_dump_and_copy(fresh_server: StartServer) -> None:
         check_copies_hold(server, "q")
 
 
-def test_a_new_primary_goes_on_where_the_old_one_was(fresh_server: StartServer) -> None:
+def test_a_new_primary_goes_on_with_schedules_where_the_old_one_was(
+    fresh_server: StartServer,
+) -> None:
     primary, replica = fresh_server(), fresh_server(environment=NO_ZONES)
     replica.replicate(primary)
     with primary.client() as r:

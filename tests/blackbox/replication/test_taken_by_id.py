@@ -1,6 +1,4 @@
-"""Jobs that are taken by their ids, and what is counted of a job: on replicas, in files and
-copies.
-"""
+"""Jobs taken by id, and the counters of a job, are the same on replicas, in files and in copies."""
 
 from collections.abc import Callable
 
@@ -44,7 +42,7 @@ def shown(server: Server) -> dict[str, list[object]]:
         }
 
 
-def test_a_replica_has_the_same(fresh_server: StartServer) -> None:
+def test_a_replica_has_the_same_jobs_taken_by_id(fresh_server: StartServer) -> None:
     primary, replica = fresh_server("appendonly yes"), fresh_server("appendonly yes")
     replica.replicate(primary)
     with primary.client() as r:
@@ -58,7 +56,7 @@ def test_a_replica_has_the_same(fresh_server: StartServer) -> None:
         assert r.info("dq")["dq_diverged"] == 0
 
 
-def test_files_and_copies_hold_it(fresh_server: StartServer) -> None:
+def test_files_and_copies_hold_jobs_taken_by_id(fresh_server: StartServer) -> None:
     for config in FILES:
         server = fresh_server(*config)
         with server.client() as r:
@@ -67,7 +65,7 @@ def test_files_and_copies_hold_it(fresh_server: StartServer) -> None:
         check_files_hold(server, config, shown)
 
 
-def test_each_id_is_one_in_the_log_whatever_it_is(fresh_server: StartServer) -> None:
+def test_a_pop_by_id_is_logged_with_the_word_id_before_each_id(fresh_server: StartServer) -> None:
     server = fresh_server("appendonly yes")
     with server.client() as r:
         for name in ("a", "COUNT", "c"):

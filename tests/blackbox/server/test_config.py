@@ -28,12 +28,14 @@ def settings(server: Server) -> dict[str, str]:
         return client.config_get("dq.*")
 
 
-def test_the_defaults(fresh_server: StartServer) -> None:
+def test_settings_have_their_defaults(fresh_server: StartServer) -> None:
     assert settings(fresh_server()) == DEFAULTS
 
 
 @pytest.mark.parametrize(("name", "limits"), RANGES.items(), ids=RANGES)
-def test_set_and_get(session: Session, name: str, limits: tuple[int, int]) -> None:
+def test_config_set_and_get_of_each_setting(
+    session: Session, name: str, limits: tuple[int, int]
+) -> None:
     least, most = limits
     for value in least, most, least + 1:
         session.check(f"""
@@ -85,7 +87,7 @@ def test_there_is_no_other_setting(session: Session) -> None:
     assert reply.startswith("ERR Unknown option or number of arguments for CONFIG SET")
 
 
-def test_in_the_file(fresh_server: StartServer) -> None:
+def test_settings_are_read_from_the_config_file(fresh_server: StartServer) -> None:
     server = fresh_server("dq.default-ttr 30000", "dq.max-body-bytes 10")
     assert settings(server) == DEFAULTS | {
         "dq.default-ttr": "30000",
@@ -93,7 +95,7 @@ def test_in_the_file(fresh_server: StartServer) -> None:
     }
 
 
-def test_as_load_arguments(fresh_server: StartServer) -> None:
+def test_settings_are_read_from_load_arguments(fresh_server: StartServer) -> None:
     server = fresh_server(module_args="default-ttr 30000 DEFAULT-ATTEMPTS 0 dq.tick-budget-us 500")
     assert settings(server) == DEFAULTS | {
         "dq.default-ttr": "30000",
@@ -102,12 +104,12 @@ def test_as_load_arguments(fresh_server: StartServer) -> None:
     }
 
 
-def test_the_file_has_the_last_word(fresh_server: StartServer) -> None:
+def test_the_config_file_goes_before_load_arguments(fresh_server: StartServer) -> None:
     server = fresh_server("dq.default-ttr 5", module_args="default-ttr 7 default-attempts 3")
     assert settings(server) == DEFAULTS | {"dq.default-ttr": "5", "dq.default-attempts": "3"}
 
 
-def test_a_rewritten_file_keeps_them(fresh_server: StartServer) -> None:
+def test_a_rewritten_config_file_keeps_the_settings(fresh_server: StartServer) -> None:
     """Also a value that is the default of the module, but not of the load arguments."""
     server = fresh_server("dq.max-body-bytes 10", module_args="default-ttr 7")
     server.session().check("""
@@ -145,7 +147,9 @@ BAD_ARGUMENTS = {
 
 
 @pytest.mark.parametrize(("arguments", "problem"), BAD_ARGUMENTS.items(), ids=BAD_ARGUMENTS)
-def test_bad_load_arguments(fresh_server: StartServer, arguments: str, problem: str) -> None:
+def test_bad_load_arguments_are_refused(
+    fresh_server: StartServer, arguments: str, problem: str
+) -> None:
     with pytest.raises(RuntimeError) as refusal:
         fresh_server(module_args=arguments)
     lines = str(refusal.value).splitlines()
@@ -162,12 +166,14 @@ def test_bad_load_arguments(fresh_server: StartServer, arguments: str, problem: 
         ("dq.nope 1", "Module Configuration detected without"),
     ],
 )
-def test_a_bad_line_in_the_file(fresh_server: StartServer, line: str, word: str) -> None:
+def test_a_bad_setting_in_the_config_file_is_refused(
+    fresh_server: StartServer, line: str, word: str
+) -> None:
     with pytest.raises(RuntimeError, match=word):
         fresh_server(line)
 
 
-def test_loading_at_run_time(fresh_server: StartServer) -> None:
+def test_the_module_can_be_loaded_at_run_time(fresh_server: StartServer) -> None:
     server = fresh_server(module_args=None)
     session = server.session()
     session.check(f"""
@@ -184,7 +190,7 @@ def test_loading_at_run_time(fresh_server: StartServer) -> None:
     assert settings(server) == DEFAULTS | {"dq.default-ttr": "30000"}
 
 
-def test_loading_at_run_time_with_settings(fresh_server: StartServer) -> None:
+def test_the_module_can_be_loaded_at_run_time_with_settings(fresh_server: StartServer) -> None:
     server = fresh_server(module_args=None)
     server.session().check(f"""
         > MODULE LOADEX "{MODULE}" CONFIG dq.default-ttr 5 ARGS default-ttr 7 default-attempts 3
@@ -223,7 +229,7 @@ def test_a_refused_load_leaves_nothing_behind(fresh_server: StartServer) -> None
     assert "<dq> can't load: unknown argument 'nope'" in server.log()
 
 
-def test_a_setting_that_isnt_there_at_run_time(fresh_server: StartServer, kind: Kind) -> None:
+def test_an_unknown_setting_at_run_time_is_refused(fresh_server: StartServer, kind: Kind) -> None:
     """The server finds out after the load. What then becomes of the module is up to the server."""
     if kind.family == "valkey":
         pytest.skip("Valkey crashes here with every module that has a data type")
@@ -244,7 +250,7 @@ def test_a_setting_that_isnt_there_at_run_time(fresh_server: StartServer, kind: 
     session.eventually('> DQ.POP q\n[["a", "hello", <lease>, 1]]')
 
 
-def test_unloading_is_refused(session: Session) -> None:
+def test_unloading_the_module_is_refused(session: Session) -> None:
     refusal = (
         "(error) ERR Error unloading module: the module exports one or more module-side data types,"
         " can't unload"

@@ -1,7 +1,7 @@
-"""Active defragmentation: a queue's memory is moved together while it works on, and stays what it
-is.
+"""Active defragmentation: the server moves a queue's memory while the queue works on, and the queue
+stays the same.
 
-Only a server with a jemalloc of its own can do that; others refuse the setting.
+Only a server with its own jemalloc can do that; others refuse the setting.
 """
 
 from collections.abc import Callable, Iterator
@@ -88,7 +88,9 @@ def test_a_queue_of_which_half_is_gone_gives_its_memory_back(r: redis.Redis) -> 
     assert digests(r, "q") == before
 
 
-def test_it_works_on_meanwhile(r: redis.Redis, fresh_server: Callable[..., Server]) -> None:
+def test_a_queue_works_on_while_its_memory_is_moved(
+    r: redis.Redis, fresh_server: Callable[..., Server]
+) -> None:
     """What is moved is what a replica has, which moves nothing."""
     fill(r, JOBS)
     delete_every_second(r, JOBS)
@@ -127,7 +129,7 @@ def work(r: redis.Redis, turn: int) -> None:
         r.rename("p", "q")
 
 
-def test_small_queues_are_moved_as_well(r: redis.Redis) -> None:
+def test_the_memory_of_small_queues_is_moved_too(r: redis.Redis) -> None:
     """Of which the server asks for all at once."""
     queues, jobs = 500, 200
     for q in range(queues):

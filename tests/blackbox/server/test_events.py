@@ -1,4 +1,4 @@
-"""What watchers hear: keyspace notifications, and the latency event of the timer."""
+"""Keyspace notifications of the module, and the latency event of its timer."""
 
 from collections.abc import Callable, Iterator
 
@@ -10,7 +10,7 @@ from harness.server import Server, eventually
 
 
 class Watcher:
-    """Who has subscribed to the events of this module, on the key `q`."""
+    """A subscriber to the events of this module, on the key `q`."""
 
     def __init__(self, r: redis.Redis):
         r.config_set("notify-keyspace-events", "Kd")
@@ -47,7 +47,7 @@ def pop(r: redis.Redis) -> tuple[str, int]:
     return job_id, lease
 
 
-def test_what_commands_do_is_told(r: redis.Redis, watcher: Watcher) -> None:
+def test_commands_that_change_a_queue_are_events(r: redis.Redis, watcher: Watcher) -> None:
     def heard_after(*command: str | int) -> list[str]:
         r.execute_command(*command)
         return watcher.heard()
@@ -78,7 +78,7 @@ def test_what_commands_do_is_told(r: redis.Redis, watcher: Watcher) -> None:
     assert heard_after("DQ.PURGE", "q", "STATE", "delayed") == []
 
 
-def test_looking_is_not_told(r: redis.Redis, watcher: Watcher) -> None:
+def test_looking_is_no_event(r: redis.Redis, watcher: Watcher) -> None:
     r.execute_command("DQ.ADD", "q", "a", "x")
     watcher.heard()
     for command in ("GET q a", "PEEK q", "SCAN q 0", "LEN q", "INFO q"):
@@ -86,7 +86,7 @@ def test_looking_is_not_told(r: redis.Redis, watcher: Watcher) -> None:
     assert watcher.heard() == []
 
 
-def test_what_time_does_is_told_once_however_many_jobs_it_is_about(
+def test_a_change_by_time_is_one_event_however_many_jobs_it_is_about(
     r: redis.Redis, watcher: Watcher
 ) -> None:
     due = now_ms() + 600
@@ -105,7 +105,7 @@ def test_what_time_does_is_told_once_however_many_jobs_it_is_about(
     assert set(dead) == {"dq.dead"}
 
 
-def test_a_lease_that_ends_is_told(r: redis.Redis, watcher: Watcher) -> None:
+def test_a_lease_that_ends_is_an_event(r: redis.Redis, watcher: Watcher) -> None:
     r.execute_command("DQ.ADD", "q", "a", "x", "ATTEMPTS", 2, "TTR", 50)
     pop(r)
     watcher.heard()
@@ -118,7 +118,7 @@ def test_a_lease_that_ends_is_told(r: redis.Redis, watcher: Watcher) -> None:
     assert last == ["dq.dead"]
 
 
-def test_jobs_that_are_forgotten_are_told(r: redis.Redis, watcher: Watcher) -> None:
+def test_jobs_that_are_forgotten_are_an_event(r: redis.Redis, watcher: Watcher) -> None:
     r.execute_command("DQ.ADD", "q", "a", "x", "KEEP", 50)
     pop(r)
     r.execute_command("DQ.FINISH", "q", "a")
@@ -127,7 +127,7 @@ def test_jobs_that_are_forgotten_are_told(r: redis.Redis, watcher: Watcher) -> N
     assert heard == ["dq.added", "dq.ready", "dq.finished", "dq.deleted"]
 
 
-def test_nothing_is_told_unless_asked_for(r: redis.Redis) -> None:
+def test_there_are_no_events_unless_the_server_is_set_to_send_them(r: redis.Redis) -> None:
     watcher = Watcher(r)
     watcher.heard()
     try:
@@ -141,7 +141,7 @@ def test_nothing_is_told_unless_asked_for(r: redis.Redis) -> None:
         watcher.close()
 
 
-def test_a_replica_tells_nothing(fresh_server: Callable[..., Server]) -> None:
+def test_a_replica_sends_no_events_by_itself(fresh_server: Callable[..., Server]) -> None:
     primary, replica = fresh_server(), fresh_server()
     replica.replicate(primary)
     with primary.client() as r, replica.client() as there:

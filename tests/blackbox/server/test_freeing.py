@@ -1,4 +1,4 @@
-"""Large jobs are freed on a thread of their own, whatever it is that removes them.
+"""Large jobs are freed on another thread, whichever command removes them.
 
 To free a body of 1 MiB takes a tenth of a millisecond, and a command may remove hundreds.
 """
@@ -79,7 +79,7 @@ REMOVALS: dict[str, Callable[[redis.Redis], object]] = {
 
 
 @pytest.mark.parametrize("removal", REMOVALS)
-def test_large_jobs_are_freed_elsewhere(server: Server, removal: str) -> None:
+def test_large_jobs_are_freed_on_another_thread(server: Server, removal: str) -> None:
     with binary_client(server) as r:
         fill(r)
         before = turns_of_lazyfree(server)
@@ -104,7 +104,9 @@ def test_small_jobs_are_freed_at_once(fresh_server: Callable[..., Server]) -> No
         assert turns_of_lazyfree(server) == 0
 
 
-def test_a_replica_frees_elsewhere_too(fresh_server: Callable[..., Server]) -> None:
+def test_a_replica_frees_large_jobs_on_another_thread_too(
+    fresh_server: Callable[..., Server],
+) -> None:
     primary, replica = fresh_server(), fresh_server()
     replica.replicate(primary)
     with binary_client(primary) as r:
@@ -115,8 +117,8 @@ def test_a_replica_frees_elsewhere_too(fresh_server: Callable[..., Server]) -> N
         eventually(lambda: turns_of_lazyfree(replica) > 0)
 
 
-def test_what_is_freed_is_no_longer_in_use(fresh_server: Callable[..., Server]) -> None:
-    """The memory comes back, whoever freed it."""
+def test_jobs_that_are_freed_give_their_memory_back(fresh_server: Callable[..., Server]) -> None:
+    """The server gets the memory back, whichever thread freed it."""
     server = fresh_server()
     with binary_client(server) as r:
         fill(r, jobs=1)

@@ -1,4 +1,6 @@
-"""What clients see of a server that is held up: nothing lost, nothing early, and it all goes on."""
+"""A server that is paused, busy or asleep: clients lose no job, get none early, and work goes on
+afterwards.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -77,7 +79,7 @@ def test_jobs_fall_due_during_a_client_pause(
 def test_a_paused_server_is_asked_every_ten_milliseconds_whether_it_may_write(
     server: Server, r: redis.Redis
 ) -> None:
-    """Not every millisecond, though somebody waits for a job that is ready."""
+    """Not every millisecond, though a consumer waits for a job that is ready."""
     with connections(server, 1) as [consumer]:
         consumer.send(("DQ.POP", "q", "BLOCK", 0))
         eventually(lambda: r.info("dq")["dq_waiting_consumers"] == 1)
@@ -94,7 +96,9 @@ def test_a_paused_server_is_asked_every_ten_milliseconds_whether_it_may_write(
         assert id == b"a"
 
 
-def test_unpausing_early(server: Server, r: redis.Redis) -> None:
+def test_jobs_that_fell_due_in_a_client_pause_come_when_it_is_ended_early(
+    server: Server, r: redis.Redis
+) -> None:
     due = add_some(r, ahead_ms=100)
     r.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")
     eventually(lambda: waiting(r) == 0)

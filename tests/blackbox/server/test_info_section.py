@@ -48,16 +48,16 @@ def section(session: Session, *what: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("what", ["dq", "DQ", "everything", "modules", "server dq"])
-def test_the_section_is_there(session: Session, what: str) -> None:
+def test_info_has_the_dq_section(session: Session, what: str) -> None:
     assert list(section(session, *what.split())) == FIELDS
 
 
 @pytest.mark.parametrize("what", ["", "all", "server"])
-def test_the_section_is_not_there_unasked(session: Session, what: str) -> None:
+def test_info_has_no_dq_section_unasked(session: Session, what: str) -> None:
     assert b"# dq" not in session.call("INFO", *what.split())
 
 
-def test_the_version_is_the_packages(session: Session) -> None:
+def test_info_tells_the_version_of_the_package(session: Session) -> None:
     (version,) = re.findall(r'^version = "(.+)"$', CARGO_TOML.read_text(), re.MULTILINE)
     assert section(session, "dq")["dq_version"] == version
 
@@ -71,7 +71,7 @@ def test_module_list_tells_the_version_as_a_number(session: Session) -> None:
     assert dq["ver"] == 10_000 * major + 100 * minor + patch
 
 
-def test_the_counters_count_jobs(fresh_server: Callable[..., Server]) -> None:
+def test_counters_of_info_count_jobs(fresh_server: Callable[..., Server]) -> None:
     session = fresh_server().session()
     fresh = section(session, "dq")
     counts = [name for name in FIELDS if "version" not in name]
@@ -115,7 +115,7 @@ def sums(session: Session) -> dict[str, int]:
     return {name: int(told[name]) for name in ("dq_queues", *SUMS)}
 
 
-def test_the_jobs_of_all_queues_are_summed_up_wherever_they_go(session: Session) -> None:
+def test_info_sums_up_the_jobs_of_all_queues_wherever_they_go(session: Session) -> None:
     def all_states(queues: int) -> dict[str, int]:
         return {"dq_queues": queues} | dict.fromkeys(SUMS, 3 * queues)
 
@@ -147,7 +147,7 @@ def test_the_jobs_of_all_queues_are_summed_up_wherever_they_go(session: Session)
     eventually(lambda: sums(session) == all_states(0))
 
 
-def test_the_sums_are_those_of_the_queues_whatever_happened(
+def test_the_sums_of_info_are_those_of_the_queues_whatever_happened(
     server: Server, session: Session
 ) -> None:
     with server.client() as r:
@@ -168,7 +168,7 @@ def test_the_sums_are_those_of_the_queues_whatever_happened(
             eventually(lambda: told_by_queues() == sums(session))
 
 
-def test_what_was_flushed_counts_no_more_though_it_is_freed_later(
+def test_flushed_jobs_count_no_more_though_they_are_freed_later(
     server: Server, session: Session
 ) -> None:
     """Valkey frees on a thread of its own unless told otherwise: some milliseconds, for so many
@@ -182,7 +182,7 @@ def test_what_was_flushed_counts_no_more_though_it_is_freed_later(
     assert b"dq_queues:1\r\n" in told and b"dq_jobs_ready:1\r\n" in told, told
 
 
-def test_time_moves_the_sums_without_anyone_asking(session: Session) -> None:
+def test_time_moves_the_sums_of_info_without_a_command(session: Session) -> None:
     session.check("""
         > DQ.ADD q mortal x TTL 30 DELAY 60000
         "mortal"
@@ -197,7 +197,7 @@ def test_time_moves_the_sums_without_anyone_asking(session: Session) -> None:
     )
 
 
-def test_queues_that_wait_are_counted(session: Session) -> None:
+def test_info_counts_the_queues_that_wait(session: Session) -> None:
     def waiting() -> int:
         return int(section(session, "dq")["dq_queues_waiting"])
 

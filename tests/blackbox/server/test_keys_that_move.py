@@ -1,4 +1,5 @@
-"""Wherever the server takes a queue, it is looked after there in time, without anyone touching it.
+"""A queue that the server moves to another key or database is served there in time, without a
+command on it.
 
 `INFO dq` tells how many queues wait for something; asking it touches none of them.
 """
@@ -296,7 +297,7 @@ def test_a_queue_is_not_harmed_by_one_that_was_there_before(
     play(server, scenario)
 
 
-def test_what_waits_beside_a_flushed_database_goes_on(server: Server) -> None:
+def test_queues_beside_a_flushed_database_go_on(server: Server) -> None:
     other = Place("q", 9)
 
     def scenario(watch: Watch) -> None:
@@ -309,7 +310,7 @@ def test_what_waits_beside_a_flushed_database_goes_on(server: Server) -> None:
 
 
 @pytest.mark.parametrize("found", [rename, move], ids=lambda move: move.__name__)
-def test_found_among_many_other_keys(server: Server, found: Move) -> None:
+def test_a_moved_queue_is_found_among_many_other_keys(server: Server, found: Move) -> None:
     """In a hundredth of the time, so this takes longer."""
     with server.client(db=HOME.database) as r:
         r.execute_command("DEBUG", "POPULATE", 100_000, "some")

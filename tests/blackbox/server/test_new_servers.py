@@ -1,5 +1,6 @@
-"""What is new in the latest servers and concerns queues: databases in ACLs (Valkey 9.1), eviction
-of what was modified least recently (Redis 8.6)."""
+"""New features of the latest servers that concern queues: databases in ACLs (Valkey 9.1), eviction
+of the keys that were modified least recently (Redis 8.6).
+"""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -41,7 +42,7 @@ def test_a_user_of_some_databases_reaches_the_queues_of_these_alone(lone: Server
         assert elsewhere.execute_command("DQ.LEN", "q", "STATE", "ready") == 1
 
 
-def test_a_consumer_that_waits_in_its_database_is_served_there(lone: Server) -> None:
+def test_a_user_of_some_databases_who_waits_there_is_served(lone: Server) -> None:
     with lone.client() as admin, closing(Pipelined(lone.port)) as consumer:
         admin.execute_command("ACL", "SETUSER", "worker", "on", "nopass", "~*", "+@all", "db=2")
         consumer.call_all([("AUTH", "worker", "-"), ("SELECT", 2)])

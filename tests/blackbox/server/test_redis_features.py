@@ -1,4 +1,4 @@
-"""What a user of Redis expects of every key and command: transactions, scripts, WATCH, ACLs,
+"""Features of Redis that work with queues as with any key: transactions, scripts, WATCH, ACLs,
 expiry, memory limits, SCAN, keys that move.
 """
 
@@ -91,7 +91,7 @@ def test_a_script_that_only_reads_may_look_and_not_touch(session: Session) -> No
     session.check("> DQ.LEN q STATE ready\n(integer) 1")
 
 
-def test_functions(session: Session) -> None:
+def test_server_functions_can_call_the_commands(session: Session) -> None:
     code = """#!lua name=jobs
         redis.register_function('work', function(keys)
             local jobs = redis.call('DQ.POP', keys[1], 'COUNT', '10')
@@ -237,7 +237,7 @@ ALL = LOOK | WRITE | {"apply"}
         ("%W~q* +@all", {"add", "finish", "del", "len"}),
     ],
 )
-def test_acl_rules_for_commands_and_keys(
+def test_acl_rules_for_commands_and_keys_hold(
     dry_run: Callable[[str], set[str]], rules: str, allowed: set[str]
 ) -> None:
     assert dry_run(rules) == allowed
@@ -254,7 +254,7 @@ def test_acl_rules_for_commands_and_keys(
         ("~q* +@all -@dangerous", LOOK | WRITE, ALL),
     ],
 )
-def test_acl_rules_for_categories(
+def test_acl_rules_for_categories_hold(
     dry_run: Callable[[str], set[str]],
     kind: Kind,
     rules: str,

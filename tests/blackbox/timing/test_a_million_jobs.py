@@ -1,4 +1,4 @@
-"""A million jobs: while they all fall due, expire or go at once, nobody else has to wait."""
+"""A million jobs fall due, expire or are removed at once, and no other client has to wait."""
 
 import time
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from functools import partial
 from threading import Thread
 
 from harness.clock import unix_ms
-from harness.marks import alone
+from harness.marks import alone, long
 from harness.pipelined import Pipelined, Words, encoded
 from harness.server import Server, eventually
 from harness.transcript import Session
@@ -113,9 +113,10 @@ def test_a_million_jobs_fall_due_in_one_millisecond(server: Server, session: Ses
     quick_enough(measure, DUE_WAIT_MS_MAX)
 
 
-def test_a_million_jobs_expire_and_consumers_are_fed(server: Server, session: Session) -> None:
-    """By what serves nobody by itself: a transaction, a script, a key that comes. The timer
-    does.
+@long
+def test_consumers_are_served_while_a_million_jobs_expire(server: Server, session: Session) -> None:
+    """These ways of adding a job serve no consumer by themselves: a transaction, a script, a
+    RENAME. The timer does.
     """
     feeding: list[Words] = [
         ("MULTI",),
@@ -159,8 +160,11 @@ def test_a_million_jobs_expire_and_consumers_are_fed(server: Server, session: Se
     quick_enough(measure, SERVE_WAIT_MS_MAX)
 
 
-def test_a_million_jobs_go_at_once(server: Server, session: Session) -> None:
-    """He who removes them doesn't wait for the end of each, nor does anybody else."""
+@long
+def test_removing_a_million_jobs_holds_no_client_up(server: Server, session: Session) -> None:
+    """The client that removes the jobs doesn't wait until each is freed; nor does any other
+    client.
+    """
     with closing(Flood(server.port)) as flood:
         flood.repeat(MANY, "DQ.ADD", "q", "*", "body", "DELAY", 600_000)
 

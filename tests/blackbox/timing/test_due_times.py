@@ -1,8 +1,9 @@
-"""Time: never early, to the millisecond; on time; and what time alone does to a job.
+"""Due times, to the millisecond: no job comes early, jobs come on time, and states change by time
+alone.
 
-"Never early" is exact. The server's own clock is read before and after each POP. A nil says that
-the POP came before the due time, so the first reading did, too; a job says that the POP came at or
-after the due time, so the second reading did.
+"Never early" is exact. The test reads the server's own clock before and after each POP. A nil says
+that the POP came before the due time, so the first reading did, too; a job says that the POP came
+at or after the due time, so the second reading did.
 """
 
 from typing import Any
@@ -32,7 +33,7 @@ def pop_when_due(session: Session, key: str, due: int) -> tuple[list[Any], int]:
 
 
 @pytest.mark.parametrize("delay", [1, 2, 7, 50, 500])
-def test_a_delay_is_nil_before_and_there_after(session: Session, delay: int) -> None:
+def test_a_job_with_a_delay_comes_after_it_and_not_before(session: Session, delay: int) -> None:
     before = unix_ms(session)
     session.check(f'> DQ.ADD q a hello DELAY {delay}\n"a"')
     due = job(session, "q", "a")["due"]
@@ -41,7 +42,7 @@ def test_a_delay_is_nil_before_and_there_after(session: Session, delay: int) -> 
     assert [popped[0][0], popped[0][1], popped[0][3]] == [b"a", b"hello", 1]
 
 
-def test_an_absolute_time_is_nil_before_and_there_after(session: Session) -> None:
+def test_a_job_with_an_absolute_time_comes_then_and_not_before(session: Session) -> None:
     due = unix_ms(session) + 200
     session.check(f"""
         > DQ.ADD q a hello AT {due}
@@ -122,7 +123,7 @@ def test_a_job_is_dead_when_its_last_lease_ends(session: Session) -> None:
     """)
 
 
-def test_without_a_limit_of_attempts_it_comes_back_and_back(session: Session) -> None:
+def test_a_job_without_a_limit_of_attempts_comes_back_each_time(session: Session) -> None:
     session.check("""
         > CONFIG SET dq.default-attempts 2
         OK
@@ -144,7 +145,7 @@ def test_without_a_limit_of_attempts_it_comes_back_and_back(session: Session) ->
         ),
     ],
 )
-def test_the_timer_comes_on_time_and_nobody_has_to_ask(
+def test_the_timer_comes_on_time_without_any_command(
     server: Server, session: Session, what: str, commands: str
 ) -> None:
     with server.client() as client:

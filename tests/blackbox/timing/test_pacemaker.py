@@ -1,4 +1,5 @@
-"""The pacemaker: time passes for queues that nobody touches, in slices, at no cost when idle.
+"""The timer: it promotes queues that no client touches, in slices, and costs nothing when there is
+nothing to do.
 
 `INFO dq` tells how many queues wait for something; asking it touches none of them.
 """
@@ -33,7 +34,7 @@ def comes_by_itself(r: redis.Redis, due: int) -> None:
     assert now_ms() >= due, "too early"
 
 
-def test_a_due_job_becomes_ready(r: redis.Redis) -> None:
+def test_the_timer_makes_a_due_job_ready(r: redis.Redis) -> None:
     runs = timer(r, "runs")
     due = now_ms() + 150
     r.execute_command("DQ.ADD", "q", "a", "x", "AT", due)
@@ -46,7 +47,7 @@ def test_a_due_job_becomes_ready(r: redis.Redis) -> None:
     assert r.execute_command("DQ.LEN", "q", "STATE", "ready") == 1
 
 
-def test_a_lease_that_ran_out_comes_back(r: redis.Redis) -> None:
+def test_a_job_whose_lease_ran_out_comes_back_by_the_timer(r: redis.Redis) -> None:
     r.execute_command("DQ.ADD", "q", "a", "x", "TTR", 150)
     r.execute_command("DQ.ADD", "q", "b", "x", "TTR", 150, "ATTEMPTS", 1)
     begin = now_ms()
@@ -143,7 +144,7 @@ def cpu_seconds(server: Server) -> float:
     return (user + kernel) / os.sysconf("SC_CLK_TCK")
 
 
-def test_what_is_far_away_costs_nothing(server: Server, r: redis.Redis) -> None:
+def test_a_job_far_in_the_future_costs_no_timer_runs(server: Server, r: redis.Redis) -> None:
     """Redis 7.0 spins when a timer is more than 35 minutes away."""
     for n in range(100):
         r.execute_command("DQ.ADD", f"q{n}", "a", "x", "DELAY", YEAR_MS)
@@ -156,7 +157,7 @@ def test_what_is_far_away_costs_nothing(server: Server, r: redis.Redis) -> None:
     assert timer(r, "runs") - runs < 5
 
 
-def test_what_is_ready_and_not_fetched_costs_nothing(server: Server, r: redis.Redis) -> None:
+def test_ready_jobs_that_are_not_fetched_cost_no_timer_runs(server: Server, r: redis.Redis) -> None:
     for n in range(1_000):
         r.execute_command("DQ.ADD", f"q{n}", "a", "x", "DELAY", 1)
     eventually(lambda: waiting(r) == 0)
@@ -166,7 +167,9 @@ def test_what_is_ready_and_not_fetched_costs_nothing(server: Server, r: redis.Re
     assert timer(r, "runs") - runs < 5
 
 
-def test_it_goes_on_after_ten_thousand_turns(fresh_server: Callable[..., Server]) -> None:
+def test_the_timer_goes_on_after_ten_thousand_due_times(
+    fresh_server: Callable[..., Server],
+) -> None:
     """One job a millisecond, over and over: at no moment does the timer get lost."""
     server = fresh_server()
     with server.client() as r, closing(Pipelined(server.port)) as connection:

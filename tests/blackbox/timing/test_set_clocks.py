@@ -1,4 +1,4 @@
-"""The server's wall clock is set while it runs: its timers go by another one."""
+"""The server's wall clock is set while it runs. Its timers use another clock."""
 
 import itertools
 import threading
@@ -11,7 +11,7 @@ from harness.server import Server, eventually
 from harness.wall_clock import WallClock
 
 
-def test_what_was_due_before_the_clock_was_set_back_comes_when_it_is_due_again(
+def test_a_job_due_before_the_clock_was_set_back_comes_when_it_is_due_again(
     fresh_server: Callable[..., Server], tmp_path: Path
 ) -> None:
     """The timer has seen it become ready, and would come again for the next job only."""

@@ -1,7 +1,7 @@
-"""Who waits comes before queues at which nobody waits, however many of those are due.
+"""A consumer that waits is served before queues without a consumer, however many of those are due.
 
-The timer is given little time, so that it is busy with them for seconds. What is compared is not
-how long somebody waited, but how many of them are still to be looked after by then.
+The timer gets a small budget, so that it is busy with those queues for seconds. The tests don't
+compare how long a consumer waited, but how many queues the timer has still to visit by then.
 """
 
 import re
@@ -65,7 +65,7 @@ def most_were_left(consumer: Consumer) -> bool:
     return int(told[1]) > CROWD // 2
 
 
-def test_jobs_are_handed_out_before_the_timer_is_done_with_them(room: Room) -> None:
+def test_waiting_consumers_are_served_before_the_timer_has_visited_all_queues(room: Room) -> None:
     def are_first(ahead_ms: int) -> None:
         due = now_ms() + ahead_ms
         fill(room, due)
@@ -83,7 +83,7 @@ def test_jobs_are_handed_out_before_the_timer_is_done_with_them(room: Room) -> N
     patiently(are_first)
 
 
-def test_who_has_waited_long_enough_is_told_so_before_the_timer_is_done_with_them(
+def test_timeouts_are_sent_before_the_timer_has_visited_all_queues(
     room: Room,
 ) -> None:
     def is_first(ahead_ms: int) -> None:
@@ -99,7 +99,9 @@ def test_who_has_waited_long_enough_is_told_so_before_the_timer_is_done_with_the
     patiently(is_first)
 
 
-def test_what_nobody_got_is_given_back_before_the_timer_is_done_with_them(room: Room) -> None:
+def test_a_job_of_a_killed_consumer_is_given_back_before_the_timer_has_visited_all_queues(
+    room: Room,
+) -> None:
     def is_first(ahead_ms: int) -> None:
         due = now_ms() + ahead_ms
         fill(room, due)

@@ -1,7 +1,7 @@
-"""Many consumers that wait, give up, go away and are thrown out, against producers: no job is lost
-or stuck, and each was handed out as often as its attempts say.
+"""Many consumers that wait, time out, disconnect and are killed, and producers. No job is lost or
+stuck, and each was handed out as often as its attempts say.
 
-`DQ_CONSUMERS` says how many (1000), each with a connection of its own.
+`DQ_CONSUMERS` is the number of consumers (1000); each has its own connection.
 """
 
 import os
@@ -11,11 +11,11 @@ from collections.abc import Callable
 import pytest
 
 from harness.crowd import QUEUES, Crowd
-from harness.marks import alone
+from harness.marks import alone, long
 from harness.queues import digests
 from harness.server import Server, eventually
 
-pytestmark = alone
+pytestmark = [alone, long]
 
 CONSUMERS = int(os.environ.get("DQ_CONSUMERS", "1000"))
 JOBS = 4 * CONSUMERS
@@ -24,7 +24,9 @@ WITHIN_S = 60 + CONSUMERS / 50
 
 @pytest.mark.timeout(WITHIN_S + 60)
 @pytest.mark.parametrize("vanish", [False, True], ids=["who stay", "who vanish"])
-def test_a_crowd(fresh_server: Callable[..., Server], vanish: bool) -> None:
+def test_a_thousand_racing_consumers_lose_no_job(
+    fresh_server: Callable[..., Server], vanish: bool
+) -> None:
     raise_limit(CONSUMERS + 1_000)
     server = fresh_server("appendonly yes", "maxclients 20000")
     replica = fresh_server("maxclients 20000")

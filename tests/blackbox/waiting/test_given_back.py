@@ -1,5 +1,5 @@
-"""Jobs assigned to a consumer that vanishes before it is told: they are given back, as by RELEASE
-UNBEGUN.
+"""Jobs assigned to a consumer that disconnects before its reply is sent: they are given back, as by
+RELEASE UNBEGUN.
 """
 
 from collections.abc import Callable
@@ -37,14 +37,14 @@ def test_jobs_of_a_consumer_that_vanishes_are_ready_again(
     room.close()
 
 
-def test_who_waits_behind_one_that_vanishes_gets_its_job(room: Room) -> None:
+def test_the_next_consumer_gets_the_job_of_one_that_vanishes(room: Room) -> None:
     one = room.wait("one", "DQ.POP", "q", "BLOCK", 0)
     room.play("two> DQ.POP q BLOCK 0")
     in_one_go(room.server.port, ADD, ("CLIENT", "KILL", "ID", one.id))
     room.play('two< [["a", "x", <*>, 1]]')
 
 
-def test_a_job_that_was_taken_with_noack_is_gone(room: Room) -> None:
+def test_a_job_taken_with_noack_by_a_vanished_consumer_is_gone(room: Room) -> None:
     one = room.wait("one", "DQ.POP", "q", "BLOCK", 0, "NOACK")
     in_one_go(room.server.port, ADD, ("CLIENT", "KILL", "ID", one.id))
     assert room.call("DQ.LEN", "q") == 0
@@ -60,7 +60,7 @@ def test_a_job_that_was_taken_with_noack_is_gone(room: Room) -> None:
     ],
     ids=["renamed", "renamed, and a new queue there", "replaced by a copy", "reloaded"],
 )
-def test_in_a_queue_that_moves_in_that_turn_the_job_comes_back_after_its_ttr(
+def test_the_job_of_a_vanished_consumer_comes_back_after_its_ttr_if_its_queue_moves_in_that_turn(
     room: Room, moves: list[Words], key: str
 ) -> None:
     one = room.wait("one", "DQ.POP", "q", "BLOCK", 0, "TTR", 2_000)
@@ -70,7 +70,7 @@ def test_in_a_queue_that_moves_in_that_turn_the_job_comes_back_after_its_ttr(
     assert (id, attempt) == (b"a", 2)
 
 
-def test_a_job_that_was_deleted_meanwhile_does_not_come_back(room: Room) -> None:
+def test_a_deleted_job_of_a_vanished_consumer_does_not_come_back(room: Room) -> None:
     one = room.wait("one", "DQ.POP", "q", "BLOCK", 0)
     replies = in_one_go(
         room.server.port, ADD, ("DQ.DEL", "q", "a"), ("CLIENT", "KILL", "ID", one.id)

@@ -1,4 +1,4 @@
-"""What servers do to consumers that wait: as with BLPOP, and nothing is lost by it."""
+"""What a server may do to consumers that wait: all works as with BLPOP, and no job is lost."""
 
 import os
 import signal
@@ -39,7 +39,7 @@ def check_nobody_waits(room: Room) -> None:
     ],
 )
 @pytest.mark.parametrize("command", ["DQ.POP q BLOCK 0", "DQ.MPOP 2 q other BLOCK 60000"])
-def test_client_unblock(room: Room, how: str, reply: str, command: str) -> None:
+def test_client_unblock_ends_a_wait(room: Room, how: str, reply: str, command: str) -> None:
     one = room.wait("one", *command.split())
     room.play("two> DQ.POP q BLOCK 0")
     assert room.call("CLIENT", "UNBLOCK", one.id, *how.split()) == 1
@@ -69,8 +69,10 @@ def end_of(consumer: Consumer, end: str) -> Words:
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("options", ["", "COUNT 2"])
-def test_unblocked_in_the_turn_in_which_it_is_served(room: Room, end: str, options: str) -> None:
-    """It is told one thing only; what it isn't told of is ready again, and has lost no attempt."""
+def test_a_consumer_unblocked_in_the_turn_that_serves_it_gets_one_reply(
+    room: Room, end: str, options: str
+) -> None:
+    """It gets one reply only. A job that it didn't get is ready again, and has lost no attempt."""
     one = room.wait("one", "DQ.POP", "q", "BLOCK", 0, *options.split())
     adds = [
         ("DQ.ADD", "q", id, "x", "TTR", 60_000, "KEEP", keep)
@@ -93,8 +95,8 @@ def test_unblocked_in_the_turn_in_which_it_is_served(room: Room, end: str, optio
     check_nobody_waits(room)
 
 
-def test_what_is_given_back_has_the_attempts_that_it_had(room: Room) -> None:
-    """It stands behind what came due in that turn."""
+def test_a_job_that_is_given_back_has_the_attempts_that_it_had(room: Room) -> None:
+    """It comes after the jobs that fell due in that turn."""
     room.play("""
         > DQ.ADD q tried x TTR 60000 ATTEMPTS 2
         "tried"
@@ -117,8 +119,8 @@ def test_what_is_given_back_has_the_attempts_that_it_had(room: Room) -> None:
 
 
 @pytest.mark.parametrize("end", ["CLIENT UNBLOCK ERROR", "CLIENT KILL"])
-def test_who_comes_next_gets_what_comes_back(room: Room, end: str) -> None:
-    """Nobody has to ask for it."""
+def test_the_next_consumer_gets_a_job_that_comes_back(room: Room, end: str) -> None:
+    """Without another command."""
     one = room.wait("one", "DQ.POP", "q", "BLOCK", 0)
     room.play("two> DQ.POP q BLOCK 0")
     in_one_go(room.server.port, ("DQ.ADD", "q", "a", "x"), end_of(one, end))
@@ -143,7 +145,7 @@ def test_a_consumer_that_has_gone_gets_nothing(room: Room, how: str) -> None:
 
 
 def test_a_consumer_that_goes_away_as_its_job_comes(room: Room) -> None:
-    """Nobody can know whether it got it: then there is its lease, which ends."""
+    """It is unknown whether the consumer got the job. If not, the lease ends."""
     one = room.wait("one", "DQ.POP", "q", "BLOCK", 0)
     adder = room("adder")
     with stopped(room.server):
@@ -157,7 +159,9 @@ def test_a_consumer_that_goes_away_as_its_job_comes(room: Room) -> None:
 
 
 @pytest.mark.parametrize("mode", ["WRITE", "ALL"])
-def test_client_pause(fresh_server: Callable[..., Server], mode: str) -> None:
+def test_consumers_wait_through_a_client_pause(
+    fresh_server: Callable[..., Server], mode: str
+) -> None:
     """With a replica, which must be sent nothing. Jobs wait until it is over; so may timeouts."""
     server, replica = fresh_server(), fresh_server()
     replica.replicate(server)
@@ -224,7 +228,7 @@ def test_handing_out_without_acknowledgement_is_the_same_on_a_replica(
     room.close()
 
 
-def test_failover(fresh_server: Callable[..., Server]) -> None:
+def test_consumers_and_jobs_survive_a_failover(fresh_server: Callable[..., Server]) -> None:
     server, replica = fresh_server(), fresh_server()
     replica.replicate(server)
     room, there = Room(server), Room(replica)
@@ -253,7 +257,7 @@ def test_failover(fresh_server: Callable[..., Server]) -> None:
     room.close()
 
 
-def test_demotion_and_promotion(fresh_server: Callable[..., Server]) -> None:
+def test_consumers_of_a_demoted_primary_are_sent_away(fresh_server: Callable[..., Server]) -> None:
     server, other = fresh_server(), fresh_server()
     room = Room(server)
     one = room.wait("one", "DQ.POP", "q", "BLOCK", 0)
@@ -283,8 +287,8 @@ def test_demotion_and_promotion(fresh_server: Callable[..., Server]) -> None:
     room.close()
 
 
-def test_on_a_replica_that_may_be_written_to(fresh_server: Callable[..., Server]) -> None:
-    """Its timer rests, but nobody hangs, nor waits longer than it said."""
+def test_waiting_on_a_writable_replica_ends_in_time(fresh_server: Callable[..., Server]) -> None:
+    """The timer rests there, but no consumer hangs or waits longer than its BLOCK."""
     server, replica = fresh_server(), fresh_server("replica-read-only no")
     replica.replicate(server)
     room = Room(replica)
@@ -298,7 +302,7 @@ def test_on_a_replica_that_may_be_written_to(fresh_server: Callable[..., Server]
     room.close()
 
 
-def test_while_a_script_is_busy(fresh_server: Callable[..., Server]) -> None:
+def test_consumers_wait_through_a_busy_script(fresh_server: Callable[..., Server]) -> None:
     server = fresh_server("busy-reply-threshold 50")
     room = Room(server)
     room.play("one> DQ.POP q BLOCK 0")
@@ -325,9 +329,9 @@ def test_while_a_script_is_busy(fresh_server: Callable[..., Server]) -> None:
     room.close()
 
 
-def test_a_server_that_sleeps(room: Room) -> None:
-    """A job and timeouts fall due meanwhile: nobody is told two things, and the job is handed out
-    once.
+def test_consumers_of_a_server_that_sleeps_get_one_reply_each(room: Room) -> None:
+    """A job and timeouts fall due meanwhile. No consumer gets two replies, and the job is handed
+    out once.
     """
     names = [f"c{n}" for n in range(20)]
     for name in names:
@@ -345,7 +349,9 @@ def test_a_server_that_sleeps(room: Room) -> None:
 
 
 @pytest.mark.parametrize("end", ["SHUTDOWN", "SIGTERM"])
-def test_shutdown(fresh_server: Callable[..., Server], end: str) -> None:
+def test_a_shutdown_ends_every_wait_and_loses_no_job(
+    fresh_server: Callable[..., Server], end: str
+) -> None:
     server = fresh_server("appendonly yes", "shutdown-timeout 1")
     room = Room(server)
     room.play("""
@@ -380,7 +386,7 @@ def test_shutdown(fresh_server: Callable[..., Server], end: str) -> None:
     room.close()
 
 
-def test_flushall(room: Room) -> None:
+def test_consumers_wait_on_after_flushall(room: Room) -> None:
     room.play("""
         one> DQ.POP q BLOCK 0
         > DQ.ADD q a x DELAY 100
@@ -396,8 +402,10 @@ def test_flushall(room: Room) -> None:
     """)
 
 
-def test_acl(room: Room) -> None:
-    """Who may not take from a key can't wait at it; who is deleted while waiting is gone."""
+def test_a_user_without_the_right_to_a_key_cannot_wait_at_it(room: Room) -> None:
+    """A user that may not take from a key can't wait at it; a user that is deleted while waiting is
+    disconnected.
+    """
     rules = ["on", "nopass", "~mine", "+dq.pop", "+dq.mpop", "+ping", "+client"]
     assert room.call("ACL", "SETUSER", "worker", *rules) == "OK"
     worker = room("worker")
@@ -429,7 +437,7 @@ def cluster(fresh_server: Callable[..., Server]) -> Iterator[Room]:
         yield room
 
 
-def test_a_slot_that_moves_away(cluster: Room) -> None:
+def test_consumers_are_sent_after_a_slot_that_moves_away(cluster: Room) -> None:
     cluster.play("""
         one> DQ.POP q BLOCK 0
         > DQ.ADD q a x
@@ -444,11 +452,13 @@ def test_a_slot_that_moves_away(cluster: Room) -> None:
     check_nobody_waits(cluster)
 
 
-def test_keys_of_two_slots(cluster: Room) -> None:
+def test_mpop_refuses_to_wait_at_keys_of_two_slots(cluster: Room) -> None:
     assert str(cluster.call("DQ.MPOP", 2, "q", "other", "BLOCK", 50)).startswith("CROSSSLOT")
 
 
-def test_out_of_memory(fresh_server: Callable[..., Server]) -> None:
+def test_waiting_consumers_are_served_while_memory_is_full(
+    fresh_server: Callable[..., Server],
+) -> None:
     """Handing out is what makes room again."""
     room = Room(fresh_server())
     room.play("""

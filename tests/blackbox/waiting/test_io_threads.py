@@ -1,7 +1,7 @@
 """Servers that read and write on threads (`io-threads`).
 
-Commands may be carried out behind the timers, in the same turn of the event loop. Bodies are read
-and written by threads. In a cluster, servers look on threads for the keys of commands.
+Commands may be carried out after the timers, in the same turn of the event loop. Threads read and
+write bodies. In a cluster, servers look for the keys of commands on threads.
 """
 
 import os
@@ -16,6 +16,7 @@ import pytest
 from harness.clock import now_ms
 from harness.consumers import Consumer, Room
 from harness.io_threads import io_threads
+from harness.marks import long
 from harness.pipelined import Pipelined
 from harness.queues import queues_of
 from harness.resp import Failure
@@ -56,7 +57,7 @@ def wake_the_threads(server: Server, crowd: list[Pipelined]) -> None:
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_unblocked_behind_the_timer_that_serves_it(
+def test_a_consumer_unblocked_after_the_timer_served_it_gets_one_reply(
     kind: Kind, fresh_server: Callable[..., Server], end: str
 ) -> None:
     """The client gets one reply. A job that it didn't get is ready again, and has lost no
@@ -109,10 +110,10 @@ def check_is_back(room: Room, id: bytes) -> None:
 
 
 @pytest.mark.alone
-def test_large_bodies_and_consumers_that_are_killed(
+def test_large_bodies_reach_consumers_on_io_threads_that_are_killed(
     kind: Kind, fresh_server: Callable[..., Server]
 ) -> None:
-    """Each job is finished by one who got its body whole; nothing is left, and the replica has the
+    """Each job is finished by a worker that got its body whole; nothing is left, and the replica has the
     same.
     """
     primary, replica = fresh_server(*io_threads(kind, 4)), fresh_server(*io_threads(kind, 4))
@@ -162,7 +163,10 @@ def body_of(id: bytes) -> bytes:
 
 
 @pytest.mark.alone
-def test_keys_of_mpop_in_a_cluster(kind: Kind, fresh_server: Callable[..., Server]) -> None:
+@long
+def test_mpop_with_io_threads_works_in_a_cluster(
+    kind: Kind, fresh_server: Callable[..., Server]
+) -> None:
     """Redis 8 and Valkey asked a command with several keys for these on a thread, and crashed."""
     port, claim = claimed_port()
     cluster = "cluster-enabled yes", f"cluster-port {port}", "appendonly yes"

@@ -1,6 +1,6 @@
-"""More than fits into one turn of the event loop.
+"""More consumers and jobs than fit into one turn of the event loop.
 
-Consumers are unblocked a hundred in a turn, and what nobody got is given back in slices of the
+A turn unblocks a hundred consumers. Jobs that no consumer got are given back in slices of the
 timer's budget. Nothing is lost, doubled or out of order by that.
 """
 
@@ -32,7 +32,7 @@ def crowd(room: Room, *options: str | int) -> Iterator[list[Consumer]]:
         consumer.close()
 
 
-def test_all_of_them_are_served_by_one_pipeline(room: Room) -> None:
+def test_one_pipeline_of_adds_serves_many_consumers(room: Room) -> None:
     with crowd(room, 0) as consumers:
         in_one_go(room.server.port, *[("DQ.ADD", "q", n, "x") for n in range(CONSUMERS)])
         for n, consumer in enumerate(consumers):
@@ -42,7 +42,7 @@ def test_all_of_them_are_served_by_one_pipeline(room: Room) -> None:
 
 
 @pytest.mark.parametrize("end", [("CLIENT", "UNBLOCK"), ("CLIENT", "KILL", "ID")], ids=" ".join)
-def test_who_is_served_and_not_yet_unblocked_is_told_one_thing(
+def test_a_consumer_that_is_served_and_not_yet_unblocked_gets_one_reply(
     room: Room, end: tuple[str, ...]
 ) -> None:
     with crowd(room, 0) as consumers:
@@ -60,7 +60,7 @@ def test_who_is_served_and_not_yet_unblocked_is_told_one_thing(
             assert last.call("ECHO", "and nothing else") == b"and nothing else"
 
 
-def test_all_of_them_time_out_together(room: Room) -> None:
+def test_many_consumers_time_out_together(room: Room) -> None:
     def time_out(ahead_ms: int) -> None:
         deadline, consumers = now_ms() + ahead_ms, []
         for _ in range(CONSUMERS):
@@ -80,7 +80,7 @@ def test_all_of_them_time_out_together(room: Room) -> None:
     assert room.server_says("waiting_consumers") == 0
 
 
-def test_a_large_delivery_that_nobody_got_comes_back_as_it_was(
+def test_a_large_delivery_of_a_vanished_consumer_comes_back_as_it_was(
     fresh_server: Callable[..., Server],
 ) -> None:
     server, replica = fresh_server("dq.tick-budget-us 100"), fresh_server()
@@ -101,7 +101,7 @@ def test_a_large_delivery_that_nobody_got_comes_back_as_it_was(
         assert [(int(id), attempt) for id, _, _, attempt in came] == [(n, 1) for n in range(JOBS)]
 
 
-def test_who_comes_meanwhile_gets_the_first_of_what_comes_back(
+def test_a_consumer_that_comes_meanwhile_gets_the_first_job_that_comes_back(
     fresh_server: Callable[..., Server],
 ) -> None:
     """Though the first job is given back last."""

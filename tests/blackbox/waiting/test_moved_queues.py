@@ -1,5 +1,6 @@
-"""Queues that move while somebody waits, beside many other keys: nobody waits for a walk over the
-keyspace, and nobody feels one."""
+"""Queues that move while consumers wait, beside many other keys: no consumer waits for a walk over
+the keyspace, and no client is held up by one.
+"""
 
 import itertools
 import threading
@@ -11,6 +12,7 @@ import redis
 
 from harness.clock import HOUR_MS, now_ms
 from harness.consumers import Room
+from harness.marks import long
 from harness.server import Server, eventually
 
 OTHER_KEYS = 300_000
@@ -52,7 +54,7 @@ def another_queue_that_never_rests(server: Server) -> Iterator[None]:
 
 @pytest.mark.parametrize("comes", ["before", "after"])
 @pytest.mark.parametrize("moved_by", MOVES)
-def test_who_waits_at_the_new_key_is_served_in_time(
+def test_a_consumer_at_the_new_key_of_a_moved_queue_is_served_in_time(
     crowded: Server, moved_by: str, comes: str
 ) -> None:
     move, database, key = MOVES[moved_by]
@@ -77,7 +79,9 @@ def test_who_waits_at_the_new_key_is_served_in_time(
 @pytest.mark.parametrize(
     "look", ["DQ.LEN renamed", "DQ.POP renamed", "DQ.PEEK renamed", "DQ.DEL renamed b"]
 )
-def test_whoever_touches_a_queue_makes_it_known(crowded: Server, look: str) -> None:
+def test_any_command_on_a_moved_queue_makes_it_known_to_the_timer(
+    crowded: Server, look: str
+) -> None:
     """Its timer goes on from then on. Asked of INFO, which touches none."""
     with crowded.client() as r:
         r.execute_command("DQ.ADD", "q", "a", "x", "DELAY", HOUR_MS)
@@ -93,7 +97,8 @@ def runs_without_an_end(r: redis.Redis) -> int:
     return r.info("dq")["dq_timer_budget_exceeded"]
 
 
-def test_looking_for_a_queue_that_nobody_touches_takes_no_whole_runs(crowded: Server) -> None:
+@long
+def test_the_search_for_an_untouched_moved_queue_takes_no_whole_timer_runs(crowded: Server) -> None:
     with crowded.client() as r:
         before = runs_without_an_end(r)
         r.execute_command("DQ.ADD", "q", "a", "x", "DELAY", 10)
@@ -103,7 +108,7 @@ def test_looking_for_a_queue_that_nobody_touches_takes_no_whole_runs(crowded: Se
 
 
 def test_queues_that_are_deleted_are_not_looked_for(crowded: Server) -> None:
-    """However many in however short a time: more than were told apart once."""
+    """Even many queues in a short time: more than the timer once told apart."""
     queues = 5_000
     with crowded.client() as r:
         adding = r.pipeline(transaction=False)

@@ -1,11 +1,11 @@
-"""Consumers that wait for a turn of a group: what lets it go wakes one of them, and nobody asks
-meanwhile.
+"""Consumers that wait for the turn of a group: when the group may go on, one consumer is woken,
+without another command.
 """
 
 from harness.consumers import Room
 
 
-def test_a_group_that_was_held_back_wakes_one(room: Room) -> None:
+def test_a_group_that_was_held_back_wakes_one_consumer(room: Room) -> None:
     room.play("""
         > DQ.ALTER q GROUPCONCURRENCY 1
         OK
@@ -42,7 +42,7 @@ def test_a_group_that_was_held_back_wakes_one(room: Room) -> None:
     """)
 
 
-def test_the_end_of_a_pause_and_of_a_lease_wake_one(room: Room) -> None:
+def test_the_end_of_a_group_pause_and_of_a_lease_wake_one_consumer(room: Room) -> None:
     room.play("""
         > DQ.PAUSE q GROUP ann
         OK
@@ -70,7 +70,7 @@ def test_the_end_of_a_pause_and_of_a_lease_wake_one(room: Room) -> None:
     """)
 
 
-def test_a_rate_of_a_group_wakes_one_for_each_job(room: Room) -> None:
+def test_the_rate_of_a_group_wakes_one_consumer_for_each_job(room: Room) -> None:
     room.play("""
         > DQ.ALTER q GROUPRATE 1 3000
         OK

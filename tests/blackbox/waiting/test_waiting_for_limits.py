@@ -1,5 +1,5 @@
-"""Consumers that wait for a limit: one job wakes one of them, at its time, and nobody asks
-meanwhile.
+"""Consumers that wait for a limit: one job wakes one consumer, at its time, without another
+command.
 """
 
 import time
@@ -13,7 +13,7 @@ from harness.queues import info
 from harness.server import Server, eventually
 
 
-def test_a_place_that_becomes_free_is_the_first_ones(room: Room) -> None:
+def test_a_concurrency_place_that_becomes_free_goes_to_the_first_consumer(room: Room) -> None:
     room.play("""
         > DQ.ALTER q CONCURRENCY 1
         OK
@@ -58,7 +58,7 @@ def test_a_place_that_becomes_free_is_the_first_ones(room: Room) -> None:
     """)
 
 
-def test_who_needs_no_place_is_served_past_those_who_wait_for_one(room: Room) -> None:
+def test_a_consumer_with_noack_is_served_past_those_that_wait_for_a_place(room: Room) -> None:
     room.play("""
         > DQ.ALTER q CONCURRENCY 1
         OK
@@ -95,7 +95,7 @@ def test_who_needs_no_place_is_served_past_those_who_wait_for_one(room: Room) ->
     """)
 
 
-def test_the_end_of_a_dead_workers_lease_wakes_one(room: Room) -> None:
+def test_the_end_of_a_dead_workers_lease_wakes_one_consumer(room: Room) -> None:
     room.play("""
         > DQ.ALTER q CONCURRENCY 1
         OK
@@ -112,7 +112,9 @@ def test_the_end_of_a_dead_workers_lease_wakes_one(room: Room) -> None:
     """)
 
 
-def test_consumers_are_woken_when_the_next_one_may_leave(server: Server, r: redis.Redis) -> None:
+def test_consumers_are_woken_when_the_rate_lets_the_next_job_leave(
+    server: Server, r: redis.Redis
+) -> None:
     """bullmq#909: they polled. Here the timer comes for each that may leave, and rests
     otherwise.
     """
@@ -167,7 +169,7 @@ def test_a_limit_that_holds_costs_no_timer(server: Server, r: redis.Redis) -> No
         eventually(lambda: info(r, "q")["waiting-consumers"] == 0)
 
 
-def test_a_queue_that_comes_to_where_somebody_waits_keeps_its_limits(room: Room) -> None:
+def test_a_queue_that_moves_to_a_waiting_consumer_keeps_its_limits(room: Room) -> None:
     room.play("""
         > DQ.ALTER other RATE 1 300
         OK

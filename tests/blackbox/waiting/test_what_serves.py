@@ -1,5 +1,5 @@
-"""Consumers that wait are served by whatever makes a job ready, and wherever the server puts a
-queue.
+"""Every command that makes a job ready serves a consumer that waits, and so does every move of a
+queue to its key.
 """
 
 import pytest
@@ -257,7 +257,9 @@ SERVED_BY = {
 
 @pytest.mark.parametrize("how", SERVED_BY)
 @pytest.mark.parametrize("command", ["DQ.POP q BLOCK 0", "DQ.MPOP 2 nothing-here q BLOCK 0"])
-def test_served_by(room: Room, how: str, command: str) -> None:
+def test_a_waiting_consumer_is_served_by_whatever_makes_a_job_ready(
+    room: Room, how: str, command: str
+) -> None:
     """And with a lease that counts."""
     before, _, then = SERVED_BY[how].rpartition("|\n")
     room.play(before)

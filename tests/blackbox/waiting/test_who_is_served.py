@@ -1,5 +1,6 @@
-"""Consumers that wait: who is served, and when. By what: test_what_serves.py; what servers do to
-them: test_interruptions.py."""
+"""Which waiting consumer is served, and when. test_what_serves.py has the commands that serve them;
+test_interruptions.py has what servers do to them.
+"""
 
 import pytest
 
@@ -37,8 +38,8 @@ def test_first_come_first_served_and_one_job_wakes_one_consumer(room: Room) -> N
     """)
 
 
-def test_who_waits_comes_before_who_asks(room: Room) -> None:
-    """Even when the job and the asking come in one go."""
+def test_a_waiting_consumer_is_served_before_a_client_that_asks(room: Room) -> None:
+    """Even when the ADD and the POP come in one write."""
     room.play("one> DQ.POP q BLOCK 0")
     added, popped, left = in_one_go(
         room.server.port,
@@ -50,7 +51,7 @@ def test_who_waits_comes_before_who_asks(room: Room) -> None:
     room.play('one< [["a", "x", <lease>, 1]]')
 
 
-def test_several_keys_left_to_right_and_the_same_one_twice(room: Room) -> None:
+def test_mpop_waits_at_several_keys_left_to_right(room: Room) -> None:
     room.play("""
         > DQ.ADD right r x
         "r"
@@ -81,7 +82,7 @@ def test_several_keys_left_to_right_and_the_same_one_twice(room: Room) -> None:
     """)
 
 
-def test_two_queues_that_get_jobs_in_one_transaction(room: Room) -> None:
+def test_two_queues_that_get_jobs_in_one_transaction_serve_their_consumers(room: Room) -> None:
     """One consumer gets one of them; the other job stays for the next."""
     room.play("""
         one> DQ.MPOP 2 left right BLOCK 0
@@ -101,7 +102,7 @@ def test_two_queues_that_get_jobs_in_one_transaction(room: Room) -> None:
     room.check_waits("two")
 
 
-def test_count_hands_out_what_is_there(room: Room) -> None:
+def test_a_wait_with_count_ends_with_the_jobs_that_are_there(room: Room) -> None:
     room.play("""
         one> DQ.POP q COUNT 3 BLOCK 0
         > DQ.ADD q a x
@@ -126,7 +127,7 @@ def test_count_hands_out_what_is_there(room: Room) -> None:
     """)
 
 
-def test_noack_and_ttr_of_those_who_wait(room: Room) -> None:
+def test_a_waiting_pop_keeps_its_noack_and_ttr(room: Room) -> None:
     room.play("""
         one> DQ.POP q BLOCK 0 NOACK
         two> DQ.POP q NOACK COUNT 9 BLOCK 0
@@ -154,7 +155,7 @@ def test_noack_and_ttr_of_those_who_wait(room: Room) -> None:
     """)
 
 
-def test_in_resp3(server: Server) -> None:
+def test_waiting_consumers_are_served_in_resp3(server: Server) -> None:
     room = Room(server, protocol=3)
     room.play("""
         one> DQ.POP q BLOCK 0
@@ -199,7 +200,7 @@ def test_timeouts_end_in_their_own_order(room: Room) -> None:
     assert now_ms() - begin >= 300
 
 
-def test_a_job_that_comes_before_the_timeout(room: Room) -> None:
+def test_a_job_that_comes_before_the_timeout_is_handed_out(room: Room) -> None:
     """Then the timeout is over, too: the client can wait again, for longer."""
     room.play("""
         one> DQ.POP q BLOCK 300
@@ -248,7 +249,7 @@ def test_transactions_and_scripts_do_not_wait(room: Room, pop: str) -> None:
 
 
 def test_a_transaction_is_served_as_a_whole(room: Room) -> None:
-    """What is gone when it ends was never there for those who wait."""
+    """A job that is gone when the transaction ends was never there for consumers that wait."""
     room.play("""
         one> DQ.POP q BLOCK 0
         > MULTI
@@ -280,7 +281,7 @@ def test_a_transaction_is_served_as_a_whole(room: Room) -> None:
     """)
 
 
-def test_watch(room: Room) -> None:
+def test_serving_a_consumer_breaks_a_watch_and_waiting_does_not(room: Room) -> None:
     """Being served is a change of the queue, waiting is none."""
     room.play("""
         > DQ.ADD q b x DELAY 86400000
@@ -358,7 +359,7 @@ def test_waiting_makes_no_key_and_says_so(room: Room) -> None:
     assert room.server_says("waiting_consumers") == 0
 
 
-def test_errors_come_at_once(room: Room) -> None:
+def test_errors_of_a_waiting_command_come_at_once(room: Room) -> None:
     room.play("""
         > SET string x
         OK
@@ -380,7 +381,7 @@ def test_errors_come_at_once(room: Room) -> None:
     assert room.server_says("waiting_consumers") == 0
 
 
-def test_the_longest_times_there_are(room: Room) -> None:
+def test_the_longest_block_and_ttr_work(room: Room) -> None:
     longest = 2**48 - 1
     room.wait("one", "DQ.POP", "q", "BLOCK", longest)
     room.wait("two", "DQ.POP", "q", "BLOCK", longest - 1, "TTR", longest - now_ms() - HOUR_MS)
@@ -396,7 +397,7 @@ def test_the_longest_times_there_are(room: Room) -> None:
     """)
 
 
-def test_other_databases_are_other_keys(room: Room) -> None:
+def test_consumers_of_other_databases_wait_at_other_keys(room: Room) -> None:
     assert room("one").call("SELECT", 3) == "OK"
     room.play("""
         one> DQ.POP q BLOCK 0
@@ -412,7 +413,7 @@ def test_other_databases_are_other_keys(room: Room) -> None:
 
 @pytest.mark.parametrize("jobs", [300, 310])
 def test_a_long_line_is_served_in_its_order_however_short_the_turns(room: Room, jobs: int) -> None:
-    """The turn is over before all are served: who comes meanwhile stands behind them."""
+    """The turn is over before all are served: a consumer that comes meanwhile is served after them."""
     assert room.call("CONFIG", "SET", "dq.tick-budget-us", 100) == "OK"
     assert room.call("DQ.PAUSE", "q") == "OK"
     line = [room.wait(f"c{n}", "DQ.POP", "q", "BLOCK", 0) for n in range(300)]

@@ -1,4 +1,4 @@
-"""One command that is judged: what was said and told, when, and what the oracle knows of its queue."""
+"""One command that is judged: its words, its reply, when it was carried out, and what the oracle knows of its queue."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from .verdict import Verdict, Violation
 
 
 class Lost:
-    """Instead of a reply that never came."""
+    """Stands in place of a reply that never came."""
 
     def __repr__(self) -> str:
         return "lost"
@@ -24,7 +24,7 @@ LOST = Lost()
 
 @dataclass
 class Scan:
-    """A whole scan: who was there when it began, and who was seen."""
+    """A whole scan: the jobs that were there when it began, and the jobs that it showed."""
 
     queue: Queue | None
     there: dict[str, str]
@@ -33,7 +33,9 @@ class Scan:
 
 @dataclass
 class Walk:
-    """From page to page through a state: who stood there from the beginning, and who was shown."""
+    """A walk through a state, page by page: the jobs that were there from the beginning, and the jobs that it
+    showed.
+    """
 
     queue: Queue | None
     state: str
@@ -126,13 +128,13 @@ class Case:
         return (self.op.db, str(key))
 
     def queue(self, key: Any) -> Queue | None:
-        """What is at that key now."""
+        """The queue at that key now."""
         place = self.place(key)
         self.world.check_expiry(place, self.now, self.window.end)
         return self.world.keys.get(place)
 
     def made_queue(self, key: Any, *, maybe: bool = False) -> Queue:
-        """The same; made, if there is none."""
+        """The queue at that key; a new one if there is none."""
         queue = self.queue(key)
         if queue is not None and not maybe:
             queue.is_maybe = False
@@ -144,7 +146,7 @@ class Case:
         return queue
 
     def is_calm(self, queue: Queue | None) -> bool:
-        """Nothing that is known of the queue was changed since this command may have been carried out."""
+        """Nothing known of the queue was changed since this command may have been carried out."""
         if self.pending is None:
             return True
         if queue is None or self.pending.is_torn:
@@ -171,7 +173,7 @@ class Case:
     # ---- lives ------------------------------------------------------------------------------------
 
     def split(self, slot: Slot) -> tuple[Lives, Lives]:
-        """Lives in which this command has been carried out already, without its tag; and the others."""
+        """The lives in which this command has been carried out already, without its tag; and the other lives."""
         done: Lives = []
         rest: Lives = []
         for life in slot.lives:
@@ -187,7 +189,7 @@ class Case:
         queue.changed = self.step
 
     def lose_sight(self, queue: Queue, id: str) -> None:
-        """After a violation, or where nothing can be known: the job may be anything from here on."""
+        """After a violation, or where nothing can be known, the job may be in any state from here on."""
         slot = queue.slot(id)
         slot.is_wild, slot.lives = True, []
         queue.keep(id, slot)

@@ -1,4 +1,4 @@
-"""Commands that name jobs and are told how many counted: FINISH, RELEASE, TOUCH, BURY, DEL, KICKJOB."""
+"""Commands that name jobs and reply how many counted: FINISH, RELEASE, TOUCH, BURY, DEL, KICKJOB."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ TOTALS = {
 
 
 def named(case: Case, queue: Queue | None) -> dict[str, Act]:
-    """The jobs that a command names, and what it wants of each."""
+    """The jobs that a command names, and what it asks for each."""
     words, turn = case.words, case.turn
     dead_keep = queue.settings.dead_keep if queue is not None else 0
     match case.verb:
@@ -56,7 +56,7 @@ def named(case: Case, queue: Queue | None) -> dict[str, Act]:
 
 
 def _unless_gone(act: Act, turn: Turn, dead_keep: int) -> Act:
-    """Nothing counts for a job that isn't there, or that the queue has removed when its time was over."""
+    """A command doesn't count for a job that isn't there, or that the queue removed when its time was over."""
 
     def checked(life: Life, now: Span) -> tuple[Lives, bool]:
         states = life.states(now, dead_keep)
@@ -90,7 +90,7 @@ def _kick(turn: Turn, dead_keep: int) -> Act:
 
 
 def _while_alive(words: list[Any], then: Callable[[Life, Span], Life]) -> dict[str, Act]:
-    """For who holds the lease, while the TTL isn't over."""
+    """Counts for the client that holds the lease, while the TTL isn't over."""
     claim = words[3] if words[3] == "*" else int(words[3])
 
     def act(life: Life, now: Span) -> tuple[Lives, bool]:
@@ -103,7 +103,7 @@ def _while_alive(words: list[Any], then: Callable[[Life, Span], Life]) -> dict[s
 
 
 def effect(case: Case, id: str, queue: Queue) -> Effect:
-    """While it is under way, or for a reply that was lost."""
+    """The effect of a command that is under way, or whose reply was lost."""
     act = named(case, queue)[id]
 
     def outcomes(life: Life, now: Span) -> Lives:
@@ -113,7 +113,7 @@ def effect(case: Case, id: str, queue: Queue) -> Effect:
 
 
 def ids(case: Case) -> frozenset[str]:
-    """Those that it may change: none, if it was told that nothing counted."""
+    """The jobs that the command may have changed: none, if the reply was that nothing counted."""
     if case.is_refused or (not case.is_lost and case.told == 0):
         return frozenset()
     return frozenset(named(case, None))
@@ -144,7 +144,7 @@ def judge(case: Case) -> None:
 def _verdicts(
     case: Case, queue: Queue, acts: dict[str, Act], told: int | None
 ) -> dict[str, bool | None]:
-    """Of each id, whether the command counted for it; None where nobody can know."""
+    """For each id, whether the command counted for it; None where that can't be known."""
     may = {id: _may_count(case, queue, id, act) for id, act in acts.items()}
     most, least = sum(can for can, _ in may.values()), sum(must for _, must in may.values())
     if told is None:
@@ -177,7 +177,7 @@ def _may_count(case: Case, queue: Queue, id: str, act: Act) -> tuple[bool, bool]
 
 
 def _settle(case: Case, queue: Queue, id: str, act: Act, counts: bool | None) -> None:
-    """What the job may be from here on."""
+    """The lives that the job may have from here on."""
     slot = queue.touch(id, case.now)
     if slot.is_wild:
         return

@@ -1,4 +1,4 @@
-"""DQ.POP and DQ.MPOP: what was handed out and should have been, under which lease, in which order, when."""
+"""DQ.POP and DQ.MPOP: which jobs were handed out and should have been, with which lease, in which order, and when."""
 
 import itertools
 from collections.abc import Iterable
@@ -24,14 +24,14 @@ from .life import (
 from .model import Effect, Lives, Queue, Slot
 from .waiting import judge_service, judge_silence
 
-# A reply ends when it holds so many bytes of bodies.
+# A reply ends when it holds this many bytes of bodies.
 BYTES_MAX = 16 * 2**20
 
 Item = list[Any]
 
 
 def deliveries(case: Case) -> tuple[str, list[Item]]:
-    """From which key, and what."""
+    """The key, and the jobs that were handed out from it."""
     keys, _ = grammar.pop(case.words)
     if case.is_lost or case.is_refused or not case.told:
         return keys[0], []
@@ -39,7 +39,7 @@ def deliveries(case: Case) -> tuple[str, list[Item]]:
 
 
 def was_ambushed(case: Case) -> bool:
-    """Killed in the turn in which jobs came: nobody was told anything, and the jobs are given back."""
+    """The client was killed in the turn in which its jobs came: it got no reply, and the jobs are given back."""
     return case.is_lost and case.op.note.get("ambush") in case.findings.ambushes
 
 
@@ -54,7 +54,7 @@ def ids(case: Case) -> frozenset[str] | None:
 
 
 def effect(case: Case, id: str, queue: Queue) -> Effect:
-    """What the delivery makes of a life; nothing, if that life can't have been handed out so."""
+    """The life after the delivery; None, if that life can't have been handed out so."""
     ttr, noack = _lasts(case)
     item = _items(case).get(id)
     turn = case.turn
@@ -82,14 +82,14 @@ def effect(case: Case, id: str, queue: Queue) -> Effect:
 
 
 def _items(case: Case) -> dict[str, Item]:
-    """What was handed out, by id: found once, since there may be ten thousand."""
+    """The jobs that were handed out, by id. Made once, since there may be ten thousand."""
     if case.items is None:
         case.items = {str(item[0]): item for item in deliveries(case)[1]}
     return case.items
 
 
 def _lasts(case: Case) -> tuple[int | None, bool]:
-    """For how long the leases last, and whether there are none."""
+    """How long the leases last; whether there are none (NOACK)."""
     words = case.words
     return (int(words[words.index("TTR") + 1]) if "TTR" in words else None), "NOACK" in words
 
@@ -115,7 +115,7 @@ def judge(case: Case) -> None:
 
 
 def _lost_deliveries(case: Case, key: str, said: grammar.Options) -> None:
-    """Any job that was ready, or named, may have been handed out under a number that nobody knows."""
+    """Any job that was ready, or named, may have been handed out with a lease that no client knows."""
     queue = case.queue(key)
     if queue is None or queue.is_wild:
         return
@@ -124,7 +124,7 @@ def _lost_deliveries(case: Case, key: str, said: grammar.Options) -> None:
     queue.add_total("total-popped", 0, at_most)
     if "NOACK" in said:
         queue.add_total("total-finished", 0, at_most)
-    # How late it was, nobody knows.
+    # How late it was is unknown.
     _note_lateness(case, queue, [(None, 0)])
     if not named:
         queue.may_have_met_phantoms(effect(case, "", queue), (case.window.since_ms, case.now[1]))
@@ -173,7 +173,7 @@ def _judge_items(case: Case, key: str, items: list[Item], said: grammar.Options)
 
 
 def _queue_of(case: Case, key: str, items: list[Item]) -> Queue | None:
-    """The queue that the delivery was from: what was at the key then may be elsewhere now."""
+    """The queue that the delivery came from. It may be at another key now."""
     here = case.queue(key)
     if case.pending is None:
         return here
@@ -199,7 +199,7 @@ def _may_give(case: Case, queue: Queue, item: Item) -> bool:
 
 
 def _judge_item(case: Case, queue: Queue, key: str, item: Item) -> tuple[Life | None, int]:
-    """Returns the life that was handed out, if it is known which."""
+    """The life that was handed out, if it is known which."""
     id = str(item[0])
     slot = queue.touch(id, case.now)
     if str(item[1]) in queue.phantoms and slot.lives == [NOWHERE]:
@@ -221,7 +221,7 @@ def _judge_item(case: Case, queue: Queue, key: str, item: Item) -> tuple[Life | 
 
 
 def _explain(case: Case, lives: Iterable[Life], item: Item) -> tuple[str, str]:
-    """Why it can't have been handed out: the best excuse of the life that has one."""
+    """Why the job can't have been handed out: the reason of the life that comes closest."""
     now = case.now
     told = f"handed out as {item[1][:24]!r}, attempt {item[3]}, lease {item[2]}; it was "
     told += " | ".join(describe(life, now) for life in lives)
@@ -250,7 +250,7 @@ def _explain(case: Case, lives: Iterable[Life], item: Item) -> tuple[str, str]:
 def _judge_leases(
     case: Case, queue: Queue, key: str, items: list[Item], said: grammar.Options
 ) -> None:
-    """Law 7: numbers that only grow, and never come twice, whatever became of the server or the key."""
+    """Law 7: lease numbers only grow, and none comes twice, whatever became of the server or the key."""
     if "NOACK" in said:
         for item in items:
             if item[2] is not None:
@@ -285,7 +285,7 @@ def _judge_leases(
 def _judge_order(
     case: Case, queue: Queue, key: str, lives: list[Life | None], is_all: bool
 ) -> None:
-    """Law 6, within a reply and against who stayed."""
+    """Law 6, within a reply and against the jobs that stayed."""
     known = [life for life in lives if life is not None]
     for first, second in itertools.pairwise(known):
         if comes_before(second, first):
@@ -324,7 +324,7 @@ def _ready(life: Life) -> str:
 
 
 def _judge_nothing(case: Case, key: str) -> None:
-    """Nothing was handed out from this queue."""
+    """The queue handed out nothing."""
     queue = case.queue(key)
     if queue is None or queue.is_wild or queue.paused_until[1] > case.now[0]:
         return
@@ -344,7 +344,7 @@ def _judge_nothing(case: Case, key: str) -> None:
 
 
 def _judge_named(case: Case, queue: Queue, key: str, named: list[str], items: list[Item]) -> None:
-    """In the order of the ids; and none is left out that can be had."""
+    """Jobs are in the order of the ids; none that can be had is left out."""
     got = [str(item[0]) for item in items]
     if got != [id for id in dict.fromkeys(named) if id in got]:
         case.violation("order", f"asked for {named}, and got {got}", key)
@@ -362,7 +362,7 @@ def _judge_named(case: Case, queue: Queue, key: str, named: list[str], items: li
 
 
 def _note_lateness(case: Case, queue: Queue, shown: list[tuple[Life | None, int]]) -> None:
-    """How late jobs were handed out: what INFO shows must agree."""
+    """How late jobs were handed out. INFO must agree with it."""
     low, high = queue.lateness.get(case.epoch.number, case.epoch.lateness)
     for life, _ in shown:
         ready = life.ready_at() if life is not None else None

@@ -1,4 +1,4 @@
-"""What must have survived a crash or a failover: the server's promise, the ground for all else."""
+"""What must have survived a crash or a failover. The server promises it, and everything else rests on it."""
 
 from .timeline import Epoch, Timeline
 from .verdict import Verdict, Violation

@@ -1,4 +1,4 @@
-"""Which error replies are part of the game."""
+"""Which error replies are expected."""
 
 from ..resp import Failure
 from .case import Case
@@ -15,7 +15,7 @@ ALWAYS = (
     "BUSYKEY",
     "IOERR",
 )
-# Memory is full: who adds is refused, and nobody else.
+# Memory is full: commands that add are refused, and no others.
 ADDS = {"DQ.ADD", "COPY", "RESTORE"}
 BY_VERB = {"DQ.ADD": ("EXISTS", "FULL")}
 ABOUT_KEYS = (
@@ -26,14 +26,14 @@ ABOUT_KEYS = (
 
 
 def _is_too_late(case: Case, told: Failure) -> bool:
-    """By its UNTIL, which may have passed while the command was on its way."""
+    """The UNTIL of the command may have passed while the command was on its way."""
     words = case.words
     is_over = "UNTIL" in words and words[words.index("UNTIL") + 1] < case.now[1]
     return is_over and told.startswith("ERR the job would never run")
 
 
 def _is_without_a_place(case: Case, told: Failure) -> bool:
-    """A walk through jobs that are ready: the one from which it was to go on has left."""
+    """A walk through ready jobs: the job after which it was to go on has left."""
     is_walk = case.verb == "DQ.PEEK" and "AFTER" in case.words and "FROM" not in case.words
     return is_walk and told.startswith("ERR AFTER names no job")
 

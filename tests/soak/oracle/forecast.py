@@ -1,4 +1,6 @@
-"""DQ.FORECAST: how many jobs come due in each step, between who certainly does and who may."""
+"""DQ.FORECAST: how many jobs come due in each step. The reply must lie between the jobs that certainly do and all that
+may.
+"""
 
 from . import words as grammar
 from .case import Case
@@ -40,7 +42,9 @@ def judge(case: Case, queue: Queue | None) -> None:
 
 
 def _steps(life: Life, now: Span, first: Span, step: int) -> tuple[int, int, bool] | None:
-    """In which steps it may come due, if in any, and whether it surely does; before the first is below 0."""
+    """The steps in which the job may come due, if any, and whether it certainly does. Before the first step is below
+    0.
+    """
     states, due = life.states(now), life.ready_at()
     if not states & DELAYED or due is None:
         return None

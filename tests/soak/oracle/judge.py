@@ -38,7 +38,7 @@ FAR = 2**60
 
 
 def judge(records: Iterable[Record]) -> Verdict:
-    """All that is wrong in a history."""
+    """All violations of a history."""
     line = timeline(records)
     findings = Findings()
     _find_ambushes(line, findings)
@@ -73,7 +73,7 @@ def _find_ambushes(line: Timeline, findings: Findings) -> None:
 
 @dataclass
 class _Course:
-    """One epoch, from what it began with to its end; others begin with what it held at some mark."""
+    """One epoch, from the state in which it began to its end. Other epochs begin with the state at some mark of it."""
 
     line: Timeline
     epoch: Epoch
@@ -119,7 +119,7 @@ class _Course:
         self.worlds[child.number] = world
 
     def _leave_open(self, case: Case, world: World) -> None:
-        """A command on a whole queue, wherever that is by now."""
+        """A command on a whole queue, at whatever key that queue is by now."""
         case = replace(case, now=(case.now[0], max(case.now[1], world.clock_ms)))
         seen = case.pending.queues.values() if case.pending is not None else []
         theirs = {id(queue) for queues in seen for queue in queues if queue is not None}
@@ -128,7 +128,7 @@ class _Course:
                 manage.may_have_been_carried_out(case, world.keys[place])
 
     def _now(self, window: Window, until_ms: int, at: int) -> Span:
-        """By which reading of the clock it was carried out; a module's clock may be ahead of the server's."""
+        """The readings of the clock between which it was carried out. A module's clock may be ahead of the server's."""
         if until_ms < FAR:
             self.world.clock_ms = max(self.world.clock_ms, until_ms)
         return (window.since_ms, max(until_ms, self.world.clock_ms, self.line.latest_clock_ms(at)))
@@ -195,7 +195,7 @@ class _Course:
 
 
 def _pending(case: Case) -> Pending | None:
-    """A command between whose marks there are others."""
+    """A command with other commands between its marks."""
     verb = case.verb
     effect_of: Any = None
     ids: frozenset[str] | None = frozenset()
@@ -226,7 +226,7 @@ def _pending(case: Case) -> Pending | None:
 
 
 def _spread(case: Case) -> None:
-    """Its key was moved while it was under way: it was carried out here or there, so nothing is judged."""
+    """Its key was moved while it was under way, so it was carried out here or there, and nothing is judged."""
     pending = case.pending
     assert pending is not None
     if case.verb in LOOKS or case.is_refused:
@@ -246,7 +246,7 @@ def _spread(case: Case) -> None:
 
 
 def _strip(case: Case) -> None:
-    """It is over: nothing has to be known any more about which lives have seen it."""
+    """The command is over: which lives have seen it needs no longer be known."""
     pending = case.pending
     assert pending is not None
     for queues in pending.queues.values():

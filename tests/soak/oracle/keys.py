@@ -1,4 +1,4 @@
-"""What the server itself does to keys: a queue goes where its key goes, whole."""
+"""What the server itself does to keys. A queue goes as a whole where its key goes."""
 
 from ..resp import Failure
 from .case import Case
@@ -63,7 +63,7 @@ def _expect(case: Case, wanted: object) -> None:
 
 
 def _at(case: Case, place: Place) -> Queue | None:
-    """What is there. Of a queue that may be there the reply tells."""
+    """The queue at a key. If it is unknown whether there is one, the reply tells."""
     queue = case.world.keys.get(place)
     if queue is not None and queue.is_maybe and place == _places(case)[0] and not case.is_lost:
         if case.is_refused or case.told in (0, None, "NOKEY"):
@@ -74,7 +74,9 @@ def _at(case: Case, place: Place) -> Queue | None:
 
 
 def _is_free(case: Case, place: Place) -> bool:
-    """Nothing is at the target. Where something may be, a 1 tells that nothing was; a 0 tells of neither end."""
+    """Nothing is at the target. Where something may be, a reply of 1 says that nothing was; 0 says nothing about either
+    key.
+    """
     case.world.check_expiry(place, case.now, case.window.end)
     queue = case.world.keys.get(place)
     return queue is None or ((queue.is_maybe or queue.is_wild) and case.told == 1)
@@ -194,7 +196,7 @@ def _migrate(case: Case) -> None:
 
 
 def _expires_after_a_trip(case: Case, expires: Span | None) -> Span | None:
-    """MIGRATE tells how long a key still has to live: the time on the way is on top, and a millisecond of rounding."""
+    """MIGRATE sends the rest of the key's life: the time on the way is added, and a millisecond of rounding."""
     return expires and (expires[0] - 1, expires[1] + case.now[1] - case.now[0] + 1)
 
 
@@ -221,7 +223,7 @@ def _lose(case: Case, place: Place) -> Queue:
 
 
 def _debug(case: Case) -> None:
-    """RELOAD and LOADAOF make every queue anew: what isn't saved is forgotten."""
+    """RELOAD and LOADAOF make every queue anew. What isn't saved is forgotten."""
     if str(case.words[1]).upper() in ("RELOAD", "LOADAOF"):
         # No cursor is good any more.
         case.findings.scans.clear()

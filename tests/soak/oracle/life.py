@@ -1,8 +1,8 @@
-"""What one job may be: a possible state of it, what time makes of it, and what commands make of it.
+"""What one job may be: a possible state of it, and what time and commands make of that state.
 
-The words are those of docs/commands: this is what a user is promised, not how the module does it. All times
-are *spans*, `(earliest, latest)` in unix milliseconds, since a command's own reading of the clock is known
-only to lie between the marks before and after it.
+The words are those of docs/commands: this is what a user is promised, not how the module does it. All times are
+*spans*, `(earliest, latest)` in unix milliseconds, since the time at which the server carried a command out is only
+known to lie between the marks before and after it.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ PRESENT = DELAYED | READY | RESERVED | DEAD | DONE
 # What commands have made of it; the rest is a matter of time.
 ABSENT, WAITING, LEASED, BURIED, FINISHED = "absent", "waiting", "leased", "buried", "finished"
 
-# Somebody has it under a number that no reply told.
+# A client has it with a lease that no reply showed.
 UNKNOWN = -1
 
 
@@ -28,7 +28,7 @@ def names(states: int) -> str:
 
 
 class Policy(NamedTuple):
-    """What ADD said, the queue's defaults filled in."""
+    """The options of the ADD, with the queue's defaults filled in."""
 
     body: str
     priority: int
@@ -42,7 +42,7 @@ class Policy(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """When it was scheduled: between which marks of which epoch, and which readings of the server's clock."""
+    """When the job was scheduled: between which marks of which epoch, and which readings of the server's clock."""
 
     epoch: int
     begin: float
@@ -54,7 +54,7 @@ class Turn(NamedTuple):
 
 
 class Life(NamedTuple):
-    """A possible state of a job. Many of them together are what the oracle knows of it."""
+    """A possible state of a job. The oracle knows a job as a set of these."""
 
     stage: str
     # WAITING: due. LEASED: the end of the lease. BURIED: since when. FINISHED: kept until.
@@ -78,12 +78,12 @@ class Life(NamedTuple):
         return 0 < self.policy.attempts <= self.attempt
 
     def backoff(self, attempt: int) -> Span:
-        """Less a jitter of up to a quarter."""
+        """The wait, less a jitter of up to a quarter."""
         wait = min(self.policy.base << min(attempt - 1, 40), self.policy.most) if attempt else 0
         return (wait * 3 // 4 - 1 if wait else 0, wait)
 
     def ready_at(self) -> Span | None:
-        """From when on it is ready, if nobody says anything; None: never by itself."""
+        """From when on the job is ready if no command comes; None: never by itself."""
         if self.stage == WAITING:
             return self.at
         if self.stage == LEASED and not self.is_last_attempt:
@@ -92,12 +92,12 @@ class Life(NamedTuple):
         return None
 
     def late_at(self) -> Span | None:
-        """From when on it is dead, since nobody has taken it in time."""
+        """From when on the job is dead, since no worker has taken it in time."""
         ready = self.ready_at() if self.policy.late else None
         return ready and (ready[0] + self.policy.late, ready[1] + self.policy.late)
 
     def states(self, now: Span, dead_keep: int = 0) -> int:
-        """What it may be at a moment within `now`."""
+        """The states that the job may be in at a moment within `now`."""
         low, high = now
         if self.stage == ABSENT:
             return GONE
@@ -123,7 +123,7 @@ class Life(NamedTuple):
         return states
 
     def kept_until(self, dead_keep: int) -> Span | None:
-        """Until when it is kept as done or dead; None: it isn't, or for ever."""
+        """Until when the job is kept as done or dead; None: it isn't kept, or for ever."""
         if self.stage == FINISHED:
             return self.at
         if not dead_keep or self.stage == ABSENT:
@@ -132,11 +132,11 @@ class Life(NamedTuple):
         return (died[0] + dead_keep, died[1] + dead_keep)
 
     def died_at(self) -> Span:
-        """Of a dead job: since when."""
+        """For a dead job: since when it is dead."""
         return _first(self._ends()) or (0, NEVER)
 
     def _ends(self) -> list[Span]:
-        """What makes it dead, or has made it so: its TTL, its last lease, LATE, somebody."""
+        """What makes the job dead, or has made it so: its TTL, its last lease, LATE, a command."""
         ends = (
             [self.expires] if self.expires is not None and self.stage in (WAITING, LEASED) else []
         )
@@ -187,7 +187,7 @@ class Life(NamedTuple):
         )
 
     def prioritised(self, priority: int | None) -> "Life":
-        """With this priority from here on, if one was said."""
+        """With this priority from here on, if one was given."""
         if priority is None:
             return self
         return self._replace(policy=self.policy._replace(priority=priority))
@@ -197,7 +197,7 @@ class Life(NamedTuple):
         return self._replace(at=(now[0] + lasts, now[1] + lasts), turn=turn)
 
     def buried(self, now: Span) -> "Life":
-        """Dead since now; or, if that was its last attempt, since its lease ran out; or since it was too late."""
+        """Dead from now on; or since its last lease ran out; or since it was too late."""
         died = self.at if self.is_last_attempt else self.late_at()
         since = now if died is None else (min(died[0], now[0]), now[1])
         return self._replace(stage=BURIED, at=since, lease=None, expires=None)
@@ -216,22 +216,22 @@ class Life(NamedTuple):
         )
 
     def hurried(self, now: Span, turn: Turn) -> "Life":
-        """A delayed one that KICKJOB makes ready: it keeps its attempts and its end."""
+        """A delayed job that KICKJOB makes ready. It keeps its attempts and its end."""
         return self._replace(stage=WAITING, at=now, lease=None, turn=turn, is_immediate=True)
 
     def taken(self, now: Span, turn: Turn, states: int) -> "list[Life]":
-        """What it may be right before somebody gets it who asks for it by its id."""
+        """What the job may be just before a POP by its id hands it out."""
         ways = [(READY, self), (DELAYED, self.hurried(now, turn)), (DEAD, self.kicked(now, turn))]
         return [life for state, life in ways if states & state]
 
     # ---- what workers may claim -------------------------------------------------------------------
 
     def holds(self, claim: int | str) -> bool:
-        """The claim names its latest lease, which may have run out."""
+        """The claim names the job's latest lease, which may have run out."""
         return self.stage == LEASED and (claim == "*" or claim == self.lease)
 
     def outlives(self, now: Span) -> tuple[bool, bool]:
-        """Whether its TTL may not be over, and whether it certainly isn't: only FINISH counts after it."""
+        """Whether its TTL may not be over, and whether it certainly isn't. After its end only FINISH counts."""
         if self.expires is None:
             return True, True
         return self.expires[1] > now[0], self.expires[0] > now[1]
@@ -265,12 +265,12 @@ def _dead(since: Span, now: Span, dead_keep: int) -> int:
 
 
 def _kept(state: int, until: Span, now: Span) -> int:
-    """In this state until then; from then on the server may remove it at any time."""
+    """The job is in this state until that time; from then on the server may remove it at any moment."""
     return state if now[1] < until[0] else state | GONE
 
 
 def comes_before(one: Life, other: Life) -> bool:
-    """The first certainly leaves before the other: by priority, due time, order of scheduling."""
+    """The first job certainly leaves before the other: by priority, due time, order of scheduling."""
     if one.policy.priority != other.policy.priority:
         return one.policy.priority < other.policy.priority
     first, second = one.ready_at(), other.ready_at()

@@ -1,6 +1,7 @@
-"""Queues with limits and groups, as far as they are known: jobs, leases, what was let through, what holds back.
+"""Queues with limits and groups, as far as they are known: jobs, leases, what a rate has let through, what holds jobs
+back.
 
-All that isn't certain is a span, or unknown: then nothing is said of it. docs/commands/alter.md and add.md have the rules.
+All that isn't certain is a span, or unknown: then nothing is judged. docs/commands/alter.md and add.md have the rules.
 """
 
 from collections.abc import Iterator
@@ -46,7 +47,7 @@ class Job:
         return (READY if self.ready[0] <= now[1] else 0) | (before if self.ready[1] > now[0] else 0)
 
     def is_live(self, now: Span) -> bool:
-        """Somebody has a lease of it for certain."""
+        """The job certainly has a lease that has not ended."""
         return self.states(now) == RESERVED
 
     def comes_before(self, other: "Job", *, by_order: bool) -> bool:
@@ -83,11 +84,11 @@ class Flow:
         return Flow(list(self.departures), self.least, self.most)
 
     def is_too_soon(self, rate: Rate, now: Span) -> bool:
-        """One that leaves now does so before its time. Only where it is certain which ones left before it."""
+        """A job that leaves now does so before its time. Said only where it is certain which jobs left before it."""
         return self.least - rate.tolerance >= now[1] + 1
 
     def leaves(self, rate: Rate, now: Span, *, is_tight: bool, counts: bool) -> None:
-        """It left now; where it counts, certainly by this rate."""
+        """A job left now; whether this rate certainly counts it."""
         if counts:
             self.departures.append(now)
         if is_tight:
@@ -104,7 +105,7 @@ class Flow:
         return len(self.departures)
 
     def opens(self, rate: Rate) -> int:
-        """From when on the next one may certainly leave."""
+        """From when on the next job may certainly leave."""
         return ceil(self.most - rate.tolerance)
 
     def is_replaced(self, rate: Rate, now: Span) -> None:
@@ -115,13 +116,13 @@ class Flow:
 
 @dataclass(frozen=True)
 class Setting:
-    """What ALTER said last; None where nobody knows."""
+    """The value that the last ALTER set; None where that is unknown."""
 
     value: Any
     since: float = 0
 
     def holds(self, case: Case) -> bool:
-        """It was so all the time in which the command may have been carried out."""
+        """The setting held during all the time in which the command may have been carried out."""
         return bool(self.value) and self.since <= case.window.begin
 
 
@@ -132,12 +133,12 @@ class Paused:
 
 
 def deliveries(case: Case) -> list[Any]:
-    """What a POP was told of."""
+    """The jobs in the reply to a POP."""
     return [] if case.is_lost or case.is_refused else case.told or []
 
 
 def was_served_before(case: Case, other: Case) -> bool:
-    """A queue's leases only grow. Who takes a job without a lease is the last who has it."""
+    """A queue's leases only grow. A client that takes a job without a lease is the last that has it."""
     theirs, others = deliveries(case), deliveries(other)
     leases, other_leases = [item[2] for item in theirs], [item[2] for item in others]
     if not theirs or not others or None in leases:
@@ -152,7 +153,7 @@ NAMES = ("CONCURRENCY", "GROUPCONCURRENCY", "RATE", "GROUPRATE")
 
 
 class Held:
-    """A queue."""
+    """A queue with limits."""
 
     def __init__(self) -> None:
         self.jobs: dict[str, Job] = {}
@@ -189,16 +190,16 @@ class Held:
 
     @property
     def is_clouded(self) -> bool:
-        """Somebody waits who will never say what it was given."""
+        """A waiting client will never report what it was given."""
         return any(case.is_lost for case in self.waiting)
 
     def coming(self) -> Iterator[str]:
-        """Jobs that somebody who waits may have by now."""
+        """The jobs that a waiting client may have by now."""
         for case in self.waiting:
             yield from (str(item[0]) for item in deliveries(case))
 
     def served_before(self, case: Case) -> Iterator[Case]:
-        """By marks, which come late or are refused, they still wait: but their leases tell."""
+        """By their marks, which come late or are refused, these clients still wait; their leases show the order."""
         for other in list(self.waiting):
             if not other.is_judged and was_served_before(other, case):
                 other.is_judged = True
@@ -207,13 +208,13 @@ class Held:
                 yield replace(other, window=window, now=(window.since_ms, case.now[1]))
 
     def is_overtaken(self, case: Case) -> bool:
-        """Its marks were refused, and somebody was served before it or after it: nobody can say."""
+        """Its marks were refused, and another client was served before it or after it: the order is unknown."""
         if case.verb == "DQ.POP" or case.is_refused or case.window.is_tight:
             return False
         return case.window.begin < self.served
 
     def is_open(self, id: str) -> bool:
-        """Nobody can say what becomes of a command for it."""
+        """It is unknown what becomes of a command for this job."""
         return self.is_clouded or id in self.coming()
 
     def live(self, now: Span, group: str = QUEUE) -> int:

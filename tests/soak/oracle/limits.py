@@ -1,10 +1,10 @@
-"""Limits and groups: no more leases and deliveries than are allowed, groups in order and by turns, and nobody held back
-whom nothing holds.
+"""Limits and groups: there are no more leases and deliveries than allowed, groups keep their order and take turns, and
+no job or client waits without a reason.
 
-These queues are in a database of their own, where each has one client that says everything, the *warden*, and one that
-only waits for jobs, its *guest*. So what is said of a queue has an order, but for what the guest was given: it may have that
-from the moment on in which it began to wait. Who of two was served first, their leases tell. What a crash or a lost reply
-leaves open is unknown until DQ.GET tells.
+These queues are in a database of their own, where each has one client that sends all commands, the *warden*, and one
+that only waits for jobs, its *guest*. So the commands on a queue have an order, except for what the guest was given: it
+may have that from the moment on in which it began to wait. If both were served, their leases show which was first. What
+a crash or a lost reply leaves open is unknown until DQ.GET shows it.
 """
 
 from dataclasses import replace
@@ -19,7 +19,7 @@ from .model import World
 from .waiting import STUCK_MS
 
 DATABASE = 3
-# A group that can be served is served in this round or the next; of another's three deliveries, two are in rounds behind the first.
+# A group that can be served is served in this round or the next; of another's three deliveries, two are in rounds after the first.
 PASSED_MAX = 2
 
 
@@ -28,7 +28,7 @@ def held(case: Case) -> Held:
 
 
 def open(case: Case) -> None:
-    """A command between whose marks others are."""
+    """A command with other commands between its marks."""
     if case.verb == "DQ.POP" and not case.is_refused:
         queue = held(case)
         queue.waiting.append(case)
@@ -53,7 +53,7 @@ def judge(case: Case) -> None:
 
 
 def may_have_been_carried_out(case: Case, world: World) -> None:
-    """It was under way when the server crashed, or its reply was lost."""
+    """The command was under way when the server crashed, or its reply was lost."""
     if case.verb == "FLUSHDB":
         for queue in world.limits.values():
             queue.blur()
@@ -78,7 +78,7 @@ def may_have_been_carried_out(case: Case, world: World) -> None:
 
 
 def _may_have_taken(case: Case, queue: Held, now: Span) -> None:
-    """What it was told of, if it was; else any job that it can have had."""
+    """The jobs in its reply, if there was one; else any job that it can have had."""
     said, named = grammar.pop(case.words)[1], grammar.popped_by_id(case.words)
     if case.is_lost:
         taken = [id for id, job in queue.jobs.items() if id in named or job.ready[0] <= now[1]]
@@ -270,7 +270,7 @@ def _judge_item(case: Case, queue: Held, item: list[Any], *, is_by_id: bool) -> 
 
 
 def _taken(case: Case, queue: Held, item: list[Any], job: Job, said: dict[str, Any]) -> Job:
-    """It is handed out now: what is known of it from here on."""
+    """The job is handed out now: what is known of it from here on."""
     id, is_tight = str(item[0]), case.window.is_tight
     for name, flow in (("RATE", queue.flow), ("GROUPRATE", queue.flow_of(job.group))):
         rate = queue.settings[name].value
@@ -337,9 +337,9 @@ def _judge_rates(case: Case, queue: Held, job: Job) -> None:
 
 
 def _judge_line(case: Case, queue: Held, items: list[Any], *, is_by_id: bool) -> None:
-    """Who waits is served first."""
+    """A client that waits is served first."""
     if case.op.shape != "tight":
-        # Inside a transaction nobody is woken.
+        # Inside a transaction no consumer is woken.
         return
     leases = [item[2] for item in items]
     for other in queue.waiting:
@@ -357,7 +357,7 @@ def _judge_line(case: Case, queue: Held, items: list[Any], *, is_by_id: bool) ->
 def _judge_turn(
     case: Case, queue: Held, id: str, job: Job, *, no_ack: bool, is_by_id: bool
 ) -> None:
-    """Against those that stay: who could have been had, and comes before it."""
+    """Against the jobs that stay: one that could have been had, and comes before it."""
     _judge_group_is_open(case, queue, id, job, no_ack=no_ack)
     if is_by_id:
         return
@@ -391,7 +391,7 @@ def _judge_turn(
 
 
 def _judge_group_is_open(case: Case, queue: Held, id: str, job: Job, *, no_ack: bool) -> None:
-    """Who takes no place waits until there is one."""
+    """A delivery that takes no place waits until there is one."""
     places = queue.settings["GROUPCONCURRENCY"]
     if no_ack and job.group != NO_GROUP and places.holds(case):
         live = queue.live(case.now, job.group)
@@ -401,7 +401,7 @@ def _judge_group_is_open(case: Case, queue: Held, id: str, job: Job, *, no_ack: 
 
 
 def _judge_silence(case: Case, queue: Held, *, no_ack: bool) -> None:
-    """Fewer came than were asked for: so nothing else can be had."""
+    """Fewer jobs came than were asked for, so no other job can be had."""
     for id, job in queue.jobs.items():
         if queue.is_open(id) or job.is_live(case.now):
             continue
@@ -420,7 +420,7 @@ def _judge_silence(case: Case, queue: Held, *, no_ack: bool) -> None:
 
 
 def _judge_named(case: Case, queue: Held, named: list[str], got: set[str], *, no_ack: bool) -> None:
-    """None is left out that can be had."""
+    """No named job that can be had is left out."""
     if not case.window.is_tight:
         return
     for id in named:
@@ -433,7 +433,7 @@ def _judge_named(case: Case, queue: Held, named: list[str], got: set[str], *, no
 
 
 def _judge_wait(case: Case, queue: Held, job: Job, *, no_ack: bool) -> None:
-    """It was served in the end: how long after it could have been?"""
+    """The client was served in the end: how long after it could have been?"""
     if case.window.is_tight:
         return
     waited = _waited_ms(case, queue, job, no_ack=no_ack)

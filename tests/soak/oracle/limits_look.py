@@ -1,4 +1,4 @@
-"""What shows of queues with limits and groups: LEN, GET, PEEK, GROUPS, INFO. GET tells what was unknown."""
+"""What shows of queues with limits and groups: LEN, GET, PEEK, GROUPS, INFO. GET settles what was unknown."""
 
 import itertools
 from dataclasses import replace
@@ -132,7 +132,7 @@ def _stands_before(one: Job, other: Job) -> bool:
 
 
 def groups(case: Case, queue: Held) -> None:
-    """One page of all of them."""
+    """One page of all groups."""
     cursor, told = case.told
     shown = [_fields(group) for group in told]
     seen = [str(group["group"]) for group in shown]

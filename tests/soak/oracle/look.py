@@ -61,7 +61,7 @@ def _fields(flat: list[Any]) -> Shown:
 
 
 def _states(case: Case, queue: Queue | None) -> Counter[int]:
-    """Of each possibility, how many jobs have it."""
+    """For each possibility, how many jobs have it."""
     if queue is None:
         return Counter()
     dead_keep = queue.settings.dead_keep
@@ -253,7 +253,7 @@ def _judge_missing(case: Case, queue: Queue, name: str, count: int, shown: list[
 
 
 def _is_before(one: Life, other: Life, state: str) -> bool:
-    """In the order in which they leave that state, certainly."""
+    """In the order in which jobs leave that state, certainly."""
     if state == "ready":
         return comes_before(one, other)
     if state == "dead":

@@ -37,7 +37,7 @@ def judge(case: Case) -> None:
     if case.verb in ("DQ.KICK", "DQ.PURGE"):
         _judge_batch(case, queue)
     elif not case.window.is_certain or not case.is_calm(queue):
-        # Others saw the queue before or after it: which, nobody knows.
+        # Others saw the queue before or after it; which is unknown.
         queue.is_wild = True
         case.count("lost sight of a queue")
     elif case.verb == "DQ.ALTER":
@@ -47,7 +47,7 @@ def judge(case: Case) -> None:
 
 
 def may_have_been_carried_out(case: Case, queue: Queue) -> None:
-    """It was under way when the server crashed: what came back may have seen it, or not."""
+    """The command was under way when the server crashed. The data after the restart may have seen it, or not."""
     if case.verb not in ("DQ.KICK", "DQ.PURGE"):
         queue.is_wild = True
         case.count("lost sight of a queue")
@@ -104,7 +104,7 @@ def _alter(case: Case, queue: Queue) -> None:
 
 
 def _judge_batch(case: Case, queue: Queue) -> None:
-    """The first so many of the jobs in a state: kicked, or removed."""
+    """The first jobs in a state: kicked, or removed."""
     is_kick = case.verb == "DQ.KICK"
     said = grammar.others(case.words, 2)
     state = DEAD if is_kick else BY_NAME[str(said["STATE"]).lower()]
@@ -138,7 +138,7 @@ def _parts(life: Life, state: int, now: Span, dead_keep: int) -> tuple[bool, boo
 
 
 def _candidates(case: Case, queue: Queue, state: int, older: int) -> tuple[list[str], list[str]]:
-    """Who may be in that state for so long, and who is."""
+    """The jobs that may have been in that state for long enough, and those that certainly have."""
     may, must = [], []
     moment = (case.now[0] - older, case.now[1] - older)
     for id, slot in queue.touch_all(case.now):
@@ -157,7 +157,7 @@ def _candidates(case: Case, queue: Queue, state: int, older: int) -> tuple[list[
 
 
 def _since(life: Life, state: int) -> Span:
-    """Since when it is in that state, if it is."""
+    """Since when the job is in that state, if it is."""
     if state == DEAD:
         return life.died_at()
     if life.stage == FINISHED:

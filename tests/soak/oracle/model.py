@@ -1,9 +1,9 @@
 """What the oracle knows of the data set: by key a queue, by id the lives that a job may have.
 
-Where the order of commands isn't known, the oracle follows all possibilities: a job has several lives, of
-which one is the true one. Each reply strikes out those that contradict it; a violation is a reply that
-strikes out all. Jobs are followed one by one, so what the possibilities of two jobs have to do with each
-other is given up: the oracle then knows less than could be known, and never more.
+Where the order of commands isn't known, the oracle follows all possibilities: a job has several lives, of which one is
+the true one. Each reply strikes out the lives that contradict it; a violation is a reply that strikes out all. Jobs are
+followed one by one, and how the possibilities of two jobs depend on each other is not kept: the oracle then knows less
+than could be known, and never more.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +23,7 @@ LIVES_MAX = 24
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """All that a job of one id may be."""
+    """All lives that a job of one id may have."""
 
     lives: Lives
     # Nothing is known of it any more, until a reply tells.
@@ -53,7 +53,7 @@ def distinct(lives: Iterable[Life]) -> Lives:
 
 @dataclass(eq=False)
 class Pending:
-    """A command that is being carried out, or may be: between its marks there are others."""
+    """A command that is being carried out, or may be: other commands are between its marks."""
 
     tag: int
     op: Op
@@ -78,7 +78,7 @@ class Pending:
 
     @property
     def is_torn(self) -> bool:
-        """The queue at its key went meanwhile. One that was made there, where none was, is no matter."""
+        """The queue at its key went meanwhile. One that was made where none was doesn't matter."""
         return self.has_seen_arrival or any(
             len(queues) > 1 + (queues[0] is None) for queues in self.queues.values()
         )
@@ -89,7 +89,7 @@ class Pending:
 
 @dataclass
 class Settings:
-    """What ALTER said; None is what the server's configs say."""
+    """The values that ALTER set; None stands for the server's configs."""
 
     ttr: int | None = None
     attempts: int | None = None
@@ -104,7 +104,7 @@ class Settings:
 
 
 class Lineage:
-    """The leases that a queue, and what it is a copy of, have given: also in what a crash has lost."""
+    """The leases that a queue, and the queue it is a copy of, have given: also those that a crash has lost."""
 
     def __init__(self, given: dict[int, int] | None = None):
         self.given: dict[int, int] = dict(given or {})
@@ -114,7 +114,7 @@ class Lineage:
 
 
 class Queue:
-    """A queue, wherever its key is by now."""
+    """A queue, at whatever key it is by now."""
 
     def __init__(self, lineage: Lineage | None = None):
         self.slots: dict[str, Slot] = {}
@@ -145,7 +145,7 @@ class Queue:
         return slot if slot is not None else Slot([NOWHERE])
 
     def keep(self, id: str, slot: Slot) -> None:
-        """Puts back what was looked at; nothing is kept of what isn't there."""
+        """Puts back what was looked at. Nothing is kept of a job that isn't there."""
         if slot.is_wild or any(life != NOWHERE for life in slot.lives):
             self.slots[id] = slot
         else:
@@ -183,7 +183,7 @@ class Queue:
         return copy
 
     def snapshot(self, now: Span) -> "Queue":
-        """What survives, if all stops here: what was under way may have been carried out or not."""
+        """What survives if all stops here. Commands under way may have been carried out or not."""
         list(self.touch_all(now))
         copy = Queue(self.lineage)
         for id, slot in self.slots.items():
@@ -206,13 +206,13 @@ class Queue:
         return copy
 
     def may_have_met_phantoms(self, effect: Effect, now: Span) -> None:
-        """Who was handed such a job has told nobody, or was told of it under an id that nobody knew."""
+        """A client that was handed such a job got no reply, or one with an id that no other client knew."""
         for body, lives in self.phantoms.items():
             made = [new for life in lives for new in effect(life, now)]
             self.phantoms[body] = distinct([*lives, *made])[:LIVES_MAX]
 
     def settle(self, now: Span) -> None:
-        """Before DEADKEEP changes: who may be gone by the old one may be gone for good."""
+        """Before DEADKEEP changes: a job that may be gone by the old value may be gone for good."""
         dead_keep = self.settings.dead_keep
         if not dead_keep:
             return
@@ -317,7 +317,7 @@ class World:
                     queue.pending.remove(pending)
 
     def check_expiry(self, place: Place, now: Span, n: float) -> None:
-        """A key whose time has come is gone; whether it has just come, nobody knows."""
+        """A key whose time has come is gone. Whether it has just come is unknown."""
         first, last = self.expires.get(place, (NEVER, NEVER))
         # It lives through that millisecond, by a clock that the server read a little earlier.
         if last + 1 < now[0]:

@@ -13,7 +13,7 @@ DEFAULT_TTR, DEFAULT_ATTEMPTS, DEFAULT_PRIORITY = 60_000, 25, 128
 
 
 def ids(case: Case) -> frozenset[str] | None:
-    """An id that the queue was to make, and nobody was told: then it may be none that is known."""
+    """The queue was to make an id, and no client got it: then it may be no id that is known."""
     if case.is_refused or (not case.is_lost and case.told is None):
         return frozenset()
     id = str(case.told if not case.is_lost else case.words[2])
@@ -125,7 +125,7 @@ def _judge_room(case: Case, queue: Queue, slot: Slot) -> None:
 
 
 def _added_unseen(case: Case, queue: Queue) -> None:
-    """It was carried out; how it ended, nobody was told."""
+    """The ADD was carried out; its reply is unknown."""
     id = str(case.words[2])
     if id == "*":
         life = _new(case, case.now, queue.settings)
@@ -140,7 +140,7 @@ def _added_unseen(case: Case, queue: Queue) -> None:
 
 
 def _judge_taken(case: Case) -> None:
-    """NX was told that there is such a job."""
+    """NX replied that there is such a job."""
     _judge_there(case, "NX was told that the id is taken, but no such job is there")
 
 

@@ -1,7 +1,9 @@
-"""Jobs with a schedule: each run at its time and once, none beside another, and no more than RUNS and UNTIL allow.
+"""Jobs with a schedule: each run comes at its time and once, none beside another, and no more than RUNS and UNTIL
+allow.
 
-They live in a database of their own, where each queue has one client: so what is said of a queue has an order, and only
-what a crash or a lost reply leaves open is unknown, until the next delivery tells. docs/commands/add.md has the rules.
+These jobs are in a database of their own, where each queue has one client. So the commands on a queue have an order,
+and only what a crash or a lost reply leaves open is unknown, until the next delivery shows it. docs/commands/add.md has
+the rules.
 """
 
 from collections.abc import Iterator
@@ -18,7 +20,7 @@ DATABASE = 2
 
 @dataclass(frozen=True)
 class Job:
-    """What is known of one. Times are those of the schedule; spans, where they aren't known to the millisecond."""
+    """What is known of one job. Times are those of the schedule; spans where they aren't known to the millisecond."""
 
     body: str
     ttr: int
@@ -47,7 +49,7 @@ class Job:
         return replace(self, is_unknown=True, begun=(self.begun[0], NEVER))
 
     def on_grid(self, due: int) -> bool:
-        """Of a first time that isn't known to the millisecond, the first delivery tells."""
+        """If the first time isn't known to the millisecond, the first delivery shows it."""
         return self.anchor is None or (due - self.anchor) % self.every == 0
 
     def next_after(self, due: int, now: Span) -> Span:
@@ -62,7 +64,7 @@ class Job:
         return due + (max(now - due, 0) // self.every + 1) * self.every
 
     def may_be_over(self) -> bool:
-        """When this run is finished."""
+        """Whether the schedule may end when this run is finished."""
         return self.begun[1] >= self.runs_max or self.next[1] > self.until
 
     def is_surely_over(self) -> bool:
@@ -86,7 +88,7 @@ def judge(case: Case) -> None:
 
 
 def may_have_been_carried_out(case: Case, world: World) -> None:
-    """It was under way when the server crashed, or its reply was lost."""
+    """The command was under way when the server crashed, or its reply was lost."""
     places = list(world.schedules) if case.verb == "FLUSHDB" else [case.place(case.words[1])]
     for place in places:
         world.schedules[place] = {
@@ -187,7 +189,7 @@ def _taken(case: Case, job: Job, lease: int, attempt: int, due: int) -> Job:
 
 
 def _judge_silence(case: Case, jobs: Jobs, told: set[str]) -> None:
-    """Fewer came than were asked for: so no other can be had."""
+    """Fewer jobs came than were asked for, so no other can be had."""
     for id, job in jobs.items():
         if id in told or job.is_unknown:
             continue
@@ -230,7 +232,7 @@ def _release(case: Case, jobs: Jobs) -> None:
 
 
 def _judge_claim(case: Case, job: Job | None, id: str, lease: int) -> bool:
-    """Whether it counted. A lease is good until the job is handed out again."""
+    """Whether the command counted. A lease is good until the job is handed out again."""
     if job is None or not job.is_unknown:
         is_its = job is not None and job.lease == lease
         if is_its and not case.told:
@@ -262,7 +264,7 @@ def _length(case: Case, jobs: Jobs) -> None:
 
 
 def _scan(case: Case, jobs: Jobs) -> None:
-    """All of them, in one page."""
+    """All jobs, in one page."""
     cursor, told = case.told
     ids = {str(id) for id in told}
     missing = {id for id, job in jobs.items() if not job.is_unknown} - ids

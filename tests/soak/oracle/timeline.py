@@ -1,8 +1,8 @@
 """A history in the order in which the servers carried it out.
 
-Each marked command lies between two marks, and marks are numbered by the data set itself. Commands with no
-other's mark between theirs are certain in order. Replies that were lost are looked up in the journal: whose
-mark survived was carried out; whose didn't, wasn't, in what came after.
+Each marked command lies between two marks, and the data set itself numbers the marks. Two commands with no other's mark
+between theirs have a certain order. Lost replies are looked up in the journal: a command whose mark survived was
+carried out; a command whose mark didn't survive was not carried out, as far as later commands can see.
 """
 
 import bisect
@@ -55,15 +55,17 @@ class Epoch:
 
     @property
     def lateness(self) -> tuple[int, int]:
-        """What a queue's lateness may be at its beginning: a new process has none, another may know some."""
+        """What a queue's lateness may be at the beginning of the epoch: a new process has none, another may have
+        some.
+        """
         return (0, 0) if self.why in ("start", "crash", "restart") else (0, 2**62)
 
 
 class Ticks:
-    """When the server was seen to be alive: by mark, its clock and ours.
+    """The moments at which the server was seen to be alive: the mark, the server's clock and ours.
 
-    *Active* time counts a silence as a tenth of a second at most: a server that was stopped or starved,
-    or clients that were, aren't taken for a consumer that is stuck.
+    *Active* time counts a silence as a tenth of a second at most. So a consumer doesn't count as stuck when the server,
+    or the clients, were stopped or had no processor time.
     """
 
     SILENCE_US = 100_000
@@ -81,7 +83,7 @@ class Ticks:
             self.at_us.append(max(at, latest))
 
     def active_ms(self, n: float, clock_ms: int, until: float) -> int:
-        """For how long it was seen alive between two marks, from when its clock had come to a time."""
+        """For how long the server was seen alive between two marks, from when its clock had come to a time."""
         first, last = bisect.bisect_left(self.marks, n), bisect.bisect_right(self.marks, until) - 1
         while first <= last and self.clock_ms[first] < clock_ms:
             first += 1
@@ -100,14 +102,14 @@ class Timeline:
 
     @property
     def has_steady_clocks(self) -> bool:
-        """Nobody set a clock, and no server's stands apart from the others'."""
+        """No clock was set, and no server's clock differs from the others'."""
         if any(record["nemesis"] == "clock" for record in self.nemesis):
             return False
         ahead = [epoch.clock_ms - epoch.begun_at // 1_000 for epoch in self.epochs]
         return max(ahead) - min(ahead) < APART_MS
 
     def latest_clock_ms(self, at: int) -> int:
-        """The latest that any clock had shown by that instant, also when no client was told."""
+        """The latest time that any clock had shown by that instant, even if no client saw it."""
         place = bisect.bisect_right(self.clocks, (at, 2**62)) - 1
         return self.clocks[place][1] if place >= 0 else 0
 
@@ -219,7 +221,7 @@ def _marks_of(epoch: Epoch, op: Op) -> tuple[float | None, float | None, bool]:
 
 
 def _clock(epoch: Epoch, op: Op, begin: float, end: float) -> tuple[int, int]:
-    """Between which readings of the server's clock it was carried out."""
+    """The readings of the server's clock between which it was carried out."""
     ticks = epoch.ticks
     since = op.before[1] // 1_000 if op.before else None
     until = op.after[1] // 1_000 if op.after else None

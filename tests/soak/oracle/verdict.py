@@ -1,4 +1,4 @@
-"""What the oracle says of a history."""
+"""The violations that the oracle finds in a history."""
 
 from collections import Counter
 from dataclasses import dataclass, field

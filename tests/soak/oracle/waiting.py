@@ -1,4 +1,4 @@
-"""Consumers that wait: nobody is stuck while a job is ready, and who came first is served first."""
+"""Consumers that wait: none is stuck while a job is ready, and the one that came first is served first."""
 
 from .case import Case
 from .life import READY, Life
@@ -9,7 +9,7 @@ STUCK_MS = 1_500
 
 
 def judge_service(case: Case, queue: Queue, key: str, lives: list[Life | None]) -> None:
-    """It was served in the end: how long after it could have been?"""
+    """The consumer was served in the end: how long after it could have been?"""
     waited = [_could_have_ms(case, queue, life) for life in lives if life is not None]
     if waited:
         late = min(waited)
@@ -20,7 +20,7 @@ def judge_service(case: Case, queue: Queue, key: str, lives: list[Life | None]) 
 
 
 def judge_silence(case: Case, queue: Queue, key: str) -> None:
-    """It was told that there is nothing: is there something, and for how long?"""
+    """The reply was that there is nothing: is there a job, and for how long?"""
     at_last = (case.window.until_ms, case.now[1])
     for id, slot in queue.touch_all(case.now):
         if slot.states(at_last, queue.settings.dead_keep) != READY:
@@ -42,7 +42,7 @@ def _could_have_ms(case: Case, queue: Queue, life: Life) -> int:
 
 
 def _judge_turn(case: Case, queue: Queue, key: str) -> None:
-    """First come, first served: nobody who came before, and waits at this key only, still waits."""
+    """First come, first served: no consumer that came before, and waits at this key only, still waits."""
     if case.pending is None or case.verb != "DQ.POP" or case.op.shape != "tight":
         return
     for other in queue.pending:
@@ -72,6 +72,6 @@ def _came_before(other: Pending, own: Pending, case: Case) -> bool:
 
 
 def _lease(items: list[list[object]]) -> int:
-    """Of a NOACK, which has none, nothing can be said."""
+    """The lease of a delivery. A NOACK has none, so nothing can be judged."""
     lease = items[0][2] if items else None
     return lease if isinstance(lease, int) else -1

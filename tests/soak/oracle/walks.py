@@ -1,4 +1,4 @@
-"""DQ.PEEK from page to page: it goes on behind the last job, and who stood there all along was shown."""
+"""DQ.PEEK page by page: a page goes on after the last job, and a job that stayed in the state all along is shown."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from .case import Case, Walk
 from .life import BY_NAME, Life
 from .model import Queue
 
-# As the runner finds the time of the job behind which a page begins.
+# As the runner finds the time of the job after which a page begins.
 TIMES = {"delayed": "due", "reserved": "deadline", "dead": "since", "done": "kept-until"}
 
 
@@ -47,7 +47,7 @@ def judge(case: Case, queue: Queue | None) -> None:
 
 
 def _judge_page(case: Case, walk: Walk, last: Any, begin: int | None) -> None:
-    """Where the last job has moved, a page begins anew with the millisecond that it had. Itself, it isn't there."""
+    """If the last job has moved, the page begins with the millisecond that it had; the job itself isn't there."""
     ids: set[str] = set()
     for flat in case.told:
         shown = dict(zip(flat[::2], flat[1::2], strict=True))
@@ -72,7 +72,7 @@ def _judge_end(case: Case, queue: Queue | None, walk: Walk) -> None:
 
 
 def _standing(case: Case, queue: Queue | None, state: str) -> dict[str, Any]:
-    """Who is certainly in that state, and what would be another if it had moved."""
+    """The jobs that are certainly in that state, and would be others if they had moved."""
     there: dict[str, Any] = {}
     for id, slot in queue.touch_all(case.now) if queue is not None else ():
         states = slot.states(case.now, queue.settings.dead_keep) if queue is not None else 0
@@ -82,7 +82,7 @@ def _standing(case: Case, queue: Queue | None, state: str) -> dict[str, Any]:
 
 
 def _lives(queue: Queue, id: str) -> list[Any]:
-    """What a job may be, and would be another if it had moved."""
+    """The lives that a job may have, and that would be others if it had moved."""
     return [_identity(life) for life in queue.slot(id).lives]
 
 
@@ -91,7 +91,7 @@ def _identity(life: Life) -> Any:
 
 
 def _time(state: str, shown: dict[str, Any]) -> int:
-    """By which it stands in the order of that state."""
+    """The time by which the job is placed in the order of that state."""
     if state == "ready":
         return 0
     ends = (

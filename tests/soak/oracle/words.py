@@ -1,10 +1,10 @@
-"""What the words of a command say."""
+"""The meaning of the words of a command."""
 
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-# How many words each option has behind it.
+# How many words follow each option.
 _ADD = {
     "DELAY": 1,
     "AT": 1,
@@ -19,7 +19,7 @@ _ADD = {
     "NX": 0,
     "REPLACE": 0,
 }
-# Whoever draws a POP by ids writes ID before each.
+# The runner writes ID before each id of a POP by ids.
 _POP = {"COUNT": 1, "BLOCK": 1, "TTR": 1, "NOACK": 0, "ID": 1}
 _ALTER = {
     "TTR": 1,
@@ -54,7 +54,7 @@ Options = dict[str, Any]
 
 
 def options(words: Sequence[Any], begin: int, known: dict[str, int]) -> Options:
-    """By name in capitals: True, a value, or a tuple of values; numbers as such."""
+    """Options by name in capitals: True, a value, or a tuple of values; numbers as numbers."""
     found: Options = {}
     at = begin
     while at < len(words):
@@ -105,7 +105,7 @@ def others(words: Sequence[Any], begin: int) -> Options:
 
 
 def forecast(words: Sequence[Any]) -> tuple[int | None, int, int]:
-    """From when on, how long a step is, how many there are."""
+    """The first moment, how long a step is, and how many steps there are."""
     said = options(words, 2, _FORECAST)
     return said.get("FROM"), said["STEP"], said["COUNT"]
 

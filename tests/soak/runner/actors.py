@@ -1,4 +1,4 @@
-"""The clients of a session: producers, workers, operators, observers, and those who move whole queues."""
+"""The clients of a session: producers, workers, operators, observers, and clients that move whole queues."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ Turn = Callable[[Client, Words], Awaitable[None]]
 
 
 async def act(client: Client, words: Words, cluster: Cluster, turn: Turn) -> None:
-    """Takes turns until the session is over; a lost reply ends a turn, never the client."""
+    """Takes turns until the session is over. A lost reply ends a turn, never the client."""
     while not cluster.is_over:
         with contextlib.suppress(Lost, ConnectionError):
             await turn(client, words)
@@ -62,7 +62,7 @@ async def work(client: Client, words: Words) -> None:
 
 
 async def take(client: Client, words: Words, keys: list[str]) -> list[Lease]:
-    """A batch may be finished at once: then nothing is left to be said of it."""
+    """A batch may be finished at once; then there is nothing left to report about it."""
     told = await client.do(*words.pop(keys), shape=shape(words))
     if not isinstance(told, list) or not told:
         return []
@@ -106,7 +106,7 @@ async def observe(client: Client, words: Words) -> None:
 
 
 async def scan(client: Client, words: Words) -> None:
-    """A whole scan, while others come and go."""
+    """A whole scan, while jobs come and go."""
     key, cursor = words.queue(), "0"
     state: Command = ["STATE", words.chance.choice(["dead", "ready"])] if words.often(0.2) else []
     state += ["SCHEDULED"] if words.often(0.1) else []
@@ -126,7 +126,7 @@ ORDER = {"delayed": "due", "reserved": "deadline", "dead": "since", "done": "kep
 
 
 async def walk(client: Client, words: Words) -> None:
-    """From page to page through a state, while others come and go."""
+    """A walk through a state, page by page, while jobs come and go."""
     key, number = words.queue(), words.chance.getrandbits(48)
     state = words.chance.choice(STATES)
     size = words.chance.choice([1, 2, 5, 30])
@@ -149,7 +149,9 @@ def time_of(state: str, job: dict[str, Any]) -> int:
 
 
 async def move(client: Client, words: Words) -> None:
-    """What the server itself does to keys. Sealed: nobody comes between, so it is known what was moved."""
+    """Commands of the server on whole keys. They are sealed: no other command comes between, so it is known what was
+    moved.
+    """
     await asyncio.sleep(words.chance.random() * 0.4)
     await MOVES[words.chance.choice(words.habits.moves)](
         client, words, words.queue(), words.queue()
@@ -161,7 +163,7 @@ async def rename(client: Client, words: Words, key: str, other: str) -> None:
 
 
 async def park(client: Client, words: Words, key: str, other: str) -> None:
-    """Away under a name that nobody asks for, and back, or to where another queue was."""
+    """Moves a queue to a name that no other client uses, and back, or to where another queue was."""
     parked = f"p{words.chance.getrandbits(32):x}"
     await client.do("RENAME", key, parked, shape="sealed")
     await asyncio.sleep(words.chance.random() * 0.3)
@@ -232,7 +234,7 @@ TURNS: dict[str, Turn] = {
 
 
 def source(seed: str, name: str) -> random.Random:
-    """Chance of one's own for each part of a session, so that none depends on how fast another is."""
+    """A source of chance for each part of a session, so that none depends on how fast another is."""
     return random.Random(hashlib.sha256(f"{seed}/{name}".encode()).digest())
 
 

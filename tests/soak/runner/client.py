@@ -1,9 +1,9 @@
-"""A client of a session: it sends commands between two marks and writes down what it was told.
+"""A client of a session. It sends commands between two marks and writes down the replies.
 
 Shapes in which a command is sent:
-    tight    mark, command, mark in one write: the server carries them out one behind the other
-    loose    three round trips: others come between
-    sealed   MULTI, mark, command, mark, EXEC: nobody comes between, and a crash takes all or nothing
+    tight    mark, command, mark in one write: the server carries them out one after the other
+    loose    three round trips: other commands come between
+    sealed   MULTI, mark, command, mark, EXEC: no other command comes between; a crash takes all or nothing
     multi    mark, MULTI, commands, EXEC, mark
     script   mark, EVAL with the commands, mark
     burst    mark, commands, mark in one write
@@ -40,7 +40,7 @@ class Lost(Exception):
 
 
 class Client:
-    """Speaks to whichever server is the primary. One command, or one transaction, at a time."""
+    """A client of whichever server is the primary. It sends one command, or one transaction, at a time."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class Client:
             await asyncio.sleep(self.chance.uniform(0.01, 0.1))
 
     async def server_id(self) -> int:
-        """What the server calls this client."""
+        """The client's id at the server."""
         connection, _ = await self._connected()
         return await connection.call("CLIENT", "ID")
 
@@ -190,10 +190,10 @@ def marked(reply: Any) -> Mark | None:
 
 
 def later(made: Mark | None, time: Any) -> Mark | None:
-    """Newer servers stop the clock inside a transaction, but not for a module: it was over by then."""
+    """Newer servers stop the clock inside a transaction, but not for a module: the transaction was over by then."""
     return made and (made[0], int(time[0]) * 1_000_000 + int(time[1]))
 
 
 def in_all(reply: Any, commands: int) -> list[Any]:
-    """What each command of a transaction or script was told; when the whole was refused, each was."""
+    """The reply to each command of a transaction or script. When the whole was refused, that error for each."""
     return reply if isinstance(reply, list) and len(reply) == commands else [reply] * commands

@@ -1,8 +1,8 @@
-"""The servers of a session, which of them is the primary, and what its data set has behind it.
+"""The servers of a session, which of them is the primary, and the history of its data set.
 
-An *epoch* is the life of a data set on one primary, from a start or a promotion to the next. Every marked
-command left its mark in the journal, a list in a database of its own (README.md): so the length of the
-list, read before any client comes back, is exactly how much of the last epoch has survived.
+An *epoch* is the life of a data set on one primary, from a start or a promotion to the next. Every marked command left
+its mark in the journal, a list in a database of its own (README.md). So the length of the list, read before any client
+comes back, says exactly how much of the last epoch has survived.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ def mark(op_id: int, *, is_after: bool) -> list[Word]:
 
 
 class Cluster:
-    """Clients ask it where to go; the nemesis tells it what has changed."""
+    """Clients ask it which server is the primary; the nemesis reports changes to it."""
 
     def __init__(self, nodes: list[Node], history: Writer):
         self.nodes = nodes
@@ -45,7 +45,7 @@ class Cluster:
         self._gate = asyncio.Event()
         self._in_flight = 0
         self.is_over = False
-        # Many keys of others: a queue that moved, and that nobody touches, is found after minutes.
+        # Many other keys: a queue that moved, and that no client touches, is found after minutes.
         self.has_strangers = False
         # About what the primary's clock shows, for due times.
         self.server_us = time.time_ns() // 1_000
@@ -65,7 +65,7 @@ class Cluster:
     # ---- clients ----------------------------------------------------------------------------------
 
     async def where(self) -> tuple[Node, int]:
-        """The primary and its epoch, once clients may speak."""
+        """The primary and its epoch, once clients may send commands."""
         await self._gate.wait()
         return self.primary, self.epoch
 
@@ -86,12 +86,12 @@ class Cluster:
         self._gate.set()
 
     def shut(self) -> None:
-        """No command begins from now on; those that are under way go on."""
+        """No command begins from now on; commands under way go on."""
         self._gate.clear()
 
     @contextlib.asynccontextmanager
     async def rest(self) -> AsyncIterator[bool]:
-        """Nothing is under way, nobody waits for a job. False when the server can't be brought to that."""
+        """Waits until no command is under way and no client waits for a job. False when that can't be reached."""
         self.shut()
         try:
             yield await self._come_to_rest()
@@ -115,7 +115,7 @@ class Cluster:
     # ---- epochs -----------------------------------------------------------------------------------
 
     async def begin_epoch(self, node: Node, why: str, **promise: Any) -> None:
-        """That node is the primary from now on, with what it holds."""
+        """That node is the primary from now on, with the data that it holds."""
         length = await self._length(node)
         parent = self._parent(length)
         since = self._bases[parent] if parent is not None else 0
@@ -143,7 +143,7 @@ class Cluster:
         return len(self._bases) - 1
 
     def _parent(self, length: int) -> int | None:
-        """The epoch from which so many marks are: the last one, unless all of it was lost and more."""
+        """The epoch that this many marks belong to: the last one, unless all of it was lost and more."""
         parent = self.epoch if self._bases else None
         while parent is not None and length < self._bases[parent]:
             parent = self._parents[parent]
@@ -155,7 +155,7 @@ class Cluster:
             return await connection.call("LLEN", JOURNAL)
 
     async def _journal(self, node: Node, since: int, until: int) -> list[int]:
-        """The commands that were marked, in the order in which the server carried them out."""
+        """The marked commands, in the order in which the server carried them out."""
         entries: list[int] = []
         async with node.talk() as connection:
             await connection.call("SELECT", JOURNAL_DB)
@@ -175,12 +175,12 @@ class Cluster:
         )
 
     def _clock_ms(self, node: Node) -> int:
-        """The latest that this server's clock has ever shown."""
+        """The latest time that this server's clock has ever shown."""
         furthest = node.clock.furthest_us if node.clock else 0
         return (time.time_ns() // 1_000 + furthest) // 1_000
 
     async def set_clock(self, node: Node, shift_us: int) -> None:
-        """The oracle has to know the latest that a clock has shown, also when no client saw it."""
+        """Sets a clock. The oracle has to know the latest time that it has shown, even if no client saw it."""
         assert node.clock is not None
         before = self._clock_ms(node)
         node.clock.set(shift_us)

@@ -1,4 +1,4 @@
-"""Random words: what producers, workers and operators say. All of it is drawn from the session's seed."""
+"""Random commands of producers, workers and operators. All of them are drawn from the session's seed."""
 
 import random
 from collections import deque
@@ -24,7 +24,7 @@ class Lease:
 
 @dataclass
 class Memory:
-    """What the clients of a session know together: also of deliveries that are long over, or were lost."""
+    """What the clients of a session know together: also deliveries that ended long ago, or were lost."""
 
     leases: deque[Lease] = field(default_factory=lambda: deque(maxlen=400))
     dumps: deque[str] = field(default_factory=lambda: deque(maxlen=8))
@@ -74,7 +74,7 @@ class Words:
         return self.chance.random() < share
 
     def queue(self) -> str:
-        """The first ones are asked for more often than the last."""
+        """A queue; the first ones are drawn more often than the last."""
         return f"q{min(self.chance.randrange(self.habits.queues) for _ in range(2))}"
 
     def id(self) -> str:
@@ -84,7 +84,7 @@ class Words:
         return [self.id() for _ in range(self.chance.choice([1, 1, 1, 2, 4]))]
 
     def body(self) -> str:
-        """No two jobs have the same one: a delivery tells which ADD it comes from."""
+        """No two jobs have the same body, so a delivery shows which ADD it comes from."""
         self._made += 1
         size = self.chance.choice([0, 0, 20, self.chance.randrange(self.habits.body_bytes_max + 1)])
         return f"{self.chance.getrandbits(40):x}.{self._made}".ljust(
@@ -155,7 +155,7 @@ class Words:
         return words + [word for option in options for word in option]
 
     def verdict(self, lease: Lease) -> Command:
-        """What a worker says of a job that it has, or once had."""
+        """A worker's report about a job that it has, or once had."""
         chance = self.chance
         number: Word = "*" if self.often(0.06) else lease.number
         match chance.randrange(20):

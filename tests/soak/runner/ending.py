@@ -18,7 +18,7 @@ ROUNDS = 12
 
 
 async def drain(storm: Storm) -> None:
-    """Limits are lifted, clients come back, leases run out: in the end every job has to be had."""
+    """Limits are lifted, clients come back, leases run out: in the end every job must be handed out."""
     # A schedule never ends by being emptied; and of what has limits, only its own clients know what they may ask for.
     dbs = [db for db in range(DBS) if db not in (SCHEDULES_DB, LIMITS_DB)]
     keys = [(db, key) for db in dbs for key in await _keys(storm, db)][:LOOKED_AT]
@@ -41,7 +41,7 @@ async def _keys(storm: Storm, db: int) -> list[str]:
 
 
 async def _look(client: Client, key: str) -> None:
-    """Every job, by all ways to look."""
+    """Looks at every job in all ways."""
     await client.do("DQ.INFO", key)
     if await _length(client, key) > DRAINED_MAX:
         return
@@ -58,7 +58,7 @@ async def _look(client: Client, key: str) -> None:
 
 
 async def _empty(client: Client, key: str) -> int:
-    """All that is ready, dead or far away leaves now."""
+    """All jobs that are ready, dead or far away leave now."""
     await client.do("DQ.RESUME", key)
     if await _length(client, key) > DRAINED_MAX:
         return 0

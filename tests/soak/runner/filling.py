@@ -1,4 +1,4 @@
-"""What is there before the clients come: 100,000 queues, a queue with as many jobs, strangers' keys."""
+"""The data that is there before the clients come: 100,000 queues, a queue with as many jobs, keys of other types."""
 
 import asyncio
 
@@ -24,7 +24,7 @@ async def fill(storm: Storm) -> None:
 
 
 async def _strangers(storm: Storm) -> None:
-    """Keys that have nothing to do with queues: whoever goes through all keys has a long way."""
+    """Keys that are no queues, so that a walk over all keys takes long."""
     async with storm.primary.talk() as connection:
         await connection.call(
             "DEBUG", "POPULATE", storm.profile.strangers, "stranger", 8, within_s=60
@@ -45,7 +45,7 @@ async def _crowd(storm: Storm) -> None:
 
 
 async def _mass(storm: Storm) -> None:
-    """Jobs of which only the last is what is asked for: all others before it are in another state."""
+    """Many jobs. Only the last one is what is asked for; all others before it are in another state."""
     client, count = storm.client, storm.profile.mass
     ends_at = storm.cluster.server_ms() + FILL_MS
     for first in range(0, count, CHUNK):
@@ -67,7 +67,7 @@ async def _mass(storm: Storm) -> None:
 
 
 async def _lease_all(client: Client) -> None:
-    """And behind all leases one job that waits for its backoff."""
+    """After all leases comes one job that waits for its backoff."""
     while await client.do("DQ.POP", "leased", "COUNT", 10_000, "TTR", HOUR_MS):
         pass
     await client.do("DQ.ADD", "leased", "last", "last", "BACKOFF", 9 * HOUR_MS, 9 * HOUR_MS)
@@ -75,7 +75,7 @@ async def _lease_all(client: Client) -> None:
 
 
 async def _lives_end(storm: Storm, ends_at: int) -> None:
-    """All at once, while the server is busy: the next command meets all of them where they stood."""
+    """All lives end at once, while the server is busy. The next command meets all jobs where they stood."""
     await asyncio.sleep(max(ends_at - storm.cluster.server_ms() - 100, 0) / 1_000)
     await storm.burst(["DEBUG", "SLEEP", "0.3"], ["DQ.POP", "mortal"], ["DQ.POP", "mortal"])
 

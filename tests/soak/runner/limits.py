@@ -1,8 +1,8 @@
-"""Those who keep queues with limits and groups: each has one warden, who says everything, and a guest, who only waits for
-jobs.
+"""Clients that keep queues with limits and groups: each queue has one warden, which sends all commands, and a guest,
+which only waits for jobs.
 
-In a database of their own, so that of each queue it is known what was said in which order: only so can an oracle say that
-nothing held a job back (oracle/limits.py).
+These queues are in a database of their own, so that the order of all commands on a queue is known. Only then can an
+oracle say that nothing held a job back (oracle/limits.py).
 """
 
 import asyncio

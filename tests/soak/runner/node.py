@@ -1,4 +1,4 @@
-"""One server process of a session: started, crashed, stopped and gone on, and what it logged."""
+"""One server process of a session: its start, crashes, stops and continuations, and what it logged."""
 
 import asyncio
 import contextlib
@@ -68,7 +68,7 @@ class Node:
         return self._process is not None and self._process.poll() is None
 
     def has_died(self) -> bool:
-        """It ended and nobody here ended it."""
+        """The server has ended, and not because the session ended it."""
         return (
             self._process is not None
             and not self._is_asked_to_end
@@ -76,7 +76,7 @@ class Node:
         )
 
     async def start(self) -> None:
-        """Returns when it answers, its data loaded."""
+        """Starts the server; returns when it answers and its data is loaded."""
         assert not self.is_up, f"{self} is already up"
         environment = os.environ | (self.clock.environment if self.clock else {})
         # The kernel ends the server when this program ends, however it ends.
@@ -100,7 +100,7 @@ class Node:
         await self.check_clock()
 
     async def check_clock(self) -> None:
-        """A server that didn't hear its clock would pass all sessions in which that is set."""
+        """A server that ignores its clock would pass all sessions in which the clock is set."""
         shift_us = self.clock.shift_us if self.clock else 0
         earliest_us = time.time_ns() // 1_000 + shift_us
         seconds, us = map(int, await self.ask("TIME"))
@@ -129,7 +129,7 @@ class Node:
             connection.close()
 
     async def ask(self, *words: str | int, within_s: float = 30) -> Any:
-        """One command over a connection of its own; an error reply is raised."""
+        """Sends one command over a connection of its own; raises an error reply."""
         async with self.talk() as connection:
             reply = await connection.call(*words, within_s=within_s)
         if isinstance(reply, Failure):
@@ -141,7 +141,7 @@ class Node:
         return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
 
     async def kill9(self) -> None:
-        """A crash, of the server and of any child that is saving for it."""
+        """A crash of the server and of any child that is saving for it."""
         if self._process is None:
             return
         with contextlib.suppress(ProcessLookupError):
@@ -155,7 +155,7 @@ class Node:
         await self.ended()
 
     async def ended(self, within_s: float = 30) -> None:
-        """Waits for an end that was asked for."""
+        """Waits until the server has ended, as it was asked to."""
         assert self._process is not None
         self._is_asked_to_end = True
         async with asyncio.timeout(within_s):

@@ -1,4 +1,4 @@
-"""A kind of session: servers and their set-up, clients and their habits, what the nemesis may do."""
+"""A kind of session: the servers and their set-up, the clients and their habits, the steps of the nemesis."""
 
 from dataclasses import dataclass, field
 

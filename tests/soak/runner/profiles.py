@@ -167,14 +167,14 @@ SAMPLE = Profile(
 
 
 def order(seed: str, names: list[str] | None) -> list[Profile]:
-    """All of them, or those, in an order that the seed gives."""
+    """All profiles, or the named ones, in an order that the seed gives."""
     chosen = [PROFILES[name] for name in sorted(names or PROFILES)]
     source(seed, "order").shuffle(chosen)
     return chosen
 
 
 def quick(profile: Profile) -> Profile:
-    """The same in a few seconds, for the normal tests."""
+    """The same profile in a few seconds, for the normal tests."""
     return replace(
         profile,
         seconds=6,

@@ -1,4 +1,4 @@
-"""What is compared at rest: sums with counts, replicas with their primary, memory with before."""
+"""What is compared while a session is at rest: sums with counts, replicas with their primary, memory with before."""
 
 import asyncio
 import contextlib
@@ -32,7 +32,7 @@ async def keys_of(connection: Connection, db: int) -> list[str]:
 
 
 async def digests(node: Node) -> Digests:
-    """Of every queue, or of as many as can be had in a moment."""
+    """The digest of every queue, or of as many as can be had in a moment."""
     told: Digests = {}
     async with node.talk() as connection:
         for db in range(DBS):
@@ -146,7 +146,7 @@ async def compare_replica(cluster: Cluster, replica: Node) -> None:
 
 
 async def compare_views(cluster: Cluster, replica: Node) -> None:
-    """What a reader is told by the one and the other. Not where their clocks differ."""
+    """What the primary and the replica show to a reader. Not compared where their clocks differ."""
     if cluster.primary.clock is not None:
         return
     for attempt in range(LOOKS):
@@ -164,8 +164,9 @@ async def compare_views(cluster: Cluster, replica: Node) -> None:
 
 
 async def views(node: Node) -> dict[str, Any]:
-    """Of every queue: how many jobs are in each state, the first one that is ready, and since when the first one is dead.
-    Of those that died in the same millisecond, either may come first: a file doesn't tell which one did."""
+    """For every queue: how many jobs are in each state, the first one that is ready, and since when the first one is
+    dead. Of jobs that died in the same millisecond, any may come first: a file doesn't keep their order.
+    """
     told: dict[str, Any] = {}
     async with node.talk() as connection:
         for db in range(DBS):

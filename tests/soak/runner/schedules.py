@@ -1,7 +1,7 @@
-"""Those who keep schedules: each has a queue of its own, in which jobs come back.
+"""Clients that keep schedules: each has a queue of its own, in which jobs come back.
 
-In a database of their own, so that no other queue takes the place of theirs: the oracle follows runs of a schedule
-in another way than jobs that leave (oracle/schedules.py).
+These queues are in a database of their own, so that no other queue takes their place: the oracle follows runs of a
+schedule in another way than jobs that leave (oracle/schedules.py).
 """
 
 from collections import deque

@@ -32,7 +32,7 @@ APART_S = (0, 300, -300)
 
 @dataclass
 class Outcome:
-    """What a session leaves behind."""
+    """The result of a session."""
 
     history: Path
     ops: int
@@ -44,7 +44,7 @@ class Outcome:
 async def play(
     kind: Kind, profile: Profile, seed: str, directory: Path, module: Path = MODULE
 ) -> Outcome:
-    """Plays a session and writes its history; the servers are gone when it returns."""
+    """Plays a session and writes its history. The servers have ended when it returns."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     path = directory / "history.jsonl"
@@ -90,7 +90,7 @@ async def play(
 
 
 def _tell_of_its_end(cluster: Cluster, node: Node) -> None:
-    """A server that ended by itself, or logged what none should."""
+    """Reports a server that ended by itself, or that logged a line that no server should."""
     alarms = node.new_alarms()
     if node.has_died() or alarms:
         report = node.crash_report() if node.has_died() else ""
@@ -100,7 +100,7 @@ def _tell_of_its_end(cluster: Cluster, node: Node) -> None:
 
 
 async def _play_while_all_live(storm: Storm, seed: str) -> None:
-    """A server that ends by itself ends the session: nobody starts it again."""
+    """A server that ends by itself ends the session: it isn't started again."""
     course = asyncio.ensure_future(_play(storm, seed))
     death = asyncio.ensure_future(_a_death(storm))
     try:
@@ -160,7 +160,7 @@ async def _play(storm: Storm, seed: str) -> None:
 
 
 async def _storm_and_rests(storm: Storm) -> None:
-    """The time of a session in three parts, after each of which all that can be compared is."""
+    """The session in three parts. After each part, all that can be compared is compared."""
     for _ in range(3):
         await rage(storm, STEPS, storm.profile.seconds / 3)
         async with storm.cluster.rest() as is_quiet:
@@ -172,7 +172,7 @@ async def _storm_and_rests(storm: Storm) -> None:
 
 
 async def _compare_memory(cluster: Cluster, before: int) -> None:
-    """After all is deleted, the server holds what it held before."""
+    """After all is deleted, the server uses as much memory as before."""
     node = cluster.primary
     async with node.talk() as connection:
         for command in (["FLUSHALL", "SYNC"], ["SCRIPT", "FLUSH", "SYNC"]):

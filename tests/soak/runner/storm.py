@@ -1,4 +1,4 @@
-"""What a nemesis has at hand, and the loop that draws its steps."""
+"""What a nemesis can use, and the loop that draws its steps."""
 
 import asyncio
 import contextlib
@@ -83,7 +83,7 @@ class Storm:
 
 
 async def rage(storm: Storm, steps: dict[str, Step], until_s: float) -> None:
-    """Draws steps until the time is over. What it can't do now it leaves; what it breaks is seen."""
+    """Draws steps until the time is over. It skips a step that isn't possible now."""
     loop = asyncio.get_running_loop()
     end = loop.time() + until_s
     names = list(storm.profile.steps)
@@ -101,4 +101,4 @@ async def rage(storm: Storm, steps: dict[str, Step], until_s: float) -> None:
 
 
 class NotNow(Exception):
-    """This step makes no sense at the moment."""
+    """This step isn't possible at the moment."""

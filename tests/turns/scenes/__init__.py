@@ -1,4 +1,6 @@
-"""The cases, by what is in the queue. A scene prepares a server and measures what is done to it."""
+"""The cases, by what is in the queue. A scene prepares a server and measures commands and timer
+runs on it.
+"""
 
 from collections.abc import Callable
 

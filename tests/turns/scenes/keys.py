@@ -21,7 +21,7 @@ def due(s: Subject, queues: int) -> None:
 
 
 def swept(s: Subject, keys: int) -> None:
-    """The keyspace is walked for a queue that was renamed."""
+    """The module walks the keyspace for a queue that was renamed."""
     s.call("DEBUG", "POPULATE", keys)
     s.call("DQ.ADD", "q", "a", "x", "DELAY", HOUR_MS)
     for _ in range(REPEATS):

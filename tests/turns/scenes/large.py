@@ -62,7 +62,7 @@ def as_a_key(s: Subject, jobs: int) -> None:
 
 
 def forgotten(s: Subject, jobs: int) -> None:
-    """By the timer."""
+    """The timer forgets the jobs."""
     for _ in range(REPEATS):
         s.call("DQ.ALTER", "q", "DEADKEEP", 0)
         s.fill("q", jobs, "TTL", 1, body=BODY)

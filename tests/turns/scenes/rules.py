@@ -1,4 +1,4 @@
-"""What a queue knows of time and load: schedules, limits, groups, forecasts, pages."""
+"""Schedules, limits, groups, forecasts and pages."""
 
 from turns.scenes import BATCH, EXPRESSIONS
 from turns.scenes.many import HOUR_MS, REPEATS
@@ -8,12 +8,12 @@ from turns.subject import Subject
 SCHEDULES = 100_000
 GROUPS = 100_000
 BATCH_JOBS = 10_000
-# The same second for all; each time another expression, which nobody has asked for.
+# The same second for all; each time another expression, which is not cached.
 CRON = "*/{} * * * * *"
 
 
 def schedules(s: Subject, jobs: int) -> None:
-    """All come due in one millisecond, and a batch of them is taken, finished and deployed
+    """All schedules come due in one millisecond; a batch of them is taken, finished and deployed
     again.
     """
     for n in range(REPEATS):
@@ -43,7 +43,7 @@ def schedules(s: Subject, jobs: int) -> None:
 
 
 def unread(s: Subject, jobs: int) -> None:
-    """Each has an expression of its own, that was asked for so long ago that it has to be read
+    """Each schedule has an expression of its own, which is no longer cached and has to be read
     again.
     """
     jobs = jobs * 3 // 10
@@ -67,14 +67,14 @@ def unread(s: Subject, jobs: int) -> None:
 
 
 def own_cron(n: int) -> list[str]:
-    """At every second; long, and by a clock that is changed."""
+    """A schedule for every second; a long one, and one under a clock that is changed."""
     minute, hour, second = n % 60, n // 60 % 24, n // 1_440
     days = ",".join(["1-31"] * 10)
     return ["CRON", f"0-59,{second} 0-59,{minute} 0-23,{hour} {days} * *", "TZ", "America/New_York"]
 
 
 def missed(s: Subject, jobs: int) -> None:
-    """Far more occurrences than anybody waits for: a year of seconds."""
+    """A year of missed seconds: far more occurrences than a POP passes over."""
     year_ms = 366 * 24 * HOUR_MS
     for n in range(REPEATS):
         late = ["EVERY", 1_000, "AT", s.now() - year_ms, "MISFIRE", "ALL"]
@@ -122,7 +122,7 @@ def crowd_at(s: Subject, key: str):
 
 
 def groups(s: Subject, count: int) -> None:
-    """So many groups, of which each has a job that is being worked on and one that waits."""
+    """This many groups, each with one job that is reserved and one that waits."""
     pages = range(0, count, BATCH_JOBS)
     for _ in range(REPEATS):
         s.call("DQ.ALTER", "q", "GROUPRATE", 1, 1)
@@ -157,7 +157,7 @@ def groups(s: Subject, count: int) -> None:
 
 
 def expired_groups(s: Subject, count: int) -> None:
-    """The first job of each has expired, and the next one is still to come."""
+    """The first job of each group has expired, and the next one is not due yet."""
     for _ in range(REPEATS):
         at = s.now() + 2 * SOON_MS + count // 4
         for n in range(0, count, BATCH_JOBS):
@@ -171,7 +171,7 @@ def expired_groups(s: Subject, count: int) -> None:
 
 
 def one_group(s: Subject, count: int) -> None:
-    """A single one, with ten times as many jobs, which expire at some time."""
+    """A single group with ten times as many jobs, which expire at some time."""
     for _ in range(REPEATS):
         s.fill("q", 10 * count, "GROUP", "big", "TTL", HOUR_MS)
         with s.turn("GROUPS, of one with a million jobs with a TTL"):
@@ -180,7 +180,7 @@ def one_group(s: Subject, count: int) -> None:
 
 
 def looks(s: Subject, jobs: int) -> None:
-    """Over a million jobs: of different times, and of one."""
+    """Over a million jobs of different times, and of one time."""
     begin = s.now() + HOUR_MS
     s.calls(
         [("DQ.ADD", "q", n, "x" * 100, "AT", begin + 7 * n) for n in range(jobs // 10)],
@@ -205,7 +205,7 @@ def looks(s: Subject, jobs: int) -> None:
 
 
 def defragmented(s: Subject, jobs: int) -> None:
-    """Every second job is deleted; what is left is moved together, where the server can do that."""
+    """Every second job is deleted; the server moves the rest together, where it can do that."""
     for _ in range(REPEATS):
         s.calls([("DQ.ADD", "q", n, "x" * 100) for n in range(jobs)], at_once=5_000)
         for n in range(0, jobs, 1_000):
@@ -230,6 +230,6 @@ DEFRAG = {
 
 
 def fragmentation(s: Subject) -> float:
-    """Of the server's allocator: what it holds, by what is used of it."""
+    """The bytes that the server's allocator holds, divided by those in use."""
     told = s.call("INFO", "memory").decode()
     return float(told.partition("allocator_frag_ratio:")[2].split()[0])

@@ -1,4 +1,4 @@
-"""What time does by itself, all at once: the timer, and whoever comes first."""
+"""What time alone does, all at once, and what the timer or the first command has to do then."""
 
 from turns.scenes import BATCH
 from turns.scenes.many import HOUR_MS, REPEATS
@@ -9,7 +9,7 @@ SOON_MS = 3_000
 
 
 def due(s: Subject, jobs: int) -> None:
-    """All due in one millisecond."""
+    """All jobs are due in one millisecond."""
     for _ in range(REPEATS):
         at = s.now() + SOON_MS + jobs // 50
         s.fill("q", jobs, "AT", at)
@@ -23,7 +23,7 @@ def due(s: Subject, jobs: int) -> None:
 
 
 def lives(s: Subject, jobs: int) -> None:
-    """All expire in a few milliseconds."""
+    """All jobs expire within a few milliseconds."""
     for _ in range(REPEATS):
         s.call("DQ.PAUSE", "q", "FOR", 1)
         ttl = SOON_MS + jobs // 50
@@ -46,7 +46,7 @@ def lives(s: Subject, jobs: int) -> None:
 
 
 def leases(s: Subject, jobs: int) -> None:
-    """All end in one millisecond."""
+    """All leases end in one millisecond."""
     for case, options in {
         "leases end, which have attempts left": [],
         "leases end, with BACKOFF": ["BACKOFF", 50, 5_000],
@@ -65,7 +65,7 @@ def leases(s: Subject, jobs: int) -> None:
 
 
 def kept(s: Subject, jobs: int) -> None:
-    """A million dead jobs, of which none is to be kept any longer."""
+    """A million dead jobs, all of which have been kept for long enough."""
     for _ in range(REPEATS):
         s.fill("q", jobs, "TTL", 1)
         s.until(lambda: s.jobs("q", "dead") == jobs)
@@ -76,7 +76,7 @@ def kept(s: Subject, jobs: int) -> None:
 
 
 def lanes(s: Subject, jobs: int) -> None:
-    """256 priorities, and as many jobs in each."""
+    """256 priorities, with the same number of jobs in each."""
     for _ in range(REPEATS):
         for priority in range(256):
             s.fill("q", jobs // 256, "PRIORITY", priority)
@@ -92,7 +92,7 @@ def lanes(s: Subject, jobs: int) -> None:
 
 
 def lanes_with_groups(s: Subject, jobs: int) -> None:
-    """256 priorities, each with jobs of a group and without: as many lines as there can be."""
+    """256 priorities, each with jobs of a group and jobs without: the largest number of lines."""
     begin = s.now() + HOUR_MS
     for n in range(0, jobs, 10_000):
         s.calls(

@@ -14,7 +14,7 @@ SOON_MS = 4_000
 
 
 def make_queue(s: Subject) -> None:
-    """An empty one: a key that comes to be is a case of its own."""
+    """An empty queue: making a key is a case of its own."""
     s.calls([("DQ.ADD", "q", "first", "x"), ("DQ.DEL", "q", "first")])
 
 
@@ -22,7 +22,7 @@ def make_queue(s: Subject) -> None:
 def crowd(
     s: Subject, how_many: int, *words: str | int, flushes: bool = True
 ) -> Iterator[list[Pipelined]]:
-    """So many connections that have sent this command, which blocks them."""
+    """This many connections that have sent this command, which blocks them."""
     lines = [Pipelined(s.port, timeout_s=60) for _ in range(how_many)]
     for line in lines:
         line.send(words)
@@ -73,7 +73,9 @@ def served(s: Subject, waiters: int) -> None:
 
 
 def in_one_pipeline(s: Subject, waiters: int) -> None:
-    """By the server's own limits a turn has one buffer of commands of each client."""
+    """One pipeline of commands. A turn reads one buffer of commands of each client, by the server's
+    own limits.
+    """
     for _ in range(REPEATS):
         make_queue(s)
         with (
@@ -103,7 +105,7 @@ def gone(s: Subject, waiters: int) -> None:
 
 
 def lost(s: Subject, waiters: int) -> None:
-    """They are thrown out with their jobs on the way, which are given back."""
+    """The consumers are killed while their jobs are on the way; the module gives the jobs back."""
     for _ in range(REPEATS):
         with crowd(s, waiters, "DQ.POP", "q", "BLOCK", 0):
             s.call("DQ.PAUSE", "q")
@@ -115,7 +117,7 @@ def lost(s: Subject, waiters: int) -> None:
 
 
 def one_with_many(s: Subject, jobs: int) -> None:
-    """One waiter, COUNT 10000."""
+    """One consumer that waits with COUNT 10000."""
     for _ in range(REPEATS):
         line = Pipelined(s.port, timeout_s=60)
         me = line.call("CLIENT", "ID")

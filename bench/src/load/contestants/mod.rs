@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn each_says_in_its_own_way_what_it_hands_out() {
+    fn each_contestants_reply_to_a_delivery_is_read() {
         let body = body(1);
         let element = [&b"job-000000000001"[..], &body].concat();
         let dq = [&b"*1\r\n*4\r\n$1\r\na\r\n$100\r\n"[..], &body, b"\r\n:77\r\n:1\r\n"].concat();
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_ready_is_no_delivery() {
+    fn a_reply_that_nothing_is_ready_is_no_delivery() {
         let nothing: [(Contestant, &[u8]); 5] = [
             (Dq, b"*-1\r\n"),
             (Lua, b"*0\r\n"),

@@ -21,7 +21,7 @@ fn names_are_spread_over_the_chains() {
 }
 
 #[test]
-fn who_has_no_jobs_takes_a_place_more() {
+fn a_group_without_jobs_takes_a_place_more() {
     let mut groups = groups();
     let names = [b"a", b"b", b"c"].map(|name| Id::new(name).unwrap());
     names.iter().for_each(|name| assert!(groups.find_or_make(*name).is_some()));

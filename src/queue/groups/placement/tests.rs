@@ -59,7 +59,7 @@ fn finish(queue: &mut Queue, now: u64, id: &str) {
 
 /// What a POP or a FINISH moves is one line of the group, whatever it has in other priorities.
 #[test]
-fn of_a_group_the_best_line_that_is_ready_has_a_seat() {
+fn the_best_ready_line_of_a_group_has_a_seat() {
     let mut queue = of_all_priorities(plain);
     for priority in 0..256 {
         assert_eq!(seats(&queue), GROUPS);
@@ -71,7 +71,7 @@ fn of_a_group_the_best_line_that_is_ready_has_a_seat() {
 }
 
 #[test]
-fn what_isn_t_ready_or_may_expire_shadows_nothing() {
+fn a_job_that_is_not_ready_or_may_expire_shadows_no_other() {
     let late = of_all_priorities(|| Add { due: Due::In(Millis::new(9).unwrap()), ..plain() });
     assert_eq!(seats(&late), GROUPS * 256);
     let expiring = of_all_priorities(|| Add { ttl: Some(Millis::new(9).unwrap()), ..plain() });
@@ -100,7 +100,7 @@ fn when_the_clock_is_set_back_nothing_hides_behind_what_isn_t_ready_any_more() {
 }
 
 #[test]
-fn what_leaves_out_of_turn_leaves_no_shadow() {
+fn a_job_that_leaves_out_of_turn_leaves_no_shadow() {
     let mut queue = of_all_priorities(plain);
     let ids = ["0:0", "1:0", "1:9"].map(|id| Id::new(id.as_bytes()).unwrap());
     let pop_by_id = PopById { ids: &ids, ttr: None, mode: Mode::Lease };

@@ -173,7 +173,7 @@ fn a_rest_is_never_claimed_while_a_job_may_leave() {
 }
 
 #[test]
-fn heads_that_expire_are_known_of_before_anybody_looks() {
+fn heads_that_expire_are_known_of_before_a_search() {
     let holds = |nothing_ready: NothingReady, moments: [u64; 4]| {
         moments.map(|now| nothing_ready.holds(at(now)))
     };

@@ -139,7 +139,7 @@ fn a_walk_past_parts_that_hold_nothing_ends_in_time() {
 }
 
 #[test]
-fn it_works_on_as_if_nothing_had_happened_also_between_two_parts_of_the_walk() {
+fn a_queue_works_on_between_two_parts_of_a_defrag_walk() {
     let (mut queue, mut other) = (queue_of(3_000), queue_of(3_000));
     let (mut walk, mut now) = (Some(Walk::default()), 10_000);
     while let Some(at) = walk {

@@ -32,7 +32,7 @@ fn a_large_job_that_is_removed_can_be_taken_once() {
 }
 
 #[test]
-fn so_can_one_that_is_replaced() {
+fn a_large_job_that_is_replaced_can_be_taken_once() {
     let mut queue = queue_of(&[("a", 1 << 20)]);
     let replace = Add { if_taken: IfTaken::Replace, ..Add::plain(id("a"), b"x") };
     queue.apply(&Circumstances::default(), &replace);
@@ -40,7 +40,7 @@ fn so_can_one_that_is_replaced() {
 }
 
 #[test]
-fn what_nobody_takes_does_not_add_up() {
+fn removed_jobs_that_are_not_taken_do_not_add_up() {
     let mut queue = queue_of(&[("a", 1 << 20), ("b", 1 << 20)]);
     delete(&mut queue, "a");
     assert!(queue.clone().take_removed().bytes() == 0, "a copy of the queue has nothing to free");

@@ -224,7 +224,7 @@ fn jobs_of_one_time_leave_in_the_order_in_which_they_came() {
 }
 
 #[test]
-fn buckets_without_those_that_are_wanted_are_left_out_whole() {
+fn buckets_without_wanted_jobs_are_left_out_whole() {
     let mut pair = Pair::of(0..10 * BUCKET_ENTRIES as u64);
     assert_eq!(pair.buckets.to_come(Start::FIRST, |tally| tally.leased > 0).count(), 0);
     pair.insert(5 * BUCKET_ENTRIES as u64, EntryKind::Leased);
@@ -250,7 +250,7 @@ fn descending_times_leave_every_bucket_full() {
 }
 
 #[test]
-fn a_full_bucket_splits_in_halves_when_one_comes_in_between() {
+fn a_full_bucket_splits_in_halves_when_a_job_comes_in_between() {
     let half = BUCKET_ENTRIES / 2;
     for place in [0, 1, half as u64 - 1, half as u64, half as u64 + 1, BUCKET_ENTRIES as u64 - 2] {
         let mut pair = Pair::of((0..2 * BUCKET_ENTRIES as u64).map(|n| 10 * n));
@@ -394,7 +394,7 @@ fn the_horizon_counts_right_from_anywhere_to_anywhere() {
 }
 
 #[test]
-fn what_comes_and_goes_at_the_horizon_is_counted_on_its_side() {
+fn jobs_that_come_and_go_at_the_horizon_are_counted_on_their_side() {
     for times in patterns() {
         let mut pair = Pair::of(times.iter().copied());
         let middle = times[times.len() / 2];

@@ -60,7 +60,7 @@ fn a_plain_record_is_these_bytes() {
 }
 
 #[test]
-fn what_is_cut_short_or_too_long_is_refused() {
+fn a_record_that_is_cut_short_or_too_long_is_refused() {
     let bytes = record().encode();
     for cut in 0..bytes.len() {
         assert_eq!(JobRecord::decode(&bytes[..cut]), Err(RecordError::Unreadable), "cut at {cut}");
@@ -72,7 +72,7 @@ fn what_is_cut_short_or_too_long_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_in_words() {
+fn a_record_that_cannot_be_is_refused_in_words() {
     let check = |change: fn(&mut JobRecord), error| {
         let mut record = record();
         change(&mut record);

@@ -83,7 +83,7 @@ fn patterns_match_what_those_of_the_server_match() {
 }
 
 #[test]
-fn bytes_are_bytes() {
+fn a_pattern_matches_single_bytes_not_characters() {
     assert!(is_match(b"?", b"\xff") && is_match("??".as_bytes(), "é".as_bytes()));
     assert!(is_match(b"a\0*", b"a\0\n") && !is_match(b"a", b"a\0"));
     assert!(is_match(b"[\x80-\xff]", b"\xe9") && !is_match(b"[\x80-\xff]", b"a"));
@@ -133,12 +133,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_pattern_matches_what_it_should_by_definition(glob in text(0..9), id in text(1..7)) {
+    fn patterns_of_few_letters_match_by_definition(glob in text(0..9), id in text(1..7)) {
         prop_assert_eq!(is_match(&glob, &id), is_match_by_definition(&glob, &id));
     }
 
     #[test]
-    fn also_of_any_bytes(
+    fn patterns_and_ids_of_any_bytes_match_by_definition(
         glob in prop::collection::vec(any::<u8>(), 0..6),
         id in prop::collection::vec(any::<u8>(), 1..6),
     ) {

@@ -73,7 +73,7 @@ fn a_clock_that_was_set_back_costs_one_distance_at_most() {
 }
 
 #[test]
-fn another_rate_takes_over_what_has_left_but_waits_no_longer_than_itself() {
+fn a_new_rate_takes_over_what_has_left_but_waits_no_longer_than_itself() {
     let (hourly, fast) = (rate(1, 3_600_000, 1), rate(10, 1_000, 1));
     let tat = hourly.after(Tat::default(), at(5_000), 1);
     assert_eq!(hourly.instead_of(&hourly, tat, at(6_000)), tat);

@@ -92,7 +92,7 @@ fn cron_begins_with_the_first_occurrence_from_its_start_on_or_after_now() {
 }
 
 #[test]
-fn what_takes_the_place_of_another_schedule_ends_as_it_says() {
+fn a_schedule_that_takes_the_place_of_another_ends_as_it_says() {
     let ends_at = |until| Recurrence { until: Some(at(until)), ..rule(1_000) };
     let first_after = |rule: Recurrence| {
         rule.first_after(at(100), Starts::At(at(0)), &mut NoCalendar).map(|round| round.occurrence)

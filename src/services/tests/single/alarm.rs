@@ -48,7 +48,7 @@ fn no_alarm_is_set_on_a_replica_nor_while_data_is_loaded() {
 }
 
 #[test]
-fn who_is_to_be_served_is_served_in_the_next_turn_or_when_it_may_be_written() {
+fn consumers_to_serve_are_served_in_the_next_turn_or_when_writing_is_allowed() {
     let (node, _) = node();
     let host = &node;
     assert_eq!(next_turn(host), None);

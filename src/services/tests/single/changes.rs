@@ -58,7 +58,7 @@ fn a_queue_goes_by_a_floor_once_it_was_told_or_has_given_a_lease_above_it() {
 // -----------------------------------------------------------------------------------------
 
 #[test]
-fn what_a_queue_knows_already_is_not_told_again() {
+fn the_log_does_not_tell_a_queue_what_it_knows_already() {
     let (node, uptime) = node();
     let add = |name: &[u8]| add(&node, name);
     let told = || {
@@ -80,7 +80,7 @@ fn what_a_queue_knows_already_is_not_told_again() {
 }
 
 #[test]
-fn what_a_log_tells_lets_time_pass_and_takes_none_back() {
+fn a_log_entry_lets_time_pass_and_takes_none_back() {
     let (node, _) = node();
     node.is_primary.set(false);
     (&node).with(|state| state.is_primary = false);
@@ -98,7 +98,7 @@ fn what_a_log_tells_lets_time_pass_and_takes_none_back() {
 }
 
 #[test]
-fn who_waits_is_served_from_what_a_log_says_by_a_primary_that_is_not_loading() {
+fn a_log_entry_serves_waiting_consumers_only_on_a_primary_that_is_not_loading() {
     for (is_primary, is_loading, is_served) in
         [(true, false, true), (true, true, false), (false, false, false), (false, true, false)]
     {
@@ -121,7 +121,7 @@ fn who_waits_is_served_from_what_a_log_says_by_a_primary_that_is_not_loading() {
 // ---------------------------------------------------------------------------------------
 
 #[test]
-fn who_looks_sees_what_time_did_and_has_the_timer_come_for_the_rest() {
+fn a_look_shows_what_time_did_and_arms_the_timer_for_the_rest() {
     let (node, uptime) = node();
     let host = &node;
     let jobs = [(&b"a"[..], 5_000), (b"b", 30_000)];

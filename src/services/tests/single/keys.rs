@@ -10,7 +10,7 @@ use crate::services::{async_load, lifecycle, wakeup};
 use super::{id, ms, node, now_of, pass, Context, Order};
 
 #[test]
-fn what_is_loaded_aside_is_waited_for_once_it_is_swapped_in() {
+fn queues_that_were_loaded_aside_are_waited_for_once_they_are_swapped_in() {
     let (node, _) = node();
     let host = &node;
     let (begun, delay) = (now_of(host), ms(5_000));

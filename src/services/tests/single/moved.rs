@@ -34,7 +34,7 @@ fn earliest(host: &Node) -> Option<Time> {
 }
 
 #[test]
-fn the_timer_leaves_alone_what_is_on_its_way_and_goes_on_where_it_was() {
+fn the_timer_leaves_moving_queues_alone_and_goes_on_where_it_was() {
     let (node, uptime) = node();
     node.tell_of_import(true);
     arrives(&node, 5);

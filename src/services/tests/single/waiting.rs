@@ -15,7 +15,7 @@ use super::{
 const NOACK: Pop = Pop { mode: Mode::NoAck, ..Pop::ONE };
 
 #[test]
-fn where_all_places_are_taken_those_are_served_who_need_none() {
+fn a_full_queue_still_serves_consumers_that_need_no_place() {
     let (node, _) = node();
     let host = &node;
     [b"a", b"b", b"c"].iter().for_each(|name| add(host, *name));
@@ -47,7 +47,7 @@ fn consumers_are_counted_at_all_keys_and_at_one() {
 }
 
 #[test]
-fn who_waits_elsewhere_is_not_looked_for_here() {
+fn a_consumer_of_another_database_is_not_looked_for() {
     let (node, _) = node();
     add(&node, b"a");
     assert!(waiting::wait(&node, vec![(7, b"q"[..].into())], &Pop::ONE, SHAPE, None, |_| Some(1)));
@@ -60,7 +60,7 @@ fn who_waits_elsewhere_is_not_looked_for_here() {
 
 /// To pass over as many as a delivery does takes a millisecond.
 #[test]
-fn what_is_passed_over_for_who_waits_takes_no_longer_than_there_is_time() {
+fn passing_over_runs_for_a_waiting_consumer_ends_with_the_time_slice() {
     let (mut node, uptime) = node();
     node.nature.step = BUDGET;
     node.open_as(&place(), Context::Timer, true, |key, value| {
@@ -78,7 +78,7 @@ fn what_is_passed_over_for_who_waits_takes_no_longer_than_there_is_time() {
 
 /// What a transaction does is seen all at once. And while clients are paused, nothing is written.
 #[test]
-fn who_waits_is_served_after_a_transaction_and_when_it_may_be_written() {
+fn a_waiting_consumer_is_served_after_a_transaction_and_when_writing_is_allowed() {
     for (is_inside_another, may_replicate) in
         [(false, true), (true, true), (false, false), (true, false)]
     {
@@ -122,7 +122,7 @@ fn all_go_away(node: &Node) {
 
 /// However short the timer's time is, in which it gives back.
 #[test]
-fn what_clients_that_went_away_were_not_told_of_is_given_back_in_its_order() {
+fn jobs_of_clients_that_went_away_are_given_back_in_their_order() {
     for step_us in [0, 40, 80, 120, 160] {
         let (mut node, uptime) = node();
         node.nature.step = Duration::from_micros(step_us);
@@ -177,7 +177,7 @@ fn what_a_client_took_with_noack_is_not_given_back() {
 }
 
 #[test]
-fn who_waits_anywhere_is_looked_for_when_a_clock_was_set_and_in_turns_when_the_timer_is_behind() {
+fn all_waiting_consumers_are_looked_for_when_a_clock_was_set_or_the_timer_is_late() {
     let (node, uptime) = node();
     let host = &node;
     let name = |number: u32| Box::from(format!("{number:03}").as_bytes());
@@ -199,7 +199,7 @@ fn who_waits_anywhere_is_looked_for_when_a_clock_was_set_and_in_turns_when_the_t
 
 /// A hundred are told what they get in a turn.
 #[test]
-fn who_is_left_to_be_told_is_told_in_the_next_turn() {
+fn consumers_that_one_turn_cannot_reply_to_get_their_reply_in_the_next() {
     let (node, uptime) = node();
     let host = &node;
     for client in 1..=150 {

@@ -18,7 +18,7 @@ async def client_ids(storm: Storm) -> list[int]:
 
 
 async def kill_clients(storm: Storm) -> None:
-    """A burst; who waits for a job among them."""
+    """Kills clients in one burst, among them some that wait for a job."""
     ids = await client_ids(storm)
     victims = storm.chance.sample(ids, min(len(ids), storm.chance.choice([1, 3, 10])))
     storm.cluster.note("client-kill", count=len(victims))
@@ -37,7 +37,7 @@ async def unblock_clients(storm: Storm) -> None:
 
 
 async def pause_clients(storm: Storm) -> None:
-    """No UNBLOCK meanwhile: of a client that is held back it kills a plain Redis 7.0."""
+    """Without UNBLOCK meanwhile: for a paused client that crashes a plain Redis 7.0."""
     for _ in range(storm.chance.choice([1, 1, 3])):
         span_ms = storm.chance.randrange(10, 400)
         how = storm.chance.choice(["WRITE", "ALL"])
@@ -48,7 +48,7 @@ async def pause_clients(storm: Storm) -> None:
 
 
 async def freeze(storm: Storm) -> None:
-    """SIGSTOP: all that was sent and fell due meanwhile is there at once."""
+    """SIGSTOP: when the server goes on, all that was sent and fell due meanwhile is there at once."""
     span_s = storm.chance.choice([0.05, 0.3, 1.0])
     storm.cluster.note("sigstop", ms=int(span_s * 1_000))
     storm.primary.freeze()
@@ -59,9 +59,9 @@ async def freeze(storm: Storm) -> None:
 
 
 async def ambush(storm: Storm) -> None:
-    """Consumers that wait are killed in the turn in which jobs came for them.
+    """Kills consumers in the turn in which jobs come for them.
 
-    None of them can have been told anything: the jobs are ready again, and no attempt was counted.
+    They got no reply, so the jobs must be ready again, and no attempt counted.
     """
     key = storm.new_name("ambush")
     count = storm.chance.choice([1, 2, 3, 5])
@@ -80,7 +80,7 @@ async def ambush(storm: Storm) -> None:
 
 
 async def reload(storm: Storm) -> None:
-    """DEBUG RELOAD: saves, forgets, loads. Not while a child saves: the servers' own bug."""
+    """DEBUG RELOAD: saves, forgets, loads. Not while a child saves: the servers have a bug there."""
     await child_has_ended(storm.primary)
     storm.cluster.note("debug-reload")
     with contextlib.suppress(Lost, ConnectionError):
@@ -88,7 +88,7 @@ async def reload(storm: Storm) -> None:
 
 
 async def load_aof(storm: Storm) -> None:
-    """DEBUG LOADAOF: forgets, and does all again that it wrote down, while consumers wait."""
+    """DEBUG LOADAOF: forgets all, and repeats the log, while consumers wait."""
     if storm.profile.persistence not in ("always", "everysec"):
         raise NotNow
     await child_has_ended(storm.primary)

@@ -1,4 +1,4 @@
-"""Crashes of the one server there is, and what its files make of them."""
+"""Crashes of a single server, and what its files contain afterwards."""
 
 import asyncio
 import re
@@ -16,7 +16,7 @@ TORN = b"*7\r\n$8\r\nDQ.APPLY\r\n$2\r\nq"
 
 
 async def crash(storm: Storm) -> None:
-    """kill -9 and a start, half of the time while a child is writing a file."""
+    """kill -9 and a start; half of the time while a child is writing a file."""
     if storm.chance.random() < 0.5:
         await begin_to_save(storm)
     storm.cluster.shut()
@@ -45,7 +45,7 @@ async def begin_to_save(storm: Storm) -> None:
 
 
 async def save(storm: Storm) -> None:
-    """A file of RDB that is whole before the next step."""
+    """Saves an RDB file, which is whole before the next step."""
     begun_at = storm.cluster.now_us()
     async with storm.primary.talk() as connection:
         await connection.call("BGSAVE")
@@ -65,7 +65,7 @@ async def child_has_ended(node: Node) -> None:
 
 
 def tear(storm: Storm, at: int) -> Record:
-    """Does to the files what a crash of the machine would do, and says what must have survived it."""
+    """Does to the files what a crash of the machine would do, and records what must have survived."""
     match storm.profile.persistence:
         case "always":
             if storm.chance.random() < 0.5:
@@ -104,10 +104,10 @@ def _cut_aof(storm: Storm, at: int) -> int:
 
 
 def _outside_of_transactions(content: bytes, cut: int) -> int:
-    """A cut inside MULTI … EXEC is taken back to its beginning.
+    """A cut inside MULTI … EXEC is moved back to the MULTI.
 
-    Every server cuts off what is behind the last whole command only, and does the half transaction at
-    the start after the next: a bug of the servers', not the module's.
+    Every server cuts off only what follows the last whole command, and cuts the half transaction at the start after the
+    next. That is a bug of the servers, not of the module.
     """
     begin = content.rfind(MULTI, 0, cut)
     if begin < 0:
@@ -117,7 +117,7 @@ def _outside_of_transactions(content: bytes, cut: int) -> int:
 
 
 def _aof(node: Node) -> Path | None:
-    """The file to which the server appends: of its parts the last."""
+    """The file to which the server appends: the last part of the AOF."""
     directory = node.directory / "appendonlydir"
     manifest = directory / "appendonly.aof.manifest"
     if not manifest.exists():
@@ -127,7 +127,7 @@ def _aof(node: Node) -> Path | None:
 
 
 async def watch_aof(storm: Storm) -> None:
-    """How long the AOF is, again and again: so that a tear knows what a second is."""
+    """Notes the length of the AOF again and again, so that a tear knows how much one second is."""
     while not storm.cluster.is_over:
         path = _aof(storm.primary)
         if path is not None:
@@ -136,7 +136,7 @@ async def watch_aof(storm: Storm) -> None:
 
 
 async def restart(storm: Storm) -> None:
-    """An orderly shutdown, which loses nothing: also every queue's digest is the same."""
+    """An orderly shutdown, which loses nothing: every queue's digest stays the same."""
     if storm.profile.persistence is None:
         raise NotNow
     async with storm.cluster.rest() as is_quiet:

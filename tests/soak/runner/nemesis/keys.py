@@ -8,7 +8,7 @@ from ..storm import NotNow, Storm
 
 
 async def migrate(storm: Storm) -> None:
-    """Under a name that nobody asks for, so that it is known what was there when it left and came back."""
+    """Under a name that no other client uses, so that it is known what was there when the queue left and came back."""
     if storm.side is None:
         raise NotNow
     side, key = storm.side, storm.queue()

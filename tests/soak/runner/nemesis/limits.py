@@ -1,10 +1,10 @@
-"""Limits that are reached and lifted: memory, and replicas that must be there."""
+"""Limits of the server that are reached and lifted: memory, and the number of replicas."""
 
 from ..storm import NotNow, Storm
 
 
 async def fill_memory(storm: Storm) -> None:
-    """maxmemory is what is used now: whatever adds is refused, all else goes on."""
+    """Sets maxmemory to what is used now: commands that add are refused, all others go on."""
     used = int((await storm.primary.info("memory"))["used_memory"])
     storm.cluster.note("oom", maxmemory=used)
     await storm.primary.ask("CONFIG", "SET", "maxmemory", max(used - 100_000, 1))
@@ -16,7 +16,7 @@ async def fill_memory(storm: Storm) -> None:
 
 
 async def want_replicas(storm: Storm) -> None:
-    """More replicas than there are: every write is refused, also from the timer."""
+    """Asks for more replicas than there are: every write is refused, also those of the timer."""
     storm.cluster.note("min-replicas")
     await storm.primary.ask("CONFIG", "SET", "min-replicas-to-write", 9)
     try:
@@ -27,7 +27,7 @@ async def want_replicas(storm: Storm) -> None:
 
 
 async def shift_clock(storm: Storm) -> None:
-    """NTP, a person, or a machine that was suspended: the wall clock jumps, the monotonic one doesn't."""
+    """As by NTP, a person, or a suspended machine: the wall clock jumps, the monotonic clock doesn't."""
     node = storm.primary
     if node.clock is None:
         raise NotNow

@@ -1,6 +1,6 @@
-"""A queue that nobody else touches, one job that falls due in it, one consumer that waits.
+"""A queue that no other client touches, one job that falls due in it, one consumer that waits.
 
-In a busy queue the next command sets right what the timer has missed. Here there is none: the server has to
+In a busy queue the next command corrects what the timer has missed. Here there is no next command: the timer has to
 come by itself, whatever was done to the key, the process or the clock in the meantime.
 """
 
@@ -22,7 +22,7 @@ FAR_MS, FARTHER_MS = 1_800_000, 1_900_000
 
 @dataclass
 class Place:
-    """Where the job is added, and where the consumer waits for it."""
+    """The key where the job is added, and the key where the consumer waits for it."""
 
     source: str
     target: str
@@ -61,7 +61,7 @@ def _wait(consumer: Client, place: Place) -> "asyncio.Future[object]":
 
 
 async def _served_or_released(storm: Storm, waiting: "asyncio.Future[object]", id: int) -> None:
-    """What it is told in the end, the oracle judges."""
+    """The oracle judges the reply that the consumer gets in the end."""
     await asyncio.wait([waiting], timeout=PATIENCE_S)
     while not waiting.done():
         with contextlib.suppress(OSError, TimeoutError):
@@ -89,7 +89,7 @@ async def _copy(storm: Storm, place: Place) -> None:
 async def _restore(storm: Storm, place: Place) -> None:
     payload = await storm.client.do("DUMP", place.source, shape="sealed")
     if payload is None or isinstance(payload, Failure):
-        # Somebody was faster: a FLUSHDB, or a crowd of consumers.
+        # Another client was faster: a FLUSHDB, or a crowd of consumers.
         return
     await storm.client.do("RESTORE", place.target, 0, payload, shape="sealed")
     await storm.client.do("UNLINK", place.source, shape="sealed")
@@ -101,7 +101,7 @@ async def _reload(storm: Storm, place: Place) -> None:
 
 
 async def _clock(storm: Storm, place: Place) -> None:
-    """The clock jumps to where the job is due, and stays there until the consumer has been told."""
+    """The clock jumps to the time at which the job is due, and stays there until the consumer has its reply."""
     clock = storm.primary.clock
     if clock is None:
         raise NotNow

@@ -14,7 +14,7 @@ LINK_S = 40
 
 
 async def link_all(storm: Storm) -> None:
-    """Every other node follows the primary, the last one by way of another where the profile says so."""
+    """Every other node follows the primary; the last one follows another replica where the profile says so."""
     others = [node for node in storm.cluster.nodes if node is not storm.primary]
     for node in others:
         if not node.is_up:
@@ -45,7 +45,7 @@ def a_replica(storm: Storm) -> Node:
 
 
 async def cut_link(storm: Storm) -> None:
-    """The link breaks; what was missed is sent again."""
+    """The link breaks; the primary sends again what the replica missed."""
     replica = a_replica(storm)
     storm.cluster.note("cut-link", server=str(replica))
     for _ in range(storm.chance.choice([1, 1, 4])):
@@ -56,7 +56,7 @@ async def cut_link(storm: Storm) -> None:
 
 
 async def full_sync(storm: Storm) -> None:
-    """The data set is sent whole, by disk or without, and loaded aside where the replica is set up so."""
+    """The primary sends the whole data set, by disk or without; the replica loads it aside where it is set up so."""
     replica = a_replica(storm)
     by_disk = storm.chance.random() < 0.5
     aside = storm.chance.choice(["swapdb", "disabled"])
@@ -70,7 +70,7 @@ async def full_sync(storm: Storm) -> None:
 
 
 async def interrupted_sync(storm: Storm) -> None:
-    """The link breaks while the data set is on its way; what was loaded of it is thrown away."""
+    """The link breaks during a full sync; the replica throws away what it has loaded of it."""
     replica = a_replica(storm)
     storm.cluster.note("interrupted-sync", server=str(replica))
     await replica.ask(
@@ -156,7 +156,7 @@ async def depose(storm: Storm) -> None:
 
 
 async def kill_primary(storm: Storm) -> None:
-    """kill -9 of the primary. What was WAITed for must be on the replica that takes over."""
+    """kill -9 of the primary. What WAIT confirmed must be on the replica that takes over."""
     cluster, old = storm.cluster, storm.primary
     heir = await _direct_replica(storm)
     waited = await _wait(storm)
@@ -172,7 +172,7 @@ async def kill_primary(storm: Storm) -> None:
 
 
 async def _wait(storm: Storm) -> int | None:
-    """How many marks all replicas have for certain."""
+    """How many marks all replicas certainly have."""
     op_id = storm.cluster.next_op()
     async with storm.primary.talk() as connection:
         text = await connection.call("INFO", "replication")

@@ -1,4 +1,4 @@
-"""Consumers of the nemesis' own, which wait for jobs while something is done to them."""
+"""Consumers of the nemesis' own. They wait for jobs while something is done to them."""
 
 import asyncio
 import contextlib
@@ -18,9 +18,9 @@ BLOCKED_WITHIN_S = 2
 
 @contextlib.asynccontextmanager
 async def victims(storm: Storm, count: int, *words: Word, **note: Any) -> AsyncIterator[list[int]]:
-    """So many clients say these words; who they are to the server, once it holds them all.
+    """This many clients send these words; yields their ids at the server once all of them wait.
 
-    What they were told, or that they never were, is in the history when the block ends.
+    When the block ends, the history has their replies, or that they got none.
     """
     clients = [Client(storm.new_name("victim"), storm.cluster, storm.chance) for _ in range(count)]
     waiting: list[asyncio.Future[Any]] = []

@@ -164,7 +164,7 @@ fn line_of(buckets: u64, closes: impl Fn(u64) -> Window) -> Pair {
 }
 
 #[test]
-fn the_first_one_that_is_open_is_found_at_each_moment_back_and_forth() {
+fn the_first_open_job_is_found_at_each_moment_back_and_forth() {
     let pair = line_of(4, |time| closing(time + 1 + (time % 5) * 300));
     let last = 4 * FULL + 1_300;
     for now in (0..last).chain((0..last).rev()).step_by(37) {
@@ -187,7 +187,7 @@ fn a_hint_holds_from_its_moment_on_and_not_before() {
 }
 
 #[test]
-fn what_comes_among_closed_ones_is_found() {
+fn a_job_that_comes_among_closed_ones_is_found() {
     let came = [Window::ALWAYS, closing(5_001), closing(9_000), closing(5_000)];
     for (time, window) in [0, 1, FULL, 2 * FULL - 1, 2 * FULL + 7, 4 * FULL - 1]
         .into_iter()
@@ -259,7 +259,7 @@ fn closed_buckets_are_looked_into_once() {
 }
 
 #[test]
-fn a_bound_that_has_become_too_wide_is_narrowed_by_who_it_leads_astray() {
+fn a_bound_that_has_become_too_wide_is_narrowed_by_the_next_search() {
     let mut pair = line_of(10, |time| closing(if time % FULL == 9 { 90_000 } else { 5_000 }));
     (0..10).rev().for_each(|n| pair.remove((n * FULL + 9) as usize));
     let asked = |pair: &Pair| {
@@ -300,7 +300,7 @@ fn split_by(other: impl FnOnce(&mut Pair), insert: impl Fn(&mut Pair, u64)) -> P
 }
 
 #[test]
-fn one_that_stays_open_does_not_make_all_look_open_that_stood_beside_it() {
+fn a_job_that_stays_open_does_not_make_its_neighbours_look_open() {
     let jobs = 40 * FULL;
     let others = [Window::ALWAYS, closing(jobs * 1_000)];
     for other in others {
@@ -318,7 +318,7 @@ fn one_that_stays_open_does_not_make_all_look_open_that_stood_beside_it() {
 }
 
 #[test]
-fn one_that_is_open_at_once_does_not_make_all_look_open_that_stood_beside_it() {
+fn a_job_that_is_open_at_once_does_not_make_its_neighbours_look_open() {
     let jobs = 40 * FULL;
     let leased_at_first = |pair: &mut Pair, time| {
         let opens = Window { opens: at(time + 10_000), ..Window::ALWAYS };
@@ -340,7 +340,7 @@ fn one_that_is_open_at_once_does_not_make_all_look_open_that_stood_beside_it() {
 }
 
 #[test]
-fn who_has_closed_by_what_its_entry_says_is_not_asked() {
+fn a_job_whose_entry_says_that_it_has_closed_is_not_asked() {
     let mut pair = Pair::default();
     for n in 0..FULL - 1 {
         pair.insert_open(n, EntryKind::Waiting, closing(n + 3_000));
@@ -356,7 +356,7 @@ fn who_has_closed_by_what_its_entry_says_is_not_asked() {
 }
 
 #[test]
-fn a_bucket_in_which_all_has_closed_is_not_looked_into() {
+fn a_bucket_whose_jobs_have_all_closed_is_not_looked_into() {
     let pair = line_of(10, |_| closing(5_000));
     assert_eq!(
         pair.asked(|| assert_eq!(pair.buckets.first_open(at(6_000), &pair.windows), None)),
@@ -365,7 +365,7 @@ fn a_bucket_in_which_all_has_closed_is_not_looked_into() {
 }
 
 #[test]
-fn what_never_closes_is_open_at_the_last_moment_there_is() {
+fn a_job_that_never_closes_is_open_at_the_last_moment_there_is() {
     let mut pair = Pair::default();
     pair.insert_open(0, EntryKind::Waiting, closing(10));
     pair.insert_open(1, EntryKind::Waiting, Window::ALWAYS);
@@ -373,7 +373,7 @@ fn what_never_closes_is_open_at_the_last_moment_there_is() {
 }
 
 #[test]
-fn a_bound_that_was_narrowed_spares_those_who_come_with_an_earlier_clock() {
+fn a_narrowed_bound_spares_a_search_with_an_earlier_clock() {
     let mut pair = line_of(10, |time| closing(if time % FULL == 9 { 90_000 } else { 5_000 }));
     (0..10).rev().for_each(|n| pair.remove((n * FULL + 9) as usize));
     let asked =
