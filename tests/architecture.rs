@@ -36,8 +36,9 @@ const ROOMS: [(&str, &[&str]); 8] = [
     ("look", &["memory", "value", "lines", "groups", "kernel"]),
 ];
 
-/// The services of the real server. The others run without one.
-const WITH_A_SERVER: [&str; 6] = ["config", "divergence", "info", "live", "opened", "persistence"];
+/// The services of the real server, and `place`, which takes over types. The others run without one.
+const WITH_A_SERVER: [&str; 7] =
+    ["config", "divergence", "info", "live", "opened", "persistence", "place"];
 
 /// Outside `server/`, who names the crate of the module API: where the module is declared and its
 /// commands registered.

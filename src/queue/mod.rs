@@ -77,8 +77,8 @@ pub use value::policy::{Attempts, Backoff, Policy};
 pub use value::rate::{Rate, Tat};
 pub use value::record::{Record, RecordError};
 pub use value::recurrence::{
-    Answers, Calendar, Cron, Following, Misfire, NewSchedule, NoCalendar, Recurrence, RunState,
-    ScheduleView, Starts, Timing, CRON_BYTES_MAX, ZONE_BYTES_MAX,
+    Answers, Calendar, Cron, Following, Misfire, NewSchedule, Recurrence, RunState, ScheduleView,
+    Starts, Timing, CRON_BYTES_MAX, ZONE_BYTES_MAX,
 };
 pub use value::serial::Naming;
 pub use value::settings::Settings;

@@ -168,11 +168,14 @@ unsafe extern "C" fn on_unblocked(
     raw::REDISMODULE_OK as c_int
 }
 
+/// The client has gone away while it waited: nothing is to be assigned to it.
 unsafe extern "C" fn on_disconnect(
-    _ctx: *mut raw::RedisModuleCtx,
-    client: *mut raw::RedisModuleBlockedClient,
+    ctx: *mut raw::RedisModuleCtx,
+    _client: *mut raw::RedisModuleBlockedClient,
 ) {
-    hooks::call(|hooks| (hooks.disconnected)(Client::new(client)));
+    // SAFETY: a callback of ours.
+    let ticket = unsafe { ticket_in(ctx) };
+    hooks::call(|hooks| (hooks.gone)(ticket));
 }
 
 unsafe extern "C" fn on_gone(ctx: *mut raw::RedisModuleCtx, ticket: *mut c_void) {

@@ -3,7 +3,7 @@
 use redis_module::raw;
 
 /// What the server calls a client that waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Client(*mut raw::RedisModuleBlockedClient);
 
 impl Client {
@@ -19,5 +19,5 @@ impl Client {
 // SAFETY: only used on the main thread, like everything here.
 unsafe impl Send for Client {}
 
-/// The module's own number of a client that waits.
+/// The module's own number of a client that waits: who came first has the smaller one.
 pub type Ticket = u64;

@@ -2,25 +2,37 @@
 //! arguments.
 
 use std::ffi::c_int;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use redis_module::configuration::{register_i64_configuration, ConfigurationFlags};
 use redis_module::{raw, Context, RedisString};
 
 use super::logfile;
 
-/// A config: a whole number in a range, and where its value is.
+/// A config: a whole number in a range that has nothing negative.
 pub struct Config {
-    pub name: &'static str,
-    pub default: i64,
-    pub min: i64,
-    pub max: i64,
-    pub value: &'static AtomicI64,
+    name: &'static str,
+    default: i64,
+    min: i64,
+    max: i64,
+    value: AtomicI64,
 }
+
+impl Config {
+    pub const fn new(name: &'static str, default: i64, (min, max): (i64, i64)) -> Config {
+        Config { name, default, min, max, value: AtomicI64::new(default) }
+    }
+
+    pub fn get(&self) -> u64 {
+        self.value.load(Ordering::Relaxed).unsigned_abs()
+    }
+}
+
+pub type Configs = &'static [&'static Config];
 
 /// Registers all configs, with the load arguments (`name value …`) as their defaults. False, with a
 /// word in the log, when an argument isn't one of them.
-pub(super) fn register(ctx: &Context, configs: &'static [Config], args: &[RedisString]) -> bool {
+pub(super) fn register(ctx: &Context, configs: Configs, args: &[RedisString]) -> bool {
     let defaults = match Arguments::parse(configs, args) {
         Ok(arguments) => arguments,
         Err(problem) => {
@@ -34,7 +46,7 @@ pub(super) fn register(ctx: &Context, configs: &'static [Config], args: &[RedisS
         register_i64_configuration(
             ctx,
             config.name,
-            config.value,
+            &config.value,
             default,
             config.min,
             config.max,
@@ -50,7 +62,7 @@ pub(super) fn register(ctx: &Context, configs: &'static [Config], args: &[RedisS
 struct Arguments(Vec<(&'static str, i64)>);
 
 impl Arguments {
-    fn parse(configs: &'static [Config], args: &[RedisString]) -> Result<Arguments, String> {
+    fn parse(configs: Configs, args: &[RedisString]) -> Result<Arguments, String> {
         let mut values = Vec::new();
         let mut args = args.iter().map(|arg| arg.to_string_lossy());
         while let Some(name) = args.next() {

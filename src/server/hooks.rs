@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use super::client::{Client, Ticket};
+use super::client::Ticket;
 use super::context::{Context, Database};
 use super::replies::Replies;
 use super::section::Section;
@@ -32,11 +32,10 @@ pub struct Hooks {
     pub unblocking: fn(Ticket, Replies),
     /// A client waits no more, and gets a reply.
     pub unblocked: fn(Ticket, Replies),
-    /// A client has gone away while it waited.
-    pub disconnected: fn(Client),
     /// The last that is heard of a client that waited: it has been unblocked, and has its reply.
     pub replied: fn(Ticket),
-    /// The last that is heard of a client whose wait ended otherwise.
+    /// A client's wait has ended otherwise, or is about to, since it has gone away. So this may be
+    /// called twice for a client, and is the last that is heard of it.
     pub gone: fn(Ticket),
     /// This server is a primary now, or isn't any more.
     pub role_changed: fn(bool),

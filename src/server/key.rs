@@ -30,6 +30,35 @@ pub enum Closed {
     NotOwn,
 }
 
+/// What the services do with a key, the real one or a simulated one.
+pub trait QueueKey: Copy {
+    fn database(&self) -> Database;
+
+    fn name(&self) -> &[u8];
+
+    /// Whether this is part of a transaction or a script, whose commands are seen all at once.
+    fn is_inside_another(&self) -> bool;
+
+    /// Tells WATCH and client-side caches that the value has changed.
+    fn signal_modified(&self);
+
+    /// Whether anybody asked for keyspace notifications of the class of module types.
+    fn is_notifying(&self) -> bool;
+
+    /// Sends a keyspace notification of the class of module types.
+    fn notify(&self, event: &CStr);
+
+    /// Replicates the command that is being executed, as it was sent.
+    fn replicate_as_sent(&self);
+
+    /// Replicates `command key ms extra` and the words of the command that is being executed,
+    /// without the key, which is its first argument.
+    fn replicate_sent(&self, command: &CStr, unix_ms: u64, extra: &str);
+
+    /// Replicates `command key words`.
+    fn replicate_words(&self, command: &CStr, words: &[&[u8]]);
+}
+
 /// A key's name in the database that the context has selected, and the command that names it, if
 /// one does.
 #[derive(Clone, Copy)]
@@ -49,45 +78,6 @@ impl<'c> Key<'c> {
         args: Args<'c>,
     ) -> Key<'c> {
         Key { ctx, name, args: Some(args), life: PhantomData }
-    }
-
-    pub fn name(&self) -> &[u8] {
-        // SAFETY: the promise of `new`; so in every method here.
-        unsafe { string_bytes(self.name) }
-    }
-
-    pub fn database(&self) -> Database {
-        // SAFETY: as above.
-        unsafe { api!(RedisModule_GetSelectedDb)(self.ctx) }
-    }
-
-    /// Tells WATCH and client-side caches that the value has changed.
-    pub fn signal_modified(&self) {
-        // SAFETY: as above.
-        unsafe { api!(RedisModule_SignalModifiedKey)(self.ctx, self.name) };
-    }
-
-    /// Whether anybody asked for keyspace notifications of the class of module types.
-    pub fn is_notifying(&self) -> bool {
-        // SAFETY: needs nothing.
-        unsafe { api!(RedisModule_GetNotifyKeyspaceEvents)() & raw::REDISMODULE_NOTIFY_MODULE != 0 }
-    }
-
-    /// Sends a keyspace notification of the class of module types.
-    pub fn notify(&self, event: &CStr) {
-        let class = raw::REDISMODULE_NOTIFY_MODULE;
-        // SAFETY: as above.
-        unsafe {
-            api!(RedisModule_NotifyKeyspaceEvent)(self.ctx, class, event.as_ptr(), self.name)
-        };
-    }
-
-    /// Whether the context is that of a transaction or a script, whose commands are seen all at
-    /// once.
-    pub fn is_inside_another(&self) -> bool {
-        // SAFETY: as above.
-        let flags = unsafe { api!(RedisModule_GetContextFlags)(self.ctx) } as u32;
-        flags & (raw::REDISMODULE_CTX_FLAGS_MULTI | raw::REDISMODULE_CTX_FLAGS_LUA) != 0
     }
 
     /// The value at this key; `None` when there is no such key.
@@ -124,16 +114,49 @@ impl<'c> Key<'c> {
         let key = unsafe { api!(RedisModule_OpenKey)(self.ctx, self.name, mode as c_int) };
         NonNull::new(key).map(OpenKey)
     }
+}
 
-    /// Replicates the command as it was sent.
-    pub fn replicate_verbatim(&self) {
+impl QueueKey for Key<'_> {
+    fn name(&self) -> &[u8] {
+        // SAFETY: the promise of `new`; so in every method here.
+        unsafe { string_bytes(self.name) }
+    }
+
+    fn database(&self) -> Database {
+        // SAFETY: as above.
+        unsafe { api!(RedisModule_GetSelectedDb)(self.ctx) }
+    }
+
+    fn signal_modified(&self) {
+        // SAFETY: as above.
+        unsafe { api!(RedisModule_SignalModifiedKey)(self.ctx, self.name) };
+    }
+
+    fn is_notifying(&self) -> bool {
+        // SAFETY: needs nothing.
+        unsafe { api!(RedisModule_GetNotifyKeyspaceEvents)() & raw::REDISMODULE_NOTIFY_MODULE != 0 }
+    }
+
+    fn notify(&self, event: &CStr) {
+        let class = raw::REDISMODULE_NOTIFY_MODULE;
+        // SAFETY: as above.
+        unsafe {
+            api!(RedisModule_NotifyKeyspaceEvent)(self.ctx, class, event.as_ptr(), self.name)
+        };
+    }
+
+    fn is_inside_another(&self) -> bool {
+        // SAFETY: as above.
+        let flags = unsafe { api!(RedisModule_GetContextFlags)(self.ctx) } as u32;
+        flags & (raw::REDISMODULE_CTX_FLAGS_MULTI | raw::REDISMODULE_CTX_FLAGS_LUA) != 0
+    }
+
+    fn replicate_as_sent(&self) {
         // SAFETY: as above.
         unsafe { api!(RedisModule_ReplicateVerbatim)(self.ctx) };
     }
 
-    /// Replicates `command key ms extra` and the words of the command that is being executed,
-    /// without the key, which is its first argument. Nothing is copied.
-    pub fn replicate_sent(&self, command: &CStr, unix_ms: u64, extra: &str) {
+    fn replicate_sent(&self, command: &CStr, unix_ms: u64, extra: &str) {
         let Some((args, name)) = self.args.and_then(|args| Some((args, args.get(0)?))) else {
             debug_assert!(false, "only a command has words");
             return;
@@ -157,8 +180,7 @@ impl<'c> Key<'c> {
         };
     }
 
-    /// Replicates `command key` and these words.
-    pub fn replicate_words(&self, command: &CStr, words: &[&[u8]]) {
+    fn replicate_words(&self, command: &CStr, words: &[&[u8]]) {
         // One string for a word that comes again and again between others: that before each of many
         // ids.
         let is_again = |n: usize| {

@@ -23,12 +23,26 @@ impl<T> MainThread<T> {
     /// Ends the server when this is called from inside `work`: a bug here, after which what is
     /// remembered of clients and queues could be wrong without anybody noticing.
     pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
-        match self.0.try_borrow_mut() {
-            Ok(mut value) => work(&mut value),
-            Err(_) => {
-                logfile::bug("the main thread's state is used from inside itself");
-                std::process::abort()
-            }
-        }
+        self.try_with(work).unwrap_or_else(|| {
+            logfile::bug("the main thread's state is used from inside itself");
+            std::process::abort()
+        })
+    }
+
+    /// `None` when this is called from inside `work`, as by the server's report of a crash there.
+    pub fn try_with<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R> {
+        self.0.try_borrow_mut().ok().map(|mut value| work(&mut value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_use_cannot_be_had() {
+        let state = MainThread::new(1);
+        assert_eq!(state.with(|_| state.try_with(|value| *value)), None);
+        assert_eq!(state.try_with(|value| *value), Some(1));
     }
 }

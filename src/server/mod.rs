@@ -18,8 +18,8 @@
 //! callback and the allocator; and for saving, which runs in a forked child.
 
 /// The function of the module API with this name, for use inside `unsafe`: the pointer is written
-/// once, by the server, before OnLoad goes on. Those used are all in Redis 7.0, and loading is
-/// refused where one is missing (`load.rs`), so that the lookup can't fail later.
+/// once, by the server, before OnLoad goes on. Those used are all in Redis 7.0, and a server that is
+/// older is refused (`load.rs`), so that the lookup can't fail later.
 macro_rules! api {
     ($name:ident) => {
         match redis_module::raw::$name {

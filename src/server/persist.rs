@@ -1,34 +1,22 @@
 //! Where values go to and come from: RDB, AOF rewrite, and the digest that compares.
 
 use std::ffi::{c_char, c_int, c_void, CStr};
-use std::fmt;
 
 use redis_module::raw;
+use thiserror::Error;
 
 /// Why a value could not be loaded.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum LoadError {
     /// The file ended, or could not be read.
+    #[error("it ends before its end")]
     Input,
     /// A newer module wrote it: its version, and the last one that can be read.
+    #[error("it has version {0}, this module reads up to {1}: a newer dq wrote it")]
     Version(c_int, c_int),
     /// What is in it can't be.
+    #[error("{0}")]
     Content(String),
-}
-
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LoadError::Input => f.write_str("it ends before its end"),
-            LoadError::Version(version, last) => {
-                write!(
-                    f,
-                    "it has version {version}, this module reads up to {last}: a newer dq wrote it"
-                )
-            }
-            LoadError::Content(problem) => f.write_str(problem),
-        }
-    }
 }
 
 /// An RDB being read. A read that fails is an error here, not the end of the server

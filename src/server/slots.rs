@@ -12,11 +12,13 @@
 //! | whose a slot is | the server tells | what isn't being imported is this node's own: the rest is removed in the same turn |
 //! | opt-in | none | an option, else no slot of the cluster moves |
 
+use std::collections::BTreeSet;
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::slice::from_raw_parts;
 
 use redis_module::raw;
 
+use super::events;
 use super::hooks;
 use super::main_thread::MainThread;
 
@@ -25,33 +27,6 @@ const SLOTS: usize = 16_384;
 /// bindings.
 const VALKEY_EVENT: u64 = 19;
 const VALKEY_OPTION: u32 = 1 << 5;
-
-/// A bit for each slot.
-struct Slots([u64; SLOTS / 64]);
-
-impl Slots {
-    const NONE: Slots = Slots([0; SLOTS / 64]);
-
-    fn set(&mut self, first: usize, last: usize, step: Step) {
-        for slot in first..=last.min(SLOTS - 1) {
-            if let Some(word) = self.0.get_mut(slot / 64) {
-                let bit = 1 << (slot % 64);
-                match step {
-                    Step::ImportBegun => *word |= bit,
-                    Step::ImportEnded | Step::Left => *word &= !bit,
-                }
-            }
-        }
-    }
-
-    fn has(&self, slot: usize) -> bool {
-        self.0.get(slot / 64).is_some_and(|word| word & 1 << (slot % 64) != 0)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.iter().all(|word| *word == 0)
-    }
-}
 
 /// What becomes of some slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +63,17 @@ impl Step {
     }
 }
 
-static IMPORTED: MainThread<Slots> = MainThread::new(Slots::NONE);
+/// The slots that are on their way here.
+static IMPORTED: MainThread<BTreeSet<usize>> = MainThread::new(BTreeSet::new());
+
+fn note(imported: &mut BTreeSet<usize>, step: Step, (first, last): (usize, usize)) {
+    (first..=last.min(SLOTS - 1)).for_each(|slot| {
+        match step {
+            Step::ImportBegun => imported.insert(slot),
+            Step::ImportEnded | Step::Left => imported.remove(&slot),
+        };
+    });
+}
 
 /// Whether slots are on their way here.
 pub fn is_importing() -> bool {
@@ -108,7 +93,9 @@ pub(super) unsafe fn is_own(name: *mut raw::RedisModuleString) -> bool {
         };
         match raw::RedisModule_ClusterCanAccessKeysInSlot {
             Some(can_access) => can_access(slot_of(name) as c_int) != 0,
-            None => !is_importing() || !IMPORTED.with(|slots| slots.has(slot_of(name) as usize)),
+            None => {
+                !is_importing() || !IMPORTED.with(|slots| slots.contains(&(slot_of(name) as usize)))
+            }
         }
     }
 }
@@ -140,10 +127,8 @@ pub(super) fn subscribe(ctx: *mut raw::RedisModuleCtx) -> u32 {
         true => (VALKEY_EVENT, Some(on_valkey)),
         false => (raw::REDISMODULE_EVENT_CLUSTER_SLOT_MIGRATION, Some(on_redis)),
     };
-    let event = raw::RedisModuleEvent { id, dataver: 1 };
     // SAFETY: `ctx` is the one of OnLoad; the callback has the type that this server's event wants.
-    let status = unsafe { api!(RedisModule_SubscribeToServerEvent)(ctx, event, callback) };
-    let is_done = status == raw::REDISMODULE_OK as c_int;
+    let is_done = unsafe { events::ask_for(ctx, id, callback) };
     if is_done && is_valkey {
         VALKEY_OPTION
     } else {
@@ -172,7 +157,7 @@ fn is_valkey(ctx: *mut raw::RedisModuleCtx) -> bool {
 }
 
 fn on_step(step: Step, ranges: impl Iterator<Item = (usize, usize)>) {
-    IMPORTED.with(|slots| ranges.for_each(|(first, last)| slots.set(first, last, step)));
+    IMPORTED.with(|imported| ranges.for_each(|range| note(imported, step, range)));
     hooks::call(|hooks| (hooks.slots_moved)());
 }
 
@@ -242,15 +227,13 @@ mod tests {
 
     #[test]
     fn slots_are_on_their_way_from_the_start_of_their_import_to_its_end() {
-        let mut slots = Slots::NONE;
-        slots.set(60, 70, Step::ImportBegun);
-        slots.set(16_383, 99_999, Step::ImportBegun);
-        let has =
-            |slots: &Slots| [0, 59, 60, 64, 70, 71, 16_383, 16_384].map(|slot| slots.has(slot));
-        assert_eq!(has(&slots), [false, false, true, true, true, false, true, false]);
-        slots.set(60, 70, Step::ImportEnded);
-        assert_eq!(has(&slots), [false, false, false, false, false, false, true, false]);
-        slots.set(16_000, 16_383, Step::Left);
+        let mut slots = BTreeSet::new();
+        note(&mut slots, Step::ImportBegun, (60, 63));
+        note(&mut slots, Step::ImportBegun, (16_383, 99_999));
+        assert!(slots.iter().eq(&[60, 61, 62, 63, 16_383]));
+        note(&mut slots, Step::ImportEnded, (60, 70));
+        assert!(slots.iter().eq(&[16_383]));
+        note(&mut slots, Step::Left, (16_000, 16_383));
         assert!(slots.is_empty());
     }
 

@@ -1,9 +1,10 @@
 //! One change of a queue: carried out under its circumstances, logged, and told to those who watch.
 
-use super::host::{Host, QueueKey};
+use super::host::Host;
 use super::lazyfree;
 use super::log::{self, LogForm};
 use super::notify::{self, Announced};
+use super::place::QueueKey;
 use super::recording_calendar::RecordingCalendar;
 use super::value::QueueValue;
 use crate::queue::{Changed, Circumstances, Lease, Millis, Queue, Time};

@@ -3,11 +3,11 @@
 //! never comes costs it a third of a second.
 
 use std::cell::Cell;
-use std::fmt;
 
 use croner::parser::{CronParser, Seconds, Year};
 use croner::{CronComponent, CronPattern, Weekday};
 use jiff::civil::{Date, DateTime};
+use thiserror::Error;
 
 /// A cron expression that was read.
 pub struct CronFields {
@@ -35,14 +35,9 @@ enum Days {
 const IS_KNOWN: u32 = 1;
 
 /// Why an expression can't be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
 pub struct Unreadable(String);
-
-impl fmt::Display for Unreadable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// Names of expressions, and the same in fields.
 const NAMES: [(&str, &str); 7] = [

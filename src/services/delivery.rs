@@ -2,9 +2,10 @@
 
 use super::alarm::TimeSlice;
 use super::commit::{circumstances, circumstances_at, commit};
-use super::host::{Host, QueueKey};
+use super::host::Host;
 use super::log::{pop_words, LogForm, POP, RELEASE};
 use super::pending::{Assigned, Undelivered};
+use super::place::QueueKey;
 use super::value::QueueValue;
 use crate::queue::{Claim, Id, Pop, Release, Time, WhenReleased};
 

@@ -30,8 +30,9 @@ pub fn report(name: &[u8]) {
     });
     if is_due {
         warning(&format!(
-            "queue '{}' differs from the primary's (dq_diverged): resynchronise this replica, or restart it \
-             from the primary's RDB file",
+            "queue '{}' is not what it was where the log was written (dq_diverged). On a replica: \
+             resynchronise it, or restart it from the primary's RDB file. On a primary, which loads an \
+             AOF or is sent DQ.APPLY: what it holds now counts, and BGREWRITEAOF writes that down",
             name.escape_ascii()
         ));
     }

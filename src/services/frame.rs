@@ -4,10 +4,11 @@
 //! timer and deliveries go through [`commit`].
 
 use super::commit::{circumstances, commit, time_for};
-use super::host::{Host, QueueKey};
+use super::host::Host;
 use super::lazyfree;
 use super::log::{LogForm, LoggedCircumstances};
 use super::notify::{self, Announced};
+use super::place::QueueKey;
 use super::value::QueueValue;
 use super::waiting;
 use super::wakeup;
@@ -154,7 +155,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         let mut answers = Answers(self.answers);
         let outcome = self.value.queue.apply_by(&self.circumstances, operation, &mut answers);
         lazyfree::free_removed(&mut self.value.queue);
-        self.key.log_as_sent();
+        self.key.replicate_as_sent();
         if outcome.has_changed() {
             self.key.signal_modified();
             notify::count(&O::announce(&outcome));

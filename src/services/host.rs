@@ -1,34 +1,17 @@
 //! What the services need from the server, as a trait: the real one implements it (`live.rs`), and
 //! so can a simulated one, in which they run without a server.
 
-use std::ffi::CStr;
 use std::time::Duration;
 
 use crate::queue::{Defaults, Time};
 
-use super::place::Database;
+use super::place::{Access, Closed, Database, QueueKey};
 use super::state::State;
 use super::value::QueueValue;
 
-/// Why a key can't be opened.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Closed {
-    /// There is no such key, or no queue at it.
-    Missing,
-    /// The key's slot is another node's: the key is about to be this node's own, or to be removed.
-    NotOwn,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// Doesn't count as a use of the key, nor expires it.
-    Look,
-    Change,
-}
-
 pub trait Host: Copy {
     /// What the server calls a client that waits.
-    type Client: Copy + Ord;
+    type Client: Copy;
     type Key<'k>: QueueKey;
 
     /// What the services remember. Nothing of the host may be called inside.
@@ -53,11 +36,12 @@ pub trait Host: Copy {
     /// How long a run of the timer may take.
     fn tick_budget(self) -> Duration;
 
-    /// Opens the queue at a key of this node's own, outside a command.
+    /// Opens the queue at a key of this node's own, outside a command: to read, that doesn't count as
+    /// a use of the key, nor expire it.
     fn open<R>(
         self,
         place: (Database, &[u8]),
-        purpose: Purpose,
+        access: Access,
         work: impl FnOnce(Self::Key<'_>, &mut QueueValue) -> R,
     ) -> Result<R, Closed>;
 
@@ -83,31 +67,4 @@ pub trait Host: Copy {
     /// The client gets the reply of [`super::waiting::on_unblocking`] or
     /// [`super::waiting::on_unblocked`], perhaps from in here.
     fn unblock(self, client: Self::Client);
-}
-
-/// A queue's key, while something is done to it.
-pub trait QueueKey: Copy {
-    fn database(&self) -> Database;
-
-    fn name(&self) -> &[u8];
-
-    /// Whether this is part of a transaction or a script, whose commands are seen all at once.
-    fn is_inside_another(&self) -> bool;
-
-    /// Tells WATCH and client-side caches that the value has changed.
-    fn signal_modified(&self);
-
-    /// Whether anybody asked for keyspace notifications of this kind.
-    fn is_notifying(&self) -> bool;
-
-    fn notify(&self, event: &CStr);
-
-    /// The command that is being executed goes into the log as it was sent.
-    fn log_as_sent(&self);
-
-    /// The same behind a time, and what else it has to be told.
-    fn log_as_sent_at(&self, time: Time, told: &str);
-
-    /// `command key words`
-    fn log_words(&self, command: &CStr, words: &[&[u8]]);
 }

@@ -1,39 +1,44 @@
 //! What the `dq` section of INFO shows.
 
+use std::ffi::CStr;
+use std::sync::atomic::Ordering;
+
 use super::calendar;
-use super::host::Host;
-use super::notify::Counter;
-use super::{pacemaker, waiting};
+use super::notify::{JOBS_ADDED, JOBS_DELETED, JOBS_FINISHED, JOBS_POPPED};
+use super::state;
 use crate::queue::State;
+use crate::server::client::Client;
 use crate::server::context;
 use crate::server::logfile;
 use crate::server::section::Section;
 
-pub fn show<H: Host>(host: H, section: &Section, is_going_down: bool) {
+/// A number that the services remember.
+pub type Remembered = fn(&state::State<Client>) -> u64;
+
+/// What `look` can't have is left out.
+pub fn show(section: &Section, is_going_down: bool, look: impl Fn(Remembered) -> Option<u64>) {
+    let show = |name: &CStr, remembered| {
+        look(remembered).into_iter().for_each(|number| section.number(name, number));
+    };
     section.text(c"version", env!("CARGO_PKG_VERSION"));
     section.text(c"tzdb_version", calendar::database_version());
-    section.number(c"queues", host.with(|state| state.sums.queues()));
-    for (state, name) in [
-        (State::Delayed, c"jobs_delayed"),
-        (State::Ready, c"jobs_ready"),
-        (State::Reserved, c"jobs_reserved"),
-        (State::Dead, c"jobs_dead"),
-        (State::Done, c"jobs_done"),
-    ] {
-        section.number(name, host.with(|all| all.sums.jobs(state)));
-    }
-    section.number(c"waiting_consumers", waiting::consumers(host) as u64);
-    let (waiting, timer) = pacemaker::report(host);
-    section.number(c"queues_waiting", waiting as u64);
-    section.number(c"timer_runs", timer.runs);
-    section.number(c"timer_budget_exceeded", timer.budget_exceeded);
-    section.number(c"timer_last_us", timer.last.as_micros() as u64);
-    section.number(c"timer_max_us", timer.longest.as_micros() as u64);
-    section.number(c"jobs_added", Counter::Added.get());
-    section.number(c"jobs_popped", Counter::Popped.get());
-    section.number(c"jobs_finished", Counter::Finished.get());
-    section.number(c"jobs_deleted", Counter::Deleted.get());
-    section.number(c"diverged", host.with(|state| state.diverged));
+    show(c"queues", |state| state.sums.queues());
+    show(c"jobs_delayed", |state| state.sums.jobs(State::Delayed));
+    show(c"jobs_ready", |state| state.sums.jobs(State::Ready));
+    show(c"jobs_reserved", |state| state.sums.jobs(State::Reserved));
+    show(c"jobs_dead", |state| state.sums.jobs(State::Dead));
+    show(c"jobs_done", |state| state.sums.jobs(State::Done));
+    show(c"waiting_consumers", |state| state.waiters.len() as u64);
+    show(c"queues_waiting", |state| state.hints.len() as u64);
+    show(c"timer_runs", |state| state.stats.runs);
+    show(c"timer_budget_exceeded", |state| state.stats.budget_exceeded);
+    show(c"timer_last_us", |state| state.stats.last.as_micros() as u64);
+    show(c"timer_max_us", |state| state.stats.longest.as_micros() as u64);
+    section.number(c"jobs_added", JOBS_ADDED.load(Ordering::Relaxed));
+    section.number(c"jobs_popped", JOBS_POPPED.load(Ordering::Relaxed));
+    section.number(c"jobs_finished", JOBS_FINISHED.load(Ordering::Relaxed));
+    section.number(c"jobs_deleted", JOBS_DELETED.load(Ordering::Relaxed));
+    show(c"diverged", |state| state.diverged);
     section.number(c"bugs", logfile::bugs());
     // A server that is going down is not asked any more.
     if !is_going_down {

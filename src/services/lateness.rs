@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 
 use crate::queue::{Deliveries, Time};
 
-/// To 1 %, which takes a few hundred bytes while jobs are on time.
+/// To 1 %, which takes two kilobytes while jobs are on time.
 const SIGNIFICANT_FIGURES: u8 = 2;
 
 /// The steps of the histogram that INFO shows, in milliseconds: from on time to given up.
@@ -20,7 +20,8 @@ pub struct SoFar(Option<Box<Recorded>>);
 
 #[derive(Clone)]
 struct Recorded {
-    histogram: Histogram<u32>,
+    /// With u64s: a count that is full stands still.
+    histogram: Histogram<u64>,
     sum_ms: u64,
     /// The last ones that were equally late, which aren't in any of that yet.
     last: Alike,
@@ -67,7 +68,7 @@ impl Recorded {
             return;
         }
         // It grows as it has to, up to the longest time there is.
-        let recorded = self.histogram.record_n(late_ms, jobs);
+        let recorded = self.histogram.record_n(late_ms, jobs.into());
         debug_assert!(recorded.is_ok(), "a histogram without limits takes any value");
         self.sum_ms = self.sum_ms.saturating_add(late_ms.saturating_mul(jobs.into()));
     }
@@ -95,7 +96,7 @@ impl Lateness {
 
     /// Bytes that it asked its allocator for.
     pub fn memory(&self) -> usize {
-        let counts = |histogram: &Histogram<u32>| histogram.distinct_values() * size_of::<u32>();
+        let counts = |histogram: &Histogram<u64>| histogram.distinct_values() * size_of::<u64>();
         self.0.as_ref().map_or(0, |recorded| size_of::<Recorded>() + counts(&recorded.histogram))
     }
 }
@@ -159,6 +160,19 @@ mod tests {
         }
     }
 
+    /// A step stood still after 2^32 jobs, while the count of all went on: as if all others had
+    /// been late.
+    #[test]
+    fn no_step_is_ever_full() {
+        let mut recorded = Recorded::new().unwrap();
+        for _ in 0..2 {
+            recorded.last = Alike { late_ms: 0, jobs: u32::MAX };
+            recorded.put_down();
+        }
+        let within = SoFar(Some(recorded)).within();
+        assert_eq!((within.jobs[0], within.all), (2 * u64::from(u32::MAX), within.jobs[0]));
+    }
+
     #[test]
     fn before_the_first_job_there_is_no_lateness() {
         let mut lateness = Lateness::default();
@@ -194,7 +208,7 @@ mod tests {
             lateness.memory() - before
         });
         let counts =
-            |bytes: usize| bytes.is_multiple_of(4) && (4 * 100..4 * 10_000).contains(&bytes);
+            |bytes: usize| bytes.is_multiple_of(8) && (8 * 100..8 * 10_000).contains(&bytes);
         assert!(counts(memory[0] - size_of::<Recorded>()) && counts(memory[2]), "{memory:?}");
         assert_eq!(memory[1], 0);
     }

@@ -1,20 +1,18 @@
 //! The real server as the host of the services, and what they do when it calls.
 
-use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::calendar::{self, ParsedCron};
-use super::host::{self, Host, QueueKey};
-use super::log;
-use super::place::Database;
+use super::host::Host;
+use super::place::{Access, Closed, Database};
 use super::state::State;
 use super::value::QueueValue;
-use super::waiters::{Around, JobShape, Ticket, WaitResult};
+use super::waiters::{Around, JobShape, WaitResult};
 use super::{async_load, config, info, moved, pacemaker, waiting, wakeup};
 use crate::queue::{Cron, Defaults, Mode, Time};
 use crate::server::blocking;
-use crate::server::client::{self, Client};
+use crate::server::client::Client;
 use crate::server::context::{self, Context};
 use crate::server::hooks::{Aside, Hooks};
 use crate::server::key::{self, Cursor, Key};
@@ -61,7 +59,6 @@ pub const HOOKS: Hooks = Hooks {
     unblocked: |ticket, replies| {
         reply_to_one_who_waited(waiting::on_unblocked(Live::WITHOUT_CONTEXT, ticket), replies)
     },
-    disconnected: |client| waiting::on_disconnect(Live::WITHOUT_CONTEXT, client),
     replied: |ticket| waiting::on_replied(Live::WITHOUT_CONTEXT, ticket),
     gone: |ticket| waiting::on_gone(Live::WITHOUT_CONTEXT, ticket),
     role_changed: |is_primary| {
@@ -83,7 +80,13 @@ pub const HOOKS: Hooks = Hooks {
         find_out_who_calls();
     },
     swapped: |a, b| pacemaker::on_swapped(Live::WITHOUT_CONTEXT, a, b),
-    info: |section, is_going_down| info::show(Live::WITHOUT_CONTEXT, section, is_going_down),
+    info: |section, is_going_down| {
+        // The server may be going down because of what was done to the state.
+        info::show(section, is_going_down, |look| match is_going_down {
+            true => STATE.try_with(|state| look(state)),
+            false => Some(STATE.with(|state| look(state))),
+        });
+    },
 };
 
 /// While the module is being loaded: too early for timers.
@@ -164,18 +167,10 @@ impl<'c> Host for Live<'c> {
     fn open<R>(
         self,
         place: (Database, &[u8]),
-        purpose: host::Purpose,
+        access: Access,
         work: impl FnOnce(Key<'_>, &mut QueueValue) -> R,
-    ) -> Result<R, host::Closed> {
-        let access = match purpose {
-            host::Purpose::Look => key::Access::Read,
-            host::Purpose::Change => key::Access::Write,
-        };
-        let context = self.context.ok_or(host::Closed::Missing)?;
-        context.open(place, access, work).map_err(|closed| match closed {
-            key::Closed::Missing => host::Closed::Missing,
-            key::Closed::NotOwn => host::Closed::NotOwn,
-        })
+    ) -> Result<R, Closed> {
+        self.context.ok_or(Closed::Missing)?.open(place, access, work)
     }
 
     fn is_own(self, name: &[u8]) -> bool {
@@ -215,44 +210,3 @@ impl<'c> Host for Live<'c> {
         blocking::unblock(client);
     }
 }
-
-impl QueueKey for Key<'_> {
-    fn database(&self) -> Database {
-        Key::database(self)
-    }
-
-    fn name(&self) -> &[u8] {
-        Key::name(self)
-    }
-
-    fn is_inside_another(&self) -> bool {
-        Key::is_inside_another(self)
-    }
-
-    fn signal_modified(&self) {
-        Key::signal_modified(self);
-    }
-
-    fn is_notifying(&self) -> bool {
-        Key::is_notifying(self)
-    }
-
-    fn notify(&self, event: &CStr) {
-        Key::notify(self, event);
-    }
-
-    fn log_as_sent(&self) {
-        self.replicate_verbatim();
-    }
-
-    fn log_as_sent_at(&self, time: Time, told: &str) {
-        self.replicate_sent(log::APPLY, time.unix_ms(), told);
-    }
-
-    fn log_words(&self, command: &CStr, words: &[&[u8]]) {
-        self.replicate_words(command, words);
-    }
-}
-
-/// The ticket of a client is the same on both floors.
-const _: fn(Ticket) -> client::Ticket = |ticket| ticket;

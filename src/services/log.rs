@@ -15,7 +15,7 @@
 use std::ffi::CStr;
 use std::fmt::Write;
 
-use super::host::QueueKey;
+use super::place::QueueKey;
 use crate::queue::{
     Attempts, Circumstances, Defaults, Following, Lease, LogState, Millis, Mode, Pop, PopById, Time,
 };
@@ -78,17 +78,18 @@ pub fn write(
 ) {
     let needs_no_more = answers.is_empty() && before.implies(circumstances);
     match log_as {
-        LogForm::AsSent if needs_no_more => key.log_as_sent(),
+        LogForm::AsSent if needs_no_more => key.replicate_as_sent(),
         LogForm::AsSent => {
-            key.log_as_sent_at(circumstances.now, &logged(before, circumstances, answers))
+            let logged = logged(before, circumstances, answers);
+            key.replicate_sent(APPLY, circumstances.now.unix_ms(), &logged);
         }
-        LogForm::Command(name, words) if needs_no_more => key.log_words(name, words),
+        LogForm::Command(name, words) if needs_no_more => key.replicate_words(name, words),
         LogForm::Command(name, words) | LogForm::Internal(name, words) => {
             let (time, logged) =
                 (circumstances.now.unix_ms().to_string(), logged(before, circumstances, answers));
             let mut all: Vec<&[u8]> = vec![time.as_bytes(), logged.as_bytes(), name.to_bytes()];
             all.extend(words);
-            key.log_words(APPLY, &all);
+            key.replicate_words(APPLY, &all);
         }
     }
 }

@@ -6,7 +6,8 @@
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::host::{Host, QueueKey};
+use super::host::Host;
+use super::place::QueueKey;
 use crate::queue::{
     Add, Added, Alter, Bury, Delete, Deleted, Deliveries, Effect, Events, Finish, Finished, Forget,
     ForgetGroups, Forgotten, KickJob, Operation, Pause, Paused, Pop, PopById, Queue, Release,
@@ -22,41 +23,16 @@ const PAUSED: &CStr = c"dq.paused";
 const RESUMED: &CStr = c"dq.resumed";
 
 /// What clients did since the server started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counter {
-    Added,
-    Popped,
-    Finished,
-    Deleted,
-}
-
-static COUNTERS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
-
-impl Counter {
-    fn cell(self) -> &'static AtomicU64 {
-        let [added, popped, finished, deleted] = &COUNTERS;
-        match self {
-            Counter::Added => added,
-            Counter::Popped => popped,
-            Counter::Finished => finished,
-            Counter::Deleted => deleted,
-        }
-    }
-
-    pub fn add(self, more: usize) {
-        self.cell().fetch_add(more as u64, Ordering::Relaxed);
-    }
-
-    pub fn get(self) -> u64 {
-        self.cell().load(Ordering::Relaxed)
-    }
-}
+pub static JOBS_ADDED: AtomicU64 = AtomicU64::new(0);
+pub static JOBS_POPPED: AtomicU64 = AtomicU64::new(0);
+pub static JOBS_FINISHED: AtomicU64 = AtomicU64::new(0);
+pub static JOBS_DELETED: AtomicU64 = AtomicU64::new(0);
 
 /// What is to be said of a change.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Announcement {
     event: Option<&'static CStr>,
-    counts: [Option<(Counter, usize)>; 2],
+    counts: [Option<(&'static AtomicU64, usize)>; 2],
 }
 
 impl Announcement {
@@ -66,7 +42,7 @@ impl Announcement {
         Announcement { event: Some(event), ..Announcement::NONE }
     }
 
-    fn count(self, counter: Counter, jobs: usize) -> Announcement {
+    fn count(self, counter: &'static AtomicU64, jobs: usize) -> Announcement {
         let [first, _] = self.counts;
         Announcement { counts: [Some((counter, jobs)), first], ..self }
     }
@@ -102,7 +78,7 @@ impl<O: Announced> Announced for &O {
 
 impl Announced for Add<'_> {
     fn announce(_: &Added) -> Announcement {
-        Announcement::event(ADDED).count(Counter::Added, 1)
+        Announcement::event(ADDED).count(&JOBS_ADDED, 1)
     }
 }
 
@@ -131,9 +107,9 @@ impl Announced for PopById<'_> {
 }
 
 fn announce_deliveries(deliveries: &Deliveries) -> Announcement {
-    let counted = Announcement::NONE.count(Counter::Popped, deliveries.len());
+    let counted = Announcement::NONE.count(&JOBS_POPPED, deliveries.len());
     if deliveries.are_finished() && !deliveries.is_empty() {
-        Announcement { event: Some(FINISHED), ..counted.count(Counter::Finished, deliveries.len()) }
+        Announcement { event: Some(FINISHED), ..counted.count(&JOBS_FINISHED, deliveries.len()) }
     } else {
         counted
     }
@@ -141,7 +117,7 @@ fn announce_deliveries(deliveries: &Deliveries) -> Announcement {
 
 impl Announced for Finish<'_> {
     fn announce(finished: &Finished) -> Announcement {
-        Announcement::event(FINISHED).count(Counter::Finished, finished.jobs)
+        Announcement::event(FINISHED).count(&JOBS_FINISHED, finished.jobs)
     }
 }
 
@@ -153,13 +129,13 @@ impl Announced for Bury<'_> {}
 
 impl Announced for Delete<'_> {
     fn announce(deleted: &Deleted) -> Announcement {
-        Announcement::event(DELETED).count(Counter::Deleted, deleted.jobs)
+        Announcement::event(DELETED).count(&JOBS_DELETED, deleted.jobs)
     }
 }
 
 impl Announced for Forget<'_> {
     fn announce(forgotten: &Forgotten) -> Announcement {
-        Announcement::event(DELETED).count(Counter::Deleted, forgotten.jobs)
+        Announcement::event(DELETED).count(&JOBS_DELETED, forgotten.jobs)
     }
 }
 
@@ -185,7 +161,7 @@ impl Announced for Effect<'_> {}
 
 pub fn count(announcement: &Announcement) {
     for (counter, jobs) in announcement.counts.iter().flatten() {
-        counter.add(*jobs);
+        counter.fetch_add(*jobs as u64, Ordering::Relaxed);
     }
 }
 
@@ -217,62 +193,73 @@ mod tests {
     use super::*;
     use crate::queue::{Circumstances, Claim, Id, Mode};
 
+    const ALL: [(&AtomicU64, &str); 4] = [
+        (&JOBS_ADDED, "added"),
+        (&JOBS_POPPED, "popped"),
+        (&JOBS_FINISHED, "finished"),
+        (&JOBS_DELETED, "deleted"),
+    ];
+
+    fn name_of(counter: &AtomicU64) -> &'static str {
+        ALL.into_iter().find(|(one, _)| std::ptr::eq(*one, counter)).unwrap().1
+    }
+
     fn said<O: Announced>(
         queue: &mut Queue,
         operation: &O,
-    ) -> (Option<&'static str>, Vec<(Counter, usize)>) {
+    ) -> (Option<&'static str>, Vec<(&'static str, usize)>) {
         let outcome = queue.apply(&Circumstances::default(), operation);
         let Announcement { event, counts } = O::announce(&outcome);
-        (event.map(|event| event.to_str().unwrap()), counts.into_iter().flatten().collect())
+        let counts = counts.into_iter().flatten().map(|(counter, jobs)| (name_of(counter), jobs));
+        (event.map(|event| event.to_str().unwrap()), counts.collect())
     }
 
     #[test]
     fn each_change_is_counted_and_has_its_event() {
-        use Counter::{Added, Deleted, Finished, Popped};
         let [a, b, c, d, e] = [b"a", b"b", b"c", b"d", b"e"].map(|name| Id::new(name).unwrap());
         let mut queue = Queue::new((1, 2));
         for id in [a, b, c, d, e] {
             assert_eq!(
                 said(&mut queue, &Add::plain(id, b"x")),
-                (Some("dq.added"), vec![(Added, 1)])
+                (Some("dq.added"), vec![("added", 1)])
             );
         }
         let claims = [a, b].map(|id| Claim { id, lease: None });
-        assert_eq!(said(&mut queue, &Pop { count: 2, ..Pop::ONE }), (None, vec![(Popped, 2)]));
+        assert_eq!(said(&mut queue, &Pop { count: 2, ..Pop::ONE }), (None, vec![("popped", 2)]));
         assert_eq!(
             said(&mut queue, &Finish { claims: &claims }),
-            (Some("dq.finished"), vec![(Finished, 2)])
+            (Some("dq.finished"), vec![("finished", 2)])
         );
         let no_ack = Pop { mode: Mode::NoAck, ..Pop::ONE };
         assert_eq!(
             said(&mut queue, &no_ack),
-            (Some("dq.finished"), vec![(Finished, 1), (Popped, 1)])
+            (Some("dq.finished"), vec![("finished", 1), ("popped", 1)])
         );
         let by_id = PopById { ids: &[d], ttr: None, mode: Mode::Lease };
-        assert_eq!(said(&mut queue, &by_id), (None, vec![(Popped, 1)]));
+        assert_eq!(said(&mut queue, &by_id), (None, vec![("popped", 1)]));
         assert_eq!(
             said(&mut queue, &Delete { ids: &[d, e] }),
-            (Some("dq.deleted"), vec![(Deleted, 2)])
+            (Some("dq.deleted"), vec![("deleted", 2)])
         );
         let pause = Pause { group: None, span: None };
         assert_eq!(said(&mut queue, &pause), (Some("dq.paused"), vec![]));
         assert_eq!(said(&mut queue, &Resume { group: None }), (Some("dq.resumed"), vec![]));
-        assert_eq!(said(&mut queue, &no_ack), (None, vec![(Popped, 0)]), "there is nothing left");
+        assert_eq!(said(&mut queue, &no_ack), (None, vec![("popped", 0)]), "there is nothing left");
     }
 
     /// Other tests count at the same time.
     #[test]
     fn counters_count() {
         const MANY: usize = 1 << 40;
-        let all = [Counter::Added, Counter::Popped, Counter::Finished, Counter::Deleted];
-        for (times, counter) in all.into_iter().enumerate() {
-            let most = |counter: Counter| counter.get() as usize / MANY;
-            let before = all.map(most);
+        for (times, (counter, name)) in ALL.into_iter().enumerate() {
+            let most =
+                |(counter, _): (&AtomicU64, _)| counter.load(Ordering::Relaxed) as usize / MANY;
+            let before = ALL.map(most);
             let announcement = Announcement::NONE.count(counter, MANY);
             (0..=times).for_each(|_| count(&announcement));
-            for (other, before) in all.into_iter().zip(before) {
-                let expected = if other == counter { times + 1 } else { 0 };
-                assert_eq!(most(other) - before, expected, "{other:?} when {counter:?} is counted");
+            for (other, before) in ALL.into_iter().zip(before) {
+                let expected = if other.1 == name { times + 1 } else { 0 };
+                assert_eq!(most(other) - before, expected, "{} when {name} is counted", other.1);
             }
         }
     }

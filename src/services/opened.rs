@@ -7,13 +7,14 @@ use super::frame::{self, OpenQueue, Source};
 use super::live::{is_active, is_settled_primary, Live};
 use super::log::{LogForm, LoggedCircumstances};
 use super::notify::Announced;
+use super::place::{Access, QueueKey};
 use super::value::QueueValue;
 use super::waiters::Shape;
 use super::{lifecycle, waiting};
 use crate::queue::{Changed, Pop, Queue, Time};
 use crate::server::arg::Arg;
 use crate::server::call::Call;
-use crate::server::key::{self, Key, OpenValue, WrongType};
+use crate::server::key::{Key, OpenValue, WrongType};
 use crate::server::{blocking, context};
 
 /// The server ends waits that the timer has left by then.
@@ -40,7 +41,7 @@ impl<'c> OpenedQueue<'c> {
     pub fn at(
         call: &Call<'c>,
         name: Arg<'c>,
-        access: key::Access,
+        access: Access,
     ) -> Result<Option<OpenedQueue<'c>>, WrongType> {
         let key = call.key(name);
         Ok(key.open(access)?.map(|value| OpenedQueue { key, value, is_new: false }))

@@ -12,10 +12,9 @@ use std::time::Duration;
 
 use super::alarm::{arm, was_clock_set, TimeSlice, NEXT_TURN, UNTIL_WRITABLE_MS};
 use super::commit::{circumstances, commit, time_for};
-use super::host::{Closed, Host, Purpose, QueueKey};
+use super::host::Host;
 use super::log::LogForm;
-use super::place::Database;
-use super::stats::Stats;
+use super::place::{Access, Closed, Database, QueueKey};
 use super::value::QueueValue;
 use super::{lazyfree, moved, notify, sweep, waiting};
 use crate::queue::{Forget, ForgetGroups, Millis, Time};
@@ -76,11 +75,6 @@ pub fn on_loading<H: Host>(host: H, is_loading: bool) {
     }
 }
 
-/// How many queues wait for something, and what the timer did.
-pub fn report<H: Host>(host: H) -> (usize, Stats) {
-    host.with(|state| (state.hints.len(), state.stats))
-}
-
 /// The alarm has gone off. What the run took is told when it needed its whole budget.
 pub fn on_alarm<H: Host>(host: H, is_primary: bool) -> Option<Duration> {
     host.with(|state| state.alarm = None);
@@ -116,15 +110,15 @@ pub fn on_alarm<H: Host>(host: H, is_primary: bool) -> Option<Duration> {
 
 fn advance_due_queues<H: Host>(host: H, slice: &TimeSlice) {
     let wall_clock = host.wall_clock();
-    let purpose = if host.may_change() { Purpose::Change } else { Purpose::Look };
+    let access = if host.may_change() { Access::Write } else { Access::Read };
     while !slice.is_over(host) {
         let Some(hint) = host.with(|state| state.hints.take_due(wall_clock)) else {
             return;
         };
-        let next = host.open((hint.database, &hint.key), purpose, |key, value| {
+        let next = host.open((hint.database, &hint.key), access, |key, value| {
             // Another queue may be at the key by now, which has a hint of its own.
             let is_its = value.hint == Some(hint.time);
-            is_its.then(|| look_after(host, &key, value, purpose, slice)).flatten()
+            is_its.then(|| look_after(host, &key, value, access, slice)).flatten()
         });
         match next {
             Ok(Some(next)) => host.with(|state| state.hints.add(next, hint.database, &hint.key)),
@@ -139,13 +133,13 @@ fn look_after<H: Host>(
     host: H,
     key: &H::Key<'_>,
     value: &mut QueueValue,
-    purpose: Purpose,
+    access: Access,
     slice: &TimeSlice,
 ) -> Option<Time> {
     let now = time_for(&value.queue, host.wall_clock());
     value.queue.advance(now);
     notify::tell(host, key, &mut value.queue, None);
-    let may_change = purpose == Purpose::Change;
+    let may_change = access == Access::Write;
     if may_change {
         forget_the_old(host, key, value, slice);
     }
@@ -154,10 +148,10 @@ fn look_after<H: Host>(
     {
         waiting::serve_soon(host, key.database(), key.name());
     }
-    let next = value.queue.find_wake_at().map(|next| match purpose {
-        Purpose::Change => next,
+    let next = value.queue.find_wake_at().map(|next| match access {
+        Access::Write => next,
         // What is to be forgotten now has to wait.
-        Purpose::Look => next.max(now.saturating_add(UNTIL_WRITABLE)),
+        Access::Read => next.max(now.saturating_add(UNTIL_WRITABLE)),
     });
     value.hint = next;
     value.share_counts();

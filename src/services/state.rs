@@ -9,11 +9,11 @@ use super::hints::{Hints, Walk};
 use super::leases::Leases;
 use super::pace::Pace;
 use super::pending::Undelivered;
-use super::place::KeyRef;
+use super::place::{KeyRef, Ticket};
 use super::stats::Stats;
 use super::sums::DataSets;
 use super::value::QueueNumber;
-use super::waiters::{Ticket, Waiters};
+use super::waiters::Waiters;
 use crate::queue::{Lease, Time};
 
 pub struct State<C> {
@@ -56,7 +56,7 @@ pub struct State<C> {
     pub told_of_divergence: Option<Duration>,
 }
 
-impl<C: Copy + Ord> State<C> {
+impl<C: Copy> State<C> {
     pub const NEW: State<C> = State {
         waiters: Waiters::NONE,
         to_serve: BTreeSet::new(),

@@ -7,11 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::pending::Assigned;
-use super::place::{Database, KeyRef};
+use super::place::{Database, KeyRef, Ticket};
 use crate::queue::{Mode, Pop};
-
-/// The number of somebody who waits: who came first has the smaller one.
-pub type Ticket = u64;
 
 /// How the reply looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,17 +86,15 @@ impl Line {
 pub struct Waiters<C> {
     last_ticket: Ticket,
     waiters: BTreeMap<Ticket, Waiter<C>>,
-    tickets: BTreeMap<C, Ticket>,
     /// Who has not been assigned anything yet.
     lines: BTreeMap<Database, BTreeMap<Box<[u8]>, Line>>,
     deadlines: BTreeSet<(Duration, Ticket)>,
 }
 
-impl<C: Copy + Ord> Waiters<C> {
+impl<C: Copy> Waiters<C> {
     pub const NONE: Waiters<C> = Waiters {
         last_ticket: 0,
         waiters: BTreeMap::new(),
-        tickets: BTreeMap::new(),
         lines: BTreeMap::new(),
         deadlines: BTreeSet::new(),
     };
@@ -135,7 +130,6 @@ impl<C: Copy + Ord> Waiters<C> {
             line.of_mut(terms.mode).insert(ticket);
         }
         self.deadlines.extend(deadline.map(|deadline| (deadline, ticket)));
-        self.tickets.insert(client, ticket);
         self.waiters
             .insert(ticket, Waiter { client, terms, shape, places, deadline, assigned: None });
     }
@@ -181,13 +175,7 @@ impl<C: Copy + Ord> Waiters<C> {
     pub fn leave(&mut self, ticket: Ticket) -> Option<WaitResult> {
         self.leave_lines(ticket);
         let waiter = self.waiters.remove(&ticket)?;
-        self.tickets.remove(&waiter.client);
         Some(WaitResult { shape: waiter.shape, terms: waiter.terms, assigned: waiter.assigned })
-    }
-
-    /// The ticket of somebody who went away.
-    pub fn ticket_of(&self, client: C) -> Option<Ticket> {
-        self.tickets.get(&client).copied()
     }
 
     /// When the first one gives up.
@@ -230,8 +218,7 @@ impl<C: Copy + Ord> Waiters<C> {
     /// Whether nobody is left anywhere.
     #[cfg(test)]
     pub fn holds_nothing(&self) -> bool {
-        let are_empty = self.waiters.is_empty() && self.tickets.is_empty();
-        are_empty && self.lines.is_empty() && self.deadlines.is_empty()
+        self.waiters.is_empty() && self.lines.is_empty() && self.deadlines.is_empty()
     }
 
     fn line(&self, database: Database, key: &[u8]) -> Option<&Line> {
@@ -285,6 +272,10 @@ mod tests {
         waiters
     }
 
+    fn ticket_of(waiters: &Waiters<char>, client: char) -> Ticket {
+        *waiters.waiters.iter().find(|(_, waiter)| waiter.client == client).unwrap().0
+    }
+
     fn first(waiters: &Waiters<char>, key: &str) -> Option<char> {
         let (ticket, _) = waiters.first_at(0, key.as_bytes())?;
         Some(waiters.waiters[&ticket].client)
@@ -297,7 +288,7 @@ mod tests {
             (first(&waiters, "x"), first(&waiters, "y"), first(&waiters, "z")),
             (Some('a'), Some('a'), None)
         );
-        waiters.leave(waiters.ticket_of('a').unwrap());
+        waiters.leave(ticket_of(&waiters, 'a'));
         assert_eq!((first(&waiters, "x"), first(&waiters, "y")), (Some('c'), Some('b')));
     }
 
@@ -316,23 +307,21 @@ mod tests {
             (first(waiters, "x"), first_in(waiters, Mode::Lease), first_in(waiters, Mode::NoAck))
         };
         assert_eq!(firsts(&waiters), (Some('a'), Some('a'), Some('c')));
-        waiters.leave(waiters.ticket_of('c').unwrap());
+        waiters.leave(ticket_of(&waiters, 'c'));
         assert_eq!(
             (firsts(&waiters), waiters.len_at(0, b"x")),
             ((Some('a'), Some('a'), Some('d')), 3)
         );
-        ['a', 'b']
-            .iter()
-            .for_each(|client| drop(waiters.leave(waiters.ticket_of(*client).unwrap())));
+        ['a', 'b'].iter().for_each(|client| drop(waiters.leave(ticket_of(&waiters, *client))));
         assert_eq!(firsts(&waiters), (Some('d'), None, Some('d')));
-        waiters.leave(waiters.ticket_of('d').unwrap());
+        waiters.leave(ticket_of(&waiters, 'd'));
         assert!(waiters.holds_nothing());
     }
 
     #[test]
     fn who_is_assigned_something_stands_in_no_line_but_is_still_there() {
         let mut waiters = waiters(&[&["x", "y"]]);
-        let ticket = waiters.ticket_of('a').unwrap();
+        let ticket = ticket_of(&waiters, 'a');
         let mut value =
             QueueValue::new(Queue::new((1, 2)), QueueSums::default(), QueueNumber::default());
         let nothing = value.queue.apply(&Circumstances::default(), &TERMS);
@@ -385,7 +374,7 @@ mod tests {
         assert_eq!(waiters.next_deadline(), after(10));
         let expired: Vec<Ticket> =
             std::iter::from_fn(|| waiters.take_expired(now + Duration::from_millis(20))).collect();
-        assert_eq!(expired, ['b', 'a'].map(|client| waiters.ticket_of(client).unwrap()));
+        assert_eq!(expired, ['b', 'a'].map(|client| ticket_of(&waiters, client)));
         assert_eq!((waiters.len_at(0, b"x"), first(&waiters, "x")), (2, Some('c')));
         assert_eq!(waiters.next_deadline(), after(30));
     }

@@ -18,10 +18,10 @@ use std::time::Duration;
 use super::alarm::{arm, next_turn, TimeSlice};
 use super::commit::time_for;
 use super::delivery::{self, Delivered};
-use super::host::{Host, Purpose, QueueKey};
-use super::place::{Database, KeyRef};
+use super::host::Host;
+use super::place::{Access, Database, KeyRef, QueueKey, Ticket};
 use super::value::QueueValue;
-use super::waiters::{Shape, Ticket, WaitResult};
+use super::waiters::{Shape, WaitResult};
 use super::wakeup;
 use crate::queue::{Mode, Pop, Time};
 
@@ -208,7 +208,7 @@ fn serve_on<H: Host>(host: H, slice: &TimeSlice) {
         let Some((database, name)) = host.with(|state| state.to_serve.pop_first()) else {
             break;
         };
-        let is_done = host.open((database, &name), Purpose::Change, |key, value| {
+        let is_done = host.open((database, &name), Access::Write, |key, value| {
             let now = time_for(&value.queue, host.wall_clock());
             value.queue.advance(now);
             let is_done = serve(host, &key, value, slice, now);
@@ -230,7 +230,7 @@ fn give_back_undelivered<H: Host>(host: H, slice: &TimeSlice) {
             return;
         };
         let (database, name) = place.clone();
-        let is_there = host.open((database, &name), Purpose::Change, |key, value| {
+        let is_there = host.open((database, &name), Access::Write, |key, value| {
             let is_it = undelivered.is_of(value);
             if is_it {
                 delivery::give_back(host, &key, value, &mut undelivered, slice);
@@ -314,14 +314,9 @@ pub fn on_replied<H: Host>(host: H, ticket: Ticket) {
     host.with(|state| state.waiters.leave(ticket));
 }
 
-/// The client has gone away while it waited: nothing is to be assigned to it.
-pub fn on_disconnect<H: Host>(host: H, client: H::Client) {
-    let ticket = host.with(|state| state.waiters.ticket_of(client));
-    ticket.into_iter().for_each(|ticket| on_gone(host, ticket));
-}
-
-/// The last that is heard of a client that was blocked, unless it is [`on_replied`]. Nothing may be
-/// written here: what is to be given back is left to the timer.
+/// The client has gone away while it waited, or its wait has ended otherwise than by
+/// [`on_replied`]: nothing is to be assigned to it. Nothing may be written here: what is to be
+/// given back is left to the timer.
 pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
     let departure = host.with(|state| state.waiters.leave(ticket));
     if let Some(WaitResult { assigned: Some(assigned), terms, .. }) = departure {

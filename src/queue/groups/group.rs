@@ -6,8 +6,8 @@ use std::hash::{BuildHasher, Hasher};
 
 use ahash::RandomState;
 
-use crate::queue::memory::index::{Chained, Index};
-use crate::queue::memory::slab::{Slab, Slot, NO_SLOT};
+use crate::queue::memory::index::{Index, Link, Linked};
+use crate::queue::memory::slab::{Slab, Slot};
 use crate::queue::value::ids::Id;
 use crate::queue::value::rate::{Rate, Tat};
 use crate::queue::value::settings::Settings;
@@ -16,7 +16,7 @@ use crate::queue::value::time::Time;
 use super::line::{GroupLine, Places};
 use super::seats::{NothingReady, Seat, Seats};
 
-/// The number of a group in its queue; [`NO_SLOT`] is none. It shows in nothing.
+/// The number of a group in its queue. It shows in nothing.
 pub type GroupNumber = Slot;
 
 #[derive(Clone)]
@@ -63,7 +63,7 @@ pub(super) struct Group {
     pub(super) serial: u64,
     /// Whatever their state.
     pub(super) jobs: u32,
-    pub(super) next: Slot,
+    pub(super) link: Link,
     /// By GROUPRATE.
     pub(super) tat: Tat,
     /// Until then its rate held it back last, or does. Of a burst that isn't used up, `tat` creeps
@@ -136,19 +136,13 @@ impl GroupTable {
     }
 }
 
-impl Chained for GroupTable {
-    fn hash(&self, slot: Slot) -> u32 {
-        self.slab.get(slot).map_or(0, |group| self.hash_of(&group.name))
+impl Linked for Group {
+    fn link(&self) -> &Link {
+        &self.link
     }
 
-    fn next(&self, slot: Slot) -> Slot {
-        self.slab.get(slot).map_or(NO_SLOT, |group| group.next)
-    }
-
-    fn set_next(&mut self, slot: Slot, next: Slot) {
-        if let Some(group) = self.slab.get_mut(slot) {
-            group.next = next;
-        }
+    fn link_mut(&mut self) -> &mut Link {
+        &mut self.link
     }
 }
 
@@ -264,9 +258,8 @@ impl Groups {
     }
 
     pub fn find(&self, name: Id) -> Option<GroupNumber> {
-        let is_it =
-            |slot| self.table.slab.get(slot).is_some_and(|group| *group.name == *name.bytes());
-        self.index.find(self.table.hash_of(name.bytes()), &self.table, is_it)
+        let hash = self.table.hash_of(name.bytes());
+        self.index.find(hash, &self.table.slab, |group| *group.name == *name.bytes())
     }
 
     /// The group with this name, made if there is none; `None` when there are 2^32 − 1 others.
@@ -279,7 +272,7 @@ impl Groups {
             name: name.bytes().into(),
             serial,
             jobs: 0,
-            next: NO_SLOT,
+            link: Link::new(self.table.hash_of(name.bytes())),
             tat: Tat::default(),
             blocked_until: Time::ZERO,
             paused_until: Time::ZERO,
@@ -290,9 +283,8 @@ impl Groups {
             leases: GroupLine::Empty,
             expiring: GroupLine::Empty,
         };
-        let hash = self.table.hash_of(name.bytes());
         let number = self.table.slab.insert(group)?;
-        self.index.insert(hash, number, &mut self.table);
+        self.index.insert(number, &mut self.table.slab);
         self.bytes += name.bytes().len();
         self.last_serial = serial;
         self.idle.insert((serial, number));

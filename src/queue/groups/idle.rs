@@ -5,7 +5,7 @@
 use std::ops::Bound;
 
 use super::group::{GroupNumber, Groups};
-use crate::queue::memory::slab::{Slot, NO_SLOT};
+use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::Id;
 use crate::queue::value::rate::{Rate, Tat};
 use crate::queue::value::settings::Settings;
@@ -78,7 +78,7 @@ impl Groups {
     fn forget_among(&mut self, looks: usize, now: Time, settings: &Settings) -> usize {
         let before = self.idle.len();
         for _ in 0..looks.min(before) {
-            let behind = (Bound::Excluded((self.swept, NO_SLOT)), Bound::Unbounded);
+            let behind = (Bound::Excluded((self.swept, GroupNumber::MAX)), Bound::Unbounded);
             let next = self.idle.range(behind).next().or(self.idle.first()).copied();
             let Some((serial, number)) = next else {
                 break;
@@ -93,7 +93,7 @@ impl Groups {
 
     /// From when on one FORGET of the timer forgets any.
     pub fn forgets_at(&self, settings: &Settings) -> Option<Time> {
-        let behind = (Bound::Excluded((self.swept, NO_SLOT)), Bound::Unbounded);
+        let behind = (Bound::Excluded((self.swept, GroupNumber::MAX)), Bound::Unbounded);
         let all =
             self.idle.range(behind).chain(&self.idle).take(LOOKED_AT_BY_TIMER.min(self.idle.len()));
         let ends = all.map(|(_, number)| self.counts_until(*number, settings));
@@ -121,11 +121,7 @@ impl Groups {
     }
 
     fn forget(&mut self, number: GroupNumber) {
-        let Some(group) = self.table.slab.get(number) else {
-            return;
-        };
-        let hash = self.table.hash_of(&group.name);
-        self.index.remove(hash, number, &mut self.table);
+        self.index.remove(number, &mut self.table.slab);
         self.take_idle(number);
         let Some(group) = self.table.slab.remove(number) else {
             return;

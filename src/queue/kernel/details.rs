@@ -4,7 +4,7 @@
 
 use super::pool::Pool;
 use crate::queue::lines::buckets::{BucketListener, BucketNumber};
-use crate::queue::lines::lanes::MainLine;
+use crate::queue::lines::lanes::{MainLine, SideLine};
 use crate::queue::lines::placement::Placement;
 use crate::queue::memory::defrag::Defragmenter;
 use crate::queue::memory::slab::{Slab, Slot};
@@ -266,26 +266,21 @@ impl Details {
 
 const _: () = assert!(size_of::<Details>() <= 48, "bytes per job are a feature");
 
-/// Jobs as residents of the line of those that expire.
-pub struct Expiring<'q>(pub &'q Pool, pub &'q mut Slab<Details>);
-
-impl BucketListener for Expiring<'_> {
-    fn moved_to(&mut self, slot: Slot, bucket: BucketNumber) {
-        let number = self.0.get(slot).and_then(|job| job.details());
-        if let Some(details) = number.and_then(|number| self.1.get_mut(number)) {
-            details.expiry_bucket = bucket;
-        }
-    }
+/// Jobs as residents of a line beside that in which they wait.
+pub struct Residents<'q> {
+    pub line: SideLine,
+    pub pool: &'q Pool,
+    pub details: &'q mut Slab<Details>,
 }
 
-/// Jobs as residents of the line of leases.
-pub struct Leased<'q>(pub &'q Pool, pub &'q mut Slab<Details>);
-
-impl BucketListener for Leased<'_> {
+impl BucketListener for Residents<'_> {
     fn moved_to(&mut self, slot: Slot, bucket: BucketNumber) {
-        let number = self.0.get(slot).and_then(|job| job.details());
-        if let Some(details) = number.and_then(|number| self.1.get_mut(number)) {
-            details.lease_bucket = bucket;
+        let number = self.pool.get(slot).and_then(|job| job.details());
+        if let Some(details) = number.and_then(|number| self.details.get_mut(number)) {
+            match self.line {
+                SideLine::Expiring => details.expiry_bucket = bucket,
+                SideLine::Leases => details.lease_bucket = bucket,
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::queue::groups::group::{GroupNumber, Groups};
 use crate::queue::groups::turns::NextJob;
 use crate::queue::lines::lanes::FromLane;
 use crate::queue::lines::placement::Placement;
-use crate::queue::memory::slab::{Slot, NO_SLOT};
+use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::Id;
 use crate::queue::value::settings::Settings;
 use crate::queue::value::time::{Millis, Time};
@@ -56,26 +56,24 @@ impl Queue {
 
     /// Whether a lease of this job that has run out may live again, as far as its group goes.
     pub(in crate::queue) fn has_place_in_group(&self, slot: Slot, now: Time) -> bool {
-        let (Some(groups), Some(terms)) = (&self.groups, self.store.terms_of(slot)) else {
+        let (Some(groups), Some(number)) = (&self.groups, self.group_number_of(slot)) else {
             return true;
         };
-        groups.has_free_place(terms.group, now, self.limits.settings())
+        groups.has_free_place(number, now, self.limits.settings())
     }
 
     /// Whether nothing holds back the group of this job, if it has one.
     pub(in crate::queue) fn may_leave_its_group(&self, slot: Slot, now: Time) -> bool {
-        let (Some(groups), Some(terms)) = (&self.groups, self.store.terms_of(slot)) else {
+        let (Some(groups), Some(number)) = (&self.groups, self.group_number_of(slot)) else {
             return true;
         };
-        groups.is_open(terms.group, now, self.limits.settings())
+        groups.is_open(number, now, self.limits.settings())
     }
 
     /// Somebody takes this job by its id. That is no turn of its group, so the others needn't wait
     /// for it; but what its group takes in a span of time counts for GROUPRATE.
     pub(in crate::queue) fn out_of_turn(&self, due: Time, slot: Slot) -> NextJob {
-        let group =
-            self.store.terms_of(slot).filter(|terms| terms.has_group()).map(|terms| terms.group);
-        NextJob::by_id(due, slot, group)
+        NextJob::by_id(due, slot, self.group_number_of(slot))
     }
 
     /// The groups of the queue, from here on.
@@ -83,17 +81,14 @@ impl Queue {
         self.groups.get_or_insert_with(|| Box::new(Groups::new(self.store.pool().hash_state())))
     }
 
-    /// A job that is put somewhere is of this group, if of any.
-    pub(in crate::queue) fn join_group(&mut self, name: Option<Id>) -> Option<GroupNumber> {
-        let Some(name) = name else {
-            return Some(NO_SLOT);
-        };
-        self.groups_or_new().join(name)
+    /// The number of a job's group, if it has one.
+    pub(in crate::queue) fn group_number_of(&self, slot: Slot) -> Option<GroupNumber> {
+        self.store.terms_of(slot)?.group
     }
 
-    /// A job of this group is gone.
-    pub(in crate::queue) fn leave_group(&mut self, number: GroupNumber) {
-        let Some(groups) = self.groups.as_mut().filter(|_| number != NO_SLOT) else {
+    /// A job of this group, if of any, is gone.
+    pub(in crate::queue) fn leave_group(&mut self, number: Option<GroupNumber>) {
+        let (Some(groups), Some(number)) = (&mut self.groups, number) else {
             return;
         };
         let opens = groups.reindex_stale(self.limits.settings());

@@ -3,8 +3,9 @@
 
 use crate::queue::lines::buckets::BucketNumber;
 use crate::queue::memory::defrag::Defragmenter;
+use crate::queue::memory::index::{Link, Linked};
 use crate::queue::memory::interned::NUMBERS_MAX;
-use crate::queue::memory::slab::{Slot, NO_SLOT};
+use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::Id;
 use crate::queue::value::policy::{Policy, PolicyNumber};
 use crate::queue::value::recurrence::{RunState, ScheduleView};
@@ -191,12 +192,20 @@ pub(in crate::queue) struct Job {
     /// The stamp, the id, the body: one allocation, whose size class the stamp most often doesn't
     /// change.
     bytes: Box<[u8]>,
-    /// Of the id: tells most strangers in a chain apart without touching their bytes.
-    pub hash: u32,
+    /// By the id.
+    link: Link,
     pub bucket: BucketNumber,
-    /// The next job in the index's chain.
-    pub next: Slot,
     more: More,
+}
+
+impl Linked for Job {
+    fn link(&self) -> &Link {
+        &self.link
+    }
+
+    fn link_mut(&mut self) -> &mut Link {
+        &mut self.link
+    }
 }
 
 /// The number of the job's details, which name its policy; or, of a job without, that of its
@@ -234,7 +243,8 @@ impl Job {
         bytes.extend_from_slice(&Stamp::new(created, id).0.to_le_bytes());
         bytes.extend_from_slice(id.bytes());
         bytes.extend_from_slice(body);
-        Job { bytes: bytes.into_boxed_slice(), hash, bucket: 0, next: NO_SLOT, more: More(policy) }
+        let link = Link::new(hash);
+        Job { bytes: bytes.into_boxed_slice(), link, bucket: 0, more: More(policy) }
     }
 
     fn parts(&self) -> (Stamp, &[u8]) {
@@ -258,11 +268,6 @@ impl Job {
 
     pub fn created(&self) -> Time {
         self.parts().0.created()
-    }
-
-    /// Whether the job is called `id`, whose hash is `hash`.
-    pub fn is_called(&self, id: Id, hash: u32) -> bool {
-        self.hash == hash && self.id_and_body().0 == id
     }
 
     pub fn details(&self) -> Option<Slot> {

@@ -5,7 +5,7 @@
 use super::log_state::{Checksum, Circumstances, LogState};
 use super::queue::Queue;
 use crate::queue::value::ids::Lease;
-use crate::queue::value::recurrence::{Calendar, NoCalendar};
+use crate::queue::value::recurrence::{Answers, Calendar};
 use crate::queue::value::time::Time;
 
 /// What one can do to a queue.
@@ -46,7 +46,7 @@ impl Queue {
         circumstances: &Circumstances,
         operation: &O,
     ) -> O::Outcome {
-        self.apply_by(circumstances, operation, &mut NoCalendar)
+        self.apply_by(circumstances, operation, &mut Answers::default())
     }
 
     /// Carries an operation out. When that changes nothing, the queue is as it was, circumstances

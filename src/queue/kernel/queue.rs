@@ -6,7 +6,7 @@ use crate::queue::lines::entry::EntryKind;
 use crate::queue::lines::lanes::{Lanes, MainLine, SideLine};
 use crate::queue::lines::placement::Placement;
 use crate::queue::lines::window::Window;
-use crate::queue::memory::slab::{Slot, NO_SLOT};
+use crate::queue::memory::slab::Slot;
 use crate::queue::value::serial::{Naming, Serial};
 use crate::queue::value::state::{Progress, State};
 use crate::queue::value::time::Time;
@@ -115,7 +115,10 @@ impl Queue {
 
     /// Adds a job that stands nowhere yet; `None`, and nothing is done, when there is no slot left.
     fn insert(&mut self, job: &JobView, found: Lookup) -> Option<Slot> {
-        let group = self.join_group(job.group)?;
+        let group = match job.group {
+            Some(name) => Some(self.groups_or_new().join(name)?),
+            None => None,
+        };
         let slot = self.store.insert(job, group, found);
         if slot.is_none() {
             self.leave_group(group);
@@ -158,7 +161,7 @@ impl Queue {
             return self.ledger.bug("a job that is placed is there");
         };
         self.enter_lines(slot, &placement);
-        if group != NO_SLOT {
+        if let Some(group) = group {
             self.enter_group_lines(group, slot, &placement);
         }
     }
@@ -191,14 +194,14 @@ impl Queue {
             self.lanes.insert_in_side_line(
                 SideLine::Expiring,
                 &aside(time),
-                &mut self.store.expiring(),
+                &mut self.store.residents_of(SideLine::Expiring),
             );
         }
         if let Some(time) = lease_end {
             self.lanes.insert_in_side_line(
                 SideLine::Leases,
                 &aside(time),
-                &mut self.store.leased(),
+                &mut self.store.residents_of(SideLine::Leases),
             );
         }
     }
@@ -216,16 +219,16 @@ impl Queue {
         let mut was_there =
             self.lanes.remove(places.former.main_line, slot, places.bucket, &mut self.store);
         if let Some(bucket) = places.expiry_bucket {
-            let expiring = &mut self.store.expiring();
+            let expiring = &mut self.store.residents_of(SideLine::Expiring);
             was_there &=
                 self.lanes.remove_from_side_line(SideLine::Expiring, slot, bucket, expiring);
         }
         if let Some(bucket) = places.lease_bucket {
-            let leased = &mut self.store.leased();
+            let leased = &mut self.store.residents_of(SideLine::Leases);
             was_there &= self.lanes.remove_from_side_line(SideLine::Leases, slot, bucket, leased);
         }
-        if let Some(groups) = self.groups.as_mut().filter(|_| places.group != NO_SLOT) {
-            was_there &= groups.unplace(places.group, slot, &places.former);
+        if let (Some(groups), Some(group)) = (&mut self.groups, places.group) {
+            was_there &= groups.unplace(group, slot, &places.former);
         }
         if !was_there {
             self.ledger.bug("a job stands in the lines that its details say");

@@ -1,7 +1,7 @@
 //! What is known of each job, wherever it stands: the pool, and what its jobs share or few of them
 //! have.
 
-use super::details::{Details, Expiring, JobSchedule, Leased, RareDetails};
+use super::details::{Details, JobSchedule, RareDetails, Residents};
 use super::job::{Job, JobView, REASON_NO_ATTEMPTS_LEFT};
 use super::pool::{Lookup, Pool};
 use super::removed::Removed;
@@ -9,12 +9,12 @@ use super::terms::{Policies, Terms};
 use crate::queue::groups::group::GroupNumber;
 use crate::queue::groups::placement::FormerPlacement;
 use crate::queue::lines::buckets::{BucketListener, BucketNumber};
-use crate::queue::lines::lanes::MainLine;
+use crate::queue::lines::lanes::{MainLine, SideLine};
 use crate::queue::lines::placement::Placement;
 use crate::queue::lines::window::{Window, Windows};
 use crate::queue::memory::defrag::Defragmenter;
 use crate::queue::memory::interned::Interned;
-use crate::queue::memory::slab::{Slab, Slot, NO_SLOT};
+use crate::queue::memory::slab::{Slab, Slot};
 use crate::queue::value::ids::{Id, Lease};
 use crate::queue::value::policy::Policy;
 use crate::queue::value::recurrence::{Recurrence, RunState, ScheduleView};
@@ -35,7 +35,7 @@ pub(in crate::queue) struct Store {
 
 /// In which lines a job stands, and in which buckets of them.
 pub(in crate::queue) struct LineLocations {
-    pub group: GroupNumber,
+    pub group: Option<GroupNumber>,
     pub bucket: BucketNumber,
     pub expiry_bucket: Option<BucketNumber>,
     pub lease_bucket: Option<BucketNumber>,
@@ -162,7 +162,12 @@ impl Store {
     }
 
     /// Adds a job that stands nowhere yet; `None` when there are as many as there may be.
-    pub fn insert(&mut self, job: &JobView, group: GroupNumber, found: Lookup) -> Option<Slot> {
+    pub fn insert(
+        &mut self,
+        job: &JobView,
+        group: Option<GroupNumber>,
+        found: Lookup,
+    ) -> Option<Slot> {
         let policy = self.policies.take(&Terms { policy: job.policy, group })?;
         let slot = self.pool.insert(job.id, job.body, job.created, policy, found);
         if slot.is_none() {
@@ -173,10 +178,10 @@ impl Store {
 
     /// Takes out a job that stands nowhere any more and has no details; and says of which group it
     /// was.
-    pub fn remove(&mut self, slot: Slot) -> Option<(Job, GroupNumber)> {
+    pub fn remove(&mut self, slot: Slot) -> Option<(Job, Option<GroupNumber>)> {
         let job = self.pool.remove(slot)?;
-        let number = job.policy().unwrap_or(NO_SLOT);
-        let group = self.policies.get(number).map_or(NO_SLOT, |terms| terms.group);
+        let number = job.policy()?;
+        let group = self.policies.get(number)?.group;
         self.policies.release(number);
         Some((job, group))
     }
@@ -190,7 +195,7 @@ impl Store {
         time: Time,
         progress: &Progress,
         extras: Option<Box<RareDetails>>,
-    ) -> Option<(Placement, GroupNumber)> {
+    ) -> Option<(Placement, Option<GroupNumber>)> {
         let schedule = extras.as_ref().and_then(|extras| extras.schedule());
         let next_run = schedule.and_then(|schedule| self.next_run(slot, schedule));
         let job = self.pool.get_mut(slot)?;
@@ -316,14 +321,9 @@ impl Store {
         }
     }
 
-    /// Jobs as residents of the line of those that expire.
-    pub fn expiring(&mut self) -> Expiring<'_> {
-        Expiring(&self.pool, &mut self.details)
-    }
-
-    /// Jobs as residents of the line of leases.
-    pub fn leased(&mut self) -> Leased<'_> {
-        Leased(&self.pool, &mut self.details)
+    /// Jobs as residents of this line.
+    pub fn residents_of(&mut self, line: SideLine) -> Residents<'_> {
+        Residents { line, pool: &self.pool, details: &mut self.details }
     }
 
     /// What was removed is to be freed, by whoever takes it.

@@ -4,19 +4,18 @@
 use crate::queue::groups::group::GroupNumber;
 use crate::queue::lines::lanes::MainLine;
 use crate::queue::memory::interned::Interned;
-use crate::queue::memory::slab::NO_SLOT;
 use crate::queue::value::policy::Policy;
 
 /// What a job was told that it shares with others: its policy, and of which group it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Terms {
     pub policy: Policy,
-    pub group: GroupNumber,
+    pub group: Option<GroupNumber>,
 }
 
 impl Terms {
     pub fn has_group(&self) -> bool {
-        self.group != NO_SLOT
+        self.group.is_some()
     }
 
     /// The line in which a job with this policy stands, where that has a group.

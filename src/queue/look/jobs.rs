@@ -225,7 +225,7 @@ impl Queue {
 
     /// The group of a job, if it has one.
     pub(in crate::queue) fn group_of(&self, slot: Slot) -> Option<Id<'_>> {
-        self.groups.as_ref()?.name(self.store.terms_of(slot)?.group)
+        self.groups.as_ref()?.name(self.group_number_of(slot)?)
     }
 
     /// `time` is that of its line, which is the job's own unless it has details.

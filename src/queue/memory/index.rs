@@ -5,24 +5,34 @@
 //! It grows by one chain at an insert and shrinks by at most two at a removal, so that no operation
 //! ever waits for a rehash of the whole: a common table of ten million ids would hold the server
 //! for half a second when it doubles. The chains run through the indexed values themselves
-//! ([`Chained`]): the index owns nothing but their heads, four bytes a value.
+//! ([`Link`]): the index owns nothing but their heads, four bytes a value.
 
 use ahash::RandomState;
 
 use super::defrag::Defragmenter;
-use super::slab::{Slot, NO_SLOT};
+use super::slab::{Slab, Slot, NO_SLOT};
 
 const CHUNK_BITS: u32 = 10;
 const CHUNK_HEADS: usize = 1 << CHUNK_BITS;
 
 const RESERVED_MAX: usize = 1 << 20;
 
-/// Where the indexed values live, and the link that each keeps for the index.
-pub trait Chained {
-    /// The hash of the value in `slot`, always the same.
-    fn hash(&self, slot: Slot) -> u32;
-    fn next(&self, slot: Slot) -> Slot;
-    fn set_next(&mut self, slot: Slot, next: Slot);
+/// What a value keeps for the index: its hash, and the next value of its chain.
+#[derive(Clone, Copy)]
+pub struct Link {
+    hash: u32,
+    next: Slot,
+}
+
+impl Link {
+    pub fn new(hash: u32) -> Link {
+        Link { hash, next: NO_SLOT }
+    }
+}
+
+pub trait Linked {
+    fn link(&self) -> &Link;
+    fn link_mut(&mut self) -> &mut Link;
 }
 
 /// O(1) expected for each operation; the caller supplies a keyed hash, so that nobody can choose
@@ -50,43 +60,53 @@ impl Index {
     }
 
     /// The value with this `hash` that `matches`.
-    pub fn find(
+    pub fn find<T: Linked>(
         &self,
         hash: u32,
-        values: &impl Chained,
-        mut matches: impl FnMut(Slot) -> bool,
+        values: &Slab<T>,
+        mut matches: impl FnMut(&T) -> bool,
     ) -> Option<Slot> {
         let mut slot = self.head(self.chain_of(hash));
-        while slot != NO_SLOT {
-            if matches(slot) {
+        while let Some(value) = values.get(slot) {
+            let link = value.link();
+            // The hash tells most strangers apart without touching what they own.
+            if link.hash == hash && matches(value) {
                 return Some(slot);
             }
-            slot = values.next(slot);
+            slot = link.next;
         }
         None
     }
 
     /// Adds a value that is not in the index.
-    pub fn insert(&mut self, hash: u32, slot: Slot, values: &mut impl Chained) {
+    pub fn insert<T: Linked>(&mut self, slot: Slot, values: &mut Slab<T>) {
         if self.chains <= chains_for(self.len) {
             self.split_one(values);
         }
-        self.push(self.chain_of(hash), slot, values);
+        self.push(slot, values);
         self.len += 1;
     }
 
     /// Takes a value out; nothing happens if it isn't there.
-    pub fn remove(&mut self, hash: u32, slot: Slot, values: &mut impl Chained) {
+    pub fn remove<T: Linked>(&mut self, slot: Slot, values: &mut Slab<T>) {
+        let Some(Link { hash, next }) = values.get(slot).map(|value| *value.link()) else {
+            return;
+        };
         let chain = self.chain_of(hash);
-        let head = self.head(chain);
-        if head == slot {
-            self.set_head(chain, values.next(slot));
+        let mut before = self.head(chain);
+        if before == slot {
+            self.set_head(chain, next);
         } else {
-            let Some(before) = predecessor(head, slot, values) else {
-                return;
-            };
-            let after = values.next(slot);
-            values.set_next(before, after);
+            loop {
+                let Some(link) = values.get_mut(before).map(T::link_mut) else {
+                    return;
+                };
+                if link.next == slot {
+                    link.next = next;
+                    break;
+                }
+                before = link.next;
+            }
         }
         self.len -= 1;
         // Twice as many chains as values are kept, not to grow and shrink at every turn.
@@ -123,37 +143,40 @@ impl Index {
     }
 
     /// One more chain: takes its values from the chain that they have shared so far.
-    fn split_one(&mut self, values: &mut impl Chained) {
+    fn split_one<T: Linked>(&mut self, values: &mut Slab<T>) {
         let new = self.chains;
         self.push_chain();
         let Some(old) = sibling(new) else { return };
-        let mut slot = self.head(old);
+        let first = self.head(old);
         self.set_head(old, NO_SLOT);
-        while slot != NO_SLOT {
-            let next = values.next(slot);
-            self.push(self.chain_of(values.hash(slot)), slot, values);
-            slot = next;
-        }
+        self.push_all(first, values);
     }
 
     /// One chain less: its values go back to the chain they were split from.
-    fn merge_one(&mut self, values: &mut impl Chained) {
+    fn merge_one<T: Linked>(&mut self, values: &mut Slab<T>) {
         let Some(last) = self.chains.checked_sub(1) else {
             return;
         };
-        let mut slot = self.head(last);
+        let first = self.head(last);
         self.pop_chain();
-        let Some(old) = sibling(last) else { return };
-        while slot != NO_SLOT {
-            let next = values.next(slot);
-            self.push(old, slot, values);
+        self.push_all(first, values);
+    }
+
+    /// Pushes the values that were a chain, from this one on.
+    fn push_all<T: Linked>(&mut self, first: Slot, values: &mut Slab<T>) {
+        let mut slot = first;
+        while let Some(next) = self.push(slot, values) {
             slot = next;
         }
     }
 
-    fn push(&mut self, chain: usize, slot: Slot, values: &mut impl Chained) {
-        values.set_next(slot, self.head(chain));
+    /// Puts a value first in its chain. What was next to it.
+    fn push<T: Linked>(&mut self, slot: Slot, values: &mut Slab<T>) -> Option<Slot> {
+        let link = values.get_mut(slot)?.link_mut();
+        let chain = self.chain_of(link.hash);
+        let next = std::mem::replace(&mut link.next, self.head(chain));
         self.set_head(chain, slot);
+        Some(next)
     }
 
     fn head(&self, chain: usize) -> Slot {
@@ -203,18 +226,6 @@ fn chains_for(len: usize) -> usize {
 fn sibling(chain: usize) -> Option<usize> {
     let highest = chain.checked_ilog2()?;
     Some(chain & !(1 << highest))
-}
-
-fn predecessor(head: Slot, slot: Slot, values: &impl Chained) -> Option<Slot> {
-    let mut before = head;
-    while before != NO_SLOT {
-        let next = values.next(before);
-        if next == slot {
-            return Some(before);
-        }
-        before = next;
-    }
-    None
 }
 
 /// A hash with this key.

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use ahash::RandomState;
 
 use super::defrag::Defragmenter;
-use super::index::{keyed, Chained, Index};
+use super::index::{keyed, Index, Link, Linked};
 use super::slab::{Slab, Slot, NO_SLOT};
 
 /// There are at most so many values: a number leaves the highest bit free.
@@ -15,70 +15,54 @@ pub const NUMBERS_MAX: u32 = (1 << 31) - 1;
 struct Shared<T> {
     value: T,
     users: u32,
-    next: Slot,
+    link: Link,
+}
+
+impl<T> Linked for Shared<T> {
+    fn link(&self) -> &Link {
+        &self.link
+    }
+
+    fn link_mut(&mut self) -> &mut Link {
+        &mut self.link
+    }
 }
 
 /// Every value that some job has, once. O(1) for each operation.
 #[derive(Clone)]
 pub struct Interned<T> {
-    shared: Table<T>,
+    shared: Slab<Shared<T>>,
     index: Index,
+    hash: RandomState,
     /// The one that was asked for last: most often it is asked for again.
     recent: Slot,
     /// How many jobs have one.
     users: u32,
 }
 
-#[derive(Clone)]
-struct Table<T> {
-    slab: Slab<Shared<T>>,
-    hash: RandomState,
-}
-
-impl<T: Hash> Table<T> {
-    fn hash_of(&self, value: &T) -> u32 {
-        self.hash.hash_one(value) as u32
-    }
-}
-
-impl<T: Hash> Chained for Table<T> {
-    fn hash(&self, slot: Slot) -> u32 {
-        self.slab.get(slot).map_or(0, |shared| self.hash_of(&shared.value))
-    }
-
-    fn next(&self, slot: Slot) -> Slot {
-        self.slab.get(slot).map_or(NO_SLOT, |shared| shared.next)
-    }
-
-    fn set_next(&mut self, slot: Slot, next: Slot) {
-        if let Some(shared) = self.slab.get_mut(slot) {
-            shared.next = next;
-        }
-    }
-}
-
 impl<T: Clone + Hash + PartialEq> Interned<T> {
     pub fn new(seed: (u64, u64)) -> Interned<T> {
         Interned {
-            shared: Table { slab: Slab::default(), hash: keyed(seed) },
+            shared: Slab::default(),
             index: Index::default(),
+            hash: keyed(seed),
             recent: NO_SLOT,
             users: 0,
         }
     }
 
     pub fn get(&self, number: Slot) -> Option<&T> {
-        self.shared.slab.get(number).map(|shared| &shared.value)
+        self.shared.get(number).map(|shared| &shared.value)
     }
 
     /// The number of this value, for one more job; `None` when there are 2^31 − 1 others.
     pub fn take(&mut self, value: &T) -> Option<Slot> {
         let is_recent = |shared: &&mut Shared<T>| shared.value == *value;
-        if let Some(recent) = self.shared.slab.get_mut(self.recent).filter(is_recent) {
+        if let Some(recent) = self.shared.get_mut(self.recent).filter(is_recent) {
             recent.users += 1;
         } else {
             self.recent = self.find_or_add(value)?;
-            self.shared.slab.get_mut(self.recent)?.users += 1;
+            self.shared.get_mut(self.recent)?.users += 1;
         }
         self.users += 1;
         Some(self.recent)
@@ -86,15 +70,14 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
 
     /// One job less has it; the last one takes it along.
     pub fn release(&mut self, number: Slot) {
-        let Some(shared) = self.shared.slab.get_mut(number) else {
+        let Some(shared) = self.shared.get_mut(number) else {
             return;
         };
         shared.users -= 1;
         self.users -= 1;
         if shared.users == 0 {
-            let hash = self.shared.hash(number);
-            self.index.remove(hash, number, &mut self.shared);
-            self.shared.slab.remove(number);
+            self.index.remove(number, &mut self.shared);
+            self.shared.remove(number);
         }
     }
 
@@ -106,18 +89,18 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
     /// How many different ones there are.
     #[cfg(test)]
     pub fn len(&self) -> usize {
-        self.shared.slab.len()
+        self.shared.len()
     }
 
     /// But for what the values own elsewhere.
     pub fn memory(&self) -> usize {
-        self.shared.slab.memory() + self.index.memory()
+        self.shared.memory() + self.index.memory()
     }
 
     /// Hands its memory to a defragmenter, but for what the values own elsewhere: as
     /// [`Slab::defrag`].
     pub fn defrag(&mut self, from: Slot, defragmenter: &mut impl Defragmenter) -> Option<Slot> {
-        let next = self.shared.slab.defrag(from, defragmenter, |_, _| ());
+        let next = self.shared.defrag(from, defragmenter, |_, _| ());
         let mut heads = next.is_none().then_some(0);
         while let Some(from) = heads {
             heads = self.index.defrag(from, defragmenter);
@@ -127,18 +110,21 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
 
     #[inline(never)]
     fn find_or_add(&mut self, value: &T) -> Option<Slot> {
-        let hash = self.shared.hash_of(value);
-        let same = |slot| self.shared.slab.get(slot).is_some_and(|shared| shared.value == *value);
-        if let Some(number) = self.index.find(hash, &self.shared, same) {
+        let hash = self.hash_of(value);
+        if let Some(number) = self.index.find(hash, &self.shared, |shared| shared.value == *value) {
             return Some(number);
         }
-        if self.shared.slab.len() >= NUMBERS_MAX as usize {
+        if self.shared.len() >= NUMBERS_MAX as usize {
             return None;
         }
-        let shared = Shared { value: value.clone(), users: 0, next: NO_SLOT };
-        let number = self.shared.slab.insert(shared)?;
-        self.index.insert(hash, number, &mut self.shared);
+        let shared = Shared { value: value.clone(), users: 0, link: Link::new(hash) };
+        let number = self.shared.insert(shared)?;
+        self.index.insert(number, &mut self.shared);
         Some(number)
+    }
+
+    fn hash_of(&self, value: &T) -> u32 {
+        self.hash.hash_one(value) as u32
     }
 }
 

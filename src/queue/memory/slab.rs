@@ -9,8 +9,8 @@ use super::defrag::{Defragmenter, STEP_ALLOCATIONS};
 /// The number of a value in a [`Slab`].
 pub type Slot = u32;
 
-/// No slot: the end of a chain, a job that was never handed out.
-pub const NO_SLOT: Slot = Slot::MAX;
+/// No slot: the end of a chain.
+pub(super) const NO_SLOT: Slot = Slot::MAX;
 
 const PAGE_BITS: u32 = 10;
 const PAGE_SLOTS: usize = 1 << PAGE_BITS;

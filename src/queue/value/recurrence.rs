@@ -110,17 +110,7 @@ pub struct Following {
     pub missed: u32,
 }
 
-/// For queues without CRON.
-#[derive(Clone, Copy, Debug)]
-pub struct NoCalendar;
-
-impl Calendar for NoCalendar {
-    fn following(&mut self, _: &Cron, _: Time, _: Time) -> Following {
-        Following::default()
-    }
-}
-
-/// Answers that were given before, in their order: those of a log.
+/// Answers that were given before, in their order: those of a log. None, for queues without CRON.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Answers<'a>(pub &'a [Following]);
 

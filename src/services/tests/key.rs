@@ -2,9 +2,9 @@
 
 use std::ffi::CStr;
 
-use crate::queue::Time;
-use crate::services::host::{Host, QueueKey};
-use crate::services::place::Database;
+use crate::services::host::Host;
+use crate::services::log;
+use crate::services::place::{Database, QueueKey};
 
 use super::node::{Event, Logged, Node};
 use super::operation::{read_logged, Operation};
@@ -84,19 +84,20 @@ impl QueueKey for Key<'_> {
         self.node.told.borrow_mut().push(event.into());
     }
 
-    fn log_as_sent(&self) {
+    fn replicate_as_sent(&self) {
         if let Some(sent) = self.sent() {
             self.log(None, sent.clone(), true);
         }
     }
 
-    fn log_as_sent_at(&self, time: Time, told: &str) {
+    fn replicate_sent(&self, command: &CStr, unix_ms: u64, told: &str) {
+        assert_eq!(command, log::APPLY);
         if let Some(sent) = self.sent() {
-            self.log(Some((time.unix_ms(), told.to_string())), sent.clone(), true);
+            self.log(Some((unix_ms, told.to_string())), sent.clone(), true);
         }
     }
 
-    fn log_words(&self, command: &CStr, words: &[&[u8]]) {
+    fn replicate_words(&self, command: &CStr, words: &[&[u8]]) {
         assert!(
             matches!(self.context, Context::Command { .. } | Context::Timer),
             "{command:?} is written by somebody who must not"

@@ -8,11 +8,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::queue::{Attempts, Defaults, Millis, Queue, Time};
-use crate::services::host::{Closed, Host, Purpose};
-use crate::services::place::{Database, KeyRef};
+use crate::services::host::Host;
+use crate::services::place::{Access, Closed, Database, KeyRef, Ticket};
 use crate::services::state::State;
 use crate::services::value::QueueValue;
-use crate::services::waiters::{Ticket, WaitResult};
+use crate::services::waiters::WaitResult;
 use crate::services::{lifecycle, moved, pacemaker, waiting, wakeup};
 
 use super::key::{Context, Key};
@@ -212,12 +212,12 @@ impl Node {
         let is_its = |one: &&mut Blocked| one.client == client && one.block != Block::IsOver;
         let to_be_told = self.blocked.borrow_mut().iter_mut().find_map(|(handle, one)| {
             let one = Some(one).filter(is_its)?;
-            Some((*handle, std::mem::replace(&mut one.block, Block::IsOver)))
+            Some((*handle, one.ticket, std::mem::replace(&mut one.block, Block::IsOver)))
         });
-        let Some((handle, block)) = to_be_told else {
+        let Some((handle, ticket, block)) = to_be_told else {
             return;
         };
-        waiting::on_disconnect(self, handle);
+        waiting::on_gone(self, ticket);
         if block == Block::Waits {
             self.over.borrow_mut().push(handle);
         }
@@ -376,14 +376,14 @@ impl Host for &Node {
     fn open<R>(
         self,
         (database, name): (Database, &[u8]),
-        purpose: Purpose,
+        access: Access,
         work: impl FnOnce(Key<'_>, &mut QueueValue) -> R,
     ) -> Result<R, Closed> {
         let has_context = self.is_in_timers.get() || self.is_in_event.get();
         assert!(has_context, "a key is opened outside commands, timers and events");
-        let context = match purpose {
-            Purpose::Look => Context::Looking,
-            Purpose::Change => Context::Timer,
+        let context = match access {
+            Access::Read => Context::Looking,
+            Access::Write => Context::Timer,
         };
         let place = (database, name.into());
         if !self.is_own(name) && self.keys.borrow().contains_key(&place) {

@@ -23,7 +23,7 @@ OTHER_PAGES = [ROOT / "examples" / "README.md", *sorted(ROOT.glob("*.md"))]
 COMMAND_PAGES = sorted(path for path in INDEX.parent.glob("*.md") if path != INDEX)
 
 # What is wrong with a record, in the words of src/queue/value/record.rs.
-RECORD_ERROR = "ERR {error}"
+RECORD_ERROR = "ERR {0}"
 
 FENCE = re.compile(r"^```([a-z]+)(?: (\w+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 GRAMMAR = re.compile(r"```grammar\n(DQ\.[A-Z]+)(.*?)\n```", re.DOTALL)
@@ -189,7 +189,7 @@ def on_one_line(page: str) -> str:
 
 def pattern_of(wording: str) -> str:
     """Of a format string of Rust, whatever its parts become."""
-    return ".+".join(map(re.escape, re.split(r"\{[a-z_A-Z]*\}", wording)))
+    return ".+".join(map(re.escape, re.split(r"\{[a-z_A-Z0-9]*\}", wording)))
 
 
 def anchor_of(title: str) -> str:

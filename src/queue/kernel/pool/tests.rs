@@ -13,7 +13,7 @@ fn ids_are_told_by_their_hash_and_memory_is_that_of_jobs_index_and_bodies() {
         bytes += pool.get(slot).unwrap().size();
     }
     assert!(hashes.len() > 990);
-    let (jobs, ids) = (pool.jobs.slab.memory(), pool.ids.memory());
+    let (jobs, ids) = (pool.jobs.memory(), pool.ids.memory());
     assert!(jobs > 32_000 && ids > 3_000 && bytes > 9_000, "{jobs}, {ids} and {bytes}");
     assert_eq!(pool.memory(), jobs + ids + bytes);
     let slots = pool.scan(0, 1_000, usize::MAX).0;

@@ -2,7 +2,7 @@ use super::*;
 use crate::queue::value::time::Millis;
 
 fn policy(ttr: u64) -> Terms {
-    Terms { policy: Policy::plain(Millis::new(ttr).unwrap()), group: NO_SLOT }
+    Terms { policy: Policy::plain(Millis::new(ttr).unwrap()), group: None }
 }
 
 #[test]
