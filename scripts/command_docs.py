@@ -63,7 +63,7 @@ class Wrong(Exception):
 def grammar(arguments: list[Raw]) -> list[str]:
     """The arguments in the notation of the docs, in pieces between which a line may end.
 
-    `[x]` is optional, `a | b` is one of them, `x [x ...]` is one or more.
+    `[x]` is optional, `(a | b)` and `a|b` are one of them, `x [x ...]` is one or more.
     """
     return [shown(argument) for argument in arguments]
 
@@ -99,7 +99,9 @@ def choice(argument: Raw, *, is_alone: bool) -> str:
     is_wide = any(" " in option for option in options) or (
         is_alone and "optional" in argument["flags"]
     )
-    return (" | " if is_wide else "|").join(options)
+    text = (" | " if is_wide else "|").join(options)
+    is_bare = is_wide and is_alone and "optional" not in argument["flags"]
+    return f"({text})" if is_bare else text
 
 
 def wrapped(pieces: list[str], width: int, indent: str) -> str:

@@ -2,7 +2,9 @@
 //! limits, keeps policies, details and totals, and mixes the check of its log. Compiled in here,
 //! since the crate brings the allocator of the server.
 
-use crate::queue::{Add, Circumstances, Delete, Due, Id, Millis, Mode, Pop, Queue, Time};
+use crate::queue::{
+    Add, Circumstances, Due, Id, Ids, Millis, Mode, Pop, Queue, Removal, Remove, Time,
+};
 
 use crate::candidate::Candidate;
 
@@ -44,7 +46,13 @@ impl Candidate for Shipped {
 
     fn cancel(&mut self, id: &[u8]) -> bool {
         let ids = [Id::new(id).unwrap()];
-        self.queue.apply(&self.told(), &Delete { ids: &ids }).jobs == 1
+        self.queue
+            .apply(
+                &self.told(),
+                &Remove { ids: Ids::from_slice(&ids), counted_as: Removal::Deleted },
+            )
+            .0
+            == 1
     }
 
     /// All at once: it counts buckets, a few nanoseconds each.

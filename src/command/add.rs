@@ -24,22 +24,15 @@
 
 use super::arg_reader::{options, ArgReader};
 use super::error::Error;
-use super::kinds::{Change, IfMissing};
-use super::schedule_options::{self, word_of, ScheduleOptions, SCHEDULE};
-use super::since::SINCE_0_1;
+use super::kinds::{Change, IfMissing, Reply};
+use super::schedule_options::{word_of, ScheduleOptions};
 use crate::queue::{self, Added, Due, Id, IfTaken, Millis, NewSchedule, Queue, Starts, Time};
 use crate::server::replies::Replies;
-use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::server::spec::{KeyUse, Spec};
 use crate::services::config;
 use crate::services::frame::Source;
 
 pub struct Add;
-
-pub struct Parsed<'c> {
-    add: queue::Add<'c>,
-    /// A taken id is no error.
-    nx: bool,
-}
 
 /// What is said beside the job's own terms.
 #[derive(Default)]
@@ -57,57 +50,21 @@ impl Change for Add {
         name: c"dq.add",
         summary: c"Adds a job to a queue, to be delivered when it is due",
         complexity: c"O(log(N)) with N being the number of jobs in the queue",
-        since: SINCE_0_1,
+        since: Spec::SINCE_0_1,
         flags: c"write deny-oom fast",
         arity: -4,
         key: KeyUse::Insert,
-        args: &[
-            ArgSpec::KEY,
-            ArgSpec::one_of(
-                c"id-selector",
-                &[ArgSpec::string(c"id"), ArgSpec::word(c"auto-id", c"*")],
-            ),
-            ArgSpec::string(c"body"),
-            ArgSpec::one_of(
-                c"due",
-                &[
-                    ArgSpec::integer(c"ms").token(c"DELAY"),
-                    ArgSpec::unix_time(c"unix-ms").token(c"AT"),
-                ],
-            )
-            .optional(),
-            ArgSpec::integer(c"ms").token(c"TTR").optional(),
-            ArgSpec::PRIORITY,
-            ArgSpec::integer(c"n").token(c"ATTEMPTS").optional(),
-            ArgSpec::BACKOFF,
-            ArgSpec::integer(c"ms").token(c"TTL").optional(),
-            ArgSpec::integer(c"ms").token(c"KEEP").optional(),
-            ArgSpec::integer(c"ms").token(c"LATE").optional(),
-            ArgSpec::string(c"name").token(c"GROUP").optional(),
-            SCHEDULE[0],
-            SCHEDULE[1],
-            SCHEDULE[2],
-            SCHEDULE[3],
-            SCHEDULE[4],
-            ArgSpec::one_of(
-                c"if-taken",
-                &[
-                    ArgSpec::word(c"nx", c"NX"),
-                    ArgSpec::word(c"replace", c"REPLACE"),
-                    ArgSpec::word(c"ensure", c"ENSURE"),
-                ],
-            )
-            .optional(),
-        ],
+        grammar: "key id|* body [DELAY ms | AT unix-ms] [TTR ms] [PRIORITY 0..255] [ATTEMPTS n] \
+            [BACKOFF base-ms max-ms] [TTL ms] [KEEP ms] [LATE ms] [GROUP name] \
+            [EVERY ms | CRON expression [TZ zone]] [MISFIRE ONE|ALL] [JITTER ms] [RUNS n] \
+            [UNTIL unix-ms] [NX | REPLACE | ENSURE]",
     };
 
     const IF_MISSING: IfMissing = IfMissing::Create;
 
-    type Parsed<'c> = Parsed<'c>;
-    type Outcome = Added;
-    type Operation<'p> = &'p queue::Add<'p>;
+    type Operation<'c> = queue::Add<'c>;
 
-    fn parse<'c>(mut words: ArgReader<'c>) -> Result<Parsed<'c>, Error> {
+    fn parse<'c>(mut words: ArgReader<'c>) -> Result<queue::Add<'c>, Error> {
         let id = match words.require()?.bytes() {
             b"*" => None,
             id => Some(Id::new(id).ok_or(Error::IdLength)?),
@@ -117,40 +74,21 @@ impl Change for Add {
         if body.len() > max && words.source() == Source::Client {
             return Err(Error::BodyLength { max });
         }
-        let mut parsed = Parsed { add: queue::Add { id, ..queue::Add::nameless(body) }, nx: false };
-        if words.remaining() == 0 {
-            return Ok(parsed);
+        let mut add = queue::Add { id, ..queue::Add::nameless(body) };
+        if words.remaining() > 0 {
+            AddOptions::read(words, &mut add)?;
         }
-        parsed.nx = AddOptions::read(words, &mut parsed.add)?;
-        Ok(parsed)
+        Ok(add)
     }
+}
 
-    fn check(Parsed { add, .. }: &Parsed, wall_clock: fn() -> Time) -> Result<(), Error> {
-        match add.due {
-            Due::In(delay) if !delay.is_zero() && wall_clock().checked_add(delay).is_none() => {
-                return Err(Error::PastTheEnd { option: "DELAY" });
-            }
-            Due::In(_) | Due::At(_) => (),
-        }
-        match &add.schedule {
-            Some(new) => schedule_options::check(&new.rule, wall_clock),
-            None => Ok(()),
-        }
-    }
-
-    fn operation<'p>(parsed: &'p Parsed<'_>) -> &'p queue::Add<'p> {
-        &parsed.add
-    }
-
-    fn reply(parsed: &Parsed, added: &Added, queue: &Queue, replies: Replies) -> Result<(), Error> {
-        match added {
+impl Reply for Added {
+    fn reply(&self, queue: &Queue, replies: Replies) -> Result<(), Error> {
+        match self {
             Added::New { slot, .. } | Added::Replaced { slot, .. } | Added::Unchanged { slot } => {
-                let made = || queue.id_and_body(*slot).map(|(id, _)| id);
-                let id = parsed.add.id.or_else(made);
-                replies.bulk(id.map_or(&[], Id::bytes));
+                replies.bulk(queue.id_and_body(*slot).map_or(&[], |(id, _)| id.bytes()));
             }
-            Added::Taken if parsed.nx => replies.null(),
-            Added::Over { .. } => replies.null(),
+            Added::Left | Added::Over { .. } => replies.null(),
             Added::Taken => return Err(Error::Taken),
             Added::Full => return Err(Error::Full),
             Added::Never => return Err(Error::NeverRuns),
@@ -160,11 +98,11 @@ impl Change for Add {
 }
 
 impl AddOptions {
-    /// Reads the options. Says whether NX is one.
-    fn read<'c>(words: ArgReader<'c>, add: &mut queue::Add<'c>) -> Result<bool, Error> {
+    fn read<'c>(words: ArgReader<'c>, add: &mut queue::Add<'c>) -> Result<(), Error> {
+        let source = words.source();
         let mut other = AddOptions::default();
         options!(words, {
-            "DELAY" => other.delay, millis(0);
+            "DELAY" => other.delay, span(0);
             "AT" => other.at, time();
             "TTR" => add.ttr, millis(1);
             "PRIORITY" => add.priority, priority();
@@ -180,8 +118,8 @@ impl AddOptions {
         } else |name, words| other.schedule.get_or_insert_default().read(name, words));
         add.due = other.due()?;
         add.if_taken = other.if_taken()?;
-        add.schedule = other.schedule(add)?;
-        Ok(other.nx.is_some())
+        add.schedule = other.schedule(add, source)?;
+        Ok(())
     }
 
     fn due(&self) -> Result<Due, Error> {
@@ -199,7 +137,8 @@ impl AddOptions {
             (None, Some(()), Some(())) => Err(Error::Exclusive { one: "REPLACE", other: "ENSURE" }),
             (None, Some(()), None) => Ok(IfTaken::Replace),
             (None, None, Some(())) => Ok(IfTaken::Ensure),
-            (_, None, None) => Ok(IfTaken::Refuse),
+            (Some(()), None, None) => Ok(IfTaken::Leave),
+            (None, None, None) => Ok(IfTaken::Refuse),
         }
     }
 
@@ -212,9 +151,13 @@ impl AddOptions {
     }
 
     /// How the job comes back, if it does; and that nothing is said with it that makes no sense.
-    fn schedule(&self, add: &queue::Add) -> Result<Option<Box<NewSchedule>>, Error> {
+    fn schedule(
+        &self,
+        add: &queue::Add,
+        source: Source,
+    ) -> Result<Option<Box<NewSchedule>>, Error> {
         let recurrence = match &self.schedule {
-            Some(words) => words.recurrence()?,
+            Some(words) => words.recurrence(source)?,
             None => None,
         };
         let Some(rule) = recurrence else {

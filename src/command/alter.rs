@@ -17,21 +17,10 @@
 use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::{Change, IfMissing};
-use super::since::SINCE_0_1;
-use crate::queue::{self, Altered, Queue, Rate};
-use crate::server::replies::Replies;
-use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::queue::{self, Rate};
+use crate::server::spec::{KeyUse, Spec};
 
 pub struct Alter;
-
-const RATE_PARTS: &[ArgSpec] = &[
-    ArgSpec::integer(c"n"),
-    ArgSpec::integer(c"per-ms"),
-    ArgSpec::integer(c"b").token(c"BURST").optional(),
-];
-const RATE: ArgSpec = ArgSpec::block(c"rate", RATE_PARTS).token(c"RATE").optional();
-const GROUP_RATE: ArgSpec =
-    ArgSpec::block(c"group-rate", RATE_PARTS).token(c"GROUPRATE").optional();
 
 impl Change for Alter {
     const SPEC: Spec = Spec {
@@ -39,31 +28,19 @@ impl Change for Alter {
         summary: c"Sets a queue's limits, and its defaults for jobs added later",
         complexity:
             c"O(1); O(G*log(G)) with G being the number of groups where their limits change",
-        since: SINCE_0_1,
+        since: Spec::SINCE_0_1,
         flags: c"write fast",
         arity: -3,
         key: KeyUse::Change,
-        args: &[
-            ArgSpec::KEY,
-            ArgSpec::integer(c"ms").token(c"TTR").optional(),
-            ArgSpec::integer(c"n").token(c"ATTEMPTS").optional(),
-            ArgSpec::BACKOFF,
-            ArgSpec::integer(c"ms").token(c"KEEP").optional(),
-            ArgSpec::integer(c"ms").token(c"LATE").optional(),
-            ArgSpec::integer(c"n").token(c"MAXJOBS").optional(),
-            ArgSpec::integer(c"ms").token(c"DEADKEEP").optional(),
-            ArgSpec::integer(c"n").token(c"CONCURRENCY").optional(),
-            RATE,
-            ArgSpec::integer(c"n").token(c"GROUPCONCURRENCY").optional(),
-            GROUP_RATE,
-        ],
+        grammar:
+            "key [TTR ms] [ATTEMPTS n] [BACKOFF base-ms max-ms] [KEEP ms] [LATE ms] [MAXJOBS n] \
+            [DEADKEEP ms] [CONCURRENCY n] [RATE n per-ms [BURST b]] [GROUPCONCURRENCY n] \
+            [GROUPRATE n per-ms [BURST b]]",
     };
 
     const IF_MISSING: IfMissing = IfMissing::Create;
 
-    type Parsed<'c> = queue::Alter;
-    type Outcome = Altered;
-    type Operation<'p> = queue::Alter;
+    type Operation<'c> = queue::Alter;
 
     fn parse(words: ArgReader) -> Result<queue::Alter, Error> {
         let mut changes = queue::Alter::default();
@@ -80,19 +57,10 @@ impl Change for Alter {
             "RATE" => changes.rate, by(read_rate);
             "GROUPRATE" => changes.group_rate, by(read_rate);
         } else |name, words| match name {
-            "BURST" => Err(Error::Needs { option: "BURST", other: "RATE or GROUPRATE" }),
+            "BURST" => Err(Error::BurstPlace),
             _ => Ok(false),
         });
         Ok(changes)
-    }
-
-    fn operation(parsed: &queue::Alter) -> queue::Alter {
-        *parsed
-    }
-
-    fn reply(_: &queue::Alter, _: &Altered, _: &Queue, replies: Replies) -> Result<(), Error> {
-        replies.ok();
-        Ok(())
     }
 }
 
@@ -102,6 +70,9 @@ fn read_rate(option: &'static str, words: &mut ArgReader) -> Result<Option<Rate>
     let jobs = words.small_integer(option, 0)?;
     let per = words.millis(option, u64::from(jobs > 0))?;
     let burst = words.take("BURST").then(|| words.small_integer("BURST", 1)).transpose()?;
+    if burst.is_some() && words.take("BURST") {
+        return Err(Error::Repeated { option: "BURST" });
+    }
     match (jobs, burst) {
         (0, None) => Ok(None),
         (0, Some(_)) => {

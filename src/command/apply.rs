@@ -1,4 +1,5 @@
-//! `DQ.APPLY key unix-ms logged name [word ...] | PUT id body record | GROUPS records | QUEUE record`
+//! `DQ.APPLY key
+//! (unix-ms logged name [word ...] | PUT id body record | GROUPS records | QUEUE record)`
 //!
 //! Internal: an entry of the log, which replicas and the AOF get.
 //!
@@ -17,16 +18,16 @@ use std::marker::PhantomData;
 use super::arg_reader::ArgReader;
 use super::error::Error;
 use super::kinds::Handler;
-use super::since::SINCE_0_1;
 use crate::queue::{
-    Effect, Forget, ForgetGroups, GroupRecord, JobRecord, Lease, Queue, QueueRecord, Record, Time,
+    Effect, ForgetGroups, GroupRecord, JobRecord, Lease, Queue, QueueRecord, Record, Removal,
+    Remove, Time,
 };
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::context::wall_clock;
 use crate::server::key::Access;
 use crate::server::slots;
-use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::server::spec::{KeyUse, Spec};
 use crate::services::divergence;
 use crate::services::frame::Source;
 use crate::services::leases::is_forged;
@@ -55,38 +56,12 @@ impl<C: LoggedCommands> Handler for Apply<C> {
         summary: c"An internal command: an entry of the log that replicas and the AOF get",
         complexity:
             c"O(M*log(N)) with N being the number of jobs in the queue and M the number of jobs changed",
-        since: SINCE_0_1,
+        since: Spec::SINCE_0_1,
         flags: c"write admin",
         arity: -4,
         key: KeyUse::Take,
-        args: &[
-            ArgSpec::KEY,
-            ArgSpec::one_of(
-                c"entry",
-                &[
-                    ArgSpec::block(
-                        c"command",
-                        &[
-                            ArgSpec::unix_time(c"unix-ms"),
-                            ArgSpec::string(c"circumstances"),
-                            ArgSpec::string(c"name"),
-                            ArgSpec::string(c"word").optional().multiple(),
-                        ],
-                    ),
-                    ArgSpec::block(
-                        c"put",
-                        &[
-                            ArgSpec::word(c"put-word", c"PUT"),
-                            ArgSpec::ID,
-                            ArgSpec::string(c"body"),
-                            ArgSpec::string(c"record"),
-                        ],
-                    ),
-                    ArgSpec::string(c"records").token(c"GROUPS"),
-                    ArgSpec::string(c"record").token(c"QUEUE"),
-                ],
-            ),
-        ],
+        grammar: "key \
+            (unix-ms logged name [word ...] | PUT id body record | GROUPS records | QUEUE record)",
     };
 
     fn run(call: &Call) -> Result<(), Error> {
@@ -155,7 +130,7 @@ fn replay_forget(
         return Ok(false);
     };
     match ids {
-        Some(ids) => opened.replay_entry(logged, &Forget { ids: &ids }),
+        Some(ids) => opened.replay_entry(logged, &Remove { ids, counted_as: Removal::Purged }),
         None => opened.replay_entry(logged, &ForgetGroups),
     }
     Ok(true)

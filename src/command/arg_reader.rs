@@ -3,13 +3,12 @@
 //! Everything is read and checked before the key is touched.
 
 use super::error::Error;
-use smallvec::SmallVec;
-
 use super::limits::REASON_BYTES_MAX;
-use crate::queue::{Attempts, Backoff, Claim, Id, Lease, Millis, State, Time};
+use crate::queue::{Attempts, Backoff, Claim, Id, Ids, Lease, Millis, State, Time};
 use crate::server::arg::{Arg, Args};
 use crate::server::call::Call;
-use crate::server::spec::{ArgSpec, Spec};
+use crate::server::context::wall_clock;
+use crate::server::spec::Spec;
 use crate::services::frame::Source;
 
 /// The arguments after the command's name, from left to right.
@@ -20,9 +19,6 @@ pub struct ArgReader<'c> {
     spec: &'static Spec,
     source: Source,
 }
-
-/// Ids that a command names; most often one.
-pub type Ids<'c> = SmallVec<[Id<'c>; 2]>;
 
 impl<'c> ArgReader<'c> {
     /// Those of a command, behind its name.
@@ -110,7 +106,8 @@ impl<'c> ArgReader<'c> {
                 None => false,
             };
             if !is_option {
-                let is_bare = self.spec.takes(ArgSpec::STATE) && state_of(word.bytes()).is_some();
+                let takes_state = self.spec.grammar.contains("STATE state");
+                let is_bare = takes_state && state_of(word.bytes()).is_some();
                 let error = if is_bare { Error::BareState } else { Error::UnknownOption };
                 return Err(error(word.bytes().to_vec()));
             }
@@ -148,6 +145,16 @@ impl<'c> ArgReader<'c> {
         let max = Millis::MAX.as_u64();
         let ms = self.integer(option, min, max)?;
         Millis::new(ms).ok_or(Error::NotInRange { option, min, max })
+    }
+
+    /// The same, of a span from now on: for a client, it ends before time does.
+    pub fn span(&mut self, option: &'static str, min: u64) -> Result<Millis, Error> {
+        let span = self.millis(option, min)?;
+        let is_checked = self.source == Source::Client && !span.is_zero();
+        if is_checked && wall_clock().checked_add(span).is_none() {
+            return Err(Error::PastTheEnd { option });
+        }
+        Ok(span)
     }
 
     /// The value of an option: unix milliseconds.

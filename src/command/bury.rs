@@ -9,11 +9,9 @@
 
 use super::arg_reader::{options, ArgReader};
 use super::error::Error;
-use super::kinds::{reply_whether, Change, IfMissing};
-use super::since::SINCE_0_1;
-use crate::queue::{self, Accepted, Queue};
-use crate::server::replies::Replies;
-use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use super::kinds::Change;
+use crate::queue;
+use crate::server::spec::{KeyUse, Spec};
 
 pub struct Bury;
 
@@ -22,23 +20,14 @@ impl Change for Bury {
         name: c"dq.bury",
         summary: c"Marks a job as dead: it is kept for an operator to look at",
         complexity: c"O(log(N)) with N being the number of jobs in the queue",
-        since: SINCE_0_1,
+        since: Spec::SINCE_0_1,
         flags: c"write fast",
         arity: -4,
         key: KeyUse::Change,
-        args: &[
-            ArgSpec::KEY,
-            ArgSpec::ID,
-            ArgSpec::LEASE,
-            ArgSpec::string(c"text").token(c"REASON").optional(),
-        ],
+        grammar: "key id lease [REASON text]",
     };
 
-    const IF_MISSING: IfMissing = IfMissing::REPLY_ZERO;
-
-    type Parsed<'c> = queue::Bury<'c>;
-    type Outcome = Accepted;
-    type Operation<'p> = queue::Bury<'p>;
+    type Operation<'c> = queue::Bury<'c>;
 
     fn parse<'c>(mut words: ArgReader<'c>) -> Result<queue::Bury<'c>, Error> {
         let claim = words.require_claim()?;
@@ -47,18 +36,5 @@ impl Change for Bury {
             "REASON" => reason, reason();
         });
         Ok(queue::Bury { claim, reason })
-    }
-
-    fn operation<'p>(parsed: &'p queue::Bury<'_>) -> queue::Bury<'p> {
-        *parsed
-    }
-
-    fn reply(
-        _: &queue::Bury,
-        accepted: &Accepted,
-        _: &Queue,
-        replies: Replies,
-    ) -> Result<(), Error> {
-        reply_whether(*accepted, replies)
     }
 }

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use super::arg_reader::{options, ArgReader};
 use super::error::Error;
-use crate::queue::{Deliveries, Id, Millis, Mode, Pop, PopById, Queue, Time};
+use crate::queue::{Deliveries, Id, Millis, Mode, Pop, PopById, Queue};
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::key::Access;
 use crate::server::replies::{Delivered, Replies};
-use crate::server::spec::ArgSpec;
 use crate::services::frame::Source;
+use crate::services::log::LogForm;
 use crate::services::opened::{self, OpenedQueue};
-use crate::services::{log, Around, JobShape, Shape};
+use crate::services::{Announced, Around, JobShape, Shape};
 
 pub struct Consumer<'c> {
     pub pop: Pop,
@@ -35,18 +35,6 @@ pub enum Asks {
 const OPTIONS: [&str; 6] = ["COUNT", "BLOCK", "TTR", "NOACK", "WITHDUE", "ID"];
 
 impl<'c> Consumer<'c> {
-    pub const COUNT: ArgSpec = ArgSpec::integer(c"n").token(c"COUNT").optional();
-    pub const BLOCK: ArgSpec = ArgSpec::integer(c"ms").token(c"BLOCK").optional();
-    /// A job that is finished by being handed out has no lease that could last.
-    pub const MODE: ArgSpec = ArgSpec::one_of(
-        c"mode",
-        &[ArgSpec::integer(c"ms").token(c"TTR"), ArgSpec::word(c"noack", c"NOACK")],
-    )
-    .optional();
-    pub const WITHDUE: ArgSpec = ArgSpec::word(c"withdue", c"WITHDUE").optional();
-
-    pub const IDS: ArgSpec = ArgSpec::string(c"id").token(c"ID").optional().multiple();
-
     pub fn parse(words: ArgReader<'c>, asks: Asks) -> Result<Consumer<'c>, Error> {
         let mut ids = Vec::new();
         let (mut count, mut block, mut ttr, mut noack, mut withdue) =
@@ -55,7 +43,7 @@ impl<'c> Consumer<'c> {
         options!(words, {
             "COUNT" => count, count();
             "BLOCK" => block, millis(0);
-            "TTR" => ttr, millis(1);
+            "TTR" => ttr, span(1);
             "NOACK" => noack, flag();
             "WITHDUE" => withdue, flag();
         } else |name, words| match name {
@@ -77,61 +65,26 @@ impl<'c> Consumer<'c> {
         Ok(Consumer { pop: Pop { count: count.unwrap_or(1), ttr, mode }, ids, block, job_shape })
     }
 
-    /// What can be checked only once the time is known.
-    pub fn check(&self, wall_clock: fn() -> Time) -> Result<(), Error> {
-        match self.pop.ttr {
-            Some(ttr) if wall_clock().checked_add(ttr).is_none() => {
-                Err(Error::PastTheEnd { option: "TTR" })
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-
     /// The jobs that it asks for by their ids, if it does.
     pub fn by_id(&self) -> Option<PopById<'_>> {
         let Pop { ttr, mode, .. } = self.pop;
         (!self.ids.is_empty()).then(|| PopById { ids: &self.ids, ttr, mode })
     }
 
-    /// Hands out those that can be had of these jobs; false, without a reply, when none can.
-    pub fn take_by_id(
+    /// Hands out what can be had; false, without a reply, when nothing can.
+    pub fn hand_out(
         &self,
         call: &Call,
-        key: Arg,
-        pop: &PopById,
+        (key, around): (Arg, Around),
         source: Source,
-    ) -> Result<bool, Error> {
-        let Some(mut opened) = OpenedQueue::at(call, key, Access::Write)? else {
-            return Ok(false);
-        };
-        let ttr = pop.ttr.map_or(String::new(), |ttr| ttr.as_u64().to_string());
-        let words = log::pop_by_id_words(pop, &ttr);
-        let words = log::LogForm::Command(log::POP, &words);
-        Ok(opened.queue_for(source).hand_out(
-            pop,
-            || false,
-            words,
-            |deliveries, queue| {
-                let shape = Shape { around: Around::Jobs, job: self.job_shape };
-                reply(call.replies(), key, shape, deliveries, queue);
-            },
-        ))
-    }
-
-    /// Hands out what is ready in this queue; false, without a reply, when nothing is.
-    pub fn take_from(
-        &self,
-        call: &Call,
-        key: Arg,
-        around: Around,
-        source: Source,
-        words: log::LogForm,
+        pop: &impl Announced<Outcome = Deliveries>,
+        words: LogForm,
     ) -> Result<bool, Error> {
         let Some(mut opened) = OpenedQueue::at(call, key, Access::Write)? else {
             return Ok(false);
         };
         let would_wait = || self.block.is_some() && call.may_block();
-        Ok(opened.queue_for(source).hand_out(&self.pop, would_wait, words, |deliveries, queue| {
+        Ok(opened.queue_for(source).hand_out(pop, would_wait, words, |deliveries, queue| {
             let shape = Shape { around, job: self.job_shape };
             reply(call.replies(), key, shape, deliveries, queue);
         }))

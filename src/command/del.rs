@@ -7,13 +7,11 @@
 //!
 //! O(log n) in the queue's jobs for each id.
 
-use super::arg_reader::{ArgReader, Ids};
+use super::arg_reader::ArgReader;
 use super::error::Error;
-use super::kinds::{Change, IfMissing};
-use super::since::SINCE_0_1;
-use crate::queue::{self, Deleted, Queue};
-use crate::server::replies::Replies;
-use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use super::kinds::Change;
+use crate::queue::{Removal, Remove};
+use crate::server::spec::{KeyUse, Spec};
 
 pub struct Del;
 
@@ -23,29 +21,16 @@ impl Change for Del {
         summary: c"Removes jobs from a queue, whatever their state",
         complexity:
             c"O(M*log(N)) with N being the number of jobs in the queue and M the number of ids",
-        since: SINCE_0_1,
+        since: Spec::SINCE_0_1,
         flags: c"write fast",
         arity: -3,
         key: KeyUse::Remove,
-        args: &[ArgSpec::KEY, ArgSpec::string(c"id").multiple()],
+        grammar: "key id [id ...]",
     };
 
-    const IF_MISSING: IfMissing = IfMissing::REPLY_ZERO;
+    type Operation<'c> = Remove<'c>;
 
-    type Parsed<'c> = Ids<'c>;
-    type Outcome = Deleted;
-    type Operation<'p> = queue::Delete<'p>;
-
-    fn parse<'c>(mut words: ArgReader<'c>) -> Result<Ids<'c>, Error> {
-        words.require_ids()
-    }
-
-    fn operation<'p>(ids: &'p Ids<'_>) -> queue::Delete<'p> {
-        queue::Delete { ids }
-    }
-
-    fn reply(_: &Ids, deleted: &Deleted, _: &Queue, replies: Replies) -> Result<(), Error> {
-        replies.integer(deleted.jobs as u64);
-        Ok(())
+    fn parse<'c>(mut words: ArgReader<'c>) -> Result<Remove<'c>, Error> {
+        Ok(Remove { ids: words.require_ids()?, counted_as: Removal::Deleted })
     }
 }

@@ -30,9 +30,6 @@ pub enum Error {
     /// Now and this span are more than the last time there is.
     #[error("ERR {option} reaches past the last time there is, {}", Time::MAX.unix_ms())]
     PastTheEnd { option: &'static str },
-    /// An option that makes no sense without another.
-    #[error("ERR option {option} needs {other}")]
-    Needs { option: &'static str, other: &'static str },
     /// An option that has to be given.
     #[error("ERR option {option} is missing")]
     Missing { option: &'static str },
@@ -44,6 +41,8 @@ pub enum Error {
     NotAfter { state: State },
     #[error("ERR the base of BACKOFF must not be longer than its max")]
     BackoffOrder,
+    #[error("ERR option BURST must stand right behind RATE n per-ms or GROUPRATE n per-ms")]
+    BurstPlace,
     /// So many jobs take longer than the longest span there is.
     #[error("ERR at this {option}, BURST jobs must not take longer than {} ms", Millis::MAX.as_u64())]
     BurstLength { option: &'static str },

@@ -12,20 +12,11 @@
 
 use super::arg_reader::ArgReader;
 use super::error::Error;
-use super::kinds::{Change, IfMissing};
-use super::since::SINCE_0_1;
-use smallvec::{smallvec, SmallVec};
-
-use crate::queue::{self, Claim, Finished, Queue};
-use crate::server::replies::Replies;
-use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use super::kinds::Change;
+use crate::queue::{self, Claim, Claims};
+use crate::server::spec::{KeyUse, Spec};
 
 pub struct Finish;
-
-/// Most often one.
-type Claims<'c> = SmallVec<[Claim<'c>; 2]>;
-
-const LEASE: ArgSpec = ArgSpec::string(c"lease");
 
 impl Change for Finish {
     const SPEC: Spec = Spec {
@@ -33,52 +24,26 @@ impl Change for Finish {
         summary: c"Removes jobs whose work is done",
         complexity:
             c"O(M*log(N)) with N being the number of jobs in the queue and M the number of ids",
-        since: SINCE_0_1,
+        since: Spec::SINCE_0_1,
         flags: c"write fast",
         arity: -3,
         key: KeyUse::Remove,
-        args: &[
-            ArgSpec::KEY,
-            ArgSpec::string(c"id"),
-            ArgSpec::block(
-                c"leases",
-                &[
-                    LEASE,
-                    ArgSpec::block(c"delivery", &[ArgSpec::string(c"id"), LEASE])
-                        .optional()
-                        .multiple(),
-                ],
-            )
-            .optional(),
-        ],
+        grammar: "key id [lease [id lease ...]]",
     };
 
-    const IF_MISSING: IfMissing = IfMissing::REPLY_ZERO;
+    type Operation<'c> = queue::Finish<'c>;
 
-    type Parsed<'c> = Claims<'c>;
-    type Outcome = Finished;
-    type Operation<'p> = queue::Finish<'p>;
-
-    fn parse<'c>(mut words: ArgReader<'c>) -> Result<Claims<'c>, Error> {
+    fn parse<'c>(mut words: ArgReader<'c>) -> Result<queue::Finish<'c>, Error> {
+        let mut claims = Claims::with_capacity(words.remaining() / 2);
         if words.remaining() == 1 {
-            return Ok(smallvec![Claim { id: words.require_id()?, lease: None }]);
+            claims.push(Claim { id: words.require_id()?, lease: None });
         }
         if words.remaining() % 2 == 1 {
             return Err(Error::UnpairedLease);
         }
-        let mut claims = Claims::with_capacity(words.remaining() / 2);
         while words.remaining() > 0 {
             claims.push(words.require_claim()?);
         }
-        Ok(claims)
-    }
-
-    fn operation<'p>(claims: &'p Claims<'_>) -> queue::Finish<'p> {
-        queue::Finish { claims }
-    }
-
-    fn reply(_: &Claims, finished: &Finished, _: &Queue, replies: Replies) -> Result<(), Error> {
-        replies.integer(finished.jobs as u64);
-        Ok(())
+        Ok(queue::Finish { claims })
     }
 }

@@ -12,11 +12,10 @@ use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::{Look, Looking};
 use super::limits::FORECAST_STEPS_MAX;
-use super::since::SINCE_0_2;
 use crate::queue::{Forecast, Millis, Time};
 use crate::server::context::wall_clock;
 use crate::server::replies::Replies;
-use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::server::spec::{KeyUse, Spec};
 
 pub struct Forecasting;
 
@@ -25,16 +24,11 @@ impl Look for Forecasting {
         name: c"dq.forecast",
         summary: c"Tells how many jobs come due in each of the next steps of time",
         complexity: c"O(N+B) with N being the number of steps and B that of a priority's buckets of some hundred jobs in them, for each priority",
-        since: SINCE_0_2,
+        since: Spec::SINCE_0_2,
         flags: c"readonly",
         arity: -6,
         key: KeyUse::Read,
-        args: &[
-            ArgSpec::KEY,
-            ArgSpec::unix_time(c"unix-ms").token(c"FROM").optional(),
-            ArgSpec::integer(c"ms").token(c"STEP"),
-            ArgSpec::integer(c"n").token(c"COUNT"),
-        ],
+        grammar: "key [FROM unix-ms] STEP ms COUNT n",
     };
 
     type Parsed<'c> = Steps;

@@ -9,10 +9,9 @@ use super::arg_reader::ArgReader;
 use super::error::Error;
 use super::job_reply::reply_job;
 use super::kinds::{Look, Looking};
-use super::since::SINCE_0_1;
 use crate::queue::Id;
 use crate::server::replies::Replies;
-use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::server::spec::{KeyUse, Spec};
 
 pub struct Get;
 
@@ -21,11 +20,11 @@ impl Look for Get {
         name: c"dq.get",
         summary: c"Shows a job",
         complexity: c"O(log(N)) with N being the number of jobs in the queue",
-        since: SINCE_0_1,
+        since: Spec::SINCE_0_1,
         flags: c"readonly fast",
         arity: 3,
         key: KeyUse::Read,
-        args: &[ArgSpec::KEY, ArgSpec::string(c"id")],
+        grammar: "key id",
     };
 
     type Parsed<'c> = Id<'c>;
@@ -41,11 +40,6 @@ impl Look for Get {
             Some(job) => reply_job(replies, &job, looking.now),
             None => replies.null(),
         }
-        Ok(())
-    }
-
-    fn reply_missing(_id: &Id, replies: Replies) -> Result<(), Error> {
-        replies.null();
         Ok(())
     }
 }

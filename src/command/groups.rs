@@ -14,10 +14,9 @@ use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::{Look, Looking};
 use super::limits::{GROUPS_DEFAULT, GROUPS_MAX};
-use super::since::SINCE_0_2;
 use crate::queue::{GroupView, Time};
 use crate::server::replies::{Fields, Replies};
-use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::server::spec::{KeyUse, Spec};
 
 pub struct Groups;
 
@@ -26,11 +25,11 @@ impl Look for Groups {
         name: c"dq.groups",
         summary: c"Iterates over the groups of a queue, with the counts of their jobs",
         complexity: c"O(G) with G being the number of groups looked at, and a step for some hundred jobs of one with many",
-        since: SINCE_0_2,
+        since: Spec::SINCE_0_2,
         flags: c"readonly",
         arity: -3,
         key: KeyUse::Read,
-        args: &[ArgSpec::KEY, ArgSpec::integer(c"cursor"), ArgSpec::integer(c"n").token(c"COUNT").optional()],
+        grammar: "key cursor [COUNT n]",
     };
 
     type Parsed<'c> = GroupsPart;

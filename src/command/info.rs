@@ -8,13 +8,12 @@
 use super::arg_reader::ArgReader;
 use super::error::Error;
 use super::kinds::{Look, Looking};
-use super::since::SINCE_0_1;
 use std::num::{NonZeroU32, NonZeroU64};
 
 use crate::queue::{Millis, Rate, Settings, State, Time, Totals};
 use crate::server::replies::Fields;
 use crate::server::replies::Replies;
-use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::server::spec::{KeyUse, Spec};
 use crate::services::config;
 use crate::services::lateness::{SoFar, LATENESS_STEPS};
 
@@ -25,11 +24,11 @@ impl Look for Info {
         name: c"dq.info",
         summary: c"Shows a queue: settings, counts by state, totals, lateness",
         complexity: c"O(1)",
-        since: SINCE_0_1,
+        since: Spec::SINCE_0_1,
         flags: c"readonly fast",
         arity: 2,
         key: KeyUse::Read,
-        args: &[ArgSpec::KEY],
+        grammar: "key",
     };
 
     type Parsed<'c> = ();
@@ -68,11 +67,6 @@ impl Look for Info {
         fields.add("total-missed", queue.totals().missed);
         show_lateness_counts(&mut fields, &lateness);
         replies.fields(&fields);
-        Ok(())
-    }
-
-    fn reply_missing((): &(), replies: Replies) -> Result<(), Error> {
-        replies.null();
         Ok(())
     }
 }

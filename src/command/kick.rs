@@ -11,11 +11,10 @@ use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::Handler;
 use super::limits::KICK_JOBS_MAX;
-use super::since::SINCE_0_1;
 use crate::queue::{KickJob, State};
 use crate::server::call::Call;
 use crate::server::key::Access;
-use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::server::spec::{KeyUse, Spec};
 use crate::services::log;
 use crate::services::opened::{source_of, OpenedQueue};
 
@@ -28,11 +27,11 @@ impl Handler for Kick {
         summary: c"Makes dead jobs ready again, oldest first",
         complexity:
             c"O(M*log(N)) with N being the number of jobs in the queue and M the number kicked",
-        since: SINCE_0_1,
+        since: Spec::SINCE_0_1,
         flags: c"write fast",
         arity: -2,
         key: KeyUse::Change,
-        args: &[ArgSpec::KEY, ArgSpec::integer(c"n").token(c"COUNT").optional()],
+        grammar: "key [COUNT n]",
     };
 
     /// Logged as the DQ.KICKJOB that it comes to.
@@ -50,12 +49,12 @@ impl Handler for Kick {
         let open = opened.queue_for(source_of(call));
         let slots = open.queue().peek(State::Dead, count.unwrap_or(1).min(KICK_JOBS_MAX));
         let names = open.queue().ids_of(&slots);
-        let operation = KickJob { ids: &names.ids() };
+        let operation = KickJob { ids: names.ids() };
         open.change(
             &operation,
             log::LogForm::Command(c"DQ.KICKJOB", &names.words()),
             |kicked, _| {
-                call.replies().integer(kicked.jobs as u64);
+                call.replies().integer(kicked.0 as u64);
             },
         );
         Ok(())

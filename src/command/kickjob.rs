@@ -7,13 +7,11 @@
 //!
 //! O(log n) in the queue's jobs for each id.
 
-use super::arg_reader::{ArgReader, Ids};
+use super::arg_reader::ArgReader;
 use super::error::Error;
-use super::kinds::{Change, IfMissing};
-use super::since::SINCE_0_1;
-use crate::queue::{self, Kicked, Queue};
-use crate::server::replies::Replies;
-use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use super::kinds::Change;
+use crate::queue;
+use crate::server::spec::{KeyUse, Spec};
 
 pub struct KickJob;
 
@@ -23,29 +21,16 @@ impl Change for KickJob {
         summary: c"Makes dead or delayed jobs ready now, by id",
         complexity:
             c"O(M*log(N)) with N being the number of jobs in the queue and M the number of ids",
-        since: SINCE_0_1,
+        since: Spec::SINCE_0_1,
         flags: c"write fast",
         arity: -3,
         key: KeyUse::Change,
-        args: &[ArgSpec::KEY, ArgSpec::string(c"id").multiple()],
+        grammar: "key id [id ...]",
     };
 
-    const IF_MISSING: IfMissing = IfMissing::REPLY_ZERO;
+    type Operation<'c> = queue::KickJob<'c>;
 
-    type Parsed<'c> = Ids<'c>;
-    type Outcome = Kicked;
-    type Operation<'p> = queue::KickJob<'p>;
-
-    fn parse<'c>(mut words: ArgReader<'c>) -> Result<Ids<'c>, Error> {
-        words.require_ids()
-    }
-
-    fn operation<'p>(ids: &'p Ids<'_>) -> queue::KickJob<'p> {
-        queue::KickJob { ids }
-    }
-
-    fn reply(_: &Ids, kicked: &Kicked, _: &Queue, replies: Replies) -> Result<(), Error> {
-        replies.integer(kicked.jobs as u64);
-        Ok(())
+    fn parse<'c>(mut words: ArgReader<'c>) -> Result<queue::KickJob<'c>, Error> {
+        Ok(queue::KickJob { ids: words.require_ids()? })
     }
 }

@@ -1,14 +1,14 @@
 //! The two kinds of commands: those that change one queue, and those that look at one. A command
-//! says what is its own, parse and reply; carrying it out is the same for all of a kind, and here.
+//! says what is its own: parse and, where it looks, reply; carrying it out is the same for all of a
+//! kind, and here. What comes of a change says how it is replied.
 //! DQ.POP, DQ.MPOP, DQ.KICK, DQ.PURGE and DQ.APPLY are of no kind.
 
 use super::arg_reader::ArgReader;
 use super::error::Error;
-use crate::queue::{Accepted, Changed, Queue, Time};
+use crate::queue::{Altered, Done, Queue, Time};
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 pub use crate::server::command::Handler;
-use crate::server::context::wall_clock;
 use crate::server::key::Access;
 use crate::server::logfile::warning;
 use crate::server::replies::Replies;
@@ -33,30 +33,35 @@ impl IfMissing {
 /// A command that changes a queue.
 pub trait Change {
     const SPEC: Spec;
-    const IF_MISSING: IfMissing;
+    const IF_MISSING: IfMissing = IfMissing::REPLY_ZERO;
 
-    /// Everything is read and checked before the key is touched.
-    type Parsed<'c>;
-    type Outcome: Changed;
-    type Operation<'p>: Announced<Outcome = Self::Outcome>;
+    type Operation<'c>: Announced<Outcome: Reply>;
 
-    /// The words behind the key.
-    fn parse<'c>(words: ArgReader<'c>) -> Result<Self::Parsed<'c>, Error>;
+    /// The words behind the key. Everything is read and checked before the key is touched.
+    fn parse<'c>(words: ArgReader<'c>) -> Result<Self::Operation<'c>, Error>;
+}
 
-    /// What can be checked only once the time is known.
-    fn check(_parsed: &Self::Parsed<'_>, _wall_clock: fn() -> Time) -> Result<(), Error> {
+/// What came of an operation, as a client gets it.
+pub trait Reply {
+    /// With an error, nothing has changed.
+    fn reply(&self, queue: &Queue, replies: Replies) -> Result<(), Error>;
+}
+
+impl Reply for Done {
+    fn reply(&self, _: &Queue, replies: Replies) -> Result<(), Error> {
+        replies.integer(self.0 as u64);
         Ok(())
     }
+}
 
-    fn operation<'p>(parsed: &'p Self::Parsed<'_>) -> Self::Operation<'p>;
-
-    /// With an error, nothing has changed.
-    fn reply(
-        parsed: &Self::Parsed<'_>,
-        outcome: &Self::Outcome,
-        queue: &Queue,
-        replies: Replies,
-    ) -> Result<(), Error>;
+impl Reply for Altered {
+    fn reply(&self, _: &Queue, replies: Replies) -> Result<(), Error> {
+        match self {
+            Altered::Yes | Altered::No => replies.ok(),
+            Altered::TooManyPaused => return Err(Error::TooManyPaused),
+        }
+        Ok(())
+    }
 }
 
 /// The command as the server sees it.
@@ -70,17 +75,16 @@ impl<C: Change> Handler for Changing<C> {
         let source = source_of(call);
         let mut words = ArgReader::of(call, &C::SPEC, source);
         let key = words.require()?;
-        let parsed = C::parse(words)?;
-        if source == Source::Client {
-            C::check(&parsed, wall_clock)?;
+        let operation = C::parse(words)?;
+        match (open::<C>(call, key)?, C::IF_MISSING) {
+            (Some(opened), _) => opened
+                .change(source, &operation, |outcome, queue| outcome.reply(queue, call.replies())),
+            (None, IfMissing::Reply(reply)) => {
+                reply(call.replies());
+                Ok(())
+            }
+            (None, IfMissing::Create) => Ok(()),
         }
-        let Some(opened) = open::<C>(call, key)? else {
-            return Ok(());
-        };
-        let operation = C::operation(&parsed);
-        opened.change(source, &operation, |outcome, queue| {
-            C::reply(&parsed, outcome, queue, call.replies())
-        })
     }
 }
 
@@ -92,36 +96,19 @@ pub fn replay<C: Change>(
     words: ArgReader,
     logged: &LoggedCircumstances,
 ) -> Result<bool, Error> {
-    let parsed = C::parse(words)?;
-    let Some(opened) = open_silently::<C>(call, key)? else {
+    let operation = C::parse(words)?;
+    let Some(opened) = open::<C>(call, key)? else {
         return Ok(false);
     };
-    opened.replay_entry(logged, &C::operation(&parsed));
+    opened.replay_entry(logged, &operation);
     Ok(true)
 }
 
 fn open<'c, C: Change>(call: &Call<'c>, key: Arg<'c>) -> Result<Option<OpenedQueue<'c>>, Error> {
-    let opened = open_silently::<C>(call, key)?;
-    if let (None, IfMissing::Reply(reply)) = (&opened, C::IF_MISSING) {
-        reply(call.replies());
-    }
-    Ok(opened)
-}
-
-fn open_silently<'c, C: Change>(
-    call: &Call<'c>,
-    key: Arg<'c>,
-) -> Result<Option<OpenedQueue<'c>>, Error> {
     Ok(match C::IF_MISSING {
         IfMissing::Create => Some(OpenedQueue::or_created(call, key)?),
         IfMissing::Reply(_) => OpenedQueue::at(call, key, Access::Write)?,
     })
-}
-
-/// 1 or 0.
-pub fn reply_whether(accepted: Accepted, replies: Replies) -> Result<(), Error> {
-    replies.integer(u64::from(accepted == Accepted::Yes));
-    Ok(())
 }
 
 /// A command that looks at a queue.
@@ -137,7 +124,10 @@ pub trait Look {
     fn reply(parsed: &Self::Parsed<'_>, looking: &Looking, replies: Replies) -> Result<(), Error>;
 
     /// There is no such key.
-    fn reply_missing(parsed: &Self::Parsed<'_>, replies: Replies) -> Result<(), Error>;
+    fn reply_missing(_parsed: &Self::Parsed<'_>, replies: Replies) -> Result<(), Error> {
+        replies.null();
+        Ok(())
+    }
 }
 
 /// What one looks at.

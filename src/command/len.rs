@@ -8,10 +8,9 @@
 use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::{Look, Looking};
-use super::since::SINCE_0_1;
 use crate::queue::State;
 use crate::server::replies::Replies;
-use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::server::spec::{KeyUse, Spec};
 
 pub struct Len;
 
@@ -20,11 +19,11 @@ impl Look for Len {
         name: c"dq.len",
         summary: c"Counts the jobs of a queue, or those in one state",
         complexity: c"O(1)",
-        since: SINCE_0_1,
+        since: Spec::SINCE_0_1,
         flags: c"readonly fast",
         arity: -2,
         key: KeyUse::Measure,
-        args: &[ArgSpec::KEY, ArgSpec::STATE.optional()],
+        grammar: "key [STATE state]",
     };
 
     type Parsed<'c> = Option<State>;

@@ -6,7 +6,6 @@
 //! | `kinds.rs` | the two kinds of commands, those that change and those that look, and how each is carried out |
 //! | `arg_reader.rs`, `limits.rs` | reading arguments; how much a command takes or gives |
 //! | `table.rs` | every command, and of which kind it is |
-//! | `since.rs` | the version in which a command came |
 //! | `error.rs`, `quoted.rs` | every error, with its wording; how it shows what a client sent |
 //! | `consumer.rs` | what DQ.POP and DQ.MPOP share |
 //! | `schedule_options.rs` | the options of a schedule |
@@ -44,7 +43,6 @@ mod release;
 mod resume;
 mod scan;
 mod schedule_options;
-mod since;
 mod table;
 mod touch;
 

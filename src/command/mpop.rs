@@ -13,14 +13,12 @@ use super::arg_reader::ArgReader;
 use super::consumer::{Asks, Consumer};
 use super::error::Error;
 use super::kinds::Handler;
-use super::since::SINCE_0_1;
 use crate::server::arg::Arg;
 use crate::server::call::Call;
-use crate::server::context::wall_clock;
 use crate::server::key::Access;
-use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::server::spec::{KeyUse, Spec};
 use crate::services::frame::Source;
-use crate::services::log;
+use crate::services::log::{self, LogForm};
 use crate::services::opened::OpenedQueue;
 use crate::services::Around;
 
@@ -32,18 +30,11 @@ impl Handler for MPop {
         name: c"dq.mpop",
         summary: c"Takes the next ready jobs from the first of several queues that has any",
         complexity: c"O(K+M*log(N)) with K being the number of keys, N the number of jobs in the queue and M the number handed out",
-        since: SINCE_0_1,
+        since: Spec::SINCE_0_1,
         flags: c"write blocking",
         arity: -3,
         key: KeyUse::TakeOfMany,
-        args: &[
-            ArgSpec::integer(c"numkeys"),
-            ArgSpec::KEY.multiple(),
-            Consumer::COUNT,
-            Consumer::BLOCK,
-            Consumer::MODE,
-            Consumer::WITHDUE,
-        ],
+        grammar: "numkeys key [key ...] [COUNT n] [BLOCK ms] [TTR ms | NOACK] [WITHDUE]",
     };
 
     /// Logged as the DQ.POP of the queue that had something.
@@ -55,7 +46,6 @@ impl Handler for MPop {
         if !call.are_of_one_slot(&keys) {
             return Err(Error::CrossSlot);
         }
-        consumer.check(wall_clock)?;
         // A queue that hands out nothing may have changed (LATE). So the others are looked at
         // before; the first one is anyway.
         for key in keys.iter().skip(1) {
@@ -64,8 +54,8 @@ impl Handler for MPop {
         let words = log::pop_words(&consumer.pop);
         let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
         for key in &keys {
-            let words = log::LogForm::Command(log::POP, &words);
-            if consumer.take_from(call, *key, Around::KeyAndJobs, Source::Client, words)? {
+            let (place, words) = ((*key, Around::KeyAndJobs), LogForm::Command(log::POP, &words));
+            if consumer.hand_out(call, place, Source::Client, &consumer.pop, words)? {
                 return Ok(());
             }
         }

@@ -14,11 +14,10 @@ use super::error::Error;
 use super::kinds::Handler;
 use super::limits::NEXT_TIMES_MAX;
 use super::schedule_options::{expression, zone};
-use super::since::SINCE_0_2;
 use crate::queue::{Cron, Time};
 use crate::server::call::Call;
 use crate::server::context::wall_clock;
-use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::server::spec::{KeyUse, Spec};
 use crate::services::frame::Source;
 use crate::services::live;
 
@@ -30,16 +29,11 @@ impl Handler for Next {
         name: c"dq.next",
         summary: c"Tells when a cron expression comes next",
         complexity: c"O(N) with N being the number of times",
-        since: SINCE_0_2,
+        since: Spec::SINCE_0_2,
         flags: c"readonly fast",
         arity: -2,
         key: KeyUse::None,
-        args: &[
-            ArgSpec::string(c"expression"),
-            ArgSpec::string(c"zone").token(c"TZ").optional(),
-            ArgSpec::unix_time(c"unix-ms").token(c"FROM").optional(),
-            ArgSpec::integer(c"n").token(c"COUNT").optional(),
-        ],
+        grammar: "expression [TZ zone] [FROM unix-ms] [COUNT n]",
     };
 
     fn run(call: &Call) -> Result<(), Error> {

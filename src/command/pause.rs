@@ -11,10 +11,8 @@
 use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::{Change, IfMissing};
-use super::since::SINCE_0_1;
-use crate::queue::{self, Paused, Queue, Time};
-use crate::server::replies::Replies;
-use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::queue;
+use crate::server::spec::{KeyUse, Spec};
 
 pub struct Pause;
 
@@ -24,50 +22,23 @@ impl Change for Pause {
         summary:
             c"Stops a queue, or a group, from handing out jobs, for a time or until it is resumed",
         complexity: c"O(1); with GROUP O(log(G)) with G being the number of groups",
-        since: SINCE_0_1,
+        since: Spec::SINCE_0_1,
         flags: c"write fast",
         arity: -2,
         key: KeyUse::Change,
-        args: &[
-            ArgSpec::KEY,
-            ArgSpec::string(c"name").token(c"GROUP").optional(),
-            ArgSpec::integer(c"ms").token(c"FOR").optional(),
-        ],
+        grammar: "key [GROUP name] [FOR ms]",
     };
 
     const IF_MISSING: IfMissing = IfMissing::Create;
 
-    type Parsed<'c> = queue::Pause<'c>;
-    type Outcome = Paused;
-    type Operation<'p> = queue::Pause<'p>;
+    type Operation<'c> = queue::Pause<'c>;
 
     fn parse<'c>(words: ArgReader<'c>) -> Result<queue::Pause<'c>, Error> {
         let (mut group, mut span) = (None, None);
         options!(words, {
             "GROUP" => group, group();
-            "FOR" => span, millis(1);
+            "FOR" => span, span(1);
         });
         Ok(queue::Pause { group, span })
-    }
-
-    fn check(parsed: &queue::Pause, wall_clock: fn() -> Time) -> Result<(), Error> {
-        match parsed.span {
-            Some(span) if wall_clock().checked_add(span).is_none() => {
-                Err(Error::PastTheEnd { option: "FOR" })
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    fn operation<'p>(parsed: &'p queue::Pause<'_>) -> queue::Pause<'p> {
-        *parsed
-    }
-
-    fn reply(_: &queue::Pause, paused: &Paused, _: &Queue, replies: Replies) -> Result<(), Error> {
-        match paused {
-            Paused::Yes => replies.ok(),
-            Paused::TooMany => return Err(Error::TooManyPaused),
-        }
-        Ok(())
     }
 }

@@ -20,10 +20,9 @@ use super::error::Error;
 use super::job_reply::reply_job;
 use super::kinds::{Look, Looking};
 use super::limits::{PEEK_BYTES_MAX, PEEK_JOBS_MAX};
-use super::since::SINCE_0_1;
 use crate::queue::{After, Id, State, Time};
 use crate::server::replies::Replies;
-use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::server::spec::{KeyUse, Spec};
 
 pub struct Peek;
 
@@ -32,17 +31,11 @@ impl Look for Peek {
         name: c"dq.peek",
         summary: c"Shows the next jobs in a state, without taking them",
         complexity: c"O(M) with M being the number of jobs shown",
-        since: SINCE_0_1,
+        since: Spec::SINCE_0_1,
         flags: c"readonly",
         arity: -2,
         key: KeyUse::Read,
-        args: &[
-            ArgSpec::KEY,
-            ArgSpec::STATE.optional(),
-            ArgSpec::ID.token(c"AFTER").optional(),
-            ArgSpec::unix_time(c"unix-ms").token(c"FROM").optional(),
-            ArgSpec::integer(c"n").token(c"COUNT").optional(),
-        ],
+        grammar: "key [STATE state] [AFTER id] [FROM unix-ms] [COUNT n]",
     };
 
     type Parsed<'c> = Page<'c>;

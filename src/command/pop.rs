@@ -22,14 +22,11 @@ use super::arg_reader::ArgReader;
 use super::consumer::{Asks, Consumer};
 use super::error::Error;
 use super::kinds::Handler;
-use super::since::SINCE_0_1;
 use crate::server::arg::Arg;
 use crate::server::call::Call;
-use crate::server::context::wall_clock;
 use crate::server::key::Access;
-use crate::server::spec::{ArgSpec, KeyUse, Spec};
-use crate::services::frame::Source;
-use crate::services::log::{self, LoggedCircumstances};
+use crate::server::spec::{KeyUse, Spec};
+use crate::services::log::{self, LogForm, LoggedCircumstances};
 use crate::services::opened::{source_of, OpenedQueue};
 use crate::services::Around;
 
@@ -42,18 +39,11 @@ impl Handler for Pop {
         summary: c"Takes the next ready jobs of a queue, each under a lease",
         complexity:
             c"O(M*log(N)) with N being the number of jobs in the queue and M the number handed out",
-        since: SINCE_0_1,
+        since: Spec::SINCE_0_1,
         flags: c"write blocking",
         arity: -2,
         key: KeyUse::Take,
-        args: &[
-            ArgSpec::KEY,
-            Consumer::COUNT,
-            Consumer::BLOCK,
-            Consumer::MODE,
-            Consumer::WITHDUE,
-            Consumer::IDS,
-        ],
+        grammar: "key [COUNT n] [BLOCK ms] [TTR ms | NOACK] [WITHDUE] [ID id ...]",
     };
 
     fn run(call: &Call) -> Result<(), Error> {
@@ -61,16 +51,17 @@ impl Handler for Pop {
         let mut words = ArgReader::of(call, &Self::SPEC, source);
         let key = words.require()?;
         let consumer = Consumer::parse(words, Asks::ForAny)?;
-        if source == Source::Client {
-            consumer.check(wall_clock)?;
-        }
-        if let Some(by_id) = consumer.by_id() {
-            if !consumer.take_by_id(call, key, &by_id, source)? {
-                call.replies().null();
+        let place = (key, Around::Jobs);
+        let has_any = match consumer.by_id() {
+            Some(pop) => {
+                let ttr = pop.ttr.map_or(String::new(), |ttr| ttr.as_u64().to_string());
+                let words = log::pop_by_id_words(&pop, &ttr);
+                let words = LogForm::Command(log::POP, &words);
+                consumer.hand_out(call, place, source, &pop, words)?
             }
-            return Ok(());
-        }
-        if !consumer.take_from(call, key, Around::Jobs, source, log::LogForm::AsSent)? {
+            None => consumer.hand_out(call, place, source, &consumer.pop, LogForm::AsSent)?,
+        };
+        if !has_any {
             consumer.wait(call, &[key], Around::Jobs, source);
         }
         Ok(())

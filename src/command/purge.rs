@@ -12,11 +12,10 @@ use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::Handler;
 use super::limits::{PURGE_JOBS_DEFAULT, PURGE_JOBS_MAX};
-use super::since::SINCE_0_1;
-use crate::queue::{Forget, Millis, State};
+use crate::queue::{Millis, Removal, Remove, State};
 use crate::server::call::Call;
 use crate::server::key::Access;
-use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::server::spec::{KeyUse, Spec};
 use crate::services::log;
 use crate::services::opened::{source_of, OpenedQueue};
 
@@ -35,16 +34,11 @@ impl Handler for Purge {
         summary: c"Removes jobs by state and age, a batch at a time",
         complexity:
             c"O(M*log(N)) with N being the number of jobs in the queue and M the number removed",
-        since: SINCE_0_1,
+        since: Spec::SINCE_0_1,
         flags: c"write",
         arity: -4,
         key: KeyUse::Remove,
-        args: &[
-            ArgSpec::KEY,
-            ArgSpec::STATE,
-            ArgSpec::integer(c"ms").token(c"OLDER").optional(),
-            ArgSpec::integer(c"n").token(c"COUNT").optional(),
-        ],
+        grammar: "key STATE state [OLDER ms] [COUNT n]",
     };
 
     /// Logged by id.
@@ -59,9 +53,9 @@ impl Handler for Purge {
         let open = opened.queue_for(source_of(call));
         let slots = open.queue().to_purge(open.now(), state, older, count);
         let names = open.queue().ids_of(&slots);
-        let operation = Forget { ids: &names.ids() };
+        let operation = Remove { ids: names.ids(), counted_as: Removal::Purged };
         open.change(&operation, log::LogForm::Internal(c"FORGET", &names.words()), |purged, _| {
-            call.replies().integer(purged.jobs as u64);
+            call.replies().integer(purged.0 as u64);
         });
         Ok(())
     }

@@ -12,11 +12,9 @@
 
 use super::arg_reader::{options, ArgReader};
 use super::error::Error;
-use super::kinds::{reply_whether, Change, IfMissing};
-use super::since::SINCE_0_1;
-use crate::queue::{self, Accepted, Queue, Time, WhenReleased};
-use crate::server::replies::Replies;
-use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use super::kinds::Change;
+use crate::queue::{self, WhenReleased};
+use crate::server::spec::{KeyUse, Spec};
 
 pub struct Release;
 
@@ -25,35 +23,20 @@ impl Change for Release {
         name: c"dq.release",
         summary: c"Gives a job back, to be tried again after its backoff or a delay",
         complexity: c"O(log(N)) with N being the number of jobs in the queue",
-        since: SINCE_0_1,
+        since: Spec::SINCE_0_1,
         flags: c"write fast",
         arity: -4,
         key: KeyUse::Change,
-        args: &[
-            ArgSpec::KEY,
-            ArgSpec::ID,
-            ArgSpec::LEASE,
-            ArgSpec::one_of(
-                c"when",
-                &[ArgSpec::integer(c"ms").token(c"DELAY"), ArgSpec::word(c"unbegun", c"UNBEGUN")],
-            )
-            .optional(),
-            ArgSpec::PRIORITY,
-            ArgSpec::string(c"text").token(c"REASON").optional(),
-        ],
+        grammar: "key id lease [DELAY ms | UNBEGUN] [PRIORITY 0..255] [REASON text]",
     };
 
-    const IF_MISSING: IfMissing = IfMissing::REPLY_ZERO;
-
-    type Parsed<'c> = queue::Release<'c>;
-    type Outcome = Accepted;
-    type Operation<'p> = queue::Release<'p>;
+    type Operation<'c> = queue::Release<'c>;
 
     fn parse<'c>(mut words: ArgReader<'c>) -> Result<queue::Release<'c>, Error> {
         let claim = words.require_claim()?;
         let (mut delay, mut unbegun, mut priority, mut reason) = (None, None, None, None);
         options!(words, {
-            "DELAY" => delay, millis(0);
+            "DELAY" => delay, span(0);
             "UNBEGUN" => unbegun, flag();
             "PRIORITY" => priority, priority();
             "REASON" => reason, reason();
@@ -65,27 +48,5 @@ impl Change for Release {
             (Some(_), Some(())) => return Err(Error::Exclusive { one: "DELAY", other: "UNBEGUN" }),
         };
         Ok(queue::Release { claim, when, priority, reason })
-    }
-
-    fn check(parsed: &queue::Release, wall_clock: fn() -> Time) -> Result<(), Error> {
-        match parsed.when {
-            WhenReleased::After(delay) if wall_clock().checked_add(delay).is_none() => {
-                Err(Error::PastTheEnd { option: "DELAY" })
-            }
-            WhenReleased::After(_) | WhenReleased::AfterBackoff | WhenReleased::Unbegun => Ok(()),
-        }
-    }
-
-    fn operation<'p>(parsed: &'p queue::Release<'_>) -> queue::Release<'p> {
-        *parsed
-    }
-
-    fn reply(
-        _: &queue::Release,
-        accepted: &Accepted,
-        _: &Queue,
-        replies: Replies,
-    ) -> Result<(), Error> {
-        reply_whether(*accepted, replies)
     }
 }

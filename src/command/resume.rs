@@ -9,10 +9,8 @@
 use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::{Change, IfMissing};
-use super::since::SINCE_0_1;
-use crate::queue::{self, Queue, Resumed};
-use crate::server::replies::Replies;
-use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::queue;
+use crate::server::spec::{KeyUse, Spec};
 
 pub struct Resume;
 
@@ -21,18 +19,16 @@ impl Change for Resume {
         name: c"dq.resume",
         summary: c"Ends the pause of a queue, or of a group",
         complexity: c"O(1); with GROUP O(log(G)) with G being the number of groups",
-        since: SINCE_0_1,
+        since: Spec::SINCE_0_1,
         flags: c"write fast",
         arity: -2,
         key: KeyUse::Change,
-        args: &[ArgSpec::KEY, ArgSpec::string(c"name").token(c"GROUP").optional()],
+        grammar: "key [GROUP name]",
     };
 
     const IF_MISSING: IfMissing = IfMissing::Reply(|replies| replies.ok());
 
-    type Parsed<'c> = queue::Resume<'c>;
-    type Outcome = Resumed;
-    type Operation<'p> = queue::Resume<'p>;
+    type Operation<'c> = queue::Resume<'c>;
 
     fn parse<'c>(words: ArgReader<'c>) -> Result<queue::Resume<'c>, Error> {
         let mut group = None;
@@ -40,14 +36,5 @@ impl Change for Resume {
             "GROUP" => group, group();
         });
         Ok(queue::Resume { group })
-    }
-
-    fn operation<'p>(parsed: &'p queue::Resume<'_>) -> queue::Resume<'p> {
-        *parsed
-    }
-
-    fn reply(_: &queue::Resume, _: &Resumed, _: &Queue, replies: Replies) -> Result<(), Error> {
-        replies.ok();
-        Ok(())
     }
 }

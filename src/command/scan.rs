@@ -14,10 +14,9 @@ use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::{Look, Looking};
 use super::limits::{SCAN_JOBS_DEFAULT, SCAN_JOBS_MAX};
-use super::since::SINCE_0_1;
 use crate::queue::{Glob, ScanFilter, Scanned, State};
 use crate::server::replies::Replies;
-use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use crate::server::spec::{KeyUse, Spec};
 
 pub struct Scan;
 
@@ -26,18 +25,11 @@ impl Look for Scan {
         name: c"dq.scan",
         summary: c"Iterates over the ids of a queue's jobs",
         complexity: c"O(M) with M being the number of jobs looked at; O(N) for a whole scan",
-        since: SINCE_0_1,
+        since: Spec::SINCE_0_1,
         flags: c"readonly",
         arity: -3,
         key: KeyUse::Read,
-        args: &[
-            ArgSpec::KEY,
-            ArgSpec::integer(c"cursor"),
-            ArgSpec::STATE.optional(),
-            ArgSpec::pattern(c"pattern").token(c"MATCH").optional(),
-            ArgSpec::word(c"scheduled", c"SCHEDULED").optional(),
-            ArgSpec::integer(c"n").token(c"COUNT").optional(),
-        ],
+        grammar: "key cursor [STATE state] [MATCH pattern] [SCHEDULED] [COUNT n]",
     };
 
     type Parsed<'c> = ScanPart;

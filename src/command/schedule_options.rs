@@ -6,27 +6,9 @@ use super::error::Error;
 use crate::queue::{
     Cron, Millis, Misfire, Recurrence, Time, Timing, CRON_BYTES_MAX, ZONE_BYTES_MAX,
 };
-use crate::server::spec::ArgSpec;
+use crate::server::context::wall_clock;
+use crate::services::frame::Source;
 use crate::services::{calendar, live};
-
-const ZONE: ArgSpec = ArgSpec::string(c"zone").token(c"TZ").optional();
-
-pub const SCHEDULE: [ArgSpec; 5] = [
-    ArgSpec::one_of(
-        c"schedule",
-        &[
-            ArgSpec::integer(c"ms").token(c"EVERY"),
-            ArgSpec::block(c"cron", &[ArgSpec::string(c"expression").token(c"CRON"), ZONE]),
-        ],
-    )
-    .optional(),
-    ArgSpec::one_of(c"policy", &[ArgSpec::word(c"one", c"ONE"), ArgSpec::word(c"all", c"ALL")])
-        .token(c"MISFIRE")
-        .optional(),
-    ArgSpec::integer(c"ms").token(c"JITTER").optional(),
-    ArgSpec::integer(c"n").token(c"RUNS").optional(),
-    ArgSpec::unix_time(c"unix-ms").token(c"UNTIL").optional(),
-];
 
 /// What a command said.
 #[derive(Default)]
@@ -44,7 +26,7 @@ impl ScheduleOptions {
     /// Reads an option, if it is one of these.
     pub fn read(&mut self, name: &str, words: &mut ArgReader) -> Result<bool, Error> {
         option!(name, words, {
-            "EVERY" => self.every, millis(1);
+            "EVERY" => self.every, span(1);
             "CRON" => self.expression, parsed(expression);
             "TZ" => self.zone, parsed(zone);
             "MISFIRE" => self.misfire, parsed(misfire);
@@ -66,8 +48,8 @@ impl ScheduleOptions {
         given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
     }
 
-    /// The schedule, if one is given.
-    pub fn recurrence(&self) -> Result<Option<Recurrence>, Error> {
+    /// The schedule, if one is given; for a client, one that has a time to come.
+    pub fn recurrence(&self, source: Source) -> Result<Option<Recurrence>, Error> {
         let timing = match (self.every, &self.expression) {
             (Some(_), Some(_)) => return Err(Error::Exclusive { one: "EVERY", other: "CRON" }),
             (Some(_), None) if self.zone.is_some() => {
@@ -88,24 +70,14 @@ impl ScheduleOptions {
         if self.every.is_some_and(|period| jitter >= period) {
             return Err(Error::JitterLength);
         }
+        if let (Timing::Cron(cron), Source::Client) = (&timing, source) {
+            live::read_cron(cron)?.next(wall_clock()).ok_or(Error::NeverComes)?;
+        }
         let misfire = self.misfire.unwrap_or(Misfire::One);
         let runs = self.runs.unwrap_or_default();
         // LATE is as the queue has it where the command doesn't say.
         let late = Millis::ZERO;
         Ok(Some(Recurrence { timing, misfire, jitter, runs, until: self.until, late }))
-    }
-}
-
-/// What can be checked only once the time is known: that its times aren't past the last one, and
-/// that the expression names any.
-pub fn check(rule: &Recurrence, wall_clock: fn() -> Time) -> Result<(), Error> {
-    let now = wall_clock();
-    match &rule.timing {
-        Timing::Every(period) if now.checked_add(*period).is_none() => {
-            Err(Error::PastTheEnd { option: "EVERY" })
-        }
-        Timing::Every(_) => Ok(()),
-        Timing::Cron(cron) => live::read_cron(cron)?.next(now).map(drop).ok_or(Error::NeverComes),
     }
 }
 

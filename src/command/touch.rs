@@ -10,11 +10,9 @@
 
 use super::arg_reader::{options, ArgReader};
 use super::error::Error;
-use super::kinds::{reply_whether, Change, IfMissing};
-use super::since::SINCE_0_1;
-use crate::queue::{self, Accepted, Queue, Time};
-use crate::server::replies::Replies;
-use crate::server::spec::{ArgSpec, KeyUse, Spec};
+use super::kinds::Change;
+use crate::queue;
+use crate::server::spec::{KeyUse, Spec};
 
 pub struct Touch;
 
@@ -23,52 +21,21 @@ impl Change for Touch {
         name: c"dq.touch",
         summary: c"Extends a lease: it lasts its TTR from now",
         complexity: c"O(log(N)) with N being the number of jobs in the queue",
-        since: SINCE_0_1,
+        since: Spec::SINCE_0_1,
         flags: c"write fast",
         arity: -4,
         key: KeyUse::Change,
-        args: &[
-            ArgSpec::KEY,
-            ArgSpec::ID,
-            ArgSpec::LEASE,
-            ArgSpec::integer(c"ms").token(c"TTR").optional(),
-        ],
+        grammar: "key id lease [TTR ms]",
     };
 
-    const IF_MISSING: IfMissing = IfMissing::REPLY_ZERO;
-
-    type Parsed<'c> = queue::Touch<'c>;
-    type Outcome = Accepted;
-    type Operation<'p> = queue::Touch<'p>;
+    type Operation<'c> = queue::Touch<'c>;
 
     fn parse<'c>(mut words: ArgReader<'c>) -> Result<queue::Touch<'c>, Error> {
         let claim = words.require_claim()?;
         let mut ttr = None;
         options!(words, {
-            "TTR" => ttr, millis(1);
+            "TTR" => ttr, span(1);
         });
         Ok(queue::Touch { claim, ttr })
-    }
-
-    fn check(parsed: &queue::Touch, wall_clock: fn() -> Time) -> Result<(), Error> {
-        match parsed.ttr {
-            Some(ttr) if wall_clock().checked_add(ttr).is_none() => {
-                Err(Error::PastTheEnd { option: "TTR" })
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    fn operation<'p>(parsed: &'p queue::Touch<'_>) -> queue::Touch<'p> {
-        *parsed
-    }
-
-    fn reply(
-        _: &queue::Touch,
-        accepted: &Accepted,
-        _: &Queue,
-        replies: Replies,
-    ) -> Result<(), Error> {
-        reply_whether(*accepted, replies)
     }
 }

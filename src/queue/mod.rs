@@ -14,8 +14,9 @@
 //! assert!(matches!(added, Added::New { .. }));
 //! assert!(queue.apply(&told(499), &Pop::ONE).is_empty());
 //! let lease = queue.apply(&told(500), &Pop::ONE).iter().next().unwrap().lease;
-//! let finished = queue.apply(&told(501), &Finish { claims: &[Claim { id, lease: Some(lease) }] });
-//! assert_eq!(finished, Finished { jobs: 1 });
+//! let claims = Claims::from_slice(&[Claim { id, lease: Some(lease) }]);
+//! let finished = queue.apply(&told(501), &Finish { claims });
+//! assert_eq!(finished, Done(1));
 //! ```
 //!
 //! Rooms import from those above them, and from no other:
@@ -50,7 +51,7 @@ pub use kernel::defrag::Walk;
 pub use kernel::job::JobView;
 pub use kernel::ledger::Events;
 pub use kernel::log_state::{Checksum, Circumstances, Defaults, LogState};
-pub use kernel::operation::{Changed, Operation};
+pub use kernel::operation::{Changed, Done, Operation};
 pub use kernel::queue::Queue;
 pub use kernel::removed::Removed;
 pub use kernel::totals::Totals;
@@ -61,18 +62,16 @@ pub use memory::defrag::Defragmenter;
 pub use operation::consume::{
     Deliveries, Delivery, Mode, Pop, PopById, POP_BYTES_MAX, POP_JOBS_MAX,
 };
-pub use operation::manage::{
-    Alter, Altered, Delete, Deleted, KickJob, Kicked, Pause, Paused, Resume, Resumed,
-};
+pub use operation::manage::{Alter, Altered, KickJob, Pause, Removal, Remove, Resume};
 pub use operation::produce::{Add, Added, Due, IfTaken};
-pub use operation::upkeep::{Forget, ForgetGroups, Forgotten, ForgottenGroups};
-pub use operation::work::{Accepted, Bury, Claim, Finish, Finished, Release, Touch, WhenReleased};
+pub use operation::upkeep::ForgetGroups;
+pub use operation::work::{Bury, Finish, Release, Touch, WhenReleased};
 pub use record::block::{read_block, BlockWriter};
 pub use record::job::JobRecord;
 pub use record::queue::QueueRecord;
 pub use record::replay::{Effect, Replayed};
 pub use value::glob::{Compared, Glob};
-pub use value::ids::{Id, IdList, Lease, ID_BYTES_MAX};
+pub use value::ids::{Claim, Claims, Id, IdList, Ids, Lease, ID_BYTES_MAX};
 pub use value::policy::{Attempts, Backoff, Policy};
 pub use value::rate::{Rate, Tat};
 pub use value::record::{Record, RecordError};

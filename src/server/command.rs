@@ -1,15 +1,16 @@
 //! Registering commands with the server, and the way from the server into them.
 
-use std::ffi::{c_char, c_int, CStr, CString};
+use std::ffi::{c_int, CString};
 use std::fmt::Display;
 use std::ptr::{null, null_mut};
 
 use redis_module::raw;
 
 use super::call::Call;
+use super::grammar::{self, Argument};
 use super::logfile;
 use super::slots;
-use super::spec::{ArgKind, ArgSpec, KeyUse, Spec};
+use super::spec::{KeyUse, Spec};
 
 /// A command, as the server sees it.
 pub trait Handler {
@@ -138,8 +139,11 @@ fn describe(ctx: *mut raw::RedisModuleCtx, spec: &Spec) -> bool {
         | KeyUse::Take
         | KeyUse::Remove => [the_key(spec.key.flags(), 1), NO_KEY, NO_KEY],
     };
+    let Some(arguments) = grammar::read(spec.grammar) else {
+        return false;
+    };
     let mut arrays = Vec::new();
-    let args = raw_args(spec.args, &mut arrays);
+    let args = raw_args(&arguments, &mut arrays);
     let info = raw::RedisModuleCommandInfo {
         version: &version,
         summary: spec.summary.as_ptr(),
@@ -201,10 +205,10 @@ const NO_ARG: raw::RedisModuleCommandArg = unsafe { std::mem::zeroed() };
 
 /// The server's form of a list of arguments, its end marked; `arrays` keeps all lists alive.
 fn raw_args(
-    args: &[ArgSpec],
+    arguments: &[Argument],
     arrays: &mut Vec<Box<[raw::RedisModuleCommandArg]>>,
 ) -> *mut raw::RedisModuleCommandArg {
-    let mut list: Vec<_> = args.iter().map(|arg| raw_arg(arg, arrays)).collect();
+    let mut list: Vec<_> = arguments.iter().map(|argument| raw_arg(argument, arrays)).collect();
     list.push(NO_ARG);
     let mut list = list.into_boxed_slice();
     let start = list.as_mut_ptr();
@@ -213,41 +217,23 @@ fn raw_args(
 }
 
 fn raw_arg(
-    arg: &ArgSpec,
+    argument: &Argument,
     arrays: &mut Vec<Box<[raw::RedisModuleCommandArg]>>,
 ) -> raw::RedisModuleCommandArg {
-    use raw::{
-        RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_BLOCK as BLOCK,
-        RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_INTEGER as INTEGER,
-        RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_KEY as KEY,
-        RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_ONEOF as ONE_OF,
-        RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_PATTERN as PATTERN,
-        RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_PURE_TOKEN as PURE_TOKEN,
-        RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_STRING as STRING,
-        RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_UNIX_TIME as UNIX_TIME,
-    };
-    let (type_, subargs) = match arg.kind {
-        ArgKind::Key => (KEY, null_mut()),
-        ArgKind::String => (STRING, null_mut()),
-        ArgKind::Integer => (INTEGER, null_mut()),
-        ArgKind::UnixTime => (UNIX_TIME, null_mut()),
-        ArgKind::Pattern => (PATTERN, null_mut()),
-        ArgKind::PureToken => (PURE_TOKEN, null_mut()),
-        ArgKind::OneOf(options) => (ONE_OF, raw_args(options, arrays)),
-        ArgKind::Block(parts) => (BLOCK, raw_args(parts, arrays)),
-    };
-    let optional = if arg.is_optional { raw::REDISMODULE_CMD_ARG_OPTIONAL } else { 0 };
-    let multiple = if arg.is_multiple { raw::REDISMODULE_CMD_ARG_MULTIPLE } else { 0 };
+    let Argument { name, kind, token, is_optional, is_multiple, parts } = argument;
+    let is_key = *kind == raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_KEY;
+    let optional = if *is_optional { raw::REDISMODULE_CMD_ARG_OPTIONAL } else { 0 };
+    let multiple = if *is_multiple { raw::REDISMODULE_CMD_ARG_MULTIPLE } else { 0 };
     raw::RedisModuleCommandArg {
-        name: arg.name.as_ptr(),
-        type_,
-        key_spec_index: if type_ == KEY { 0 } else { -1 },
-        token: arg.token.map_or(null::<c_char>(), CStr::as_ptr),
+        name: name.as_ptr(),
+        type_: *kind,
+        key_spec_index: if is_key { 0 } else { -1 },
+        token: token.as_ref().map_or(null(), |token| token.as_ptr()),
         summary: null(),
         since: null(),
         flags: (optional | multiple) as c_int,
         deprecated_since: null(),
-        subargs,
+        subargs: if parts.is_empty() { null_mut() } else { raw_args(parts, arrays) },
         display_text: null(),
     }
 }

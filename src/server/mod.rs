@@ -7,7 +7,7 @@
 //! | `load.rs`, `hooks.rs` | loading the module; what the server calls, by name |
 //! | `alloc.rs`, `logfile.rs`, `main_thread.rs` | the server's allocator; its log; state of its main thread |
 //! | `call.rs`, `arg.rs`, `replies.rs`, `key.rs` | a command being executed: arguments, replies; keys and their values |
-//! | `spec.rs`, `command.rs` | what a command says of itself; how it is registered |
+//! | `spec.rs`, `grammar.rs`, `command.rs` | what a command says of itself, with its arguments; how it is registered |
 //! | `data_type.rs`, `persist.rs` | the type's callbacks, each with its reason; RDB, AOF and digest |
 //! | `defrag.rs` | a value's allocations, put elsewhere for active defragmentation |
 //! | `blocking.rs`, `client.rs`, `timer.rs`, `events.rs` | clients that wait; timers; server events |
@@ -40,6 +40,7 @@ pub mod context;
 pub mod data_type;
 mod defrag;
 mod events;
+mod grammar;
 pub mod hooks;
 pub mod info;
 pub mod key;

@@ -9,9 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::host::Host;
 use super::place::QueueKey;
 use crate::queue::{
-    Add, Added, Alter, Bury, Delete, Deleted, Deliveries, Effect, Events, Finish, Finished, Forget,
-    ForgetGroups, Forgotten, KickJob, Operation, Pause, Paused, Pop, PopById, Queue, Release,
-    Resume, Resumed, Touch,
+    Add, Added, Alter, Altered, Bury, Deliveries, Done, Effect, Events, Finish, ForgetGroups,
+    KickJob, Operation, Pause, Pop, PopById, Queue, Release, Remove, Resume, Touch,
 };
 
 const ADDED: &CStr = c"dq.added";
@@ -64,18 +63,6 @@ pub trait Announced: Operation {
     }
 }
 
-impl<O: Announced> Announced for &O {
-    const GIVES_LEASES: bool = O::GIVES_LEASES;
-
-    fn announce(outcome: &Self::Outcome) -> Announcement {
-        O::announce(outcome)
-    }
-
-    fn deliveries(outcome: &Self::Outcome) -> Option<&Deliveries> {
-        O::deliveries(outcome)
-    }
-}
-
 impl Announced for Add<'_> {
     fn announce(_: &Added) -> Announcement {
         Announcement::event(ADDED).count(&JOBS_ADDED, 1)
@@ -116,8 +103,8 @@ fn announce_deliveries(deliveries: &Deliveries) -> Announcement {
 }
 
 impl Announced for Finish<'_> {
-    fn announce(finished: &Finished) -> Announcement {
-        Announcement::event(FINISHED).count(&JOBS_FINISHED, finished.jobs)
+    fn announce(finished: &Done) -> Announcement {
+        Announcement::event(FINISHED).count(&JOBS_FINISHED, finished.0)
     }
 }
 
@@ -127,15 +114,9 @@ impl Announced for Touch<'_> {}
 
 impl Announced for Bury<'_> {}
 
-impl Announced for Delete<'_> {
-    fn announce(deleted: &Deleted) -> Announcement {
-        Announcement::event(DELETED).count(&JOBS_DELETED, deleted.jobs)
-    }
-}
-
-impl Announced for Forget<'_> {
-    fn announce(forgotten: &Forgotten) -> Announcement {
-        Announcement::event(DELETED).count(&JOBS_DELETED, forgotten.jobs)
+impl Announced for Remove<'_> {
+    fn announce(removed: &Done) -> Announcement {
+        Announcement::event(DELETED).count(&JOBS_DELETED, removed.0)
     }
 }
 
@@ -144,13 +125,13 @@ impl Announced for ForgetGroups {}
 impl Announced for KickJob<'_> {}
 
 impl Announced for Pause<'_> {
-    fn announce(_: &Paused) -> Announcement {
+    fn announce(_: &Altered) -> Announcement {
         Announcement::event(PAUSED)
     }
 }
 
 impl Announced for Resume<'_> {
-    fn announce(_: &Resumed) -> Announcement {
+    fn announce(_: &Altered) -> Announcement {
         Announcement::event(RESUMED)
     }
 }
@@ -191,7 +172,7 @@ pub fn tell<H: Host>(host: H, key: &impl QueueKey, queue: &mut Queue, done: Opti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::{Circumstances, Claim, Id, Mode};
+    use crate::queue::{Circumstances, Claim, Claims, Id, Ids, Mode, Removal};
 
     const ALL: [(&AtomicU64, &str); 4] = [
         (&JOBS_ADDED, "added"),
@@ -227,7 +208,7 @@ mod tests {
         let claims = [a, b].map(|id| Claim { id, lease: None });
         assert_eq!(said(&mut queue, &Pop { count: 2, ..Pop::ONE }), (None, vec![("popped", 2)]));
         assert_eq!(
-            said(&mut queue, &Finish { claims: &claims }),
+            said(&mut queue, &Finish { claims: Claims::from_slice(&claims) }),
             (Some("dq.finished"), vec![("finished", 2)])
         );
         let no_ack = Pop { mode: Mode::NoAck, ..Pop::ONE };
@@ -238,7 +219,10 @@ mod tests {
         let by_id = PopById { ids: &[d], ttr: None, mode: Mode::Lease };
         assert_eq!(said(&mut queue, &by_id), (None, vec![("popped", 1)]));
         assert_eq!(
-            said(&mut queue, &Delete { ids: &[d, e] }),
+            said(
+                &mut queue,
+                &Remove { ids: Ids::from_slice(&[d, e]), counted_as: Removal::Deleted }
+            ),
             (Some("dq.deleted"), vec![("deleted", 2)])
         );
         let pause = Pause { group: None, span: None };

@@ -17,7 +17,7 @@ use super::log::LogForm;
 use super::place::{Access, Closed, Database, QueueKey};
 use super::value::QueueValue;
 use super::{lazyfree, moved, notify, sweep, waiting};
-use crate::queue::{Forget, ForgetGroups, Millis, Time};
+use crate::queue::{ForgetGroups, Millis, Removal, Remove, Time};
 
 /// `LATENCY HISTORY dq-timer` shows runs that took their whole budget or more.
 pub const LATENCY_EVENT: &CStr = c"dq-timer";
@@ -182,7 +182,7 @@ fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, sl
             key,
             value,
             &circumstances,
-            &Forget { ids: &ids },
+            &Remove { ids, counted_as: Removal::Purged },
             LogForm::Internal(c"FORGET", &words),
         );
     }

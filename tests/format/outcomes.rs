@@ -114,6 +114,6 @@ fn the_check_of_a_session_is_this_number() {
     assert_eq!(queue.log_state().check, Checksum(0x0348_873c_44a8_fa9b));
     queue.apply(&told(2_000), &Pop::ONE);
     assert_eq!(queue.log_state().check, Checksum(0x51ae_8d17_4e89_03ec));
-    queue.apply(&told(2_001), &Finish { claims: &[claim] });
+    queue.apply(&told(2_001), &Finish { claims: Claims::from_slice(&[claim]) });
     assert_eq!(queue.log_state().check, Checksum(0xf2cb_3595_061b_e618));
 }

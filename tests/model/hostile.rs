@@ -394,11 +394,20 @@ impl Hostile {
             }
             Step::Finish { id, lease } => {
                 let lease = (*lease % 2 == 1).then(|| Lease::new(*lease));
-                Id::new(&id.0)
-                    .map(|id| queue.apply(&told, &Finish { claims: &[Claim { id, lease }] }));
+                Id::new(&id.0).map(|id| {
+                    queue.apply(
+                        &told,
+                        &Finish { claims: Claims::from_slice(&[Claim { id, lease }]) },
+                    )
+                });
             }
             Step::Delete { id } => {
-                Id::new(&id.0).map(|id| queue.apply(&told, &Delete { ids: &[id] }));
+                Id::new(&id.0).map(|id| {
+                    queue.apply(
+                        &told,
+                        &Remove { ids: Ids::from_slice(&[id]), counted_as: Removal::Deleted },
+                    )
+                });
             }
             Step::Change { id, how } => {
                 if let Some(id) = Id::new(&id.0) {
@@ -407,7 +416,7 @@ impl Hostile {
             }
             Step::Kick => {
                 let names = queue.ids_of(&queue.peek(State::Dead, 3));
-                queue.apply(&told, &KickJob { ids: &names.ids() });
+                queue.apply(&told, &KickJob { ids: names.ids() });
             }
             Step::Upkeep => {
                 let slots = queue.to_forget(told.now, 3);
@@ -426,7 +435,10 @@ impl Hostile {
 
 fn forget(queue: &mut Queue, told: &Circumstances, slots: &[u32]) {
     let names = queue.ids_of(slots);
-    assert_eq!(queue.apply(told, &Forget { ids: &names.ids() }).jobs, slots.len());
+    assert_eq!(
+        queue.apply(told, &Remove { ids: names.ids(), counted_as: Removal::Purged }).0,
+        slots.len()
+    );
 }
 
 fn change(queue: &mut Queue, told: &Circumstances, id: Id, how: u8) {
@@ -442,11 +454,11 @@ fn change(queue: &mut Queue, told: &Circumstances, id: Id, how: u8) {
         0 => {
             let priority = (how >= 128).then_some(how);
             let release = Release { when, priority, ..Release::plain(claim) };
-            assert!(matches!(queue.apply(told, &release), Accepted::Yes | Accepted::No));
+            assert!(queue.apply(told, &release).0 <= 1);
         }
         1 => drop(queue.apply(told, &Touch { claim, ttr }).has_changed()),
         2 => drop(queue.apply(told, &Bury { claim, reason: Some(b"why") }).has_changed()),
-        _ => drop(queue.apply(told, &KickJob { ids: &[id] }).has_changed()),
+        _ => drop(queue.apply(told, &KickJob { ids: Ids::from_slice(&[id]) }).has_changed()),
     };
 }
 
@@ -465,6 +477,7 @@ fn add_by_queue(queue: &mut Queue, told: &Circumstances, due: u64) {
         | Added::Never
         | Added::Over { .. }
         | Added::Replaced { .. }
+        | Added::Left
         | Added::Taken => {
             panic!("an id that was made is taken")
         }

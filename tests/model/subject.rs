@@ -105,9 +105,12 @@ impl Subject {
             }
             Command::Finish { claims } => {
                 let claims: Vec<core::Claim> = claims.iter().map(claim).collect();
-                done(queue, told, &core::Finish { claims: &claims }, |finished| {
-                    Outcome::Jobs(finished.jobs)
-                })
+                done(
+                    queue,
+                    told,
+                    &core::Finish { claims: core::Claims::from_slice(&claims) },
+                    |finished| Outcome::Jobs(finished.0),
+                )
             }
             Command::Release { claim: of, when, priority, reason } => {
                 let when = match when {
@@ -124,23 +127,32 @@ impl Subject {
             Command::Bury { claim: of, reason } => {
                 yes(queue, told, &core::Bury { claim: claim(of), reason: reason.as_deref() })
             }
-            Command::Delete { ids } => {
-                done(queue, told, &core::Delete { ids: &all(ids) }, |deleted| {
-                    Outcome::Jobs(deleted.jobs)
-                })
-            }
-            Command::KickJob { ids } => {
-                done(queue, told, &core::KickJob { ids: &all(ids) }, |kicked| {
-                    Outcome::Jobs(kicked.jobs)
-                })
-            }
-            Command::Forget { ids } => {
-                done(queue, told, &core::Forget { ids: &all(ids) }, |forgotten| {
-                    Outcome::Jobs(forgotten.jobs)
-                })
-            }
+            Command::Delete { ids } => done(
+                queue,
+                told,
+                &core::Remove {
+                    ids: core::Ids::from_slice(&all(ids)),
+                    counted_as: core::Removal::Deleted,
+                },
+                |deleted| Outcome::Jobs(deleted.0),
+            ),
+            Command::KickJob { ids } => done(
+                queue,
+                told,
+                &core::KickJob { ids: core::Ids::from_slice(&all(ids)) },
+                |kicked| Outcome::Jobs(kicked.0),
+            ),
+            Command::Forget { ids } => done(
+                queue,
+                told,
+                &core::Remove {
+                    ids: core::Ids::from_slice(&all(ids)),
+                    counted_as: core::Removal::Purged,
+                },
+                |forgotten| Outcome::Jobs(forgotten.0),
+            ),
             Command::ForgetGroups => {
-                done(queue, told, &core::ForgetGroups, |forgotten| Outcome::Jobs(forgotten.groups))
+                done(queue, told, &core::ForgetGroups, |forgotten| Outcome::Jobs(forgotten.0))
             }
             Command::Pause { group, span } => {
                 let name = group.map(groups::name);
@@ -250,7 +262,9 @@ fn add(
     let (slot, due, replaced) = match queue.apply_by(told, &operation, calendar) {
         core::Added::New { slot, due } => (slot, due, false),
         core::Added::Replaced { slot, due } => (slot, due, true),
-        core::Added::Taken | core::Added::Unchanged { .. } => return Outcome::No,
+        core::Added::Taken | core::Added::Left | core::Added::Unchanged { .. } => {
+            return Outcome::No;
+        }
         core::Added::Never => return Outcome::Never,
         core::Added::Over { was_there } => return Outcome::Over { was_there },
         core::Added::Full => return Outcome::Full,

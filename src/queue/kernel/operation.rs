@@ -22,21 +22,20 @@ pub trait Operation {
     fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Self::Outcome;
 }
 
-/// One that is at hand elsewhere.
-impl<O: Operation> Operation for &O {
-    type Outcome = O::Outcome;
-
-    const IS_RECORD: bool = O::IS_RECORD;
-
-    fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> O::Outcome {
-        O::run(self, queue, now, calendar)
-    }
-}
-
 /// What came of an operation.
 pub trait Changed {
     /// Whether the queue is another one now. Otherwise nobody has to be told.
     fn has_changed(&self) -> bool;
+}
+
+/// This was done to so many jobs, or groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done(pub usize);
+
+impl Changed for Done {
+    fn has_changed(&self) -> bool {
+        self.0 > 0
+    }
 }
 
 impl Queue {

@@ -2,11 +2,11 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use crate::queue::kernel::operation::{Changed, Operation};
+use crate::queue::kernel::operation::{Changed, Done, Operation};
 use crate::queue::kernel::queue::Queue;
 use crate::queue::kernel::transition::{Cause, Reason, Transition};
 use crate::queue::memory::slab::Slot;
-use crate::queue::value::ids::Id;
+use crate::queue::value::ids::{Id, Ids};
 use crate::queue::value::policy::{Attempts, Backoff};
 use crate::queue::value::rate::Rate;
 use crate::queue::value::recurrence::Calendar;
@@ -15,28 +15,25 @@ use crate::queue::value::state::{Progress, Stage, State};
 use crate::queue::value::time::{Millis, Time};
 
 /// Takes jobs from the queue, whatever their state. O(log n) each.
-#[derive(Clone, Copy, Debug)]
-pub struct Delete<'a> {
-    pub ids: &'a [Id<'a>],
+#[derive(Clone, Debug)]
+pub struct Remove<'a> {
+    pub ids: Ids<'a>,
+    pub counted_as: Removal,
 }
 
-/// So many jobs are gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deleted {
-    pub jobs: usize,
+/// Among which totals a job counts that is removed.
+#[derive(Clone, Copy, Debug)]
+pub enum Removal {
+    Deleted,
+    /// It had been kept long enough, or a purge chose it.
+    Purged,
 }
 
 /// Makes dead jobs ready: their attempts begin anew, and so does their time to live. Delayed ones
 /// are ready now, and keep their attempts. O(log n) each.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct KickJob<'a> {
-    pub ids: &'a [Id<'a>],
-}
-
-/// So many jobs are ready that weren't.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kicked {
-    pub jobs: usize,
+    pub ids: Ids<'a>,
 }
 
 /// Nothing is handed out for so long, or nothing of a group; `None` is until [`Resume`].
@@ -46,24 +43,10 @@ pub struct Pause<'a> {
     pub span: Option<Millis>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Paused {
-    Yes,
-    /// It would be a group without jobs, of which as many are paused as may be.
-    TooMany,
-}
-
 /// Ends a pause, or that of a group.
 #[derive(Clone, Copy, Debug)]
 pub struct Resume<'a> {
     pub group: Option<Id<'a>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resumed {
-    Yes,
-    /// Nothing was paused.
-    No,
 }
 
 /// Sets what jobs get that are added from now on, and limits. What isn't named stays as it was.
@@ -86,93 +69,79 @@ pub struct Alter {
     pub group_rate: Option<Option<Rate>>,
 }
 
+/// What came of a pause, its end, or other settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Altered;
-
-impl Changed for Deleted {
-    fn has_changed(&self) -> bool {
-        self.jobs > 0
-    }
-}
-
-impl Changed for Kicked {
-    fn has_changed(&self) -> bool {
-        self.jobs > 0
-    }
-}
-
-impl Changed for Paused {
-    fn has_changed(&self) -> bool {
-        *self == Paused::Yes
-    }
-}
-
-impl Changed for Resumed {
-    fn has_changed(&self) -> bool {
-        *self == Resumed::Yes
-    }
+pub enum Altered {
+    Yes,
+    /// Nothing was paused.
+    No,
+    /// It would be a group without jobs, of which as many are paused as may be.
+    TooManyPaused,
 }
 
 impl Changed for Altered {
     fn has_changed(&self) -> bool {
-        true
+        *self == Altered::Yes
     }
 }
 
-impl Operation for Delete<'_> {
-    type Outcome = Deleted;
+impl Operation for Remove<'_> {
+    type Outcome = Done;
 
-    fn run(&self, queue: &mut Queue, _now: Time, _: &mut dyn Calendar) -> Deleted {
+    fn run(&self, queue: &mut Queue, _now: Time, _: &mut dyn Calendar) -> Done {
         let jobs = self.ids.iter().filter_map(|id| queue.remove_called(*id)).count();
-        queue.ledger.count(|totals| &mut totals.deleted, jobs);
-        Deleted { jobs }
+        match self.counted_as {
+            Removal::Deleted => queue.ledger.count(|totals| &mut totals.deleted, jobs),
+            Removal::Purged => queue.ledger.count(|totals| &mut totals.purged, jobs),
+        }
+        Done(jobs)
     }
 }
 
 impl Operation for KickJob<'_> {
-    type Outcome = Kicked;
+    type Outcome = Done;
 
-    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Kicked {
-        Kicked { jobs: self.ids.iter().filter_map(|id| queue.kick_called(now, *id)).count() }
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Done {
+        Done(self.ids.iter().filter_map(|id| queue.kick_called(now, *id)).count())
     }
 }
 
 impl Operation for Pause<'_> {
-    type Outcome = Paused;
+    type Outcome = Altered;
 
-    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Paused {
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Altered {
         let until = self.span.map_or(Time::MAX, |span| now.saturating_add(span));
         if let Some(group) = self.group {
             if !queue.may_pause_group(group, now) {
-                return Paused::TooMany;
+                return Altered::TooManyPaused;
             }
             queue.pause_group(group, until);
-            return Paused::Yes;
+            return Altered::Yes;
         }
         queue.limits.pause(until);
         queue.ledger.wake_by(until);
-        Paused::Yes
+        Altered::Yes
     }
 }
 
 impl Operation for Resume<'_> {
-    type Outcome = Resumed;
+    type Outcome = Altered;
 
     /// Ends a pause that is over, too: by a clock that is behind, as after a failover, it would go
     /// on.
-    fn run(&self, queue: &mut Queue, _now: Time, _: &mut dyn Calendar) -> Resumed {
+    fn run(&self, queue: &mut Queue, _now: Time, _: &mut dyn Calendar) -> Altered {
         if let Some(group) = self.group {
             if !queue.is_group_paused(group) {
-                return Resumed::No;
+                return Altered::No;
             }
             queue.pause_group(group, Time::ZERO);
-            return Resumed::Yes;
+            return Altered::Yes;
         }
         if queue.limits.paused_until() == Time::ZERO {
-            return Resumed::No;
+            return Altered::No;
         }
         queue.limits.pause(Time::ZERO);
-        Resumed::Yes
+        Altered::Yes
     }
 }
 
@@ -200,12 +169,12 @@ impl Operation for Alter {
         queue.limit_groups(&before, now);
         // Dead jobs may have to be forgotten earlier, ready ones may leave.
         queue.ledger.wake_now();
-        Altered
+        Altered::Yes
     }
 }
 
 impl Queue {
-    pub(in crate::queue) fn remove_called(&mut self, id: Id) -> Option<()> {
+    fn remove_called(&mut self, id: Id) -> Option<()> {
         let slot = self.store.find(id)?;
         self.discard(slot)
     }

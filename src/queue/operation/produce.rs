@@ -54,11 +54,24 @@ pub enum Due {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfTaken {
     Refuse,
+    /// As `Refuse`, and it is nobody's mistake.
+    Leave,
     Replace,
     /// The job with this schedule is to be there: what it does, and how, is as this says. Its due
     /// time, and a lease, stay as long as the schedule is the same. Without a schedule, as
     /// `Replace`.
     Ensure,
+}
+
+impl IfTaken {
+    /// What becomes of an add then, if it leaves the other job as it is.
+    pub(super) fn leaves(self) -> Option<Added> {
+        match self {
+            IfTaken::Refuse => Some(Added::Taken),
+            IfTaken::Leave => Some(Added::Left),
+            IfTaken::Replace | IfTaken::Ensure => None,
+        }
+    }
 }
 
 /// What became of an add.
@@ -74,6 +87,8 @@ pub enum Added {
     },
     /// The id belongs to another job, which is left as it was.
     Taken,
+    /// The same, and that was asked for (`IfTaken::Leave`).
+    Left,
     /// It was there, and is just as it was told to be.
     Unchanged {
         slot: Slot,
@@ -94,6 +109,7 @@ impl Changed for Added {
         match self {
             Added::New { .. } | Added::Replaced { .. } | Added::Over { was_there: true } => true,
             Added::Taken
+            | Added::Left
             | Added::Unchanged { .. }
             | Added::Full
             | Added::Never
@@ -166,8 +182,8 @@ impl Operation for Add<'_> {
         }
         let is_gone = found.slot.is_some_and(|slot| queue.store.was_kept_until(slot, now));
         let is_taken = found.slot.is_some() && !is_gone;
-        if is_taken && self.if_taken == IfTaken::Refuse {
-            return Added::Taken;
+        if let (true, Some(left)) = (is_taken, self.if_taken.leaves()) {
+            return left;
         }
         if found.slot.is_none() && queue.is_full() {
             return Added::Full;

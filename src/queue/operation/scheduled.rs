@@ -30,8 +30,8 @@ impl Add<'_> {
     ) -> Added {
         let (rule, starts) = (&*self.rule_for(queue, &new.rule), new.starts);
         let is_there = found.slot.filter(|slot| !queue.store.was_kept_until(*slot, now));
-        if is_there.is_some() && self.if_taken == IfTaken::Refuse {
-            return Added::Taken;
+        if let (Some(_), Some(left)) = (is_there, self.if_taken.leaves()) {
+            return left;
         }
         if let (Some(slot), IfTaken::Ensure) = (is_there, self.if_taken) {
             if let Some(added) = self.ensure(queue, now, (slot, found), (rule, starts), calendar) {
@@ -44,7 +44,7 @@ impl Add<'_> {
         let Some(run_state) = rule.first(now, starts, calendar) else {
             return match self.if_taken {
                 IfTaken::Ensure => Added::Over { was_there: false },
-                IfTaken::Refuse | IfTaken::Replace => Added::Never,
+                IfTaken::Refuse | IfTaken::Leave | IfTaken::Replace => Added::Never,
             };
         };
         let job = self.scheduled_job(queue, id, now, rule, run_state);

@@ -1,62 +1,23 @@
 //! What no client says: jobs that are forgotten, because they had been kept long enough or because
 //! a purge chose them. And when the timer has to come.
 
-use crate::queue::kernel::operation::{Changed, Operation};
+use crate::queue::kernel::operation::{Done, Operation};
 use crate::queue::kernel::queue::Queue;
 use crate::queue::memory::slab::Slot;
-use crate::queue::value::ids::Id;
 use crate::queue::value::recurrence::Calendar;
 use crate::queue::value::state::State;
 use crate::queue::value::time::{Millis, Time};
-
-/// Removes these jobs, whatever their state. O(log n) each.
-#[derive(Clone, Copy, Debug)]
-pub struct Forget<'a> {
-    pub ids: &'a [Id<'a>],
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Forgotten {
-    pub jobs: usize,
-}
 
 /// Removes groups without jobs of which nothing counts any more: of a bounded number, which follow
 /// those that were looked at last. O(log n) each.
 #[derive(Clone, Copy, Debug)]
 pub struct ForgetGroups;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ForgottenGroups {
-    pub groups: usize,
-}
-
-impl Changed for Forgotten {
-    fn has_changed(&self) -> bool {
-        self.jobs > 0
-    }
-}
-
-impl Changed for ForgottenGroups {
-    fn has_changed(&self) -> bool {
-        self.groups > 0
-    }
-}
-
-impl Operation for Forget<'_> {
-    type Outcome = Forgotten;
-
-    fn run(&self, queue: &mut Queue, _now: Time, _: &mut dyn Calendar) -> Forgotten {
-        let jobs = self.ids.iter().filter_map(|id| queue.remove_called(*id)).count();
-        queue.ledger.count(|totals| &mut totals.purged, jobs);
-        Forgotten { jobs }
-    }
-}
-
 impl Operation for ForgetGroups {
-    type Outcome = ForgottenGroups;
+    type Outcome = Done;
 
-    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> ForgottenGroups {
-        ForgottenGroups { groups: queue.forget_groups(now) }
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Done {
+        Done(queue.forget_groups(now))
     }
 }
 

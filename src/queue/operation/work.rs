@@ -2,34 +2,20 @@
 
 use crate::queue::kernel::job::Job;
 use crate::queue::kernel::job::REASON_BURIED;
-use crate::queue::kernel::operation::{Changed, Operation};
+use crate::queue::kernel::operation::{Done, Operation};
 use crate::queue::kernel::queue::Queue;
 use crate::queue::kernel::transition::{Cause, Reason, Transition};
 use crate::queue::memory::slab::Slot;
-use crate::queue::value::ids::{Id, Lease};
+use crate::queue::value::ids::{Claim, Claims};
 use crate::queue::value::recurrence::Calendar;
 use crate::queue::value::state::{Progress, Stage, State};
 use crate::queue::value::time::{Millis, Time};
 
-/// By which right somebody speaks of a delivery of a job: that of its lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Claim<'a> {
-    pub id: Id<'a>,
-    /// `None`: that of the job's latest delivery, whichever it is.
-    pub lease: Option<Lease>,
-}
-
 /// The work is done: takes jobs that were handed out from the queue, or keeps them as done. A lease
 /// stays good after its end, until the job is handed out again. O(log n) each.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Finish<'a> {
-    pub claims: &'a [Claim<'a>],
-}
-
-/// So many claims were good.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Finished {
-    pub jobs: usize,
+    pub claims: Claims<'a>,
 }
 
 /// Gives a job back. After its last attempt it is dead. O(log n).
@@ -73,61 +59,35 @@ pub struct Bury<'a> {
     pub reason: Option<&'a [u8]>,
 }
 
-/// Whether the claim was good, and something was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Accepted {
-    Yes,
-    No,
-}
-
-impl Changed for Accepted {
-    fn has_changed(&self) -> bool {
-        *self == Accepted::Yes
-    }
-}
-
-impl From<Option<()>> for Accepted {
-    fn from(done: Option<()>) -> Accepted {
-        done.map_or(Accepted::No, |()| Accepted::Yes)
-    }
-}
-
-impl Changed for Finished {
-    fn has_changed(&self) -> bool {
-        self.jobs > 0
-    }
-}
-
 impl Operation for Finish<'_> {
-    type Outcome = Finished;
+    type Outcome = Done;
 
-    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Finished {
-        let jobs = self.claims.iter().filter_map(|claim| queue.finish(now, claim)).count();
-        Finished { jobs }
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Done {
+        Done(self.claims.iter().filter_map(|claim| queue.finish(now, claim)).count())
     }
 }
 
 impl Operation for Release<'_> {
-    type Outcome = Accepted;
+    type Outcome = Done;
 
-    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Accepted {
-        queue.release(now, self).into()
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Done {
+        Done(queue.release(now, self).is_some().into())
     }
 }
 
 impl Operation for Touch<'_> {
-    type Outcome = Accepted;
+    type Outcome = Done;
 
-    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Accepted {
-        queue.touch(now, self).into()
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Done {
+        Done(queue.touch(now, self).is_some().into())
     }
 }
 
 impl Operation for Bury<'_> {
-    type Outcome = Accepted;
+    type Outcome = Done;
 
-    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Accepted {
-        queue.bury(now, self).into()
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Done {
+        Done(queue.bury(now, self).is_some().into())
     }
 }
 

@@ -29,8 +29,8 @@ fn what_an_operation_does_follows_from_its_own_time_not_from_that_of_readers() {
             );
             popped(queue, 60);
             assert!(queue.apply(&told(89), &Pop::ONE).is_empty(), "the leases are good");
-            let kicked = KickJob { ids: &[id("a"), id("b")] };
-            assert_eq!(queue.apply(&told(89), &kicked), Kicked { jobs: 0 }, "and nobody is dead");
+            let kicked = KickJob { ids: Ids::from_slice(&[id("a"), id("b")]) };
+            assert_eq!(queue.apply(&told(89), &kicked), Done(0), "and nobody is dead");
         }
         assert_eq!(queue.record().without_totals(), elsewhere.record().without_totals());
         assert!(queue.jobs().eq(elsewhere.jobs()));
@@ -47,14 +47,23 @@ fn an_operation_that_changes_nothing_leaves_no_trace() {
     let ids = &[id("nobody")];
     assert_eq!(queue.apply(&told, &plain("a")), Added::Taken);
     assert!(queue.apply(&told, &Pop::ONE).is_empty(), "nothing is ready by then");
-    assert_eq!(queue.apply(&told, &Finish { claims: &[claim, claim] }), Finished { jobs: 0 });
-    assert_eq!(queue.apply(&told, &Release::plain(claim)), Accepted::No);
-    assert_eq!(queue.apply(&told, &Touch { claim, ttr: None }), Accepted::No);
-    assert_eq!(queue.apply(&told, &Bury { claim, reason: Some(b"why") }), Accepted::No);
-    assert_eq!(queue.apply(&told, &Delete { ids }), Deleted { jobs: 0 });
-    assert_eq!(queue.apply(&told, &KickJob { ids }), Kicked { jobs: 0 });
-    assert_eq!(queue.apply(&told, &Resume { group: None }), Resumed::No);
-    assert_eq!(queue.apply(&told, &Forget { ids }), Forgotten { jobs: 0 });
+    assert_eq!(
+        queue.apply(&told, &Finish { claims: Claims::from_slice(&[claim, claim]) }),
+        Done(0)
+    );
+    assert_eq!(queue.apply(&told, &Release::plain(claim)), Done(0));
+    assert_eq!(queue.apply(&told, &Touch { claim, ttr: None }), Done(0));
+    assert_eq!(queue.apply(&told, &Bury { claim, reason: Some(b"why") }), Done(0));
+    assert_eq!(
+        queue.apply(&told, &Remove { ids: Ids::from_slice(ids), counted_as: Removal::Deleted }),
+        Done(0)
+    );
+    assert_eq!(queue.apply(&told, &KickJob { ids: Ids::from_slice(ids) }), Done(0));
+    assert_eq!(queue.apply(&told, &Resume { group: None }), Altered::No);
+    assert_eq!(
+        queue.apply(&told, &Remove { ids: Ids::from_slice(ids), counted_as: Removal::Purged }),
+        Done(0)
+    );
     let unknown = Effect::Put { id: b"", body: b"x", record: queue.get(id("b")).unwrap().record() };
     assert_eq!(queue.apply(&told, &unknown), Err(RecordError::Id));
     assert_eq!(whole(&queue), whole(&before));
@@ -118,7 +127,11 @@ fn queues_that_did_the_same_come_to_the_same_check_and_others_do_not() {
         after(&|queue| add(queue, 10, &plain("c"))),
         after(&|queue| add(queue, 11, &plain("c"))),
         after(&|queue| add(queue, 10, &Add { due: Due::In(span(2)), ..plain("c") })),
-        after(&|queue| assert!(queue.apply(&told(13), &KickJob { ids: &[id("b")] }).has_changed())),
+        after(&|queue| {
+            assert!(queue
+                .apply(&told(13), &KickJob { ids: Ids::from_slice(&[id("b")]) })
+                .has_changed())
+        }),
     ];
     assert_eq!(checks[0], two_jobs().log_state().check);
     checks.sort_unstable();

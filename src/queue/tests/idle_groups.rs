@@ -11,7 +11,7 @@ fn the_number_of_paused_groups_without_jobs_is_limited() {
         let before = *queue.log_state();
         let pause = Pause { group: Some(id(group)), span: ms.map(span) };
         let paused = queue.apply(&told(now), &pause);
-        assert!(paused == Paused::Yes || *queue.log_state() == before);
+        assert!(paused == Altered::Yes || *queue.log_state() == before);
         paused
     };
     queue.apply(
@@ -25,22 +25,22 @@ fn the_number_of_paused_groups_without_jobs_is_limited() {
     }
     add(&mut queue, 1, &Add { group: Some(id("busy")), ..plain("a") });
     for n in 0..PAUSED_GROUPS_MAX {
-        assert_eq!(pause(&mut queue, 1, &n.to_string(), (n < 2).then_some(9)), Paused::Yes);
+        assert_eq!(pause(&mut queue, 1, &n.to_string(), (n < 2).then_some(9)), Altered::Yes);
     }
     assert_eq!(queue.groups_len(), PAUSED_GROUPS_MAX + 2);
     for queue in [&mut script::loaded(&queue), &mut queue] {
-        assert_eq!(pause(queue, 5, "more", None), Paused::TooMany);
+        assert_eq!(pause(queue, 5, "more", None), Altered::TooManyPaused);
         assert_eq!(queue.groups_len(), PAUSED_GROUPS_MAX + 2);
-        assert_eq!(pause(queue, 5, "busy", None), Paused::Yes, "it has jobs");
-        assert_eq!(pause(queue, 5, "7", None), Paused::Yes, "it is paused already");
-        assert_eq!(queue.apply(&told(6), &Resume { group: Some(id("8")) }), Resumed::Yes);
-        assert_eq!(pause(queue, 6, "more", None), Paused::Yes, "another isn't any more");
-        assert_eq!(pause(queue, 9, "another", None), Paused::TooMany);
-        assert_eq!(pause(queue, 10, "another", None), Paused::Yes, "two pauses are over");
+        assert_eq!(pause(queue, 5, "busy", None), Altered::Yes, "it has jobs");
+        assert_eq!(pause(queue, 5, "7", None), Altered::Yes, "it is paused already");
+        assert_eq!(queue.apply(&told(6), &Resume { group: Some(id("8")) }), Altered::Yes);
+        assert_eq!(pause(queue, 6, "more", None), Altered::Yes, "another isn't any more");
+        assert_eq!(pause(queue, 9, "another", None), Altered::TooManyPaused);
+        assert_eq!(pause(queue, 10, "another", None), Altered::Yes, "two pauses are over");
         add(queue, 10, &Add { group: Some(id("9")), ..plain("b") });
-        assert_eq!(pause(queue, 10, "a third", None), Paused::Yes, "one has a job");
-        assert_eq!(pause(queue, 10, "a fourth", None), Paused::Yes);
-        assert_eq!(pause(queue, 10, "a fifth", None), Paused::TooMany);
+        assert_eq!(pause(queue, 10, "a third", None), Altered::Yes, "one has a job");
+        assert_eq!(pause(queue, 10, "a fourth", None), Altered::Yes);
+        assert_eq!(pause(queue, 10, "a fifth", None), Altered::TooManyPaused);
         // That these are remembered doesn't count, nor that one was paused up to now.
         queue.advance(at(10));
         for known in ["had its turn", "0"] {
@@ -48,7 +48,7 @@ fn the_number_of_paused_groups_without_jobs_is_limited() {
                 queue.group(id(known)).is_some_and(|group| group.paused_until.is_none()),
                 "{known}"
             );
-            assert_eq!(pause(queue, 10, known, None), Paused::TooMany, "{known}");
+            assert_eq!(pause(queue, 10, known, None), Altered::TooManyPaused, "{known}");
         }
     }
 }
@@ -155,7 +155,10 @@ fn groups_give_back_the_memory_that_they_took() {
     assert!(queue.memory() > before + 3_000 * 40);
     for n in 0..3_000 {
         let name = n.to_string();
-        queue.apply(&told(1), &Delete { ids: &[id(&name)] });
+        queue.apply(
+            &told(1),
+            &Remove { ids: Ids::from_slice(&[id(&name)]), counted_as: Removal::Deleted },
+        );
     }
     assert_eq!((queue.len(), queue.groups_len()), (1, 0));
     // A page of each slab stays.
@@ -189,11 +192,7 @@ fn the_timer_forgets_groups_without_jobs_while_there_are_no_commands() {
     assert_eq!(queue.forgets_groups_at(at(1_000)), Some(at(5_000)));
     let log_state = *queue.log_state();
     let forgotten = queue.apply(&told(4_999), &ForgetGroups);
-    assert_eq!(
-        (forgotten, *queue.log_state()),
-        (ForgottenGroups { groups: 0 }, log_state),
-        "their rate counts"
-    );
+    assert_eq!((forgotten, *queue.log_state()), (Done(0), log_state), "their rate counts");
     let (mut now, mut steps) = (5_000, 0);
     while queue.groups_len() > PAUSED_GROUPS_MAX {
         queue.advance(at(now));
@@ -203,7 +202,7 @@ fn the_timer_forgets_groups_without_jobs_while_there_are_no_commands() {
             continue;
         }
         for queue in [&mut queue, &mut replica] {
-            assert!(queue.apply(&told(now), &ForgetGroups).groups > 0);
+            assert!(queue.apply(&told(now), &ForgetGroups).0 > 0);
         }
         assert_eq!(replica.log_state(), queue.log_state());
         assert_eq!(replica.group_records(), queue.group_records());
@@ -224,6 +223,6 @@ fn the_timer_comes_for_the_first_group_that_counts_for_nothing() {
         queue.apply(&told(0), &Pause { group: Some(id(name)), span: Some(span(ms)) });
     }
     assert_eq!(queue.forgets_groups_at(at(1_000)), Some(at(3_000)));
-    assert_eq!(queue.apply(&told(3_000), &ForgetGroups), ForgottenGroups { groups: 1 });
+    assert_eq!(queue.apply(&told(3_000), &ForgetGroups), Done(1));
     assert!(queue.group(id("long")).is_some());
 }

@@ -123,7 +123,8 @@ fn a_million_expired_jobs_are_forgotten_by_the_thousand_while_others_are_handed_
         let slots = queue.to_forget(at(15), 1_000);
         let names: Vec<String> = slots.iter().map(|slot| name_of(&queue, *slot)).collect();
         let ids: Vec<Id> = names.iter().map(|name| id(name)).collect();
-        let Forgotten { jobs } = queue.apply(&told(15), &Forget { ids: &ids });
+        let Done(jobs) = queue
+            .apply(&told(15), &Remove { ids: Ids::from_slice(&ids), counted_as: Removal::Purged });
         forgotten += jobs;
         handed_out += queue.apply(&told(15), &Pop { count: 2, ..Pop::ONE }).len();
         if jobs == 0 {
@@ -252,7 +253,9 @@ fn memory_comes_back_when_jobs_with_details_have_left() {
         let claim = Claim { id, lease: Some(lease) };
         let when = WhenReleased::After(span(500));
         let is_done = match n % 5 {
-            0 => queue.apply(&told(1), &Finish { claims: &[claim] }).has_changed(),
+            0 => queue
+                .apply(&told(1), &Finish { claims: Claims::from_slice(&[claim]) })
+                .has_changed(),
             1 => queue
                 .apply(&told(1), &Release { when, reason: Some(b"one"), ..Release::plain(claim) })
                 .has_changed(),

@@ -317,7 +317,10 @@ fn add(queue: &mut Queue, now: u64, add: &Add) {
 }
 
 fn delete(queue: &mut Queue, name: &str) {
-    queue.apply(&told(0), &Delete { ids: &[id(name)] });
+    queue.apply(
+        &told(0),
+        &Remove { ids: Ids::from_slice(&[id(name)]), counted_as: Removal::Deleted },
+    );
 }
 
 /// The lease of the one job that a pop hands out.

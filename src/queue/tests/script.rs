@@ -149,7 +149,7 @@ impl Session {
             "FINISH" => {
                 let claims: Vec<Claim> =
                     words[1..].chunks(2).map(|pair| self.claim(pair)).collect();
-                self.apply(&Finish { claims: &claims }).jobs.to_string()
+                self.apply(&Finish { claims: Claims::from_slice(&claims) }).0.to_string()
             }
             "RELEASE" => {
                 let delay = words.get(3).and_then(|word| word.strip_prefix('+'));
@@ -179,12 +179,12 @@ impl Session {
                 let slots = self.queue().peek(State::Dead, number(words[1]) as usize);
                 let names = self.names(&slots);
                 let ids: Vec<Id> = names.split_whitespace().map(id).collect();
-                assert_eq!(self.apply(&KickJob { ids: &ids }).jobs, ids.len());
+                assert_eq!(self.apply(&KickJob { ids: Ids::from_slice(&ids) }).0, ids.len());
                 names
             }
             "KICKJOB" => {
                 let ids: Vec<Id> = words[1..].iter().map(|name| id(name)).collect();
-                self.apply(&KickJob { ids: &ids }).jobs.to_string()
+                self.apply(&KickJob { ids: Ids::from_slice(&ids) }).0.to_string()
             }
             "PAUSE" => {
                 let (group, words) = group_of(&words[1..]);
@@ -216,7 +216,9 @@ impl Session {
             }
             "DEL" => {
                 let ids: Vec<Id> = words[1..].iter().map(|name| id(name)).collect();
-                self.apply(&Delete { ids: &ids }).jobs.to_string()
+                self.apply(&Remove { ids: Ids::from_slice(&ids), counted_as: Removal::Deleted })
+                    .0
+                    .to_string()
             }
             "FLOOR" => {
                 self.told.lease_floor = Lease::new(number(words[1]));
@@ -341,7 +343,7 @@ impl Session {
             }
             Added::New { due, .. } => shown(due),
             Added::Replaced { due, .. } => format!("replaced {}", shown(due)),
-            Added::Taken => "taken".into(),
+            Added::Taken | Added::Left => "taken".into(),
             Added::Unchanged { .. } => "unchanged".into(),
             Added::Full => "full".into(),
             Added::Never | Added::Over { was_there: false } => "never".into(),
@@ -407,7 +409,10 @@ impl Session {
     fn forget(&mut self, slots: &[Slot]) -> String {
         let names = self.names(slots);
         let ids: Vec<Id> = names.split_whitespace().map(id).collect();
-        assert_eq!(self.apply(&Forget { ids: &ids }).jobs, slots.len());
+        assert_eq!(
+            self.apply(&Remove { ids: Ids::from_slice(&ids), counted_as: Removal::Purged }).0,
+            slots.len()
+        );
         names
     }
 
@@ -475,8 +480,8 @@ pub fn loaded(queue: &Queue) -> Queue {
     loaded
 }
 
-fn accepted(accepted: Accepted) -> String {
-    u8::from(accepted == Accepted::Yes).to_string()
+fn accepted(jobs: Done) -> String {
+    jobs.0.to_string()
 }
 
 fn state_called(name: &str) -> State {

@@ -1,5 +1,7 @@
 //! What names a job, and what names a hand-out of one.
 
+use smallvec::SmallVec;
+
 /// Ids are 1 to so many bytes long.
 pub const ID_BYTES_MAX: usize = 512;
 
@@ -26,6 +28,9 @@ impl<'a> Id<'a> {
     }
 }
 
+/// Ids that a command names; most often one.
+pub type Ids<'a> = SmallVec<[Id<'a>; 2]>;
+
 /// Ids that a queue gave, to be used on it while it changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IdList(Vec<Box<[u8]>>);
@@ -35,7 +40,7 @@ impl IdList {
         IdList(ids.map(|id| id.bytes().into()).collect())
     }
 
-    pub fn ids(&self) -> Vec<Id<'_>> {
+    pub fn ids(&self) -> Ids<'_> {
         self.0.iter().map(|name| Id(name)).collect()
     }
 
@@ -62,3 +67,14 @@ impl Lease {
         self.0
     }
 }
+
+/// By which right somebody speaks of a delivery of a job: that of its lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim<'a> {
+    pub id: Id<'a>,
+    /// `None`: that of the job's latest delivery, whichever it is.
+    pub lease: Option<Lease>,
+}
+
+/// Most often one.
+pub type Claims<'a> = SmallVec<[Claim<'a>; 2]>;

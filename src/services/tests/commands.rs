@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::queue::{self, Deliveries, Forget, KickJob, Pop, PopById, Queue};
+use crate::queue::{self, Deliveries, KickJob, Pop, PopById, Queue, Removal, Remove};
 use crate::services::frame::{self, OpenQueue, Source};
 use crate::services::log::{self, LogForm, LoggedCircumstances};
 use crate::services::place::KeyRef;
@@ -76,11 +76,9 @@ impl Node {
                 self.open_as(place, context(None), false, |key, value| {
                     let open = OpenQueue::new(self, key, value, Source::Client);
                     let names = open.queue().ids_of(&open.queue().peek(queue::State::Dead, *count));
-                    let (words, ids) = (names.words(), names.ids());
+                    let (kick, words) = (KickJob { ids: names.ids() }, names.words());
                     let words = LogForm::Command(c"DQ.KICKJOB", &words);
-                    Outcome::Jobs(
-                        open.change(&KickJob { ids: &ids }, words, |outcome, _| outcome.jobs),
-                    )
+                    Outcome::Jobs(open.change(&kick, words, |outcome, _| outcome.0))
                 })
             }
             Command::Purge(place, state, count) => {
@@ -89,11 +87,10 @@ impl Node {
                     let slots =
                         open.queue().to_purge(open.now(), *state, queue::Millis::ZERO, *count);
                     let names = open.queue().ids_of(&slots);
-                    let (words, ids) = (names.words(), names.ids());
+                    let purge = Remove { ids: names.ids(), counted_as: Removal::Purged };
+                    let words = names.words();
                     let words = LogForm::Internal(c"FORGET", &words);
-                    Outcome::Jobs(
-                        open.change(&Forget { ids: &ids }, words, |outcome, _| outcome.jobs),
-                    )
+                    Outcome::Jobs(open.change(&purge, words, |outcome, _| outcome.0))
                 })
             }
             Command::Pop { .. } => return self.pop(client, command, is_inside_another),

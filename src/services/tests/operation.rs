@@ -3,9 +3,9 @@
 use std::ffi::CStr;
 
 use crate::queue::{
-    Accepted, Add, Added, Alter, Attempts, Bury, Changed, Claim, Delete, Deliveries, Due, Finish,
-    Forget, ForgetGroups, Id, IfTaken, KickJob, Lease, Millis, Mode, Pause, Pop, PopById, Queue,
-    Rate, Release, Resume, Touch, WhenReleased,
+    Add, Added, Alter, Attempts, Bury, Changed, Claim, Claims, Deliveries, Done, Due, Finish,
+    ForgetGroups, Id, Ids, IfTaken, KickJob, Lease, Millis, Mode, Pause, Pop, PopById, Queue, Rate,
+    Release, Removal, Remove, Resume, Touch, WhenReleased,
 };
 use crate::services::frame::OpenQueue;
 use crate::services::log::LogForm;
@@ -185,8 +185,8 @@ pub fn handed(deliveries: &Deliveries, queue: &Queue) -> Vec<Handed> {
 
 type Open<'q, 'n> = OpenQueue<'q, &'n Node>;
 
-fn done(accepted: Accepted) -> Outcome {
-    Outcome::Done(accepted == Accepted::Yes)
+fn done(jobs: Done) -> Outcome {
+    Outcome::Done(jobs.has_changed())
 }
 
 impl Operation {
@@ -242,9 +242,11 @@ impl Operation {
             Operation::Finish(claims) => {
                 let claims: Vec<Claim> =
                     claims.iter().map(|(id, lease)| claim(id, *lease)).collect();
-                Outcome::Jobs(
-                    open.change(&Finish { claims: &claims }, log_as, |outcome, _| outcome.jobs),
-                )
+                Outcome::Jobs(open.change(
+                    &Finish { claims: Claims::from_slice(&claims) },
+                    log_as,
+                    |outcome, _| outcome.0,
+                ))
             }
             Operation::Release { id, lease, when, priority } => {
                 let when = match when {
@@ -265,23 +267,23 @@ impl Operation {
                 log_as,
                 |outcome, _| done(*outcome),
             ),
-            Operation::Delete(names) => {
-                Outcome::Jobs(
-                    open.change(&Delete { ids: &ids(names) }, log_as, |outcome, _| outcome.jobs),
-                )
-            }
-            Operation::KickJob(names) => {
-                Outcome::Jobs(
-                    open.change(&KickJob { ids: &ids(names) }, log_as, |outcome, _| outcome.jobs),
-                )
-            }
-            Operation::Forget(names) => {
-                Outcome::Jobs(
-                    open.change(&Forget { ids: &ids(names) }, log_as, |outcome, _| outcome.jobs),
-                )
-            }
+            Operation::Delete(names) => Outcome::Jobs(open.change(
+                &Remove { ids: Ids::from_slice(&ids(names)), counted_as: Removal::Deleted },
+                log_as,
+                |outcome, _| outcome.0,
+            )),
+            Operation::KickJob(names) => Outcome::Jobs(open.change(
+                &KickJob { ids: Ids::from_slice(&ids(names)) },
+                log_as,
+                |outcome, _| outcome.0,
+            )),
+            Operation::Forget(names) => Outcome::Jobs(open.change(
+                &Remove { ids: Ids::from_slice(&ids(names)), counted_as: Removal::Purged },
+                log_as,
+                |outcome, _| outcome.0,
+            )),
             Operation::ForgetGroups => {
-                Outcome::Jobs(open.change(&ForgetGroups, log_as, |outcome, _| outcome.groups))
+                Outcome::Jobs(open.change(&ForgetGroups, log_as, |outcome, _| outcome.0))
             }
             Operation::Pause(group, span) => {
                 let pause = Pause { group: group.as_deref().map(id), span: span.map(ms) };

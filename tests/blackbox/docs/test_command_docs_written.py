@@ -50,6 +50,10 @@ def word(text: str) -> Any:
         (argument("id", flags="optional multiple"), "[id ...]"),
         (argument("which", "oneof", parts=[argument("id"), word("*")]), "id|*"),
         (
+            argument("what", "oneof", parts=[argument("records", token="GROUPS"), argument("id")]),
+            "(GROUPS records | id)",
+        ),
+        (
             argument("taken", "oneof", "", "optional", [word("NX"), word("REPLACE")]),
             "[NX | REPLACE]",
         ),

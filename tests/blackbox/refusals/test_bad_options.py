@@ -292,13 +292,13 @@ def test_a_backoff_that_begins_above_its_end_is_refused(
     check_refused(lone, lone_session, table)
 
 
-NEEDS_A_RATE = "ERR option BURST needs RATE or GROUPRATE"
+BURST_ASTRAY = "ERR option BURST must stand right behind RATE n per-ms or GROUPRATE n per-ms"
 
 
 def group_rate(words: str) -> str:
     return (
         words
-        if words == NEEDS_A_RATE
+        if words == BURST_ASTRAY
         else words.replace("RATE", "GROUPRATE").replace("rate", "grouprate")
     )
 
@@ -319,9 +319,12 @@ def test_a_burst_that_does_not_follow_its_rate_is_refused(
     lone: Server, lone_session: Session
 ) -> None:
     table = [
-        ("DQ.ALTER {} BURST 5 RATE 1 1 BURST 5", NEEDS_A_RATE),
-        ("DQ.ALTER {} GROUPRATE 1 1 BURST 5 BURST 5", NEEDS_A_RATE),
-        ("DQ.ALTER {} RATE 1 1 TTR 5 BURST 5", NEEDS_A_RATE),
+        ("DQ.ALTER {} BURST 5 RATE 1 1 BURST 5", BURST_ASTRAY),
+        ("DQ.ALTER {} GROUPRATE 1 1 BURST 5 BURST 5", "ERR option BURST is given twice"),
+        ("DQ.ALTER {} RATE 1 1 BURST 5 TTR 5 BURST 5", BURST_ASTRAY),
+        ("DQ.ALTER {} BURST", BURST_ASTRAY),
+        ("DQ.ALTER {} RATE 1 1 TTR 5 burst", BURST_ASTRAY),
+        ("DQ.ALTER {} RATE 1 1 TTR 5 BURST 5", BURST_ASTRAY),
         (
             "DQ.ALTER {} RATE 1 1 BURST 5 GROUPRATE 0 0 BURST 5",
             "ERR options GROUPRATE 0 and BURST exclude each other",
@@ -346,13 +349,14 @@ def test_bad_rates_are_refused(lone: Server, lone_session: Session, name: str) -
         ("RATE 5", f"{two_values}: n per-ms"),
         ("RATE x", f"{two_values}: n per-ms"),
         ("RATE 5 5 BURST", nothing.format("BURST")),
-        ("BURST 5", NEEDS_A_RATE),
-        ("TTR 5 BURST 5", NEEDS_A_RATE),
+        ("BURST 5", BURST_ASTRAY),
+        ("TTR 5 BURST 5", BURST_ASTRAY),
         ("RATE 5 5 RATE 5 5", twice.format("RATE")),
         ("rate 5 5 BURST 5 rate 6 6", twice.format("RATE")),
-        ("RATE 5 5 BURST 5 BURST 5", NEEDS_A_RATE),
+        ("RATE 5 5 BURST 5 BURST 5", twice.format("BURST")),
+        ("RATE 5 5 BURST 5 burst", twice.format("BURST")),
         ("RATE 0 0 BURST 5", "ERR options RATE 0 and BURST exclude each other"),
-        ("BURST 1 RATE 5 5", NEEDS_A_RATE),
+        ("BURST 1 RATE 5 5", BURST_ASTRAY),
         ("RATE 5 0", span),
         (f"RATE 5 {TIME_MAX + 1}", span),
         (f"RATE 1 {TIME_MAX} BURST 2", too_long),

@@ -4,8 +4,9 @@ use super::*;
 use crate::queue::kernel::log_state::Circumstances;
 use crate::queue::kernel::queue::Queue;
 use crate::queue::operation::consume::{Mode, PopById};
-use crate::queue::operation::manage::Delete;
+use crate::queue::operation::manage::{Removal, Remove};
 use crate::queue::operation::produce::{Add, Due};
+use crate::queue::value::ids::Ids;
 use crate::queue::value::time::Millis;
 
 fn groups() -> Groups {
@@ -101,7 +102,10 @@ fn memory_of_groups_is_counted_to_the_byte_also_when_one_is_forgotten() {
     let lines = lines(queue.groups.as_ref().unwrap().table.slab.get(group).unwrap());
     assert!(lines.iter().all(|memory| *memory > 0), "each has several jobs");
     for id in &ids[1..] {
-        queue.apply(&told(1), &Delete { ids: &[*id] });
+        queue.apply(
+            &told(1),
+            &Remove { ids: Ids::from_slice(&[*id]), counted_as: Removal::Deleted },
+        );
         check(&queue);
     }
     assert_eq!(check(&queue), 1, "one is forgotten");

@@ -6,8 +6,8 @@ use crate::queue::kernel::queue::Queue;
 use crate::queue::operation::consume::{Mode, Pop, PopById};
 use crate::queue::operation::manage::Alter;
 use crate::queue::operation::produce::{Add, Due};
-use crate::queue::operation::work::{Claim, Finish};
-use crate::queue::value::ids::Id;
+use crate::queue::operation::work::Finish;
+use crate::queue::value::ids::{Claim, Claims, Id};
 use crate::queue::value::rate::Rate;
 use crate::queue::value::time::Millis;
 
@@ -54,7 +54,7 @@ fn pop(queue: &mut Queue, now: u64) -> Vec<String> {
 
 fn finish(queue: &mut Queue, now: u64, id: &str) {
     let claim = Claim { id: Id::new(id.as_bytes()).unwrap(), lease: None };
-    queue.apply(&told(now), &Finish { claims: &[claim] });
+    queue.apply(&told(now), &Finish { claims: Claims::from_slice(&[claim]) });
 }
 
 /// What a POP or a FINISH moves is one line of the group, whatever it has in other priorities.

@@ -2,10 +2,10 @@ use super::*;
 use crate::queue::kernel::log_state::Circumstances;
 use crate::queue::memory::defrag::Everything;
 use crate::queue::operation::consume::Pop;
-use crate::queue::operation::manage::Delete;
+use crate::queue::operation::manage::{Removal, Remove};
 use crate::queue::operation::produce::{Add, Due};
-use crate::queue::operation::work::{Bury, Claim};
-use crate::queue::value::ids::Id;
+use crate::queue::operation::work::Bury;
+use crate::queue::value::ids::{Claim, Id, Ids};
 use crate::queue::value::recurrence::{Misfire, NewSchedule, Recurrence, Starts, Timing};
 use crate::queue::value::time::{Millis, Time};
 
@@ -148,7 +148,10 @@ fn a_queue_works_on_between_two_parts_of_a_defrag_walk() {
         for queue in [&mut queue, &mut other] {
             let gone: Vec<_> = queue.jobs().take(20).map(|job| job.id.bytes().to_vec()).collect();
             let ids: Vec<_> = gone.iter().map(|id| Id::new(id).unwrap()).collect();
-            queue.apply(&told(now), &Delete { ids: &ids });
+            queue.apply(
+                &told(now),
+                &Remove { ids: Ids::from_slice(&ids), counted_as: Removal::Deleted },
+            );
             let name = format!("new-{now}");
             let id = Id::new(name.as_bytes()).unwrap();
             queue.apply(&told(now), &Add::plain(id, b"x"));

@@ -1,8 +1,8 @@
 use crate::queue::kernel::log_state::Circumstances;
 use crate::queue::operation::consume::Pop;
-use crate::queue::operation::manage::Delete;
+use crate::queue::operation::manage::{Removal, Remove};
 use crate::queue::operation::produce::{Add, IfTaken};
-use crate::queue::value::ids::Id;
+use crate::queue::value::ids::{Id, Ids};
 use crate::queue::Queue;
 
 fn id(name: &str) -> Id<'_> {
@@ -18,7 +18,10 @@ fn queue_of(jobs: &[(&str, usize)]) -> Queue {
 }
 
 fn delete(queue: &mut Queue, name: &str) {
-    queue.apply(&Circumstances::default(), &Delete { ids: &[id(name)] });
+    queue.apply(
+        &Circumstances::default(),
+        &Remove { ids: Ids::from_slice(&[id(name)]), counted_as: Removal::Deleted },
+    );
 }
 
 #[test]

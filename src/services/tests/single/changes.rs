@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::queue::{Add, Due, Forget, Lease, Pop, Queue, Time};
+use crate::queue::{Add, Due, Ids, Lease, Pop, Queue, Removal, Remove, Time};
 use crate::services::commit::{circumstances, commit};
 use crate::services::frame::{look, OpenQueue, Source};
 use crate::services::host::Host;
@@ -205,7 +205,7 @@ fn watchers_are_told_of_the_change_and_of_what_time_did() {
     let mut queue = Queue::new((1, 2));
     queue.advance(now.now);
     queue.apply(&now, &job(b"a", 5, 0));
-    let added = <&Add>::announce(&queue.apply(&now, &job(b"b", 0, 7)));
+    let added = Add::announce(&queue.apply(&now, &job(b"b", 0, 7)));
     let told = |queue: &mut Queue, done: Option<&Announcement>| {
         notify::tell(host, &key, queue, done);
         node.told.take().into_iter().map(|event| event.into_string().unwrap()).collect::<Vec<_>>()
@@ -216,7 +216,11 @@ fn watchers_are_told_of_the_change_and_of_what_time_did() {
     assert_eq!(told(&mut queue, None), ["dq.ready"]);
     queue.advance(at(7));
     assert_eq!(told(&mut queue, None), ["dq.dead"]);
-    let forgotten = Forget::announce(&queue.apply(&now, &Forget { ids: &[id(b"b")] }));
+    let forgotten =
+        Remove::announce(&queue.apply(
+            &now,
+            &Remove { ids: Ids::from_slice(&[id(b"b")]), counted_as: Removal::Purged },
+        ));
     assert_eq!(told(&mut queue, Some(&forgotten)), ["dq.deleted"]);
     host.with(|state| state.is_primary = false);
     assert_eq!(told(&mut queue, Some(&added)), [""; 0], "a replica tells nothing");
