@@ -1,16 +1,16 @@
 //! `DQ.APPLY key
-//! (unix-ms logged name [word ...] | PUT id body record | GROUPS records | QUEUE record)`
+//! (unix-ms circumstances name [word ...] | JOBS block | GROUPS records | QUEUE record)`
 //!
 //! Internal: an entry of the log, which replicas and the AOF get.
 //!
-//! - `unix-ms logged command word …` is a command that a client sent at that time, without its key,
+//! - `unix-ms circumstances command word …` is a command that a client sent at that time, without its key,
 //!   or what no command says: `FORGET [id …]` (what was purged or had been kept long enough;
-//!   without ids, groups without jobs). `logged`: `services/log.rs`
-//! - `PUT` puts a job as the record has it, instead of any with that id; `GROUPS` says how far
-//!   groups have got; `QUEUE` sets what a queue is besides its jobs, and makes the key of an empty
+//!   without ids, groups without jobs). `circumstances`: `services/log.rs`
+//! - `JOBS` puts the jobs of a block, instead of any with their ids; `GROUPS` says how far groups
+//!   have got; `QUEUE` sets what a queue is besides its jobs, and makes the key of an empty
 //!   queue: so is an AOF rewritten
 //!
-//! Records are MessagePack (`queue/record.rs`). Replies with OK. O(log n) in the queue's jobs for
+//! Records are MessagePack (`queue/record/`). Replies with OK. O(log n) in the queue's jobs for
 //! each job.
 
 use std::marker::PhantomData;
@@ -19,7 +19,7 @@ use super::arg_reader::ArgReader;
 use super::error::Error;
 use super::kinds::Handler;
 use crate::queue::{
-    Effect, ForgetGroups, GroupRecord, JobRecord, Lease, Queue, QueueRecord, Record, Removal,
+    read_block, Effect, ForgetGroups, GroupRecord, Lease, Queue, QueueRecord, Record, Removal,
     Remove, Time,
 };
 use crate::server::arg::Arg;
@@ -61,7 +61,7 @@ impl<C: LoggedCommands> Handler for Apply<C> {
         arity: -4,
         key: KeyUse::Take,
         grammar: "key \
-            (unix-ms logged name [word ...] | PUT id body record | GROUPS records | QUEUE record)",
+            (unix-ms circumstances name [word ...] | JOBS block | GROUPS records | QUEUE record)",
     };
 
     fn run(call: &Call) -> Result<(), Error> {
@@ -138,10 +138,7 @@ fn replay_forget(
 
 fn apply_effect(call: &Call, key: Arg, kind: &[u8], mut words: ArgReader) -> Result<(), Error> {
     let effect = match kind {
-        b"PUT" => {
-            let (id, body) = (words.require_id()?.bytes(), words.require()?.bytes());
-            Effect::Put { id, body, record: JobRecord::decode(words.require()?.bytes())? }
-        }
+        b"JOBS" => Effect::Jobs(read_block(words.require()?.bytes()).collect::<Result<_, _>>()?),
         b"GROUPS" => Effect::Groups(Vec::<GroupRecord>::decode(words.require()?.bytes())?),
         b"QUEUE" => Effect::Queue(QueueRecord::decode(words.require()?.bytes())?),
         _ => return Err(Error::UnknownEntry(kind.to_vec())),

@@ -1,6 +1,6 @@
 //! A job as DQ.GET and DQ.PEEK show it.
 
-use crate::queue::{JobView, Misfire, RunState, ScheduleView, Stage, State, Time, Timing};
+use crate::queue::{JobView, RunState, ScheduleView, Stage, State, Time, Timing};
 use crate::server::replies::{Fields, Replies};
 
 /// A map of everything there is to a job.
@@ -66,14 +66,10 @@ fn show_schedule<'j>(
         Timing::Cron(cron) => (None, Some(cron)),
     };
     let zone = cron.map(|cron| if cron.zone.is_empty() { "UTC" } else { &*cron.zone });
-    let misfire: &[u8] = match rule.misfire {
-        Misfire::One => b"ONE",
-        Misfire::All => b"ALL",
-    };
     fields.add("every", every);
     fields.add("cron", cron.map(|cron| cron.expression.as_bytes()));
     fields.add("tz", zone.map(str::as_bytes));
-    fields.add("misfire", misfire);
+    fields.add("misfire", rule.misfire.name().as_bytes());
     fields.add("jitter", rule.jitter.as_u64());
     fields.add("runs", u64::from(rule.runs));
     fields.add("until", rule.until.map(Time::unix_ms));

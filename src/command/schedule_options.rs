@@ -103,11 +103,9 @@ pub fn zone(word: &[u8]) -> Result<Box<str>, Error> {
 }
 
 fn misfire(word: &[u8]) -> Result<Misfire, Error> {
-    match word {
-        word if word.eq_ignore_ascii_case(b"ONE") => Ok(Misfire::One),
-        word if word.eq_ignore_ascii_case(b"ALL") => Ok(Misfire::All),
-        word => Err(Error::UnknownMisfire(word.to_vec())),
-    }
+    let mut all = Misfire::ALL.into_iter();
+    all.find(|misfire| word.eq_ignore_ascii_case(misfire.name().as_bytes()))
+        .ok_or_else(|| Error::UnknownMisfire(word.to_vec()))
 }
 
 impl From<calendar::Error> for Error {

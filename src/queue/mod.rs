@@ -66,7 +66,7 @@ pub use operation::manage::{Alter, Altered, KickJob, Pause, Removal, Remove, Res
 pub use operation::produce::{Add, Added, Due, IfTaken};
 pub use operation::upkeep::ForgetGroups;
 pub use operation::work::{Bury, Finish, Release, Touch, WhenReleased};
-pub use record::block::{read_block, BlockWriter};
+pub use record::block::{read_block, BlockWriter, ReadJob};
 pub use record::job::JobRecord;
 pub use record::queue::QueueRecord;
 pub use record::replay::{Effect, Replayed};
@@ -79,7 +79,6 @@ pub use value::recurrence::{
     Answers, Calendar, Cron, Following, Misfire, NewSchedule, Recurrence, RunState, ScheduleView,
     Starts, Timing, CRON_BYTES_MAX, ZONE_BYTES_MAX,
 };
-pub use value::serial::Naming;
 pub use value::settings::Settings;
 pub use value::state::{Progress, Stage, State};
 pub use value::tally::Tally;

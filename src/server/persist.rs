@@ -125,26 +125,6 @@ impl Aof {
             )
         };
     }
-
-    /// `command key word bytes bytes bytes`
-    pub fn emit_three(&self, command: &CStr, word: &CStr, [a, b, c]: [&[u8]; 3]) {
-        // SAFETY: as above.
-        unsafe {
-            api!(RedisModule_EmitAOF)(
-                self.io,
-                command.as_ptr(),
-                c"scbbb".as_ptr(),
-                self.key,
-                word.as_ptr(),
-                a.as_ptr(),
-                a.len(),
-                b.as_ptr(),
-                b.len(),
-                c.as_ptr(),
-                c.len(),
-            )
-        };
-    }
 }
 
 /// What DEBUG DIGEST-VALUE adds up.

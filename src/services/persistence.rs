@@ -59,13 +59,30 @@ fn load_groups(queue: &mut Queue, groups: u64, input: &Input) -> Result<(), Load
     Ok(())
 }
 
+/// Jobs in blocks, in the order of [`Queue::jobs`], so that no copy of the queue is made. Then the
+/// records of groups, so many at once.
+fn parts_of(queue: &Queue, mut jobs: impl FnMut(&[u8]), mut groups: impl FnMut(&[u8])) {
+    let mut block = BlockWriter::default();
+    for job in queue.jobs() {
+        if block.add(&job) {
+            jobs(block.bytes());
+            block.clear();
+        }
+    }
+    if !block.bytes().is_empty() {
+        jobs(block.bytes());
+    }
+    for records in queue.group_records().chunks(GROUPS_AT_ONCE) {
+        groups(&records.to_vec().encode());
+    }
+}
+
 impl StoredValue for QueueValue {
     fn data_type() -> &'static DataType<QueueValue> {
         &QUEUE_TYPE
     }
 
-    /// The number of jobs, the queue's record, then blocks of jobs in the order of [`Queue::jobs`].
-    /// Behind them the records of groups, if there are any.
+    /// The number of jobs, the queue's record, then its parts.
     fn load(input: &Input, version: i32) -> Result<QueueValue, LoadError> {
         if version != ENCODING_VERSION {
             return Err(LoadError::Version(version, ENCODING_VERSION));
@@ -90,34 +107,17 @@ impl StoredValue for QueueValue {
         Ok(value)
     }
 
-    /// Block by block, so that no copy of the queue is made.
     fn save(&self, output: &Output) {
         output.unsigned(self.queue.len() as u64);
         output.buffer(&self.queue.record().encode());
-        let mut block = BlockWriter::default();
-        for job in self.queue.jobs() {
-            if block.add(&job) {
-                output.buffer(block.bytes());
-                block.clear();
-            }
-        }
-        if !block.bytes().is_empty() {
-            output.buffer(block.bytes());
-        }
-        for records in self.queue.group_records().chunks(GROUPS_AT_ONCE) {
-            output.buffer(&records.to_vec().encode());
-        }
+        parts_of(&self.queue, |block| output.buffer(block), |groups| output.buffer(groups));
     }
 
-    /// One self-contained command a job, in order; at last the queue's own record, which also makes
-    /// the key of a queue without jobs.
+    /// One self-contained command for each part, in order; at last the queue's own record, which
+    /// also makes the key of a queue without jobs.
     fn rewrite(&self, aof: &Aof) {
-        for job in self.queue.jobs() {
-            aof.emit_three(APPLY, c"PUT", [job.id.bytes(), job.body, &job.record().encode()]);
-        }
-        for records in self.queue.group_records().chunks(GROUPS_AT_ONCE) {
-            aof.emit(APPLY, c"GROUPS", &records.to_vec().encode());
-        }
+        let emit = |word| move |part: &[u8]| aof.emit(APPLY, word, part);
+        parts_of(&self.queue, emit(c"JOBS"), emit(c"GROUPS"));
         aof.emit(APPLY, c"QUEUE", &self.queue.record().encode());
     }
 
@@ -126,14 +126,7 @@ impl StoredValue for QueueValue {
     /// tells how it came to be so.
     fn digest(&self, digest: &Digest) {
         digest.add(&self.queue.record().without_history().encode());
-        for job in self.queue.jobs() {
-            digest.add(job.id.bytes());
-            digest.add(job.body);
-            digest.add(&job.record().encode());
-        }
-        for records in self.queue.group_records().chunks(GROUPS_AT_ONCE) {
-            digest.add(&records.to_vec().encode());
-        }
+        parts_of(&self.queue, |block| digest.add(block), |groups| digest.add(groups));
         digest.end_sequence();
     }
 

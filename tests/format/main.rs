@@ -16,8 +16,10 @@ use dq::queue::*;
 
 const SEED: (u64, u64) = (1, 2);
 
-const TOTALS: &[u8] = &[0x9b, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
-const SETTINGS: &[u8] = &[0x97, 30, 0xc0, 1, 2, 0, 0xcd, 0x03, 0xe8, 9];
+const TOTALS: &[u8] = &[0x9c, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
+/// TTR 30, no ATTEMPTS, BACKOFF 1 2, KEEP 3, LATE 4, MAXJOBS 1,000, DEADKEEP 9; no limits.
+const SETTINGS: &[u8] =
+    &[0x9b, 30, 0xc0, 0x92, 1, 2, 3, 4, 0xcd, 0x03, 0xe8, 9, 0xc0, 0xc0, 0xc0, 0xc0];
 
 fn at(unix_ms: u64) -> Time {
     Time::new(unix_ms).unwrap()

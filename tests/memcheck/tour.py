@@ -151,7 +151,7 @@ def refuse(r: redis.Redis) -> None:
         ("DQ.FINISH", "q0", "a", "1", "b", "x"),
         ("DQ.DEL", "q0", *("i" * 5 for _ in range(20)), ""),
         ("DQ.APPLY", "q0", "1", "check=5,next=1/2/x", "dq.pop"),
-        ("DQ.APPLY", "q0", "PUT", "id", "body", "\x99"),
+        ("DQ.APPLY", "q0", "JOBS", "\x93"),
         ("DQ.APPLY", "q0", "GROUPS", "\x91\x92"),
         ("DQ.MPOP", "9", "q0"),
         ("DQ.RELEASE", "q0", "id", "1", "REASON", "r" * 513),

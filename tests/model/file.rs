@@ -50,9 +50,9 @@ fn jobs_of(file: &File) -> impl Iterator<Item = (&[u8], &[u8], JobRecord)> {
 pub fn rewritten(queue: &Queue, seed: (u64, u64)) -> Queue {
     let file = save(queue);
     let mut anew = Queue::new(seed);
-    for (id, body, record) in jobs_of(&file) {
-        let record = JobRecord::decode(&record.encode()).unwrap();
-        anew.apply(&anew.circumstances(), &Effect::Put { id, body, record }).unwrap();
+    for block in &file.blocks {
+        let jobs: Vec<ReadJob> = read_block(block).collect::<Result<_, _>>().unwrap();
+        anew.apply(&anew.circumstances(), &Effect::Jobs(jobs)).unwrap();
     }
     let groups = Vec::<GroupRecord>::decode(&file.groups).unwrap();
     for some in groups.chunks(2) {

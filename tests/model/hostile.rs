@@ -29,6 +29,8 @@ pub enum Step {
     },
     /// Jobs of a file.
     Block(Blob),
+    /// Jobs of an AOF that was rewritten.
+    Jobs(Blob),
     Queue(Blob),
     Restore(Blob),
     Groups(Blob),
@@ -106,68 +108,54 @@ fn bytes_of(value: impl serde::Serialize) -> Vec<u8> {
     rmp_serde::to_vec(&value).unwrap()
 }
 
-/// Backoff, TTL, keep, expiry, reason, schedule, LATE, tally, group.
-type Extra = (u64, u64, u64, u64, Option<u64>, Text, Option<Schedule>, u64, Tally, Text);
-type Tally = (u16, u16, u16, u16);
+/// Backoff, TTL, expiry, KEEP, reason, tally, group, LATE, schedule.
+type Extra = (
+    Option<(u64, u64)>,
+    Option<u64>,
+    Option<u64>,
+    Option<u64>,
+    Text,
+    Option<(u16, u16, u16, u16)>,
+    Text,
+    Option<u64>,
+    Option<Schedule>,
+);
 type Text = Option<serde_bytes::ByteBuf>;
 
-/// EVERY, expression and zone; MISFIRE, JITTER, RUNS, UNTIL; anchor, occurrence, next; counts.
-#[derive(Clone, Debug, serde::Serialize)]
-struct Schedule(
-    u64,
-    Option<String>,
-    Option<String>,
-    u8,
-    u64,
-    u32,
-    Option<u64>,
-    u64,
-    u64,
-    Option<u64>,
-    u32,
-    u32,
-    u32,
-    Option<u64>,
-);
+/// A rule, and where the job has got to.
+type Schedule = (Rule, (u64, u64, u64, u32, u32, u32));
+/// EVERY, expression and zone; MISFIRE, JITTER, RUNS, UNTIL, LATE.
+type Rule = ((u64, Option<(String, String)>), u8, u64, u32, Option<u64>, u64);
 
 fn schedule() -> impl Strategy<Value = Schedule> {
     let timing = prop_oneof![
-        6 => (1..9u64).prop_map(|period| (period, None, None)),
-        1 => number().prop_map(|period| (period, None, None)),
-        3 => ("[0-9* ]{0,9}", prop::option::of("[A-Z]{0,3}")).prop_map(|(text, zone)| (0, Some(text), zone)),
+        6 => (1..9u64).prop_map(|period| (period, None)),
+        1 => number().prop_map(|period| (period, None)),
+        3 => ("[0-9* ]{0,9}", "[A-Z]{0,3}").prop_map(|cron| (0, Some(cron))),
     ];
     let count = || prop_oneof![6 => 0..4u32, 1 => Just(u32::MAX)];
-    let span = prop_oneof![8 => 0..9u64, 1 => number()];
-    let limits =
-        (prop_oneof![8 => 0..2u8, 1 => any::<u8>()], span, count(), prop::option::of(time()));
-    let round = (time(), time(), prop::option::of(time()));
-    let late = prop::option::of(prop_oneof![8 => 0..9u64, 1 => number()]);
-    (timing, limits, round, (count(), count(), count()), late).prop_map(
-        |(
-            (every, text, zone),
-            (misfire, jitter, most, until),
-            (anchor, occurrence, next),
-            (runs, missed, failed),
-            late,
-        )| {
-            Schedule(
-                every, text, zone, misfire, jitter, most, until, anchor, occurrence, next, runs,
-                missed, failed, late,
-            )
-        },
-    )
+    let span = || prop_oneof![8 => 0..9u64, 1 => number()];
+    let misfire = prop_oneof![8 => 0..2u8, 1 => any::<u8>()];
+    let rule = (timing, misfire, span(), count(), prop::option::of(time()), span());
+    (rule, (time(), time(), time(), count(), count(), count()))
 }
 
 fn extra() -> impl Strategy<Value = Extra> {
     let span = || prop_oneof![8 => 0..9u64, 1 => number()];
-    let reason = prop::option::of(
+    let text = prop::option::of(
         prop::collection::vec(any::<u8>(), 0..4).prop_map(serde_bytes::ByteBuf::from),
     );
-    let schedule = prop::option::weighted(0.4, schedule());
-    let late = prop_oneof![3 => Just(0u64), 1 => span()];
-    let tally = prop_oneof![3 => Just((0, 0, 0, 0)), 1 => any::<Tally>()];
-    let group = prop::option::weighted(0.5, group());
-    (span(), span(), span(), span(), prop::option::of(time()), reason, schedule, late, tally, group)
+    (
+        prop::option::of((span(), span())),
+        prop::option::of(span()),
+        prop::option::of(time()),
+        prop::option::of(span()),
+        text,
+        prop::option::weighted(0.3, any::<(u16, u16, u16, u16)>()),
+        prop::option::weighted(0.5, group()),
+        prop::option::weighted(0.2, span()),
+        prop::option::weighted(0.4, schedule()),
+    )
 }
 
 /// Stage, attempt and lease: most often such as there are.
@@ -185,16 +173,13 @@ fn job_record() -> impl Strategy<Value = Blob> {
     let ttr = prop_oneof![8 => 1..9u64, 1 => number()];
     let attempts = prop_oneof![8 => 0..4u32, 1 => any::<u32>()];
     let times = (time(), time(), ttr);
-    let rest = (attempts, any::<u8>(), progress(), any::<bool>(), prop::option::of(extra()));
+    let rest = (attempts, any::<u8>(), progress(), prop::option::of(extra()));
     blob((times, rest).prop_map(
-        |((time, created, ttr), (attempts, priority, (stage, attempt, lease), named, extra))| {
+        |((time, created, ttr), (attempts, priority, (stage, attempt, lease), extra))| {
+            let plain = (time, created, ttr, attempts, priority, attempt, lease, stage);
             match extra {
-                None => {
-                    bytes_of((time, created, ttr, attempts, priority, attempt, lease, stage, named))
-                }
-                Some(_) => bytes_of((
-                    time, created, ttr, attempts, priority, attempt, lease, stage, named, extra,
-                )),
+                None => bytes_of(plain),
+                Some(_) => [&[0x99], &bytes_of(plain)[1..], &bytes_of(extra)].concat(),
             }
         },
     ))
@@ -221,14 +206,16 @@ fn group() -> impl Strategy<Value = serde_bytes::ByteBuf> {
 fn group_records() -> impl Strategy<Value = Blob> {
     let turns = prop::collection::vec(any::<u8>(), 0..3).prop_map(serde_bytes::ByteBuf::from);
     let arrival = (time(), prop_oneof![4 => 0..3u32, 1 => any::<u32>()], 0..5u32);
-    let record = (group(), number(), turns, arrival, time());
-    let record = record.prop_map(|(name, serial, turns, (ms, parts, of), paused)| {
-        (name, serial, turns, ms, parts, of, paused)
+    let round = || (any::<u8>(), time(), number());
+    let rounds = || prop::collection::vec(round(), 0..3);
+    let held = prop::option::weighted(0.2, time());
+    let record = (group(), number(), turns, arrival, time(), held, rounds());
+    let record = record.prop_map(|(name, serial, turns, (ms, parts, of), paused, held, rounds)| {
+        (name, serial, turns, (ms, parts), of, paused, held, rounds)
     });
-    let rounds = prop::collection::vec((any::<u8>(), time(), number()), 1..3);
-    let of_rounds = rounds.prop_map(|rounds| {
+    let of_rounds = rounds().prop_map(|rounds| {
         let none = || serde_bytes::ByteBuf::new();
-        ((none(), 0u64, none(), 0u64, 0u32, 0u32, 0u64, 0u64, rounds),)
+        ((none(), 0u64, none(), (0u64, 0u32), 0u32, 0u64, None::<u64>, rounds),)
     });
     prop_oneof![
         4 => blob(prop::collection::vec(record, 0..4).prop_map(bytes_of)),
@@ -241,35 +228,27 @@ fn queue_record() -> impl Strategy<Value = Blob> {
     let totals = (prop::array::uniform6(total()), prop::array::uniform6(total()));
     let totals = totals.prop_map(|(a, b)| [&a[..], &b].concat());
     let span = || prop_oneof![6 => 0..9u64, 1 => number()];
-    let settings = (
-        prop::option::of(1..9u64),
-        prop::option::of(0..4u32),
-        span(),
-        span(),
-        span(),
-        span(),
-        span(),
-    );
-    let log_state = (time(), span(), any::<u32>(), any::<u64>());
-    let few = || prop_oneof![2 => Just(0u32), 6 => 1..9u32, 1 => any::<u32>()];
-    let of_groups = (few(), few(), span(), few(), number(), number(), number());
-    let limits = (few(), few(), span(), few(), time(), few(), of_groups);
-    let record = (number(), time(), number(), totals, time(), time(), settings, log_state, limits);
-    // What most queues don't have is left out.
-    blob((record, any::<bool>()).prop_map(
+    let few = || prop::option::of(prop_oneof![8 => 1..9u32, 1 => any::<u32>()]);
+    let rate = || prop::option::of((1..9u32, span(), prop_oneof![6 => 1..9u32, 1 => any::<u32>()]));
+    let defaults = (prop::option::of(1..9u64), prop::option::of(0..4u32), (span(), span()));
+    let spans = (span(), span(), prop::option::of(number()), span());
+    let settings = (defaults, spans, (few(), rate(), few(), rate())).prop_map(
         |(
-            (lease, time, number, totals, counted, paused, settings, log_state, limits),
-            is_limited,
+            (ttr, attempts, backoff),
+            (keep, late, max_jobs, dead_keep),
+            (leases, rate, per, each),
         )| {
-            if is_limited {
-                bytes_of((
-                    lease, time, number, totals, counted, paused, settings, log_state, limits,
-                ))
-            } else {
-                bytes_of((lease, time, number, &totals[..11], counted, paused, settings, log_state))
-            }
+            let of_queue = (ttr, attempts, backoff, keep, late, max_jobs, dead_keep, leases, rate);
+            [&[0x9b], &bytes_of(of_queue)[1..], &bytes_of((per, each))[1..]].concat()
         },
-    ))
+    );
+    let log_state = (time(), (span(), any::<u32>()), any::<u64>());
+    let arrival = prop_oneof![2 => Just((0, 0)), 1 => (time(), prop_oneof![0..9u32, any::<u32>()])];
+    let start = (number(), (time(), number()), totals, time(), time());
+    let end = (log_state, arrival, (number(), number(), number()));
+    blob((start, settings, end).prop_map(|(start, settings, end)| {
+        [&[0x99], &bytes_of(start)[1..], &settings, &bytes_of(end)[1..]].concat()
+    }))
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -277,6 +256,7 @@ fn step() -> impl Strategy<Value = Step> {
         8 => (id(), job_record()).prop_map(|(id, record)| Step::Put { id, record }),
         3 => (id(), job_record()).prop_map(|(id, record)| Step::Load { id, record }),
         2 => block().prop_map(Step::Block),
+        2 => block().prop_map(Step::Jobs),
         1 => queue_record().prop_map(Step::Queue),
         1 => queue_record().prop_map(Step::Restore),
         3 => group_records().prop_map(Step::Groups),
@@ -335,12 +315,15 @@ impl Hostile {
     fn play_records(&mut self, step: &Step) -> Option<Result<(), RecordError>> {
         Some(match step {
             Step::Put { id, record } => {
-                self.apply(&record.0, |record| Effect::Put { id: &id.0, body: b"body", record })
+                self.apply(&record.0, |record| Effect::Jobs(vec![(&id.0, b"body", record)]))
             }
             Step::Queue(record) => self.apply(&record.0, Effect::Queue),
             Step::Groups(records) => self.apply(&records.0, Effect::Groups),
             Step::Load { id, record } => JobRecord::decode(&record.0)
                 .and_then(|record| self.queue.load(&id.0, b"body", &record)),
+            Step::Jobs(block) => read_block(&block.0)
+                .collect::<Result<_, _>>()
+                .and_then(|jobs| self.take(&Effect::Jobs(jobs))),
             Step::Block(block) => {
                 // Each job that can be read is there before the one that can't.
                 for read in read_block(&block.0) {
@@ -365,9 +348,12 @@ impl Hostile {
         bytes: &[u8],
         effect: impl FnOnce(R) -> Effect<'b>,
     ) -> Result<(), RecordError> {
-        let effect = effect(R::decode(bytes)?);
+        self.take(&effect(R::decode(bytes)?))
+    }
+
+    fn take(&mut self, effect: &Effect) -> Result<(), RecordError> {
         let is_possible = effect.check();
-        assert_eq!(self.queue.apply(&self.told, &effect), is_possible);
+        assert_eq!(self.queue.apply(&self.told, effect), is_possible);
         is_possible
     }
 

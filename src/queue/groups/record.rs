@@ -6,8 +6,8 @@ use serde_bytes::ByteBuf;
 use super::group::SERIAL_MAX;
 use super::group::{Group, GroupLane, Groups, FIRST_ROUND};
 use crate::queue::value::ids::Id;
-use crate::queue::value::rate::{Rate, Tat};
-use crate::queue::value::record::{time, Record, RecordError};
+use crate::queue::value::rate::{Rate, Tat, TatParts};
+use crate::queue::value::record::{Record, RecordError};
 use crate::queue::value::settings::Settings;
 use crate::queue::value::time::Time;
 
@@ -22,18 +22,14 @@ pub struct GroupRecord {
     serial: u64,
     /// The priorities in which it has had its turn in this round.
     turns: ByteBuf,
-    /// The theoretical new_entry time of its rate: milliseconds, and parts of one, of which there are
-    /// so many. All are 0 without a rate.
-    arrival_ms: u64,
-    arrival_parts: u32,
+    /// The theoretical arrival time of its rate, and how many parts a millisecond has there. All
+    /// are 0 without a rate.
+    arrival: TatParts,
     parts: u32,
-    paused_until: u64,
-    /// Until when its rate held it back last, where that isn't what the new_entry time says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    blocked_until: Option<u64>,
-    /// In the record without a name, the rounds that have begun. (The field before isn't left out
-    /// there.)
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    paused_until: Time,
+    /// Until when its rate held it back last, where that isn't what the arrival time says.
+    blocked_until: Option<Time>,
+    /// In the record without a name, the rounds that have begun.
     rounds: Vec<RoundRecord>,
 }
 
@@ -41,7 +37,7 @@ pub struct GroupRecord {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct RoundRecord {
     priority: u8,
-    began: u64,
+    began: Time,
     last_serial: u64,
 }
 
@@ -49,25 +45,19 @@ impl Record for Vec<GroupRecord> {}
 
 impl GroupRecord {
     fn tat(&self) -> Result<Tat, RecordError> {
-        let new_entry = (self.arrival_ms, self.arrival_parts);
-        if self.parts == 0 {
-            return if new_entry == (0, 0) { Ok(Tat::default()) } else { Err(RecordError::Group) };
-        }
-        Tat::of(new_entry, self.parts).ok_or(RecordError::Group)
+        let is_none = (self.arrival, self.parts) == Default::default();
+        let tat = is_none.then(Tat::default).or_else(|| Tat::of(self.arrival, self.parts));
+        tat.ok_or(RecordError::Impossible)
     }
 
     /// Whether all that it says is possible.
     pub fn check(&self) -> Result<(), RecordError> {
-        self.tat()?;
-        time(self.paused_until)?;
-        time(self.blocked_until.unwrap_or_default())?;
         let is_of_none = self.name.is_empty() && self.serial == 0;
         let is_one = Id::new(&self.name).is_some() && (1..=SERIAL_MAX).contains(&self.serial);
-        self.rounds.iter().try_for_each(|round| time(round.began).map(drop))?;
         if is_of_none || is_one {
-            Ok(())
+            self.tat().map(drop)
         } else {
-            Err(RecordError::Group)
+            Err(RecordError::Impossible)
         }
     }
 }
@@ -89,15 +79,10 @@ impl Groups {
         let turns = ByteBuf::from(own.map(|lane| lane.priority).collect::<Vec<u8>>());
         let rounds = self.lanes.iter().filter(|lane| lane.has_begun()).map(|lane| RoundRecord {
             priority: lane.priority,
-            began: lane.began.unix_ms(),
+            began: lane.began,
             last_serial: lane.last_of_round,
         });
-        GroupRecord {
-            turns,
-            blocked_until: Some(0),
-            rounds: rounds.collect(),
-            ..GroupRecord::default()
-        }
+        GroupRecord { turns, rounds: rounds.collect(), ..GroupRecord::default() }
     }
 
     pub fn records(&self, rate: Option<Rate>) -> Vec<GroupRecord> {
@@ -113,23 +98,18 @@ impl Groups {
                 .map(|member| member.priority)
                 .collect();
             turns.sort_unstable();
-            let (arrival_ms, arrival_parts) = rate.map_or((0, 0), |rate| rate.parts_of(group.tat));
-            let parts = if (arrival_ms, arrival_parts) == (0, 0) {
-                0
-            } else {
-                rate.map_or(0, |rate| rate.jobs())
-            };
+            let arrival = rate.map_or((0, 0), |rate| rate.parts_of(group.tat));
+            let parts = rate.filter(|_| arrival != (0, 0)).map_or(0, |rate| rate.jobs());
             let is_held_as_told =
                 rate.is_none_or(|rate| rate.open(group.tat) == group.blocked_until);
             records.push(GroupRecord {
                 name: ByteBuf::from(&group.name[..]),
                 serial: group.serial,
                 turns: ByteBuf::from(turns),
-                arrival_ms,
-                arrival_parts,
+                arrival,
                 parts,
-                paused_until: group.paused_until.unix_ms(),
-                blocked_until: (!is_held_as_told).then(|| group.blocked_until.unix_ms()),
+                paused_until: group.paused_until,
+                blocked_until: (!is_held_as_told).then_some(group.blocked_until),
                 rounds: Vec::new(),
             });
         }
@@ -141,10 +121,10 @@ impl Groups {
         self.table.slab.iter_mut().for_each(|(_, group)| group.take_over_rate(rate));
     }
 
-    fn restore_rounds(&mut self, record: &GroupRecord) -> Result<(), RecordError> {
+    fn restore_rounds(&mut self, record: &GroupRecord) {
         for RoundRecord { priority, began, last_serial } in record.rounds.iter().copied() {
             if let Some(lane) = self.lane_mut(priority) {
-                (lane.began, lane.last_of_round) = (time(began)?, last_serial);
+                (lane.began, lane.last_of_round) = (began, last_serial);
             }
         }
         for priority in record.turns.iter() {
@@ -152,7 +132,6 @@ impl Groups {
                 lane.own_turn = lane.round + 1;
             }
         }
-        Ok(())
     }
 
     pub fn restore(
@@ -162,7 +141,8 @@ impl Groups {
     ) -> Result<(), RecordError> {
         record.check()?;
         let Some(name) = Id::new(&record.name) else {
-            return self.restore_rounds(record);
+            self.restore_rounds(record);
+            return Ok(());
         };
         let last_serial = self.last_serial;
         let number = self.find_or_make(name).ok_or(RecordError::TooMany)?;
@@ -183,16 +163,16 @@ impl Groups {
         if let Some(group) = self.table.slab.get_mut(number) {
             group.serial = record.serial;
             group.tat = record.tat()?;
-            // Where nothing else is said, as its new_entry time says: when it is known which rate
+            // Where nothing else is said, as its arrival time says: when it is known which rate
             // that belongs to.
-            group.blocked_until = record.blocked_until.map_or(Ok(Time::MAX), time)?;
+            group.blocked_until = record.blocked_until.unwrap_or(Time::MAX);
             if group.tat == Tat::default() {
                 group.blocked_until = Time::ZERO;
             }
             if settings.group_rate.is_some() {
                 group.take_over_rate(settings.group_rate);
             }
-            group.paused_until = time(record.paused_until)?;
+            group.paused_until = record.paused_until;
         }
         if was_idle {
             self.add_idle(number);
@@ -210,7 +190,7 @@ impl Groups {
     }
 
     /// The settings are those of a record, and so are the serials.
-    pub fn restore_serials(&mut self, (last_serial, swept): (u64, u64), settings: &Settings) {
+    pub fn restore_serials(&mut self, (_, last_serial, swept): GroupSerials, settings: &Settings) {
         // Not those that its groups had until their records came.
         let serials = self.table.slab.iter_mut().map(|(_, group)| group.serial);
         let last_serial = serials.fold(last_serial.min(SERIAL_MAX), u64::max);

@@ -119,29 +119,18 @@ const NEVER: u64 = u64::MAX;
 #[derive(Clone, Copy)]
 struct Mark(u64);
 
-const STAGE_SHIFT: u32 = 62;
-const DYING_BIT: u64 = 1 << 61;
-const EXPIRING_BIT: u64 = 1 << 60;
-const LEASED_AT_FIRST_BIT: u64 = 1 << 59;
+const STAGE_SHIFT: u32 = 61;
+const DYING_BIT: u64 = 1 << 60;
+const EXPIRING_BIT: u64 = 1 << 59;
+const LEASED_AT_FIRST_BIT: u64 = 1 << 58;
 
 impl Mark {
     fn new(lease: Option<Lease>, stage: Stage) -> Mark {
-        let bits = match stage {
-            Stage::Waiting => 0,
-            Stage::Leased => 1,
-            Stage::Dead => 2,
-            Stage::Done => 3,
-        };
-        Mark(lease.unwrap_or_default().number() | bits << STAGE_SHIFT)
+        Mark(lease.unwrap_or_default().number() | u64::from(stage.number()) << STAGE_SHIFT)
     }
 
     fn stage(self) -> Stage {
-        match self.0 >> STAGE_SHIFT {
-            0 => Stage::Waiting,
-            1 => Stage::Leased,
-            2 => Stage::Dead,
-            _ => Stage::Done,
-        }
+        Stage::of((self.0 >> STAGE_SHIFT) as u8).unwrap_or_default()
     }
 
     fn set_placement(&mut self, placement: &Placement) {

@@ -1,15 +1,17 @@
 //! Where a queue stands in its log, and the circumstances that the log tells.
 
+use serde::{Deserialize, Serialize};
+
 use super::job::Job;
 use crate::queue::value::ids::Lease;
 use crate::queue::value::policy::Attempts;
 use crate::queue::value::rate::TatParts;
 use crate::queue::value::recurrence::RunState;
-use crate::queue::value::state::{Progress, Stage};
+use crate::queue::value::state::Progress;
 use crate::queue::value::time::{Millis, Time};
 
 /// What jobs get whose ADD doesn't say, nor the queue's own settings: the server's configs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Defaults {
     pub ttr: Millis,
     pub attempts: Attempts,
@@ -33,11 +35,11 @@ pub struct Circumstances {
 }
 
 /// A running mix of what every operation came to. A replica that comes to another one has diverged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Checksum(pub u64);
 
 /// Where a queue stands in its log.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogState {
     /// The time of its last logged change.
     pub clock: Time,
@@ -60,13 +62,7 @@ impl LogState {
 
 impl Checksum {
     pub(in crate::queue) fn place(&mut self, time: Time, progress: &Progress) {
-        let stage = match progress.stage {
-            Stage::Waiting => 1,
-            Stage::Leased => 2,
-            Stage::Dead => 3,
-            Stage::Done => 4,
-        };
-        self.mix(time.unix_ms() | stage << 56);
+        self.mix(time.unix_ms() | u64::from(progress.stage.number()) << 56);
         self.mix(progress.lease.unwrap_or_default().number() ^ u64::from(progress.attempt) << 32);
     }
 

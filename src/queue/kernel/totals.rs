@@ -20,17 +20,11 @@ pub struct Totals {
     pub kicked: u64,
     /// Jobs removed by DQ.PURGE, or because they had been kept long enough.
     pub purged: u64,
-    /// Occurrences of schedules that came as one with another, or were never handed out. In a
-    /// record only where there were some.
-    #[serde(default, skip_serializing_if = "is_none")]
+    /// Occurrences of schedules that came as one with another, or were never handed out.
     pub missed: u64,
 }
 
 /// So many more. A record may have brought any number: the last one there is stays.
 pub(in crate::queue) fn count(total: &mut u64, more: usize) {
     *total = total.saturating_add(more as u64);
-}
-
-fn is_none(total: &u64) -> bool {
-    *total == 0
 }

@@ -2,14 +2,18 @@
 //! right behind the one before. So many at once cost the server, which gives each string an
 //! allocation of its own, next to nothing.
 
-use rmp::decode::{read_array_len, read_bin_len, read_bool, read_int};
+use rmp::decode::{read_array_len, read_bin_len, read_int};
 use rmp_serde::decode::ReadReader;
 use serde::{Deserialize, Serialize};
 use serde_bytes::Bytes;
 
 use super::job::JobRecord;
 use crate::queue::kernel::job::JobView;
+use crate::queue::value::ids::Lease;
+use crate::queue::value::policy::Attempts;
 use crate::queue::value::record::RecordError;
+use crate::queue::value::state::Stage;
+use crate::queue::value::time::{Millis, Time};
 
 /// No further job goes into a block of at least so many bytes.
 const BLOCK_BYTES: usize = 32 << 10;
@@ -19,7 +23,7 @@ struct Written<'b>(&'b Bytes, &'b Bytes, &'b JobRecord);
 
 const FIELDS: u32 = 3;
 /// Those that every record of a job has.
-const PLAIN_FIELDS: u32 = 9;
+const PLAIN_FIELDS: u32 = 8;
 
 /// A block being written.
 #[derive(Debug, Default)]
@@ -46,10 +50,10 @@ impl BlockWriter {
 }
 
 /// A job that was read: its id, its body and its record.
-type Read<'b> = (&'b [u8], &'b [u8], JobRecord);
+pub type ReadJob<'b> = (&'b [u8], &'b [u8], JobRecord);
 
 /// The jobs of a block. Ends behind the first one that can't be read.
-pub fn read_block(block: &[u8]) -> impl Iterator<Item = Result<Read<'_>, RecordError>> {
+pub fn read_block(block: &[u8]) -> impl Iterator<Item = Result<ReadJob<'_>, RecordError>> {
     // One for the whole block: each has a buffer of its own.
     let mut reader = rmp_serde::Deserializer::new(block);
     std::iter::from_fn(move || {
@@ -66,7 +70,7 @@ pub fn read_block(block: &[u8]) -> impl Iterator<Item = Result<Read<'_>, RecordE
 
 type Reader<'b> = rmp_serde::Deserializer<ReadReader<&'b [u8]>>;
 
-fn read_job<'b>(reader: &mut Reader<'b>) -> Option<Read<'b>> {
+fn read_job<'b>(reader: &mut Reader<'b>) -> Option<ReadJob<'b>> {
     let block = reader.get_mut();
     if read_array_len(block).ok()? != FIELDS {
         return None;
@@ -81,15 +85,14 @@ fn read_record(reader: &mut Reader) -> Option<JobRecord> {
     let block = reader.get_mut();
     let more = read_array_len(block).ok()?.checked_sub(PLAIN_FIELDS)?;
     let plain = JobRecord {
-        time: read_int(block).ok()?,
-        created: read_int(block).ok()?,
-        ttr: read_int(block).ok()?,
-        attempts: read_int(block).ok()?,
+        time: Time::new(read_int(block).ok()?)?,
+        created: Time::new(read_int(block).ok()?)?,
+        ttr: Millis::new(read_int(block).ok()?)?,
+        attempts: Attempts::new(read_int(block).ok()?),
         priority: read_int(block).ok()?,
         attempt: read_int(block).ok()?,
-        lease: read_int(block).ok()?,
-        stage: read_int(block).ok()?,
-        named_by_queue: read_bool(block).ok()?,
+        lease: Lease::try_from(read_int::<u64, _>(block).ok()?).ok()?,
+        stage: Stage::of(read_int(block).ok()?)?,
         extra: None,
     };
     match more {

@@ -4,4 +4,3 @@ pub mod block;
 pub mod job;
 pub mod queue;
 pub mod replay;
-pub mod schedule;

@@ -1,26 +1,24 @@
 //! Records of a file, and of an AOF that was rewritten.
 
+use super::block::ReadJob;
 use super::job::JobRecord;
-use super::queue::{LimitsRecord, QueueRecord};
+use super::queue::QueueRecord;
 use crate::queue::groups::record::{GroupRecord, GroupSerials};
 use crate::queue::kernel::job::JobView;
 use crate::queue::kernel::operation::{Changed, Operation};
 use crate::queue::kernel::queue::Queue;
 use crate::queue::value::ids::Lease;
-use crate::queue::value::record::{lease, time, RecordError};
+use crate::queue::value::record::RecordError;
 use crate::queue::value::recurrence::Calendar;
-use crate::queue::value::serial::{Naming, Serial};
+use crate::queue::value::serial::Naming;
 use crate::queue::value::time::Time;
 
 /// What an AOF is rewritten to.
+#[allow(clippy::large_enum_variant, reason = "there is one at a time")]
 #[derive(Clone, Debug)]
 pub enum Effect<'a> {
-    /// This job is there, instead of any with its id.
-    Put {
-        id: &'a [u8],
-        body: &'a [u8],
-        record: JobRecord,
-    },
+    /// These jobs are there, instead of any with their ids.
+    Jobs(Vec<ReadJob<'a>>),
     /// These groups have got there.
     Groups(Vec<GroupRecord>),
     Queue(QueueRecord),
@@ -38,18 +36,21 @@ impl Changed for Replayed {
 impl Effect<'_> {
     /// The highest lease that it tells of.
     pub fn highest_lease(&self) -> Lease {
-        let number = match self {
-            Effect::Put { record, .. } => Some(record.lease_number()),
-            Effect::Groups(_) => None,
-            Effect::Queue(record) => Some(record.last_lease),
-        };
-        Lease::new(number.unwrap_or_default())
+        match self {
+            Effect::Jobs(jobs) => {
+                jobs.iter().map(|(_, _, record)| record.lease()).max().unwrap_or_default()
+            }
+            Effect::Groups(_) => Lease::default(),
+            Effect::Queue(record) => record.last_lease,
+        }
     }
 
     /// Whether all that it says is possible.
     pub fn check(&self) -> Result<(), RecordError> {
         match self {
-            Effect::Put { id, body, record } => record.job(id, body).map(drop),
+            Effect::Jobs(jobs) => {
+                jobs.iter().try_for_each(|(id, body, record)| record.job(id, body).map(drop))
+            }
             Effect::Groups(records) => records.iter().try_for_each(GroupRecord::check),
             Effect::Queue(record) => record.check(),
         }
@@ -69,7 +70,9 @@ impl Operation for Effect<'_> {
             queue.ledger.wake_now();
         }
         match self {
-            Effect::Put { id, body, record } => queue.put(id, body, record),
+            Effect::Jobs(jobs) => {
+                jobs.iter().try_for_each(|(id, body, record)| queue.put(id, body, record))
+            }
             Effect::Groups(records) => {
                 records.iter().try_for_each(|record| queue.load_group(record))?;
                 queue.leave_no_empty_groups();
@@ -84,7 +87,7 @@ impl Queue {
     fn put(&mut self, id: &[u8], body: &[u8], record: &JobRecord) -> Result<(), RecordError> {
         let job = record.job(id, body)?;
         let found = self.store.pool().look_up(job.id);
-        let put = self.put_job(&job, record.naming(), found);
+        let put = self.put_job(&job, Naming::Given, found);
         put.map(drop).ok_or(RecordError::TooMany)
     }
 
@@ -100,36 +103,35 @@ impl Queue {
         if found.slot.is_some() {
             return Err(RecordError::TakenId);
         }
-        let put = self.put_job(&job, record.naming(), found);
+        let put = self.put_job(&job, Naming::Given, found);
         put.map(drop).ok_or(RecordError::TooMany)
     }
 
     /// Everything about the queue but its jobs.
     pub fn record(&self) -> QueueRecord {
         let Queue { limits, ledger, .. } = self;
-        let serial = ledger.last_serial();
+        let rate = limits.settings().rate;
         QueueRecord {
-            last_lease: ledger.last_lease().number(),
-            serial_time: serial.time.unix_ms(),
-            serial_number: serial.number,
+            last_lease: ledger.last_lease(),
+            serial: ledger.last_serial(),
             totals: *ledger.totals(),
-            counted: ledger.counted().unix_ms(),
-            paused_until: limits.paused_until().unix_ms(),
-            settings: limits.settings().into(),
-            log_state: ledger.log_state().into(),
-            limits: LimitsRecord::of(limits.settings(), limits.tat(), self.group_serials()),
+            counted: ledger.counted(),
+            paused_until: limits.paused_until(),
+            settings: *limits.settings(),
+            log_state: *ledger.log_state(),
+            arrival: rate.map_or((0, 0), |rate| rate.parts_of(limits.tat())),
+            groups: self.group_serials(),
         }
     }
 
     /// Takes over what [`Queue::record`] told: after the jobs, whose arrival it doesn't count.
     pub fn restore(&mut self, record: &QueueRecord) -> Result<(), RecordError> {
         record.check()?;
-        let serial = Serial { time: time(record.serial_time)?, number: record.serial_number };
-        self.ledger.raise_serial(serial);
-        self.ledger.raise_lease(lease(record.last_lease)?);
-        self.limits.restore(record.settings()?, record.tat()?, time(record.paused_until)?);
-        self.restore_groups(record.group_serials());
-        self.ledger.restore(&record.log_state()?, &record.totals, time(record.counted)?);
+        self.ledger.raise_serial(record.serial);
+        self.ledger.raise_lease(record.last_lease);
+        self.limits.restore(record.settings, record.tat()?, record.paused_until);
+        self.restore_groups(record.groups);
+        self.ledger.restore(&record.log_state, &record.totals, record.counted);
         self.ledger.wake_now();
         Ok(())
     }
@@ -138,7 +140,7 @@ impl Queue {
 impl JobView<'_> {
     /// The record with which [`Queue::load`] makes this job again.
     pub fn record(&self) -> JobRecord {
-        JobRecord::of(self, Naming::Given)
+        JobRecord::of(self)
     }
 }
 
@@ -168,7 +170,7 @@ impl Queue {
     }
 
     /// The settings are those of a record, and so are the serials.
-    fn restore_groups(&mut self, serials: (u64, u64)) {
+    fn restore_groups(&mut self, serials: GroupSerials) {
         if let Some(groups) = &mut self.groups {
             groups.restore_serials(serials, self.limits.settings());
         }

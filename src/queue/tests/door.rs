@@ -64,7 +64,8 @@ fn an_operation_that_changes_nothing_leaves_no_trace() {
         queue.apply(&told, &Remove { ids: Ids::from_slice(ids), counted_as: Removal::Purged }),
         Done(0)
     );
-    let unknown = Effect::Put { id: b"", body: b"x", record: queue.get(id("b")).unwrap().record() };
+    let record = queue.get(id("b")).unwrap().record();
+    let unknown = Effect::Jobs(vec![(b"new", b"x", record.clone()), (b"", b"x", record)]);
     assert_eq!(queue.apply(&told, &unknown), Err(RecordError::Id));
     assert_eq!(whole(&queue), whole(&before));
     assert_eq!(queue.log_state(), before.log_state());
@@ -178,10 +179,8 @@ fn the_heading_survives_a_log_of_its_records() {
     let mut queue = two_jobs();
     popped(&mut queue, 33);
     let mut anew = Queue::new((3, 4));
-    for job in queue.jobs() {
-        let put = Effect::Put { id: job.id.bytes(), body: job.body, record: job.record() };
-        anew.apply(&anew.circumstances(), &put).unwrap();
-    }
+    let jobs = queue.jobs().map(|job| (job.id.bytes(), job.body, job.record())).collect();
+    anew.apply(&anew.circumstances(), &Effect::Jobs(jobs)).unwrap();
     anew.apply(&anew.circumstances(), &Effect::Queue(queue.record())).unwrap();
     assert_eq!(whole(&anew), whole(&queue));
 }
@@ -240,7 +239,7 @@ fn a_check_is_stirred_by_every_part_of_what_an_operation_comes_to() {
         expires_at: None,
     };
     for (stage, number) in
-        [(Stage::Waiting, 1), (Stage::Leased, 2), (Stage::Dead, 3), (Stage::Done, 4)]
+        [(Stage::Waiting, 0), (Stage::Leased, 1), (Stage::Dead, 2), (Stage::Done, 3)]
     {
         assert_eq!(
             check_after(&|check| check.place(Time::MAX, &Progress { stage, ..progress })),

@@ -257,8 +257,8 @@ fn however_many_ids_are_taken_by_hand_a_free_one_is_found() {
 fn a_record_with_the_last_serial_there_is_does_not_hold_the_queue_up() {
     for time in [9, Time::MAX.unix_ms()] {
         let mut queue = Queue::new((1, 2));
-        let record =
-            QueueRecord { serial_time: time, serial_number: u64::MAX, ..QueueRecord::default() };
+        let serial = value::serial::Serial { time: at(time), number: u64::MAX };
+        let record = QueueRecord { serial, ..QueueRecord::default() };
         queue.restore(&record).unwrap();
         add(&mut queue, 9, &plain(&format!("{time}-{}", u64::MAX)));
         add(&mut queue, 9, &Add { id: None, ..plain("made") });

@@ -1,6 +1,9 @@
 //! What names a job, and what names a hand-out of one.
 
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
+
+use super::record::read_where_possible;
 
 /// Ids are 1 to so many bytes long.
 pub const ID_BYTES_MAX: usize = 512;
@@ -52,8 +55,14 @@ impl IdList {
 /// The number of a lease: greater than all that the queue gave before. Those given in a millisecond
 /// begin at `unix-ms × 2048`; they stay below 2^53, where every client's numbers are exact, until
 /// the year 2109.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(try_from = "u64")]
 pub struct Lease(u64);
+
+// A number that no queue can get to by itself would leave it without a next one.
+read_where_possible!(Lease, u64, |number| (number < Lease::MAX.0).then_some(Lease(number)));
 
 impl Lease {
     pub const fn new(number: u64) -> Lease {

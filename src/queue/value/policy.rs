@@ -4,6 +4,8 @@
 //! A queue's jobs have one or a few policies; each is kept once, and a job carries its number. So
 //! an option costs the jobs that use it, not the others.
 
+use serde::{Deserialize, Serialize};
+
 use super::ids::Lease;
 use super::time::{Millis, Time};
 use crate::queue::memory::slab::Slot;
@@ -62,7 +64,7 @@ pub(in crate::queue) fn ends_after(span: Millis, begin: Time) -> Option<Time> {
 }
 
 /// How long a job waits after an attempt that failed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Backoff {
     pub base: Millis,
     pub max: Millis,
@@ -100,7 +102,7 @@ pub(in crate::queue) fn mixed(n: u64) -> u64 {
 }
 
 /// How often a job is handed out at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Attempts(u32);
 
 impl Attempts {

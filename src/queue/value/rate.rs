@@ -17,15 +17,21 @@
 
 use std::num::NonZeroU32;
 
+use serde::{Deserialize, Serialize};
+
+use super::record::read_where_possible;
 use super::time::{Millis, Time};
 
 /// At most so many jobs in so long, and so many at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "(u32, Millis, u32)")]
 pub struct Rate {
     jobs: NonZeroU32,
     per: Millis,
     burst: NonZeroU32,
 }
+
+read_where_possible!(Rate, (u32, Millis, u32), |(jobs, per, burst)| Rate::new(jobs, per, burst));
 
 /// The theoretical arrival time, in parts of a millisecond of the rate that it belongs to.
 ///

@@ -8,9 +8,6 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 
-use super::ids::Lease;
-use super::time::{Millis, Time};
-
 /// A record, or a list of them, as MessagePack.
 pub trait Record: Serialize + DeserializeOwned {
     fn encode(&self) -> Vec<u8> {
@@ -33,13 +30,7 @@ pub trait Record: Serialize + DeserializeOwned {
 pub enum RecordError {
     Unreadable,
     TrailingBytes,
-    Time,
-    Span,
-    Stage,
-    Lease,
-    Schedule,
-    Limit,
-    Group,
+    Impossible,
     Id,
     TakenId,
     TooMany,
@@ -50,13 +41,7 @@ impl fmt::Display for RecordError {
         f.write_str(match self {
             RecordError::Unreadable => "a record is not what this version can read",
             RecordError::TrailingBytes => "a record has bytes after its end",
-            RecordError::Time => "a time is past the last one",
-            RecordError::Span => "a span is not between the shortest and the longest one",
-            RecordError::Stage => "a job is in no known stage",
-            RecordError::Lease => "a lease is not a possible one",
-            RecordError::Schedule => "a schedule is not a possible one",
-            RecordError::Limit => "a limit is not a possible one",
-            RecordError::Group => "a group is not a possible one",
+            RecordError::Impossible => "a record says what can't be",
             RecordError::Id => "an id is not 1 to 512 bytes long",
             RecordError::TakenId => "an id occurs twice",
             RecordError::TooMany => "there are more jobs than a queue can hold",
@@ -64,19 +49,18 @@ impl fmt::Display for RecordError {
     }
 }
 
-pub(in crate::queue) fn time(unix_ms: u64) -> Result<Time, RecordError> {
-    Time::new(unix_ms).ok_or(RecordError::Time)
+/// What is stored as something simpler is read where `$new` says that there is such a value: for
+/// `#[serde(try_from)]`.
+macro_rules! read_where_possible {
+    ($value:ty, $stored:ty, $new:expr) => {
+        impl TryFrom<$stored> for $value {
+            type Error = $crate::queue::value::record::RecordError;
+
+            fn try_from(stored: $stored) -> Result<$value, Self::Error> {
+                ($new)(stored).ok_or(Self::Error::Impossible)
+            }
+        }
+    };
 }
 
-pub(in crate::queue) fn span(ms: u64) -> Result<Millis, RecordError> {
-    Millis::new(ms).ok_or(RecordError::Span)
-}
-
-/// A number that no queue can get to by itself would leave it without a next one.
-pub(in crate::queue) fn lease(number: u64) -> Result<Lease, RecordError> {
-    if number < Lease::MAX.number() {
-        Ok(Lease::new(number))
-    } else {
-        Err(RecordError::Lease)
-    }
-}
+pub(in crate::queue) use read_where_possible;

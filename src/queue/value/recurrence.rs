@@ -6,12 +6,15 @@
 //! a lease means follows from stored times. EVERY is arithmetic. CRON needs a [`Calendar`], whose
 //! answers are part of the log.
 
+use serde::{Deserialize, Serialize};
+
 use super::ids::Id;
 use super::policy::mixed;
+use super::record::read_where_possible;
 use super::time::{Millis, Time};
 
 /// How a job comes back. Kept once for all jobs that have the same.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Recurrence {
     pub timing: Timing,
     pub misfire: Misfire,
@@ -26,19 +29,44 @@ pub struct Recurrence {
     pub late: Millis,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "StoredTiming", into = "StoredTiming")]
 pub enum Timing {
     Every(Millis),
     Cron(Cron),
 }
 
+/// A period, or zero and an expression.
+type StoredTiming = (Millis, Option<Cron>);
+
+read_where_possible!(Timing, StoredTiming, |stored| match stored {
+    (Millis::ZERO, cron) => cron.map(Timing::Cron),
+    (period, None) => Some(Timing::Every(period)),
+    (_, Some(_)) => None,
+});
+
+impl From<Timing> for StoredTiming {
+    fn from(timing: Timing) -> StoredTiming {
+        match timing {
+            Timing::Every(period) => (period, None),
+            Timing::Cron(cron) => (Millis::ZERO, Some(cron)),
+        }
+    }
+}
+
 /// A cron expression and the time zone by which it goes, in words: the core doesn't read them.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "(Box<str>, Box<str>)")]
 pub struct Cron {
     pub expression: Box<str>,
     /// Empty: UTC.
     pub zone: Box<str>,
 }
+
+read_where_possible!(Cron, (Box<str>, Box<str>), |(expression, zone): (Box<str>, Box<str>)| {
+    let is_cron = (1..=CRON_BYTES_MAX).contains(&expression.len()) && zone.len() <= ZONE_BYTES_MAX;
+    is_cron.then_some(Cron { expression, zone })
+});
 
 impl Timing {
     /// Whether this is the same, in whatever words.
@@ -64,7 +92,8 @@ pub const CRON_BYTES_MAX: usize = 256;
 pub const ZONE_BYTES_MAX: usize = 64;
 
 /// What becomes of occurrences that passed before somebody took the job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
 pub enum Misfire {
     /// However many they are, they come as one.
     One,
@@ -72,8 +101,32 @@ pub enum Misfire {
     All,
 }
 
+impl Misfire {
+    pub const ALL: [Misfire; 2] = [Misfire::One, Misfire::All];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Misfire::One => "ONE",
+            Misfire::All => "ALL",
+        }
+    }
+
+    /// By which it is stored: its place in [`Misfire::ALL`].
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+}
+
+read_where_possible!(Misfire, u8, |number| Misfire::ALL.get(usize::from(number)).copied());
+
+impl From<Misfire> for u8 {
+    fn from(misfire: Misfire) -> u8 {
+        misfire.number()
+    }
+}
+
 /// Where a job has got to in its schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunState {
     /// EVERY counts from here.
     pub anchor: Time,
@@ -126,9 +179,9 @@ impl Calendar for Answers<'_> {
 }
 
 impl RunState {
-    /// No occurrence is at the end of time, and none is at its beginning.
-    const UNDECIDED: Time = Time::MAX;
-    const NO_NEXT: Time = Time::ZERO;
+    /// No occurrence is at the beginning of time, and none is at its end.
+    const UNDECIDED: Time = Time::ZERO;
+    const NO_NEXT: Time = Time::MAX;
 
     pub fn new(anchor: Time, occurrence: Time) -> RunState {
         RunState { anchor, occurrence, next: RunState::UNDECIDED, runs: 0, missed: 0, failed: 0 }

@@ -1,10 +1,12 @@
 //! Ids that the queue makes.
 
+use serde::{Deserialize, Serialize};
+
 use super::ids::Id;
 use super::time::Time;
 
 /// Where ids made by the queue have got to: `<time>-<number>`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(in crate::queue) struct Serial {
     pub time: Time,
     pub number: u64,

@@ -3,12 +3,14 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
+use serde::{Deserialize, Serialize};
+
 use super::policy::{Attempts, Backoff};
 use super::rate::Rate;
 use super::time::{Millis, Time};
 
 /// What is not set follows the server's configs, or is no limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     pub ttr: Option<Millis>,
     pub attempts: Option<Attempts>,

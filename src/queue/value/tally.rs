@@ -3,9 +3,11 @@
 //! A lease runs out by time alone, so that isn't written when it happens: it is added when the job
 //! gets another place, and whoever looks before adds it for himself ([`super::JobView::tally_at`]).
 
+use serde::{Deserialize, Serialize};
+
 /// How often a job had what happen to it since it was added; each up to [`u16::MAX`], where it
 /// stops.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// A lease ran out.
     pub timed_out: u16,

@@ -1,17 +1,30 @@
 //! Points in time and lengths of time, in milliseconds, as two types that do not mix by accident.
 
+use serde::{Deserialize, Serialize};
+
+use super::record::read_where_possible;
+
 /// The last moment and the longest span there are: 2^48 − 1 ms, the year 10889. What is stored,
 /// sent and added up stays below it, so times pack into 48 bits and sums of two fit a `u64` with
 /// room to spare.
 const LIMIT: u64 = (1 << 48) - 1;
 
 /// A point in time: milliseconds since the Unix epoch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(try_from = "u64")]
 pub struct Time(u64);
 
 /// A length of time: milliseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(try_from = "u64")]
 pub struct Millis(u64);
+
+read_where_possible!(Time, u64, Time::new);
+read_where_possible!(Millis, u64, Millis::new);
 
 impl Time {
     pub const ZERO: Time = Time(0);

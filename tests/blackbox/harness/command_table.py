@@ -216,6 +216,6 @@ COMMANDS = [
         flags={"write", "module", "admin"},
         categories={"@write", "@admin", "@dangerous", "@slow"},
         key_flags=TAKE,
-        example="dq.apply the-key PUT id body record",
+        example="dq.apply the-key JOBS block",
     ),
 ]

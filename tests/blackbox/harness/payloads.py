@@ -72,13 +72,11 @@ def msgpack(value: Any) -> bytes:
     match value:
         case None:
             return b"\xc0"
-        case bool():
-            return b"\xc3" if value else b"\xc2"
         case int():
             return b"\xcf" + value.to_bytes(8, "big")
         case bytes():
             return b"\xc5" + len(value).to_bytes(2, "big") + value
-        case list():
+        case list() | tuple():
             return bytes([0x90 | len(value)]) + b"".join(map(msgpack, value))
     raise ValueError(f"no form for {value!r}")
 
@@ -95,7 +93,6 @@ class JobRecord:
     attempt: int = 2
     lease: int = 3_612_109_209_600_001
     stage: int = 1
-    named_by_queue: bool = False
     # What most jobs don't have.
     extra: "Extra | None" = None
 
@@ -106,41 +103,46 @@ class JobRecord:
 
 @dataclass(frozen=True)
 class Extra:
-    backoff_base: int = 0
-    backoff_max: int = 0
+    backoff: tuple[int, int] = (0, 0)
     ttl: int = 0
-    keep: int = 0
     dies: int | None = None
+    keep: int = 0
     reason: bytes | None = None
 
 
 @dataclass(frozen=True)
 class QueueRecord:
     last_lease: int = 3_612_109_209_600_001
-    serial_time: int = 1_763_725_200_000
-    serial_number: int = 0
-    totals: tuple[int, ...] = (2, 0, 4, 2, 0, 0, 0, 0, 0, 0, 0)
+    # The time and the number of the last id that the queue made.
+    serial: tuple[int, int] = (1_763_725_200_000, 0)
+    totals: tuple[int, ...] = (2, 0, 4, 2, 0, 0, 0, 0, 0, 0, 0, 0)
     counted: int = 0
     paused_until: int = 0
     settings: "Settings" = field(default_factory=lambda: Settings())
     # The clock, the defaults that were told last, and the check.
-    heading: tuple[int, ...] = (0, 0, 0, 0)
+    heading: tuple[Any, ...] = (0, (0, 0), 0)
+    # Where the rate has got to; how many groups there are, and where they have got to.
+    arrival: tuple[int, int] = (0, 0)
+    groups: tuple[int, int, int] = (0, 0, 0)
 
     def encoded(self) -> bytes:
-        *plain, totals, counted, paused_until, settings, heading = vars(self).values()
-        lists = (list(totals), counted, paused_until, list(vars(settings).values()), list(heading))
-        return msgpack([*plain, *lists])
+        fields = vars(self) | {"settings": list(vars(self.settings).values())}
+        return msgpack(list(fields.values()))
 
 
 @dataclass(frozen=True)
 class Settings:
     ttr: int | None = None
     attempts: int | None = None
-    backoff_base: int = 0
-    backoff_max: int = 0
+    backoff: tuple[int, int] = (0, 0)
     keep: int = 0
-    max_jobs: int = 0
+    late: int = 0
+    max_jobs: int | None = None
     dead_keep: int = 0
+    concurrency: int | None = None
+    rate: tuple[int, int, int] | None = None
+    group_concurrency: int | None = None
+    group_rate: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ ID_AND_LEASE = ["", " {}", " {} a"]
         ("dq.forecast", ["", " {}", " {} STEP 5", " {} STEP 5 COUNT"]),
         ("dq.info", ["", " {} a"]),
         ("dq.next", [""]),
-        ("dq.apply", ["", " {}", " {} PUT", " {} PUT a", " {} PUT a x"]),
+        ("dq.apply", ["", " {}", " {} JOBS"]),
     ],
 )
 def test_a_wrong_number_of_arguments_is_refused(
@@ -70,7 +70,6 @@ def test_bad_ids_are_refused(lone: Server, lone_session: Session, word: str) -> 
         f"DQ.KICKJOB {{}} {word} delayed",
         f"DQ.GET {{}} {word}",
         f"DQ.PEEK {{}} STATE dead AFTER {word} FROM 5",
-        f"DQ.APPLY {{}} PUT {word} x record",
     ]
     table = [(command, "ERR id must be 1 to 512 bytes long") for command in commands]
     check_refused(lone, lone_session, table)

@@ -7,6 +7,7 @@ on to the module.
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -71,26 +72,24 @@ def record(**fields: int | Extra) -> Payload:
     return payload_of([Job(record=JobRecord(**fields).encoded())])
 
 
-def extra(**fields: int) -> Payload:
+def extra(**fields: Any) -> Payload:
     return record(extra=Extra(**fields))
 
 
-def queue(**fields: int) -> Payload:
+def queue(**fields: Any) -> Payload:
     return payload_of(queue=QueueRecord(**fields).encoded())
 
 
-def settings(**fields: int) -> Payload:
+def settings(**fields: Any) -> Payload:
     return payload_of(queue=QueueRecord(settings=Settings(**fields)).encoded())
 
 
 TWO_RECORDS = JobRecord().encoded() * 2
 FIELDS = [*vars(JobRecord()).values()]
-SHORT_RECORD, LONG_RECORD = msgpack(FIELDS[:-2]), msgpack([*FIELDS, 0])
+SHORT_RECORD, LONG_RECORD = msgpack(FIELDS[:-2]), msgpack([*FIELDS, None])
 UNREADABLE = "a record is not what this version can read"
 CUT_SHORT = "it ends before its end"
-NO_TIME = "a time is past the last one"
-NO_SPAN = "a span is not between the shortest and the longest one"
-NO_LEASE = "a lease is not a possible one"
+IMPOSSIBLE = "a record says what can't be"
 
 REFUSED = [
     pytest.param(payload, reason, id=name)
@@ -127,38 +126,42 @@ REFUSED = [
         ("two records for one", payload_of([Job(record=TWO_RECORDS)]), UNREADABLE),
         ("priority 256", record(priority=256), UNREADABLE),
         ("attempts 2^32", record(attempts=2**32), UNREADABLE),
-        ("time past the last", record(time=LAST_TIME + 1), NO_TIME),
-        ("time 2^64 - 1", record(time=2**64 - 1), NO_TIME),
-        ("created past the last", record(created=LAST_TIME + 1), NO_TIME),
-        ("TTR 0", record(ttr=0), NO_SPAN),
-        ("TTR 2^64 - 1", record(ttr=2**64 - 1), NO_SPAN),
-        ("stage 4", record(stage=4), "a job is in no known stage"),
-        ("waiting with a lease", record(stage=0), NO_LEASE),
-        ("dead with a lease", record(stage=2), NO_LEASE),
-        ("done with a lease", record(stage=3), NO_LEASE),
-        ("BACKOFF base", extra(backoff_base=LAST_TIME + 1), NO_SPAN),
-        ("BACKOFF max", extra(backoff_max=2**64 - 1), NO_SPAN),
-        ("TTL", extra(ttl=LAST_TIME + 1), NO_SPAN),
-        ("KEEP", extra(keep=LAST_TIME + 1), NO_SPAN),
-        ("end of life", extra(dies=LAST_TIME + 1), NO_TIME),
-        ("lease without attempt", record(attempt=0), NO_LEASE),
-        ("attempt without lease", record(lease=0), NO_LEASE),
-        ("leased, never handed out", record(lease=0, attempt=0), NO_LEASE),
-        ("lease 2^53 - 1", record(lease=LAST_LEASE), NO_LEASE),
-        ("lease 2^64 - 1", record(lease=2**64 - 1), NO_LEASE),
+        ("time past the last", record(time=LAST_TIME + 1), UNREADABLE),
+        ("time 2^64 - 1", record(time=2**64 - 1), UNREADABLE),
+        ("created past the last", record(created=LAST_TIME + 1), UNREADABLE),
+        ("TTR 0", record(ttr=0), IMPOSSIBLE),
+        ("TTR 2^64 - 1", record(ttr=2**64 - 1), UNREADABLE),
+        ("stage 4", record(stage=4), UNREADABLE),
+        ("waiting with a lease", record(stage=0), IMPOSSIBLE),
+        ("dead with a lease", record(stage=2), IMPOSSIBLE),
+        ("done with a lease", record(stage=3), IMPOSSIBLE),
+        ("BACKOFF base", extra(backoff=(LAST_TIME + 1, 0)), UNREADABLE),
+        ("BACKOFF max", extra(backoff=(0, 2**64 - 1)), UNREADABLE),
+        ("TTL", extra(ttl=LAST_TIME + 1), UNREADABLE),
+        ("KEEP", extra(keep=LAST_TIME + 1), UNREADABLE),
+        ("end of life", extra(dies=LAST_TIME + 1), UNREADABLE),
+        ("lease without attempt", record(attempt=0), IMPOSSIBLE),
+        ("attempt without lease", record(lease=0), IMPOSSIBLE),
+        ("leased, never handed out", record(lease=0, attempt=0), IMPOSSIBLE),
+        ("lease 2^53 - 1", record(lease=LAST_LEASE), UNREADABLE),
+        ("lease 2^64 - 1", record(lease=2**64 - 1), UNREADABLE),
         ("empty queue record", payload_of(queue=b""), UNREADABLE),
         ("job's record for the queue's", payload_of(queue=JobRecord().encoded()), UNREADABLE),
-        ("last lease 2^53 - 1", queue(last_lease=LAST_LEASE), NO_LEASE),
-        ("serial past the last", queue(serial_time=2**64 - 1), NO_TIME),
-        ("counted past the last", queue(counted=LAST_TIME + 1), NO_TIME),
-        ("paused past the last", queue(paused_until=LAST_TIME + 1), NO_TIME),
-        ("default TTR 0", settings(ttr=0), NO_SPAN),
-        ("default TTR", settings(ttr=LAST_TIME + 1), NO_SPAN),
+        ("last lease 2^53 - 1", queue(last_lease=LAST_LEASE), UNREADABLE),
+        ("serial past the last", queue(serial=(2**64 - 1, 0)), UNREADABLE),
+        ("counted past the last", queue(counted=LAST_TIME + 1), UNREADABLE),
+        ("paused past the last", queue(paused_until=LAST_TIME + 1), UNREADABLE),
+        ("default TTR 0", settings(ttr=0), IMPOSSIBLE),
+        ("default TTR", settings(ttr=LAST_TIME + 1), UNREADABLE),
         ("default ATTEMPTS", settings(attempts=2**32), UNREADABLE),
-        ("default BACKOFF base", settings(backoff_base=LAST_TIME + 1), NO_SPAN),
-        ("default BACKOFF max", settings(backoff_max=LAST_TIME + 1), NO_SPAN),
-        ("default KEEP", settings(keep=LAST_TIME + 1), NO_SPAN),
-        ("DEADKEEP", settings(dead_keep=2**64 - 1), NO_SPAN),
+        ("default BACKOFF base", settings(backoff=(LAST_TIME + 1, 0)), UNREADABLE),
+        ("default BACKOFF max", settings(backoff=(0, LAST_TIME + 1)), UNREADABLE),
+        ("default KEEP", settings(keep=LAST_TIME + 1), UNREADABLE),
+        ("DEADKEEP", settings(dead_keep=2**64 - 1), UNREADABLE),
+        ("CONCURRENCY 0", settings(concurrency=0), UNREADABLE),
+        ("RATE without a time", settings(rate=(1, 0, 1)), UNREADABLE),
+        ("GROUPRATE of no jobs", settings(group_rate=(0, 1, 1)), UNREADABLE),
+        ("arrival without a rate", queue(arrival=(1, 0)), IMPOSSIBLE),
     ]
 ]
 
@@ -249,7 +252,7 @@ def test_a_queue_near_the_last_lease_does_not_stop_the_others(
 def test_made_ids_after_the_last_serial_are_still_new_ones(
     server: Server, r: redis.Redis, serial_number: int
 ) -> None:
-    hostile = queue(serial_time=LAST_TIME, serial_number=serial_number).sealed()
+    hostile = queue(serial=(LAST_TIME, serial_number)).sealed()
     assert restore(r, hostile) is None
     made = [r.execute_command("DQ.ADD", "q", "*", "x") for _ in range(5)]
     assert len(set(made)) == 5
@@ -269,6 +272,13 @@ def test_a_payload_with_times_at_the_end_of_time_works(server: Server, r: redis.
 
 
 RECORD = JobRecord().encoded()
+
+
+def jobs(**fields: bytes) -> bytes:
+    """Two, of which the second is made of these."""
+    return Job(b"new").encoded() + Job(**fields).encoded()
+
+
 ARITY = "wrong number of arguments for 'dq.apply' command"
 
 
@@ -278,26 +288,25 @@ ARITY = "wrong number of arguments for 'dq.apply' command"
     [
         pytest.param(words, error, id=name)
         for name, words, error in [
-            ("nothing", ["PUT"], ARITY),
+            ("nothing", ["JOBS"], ARITY),
             ("unknown effect", ["STEAL", "a"], "unknown command 'STEAL'"),
-            ("lower case", ["put", "a", "b", RECORD], "unknown command 'put'"),
-            ("PUT, too short", ["PUT", "a", "b"], ARITY),
-            ("PUT, too long", ["PUT", "a", "b", RECORD, "x"], ARITY),
-            ("PUT, empty id", ["PUT", "", "b", RECORD], "id must be 1 to 512 bytes long"),
-            ("PUT, long id", ["PUT", "i" * 513, "b", RECORD], "id must be 1 to 512 bytes long"),
-            ("PUT, no record", ["PUT", "a", "b", ""], UNREADABLE),
-            ("PUT, garbage", ["PUT", "a", "b", "\xff\xfe"], UNREADABLE),
-            ("PUT, two records", ["PUT", "a", "b", RECORD * 2], "bytes after its end"),
-            ("PUT, stage 9", ["PUT", "a", "b", JobRecord(stage=9).encoded()], "no known stage"),
-            ("PUT, TTR 0", ["PUT", "a", "b", JobRecord(ttr=0).encoded()], "a span is not"),
-            ("PUT, time", ["PUT", "a", "b", JobRecord(time=2**48).encoded()], "a time is past"),
+            ("lower case", ["jobs", jobs()], "unknown command 'jobs'"),
+            ("JOBS, too long", ["JOBS", jobs(), "x"], ARITY),
+            ("JOBS, empty id", ["JOBS", jobs(id=b"")], "an id is not 1 to 512 bytes long"),
+            ("JOBS, long id", ["JOBS", jobs(id=b"i" * 513)], "an id is not 1 to 512 bytes long"),
+            ("JOBS, no record", ["JOBS", jobs(record=b"")], UNREADABLE),
+            ("JOBS, garbage", ["JOBS", "\xff\xfe"], UNREADABLE),
+            ("JOBS, two records", ["JOBS", jobs(record=RECORD * 2)], UNREADABLE),
+            ("JOBS, stage 9", ["JOBS", jobs(record=JobRecord(stage=9).encoded())], UNREADABLE),
+            ("JOBS, TTR 0", ["JOBS", jobs(record=JobRecord(ttr=0).encoded())], IMPOSSIBLE),
+            ("JOBS, time", ["JOBS", jobs(record=JobRecord(time=2**48).encoded())], UNREADABLE),
             ("GROUPS, too long", ["GROUPS", msgpack([]), "x"], ARITY),
             ("GROUPS, no list", ["GROUPS", "a"], UNREADABLE),
             ("GROUPS, 2^32 of them", ["GROUPS", b"\xdd" + b"\xff" * 4], UNREADABLE),
             ("QUEUE, too long", ["QUEUE", QueueRecord().encoded(), "x"], ARITY),
             ("QUEUE, a job's", ["QUEUE", RECORD], UNREADABLE),
-            ("QUEUE, lease", ["QUEUE", QueueRecord(last_lease=2**53).encoded()], "a lease is not"),
-            ("QUEUE, serial", ["QUEUE", QueueRecord(serial_time=2**48).encoded()], "a time is"),
+            ("QUEUE, lease", ["QUEUE", QueueRecord(last_lease=2**53).encoded()], UNREADABLE),
+            ("QUEUE, serial", ["QUEUE", QueueRecord(serial=(2**48, 0)).encoded()], UNREADABLE),
         ]
     ],
 )
@@ -316,7 +325,7 @@ def test_garbage_effects_change_nothing(
 def test_effects_on_a_key_of_another_type_are_refused(r: redis.Redis) -> None:
     r.set("text", "x")
     for words in (
-        ["PUT", "a", "b", RECORD],
+        ["JOBS", jobs()],
         ["QUEUE", QueueRecord().encoded()],
     ):
         with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
@@ -326,10 +335,10 @@ def test_effects_on_a_key_of_another_type_are_refused(r: redis.Redis) -> None:
 
 def test_effects_that_are_well_formed_are_taken(server: Server, r: redis.Redis) -> None:
     """Or the refusals above would prove nothing."""
-    r.execute_command("DQ.APPLY", "q", "PUT", "a", "b", RECORD)
+    r.execute_command("DQ.APPLY", "q", "JOBS", jobs(id=b"a", body=b"b"))
     settings = Settings(ttr=5, attempts=6, dead_keep=7)
     r.execute_command("DQ.APPLY", "q", "QUEUE", QueueRecord(settings=settings).encoded())
-    assert job(r, "q", "a")["body"] == "b"
+    assert [job(r, "q", name)["body"] for name in ("new", "a")] == ["hello", "b"]
     told = info(r, "q")
     assert [told[name] for name in ("default-ttr", "default-attempts", "dead-keep")] == [5, 6, 7]
 

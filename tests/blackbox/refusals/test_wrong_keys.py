@@ -19,14 +19,13 @@ OTHERS = {
 }
 
 # Records that DQ.APPLY takes: an effect that is fine but for the key.
-JOB_RECORD = r"\x99\x00\x00\x01\x00\x00\x00\x00\x00\xc2"
+JOBS = r"\x93\xc4\x01a\xc4\x01x\x98\x00\x00\x01\x00\x00\x00\x00\x00"
 QUEUE_RECORD = (
-    r"\x98\x00\x00\x00\x9b"
-    + 11 * r"\x00"
-    + r"\x00\x00\x97\xc0\xc0"
-    + 5 * r"\x00"
-    + r"\x94"
-    + 4 * r"\x00"
+    r"\x99\x00\x92\x00\x00\x9c"
+    + 12 * r"\x00"
+    + r"\x00\x00\x9b\xc0\xc0\x92\x00\x00\x00\x00\xc0\x00\xc0\xc0\xc0\xc0"
+    + r"\x93\x00\x92\x00\x00\x00"
+    + r"\x92\x00\x00\x93\x00\x00\x00"
 )
 
 # Each command as it works; `{}` is the key.
@@ -61,7 +60,7 @@ COMMANDS = [
     "DQ.LEN {} STATE dead",
     "DQ.INFO {}",
     "DQ.FORECAST {} STEP 5 COUNT 5",
-    f'DQ.APPLY {{}} PUT a x "{JOB_RECORD}"',
+    f'DQ.APPLY {{}} JOBS "{JOBS}"',
     f'DQ.APPLY {{}} QUEUE "{QUEUE_RECORD}"',
 ]
 WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value"
@@ -134,10 +133,9 @@ def test_log_entries_that_are_malformed_are_refused(lone: Server, lone_session: 
             r'DQ.APPLY {} "\xff" x',
             r"ERR unknown command '\xff' in the log: a newer dq may have written it",
         ),
-        ("DQ.APPLY {} PUT a x y", unreadable),
-        ('DQ.APPLY {} PUT a x ""', unreadable),
-        (f'DQ.APPLY {{}} PUT a x "{JOB_RECORD[:-4]}"', unreadable),
-        (f'DQ.APPLY {{}} PUT a x "{JOB_RECORD}x"', too_long),
+        ("DQ.APPLY {} JOBS y", unreadable),
+        (f'DQ.APPLY {{}} JOBS "{JOBS[:-4]}"', unreadable),
+        (f'DQ.APPLY {{}} JOBS "{JOBS}x"', unreadable),
         ("DQ.APPLY {} QUEUE x", unreadable),
         (f'DQ.APPLY {{}} QUEUE "{QUEUE_RECORD}x"', too_long),
     ]

@@ -3,6 +3,7 @@ use crate::queue::kernel::log_state::Circumstances;
 use crate::queue::kernel::queue::Queue;
 use crate::queue::operation::produce::Add;
 use crate::queue::value::ids::Id;
+use crate::queue::value::record::Record;
 use crate::queue::value::time::Millis;
 
 fn queue_of(jobs: usize) -> Queue {
@@ -57,4 +58,19 @@ fn a_block_that_is_cut_short_or_goes_on_is_refused() {
     }
     let longer = [whole, &[0xc1]].concat();
     assert!(read_block(&longer).last().unwrap().is_err());
+}
+
+/// What a record can't say alone isn't read, as where it stands by itself.
+#[test]
+fn a_job_with_a_value_that_cannot_be_is_refused() {
+    let job = |time: &[u8], lease: &[u8], stage: u8| {
+        [&[0x93, 0xc4, 1, b'a', 0xc4, 0, 0x98], time, &[1, 1, 0, 0, 1], lease, &[stage]].concat()
+    };
+    let past_the_last = [0xcf, 0, 1, 0, 0, 0, 0, 0, 0];
+    let last_lease = [0xcf, 0, 0x1f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
+    assert!(read_block(&job(&[9], &[7], 1)).next().unwrap().is_ok());
+    for block in [job(&past_the_last, &[7], 1), job(&[9], &last_lease, 1), job(&[9], &[7], 9)] {
+        assert_eq!(read_block(&block).next(), Some(Err(RecordError::Unreadable)));
+        assert_eq!(JobRecord::decode(&block[6..]), Err(RecordError::Unreadable));
+    }
 }
