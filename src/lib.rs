@@ -1,8 +1,8 @@
 //! DQ: a native delay queue for Redis and Valkey, as a server module.
 //!
-//! Wiring only. [`queue`] is the pure core, [`command`] the commands, [`services`] what happens
-//! around a queue, [`server`] the server's side. Imports run one way: command → services → server,
-//! all of them → queue.
+//! Wiring only. [`queue`] is the pure core, `command` the commands, `services` what happens
+//! around a queue, `server` the module API. Imports run one way: command → services → server, all
+//! of them → queue.
 
 pub mod queue;
 

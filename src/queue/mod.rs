@@ -5,32 +5,32 @@
 //!
 //! let at = |ms| Time::new(ms).unwrap();
 //! let ms = |ms| Millis::new(ms).unwrap();
-//! let told = |now| Circumstances { now: at(now), ..Circumstances::default() };
+//! let when = |now| Circumstances { now: at(now), ..Circumstances::default() };
 //! let id = Id::new(b"a").unwrap();
 //! let mut queue = Queue::new((0, 0));
 //!
 //! let due = Due::In(ms(500));
-//! let added = queue.apply(&told(0), &Add { due, ttr: Some(ms(200)), ..Add::plain(id, b"hello") });
+//! let added = queue.apply(&when(0), &Add { due, ttr: Some(ms(200)), ..Add::plain(id, b"hello") });
 //! assert!(matches!(added, Added::New { .. }));
-//! assert!(queue.apply(&told(499), &Pop::ONE).is_empty());
-//! let lease = queue.apply(&told(500), &Pop::ONE).iter().next().unwrap().lease;
+//! assert!(queue.apply(&when(499), &Pop::ONE).is_empty());
+//! let lease = queue.apply(&when(500), &Pop::ONE).iter().next().unwrap().lease;
 //! let claims = Claims::from_slice(&[Claim { id, lease: Some(lease) }]);
-//! let finished = queue.apply(&told(501), &Finish { claims });
+//! let finished = queue.apply(&when(501), &Finish { claims });
 //! assert_eq!(finished, Done(1));
 //! ```
 //!
-//! Rooms import from those above them, and from no other:
+//! Each room imports only from the rooms above it:
 //!
 //! | room | what is in it |
 //! | --- | --- |
-//! | `memory/` | slabs, an index, values that are kept once; handing memory to defragmentation |
+//! | `memory/` | slabs, an index, values that are stored once; defragmentation |
 //! | `value/` | times, ids, policies, rates, schedules, patterns, settings |
-//! | `lines/` | sorted buckets, and the lanes that are made of them |
+//! | `lines/` | sorted buckets, and the lanes, which consist of them |
 //! | `groups/` | groups of jobs, which take turns |
 //! | `kernel/` | what a queue consists of; how a job gets its place; the one way to change a queue |
-//! | `record/` | what is in files, and in an AOF that was rewritten |
+//! | `record/` | what is in files and in a rewritten AOF |
 //! | `operation/` | what commands and the timer do, one operation each |
-//! | `look/` | looking at a queue |
+//! | `look/` | reading a queue |
 
 #![forbid(unsafe_code)]
 

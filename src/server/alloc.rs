@@ -9,18 +9,18 @@ use std::ffi::c_void;
 
 use redis_module::raw;
 
-/// What the server's allocator aligns to, also where it is the C library's. But one that is built
-/// for musl with `MALLOC=libc`, as Alpine's package is, keeps a size of 8 bytes in front of each
+/// The alignment of the server's allocator, also if it is the C library's. But a server built for
+/// musl with `MALLOC=libc`, as Alpine's package is, puts 8 bytes with the size before each
 /// allocation.
 pub(super) const SERVER_ALIGN: usize = if cfg!(target_env = "musl") { 8 } else { 16 };
 
 pub struct ServerAlloc;
 
-// SAFETY: each method passes on to one of two allocators, which one follows from the layout and
-// from whether this process is a server, neither of which changes during the life of an allocation.
+// SAFETY: each method calls one of two allocators. Which one depends on the layout and on whether
+// this process is a server; neither changes during the life of an allocation.
 unsafe impl GlobalAlloc for ServerAlloc {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises on `layout` are those that both allocators ask for.
+        // SAFETY: both allocators need the same promises on `layout` as the caller gave.
         unsafe {
             match raw::RedisModule_Alloc {
                 Some(alloc) if layout.align() <= SERVER_ALIGN => alloc(layout.size()).cast(),
@@ -40,7 +40,7 @@ unsafe impl GlobalAlloc for ServerAlloc {
     }
 
     unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: `old` came from the same of the two, as its layout says.
+        // SAFETY: `old` came from the same allocator, as its layout is the same.
         unsafe {
             match raw::RedisModule_Realloc {
                 Some(realloc) if layout.align() <= SERVER_ALIGN => {
@@ -52,7 +52,7 @@ unsafe impl GlobalAlloc for ServerAlloc {
     }
 
     unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
-        // SAFETY: `old` came from the same of the two, as its layout says.
+        // SAFETY: `old` came from the same allocator, as its layout is the same.
         unsafe {
             match raw::RedisModule_Free {
                 Some(free) if layout.align() <= SERVER_ALIGN => free(old.cast::<c_void>()),

@@ -1,10 +1,10 @@
-//! The strings that the server hands over: the arguments of a command, and the names of keys.
+//! Strings from the server: the arguments of a command, and the names of keys.
 
 use std::marker::PhantomData;
 
 use redis_module::raw;
 
-/// One argument, as long as the command lasts.
+/// One argument, valid while the command runs.
 #[derive(Clone, Copy)]
 pub struct Arg<'c> {
     raw: *mut raw::RedisModuleString,
@@ -28,7 +28,7 @@ impl<'c> From<&Arg<'c>> for Box<[u8]> {
     }
 }
 
-/// The arguments of a command, its name being the first.
+/// The arguments of a command; the first is its name.
 #[derive(Clone, Copy)]
 pub struct Args<'c> {
     argv: *const *mut raw::RedisModuleString,
@@ -47,10 +47,10 @@ impl<'c> Args<'c> {
         self.len
     }
 
-    /// The same without the first ones, as the server has them.
+    /// The arguments from index `first` on, in the server's form.
     pub(super) fn raw_from(&self, first: usize) -> (*const *mut raw::RedisModuleString, usize) {
         let skipped = first.min(self.len);
-        // SAFETY: the server gave `len` of them, and no more are skipped.
+        // SAFETY: the server gave `len` arguments, and no more are skipped.
         (unsafe { self.argv.add(skipped) }, self.len - skipped)
     }
 
@@ -58,7 +58,7 @@ impl<'c> Args<'c> {
         if at >= self.len {
             return None;
         }
-        // SAFETY: the server gave `len` of them, and `at` is below that.
+        // SAFETY: the server gave `len` arguments, and `at` is below that.
         let raw = unsafe { *self.argv.add(at) };
         Some(Arg { raw, life: PhantomData })
     }

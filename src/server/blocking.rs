@@ -1,4 +1,4 @@
-//! Clients that wait, blocked with the server's own blocking on keys.
+//! Waiting clients, blocked by the server as for BLPOP.
 
 use std::ffi::{c_int, c_longlong, c_void};
 use std::ptr::null_mut;
@@ -15,13 +15,13 @@ use super::hooks;
 use super::main_thread::MainThread;
 use super::replies::Replies;
 
-/// The clients to be unblocked before the server sleeps.
+/// The clients to unblock before the server sleeps.
 static BEFORE_SLEEP: MainThread<Vec<Client>> = MainThread::new(Vec::new());
 static IS_SLEEP_WATCHED: MainThread<bool> = MainThread::new(false);
-/// Inside [`unblock_now`].
+/// Whether [`unblock_now`] is running.
 static IS_UNBLOCKING: MainThread<bool> = MainThread::new(false);
 
-/// Blocks the client that called at these keys. `None` when it can't be.
+/// Blocks the client that called, at these keys. `None` if it can't be blocked.
 pub fn block(
     call: &Call,
     keys: &[Arg],
@@ -51,13 +51,14 @@ pub fn block(
     Some(Client::new(client))
 }
 
-/// The client gets its reply: the server calls [`hooks::Hooks::unblocking`] or
-/// [`hooks::Hooks::unblocked`], perhaps from in here. From timers only.
+/// Unblocks a client: the server calls [`hooks::Hooks::unblocking`] or [`hooks::Hooks::unblocked`]
+/// for its reply, perhaps from in here. Only called by timers.
 ///
-/// The servers finish this before they sleep. Where threads read, they first carry out what these
-/// have read, and a CLIENT UNBLOCK of the same client may be in it. Later servers throw away the
-/// first of the two replies; Redis 7.0 sends both, so there it is done at the last moment (which is
-/// too late on the others: they finish it before the event that tells of it).
+/// The server finishes the unblocking before it sleeps. If it reads on threads, it first runs the
+/// commands that they have read, among them perhaps a CLIENT UNBLOCK of the same client. Later
+/// servers drop the first of the two replies; Redis 7.0 sends both. So on Redis 7.0 the client is
+/// unblocked at the last moment, before the sleep. (Later servers finish the unblocking before the
+/// event of the sleep, so there it would be too late.)
 pub fn unblock(client: Client) {
     if waits_for_sleep() {
         BEFORE_SLEEP.with(|clients| clients.push(client));
@@ -74,8 +75,8 @@ fn unblock_now(client: Client) {
     IS_UNBLOCKING.with(|is_unblocking| *is_unblocking = false);
 }
 
-/// On Redis 7.0, the only server without the function that is looked for. Each turn of the event
-/// loop costs something while the event is subscribed to.
+/// True on Redis 7.0, the only supported server without the function that is looked for. The event
+/// is only subscribed to when needed, as it costs time in each turn of the event loop.
 fn waits_for_sleep() -> bool {
     // SAFETY: set while the module was loaded, and never again.
     let is_later = unsafe { raw::RedisModule_AddPostNotificationJob }.is_some();
@@ -87,16 +88,15 @@ fn waits_for_sleep() -> bool {
     is_watched
 }
 
-/// From now on [`before_sleep`] is called each time before the event loop sleeps; false when that
-/// can't be had.
+/// Makes the server call [`before_sleep`] before each sleep of the event loop. False if it can't.
 fn watch_sleep() -> bool {
-    // SAFETY: the module's own context; the callback has the type that this event wants.
+    // SAFETY: the module's own context; the callback has the type of this event.
     unsafe {
         events::ask_for(context::own(), raw::REDISMODULE_EVENT_EVENTLOOP, Some(on_event_loop))
     }
 }
 
-/// Not from inside an event.
+/// Ends the subscription. Must not be called inside an event.
 fn watch_sleep_no_more() {
     // SAFETY: the module's own context.
     unsafe { events::ask_for(context::own(), raw::REDISMODULE_EVENT_EVENTLOOP, None) };
@@ -115,14 +115,14 @@ unsafe extern "C" fn on_event_loop(
 
 /// The server is about to finish the unblocking of clients, and then to sleep.
 ///
-/// A client that has been unblocked by something else meanwhile is freed when that is finished, so
-/// not yet.
+/// A client that something else has unblocked is not freed before the server has finished that, so
+/// it is still valid here.
 fn before_sleep() {
     let clients = BEFORE_SLEEP.with(std::mem::take);
     clients.into_iter().for_each(unblock_now);
 }
 
-/// The event is not subscribed to any more while no client is to be unblocked. From timers only.
+/// Ends the subscription while there is no client to unblock. Only called by timers.
 pub(super) fn rest() {
     if BEFORE_SLEEP.with(|clients| clients.is_empty()) && IS_SLEEP_WATCHED.with(std::mem::take) {
         watch_sleep_no_more();
@@ -132,7 +132,7 @@ pub(super) fn rest() {
 /// The ticket of the client for which a callback runs.
 ///
 /// # Safety
-/// `ctx` is that of a callback of a client that was blocked here.
+/// `ctx` belongs to a callback for a client that was blocked here.
 unsafe fn ticket_in(ctx: *mut raw::RedisModuleCtx) -> Ticket {
     // SAFETY: the caller's promise.
     unsafe { api!(RedisModule_GetBlockedClientPrivateData)(ctx) as usize as Ticket }
@@ -143,13 +143,13 @@ unsafe extern "C" fn on_key_ready(
     _argv: *mut *mut raw::RedisModuleString,
     _argc: c_int,
 ) -> c_int {
-    // SAFETY: a callback of ours; the key is valid while it lasts.
+    // SAFETY: this is one of our callbacks; the key is valid while it runs.
     let (database, name) = unsafe {
         let name = name_bytes(api!(RedisModule_GetBlockedClientReadyKey)(ctx));
         (api!(RedisModule_GetSelectedDb)(ctx), name)
     };
     hooks::call(|hooks| (hooks.key_ready)(database, name));
-    // It goes on waiting.
+    // The client goes on waiting.
     raw::REDISMODULE_ERR as c_int
 }
 
@@ -158,7 +158,7 @@ unsafe extern "C" fn on_unblocked(
     _argv: *mut *mut raw::RedisModuleString,
     _argc: c_int,
 ) -> c_int {
-    // SAFETY: a callback of ours, which may reply.
+    // SAFETY: this is one of our callbacks, which may reply.
     let (ticket, replies) = unsafe { (ticket_in(ctx), Replies::new(ctx)) };
     let is_unblocking = IS_UNBLOCKING.with(|is_unblocking| *is_unblocking);
     hooks::call(|hooks| match is_unblocking {
@@ -179,7 +179,7 @@ unsafe extern "C" fn on_disconnect(
 }
 
 unsafe extern "C" fn on_gone(ctx: *mut raw::RedisModuleCtx, ticket: *mut c_void) {
-    // SAFETY: a callback of ours, of a client that was blocked.
+    // SAFETY: this is one of our callbacks, for a client that was blocked.
     let was_unblocked = unsafe { api!(RedisModule_BlockedClientDisconnected)(ctx) } == 0;
     let ticket = ticket as usize as Ticket;
     hooks::call(|hooks| match was_unblocked {

@@ -17,7 +17,7 @@ pub struct Call<'c> {
 
 impl<'c> Call<'c> {
     /// # Safety
-    /// The three are what the server calls a command with, and `'c` ends with that command.
+    /// The three are the arguments of a command's callback, and `'c` ends with that command.
     pub(super) unsafe fn new(
         ctx: *mut raw::RedisModuleCtx,
         argv: *mut *mut raw::RedisModuleString,
@@ -36,13 +36,13 @@ impl<'c> Call<'c> {
         self.ctx
     }
 
-    /// This key, as something is done to it.
+    /// The key of this name, for what the command does to it.
     pub fn key(&self, name: Arg<'c>) -> Key<'c> {
-        // SAFETY: all are valid while the command lasts, which 'c does not outlive.
+        // SAFETY: all are valid while the command runs, which 'c does not outlive.
         unsafe { Key::new(self.ctx, name.raw(), self.args) }
     }
 
-    /// What the client is told.
+    /// The replies to the client.
     pub fn replies(&self) -> Replies<'c> {
         // SAFETY: as above.
         unsafe { Replies::new(self.ctx) }
@@ -50,11 +50,11 @@ impl<'c> Call<'c> {
 
     /// The database that the client has selected.
     pub fn database(&self) -> Database {
-        // SAFETY: the context is valid while the command lasts.
+        // SAFETY: the context is valid while the command runs.
         unsafe { api!(RedisModule_GetSelectedDb)(self.ctx) }
     }
 
-    /// Whether the client may wait: not in a transaction or a script. Half a microsecond.
+    /// Whether the client may block: not in a transaction or a script. Takes half a microsecond.
     pub fn may_block(&self) -> bool {
         let forbidding = raw::REDISMODULE_CTX_FLAGS_MULTI
             | raw::REDISMODULE_CTX_FLAGS_LUA
@@ -63,14 +63,14 @@ impl<'c> Call<'c> {
     }
 
     /// Whether the command comes from this server's primary, or from an AOF that is being loaded.
-    /// Half a microsecond.
+    /// Takes half a microsecond.
     pub fn is_from_log(&self) -> bool {
         self.flags() & (raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING)
             != 0
     }
 
-    /// Whether a cluster may be asked for these keys at once. Where slots aren't told, the server
-    /// has checked this itself.
+    /// Whether these keys may be used together in a cluster. If the module API doesn't report
+    /// slots, the server has checked this itself.
     pub fn are_of_one_slot(&self, keys: &[Arg]) -> bool {
         // SAFETY: on the main thread, with names of this call.
         let mut slots = keys.iter().map(|key| unsafe { slots::slot_of(key.raw()) });

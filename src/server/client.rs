@@ -1,8 +1,8 @@
-//! How a client that waits is named, by the server and by the module.
+//! The server's handle and the module's number of a waiting client.
 
 use redis_module::raw;
 
-/// What the server calls a client that waits.
+/// The server's handle of a waiting client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Client(*mut raw::RedisModuleBlockedClient);
 
@@ -19,5 +19,5 @@ impl Client {
 // SAFETY: only used on the main thread, like everything here.
 unsafe impl Send for Client {}
 
-/// The module's own number of a client that waits: who came first has the smaller one.
+/// The module's own number of a waiting client.
 pub type Ticket = u64;

@@ -1,4 +1,4 @@
-//! What the server tells about itself: the time, its role; and a context for what happens outside
+//! What the server reports about itself: the time and its role; and a context for work outside
 //! commands.
 
 use std::ffi::CStr;
@@ -15,7 +15,7 @@ use crate::queue::Time;
 /// The number of a database.
 pub type Database = i32;
 
-/// A context outside of commands, on the main thread, as long as a callback lasts.
+/// A context outside commands, on the main thread, valid during a callback.
 #[derive(Clone, Copy)]
 pub struct Context<'c> {
     raw: *mut raw::RedisModuleCtx,
@@ -33,7 +33,7 @@ impl<'c> Context<'c> {
         self.raw
     }
 
-    /// Whether this server is a primary. Half a microsecond: not for every command.
+    /// Whether this server is a primary. Takes half a microsecond: don't call it for every command.
     pub fn is_primary(self) -> bool {
         // SAFETY: the promise of `new`.
         let flags = unsafe { api!(RedisModule_GetContextFlags)(self.raw) };
@@ -41,27 +41,27 @@ impl<'c> Context<'c> {
     }
 }
 
-/// The server's own wall clock: to be read once a command or timer run.
+/// The server's wall clock. Read it once per command or timer run.
 pub fn wall_clock() -> Time {
     // SAFETY: needs nothing.
     let unix_ms = unsafe { api!(RedisModule_Milliseconds)() };
     u64::try_from(unix_ms).ok().and_then(Time::new).unwrap_or(Time::MAX)
 }
 
-/// Until the wall clock gets to this time; nothing when it is past. To the microsecond.
+/// How long until the wall clock reaches this time, to the microsecond; zero if it is in the past.
 pub fn until(time: Time) -> Duration {
     let target = UNIX_EPOCH.checked_add(Duration::from_millis(time.unix_ms()));
     target.and_then(|target| target.duration_since(SystemTime::now()).ok()).unwrap_or_default()
 }
 
-/// How long the module has been loaded, by a clock that nobody sets.
+/// How long the module has been loaded, by a monotonic clock.
 pub fn uptime() -> Duration {
     static BEGAN: OnceLock<Instant> = OnceLock::new();
     BEGAN.get_or_init(Instant::now).elapsed()
 }
 
-/// Whether something may be replicated outside a command: while clients are paused, during a
-/// failover and at a shutdown the server aborts when it is.
+/// Whether the module may replicate outside a command. If it replicates while clients are paused,
+/// during a failover or at a shutdown, the server aborts.
 pub fn may_replicate() -> bool {
     // SAFETY: needs nothing.
     unsafe { api!(RedisModule_AvoidReplicaTraffic)() == 0 }
@@ -69,19 +69,19 @@ pub fn may_replicate() -> bool {
 
 static CONTEXT: AtomicPtr<raw::RedisModuleCtx> = AtomicPtr::new(null_mut());
 
-/// A context of the module's own.
+/// The module's own context.
 pub(super) fn own() -> *mut raw::RedisModuleCtx {
     CONTEXT.load(Ordering::Relaxed)
 }
 
-/// Makes the module's own context out of that of its loading.
+/// Creates the module's own context from the context of its load.
 pub(super) fn keep(ctx: *mut raw::RedisModuleCtx) {
     // SAFETY: `ctx` is valid during the load; the new one lives as long as the module.
     let detached = unsafe { api!(RedisModule_GetDetachedThreadSafeContext)(ctx) };
     CONTEXT.store(detached, Ordering::Relaxed);
 }
 
-/// The key of the ids' hash, of this process: random, so that nobody can choose ids that share a
+/// The key of the ids' hash in this process: random, so that no client can choose ids that share a
 /// chain.
 pub fn hash_seed() -> (u64, u64) {
     static SEED: OnceLock<(u64, u64)> = OnceLock::new();
@@ -91,13 +91,13 @@ pub fn hash_seed() -> (u64, u64) {
 /// Eight random bytes.
 fn random() -> u64 {
     let mut bytes = [0; 8];
-    // SAFETY: the server fills as many bytes as it is told.
+    // SAFETY: the server writes exactly as many bytes as requested.
     unsafe { api!(RedisModule_GetRandomBytes)(bytes.as_mut_ptr(), bytes.len()) };
     u64::from_ne_bytes(bytes)
 }
 
-/// Adds a sample to `LATENCY HISTORY <event>`. The server keeps it when it is at least
-/// `latency-monitor-threshold`.
+/// Adds a sample to `LATENCY HISTORY <event>`. The server keeps samples from
+/// `latency-monitor-threshold` on.
 pub fn record_latency(event: &CStr, took: Duration) {
     // SAFETY: the server copies the name.
     unsafe {
@@ -105,12 +105,12 @@ pub fn record_latency(event: &CStr, took: Duration) {
     };
 }
 
-/// Whether the server may evict a queue when memory runs out: no module can prevent that.
+/// Whether the server may evict a queue when memory runs out. No module can prevent that.
 pub fn evicts_any_key() -> bool {
     config_value(c"maxmemory-policy").is_some_and(|policy| policy.starts_with("allkeys-"))
 }
 
-/// What `CONFIG GET name` answers.
+/// The value that `CONFIG GET name` returns.
 fn config_value(name: &CStr) -> Option<String> {
     // SAFETY: the formats match the arguments; the reply is freed below, after its last use.
     unsafe {

@@ -1,19 +1,18 @@
-//! A data type of the module's own: what the server may ask of a value, and what each answer rests
-//! on.
+//! The module's data type: what the server calls for a value, and why each callback is as it is.
 //!
 //! | callback | when, and why it is as it is |
 //! | --- | --- |
 //! | `rdb_load`, `rdb_save` | files, full sync, DUMP/RESTORE, MIGRATE; saving runs in a forked child (`persist.rs`) |
 //! | `aof_rewrite` | BGREWRITEAOF without the RDB preamble; the server calls it unchecked, so it must be there |
 //! | `digest` | DEBUG DIGEST-VALUE: how a primary and its replicas are compared |
-//! | `mem_usage` | MEMORY USAGE; no walk over the jobs |
-//! | `free` | may run on a background thread: touches only what is made for that |
-//! | `free_effort2` | tells UNLINK and lazy freeing how much there is to be freed |
-//! | `unlink2` | the key loses its value: because that goes, or because RENAME or MOVE takes it elsewhere |
-//! | `copy2` | COPY: the copy waits for its own times |
+//! | `mem_usage` | MEMORY USAGE; doesn't walk over the jobs |
+//! | `free` | may run on a background thread: uses only what is made for that |
+//! | `free_effort2` | how much UNLINK and lazy freeing would have to free |
+//! | `unlink2` | the key loses its value: it is deleted, or RENAME or MOVE takes it to another key |
+//! | `copy2` | COPY: the copy gets a hint of its own |
 //! | `defrag` | active defragmentation: each allocation may get another address, in slices (`defrag.rs`) |
 //!
-//! Not there on purpose: `aux_*` (all there is to save is inside the keys).
+//! Absent on purpose: `aux_*` (everything to save is in the keys).
 
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
@@ -28,30 +27,30 @@ use super::logfile;
 use super::persist::{Aof, Digest, Input, LoadError, Output};
 use crate::queue::Defragmenter;
 
-/// What a key of the module's own type holds.
+/// A value of the module's type, as a key holds it.
 pub trait StoredValue: Sized + 'static {
     fn data_type() -> &'static DataType<Self>;
 
-    /// A value of a file, written with this encoding version.
+    /// Reads a value from a file, which was written with this encoding version.
     fn load(input: &Input, version: i32) -> Result<Self, LoadError>;
-    /// In a forked child: reads, and moves nothing.
+    /// Writes the value to a file. Runs in a forked child: it only reads the value.
     fn save(&self, output: &Output);
-    /// In a forked child: commands that make the same value.
+    /// Writes commands that create the same value. Runs in a forked child.
     fn rewrite(&self, aof: &Aof);
     fn digest(&self, digest: &Digest);
     fn memory(&self) -> usize;
-    /// About how many allocations are to be freed.
+    /// About how many allocations would be freed.
     fn free_effort(&self) -> usize;
-    /// On whatever thread.
+    /// May run on any thread.
     fn free(self: Box<Self>);
-    /// The copy will be at this key.
+    /// Creates a copy that will be at this key.
     fn copy(&self, database: Database, key: &[u8]) -> Self;
-    /// The value will be at this key, out of a file.
+    /// The value was read from a file and will be at this key.
     fn loaded(&mut self, database: Database, key: &[u8]);
-    /// The value is no longer at this key. It may live on, at another.
+    /// The value is no longer at this key. It may live on at another.
     fn left_key(&mut self, database: Database, key: &[u8]);
-    /// Hands its allocations to a defragmenter, from there on; where to go on, when the time is
-    /// over. 0 is the beginning.
+    /// Hands its allocations from `from` on to a defragmenter. Returns where to continue when its
+    /// time is over. 0 is the beginning.
     fn defrag(&mut self, from: u64, defragmenter: &mut impl Defragmenter) -> Option<u64>;
 }
 
@@ -61,11 +60,11 @@ pub struct DataType<V> {
 }
 
 impl<V: StoredValue> DataType<V> {
-    /// `TYPE key` answers the name: nine characters, as the server wants it. The encoding version
-    /// is that of what is written.
+    /// `name` is the reply of `TYPE key`: nine characters, as the server requires. The encoding
+    /// version is the version of the files that are written.
     pub const fn new(name: &'static str, encoding_version: i32) -> DataType<V> {
         let methods = raw::RedisModuleTypeMethods {
-            // The last version that Redis 7.0 knows; later ones only add `aux_save2`.
+            // The last version that Redis 7.0 knows. Later ones only add `aux_save2`.
             version: 4,
             rdb_load: Some(rdb_load::<V>),
             rdb_save: Some(rdb_save::<V>),
@@ -99,7 +98,7 @@ impl<V: StoredValue> DataType<V> {
     }
 }
 
-/// The value behind a pointer that the server was given by us.
+/// The value of a pointer that we gave to the server.
 ///
 /// # Safety
 /// `value` is one of this type, and lives during `'v`.
@@ -113,7 +112,7 @@ unsafe extern "C" fn defrag<V: StoredValue>(
     _key: *mut raw::RedisModuleString,
     value: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: the server passes a value of this type, which nobody has open; only its key holds it.
+    // SAFETY: the server passes a value of this type that isn't open; only its key holds it.
     unsafe { slice::<V>(ctx, value, V::defrag) }
 }
 
@@ -128,7 +127,7 @@ unsafe extern "C" fn rdb_load<V: StoredValue>(
             return std::ptr::null_mut();
         }
     };
-    // SAFETY: `io` is the one of this callback, the name valid while it lasts.
+    // SAFETY: `io` belongs to this callback; the name is valid while it runs.
     let (database, name) = unsafe {
         let name = name_bytes(api!(RedisModule_GetKeyNameFromIO)(io));
         (api!(RedisModule_GetDbIdFromIO)(io), name)
@@ -165,7 +164,7 @@ unsafe extern "C" fn mem_usage<V: StoredValue>(value: *const c_void) -> usize {
 }
 
 unsafe extern "C" fn free<V: StoredValue>(value: *mut c_void) {
-    // SAFETY: the server gives the value back for good.
+    // SAFETY: the server hands over the value for good.
     unsafe { Box::from_raw(value.cast::<V>()) }.free();
 }
 
@@ -183,7 +182,7 @@ unsafe extern "C" fn unlink<V: StoredValue>(
 ) {
     // SAFETY: the server passes a value of this type that it still holds, on its main thread.
     let value = unsafe { &mut *value.cast_mut().cast::<V>() };
-    // SAFETY: the context is that of this callback; the name is valid while it lasts.
+    // SAFETY: the context belongs to this callback; the name is valid while it runs.
     let (database, name) = unsafe {
         let name = name_bytes(api!(RedisModule_GetKeyNameFromOptCtx)(ctx));
         (api!(RedisModule_GetDbIdFromOptCtx)(ctx), name)
@@ -197,7 +196,7 @@ unsafe extern "C" fn copy<V: StoredValue>(
 ) -> *mut c_void {
     // SAFETY: the server passes a value of this type.
     let value = unsafe { value_ref::<V>(value) };
-    // SAFETY: the context is that of this callback; the name is valid while it lasts.
+    // SAFETY: the context belongs to this callback; the name is valid while it runs.
     let (database, name) = unsafe {
         let name = name_bytes(api!(RedisModule_GetToKeyNameFromOptCtx)(ctx));
         (api!(RedisModule_GetToDbIdFromOptCtx)(ctx), name)

@@ -1,6 +1,5 @@
-//! Active defragmentation: the server asks for a value's allocations, one after the other, and puts
-//! those elsewhere that keep a page for themselves. Only a server with a jemalloc of its own does
-//! that.
+//! Active defragmentation: the server looks at a value's allocations one by one, and moves those
+//! that share their page with few others. Only a server with its own jemalloc does that.
 
 use std::ffi::{c_int, c_ulong, c_void};
 use std::mem::ManuallyDrop;
@@ -10,27 +9,27 @@ use redis_module::raw;
 use super::alloc::SERVER_ALIGN;
 use crate::queue::Defragmenter;
 
-/// Of a value that is small by the server's settings, which asks for all of it at once. So many may
-/// be small by no settings.
+/// The server handles a value that it regards as small in one call. No settings make a value with
+/// more allocations than this small.
 const AT_ONCE_MAX: usize = 20_000;
 
 pub(super) struct Defrag {
     ctx: *mut raw::RedisModuleDefragCtx,
-    /// The server comes again for the rest.
+    /// The server will call again for the rest.
     is_partial: bool,
     allocations: usize,
 }
 
 impl Defrag {
-    /// The same content at another address, or at this one.
+    /// Moves an allocation, if the server wants that. Returns its address, which may be the same.
     ///
     /// # Safety
-    /// `at` is an allocation of the server's, to which nobody else has a pointer, and which isn't
-    /// used any more.
+    /// `at` is an allocation of the server's allocator. There is no other pointer to it, and it
+    /// isn't used after this call.
     unsafe fn moved<T>(&mut self, at: *mut T) -> *mut T {
         self.allocations += 1;
-        // SAFETY: the context is that of the callback; the caller's promise. Where the content has
-        // moved, byte by byte, the old allocation is freed.
+        // SAFETY: the context belongs to this callback, and the caller's promise. If the content
+        // has moved, byte by byte, the old allocation is freed.
         let moved = unsafe { api!(RedisModule_DefragAlloc)(self.ctx, at.cast::<c_void>()) };
         if moved.is_null() {
             at
@@ -40,7 +39,7 @@ impl Defrag {
     }
 }
 
-/// Whether allocations of this type are the server's.
+/// Whether the server's allocator is used for this type.
 const fn is_the_servers<T>() -> bool {
     size_of::<T>() > 0 && align_of::<T>() <= SERVER_ALIGN
 }
@@ -75,18 +74,17 @@ impl Defragmenter for Defrag {
         if !self.is_partial {
             return self.allocations >= AT_ONCE_MAX;
         }
-        // SAFETY: the context is that of the callback.
+        // SAFETY: the context belongs to this callback.
         unsafe { api!(RedisModule_DefragShouldStop)(self.ctx) != 0 }
     }
 }
 
-/// A slice of a value's memory: 0 when all of it was asked for, 1 when there is more. Of a large
-/// value the server asks in slices, with a number of ours that says where to go on; 0 is the
-/// beginning.
+/// Defragments a slice of a value: returns 0 when it is done, 1 when there is more. The server
+/// handles a large value in slices, and keeps our number for where to continue; 0 is the beginning.
 ///
 /// # Safety
-/// The context is that of a callback. The value is one of this type, which only its key holds and
-/// nobody has open.
+/// The context belongs to a callback. The value is of this type, only its key holds it, and it
+/// isn't open.
 pub(super) unsafe fn slice<V>(
     ctx: *mut raw::RedisModuleDefragCtx,
     value: *mut *mut c_void,
@@ -95,8 +93,8 @@ pub(super) unsafe fn slice<V>(
     const DONE: c_int = 0;
     const MORE: c_int = 1;
     let mut from: c_ulong = 0;
-    // SAFETY: the context is that of this callback. The number is only there for a value of which
-    // the server asks in slices.
+    // SAFETY: the context belongs to this callback. There is only a number for a value that the
+    // server handles in slices.
     let is_partial = unsafe {
         api!(RedisModule_DefragCursorGet)(ctx, &mut from) == raw::REDISMODULE_OK as c_int
     };

@@ -1,4 +1,4 @@
-//! Server events: what changes under the values without a command of ours.
+//! Server events: what happens to values other than by our commands.
 
 use std::ffi::{c_int, c_void};
 
@@ -16,13 +16,13 @@ pub(super) fn subscribe(ctx: *mut raw::RedisModuleCtx) -> bool {
         (raw::REDISMODULE_EVENT_SWAPDB, Some(on_swap)),
     ];
     events.into_iter().all(|(id, callback)| {
-        // SAFETY: `ctx` is the one of OnLoad; the callbacks have the type that these events want.
+        // SAFETY: `ctx` is the context of OnLoad; the callbacks have the types of these events.
         unsafe { ask_for(ctx, id, callback) }
     })
 }
 
 /// # Safety
-/// The context is valid, and the callback of the event's type. None unsubscribes.
+/// The context is valid, and the callback has the event's type. `None` unsubscribes.
 pub(super) unsafe fn ask_for(
     ctx: *mut raw::RedisModuleCtx,
     id: u64,
@@ -84,7 +84,7 @@ unsafe extern "C" fn on_flush(
     }
     // SAFETY: this event's data is of this type.
     let info = unsafe { &*data.cast::<raw::RedisModuleFlushInfoV1>() };
-    // −1 is all of them.
+    // −1 is all databases.
     hooks::call(|hooks| (hooks.flushed)((info.dbnum >= 0).then_some(info.dbnum)));
 }
 

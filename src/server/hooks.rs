@@ -1,5 +1,5 @@
-//! What the server calls, apart from commands and type callbacks: timers, clients that wait,
-//! events, INFO. The module gives its functions once, while it is loaded.
+//! The functions that the server calls, besides commands and type callbacks: timers, waiting
+//! clients, events, INFO. The module sets them once, while it is loaded.
 
 use std::sync::OnceLock;
 
@@ -8,12 +8,12 @@ use super::context::{Context, Database};
 use super::replies::Replies;
 use super::section::Section;
 
-/// What becomes of a data set that is loaded while another is served.
+/// The stages of an async load: a data set that is loaded while another is served.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Aside {
-    /// What is loaded from now on belongs to it.
+    /// Values loaded from now on belong to it.
     Begun,
-    /// It is the one that is served now; the other is about to be freed.
+    /// It is served from now on; the other data set is about to be freed.
     SwappedIn,
     /// It is about to be freed.
     ThrownAway,
@@ -22,42 +22,42 @@ pub enum Aside {
 pub struct Hooks {
     /// The alarm has gone off.
     pub alarm: fn(Context),
-    /// The commands of this turn of the event loop are over, as was asked for.
+    /// The commands of this turn of the event loop are over. Called on request.
     pub turn_ending: fn(),
-    /// The server says that there is something new at a key at which somebody waits.
+    /// There is a new value at a key with waiting clients.
     pub key_ready: fn(Database, &[u8]),
-    /// A client is being unblocked by [`super::blocking::unblock`], and is given a reply. The
-    /// server throws it away if the client is not blocked any more when it comes to it: either
-    /// [`Hooks::replied`] is called next, or [`Hooks::gone`].
+    /// A client is being unblocked by [`super::blocking::unblock`], and gets a reply. The server
+    /// drops the reply if the client turns out not to be blocked: then it calls [`Hooks::gone`]
+    /// next, otherwise [`Hooks::replied`].
     pub unblocking: fn(Ticket, Replies),
-    /// A client waits no more, and gets a reply.
+    /// A client's wait has ended, and it gets a reply.
     pub unblocked: fn(Ticket, Replies),
     /// The last that is heard of a client that waited: it has been unblocked, and has its reply.
     pub replied: fn(Ticket),
     /// A client's wait has ended otherwise, or is about to, since it has gone away. So this may be
     /// called twice for a client, and is the last that is heard of it.
     pub gone: fn(Ticket),
-    /// This server is a primary now, or isn't any more.
+    /// This server has become a primary (`true`) or a replica.
     pub role_changed: fn(bool),
-    /// The data set is about to be loaded, or has been.
+    /// The data set is about to be loaded (`true`), or was loaded.
     pub loading: fn(Context, bool),
-    /// A replica loads a data set while it serves another.
+    /// An async load has reached this stage.
     pub loading_aside: fn(Aside),
-    /// A database will be empty, or all of them.
+    /// A database is about to be emptied, or all of them.
     pub flushed: fn(Option<Database>),
-    /// Slots begin to move here, or have moved, here or away; or they don't move any more.
+    /// Slots begin to move to this node, have moved, or their move was cancelled.
     pub slots_moved: fn(),
-    /// Two databases have changed places.
+    /// Two databases were swapped.
     pub swapped: fn(Database, Database),
-    /// What INFO shows; the flag says that the server is going down, and must not be asked
-    /// anything.
+    /// Writes the section of INFO. If the flag is set, the server is shutting down, and the module
+    /// must not call it.
     pub info: fn(&Section, bool),
 }
 
 static HOOKS: OnceLock<Hooks> = OnceLock::new();
 
 pub(super) fn set(hooks: Hooks) {
-    // Once: a module is loaded once in the life of its library.
+    // Only once: a module is loaded once in the life of its library.
     drop(HOOKS.set(hooks));
 }
 

@@ -1,4 +1,4 @@
-//! A key: its name where something is done to it, and its value while it is open.
+//! A key: its name, for what is done to it, and its value while it is open.
 
 use std::ffi::{c_int, c_longlong, CStr};
 use std::marker::PhantomData;
@@ -11,7 +11,7 @@ use super::context::{Context, Database};
 use super::data_type::StoredValue;
 use super::slots;
 
-/// The key holds something that is not a value of this type.
+/// The key holds a value of another type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongType;
 
@@ -26,11 +26,13 @@ pub enum Access {
 pub enum Closed {
     /// There is no such key, or no value of this type at it.
     Missing,
-    /// The key's slot is another node's: the key is about to be this node's own, or to be removed.
+    /// The key's slot belongs to another node: either the slot is about to become this node's, or
+    /// the key is about to be removed.
     NotOwn,
 }
 
-/// What the services do with a key, the real one or a simulated one.
+/// A key's name in the selected database of the context; and the command that names it, if there is
+/// one.
 pub trait QueueKey: Copy {
     fn database(&self) -> Database;
 
@@ -95,7 +97,7 @@ impl<'c> Key<'c> {
         }
     }
 
-    /// The value at this key, made if there is no such key; and whether it was.
+    /// The value at this key, created if there is no such key. Also returns whether it was created.
     pub fn open_or_create<V: StoredValue>(
         &self,
         make: impl FnOnce() -> V,
@@ -181,8 +183,8 @@ impl QueueKey for Key<'_> {
     }
 
     fn replicate_words(&self, command: &CStr, words: &[&[u8]]) {
-        // One string for a word that comes again and again between others: that before each of many
-        // ids.
+        // A word that is repeated between others, as ID is before each of many ids, becomes one
+        // string.
         let is_again = |n: usize| {
             n.checked_sub(2)
                 .filter(|before| words.get(*before).zip(words.get(n)).is_some_and(is_one_slice))
@@ -190,7 +192,7 @@ impl QueueKey for Key<'_> {
         let mut strings = Vec::with_capacity(words.len());
         for (n, word) in words.iter().enumerate() {
             let made = is_again(n).and_then(|before| strings.get(before).copied());
-            // SAFETY: each that is made is freed below; the server retains what it keeps.
+            // SAFETY: each new string is freed below; the server retains what it keeps.
             strings.push(made.unwrap_or_else(|| unsafe { new_string(word) }));
         }
         // SAFETY: as above.
@@ -206,14 +208,14 @@ impl QueueKey for Key<'_> {
         };
         for (n, string) in strings.into_iter().enumerate() {
             if is_again(n).is_none() {
-                // SAFETY: made above, not used again.
+                // SAFETY: created above, not used again.
                 unsafe { api!(RedisModule_FreeString)(null_mut(), string) };
             }
         }
     }
 }
 
-/// Whether both are not only equal, but the same bytes in memory.
+/// Whether both are the same bytes in memory, not only equal.
 fn is_one_slice((one, other): (&&[u8], &&[u8])) -> bool {
     std::ptr::eq(*one, *other)
 }
@@ -225,7 +227,7 @@ unsafe fn new_string(bytes: &[u8]) -> *mut raw::RedisModuleString {
     unsafe { api!(RedisModule_CreateString)(null_mut(), bytes.as_ptr().cast(), bytes.len()) }
 }
 
-/// Any key, open; closed when dropped.
+/// An open key of any type; closed when dropped.
 struct OpenKey(NonNull<raw::RedisModuleKey>);
 
 impl OpenKey {
@@ -235,7 +237,7 @@ impl OpenKey {
         kind == raw::REDISMODULE_KEYTYPE_EMPTY as c_int
     }
 
-    /// `None` when the key holds something else, or nothing.
+    /// `None` if the key is empty or holds another type.
     fn into_value<'c, V: StoredValue>(self) -> Option<OpenValue<'c, V>> {
         // SAFETY: the key is open.
         let value = unsafe { value_of(self.0.as_ptr()) }?;
@@ -264,7 +266,7 @@ impl Drop for OpenKey {
     }
 }
 
-/// A key's value, as long as the key is open.
+/// A key's value while the key is open.
 pub struct OpenValue<'c, V> {
     /// Closed when this is dropped; the value is valid until then.
     key: OpenKey,
@@ -275,11 +277,11 @@ pub struct OpenValue<'c, V> {
 impl<V> OpenValue<'_, V> {
     pub fn get(&mut self) -> &mut V {
         // SAFETY: the value lives as long as its key, which is open and not deleted while `self`
-        // lives; the server runs one command at a time, so that nobody else has it.
+        // lives; the server runs one command at a time, so there is no other reference to it.
         unsafe { self.value.as_mut() }
     }
 
-    /// Deletes the key. It is open for writing.
+    /// Deletes the key, which must be open for writing.
     pub fn delete(self) {
         // SAFETY: the key is open; its value is not used again.
         unsafe { api!(RedisModule_DeleteKey)(self.key.0.as_ptr()) };
@@ -291,7 +293,7 @@ impl<V> OpenValue<'_, V> {
 /// # Safety
 /// `key` is open.
 unsafe fn value_of<V: StoredValue>(key: *mut raw::RedisModuleKey) -> Option<NonNull<V>> {
-    // SAFETY: the key is open; only a value of our own type is taken for one.
+    // SAFETY: the key is open; a value of another type is never used as ours.
     unsafe {
         let is_ours = api!(RedisModule_KeyType)(key) == raw::REDISMODULE_KEYTYPE_MODULE as c_int
             && api!(RedisModule_ModuleTypeGetType)(key) == V::data_type().raw();
@@ -300,9 +302,9 @@ unsafe fn value_of<V: StoredValue>(key: *mut raw::RedisModuleKey) -> Option<NonN
     }
 }
 
-/// Whether a key of this name is this node's own: in a cluster, its slot is.
+/// Whether a key of this name belongs to this node. In a cluster: whether its slot does.
 pub fn is_own(name: &[u8]) -> bool {
-    // SAFETY: on the main thread; the string is made and freed here.
+    // SAFETY: on the main thread; the string is created and freed here.
     unsafe {
         let string = new_string(name);
         let is_own = slots::is_own(string);
@@ -312,8 +314,8 @@ pub fn is_own(name: &[u8]) -> bool {
 }
 
 impl Context<'_> {
-    /// Opens the value at a key, outside a command: to read, that doesn't count as a use of the
-    /// key, nor expire it; to write, a key that has expired is gone.
+    /// Opens the value at a key, outside a command. To read: that doesn't count as a use of the
+    /// key, and doesn't expire it. To write: a key that has expired is missing.
     pub fn open<V: StoredValue, R>(
         self,
         (database, name): (Database, &[u8]),
@@ -373,15 +375,15 @@ impl Drop for Cursor {
 }
 
 impl Context<'_> {
-    /// A few keys further; `None` after the last one of the last database.
+    /// Visits a few more keys. `None` after the last key of the last database.
     pub fn walk<V: StoredValue>(
         self,
         mut cursor: Cursor,
         visit: fn(Database, &[u8], &mut V),
     ) -> Option<Cursor> {
         let data = visit as *mut std::ffi::c_void;
-        // SAFETY: on the main thread with a valid context; the cursor is alive; the data is the
-        // function that `on_key` takes it for.
+        // SAFETY: on the main thread with a valid context; the cursor is alive; `on_key` casts the
+        // data back to the type of `visit`.
         unsafe {
             if api!(RedisModule_SelectDb)(self.raw(), cursor.database)
                 != raw::REDISMODULE_OK as c_int
@@ -406,8 +408,8 @@ unsafe extern "C" fn on_key<V: StoredValue>(
     if key.is_null() {
         return;
     }
-    // SAFETY: key, name and context are valid while the callback lasts; nobody else has the value;
-    // the data is the function that `walk` was given.
+    // SAFETY: key, name and context are valid while the callback runs; there is no other reference
+    // to the value; the data is the function that was passed to `walk`.
     unsafe {
         let visit = std::mem::transmute::<*mut std::ffi::c_void, fn(Database, &[u8], &mut V)>(data);
         if let Some(mut value) = value_of::<V>(key) {

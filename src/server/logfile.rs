@@ -15,31 +15,32 @@ pub fn warning(message: &str) {
 
 static BUGS: AtomicU64 = AtomicU64::new(0);
 
-/// Something happened here that can't. The server goes on: INFO counts it, and the log has the
-/// words.
+/// Reports an impossible branch. The server goes on: INFO counts it in `dq_bugs`, and the log has
+/// the message.
 #[cold]
 pub fn bug(message: &str) {
     debug_assert!(false, "{message}");
     BUGS.fetch_add(1, Ordering::Relaxed);
-    warning(&format!("a bug in dq, please report it: {message}"));
+    warning(&format!("bug in dq: {message}. The server goes on. Please report it with this line"));
 }
 
-/// How often that was.
+/// How many were reported.
 pub fn bugs() -> u64 {
     BUGS.load(Ordering::Relaxed)
 }
 
-/// Ends the process with a word: for what can't be, as the server does for its own assertions.
+/// Ends the process with a message, for impossible states that it can't survive, as the server does
+/// for its own assertions.
 #[cold]
 pub fn abort(message: &str) -> ! {
     eprintln!("dq: {message}");
     std::process::abort()
 }
 
-/// A panic aborts: half a change must not live on, it would differ from the replicas. No code here
-/// panics on purpose; if it happens all the same, its place is written where the operator looks.
+/// Makes a panic write its place to the server's log before it aborts. It must abort: a half-made
+/// change would differ from the replicas. No code here panics on purpose.
 pub fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
-        warning(&format!("bug in dq, the server has to stop: {panic}"))
+        warning(&format!("bug in dq, the server stops. Please report it with this line: {panic}"))
     }));
 }

@@ -1,4 +1,4 @@
-//! Where values go to and come from: RDB, AOF rewrite, and the digest that compares.
+//! Reading and writing values: RDB, AOF rewrite, and the digest that compares.
 
 use std::ffi::{c_char, c_int, c_void, CStr};
 
@@ -24,13 +24,13 @@ pub enum LoadError {
 pub struct Input(*mut raw::RedisModuleIO);
 
 impl Input {
-    /// `io` is that of the callback in which this lives.
+    /// `io` must belong to the callback in which this lives.
     pub(super) fn new(io: *mut raw::RedisModuleIO) -> Input {
         Input(io)
     }
 
     pub fn unsigned(&self) -> Result<u64, LoadError> {
-        // SAFETY: the `io` of the callback that this lives in.
+        // SAFETY: `io` belongs to the callback in which this lives.
         let number = unsafe { api!(RedisModule_LoadUnsigned)(self.0) };
         self.check().map(|()| number)
     }
@@ -63,7 +63,8 @@ pub struct ServerBuffer {
 
 impl ServerBuffer {
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the server gave start and length of an allocation that is ours until dropped.
+        // SAFETY: start and length describe an allocation that the server gave us, and that is ours
+        // until dropped.
         unsafe { std::slice::from_raw_parts(self.start.cast::<u8>(), self.len) }
     }
 }
@@ -79,13 +80,13 @@ impl Drop for ServerBuffer {
 pub struct Output(*mut raw::RedisModuleIO);
 
 impl Output {
-    /// `io` is that of the callback in which this lives.
+    /// `io` must belong to the callback in which this lives.
     pub(super) fn new(io: *mut raw::RedisModuleIO) -> Output {
         Output(io)
     }
 
     pub fn unsigned(&self, number: u64) {
-        // SAFETY: `io` is the one of this callback.
+        // SAFETY: `io` belongs to this callback.
         unsafe { api!(RedisModule_SaveUnsigned)(self.0, number) };
     }
 
@@ -97,22 +98,22 @@ impl Output {
     }
 }
 
-/// An AOF being rewritten, of one key.
+/// An AOF being rewritten, for one key.
 pub struct Aof {
     io: *mut raw::RedisModuleIO,
     key: *mut raw::RedisModuleString,
 }
 
 impl Aof {
-    /// Both are those of the callback in which this lives.
+    /// Both must belong to the callback in which this lives.
     pub(super) fn new(io: *mut raw::RedisModuleIO, key: *mut raw::RedisModuleString) -> Aof {
         Aof { io, key }
     }
 
     /// `command key word bytes`
     pub fn emit(&self, command: &CStr, word: &CStr, bytes: &[u8]) {
-        // SAFETY: `io` and `key` are those of this callback; the format names the types of the
-        // rest.
+        // SAFETY: `io` and `key` belong to this callback; the format gives the types of the other
+        // arguments.
         unsafe {
             api!(RedisModule_EmitAOF)(
                 self.io,
@@ -127,17 +128,17 @@ impl Aof {
     }
 }
 
-/// What DEBUG DIGEST-VALUE adds up.
+/// The sum that DEBUG DIGEST-VALUE computes.
 pub struct Digest(*mut raw::RedisModuleDigest);
 
 impl Digest {
-    /// `digest` is that of the callback in which this lives.
+    /// `digest` must belong to the callback in which this lives.
     pub(super) fn new(digest: *mut raw::RedisModuleDigest) -> Digest {
         Digest(digest)
     }
 
     pub fn add(&self, bytes: &[u8]) {
-        // SAFETY: `digest` is the one of this callback; the server reads the bytes at once.
+        // SAFETY: `digest` belongs to this callback; the server reads the bytes at once.
         unsafe {
             api!(RedisModule_DigestAddStringBuffer)(
                 self.0,
@@ -147,7 +148,7 @@ impl Digest {
         };
     }
 
-    /// What was added since the last end is a sequence: its order counts.
+    /// Ends a sequence: the order of what was added since the last end counts.
     pub fn end_sequence(&self) {
         // SAFETY: as above.
         unsafe { api!(RedisModule_DigestEndSequence)(self.0) };

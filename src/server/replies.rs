@@ -1,18 +1,18 @@
-//! Replies: to the client that called, or to one that was waiting.
+//! Replies: to the client that called, or to one that waited.
 
 use std::ffi::{c_char, c_long, CString};
 use std::marker::PhantomData;
 
 use redis_module::raw;
 
-/// What a field of a map can have for its value.
+/// A value of a field of a map.
 pub enum Value<'v> {
     Integer(u64),
     Bulk(&'v [u8]),
     Null,
 }
 
-/// A job that was handed out, as a client is told of it.
+/// A delivered job, as it is in the reply.
 pub struct Delivered<'j> {
     pub id: &'j [u8],
     pub body: &'j [u8],
@@ -55,7 +55,7 @@ impl<'v> Fields<'v> {
     }
 }
 
-/// Where replies go, as long as the command or the callback lasts.
+/// Writes replies while the command or the callback runs.
 #[derive(Clone, Copy)]
 pub struct Replies<'c> {
     ctx: *mut raw::RedisModuleCtx,
@@ -91,14 +91,14 @@ impl Replies<'_> {
         unsafe { api!(RedisModule_ReplyWithNull)(self.ctx) };
     }
 
-    /// `len` more replies are its elements.
+    /// Begins an array: the next `len` replies are its elements.
     pub fn array(&self, len: usize) {
         // SAFETY: as above.
         unsafe { api!(RedisModule_ReplyWithArray)(self.ctx, len as c_long) };
     }
 
-    /// Part of what there is: the cursor of the next one, 0 when there is none, and an array of
-    /// which `len` more replies are the elements.
+    /// Begins a page: a cursor, 0 for the last page, and an array. The next `len` replies are its
+    /// elements.
     pub fn page(&self, next: Option<u32>, len: usize) {
         self.array(2);
         self.bulk(next.unwrap_or(0).to_string().as_bytes());
@@ -119,8 +119,8 @@ impl Replies<'_> {
         }
     }
 
-    /// `[[id, body, lease, attempt] ...]`, behind the key if there is one. A lease that was not
-    /// given is nil; the due time is behind the attempt where it is asked for.
+    /// `[[id, body, lease, attempt] ...]`, after the key if there is one. Without a lease, the
+    /// lease is nil. The due time follows the attempt if it is asked for.
     #[inline(always)]
     pub fn deliveries<'j>(
         &self,
@@ -152,7 +152,7 @@ impl Replies<'_> {
         unsafe { api!(RedisModule_ReplyWithSimpleString)(self.ctx, c"OK".as_ptr()) };
     }
 
-    /// An error line; its first word is the prefix that clients go by.
+    /// An error line; its first word is the error code for clients.
     pub fn error(&self, message: &str) {
         // C would end it at a NUL; what clients sent is escaped in it.
         let line = message.split('\0').next().unwrap_or_default();

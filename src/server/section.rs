@@ -1,10 +1,10 @@
-//! A section of INFO, while the server shows it.
+//! A section of INFO while the server writes it.
 
 use std::ffi::{CStr, CString};
 
 use redis_module::raw;
 
-/// The section that is being shown.
+/// The section being written.
 pub struct Section(*mut raw::RedisModuleInfoCtx);
 
 impl Section {
@@ -12,9 +12,9 @@ impl Section {
         Section(raw)
     }
 
-    /// The server puts the module's name before the field's.
+    /// The server puts the module's name before the field's name.
     pub fn number(&self, name: &CStr, value: u64) {
-        // SAFETY: the context is that of the callback in which the section lives; the server copies
+        // SAFETY: the context belongs to the callback in which the section lives; the server copies
         // the name.
         unsafe { api!(RedisModule_InfoAddFieldULongLong)(self.0, name.as_ptr(), value) };
     }

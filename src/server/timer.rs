@@ -1,14 +1,13 @@
-//! The module's timers: an alarm, of which there is one, and the end of this turn of the event
-//! loop.
+//! The module's timers: the one alarm, and the end of this turn of the event loop.
 //!
-//! The server's own timers count in milliseconds, from a time that is rounded, and sleep in
-//! milliseconds again: together about one too many. So the alarm is a timer of the kernel's, which
-//! the event loop watches like a socket. Its event carries no context in which something could be
-//! replicated; a timer of 0 ms, which fires in the same turn, does.
+//! The server's own timers round the current time to milliseconds and sleep in milliseconds, so
+//! they come about one millisecond late. So the alarm is a kernel timer, which the event loop
+//! watches like a socket. Its event has no context that can replicate; a server timer of 0 ms,
+//! which fires in the same turn, has one.
 //!
-//! And the server's timers go by the wall clock: one that waits in the moment in which that is set
-//! back by an hour comes an hour later. It is asked for again then, when another timer of the
-//! kernel's says that it hasn't come.
+//! The server's timers use the wall clock: if it is set back by an hour while a timer waits, the
+//! timer comes an hour late. A second kernel timer notices that it hasn't come, and then it is
+//! created again.
 
 use std::ffi::{c_int, c_void};
 use std::mem::size_of_val;
@@ -23,11 +22,11 @@ use super::context::{self, Context};
 use super::hooks;
 use super::main_thread::MainThread;
 
-/// A timer of 0 ms that hasn't come within this is asked for again.
+/// A timer of 0 ms that hasn't come within this time is created again.
 const COMES_WITHIN: Duration = Duration::from_millis(20);
 
-/// Sets the alarm, instead of any that was set before: [`hooks::Hooks::alarm`] is called then, not
-/// earlier. (Without a kernel timer, the one that was set before goes off, too.)
+/// Sets the alarm: [`hooks::Hooks::alarm`] is called after this time, not earlier. It replaces the
+/// alarm that was set before. (Without a kernel timer, the earlier one goes off, too.)
 pub fn set_alarm(after: Duration) {
     static TIMER: OnceLock<Option<c_int>> = OnceLock::new();
     match kernel_timer(&TIMER, on_kernel_timer) {
@@ -39,8 +38,8 @@ pub fn set_alarm(after: Duration) {
     }
 }
 
-/// Calls [`hooks::Hooks::turn_ending`] when the commands of this turn are over; from inside a
-/// timer, a millisecond later.
+/// Calls [`hooks::Hooks::turn_ending`] when the commands of this turn are over; a millisecond later
+/// if called inside a timer.
 pub fn at_end_of_turn() {
     TURN_END.ask();
 }
@@ -53,10 +52,10 @@ fn create(after: Duration, callback: Callback) -> raw::RedisModuleTimerID {
     unsafe { api!(RedisModule_CreateTimer)(context::own(), period, Some(callback), null_mut()) }
 }
 
-/// A timer of the server's of 0 ms.
+/// A server timer of 0 ms.
 struct Soon {
     callback: Callback,
-    /// The one that hasn't come yet.
+    /// The timer that hasn't come yet.
     asked: MainThread<Option<raw::RedisModuleTimerID>>,
 }
 
@@ -72,11 +71,10 @@ impl Soon {
         }
     }
 
-    /// Instead of one that was asked for before.
+    /// Replaces the timer that was created before.
     fn ask_anew(&self) {
         if let Some(before) = self.asked.with(Option::take) {
-            // SAFETY: on the main thread, and not from its own callback: that takes note first that
-            // it has come.
+            // SAFETY: on the main thread. It hasn't come yet: its callback calls `has_come` first.
             unsafe { api!(RedisModule_StopTimer)(context::own(), before, null_mut()) };
         }
         let timer = create(Duration::ZERO, self.callback);
@@ -108,7 +106,7 @@ unsafe extern "C" fn on_watch(fd: c_int, _data: *mut c_void, _mask: c_int) {
 
 unsafe extern "C" fn on_alarm(ctx: *mut raw::RedisModuleCtx, _data: *mut c_void) {
     ALARM.has_come();
-    // SAFETY: the context is valid while the callback lasts.
+    // SAFETY: the context is valid while the callback runs.
     let context = unsafe { Context::new(ctx) };
     hooks::call(|hooks| (hooks.alarm)(context));
     blocking::rest();
@@ -121,7 +119,7 @@ unsafe extern "C" fn on_turn_ending(_ctx: *mut raw::RedisModuleCtx, _data: *mut 
 
 type Watcher = unsafe extern "C" fn(c_int, *mut c_void, c_int);
 
-/// A timer of the kernel's, which the event loop watches; `None` where there is none.
+/// A kernel timer that the event loop watches; `None` if there is none.
 fn kernel_timer(timer: &OnceLock<Option<c_int>>, callback: Watcher) -> Option<c_int> {
     *timer.get_or_init(|| {
         // SAFETY: on the main thread; the descriptor stays open as long as the process.
@@ -138,7 +136,7 @@ fn kernel_timer(timer: &OnceLock<Option<c_int>>, callback: Watcher) -> Option<c_
 }
 
 fn set_kernel_timer(fd: c_int, after: Duration) {
-    // Zero would switch it off.
+    // Zero would disarm it.
     let after = after.max(Duration::from_nanos(1));
     let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let value = libc::timespec {
@@ -146,13 +144,13 @@ fn set_kernel_timer(fd: c_int, after: Duration) {
         tv_nsec: after.subsec_nanos().into(),
     };
     let setting = libc::itimerspec { it_interval: none, it_value: value };
-    // SAFETY: the descriptor is that of a timer; the setting is copied.
+    // SAFETY: the descriptor is a timer; the setting is copied.
     unsafe { libc::timerfd_settime(fd, 0, &setting, null_mut()) };
 }
 
 fn read_kernel_timer(fd: c_int) {
     let mut expirations: u64 = 0;
-    // SAFETY: as many bytes as there are; the descriptor doesn't block.
+    // SAFETY: the buffer has as many bytes as are read; the descriptor doesn't block.
     unsafe { libc::read(fd, (&raw mut expirations).cast(), size_of_val(&expirations)) };
 }
 

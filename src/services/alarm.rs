@@ -1,29 +1,31 @@
-//! The one alarm of the module: when it goes off, and how long a run may take then.
+//! The one alarm of the module: when it goes off, and how long a run of the timer may take.
 
 use std::time::Duration;
 
 use super::host::Host;
 use crate::queue::Millis;
 
-/// Redis 7.0 spins at 100 % CPU while a timer is more than 35 minutes away.
+/// The longest wait for the alarm: Redis 7.0 spins at 100 % CPU while a timer is more than 35
+/// minutes away.
 const FURTHEST: Duration = Duration::from_secs(60);
-/// Timers go by a clock that nobody sets. While somebody waits for a job, a step of the wall clock
-/// is noticed within this time.
-const FURTHEST_WHILE_SOMEBODY_WAITS: Duration = Duration::from_secs(1);
-/// By so much two clocks may differ that are read one after the other.
+/// The longest wait while a client waits for a job. Server timers use a monotonic clock: so if the
+/// wall clock is set, it is noticed within this time.
+const FURTHEST_WHILE_CLIENTS_WAIT: Duration = Duration::from_secs(1);
+/// Two clocks that are read one after the other may differ by this much.
 const CLOCKS_DIFFER_BY: Millis = Millis::of_ms(5);
 /// Soon, but not in this turn of the event loop.
 pub const NEXT_TURN: Duration = Duration::from_millis(1);
-/// While the server must not write, it is asked this often whether it may again.
+/// While the server must not write, the timer asks this often whether it may write again.
 pub const UNTIL_WRITABLE_MS: u32 = 10;
 
-/// Makes the alarm go off for the earliest hint, or within `at_latest`, if it wouldn't anyway.
+/// Sets the alarm for the earliest hint or wait, and within `at_latest`, unless it goes off before
+/// that anyway.
 pub fn arm<H: Host>(host: H, at_latest: Option<Duration>) {
-    let (earliest, alarm, rests, is_anybody_waiting) = host.with(|state| {
-        let rests = !state.is_primary || state.is_loading;
-        (state.hints.earliest(), state.alarm, rests, state.waiters.len() > 0)
+    let (earliest, alarm, is_stopped, do_clients_wait) = host.with(|state| {
+        let is_stopped = !state.is_primary || state.is_loading;
+        (state.hints.earliest(), state.alarm, is_stopped, state.waiters.len() > 0)
     });
-    if rests {
+    if is_stopped {
         return;
     }
     let wait = earliest
@@ -32,15 +34,12 @@ pub fn arm<H: Host>(host: H, at_latest: Option<Duration>) {
         .chain(at_latest)
         .chain(next_turn(host))
         .min();
-    let wait =
-        if is_anybody_waiting {
-            // Also when nothing is to be done: after a step there may be.
-            Some(wait.map_or(FURTHEST_WHILE_SOMEBODY_WAITS, |wait| {
-                wait.min(FURTHEST_WHILE_SOMEBODY_WAITS)
-            }))
-        } else {
-            wait.map(|wait| wait.min(FURTHEST))
-        };
+    let wait = if do_clients_wait {
+        // Even if there is nothing to do: there may be if the clock is set.
+        Some(wait.map_or(FURTHEST_WHILE_CLIENTS_WAIT, |wait| wait.min(FURTHEST_WHILE_CLIENTS_WAIT)))
+    } else {
+        wait.map(|wait| wait.min(FURTHEST))
+    };
     let Some(wait) = wait else {
         return;
     };
@@ -52,7 +51,7 @@ pub fn arm<H: Host>(host: H, at_latest: Option<Duration>) {
     host.set_alarm(wait);
 }
 
-/// When somebody is to be served or to be sent away.
+/// When the next waiting client is to be served, or its wait ends.
 pub fn next_turn<H: Host>(host: H) -> Option<Duration> {
     let (uptime, when_writable) = (host.uptime(), next_turn_to_write(host));
     host.with(|state| {
@@ -73,7 +72,7 @@ fn next_turn_to_write<H: Host>(host: H) -> Duration {
     }
 }
 
-/// Whether the wall clock was set since this was asked last.
+/// Whether the wall clock was set since the last call.
 pub fn was_clock_set<H: Host>(host: H) -> bool {
     let (wall_clock, uptime) = (host.wall_clock(), host.uptime());
     let Some((before, then)) = host.with(|state| state.clocks.replace((wall_clock, uptime))) else {
@@ -96,7 +95,7 @@ impl TimeSlice {
         TimeSlice { begun: host.uptime(), budget: host.tick_budget() }
     }
 
-    /// The first half of it.
+    /// The first half of the slice.
     pub fn half(self) -> TimeSlice {
         TimeSlice { budget: self.budget / 2, ..self }
     }

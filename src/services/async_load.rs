@@ -1,6 +1,6 @@
-//! A data set that is loaded while another is served, and that takes its place or is thrown away:
-//! what a replica does with `repl-diskless-load swapdb`. Until then nothing of it shows: it has
-//! hints and sums of its own.
+//! An async load: a replica with `repl-diskless-load swapdb` loads a data set while it serves
+//! another. The new data set then replaces the old one, or is thrown away. Until then it doesn't
+//! show: it has its own hints and sums.
 
 use super::hints::Hints;
 use super::host::Host;
@@ -8,7 +8,7 @@ use super::place::Database;
 use super::value::QueueValue;
 use crate::queue::Time;
 
-/// What is loaded from now on is loaded async_load.
+/// Queues read from now on belong to the async load.
 pub fn begin<H: Host>(host: H) {
     host.with(|state| {
         state.sums.begin_async_load();
@@ -16,8 +16,7 @@ pub fn begin<H: Host>(host: H) {
     });
 }
 
-/// A queue has been loaded, and will be at this key. False when it is in the data set that is
-/// served.
+/// A queue was loaded and will be at this key. Returns false if it isn't part of an async load.
 pub fn take<H: Host>(host: H, value: &mut QueueValue, database: Database, key: &[u8]) -> bool {
     let next = Some(value.queue.wake_at()).filter(|next| *next < Time::MAX);
     let is_aside = host.with(|state| {
@@ -36,8 +35,8 @@ pub fn take<H: Host>(host: H, value: &mut QueueValue, database: Database, key: &
     is_aside
 }
 
-/// The data set is the one that is served now. The other is thrown away, and its values tell
-/// nobody.
+/// The loaded data set replaces the old one. The server frees the old one without a call for each
+/// key.
 pub fn swap_in<H: Host>(host: H) {
     let old = host.with(|state| {
         state.sums.swap_in();
@@ -46,7 +45,7 @@ pub fn swap_in<H: Host>(host: H) {
     drop(old);
 }
 
-/// The data set is thrown away. Its values tell nobody.
+/// The loaded data set is thrown away. The server frees it without a call for each key.
 pub fn throw_away<H: Host>(host: H) {
     let never_used = host.with(|state| {
         state.sums.throw_away();

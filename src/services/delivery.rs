@@ -1,4 +1,4 @@
-//! Handing out to a consumer that waits, and giving back what it was never told of.
+//! Delivers jobs to a waiting client, and gives them back if it didn't get them.
 
 use super::alarm::TimeSlice;
 use super::commit::{circumstances, circumstances_at, commit};
@@ -9,14 +9,13 @@ use super::place::QueueKey;
 use super::value::QueueValue;
 use crate::queue::{Claim, Id, Pop, Release, Time, WhenReleased};
 
-/// What there is for a consumer that waits.
+/// The result of a delivery to a waiting client.
 pub enum Delivered {
     Jobs(Assigned),
     Nothing,
-    /// Nothing for one who leases: all places of CONCURRENCY are taken, and there is something that
-    /// is ready.
+    /// CONCURRENCY has no free place, and a job is ready: no delivery with a lease is possible.
     ConcurrencyFull,
-    /// Nothing yet: there was more to step over than one delivery does.
+    /// Nothing yet: one delivery only looks at a limited number of jobs.
     NotYet,
 }
 
@@ -45,8 +44,8 @@ pub fn deliver<H: Host>(
     }
 }
 
-/// Gives back what its consumer was never told of: a RELEASE UNBEGUN of each job. Those for which
-/// the time is too short are still there then.
+/// Gives jobs back that their client didn't get: a RELEASE UNBEGUN for each. What the time slice
+/// doesn't suffice for is left in `undelivered`.
 pub fn give_back<H: Host>(
     host: H,
     key: &impl QueueKey,

@@ -1,7 +1,7 @@
-//! The frame around every change of a queue. A command says what is to be done; what follows from a
-//! change (that it is logged, that watchers hear of it, that consumers are served, that the timer
-//! comes) happens here, and can't be forgotten: a command has no other way to change a queue. The
-//! timer and deliveries go through [`commit`].
+//! The frame around every change of a queue. A command gives the operation; the frame does what
+//! follows from a change: it logs and announces it, serves waiting clients and arms the timer. No
+//! command can forget that, as it has no other way to change a queue. The timer and deliveries use
+//! [`commit`].
 
 use super::commit::{circumstances, commit, time_for};
 use super::host::Host;
@@ -14,16 +14,16 @@ use super::waiting;
 use super::wakeup;
 use crate::queue::{Answers, Changed, Checksum, Circumstances, Deliveries, Following, Queue, Time};
 
-/// Whose command it is.
+/// Where a command comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     Client,
-    /// A primary's, or one of an AOF: it gets the queue's own clock, and is subject to no limits of
-    /// this server.
+    /// The command comes from the primary or an AOF. It runs at the queue's clock, and this
+    /// server's limits don't apply.
     Log,
 }
 
-/// For those who only look at a queue; when that is, for this queue. Time has passed in it.
+/// Advances the queue for a read-only command. Returns the queue's current time.
 pub fn look<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue) -> Time {
     let now = time_for(&value.queue, host.wall_clock());
     value.queue.advance(now);
@@ -33,14 +33,14 @@ pub fn look<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue) -> Time 
     now
 }
 
-/// A queue that is open for somebody's command. Time has passed in it.
+/// A queue that is open for a command, and advanced to its time.
 pub struct OpenQueue<'q, H: Host> {
     host: H,
     key: H::Key<'q>,
     value: &'q mut QueueValue,
     circumstances: Circumstances,
     source: Source,
-    /// What the log tells of the calendar.
+    /// The calendar's answers from the log.
     answers: &'q [Following],
 }
 
@@ -61,8 +61,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         open
     }
 
-    /// Of an entry of the log that tells its circumstances. False as well when the queue has come
-    /// to something else than where the entry was written.
+    /// Opens the queue to replay a log entry. The flag is false if the checksum differs.
     pub fn for_entry(
         host: H,
         key: H::Key<'q>,
@@ -78,7 +77,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
     }
 
     fn let_time_pass(&mut self) {
-        // What the log says doesn't depend on that; it is for the totals.
+        // Replay doesn't depend on the horizon; this only updates the totals.
         let now = self.circumstances.now;
         if self.source == Source::Client || now > self.value.queue.horizon() {
             self.value.queue.advance(now);
@@ -93,9 +92,8 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         &self.value.queue
     }
 
-    /// Hands out to whoever asks; false, without a reply, when there is nothing for them. Those who
-    /// have been waiting for this queue come first: also those whose turn hasn't come yet, if this
-    /// one `would_wait`, too.
+    /// Serves waiting clients first, then this client. Returns false without a reply if nothing is
+    /// left for it, or if it could wait and others are still to be served.
     pub fn hand_out<O: Announced<Outcome = Deliveries>>(
         mut self,
         pop: &O,
@@ -121,7 +119,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         })
     }
 
-    /// Does this, replies, and sees to what follows. Returns what the reply returned.
+    /// Applies an operation, replies, and does what follows. Returns what `reply` returned.
     pub fn change<O: Announced, R>(
         mut self,
         operation: &O,
@@ -136,12 +134,12 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         };
         let replied = reply(&outcome, &self.value.queue);
         if outcome.has_changed() {
-            // It may have taken long: leases begin when they are given.
+            // Read the clock again, so that leases of waiting clients start now.
             let host = self.host;
             self.serve(|| host.wall_clock());
             let is_unfinished = |it: &Deliveries| it.is_empty() && it.have_ended_early();
             if self.source == Source::Client && O::deliveries(&outcome).is_some_and(is_unfinished) {
-                // There may be more, for which this one is perhaps going to wait.
+                // The pop stopped at its budget. Look again soon, as this client may block.
                 waiting::serve_soon(self.host, self.key.database(), self.key.name());
             }
         } else if self.value.is_to_be_planned() {
@@ -150,7 +148,8 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         replied
     }
 
-    /// Does what the log says: nobody is told but those who get this server's own log.
+    /// Replays an entry. It sends no notifications, but forwards the entry to this server's
+    /// replicas and AOF.
     fn replay<O: Announced>(&mut self, operation: &O) -> O::Outcome {
         let mut answers = Answers(self.answers);
         let outcome = self.value.queue.apply_by(&self.circumstances, operation, &mut answers);
@@ -160,16 +159,16 @@ impl<'q, H: Host> OpenQueue<'q, H> {
             self.key.signal_modified();
             notify::count(&O::announce(&outcome));
         }
-        // A replica, where nothing happens by itself, tells no watcher.
+        // Drops the events on a replica, which sends no notifications.
         notify::events(self.host, &mut self.value.queue);
-        // By this server's clock: what the log says of the time may be from any other.
+        // Uses this server's clock: the log's times come from another one.
         let (lease, now) = (self.value.last_lease(), self.host.wall_clock());
         self.host.with(|state| state.leases.observe(lease, now));
         outcome
     }
 
     fn serve(&mut self, now: impl FnOnce() -> Time) {
-        // A client may send what a log says, too.
+        // A client can send DQ.APPLY to a primary; waiting clients must be served then.
         if self.source == Source::Client
             || self.host.with(|state| state.is_primary && !state.is_loading)
         {

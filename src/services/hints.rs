@@ -1,9 +1,8 @@
-//! Which queue waits until when: what the timer goes by. No server in here, so that it can be
-//! tested.
+//! When the timer must look at which queue. No server in here, so that it can be tested.
 //!
-//! A hint is a (time, database, key), one a queue. It promises nothing: it is checked when its time
-//! comes, by opening the key. So whatever the server does to keys without telling (expiry,
-//! eviction, a failed load) costs a lookup, not a crash.
+//! A hint is a (time, database, key), at most one per queue. The timer opens the key at that time
+//! and checks whether the queue is there. So if the server removes a key without a call to us
+//! (expiry, eviction, a failed load), the hint costs a lookup, not a crash.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,45 +18,47 @@ pub struct Hint {
     pub key: Box<[u8]>,
 }
 
-/// The hints of one database, by time, and how many queues have that one: while RESTORE or COPY
-/// replaces a queue by one that waits for the same time, both do.
+/// The hints of one database, by time, each with a number of queues: while RESTORE or COPY replaces
+/// a queue by one with the same hint, two queues have it.
 type Timeline = BTreeMap<(Time, Box<[u8]>), u32>;
 
-/// O(log n) in the queues that wait. By database, so that SWAPDB and FLUSHDB don't walk them.
+/// Every operation is O(log n) in the number of hints. One map per database, so that SWAPDB and
+/// FLUSHDB don't walk them.
 #[derive(Default)]
 pub struct Hints {
     databases: BTreeMap<Database, Timeline>,
     deferred: Deferred,
 }
 
-/// At this time, or at once when that round is over.
+/// When to look again: at this time, or at once in a later generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Look {
-    round: u64,
+    generation: u64,
     at: Time,
 }
 
-/// Hints of keys that are another node's.
+/// Hints of keys that belong to another node.
 #[derive(Default)]
 struct Deferred {
-    /// When to look at each again.
+    /// When to look at each key again.
     looks: BTreeMap<(KeyRef, Time), Look>,
-    /// The same, by that time.
+    /// The content of `looks`, sorted by that time.
     by_look: BTreeSet<(Look, KeyRef, Time)>,
-    round: u64,
+    generation: u64,
 }
 
 impl Deferred {
-    const NONE: Deferred = Deferred { looks: BTreeMap::new(), by_look: BTreeSet::new(), round: 0 };
+    const NONE: Deferred =
+        Deferred { looks: BTreeMap::new(), by_look: BTreeSet::new(), generation: 0 };
 
     fn add(&mut self, place: KeyRef, time: Time, again: Time) {
         self.remove(&place, time);
-        let look = Look { round: self.round, at: again };
+        let look = Look { generation: self.generation, at: again };
         self.looks.insert((place.clone(), time), look);
         self.by_look.insert((look, place, time));
     }
 
-    /// Whether it was there.
+    /// Returns whether it was there.
     fn remove(&mut self, place: &KeyRef, time: Time) -> bool {
         let look = self.looks.remove(&(place.clone(), time));
         look.is_some_and(|look| self.by_look.remove(&(look, place.clone(), time)))
@@ -65,19 +66,19 @@ impl Deferred {
 
     fn earliest(&self) -> Option<Time> {
         let (look, ..) = self.by_look.first()?;
-        Some(if look.round < self.round { Time::ZERO } else { look.at })
+        Some(if look.generation < self.generation { Time::ZERO } else { look.at })
     }
 
     fn take_due(&mut self, now: Time) -> Option<Hint> {
         let (look, place, time) = self.by_look.first()?.clone();
-        (look.round < self.round || look.at <= now).then(|| {
+        (look.generation < self.generation || look.at <= now).then(|| {
             self.remove(&place, time);
             Hint { time, database: place.0, key: place.1 }
         })
     }
 }
 
-/// How far a walk over all hints has got: behind this one.
+/// The last hint that a walk over all hints has visited.
 pub type Reached = (Database, Time, Box<[u8]>);
 
 /// A walk over all hints.
@@ -103,7 +104,7 @@ impl Hints {
     }
 
     pub fn remove(&mut self, time: Time, database: Database, key: &[u8]) {
-        // Another queue that waits for the same time keeps its own.
+        // Another queue with the same hint keeps its own.
         if !self.deferred.looks.is_empty() && self.deferred.remove(&(database, key.into()), time) {
             return;
         }
@@ -118,23 +119,24 @@ impl Hints {
         }
     }
 
-    /// When the first queue has to be looked after.
+    /// The time of the first hint.
     pub fn earliest(&self) -> Option<Time> {
         let firsts = self.databases.values().filter_map(|hints| hints.first_key_value());
         firsts.map(|((time, _), _)| *time).chain(self.deferred.earliest()).min()
     }
 
-    /// The key of this hint is another node's: it comes again then, or when it is released.
+    /// The key of this hint belongs to another node: the hint comes again at `again`, or when it is
+    /// released.
     pub fn defer(&mut self, hint: Hint, again: Time) {
         self.deferred.add((hint.database, hint.key), hint.time, again);
     }
 
-    /// All that are deferred come now.
+    /// All deferred hints come now.
     pub fn release(&mut self) {
-        self.deferred.round += 1;
+        self.deferred.generation += 1;
     }
 
-    /// Up to `len` hints behind that one, deferred ones left out.
+    /// At most `len` hints after `reached`, without deferred ones.
     pub fn behind(&self, reached: Option<&Reached>, len: usize) -> Vec<Hint> {
         let first = reached.map_or(Database::MIN, |(database, ..)| *database);
         let databases = self.databases.range(first..);
@@ -153,7 +155,7 @@ impl Hints {
         hints.take(len).collect()
     }
 
-    /// Takes out the first hint, if its time has come.
+    /// Removes and returns the first hint, if its time has come.
     pub fn take_due(&mut self, now: Time) -> Option<Hint> {
         if let Some(hint) = self.deferred.take_due(now) {
             return Some(hint);
@@ -168,7 +170,7 @@ impl Hints {
     }
 
     pub fn swap(&mut self, a: Database, b: Database) {
-        // No server that defers any swaps databases: a cluster doesn't.
+        // Hints are only deferred in a cluster, which has no SWAPDB.
         for (_, (database, key), time) in std::mem::take(&mut self.deferred).by_look {
             self.add(time, database, &key);
         }
@@ -177,7 +179,7 @@ impl Hints {
         self.databases.extend(of_a.map(|hints| (b, hints)));
     }
 
-    /// Takes out those of a database, or of all of them.
+    /// Removes and returns the hints of a database, or of all.
     #[must_use = "a million of them take long to be freed"]
     pub fn take(&mut self, database: Option<Database>) -> Hints {
         let Some(database) = database else {

@@ -1,5 +1,5 @@
-//! What the services need from the server, as a trait: the real one implements it (`live.rs`), and
-//! so can a simulated one, in which they run without a server.
+//! What the services need from the server, as a trait. `live.rs` implements it with the real
+//! server, the tests with a simulated one.
 
 use std::time::Duration;
 
@@ -10,34 +10,34 @@ use super::state::State;
 use super::value::QueueValue;
 
 pub trait Host: Copy {
-    /// What the server calls a client that waits.
+    /// The server's handle of a client that waits.
     type Client: Copy;
     type Key<'k>: QueueKey;
 
-    /// What the services remember. Nothing of the host may be called inside.
+    /// The state of the services. `work` must not call the host.
     fn with<R>(self, work: impl FnOnce(&mut State<Self::Client>) -> R) -> R;
 
-    /// The server's wall clock: to be read once a command or timer run.
+    /// The server's wall clock. Read it once per command or timer run.
     fn wall_clock(self) -> Time;
 
-    /// Until the wall clock gets to this time, as exactly as can be; nothing when it is past.
+    /// How long until the wall clock reaches this time, as exactly as possible; zero if it is in
+    /// the past.
     fn until(self, time: Time) -> Duration;
 
-    /// A clock that nobody sets.
+    /// A monotonic clock.
     fn uptime(self) -> Duration;
 
-    /// Whether something may be changed outside a command: not on a replica, nor while data is
-    /// loaded, clients are paused or a failover is under way.
+    /// Whether a queue may be changed outside a command. Not on a replica, nor while data is
+    /// loaded, clients are paused or a failover is in progress.
     fn may_change(self) -> bool;
 
-    /// What the configs say of jobs whose ADD doesn't.
+    /// The server's defaults for jobs, from the configs.
     fn defaults(self) -> Defaults;
 
     /// How long a run of the timer may take.
     fn tick_budget(self) -> Duration;
 
-    /// Opens the queue at a key of this node's own, outside a command: to read, that doesn't count as
-    /// a use of the key, nor expire it.
+    /// Opens the queue at a key that belongs to this node, outside a command.
     fn open<R>(
         self,
         place: (Database, &[u8]),
@@ -45,26 +45,27 @@ pub trait Host: Copy {
         work: impl FnOnce(Self::Key<'_>, &mut QueueValue) -> R,
     ) -> Result<R, Closed>;
 
-    /// Whether a key of this name is this node's own: in a cluster, its slot is.
+    /// Whether a key of this name belongs to this node. In a cluster: whether its slot does.
     fn is_own(self, name: &[u8]) -> bool;
 
-    /// Calls [`super::pacemaker::on_alarm`] then, and not for the alarm that was set before.
+    /// Calls [`super::pacemaker::on_alarm`] after this time. Replaces the alarm that was set
+    /// before.
     fn set_alarm(self, after: Duration);
 
-    /// Calls [`super::waiting::on_turn_ending`] when the commands of this turn are over.
+    /// Calls [`super::waiting::on_turn_ending`] after the commands of this turn of the event loop.
     fn at_end_of_turn(self);
 
-    /// Begins to walk over all keys, from the first one.
+    /// Begins a walk over all keys.
     fn begin_walk(self);
 
-    /// Calls [`super::wakeup::plan`] for the queues at a few more keys; false when that were the
-    /// last ones.
+    /// Calls [`super::wakeup::plan`] for the queues at a few more keys. Returns false after the
+    /// last key.
     fn walk_on(self) -> bool;
 
-    /// What can't be has happened: the operator is told, and the server goes on.
+    /// Reports an impossible branch to the operator. The server goes on.
     fn bug(self, what: &str);
 
-    /// The client gets the reply of [`super::waiting::on_unblocking`] or
-    /// [`super::waiting::on_unblocked`], perhaps from in here.
+    /// Unblocks the client. It gets the reply of [`super::waiting::on_unblocking`] or
+    /// [`super::waiting::on_unblocked`], which may be called from in here.
     fn unblock(self, client: Self::Client);
 }

@@ -1,4 +1,4 @@
-//! What the `dq` section of INFO shows.
+//! The `dq` section of INFO.
 
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
@@ -40,7 +40,7 @@ pub fn show(section: &Section, is_going_down: bool, look: impl Fn(Remembered) ->
     section.number(c"jobs_deleted", JOBS_DELETED.load(Ordering::Relaxed));
     show(c"diverged", |state| state.diverged);
     section.number(c"bugs", logfile::bugs());
-    // A server that is going down is not asked any more.
+    // A server that is shutting down can't be asked.
     if !is_going_down {
         section.number(c"eviction_risk", u64::from(context::evicts_any_key()));
     }

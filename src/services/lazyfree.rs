@@ -1,8 +1,7 @@
-//! Frees what is large on a thread of its own.
+//! Frees large values on a thread of its own.
 //!
-//! A plain DEL frees in the server's main thread unless the server was told otherwise
-//! (`lazyfree-lazy-user-del`), and so would every DQ.FINISH. A million jobs take 50 ms and more, a
-//! thousand bodies of 1 MiB take 100 ms.
+//! A plain DEL frees in the server's main thread unless `lazyfree-lazy-user-del` is set, and so
+//! would DQ.FINISH. A million jobs take 50 ms and more, a thousand bodies of 1 MiB take 100 ms.
 
 use std::sync::mpsc::{channel, Sender};
 use std::sync::{Mutex, OnceLock};
@@ -11,8 +10,8 @@ use std::thread;
 use super::hints::Hints;
 use crate::queue::{Queue, Removed};
 
-/// Freed at once up to here, in some microseconds: to wake a thread takes no less. The server's own
-/// lazy freeing begins at as many.
+/// Up to these limits values are freed at once, in some microseconds: waking a thread takes as
+/// long. The server's own lazy freeing has the same limit.
 const FREED_AT_ONCE_JOBS: usize = 64;
 const FREED_AT_ONCE_BYTES: usize = 64 << 10;
 
@@ -24,21 +23,21 @@ enum Garbage {
 
 type Outbox = Mutex<Sender<Garbage>>;
 
-/// A queue whose key is gone.
+/// Frees a queue whose key is gone.
 pub fn free(queue: Queue) {
     if queue.len() > FREED_AT_ONCE_JOBS || queue.memory() > FREED_AT_ONCE_BYTES {
         hand_over(Garbage::Queue { _queue: Box::new(queue) });
     }
 }
 
-/// Of queues that are all gone.
+/// Frees hints of queues that are all gone.
 pub fn free_hints(hints: Hints) {
     if hints.len() > FREED_AT_ONCE_JOBS {
         hand_over(Garbage::Hints { _hints: hints });
     }
 }
 
-/// What an operation has just removed from a queue.
+/// Frees the jobs that an operation has just removed from a queue.
 #[inline]
 pub fn free_removed(queue: &mut Queue) {
     if queue.has_removed() {
@@ -58,7 +57,7 @@ fn hand_over(waste: Garbage) {
     static LAZYFREE: OnceLock<Option<Outbox>> = OnceLock::new();
     let lazyfree = LAZYFREE.get_or_init(|| start().map(Mutex::new));
     if let Some(outbox) = lazyfree.as_ref().and_then(|lazyfree| lazyfree.lock().ok()) {
-        // Without the thread it comes back with the error, and is freed here and now.
+        // If there is no thread, `send` returns it with the error, and it is freed here.
         drop(outbox.send(waste));
     }
 }

@@ -1,13 +1,14 @@
-//! Leases across queues. A queue's leases only grow; but a queue can be deleted and made again,
-//! replaced by another, or loaded from a file that is older than the last leases it gave. So:
+//! Lease numbers across queues. Within a queue they only grow; but a queue can be deleted and
+//! created again, replaced by another, or loaded from a file that is older than the last leases it
+//! gave. So:
 //!
 //! - a queue that may be new at its key gives no lease up to the highest one that this process has
 //!   seen;
-//! - a process that may not have seen all, since it has loaded data or become the primary, takes
-//!   the highest one to be an hour ahead of its clock or, where it has seen one beyond that, some
-//!   seconds of numbers above it.
+//! - a process that may not have seen all leases, since it has loaded data or become the primary,
+//!   assumes that the highest one is an hour ahead of its clock; if it has seen a higher one, some
+//!   seconds of numbers above that.
 //!
-//! docs/guarantees.md says what this leaves open: a clock that is set back together with a crash
+//! docs/guarantees.md says what this doesn't cover: a clock that is set back together with a crash
 //! that lost leases.
 
 use std::time::Duration;
@@ -15,29 +16,30 @@ use std::time::Duration;
 use super::value::QueueValue;
 use crate::queue::{Lease, Millis, Queue, Time};
 
-/// Clocks of servers differ by less than this. A number that is further ahead was forged (in a
-/// RESTORE payload, say): it binds its own queue, not all of them.
+/// The clocks of servers differ by less than this. A lease number that is further ahead was forged
+/// (in a RESTORE payload, for example): it counts for its own queue only, not for all queues.
 const AHEAD_MAX: Millis = Millis::of_secs(366 * 24 * 3_600);
 
-/// A server whose clock was ahead by less has given no lease above this.
+/// A server whose clock was ahead by less than this has given no lease above it.
 const MARGIN: Millis = Millis::of_secs(3_600);
 
-/// So many leases above the highest one that is known may have been given and lost: half a
-/// second's. Two starts with the same file differ by chance, by up to half a minute's.
+/// This many leases above the highest known one may have been given and lost: half a second's. A
+/// random part makes two starts with the same file differ, by up to half a minute's.
 const LOST_MAX: u64 = 1 << 20;
 const CHANCE_BITS: u32 = 26;
 
-/// Whether no server can have given this lease by now. A queue that took it could soon give none.
+/// Whether no server can have given this lease by now. If a queue adopted it, it could soon have no
+/// numbers left.
 pub fn is_forged(lease: Lease, wall_clock: Time) -> bool {
     lease > ahead_by(AHEAD_MAX, wall_clock)
 }
 
-/// The first lease of a time so far ahead of the clock.
+/// The first lease number of a time this far ahead of the clock.
 fn ahead_by(span: Millis, wall_clock: Time) -> Lease {
     Queue::lease_at(wall_clock.saturating_add(span))
 }
 
-/// Another number at each start and at each change of the role. It needs to be no secret.
+/// A different number at each start and each change of the role. It needn't be secret.
 fn chance(wall_clock: Time, uptime: Duration) -> u64 {
     // The golden ratio spreads the lowest bits, in which times differ, over the highest ones.
     let times = wall_clock.unix_ms().rotate_left(32) ^ uptime.subsec_nanos() as u64;
@@ -46,50 +48,50 @@ fn chance(wall_clock: Time, uptime: Duration) -> u64 {
 
 pub struct Leases {
     highest: Lease,
-    /// Goes up whenever a queue may have come to a key at which another one was.
+    /// Increased whenever a queue may have come to a key that had another queue.
     epoch: u64,
 }
 
 impl Leases {
     pub const NONE: Leases = Leases { highest: Lease::new(0), epoch: 1 };
 
-    /// Remembers that this lease exists. One of a clock that was years ahead, and was set back, is
-    /// forgotten.
+    /// Remembers that this lease exists. A highest lease from a clock that was years ahead, and was
+    /// then set back, is forgotten.
     pub fn observe(&mut self, lease: Lease, now: Time) {
         if (lease > self.highest || is_forged(self.highest, now)) && !is_forged(lease, now) {
             self.highest = lease;
         }
     }
 
-    /// Queues may have come to other keys.
+    /// Queues may have moved to other keys.
     pub fn keys_changed(&mut self) {
         self.epoch += 1;
     }
 
-    /// Leases may exist that nobody here has seen: also the very first ones.
+    /// Leases that this process hasn't seen may exist, also if it has seen none.
     pub fn may_have_lost_some(&mut self, wall_clock: Time, uptime: Duration) {
         let by_clock = ahead_by(MARGIN, wall_clock);
         self.highest = if by_clock > self.highest || is_forged(self.highest, wall_clock) {
             by_clock
         } else {
             let above = self.highest.number().saturating_add(LOST_MAX + chance(wall_clock, uptime));
-            // Not above what binds all queues: nothing would go by it.
+            // Not above the forgery limit: beyond it, the number would be ignored.
             Lease::new(above).min(ahead_by(AHEAD_MAX, wall_clock))
         };
         self.keys_changed();
     }
 
-    /// Up to where leases belong to others, when this queue must be told so before it gives one;
-    /// zero otherwise.
+    /// The lease floor that this queue needs as an input before it gives a lease; zero if it needs
+    /// none.
     pub fn floor_for(&self, value: &QueueValue, now: Time) -> Lease {
-        let is_told = value.lease_epoch == self.epoch;
-        if is_told || self.highest < Queue::lease_at(now) || is_forged(self.highest, now) {
+        let has_floor = value.lease_epoch == self.epoch;
+        if has_floor || self.highest < Queue::lease_at(now) || is_forged(self.highest, now) {
             return Lease::default();
         }
         self.highest
     }
 
-    /// The queue gives none below from here on.
+    /// From here on, this queue gives only leases above the floor.
     pub fn mark_floor_set(&self, value: &mut QueueValue) {
         value.lease_epoch = self.epoch;
     }
@@ -108,7 +110,8 @@ mod tests {
         NOW.saturating_add(Millis::new(ms).unwrap())
     }
 
-    /// What a server that knows of this lease begins with, started then.
+    /// The highest lease that a server with this known lease begins with, if it starts at this
+    /// time.
     fn begins_with(known: Lease, wall_clock: Time) -> u64 {
         let mut leases = Leases::NONE;
         leases.observe(known, NOW);
@@ -116,8 +119,8 @@ mod tests {
         leases.highest.number()
     }
 
-    /// Each start gave leases that it lost: the file knows none of them, or none but those of the
-    /// start before.
+    /// Each start gives leases that are lost: the file has none of them, or only those of the start
+    /// before.
     #[test]
     fn starts_with_the_same_file_give_no_number_twice() {
         let mut known = Queue::lease_at(NOW);
@@ -148,8 +151,8 @@ mod tests {
         }
     }
 
-    /// Queues that are made when it is right again can hand out, and go on above what the server
-    /// gave by the right clock.
+    /// Queues created after the clock was set right can hand out jobs, and continue above the
+    /// leases that the server gave by the right clock.
     #[test]
     fn a_clock_that_was_years_ahead_uses_no_leases_up() {
         let mut leases = Leases::NONE;
@@ -173,8 +176,8 @@ mod tests {
         );
     }
 
-    /// Somebody may bring one of almost a year ahead: a server that starts with it can still hand
-    /// out.
+    /// A client may bring a lease from almost a year ahead: a server that starts with it can still
+    /// hand out jobs.
     #[test]
     fn a_start_begins_with_no_forged_lease() {
         for hours in [0, 2, 30, 365 * 24, 366 * 24 - 1, 366 * 24] {
@@ -191,7 +194,7 @@ mod tests {
         assert_eq!(leases.highest, Queue::lease_at(after(3_600_000)));
     }
 
-    /// A server that starts every second goes no further ahead of the clock than the margin and
+    /// A server that restarts every second gets no further ahead of the clock than the margin and
     /// some hours.
     #[test]
     fn a_server_that_is_started_again_and_again_does_not_run_away() {

@@ -1,4 +1,4 @@
-//! The real server as the host of the services, and what they do when it calls.
+//! The real server as the host of the services, and what they do when the server calls.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -26,14 +26,13 @@ static WALK: MainThread<Option<Cursor>> = MainThread::new(None);
 
 /// Whether this server is a primary that isn't loading.
 static IS_ACTIVE: AtomicBool = AtomicBool::new(false);
-/// Whether all commands come from clients: so in such a primary, but while slots are on their way
-/// to it.
+/// Whether every command comes from a client: true on an active primary with no slot import.
 static IS_SETTLED_PRIMARY: AtomicBool = AtomicBool::new(false);
 
 /// The server, inside a callback or a command.
 #[derive(Clone, Copy)]
 pub struct Live<'c> {
-    /// Of a timer, for keys that no command names.
+    /// A timer's context, to open keys that no command names.
     context: Option<Context<'c>>,
 }
 
@@ -41,7 +40,7 @@ impl Live<'_> {
     pub const WITHOUT_CONTEXT: Live<'static> = Live { context: None };
 }
 
-/// What the server is to call.
+/// The functions that the server calls.
 pub const HOOKS: Hooks = Hooks {
     alarm: |context| {
         let is_primary = context.is_primary();
@@ -49,25 +48,25 @@ pub const HOOKS: Hooks = Hooks {
         if let Some(took) = took {
             context::record_latency(pacemaker::LATENCY_EVENT, took);
         }
-        find_out_who_calls();
+        update_source_flags();
     },
     turn_ending: || waiting::on_turn_ending(Live::WITHOUT_CONTEXT),
     key_ready: |database, name| waiting::on_key_ready(Live::WITHOUT_CONTEXT, database, name),
     unblocking: |ticket, replies| {
-        reply_to_one_who_waited(waiting::on_unblocking(Live::WITHOUT_CONTEXT, ticket), replies)
+        reply_to_waiting_client(waiting::on_unblocking(Live::WITHOUT_CONTEXT, ticket), replies)
     },
     unblocked: |ticket, replies| {
-        reply_to_one_who_waited(waiting::on_unblocked(Live::WITHOUT_CONTEXT, ticket), replies)
+        reply_to_waiting_client(waiting::on_unblocked(Live::WITHOUT_CONTEXT, ticket), replies)
     },
     replied: |ticket| waiting::on_replied(Live::WITHOUT_CONTEXT, ticket),
     gone: |ticket| waiting::on_gone(Live::WITHOUT_CONTEXT, ticket),
     role_changed: |is_primary| {
         pacemaker::on_role_changed(Live::WITHOUT_CONTEXT, is_primary);
-        find_out_who_calls();
+        update_source_flags();
     },
     loading: |context, is_loading| {
         pacemaker::on_loading(Live { context: Some(context) }, is_loading);
-        find_out_who_calls();
+        update_source_flags();
     },
     loading_aside: |stage| match stage {
         Aside::Begun => async_load::begin(Live::WITHOUT_CONTEXT),
@@ -77,7 +76,7 @@ pub const HOOKS: Hooks = Hooks {
     flushed: |database| pacemaker::on_flushed(Live::WITHOUT_CONTEXT, database),
     slots_moved: || {
         moved::on_slots_moved(Live::WITHOUT_CONTEXT);
-        find_out_who_calls();
+        update_source_flags();
     },
     swapped: |a, b| pacemaker::on_swapped(Live::WITHOUT_CONTEXT, a, b),
     info: |section, is_going_down| {
@@ -89,13 +88,13 @@ pub const HOOKS: Hooks = Hooks {
     },
 };
 
-/// While the module is being loaded: too early for timers.
+/// Called while the module is being loaded, when there can be no timers yet.
 pub fn starts_as(is_primary: bool) {
     STATE.with(|state| state.is_primary = is_primary);
-    find_out_who_calls();
+    update_source_flags();
 }
 
-fn find_out_who_calls() {
+fn update_source_flags() {
     let is_active = STATE.with(|state| state.is_primary && !state.is_loading);
     IS_ACTIVE.store(is_active, Ordering::Relaxed);
     IS_SETTLED_PRIMARY.store(is_active && !slots::is_importing(), Ordering::Relaxed);
@@ -106,18 +105,17 @@ pub fn is_active() -> bool {
     IS_ACTIVE.load(Ordering::Relaxed)
 }
 
-/// Whether all commands come from clients: in a primary that isn't loading and to which no slots
-/// are on their way.
+/// Whether every command comes from a client: true on an active primary with no slot import.
 pub fn is_settled_primary() -> bool {
     IS_SETTLED_PRIMARY.load(Ordering::Relaxed)
 }
 
-/// What a client's CRON says.
+/// Parses a client's CRON.
 pub fn read_cron(cron: &Cron) -> Result<ParsedCron, calendar::Error> {
     STATE.with(|state| state.cron_cache.read(cron))
 }
 
-fn reply_to_one_who_waited(departure: Option<WaitResult>, replies: Replies) {
+fn reply_to_waiting_client(departure: Option<WaitResult>, replies: Replies) {
     let Some(WaitResult { shape, terms, assigned: Some(assigned) }) = departure else {
         replies.null();
         return;

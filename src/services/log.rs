@@ -1,16 +1,16 @@
 //! The log: what replicas and the AOF get. A queue's history is a sequence of (time, command). An
-//! entry is the command as it was sent, where the queue's clock stands at its time already;
-//! otherwise it is
+//! entry is the command as it was sent, if the queue's clock is already at its time and nothing
+//! else needs to be logged with it. Otherwise the entry is
 //!
 //! ```text
 //! DQ.APPLY key unix-ms logged command words…
 //! ```
 //!
-//! with the time, what else the outcome depends on that isn't in the queue, and the command's name
-//! and words without the key. `logged` is `check=<hex>`, what the queue had come to before, and
-//! behind it, where they are others than those last logged, `,ttr=<ms>,attempts=<n>` (the
-//! server's defaults) and `,floor=<lease>`; and, where the calendar was asked for the next time of
-//! a CRON, `,next=<answer>[/<answer>…]`. docs/format.md has it all.
+//! with the time, the inputs that aren't in the queue, and the command's name and arguments without
+//! the key. `logged` is `check=<hex>`, the queue's checksum before the change. If they differ from
+//! those logged last, `,ttr=<ms>,attempts=<n>` (the server's defaults) and `,floor=<lease>` follow;
+//! and, if the calendar was asked for the next time of a CRON, `,next=<answer>[/<answer>…]`.
+//! docs/format.md has the details.
 
 use std::ffi::CStr;
 use std::fmt::Write;
@@ -20,16 +20,16 @@ use crate::queue::{
     Attempts, Circumstances, Defaults, Following, Lease, LogState, Millis, Mode, Pop, PopById, Time,
 };
 
-/// The command in which a time is given, and an AOF is rewritten.
+/// The command for entries with circumstances, and for a rewritten AOF.
 pub const APPLY: &CStr = c"DQ.APPLY";
 
-/// The command in which a delivery is logged.
+/// The command for deliveries.
 pub const POP: &CStr = c"DQ.POP";
 
-/// The command in which it is logged that a delivery was given back.
+/// The command for jobs that were given back.
 pub const RELEASE: &CStr = c"DQ.RELEASE";
 
-/// The words of a DQ.POP.
+/// The arguments of a DQ.POP.
 pub fn pop_words(pop: &Pop) -> Vec<String> {
     let mut words = vec!["COUNT".to_string(), pop.count.to_string()];
     if let Some(ttr) = pop.ttr {
@@ -41,10 +41,9 @@ pub fn pop_words(pop: &Pop) -> Vec<String> {
     words
 }
 
-/// Those of one by id. Each id has ID before it: so it is one whatever options there are in later
-/// versions.
+/// The arguments of a POP by id. ID precedes each id, so later options can't be mistaken for ids.
 pub fn pop_by_id_words<'w>(pop: &PopById<'w>, ttr: &'w str) -> Vec<&'w [u8]> {
-    // One word, not one for each: so it is also one string of the server's.
+    // One constant for all ids, so that the server creates one string for it.
     const ID: &[u8] = b"ID";
     let mut words: Vec<&[u8]> = pop.ids.iter().flat_map(|id| [ID, id.bytes()]).collect();
     if pop.ttr.is_some() {
@@ -56,19 +55,19 @@ pub fn pop_by_id_words<'w>(pop: &PopById<'w>, ttr: &'w str) -> Vec<&'w [u8]> {
     words
 }
 
-/// The words in which a change is logged.
+/// The form in which a change is logged.
 #[derive(Clone, Copy)]
 pub enum LogForm<'w> {
-    /// Those of the command that is being executed.
+    /// The command that is being executed, as it was sent.
     AsSent,
-    /// A command that gives the same outcome, and its words behind the key.
+    /// Another command with the same outcome, and its arguments after the key.
     Command(&'w CStr, &'w [&'w [u8]]),
-    /// What no command says.
+    /// An internal change that has no client command (FORGET).
     Internal(&'w CStr, &'w [&'w [u8]]),
 }
 
-/// Logs a change that was made under these circumstances, and by these answers of the calendar, to
-/// a queue that had this log position.
+/// Logs a change that was made under these circumstances and with these answers of the calendar.
+/// `before` is the log state of the queue before it.
 pub fn write(
     key: &impl QueueKey,
     before: &LogState,
@@ -117,7 +116,7 @@ fn logged(before: &LogState, circumstances: &Circumstances, answers: &[Following
     logged
 }
 
-/// An answer of the calendar: a time or `-`, and how many were missed.
+/// An answer of the calendar: a time or `-`, and the number of missed occurrences.
 fn answer(word: &str) -> Option<Following> {
     let (next, missed) = match word.split_once('+') {
         Some((next, missed)) => (next, u32::try_from(number(missed.as_bytes())?).ok()?),
@@ -130,7 +129,7 @@ fn answer(word: &str) -> Option<Following> {
     Some(Following { next, missed })
 }
 
-/// What an entry tells.
+/// The inputs that a log entry carries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoggedCircumstances {
     pub time: Time,
@@ -141,7 +140,7 @@ pub struct LoggedCircumstances {
 }
 
 impl LoggedCircumstances {
-    /// `None` when that is not what this version knows.
+    /// `None` if this version can't read it.
     pub fn parse(time: &[u8], logged: &[u8]) -> Option<LoggedCircumstances> {
         let mut parsed = LoggedCircumstances {
             time: Time::new(number(time)?)?,
@@ -173,17 +172,17 @@ impl LoggedCircumstances {
         has_check.then_some(parsed)
     }
 
-    /// Up to where leases belong to others; zero, where the entry says nothing of that.
+    /// The lease floor; zero if the entry has none.
     pub fn lease_floor(&self) -> Lease {
         self.lease_floor
     }
 
-    /// What the calendar said.
+    /// The calendar's answers.
     pub fn answers(&self) -> &[Following] {
         &self.answers
     }
 
-    /// Those of a queue that was given them.
+    /// The inputs for replaying this entry. Defaults that it doesn't give come from the queue.
     pub fn circumstances(&self, log_state: &LogState) -> Circumstances {
         Circumstances {
             now: self.time,
@@ -193,7 +192,7 @@ impl LoggedCircumstances {
     }
 }
 
-/// Plain digits, as the log writes a number.
+/// Parses a number as the log writes it: digits only.
 pub fn number(digits: &[u8]) -> Option<u64> {
     let is_plain = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     is_plain.then(|| std::str::from_utf8(digits).ok()?.parse().ok()).flatten()

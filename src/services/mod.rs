@@ -1,25 +1,25 @@
-//! What happens around the queues: commands are logged and announced, consumers wait and are
-//! served, time passes in queues that nobody asks. No `unsafe`; and but for the files that say so,
-//! no server: the rest goes by the trait [`host::Host`], which a test can implement.
+//! What happens around the queues: commands are logged and announced, waiting clients are served,
+//! and the timer advances queues that no command uses. No `unsafe`. Only the files of the last two
+//! rows use the server; the others use the trait [`host::Host`], which tests implement.
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `frame.rs`, `commit.rs` | the frame around every command: whatever follows from one; the change itself |
-//! | `log.rs`, `notify.rs` | what replicas and the AOF get; what watchers and INFO's counters get |
-//! | `waiting.rs`, `waiters.rs` | consumers that wait, and their order |
-//! | `delivery.rs`, `pending.rs` | handing out to them; what they were assigned and have not been told of |
-//! | `pacemaker.rs`, `alarm.rs`, `stats.rs` | what the timer does; when it comes; what it did |
-//! | `hints.rs`, `wakeup.rs` | which queue waits until when |
-//! | `lifecycle.rs`, `moved.rs` | queues that come to keys and leave them; slots of a cluster that move |
+//! | `frame.rs`, `commit.rs` | the frame around every command: all that follows from a change; the change itself |
+//! | `log.rs`, `notify.rs` | what replicas and the AOF get; keyspace notifications and INFO's counters |
+//! | `waiting.rs`, `waiters.rs` | waiting clients, and their order |
+//! | `delivery.rs`, `pending.rs` | delivering to them; jobs assigned to a client that it hasn't got yet |
+//! | `pacemaker.rs`, `alarm.rs`, `stats.rs` | what the timer does; when it wakes; what it did |
+//! | `hints.rs`, `wakeup.rs` | when the timer must look at which queue |
+//! | `lifecycle.rs`, `moved.rs` | queues that come to keys and leave them; cluster slots that move |
 //! | `sweep.rs`, `pace.rs` | finding queues that have moved; how fast |
 //! | `async_load.rs` | a data set that is loaded while another is served |
 //! | `leases.rs` | lease numbers across queues |
-//! | `calendar.rs`, `cron.rs`, `recording_calendar.rs` | when CRON comes; reading its expressions; the calendar for one operation |
+//! | `calendar.rs`, `cron.rs`, `recording_calendar.rs` | when CRON comes; parsing its expressions; the calendar for one operation |
 //! | `lateness.rs`, `sums.rs` | how late jobs were handed out; sums over all queues |
-//! | `value.rs`, `state.rs`, `place.rs` | what a key holds; what is remembered besides; where a queue is |
+//! | `value.rs`, `state.rs`, `place.rs` | what a key holds; what the services remember besides; where a queue is |
 //! | `host.rs` | what a server must be able to do |
 //! | `live.rs`, `opened.rs`, `divergence.rs` | the real server as a host; a queue that a command has opened; one that differs from its log |
-//! | `persistence.rs`, `config.rs`, `info.rs`, `lazyfree.rs` | files, configs, INFO; freeing what is large |
+//! | `persistence.rs`, `config.rs`, `info.rs`, `lazyfree.rs` | files, configs, INFO; freeing large values |
 
 #![forbid(unsafe_code)]
 

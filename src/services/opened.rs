@@ -1,4 +1,4 @@
-//! A queue that a command of the real server has opened; and how its client waits for one.
+//! A queue that a command of the real server has opened; and how its client waits.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use crate::server::call::Call;
 use crate::server::key::{Key, OpenValue, WrongType};
 use crate::server::{blocking, context};
 
-/// The server ends waits that the timer has left by then.
+/// The server's timeout is later than ours by this much: see [`servers_own_timeout`].
 const LATER_THAN_THE_TIMER: Duration = Duration::from_secs(2);
 
-/// Whose command this is.
+/// Where this command comes from.
 pub fn source_of(call: &Call) -> Source {
     if is_settled_primary() || !call.is_from_log() {
         Source::Client
@@ -37,7 +37,7 @@ pub struct OpenedQueue<'c> {
 }
 
 impl<'c> OpenedQueue<'c> {
-    /// `None` when there is no such key.
+    /// `None` if there is no such key.
     pub fn at(
         call: &Call<'c>,
         name: Arg<'c>,
@@ -47,7 +47,7 @@ impl<'c> OpenedQueue<'c> {
         Ok(key.open(access)?.map(|value| OpenedQueue { key, value, is_new: false }))
     }
 
-    /// Made if there is no such key.
+    /// Creates the key if there is none.
     pub fn or_created(call: &Call<'c>, name: Arg<'c>) -> Result<OpenedQueue<'c>, WrongType> {
         let key = call.key(name);
         let (value, is_new) = key.open_or_create(|| {
@@ -56,7 +56,7 @@ impl<'c> OpenedQueue<'c> {
         Ok(OpenedQueue { key, value, is_new })
     }
 
-    /// Does this as a command of this source: see [`OpenQueue::change`].
+    /// Applies an operation as a command of this source: see [`OpenQueue::change`].
     pub fn change<O: Announced, R>(
         mut self,
         source: Source,
@@ -71,7 +71,7 @@ impl<'c> OpenedQueue<'c> {
         replied
     }
 
-    /// Does this as an entry of the log that tells its circumstances.
+    /// Applies an operation as a log entry with circumstances.
     pub fn replay_entry<O: Announced>(mut self, logged: &LoggedCircumstances, operation: &O) {
         let open = self.queue_for_entry(logged);
         let has_changed =
@@ -79,19 +79,19 @@ impl<'c> OpenedQueue<'c> {
         self.close(has_changed);
     }
 
-    /// Where nothing was done, and nothing logged, a key that was made for it is none.
+    /// Deletes a key that was created for a command that changed nothing.
     fn close(self, has_changed: bool) {
         if self.is_new && !has_changed {
             self.value.delete();
         }
     }
 
-    /// For a command of this source.
+    /// Opens the frame for a command of this source.
     pub fn queue_for(&mut self, source: Source) -> OpenQueue<'_, Live<'static>> {
         OpenQueue::new(Live::WITHOUT_CONTEXT, self.key, self.value.get(), source)
     }
 
-    /// For an entry of the log that tells its circumstances.
+    /// Opens the frame for a log entry with circumstances.
     fn queue_for_entry<'s>(
         &'s mut self,
         logged: &'s LoggedCircumstances,
@@ -105,21 +105,21 @@ impl<'c> OpenedQueue<'c> {
         open
     }
 
-    /// For those who only look; and when that is, for this queue. Time has passed in it.
+    /// Advances the queue for a read-only command. Returns the queue and its current time.
     pub fn look(&mut self) -> (&QueueValue, Time) {
         let value = self.value.get();
         let now = frame::look(Live::WITHOUT_CONTEXT, &self.key, value);
         (value, now)
     }
 
-    /// How many consumers wait for this queue.
+    /// How many clients wait for this queue.
     pub fn consumers(&self) -> usize {
         waiting::consumers_at(Live::WITHOUT_CONTEXT, &self.key)
     }
 }
 
-/// The client that called waits for jobs of these keys, or for nil after `timeout`. One that can't
-/// wait, as in a transaction or a script, gets nil at once.
+/// Blocks the client until there are jobs at one of these keys, or until `timeout`, when it gets
+/// nil. A client that can't block, in a transaction or a script, gets nil at once.
 pub fn wait(call: &Call, keys: &[Arg], pop: &Pop, shape: Shape, timeout: Option<Duration>) {
     let database = call.database();
     let places = keys.iter().map(|key| (database, key.into())).collect();
@@ -131,9 +131,9 @@ pub fn wait(call: &Call, keys: &[Arg], pop: &Pop, shape: Shape, timeout: Option<
     }
 }
 
-/// After this time the server ends the wait. It ends all that are over in one turn, at some 15 µs
-/// each; our timer ends a few in each turn. So the server comes later, for what the timer leaves
-/// out. Where the timer rests, it comes in time.
+/// Timeout passed to the server. Our timer ends waits a few per loop iteration; the server ends all
+/// that are over in one iteration, at some 15 µs each. So the server's timeout is 2 s later, as a
+/// fallback. Without our timer it is exact.
 fn servers_own_timeout(timeout: Duration) -> Duration {
     if is_active() {
         timeout.saturating_add(LATER_THAN_THE_TIMER)

@@ -1,32 +1,31 @@
-//! How fast a sweep goes: it may take a hundredth of the time, and no longer than a moment in one
-//! go.
+//! How fast a sweep goes: it may use a hundredth of the time, in slices that clients don't notice.
 
 use std::time::Duration;
 
-/// What a sweep takes in one go.
+/// The time of one slice of a sweep.
 pub const SLICE: Duration = Duration::from_micros(100);
-/// Of so much time, a sweep may take one part.
+/// A sweep may use 1/100 of the time.
 const SHARE: u32 = 100;
-/// So much it may take before it has earned it: as much as a hundred thousand keys take.
+/// A sweep may use this much time before it has earned it: as much as a hundred thousand keys take.
 const DEBT_MAX: Duration = Duration::from_millis(50);
 /// Between two slices while the debt is small.
 const BETWEEN_SLICES: Duration = Duration::from_millis(1);
-/// How long a queue that left its key may take to be freed or met before it is looked for.
+/// How long to wait for a queue that left its key to be freed or used, before a sweep looks for it.
 pub const GRACE: Duration = Duration::from_millis(200);
-/// Between two rounds that found nothing.
-const REST_MAX: Duration = Duration::from_secs(60);
+/// The longest time between two passes that found nothing.
+const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// By the server's uptime.
+/// All times are the server's uptime.
 pub struct Pace {
-    /// What it took and hasn't earned yet.
+    /// Time that the sweep used and hasn't earned yet.
     debt: Duration,
-    /// When the debt was that.
+    /// The time of `debt`.
     at: Duration,
-    /// Whether a round over all keys has begun and isn't over.
+    /// Whether a pass over all keys is in progress.
     pub is_under_way: bool,
-    /// The next round begins then, if one is wanted.
-    round: Option<Duration>,
-    rest: Duration,
+    /// When the next pass begins, if one is requested.
+    next_pass: Option<Duration>,
+    pause: Duration,
 }
 
 impl Pace {
@@ -34,21 +33,20 @@ impl Pace {
         debt: Duration::ZERO,
         at: Duration::ZERO,
         is_under_way: false,
-        round: None,
-        rest: GRACE,
+        next_pass: None,
+        pause: GRACE,
     };
 
-    /// There is something to look for: a round, unless one is under way, begins after the grace.
+    /// A queue must be looked for: a pass begins after [`GRACE`], unless one is in progress.
     pub fn request(&mut self, uptime: Duration) {
-        let round = uptime + GRACE;
-        self.round = Some(self.round.map_or(round, |earlier| earlier.min(round)));
-        self.rest = GRACE;
+        let next_pass = uptime + GRACE;
+        self.next_pass = Some(self.next_pass.map_or(next_pass, |earlier| earlier.min(next_pass)));
+        self.pause = GRACE;
     }
 
-    /// There is nothing to look for any more. A round that is under way goes on where it is when
-    /// there is.
+    /// No queue must be looked for. A pass that is in progress continues when there is one again.
     pub fn cancel(&mut self) {
-        self.round = None;
+        self.next_pass = None;
     }
 
     /// How long to wait before the next slice.
@@ -56,23 +54,23 @@ impl Pace {
         let earned = uptime.saturating_sub(self.at) / SHARE;
         self.debt = self.debt.saturating_sub(earned);
         self.at = uptime;
-        let round = self.round.filter(|_| !self.is_under_way).unwrap_or_default();
-        let until_round = round.saturating_sub(uptime);
-        (self.debt.saturating_sub(DEBT_MAX) * SHARE).max(until_round)
+        let next_pass = self.next_pass.filter(|_| !self.is_under_way).unwrap_or_default();
+        let until_pass = next_pass.saturating_sub(uptime);
+        (self.debt.saturating_sub(DEBT_MAX) * SHARE).max(until_pass)
     }
 
-    /// A slice is over. How long to wait before the next one.
+    /// A slice has ended, and took `time`. Returns how long to wait before the next one.
     pub fn took(&mut self, time: Duration, uptime: Duration) -> Duration {
         self.debt += time;
         self.wait(uptime).max(BETWEEN_SLICES)
     }
 
-    /// A round is over, and there is still something to look for: it was moved behind the round's
-    /// back, or can't be found.
-    pub fn finish_round(&mut self, uptime: Duration) {
+    /// A pass has ended and there is still a queue to look for: it was moved to a key that the pass
+    /// had visited, or can't be found.
+    pub fn finish_pass(&mut self, uptime: Duration) {
         self.is_under_way = false;
-        self.round = Some(uptime + self.rest);
-        self.rest = (self.rest * 2).min(REST_MAX);
+        self.next_pass = Some(uptime + self.pause);
+        self.pause = (self.pause * 2).min(PAUSE_MAX);
     }
 }
 
@@ -116,25 +114,25 @@ mod tests {
         let (mut pace, mut uptime) = (Pace::NEW, ms(1_000));
         for wait in [200, 400, 800] {
             pace.is_under_way = true;
-            pace.finish_round(uptime);
+            pace.finish_pass(uptime);
             assert_eq!(pace.wait(uptime), ms(wait));
             uptime += ms(wait);
         }
-        pace.finish_round(uptime);
+        pace.finish_pass(uptime);
         pace.request(uptime);
         assert_eq!(pace.wait(uptime), GRACE);
         pace.request(uptime + GRACE / 2);
         assert_eq!(
             pace.wait(uptime + GRACE / 2),
             GRACE / 2,
-            "whoever moves all the time puts nothing off"
+            "a queue that moves all the time puts no pass off"
         );
         pace.cancel();
         pace.request(uptime + ms(5_000));
         assert_eq!(pace.wait(uptime + ms(5_000)), GRACE);
         for _ in 0..20 {
-            pace.finish_round(uptime);
+            pace.finish_pass(uptime);
         }
-        assert_eq!(pace.wait(uptime), REST_MAX);
+        assert_eq!(pace.wait(uptime), PAUSE_MAX);
     }
 }

@@ -1,11 +1,10 @@
-//! The pacemaker: the one alarm of the module. It comes when the first of all waiting queues has
-//! something to do, and lets time pass for that queue: what is due becomes ready, leases that ran
-//! out come back.
+//! The timer. It wakes when the first queue with a hint has something to do, and advances that
+//! queue: due jobs become ready, and jobs whose lease ran out come back.
 //!
-//! It works under a time budget (`dq.tick-budget-us`); what is left over goes on in the next turn
-//! of the event loop, and clients are served between. As long as something is left over, half of a
-//! run is first for those who wait: nobody waits for queues that nobody waits for. A queue is
-//! always right without it: time passes in a queue whenever it is opened. On a replica it rests.
+//! It has a time budget (`dq.tick-budget-us`). If that isn't enough, it goes on in the next turn of
+//! the event loop, and clients are served in between. While it is behind, the first half of each
+//! run is for queues with waiting clients. A queue is right without the timer, as each command
+//! advances the queue that it opens. On a replica the timer is stopped.
 
 use std::ffi::CStr;
 use std::time::Duration;
@@ -21,12 +20,12 @@ use crate::queue::{ForgetGroups, Millis, Removal, Remove, Time};
 
 /// `LATENCY HISTORY dq-timer` shows runs that took their whole budget or more.
 pub const LATENCY_EVENT: &CStr = c"dq-timer";
-/// Between two looks at the clock: some tens of microseconds.
+/// Jobs between two reads of the clock: some tens of microseconds.
 const STEP_JOBS: usize = 100;
-/// [`alarm::UNTIL_WRITABLE_MS`], on the queues' clock.
+/// [`UNTIL_WRITABLE_MS`] as a queue's time span.
 const UNTIL_WRITABLE: Millis = Millis::of_ms(UNTIL_WRITABLE_MS);
 
-/// Two databases have changed places.
+/// Two databases were swapped.
 pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
     host.with(|state| {
         state.hints.swap(a, b);
@@ -35,7 +34,7 @@ pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
     waiting::on_swapped(host, a, b);
 }
 
-/// A database, or all of them, will be empty.
+/// A database, or all of them, is about to be emptied.
 pub fn on_flushed<H: Host>(host: H, database: Option<Database>) {
     lazyfree::free_hints(host.with(|state| state.hints.take(database)));
     if database.is_none() {
@@ -43,8 +42,8 @@ pub fn on_flushed<H: Host>(host: H, database: Option<Database>) {
     }
 }
 
-/// This server is a primary now, or a replica. A new primary looks for the queues of which it
-/// doesn't know where they went while it was a replica.
+/// This server has become a primary or a replica. A new primary looks for the queues that were
+/// moved to unknown keys while it was a replica.
 pub fn on_role_changed<H: Host>(host: H, is_primary: bool) {
     let (wall_clock, uptime) = (host.wall_clock(), host.uptime());
     host.with(|state| {
@@ -61,7 +60,7 @@ pub fn on_role_changed<H: Host>(host: H, is_primary: bool) {
     }
 }
 
-/// Data is about to be loaded, or has been.
+/// Data is about to be loaded, or was loaded.
 pub fn on_loading<H: Host>(host: H, is_loading: bool) {
     let (wall_clock, uptime) = (host.wall_clock(), host.uptime());
     host.with(|state| {
@@ -75,7 +74,7 @@ pub fn on_loading<H: Host>(host: H, is_loading: bool) {
     }
 }
 
-/// The alarm has gone off. What the run took is told when it needed its whole budget.
+/// How many queues have a hint, and what the timer did.
 pub fn on_alarm<H: Host>(host: H, is_primary: bool) -> Option<Duration> {
     host.with(|state| state.alarm = None);
     if !is_primary {
@@ -86,8 +85,9 @@ pub fn on_alarm<H: Host>(host: H, is_primary: bool) -> Option<Duration> {
         return None;
     }
     if was_clock_set(host) {
-        // Hints go by the clock as it was: what had passed is to come again, and a queue whose own
-        // clock is ahead takes that for now, where it isn't too far ahead any more.
+        // The wall clock was set: recheck every key at which clients wait. The hints were made by
+        // the old clock: what had happened may happen again. And a queue's clock that was too far
+        // ahead to be used may be used now: see [`time_for`].
         waiting::serve_all_soon(host);
     }
     let slice = TimeSlice::begin(host);
@@ -116,7 +116,7 @@ fn advance_due_queues<H: Host>(host: H, slice: &TimeSlice) {
             return;
         };
         let next = host.open((hint.database, &hint.key), access, |key, value| {
-            // Another queue may be at the key by now, which has a hint of its own.
+            // If another queue is at the key now, it has its own hint.
             let is_its = value.hint == Some(hint.time);
             is_its.then(|| look_after(host, &key, value, access, slice)).flatten()
         });
@@ -128,7 +128,7 @@ fn advance_due_queues<H: Host>(host: H, slice: &TimeSlice) {
     }
 }
 
-/// Lets time pass for a queue, and does what follows from that; the time of its next hint.
+/// Advances a queue, and does what follows. Returns the time of its next hint.
 fn look_after<H: Host>(
     host: H,
     key: &H::Key<'_>,
@@ -150,7 +150,7 @@ fn look_after<H: Host>(
     }
     let next = value.queue.find_wake_at().map(|next| match access {
         Access::Write => next,
-        // What is to be forgotten now has to wait.
+        // What must be forgotten has to wait until this server may write.
         Access::Read => next.max(now.saturating_add(UNTIL_WRITABLE)),
     });
     value.hint = next;
@@ -162,8 +162,8 @@ fn has_groups_to_forget(value: &QueueValue, now: Time) -> bool {
     value.queue.forgets_groups_at(now).is_some_and(|time| time <= now)
 }
 
-/// Removes jobs that have been kept long enough, then groups without jobs of which nothing counts
-/// any more: explicit steps, which replicas are told.
+/// Removes jobs that have been kept long enough, then groups without jobs that count for nothing.
+/// These are explicit operations, which are logged.
 fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, slice: &TimeSlice) {
     while !slice.is_over(host) {
         let circumstances = circumstances(host, value);

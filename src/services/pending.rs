@@ -1,10 +1,10 @@
-//! Jobs that a waiting consumer was assigned, and that it has not been told of yet.
+//! Jobs assigned to a waiting client that hasn't got them yet.
 
 use super::place::KeyRef;
 use super::value::{QueueNumber, QueueValue};
 use crate::queue::{Deliveries, Lease, Mode, Queue, Time};
 
-/// With bytes of its own: the queue may change before the consumer gets it.
+/// Has a copy of the job's bytes: the queue may change before the client gets it.
 #[derive(Debug)]
 pub struct PendingDelivery {
     pub id: Box<[u8]>,
@@ -14,17 +14,17 @@ pub struct PendingDelivery {
     pub occurrence: Time,
 }
 
-/// What a waiting consumer is to get.
+/// The jobs that a waiting client is to get.
 #[derive(Debug)]
 pub struct Assigned {
-    /// The key of the queue when the consumer was served.
+    /// The key of the queue when the client was served.
     pub place: KeyRef,
     queue: QueueNumber,
     pub jobs: Vec<PendingDelivery>,
 }
 
 impl Assigned {
-    /// As long as the queue hasn't changed since the jobs were handed out.
+    /// Must be called before the queue changes again.
     pub fn new(place: KeyRef, value: &QueueValue, deliveries: &Deliveries) -> Assigned {
         let job = |queue: &Queue, delivery: &crate::queue::Delivery| {
             let (id, body) = delivery.id_and_body(queue);
@@ -36,8 +36,8 @@ impl Assigned {
         Assigned { place, queue: value.number(), jobs }
     }
 
-    /// What is to be given back when the consumer has gone away, with its first lease and its key.
-    /// What was taken with NOACK isn't: that is at most once.
+    /// The jobs to give back when the client has gone away, with their first lease and their key.
+    /// `None` for jobs taken with NOACK: they are delivered at most once.
     pub fn undelivered(&self, mode: Mode) -> Option<((Lease, KeyRef), Undelivered)> {
         let first = self.jobs.first().filter(|_| mode == Mode::Lease)?.lease;
         let claims = self.jobs.iter().rev().map(|job| (job.id.clone(), job.lease)).collect();
@@ -45,15 +45,15 @@ impl Assigned {
     }
 }
 
-/// Leases of which the consumer was never told, since it went away.
+/// Leases of jobs that a client didn't get, because it went away.
 pub struct Undelivered {
     queue: QueueNumber,
-    /// Those that have not been given back yet; the next one last.
+    /// Leases that aren't given back yet; the next one is the last.
     claims: Vec<(Box<[u8]>, Lease)>,
 }
 
 impl Undelivered {
-    /// Whether they are leases of this queue, and not of one that has come to its key since.
+    /// Whether they are leases of this queue, and not of another one that came to its key later.
     pub fn is_of(&self, value: &QueueValue) -> bool {
         self.queue == value.number()
     }

@@ -1,5 +1,5 @@
-//! Files of queues: what an RDB value and a rewritten AOF hold, and the digest that compares.
-//! docs/format.md has it in words.
+//! Files of queues: RDB values, rewritten AOFs, and the digest that compares queues. docs/format.md
+//! describes them.
 
 use super::leases::is_forged;
 use super::live::{self, Live};
@@ -14,9 +14,9 @@ use crate::server::context::{self, Database};
 use crate::server::data_type::{DataType, StoredValue};
 use crate::server::persist::{Aof, Digest, Input, LoadError, Output};
 
-/// `TYPE key` answers this.
+/// The reply of `TYPE key`.
 const TYPE_NAME: &str = "delayq-dq";
-/// The version of what is written, and read.
+/// The version that is written and read.
 const ENCODING_VERSION: i32 = 2;
 
 pub static QUEUE_TYPE: DataType<QueueValue> = DataType::new(TYPE_NAME, ENCODING_VERSION);
@@ -39,10 +39,10 @@ fn load_block(queue: &mut Queue, input: &Input) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// So many records of groups stand in a string of a file, or in an entry of a rewritten AOF.
+/// Each string of a file, and each entry of a rewritten AOF, has at most this many groups.
 const GROUPS_AT_ONCE: usize = 512;
 
-/// Nobody has so many groups; each has a record.
+/// Loads `groups` groups. A forged number does no harm, as a record is read for each.
 fn load_groups(queue: &mut Queue, groups: u64, input: &Input) -> Result<(), LoadError> {
     let mut loaded = 0;
     while loaded < groups {
@@ -82,7 +82,8 @@ impl StoredValue for QueueValue {
         &QUEUE_TYPE
     }
 
-    /// The number of jobs, the queue's record, then its parts.
+    /// A file has the number of jobs, the queue's record, then blocks of jobs in the order of
+    /// [`Queue::jobs`]. After them come the records of groups, if there are any.
     fn load(input: &Input, version: i32) -> Result<QueueValue, LoadError> {
         if version != ENCODING_VERSION {
             return Err(LoadError::Version(version, ENCODING_VERSION));
@@ -100,7 +101,7 @@ impl StoredValue for QueueValue {
         load_groups(&mut queue, record.groups_len(), input)?;
         queue.restore(&record)?;
         let value = lifecycle::read(Live::WITHOUT_CONTEXT, queue);
-        // What is in a file, or comes from a primary or with its slot, was accepted before.
+        // A file, a primary and a slot import have accepted it before.
         if live::is_settled_primary() && is_forged(value.last_lease(), context::wall_clock()) {
             return Err(LoadError::Content("it has leases from more than a year ahead".into()));
         }
@@ -113,17 +114,17 @@ impl StoredValue for QueueValue {
         parts_of(&self.queue, |block| output.buffer(block), |groups| output.buffer(groups));
     }
 
-    /// One self-contained command for each part, in order; at last the queue's own record, which
-    /// also makes the key of a queue without jobs.
+    /// One self-contained command for each job, in order. Then the queue's own record, which also
+    /// creates the key of a queue without jobs.
     fn rewrite(&self, aof: &Aof) {
         let emit = |word| move |part: &[u8]| aof.emit(APPLY, word, part);
         parts_of(&self.queue, emit(c"JOBS"), emit(c"GROUPS"));
         aof.emit(APPLY, c"QUEUE", &self.queue.record().encode());
     }
 
-    /// All that makes two queues behave the same, in one sequence, so that order counts. Left out:
-    /// the totals, which tell what a server saw rather than what the queue is, and the check, which
-    /// tells how it came to be so.
+    /// Everything that makes two queues behave the same, in one sequence, so that order counts.
+    /// Without the totals, which depend on the server, and the checksum, which depends on the
+    /// history.
     fn digest(&self, digest: &Digest) {
         digest.add(&self.queue.record().without_history().encode());
         parts_of(&self.queue, |block| digest.add(block), |groups| digest.add(groups));

@@ -1,24 +1,23 @@
-//! The calendar for one operation: what is asked of it, and what it answers, which goes into the
-//! log.
+//! The calendar for one operation. It records its answers, which are logged.
 
 use super::host::Host;
 use crate::queue::{self, Cron, Following, Time};
 
-/// So many occurrences are counted as missed by one operation: each takes up to a microsecond.
+/// One operation counts at most this many missed occurrences: each takes up to a microsecond.
 const COUNTED_MAX: u32 = 1_000;
 
-/// Writes down what it answers.
+/// Records its answers.
 pub struct RecordingCalendar<H> {
     host: H,
-    /// Most operations ask nothing.
+    /// `None` for most operations, which ask nothing.
     said: Option<Box<Said>>,
 }
 
 struct Said {
     answers: Vec<Following>,
-    /// How many more are counted.
+    /// How many more missed occurrences may be counted.
     counted: u32,
-    /// The last question, which often comes again.
+    /// The last question, which is often repeated.
     last: (Cron, Time, Time),
 }
 
@@ -32,7 +31,7 @@ impl<H: Host> RecordingCalendar<H> {
     }
 
     fn look_up(&self, cron: &Cron, from: Time, after: Time, counted: &mut u32) -> Following {
-        // Whatever is in a queue was read when it was added; but by another version, perhaps.
+        // It was valid when it was added; but this version may not read what another one accepted.
         let Ok(reading) = self.host.with(|state| state.cron_cache.read(cron)) else {
             return Following::default();
         };
@@ -41,7 +40,8 @@ impl<H: Host> RecordingCalendar<H> {
             match times.next() {
                 Some(next) if next <= after => missed += 1,
                 Some(next) => return Following { next: Some(next), missed },
-                // None in a hundred years from there, which may be long ago.
+                // There is none in the hundred years after `from`, but there may be one after
+                // `after`.
                 None => break,
             }
             *counted -= 1;

@@ -1,5 +1,5 @@
-//! What the services remember of one server, on its main thread. Not here: counters, which are
-//! statics (`notify.rs`), and the values of configs.
+//! What the services remember of one server, on its main thread. Counters are statics instead
+//! (`notify.rs`), and so are config values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,41 +18,40 @@ use crate::queue::{Lease, Time};
 
 pub struct State<C> {
     pub waiters: Waiters<C>,
-    /// Keys that may have something for those who wait at them.
+    /// Keys that may have jobs for their waiting clients.
     pub to_serve: BTreeSet<KeyRef>,
-    /// Clients that are to be unblocked, and whether that is going to happen at the end of this
-    /// turn.
+    /// Clients to unblock; and whether the end of this turn is awaited for that.
     pub to_unblock: Vec<Ticket>,
     pub is_turn_end_awaited: bool,
-    /// Behind this one are the next keys that are looked at for those who wait, while the timer is
-    /// behind.
+    /// While the timer is behind, it looks at keys with waiting clients; it continues after this
+    /// one.
     pub looked_at: Option<KeyRef>,
-    /// What consumers were assigned that have gone away, by the first lease of each: what left
-    /// first is given back first.
+    /// Jobs assigned to clients that have gone away, by the first lease of each: what was handed
+    /// out first is given back first.
     pub undelivered: BTreeMap<(Lease, KeyRef), Undelivered>,
-    /// How many queues there have been.
+    /// How many queues there have been in this process.
     pub queues_made: u64,
     pub hints: Hints,
     /// The walk over the hints after slots have moved.
     pub moved: Walk,
-    /// Those of a data set that is being loaded while another is served.
+    /// The hints of an async load, if one is in progress.
     pub async_load_hints: Option<Hints>,
     /// When the alarm goes off, by the server's uptime.
     pub alarm: Option<Duration>,
-    /// What the wall clock and the uptime were when it went off last.
+    /// The wall clock and the uptime when the alarm last went off.
     pub clocks: Option<(Time, Duration)>,
     pub is_primary: bool,
     pub is_loading: bool,
-    /// The last run of the timer was too short for what was due.
+    /// The last run of the timer was too short for everything that was due.
     pub is_behind: bool,
     pub stats: Stats,
     pub leases: Leases,
     pub sweep: Pace,
     pub sums: DataSets,
     pub cron_cache: CronCache,
-    /// Queues that turned out other than in the log.
+    /// How often a queue differed from the log.
     pub diverged: u64,
-    /// When that was last told.
+    /// When the log last reported that, by the server's uptime.
     pub told_of_divergence: Option<Duration>,
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Default)]
 pub struct Stats {
     pub runs: u64,
-    /// Runs that left something over for the next.
+    /// Runs that left something for the next run.
     pub budget_exceeded: u64,
     pub last: Duration,
     pub longest: Duration,

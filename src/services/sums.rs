@@ -1,7 +1,7 @@
-//! Sums over all queues, kept up to date queue by queue: so INFO walks neither queues nor jobs.
+//! Sums over all queues. Each queue updates them, so INFO walks neither queues nor jobs.
 //!
-//! Of each data set by itself: a replica may load one async_load while it serves another, and what is
-//! thrown away is freed bit by bit, on a thread of the server's. Hence the atomics.
+//! Each data set has its own: a replica may load one in an async load while it serves another. A
+//! data set that is thrown away is freed step by step on a thread of the server. Hence the atomics.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::queue::{Counts, State};
 struct Sums {
     queues: AtomicI64,
     jobs: [AtomicI64; State::ALL.len()],
-    /// Queues that have left their key, wait for something, and live on who knows where.
+    /// Queues that have left their key, have a time to wait for, and live on at an unknown key.
     unlocated: AtomicI64,
 }
 
-/// The data set that is served, and the one that is being loaded async_load, if one is.
+/// The data set that is served, and the data set of an async load, if one is in progress.
 pub struct DataSets {
     served: Option<Arc<Sums>>,
     async_load: Option<Arc<Sums>>,
@@ -26,12 +26,12 @@ pub struct DataSets {
 impl DataSets {
     pub const NONE: DataSets = DataSets { served: None, async_load: None };
 
-    /// A data set is about to be loaded async_load.
+    /// An async load begins.
     pub fn begin_async_load(&mut self) {
         self.async_load = Some(Arc::default());
     }
 
-    /// It is the one that is served now.
+    /// The loaded data set is served from now on.
     pub fn swap_in(&mut self) {
         let loaded = self.async_load.take();
         if loaded.is_some() {
@@ -40,22 +40,22 @@ impl DataSets {
     }
 
     /// All that is served is about to be removed. Some of it may be freed later, on another thread:
-    /// it counts no more.
+    /// it counts no longer.
     pub fn flush(&mut self) {
         self.served = None;
     }
 
-    /// It won't be served.
+    /// The async load has failed.
     pub fn throw_away(&mut self) {
         self.async_load = None;
     }
 
-    /// The share of a queue that is empty, or whose counts are about to be read.
+    /// The sums' share of a queue in the served data set, with no jobs counted yet.
     pub fn share(&mut self) -> QueueSums {
         QueueSums::of(self.served.get_or_insert_default().clone())
     }
 
-    /// That of a queue of the data set that is being loaded async_load, if one is.
+    /// The sums' share of a queue that is loaded: in the async load, if one is in progress.
     pub fn share_of_async_load(&mut self) -> QueueSums {
         match &self.async_load {
             Some(async_load) => QueueSums::of(async_load.clone()),
@@ -68,20 +68,20 @@ impl DataSets {
         self.served.as_ref().map_or(0, |sums| shown(&sums.queues))
     }
 
-    /// How many jobs are in this state: on a primary, to the tick; a replica lets no time pass by
-    /// itself.
+    /// How many jobs are in this state. On a primary this is as of the timer's last run; on a
+    /// replica, as of each queue's last command.
     pub fn jobs(&self, state: State) -> u64 {
         let jobs = self.served.iter().flat_map(|sums| State::ALL.into_iter().zip(&sums.jobs));
         jobs.filter(|(one, _)| *one == state).map(|(_, sum)| shown(sum)).sum()
     }
 
-    /// Whether a queue that waits for something is who knows where.
+    /// Whether a queue with a time to wait for is at an unknown key.
     pub fn is_any_unlocated(&self) -> bool {
         self.served.as_ref().is_some_and(|sums| shown(&sums.unlocated) > 0)
     }
 }
 
-/// What one queue adds to the sums; taken away when it ends.
+/// What one queue adds to the sums. It is subtracted when the queue is freed.
 pub struct QueueSums {
     sums: Arc<Sums>,
     counts: Counts,
@@ -101,7 +101,7 @@ impl QueueSums {
         QueueSums { sums, counts: Counts::default(), is_unlocated: false }
     }
 
-    /// The queue has so many jobs now.
+    /// Sets the queue's number of jobs in each state.
     pub fn update(&mut self, counts: Counts) {
         if counts == self.counts {
             return;
@@ -119,7 +119,7 @@ impl QueueSums {
         self.is_unlocated
     }
 
-    /// The queue has gone who knows where, or has been found.
+    /// Sets whether the queue is at an unknown key.
     pub fn set_unlocated(&mut self, is_unlocated: bool) {
         let more = i64::from(is_unlocated) - i64::from(self.is_unlocated);
         self.sums.unlocated.fetch_add(more, Ordering::Relaxed);

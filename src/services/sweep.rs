@@ -1,12 +1,13 @@
-//! Finding queues that have moved and that nobody has met since. RENAME and MOVE take a queue to
-//! another key and tell nobody where; all that a module sees is the value leaving its old key. The
-//! next command on it, or a consumer that waits at its new key, meets it there
-//! ([`super::wakeup::plan`]), and nobody waits for a sweep. But notifications, the sums in INFO and
-//! jobs whose KEEP is over need the timer also where nobody comes. For them the keys are walked, at
-//! a pace that nobody feels ([`super::pace`]), round after round, as long as such a queue lives.
+//! Finds queues that have moved to an unknown key. RENAME and MOVE take a queue to another key, but
+//! the module only sees the value leave its old key. The next command on the queue, or a client
+//! waiting at its new key, finds it there ([`plan`](super::wakeup::plan)), so no client waits for a
+//! sweep. But notifications, the sums in INFO and jobs whose KEEP is over need the timer even if no
+//! command comes. For these, the sweep walks over all keys, slowly enough for clients not to notice
+//! ([`super::pace`]), pass after pass, while there is such a queue.
 //!
-//! (A keyspace subscription would tell, but makes COPY … DB and MOVE leave the client in the wrong
-//! database on Valkey 8.1; a command filter would cost every command of the server.)
+//! (A keyspace subscription would report the new key, but on Valkey 8.1 it makes COPY … DB and MOVE
+//! leave the client in the wrong database; a command filter would cost time in every command of the
+//! server.)
 
 use std::time::Duration;
 
@@ -15,13 +16,13 @@ use super::host::Host;
 use super::pace::{GRACE, SLICE};
 use super::value::QueueValue;
 
-/// The value has left its key, while it waited for something.
+/// The value has left its key while it had a time to wait for.
 pub fn left_its_key<H: Host>(host: H, value: &mut QueueValue) {
     value.set_unlocated(true);
     request(host);
 }
 
-/// If a queue is who knows where, it is looked for, soon.
+/// Starts a sweep soon, if a queue is at an unknown key.
 pub fn request<H: Host>(host: H) {
     if host.with(|state| state.sums.is_any_unlocated()) {
         let uptime = host.uptime();
@@ -30,7 +31,7 @@ pub fn request<H: Host>(host: H) {
     }
 }
 
-/// A slice of the work, if there is any; when to come again.
+/// Runs a slice of the sweep, if there is anything to find. Returns when to run again.
 pub fn run_slice<H: Host>(host: H, slice: &TimeSlice) -> Option<Duration> {
     if !host.with(|state| state.sums.is_any_unlocated()) {
         host.with(|state| state.sweep.cancel());
@@ -52,7 +53,7 @@ pub fn run_slice<H: Host>(host: H, slice: &TimeSlice) -> Option<Duration> {
     let (took, uptime) = (took(), host.uptime());
     Some(host.with(|state| {
         if !goes_on {
-            state.sweep.finish_round(uptime);
+            state.sweep.finish_pass(uptime);
         }
         state.sweep.took(took, uptime)
     }))

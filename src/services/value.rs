@@ -1,28 +1,28 @@
-//! What a queue's key holds: the queue, and what the services remember of it.
+//! The value of a key: the queue, and what the services remember of it.
 
 use super::lateness::Lateness;
 use super::sums::QueueSums;
 use crate::queue::{Counts, Lease, Queue, Time};
 
 pub struct QueueValue {
-    /// Operations on it go through [`super::commit::commit`]. Others only let time pass in it, and
-    /// ask what that did.
+    /// Operations go through [`commit`](super::commit::commit). Other code only advances the queue
+    /// and reads it.
     pub(super) queue: Queue,
     /// The time of this queue's hint, if it has one.
     pub(super) hint: Option<Time>,
     pub(super) lateness: Lateness,
     share: QueueSums,
-    /// When it was last told up to where leases belong to others: see [`super::leases`].
+    /// The lease epoch in which this queue last got its lease floor: see [`super::leases`].
     pub(super) lease_epoch: u64,
     number: QueueNumber,
 }
 
-/// Another one for each queue of this process.
+/// A different number for each queue of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueNumber(pub u64);
 
 impl QueueValue {
-    /// With its share of the sums over a data set.
+    /// `share` is the queue's share of the sums over a data set.
     pub fn new(queue: Queue, share: QueueSums, number: QueueNumber) -> QueueValue {
         QueueValue {
             queue,
@@ -42,19 +42,19 @@ impl QueueValue {
         &self.lateness
     }
 
-    /// The sums over all queues learn how many jobs there are by now.
+    /// Updates the sums over all queues with the number of jobs of this queue.
     pub(super) fn share_counts(&mut self) {
         let counts: Counts = self.queue.counts();
         self.share.update(counts);
     }
 
-    /// Whether the timer may come too late for it: it has come to this key unseen, or the clock was
-    /// set back.
+    /// Whether the timer may wake too late for this queue: it came to its key unnoticed, or the
+    /// clock was set back.
     pub(super) fn is_to_be_planned(&self) -> bool {
         self.hint.is_none_or(|hint| self.queue.wake_at() < hint)
     }
 
-    /// Whether it has left its key, and nobody has met it since.
+    /// Whether RENAME or MOVE took the queue to a key that DQ doesn't know yet.
     pub(super) fn is_unlocated(&self) -> bool {
         self.share.is_unlocated()
     }
@@ -71,7 +71,7 @@ impl QueueValue {
         self.number
     }
 
-    /// Bytes beyond the queue's own.
+    /// Bytes besides the queue's own.
     pub fn overhead(&self) -> usize {
         size_of::<QueueValue>() - size_of::<Queue>() + self.lateness.memory()
     }

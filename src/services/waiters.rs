@@ -1,5 +1,5 @@
-//! Who waits for jobs, at which keys, in the order in which they came. No server in here, so that
-//! it can be tested.
+//! Which clients wait for jobs, at which keys, in the order in which they came. No server in here,
+//! so that it can be tested.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -10,7 +10,7 @@ use super::pending::Assigned;
 use super::place::{Database, KeyRef, Ticket};
 use crate::queue::{Mode, Pop};
 
-/// How the reply looks.
+/// The number of a waiting client. A client that came earlier has a smaller number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub around: Around,
@@ -21,37 +21,37 @@ pub struct Shape {
 pub enum Around {
     /// The jobs.
     Jobs,
-    /// The key, and the jobs.
+    /// The key and the jobs.
     KeyAndJobs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobShape {
     Plain,
-    /// With the time at which it is due, at the end.
+    /// With the due time as the last field.
     WithDue,
 }
 
-/// Somebody who waits. `C` is what the server calls them.
+/// A waiting client. `C` is the server's handle of it.
 pub struct Waiter<C> {
     client: C,
     terms: Pop,
     shape: Shape,
     places: Vec<KeyRef>,
     deadline: Option<Duration>,
-    /// What they are to get.
+    /// The jobs that it is to get.
     assigned: Option<Arc<Assigned>>,
 }
 
-/// What is left of somebody who waits no more.
+/// What remains of a client that has stopped waiting.
 pub struct WaitResult {
     pub shape: Shape,
     pub terms: Pop,
     pub assigned: Option<Arc<Assigned>>,
 }
 
-/// Who waits at a key. Two lines, since what holds back the one need not hold back the other: who
-/// leases needs a place under CONCURRENCY, and who finishes by taking (NOACK) needs none.
+/// The clients that wait at a key, in two lines, as one may be served while the other can't: a POP
+/// with a lease needs a free place under CONCURRENCY, a POP with NOACK needs none.
 #[derive(Default)]
 struct Line {
     leasing: BTreeSet<Ticket>,
@@ -82,11 +82,11 @@ impl Line {
     }
 }
 
-/// O(log n) in those who wait, for each key that they wait at.
+/// Every operation is O(log n) in the number of waiting clients, for each key of the client.
 pub struct Waiters<C> {
     last_ticket: Ticket,
     waiters: BTreeMap<Ticket, Waiter<C>>,
-    /// Who has not been assigned anything yet.
+    /// Clients without assigned jobs.
     lines: BTreeMap<Database, BTreeMap<Box<[u8]>, Line>>,
     deadlines: BTreeSet<(Duration, Ticket)>,
 }
@@ -99,22 +99,22 @@ impl<C: Copy> Waiters<C> {
         deadlines: BTreeSet::new(),
     };
 
-    /// How many wait, wherever.
+    /// How many clients wait, at any key.
     pub fn len(&self) -> usize {
         self.waiters.len()
     }
 
-    /// How many wait at this key.
+    /// How many clients wait at this key.
     pub fn len_at(&self, database: Database, key: &[u8]) -> usize {
         self.line(database, key).map_or(0, Line::len)
     }
 
-    /// The ticket that the next one gets.
+    /// The ticket of the next client.
     pub fn next_ticket(&self) -> Ticket {
         self.last_ticket + 1
     }
 
-    /// Somebody begins to wait, behind all others.
+    /// Adds a client after all others.
     pub fn join(
         &mut self,
         client: C,
@@ -134,12 +134,12 @@ impl<C: Copy> Waiters<C> {
             .insert(ticket, Waiter { client, terms, shape, places, deadline, assigned: None });
     }
 
-    /// Who is to be served next at this key, and how.
+    /// The client to serve next at this key, and its POP.
     pub fn first_at(&self, database: Database, key: &[u8]) -> Option<(Ticket, Pop)> {
         self.terms_of(self.line(database, key)?.first()?)
     }
 
-    /// The same of those who take jobs in this mode.
+    /// The client to serve next at this key among those with this mode.
     pub fn first_at_in(&self, database: Database, key: &[u8], mode: Mode) -> Option<(Ticket, Pop)> {
         self.terms_of(*self.line(database, key)?.of(mode).first()?)
     }
@@ -148,7 +148,7 @@ impl<C: Copy> Waiters<C> {
         self.waiters.get(&ticket).map(|waiter| (ticket, waiter.terms))
     }
 
-    /// These are theirs: they stand in no line any more.
+    /// Assigns jobs to a client, which then leaves all lines.
     pub fn assign(&mut self, ticket: Ticket, assigned: Assigned) {
         self.leave_lines(ticket);
         if let Some(waiter) = self.waiters.get_mut(&ticket) {
@@ -156,12 +156,12 @@ impl<C: Copy> Waiters<C> {
         }
     }
 
-    /// What the server calls them, if they are still there.
+    /// The server's handle of this client, if it still waits.
     pub fn client_of(&self, ticket: Ticket) -> Option<C> {
         self.waiters.get(&ticket).map(|waiter| waiter.client)
     }
 
-    /// What the client would leave with now. It stays.
+    /// What the client would get if its wait ended now. The client stays.
     pub fn departure(&self, ticket: Ticket) -> Option<WaitResult> {
         let waiter = self.waiters.get(&ticket)?;
         Some(WaitResult {
@@ -171,37 +171,38 @@ impl<C: Copy> Waiters<C> {
         })
     }
 
-    /// Somebody waits no more: they got their jobs, gave up, or went away.
+    /// A client stops waiting: it got its jobs, timed out, or went away.
     pub fn leave(&mut self, ticket: Ticket) -> Option<WaitResult> {
         self.leave_lines(ticket);
         let waiter = self.waiters.remove(&ticket)?;
         Some(WaitResult { shape: waiter.shape, terms: waiter.terms, assigned: waiter.assigned })
     }
 
-    /// When the first one gives up.
+    /// The ticket of a client, if it waits.
     pub fn next_deadline(&self) -> Option<Duration> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
-    /// Takes somebody who has waited long enough out of the lines.
+    /// Takes a client whose wait has timed out from the lines.
     pub fn take_expired(&mut self, now: Duration) -> Option<Ticket> {
         let (_, ticket) = *self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
         self.leave_lines(ticket);
         Some(ticket)
     }
 
-    /// Every key at which somebody waits.
+    /// Every key with waiting clients.
     pub fn places(&self) -> impl Iterator<Item = KeyRef> + '_ {
         self.lines.keys().flat_map(|database| self.keys_of(*database))
     }
 
-    /// Every key of a database at which somebody waits.
+    /// Every key of a database with waiting clients.
     pub fn keys_of(&self, database: Database) -> Vec<KeyRef> {
         let lines = self.lines.get(&database).into_iter().flatten();
         lines.map(|(key, _)| (database, key.clone())).collect()
     }
 
-    /// The next keys at which somebody waits, of all databases: behind that one, or the first.
+    /// The next keys with waiting clients, over all databases: at most `count`, after the key
+    /// `last`.
     pub fn keys_behind(&self, last: Option<&KeyRef>, count: usize) -> Vec<KeyRef> {
         let (from, last_key) =
             last.map_or((Database::MIN, None), |(database, key)| (*database, Some(key)));
@@ -215,7 +216,7 @@ impl<C: Copy> Waiters<C> {
         places.take(count).collect()
     }
 
-    /// Whether nobody is left anywhere.
+    /// Whether no client is left.
     #[cfg(test)]
     pub fn holds_nothing(&self) -> bool {
         self.waiters.is_empty() && self.lines.is_empty() && self.deadlines.is_empty()
@@ -357,7 +358,7 @@ mod tests {
             }
         }
         assert_eq!(seen, [(0, b'a'), (0, b'b'), (0, b'd'), (2, b'c'), (7, b'a')]);
-        // One that has gone meanwhile is passed all the same.
+        // A key that is gone by now is passed all the same.
         let gone = (0, b"c"[..].into());
         assert_eq!(waiters.keys_behind(Some(&gone), 1), [(0, b"d"[..].into())]);
     }

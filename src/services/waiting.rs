@@ -1,17 +1,18 @@
-//! Waiting consumers: blocked with the server's own blocking on keys, so that everything that a
-//! client may do or suffer while it waits is as with BLPOP; but served from a line of our own
-//! ([`super::waiters`]), so that one job wakes one consumer however many wait.
+//! Waiting clients. The server blocks them as for BLPOP, so everything that can happen to a blocked
+//! client happens as for BLPOP. But they are served in our own order ([`super::waiters`]), so that
+//! one job wakes one client, however many wait.
 //!
-//! Whoever makes a job ready hands it out to the first in the line, which is logged. That client is
-//! unblocked in the same turn of the event loop: the server runs its callback, which replies with
-//! what has been assigned or, when nothing was, with nil. (Redis 7.0 and Valkey run it within the
-//! call that unblocks, but take the client for blocked until the turn ends: a CLIENT UNBLOCK or
-//! KILL that comes in between ends the wait instead. So clients are unblocked by timers, behind the
-//! commands of a turn. Where the server reads on threads, commands may come behind the timers, too:
-//! such a reply is provisional until the server says that the client was still there.) Jobs
-//! assigned to a client that goes away before the reply are given back by the timer, to the queue
-//! at the key at which it waited. One that has left that key by then waits for the end of the
-//! leases.
+//! The command or timer that makes a job ready hands it out to the first client, and logs that. The
+//! client is unblocked in the same turn of the event loop: the server calls us back, and the client
+//! gets its assigned jobs, or nil if it has none. Jobs assigned to a client that goes away before
+//! the reply are given back by the timer, to the queue at the key at which the client waited. If
+//! the queue has left that key, its jobs come back when their leases end.
+//!
+//! Redis 7.0 and Valkey call us back inside the call that unblocks, but regard the client as
+//! blocked until the turn ends: a CLIENT UNBLOCK or KILL in between ends the wait instead. So
+//! clients are unblocked by timers, after the commands of a turn. If the server reads on threads,
+//! commands may also come after the timers: then the reply is provisional until the server confirms
+//! that the client was still there.
 
 use std::time::Duration;
 
@@ -25,27 +26,27 @@ use super::waiters::{Shape, WaitResult};
 use super::wakeup;
 use crate::queue::{Mode, Pop, Time};
 
-/// The server writes what they are told at the end of the turn, which takes it several times as
-/// long as unblocking them: about a millisecond for so many.
+/// How many clients are unblocked in a turn. The server writes their replies at the end of the
+/// turn, which takes several times as long as unblocking them: about a millisecond for this many.
 const UNBLOCKED_IN_A_TURN: usize = 100;
 
-/// So many keys are looked at in a run of a timer that is behind: a tenth of a millisecond, where
+/// How many keys a run of the timer looks up first while it is behind: a tenth of a millisecond if
 /// there is nothing to do.
 const LOOKED_AT_IN_A_RUN: usize = 100;
 
-/// How many wait, wherever.
+/// How many clients wait, at any key.
 pub fn consumers<H: Host>(host: H) -> usize {
     host.with(|state| state.waiters.len())
 }
 
-/// How many wait at this key.
+/// How many clients wait at this key.
 pub fn consumers_at<H: Host>(host: H, key: &impl QueueKey) -> usize {
     let database = key.database();
     host.with(|state| state.waiters.len_at(database, key.name()))
 }
 
-/// Who calls `block` with the next ticket waits for jobs of these keys, or for nil after `timeout`;
-/// false when it can't wait, as in a transaction or a script.
+/// Makes a client wait for jobs of these keys, or for nil after `timeout`. `block` blocks it with a
+/// ticket. False if the client can't block, as in a transaction or a script.
 pub fn wait<H: Host>(
     host: H,
     places: Vec<KeyRef>,
@@ -63,8 +64,8 @@ pub fn wait<H: Host>(
     true
 }
 
-/// Serves those who wait at this key, before or after a command does something there. Inside a
-/// transaction or a script they have to wait until it is over.
+/// Serves the clients that wait at this key, before or after a command on it. In a transaction or a
+/// script they are served after it.
 pub fn serve_at_command<H: Host>(
     host: H,
     key: &impl QueueKey,
@@ -86,19 +87,18 @@ pub fn serve_at_command<H: Host>(
     }
 }
 
-/// Whether jobs of this key are for others who have been waiting, though they have not got them
-/// yet: who is ready to wait has to stand behind them.
+/// Whether earlier clients are still to be served; a client that can block must queue behind them.
 pub fn are_others_first<H: Host>(host: H, key: &impl QueueKey) -> bool {
     let place = (key.database(), key.name().into());
     consumers_at(host, key) > 0 && host.with(|state| state.to_serve.contains(&place))
 }
 
-/// Serves those who wait at this key, in their order, as far as there are jobs; false when the time
-/// was too short for that. When no place is left for those who lease, those are served, in their
-/// order, who need none.
+/// Serves the clients that wait at this key, in their order, while there are jobs. False if the
+/// time slice was too short. When CONCURRENCY has no free place, clients with NOACK are served, in
+/// their order.
 ///
-/// All of them by one time, `now`: what comes due meanwhile would be had by whoever asks next, and
-/// not by the first.
+/// All of them are served at one time, `now`: if a job fell due in between, a later client would
+/// get it ahead of an earlier one.
 pub fn serve<H: Host>(
     host: H,
     key: &impl QueueKey,
@@ -140,13 +140,13 @@ pub fn serve<H: Host>(
     }
 }
 
-/// A key may have something for those who wait at it: the timer will look.
+/// A key may have jobs for its waiting clients: the timer will look.
 pub fn serve_soon<H: Host>(host: H, database: Database, name: &[u8]) {
     host.with(|state| state.to_serve.insert((database, name.into())));
     arm(host, None);
 }
 
-/// Every key at which somebody waits may have something for them.
+/// Makes the timer look at every key with waiting clients.
 pub fn serve_all_soon<H: Host>(host: H) {
     host.with(|state| {
         let places: Vec<KeyRef> = state.waiters.places().collect();
@@ -163,8 +163,7 @@ fn need_not_serve<H: Host>(host: H, key: &impl QueueKey) {
     });
 }
 
-/// Two databases have changed places. Who waits stays in their database; what they wait for may
-/// have come.
+/// Two databases were swapped. Clients stay in their database, and there may be jobs for them now.
 pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
     host.with(|state| {
         let places = [a, b].map(|database| state.waiters.keys_of(database));
@@ -173,8 +172,7 @@ pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
     arm(host, None);
 }
 
-/// The same as [`run_slice`] while the timer is behind with all queues: those who wait are looked for,
-/// instead of coming when it is the turn of their queue, a hundred keys after the other.
+/// While the timer is behind, looks up keys with waiting clients first, 100 per run.
 pub fn run_slice_for_waiting<H: Host>(host: H, slice: &TimeSlice) {
     if host.may_change() {
         host.with(|state| {
@@ -190,7 +188,8 @@ pub fn run_slice_for_waiting<H: Host>(host: H, slice: &TimeSlice) {
     run_slice(host, slice);
 }
 
-/// A slice of the timer's work, if there is any; when to come again.
+/// Runs a slice of the timer's work on waiting clients. Returns when to run again, if there is
+/// more.
 pub fn run_slice<H: Host>(host: H, slice: &TimeSlice) -> Option<Duration> {
     send_away(host, slice);
     if host.may_change() {
@@ -202,7 +201,7 @@ pub fn run_slice<H: Host>(host: H, slice: &TimeSlice) -> Option<Duration> {
 }
 
 fn serve_on<H: Host>(host: H, slice: &TimeSlice) {
-    // A key whose time was too short for all who wait there goes to the end of the line.
+    // If the time is too short for all clients of a key, it comes after all other keys.
     let mut left_over = Vec::new();
     while !slice.is_over(host) {
         let Some((database, name)) = host.with(|state| state.to_serve.pop_first()) else {
@@ -249,7 +248,7 @@ fn give_back_undelivered<H: Host>(host: H, slice: &TimeSlice) {
     }
 }
 
-/// Those who have waited long enough get nil.
+/// Ends the waits that have timed out: these clients get nil.
 fn send_away<H: Host>(host: H, slice: &TimeSlice) {
     let uptime = host.uptime();
     let send_one_away = || {
@@ -276,7 +275,7 @@ pub fn on_turn_ending<H: Host>(host: H) {
     }
 }
 
-/// Unblocks those who have been assigned something or have waited long enough. From timers only.
+/// Unblocks clients that have been assigned jobs or have timed out. Only called by timers.
 fn unblock<H: Host>(host: H, slice: &TimeSlice) {
     let mut tickets = host.with(|state| std::mem::take(&mut state.to_unblock)).into_iter();
     for ticket in tickets.by_ref().take(UNBLOCKED_IN_A_TURN) {
@@ -290,21 +289,21 @@ fn unblock<H: Host>(host: H, slice: &TimeSlice) {
     host.with(|state| state.to_unblock.splice(0..0, tickets).for_each(drop));
 }
 
-/// The server says that there is something new at a key: a queue was made there, or came there by
-/// RENAME, COPY, RESTORE, SWAPDB. Everybody who waits there is told. The timer will serve those for
-/// whom there is a job.
+/// The server reports a new value at a key: a queue was created there, or came there by RENAME,
+/// COPY, RESTORE or SWAPDB. The server reports it for every waiting client; the timer serves those
+/// for which there is a job.
 pub fn on_key_ready<H: Host>(host: H, database: Database, name: &[u8]) {
     serve_soon(host, database, name);
 }
 
-/// The client waits no more: it is assigned something, or its time is over, or it was told so by
-/// CLIENT UNBLOCK. What it gets.
+/// The client's wait has ended: by assigned jobs, its timeout or CLIENT UNBLOCK. Returns its reply.
 pub fn on_unblocked<H: Host>(host: H, ticket: Ticket) -> Option<WaitResult> {
     host.with(|state| state.waiters.leave(ticket))
 }
 
-/// The same, but the server throws the reply away if the client goes away first, or something else
-/// unblocks it: either [`on_replied`] comes, or [`on_gone`].
+/// The reply of a client that is being unblocked. The server drops the reply if the client goes
+/// away first or is unblocked by something else: then it calls [`on_gone`], otherwise
+/// [`on_replied`].
 pub fn on_unblocking<H: Host>(host: H, ticket: Ticket) -> Option<WaitResult> {
     host.with(|state| state.waiters.departure(ticket))
 }
@@ -314,9 +313,7 @@ pub fn on_replied<H: Host>(host: H, ticket: Ticket) {
     host.with(|state| state.waiters.leave(ticket));
 }
 
-/// The client has gone away while it waited, or its wait has ended otherwise than by
-/// [`on_replied`]: nothing is to be assigned to it. Nothing may be written here: what is to be
-/// given back is left to the timer.
+/// The client has gone away while it waited: no job must be assigned to it.
 pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
     let departure = host.with(|state| state.waiters.leave(ticket));
     if let Some(WaitResult { assigned: Some(assigned), terms, .. }) = departure {
@@ -326,8 +323,7 @@ pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
     }
 }
 
-/// This server is no primary any more: what was on its way, or to be, is somebody else's to hand
-/// out.
+/// This server has become a replica: the new primary hands out these jobs.
 pub fn drop_all<H: Host>(host: H) {
     host.with(|state| {
         state.to_serve.clear();

@@ -1,4 +1,4 @@
-//! The hint that makes the timer come in time for a queue.
+//! The hint that makes the timer look at a queue in time.
 
 use super::alarm::arm;
 use super::host::Host;
@@ -6,9 +6,8 @@ use super::place::Database;
 use super::value::QueueValue;
 use crate::queue::Time;
 
-/// Sees to it that the timer comes in time for this queue, which is at that key. Whoever meets a
-/// queue calls this: so one that came there unseen, by RENAME or MOVE, is known to be there from
-/// then on.
+/// Makes sure that the timer looks at this queue, at this key, in time. All code that opens a queue
+/// calls it: so a queue that came to its key unnoticed, by RENAME or MOVE, gets its hint.
 pub fn plan<'n, H: Host>(
     host: H,
     value: &mut QueueValue,
@@ -18,7 +17,7 @@ pub fn plan<'n, H: Host>(
     value.share_counts();
     let next = value.queue.wake_at();
     let needs_no_hint = next == Time::MAX || value.hint.is_some_and(|hint| hint <= next);
-    // Most often the queue's hint is early enough, and this is all.
+    // For most calls the queue's hint is early enough.
     if needs_no_hint && !value.is_unlocated() {
         return;
     }
@@ -37,7 +36,7 @@ pub fn plan<'n, H: Host>(
     arm(host, None);
 }
 
-/// Drops the queue's hint: it is not at that key any more. Says whether there was one.
+/// Removes the queue's hint, as the queue has left this key. Returns whether there was one.
 pub fn cancel<H: Host>(host: H, value: &mut QueueValue, database: Database, name: &[u8]) -> bool {
     let hint = value.hint.take();
     if let Some(hint) = hint {

@@ -1,6 +1,6 @@
-//! Putting the groups' memory elsewhere, in parts: see [`super::super::defrag`]. Only the sets of
-//! groups without jobs stay where they are: the library gives no allocation of a tree out of its
-//! hands. They hold what is remembered of a few.
+//! Moves the memory of groups, in parts: see [`kernel::defrag`](crate::queue::kernel::defrag). The
+//! sets of idle groups are not moved: the library gives no access to the allocations of a tree.
+//! They hold little.
 
 use super::group::Groups;
 use super::line::GroupLine;
@@ -8,20 +8,21 @@ use crate::queue::lines::buckets::Buckets;
 use crate::queue::memory::defrag::Defragmenter;
 use crate::queue::memory::slab::Slot;
 
-/// Before the lanes, of which there are at most so many, and the long lines.
+/// The parts before the lanes. After these come at most 256 lanes, and the long lines.
 const FIRST_LANE: u32 = 6;
 const FIRST_LINE: u32 = FIRST_LANE + 256;
 /// Each group has three lines, besides those of its members.
 const LINES_A_GROUP: u32 = 3;
 
 impl Groups {
-    /// Most of the last ones are of nobody, or hold nothing.
+    /// Most of the last parts have no group, or are empty.
     pub fn part_count(&self) -> u32 {
         let of_groups = (self.table.slab.places() as u32).saturating_mul(LINES_A_GROUP);
         FIRST_LINE.saturating_add(self.members.places() as u32).saturating_add(of_groups)
     }
 
-    /// Hands the memory of a part to a defragmenter, as [`super::super::slab::Slab::defrag`].
+    /// Hands the memory of a part to a defragmenter: see
+    /// [`Slab::defrag`](crate::queue::memory::slab::Slab::defrag).
     pub fn defrag(
         &mut self,
         part: u32,

@@ -1,4 +1,4 @@
-//! What a group consists of, and when it may leave.
+//! The parts of a group, and when it may hand out a job.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use crate::queue::value::time::Time;
 use super::line::{GroupLine, Places};
 use super::seats::{NothingReady, Seat, Seats};
 
-/// The number of a group in its queue. It shows in nothing.
+/// The number of a group in its queue. No reply or record contains it.
 pub type GroupNumber = Slot;
 
 #[derive(Clone)]
@@ -24,28 +24,28 @@ pub struct Groups {
     pub(super) table: GroupTable,
     pub(super) index: Index,
     pub(super) members: Slab<GroupQueue>,
-    /// By priority.
+    /// Sorted by priority.
     pub(super) lanes: Vec<GroupLane>,
     pub(super) main_lines: Places,
     pub(super) leases: Places,
     pub(super) expiring: Places,
     /// Groups without jobs, by their serial.
     pub(super) idle: BTreeSet<(u64, GroupNumber)>,
-    /// Those of them that are paused, or were, by when that ends.
+    /// Idle groups that are paused, or were, by the end of the pause.
     pub(super) paused: BTreeSet<(Time, GroupNumber)>,
-    /// The last serial that was given.
+    /// The last serial that was given out.
     pub(super) last_serial: u64,
-    /// Up to this one, those that are idle have been looked at.
+    /// Idle groups up to this serial have been looked at.
     pub(super) swept: u64,
-    /// So many were without jobs behind the last operation.
+    /// How many groups were idle after the last operation.
     pub(super) idle_before: usize,
-    /// Bytes that groups own elsewhere.
+    /// Bytes that groups own outside their slab.
     pub(super) bytes: usize,
-    /// The group from which a job was taken that is still to be put somewhere.
+    /// A group that lost a job, and isn't in the index again yet.
     pub(super) stale: Option<GroupNumber>,
-    /// The lines that have changed, of which the seats are still to hear.
+    /// Lines that have changed, and aren't in the index again yet.
     pub(super) dirty: Vec<Slot>,
-    /// The time of the last job that was put somewhere: what was ready by then is ready.
+    /// The time at which a job got its place last: what was ready by then is ready.
     pub(super) now: Time,
 }
 
@@ -58,32 +58,31 @@ pub(super) struct GroupTable {
 #[derive(Clone)]
 pub(super) struct Group {
     pub(super) name: Box<[u8]>,
-    /// In the order in which groups got their first job, since they had none. Of two that could
-    /// leave since the same time, the one that came first leaves first.
+    /// Order of arrival: renewed when an empty group gets a job. Of two groups that could hand out
+    /// a job since the same time, the one with the lower serial goes first.
     pub(super) serial: u64,
-    /// Whatever their state.
+    /// In any state.
     pub(super) jobs: u32,
     pub(super) link: Link,
-    /// By GROUPRATE.
+    /// The state of GROUPRATE.
     pub(super) tat: Tat,
-    /// Until then its rate held it back last, or does. Of a burst that isn't used up, `tat` creeps
-    /// on in the past with each job; this doesn't, and neither does what stands in seats.
+    /// When GROUPRATE last allowed the next job. Unlike `tat` it doesn't move with each job of an
+    /// unused burst, and so the group keeps its seat.
     pub(super) blocked_until: Time,
     pub(super) paused_until: Time,
-    /// From when on none of its jobs is held back, as the seats have been told: see
-    /// [`Group::opens`].
-    pub(super) told_opens: Time,
-    /// Its jobs that may leave, a line for each priority, in the order of these.
+    /// The value of [`Group::opens`] that the seats were computed with.
+    pub(super) indexed_opens: Time,
+    /// Its jobs in lanes: a line for each priority, sorted by priority.
     pub(super) members: Vec<Slot>,
-    /// So many of these lines, from the best priority on, may have a seat. Either that is all, or
-    /// the last one of them had, when it was resolved_at, a job that is ready until somebody takes it:
-    /// no job behind it leaves before.
+    /// `members[..indexed]`, the best priorities, may have a seat. If these aren't all, the last of
+    /// them had, when it was indexed, a job that stays ready until it is taken: no job of a later
+    /// line leaves before that.
     pub(super) indexed: usize,
-    /// Its jobs that die before they may leave.
+    /// Its jobs that die before they become ready.
     pub(super) dying: GroupLine,
     /// Its leases, by their end.
     pub(super) leases: GroupLine,
-    /// Of its jobs that may leave, those that expire, by when they do.
+    /// Its jobs in lanes that expire, by when they do.
     pub(super) expiring: GroupLine,
 }
 
@@ -93,14 +92,14 @@ pub(super) struct GroupQueue {
     pub(super) group: GroupNumber,
     pub(super) priority: u8,
     pub(super) line: GroupLine,
-    /// The time of the first of them, if there is any.
+    /// The time of its first job, if it has one.
     pub(super) since: Time,
     /// The round in which it may leave next.
     pub(super) turn: u64,
-    /// While nothing of its line may leave; and what the seats have been told of that.
+    /// When this line has no ready job; and the value of it that the seats have.
     pub(super) nothing_ready: Cell<NothingReady>,
     pub(super) indexed_nothing_ready: Cell<NothingReady>,
-    /// Where it stands in the seats, if there is anything in its line.
+    /// Its place in the seats, if the line has jobs.
     pub(super) seat: Option<Seat>,
 }
 
@@ -109,23 +108,24 @@ pub(super) struct GroupQueue {
 pub(super) struct GroupLane {
     pub(super) priority: u8,
     pub(super) round: u64,
-    /// When this round began. A group that opens later has the next one.
+    /// When this round began. A group that opens later is in the next round.
     pub(super) began: Time,
-    /// The last serial that had been given by then. A group that came later has the next one, also
-    /// if its jobs had been due before.
+    /// The last serial given out before this round began. A group with a later one is in the next
+    /// round, even if its jobs were due before.
     pub(super) last_of_round: u64,
-    /// When it is the turn of those without a group.
+    /// The round in which the jobs without a group have their next turn.
     pub(super) own_turn: u64,
-    /// Of those that aren't behind another line of their group: see [`Group::indexed`].
+    /// The seats of groups, without those that an earlier line of the same group precedes: see
+    /// [`Group::indexed`].
     pub(super) seats: Seats,
     /// How many groups have jobs here.
     pub(super) lines: usize,
 }
 
-/// No queue comes to this serial by itself; and from here it can go on for as long again.
+/// Serials end here. No queue reaches it by itself, and a loaded record may start anywhere below.
 pub(super) const SERIAL_MAX: u64 = 1 << 62;
 
-/// Rounds begin here, so that a turn can have been before.
+/// The first round, above 0, so that there can be a turn before it.
 pub(super) const FIRST_ROUND: u64 = 1;
 
 impl GroupTable {
@@ -160,13 +160,13 @@ impl GroupLane {
         }
     }
 
-    /// Whether there is anything to be remembered of its rounds.
+    /// Whether its rounds have a state that must be saved.
     pub(super) fn has_begun(&self) -> bool {
         (self.began, self.last_of_round) != (Time::ZERO, 0) || self.own_turn > self.round
     }
 
-    /// Whether there has been a round: some group had come by then. Before the first one, nothing
-    /// has a turn, at the time 0 either.
+    /// Whether a round has begun, with at least one group. Before the first one, no group or job
+    /// has a turn, even at time 0.
     pub(super) fn has_round(&self) -> bool {
         self.last_of_round > 0
     }
@@ -176,7 +176,7 @@ impl GroupLane {
         self.lines > 0
     }
 
-    /// All that may leave now are in this round.
+    /// All groups that may hand out a job now are in this round.
     pub(super) fn begin_round(&mut self, now: Time, last_serial: u64) {
         self.round += 1;
         (self.began, self.last_of_round) = (now, last_serial);
@@ -194,11 +194,11 @@ impl GroupLane {
 }
 
 impl Group {
-    /// From when on none of its jobs is held back, as things stand.
+    /// From when on no limit or pause holds back the group's jobs, as of now.
     pub(super) fn opens(&self, settings: &Settings) -> Time {
         let mut opens = self.paused_until;
         if let Some(concurrency) = settings.group_concurrency {
-            // When this lease ends, fewer are live.
+            // When this lease ends, fewer than GROUPCONCURRENCY are live.
             let behind = concurrency.get() as usize - 1;
             let end = self.leases.time_from_end(behind);
             opens = opens.max(end.unwrap_or_default());
@@ -209,7 +209,7 @@ impl Group {
         opens
     }
 
-    /// One of its jobs has left.
+    /// Counts one job that left.
     pub(super) fn one_has_left(&mut self, rate: &Rate, now: Time) {
         self.tat = rate.after(self.tat, now, 1);
         let opens = rate.open(self.tat);
@@ -218,7 +218,7 @@ impl Group {
         }
     }
 
-    /// Its rate has got there by other means than by jobs that left.
+    /// Sets the state of its rate, other than by a job that left.
     pub(super) fn set_tat(&mut self, tat: Tat, rate: Option<Rate>, now: Time) {
         self.tat = tat;
         self.blocked_until =
@@ -227,7 +227,7 @@ impl Group {
 }
 
 impl Groups {
-    /// Group names are looked up by this hash, which shows in nothing.
+    /// `hash` is for group names. No reply or record depends on it.
     pub fn new(hash: RandomState) -> Groups {
         Groups {
             table: GroupTable { slab: Slab::default(), hash },
@@ -262,7 +262,7 @@ impl Groups {
         self.index.find(hash, &self.table.slab, |group| *group.name == *name.bytes())
     }
 
-    /// The group with this name, made if there is none; `None` when there are 2^32 − 1 others.
+    /// The group with this name, created if there is none. `None` if there are 2^32 − 1 groups.
     pub(super) fn find_or_make(&mut self, name: Id) -> Option<GroupNumber> {
         if let Some(number) = self.find(name) {
             return Some(number);
@@ -276,7 +276,7 @@ impl Groups {
             tat: Tat::default(),
             blocked_until: Time::ZERO,
             paused_until: Time::ZERO,
-            told_opens: Time::ZERO,
+            indexed_opens: Time::ZERO,
             members: Vec::new(),
             indexed: 0,
             dying: GroupLine::Empty,
@@ -291,7 +291,7 @@ impl Groups {
         Some(number)
     }
 
-    /// One job more is of this group.
+    /// Counts one more job of this group.
     pub fn join(&mut self, name: Id) -> Option<GroupNumber> {
         let last_serial = self.last_serial;
         let number = self.find_or_make(name)?;
@@ -306,9 +306,9 @@ impl Groups {
         Some(number)
     }
 
-    /// A group that was kept without jobs has one again: it comes as one that is made now. So it
-    /// makes no difference for turns when such groups are forgotten. Its lines, which are empty,
-    /// are gone, too: a replica that was loaded meanwhile has none.
+    /// Treats a group that was kept without jobs like a new one when it gets a job. So it makes no
+    /// difference to turns whether such a group was forgotten before. Its empty lines are removed,
+    /// too: a replica that was loaded meanwhile has none.
     pub(super) fn come_again(&mut self, number: GroupNumber) -> Option<()> {
         let serial = self.next_serial();
         self.last_serial = serial;
@@ -324,7 +324,7 @@ impl Groups {
         self.last_serial.saturating_add(1).min(SERIAL_MAX)
     }
 
-    /// One job less is.
+    /// Removes one job from the group's count.
     pub fn leave(&mut self, number: GroupNumber) {
         if let Some(group) = self.table.slab.get_mut(number) {
             group.jobs = group.jobs.saturating_sub(1);
@@ -350,8 +350,7 @@ impl Groups {
             + self.bytes
     }
 
-    /// The first time after `now` from which on some group may leave that may not before. O(lanes ×
-    /// log groups).
+    /// The first time after `now` at which another group may hand out a job. O(lanes × log groups).
     pub fn opens_after(&self, now: Time) -> Option<Time> {
         self.lanes.iter().filter_map(|lane| lane.seats.opens_after(now)).min()
     }
@@ -369,7 +368,7 @@ impl Groups {
     }
 }
 
-/// Where the lane of this priority is, or is to be.
+/// The index of the lane of this priority, or where to insert it.
 pub(super) fn place_of(lanes: &[GroupLane], priority: u8) -> Result<usize, usize> {
     lanes.binary_search_by_key(&priority, |lane| lane.priority)
 }

@@ -1,6 +1,5 @@
-//! Groups without jobs. One is kept as long as something of it counts: its rate, a pause. Some are
-//! looked at behind each operation, so that what is kept is the same wherever the same has
-//! happened.
+//! Groups without jobs. Such a group is kept while its rate or a pause still counts. Each operation
+//! looks at some of them, so that every server with the same log keeps the same ones.
 
 use std::ops::Bound;
 
@@ -11,20 +10,20 @@ use crate::queue::value::rate::{Rate, Tat};
 use crate::queue::value::settings::Settings;
 use crate::queue::value::time::Time;
 
-/// So many of them are looked at behind an operation, and two for each that it has left without
+/// Each operation looks at this many idle groups, and at two for each group that it left without
 /// jobs.
 const LOOKED_AT: usize = 2;
 
-/// So many of them are looked at by one FORGET of the timer. More than may be paused, so that it
-/// comes to others. Part of what is logged: it must stay as it is.
+/// One FORGET of the timer looks at this many idle groups. More than may be paused, so that it also
+/// reaches others. Replay depends on it: it must not change.
 const LOOKED_AT_BY_TIMER: usize = 2 * PAUSED_GROUPS_MAX;
 
-/// So many groups without jobs may be paused. They take memory, and a pause isn't refused when that
-/// is full. Part of what is logged: it must stay as it is.
+/// How many groups without jobs may be paused. They take memory, and a pause isn't refused when
+/// memory is full. Replay depends on it: it must not change.
 pub const PAUSED_GROUPS_MAX: usize = 1_000;
 
 impl Groups {
-    /// This group is one without jobs.
+    /// Adds a group without jobs to the idle set.
     pub(super) fn add_idle(&mut self, number: GroupNumber) {
         if let Some(group) = self.table.slab.get(number) {
             self.idle.insert((group.serial, number));
@@ -34,7 +33,7 @@ impl Groups {
         }
     }
 
-    /// It is none any more, or is about to be another. Whether it was one.
+    /// Removes the group from the idle set. Returns whether it was in it.
     pub(super) fn take_idle(&mut self, number: GroupNumber) -> bool {
         self.table.slab.get(number).is_some_and(|group| {
             self.paused.remove(&(group.paused_until, number));
@@ -50,31 +49,32 @@ impl Groups {
         is_counted || last.is_none_or(|(until, _)| *until <= now)
     }
 
-    /// Whether there are any.
+    /// Whether any group has no jobs.
     pub fn has_idle(&self) -> bool {
         !self.idle.is_empty()
     }
 
-    /// As [`Groups::forget_some`], of more, by the timer. How many are gone.
+    /// As [`Groups::forget_some`], for the timer, which looks at more of them. Returns how many
+    /// were forgotten.
     pub fn forget_by_timer(&mut self, now: Time, settings: &Settings) -> usize {
         let swept = self.swept;
         let forgotten = self.forget_among(LOOKED_AT_BY_TIMER, now, settings);
         if forgotten == 0 {
-            // What changes nothing isn't logged, so it must leave no trace.
+            // If nothing changes, nothing is logged: so there must be no trace.
             self.swept = swept;
         }
         forgotten
     }
 
-    /// Forgets groups without jobs of which nothing counts any more: of some, which follow those
-    /// that were looked at last.
+    /// Forgets some groups without jobs that count for nothing any longer. Continues after those
+    /// looked at last.
     pub fn forget_some(&mut self, now: Time, settings: &Settings) {
         let looks = LOOKED_AT + 2 * self.idle.len().saturating_sub(self.idle_before);
         self.forget_among(looks, now, settings);
         self.idle_before = self.idle.len();
     }
 
-    /// Looks at so many of them. How many it has forgotten.
+    /// Looks at `looks` idle groups. Returns how many were forgotten.
     fn forget_among(&mut self, looks: usize, now: Time, settings: &Settings) -> usize {
         let before = self.idle.len();
         for _ in 0..looks.min(before) {
@@ -91,17 +91,17 @@ impl Groups {
         before - self.idle.len()
     }
 
-    /// From when on one FORGET of the timer forgets any.
+    /// The time from which one FORGET of the timer would forget a group.
     pub fn forgets_at(&self, settings: &Settings) -> Option<Time> {
         let behind = (Bound::Excluded((self.swept, GroupNumber::MAX)), Bound::Unbounded);
         let all =
             self.idle.range(behind).chain(&self.idle).take(LOOKED_AT_BY_TIMER.min(self.idle.len()));
         let ends = all.map(|(_, number)| self.counts_until(*number, settings));
-        // One that is paused until DQ.RESUME isn't waited for.
+        // No time for a group that is paused until DQ.RESUME.
         ends.min().filter(|end| *end < Time::MAX)
     }
 
-    /// From when on nothing of a group without jobs counts.
+    /// Until when the rate or the pause of a group without jobs counts.
     fn counts_until(&self, number: GroupNumber, settings: &Settings) -> Time {
         self.table.slab.get(number).map_or(Time::ZERO, |group| {
             let over = settings.group_rate.map_or(Time::ZERO, |rate| rate.over_at(group.tat));
@@ -131,7 +131,7 @@ impl Groups {
         self.forget_members(group.members);
     }
 
-    /// The lines of a group that is gone, or has no jobs.
+    /// Removes the lines of a group that is gone or has no jobs.
     pub(super) fn forget_members(&mut self, members: Vec<Slot>) {
         self.bytes = self.bytes.saturating_sub(members.capacity() * size_of::<Slot>());
         for slot in members {
@@ -140,8 +140,8 @@ impl Groups {
         }
     }
 
-    /// Nothing of this group leaves until then; zero ends that. Says when it may, if it has
-    /// anything.
+    /// Hands out no job of this group until `until`; zero ends the pause. Returns when the group
+    /// may hand out a job again, if it has any.
     pub fn pause(&mut self, name: Id, until: Time, settings: &Settings) -> Option<Time> {
         let number = self.find_or_make(name)?;
         let was_idle = self.take_idle(number);
@@ -158,26 +158,26 @@ impl Groups {
         group.is_some_and(|group| group.paused_until > Time::ZERO)
     }
 
-    /// Another rate for groups.
+    /// Applies another GROUPRATE.
     pub fn change_rate(&mut self, before: Option<Rate>, settings: &Settings, now: Time) {
         let rate = settings.group_rate;
-        // The same limit as before leaves everything as it is.
+        // An unchanged limit leaves everything as it is.
         if rate.is_none() || rate != before {
             self.change_tats(rate, now, |tat| match (rate, before) {
                 (Some(rate), Some(other)) => rate.instead_of(&other, tat, now),
                 (Some(_), None) | (None, _) => Tat::default(),
             });
         }
-        self.settle_all(settings);
+        self.reindex_all(settings);
     }
 
-    /// The clock was set back: no group waits for longer than for one distance of its rate.
+    /// The clock was set back: no group waits longer than one distance of its rate.
     pub fn set_back(&mut self, now: Time, settings: &Settings) {
         let Some(rate) = settings.group_rate else {
             return;
         };
         self.change_tats(Some(rate), now, |tat| rate.at_most_one_ahead(tat, now));
-        self.settle_all(settings);
+        self.reindex_all(settings);
     }
 
     fn change_tats(&mut self, rate: Option<Rate>, now: Time, change: impl Fn(Tat) -> Tat) {

@@ -12,25 +12,24 @@ use crate::queue::memory::defrag::Defragmenter;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::time::Time;
 
-/// More than so many jobs stand in buckets.
+/// A line with more jobs than this uses buckets.
 const FEW_MAX: usize = 128;
-/// A short line grows by so many entries.
+/// A short line grows by this many entries.
 const GROWTH: usize = 4;
 
-/// A line of jobs. One that had few and becomes empty keeps a little room, since jobs come and go
-/// one by one.
+/// A line of jobs. A short line that becomes empty keeps some room, as jobs come and go one by one.
 #[derive(Clone, Default)]
 pub enum GroupLine {
     #[default]
     Empty,
-    /// For which no memory is taken: most groups have one lease at a time, and many have one job.
+    /// Uses no allocation: most groups have one lease at a time, and many have one job.
     One(Entry),
     Few(Box<Bucket>),
     Many(Box<Buckets>),
 }
 
-/// For each job that stands in a long line, its bucket there, by its slot: most jobs don't, and
-/// cost nothing.
+/// For each job in a long line, by its slot: its bucket. Most jobs are in no long line and cost
+/// nothing.
 #[derive(Clone, Default)]
 pub struct Places {
     pages: Vec<Option<Box<PlacesPage>>>,
@@ -54,7 +53,8 @@ impl Places {
             + self.taken * size_of::<PlacesPage>()
     }
 
-    /// Hands the pages to a defragmenter, as [`super::super::slab::Slab::defrag`].
+    /// Hands the pages to a defragmenter: see
+    /// [`Slab::defrag`](crate::queue::memory::slab::Slab::defrag).
     pub fn defrag(&mut self, from: Slot, defragmenter: &mut impl Defragmenter) -> Option<Slot> {
         defrag_each(&mut self.pages, from, defragmenter, |page, defragmenter| {
             if let Some(page) = page {
@@ -101,7 +101,7 @@ impl GroupLine {
         }
     }
 
-    /// Whether it was there. O(log n + bucket).
+    /// Returns whether the job was there. O(log n + bucket).
     pub fn remove(&mut self, slot: Slot, places: &mut Places) -> bool {
         match self {
             GroupLine::Empty => false,
@@ -140,12 +140,12 @@ impl GroupLine {
         }
     }
 
-    /// The time of the first job, also of one that has expired.
+    /// The time of the first job, even if it has expired.
     pub fn first_time(&self) -> Option<Time> {
         self.first().map(Entry::time)
     }
 
-    /// Whether some job is ready from `now` on until somebody takes it, whatever the time.
+    /// Whether the first job is ready at `now` and stays ready until it is taken.
     pub fn is_ready_for_good(&self, now: Time) -> bool {
         self.first().is_some_and(|entry| entry.time() <= now && !entry.expires())
     }
@@ -169,7 +169,7 @@ impl GroupLine {
         }
     }
 
-    /// How many have a time after `now`.
+    /// How many jobs have a time after `now`.
     pub fn after(&self, now: Time) -> usize {
         match self.entries() {
             Ok(entries) => entries.len() - up_to(entries, now),
@@ -177,7 +177,7 @@ impl GroupLine {
         }
     }
 
-    /// How many have a time up to `now`.
+    /// How many jobs have a time up to `now`.
     pub fn up_to(&self, now: Time) -> usize {
         match self.entries() {
             Ok(entries) => up_to(entries, now),
@@ -185,7 +185,7 @@ impl GroupLine {
         }
     }
 
-    /// The time of the one behind which there are so many. O(buckets).
+    /// The time of the job that has `behind` jobs after it. O(buckets).
     pub fn time_from_end(&self, behind: usize) -> Option<Time> {
         match self.entries() {
             Ok(entries) => entries.iter().nth_back(behind).map(Entry::time),
@@ -193,7 +193,7 @@ impl GroupLine {
         }
     }
 
-    /// Hands its memory to a defragmenter; of a long line, but for its buckets.
+    /// Hands its memory to a defragmenter, except the buckets of a long line.
     pub fn defrag(&mut self, defragmenter: &mut impl Defragmenter) {
         match self {
             GroupLine::Empty | GroupLine::One(_) => (),

@@ -1,32 +1,33 @@
-//! Groups of jobs, which take turns. In each priority the groups that have something ready are
-//! handed out one job each in a round, so none waits for the others' many; what has no group takes
-//! part as one of them.
+//! Groups of jobs, which take turns. In each priority, every group with a ready job hands out one
+//! job per round, so a group never waits for many jobs of another. The jobs without a group take
+//! part as one more group.
 //!
-//! A group's *turn* is the round in which it may leave next: this one, or the one behind it. A
-//! round takes in the groups that could leave when it began. Of those, the one leaves first that
-//! could have left for longest; when all had their turn, the round is over. What comes later has
-//! the next round: a group that opens by the passing of time, since the round knows when it began;
-//! and a group that is made, since the round knows which one had been made last. So a round has an
-//! end however many groups come, and each group waits for at most two jobs of each other one: for
-//! the rest of a round and for the next.
+//! A group's *turn* is the round in which it may leave next: this round or the next one. A round
+//! consists of the groups that could hand out a job when it began. The group that could do so for
+//! the longest time goes first; when all had their turn, the round is over. A group that comes
+//! later is in the next round: one that opens as time passes, as the round knows when it began; and
+//! one that is created, as the round knows the last serial before it. So a round ends however many
+//! groups come, and each group waits for at most two jobs of each other group: one for the rest of
+//! this round and one for the next.
 //!
-//! That is start-time fair queueing (P. Goyal, H. Vin, H. Cheng, "Start-time fair queuing", SIGCOMM
-//! 1996) where all jobs cost the same, but for newcomers. There, one starts at the virtual time,
-//! which is this round: where each job has a group of its own, no round would end.
+//! This is start-time fair queueing (P. Goyal, H. Vin, H. Cheng, "Start-time fair queuing", SIGCOMM
+//! 1996) with jobs of equal cost, except for new groups. There, a new group starts at the virtual
+//! time, which is this round: if each job had its own group, no round would end.
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `group.rs` | what a group consists of, and when it may leave |
-//! | `turns.rs` | whose turn it is; |
-//! | `placement.rs` | where jobs of groups stand; what other limits do to that |
-//! | `idle.rs` | what becomes of groups without jobs |
+//! | `group.rs` | the parts of a group, and when it may hand out a job |
+//! | `turns.rs` | which group has its turn |
+//! | `placement.rs` | the places of jobs in their group, and how changed limits move them |
+//! | `idle.rs` | groups without jobs |
 //! | `seats.rs` | the groups of a priority, in the order in which they may leave |
 //! | `line.rs` | the jobs of a group, few or many |
-//! | `view.rs`, `record.rs` | looking; files |
-//! | `defrag.rs` | putting their memory elsewhere |
+//! | `view.rs`, `record.rs` | reading; files |
+//! | `defrag.rs` | moving their memory |
 //!
-//! Jobs of groups stand in lines of their lane as all others do, and are counted there: see
-//! [`super::lines::lanes`]. What is here comes on top, so a queue without groups pays nothing.
+//! A job with a group is also in the lines of its lane, and is counted there: see
+//! [`lanes`](crate::queue::lines::lanes). This room adds to that, so a queue without groups has no
+//! cost.
 
 pub mod defrag;
 pub mod group;

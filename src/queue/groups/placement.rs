@@ -1,4 +1,4 @@
-//! Where jobs of groups stand, besides in the lines in which all jobs do.
+//! The places of jobs in their group, which they have besides those in the queue's lines.
 
 use std::cell::Cell;
 
@@ -15,20 +15,21 @@ use crate::queue::memory::slab::{Slab, Slot};
 use crate::queue::value::settings::Settings;
 use crate::queue::value::time::Time;
 
-/// Where more groups than one in so many leave at another time, the seats are made anew.
+/// If more than 1/16 of a lane's groups moved, rebuild its index.
 const RESEATED_ANEW: usize = 16;
 
-/// Where a job was placed, when no more is known.
+/// The former place of a job, as far as its details know it.
 #[derive(Clone, Copy)]
 pub struct FormerPlacement {
     pub main_line: MainLine,
     pub was_leased: bool,
-    /// In the line of those that do.
+    /// Whether it was in the line of jobs that expire.
     pub expires: bool,
 }
 
 impl Groups {
-    /// A job of this group stands like this from `now` on. The group is to be resolved_at after that.
+    /// Puts a job of this group into the group's lines, at `now`. The caller must then call
+    /// [`Groups::reindex`].
     pub fn place(
         &mut self,
         number: GroupNumber,
@@ -71,8 +72,8 @@ impl Groups {
         Some(())
     }
 
-    /// A job of this group, which was placed there, doesn't any more. Whether it did. The group is to be
-    /// resolved_at after that.
+    /// Takes a job of this group out of the group's lines. Returns whether it was there. The caller
+    /// must then call [`Groups::reindex`], or [`Groups::reindex_stale`].
     pub fn unplace(&mut self, number: GroupNumber, slot: Slot, former: &FormerPlacement) -> bool {
         let FormerPlacement { main_line, was_leased, expires } = *former;
         let Some(group) = self.table.slab.get_mut(number) else {
@@ -111,26 +112,26 @@ impl Groups {
         was_there
     }
 
-    /// The group whose job was taken from where it former is resolved_at, unless that has been done.
+    /// Reindexes the group that lost a job, if that hasn't been done yet.
     pub fn reindex_stale(&mut self, settings: &Settings) -> Option<Time> {
         self.stale.and_then(|number| self.reindex(number, settings))
     }
 
-    /// Something about a group has changed: it stands where it belongs from here on. Says when it
-    /// may leave, as far as that has changed, if it has anything. O(log groups); where something
-    /// else holds it back, for each priority up to the one in which a job is ready.
+    /// A group has changed: puts it where it belongs in the seats. Returns when it may hand out a
+    /// job, if it has jobs and the time has changed. O(log groups). If the group's limits changed
+    /// that time, O(log groups) for each priority up to one with a lasting ready job.
     pub fn reindex(&mut self, number: GroupNumber, settings: &Settings) -> Option<Time> {
         let group = self.table.slab.get(number)?;
         let (opens, serial) = (group.opens(settings), group.serial);
-        if opens != group.told_opens {
-            return self.settle_fully(number, settings);
+        if opens != group.indexed_opens {
+            return self.reindex_fully(number, settings);
         }
-        self.has_settled(number);
+        self.clear_stale(number);
         let (mut dirty, mut first) = (std::mem::take(&mut self.dirty), None);
         dirty.retain(|slot| {
             let group = self.members.get(*slot).map(|member| member.group);
             if group == Some(number) {
-                let opens = self.settle_line(number, *slot, (opens, serial));
+                let opens = self.reindex_line(number, *slot, (opens, serial));
                 first = first.into_iter().chain(opens).min();
             }
             group.is_some_and(|group| group != number)
@@ -139,37 +140,37 @@ impl Groups {
         first
     }
 
-    /// It is no longer the one that is to be resolved_at.
-    fn has_settled(&mut self, number: GroupNumber) {
+    /// The group needs no [`Groups::reindex_stale`].
+    fn clear_stale(&mut self, number: GroupNumber) {
         if self.stale == Some(number) {
             self.stale = None;
         }
     }
 
-    /// The seats are to hear of this line. A delivery changes one several times.
+    /// Marks this line as changed. One delivery changes a line several times.
     pub(super) fn touch(&mut self, member: Slot) {
         if self.dirty.last() != Some(&member) {
             self.dirty.push(member);
         }
     }
 
-    /// The same, whatever has changed.
-    pub(super) fn settle_fully(
+    /// Reindexes all lines of a group.
+    pub(super) fn reindex_fully(
         &mut self,
         number: GroupNumber,
         settings: &Settings,
     ) -> Option<Time> {
-        self.has_settled(number);
+        self.clear_stale(number);
         self.dirty
             .retain(|slot| self.members.get(*slot).is_some_and(|member| member.group != number));
         let group = self.table.slab.get_mut(number)?;
         let (group_opens, serial) = (group.opens(settings), group.serial);
-        group.told_opens = group_opens;
-        self.settle_from(number, 0, (group_opens, serial))
+        group.indexed_opens = group_opens;
+        self.reindex_from(number, 0, (group_opens, serial))
     }
 
-    /// The same for one line, which has changed.
-    fn settle_line(&mut self, number: GroupNumber, line: Slot, by: (Time, u64)) -> Option<Time> {
+    /// Reindexes one line, which has changed.
+    fn reindex_line(&mut self, number: GroupNumber, line: Slot, by: (Time, u64)) -> Option<Time> {
         let priority = self.members.get(line)?.priority;
         let group = self.table.slab.get(number)?;
         let at = place_among(&group.members, &self.members, priority).ok()?;
@@ -178,21 +179,21 @@ impl Groups {
             return None;
         }
         if is_last || self.shadows(line) {
-            return self.settle_from(number, at, by);
+            return self.reindex_from(number, at, by);
         }
-        self.settle_member(line, by)
+        self.reindex_member(line, by)
     }
 
-    /// The same for the lines from this one on: those up to one in whose shadow the others stand
-    /// have seats, these have none.
-    fn settle_from(&mut self, number: GroupNumber, from: usize, by: (Time, u64)) -> Option<Time> {
+    /// Reindexes the priorities from here on. Those after a priority with a lasting ready job get
+    /// no entry.
+    fn reindex_from(&mut self, number: GroupNumber, from: usize, by: (Time, u64)) -> Option<Time> {
         let group = self.table.slab.get(number)?;
         let (len, indexed) = (group.members.len(), group.indexed);
         let line = |groups: &Groups, at| groups.table.slab.get(number)?.members.get(at).copied();
         let (mut first, mut end) = (None, len);
         for at in from..len {
             let member = line(self, at)?;
-            first = first.into_iter().chain(self.settle_member(member, by)).min();
+            first = first.into_iter().chain(self.reindex_member(member, by)).min();
             if self.shadows(member) {
                 end = at + 1;
                 break;
@@ -206,7 +207,8 @@ impl Groups {
         first
     }
 
-    /// Whether no job of the same group and a worse priority leaves before one of these.
+    /// Whether this line has a lasting ready job: then no job of the group with a worse priority
+    /// leaves before it.
     fn shadows(&self, line: Slot) -> bool {
         self.members.get(line).is_some_and(|member| member.line.is_ready_for_good(self.now))
     }
@@ -215,11 +217,11 @@ impl Groups {
         let member = self.members.get_mut(slot)?;
         let (priority, seat) = (member.priority, member.seat.take()?);
         let was_there = self.lane_mut(priority)?.seats.remove(slot, &seat);
-        debug_assert!(was_there, "a group stands where it knows that it does");
+        debug_assert!(was_there, "a group is at its seat");
         Some(())
     }
 
-    /// Before an operation, or a look, at this time.
+    /// Called before an operation or a read at `now`.
     #[inline]
     pub fn reindex_if_clock_went_back(&mut self, now: Time, settings: &Settings) {
         if now < self.now {
@@ -227,8 +229,8 @@ impl Groups {
         }
     }
 
-    /// The clock was set back: what was ready may not be, so that what stands behind it leaves
-    /// before. O(groups), where any stands behind another.
+    /// The clock was set back: a job that was ready may not be ready now, so jobs of a worse
+    /// priority may leave before it. O(groups) if any line has no seat for that reason.
     fn leave_shadows(&mut self, now: Time, settings: &Settings) {
         self.now = now;
         let shadowed = |(number, group): (GroupNumber, &mut Group)| {
@@ -238,12 +240,12 @@ impl Groups {
         let all: Vec<_> = self.table.slab.iter_mut().filter_map(shadowed).collect();
         for (number, last) in all {
             if !self.shadows(last) {
-                self.settle_fully(number, settings);
+                self.reindex_fully(number, settings);
             }
         }
     }
 
-    fn settle_member(&mut self, slot: Slot, (group_opens, serial): (Time, u64)) -> Option<Time> {
+    fn reindex_member(&mut self, slot: Slot, (group_opens, serial): (Time, u64)) -> Option<Time> {
         let member = self.members.get_mut(slot)?;
         let (priority, turn, before, nothing_ready) =
             (member.priority, member.turn, member.seat, member.nothing_ready.get());
@@ -264,7 +266,7 @@ impl Groups {
             (before, after) => {
                 if let Some(old) = before {
                     let was_there = seats.remove(slot, &old);
-                    debug_assert!(was_there, "a group stands where it knows that it does");
+                    debug_assert!(was_there, "a group is at its seat");
                 }
                 if let Some(new) = after {
                     seats.insert(slot, new, nothing_ready);
@@ -274,9 +276,9 @@ impl Groups {
         opens
     }
 
-    /// Other limits, or another clock: every group may leave at another time. O(groups); and for
-    /// those that do, O(log groups), or less where they are many.
-    pub fn settle_all(&mut self, settings: &Settings) {
+    /// Limits or the clock changed: every group may open at another time. O(groups). For each group
+    /// that does: O(log groups), or less if there are many.
+    pub fn reindex_all(&mut self, settings: &Settings) {
         let (mut moved, mut counts) = (Vec::new(), vec![0; self.lanes.len()]);
         for (slot, member) in self.members.iter_mut() {
             let (Some(seat), Some(group)) = (member.seat, self.table.slab.get(member.group)) else {
@@ -293,10 +295,10 @@ impl Groups {
         let anew: Vec<bool> = self.lanes.iter().zip(counts).map(is_many).collect();
         let is_anew = |(_, _, lane): &(Slot, Time, usize)| anew.get(*lane) == Some(&true);
         let (many, few): (Vec<_>, Vec<_>) = moved.into_iter().partition(is_anew);
-        // By their seats, while all of these are in order.
+        // By their old seats, while the seats are still in order.
         for (slot, ..) in few {
             if let Some(number) = self.members.get(slot).map(|member| member.group) {
-                self.settle_fully(number, settings);
+                self.reindex_fully(number, settings);
             }
         }
         for (slot, opens, _) in many {
@@ -305,11 +307,13 @@ impl Groups {
             }
         }
         self.reseat(&anew);
-        self.table.slab.iter_mut().for_each(|(_, group)| group.told_opens = group.opens(settings));
+        self.table
+            .slab
+            .iter_mut()
+            .for_each(|(_, group)| group.indexed_opens = group.opens(settings));
     }
 
-    /// Puts the seats of these lanes in order by the seats of their members, in the memory that
-    /// they have.
+    /// Rebuilds the seats of these lanes from the seats stored in the members, in the same memory.
     fn reseat(&mut self, anew: &[bool]) {
         let order = |(lane, is_anew): (&GroupLane, &bool)| {
             is_anew.then(|| Vec::with_capacity(lane.seats.len()))
@@ -334,7 +338,7 @@ impl Groups {
         }
     }
 
-    /// The line of a group for this priority, made if there is none.
+    /// The line of a group for this priority, created if there is none.
     pub(super) fn member_of(&mut self, number: GroupNumber, priority: u8) -> Option<Slot> {
         let group = self.table.slab.get(number)?;
         let at = match place_among(&group.members, &self.members, priority) {
@@ -372,7 +376,7 @@ impl Groups {
     }
 }
 
-/// Where the line for this priority is among those of a group, or is to be.
+/// The index of a group's line for this priority, or where to insert it.
 fn place_among(lines: &[Slot], members: &Slab<GroupQueue>, priority: u8) -> Result<usize, usize> {
     lines.binary_search_by_key(&Some(priority), |slot| {
         members.get(*slot).map(|member| member.priority)

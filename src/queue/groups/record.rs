@@ -178,7 +178,7 @@ impl Groups {
             self.add_idle(number);
         }
         self.last_serial = self.last_serial.max(record.serial);
-        self.settle_fully(number, settings);
+        self.reindex_fully(number, settings);
         Ok(())
     }
 
@@ -197,6 +197,6 @@ impl Groups {
         (self.last_serial, self.swept) = (last_serial, swept);
         self.idle_before = self.idle.len();
         self.take_over_rates(settings.group_rate);
-        self.settle_all(settings);
+        self.reindex_all(settings);
     }
 }

@@ -1,7 +1,7 @@
-//! The groups of a lane in the order of the times from which on a job of theirs may leave: sorted
-//! runs, of which each knows the least turn in it. So a search for the first group that hasn't had
-//! its turn steps over a run where all had theirs, whole. What a search finds out is noted in
-//! `Cell`s: it makes others faster and never changes what they find.
+//! The groups of a lane in the order of the times from which on each may hand out a job: sorted
+//! runs, each with the least turn in it. So a search for the first group with a turn left skips
+//! whole runs without one. Searches store what they find out in `Cell`s: that makes later searches
+//! faster and never changes what they find.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -10,19 +10,19 @@ use crate::queue::memory::defrag::{defrag_each, Defragmenter};
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::time::Time;
 
-/// Groups in a run, at most. (Few, where a test is to see many runs.)
+/// Groups in a run, at most. (Few in tests, so that they have many runs.)
 const RUN_MAX: usize = if cfg!(test) { 16 } else { 128 };
-/// A run with at most so many looks for a neighbour …
+/// A run with at most this many groups is merged with a neighbour …
 const MERGE_BELOW: usize = RUN_MAX / 8;
-/// … and takes it if so many are not exceeded.
+/// … if both together have at most this many.
 const MERGED_AT_MOST: usize = RUN_MAX / 2;
 
-/// Where a group stands in the seats.
+/// The place of a group in the seats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seat {
-    /// Nothing of it may leave earlier.
+    /// The group may hand out no job before this time.
     pub opens: Time,
-    /// That of its group: of equal times, the group that was made first.
+    /// The serial of its group. At equal times, the group that was created first goes first.
     pub number: u64,
     /// The round in which it may leave next.
     pub turn: u64,
@@ -47,20 +47,20 @@ impl Interval {
     }
 }
 
-/// While nothing of a group leaves, since those of its jobs whose time has come have expired.
+/// When a group has no ready job: all due jobs have expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NothingReady {
-    /// In this span, if there is any such.
+    /// Nothing is ready in `span`, which may be empty …
     pub span: Interval,
-    /// And from here on: all that there are will have expired.
+    /// … nor from `closed` on, when every job has expired.
     pub closed: Time,
 }
 
 impl NothingReady {
-    /// Of a line in which there is nothing.
+    /// Of a line without jobs.
     pub const ALWAYS: NothingReady = NothingReady { span: Interval::ALWAYS, closed: Time::ZERO };
 
-    /// The span in which it rests, if it does now.
+    /// The span without ready jobs that contains `now`, if any.
     fn at(self, now: Time) -> Option<Interval> {
         let closed = Interval { since: self.closed, until: Time::MAX };
         [closed, self.span].into_iter().find(|span| span.holds(now))
@@ -70,8 +70,8 @@ impl NothingReady {
         self.at(now).is_some()
     }
 
-    /// When another job comes `now`, for this time, which expires then. So most often it is known
-    /// which groups have nothing before any search has looked.
+    /// Updates the spans for a job added `now`, due at `time`, expiring at `expires`. So a search
+    /// needn't look at most groups that have nothing ready.
     pub fn with(self, time: Time, expires: Time, now: Time) -> NothingReady {
         let closed = self.closed.max(expires);
         let is_over = self.span.until <= now;
@@ -80,7 +80,7 @@ impl NothingReady {
         let span = if time >= span.until || expires <= span.since {
             span
         } else if time > span.since.max(now) {
-            // It is to come: until then.
+            // The job is not due yet: the span ends when it is.
             Interval { until: time, ..span }
         } else {
             Interval { since: expires, ..span }
@@ -106,13 +106,13 @@ impl Seated {
 
 #[derive(Clone)]
 struct Run {
-    /// That of its first entry.
+    /// The key of its first entry.
     first: Key,
     /// A lower bound of `turn` over the entries that have a job to hand out. It is valid while the
     /// time is in `holds`.
     least_turn: Cell<u64>,
     holds: Cell<Interval>,
-    /// Groups mostly leave at the front and come at the back.
+    /// Groups mostly leave at the front and are added at the back.
     entries: VecDeque<Seated>,
 }
 
@@ -128,7 +128,7 @@ impl Run {
         }
     }
 
-    /// Where one with this key stands, or would. No two have the same.
+    /// The index of the entry with this key, or where to insert it. Keys are unique.
     fn place_of(&self, key: Key) -> Result<usize, usize> {
         match (self.entries.front(), self.entries.back()) {
             (Some(front), _) if front.key() == key => Ok(0),
@@ -137,12 +137,12 @@ impl Run {
         }
     }
 
-    /// Whether nobody here has his turn by this round.
+    /// Whether no group of this run has a turn left in this round.
     fn is_over(&self, now: Time, round: u64) -> bool {
         self.least_turn.get() > round && self.holds.get().holds(now)
     }
 
-    /// Nobody was found here: notes why.
+    /// Stores why a search found no group here.
     fn note(&self, now: Time) {
         let (mut least_turn, mut holds) = (u64::MAX, Interval::ALWAYS);
         for entry in &self.entries {
@@ -156,14 +156,15 @@ impl Run {
     }
 }
 
-/// What a search has come to.
+/// What a search found.
 pub struct Candidate<T> {
     pub member: Slot,
     pub seat: Seat,
     pub found: T,
 }
 
-/// In so many runs at the front, nobody has his turn to come in this round, while this holds.
+/// In the first `runs` runs, no group has a turn left in this round. Valid while the time is in
+/// `holds`.
 #[derive(Clone, Copy)]
 struct FinishedRuns {
     runs: usize,
@@ -176,15 +177,15 @@ impl Default for FinishedRuns {
     }
 }
 
-/// No turn is later.
+/// Later than any turn.
 const ANY_ROUND: u64 = u64::MAX - 1;
 
 #[derive(Clone, Default)]
 pub struct Seats {
-    /// As entries of a run do.
+    /// Sorted, as the entries of a run are.
     runs: VecDeque<Run>,
     len: usize,
-    /// The last one that has begun.
+    /// The last round that has begun.
     round: u64,
     over: Cell<FinishedRuns>,
 }
@@ -199,7 +200,8 @@ impl Seats {
         self.runs.capacity() * size_of::<Run>() + entries * size_of::<Seated>()
     }
 
-    /// Hands the runs to a defragmenter, as [`super::super::slab::Slab::defrag`].
+    /// Hands the runs to a defragmenter: see
+    /// [`Slab::defrag`](crate::queue::memory::slab::Slab::defrag).
     pub fn defrag(&mut self, from: Slot, defragmenter: &mut impl Defragmenter) -> Option<Slot> {
         let mut runs = Vec::from(std::mem::take(&mut self.runs));
         let next = defrag_each(&mut runs, from, defragmenter, |run, defragmenter| {
@@ -211,14 +213,14 @@ impl Seats {
         next
     }
 
-    /// Another round has begun.
+    /// Begins another round.
     pub fn begin_round(&mut self, round: u64) {
         self.round = round;
         self.over.set(FinishedRuns::default());
     }
 
-    /// The first group that may be asked at `now`, could be when this round began, hasn't had its
-    /// turn in it, and has what `find` looks for.
+    /// The first group that is open at `now`, was open when this round began, has a turn left in
+    /// it, and for which `find` finds a job.
     pub fn first_in_round<T>(
         &self,
         now: Time,
@@ -246,8 +248,8 @@ impl Seats {
         None
     }
 
-    /// The first group that may be asked at `now` and has what `find` looks for, whether it has had
-    /// its turn or not.
+    /// The first group that is open at `now` and for which `find` finds a job, whether it has a
+    /// turn left or not.
     pub fn first<T>(
         &self,
         now: Time,
@@ -258,7 +260,7 @@ impl Seats {
         runs.find_map(|run| first_in(run, now, (ANY_ROUND, now), find))
     }
 
-    /// The first time after `now` from which on a group may be asked. O(log n).
+    /// The first time after `now` at which a group opens. O(log n).
     pub fn opens_after(&self, now: Time) -> Option<Time> {
         let at = self.runs.partition_point(|run| run.first.0 <= now);
         let last = at.checked_sub(1).and_then(|at| self.runs.get(at));
@@ -268,7 +270,7 @@ impl Seats {
         in_last.map(|entry| entry.seat.opens).or(self.runs.get(at).map(|run| run.first.0))
     }
 
-    /// O(log n), and the shift of a run.
+    /// O(log n), and a shift within a run.
     pub fn insert(&mut self, member: Slot, seat: Seat, nothing_ready: NothingReady) {
         let entry = Seated { seat, member, nothing_ready: Cell::new(nothing_ready) };
         let key = entry.key();
@@ -290,7 +292,7 @@ impl Seats {
         self.reopen(at, seat.turn);
     }
 
-    /// Whether it was there.
+    /// Returns whether the group was there.
     pub fn remove(&mut self, member: Slot, seat: &Seat) -> bool {
         let key = (seat.opens, seat.number, member);
         let at = self.run_of(key);
@@ -317,8 +319,7 @@ impl Seats {
         true
     }
 
-    /// Instead of those that are here, these are, which are in the order of their seats: in the
-    /// memory of the others.
+    /// Replaces all entries with these sorted ones, reusing the runs' memory.
     pub fn fill(&mut self, entries: impl Iterator<Item = (Slot, Seat, NothingReady)>) {
         let mut entries = entries
             .map(|(member, seat, nothing_ready)| Seated {
@@ -339,7 +340,7 @@ impl Seats {
         self.over.set(FinishedRuns::default());
     }
 
-    /// Another turn or another span without ready jobs, for one that keeps its place.
+    /// Sets another turn or another span without ready jobs; the entry keeps its place.
     pub fn change(&mut self, member: Slot, seat: &Seat, nothing_ready: NothingReady) {
         let key = (seat.opens, seat.number, member);
         let at = self.run_of(key);
@@ -356,7 +357,7 @@ impl Seats {
         self.reopen(at, seat.turn);
     }
 
-    /// In which run this is, or would be.
+    /// The index of the run to which this key belongs.
     fn run_of(&self, key: Key) -> usize {
         let (second, last) = (self.runs.get(1), self.runs.back());
         if second.is_none_or(|second| key < second.first) {
@@ -368,7 +369,7 @@ impl Seats {
         }
     }
 
-    /// Somebody with this turn is in this run now.
+    /// A group with this turn is in this run now.
     fn reopen(&mut self, at: usize, turn: u64) {
         let over = self.over.get_mut();
         if turn <= self.round {

@@ -1,4 +1,4 @@
-//! Whose turn it is.
+//! Which group has its turn.
 
 use super::group::{GroupLane, GroupNumber, Groups};
 use super::seats::{Candidate, Interval, NothingReady};
@@ -9,12 +9,12 @@ use crate::queue::value::rate::Tat;
 use crate::queue::value::settings::Settings;
 use crate::queue::value::time::Time;
 
-/// The job that leaves next, and as whose turn.
+/// The job that leaves next, and whose turn that is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NextJob {
     pub due: Time,
     pub slot: Slot,
-    /// Where something counts: that is where jobs of groups are.
+    /// `None` if no group and no turn is concerned.
     counted: Option<Counted>,
 }
 
@@ -23,7 +23,7 @@ impl NextJob {
         NextJob { due, slot, counted: None }
     }
 
-    /// Of a job that is taken by its id.
+    /// A job that is taken by its id.
     pub fn by_id(due: Time, slot: Slot, group: Option<GroupNumber>) -> NextJob {
         NextJob { due, slot, counted: group.map(Counted::ById) }
     }
@@ -38,17 +38,17 @@ impl NextJob {
 enum Counted {
     NextJob {
         priority: u8,
-        /// `None`: of those without a group.
+        /// `None`: the turn of the jobs without a group.
         member: Option<Slot>,
-        /// All have had their turn.
+        /// All groups had their turn in the current round.
         is_new_round: bool,
     },
-    /// Out of turn: only its rate has to hear of it.
+    /// Out of turn: it counts only for the rate of this group.
     ById(GroupNumber),
 }
 
 impl Groups {
-    /// The job that leaves next at `now`, from this priority on.
+    /// The job that leaves next at `now`, from the priority in `from` on.
     #[inline(never)]
     pub fn first_ready(
         &self,
@@ -84,7 +84,7 @@ impl Groups {
     ) -> Option<NextJob> {
         let find = &mut |member| self.first_open_of(member, now, windows);
         let own = lanes.first_in_lane(lane.priority, now, windows);
-        // As of others, also when the first of them has expired.
+        // Uses the first job's time even if it has expired, as for groups.
         let own_since = lanes.first_time_in_lane(lane.priority).unwrap_or(Time::MAX);
         let is_own_turn =
             lane.has_round() && lane.own_turn <= lane.round && own_since <= lane.began;
@@ -109,7 +109,7 @@ impl Groups {
         met.map(|met| turn(met.found, Some(met.member), true))
     }
 
-    /// What leaves first of a group.
+    /// The first job that this line can hand out.
     fn first_open_of(
         &self,
         member: Slot,
@@ -123,15 +123,15 @@ impl Groups {
             let until = member.line.first_after(now).unwrap_or(Time::MAX);
             let nothing_ready =
                 NothingReady { span: Interval { since: now, until }, ..member.nothing_ready.get() };
-            // The seats notes it, too.
+            // The caller stores the same value in the index.
             member.nothing_ready.set(nothing_ready);
             member.indexed_nothing_ready.set(nothing_ready);
             nothing_ready
         })
     }
 
-    /// This job leaves now. Says of which group it is, and where its rate has got to. The group is
-    /// to be resolved_at after that.
+    /// Counts that this job leaves. Returns the serial of its group and the state of its rate. The
+    /// caller must then call [`Groups::reindex_stale`].
     pub fn take(&mut self, turn: &NextJob, now: Time, settings: &Settings) -> Option<(u64, Tat)> {
         let number = match turn.counted? {
             Counted::ById(number) => number,
@@ -159,7 +159,7 @@ impl Groups {
         Some((group.serial, group.tat))
     }
 
-    /// A group has its turn next in that round. Says which group it is.
+    /// Sets the next turn of a group's line. Returns the group.
     pub(super) fn set_turn(&mut self, slot: Slot, next: u64) -> Option<GroupNumber> {
         let member = self.members.get_mut(slot)?;
         let group = member.group;
@@ -168,12 +168,12 @@ impl Groups {
         Some(group)
     }
 
-    /// Whether nothing holds back this group now.
+    /// Whether no limit and no pause holds back this group now.
     pub fn is_open(&self, number: GroupNumber, now: Time, settings: &Settings) -> bool {
         self.table.slab.get(number).is_none_or(|group| group.opens(settings) <= now)
     }
 
-    /// Whether a lease of this group may live that has run out.
+    /// Whether GROUPCONCURRENCY allows that an expired lease of this group lives again.
     pub fn has_free_place(&self, number: GroupNumber, now: Time, settings: &Settings) -> bool {
         let Some(concurrency) = settings.group_concurrency else {
             return true;

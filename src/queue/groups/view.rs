@@ -1,31 +1,31 @@
-//! Looking at groups.
+//! Reading groups.
 
 use super::group::{Group, Groups};
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::Id;
 use crate::queue::value::time::Time;
 
-/// A group, as of the last [`Queue::advance`].
+/// A group, as of the last [`Queue::advance`](crate::queue::Queue::advance).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupView<'q> {
     pub name: Id<'q>,
-    /// Also those that are held back.
+    /// Includes jobs that a limit or a pause holds back.
     pub ready: usize,
     pub reserved: usize,
     pub delayed: usize,
-    /// If that is to come.
+    /// `None` if the group isn't paused.
     pub paused_until: Option<Time>,
-    /// From when on one of its jobs may leave, in whichever priority, if it has any: by their
-    /// times, its leases, its rate and a pause.
+    /// From when on one of its jobs may leave, in any priority, if it has jobs: by their times, its
+    /// leases, its rate and a pause.
     pub opens: Option<Time>,
 }
 
-/// Places that a look at groups goes through for each group that it may show.
+/// A scan of groups looks at up to this many slots for each group that it may return.
 const PLACES_A_GROUP: usize = 16;
 
 impl Groups {
-    /// Some groups, from this place on: those that have jobs or are paused; and where to go on, if
-    /// there are more.
+    /// Some groups, from the slot `from` on: those that have jobs or are paused. Also returns where
+    /// to continue, if there are more.
     pub fn scan(
         &self,
         from: Slot,
@@ -39,7 +39,7 @@ impl Groups {
         (seen.map(|group| self.view(group, now)).collect(), next)
     }
 
-    /// The group with this name, if it is remembered.
+    /// The group with this name, if the queue remembers one.
     pub fn look_up(&self, name: Id, now: Time) -> Option<GroupView<'_>> {
         let group = self.table.slab.get(self.find(name)?)?;
         Some(self.view(group, now))
@@ -53,19 +53,19 @@ impl Groups {
             members().map(|member| member.line.after(now)).sum::<usize>() + group.dying.after(now);
         GroupView {
             name: Id::of(&group.name),
-            // What has expired had come due before.
+            // A job that has expired had come due before.
             ready: members()
                 .map(|member| member.line.up_to(now))
                 .sum::<usize>()
                 .saturating_sub(expired),
             reserved,
-            // What is reserved has its next time to come.
+            // A reserved job's next time is after now.
             delayed: to_come.saturating_sub(reserved),
             paused_until: Some(group.paused_until).filter(|until| *until > now),
             opens: members()
                 .filter_map(|member| member.line.first_time())
                 .min()
-                .map(|time| time.max(group.told_opens)),
+                .map(|time| time.max(group.indexed_opens)),
         }
     }
 }

@@ -1,17 +1,17 @@
-//! Putting a queue's memory elsewhere, allocation by allocation: for a server that wants to give
-//! pages back of which others have left only parts.
+//! Moves a queue's memory, allocation by allocation, so that the server can give fragmented pages
+//! back to the system.
 //!
-//! A queue can't tell which of its allocations lie badly, nor move one without the allocator. So it
-//! hands each to a [`Defragmenter`], which gives it back with the same content. No value holds a
-//! pointer to another, but as the owner of it: so nothing else has to be told.
+//! A queue can't tell which of its allocations are badly placed, nor move one without the
+//! allocator. So it hands each one to a [`Defragmenter`], which returns it with the same content.
+//! Only the owner of a value points to it, so no other pointer needs an update.
 
 use super::queue::Queue;
 use super::store::Store;
 use crate::queue::memory::defrag::Defragmenter;
 use crate::queue::memory::slab::Slot;
 
-/// How far a walk over a queue's memory has got. It may go on after any change of the queue: what
-/// has come meanwhile where the walk has been is left for the next one.
+/// How far a walk over a queue's memory has got. The queue may change between two steps: what was
+/// added in parts already walked is left for the next walk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Walk {
     part: u32,
@@ -30,14 +30,14 @@ impl Walk {
 
 /// The parts before the lines of sorted buckets.
 const FIRST_LINE: u32 = Store::PARTS;
-/// Behind those lines, of which there are fewer, the parts of the groups.
+/// The first part of the groups. The lines come before it: there are fewer of them than this.
 const FIRST_OF_GROUPS: u32 = 1_024;
-/// So many parts may hold nothing between two looks at the clock.
+/// The clock is read at least once every `STEP_PARTS` parts, as parts may be empty.
 const STEP_PARTS: u32 = 1_024;
 
 impl Queue {
-    /// Hands all memory from there on to the defragmenter; where to go on, when the time is over.
-    /// Each call gets on.
+    /// Hands all memory from `walk` on to the defragmenter. Returns where to continue when its time
+    /// is over. Each call makes progress.
     pub fn defrag(&mut self, walk: Walk, defragmenter: &mut impl Defragmenter) -> Option<Walk> {
         let Walk { mut part, mut from } = walk;
         while part < FIRST_LINE + self.lanes.line_count() {

@@ -1,6 +1,6 @@
-//! The details of a job that was handed out, released, buried, finished and kept, or that has a TTL
-//! or may be late: its deliveries so far, its lease, when it expires, a worker's reason, its tally,
-//! its schedule. Most jobs have none of that, and no details.
+//! The details of a job: its deliveries, its lease, when it expires, a worker's reason, its tally,
+//! its schedule. A job has them once it was handed out, released, buried, or finished and kept, or
+//! if it has a TTL, LATE or a schedule. Most jobs have none.
 
 use super::pool::Pool;
 use crate::queue::lines::buckets::{BucketListener, BucketNumber};
@@ -17,12 +17,12 @@ use crate::queue::value::time::Time;
 
 #[derive(Clone)]
 pub struct Details {
-    /// As in [`super::JobView`]; a job's place in its line may be at another time.
+    /// As [`JobView::time`](super::job::JobView::time). Some lines keep the job at another time.
     pub time: Time,
     mark: Mark,
     /// [`NEVER`] for a job that doesn't expire.
     expires_at: u64,
-    /// Two steps away, for eight bytes less in all the others.
+    /// Boxed, to save 8 bytes per job without it.
     extras: Option<Box<RareDetails>>,
     attempt: u32,
     pub policy: PolicyNumber,
@@ -30,7 +30,7 @@ pub struct Details {
     lease_bucket: BucketNumber,
 }
 
-/// What few jobs have.
+/// Details that few jobs have.
 #[derive(Clone, Default)]
 pub struct RareDetails {
     reason: Option<Box<[u8]>>,
@@ -45,14 +45,14 @@ pub struct JobSchedule {
     pub run_state: RunState,
 }
 
-/// The number of a shared [`super::Recurrence`].
+/// The number of a shared [`Recurrence`](crate::queue::value::recurrence::Recurrence).
 pub type RuleNumber = Slot;
 
 const _: () = assert!(size_of::<RareDetails>() <= 32, "bytes per job are a feature");
 const _: () = assert!(size_of::<JobSchedule>() <= 48, "bytes per job are a feature");
 
 impl RareDetails {
-    /// `None` where there is none of it.
+    /// `None` if the job has none of these.
     pub fn of(
         reason: Option<&[u8]>,
         tally: Tally,
@@ -70,7 +70,7 @@ impl RareDetails {
         self.reason.is_none() && self.tally == Tally::default() && self.recurring.is_none()
     }
 
-    /// The same with another reason, or with none.
+    /// Replaces the reason, or removes it.
     pub fn with_reason(
         extras: Option<Box<RareDetails>>,
         reason: Option<&[u8]>,
@@ -83,7 +83,7 @@ impl RareDetails {
         (!extras.is_none()).then_some(extras)
     }
 
-    /// The same with another tally.
+    /// Replaces the tally.
     pub fn with_tally(extras: Option<Box<RareDetails>>, tally: Tally) -> Option<Box<RareDetails>> {
         if extras.is_none() && tally == Tally::default() {
             return None;
@@ -105,7 +105,7 @@ impl RareDetails {
         self.recurring.as_deref()
     }
 
-    /// Bytes, with those that it owns elsewhere.
+    /// Bytes of this value and of what it points to.
     fn size(&self) -> usize {
         let schedule = self.schedule().map_or(0, |_| size_of::<JobSchedule>());
         size_of::<RareDetails>() + schedule + self.reason().map_or(0, <[u8]>::len)
@@ -115,7 +115,7 @@ impl RareDetails {
 /// Later than any [`Time`].
 const NEVER: u64 = u64::MAX;
 
-/// The number of the lease; above it the stage, and in which lines the job stands.
+/// The lease's number; in the bits above it the stage, and which lines hold the job.
 #[derive(Clone, Copy)]
 struct Mark(u64);
 
@@ -165,12 +165,12 @@ impl Details {
         }
     }
 
-    /// Remembers in which lines the job stands.
+    /// Stores which lines hold the job.
     pub fn set_placement(&mut self, placement: &Placement) {
         self.mark.set_placement(placement);
     }
 
-    /// The line in which it waits.
+    /// The job's main line.
     pub fn main_line(&self, policy: &Policy) -> MainLine {
         match self.mark.stage() {
             Stage::Dead => MainLine::Dead,
@@ -180,12 +180,12 @@ impl Details {
         }
     }
 
-    /// Its bucket in the line of those that expire, if it stands there.
+    /// Its bucket in the line of jobs that expire, if it is in that line.
     pub fn expiry_bucket(&self) -> Option<BucketNumber> {
         (self.mark.0 & EXPIRING_BIT != 0).then_some(self.expiry_bucket)
     }
 
-    /// Its bucket in the line of leases, if it stands there.
+    /// Its bucket in the line of leases, if it is in that line.
     pub fn lease_bucket(&self) -> Option<BucketNumber> {
         (self.mark.0 & LEASED_AT_FIRST_BIT != 0).then_some(self.lease_bucket)
     }
@@ -207,7 +207,7 @@ impl Details {
         self.extras.as_ref().map_or(Tally::default(), |extras| extras.tally())
     }
 
-    /// Whether it was leased, and that lease has run out by `now`.
+    /// Whether the job was leased and the lease has run out by `now`.
     pub fn has_timed_out(&self, now: Time) -> bool {
         self.mark.stage() == Stage::Leased
             && self.time.unix_ms().min(self.expires_at) <= now.unix_ms()
@@ -223,8 +223,8 @@ impl Details {
         }
     }
 
-    /// It is handed out anew, for another occurrence: the last attempt at the one before has timed
-    /// out.
+    /// The last attempt at an occurrence has timed out, and the job is handed out for the next one:
+    /// the attempts are counted from 0 again.
     pub fn begin_anew(&mut self, reason: &[u8]) {
         self.attempt = 0;
         self.extras = RareDetails::with_reason(self.extras.take(), Some(reason));
@@ -247,7 +247,7 @@ impl Details {
         self.extras
     }
 
-    /// Bytes that it owns elsewhere.
+    /// Bytes outside this struct.
     pub fn size(&self) -> usize {
         self.extras.as_ref().map_or(0, |extras| extras.size())
     }
@@ -255,7 +255,7 @@ impl Details {
 
 const _: () = assert!(size_of::<Details>() <= 48, "bytes per job are a feature");
 
-/// Jobs as residents of a line beside that in which they wait.
+/// Stores the bucket numbers of a side line.
 pub struct Residents<'q> {
     pub line: SideLine,
     pub pool: &'q Pool,

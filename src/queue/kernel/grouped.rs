@@ -1,5 +1,5 @@
-//! What a queue does with its groups: it puts jobs into them, asks whose turn it is, and looks
-//! after those without jobs.
+//! What a queue does with its groups: adds jobs to them, asks which group has its turn, and forgets
+//! groups without jobs.
 
 use crate::queue::groups::group::{GroupNumber, Groups};
 use crate::queue::groups::turns::NextJob;
@@ -12,13 +12,13 @@ use crate::queue::value::time::{Millis, Time};
 
 use super::queue::Queue;
 
-/// The timer looks at groups without jobs when the last change is so long ago. While there are
-/// changes, these forget groups.
+/// The timer looks at groups without jobs once the last change is this long ago. Before that, each
+/// change looks at some of them.
 const QUIET: Millis = Millis::of_ms(1_000);
 
 impl Queue {
-    /// The job to be handed out at `now`, if one is ready and nothing holds it back. From the lane
-    /// on in which the search begins, which then is the one where it ended.
+    /// The job to hand out at `now`, if one is ready and no limit holds it back. Searches from the
+    /// lane `from` on, and leaves the lane where the search ended there.
     #[inline(always)]
     pub(in crate::queue) fn first_to_leave(
         &self,
@@ -34,7 +34,7 @@ impl Queue {
         }
     }
 
-    /// It leaves.
+    /// Counts the turn of the group whose job is handed out.
     #[inline]
     pub(in crate::queue) fn take_turn(&mut self, turn: &NextJob, now: Time) {
         if turn.is_counted() {
@@ -54,7 +54,7 @@ impl Queue {
         }
     }
 
-    /// Whether a lease of this job that has run out may live again, as far as its group goes.
+    /// Whether GROUPCONCURRENCY allows that the expired lease of this job lives again.
     pub(in crate::queue) fn has_place_in_group(&self, slot: Slot, now: Time) -> bool {
         let (Some(groups), Some(number)) = (&self.groups, self.group_number_of(slot)) else {
             return true;
@@ -62,7 +62,7 @@ impl Queue {
         groups.has_free_place(number, now, self.limits.settings())
     }
 
-    /// Whether nothing holds back the group of this job, if it has one.
+    /// Whether no limit holds back the group of this job. True for a job without a group.
     pub(in crate::queue) fn may_leave_its_group(&self, slot: Slot, now: Time) -> bool {
         let (Some(groups), Some(number)) = (&self.groups, self.group_number_of(slot)) else {
             return true;
@@ -70,13 +70,13 @@ impl Queue {
         groups.is_open(number, now, self.limits.settings())
     }
 
-    /// Somebody takes this job by its id. That is no turn of its group, so the others needn't wait
-    /// for it; but what its group takes in a span of time counts for GROUPRATE.
+    /// A delivery of this job by its id. It doesn't use the turn of its group, but GROUPRATE counts
+    /// it.
     pub(in crate::queue) fn out_of_turn(&self, due: Time, slot: Slot) -> NextJob {
         NextJob::by_id(due, slot, self.group_number_of(slot))
     }
 
-    /// The groups of the queue, from here on.
+    /// The queue's groups, created if it has none yet.
     pub(in crate::queue) fn groups_or_new(&mut self) -> &mut Groups {
         self.groups.get_or_insert_with(|| Box::new(Groups::new(self.store.pool().hash_state())))
     }
@@ -98,7 +98,7 @@ impl Queue {
         }
     }
 
-    /// A job stands in its group, too.
+    /// Puts a job into the lines of its group.
     #[inline(never)]
     pub(in crate::queue) fn enter_group_lines(
         &mut self,
@@ -108,17 +108,17 @@ impl Queue {
     ) {
         let now = self.ledger.clock();
         let Some(groups) = &mut self.groups else {
-            return self.ledger.bug("a job's group is kept as long as the job");
+            return self.ledger.bug("a job's group was not found");
         };
         if groups.place(number, slot, placement, now).is_none() {
-            return self.ledger.bug("a job stands in its group");
+            return self.ledger.bug("a job could not be put into its group");
         }
         if let Some(opens) = groups.reindex(number, self.limits.settings()) {
             self.expect_group(opens);
         }
     }
 
-    /// Before an operation, or a look, at this time.
+    /// Called before an operation or a read at `now`.
     #[inline]
     pub(in crate::queue) fn reindex_if_clock_went_back(&mut self, now: Time) {
         if let Some(groups) = &mut self.groups {
@@ -126,19 +126,19 @@ impl Queue {
         }
     }
 
-    /// A group may leave then: the timer has to come.
+    /// A group may hand out a job at `opens`: the timer must wake by then.
     pub(in crate::queue) fn expect_group(&mut self, opens: Time) {
         if opens > self.lanes.horizon() {
             self.ledger.wake_by(opens);
         }
     }
 
-    /// The first time after that of those who look at which a group may leave that may not before.
+    /// The first time after the horizon at which another group may hand out a job.
     pub(in crate::queue) fn group_opens(&self) -> Option<Time> {
         self.groups.as_ref()?.opens_after(self.lanes.horizon())
     }
 
-    /// Whether the group may be paused.
+    /// Whether the group may be paused: see [`PAUSED_GROUPS_MAX`](crate::queue::PAUSED_GROUPS_MAX).
     pub(in crate::queue) fn may_pause_group(&self, name: Id, now: Time) -> bool {
         self.groups.as_ref().is_none_or(|groups| groups.may_be_paused(name, now))
     }
@@ -156,7 +156,7 @@ impl Queue {
         }
     }
 
-    /// Other limits hold.
+    /// Applies changed limits of groups; `before` are the old settings.
     pub(in crate::queue) fn limit_groups(&mut self, before: &Settings, now: Time) {
         let limits = |settings: &Settings| (settings.group_concurrency, settings.group_rate);
         let is_same = limits(before) == limits(self.limits.settings());
@@ -165,7 +165,7 @@ impl Queue {
         }
     }
 
-    /// Behind an operation that has changed something.
+    /// Runs after each operation that changed the queue.
     #[inline]
     pub(in crate::queue) fn look_after_groups(&mut self, now: Time) {
         if self.groups.is_some() {
@@ -173,8 +173,8 @@ impl Queue {
         }
     }
 
-    /// Whether the clock was set back since the last change, so that groups wait for less long.
-    /// That is a change of its own, where nothing else has come of an operation.
+    /// Whether the clock was set back since the last change, which shortens the waits of groups.
+    /// That counts as a change even if the operation changed nothing else.
     #[inline(never)]
     pub(in crate::queue) fn notices_set_back(&mut self) -> bool {
         let is_noticed = self.groups_len() > 0 && self.is_set_back();
@@ -191,9 +191,9 @@ impl Queue {
             && self.limits.settings().group_rate.is_some()
     }
 
-    /// When the timer is to forget groups without jobs, or to ask again. Time has passed up to
-    /// `now`. O(1) until the queue has been quiet for a while; then it looks at a bounded number of
-    /// them.
+    /// When the timer is to forget groups without jobs, or to ask again. The queue must have been
+    /// advanced to `now`. O(1) until the queue was quiet for a second; then it looks at a bounded
+    /// number of groups.
     pub fn forgets_groups_at(&self, now: Time) -> Option<Time> {
         let groups = self.groups.as_ref().filter(|groups| groups.has_idle())?;
         let quiet = self.ledger.clock().saturating_add(QUIET);
@@ -203,8 +203,9 @@ impl Queue {
         groups.forgets_at(self.limits.settings()).map(|end| end.max(quiet))
     }
 
-    /// What the timer does about groups without jobs while there are no commands, behind which some
-    /// are looked at. How many groups are gone. O(log n) for each of a bounded number.
+    /// Forgets groups without jobs. The timer calls it while there are no commands; each command
+    /// that changes the queue looks at some of them, too. Returns how many were forgotten. O(log n)
+    /// for each of a bounded number.
     pub(in crate::queue) fn forget_groups(&mut self, now: Time) -> usize {
         let Some(groups) = &mut self.groups else {
             return 0;

@@ -1,5 +1,4 @@
-//! What a job consists of: the words that the core and its callers share, and the 32 bytes in which
-//! a job is kept.
+//! A job: the types that the core and its callers share, and the 32 bytes in which a job is stored.
 
 use crate::queue::lines::buckets::BucketNumber;
 use crate::queue::memory::defrag::Defragmenter;
@@ -15,23 +14,24 @@ use crate::queue::value::state::State;
 use crate::queue::value::tally::Tally;
 use crate::queue::value::time::Time;
 
-/// Everything about a job but when it was seen.
+/// A job with everything stored about it. What it says at a time is computed by its methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobView<'a> {
     pub id: Id<'a>,
     pub body: &'a [u8],
-    /// Due time; end of the lease; moment of death; until when a finished job is kept: by stage.
+    /// By stage: the due time, the end of the lease, the time of death, or until when a finished
+    /// job is kept.
     pub time: Time,
     pub created: Time,
     pub policy: Policy,
     pub progress: Progress,
-    /// Why it was released or buried last, in a worker's words.
+    /// The reason that a worker gave when it released or buried the job last.
     pub reason: Option<&'a [u8]>,
-    /// Without what time has done since it was given its place: see [`JobView::tally_at`].
+    /// What time did since the job got its place is not included: see [`JobView::tally_at`].
     pub tally: Tally,
-    /// With which others it takes turns, if with any.
+    /// The group in which the job takes turns, if any.
     pub group: Option<Id<'a>>,
-    /// How it comes back, if it does.
+    /// Its schedule, if it has one.
     pub schedule: Option<ScheduleView<'a>>,
 }
 
@@ -48,7 +48,7 @@ impl<'a> JobView<'a> {
         }
     }
 
-    /// From when on it may be handed out, if nothing happens before that.
+    /// From when on the job may be handed out, if no command changes it before.
     pub fn due(&self) -> Time {
         if let Some((due, _)) = self.next_run() {
             return due;
@@ -62,7 +62,7 @@ impl<'a> JobView<'a> {
         }
     }
 
-    /// When it dies, or has died, unless something happens before that; and of what.
+    /// When the job dies, or died, if no command changes it before; and the reason.
     fn death(&self) -> Option<(Time, Option<&'a [u8]>)> {
         let of_expiry = self.progress.expires_at.map(|time| (time, Some(REASON_EXPIRED)));
         let of_lateness = || self.policy.late_at(self.due()).map(|time| (time, Some(REASON_LATE)));
@@ -84,7 +84,7 @@ impl<'a> JobView<'a> {
         }
     }
 
-    /// Since when it is ready, dead or done at `now`; since ADD, otherwise.
+    /// Since when the job is ready, dead or done at `now`. The time of ADD in the other states.
     pub fn since(&self, now: Time) -> Time {
         match self.state(now) {
             State::Ready => self.due(),
@@ -94,8 +94,8 @@ impl<'a> JobView<'a> {
         }
     }
 
-    /// When a job that has a schedule is ready again if the lease of its last attempt runs out, and
-    /// where it is in its schedule then. (Another job is dead.)
+    /// If the lease of the last attempt runs out: when a job with a schedule is ready again, and
+    /// its schedule state then. (A job without one is dead.)
     fn next_run(&self) -> Option<(Time, RunState)> {
         let schedule = self.schedule.filter(|_| self.progress.stage == Stage::Leased)?;
         let run_state = schedule.run_state.failed().filter(|_| self.is_at_its_last_attempt())?;
@@ -103,12 +103,12 @@ impl<'a> JobView<'a> {
         Some((ready.max(self.time), run_state))
     }
 
-    /// Whether it goes on when its last attempt has timed out.
+    /// Whether a schedule brings the job back after its last attempt has timed out.
     pub fn outlives_its_attempts(&self) -> bool {
         self.next_run().is_some()
     }
 
-    /// Where it is in its schedule at `now`: when its last attempt has timed out, at the next
+    /// Its schedule state at `now`. If the last attempt has timed out, the state for the next
     /// occurrence.
     pub fn run_state_at(&self, now: Time) -> Option<RunState> {
         let has_failed = self.time <= now;
@@ -123,7 +123,7 @@ impl<'a> JobView<'a> {
         self.time <= now && self.next_run().is_some()
     }
 
-    /// What happened to it by `now`.
+    /// Its counts at `now`, with a lease that has run out by then.
     pub fn tally_at(&self, now: Time) -> Tally {
         let end = self.progress.expires_at.map_or(self.time, |expiry| expiry.min(self.time));
         let has_timed_out = self.progress.stage == Stage::Leased && end <= now;
@@ -138,7 +138,7 @@ impl<'a> JobView<'a> {
         self.policy.attempts.end_with(self.progress.attempt)
     }
 
-    /// Why it is dead at `now`; for a job that is not, why it was released last.
+    /// Why the job is dead at `now`. For a job that isn't dead: why it was released last.
     pub fn reason_at(&self, now: Time) -> Option<&'a [u8]> {
         match (self.state(now), self.death()) {
             (State::Dead, Some((_, reason))) => reason,
@@ -147,8 +147,8 @@ impl<'a> JobView<'a> {
         }
     }
 
-    /// The same job, with what time alone has made of it by `now` told by its stage: another
-    /// policy, or other limits, then change nothing of that. Without a lease, if that has run out.
+    /// The same job with its state at `now` as its stage, so that another policy or other limits no
+    /// longer change that state. A lease that has run out is dropped.
     pub(in crate::queue) fn resolved_at(self, now: Time) -> JobView<'a> {
         let Progress { stage, attempt, expires_at, .. } = self.progress;
         let is_leased = match stage {
@@ -179,18 +179,16 @@ impl<'a> JobView<'a> {
     }
 }
 
-/// Why a job died of which no worker said why.
+/// The reasons of a death for which no worker gave one.
 pub const REASON_BURIED: &[u8] = b"buried";
 pub const REASON_EXPIRED: &[u8] = b"its time to live is over";
 pub const REASON_LATE: &[u8] = b"late";
 pub const REASON_NO_ATTEMPTS_LEFT: &[u8] = b"no attempts left";
 
-/// A job as it is kept, in 32 bytes. Its time stands in its bucket, next to those that it is
-/// compared with.
+/// A job as stored, in 32 bytes. Its time is in its bucket, next to the times it is compared with.
 #[derive(Clone)]
 pub(in crate::queue) struct Job {
-    /// The stamp, the id, the body: one allocation, whose size class the stamp most often doesn't
-    /// change.
+    /// The stamp, the id and the body in one allocation. The stamp rarely changes its size class.
     bytes: Box<[u8]>,
     /// By the id.
     link: Link,
@@ -213,10 +211,10 @@ impl Linked for Job {
 #[derive(Clone, Copy)]
 struct More(u32);
 
-/// The bit that no number has.
+/// A bit that no number uses.
 const HAS_DETAILS: u32 = NUMBERS_MAX + 1;
 
-/// When the job was created (48 bits) and how long its id is.
+/// When the job was created (48 bits), and the length of its id.
 #[derive(Clone, Copy)]
 struct Stamp(u64);
 
@@ -248,7 +246,7 @@ impl Job {
     }
 
     fn parts(&self) -> (Stamp, &[u8]) {
-        // It always has a stamp.
+        // A job always has a stamp.
         let (stamp, rest) =
             self.bytes.split_first_chunk::<STAMP_BYTES>().unwrap_or((&[0; STAMP_BYTES], &[]));
         (Stamp(u64::from_le_bytes(*stamp)), rest)
@@ -260,7 +258,7 @@ impl Job {
         (Id::of(id), body)
     }
 
-    /// How long the body is; of one with more than 4 GiB, that.
+    /// The length of the body, at most `u32::MAX`.
     pub fn body_bytes(&self) -> u32 {
         let (stamp, rest) = self.parts();
         u32::try_from(rest.len().saturating_sub(stamp.id_len())).unwrap_or(u32::MAX)
@@ -287,7 +285,7 @@ impl Job {
         self.more = More(number);
     }
 
-    /// Bytes that it owns elsewhere.
+    /// Bytes outside this struct.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }

@@ -1,5 +1,5 @@
-//! What a queue remembers of what was done to it: where its log stands, the numbers that were given
-//! out, what is counted, and what somebody has yet to hear of.
+//! What a queue remembers of its history: its place in the log, the numbers it gave out, its
+//! totals, and the events that its caller hasn't read yet.
 
 use super::log_state::{Circumstances, Defaults, LogState};
 use super::totals::{count, Totals};
@@ -8,34 +8,34 @@ use crate::queue::value::ids::Lease;
 use crate::queue::value::serial::Serial;
 use crate::queue::value::time::Time;
 
-/// So many lease numbers begin with each millisecond: see [`Lease`].
+/// Each millisecond begins 2^11 lease numbers: see [`Lease`].
 const LEASES_PER_MILLISECOND_BITS: u32 = 11;
 
 #[derive(Clone)]
 pub(in crate::queue) struct Ledger {
     log_state: LogState,
-    /// The time of the change before the operation that is carried out, or was last.
+    /// The queue's clock before the operation that runs now or ran last.
     clock_before: Time,
     last_lease: Lease,
     last_serial: Serial,
     totals: Totals,
-    /// Up to here, what time did is in the totals.
+    /// The totals include what time did up to here.
     counted: Time,
     events: Events,
-    /// The timer need not come earlier.
+    /// The timer must wake at this time or before.
     wake_at: Time,
 }
 
-/// What has become of jobs that somebody may want to hear of.
+/// What happened to jobs, for waiting clients and notifications.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Events {
     pub is_any_ready: bool,
     pub is_any_dead: bool,
-    /// Something was met that can't be, and stepped over.
+    /// An impossible branch that was taken.
     pub bug: Option<&'static str>,
 }
 
-/// What an operation that comes to nothing leaves as it was.
+/// What an operation that changed nothing restores.
 #[derive(Clone, Copy)]
 pub(in crate::queue) struct Before {
     defaults: Defaults,
@@ -62,17 +62,17 @@ impl Ledger {
         &self.log_state
     }
 
-    /// The time of the operation that is carried out or, between two of them, of the last change.
+    /// The time of the operation that runs now or, between operations, of the last change.
     pub fn clock(&self) -> Time {
         self.log_state.clock
     }
 
-    /// The time of the change before that.
+    /// The time of the change before [`Ledger::clock`].
     pub fn clock_before(&self) -> Time {
         self.clock_before
     }
 
-    /// An operation begins.
+    /// Begins an operation. Returns what [`Ledger::roll_back`] needs if it changes nothing.
     #[inline]
     pub fn begin(&mut self, circumstances: &Circumstances) -> Before {
         let LogState { clock, defaults, .. } = self.log_state;
@@ -84,7 +84,7 @@ impl Ledger {
         before
     }
 
-    /// It has come to nothing.
+    /// The operation changed nothing: restores the state before it.
     #[inline]
     pub fn roll_back(&mut self, before: &Before) {
         self.log_state.clock = self.clock_before;
@@ -92,7 +92,7 @@ impl Ledger {
         self.last_lease = before.last_lease;
     }
 
-    /// To mix in what an operation does.
+    /// The checksum, into which each change is mixed.
     #[inline]
     pub fn mix(&mut self) -> &mut super::log_state::Checksum {
         &mut self.log_state.check
@@ -102,15 +102,15 @@ impl Ledger {
         self.last_lease
     }
 
-    /// Leases up to this one were given.
+    /// Leases up to this number were given out.
     #[inline]
     pub fn raise_lease(&mut self, lease: Lease) {
         self.last_lease = self.last_lease.max(lease);
     }
 
-    /// A number greater than all before. At least that with which the millisecond begins: so a
-    /// queue that is made anew under a key goes on above the one that was there. `None` at the end
-    /// of numbers, the year 2109.
+    /// A lease number greater than all before, and at least the first number of this millisecond:
+    /// so a queue that is created again under a key continues above the numbers of the one before.
+    /// `None` when all numbers are used, in the year 2109.
     #[inline]
     pub fn next_lease(&self, now: Time) -> Option<Lease> {
         let by_time = now.unix_ms() << LEASES_PER_MILLISECOND_BITS;
@@ -118,7 +118,7 @@ impl Ledger {
         (number < Lease::MAX.number()).then(|| Lease::new(number))
     }
 
-    /// The lease that a pop at this time would give, at least.
+    /// The lowest lease that a pop at `now` would give.
     pub fn lease_at(now: Time) -> Lease {
         Lease::new((now.unix_ms() << LEASES_PER_MILLISECOND_BITS).min(Lease::MAX.number()))
     }
@@ -127,7 +127,7 @@ impl Ledger {
         self.last_serial
     }
 
-    /// Ids up to this one were made.
+    /// Generated ids up to this number were used.
     pub fn raise_serial(&mut self, serial: Serial) {
         self.last_serial = self.last_serial.max(serial);
     }
@@ -136,25 +136,25 @@ impl Ledger {
         &self.totals
     }
 
-    /// So many more of this total.
+    /// Adds `more` to a total.
     #[inline]
     pub fn count(&mut self, total: impl FnOnce(&mut Totals) -> &mut u64, more: usize) {
         count(total(&mut self.totals), more);
     }
 
-    /// Up to here, what time did is in the totals.
+    /// The totals include what time did up to here.
     pub fn counted(&self) -> Time {
         self.counted
     }
 
-    /// Time has passed up to `now`, and this has come of it.
+    /// Adds to the totals what time did up to `now`.
     pub fn count_passed(&mut self, now: Time, uncounted: &Uncounted) {
         self.counted = self.counted.max(now);
         count(&mut self.totals.timed_out, uncounted.timed_out);
         count(&mut self.totals.died, uncounted.died);
     }
 
-    /// All this is as it was elsewhere.
+    /// Restores a saved state.
     pub fn restore(&mut self, log_state: &LogState, totals: &Totals, counted: Time) {
         (self.log_state, self.totals, self.counted) = (*log_state, *totals, counted);
     }
@@ -165,7 +165,7 @@ impl Ledger {
         self.events.is_any_dead |= is_any_dead;
     }
 
-    /// A branch that can't be taken is: told with the events, where it isn't an end at once.
+    /// Reports an impossible branch: debug builds panic, release builds report it as an event.
     #[cold]
     pub fn bug(&mut self, what: &'static str) {
         self.events.bug = Some(what);
@@ -176,7 +176,7 @@ impl Ledger {
         self.events
     }
 
-    /// Nobody hears of what has happened since these were the events.
+    /// Restores the events saved earlier.
     pub fn restore_events(&mut self, events: Events) {
         self.events = events;
     }
@@ -190,18 +190,18 @@ impl Ledger {
         self.wake_at
     }
 
-    /// The timer has to come then, at the latest.
+    /// The timer must wake by `time`.
     #[inline]
     pub fn wake_by(&mut self, time: Time) {
         self.wake_at = self.wake_at.min(time);
     }
 
-    /// When it has to come is to be found out anew.
+    /// The timer must find out anew when to wake.
     pub fn wake_now(&mut self) {
         self.wake_at = Time::ZERO;
     }
 
-    /// It has been found out.
+    /// Sets when the timer must wake, after finding it out.
     pub fn set_wake_at(&mut self, time: Time) {
         self.wake_at = time;
     }

@@ -1,20 +1,20 @@
-//! What may leave a queue now. CONCURRENCY counts the leases that haven't run out at this moment,
-//! which follow from stored times; RATE is one stored number. So no place has to be given back: one
-//! that a dead worker had is free when its lease is over. Jobs that a limit holds back stay ready,
-//! where they are.
+//! How many jobs may leave a queue now. CONCURRENCY counts the leases that are live at this moment,
+//! which follows from stored times; RATE is one stored number. So no place is given back by a
+//! command: the place of a dead worker is free when its lease ends. A job that a limit holds back
+//! stays ready, in its line.
 
 use crate::queue::lines::lanes::Lanes;
 use crate::queue::value::rate::{Tat, TatParts};
 use crate::queue::value::settings::Settings;
 use crate::queue::value::time::Time;
 
-/// What was set for a queue, and what may leave it by that.
+/// A queue's settings, and what they let leave.
 #[derive(Clone, Default)]
 pub(in crate::queue) struct Limits {
     settings: Settings,
-    /// When the next job would leave by the rate, in whose parts it counts.
+    /// When the rate lets the next job leave, in the rate's parts.
     tat: Tat,
-    /// Until then nothing is handed out.
+    /// Until then no job is handed out.
     paused_until: Time,
 }
 
@@ -27,7 +27,7 @@ pub(in crate::queue) struct Allowance {
 }
 
 impl Allowance {
-    /// Whether CONCURRENCY lets no more leave than these.
+    /// Whether CONCURRENCY allows no more than `jobs`.
     pub fn lacks_places(&self, jobs: usize) -> bool {
         self.is_by_places && self.jobs == jobs
     }
@@ -38,7 +38,7 @@ impl Limits {
         &self.settings
     }
 
-    /// Where the rate has got to.
+    /// When the rate lets the next job leave.
     pub fn tat(&self) -> Tat {
         self.tat
     }
@@ -51,12 +51,12 @@ impl Limits {
         };
     }
 
-    /// All this is as it was elsewhere.
+    /// Restores a saved state.
     pub fn restore(&mut self, settings: Settings, tat: Tat, paused_until: Time) {
         *self = Limits { settings, tat, paused_until };
     }
 
-    /// Until when nothing is handed out; that may be past.
+    /// Until when no job is handed out. It may be in the past.
     pub fn paused_until(&self) -> Time {
         self.paused_until
     }
@@ -70,8 +70,8 @@ impl Limits {
         self.paused_until = until;
     }
 
-    /// What may leave now; `None` is without limits. What is finished by being handed out needs no
-    /// place.
+    /// How many jobs may leave now; `None` without limits. A job that is finished when it is handed
+    /// out needs no place.
     #[inline]
     pub fn allowance(&self, now: Time, needs_places: bool, lanes: &Lanes) -> Option<Allowance> {
         self.settings.is_limited().then(|| self.find_allowance(now, needs_places, lanes))
@@ -84,7 +84,8 @@ impl Limits {
         Allowance { jobs: places.min(by_rate), is_by_places: places <= by_rate }
     }
 
-    /// So many have left: where a rate has got to by that.
+    /// Counts `jobs` jobs that left. Returns the new rate state for the checksum; `None` without a
+    /// rate.
     #[cold]
     pub fn use_up(&mut self, now: Time, jobs: usize) -> Option<TatParts> {
         let rate = self.settings.rate.filter(|_| jobs > 0)?;
@@ -92,12 +93,12 @@ impl Limits {
         Some(rate.parts_of(self.tat))
     }
 
-    /// From when on the rate lets one leave, whatever the clock says meanwhile.
+    /// From when on the rate lets a job leave, whatever the clock says now.
     pub fn rate_opens(&self) -> Option<Time> {
         self.settings.rate.map(|rate| rate.open(self.tat))
     }
 
-    /// How many more may be leased now.
+    /// How many more jobs may be leased now.
     pub fn free_places(&self, now: Time, lanes: &Lanes) -> usize {
         let Some(concurrency) = self.settings.concurrency else {
             return usize::MAX;
@@ -105,17 +106,17 @@ impl Limits {
         (concurrency.get() as usize).saturating_sub(lanes.live_leases(now))
     }
 
-    /// How many leases have to end before a place is free; `None` where one is.
+    /// How many leases beyond the first must end before a place is free; `None` if one is free.
     pub fn lacking_places(&self, now: Time, lanes: &Lanes) -> Option<usize> {
         lanes.live_leases(now).checked_sub(self.settings.concurrency?.get() as usize)
     }
 
-    /// How many may leave now by the rate, if there is one.
+    /// How many jobs may leave now by the rate; `None` without a rate.
     pub fn may_leave_by_rate(&self, now: Time) -> Option<usize> {
         self.settings.rate.map(|rate| rate.may_leave(self.tat, now))
     }
 
-    /// From when on the rate lets one leave, if that is not now.
+    /// When the rate lets a job leave; `None` if it may leave now.
     pub fn next_by_rate(&self, now: Time) -> Option<Time> {
         let next = self.settings.rate.map(|rate| rate.next(self.tat, now));
         next.filter(|next| *next > now)

@@ -1,4 +1,4 @@
-//! Where a queue stands in its log, and the circumstances that the log tells.
+//! A queue's place in its log, and the circumstances that the log carries.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::queue::value::recurrence::RunState;
 use crate::queue::value::state::Progress;
 use crate::queue::value::time::{Millis, Time};
 
-/// What jobs get whose ADD doesn't say, nor the queue's own settings: the server's configs.
+/// The server's defaults, used when neither ADD nor DQ.ALTER set a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Defaults {
     pub ttr: Millis,
@@ -18,23 +18,23 @@ pub struct Defaults {
 }
 
 impl Default for Defaults {
-    /// Nobody has told: a queue that is new.
+    /// Of a new queue, whose log hasn't given any yet.
     fn default() -> Defaults {
         Defaults { ttr: Millis::ZERO, attempts: Attempts::new(0) }
     }
 }
 
-/// The circumstances in which an operation is carried out.
+/// What an operation depends on besides the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Circumstances {
     pub now: Time,
     pub defaults: Defaults,
-    /// Leases up to this one belong to others, most often to a queue that was at this key before;
-    /// zero is none.
+    /// Lease numbers up to this one were given by another queue, most often one that was at this
+    /// key before. Zero: none were.
     pub lease_floor: Lease,
 }
 
-/// A running mix of what every operation came to. A replica that comes to another one has diverged.
+/// A running mix of what every operation did. A replica with another checksum has diverged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Checksum(pub u64);
 
@@ -48,8 +48,7 @@ pub struct LogState {
 }
 
 impl LogState {
-    /// Whether an operation carried out under these circumstances needs no other words than its
-    /// own: whoever has the queue with this log_state knows them.
+    /// Whether the entry can be logged as sent, because a replica already knows all inputs.
     pub fn implies(&self, circumstances: &Circumstances) -> bool {
         *circumstances
             == Circumstances {
@@ -66,7 +65,7 @@ impl Checksum {
         self.mix(progress.lease.unwrap_or_default().number() ^ u64::from(progress.attempt) << 32);
     }
 
-    /// When it was created, too: ENSURE leaves that as it is where the job is there.
+    /// Mixes in the creation time, too, as ENSURE keeps it when the job exists.
     pub(in crate::queue) fn run_state(&mut self, run_state: &RunState, created: Time) {
         self.mix(created.unix_ms());
         self.mix(run_state.occurrence.unix_ms());
@@ -83,18 +82,18 @@ impl Checksum {
         self.mix(parts.into());
     }
 
-    /// A group has had its turn, and its rate has got there.
+    /// Mixes in the turn of a group and the state of its rate.
     pub(in crate::queue) fn turn(&mut self, serial: u64, departures: TatParts) {
         self.mix(serial);
         self.departures(departures);
     }
 
-    /// So many groups without jobs are gone.
+    /// Mixes in the number of groups without jobs that were forgotten.
     pub(in crate::queue) fn forgotten(&mut self, groups: usize) {
         self.mix(groups as u64);
     }
 
-    /// An operation came to nothing but that.
+    /// Mixes in a change that consists only of the clock going back.
     pub(in crate::queue) fn set_back(&mut self, now: Time) {
         self.mix(now.unix_ms());
     }
@@ -104,7 +103,7 @@ impl Checksum {
         self.mix(job.created().unix_ms() ^ ((id.bytes().len() + body.len()) as u64) << 48);
     }
 
-    /// Each word stirs all bits (a run_state of wyhash: W. Yi, "wyhash", 2019).
+    /// Each word changes all bits (one round of wyhash: W. Yi, "wyhash", 2019).
     fn mix(&mut self, word: u64) {
         let product =
             u128::from(self.0 ^ 0xa076_1d64_78bd_642f) * u128::from(word ^ 0xe703_7ed1_a0b4_28db);

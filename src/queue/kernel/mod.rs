@@ -1,4 +1,4 @@
-//! What a queue consists of, how a job gets its place, and the one way to change it.
+//! What a queue consists of, how a job gets its place, and the one way to change a queue.
 
 pub mod defrag;
 pub mod details;

@@ -1,6 +1,6 @@
-//! The one way to change a queue. An operation is carried out under its circumstances: the time,
-//! and whatever else what comes of it depends on that isn't in the queue. A log of both makes the
-//! same queue anywhere: that is what replicas and the AOF get.
+//! The one way to change a queue. An operation is applied under its circumstances: the time, the
+//! defaults and the lease floor, which are all inputs that are not in the queue. A log of both
+//! gives replicas and the AOF the same queue.
 
 use super::log_state::{Checksum, Circumstances, LogState};
 use super::queue::Queue;
@@ -8,23 +8,23 @@ use crate::queue::value::ids::Lease;
 use crate::queue::value::recurrence::{Answers, Calendar};
 use crate::queue::value::time::Time;
 
-/// What one can do to a queue.
+/// A change that can be applied to a queue.
 pub trait Operation {
     type Outcome: Changed;
 
-    /// It takes over what came to be elsewhere, as it is.
+    /// The operation restores a saved record.
     const IS_RECORD: bool = false;
 
-    /// Reads no clock and no config: what comes of it follows from the queue, the operation and
-    /// `now`; and, where a job with CRON comes back, from what the calendar says, which is told
-    /// with it.
+    /// Reads no clock and no config. The outcome depends only on the queue, the operation and
+    /// `now`. For a job with CRON it also depends on the calendar's answers, which are logged with
+    /// the entry.
     #[doc(hidden)]
     fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Self::Outcome;
 }
 
-/// What came of an operation.
+/// The outcome of an operation.
 pub trait Changed {
-    /// Whether the queue is another one now. Otherwise nobody has to be told.
+    /// Whether the operation changed the queue. If not, it isn't logged.
     fn has_changed(&self) -> bool;
 }
 
@@ -39,7 +39,7 @@ impl Changed for Done {
 }
 
 impl Queue {
-    /// Carries an operation out, where no CRON has to be asked for.
+    /// Applies an operation that needs no calendar.
     pub fn apply<O: Operation>(
         &mut self,
         circumstances: &Circumstances,
@@ -48,8 +48,8 @@ impl Queue {
         self.apply_by(circumstances, operation, &mut Answers::default())
     }
 
-    /// Carries an operation out. When that changes nothing, the queue is as it was, circumstances
-    /// and all.
+    /// Applies an operation. If it changes nothing, the queue is exactly as before, circumstances
+    /// included.
     #[inline]
     pub fn apply_by<O: Operation>(
         &mut self,
@@ -75,14 +75,13 @@ impl Queue {
         self.ledger.log_state()
     }
 
-    /// The circumstances that the log told last, which are those of an entry that tells none.
+    /// The circumstances that the log gave last. An entry that gives none uses these.
     pub fn circumstances(&self) -> Circumstances {
         let LogState { clock, defaults, .. } = *self.log_state();
         Circumstances { now: clock, defaults, lease_floor: Lease::default() }
     }
 
-    /// Somebody else came to this check at this point of the log. False when it is another one
-    /// here: the queues have diverged. From here on, it is theirs.
+    /// Compares the primary's checksum with ours and adopts it. False: the queues have diverged.
     pub fn compare_checksum(&mut self, theirs: Checksum) -> bool {
         std::mem::replace(self.ledger.mix(), theirs) == theirs
     }

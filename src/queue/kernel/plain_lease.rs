@@ -1,4 +1,4 @@
-//! The most frequent hand-out of all, at a third of what the general one costs.
+//! The most frequent delivery, at a third of the cost of the general one.
 
 use super::ledger::Ledger;
 use super::queue::Queue;
@@ -11,10 +11,10 @@ use crate::queue::value::ids::Lease;
 use crate::queue::value::time::{Millis, Time};
 
 impl Queue {
-    /// Leases a job that nobody has had, doesn't expire, has no group and will be ready when its
-    /// lease runs out: it stays in its lane. Does what [`Queue::transition`] would; `None`, and nothing
-    /// is done, when the job isn't such a one. Otherwise the end of the lease, and how long the
-    /// body is.
+    /// Leases a job that was never delivered, doesn't expire, has no group, and will be ready when
+    /// its lease runs out: it stays in its lane. Has the effect of [`Queue::transition`]. Returns
+    /// the end of the lease and the length of the body; `None`, with nothing done, for any other
+    /// job.
     pub(in crate::queue) fn lease_plain(
         &mut self,
         slot: Slot,
@@ -27,7 +27,7 @@ impl Queue {
         let window = Window { opens: end, closes: Time::MAX };
         let new_entry = NewEntry { time: end, slot, kind: EntryKind::Leased, window };
         if !self.lanes.move_in_lane(priority, bucket, &new_entry, &mut self.store) {
-            self.ledger.bug("a job that nobody has had stands in its lane");
+            self.ledger.bug("a job to lease was not in its lane");
         }
         let horizon = self.lanes.horizon();
         self.ledger.tell(end <= horizon, false);
@@ -39,7 +39,7 @@ impl Queue {
         Some((end, body_bytes))
     }
 
-    /// The lease that a pop at this time would give, at least.
+    /// The lowest lease that a pop at `now` would give.
     pub fn lease_at(now: Time) -> Lease {
         Ledger::lease_at(now)
     }

@@ -13,7 +13,7 @@ use crate::queue::value::ids::Id;
 use crate::queue::value::policy::PolicyNumber;
 use crate::queue::value::time::Time;
 
-/// O(1) for each operation.
+/// Every operation is O(1).
 #[derive(Clone)]
 pub(in crate::queue) struct Pool {
     jobs: Slab<Job>,
@@ -37,7 +37,7 @@ impl Pool {
         Pool { jobs: Slab::default(), ids: Index::default(), hash: keyed(seed), bytes: 0 }
     }
 
-    /// The hash by which ids are found, for other names of the queue.
+    /// The hash for ids, which group names use, too.
     pub fn hash_state(&self) -> RandomState {
         self.hash.clone()
     }
@@ -71,13 +71,13 @@ impl Pool {
         self.jobs.get_mut(slot)
     }
 
-    /// The next jobs from this slot on, at most so many, found among at most so many slots; and
-    /// where to go on, if there is more.
+    /// The next jobs from the slot `from` on: at most `jobs`, among at most `slots` slots. Also
+    /// returns where to continue, if there is more.
     pub fn scan(&self, from: Slot, jobs: usize, slots: usize) -> (Vec<Slot>, Option<Slot>) {
         self.jobs.scan(from, jobs, slots)
     }
 
-    /// Hands the jobs' memory to a defragmenter, as [`Slab::defrag`].
+    /// Hands the jobs' memory to a defragmenter: see [`Slab::defrag`].
     pub fn defrag_jobs(
         &mut self,
         from: Slot,
@@ -90,13 +90,13 @@ impl Pool {
         self.ids.defrag(from, defragmenter)
     }
 
-    /// So many jobs are about to come.
+    /// Makes room in the index for `jobs` more jobs.
     pub fn expect(&mut self, jobs: usize) {
         self.ids.reserve(jobs);
     }
 
-    /// Adds a job whose id, which was looked up, is not taken; `None` when there are 2^32 − 1
-    /// others.
+    /// Adds a job; `found` must be the look-up of its id, which isn't taken. `None` if the pool has
+    /// 2^32 − 1 jobs.
     pub fn insert(
         &mut self,
         id: Id,
@@ -121,7 +121,7 @@ impl Pool {
     }
 }
 
-/// What a look-up came to.
+/// The result of a look-up.
 #[derive(Clone, Copy)]
 pub(in crate::queue) struct Lookup {
     pub slot: Option<Slot>,

@@ -1,4 +1,4 @@
-//! What a queue consists of, and how a job comes to where it stands.
+//! The parts of a queue, and how a job gets its place.
 
 use crate::queue::groups::group::Groups;
 use crate::queue::lines::buckets::NewEntry;
@@ -19,27 +19,27 @@ use super::pool::Lookup;
 use super::removed::Removed;
 use super::store::Store;
 
-/// A delay queue. Its parts keep their fields to themselves; what concerns several of them is done
-/// here.
+/// A delay queue. Its parts keep their fields private; this room does what concerns several of
+/// them.
 #[derive(Clone)]
 pub struct Queue {
-    /// What is known of each job.
+    /// What is stored for each job.
     pub(in crate::queue) store: Store,
-    /// When each job changes its state, and which is first.
+    /// When each job changes its state, and which job is first.
     pub(in crate::queue) lanes: Lanes,
-    /// Whose turn it is. Most queues have none.
+    /// Which group has its turn. Most queues have no groups.
     pub(in crate::queue) groups: Option<Box<Groups>>,
-    /// What was set, and what may leave by that.
+    /// The settings, and how many jobs they let leave.
     pub(in crate::queue) limits: Limits,
-    /// What is remembered of what was done.
+    /// What the queue remembers of its history.
     pub(in crate::queue) ledger: Ledger,
 }
 
 const _: () = assert!(align_of::<Queue>() <= 8, "some servers' allocators align to 8 bytes");
 
 impl Queue {
-    /// An empty queue. The seed keys the hash of the ids; it shows in nothing that a queue says or
-    /// does.
+    /// An empty queue. The seed keys the hash of the ids, and never shows in what a queue returns
+    /// or does.
     pub fn new(seed: (u64, u64)) -> Queue {
         Queue {
             store: Store::new(seed),
@@ -50,11 +50,11 @@ impl Queue {
         }
     }
 
-    /// Lets time pass up to `now` for those who look and for the counts, or takes it back when the
-    /// clock was set back. What an operation does doesn't depend on it. O(1) while nothing happens.
+    /// Moves the horizon to `now`, for readers and counts; back if the clock was set back.
+    /// Operations don't depend on it. O(1) if no job changes its state between the two.
     #[inline]
     pub fn advance(&mut self, now: Time) {
-        // Most often somebody was here in the same millisecond.
+        // Most calls come within the same millisecond.
         if now != self.lanes.horizon() {
             self.move_on(now);
         }
@@ -62,7 +62,7 @@ impl Queue {
 
     fn move_on(&mut self, now: Time) {
         if now < self.lanes.horizon() {
-            // What had passed is to come again.
+            // What had already happened will happen again.
             self.ledger.wake_now();
         }
         self.reindex_if_clock_went_back(now);
@@ -71,18 +71,17 @@ impl Queue {
         self.ledger.tell(passed.became_ready > 0, passed.died > 0);
     }
 
-    /// The time up to which [`Queue::advance`] let time pass last.
+    /// The time of the last [`Queue::advance`].
     pub fn horizon(&self) -> Time {
         self.lanes.horizon()
     }
 
-    /// What has happened since this was asked last.
+    /// What happened since the last call.
     pub fn take_events(&mut self) -> Events {
         self.ledger.take_events()
     }
 
-    /// Puts a job as it is seen, instead of the one that was found under its id; `None` when there
-    /// is no slot left.
+    /// Inserts this job and replaces the one with its id. `None` if there is no slot left.
     pub(in crate::queue) fn put_job(
         &mut self,
         job: &JobView,
@@ -95,7 +94,7 @@ impl Queue {
         }
         let Some(slot) = self.insert(job, found) else {
             if found.slot.is_some() {
-                self.ledger.bug("a job that was replaced leaves room for another");
+                self.ledger.bug("there is no slot for a job that replaces another");
             }
             return None;
         };
@@ -113,7 +112,7 @@ impl Queue {
         Some(slot)
     }
 
-    /// Adds a job that stands nowhere yet; `None`, and nothing is done, when there is no slot left.
+    /// Adds a job that is in no line yet. `None`, with nothing done, if there is no slot left.
     fn insert(&mut self, job: &JobView, found: Lookup) -> Option<Slot> {
         let group = match job.group {
             Some(name) => Some(self.groups_or_new().join(name)?),
@@ -126,7 +125,7 @@ impl Queue {
         slot
     }
 
-    /// Takes a job out of the queue.
+    /// Removes a job from the queue.
     pub(in crate::queue) fn remove(&mut self, slot: Slot) -> Option<Job> {
         if let Some(details) = self.unplace(slot) {
             self.store.release_rule(&details);
@@ -137,14 +136,14 @@ impl Queue {
         Some(job)
     }
 
-    /// Takes a job out of the queue, to be freed: see [`Queue::take_removed`].
+    /// Removes a job from the queue and frees it: see [`Queue::take_removed`].
     pub(in crate::queue) fn discard(&mut self, slot: Slot) -> Option<()> {
         let job = self.remove(slot)?;
         self.store.add_removed(job);
         Some(())
     }
 
-    /// Puts a job into the lines in which it stands from here on. It has no details.
+    /// Puts a job without details into its lines.
     pub(in crate::queue) fn place(
         &mut self,
         slot: Slot,
@@ -158,7 +157,7 @@ impl Queue {
             self.ledger.mix().run_state(&schedule.run_state, created);
         }
         let Some((placement, group)) = self.store.attach(slot, time, progress, extras) else {
-            return self.ledger.bug("a job that is placed is there");
+            return self.ledger.bug("a job to put into its lines was not found");
         };
         self.enter_lines(slot, &placement);
         if let Some(group) = group {
@@ -206,7 +205,7 @@ impl Queue {
         }
     }
 
-    /// Takes a job out of the lines in which it stands, and from it its details.
+    /// Takes a job out of its lines, and takes its details.
     pub(in crate::queue) fn unplace(&mut self, slot: Slot) -> Option<Details> {
         self.leave_lines(slot);
         self.store.detach(slot)
@@ -214,7 +213,7 @@ impl Queue {
 
     pub(in crate::queue) fn leave_lines(&mut self, slot: Slot) {
         let Some(places) = self.store.places_of(slot) else {
-            return self.ledger.bug("a job that leaves is there");
+            return self.ledger.bug("a job to take out of its lines was not found");
         };
         let mut was_there =
             self.lanes.remove(places.former.main_line, slot, places.bucket, &mut self.store);
@@ -231,23 +230,24 @@ impl Queue {
             was_there &= groups.unplace(group, slot, &places.former);
         }
         if !was_there {
-            self.ledger.bug("a job stands in the lines that its details say");
+            self.ledger.bug("a job was not in the lines that its details name");
         }
     }
 
-    /// Whether the job is dead as of the horizon; one without details isn't.
+    /// Whether the job is dead as of the horizon; a job without details isn't.
     pub(in crate::queue) fn is_dead(&self, slot: Slot) -> bool {
         let has_details = self.store.get(slot).is_some_and(|job| job.details().is_some());
         has_details
             && self.view(slot).is_some_and(|job| job.state(self.lanes.horizon()) == State::Dead)
     }
 
-    /// Whether there is anything for [`Queue::take_removed`].
+    /// Whether [`Queue::take_removed`] returns any job.
     pub fn has_removed(&self) -> bool {
         self.store.has_removed()
     }
 
-    /// The large jobs that the last operation removed. What nobody takes, the next operation frees.
+    /// The large jobs that the last operation removed. If the caller doesn't take them, the next
+    /// operation frees them.
     pub fn take_removed(&mut self) -> Removed {
         self.store.take_removed()
     }

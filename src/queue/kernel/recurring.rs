@@ -1,4 +1,4 @@
-//! Jobs that come back: what the operations on a job come to when it has a schedule.
+//! Jobs that come back: what operations do to a job with a schedule.
 
 use super::job::REASON_NO_ATTEMPTS_LEFT;
 use super::queue::Queue;
@@ -9,14 +9,14 @@ use crate::queue::value::state::{Progress, State};
 use crate::queue::value::time::Time;
 
 impl Queue {
-    /// Before the job is given another place: then its place in the lines follows from this.
+    /// Must be called before the job gets another place, which depends on it.
     pub(in crate::queue) fn set_run_state(&mut self, slot: Slot, run_state: RunState) {
         let missed = self.store.set_run_state(slot, run_state);
         self.ledger.count(|totals| &mut totals.missed, missed as usize);
     }
 
-    /// A job that has a schedule is about to be handed out. The occurrence that it is handed out
-    /// for.
+    /// Starts a run of a job with a schedule that is about to be handed out. Returns its
+    /// occurrence.
     pub(in crate::queue) fn begin_run(
         &mut self,
         now: Time,
@@ -31,15 +31,16 @@ impl Queue {
         let run_state =
             if is_first_attempt { rule.begun(run_state, now, calendar) } else { run_state };
         if has_failed {
-            // The last attempt has timed out. The job stays where it is, about to be handed out.
+            // The last attempt has timed out. The job keeps its place, as it is about to be handed
+            // out.
             self.store.begin_anew(slot);
         }
         self.set_run_state(slot, run_state);
         Some(run_state.occurrence)
     }
 
-    /// The run is over: the job waits for its next occurrence, at the earliest now. `None`: there
-    /// is none, or the job has no schedule.
+    /// The run is over: the job waits for its next occurrence, at `now` at the earliest. `None` if
+    /// there is none, or if the job has no schedule.
     pub(in crate::queue) fn schedule_next_run(
         &mut self,
         now: Time,
@@ -54,7 +55,8 @@ impl Queue {
         Some(())
     }
 
-    /// The same when the run has failed.
+    /// The run has failed: the job waits for its next occurrence, at `now` at the earliest. `None`
+    /// if there is none, or if the job has no schedule.
     pub(in crate::queue) fn schedule_next_run_after_failure(
         &mut self,
         now: Time,
@@ -73,9 +75,9 @@ impl Queue {
         Some(())
     }
 
-    /// A job that has a schedule is made ready now. One that is dead begins its schedule again; one
-    /// that waits for its next occurrence runs besides; one that waits for another attempt gets it
-    /// now.
+    /// Makes a job with a schedule ready now. A dead job begins its schedule again. A job that
+    /// waits for its next occurrence gets an extra run. A job that waits for another attempt gets
+    /// it now.
     pub(in crate::queue) fn kick_round(
         &mut self,
         now: Time,
@@ -113,7 +115,7 @@ impl Queue {
         Some(())
     }
 
-    /// A job that was given back before anybody had begun.
+    /// The job was given back before a worker began: the run doesn't count.
     pub(in crate::queue) fn take_back_run(&mut self, slot: Slot) {
         let run_state = self.store.schedule_of(slot).map(|schedule| schedule.run_state);
         if let Some(run_state) = run_state {

@@ -1,12 +1,12 @@
-//! Jobs that an operation removed and that are still to be freed. To free a large body takes a
-//! tenth of a millisecond, so the caller may take such jobs and free them on another thread.
+//! Jobs that an operation removed and that aren't freed yet. Freeing a large body takes a tenth of
+//! a millisecond, so the caller may free these jobs on another thread.
 
 use super::job::Job;
 
-/// Smaller jobs are freed at once: that costs no more than to keep them.
+/// Smaller jobs are freed at once: that costs no more than keeping them.
 const LARGE_JOB_BYTES: usize = 16 << 10;
 
-/// Large jobs that are gone from their queue, and are to be freed.
+/// Large jobs that were removed from their queue and aren't freed yet.
 #[derive(Default)]
 pub struct Removed {
     jobs: Vec<Job>,
@@ -34,7 +34,7 @@ impl Removed {
         }
     }
 
-    /// Bytes that they take.
+    /// Bytes of these jobs.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

@@ -1,5 +1,4 @@
-//! What is known of each job, wherever it stands: the pool, and what its jobs share or few of them
-//! have.
+//! What is stored for each job: the pool, values that jobs share, and details that few jobs have.
 
 use super::details::{Details, JobSchedule, RareDetails, Residents};
 use super::job::{Job, JobView, REASON_NO_ATTEMPTS_LEFT};
@@ -21,19 +20,19 @@ use crate::queue::value::recurrence::{Recurrence, RunState, ScheduleView};
 use crate::queue::value::state::{Progress, Stage};
 use crate::queue::value::time::{Millis, Time};
 
-/// O(1) for each operation.
+/// Every operation is O(1).
 #[derive(Clone)]
 pub(in crate::queue) struct Store {
     pool: Pool,
     policies: Policies,
     rules: Interned<Recurrence>,
     details: Slab<Details>,
-    /// Bytes that details own elsewhere.
+    /// Bytes that details own outside their slab.
     details_bytes: usize,
     removed: Removed,
 }
 
-/// In which lines a job stands, and in which buckets of them.
+/// The lines of a job, and its bucket in each.
 pub(in crate::queue) struct LineLocations {
     pub group: Option<GroupNumber>,
     pub bucket: BucketNumber,
@@ -42,7 +41,7 @@ pub(in crate::queue) struct LineLocations {
     pub former: FormerPlacement,
 }
 
-/// A job that was leased in the simple way, and where it stands.
+/// A job leased by [`Store::lease_plain`], and its place.
 pub(in crate::queue) struct PlainLease {
     pub priority: u8,
     pub bucket: BucketNumber,
@@ -63,12 +62,12 @@ impl Store {
         }
     }
 
-    /// The jobs themselves, to be found and looked at.
+    /// The jobs themselves, to be found and read.
     pub fn pool(&self) -> &Pool {
         &self.pool
     }
 
-    /// Bytes that it asked its allocator for.
+    /// Bytes requested from the allocator.
     pub fn memory(&self) -> usize {
         self.pool.memory()
             + self.policies.memory()
@@ -82,12 +81,12 @@ impl Store {
         self.details_bytes
     }
 
-    /// So many jobs are about to come.
+    /// Makes room in the index for `jobs` more jobs.
     pub fn expect(&mut self, jobs: usize) {
         self.pool.expect(jobs);
     }
 
-    /// How many jobs come back.
+    /// How many jobs have a schedule.
     pub fn schedules(&self) -> u32 {
         self.rules.users()
     }
@@ -96,7 +95,7 @@ impl Store {
         self.details.get(self.pool.get(slot)?.details()?)
     }
 
-    /// What the job was told, and what it has come to.
+    /// The job's terms, and its details if it has any.
     pub fn terms_and_details(&self, slot: Slot) -> Option<(&Terms, Option<&Details>)> {
         let job = self.pool.get(slot)?;
         let (number, details) = match job.details() {
@@ -121,7 +120,7 @@ impl Store {
         self.details_of(slot).map(Details::progress).unwrap_or_default()
     }
 
-    /// In which lines the job stands, as its details have it.
+    /// The lines of the job, computed from its details.
     pub fn placement(&self, slot: Slot) -> Option<Placement> {
         let (terms, details) = self.terms_and_details(slot)?;
         let mut placement = match details {
@@ -130,14 +129,14 @@ impl Store {
                     details.schedule().and_then(|schedule| self.next_run(slot, schedule));
                 Placement::of(terms, details.time, &details.progress(), next_run)
             }
-            // Of one without details, only the time is in the line alone; and that isn't asked for.
+            // Only the line knows the time of a job without details, and no caller needs it here.
             None => Placement::waiting(terms, Time::ZERO),
         };
         placement.main_line = terms.main_line(placement.main_line);
         Some(placement)
     }
 
-    /// Where to look for a job that is to leave its lines.
+    /// The places from which the job must be removed.
     pub fn places_of(&self, slot: Slot) -> Option<LineLocations> {
         let bucket = self.pool.get(slot)?.bucket;
         let (terms, details) = self.terms_and_details(slot)?;
@@ -154,14 +153,14 @@ impl Store {
         Some(LineLocations { group: terms.group, bucket, expiry_bucket, lease_bucket, former })
     }
 
-    /// Whether this is a finished job that had been kept long enough by `now`: its id is free.
+    /// Whether this is a finished job whose KEEP was over by `now`: its id is free.
     pub fn was_kept_until(&self, slot: Slot, now: Time) -> bool {
         let is_over =
             |details: &Details| details.progress().stage == Stage::Done && details.time <= now;
         self.details_of(slot).is_some_and(is_over)
     }
 
-    /// Adds a job that stands nowhere yet; `None` when there are as many as there may be.
+    /// Adds a job that is in no line yet. `None` if the store is full.
     pub fn insert(
         &mut self,
         job: &JobView,
@@ -176,8 +175,7 @@ impl Store {
         slot
     }
 
-    /// Takes out a job that stands nowhere any more and has no details; and says of which group it
-    /// was.
+    /// Removes a job that is in no line and has no details. Also returns its group.
     pub fn remove(&mut self, slot: Slot) -> Option<(Job, Option<GroupNumber>)> {
         let job = self.pool.remove(slot)?;
         let number = job.policy()?;
@@ -186,8 +184,7 @@ impl Store {
         Some((job, group))
     }
 
-    /// Gives a job that has no details what is to be remembered of it there; where it stands by
-    /// that, and of which group it is.
+    /// Stores the job's details, if it needs any. Returns its placement and group.
     #[inline]
     pub fn attach(
         &mut self,
@@ -201,7 +198,7 @@ impl Store {
         let job = self.pool.get_mut(slot)?;
         let number = job.policy()?;
         let terms = self.policies.get(number)?;
-        // What may be late stands in one more line, and its details know where.
+        // A job that may be late is in a second line, and its details know its bucket there.
         let is_plain = *progress == Progress::default() && terms.late.is_zero();
         let mut placement = if is_plain {
             Placement::waiting(terms, time)
@@ -218,7 +215,7 @@ impl Store {
         Some((placement, terms.group))
     }
 
-    /// Takes the details from a job. Most often there are none.
+    /// Takes the details from a job. Most jobs have none.
     pub fn detach(&mut self, slot: Slot) -> Option<Details> {
         let job = self.pool.get_mut(slot)?;
         let details = self.details.remove(job.details()?)?;
@@ -227,8 +224,8 @@ impl Store {
         Some(details)
     }
 
-    /// Leases a job that nobody has had, doesn't expire, has no group and will be ready when its
-    /// lease runs out. `None`, and nothing is done, when it isn't such a one.
+    /// Leases a job that was never delivered, doesn't expire, has no group and will be ready when
+    /// its lease runs out. `None`, with nothing done, for any other job.
     #[inline(always)]
     pub fn lease_plain(
         &mut self,
@@ -258,7 +255,7 @@ impl Store {
         })
     }
 
-    /// Gives another priority to a job that has no details.
+    /// Changes the priority of a job without details.
     pub fn set_priority(&mut self, slot: Slot, priority: u8) -> Option<()> {
         let before = self.pool.get(slot)?.policy()?;
         let terms = *self.policies.get(before)?;
@@ -269,7 +266,7 @@ impl Store {
         Some(())
     }
 
-    /// What few jobs have, for a job that is put somewhere.
+    /// The rare details of a job that is being added.
     pub fn extras_of(&mut self, job: &JobView) -> Option<Box<RareDetails>> {
         let recurring = job.schedule.and_then(|schedule| {
             let rule = self.rules.take(schedule.rule)?;
@@ -278,7 +275,7 @@ impl Store {
         RareDetails::of(job.reason, job.tally, recurring)
     }
 
-    /// A job with these details is gone.
+    /// Releases the shared rule of a job with these details, which is gone.
     pub fn release_rule(&mut self, details: &Details) {
         if let Some(schedule) = details.schedule() {
             self.rules.release(schedule.rule);
@@ -293,13 +290,13 @@ impl Store {
         self.scheduled(self.details_of(slot)?.schedule()?)
     }
 
-    /// When the job is ready for its next occurrence, where that is decided.
+    /// When the job is ready for its next occurrence, if that is known.
     pub fn next_run(&self, slot: Slot, schedule: &JobSchedule) -> Option<Time> {
         let (rule, next) = (self.rules.get(schedule.rule)?, schedule.run_state.next()?);
         Some(rule.ready_at(self.pool.get(slot)?.id_and_body().0, next))
     }
 
-    /// Gives a job another run_state; how many more occurrences it has missed by that.
+    /// Sets the schedule state of a job. Returns by how much its count of missed occurrences grew.
     pub fn set_run_state(&mut self, slot: Slot, run_state: RunState) -> u32 {
         let number = self.pool.get(slot).and_then(|job| job.details());
         let Some(details) = number.and_then(|number| self.details.get_mut(number)) else {
@@ -311,7 +308,8 @@ impl Store {
         run_state.missed.saturating_sub(before)
     }
 
-    /// The last attempt has timed out: attempts begin anew, and the reason says why.
+    /// The last attempt has timed out: the attempts are counted from 0 again, and the reason says
+    /// why.
     pub fn begin_anew(&mut self, slot: Slot) {
         let number = self.pool.get(slot).and_then(|job| job.details());
         if let Some(details) = number.and_then(|number| self.details.get_mut(number)) {
@@ -321,12 +319,12 @@ impl Store {
         }
     }
 
-    /// Jobs as residents of this line.
+    /// Stores bucket numbers for a side line.
     pub fn residents_of(&mut self, line: SideLine) -> Residents<'_> {
         Residents { line, pool: &self.pool, details: &mut self.details }
     }
 
-    /// What was removed is to be freed, by whoever takes it.
+    /// Keeps a large removed job until [`Store::take_removed`].
     pub fn add_removed(&mut self, job: Job) {
         self.removed.add(job);
     }
@@ -344,10 +342,10 @@ impl Store {
         self.removed.free();
     }
 
-    /// How many parts [`Store::defrag`] knows.
+    /// How many parts [`Store::defrag`] has.
     pub const PARTS: u32 = 5;
 
-    /// Hands the memory of a part to a defragmenter, as [`Slab::defrag`].
+    /// Hands the memory of a part to a defragmenter: see [`Slab::defrag`].
     pub fn defrag(
         &mut self,
         part: u32,

@@ -1,12 +1,12 @@
-//! What a job shares with others that were told the same and are of the same group. So no job has a
-//! byte more for its group.
+//! What a job shares with other jobs of the same policy and group. So a group costs a job no
+//! memory.
 
 use crate::queue::groups::group::GroupNumber;
 use crate::queue::lines::lanes::MainLine;
 use crate::queue::memory::interned::Interned;
 use crate::queue::value::policy::Policy;
 
-/// What a job was told that it shares with others: its policy, and of which group it is.
+/// What jobs share: their policy and their group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Terms {
     pub policy: Policy,
@@ -18,7 +18,8 @@ impl Terms {
         self.group.is_some()
     }
 
-    /// The line in which a job with this policy stands, where that has a group.
+    /// The main line of a job with these terms. A job with a group is in the lane of grouped jobs
+    /// of its priority.
     #[inline]
     pub fn main_line(&self, main_line: MainLine) -> MainLine {
         match main_line {
@@ -40,7 +41,7 @@ impl std::ops::Deref for Terms {
     }
 }
 
-/// All terms that some job has, once.
+/// All terms in use, each stored once.
 pub type Policies = Interned<Terms>;
 
 #[cfg(test)]

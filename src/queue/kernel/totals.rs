@@ -1,8 +1,8 @@
-//! What became of jobs since the queue was made.
+//! What happened to jobs since the queue was created.
 
 use serde::{Deserialize, Serialize};
 
-/// How often what happened since the queue was made.
+/// Counts since the queue was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     pub added: u64,
@@ -15,16 +15,16 @@ pub struct Totals {
     pub deleted: u64,
     pub released: u64,
     pub buried: u64,
-    /// Jobs that became dead, whatever the cause.
+    /// Jobs that died, whatever the cause.
     pub died: u64,
     pub kicked: u64,
-    /// Jobs removed by DQ.PURGE, or because they had been kept long enough.
+    /// Jobs removed by DQ.PURGE, or because their KEEP was over.
     pub purged: u64,
-    /// Occurrences of schedules that came as one with another, or were never handed out.
+    /// Occurrences of schedules that were merged with another, or were never handed out.
     pub missed: u64,
 }
 
-/// So many more. A record may have brought any number: the last one there is stays.
+/// Adds `more` to a total. A saved total may be any number, so it stops at the maximum.
 pub(in crate::queue) fn count(total: &mut u64, more: usize) {
     *total = total.saturating_add(more as u64);
 }

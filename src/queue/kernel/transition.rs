@@ -1,5 +1,5 @@
-//! How a job that stays gets another place: all that an operation does to one goes through here,
-//! but for the most frequent hand-out (`lease.rs`).
+//! How a job that stays in the queue gets another place. Every operation on such a job uses this,
+//! except the most frequent delivery (`plain_lease.rs`).
 
 use super::details::{Details, RareDetails};
 use super::queue::Queue;
@@ -8,12 +8,12 @@ use crate::queue::value::state::{Progress, Stage};
 use crate::queue::value::tally::Tally;
 use crate::queue::value::time::Time;
 
-/// What becomes of the reason that a worker gave for a job.
+/// What happens to the reason that a worker gave for a job.
 #[derive(Clone, Copy)]
 pub(in crate::queue) enum Reason<'r> {
-    /// It is this one.
+    /// It is replaced by this one.
     Is(&'r [u8]),
-    /// The job keeps the one it had, if any.
+    /// The job keeps its reason, if any.
     Keep,
     None,
 }
@@ -25,7 +25,7 @@ pub(in crate::queue) enum Cause {
     Released,
     Touched,
     Buried,
-    /// And is kept.
+    /// Finished, and kept.
     Finished,
     Kicked,
 }
@@ -40,7 +40,7 @@ pub(in crate::queue) struct Transition<'r> {
     pub reason: Reason<'r>,
     /// Whether the job's tally counts the cause.
     pub is_counted: bool,
-    /// `None`: it keeps the one it has.
+    /// `None`: the job keeps its priority.
     pub priority: Option<u8>,
 }
 
@@ -62,7 +62,7 @@ impl<'r> Transition<'r> {
         Transition { reason, ..self }
     }
 
-    /// What few jobs have, of one that had these details.
+    /// The rare details after this transition, of a job that had `details`.
     fn extras_of(&self, details: Option<Details>) -> Option<Box<RareDetails>> {
         let has_timed_out = details.as_ref().is_some_and(|details| details.has_timed_out(self.now));
         let extras = details.and_then(Details::into_extras);
@@ -100,21 +100,20 @@ impl<'r> Reason<'r> {
 }
 
 impl Queue {
-    /// Gives a job another progress and time, and with them another place. All that an operation
-    /// does to a job that stays goes through here.
+    /// Gives a job another progress, time and place. Every operation on a job that stays uses this.
     pub(in crate::queue) fn transition(&mut self, slot: Slot, transition: &Transition) {
         let Transition { cause, time, progress, .. } = transition;
         let becomes_dead = progress.stage == Stage::Dead && !self.is_dead(slot);
         let extras = transition.extras_of(self.unplace(slot));
         if let Some(priority) = transition.priority {
             if self.store.set_priority(slot, priority).is_none() {
-                self.ledger.bug("a job's policy is kept as long as the job");
+                self.ledger.bug("a job's policy could not be changed");
             }
         }
         self.ledger.raise_lease(progress.lease.unwrap_or_default());
         self.place(slot, *time, progress, extras);
         match cause {
-            // Counted by those who hand out, together.
+            // Operations that hand out jobs count them together.
             Cause::Popped => (),
             Cause::Released => self.ledger.count(|totals| &mut totals.released, 1),
             Cause::Buried => self.ledger.count(|totals| &mut totals.buried, 1),

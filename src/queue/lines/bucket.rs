@@ -1,4 +1,4 @@
-//! One bucket: a short sorted run of entries, and what can be said of all of them at once.
+//! One bucket: a short sorted run of entries, and bounds that hold for all of them.
 
 use std::cell::Cell;
 
@@ -8,19 +8,18 @@ use crate::queue::memory::defrag::Defragmenter;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::time::Time;
 
-/// The bounds let a search leave out a bucket whole. They may be wider than they need be, since a
-/// job that leaves doesn't narrow them; a search that was led astray does, and so does a split, by
-/// what the entries say themselves.
+/// The bounds `opens` and `closes` let a search skip a whole bucket. They may be wider than
+/// necessary, as a job that leaves doesn't narrow them. A search that found nothing in the bucket
+/// narrows them, and a split narrows them by what the entries know.
 pub struct Bucket {
-    /// The first ones of which have left: jobs mostly leave in their order, and the others needn't
-    /// move each time.
+    /// `entries[..left]` are removed: jobs mostly leave from the front.
     entries: Vec<Entry>,
     left: u32,
     leased: u32,
     leased_at_first: u32,
-    /// No window here opens earlier …
+    /// No window of these entries opens earlier …
     opens: Cell<Time>,
-    /// … and of those that close, none does later.
+    /// … and no window that closes does so later.
     closes: Cell<Time>,
 }
 
@@ -31,7 +30,7 @@ impl Default for Bucket {
     }
 }
 
-/// With the room of the original: that is what [`super::buckets::Buckets`] counts.
+/// Keeps the capacity of the original, which [`Buckets`](super::buckets::Buckets) counts.
 impl Clone for Bucket {
     fn clone(&self) -> Bucket {
         let mut entries = Vec::with_capacity(self.entries.capacity());
@@ -77,7 +76,7 @@ impl Bucket {
         self.closes.get() <= now && self.entries().iter().all(Entry::expires)
     }
 
-    /// As narrow as can be.
+    /// Makes the bounds as narrow as possible, by asking each job.
     pub fn narrow(&self, windows: &(impl Windows + ?Sized)) {
         let (mut opens, mut closes) = (Time::MAX, Time::ZERO);
         for entry in self.entries() {
@@ -91,7 +90,7 @@ impl Bucket {
         self.closes.set(closes);
     }
 
-    /// What is known here of the window of one that waits, which isn't wider.
+    /// An upper bound of the window of a waiting entry.
     pub fn widest(&self, entry: &Entry) -> Window {
         let mut widest = entry.widest();
         if entry.expires() {
@@ -100,7 +99,7 @@ impl Bucket {
         widest
     }
 
-    /// As narrow as it can be said without asking the jobs.
+    /// Makes the bounds as narrow as the entries know, without asking the jobs.
     fn narrow_roughly(&mut self) {
         let opens = self.entries().iter().map(Entry::opens_from).min().unwrap_or(Time::MAX);
         let closing = self.entries().iter().filter(|entry| entry.expires());
@@ -114,7 +113,7 @@ impl Bucket {
         self.entries().partition_point(|entry| entry.time() <= time)
     }
 
-    /// Where a job with this time goes: behind those of the same time.
+    /// Where a job with this time goes: after those with an equal time.
     #[inline(always)]
     pub fn place_of(&self, time: Time) -> usize {
         // Times mostly ascend.
@@ -125,7 +124,7 @@ impl Bucket {
         }
     }
 
-    /// Says for how many more entries it took memory.
+    /// Returns for how many more entries it took memory.
     #[inline(always)]
     pub fn insert(&mut self, at: usize, entry: Entry, window: Window, growth: usize) -> usize {
         let more =
@@ -174,13 +173,13 @@ impl Bucket {
         Some(entry)
     }
 
-    /// The place of those that have left is there for others.
+    /// Reuses the space of removed entries.
     fn close_up(&mut self) {
         self.entries.drain(..self.left as usize);
         self.left = 0;
     }
 
-    /// Takes out the entries from `middle` on, with room for `growth` more; leaves itself as much.
+    /// Moves the entries from `middle` on to a new bucket. Both then have room for `growth` more.
     pub fn split_off(&mut self, middle: usize, growth: usize) -> Bucket {
         self.close_up();
         let mut entries = Vec::with_capacity(self.entries.len().saturating_sub(middle) + growth);
@@ -199,7 +198,7 @@ impl Bucket {
         upper
     }
 
-    /// Takes in what is behind it.
+    /// Appends the entries of the next bucket.
     pub fn append(&mut self, behind: &Bucket, growth: usize) {
         self.close_up();
         self.entries.extend_from_slice(behind.entries());
@@ -210,7 +209,7 @@ impl Bucket {
         self.closes.set(self.closes.get().max(behind.closes.get()));
     }
 
-    /// What has a time after `from`, up to and including `to`.
+    /// Counts the entries with a time after `from`, up to and including `to`.
     pub fn count_between(&self, from: Time, to: Time) -> JobCounts {
         tally_of(self.entries().get(self.up_to(from)..self.up_to(to)).unwrap_or_default())
     }

@@ -1,12 +1,12 @@
-//! The sorted buckets: jobs in the order of their times, and of equal times in the order in which
-//! they came. Each bucket is a short sorted run; a directory of the buckets is sorted too. (The
-//! shape is that of a B+ tree of two levels, or of G. Jenks' SortedContainers; why not a tree, a
+//! The sorted buckets: jobs in the order of their times; jobs with equal times in the order in
+//! which they were added. Each bucket is a short sorted run; a directory of the buckets is sorted
+//! too. (The shape is a B+ tree of two levels, or G. Jenks' SortedContainers; why not a tree, a
 //! heap or a timing wheel: docs/design/buckets.md.)
 //!
 //! Nothing moves when time passes: the jobs up to the *horizon* are simply the front part, and
-//! [`Buckets::advance`] adds up how many they are, a whole bucket at a step. So a million jobs that
-//! fall due in one millisecond cost the counting of four thousand buckets, and the order is exact
-//! at every moment, also halfway.
+//! [`Buckets::advance`] adds up how many they are, a whole bucket at a time. So if a million jobs
+//! fall due in one millisecond, four thousand buckets are counted. The order is exact at every
+//! moment.
 
 mod balance;
 pub mod steps;
@@ -22,25 +22,25 @@ use crate::queue::memory::defrag::Defragmenter;
 use crate::queue::memory::slab::{Slab, Slot};
 use crate::queue::value::time::Time;
 
-/// Entries in a bucket, at most. Measured: half of it costs more in the directory, twice as much
-/// more in shifting.
+/// Entries in a bucket, at most. Measured: with half as many the directory costs more, with twice
+/// as many shifting does.
 const BUCKET_ENTRIES: usize = 256;
-/// A bucket with at most this many looks for a neighbour to merge with …
+/// A bucket with at most this many entries is merged with a neighbour …
 const MERGE_BELOW: usize = BUCKET_ENTRIES / 4;
-/// … and takes it if this many are not exceeded, so that the next insert doesn't split it again.
+/// … if both together have at most this many, so that the next insert doesn't split them again.
 const MERGED_AT_MOST: usize = BUCKET_ENTRIES / 2;
-/// Buckets grow by so many entries: doubling would leave a quarter of the memory unused.
+/// Buckets grow by this many entries: doubling would leave a quarter of the memory unused.
 const GROWTH: usize = 32;
 
-/// The number of a bucket; each job keeps the one that it is in.
+/// The number of a bucket. Each job stores the number of its bucket.
 pub type BucketNumber = u32;
 
-/// Where jobs keep the number of their bucket.
+/// Stores the bucket numbers of jobs.
 pub trait BucketListener {
     fn moved_to(&mut self, slot: Slot, bucket: BucketNumber);
 }
 
-/// A job that comes into a line.
+/// A job that is put into a line.
 #[derive(Clone, Copy, Debug)]
 pub struct NewEntry {
     pub time: Time,
@@ -55,18 +55,18 @@ impl NewEntry {
     }
 }
 
-/// A line of the directory. `first` is not later than any time in its bucket and not earlier than
-/// any in the one before.
+/// A row of the directory. `first` is not later than any time in its bucket and not earlier than
+/// any time in the bucket before.
 #[derive(Clone, Copy)]
 struct DirectoryEntry {
     first: Time,
     bucket: BucketNumber,
 }
 
-/// So many lines at the front of the directory kind nothing that is still open at `since` or later.
+/// In the first `rows` rows of the directory, every window has closed by `since`.
 #[derive(Clone, Copy, Default)]
 struct Closed {
-    lines: usize,
+    rows: usize,
     since: Time,
 }
 
@@ -74,9 +74,9 @@ struct Closed {
 pub struct Buckets {
     directory: VecDeque<DirectoryEntry>,
     buckets: Slab<Bucket>,
-    /// Up to and including this time, jobs have passed.
+    /// Jobs up to and including this time have passed.
     horizon: Time,
-    /// No job has a time beyond the horizon that is earlier.
+    /// No job after the horizon has an earlier time.
     next_at_earliest: Time,
     all: JobCounts,
     passed: JobCounts,
@@ -86,12 +86,12 @@ pub struct Buckets {
 }
 
 impl Buckets {
-    /// All jobs, and those whose time has passed the horizon.
+    /// The counts of all jobs, and of those up to the horizon.
     pub fn job_counts(&self) -> (JobCounts, JobCounts) {
         (self.all, self.passed)
     }
 
-    /// The earliest time beyond the horizon. O(log n).
+    /// The earliest time after the horizon. O(log n).
     pub fn next(&self) -> Option<Time> {
         self.first_after(self.horizon)
     }
@@ -102,7 +102,7 @@ impl Buckets {
             + self.directory.capacity() * size_of::<DirectoryEntry>()
     }
 
-    /// Hands the buckets' memory to a defragmenter, as [`Slab::defrag`].
+    /// Hands the buckets' memory to a defragmenter: see [`Slab::defrag`].
     pub fn defrag(&mut self, from: Slot, defragmenter: &mut impl Defragmenter) -> Option<Slot> {
         if from == 0 {
             let mut directory = Vec::from(std::mem::take(&mut self.directory));
@@ -112,7 +112,7 @@ impl Buckets {
         self.buckets.defrag(from, defragmenter, |bucket, defragmenter| bucket.defrag(defragmenter))
     }
 
-    /// The job that leaves first, and its time. O(1).
+    /// The first job and its time. O(1).
     pub fn first(&self) -> Option<(Time, Slot)> {
         self.first_entry().map(|entry| (entry.time(), entry.slot))
     }
@@ -121,8 +121,9 @@ impl Buckets {
         self.buckets.get(self.directory.front()?.bucket)?.entries().first()
     }
 
-    /// The first job up to `now` whose window hasn't closed by then. O(1) where no job expires.
-    /// Otherwise the buckets at the front in which everything has are stepped over once.
+    /// The first job up to `now` whose window is not closed by then. O(1) if no job expires.
+    /// Otherwise, buckets at the front in which every window has closed are skipped once and
+    /// remembered.
     pub fn first_open(&self, now: Time, windows: &impl Windows) -> Option<(Time, Slot)> {
         match self.first_if_never_closed() {
             Some((time, slot)) => (time <= now).then_some((time, slot)),
@@ -132,12 +133,12 @@ impl Buckets {
 
     #[inline(never)]
     fn find_first_open(&self, now: Time, windows: &impl Windows) -> Option<(Time, Slot)> {
-        let Closed { lines, since } = self.closed.get();
-        let start = if since <= now { lines.min(self.directory.len()) } else { 0 };
+        let Closed { rows, since } = self.closed.get();
+        let start = if since <= now { rows.min(self.directory.len()) } else { 0 };
         let mut end = start;
         let mut found = None;
-        for line in self.directory.range(start..).take_while(|line| line.first <= now) {
-            let Some(bucket) = self.buckets.get(line.bucket) else {
+        for row in self.directory.range(start..).take_while(|row| row.first <= now) {
+            let Some(bucket) = self.buckets.get(row.bucket) else {
                 break;
             };
             if !bucket.is_closed(now) {
@@ -151,30 +152,31 @@ impl Buckets {
             end += 1;
         }
         if end > start || since > now {
-            self.closed.set(Closed { lines: end, since: now });
+            self.closed.set(Closed { rows: end, since: now });
         }
         found
     }
 
-    /// The first job, where its window doesn't close: most often, no job's does.
+    /// The first job, if its window never closes. In most queues, no job's window does.
     fn first_if_never_closed(&self) -> Option<(Time, Slot)> {
         let bucket = self.buckets.get(self.directory.front()?.bucket)?;
         let first = bucket.entries().first().filter(|first| !first.expires())?;
         Some((first.time(), first.slot))
     }
 
-    fn lines_from(&self, time: Time) -> impl Iterator<Item = &DirectoryEntry> {
-        self.directory.range(self.last_line_up_to(time).unwrap_or(0)..)
+    fn rows_from(&self, time: Time) -> impl Iterator<Item = &DirectoryEntry> {
+        self.directory.range(self.last_row_up_to(time).unwrap_or(0)..)
     }
 
     /// The time of the job in `slot`, which is in `bucket`. O(bucket).
     pub fn time_of(&self, slot: Slot, bucket: BucketNumber) -> Option<Time> {
         let entries = self.buckets.get(bucket)?.entries();
-        // From the end: most often it is asked about a job that has just come.
+        // From the end: most calls ask for a job that was just added.
         entries.iter().rfind(|entry| entry.slot == slot).map(Entry::time)
     }
 
-    /// Moves the horizon to `now`, on or back. O(buckets between the two), each a few nanoseconds.
+    /// Moves the horizon to `now`, forward or back. O(buckets between the two), a few nanoseconds
+    /// each.
     #[inline]
     pub fn advance(&mut self, now: Time) {
         if now != self.horizon {
@@ -195,17 +197,17 @@ impl Buckets {
         }
     }
 
-    /// Puts a job among those with the same time. O(log n) and the shift of a bucket; O(bucket)
-    /// more when it splits.
+    /// Inserts a job after those with an equal time. O(log n), and a shift within the bucket;
+    /// O(bucket) more when it splits.
     pub fn insert(&mut self, new_entry: &NewEntry, residents: &mut impl BucketListener) {
         self.insert_here(new_entry, residents);
     }
 
-    /// The same, where a call is to be saved.
+    /// As [`Buckets::insert`], inlined.
     #[inline(always)]
     pub fn insert_here(&mut self, new_entry: &NewEntry, residents: &mut impl BucketListener) {
         let (time, entry) = (new_entry.time, new_entry.entry());
-        let at = self.line_for(time);
+        let at = self.row_for(time);
         let placed = at.and_then(|at| Some((at, self.put(at, entry, new_entry)?)));
         let (at, number) =
             placed.unwrap_or_else(|| self.put_with_room(at, entry, new_entry, residents));
@@ -222,7 +224,7 @@ impl Buckets {
         }
     }
 
-    /// Takes the job in `slot` out of its `bucket`; says what its time was. O(log n + bucket).
+    /// Removes the job in `slot` from its `bucket`. Returns its time. O(log n + bucket).
     #[inline(always)]
     pub fn remove(
         &mut self,
@@ -233,7 +235,7 @@ impl Buckets {
         let bucket = self.buckets.get_mut(number)?;
         let entry = bucket.remove(slot)?;
         let (time, one, left) = (entry.time(), entry.tally(), bucket.len());
-        // Only at some sizes: looking for the neighbour at each removal would be wasted.
+        // Only at some sizes: looking for a neighbour at each removal would cost too much.
         if left == 0 || left <= MERGE_BELOW && left.is_power_of_two() {
             self.tidy(number, left, time, residents);
         }
@@ -244,24 +246,25 @@ impl Buckets {
         Some(time)
     }
 
-    /// How many jobs have a time after `from`, up to and including `to`.
+    /// Counts the jobs with a time after `from`, up to and including `to`.
     pub fn count_between(&self, from: Time, to: Time) -> JobCounts {
         let mut tally = JobCounts::default();
-        let mut lines = self.lines_from(from).peekable();
-        while let Some(line) = lines.next() {
-            if line.first > to {
+        let mut rows = self.rows_from(from).peekable();
+        while let Some(row) = rows.next() {
+            if row.first > to {
                 break;
             }
-            let Some(bucket) = self.buckets.get(line.bucket) else {
+            let Some(bucket) = self.buckets.get(row.bucket) else {
                 break;
             };
-            let whole = line.first > from && lines.peek().is_some_and(|next| next.first <= to);
+            let whole = row.first > from && rows.peek().is_some_and(|next| next.first <= to);
             tally += if whole { bucket.tally() } else { bucket.count_between(from, to) };
         }
         tally
     }
 
-    /// Those with a time after `now`. O(1) while nothing lies between that and the horizon.
+    /// Counts the jobs with a time after `now`. O(1) if there is no job between `now` and the
+    /// horizon.
     pub fn count_after(&self, now: Time) -> JobCounts {
         let mut tally = self.all - self.passed;
         if now < self.horizon {
@@ -274,32 +277,31 @@ impl Buckets {
 
     /// The earliest time after this one. O(log n).
     pub fn first_after(&self, time: Time) -> Option<Time> {
-        // The next line but one at the latest: no bucket is empty.
-        let buckets =
-            self.lines_from(time).take(2).filter_map(|line| self.buckets.get(line.bucket));
+        // It is in one of two rows: no bucket is empty.
+        let buckets = self.rows_from(time).take(2).filter_map(|row| self.buckets.get(row.bucket));
         buckets
             .into_iter()
             .find_map(|bucket| bucket.entries().get(bucket.up_to(time)))
             .map(Entry::time)
     }
 
-    /// The last line of the directory that doesn't begin after `time`.
-    fn last_line_up_to(&self, time: Time) -> Option<usize> {
-        self.directory.partition_point(|line| line.first <= time).checked_sub(1)
+    /// The last row of the directory that doesn't begin after `time`.
+    fn last_row_up_to(&self, time: Time) -> Option<usize> {
+        self.directory.partition_point(|row| row.first <= time).checked_sub(1)
     }
 
-    /// The line of the directory to which a job with this time goes; none, if it comes before all
-    /// of them.
+    /// The row of the directory to which a job with this time goes; `None` if it comes before all
+    /// rows.
     #[inline(always)]
-    fn line_for(&self, time: Time) -> Option<usize> {
+    fn row_for(&self, time: Time) -> Option<usize> {
         // Times mostly ascend.
         if self.directory.back().is_some_and(|last| last.first <= time) {
             return self.directory.len().checked_sub(1);
         }
-        self.last_line_up_to(time)
+        self.last_row_up_to(time)
     }
 
-    /// Puts a job into the bucket of this line, if there is one with room.
+    /// Puts a job into the bucket of this row, if there is one with room.
     #[inline(always)]
     fn put(&mut self, at: usize, entry: Entry, new_entry: &NewEntry) -> Option<BucketNumber> {
         let number = self.directory.get(at)?.bucket;

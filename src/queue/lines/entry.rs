@@ -1,4 +1,4 @@
-//! What stands in a bucket for a job, and what it counts.
+//! The entry of a job in a bucket, and its part in the bucket's counts.
 
 use std::ops::{AddAssign, Sub};
 
@@ -6,24 +6,24 @@ use super::window::Window;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::time::{Millis, Time};
 
-/// What the job does until its time comes.
+/// What the job does until the entry's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     /// It waits.
     Waiting,
-    /// Somebody works on it.
+    /// A worker has it.
     Leased,
-    /// Somebody works on it until an earlier time, and then it waits.
+    /// A worker has it until an earlier time, and then it waits.
     LeasedAtFirst,
 }
 
-/// What stands in a bucket, in 12 bytes: the time's upper half carries kind, expiry and a span in
-/// its highest bits.
+/// The entry of a job in a bucket, in 12 bytes: the highest bits of the time's upper half hold the
+/// kind, whether the job expires, and a span.
 ///
-/// The span says about when the job's window opens or closes, so that most searches needn't ask the
-/// job for it: how long before the job's time it opens, where that is earlier and the job doesn't
-/// expire or is leased first; otherwise how long behind its time it closes. It is rounded up to a
-/// [`Span`].
+/// The span says roughly when the job's window opens or closes, so that most searches needn't look
+/// at the job. If the window opens before the entry's time, and the job doesn't expire or is leased
+/// first, the span is how long before. Otherwise it is how long after the entry's time the window
+/// closes. It is rounded up to a [`Span`].
 #[derive(Clone, Copy)]
 pub struct Entry {
     pub slot: Slot,
@@ -95,7 +95,7 @@ impl Entry {
         self.high & EXPIRES_BIT != 0
     }
 
-    /// Its window doesn't open earlier.
+    /// The window doesn't open before this time.
     pub fn opens_from(&self) -> Time {
         match self.kind() {
             EntryKind::Leased => self.time(),
@@ -107,7 +107,8 @@ impl Entry {
         }
     }
 
-    /// Its window has closed by then; [`Time::MAX`] where that isn't known, or it never does.
+    /// The window has closed by this time. [`Time::MAX`] if that isn't known, or if it never
+    /// closes.
     pub fn closes_by(&self) -> Time {
         if self.knows_closing() {
             self.time().saturating_add(self.span())
@@ -116,15 +117,15 @@ impl Entry {
         }
     }
 
-    /// What is known here of the window of one that waits, which isn't wider. That of one that
-    /// expires closes, be it at the end of time.
+    /// An upper bound of the window of a waiting entry. If the job expires, the window closes
+    /// before [`Time::MAX`].
     pub fn widest(&self) -> Window {
         let at_last = Time::MAX.saturating_sub(Millis::of_ms(1));
         let closes = if self.expires() { self.closes_by().min(at_last) } else { Time::MAX };
         Window { opens: Time::ZERO, closes }
     }
 
-    /// Whether its window may be open then; if not, the job needn't be asked.
+    /// Whether the window may be open at `now`. If not, the job needn't be looked at.
     pub fn may_be_open(&self, now: Time) -> bool {
         Window { opens: self.opens_from(), closes: self.closes_by() }.is_open(now)
     }
@@ -141,7 +142,7 @@ impl Entry {
         (self.time(), self.slot, self.kind())
     }
 
-    /// What it counts. No job has both bits.
+    /// The entry's part in the counts. No entry has both bits.
     pub fn tally(&self) -> JobCounts {
         JobCounts {
             jobs: 1,
@@ -151,7 +152,7 @@ impl Entry {
     }
 }
 
-/// A length of time in 13 bits, of eight significant ones: rounded up, by less than one part in
+/// A length of time in 13 bits, eight of them significant: rounded up, by less than one part in
 /// 128. (The buckets of an HDR histogram: G. Tene, "HdrHistogram", 2012.)
 #[derive(Clone, Copy)]
 struct Span(u32);
@@ -168,7 +169,8 @@ impl Span {
         }
         let shift = exponent - 1;
         let rounded = (length + (1 << shift) - 1) >> shift;
-        // One that is rounded up to the next power is the first with the next exponent.
+        // A mantissa rounded up to the next power of two becomes the first one of the next
+        // exponent.
         Span((exponent << Span::MANTISSA_BITS) + (rounded as u32 - (1 << Span::MANTISSA_BITS)))
     }
 

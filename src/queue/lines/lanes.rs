@@ -1,24 +1,24 @@
-//! When jobs move. For each priority a lane of sorted buckets, in which its jobs wait to become
-//! ready; the part of a lane whose time has come is that priority's ready list. A leased job stands
-//! in its lane where it will be ready again: when nobody finishes it, it is, without anyone
-//! touching it.
+//! When jobs change their state. For each priority there is a lane of sorted buckets, in which its
+//! jobs wait to become ready; the part of a lane whose time has come is that priority's ready list.
+//! A leased job is in its lane at the time when it will be ready again: if no worker finishes the
+//! job, it becomes ready at that time without any write.
 //!
-//! | line | what stands in it | at which time |
+//! | line | its jobs | their time in it |
 //! | --- | --- | --- |
-//! | a lane | what will be ready | when that is |
-//! | a second lane for each | of those, what has a group | likewise |
-//! | `dying` | what will be dead instead | when that is |
-//! | `dead` | what was buried, or released after its last attempt | since when |
-//! | `done` | what is finished and kept | until when it is kept |
-//! | `expiring` | of those in lanes, what expires | when that is |
-//! | `leases` | of those in lanes and `dying`, what waits once the lease is over | the end of the lease |
+//! | a lane | become ready | when they become ready |
+//! | a second lane for each priority | become ready and have a group | when they become ready |
+//! | `dying` | die instead | when they die |
+//! | `dead` | were buried, or released after their last attempt | when they died |
+//! | `done` | are finished and kept | until when they are kept |
+//! | `expiring` | are in a lane and expire | when they expire |
+//! | `leases` | are in a lane or `dying`, and wait once their lease is over | the end of the lease |
 //!
-//! So every state is a sum of counts, also while a million jobs expire in one millisecond. A job
-//! that has expired still stands in its lane, where its window has closed: nothing moves, whoever
-//! looks steps over it by the bucket.
+//! So the number of jobs in each state is a sum of counts, also while a million jobs expire in one
+//! millisecond. A job that has expired stays in its lane, where its window has closed: nothing
+//! moves, and searches skip it by whole buckets.
 //!
-//! The horizon, up to which time has passed here, is only for counts and for those who look. What a
-//! command does depends on its own time, never on the horizon.
+//! The horizon is only for counts and readers. An operation depends on its own time, never on the
+//! horizon.
 
 pub mod order;
 
@@ -32,29 +32,29 @@ use crate::queue::memory::slab::Slot;
 use crate::queue::value::state::State;
 use crate::queue::value::time::Time;
 
-/// The line in which a job waits, of which each has exactly one.
+/// The line in which a job waits. Each job has exactly one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MainLine {
-    /// To become ready, with this priority.
+    /// It waits to become ready, with this priority.
     Lane(u8),
-    /// The same, when it is the turn of its group.
+    /// It waits to become ready, and then for the turn of its group.
     Grouped(u8),
-    /// To die.
+    /// It waits to die.
     Dying,
-    /// For an operator.
+    /// It waits for an operator.
     Dead,
-    /// To be forgotten.
+    /// It is kept until it is removed.
     Done,
 }
 
 impl MainLine {
-    /// Whether what waits here becomes ready.
+    /// Whether a job in this line becomes ready.
     pub fn is_lane(self) -> bool {
         matches!(self, MainLine::Lane(_) | MainLine::Grouped(_))
     }
 }
 
-/// A line in which some jobs stand besides.
+/// A second line, which some jobs are in as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SideLine {
     Expiring,
@@ -88,7 +88,7 @@ impl Counts {
 pub struct Passed {
     pub became_ready: usize,
     pub died: usize,
-    /// What hadn't been counted before, when the clock was set back.
+    /// What was not counted before, in case the clock was set back and forward again.
     pub uncounted: Uncounted,
 }
 
@@ -107,11 +107,12 @@ struct Lane {
 
 #[derive(Clone, Default)]
 pub struct Lanes {
-    /// By priority; a lane stays when it is empty, there are 256 at most.
+    /// Sorted by priority. An empty lane stays: there are 256 at most.
     lanes: Vec<Lane>,
-    /// Those of jobs that have a group; who has the turn is in [`super::groups`].
+    /// The lanes of jobs with a group. Which group has its turn is in
+    /// [`groups`](crate::queue::groups).
     grouped: Vec<Lane>,
-    /// The lane that was asked for last: most often it is asked for again.
+    /// The lane used last: most calls use the same one again.
     recent_lane: usize,
     recent_grouped: usize,
     dying: Buckets,
@@ -120,12 +121,12 @@ pub struct Lanes {
     expiring: Buckets,
     leases: Buckets,
     horizon: Time,
-    /// No line has a time beyond the horizon that is earlier.
+    /// No line has an earlier time after the horizon.
     next_at_earliest: Time,
 }
 
-/// What a lane is searched from: see [`Lanes::first_ready`]. A place among the lanes; in a queue
-/// with groups, a priority.
+/// The lane from which [`Lanes::first_ready`] searches: an index of a lane. In a queue with groups
+/// it is a priority.
 #[derive(Clone, Copy, Default)]
 pub struct FromLane(usize);
 
@@ -140,14 +141,14 @@ impl FromLane {
 }
 
 impl Lanes {
-    /// The moment that [`Lanes::advance`] was told of last.
+    /// The time of the last [`Lanes::advance`].
     pub fn horizon(&self) -> Time {
         self.horizon
     }
 
-    /// Lets time pass up to `now`, or takes it back. Tells what it did after `counted`. O(1) while
-    /// nothing happens; O(lanes) otherwise, and a few nanoseconds for each bucket whose time has
-    /// come.
+    /// Moves the horizon to `now`, forward or back. Returns what time did, and of that what
+    /// happened after `counted`. O(1) if nothing happened; otherwise O(lanes), and a few
+    /// nanoseconds for each bucket whose time has come.
     pub fn advance(&mut self, now: Time, counted: Time) -> Passed {
         let is_quiet = (self.horizon..self.next_at_earliest).contains(&now);
         if is_quiet {
@@ -197,7 +198,7 @@ impl Lanes {
         self.line_mut(main_line).insert(new_entry, jobs);
     }
 
-    /// Whether it was there.
+    /// Returns whether the job was there.
     pub fn remove(
         &mut self,
         main_line: MainLine,
@@ -208,7 +209,7 @@ impl Lanes {
         self.line_mut(main_line).remove(slot, bucket, jobs).is_some()
     }
 
-    /// Gives a job that stays in its lane another time and kind. Whether it was there.
+    /// Gives a job that stays in its lane another time and kind. Returns whether it was there.
     pub fn move_in_lane(
         &mut self,
         priority: u8,
@@ -234,7 +235,7 @@ impl Lanes {
         self.side_line_mut(aside).insert(new_entry, jobs);
     }
 
-    /// Whether it was there.
+    /// Returns whether the job was there.
     pub fn remove_from_side_line(
         &mut self,
         aside: SideLine,
@@ -249,9 +250,9 @@ impl Lanes {
         self.line(main_line)?.time_of(slot, bucket)
     }
 
-    /// The job to be handed out at `now`, if one is ready. O(lanes) from the lane on in which the
-    /// search begins, which then is the one where it ended: as long as nothing becomes ready
-    /// meanwhile, nothing is before it.
+    /// The job to hand out at `now`, if one is ready. Searches from the lane `from` on, and leaves
+    /// the lane where the search ended there: until another job becomes ready, the lanes before it
+    /// have none. O(lanes).
     pub fn first_ready(
         &self,
         now: Time,
@@ -268,7 +269,7 @@ impl Lanes {
         None
     }
 
-    /// As [`Lanes::first_ready`], of those without a group that have this priority.
+    /// The first ready job without a group of this priority.
     pub fn first_in_lane(
         &self,
         priority: u8,
@@ -278,12 +279,12 @@ impl Lanes {
         lane_of(&self.lanes, priority)?.first_open(now, windows)
     }
 
-    /// The time of the first of them, also of one that has expired.
+    /// The time of the first job without a group of this priority, even if it has expired.
     pub fn first_time_in_lane(&self, priority: u8) -> Option<Time> {
         lane_of(&self.lanes, priority)?.first().map(|(time, _)| time)
     }
 
-    /// The priority behind this one, with a group or without.
+    /// The next priority that has a lane, with a group or without.
     pub fn next_priority(&self, priority: u8) -> Option<u8> {
         let next = |lanes: &[Lane]| {
             lanes
@@ -293,32 +294,33 @@ impl Lanes {
         next(&self.lanes).into_iter().chain(next(&self.grouped)).min()
     }
 
-    /// Of those that are ready, since when the first one is. O(lanes).
+    /// Since when the job that is ready longest is ready. O(lanes).
     pub fn oldest_ready(&self, windows: &impl Windows) -> Option<Time> {
         let firsts = self.lanes().filter_map(|lane| lane.first_open(self.horizon, windows));
         firsts.map(|(time, _)| time).min()
     }
 
-    /// Whether anything is ready at `now`, whatever has passed here. O(lanes) at the horizon.
+    /// Whether any job is ready at `now`, whatever the horizon is. O(lanes) if `now` is the
+    /// horizon.
     pub fn is_any_ready(&self, now: Time) -> bool {
         let up_to_now = |line: &Buckets| line.job_counts().0.jobs - line.count_after(now).jobs;
-        // What has expired had come due before.
+        // A job that has expired had come due before.
         self.lanes().map(up_to_now).sum::<usize>() > up_to_now(&self.expiring)
     }
 
-    /// Until when the first of the done ones is kept.
+    /// Until when the first done job is kept.
     pub fn first_done(&self) -> Option<Time> {
         self.done.first().map(|(time, _)| time)
     }
 
-    /// The done ones that have been kept long enough by `now`.
+    /// The done jobs that have been kept long enough by `now`.
     pub fn done_by(&self, now: Time) -> impl Iterator<Item = Slot> + '_ {
         self.done.iter().take_while(move |(time, ..)| *time <= now).map(|(_, slot, _)| slot)
     }
 
     /// When the next job becomes ready, dies or has been kept long enough. O(lanes).
     pub fn next_change(&self) -> Option<Time> {
-        // What is dead stays so.
+        // A dead job stays dead.
         let others = [&self.dying, &self.done, &self.expiring, &self.leases];
         self.lanes().chain(others).filter_map(Buckets::next).min()
     }
@@ -328,21 +330,21 @@ impl Lanes {
         self.lanes().filter_map(Buckets::next).min()
     }
 
-    /// What comes due in each of these steps, in lanes; that is, not what dies before. As of the
-    /// horizon.
+    /// How many jobs in lanes come due in each of these steps, as of the horizon. Jobs that die
+    /// before aren't counted.
     pub fn come_due(&self, steps: &Steps) -> Vec<JobCounts> {
         let mut sums = vec![JobCounts::default(); steps.count()];
         self.lanes().for_each(|lane| lane.add_up_by_step(steps, self.horizon, &mut sums));
         sums
     }
 
-    /// How many leases are running that a backoff would follow, as of the horizon. O(1).
+    /// How many leases are live, as of the horizon, that a backoff would follow. O(1).
     pub fn running_at_first(&self) -> usize {
         let (all, passed) = self.leases.job_counts();
         all.jobs - passed.jobs
     }
 
-    /// Their jobs.
+    /// The jobs counted by [`Lanes::running_at_first`].
     pub fn leases_to_come(&self) -> impl Iterator<Item = Slot> + '_ {
         self.leases.to_come(Start::FIRST, |_| true).map(|(_, slot, _)| slot)
     }
@@ -370,15 +372,15 @@ impl Lanes {
         counts
     }
 
-    /// How many leases haven't run out at `now`, whatever has passed here: so many jobs are
-    /// reserved then. O(lanes) at the horizon.
+    /// How many leases are live at `now`, whatever the horizon is: this many jobs are reserved
+    /// then. O(lanes) if `now` is the horizon.
     pub fn live_leases(&self, now: Time) -> usize {
         let in_lines: usize =
             self.lanes().chain([&self.dying]).map(|line| line.count_after(now).leased).sum();
         in_lines + self.leases.count_after(now).jobs
     }
 
-    /// Every job: lane by lane, then those that die, are dead, are done; each line in its order.
+    /// Every job: lane by lane, then the dying, dead and done ones; each line in its order.
     pub fn iter(&self) -> impl Iterator<Item = (Time, Slot)> + '_ {
         let others = [&self.dying, &self.dead, &self.done];
         self.lanes().chain(others).flat_map(|line| line.iter()).map(|(time, slot, _)| (time, slot))
@@ -408,7 +410,8 @@ impl Lanes {
         self.lines().count() as u32
     }
 
-    /// Hands the memory of a line to a defragmenter, as [`super::slab::Slab::defrag`].
+    /// Hands the memory of a line to a defragmenter: see
+    /// [`Slab::defrag`](crate::queue::memory::slab::Slab::defrag).
     pub fn defrag(
         &mut self,
         line: u32,
@@ -422,7 +425,7 @@ impl Lanes {
         self.lines_mut().nth(line as usize)?.defrag(from, defragmenter)
     }
 
-    /// A job comes with this time.
+    /// A job with this time is about to be inserted.
     fn expect(&mut self, time: Time) {
         if time > self.horizon {
             self.next_at_earliest = self.next_at_earliest.min(time);
@@ -448,7 +451,7 @@ impl Lanes {
         }
     }
 
-    /// The line, with time passed in it as it has here.
+    /// The line, advanced to the horizon.
     fn line_mut(&mut self, main_line: MainLine) -> &mut Buckets {
         let line = match main_line {
             MainLine::Lane(priority) => lane_mut(&mut self.lanes, &mut self.recent_lane, priority),
@@ -469,8 +472,7 @@ fn lane_of(lanes: &[Lane], priority: u8) -> Option<&Buckets> {
     lanes.get(at).map(|lane| &lane.jobs)
 }
 
-/// The lane with this priority, made if there is none. Most often it is the one that was asked for
-/// last.
+/// The lane with this priority, created if there is none. Most calls use the same one as before.
 #[inline]
 #[allow(clippy::indexing_slicing, reason = "the place was found, or has just been made")]
 fn lane_mut<'l>(lanes: &'l mut Vec<Lane>, recent: &mut usize, priority: u8) -> &'l mut Buckets {

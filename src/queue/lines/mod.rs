@@ -1,4 +1,4 @@
-//! The lines in which jobs stand, sorted by time: buckets, and lanes by priority.
+//! The lines of jobs, sorted by time: buckets, and lanes by priority.
 
 pub mod bucket;
 pub mod buckets;

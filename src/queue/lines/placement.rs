@@ -1,4 +1,4 @@
-//! In which lines a job stands: this follows from its policy, its stored time and its progress.
+//! The lines of a job: they follow from its policy, its stored time and its progress.
 
 use super::entry::EntryKind;
 use super::lanes::MainLine;
@@ -7,21 +7,21 @@ use crate::queue::value::policy::Policy;
 use crate::queue::value::state::{Progress, Stage};
 use crate::queue::value::time::Time;
 
-/// Where a job stands, in which lines and at which times.
+/// The lines of a job, and its time in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
     pub main_line: MainLine,
     pub time: Time,
     pub kind: EntryKind,
     pub window: Window,
-    /// In the line of those that expire: when.
+    /// When the job expires, if it is in the line of jobs that expire.
     pub expiry: Option<Time>,
-    /// In the line of leases: the end of its lease.
+    /// The end of its lease, if it is in the line of leases.
     pub lease_end: Option<Time>,
 }
 
 impl Placement {
-    /// Of a job that nobody has had, that doesn't expire and can't be late.
+    /// The placement of a job that was never delivered, doesn't expire and can't be late.
     pub fn waiting(policy: &Policy, time: Time) -> Placement {
         let main_line = MainLine::Lane(policy.priority);
         Placement {
@@ -34,8 +34,8 @@ impl Placement {
         }
     }
 
-    /// Of a job with this policy and progress, whose time is `time`; and which comes back, where it
-    /// would be dead, for an occurrence that is decided.
+    /// The placement of a job with this policy and progress, whose stored time is `time`.
+    /// `next_run` is set for a job that a schedule brings back instead of letting it die.
     pub fn of(
         policy: &Policy,
         time: Time,

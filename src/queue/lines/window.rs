@@ -1,11 +1,11 @@
-//! From when to when a job is what its line is searched for.
+//! From when to when a job is in the state that its line is searched for.
 
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::time::Time;
 
-/// When a job in a line is in the state that its line is searched for: from the moment at which it
-/// opens, up to the one at which it closes. A job that waits for its backoff is delayed once its
-/// lease is over (`opens`); one with a TTL is ready until it expires (`closes`).
+/// When a job in a line is in the state that its line is searched for: from `opens` to `closes`. A
+/// job that waits for its backoff is delayed once its lease is over (`opens`); one with a TTL is
+/// ready until it expires (`closes`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     pub opens: Time,
@@ -20,7 +20,7 @@ impl Window {
     }
 }
 
-/// Where the windows of jobs can be asked for.
+/// Looks up the windows of jobs.
 pub trait Windows {
     fn window_of(&self, slot: Slot) -> Window;
 }

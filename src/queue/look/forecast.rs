@@ -1,31 +1,31 @@
-//! How many jobs come due when.
+//! How many jobs come due at which times.
 
 use crate::queue::kernel::queue::Queue;
 use crate::queue::lines::buckets::steps::Steps;
 use crate::queue::value::time::{Millis, Time};
 
-/// So many running leases that a backoff would follow are looked at one by one.
+/// At most this many live leases that a backoff would follow are looked at one by one.
 const LEASES_MAX: usize = 10_000;
 
-/// Which steps of time a forecast is about: they follow one another.
+/// The consecutive steps of time that a forecast covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forecast(Steps);
 
 impl Forecast {
-    /// `None` when they reach past the last time there is.
+    /// `None` if they end after the last possible time.
     pub fn new(from: Time, step: Millis, steps: usize) -> Option<Forecast> {
         Steps::new(from, step, steps).map(Forecast)
     }
 }
 
 impl Queue {
-    /// How many of the jobs that are delayed, as of the last [`Queue::advance`], come due in each
-    /// step. One whose TTL ends first doesn't come due; one that is ready has; one that is reserved
-    /// may be finished.
+    /// How many of the delayed jobs, as of the last [`Queue::advance`], come due in each step. A
+    /// job whose TTL ends first doesn't come due. Ready jobs are already due, and reserved jobs may
+    /// be finished: neither is counted.
     ///
-    /// O(lanes × (log n + steps + buckets in that time)). Jobs that wait for a backoff since their
-    /// lease ran out stand among those whose lease is running: these are taken off, one by one.
-    /// Where there are too many for that, both are left out.
+    /// O(lanes × (log n + steps + buckets in that time)). Jobs that wait for a backoff after their
+    /// lease ran out are counted together with jobs whose lease is live; the latter are subtracted,
+    /// one by one. If there are too many of them, neither are counted.
     pub fn forecast(&self, forecast: &Forecast) -> Vec<u64> {
         let Forecast(steps) = forecast;
         let sums = self.lanes.come_due(steps);

@@ -1,4 +1,4 @@
-//! Looking at groups.
+//! Reading groups.
 
 use crate::queue::groups::view::GroupView;
 use crate::queue::kernel::queue::Queue;
@@ -6,20 +6,20 @@ use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::Id;
 
 impl Queue {
-    /// Some groups, from this place on: those that have jobs or are paused; and where to go on, if
-    /// there are more. Every group that stays is seen. O(1) for each group, O(its buckets) for one
-    /// with many jobs.
+    /// Some groups, from the slot `from` on: those that have jobs or are paused. Also returns where
+    /// to continue, if there are more. Every group that stays in the queue is returned by one of
+    /// the calls. O(1) for each group; O(its buckets) for a group with many jobs.
     pub fn scan_groups(&self, from: Slot, at_most: usize) -> (Vec<GroupView<'_>>, Option<Slot>) {
         let groups = self.groups.as_ref();
         groups.map_or((Vec::new(), None), |groups| groups.scan(from, at_most, self.horizon()))
     }
 
-    /// The group with this name, if it is remembered.
+    /// The group with this name, if the queue remembers one.
     pub fn group(&self, name: Id) -> Option<GroupView<'_>> {
         self.groups.as_ref()?.look_up(name, self.horizon())
     }
 
-    /// How many groups have jobs, or something else that is to be remembered.
+    /// How many groups have jobs, or a state that must be kept.
     pub fn groups_len(&self) -> usize {
         self.groups.as_ref().map_or(0, |groups| groups.len())
     }

@@ -1,4 +1,4 @@
-//! Looking at a queue.
+//! Reading a queue.
 
 use crate::queue::kernel::details::Details;
 use crate::queue::kernel::job::JobView;
@@ -13,35 +13,35 @@ use crate::queue::value::state::State;
 use crate::queue::value::tally::Tally;
 use crate::queue::value::time::Time;
 
-/// Places of the pool that a scan looks at for each job that it may return.
+/// A scan looks at up to this many slots for each job that it may return.
 const PLACES_A_JOB: usize = 16;
 
-/// So many bytes are compared with a glob until a part of a scan ends: some milliseconds,
-/// whatever the glob.
+/// A part of a scan ends after comparing this many bytes with a glob: some milliseconds, whatever
+/// the glob.
 const COMPARED_BYTES_MAX: usize = 2_000_000;
 
-/// Of the jobs that a scan looks at, those that it shows.
+/// Which of the jobs that a scan looks at it returns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ScanFilter<'p> {
     pub state: Option<State>,
     pub glob: Option<&'p Glob>,
-    /// Only those that come back.
+    /// Only jobs with a schedule.
     pub is_scheduled: bool,
 }
 
-/// Where a look at the jobs of a state goes on.
+/// Where a read of the jobs of a state continues.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct After<'a> {
-    /// Behind this job …
+    /// After this job …
     pub id: Option<Id<'a>>,
-    /// … if it is still at this time; else with the first of this time or a later one.
+    /// … if it is still at this time; otherwise at the first job of this time or a later one.
     pub time: Option<Time>,
 }
 
 /// Part of a scan.
 pub struct Scanned {
     pub slots: Vec<Slot>,
-    /// Where the next part begins; `None` when this was the last.
+    /// Where the next part begins; `None` if this was the last.
     pub next: Option<Slot>,
 }
 
@@ -70,26 +70,26 @@ impl Queue {
         IdList::of(slots.iter().filter_map(|slot| self.id_and_body(*slot)).map(|(id, _)| id))
     }
 
-    /// Every job, each priority in the order in which it is handed out; the same for queues to
-    /// which the same happened.
+    /// Every job, each priority in the order in which it is handed out. Queues with the same log
+    /// have the same order.
     pub fn jobs(&self) -> impl Iterator<Item = JobView<'_>> {
         self.lanes.iter().filter_map(|(time, slot)| self.view_at(slot, time))
     }
 
-    /// Up to so many jobs that are in this state, in the order in which they leave it; dead ones,
-    /// which don't, in the order in which they died. As of the last [`Queue::advance`].
+    /// At most `at_most` jobs in this state, in the order in which they leave it; dead jobs in the
+    /// order in which they died. As of the last [`Queue::advance`].
     pub fn peek(&self, state: State, at_most: usize) -> Vec<Slot> {
         self.in_state(state).take(at_most).collect()
     }
 
-    /// As [`Queue::peek`], from some place in that order on. `None` where it isn't known: there is
-    /// no such job in this state, and no time says where it was. O(log n), and O(buckets that begin
-    /// in a millisecond) behind a job of that one.
+    /// As [`Queue::peek`], from a given place in that order on. `None` if that place isn't known:
+    /// no such job is in this state, and no time is given. O(log n); after a job, O(buckets that
+    /// begin in its millisecond) more.
     pub fn peek_after(&self, state: State, after: &After, at_most: usize) -> Option<Vec<Slot>> {
-        let seat = after.id.and_then(|id| self.seat(id, state));
-        let begin = match (seat, after.time) {
-            (Some(seat), None) => Begin::Behind(seat),
-            (Some(seat), Some(time)) if seat.time == time => Begin::Behind(seat),
+        let position = after.id.and_then(|id| self.position_of(id, state));
+        let begin = match (position, after.time) {
+            (Some(position), None) => Begin::Behind(position),
+            (Some(position), Some(time)) if position.time == time => Begin::Behind(position),
             (_, Some(time)) => Begin::At(time),
             (None, None) if after.id.is_some() => return None,
             (None, None) => Begin::FIRST,
@@ -97,8 +97,8 @@ impl Queue {
         Some(self.lanes.in_order_of(&self.store, state, Time::MAX, begin).take(at_most).collect())
     }
 
-    /// Where a job stands in the order of this state, if it is in it.
-    fn seat(&self, id: Id, state: State) -> Option<Position> {
+    /// The position of a job in the order of this state, if it is in the state.
+    fn position_of(&self, id: Id, state: State) -> Option<Position> {
         let slot = self.store.find(id)?;
         self.view(slot).filter(|job| job.state(self.lanes.horizon()) == state)?;
         let main_line = self.store.placement(slot)?.main_line;
@@ -115,8 +115,8 @@ impl Queue {
         Some(Position { place, slot, bucket, time })
     }
 
-    /// Some jobs of the pool, from this place on. Every job that stays in the queue from the first
-    /// part of a scan to the last is in one of them, if the filter takes it.
+    /// Some jobs of the pool, from the slot `from` on. Every job that the filter takes, and that
+    /// stays in the queue during a whole scan, is in one of its parts.
     pub fn scan(&self, from: Slot, filter: &ScanFilter, at_most: usize) -> Scanned {
         let (mut slots, mut next) =
             self.store.pool().scan(from, at_most, at_most.saturating_mul(PLACES_A_JOB));
@@ -134,8 +134,8 @@ impl Queue {
         Scanned { slots, next }
     }
 
-    /// Which of these have such an id; and where to go on, before the end of them if comparing took
-    /// too long.
+    /// The slots whose job has a matching id. Also returns where to continue, if comparing took too
+    /// long.
     fn matching(
         &self,
         glob: &Glob,
@@ -172,27 +172,27 @@ impl Queue {
         self.lanes.counts()
     }
 
-    /// How many jobs come back.
+    /// How many jobs have a schedule.
     pub fn schedules(&self) -> usize {
         self.store.schedules() as usize
     }
 
-    /// When the next job changes its state without anyone doing anything.
+    /// When time next changes a job's state, as of the horizon.
     pub fn next_change(&self) -> Option<Time> {
         self.lanes.next_change()
     }
 
-    /// When the next job becomes ready without anyone doing anything.
+    /// When the next job becomes ready by time alone, as of the horizon.
     pub fn next_due(&self) -> Option<Time> {
         self.lanes.next_due()
     }
 
-    /// Since when the job that has been ready for longest is.
+    /// Since when the job that has been ready longest is ready.
     pub fn oldest_ready(&self) -> Option<Time> {
         self.lanes.oldest_ready(&self.store)
     }
 
-    /// The number of the latest lease, if there was any.
+    /// The number of the latest lease, if there was one.
     pub fn last_lease(&self) -> Option<Lease> {
         Some(self.ledger.last_lease()).filter(|lease| *lease > Lease::default())
     }
@@ -201,7 +201,7 @@ impl Queue {
         self.ledger.totals()
     }
 
-    /// Bytes that the queue asked its allocator for.
+    /// Bytes that the queue requested from its allocator.
     pub fn memory(&self) -> usize {
         size_of::<Queue>()
             + self.store.memory()
@@ -214,7 +214,7 @@ impl Queue {
         self.in_state_since(state, Time::MAX)
     }
 
-    /// As `in_state`; ready, dead and done ones that became so after `since` are left out.
+    /// As `in_state`, without jobs that became ready, dead or done after `since`.
     pub(in crate::queue) fn in_state_since(
         &self,
         state: State,
@@ -228,7 +228,7 @@ impl Queue {
         self.groups.as_ref()?.name(self.group_number_of(slot)?)
     }
 
-    /// `time` is that of its line, which is the job's own unless it has details.
+    /// `time` is the time in its line, which is the job's own time if it has no details.
     fn view_at(&self, slot: Slot, time: Time) -> Option<JobView<'_>> {
         let job = self.store.get(slot)?;
         let details = self.store.details_of(slot);

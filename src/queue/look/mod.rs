@@ -1,4 +1,4 @@
-//! Looking at a queue, which changes nothing.
+//! Reading a queue, which changes nothing.
 
 pub mod forecast;
 pub mod groups;

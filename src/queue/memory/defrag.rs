@@ -1,7 +1,6 @@
-//! Putting a queue's memory elsewhere: `kernel/defrag.rs` hands each allocation to a
-//! [`Defragmenter`].
+//! Moving a queue's memory: `kernel/defrag.rs` hands each allocation to a [`Defragmenter`].
 
-/// Whoever can put an allocation elsewhere. Contents and capacities stay as they are.
+/// Moves allocations. Contents and capacities stay the same.
 pub trait Defragmenter {
     fn vec<T>(&mut self, vec: &mut Vec<T>);
 
@@ -13,15 +12,15 @@ pub trait Defragmenter {
         *bytes = vec.into_boxed_slice();
     }
 
-    /// Whether the time is over.
+    /// Whether the time for this step is over.
     fn is_over(&mut self) -> bool;
 }
 
-/// Between two looks at the clock: some microseconds.
+/// Allocations between two reads of the clock: some microseconds.
 pub(in crate::queue) const STEP_ALLOCATIONS: usize = 32;
 
-/// Hands a list's values to a defragmenter, one after the other, and the list itself: from there
-/// on.
+/// Hands the list itself and then its values, from index `from` on, to a defragmenter. Returns
+/// where to continue.
 pub fn defrag_each<T, M: Defragmenter>(
     list: &mut Vec<T>,
     from: u32,
@@ -39,7 +38,7 @@ pub fn defrag_each<T, M: Defragmenter>(
     None
 }
 
-/// For tests: moves everything, so many allocations a call.
+/// For tests: moves everything, a given number of allocations per call.
 #[cfg(test)]
 pub(in crate::queue) struct Everything {
     pub moved: usize,

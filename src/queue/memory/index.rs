@@ -2,10 +2,10 @@
 //! and table addressing", VLDB 1980; for memory: P.-Å. Larson, "Dynamic hash tables", CACM 31(4),
 //! 1988).
 //!
-//! It grows by one chain at an insert and shrinks by at most two at a removal, so that no operation
-//! ever waits for a rehash of the whole: a common table of ten million ids would hold the server
-//! for half a second when it doubles. The chains run through the indexed values themselves
-//! ([`Link`]): the index owns nothing but their heads, four bytes a value.
+//! It grows by one chain at an insert and shrinks by at most two at a removal, so no operation ever
+//! waits for a rehash of the whole index: a common hash table of ten million ids would stop the
+//! server for half a second when it doubles. The chains run through the indexed values themselves
+//! ([`Link`]): the index owns only their heads, four bytes a value.
 
 use ahash::RandomState;
 
@@ -35,8 +35,8 @@ pub trait Linked {
     fn link_mut(&mut self) -> &mut Link;
 }
 
-/// O(1) expected for each operation; the caller supplies a keyed hash, so that nobody can choose
-/// ids that share a chain.
+/// Every operation is O(1), as expected values. The caller supplies a keyed hash, so that no client
+/// can choose ids that share a chain.
 #[derive(Clone, Default)]
 pub struct Index {
     /// The head of each chain, in chunks, so that growing copies nothing.
@@ -51,15 +51,15 @@ impl Index {
         heads * size_of::<Slot>() + self.heads.capacity() * size_of::<Vec<Slot>>()
     }
 
-    /// Makes the chains for so many values at once, while there is none: none has to be split then.
-    /// At most a few megabytes of them, as the number may be made up.
+    /// Creates the chains for `values` values at once, if there are none yet: so none has to be
+    /// split later. Limited to a few megabytes, as the number may be forged.
     pub fn reserve(&mut self, values: usize) {
         if self.len == 0 {
             (self.chains..chains_for(values.min(RESERVED_MAX))).for_each(|_| self.push_chain());
         }
     }
 
-    /// The value with this `hash` that `matches`.
+    /// The value with this `hash` for which `matches` is true.
     pub fn find<T: Linked>(
         &self,
         hash: u32,
@@ -87,7 +87,7 @@ impl Index {
         self.len += 1;
     }
 
-    /// Takes a value out; nothing happens if it isn't there.
+    /// Removes a value. Does nothing if it isn't there.
     pub fn remove<T: Linked>(&mut self, slot: Slot, values: &mut Slab<T>) {
         let Some(Link { hash, next }) = values.get(slot).map(|value| *value.link()) else {
             return;
@@ -109,7 +109,8 @@ impl Index {
             }
         }
         self.len -= 1;
-        // Twice as many chains as values are kept, not to grow and shrink at every turn.
+        // Keeps up to twice as many chains as values, so that it doesn't grow and shrink at each
+        // operation.
         for _ in 0..2 {
             if self.chains > 2 * self.len {
                 self.merge_one(values);
@@ -117,7 +118,8 @@ impl Index {
         }
     }
 
-    /// Hands the heads of the chains to a defragmenter, as [`super::slab::Slab::defrag`].
+    /// Hands the heads of the chains to a defragmenter: see
+    /// [`Slab::defrag`](super::slab::Slab::defrag).
     pub fn defrag(&mut self, from: Slot, defragmenter: &mut impl Defragmenter) -> Option<Slot> {
         let from = from as usize;
         for (at, heads) in self.heads.iter_mut().enumerate().skip(from) {
@@ -130,8 +132,8 @@ impl Index {
         None
     }
 
-    /// Which chain a hash belongs to, while `chains` is between two powers of two: those that have
-    /// been split go by one more bit.
+    /// The chain of a hash. While `chains` is between two powers of two, the chains that were split
+    /// use one more bit of the hash.
     fn chain_of(&self, hash: u32) -> usize {
         let full = self.chains.checked_next_power_of_two().unwrap_or(0);
         let chain = hash as usize & full.wrapping_sub(1);
@@ -142,7 +144,7 @@ impl Index {
         }
     }
 
-    /// One more chain: takes its values from the chain that they have shared so far.
+    /// Adds a chain: takes its values from the chain they were in.
     fn split_one<T: Linked>(&mut self, values: &mut Slab<T>) {
         let new = self.chains;
         self.push_chain();
@@ -152,7 +154,7 @@ impl Index {
         self.push_all(first, values);
     }
 
-    /// One chain less: its values go back to the chain they were split from.
+    /// Removes a chain: its values go back to the chain they were split from.
     fn merge_one<T: Linked>(&mut self, values: &mut Slab<T>) {
         let Some(last) = self.chains.checked_sub(1) else {
             return;
@@ -216,8 +218,8 @@ impl Index {
     }
 }
 
-/// At least so many chains for so many values: four for five, since each costs four bytes, and a
-/// stranger in a chain is told by its hash.
+/// How many chains there must be for `len` values: four for five values. A head costs four bytes,
+/// and most other values in a chain are ruled out by their hash.
 fn chains_for(len: usize) -> usize {
     len - len / 5
 }

@@ -1,4 +1,4 @@
-//! Values that many jobs share, each kept once and named by a number.
+//! Values that many jobs share, each stored once and named by a number.
 
 use std::hash::Hash;
 
@@ -8,7 +8,7 @@ use super::defrag::Defragmenter;
 use super::index::{keyed, Index, Link, Linked};
 use super::slab::{Slab, Slot, NO_SLOT};
 
-/// There are at most so many values: a number leaves the highest bit free.
+/// The highest number of values: numbers leave the highest bit free.
 pub const NUMBERS_MAX: u32 = (1 << 31) - 1;
 
 #[derive(Clone)]
@@ -28,15 +28,15 @@ impl<T> Linked for Shared<T> {
     }
 }
 
-/// Every value that some job has, once. O(1) for each operation.
+/// Every value that some job has, stored once. Every operation is O(1).
 #[derive(Clone)]
 pub struct Interned<T> {
     shared: Slab<Shared<T>>,
     index: Index,
     hash: RandomState,
-    /// The one that was asked for last: most often it is asked for again.
+    /// The value used last: most calls use the same one again.
     recent: Slot,
-    /// How many jobs have one.
+    /// How many jobs have a value.
     users: u32,
 }
 
@@ -55,7 +55,7 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
         self.shared.get(number).map(|shared| &shared.value)
     }
 
-    /// The number of this value, for one more job; `None` when there are 2^31 − 1 others.
+    /// The number of this value, for one more job. `None` if there are 2^31 − 1 others.
     pub fn take(&mut self, value: &T) -> Option<Slot> {
         let is_recent = |shared: &&mut Shared<T>| shared.value == *value;
         if let Some(recent) = self.shared.get_mut(self.recent).filter(is_recent) {
@@ -68,7 +68,7 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
         Some(self.recent)
     }
 
-    /// One job less has it; the last one takes it along.
+    /// One job fewer has the value. The last one removes it.
     pub fn release(&mut self, number: Slot) {
         let Some(shared) = self.shared.get_mut(number) else {
             return;
@@ -81,24 +81,23 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
         }
     }
 
-    /// How many jobs have one of them.
+    /// How many jobs have a value.
     pub fn users(&self) -> u32 {
         self.users
     }
 
-    /// How many different ones there are.
+    /// How many different values there are.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.shared.len()
     }
 
-    /// But for what the values own elsewhere.
+    /// Without what the values own.
     pub fn memory(&self) -> usize {
         self.shared.memory() + self.index.memory()
     }
 
-    /// Hands its memory to a defragmenter, but for what the values own elsewhere: as
-    /// [`Slab::defrag`].
+    /// Hands its memory to a defragmenter, without what the values own: see [`Slab::defrag`].
     pub fn defrag(&mut self, from: Slot, defragmenter: &mut impl Defragmenter) -> Option<Slot> {
         let next = self.shared.defrag(from, defragmenter, |_, _| ());
         let mut heads = next.is_none().then_some(0);

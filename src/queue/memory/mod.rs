@@ -1,4 +1,4 @@
-//! What jobs are kept in: without a pointer, so without `unsafe`.
+//! Containers for jobs: without pointers, so without `unsafe`.
 
 pub mod defrag;
 pub mod index;

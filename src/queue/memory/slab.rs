@@ -1,8 +1,9 @@
-//! A slab: values that stay where they are and are named by a small number, in pages.
+//! A slab: values that never move and are named by a small number, in pages.
 //!
-//! Pages, because one growing array of ten million jobs would have to be copied whole when it fills
-//! up, and that copy is somebody's 100 ms of silence. A page that empties is given back at once
-//! (but one, so that a queue hovering at the edge of a page doesn't allocate at every turn).
+//! Pages, because one growing array of ten million jobs would have to be copied whole when it is
+//! full, which would stop the server for 100 ms. The memory of an empty page is freed at once,
+//! except for one page: so a queue whose size varies around a page's edge doesn't allocate each
+//! time.
 
 use super::defrag::{Defragmenter, STEP_ALLOCATIONS};
 
@@ -23,12 +24,12 @@ enum Cell<T> {
 
 struct Page<T> {
     cells: Vec<Cell<T>>,
-    /// The first free cell; `NO_SLOT` when there is none among `cells`.
+    /// The first free cell; `NO_SLOT` if no cell is free.
     free: u32,
     taken: u32,
 }
 
-/// With the room of the original: that is what the [`Slab`] counts.
+/// Keeps the capacity of the original, which the [`Slab`] counts.
 impl<T: Clone> Clone for Page<T> {
     fn clone(&self) -> Page<T> {
         let mut cells = Vec::with_capacity(self.cells.capacity());
@@ -44,7 +45,7 @@ impl<T> Page<T> {
         self.taken as usize == PAGE_SLOTS
     }
 
-    /// Makes room; says for how many more.
+    /// Makes room. Returns for how many more values.
     #[cold]
     fn grow(&mut self) -> usize {
         let before = self.cells.capacity();
@@ -52,7 +53,7 @@ impl<T> Page<T> {
         self.cells.capacity() - before
     }
 
-    /// As [`Page::grow`], for so many in all.
+    /// As [`Page::grow`], for `cells` values in all.
     #[cold]
     fn grow_to(&mut self, cells: usize) -> usize {
         let before = self.cells.capacity();
@@ -96,8 +97,8 @@ impl<T> Page<T> {
 #[derive(Clone)]
 pub struct Slab<T> {
     pages: Vec<Page<T>>,
-    /// Pages with room, the next one to be filled last. A page is in here once, from the moment it
-    /// has room until it is full.
+    /// Pages with room; the last one is filled next. A page is in here once, from the moment it has
+    /// room until it is full.
     open: Vec<u32>,
     /// The one empty page that keeps its memory.
     spare: Option<u32>,
@@ -116,19 +117,19 @@ impl<T> Slab<T> {
         self.len
     }
 
-    /// No value has this number or a higher one.
+    /// All slots in use are below this number.
     pub fn places(&self) -> usize {
         self.pages.len() << PAGE_BITS
     }
 
-    /// Bytes of memory that the slab itself holds, not what its values own elsewhere.
+    /// Bytes of the slab itself, without what its values own.
     pub fn memory(&self) -> usize {
         self.allocated_slots * size_of::<Cell<T>>()
             + self.pages.capacity() * size_of::<Page<T>>()
             + self.open.capacity() * size_of::<u32>()
     }
 
-    /// Puts `value` somewhere; `None` when all of the 2^32 − 1 slots are taken.
+    /// Stores `value`. `None` if all 2^32 − 1 slots are taken.
     pub fn insert(&mut self, value: T) -> Option<Slot> {
         let number = match self.open.last() {
             Some(number) => *number,
@@ -166,7 +167,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// All of them, in the order of their slots.
+    /// All values, in the order of their slots.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (Slot, &mut T)> {
         let cells = self.pages.iter_mut().enumerate().flat_map(|(number, page)| {
             page.cells
@@ -195,8 +196,8 @@ impl<T> Slab<T> {
         Some(value)
     }
 
-    /// The next taken slots from this one on, at most so many, found among at most so many cells;
-    /// and where to go on, if there is more. Empty pages count as one cell.
+    /// The taken slots from `from` on: at most `at_most`, among at most `cells` cells. Also returns
+    /// where to continue, if there is more. An empty page counts as one cell.
     pub fn scan(&self, from: Slot, at_most: usize, mut cells: usize) -> (Vec<Slot>, Option<Slot>) {
         let mut found = Vec::new();
         let (mut number, mut at) = split(from);
@@ -218,8 +219,8 @@ impl<T> Slab<T> {
         (found, None)
     }
 
-    /// Hands the pages, and what their values own, to a defragmenter: from this slot on. Where to
-    /// go on, when the time is over.
+    /// Hands the pages and what their values own to a defragmenter, from this slot on. Returns
+    /// where to continue when its time is over.
     pub fn defrag<M: Defragmenter>(
         &mut self,
         from: Slot,
@@ -251,7 +252,7 @@ impl<T> Slab<T> {
 
     fn open_a_page(&mut self) -> Option<u32> {
         let number = u32::try_from(self.pages.len()).ok()?;
-        // The last page would hold the slot that means "none".
+        // The last page would contain the slot that means "none".
         if number >= NO_SLOT >> PAGE_BITS {
             return None;
         }
@@ -260,7 +261,7 @@ impl<T> Slab<T> {
         Some(number)
     }
 
-    /// Keeps the memory of one empty page, gives back that of any other.
+    /// Keeps the memory of one empty page, and frees the memory of any other.
     fn page_emptied(&mut self, number: u32) {
         if self.spare.is_none() {
             self.spare = Some(number);

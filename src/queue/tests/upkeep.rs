@@ -115,7 +115,7 @@ fn a_bug_that_is_met_is_in_the_news() {
     let mut queue = Queue::new((1, 2));
     let met = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| queue.leave_lines(7)));
     assert_eq!(met.is_err(), cfg!(debug_assertions));
-    assert_eq!(queue.take_events().bug, Some("a job that leaves is there"));
+    assert_eq!(queue.take_events().bug, Some("a job to take out of its lines was not found"));
     assert_eq!(queue.take_events().bug, None);
 }
 

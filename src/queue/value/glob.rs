@@ -1,30 +1,30 @@
-//! Patterns of ids, as those of the server's own SCAN and KEYS:
+//! Patterns of ids, as in the server's own SCAN and KEYS:
 //!
-//! | part | what it stands for |
+//! | part | what it matches |
 //! | --- | --- |
 //! | `*` | any bytes, or none |
 //! | `?` | any byte |
-//! | `[a-z_]`, `[^0-9]` | one of these bytes; any other than these |
-//! | `\*` | the byte behind the backslash, also in brackets |
+//! | `[a-z_]`, `[^0-9]` | one of these bytes; any byte except these |
+//! | `\*` | the byte after the backslash, also in brackets |
 //!
-//! What the server makes of a glob that looks like a mistake is made of it here: brackets that
-//! aren't closed reach to the end, a range from above is turned round, a backslash at the end is
-//! one, `[]` is no byte and `[^]` is any.
+//! A glob that looks like a mistake matches as it does in the server: brackets that aren't closed
+//! reach to the end, the ends of a descending range are swapped, a backslash at the end matches a
+//! backslash, `[]` matches no byte and `[^]` any byte.
 //!
-//! Bytes, not letters: `?` is one of the two of `é`. In ranges bytes count from 0 to 255; in the
-//! server that depends on the machine, whose `char` has a sign or none.
+//! A glob matches bytes, not letters: `?` matches one of the two bytes of `é`. In ranges, bytes
+//! count from 0 to 255; in the server that depends on whether the machine's `char` has a sign.
 //!
-//! A star that was passed is never gone back to once the next one has been reached: whatever the
-//! later parts match, they match from the earliest place on. So an id costs at most its length
-//! times that of the glob, and no glob is exponential, as it was in the server
+//! Once the next star is reached, the search never returns to an earlier one: if the later parts
+//! match anywhere, they also match from the earliest place on. So an id costs at most its length
+//! times the length of the glob, and no glob takes exponential time, as some did in the server
 //! (CVE-2022-36021).
 
 use super::ids::{Id, ID_BYTES_MAX};
 
-/// A glob that has been read. Takes a few kilobytes, however long it was.
+/// A parsed glob. Takes a few kilobytes, however long the text was.
 #[derive(Clone, Debug)]
 pub struct Glob {
-    /// `None`: it asks for more bytes than an id has.
+    /// `None` if it needs more bytes than an id has.
     parts: Option<Vec<Part>>,
 }
 
@@ -36,7 +36,7 @@ enum Part {
     OneOf(Box<ByteSet>),
 }
 
-/// Whether an id matches, and how many bytes were compared to know.
+/// Whether an id matches, and how many bytes were compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compared {
     pub is_match: bool,
@@ -63,7 +63,7 @@ impl Glob {
         Glob { parts: Some(parts) }
     }
 
-    /// O(length of the id × that of the glob) at most; most often O(length of the id).
+    /// O(length of the id × length of the glob) at most; for most globs O(length of the id).
     pub fn compare(&self, id: Id) -> Compared {
         match &self.parts {
             Some(parts) => compare(parts, id.bytes()),
@@ -72,7 +72,7 @@ impl Glob {
     }
 }
 
-/// Where to try again: behind the latest star, which has taken up to this byte.
+/// Where to try again: after the latest star, which has matched the bytes before this one.
 #[derive(Clone, Copy)]
 struct Retry {
     part: usize,
@@ -92,7 +92,7 @@ fn compare(parts: &[Part], bytes: &[u8]) -> Compared {
             }
             (None, None) => return Compared { is_match: true, steps },
             (Some(wanted), Some(byte)) => wanted.takes(*byte),
-            // Nothing is left that a later star could give it.
+            // No byte is left for this part, and moving the latest star on leaves even fewer bytes.
             (Some(_), None) => return Compared { is_match: false, steps },
             (None, Some(_)) => false,
         };
@@ -108,7 +108,7 @@ fn compare(parts: &[Part], bytes: &[u8]) -> Compared {
 }
 
 impl Part {
-    /// Whether this is a byte that it stands for.
+    /// Whether this part matches this byte.
     fn takes(&self, byte: u8) -> bool {
         match self {
             Part::Star => false,
@@ -137,7 +137,7 @@ fn first_part(glob: &[u8]) -> Option<(Part, &[u8])> {
     })
 }
 
-/// What stands in brackets, and what is behind them.
+/// The set in brackets, and the text after them.
 fn brackets(mut inside: &[u8]) -> (ByteSet, &[u8]) {
     let mut set = ByteSet::default();
     loop {

@@ -1,11 +1,11 @@
-//! What names a job, and what names a hand-out of one.
+//! The names of jobs and of deliveries.
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::record::read_where_possible;
 
-/// Ids are 1 to so many bytes long.
+/// An id has 1 to this many bytes.
 pub const ID_BYTES_MAX: usize = 512;
 
 /// A job's name in its queue: any bytes, 1 to [`ID_BYTES_MAX`] of them.
@@ -13,15 +13,15 @@ pub const ID_BYTES_MAX: usize = 512;
 pub struct Id<'a>(&'a [u8]);
 
 impl<'a> Id<'a> {
-    /// No job's.
+    /// No job has this id.
     pub(in crate::queue) const NONE: Id<'static> = Id(&[]);
 
-    /// `None` when there are too few or too many bytes.
+    /// `None` if there are no bytes, or too many.
     pub fn new(bytes: &'a [u8]) -> Option<Id<'a>> {
         (1..=ID_BYTES_MAX).contains(&bytes.len()).then_some(Id(bytes))
     }
 
-    /// Of a job that is there: its bytes were counted when it came.
+    /// The id of a stored job, whose length was checked when it was added.
     pub(in crate::queue) fn of(bytes: &'a [u8]) -> Id<'a> {
         Id(bytes)
     }
@@ -34,7 +34,7 @@ impl<'a> Id<'a> {
 /// Ids that a command names; most often one.
 pub type Ids<'a> = SmallVec<[Id<'a>; 2]>;
 
-/// Ids that a queue gave, to be used on it while it changes.
+/// Copies of ids, to be used on their queue while it changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IdList(Vec<Box<[u8]>>);
 
@@ -52,9 +52,9 @@ impl IdList {
     }
 }
 
-/// The number of a lease: greater than all that the queue gave before. Those given in a millisecond
-/// begin at `unix-ms × 2048`; they stay below 2^53, where every client's numbers are exact, until
-/// the year 2109.
+/// The number of a lease, greater than all that the queue gave before. The numbers given in a
+/// millisecond begin at `unix-ms × 2048`. They stay below 2^53, where every client's numbers are
+/// exact, until the year 2109.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

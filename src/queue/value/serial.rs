@@ -1,11 +1,11 @@
-//! Ids that the queue makes.
+//! Ids that the queue generates.
 
 use serde::{Deserialize, Serialize};
 
 use super::ids::Id;
 use super::time::Time;
 
-/// Where ids made by the queue have got to: `<time>-<number>`.
+/// The last id that the queue generated: `<time>-<number>`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(in crate::queue) struct Serial {
     pub time: Time,
@@ -13,14 +13,14 @@ pub(in crate::queue) struct Serial {
 }
 
 impl Serial {
-    /// The serial in an id that [`Queue::next_id`] made.
+    /// The serial in an id that [`Queue::next_id`](crate::queue::Queue::next_id) generated.
     pub fn of(id: Id) -> Option<Serial> {
         let (time, number) = std::str::from_utf8(id.bytes()).ok()?.split_once('-')?;
         Some(Serial { time: Time::new(time.parse().ok()?)?, number: number.parse().ok()? })
     }
 }
 
-/// Who made the id.
+/// Whether the client or the queue chose the id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Naming {
     Given,

@@ -1,5 +1,4 @@
-//! What an operator sets for a queue: defaults for the jobs that are added from then on, and
-//! limits.
+//! What DQ.ALTER sets for a queue: defaults for the jobs that are added from then on, and limits.
 
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -9,7 +8,7 @@ use super::policy::{Attempts, Backoff};
 use super::rate::Rate;
 use super::time::{Millis, Time};
 
-/// What is not set follows the server's configs, or is no limit.
+/// A default that isn't set follows the server's configs. A limit that isn't set doesn't exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     pub ttr: Option<Millis>,
@@ -17,27 +16,27 @@ pub struct Settings {
     pub backoff: Backoff,
     pub keep: Millis,
     pub late: Millis,
-    /// How many jobs the queue may hold, in whichever state.
+    /// How many jobs the queue may hold, in any state.
     pub max_jobs: Option<NonZeroU64>,
-    /// Jobs that have been dead for so long are purged; zero is never.
+    /// For how long dead jobs are kept; zero: for ever.
     pub dead_keep: Millis,
     /// How many leases may be live at the same time.
     pub concurrency: Option<NonZeroU32>,
     /// How fast jobs may leave.
     pub rate: Option<Rate>,
-    /// The same, for each group.
+    /// As `concurrency`, for each group.
     pub group_concurrency: Option<NonZeroU32>,
     pub group_rate: Option<Rate>,
 }
 
 impl Settings {
-    /// Whether anything but a pause may hold back a job that is ready.
+    /// Whether a limit may hold back a ready job. A pause is not a limit.
     #[inline]
     pub(in crate::queue) fn is_limited(&self) -> bool {
         self.concurrency.is_some() || self.rate.is_some()
     }
 
-    /// When a job that died then has been kept for as long as dead ones are, if not for ever.
+    /// When a job that died at `died` is purged; `None` if dead jobs are kept for ever.
     pub(in crate::queue) fn forgets_dead_at(&self, died: Time) -> Option<Time> {
         (!self.dead_keep.is_zero()).then(|| died.saturating_add(self.dead_keep))
     }

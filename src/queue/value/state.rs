@@ -1,4 +1,4 @@
-//! What a job is and where it has got to.
+//! A job's state, stage and progress.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::ids::Lease;
 use super::record::read_where_possible;
 use super::time::Time;
 
-/// What a job is, seen at a moment.
+/// The state of a job at a given time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     Delayed,
@@ -31,16 +31,16 @@ impl State {
     }
 }
 
-/// What commands made of a job. The states follow from this, the stored times and the clock:
-/// nothing has to be written when a job falls due, a lease ends or a life is over.
+/// What commands made of a job. Its state follows from this, its stored times and the clock:
+/// nothing is written when a job falls due, a lease ends or a TTL is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub enum Stage {
     /// Delayed until its time, then ready.
     #[default]
     Waiting,
-    /// Reserved until its time; then it waits for its backoff and is ready again, or dead when that
-    /// was its last attempt.
+    /// Reserved until its time. Then it waits for its backoff and is ready again; after the last
+    /// attempt it is dead.
     Leased,
     /// Dead since its time.
     Dead,
@@ -78,14 +78,14 @@ impl From<Stage> for u8 {
     }
 }
 
-/// Where a job has got to since ADD.
+/// The progress of a job since ADD.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     pub stage: Stage,
     /// Deliveries so far.
     pub attempt: u32,
-    /// Of the latest delivery, while it is good for something.
+    /// The lease of the latest delivery, while a worker may use it.
     pub lease: Option<Lease>,
-    /// When it expires, if its ADD said so: from then on it is dead, unless it was finished.
+    /// When it expires, if it has a TTL: from then on it is dead, unless it was finished.
     pub expires_at: Option<Time>,
 }

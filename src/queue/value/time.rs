@@ -1,12 +1,13 @@
-//! Points in time and lengths of time, in milliseconds, as two types that do not mix by accident.
+//! Points in time and lengths of time, in milliseconds, as two types that can't be mixed by
+//! accident.
 
 use serde::{Deserialize, Serialize};
 
 use super::record::read_where_possible;
 
-/// The last moment and the longest span there are: 2^48 − 1 ms, the year 10889. What is stored,
-/// sent and added up stays below it, so times pack into 48 bits and sums of two fit a `u64` with
-/// room to spare.
+/// The last point in time and the longest span: 2^48 − 1 ms, the year 10889. Everything that is
+/// stored, sent and added up stays below it. So times fit into 48 bits, and sums of two into a
+/// `u64`.
 const LIMIT: u64 = (1 << 48) - 1;
 
 /// A point in time: milliseconds since the Unix epoch.
@@ -30,7 +31,7 @@ impl Time {
     pub const ZERO: Time = Time(0);
     pub const MAX: Time = Time(LIMIT);
 
-    /// `None` past [`Time::MAX`].
+    /// `None` after [`Time::MAX`].
     pub const fn new(unix_ms: u64) -> Option<Time> {
         if unix_ms <= LIMIT {
             Some(Time(unix_ms))
@@ -43,12 +44,12 @@ impl Time {
         self.0
     }
 
-    /// The moment `span` later; `None` past [`Time::MAX`].
+    /// The time `span` later; `None` after [`Time::MAX`].
     pub const fn checked_add(self, span: Millis) -> Option<Time> {
         Time::new(self.0 + span.0)
     }
 
-    /// The moment `span` later, [`Time::MAX`] at the latest.
+    /// The time `span` later, [`Time::MAX`] at the latest.
     pub const fn saturating_add(self, span: Millis) -> Time {
         match self.checked_add(span) {
             Some(time) => time,
@@ -56,12 +57,12 @@ impl Time {
         }
     }
 
-    /// The moment `span` before, the first one at the earliest.
+    /// The time `span` earlier, [`Time::ZERO`] at the earliest.
     pub const fn saturating_sub(self, span: Millis) -> Time {
         Time(self.0.saturating_sub(span.0))
     }
 
-    /// How long after `earlier` this is; nothing when it is before.
+    /// How long after `earlier` this is; zero if it is before.
     pub const fn since(self, earlier: Time) -> Millis {
         Millis(self.0.saturating_sub(earlier.0))
     }
@@ -71,7 +72,7 @@ impl Millis {
     pub const ZERO: Millis = Millis(0);
     pub const MAX: Millis = Millis(LIMIT);
 
-    /// `None` past [`Millis::MAX`].
+    /// `None` above [`Millis::MAX`].
     pub const fn new(ms: u64) -> Option<Millis> {
         if ms <= LIMIT {
             Some(Millis(ms))
@@ -95,7 +96,7 @@ impl Millis {
         self.0
     }
 
-    /// Doubled so many times, at most [`Millis::BITS`]; [`Millis::MAX`] at the longest.
+    /// Doubled `times` times, at most [`Millis::BITS`] times; at most [`Millis::MAX`].
     pub fn saturating_doubled(self, times: u32) -> Millis {
         let doubled = u128::from(self.0) << times.min(Self::BITS);
         Millis(u64::try_from(doubled).map_or(LIMIT, |ms| ms.min(LIMIT)))

@@ -1,4 +1,4 @@
-//! Buckets that are full are split, those that have become small are merged with a neighbour.
+//! Splits full buckets, and merges small buckets with a neighbour.
 
 use super::{
     Bucket, BucketListener, BucketNumber, Buckets, DirectoryEntry, Entry, NewEntry, Slot, Time,
@@ -20,8 +20,8 @@ impl Buckets {
         (at, number)
     }
 
-    /// Makes room for a job with this time, which goes to a full bucket, that of line `at`, or
-    /// before all of them; says in which line and bucket.
+    /// Makes room for a job with this time. It goes to the full bucket of row `at`, or before all
+    /// rows if `at` is `None`. Returns the row and the bucket to use.
     fn make_room(
         &mut self,
         at: Option<usize>,
@@ -50,14 +50,14 @@ impl Buckets {
     }
 
     fn bucket_before_all(&mut self, time: Time) -> BucketNumber {
-        let room = |line: &DirectoryEntry| {
-            let bucket = self.buckets.get(line.bucket)?;
-            (bucket.len() < BUCKET_ENTRIES).then_some(line.bucket)
+        let room = |row: &DirectoryEntry| {
+            let bucket = self.buckets.get(row.bucket)?;
+            (bucket.len() < BUCKET_ENTRIES).then_some(row.bucket)
         };
         match self.directory.front().and_then(room) {
             Some(number) => {
-                if let Some(line) = self.directory.front_mut() {
-                    line.first = time;
+                if let Some(row) = self.directory.front_mut() {
+                    row.first = time;
                 }
                 number
             }
@@ -65,7 +65,7 @@ impl Buckets {
         }
     }
 
-    /// Moves the upper half of a full bucket to a new one behind it.
+    /// Moves the upper half of a full bucket to a new one after it.
     fn split(
         &mut self,
         at: usize,
@@ -98,45 +98,43 @@ impl Buckets {
         number
     }
 
-    /// From this line of the directory on, something may be open.
+    /// From this row of the directory on, some window may be open.
     pub(super) fn reopen(&mut self, at: usize) {
         let closed = self.closed.get_mut();
-        closed.lines = closed.lines.min(at);
+        closed.rows = closed.rows.min(at);
     }
 
-    fn remove_line(&mut self, at: usize) {
+    fn remove_row(&mut self, at: usize) {
         self.directory.remove(at);
         let closed = self.closed.get_mut();
-        closed.lines -= usize::from(at < closed.lines);
-        // A directory that has been long keeps a quarter of its room at most.
+        closed.rows -= usize::from(at < closed.rows);
+        // A directory uses at least a quarter of its capacity.
         if self.directory.len() < self.directory.capacity() / 4 {
             self.directory.shrink_to(self.directory.len() * 2);
         }
     }
 
     fn drop_bucket(&mut self, number: BucketNumber, time: Time) {
-        if let Some(at) = self.line_of(number, time) {
-            self.remove_line(at);
+        if let Some(at) = self.row_of(number, time) {
+            self.remove_row(at);
         }
         if let Some(bucket) = self.buckets.remove(number) {
             self.capacity -= bucket.capacity();
         }
     }
 
-    /// Which line of the directory names this bucket, in which a job with `time` is or was until
+    /// The row of the directory for this bucket. A job with `time` is in the bucket, or was until
     /// just now.
-    pub(super) fn line_of(&self, number: BucketNumber, time: Time) -> Option<usize> {
-        if self.directory.front().is_some_and(|line| line.bucket == number) {
+    pub(super) fn row_of(&self, number: BucketNumber, time: Time) -> Option<usize> {
+        if self.directory.front().is_some_and(|row| row.bucket == number) {
             return Some(0);
         }
-        // Among lines that begin at the same time, any may be the one.
-        let last = self.last_line_up_to(time)?;
-        (0..=last)
-            .rev()
-            .find(|at| self.directory.get(*at).is_some_and(|line| line.bucket == number))
+        // It may be any of the rows that begin at the same time.
+        let last = self.last_row_up_to(time)?;
+        (0..=last).rev().find(|at| self.directory.get(*at).is_some_and(|row| row.bucket == number))
     }
 
-    /// The last job has left this bucket, or so many that it may be merged.
+    /// Removes a bucket that is empty, or merges it if it is small.
     #[cold]
     #[inline(never)]
     pub(super) fn tidy(
@@ -153,29 +151,27 @@ impl Buckets {
         }
     }
 
-    /// Merges a bucket that has become small with the one behind it or the one before. Both are
-    /// asked: jobs that are cancelled in the order of their times would else leave a row of buckets
-    /// of one job.
+    /// Merges a small bucket with the next one or the one before. Both are tried: otherwise,
+    /// cancelling jobs in the order of their times would leave many buckets of one job.
     fn merge_with_neighbour(
         &mut self,
         number: BucketNumber,
         time: Time,
         residents: &mut impl BucketListener,
     ) {
-        let Some(at) = self.line_of(number, time) else {
+        let Some(at) = self.row_of(number, time) else {
             return;
         };
-        let lines = self.directory.len();
+        let rows = self.directory.len();
         self.take_in_next(at, residents);
-        if let (Some(before), true) = (at.checked_sub(1), lines == self.directory.len()) {
+        if let (Some(before), true) = (at.checked_sub(1), rows == self.directory.len()) {
             self.take_in_next(before, residents);
         }
     }
 
-    /// Moves what is in the bucket behind this line into that of the line, when both together leave
-    /// room.
+    /// Moves the entries of the next row's bucket into the bucket of this row, if they fit.
     fn take_in_next(&mut self, at: usize, residents: &mut impl BucketListener) {
-        let bucket_at = |at: usize| self.directory.get(at).map(|line| line.bucket);
+        let bucket_at = |at: usize| self.directory.get(at).map(|row| row.bucket);
         let (Some(number), Some(next)) = (bucket_at(at), bucket_at(at + 1)) else {
             return;
         };
@@ -186,7 +182,7 @@ impl Buckets {
         let Some(taken) = self.buckets.remove(next) else {
             return;
         };
-        self.remove_line(at + 1);
+        self.remove_row(at + 1);
         self.reopen(at);
         self.capacity -= taken.capacity();
         if let Some(bucket) = self.buckets.get_mut(number) {

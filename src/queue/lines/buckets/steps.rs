@@ -1,11 +1,11 @@
-//! How much of a line falls into each of some equal spans of time.
+//! Counts the jobs of a line for each of several equal spans of time.
 
 use std::ops::Range;
 
 use super::{Bucket, Buckets, JobCounts};
 use crate::queue::value::time::{Millis, Time};
 
-/// Equal spans of time, one behind the other.
+/// Equal spans of time, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
     from: u64,
@@ -14,7 +14,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// `None` when they reach past the last time there is. A step has a millisecond at least.
+    /// `None` if they end after the last possible time. A step is at least a millisecond long.
     pub fn new(from: Time, step: Millis, count: usize) -> Option<Steps> {
         let steps = Steps { from: from.unix_ms(), step: step.as_u64().max(1), count };
         let span = steps.step.checked_mul(count as u64).and_then(Millis::new)?;
@@ -25,13 +25,13 @@ impl Steps {
         self.count
     }
 
-    /// The one in which this moment is.
+    /// The step that contains this time.
     pub fn of(&self, time: Time) -> Option<usize> {
         let step = time.unix_ms().checked_sub(self.from)? / self.step;
         usize::try_from(step).ok().filter(|step| *step < self.count)
     }
 
-    /// Unix milliseconds.
+    /// In Unix milliseconds.
     fn span_of(&self, step: usize) -> Range<u64> {
         let begin = self.from.saturating_add(self.step.saturating_mul(step as u64));
         begin..begin.saturating_add(self.step)
@@ -39,9 +39,9 @@ impl Steps {
 }
 
 impl Buckets {
-    /// Adds to the sum of each step what has a time in it, after `now`. A bucket that is in one
-    /// step with all its jobs is added as a whole, another one job by job. O(log n + steps +
-    /// buckets in that span), and the jobs of the buckets in which steps meet.
+    /// Adds to the sum of each step the jobs whose time is in it and after `now`. A bucket that
+    /// lies within one step is added as a whole, any other job by job. O(log n + steps + buckets in
+    /// all steps), and the jobs of buckets that lie in two steps.
     pub fn add_up_by_step(&self, steps: &Steps, now: Time, sums: &mut [JobCounts]) {
         let begin = steps.from.max(now.unix_ms().saturating_add(1));
         let Some(before) = begin.checked_sub(1).and_then(Time::new) else {
@@ -49,20 +49,20 @@ impl Buckets {
         };
         let mut step = 0..0;
         let mut at = 0;
-        let mut lines = self.lines_from(before).peekable();
-        while let Some(line) = lines.next() {
-            let Some(bucket) = self.buckets.get(line.bucket) else {
+        let mut rows = self.rows_from(before).peekable();
+        while let Some(row) = rows.next() {
+            let Some(bucket) = self.buckets.get(row.bucket) else {
                 break;
             };
-            let first = line.first.unix_ms().max(begin);
+            let first = row.first.unix_ms().max(begin);
             if !step.contains(&first) {
                 let Some(next) = Time::new(first).and_then(|first| steps.of(first)) else {
                     break;
                 };
                 (at, step) = (next, steps.span_of(next));
             }
-            let is_behind_now = line.first.unix_ms() >= begin;
-            let last = match lines.peek() {
+            let is_behind_now = row.first.unix_ms() >= begin;
+            let last = match rows.peek() {
                 Some(next) => next.first.unix_ms(),
                 None => bucket.entries().last().map_or(0, |last| last.time().unix_ms()),
             };
@@ -74,7 +74,7 @@ impl Buckets {
     }
 }
 
-/// As [`Buckets::add_up_by_step`], entry by entry, from this moment on.
+/// As [`Buckets::add_up_by_step`], entry by entry, from `begin` on.
 fn add_up_in(bucket: &Bucket, steps: &Steps, begin: u64, sums: &mut [JobCounts]) {
     let (mut at, mut step) = (0, 0..0);
     for entry in bucket.entries() {

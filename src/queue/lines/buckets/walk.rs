@@ -1,23 +1,23 @@
-//! Going through a line in its order, from some place on.
+//! Iterates over a line in its order, from a given place on.
 
 use super::{Bucket, BucketNumber, Buckets, Entry, EntryKind, JobCounts, Slot, Time, Windows};
 
 /// Where to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// With the first job of this time or a later one.
+    /// At the first job of this time or a later one.
     At(Time),
-    /// With the first job of a later time.
+    /// At the first job of a later time.
     After(Time),
-    /// With the one that stands behind this one, which is in this bucket.
+    /// After this job, which is in this bucket.
     Behind(Slot, BucketNumber),
 }
 
 impl Start {
     pub const FIRST: Start = Start::At(Time::ZERO);
 
-    /// This, or behind all up to `now`, whichever is later. (A job to stand behind is one of those
-    /// asked for.)
+    /// The later of this start and the first job after `now`. (A job to start after has a time
+    /// after `now`.)
     pub fn but_after(self, now: Time) -> Start {
         match self {
             Start::At(time) if time <= now => Start::After(now),
@@ -27,7 +27,7 @@ impl Start {
     }
 }
 
-/// A bucket, without so many at its front.
+/// A bucket without its first `left_out` entries.
 struct Tail<'b> {
     bucket: &'b Bucket,
     left_out: usize,
@@ -45,14 +45,13 @@ impl Buckets {
         self.iter_from(Start::FIRST)
     }
 
-    /// O(log n) until the first one; behind a job, O(bucket), and the buckets that begin in its
-    /// millisecond.
+    /// O(log n) before the first item. After a given job: O(bucket), and the buckets that begin in
+    /// its millisecond.
     pub fn iter_from(&self, start: Start) -> impl Iterator<Item = (Time, Slot, EntryKind)> + '_ {
         self.runs_from(start).flat_map(|run| run.entries()).map(Entry::parts)
     }
 
-    /// Those whose time is to come, in their order; buckets that `wants` declines are left out
-    /// whole.
+    /// The jobs after the horizon, in their order. Skips whole buckets that `wants` declines.
     pub fn to_come<'b>(
         &'b self,
         start: Start,
@@ -64,8 +63,8 @@ impl Buckets {
             .map(Entry::parts)
     }
 
-    /// Those with a time up to and including `to` whose window is open at `now`, in their order.
-    /// Buckets in which there is none are stepped over, and remember that.
+    /// The jobs up to and including `to` whose window is open at `now`, in their order. Skips a
+    /// bucket that has none, and remembers that in the bucket.
     pub fn open_up_to<'b>(
         &'b self,
         start: Start,
@@ -79,7 +78,7 @@ impl Buckets {
             .take_while(move |(time, _)| *time <= to)
     }
 
-    /// As [`Buckets::open_up_to`], of those with a time after `now`.
+    /// As [`Buckets::open_up_to`], for the jobs with a time after `now`.
     pub fn open_after<'b>(
         &'b self,
         start: Start,
@@ -89,9 +88,9 @@ impl Buckets {
         open_in(self.runs_from(start.but_after(now)), now, windows)
     }
 
-    /// The time of the job behind which there are so many. O(buckets).
+    /// The time of the job that has `behind` jobs after it. O(buckets).
     pub fn time_from_end(&self, mut behind: usize) -> Option<Time> {
-        let buckets = self.directory.iter().rev().filter_map(|line| self.buckets.get(line.bucket));
+        let buckets = self.directory.iter().rev().filter_map(|row| self.buckets.get(row.bucket));
         for bucket in buckets {
             if behind < bucket.len() {
                 return bucket.entries().iter().nth_back(behind).map(Entry::time);
@@ -103,28 +102,27 @@ impl Buckets {
 
     fn runs_from(&self, start: Start) -> impl Iterator<Item = Tail<'_>> {
         let (first, left_out) = self.place_of(start);
-        let buckets =
-            self.directory.range(first..).filter_map(|line| self.buckets.get(line.bucket));
+        let buckets = self.directory.range(first..).filter_map(|row| self.buckets.get(row.bucket));
         buckets.enumerate().map(move |(nth, bucket)| Tail {
             bucket,
             left_out: if nth == 0 { left_out } else { 0 },
         })
     }
 
-    /// In which line of the directory, and behind how many entries there.
+    /// The row of the directory, and how many entries of it come before the start.
     fn place_of(&self, start: Start) -> (usize, usize) {
-        let lines_before = match start {
-            Start::At(time) => self.directory.partition_point(|line| line.first < time),
-            Start::After(time) => self.directory.partition_point(|line| line.first <= time),
+        let rows_before = match start {
+            Start::At(time) => self.directory.partition_point(|row| row.first < time),
+            Start::After(time) => self.directory.partition_point(|row| row.first <= time),
             Start::Behind(slot, number) => {
                 let time = self.time_of(slot, number);
-                let line = time.and_then(|time| self.line_of(number, time));
-                debug_assert!(line.is_some(), "a job to stand behind is in its bucket");
-                line.map_or(0, |line| line + 1)
+                let row = time.and_then(|time| self.row_of(number, time));
+                debug_assert!(row.is_some(), "a job to start after is in its bucket");
+                row.map_or(0, |row| row + 1)
             }
         };
-        let line = lines_before.saturating_sub(1);
-        let bucket = self.directory.get(line).and_then(|line| self.buckets.get(line.bucket));
+        let row = rows_before.saturating_sub(1);
+        let bucket = self.directory.get(row).and_then(|row| self.buckets.get(row.bucket));
         let left_out = bucket.map_or(0, |bucket| match start {
             Start::At(time) => bucket.entries().partition_point(|entry| entry.time() < time),
             Start::After(time) => bucket.up_to(time),
@@ -132,12 +130,12 @@ impl Buckets {
                 bucket.entries().iter().position(|entry| entry.slot == slot).map_or(0, |at| at + 1)
             }
         });
-        (line, left_out)
+        (row, left_out)
     }
 }
 
-/// What is open at `now` in these buckets, in its order. No job is asked before it is its turn:
-/// with many lines, most of what is in their first buckets isn't wanted.
+/// The open jobs of these buckets at `now`, in order. A job's window is looked up only when the
+/// iterator gets there: with many lines, most jobs in their first buckets aren't needed.
 fn open_in<'b>(
     runs: impl Iterator<Item = Tail<'b>> + 'b,
     now: Time,

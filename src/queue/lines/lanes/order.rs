@@ -1,4 +1,4 @@
-//! The jobs in a state, in the order in which they leave it, from some place on.
+//! The jobs in a state, in the order in which they leave it, from a given place on.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,27 +12,27 @@ use crate::queue::memory::slab::Slot;
 use crate::queue::value::state::State;
 use crate::queue::value::time::Time;
 
-/// A line, of those in which a job may stand.
+/// One of the lines that a job may be in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinePlace {
     MainLine(MainLine),
     SideLine(SideLine),
 }
 
-/// Where a job stands in the order of the state that it is in.
+/// A job's position in the order of its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     pub place: LinePlace,
     pub slot: Slot,
     pub bucket: BucketNumber,
-    /// At which it leaves that state, or has come to it if it doesn't leave.
+    /// When the job leaves that state or, for a state it doesn't leave, when it got into it.
     pub time: Time,
 }
 
 /// Where in the order of a state to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
-    /// With the first job of this time or a later one; of ready ones, in each priority.
+    /// At the first job of this time or a later one; for ready jobs, in each priority.
     At(Time),
     Behind(Position),
 }
@@ -42,12 +42,14 @@ impl Begin {
 }
 
 impl Lanes {
-    /// All jobs in this state at the horizon, in the order in which they leave that state; dead
-    /// ones in that in which they died. Jobs of one line that do so in the same millisecond come in
-    /// the order in which they stand in it; that of the lines aside isn't in a file, so for those
-    /// that expire together it may be another after a load. Nothing that is logged depends on that:
-    /// who chooses by looking is logged by id. Ready, dead and done ones that became so after
-    /// `since` are left out. What isn't asked for is stepped over by the bucket.
+    /// All jobs in this state at the horizon, in the order in which they leave the state; dead jobs
+    /// in the order in which they died. Leaves out jobs that became ready, dead or done after
+    /// `since`. Skips by whole buckets.
+    ///
+    /// Jobs that leave in the same millisecond come in the order of their line. The order of the
+    /// side lines isn't saved, so jobs that expire together may change their order by a load.
+    /// Nothing in the log depends on it: operations that choose jobs by this order are logged by
+    /// id.
     pub fn in_order_of<'s>(
         &'s self,
         windows: &'s dyn Windows,
@@ -68,7 +70,7 @@ impl Lanes {
                 lines.map(|line| boxed(line.jobs.open_after(line.start, now, windows))).collect(),
             ),
             State::Reserved => {
-                // What is leased at first stands in `leases` as well, and earlier.
+                // A job that is leased at first is also in `leases`, at an earlier time.
                 let leased = |line: LineFrom<'s>| {
                     let is_aside = line.place == LinePlace::SideLine(SideLine::Leases);
                     let jobs =
@@ -97,7 +99,7 @@ impl Lanes {
         }
     }
 
-    /// The time at which a job stands in a line.
+    /// The time at which a line has the job.
     pub fn time_in(&self, place: LinePlace, slot: Slot, bucket: BucketNumber) -> Option<Time> {
         match place {
             LinePlace::MainLine(main_line) => self.time_of(main_line, slot, bucket),
@@ -106,8 +108,7 @@ impl Lanes {
         }
     }
 
-    /// The lines in which jobs of this state stand; at equal times, those in the first line are
-    /// first.
+    /// The lines that hold jobs of this state. At equal times, jobs of an earlier line come first.
     fn lines_of(&self, state: State) -> Vec<(LinePlace, &Buckets)> {
         let alone = self
             .lanes
@@ -122,8 +123,7 @@ impl Lanes {
         match state {
             State::Ready => {
                 let mut lanes: Vec<_> = lanes.collect();
-                // What has a group is behind what has none: in which turn they will leave is to be
-                // seen.
+                // Jobs with a group come after those without: their real turn isn't known yet.
                 lanes.sort_by_key(|(place, _)| match place {
                     LinePlace::MainLine(MainLine::Lane(priority) | MainLine::Grouped(priority)) => {
                         *priority
@@ -153,8 +153,9 @@ struct LineFrom<'s> {
     start: Start,
 }
 
-/// Behind a job: in its own line behind it; in those before, which come first at equal times, after
-/// its time; in those behind at its time. But ready jobs leave line by line.
+/// To continue after a job: in its own line start after it; in earlier lines after its time; in
+/// later lines at its time. Ready jobs are listed line by line: for them, earlier lines are
+/// skipped, and later lines start at their first job.
 fn begun<'s>(
     lines: Vec<(LinePlace, &'s Buckets)>,
     state: State,
@@ -164,14 +165,14 @@ fn begun<'s>(
     lines.into_iter().filter_map(move |(place, jobs)| {
         let start = match begin {
             Begin::At(time) => Start::At(time),
-            Begin::Behind(seat) if seat.place == place => {
+            Begin::Behind(position) if position.place == place => {
                 is_passed = true;
-                Start::Behind(seat.slot, seat.bucket)
+                Start::Behind(position.slot, position.bucket)
             }
             Begin::Behind(_) if state == State::Ready && !is_passed => return None,
             Begin::Behind(_) if state == State::Ready => Start::FIRST,
-            Begin::Behind(seat) if is_passed => Start::At(seat.time),
-            Begin::Behind(seat) => Start::After(seat.time),
+            Begin::Behind(position) if is_passed => Start::At(position.time),
+            Begin::Behind(position) => Start::After(position.time),
         };
         Some(LineFrom { place, jobs, start })
     })
@@ -183,11 +184,11 @@ fn boxed<'l>(line: impl Iterator<Item = (Time, Slot)> + 'l) -> Ordered<'l> {
     Box::new(line)
 }
 
-/// Lines, each in the order of its times, as one; at equal times, in the order of the lines. O(log
-/// lines) a step, and O(lines) before the first.
+/// Merges lines, each sorted by time, into one order. At equal times, an earlier line comes first.
+/// O(log lines) a step, and O(lines) before the first.
 fn merged<'l>(mut lines: Vec<Ordered<'l>>) -> Box<dyn Iterator<Item = Slot> + 'l> {
     let mut first_of_lines = BinaryHeap::with_capacity(lines.len());
-    // Those whose next job isn't known: all of them, and then the one whose job was the last.
+    // The lines whose next job isn't known: at first all, then the one whose job was returned last.
     let mut unknown = 0..lines.len();
     Box::new(std::iter::from_fn(move || {
         for line in unknown.clone() {

@@ -122,8 +122,8 @@ impl Pair {
         for now in [self.now, at(last.unix_ms() / 2), last] {
             self.clone().look(now);
         }
-        let Closed { lines, since } = self.buckets.closed.get();
-        assert!(lines <= self.buckets.directory.len());
+        let Closed { rows, since } = self.buckets.closed.get();
+        assert!(rows <= self.buckets.directory.len());
         for (place, line) in self.buckets.directory.iter().enumerate() {
             let bucket = self.buckets.buckets.get(line.bucket).unwrap();
             for entry in bucket.entries() {
@@ -135,8 +135,8 @@ impl Pair {
                 );
                 assert_eq!(entry.expires(), closes < Time::MAX);
                 assert!(
-                    place >= lines || closes <= since,
-                    "line {place} of {lines} is open at {since:?}"
+                    place >= rows || closes <= since,
+                    "row {place} of {rows} is open at {since:?}"
                 );
             }
         }
@@ -180,7 +180,7 @@ fn a_hint_holds_from_its_moment_on_and_not_before() {
     let first =
         |pair: &Pair, now| pair.buckets.first_open(at(now), &pair.windows).map(|(time, _)| time);
     assert_eq!(first(&pair, 5_000), Some(at(4 * FULL)));
-    assert_eq!(pair.buckets.closed.get().lines, 4);
+    assert_eq!(pair.buckets.closed.get().rows, 4);
     assert_eq!(first(&pair, 4_999), Some(at(0)), "they are open again where time goes back");
     assert_eq!(first(&pair, 5_000), Some(at(4 * FULL)));
     assert_eq!(first(&pair, 6_000), Some(at(4 * FULL)));
