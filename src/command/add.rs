@@ -98,6 +98,8 @@ impl Reply for Added {
 }
 
 impl AddOptions {
+    /// Not inlined, so that options are written where they belong and not copied there.
+    #[inline(never)]
     fn read<'c>(words: ArgReader<'c>, add: &mut queue::Add<'c>) -> Result<(), Error> {
         let source = words.source();
         let mut other = AddOptions::default();

@@ -14,7 +14,7 @@
 //!
 //! O(1). Other limits for groups: O(g log g) in the number of groups.
 
-use super::arg_reader::{options, ArgReader};
+use super::arg_reader::{options, ArgReader, Name};
 use super::error::Error;
 use super::kinds::{Change, IfMissing};
 use crate::queue::{self, Rate};
@@ -57,7 +57,7 @@ impl Change for Alter {
             "RATE" => changes.rate, by(read_rate);
             "GROUPRATE" => changes.group_rate, by(read_rate);
         } else |name, words| match name {
-            "BURST" => Err(Error::BurstPlace),
+            burst if burst == Name::of("BURST") => Err(Error::BurstPlace),
             _ => Ok(false),
         });
         Ok(changes)

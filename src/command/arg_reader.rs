@@ -2,6 +2,11 @@
 //!
 //! Everything is read and checked before the key is touched.
 
+#![allow(
+    clippy::unnecessary_lazy_evaluations,
+    reason = "an error that is made for nothing is dropped by a call, for each word"
+)]
+
 use super::error::Error;
 use super::limits::REASON_BYTES_MAX;
 use crate::queue::{Attempts, Backoff, Claim, Id, Ids, Lease, Millis, State, Time};
@@ -10,6 +15,10 @@ use crate::server::call::Call;
 use crate::server::context::wall_clock;
 use crate::server::spec::Spec;
 use crate::services::frame::Source;
+
+/// No clock is so close to the last time, in the year 10889, that a span up to this could end after
+/// it. So the clock isn't read for such a span.
+const SHORT: Millis = Millis::of_secs(100 * 366 * 24 * 60 * 60);
 
 /// The arguments after the command's name, from left to right.
 #[derive(Clone, Copy)]
@@ -60,7 +69,7 @@ impl<'c> ArgReader<'c> {
     }
 
     pub fn require_id(&mut self) -> Result<Id<'c>, Error> {
-        Id::new(self.require()?.bytes()).ok_or(Error::IdLength)
+        Id::new(self.require()?.bytes()).ok_or_else(|| Error::IdLength)
     }
 
     /// All words that are left, of which there has to be one: ids.
@@ -82,7 +91,9 @@ impl<'c> ArgReader<'c> {
     pub fn num_keys(&mut self) -> Result<usize, Error> {
         let number =
             parse_integer(self.require()?.bytes()).and_then(|number| usize::try_from(number).ok());
-        number.filter(|number| (1..=self.remaining()).contains(number)).ok_or(Error::NumKeys)
+        number
+            .filter(|number| (1..=self.remaining()).contains(number))
+            .ok_or_else(|| Error::NumKeys)
     }
 
     /// No more words may follow.
@@ -93,15 +104,14 @@ impl<'c> ArgReader<'c> {
         }
     }
 
-    /// The rest are options: reads each with `read`, which gets its name in capitals; false says
-    /// that it is none.
+    /// The rest are options: reads each with `read`, which gets its name; false says that it is
+    /// none.
     pub fn options(
         mut self,
-        mut read: impl FnMut(&str, &mut ArgReader<'c>) -> Result<bool, Error>,
+        mut read: impl FnMut(Name, &mut ArgReader<'c>) -> Result<bool, Error>,
     ) -> Result<(), Error> {
         while let Some(word) = self.next() {
-            let mut capitals = [0; OPTION_BYTES_MAX];
-            let is_option = match in_capitals(word.bytes(), &mut capitals) {
+            let is_option = match Name::read(word.bytes()) {
                 Some(name) => read(name, &mut self)?,
                 None => false,
             };
@@ -117,7 +127,7 @@ impl<'c> ArgReader<'c> {
 
     /// The value of an option.
     pub fn value(&mut self, option: &'static str) -> Result<&'c [u8], Error> {
-        self.next().map(Arg::bytes).ok_or(Error::NoValue { option })
+        self.next().map(Arg::bytes).ok_or_else(|| Error::NoValue { option })
     }
 
     /// Whether both values of an option are there, which are called so.
@@ -128,11 +138,12 @@ impl<'c> ArgReader<'c> {
         Ok(())
     }
 
-    /// The value of an option: an integer from `min` to `max`.
+    /// The value of an option: an integer from `min` to `max`. Not inlined: many options share it.
+    #[inline(never)]
     pub fn integer(&mut self, option: &'static str, min: u64, max: u64) -> Result<u64, Error> {
         let number = parse_integer(self.value(option)?);
         let in_range = number.filter(|number| (min..=max).contains(number));
-        in_range.ok_or(Error::NotInRange { option, min, max })
+        in_range.ok_or_else(|| Error::NotInRange { option, min, max })
     }
 
     /// The value of an option: an integer from `min` to the last one of 32 bits.
@@ -144,13 +155,13 @@ impl<'c> ArgReader<'c> {
     pub fn millis(&mut self, option: &'static str, min: u64) -> Result<Millis, Error> {
         let max = Millis::MAX.as_u64();
         let ms = self.integer(option, min, max)?;
-        Millis::new(ms).ok_or(Error::NotInRange { option, min, max })
+        Millis::new(ms).ok_or_else(|| Error::NotInRange { option, min, max })
     }
 
     /// The same, of a span from now on: for a client, it ends before time does.
     pub fn span(&mut self, option: &'static str, min: u64) -> Result<Millis, Error> {
         let span = self.millis(option, min)?;
-        let is_checked = self.source == Source::Client && !span.is_zero();
+        let is_checked = self.source == Source::Client && span > SHORT;
         if is_checked && wall_clock().checked_add(span).is_none() {
             return Err(Error::PastTheEnd { option });
         }
@@ -161,7 +172,7 @@ impl<'c> ArgReader<'c> {
     pub fn time(&mut self, option: &'static str) -> Result<Time, Error> {
         let max = Time::MAX.unix_ms();
         let unix_ms = self.integer(option, 0, max)?;
-        Time::new(unix_ms).ok_or(Error::NotInRange { option, min: 0, max })
+        Time::new(unix_ms).ok_or_else(|| Error::NotInRange { option, min: 0, max })
     }
 
     /// An option without a value.
@@ -189,7 +200,7 @@ impl<'c> ArgReader<'c> {
 
     /// The value of an option: a job's id.
     pub fn id(&mut self, option: &'static str) -> Result<Id<'c>, Error> {
-        Id::new(self.value(option)?).ok_or(Error::IdLength)
+        Id::new(self.value(option)?).ok_or_else(|| Error::IdLength)
     }
 
     /// The value of COUNT.
@@ -217,7 +228,7 @@ impl<'c> ArgReader<'c> {
     ) -> Result<(), Error> {
         let mut word = Some(self.value(option)?);
         while let Some(bytes) = word {
-            ids.push(Id::new(bytes).ok_or(Error::IdLength)?);
+            ids.push(Id::new(bytes).ok_or_else(|| Error::IdLength)?);
             let is_option =
                 |word: &[u8]| options.iter().any(|name| word.eq_ignore_ascii_case(name.as_bytes()));
             let mut ahead = *self;
@@ -241,7 +252,7 @@ impl<'c> ArgReader<'c> {
 
     /// The value of GROUP.
     pub fn group(&mut self, option: &'static str) -> Result<Id<'c>, Error> {
-        Id::new(self.value(option)?).ok_or(Error::GroupLength)
+        Id::new(self.value(option)?).ok_or_else(|| Error::GroupLength)
     }
 
     /// The value of REASON.
@@ -267,11 +278,33 @@ fn state_of(word: &[u8]) -> Option<State> {
 /// No option's name is longer.
 const OPTION_BYTES_MAX: usize = 16;
 
-fn in_capitals<'b>(word: &[u8], capitals: &'b mut [u8; OPTION_BYTES_MAX]) -> Option<&'b str> {
-    let capitals = capitals.get_mut(..word.len())?;
-    capitals.copy_from_slice(word);
-    capitals.make_ascii_uppercase();
-    std::str::from_utf8(capitals).ok()
+/// The name of an option, which is of letters: all of them in one number, in capitals, and how many
+/// they are. So names are compared at once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Name {
+    letters: u128,
+    len: usize,
+}
+
+impl Name {
+    const CAPITALS: u128 = u128::from_le_bytes([!0x20; OPTION_BYTES_MAX]);
+
+    pub const fn of(name: &str) -> Name {
+        let (mut letters, mut rest) = (0, name.as_bytes());
+        while let [before @ .., last] = rest {
+            letters = letters << 8 | *last as u128;
+            rest = before;
+        }
+        Name { letters, len: name.len() }
+    }
+
+    /// In capitals. What isn't a letter doesn't become one by that.
+    fn read(word: &[u8]) -> Option<Name> {
+        let mut letters = [0; OPTION_BYTES_MAX];
+        letters.get_mut(..word.len())?.copy_from_slice(word);
+        let letters = u128::from_le_bytes(letters) & Name::CAPITALS;
+        Some(Name { letters, len: word.len() })
+    }
 }
 
 /// Takes the value of an option that may be given once.
@@ -292,7 +325,7 @@ macro_rules! option {
         { $($name:literal => $place:expr, $read:ident($($argument:expr),*);)* } else $other:expr
     ) => {
         match $found {
-            $($name => {
+            $(found if found == const { $crate::command::arg_reader::Name::of($name) } => {
                 let value = $words.$read($name $(, $argument)*)?;
                 $crate::command::arg_reader::once($name, &mut $place, value)
             })*
@@ -322,7 +355,7 @@ fn parse_lease(word: &[u8]) -> Result<Option<Lease>, Error> {
         return Ok(None);
     }
     let number = parse_integer(word).filter(|number| *number > 0);
-    number.map(|number| Some(Lease::new(number))).ok_or(Error::Lease)
+    number.map(|number| Some(Lease::new(number))).ok_or_else(|| Error::Lease)
 }
 
 /// Digits only, as the server reads integers: no sign, no space, no leading zero.
@@ -330,17 +363,15 @@ fn parse_integer(word: &[u8]) -> Option<u64> {
     if word.is_empty() || (word.len() > 1 && word.first() == Some(&b'0')) {
         return None;
     }
-    // So many digits can't be too large a number, and there are mostly fewer: they need one check,
-    // at the end.
+    // So many digits can't be too large a number, and there are mostly fewer.
     let (first, rest) = word.split_at(word.len().min(SAFE_DIGITS));
-    let (mut number, mut greatest) = (0u64, 0);
+    let mut number = 0u64;
     for byte in first {
         let digit = byte.wrapping_sub(b'0');
-        greatest = digit.max(greatest);
+        if digit > 9 {
+            return None;
+        }
         number = number.wrapping_mul(10).wrapping_add(digit.into());
-    }
-    if greatest > 9 {
-        return None;
     }
     rest.iter().try_fold(number, |number, byte| {
         let digit = byte.wrapping_sub(b'0');
@@ -383,6 +414,18 @@ mod tests {
                 .and_then(|word| word.parse().ok());
             assert_eq!(parse_integer(&word), expected, "{}", word.escape_ascii());
         }
+    }
+
+    #[test]
+    fn names_are_of_letters_in_any_case() {
+        for word in ["DELAY", "delay", "DeLaY"] {
+            assert!(Name::read(word.as_bytes()) == Some(Name::of("DELAY")), "{word}");
+        }
+        for word in ["", "DELA", "DELAYS", "DELAY ", "DELAY\0", "$ELAY", "\u{4}ELAY", "DELA9"] {
+            assert!(Name::read(word.as_bytes()) != Some(Name::of("DELAY")), "{word}");
+        }
+        assert!(Name::read(b"GROUPCONCURRENCY") == Some(Name::of("GROUPCONCURRENCY")));
+        assert!(Name::read(b"GROUPCONCURRENCYS").is_none());
     }
 
     #[test]

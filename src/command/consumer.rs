@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::arg_reader::{options, ArgReader};
+use super::arg_reader::{options, ArgReader, Name};
 use super::error::Error;
 use crate::queue::{Deliveries, Id, Millis, Mode, Pop, PopById, Queue};
 use crate::server::arg::Arg;
@@ -47,7 +47,7 @@ impl<'c> Consumer<'c> {
             "NOACK" => noack, flag();
             "WITHDUE" => withdue, flag();
         } else |name, words| match name {
-            "ID" if asks == Asks::ForAny => words.ids_up_to("ID", &OPTIONS, &mut ids).map(|()| true),
+            id if id == Name::of("ID") && asks == Asks::ForAny => words.ids_up_to("ID", &OPTIONS, &mut ids).map(|()| true),
             _ => Ok(false),
         });
         // Earlier versions took both, and logs hold it.

@@ -1,7 +1,7 @@
 //! The words with which DQ.ADD gives a job a schedule: EVERY, CRON, TZ, MISFIRE, JITTER, RUNS,
 //! UNTIL. And those of CRON for DQ.NEXT.
 
-use super::arg_reader::{option, ArgReader};
+use super::arg_reader::{option, ArgReader, Name};
 use super::error::Error;
 use crate::queue::{
     Cron, Millis, Misfire, Recurrence, Time, Timing, CRON_BYTES_MAX, ZONE_BYTES_MAX,
@@ -24,7 +24,7 @@ pub struct ScheduleOptions {
 
 impl ScheduleOptions {
     /// Reads an option, if it is one of these.
-    pub fn read(&mut self, name: &str, words: &mut ArgReader) -> Result<bool, Error> {
+    pub fn read(&mut self, name: Name, words: &mut ArgReader) -> Result<bool, Error> {
         option!(name, words, {
             "EVERY" => self.every, span(1);
             "CRON" => self.expression, parsed(expression);

@@ -73,9 +73,14 @@ unsafe extern "C" fn enter<C: Handler>(
         return raw::REDISMODULE_OK as c_int;
     }
     if let Err(error) = C::run(&call) {
-        call.replies().error(&error.to_string());
+        reply_error(&call, &error);
     }
     raw::REDISMODULE_OK as c_int
+}
+
+#[cold]
+fn reply_error(call: &Call, error: &dyn Display) {
+    call.replies().error(&error.to_string());
 }
 
 /// Where the keys of a command are that begins with their number. A cluster routes it by this; it

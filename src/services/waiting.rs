@@ -72,7 +72,19 @@ pub fn serve_at_command<H: Host>(
     value: &mut QueueValue,
     now: impl FnOnce() -> Time,
 ) {
-    if consumers(host) == 0 || consumers_at(host, key) == 0 {
+    if consumers(host) > 0 {
+        serve_waiting(host, key, value, now);
+    }
+}
+
+#[inline(never)]
+fn serve_waiting<H: Host>(
+    host: H,
+    key: &impl QueueKey,
+    value: &mut QueueValue,
+    now: impl FnOnce() -> Time,
+) {
+    if consumers_at(host, key) == 0 {
         return;
     }
     if key.is_inside_another() || !host.may_change() {

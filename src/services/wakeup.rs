@@ -15,17 +15,22 @@ pub fn plan<'n, H: Host>(
     name: impl FnOnce() -> &'n [u8],
 ) {
     value.share_counts();
-    let next = value.queue.wake_at();
-    let needs_no_hint = next == Time::MAX || value.hint.is_some_and(|hint| hint <= next);
     // For most calls the queue's hint is early enough.
-    if needs_no_hint && !value.is_unlocated() {
+    if needs_no_hint(value) && !value.is_unlocated() {
         return;
     }
+    plan_anew(host, value, database(), name());
+}
+
+/// Most often there is nothing to do here.
+#[cold]
+#[inline(never)]
+fn plan_anew<H: Host>(host: H, value: &mut QueueValue, database: Database, name: &[u8]) {
     value.set_unlocated(false);
-    if needs_no_hint {
+    if needs_no_hint(value) {
         return;
     }
-    let (database, name) = (database(), name());
+    let next = value.queue.wake_at();
     host.with(|state| {
         if let Some(hint) = value.hint {
             state.hints.remove(hint, database, name);
@@ -34,6 +39,11 @@ pub fn plan<'n, H: Host>(
     });
     value.hint = Some(next);
     arm(host, None);
+}
+
+fn needs_no_hint(value: &QueueValue) -> bool {
+    let next = value.queue.wake_at();
+    next == Time::MAX || value.hint.is_some_and(|hint| hint <= next)
 }
 
 /// Removes the queue's hint, as the queue has left this key. Returns whether there was one.

@@ -1,7 +1,8 @@
 //! `charts`: tables and charts of docs/benchmarks.md, from the JSON that is kept beside it.
 //!
 //! The page's data are in DIRECTORY/before and, when there is something to compare with,
-//! DIRECTORY/after: load.json and instructions.json, as `load` and `instructions` write them. With
+//! DIRECTORY/after: load.json and instructions.json, as `load` and `instructions` write them; and
+//! sent.json, of the rows of what people send, where these were measured at another time. With
 //! `--check` nothing is written, and the page has to be as it would be written: text and figures
 //! can't drift apart.
 
@@ -40,6 +41,8 @@ pub struct Arguments {
 /// One measurement of all.
 struct Side {
     load: Report,
+    /// What people send, measured at another time.
+    sent: Option<Report>,
     instructions: instructions::Report,
 }
 
@@ -87,7 +90,9 @@ fn read_sides(data: &Path) -> Result<Vec<Side>> {
         }
         let load = Report::read(&directory.join("load.json"))?;
         let instructions = instructions::Report::read(&directory.join("instructions.json"))?;
-        sides.push(Side { load, instructions });
+        let sent = directory.join("sent.json");
+        let sent = sent.is_file().then(|| Report::read(&sent)).transpose()?;
+        sides.push(Side { load, sent, instructions });
     }
     if sides.is_empty() {
         bail!("neither before nor after in {}", data.display());
@@ -101,6 +106,15 @@ fn parts(sides: &[Side], loads: &[&Report]) -> Result<Vec<(String, String)>> {
         .into_iter()
         .map(|titled| (titled.name.to_owned(), titled.table.to_string()))
         .collect();
+    let sent: Vec<&Report> = sides.iter().filter_map(|side| side.sent.as_ref()).collect();
+    if let Some(table) = tables::sent_table(&sent) {
+        let notes = sent.iter().flat_map(|report| {
+            let remarks = tables::remarks(report).into_iter();
+            [description(report)].into_iter().chain(remarks.map(|remark| format!("- {remark}\n")))
+        });
+        parts
+            .push((table.name.into(), format!("{}\n\n{}", table.table, notes.collect::<String>())));
+    }
     let counts: Vec<_> = sides.iter().map(|side| (&*side.load.label, &side.instructions)).collect();
     parts.push(("instructions".into(), instructions::compared(&counts).to_string()));
     parts.push(("machine".into(), sides.iter().map(|side| description(&side.load)).collect()));

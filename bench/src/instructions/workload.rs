@@ -41,6 +41,7 @@ enum Kind {
     SortedSetAdd,
     Add,
     AddDelayed,
+    AddDrawn,
     AddEvery,
     AddCron,
     AddToGroups,
@@ -67,13 +68,14 @@ const fn limited(name: &'static str, title: &'static str, jobs: usize) -> Worklo
     Workload { name, title, jobs, kind: Kind::Pop, crowd: None, first }
 }
 
-pub const WORKLOADS: [Workload; 10] = [
+pub const WORKLOADS: [Workload; 11] = [
     single("ping", "PING", Kind::Ping),
     single("set", "SET", Kind::Set),
     single("xadd", "XADD", Kind::StreamAdd),
     single("zadd", "ZADD", Kind::SortedSetAdd),
     single("add", "DQ.ADD", Kind::Add),
     single("add-delay-ttr", "DQ.ADD with DELAY and TTR", Kind::AddDelayed),
+    single("add-drawn", "… with DELAY drawn over an hour", Kind::AddDrawn),
     single("pop", "DQ.POP", Kind::Pop),
     single("finish", "DQ.FINISH", Kind::Finish),
     batches("pop-16", "DQ.POP COUNT 16, a job", Kind::Pop, BATCH),
@@ -151,6 +153,10 @@ impl Workload {
             Kind::AddDelayed => {
                 each_job(&|number| add(number, &[b"DELAY", b"3600000", b"TTR", b"30000"]))
             }
+            Kind::AddDrawn => each_job(&|number| {
+                let delay_ms = fastrand::Rng::with_seed(number as u64).u64(1..=3_600_000);
+                add(number, &[b"DELAY", delay_ms.to_string().as_bytes(), b"TTR", b"30000"])
+            }),
             Kind::AddEvery => each_job(&|number| add(number, &[b"EVERY", b"3600000"])),
             Kind::AddCron => {
                 each_job(&|number| add(number, &[b"CRON", b"30 2 * * *", b"TZ", b"Europe/Berlin"]))

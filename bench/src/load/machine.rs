@@ -37,8 +37,10 @@ pub struct Usage {
     pub server: f64,
     pub client: f64,
     pub others: f64,
-    /// How long the server ran, in seconds.
+    /// How long the server ran, in seconds …
     pub server_s: f64,
+    /// … and how long its main thread did.
+    pub main_s: f64,
     /// How long the server was able to run, and had to wait for a processor.
     pub server_waited: f64,
     pub culprits: Vec<String>,
@@ -49,6 +51,7 @@ pub struct Watch {
     begin: Snapshot,
     server: u32,
     server_before: Scheduled,
+    main_before: Scheduled,
     /// This process, or another that generates the load.
     client: u32,
     client_before: Scheduled,
@@ -59,12 +62,15 @@ impl Watch {
     pub fn begin(server: u32, client: u32) -> Result<Watch> {
         let begin = Snapshot::take()?;
         let (server_before, client_before) = (Scheduled::of(server), Scheduled::of(client));
-        Ok(Watch { begin, server, server_before, client, client_before, began: Instant::now() })
+        let main_before = Scheduled::of_thread(server, server);
+        let began = Instant::now();
+        Ok(Watch { begin, server, server_before, main_before, client, client_before, began })
     }
 
     pub fn end(self) -> Result<Usage> {
         let ended = Instant::now();
         let of_server = Scheduled::of(self.server).since(&self.server_before);
+        let of_main = Scheduled::of_thread(self.server, self.server).since(&self.main_before);
         let of_client = Scheduled::of(self.client).since(&self.client_before);
         let ran_for_s = (ended - self.began).as_secs_f64();
         let end = Snapshot::take()?;
@@ -95,6 +101,7 @@ impl Watch {
             server: of_server.ran_s / ran_for_s,
             client: of_client.ran_s / ran_for_s,
             server_s: of_server.ran_s,
+            main_s: of_main.ran_s,
             server_waited: of_server.waited_s / ran_for_s,
             others: share(others),
             culprits: culprits.collect(),
@@ -161,12 +168,21 @@ impl Scheduled {
     fn of(pid: u32) -> Scheduled {
         let mut sum = Scheduled::default();
         for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
-            let text = fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default();
-            let mut fields = text.split_whitespace().filter_map(|field| field.parse::<f64>().ok());
-            sum.ran_s += fields.next().unwrap_or(0.0) / 1e9;
-            sum.waited_s += fields.next().unwrap_or(0.0) / 1e9;
+            let number = thread.file_name().to_str().and_then(|name| name.parse().ok());
+            let of_thread = Scheduled::of_thread(pid, number.unwrap_or(0));
+            sum.ran_s += of_thread.ran_s;
+            sum.waited_s += of_thread.waited_s;
         }
         sum
+    }
+
+    /// Of one of its threads. The main thread has the number of the process.
+    fn of_thread(pid: u32, thread: u32) -> Scheduled {
+        let path = format!("/proc/{pid}/task/{thread}/schedstat");
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let mut fields = text.split_whitespace().filter_map(|field| field.parse::<f64>().ok());
+        let mut seconds = || fields.next().unwrap_or(0.0) / 1e9;
+        Scheduled { ran_s: seconds(), waited_s: seconds() }
     }
 
     /// Threads that have ended in between take their time with them.

@@ -32,6 +32,9 @@ pub struct Arguments {
     /// The module to measure
     #[arg(long, default_value = "target/release/libdq.so")]
     module: PathBuf,
+    /// Another build of it, measured in the same rounds
+    #[arg(long, value_name = "MODULE")]
+    before: Option<PathBuf>,
     /// The server that all but beanstalkd run on
     #[arg(long, default_value = "/usr/bin/redis-server")]
     server: PathBuf,
@@ -42,7 +45,8 @@ pub struct Arguments {
     #[arg(long)]
     quick: bool,
     /// Only these rows and contestants: enqueue, delayed, life, batches, due-at-once, lateness,
-    /// memory, persistence; set, dq, list, zset, stream, lua, beanstalkd, bullmq
+    /// memory, persistence, now, hour, month, uuids, 1k, depth-1, io-threads; set, dq, dq-before,
+    /// list, zset, stream, lua, beanstalkd, bullmq
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     only: Vec<String>,
     /// How many times each is measured
@@ -74,6 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             .module
             .canonicalize()
             .with_context(|| arguments.module.display().to_string())?,
+        before: arguments.before.as_ref().map(|path| path.canonicalize()).transpose()?,
         beanstalkd: server::on_path("beanstalkd"),
         bullmq: BullMq::find(&arguments.bullmq),
     };
@@ -189,6 +194,8 @@ fn last_word(command: &mut Command) -> Result<String> {
 }
 
 fn skipped(programs: &Programs, contestants: &[Contestant]) -> Vec<String> {
-    let missing = contestants.iter().filter(|contestant| !programs.have(**contestant));
+    let missing = contestants
+        .iter()
+        .filter(|contestant| !programs.have(**contestant) && **contestant != Contestant::DqBefore);
     missing.map(|contestant| format!("{} isn't installed here", contestant.title())).collect()
 }

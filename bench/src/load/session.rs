@@ -211,8 +211,14 @@ fn text(reply: &[u8]) -> String {
 /// A body of its own for each job, which can't be compressed: who keeps many bodies in one piece
 /// gains nothing by it when files are written.
 pub fn body(number: u64) -> [u8; BODY_BYTES] {
-    const DIGITS: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
     let mut body = [0; BODY_BYTES];
+    fill_body(&mut body, number);
+    body
+}
+
+/// The same of any length.
+pub fn fill_body(body: &mut [u8], number: u64) {
+    const DIGITS: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
     let mut random = fastrand::Rng::with_seed(number);
     for bytes in body.chunks_mut(10) {
         let bits = random.u64(..);
@@ -220,7 +226,6 @@ pub fn body(number: u64) -> [u8; BODY_BYTES] {
             *byte = DIGITS[(bits >> (6 * place)) as usize % DIGITS.len()];
         }
     }
-    body
 }
 
 /// What comes back has to be a body of ours; which one is looked at in tests, not while anything is

@@ -5,6 +5,7 @@ use comfy_table::{presets, Cell, CellAlignment, Table};
 
 use super::contestants::Contestant;
 use super::results::{Measurement, Metric, Report};
+use super::rows::sent;
 
 /// A client that uses so much of a processor is what was measured, and not the server.
 const BUSY_CLIENT: f64 = 0.95;
@@ -84,7 +85,59 @@ pub fn all(reports: &[&Report]) -> Vec<Titled> {
     let tables = tables.into_iter().filter_map(|(name, title, columns)| {
         Some(Titled { name, title, table: table(&lines, &columns)? })
     });
-    tables.collect()
+    tables.chain(sent_table(reports)).collect()
+}
+
+/// What people send: a line for each load and each build.
+pub fn sent_table(reports: &[&Report]) -> Option<Titled> {
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN);
+    table.set_header([
+        "",
+        "",
+        "thousand/s",
+        "of SET's",
+        "server µs",
+        "main thread µs",
+        "bytes a job",
+    ]);
+    let sent = sent::ALL.map(|sent| (sent.name, sent.title));
+    // Beside these, where they were measured with them.
+    let others = [("life", "life"), ("batches", "batches of 16")];
+    for report in reports {
+        let find = |row, contestant: Contestant| report.find(row, contestant.name(), false);
+        if sent.iter().all(|(row, _)| find(row, Contestant::Dq).is_none()) {
+            continue;
+        }
+        for (row, title) in sent.iter().chain(&others) {
+            let mut title = *title;
+            for contestant in [Contestant::Set, Contestant::DqBefore, Contestant::Dq] {
+                let Some(cells) = find(row, contestant).and_then(sent_cells) else { continue };
+                let cells = cells
+                    .into_iter()
+                    .map(|text| Cell::new(text).set_alignment(CellAlignment::Right));
+                let names = [Cell::new(title), Cell::new(contestant.title())];
+                table.add_row(names.into_iter().chain(cells));
+                title = "";
+            }
+        }
+    }
+    let title = "What people send: ADD with DELAY and TTR (and as a multiple of SET's)";
+    (table.row_count() > 0).then_some(Titled { name: "sent", title, table })
+}
+
+fn sent_cells(measurement: &Measurement) -> Option<[String; 5]> {
+    let with_ratio = |metric, digits: usize| {
+        let (value, ratio) = (measurement.median(metric)?, measurement.median_of_set(metric)?);
+        Some(format!("{value:.digits$} ({ratio:.2})"))
+    };
+    Some([
+        format!("{:.0}{}", measurement.median("jobs_per_s")? / 1000.0, limited(measurement)),
+        format!("{:.3}", measurement.median_of_set("jobs_per_s")?),
+        with_ratio("server_us", 2)?,
+        with_ratio("main_us", 2)?,
+        with_ratio("bytes_a_job", 0).unwrap_or_else(|| NOTHING.into()),
+    ])
 }
 
 /// For a terminal: all tables, and what was left out or disturbed.

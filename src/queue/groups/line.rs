@@ -215,7 +215,7 @@ impl GroupLine {
 }
 
 fn insert_in(few: &mut Bucket, new_entry: &NewEntry) {
-    let at = few.place_of(new_entry.time);
+    let at = few.up_to(new_entry.time);
     few.insert(at, new_entry.entry(), new_entry.window, GROWTH);
 }
 

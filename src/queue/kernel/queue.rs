@@ -7,6 +7,8 @@ use crate::queue::lines::lanes::{Lanes, MainLine, SideLine};
 use crate::queue::lines::placement::Placement;
 use crate::queue::lines::window::Window;
 use crate::queue::memory::slab::Slot;
+use crate::queue::value::ids::Id;
+use crate::queue::value::policy::Policy;
 use crate::queue::value::serial::{Naming, Serial};
 use crate::queue::value::state::{Progress, State};
 use crate::queue::value::time::Time;
@@ -18,6 +20,7 @@ use super::limits::Limits;
 use super::pool::Lookup;
 use super::removed::Removed;
 use super::store::Store;
+use super::terms::Terms;
 
 /// A delay queue. Its parts keep their fields private; this room does what concerns several of
 /// them.
@@ -112,13 +115,32 @@ impl Queue {
         Some(slot)
     }
 
+    /// The same for a job that is created now, under a given id that is free, without a group and a
+    /// schedule, that can neither expire nor be late. Most jobs are like that.
+    pub(in crate::queue) fn put_plain(
+        &mut self,
+        id: Id,
+        body: &[u8],
+        due: Time,
+        policy: Policy,
+        found: Lookup,
+    ) -> Option<Slot> {
+        let terms = Terms { policy, group: None };
+        let slot = self.store.insert(id, body, self.ledger.clock(), &terms, found)?;
+        self.ledger.mix().place(due, &Progress::default());
+        self.enter_lines(slot, &Placement::waiting(&policy, due));
+        self.ledger.count(|totals| &mut totals.added, 1);
+        Some(slot)
+    }
+
     /// Adds a job that is in no line yet. `None`, with nothing done, if there is no slot left.
     fn insert(&mut self, job: &JobView, found: Lookup) -> Option<Slot> {
         let group = match job.group {
             Some(name) => Some(self.groups_or_new().join(name)?),
             None => None,
         };
-        let slot = self.store.insert(job, group, found);
+        let terms = Terms { policy: job.policy, group };
+        let slot = self.store.insert(job.id, job.body, job.created, &terms, found);
         if slot.is_none() {
             self.leave_group(group);
         }

@@ -161,16 +161,19 @@ impl Store {
     }
 
     /// Adds a job that is in no line yet. `None` if the store is full.
+    #[inline]
     pub fn insert(
         &mut self,
-        job: &JobView,
-        group: Option<GroupNumber>,
+        id: Id,
+        body: &[u8],
+        created: Time,
+        terms: &Terms,
         found: Lookup,
     ) -> Option<Slot> {
-        let policy = self.policies.take(&Terms { policy: job.policy, group })?;
-        let slot = self.pool.insert(job.id, job.body, job.created, policy, found);
+        let number = self.policies.take(terms)?;
+        let slot = self.pool.insert(id, body, created, number, found);
         if slot.is_none() {
-            self.policies.release(policy);
+            self.policies.release(number);
         }
         slot
     }

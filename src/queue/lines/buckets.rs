@@ -304,9 +304,10 @@ impl Buckets {
     /// Puts a job into the bucket of this row, if there is one with room.
     #[inline(always)]
     fn put(&mut self, at: usize, entry: Entry, new_entry: &NewEntry) -> Option<BucketNumber> {
-        let number = self.directory.get(at)?.bucket;
+        let DirectoryEntry { first, bucket: number } = *self.directory.get(at)?;
+        let behind = self.directory.get(at + 1).map_or(Time::MAX, |next| next.first);
         let bucket = self.buckets.get_mut(number).filter(|bucket| bucket.len() < BUCKET_ENTRIES)?;
-        let place = bucket.place_of(new_entry.time);
+        let place = bucket.place_of(new_entry.time, (first, behind));
         self.capacity += bucket.insert(place, entry, new_entry.window, GROWTH);
         Some(number)
     }

@@ -187,9 +187,13 @@ impl Index {
         head.copied().unwrap_or(NO_SLOT)
     }
 
+    fn head_mut(&mut self, chain: usize) -> Option<&mut Slot> {
+        let chunk = self.heads.get_mut(chain >> CHUNK_BITS)?;
+        chunk.get_mut(chain & (CHUNK_HEADS - 1))
+    }
+
     fn set_head(&mut self, chain: usize, slot: Slot) {
-        let chunk = self.heads.get_mut(chain >> CHUNK_BITS);
-        if let Some(head) = chunk.and_then(|heads| heads.get_mut(chain & (CHUNK_HEADS - 1))) {
+        if let Some(head) = self.head_mut(chain) {
             *head = slot;
         }
     }

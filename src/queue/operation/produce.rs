@@ -193,6 +193,11 @@ impl Operation for Add<'_> {
             Due::At(time) => time.max(now),
         };
         let policy = self.policy(queue);
+        let is_simple = policy.ttl.is_zero() && policy.late.is_zero() && self.group.is_none();
+        if is_simple && naming == Naming::Given && found.slot.is_none() {
+            let slot = queue.put_plain(id, self.body, due, policy, found);
+            return slot.map_or(Added::Full, |slot| Added::New { slot, due });
+        }
         let progress = Progress { expires_at: policy.expiry(now), ..Progress::default() };
         let job = JobView {
             id,

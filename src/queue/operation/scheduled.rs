@@ -20,6 +20,7 @@ use crate::queue::value::time::{Millis, Time};
 
 impl Add<'_> {
     /// Adds a job with a schedule, under this id.
+    #[inline(never)]
     pub(in crate::queue) fn schedule(
         &self,
         queue: &mut Queue,

@@ -27,6 +27,8 @@ pub enum Contestant {
     /// What the others are multiples of.
     Set,
     Dq,
+    /// Another build of it, for what a change brought.
+    DqBefore,
     List,
     SortedSet,
     Stream,
@@ -35,16 +37,18 @@ pub enum Contestant {
     BullMq,
 }
 
-use Contestant::{Beanstalkd, BullMq as BullMQ, Dq, List, Lua, Set, SortedSet, Stream};
+use Contestant::{Beanstalkd, BullMq as BullMQ, Dq, DqBefore, List, Lua, Set, SortedSet, Stream};
 
 impl Contestant {
-    pub const ALL: [Contestant; 8] = [Set, Dq, List, SortedSet, Stream, Lua, Beanstalkd, BullMQ];
+    pub const ALL: [Contestant; 9] =
+        [Set, DqBefore, Dq, List, SortedSet, Stream, Lua, Beanstalkd, BullMQ];
 
     /// As JSON and `--only` name it.
     pub fn name(self) -> &'static str {
         match self {
             Set => "set",
             Dq => "dq",
+            DqBefore => "dq-before",
             List => "list",
             SortedSet => "zset",
             Stream => "stream",
@@ -58,6 +62,7 @@ impl Contestant {
         match self {
             Set => "SET",
             Dq => "DQ",
+            DqBefore => "DQ before",
             List => "LPUSH, RPOP",
             SortedSet => "ZADD, ZPOPMIN",
             Stream => "stream and group",
@@ -74,7 +79,7 @@ impl Contestant {
     pub fn can(self, load: Load) -> bool {
         match self {
             Set => matches!(load, Load::Enqueue),
-            Dq | Lua => true,
+            Dq | DqBefore | Lua => true,
             List | Stream => matches!(load, Load::Enqueue | Load::Life | Load::Batches),
             SortedSet => !matches!(load, Load::Consume | Load::ConsumeBatches),
             // It has no batches.
@@ -87,7 +92,7 @@ impl Contestant {
     pub fn verbs(self) -> Option<Box<dyn Verbs>> {
         Some(match self {
             Set => Box::new(redis_types::Set),
-            Dq => Box::new(dq::Dq),
+            Dq | DqBefore => Box::new(dq::Dq),
             List => Box::new(redis_types::List),
             SortedSet => Box::new(redis_types::SortedSet),
             Stream => Box::new(redis_types::Stream::default()),
@@ -117,6 +122,8 @@ pub enum Log {
 pub struct Programs {
     pub redis: PathBuf,
     pub module: PathBuf,
+    /// That of the build before.
+    pub before: Option<PathBuf>,
     pub beanstalkd: Option<PathBuf>,
     pub bullmq: Option<BullMq>,
 }
@@ -132,6 +139,7 @@ pub struct Running {
 impl Programs {
     pub fn have(&self, contestant: Contestant) -> bool {
         match contestant {
+            DqBefore => self.before.is_some(),
             Beanstalkd => self.beanstalkd.is_some(),
             BullMQ => self.bullmq.is_some(),
             _ => true,
@@ -139,10 +147,15 @@ impl Programs {
     }
 
     pub fn start(&self, contestant: Contestant, log: Log) -> Result<Running> {
+        self.start_with(contestant, log, &[])
+    }
+
+    /// With these lines of redis.conf, where it runs on a Redis.
+    pub fn start_with(&self, contestant: Contestant, log: Log, lines: &[&str]) -> Result<Running> {
         if contestant == Beanstalkd {
             return self.start_beanstalkd(log);
         }
-        let mut running = self.start_redis(contestant, log, server::new_directory()?)?;
+        let mut running = self.start_redis(contestant, log, lines, server::new_directory()?)?;
         match contestant {
             Stream => drop(
                 running
@@ -160,16 +173,21 @@ impl Programs {
         &self,
         contestant: Contestant,
         log: Log,
+        lines: &[&str],
         directory: TempDir,
     ) -> Result<Running> {
         let port = server::free_port()?;
         let mut config = vec![format!("port {port}"), "aof-use-rdb-preamble no".to_owned()];
+        config.extend(lines.iter().map(|line| (*line).to_owned()));
         if log == Log::EverySecond {
             config.push("appendonly yes".to_owned());
         }
-        if contestant == Dq {
-            config.push(format!("loadmodule \"{}\"", self.module.display()));
-        }
+        let module = match contestant {
+            Dq => Some(&self.module),
+            DqBefore => self.before.as_ref(),
+            _ => None,
+        };
+        config.extend(module.map(|module| format!("loadmodule \"{}\"", module.display())));
         let mut server = Server::redis_in(directory, &self.redis, None, &config)?;
         let connection = server.connect(START_WITHIN, || {})?;
         Ok(Running { server, port, connection })

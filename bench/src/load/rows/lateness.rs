@@ -96,7 +96,7 @@ fn produce(contestant: Contestant, connection: &mut Connection, jobs: usize) -> 
         due_last_ms = due_ms;
         let body = |due_us: u64| format!("{due_us:0100}");
         match contestant {
-            Contestant::Dq => {
+            Contestant::Dq | Contestant::DqBefore => {
                 let (due, body) = (due_ms.to_string(), body(due_ms * 1000));
                 encode(
                     &mut command,
@@ -166,7 +166,7 @@ fn wait_for_job(
     connection: &mut Connection,
 ) -> Result<(Vec<u8>, Vec<u8>, Vec<u8>)> {
     match contestant {
-        Contestant::Dq => {
+        Contestant::Dq | Contestant::DqBefore => {
             let reply = connection.call(&["DQ.POP", "queue", "BLOCK", "0"])?;
             let job = reply.array()?.into_iter().next().context("no job")?;
             let mut fields = job.array()?.into_iter();
@@ -212,7 +212,9 @@ fn finish(
 ) -> Result<()> {
     let mut command = Vec::new();
     match contestant {
-        Contestant::Dq => encode(&mut command, &[&b"DQ.FINISH"[..], b"queue", id, lease]),
+        Contestant::Dq | Contestant::DqBefore => {
+            encode(&mut command, &[&b"DQ.FINISH"[..], b"queue", id, lease])
+        }
         Contestant::Lua => lua::finish(&mut command, &[id, lease]),
         _ => command = [&b"delete "[..], id, b"\r\n"].concat(),
     }

@@ -5,6 +5,7 @@ mod lateness;
 mod memory;
 mod persistence;
 mod pings;
+pub mod sent;
 mod throughput;
 
 use std::cell::Cell;
@@ -71,7 +72,7 @@ pub trait Row {
 }
 
 pub fn all() -> Vec<Box<dyn Row>> {
-    vec![
+    let mut rows: Vec<Box<dyn Row>> = vec![
         Box::new(throughput::Throughput { name: "enqueue", load: Load::Enqueue }),
         Box::new(throughput::Throughput { name: "delayed", load: Load::Delayed }),
         Box::new(throughput::Throughput { name: "life", load: Load::Life }),
@@ -80,7 +81,9 @@ pub fn all() -> Vec<Box<dyn Row>> {
         Box::new(lateness::Lateness),
         Box::new(memory::Memory),
         Box::new(persistence::Persistence),
-    ]
+    ];
+    rows.extend(sent::ALL.map(|sent| Box::new(sent) as Box<dyn Row>));
+    rows
 }
 
 impl Environment {

@@ -55,11 +55,13 @@ impl Row for Persistence {
         let size = |path: &str| directory_bytes(&directory.path().join(path));
         let (file_bytes, log_bytes) = (size("dump.rdb")?, size("appendonlydir")?);
         let (directory, load_s) = {
-            let running = environment.programs.start_redis(contestant, Log::None, directory)?;
+            let running =
+                environment.programs.start_redis(contestant, Log::None, &[], directory)?;
             let seconds = seconds_of_load(&running, "DB loaded from disk: ")?;
             (running.server.into_directory()?, seconds)
         };
-        let running = environment.programs.start_redis(contestant, Log::EverySecond, directory)?;
+        let running =
+            environment.programs.start_redis(contestant, Log::EverySecond, &[], directory)?;
         let log_load_s =
             seconds_of_load(&running, "DB loaded from append only file: ").or_else(|_| {
                 seconds_of_load(&running, "DB loaded from base file appendonly.aof.1.base.aof: ")

@@ -5,11 +5,11 @@ use std::cell::Cell;
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
-use super::{metrics, Environment, Row, Sample};
+use super::{metrics, Environment, Metrics, Row, Sample};
 use crate::load::contestants::{Contestant, Log, Running};
 use crate::load::engine::{self, Goal, Outcome};
 use crate::load::machine::{Usage, Watch};
-use crate::load::session::Load;
+use crate::load::session::{Load, Session};
 
 pub struct Throughput {
     pub name: &'static str,
@@ -36,7 +36,7 @@ impl Row for Throughput {
     }
 
     fn ratios(&self) -> &'static [&'static str] {
-        &["jobs_per_s", "server_us"]
+        &["jobs_per_s", "server_us", "main_us"]
     }
 
     fn sample(
@@ -52,15 +52,42 @@ impl Row for Throughput {
             let (outcome, usage) = self.run(environment, contestant, &running)?;
             (outcome.jobs, outcome.took.as_secs_f64(), usage)
         };
-        let metrics = metrics([
-            ("jobs_per_s", jobs as f64 / seconds),
-            ("server_us", usage.server_s * 1e6 / jobs as f64),
-            ("server_cpu", usage.server),
-            ("server_waited", usage.server_waited),
-            ("client_cpu", usage.client),
-        ]);
-        Ok(Sample { metrics, usage: Some(usage) })
+        Ok(Sample { metrics: speed(jobs, seconds, &usage), usage: Some(usage) })
     }
+}
+
+/// How fast so many jobs were done in so long, and what that cost.
+pub fn speed(jobs: usize, seconds: f64, usage: &Usage) -> Metrics {
+    metrics([
+        ("jobs_per_s", jobs as f64 / seconds),
+        ("server_us", usage.server_s * 1e6 / jobs as f64),
+        ("main_us", usage.main_s * 1e6 / jobs as f64),
+        ("server_cpu", usage.server),
+        ("server_waited", usage.server_waited),
+        ("client_cpu", usage.client),
+    ])
+}
+
+/// Lets these sessions run, for as many jobs as a sample has, and watches.
+pub fn measured(
+    environment: &Environment,
+    contestant: Contestant,
+    running: &Running,
+    sessions: Vec<Session>,
+) -> Result<(Outcome, Usage)> {
+    let scale = &environment.scale;
+    let goal = Goal { warm_up: scale.jobs / 10, jobs: scale.jobs, at_most: scale.at_most };
+    let (watch, usage) = (Cell::new(None), Cell::new(None));
+    let begin = || {
+        watch.set(Some(Watch::begin(running.server.pid(), std::process::id())?));
+        Ok(())
+    };
+    let end = || {
+        usage.set(watch.take().map(Watch::end).transpose()?);
+        Ok(())
+    };
+    let outcome = engine::run(running.port, contestant.protocol(), sessions, &goal, begin, end)?;
+    Ok((outcome, usage.take().context("nothing was watched")?))
 }
 
 impl Throughput {
@@ -71,21 +98,7 @@ impl Throughput {
         running: &Running,
     ) -> Result<(Outcome, Usage)> {
         let load = if contestant == Contestant::Set { Load::Enqueue } else { self.load };
-        let sessions = environment.sessions(contestant, load)?;
-        let scale = &environment.scale;
-        let goal = Goal { warm_up: scale.jobs / 10, jobs: scale.jobs, at_most: scale.at_most };
-        let (watch, usage) = (Cell::new(None), Cell::new(None));
-        let begin = || {
-            watch.set(Some(Watch::begin(running.server.pid(), std::process::id())?));
-            Ok(())
-        };
-        let end = || {
-            usage.set(watch.take().map(Watch::end).transpose()?);
-            Ok(())
-        };
-        let outcome =
-            engine::run(running.port, contestant.protocol(), sessions, &goal, begin, end)?;
-        Ok((outcome, usage.take().context("nothing was watched")?))
+        measured(environment, contestant, running, environment.sessions(contestant, load)?)
     }
 
     fn run_bullmq(

@@ -36,7 +36,7 @@ impl Buckets {
             return (at, self.new_bucket(at, time, Bucket::default()));
         };
         let middle = BUCKET_ENTRIES / 2;
-        let place = bucket.place_of(time);
+        let place = bucket.up_to(time);
         if place == BUCKET_ENTRIES && at + 1 == self.directory.len() {
             // Times mostly ascend: the last bucket is left full, not half empty.
             return (at + 1, self.new_bucket(at + 1, time, Bucket::default()));
