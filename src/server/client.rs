@@ -19,5 +19,5 @@ impl Client {
 // SAFETY: only used on the main thread, like everything here.
 unsafe impl Send for Client {}
 
-/// The module's own number of a waiting client.
+/// The module's own number of a waiting client. A client that came earlier has a smaller number.
 pub type Ticket = u64;

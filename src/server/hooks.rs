@@ -34,8 +34,8 @@ pub struct Hooks {
     pub unblocked: fn(Ticket, Replies),
     /// The last that is heard of a client that waited: it has been unblocked, and has its reply.
     pub replied: fn(Ticket),
-    /// A client's wait has ended otherwise, or is about to, since it has gone away. So this may be
-    /// called twice for a client, and is the last that is heard of it.
+    /// A client has gone away while it waited, or its wait has ended other than by
+    /// [`Hooks::replied`]. The server may call this twice for a client.
     pub gone: fn(Ticket),
     /// This server has become a primary (`true`) or a replica.
     pub role_changed: fn(bool),

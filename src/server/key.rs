@@ -31,8 +31,7 @@ pub enum Closed {
     NotOwn,
 }
 
-/// A key's name in the selected database of the context; and the command that names it, if there is
-/// one.
+/// What the services do with a key, a real one or a simulated one.
 pub trait QueueKey: Copy {
     fn database(&self) -> Database;
 
@@ -61,8 +60,8 @@ pub trait QueueKey: Copy {
     fn replicate_words(&self, command: &CStr, words: &[&[u8]]);
 }
 
-/// A key's name in the database that the context has selected, and the command that names it, if
-/// one does.
+/// A key's name in the selected database of the context; and the command that names it, if there is
+/// one.
 #[derive(Clone, Copy)]
 pub struct Key<'c> {
     ctx: *mut raw::RedisModuleCtx,

@@ -18,7 +18,7 @@
 
 /// The function of the module API with this name, for use inside `unsafe`. The server writes the
 /// pointer once, before OnLoad continues. All functions used are in Redis 7.0, and the module
-/// refuses to load if one is missing (`load.rs`), so the lookup can't fail later.
+/// refuses to load into an older server (`load.rs`), so the lookup can't fail later.
 macro_rules! api {
     ($name:ident) => {
         match redis_module::raw::$name {

@@ -37,7 +37,8 @@ pub trait Host: Copy {
     /// How long a run of the timer may take.
     fn tick_budget(self) -> Duration;
 
-    /// Opens the queue at a key that belongs to this node, outside a command.
+    /// Opens the queue at a key that belongs to this node, outside a command. Reading it doesn't
+    /// count as a use of the key, nor expire it.
     fn open<R>(
         self,
         place: (Database, &[u8]),

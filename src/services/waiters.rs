@@ -10,7 +10,7 @@ use super::pending::Assigned;
 use super::place::{Database, KeyRef, Ticket};
 use crate::queue::{Mode, Pop};
 
-/// The number of a waiting client. A client that came earlier has a smaller number.
+/// How the reply looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub around: Around,
@@ -178,7 +178,7 @@ impl<C: Copy> Waiters<C> {
         Some(WaitResult { shape: waiter.shape, terms: waiter.terms, assigned: waiter.assigned })
     }
 
-    /// The ticket of a client, if it waits.
+    /// When the first client times out.
     pub fn next_deadline(&self) -> Option<Duration> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }

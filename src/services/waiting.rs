@@ -325,7 +325,8 @@ pub fn on_replied<H: Host>(host: H, ticket: Ticket) {
     host.with(|state| state.waiters.leave(ticket));
 }
 
-/// The client has gone away while it waited: no job must be assigned to it.
+/// The client has gone away while it waited, or its wait has ended other than by [`on_replied`]: no
+/// job must be assigned to it. Nothing may be written here, so the timer gives its jobs back.
 pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
     let departure = host.with(|state| state.waiters.leave(ticket));
     if let Some(WaitResult { assigned: Some(assigned), terms, .. }) = departure {

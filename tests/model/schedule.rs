@@ -500,10 +500,9 @@ impl Reference {
                 }
                 if job.attempt == 0 {
                     if !round.is_decided {
-                        // The beginning of time stands for none, and its end for what isn't
-                        // decided.
+                        // The beginning of time stands for what isn't decided, and its end for none.
                         let next = Some(round.occurrence).filter(|next| (1..LAST).contains(next));
-                        (round.next, round.is_decided) = (next, round.occurrence < LAST);
+                        (round.next, round.is_decided) = (next, round.occurrence > 0);
                     }
                     round.occurrence = now;
                 }
