@@ -500,9 +500,9 @@ impl Reference {
                 }
                 if job.attempt == 0 {
                     if !round.is_decided {
-                        // The beginning of time stands for what isn't decided, and its end for none.
+                        // Neither the beginning of time nor its end is a next occurrence.
                         let next = Some(round.occurrence).filter(|next| (1..LAST).contains(next));
-                        (round.next, round.is_decided) = (next, round.occurrence > 0);
+                        (round.next, round.is_decided) = (next, true);
                     }
                     round.occurrence = now;
                 }

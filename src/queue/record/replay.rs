@@ -64,12 +64,7 @@ impl Operation for Effect<'_> {
 
     fn run(&self, queue: &mut Queue, _now: Time, _: &mut dyn Calendar) -> Replayed {
         self.check()?;
-        if queue.groups.is_some() {
-            // When the timer is to look at groups goes by the time of the last change, which is
-            // another now.
-            queue.ledger.wake_now();
-        }
-        match self {
+        let replayed = match self {
             Effect::Jobs(jobs) => {
                 jobs.iter().try_for_each(|(id, body, record)| queue.put(id, body, record))
             }
@@ -79,7 +74,13 @@ impl Operation for Effect<'_> {
                 Ok(())
             }
             Effect::Queue(record) => queue.restore(record),
+        };
+        if queue.groups.is_some() {
+            // When the timer is to look at groups goes by the time of the last change, which is
+            // another now; and a job of a block may have taken the place of one with a group.
+            queue.ledger.wake_now();
         }
+        replayed
     }
 }
 

@@ -185,6 +185,20 @@ fn the_heading_survives_a_log_of_its_records() {
     assert_eq!(whole(&anew), whole(&queue));
 }
 
+/// Its group is idle then, at which the timer is to look.
+#[test]
+fn a_block_with_an_id_twice_puts_the_second_job() {
+    let mut one = Queue::new((1, 2));
+    add(&mut one, 5, &Add { group: Some(id("red")), ..plain("a") });
+    let (with_group, other) = (one.get(id("a")).unwrap(), two_jobs());
+    let without = other.jobs().next().unwrap();
+    let jobs = vec![(&b"a"[..], &b"x"[..], with_group.record()), (b"a", b"y", without.record())];
+    let mut queue = Queue::new((1, 2));
+    queue.apply(&queue.circumstances(), &Effect::Jobs(jobs)).unwrap();
+    assert_eq!((queue.len(), queue.get(id("a")).unwrap().body), (1, &b"y"[..]));
+    assert!(queue.wake_at() <= queue.clone().find_wake_at().unwrap());
+}
+
 #[test]
 fn a_pop_hands_out_jobs_until_their_bytes_reach_the_limit() {
     let mut queue = Queue::new((1, 2));

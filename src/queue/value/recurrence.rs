@@ -199,7 +199,8 @@ impl RunState {
 
     /// It is decided: this one, or none.
     pub fn with_next(self, next: Option<Time>) -> RunState {
-        RunState { next: next.unwrap_or(RunState::NO_NEXT), ..self }
+        let next = next.filter(|next| *next != RunState::UNDECIDED).unwrap_or(RunState::NO_NEXT);
+        RunState { next, ..self }
     }
 
     pub fn undecided(self) -> RunState {
@@ -218,8 +219,8 @@ impl RunState {
 
     /// The job runs now, besides; then it goes on as it would have.
     pub fn kicked(self, now: Time) -> RunState {
-        let next = if self.is_decided() { self.next } else { self.occurrence };
-        RunState { occurrence: now, next, ..self }
+        let next = if self.is_decided() { self.next() } else { Some(self.occurrence) };
+        RunState { occurrence: now, ..self.with_next(next) }
     }
 
     /// It begins anew, after it had ended.
