@@ -63,6 +63,9 @@ class Findings:
     walks: dict[tuple[str, int], Walk] = field(default_factory=dict)
     # Ambushes that were carried out in one turn, so that their victims were told nothing.
     ambushes: set[str] = field(default_factory=set)
+    # Those of which a crash may have kept all, a part or nothing: the deliveries, and what gave the
+    # jobs back.
+    cut_ambushes: set[str] = field(default_factory=set)
     dumps: dict[str, Queue] = field(default_factory=dict)
     sweep_ms: int = SWEEP_MS
     # No clock was set, and none stands apart from the others.

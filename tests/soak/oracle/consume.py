@@ -119,6 +119,10 @@ def _lost_deliveries(case: Case, key: str, said: grammar.Options) -> None:
     queue = case.queue(key)
     if queue is None or queue.is_wild:
         return
+    if case.op.note.get("ambush") in case.findings.cut_ambushes:
+        # The jobs may have been given back since, later than they were due.
+        queue.is_wild = True
+        return
     named = grammar.popped_by_id(case.words)
     at_most = len(named) or said.get("COUNT", 1)
     queue.add_total("total-popped", 0, at_most)

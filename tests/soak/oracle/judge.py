@@ -67,8 +67,9 @@ def _find_ambushes(line: Timeline, findings: Findings) -> None:
                     if w.op.client == window.op.client and w.begin > window.end
                 ]
                 given_back = min(later, default=FAR)
-                if not any(window.begin <= child.cut < given_back for child in epoch.children):
-                    findings.ambushes.add(window.op.note["ambush"])
+                is_cut = any(window.begin <= child.cut < given_back for child in epoch.children)
+                kind = findings.cut_ambushes if is_cut else findings.ambushes
+                kind.add(window.op.note["ambush"])
 
 
 @dataclass
