@@ -19,8 +19,8 @@ use super::arg_reader::ArgReader;
 use super::error::Error;
 use super::kinds::Handler;
 use crate::queue::{
-    read_block, Effect, ForgetGroups, GroupRecord, Lease, Queue, QueueRecord, Record, Removal,
-    Remove, Time,
+    read_block, Effect, ForgetGroups, GroupRecord, Lease, QueueRecord, Record, Removal, Remove,
+    Time,
 };
 use crate::server::arg::Arg;
 use crate::server::call::Call;
@@ -93,7 +93,7 @@ fn apply_entry<C: LoggedCommands>(
     let logged = LoggedCircumstances::parse(time, logged)
         .ok_or_else(|| Error::UnknownCircumstances(logged.to_vec()))?;
     check_time(call, logged.time)?;
-    check_lease(call, logged.lease_floor())?;
+    check_lease(call, logged.lease_floor)?;
     let is_there = match C::replay(name, (call, key, words, &logged)) {
         Some(repeated) => repeated?,
         None if name.eq_ignore_ascii_case(FORGET) => replay_forget(call, key, words, &logged)?,
@@ -115,7 +115,7 @@ fn check_lease(call: &Call, lease: Lease) -> Result<(), Error> {
 
 /// Likewise: leases begin with the number of their time.
 fn check_time(call: &Call, time: Time) -> Result<(), Error> {
-    check_lease(call, Queue::lease_at(time)).map_err(|_| Error::ForgedTime)
+    check_lease(call, Lease::first_at(time)).map_err(|_| Error::ForgedTime)
 }
 
 fn replay_forget(

@@ -83,23 +83,17 @@ fn waits_for_sleep() -> bool {
     if is_later {
         return false;
     }
-    let is_watched = IS_SLEEP_WATCHED.with(|is_watched| *is_watched) || watch_sleep();
+    let is_watched =
+        IS_SLEEP_WATCHED.with(|is_watched| *is_watched) || watch_sleep(Some(on_event_loop));
     IS_SLEEP_WATCHED.with(|known| *known = is_watched);
     is_watched
 }
 
-/// Makes the server call [`before_sleep`] before each sleep of the event loop. False if it can't.
-fn watch_sleep() -> bool {
+/// Makes the server call this before each sleep of the event loop, or nothing any more: not inside
+/// an event. False if it can't.
+fn watch_sleep(callback: raw::RedisModuleEventCallback) -> bool {
     // SAFETY: the module's own context; the callback has the type of this event.
-    unsafe {
-        events::ask_for(context::own(), raw::REDISMODULE_EVENT_EVENTLOOP, Some(on_event_loop))
-    }
-}
-
-/// Ends the subscription. Must not be called inside an event.
-fn watch_sleep_no_more() {
-    // SAFETY: the module's own context.
-    unsafe { events::ask_for(context::own(), raw::REDISMODULE_EVENT_EVENTLOOP, None) };
+    unsafe { events::ask_for(context::own(), raw::REDISMODULE_EVENT_EVENTLOOP, callback) }
 }
 
 unsafe extern "C" fn on_event_loop(
@@ -125,7 +119,7 @@ fn before_sleep() {
 /// Ends the subscription while there is no client to unblock. Only called by timers.
 pub(super) fn rest() {
     if BEFORE_SLEEP.with(|clients| clients.is_empty()) && IS_SLEEP_WATCHED.with(std::mem::take) {
-        watch_sleep_no_more();
+        watch_sleep(None);
     }
 }
 

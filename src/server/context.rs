@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use redis_module::raw;
+use redis_module::{raw, RedisValue};
 
 use crate::queue::Time;
 
@@ -107,35 +107,10 @@ pub fn record_latency(event: &CStr, took: Duration) {
 
 /// Whether the server may evict a queue when memory runs out. No module can prevent that.
 pub fn evicts_any_key() -> bool {
-    config_value(c"maxmemory-policy").is_some_and(|policy| policy.starts_with("allkeys-"))
-}
-
-/// The value that `CONFIG GET name` returns.
-fn config_value(name: &CStr) -> Option<String> {
-    // SAFETY: the formats match the arguments; the reply is freed below, after its last use.
-    unsafe {
-        let reply = api!(RedisModule_Call)(
-            own(),
-            c"CONFIG".as_ptr(),
-            c"cc".as_ptr(),
-            c"GET".as_ptr(),
-            name.as_ptr(),
-        );
-        if reply.is_null() {
-            return None;
-        }
-        let value = api!(RedisModule_CallReplyArrayElement)(reply, 1);
-        let mut len = 0;
-        let text = if value.is_null() {
-            std::ptr::null()
-        } else {
-            api!(RedisModule_CallReplyStringPtr)(value, &mut len)
-        };
-        let value = (!text.is_null()).then(|| {
-            let bytes = std::slice::from_raw_parts(text.cast::<u8>(), len);
-            String::from_utf8_lossy(bytes).into_owned()
-        });
-        api!(RedisModule_FreeCallReply)(reply);
-        value
-    }
+    let own = redis_module::Context::new(own());
+    let Ok(RedisValue::Array(config)) = own.call("CONFIG", &["GET", "maxmemory-policy"]) else {
+        return false;
+    };
+    let policy = config.get(1);
+    matches!(policy, Some(RedisValue::SimpleString(policy)) if policy.starts_with("allkeys-"))
 }

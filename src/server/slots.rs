@@ -13,11 +13,12 @@
 //! | opt-in | none | an option, else no slot of the cluster moves |
 
 use std::collections::BTreeSet;
-use std::ffi::{c_char, c_int, c_void, CStr};
+use std::ffi::{c_char, c_int, c_void};
 use std::slice::from_raw_parts;
 
 use redis_module::raw;
 
+use super::context;
 use super::events;
 use super::hooks;
 use super::main_thread::MainThread;
@@ -122,7 +123,7 @@ pub(super) unsafe fn slot_of(name: *mut raw::RedisModuleString) -> Option<u32> {
 /// Subscribes to the event where the server has it. The options that the module has to set for
 /// that.
 pub(super) fn subscribe(ctx: *mut raw::RedisModuleCtx) -> u32 {
-    let is_valkey = is_valkey(ctx);
+    let is_valkey = is_valkey();
     let (id, callback): (u64, raw::RedisModuleEventCallback) = match is_valkey {
         true => (VALKEY_EVENT, Some(on_valkey)),
         false => (raw::REDISMODULE_EVENT_CLUSTER_SLOT_MIGRATION, Some(on_redis)),
@@ -136,23 +137,13 @@ pub(super) fn subscribe(ctx: *mut raw::RedisModuleCtx) -> u32 {
     }
 }
 
-fn is_valkey(ctx: *mut raw::RedisModuleCtx) -> bool {
-    const FIELD: &CStr = c"valkey_version";
-    // SAFETY: `ctx` is the one of OnLoad; what is asked for is freed, and not used after that.
+fn is_valkey() -> bool {
+    // SAFETY: the module's own context; nothing is read of what is freed.
     unsafe {
-        let (Some(ask), Some(read), Some(free)) = (
-            raw::RedisModule_GetServerInfo,
-            raw::RedisModule_ServerInfoGetFieldC,
-            raw::RedisModule_FreeServerInfo,
-        ) else {
-            return false;
-        };
-        let info = ask(ctx, c"server".as_ptr());
-        let is_there = !info.is_null() && !read(info, FIELD.as_ptr()).is_null();
-        if !info.is_null() {
-            free(ctx, info);
-        }
-        is_there
+        let info = api!(RedisModule_GetServerInfo)(context::own(), c"server".as_ptr());
+        let version = api!(RedisModule_ServerInfoGetFieldC)(info, c"valkey_version".as_ptr());
+        api!(RedisModule_FreeServerInfo)(context::own(), info);
+        !version.is_null()
     }
 }
 

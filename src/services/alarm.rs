@@ -16,14 +16,13 @@ const CLOCKS_DIFFER_BY: Millis = Millis::of_ms(5);
 /// Soon, but not in this turn of the event loop.
 pub const NEXT_TURN: Duration = Duration::from_millis(1);
 /// While the server must not write, the timer asks this often whether it may write again.
-pub const UNTIL_WRITABLE_MS: u32 = 10;
+pub const UNTIL_WRITABLE: Millis = Millis::of_ms(10);
 
 /// Sets the alarm for the earliest hint or wait, and within `at_latest`, unless it goes off before
 /// that anyway.
 pub fn arm<H: Host>(host: H, at_latest: Option<Duration>) {
     let (earliest, alarm, is_stopped, do_clients_wait) = host.with(|state| {
-        let is_stopped = !state.is_primary || state.is_loading;
-        (state.hints.earliest(), state.alarm, is_stopped, state.waiters.len() > 0)
+        (state.hints.earliest(), state.alarm, !state.is_active(), state.waiters.len() > 0)
     });
     if is_stopped {
         return;
@@ -53,7 +52,9 @@ pub fn arm<H: Host>(host: H, at_latest: Option<Duration>) {
 
 /// When the next waiting client is to be served, or its wait ends.
 pub fn next_turn<H: Host>(host: H) -> Option<Duration> {
-    let (uptime, when_writable) = (host.uptime(), next_turn_to_write(host));
+    let until_writable = Duration::from_millis(UNTIL_WRITABLE.as_u64());
+    let when_writable = if host.may_change() { NEXT_TURN } else { until_writable };
+    let uptime = host.uptime();
     host.with(|state| {
         let has_writes = !state.to_serve.is_empty() || !state.undelivered.is_empty();
         let until = |deadline: Duration| deadline.saturating_sub(uptime);
@@ -62,14 +63,6 @@ pub fn next_turn<H: Host>(host: H) -> Option<Duration> {
         let to_unblock = (!state.to_unblock.is_empty()).then_some(NEXT_TURN);
         next_deadline.into_iter().chain(to_write).chain(to_unblock).min()
     })
-}
-
-fn next_turn_to_write<H: Host>(host: H) -> Duration {
-    if host.may_change() {
-        NEXT_TURN
-    } else {
-        Duration::from_millis(UNTIL_WRITABLE_MS.into())
-    }
 }
 
 /// Whether the wall clock was set since the last call.

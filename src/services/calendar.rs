@@ -83,12 +83,6 @@ impl CronCache {
     }
 }
 
-impl Default for CronCache {
-    fn default() -> Self {
-        CronCache::NONE
-    }
-}
-
 impl ParsedCron {
     /// The first time after `after`; `None` if there is none in a hundred years.
     pub fn next(&self, after: Time) -> Option<Time> {

@@ -12,7 +12,7 @@ use super::place::QueueKey;
 use super::value::QueueValue;
 use super::waiting;
 use super::wakeup;
-use crate::queue::{Answers, Changed, Checksum, Circumstances, Deliveries, Following, Queue, Time};
+use crate::queue::{Answers, Changed, Circumstances, Deliveries, Following, Queue, Time};
 
 /// Where a command comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,43 +45,27 @@ pub struct OpenQueue<'q, H: Host> {
 }
 
 impl<'q, H: Host> OpenQueue<'q, H> {
+    /// `entry` has the circumstances of a log entry, where they were logged with it.
     #[inline(always)]
     pub fn new(
         host: H,
         key: H::Key<'q>,
         value: &'q mut QueueValue,
         source: Source,
+        entry: Option<&'q LoggedCircumstances>,
     ) -> OpenQueue<'q, H> {
-        let circumstances = match source {
-            Source::Client => circumstances(host, value),
-            Source::Log => value.queue.circumstances(),
+        let circumstances = match (entry, source) {
+            (Some(entry), _) => entry.circumstances(value.queue.log_state()),
+            (None, Source::Client) => circumstances(host, value),
+            (None, Source::Log) => value.queue.circumstances(),
         };
-        let mut open = OpenQueue { host, key, value, circumstances, source, answers: &[] };
-        open.let_time_pass();
-        open
-    }
-
-    /// Opens the queue to replay a log entry. The flag is false if the checksum differs.
-    pub fn for_entry(
-        host: H,
-        key: H::Key<'q>,
-        value: &'q mut QueueValue,
-        logged: &'q LoggedCircumstances,
-    ) -> (OpenQueue<'q, H>, bool) {
-        let circumstances = logged.circumstances(value.queue.log_state());
-        let is_same = value.queue.compare_checksum(Checksum(logged.check));
-        let (source, answers) = (Source::Log, logged.answers());
-        let mut open = OpenQueue { host, key, value, circumstances, source, answers };
-        open.let_time_pass();
-        (open, is_same)
-    }
-
-    fn let_time_pass(&mut self) {
         // Replay doesn't depend on the horizon; this only updates the totals.
-        let now = self.circumstances.now;
-        if self.source == Source::Client || now > self.value.queue.horizon() {
-            self.value.queue.advance(now);
+        let now = circumstances.now;
+        if source == Source::Client || now > value.queue.horizon() {
+            value.queue.advance(now);
         }
+        let answers = entry.map_or(&[][..], |entry| &entry.answers);
+        OpenQueue { host, key, value, circumstances, source, answers }
     }
 
     pub fn now(&self) -> Time {
@@ -169,9 +153,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
 
     fn serve(&mut self, now: impl FnOnce() -> Time) {
         // A client can send DQ.APPLY to a primary; waiting clients must be served then.
-        if self.source == Source::Client
-            || self.host.with(|state| state.is_primary && !state.is_loading)
-        {
+        if self.source == Source::Client || self.host.with(|state| state.is_active()) {
             waiting::serve_at_command(self.host, &self.key, self.value, now);
         }
         wakeup::plan(self.host, self.value, || self.key.database(), || self.key.name());

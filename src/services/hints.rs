@@ -82,14 +82,9 @@ impl Deferred {
 pub type Reached = (Database, Time, Box<[u8]>);
 
 /// A walk over all hints.
-#[derive(Default)]
 pub struct Walk {
     pub is_under_way: bool,
     pub reached: Option<Reached>,
-}
-
-impl Walk {
-    pub const NONE: Walk = Walk { is_under_way: false, reached: None };
 }
 
 impl Hints {

@@ -56,11 +56,8 @@ pub trait Host: Copy {
     /// Calls [`super::waiting::on_turn_ending`] after the commands of this turn of the event loop.
     fn at_end_of_turn(self);
 
-    /// Begins a walk over all keys.
-    fn begin_walk(self);
-
-    /// Calls [`super::wakeup::plan`] for the queues at a few more keys. Returns false after the
-    /// last key.
+    /// Calls [`super::wakeup::plan`] for the queues at a few more keys, from the first key on.
+    /// Returns false after the last key; then it begins anew.
     fn walk_on(self) -> bool;
 
     /// Reports an impossible branch to the operator. The server goes on.

@@ -14,7 +14,7 @@
 use std::time::Duration;
 
 use super::value::QueueValue;
-use crate::queue::{Lease, Millis, Queue, Time};
+use crate::queue::{Lease, Millis, Time};
 
 /// The clocks of servers differ by less than this. A lease number that is further ahead was forged
 /// (in a RESTORE payload, for example): it counts for its own queue only, not for all queues.
@@ -36,7 +36,7 @@ pub fn is_forged(lease: Lease, wall_clock: Time) -> bool {
 
 /// The first lease number of a time this far ahead of the clock.
 fn ahead_by(span: Millis, wall_clock: Time) -> Lease {
-    Queue::lease_at(wall_clock.saturating_add(span))
+    Lease::first_at(wall_clock.saturating_add(span))
 }
 
 /// A different number at each start and each change of the role. It needn't be secret.
@@ -85,7 +85,7 @@ impl Leases {
     /// none.
     pub fn floor_for(&self, value: &QueueValue, now: Time) -> Lease {
         let has_floor = value.lease_epoch == self.epoch;
-        if has_floor || self.highest < Queue::lease_at(now) || is_forged(self.highest, now) {
+        if has_floor || self.highest < Lease::first_at(now) || is_forged(self.highest, now) {
             return Lease::default();
         }
         self.highest
@@ -100,6 +100,7 @@ impl Leases {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::Queue;
 
     const NOW: Time = match Time::new(1_800_000_000_000) {
         Some(now) => now,
@@ -123,7 +124,7 @@ mod tests {
     /// before.
     #[test]
     fn starts_with_the_same_file_give_no_number_twice() {
-        let mut known = Queue::lease_at(NOW);
+        let mut known = Lease::first_at(NOW);
         for round in 0..3 {
             let starts = (1..20).map(|start| after(round * 10_000 + start * 200));
             let begins: Vec<u64> = starts.map(|now| begins_with(known, now)).collect();
@@ -134,12 +135,12 @@ mod tests {
 
     #[test]
     fn a_start_without_a_file_begins_above_what_a_clock_a_minute_ahead_gave() {
-        assert!(begins_with(Lease::default(), NOW) > Queue::lease_at(after(60_000)).number());
+        assert!(begins_with(Lease::default(), NOW) > Lease::first_at(after(60_000)).number());
     }
 
     #[test]
     fn starts_behind_a_clock_that_was_hours_ahead_differ_by_chance() {
-        let known = Queue::lease_at(after(2 * 3_600_000));
+        let known = Lease::first_at(after(2 * 3_600_000));
         let begins: Vec<u64> =
             (1..20).map(|start| begins_with(known, after(start * 200))).collect();
         for (at, one) in begins.iter().enumerate() {
@@ -163,13 +164,13 @@ mod tests {
         );
         leases.observe(Lease::new(Lease::MAX.number() - 1), Time::MAX);
         assert_eq!(leases.floor_for(&value, NOW), Lease::default());
-        leases.observe(Queue::lease_at(after(5)), NOW);
-        assert_eq!(leases.floor_for(&value, NOW), Queue::lease_at(after(5)));
+        leases.observe(Lease::first_at(after(5)), NOW);
+        assert_eq!(leases.floor_for(&value, NOW), Lease::first_at(after(5)));
     }
 
     #[test]
     fn a_lease_is_forged_from_a_year_and_a_day_on() {
-        let last = Queue::lease_at(after(366 * 24 * 3_600_000));
+        let last = Lease::first_at(after(366 * 24 * 3_600_000));
         assert_eq!(
             [0, 1].map(|more| is_forged(Lease::new(last.number() + more), NOW)),
             [false, true]
@@ -181,7 +182,7 @@ mod tests {
     #[test]
     fn a_start_begins_with_no_forged_lease() {
         for hours in [0, 2, 30, 365 * 24, 366 * 24 - 1, 366 * 24] {
-            let begin = begins_with(Queue::lease_at(after(hours * 3_600_000)), NOW);
+            let begin = begins_with(Lease::first_at(after(hours * 3_600_000)), NOW);
             assert!(!is_forged(Lease::new(begin), NOW), "{hours} hours ahead");
         }
     }
@@ -191,17 +192,17 @@ mod tests {
         let mut leases = Leases::NONE;
         leases.observe(Lease::new(Lease::MAX.number() - 1), Time::MAX);
         leases.may_have_lost_some(NOW, Duration::ZERO);
-        assert_eq!(leases.highest, Queue::lease_at(after(3_600_000)));
+        assert_eq!(leases.highest, Lease::first_at(after(3_600_000)));
     }
 
     /// A server that restarts every second gets no further ahead of the clock than the margin and
     /// some hours.
     #[test]
     fn a_server_that_is_started_again_and_again_does_not_run_away() {
-        let mut known = Queue::lease_at(NOW);
+        let mut known = Lease::first_at(NOW);
         for start in 1..=3_600 {
             known = Lease::new(begins_with(known, after(start * 1_000)) + 1_000);
         }
-        assert!(known < Queue::lease_at(after(24 * 3_600_000)));
+        assert!(known < Lease::first_at(after(24 * 3_600_000)));
     }
 }

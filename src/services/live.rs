@@ -24,8 +24,6 @@ use crate::server::{slots, timer};
 static STATE: MainThread<State<Client>> = MainThread::new(State::NEW);
 static WALK: MainThread<Option<Cursor>> = MainThread::new(None);
 
-/// Whether this server is a primary that isn't loading.
-static IS_ACTIVE: AtomicBool = AtomicBool::new(false);
 /// Whether every command comes from a client: true on an active primary with no slot import.
 static IS_SETTLED_PRIMARY: AtomicBool = AtomicBool::new(false);
 
@@ -51,14 +49,14 @@ pub const HOOKS: Hooks = Hooks {
         update_source_flags();
     },
     turn_ending: || waiting::on_turn_ending(Live::WITHOUT_CONTEXT),
-    key_ready: |database, name| waiting::on_key_ready(Live::WITHOUT_CONTEXT, database, name),
+    key_ready: |database, name| waiting::serve_soon(Live::WITHOUT_CONTEXT, database, name),
     unblocking: |ticket, replies| {
         reply_to_waiting_client(waiting::on_unblocking(Live::WITHOUT_CONTEXT, ticket), replies)
     },
     unblocked: |ticket, replies| {
         reply_to_waiting_client(waiting::on_unblocked(Live::WITHOUT_CONTEXT, ticket), replies)
     },
-    replied: |ticket| waiting::on_replied(Live::WITHOUT_CONTEXT, ticket),
+    replied: |ticket| drop(waiting::on_unblocked(Live::WITHOUT_CONTEXT, ticket)),
     gone: |ticket| waiting::on_gone(Live::WITHOUT_CONTEXT, ticket),
     role_changed: |is_primary| {
         pacemaker::on_role_changed(Live::WITHOUT_CONTEXT, is_primary);
@@ -95,14 +93,8 @@ pub fn starts_as(is_primary: bool) {
 }
 
 fn update_source_flags() {
-    let is_active = STATE.with(|state| state.is_primary && !state.is_loading);
-    IS_ACTIVE.store(is_active, Ordering::Relaxed);
+    let is_active = STATE.with(|state| state.is_active());
     IS_SETTLED_PRIMARY.store(is_active && !slots::is_importing(), Ordering::Relaxed);
-}
-
-/// Whether this server is a primary that isn't loading.
-pub fn is_active() -> bool {
-    IS_ACTIVE.load(Ordering::Relaxed)
 }
 
 /// Whether every command comes from a client: true on an active primary with no slot import.
@@ -151,7 +143,7 @@ impl<'c> Host for Live<'c> {
     }
 
     fn may_change(self) -> bool {
-        context::may_replicate() && STATE.with(|state| state.is_primary && !state.is_loading)
+        context::may_replicate() && STATE.with(|state| state.is_active())
     }
 
     fn defaults(self) -> Defaults {
@@ -183,15 +175,11 @@ impl<'c> Host for Live<'c> {
         timer::at_end_of_turn();
     }
 
-    fn begin_walk(self) {
-        let begun = Cursor::default();
-        drop(WALK.with(|cursor| cursor.replace(begun)));
-    }
-
     fn walk_on(self) -> bool {
-        let (Some(context), Some(cursor)) = (self.context, WALK.with(Option::take)) else {
+        let Some(context) = self.context else {
             return false;
         };
+        let cursor = WALK.with(Option::take).unwrap_or_default();
         let next = context.walk::<QueueValue>(cursor, |database, name, value| {
             wakeup::plan(Live::WITHOUT_CONTEXT, value, || database, || name);
         });

@@ -135,8 +135,10 @@ pub struct LoggedCircumstances {
     pub time: Time,
     pub check: u64,
     defaults: Option<Defaults>,
-    lease_floor: Lease,
-    answers: Vec<Following>,
+    /// Zero if the entry has none.
+    pub lease_floor: Lease,
+    /// The calendar's.
+    pub answers: Vec<Following>,
 }
 
 impl LoggedCircumstances {
@@ -170,16 +172,6 @@ impl LoggedCircumstances {
             _ => return None,
         };
         has_check.then_some(parsed)
-    }
-
-    /// The lease floor; zero if the entry has none.
-    pub fn lease_floor(&self) -> Lease {
-        self.lease_floor
-    }
-
-    /// The calendar's answers.
-    pub fn answers(&self) -> &[Following] {
-        &self.answers
     }
 
     /// The inputs for replaying this entry. Defaults that it doesn't give come from the queue.
@@ -233,7 +225,7 @@ mod tests {
             )
             .unwrap();
             assert_eq!((read.check, read.circumstances(&before)), (0xbeef, circumstances));
-            assert_eq!(read.answers(), answers);
+            assert_eq!(read.answers, answers);
         }
     }
 

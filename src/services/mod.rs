@@ -8,7 +8,7 @@
 //! | `log.rs`, `notify.rs` | what replicas and the AOF get; keyspace notifications and INFO's counters |
 //! | `waiting.rs`, `waiters.rs` | waiting clients, and their order |
 //! | `delivery.rs`, `pending.rs` | delivering to them; jobs assigned to a client that it hasn't got yet |
-//! | `pacemaker.rs`, `alarm.rs`, `stats.rs` | what the timer does; when it wakes; what it did |
+//! | `pacemaker.rs`, `alarm.rs` | what the timer does; when it wakes |
 //! | `hints.rs`, `wakeup.rs` | when the timer must look at which queue |
 //! | `lifecycle.rs`, `moved.rs` | queues that come to keys and leave them; cluster slots that move |
 //! | `sweep.rs`, `pace.rs` | finding queues that have moved; how fast |
@@ -51,7 +51,6 @@ pub mod persistence;
 mod place;
 mod recording_calendar;
 mod state;
-mod stats;
 mod sums;
 mod sweep;
 mod value;

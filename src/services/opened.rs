@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use super::divergence;
 use super::frame::{self, OpenQueue, Source};
-use super::live::{is_active, is_settled_primary, Live};
+use super::host::Host;
+use super::live::{is_settled_primary, Live};
 use super::log::{LogForm, LoggedCircumstances};
 use super::notify::Announced;
 use super::place::{Access, QueueKey};
 use super::value::QueueValue;
 use super::waiters::Shape;
 use super::{lifecycle, waiting};
-use crate::queue::{Changed, Pop, Queue, Time};
+use crate::queue::{Changed, Checksum, Pop, Queue, Time};
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::key::{Key, OpenValue, WrongType};
@@ -73,7 +74,11 @@ impl<'c> OpenedQueue<'c> {
 
     /// Applies an operation as a log entry with circumstances.
     pub fn replay_entry<O: Announced>(mut self, logged: &LoggedCircumstances, operation: &O) {
-        let open = self.queue_for_entry(logged);
+        let (key, value) = (self.key, self.value.get());
+        if !value.queue.compare_checksum(Checksum(logged.check)) {
+            divergence::report(key.name());
+        }
+        let open = OpenQueue::new(Live::WITHOUT_CONTEXT, key, value, Source::Log, Some(logged));
         let has_changed =
             open.change(operation, LogForm::AsSent, |outcome, _| outcome.has_changed());
         self.close(has_changed);
@@ -88,21 +93,7 @@ impl<'c> OpenedQueue<'c> {
 
     /// Opens the frame for a command of this source.
     pub fn queue_for(&mut self, source: Source) -> OpenQueue<'_, Live<'static>> {
-        OpenQueue::new(Live::WITHOUT_CONTEXT, self.key, self.value.get(), source)
-    }
-
-    /// Opens the frame for a log entry with circumstances.
-    fn queue_for_entry<'s>(
-        &'s mut self,
-        logged: &'s LoggedCircumstances,
-    ) -> OpenQueue<'s, Live<'static>> {
-        let key = self.key;
-        let (open, is_same) =
-            OpenQueue::for_entry(Live::WITHOUT_CONTEXT, key, self.value.get(), logged);
-        if !is_same {
-            divergence::report(key.name());
-        }
-        open
+        OpenQueue::new(Live::WITHOUT_CONTEXT, self.key, self.value.get(), source, None)
     }
 
     /// Advances the queue for a read-only command. Returns the queue and its current time.
@@ -135,7 +126,7 @@ pub fn wait(call: &Call, keys: &[Arg], pop: &Pop, shape: Shape, timeout: Option<
 /// that are over in one iteration, at some 15 µs each. So the server's timeout is 2 s later, as a
 /// fallback. Without our timer it is exact.
 fn servers_own_timeout(timeout: Duration) -> Duration {
-    if is_active() {
+    if Live::WITHOUT_CONTEXT.with(|state| state.is_active()) {
         timeout.saturating_add(LATER_THAN_THE_TIMER)
     } else {
         timeout

@@ -4,12 +4,8 @@ use std::time::Duration;
 
 /// The time of one slice of a sweep.
 pub const SLICE: Duration = Duration::from_micros(100);
-/// A sweep may use 1/100 of the time.
-const SHARE: u32 = 100;
-/// A sweep may use this much time before it has earned it: as much as a hundred thousand keys take.
-const DEBT_MAX: Duration = Duration::from_millis(50);
-/// Between two slices while the debt is small.
-const BETWEEN_SLICES: Duration = Duration::from_millis(1);
+/// A slice is followed by a wait of this many times the time that it took.
+const WAIT_SLICES: u32 = 100;
 /// How long to wait for a queue that left its key to be freed or used, before a sweep looks for it.
 pub const GRACE: Duration = Duration::from_millis(200);
 /// The longest time between two passes that found nothing.
@@ -17,25 +13,18 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// All times are the server's uptime.
 pub struct Pace {
-    /// Time that the sweep used and hasn't earned yet.
-    debt: Duration,
-    /// The time of `debt`.
-    at: Duration,
     /// Whether a pass over all keys is in progress.
     pub is_under_way: bool,
+    /// The next slice begins no earlier.
+    next_slice: Duration,
     /// When the next pass begins, if one is requested.
     next_pass: Option<Duration>,
     pause: Duration,
 }
 
 impl Pace {
-    pub const NEW: Pace = Pace {
-        debt: Duration::ZERO,
-        at: Duration::ZERO,
-        is_under_way: false,
-        next_pass: None,
-        pause: GRACE,
-    };
+    pub const NEW: Pace =
+        Pace { is_under_way: false, next_slice: Duration::ZERO, next_pass: None, pause: GRACE };
 
     /// A queue must be looked for: a pass begins after [`GRACE`], unless one is in progress.
     pub fn request(&mut self, uptime: Duration) {
@@ -50,19 +39,15 @@ impl Pace {
     }
 
     /// How long to wait before the next slice.
-    pub fn wait(&mut self, uptime: Duration) -> Duration {
-        let earned = uptime.saturating_sub(self.at) / SHARE;
-        self.debt = self.debt.saturating_sub(earned);
-        self.at = uptime;
+    pub fn wait(&self, uptime: Duration) -> Duration {
         let next_pass = self.next_pass.filter(|_| !self.is_under_way).unwrap_or_default();
-        let until_pass = next_pass.saturating_sub(uptime);
-        (self.debt.saturating_sub(DEBT_MAX) * SHARE).max(until_pass)
+        self.next_slice.max(next_pass).saturating_sub(uptime)
     }
 
     /// A slice has ended, and took `time`. Returns how long to wait before the next one.
     pub fn took(&mut self, time: Duration, uptime: Duration) -> Duration {
-        self.debt += time;
-        self.wait(uptime).max(BETWEEN_SLICES)
+        self.next_slice = uptime + time.max(SLICE) * WAIT_SLICES;
+        self.wait(uptime)
     }
 
     /// A pass has ended and there is still a queue to look for: it was moved to a key that the pass
@@ -96,17 +81,20 @@ mod tests {
             taken += SLICE;
             uptime += pace.took(SLICE, uptime);
         }
-        assert!(taken <= DEBT_MAX + ms(1_005), "{taken:?}");
-        assert!(taken >= ms(1_000), "{taken:?}");
+        assert!((ms(990)..=ms(1_000)).contains(&taken), "{taken:?}");
     }
 
     #[test]
-    fn the_first_slices_come_a_millisecond_after_each_other() {
+    fn a_slice_is_followed_by_a_hundred_times_its_time() {
         let (mut pace, uptime) = (Pace::NEW, ms(1_000));
         pace.is_under_way = true;
         assert_eq!(pace.wait(uptime), Duration::ZERO);
-        assert_eq!(pace.took(SLICE, uptime), BETWEEN_SLICES);
-        assert_eq!(pace.took(DEBT_MAX, uptime), SLICE * SHARE);
+        // One for which a run of the timer had no time left counts as a whole one.
+        for time in [Duration::ZERO, SLICE] {
+            assert_eq!(pace.took(time, uptime), ms(10));
+        }
+        assert_eq!(pace.took(ms(2), uptime), ms(200));
+        assert_eq!(pace.wait(uptime + ms(150)), ms(50));
     }
 
     #[test]

@@ -9,29 +9,28 @@
 use std::ffi::CStr;
 use std::time::Duration;
 
-use super::alarm::{arm, was_clock_set, TimeSlice, NEXT_TURN, UNTIL_WRITABLE_MS};
+use super::alarm::{arm, was_clock_set, TimeSlice, NEXT_TURN, UNTIL_WRITABLE};
 use super::commit::{circumstances, commit, time_for};
 use super::host::Host;
 use super::log::LogForm;
 use super::place::{Access, Closed, Database, QueueKey};
 use super::value::QueueValue;
 use super::{lazyfree, moved, notify, sweep, waiting};
-use crate::queue::{ForgetGroups, Millis, Removal, Remove, Time};
+use crate::queue::{ForgetGroups, Removal, Remove, Time};
 
 /// `LATENCY HISTORY dq-timer` shows runs that took their whole budget or more.
 pub const LATENCY_EVENT: &CStr = c"dq-timer";
 /// Jobs between two reads of the clock: some tens of microseconds.
 const STEP_JOBS: usize = 100;
-/// [`UNTIL_WRITABLE_MS`] as a queue's time span.
-const UNTIL_WRITABLE: Millis = Millis::of_ms(UNTIL_WRITABLE_MS);
 
-/// Two databases were swapped.
+/// Two databases were swapped. Clients stay in their database, and there may be jobs for them now.
 pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
     host.with(|state| {
         state.hints.swap(a, b);
         state.leases.keys_changed();
     });
-    waiting::on_swapped(host, a, b);
+    waiting::serve_all_soon(host);
+    arm(host, None);
 }
 
 /// A database, or all of them, is about to be emptied.

@@ -10,7 +10,6 @@ use super::leases::Leases;
 use super::pace::Pace;
 use super::pending::Undelivered;
 use super::place::{KeyRef, Ticket};
-use super::stats::Stats;
 use super::sums::DataSets;
 use super::value::QueueNumber;
 use super::waiters::Waiters;
@@ -65,7 +64,7 @@ impl<C: Copy> State<C> {
         undelivered: BTreeMap::new(),
         queues_made: 0,
         hints: Hints::NONE,
-        moved: Walk::NONE,
+        moved: Walk { is_under_way: false, reached: None },
         async_load_hints: None,
         alarm: None,
         clocks: None,
@@ -81,8 +80,35 @@ impl<C: Copy> State<C> {
         told_of_divergence: None,
     };
 
+    /// Whether this server is a primary that isn't loading.
+    pub fn is_active(&self) -> bool {
+        self.is_primary && !self.is_loading
+    }
+
     pub fn next_queue(&mut self) -> QueueNumber {
         self.queues_made += 1;
         QueueNumber(self.queues_made)
+    }
+}
+
+/// What the timer did since the server started.
+#[derive(Clone, Copy)]
+pub struct Stats {
+    pub runs: u64,
+    /// Runs that left something for the next run.
+    pub budget_exceeded: u64,
+    pub last: Duration,
+    pub longest: Duration,
+}
+
+impl Stats {
+    pub const NONE: Stats =
+        Stats { runs: 0, budget_exceeded: 0, last: Duration::ZERO, longest: Duration::ZERO };
+
+    pub fn count(&mut self, took: Duration, is_cut: bool) {
+        self.runs += 1;
+        self.budget_exceeded += u64::from(is_cut);
+        self.last = took;
+        self.longest = self.longest.max(took);
     }
 }

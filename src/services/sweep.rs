@@ -14,13 +14,6 @@ use std::time::Duration;
 use super::alarm::{arm, TimeSlice};
 use super::host::Host;
 use super::pace::{GRACE, SLICE};
-use super::value::QueueValue;
-
-/// The value has left its key while it had a time to wait for.
-pub fn left_its_key<H: Host>(host: H, value: &mut QueueValue) {
-    value.set_unlocated(true);
-    request(host);
-}
 
 /// Starts a sweep soon, if a queue is at an unknown key.
 pub fn request<H: Host>(host: H) {
@@ -42,9 +35,7 @@ pub fn run_slice<H: Host>(host: H, slice: &TimeSlice) -> Option<Duration> {
     if !wait.is_zero() {
         return Some(wait);
     }
-    if !host.with(|state| std::mem::replace(&mut state.sweep.is_under_way, true)) {
-        host.begin_walk();
-    }
+    host.with(|state| state.sweep.is_under_way = true);
     let took = || host.uptime().saturating_sub(begun);
     let mut goes_on = true;
     while goes_on && took() < SLICE && !slice.is_over(host) {

@@ -51,7 +51,8 @@ impl QueueValue {
     /// Whether the timer may wake too late for this queue: it came to its key unnoticed, or the
     /// clock was set back.
     pub(super) fn is_to_be_planned(&self) -> bool {
-        self.hint.is_none_or(|hint| self.queue.wake_at() < hint)
+        let next = self.queue.wake_at();
+        next < Time::MAX && self.hint.is_none_or(|hint| next < hint)
     }
 
     /// Whether RENAME or MOVE took the queue to a key that DQ doesn't know yet.

@@ -134,17 +134,15 @@ impl<C: Copy> Waiters<C> {
             .insert(ticket, Waiter { client, terms, shape, places, deadline, assigned: None });
     }
 
-    /// The client to serve next at this key, and its POP.
-    pub fn first_at(&self, database: Database, key: &[u8]) -> Option<(Ticket, Pop)> {
-        self.terms_of(self.line(database, key)?.first()?)
-    }
-
-    /// The client to serve next at this key among those with this mode.
-    pub fn first_at_in(&self, database: Database, key: &[u8], mode: Mode) -> Option<(Ticket, Pop)> {
-        self.terms_of(*self.line(database, key)?.of(mode).first()?)
-    }
-
-    fn terms_of(&self, ticket: Ticket) -> Option<(Ticket, Pop)> {
+    /// The client to serve next at this key, and its POP: of all clients, or of those in one mode.
+    pub fn first_at(
+        &self,
+        database: Database,
+        key: &[u8],
+        only: Option<Mode>,
+    ) -> Option<(Ticket, Pop)> {
+        let line = self.line(database, key)?;
+        let ticket = only.map_or_else(|| line.first(), |mode| line.of(mode).first().copied())?;
         self.waiters.get(&ticket).map(|waiter| (ticket, waiter.terms))
     }
 
@@ -188,17 +186,6 @@ impl<C: Copy> Waiters<C> {
         let (_, ticket) = *self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
         self.leave_lines(ticket);
         Some(ticket)
-    }
-
-    /// Every key with waiting clients.
-    pub fn places(&self) -> impl Iterator<Item = KeyRef> + '_ {
-        self.lines.keys().flat_map(|database| self.keys_of(*database))
-    }
-
-    /// Every key of a database with waiting clients.
-    pub fn keys_of(&self, database: Database) -> Vec<KeyRef> {
-        let lines = self.lines.get(&database).into_iter().flatten();
-        lines.map(|(key, _)| (database, key.clone())).collect()
     }
 
     /// The next keys with waiting clients, over all databases: at most `count`, after the key
@@ -278,7 +265,7 @@ mod tests {
     }
 
     fn first(waiters: &Waiters<char>, key: &str) -> Option<char> {
-        let (ticket, _) = waiters.first_at(0, key.as_bytes())?;
+        let (ticket, _) = waiters.first_at(0, key.as_bytes(), None)?;
         Some(waiters.waiters[&ticket].client)
     }
 
@@ -301,7 +288,7 @@ mod tests {
             waiters.join(client, Pop { mode, ..TERMS }, SHAPE, at(&["x"]), None);
         }
         let first_in = |waiters: &Waiters<char>, mode| {
-            let (ticket, _) = waiters.first_at_in(0, b"x", mode)?;
+            let (ticket, _) = waiters.first_at(0, b"x", Some(mode))?;
             waiters.client_of(ticket)
         };
         let firsts = |waiters: &Waiters<char>| {

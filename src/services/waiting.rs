@@ -119,19 +119,16 @@ pub fn serve<H: Host>(
     now: Time,
 ) -> bool {
     let database = key.database();
-    let mut is_any_place_left = true;
+    let mut only = None;
     loop {
-        let first = host.with(|state| match is_any_place_left {
-            true => state.waiters.first_at(database, key.name()),
-            false => state.waiters.first_at_in(database, key.name(), Mode::NoAck),
-        });
+        let first = host.with(|state| state.waiters.first_at(database, key.name(), only));
         let Some((ticket, pop)) = first else {
             return true;
         };
         let assigned = match delivery::deliver(host, key, value, &pop, now) {
             Delivered::Jobs(assigned) => assigned,
-            Delivered::ConcurrencyFull if is_any_place_left => {
-                is_any_place_left = false;
+            Delivered::ConcurrencyFull if only.is_none() => {
+                only = Some(Mode::NoAck);
                 continue;
             }
             Delivered::Nothing | Delivered::ConcurrencyFull => return true,
@@ -152,7 +149,9 @@ pub fn serve<H: Host>(
     }
 }
 
-/// A key may have jobs for its waiting clients: the timer will look.
+/// A key may have jobs for its waiting clients: the timer will look. The server also calls this, for
+/// every waiting client, when a queue was created at the key or came there by RENAME, COPY, RESTORE
+/// or SWAPDB.
 pub fn serve_soon<H: Host>(host: H, database: Database, name: &[u8]) {
     host.with(|state| state.to_serve.insert((database, name.into())));
     arm(host, None);
@@ -161,7 +160,7 @@ pub fn serve_soon<H: Host>(host: H, database: Database, name: &[u8]) {
 /// Makes the timer look at every key with waiting clients.
 pub fn serve_all_soon<H: Host>(host: H) {
     host.with(|state| {
-        let places: Vec<KeyRef> = state.waiters.places().collect();
+        let places = state.waiters.keys_behind(None, usize::MAX);
         state.to_serve.extend(places);
     });
 }
@@ -173,15 +172,6 @@ fn need_not_serve<H: Host>(host: H, key: &impl QueueKey) {
             state.to_serve.remove(&(database, key.name().into()));
         }
     });
-}
-
-/// Two databases were swapped. Clients stay in their database, and there may be jobs for them now.
-pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
-    host.with(|state| {
-        let places = [a, b].map(|database| state.waiters.keys_of(database));
-        state.to_serve.extend(places.into_iter().flatten());
-    });
-    arm(host, None);
 }
 
 /// While the timer is behind, looks up keys with waiting clients first, 100 per run.
@@ -301,34 +291,23 @@ fn unblock<H: Host>(host: H, slice: &TimeSlice) {
     host.with(|state| state.to_unblock.splice(0..0, tickets).for_each(drop));
 }
 
-/// The server reports a new value at a key: a queue was created there, or came there by RENAME,
-/// COPY, RESTORE or SWAPDB. The server reports it for every waiting client; the timer serves those
-/// for which there is a job.
-pub fn on_key_ready<H: Host>(host: H, database: Database, name: &[u8]) {
-    serve_soon(host, database, name);
-}
-
-/// The client's wait has ended: by assigned jobs, its timeout or CLIENT UNBLOCK. Returns its reply.
+/// The client's wait has ended: by assigned jobs, its timeout or CLIENT UNBLOCK. Returns its reply,
+/// unless it has got that.
 pub fn on_unblocked<H: Host>(host: H, ticket: Ticket) -> Option<WaitResult> {
     host.with(|state| state.waiters.leave(ticket))
 }
 
 /// The reply of a client that is being unblocked. The server drops the reply if the client goes
 /// away first or is unblocked by something else: then it calls [`on_gone`], otherwise
-/// [`on_replied`].
+/// [`on_unblocked`].
 pub fn on_unblocking<H: Host>(host: H, ticket: Ticket) -> Option<WaitResult> {
     host.with(|state| state.waiters.departure(ticket))
 }
 
-/// The client has got its reply.
-pub fn on_replied<H: Host>(host: H, ticket: Ticket) {
-    host.with(|state| state.waiters.leave(ticket));
-}
-
-/// The client has gone away while it waited, or its wait has ended other than by [`on_replied`]: no
-/// job must be assigned to it. Nothing may be written here, so the timer gives its jobs back.
+/// The client has gone away while it waited, or its wait has ended other than by [`on_unblocked`]:
+/// no job must be assigned to it. Nothing may be written here, so the timer gives its jobs back.
 pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
-    let departure = host.with(|state| state.waiters.leave(ticket));
+    let departure = on_unblocked(host, ticket);
     if let Some(WaitResult { assigned: Some(assigned), terms, .. }) = departure {
         let undelivered = assigned.undelivered(terms.mode);
         host.with(|state| state.undelivered.extend(undelivered));

@@ -10,6 +10,7 @@ use crate::queue::value::ids::Id;
 use crate::queue::value::settings::Settings;
 use crate::queue::value::time::{Millis, Time};
 
+use super::limits::Limits;
 use super::queue::Queue;
 
 /// The timer looks at groups without jobs once the last change is this long ago. Before that, each
@@ -77,8 +78,10 @@ impl Queue {
     }
 
     /// The queue's groups, created if it has none yet.
-    pub(in crate::queue) fn groups_or_new(&mut self) -> &mut Groups {
-        self.groups.get_or_insert_with(|| Box::new(Groups::new(self.store.pool().hash_state())))
+    pub(in crate::queue) fn groups_or_new(&mut self) -> (&mut Groups, &Limits) {
+        let Queue { groups, store, limits, .. } = self;
+        let new = || Box::new(Groups::new(store.pool().hash_state()));
+        (groups.get_or_insert_with(new), limits)
     }
 
     /// The number of a job's group, if it has one.
@@ -148,10 +151,8 @@ impl Queue {
     }
 
     pub(in crate::queue) fn pause_group(&mut self, name: Id, until: Time) {
-        let groups = self
-            .groups
-            .get_or_insert_with(|| Box::new(Groups::new(self.store.pool().hash_state())));
-        if let Some(opens) = groups.pause(name, until, self.limits.settings()) {
+        let (groups, limits) = self.groups_or_new();
+        if let Some(opens) = groups.pause(name, until, limits.settings()) {
             self.expect_group(opens);
         }
     }

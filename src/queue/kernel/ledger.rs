@@ -4,12 +4,9 @@
 use super::log_state::{Circumstances, Defaults, LogState};
 use super::totals::{count, Totals};
 use crate::queue::lines::lanes::Uncounted;
-use crate::queue::value::ids::Lease;
+use crate::queue::value::ids::{Lease, LEASES_PER_MILLISECOND_BITS};
 use crate::queue::value::serial::Serial;
 use crate::queue::value::time::Time;
-
-/// Each millisecond begins 2^11 lease numbers: see [`Lease`].
-const LEASES_PER_MILLISECOND_BITS: u32 = 11;
 
 #[derive(Clone)]
 pub(in crate::queue) struct Ledger {
@@ -116,11 +113,6 @@ impl Ledger {
         let by_time = now.unix_ms() << LEASES_PER_MILLISECOND_BITS;
         let number = by_time.max(self.last_lease.number().saturating_add(1));
         (number < Lease::MAX.number()).then(|| Lease::new(number))
-    }
-
-    /// The lowest lease that a pop at `now` would give.
-    pub fn lease_at(now: Time) -> Lease {
-        Lease::new((now.unix_ms() << LEASES_PER_MILLISECOND_BITS).min(Lease::MAX.number()))
     }
 
     pub fn last_serial(&self) -> Serial {

@@ -1,6 +1,5 @@
 //! The limits of a queue, applied to its lanes.
 
-use super::limits::Allowance;
 use super::queue::Queue;
 use crate::queue::value::state::State;
 use crate::queue::value::time::Time;
@@ -10,13 +9,6 @@ use crate::queue::value::time::Time;
 const ENDS_LOOKED_AT: usize = 100;
 
 impl Queue {
-    /// How many jobs may leave now; `None` without limits. A job that is finished when it is handed
-    /// out needs no place.
-    #[inline]
-    pub(in crate::queue) fn allowance(&self, now: Time, needs_places: bool) -> Option<Allowance> {
-        self.limits.allowance(now, needs_places, &self.lanes)
-    }
-
     /// Counts `jobs` jobs that left.
     #[cold]
     pub(in crate::queue) fn use_up(&mut self, now: Time, jobs: usize) {
@@ -42,11 +34,6 @@ impl Queue {
     #[inline]
     pub(in crate::queue) fn rate_opens(&self) -> Option<Time> {
         self.limits.rate_opens().filter(|opens| *opens > self.lanes.horizon())
-    }
-
-    /// How many more jobs may be leased now.
-    pub(in crate::queue) fn free_places(&self, now: Time) -> usize {
-        self.limits.free_places(now, &self.lanes)
     }
 
     /// How many jobs may leave now by the rate; `None` without a rate.

@@ -57,7 +57,7 @@ impl Queue {
         operation: &O,
         calendar: &mut dyn Calendar,
     ) -> O::Outcome {
-        self.store.free_removed();
+        self.store.removed_mut().free();
         let before = self.ledger.begin(circumstances);
         self.reindex_if_clock_went_back(circumstances.now);
         let outcome = operation.run(self, circumstances.now, calendar);

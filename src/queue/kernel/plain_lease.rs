@@ -1,6 +1,5 @@
 //! The most frequent delivery, at a third of the cost of the general one.
 
-use super::ledger::Ledger;
 use super::queue::Queue;
 use super::store::PlainLease;
 use crate::queue::lines::buckets::NewEntry;
@@ -37,10 +36,5 @@ impl Queue {
         self.ledger.mix().place(end, &progress);
         self.ledger.raise_lease(lease);
         Some((end, body_bytes))
-    }
-
-    /// The lowest lease that a pop at `now` would give.
-    pub fn lease_at(now: Time) -> Lease {
-        Ledger::lease_at(now)
     }
 }

@@ -136,7 +136,7 @@ impl Queue {
     /// Adds a job that is in no line yet. `None`, with nothing done, if there is no slot left.
     fn insert(&mut self, job: &JobView, found: Lookup) -> Option<Slot> {
         let group = match job.group {
-            Some(name) => Some(self.groups_or_new().join(name)?),
+            Some(name) => Some(self.groups_or_new().0.join(name)?),
             None => None,
         };
         let terms = Terms { policy: job.policy, group };
@@ -161,7 +161,7 @@ impl Queue {
     /// Removes a job from the queue and frees it: see [`Queue::take_removed`].
     pub(in crate::queue) fn discard(&mut self, slot: Slot) -> Option<()> {
         let job = self.remove(slot)?;
-        self.store.add_removed(job);
+        self.store.removed_mut().add(job);
         Some(())
     }
 
@@ -265,12 +265,12 @@ impl Queue {
 
     /// Whether [`Queue::take_removed`] returns any job.
     pub fn has_removed(&self) -> bool {
-        self.store.has_removed()
+        self.store.removed().bytes() > 0
     }
 
     /// The large jobs that the last operation removed. If the caller doesn't take them, the next
     /// operation frees them.
     pub fn take_removed(&mut self) -> Removed {
-        self.store.take_removed()
+        std::mem::take(self.store.removed_mut())
     }
 }

@@ -327,22 +327,13 @@ impl Store {
         Residents { line, pool: &self.pool, details: &mut self.details }
     }
 
-    /// Keeps a large removed job until [`Store::take_removed`].
-    pub fn add_removed(&mut self, job: Job) {
-        self.removed.add(job);
+    /// The large jobs that were removed last.
+    pub fn removed(&self) -> &Removed {
+        &self.removed
     }
 
-    pub fn has_removed(&self) -> bool {
-        self.removed.bytes() > 0
-    }
-
-    pub fn take_removed(&mut self) -> Removed {
-        std::mem::take(&mut self.removed)
-    }
-
-    #[inline]
-    pub fn free_removed(&mut self) {
-        self.removed.free();
+    pub fn removed_mut(&mut self) -> &mut Removed {
+        &mut self.removed
     }
 
     /// How many parts [`Store::defrag`] has.

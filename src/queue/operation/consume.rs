@@ -213,7 +213,7 @@ impl Pop {
         }
         let mut lane = FromLane::default();
         let wanted = self.count.min(POP_JOBS_MAX);
-        let allowance = queue.allowance(now, self.mode == Mode::Lease);
+        let allowance = queue.limits.allowance(now, self.mode == Mode::Lease, &queue.lanes);
         let count = allowance.map_or(wanted, |allowance| allowance.jobs.min(wanted));
         if count > 1 {
             deliveries.jobs.reserve_exact(count.min(queue.len()).min(EXPECTED_AT_MOST));
@@ -243,7 +243,7 @@ impl PopById<'_> {
         if queue.limits.is_paused(now) {
             return deliveries;
         }
-        let allowance = queue.allowance(now, self.mode == Mode::Lease);
+        let allowance = queue.limits.allowance(now, self.mode == Mode::Lease, &queue.lanes);
         let allowed = allowance.map_or(POP_JOBS_MAX, |allowance| allowance.jobs.min(POP_JOBS_MAX));
         let options = DeliveryOptions { ttr: self.ttr, mode: self.mode };
         let mut budget = PopBudget::of(calendar);

@@ -95,7 +95,7 @@ impl Queue {
     fn finish(&mut self, now: Time, claim: &Claim) -> Option<()> {
         let slot = self.claimed(claim)?;
         if let Some(job) = self.finish_claimed(now, slot) {
-            self.store.add_removed(job);
+            self.store.removed_mut().add(job);
         }
         Some(())
     }
@@ -160,7 +160,7 @@ impl Queue {
     fn touch(&mut self, now: Time, touch: &Touch) -> Option<()> {
         let slot = self.claimed_alive(now, &touch.claim)?;
         let ttr = touch.ttr.unwrap_or(self.store.policy_of(slot)?.ttr);
-        if !self.is_leased_at(slot, now) && self.free_places(now) == 0 {
+        if !self.is_leased_at(slot, now) && self.limits.free_places(now, &self.lanes) == 0 {
             // Somebody else has its place.
             return None;
         }

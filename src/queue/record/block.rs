@@ -32,7 +32,7 @@ pub struct BlockWriter(Vec<u8>);
 impl BlockWriter {
     /// Says whether the block is full.
     pub fn add(&mut self, job: &JobView) -> bool {
-        let record = job.record();
+        let record = JobRecord::of(job);
         let written = Written(Bytes::new(job.id.bytes()), Bytes::new(job.body), &record);
         // Writing integers, bytes and flags to memory can't fail.
         let done = rmp_serde::encode::write(&mut self.0, &written);

@@ -78,6 +78,7 @@ fn unless_default<T: Default + PartialEq>(value: T) -> Option<T> {
 }
 
 impl JobRecord {
+    /// The record with which [`Queue::load`](crate::queue::Queue::load) makes this job again.
     pub fn of(job: &JobView) -> JobRecord {
         let Policy { ttr, attempts, priority, backoff, ttl, keep, late } = job.policy;
         let Progress { stage, attempt, lease, expires_at } = job.progress;

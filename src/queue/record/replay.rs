@@ -3,8 +3,7 @@
 use super::block::ReadJob;
 use super::job::JobRecord;
 use super::queue::QueueRecord;
-use crate::queue::groups::record::{GroupRecord, GroupSerials};
-use crate::queue::kernel::job::JobView;
+use crate::queue::groups::record::GroupRecord;
 use crate::queue::kernel::operation::{Changed, Operation};
 use crate::queue::kernel::queue::Queue;
 use crate::queue::value::ids::Lease;
@@ -121,7 +120,7 @@ impl Queue {
             settings: *limits.settings(),
             log_state: *ledger.log_state(),
             arrival: rate.map_or((0, 0), |rate| rate.parts_of(limits.tat())),
-            groups: self.group_serials(),
+            groups: self.groups.as_ref().map_or((0, 0, 0), |groups| groups.serials()),
         }
     }
 
@@ -131,21 +130,15 @@ impl Queue {
         self.ledger.raise_serial(record.serial);
         self.ledger.raise_lease(record.last_lease);
         self.limits.restore(record.settings, record.tat()?, record.paused_until);
-        self.restore_groups(record.groups);
+        if let Some(groups) = &mut self.groups {
+            groups.restore_serials(record.groups, self.limits.settings());
+        }
+        self.leave_no_empty_groups();
         self.ledger.restore(&record.log_state, &record.totals, record.counted);
         self.ledger.wake_now();
         Ok(())
     }
-}
 
-impl JobView<'_> {
-    /// The record with which [`Queue::load`] makes this job again.
-    pub fn record(&self) -> JobRecord {
-        JobRecord::of(self)
-    }
-}
-
-impl Queue {
     /// Every group, in the order in which they were made.
     pub fn group_records(&self) -> Vec<GroupRecord> {
         self.groups
@@ -157,25 +150,11 @@ impl Queue {
     /// [`Queue::restore`] with the record of the queue.
     pub fn load_group(&mut self, record: &GroupRecord) -> Result<(), RecordError> {
         record.check()?;
-        let settings = *self.limits.settings();
-        self.groups_or_new().restore(record, &settings)?;
+        let (groups, limits) = self.groups_or_new();
+        groups.restore(record, limits.settings())?;
         // Some may leave at another time.
         self.ledger.wake_now();
         Ok(())
-    }
-
-    /// Where the groups have got to: how many records there are, the last serial, and up to which
-    /// one those without jobs were looked at.
-    pub(in crate::queue) fn group_serials(&self) -> GroupSerials {
-        self.groups.as_ref().map_or((0, 0, 0), |groups| groups.serials())
-    }
-
-    /// The settings are those of a record, and so are the serials.
-    fn restore_groups(&mut self, serials: GroupSerials) {
-        if let Some(groups) = &mut self.groups {
-            groups.restore_serials(serials, self.limits.settings());
-        }
-        self.leave_no_empty_groups();
     }
 
     /// Where there is no group, nothing is remembered of turns.

@@ -64,7 +64,7 @@ fn an_operation_that_changes_nothing_leaves_no_trace() {
         queue.apply(&told, &Remove { ids: Ids::from_slice(ids), counted_as: Removal::Purged }),
         Done(0)
     );
-    let record = queue.get(id("b")).unwrap().record();
+    let record = JobRecord::of(&queue.get(id("b")).unwrap());
     let unknown = Effect::Jobs(vec![(b"new", b"x", record.clone()), (b"", b"x", record)]);
     assert_eq!(queue.apply(&told, &unknown), Err(RecordError::Id));
     assert_eq!(whole(&queue), whole(&before));
@@ -179,7 +179,7 @@ fn the_heading_survives_a_log_of_its_records() {
     let mut queue = two_jobs();
     popped(&mut queue, 33);
     let mut anew = Queue::new((3, 4));
-    let jobs = queue.jobs().map(|job| (job.id.bytes(), job.body, job.record())).collect();
+    let jobs = queue.jobs().map(|job| (job.id.bytes(), job.body, JobRecord::of(&job))).collect();
     anew.apply(&anew.circumstances(), &Effect::Jobs(jobs)).unwrap();
     anew.apply(&anew.circumstances(), &Effect::Queue(queue.record())).unwrap();
     assert_eq!(whole(&anew), whole(&queue));
@@ -192,7 +192,10 @@ fn a_block_with_an_id_twice_puts_the_second_job() {
     add(&mut one, 5, &Add { group: Some(id("red")), ..plain("a") });
     let (with_group, other) = (one.get(id("a")).unwrap(), two_jobs());
     let without = other.jobs().next().unwrap();
-    let jobs = vec![(&b"a"[..], &b"x"[..], with_group.record()), (b"a", b"y", without.record())];
+    let jobs = vec![
+        (&b"a"[..], &b"x"[..], JobRecord::of(&with_group)),
+        (b"a", b"y", JobRecord::of(&without)),
+    ];
     let mut queue = Queue::new((1, 2));
     queue.apply(&queue.circumstances(), &Effect::Jobs(jobs)).unwrap();
     assert_eq!((queue.len(), queue.get(id("a")).unwrap().body), (1, &b"y"[..]));
@@ -227,7 +230,7 @@ fn a_pop_hands_out_no_more_jobs_than_the_limit() {
 fn a_job_has_a_ttr_when_no_command_gave_one() {
     let mut queue = Queue::new((0, 0));
     queue.apply(&Circumstances::default(), &plain("a"));
-    let record = queue.jobs().next().unwrap().record();
+    let record = JobRecord::of(&queue.jobs().next().unwrap());
     assert!(record.job(b"a", b"body").is_ok(), "{record:?}");
 }
 

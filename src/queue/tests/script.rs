@@ -383,7 +383,7 @@ impl Session {
             let queue = &self.queues.queue;
             let (id, body) = delivery.id_and_body(queue);
             assert!(self.leases.iter().all(|before| *before < delivery.lease), "leases only grow");
-            assert!(delivery.lease > floor && delivery.lease >= Queue::lease_at(now));
+            assert!(delivery.lease > floor && delivery.lease >= Lease::first_at(now));
             let is_leased = |job: JobView| (job.time, job.body) == (delivery.end, body);
             assert!(mode == Mode::NoAck || queue.get(id).is_some_and(is_leased));
             told.push(format!("{}#{}", name(id), delivery.attempt));
@@ -470,7 +470,7 @@ impl Session {
 pub fn loaded(queue: &Queue) -> Queue {
     let mut loaded = Queue::new((3, 4));
     for job in queue.jobs() {
-        let record = JobRecord::decode(&job.record().encode()).unwrap();
+        let record = JobRecord::decode(&JobRecord::of(&job).encode()).unwrap();
         loaded.load(job.id.bytes(), job.body, &record).unwrap();
     }
     for group in Vec::<GroupRecord>::decode(&queue.group_records().encode()).unwrap() {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::record::read_where_possible;
+use super::time::Time;
 
 /// An id has 1 to this many bytes.
 pub const ID_BYTES_MAX: usize = 512;
@@ -52,6 +53,9 @@ impl IdList {
     }
 }
 
+/// Each millisecond begins 2^11 lease numbers: see [`Lease`].
+pub(in crate::queue) const LEASES_PER_MILLISECOND_BITS: u32 = 11;
+
 /// The number of a lease, greater than all that the queue gave before. The numbers given in a
 /// millisecond begin at `unix-ms × 2048`. They stay below 2^53, where every client's numbers are
 /// exact, until the year 2109.
@@ -67,6 +71,11 @@ read_where_possible!(Lease, u64, |number| (number < Lease::MAX.0).then_some(Leas
 impl Lease {
     pub const fn new(number: u64) -> Lease {
         Lease(number)
+    }
+
+    /// The lowest lease that a pop at `time` would give.
+    pub fn first_at(time: Time) -> Lease {
+        Lease((time.unix_ms() << LEASES_PER_MILLISECOND_BITS).min(Lease::MAX.0))
     }
 
     /// Below 2^53, so that it is exact in every client.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::queue::{self, Deliveries, KickJob, Pop, PopById, Queue, Removal, Remove};
+use crate::queue::{self, Checksum, Deliveries, KickJob, Pop, PopById, Queue, Removal, Remove};
 use crate::services::frame::{self, OpenQueue, Source};
 use crate::services::log::{self, LogForm, LoggedCircumstances};
 use crate::services::place::KeyRef;
@@ -62,19 +62,19 @@ impl Node {
                 let digits = ttr.map_or(String::new(), |ttr| ttr.as_u64().to_string());
                 let words = log::pop_by_id_words(&PopById { ids: &ids, ttr, mode }, &digits);
                 self.open_as(place, context(None), false, |key, value| {
-                    let open = OpenQueue::new(self, key, value, Source::Client);
+                    let open = OpenQueue::new(self, key, value, Source::Client, None);
                     operation.carry_out(open, LogForm::Command(log::POP, &words))
                 })
             }
             Command::Change(place, operation) => {
                 self.open_as(place, context(Some(operation)), operation.creates(), |key, value| {
-                    let open = OpenQueue::new(self, key, value, Source::Client);
+                    let open = OpenQueue::new(self, key, value, Source::Client, None);
                     operation.carry_out(open, LogForm::AsSent)
                 })
             }
             Command::Kick(place, count) => {
                 self.open_as(place, context(None), false, |key, value| {
-                    let open = OpenQueue::new(self, key, value, Source::Client);
+                    let open = OpenQueue::new(self, key, value, Source::Client, None);
                     let names = open.queue().ids_of(&open.queue().peek(queue::State::Dead, *count));
                     let (kick, words) = (KickJob { ids: names.ids() }, names.words());
                     let words = LogForm::Command(c"DQ.KICKJOB", &words);
@@ -83,7 +83,7 @@ impl Node {
             }
             Command::Purge(place, state, count) => {
                 self.open_as(place, context(None), false, |key, value| {
-                    let open = OpenQueue::new(self, key, value, Source::Client);
+                    let open = OpenQueue::new(self, key, value, Source::Client, None);
                     let slots =
                         open.queue().to_purge(open.now(), *state, queue::Millis::ZERO, *count);
                     let names = open.queue().ids_of(&slots);
@@ -120,7 +120,7 @@ impl Node {
             let reply = |deliveries: &Deliveries, queue: &Queue| all = handed(deliveries, queue);
             let context = Context::Command { sent, is_inside_another };
             let is_done = self.open_as(place, context, false, |key, value| {
-                OpenQueue::new(self, key, value, Source::Client).hand_out(
+                OpenQueue::new(self, key, value, Source::Client, None).hand_out(
                     &pop,
                     || may_wait,
                     words,
@@ -156,17 +156,13 @@ impl Node {
                 .expect("what is told can be read")
         });
         let repeated = self.open_as(place, Context::Log, operation.creates(), |key, value| {
-            let open = match &told {
-                None => OpenQueue::new(self, key, value, Source::Log),
-                Some(told) => {
-                    let (open, is_same) = OpenQueue::for_entry(self, key, value, told);
-                    assert!(
-                        is_same,
-                        "the queue has come to something else before {operation:?} of the log"
-                    );
-                    open
-                }
-            };
+            let is_same =
+                told.as_ref().is_none_or(|told| value.queue.compare_checksum(Checksum(told.check)));
+            assert!(
+                is_same,
+                "the queue has come to something else before {operation:?} of the log"
+            );
+            let open = OpenQueue::new(self, key, value, Source::Log, told.as_ref());
             operation.carry_out(open, LogForm::AsSent)
         });
         assert!(repeated.is_some(), "the log has {operation:?} of a queue that isn't there");

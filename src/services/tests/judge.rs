@@ -75,7 +75,7 @@ impl World {
         assert!(times.contains(&time), "{operation:?} at {time}, not in {times:?}");
         let floor = told.as_ref().map_or(0, |(time, told)| {
             let told = LoggedCircumstances::parse(time.to_string().as_bytes(), told.as_bytes());
-            told.expect("what is told can be read").lease_floor().number()
+            told.expect("what is told can be read").lease_floor.number()
         });
         let before = account.clone();
         let outcome = account.apply(time, floor, &operation);

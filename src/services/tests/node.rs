@@ -94,7 +94,8 @@ pub struct Node {
     is_in_timers: Cell<bool>,
     /// Of an event that comes with a context.
     is_in_event: Cell<bool>,
-    walk: RefCell<Option<Option<KeyRef>>>,
+    /// The key that a walk over all of them has reached.
+    walk: RefCell<Option<KeyRef>>,
     blocked: RefCell<BTreeMap<Handle, Blocked>>,
     /// Clients that were blocked and aren't any more, of which the server hasn't said so yet.
     over: RefCell<Vec<Handle>>,
@@ -242,7 +243,7 @@ impl Node {
             let waiting = self.blocked.borrow().values().filter(waits).count();
             let is_there = self.keys.borrow().contains_key(&place);
             for _ in 0..if is_there { waiting } else { 0 } {
-                waiting::on_key_ready(self, place.0, &place.1);
+                waiting::serve_soon(self, place.0, &place.1);
             }
         }
     }
@@ -293,11 +294,11 @@ impl Node {
             match block {
                 Block::IsToBeTold => {
                     self.tell(client, ticket);
-                    waiting::on_replied(self, ticket);
+                    drop(waiting::on_unblocked(self, ticket));
                 }
                 Block::IsTold => {
                     self.events.borrow_mut().push(Event::Told(client, reply));
-                    waiting::on_replied(self, ticket);
+                    drop(waiting::on_unblocked(self, ticket));
                 }
                 Block::Waits | Block::IsOver => waiting::on_gone(self, ticket),
             }
@@ -408,14 +409,8 @@ impl Host for &Node {
         self.turn_end.set(Some(self.now() + later));
     }
 
-    fn begin_walk(self) {
-        *self.walk.borrow_mut() = Some(None);
-    }
-
     fn walk_on(self) -> bool {
-        let Some(last) = self.walk.take() else {
-            return false;
-        };
+        let last = self.walk.take();
         let place = {
             let keys = self.keys.borrow();
             let behind = keys.keys().find(|place| last.as_ref().is_none_or(|last| *place > last));
@@ -427,7 +422,7 @@ impl Host for &Node {
         self.open_as(&place, Context::Looking, false, |key, value| {
             wakeup::plan(self, value, || key.database, || key.name);
         });
-        *self.walk.borrow_mut() = Some(Some(place));
+        *self.walk.borrow_mut() = Some(place);
         true
     }
 

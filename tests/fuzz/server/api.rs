@@ -95,9 +95,9 @@ functions! {
     "LatencyAddSample" => ignore,
     "Log" => log,
     "Call" => no_answer,
-    "CallReplyArrayElement" => no_answer,
-    "CallReplyStringPtr" => no_answer,
-    "FreeCallReply" => ignore,
+    "GetServerInfo" => no_answer,
+    "ServerInfoGetFieldC" => no_answer,
+    "FreeServerInfo" => ignore,
     // Not here: the module goes by its timers then.
     "EventLoopAdd" => refuse,
     "CreateTimer" => waiting::create_timer,

@@ -35,7 +35,7 @@ fn a_block_is_read_as_it_was_written_and_full_at_its_size() {
     assert!(read
         .iter()
         .map(|(id, body, record)| (*id, *body, record.clone()))
-        .eq(jobs.map(|job| (job.id.bytes(), job.body, job.record()))));
+        .eq(jobs.map(|job| (job.id.bytes(), job.body, JobRecord::of(&job)))));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::queue::Time;
 use crate::services::alarm::{arm, next_turn, was_clock_set, TimeSlice, NEXT_TURN};
 use crate::services::host::Host;
 use crate::services::pacemaker;
-use crate::services::stats::Stats;
+use crate::services::state::Stats;
 
 use super::{node, pass, Node, BUDGET};
 

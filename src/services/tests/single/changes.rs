@@ -6,10 +6,10 @@ use crate::queue::{Add, Due, Ids, Lease, Pop, Queue, Removal, Remove, Time};
 use crate::services::commit::{circumstances, commit};
 use crate::services::frame::{look, OpenQueue, Source};
 use crate::services::host::Host;
+use crate::services::lifecycle;
 use crate::services::log::{LogForm, LoggedCircumstances, POP};
 use crate::services::notify::{self, Announced, Announcement};
 use crate::services::value::QueueValue;
-use crate::services::{lifecycle, wakeup};
 
 use super::{
     add, command, every_minute, id, join, logged, ms, node, now_of, pass, place, plain, Context,
@@ -34,7 +34,7 @@ fn a_queue_goes_by_a_floor_once_it_was_told_or_has_given_a_lease_above_it() {
         pass(&uptime, Duration::from_secs(90));
         let now = now_of(host).now;
         let other = if is_floor_above { node.wall_ms() + 5_000 } else { node.wall_ms() - 5_000 };
-        host.with(|state| state.leases.observe(Queue::lease_at(Time::new(other).unwrap()), now));
+        host.with(|state| state.leases.observe(Lease::first_at(Time::new(other).unwrap()), now));
         let mut value = lifecycle::new(host, queue);
         let key = Key { node: host, database: 0, name: b"q", context: Context::Timer };
         let floor_for =
@@ -91,7 +91,7 @@ fn a_log_entry_lets_time_pass_and_takes_none_back() {
     let (first, later, before) = (told(0), told(10), told(7));
     node.open_as(&place(), Context::Log, true, |key, value| {
         for (entry, horizon) in [(&first, &first), (&later, &later), (&before, &later)] {
-            let (open, _) = OpenQueue::for_entry(&node, key, value, entry);
+            let open = OpenQueue::new(&node, key, value, Source::Log, Some(entry));
             assert_eq!((open.now(), open.queue().horizon()), (entry.time, horizon.time));
         }
     });
@@ -110,7 +110,7 @@ fn a_log_entry_serves_waiting_consumers_only_on_a_primary_that_is_not_loading() 
         // A client may send what a log says.
         let context = if is_served { command(&add) } else { Context::Log };
         node.open_as(&place(), context, true, |key, value| {
-            add.carry_out(OpenQueue::new(host, key, value, Source::Log), LogForm::AsSent)
+            add.carry_out(OpenQueue::new(host, key, value, Source::Log, None), LogForm::AsSent)
         });
         let left = host.with(|state| (state.to_unblock.len(), state.to_serve.len()));
         assert_eq!(left, (usize::from(is_served), 0), "{is_primary} {is_loading}");
@@ -135,7 +135,8 @@ fn a_look_shows_what_time_did_and_arms_the_timer_for_the_rest() {
         let seconds_later = |seconds: u64| begun.now.saturating_add(ms(seconds * 1_000));
         assert_eq!((look(host, &key, value), value.hint), (begun.now, Some(seconds_later(5))));
         // The clock was set back.
-        wakeup::cancel(host, value, key.database, key.name);
+        let hint = value.hint.take().unwrap();
+        host.with(|state| state.hints.remove(hint, key.database, key.name));
         host.with(|state| state.hints.add(seconds_later(30), key.database, key.name));
         value.hint = Some(seconds_later(30));
         assert_eq!(
@@ -151,7 +152,8 @@ fn a_look_shows_what_time_did_and_arms_the_timer_for_the_rest() {
         look(host, &key, value);
         assert!(!value.is_unlocated());
         // And the other way round.
-        wakeup::cancel(host, value, key.database, key.name);
+        let hint = value.hint.take().unwrap();
+        host.with(|state| state.hints.remove(hint, key.database, key.name));
         look(host, &key, value);
         assert!(value.hint.is_some_and(|hint| hint <= seconds_later(30)));
     });
@@ -166,7 +168,7 @@ fn commands_call_the_timer_only_where_something_is_left() {
         let sent = Operation::Pop(ONE);
         let pop = || {
             let popped = node.open_as(&place(), command(&sent), false, |key, value| {
-                let open = OpenQueue::new(host, key, value, Source::Client);
+                let open = OpenQueue::new(host, key, value, Source::Client, None);
                 open.change(&Pop::ONE, LogForm::AsSent, |deliveries, _| deliveries.len())
             });
             (popped.unwrap(), host.with(|state| state.to_serve.len()))

@@ -84,7 +84,7 @@ fn the_leases_of_a_queue_that_is_loaded_bind_the_others() {
         let host = &node;
         host.with(|state| (state.is_primary, state.is_loading) = (is_primary, is_loading));
         let now = now_of(host).now;
-        let ahead = Queue::lease_at(now.saturating_add(ms(30 * 60_000)));
+        let ahead = Lease::first_at(now.saturating_add(ms(30 * 60_000)));
         let mut queue = Queue::new((1, 2));
         let circumstances = Circumstances {
             now,

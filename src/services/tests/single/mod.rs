@@ -91,7 +91,7 @@ fn command(sent: &Operation) -> Context<'_> {
 fn add(node: &Node, name: &[u8]) {
     let operation = plain(name);
     node.open_as(&place(), command(&operation), true, |key, value| {
-        operation.carry_out(OpenQueue::new(node, key, value, Source::Client), LogForm::AsSent)
+        operation.carry_out(OpenQueue::new(node, key, value, Source::Client, None), LogForm::AsSent)
     });
 }
 
