@@ -38,9 +38,9 @@ ROOT = Path(__file__).resolve().parents[1]
 # Which commands there are, in the order and under the titles of the tables.
 GROUPS = {
     "Produce": ["add"],
-    "Consume": ["pop", "mpop", "finish", "release", "touch", "bury"],
+    "Consume": ["pop", "mpop", "finish", "done", "release", "touch", "bury"],
     "Manage": ["del", "kick", "kickjob", "pause", "resume", "purge", "alter"],
-    "Look": ["get", "peek", "scan", "groups", "len", "forecast", "info", "next"],
+    "Look": ["get", "result", "peek", "scan", "groups", "len", "forecast", "info", "next"],
 }
 # Not for clients: it has a head in the sources, and no page.
 INTERNAL = ["apply"]

@@ -8,12 +8,13 @@
 )]
 
 use super::error::Error;
-use super::limits::REASON_BYTES_MAX;
+use super::limits::{NOTE_BYTES_MAX, REASON_BYTES_MAX};
 use crate::queue::{Attempts, Backoff, Claim, Id, Ids, Lease, Millis, State, Time};
 use crate::server::arg::{Arg, Args};
 use crate::server::call::Call;
 use crate::server::context::wall_clock;
 use crate::server::spec::Spec;
+use crate::services::config;
 use crate::services::frame::Source;
 
 /// No clock is so close to the last time, in the year 10889, that a span up to this could end after
@@ -108,11 +109,28 @@ impl<'c> ArgReader<'c> {
     /// none.
     pub fn options(
         mut self,
+        read: impl FnMut(Name, &mut ArgReader<'c>) -> Result<bool, Error>,
+    ) -> Result<(), Error> {
+        self.options_up_to(None, read)
+    }
+
+    /// The same, up to an option with the name `end`, which is left.
+    pub fn options_up_to(
+        &mut self,
+        end: Option<Name>,
         mut read: impl FnMut(Name, &mut ArgReader<'c>) -> Result<bool, Error>,
     ) -> Result<(), Error> {
-        while let Some(word) = self.next() {
+        loop {
+            let before = *self;
+            let Some(word) = self.next() else {
+                return Ok(());
+            };
+            if end.is_some_and(|end| Name::read(word.bytes()) == Some(end)) {
+                *self = before;
+                return Ok(());
+            }
             let is_option = match Name::read(word.bytes()) {
-                Some(name) => read(name, &mut self)?,
+                Some(name) => read(name, self)?,
                 None => false,
             };
             if !is_option {
@@ -122,7 +140,6 @@ impl<'c> ArgReader<'c> {
                 return Err(error(word.bytes().to_vec()));
             }
         }
-        Ok(())
     }
 
     /// The value of an option.
@@ -262,6 +279,30 @@ impl<'c> ArgReader<'c> {
             return Err(Error::ReasonLength);
         }
         Ok(reason)
+    }
+
+    /// The value of BODY or RESULT.
+    pub fn body(&mut self, option: &'static str) -> Result<&'c [u8], Error> {
+        let body = self.value(option)?;
+        self.check_body(body)
+    }
+
+    /// A body, if it isn't too long for this server.
+    pub fn check_body(&self, body: &'c [u8]) -> Result<&'c [u8], Error> {
+        let max = config::max_body_bytes();
+        if body.len() > max && self.source == Source::Client {
+            return Err(Error::BodyLength { max });
+        }
+        Ok(body)
+    }
+
+    /// The value of NOTE.
+    pub fn note(&mut self, option: &'static str) -> Result<&'c [u8], Error> {
+        let note = self.value(option)?;
+        if note.len() > NOTE_BYTES_MAX {
+            return Err(Error::NoteLength);
+        }
+        Ok(note)
     }
 
     /// The value of STATE.

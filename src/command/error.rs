@@ -1,9 +1,10 @@
 //! Every error that a command can answer with, and its wording.
 
-use super::limits::REASON_BYTES_MAX;
+use super::limits::{NOTE_BYTES_MAX, REASON_BYTES_MAX};
 use super::quoted::Quoted;
 use crate::queue::{
-    Millis, RecordError, State, Time, CRON_BYTES_MAX, ID_BYTES_MAX, PAUSED_GROUPS_MAX,
+    Millis, RecordError, State, Time, CRON_BYTES_MAX, DONE_ADDS_MAX, ID_BYTES_MAX,
+    PAUSED_GROUPS_MAX,
 };
 use crate::server::key::WrongType;
 
@@ -48,6 +49,10 @@ pub enum Error {
     BurstLength { option: &'static str },
     #[error("ERR reason must be at most {} bytes long", REASON_BYTES_MAX)]
     ReasonLength,
+    #[error("ERR note must be at most {} bytes long", NOTE_BYTES_MAX)]
+    NoteLength,
+    #[error("ERR DQ.DONE takes at most {} ADDs", DONE_ADDS_MAX)]
+    TooManyAdds,
     #[error("ERR numkeys must be the number of keys that follow it, at least 1")]
     NumKeys,
     #[error("ERR id must be 1 to {} bytes long", ID_BYTES_MAX)]

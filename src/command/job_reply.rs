@@ -47,6 +47,12 @@ pub fn reply_job(replies: Replies, job: &JobView, now: Time) {
     if let Some(group) = job.group {
         fields.add("group", group.bytes());
     }
+    if let Some(note) = job.note_at(now) {
+        fields.add("note", note);
+    }
+    if let Some(result) = job.result {
+        fields.add("result", result);
+    }
     if let (Some(schedule), Some(run_state)) = (&job.schedule, job.run_state_at(now)) {
         show_schedule(&mut fields, schedule, &run_state, state);
     }

@@ -5,7 +5,7 @@
 
 use super::arg_reader::ArgReader;
 use super::error::Error;
-use crate::queue::{Altered, Done, Queue, Time};
+use crate::queue::{Affected, Altered, Queue, Time};
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 pub use crate::server::command::Handler;
@@ -47,7 +47,7 @@ pub trait Reply {
     fn reply(&self, queue: &Queue, replies: Replies) -> Result<(), Error>;
 }
 
-impl Reply for Done {
+impl Reply for Affected {
     fn reply(&self, _: &Queue, replies: Replies) -> Result<(), Error> {
         replies.integer(self.0 as u64);
         Ok(())

@@ -18,5 +18,7 @@ pub const NEXT_TIMES_MAX: usize = 1_000;
 pub const FORECAST_STEPS_MAX: u64 = 1_000;
 /// Of a worker's reason.
 pub const REASON_BYTES_MAX: usize = 512;
+/// Of a worker's note.
+pub const NOTE_BYTES_MAX: usize = 512;
 /// Of a word that an error quotes.
 pub const QUOTED_BYTES_MAX: usize = 64;

@@ -7,6 +7,7 @@
 //! | `arg_reader.rs`, `limits.rs` | reading arguments; how much a command takes or gives |
 //! | `table.rs` | every command, and of which kind it is |
 //! | `error.rs`, `quoted.rs` | every error, with its wording; how it shows what a client sent |
+//! | `new_job.rs` | a job as DQ.ADD and DQ.DONE take it |
 //! | `consumer.rs` | what DQ.POP and DQ.MPOP share |
 //! | `schedule_options.rs` | the options of a schedule |
 //! | `job_reply.rs` | a job as it is shown |
@@ -20,6 +21,7 @@ mod arg_reader;
 mod bury;
 mod consumer;
 mod del;
+mod done;
 mod error;
 mod finish;
 mod forecast;
@@ -33,6 +35,7 @@ mod kinds;
 mod len;
 mod limits;
 mod mpop;
+mod new_job;
 mod next;
 mod pause;
 mod peek;
@@ -40,6 +43,7 @@ mod pop;
 mod purge;
 mod quoted;
 mod release;
+mod result;
 mod resume;
 mod scan;
 mod schedule_options;

@@ -1,10 +1,11 @@
-//! `DQ.RELEASE key id lease [DELAY ms | UNBEGUN] [PRIORITY 0..255] [REASON text]`
+//! `DQ.RELEASE key id lease [DELAY ms | UNBEGUN] [PRIORITY 0..255] [REASON text] [BODY bytes]
+//! [NOTE text]`
 //!
 //! Gives a job back that was handed out: it waits for DELAY or, without it, for its backoff, and is
 //! ready again. After its last attempt it is dead instead. UNBEGUN says that nobody has worked on
 //! it: it is ready at once, and the attempt isn't counted. The lease is good for nothing any more.
 //! REASON, at most 512 bytes, is kept with the job. PRIORITY is the job's from here on, also if it
-//! is dead.
+//! is dead. BODY and NOTE are as with DQ.TOUCH.
 //!
 //! Replies with 1; with 0 when that lease isn't the job's, or the job's time to live is over.
 //!
@@ -13,7 +14,7 @@
 use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::Change;
-use crate::queue::{self, WhenReleased};
+use crate::queue::{self, Checkpoint, WhenReleased};
 use crate::server::spec::{KeyUse, Spec};
 
 pub struct Release;
@@ -27,7 +28,8 @@ impl Change for Release {
         flags: c"write fast",
         arity: -4,
         key: KeyUse::Change,
-        grammar: "key id lease [DELAY ms | UNBEGUN] [PRIORITY 0..255] [REASON text]",
+        grammar: "key id lease [DELAY ms | UNBEGUN] [PRIORITY 0..255] [REASON text] \
+            [BODY bytes] [NOTE text]",
     };
 
     type Operation<'c> = queue::Release<'c>;
@@ -35,11 +37,14 @@ impl Change for Release {
     fn parse<'c>(mut words: ArgReader<'c>) -> Result<queue::Release<'c>, Error> {
         let claim = words.require_claim()?;
         let (mut delay, mut unbegun, mut priority, mut reason) = (None, None, None, None);
+        let mut checkpoint = Checkpoint::NONE;
         options!(words, {
             "DELAY" => delay, span(0);
             "UNBEGUN" => unbegun, flag();
             "PRIORITY" => priority, priority();
             "REASON" => reason, reason();
+            "BODY" => checkpoint.body, body();
+            "NOTE" => checkpoint.note, note();
         });
         let when = match (delay, unbegun) {
             (None, None) => WhenReleased::AfterBackoff,
@@ -47,6 +52,6 @@ impl Change for Release {
             (None, Some(())) => WhenReleased::Unbegun,
             (Some(_), Some(())) => return Err(Error::Exclusive { one: "DELAY", other: "UNBEGUN" }),
         };
-        Ok(queue::Release { claim, when, priority, reason })
+        Ok(queue::Release { claim, when, priority, reason, checkpoint })
     }
 }

@@ -7,8 +7,8 @@ use super::arg_reader::ArgReader;
 use super::error::Error;
 use super::kinds::{replay, Change, Changing, Handler, Logged, LookingAt};
 use super::{
-    add, alter, bury, del, finish, forecast, get, groups, info, kick, kickjob, len, mpop, next,
-    pause, peek, pop, purge, release, resume, scan, touch,
+    add, alter, bury, del, done, finish, forecast, get, groups, info, kick, kickjob, len, mpop,
+    next, pause, peek, pop, purge, release, result, resume, scan, touch,
 };
 use crate::server::arg::Arg;
 use crate::server::call::Call;
@@ -63,6 +63,7 @@ commands! {
     pop pop::Pop,
     own mpop::MPop,
     change finish::Finish,
+    change done::Done,
     change release::Release,
     change touch::Touch,
     change bury::Bury,
@@ -74,6 +75,7 @@ commands! {
     own purge::Purge,
     change alter::Alter,
     look get::Get,
+    look result::JobResult,
     look peek::Peek,
     look scan::Scan,
     look groups::Groups,

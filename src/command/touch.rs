@@ -1,8 +1,11 @@
-//! `DQ.TOUCH key id lease [TTR ms]`
+//! `DQ.TOUCH key id lease [TTR ms] [BODY bytes] [NOTE text]`
 //!
 //! The work goes on: the lease lasts for TTR or, without it, for the job's own TTR from now on. A
 //! job that has been cancelled, replaced or taken over answers 0: that is how a worker learns of
 //! it.
+//!
+//! BODY is the job's body from now on, at the next attempt too. NOTE, at most 512 bytes, says how far
+//! the job is; an empty one removes it.
 //!
 //! Replies with 1; with 0 when that lease isn't the job's, or the job's time to live is over.
 //!
@@ -11,7 +14,7 @@
 use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::Change;
-use crate::queue;
+use crate::queue::{self, Checkpoint};
 use crate::server::spec::{KeyUse, Spec};
 
 pub struct Touch;
@@ -25,17 +28,19 @@ impl Change for Touch {
         flags: c"write fast",
         arity: -4,
         key: KeyUse::Change,
-        grammar: "key id lease [TTR ms]",
+        grammar: "key id lease [TTR ms] [BODY bytes] [NOTE text]",
     };
 
     type Operation<'c> = queue::Touch<'c>;
 
     fn parse<'c>(mut words: ArgReader<'c>) -> Result<queue::Touch<'c>, Error> {
         let claim = words.require_claim()?;
-        let mut ttr = None;
+        let (mut ttr, mut checkpoint) = (None, Checkpoint::NONE);
         options!(words, {
             "TTR" => ttr, span(1);
+            "BODY" => checkpoint.body, body();
+            "NOTE" => checkpoint.note, note();
         });
-        Ok(queue::Touch { claim, ttr })
+        Ok(queue::Touch { claim, ttr, checkpoint })
     }
 }

@@ -16,7 +16,7 @@
 //! let lease = queue.apply(&when(500), &Pop::ONE).iter().next().unwrap().lease;
 //! let claims = Claims::from_slice(&[Claim { id, lease: Some(lease) }]);
 //! let finished = queue.apply(&when(501), &Finish { claims });
-//! assert_eq!(finished, Done(1));
+//! assert_eq!(finished, Affected(1));
 //! ```
 //!
 //! Each room imports only from the rooms above it:
@@ -51,7 +51,7 @@ pub use kernel::defrag::Walk;
 pub use kernel::job::JobView;
 pub use kernel::ledger::Events;
 pub use kernel::log_state::{Checksum, Circumstances, Defaults, LogState};
-pub use kernel::operation::{Changed, Done, Operation};
+pub use kernel::operation::{Affected, Changed, Operation};
 pub use kernel::queue::Queue;
 pub use kernel::removed::Removed;
 pub use kernel::totals::Totals;
@@ -62,10 +62,11 @@ pub use memory::defrag::Defragmenter;
 pub use operation::consume::{
     Deliveries, Delivery, Mode, Pop, PopById, POP_BYTES_MAX, POP_JOBS_MAX,
 };
+pub use operation::done::{Done, Followed, DONE_ADDS_MAX};
 pub use operation::manage::{Alter, Altered, KickJob, Pause, Removal, Remove, Resume};
 pub use operation::produce::{Add, Added, Due, IfTaken};
 pub use operation::upkeep::ForgetGroups;
-pub use operation::work::{Bury, Finish, Release, Touch, WhenReleased};
+pub use operation::work::{Bury, Checkpoint, Finish, Release, Touch, WhenReleased};
 pub use record::block::{read_block, BlockWriter, ReadJob};
 pub use record::job::JobRecord;
 pub use record::queue::QueueRecord;

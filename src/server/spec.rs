@@ -23,6 +23,7 @@ pub struct Spec {
 impl Spec {
     pub const SINCE_0_1: &CStr = c"0.1.0";
     pub const SINCE_0_2: &CStr = c"0.2.0";
+    pub const SINCE_0_3: &CStr = c"0.3.0";
 }
 
 /// What a command does with its key, for ACL rules and clients.

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::host::Host;
 use super::place::QueueKey;
 use crate::queue::{
-    Add, Added, Alter, Altered, Bury, Deliveries, Done, Effect, Events, Finish, ForgetGroups,
-    KickJob, Operation, Pause, Pop, PopById, Queue, Release, Remove, Resume, Touch,
+    Add, Added, Affected, Alter, Altered, Bury, Deliveries, Done, Effect, Events, Finish, Followed,
+    ForgetGroups, KickJob, Operation, Pause, Pop, PopById, Queue, Release, Remove, Resume, Touch,
 };
 
 const ADDED: &CStr = c"dq.added";
@@ -103,8 +103,18 @@ fn announce_deliveries(deliveries: &Deliveries) -> Announcement {
 }
 
 impl Announced for Finish<'_> {
-    fn announce(finished: &Done) -> Announcement {
+    fn announce(finished: &Affected) -> Announcement {
         Announcement::event(FINISHED).count(&JOBS_FINISHED, finished.0)
+    }
+}
+
+impl Announced for Done<'_> {
+    fn announce(followed: &Followed) -> Announcement {
+        let added = match followed {
+            Followed::Yes { ids } => ids.iter().flatten().count(),
+            Followed::No | Followed::Refused(_) => 0,
+        };
+        Announcement::event(FINISHED).count(&JOBS_FINISHED, 1).count(&JOBS_ADDED, added)
     }
 }
 
@@ -115,7 +125,7 @@ impl Announced for Touch<'_> {}
 impl Announced for Bury<'_> {}
 
 impl Announced for Remove<'_> {
-    fn announce(removed: &Done) -> Announcement {
+    fn announce(removed: &Affected) -> Announcement {
         Announcement::event(DELETED).count(&JOBS_DELETED, removed.0)
     }
 }

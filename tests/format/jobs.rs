@@ -124,6 +124,37 @@ fn a_job_with_a_group() {
     assert_eq!(nameless.job(b"a", b""), Err(RecordError::Impossible));
 }
 
+#[test]
+fn a_job_with_a_note() {
+    let plain = job(Progress::default(), 1_000, None);
+    // No expiry, KEEP, reason, tally, group, LATE, schedule.
+    let expected = bytes(&[&waiting(10), &[0xc0; 7], &[0xc4, 3], b"1/3"]);
+    check(JobView { note: Some(b"1/3"), ..plain }, &expected);
+    // An empty one is none, and is not written.
+    let empty = bytes(&[&waiting(10), &[0xc0; 7], &[0xc4, 0]]);
+    let empty = JobRecord::decode(&empty).unwrap();
+    assert_eq!(empty.job(b"a", b"body"), Ok(plain));
+    assert_eq!(JobRecord::of(&plain).encode(), waiting(2));
+}
+
+#[test]
+fn a_job_with_a_result() {
+    let done = Progress { stage: Stage::Done, attempt: 1, ..Progress::default() };
+    let mut plain = job(done, 1_000, None);
+    plain.policy.keep = ms(200);
+    let mut start = waiting(11);
+    // Attempt and stage: done.
+    (start[11], start[13]) = (1, 3);
+    // No expiry; KEEP 200; no reason, tally, group, LATE, schedule, note.
+    let start = bytes(&[&start, &[0xc0, 0xcc, 200], &[0xc0; 6]]);
+    let expected = bytes(&[&start, &[0xc4, 2], b"42"]);
+    check(JobView { result: Some(b"42"), ..plain }, &expected);
+    // An empty one is one.
+    check(JobView { result: Some(b""), ..plain }, &bytes(&[&start, &[0xc4, 0]]));
+    let with_note = bytes(&[&expected[..start.len() - 1], &[0xc4, 1, b'n', 0xc4, 2], b"42"]);
+    check(JobView { note: Some(b"n"), result: Some(b"42"), ..plain }, &with_note);
+}
+
 /// Neither what a field says by itself, nor how many there are.
 #[test]
 fn an_extra_that_says_nothing_is_left_out() {
@@ -134,7 +165,7 @@ fn an_extra_that_says_nothing_is_left_out() {
         let job = record.job(b"a", b"").unwrap();
         assert_eq!(JobRecord::of(&job).encode(), plain);
     }
-    let longer = bytes(&[&[0x99], &plain[1..], &[0x9a], &[0xc0; 10]]);
+    let longer = bytes(&[&[0x99], &plain[1..], &[0x9c], &[0xc0; 12]]);
     assert_eq!(JobRecord::decode(&longer), Err(RecordError::Unreadable));
 }
 

@@ -64,5 +64,7 @@ fn job<'a>(progress: Progress, time: u64, reason: Option<&'a [u8]>) -> JobView<'
         tally: Tally::default(),
         group,
         schedule,
+        note: None,
+        result: None,
     }
 }

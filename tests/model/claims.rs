@@ -2,19 +2,21 @@
 
 use crate::job::{Job, Stage};
 use crate::reference::Reference;
-use crate::told::{Bytes, Claim, Outcome, When, LAST};
+use crate::told::{Bytes, Checkpoint, Claim, Finishing, Outcome, When, LAST};
 
 impl Reference {
-    pub fn finish(&mut self, now: u64, claim: &Claim) -> bool {
+    pub fn finish(&mut self, now: u64, claim: &Claim, finishing: &Finishing) -> bool {
         let Some(place) = self.held(claim) else {
             return false;
         };
         self.totals.finished += 1;
         self.jobs[place].tally = self.jobs[place].tally_at(now);
-        let keep = self.jobs[place].policy.keep;
+        let keep = finishing.keep.unwrap_or(self.jobs[place].policy.keep);
+        self.jobs[place].result = finishing.result.clone();
         if self.arm(now, place, None) {
             return true;
         }
+        self.jobs[place].policy.keep = keep;
         if keep == 0 {
             self.jobs.remove(place);
         } else {
@@ -30,10 +32,12 @@ impl Reference {
         when: When,
         priority: Option<u8>,
         reason: Option<&Bytes>,
+        checkpoint: &Checkpoint,
     ) -> Outcome {
         let Some(place) = self.claimed_alive(now, claim) else {
             return Outcome::No;
         };
+        self.jobs[place].goes_on_from(checkpoint);
         self.totals.released += 1;
         let job = &mut self.jobs[place];
         job.tally = job.tally_at(now);
@@ -60,7 +64,13 @@ impl Reference {
         Outcome::Yes
     }
 
-    pub fn touch(&mut self, now: u64, claim: &Claim, ttr: Option<u64>) -> Outcome {
+    pub fn touch(
+        &mut self,
+        now: u64,
+        claim: &Claim,
+        ttr: Option<u64>,
+        checkpoint: &Checkpoint,
+    ) -> Outcome {
         let Some(place) = self.claimed_alive(now, claim) else {
             return Outcome::No;
         };
@@ -70,6 +80,7 @@ impl Reference {
         }
         let order = self.next_event();
         let job = &mut self.jobs[place];
+        job.goes_on_from(checkpoint);
         job.tally = job.tally_at(now);
         job.time = (now + ttr.unwrap_or(job.policy.ttr)).min(LAST);
         job.order = order;
@@ -100,5 +111,16 @@ impl Reference {
         let is_alive =
             |place: &usize| self.jobs[*place].expires_at.is_none_or(|expiry| expiry > now);
         self.held(claim).filter(is_alive)
+    }
+}
+
+impl Job {
+    fn goes_on_from(&mut self, checkpoint: &Checkpoint) {
+        if let Some(body) = &checkpoint.body {
+            self.body = body.clone();
+        }
+        if let Some(note) = &checkpoint.note {
+            self.note = Some(note.clone()).filter(|note| !note.is_empty());
+        }
     }
 }

@@ -203,11 +203,14 @@ fn check_job(job: &JobView, expected: &job::Job, now: u64) {
         order: expected.order,
         group: expected.group,
         round: job.schedule.map(|schedule| round(&schedule)),
+        note: job.note.map(Vec::from),
+        result: job.result.map(Vec::from),
     };
     assert_eq!(job.group.map(|name| name.bytes().to_vec()), expected.group.map(groups::name));
     assert_eq!(seen, *expected);
     assert_eq!(job.state(at(now)), expected.state(now));
     assert_eq!(tally(job.tally_at(at(now))), expected.tally_at(now));
+    assert_eq!(job.note_at(at(now)), expected.note_at(now).map(|note| &note[..]));
 }
 
 fn tally(tally: Tally) -> job::Tally {

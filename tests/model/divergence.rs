@@ -174,10 +174,11 @@ fn how_often_faults_are_noticed() {
     for ((fault, name), row) in &table {
         println!("{:14} {name:10} {row:?}", format!("{fault:?}"));
     }
-    for ((fault, name), [at_once, later, never, ..]) in &table {
+    for ((fault, name), row @ [at_once, later, never, ..]) in &table {
         let is_mixed = !["pause", "resume", "alter"].contains(name);
+        let are_few = row.iter().sum::<usize>() < 5;
         if matches!(fault, Fault::Skipped) && is_mixed {
-            assert!(*at_once > 0 && later + never == 0, "{fault:?} of {name}");
+            assert!((*at_once > 0 || are_few) && later + never == 0, "{fault:?} of {name}");
         }
     }
 }

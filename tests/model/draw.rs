@@ -5,7 +5,8 @@ use proptest::prelude::*;
 
 use crate::groups::Name;
 use crate::operation::{
-    By, Claim, DueIn, Floor, Jump, NewId, Operation, Readers, RuleIn, Turn, Which, GIVEN_IDS,
+    By, CheckpointIn, Claim, DueIn, Floor, Following, Jump, NewId, Operation, Readers, RuleIn,
+    Turn, Which, GIVEN_IDS,
 };
 use crate::told::{
     Alteration, Backoff, Defaults, IfTaken, Options, Rate, Rule, Timing, When, LAST, LEASES_END,
@@ -203,6 +204,58 @@ fn schedule() -> impl Strategy<Value = Operation> {
     )
 }
 
+/// The length of a text that a worker sends.
+fn text() -> impl Strategy<Value = u16> {
+    prop_oneof![2 => Just(0u16), 4 => 1..6u16, 1 => Just(3_000u16)]
+}
+
+fn checkpoint() -> impl Strategy<Value = CheckpointIn> {
+    (prop::option::weighted(0.3, text()), prop::option::weighted(0.5, text()))
+        .prop_map(|(body, note)| CheckpointIn { body, note })
+}
+
+fn following() -> BoxedStrategy<Following> {
+    let if_taken = prop_oneof![
+        4 => Just(IfTaken::Refuse),
+        2 => Just(IfTaken::Leave),
+        2 => Just(IfTaken::Replace),
+        2 => Just(IfTaken::Ensure),
+    ];
+    let schedule = (rule(), prop::option::weighted(0.4, due()));
+    // One that the queue makes for another job beside it, if it isn't careful.
+    let like = (0..2u64).prop_map(|number| NewId::LikeOfQueue { ahead: 0, number });
+    let id = prop_oneof![4 => new_id(), 1 => Just(NewId::ByQueue), 2 => like];
+    let parts = (
+        prop::option::weighted(0.8, id),
+        due(),
+        options(),
+        prop::option::weighted(0.3, schedule),
+        if_taken,
+    );
+    let drawn = parts.prop_map(|(id, due, options, schedule, if_taken)| Following {
+        id,
+        due,
+        options,
+        schedule,
+        if_taken,
+    });
+    drawn.boxed()
+}
+
+fn done() -> BoxedStrategy<Operation> {
+    let adds =
+        (prop::collection::vec(following(), 3), prop_oneof![2 => Just(0usize), 3 => 1..4usize]);
+    let adds = adds.prop_map(|(mut adds, len)| {
+        adds.truncate(len);
+        adds
+    });
+    let parts =
+        (claim(), prop::option::weighted(0.7, text()), prop::option::of(span_if_any()), adds);
+    let drawn =
+        parts.prop_map(|(claim, result, keep, adds)| Operation::Done { claim, result, keep, adds });
+    drawn.boxed()
+}
+
 fn of_producers() -> impl Strategy<Value = Operation> {
     let add = (new_id(), due(), options(), prop::bool::weighted(0.3));
     let add =
@@ -232,16 +285,19 @@ fn of_workers() -> impl Strategy<Value = Operation> {
     ];
     let by_id = (several(which()), prop::option::of(ttr()), prop::bool::weighted(0.2));
     let by_id = by_id.prop_map(|(jobs, ttr, no_ack)| Operation::PopById { jobs, ttr, no_ack });
-    let release =
-        (claim(), when, prop::option::weighted(0.3, priority()), prop::option::of(0..3u8));
-    let release = release.prop_map(|(claim, when, priority, reason)| Operation::Release {
-        claim,
+    let release = (
+        claim(),
         when,
-        priority,
-        reason,
+        prop::option::weighted(0.3, priority()),
+        prop::option::of(0..3u8),
+        checkpoint(),
+    );
+    let release = release.prop_map(|(claim, when, priority, reason, checkpoint)| {
+        Operation::Release { claim, when, priority, reason, checkpoint }
     });
-    let touch = (claim(), prop::option::of(ttr()));
-    let touch = touch.prop_map(|(claim, ttr)| Operation::Touch { claim, ttr });
+    let touch = (claim(), prop::option::of(ttr()), checkpoint());
+    let touch =
+        touch.prop_map(|(claim, ttr, checkpoint)| Operation::Touch { claim, ttr, checkpoint });
     let bury = (claim(), prop::option::of(0..3u8));
     let bury = bury.prop_map(|(claim, reason)| Operation::Bury { claim, reason });
     let count = prop_oneof![4 => 1..5usize, 1 => 5..300usize];
@@ -249,8 +305,9 @@ fn of_workers() -> impl Strategy<Value = Operation> {
         60 => pop,
         10 => by_id,
         20 => several(claim()).prop_map(Operation::Finish),
+        20 => done(),
         16 => release,
-        12 => touch,
+        16 => touch,
         6 => bury,
         9 => count.prop_map(|count| Operation::GiveBack { count }),
     ]

@@ -47,7 +47,7 @@ pub enum Step {
     Delete {
         id: Blob,
     },
-    /// Release, touch, bury or kick.
+    /// Release, touch, bury, kick or finish.
     Change {
         id: Blob,
         how: u8,
@@ -108,7 +108,7 @@ fn bytes_of(value: impl serde::Serialize) -> Vec<u8> {
     rmp_serde::to_vec(&value).unwrap()
 }
 
-/// Backoff, TTL, expiry, KEEP, reason, tally, group, LATE, schedule.
+/// Backoff, TTL, expiry, KEEP, reason, tally, group, LATE, schedule, note, result.
 type Extra = (
     Option<(u64, u64)>,
     Option<u64>,
@@ -119,6 +119,8 @@ type Extra = (
     Text,
     Option<u64>,
     Option<Schedule>,
+    Text,
+    Text,
 );
 type Text = Option<serde_bytes::ByteBuf>;
 
@@ -142,19 +144,19 @@ fn schedule() -> impl Strategy<Value = Schedule> {
 
 fn extra() -> impl Strategy<Value = Extra> {
     let span = || prop_oneof![8 => 0..9u64, 1 => number()];
-    let text = prop::option::of(
-        prop::collection::vec(any::<u8>(), 0..4).prop_map(serde_bytes::ByteBuf::from),
-    );
+    let bytes = || prop::collection::vec(any::<u8>(), 0..4).prop_map(serde_bytes::ByteBuf::from);
     (
         prop::option::of((span(), span())),
         prop::option::of(span()),
         prop::option::of(time()),
         prop::option::of(span()),
-        text,
+        prop::option::of(bytes()),
         prop::option::weighted(0.3, any::<(u16, u16, u16, u16)>()),
         prop::option::weighted(0.5, group()),
         prop::option::weighted(0.2, span()),
         prop::option::weighted(0.4, schedule()),
+        prop::option::weighted(0.4, bytes()),
+        prop::option::weighted(0.3, bytes()),
     )
 }
 
@@ -436,16 +438,41 @@ fn change(queue: &mut Queue, told: &Circumstances, id: Id, how: u8) {
         1 => WhenReleased::After(delay),
         _ => WhenReleased::Unbegun,
     };
-    match how % 4 {
+    let note: &[u8] = if how & 16 == 0 { b"" } else { b"how far" };
+    let checkpoint = Checkpoint {
+        body: (how & 32 != 0).then_some(b"another"),
+        note: (how & 64 != 0).then_some(note),
+    };
+    match how % 5 {
         0 => {
             let priority = (how >= 128).then_some(how);
-            let release = Release { when, priority, ..Release::plain(claim) };
+            let release = Release { when, priority, checkpoint, ..Release::plain(claim) };
             assert!(queue.apply(told, &release).0 <= 1);
         }
-        1 => drop(queue.apply(told, &Touch { claim, ttr }).has_changed()),
+        1 => drop(queue.apply(told, &Touch { claim, ttr, checkpoint }).has_changed()),
+        4 => finish(queue, told, claim, ttr),
         2 => drop(queue.apply(told, &Bury { claim, reason: Some(b"why") }).has_changed()),
         _ => drop(queue.apply(told, &KickJob { ids: Ids::from_slice(&[id]) }).has_changed()),
     };
+}
+
+/// And goes on with a job of the same id and one whose id is made: both are added, or neither.
+fn finish(queue: &mut Queue, told: &Circumstances, claim: Claim, keep: Option<Millis>) {
+    let before: Vec<Vec<u8>> = queue.jobs().map(|job| job.id.bytes().to_vec()).collect();
+    let adds = vec![Add::plain(claim.id, b"follows"), Add::nameless(b"made")];
+    let done = Done { claim, result: Some(b"came of it"), keep, adds };
+    match queue.apply(told, &done) {
+        Followed::Yes { ids } => {
+            assert_eq!(ids.len(), 2);
+            for (id, body) in ids.iter().zip([&b"follows"[..], b"made"]) {
+                let id = Id::new(id.as_ref().unwrap()).unwrap();
+                assert_eq!(queue.get(id).unwrap().body, body);
+            }
+        }
+        Followed::No | Followed::Refused(_) => {
+            assert!(queue.jobs().map(|job| job.id.bytes()).eq(before.iter().map(|id| &id[..])));
+        }
+    }
 }
 
 fn add_by_queue(queue: &mut Queue, told: &Circumstances, due: u64) {

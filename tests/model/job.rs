@@ -35,6 +35,10 @@ pub struct Job {
     pub group: Option<crate::groups::Name>,
     /// Where it is in its schedule, if it has one.
     pub round: Option<RunState>,
+    /// How far it is.
+    pub note: Option<Bytes>,
+    /// Of a job that is done; or of the last run.
+    pub result: Option<Bytes>,
 }
 
 /// How often a job had what happen to it.

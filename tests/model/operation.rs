@@ -7,8 +7,8 @@ use crate::groups::Name;
 use crate::reference::{Delivery, Reference};
 use crate::subject::Subject;
 use crate::told::{
-    self, Add, Alteration, Bytes, Command, Defaults, Due, IfTaken, Options, Rule, Starts, When,
-    LAST,
+    self, Add, Alteration, Bytes, Checkpoint, Command, Defaults, Due, Finishing, IfTaken, Options,
+    Rule, Starts, When, LAST,
 };
 
 /// One operation, after the clock has jumped.
@@ -81,15 +81,23 @@ pub enum Operation {
         no_ack: bool,
     },
     Finish(Vec<Claim>),
+    Done {
+        claim: Claim,
+        result: Option<u16>,
+        keep: Option<u64>,
+        adds: Vec<Following>,
+    },
     Release {
         claim: Claim,
         when: When,
         priority: Option<u8>,
         reason: Option<u8>,
+        checkpoint: CheckpointIn,
     },
     Touch {
         claim: Claim,
         ttr: Option<u64>,
+        checkpoint: CheckpointIn,
     },
     Bury {
         claim: Claim,
@@ -122,6 +130,25 @@ pub enum Operation {
     Look,
     /// What the timer does: forgets what is old.
     Upkeep,
+}
+
+/// The lengths of the texts.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckpointIn {
+    pub body: Option<u16>,
+    pub note: Option<u16>,
+}
+
+/// A job that is added as another is finished.
+#[derive(Clone, Debug)]
+pub struct Following {
+    /// None: that of the finished job.
+    pub id: Option<NewId>,
+    pub due: DueIn,
+    pub options: Options,
+    /// Such a job has an id.
+    pub schedule: Option<(RuleIn, Option<DueIn>)>,
+    pub if_taken: IfTaken,
 }
 
 /// A schedule; the last of its times so far ahead.
@@ -209,6 +236,7 @@ impl Operation {
                     when: told::When::Unbegun,
                     priority: None,
                     reason: None,
+                    checkpoint: Checkpoint::default(),
                 };
                 return reference
                     .deliveries
@@ -224,12 +252,7 @@ impl Operation {
                 Command::Add(Add { if_taken, ..add(id.bytes(clock), *due, *options, clock) })
             }
             Operation::Schedule { id, rule, starts, options, if_taken } => {
-                let until = rule.until_in.map(|ahead| (clock + ahead).min(LAST));
-                let starts = starts.map_or(Starts::ByItself, |starts| match due(starts, clock) {
-                    Due::In(delay) => Starts::In(delay),
-                    Due::At(time) => Starts::At(time),
-                });
-                let schedule = Some((Rule { until, ..rule.rule }, starts));
+                let schedule = Some(rule.told(*starts, clock));
                 // Of a few, so that one that is ensured may be as it was.
                 let body = vec![b'a' + (clock % 3) as u8];
                 let plain = add(Some(given_id(*id)), DueIn::Delay(0), *options, clock);
@@ -241,16 +264,25 @@ impl Operation {
             Operation::Finish(claims) => Command::Finish {
                 claims: claims.iter().map(|claim| claim.told(reference)).collect(),
             },
+            Operation::Done { claim, result, keep, adds } => {
+                let claim = claim.told(reference);
+                let finishing = Finishing { result: result.map(text), keep: *keep };
+                let adds = adds.iter().map(|add| add.told(&claim.id, clock)).collect();
+                Command::Done { claim, finishing, adds }
+            }
             Operation::PopById { jobs, ttr, no_ack } => {
                 Command::PopById { ids: ids(jobs), ttr: *ttr, no_ack: *no_ack }
             }
-            Operation::Release { claim, when, priority, reason } => {
+            Operation::Release { claim, when, priority, reason, checkpoint } => {
                 let (claim, reason) = (claim.told(reference), reason.map(words));
-                Command::Release { claim, when: *when, priority: *priority, reason }
+                let checkpoint = checkpoint.told();
+                Command::Release { claim, when: *when, priority: *priority, reason, checkpoint }
             }
-            Operation::Touch { claim, ttr } => {
-                Command::Touch { claim: claim.told(reference), ttr: *ttr }
-            }
+            Operation::Touch { claim, ttr, checkpoint } => Command::Touch {
+                claim: claim.told(reference),
+                ttr: *ttr,
+                checkpoint: checkpoint.told(),
+            },
             Operation::Bury { claim, reason } => {
                 Command::Bury { claim: claim.told(reference), reason: reason.map(words) }
             }
@@ -319,6 +351,38 @@ fn add_many(jobs: u64, due: DueIn, options: Options, groups: u8, clock: u64) -> 
 
 fn words(n: u8) -> Bytes {
     format!("reason {n}").into_bytes()
+}
+
+/// Of this length.
+fn text(len: u16) -> Bytes {
+    (b'a'..=b'z').cycle().take(len.into()).collect()
+}
+
+impl CheckpointIn {
+    fn told(self) -> Checkpoint {
+        Checkpoint { body: self.body.map(text), note: self.note.map(text) }
+    }
+}
+
+impl RuleIn {
+    fn told(self, starts: Option<DueIn>, clock: u64) -> (Rule, Starts) {
+        let until = self.until_in.map(|ahead| (clock + ahead).min(LAST));
+        let starts = starts.map_or(Starts::ByItself, |starts| match due(starts, clock) {
+            Due::In(delay) => Starts::In(delay),
+            Due::At(time) => Starts::At(time),
+        });
+        (Rule { until, ..self.rule }, starts)
+    }
+}
+
+impl Following {
+    fn told(&self, finished: &Bytes, clock: u64) -> Add {
+        let id = self.id.map_or(Some(finished.clone()), |id| id.bytes(clock));
+        let schedule = self.schedule.map(|(rule, starts)| rule.told(starts, clock));
+        let id = id.or(schedule.map(|_| given_id(0)));
+        let add = add(id, self.due, self.options, clock);
+        Add { schedule, if_taken: self.if_taken, ..add }
+    }
 }
 
 fn pick<T>(all: &[T], place: u16) -> Option<&T> {

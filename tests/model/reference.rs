@@ -8,8 +8,8 @@ use crate::groups::{self, Groups};
 use crate::job::{Job, Stage, Tally};
 use crate::limits::Departures;
 use crate::told::{
-    Add, Alteration, Bytes, Circumstances, Claim, Command, Defaults, Due, Handed, IfTaken, Outcome,
-    Policy, Settings, LAST, LEASE_MAX,
+    Add, Alteration, Bytes, Circumstances, Claim, Command, Defaults, Due, Finishing, Handed,
+    IfTaken, Outcome, Policy, Settings, LAST, LEASE_MAX,
 };
 
 #[derive(Clone, Debug)]
@@ -98,7 +98,10 @@ impl Reference {
                 Outcome::HandedOut(pops, passed_over)
             }
             Command::Finish { claims } => {
-                self.each(claims, |queue, claim| queue.finish(now, claim))
+                self.each(claims, |queue, claim| queue.finish(now, claim, &Finishing::default()))
+            }
+            Command::Done { claim, finishing, adds } => {
+                self.done(now, defaults, (claim, finishing), adds, seen)
             }
             Command::PopById { ids, ttr, no_ack } => {
                 // Each once, also where it comes back at once.
@@ -108,10 +111,10 @@ impl Reference {
                 self.check_rate();
                 Outcome::HandedOut(pops, 0)
             }
-            Command::Release { claim, when, priority, reason } => {
-                self.release(now, claim, *when, *priority, reason.as_ref())
+            Command::Release { claim, when, priority, reason, checkpoint } => {
+                self.release(now, claim, *when, *priority, reason.as_ref(), checkpoint)
             }
-            Command::Touch { claim, ttr } => self.touch(now, claim, *ttr),
+            Command::Touch { claim, ttr, checkpoint } => self.touch(now, claim, *ttr, checkpoint),
             Command::Bury { claim, reason } => self.bury(now, claim, reason.as_ref()),
             Command::Delete { ids } => {
                 let outcome = self.each(ids, |queue, id| queue.remove(id));
@@ -159,6 +162,82 @@ impl Reference {
         Outcome::Jobs(all.iter().filter(|it| one(self, it)).count())
     }
 
+    /// First, in a copy: if anything is refused there, nothing happens.
+    fn done(
+        &mut self,
+        now: u64,
+        defaults: Defaults,
+        (claim, finishing): (&Claim, &Finishing),
+        adds: &[Add],
+        seen: &Outcome,
+    ) -> Outcome {
+        let mut copy = self.clone();
+        if !copy.finish(now, claim, finishing) {
+            return Outcome::No;
+        }
+        for (n, add) in adds.iter().enumerate() {
+            // Some id that nobody else gives.
+            let id = add.id.clone().unwrap_or(format!("of the copy {n}").into_bytes());
+            let add = Add { id: Some(id.clone()), ..add.clone() };
+            match copy.add(now, defaults, &add, &Outcome::No) {
+                Outcome::No if add.if_taken == IfTaken::Refuse => {
+                    return Outcome::Refused(Box::new(Outcome::No));
+                }
+                refused @ (Outcome::Full | Outcome::Never) => {
+                    return Outcome::Refused(Box::new(refused))
+                }
+                // What comes behind it must not count on that.
+                Outcome::Over { .. } => copy.stand_in(now, &id),
+                _ => (),
+            }
+        }
+        assert!(self.finish(now, claim, finishing));
+        let Outcome::Followed(ids) = seen else {
+            panic!("{seen:?}, and nothing is to be refused");
+        };
+        assert_eq!(ids.len(), adds.len());
+        let added = adds.iter().zip(ids).map(|(add, seen)| {
+            let seen = match seen {
+                Some(id) => Outcome::Added { id: id.clone(), due: 0, replaced: false },
+                None => Outcome::No,
+            };
+            match self.add(now, defaults, add, &seen) {
+                Outcome::Added { id, .. } => Some(id),
+                // As it was, by ENSURE.
+                Outcome::No if add.if_taken == IfTaken::Ensure => add.id.clone(),
+                Outcome::No if add.if_taken == IfTaken::Leave => None,
+                Outcome::Over { .. } => None,
+                refused => panic!("{refused:?}, of {add:?} behind a copy in which it wasn't"),
+            }
+        });
+        Outcome::Followed(added.collect())
+    }
+
+    /// Puts a job there that does nothing but be there.
+    fn stand_in(&mut self, now: u64, id: &Bytes) {
+        let options = crate::told::Options {
+            ttr: Some(1),
+            attempts: None,
+            priority: None,
+            backoff: None,
+            ttl: None,
+            keep: None,
+            late: None,
+            group: None,
+        };
+        let max_jobs = std::mem::take(&mut self.settings.max_jobs);
+        let add = Add {
+            id: Some(id.clone()),
+            body: Bytes::new(),
+            due: Due::In(0),
+            options,
+            schedule: None,
+            if_taken: IfTaken::Replace,
+        };
+        self.add(now, self.defaults, &add, &Outcome::No);
+        self.settings.max_jobs = max_jobs;
+    }
+
     fn add(&mut self, now: u64, defaults: Defaults, add: &Add, seen: &Outcome) -> Outcome {
         if let Some((rule, starts)) = &add.schedule {
             return self.add_schedule(now, self.policy(defaults, add), add, rule, *starts);
@@ -174,7 +253,7 @@ impl Reference {
         };
         let is_gone = self.get(&id).is_some_and(|job| job.is_over(now));
         let is_taken = !is_gone && self.get(&id).is_some();
-        if is_taken && add.if_taken == IfTaken::Refuse {
+        if is_taken && add.if_taken.leaves() {
             return Outcome::No;
         }
         let is_full =
@@ -207,6 +286,8 @@ impl Reference {
             order,
             group: add.options.group,
             round: None,
+            note: None,
+            result: None,
         });
         Outcome::Added { id, due, replaced: is_taken }
     }
@@ -304,7 +385,8 @@ impl Reference {
         let handed = Handed { id, body, lease, attempt: job.attempt, end: job.time, due };
         self.one_has_left(now);
         if no_ack {
-            self.finish(now, &Claim { id: handed.id.clone(), lease: Some(lease) });
+            let claim = Claim { id: handed.id.clone(), lease: Some(lease) };
+            self.finish(now, &claim, &Finishing::default());
         }
         handed
     }

@@ -215,6 +215,11 @@ impl Job {
         self.round.as_ref().map_or(0, |round| round.missed.into())
     }
 
+    /// As somebody sees it who looks.
+    pub fn note_at(&self, now: u64) -> Option<&Bytes> {
+        self.note.as_ref().filter(|_| !self.has_come_back(now))
+    }
+
     fn has_come_back(&self, now: u64) -> bool {
         self.time <= now && self.comes_back().is_some()
     }
@@ -242,6 +247,7 @@ impl Job {
             if self.has_come_back(now) {
                 job.round.as_mut().unwrap().fail();
                 (job.attempt, job.reason) = (0, Some(NO_ATTEMPTS_LEFT.to_vec()));
+                job.note = None;
             }
         }
         job
@@ -253,6 +259,7 @@ impl Job {
             self.round.as_mut().unwrap().fail();
             self.attempt = 0;
             self.reason = Some(NO_ATTEMPTS_LEFT.to_vec());
+            self.note = None;
         }
         if let Some(round) = self.round.as_mut().filter(|_| self.attempt == 0) {
             round.begin(now);
@@ -274,7 +281,7 @@ impl Reference {
         let policy = Policy { ttl: 0, keep: 0, late: 0, ..policy };
         let is_gone = self.get(&name).is_some_and(|job| job.is_over(now));
         let there = self.get(&name).filter(|_| !is_gone).cloned();
-        if there.is_some() && add.if_taken == IfTaken::Refuse {
+        if there.is_some() && add.if_taken.leaves() {
             return Outcome::No;
         }
         if let Some(old) =
@@ -313,6 +320,8 @@ impl Reference {
             order: 0,
             group: add.options.group,
             round: Some(round),
+            note: None,
+            result: None,
         });
         self.totals.replaced += u64::from(there.is_some());
         self.totals.added += u64::from(there.is_none());
@@ -419,6 +428,7 @@ impl Reference {
         let Some(round) = job.round.as_mut().filter(|round| round.next.is_some()) else {
             return false;
         };
+        job.note = None;
         match failed {
             Some(reason) => {
                 round.fail();
@@ -448,7 +458,7 @@ impl Reference {
             let mut reason = None;
             if has_come_back {
                 round.fail();
-                reason = Some(NO_ATTEMPTS_LEFT);
+                (reason, job.note) = (Some(NO_ATTEMPTS_LEFT), None);
             }
             if has_come_back || job.attempt == 0 {
                 if round.occurrence + round.rule.jitter + late > now {
@@ -474,7 +484,7 @@ impl Reference {
                 Some(next) => {
                     round.arm();
                     let ready = round.rule.ready(&job.id, next).max(now);
-                    (job.attempt, job.round) = (0, Some(round));
+                    (job.attempt, job.round, job.note) = (0, Some(round), None);
                     job.reason = reason.map(Vec::from).or(job.reason.take());
                     self.wait(place, ready);
                 }
@@ -497,6 +507,7 @@ impl Reference {
                 if has_come_back {
                     round.fail();
                     (job.attempt, job.reason) = (0, Some(NO_ATTEMPTS_LEFT.to_vec()));
+                    job.note = None;
                 }
                 if job.attempt == 0 {
                     if !round.is_decided {

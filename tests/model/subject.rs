@@ -112,17 +112,22 @@ impl Subject {
                     |finished| Outcome::Jobs(finished.0),
                 )
             }
-            Command::Release { claim: of, when, priority, reason } => {
+            Command::Release { claim: of, when, priority, reason, checkpoint } => {
                 let when = match when {
                     When::AfterBackoff => core::WhenReleased::AfterBackoff,
                     When::After(delay) => core::WhenReleased::After(millis(*delay)),
                     When::Unbegun => core::WhenReleased::Unbegun,
                 };
                 let (claim, priority, reason) = (claim(of), *priority, reason.as_deref());
-                yes(queue, told, &core::Release { claim, when, priority, reason })
+                let checkpoint = self::checkpoint(checkpoint);
+                yes(queue, told, &core::Release { claim, when, priority, reason, checkpoint })
             }
-            Command::Touch { claim: of, ttr } => {
-                yes(queue, told, &core::Touch { claim: claim(of), ttr: ttr.map(millis) })
+            Command::Touch { claim: of, ttr, checkpoint } => {
+                let (claim, checkpoint) = (claim(of), self::checkpoint(checkpoint));
+                yes(queue, told, &core::Touch { claim, ttr: ttr.map(millis), checkpoint })
+            }
+            Command::Done { claim: of, finishing, adds } => {
+                finish(queue, told, (claim(of), finishing), adds, calendar)
             }
             Command::Bury { claim: of, reason } => {
                 yes(queue, told, &core::Bury { claim: claim(of), reason: reason.as_deref() })
@@ -193,6 +198,10 @@ impl Subject {
     }
 }
 
+fn checkpoint(told: &told::Checkpoint) -> core::Checkpoint<'_> {
+    core::Checkpoint { body: told.body.as_deref(), note: told.note.as_deref() }
+}
+
 fn mode(no_ack: bool) -> core::Mode {
     if no_ack {
         core::Mode::NoAck
@@ -226,39 +235,8 @@ fn add(
     add: &told::Add,
     calendar: &mut dyn core::Calendar,
 ) -> Outcome {
-    let starts_of = |starts| match starts {
-        told::Starts::ByItself => core::Starts::ByItself,
-        told::Starts::In(delay) => core::Starts::In(millis(delay)),
-        told::Starts::At(time) => core::Starts::At(at(time)),
-    };
-    let schedule = add.schedule.map(|(rule, starts)| {
-        Box::new(core::NewSchedule { rule: rule.of_core(), starts: starts_of(starts) })
-    });
-    let told::Options { ttr, attempts, priority, backoff: waits, ttl, keep, late, group } =
-        add.options;
-    let group = group.map(groups::name);
-    let operation = core::Add {
-        id: add.id.as_ref().map(|bytes| id(bytes)),
-        body: &add.body,
-        due: match add.due {
-            told::Due::In(delay) => core::Due::In(millis(delay)),
-            told::Due::At(time) => core::Due::At(at(time)),
-        },
-        ttr: ttr.map(millis),
-        priority,
-        attempts: attempts.map(core::Attempts::new),
-        backoff: waits.map(backoff),
-        ttl: ttl.map(millis),
-        keep: keep.map(millis),
-        late: late.map(millis),
-        group: group.as_deref().map(id),
-        schedule,
-        if_taken: match add.if_taken {
-            told::IfTaken::Refuse => core::IfTaken::Refuse,
-            told::IfTaken::Replace => core::IfTaken::Replace,
-            told::IfTaken::Ensure => core::IfTaken::Ensure,
-        },
-    };
+    let group = add.options.group.map(groups::name);
+    let operation = new_job(add, group.as_deref());
     let (slot, due, replaced) = match queue.apply_by(told, &operation, calendar) {
         core::Added::New { slot, due } => (slot, due, false),
         core::Added::Replaced { slot, due } => (slot, due, true),
@@ -272,6 +250,68 @@ fn add(
     let (id, body) = queue.id_and_body(slot).unwrap();
     assert_eq!(body, add.body);
     Outcome::Added { id: id.bytes().to_vec(), due: due.unix_ms(), replaced }
+}
+
+fn finish(
+    queue: &mut Queue,
+    told: &core::Circumstances,
+    (claim, finishing): (core::Claim, &told::Finishing),
+    adds: &[told::Add],
+    calendar: &mut dyn core::Calendar,
+) -> Outcome {
+    let groups: Vec<Option<Bytes>> =
+        adds.iter().map(|add| add.options.group.map(groups::name)).collect();
+    let adds = adds.iter().zip(&groups).map(|(add, group)| new_job(add, group.as_deref()));
+    let (result, keep) = (finishing.result.as_deref(), finishing.keep.map(millis));
+    let operation = core::Done { claim, result, keep, adds: adds.collect() };
+    match queue.apply_by(told, &operation, calendar) {
+        core::Followed::No => Outcome::No,
+        core::Followed::Yes { ids } => {
+            Outcome::Followed(ids.into_iter().map(|id| id.map(Vec::from)).collect())
+        }
+        core::Followed::Refused(added) => Outcome::Refused(Box::new(match added {
+            core::Added::Taken => Outcome::No,
+            core::Added::Full => Outcome::Full,
+            core::Added::Never => Outcome::Never,
+            no_error => panic!("{no_error:?} is no reason to refuse anything"),
+        })),
+    }
+}
+
+fn new_job<'a>(add: &'a told::Add, group: Option<&'a [u8]>) -> core::Add<'a> {
+    let starts_of = |starts| match starts {
+        told::Starts::ByItself => core::Starts::ByItself,
+        told::Starts::In(delay) => core::Starts::In(millis(delay)),
+        told::Starts::At(time) => core::Starts::At(at(time)),
+    };
+    let schedule = add.schedule.map(|(rule, starts)| {
+        Box::new(core::NewSchedule { rule: rule.of_core(), starts: starts_of(starts) })
+    });
+    let told::Options { ttr, attempts, priority, backoff: waits, ttl, keep, late, group: _ } =
+        add.options;
+    core::Add {
+        id: add.id.as_ref().map(|bytes| id(bytes)),
+        body: &add.body,
+        due: match add.due {
+            told::Due::In(delay) => core::Due::In(millis(delay)),
+            told::Due::At(time) => core::Due::At(at(time)),
+        },
+        ttr: ttr.map(millis),
+        priority,
+        attempts: attempts.map(core::Attempts::new),
+        backoff: waits.map(backoff),
+        ttl: ttl.map(millis),
+        keep: keep.map(millis),
+        late: late.map(millis),
+        group: group.map(id),
+        schedule,
+        if_taken: match add.if_taken {
+            told::IfTaken::Refuse => core::IfTaken::Refuse,
+            told::IfTaken::Leave => core::IfTaken::Leave,
+            told::IfTaken::Replace => core::IfTaken::Replace,
+            told::IfTaken::Ensure => core::IfTaken::Ensure,
+        },
+    }
 }
 
 fn alter(alteration: &Alteration) -> core::Alter {

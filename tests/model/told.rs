@@ -41,8 +41,16 @@ pub struct Add {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfTaken {
     Refuse,
+    Leave,
     Replace,
     Ensure,
+}
+
+impl IfTaken {
+    /// The job that has the id.
+    pub fn leaves(self) -> bool {
+        matches!(self, IfTaken::Refuse | IfTaken::Leave)
+    }
 }
 
 /// How a job comes back.
@@ -168,6 +176,21 @@ pub struct Claim {
     pub lease: Option<u64>,
 }
 
+/// What a worker keeps with a job that goes on.
+#[derive(Clone, Debug, Default)]
+pub struct Checkpoint {
+    pub body: Option<Bytes>,
+    /// An empty one is none.
+    pub note: Option<Bytes>,
+}
+
+/// How a job is finished.
+#[derive(Clone, Debug, Default)]
+pub struct Finishing {
+    pub result: Option<Bytes>,
+    pub keep: Option<u64>,
+}
+
 #[derive(Clone, Copy, Debug)]
 pub enum When {
     AfterBackoff,
@@ -179,18 +202,57 @@ pub enum When {
 #[derive(Clone, Debug)]
 pub enum Command {
     Add(Add),
-    Pop { count: usize, ttr: Option<u64>, no_ack: bool },
-    Finish { claims: Vec<Claim> },
-    PopById { ids: Vec<Bytes>, ttr: Option<u64>, no_ack: bool },
-    Release { claim: Claim, when: When, priority: Option<u8>, reason: Option<Bytes> },
-    Touch { claim: Claim, ttr: Option<u64> },
-    Bury { claim: Claim, reason: Option<Bytes> },
-    Delete { ids: Vec<Bytes> },
-    KickJob { ids: Vec<Bytes> },
-    Forget { ids: Vec<Bytes> },
+    Pop {
+        count: usize,
+        ttr: Option<u64>,
+        no_ack: bool,
+    },
+    Finish {
+        claims: Vec<Claim>,
+    },
+    PopById {
+        ids: Vec<Bytes>,
+        ttr: Option<u64>,
+        no_ack: bool,
+    },
+    Done {
+        claim: Claim,
+        finishing: Finishing,
+        adds: Vec<Add>,
+    },
+    Release {
+        claim: Claim,
+        when: When,
+        priority: Option<u8>,
+        reason: Option<Bytes>,
+        checkpoint: Checkpoint,
+    },
+    Touch {
+        claim: Claim,
+        ttr: Option<u64>,
+        checkpoint: Checkpoint,
+    },
+    Bury {
+        claim: Claim,
+        reason: Option<Bytes>,
+    },
+    Delete {
+        ids: Vec<Bytes>,
+    },
+    KickJob {
+        ids: Vec<Bytes>,
+    },
+    Forget {
+        ids: Vec<Bytes>,
+    },
     ForgetGroups,
-    Pause { group: Option<Name>, span: Option<u64> },
-    Resume { group: Option<Name> },
+    Pause {
+        group: Option<Name>,
+        span: Option<u64>,
+    },
+    Resume {
+        group: Option<Name>,
+    },
     Alter(Alteration),
 }
 
@@ -202,6 +264,7 @@ impl Command {
             Command::Pop { .. } => "pop noack",
             Command::PopById { .. } => "pop by id",
             Command::Finish { .. } => "finish",
+            Command::Done { .. } => "done",
             Command::Release { .. } => "release",
             Command::Touch { .. } => "touch",
             Command::Bury { .. } => "bury",
@@ -240,6 +303,10 @@ pub enum Outcome {
     SetBack,
     /// So many jobs.
     Jobs(usize),
+    /// Finished, and these were added; none where an ADD left things as they were.
+    Followed(Vec<Option<Bytes>>),
+    /// Nothing, since an ADD would have come to this.
+    Refused(Box<Outcome>),
 }
 
 /// What a pop hands out.
@@ -264,10 +331,18 @@ impl Outcome {
 
     pub fn has_changed(&self) -> bool {
         match self {
-            Outcome::No | Outcome::Full | Outcome::Never | Outcome::Jobs(0) => false,
+            Outcome::No
+            | Outcome::Full
+            | Outcome::Never
+            | Outcome::Jobs(0)
+            | Outcome::Refused(_) => false,
             Outcome::Over { was_there } => *was_there,
             Outcome::HandedOut(handed, passed_over) => !handed.is_empty() || *passed_over > 0,
-            Outcome::Yes | Outcome::SetBack | Outcome::Added { .. } | Outcome::Jobs(_) => true,
+            Outcome::Yes
+            | Outcome::SetBack
+            | Outcome::Added { .. }
+            | Outcome::Jobs(_)
+            | Outcome::Followed(_) => true,
         }
     }
 }

@@ -33,6 +33,10 @@ pub struct JobView<'a> {
     pub group: Option<Id<'a>>,
     /// Its schedule, if it has one.
     pub schedule: Option<ScheduleView<'a>>,
+    /// What its worker noted last.
+    pub note: Option<&'a [u8]>,
+    /// What its worker finished it with; of a job with a schedule, the last run's.
+    pub result: Option<&'a [u8]>,
 }
 
 impl<'a> JobView<'a> {
@@ -147,6 +151,11 @@ impl<'a> JobView<'a> {
         }
     }
 
+    /// How far its run is. A run whose last attempt has timed out is over where another is to come.
+    pub fn note_at(&self, now: Time) -> Option<&'a [u8]> {
+        self.note.filter(|_| !self.has_come_back(now))
+    }
+
     /// The same job with its state at `now` as its stage, so that another policy or other limits no
     /// longer change that state. A lease that has run out is dropped.
     pub(in crate::queue) fn resolved_at(self, now: Time) -> JobView<'a> {
@@ -174,6 +183,7 @@ impl<'a> JobView<'a> {
                 .schedule
                 .zip(run_state)
                 .map(|(schedule, run_state)| ScheduleView { run_state, ..schedule }),
+            note: self.note_at(now),
             ..self
         }
     }
@@ -237,12 +247,24 @@ impl Stamp {
 
 impl Job {
     pub fn new(id: Id, body: &[u8], created: Time, policy: PolicyNumber, hash: u32) -> Job {
+        let bytes = Job::packed(id, body, created);
+        Job { bytes, link: Link::new(hash), bucket: 0, more: More(policy) }
+    }
+
+    fn packed(id: Id, body: &[u8], created: Time) -> Box<[u8]> {
         let mut bytes = Vec::with_capacity(STAMP_BYTES + id.bytes().len() + body.len());
         bytes.extend_from_slice(&Stamp::new(created, id).0.to_le_bytes());
         bytes.extend_from_slice(id.bytes());
         bytes.extend_from_slice(body);
-        let link = Link::new(hash);
-        Job { bytes: bytes.into_boxed_slice(), link, bucket: 0, more: More(policy) }
+        bytes.into_boxed_slice()
+    }
+
+    /// The same job with another body.
+    pub fn with_body(&self, body: &[u8]) -> Job {
+        let (id, _) = self.id_and_body();
+        let created = self.created();
+        let Job { link, bucket, more, .. } = *self;
+        Job { bytes: Job::packed(id, body, created), link, bucket, more }
     }
 
     fn parts(&self) -> (Stamp, &[u8]) {

@@ -98,6 +98,11 @@ impl Checksum {
         self.mix(now.unix_ms());
     }
 
+    /// A job has another body, note or result.
+    pub(in crate::queue) fn attached(&mut self, text: &[u8]) {
+        self.mix(text.len() as u64);
+    }
+
     pub(in crate::queue) fn removal(&mut self, job: &Job) {
         let (id, body) = job.id_and_body();
         self.mix(job.created().unix_ms() ^ ((id.bytes().len() + body.len()) as u64) << 48);

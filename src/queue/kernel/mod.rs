@@ -1,5 +1,6 @@
 //! What a queue consists of, how a job gets its place, and the one way to change a queue.
 
+pub mod attached;
 pub mod defrag;
 pub mod details;
 pub mod grouped;

@@ -30,9 +30,9 @@ pub trait Changed {
 
 /// This was done to so many jobs, or groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Done(pub usize);
+pub struct Affected(pub usize);
 
-impl Changed for Done {
+impl Changed for Affected {
     fn has_changed(&self) -> bool {
         self.0 > 0
     }

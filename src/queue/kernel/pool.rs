@@ -113,6 +113,14 @@ impl Pool {
         Some(slot)
     }
 
+    /// Gives the job in a slot another body; the job as it was.
+    pub fn set_body(&mut self, slot: Slot, body: &[u8]) -> Option<Job> {
+        let job = self.jobs.get_mut(slot)?;
+        let new = job.with_body(body);
+        self.bytes = self.bytes - job.size() + new.size();
+        Some(std::mem::replace(job, new))
+    }
+
     pub fn remove(&mut self, slot: Slot) -> Option<Job> {
         self.ids.remove(slot, &mut self.jobs);
         let job = self.jobs.remove(slot)?;

@@ -141,8 +141,13 @@ impl Queue {
         };
         let terms = Terms { policy: job.policy, group };
         let slot = self.store.insert(job.id, job.body, job.created, &terms, found);
-        if slot.is_none() {
-            self.leave_group(group);
+        match slot {
+            None => self.leave_group(group),
+            Some(slot) if job.note.is_some() || job.result.is_some() => {
+                self.store.set_note(slot, job.note);
+                self.store.set_result(slot, job.result);
+            }
+            Some(_) => (),
         }
         slot
     }

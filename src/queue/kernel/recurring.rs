@@ -51,6 +51,8 @@ impl Queue {
         let run_state = schedule.run_state.armed()?;
         let ready = self.store.next_run(slot, schedule)?.max(now);
         self.set_run_state(slot, run_state);
+        // A note tells how far a run is, and this one is over.
+        self.store.set_note(slot, None);
         self.transition(slot, &Transition::new(cause, now, ready, &Progress::default()));
         Some(())
     }
@@ -68,6 +70,8 @@ impl Queue {
         let run_state = schedule.run_state.failed()?;
         let ready = self.store.next_run(slot, schedule)?.max(now);
         self.set_run_state(slot, run_state);
+        // A note tells how far a run is, and this one is over.
+        self.store.set_note(slot, None);
         let reason = Reason::Is(reason.unwrap_or(REASON_NO_ATTEMPTS_LEFT));
         let waiting = Progress::default();
         let transition = Transition::new(Cause::Released, now, ready, &waiting).because(reason);
@@ -98,6 +102,9 @@ impl Queue {
             }
             State::Delayed if has_failed || attempt == 0 => {
                 self.set_run_state(slot, run_state.kicked(now));
+                if has_failed {
+                    self.store.set_note(slot, None);
+                }
                 let reason =
                     if has_failed { Reason::Is(REASON_NO_ATTEMPTS_LEFT) } else { Reason::Keep };
                 self.transition(

@@ -1,15 +1,16 @@
-//! Jobs that an operation removed and that aren't freed yet. Freeing a large body takes a tenth of
-//! a millisecond, so the caller may free these jobs on another thread.
+//! Jobs and results that an operation removed and that aren't freed yet. Freeing a large body takes
+//! a tenth of a millisecond, so the caller may free these on another thread.
 
 use super::job::Job;
 
 /// Smaller jobs are freed at once: that costs no more than keeping them.
 const LARGE_JOB_BYTES: usize = 16 << 10;
 
-/// Large jobs that were removed from their queue and aren't freed yet.
+/// Large jobs and results that were removed from their queue and aren't freed yet.
 #[derive(Default)]
 pub struct Removed {
     jobs: Vec<Job>,
+    results: Vec<Box<[u8]>>,
     bytes: usize,
 }
 
@@ -28,13 +29,20 @@ impl Removed {
         }
     }
 
+    pub(in crate::queue) fn add_result(&mut self, result: Box<[u8]>) {
+        if result.len() >= LARGE_JOB_BYTES {
+            self.bytes += result.len();
+            self.results.push(result);
+        }
+    }
+
     pub(in crate::queue) fn free(&mut self) {
         if self.bytes > 0 {
             *self = Removed::default();
         }
     }
 
-    /// Bytes of these jobs.
+    /// Bytes of these.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

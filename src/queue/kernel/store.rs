@@ -1,5 +1,6 @@
 //! What is stored for each job: the pool, values that jobs share, and details that few jobs have.
 
+use super::attached::Attachments;
 use super::details::{Details, JobSchedule, RareDetails, Residents};
 use super::job::{Job, JobView, REASON_NO_ATTEMPTS_LEFT};
 use super::pool::{Lookup, Pool};
@@ -29,6 +30,7 @@ pub(in crate::queue) struct Store {
     details: Slab<Details>,
     /// Bytes that details own outside their slab.
     details_bytes: usize,
+    attachments: Attachments,
     removed: Removed,
 }
 
@@ -58,6 +60,7 @@ impl Store {
             rules: Interned::new(seed),
             details: Slab::default(),
             details_bytes: 0,
+            attachments: Attachments::default(),
             removed: Removed::default(),
         }
     }
@@ -74,6 +77,7 @@ impl Store {
             + self.rules.memory()
             + self.details.memory()
             + self.details_bytes
+            + self.attachments.memory()
     }
 
     #[cfg(test)]
@@ -181,6 +185,9 @@ impl Store {
     /// Removes a job that is in no line and has no details. Also returns its group.
     pub fn remove(&mut self, slot: Slot) -> Option<(Job, Option<GroupNumber>)> {
         let job = self.pool.remove(slot)?;
+        if let Some(result) = self.attachments.remove(slot) {
+            self.removed.add_result(result);
+        }
         let number = job.policy()?;
         let group = self.policies.get(number)?.group;
         self.policies.release(number);
@@ -258,11 +265,15 @@ impl Store {
         })
     }
 
-    /// Changes the priority of a job without details.
-    pub fn set_priority(&mut self, slot: Slot, priority: u8) -> Option<()> {
+    /// Changes the policy of a job without details.
+    pub fn change_policy(
+        &mut self,
+        slot: Slot,
+        change: impl FnOnce(Policy) -> Policy,
+    ) -> Option<()> {
         let before = self.pool.get(slot)?.policy()?;
         let terms = *self.policies.get(before)?;
-        let policy = Policy { priority, ..terms.policy };
+        let policy = change(terms.policy);
         let number = self.policies.take(&Terms { policy, ..terms })?;
         self.pool.get_mut(slot)?.set_policy(number);
         self.policies.release(before);
@@ -319,6 +330,30 @@ impl Store {
             self.details_bytes -= details.size();
             details.begin_anew(REASON_NO_ATTEMPTS_LEFT);
             self.details_bytes += details.size();
+        }
+        self.attachments.set_note(slot, None);
+    }
+
+    /// What is attached to jobs.
+    pub fn attachments(&self) -> &Attachments {
+        &self.attachments
+    }
+
+    /// An empty note is none.
+    pub fn set_note(&mut self, slot: Slot, note: Option<&[u8]>) {
+        self.attachments.set_note(slot, note);
+    }
+
+    pub fn set_result(&mut self, slot: Slot, result: Option<&[u8]>) {
+        if let Some(before) = self.attachments.set_result(slot, result) {
+            self.removed.add_result(before);
+        }
+    }
+
+    /// Gives a job another body.
+    pub fn set_body(&mut self, slot: Slot, body: &[u8]) {
+        if let Some(before) = self.pool.set_body(slot, body) {
+            self.removed.add(before);
         }
     }
 

@@ -4,9 +4,10 @@
 use super::details::{Details, RareDetails};
 use super::queue::Queue;
 use crate::queue::memory::slab::Slot;
+use crate::queue::value::policy::Policy;
 use crate::queue::value::state::{Progress, Stage};
 use crate::queue::value::tally::Tally;
-use crate::queue::value::time::Time;
+use crate::queue::value::time::{Millis, Time};
 
 /// What happens to the reason that a worker gave for a job.
 #[derive(Clone, Copy)]
@@ -42,6 +43,8 @@ pub(in crate::queue) struct Transition<'r> {
     pub is_counted: bool,
     /// `None`: the job keeps its priority.
     pub priority: Option<u8>,
+    /// How long a finished job is kept; `None`: as its policy says.
+    pub keep: Option<Millis>,
 }
 
 impl<'r> Transition<'r> {
@@ -55,6 +58,7 @@ impl<'r> Transition<'r> {
             reason: Reason::Keep,
             is_counted: true,
             priority: None,
+            keep: None,
         }
     }
 
@@ -105,8 +109,14 @@ impl Queue {
         let Transition { cause, time, progress, .. } = transition;
         let becomes_dead = progress.stage == Stage::Dead && !self.is_dead(slot);
         let extras = transition.extras_of(self.unplace(slot));
-        if let Some(priority) = transition.priority {
-            if self.store.set_priority(slot, priority).is_none() {
+        let (priority, keep) = (transition.priority, transition.keep);
+        if priority.is_some() || keep.is_some() {
+            let changed = |policy: Policy| Policy {
+                priority: priority.unwrap_or(policy.priority),
+                keep: keep.unwrap_or(policy.keep),
+                ..policy
+            };
+            if self.store.change_policy(slot, changed).is_none() {
                 self.ledger.bug("a job's policy could not be changed");
             }
         }

@@ -246,6 +246,8 @@ impl Queue {
             schedule: details
                 .and_then(Details::schedule)
                 .and_then(|schedule| self.store.scheduled(schedule)),
+            note: self.store.attachments().note(slot),
+            result: self.store.attachments().result(slot),
         })
     }
 }

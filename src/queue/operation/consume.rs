@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use smallvec::SmallVec;
 
 use super::passed_over::PopBudget;
+use super::work::Finishing;
 use crate::queue::groups::turns::NextJob;
 use crate::queue::kernel::job::Job;
 use crate::queue::kernel::operation::{Changed, Operation};
@@ -390,6 +391,6 @@ impl Queue {
         self.transition(slot, &Transition::new(Cause::Popped, now, end, leased));
         let returning =
             self.store.schedule_of(slot).is_some().then(|| self.store.get(slot).cloned()).flatten();
-        self.finish_claimed(now, slot).or(returning)
+        self.finish_claimed(now, slot, &Finishing::default()).or(returning)
     }
 }

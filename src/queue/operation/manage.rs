@@ -2,7 +2,7 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use crate::queue::kernel::operation::{Changed, Done, Operation};
+use crate::queue::kernel::operation::{Affected, Changed, Operation};
 use crate::queue::kernel::queue::Queue;
 use crate::queue::kernel::transition::{Cause, Reason, Transition};
 use crate::queue::memory::slab::Slot;
@@ -86,23 +86,23 @@ impl Changed for Altered {
 }
 
 impl Operation for Remove<'_> {
-    type Outcome = Done;
+    type Outcome = Affected;
 
-    fn run(&self, queue: &mut Queue, _now: Time, _: &mut dyn Calendar) -> Done {
+    fn run(&self, queue: &mut Queue, _now: Time, _: &mut dyn Calendar) -> Affected {
         let jobs = self.ids.iter().filter_map(|id| queue.remove_called(*id)).count();
         match self.counted_as {
             Removal::Deleted => queue.ledger.count(|totals| &mut totals.deleted, jobs),
             Removal::Purged => queue.ledger.count(|totals| &mut totals.purged, jobs),
         }
-        Done(jobs)
+        Affected(jobs)
     }
 }
 
 impl Operation for KickJob<'_> {
-    type Outcome = Done;
+    type Outcome = Affected;
 
-    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Done {
-        Done(self.ids.iter().filter_map(|id| queue.kick_called(now, *id)).count())
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Affected {
+        Affected(self.ids.iter().filter_map(|id| queue.kick_called(now, *id)).count())
     }
 }
 

@@ -1,6 +1,7 @@
 //! What commands and the timer do to a queue: one operation each.
 
 pub mod consume;
+pub mod done;
 pub mod manage;
 pub mod passed_over;
 pub mod produce;

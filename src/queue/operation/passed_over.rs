@@ -127,13 +127,20 @@ impl Queue {
         self.store.details_of(slot)?.schedule()?;
         let job = self.view(slot)?;
         let TooLate { run_state, reason } = job.too_late(now, calendar)?;
-        let Some(armed) = run_state.armed() else {
+        // A note tells how far a run is, and that one is over.
+        let is_note_over = job.has_come_back(now) || run_state.armed().is_some();
+        let ready =
+            |armed: &RunState| Some(job.schedule?.rule.ready_at(job.id, armed.occurrence).max(now));
+        let armed = run_state.armed().and_then(|armed| Some((armed, ready(&armed)?)));
+        if is_note_over {
+            self.store.set_note(slot, None);
+        }
+        let Some((armed, ready)) = armed else {
             // There is none behind it: somebody has to see that it never ran.
             self.set_run_state(slot, run_state);
             self.mark_dead(slot, Cause::Popped, now, (Some(REASON_LATE), None));
             return Some(());
         };
-        let ready = job.schedule?.rule.ready_at(job.id, armed.occurrence).max(now);
         self.set_run_state(slot, armed);
         let reason = reason.map_or(Reason::Keep, Reason::Is);
         let transition = Transition::new(Cause::Popped, now, ready, &Progress::default());

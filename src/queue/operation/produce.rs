@@ -164,11 +164,24 @@ impl Operation for Add<'_> {
 
     /// A finished job that has been kept long enough holds its id no longer. O(log n).
     fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Added {
+        self.run_beside(queue, now, calendar, &|_| false)
+    }
+}
+
+impl Add<'_> {
+    /// If it is one of several: an id that is made is none for which `is_given`.
+    pub(super) fn run_beside(
+        &self,
+        queue: &mut Queue,
+        now: Time,
+        calendar: &mut dyn Calendar,
+        is_given: &dyn Fn(Id) -> bool,
+    ) -> Added {
         let made;
         let (id, naming) = match self.id {
             Some(id) => (id, Naming::Given),
             None => {
-                made = queue.next_id(now);
+                made = queue.next_id_but(now, is_given);
                 let Some(id) = Id::new(made.as_bytes()) else {
                     queue.ledger.bug("an id that is made is a possible one");
                     return Added::Taken;
@@ -210,6 +223,8 @@ impl Operation for Add<'_> {
             tally: Tally::default(),
             group: self.group,
             schedule: None,
+            note: None,
+            result: None,
         };
         match queue.put_job(&job, naming, found) {
             None => Added::Full,
@@ -221,7 +236,13 @@ impl Operation for Add<'_> {
 
 impl Queue {
     /// An id that is not taken and sorts behind all that were made before: `<unix-ms>-<number>`.
+    #[cfg(test)]
     pub(in crate::queue) fn next_id(&self, now: Time) -> String {
+        self.next_id_but(now, &|_| false)
+    }
+
+    /// The same, and none for which `is_given`.
+    fn next_id_but(&self, now: Time, is_given: &dyn Fn(Id) -> bool) -> String {
         let mut serial = Serial { time: now, number: 0 };
         let last = self.ledger.last_serial();
         if serial.time <= last.time {
@@ -232,7 +253,8 @@ impl Queue {
         let mut step: u64 = 1;
         loop {
             let id = format!("{}-{}", serial.time.unix_ms(), serial.number);
-            if Id::new(id.as_bytes()).is_none_or(|id| self.store.find(id).is_none()) {
+            let is_free = |id| self.store.find(id).is_none() && !is_given(id);
+            if Id::new(id.as_bytes()).is_none_or(is_free) {
                 return id;
             }
             serial.number = serial.number.wrapping_add(step);

@@ -90,6 +90,8 @@ impl Add<'_> {
             tally: Tally::default(),
             group: self.group,
             schedule: Some(ScheduleView { rule, run_state }),
+            note: None,
+            result: None,
         }
     }
 
@@ -117,15 +119,19 @@ impl Add<'_> {
         };
         let (id, reason) = (before.id.bytes().to_vec(), before.reason.map(<[u8]>::to_vec));
         let reason_stored = stored.reason.map(<[u8]>::to_vec);
+        let [note, note_stored, result] =
+            [before.note, stored.note, stored.result].map(|text| text.map(<[u8]>::to_vec));
         let mut job = self.scheduled_job(queue, Id::new(&id)?, before.created, rule, run_state);
         job.reason = reason.as_deref();
         job.tally = before.tally;
+        (job.note, job.result) = (note.as_deref(), result.as_deref());
         let is_rearmed = same.is_none() && before.progress.stage == Stage::Waiting;
         if !is_rearmed {
             job.time = before.time;
             job.progress = Progress { expires_at: None, ..before.progress };
         }
-        job = with_the_lease_of(&stored, reason_stored.as_deref(), job, now);
+        let texts = (reason_stored.as_deref(), note_stored.as_deref());
+        job = with_the_lease_of(&stored, texts, job, now);
         if job == stored {
             return Some(Added::Unchanged { slot });
         }
@@ -145,7 +151,7 @@ impl Add<'_> {
 /// it where time makes the same of the job with the lease as was written down without.
 fn with_the_lease_of<'j>(
     stored: &JobView,
-    reason: Option<&'j [u8]>,
+    (reason, note): (Option<&'j [u8]>, Option<&'j [u8]>),
     job: JobView<'j>,
     now: Time,
 ) -> JobView<'j> {
@@ -155,6 +161,7 @@ fn with_the_lease_of<'j>(
         time: stored.time,
         progress: Progress { expires_at: None, ..stored.progress },
         reason,
+        note,
         tally: stored.tally,
         schedule: job
             .schedule

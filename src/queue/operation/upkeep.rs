@@ -1,7 +1,7 @@
 //! What no client says: jobs that are forgotten, because they had been kept long enough or because
 //! a purge chose them. And when the timer has to come.
 
-use crate::queue::kernel::operation::{Done, Operation};
+use crate::queue::kernel::operation::{Affected, Operation};
 use crate::queue::kernel::queue::Queue;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::recurrence::Calendar;
@@ -14,10 +14,10 @@ use crate::queue::value::time::{Millis, Time};
 pub struct ForgetGroups;
 
 impl Operation for ForgetGroups {
-    type Outcome = Done;
+    type Outcome = Affected;
 
-    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Done {
-        Done(queue.forget_groups(now))
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Affected {
+        Affected(queue.forget_groups(now))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::queue::kernel::job::Job;
 use crate::queue::kernel::job::REASON_BURIED;
-use crate::queue::kernel::operation::{Done, Operation};
+use crate::queue::kernel::operation::{Affected, Operation};
 use crate::queue::kernel::queue::Queue;
 use crate::queue::kernel::transition::{Cause, Reason, Transition};
 use crate::queue::memory::slab::Slot;
@@ -18,6 +18,15 @@ pub struct Finish<'a> {
     pub claims: Claims<'a>,
 }
 
+/// How a job is finished.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::queue) struct Finishing<'a> {
+    /// Kept with the job, if the job stays.
+    pub result: Option<&'a [u8]>,
+    /// How long the job is kept; without it, as its policy says.
+    pub keep: Option<Millis>,
+}
+
 /// Gives a job back. After its last attempt it is dead. O(log n).
 #[derive(Clone, Copy, Debug)]
 pub struct Release<'a> {
@@ -26,13 +35,29 @@ pub struct Release<'a> {
     /// From now on; without it, the job keeps the one it has.
     pub priority: Option<u8>,
     pub reason: Option<&'a [u8]>,
+    pub checkpoint: Checkpoint<'a>,
 }
 
 impl<'a> Release<'a> {
     /// After its backoff, with nothing said of it.
     pub const fn plain(claim: Claim<'a>) -> Release<'a> {
-        Release { claim, when: WhenReleased::AfterBackoff, priority: None, reason: None }
+        Release {
+            claim,
+            when: WhenReleased::AfterBackoff,
+            priority: None,
+            reason: None,
+            checkpoint: Checkpoint::NONE,
+        }
     }
+}
+
+/// What a worker keeps with a job that goes on, so that whoever works on it next has it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Checkpoint<'a> {
+    /// Instead of the body that it had.
+    pub body: Option<&'a [u8]>,
+    /// How far the job is, for people; an empty one takes the last one away.
+    pub note: Option<&'a [u8]>,
 }
 
 /// When a job is ready again that is given back.
@@ -50,6 +75,11 @@ pub enum WhenReleased {
 pub struct Touch<'a> {
     pub claim: Claim<'a>,
     pub ttr: Option<Millis>,
+    pub checkpoint: Checkpoint<'a>,
+}
+
+impl Checkpoint<'_> {
+    pub const NONE: Checkpoint<'static> = Checkpoint { body: None, note: None };
 }
 
 /// The work can't be done: the job is dead. O(log n).
@@ -60,52 +90,58 @@ pub struct Bury<'a> {
 }
 
 impl Operation for Finish<'_> {
-    type Outcome = Done;
+    type Outcome = Affected;
 
-    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Done {
-        Done(self.claims.iter().filter_map(|claim| queue.finish(now, claim)).count())
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Affected {
+        Affected(self.claims.iter().filter_map(|claim| queue.finish(now, claim)).count())
     }
 }
 
 impl Operation for Release<'_> {
-    type Outcome = Done;
+    type Outcome = Affected;
 
-    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Done {
-        Done(queue.release(now, self).is_some().into())
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Affected {
+        Affected(queue.release(now, self).is_some().into())
     }
 }
 
 impl Operation for Touch<'_> {
-    type Outcome = Done;
+    type Outcome = Affected;
 
-    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Done {
-        Done(queue.touch(now, self).is_some().into())
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Affected {
+        Affected(queue.touch(now, self).is_some().into())
     }
 }
 
 impl Operation for Bury<'_> {
-    type Outcome = Done;
+    type Outcome = Affected;
 
-    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Done {
-        Done(queue.bury(now, self).is_some().into())
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Affected {
+        Affected(queue.bury(now, self).is_some().into())
     }
 }
 
 impl Queue {
     fn finish(&mut self, now: Time, claim: &Claim) -> Option<()> {
         let slot = self.claimed(claim)?;
-        if let Some(job) = self.finish_claimed(now, slot) {
+        if let Some(job) = self.finish_claimed(now, slot, &Finishing::default()) {
             self.store.removed_mut().add(job);
         }
         Some(())
     }
 
     /// A job that is handed out is finished; given back unless it is kept as done, or comes back.
-    pub(in crate::queue) fn finish_claimed(&mut self, now: Time, slot: Slot) -> Option<Job> {
+    pub(in crate::queue) fn finish_claimed(
+        &mut self,
+        now: Time,
+        slot: Slot,
+        finishing: &Finishing,
+    ) -> Option<Job> {
         let (terms, details) = self.store.terms_and_details(slot)?;
         let next_run = details.is_some_and(|details| details.schedule().is_some());
-        let keep = terms.keep;
+        let keep = finishing.keep.unwrap_or(terms.keep);
         if next_run && self.schedule_next_run(now, slot, Cause::Finished).is_some() {
+            self.keep_result(slot, finishing.result);
             return None;
         }
         if keep.is_zero() {
@@ -114,15 +150,23 @@ impl Queue {
         }
         let attempt = self.store.progress(slot).attempt;
         let done = Progress { stage: Stage::Done, attempt, ..Progress::default() };
-        self.transition(
-            slot,
-            &Transition::new(Cause::Finished, now, now.saturating_add(keep), &done),
-        );
+        let transition = Transition::new(Cause::Finished, now, now.saturating_add(keep), &done);
+        self.transition(slot, &Transition { keep: finishing.keep, ..transition });
+        self.keep_result(slot, finishing.result);
         None
+    }
+
+    /// The result of this run is that of the job; without one, the job has none.
+    fn keep_result(&mut self, slot: Slot, result: Option<&[u8]>) {
+        self.store.set_result(slot, result);
+        if let Some(result) = result {
+            self.ledger.mix().attached(result);
+        }
     }
 
     fn release(&mut self, now: Time, release: &Release) -> Option<()> {
         let slot = self.claimed_alive(now, &release.claim)?;
+        self.keep_checkpoint(slot, &release.checkpoint);
         let progress = self.store.progress(slot);
         let policy = self.store.policy_of(slot)?;
         let is_unbegun = release.when == WhenReleased::Unbegun;
@@ -167,12 +211,25 @@ impl Queue {
         if !self.is_leased_at(slot, now) && !self.has_place_in_group(slot, now) {
             return None;
         }
+        self.keep_checkpoint(slot, &touch.checkpoint);
         let progress = self.store.progress(slot);
         self.transition(
             slot,
             &Transition::new(Cause::Touched, now, now.saturating_add(ttr), &progress),
         );
         Some(())
+    }
+
+    fn keep_checkpoint(&mut self, slot: Slot, checkpoint: &Checkpoint) {
+        let Checkpoint { body, note } = *checkpoint;
+        if let Some(body) = body {
+            self.store.set_body(slot, body);
+            self.ledger.mix().attached(body);
+        }
+        if let Some(note) = note {
+            self.store.set_note(slot, Some(note));
+            self.ledger.mix().attached(note);
+        }
     }
 
     fn bury(&mut self, now: Time, bury: &Bury) -> Option<()> {

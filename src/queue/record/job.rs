@@ -71,6 +71,8 @@ record_of_optional_fields!(ExtraRecord {
     group: ByteBuf,
     late: Millis,
     schedule: (Recurrence, RunState),
+    note: ByteBuf,
+    result: ByteBuf,
 });
 
 fn unless_default<T: Default + PartialEq>(value: T) -> Option<T> {
@@ -92,6 +94,8 @@ impl JobRecord {
             group: job.group.map(|group| ByteBuf::from(group.bytes())),
             late: unless_default(late),
             schedule: job.schedule.map(|schedule| (schedule.rule.clone(), schedule.run_state)),
+            note: job.note.map(ByteBuf::from),
+            result: job.result.map(ByteBuf::from),
         };
         JobRecord {
             time: job.time,
@@ -152,6 +156,8 @@ impl JobRecord {
                 .schedule
                 .as_ref()
                 .map(|(rule, run_state)| ScheduleView { rule, run_state: *run_state }),
+            note: extra.note.as_ref().map(|note| &note[..]).filter(|note| !note.is_empty()),
+            result: extra.result.as_ref().map(|result| &result[..]),
         })
     }
 }

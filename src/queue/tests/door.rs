@@ -30,7 +30,7 @@ fn what_an_operation_does_follows_from_its_own_time_not_from_that_of_readers() {
             popped(queue, 60);
             assert!(queue.apply(&told(89), &Pop::ONE).is_empty(), "the leases are good");
             let kicked = KickJob { ids: Ids::from_slice(&[id("a"), id("b")]) };
-            assert_eq!(queue.apply(&told(89), &kicked), Done(0), "and nobody is dead");
+            assert_eq!(queue.apply(&told(89), &kicked), Affected(0), "and nobody is dead");
         }
         assert_eq!(queue.record().without_totals(), elsewhere.record().without_totals());
         assert!(queue.jobs().eq(elsewhere.jobs()));
@@ -49,20 +49,23 @@ fn an_operation_that_changes_nothing_leaves_no_trace() {
     assert!(queue.apply(&told, &Pop::ONE).is_empty(), "nothing is ready by then");
     assert_eq!(
         queue.apply(&told, &Finish { claims: Claims::from_slice(&[claim, claim]) }),
-        Done(0)
+        Affected(0)
     );
-    assert_eq!(queue.apply(&told, &Release::plain(claim)), Done(0));
-    assert_eq!(queue.apply(&told, &Touch { claim, ttr: None }), Done(0));
-    assert_eq!(queue.apply(&told, &Bury { claim, reason: Some(b"why") }), Done(0));
+    assert_eq!(queue.apply(&told, &Release::plain(claim)), Affected(0));
+    assert_eq!(
+        queue.apply(&told, &Touch { claim, ttr: None, checkpoint: Checkpoint::NONE }),
+        Affected(0)
+    );
+    assert_eq!(queue.apply(&told, &Bury { claim, reason: Some(b"why") }), Affected(0));
     assert_eq!(
         queue.apply(&told, &Remove { ids: Ids::from_slice(ids), counted_as: Removal::Deleted }),
-        Done(0)
+        Affected(0)
     );
-    assert_eq!(queue.apply(&told, &KickJob { ids: Ids::from_slice(ids) }), Done(0));
+    assert_eq!(queue.apply(&told, &KickJob { ids: Ids::from_slice(ids) }), Affected(0));
     assert_eq!(queue.apply(&told, &Resume { group: None }), Altered::No);
     assert_eq!(
         queue.apply(&told, &Remove { ids: Ids::from_slice(ids), counted_as: Removal::Purged }),
-        Done(0)
+        Affected(0)
     );
     let record = JobRecord::of(&queue.get(id("b")).unwrap());
     let unknown = Effect::Jobs(vec![(b"new", b"x", record.clone()), (b"", b"x", record)]);

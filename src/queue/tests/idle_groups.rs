@@ -192,7 +192,7 @@ fn the_timer_forgets_groups_without_jobs_while_there_are_no_commands() {
     assert_eq!(queue.forgets_groups_at(at(1_000)), Some(at(5_000)));
     let log_state = *queue.log_state();
     let forgotten = queue.apply(&told(4_999), &ForgetGroups);
-    assert_eq!((forgotten, *queue.log_state()), (Done(0), log_state), "their rate counts");
+    assert_eq!((forgotten, *queue.log_state()), (Affected(0), log_state), "their rate counts");
     let (mut now, mut steps) = (5_000, 0);
     while queue.groups_len() > PAUSED_GROUPS_MAX {
         queue.advance(at(now));
@@ -223,6 +223,6 @@ fn the_timer_comes_for_the_first_group_that_counts_for_nothing() {
         queue.apply(&told(0), &Pause { group: Some(id(name)), span: Some(span(ms)) });
     }
     assert_eq!(queue.forgets_groups_at(at(1_000)), Some(at(3_000)));
-    assert_eq!(queue.apply(&told(3_000), &ForgetGroups), Done(1));
+    assert_eq!(queue.apply(&told(3_000), &ForgetGroups), Affected(1));
     assert!(queue.group(id("long")).is_some());
 }

@@ -123,7 +123,7 @@ fn a_million_expired_jobs_are_forgotten_by_the_thousand_while_others_are_handed_
         let slots = queue.to_forget(at(15), 1_000);
         let names: Vec<String> = slots.iter().map(|slot| name_of(&queue, *slot)).collect();
         let ids: Vec<Id> = names.iter().map(|name| id(name)).collect();
-        let Done(jobs) = queue
+        let Affected(jobs) = queue
             .apply(&told(15), &Remove { ids: Ids::from_slice(&ids), counted_as: Removal::Purged });
         forgotten += jobs;
         handed_out += queue.apply(&told(15), &Pop { count: 2, ..Pop::ONE }).len();
@@ -147,7 +147,7 @@ fn jobs_that_wait_for_their_backoff_are_found_behind_many_that_are_reserved() {
     {}
     let name = RESERVED.to_string();
     let claim = Claim { id: id(&name), lease: None };
-    queue.apply(&told(0), &Touch { claim, ttr: Some(span(1)) });
+    queue.apply(&told(0), &Touch { claim, ttr: Some(span(1)), checkpoint: Checkpoint::NONE });
     queue.advance(at(400));
     assert_eq!((queue.counts().delayed, queue.counts().reserved), (1, RESERVED as usize));
     let seen = queue.peek(State::Delayed, 9);
@@ -260,7 +260,9 @@ fn memory_comes_back_when_jobs_with_details_have_left() {
                 .apply(&told(1), &Release { when, reason: Some(b"one"), ..Release::plain(claim) })
                 .has_changed(),
             2 => queue.apply(&told(1), &Bury { claim, reason: Some(b"another") }).has_changed(),
-            3 => queue.apply(&told(1), &Touch { claim, ttr: None }).has_changed(),
+            3 => queue
+                .apply(&told(1), &Touch { claim, ttr: None, checkpoint: Checkpoint::NONE })
+                .has_changed(),
             _ => queue
                 .apply(&told(1), &Release { when: WhenReleased::Unbegun, ..Release::plain(claim) })
                 .has_changed(),

@@ -5,6 +5,7 @@ use super::*;
 mod by_id;
 mod cost;
 mod deliveries;
+mod done;
 mod door;
 mod expiry;
 mod groups;
@@ -20,6 +21,7 @@ mod script;
 mod tally;
 mod turns;
 mod upkeep;
+mod words;
 mod workers;
 
 use script::check;

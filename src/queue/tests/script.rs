@@ -10,14 +10,15 @@
 //!
 //! | step | what comes of it |
 //! | --- | --- |
-//! | `ADD id [+delay or =at] [ttr=60] [prio=128] [tries=0] [base=0 max=0] [ttl=0] [keep=0] [late=0] [group=x] [body=x] [REPLACE]` | when it is due, `replaced` and when, `taken`, `full`; for the id `*`: the id |
+//! | `ADD id [+delay or =at] [ttr=60] [prio=128] [tries=0] [base=0 max=0] [ttl=0] [keep=0] [late=0] [group=x] [body=x] [REPLACE or NX]` | when it is due, `replaced` and when, `taken`, `full`; for the id `*`: the id |
 //! | `ADD … every=ms or cron=step [misfire=all] [jitter=] [runs=] [until=] [ENSURE]` | the same, `unchanged`, `never`, `ended` |
 //! | `ROUND id` | where a schedule is: `occurrence>next run=0 missed=1 failed=1` |
 //! | `POP [n=1] [ttr=…] [NOACK]` | `id#attempt` of each, or `nil`; the leases are called L1, L2 … as they come |
 //! | `TAKE [ttr=…] [NOACK] id [id …]` | as POP, by id |
 //! | `FINISH id L1 [id L2 …]`, `FINISH id *`, `DEL id [id …]` | how many |
 //! | `UNBEGUN id L1` | `1` or `0`: released, and nobody has worked on it |
-//! | `RELEASE id L1 [+delay] [prio=…] [why]`, `BURY id L1 [why]`, `TOUCH id L1 [ttr=…]` | `1` or `0` |
+//! | `RELEASE id L1 [+delay] [prio=…] [BODY=x] [NOTE=x] [why]`, `BURY id L1 [why]`, `TOUCH id L1 [ttr=…] [BODY=x] [NOTE=x]` | `1` or `0` |
+//! | `DONE id L1 [RESULT=x] [KEEP=ms] [+ADD id …] …` | `1` or `0`; with ADDs the id of each, `left` where there is none; `taken`, `full` or `never` when one is refused |
 //! | `KICK n`, `KICKJOB id [id …]` | the ids that were kicked; how many |
 //! | `PAUSE [group=x] [span]`, `RESUME [group=x]` | `1` or `0` |
 //! | `GROUP name` | how many are ready, reserved, delayed; `until` when it is paused; or `nil` |
@@ -26,7 +27,7 @@
 //! | `PEEK state`, `SCAN n` | ids; a scan shows its parts, of n jobs at most, between slashes |
 //! | `FORGET` | the ids that are to be forgotten; they are |
 //! | `PURGE state older n` | the ids that are purged, n at most |
-//! | `WHY id` | the reason of a job, or `nil` |
+//! | `WHY id`, `NOTE id`, `RESULT id` | the reason of a job, its note, its result; or `nil` |
 //! | `TALLY id` | how often it timed out, was released, buried, kicked |
 //! | `FLOOR n` | from here on, leases up to n belong to others |
 //! | `GET id` | `delayed 100`, `ready 100`, `reserved 160 #1 L1`, `dead 160 #1 L1`, `nil` |
@@ -48,7 +49,8 @@
 use super::groups::{group_of, of_group};
 use super::numbers::{number, shown};
 use super::operators::alteration;
-use super::rounds::{round, schedule_of, Multiples};
+use super::rounds::{round, Multiples};
+use super::words::{checkpoint, done_of, followed, new_job, text, what_was_told};
 use super::*;
 use crate::queue::memory::slab::Slot;
 
@@ -151,7 +153,9 @@ impl Session {
                     words[1..].chunks(2).map(|pair| self.claim(pair)).collect();
                 self.apply(&Finish { claims: Claims::from_slice(&claims) }).0.to_string()
             }
+            "DONE" => self.done(&words[1..]),
             "RELEASE" => {
+                let (words, checkpoint) = checkpoint(&words);
                 let delay = words.get(3).and_then(|word| word.strip_prefix('+'));
                 let rest = &words[if delay.is_some() { 4 } else { 3 }..];
                 let priority = rest.first().and_then(|word| word.strip_prefix("prio="));
@@ -160,7 +164,7 @@ impl Session {
                 let when = delay.map_or(WhenReleased::AfterBackoff, after);
                 let priority = priority.map(|priority| number(priority) as u8);
                 let claim = self.claim(&words[1..]);
-                accepted(self.apply(&Release { claim, when, priority, reason }))
+                accepted(self.apply(&Release { claim, when, priority, reason, checkpoint }))
             }
             "UNBEGUN" => {
                 let release = Release::plain(self.claim(&words[1..]));
@@ -171,9 +175,10 @@ impl Session {
                 accepted(self.apply(&Bury { claim: self.claim(&words[1..]), reason }))
             }
             "TOUCH" => {
+                let (words, checkpoint) = checkpoint(&words);
                 let ttr = words.get(3).and_then(|word| word.strip_prefix("ttr="));
                 let ttr = ttr.map(|ttr| span(number(ttr)));
-                accepted(self.apply(&Touch { claim: self.claim(&words[1..]), ttr }))
+                accepted(self.apply(&Touch { claim: self.claim(&words[1..]), ttr, checkpoint }))
             }
             "KICK" => {
                 let slots = self.queue().peek(State::Dead, number(words[1]) as usize);
@@ -256,9 +261,10 @@ impl Session {
             "SCAN" => self.scan(number(words[1]) as usize),
             "WHY" => {
                 let job = job().unwrap();
-                let reason = job.reason_at(self.told.now);
-                reason.map_or("nil".into(), |why| String::from_utf8_lossy(why).into())
+                text(job.reason_at(self.told.now))
             }
+            "NOTE" => text(job().unwrap().note_at(self.told.now)),
+            "RESULT" => text(job().unwrap().result),
             "TALLY" => {
                 let Tally { timed_out, released, buried, kicked } =
                     job().unwrap().tally_at(self.told.now);
@@ -310,33 +316,7 @@ impl Session {
     }
 
     fn add(&mut self, words: &[&str]) -> String {
-        let mut add = Add::plain(id("x"), b"x");
-        add.id = (words[1] != "*").then(|| id(words[1]));
-        let mut backoff = Backoff::NONE;
-        let mut due = None;
-        for word in &words[2..] {
-            match word.split_once('=') {
-                Some(("every" | "cron" | "tz" | "misfire" | "jitter" | "runs" | "until", _)) => (),
-                Some(("", time)) => due = Some(Due::At(at(number(time)))),
-                Some(("ttr", ttr)) => add.ttr = Some(span(number(ttr))),
-                Some(("tries", limit)) => add.attempts = Some(Attempts::new(number(limit) as u32)),
-                Some(("base", base)) => backoff.base = span(number(base)),
-                Some(("max", max)) => backoff.max = span(number(max)),
-                Some(("ttl", ttl)) => add.ttl = Some(span(number(ttl))),
-                Some(("keep", keep)) => add.keep = Some(span(number(keep))),
-                Some(("late", late)) => add.late = Some(span(number(late))),
-                Some(("group", name)) => add.group = Some(id(name)),
-                Some(("prio", priority)) => add.priority = Some(number(priority) as u8),
-                Some(("body", text)) => add.body = text.as_bytes(),
-                None if *word == "REPLACE" => add.if_taken = IfTaken::Replace,
-                None if *word == "ENSURE" => add.if_taken = IfTaken::Ensure,
-                None if word.starts_with('+') => due = Some(Due::In(span(number(&word[1..])))),
-                _ => panic!("{word} is nothing that ADD knows"),
-            }
-        }
-        add.backoff = (backoff != Backoff::NONE).then_some(backoff);
-        add.due = due.unwrap_or(add.due);
-        add.schedule = schedule_of(words, due);
+        let add = new_job(words);
         match self.apply(&add) {
             Added::New { slot, .. } if add.id.is_none() => {
                 name(self.queue().id_and_body(slot).unwrap().0)
@@ -349,6 +329,11 @@ impl Session {
             Added::Never | Added::Over { was_there: false } => "never".into(),
             Added::Over { was_there: true } => "ended".into(),
         }
+    }
+
+    fn done(&mut self, words: &[&str]) -> String {
+        let done = done_of(words, self.claim(words));
+        followed(&self.apply(&done))
     }
 
     fn pop(&mut self, words: &[&str]) -> String {
@@ -480,19 +465,12 @@ pub fn loaded(queue: &Queue) -> Queue {
     loaded
 }
 
-fn accepted(jobs: Done) -> String {
+fn accepted(jobs: Affected) -> String {
     jobs.0.to_string()
 }
 
 fn state_called(name: &str) -> State {
     State::ALL.into_iter().find(|state| state.name() == name).unwrap()
-}
-
-fn what_was_told(job: &JobView) -> String {
-    let Policy { ttr, attempts, priority, .. } = job.policy;
-    let (body, created) = (String::from_utf8_lossy(job.body), shown(job.created));
-    let limit = attempts.limit();
-    format!("{body} @{created} ttr={} prio={priority} tries={limit}", ttr.as_u64())
 }
 
 fn name(id: Id) -> String {

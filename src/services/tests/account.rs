@@ -2,7 +2,7 @@
 //! whenever it is asked. It shares no code with the queue.
 
 use super::groups::{Counted, Groups};
-use super::operation::{Handed, NewJob, Operation, Outcome, Terms, When};
+use super::operation::{Bytes, Handed, Left, NewJob, Operation, Outcome, Terms, When};
 
 /// So many lease numbers begin with each millisecond.
 const LEASES_PER_MILLISECOND: u64 = 2_048;
@@ -33,6 +33,8 @@ pub struct Job {
     pub attempt: u32,
     pub lease: Option<u64>,
     pub expires_at: Option<u64>,
+    pub note: Option<Bytes>,
+    pub result: Option<Bytes>,
     /// Among those of the same priority and time.
     order: i64,
 }
@@ -41,6 +43,15 @@ impl Job {
     /// Among those of the same priority and group.
     pub fn place(&self) -> (u64, i64) {
         (self.time, self.order)
+    }
+
+    fn leave(&mut self, left: &Left) {
+        if let Some(body) = &left.body {
+            self.new.body.clone_from(body);
+        }
+        if let Some(note) = &left.note {
+            self.note = (!note.is_empty()).then(|| note.clone());
+        }
     }
 
     fn is_at_its_last_attempt(&self) -> bool {
@@ -131,13 +142,26 @@ impl Account {
             Operation::PopById(ids, terms) => Outcome::Handed(
                 ids.iter().filter_map(|id| self.pop_by_id(now, id, terms)).collect(),
             ),
-            Operation::Finish(claims) => {
-                self.each(claims, |account, (id, lease)| account.finish(now, id, *lease))
+            Operation::Finish(claims) => self.each(claims, |account, (id, lease)| {
+                account.finish(now, (id, *lease), (None, None))
+            }),
+            Operation::Release { id, lease, when, priority, left } => {
+                Outcome::Done(self.release(now, (id, *lease), (*when, *priority), left))
             }
-            Operation::Release { id, lease, when, priority } => {
-                Outcome::Done(self.release(now, id, *lease, (*when, *priority)))
+            Operation::Touch { id, lease, left } => {
+                Outcome::Done(self.touch(now, id, *lease, left))
             }
-            Operation::Touch { id, lease } => Outcome::Done(self.touch(now, id, *lease)),
+            Operation::Done { id, lease, result, keep, adds } => {
+                let mut after = self.clone();
+                if !after.finish(now, (id, *lease), (result.clone(), *keep)) {
+                    return Outcome::Done(false);
+                }
+                if !adds.iter().all(|new| after.add(now, new)) {
+                    return Outcome::Refused;
+                }
+                *self = after;
+                Outcome::Followed(adds.iter().map(|new| Some(new.id.clone())).collect())
+            }
             Operation::Bury { id, lease } => Outcome::Done(self.bury(now, id, *lease)),
             Operation::ForgetGroups => Outcome::Jobs(self.groups.forget_idle(now, &self.jobs)),
             Operation::Delete(ids) | Operation::Forget(ids) => {
@@ -202,6 +226,8 @@ impl Account {
             attempt: 0,
             lease: None,
             expires_at,
+            note: None,
+            result: None,
             order,
         });
         true
@@ -269,7 +295,7 @@ impl Account {
         let handed =
             Handed { id: id.to_vec(), body: job.new.body.clone(), lease, attempt: job.attempt };
         if terms.no_ack {
-            self.finish(now, id, Some(lease));
+            self.finish(now, (id, Some(lease)), (None, None));
         }
         Some(handed)
     }
@@ -284,11 +310,18 @@ impl Account {
         self.held(id, lease).filter(|job| job.expires_at.is_none_or(|expiry| expiry > now))
     }
 
-    fn finish(&mut self, now: u64, id: &[u8], lease: Option<u64>) -> bool {
+    fn finish(
+        &mut self,
+        now: u64,
+        (id, lease): (&[u8], Option<u64>),
+        (result, keep): (Option<Bytes>, Option<u64>),
+    ) -> bool {
         let order = self.next_event();
         let Some(job) = self.held(id, lease) else {
             return false;
         };
+        job.new.keep = keep.unwrap_or(job.new.keep);
+        job.result = result;
         if job.new.keep == 0 {
             self.remove(id);
             return true;
@@ -301,14 +334,15 @@ impl Account {
     fn release(
         &mut self,
         now: u64,
-        id: &[u8],
-        lease: Option<u64>,
+        (id, lease): (&[u8], Option<u64>),
         (when, priority): (When, Option<u8>),
+        left: &Left,
     ) -> bool {
         let order = self.next_event();
         let Some(job) = self.claimed_alive(now, id, lease) else {
             return false;
         };
+        job.leave(left);
         job.new.priority = priority.unwrap_or(job.new.priority);
         let wait = match when {
             When::After(_) if job.is_at_its_last_attempt() => {
@@ -325,7 +359,7 @@ impl Account {
         true
     }
 
-    fn touch(&mut self, now: u64, id: &[u8], lease: Option<u64>) -> bool {
+    fn touch(&mut self, now: u64, id: &[u8], lease: Option<u64>, left: &Left) -> bool {
         let order = self.next_event();
         let has_run_out =
             |job: &&Job| job.stage == Stage::Leased && job.state(now) != State::Reserved;
@@ -336,6 +370,7 @@ impl Account {
         let Some(job) = self.claimed_alive(now, id, lease) else {
             return false;
         };
+        job.leave(left);
         (job.time, job.order) = (now + job.new.ttr, order);
         true
     }

@@ -6,7 +6,7 @@ use crate::services::place::{Database, KeyRef};
 use super::commands::Command;
 use super::keyspace::{save, Order};
 use super::node::ClientNumber;
-use super::operation::{Bytes, GroupLimits, NewJob, Operation, Pace, Terms, When};
+use super::operation::{Bytes, GroupLimits, Left, NewJob, Operation, Pace, Terms, When};
 use super::world::World;
 
 const NAMES: [&[u8]; 2] = [b"a", b"b"];
@@ -154,7 +154,7 @@ impl World {
         let at = self.rng.usize(..all.len());
         let (place, id, lease) = all[at].clone();
         let lease = Some(lease).filter(|_| self.rng.u32(..8) > 0);
-        let operation = match self.rng.u32(..8) {
+        let operation = match self.rng.u32(..11) {
             0 => Operation::Finish(vec![(id, lease), (self.id(), None)]),
             1..4 => Operation::Finish(vec![(id, lease)]),
             4 => Operation::Release {
@@ -162,15 +162,44 @@ impl World {
                 lease,
                 when: When::After(self.rng.u64(..20)),
                 priority: self.priority(),
+                left: self.left(),
             },
-            5 => Operation::Release { id, lease, when: When::Unbegun, priority: self.priority() },
-            6 => Operation::Touch { id, lease },
+            5 => Operation::Release {
+                id,
+                lease,
+                when: When::Unbegun,
+                priority: self.priority(),
+                left: self.left(),
+            },
+            6 | 7 => Operation::Touch { id, lease, left: self.left() },
+            8 | 9 => self.draw_done(id, lease),
             _ => Operation::Bury { id, lease },
         };
         if self.rng.bool() {
             self.clients[client].held.swap_remove(at);
         }
         Command::Change(place, operation)
+    }
+
+    fn draw_done(&mut self, id: Bytes, lease: Option<u64>) -> Operation {
+        let result = self.rng.bool().then(|| self.text());
+        let keep = self.one_of(&[None, None, Some(0), Some(1), Some(40)]);
+        let adds = (0..self.rng.usize(..3)).map(|_| self.new_job()).collect();
+        Operation::Done { id, lease, result, keep, adds }
+    }
+
+    /// Most often nothing.
+    fn left(&mut self) -> Left {
+        let body = self.chance(4).then(|| self.text());
+        Left { body, note: self.chance(2).then(|| self.text()) }
+    }
+
+    fn text(&mut self) -> Bytes {
+        self.bodies += 1;
+        if self.chance(4) {
+            return Bytes::new();
+        }
+        format!("left {}", self.bodies).into_bytes()
     }
 
     fn order(&mut self) -> Option<Order> {

@@ -259,4 +259,5 @@ fn is_same(job: &JobView, expected: &Job) -> bool {
         && job.progress.expires_at.map(Time::unix_ms) == expected.expires_at
         && (job.body, job.policy.priority) == (&expected.new.body[..], expected.new.priority)
         && job.group.map(|group| group.bytes().to_vec()) == expected.new.group
+        && (job.note, job.result) == (expected.note.as_deref(), expected.result.as_deref())
 }

@@ -104,6 +104,7 @@ impl World {
             | Operation::Finish(_)
             | Operation::Release { .. }
             | Operation::Touch { .. }
+            | Operation::Done { .. }
             | Operation::Bury { .. }
             | Operation::Delete(_)
             | Operation::Pause(..)

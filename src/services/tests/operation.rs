@@ -3,9 +3,9 @@
 use std::ffi::CStr;
 
 use crate::queue::{
-    Add, Added, Alter, Attempts, Bury, Changed, Claim, Claims, Deliveries, Done, Due, Finish,
-    ForgetGroups, Id, Ids, IfTaken, KickJob, Lease, Millis, Mode, Pause, Pop, PopById, Queue, Rate,
-    Release, Removal, Remove, Resume, Touch, WhenReleased,
+    Add, Added, Affected, Alter, Attempts, Bury, Changed, Checkpoint, Claim, Claims, Deliveries,
+    Done, Due, Finish, Followed, ForgetGroups, Id, Ids, IfTaken, KickJob, Lease, Millis, Mode,
+    Pause, Pop, PopById, Queue, Rate, Release, Removal, Remove, Resume, Touch, WhenReleased,
 };
 use crate::services::frame::OpenQueue;
 use crate::services::log::LogForm;
@@ -25,10 +25,19 @@ pub enum Operation {
         lease: Option<u64>,
         when: When,
         priority: Option<u8>,
+        left: Left,
     },
     Touch {
         id: Bytes,
         lease: Option<u64>,
+        left: Left,
+    },
+    Done {
+        id: Bytes,
+        lease: Option<u64>,
+        result: Option<Bytes>,
+        keep: Option<u64>,
+        adds: Vec<NewJob>,
     },
     Bury {
         id: Bytes,
@@ -44,6 +53,13 @@ pub enum Operation {
     KeepDead(u64),
     Forget(Vec<Bytes>),
     ForgetGroups,
+}
+
+/// What a worker leaves with a job that goes on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Left {
+    pub body: Option<Bytes>,
+    pub note: Option<Bytes>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -104,6 +120,10 @@ pub enum Outcome {
     Done(bool),
     Jobs(usize),
     Handed(Vec<Handed>),
+    /// A job is finished, and these follow it.
+    Followed(Vec<Option<Bytes>>),
+    /// It isn't, since one of those wouldn't be added.
+    Refused,
 }
 
 impl Outcome {
@@ -112,6 +132,8 @@ impl Outcome {
             Outcome::Done(is_done) => *is_done,
             Outcome::Jobs(jobs) => *jobs > 0,
             Outcome::Handed(handed) => !handed.is_empty(),
+            Outcome::Followed(_) => true,
+            Outcome::Refused => false,
         }
     }
 }
@@ -153,6 +175,12 @@ impl Terms {
     }
 }
 
+impl Left {
+    fn checkpoint(&self) -> Checkpoint<'_> {
+        Checkpoint { body: self.body.as_deref(), note: self.note.as_deref() }
+    }
+}
+
 impl NewJob {
     fn operation(&self) -> Add<'_> {
         Add {
@@ -185,7 +213,7 @@ pub fn handed(deliveries: &Deliveries, queue: &Queue) -> Vec<Handed> {
 
 type Open<'q, 'n> = OpenQueue<'q, &'n Node>;
 
-fn done(jobs: Done) -> Outcome {
+fn done(jobs: Affected) -> Outcome {
     Outcome::Done(jobs.has_changed())
 }
 
@@ -215,7 +243,13 @@ impl Operation {
             b"FORGET" => Operation::Forget(all()),
             b"DQ.RELEASE" if words[2] == b"UNBEGUN" => {
                 let (id, lease) = (words[0].to_vec(), Some(number(words[1])));
-                Operation::Release { id, lease, when: When::Unbegun, priority: None }
+                Operation::Release {
+                    id,
+                    lease,
+                    when: When::Unbegun,
+                    priority: None,
+                    left: Left::default(),
+                }
             }
             other => panic!("{} is logged", other.escape_ascii()),
         }
@@ -248,18 +282,37 @@ impl Operation {
                     |outcome, _| outcome.0,
                 ))
             }
-            Operation::Release { id, lease, when, priority } => {
+            Operation::Release { id, lease, when, priority, left } => {
                 let when = match when {
                     When::After(delay) => WhenReleased::After(ms(*delay)),
                     When::Unbegun => WhenReleased::Unbegun,
                 };
                 let claim = claim(id, *lease);
-                let release = Release { claim, when, priority: *priority, reason: None };
+                let release = Release {
+                    claim,
+                    when,
+                    priority: *priority,
+                    reason: None,
+                    checkpoint: left.checkpoint(),
+                };
                 open.change(&release, log_as, |outcome, _| done(*outcome))
             }
-            Operation::Touch { id, lease } => {
-                open.change(&Touch { claim: claim(id, *lease), ttr: None }, log_as, |outcome, _| {
-                    done(*outcome)
+            Operation::Touch { id, lease, left } => open.change(
+                &Touch { claim: claim(id, *lease), ttr: None, checkpoint: left.checkpoint() },
+                log_as,
+                |outcome, _| done(*outcome),
+            ),
+            Operation::Done { id, lease, result, keep, adds } => {
+                let claim = claim(id, *lease);
+                let adds = adds.iter().map(NewJob::operation).collect();
+                let done = Done { claim, result: result.as_deref(), keep: keep.map(ms), adds };
+                open.change(&done, log_as, |followed, _| match followed {
+                    Followed::No => Outcome::Done(false),
+                    Followed::Refused(_) => Outcome::Refused,
+                    Followed::Yes { ids } => {
+                        let id = |id: &Option<Box<[u8]>>| id.as_deref().map(Bytes::from);
+                        Outcome::Followed(ids.iter().map(id).collect())
+                    }
                 })
             }
             Operation::Bury { id, lease } => open.change(

@@ -236,9 +236,9 @@ impl World {
             self.tell(|| format!("the primary starts again with {to} entries"));
             self.restart(to);
         }
-        if self.troubles.stepped_clocks {
-            // Numbers that were lost with the tail of the log may come again, as docs/guarantees.md
-            // says.
+        if self.troubles.stepped_clocks || self.troubles.moved_keys {
+            // Numbers that were lost with the tail of the log may come again after a clock that was
+            // set back, or a RESTORE of a payload from before, as docs/guarantees.md says.
             self.given.clear();
         }
         self.stepped_at = Some(self.now());

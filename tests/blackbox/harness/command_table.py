@@ -63,6 +63,15 @@ COMMANDS = [
         example="dq.finish the-key a * b *",
     ),
     Expected(
+        name="dq.done",
+        arity=-4,
+        flags={"write", "module"},
+        categories={"@write", "@slow"},
+        key_flags=UPDATE,
+        example="dq.done the-key a * RESULT x ADD b y",
+        since="0.3.0",
+    ),
+    Expected(
         name="dq.release",
         arity=-4,
         flags=FAST_WRITE,
@@ -149,6 +158,15 @@ COMMANDS = [
         categories=FAST_READS,
         key_flags=READ,
         example="dq.get the-key a",
+    ),
+    Expected(
+        name="dq.result",
+        arity=3,
+        flags=FAST_READ,
+        categories=FAST_READS,
+        key_flags=READ,
+        example="dq.result the-key a",
+        since="0.3.0",
     ),
     Expected(
         name="dq.peek",

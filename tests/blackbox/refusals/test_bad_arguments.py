@@ -23,6 +23,7 @@ ID_AND_LEASE = ["", " {}", " {} a"]
         ("dq.finish", ONE_ID),
         ("dq.release", ID_AND_LEASE),
         ("dq.touch", ID_AND_LEASE),
+        ("dq.done", ID_AND_LEASE),
         ("dq.bury", ID_AND_LEASE),
         ("dq.del", ONE_ID),
         ("dq.kick", [""]),
@@ -32,6 +33,7 @@ ID_AND_LEASE = ["", " {}", " {} a"]
         ("dq.purge", ["", " {}", " {} STATE"]),
         ("dq.alter", ["", " {}"]),
         ("dq.get", ["", " {}", " {} a b"]),
+        ("dq.result", ["", " {}", " {} a b"]),
         ("dq.peek", [""]),
         ("dq.scan", ["", " {}"]),
         ("dq.groups", ["", " {}"]),
@@ -80,7 +82,7 @@ def test_bad_leases_are_refused(lone: Server, lone_session: Session) -> None:
     words = [word for word in [*NO_NUMBERS, "0", "**", "1,2"] if word not in ("*", str(2**63))]
     table = [
         (f"{command} {{}} reserved {word}", error)
-        for command in ("DQ.FINISH", "DQ.RELEASE", "DQ.TOUCH", "DQ.BURY")
+        for command in ("DQ.FINISH", "DQ.DONE", "DQ.RELEASE", "DQ.TOUCH", "DQ.BURY")
         for word in words
     ]
     # What is right before and behind it isn't done either.

@@ -1,0 +1,164 @@
+//! Finishing a job with a result, and going on with others, in one step.
+
+use std::collections::BTreeSet;
+
+use super::produce::{Add, Added, IfTaken};
+use super::work::Finishing;
+use crate::queue::kernel::operation::{Changed, Operation};
+use crate::queue::kernel::queue::Queue;
+use crate::queue::memory::slab::Slot;
+use crate::queue::value::ids::{Claim, Id};
+use crate::queue::value::recurrence::Calendar;
+use crate::queue::value::time::{Millis, Time};
+
+/// An operation that adds more jobs would hold up the others. Part of what is logged: it must stay
+/// as it is.
+pub const DONE_ADDS_MAX: usize = 1_000;
+
+/// Finishes a job, and adds others. All of it or nothing. O(log n) for each job.
+#[derive(Clone, Debug)]
+pub struct Done<'a> {
+    pub claim: Claim<'a>,
+    /// Kept with the job, if the job is kept.
+    pub result: Option<&'a [u8]>,
+    /// How long the job is kept; without it, as its ADD says.
+    pub keep: Option<Millis>,
+    /// At most [`DONE_ADDS_MAX`].
+    pub adds: Vec<Add<'a>>,
+}
+
+/// What became of a [`Done`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Followed {
+    /// The lease isn't the job's. Nothing has happened.
+    No,
+    /// The job is finished. The id of each ADD; `None` where it left things as they were.
+    Yes { ids: Vec<Option<Box<[u8]>>> },
+    /// An ADD would have come to this, which is an error. Nothing has happened.
+    Refused(Added),
+}
+
+impl Changed for Followed {
+    fn has_changed(&self) -> bool {
+        matches!(self, Followed::Yes { .. })
+    }
+}
+
+impl Operation for Done<'_> {
+    type Outcome = Followed;
+
+    fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Followed {
+        let Some(slot) = queue.claimed(&self.claim) else {
+            return Followed::No;
+        };
+        if !self.adds.is_empty() {
+            if let Err(refused) = self.check_adds(queue, slot, now, calendar) {
+                return Followed::Refused(refused);
+            }
+        }
+        let finishing = Finishing { result: self.result, keep: self.keep };
+        if let Some(job) = queue.finish_claimed(now, slot, &finishing) {
+            queue.store.removed_mut().add(job);
+        }
+        let given: BTreeSet<&[u8]> =
+            self.adds.iter().filter_map(|add| add.id).map(|id| id.bytes()).collect();
+        let is_given = |id: Id| given.contains(id.bytes());
+        let add = |add| queue.add_checked(add, now, calendar, &is_given);
+        Followed::Yes { ids: self.adds.iter().map(add).collect() }
+    }
+}
+
+/// What will be in the queue when the ADDs before this one have been carried out.
+struct Expected<'a> {
+    /// The id of the finished job, where that is free then.
+    freed: Option<Id<'a>>,
+    added: BTreeSet<&'a [u8]>,
+    jobs: u64,
+}
+
+impl<'a> Done<'a> {
+    /// Whether an ADD would be an error. It mustn't, once the job is finished.
+    fn check_adds(
+        &self,
+        queue: &Queue,
+        slot: Slot,
+        now: Time,
+        calendar: &mut dyn Calendar,
+    ) -> Result<(), Added> {
+        let is_freed = queue.is_gone_when_finished(slot, self.keep);
+        let mut expected = Expected {
+            freed: is_freed.then_some(self.claim.id),
+            added: BTreeSet::new(),
+            jobs: queue.len() as u64 - u64::from(is_freed),
+        };
+        self.adds.iter().try_for_each(|add| add.check(queue, now, calendar, &mut expected))
+    }
+}
+
+impl<'a> Add<'a> {
+    fn check(
+        &self,
+        queue: &Queue,
+        now: Time,
+        calendar: &mut dyn Calendar,
+        expected: &mut Expected<'a>,
+    ) -> Result<(), Added> {
+        let slot =
+            self.id.filter(|id| Some(*id) != expected.freed).and_then(|id| queue.store.find(id));
+        let is_kept_no_longer = slot.is_some_and(|slot| queue.store.was_kept_until(slot, now));
+        let is_added = self.id.is_some_and(|id| !expected.added.insert(id.bytes()));
+        let is_taken = is_added || (slot.is_some() && !is_kept_no_longer);
+        match self.if_taken {
+            IfTaken::Refuse if is_taken => return Err(Added::Taken),
+            IfTaken::Leave if is_taken => return Ok(()),
+            IfTaken::Refuse | IfTaken::Leave | IfTaken::Replace | IfTaken::Ensure => (),
+        }
+        if slot.is_none() && !is_added {
+            let max = queue.limits.settings().max_jobs;
+            if max.is_some_and(|max| expected.jobs >= max.get()) {
+                return Err(Added::Full);
+            }
+            expected.jobs += 1;
+        }
+        let is_any_time = self.schedule.as_ref().is_none_or(|new| {
+            self.if_taken == IfTaken::Ensure || new.rule.first(now, new.starts, calendar).is_some()
+        });
+        if is_any_time {
+            Ok(())
+        } else {
+            Err(Added::Never)
+        }
+    }
+}
+
+impl Queue {
+    fn add_checked(
+        &mut self,
+        add: &Add,
+        now: Time,
+        calendar: &mut dyn Calendar,
+        is_given: &dyn Fn(Id) -> bool,
+    ) -> Option<Box<[u8]>> {
+        match add.run_beside(self, now, calendar, is_given) {
+            Added::New { slot, .. } | Added::Replaced { slot, .. } | Added::Unchanged { slot } => {
+                self.id_and_body(slot).map(|(id, _)| id.bytes().into())
+            }
+            Added::Left | Added::Over { .. } => None,
+            Added::Taken | Added::Full | Added::Never => {
+                self.ledger.bug("an ADD was refused after it had been checked");
+                None
+            }
+        }
+    }
+
+    /// Whether the id of a job that is handed out will be free once it is finished.
+    fn is_gone_when_finished(&self, slot: Slot, keep: Option<Millis>) -> bool {
+        let Some((terms, details)) = self.store.terms_and_details(slot) else {
+            return false;
+        };
+        let comes_back = details
+            .and_then(|details| details.schedule())
+            .is_some_and(|schedule| schedule.run_state.armed().is_some());
+        !comes_back && keep.unwrap_or(terms.keep).is_zero()
+    }
+}

@@ -1,0 +1,90 @@
+//! Words of the sessions in `script.rs` that say much.
+
+use super::numbers::{number, shown};
+use super::rounds::schedule_of;
+use super::*;
+
+pub fn new_job<'w>(words: &[&'w str]) -> Add<'w> {
+    let mut add = Add::plain(id("x"), b"x");
+    add.id = (words[1] != "*").then(|| id(words[1]));
+    let mut backoff = Backoff::NONE;
+    let mut due = None;
+    for word in &words[2..] {
+        match word.split_once('=') {
+            Some(("every" | "cron" | "tz" | "misfire" | "jitter" | "runs" | "until", _)) => (),
+            Some(("", time)) => due = Some(Due::At(at(number(time)))),
+            Some(("ttr", ttr)) => add.ttr = Some(span(number(ttr))),
+            Some(("tries", limit)) => add.attempts = Some(Attempts::new(number(limit) as u32)),
+            Some(("base", base)) => backoff.base = span(number(base)),
+            Some(("max", max)) => backoff.max = span(number(max)),
+            Some(("ttl", ttl)) => add.ttl = Some(span(number(ttl))),
+            Some(("keep", keep)) => add.keep = Some(span(number(keep))),
+            Some(("late", late)) => add.late = Some(span(number(late))),
+            Some(("group", name)) => add.group = Some(id(name)),
+            Some(("prio", priority)) => add.priority = Some(number(priority) as u8),
+            Some(("body", text)) => add.body = text.as_bytes(),
+            None if *word == "REPLACE" => add.if_taken = IfTaken::Replace,
+            None if *word == "NX" => add.if_taken = IfTaken::Leave,
+            None if *word == "ENSURE" => add.if_taken = IfTaken::Ensure,
+            None if word.starts_with('+') => due = Some(Due::In(span(number(&word[1..])))),
+            _ => panic!("{word} is nothing that ADD knows"),
+        }
+    }
+    add.backoff = (backoff != Backoff::NONE).then_some(backoff);
+    add.due = due.unwrap_or(add.due);
+    add.schedule = schedule_of(words, due);
+    add
+}
+
+/// The words without BODY and NOTE; and these.
+pub fn checkpoint<'w>(words: &[&'w str]) -> (Vec<&'w str>, Checkpoint<'w>) {
+    let find = |name| words.iter().find_map(|word| word.strip_prefix(name)).map(str::as_bytes);
+    let checkpoint = Checkpoint { body: find("BODY="), note: find("NOTE=") };
+    let is_other = |word: &&&str| !word.starts_with("BODY=") && !word.starts_with("NOTE=");
+    (words.iter().filter(is_other).copied().collect(), checkpoint)
+}
+
+pub fn text(text: Option<&[u8]>) -> String {
+    text.map_or("nil".into(), |text| String::from_utf8_lossy(text).into())
+}
+
+/// Of what stands behind DONE, of which the first two words are a claim.
+pub fn done_of<'w>(words: &[&'w str], claim: Claim<'w>) -> Done<'w> {
+    let mut parts = words.split(|word| *word == "+ADD");
+    let own = parts.next().unwrap();
+    let (mut result, mut keep) = (None, None);
+    for word in &own[2..] {
+        match word.split_once('=') {
+            Some(("RESULT", text)) => result = Some(text.as_bytes()),
+            Some(("KEEP", ms)) => keep = Some(span(number(ms))),
+            _ => panic!("{word} is nothing that DONE knows"),
+        }
+    }
+    let adds = parts.map(|words| new_job(&[&["ADD"], words].concat())).collect();
+    Done { claim, result, keep, adds }
+}
+
+pub fn followed(followed: &Followed) -> String {
+    match followed {
+        Followed::No => "0".into(),
+        Followed::Yes { ids } if ids.is_empty() => "1".into(),
+        Followed::Yes { ids } => {
+            let names = ids.iter().map(|id| match id {
+                Some(id) => String::from_utf8_lossy(id).into_owned(),
+                None => "left".into(),
+            });
+            names.collect::<Vec<_>>().join(" ")
+        }
+        Followed::Refused(Added::Taken) => "taken".into(),
+        Followed::Refused(Added::Full) => "full".into(),
+        Followed::Refused(Added::Never) => "never".into(),
+        Followed::Refused(no_error) => panic!("{no_error:?} is no error"),
+    }
+}
+
+pub fn what_was_told(job: &JobView) -> String {
+    let Policy { ttr, attempts, priority, .. } = job.policy;
+    let (body, created) = (String::from_utf8_lossy(job.body), shown(job.created));
+    let limit = attempts.limit();
+    format!("{body} @{created} ttr={} prio={priority} tries={limit}", ttr.as_u64())
+}
