@@ -138,9 +138,9 @@ impl Queue {
         finishing: &Finishing,
     ) -> Option<Job> {
         let (terms, details) = self.store.terms_and_details(slot)?;
-        let next_run = details.is_some_and(|details| details.schedule().is_some());
+        let has_schedule = details.is_some_and(|details| details.schedule().is_some());
         let keep = finishing.keep.unwrap_or(terms.keep);
-        if next_run && self.schedule_next_run(now, slot, Cause::Finished).is_some() {
+        if has_schedule && self.schedule_next_run(now, slot, Cause::Finished).is_some() {
             self.keep_result(slot, finishing.result);
             return None;
         }
