@@ -25,15 +25,16 @@ const BELOW: [(&str, &[&str]); 5] = [
 
 /// The rooms of the core. Each imports from those before it only; the last three don't know each
 /// other.
-const ROOMS: [(&str, &[&str]); 8] = [
+const ROOMS: [(&str, &[&str]); 9] = [
     ("memory", &[]),
     ("value", &["memory"]),
     ("lines", &["memory", "value"]),
     ("groups", &["memory", "value", "lines"]),
-    ("kernel", &["memory", "value", "lines", "groups"]),
-    ("record", &["memory", "value", "lines", "groups", "kernel"]),
-    ("operation", &["memory", "value", "lines", "groups", "kernel"]),
-    ("look", &["memory", "value", "lines", "groups", "kernel"]),
+    ("edges", &["memory", "value"]),
+    ("kernel", &["memory", "value", "lines", "groups", "edges"]),
+    ("record", &["memory", "value", "lines", "groups", "edges", "kernel"]),
+    ("operation", &["memory", "value", "lines", "groups", "edges", "kernel"]),
+    ("look", &["memory", "value", "lines", "groups", "edges", "kernel"]),
 ];
 
 /// The services of the real server, and `place`, which takes over types. The others run without one.

@@ -24,7 +24,7 @@
 
 use super::arg_reader::ArgReader;
 use super::error::Error;
-use super::kinds::{Change, IfMissing, Reply};
+use super::kinds::{Change, Reply};
 use super::new_job;
 use crate::queue::{self, Added, Queue};
 use crate::server::replies::Replies;
@@ -43,11 +43,12 @@ impl Change for Add {
         key: KeyUse::Insert,
         grammar: "key id|* body [DELAY ms | AT unix-ms] [TTR ms] [PRIORITY 0..255] [ATTEMPTS n] \
             [BACKOFF base-ms max-ms] [TTL ms] [KEEP ms] [LATE ms] [GROUP name] \
+            [AFTER n id [id ...] | BEFORE n id [id ...]] [ONDEAD HOLD|RUN] [HOLD] \
             [EVERY ms | CRON expression [TZ zone]] [MISFIRE ONE|ALL] [JITTER ms] [RUNS n] \
             [UNTIL unix-ms] [NX | REPLACE | ENSURE]",
     };
 
-    const IF_MISSING: IfMissing = IfMissing::Create;
+    const CREATES: bool = true;
 
     type Operation<'c> = queue::Add<'c>;
 
@@ -66,6 +67,7 @@ impl Reply for Added {
             Added::Taken => return Err(Error::Taken),
             Added::Full => return Err(Error::Full),
             Added::Never => return Err(Error::NeverRuns),
+            Added::Unconnected(fault) => return Err((**fault).clone().into()),
         }
         Ok(())
     }

@@ -16,7 +16,7 @@
 
 use super::arg_reader::{options, ArgReader, Name};
 use super::error::Error;
-use super::kinds::{Change, IfMissing};
+use super::kinds::Change;
 use crate::queue::{self, Rate};
 use crate::server::spec::{KeyUse, Spec};
 
@@ -38,7 +38,7 @@ impl Change for Alter {
             [GROUPRATE n per-ms [BURST b]]",
     };
 
-    const IF_MISSING: IfMissing = IfMissing::Create;
+    const CREATES: bool = true;
 
     type Operation<'c> = queue::Alter;
 

@@ -1,13 +1,15 @@
 //! `DQ.APPLY key
-//! (unix-ms circumstances name [word ...] | JOBS block | GROUPS records | QUEUE record)`
+//! (unix-ms circumstances name [word ...] | JOBS block | GROUPS records | EDGES records | QUEUE
+//! record)`
 //!
 //! Internal: an entry of the log, which replicas and the AOF get.
 //!
 //! - `unix-ms circumstances command word …` is a command that a client sent at that time, without its key,
 //!   or what no command says: `FORGET [id …]` (what was purged or had been kept long enough;
-//!   without ids, groups without jobs). `circumstances`: `services/log.rs`
+//!   without ids, groups without jobs), `SETTLE id …` (jobs have died by time, and others wait for
+//!   them). `circumstances`: `services/log.rs`
 //! - `JOBS` puts the jobs of a block, instead of any with their ids; `GROUPS` says how far groups
-//!   have got; `QUEUE` sets what a queue is besides its jobs, and makes the key of an empty
+//!   have got; `EDGES` which jobs wait for others; `QUEUE` sets what a queue is besides its jobs, and makes the key of an empty
 //!   queue: so is an AOF rewritten
 //!
 //! Records are MessagePack (`queue/record/`). Replies with OK. O(log n) in the queue's jobs for
@@ -19,8 +21,8 @@ use super::arg_reader::ArgReader;
 use super::error::Error;
 use super::kinds::Handler;
 use crate::queue::{
-    read_block, Effect, ForgetGroups, GroupRecord, Lease, QueueRecord, Record, Removal, Remove,
-    Time,
+    read_block, EdgesRecord, Effect, ForgetGroups, GroupRecord, Lease, QueueRecord, Record,
+    Removal, Remove, Settle, Time,
 };
 use crate::server::arg::Arg;
 use crate::server::call::Call;
@@ -36,6 +38,7 @@ use crate::services::opened::{source_of, OpenedQueue};
 
 /// What no command says.
 const FORGET: &[u8] = b"forget";
+const SETTLE: &[u8] = b"settle";
 
 /// The commands that an entry of the log may name.
 pub trait LoggedCommands {
@@ -61,7 +64,8 @@ impl<C: LoggedCommands> Handler for Apply<C> {
         arity: -4,
         key: KeyUse::Take,
         grammar: "key \
-            (unix-ms circumstances name [word ...] | JOBS block | GROUPS records | QUEUE record)",
+            (unix-ms circumstances name [word ...] | JOBS block | GROUPS records | EDGES records | \
+            QUEUE record)",
     };
 
     fn run(call: &Call) -> Result<(), Error> {
@@ -97,6 +101,7 @@ fn apply_entry<C: LoggedCommands>(
     let is_there = match C::replay(name, (call, key, words, &logged)) {
         Some(repeated) => repeated?,
         None if name.eq_ignore_ascii_case(FORGET) => replay_forget(call, key, words, &logged)?,
+        None if name.eq_ignore_ascii_case(SETTLE) => replay_settle(call, key, words, &logged)?,
         None => return Err(Error::UnknownEntry(name.to_vec())),
     };
     if !is_there {
@@ -136,10 +141,25 @@ fn replay_forget(
     Ok(true)
 }
 
+fn replay_settle(
+    call: &Call,
+    key: Arg,
+    mut words: ArgReader,
+    logged: &LoggedCircumstances,
+) -> Result<bool, Error> {
+    let ids = words.require_ids()?;
+    let Some(opened) = OpenedQueue::at(call, key, Access::Write)? else {
+        return Ok(false);
+    };
+    opened.replay_entry(logged, &Settle { ids });
+    Ok(true)
+}
+
 fn apply_effect(call: &Call, key: Arg, kind: &[u8], mut words: ArgReader) -> Result<(), Error> {
     let effect = match kind {
         b"JOBS" => Effect::Jobs(read_block(words.require()?.bytes()).collect::<Result<_, _>>()?),
         b"GROUPS" => Effect::Groups(Vec::<GroupRecord>::decode(words.require()?.bytes())?),
+        b"EDGES" => Effect::Edges(Vec::<EdgesRecord>::decode(words.require()?.bytes())?),
         b"QUEUE" => Effect::Queue(QueueRecord::decode(words.require()?.bytes())?),
         _ => return Err(Error::UnknownEntry(kind.to_vec())),
     };

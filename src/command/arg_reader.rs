@@ -7,6 +7,8 @@
     reason = "an error that is made for nothing is dropped by a call, for each word"
 )]
 
+use std::collections::BTreeSet;
+
 use super::error::Error;
 use super::limits::{NOTE_BYTES_MAX, REASON_BYTES_MAX};
 use crate::queue::{Attempts, Backoff, Claim, Id, Ids, Lease, Millis, State, Time};
@@ -235,6 +237,14 @@ impl<'c> ArgReader<'c> {
         self.integer(option, 0, u8::MAX.into()).map(|priority| priority as u8)
     }
 
+    /// The ids behind an option, one at least: all words that are left.
+    pub fn rest_as_ids(&mut self, option: &'static str) -> Result<Ids<'c>, Error> {
+        if self.remaining() == 0 {
+            return Err(Error::NoValue { option });
+        }
+        self.require_ids()
+    }
+
     /// The ids behind an option: one at least, and all words up to one of `options`, which the
     /// first one may be.
     pub fn ids_up_to(
@@ -255,6 +265,20 @@ impl<'c> ArgReader<'c> {
             }
         }
         Ok(())
+    }
+
+    /// The ids behind an option that says how many there are: none of them twice.
+    pub fn counted_ids(&mut self, option: &'static str, max: usize) -> Result<Vec<Id<'c>>, Error> {
+        let count = self.integer(option, 1, max as u64)?;
+        let mut seen = BTreeSet::new();
+        let read = |_| {
+            let id = self.id(option)?;
+            if !seen.insert(id.bytes()) {
+                return Err(Error::NamedTwice { option, id: id.bytes().to_vec() });
+            }
+            Ok(id)
+        };
+        (0..count).map(read).collect()
     }
 
     /// The two values of BACKOFF.
@@ -425,56 +449,4 @@ fn parse_integer(word: &[u8]) -> Option<u64> {
 const SAFE_DIGITS: usize = 19;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn integers_are_digits() {
-        assert_eq!(parse_integer(b"0"), Some(0));
-        assert_eq!(parse_integer(b"18446744073709551615"), Some(u64::MAX));
-        for word in
-            ["", "-1", "+1", " 1", "1 ", "01", "1.0", "1e3", "0x1", "18446744073709551616", "١"]
-        {
-            assert_eq!(parse_integer(word.as_bytes()), None, "{word}");
-        }
-    }
-
-    #[test]
-    fn integers_of_any_length_are_what_the_standard_library_reads() {
-        let bytes = b"0123456789/:9 +x\xff".as_slice();
-        let mut random = fastrand::Rng::with_seed(7);
-        for _ in 0..200_000 {
-            let kinds = if random.bool() { 10 } else { bytes.len() };
-            let word: Vec<u8> =
-                (0..random.usize(0..=21)).map(|_| bytes[random.usize(..kinds)]).collect();
-            let is_plain =
-                word.iter().all(u8::is_ascii_digit) && (word.len() == 1 || !word.starts_with(b"0"));
-            let expected = std::str::from_utf8(&word)
-                .ok()
-                .filter(|_| is_plain)
-                .and_then(|word| word.parse().ok());
-            assert_eq!(parse_integer(&word), expected, "{}", word.escape_ascii());
-        }
-    }
-
-    #[test]
-    fn names_are_of_letters_in_any_case() {
-        for word in ["DELAY", "delay", "DeLaY"] {
-            assert!(Name::read(word.as_bytes()) == Some(Name::of("DELAY")), "{word}");
-        }
-        for word in ["", "DELA", "DELAYS", "DELAY ", "DELAY\0", "$ELAY", "\u{4}ELAY", "DELA9"] {
-            assert!(Name::read(word.as_bytes()) != Some(Name::of("DELAY")), "{word}");
-        }
-        assert!(Name::read(b"GROUPCONCURRENCY") == Some(Name::of("GROUPCONCURRENCY")));
-        assert!(Name::read(b"GROUPCONCURRENCYS").is_none());
-    }
-
-    #[test]
-    fn leases_are_positive_or_a_star() {
-        assert_eq!(parse_lease(b"*"), Ok(None));
-        assert_eq!(parse_lease(b"7"), Ok(Some(Lease::new(7))));
-        for word in ["0", "-1", "**", "", "18446744073709551616"] {
-            assert_eq!(parse_lease(word.as_bytes()), Err(Error::Lease), "{word}");
-        }
-    }
-}
+mod tests;

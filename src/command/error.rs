@@ -3,8 +3,8 @@
 use super::limits::{NOTE_BYTES_MAX, REASON_BYTES_MAX};
 use super::quoted::Quoted;
 use crate::queue::{
-    Millis, RecordError, State, Time, CRON_BYTES_MAX, DONE_ADDS_MAX, ID_BYTES_MAX,
-    PAUSED_GROUPS_MAX,
+    EdgeFault, Millis, RecordError, State, Time, CRON_BYTES_MAX, DONE_ADDS_MAX, EDGES_MAX,
+    ID_BYTES_MAX, PAUSED_GROUPS_MAX,
 };
 use crate::server::key::WrongType;
 
@@ -106,6 +106,16 @@ pub enum Error {
     /// A schedule whose limits leave no run.
     #[error("ERR the job would never run: UNTIL is before its next time, or it has had its RUNS")]
     NeverRuns,
+    /// An option that lists the same id twice.
+    #[error("ERR {option} names {} twice", Quoted(.id))]
+    NamedTwice { option: &'static str, id: Vec<u8> },
+    /// An option that makes no sense without AFTER or HOLD.
+    #[error("ERR option {option} needs AFTER or HOLD")]
+    NeedsEdges { option: &'static str },
+    #[error("ERR ONDEAD must be HOLD or RUN, not {}", Quoted(.0))]
+    UnknownOnDead(Vec<u8>),
+    #[error("{}", unconnected(.0))]
+    Unconnected(EdgeFault),
     #[error("ERR {0}")]
     Record(RecordError),
     #[error("EXISTS id is taken in this queue")]
@@ -133,10 +143,37 @@ impl From<RecordError> for Error {
     }
 }
 
+impl From<EdgeFault> for Error {
+    fn from(fault: EdgeFault) -> Self {
+        Error::Unconnected(fault)
+    }
+}
+
+fn unconnected(fault: &EdgeFault) -> String {
+    match fault {
+        EdgeFault::NoJob(id) => format!("NOJOB no job {} in this queue", Quoted(id)),
+        EdgeFault::NotHeld(id) => format!("NOTHELD no held job {} in this queue", Quoted(id)),
+        EdgeFault::HasSchedule(id) => format!(
+            "ERR AFTER names {}, which has a schedule: it comes back when it is finished",
+            Quoted(id)
+        ),
+        EdgeFault::TooManyDependents(id) => {
+            format!("FULL {EDGES_MAX} jobs wait for {}", Quoted(id))
+        }
+        EdgeFault::TooManyPredecessors(id) => {
+            format!("FULL {} waits for {EDGES_MAX} jobs", Quoted(id))
+        }
+        EdgeFault::HasDependents(id) => format!(
+            "ERR jobs wait for {}: no job with AFTER, EVERY or CRON can replace it",
+            Quoted(id)
+        ),
+    }
+}
+
 fn not_after(state: &State) -> String {
     match state {
         State::Ready => "ERR AFTER names no job that is ready now: begin anew without it".into(),
-        State::Delayed | State::Reserved | State::Dead | State::Done => format!(
+        State::Delayed | State::Reserved | State::Dead | State::Done | State::Held => format!(
             "ERR AFTER names no job that is {} now: FROM, the time at which it was shown, goes on from there",
             state.name()
         ),

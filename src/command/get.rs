@@ -37,7 +37,7 @@ impl Look for Get {
 
     fn reply(id: &Id, looking: &Looking, replies: Replies) -> Result<(), Error> {
         match looking.queue().get(*id) {
-            Some(job) => reply_job(replies, &job, looking.now),
+            Some(job) => reply_job(replies, looking.queue(), &job, looking.now),
             None => replies.null(),
         }
         Ok(())

@@ -54,6 +54,7 @@ impl Look for Info {
         for state in State::ALL {
             fields.add(state.name(), counts.of(state) as u64);
         }
+        fields.add("held-behind-dead", queue.held_behind_dead() as u64);
         fields.add("groups", queue.groups_len() as u64);
         fields.add("waiting-consumers", looking.consumers as u64);
         fields.add("oldest-ready-ms", queue.oldest_ready().map(|since| now.since(since).as_u64()));

@@ -1,10 +1,10 @@
 //! A job as DQ.GET and DQ.PEEK show it.
 
-use crate::queue::{JobView, RunState, ScheduleView, Stage, State, Time, Timing};
+use crate::queue::{JobView, Queue, RunState, ScheduleView, Stage, State, Time, Timing};
 use crate::server::replies::{Fields, Replies};
 
 /// A map of everything there is to a job.
-pub fn reply_job(replies: Replies, job: &JobView, now: Time) {
+pub fn reply_job(replies: Replies, queue: &Queue, job: &JobView, now: Time) {
     let (state, policy, progress) = (job.state(now), &job.policy, &job.progress);
     let limit = policy.attempts.limit();
     // Once its last attempt has timed out, a job with a schedule is at its next occurrence.
@@ -52,6 +52,12 @@ pub fn reply_job(replies: Replies, job: &JobView, now: Time) {
     }
     if let Some(result) = job.result {
         fields.add("result", result);
+    }
+    if let Some(edges) = queue.edge_counts(job.id) {
+        fields.add("pending", edges.pending as u64);
+        fields.add("after", edges.after as u64);
+        fields.add("before", edges.before as u64);
+        fields.add("on-hold", u64::from(edges.is_on_hold));
     }
     if let (Some(schedule), Some(run_state)) = (&job.schedule, job.run_state_at(now)) {
         show_schedule(&mut fields, schedule, &run_state, state);

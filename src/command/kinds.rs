@@ -19,26 +19,21 @@ use crate::services::log::LoggedCircumstances;
 use crate::services::opened::{source_of, OpenedQueue};
 use crate::services::{Announced, QueueValue};
 
-/// What to do when there is no such key.
-#[derive(Clone, Copy)]
-pub enum IfMissing {
-    Create,
-    Reply(fn(Replies)),
-}
-
-impl IfMissing {
-    pub const REPLY_ZERO: IfMissing = IfMissing::Reply(|replies| replies.integer(0));
-}
-
 /// A command that changes a queue.
 pub trait Change {
     const SPEC: Spec;
-    const IF_MISSING: IfMissing = IfMissing::REPLY_ZERO;
+    /// Whether it creates the key if there is none.
+    const CREATES: bool = false;
 
     type Operation<'c>: Announced<Outcome: Reply>;
 
     /// The words behind the key. Everything is read and checked before the key is touched.
     fn parse<'c>(words: ArgReader<'c>) -> Result<Self::Operation<'c>, Error>;
+
+    /// There is no such key, and the command doesn't create it.
+    fn reply_missing(_operation: &Self::Operation<'_>, replies: Replies) {
+        replies.integer(0);
+    }
 }
 
 /// What came of an operation, as a client gets it.
@@ -76,14 +71,13 @@ impl<C: Change> Handler for Changing<C> {
         let mut words = ArgReader::of(call, &C::SPEC, source);
         let key = words.require()?;
         let operation = C::parse(words)?;
-        match (open::<C>(call, key)?, C::IF_MISSING) {
-            (Some(opened), _) => opened
+        match open::<C>(call, key)? {
+            Some(opened) => opened
                 .change(source, &operation, |outcome, queue| outcome.reply(queue, call.replies())),
-            (None, IfMissing::Reply(reply)) => {
-                reply(call.replies());
+            None => {
+                C::reply_missing(&operation, call.replies());
                 Ok(())
             }
-            (None, IfMissing::Create) => Ok(()),
         }
     }
 }
@@ -105,10 +99,10 @@ pub fn replay<C: Change>(
 }
 
 fn open<'c, C: Change>(call: &Call<'c>, key: Arg<'c>) -> Result<Option<OpenedQueue<'c>>, Error> {
-    Ok(match C::IF_MISSING {
-        IfMissing::Create => Some(OpenedQueue::or_created(call, key)?),
-        IfMissing::Reply(_) => OpenedQueue::at(call, key, Access::Write)?,
-    })
+    if C::CREATES {
+        return Ok(Some(OpenedQueue::or_created(call, key)?));
+    }
+    Ok(OpenedQueue::at(call, key, Access::Write)?)
 }
 
 /// A command that looks at a queue.

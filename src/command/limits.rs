@@ -16,6 +16,10 @@ pub const GROUPS_MAX: usize = 1_000;
 pub const NEXT_TIMES_MAX: usize = 1_000;
 /// Of DQ.FORECAST.
 pub const FORECAST_STEPS_MAX: u64 = 1_000;
+/// Of DQ.DEPS.
+pub const DEPS_DEFAULT: usize = 100;
+/// No further job is shown once so many bytes of results are together.
+pub const DEPS_BYTES_MAX: usize = 16 << 20;
 /// Of a worker's reason.
 pub const REASON_BYTES_MAX: usize = 512;
 /// Of a worker's note.

@@ -9,7 +9,7 @@
 //! | `error.rs`, `quoted.rs` | every error, with its wording; how it shows what a client sent |
 //! | `new_job.rs` | a job as DQ.ADD and DQ.DONE take it |
 //! | `consumer.rs` | what DQ.POP and DQ.MPOP share |
-//! | `schedule_options.rs` | the options of a schedule |
+//! | `schedule_options.rs`, `edge_options.rs` | the options of a schedule; those of a job that waits for others |
 //! | `job_reply.rs` | a job as it is shown |
 
 #![forbid(unsafe_code)]
@@ -21,7 +21,9 @@ mod arg_reader;
 mod bury;
 mod consumer;
 mod del;
+mod deps;
 mod done;
+mod edge_options;
 mod error;
 mod finish;
 mod forecast;

@@ -1,9 +1,10 @@
 //! A job as DQ.ADD and DQ.DONE take it: `id|* body [option ...]`.
 
 use super::arg_reader::{option, ArgReader, Name};
+use super::edge_options::EdgeOptions;
 use super::error::Error;
 use super::schedule_options::{word_of, ScheduleOptions};
-use crate::queue::{Add, Due, Id, IfTaken, Millis, NewSchedule, Starts, Time};
+use crate::queue::{Add, Due, Id, IfTaken, Millis, NewEdges, NewSchedule, Starts, Time};
 use crate::services::frame::Source;
 
 /// Reads a job with its options, up to an option with the name `end`.
@@ -22,45 +23,46 @@ pub fn read<'c>(words: &mut ArgReader<'c>, end: Option<Name>) -> Result<Add<'c>,
 
 /// What is said beside the job's own terms.
 #[derive(Default)]
-struct AddOptions {
+struct AddOptions<'c> {
     delay: Option<Millis>,
     at: Option<Time>,
     nx: Option<()>,
     replace: Option<()>,
     ensure: Option<()>,
+    edges: Option<Box<EdgeOptions<'c>>>,
     schedule: Option<Box<ScheduleOptions>>,
 }
 
-impl AddOptions {
+impl<'c> AddOptions<'c> {
     /// Not inlined, so that options are written where they belong and not copied there.
     #[inline(never)]
-    fn read<'c>(
-        words: &mut ArgReader<'c>,
-        end: Option<Name>,
-        add: &mut Add<'c>,
-    ) -> Result<(), Error> {
+    fn read(words: &mut ArgReader<'c>, end: Option<Name>, add: &mut Add<'c>) -> Result<(), Error> {
         let source = words.source();
         let mut other = AddOptions::default();
         words.options_up_to(end, |name, words| {
             option!(name, words, {
-            "DELAY" => other.delay, span(0);
-            "AT" => other.at, time();
-            "TTR" => add.ttr, millis(1);
-            "PRIORITY" => add.priority, priority();
-            "ATTEMPTS" => add.attempts, attempts();
-            "BACKOFF" => add.backoff, backoff();
-            "TTL" => add.ttl, millis(1);
-            "KEEP" => add.keep, millis(0);
-            "LATE" => add.late, millis(0);
-            "GROUP" => add.group, group();
-            "NX" => other.nx, flag();
-            "REPLACE" => other.replace, flag();
-            "ENSURE" => other.ensure, flag();
-        } else other.schedule.get_or_insert_default().read(name, words))
+                "DELAY" => other.delay, span(0);
+                "AT" => other.at, time();
+                "TTR" => add.ttr, millis(1);
+                "PRIORITY" => add.priority, priority();
+                "ATTEMPTS" => add.attempts, attempts();
+                "BACKOFF" => add.backoff, backoff();
+                "TTL" => add.ttl, millis(1);
+                "KEEP" => add.keep, millis(0);
+                "LATE" => add.late, millis(0);
+                "GROUP" => add.group, group();
+                "NX" => other.nx, flag();
+                "REPLACE" => other.replace, flag();
+                "ENSURE" => other.ensure, flag();
+            } else {
+                Ok(other.schedule.get_or_insert_default().read(name, words)?
+                    || other.edges.get_or_insert_default().read(name, words)?)
+            })
         })?;
         add.due = other.due()?;
         add.if_taken = other.if_taken()?;
         add.schedule = other.schedule(add, source)?;
+        add.edges = other.edges(add)?;
         Ok(())
     }
 
@@ -82,6 +84,17 @@ impl AddOptions {
             (Some(()), None, None) => Ok(IfTaken::Leave),
             (None, None, None) => Ok(IfTaken::Refuse),
         }
+    }
+
+    /// What the job waits for, if it waits; and that nothing is said with it that makes no sense.
+    fn edges(&mut self, add: &Add) -> Result<Option<Box<NewEdges<'c>>>, Error> {
+        let Some(options) = self.edges.take() else {
+            return Ok(None);
+        };
+        if let (Some(option), Some(_)) = (options.first_given(), &add.schedule) {
+            return Err(Error::NotWithSchedule { option });
+        }
+        options.edges()
     }
 
     fn starts(&self) -> Starts {

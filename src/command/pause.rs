@@ -10,7 +10,7 @@
 
 use super::arg_reader::{options, ArgReader};
 use super::error::Error;
-use super::kinds::{Change, IfMissing};
+use super::kinds::Change;
 use crate::queue;
 use crate::server::spec::{KeyUse, Spec};
 
@@ -29,7 +29,7 @@ impl Change for Pause {
         grammar: "key [GROUP name] [FOR ms]",
     };
 
-    const IF_MISSING: IfMissing = IfMissing::Create;
+    const CREATES: bool = true;
 
     type Operation<'c> = queue::Pause<'c>;
 

@@ -83,7 +83,7 @@ fn show(slots: &[u32], looking: &Looking, replies: Replies) {
         })
         .collect();
     replies.array(jobs.len());
-    jobs.iter().for_each(|job| reply_job(replies, job, looking.now));
+    jobs.iter().for_each(|job| reply_job(replies, queue, job, looking.now));
 }
 
 pub struct Page<'c> {

@@ -44,7 +44,7 @@ impl Look for JobResult {
         let what = match state {
             State::Done => job.result,
             State::Dead => job.reason_at(looking.now),
-            State::Delayed | State::Ready | State::Reserved => None,
+            State::Delayed | State::Ready | State::Reserved | State::Held => None,
         };
         replies.array(2);
         replies.bulk(state.name().as_bytes());

@@ -1,15 +1,17 @@
-//! `DQ.RESUME key [GROUP name]`
+//! `DQ.RESUME key [GROUP name | ID id ...]`
 //!
 //! Ends a DQ.PAUSE: that of the queue or, with GROUP, that of a group. Neither ends the other.
+//! With ID, ends the HOLD of held jobs: each is due once it waits for no other job.
 //!
-//! Replies with OK, also when nothing was paused.
+//! Replies with OK, also when nothing was paused; with ID, with how many jobs were on hold.
 //!
-//! O(1); with GROUP, O(log g) in the number of groups.
+//! O(1); with GROUP, O(log g) in the number of groups; with ID, O(log n) for each job.
 
 use super::arg_reader::{options, ArgReader};
 use super::error::Error;
-use super::kinds::{Change, IfMissing};
-use crate::queue;
+use super::kinds::{Change, Reply};
+use crate::queue::{self, Queue, ResumeJobs, Resumed, Resuming};
+use crate::server::replies::Replies;
 use crate::server::spec::{KeyUse, Spec};
 
 pub struct Resume;
@@ -17,24 +19,43 @@ pub struct Resume;
 impl Change for Resume {
     const SPEC: Spec = Spec {
         name: c"dq.resume",
-        summary: c"Ends the pause of a queue, or of a group",
-        complexity: c"O(1); with GROUP O(log(G)) with G being the number of groups",
+        summary: c"Ends the pause of a queue, or of a group; or the hold of jobs",
+        complexity: c"O(1); with GROUP O(log(G)) with G being the number of groups; with ID O(M*log(N)) with M being the number of ids and N the number of jobs in the queue",
         since: Spec::SINCE_0_1,
         flags: c"write fast",
         arity: -2,
         key: KeyUse::Change,
-        grammar: "key [GROUP name]",
+        grammar: "key [GROUP name | ID id ...]",
     };
 
-    const IF_MISSING: IfMissing = IfMissing::Reply(|replies| replies.ok());
+    type Operation<'c> = Resuming<'c>;
 
-    type Operation<'c> = queue::Resume<'c>;
-
-    fn parse<'c>(words: ArgReader<'c>) -> Result<queue::Resume<'c>, Error> {
-        let mut group = None;
+    fn parse<'c>(words: ArgReader<'c>) -> Result<Resuming<'c>, Error> {
+        let (mut group, mut ids) = (None, None);
         options!(words, {
             "GROUP" => group, group();
+            "ID" => ids, rest_as_ids();
         });
-        Ok(queue::Resume { group })
+        match (group, ids) {
+            (Some(_), Some(_)) => Err(Error::Exclusive { one: "GROUP", other: "ID" }),
+            (None, Some(ids)) => Ok(Resuming::Jobs(ResumeJobs { ids })),
+            (group, None) => Ok(Resuming::Pause(queue::Resume { group })),
+        }
+    }
+
+    fn reply_missing(operation: &Resuming<'_>, replies: Replies) {
+        match operation {
+            Resuming::Pause(_) => replies.ok(),
+            Resuming::Jobs(_) => replies.integer(0),
+        }
+    }
+}
+
+impl Reply for Resumed {
+    fn reply(&self, queue: &Queue, replies: Replies) -> Result<(), Error> {
+        match self {
+            Resumed::Pause(altered) => altered.reply(queue, replies),
+            Resumed::Jobs(affected) => affected.reply(queue, replies),
+        }
     }
 }

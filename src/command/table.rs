@@ -7,8 +7,8 @@ use super::arg_reader::ArgReader;
 use super::error::Error;
 use super::kinds::{replay, Change, Changing, Handler, Logged, LookingAt};
 use super::{
-    add, alter, bury, del, done, finish, forecast, get, groups, info, kick, kickjob, len, mpop,
-    next, pause, peek, pop, purge, release, result, resume, scan, touch,
+    add, alter, bury, del, deps, done, finish, forecast, get, groups, info, kick, kickjob, len,
+    mpop, next, pause, peek, pop, purge, release, result, resume, scan, touch,
 };
 use crate::server::arg::Arg;
 use crate::server::call::Call;
@@ -76,6 +76,7 @@ commands! {
     change alter::Alter,
     look get::Get,
     look result::JobResult,
+    look deps::Deps,
     look peek::Peek,
     look scan::Scan,
     look groups::Groups,

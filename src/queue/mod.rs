@@ -27,6 +27,7 @@
 //! | `value/` | times, ids, policies, rates, schedules, patterns, settings |
 //! | `lines/` | sorted buckets, and the lanes, which consist of them |
 //! | `groups/` | groups of jobs, which take turns |
+//! | `edges/` | which jobs a job waits for |
 //! | `kernel/` | what a queue consists of; how a job gets its place; the one way to change a queue |
 //! | `record/` | what is in files and in a rewritten AOF |
 //! | `operation/` | what commands and the timer do, one operation each |
@@ -34,6 +35,7 @@
 
 #![forbid(unsafe_code)]
 
+mod edges;
 mod groups;
 mod kernel;
 mod lines;
@@ -43,6 +45,8 @@ mod operation;
 mod record;
 mod value;
 
+pub use edges::edge::{End, OnDead, EDGES_MAX};
+pub use edges::record::EdgesRecord;
 pub use groups::group::GroupNumber;
 pub use groups::idle::PAUSED_GROUPS_MAX;
 pub use groups::record::GroupRecord;
@@ -55,22 +59,26 @@ pub use kernel::operation::{Affected, Changed, Operation};
 pub use kernel::queue::Queue;
 pub use kernel::removed::Removed;
 pub use kernel::totals::Totals;
-pub use lines::lanes::Counts;
+pub use lines::counts::Counts;
+pub use look::dependencies::{EdgeCounts, EdgeState, EdgeView};
 pub use look::forecast::Forecast;
 pub use look::jobs::{After, ScanFilter, Scanned};
 pub use memory::defrag::Defragmenter;
 pub use operation::consume::{
     Deliveries, Delivery, Mode, Pop, PopById, POP_BYTES_MAX, POP_JOBS_MAX,
 };
+pub use operation::depend::{ResumeJobs, Resumed, Resuming, Settle};
 pub use operation::done::{Done, Followed, DONE_ADDS_MAX};
 pub use operation::manage::{Alter, Altered, KickJob, Pause, Removal, Remove, Resume};
-pub use operation::produce::{Add, Added, Due, IfTaken};
+pub use operation::new_edges::{EdgeFault, NewEdges};
+pub use operation::produce::{Add, Added, IfTaken};
 pub use operation::upkeep::ForgetGroups;
 pub use operation::work::{Bury, Checkpoint, Finish, Release, Touch, WhenReleased};
 pub use record::block::{read_block, BlockWriter, ReadJob};
 pub use record::job::JobRecord;
 pub use record::queue::QueueRecord;
 pub use record::replay::{Effect, Replayed};
+pub use value::due::Due;
 pub use value::glob::{Compared, Glob};
 pub use value::ids::{Claim, Claims, Id, IdList, Ids, Lease, ID_BYTES_MAX};
 pub use value::policy::{Attempts, Backoff, Policy};

@@ -9,6 +9,7 @@ use super::lazyfree;
 use super::log::{LogForm, LoggedCircumstances};
 use super::notify::{self, Announced};
 use super::place::QueueKey;
+use super::settle;
 use super::value::QueueValue;
 use super::waiting;
 use super::wakeup;
@@ -42,6 +43,8 @@ pub struct OpenQueue<'q, H: Host> {
     source: Source,
     /// The calendar's answers from the log.
     answers: &'q [Following],
+    /// Opening it has settled edges.
+    has_settled: bool,
 }
 
 impl<'q, H: Host> OpenQueue<'q, H> {
@@ -65,7 +68,9 @@ impl<'q, H: Host> OpenQueue<'q, H> {
             value.queue.advance(now);
         }
         let answers = entry.map_or(&[][..], |entry| &entry.answers);
-        OpenQueue { host, key, value, circumstances, source, answers }
+        let has_settled =
+            source == Source::Client && settle::before_change(host, &key, value, &circumstances);
+        OpenQueue { host, key, value, circumstances, source, answers, has_settled }
     }
 
     pub fn now(&self) -> Time {
@@ -117,7 +122,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
             Source::Log => self.replay(operation),
         };
         let replied = reply(&outcome, &self.value.queue);
-        if outcome.has_changed() {
+        if outcome.has_changed() || self.has_settled {
             // Read the clock again, so that leases of waiting clients start now.
             let host = self.host;
             self.serve(|| host.wall_clock());

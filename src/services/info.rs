@@ -28,6 +28,7 @@ pub fn show(section: &Section, is_going_down: bool, look: impl Fn(Remembered) ->
     show(c"jobs_reserved", |state| state.sums.jobs(State::Reserved));
     show(c"jobs_dead", |state| state.sums.jobs(State::Dead));
     show(c"jobs_done", |state| state.sums.jobs(State::Done));
+    show(c"jobs_held", |state| state.sums.jobs(State::Held));
     show(c"waiting_consumers", |state| state.waiters.len() as u64);
     show(c"queues_waiting", |state| state.hints.len() as u64);
     show(c"timer_runs", |state| state.stats.runs);

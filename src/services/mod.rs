@@ -50,6 +50,7 @@ mod pending;
 pub mod persistence;
 mod place;
 mod recording_calendar;
+mod settle;
 mod state;
 mod sums;
 mod sweep;

@@ -10,7 +10,8 @@ use super::host::Host;
 use super::place::QueueKey;
 use crate::queue::{
     Add, Added, Affected, Alter, Altered, Bury, Deliveries, Done, Effect, Events, Finish, Followed,
-    ForgetGroups, KickJob, Operation, Pause, Pop, PopById, Queue, Release, Remove, Resume, Touch,
+    ForgetGroups, KickJob, Operation, Pause, Pop, PopById, Queue, Release, Remove, Resume, Resumed,
+    Resuming, Settle, Touch,
 };
 
 const ADDED: &CStr = c"dq.added";
@@ -131,6 +132,14 @@ impl Announced for Remove<'_> {
 }
 
 impl Announced for ForgetGroups {}
+
+impl Announced for Settle<'_> {}
+
+impl Announced for Resuming<'_> {
+    fn announce(_: &Resumed) -> Announcement {
+        Announcement::event(RESUMED)
+    }
+}
 
 impl Announced for KickJob<'_> {}
 

@@ -15,7 +15,7 @@ use super::host::Host;
 use super::log::LogForm;
 use super::place::{Access, Closed, Database, QueueKey};
 use super::value::QueueValue;
-use super::{lazyfree, moved, notify, sweep, waiting};
+use super::{lazyfree, moved, notify, settle, sweep, waiting};
 use crate::queue::{ForgetGroups, Removal, Remove, Time};
 
 /// `LATENCY HISTORY dq-timer` shows runs that took their whole budget or more.
@@ -140,6 +140,7 @@ fn look_after<H: Host>(
     notify::tell(host, key, &mut value.queue, None);
     let may_change = access == Access::Write;
     if may_change {
+        settle::while_in_slice(host, key, value, slice);
         forget_the_old(host, key, value, slice);
     }
     if waiting::consumers_at(host, key) > 0

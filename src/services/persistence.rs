@@ -7,8 +7,8 @@ use super::log::APPLY;
 use super::value::QueueValue;
 use super::{lazyfree, lifecycle};
 use crate::queue::{
-    read_block, BlockWriter, Defragmenter, GroupRecord, Queue, QueueRecord, Record, RecordError,
-    Walk,
+    read_block, BlockWriter, Defragmenter, EdgesRecord, GroupRecord, Queue, QueueRecord, Record,
+    RecordError, Walk,
 };
 use crate::server::context::{self, Database};
 use crate::server::data_type::{DataType, StoredValue};
@@ -41,6 +41,8 @@ fn load_block(queue: &mut Queue, input: &Input) -> Result<(), LoadError> {
 
 /// Each string of a file, and each entry of a rewritten AOF, has at most this many groups.
 const GROUPS_AT_ONCE: usize = 512;
+/// And no further record of edges once it has this many bytes.
+const EDGE_BYTES_AT_ONCE: usize = 32 << 10;
 
 /// Loads `groups` groups. A forged number does no harm, as a record is read for each.
 fn load_groups(queue: &mut Queue, groups: u64, input: &Input) -> Result<(), LoadError> {
@@ -57,6 +59,39 @@ fn load_groups(queue: &mut Queue, groups: u64, input: &Input) -> Result<(), Load
         return Err(LoadError::Content("it has more groups than it says".into()));
     }
     Ok(())
+}
+
+/// Loads what `jobs` jobs wait for. Likewise.
+fn load_edges(queue: &mut Queue, jobs: u64, input: &Input) -> Result<(), LoadError> {
+    let mut loaded = 0;
+    while loaded < jobs {
+        let records = Vec::<EdgesRecord>::decode(input.buffer()?.bytes())?;
+        if records.is_empty() {
+            return Err(LoadError::Content("a list of edges is empty".into()));
+        }
+        loaded += records.iter().filter(|record| !record.continues()).count() as u64;
+        records.iter().try_for_each(|record| queue.load_edges(record))?;
+    }
+    if loaded != jobs {
+        return Err(LoadError::Content("it has edges of more jobs than it says".into()));
+    }
+    Ok(())
+}
+
+/// Calls `write` with the records of edges, about so many bytes at once.
+fn edges_of(queue: &Queue, mut write: impl FnMut(&[u8])) {
+    let (mut records, mut bytes) = (Vec::new(), 0);
+    for record in queue.edge_records() {
+        bytes += record.size();
+        records.push(record);
+        if bytes > EDGE_BYTES_AT_ONCE {
+            write(&std::mem::take(&mut records).encode());
+            bytes = 0;
+        }
+    }
+    if !records.is_empty() {
+        write(&records.encode());
+    }
 }
 
 /// Jobs in blocks, in the order of [`Queue::jobs`], so that no copy of the queue is made. Then the
@@ -83,7 +118,7 @@ impl StoredValue for QueueValue {
     }
 
     /// A file has the number of jobs, the queue's record, then blocks of jobs in the order of
-    /// [`Queue::jobs`]. After them come the records of groups, if there are any.
+    /// [`Queue::jobs`]. After them come the records of groups and of edges, if there are any.
     fn load(input: &Input, version: i32) -> Result<QueueValue, LoadError> {
         if version != ENCODING_VERSION {
             return Err(LoadError::Version(version, ENCODING_VERSION));
@@ -99,6 +134,7 @@ impl StoredValue for QueueValue {
             return Err(LoadError::Content("it has more jobs than it says".into()));
         }
         load_groups(&mut queue, record.groups_len(), input)?;
+        load_edges(&mut queue, record.edges_len(), input)?;
         queue.restore(&record)?;
         let value = lifecycle::read(Live::WITHOUT_CONTEXT, queue);
         // A file, a primary and a slot import have accepted it before.
@@ -112,6 +148,7 @@ impl StoredValue for QueueValue {
         output.unsigned(self.queue.len() as u64);
         output.buffer(&self.queue.record().encode());
         parts_of(&self.queue, |block| output.buffer(block), |groups| output.buffer(groups));
+        edges_of(&self.queue, |edges| output.buffer(edges));
     }
 
     /// One self-contained command for each job, in order. Then the queue's own record, which also
@@ -119,6 +156,7 @@ impl StoredValue for QueueValue {
     fn rewrite(&self, aof: &Aof) {
         let emit = |word| move |part: &[u8]| aof.emit(APPLY, word, part);
         parts_of(&self.queue, emit(c"JOBS"), emit(c"GROUPS"));
+        edges_of(&self.queue, emit(c"EDGES"));
         aof.emit(APPLY, c"QUEUE", &self.queue.record().encode());
     }
 
@@ -128,6 +166,7 @@ impl StoredValue for QueueValue {
     fn digest(&self, digest: &Digest) {
         digest.add(&self.queue.record().without_history().encode());
         parts_of(&self.queue, |block| digest.add(block), |groups| digest.add(groups));
+        edges_of(&self.queue, |edges| digest.add(edges));
         digest.end_sequence();
     }
 

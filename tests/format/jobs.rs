@@ -206,13 +206,14 @@ fn a_schedule_by_cron() {
 
 #[test]
 fn stages_and_misfires_are_numbered() {
-    for (number, stage) in [(0, Stage::Waiting), (2, Stage::Dead), (3, Stage::Done)] {
+    let stages = [(0, Stage::Waiting), (2, Stage::Dead), (3, Stage::Done), (4, Stage::Held)];
+    for (number, stage) in stages {
         let record = [0x98, 1, 1, 1, 0, 0, 0, 0, number];
         let read = JobRecord::decode(&record).unwrap();
         assert_eq!(read.job(b"a", b"").unwrap().progress.stage, stage);
         assert_eq!(read.encode(), record);
     }
-    let unknown = JobRecord::decode(&[0x98, 1, 1, 1, 0, 0, 0, 0, 4]);
+    let unknown = JobRecord::decode(&[0x98, 1, 1, 1, 0, 0, 0, 0, 5]);
     assert_eq!(unknown, Err(RecordError::Unreadable));
     assert_eq!(Misfire::ALL.map(Misfire::number), [0, 1]);
     assert_eq!(Misfire::ALL.map(Misfire::name), ["ONE", "ALL"]);

@@ -150,7 +150,7 @@ fn leaves(job: &JobView, state: State) -> Time {
         State::Ready | State::Delayed => before_expiry(job.due()),
         State::Reserved => before_expiry(job.time),
         State::Dead => job.since(Time::MAX),
-        State::Done => job.time,
+        State::Done | State::Held => job.time,
     }
 }
 
@@ -192,6 +192,7 @@ fn check_job(job: &JobView, expected: &job::Job, now: u64) {
             Stage::Leased => job::Stage::Leased,
             Stage::Dead => job::Stage::Dead,
             Stage::Done => job::Stage::Done,
+            Stage::Held => job::Stage::Held,
         },
         attempt: job.progress.attempt,
         lease: job.progress.lease.map(Lease::number),
@@ -284,7 +285,7 @@ fn changes<'j>(job: JobView<'j>, now: Time) -> impl Iterator<Item = Time> + 'j {
     let moments = moments.into_iter().flatten().filter(move |time| *time > now);
     moments.filter(move |time| match job.progress.stage {
         Stage::Done => *time == job.time,
-        Stage::Dead | Stage::Waiting | Stage::Leased => {
+        Stage::Dead | Stage::Waiting | Stage::Leased | Stage::Held => {
             job.state(at(time.unix_ms() - 1)) != job.state(*time)
         }
     })

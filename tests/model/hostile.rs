@@ -491,6 +491,7 @@ fn add_by_queue(queue: &mut Queue, told: &Circumstances, due: u64) {
         | Added::Over { .. }
         | Added::Replaced { .. }
         | Added::Left
+        | Added::Unconnected(_)
         | Added::Taken => {
             panic!("an id that was made is taken")
         }

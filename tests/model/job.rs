@@ -12,6 +12,8 @@ pub enum Stage {
     Leased,
     Dead,
     Done,
+    /// It waits for others, or for a command.
+    Held,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +60,7 @@ pub enum Line {
     Dying,
     Dead,
     Done,
+    Held,
 }
 
 impl Job {
@@ -65,6 +68,8 @@ impl Job {
         match self.stage {
             Stage::Dead => State::Dead,
             Stage::Done => State::Done,
+            Stage::Held if self.death().is_some_and(|time| time <= now) => State::Dead,
+            Stage::Held => State::Held,
             Stage::Waiting | Stage::Leased => {
                 if self.death().is_some_and(|time| time <= now) {
                     State::Dead
@@ -104,6 +109,7 @@ impl Job {
     pub fn death(&self) -> Option<u64> {
         match self.stage {
             Stage::Done => None,
+            Stage::Held => self.expires_at,
             Stage::Dead => Some(self.time),
             Stage::Leased if self.is_at_its_last_attempt() && self.comes_back().is_none() => {
                 self.end_of_lease()
@@ -137,6 +143,7 @@ impl Job {
         let (line, time) = match self.stage {
             Stage::Dead => (Line::Dead, self.time),
             Stage::Done => (Line::Done, self.time),
+            Stage::Held => (Line::Held, self.time),
             // It won't be ready any more, unless somebody does something.
             Stage::Waiting | Stage::Leased => match self
                 .death()
@@ -157,7 +164,7 @@ impl Job {
             State::Delayed => self.death().map_or(self.due(), |death| death.min(self.due())),
             State::Reserved => self.end_of_lease().unwrap(),
             State::Dead => self.death().unwrap(),
-            State::Done => self.time,
+            State::Done | State::Held => self.time,
         }
     }
 
@@ -167,6 +174,7 @@ impl Job {
             State::Ready => Some(self.due()),
             State::Dead => self.death(),
             State::Done => Some(self.time.saturating_sub(self.policy.keep)),
+            State::Held => Some(self.time),
             State::Delayed | State::Reserved => None,
         }
     }

@@ -405,7 +405,7 @@ impl Reference {
                 (job.attempt, job.expires_at, job.reason) = (0, job.policy.expiry(now), None)
             }
             State::Delayed => {}
-            State::Ready | State::Reserved | State::Done => return false,
+            State::Ready | State::Reserved | State::Done | State::Held => return false,
         }
         self.jobs[place].tally = Tally { kicked: tally.kicked + 1, ..tally };
         self.wait(place, now);

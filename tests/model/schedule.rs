@@ -518,7 +518,7 @@ impl Reference {
                     round.occurrence = now;
                 }
             }
-            State::Ready | State::Reserved | State::Done => return false,
+            State::Ready | State::Reserved | State::Done | State::Held => return false,
         }
         self.jobs[place].tally = Tally { kicked: tally.kicked + 1, ..tally };
         self.wait(place, now);

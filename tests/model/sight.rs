@@ -17,6 +17,7 @@ impl Reference {
             reserved: count(State::Reserved),
             dead: count(State::Dead),
             done: count(State::Done),
+            held: count(State::Held),
         }
     }
 
@@ -77,7 +78,7 @@ impl Reference {
             State::Dead if self.settings.dead_keep != 0 => {
                 Some((job.death()? + self.settings.dead_keep).min(LAST))
             }
-            State::Dead | State::Delayed | State::Ready | State::Reserved => None,
+            State::Dead | State::Delayed | State::Ready | State::Reserved | State::Held => None,
         }
     }
 

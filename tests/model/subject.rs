@@ -246,6 +246,7 @@ fn add(
         core::Added::Never => return Outcome::Never,
         core::Added::Over { was_there } => return Outcome::Over { was_there },
         core::Added::Full => return Outcome::Full,
+        core::Added::Unconnected(fault) => panic!("{fault:?} without edges"),
     };
     let (id, body) = queue.id_and_body(slot).unwrap();
     assert_eq!(body, add.body);
@@ -305,6 +306,7 @@ fn new_job<'a>(add: &'a told::Add, group: Option<&'a [u8]>) -> core::Add<'a> {
         late: late.map(millis),
         group: group.map(id),
         schedule,
+        edges: None,
         if_taken: match add.if_taken {
             told::IfTaken::Refuse => core::IfTaken::Refuse,
             told::IfTaken::Leave => core::IfTaken::Leave,

@@ -38,6 +38,9 @@ impl Groups {
         now: Time,
     ) -> Option<()> {
         let Placement { main_line, time, kind, window, expiry, lease_end } = *placement;
+        if main_line == MainLine::Held {
+            return Some(());
+        }
         self.now = now;
         let aside =
             |time| NewEntry { time, slot, kind: EntryKind::Waiting, window: Window::ALWAYS };
@@ -67,7 +70,7 @@ impl Groups {
                 let group = self.table.slab.get_mut(number)?;
                 insert(&mut group.dying, &new_entry, &mut self.main_lines, &mut self.bytes);
             }
-            MainLine::Lane(_) | MainLine::Dead | MainLine::Done => (),
+            MainLine::Lane(_) | MainLine::Dead | MainLine::Done | MainLine::Held => (),
         }
         Some(())
     }
@@ -76,6 +79,9 @@ impl Groups {
     /// must then call [`Groups::reindex`], or [`Groups::reindex_stale`].
     pub fn unplace(&mut self, number: GroupNumber, slot: Slot, former: &FormerPlacement) -> bool {
         let FormerPlacement { main_line, was_leased, expires } = *former;
+        if main_line == MainLine::Held {
+            return true;
+        }
         let Some(group) = self.table.slab.get_mut(number) else {
             return false;
         };
@@ -106,7 +112,7 @@ impl Groups {
             MainLine::Dying => {
                 was_there &= remove(&mut group.dying, slot, &mut self.main_lines, &mut self.bytes)
             }
-            MainLine::Lane(_) | MainLine::Dead | MainLine::Done => (),
+            MainLine::Lane(_) | MainLine::Dead | MainLine::Done | MainLine::Held => (),
         }
         self.stale = Some(number);
         was_there

@@ -175,6 +175,7 @@ impl Details {
         match self.mark.stage() {
             Stage::Dead => MainLine::Dead,
             Stage::Done => MainLine::Done,
+            Stage::Held => MainLine::Held,
             Stage::Waiting | Stage::Leased if self.mark.0 & DYING_BIT != 0 => MainLine::Dying,
             Stage::Waiting | Stage::Leased => MainLine::Lane(policy.priority),
         }
@@ -267,7 +268,7 @@ impl BucketListener for Residents<'_> {
         let number = self.pool.get(slot).and_then(|job| job.details());
         if let Some(details) = number.and_then(|number| self.details.get_mut(number)) {
             match self.line {
-                SideLine::Expiring => details.expiry_bucket = bucket,
+                SideLine::Expiring | SideLine::HeldExpiring => details.expiry_bucket = bucket,
                 SideLine::Leases => details.lease_bucket = bucket,
             }
         }

@@ -40,12 +40,37 @@ pub struct JobView<'a> {
 }
 
 impl<'a> JobView<'a> {
+    /// A new job with nothing else said of it.
+    pub(in crate::queue) fn plain(
+        id: Id<'a>,
+        body: &'a [u8],
+        due: Time,
+        created: Time,
+        policy: Policy,
+    ) -> JobView<'a> {
+        JobView {
+            id,
+            body,
+            time: due,
+            created,
+            policy,
+            progress: Progress::default(),
+            reason: None,
+            tally: Tally::default(),
+            group: None,
+            schedule: None,
+            note: None,
+            result: None,
+        }
+    }
+
     /// Its state at `now`.
     pub fn state(&self, now: Time) -> State {
         match self.progress.stage {
             Stage::Done => State::Done,
             Stage::Dead => State::Dead,
             _ if self.death().is_some_and(|(time, _)| time <= now) => State::Dead,
+            Stage::Held => State::Held,
             Stage::Leased if self.time > now => State::Reserved,
             Stage::Waiting | Stage::Leased if self.due() > now => State::Delayed,
             Stage::Waiting | Stage::Leased => State::Ready,
@@ -62,7 +87,9 @@ impl<'a> JobView<'a> {
             (Stage::Leased, Some(lease)) => {
                 self.time.saturating_add(self.policy.backoff.after(attempt, lease))
             }
-            (Stage::Waiting | Stage::Leased | Stage::Dead | Stage::Done, _) => self.time,
+            (Stage::Waiting | Stage::Leased | Stage::Dead | Stage::Done | Stage::Held, _) => {
+                self.time
+            }
         }
     }
 
@@ -75,6 +102,7 @@ impl<'a> JobView<'a> {
         };
         match self.progress.stage {
             Stage::Done => None,
+            Stage::Held => of_expiry,
             Stage::Dead => {
                 let of_attempts = self.is_at_its_last_attempt().then_some(REASON_NO_ATTEMPTS_LEFT);
                 Some((self.time, self.reason.or(of_attempts)))
@@ -88,13 +116,18 @@ impl<'a> JobView<'a> {
         }
     }
 
+    /// When it dies, if no command changes it before; or has died.
+    pub(in crate::queue) fn dies_at(&self) -> Option<Time> {
+        self.death().map(|(time, _)| time)
+    }
+
     /// Since when the job is ready, dead or done at `now`. The time of ADD in the other states.
     pub fn since(&self, now: Time) -> Time {
         match self.state(now) {
             State::Ready => self.due(),
             State::Done => self.time.saturating_sub(self.policy.keep),
             State::Dead => self.death().map_or(self.time, |(time, _)| time),
-            State::Delayed | State::Reserved => self.created,
+            State::Delayed | State::Reserved | State::Held => self.created,
         }
     }
 
@@ -162,7 +195,7 @@ impl<'a> JobView<'a> {
         let Progress { stage, attempt, expires_at, .. } = self.progress;
         let is_leased = match stage {
             Stage::Dead | Stage::Done => return self,
-            Stage::Waiting => false,
+            Stage::Waiting | Stage::Held => false,
             Stage::Leased => true,
         };
         if let Some((time, reason)) = self.death().filter(|(time, _)| *time <= now) {

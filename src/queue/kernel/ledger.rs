@@ -3,7 +3,7 @@
 
 use super::log_state::{Circumstances, Defaults, LogState};
 use super::totals::{count, Totals};
-use crate::queue::lines::lanes::Uncounted;
+use crate::queue::lines::counts::Uncounted;
 use crate::queue::value::ids::{Lease, LEASES_PER_MILLISECOND_BITS};
 use crate::queue::value::serial::Serial;
 use crate::queue::value::time::Time;

@@ -103,6 +103,11 @@ impl Checksum {
         self.mix(text.len() as u64);
     }
 
+    /// Edges were added, settled, or changed in a given way.
+    pub(in crate::queue) fn edges(&mut self, edges: usize, change: u32) {
+        self.mix(edges as u64 | u64::from(change) << 32);
+    }
+
     pub(in crate::queue) fn removal(&mut self, job: &Job) {
         let (id, body) = job.id_and_body();
         self.mix(job.created().unix_ms() ^ ((id.bytes().len() + body.len()) as u64) << 48);

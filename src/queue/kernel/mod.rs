@@ -2,6 +2,7 @@
 
 pub mod attached;
 pub mod defrag;
+pub mod dependencies;
 pub mod details;
 pub mod grouped;
 pub mod job;

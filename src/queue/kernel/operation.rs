@@ -62,6 +62,9 @@ impl Queue {
         self.reindex_if_clock_went_back(circumstances.now);
         let outcome = operation.run(self, circumstances.now, calendar);
         if outcome.has_changed() {
+            if self.edges.is_some() && !O::IS_RECORD {
+                self.release_dependents(circumstances.now);
+            }
             if !O::IS_RECORD {
                 self.look_after_groups(circumstances.now);
             }

@@ -1,5 +1,6 @@
 //! The parts of a queue, and how a job gets its place.
 
+use crate::queue::edges::table::Edges;
 use crate::queue::groups::group::Groups;
 use crate::queue::lines::buckets::NewEntry;
 use crate::queue::lines::entry::EntryKind;
@@ -32,6 +33,8 @@ pub struct Queue {
     pub(in crate::queue) lanes: Lanes,
     /// Which group has its turn. Most queues have no groups.
     pub(in crate::queue) groups: Option<Box<Groups>>,
+    /// Which jobs wait for others. Most queues have no edges.
+    pub(in crate::queue) edges: Option<Box<Edges>>,
     /// The settings, and how many jobs they let leave.
     pub(in crate::queue) limits: Limits,
     /// What the queue remembers of its history.
@@ -48,6 +51,7 @@ impl Queue {
             store: Store::new(seed),
             lanes: Lanes::default(),
             groups: None,
+            edges: None,
             limits: Limits::default(),
             ledger: Ledger::default(),
         }
@@ -107,6 +111,10 @@ impl Queue {
             self.ledger.raise_serial(Serial::of(job.id).unwrap_or_default());
         }
         self.place(slot, job.time, &job.progress, extras);
+        if let (Some(former), Some(edges)) = (found.slot, &mut self.edges) {
+            edges.move_predecessor(former, slot);
+            self.note_life(self.ledger.clock(), slot);
+        }
         match found.slot {
             Some(_) if !is_gone => self.ledger.count(|totals| &mut totals.replaced, 1),
             None | Some(_) => self.ledger.count(|totals| &mut totals.added, 1),
@@ -156,6 +164,9 @@ impl Queue {
     pub(in crate::queue) fn remove(&mut self, slot: Slot) -> Option<Job> {
         if let Some(details) = self.unplace(slot) {
             self.store.release_rule(&details);
+        }
+        if self.edges.is_some() {
+            self.forget_edges(slot);
         }
         let (job, group) = self.store.remove(slot)?;
         self.ledger.mix().removal(&job);
@@ -207,6 +218,7 @@ impl Queue {
                 self.limits.settings().forgets_dead_at(time).unwrap_or(Time::MAX)
             }
             MainLine::Done => time,
+            MainLine::Held => Time::MAX,
         });
         if in_lane && time <= horizon {
             self.expect_next_by_rate();
@@ -216,19 +228,13 @@ impl Queue {
         let aside =
             |time| NewEntry { time, slot, kind: EntryKind::Waiting, window: Window::ALWAYS };
         if let Some(time) = expiry {
+            let line = main_line.line_of_expiring();
             self.ledger.wake_by(time);
-            self.lanes.insert_in_side_line(
-                SideLine::Expiring,
-                &aside(time),
-                &mut self.store.residents_of(SideLine::Expiring),
-            );
+            self.lanes.insert_in_side_line(line, &aside(time), &mut self.store.residents_of(line));
         }
         if let Some(time) = lease_end {
-            self.lanes.insert_in_side_line(
-                SideLine::Leases,
-                &aside(time),
-                &mut self.store.residents_of(SideLine::Leases),
-            );
+            let line = SideLine::Leases;
+            self.lanes.insert_in_side_line(line, &aside(time), &mut self.store.residents_of(line));
         }
     }
 
@@ -245,9 +251,9 @@ impl Queue {
         let mut was_there =
             self.lanes.remove(places.former.main_line, slot, places.bucket, &mut self.store);
         if let Some(bucket) = places.expiry_bucket {
-            let expiring = &mut self.store.residents_of(SideLine::Expiring);
-            was_there &=
-                self.lanes.remove_from_side_line(SideLine::Expiring, slot, bucket, expiring);
+            let line = places.former.main_line.line_of_expiring();
+            let expiring = &mut self.store.residents_of(line);
+            was_there &= self.lanes.remove_from_side_line(line, slot, bucket, expiring);
         }
         if let Some(bucket) = places.lease_bucket {
             let leased = &mut self.store.residents_of(SideLine::Leases);

@@ -117,7 +117,7 @@ impl Queue {
                 let waiting = Progress { attempt, ..Progress::default() };
                 self.transition(slot, &Transition::new(cause, now, now, &waiting));
             }
-            State::Ready | State::Reserved | State::Done => return None,
+            State::Ready | State::Reserved | State::Done | State::Held => return None,
         }
         Some(())
     }

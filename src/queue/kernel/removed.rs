@@ -2,6 +2,7 @@
 //! a tenth of a millisecond, so the caller may free these on another thread.
 
 use super::job::Job;
+use crate::queue::edges::edge::Dependent;
 
 /// Smaller jobs are freed at once: that costs no more than keeping them.
 const LARGE_JOB_BYTES: usize = 16 << 10;
@@ -11,6 +12,7 @@ const LARGE_JOB_BYTES: usize = 16 << 10;
 pub struct Removed {
     jobs: Vec<Job>,
     results: Vec<Box<[u8]>>,
+    dependents: Vec<Dependent>,
     bytes: usize,
 }
 
@@ -33,6 +35,15 @@ impl Removed {
         if result.len() >= LARGE_JOB_BYTES {
             self.bytes += result.len();
             self.results.push(result);
+        }
+    }
+
+    /// What a job knew of its edges.
+    pub(in crate::queue) fn add_dependent(&mut self, job: Dependent) {
+        let bytes = job.size();
+        if bytes >= LARGE_JOB_BYTES {
+            self.bytes += bytes;
+            self.dependents.push(job);
         }
     }
 

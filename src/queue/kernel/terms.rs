@@ -28,7 +28,8 @@ impl Terms {
             | MainLine::Grouped(_)
             | MainLine::Dying
             | MainLine::Dead
-            | MainLine::Done => main_line,
+            | MainLine::Done
+            | MainLine::Held => main_line,
         }
     }
 }

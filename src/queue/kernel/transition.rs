@@ -29,6 +29,10 @@ pub(in crate::queue) enum Cause {
     /// Finished, and kept.
     Finished,
     Kicked,
+    /// It is held no more.
+    Resumed,
+    /// A job that it waits for was removed.
+    Orphaned,
 }
 
 /// Another place for a job, and why it gets it.
@@ -92,7 +96,9 @@ impl Cause {
             Cause::Released => Tally { released: tally.released.saturating_add(1), ..tally },
             Cause::Buried => Tally { buried: tally.buried.saturating_add(1), ..tally },
             Cause::Kicked => Tally { kicked: tally.kicked.saturating_add(1), ..tally },
-            Cause::Popped | Cause::Touched | Cause::Finished => tally,
+            Cause::Popped | Cause::Touched | Cause::Finished | Cause::Resumed | Cause::Orphaned => {
+                tally
+            }
         }
     }
 }
@@ -129,8 +135,11 @@ impl Queue {
             Cause::Buried => self.ledger.count(|totals| &mut totals.buried, 1),
             Cause::Finished => self.ledger.count(|totals| &mut totals.finished, 1),
             Cause::Kicked => self.ledger.count(|totals| &mut totals.kicked, 1),
-            Cause::Touched => (),
+            Cause::Touched | Cause::Resumed | Cause::Orphaned => (),
         }
         self.ledger.count(|totals| &mut totals.died, usize::from(becomes_dead));
+        if self.edges.is_some() {
+            self.note_life(transition.now, slot);
+        }
     }
 }

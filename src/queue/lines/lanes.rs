@@ -12,6 +12,8 @@
 //! | `done` | are finished and kept | until when they are kept |
 //! | `expiring` | are in a lane and expire | when they expire |
 //! | `leases` | are in a lane or `dying`, and wait once their lease is over | the end of the lease |
+//! | `held` | wait for other jobs, or for a command | when they were added |
+//! | `held.expiring` | are in `held` and expire | when they expire |
 //!
 //! So the number of jobs in each state is a sum of counts, also while a million jobs expire in one
 //! millisecond. A job that has expired stays in its lane, where its window has closed: nothing
@@ -20,17 +22,19 @@
 //! The horizon is only for counts and readers. An operation depends on its own time, never on the
 //! horizon.
 
+pub mod held;
 pub mod order;
 
 use super::buckets::{BucketListener, BucketNumber, Buckets, NewEntry};
+use super::counts::{Counts, Passed, Uncounted};
 use super::entry::JobCounts;
 use super::window::Windows;
 use crate::queue::lines::buckets::steps::Steps;
 use crate::queue::lines::buckets::walk::Start;
 use crate::queue::memory::defrag::Defragmenter;
 use crate::queue::memory::slab::Slot;
-use crate::queue::value::state::State;
 use crate::queue::value::time::Time;
+use held::HeldLines;
 
 /// The line in which a job waits. Each job has exactly one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,12 +49,26 @@ pub enum MainLine {
     Dead,
     /// It is kept until it is removed.
     Done,
+    /// It waits for other jobs, or for a command.
+    Held,
 }
 
 impl MainLine {
     /// Whether a job in this line becomes ready.
     pub fn is_lane(self) -> bool {
         matches!(self, MainLine::Lane(_) | MainLine::Grouped(_))
+    }
+
+    /// The line of those of its jobs that expire.
+    pub fn line_of_expiring(self) -> SideLine {
+        match self {
+            MainLine::Held => SideLine::HeldExpiring,
+            MainLine::Lane(_)
+            | MainLine::Grouped(_)
+            | MainLine::Dying
+            | MainLine::Dead
+            | MainLine::Done => SideLine::Expiring,
+        }
     }
 }
 
@@ -59,44 +77,7 @@ impl MainLine {
 pub enum SideLine {
     Expiring,
     Leases,
-}
-
-/// How many jobs are in each state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    pub delayed: usize,
-    pub ready: usize,
-    pub reserved: usize,
-    pub dead: usize,
-    pub done: usize,
-}
-
-impl Counts {
-    pub fn of(&self, state: State) -> usize {
-        match state {
-            State::Delayed => self.delayed,
-            State::Ready => self.ready,
-            State::Reserved => self.reserved,
-            State::Dead => self.dead,
-            State::Done => self.done,
-        }
-    }
-}
-
-/// What the passing of time did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Passed {
-    pub became_ready: usize,
-    pub died: usize,
-    /// What was not counted before, in case the clock was set back and forward again.
-    pub uncounted: Uncounted,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Uncounted {
-    /// Leases that ran out.
-    pub timed_out: usize,
-    pub died: usize,
+    HeldExpiring,
 }
 
 #[derive(Clone)]
@@ -120,6 +101,7 @@ pub struct Lanes {
     done: Buckets,
     expiring: Buckets,
     leases: Buckets,
+    held: Option<Box<HeldLines>>,
     horizon: Time,
     /// No line has an earlier time after the horizon.
     next_at_earliest: Time,
@@ -169,22 +151,25 @@ impl Lanes {
     /// How many jobs became ready, and how many died.
     fn news_between(&self, from: Time, to: Time) -> (usize, usize) {
         let became_ready = self.lanes().map(|lane| lane.count_between(from, to).jobs).sum();
-        let (dying, expiring) =
-            (self.dying.count_between(from, to), self.expiring.count_between(from, to));
-        (became_ready, dying.jobs + expiring.jobs)
+        (became_ready, self.died_between(from, to))
+    }
+
+    fn died_between(&self, from: Time, to: Time) -> usize {
+        let held = self.held.iter().map(|held| &held.expiring);
+        let lines = [&self.dying, &self.expiring].into_iter().chain(held);
+        lines.map(|line| line.count_between(from, to).jobs).sum()
     }
 
     fn uncounted_between(&self, from: Time, to: Time) -> Uncounted {
         if from >= to {
             return Uncounted::default();
         }
-        let (dying, expiring) =
-            (self.dying.count_between(from, to), self.expiring.count_between(from, to));
+        let dying = self.dying.count_between(from, to);
         let leased: usize = self.lanes().map(|lane| lane.count_between(from, to).leased).sum();
         let leased_at_first = self.leases.count_between(from, to).jobs;
         Uncounted {
             timed_out: dying.leased + leased + leased_at_first,
-            died: dying.jobs + expiring.jobs,
+            died: self.died_between(from, to),
         }
     }
 
@@ -322,7 +307,8 @@ impl Lanes {
     pub fn next_change(&self) -> Option<Time> {
         // A dead job stays dead.
         let others = [&self.dying, &self.done, &self.expiring, &self.leases];
-        self.lanes().chain(others).filter_map(Buckets::next).min()
+        let held = self.held.iter().map(|held| &held.expiring);
+        self.lanes().chain(others).chain(held).filter_map(Buckets::next).min()
     }
 
     /// When the next job becomes ready. O(lanes).
@@ -369,6 +355,8 @@ impl Lanes {
         let leased_at_first = all.jobs - passed.jobs;
         counts.reserved = to_come.leased + leased_at_first;
         counts.delayed = to_come.waiting() + to_come.leased_at_first - leased_at_first;
+        let (held, expired) = self.held.as_ref().map_or((0, 0), |held| held.counts());
+        (counts.held, counts.dead) = (held, counts.dead + expired);
         counts
     }
 
@@ -380,10 +368,12 @@ impl Lanes {
         in_lines + self.leases.count_after(now).jobs
     }
 
-    /// Every job: lane by lane, then the dying, dead and done ones; each line in its order.
+    /// Every job: lane by lane, then the dying, dead, done and held ones; each line in its order.
     pub fn iter(&self) -> impl Iterator<Item = (Time, Slot)> + '_ {
         let others = [&self.dying, &self.dead, &self.done];
-        self.lanes().chain(others).flat_map(|line| line.iter()).map(|(time, slot, _)| (time, slot))
+        let held = self.held.iter().map(|held| &held.jobs);
+        let lines = self.lanes().chain(others).chain(held);
+        lines.flat_map(|line| line.iter()).map(|(time, slot, _)| (time, slot))
     }
 
     pub fn memory(&self) -> usize {
@@ -396,14 +386,15 @@ impl Lanes {
     }
 
     fn lines(&self) -> impl Iterator<Item = &Buckets> {
-        self.lanes().chain([&self.dying, &self.dead, &self.done, &self.expiring, &self.leases])
+        let others = [&self.dying, &self.dead, &self.done, &self.expiring, &self.leases];
+        self.lanes().chain(others).chain(self.held.iter().flat_map(|held| held.iter()))
     }
 
     fn lines_mut(&mut self) -> impl Iterator<Item = &mut Buckets> {
         let lanes = self.lanes.iter_mut().chain(&mut self.grouped).map(|lane| &mut lane.jobs);
         let others =
             [&mut self.dying, &mut self.dead, &mut self.done, &mut self.expiring, &mut self.leases];
-        lanes.chain(others)
+        lanes.chain(others).chain(self.held.iter_mut().flat_map(|held| held.iter_mut()))
     }
 
     pub fn line_count(&self) -> u32 {
@@ -436,6 +427,7 @@ impl Lanes {
         let line = match aside {
             SideLine::Expiring => &mut self.expiring,
             SideLine::Leases => &mut self.leases,
+            SideLine::HeldExpiring => &mut self.held.get_or_insert_default().expiring,
         };
         line.advance(self.horizon);
         line
@@ -448,6 +440,7 @@ impl Lanes {
             MainLine::Dying => Some(&self.dying),
             MainLine::Dead => Some(&self.dead),
             MainLine::Done => Some(&self.done),
+            MainLine::Held => self.held.as_ref().map(|held| &held.jobs),
         }
     }
 
@@ -461,6 +454,7 @@ impl Lanes {
             MainLine::Dying => &mut self.dying,
             MainLine::Dead => &mut self.dead,
             MainLine::Done => &mut self.done,
+            MainLine::Held => &mut self.held.get_or_insert_default().jobs,
         };
         line.advance(self.horizon);
         line

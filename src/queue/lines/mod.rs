@@ -2,6 +2,7 @@
 
 pub mod bucket;
 pub mod buckets;
+pub mod counts;
 pub mod entry;
 pub mod lanes;
 pub mod placement;

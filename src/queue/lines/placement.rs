@@ -56,6 +56,14 @@ impl Placement {
         let (lease_end, due, is_last) = match progress.stage {
             Stage::Dead => return alone(MainLine::Dead, Time::ZERO),
             Stage::Done => return alone(MainLine::Done, time.saturating_sub(policy.keep)),
+            Stage::Held => {
+                let closes = progress.expires_at.unwrap_or(Time::MAX);
+                return Placement {
+                    window: Window { opens: Time::ZERO, closes },
+                    expiry: progress.expires_at,
+                    ..alone(MainLine::Held, Time::ZERO)
+                };
+            }
             Stage::Waiting => (None, time, false),
             Stage::Leased if next_run.is_some() && policy.attempts.end_with(progress.attempt) => {
                 (Some(time), next_run.map_or(time, |due| due.max(time)), false)

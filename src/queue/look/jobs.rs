@@ -4,8 +4,9 @@ use crate::queue::kernel::details::Details;
 use crate::queue::kernel::job::JobView;
 use crate::queue::kernel::queue::Queue;
 use crate::queue::kernel::totals::Totals;
+use crate::queue::lines::counts::Counts;
 use crate::queue::lines::lanes::order::{Begin, LinePlace, Position};
-use crate::queue::lines::lanes::{Counts, SideLine};
+use crate::queue::lines::lanes::SideLine;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::glob::Glob;
 use crate::queue::value::ids::{Id, IdList, Lease};
@@ -108,7 +109,7 @@ impl Queue {
         let in_expiring = details.and_then(Details::expiry_bucket).filter(|_| state == State::Dead);
         let (place, bucket) = match (in_leases, in_expiring) {
             (Some(bucket), _) => (LinePlace::SideLine(SideLine::Leases), bucket),
-            (None, Some(bucket)) => (LinePlace::SideLine(SideLine::Expiring), bucket),
+            (None, Some(bucket)) => (LinePlace::SideLine(main_line.line_of_expiring()), bucket),
             (None, None) => (LinePlace::MainLine(main_line), self.store.get(slot)?.bucket),
         };
         let time = self.lanes.time_in(place, slot, bucket)?;
@@ -207,6 +208,7 @@ impl Queue {
             + self.store.memory()
             + self.lanes.memory()
             + self.groups.as_ref().map_or(0, |groups| groups.memory())
+            + self.edges.as_ref().map_or(0, |edges| edges.memory())
     }
 
     /// Jobs in this state, in the order in which they leave it.

@@ -373,7 +373,7 @@ impl Queue {
                 // It is ready for nobody else.
                 self.ledger.restore_events(events);
             }
-            State::Reserved | State::Done => return None,
+            State::Reserved | State::Done | State::Held => return None,
         }
         let due = self.view(slot)?.due();
         let turn = self.out_of_turn(due, slot);

@@ -1,7 +1,8 @@
 //! Finishing a job with a result, and going on with others, in one step.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::new_edges::{Other, OtherKind};
 use super::produce::{Add, Added, IfTaken};
 use super::work::Finishing;
 use crate::queue::kernel::operation::{Changed, Operation};
@@ -48,7 +49,7 @@ impl Operation for Done<'_> {
     type Outcome = Followed;
 
     fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Followed {
-        let Some(slot) = queue.claimed(&self.claim) else {
+        let Some(slot) = queue.finishable(now, &self.claim) else {
             return Followed::No;
         };
         if !self.adds.is_empty() {
@@ -72,8 +73,33 @@ impl Operation for Done<'_> {
 struct Expected<'a> {
     /// The id of the finished job, where that is free then.
     freed: Option<Id<'a>>,
-    added: BTreeSet<&'a [u8]>,
+    added: BTreeMap<&'a [u8], Other>,
+    /// The id of the finished job, where it is kept.
+    kept: Option<Id<'a>>,
+    /// How many edges from, and to, jobs that are in the queue.
+    edges: BTreeMap<&'a [u8], (usize, usize)>,
     jobs: u64,
+}
+
+impl<'a> Expected<'a> {
+    /// A job that an ADD names.
+    fn other(&self, queue: &Queue, id: Id<'a>, now: Time) -> Option<Other> {
+        let added = self.added.get(id.bytes()).copied();
+        let other = match added {
+            None if Some(id) == self.freed => None,
+            None if Some(id) == self.kept => {
+                let other = queue.other(id, now)?;
+                let has_schedule = other.kind == OtherKind::Scheduled;
+                let kind = if has_schedule { other.kind } else { OtherKind::Done };
+                Some(Other { kind, dependents: 0, ..other })
+            }
+            None => queue.other(id, now),
+            Some(_) => added,
+        }?;
+        let (from, to) = self.edges.get(id.bytes()).copied().unwrap_or_default();
+        let Other { dependents, predecessors, .. } = other;
+        Some(Other { dependents: dependents + from, predecessors: predecessors + to, ..other })
+    }
 }
 
 impl<'a> Done<'a> {
@@ -88,7 +114,9 @@ impl<'a> Done<'a> {
         let is_freed = queue.is_gone_when_finished(slot, self.keep);
         let mut expected = Expected {
             freed: is_freed.then_some(self.claim.id),
-            added: BTreeSet::new(),
+            added: BTreeMap::new(),
+            kept: (!is_freed).then_some(self.claim.id),
+            edges: BTreeMap::new(),
             jobs: queue.len() as u64 - u64::from(is_freed),
         };
         self.adds.iter().try_for_each(|add| add.check(queue, now, calendar, &mut expected))
@@ -106,13 +134,14 @@ impl<'a> Add<'a> {
         let slot =
             self.id.filter(|id| Some(*id) != expected.freed).and_then(|id| queue.store.find(id));
         let is_kept_no_longer = slot.is_some_and(|slot| queue.store.was_kept_until(slot, now));
-        let is_added = self.id.is_some_and(|id| !expected.added.insert(id.bytes()));
+        let is_added = self.id.is_some_and(|id| expected.added.contains_key(id.bytes()));
         let is_taken = is_added || (slot.is_some() && !is_kept_no_longer);
         match self.if_taken {
             IfTaken::Refuse if is_taken => return Err(Added::Taken),
             IfTaken::Leave if is_taken => return Ok(()),
             IfTaken::Refuse | IfTaken::Leave | IfTaken::Replace | IfTaken::Ensure => (),
         }
+        let is_held = self.check_edges(queue, now, expected)?;
         if slot.is_none() && !is_added {
             let max = queue.limits.settings().max_jobs;
             if max.is_some_and(|max| expected.jobs >= max.get()) {
@@ -123,10 +152,51 @@ impl<'a> Add<'a> {
         let is_any_time = self.schedule.as_ref().is_none_or(|new| {
             self.if_taken == IfTaken::Ensure || new.rule.first(now, new.starts, calendar).is_some()
         });
-        if is_any_time {
-            Ok(())
-        } else {
-            Err(Added::Never)
+        if !is_any_time {
+            return Err(Added::Never);
+        }
+        self.expect(is_held, expected);
+        Ok(())
+    }
+
+    /// Whether the job will be held.
+    fn check_edges(
+        &self,
+        queue: &Queue,
+        now: Time,
+        expected: &Expected<'a>,
+    ) -> Result<bool, Added> {
+        let unconnected = |fault| Added::Unconnected(Box::new(fault));
+        let replaced = self.id.and_then(|id| Some((id, expected.other(queue, id, now)?)));
+        if let Some((id, other)) = replaced {
+            self.check_replaced(id, other.dependents).map_err(unconnected)?;
+        }
+        let Some(edges) = &self.edges else {
+            return Ok(false);
+        };
+        edges.check(self.id, |named| expected.other(queue, named, now)).map_err(unconnected)
+    }
+
+    /// The job will be in the queue.
+    fn expect(&self, is_held: bool, expected: &mut Expected<'a>) {
+        let kind = match (&self.schedule, is_held) {
+            (Some(_), _) => OtherKind::Scheduled,
+            (None, true) => OtherKind::Held,
+            (None, false) => OtherKind::Alive,
+        };
+        let (after, before) = match &self.edges {
+            Some(edges) => (&edges.after[..], &edges.before[..]),
+            None => (&[][..], &[][..]),
+        };
+        for id in after {
+            expected.edges.entry(id.bytes()).or_default().0 += 1;
+        }
+        for id in before {
+            expected.edges.entry(id.bytes()).or_default().1 += 1;
+        }
+        if let Some(id) = self.id {
+            let other = Other { kind, dependents: before.len(), predecessors: after.len() };
+            expected.added.insert(id.bytes(), other);
         }
     }
 }
@@ -144,7 +214,7 @@ impl Queue {
                 self.id_and_body(slot).map(|(id, _)| id.bytes().into())
             }
             Added::Left | Added::Over { .. } => None,
-            Added::Taken | Added::Full | Added::Never => {
+            Added::Taken | Added::Full | Added::Never | Added::Unconnected(_) => {
                 self.ledger.bug("an ADD was refused after it had been checked");
                 None
             }

@@ -88,8 +88,8 @@ impl Changed for Altered {
 impl Operation for Remove<'_> {
     type Outcome = Affected;
 
-    fn run(&self, queue: &mut Queue, _now: Time, _: &mut dyn Calendar) -> Affected {
-        let jobs = self.ids.iter().filter_map(|id| queue.remove_called(*id)).count();
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Affected {
+        let jobs = self.ids.iter().filter_map(|id| queue.remove_called(now, *id)).count();
         match self.counted_as {
             Removal::Deleted => queue.ledger.count(|totals| &mut totals.deleted, jobs),
             Removal::Purged => queue.ledger.count(|totals| &mut totals.purged, jobs),
@@ -174,8 +174,11 @@ impl Operation for Alter {
 }
 
 impl Queue {
-    fn remove_called(&mut self, id: Id) -> Option<()> {
+    fn remove_called(&mut self, now: Time, id: Id) -> Option<()> {
         let slot = self.store.find(id)?;
+        if self.edges.is_some() {
+            self.settle_as_gone(now, slot);
+        }
         self.discard(slot)
     }
 
@@ -198,12 +201,14 @@ impl Queue {
                     Progress { stage: Stage::Waiting, lease: None, ..self.store.progress(slot) };
                 self.transition(slot, &Transition::new(cause, now, now, &waiting));
             }
+            State::Held => self.kick_held(now, slot, cause),
             State::Ready | State::Reserved | State::Done => return None,
         }
         Some(())
     }
 
     fn revive(&mut self, now: Time, slot: Slot, cause: Cause) {
+        self.drop_open_edges(slot);
         let expires_at = self.store.policy_of(slot).and_then(|policy| policy.expiry(now));
         let anew = Progress { expires_at, ..Progress::default() };
         self.transition(slot, &Transition::new(cause, now, now, &anew).because(Reason::None));

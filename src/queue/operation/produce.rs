@@ -1,9 +1,11 @@
 //! What producers do: add jobs.
 
+use super::new_edges::{EdgeFault, NewEdges};
 use crate::queue::kernel::job::JobView;
 use crate::queue::kernel::operation::{Changed, Operation};
 use crate::queue::kernel::queue::Queue;
 use crate::queue::memory::slab::Slot;
+use crate::queue::value::due::Due;
 use crate::queue::value::ids::Id;
 use crate::queue::value::policy::{Attempts, Backoff, Policy};
 use crate::queue::value::recurrence::{Calendar, NewSchedule};
@@ -11,7 +13,6 @@ use crate::queue::value::serial::Naming;
 use crate::queue::value::serial::Serial;
 use crate::queue::value::settings::Settings;
 use crate::queue::value::state::Progress;
-use crate::queue::value::tally::Tally;
 use crate::queue::value::time::{Millis, Time};
 
 /// What a job leaves with that was told no priority.
@@ -40,14 +41,9 @@ pub struct Add<'a> {
     pub group: Option<Id<'a>>,
     /// It comes back. Then `due` counts for nothing, nor do TTL and KEEP: it has an id.
     pub schedule: Option<Box<NewSchedule>>,
+    /// What it waits for. A job with a schedule waits for nothing.
+    pub edges: Option<Box<NewEdges<'a>>>,
     pub if_taken: IfTaken,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Due {
-    In(Millis),
-    /// In the past, this is now.
-    At(Time),
 }
 
 /// What to do when the id is taken.
@@ -75,7 +71,7 @@ impl IfTaken {
 }
 
 /// What became of an add.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Added {
     New {
         slot: Slot,
@@ -102,6 +98,8 @@ pub enum Added {
     Over {
         was_there: bool,
     },
+    /// Its edges can't be as they are said to be.
+    Unconnected(Box<EdgeFault>),
 }
 
 impl Changed for Added {
@@ -113,6 +111,7 @@ impl Changed for Added {
             | Added::Unchanged { .. }
             | Added::Full
             | Added::Never
+            | Added::Unconnected(_)
             | Added::Over { was_there: false } => false,
         }
     }
@@ -139,6 +138,7 @@ impl<'a> Add<'a> {
             late: None,
             group: None,
             schedule: None,
+            edges: None,
             if_taken: IfTaken::Refuse,
         }
     }
@@ -201,10 +201,10 @@ impl Add<'_> {
         if found.slot.is_none() && queue.is_full() {
             return Added::Full;
         }
-        let due = match self.due {
-            Due::In(delay) => now.saturating_add(delay),
-            Due::At(time) => time.max(now),
-        };
+        if let Some(edges) = &self.edges {
+            return self.add_with_edges(queue, now, (id, naming, found), edges);
+        }
+        let due = self.due.counted_from(now);
         let policy = self.policy(queue);
         let is_simple = policy.ttl.is_zero() && policy.late.is_zero() && self.group.is_none();
         if is_simple && naming == Naming::Given && found.slot.is_none() {
@@ -213,18 +213,9 @@ impl Add<'_> {
         }
         let progress = Progress { expires_at: policy.expiry(now), ..Progress::default() };
         let job = JobView {
-            id,
-            body: self.body,
-            time: due,
-            created: now,
-            policy,
             progress,
-            reason: None,
-            tally: Tally::default(),
             group: self.group,
-            schedule: None,
-            note: None,
-            result: None,
+            ..JobView::plain(id, self.body, due, now, policy)
         };
         match queue.put_job(&job, naming, found) {
             None => Added::Full,

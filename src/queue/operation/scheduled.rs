@@ -15,7 +15,6 @@ use crate::queue::value::recurrence::{
 };
 use crate::queue::value::serial::Naming;
 use crate::queue::value::state::{Progress, Stage};
-use crate::queue::value::tally::Tally;
 use crate::queue::value::time::{Millis, Time};
 
 impl Add<'_> {
@@ -33,6 +32,10 @@ impl Add<'_> {
         let is_there = found.slot.filter(|slot| !queue.store.was_kept_until(*slot, now));
         if let (Some(_), Some(left)) = (is_there, self.if_taken.leaves()) {
             return left;
+        }
+        let dependents = is_there.map_or(0, |slot| queue.waiting_for(slot));
+        if let Err(fault) = self.check_replaced(id, dependents) {
+            return Added::Unconnected(Box::new(fault));
         }
         if let (Some(slot), IfTaken::Ensure) = (is_there, self.if_taken) {
             if let Some(added) = self.ensure(queue, now, (slot, found), (rule, starts), calendar) {
@@ -74,24 +77,17 @@ impl Add<'_> {
         rule: &'j Recurrence,
         run_state: RunState,
     ) -> JobView<'j> {
+        let policy = Policy {
+            ttl: Millis::ZERO,
+            keep: Millis::ZERO,
+            late: Millis::ZERO,
+            ..self.policy(queue)
+        };
+        let ready = rule.ready_at(id, run_state.occurrence);
         JobView {
-            id,
-            body: self.body,
-            time: rule.ready_at(id, run_state.occurrence),
-            created,
-            policy: Policy {
-                ttl: Millis::ZERO,
-                keep: Millis::ZERO,
-                late: Millis::ZERO,
-                ..self.policy(queue)
-            },
-            progress: Progress::default(),
-            reason: None,
-            tally: Tally::default(),
             group: self.group,
             schedule: Some(ScheduleView { rule, run_state }),
-            note: None,
-            result: None,
+            ..JobView::plain(id, self.body, ready, created, policy)
         }
     }
 
@@ -210,7 +206,7 @@ fn round_under(
                 run_state.with_next(rule.following(&run_state, after, calendar).next)
             }
         }),
-        Stage::Dead | Stage::Done => Some(run_state),
+        Stage::Dead | Stage::Done | Stage::Held => Some(run_state),
     }
 }
 
@@ -226,7 +222,7 @@ fn run_state_instead(
     let first = rule.first_after(now, starts, calendar);
     match job.progress.stage {
         Stage::Waiting => first,
-        Stage::Leased | Stage::Dead | Stage::Done => {
+        Stage::Leased | Stage::Dead | Stage::Done | Stage::Held => {
             let under_way = job.schedule.map_or(now, |old| old.run_state.occurrence);
             let run_state = RunState::new(first.map_or(now, |first| first.anchor), under_way);
             Some(run_state.with_next(first.map(|first| first.occurrence)))

@@ -77,6 +77,7 @@ impl Queue {
             .chain(self.group_opens())
             .chain(self.forgets_groups_at(now))
             .chain(forget)
+            .chain(self.settles_at())
             .min();
         self.ledger.set_wake_at(next.unwrap_or(Time::MAX));
         next.filter(|next| *next < Time::MAX)

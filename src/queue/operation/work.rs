@@ -123,7 +123,7 @@ impl Operation for Bury<'_> {
 
 impl Queue {
     fn finish(&mut self, now: Time, claim: &Claim) -> Option<()> {
-        let slot = self.claimed(claim)?;
+        let slot = self.finishable(now, claim)?;
         if let Some(job) = self.finish_claimed(now, slot, &Finishing::default()) {
             self.store.removed_mut().add(job);
         }
@@ -143,6 +143,10 @@ impl Queue {
         if has_schedule && self.schedule_next_run(now, slot, Cause::Finished).is_some() {
             self.keep_result(slot, finishing.result);
             return None;
+        }
+        if self.edges.is_some() {
+            self.settle_as_done(slot, finishing.result);
+            self.drop_open_edges(slot);
         }
         if keep.is_zero() {
             self.ledger.count(|totals| &mut totals.finished, 1);
@@ -267,7 +271,18 @@ impl Queue {
         (progress.stage == Stage::Leased && is_good).then_some(slot)
     }
 
-    /// Whether the lease of a job that is held hasn't run out.
+    /// The same; or a held job, which anyone may finish: it is done without being handed out.
+    pub(in crate::queue) fn finishable(&self, now: Time, claim: &Claim) -> Option<Slot> {
+        if self.edges.is_none() || claim.lease.is_some() {
+            return self.claimed(claim);
+        }
+        self.claimed(claim).or_else(|| {
+            let slot = self.store.find(claim.id)?;
+            (self.view(slot)?.state(now) == State::Held).then_some(slot)
+        })
+    }
+
+    /// Whether the lease of a job that is handed out hasn't run out.
     fn is_leased_at(&self, slot: Slot, now: Time) -> bool {
         self.store.details_of(slot).is_some_and(|details| details.time > now)
     }

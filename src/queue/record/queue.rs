@@ -28,12 +28,25 @@ pub struct QueueRecord {
     pub(in crate::queue) arrival: TatParts,
     /// Where its groups have got to.
     pub(in crate::queue) groups: GroupSerials,
+    /// How many jobs have records of edges.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(in crate::queue) edges: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl QueueRecord {
     /// How many records of groups belong to this one.
     pub fn groups_len(&self) -> u64 {
         self.groups.0
+    }
+
+    /// How many jobs have records of edges.
+    pub fn edges_len(&self) -> u64 {
+        self.edges
     }
 
     pub(in crate::queue) fn tat(&self) -> Result<Tat, RecordError> {

@@ -3,13 +3,16 @@
 use super::block::ReadJob;
 use super::job::JobRecord;
 use super::queue::QueueRecord;
+use crate::queue::edges::edge::Dependent;
+use crate::queue::edges::record::EdgesRecord;
 use crate::queue::groups::record::GroupRecord;
 use crate::queue::kernel::operation::{Changed, Operation};
 use crate::queue::kernel::queue::Queue;
-use crate::queue::value::ids::Lease;
+use crate::queue::value::ids::{Id, Lease};
 use crate::queue::value::record::RecordError;
 use crate::queue::value::recurrence::Calendar;
 use crate::queue::value::serial::Naming;
+use crate::queue::value::state::Stage;
 use crate::queue::value::time::Time;
 
 /// What an AOF is rewritten to.
@@ -20,6 +23,8 @@ pub enum Effect<'a> {
     Jobs(Vec<ReadJob<'a>>),
     /// These groups have got there.
     Groups(Vec<GroupRecord>),
+    /// These jobs wait for others.
+    Edges(Vec<EdgesRecord>),
     Queue(QueueRecord),
 }
 
@@ -39,7 +44,7 @@ impl Effect<'_> {
             Effect::Jobs(jobs) => {
                 jobs.iter().map(|(_, _, record)| record.lease()).max().unwrap_or_default()
             }
-            Effect::Groups(_) => Lease::default(),
+            Effect::Groups(_) | Effect::Edges(_) => Lease::default(),
             Effect::Queue(record) => record.last_lease,
         }
     }
@@ -51,6 +56,7 @@ impl Effect<'_> {
                 jobs.iter().try_for_each(|(id, body, record)| record.job(id, body).map(drop))
             }
             Effect::Groups(records) => records.iter().try_for_each(GroupRecord::check),
+            Effect::Edges(records) => records.iter().try_for_each(EdgesRecord::check),
             Effect::Queue(record) => record.check(),
         }
     }
@@ -71,6 +77,9 @@ impl Operation for Effect<'_> {
                 records.iter().try_for_each(|record| queue.load_group(record))?;
                 queue.leave_no_empty_groups();
                 Ok(())
+            }
+            Effect::Edges(records) => {
+                records.iter().try_for_each(|record| queue.load_edges(record))
             }
             Effect::Queue(record) => queue.restore(record),
         };
@@ -121,6 +130,7 @@ impl Queue {
             log_state: *ledger.log_state(),
             arrival: rate.map_or((0, 0), |rate| rate.parts_of(limits.tat())),
             groups: self.groups.as_ref().map_or((0, 0, 0), |groups| groups.serials()),
+            edges: self.edges.as_ref().map_or(0, |edges| edges.dependents_len() as u64),
         }
     }
 
@@ -154,6 +164,28 @@ impl Queue {
         groups.restore(record, limits.settings())?;
         // Some may leave at another time.
         self.ledger.wake_now();
+        Ok(())
+    }
+
+    /// What each job waits for, in the order in which these jobs were added.
+    pub fn edge_records(&self) -> impl Iterator<Item = EdgesRecord> + '_ {
+        let id_of = |slot| self.id_and_body(slot).map(|(id, _)| id);
+        let dependents = self.edges.as_ref().map_or(Vec::new(), |edges| edges.in_order());
+        dependents.into_iter().flat_map(move |(slot, dependent)| {
+            EdgesRecord::of(id_of(slot).unwrap_or(Id::NONE), dependent, id_of)
+        })
+    }
+
+    /// Takes over a record of [`Queue::edge_records`]: after the jobs.
+    pub fn load_edges(&mut self, record: &EdgesRecord) -> Result<(), RecordError> {
+        let slot = self.store.find(record.id()?).ok_or(RecordError::Impossible)?;
+        let known = self.edges.as_mut().and_then(|edges| edges.forget_dependent(slot));
+        let known = known.filter(|_| !record.is_first());
+        let before = known.map_or(Vec::new(), Dependent::into_edges);
+        let is_held = self.store.progress(slot).stage == Stage::Held;
+        let dependent = record.dependent(before, is_held, |id| self.store.find(id))?;
+        self.set_edges(slot, dependent);
+        self.expect_deaths_before(slot);
         Ok(())
     }
 

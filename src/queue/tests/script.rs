@@ -12,6 +12,11 @@
 //! | --- | --- |
 //! | `ADD id [+delay or =at] [ttr=60] [prio=128] [tries=0] [base=0 max=0] [ttl=0] [keep=0] [late=0] [group=x] [body=x] [REPLACE or NX]` | when it is due, `replaced` and when, `taken`, `full`; for the id `*`: the id |
 //! | `ADD … every=ms or cron=step [misfire=all] [jitter=] [runs=] [until=] [ENSURE]` | the same, `unchanged`, `never`, `ended` |
+//! | `ADD … [after=a,b or before=a,b] [RUN] [HOLD]` | the same, or what is wrong with an edge, and the id |
+//! | `UNHOLD id [id …]` | how many were on hold |
+//! | `DEPS id`, `EDGES id` | what it waits for: `a:done=x b:ready`; how many edges are open, lead to it, lead from it |
+//! | `BEHIND` | how many held jobs wait for a dead one |
+//! | `SETTLE` | how many jobs have died that others wait for: the timer looks |
 //! | `ROUND id` | where a schedule is: `occurrence>next run=0 missed=1 failed=1` |
 //! | `POP [n=1] [ttr=…] [NOACK]` | `id#attempt` of each, or `nil`; the leases are called L1, L2 … as they come |
 //! | `TAKE [ttr=…] [NOACK] id [id …]` | as POP, by id |
@@ -32,7 +37,7 @@
 //! | `FLOOR n` | from here on, leases up to n belong to others |
 //! | `GET id` | `delayed 100`, `ready 100`, `reserved 160 #1 L1`, `dead 160 #1 L1`, `nil` |
 //! | `TOLD id` | what ADD was told: `x @0 ttr=60 prio=128 tries=0`, with its time |
-//! | `COUNTS` | how many are delayed, ready, reserved, dead; and done, if any |
+//! | `COUNTS` | how many are delayed, ready, reserved, dead; done and held, if any |
 //! | `NEXT`, `UPKEEP` | the next change, the next time the timer has to come; or `nil` |
 //! | `NEWS` | `ready`, `dead`, both or nothing: what has become of jobs since the last time |
 //! | `ORDER` | every id, in the order of `jobs()` |
@@ -46,11 +51,11 @@
 //!
 //! Beside each queue goes a replica that hears of what changes it, and on which no time passes.
 
-use super::groups::{group_of, of_group};
+use super::groups::group_of;
 use super::numbers::{number, shown};
 use super::operators::alteration;
-use super::rounds::{round, Multiples};
-use super::words::{checkpoint, done_of, followed, new_job, text, what_was_told};
+use super::rounds::Multiples;
+use super::words::{checkpoint, done_of, followed, new_job, unconnected};
 use super::*;
 use crate::queue::memory::slab::Slot;
 
@@ -105,6 +110,7 @@ impl Queues {
         assert_eq!(queue.log_state(), replica.log_state(), "in: {script}");
         let told = |queue: &Queue| queue.record().without_totals();
         assert_eq!(told(queue), told(replica), "the replica's record, in: {script}");
+        assert!(queue.edge_records().eq(replica.edge_records()), "edges, in: {script}");
         assert_eq!(
             queue.group_records(),
             replica.group_records(),
@@ -116,9 +122,9 @@ impl Queues {
 pub struct Session {
     queues: Queues,
     other: Option<Queues>,
-    told: Circumstances,
+    pub told: Circumstances,
     /// In the order in which they were given: L1 is the first.
-    leases: Vec<Lease>,
+    pub leases: Vec<Lease>,
 }
 
 impl Default for Session {
@@ -133,8 +139,19 @@ impl Default for Session {
 }
 
 impl Session {
+    /// As the module does it: deaths are settled before a change.
     fn apply<O: Operation>(&mut self, operation: &O) -> O::Outcome {
+        self.settle();
         self.queues.apply(&self.told, operation)
+    }
+
+    fn settle(&mut self) -> usize {
+        let mut settled = 0;
+        while self.queue().settles_at().is_some_and(|time| time <= self.told.now) {
+            let names = self.queue().ids_of(&self.queue().to_settle(self.told.now, 3));
+            settled += self.queues.apply(&self.told, &Settle { ids: names.ids() }).0;
+        }
+        settled
     }
 
     pub fn play(&mut self, step: &str) -> String {
@@ -200,6 +217,11 @@ impl Session {
                 let (group, _) = group_of(&words[1..]);
                 u8::from(self.apply(&Resume { group }).has_changed()).to_string()
             }
+            "UNHOLD" => {
+                let ids: Vec<Id> = words[1..].iter().map(|name| id(name)).collect();
+                self.apply(&ResumeJobs { ids: Ids::from_slice(&ids) }).0.to_string()
+            }
+            "SETTLE" => self.settle().to_string(),
             "ALTER" => {
                 self.apply(&alteration(&words[1..]));
                 String::new()
@@ -252,65 +274,6 @@ impl Session {
         }
     }
 
-    /// What changes nothing.
-    fn look(&self, words: &[&str]) -> String {
-        let queue = self.queue();
-        let job = || queue.get(id(words[1]));
-        match words[0] {
-            "PEEK" => self.names(&queue.peek(state_called(words[1]), 1_000)),
-            "SCAN" => self.scan(number(words[1]) as usize),
-            "WHY" => {
-                let job = job().unwrap();
-                text(job.reason_at(self.told.now))
-            }
-            "NOTE" => text(job().unwrap().note_at(self.told.now)),
-            "RESULT" => text(job().unwrap().result),
-            "TALLY" => {
-                let Tally { timed_out, released, buried, kicked } =
-                    job().unwrap().tally_at(self.told.now);
-                format!("{timed_out} {released} {buried} {kicked}")
-            }
-            "GROUP" => queue.group(id(words[1])).map_or("nil".into(), |group| of_group(&group)),
-            "ROUND" => round(&job().unwrap(), self.told.now),
-            "GET" => job().map_or("nil".into(), |job| self.where_it_stands(&job)),
-            "TOLD" => job().map_or("nil".into(), |job| what_was_told(&job)),
-            "COUNTS" => {
-                let Counts { delayed, ready, reserved, dead, done } = queue.counts();
-                let done = if done > 0 { format!(" {done}") } else { String::new() };
-                format!("{delayed} {ready} {reserved} {dead}{done}")
-            }
-            "NEXT" => queue.next_change().map_or("nil".into(), shown),
-            "ORDER" => queue.jobs().map(|job| name(job.id)).collect::<Vec<_>>().join(" "),
-            "NAME" => queue.next_id(self.told.now),
-            "LEASE" => queue.last_lease().map_or("nil".into(), |lease| lease.number().to_string()),
-            "TOTALS" => {
-                let Totals { added, replaced, popped, timed_out, finished, deleted, .. } =
-                    queue.totals();
-                format!("{added} {replaced} {popped} {timed_out} {finished} {deleted}")
-            }
-            "MORE_TOTALS" => {
-                let Totals { released, buried, died, kicked, purged, .. } = queue.totals();
-                format!("{released} {buried} {died} {kicked} {purged}")
-            }
-            "SCHEDULES" => {
-                let sought = ScanFilter { is_scheduled: true, ..ScanFilter::default() };
-                let found = queue
-                    .ids_of(&queue.scan(0, &sought, 100).slots)
-                    .words()
-                    .iter()
-                    .map(|id| name(Id::new(id).unwrap()))
-                    .collect::<Vec<_>>();
-                format!(
-                    "{} {} missed={}",
-                    queue.schedules(),
-                    found.join(","),
-                    queue.totals().missed
-                )
-            }
-            other => panic!("{other} is no step"),
-        }
-    }
-
     pub fn queue(&self) -> &Queue {
         &self.queues.queue
     }
@@ -328,6 +291,7 @@ impl Session {
             Added::Full => "full".into(),
             Added::Never | Added::Over { was_there: false } => "never".into(),
             Added::Over { was_there: true } => "ended".into(),
+            Added::Unconnected(fault) => unconnected(&fault),
         }
     }
 
@@ -401,32 +365,9 @@ impl Session {
         names
     }
 
-    fn names(&self, slots: &[Slot]) -> String {
+    pub fn names(&self, slots: &[Slot]) -> String {
         let names = slots.iter().map(|slot| name(self.queue().id_and_body(*slot).unwrap().0));
         names.collect::<Vec<_>>().join(" ")
-    }
-
-    fn scan(&self, at_most: usize) -> String {
-        let (mut parts, mut from) = (Vec::new(), Some(0));
-        while let Some(at) = from {
-            let part = self.queue().scan(at, &ScanFilter::default(), at_most);
-            parts.push(self.names(&part.slots));
-            from = part.next;
-        }
-        parts.join(" / ")
-    }
-
-    fn where_it_stands(&self, job: &JobView) -> String {
-        let mut told = format!("{} {}", job.state(self.told.now).name(), shown(job.time));
-        let Progress { attempt, lease, .. } = job.progress;
-        if attempt > 0 {
-            told += &format!(" #{attempt}");
-        }
-        if let Some(lease) = lease {
-            let place = self.leases.iter().position(|one| *one == lease);
-            told += &format!(" L{}", place.unwrap() + 1);
-        }
-        told
     }
 
     /// What must be so at every moment.
@@ -446,6 +387,7 @@ impl Session {
         assert_eq!(queue.jobs().count(), queue.len(), "in: {script}");
         assert!(queue.jobs().all(|job| queue.get(job.id) == Some(job)), "in: {script}");
         assert_eq!(queue.group_records().len() as u64, queue.record().groups_len(), "in: {script}");
+        queue.check_edges(self.told.now);
         let needed = queue.clone().find_wake_at().unwrap_or(Time::MAX);
         assert!(queue.wake_at() <= needed, "the timer would come after {needed:?}, in: {script}");
     }
@@ -461,6 +403,10 @@ pub fn loaded(queue: &Queue) -> Queue {
     for group in Vec::<GroupRecord>::decode(&queue.group_records().encode()).unwrap() {
         loaded.load_group(&group).unwrap();
     }
+    for record in queue.edge_records() {
+        let record = EdgesRecord::decode(&record.encode()).unwrap();
+        loaded.load_edges(&record).unwrap();
+    }
     loaded.restore(&QueueRecord::decode(&queue.record().encode()).unwrap()).unwrap();
     loaded
 }
@@ -469,10 +415,10 @@ fn accepted(jobs: Affected) -> String {
     jobs.0.to_string()
 }
 
-fn state_called(name: &str) -> State {
+pub fn state_called(name: &str) -> State {
     State::ALL.into_iter().find(|state| state.name() == name).unwrap()
 }
 
-fn name(id: Id) -> String {
+pub fn name(id: Id) -> String {
     String::from_utf8_lossy(id.bytes()).into()
 }

@@ -9,6 +9,7 @@ pub fn new_job<'w>(words: &[&'w str]) -> Add<'w> {
     add.id = (words[1] != "*").then(|| id(words[1]));
     let mut backoff = Backoff::NONE;
     let mut due = None;
+    let mut edges = NewEdges::default();
     for word in &words[2..] {
         match word.split_once('=') {
             Some(("every" | "cron" | "tz" | "misfire" | "jitter" | "runs" | "until", _)) => (),
@@ -22,7 +23,11 @@ pub fn new_job<'w>(words: &[&'w str]) -> Add<'w> {
             Some(("late", late)) => add.late = Some(span(number(late))),
             Some(("group", name)) => add.group = Some(id(name)),
             Some(("prio", priority)) => add.priority = Some(number(priority) as u8),
+            Some(("after", names)) => edges.after = names.split(',').map(id).collect(),
+            Some(("before", names)) => edges.before = names.split(',').map(id).collect(),
             Some(("body", text)) => add.body = text.as_bytes(),
+            None if *word == "RUN" => edges.on_dead = OnDead::Run,
+            None if *word == "HOLD" => edges.is_on_hold = true,
             None if *word == "REPLACE" => add.if_taken = IfTaken::Replace,
             None if *word == "NX" => add.if_taken = IfTaken::Leave,
             None if *word == "ENSURE" => add.if_taken = IfTaken::Ensure,
@@ -33,6 +38,8 @@ pub fn new_job<'w>(words: &[&'w str]) -> Add<'w> {
     add.backoff = (backoff != Backoff::NONE).then_some(backoff);
     add.due = due.unwrap_or(add.due);
     add.schedule = schedule_of(words, due);
+    let has_edges = edges.is_on_hold || !edges.after.is_empty() || !edges.before.is_empty();
+    add.edges = has_edges.then(|| Box::new(edges));
     add
 }
 
@@ -78,8 +85,32 @@ pub fn followed(followed: &Followed) -> String {
         Followed::Refused(Added::Taken) => "taken".into(),
         Followed::Refused(Added::Full) => "full".into(),
         Followed::Refused(Added::Never) => "never".into(),
+        Followed::Refused(Added::Unconnected(fault)) => unconnected(fault),
         Followed::Refused(no_error) => panic!("{no_error:?} is no error"),
     }
+}
+
+pub fn unconnected(fault: &EdgeFault) -> String {
+    let (what, id) = match fault {
+        EdgeFault::NoJob(id) => ("nojob", id),
+        EdgeFault::NotHeld(id) => ("notheld", id),
+        EdgeFault::HasSchedule(id) => ("schedule", id),
+        EdgeFault::TooManyDependents(id) => ("dependents", id),
+        EdgeFault::TooManyPredecessors(id) => ("predecessors", id),
+        EdgeFault::HasDependents(id) => ("waited-for", id),
+    };
+    format!("{what} {}", String::from_utf8_lossy(id))
+}
+
+/// What a job waits for.
+pub fn edges_to(queue: &Queue, name: &str, now: Time) -> String {
+    let (edges, next) = queue.edges_to(id(name), 0, EDGES_MAX, now);
+    assert_eq!(next, None);
+    let shown = edges.iter().map(|edge| {
+        let what = edge.what.map_or(String::new(), |what| format!("={}", text(Some(what))));
+        format!("{}:{}{what}", text(Some(edge.id.bytes())), edge.state.name())
+    });
+    shown.collect::<Vec<_>>().join(" ")
 }
 
 pub fn what_was_told(job: &JobView) -> String {

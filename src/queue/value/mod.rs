@@ -1,5 +1,6 @@
 //! What is said and told: values that know nothing of a queue.
 
+pub mod due;
 pub mod glob;
 pub mod ids;
 pub mod policy;

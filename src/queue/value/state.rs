@@ -14,11 +14,13 @@ pub enum State {
     Reserved,
     Dead,
     Done,
+    /// It waits for other jobs, or for a command to resume it.
+    Held,
 }
 
 impl State {
-    pub const ALL: [State; 5] =
-        [State::Delayed, State::Ready, State::Reserved, State::Dead, State::Done];
+    pub const ALL: [State; 6] =
+        [State::Delayed, State::Ready, State::Reserved, State::Dead, State::Done, State::Held];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -27,6 +29,7 @@ impl State {
             State::Reserved => "reserved",
             State::Dead => "dead",
             State::Done => "done",
+            State::Held => "held",
         }
     }
 }
@@ -46,6 +49,8 @@ pub enum Stage {
     Dead,
     /// Finished, and kept until its time.
     Done,
+    /// It waits for other jobs, or for a command to resume it, since its time: that of its ADD.
+    Held,
 }
 
 impl Stage {
@@ -56,6 +61,7 @@ impl Stage {
             Stage::Leased => 1,
             Stage::Dead => 2,
             Stage::Done => 3,
+            Stage::Held => 4,
         }
     }
 
@@ -65,6 +71,7 @@ impl Stage {
             1 => Some(Stage::Leased),
             2 => Some(Stage::Dead),
             3 => Some(Stage::Done),
+            4 => Some(Stage::Held),
             _ => None,
         }
     }

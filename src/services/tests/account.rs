@@ -13,6 +13,7 @@ pub enum Stage {
     Leased,
     Dead,
     Done,
+    Held,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,6 +23,7 @@ pub enum State {
     Reserved,
     Dead,
     Done,
+    Held,
 }
 
 #[derive(Clone, Debug)]
@@ -61,6 +63,7 @@ impl Job {
     pub fn death(&self) -> Option<u64> {
         match self.stage {
             Stage::Done => None,
+            Stage::Held => self.expires_at,
             Stage::Dead => Some(self.time),
             Stage::Leased if self.is_at_its_last_attempt() => {
                 Some(self.expires_at.map_or(self.time, |expiry| expiry.min(self.time)))
@@ -76,9 +79,12 @@ impl Job {
         match self.stage {
             Stage::Done => State::Done,
             Stage::Dead => State::Dead,
-            Stage::Waiting | Stage::Leased if self.death().is_some_and(|death| death <= now) => {
+            Stage::Waiting | Stage::Leased | Stage::Held
+                if self.death().is_some_and(|death| death <= now) =>
+            {
                 State::Dead
             }
+            Stage::Held => State::Held,
             Stage::Leased if self.time > now => State::Reserved,
             Stage::Waiting if self.time > now => State::Delayed,
             Stage::Waiting | Stage::Leased => State::Ready,
@@ -389,7 +395,7 @@ impl Account {
         match job.state(now) {
             State::Dead => (job.attempt, job.expires_at) = (0, expiry(&job.new, now)),
             State::Delayed => (),
-            State::Ready | State::Reserved | State::Done => return false,
+            State::Ready | State::Reserved | State::Done | State::Held => return false,
         }
         (job.stage, job.time, job.order, job.lease) = (Stage::Waiting, now, order, None);
         true
@@ -405,10 +411,10 @@ impl Account {
     pub fn is_to_be_forgotten_at(&self, job: &Job) -> Option<u64> {
         match job.stage {
             Stage::Done => Some(job.time),
-            Stage::Dead | Stage::Waiting | Stage::Leased if self.keep_dead > 0 => {
+            Stage::Dead | Stage::Waiting | Stage::Leased | Stage::Held if self.keep_dead > 0 => {
                 job.death().map(|death| death + self.keep_dead)
             }
-            Stage::Dead | Stage::Waiting | Stage::Leased => None,
+            Stage::Dead | Stage::Waiting | Stage::Leased | Stage::Held => None,
         }
     }
 

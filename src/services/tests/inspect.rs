@@ -251,6 +251,7 @@ fn is_same(job: &JobView, expected: &Job) -> bool {
         queue::Stage::Leased => Stage::Leased,
         queue::Stage::Dead => Stage::Dead,
         queue::Stage::Done => Stage::Done,
+        queue::Stage::Held => Stage::Held,
     };
     (stage, job.time.unix_ms(), job.created.unix_ms())
         == (expected.stage, expected.time, expected.created)

@@ -487,5 +487,6 @@ pub fn state_of(state: crate::queue::State) -> State {
         crate::queue::State::Reserved => State::Reserved,
         crate::queue::State::Dead => State::Dead,
         crate::queue::State::Done => State::Done,
+        crate::queue::State::Held => State::Held,
     }
 }

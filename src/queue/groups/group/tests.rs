@@ -5,7 +5,8 @@ use crate::queue::kernel::log_state::Circumstances;
 use crate::queue::kernel::queue::Queue;
 use crate::queue::operation::consume::{Mode, PopById};
 use crate::queue::operation::manage::{Removal, Remove};
-use crate::queue::operation::produce::{Add, Due};
+use crate::queue::operation::produce::Add;
+use crate::queue::value::due::Due;
 use crate::queue::value::ids::Ids;
 use crate::queue::value::time::Millis;
 

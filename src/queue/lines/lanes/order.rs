@@ -90,6 +90,11 @@ impl Lanes {
                 };
                 merged(lines.map(died).collect())
             }
+            State::Held => {
+                let held =
+                    move |line: LineFrom<'s>| line.jobs.open_up_to(line.start, since, now, windows);
+                Box::new(lines.flat_map(held).map(|(_, slot)| slot))
+            }
             State::Done => {
                 let kept = move |line: LineFrom<'s>| {
                     line.jobs.open_up_to(line.start, Time::MAX, since, windows)
@@ -105,6 +110,9 @@ impl Lanes {
             LinePlace::MainLine(main_line) => self.time_of(main_line, slot, bucket),
             LinePlace::SideLine(SideLine::Expiring) => self.expiring.time_of(slot, bucket),
             LinePlace::SideLine(SideLine::Leases) => self.leases.time_of(slot, bucket),
+            LinePlace::SideLine(SideLine::HeldExpiring) => {
+                self.held.as_ref()?.expiring.time_of(slot, bucket)
+            }
         }
     }
 
@@ -128,8 +136,7 @@ impl Lanes {
                     LinePlace::MainLine(MainLine::Lane(priority) | MainLine::Grouped(priority)) => {
                         *priority
                     }
-                    LinePlace::MainLine(MainLine::Dying | MainLine::Dead | MainLine::Done)
-                    | LinePlace::SideLine(_) => u8::MAX,
+                    LinePlace::MainLine(_) | LinePlace::SideLine(_) => u8::MAX,
                 });
                 lanes
             }
@@ -139,7 +146,16 @@ impl Lanes {
                 .collect(),
             State::Dead => {
                 let expiring = (LinePlace::SideLine(SideLine::Expiring), &self.expiring);
-                vec![dying, expiring, (LinePlace::MainLine(MainLine::Dead), &self.dead)]
+                let held = self
+                    .held
+                    .iter()
+                    .map(|held| (LinePlace::SideLine(SideLine::HeldExpiring), &held.expiring));
+                let dead = (LinePlace::MainLine(MainLine::Dead), &self.dead);
+                [dying, expiring].into_iter().chain(held).chain([dead]).collect()
+            }
+            State::Held => {
+                let held = self.held.iter();
+                held.map(|held| (LinePlace::MainLine(MainLine::Held), &held.jobs)).collect()
             }
             State::Done => vec![(LinePlace::MainLine(MainLine::Done), &self.done)],
         }

@@ -1,0 +1,211 @@
+//! What producers and operators do with jobs that wait for others: ADD with edges, RESUME, and the
+//! deaths that time brings.
+
+use std::collections::BTreeSet;
+
+use super::manage::{Altered, Resume};
+use super::new_edges::{EdgeFault, NewEdges, Other, OtherKind};
+use super::produce::{Add, Added};
+use crate::queue::edges::edge::{Dependent, Edge, End, Ending, OnDead};
+use crate::queue::kernel::job::JobView;
+use crate::queue::kernel::operation::{Affected, Changed, Operation};
+use crate::queue::kernel::pool::Lookup;
+use crate::queue::kernel::queue::Queue;
+use crate::queue::memory::slab::Slot;
+use crate::queue::value::ids::{Id, Ids};
+use crate::queue::value::recurrence::Calendar;
+use crate::queue::value::serial::Naming;
+use crate::queue::value::state::{Progress, Stage, State};
+use crate::queue::value::time::Time;
+
+/// Held jobs wait for a command no more. O(log n) each.
+#[derive(Clone, Debug)]
+pub struct ResumeJobs<'a> {
+    pub ids: Ids<'a>,
+}
+
+/// What DQ.RESUME ends.
+#[derive(Clone, Debug)]
+pub enum Resuming<'a> {
+    Pause(Resume<'a>),
+    Jobs(ResumeJobs<'a>),
+}
+
+/// What became of a [`Resuming`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resumed {
+    Pause(Altered),
+    Jobs(Affected),
+}
+
+impl Changed for Resumed {
+    fn has_changed(&self) -> bool {
+        match self {
+            Resumed::Pause(altered) => altered.has_changed(),
+            Resumed::Jobs(affected) => affected.has_changed(),
+        }
+    }
+}
+
+impl Operation for Resuming<'_> {
+    type Outcome = Resumed;
+
+    fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Resumed {
+        match self {
+            Resuming::Pause(resume) => Resumed::Pause(resume.run(queue, now, calendar)),
+            Resuming::Jobs(resume) => Resumed::Jobs(resume.run(queue, now, calendar)),
+        }
+    }
+}
+
+/// These jobs, which others wait for, have died by now. O(log n) for each edge.
+#[derive(Clone, Debug)]
+pub struct Settle<'a> {
+    pub ids: Ids<'a>,
+}
+
+impl Operation for ResumeJobs<'_> {
+    type Outcome = Affected;
+
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Affected {
+        let resume = |id: &&Id| queue.resume_held(now, **id);
+        Affected(self.ids.iter().filter(resume).count())
+    }
+}
+
+impl Operation for Settle<'_> {
+    type Outcome = Affected;
+
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Affected {
+        let dead = |id: &&Id| queue.store.find(**id).filter(|slot| queue.is_dead_at(*slot, now));
+        let slots: Vec<Slot> = self.ids.iter().filter_map(|id| dead(&id)).collect();
+        slots.iter().for_each(|slot| queue.note_life(now, *slot));
+        Affected(slots.len())
+    }
+}
+
+impl Add<'_> {
+    /// Whether the job that this one replaces may be replaced by it: `dependents` wait for that.
+    pub(super) fn check_replaced(&self, id: Id, dependents: usize) -> Result<(), EdgeFault> {
+        let waits = self.schedule.is_some()
+            || self.edges.as_ref().is_some_and(|edges| !edges.after.is_empty());
+        if waits && dependents > 0 {
+            return Err(EdgeFault::HasDependents(id.bytes().into()));
+        }
+        Ok(())
+    }
+
+    /// Adds a job with edges, which may have this id.
+    #[inline(never)]
+    pub(super) fn add_with_edges(
+        &self,
+        queue: &mut Queue,
+        now: Time,
+        (id, naming, found): (Id, Naming, Lookup),
+        new: &NewEdges,
+    ) -> Added {
+        let is_there = found.slot.filter(|slot| !queue.store.was_kept_until(*slot, now));
+        let dependents = is_there.map_or(0, |slot| queue.waiting_for(slot));
+        let checked = self
+            .check_replaced(id, dependents)
+            .and_then(|()| new.check(Some(id), |named| queue.other(named, now)));
+        let is_held = match checked {
+            Ok(is_held) => is_held,
+            Err(fault) => return Added::Unconnected(Box::new(fault)),
+        };
+        let edges = new.after.iter().filter_map(|id| queue.edge_from(*id, new.on_dead, now));
+        let dependent = Dependent::new(edges.collect(), new.on_dead, new.is_on_hold, self.due);
+        debug_assert!(dependent.is_held() == is_held, "edges are as they were checked");
+        let before: Vec<Slot> = new.before.iter().filter_map(|id| queue.store.find(*id)).collect();
+        let policy = self.policy(queue);
+        let (stage, due) = match is_held {
+            true => (Stage::Held, now),
+            false => (Stage::Waiting, self.due.counted_from(now)),
+        };
+        let progress = Progress { stage, expires_at: policy.expiry(now), ..Progress::default() };
+        let job = JobView {
+            progress,
+            group: self.group,
+            ..JobView::plain(id, self.body, due, now, policy)
+        };
+        let Some(slot) = queue.put_job(&job, naming, found) else {
+            return Added::Full;
+        };
+        if !new.after.is_empty() || new.is_on_hold {
+            queue.set_edges(slot, dependent);
+        }
+        let to_look_after = new.after.iter().filter_map(|id| queue.store.find(*id));
+        to_look_after.collect::<Vec<_>>().into_iter().for_each(|from| queue.note_life(now, from));
+        queue.add_edges_from(now, slot, &before);
+        match is_there {
+            Some(_) => Added::Replaced { slot, due },
+            None => Added::New { slot, due },
+        }
+    }
+}
+
+impl Queue {
+    /// A job that an ADD names.
+    pub(super) fn other(&self, id: Id, now: Time) -> Option<Other> {
+        let slot = self.store.find(id).filter(|slot| !self.store.was_kept_until(*slot, now))?;
+        let job = self.view(slot)?;
+        let kind = match job.state(now) {
+            _ if job.schedule.is_some() => OtherKind::Scheduled,
+            State::Held => OtherKind::Held,
+            State::Dead => OtherKind::Dead,
+            State::Done => OtherKind::Done,
+            State::Delayed | State::Ready | State::Reserved => OtherKind::Alive,
+        };
+        let dependent = self.edges.as_ref().and_then(|edges| edges.dependent(slot));
+        let predecessors = dependent.map_or(0, |dependent| dependent.edges().len());
+        Some(Other { kind, dependents: self.waiting_for(slot), predecessors })
+    }
+
+    pub(super) fn waiting_for(&self, slot: Slot) -> usize {
+        self.edges.as_ref().map_or(0, |edges| edges.waiting_for(slot))
+    }
+
+    /// An edge from this job to one that is about to be added.
+    fn edge_from(&self, id: Id, on_dead: OnDead, now: Time) -> Option<Edge> {
+        let from = self.store.find(id)?;
+        let job = self.view(from)?;
+        let settled = |end, what: Option<&[u8]>| {
+            let ending = Ending { id: id.bytes().into(), end, what: what.map(Box::from) };
+            Some(Edge::Settled(ending.into()))
+        };
+        match (job.state(now), on_dead) {
+            (State::Done, _) => settled(End::Done, job.result),
+            (State::Dead, OnDead::Run) => settled(End::Dead, job.reason_at(now)),
+            (State::Dead, OnDead::Hold) => Some(Edge::Open { from, is_dead: true }),
+            _ => Some(Edge::Open { from, is_dead: false }),
+        }
+    }
+
+    /// These held jobs wait for a job that was just added, too.
+    fn add_edges_from(&mut self, now: Time, from: Slot, dependents: &[Slot]) {
+        if dependents.is_empty() {
+            return;
+        }
+        let edges = self.edges_or_new();
+        let known: BTreeSet<Slot> =
+            edges.edges_from(from).iter().map(|edge| edge.dependent).collect();
+        let new = dependents.iter().filter(|dependent| !known.contains(dependent));
+        let are_added = new.map(|dependent| edges.add_edge(*dependent, from)).collect::<Vec<_>>();
+        if !are_added.iter().all(|is_added| *is_added) {
+            self.ledger.bug("a held job has no edges");
+        }
+        self.ledger.mix().edges(dependents.len(), 3);
+        self.note_life(now, from);
+    }
+
+    fn resume_held(&mut self, now: Time, id: Id) -> bool {
+        let is_held =
+            |slot: &Slot| self.view(*slot).is_some_and(|job| job.state(now) == State::Held);
+        let slot = self.store.find(id).filter(is_held);
+        slot.is_some_and(|slot| self.end_hold(now, slot))
+    }
+
+    fn is_dead_at(&self, slot: Slot, now: Time) -> bool {
+        self.view(slot).is_some_and(|job| job.state(now) == State::Dead)
+    }
+}
