@@ -40,7 +40,7 @@ GROUPS = {
     "Produce": ["add"],
     "Consume": ["pop", "mpop", "finish", "done", "release", "touch", "bury"],
     "Manage": ["del", "kick", "kickjob", "pause", "resume", "purge", "alter"],
-    "Look": ["get", "result", "peek", "scan", "groups", "len", "forecast", "info", "next"],
+    "Look": ["get", "result", "deps", "peek", "scan", "groups", "len", "forecast", "info", "next"],
 }
 # Not for clients: it has a head in the sources, and no page.
 INTERNAL = ["apply"]

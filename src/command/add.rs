@@ -1,5 +1,6 @@
 //! `DQ.ADD key id|* body [DELAY ms | AT unix-ms] [TTR ms] [PRIORITY 0..255] [ATTEMPTS n]
 //! [BACKOFF base-ms max-ms] [TTL ms] [KEEP ms] [LATE ms] [GROUP name]
+//! [AFTER n id [id ...] | BEFORE n id [id ...]] [ONDEAD HOLD|RUN] [HOLD]
 //! [EVERY ms | CRON expression [TZ zone]] [MISFIRE ONE|ALL] [JITTER ms] [RUNS n] [UNTIL unix-ms]
 //! [NX | REPLACE | ENSURE]`
 //!

@@ -92,6 +92,7 @@ impl<'c> OpenedQueue<'c> {
     }
 
     /// Opens the frame for a command of this source.
+    #[inline(always)]
     pub fn queue_for(&mut self, source: Source) -> OpenQueue<'_, Live<'static>> {
         OpenQueue::new(Live::WITHOUT_CONTEXT, self.key, self.value.get(), source, None)
     }

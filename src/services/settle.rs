@@ -41,7 +41,13 @@ pub fn while_in_slice<H: Host>(
     }
 }
 
+#[inline]
 fn is_due(value: &QueueValue, now: Time) -> bool {
+    value.queue.has_edges() && has_died(value, now)
+}
+
+#[inline(never)]
+fn has_died(value: &QueueValue, now: Time) -> bool {
     value.queue.settles_at().is_some_and(|time| time <= now)
 }
 

@@ -187,8 +187,13 @@ impl Queue {
         }
     }
 
-    /// When a job dies, or died, that others wait for, and it isn't in the log yet.
+    /// Whether any job waits for another, or has waited.
     #[inline]
+    pub fn has_edges(&self) -> bool {
+        self.edges.is_some()
+    }
+
+    /// When a job dies, or died, that others wait for, and it isn't in the log yet.
     pub fn settles_at(&self) -> Option<Time> {
         self.edges.as_ref()?.next_death()
     }

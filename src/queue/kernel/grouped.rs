@@ -90,8 +90,16 @@ impl Queue {
     }
 
     /// A job of this group, if of any, is gone.
+    #[inline]
     pub(in crate::queue) fn leave_group(&mut self, number: Option<GroupNumber>) {
-        let (Some(groups), Some(number)) = (&mut self.groups, number) else {
+        if let Some(number) = number {
+            self.leave(number);
+        }
+    }
+
+    #[inline(never)]
+    fn leave(&mut self, number: GroupNumber) {
+        let Some(groups) = &mut self.groups else {
             return;
         };
         let opens = groups.reindex_stale(self.limits.settings());
@@ -167,7 +175,6 @@ impl Queue {
     }
 
     /// Runs after each operation that changed the queue.
-    #[inline]
     pub(in crate::queue) fn look_after_groups(&mut self, now: Time) {
         if self.groups.is_some() {
             self.tidy_groups(now);

@@ -50,7 +50,7 @@ impl Queue {
 
     /// Applies an operation. If it changes nothing, the queue is exactly as before, circumstances
     /// included.
-    #[inline]
+    #[inline(always)]
     pub fn apply_by<O: Operation>(
         &mut self,
         circumstances: &Circumstances,
@@ -62,16 +62,22 @@ impl Queue {
         self.reindex_if_clock_went_back(circumstances.now);
         let outcome = operation.run(self, circumstances.now, calendar);
         if outcome.has_changed() {
-            if self.edges.is_some() && !O::IS_RECORD {
-                self.release_dependents(circumstances.now);
-            }
-            if !O::IS_RECORD {
-                self.look_after_groups(circumstances.now);
+            let is_plain = self.edges.is_none() && self.groups.is_none();
+            if !is_plain && !O::IS_RECORD {
+                self.look_after_others(circumstances.now);
             }
         } else {
             self.ledger.roll_back(&before);
         }
         outcome
+    }
+
+    /// After an operation that changed the queue: what it meant for jobs that wait for others, and
+    /// for groups.
+    #[inline(never)]
+    fn look_after_others(&mut self, now: Time) {
+        self.release_dependents(now);
+        self.look_after_groups(now);
     }
 
     pub fn log_state(&self) -> &LogState {

@@ -199,10 +199,14 @@ impl Queue {
     }
 
     fn resume_held(&mut self, now: Time, id: Id) -> bool {
-        let is_held =
-            |slot: &Slot| self.view(*slot).is_some_and(|job| job.state(now) == State::Held);
-        let slot = self.store.find(id).filter(is_held);
-        slot.is_some_and(|slot| self.end_hold(now, slot))
+        self.held_job(id, now).is_some_and(|slot| self.end_hold(now, slot))
+    }
+
+    /// The job with this id, if it is held.
+    #[inline(never)]
+    pub(super) fn held_job(&self, id: Id, now: Time) -> Option<Slot> {
+        let slot = self.store.find(id)?;
+        (self.view(slot)?.state(now) == State::Held).then_some(slot)
     }
 
     fn is_dead_at(&self, slot: Slot, now: Time) -> bool {

@@ -272,14 +272,12 @@ impl Queue {
     }
 
     /// The same; or a held job, which anyone may finish: it is done without being handed out.
+    #[inline]
     pub(in crate::queue) fn finishable(&self, now: Time, claim: &Claim) -> Option<Slot> {
-        if self.edges.is_none() || claim.lease.is_some() {
-            return self.claimed(claim);
+        match self.claimed(claim) {
+            None if claim.lease.is_none() && self.edges.is_some() => self.held_job(claim.id, now),
+            slot => slot,
         }
-        self.claimed(claim).or_else(|| {
-            let slot = self.store.find(claim.id)?;
-            (self.view(slot)?.state(now) == State::Held).then_some(slot)
-        })
     }
 
     /// Whether the lease of a job that is handed out hasn't run out.

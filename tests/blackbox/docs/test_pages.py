@@ -115,6 +115,19 @@ def test_the_table_of_fields_of_a_schedule_is_what_a_job_with_one_has_besides(
 
 
 @on_one_kind
+def test_the_table_of_fields_of_edges_is_what_a_job_with_one_has_besides(session: Session) -> None:
+    session.call("DQ.ADD", "q", "plain", "x")
+    session.call("DQ.ADD", "q", "a", "x", "HOLD")
+    plain, names = (
+        [name.decode() for name in session.call("DQ.GET", "q", id)[::2]] for id in ("plain", "a")
+    )
+    rows = re.findall(
+        r"^\| (`.*?) \|", section(INDEX.parent / "get.md", "Fields of edges"), re.MULTILINE
+    )
+    assert plain + re.findall(r"`([a-z0-9-]+)`", " ".join(rows)) == names
+
+
+@on_one_kind
 def test_the_index_says_what_the_server_refuses_on_a_replica_and_when_memory_is_full(
     session: Session,
 ) -> None:

@@ -169,6 +169,15 @@ COMMANDS = [
         since="0.3.0",
     ),
     Expected(
+        name="dq.deps",
+        arity=-3,
+        flags={"readonly", "module"},
+        categories={"@read", "@slow"},
+        key_flags=READ,
+        example="dq.deps the-key a FROM 5",
+        since="0.3.0",
+    ),
+    Expected(
         name="dq.peek",
         arity=-2,
         flags={"readonly", "module"},

@@ -34,6 +34,7 @@ OPTIONS: dict[str, dict[str, tuple[int, int] | str]] = {
         "KEEP": MILLIS,
         "LATE": MILLIS,
         "GROUP": JOB,
+        "HOLD": FLAG,
         "NX": FLAG,
         "REPLACE": FLAG,
     },
@@ -71,6 +72,7 @@ OPTIONS: dict[str, dict[str, tuple[int, int] | str]] = {
     "DQ.GROUPS {} 0": {"COUNT": COUNT},
     "DQ.FORECAST {} STEP 5 COUNT 5": {"FROM": MILLIS},
     "DQ.LEN {}": {"STATE": STATE},
+    "DQ.DEPS {} dead": {"FROM": LIMIT, "COUNT": COUNT},
 }
 EACH_OPTION = [
     pytest.param(command, option, takes, id=f"{command.split()[0]} {option}")
@@ -199,6 +201,8 @@ def test_options_of_other_commands_are_refused(
         if other.split()[0] == name
         for option in options
     }
+    # Its value is more than one word: test_dependencies.py has it.
+    own |= {"AFTER"} if name == "DQ.ADD" else set()
     foreign = {option for options in OPTIONS.values() for option in options} - own
     # Those that the command has already.
     foreign -= set(command.split())
@@ -422,7 +426,7 @@ def test_unknown_states_are_refused(lone: Server, lone_session: Session) -> None
         r'"ready\x00"': r"ready\x00",
         "x" * 100: "x" * 64 + "...",
     }
-    known = "delayed, ready, reserved, dead, done"
+    known = "delayed, ready, reserved, dead, done, held"
     table = [
         (f"{command} STATE {word}", f"ERR unknown state '{shown}': one of {known}")
         for command in ("DQ.PURGE {}", "DQ.PEEK {}", "DQ.SCAN {} 0", "DQ.LEN {}")

@@ -1,0 +1,108 @@
+"""Edges are the same on replicas, in files and in copies; deaths by time are told by the primary."""
+
+from collections.abc import Callable
+
+import redis
+
+from harness.clock import HOUR_MS
+from harness.elsewhere import FILES, check_copies_hold, check_files_hold
+from harness.queues import queues_of
+from harness.server import Server, eventually
+
+StartServer = Callable[..., Server]
+NAMES = ("kept", "all", "late", "any", "held", "open", "behind", "grown")
+
+
+def work(r: redis.Redis) -> None:
+    def add(name: str, *words: str | int) -> None:
+        r.execute_command("DQ.ADD", "q", name, "x", "TTR", HOUR_MS, *words)
+
+    for name in ("gone", "kept", "dead", "alive"):
+        add(name, "KEEP", HOUR_MS if name == "kept" else 0)
+    add("all", "AFTER", 4, "gone", "kept", "dead", "alive")
+    add("late", "AFTER", 2, "gone", "kept", "AT", 2**40 * 2)
+    add("any", "AFTER", 1, "dead", "ONDEAD", "RUN", "DELAY", HOUR_MS)
+    add("held", "AFTER", 1, "alive", "HOLD", "TTL", HOUR_MS)
+    add("open", "HOLD", "GROUP", "g")
+    add("behind", "AFTER", 2, "all", "open")
+    add("grown", "BEFORE", 2, "open", "all", "DELAY", HOUR_MS)
+    r.execute_command("DQ.POP", "q", "COUNT", 3)
+    r.execute_command("DQ.DONE", "q", "gone", "*", "RESULT", b"\x00result")
+    r.execute_command("DQ.DONE", "q", "kept", "*", "RESULT", "other")
+    r.execute_command("DQ.BURY", "q", "dead", "*", "REASON", "why")
+
+
+def shown(server: Server) -> dict[str, object]:
+    with server.client() as r:
+        jobs = {name: r.execute_command("DQ.GET", "q", name) for name in NAMES}
+        edges = {f"edges of {name}": r.execute_command("DQ.DEPS", "q", name) for name in NAMES}
+        return jobs | edges
+
+
+def test_a_replica_has_the_same_edges(fresh_server: StartServer) -> None:
+    primary, replica = fresh_server("appendonly yes"), fresh_server("appendonly yes")
+    replica.replicate(primary)
+    with primary.client() as r:
+        work(r)
+        assert r.execute_command("DQ.LEN", "q", "STATE", "held") == 4
+    replica.catch_up(primary)
+    assert queues_of(replica) == queues_of(primary)
+    assert shown(replica) == shown(primary)
+    with replica.client() as r:
+        assert r.info("dq")["dq_diverged"] == 0
+
+
+def test_files_and_copies_hold_edges(fresh_server: StartServer) -> None:
+    for config in FILES:
+        server = fresh_server(*config)
+        with server.client() as r:
+            work(r)
+        check_copies_hold(server, "q")
+        check_files_hold(server, config, shown)
+
+
+def test_jobs_of_a_copy_go_on(fresh_server: StartServer) -> None:
+    server = fresh_server("")
+    with server.client() as r:
+        work(r)
+        r.execute_command("RESTORE", "copy", 0, r.dump("q"))
+        r.execute_command("DEL", "q")
+        r.execute_command("DQ.KICK", "copy")
+        r.execute_command("DQ.KICKJOB", "copy", "grown")
+        popped = r.execute_command("DQ.POP", "copy", "COUNT", 9, "NOACK")
+        assert [job[0] for job in popped] == ["alive", "dead", "grown"]
+        assert r.execute_command("DQ.RESUME", "copy", "ID", "open", "held") == 2
+        popped = r.execute_command("DQ.POP", "copy", "COUNT", 9, "NOACK")
+        assert sorted(job[0] for job in popped) == ["all", "held", "open"]
+        assert r.execute_command("DQ.POP", "copy", "NOACK")[0][0] == "behind"
+
+
+def test_a_promoted_replica_settles_what_died_meanwhile(fresh_server: StartServer) -> None:
+    primary, replica = fresh_server(""), fresh_server("")
+    replica.replicate(primary)
+    with primary.client() as r:
+        r.execute_command("DQ.ADD", "q", "a", "x", "DELAY", HOUR_MS, "TTL", 300)
+        r.execute_command("DQ.ADD", "q", "b", "y", "AFTER", 1, "a", "ONDEAD", "RUN")
+    replica.catch_up(primary)
+    primary.kill9()
+    with replica.client() as r:
+        r.replicaof("NO", "ONE")
+        assert r.execute_command("DQ.POP", "q", "BLOCK", 20_000)[0][0] == "b"
+        assert r.execute_command("DQ.DEPS", "q", "b") == [
+            None,
+            [["a", "dead", "its time to live is over"]],
+        ]
+
+
+def test_a_replica_hears_of_a_death_by_id(fresh_server: StartServer) -> None:
+    primary, replica = fresh_server(""), fresh_server("")
+    replica.replicate(primary)
+    with primary.client() as r, replica.client() as other:
+        r.execute_command("DQ.ADD", "q", "a", "x", "DELAY", HOUR_MS, "TTL", 20)
+        r.execute_command("DQ.ADD", "q", "b", "y", "AFTER", 1, "a", "ONDEAD", "RUN")
+        r.execute_command("DQ.ADD", "q", "c", "y", "AFTER", 1, "a")
+        eventually(lambda: other.execute_command("DQ.LEN", "q", "STATE", "ready") == 1)
+        assert r.execute_command("DQ.LEN", "q", "STATE", "held") == 1
+        # Nothing is said of it a second time.
+        replica.catch_up(primary)
+        assert queues_of(replica) == queues_of(primary)
