@@ -113,7 +113,8 @@ impl Add<'_> {
             Ok(is_held) => is_held,
             Err(fault) => return Added::Unconnected(Box::new(fault)),
         };
-        let edges = new.after.iter().filter_map(|id| queue.edge_from(*id, new.on_dead, now));
+        let froms: Vec<Slot> = new.after.iter().filter_map(|id| queue.store.find(*id)).collect();
+        let edges = froms.iter().filter_map(|from| queue.edge_from(*from, new.on_dead, now));
         let dependent = Dependent::new(edges.collect(), new.on_dead, new.is_on_hold, self.due);
         debug_assert!(dependent.is_held() == is_held, "edges are as they were checked");
         let before: Vec<Slot> = new.before.iter().filter_map(|id| queue.store.find(*id)).collect();
@@ -134,8 +135,7 @@ impl Add<'_> {
         if !new.after.is_empty() || new.is_on_hold {
             queue.set_edges(slot, dependent);
         }
-        let to_look_after = new.after.iter().filter_map(|id| queue.store.find(*id));
-        to_look_after.collect::<Vec<_>>().into_iter().for_each(|from| queue.note_life(now, from));
+        queue.note_lives(now, &froms);
         queue.add_edges_from(now, slot, &before);
         match is_there {
             Some(_) => Added::Replaced { slot, due },
@@ -148,17 +148,38 @@ impl Queue {
     /// A job that an ADD names.
     pub(super) fn other(&self, id: Id, now: Time) -> Option<Other> {
         let slot = self.store.find(id).filter(|slot| !self.store.was_kept_until(*slot, now))?;
+        let kind = self.kind_of(slot, now)?;
+        let dependent = self.edges.as_ref().and_then(|edges| edges.dependent(slot));
+        let predecessors = dependent.map_or(0, |dependent| dependent.edges().len());
+        Some(Other { kind, dependents: self.waiting_for(slot), predecessors })
+    }
+
+    fn kind_of(&self, slot: Slot, now: Time) -> Option<OtherKind> {
+        if !self.has_details(slot) {
+            return Some(OtherKind::Alive);
+        }
         let job = self.view(slot)?;
-        let kind = match job.state(now) {
+        Some(match job.state(now) {
             _ if job.schedule.is_some() => OtherKind::Scheduled,
             State::Held => OtherKind::Held,
             State::Dead => OtherKind::Dead,
             State::Done => OtherKind::Done,
             State::Delayed | State::Ready | State::Reserved => OtherKind::Alive,
-        };
-        let dependent = self.edges.as_ref().and_then(|edges| edges.dependent(slot));
-        let predecessors = dependent.map_or(0, |dependent| dependent.edges().len());
-        Some(Other { kind, dependents: self.waiting_for(slot), predecessors })
+        })
+    }
+
+    /// A job without details can't die, and is not held.
+    fn has_details(&self, slot: Slot) -> bool {
+        self.store.details_of(slot).is_some()
+    }
+
+    /// Jobs that others wait for from now on.
+    fn note_lives(&mut self, now: Time, slots: &[Slot]) {
+        for slot in slots {
+            if self.has_details(*slot) {
+                self.note_life(now, *slot);
+            }
+        }
     }
 
     pub(super) fn waiting_for(&self, slot: Slot) -> usize {
@@ -166,11 +187,13 @@ impl Queue {
     }
 
     /// An edge from this job to one that is about to be added.
-    fn edge_from(&self, id: Id, on_dead: OnDead, now: Time) -> Option<Edge> {
-        let from = self.store.find(id)?;
+    fn edge_from(&self, from: Slot, on_dead: OnDead, now: Time) -> Option<Edge> {
+        if !self.has_details(from) {
+            return Some(Edge::Open { from, is_dead: false });
+        }
         let job = self.view(from)?;
         let settled = |end, what: Option<&[u8]>| {
-            let ending = Ending { id: id.bytes().into(), end, what: what.map(Box::from) };
+            let ending = Ending { id: job.id.bytes().into(), end, what: what.map(Box::from) };
             Some(Edge::Settled(ending.into()))
         };
         match (job.state(now), on_dead) {
@@ -195,7 +218,7 @@ impl Queue {
             self.ledger.bug("a held job has no edges");
         }
         self.ledger.mix().edges(dependents.len(), 3);
-        self.note_life(now, from);
+        self.note_lives(now, &[from]);
     }
 
     fn resume_held(&mut self, now: Time, id: Id) -> bool {
