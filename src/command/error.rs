@@ -4,7 +4,7 @@ use super::limits::{NOTE_BYTES_MAX, REASON_BYTES_MAX};
 use super::quoted::Quoted;
 use crate::queue::{
     EdgeFault, Millis, RecordError, State, Time, CRON_BYTES_MAX, DONE_ADDS_MAX, EDGES_MAX,
-    ID_BYTES_MAX, PAUSED_GROUPS_MAX,
+    ID_BYTES_MAX, PAUSED_GROUPS_MAX, RENEWED_MAX,
 };
 use crate::server::key::WrongType;
 
@@ -53,6 +53,8 @@ pub enum Error {
     NoteLength,
     #[error("ERR DQ.DONE takes at most {} ADDs", DONE_ADDS_MAX)]
     TooManyAdds,
+    #[error("ERR DQ.RENEW takes at most {} leases", RENEWED_MAX)]
+    TooManyLeases,
     #[error("ERR numkeys must be the number of keys that follow it, at least 1")]
     NumKeys,
     #[error("ERR id must be 1 to {} bytes long", ID_BYTES_MAX)]

@@ -67,6 +67,7 @@ impl Look for Info {
         fields.add("schedules", queue.schedules() as u64);
         fields.add("total-missed", queue.totals().missed);
         show_lateness_counts(&mut fields, &lateness);
+        fields.add("watchers", looking.watchers as u64);
         replies.fields(&fields);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The two kinds of commands: those that change one queue, and those that look at one. A command
 //! says what is its own: parse and, where it looks, reply; carrying it out is the same for all of a
 //! kind, and here. What comes of a change says how it is replied.
-//! DQ.POP, DQ.MPOP, DQ.KICK, DQ.PURGE and DQ.APPLY are of no kind.
+//! DQ.POP, DQ.MPOP, DQ.RENEW, DQ.RESULT, DQ.KICK, DQ.PURGE and DQ.APPLY are of no kind.
 
 use super::arg_reader::ArgReader;
 use super::error::Error;
@@ -128,8 +128,10 @@ pub trait Look {
 pub struct Looking<'q> {
     pub value: &'q QueueValue,
     pub now: Time,
-    /// How many wait for this queue.
+    /// How many clients wait for jobs of this queue.
     pub consumers: usize,
+    /// How many wait for what becomes of its jobs and leases.
+    pub watchers: usize,
 }
 
 impl Looking<'_> {
@@ -152,9 +154,9 @@ impl<C: Look> Handler for LookingAt<C> {
         let Some(mut opened) = OpenedQueue::at(call, key, Access::Read)? else {
             return C::reply_missing(&parsed, call.replies());
         };
-        let consumers = opened.consumers();
+        let (consumers, watchers) = (opened.consumers(), opened.watchers());
         let (value, now) = opened.look();
-        C::reply(&parsed, &Looking { value, now, consumers }, call.replies())
+        C::reply(&parsed, &Looking { value, now, consumers, watchers }, call.replies())
     }
 }
 

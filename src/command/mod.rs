@@ -45,6 +45,7 @@ mod pop;
 mod purge;
 mod quoted;
 mod release;
+mod renew;
 mod result;
 mod resume;
 mod scan;

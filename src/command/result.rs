@@ -1,57 +1,76 @@
-//! `DQ.RESULT key id`
+//! `DQ.RESULT key id [BLOCK ms]`
 //!
 //! Tells what came of a job. Replies with `[state, what]`: the result of a job that is done, nil when
 //! it was finished without one; the reason of a dead one; nil otherwise. With nil when there is no
 //! such job.
 //!
+//! With BLOCK, waits for so long (0 is no limit) until the job is done, dead or gone, and then
+//! replies so: also with the result of a job that isn't kept. In a transaction or a script, and on a
+//! replica, it doesn't wait.
+//!
 //! O(log n) in the queue's jobs.
 
-use super::arg_reader::ArgReader;
+use std::time::Duration;
+
+use super::arg_reader::{options, ArgReader};
 use super::error::Error;
-use super::kinds::{Look, Looking};
-use crate::queue::{Id, State};
-use crate::server::replies::Replies;
+use super::kinds::Handler;
+use crate::queue::{Id, Millis, State};
+use crate::server::call::Call;
+use crate::server::key::Access;
 use crate::server::spec::{KeyUse, Spec};
+use crate::services::frame::Source;
+use crate::services::opened::OpenedQueue;
 
 pub struct JobResult;
 
-impl Look for JobResult {
+impl Handler for JobResult {
+    type Error = Error;
     const SPEC: Spec = Spec {
         name: c"dq.result",
         summary: c"Tells what came of a job: its result, or why it is dead",
         complexity: c"O(log(N)) with N being the number of jobs in the queue",
         since: Spec::SINCE_0_3,
-        flags: c"readonly fast",
-        arity: 3,
+        flags: c"readonly blocking",
+        arity: -3,
         key: KeyUse::Read,
-        grammar: "key id",
+        grammar: "key id [BLOCK ms]",
     };
 
-    type Parsed<'c> = Id<'c>;
-
-    fn parse<'c>(mut words: ArgReader<'c>) -> Result<Id<'c>, Error> {
-        let id = words.require_id()?;
-        words.end()?;
-        Ok(id)
-    }
-
-    fn reply(id: &Id, looking: &Looking, replies: Replies) -> Result<(), Error> {
-        let Some(job) = looking.queue().get(*id) else {
+    fn run(call: &Call) -> Result<(), Error> {
+        let mut words = ArgReader::of(call, &Self::SPEC, Source::Client);
+        let key = words.require()?;
+        let (id, block) = parse(words)?;
+        let replies = call.replies();
+        let Some(mut opened) = OpenedQueue::at(call, key, Access::Read)? else {
             replies.null();
             return Ok(());
         };
-        let state = job.state(looking.now);
-        let what = match state {
-            State::Done => job.result,
-            State::Dead => job.reason_at(looking.now),
-            State::Delayed | State::Ready | State::Reserved | State::Held => None,
+        let (value, now) = opened.look();
+        let Some(job) = value.queue().get(id) else {
+            replies.null();
+            return Ok(());
         };
-        replies.array(2);
-        replies.bulk(state.name().as_bytes());
-        match what {
-            Some(what) => replies.bulk(what),
-            None => replies.null(),
+        let (state, what) = job.outcome_at(now);
+        let is_over = matches!(state, State::Done | State::Dead);
+        if let Some(block) = block.filter(|_| !is_over) {
+            let timeout = (!block.is_zero()).then(|| Duration::from_millis(block.as_u64()));
+            if opened.wait_for_job(call, key, id, timeout) {
+                return Ok(());
+            }
+            // It is in none of the two states that have more to say.
+            replies.outcome(state.name(), None);
+        } else {
+            replies.outcome(state.name(), what);
         }
         Ok(())
     }
+}
+
+fn parse<'c>(mut words: ArgReader<'c>) -> Result<(Id<'c>, Option<Millis>), Error> {
+    let (id, mut block) = (words.require_id()?, None);
+    options!(words, {
+        "BLOCK" => block, millis(0);
+    });
+    Ok((id, block))
 }

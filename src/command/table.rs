@@ -8,7 +8,7 @@ use super::error::Error;
 use super::kinds::{replay, Change, Changing, Handler, Logged, LookingAt};
 use super::{
     add, alter, bury, del, deps, done, finish, forecast, get, groups, info, kick, kickjob, len,
-    mpop, next, pause, peek, pop, purge, release, result, resume, scan, touch,
+    mpop, next, pause, peek, pop, purge, release, renew, result, resume, scan, touch,
 };
 use crate::server::arg::Arg;
 use crate::server::call::Call;
@@ -66,6 +66,7 @@ commands! {
     change done::Done,
     change release::Release,
     change touch::Touch,
+    pop renew::Renew,
     change bury::Bury,
     change del::Del,
     own kick::Kick,
@@ -75,7 +76,7 @@ commands! {
     own purge::Purge,
     change alter::Alter,
     look get::Get,
-    look result::JobResult,
+    own result::JobResult,
     look deps::Deps,
     look peek::Peek,
     look scan::Scan,

@@ -9,7 +9,7 @@ use redis_module::raw;
 use super::arg::{name_bytes, Arg};
 use super::call::Call;
 use super::client::{Client, Ticket};
-use super::context;
+use super::context::{self, Context};
 use super::events;
 use super::hooks;
 use super::main_thread::MainThread;
@@ -152,12 +152,13 @@ unsafe extern "C" fn on_unblocked(
     _argv: *mut *mut raw::RedisModuleString,
     _argc: c_int,
 ) -> c_int {
-    // SAFETY: this is one of our callbacks, which may reply.
-    let (ticket, replies) = unsafe { (ticket_in(ctx), Replies::new(ctx)) };
+    // SAFETY: this is one of our callbacks, on the main thread, which may reply and open keys.
+    let (ticket, replies, context) =
+        unsafe { (ticket_in(ctx), Replies::new(ctx), Context::new(ctx)) };
     let is_unblocking = IS_UNBLOCKING.with(|is_unblocking| *is_unblocking);
     hooks::call(|hooks| match is_unblocking {
-        true => (hooks.unblocking)(ticket, replies),
-        false => (hooks.unblocked)(ticket, replies),
+        true => (hooks.unblocking)(context, ticket, replies),
+        false => (hooks.unblocked)(context, ticket, replies),
     });
     raw::REDISMODULE_OK as c_int
 }

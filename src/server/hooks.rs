@@ -29,9 +29,9 @@ pub struct Hooks {
     /// A client is being unblocked by [`super::blocking::unblock`], and gets a reply. The server
     /// drops the reply if the client turns out not to be blocked: then it calls [`Hooks::gone`]
     /// next, otherwise [`Hooks::replied`].
-    pub unblocking: fn(Ticket, Replies),
+    pub unblocking: fn(Context, Ticket, Replies),
     /// A client's wait has ended, and it gets a reply.
-    pub unblocked: fn(Ticket, Replies),
+    pub unblocked: fn(Context, Ticket, Replies),
     /// The last that is heard of a client that waited: it has been unblocked, and has its reply.
     pub replied: fn(Ticket),
     /// A client has gone away while it waited, or its wait has ended other than by

@@ -97,6 +97,22 @@ impl Replies<'_> {
         unsafe { api!(RedisModule_ReplyWithArray)(self.ctx, len as c_long) };
     }
 
+    /// An array of these.
+    pub fn bulks<'b>(&self, all: impl ExactSizeIterator<Item = &'b [u8]>) {
+        self.array(all.len());
+        all.for_each(|bytes| self.bulk(bytes));
+    }
+
+    /// `[state, what]`: what came of a job.
+    pub fn outcome(&self, state: &str, what: Option<&[u8]>) {
+        self.array(2);
+        self.bulk(state.as_bytes());
+        match what {
+            Some(what) => self.bulk(what),
+            None => self.null(),
+        }
+    }
+
     /// Begins a page: a cursor, 0 for the last page, and an array. The next `len` replies are its
     /// elements.
     pub fn page(&self, next: Option<u32>, len: usize) {

@@ -7,6 +7,7 @@ use super::notify::{self, Announced};
 use super::place::QueueKey;
 use super::recording_calendar::RecordingCalendar;
 use super::value::QueueValue;
+use super::watching;
 use crate::queue::{Changed, Circumstances, Lease, Millis, Queue, Time};
 
 /// If the wall clock is behind the queue's clock by at most this much, the queue's clock is used.
@@ -73,5 +74,6 @@ pub fn commit<H: Host, O: Announced>(
     let announcement = O::announce(&outcome);
     notify::count(&announcement);
     notify::tell(host, key, &mut value.queue, Some(&announcement));
+    watching::tell(host, key, value, circumstances.now);
     outcome
 }

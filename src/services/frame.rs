@@ -13,6 +13,7 @@ use super::settle;
 use super::value::QueueValue;
 use super::waiting;
 use super::wakeup;
+use super::watching;
 use crate::queue::{Answers, Changed, Circumstances, Deliveries, Following, Queue, Time};
 
 /// Where a command comes from.
@@ -150,6 +151,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         }
         // Drops the events on a replica, which sends no notifications.
         notify::events(self.host, &mut self.value.queue);
+        watching::tell(self.host, &self.key, self.value, self.circumstances.now);
         // Uses this server's clock: the log's times come from another one.
         let (lease, now) = (self.value.last_lease(), self.host.wall_clock());
         self.host.with(|state| state.leases.observe(lease, now));

@@ -29,7 +29,7 @@ pub fn show(section: &Section, is_going_down: bool, look: impl Fn(Remembered) ->
     show(c"jobs_dead", |state| state.sums.jobs(State::Dead));
     show(c"jobs_done", |state| state.sums.jobs(State::Done));
     show(c"jobs_held", |state| state.sums.jobs(State::Held));
-    show(c"waiting_consumers", |state| state.waiters.len() as u64);
+    show(c"waiting_consumers", |state| state.waiters.consumers() as u64);
     show(c"queues_waiting", |state| state.hints.len() as u64);
     show(c"timer_runs", |state| state.stats.runs);
     show(c"timer_budget_exceeded", |state| state.stats.budget_exceeded);
@@ -41,6 +41,7 @@ pub fn show(section: &Section, is_going_down: bool, look: impl Fn(Remembered) ->
     section.number(c"jobs_deleted", JOBS_DELETED.load(Ordering::Relaxed));
     show(c"diverged", |state| state.diverged);
     section.number(c"bugs", logfile::bugs());
+    show(c"watchers", |state| (state.waiters.len() - state.waiters.consumers()) as u64);
     // A server that is shutting down can't be asked.
     if !is_going_down {
         section.number(c"eviction_risk", u64::from(context::evicts_any_key()));

@@ -3,7 +3,7 @@
 use super::host::Host;
 use super::place::Database;
 use super::value::QueueValue;
-use super::{async_load, sweep, wakeup};
+use super::{async_load, sweep, wakeup, watching};
 use crate::queue::Queue;
 
 /// A value for a queue that was just created.
@@ -40,6 +40,7 @@ pub fn copy<H: Host>(host: H, value: &QueueValue, database: Database, key: &[u8]
 /// The value is no longer at this key. It may live on at another.
 pub fn left_key<H: Host>(host: H, value: &mut QueueValue, database: Database, key: &[u8]) {
     value.lease_epoch = 0;
+    watching::on_gone_from(host, database, key);
     if let Some(hint) = value.hint.take() {
         host.with(|state| state.hints.remove(hint, database, key));
         value.set_unlocated(true);

@@ -8,7 +8,8 @@ use super::host::Host;
 use super::place::{Access, Closed, Database};
 use super::state::State;
 use super::value::QueueValue;
-use super::waiters::{Around, JobShape, WaitResult};
+use super::watchers::Ended;
+use super::wish::{Around, JobShape, JobsWish, Wish};
 use super::{async_load, config, info, moved, pacemaker, waiting, wakeup};
 use crate::queue::{Cron, Defaults, Mode, Time};
 use crate::server::blocking;
@@ -49,14 +50,16 @@ pub const HOOKS: Hooks = Hooks {
         update_source_flags();
     },
     turn_ending: || waiting::on_turn_ending(Live::WITHOUT_CONTEXT),
-    key_ready: |database, name| waiting::serve_soon(Live::WITHOUT_CONTEXT, database, name),
-    unblocking: |ticket, replies| {
-        reply_to_waiting_client(waiting::on_unblocking(Live::WITHOUT_CONTEXT, ticket), replies)
+    key_ready: |database, name| waiting::on_key_ready(Live::WITHOUT_CONTEXT, database, name),
+    unblocking: |context, ticket, replies| {
+        let live = Live { context: Some(context) };
+        reply_to_waiting_client(waiting::on_unblocking(live, ticket), replies);
     },
-    unblocked: |ticket, replies| {
-        reply_to_waiting_client(waiting::on_unblocked(Live::WITHOUT_CONTEXT, ticket), replies)
+    unblocked: |context, ticket, replies| {
+        let live = Live { context: Some(context) };
+        reply_to_waiting_client(waiting::on_unblocked(live, ticket), replies);
     },
-    replied: |ticket| drop(waiting::on_unblocked(Live::WITHOUT_CONTEXT, ticket)),
+    replied: |ticket| waiting::on_replied(Live::WITHOUT_CONTEXT, ticket),
     gone: |ticket| waiting::on_gone(Live::WITHOUT_CONTEXT, ticket),
     role_changed: |is_primary| {
         pacemaker::on_role_changed(Live::WITHOUT_CONTEXT, is_primary);
@@ -107,8 +110,20 @@ pub fn read_cron(cron: &Cron) -> Result<ParsedCron, calendar::Error> {
     STATE.with(|state| state.cron_cache.read(cron))
 }
 
-fn reply_to_waiting_client(departure: Option<WaitResult>, replies: Replies) {
-    let Some(WaitResult { shape, terms, assigned: Some(assigned) }) = departure else {
+fn reply_to_waiting_client(wish: Option<Wish>, replies: Replies) {
+    match wish {
+        Some(Wish::Jobs(wish)) => reply_with_jobs(&wish, replies),
+        Some(Wish::Outcome(wish)) => match wish.told.get() {
+            Some(Ended::In(state, what)) => replies.outcome(state.name(), what.as_deref()),
+            Some(Ended::Gone) | None => replies.null(),
+        },
+        Some(Wish::Leases(wish)) => replies.bulks(wish.void_ids().into_iter()),
+        None => replies.null(),
+    }
+}
+
+fn reply_with_jobs(wish: &JobsWish, replies: Replies) {
+    let JobsWish { shape, terms, assigned: Some(assigned), .. } = wish else {
         replies.null();
         return;
     };

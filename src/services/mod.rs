@@ -6,7 +6,8 @@
 //! | --- | --- |
 //! | `frame.rs`, `commit.rs` | the frame around every command: all that follows from a change; the change itself |
 //! | `log.rs`, `notify.rs` | what replicas and the AOF get; keyspace notifications and INFO's counters |
-//! | `waiting.rs`, `waiters.rs` | waiting clients, and their order |
+//! | `waiting.rs`, `waiters.rs`, `wish.rs` | waiting clients, their order, and what each waits for |
+//! | `watching.rs`, `watchers.rs` | clients that wait for what becomes of a job or a lease; what they watch |
 //! | `delivery.rs`, `pending.rs` | delivering to them; jobs assigned to a client that it hasn't got yet |
 //! | `pacemaker.rs`, `alarm.rs` | what the timer does; when it wakes |
 //! | `hints.rs`, `wakeup.rs` | when the timer must look at which queue |
@@ -58,10 +59,13 @@ mod value;
 mod waiters;
 mod waiting;
 mod wakeup;
+mod watchers;
+mod watching;
+mod wish;
 
 pub use notify::Announced;
 pub use value::QueueValue;
-pub use waiters::{Around, JobShape, Shape};
+pub use wish::{Around, JobShape, Shape};
 
 #[cfg(test)]
 mod tests;

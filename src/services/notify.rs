@@ -10,8 +10,8 @@ use super::host::Host;
 use super::place::QueueKey;
 use crate::queue::{
     Add, Added, Affected, Alter, Altered, Bury, Deliveries, Done, Effect, Events, Finish, Followed,
-    ForgetGroups, KickJob, Operation, Pause, Pop, PopById, Queue, Release, Remove, Resume, Resumed,
-    Resuming, Settle, Touch,
+    ForgetGroups, KickJob, Operation, Pause, Pop, PopById, Queue, Release, Remove, Renew, Resume,
+    Resumed, Resuming, Settle, Touch,
 };
 
 const ADDED: &CStr = c"dq.added";
@@ -122,6 +122,8 @@ impl Announced for Done<'_> {
 impl Announced for Release<'_> {}
 
 impl Announced for Touch<'_> {}
+
+impl Announced for Renew<'_> {}
 
 impl Announced for Bury<'_> {}
 

@@ -10,9 +10,9 @@ use super::log::{LogForm, LoggedCircumstances};
 use super::notify::Announced;
 use super::place::{Access, QueueKey};
 use super::value::QueueValue;
-use super::waiters::Shape;
-use super::{lifecycle, waiting};
-use crate::queue::{Changed, Checksum, Pop, Queue, Time};
+use super::wish::{Shape, Wish};
+use super::{lifecycle, waiting, watching};
+use crate::queue::{Changed, Checksum, Claim, Id, Pop, Queue, Time};
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::key::{Key, OpenValue, WrongType};
@@ -115,12 +115,57 @@ impl<'c> OpenedQueue<'c> {
 pub fn wait(call: &Call, keys: &[Arg], pop: &Pop, shape: Shape, timeout: Option<Duration>) {
     let database = call.database();
     let places = keys.iter().map(|key| (database, key.into())).collect();
+    if !wait_for(call, keys, Wish::jobs(*pop, shape, places), timeout) {
+        call.replies().null();
+    }
+}
+
+impl OpenedQueue<'_> {
+    /// Makes the client wait until this job is done, dead or gone. False if it can't wait.
+    pub fn wait_for_job(
+        &mut self,
+        call: &Call,
+        name: Arg,
+        id: Id,
+        timeout: Option<Duration>,
+    ) -> bool {
+        let place = (call.database(), (&name).into());
+        let queue = &mut self.value.get().queue;
+        let wish = may_watch(call).then(|| watching::job_wish(queue, place, id)).flatten();
+        wish.is_some_and(|wish| wait_for(call, &[name], wish, timeout))
+    }
+
+    /// Makes the client wait until one of these leases is void. False if it can't wait.
+    pub fn wait_for_leases(
+        &mut self,
+        call: &Call,
+        name: Arg,
+        claims: &[Claim],
+        timeout: Option<Duration>,
+    ) -> bool {
+        let place = (call.database(), (&name).into());
+        let queue = &mut self.value.get().queue;
+        let wish = may_watch(call).then(|| watching::leases_wish(queue, place, claims));
+        wish.is_some_and(|wish| wait_for(call, &[name], wish, timeout))
+    }
+
+    /// How many clients wait for what becomes of jobs and leases of this queue.
+    pub fn watchers(&self) -> usize {
+        watching::watchers_at(Live::WITHOUT_CONTEXT, &self.key)
+    }
+}
+
+/// Whether the client may wait for what becomes of a job. Not on a replica, where the timer rests.
+fn may_watch(call: &Call) -> bool {
+    Live::WITHOUT_CONTEXT.with(|state| state.is_active()) && call.may_block()
+}
+
+/// Blocks the client until it gets what it wants of these keys. False if it can't block.
+fn wait_for(call: &Call, keys: &[Arg], wish: Wish, timeout: Option<Duration>) -> bool {
     let at_latest = timeout.map(servers_own_timeout);
     let block =
         |ticket| call.may_block().then(|| blocking::block(call, keys, at_latest, ticket)).flatten();
-    if !waiting::wait(Live::WITHOUT_CONTEXT, places, pop, shape, timeout, block) {
-        call.replies().null();
-    }
+    waiting::wait(Live::WITHOUT_CONTEXT, wish, timeout, block)
 }
 
 /// Timeout passed to the server. Our timer ends waits a few per loop iteration; the server ends all

@@ -15,7 +15,7 @@ use super::host::Host;
 use super::log::LogForm;
 use super::place::{Access, Closed, Database, QueueKey};
 use super::value::QueueValue;
-use super::{lazyfree, moved, notify, settle, sweep, waiting};
+use super::{lazyfree, moved, notify, settle, sweep, waiting, watching};
 use crate::queue::{ForgetGroups, Removal, Remove, Time};
 
 /// `LATENCY HISTORY dq-timer` shows runs that took their whole budget or more.
@@ -36,6 +36,8 @@ pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
 /// A database, or all of them, is about to be emptied.
 pub fn on_flushed<H: Host>(host: H, database: Option<Database>) {
     lazyfree::free_hints(host.with(|state| state.hints.take(database)));
+    watching::look_at_all_soon(host, database);
+    arm(host, None);
     if database.is_none() {
         host.with(|state| state.sums.flush());
     }
@@ -138,6 +140,9 @@ fn look_after<H: Host>(
     let now = time_for(&value.queue, host.wall_clock());
     value.queue.advance(now);
     notify::tell(host, key, &mut value.queue, None);
+    if !watching::tell_due(host, key, value, now, slice) {
+        watching::look_soon(host, key.database(), key.name());
+    }
     let may_change = access == Access::Write;
     if may_change {
         settle::while_in_slice(host, key, value, slice);

@@ -13,12 +13,15 @@ use super::place::{KeyRef, Ticket};
 use super::sums::DataSets;
 use super::value::QueueNumber;
 use super::waiters::Waiters;
+use super::watchers::Subject;
 use crate::queue::{Lease, Time};
 
 pub struct State<C> {
     pub waiters: Waiters<C>,
     /// Keys that may have jobs for their waiting clients.
     pub to_serve: BTreeSet<KeyRef>,
+    /// Keys at which what clients watch is to be looked at; what is behind this, if anything.
+    pub to_look_at: BTreeMap<KeyRef, Option<Subject>>,
     /// Clients to unblock; and whether the end of this turn is awaited for that.
     pub to_unblock: Vec<Ticket>,
     pub is_turn_end_awaited: bool,
@@ -58,6 +61,7 @@ impl<C: Copy> State<C> {
     pub const NEW: State<C> = State {
         waiters: Waiters::NONE,
         to_serve: BTreeSet::new(),
+        to_look_at: BTreeMap::new(),
         to_unblock: Vec::new(),
         is_turn_end_awaited: false,
         looked_at: None,

@@ -8,46 +8,15 @@ use std::time::Duration;
 
 use super::pending::Assigned;
 use super::place::{Database, KeyRef, Ticket};
-use crate::queue::{Mode, Pop};
-
-/// How the reply looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    pub around: Around,
-    pub job: JobShape,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Around {
-    /// The jobs.
-    Jobs,
-    /// The key and the jobs.
-    KeyAndJobs,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JobShape {
-    Plain,
-    /// With the due time as the last field.
-    WithDue,
-}
+use super::watchers::Watchers;
+use super::wish::{JobsWish, LeasesWish, OutcomeWish, Wish};
+use crate::queue::{Lease, Mode, Pop};
 
 /// A waiting client. `C` is the server's handle of it.
-pub struct Waiter<C> {
+struct Waiter<C> {
     client: C,
-    terms: Pop,
-    shape: Shape,
-    places: Vec<KeyRef>,
+    wish: Wish,
     deadline: Option<Duration>,
-    /// The jobs that it is to get.
-    assigned: Option<Arc<Assigned>>,
-}
-
-/// What remains of a client that has stopped waiting.
-pub struct WaitResult {
-    pub shape: Shape,
-    pub terms: Pop,
-    pub assigned: Option<Arc<Assigned>>,
 }
 
 /// The clients that wait at a key, in two lines, as one may be served while the other can't: a POP
@@ -89,6 +58,9 @@ pub struct Waiters<C> {
     /// Clients without assigned jobs.
     lines: BTreeMap<Database, BTreeMap<Box<[u8]>, Line>>,
     deadlines: BTreeSet<(Duration, Ticket)>,
+    /// What clients watch.
+    pub watchers: Watchers,
+    consumers: usize,
 }
 
 impl<C: Copy> Waiters<C> {
@@ -97,14 +69,21 @@ impl<C: Copy> Waiters<C> {
         waiters: BTreeMap::new(),
         lines: BTreeMap::new(),
         deadlines: BTreeSet::new(),
+        watchers: Watchers::NONE,
+        consumers: 0,
     };
 
-    /// How many clients wait, at any key.
+    /// How many clients wait.
     pub fn len(&self) -> usize {
         self.waiters.len()
     }
 
-    /// How many clients wait at this key.
+    /// How many of them wait for jobs, at any key.
+    pub fn consumers(&self) -> usize {
+        self.consumers
+    }
+
+    /// How many clients wait for jobs of this key.
     pub fn len_at(&self, database: Database, key: &[u8]) -> usize {
         self.line(database, key).map_or(0, Line::len)
     }
@@ -115,23 +94,28 @@ impl<C: Copy> Waiters<C> {
     }
 
     /// Adds a client after all others.
-    pub fn join(
-        &mut self,
-        client: C,
-        terms: Pop,
-        shape: Shape,
-        places: Vec<KeyRef>,
-        deadline: Option<Duration>,
-    ) {
+    pub fn join(&mut self, client: C, mut wish: Wish, deadline: Option<Duration>) {
         let ticket = self.next_ticket();
         self.last_ticket = ticket;
-        for (database, key) in &places {
-            let line = self.lines.entry(*database).or_default().entry(key.clone()).or_default();
-            line.of_mut(terms.mode).insert(ticket);
+        match &mut wish {
+            Wish::Outcome(OutcomeWish { place, id, dies_at, told }) => {
+                *told = self.watchers.join_job(place, id, *dies_at, ticket);
+            }
+            Wish::Leases(LeasesWish { place, held, expire_at, .. }) => {
+                let leases = held.iter().map(|(lease, _)| *lease);
+                let leases = leases.zip(std::mem::take(expire_at));
+                self.watchers.join_leases(place, leases, ticket);
+            }
+            Wish::Jobs(JobsWish { terms, places, .. }) => {
+                self.consumers += 1;
+                for (database, key) in places {
+                    let lines = self.lines.entry(*database).or_default();
+                    lines.entry(key.clone()).or_default().of_mut(terms.mode).insert(ticket);
+                }
+            }
         }
         self.deadlines.extend(deadline.map(|deadline| (deadline, ticket)));
-        self.waiters
-            .insert(ticket, Waiter { client, terms, shape, places, deadline, assigned: None });
+        self.waiters.insert(ticket, Waiter { client, wish, deadline });
     }
 
     /// The client to serve next at this key, and its POP: of all clients, or of those in one mode.
@@ -143,14 +127,17 @@ impl<C: Copy> Waiters<C> {
     ) -> Option<(Ticket, Pop)> {
         let line = self.line(database, key)?;
         let ticket = only.map_or_else(|| line.first(), |mode| line.of(mode).first().copied())?;
-        self.waiters.get(&ticket).map(|waiter| (ticket, waiter.terms))
+        match &self.waiters.get(&ticket)?.wish {
+            Wish::Jobs(wish) => Some((ticket, wish.terms)),
+            Wish::Outcome(_) | Wish::Leases(_) => None,
+        }
     }
 
     /// Assigns jobs to a client, which then leaves all lines.
     pub fn assign(&mut self, ticket: Ticket, assigned: Assigned) {
         self.leave_lines(ticket);
-        if let Some(waiter) = self.waiters.get_mut(&ticket) {
-            waiter.assigned = Some(Arc::new(assigned));
+        if let Some(Waiter { wish: Wish::Jobs(wish), .. }) = self.waiters.get_mut(&ticket) {
+            wish.assigned = Some(Arc::new(assigned));
         }
     }
 
@@ -159,21 +146,47 @@ impl<C: Copy> Waiters<C> {
         self.waiters.get(&ticket).map(|waiter| waiter.client)
     }
 
-    /// What the client would get if its wait ended now. The client stays.
-    pub fn departure(&self, ticket: Ticket) -> Option<WaitResult> {
-        let waiter = self.waiters.get(&ticket)?;
-        Some(WaitResult {
-            shape: waiter.shape,
-            terms: waiter.terms,
-            assigned: waiter.assigned.clone(),
-        })
+    /// These leases of a client are void. Whether the client is to be unblocked for that: not if it
+    /// was told of others before.
+    pub fn tell_void(&mut self, ticket: Ticket, leases: &[Lease]) -> bool {
+        self.leases_of(ticket).is_some_and(|wish| wish.tell(leases))
     }
 
-    /// A client stops waiting: it got its jobs, timed out, or went away.
-    pub fn leave(&mut self, ticket: Ticket) -> Option<WaitResult> {
+    /// There is no queue at this key any more. Returns the clients that watched its jobs and
+    /// leases: they are to be unblocked.
+    pub fn tell_all_gone(&mut self, database: Database, key: &[u8]) -> Vec<Ticket> {
+        let (waiting, mut holders) = self.watchers.tell_all(database, key);
+        holders.retain(|ticket| self.leases_of(*ticket).is_some_and(LeasesWish::tell_all));
+        waiting.into_iter().chain(holders).collect()
+    }
+
+    fn leases_of(&mut self, ticket: Ticket) -> Option<&mut LeasesWish> {
+        match &mut self.waiters.get_mut(&ticket)?.wish {
+            Wish::Leases(wish) => Some(wish),
+            Wish::Jobs(_) | Wish::Outcome(_) => None,
+        }
+    }
+
+    /// The id of the job of a lease that a client watches.
+    pub fn name_of(&self, ticket: Ticket, lease: Lease) -> Option<Box<[u8]>> {
+        let Wish::Leases(wish) = self.wish(ticket)? else {
+            return None;
+        };
+        let place = self.watchers.place_of(&wish.place, lease, ticket)?;
+        wish.held.get(place).map(|(_, name)| name.clone())
+    }
+
+    /// What the client waits for, and gets if its wait ends now. The client stays.
+    pub fn wish(&self, ticket: Ticket) -> Option<&Wish> {
+        self.waiters.get(&ticket).map(|waiter| &waiter.wish)
+    }
+
+    /// A client stops waiting: it got what it waited for, timed out, or went away.
+    pub fn leave(&mut self, ticket: Ticket) -> Option<Wish> {
         self.leave_lines(ticket);
-        let waiter = self.waiters.remove(&ticket)?;
-        Some(WaitResult { shape: waiter.shape, terms: waiter.terms, assigned: waiter.assigned })
+        let wish = self.waiters.remove(&ticket)?.wish;
+        self.consumers -= usize::from(matches!(wish, Wish::Jobs(_)));
+        Some(wish)
     }
 
     /// When the first client times out.
@@ -181,11 +194,17 @@ impl<C: Copy> Waiters<C> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
-    /// Takes a client whose wait has timed out from the lines.
+    /// Takes a client whose wait has timed out from the lines. One that is to be unblocked anyway
+    /// is left out.
     pub fn take_expired(&mut self, now: Duration) -> Option<Ticket> {
-        let (_, ticket) = *self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
-        self.leave_lines(ticket);
-        Some(ticket)
+        loop {
+            let (_, ticket) = *self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
+            let is_told = self.wish(ticket).is_some_and(Wish::is_told);
+            self.leave_lines(ticket);
+            if !is_told {
+                return Some(ticket);
+            }
+        }
     }
 
     /// The next keys with waiting clients, over all databases: at most `count`, after the key
@@ -206,7 +225,10 @@ impl<C: Copy> Waiters<C> {
     /// Whether no client is left.
     #[cfg(test)]
     pub fn holds_nothing(&self) -> bool {
-        self.waiters.is_empty() && self.lines.is_empty() && self.deadlines.is_empty()
+        self.waiters.is_empty()
+            && self.lines.is_empty()
+            && self.deadlines.is_empty()
+            && self.watchers.is_empty()
     }
 
     fn line(&self, database: Database, key: &[u8]) -> Option<&Line> {
@@ -220,12 +242,21 @@ impl<C: Copy> Waiters<C> {
         if let Some(deadline) = waiter.deadline.take() {
             self.deadlines.remove(&(deadline, ticket));
         }
-        for (database, key) in waiter.places.drain(..) {
+        let wish = match &mut waiter.wish {
+            Wish::Jobs(wish) => wish,
+            Wish::Outcome(OutcomeWish { place, id, .. }) => {
+                return self.watchers.leave_job(place, id, ticket);
+            }
+            Wish::Leases(LeasesWish { place, held, .. }) => {
+                return self.watchers.leave_leases(place, held, ticket);
+            }
+        };
+        for (database, key) in wish.places.drain(..) {
             let Some(lines) = self.lines.get_mut(&database) else {
                 continue;
             };
             let is_empty = lines.get_mut(&key).is_some_and(|line| {
-                line.of_mut(waiter.terms.mode).remove(&ticket);
+                line.of_mut(wish.terms.mode).remove(&ticket);
                 line.len() == 0
             });
             if is_empty {
@@ -242,6 +273,7 @@ impl<C: Copy> Waiters<C> {
 mod tests {
     use super::super::sums::QueueSums;
     use super::super::value::{QueueNumber, QueueValue};
+    use super::super::wish::{Around, JobShape, Shape};
     use super::*;
     use crate::queue::{Circumstances, Queue};
 
@@ -255,7 +287,7 @@ mod tests {
     fn waiters(of: &[&[&str]]) -> Waiters<char> {
         let mut waiters = Waiters::NONE;
         for (client, keys) in ('a'..).zip(of) {
-            waiters.join(client, TERMS, SHAPE, at(keys), None);
+            waiters.join(client, Wish::jobs(TERMS, SHAPE, at(keys)), None);
         }
         waiters
     }
@@ -285,7 +317,7 @@ mod tests {
         let mut waiters = Waiters::NONE;
         for client in 'a'..='d' {
             let mode = if client < 'c' { Mode::Lease } else { Mode::NoAck };
-            waiters.join(client, Pop { mode, ..TERMS }, SHAPE, at(&["x"]), None);
+            waiters.join(client, Wish::jobs(Pop { mode, ..TERMS }, SHAPE, at(&["x"])), None);
         }
         let first_in = |waiters: &Waiters<char>, mode| {
             let (ticket, _) = waiters.first_at(0, b"x", Some(mode))?;
@@ -316,7 +348,8 @@ mod tests {
         waiters.assign(ticket, Assigned::new((0, b"x"[..].into()), &value, &nothing));
         assert_eq!((waiters.len(), waiters.len_at(0, b"x"), waiters.len_at(0, b"y")), (1, 0, 0));
         assert_eq!(waiters.client_of(ticket), Some('a'));
-        assert!(waiters.leave(ticket).unwrap().assigned.is_some());
+        let Some(Wish::Jobs(left)) = waiters.leave(ticket) else { panic!() };
+        assert!(left.assigned.is_some());
         assert!(waiters.leave(ticket).is_none());
         assert_eq!((waiters.len(), waiters.lines.len()), (0, 0));
     }
@@ -332,7 +365,8 @@ mod tests {
     #[test]
     fn keys_are_gone_through_in_parts_and_over_all_databases() {
         let mut waiters = waiters(&[&["b"], &["a", "d"], &["a"]]);
-        waiters.join('z', TERMS, SHAPE, vec![(2, b"c"[..].into()), (7, b"a"[..].into())], None);
+        let places = vec![(2, b"c"[..].into()), (7, b"a"[..].into())];
+        waiters.join('z', Wish::jobs(TERMS, SHAPE, places), None);
         let mut seen = Vec::new();
         let mut last = None;
         loop {
@@ -357,7 +391,7 @@ mod tests {
         for (client, deadline) in
             [('a', after(20)), ('b', after(10)), ('c', None), ('d', after(30))]
         {
-            waiters.join(client, TERMS, SHAPE, at(&["x"]), deadline);
+            waiters.join(client, Wish::jobs(TERMS, SHAPE, at(&["x"])), deadline);
         }
         assert_eq!(waiters.next_deadline(), after(10));
         let expired: Vec<Ticket> =

@@ -16,15 +16,17 @@
 
 use std::time::Duration;
 
-use super::alarm::{arm, next_turn, TimeSlice};
+use super::alarm::{arm, next_turn, unblock_soon, TimeSlice};
 use super::commit::time_for;
 use super::delivery::{self, Delivered};
 use super::host::Host;
-use super::place::{Access, Database, KeyRef, QueueKey, Ticket};
+use super::place::{Access, Closed, Database, QueueKey, Ticket};
 use super::value::QueueValue;
-use super::waiters::{Shape, WaitResult};
 use super::wakeup;
-use crate::queue::{Mode, Pop, Time};
+use super::watchers::Ended;
+use super::watching;
+use super::wish::{JobsWish, Wish};
+use crate::queue::{Id, Mode, Time};
 
 /// How many clients are unblocked in a turn. The server writes their replies at the end of the
 /// turn, which takes several times as long as unblocking them: about a millisecond for this many.
@@ -34,24 +36,22 @@ const UNBLOCKED_IN_A_TURN: usize = 100;
 /// there is nothing to do.
 const LOOKED_AT_IN_A_RUN: usize = 100;
 
-/// How many clients wait, at any key.
+/// How many clients wait for jobs, at any key.
 pub fn consumers<H: Host>(host: H) -> usize {
-    host.with(|state| state.waiters.len())
+    host.with(|state| state.waiters.consumers())
 }
 
-/// How many clients wait at this key.
+/// How many clients wait for jobs of this key.
 pub fn consumers_at<H: Host>(host: H, key: &impl QueueKey) -> usize {
     let database = key.database();
     host.with(|state| state.waiters.len_at(database, key.name()))
 }
 
-/// Makes a client wait for jobs of these keys, or for nil after `timeout`. `block` blocks it with a
-/// ticket. False if the client can't block, as in a transaction or a script.
+/// Makes a client wait for this, at most for `timeout`. `block` blocks it with a ticket. False if
+/// the client can't block, as in a transaction or a script.
 pub fn wait<H: Host>(
     host: H,
-    places: Vec<KeyRef>,
-    pop: &Pop,
-    shape: Shape,
+    wish: Wish,
     timeout: Option<Duration>,
     block: impl FnOnce(Ticket) -> Option<H::Client>,
 ) -> bool {
@@ -59,7 +59,7 @@ pub fn wait<H: Host>(
         return false;
     };
     let deadline = timeout.and_then(|timeout| host.uptime().checked_add(timeout));
-    host.with(|state| state.waiters.join(client, *pop, shape, places, deadline));
+    host.with(|state| state.waiters.join(client, wish, deadline));
     arm(host, timeout);
     true
 }
@@ -135,30 +135,29 @@ pub fn serve<H: Host>(
             Delivered::NotYet if slice.is_over(host) => return false,
             Delivered::NotYet => continue,
         };
-        let is_awaited = host.with(|state| {
-            state.waiters.assign(ticket, assigned);
-            state.to_unblock.push(ticket);
-            std::mem::replace(&mut state.is_turn_end_awaited, true)
-        });
-        if !is_awaited {
-            host.at_end_of_turn();
-        }
+        host.with(|state| state.waiters.assign(ticket, assigned));
+        unblock_soon(host, [ticket]);
         if slice.is_over(host) {
             return false;
         }
     }
 }
 
-/// A key may have jobs for its waiting clients: the timer will look. The server also calls this, for
-/// every waiting client, when a queue was created at the key or came there by RENAME, COPY, RESTORE
-/// or SWAPDB.
+/// A key may have jobs for its waiting clients: the timer will look.
 pub fn serve_soon<H: Host>(host: H, database: Database, name: &[u8]) {
     host.with(|state| state.to_serve.insert((database, name.into())));
     arm(host, None);
 }
 
+/// There is a new value at this key. The server calls this for every client that waits there.
+pub fn on_key_ready<H: Host>(host: H, database: Database, name: &[u8]) {
+    serve_soon(host, database, name);
+    watching::look_soon(host, database, name);
+}
+
 /// Makes the timer look at every key with waiting clients.
 pub fn serve_all_soon<H: Host>(host: H) {
+    watching::look_at_all_soon(host, None);
     host.with(|state| {
         let places = state.waiters.keys_behind(None, usize::MAX);
         state.to_serve.extend(places);
@@ -194,6 +193,7 @@ pub fn run_slice_for_waiting<H: Host>(host: H, slice: &TimeSlice) {
 /// more.
 pub fn run_slice<H: Host>(host: H, slice: &TimeSlice) -> Option<Duration> {
     send_away(host, slice);
+    look_on(host, slice);
     if host.may_change() {
         give_back_undelivered(host, slice);
         serve_on(host, slice);
@@ -221,6 +221,31 @@ fn serve_on<H: Host>(host: H, slice: &TimeSlice) {
         }
     }
     host.with(|state| state.to_serve.extend(left_over));
+}
+
+/// Looks at what clients watch where another queue may be.
+fn look_on<H: Host>(host: H, slice: &TimeSlice) {
+    let mut left_over = Vec::new();
+    while let Some((place, last)) = host.with(|state| state.to_look_at.pop_first()) {
+        let (database, name) = &place;
+        let looked = host.open((*database, name), Access::Read, |key, value| {
+            let now = time_for(&value.queue, host.wall_clock());
+            let last = watching::look_at_all(host, &key, value, now, last, slice);
+            wakeup::plan(host, value, || *database, || name);
+            last
+        });
+        match looked {
+            Ok(None) => {}
+            Ok(last) => left_over.push((place, last)),
+            Err(Closed::Missing) => watching::on_gone_from(host, *database, name),
+            // The server sends its clients away.
+            Err(Closed::NotOwn) => {}
+        }
+        if slice.is_over(host) {
+            break;
+        }
+    }
+    host.with(|state| state.to_look_at.extend(left_over));
 }
 
 fn give_back_undelivered<H: Host>(host: H, slice: &TimeSlice) {
@@ -280,35 +305,63 @@ pub fn on_turn_ending<H: Host>(host: H) {
 /// Unblocks clients that have been assigned jobs or have timed out. Only called by timers.
 fn unblock<H: Host>(host: H, slice: &TimeSlice) {
     let mut tickets = host.with(|state| std::mem::take(&mut state.to_unblock)).into_iter();
-    for ticket in tickets.by_ref().take(UNBLOCKED_IN_A_TURN) {
-        if let Some(client) = host.with(|state| state.waiters.client_of(ticket)) {
+    let mut replies = 0;
+    for ticket in tickets.by_ref() {
+        let client = host.with(|state| {
+            let client = state.waiters.client_of(ticket)?;
+            replies += state.waiters.wish(ticket).map_or(0, Wish::size);
+            Some(client)
+        });
+        if let Some(client) = client {
             host.unblock(client);
         }
-        if slice.is_over(host) {
+        if replies >= UNBLOCKED_IN_A_TURN || slice.is_over(host) {
             break;
         }
     }
     host.with(|state| state.to_unblock.splice(0..0, tickets).for_each(drop));
 }
 
-/// The client's wait has ended: by assigned jobs, its timeout or CLIENT UNBLOCK. Returns its reply,
-/// unless it has got that.
-pub fn on_unblocked<H: Host>(host: H, ticket: Ticket) -> Option<WaitResult> {
-    host.with(|state| state.waiters.leave(ticket))
+/// The client's wait has ended: by what it waited for, its timeout or CLIENT UNBLOCK. Returns what
+/// it gets, unless it has got that.
+pub fn on_unblocked<H: Host>(host: H, ticket: Ticket) -> Option<Wish> {
+    let wish = host.with(|state| state.waiters.leave(ticket));
+    wish.map(|wish| or_told_now(host, wish))
+}
+
+/// What a client gets whose wait has ended: of a job nothing may have come yet.
+fn or_told_now<H: Host>(host: H, wish: Wish) -> Wish {
+    let wish = match wish {
+        Wish::Outcome(wish) if wish.told.get().is_none() => wish,
+        Wish::Outcome(_) | Wish::Jobs(_) | Wish::Leases(_) => return wish,
+    };
+    let (database, name) = &wish.place;
+    let told = host.open((*database, name), Access::Read, |_, value| {
+        let now = time_for(&value.queue, host.wall_clock());
+        Id::new(&wish.id).map(|id| watching::told_now(&value.queue, id, now))
+    });
+    let ended = told.ok().flatten().unwrap_or(Ended::Gone);
+    Wish::Outcome(wish.ended(ended))
 }
 
 /// The reply of a client that is being unblocked. The server drops the reply if the client goes
 /// away first or is unblocked by something else: then it calls [`on_gone`], otherwise
 /// [`on_unblocked`].
-pub fn on_unblocking<H: Host>(host: H, ticket: Ticket) -> Option<WaitResult> {
-    host.with(|state| state.waiters.departure(ticket))
+pub fn on_unblocking<H: Host>(host: H, ticket: Ticket) -> Option<Wish> {
+    let wish = host.with(|state| state.waiters.wish(ticket).cloned());
+    wish.map(|wish| or_told_now(host, wish))
+}
+
+/// The client has got the reply of [`on_unblocking`].
+pub fn on_replied<H: Host>(host: H, ticket: Ticket) {
+    host.with(|state| drop(state.waiters.leave(ticket)));
 }
 
 /// The client has gone away while it waited, or its wait has ended other than by [`on_unblocked`]:
 /// no job must be assigned to it. Nothing may be written here, so the timer gives its jobs back.
 pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
-    let departure = on_unblocked(host, ticket);
-    if let Some(WaitResult { assigned: Some(assigned), terms, .. }) = departure {
+    let wish = host.with(|state| state.waiters.leave(ticket));
+    if let Some(Wish::Jobs(JobsWish { assigned: Some(assigned), terms, .. })) = wish {
         let undelivered = assigned.undelivered(terms.mode);
         host.with(|state| state.undelivered.extend(undelivered));
         arm(host, None);
@@ -319,6 +372,7 @@ pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
 pub fn drop_all<H: Host>(host: H) {
     host.with(|state| {
         state.to_serve.clear();
+        state.to_look_at.clear();
         state.undelivered.clear();
     });
 }

@@ -298,6 +298,8 @@ fn of_workers() -> impl Strategy<Value = Operation> {
     let touch = (claim(), prop::option::of(ttr()), checkpoint());
     let touch =
         touch.prop_map(|(claim, ttr, checkpoint)| Operation::Touch { claim, ttr, checkpoint });
+    let renew = (several(claim()), prop::option::of(ttr()));
+    let renew = renew.prop_map(|(claims, ttr)| Operation::Renew(claims, ttr));
     let bury = (claim(), prop::option::of(0..3u8));
     let bury = bury.prop_map(|(claim, reason)| Operation::Bury { claim, reason });
     let count = prop_oneof![4 => 1..5usize, 1 => 5..300usize];
@@ -308,6 +310,7 @@ fn of_workers() -> impl Strategy<Value = Operation> {
         20 => done(),
         16 => release,
         16 => touch,
+        8 => renew,
         6 => bury,
         9 => count.prop_map(|count| Operation::GiveBack { count }),
     ]

@@ -30,6 +30,7 @@ mod schedule;
 mod sight;
 mod subject;
 mod told;
+mod watch;
 
 use dq::queue::Queue;
 use proptest::prelude::*;

@@ -99,6 +99,7 @@ pub enum Operation {
         ttr: Option<u64>,
         checkpoint: CheckpointIn,
     },
+    Renew(Vec<Claim>, Option<u64>),
     Bury {
         claim: Claim,
         reason: Option<u8>,
@@ -283,6 +284,10 @@ impl Operation {
                 ttr: *ttr,
                 checkpoint: checkpoint.told(),
             },
+            Operation::Renew(claims, ttr) => {
+                let claims = claims.iter().map(|claim| claim.told(reference)).collect();
+                Command::Renew { claims, ttr: *ttr }
+            }
             Operation::Bury { claim, reason } => {
                 Command::Bury { claim: claim.told(reference), reason: reason.map(words) }
             }

@@ -9,7 +9,7 @@ use crate::reference::Reference;
 use crate::schedule::OfTests;
 use crate::subject::{at, circumstances, Subject};
 use crate::told::{Circumstances, Command, LEASE_MAX};
-use crate::SEED;
+use crate::{watch, SEED};
 
 pub struct Pair {
     pub subject: Subject,
@@ -52,7 +52,13 @@ impl Pair {
     fn apply(&mut self, told: &Circumstances, command: &Command) -> Option<Entry> {
         let log_state = *self.subject.queue.log_state();
         let mut calendar = OfTests::default();
+        // Not always: it takes as long as all the rest.
+        let watched = (self.clock % 4 == 0).then(|| watch::all(&mut self.subject.queue));
         let outcome = self.subject.apply(&circumstances(told), command, &mut calendar);
+        match watched {
+            Some(watched) => watch::check(&mut self.subject.queue, &watched, command),
+            None => drop(self.subject.queue.take_news()),
+        }
         let expected = self.reference.apply(told, command, &outcome);
         assert_eq!(outcome, expected, "of {command:?} under {told:?}");
         Entry::of(&log_state, circumstances(told), command, &outcome, calendar.0)

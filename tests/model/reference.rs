@@ -8,8 +8,8 @@ use crate::groups::{self, Groups};
 use crate::job::{Job, Stage, Tally};
 use crate::limits::Departures;
 use crate::told::{
-    Add, Alteration, Bytes, Circumstances, Claim, Command, Defaults, Due, Finishing, Handed,
-    IfTaken, Outcome, Policy, Settings, LAST, LEASE_MAX,
+    Add, Alteration, Bytes, Checkpoint, Circumstances, Claim, Command, Defaults, Due, Finishing,
+    Handed, IfTaken, Outcome, Policy, Settings, LAST, LEASE_MAX,
 };
 
 #[derive(Clone, Debug)]
@@ -115,6 +115,13 @@ impl Reference {
                 self.release(now, claim, *when, *priority, reason.as_ref(), checkpoint)
             }
             Command::Touch { claim, ttr, checkpoint } => self.touch(now, claim, *ttr, checkpoint),
+            Command::Renew { claims, ttr } => {
+                let is_void =
+                    |claim| self.touch(now, claim, *ttr, &Checkpoint::default()) == Outcome::No;
+                let void: Vec<bool> = claims.iter().map(is_void).collect();
+                let places = (0..void.len()).filter(|place| void[*place]).collect();
+                Outcome::Renewed(places, void.iter().filter(|is_void| !**is_void).count())
+            }
             Command::Bury { claim, reason } => self.bury(now, claim, reason.as_ref()),
             Command::Delete { ids } => {
                 let outcome = self.each(ids, |queue, id| queue.remove(id));

@@ -126,6 +126,12 @@ impl Subject {
                 let (claim, checkpoint) = (claim(of), self::checkpoint(checkpoint));
                 yes(queue, told, &core::Touch { claim, ttr: ttr.map(millis), checkpoint })
             }
+            Command::Renew { claims, ttr } => {
+                let claims = claims.iter().map(claim).collect();
+                done(queue, told, &core::Renew { claims, ttr: ttr.map(millis) }, |renewed| {
+                    Outcome::Renewed(renewed.void.clone(), renewed.extended)
+                })
+            }
             Command::Done { claim: of, finishing, adds } => {
                 finish(queue, told, (claim(of), finishing), adds, calendar)
             }

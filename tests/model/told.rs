@@ -232,6 +232,10 @@ pub enum Command {
         ttr: Option<u64>,
         checkpoint: Checkpoint,
     },
+    Renew {
+        claims: Vec<Claim>,
+        ttr: Option<u64>,
+    },
     Bury {
         claim: Claim,
         reason: Option<Bytes>,
@@ -267,6 +271,7 @@ impl Command {
             Command::Done { .. } => "done",
             Command::Release { .. } => "release",
             Command::Touch { .. } => "touch",
+            Command::Renew { .. } => "renew",
             Command::Bury { .. } => "bury",
             Command::Delete { .. } => "delete",
             Command::KickJob { .. } => "kickjob",
@@ -303,6 +308,8 @@ pub enum Outcome {
     SetBack,
     /// So many jobs.
     Jobs(usize),
+    /// The claims at these places are void, and so many are extended.
+    Renewed(Vec<usize>, usize),
     /// Finished, and these were added; none where an ADD left things as they were.
     Followed(Vec<Option<Bytes>>),
     /// Nothing, since an ADD would have come to this.
@@ -335,6 +342,7 @@ impl Outcome {
             | Outcome::Full
             | Outcome::Never
             | Outcome::Jobs(0)
+            | Outcome::Renewed(_, 0)
             | Outcome::Refused(_) => false,
             Outcome::Over { was_there } => *was_there,
             Outcome::HandedOut(handed, passed_over) => !handed.is_empty() || *passed_over > 0,
@@ -342,6 +350,7 @@ impl Outcome {
             | Outcome::SetBack
             | Outcome::Added { .. }
             | Outcome::Jobs(_)
+            | Outcome::Renewed(..)
             | Outcome::Followed(_) => true,
         }
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.server import KINDS, KNOWN
 from turns import table
-from turns.scenes import Scene, keys, large, many, rules, time, waiters
+from turns.scenes import Scene, keys, large, many, rules, time, waiters, watchers
 from turns.subject import Subject
 
 # By name: what is in the queue, how many of them, and the cases.
@@ -44,6 +44,11 @@ SCENES: dict[str, tuple[str, int, list[Scene]]] = {
         "A consumer that waits with COUNT 10000",
         10_000,
         [waiters.one_with_many, waiters.one_with_large_ones],
+    ),
+    "watchers": (
+        "Ten thousand clients that wait for what becomes of jobs",
+        watchers.WATCHERS,
+        [watchers.of_one_job, watchers.of_many_jobs, watchers.of_leases],
     ),
     "queues": ("Twenty thousand queues", keys.QUEUES, [keys.due, keys.flushed]),
     "keys": ("A million other keys", many.MANY, [keys.swept]),

@@ -93,6 +93,23 @@ impl<'a> JobView<'a> {
         }
     }
 
+    /// What came of the job by `now`: its state; and the result of a done job, the reason of a dead
+    /// one.
+    pub fn outcome_at(&self, now: Time) -> (State, Option<&'a [u8]>) {
+        let state = self.state(now);
+        let what = match state {
+            State::Done => self.result,
+            State::Dead => self.reason_at(now),
+            State::Delayed | State::Ready | State::Reserved | State::Held => None,
+        };
+        (state, what)
+    }
+
+    /// When the job dies, or died, if no command changes it before.
+    pub fn dies_at(&self) -> Option<Time> {
+        self.death().map(|(time, _)| time)
+    }
+
     /// When the job dies, or died, if no command changes it before; and the reason.
     fn death(&self) -> Option<(Time, Option<&'a [u8]>)> {
         let of_expiry = self.progress.expires_at.map(|time| (time, Some(REASON_EXPIRED)));
@@ -114,11 +131,6 @@ impl<'a> JobView<'a> {
             }
             Stage::Leased => first(of_expiry, of_lateness()),
         }
-    }
-
-    /// When it dies, if no command changes it before; or has died.
-    pub(in crate::queue) fn dies_at(&self) -> Option<Time> {
-        self.death().map(|(time, _)| time)
     }
 
     /// Since when the job is ready, dead or done at `now`. The time of ADD in the other states.

@@ -22,6 +22,7 @@ use super::pool::Lookup;
 use super::removed::Removed;
 use super::store::Store;
 use super::terms::Terms;
+use super::watch::Watch;
 
 /// A delay queue. Its parts keep their fields private; this room does what concerns several of
 /// them.
@@ -39,6 +40,8 @@ pub struct Queue {
     pub(in crate::queue) limits: Limits,
     /// What the queue remembers of its history.
     pub(in crate::queue) ledger: Ledger,
+    /// Which jobs clients want to hear of.
+    pub(in crate::queue) watch: Watch,
 }
 
 const _: () = assert!(align_of::<Queue>() <= 8, "some servers' allocators align to 8 bytes");
@@ -54,6 +57,7 @@ impl Queue {
             edges: None,
             limits: Limits::default(),
             ledger: Ledger::default(),
+            watch: Watch::default(),
         }
     }
 
@@ -162,6 +166,7 @@ impl Queue {
 
     /// Removes a job from the queue.
     pub(in crate::queue) fn remove(&mut self, slot: Slot) -> Option<Job> {
+        self.note_removal(slot);
         if let Some(details) = self.unplace(slot) {
             self.store.release_rule(&details);
         }

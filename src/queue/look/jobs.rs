@@ -209,6 +209,7 @@ impl Queue {
             + self.lanes.memory()
             + self.groups.as_ref().map_or(0, |groups| groups.memory())
             + self.edges.as_ref().map_or(0, |edges| edges.memory())
+            + self.watch.memory()
     }
 
     /// Jobs in this state, in the order in which they leave it.

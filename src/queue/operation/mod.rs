@@ -7,6 +7,7 @@ pub mod manage;
 pub mod new_edges;
 pub mod passed_over;
 pub mod produce;
+pub mod renew;
 pub mod scheduled;
 pub mod upkeep;
 pub mod work;

@@ -144,6 +144,7 @@ impl Queue {
             self.keep_result(slot, finishing.result);
             return None;
         }
+        self.note_finish(slot, finishing.result);
         if self.edges.is_some() {
             self.settle_as_done(slot, finishing.result);
             self.drop_open_edges(slot);
@@ -205,7 +206,7 @@ impl Queue {
         Some(())
     }
 
-    fn touch(&mut self, now: Time, touch: &Touch) -> Option<()> {
+    pub(super) fn touch(&mut self, now: Time, touch: &Touch) -> Option<()> {
         let slot = self.claimed_alive(now, &touch.claim)?;
         let ttr = touch.ttr.unwrap_or(self.store.policy_of(slot)?.ttr);
         if !self.is_leased_at(slot, now) && self.limits.free_places(now, &self.lanes) == 0 {
@@ -286,7 +287,7 @@ impl Queue {
     }
 
     /// As `held`; a job that has expired can't be brought back.
-    fn claimed_alive(&self, now: Time, claim: &Claim) -> Option<Slot> {
+    pub(super) fn claimed_alive(&self, now: Time, claim: &Claim) -> Option<Slot> {
         let slot = self.claimed(claim)?;
         let expires_at = self.store.progress(slot).expires_at;
         expires_at.is_none_or(|expires_at| expires_at > now).then_some(slot)

@@ -6,8 +6,8 @@ use crate::queue::{self, Checksum, Deliveries, KickJob, Pop, PopById, Queue, Rem
 use crate::services::frame::{self, OpenQueue, Source};
 use crate::services::log::{self, LogForm, LoggedCircumstances};
 use crate::services::place::KeyRef;
-use crate::services::waiters::{Around, JobShape, Shape};
 use crate::services::waiting;
+use crate::services::wish::{Around, JobShape, Shape, Wish};
 
 use super::key::Context;
 use super::keyspace::Order;
@@ -133,8 +133,8 @@ impl Node {
         }
         let timeout = block.filter(|ms| *ms > 0).map(Duration::from_millis);
         let handle = |ticket| may_wait.then(|| self.block(client, ticket, places, timeout));
-        let waits =
-            block.is_some() && waiting::wait(self, places.clone(), &pop, SHAPE, timeout, handle);
+        let wish = Wish::jobs(pop, SHAPE, places.clone());
+        let waits = block.is_some() && waiting::wait(self, wish, timeout, handle);
         if waits {
             Reply::Waits
         } else {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::services::host::Host;
 use crate::services::log::LoggedCircumstances;
 use crate::services::place::KeyRef;
-use crate::services::waiters::WaitResult;
+use crate::services::wish::Wish;
 
 use super::account::{Account, State};
 use super::commands::{Command, Entry, Reply};
@@ -226,12 +226,13 @@ impl World {
     }
 
     /// A client that waited gets its reply.
-    fn judge_told(&mut self, client: ClientNumber, departure: Option<WaitResult>) {
+    fn judge_told(&mut self, client: ClientNumber, departure: Option<Wish>) {
         let now = self.now();
         let wait = self.clients[client].wait.take().expect("somebody is told who doesn't wait");
         self.lines.values_mut().for_each(|line| line.retain(|other| *other != client));
         let departure = departure.expect("a ticket is known as long as its client waits");
-        let got: Option<Vec<Handed>> = departure.assigned.map(|assigned| {
+        let Wish::Jobs(wish) = departure else { panic!("a consumer gets something else") };
+        let got: Option<Vec<Handed>> = wish.assigned.map(|assigned| {
             let one = |job: &crate::services::pending::PendingDelivery| Handed {
                 id: job.id.to_vec(),
                 body: job.body.to_vec(),

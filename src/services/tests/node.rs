@@ -12,7 +12,7 @@ use crate::services::host::Host;
 use crate::services::place::{Access, Closed, Database, KeyRef, Ticket};
 use crate::services::state::State;
 use crate::services::value::QueueValue;
-use crate::services::waiters::WaitResult;
+use crate::services::wish::Wish;
 use crate::services::{lifecycle, moved, pacemaker, waiting, wakeup};
 
 use super::key::{Context, Key};
@@ -32,7 +32,7 @@ pub type ClientNumber = usize;
 pub enum Event {
     Logged(Logged),
     /// A client that waited gets this.
-    Told(ClientNumber, Option<WaitResult>),
+    Told(ClientNumber, Option<Wish>),
 }
 
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ struct Blocked {
     at_latest: Option<Duration>,
     block: Block,
     /// What it is told, if it is still there.
-    reply: Option<WaitResult>,
+    reply: Option<Wish>,
 }
 
 /// What doesn't change in the life of a server.
@@ -196,7 +196,9 @@ impl Node {
     }
 
     fn tell(&self, client: ClientNumber, ticket: Ticket) {
+        let is_in_event = self.is_in_event.replace(true);
         let departure = waiting::on_unblocked(self, ticket);
+        self.is_in_event.set(is_in_event);
         self.events.borrow_mut().push(Event::Told(client, departure));
     }
 
@@ -243,7 +245,7 @@ impl Node {
             let waiting = self.blocked.borrow().values().filter(waits).count();
             let is_there = self.keys.borrow().contains_key(&place);
             for _ in 0..if is_there { waiting } else { 0 } {
-                waiting::serve_soon(self, place.0, &place.1);
+                waiting::on_key_ready(self, place.0, &place.1);
             }
         }
     }
@@ -294,11 +296,11 @@ impl Node {
             match block {
                 Block::IsToBeTold => {
                     self.tell(client, ticket);
-                    drop(waiting::on_unblocked(self, ticket));
+                    waiting::on_replied(self, ticket);
                 }
                 Block::IsTold => {
                     self.events.borrow_mut().push(Event::Told(client, reply));
-                    drop(waiting::on_unblocked(self, ticket));
+                    waiting::on_replied(self, ticket);
                 }
                 Block::Waits | Block::IsOver => waiting::on_gone(self, ticket),
             }

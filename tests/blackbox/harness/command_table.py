@@ -88,6 +88,15 @@ COMMANDS = [
         example="dq.touch the-key a * TTR 5",
     ),
     Expected(
+        name="dq.renew",
+        arity=-6,
+        flags={"write", "blocking", "module"},
+        categories={"@write", "@slow", "@blocking"},
+        key_flags=UPDATE,
+        example="dq.renew the-key 0 5 a * b *",
+        since="0.3.0",
+    ),
+    Expected(
         name="dq.bury",
         arity=-4,
         flags=FAST_WRITE,
@@ -161,11 +170,11 @@ COMMANDS = [
     ),
     Expected(
         name="dq.result",
-        arity=3,
-        flags=FAST_READ,
-        categories=FAST_READS,
+        arity=-3,
+        flags={"readonly", "blocking", "module"},
+        categories={"@read", "@slow", "@blocking"},
         key_flags=READ,
-        example="dq.result the-key a",
+        example="dq.result the-key a BLOCK 5",
         since="0.3.0",
     ),
     Expected(

@@ -23,6 +23,7 @@ ID_AND_LEASE = ["", " {}", " {} a"]
         ("dq.finish", ONE_ID),
         ("dq.release", ID_AND_LEASE),
         ("dq.touch", ID_AND_LEASE),
+        ("dq.renew", ["", " {}", " {} 0", " {} 0 0", " {} 0 0 a"]),
         ("dq.done", ID_AND_LEASE),
         ("dq.bury", ID_AND_LEASE),
         ("dq.del", ONE_ID),
@@ -33,8 +34,8 @@ ID_AND_LEASE = ["", " {}", " {} a"]
         ("dq.purge", ["", " {}", " {} STATE"]),
         ("dq.alter", ["", " {}"]),
         ("dq.get", ["", " {}", " {} a b"]),
-        ("dq.result", ["", " {}", " {} a b"]),
         ("dq.deps", ["", " {}"]),
+        ("dq.result", ["", " {}"]),
         ("dq.peek", [""]),
         ("dq.scan", ["", " {}"]),
         ("dq.groups", ["", " {}"]),
@@ -64,6 +65,9 @@ def test_bad_ids_are_refused(lone: Server, lone_session: Session, word: str) -> 
         f"DQ.RELEASE {{}} {word} *",
         f"DQ.RELEASE {{}} {word} * DELAY 5 REASON x",
         f"DQ.TOUCH {{}} {word} *",
+        f"DQ.RENEW {{}} 0 0 {word} *",
+        f"DQ.RENEW {{}} 0 0 reserved * {word} *",
+        f"DQ.RESULT {{}} {word}",
         f"DQ.BURY {{}} {word} *",
         f"DQ.DEL {{}} {word}",
         f"DQ.DEL {{}} ready {word}",
@@ -94,6 +98,8 @@ def test_bad_leases_are_refused(lone: Server, lone_session: Session) -> None:
         ("DQ.RELEASE {} reserved x DELAY 5", error),
         ("DQ.RELEASE {} reserved DELAY 5", error),
         ("DQ.TOUCH {} reserved TTR 5", error),
+        ("DQ.RENEW {} 0 0 reserved * ready x", error),
+        ("DQ.RENEW {} 0 0 ready x reserved *", error),
         ("DQ.BURY {} reserved REASON why", error),
     ]
     check_refused(lone, lone_session, table)
@@ -106,6 +112,30 @@ def test_ids_without_their_leases_are_refused(lone: Server, lone_session: Sessio
         ("DQ.FINISH {} reserved <lease> reserved", error),
         ("DQ.FINISH {} reserved ready delayed", error),
         ("DQ.FINISH {} a * b * c", error),
+        ("DQ.RENEW {} 0 0 reserved * ready", error),
+        ("DQ.RENEW {} 0 5 a * b * c", error),
+    ]
+    check_refused(lone, lone_session, table)
+
+
+def test_times_of_renew_that_are_none_are_refused(lone: Server, lone_session: Session) -> None:
+    table = [
+        (command.format(word), f"ERR {name} must be an integer from 0 to {2**48 - 1}")
+        for name, command in [
+            ("ttr-ms", "DQ.RENEW {{}} {} 0 reserved <lease>"),
+            ("block-ms", "DQ.RENEW {{}} 0 {} reserved <lease>"),
+        ]
+        for word in [*NO_NUMBERS, str(2**48)]
+    ]
+    past = "ERR ttr-ms reaches past the last time there is, 281474976710655"
+    table.append((f"DQ.RENEW {{}} {2**48 - 1} 0 reserved <lease>", past))
+    check_refused(lone, lone_session, table)
+
+
+def test_too_many_leases_are_refused(lone: Server, lone_session: Session) -> None:
+    leases = " a *" * 10_000
+    table = [
+        (f"DQ.RENEW {{}} 0 0{leases} reserved <lease>", "ERR DQ.RENEW takes at most 10000 leases")
     ]
     check_refused(lone, lone_session, table)
 

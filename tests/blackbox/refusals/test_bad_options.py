@@ -51,6 +51,7 @@ OPTIONS: dict[str, dict[str, tuple[int, int] | str]] = {
     "DQ.TOUCH {} reserved <lease>": {"TTR": SPAN, "BODY": TEXT, "NOTE": TEXT},
     "DQ.DONE {} reserved <lease>": {"RESULT": TEXT, "KEEP": MILLIS},
     "DQ.BURY {} reserved <lease>": {"REASON": TEXT},
+    "DQ.RESULT {} done": {"BLOCK": MILLIS},
     "DQ.KICK {}": {"COUNT": COUNT},
     "DQ.PAUSE {}": {"GROUP": JOB, "FOR": SPAN},
     "DQ.RESUME {}": {"GROUP": JOB},

@@ -34,6 +34,7 @@ FIELDS = [
     "dq_jobs_deleted",
     "dq_diverged",
     "dq_bugs",
+    "dq_watchers",
     "dq_eviction_risk",
 ]
 WARNING = "<dq> maxmemory-policy is allkeys-"

@@ -19,7 +19,7 @@ use crate::services::frame::{OpenQueue, Source};
 use crate::services::host::Host;
 use crate::services::log::LogForm;
 use crate::services::place::KeyRef;
-use crate::services::waiters::{Around, JobShape, Shape};
+use crate::services::wish::{Around, JobShape, Shape, Wish};
 
 use super::key::{Context, Key};
 use super::keyspace::Order;
@@ -101,7 +101,8 @@ const SHAPE: Shape = Shape { around: Around::Jobs, job: JobShape::Plain };
 fn join(node: &Node, client: ClientNumber, pop: Pop) {
     let ticket = node.with(|state| state.waiters.next_ticket());
     let handle = node.block(client, ticket, &[place()], None);
-    node.with(|state| state.waiters.join(handle, pop, SHAPE, vec![place()], None));
+    let wish = Wish::jobs(pop, SHAPE, vec![place()]);
+    node.with(|state| state.waiters.join(handle, wish, None));
 }
 
 /// What was logged since this was asked last.

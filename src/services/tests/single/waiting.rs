@@ -7,6 +7,7 @@ use crate::services::alarm::TimeSlice;
 use crate::services::host::Host;
 use crate::services::place::KeyRef;
 use crate::services::waiting;
+use crate::services::wish::Wish;
 
 use super::{
     add, every_minute, join, node, now_of, pass, place, Context, Key, Node, Order, BUDGET, SHAPE,
@@ -36,7 +37,8 @@ fn consumers_are_counted_at_all_keys_and_at_one() {
         let key = Key { node: host, database: 0, name: b"q", context: Context::Looking };
         (waiting::consumers(host), waiting::consumers_at(host, &key))
     };
-    let wait = |places, handle| waiting::wait(host, places, &Pop::ONE, SHAPE, None, |_| handle);
+    let wait =
+        |places, handle| waiting::wait(host, Wish::jobs(Pop::ONE, SHAPE, places), None, |_| handle);
     assert_eq!(counts(), (0, 0));
     assert!(!wait(vec![place()], None), "it can't wait");
     assert_eq!(counts(), (0, 0));
@@ -50,7 +52,8 @@ fn consumers_are_counted_at_all_keys_and_at_one() {
 fn a_consumer_of_another_database_is_not_looked_for() {
     let (node, _) = node();
     add(&node, b"a");
-    assert!(waiting::wait(&node, vec![(7, b"q"[..].into())], &Pop::ONE, SHAPE, None, |_| Some(1)));
+    let wish = Wish::jobs(Pop::ONE, SHAPE, vec![(7, b"q"[..].into())]);
+    assert!(waiting::wait(&node, wish, None, |_| Some(1)));
     let context = Context::Command { sent: None, is_inside_another: true };
     node.open_as(&place(), context, false, |key, value| {
         waiting::serve_at_command(&node, &key, value, || now_of(&node).now);
@@ -182,8 +185,8 @@ fn all_waiting_consumers_are_looked_for_when_a_clock_was_set_or_the_timer_is_lat
     let host = &node;
     let name = |number: u32| Box::from(format!("{number:03}").as_bytes());
     for number in 0..150 {
-        let places = vec![(number % 2, name(number as u32))];
-        host.with(|state| state.waiters.join(number as u32, Pop::ONE, SHAPE, places, None));
+        let wish = Wish::jobs(Pop::ONE, SHAPE, vec![(number % 2, name(number as u32))]);
+        host.with(|state| state.waiters.join(number as u32, wish, None));
     }
     waiting::serve_all_soon(host);
     assert_eq!(host.with(|state| std::mem::take(&mut state.to_serve).len()), 150);

@@ -1,0 +1,107 @@
+//! `DQ.RENEW key ttr-ms block-ms id lease [id lease ...]`
+//!
+//! Extends leases: each lasts for `ttr-ms` from now on or, with 0, for the job's own TTR. It does
+//! for each what DQ.TOUCH does. At most 10,000 leases.
+//!
+//! Replies with the ids whose lease is void, in the order in which they were named: the job was
+//! delivered to another, finished, released, deleted or replaced, or its time to live is over. With
+//! all leases good, waits for `block-ms`, and replies as soon as one of them is void, or with an
+//! empty array at the end. 0 doesn't wait; nor does it in a transaction or a script.
+//!
+//! O(log n) in the queue's jobs for each lease.
+
+use std::time::Duration;
+
+use super::arg_reader::ArgReader;
+use super::error::Error;
+use super::kinds::Handler;
+use crate::queue::{self, Claims, Millis, RENEWED_MAX};
+use crate::server::arg::Arg;
+use crate::server::call::Call;
+use crate::server::key::Access;
+use crate::server::spec::{KeyUse, Spec};
+use crate::services::frame::Source;
+use crate::services::log::{LogForm, LoggedCircumstances};
+use crate::services::opened::{source_of, OpenedQueue};
+
+pub struct Renew;
+
+struct RenewArgs<'c> {
+    renew: queue::Renew<'c>,
+    block: Millis,
+}
+
+impl Handler for Renew {
+    type Error = Error;
+    const SPEC: Spec = Spec {
+        name: c"dq.renew",
+        summary: c"Extends leases, and tells which are void as soon as one is",
+        complexity:
+            c"O(M*log(N)) with N being the number of jobs in the queue and M the number of leases",
+        since: Spec::SINCE_0_3,
+        flags: c"write blocking",
+        arity: -6,
+        key: KeyUse::Change,
+        grammar: "key ttr-ms block-ms id lease [id lease ...]",
+    };
+
+    fn run(call: &Call) -> Result<(), Error> {
+        let source = source_of(call);
+        let mut words = ArgReader::of(call, &Self::SPEC, source);
+        let key = words.require()?;
+        let RenewArgs { renew, block } = RenewArgs::parse(words)?;
+        let all = renew.claims.iter().map(|claim| claim.id.bytes());
+        let replies = call.replies();
+        let Some(mut opened) = OpenedQueue::at(call, key, Access::Write)? else {
+            replies.bulks(all);
+            return Ok(());
+        };
+        let open = opened.queue_for(source);
+        let void = open.change(&renew, LogForm::AsSent, |renewed, _| renewed.void.clone());
+        let waits = void.is_empty() && !block.is_zero() && source == Source::Client;
+        let timeout = Some(Duration::from_millis(block.as_u64()));
+        if !waits || !opened.wait_for_leases(call, key, &renew.claims, timeout) {
+            let void: Vec<&[u8]> = void
+                .into_iter()
+                .filter_map(|place| Some(renew.claims.get(place)?.id.bytes()))
+                .collect();
+            replies.bulks(void.into_iter());
+        }
+        Ok(())
+    }
+}
+
+impl Renew {
+    /// From an entry of the log, which tells the circumstances. False when there is no such key.
+    pub fn replay(
+        call: &Call,
+        key: Arg,
+        words: ArgReader,
+        logged: &LoggedCircumstances,
+    ) -> Result<bool, Error> {
+        let RenewArgs { renew, .. } = RenewArgs::parse(words)?;
+        let Some(opened) = OpenedQueue::at(call, key, Access::Write)? else {
+            return Ok(false);
+        };
+        opened.replay_entry(logged, &renew);
+        Ok(true)
+    }
+}
+
+impl<'c> RenewArgs<'c> {
+    fn parse(mut words: ArgReader<'c>) -> Result<RenewArgs<'c>, Error> {
+        let (ttr, block) = (words.span("ttr-ms", 0)?, words.millis("block-ms", 0)?);
+        if words.remaining() % 2 == 1 {
+            return Err(Error::UnpairedLease);
+        }
+        if words.remaining() / 2 > RENEWED_MAX {
+            return Err(Error::TooManyLeases);
+        }
+        let mut claims = Claims::with_capacity(words.remaining() / 2);
+        while words.remaining() > 0 {
+            claims.push(words.require_claim()?);
+        }
+        let ttr = (!ttr.is_zero()).then_some(ttr);
+        Ok(RenewArgs { renew: queue::Renew { claims, ttr }, block })
+    }
+}
