@@ -1,6 +1,6 @@
 //! `DQ.ALTER key [TTR ms] [ATTEMPTS n] [BACKOFF base-ms max-ms] [KEEP ms] [LATE ms] [MAXJOBS n]
 //! [DEADKEEP ms] [CONCURRENCY n] [RATE n per-ms [BURST b]] [GROUPCONCURRENCY n]
-//! [GROUPRATE n per-ms [BURST b]]`
+//! [GROUPRATE n per-ms [BURST b]] [SINK stream [MAXLEN n] | NOSINK]`
 //!
 //! Sets what a queue gives to jobs that are added from then on without saying so themselves (TTR,
 //! ATTEMPTS, BACKOFF, KEEP, LATE), and its limits: how many jobs it holds in whichever states
@@ -10,6 +10,10 @@
 //! for each group. BURST belongs to the rate before it. What is not named stays as it was. Makes
 //! the queue if there is none.
 //!
+//! SINK: jobs that may leave are added to this stream, another key of the same slot, and are done
+//! with that. The stream is trimmed to about MAXLEN entries (0, the default, is all). NOSINK: jobs
+//! wait for clients again.
+//!
 //! Replies with OK.
 //!
 //! O(1). Other limits for groups: O(g log g) in the number of groups.
@@ -17,7 +21,10 @@
 use super::arg_reader::{options, ArgReader, Name};
 use super::error::Error;
 use super::kinds::Change;
-use crate::queue::{self, Rate};
+use crate::queue::{self, Id, Rate, Sink, MAX_LEN_MAX};
+use crate::server::arg::Arg;
+use crate::server::call::Call;
+use crate::server::command::SINK;
 use crate::server::spec::{KeyUse, Spec};
 
 pub struct Alter;
@@ -31,11 +38,11 @@ impl Change for Alter {
         since: Spec::SINCE_0_1,
         flags: c"write fast",
         arity: -3,
-        key: KeyUse::Change,
+        key: KeyUse::ChangeWithSink,
         grammar:
             "key [TTR ms] [ATTEMPTS n] [BACKOFF base-ms max-ms] [KEEP ms] [LATE ms] [MAXJOBS n] \
             [DEADKEEP ms] [CONCURRENCY n] [RATE n per-ms [BURST b]] [GROUPCONCURRENCY n] \
-            [GROUPRATE n per-ms [BURST b]]",
+            [GROUPRATE n per-ms [BURST b]] [SINK stream [MAXLEN n] | NOSINK]",
     };
 
     const CREATES: bool = true;
@@ -44,6 +51,7 @@ impl Change for Alter {
 
     fn parse(words: ArgReader) -> Result<queue::Alter, Error> {
         let mut changes = queue::Alter::default();
+        let mut no_sink = None;
         options!(words, {
             "TTR" => changes.ttr, millis(1);
             "ATTEMPTS" => changes.attempts, attempts();
@@ -56,12 +64,42 @@ impl Change for Alter {
             "GROUPCONCURRENCY" => changes.group_concurrency, small_integer(0);
             "RATE" => changes.rate, by(read_rate);
             "GROUPRATE" => changes.group_rate, by(read_rate);
+            "SINK" => changes.sink, by(read_sink);
+            "NOSINK" => no_sink, flag();
         } else |name, words| match name {
             burst if burst == Name::of("BURST") => Err(Error::BurstPlace),
+            max_len if max_len == Name::of("MAXLEN") => Err(Error::MaxLenPlace),
             _ => Ok(false),
         });
+        if no_sink.is_some() {
+            if changes.sink.is_some() {
+                return Err(Error::Exclusive { one: "SINK", other: "NOSINK" });
+            }
+            changes.sink = Some(None);
+        }
         Ok(changes)
     }
+
+    fn check(call: &Call, key: Arg, changes: &queue::Alter) -> Result<(), Error> {
+        let Some(Some(sink)) = &changes.sink else {
+            return Ok(());
+        };
+        if sink.stream() == key.bytes() {
+            return Err(Error::SinkItself);
+        }
+        // The server itself looks at the first key only.
+        match call.behind(SINK) {
+            Some(stream) if !call.are_of_one_slot(&[key, stream]) => Err(Error::CrossSlot),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// `stream [MAXLEN n]`; 0 entries is no limit.
+fn read_sink(option: &'static str, words: &mut ArgReader) -> Result<Option<Sink>, Error> {
+    let stream = Id::new(words.value(option)?).ok_or(Error::StreamLength)?;
+    let max_len = if words.take("MAXLEN") { words.integer("MAXLEN", 0, MAX_LEN_MAX)? } else { 0 };
+    Ok(Some(Sink::new(stream, max_len)))
 }
 
 /// `n per-ms [BURST b]`; 0 in any time is no rate.

@@ -6,7 +6,8 @@
 //! - `unix-ms circumstances command word …` is a command that a client sent at that time, without its key,
 //!   or what no command says: `FORGET [id …]` (what was purged or had been kept long enough;
 //!   without ids, groups without jobs), `SETTLE id …` (jobs have died by time, and others wait for
-//!   them). `circumstances`: `services/log.rs`
+//!   them), `PASSOVER` (runs of schedules that were too late for a
+//!   sink). `circumstances`: `services/log.rs`
 //! - `JOBS` puts the jobs of a block, instead of any with their ids; `GROUPS` says how far groups
 //!   have got; `EDGES` which jobs wait for others; `QUEUE` sets what a queue is besides its jobs, and makes the key of an empty
 //!   queue: so is an AOF rewritten
@@ -20,8 +21,8 @@ use super::arg_reader::ArgReader;
 use super::error::Error;
 use super::kinds::Handler;
 use crate::queue::{
-    read_block, EdgesRecord, Effect, ForgetGroups, GroupRecord, Lease, QueueRecord, Record,
-    Removal, Remove, Settle, Time,
+    read_block, EdgesRecord, Effect, ForgetGroups, GroupRecord, Lease, PassOver, QueueRecord,
+    Record, Removal, Remove, Settle, Time,
 };
 use crate::server::arg::Arg;
 use crate::server::call::Call;
@@ -32,7 +33,7 @@ use crate::server::spec::{KeyUse, Spec};
 use crate::services::divergence;
 use crate::services::frame::Source;
 use crate::services::leases::is_forged;
-use crate::services::log::LoggedCircumstances;
+use crate::services::log::{LoggedCircumstances, PASS_OVER};
 use crate::services::opened::{source_of, OpenedQueue};
 
 /// What no command says.
@@ -99,6 +100,9 @@ fn apply_entry<C: LoggedCommands>(
     check_lease(call, logged.lease_floor)?;
     let is_there = match C::replay(name, (call, key, words, &logged)) {
         Some(repeated) => repeated?,
+        None if name.eq_ignore_ascii_case(PASS_OVER.to_bytes()) => {
+            replay_pass_over(call, key, words, &logged)?
+        }
         None if name.eq_ignore_ascii_case(FORGET) => replay_forget(call, key, words, &logged)?,
         None if name.eq_ignore_ascii_case(SETTLE) => replay_settle(call, key, words, &logged)?,
         None => return Err(Error::UnknownEntry(name.to_vec())),
@@ -152,6 +156,17 @@ fn replay_settle(
     };
     opened.replay_entry(logged, &Settle { ids });
     Ok(true)
+}
+
+fn replay_pass_over(
+    call: &Call,
+    key: Arg,
+    words: ArgReader,
+    logged: &LoggedCircumstances,
+) -> Result<bool, Error> {
+    words.end()?;
+    let opened = OpenedQueue::at(call, key, Access::Write)?;
+    Ok(opened.map(|opened| opened.replay_entry(logged, &PassOver)).is_some())
 }
 
 fn apply_effect(call: &Call, key: Arg, kind: &[u8], mut words: ArgReader) -> Result<(), Error> {

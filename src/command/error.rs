@@ -44,6 +44,12 @@ pub enum Error {
     BackoffOrder,
     #[error("ERR option BURST must stand right behind RATE n per-ms or GROUPRATE n per-ms")]
     BurstPlace,
+    #[error("ERR option MAXLEN must stand right behind SINK stream")]
+    MaxLenPlace,
+    #[error("ERR the stream of SINK must be a name of 1 to {} bytes", ID_BYTES_MAX)]
+    StreamLength,
+    #[error("ERR SINK must be another key than the queue's own")]
+    SinkItself,
     /// So many jobs take longer than the longest span there is.
     #[error("ERR at this {option}, BURST jobs must not take longer than {} ms", Millis::MAX.as_u64())]
     BurstLength { option: &'static str },

@@ -10,7 +10,7 @@ use super::error::Error;
 use super::kinds::{Look, Looking};
 use std::num::{NonZeroU32, NonZeroU64};
 
-use crate::queue::{Millis, Rate, Settings, State, Time, Totals};
+use crate::queue::{Millis, Rate, Settings, Sink, State, Time, Totals};
 use crate::server::replies::Fields;
 use crate::server::replies::Replies;
 use crate::server::spec::{KeyUse, Spec};
@@ -68,6 +68,10 @@ impl Look for Info {
         fields.add("total-missed", queue.totals().missed);
         show_lateness_counts(&mut fields, &lateness);
         fields.add("watchers", looking.watchers as u64);
+        let sink = queue.sink();
+        fields.add("sink", sink.map(Sink::stream));
+        fields.add("sink-maxlen", sink.and_then(Sink::max_len).unwrap_or(0));
+        fields.add("sink-error", looking.value.sink_error().map(str::as_bytes));
         replies.fields(&fields);
         Ok(())
     }

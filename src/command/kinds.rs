@@ -34,6 +34,11 @@ pub trait Change {
     fn reply_missing(_operation: &Self::Operation<'_>, replies: Replies) {
         replies.integer(0);
     }
+
+    /// Refuses a client's command for what follows from the key and the other arguments together.
+    fn check(_call: &Call, _key: Arg, _operation: &Self::Operation<'_>) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 /// What came of an operation, as a client gets it.
@@ -71,6 +76,9 @@ impl<C: Change> Handler for Changing<C> {
         let mut words = ArgReader::of(call, &C::SPEC, source);
         let key = words.require()?;
         let operation = C::parse(words)?;
+        if source == Source::Client {
+            C::check(call, key, &operation)?;
+        }
         match open::<C>(call, key)? {
             Some(opened) => opened
                 .change(source, &operation, |outcome, queue| outcome.reply(queue, call.replies())),

@@ -70,8 +70,10 @@ pub use operation::consume::{
 };
 pub use operation::depend::{ResumeJobs, Resumed, Resuming, Settle};
 pub use operation::done::{Done, Followed, DONE_ADDS_MAX};
+pub use operation::leaving::NextToLeave;
 pub use operation::manage::{Alter, Altered, KickJob, Pause, Removal, Remove, Resume};
 pub use operation::new_edges::{EdgeFault, NewEdges};
+pub use operation::passed_over::PassOver;
 pub use operation::produce::{Add, Added, IfTaken};
 pub use operation::renew::{Renew, Renewed, RENEWED_MAX};
 pub use operation::upkeep::ForgetGroups;
@@ -91,6 +93,7 @@ pub use value::recurrence::{
     Starts, Timing, CRON_BYTES_MAX, ZONE_BYTES_MAX,
 };
 pub use value::settings::Settings;
+pub use value::sink::{Sink, MAX_LEN_MAX};
 pub use value::state::{Progress, Stage, State};
 pub use value::tally::Tally;
 pub use value::time::{Millis, Time};

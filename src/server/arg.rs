@@ -1,6 +1,7 @@
 //! Strings from the server: the arguments of a command, and the names of keys.
 
 use std::marker::PhantomData;
+use std::ptr::null_mut;
 
 use redis_module::raw;
 
@@ -47,6 +48,15 @@ impl<'c> Args<'c> {
         self.len
     }
 
+    /// Where the argument is that follows this word, in whichever case; looked for after the
+    /// command's key.
+    pub(super) fn position_behind(&self, word: &str) -> Option<usize> {
+        let word = word.as_bytes();
+        let is_it =
+            |at: &usize| self.get(*at).is_some_and(|arg| arg.bytes().eq_ignore_ascii_case(word));
+        (2..self.len).find(is_it).map(|at| at + 1).filter(|at| *at < self.len)
+    }
+
     /// The arguments from index `first` on, in the server's form.
     pub(super) fn raw_from(&self, first: usize) -> (*const *mut raw::RedisModuleString, usize) {
         let skipped = first.min(self.len);
@@ -62,6 +72,15 @@ impl<'c> Args<'c> {
         let raw = unsafe { *self.argv.add(at) };
         Some(Arg { raw, life: PhantomData })
     }
+}
+
+/// A new string of the server's.
+///
+/// # Safety
+/// The caller frees it.
+pub(super) unsafe fn new_string(bytes: &[u8]) -> *mut raw::RedisModuleString {
+    // SAFETY: the server copies the bytes.
+    unsafe { api!(RedisModule_CreateString)(null_mut(), bytes.as_ptr().cast(), bytes.len()) }
 }
 
 /// The bytes of a server's string.

@@ -69,6 +69,11 @@ impl<'c> Call<'c> {
             != 0
     }
 
+    /// The argument that follows this word, in whichever case; looked for after the command's key.
+    pub fn behind(&self, word: &str) -> Option<Arg<'c>> {
+        self.args.get(self.args.position_behind(word)?)
+    }
+
     /// Whether these keys may be used together in a cluster. If the module API doesn't report
     /// slots, the server has checked this itself.
     pub fn are_of_one_slot(&self, keys: &[Arg]) -> bool {

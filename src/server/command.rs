@@ -1,6 +1,6 @@
 //! Registering commands with the server, and the way from the server into them.
 
-use std::ffi::{c_int, CString};
+use std::ffi::{c_int, CStr, CString};
 use std::fmt::Display;
 use std::ptr::{null, null_mut};
 
@@ -11,6 +11,10 @@ use super::grammar::{self, Argument};
 use super::logfile;
 use super::slots;
 use super::spec::{KeyUse, Spec};
+
+/// The word before the key of a sink.
+pub const SINK: &str = "SINK";
+const SINK_WORD: &CStr = c"SINK";
 
 /// A command, as the server sees it.
 pub trait Handler {
@@ -25,7 +29,7 @@ pub trait Handler {
 /// Registers a command. False, with a word in the log, when the server won't have it.
 pub fn register<C: Handler>(ctx: *mut raw::RedisModuleCtx) -> bool {
     let spec = &C::SPEC;
-    let tells_keys = spec.key == KeyUse::TakeOfMany && !slots::are_told();
+    let tells_keys = has_several_keys(spec.key) && !slots::are_told();
     let flags = if tells_keys {
         &[spec.flags.to_bytes(), b" getkeys-api"].concat()
     } else {
@@ -68,8 +72,8 @@ unsafe extern "C" fn enter<C: Handler>(
     let call = unsafe { Call::new(ctx, argv, argc) };
     // SAFETY: as above.
     let asks_for_keys = || unsafe { api!(RedisModule_IsKeysPositionRequest)(ctx) } != 0;
-    if C::SPEC.key == KeyUse::TakeOfMany && asks_for_keys() {
-        tell_keys(&call);
+    if has_several_keys(C::SPEC.key) && asks_for_keys() {
+        tell_keys(&call, C::SPEC.key);
         return raw::REDISMODULE_OK as c_int;
     }
     if let Err(error) = C::run(&call) {
@@ -83,10 +87,23 @@ fn reply_error(call: &Call, error: &dyn Display) {
     call.replies().error(&error.to_string());
 }
 
-/// Where the keys of a command are that begins with their number. A cluster routes it by this; it
-/// doesn't look at key specs. (Where this can't be asked for, it is routed by its first key: the
+/// Whether a key may be elsewhere than at the first argument.
+const fn has_several_keys(key: KeyUse) -> bool {
+    matches!(key, KeyUse::TakeOfMany | KeyUse::ChangeWithSink)
+}
+
+/// Where the keys of a command are that has several. A cluster routes it by this; it doesn't look
+/// at key specs. (Where this can't be asked for, it is routed by its first key: the
 /// server checks nothing of the others, so DQ does: [`Call::are_of_one_slot`].)
-fn tell_keys(call: &Call) {
+fn tell_keys(call: &Call, key: KeyUse) {
+    if key == KeyUse::ChangeWithSink {
+        let sink = call.args().position_behind(SINK);
+        for at in [Some(1), sink].into_iter().flatten() {
+            // SAFETY: as below.
+            unsafe { api!(RedisModule_KeyAtPos)(call.ctx(), at as c_int) };
+        }
+        return;
+    }
     let number =
         call.args().get(1).and_then(|word| std::str::from_utf8(word.bytes()).ok()?.parse().ok());
     let (first, number): (usize, usize) = (2, number.unwrap_or_default());
@@ -143,6 +160,10 @@ fn describe(ctx: *mut raw::RedisModuleCtx, spec: &Spec) -> bool {
         | KeyUse::Change
         | KeyUse::Take
         | KeyUse::Remove => [the_key(spec.key.flags(), 1), NO_KEY, NO_KEY],
+        KeyUse::ChangeWithSink => {
+            let flags = spec.key.flags();
+            [the_key(flags, 1), the_key_behind(SINK_WORD, flags), NO_KEY]
+        }
     };
     let Some(arguments) = grammar::read(spec.grammar) else {
         return false;
@@ -189,6 +210,19 @@ fn the_key(flags: u64, pos: c_int) -> raw::RedisModuleCommandKeySpec {
     }
 }
 
+/// The key follows this word, if that is there.
+fn the_key_behind(word: &'static CStr, flags: u64) -> raw::RedisModuleCommandKeySpec {
+    let keyword = raw::RedisModuleCommandKeySpec__bindgen_ty_1__bindgen_ty_2 {
+        keyword: word.as_ptr(),
+        startfrom: 2,
+    };
+    raw::RedisModuleCommandKeySpec {
+        begin_search_type: raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_KEYWORD,
+        bs: raw::RedisModuleCommandKeySpec__bindgen_ty_1 { keyword },
+        ..the_key(flags, 1)
+    }
+}
+
 /// The first argument is the number of keys, which follow.
 fn counted_keys(spec: &Spec) -> raw::RedisModuleCommandKeySpec {
     let keynum = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_2 {
@@ -227,12 +261,13 @@ fn raw_arg(
 ) -> raw::RedisModuleCommandArg {
     let Argument { name, kind, token, is_optional, is_multiple, parts } = argument;
     let is_key = *kind == raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_KEY;
+    let is_sink = name.as_c_str() == grammar::STREAM;
     let optional = if *is_optional { raw::REDISMODULE_CMD_ARG_OPTIONAL } else { 0 };
     let multiple = if *is_multiple { raw::REDISMODULE_CMD_ARG_MULTIPLE } else { 0 };
     raw::RedisModuleCommandArg {
         name: name.as_ptr(),
         type_: *kind,
-        key_spec_index: if is_key { 0 } else { -1 },
+        key_spec_index: if is_key { is_sink.into() } else { -1 },
         token: token.as_ref().map_or(null(), |token| token.as_ptr()),
         summary: null(),
         since: null(),

@@ -10,7 +10,7 @@
 //!
 //! The type of a value follows from its name. `state` is one of the states.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::iter::Peekable;
 use std::str::SplitWhitespace;
 
@@ -27,6 +27,9 @@ use redis_module::raw::{
 };
 
 use crate::queue::State;
+
+/// What a second key is called.
+pub(super) const STREAM: &CStr = c"stream";
 
 /// An argument, or a group of them.
 pub(super) struct Argument {
@@ -118,7 +121,7 @@ impl Argument {
                 return Argument::one_of(word.split('|').map(Argument::value).collect());
             }
             _ if is_token(word) => return Argument::behind(word, Vec::new()),
-            "key" => KEY,
+            "key" | "stream" => KEY,
             "pattern" => PATTERN,
             "unix-ms" => UNIX_TIME,
             "n" | "b" | "ms" | "cursor" | "numkeys" | "0..255" => INTEGER,

@@ -6,10 +6,10 @@ use std::ptr::{null_mut, NonNull};
 
 use redis_module::raw;
 
-use super::arg::{string_bytes, Args};
+use super::arg::{new_string, string_bytes, Args};
 use super::context::{Context, Database};
 use super::data_type::StoredValue;
-use super::slots;
+use super::{run, slots};
 
 /// The key holds a value of another type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +58,11 @@ pub trait QueueKey: Copy {
 
     /// Replicates `command key words`.
     fn replicate_words(&self, command: &CStr, words: &[&[u8]]);
+
+    /// Runs a command that writes to another key of this database, with the server's own checks,
+    /// and replicates it. Where the server refuses it, nothing has changed: the error is the
+    /// server's.
+    fn run(&self, command: &CStr, words: &[&[u8]]) -> Result<(), String>;
 }
 
 /// A key's name in the selected database of the context; and the command that names it, if there is
@@ -212,18 +217,16 @@ impl QueueKey for Key<'_> {
             }
         }
     }
+
+    fn run(&self, command: &CStr, words: &[&[u8]]) -> Result<(), String> {
+        // SAFETY: as above.
+        unsafe { run::run(self.ctx, command, words) }
+    }
 }
 
 /// Whether both are the same bytes in memory, not only equal.
 fn is_one_slice((one, other): (&&[u8], &&[u8])) -> bool {
     std::ptr::eq(*one, *other)
-}
-
-/// # Safety
-/// The caller frees it.
-unsafe fn new_string(bytes: &[u8]) -> *mut raw::RedisModuleString {
-    // SAFETY: the server copies the bytes.
-    unsafe { api!(RedisModule_CreateString)(null_mut(), bytes.as_ptr().cast(), bytes.len()) }
 }
 
 /// An open key of any type; closed when dropped.

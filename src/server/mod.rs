@@ -6,6 +6,7 @@
 //! | `load.rs`, `hooks.rs` | loading the module; the functions that the server calls |
 //! | `alloc.rs`, `logfile.rs`, `main_thread.rs` | the server's allocator; its log; state of its main thread |
 //! | `call.rs`, `arg.rs`, `replies.rs`, `key.rs` | a command being executed: arguments, replies; keys and their values |
+//! | `run.rs` | a command of the server that the module runs |
 //! | `spec.rs`, `grammar.rs`, `command.rs` | what a command says of itself, with its arguments; how it is registered |
 //! | `data_type.rs`, `persist.rs` | the type's callbacks, each with its reason; RDB, AOF and digest |
 //! | `defrag.rs` | moving a value's allocations for active defragmentation |
@@ -48,6 +49,7 @@ pub mod logfile;
 pub mod main_thread;
 pub mod persist;
 pub mod replies;
+mod run;
 pub mod section;
 pub mod slots;
 pub mod spec;

@@ -37,6 +37,8 @@ pub enum KeyUse {
     Insert,
     /// Changes what is in it.
     Change,
+    /// As `Change`; and after SINK there may be another one, which is added to.
+    ChangeWithSink,
     /// Shows what is in it and changes it.
     Take,
     /// As `Take`; and there may be several, whose number is the first argument.
@@ -52,7 +54,7 @@ impl KeyUse {
         let flags = match self {
             KeyUse::Read => raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS,
             KeyUse::Measure => raw::REDISMODULE_CMD_KEY_RO,
-            KeyUse::Insert | KeyUse::Change => {
+            KeyUse::Insert | KeyUse::Change | KeyUse::ChangeWithSink => {
                 raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_UPDATE
             }
             KeyUse::Take | KeyUse::TakeOfMany => {

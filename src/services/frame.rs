@@ -10,6 +10,7 @@ use super::log::{LogForm, LoggedCircumstances};
 use super::notify::{self, Announced};
 use super::place::QueueKey;
 use super::settle;
+use super::sink;
 use super::value::QueueValue;
 use super::waiting;
 use super::wakeup;
@@ -163,6 +164,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         if self.source == Source::Client || self.host.with(|state| state.is_active()) {
             waiting::serve_at_command(self.host, &self.key, self.value, now);
         }
+        sink::wake(self.host, self.value);
         wakeup::plan(self.host, self.value, || self.key.database(), || self.key.name());
     }
 }

@@ -60,6 +60,9 @@ pub trait Host: Copy {
     /// Returns false after the last key; then it begins anew.
     fn walk_on(self) -> bool;
 
+    /// Writes a line to the server's log, for the operator.
+    fn warn(self, what: &str);
+
     /// Reports an impossible branch to the operator. The server goes on.
     fn bug(self, what: &str);
 

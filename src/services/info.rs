@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 
 use super::calendar;
-use super::notify::{JOBS_ADDED, JOBS_DELETED, JOBS_FINISHED, JOBS_POPPED};
+use super::notify::{JOBS_ADDED, JOBS_DELETED, JOBS_FINISHED, JOBS_POPPED, JOBS_SUNK};
 use super::state;
 use crate::queue::State;
 use crate::server::client::Client;
@@ -39,6 +39,7 @@ pub fn show(section: &Section, is_going_down: bool, look: impl Fn(Remembered) ->
     section.number(c"jobs_popped", JOBS_POPPED.load(Ordering::Relaxed));
     section.number(c"jobs_finished", JOBS_FINISHED.load(Ordering::Relaxed));
     section.number(c"jobs_deleted", JOBS_DELETED.load(Ordering::Relaxed));
+    section.number(c"jobs_sunk", JOBS_SUNK.load(Ordering::Relaxed));
     show(c"diverged", |state| state.diverged);
     section.number(c"bugs", logfile::bugs());
     show(c"watchers", |state| (state.waiters.len() - state.waiters.consumers()) as u64);

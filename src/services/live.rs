@@ -203,6 +203,10 @@ impl<'c> Host for Live<'c> {
         goes_on
     }
 
+    fn warn(self, what: &str) {
+        logfile::warning(what);
+    }
+
     fn bug(self, what: &str) {
         logfile::bug(what);
     }

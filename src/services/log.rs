@@ -26,6 +26,9 @@ pub const APPLY: &CStr = c"DQ.APPLY";
 /// The command for deliveries.
 pub const POP: &CStr = c"DQ.POP";
 
+/// The entry for runs of schedules that a sink passes over.
+pub const PASS_OVER: &CStr = c"PASSOVER";
+
 /// The command for jobs that were given back.
 pub const RELEASE: &CStr = c"DQ.RELEASE";
 
@@ -62,7 +65,7 @@ pub enum LogForm<'w> {
     AsSent,
     /// Another command with the same outcome, and its arguments after the key.
     Command(&'w CStr, &'w [&'w [u8]]),
-    /// An internal change that has no client command (FORGET).
+    /// An internal change that has no client command (FORGET, PASSOVER).
     Internal(&'w CStr, &'w [&'w [u8]]),
 }
 

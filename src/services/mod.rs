@@ -10,6 +10,7 @@
 //! | `watching.rs`, `watchers.rs` | clients that wait for what becomes of a job or a lease; what they watch |
 //! | `delivery.rs`, `pending.rs` | delivering to them; jobs assigned to a client that it hasn't got yet |
 //! | `pacemaker.rs`, `alarm.rs` | what the timer does; when it wakes |
+//! | `sink.rs`, `sink_trouble.rs` | jobs that leave for a stream; one that refuses them |
 //! | `hints.rs`, `wakeup.rs` | when the timer must look at which queue |
 //! | `lifecycle.rs`, `moved.rs` | queues that come to keys and leave them; cluster slots that move |
 //! | `sweep.rs`, `pace.rs` | finding queues that have moved; how fast |
@@ -52,6 +53,8 @@ pub mod persistence;
 mod place;
 mod recording_calendar;
 mod settle;
+mod sink;
+mod sink_trouble;
 mod state;
 mod sums;
 mod sweep;

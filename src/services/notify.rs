@@ -10,8 +10,8 @@ use super::host::Host;
 use super::place::QueueKey;
 use crate::queue::{
     Add, Added, Affected, Alter, Altered, Bury, Deliveries, Done, Effect, Events, Finish, Followed,
-    ForgetGroups, KickJob, Operation, Pause, Pop, PopById, Queue, Release, Remove, Renew, Resume,
-    Resumed, Resuming, Settle, Touch,
+    ForgetGroups, KickJob, Operation, PassOver, Pause, Pop, PopById, Queue, Release, Remove, Renew,
+    Resume, Resumed, Resuming, Settle, Touch,
 };
 
 const ADDED: &CStr = c"dq.added";
@@ -27,6 +27,8 @@ pub static JOBS_ADDED: AtomicU64 = AtomicU64::new(0);
 pub static JOBS_POPPED: AtomicU64 = AtomicU64::new(0);
 pub static JOBS_FINISHED: AtomicU64 = AtomicU64::new(0);
 pub static JOBS_DELETED: AtomicU64 = AtomicU64::new(0);
+/// Jobs that left for a sink: they count among the others, too.
+pub static JOBS_SUNK: AtomicU64 = AtomicU64::new(0);
 
 /// What is to be said of a change.
 #[derive(Clone, Copy, Debug, Default)]
@@ -142,6 +144,8 @@ impl Announced for Resuming<'_> {
         Announcement::event(RESUMED)
     }
 }
+
+impl Announced for PassOver {}
 
 impl Announced for KickJob<'_> {}
 

@@ -15,7 +15,7 @@ use super::host::Host;
 use super::log::LogForm;
 use super::place::{Access, Closed, Database, QueueKey};
 use super::value::QueueValue;
-use super::{lazyfree, moved, notify, settle, sweep, waiting, watching};
+use super::{lazyfree, moved, notify, settle, sink, sweep, waiting, watching};
 use crate::queue::{ForgetGroups, Removal, Remove, Time};
 
 /// `LATENCY HISTORY dq-timer` shows runs that took their whole budget or more.
@@ -153,11 +153,16 @@ fn look_after<H: Host>(
     {
         waiting::serve_soon(host, key.database(), key.name());
     }
+    let sink_again = sink::pour(host, key, value, slice, now);
     let next = value.queue.find_wake_at().map(|next| match access {
         Access::Write => next,
         // What must be forgotten has to wait until this server may write.
         Access::Read => next.max(now.saturating_add(UNTIL_WRITABLE)),
     });
+    if let Some(again) = sink_again {
+        value.queue.wake_by(again);
+    }
+    let next = next.into_iter().chain(sink_again).min();
     value.hint = next;
     value.share_counts();
     next

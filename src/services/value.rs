@@ -1,6 +1,7 @@
 //! The value of a key: the queue, and what the services remember of it.
 
 use super::lateness::Lateness;
+use super::sink_trouble::SinkTrouble;
 use super::sums::QueueSums;
 use crate::queue::{Counts, Lease, Queue, Time};
 
@@ -11,6 +12,8 @@ pub struct QueueValue {
     /// The time of this queue's hint, if it has one.
     pub(super) hint: Option<Time>,
     pub(super) lateness: Lateness,
+    /// If the stream of its sink has refused a job.
+    pub(super) sink_trouble: Option<Box<SinkTrouble>>,
     share: QueueSums,
     /// The lease epoch in which this queue last got its lease floor: see [`super::leases`].
     pub(super) lease_epoch: u64,
@@ -28,6 +31,7 @@ impl QueueValue {
             queue,
             hint: None,
             lateness: Lateness::default(),
+            sink_trouble: None,
             share,
             lease_epoch: 0,
             number,
@@ -40,6 +44,11 @@ impl QueueValue {
 
     pub fn lateness(&self) -> &Lateness {
         &self.lateness
+    }
+
+    /// Why jobs can't leave for the sink, if they can't.
+    pub fn sink_error(&self) -> Option<&str> {
+        self.queue.sink().and(self.sink_trouble.as_ref())?.error()
     }
 
     /// Updates the sums over all queues with the number of jobs of this queue.

@@ -22,10 +22,9 @@ use super::delivery::{self, Delivered};
 use super::host::Host;
 use super::place::{Access, Closed, Database, QueueKey, Ticket};
 use super::value::QueueValue;
-use super::wakeup;
 use super::watchers::Ended;
-use super::watching;
 use super::wish::{JobsWish, Wish};
+use super::{sink, wakeup, watching};
 use crate::queue::{Id, Mode, Time};
 
 /// How many clients are unblocked in a turn. The server writes their replies at the end of the
@@ -260,6 +259,7 @@ fn give_back_undelivered<H: Host>(host: H, slice: &TimeSlice) {
             let is_it = undelivered.is_of(value);
             if is_it {
                 delivery::give_back(host, &key, value, &mut undelivered, slice);
+                sink::wake(host, value);
             }
             wakeup::plan(host, value, || database, || key.name());
             is_it

@@ -79,6 +79,79 @@ fn a_queue_with_limits() {
 }
 
 #[test]
+fn a_queue_with_a_sink_has_a_field_more() {
+    let mut queue = Queue::new(SEED);
+    let told = told(100);
+    let alter = |sink| Alter { sink: Some(sink), ..Alter::default() };
+    queue.apply(&told, &alter(None));
+    let without = queue.record().encode();
+    queue.apply(&told, &alter(Some(Sink::new(id("out"), 300))));
+    let with = |stream: &[u8], max_len: &[u8]| {
+        // No job has edges.
+        let extra = bytes(&[&[0x92, 0x92, 0xc4, stream.len() as u8], stream, max_len, &[0]]);
+        bytes(&[&[0x9a], &without[1..], &extra])
+    };
+    let record = with(b"out", &[0xcd, 1, 44]);
+    assert_eq!((without[0], queue.record().encode()), (0x99, record.clone()));
+    let restored = |record: &[u8]| {
+        let mut queue = Queue::new(SEED);
+        queue.restore(&QueueRecord::decode(record)?).map(|()| queue)
+    };
+    assert_eq!(restored(&record).unwrap().record().encode(), record);
+    let all = with(b"out", &[0]);
+    let sink = restored(&all).unwrap().sink().cloned().unwrap();
+    assert_eq!((sink.stream(), sink.max_len()), (&b"out"[..], None));
+    assert!(restored(&without).unwrap().sink().is_none());
+    for impossible in [with(b"", &[0]), with(b"out", &[0xcf, 128, 0, 0, 0, 0, 0, 0, 0])] {
+        assert_eq!(restored(&impossible).err(), Some(RecordError::Impossible));
+    }
+}
+
+#[test]
+fn edges_are_these_bytes() {
+    let mut queue = Queue::new(SEED);
+    for name in ["a", "b", "c"] {
+        queue.apply(&told(100), &Add::plain(id(name), b""));
+    }
+    let edges = |after: &[&'static str], on_dead, is_on_hold| {
+        let after = after.iter().map(|name| id(name)).collect();
+        Some(Box::new(NewEdges { after, on_dead, is_on_hold, ..NewEdges::default() }))
+    };
+    let due = Due::In(ms(7));
+    let all = Add {
+        edges: edges(&["a", "b", "c"], OnDead::Hold, false),
+        due,
+        ..Add::plain(id("d"), b"")
+    };
+    queue.apply(&told(100), &all);
+    let due = Due::At(at(300));
+    queue.apply(
+        &told(100),
+        &Add { edges: edges(&[], OnDead::Run, true), due, ..Add::plain(id("e"), b"") },
+    );
+    queue.apply(&told(100), &Pop { count: 2, ..Pop::ONE });
+    let claim = |name| Claim { id: id(name), lease: None };
+    let done = Done { claim: claim("a"), result: Some(b"x"), keep: None, adds: Vec::new() };
+    queue.apply(&told(100), &done);
+    queue.apply(&told(100), &Bury { claim: claim("b"), reason: None });
+    // No sink, and two jobs have edges.
+    assert!(queue.record().encode().ends_with(&[0x92, 0xc0, 2]));
+    let records: Vec<EdgesRecord> = queue.edge_records().collect();
+    let expected = bytes(&[
+        &[0x92, 0x98, 0xc4, 1, b'd', 0x93],
+        // Done with a result, dead, open.
+        &[0x93, 0xc4, 1, b'a', 2, 0xc4, 1, b'x'],
+        &[0x93, 0xc4, 1, b'b', 1, 0xc0],
+        &[0x93, 0xc4, 1, b'c', 0, 0xc0],
+        // The only record of the job; HOLD; not on hold; 7 ms behind the last edge.
+        &[0xc3, 0xc2, 0, 0xc2, 7, 0],
+        &[0x98, 0xc4, 1, b'e', 0x90, 0xc3, 0xc2, 1, 0xc3, 0, 0xcd, 1, 44],
+    ]);
+    assert_eq!(records.encode(), expected);
+    assert_eq!(Vec::<EdgesRecord>::decode(&expected).unwrap(), records);
+}
+
+#[test]
 fn groups_and_a_queue_with_limits_for_them_are_these_bytes() {
     let mut queue = Queue::new(SEED);
     let group_rate = Some(Rate::new(3, ms(10), 2));

@@ -161,6 +161,8 @@ impl<'s> Session<'s> {
     }
 
     fn end(mut self) {
+        // What may leave for a sink has left: a look has turns, too.
+        (0..TURNS_OF_TIMER).for_each(|_| self.turn());
         look::at_everything(self.server);
         let log = self.server.take_log();
         self.heard(log);

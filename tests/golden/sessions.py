@@ -368,6 +368,13 @@ SESSIONS = [
     OK
     """,
     r"""
+    # A sink, of which nothing is due.
+    > DQ.ALTER sink SINK "a stream" MAXLEN 1000
+    OK
+    > DQ.ADD sink a x DELAY 86400000
+    "a"
+    """,
+    r"""
     # Keys that the server moved, copied and restored.
     > DQ.ADD renamed-from a x DELAY 86400000
     "a"

@@ -9,7 +9,7 @@ use crate::job;
 use crate::operation::given_ids;
 use crate::reference::Reference;
 use crate::schedule;
-use crate::subject::{at, id};
+use crate::subject::{at, id, sink};
 use crate::told::{self, Bytes};
 
 /// The queue stands as the reference does, wherever one looks.
@@ -29,6 +29,7 @@ pub fn compare_all_but_totals(queue: &Queue, reference: &Reference) {
         queue.paused_until(now),
         Some(at(reference.paused_until)).filter(|until| *until > now)
     );
+    assert_eq!(queue.sink().cloned(), reference.sink.map(sink), "sink");
     let oldest = reference.in_state(State::Ready).map(job::Job::due).min();
     assert_eq!(queue.oldest_ready(), oldest.map(at), "oldest");
     let defaults = told::Defaults {

@@ -360,6 +360,12 @@ fn limits() -> impl Strategy<Value = Alteration> {
     })
 }
 
+fn sink() -> impl Strategy<Value = Alteration> {
+    let sink = (1..4u8, prop_oneof![Just(0u64), 1..9u64]);
+    let sink = prop::option::of(sink).prop_map(Some);
+    sink.prop_map(|sink| Alteration { sink, ..Alteration::default() })
+}
+
 fn of_operators() -> impl Strategy<Value = Operation> {
     let at_most = || prop_oneof![6 => 1..4usize, 1 => Just(1_000usize)];
     let purge = (prop::sample::select(State::ALL.to_vec()), span(), at_most());
@@ -376,6 +382,7 @@ fn of_operators() -> impl Strategy<Value = Operation> {
         5 => group().prop_map(|group| Operation::Resume { group }),
         2 => alteration().prop_map(Operation::Alter),
         5 => limits().prop_map(Operation::Alter),
+        1 => sink().prop_map(Operation::Alter),
     ]
 }
 

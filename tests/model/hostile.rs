@@ -248,8 +248,15 @@ fn queue_record() -> impl Strategy<Value = Blob> {
     let arrival = prop_oneof![2 => Just((0, 0)), 1 => (time(), prop_oneof![0..9u32, any::<u32>()])];
     let start = (number(), (time(), number()), totals, time(), time());
     let end = (log_state, arrival, (number(), number(), number()));
-    blob((start, settings, end).prop_map(|(start, settings, end)| {
-        [&[0x99], &bytes_of(start)[1..], &settings, &bytes_of(end)[1..]].concat()
+    let stream = prop_oneof![8 => 1..9usize, 1 => Just(0), 1 => 510..515usize];
+    let sink = prop::option::of((
+        stream.prop_map(|len| serde_bytes::ByteBuf::from(vec![7; len])),
+        number(),
+    ));
+    blob((start, settings, end, sink).prop_map(|(start, settings, end, sink)| {
+        let fields = 9 + u8::from(sink.is_some());
+        let sink = sink.map_or(Vec::new(), bytes_of);
+        [&[0x90 + fields], &bytes_of(start)[1..], &settings, &bytes_of(end)[1..], &sink].concat()
     }))
 }
 

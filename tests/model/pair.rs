@@ -8,7 +8,7 @@ use crate::operation::{Floor, Turn};
 use crate::reference::Reference;
 use crate::schedule::OfTests;
 use crate::subject::{at, circumstances, Subject};
-use crate::told::{Circumstances, Command, LEASE_MAX};
+use crate::told::{Circumstances, Command, Outcome, LEASE_MAX};
 use crate::{watch, SEED};
 
 pub struct Pair {
@@ -52,12 +52,18 @@ impl Pair {
     fn apply(&mut self, told: &Circumstances, command: &Command) -> Option<Entry> {
         let log_state = *self.subject.queue.log_state();
         let mut calendar = OfTests::default();
+        let for_sink = matches!(command, Command::Pop { no_ack: true, .. })
+            .then(|| self.subject.next_for_sink(&circumstances(told)));
         // Not always: it takes as long as all the rest.
         let watched = (self.clock % 4 == 0).then(|| watch::all(&mut self.subject.queue));
         let outcome = self.subject.apply(&circumstances(told), command, &mut calendar);
         match watched {
             Some(watched) => watch::check(&mut self.subject.queue, &watched, command),
             None => drop(self.subject.queue.take_news()),
+        }
+        if let (Outcome::HandedOut(handed, _), Some(for_sink)) = (&outcome, for_sink) {
+            let first = handed.first().map(|job| (job.id.clone(), job.body.clone()));
+            assert_eq!(for_sink, first, "a sink takes what a pop hands out first");
         }
         let expected = self.reference.apply(told, command, &outcome);
         assert_eq!(outcome, expected, "of {command:?} under {told:?}");

@@ -32,6 +32,7 @@ pub struct Reference {
     pub totals: Totals,
     pub paused_until: u64,
     pub settings: Settings,
+    pub sink: Option<(u8, u64)>,
     /// By the rate.
     pub departures: Departures,
     pub groups: Groups,
@@ -54,6 +55,7 @@ impl Default for Reference {
             totals: Totals::default(),
             paused_until: 0,
             settings: Settings::default(),
+            sink: None,
             departures: Departures::default(),
             groups: Groups::default(),
             deliveries: Vec::new(),
@@ -447,6 +449,7 @@ impl Reference {
             group_concurrency: alteration.group_concurrency.unwrap_or(before.group_concurrency),
             group_rate: alteration.group_rate.unwrap_or(before.group_rate),
         };
+        self.sink = alteration.sink.unwrap_or(self.sink);
         self.alter_group_rate(before.group_rate, now);
         self.departures = self.departures.altered(before.rate, self.settings.rate, now);
     }

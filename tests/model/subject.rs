@@ -3,6 +3,7 @@
 use dq::queue::{self as core, Changed, Operation, Queue, State};
 
 use crate::groups;
+use crate::schedule::OfTests;
 use crate::told::{self, Alteration, Bytes, Command, Handed, Outcome, When};
 
 #[derive(Clone)]
@@ -178,6 +179,14 @@ impl Subject {
         }
     }
 
+    /// What a sink would add to its stream now.
+    pub fn next_for_sink(&self, told: &core::Circumstances) -> Option<(Bytes, Bytes)> {
+        let mut queue = self.queue.clone();
+        while queue.apply_by(told, &core::PassOver, &mut OfTests::default()).has_changed() {}
+        let next = queue.next_to_leave(told.now)?;
+        Some((next.id.bytes().to_vec(), next.body.to_vec()))
+    }
+
     fn pop(
         &mut self,
         told: &core::Circumstances,
@@ -322,6 +331,11 @@ fn new_job<'a>(add: &'a told::Add, group: Option<&'a [u8]>) -> core::Add<'a> {
     }
 }
 
+/// As one is called in these tests.
+pub fn sink((number, max_len): (u8, u64)) -> core::Sink {
+    core::Sink::new(id(&[number]), max_len)
+}
+
 fn alter(alteration: &Alteration) -> core::Alter {
     let Alteration {
         ttr,
@@ -349,5 +363,6 @@ fn alter(alteration: &Alteration) -> core::Alter {
         rate: rate.map(|rate| rate.map(rate_of)),
         group_concurrency: alteration.group_concurrency,
         group_rate: alteration.group_rate.map(|rate| rate.map(rate_of)),
+        sink: alteration.sink.map(|sink| sink.map(self::sink)),
     }
 }

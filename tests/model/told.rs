@@ -167,6 +167,8 @@ pub struct Alteration {
     pub rate: Option<Option<Rate>>,
     pub group_concurrency: Option<u32>,
     pub group_rate: Option<Option<Rate>>,
+    /// The number of a stream, and how much it keeps.
+    pub sink: Option<Option<(u8, u64)>>,
 }
 
 /// Of which delivery of which job; without a lease, of the latest one.

@@ -391,6 +391,22 @@ def memory_leaks(records: list[Record]) -> list[Record] | None:
     return records
 
 
+@fault("sink")
+def a_stream_has_lost_a_job(records: list[Record]) -> list[Record] | None:
+    records.append(
+        {"fact": "sink", "at": 0, "epoch": 0, "jobs": 2, "lost": ["7"], "most": 1, "left": 0}
+    )
+    return records
+
+
+@fault("sink")
+def jobs_stay_beside_a_sink(records: list[Record]) -> list[Record] | None:
+    records.append(
+        {"fact": "sink", "at": 0, "epoch": 0, "jobs": 2, "lost": [], "most": 1, "left": 1}
+    )
+    return records
+
+
 @fault("digest")
 def a_replica_differs(records: list[Record]) -> list[Record] | None:
     here, there = {"0/q": ["a" * 40, 3]}, {"0/q": ["b" * 40, 3]}

@@ -18,6 +18,7 @@ SCENES: dict[str, tuple[str, int, list[Scene]]] = {
         [large.in_commands, large.as_a_key, large.forgotten],
     ),
     "due": ("A million jobs, due in one millisecond", many.MANY, [time.due]),
+    "sunk": ("A million jobs that leave for a sink", many.MANY, [time.sunk]),
     "lives": ("A million jobs that expire together", many.MANY, [time.lives]),
     "kept": ("A million dead jobs", many.MANY, [time.kept]),
     "leases": ("Ten thousand leases that end together", time.LEASES, [time.leases]),

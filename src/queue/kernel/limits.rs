@@ -6,6 +6,7 @@
 use crate::queue::lines::lanes::Lanes;
 use crate::queue::value::rate::{Tat, TatParts};
 use crate::queue::value::settings::Settings;
+use crate::queue::value::sink::Sink;
 use crate::queue::value::time::Time;
 
 /// A queue's settings, and what they let leave.
@@ -16,6 +17,8 @@ pub(in crate::queue) struct Limits {
     tat: Tat,
     /// Until then no job is handed out.
     paused_until: Time,
+    /// Where jobs go when they may leave, if no client waits for them.
+    sink: Option<Box<Sink>>,
 }
 
 /// How many jobs may leave at a moment.
@@ -51,9 +54,27 @@ impl Limits {
         };
     }
 
+    pub fn sink(&self) -> Option<&Sink> {
+        self.sink.as_deref()
+    }
+
+    pub fn set_sink(&mut self, sink: Option<Sink>) {
+        self.sink = sink.map(Box::new);
+    }
+
+    pub fn memory(&self) -> usize {
+        self.sink.as_ref().map_or(0, |sink| sink.memory())
+    }
+
     /// Restores a saved state.
-    pub fn restore(&mut self, settings: Settings, tat: Tat, paused_until: Time) {
-        *self = Limits { settings, tat, paused_until };
+    pub fn restore(
+        &mut self,
+        settings: Settings,
+        tat: Tat,
+        paused_until: Time,
+        sink: Option<Sink>,
+    ) {
+        *self = Limits { settings, tat, paused_until, sink: sink.map(Box::new) };
     }
 
     /// Until when no job is handed out. It may be in the past.

@@ -207,6 +207,7 @@ impl Queue {
         size_of::<Queue>()
             + self.store.memory()
             + self.lanes.memory()
+            + self.limits.memory()
             + self.groups.as_ref().map_or(0, |groups| groups.memory())
             + self.edges.as_ref().map_or(0, |edges| edges.memory())
             + self.watch.memory()

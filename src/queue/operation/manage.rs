@@ -11,6 +11,7 @@ use crate::queue::value::policy::{Attempts, Backoff};
 use crate::queue::value::rate::Rate;
 use crate::queue::value::recurrence::Calendar;
 use crate::queue::value::settings::Settings;
+use crate::queue::value::sink::Sink;
 use crate::queue::value::state::{Progress, Stage, State};
 use crate::queue::value::time::{Millis, Time};
 
@@ -50,7 +51,7 @@ pub struct Resume<'a> {
 }
 
 /// Sets what jobs get that are added from now on, and limits. What isn't named stays as it was.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Alter {
     pub ttr: Option<Millis>,
     pub attempts: Option<Attempts>,
@@ -67,6 +68,8 @@ pub struct Alter {
     /// 0 is no limit.
     pub group_concurrency: Option<u32>,
     pub group_rate: Option<Option<Rate>>,
+    /// `Some(None)`: jobs wait for clients.
+    pub sink: Option<Option<Sink>>,
 }
 
 /// What came of a pause, its end, or other settings.
@@ -167,6 +170,9 @@ impl Operation for Alter {
         };
         queue.limits.alter(settings, now);
         queue.limit_groups(&before, now);
+        if let Some(sink) = &self.sink {
+            queue.limits.set_sink(sink.clone());
+        }
         // Dead jobs may have to be forgotten earlier, ready ones may leave.
         queue.ledger.wake_now();
         Altered::Yes

@@ -3,6 +3,7 @@
 pub mod consume;
 pub mod depend;
 pub mod done;
+pub mod leaving;
 pub mod manage;
 pub mod new_edges;
 pub mod passed_over;

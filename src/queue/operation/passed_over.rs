@@ -6,6 +6,7 @@
 
 use crate::queue::groups::turns::NextJob;
 use crate::queue::kernel::job::{JobView, REASON_LATE, REASON_NO_ATTEMPTS_LEFT};
+use crate::queue::kernel::operation::{Affected, Operation};
 use crate::queue::kernel::queue::Queue;
 use crate::queue::kernel::transition::{Cause, Reason, Transition};
 use crate::queue::lines::lanes::FromLane;
@@ -43,6 +44,23 @@ impl Calendar for PopBudget<'_> {
     fn following(&mut self, cron: &Cron, from: Time, after: Time) -> Following {
         self.questions += 1;
         self.calendar.following(cron, from, after)
+    }
+}
+
+/// Passes over what a pop would pass over before the first job that it hands out, and hands out
+/// nothing. A bounded number: after 0, the first job isn't too late.
+#[derive(Clone, Copy, Debug)]
+pub struct PassOver;
+
+impl Operation for PassOver {
+    type Outcome = Affected;
+
+    fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Affected {
+        let mut budget = PopBudget::of(calendar);
+        if queue.store.schedules() > 0 && queue.lets_leave(now) {
+            queue.first_in_time(now, &mut FromLane::default(), &mut budget);
+        }
+        Affected(budget.passed_over)
     }
 }
 

@@ -10,10 +10,11 @@ use crate::queue::value::rate::{Tat, TatParts};
 use crate::queue::value::record::{Record, RecordError};
 use crate::queue::value::serial::Serial;
 use crate::queue::value::settings::Settings;
+use crate::queue::value::sink::Sink;
 use crate::queue::value::time::{Millis, Time};
 
 /// Everything about a queue but its jobs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueRecord {
     pub(in crate::queue) last_lease: Lease,
     pub(in crate::queue) serial: Serial,
@@ -28,14 +29,23 @@ pub struct QueueRecord {
     pub(in crate::queue) arrival: TatParts,
     /// Where its groups have got to.
     pub(in crate::queue) groups: GroupSerials,
-    /// How many jobs have records of edges.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub(in crate::queue) edges: u64,
+    #[serde(default, skip_serializing_if = "QueueExtra::is_none")]
+    pub(in crate::queue) extra: QueueExtra,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
+/// What most queues don't have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(in crate::queue) struct QueueExtra {
+    pub sink: Option<Sink>,
+    /// How many jobs have records of edges.
+    pub edges: u64,
+}
+
+impl QueueExtra {
+    fn is_none(&self) -> bool {
+        *self == QueueExtra::default()
+    }
 }
 
 impl QueueRecord {
@@ -46,7 +56,7 @@ impl QueueRecord {
 
     /// How many jobs have records of edges.
     pub fn edges_len(&self) -> u64 {
-        self.edges
+        self.extra.edges
     }
 
     pub(in crate::queue) fn tat(&self) -> Result<Tat, RecordError> {
@@ -59,7 +69,8 @@ impl QueueRecord {
 
     /// Whether all that it says is possible.
     pub fn check(&self) -> Result<(), RecordError> {
-        if self.settings.ttr == Some(Millis::ZERO) {
+        let has_sink = self.extra.sink.as_ref().is_none_or(Sink::is_possible);
+        if self.settings.ttr == Some(Millis::ZERO) || !has_sink {
             return Err(RecordError::Impossible);
         }
         self.tat().map(drop)
@@ -67,7 +78,7 @@ impl QueueRecord {
 
     /// The part that is the same on a primary and its replicas.
     pub fn without_totals(&self) -> QueueRecord {
-        QueueRecord { totals: Totals::default(), counted: Time::ZERO, ..*self }
+        QueueRecord { totals: Totals::default(), counted: Time::ZERO, ..self.clone() }
     }
 
     /// What makes two queues the same that came to be so in different ways: also the check is left

@@ -2,7 +2,7 @@
 
 use super::block::ReadJob;
 use super::job::JobRecord;
-use super::queue::QueueRecord;
+use super::queue::{QueueExtra, QueueRecord};
 use crate::queue::edges::edge::Dependent;
 use crate::queue::edges::record::EdgesRecord;
 use crate::queue::groups::record::GroupRecord;
@@ -130,7 +130,10 @@ impl Queue {
             log_state: *ledger.log_state(),
             arrival: rate.map_or((0, 0), |rate| rate.parts_of(limits.tat())),
             groups: self.groups.as_ref().map_or((0, 0, 0), |groups| groups.serials()),
-            edges: self.edges.as_ref().map_or(0, |edges| edges.dependents_len() as u64),
+            extra: QueueExtra {
+                sink: limits.sink().cloned(),
+                edges: self.edges.as_ref().map_or(0, |edges| edges.dependents_len() as u64),
+            },
         }
     }
 
@@ -139,7 +142,8 @@ impl Queue {
         record.check()?;
         self.ledger.raise_serial(record.serial);
         self.ledger.raise_lease(record.last_lease);
-        self.limits.restore(record.settings, record.tat()?, record.paused_until);
+        let sink = record.extra.sink.clone();
+        self.limits.restore(record.settings, record.tat()?, record.paused_until, sink);
         if let Some(groups) = &mut self.groups {
             groups.restore_serials(record.groups, self.limits.settings());
         }

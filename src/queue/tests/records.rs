@@ -27,7 +27,8 @@ fn a_record_without_totals_or_history_has_all_the_rest() {
     queue.apply(&told(80), &Pause { group: None, span: None });
     let record = queue.record();
     assert!(record.totals != Totals::default() && record.counted > Time::ZERO);
-    let without_totals = QueueRecord { totals: Totals::default(), counted: Time::ZERO, ..record };
+    let without_totals =
+        QueueRecord { totals: Totals::default(), counted: Time::ZERO, ..record.clone() };
     assert_eq!(record.without_totals(), without_totals);
     assert_ne!(record.without_history(), without_totals, "the check");
     let LogState { clock, defaults, check } = record.without_history().log_state;

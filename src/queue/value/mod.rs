@@ -9,6 +9,7 @@ pub mod record;
 pub mod recurrence;
 pub mod serial;
 pub mod settings;
+pub mod sink;
 pub mod state;
 pub mod tally;
 pub mod time;

@@ -103,6 +103,8 @@ pub struct Account {
     last_lease: u64,
     paused_until: u64,
     keep_dead: u64,
+    /// The number of the stream to which jobs go.
+    pub sink: Option<u8>,
     events: i64,
 }
 
@@ -170,6 +172,8 @@ impl Account {
             }
             Operation::Bury { id, lease } => Outcome::Done(self.bury(now, id, *lease)),
             Operation::ForgetGroups => Outcome::Jobs(self.groups.forget_idle(now, &self.jobs)),
+            // There are no schedules in these sessions.
+            Operation::PassOver => Outcome::Jobs(0),
             Operation::Delete(ids) | Operation::Forget(ids) => {
                 self.each(ids, |account, id| account.remove(id).is_some())
             }
@@ -190,6 +194,10 @@ impl Account {
             }
             Operation::KeepDead(span) => {
                 self.keep_dead = *span;
+                Outcome::Done(true)
+            }
+            Operation::Sink(sink) => {
+                self.sink = *sink;
                 Outcome::Done(true)
             }
         }

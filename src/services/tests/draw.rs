@@ -53,6 +53,7 @@ impl World {
             37 => Command::Look(place),
             38 => Command::Change(place, self.draw_pause()),
             40 if self.troubles.groups => Command::Change(place, self.draw_of_groups()),
+            41 if self.troubles.sinks => Command::Change(place, self.draw_sink()),
             39 => Command::Change(place, Operation::KeepDead(self.one_of(&[0, 1, 30]))),
             _ => {
                 let ids = (0..self.rng.usize(1..4)).map(|_| self.id()).collect();
@@ -67,6 +68,10 @@ impl World {
             1..4 => Operation::Pause(None, Some(self.rng.u64(1..30))),
             _ => Operation::Resume(None),
         }
+    }
+
+    fn draw_sink(&mut self) -> Operation {
+        Operation::Sink(self.one_of(&[None, Some(1), Some(2)]))
     }
 
     fn draw_of_groups(&mut self) -> Operation {

@@ -224,6 +224,17 @@ impl World {
         }
     }
 
+    /// What may leave a queue with a sink has left it.
+    pub fn inspect_the_poured(&self) {
+        if self.stepped_at.is_some() {
+            return;
+        }
+        for account in self.accounts.values().filter(|account| account.sink.is_some()) {
+            let now = account.time_at(self.primary.wall_ms());
+            assert!(!account.has_something(now), "stuck beside a sink: {account:?}");
+        }
+    }
+
     /// After everybody has gone, and everything.
     pub fn inspect_what_is_left(&self) {
         for (node, name) in [(&self.primary, "primary"), (&self.replica, "replica")] {

@@ -54,9 +54,11 @@ impl World {
                         own = Some(outcome);
                     }
                 }
+                Event::Ran(place, words) => self.judge_poured(place, &words),
                 Event::Told(client, departure) => self.judge_told(client, departure),
             }
         }
+        assert!(self.pouring.is_none(), "{:?} is in a stream and in its queue", self.pouring);
         own
     }
 
@@ -87,6 +89,7 @@ impl World {
                 judge_forgotten(&before, ids, time);
                 false
             }
+            Operation::PassOver => panic!("there is nothing to pass over"),
             Operation::ForgetGroups => {
                 assert!(time >= before.clock + QUIET_MS, "of a queue that is busy");
                 false
@@ -110,7 +113,8 @@ impl World {
             | Operation::Pause(..)
             | Operation::Resume(_)
             | Operation::LimitGroups(_)
-            | Operation::KeepDead(_) => {
+            | Operation::KeepDead(_)
+            | Operation::Sink(_) => {
                 assert!(is_as_sent && said.is_some(), "{operation:?} is logged and nobody said it");
                 true
             }
@@ -144,6 +148,9 @@ impl World {
     ) -> bool {
         let handed = self.note_leases(place, outcome);
         if handed.is_empty() {
+            return false;
+        }
+        if self.is_poured(place, terms, handed) {
             return false;
         }
         if let Some(Said { command: Command::Pop { terms: own, .. }, is_inside_another }) = said {

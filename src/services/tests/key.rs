@@ -105,4 +105,16 @@ impl QueueKey for Key<'_> {
         let (told, operation) = read_logged(command, words);
         self.log(told, operation, false);
     }
+
+    fn run(&self, command: &CStr, words: &[&[u8]]) -> Result<(), String> {
+        assert!(matches!(self.context, Context::Timer), "only the timer runs commands");
+        assert!(self.node.may_change(), "{command:?} is run while nothing must be written");
+        if let Some(error) = &*self.node.refuses.borrow() {
+            return Err(error.clone());
+        }
+        let words = [command.to_bytes()].iter().chain(words).map(|word| word.to_vec()).collect();
+        let place = (self.database, self.name.into());
+        self.node.events.borrow_mut().push(Event::Ran(place, words));
+        Ok(())
+    }
 }

@@ -10,6 +10,7 @@
 //! | `keyspace.rs`, `commands.rs`, `operation.rs` | what a server does to keys; commands and entries of the log |
 //! | `account.rs`, `groups.rs` | the world's own account of a queue, which shares no code with it; of its groups |
 //! | `single/` | no session: one service at a time, on a server of these |
+//! | `streams.rs` | jobs that go to streams |
 //! | `judge.rs`, `inspect.rs` | what servers do, beside the accounts; what must be so at the end of each turn |
 //!
 //! A session that finds something tells its seed:
@@ -30,6 +31,7 @@ mod keyspace;
 mod node;
 mod operation;
 mod single;
+mod streams;
 mod troubles;
 mod world;
 

@@ -16,7 +16,7 @@ use crate::services::wish::Wish;
 use crate::services::{lifecycle, moved, pacemaker, waiting, wakeup};
 
 use super::key::{Context, Key};
-use super::operation::Operation;
+use super::operation::{Bytes, Operation};
 
 /// The wall clock at the beginning, if it is right.
 const BEGIN_MS: u64 = 1_800_000_000_000;
@@ -31,6 +31,8 @@ pub type ClientNumber = usize;
 /// What a server told the world, in its order.
 pub enum Event {
     Logged(Logged),
+    /// A command of the server that the module ran for a queue: it is in the log, too.
+    Ran(KeyRef, Vec<Bytes>),
     /// A client that waited gets this.
     Told(ClientNumber, Option<Wish>),
 }
@@ -104,6 +106,10 @@ pub struct Node {
     pub events: RefCell<Vec<Event>>,
     /// What watchers of keys were told.
     pub told: RefCell<Vec<CString>>,
+    /// What the operator was told.
+    pub warned: RefCell<Vec<String>>,
+    /// What the server answers to those who add to a stream.
+    pub refuses: RefCell<Option<String>>,
 }
 
 pub fn defaults(ttr_ms: u64) -> Defaults {
@@ -138,6 +144,8 @@ impl Node {
             ready: RefCell::default(),
             events: RefCell::default(),
             told: RefCell::default(),
+            warned: RefCell::default(),
+            refuses: RefCell::default(),
         }
     }
 
@@ -426,6 +434,10 @@ impl Host for &Node {
         });
         *self.walk.borrow_mut() = Some(place);
         true
+    }
+
+    fn warn(self, what: &str) {
+        self.warned.borrow_mut().push(what.to_string());
     }
 
     fn bug(self, what: &str) {

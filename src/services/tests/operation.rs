@@ -5,7 +5,8 @@ use std::ffi::CStr;
 use crate::queue::{
     Add, Added, Affected, Alter, Attempts, Bury, Changed, Checkpoint, Claim, Claims, Deliveries,
     Done, Due, Finish, Followed, ForgetGroups, Id, Ids, IfTaken, KickJob, Lease, Millis, Mode,
-    Pause, Pop, PopById, Queue, Rate, Release, Removal, Remove, Resume, Touch, WhenReleased,
+    PassOver, Pause, Pop, PopById, Queue, Rate, Release, Removal, Remove, Resume, Sink, Touch,
+    WhenReleased,
 };
 use crate::services::frame::OpenQueue;
 use crate::services::log::LogForm;
@@ -51,8 +52,12 @@ pub enum Operation {
     LimitGroups(GroupLimits),
     /// Dead jobs are kept for so long; zero is for ever.
     KeepDead(u64),
+    /// What is due goes to the stream of this number.
+    Sink(Option<u8>),
     Forget(Vec<Bytes>),
     ForgetGroups,
+    /// Runs of schedules that are too late for a sink.
+    PassOver,
 }
 
 /// What a worker leaves with a job that goes on.
@@ -225,6 +230,7 @@ impl Operation {
             Operation::Add(_)
                 | Operation::Pause(..)
                 | Operation::KeepDead(_)
+                | Operation::Sink(_)
                 | Operation::LimitGroups(_)
         )
     }
@@ -239,6 +245,7 @@ impl Operation {
             }
             b"DQ.POP" => Operation::Pop(Terms::read(words)),
             b"DQ.KICKJOB" => Operation::KickJob(all()),
+            b"PASSOVER" => Operation::PassOver,
             b"FORGET" if words.is_empty() => Operation::ForgetGroups,
             b"FORGET" => Operation::Forget(all()),
             b"DQ.RELEASE" if words[2] == b"UNBEGUN" => {
@@ -338,6 +345,9 @@ impl Operation {
             Operation::ForgetGroups => {
                 Outcome::Jobs(open.change(&ForgetGroups, log_as, |outcome, _| outcome.0))
             }
+            Operation::PassOver => {
+                Outcome::Jobs(open.change(&PassOver, log_as, |outcome, _| outcome.0))
+            }
             Operation::Pause(group, span) => {
                 let pause = Pause { group: group.as_deref().map(id), span: span.map(ms) };
                 open.change(&pause, log_as, |outcome, _| changed(*outcome))
@@ -356,6 +366,11 @@ impl Operation {
             }
             Operation::KeepDead(span) => {
                 let alter = Alter { dead_keep: Some(ms(*span)), ..Alter::default() };
+                open.change(&alter, log_as, |outcome, _| changed(*outcome))
+            }
+            Operation::Sink(sink) => {
+                let sink = Some(sink.map(|number| Sink::new(id(&[number]), 0)));
+                let alter = Alter { sink, ..Alter::default() };
                 open.change(&alter, log_as, |outcome, _| changed(*outcome))
             }
         }

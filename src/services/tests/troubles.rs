@@ -25,6 +25,10 @@ impl World {
             self.tell(|| format!("the server may write: {may_replicate}"));
             self.let_write(may_replicate);
         }
+        if troubles.sinks && self.chance(6) {
+            let take = self.rng.bool();
+            self.let_streams_take(take);
+        }
         if troubles.reloads && self.chance(12) {
             self.load_something();
         }
@@ -44,6 +48,11 @@ impl World {
         if self.primary.may_replicate.replace(may_replicate) != may_replicate {
             self.writable_since = self.now();
         }
+    }
+
+    pub fn let_streams_take(&mut self, take: bool) {
+        self.tell(|| format!("streams take what is added: {take}"));
+        *self.primary.refuses.borrow_mut() = (!take).then(|| "OOM no room".into());
     }
 
     /// The replica is a primary that takes over the slots of all keys, atomically; or isn't any

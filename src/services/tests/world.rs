@@ -30,6 +30,8 @@ pub struct Troubles {
     pub lag: bool,
     /// No trouble, but not in every session.
     pub groups: bool,
+    /// Likewise.
+    pub sinks: bool,
 }
 
 pub struct Client {
@@ -92,6 +94,8 @@ pub struct World {
     pub writable_since: Duration,
     /// When the primary's wall clock was set last.
     pub stepped_at: Option<Duration>,
+    /// A job that is in a stream, and not yet out of its queue: that queue, and the job's id.
+    pub pouring: Option<(KeyRef, Bytes)>,
     pub bodies: u64,
     /// Places whose queue may be another since the last look.
     pub touched: BTreeSet<KeyRef>,
@@ -129,6 +133,7 @@ impl World {
             crashes: some(6),
             lag: some(2),
             groups: some(2),
+            sinks: some(4),
             moved_slots: seed % 4 == 3,
         };
         let clients = rng.usize(2..=CLIENTS_MAX);
@@ -154,6 +159,7 @@ impl World {
             dumps: Vec::new(),
             writable_since: Duration::ZERO,
             stepped_at: None,
+            pouring: None,
             bodies: 0,
             touched: BTreeSet::new(),
             unsynced: BTreeSet::new(),
@@ -355,6 +361,7 @@ impl World {
     fn come_to_rest(&mut self) {
         self.tell(|| "nobody speaks any more".into());
         self.let_write(true);
+        self.let_streams_take(true);
         if !self.primary.is_primary.get() {
             self.promote();
         }
@@ -365,6 +372,7 @@ impl World {
         self.forget_what_is_not_owed();
         assert!(self.owed.is_empty(), "not given back: {:?}", self.owed);
         self.inspect_the_forgotten();
+        self.inspect_the_poured();
         self.inspect_everything();
     }
 

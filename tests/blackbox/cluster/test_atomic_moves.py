@@ -302,3 +302,22 @@ def test_a_move_that_would_change_a_queue_is_given_up(
         move(cluster, SLOT, target)
     with target.client() as r:
         assert r.execute_command("DQ.LEN", "q") == 4
+
+
+def test_a_sink_goes_on_during_and_after_an_atomic_move(cluster: Cluster) -> None:
+    source, target = ends_of(cluster)
+    with source.client() as here, target.client() as there:
+        here.execute_command("DQ.ALTER", "q", "SINK", "{q}s")
+        for n in range(2_000):
+            here.execute_command("DQ.ADD", "q", n, "x", "DELAY", n)
+        with held_up(cluster, source, keys=2):
+            moving = begin(cluster, SLOT, target)
+            eventually(lambda: here.xlen("{q}s") > 200)
+            moving.succeed()
+        cluster.settle()
+        eventually(lambda: there.xlen("{q}s") == 2_000, 20)
+        assert [fields["id"] for _, fields in there.xrange("{q}s")] == [
+            str(n) for n in range(2_000)
+        ]
+    check_replica(cluster, target)
+    nothing_went_wrong(cluster)

@@ -232,7 +232,8 @@ def test_info_of_a_queue_that_did_everything(session: Session) -> None:
          "lateness-within-1-ms", <*>, "lateness-within-10-ms", <*>, "lateness-within-100-ms", <*>,
          "lateness-within-1000-ms", <*>, "lateness-within-10000-ms", <*>, "lateness-within-60000-ms", <*>,
          "lateness-within-600000-ms", <*>, "lateness-within-3600000-ms", <*>,
-         "lateness-count", <*>, "lateness-sum-ms", <*>]
+         "lateness-count", <*>, "lateness-sum-ms", <*>,
+         "sink", (nil), "sink-maxlen", 0, "sink-error", (nil)]
         > DQ.GET q delayed
         [<...>, "state", "delayed", "due", <due>, <...>]
     """)
@@ -263,7 +264,8 @@ def test_info_of_an_empty_queue_in_resp3(server: Server) -> None:
              "lateness-within-1-ms": 0, "lateness-within-10-ms": 0, "lateness-within-100-ms": 0,
              "lateness-within-1000-ms": 0, "lateness-within-10000-ms": 0, "lateness-within-60000-ms": 0,
              "lateness-within-600000-ms": 0, "lateness-within-3600000-ms": 0,
-             "lateness-count": 0, "lateness-sum-ms": 0}
+             "lateness-count": 0, "lateness-sum-ms": 0,
+             "sink": (nil), "sink-maxlen": 0, "sink-error": (nil)}
             > DQ.INFO none
             (nil)
         """)

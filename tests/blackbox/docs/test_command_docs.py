@@ -53,7 +53,17 @@ def test_command_info_is_what_the_table_says(
             "begin_search": {"type": "index", "spec": {"index": 2}},
             "find_keys": the_first,
         }
-    assert len(others) == is_routed_by_first
+    if expected.another_key is not None:
+        (another,) = others
+        assert set(another.pop("flags")) == expected.key_flags
+        assert another == {
+            "begin_search": {
+                "type": "keyword",
+                "spec": {"keyword": expected.another_key, "startfrom": 2},
+            },
+            "find_keys": the_first,
+        }
+    assert len(others) == is_routed_by_first + (expected.another_key is not None)
     assert set(key.pop("flags")) == expected.key_flags
     counted = {"type": "keynum", "spec": {"keynumidx": 0, "firstkey": 1, "keystep": 1}}
     assert key == {
@@ -104,7 +114,8 @@ def check_details(arguments: list[dict[str, Any]], *, has_display_text: bool) ->
         assert argument["name"]
         if argument["name"].endswith("ms"):
             assert argument["type"] in ("integer", "unix-time")
-        assert argument.get("key_spec_index") == (0 if argument["type"] == "key" else None)
+        spec = 1 if argument["name"] == "stream" else 0
+        assert argument.get("key_spec_index") == (spec if argument["type"] == "key" else None)
         is_group = argument["type"] in ("oneof", "block")
         display_text = argument["name"] if has_display_text and not is_group else None
         assert argument.get("display_text") == display_text

@@ -16,6 +16,8 @@ class Expected:
     example: str
     keys: tuple[str, ...] = ("the-key",)
     since: str = "0.1.0"
+    # The word behind which there may be one more.
+    another_key: str | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -155,10 +157,11 @@ COMMANDS = [
     Expected(
         name="dq.alter",
         arity=-3,
-        flags=FAST_WRITE,
+        flags=FAST_WRITE | {"movablekeys"},
         categories=FAST_WRITES,
         key_flags=UPDATE,
         example="dq.alter the-key TTR 5",
+        another_key="SINK",
     ),
     Expected(
         name="dq.get",

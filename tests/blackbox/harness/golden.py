@@ -159,7 +159,7 @@ def queues_in(r: redis.Redis) -> list[str]:
 
 def content(r: redis.Redis) -> Content:
     """All that a client sees of all queues, as JSON. The client must not decode replies."""
-    return {key: {"info": info(r, key), "jobs": jobs_of(r, key)} for key in queues_in(r)}
+    return {key: {"info": shown(info(r, key)), "jobs": jobs_of(r, key)} for key in queues_in(r)}
 
 
 def known_to(then: Any, now: Any) -> Any:

@@ -124,9 +124,13 @@ class QueueRecord:
     # Where the rate has got to; how many groups there are, and where they have got to.
     arrival: tuple[int, int] = (0, 0)
     groups: tuple[int, int, int] = (0, 0, 0)
+    # What most queues don't have.
+    sink: tuple[bytes, int] | None = None
 
     def encoded(self) -> bytes:
         fields = vars(self) | {"settings": list(vars(self.settings).values())}
+        if self.sink is None:
+            del fields["sink"]
         return msgpack(list(fields.values()))
 
 

@@ -342,6 +342,39 @@ def test_a_burst_that_does_not_follow_its_rate_is_refused(
     lone_session.check("> DQ.ALTER q RATE 1 1 BURST 5 GROUPRATE 1 1 BURST 6\nOK")
 
 
+def test_bad_sinks_are_refused(lone: Server, lone_session: Session) -> None:
+    nothing, twice = "ERR option {} needs a value", "ERR option {} is given twice"
+    length = "ERR the stream of SINK must be a name of 1 to 512 bytes"
+    astray = "ERR option MAXLEN must stand right behind SINK stream"
+    exclusive = "ERR options SINK and NOSINK exclude each other"
+    itself = "ERR SINK must be another key than the queue's own"
+    most = f"ERR MAXLEN must be an integer from 0 to {2**63 - 1}"
+    rows = [
+        ("SINK", nothing.format("SINK")),
+        ("TTR 5 sink", nothing.format("SINK")),
+        ('SINK ""', length),
+        (f"SINK {'s' * 513}", length),
+        ("SINK s MAXLEN", nothing.format("MAXLEN")),
+        ("SINK s SINK s", twice.format("SINK")),
+        ("SINK s MAXLEN 5 sink t", twice.format("SINK")),
+        ("NOSINK NOSINK", twice.format("NOSINK")),
+        ("SINK s MAXLEN 5 MAXLEN 5", astray),
+        ("MAXLEN 5", astray),
+        ("MAXLEN 5 SINK s", astray),
+        ("SINK s TTR 5 maxlen 5", astray),
+        ("NOSINK MAXLEN 5", astray),
+        ("SINK s NOSINK", exclusive),
+        ("NOSINK TTR 5 SINK s MAXLEN 5", exclusive),
+        ("SINK {}", itself),
+        ("TTR 5 SINK {} MAXLEN 5", itself),
+        *((f"SINK s MAXLEN {value}", most) for value in NO_NUMBERS),
+    ]
+    table = [(f"DQ.ALTER {{0}} {words.replace('{}', '{0}')}", error) for words, error in rows]
+    check_refused(lone, lone_session, table)
+    for words in f"SINK {'s' * 512} MAXLEN {2**63 - 1}", "sink SINK maxlen 0", "nosink":
+        lone_session.check(f"> DQ.ALTER q {words}\nOK")
+
+
 @pytest.mark.parametrize("name", ["RATE", "GROUPRATE"])
 def test_bad_rates_are_refused(lone: Server, lone_session: Session, name: str) -> None:
     jobs, span, burst = (

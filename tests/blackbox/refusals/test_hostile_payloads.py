@@ -163,6 +163,9 @@ REFUSED = [
         ("RATE without a time", settings(rate=(1, 0, 1)), UNREADABLE),
         ("GROUPRATE of no jobs", settings(group_rate=(0, 1, 1)), UNREADABLE),
         ("arrival without a rate", queue(arrival=(1, 0)), IMPOSSIBLE),
+        ("a sink without a name", queue(sink=(b"", 0)), IMPOSSIBLE),
+        ("a sink with a name of 513 bytes", queue(sink=(b"s" * 513, 0)), IMPOSSIBLE),
+        ("MAXLEN 2^63", queue(sink=(b"s", 2**63)), IMPOSSIBLE),
     ]
 ]
 

@@ -32,6 +32,7 @@ FIELDS = [
     "dq_jobs_popped",
     "dq_jobs_finished",
     "dq_jobs_deleted",
+    "dq_jobs_sunk",
     "dq_diverged",
     "dq_bugs",
     "dq_watchers",

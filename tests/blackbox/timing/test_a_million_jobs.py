@@ -114,6 +114,31 @@ def test_a_million_jobs_fall_due_in_one_millisecond(server: Server, session: Ses
 
 
 @long
+def test_a_million_jobs_leave_for_a_stream_while_clients_are_served(
+    server: Server, session: Session
+) -> None:
+    def measure() -> float:
+        session.check("> FLUSHALL\nOK\n> DQ.PAUSE q\nOK\n> DQ.ALTER q SINK s\nOK")
+        with closing(Flood(server.port)) as flood:
+            ids = flood.repeat(MANY, "DQ.ADD", "q", "*", "x" * 64)
+        idle_wait = longest_ping_ms(session, seconds=0.5)
+        begun = time.perf_counter()
+        session.check("> DQ.RESUME q\nOK")
+        # While it is under way.
+        wait = longest_ping_ms(session, seconds=0.5)
+        assert session.call("DQ.LEN", "q") > 0, "a slower machine has more to do"
+        eventually(lambda: session.call("DQ.LEN", "q") == 0, within_s=60)
+        seconds = time.perf_counter() - begun
+        print(f"{server.kind}: {MANY / seconds:,.0f} jobs a second")
+        session.check(f"> XLEN s\n(integer) {MANY}")
+        first = session.call("XRANGE", "s", "-", "+", "COUNT", SAMPLE)
+        assert [fields[1] for _, fields in first] == ids
+        return wait - idle_wait
+
+    quick_enough(measure, DUE_WAIT_MS_MAX)
+
+
+@long
 def test_consumers_are_served_while_a_million_jobs_expire(server: Server, session: Session) -> None:
     """These ways of adding a job serve no consumer by themselves: a transaction, a script, a
     RENAME. The timer does.

@@ -7,7 +7,7 @@ use redis_module::raw;
 
 use super::calls::{Ctx, Str};
 use super::world::{with, Callback, Command, OnEvent, Role};
-use super::{calls, defrag, files, keys, waiting};
+use super::{calls, defrag, files, keys, streams, waiting};
 
 /// Loads the module, as a server does with its `.so`.
 pub fn load_module() {
@@ -94,7 +94,11 @@ functions! {
     "AvoidReplicaTraffic" => ignore,
     "LatencyAddSample" => ignore,
     "Log" => log,
-    "Call" => no_answer,
+    "Call" => streams::call,
+    "CallReplyType" => streams::reply_type,
+    "CallReplyStringPtr" => streams::reply_text,
+    "FreeCallReply" => ignore,
+    "GetUsedMemoryRatio" => streams::used_memory,
     "GetServerInfo" => no_answer,
     "ServerInfoGetFieldC" => no_answer,
     "FreeServerInfo" => ignore,

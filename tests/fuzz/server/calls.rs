@@ -114,7 +114,7 @@ pub fn command(name: &[u8], words: usize) -> Option<impl FnOnce(Ctx) -> Answer> 
     let words = words as i64;
     let takes = if command.arity < 0 { words >= -command.arity } else { words == command.arity };
     takes.then_some(move |mut ctx: Ctx| {
-        if command.name == "dq.mpop" {
+        if ["dq.mpop", "dq.alter"].contains(&command.name.as_str()) {
             // As a cluster's node does, to find the slot.
             ctx.asks_for_keys = true;
             ctx.call(command.run);
@@ -259,7 +259,7 @@ pub unsafe extern "C" fn tell<T: LoggedCircumstances>(
 
 /// Arguments of these types: `s` a string, `c` one of C's, `b` bytes with their number, `l` a
 /// number, `v` several strings.
-unsafe fn arguments(format: &CStr, given: &[usize]) -> Vec<Word> {
+pub unsafe fn arguments(format: &CStr, given: &[usize]) -> Vec<Word> {
     let mut given = given.iter().copied();
     let mut next = || given.next().expect("as many as the format says");
     let mut words = Vec::new();
@@ -285,7 +285,7 @@ unsafe fn arguments(format: &CStr, given: &[usize]) -> Vec<Word> {
     words
 }
 
-fn log(database: Database, words: Vec<Word>) {
+pub fn log(database: Database, words: Vec<Word>) {
     with(|world| {
         // What comes from the log goes on to sub-replicas as it came.
         if world.role == Role::Primary {

@@ -10,7 +10,7 @@ use super::world::{methods, with, Database, Value, World};
 pub type Place = (Database, Vec<u8>);
 
 /// At these keys there is always a string, for commands on a wrong type.
-const IS_A_STRING: &[u8] = b"string";
+pub const IS_A_STRING: &[u8] = b"string";
 
 /// What the module sees as a `RedisModuleKey`.
 pub struct OpenKey {

@@ -14,6 +14,7 @@
 //! | `keys.rs` | keys and their values |
 //! | `defrag.rs` | memory that gets other addresses |
 //! | `files.rs` | RDB, AOF and digest |
+//! | `streams.rs` | commands of the server that the module runs: it adds to streams |
 //! | `waiting.rs` | blocked clients and timers |
 
 mod api;
@@ -21,6 +22,7 @@ mod calls;
 mod defrag;
 mod files;
 mod keys;
+mod streams;
 mod waiting;
 mod world;
 

@@ -75,6 +75,18 @@ def _bugs(fact: Record, verdict: Verdict) -> None:
         verdict.violations.append(Violation("digest", text, at=fact["at"]))
 
 
+def _sink(fact: Record, verdict: Verdict) -> None:
+    if fact["lost"]:
+        text = f"jobs left for a stream and aren't in it: {fact['lost']}"
+        verdict.violations.append(Violation("sink", text, at=fact["at"]))
+    if fact["most"] > 2:
+        text = f"a job is in the stream {fact['most']} times"
+        verdict.violations.append(Violation("sink", text, at=fact["at"]))
+    if fact["left"]:
+        text = f"{fact['left']} jobs don't leave for the stream"
+        verdict.violations.append(Violation("sink", text, at=fact["at"]))
+
+
 _JUDGES = {
     "digests": _digests,
     "views": _views,
@@ -82,4 +94,5 @@ _JUDGES = {
     "memory": _memory,
     "alarm": _alarm,
     "bugs": _bugs,
+    "sink": _sink,
 }

@@ -31,6 +31,7 @@ KINDS = (
     "sums",
     "leak",
     "memory",
+    "sink",
     "alarm",
 )
 

@@ -9,6 +9,7 @@ from .draw import STATES
 from .limits import LIMITS_DB
 from .rest import DBS, keys_of
 from .schedules import SCHEDULES_DB
+from .sinks import SINKS_DB
 from .storm import Storm
 
 LOOKED_AT = 200
@@ -20,9 +21,9 @@ ROUNDS = 12
 async def drain(storm: Storm) -> None:
     """Limits are lifted, clients come back, leases run out: in the end every job must be handed out."""
     # A schedule never ends by being emptied; and of what has limits, only its own clients know what they may ask for.
-    dbs = [db for db in range(DBS) if db not in (SCHEDULES_DB, LIMITS_DB)]
+    dbs = [db for db in range(DBS) if db not in (SCHEDULES_DB, LIMITS_DB, SINKS_DB)]
     keys = [(db, key) for db in dbs for key in await _keys(storm, db)][:LOOKED_AT]
-    clients = [Client(f"end-{db}", storm.cluster, storm.chance, db=db) for db in dbs]
+    clients = {db: Client(f"end-{db}", storm.cluster, storm.chance, db=db) for db in dbs}
     with contextlib.suppress(Lost):
         for db, key in keys:
             await _look(clients[db], key)
@@ -31,7 +32,7 @@ async def drain(storm: Storm) -> None:
             if not any(left):
                 break
             await asyncio.sleep(0.25)
-    for client in clients:
+    for client in clients.values():
         client.close()
 
 

@@ -5,12 +5,13 @@ import contextlib
 from typing import Any
 
 from ..resp import Connection, Failure
+from . import sinks
 from .cluster import Cluster
 from .draw import STATES
 from .node import Node
 
 TYPE = "delayq-dq"
-DBS = 4
+DBS = 5
 LOOKS = 5
 LAG_S = 2.5
 KEYS_MAX = 300
@@ -46,6 +47,7 @@ async def digests(node: Node) -> Digests:
 async def look(cluster: Cluster) -> None:
     """All comparisons that a session at rest allows."""
     await compare_sums(cluster, cluster.primary)
+    await sinks.look(cluster)
     for node in cluster.nodes:
         if node.is_up:
             await look_for_bugs(cluster, node)

@@ -12,7 +12,7 @@ from ..borrowed import MODULE, Kind
 from ..history import Writer
 from ..resp import Failure
 from . import rest
-from .actors import crew
+from .actors import crew, source
 from .cluster import Cluster
 from .ending import drain, remove_all
 from .filling import fill
@@ -21,6 +21,7 @@ from .nemesis.crash import watch_aof
 from .nemesis.replication import link_all
 from .node import DidNotStart, Node
 from .profile import Profile
+from .sinks import pour
 from .storm import Storm, rage
 
 GRACE_S = 60
@@ -136,6 +137,7 @@ async def _play(storm: Storm, seed: str) -> None:
     cluster.open()
 
     tasks = [asyncio.ensure_future(actor) for actor in crew(seed, cluster, profile.habits)]
+    tasks.append(asyncio.ensure_future(pour(cluster, source(seed, "sink"))))
     watch = asyncio.ensure_future(watch_aof(storm))
     try:
         await _storm_and_rests(storm)

@@ -22,6 +22,19 @@ def due(s: Subject, jobs: int) -> None:
         s.call("DEL", "q")
 
 
+def sunk(s: Subject, jobs: int) -> None:
+    """All jobs leave for a stream."""
+    for _ in range(REPEATS):
+        s.call("DQ.PAUSE", "q")
+        s.call("DQ.ALTER", "q", "SINK", "stream")
+        s.fill("q", jobs)
+        with s.turn("all leave for a stream"):
+            s.call("DQ.RESUME", "q")
+            s.until(lambda: s.jobs("q", "ready") == 0)
+        assert s.call("XLEN", "stream") == jobs
+        s.call("DEL", "q", "stream")
+
+
 def lives(s: Subject, jobs: int) -> None:
     """All jobs expire within a few milliseconds."""
     for _ in range(REPEATS):

@@ -6,6 +6,7 @@ mod changes;
 mod keys;
 mod moved;
 mod recording_calendar;
+mod sink;
 mod waiting;
 
 use std::cell::Cell;
@@ -109,7 +110,7 @@ fn join(node: &Node, client: ClientNumber, pop: Pop) {
 fn logged(node: &Node) -> Vec<Logged> {
     let logged = |event| match event {
         Event::Logged(logged) => Some(logged),
-        Event::Told(..) => None,
+        Event::Ran(..) | Event::Told(..) => None,
     };
     node.events.take().into_iter().filter_map(logged).collect()
 }
