@@ -23,10 +23,11 @@ python := target/venv/bin/python
 bench := cargo run --quiet --release --locked --manifest-path bench/Cargo.toml --target-dir target/bench-build --
 
 kombu := $(CURDIR)/target/kombu/venv/bin
+clients := $(CURDIR)/target/clients/venv/bin
 
-.PHONY: help setup build run docs test test-core test-blackbox test-long test-newest turns race simulate test-cluster soak soak-faults \
+.PHONY: help setup build run docs contract test test-core test-blackbox test-long test-newest turns race simulate test-cluster soak soak-faults \
 	fuzz memcheck asan mutants \
-	board build-board test-board test-kombu test-guides test-celery screenshots dist test-dist test-all lint \
+	board build-board test-board test-clients test-kombu test-guides test-celery screenshots dist test-dist test-all lint \
 	bench-core bench bench-instructions bench-shards bench-docs clean
 
 help: ## list the targets
@@ -45,6 +46,10 @@ run: ## start a server with the module, take a live tour, stay (PORT=6379, TOUR=
 docs: build ## write what the module says of its commands into README, docs/commands and the sources
 	@scripts/setup.sh test
 	$(python) scripts/command_docs.py --write
+
+contract: build ## write what the module says of its commands into the contract of the clients
+	@scripts/setup.sh test
+	$(python) clients/contract/make.py --write
 
 test: MARKS = $(if $(LONG),,-m "not long")
 test: test-core test-blackbox ## run the tests of the module, all but the longest (LONG=1 for those too)
@@ -132,6 +137,13 @@ mutants: ## change the sources in one place at a time, and see that a test notic
 	@scripts/setup.sh build
 	scripts/mutants.sh $(or $(ARGS),core)
 
+# The contract is played by each client: `ARGS="--client python -k pages"` for a part of it.
+test-clients: build ## check and test the clients, and play their contract with them (about ten minutes)
+	@scripts/setup.sh clients
+	cd clients/python && $(clients)/mypy --cache-dir ../../target/.mypy_cache && $(clients)/pyright
+	cd clients/python && $(clients)/python -m pytest
+	cd clients/contract && $(clients)/python -m pytest --numprocesses 3 $(ARGS)
+
 test-kombu: build ## check and test kombu-dq with real Celery workers, 100,000 ETAs too (about ten minutes; ETAS=10000 for fewer)
 	@scripts/setup.sh kombu
 	cd integrations/kombu-dq && $(kombu)/mypy --cache-dir ../../target/.mypy_cache && $(kombu)/pyright
@@ -160,7 +172,7 @@ lint: ## check format, clippy, Python and shell
 	$(python) -m ruff check
 	target/venv/bin/shellcheck scripts/*.sh .ci/run
 
-dist: ## build archives, Debian packages and kombu-dq of a release into target/dist (ARGS=x86_64 or aarch64 for one)
+dist: ## build archives, Debian packages and Python packages of a release into target/dist (ARGS=x86_64 or aarch64 for one)
 	@scripts/setup.sh dist
 	scripts/dist.sh $(ARGS)
 

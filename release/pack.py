@@ -1,5 +1,5 @@
 """Packs what scripts/dist.sh has built: an archive and Debian packages for each architecture;
-kombu-dq; sums.
+Python packages; sums.
 
 pack.py --out FOLDER --build FOLDER ARCH…
 """
@@ -23,6 +23,8 @@ from sbom import bill_of_materials
 ROOT = Path(__file__).resolve().parents[1]
 ZIG = Path(ziglang.__file__).parent
 GLIBC = "2.28"
+
+PYTHON_PACKAGES = ("integrations/kombu-dq", "clients/python")
 
 PAGES = ("README.md", "CHANGELOG.md", "ARCHITECTURE.md", "LICENSE", "redis.conf.example")
 EXAMPLES = (".md", ".py", ".txt", ".js", ".json", ".java", ".xml", ".rs", ".toml", ".lock")
@@ -66,7 +68,8 @@ def main() -> None:
     version = released_version()
     for arch in options.archs:
         pack(arch, version, options.build, options.out, epoch)
-    pack_kombu(options.out)
+    for folder in PYTHON_PACKAGES:
+        pack_python(folder, options.out)
     made = {path.name: path.read_bytes() for path in options.out.iterdir()}
     (options.out / "SHA256SUMS").write_text(archive.sums(made))
     print(*(options.out / name for name in sorted(made)), options.out / "SHA256SUMS", sep="\n")
@@ -92,7 +95,7 @@ def pack(arch: str, version: str, build: Path, out: Path, epoch: int) -> None:
         debian.build(package, version, arch, out, epoch)
 
 
-def pack_kombu(out: Path) -> None:
+def pack_python(folder: str, out: Path) -> None:
     """The same bytes for the same sources: hatchling goes by SOURCE_DATE_EPOCH."""
     subprocess.run(
         [
@@ -107,7 +110,7 @@ def pack_kombu(out: Path) -> None:
             "-t",
             "sdist",
         ],
-        cwd=ROOT / "integrations" / "kombu-dq",
+        cwd=ROOT / folder,
         check=True,
         stdout=subprocess.DEVNULL,
     )

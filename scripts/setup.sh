@@ -5,6 +5,7 @@
 #   setup.sh test    these, pytest in target/venv, and the servers of the tests in target/servers
 #   setup.sh board   all of test, and Chromium, Prometheus and Selenium for the tests of dq-board
 #   setup.sh kombu   these, and Celery, kombu-dq and what checks it in target/kombu
+#   setup.sh clients as test, and what checks and tests the clients in target/clients
 #   setup.sh guides  as test, and what the guides of docs/migrate come from, in target/guides
 #   setup.sh dist    as build, zig and what packs releases in target/dist-tools, and by rustup the standard
 #                    libraries of the machines that releases are for
@@ -22,7 +23,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly purpose=${1:-}
-readonly venv=target/venv servers=target/servers kombu=target/kombu dist_tools=target/dist-tools
+readonly venv=target/venv servers=target/servers kombu=target/kombu clients=target/clients dist_tools=target/dist-tools
 readonly recent='import sys; sys.exit(sys.version_info < (3, 10))'
 
 main() {
@@ -61,6 +62,12 @@ main() {
       gather_servers
       make_kombu_venv
       ;;
+    clients)
+      install_packages
+      make_venv
+      gather_servers
+      make_clients_venv
+      ;;
     guides)
       install_packages
       make_venv
@@ -82,7 +89,7 @@ main() {
         build_server_for_musl
       }
       ;;
-    *) fail "usage: setup.sh build|run|test|memcheck|fuzz|board|kombu|guides|dist|test-dist|lint|count|bench" ;;
+    *) fail "usage: setup.sh build|run|test|memcheck|fuzz|board|kombu|clients|guides|dist|test-dist|lint|count|bench" ;;
   esac
 }
 
@@ -121,7 +128,7 @@ missing_packages() {
       { has callgrind_annotate && [[ -e /usr/include/valgrind/callgrind.h ]]; } || missing+=(valgrind)
       ;;
     bench) [[ -x /usr/bin/redis-server ]] || missing+=(redis-server) ;;
-    test | memcheck | board | kombu | guides | lint | dist | test-dist)
+    test | memcheck | board | kombu | clients | guides | lint | dist | test-dist)
       [[ $purpose == lint || $purpose == dist || -x /usr/bin/redis-server ]] || missing+=(redis-server)
       venv_is_current || find_python >/dev/null || missing+=(python3 python3-venv)
       ;;&
@@ -290,6 +297,22 @@ make_kombu_venv() {
 kombu_pip() {
   $kombu/venv/bin/python -m pip --quiet --disable-pip-version-check "$@" </dev/null ||
     fail "pip $1 failed, see above; it needs PyPI"
+}
+
+# ---- the clients ---------------------------------------------------------------------------------
+
+# Python's: its lock, and the client as it stands here.
+make_clients_venv() {
+  local package=clients/python
+  local lock=$package/tests/requirements.txt
+  cat $lock $package/pyproject.toml | cmp -s - $clients/made-from && return
+  say "installing $lock into $clients/venv"
+  rm -rf $clients
+  mkdir -p $clients
+  "$(find_python)" -m venv $clients/venv
+  $clients/venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement $lock \
+    --editable $package </dev/null || fail "pip install failed, see above; it needs PyPI"
+  cat $lock $package/pyproject.toml >$clients/made-from
 }
 
 # ---- what the guides come from -------------------------------------------------------------------

@@ -2,7 +2,7 @@
 # Runs all tests, part by part, and says in the end what each part came to, how long it took, and what of it
 # was left out and why. A part that can't be set up here (no browser to be had, say) is left out, and named; all
 # others count. The tests of the module itself are never left out.
-#   test_all.sh [part ...]   test, board, kombu, guides, dist; all of them without a name
+#   test_all.sh [part ...]   test, board, clients, kombu, guides, dist; all of them without a name
 # ETAS, DIST_ARCH and DIST_ONCE (see the Makefile) make kombu and dist shorter.
 # Output goes to target/test-all/PART.log, too. The last line is like pytest's, and sums up its.
 set -uo pipefail
@@ -13,7 +13,7 @@ readonly logs=target/test-all
 export LONG=1
 export SERVERS=${SERVERS:-redis-7.0 redis-8.2 valkey-8.1 valkey-9.1}
 parts=("$@")
-((${#parts[@]})) || parts=(test board kombu guides dist)
+((${#parts[@]})) || parts=(test board clients kombu guides dist)
 results=() left_out=() failed=0
 
 main() {
@@ -39,7 +39,7 @@ run() {
   case $part in
     test) purpose=test target=test ;;
     dist) purpose=test-dist target=test-dist ;;
-    board | kombu | guides) purpose=$part target=test-$part ;;
+    board | clients | kombu | guides) purpose=$part target=test-$part ;;
     *)
       printf 'test_all: no such part: %s\n' "$part" >&2
       exit 2

@@ -5,6 +5,8 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from conftest import run
 from test_debian import deb
 
@@ -53,10 +55,11 @@ def test_pages_of_the_sources_are_named_where_they_are_not_linked(unpacked: Path
     assert (unpacked / "examples/python/worker.py").exists()
 
 
-def test_kombu_dq_has_no_links_into_the_sources(dist: Path) -> None:
+@pytest.mark.parametrize("package", ["kombu_dq", "dq_client"])
+def test_a_python_package_has_no_links_into_the_sources(dist: Path, package: str) -> None:
     """Its page is shown where packages are listed."""
-    (wheel,) = dist.glob("kombu_dq-*.whl")
-    (sdist,) = dist.glob("kombu_dq-*.tar.gz")
+    (wheel,) = dist.glob(f"{package}-*.whl")
+    (sdist,) = dist.glob(f"{package}-*.tar.gz")
     with zipfile.ZipFile(wheel) as files:
         (metadata,) = (name for name in files.namelist() if name.endswith("/METADATA"))
         pages = [files.read(metadata).decode()]

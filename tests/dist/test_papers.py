@@ -11,6 +11,7 @@ from conftest import HERE, TOOLS, VERSION, run
 from harness.paths import ROOT, TARGET
 
 BUILD = TARGET / "dist-build"
+OWN_VERSIONS = ("kombu_dq-", "dq_client-")
 
 
 @pytest.fixture(scope="session")
@@ -106,8 +107,8 @@ def test_one_release_has_one_version(dist: Path, bom: dict) -> None:
     assert newest
     assert VERSION == board == newest[1] == bom["metadata"]["component"]["version"]
     for path in dist.iterdir():
-        # kombu-dq has versions of its own.
-        assert path.name == "SHA256SUMS" or VERSION in path.name or path.name.startswith("kombu_dq-")
+        # The Python packages have versions of their own.
+        assert path.name == "SHA256SUMS" or VERSION in path.name or path.name.startswith(OWN_VERSIONS)
 
 
 def test_a_release_with_another_version_in_the_changelog_is_refused(tmp_path: Path) -> None:

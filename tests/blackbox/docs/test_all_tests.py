@@ -13,6 +13,7 @@ MAKEFILE = """
 test: ; @echo 'servers: Redis 7.0.15'; \\
 	echo '===== 3 passed, 1 skipped in 0.10s ====='; echo 'SKIPPED [1] tests/a.py:1: no such server'
 test-board: ; @echo '== 1 failed, 4 passed in 61.00s (0:01:01) =='; exit {board}
+test-clients: ; @echo '2 passed in 0.02s'
 test-kombu: ; @echo '5 passed in 0.02s'
 test-guides: ; @printf 'SKIPPED [%d] b.py:%d: no ruby\\n' 1 7 2 9; echo '1 passed in 0.02s'; test -z '$(ARGS)'
 test-dist: ; @echo 'dist: nothing can be built here' >&2; echo '2 skipped in 0.02s'
@@ -55,14 +56,14 @@ def run(folder: Path, cant: str, command: list[str]) -> tuple[int, list[str]]:
 def test_test_all_runs_all_parts_and_names_skipped_tests(tmp_path: Path) -> None:
     status, lines = told(tmp_path)
     assert status == 0
-    assert [line.split()[:2] for line in lines[1:6]] == [
-        [part, "passed"] for part in ("test", "board", "kombu", "guides", "dist")
+    assert [line.split()[:2] for line in lines[1:7]] == [
+        [part, "passed"] for part in ("test", "board", "clients", "kombu", "guides", "dist")
     ]
-    assert lines[6] == "  servers: Redis 7.0.15"
+    assert lines[7] == "  servers: Redis 7.0.15"
     assert "  test: SKIPPED [1] tests/a.py:1: no such server" in lines
     assert "  guides: SKIPPED [3] in 2 places: no ruby" in lines
     assert "  dist: dist: nothing can be built here" in lines
-    assert lines[-1].startswith("===== 1 failed, 13 passed, 3 skipped in ")
+    assert lines[-1].startswith("===== 1 failed, 15 passed, 3 skipped in ")
 
 
 def test_a_part_that_fails_turns_test_all_red_and_the_others_are_run(tmp_path: Path) -> None:

@@ -19,7 +19,11 @@ from harness.transcript import Session, play
 DOCS = ROOT / "docs"
 INDEX = DOCS / "commands" / "README.md"
 ALL_PAGES = sorted(DOCS.glob("**/*.md"))
-OTHER_PAGES = [ROOT / "examples" / "README.md", *sorted(ROOT.glob("*.md"))]
+OTHER_PAGES = [
+    ROOT / "examples" / "README.md",
+    *sorted(ROOT.glob("clients/*/README.md")),
+    *sorted(ROOT.glob("*.md")),
+]
 COMMAND_PAGES = sorted(path for path in INDEX.parent.glob("*.md") if path != INDEX)
 
 # What is wrong with a record, in the words of src/queue/value/record.rs.

@@ -35,8 +35,9 @@ def test_files_that_the_install_page_names_have_the_module_s_version() -> None:
     )
     assert len(named) >= 4
     assert set(named) == {VERSION}
-    (kombu,) = re.findall(r"\bkombu_dq-([0-9.]+)-py3", (ROOT / "docs/install.md").read_text())
-    assert kombu == first(r'^version = "(.+)"$', "integrations/kombu-dq/pyproject.toml")
+    for package, folder in (("kombu_dq", "integrations/kombu-dq"), ("dq_client", "clients/python")):
+        (told,) = re.findall(rf"\b{package}-([0-9.]+)-py3", (ROOT / "docs/install.md").read_text())
+        assert told == first(r'^version = "(.+)"$', f"{folder}/pyproject.toml")
 
 
 def test_a_git_tag_that_a_page_names_exists() -> None:

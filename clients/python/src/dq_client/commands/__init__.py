@@ -1,0 +1,61 @@
+"""Each command: its words, and how its reply is read. Nothing is sent here.
+
+The names are the grammar's: a method's is that of the command, an option's is its token, in small
+letters. Where Python keeps a name for itself it has an underscore (`from_`). What an option means
+stands in DQ's documentation, docs/commands.
+"""
+
+from dq_client.commands.base import NOTHING, Command, Id, Key, Lease, State, waiting
+from dq_client.commands.consume import bury, done, finish, mpop, pop, release, renew, touch
+from dq_client.commands.look import (
+    deps,
+    forecast,
+    get,
+    groups,
+    info,
+    len_,
+    next_,
+    peek,
+    result,
+    scan,
+)
+from dq_client.commands.manage import alter, delete, kick, kickjob, pause, purge, resume
+from dq_client.commands.produce import Add, AddOptions, add
+
+__all__ = [
+    "NOTHING",
+    "Add",
+    "AddOptions",
+    "Command",
+    "Id",
+    "Key",
+    "Lease",
+    "State",
+    "add",
+    "alter",
+    "bury",
+    "delete",
+    "deps",
+    "done",
+    "finish",
+    "forecast",
+    "get",
+    "groups",
+    "info",
+    "kick",
+    "kickjob",
+    "len_",
+    "mpop",
+    "next_",
+    "pause",
+    "peek",
+    "pop",
+    "purge",
+    "release",
+    "renew",
+    "result",
+    "resume",
+    "scan",
+    "touch",
+    "waiting",
+]

@@ -1,0 +1,176 @@
+"""Taking jobs, and saying what came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from dq_client import replies
+from dq_client.commands.base import (
+    NOTHING,
+    Command,
+    Id,
+    Key,
+    Lease,
+    Nothing,
+    waiting,
+)
+from dq_client.commands.produce import Add
+from dq_client.replies import Added, Delivery, Taken
+from dq_client.words import (
+    Word,
+    listed,
+    options,
+    sent,
+    text,
+    words_of,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+def pop(
+    key: Key,
+    *,
+    count: int | None = None,
+    block: timedelta | None = None,
+    ttr: timedelta | None = None,
+    noack: bool = False,
+    withdue: bool = False,
+    id: Id | Sequence[Id] | None = None,
+) -> Command[list[Delivery]]:
+    """Takes the next ready jobs, each under a lease. `block` of 0 waits without limit."""
+    named = [] if id is None else [word for each in listed(id) for word in ("ID", each)]
+    words = key.command("POP", *named, count=count, ttr=ttr, noack=noack, withdue=withdue)
+    return waiting(words, block, key.deliveries)
+
+
+def mpop(
+    key: Key,
+    others: Sequence[str],
+    *,
+    count: int | None = None,
+    block: timedelta | None = None,
+    ttr: timedelta | None = None,
+    noack: bool = False,
+    withdue: bool = False,
+) -> Command[list[Delivery]]:
+    """Takes the next ready jobs from the first of several queues that has any: this one, then the
+    others. `key` of a delivery says which one it was.
+    """
+    keys = [key.name, *others]
+    given = options(count=count, ttr=ttr, noack=noack, withdue=withdue)
+
+    def read(reply: Any) -> list[Delivery]:
+        if reply is None:
+            return []
+        return [replies.delivery(each, text(reply[0]), key.codec) for each in reply[1]]
+
+    return waiting(["DQ.MPOP", len(keys), *map(sent, keys), *given], block, read)
+
+
+def finish(key: Key, *jobs: Delivery | tuple[Id, Lease] | Id) -> Command[int]:
+    """Removes jobs whose work is done. Each is a delivery, or an id with its lease; an id alone
+    stands for the job's latest lease. Returns how many leases were valid.
+    """
+    return Command(key.command("FINISH", *(word for job in jobs for word in leased(job))), int)
+
+
+def leased(job: Delivery | tuple[Id, Lease] | Id) -> list[Word]:
+    match job:
+        case Delivery():
+            return [sent(job.id), "*" if job.lease is None else job.lease]
+        case (id, lease):
+            return [sent(id), lease]
+    return [sent(job), "*"]
+
+
+def done(
+    key: Key,
+    id: Id,
+    lease: Lease,
+    *,
+    result: Any = NOTHING,
+    keep: timedelta | None = None,
+    add: Iterable[Add] = (),
+) -> Command[list[Added | Taken] | None]:
+    """Finishes a job with a result, and adds the jobs that follow it, in one step. None when the
+    lease isn't the job's: nothing has happened.
+    """
+    following = list(add)
+    encoded = None if isinstance(result, Nothing) else key.codec.encode(result)
+
+    def read(reply: Any) -> list[Added | Taken] | None:
+        if isinstance(reply, int):
+            return [] if reply else None
+        return [
+            Taken(text(each.id)) if id is None else Added(text(id))
+            for id, each in zip(reply, following, strict=True)
+        ]
+
+    words = key.command("DONE", sent(id), lease, result=encoded, keep=keep)
+    words += [word for each in following for word in ("ADD", *each.words(key))]
+    return Command(words, read)
+
+
+def release(
+    key: Key,
+    id: Id,
+    lease: Lease,
+    *,
+    delay: timedelta | None = None,
+    unbegun: bool = False,
+    priority: int | None = None,
+    reason: str | None = None,
+    body: Any = NOTHING,
+    note: str | None = None,
+) -> Command[bool]:
+    """Gives a job back, to be tried again after its backoff or a delay."""
+    words = key.command(
+        "RELEASE",
+        sent(id),
+        lease,
+        delay=delay,
+        unbegun=unbegun,
+        priority=priority,
+        reason=reason,
+        body=body_or_none(key, body),
+        note=note,
+    )
+    return Command(words, bool)
+
+
+def touch(
+    key: Key,
+    id: Id,
+    lease: Lease,
+    *,
+    ttr: timedelta | None = None,
+    body: Any = NOTHING,
+    note: str | None = None,
+) -> Command[bool]:
+    """Extends a lease. With `body` and `note`, a checkpoint of a long job."""
+    body = body_or_none(key, body)
+    return Command(key.command("TOUCH", sent(id), lease, ttr=ttr, body=body, note=note), bool)
+
+
+def renew(
+    key: Key, ttr: timedelta, block: timedelta, jobs: Sequence[tuple[Id, Lease]]
+) -> Command[list[str]]:
+    """Extends the leases of jobs in hand, and waits until one of them is void, or for `block`.
+    Returns the ids of those that are void.
+    """
+    pairs = [word for id, lease in jobs for word in (sent(id), lease)]
+    words = key.command("RENEW", *words_of(ttr), *words_of(block), *pairs)
+    return Command(words, lambda reply: [text(id) for id in reply])
+
+
+def body_or_none(key: Key, body: Any) -> bytes | None:
+    return None if isinstance(body, Nothing) else key.payload(body)
+
+
+def bury(key: Key, id: Id, lease: Lease, *, reason: str | None = None) -> Command[bool]:
+    """Marks a job as dead: it is kept for an operator to look at."""
+    return Command(key.command("BURY", sent(id), lease, reason=reason), bool)

@@ -1,0 +1,142 @@
+"""Python's values as words of a command, and the words of a reply as Python's values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+Word = str | bytes | int
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """How long a job waits after a failed attempt: `base`, doubled each time, up to `max`."""
+
+    base: timedelta
+    max: timedelta
+
+
+@dataclass(frozen=True)
+class Rate:
+    """At most `n` jobs in `per`, up to `burst` of them at once."""
+
+    n: int
+    per: timedelta
+    burst: int | None = None
+
+
+@dataclass(frozen=True)
+class Cron:
+    """The times of a cron expression, in a time zone: UTC without one."""
+
+    expression: str
+    tz: str | None = None
+
+
+@dataclass(frozen=True)
+class Sink:
+    """A stream to which jobs are added when they are due, trimmed to about `maxlen` entries."""
+
+    stream: str
+    maxlen: int | None = None
+
+
+# ---- to the server -------------------------------------------------------------------------------
+
+
+def ms(duration: timedelta) -> int:
+    """In whole milliseconds, rounded up: a job is never early."""
+    return -(-duration // _MILLISECOND)
+
+
+def unix_ms(time: datetime) -> int:
+    if time.tzinfo is None:
+        raise ValueError("a time needs a time zone: datetime.now(timezone.utc)")
+    return ms(time - _EPOCH)
+
+
+def options(**given: Any) -> list[Word]:
+    """`delay=timedelta(seconds=1), nx=True` as `DELAY 1000 NX`. What is None or False is left out.
+
+    A trailing underscore is no part of a name: `from_` is FROM.
+    """
+    found: list[Word] = []
+    for name, value in given.items():
+        if value is None or value is False:
+            continue
+        found.append(name.rstrip("_").upper())
+        if value is not True:
+            found += words_of(value)
+    return found
+
+
+def words_of(value: Any) -> list[Word]:
+    match value:
+        case timedelta():
+            return [ms(value)]
+        case datetime():
+            return [unix_ms(value)]
+        case Backoff():
+            return [ms(value.base), ms(value.max)]
+        case Rate():
+            return [value.n, ms(value.per), *options(burst=value.burst)]
+        case Cron():
+            return [value.expression, *options(tz=value.tz)]
+        case Sink():
+            return [sent(value.stream), *options(maxlen=value.maxlen)]
+        case str():
+            return [sent(value)]
+        case bytes() | int():
+            return [value]
+        case list() | tuple():
+            return [len(value), *map(sent, value)]
+    raise TypeError(f"{value!r} can't be sent")
+
+
+def sent(text: str | bytes) -> bytes:
+    """Ids and names are bytes; in Python they are text, in which any bytes survive."""
+    return text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
+
+
+# ---- from the server -----------------------------------------------------------------------------
+
+
+def text(word: Any) -> str:
+    return word.decode("utf-8", "surrogateescape") if isinstance(word, bytes) else str(word)
+
+
+def text_or_none(word: Any) -> str | None:
+    return None if word is None else text(word)
+
+
+def blob(word: Any) -> bytes:
+    """A client that decodes replies gives text."""
+    return sent(word) if isinstance(word, str) else bytes(word)
+
+
+def duration(number: int) -> timedelta:
+    return timedelta(milliseconds=number)
+
+
+def moment(number: int) -> datetime:
+    """The last times that the server knows are after Python's last year: they are its last time."""
+    try:
+        return _EPOCH + number * _MILLISECOND
+    except OverflowError:
+        return datetime.max.replace(tzinfo=timezone.utc)
+
+
+def fields(reply: Any) -> dict[str, Any]:
+    """A map: as RESP3 has it, or as RESP2's names and values in turn."""
+    pairs = reply.items() if isinstance(reply, dict) else zip(reply[::2], reply[1::2], strict=True)
+    return {text(name): value for name, value in pairs}
+
+
+def listed(value: str | bytes | Sequence[str | bytes]) -> list[bytes]:
+    """One id or several."""
+    return [sent(value)] if isinstance(value, (str, bytes)) else [sent(each) for each in value]
