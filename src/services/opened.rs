@@ -132,7 +132,13 @@ impl OpenedQueue<'_> {
         let place = (call.database(), (&name).into());
         let queue = &mut self.value.get().queue;
         let wish = may_watch(call).then(|| watching::job_wish(queue, place, id)).flatten();
-        wish.is_some_and(|wish| wait_for(call, &[name], wish, timeout))
+        wish.is_some_and(|wish| self.watch(call, name, wish, timeout))
+    }
+
+    fn watch(&mut self, call: &Call, name: Arg, wish: Wish, timeout: Option<Duration>) -> bool {
+        let waits = wait_for(call, &[name], wish, timeout);
+        watching::plan(Live::WITHOUT_CONTEXT, &self.key, self.value.get());
+        waits
     }
 
     /// Makes the client wait until one of these leases is void. False if it can't wait.
@@ -146,7 +152,7 @@ impl OpenedQueue<'_> {
         let place = (call.database(), (&name).into());
         let queue = &mut self.value.get().queue;
         let wish = may_watch(call).then(|| watching::leases_wish(queue, place, claims));
-        wish.is_some_and(|wish| wait_for(call, &[name], wish, timeout))
+        wish.is_some_and(|wish| self.watch(call, name, wish, timeout))
     }
 
     /// How many clients wait for what becomes of jobs and leases of this queue.

@@ -71,6 +71,7 @@ pub fn on_loading<H: Host>(host: H, is_loading: bool) {
         }
     });
     if !is_loading {
+        watching::look_at_all_soon(host, None);
         arm(host, Some(NEXT_TURN));
     }
 }
@@ -154,7 +155,8 @@ fn look_after<H: Host>(
         waiting::serve_soon(host, key.database(), key.name());
     }
     let sink_again = sink::pour(host, key, value, slice, now);
-    let next = value.queue.find_wake_at().map(|next| match access {
+    let next = value.queue.find_wake_at().into_iter().chain(watching::next_look(host, key)).min();
+    let next = next.map(|next| match access {
         Access::Write => next,
         // What must be forgotten has to wait until this server may write.
         Access::Read => next.max(now.saturating_add(UNTIL_WRITABLE)),

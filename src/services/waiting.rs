@@ -231,6 +231,7 @@ fn look_on<H: Host>(host: H, slice: &TimeSlice) {
             let now = time_for(&value.queue, host.wall_clock());
             let last = watching::look_at_all(host, &key, value, now, last, slice);
             wakeup::plan(host, value, || *database, || name);
+            watching::plan(host, &key, value);
             last
         });
         match looked {

@@ -4,6 +4,7 @@ use super::alarm::arm;
 use super::host::Host;
 use super::place::Database;
 use super::value::QueueValue;
+use crate::queue::Time;
 
 /// Makes sure that the timer looks at this queue, at this key, in time. All code that opens a queue
 /// calls it: so a queue that came to its key unnoticed, by RENAME or MOVE, gets its hint.
@@ -19,6 +20,27 @@ pub fn plan<'n, H: Host>(
         return;
     }
     plan_anew(host, value, database(), name());
+}
+
+/// The same for something else than what the queue does: the timer looks at it by `time`.
+pub fn plan_by<H: Host>(
+    host: H,
+    value: &mut QueueValue,
+    time: Time,
+    database: Database,
+    name: &[u8],
+) {
+    if value.hint.is_some_and(|hint| hint <= time) {
+        return;
+    }
+    host.with(|state| {
+        if let Some(hint) = value.hint {
+            state.hints.remove(hint, database, name);
+        }
+        state.hints.add(time, database, name);
+    });
+    value.hint = Some(time);
+    arm(host, None);
 }
 
 /// Most often there is nothing to do here.

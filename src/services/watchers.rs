@@ -202,6 +202,11 @@ impl Watchers {
         (at.jobs.into_values().flat_map(tell).collect(), at.holders)
     }
 
+    /// When time alone next changes something that is watched at this key.
+    pub fn next_look(&self, database: Database, key: &[u8]) -> Option<Time> {
+        self.at(database, key)?.looks.first().map(|(time, _)| *time)
+    }
+
     /// What time alone may have changed by now.
     pub fn take_due(&mut self, database: Database, key: &[u8], now: Time) -> Option<Subject> {
         let at = self.keys.get_mut(&database)?.get_mut(key)?;

@@ -12,6 +12,7 @@ use super::alarm::{arm, unblock_soon, TimeSlice};
 use super::host::Host;
 use super::place::{Database, KeyRef, QueueKey, Ticket};
 use super::value::QueueValue;
+use super::wakeup;
 use super::watchers::{Ended, Subject};
 use super::wish::Wish;
 use crate::queue::{Claim, Finished, Id, JobNews, Lease, Queue, State, Time};
@@ -48,6 +49,20 @@ pub fn leases_wish(queue: &mut Queue, place: KeyRef, claims: &[Claim]) -> Wish {
     Wish::leases(place, held.collect())
 }
 
+/// When time alone next changes something that is watched at this key.
+pub fn next_look<H: Host>(host: H, key: &impl QueueKey) -> Option<Time> {
+    let database = key.database();
+    host.with(|state| state.waiters.watchers.next_look(database, key.name()))
+}
+
+/// Makes the timer come when time changes something that is watched here. For most of that it comes
+/// anyway; but a dead job whose life is over too changes nothing.
+pub fn plan<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue) {
+    if let Some(time) = next_look(host, key) {
+        wakeup::plan_by(host, value, time, key.database(), key.name());
+    }
+}
+
 /// Tells clients what an operation has done to what they watch.
 #[inline]
 pub fn tell<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, now: Time) {
@@ -60,6 +75,10 @@ pub fn tell<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, now: 
 #[inline(never)]
 fn tell_news<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, now: Time) {
     let (mut news, mut void) = (value.queue.take_news(), Voided::new());
+    // What a log repeats is old.
+    if host.with(|state| state.is_loading) {
+        return;
+    }
     // Jobs that were finished first: they may be gone by now.
     for JobNews { id, finished, .. } in &mut news {
         if let Some(Finished { result }) = finished.take() {
@@ -213,7 +232,7 @@ fn end_leases<H: Host>(host: H, void: Voided) {
 
 /// The queue has left this key, or there is none: its jobs and leases are gone.
 pub fn on_gone_from<H: Host>(host: H, database: Database, name: &[u8]) {
-    if host.with(|state| state.waiters.watchers.is_empty()) {
+    if host.with(|state| state.waiters.watchers.is_empty() || state.is_loading) {
         return;
     }
     let tickets = host.with(|state| state.waiters.tell_all_gone(database, name));

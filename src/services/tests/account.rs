@@ -106,6 +106,8 @@ pub struct Account {
     /// The number of the stream to which jobs go.
     pub sink: Option<u8>,
     events: i64,
+    /// The jobs that the last operation finished, with their results.
+    pub finished: Vec<(Bytes, Option<Bytes>)>,
 }
 
 fn expiry(new: &NewJob, now: u64) -> Option<u64> {
@@ -142,6 +144,7 @@ impl Account {
     }
 
     fn carry_out(&mut self, now: u64, operation: &Operation) -> Outcome {
+        self.finished.clear();
         match operation {
             Operation::Add(job) => Outcome::Done(self.add(now, job)),
             Operation::Pop(terms) => {
@@ -158,6 +161,14 @@ impl Account {
             }
             Operation::Touch { id, lease, left } => {
                 Outcome::Done(self.touch(now, id, *lease, left))
+            }
+            Operation::Renew { claims, ttr } => {
+                let left = Left::default();
+                let extended =
+                    claims.iter().map(|(id, lease)| self.extend(now, id, *lease, *ttr, &left));
+                let extended: Vec<bool> = extended.collect();
+                let void = (0..extended.len()).filter(|at| !extended[*at]).collect();
+                Outcome::Renewed(extended.into_iter().filter(|is_it| *is_it).count(), void)
             }
             Operation::Done { id, lease, result, keep, adds } => {
                 let mut after = self.clone();
@@ -335,13 +346,14 @@ impl Account {
             return false;
         };
         job.new.keep = keep.unwrap_or(job.new.keep);
-        job.result = result;
+        job.result.clone_from(&result);
         if job.new.keep == 0 {
             self.remove(id);
-            return true;
+        } else {
+            (job.stage, job.time, job.order) = (Stage::Done, now + job.new.keep, order);
+            (job.lease, job.expires_at) = (None, None);
         }
-        (job.stage, job.time, job.order) = (Stage::Done, now + job.new.keep, order);
-        (job.lease, job.expires_at) = (None, None);
+        self.finished.push((id.to_vec(), result));
         true
     }
 
@@ -374,6 +386,17 @@ impl Account {
     }
 
     fn touch(&mut self, now: u64, id: &[u8], lease: Option<u64>, left: &Left) -> bool {
+        self.extend(now, id, lease, None, left)
+    }
+
+    fn extend(
+        &mut self,
+        now: u64,
+        id: &[u8],
+        lease: Option<u64>,
+        ttr: Option<u64>,
+        left: &Left,
+    ) -> bool {
         let order = self.next_event();
         let has_run_out =
             |job: &&Job| job.stage == Stage::Leased && job.state(now) != State::Reserved;
@@ -385,7 +408,7 @@ impl Account {
             return false;
         };
         job.leave(left);
-        (job.time, job.order) = (now + job.new.ttr, order);
+        (job.time, job.order) = (now + ttr.unwrap_or(job.new.ttr), order);
         true
     }
 

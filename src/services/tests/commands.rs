@@ -13,6 +13,7 @@ use super::key::Context;
 use super::keyspace::Order;
 use super::node::{ClientNumber, Node};
 use super::operation::{handed, ids, Handed, Operation, Outcome, Terms};
+use super::watch::{Told, Watching};
 
 const SHAPE: Shape = Shape { around: Around::KeyAndJobs, job: JobShape::Plain };
 
@@ -28,6 +29,7 @@ pub enum Command {
     },
     Kick(KeyRef, usize),
     Purge(KeyRef, queue::State, usize),
+    Watch(KeyRef, Watching),
     Look(KeyRef),
     Keys(Order),
 }
@@ -39,6 +41,7 @@ pub enum Reply {
     Missing,
     From(KeyRef, Vec<Handed>),
     Nil,
+    Told(Told),
     /// None yet: the client waits.
     Waits,
     /// Of an order: whether there was anything to do.
@@ -92,6 +95,9 @@ impl Node {
                     let words = LogForm::Internal(c"FORGET", &words);
                     Outcome::Jobs(open.change(&purge, words, |outcome, _| outcome.0))
                 })
+            }
+            Command::Watch(place, watching) => {
+                return self.watch(client, place, watching, is_inside_another);
             }
             Command::Pop { .. } => return self.pop(client, command, is_inside_another),
             Command::Look(place) => {

@@ -7,6 +7,7 @@ use super::commands::Command;
 use super::keyspace::{save, Order};
 use super::node::ClientNumber;
 use super::operation::{Bytes, GroupLimits, Left, NewJob, Operation, Pace, Terms, When};
+use super::watch::Watching;
 use super::world::World;
 
 const NAMES: [&[u8]; 2] = [b"a", b"b"];
@@ -42,7 +43,7 @@ impl World {
             }
         }
         let place = self.place();
-        match self.rng.u32(..42) {
+        match self.rng.u32(..46) {
             0..13 => Command::Change(place, Operation::Add(self.new_job())),
             13..24 => self.draw_pop(client, place),
             24..33 => self.draw_of_held(client),
@@ -51,6 +52,8 @@ impl World {
             35 => Command::Kick(place, self.rng.usize(1..3)),
             36 => Command::Purge(place, self.one_of(&State::ALL), self.rng.usize(1..3)),
             37 => Command::Look(place),
+            42..44 => self.draw_result(place),
+            44..46 => self.draw_renew(client),
             38 => Command::Change(place, self.draw_pause()),
             40 if self.troubles.groups => Command::Change(place, self.draw_of_groups()),
             41 if self.troubles.sinks => Command::Change(place, self.draw_sink()),
@@ -184,6 +187,37 @@ impl World {
             self.clients[client].held.swap_remove(at);
         }
         Command::Change(place, operation)
+    }
+
+    fn draw_result(&mut self, place: KeyRef) -> Command {
+        // Of a job that is there, most often.
+        let account = self.accounts.get(&place);
+        let ids: Vec<Bytes> = account.map_or(Vec::new(), |account| {
+            account.jobs.iter().map(|job| job.new.id.clone()).collect()
+        });
+        let id = if ids.is_empty() { self.id() } else { ids[self.rng.usize(..ids.len())].clone() };
+        let block = self.one_of(&[None, Some(0), Some(0), Some(7), Some(200)]);
+        Command::Watch(place, Watching::Result { id, block })
+    }
+
+    fn draw_renew(&mut self, client: ClientNumber) -> Command {
+        let held = &self.clients[client].held;
+        let Some((place, ..)) = held.first().cloned() else {
+            let place = self.place();
+            return self.draw_result(place);
+        };
+        let held = held.iter().filter(|(one, ..)| *one == place);
+        let mut claims: Vec<(Bytes, Option<u64>)> =
+            held.map(|(_, id, lease)| (id.clone(), Some(*lease))).collect();
+        if self.chance(4) {
+            claims[0].1 = None;
+        }
+        let ttr = self.one_of(&[None, None, Some(5), Some(100)]);
+        let block = self.one_of(&[0, 5, 50, 300]);
+        Command::Watch(
+            place,
+            Watching::Renew { operation: Operation::Renew { claims, ttr }, block },
+        )
     }
 
     fn draw_done(&mut self, id: Bytes, lease: Option<u64>) -> Operation {

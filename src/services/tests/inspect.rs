@@ -111,7 +111,10 @@ impl World {
         let waits = self.clients.iter().filter_map(|client| client.wait.as_ref());
         let (blocked, known) =
             (self.primary.blocked_clients(), self.primary.with(|state| state.waiters.len()));
-        assert_eq!((blocked, known), (waits.clone().count(), blocked), "those who wait");
+        let watching = self.clients.iter().filter(|client| client.watch.is_some()).count();
+        let waiting = waits.clone().count() + watching;
+        assert_eq!((blocked, known), (waiting, blocked), "those who wait");
+        self.inspect_watchers();
         for wait in waits {
             match &wait.assigned {
                 Some(_) => {
@@ -162,12 +165,12 @@ impl World {
         Some(self.now() + Duration::from_millis(next.saturating_sub(wall)) + self.slack())
     }
 
-    fn slack(&self) -> Duration {
+    pub fn slack(&self) -> Duration {
         self.primary.nature.step * STEPS_BEGUN + Duration::from_nanos(1)
     }
 
     /// When the timer has to come for what is to be done at once.
-    fn soon(&self) -> Duration {
+    pub fn soon(&self) -> Duration {
         let stepped = self.stepped_at.map(|at| at + UNTIL_A_STEP_IS_NOTICED).unwrap_or_default();
         let at_once = if self.primary.may_replicate.get() {
             (self.now() + NEXT_TURN).max(self.writable_since + UNTIL_WRITABLE)
@@ -177,7 +180,7 @@ impl World {
         at_once.max(stepped) + self.slack()
     }
 
-    fn rings_by(&self, limit: Duration) -> bool {
+    pub fn rings_by(&self, limit: Duration) -> bool {
         self.primary.alarm.get().is_some_and(|alarm| alarm <= limit)
     }
 

@@ -12,6 +12,7 @@ use super::commands::{Command, Entry, Reply};
 use super::keyspace::Order;
 use super::node::{ClientNumber, Event, Logged};
 use super::operation::{Handed, Operation, Outcome, Terms};
+use super::watch::{Told, Watching};
 use super::world::{Assigned, Wait, World};
 
 /// The timer leaves groups without jobs alone for so long behind the last change.
@@ -45,6 +46,7 @@ impl World {
     /// command itself, if it is in the log.
     pub fn absorb(&mut self, begun: u64, said: Option<Said>) -> Option<Outcome> {
         let mut own = None;
+        self.watch_time();
         for event in self.primary.events.take() {
             match event {
                 Event::Logged(logged) => {
@@ -81,6 +83,7 @@ impl World {
         });
         let before = account.clone();
         let outcome = account.apply(time, floor, &operation);
+        self.watch_change(&place, time);
         let has_changed = outcome.has_changed() || before.notices_set_back(time, &outcome);
         assert!(has_changed, "{operation:?} is logged and changes nothing in {before:?}");
         let is_own = match &operation {
@@ -107,6 +110,7 @@ impl World {
             | Operation::Finish(_)
             | Operation::Release { .. }
             | Operation::Touch { .. }
+            | Operation::Renew { .. }
             | Operation::Done { .. }
             | Operation::Bury { .. }
             | Operation::Delete(_)
@@ -235,6 +239,10 @@ impl World {
     /// A client that waited gets its reply.
     fn judge_told(&mut self, client: ClientNumber, departure: Option<Wish>) {
         let now = self.now();
+        if self.clients[client].watch.is_some() {
+            let wish = departure.expect("a ticket is known as long as its client waits");
+            return self.judge_watcher_told(client, &wish);
+        }
         let wait = self.clients[client].wait.take().expect("somebody is told who doesn't wait");
         self.lines.values_mut().for_each(|line| line.retain(|other| *other != client));
         let departure = departure.expect("a ticket is known as long as its client waits");
@@ -328,8 +336,29 @@ impl World {
                     },
                 );
             }
+            (Command::Watch(place, Watching::Renew { operation, .. }), Reply::Told(told)) => {
+                let expected = own.unwrap_or_else(|| self.unchanged(place, operation, begun));
+                let (Operation::Renew { claims, .. }, Outcome::Renewed(_, void)) =
+                    (operation, expected)
+                else {
+                    panic!("{operation:?} comes to something else");
+                };
+                let ids = void.iter().map(|at| claims[*at].0.clone()).collect();
+                assert_eq!(told, Told::Void(ids), "the reply to {operation:?}");
+            }
+            (Command::Watch(place, watching), Reply::Told(told)) => {
+                assert_eq!(own, None);
+                self.judge_told_at_once(place, watching, &told, begun);
+            }
+            (Command::Watch(place, watching), Reply::Waits) => {
+                self.begin_to_watch(client, place, watching);
+            }
+            (Command::Watch(place, _), Reply::Missing) => {
+                assert!(!self.accounts.contains_key(place), "a queue is missing");
+            }
             (Command::Keys(order), Reply::Ordered(is_done)) => {
                 if is_done {
+                    self.watch_order(order);
                     self.follow(order);
                     self.push(Entry::Keys(order.clone()));
                 }

@@ -11,6 +11,7 @@
 //! | `account.rs`, `groups.rs` | the world's own account of a queue, which shares no code with it; of its groups |
 //! | `single/` | no session: one service at a time, on a server of these |
 //! | `streams.rs` | jobs that go to streams |
+//! | `watch.rs` | clients that wait for what becomes of a job or a lease |
 //! | `judge.rs`, `inspect.rs` | what servers do, beside the accounts; what must be so at the end of each turn |
 //!
 //! A session that finds something tells its seed:
@@ -33,6 +34,7 @@ mod operation;
 mod single;
 mod streams;
 mod troubles;
+mod watch;
 mod world;
 
 use std::any::Any;

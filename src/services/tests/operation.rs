@@ -5,13 +5,14 @@ use std::ffi::CStr;
 use crate::queue::{
     Add, Added, Affected, Alter, Attempts, Bury, Changed, Checkpoint, Claim, Claims, Deliveries,
     Done, Due, Finish, Followed, ForgetGroups, Id, Ids, IfTaken, KickJob, Lease, Millis, Mode,
-    PassOver, Pause, Pop, PopById, Queue, Rate, Release, Removal, Remove, Resume, Sink, Touch,
-    WhenReleased,
+    PassOver, Pause, Pop, PopById, Queue, Rate, Release, Removal, Remove, Renew, Resume, Sink,
+    Touch, WhenReleased,
 };
 use crate::services::frame::OpenQueue;
 use crate::services::log::LogForm;
 
 use super::node::Node;
+use super::watch::claims_of;
 
 pub type Bytes = Vec<u8>;
 
@@ -39,6 +40,10 @@ pub enum Operation {
         result: Option<Bytes>,
         keep: Option<u64>,
         adds: Vec<NewJob>,
+    },
+    Renew {
+        claims: Vec<(Bytes, Option<u64>)>,
+        ttr: Option<u64>,
     },
     Bury {
         id: Bytes,
@@ -124,6 +129,8 @@ pub struct Handed {
 pub enum Outcome {
     Done(bool),
     Jobs(usize),
+    /// Leases that were extended; and the places of those that are void.
+    Renewed(usize, Vec<usize>),
     Handed(Vec<Handed>),
     /// A job is finished, and these follow it.
     Followed(Vec<Option<Bytes>>),
@@ -135,7 +142,7 @@ impl Outcome {
     pub fn has_changed(&self) -> bool {
         match self {
             Outcome::Done(is_done) => *is_done,
-            Outcome::Jobs(jobs) => *jobs > 0,
+            Outcome::Jobs(jobs) | Outcome::Renewed(jobs, _) => *jobs > 0,
             Outcome::Handed(handed) => !handed.is_empty(),
             Outcome::Followed(_) => true,
             Outcome::Refused => false,
@@ -320,6 +327,12 @@ impl Operation {
                         let id = |id: &Option<Box<[u8]>>| id.as_deref().map(Bytes::from);
                         Outcome::Followed(ids.iter().map(id).collect())
                     }
+                })
+            }
+            Operation::Renew { claims, ttr } => {
+                let renew = Renew { claims: claims_of(claims), ttr: ttr.map(ms) };
+                open.change(&renew, log_as, |renewed, _| {
+                    Outcome::Renewed(renewed.extended, renewed.void.clone())
                 })
             }
             Operation::Bury { id, lease } => open.change(

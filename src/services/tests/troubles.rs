@@ -142,6 +142,7 @@ impl World {
             self.primary.flush(None);
         }
         load(self);
+        self.watch_reload();
         // What is due meanwhile comes while the server loads, or right after.
         if self.rng.bool() {
             self.primary.run_timers(true);
@@ -226,6 +227,7 @@ impl World {
         self.let_import(false);
         for client in &mut self.clients {
             client.wait = None;
+            client.watch = None;
             client.held.clear();
         }
         self.lines.clear();

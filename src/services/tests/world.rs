@@ -15,6 +15,7 @@ use super::commands::{Command, Entry};
 use super::keyspace::{File, Saved};
 use super::node::{ClientNumber, Nature, Node};
 use super::operation::{Bytes, Handed, Terms};
+use super::watch::Watch;
 
 /// What a session has in it, besides clients who add and take.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,11 +37,18 @@ pub struct Troubles {
 
 pub struct Client {
     pub wait: Option<Wait>,
+    pub watch: Option<Watch>,
     /// What it has been given: queue, id, lease.
     pub held: Vec<(KeyRef, Bytes, u64)>,
 }
 
-/// Of a client that waits.
+impl Client {
+    pub fn is_blocked(&self) -> bool {
+        self.wait.is_some() || self.watch.is_some()
+    }
+}
+
+/// Of a client that waits for jobs.
 pub struct Wait {
     pub places: Vec<KeyRef>,
     pub terms: Terms,
@@ -151,7 +159,9 @@ impl World {
             earlier: BTreeMap::new(),
             accounts: BTreeMap::new(),
             accounts_opened: 0,
-            clients: (0..clients).map(|_| Client { wait: None, held: Vec::new() }).collect(),
+            clients: (0..clients)
+                .map(|_| Client { wait: None, watch: None, held: Vec::new() })
+                .collect(),
             lines: BTreeMap::new(),
             owed: Vec::new(),
             untold: BTreeSet::new(),
@@ -276,7 +286,7 @@ impl World {
         }
         // What threads have read may be carried out behind the timers.
         let client = self.rng.usize(..self.clients.len());
-        if self.troubles.lost_clients && self.clients[client].wait.is_some() && self.chance(4) {
+        if self.troubles.lost_clients && self.clients[client].is_blocked() && self.chance(4) {
             self.harm(client);
         }
         self.primary.before_sleep();
@@ -293,7 +303,7 @@ impl World {
             return;
         }
         let client = self.rng.usize(..self.clients.len());
-        if self.clients[client].wait.is_some() {
+        if self.clients[client].is_blocked() {
             if self.troubles.lost_clients && self.chance(4) {
                 self.harm(client);
             }
@@ -307,7 +317,7 @@ impl World {
                 continue;
             }
             self.say(client, &command, is_transaction);
-            if self.clients[client].wait.is_some() {
+            if self.clients[client].is_blocked() {
                 break;
             }
         }
@@ -327,6 +337,9 @@ impl World {
             // It may be told so.
             wait.deadline = Some(Duration::ZERO);
         }
+        if let Some(watch) = &mut self.clients[client].watch {
+            watch.deadline = Some(Duration::ZERO);
+        }
         let begun = self.primary.wall_ms();
         self.primary.unblock_client(client);
         self.absorb(begun, None);
@@ -345,6 +358,7 @@ impl World {
     pub fn leave(&mut self, client: ClientNumber) {
         self.lines.values_mut().for_each(|line| line.retain(|other| *other != client));
         self.clients[client].held.clear();
+        self.clients[client].watch = None;
         let Some(Wait { assigned: Some(Assigned { handed, account }), terms, .. }) =
             self.clients[client].wait.take()
         else {
@@ -373,6 +387,7 @@ impl World {
         assert!(self.owed.is_empty(), "not given back: {:?}", self.owed);
         self.inspect_the_forgotten();
         self.inspect_the_poured();
+        self.inspect_watchers_at_rest();
         self.inspect_everything();
     }
 

@@ -1,0 +1,396 @@
+//! Clients that wait for what becomes of a job or a lease, beside the accounts.
+
+use std::time::Duration;
+
+use crate::queue::{self, Claim, Claims, Lease, Renew};
+use crate::services::frame::{self, OpenQueue, Source};
+use crate::services::host::Host;
+use crate::services::log::LogForm;
+use crate::services::place::KeyRef;
+use crate::services::waiting;
+use crate::services::watchers::Ended;
+use crate::services::watching;
+use crate::services::wish::Wish;
+
+use super::account::{Account, Stage, State};
+use super::commands::Reply;
+use super::judge::state_of;
+use super::key::Context;
+use super::keyspace::Order;
+use super::node::{ClientNumber, Node};
+use super::operation::{id, ms, Bytes, Operation};
+use super::world::World;
+
+/// Of a client that waits for what becomes of a job or of leases.
+#[derive(Debug)]
+pub struct Watch {
+    pub place: KeyRef,
+    subject: Subject,
+    pub deadline: Option<Duration>,
+    /// What it is to be told, once an operation has ended its wait.
+    told: Option<Told>,
+    /// What time may have told it before that: that the job is dead, or that these leases are void.
+    by_time: Vec<Bytes>,
+    /// Another queue may be at the key: the timer is to look.
+    is_unsure: bool,
+    /// What it may be told before the timer has looked.
+    perhaps: Vec<Told>,
+}
+
+#[derive(Clone, Debug)]
+enum Subject {
+    Job(Bytes),
+    Leases(Vec<(Bytes, u64)>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    Gone,
+    /// With the result, if it is done.
+    Job(State, Option<Bytes>),
+    Void(Vec<Bytes>),
+}
+
+/// What a client asks for who watches something.
+#[derive(Clone, Debug)]
+pub enum Watching {
+    /// DQ.RESULT; a `block` of zero is without end.
+    Result { id: Bytes, block: Option<u64> },
+    /// DQ.RENEW.
+    Renew { operation: Operation, block: u64 },
+}
+
+impl Node {
+    pub fn watch(
+        &self,
+        client: ClientNumber,
+        place: &KeyRef,
+        watching: &Watching,
+        is_inside_another: bool,
+    ) -> Reply {
+        let reply = match watching {
+            Watching::Result { id: name, block } => {
+                let context = Context::Looking;
+                self.open_as(place, context, false, |key, value| {
+                    let now = frame::look(self, &key, value);
+                    let Some(job) = value.queue().get(id(name)) else {
+                        return Reply::Told(Told::Gone);
+                    };
+                    let (state, what) = job.outcome_at(now);
+                    let told = told_of(&Ended::In(state, what.map(Box::from)));
+                    let is_over = matches!(state, queue::State::Dead | queue::State::Done);
+                    let Some(block) = block.filter(|_| !is_over && !is_inside_another) else {
+                        return Reply::Told(told);
+                    };
+                    let wish = watching::job_wish(&mut value.queue, place.clone(), id(name));
+                    let reply = self.wait(client, place, wish.unwrap(), block);
+                    watching::plan(self, &key, value);
+                    reply
+                })
+            }
+            Watching::Renew { operation, block } => {
+                let sent = Some(operation);
+                let context = Context::Command { sent, is_inside_another };
+                self.open_as(place, context, false, |key, value| {
+                    let Operation::Renew { claims, ttr } = operation else { unreachable!() };
+                    let claims = claims_of(claims);
+                    let renew = Renew { claims, ttr: ttr.map(ms) };
+                    let open = OpenQueue::new(self, key, value, Source::Client, None);
+                    let void =
+                        open.change(&renew, LogForm::AsSent, |renewed, _| renewed.void.clone());
+                    if !void.is_empty() || *block == 0 || is_inside_another {
+                        let ids = void.iter().map(|at| renew.claims[*at].id.bytes().to_vec());
+                        return Reply::Told(Told::Void(ids.collect()));
+                    }
+                    let wish =
+                        watching::leases_wish(&mut value.queue, place.clone(), &renew.claims);
+                    let reply = self.wait(client, place, wish, *block);
+                    watching::plan(self, &key, value);
+                    reply
+                })
+            }
+        };
+        reply.unwrap_or(Reply::Missing)
+    }
+
+    fn wait(&self, client: ClientNumber, place: &KeyRef, wish: Wish, block: u64) -> Reply {
+        let timeout = (block > 0).then(|| Duration::from_millis(block));
+        let places = [place.clone()];
+        let handle = |ticket| Some(self.block(client, ticket, &places, timeout));
+        assert!(waiting::wait(self, wish, timeout, handle));
+        Reply::Waits
+    }
+}
+
+pub fn claims_of(claims: &[(Bytes, Option<u64>)]) -> Claims<'_> {
+    claims
+        .iter()
+        .map(|(name, lease)| Claim { id: id(name), lease: lease.map(Lease::new) })
+        .collect()
+}
+
+fn told_of(ended: &Ended) -> Told {
+    match ended {
+        Ended::Gone => Told::Gone,
+        Ended::In(queue::State::Done, result) => {
+            Told::Job(State::Done, result.as_deref().map(Bytes::from))
+        }
+        Ended::In(state, _) => Told::Job(state_of(*state), None),
+    }
+}
+
+impl Watch {
+    /// What the account says of it at `now`; none while nothing is to be told.
+    fn over(&self, account: Option<&Account>, now: u64) -> Option<Told> {
+        match &self.subject {
+            Subject::Job(name) => match account.and_then(|account| account.job(name)) {
+                None => Some(Told::Gone),
+                Some(job) => match job.state(now) {
+                    State::Dead => Some(Told::Job(State::Dead, None)),
+                    State::Done => Some(Told::Job(State::Done, job.result.clone())),
+                    State::Delayed | State::Ready | State::Reserved => None,
+                },
+            },
+            Subject::Leases(held) => {
+                let is_good = |(name, lease): &&(Bytes, u64)| {
+                    account.is_some_and(|account| account.is_held(now, name, *lease))
+                };
+                let void: Vec<Bytes> =
+                    held.iter().filter(|one| !is_good(one)).map(|(name, _)| name.clone()).collect();
+                (!void.is_empty()).then_some(Told::Void(void))
+            }
+        }
+    }
+
+    /// The same without what time alone has done.
+    fn over_by_operation(&self, account: &Account, now: u64) -> Option<Told> {
+        match (&self.subject, self.over(Some(account), now)?) {
+            (Subject::Job(name), told) => {
+                let stage = account.job(name).map(|job| job.stage);
+                (!matches!(stage, Some(Stage::Waiting | Stage::Leased))).then_some(told)
+            }
+            (Subject::Leases(held), _) => {
+                let has = |name: &[u8], lease: u64| {
+                    let job = account.job(name).filter(|job| job.stage == Stage::Leased);
+                    job.is_some_and(|job| job.lease == Some(lease))
+                };
+                let void = held.iter().filter(|(name, lease)| !has(name, *lease));
+                let void: Vec<Bytes> = void.map(|(name, _)| name.clone()).collect();
+                (!void.is_empty()).then_some(Told::Void(void))
+            }
+        }
+    }
+
+    /// The queue has left the key.
+    fn gone(&self) -> Told {
+        match &self.subject {
+            Subject::Job(_) => Told::Gone,
+            Subject::Leases(held) => {
+                Told::Void(held.iter().map(|(name, _)| name.clone()).collect())
+            }
+        }
+    }
+
+    /// When time alone ends the wait.
+    fn ends_at(&self, account: &Account) -> Option<u64> {
+        match &self.subject {
+            Subject::Job(name) => account.job(name)?.death(),
+            Subject::Leases(held) => {
+                held.iter().filter_map(|(name, _)| account.job(name)?.expires_at).min()
+            }
+        }
+    }
+}
+
+impl World {
+    /// A client that asked for this waits.
+    pub fn begin_to_watch(&mut self, client: ClientNumber, place: &KeyRef, watching: &Watching) {
+        let (subject, block) = match watching {
+            Watching::Result { id, block } => (Subject::Job(id.clone()), block.unwrap_or_default()),
+            Watching::Renew { operation, block } => {
+                let Operation::Renew { claims, .. } = operation else { unreachable!() };
+                let account = &self.accounts[place];
+                let held = claims.iter().map(|(name, lease)| {
+                    (name.clone(), lease.or(account.job(name).unwrap().lease).unwrap())
+                });
+                (Subject::Leases(held.collect()), *block)
+            }
+        };
+        let deadline = (block > 0).then(|| self.now() + Duration::from_millis(block));
+        let place = place.clone();
+        self.clients[client].watch = Some(Watch {
+            place,
+            subject,
+            deadline,
+            told: None,
+            by_time: Vec::new(),
+            is_unsure: false,
+            perhaps: Vec::new(),
+        });
+    }
+
+    /// What a client is told at once. Something may have happened between `begun` and now.
+    pub fn judge_told_at_once(&self, place: &KeyRef, watching: &Watching, told: &Told, begun: u64) {
+        let Watching::Result { id, .. } = watching else {
+            return;
+        };
+        let account = &self.accounts[place];
+        let Some(job) = account.job(id) else {
+            return assert_eq!(*told, Told::Gone);
+        };
+        let result = |state| job.result.clone().filter(|_| state == State::Done);
+        let times = [begun, self.primary.wall_ms()].map(|wall| job.state(account.time_at(wall)));
+        let are_right = times.iter().any(|state| *told == Told::Job(*state, result(*state)));
+        assert!(are_right, "{told:?} of {job:?}");
+    }
+
+    /// An operation has made this of an account, and finished these jobs for good.
+    pub fn watch_change(&mut self, place: &KeyRef, time: u64) {
+        let account = &self.accounts[place];
+        let watches = self.clients.iter_mut().filter_map(|client| client.watch.as_mut());
+        for watch in watches.filter(|watch| watch.place == *place && watch.told.is_none()) {
+            let finished = match &watch.subject {
+                Subject::Job(name) => account.finished.iter().find(|(id, _)| id == name),
+                Subject::Leases(_) => None,
+            };
+            let told = match finished {
+                Some((_, result)) => Some(Told::Job(State::Done, result.clone())),
+                None => watch.over_by_operation(account, time),
+            };
+            if watch.is_unsure {
+                watch.perhaps.extend(told);
+            } else {
+                watch.told = told;
+            }
+        }
+    }
+
+    /// The keys are about to follow this.
+    pub fn watch_order(&mut self, order: &Order) {
+        let (left, is_everywhere) = match order {
+            Order::Rename(from, to) => (vec![from.clone(), to.clone()], false),
+            Order::Move(from, _) | Order::Delete(from) => (vec![from.clone()], false),
+            Order::Copy(_, to) | Order::Restore(to, _) => (vec![to.clone()], false),
+            Order::Swap(..) | Order::Flush(_) => (Vec::new(), true),
+        };
+        let accounts = &self.accounts;
+        for watch in self.clients.iter_mut().filter_map(|client| client.watch.as_mut()) {
+            watch.is_unsure |= is_everywhere;
+            let is_left = left.contains(&watch.place) && accounts.contains_key(&watch.place);
+            if is_left && watch.told.is_none() {
+                watch.told = Some(watch.gone());
+            }
+        }
+    }
+
+    /// All keys are other ones now.
+    pub fn watch_reload(&mut self) {
+        for watch in self.clients.iter_mut().filter_map(|client| client.watch.as_mut()) {
+            watch.is_unsure = true;
+        }
+    }
+
+    /// Notes what time has done up to now.
+    pub fn watch_time(&mut self) {
+        let (accounts, wall) = (&self.accounts, self.primary.wall_ms());
+        let to_look_at: Vec<KeyRef> =
+            (&self.primary).with(|state| state.to_look_at.keys().cloned().collect());
+        for watch in self.clients.iter_mut().filter_map(|client| client.watch.as_mut()) {
+            let account = accounts.get(&watch.place);
+            let now = account.map_or(wall, |account| account.time_at(wall));
+            let is_looked_at = !to_look_at.contains(&watch.place);
+            if watch.is_unsure && is_looked_at {
+                watch.is_unsure = false;
+                let over = watch.over(account, now);
+                // The timer may have removed that job before it looked.
+                watch.perhaps.extend(over.is_some().then(|| watch.gone()));
+                watch.told = watch.told.take().or(over);
+            }
+            match watch.over(account, now) {
+                Some(Told::Job(State::Dead, _)) => watch.by_time = vec![Bytes::new()],
+                Some(Told::Void(void)) => watch.by_time = void,
+                Some(Told::Gone | Told::Job(..)) | None => {}
+            }
+        }
+    }
+
+    /// A client that watched something gets its reply.
+    pub fn judge_watcher_told(&mut self, client: ClientNumber, wish: &Wish) {
+        let watch = self.clients[client].watch.take().expect("who is told doesn't watch");
+        let got = match wish {
+            Wish::Outcome(wish) => told_of(wish.told.get().unwrap()),
+            Wish::Leases(wish) => {
+                Told::Void(wish.void_ids().into_iter().map(Bytes::from).collect())
+            }
+            Wish::Jobs(_) => panic!("{client} gets jobs, and watches {watch:?}"),
+        };
+        self.tell(|| format!("   {client} is told {got:?}, {watch:?}"));
+        let is_over = watch.deadline.is_some_and(|deadline| deadline <= self.now());
+        let account = self.accounts.get(&watch.place);
+        let wall = self.primary.wall_ms();
+        let now = account.map_or(wall, |account| account.time_at(wall));
+        let is_by_time = match &got {
+            Told::Job(State::Dead, _) => !watch.by_time.is_empty(),
+            Told::Void(void) => {
+                let told: &[Bytes] = match &watch.told {
+                    Some(Told::Void(void)) => void,
+                    Some(Told::Gone | Told::Job(..)) | None => &[],
+                };
+                let is_void = |one: &Bytes| watch.by_time.contains(one) || told.contains(one);
+                !void.is_empty() && void.iter().all(is_void)
+            }
+            Told::Gone | Told::Job(..) => false,
+        };
+        let is_found = watch.perhaps.contains(&got)
+            || watch.is_unsure && watch.over(account, now).as_ref() == Some(&got);
+        // At the end of its time it gets what there is then.
+        let is_end = is_over
+            && match &got {
+                Told::Void(void) => void.is_empty(),
+                Told::Job(State::Delayed | State::Ready | State::Reserved, _) => true,
+                Told::Gone | Told::Job(..) => watch.over(account, now).as_ref() == Some(&got),
+            };
+        let is_told = watch.told.as_ref() == Some(&got);
+        assert!(
+            is_told || is_by_time || is_found || is_end,
+            "{client} is told {got:?}, {watch:?} beside {account:?}"
+        );
+    }
+
+    /// Who is to be told something is about to be; and the alarm comes when time ends a wait.
+    pub fn inspect_watchers(&self) {
+        let wall = self.primary.wall_ms();
+        for watch in self.clients.iter().filter_map(|client| client.watch.as_ref()) {
+            if watch.told.is_some() || watch.is_unsure {
+                let ends = self.primary.turn_end.get().is_some();
+                assert!(ends || self.rings_by(self.soon()), "nobody tells {watch:?}");
+            }
+            if let Some(deadline) = watch.deadline {
+                let limit = deadline.max(self.soon()) + self.slack();
+                assert!(self.rings_by(limit), "nobody ends the wait of {watch:?}");
+            }
+            let Some(account) = self.accounts.get(&watch.place) else {
+                continue;
+            };
+            if self.stepped_at.is_some() && account.clock > wall {
+                continue;
+            }
+            if let Some(at) = watch.ends_at(account) {
+                let span = Duration::from_millis(at.saturating_sub(wall));
+                let limit = (self.now() + span + self.slack()).max(self.soon());
+                assert!(self.rings_by(limit), "nobody comes for {watch:?} at {at}");
+            }
+        }
+    }
+
+    /// All that had to happen has happened.
+    pub fn inspect_watchers_at_rest(&self) {
+        let wall = self.primary.wall_ms();
+        for watch in self.clients.iter().filter_map(|client| client.watch.as_ref()) {
+            let account = self.accounts.get(&watch.place);
+            let now = account.map_or(wall, |account| account.time_at(wall));
+            assert!(watch.told.is_none(), "nobody told {watch:?}");
+            assert_eq!(watch.over(account, now), None, "nobody told {watch:?} beside {account:?}");
+        }
+    }
+}
