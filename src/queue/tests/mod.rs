@@ -23,6 +23,7 @@ mod script;
 mod tally;
 mod turns;
 mod upkeep;
+mod watch;
 mod words;
 mod workers;
 

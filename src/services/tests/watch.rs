@@ -148,7 +148,7 @@ impl Watch {
                 Some(job) => match job.state(now) {
                     State::Dead => Some(Told::Job(State::Dead, None)),
                     State::Done => Some(Told::Job(State::Done, job.result.clone())),
-                    State::Delayed | State::Ready | State::Reserved => None,
+                    State::Delayed | State::Ready | State::Reserved | State::Held => None,
                 },
             },
             Subject::Leases(held) => {
@@ -347,7 +347,7 @@ impl World {
         let is_end = is_over
             && match &got {
                 Told::Void(void) => void.is_empty(),
-                Told::Job(State::Delayed | State::Ready | State::Reserved, _) => true,
+                Told::Job(State::Delayed | State::Ready | State::Reserved | State::Held, _) => true,
                 Told::Gone | Told::Job(..) => watch.over(account, now).as_ref() == Some(&got),
             };
         let is_told = watch.told.as_ref() == Some(&got);
@@ -369,7 +369,8 @@ impl World {
                 let limit = deadline.max(self.soon()) + self.slack();
                 assert!(self.rings_by(limit), "nobody ends the wait of {watch:?}");
             }
-            let Some(account) = self.accounts.get(&watch.place) else {
+            let Some(account) = self.accounts.get(&watch.place).filter(|_| watch.told.is_none())
+            else {
                 continue;
             };
             if self.stepped_at.is_some() && account.clock > wall {
