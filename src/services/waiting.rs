@@ -222,8 +222,9 @@ fn serve_on<H: Host>(host: H, slice: &TimeSlice) {
     host.with(|state| state.to_serve.extend(left_over));
 }
 
-/// Looks at what clients watch where another queue may be.
-fn look_on<H: Host>(host: H, slice: &TimeSlice) {
+/// Looks at what clients watch where another queue may be. The timer does it before it changes
+/// these queues.
+pub fn look_on<H: Host>(host: H, slice: &TimeSlice) {
     let mut left_over = Vec::new();
     while let Some((place, last)) = host.with(|state| state.to_look_at.pop_first()) {
         let (database, name) = &place;
