@@ -8,7 +8,7 @@
 
 import { randomBytes } from "node:crypto";
 
-import { Queue, Worker } from "bullmq";
+import { FlowProducer, Queue, Worker } from "bullmq";
 import { Redis } from "ioredis";
 
 const [port, load, countText, secondsText] = process.argv.slice(2);
@@ -166,6 +166,27 @@ async function lateness() {
   return ended;
 }
 
+// COUNT parents, which each wait for as many children as the last argument says.
+async function flows() {
+  const flow = new FlowProducer({ connection: connect() });
+  const childCount = Number(secondsText);
+  let ended = 0;
+  let finish;
+  const all = new Promise((resolve) => (finish = resolve));
+  say("begin");
+  await startWorkers(async (job) => {
+    if (job.name === "parent" && ++ended === count) finish({ jobs: ended });
+  });
+  const one = () => {
+    const children = Array.from({ length: childCount }, () => ({ ...job(), queueName: "queue" }));
+    return { ...job(), name: "parent", queueName: "queue", children };
+  };
+  for (let done = 0; done < count; done += BATCH) {
+    await flow.addBulk(Array.from({ length: Math.min(BATCH, count - done) }, one));
+  }
+  return all;
+}
+
 const LOADS = {
   enqueue: () => enqueue({}),
   delayed: () => enqueue({ delay: 3_600_000 }),
@@ -173,6 +194,7 @@ const LOADS = {
   batches: () => life(BATCH, () => addBatch({})),
   "due-at-once": dueAtOnce,
   lateness,
+  flows,
   memory: async () => {
     await fill(() => ({ delay: 3_600_000 }));
     return { jobs: made };

@@ -111,9 +111,18 @@ def test_a_kept_done_job_counts_at_once_and_one_that_is_gone_does_not(session: S
         ("BEFORE 1 b ONDEAD RUN", "ERR option ONDEAD needs AFTER or HOLD"),
         ("AFTER 1 a AFTER 1 b", "ERR option AFTER is given twice"),
         ("AFTER 10001 a", "ERR AFTER must be an integer from 1 to 10000"),
-        ("AFTER 1 tick", "ERR AFTER names 'tick', which has a schedule: it comes back when it is finished"),
-        ("EVERY 5 AFTER 1 a", "ERR option AFTER doesn't go with EVERY or CRON: a job with a schedule comes back when it is finished"),
-        ("EVERY 5 HOLD", "ERR option HOLD doesn't go with EVERY or CRON: a job with a schedule comes back when it is finished"),
+        (
+            "AFTER 1 tick",
+            "ERR AFTER names 'tick', which has a schedule: it comes back when it is finished",
+        ),
+        (
+            "EVERY 5 AFTER 1 a",
+            "ERR option AFTER doesn't go with EVERY or CRON: a job with a schedule comes back when it is finished",
+        ),
+        (
+            "EVERY 5 HOLD",
+            "ERR option HOLD doesn't go with EVERY or CRON: a job with a schedule comes back when it is finished",
+        ),
     ],
 )
 def test_edges_that_can_not_be_are_refused_and_nothing_is_added(
