@@ -214,10 +214,7 @@ impl World {
         }
         let ttr = self.one_of(&[None, None, Some(5), Some(100)]);
         let block = self.one_of(&[0, 5, 50, 300]);
-        Command::Watch(
-            place,
-            Watching::Renew { operation: Operation::Renew { claims, ttr }, block },
-        )
+        Command::Watch(place, Watching::Renew { claims, ttr, block })
     }
 
     fn draw_done(&mut self, id: Bytes, lease: Option<u64>) -> Operation {

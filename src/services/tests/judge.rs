@@ -12,7 +12,6 @@ use super::commands::{Command, Entry, Reply};
 use super::keyspace::Order;
 use super::node::{ClientNumber, Event, Logged};
 use super::operation::{Handed, Operation, Outcome, Terms};
-use super::watch::{Told, Watching};
 use super::world::{Assigned, Wait, World};
 
 /// The timer leaves groups without jobs alone for so long behind the last change.
@@ -336,25 +335,8 @@ impl World {
                     },
                 );
             }
-            (Command::Watch(place, Watching::Renew { operation, .. }), Reply::Told(told)) => {
-                let expected = own.unwrap_or_else(|| self.unchanged(place, operation, begun));
-                let (Operation::Renew { claims, .. }, Outcome::Renewed(_, void)) =
-                    (operation, expected)
-                else {
-                    panic!("{operation:?} comes to something else");
-                };
-                let ids = void.iter().map(|at| claims[*at].0.clone()).collect();
-                assert_eq!(told, Told::Void(ids), "the reply to {operation:?}");
-            }
-            (Command::Watch(place, watching), Reply::Told(told)) => {
-                assert_eq!(own, None);
-                self.judge_told_at_once(place, watching, &told, begun);
-            }
-            (Command::Watch(place, watching), Reply::Waits) => {
-                self.begin_to_watch(client, place, watching);
-            }
-            (Command::Watch(place, _), Reply::Missing) => {
-                assert!(!self.accounts.contains_key(place), "a queue is missing");
+            (Command::Watch(place, watching), reply) => {
+                self.judge_watching(client, (place, watching), reply, own, begun);
             }
             (Command::Keys(order), Reply::Ordered(is_done)) => {
                 if is_done {
@@ -379,7 +361,7 @@ impl World {
     }
 
     /// What comes of an operation that isn't logged.
-    fn unchanged(&self, place: &KeyRef, operation: &Operation, begun: u64) -> Outcome {
+    pub fn unchanged(&self, place: &KeyRef, operation: &Operation, begun: u64) -> Outcome {
         let account = &self.accounts[place];
         let times = [begun, self.primary.wall_ms()].map(|wall| account.time_at(wall));
         let outcomes = times.map(|time| account.clone().apply(time, 0, operation));

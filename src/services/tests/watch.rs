@@ -18,7 +18,7 @@ use super::judge::state_of;
 use super::key::Context;
 use super::keyspace::Order;
 use super::node::{ClientNumber, Node};
-use super::operation::{id, ms, Bytes, Operation};
+use super::operation::{id, ms, Bytes, Operation, Outcome};
 use super::world::World;
 
 /// Of a client that waits for what becomes of a job or of leases.
@@ -57,7 +57,7 @@ pub enum Watching {
     /// DQ.RESULT; a `block` of zero is without end.
     Result { id: Bytes, block: Option<u64> },
     /// DQ.RENEW.
-    Renew { operation: Operation, block: u64 },
+    Renew { claims: Vec<(Bytes, Option<u64>)>, ttr: Option<u64>, block: u64 },
 }
 
 impl Node {
@@ -88,13 +88,11 @@ impl Node {
                     reply
                 })
             }
-            Watching::Renew { operation, block } => {
-                let sent = Some(operation);
-                let context = Context::Command { sent, is_inside_another };
+            Watching::Renew { claims, ttr, block } => {
+                let sent = Operation::Renew { claims: claims.clone(), ttr: *ttr };
+                let context = Context::Command { sent: Some(&sent), is_inside_another };
                 self.open_as(place, context, false, |key, value| {
-                    let Operation::Renew { claims, ttr } = operation else { unreachable!() };
-                    let claims = claims_of(claims);
-                    let renew = Renew { claims, ttr: ttr.map(ms) };
+                    let renew = Renew { claims: claims_of(claims), ttr: ttr.map(ms) };
                     let open = OpenQueue::new(self, key, value, Source::Client, None);
                     let void =
                         open.change(&renew, LogForm::AsSent, |renewed, _| renewed.void.clone());
@@ -204,11 +202,10 @@ impl Watch {
 
 impl World {
     /// A client that asked for this waits.
-    pub fn begin_to_watch(&mut self, client: ClientNumber, place: &KeyRef, watching: &Watching) {
+    fn begin_to_watch(&mut self, client: ClientNumber, place: &KeyRef, watching: &Watching) {
         let (subject, block) = match watching {
             Watching::Result { id, block } => (Subject::Job(id.clone()), block.unwrap_or_default()),
-            Watching::Renew { operation, block } => {
-                let Operation::Renew { claims, .. } = operation else { unreachable!() };
+            Watching::Renew { claims, block, .. } => {
                 let account = &self.accounts[place];
                 let held = claims.iter().map(|(name, lease)| {
                     (name.clone(), lease.or(account.job(name).unwrap().lease).unwrap())
@@ -229,8 +226,39 @@ impl World {
         });
     }
 
+    /// What came of a command.
+    pub fn judge_watching(
+        &mut self,
+        client: ClientNumber,
+        (place, watching): (&KeyRef, &Watching),
+        reply: Reply,
+        own: Option<Outcome>,
+        begun: u64,
+    ) {
+        match (watching, reply) {
+            (_, Reply::Waits) => self.begin_to_watch(client, place, watching),
+            (_, Reply::Missing) => {
+                assert!(!self.accounts.contains_key(place), "a queue is missing");
+            }
+            (Watching::Result { .. }, Reply::Told(told)) => {
+                assert_eq!(own, None);
+                self.judge_told_at_once(place, watching, &told, begun);
+            }
+            (Watching::Renew { claims, ttr, .. }, Reply::Told(told)) => {
+                let renew = Operation::Renew { claims: claims.clone(), ttr: *ttr };
+                let expected = own.unwrap_or_else(|| self.unchanged(place, &renew, begun));
+                let Outcome::Renewed(_, void) = expected else {
+                    panic!("{renew:?} comes to {expected:?}");
+                };
+                let ids = void.iter().map(|at| claims[*at].0.clone()).collect();
+                assert_eq!(told, Told::Void(ids), "the reply to {renew:?}");
+            }
+            (_, reply) => panic!("{reply:?} to {watching:?}"),
+        }
+    }
+
     /// What a client is told at once. Something may have happened between `begun` and now.
-    pub fn judge_told_at_once(&self, place: &KeyRef, watching: &Watching, told: &Told, begun: u64) {
+    fn judge_told_at_once(&self, place: &KeyRef, watching: &Watching, told: &Told, begun: u64) {
         let Watching::Result { id, .. } = watching else {
             return;
         };
