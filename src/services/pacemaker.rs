@@ -93,10 +93,10 @@ pub fn on_alarm<H: Host>(host: H, is_primary: bool) -> Option<Duration> {
         waiting::serve_all_soon(host);
     }
     let slice = TimeSlice::begin(host);
+    waiting::look_on(host, &slice);
     if host.with(|state| state.is_behind) {
         waiting::run_slice_for_waiting(host, &slice.half());
     }
-    waiting::look_on(host, &slice);
     advance_due_queues(host, &slice);
     let has_more_moved = moved::run_slice(host, &slice);
     let served = waiting::run_slice(host, &slice);

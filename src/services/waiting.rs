@@ -192,7 +192,6 @@ pub fn run_slice_for_waiting<H: Host>(host: H, slice: &TimeSlice) {
 /// more.
 pub fn run_slice<H: Host>(host: H, slice: &TimeSlice) -> Option<Duration> {
     send_away(host, slice);
-    look_on(host, slice);
     if host.may_change() {
         give_back_undelivered(host, slice);
         serve_on(host, slice);
@@ -222,8 +221,8 @@ fn serve_on<H: Host>(host: H, slice: &TimeSlice) {
     host.with(|state| state.to_serve.extend(left_over));
 }
 
-/// Looks at what clients watch where another queue may be. The timer does it before it changes
-/// these queues.
+/// Looks at what clients watch where another queue may be. The timer does it first: what it does to
+/// that queue is to be told.
 pub fn look_on<H: Host>(host: H, slice: &TimeSlice) {
     let mut left_over = Vec::new();
     while let Some((place, last)) = host.with(|state| state.to_look_at.pop_first()) {

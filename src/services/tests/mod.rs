@@ -12,7 +12,7 @@
 //! | `single/` | no session: one service at a time, on a server of these |
 //! | `streams.rs` | jobs that go to streams |
 //! | `watch.rs` | clients that wait for what becomes of a job or a lease |
-//! | `judge.rs`, `inspect.rs` | what servers do, beside the accounts; what must be so at the end of each turn |
+//! | `judge.rs`, `follow.rs`, `inspect.rs` | what servers do, beside the accounts; how these follow keys; what must be so at the end of each turn |
 //!
 //! A session that finds something tells its seed:
 //!
@@ -24,6 +24,7 @@
 mod account;
 mod commands;
 mod draw;
+mod follow;
 mod groups;
 mod inspect;
 mod judge;

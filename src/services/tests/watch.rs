@@ -329,7 +329,8 @@ impl World {
             let is_looked_at = !to_look_at.contains(&watch.place);
             if watch.is_unsure && is_looked_at {
                 watch.is_unsure = false;
-                let over = watch.over(account, now);
+                let over = account
+                    .map_or(Some(watch.gone()), |account| watch.over_by_operation(account, now));
                 // The timer may have removed that job before it looked.
                 watch.perhaps.extend(over.is_some().then(|| watch.gone()));
                 watch.told = watch.told.take().or(over);
