@@ -590,3 +590,16 @@ def test_a_reload_goes_on_with_the_sink(r: redis.Redis) -> None:
     r.delete("s")
     gets(r, ["a", "b"])
     gets(r, ["a", "b", "c"])
+
+
+def test_a_job_that_left_for_the_stream_is_done_for_those_that_wait_for_it(
+    server: Server, r: redis.Redis
+) -> None:
+    alter(r, "SINK", "s")
+    add(r, "first", "x", "DELAY", 200)
+    add(r, "second", "x", "AFTER", 1, "first")
+    watcher = Pipelined(server.port)
+    watcher.send(("DQ.RESULT", "q", "first", "BLOCK", 20_000))
+    gets(r, ["first", "second"])
+    assert watcher.receive() == [b"done", None]
+    watcher.close()
