@@ -220,7 +220,7 @@ def test_info_of_a_queue_that_did_everything(session: Session) -> None:
          "rate-per-ms", 0, "rate-burst", 0, "group-concurrency", 0, "group-rate", 0,
          "group-rate-per-ms", 0, "group-rate-burst", 0, "paused", 0, "paused-until", (nil),
          "rate-left", (nil), "blocked-until", (nil),
-         "jobs", 4, "delayed", 1, "ready", 1, "reserved", 1, "dead", 1, "done", 0, "groups", 0,
+         "jobs", 4, "delayed", 1, "ready", 1, "reserved", 1, "dead", 1, "done", 0, "held", 0, "held-behind-dead", 0, "groups", 0,
          "waiting-consumers", 0,
          "oldest-ready-ms", <oldest>, "next-due", <due>, "last-lease", <last>, "memory", <*>,
          "total-added", 6, "total-replaced", 1, "total-popped", 4, "total-finished", 1,
@@ -233,7 +233,7 @@ def test_info_of_a_queue_that_did_everything(session: Session) -> None:
          "lateness-within-1000-ms", <*>, "lateness-within-10000-ms", <*>, "lateness-within-60000-ms", <*>,
          "lateness-within-600000-ms", <*>, "lateness-within-3600000-ms", <*>,
          "lateness-count", <*>, "lateness-sum-ms", <*>,
-         "sink", (nil), "sink-maxlen", 0, "sink-error", (nil)]
+         "watchers", 0, "sink", (nil), "sink-maxlen", 0, "sink-error", (nil)]
         > DQ.GET q delayed
         [<...>, "state", "delayed", "due", <due>, <...>]
     """)
@@ -254,7 +254,7 @@ def test_info_of_an_empty_queue_in_resp3(server: Server) -> None:
              "group-concurrency": 0, "group-rate": 0, "group-rate-per-ms": 0, "group-rate-burst": 0,
              "paused": 0, "paused-until": (nil), "rate-left": (nil), "blocked-until": (nil), "jobs": 0,
              "delayed": 0, "ready": 0, "reserved": 0, "dead": 0,
-             "done": 0, "groups": 0, "waiting-consumers": 0, "oldest-ready-ms": (nil), "next-due": (nil),
+             "done": 0, "held": 0, "held-behind-dead": 0, "groups": 0, "waiting-consumers": 0, "oldest-ready-ms": (nil), "next-due": (nil),
              "last-lease": (nil), "memory": <*>, "total-added": 1, "total-replaced": 0, "total-popped": 0,
              "total-finished": 0, "total-released": 0, "total-timed-out": 0, "total-buried": 0,
              "total-dead": 0, "total-kicked": 0, "total-deleted": 1, "total-purged": 0,
@@ -265,7 +265,7 @@ def test_info_of_an_empty_queue_in_resp3(server: Server) -> None:
              "lateness-within-1000-ms": 0, "lateness-within-10000-ms": 0, "lateness-within-60000-ms": 0,
              "lateness-within-600000-ms": 0, "lateness-within-3600000-ms": 0,
              "lateness-count": 0, "lateness-sum-ms": 0,
-             "sink": (nil), "sink-maxlen": 0, "sink-error": (nil)}
+             "watchers": 0, "sink": (nil), "sink-maxlen": 0, "sink-error": (nil)}
             > DQ.INFO none
             (nil)
         """)
