@@ -236,7 +236,7 @@ document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") event.target.blur();
     return;
   }
-  const act = /^[1-7]$/.test(event.key)
+  const act = /^[1-8]$/.test(event.key)
     ? () => main.querySelectorAll(".tabs a")[Number(event.key) - 1]?.click()
     : KEYS[event.key];
   if (act) {

@@ -79,7 +79,7 @@ pub struct Args {
     pub metrics_only: bool,
 
     /// How many queues /metrics tells of one by one: those first that are stuck, full or have dead
-    /// jobs, then those that are busy or have limits. The others are counted in dq_queues_left_out.
+    /// jobs or an error of their sink, then those that are busy or have limits. The others are counted in dq_queues_left_out.
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     pub metrics_queues: usize,
 

@@ -99,12 +99,15 @@ fn servers(metrics: &mut Metrics, servers: &[ServerFacts]) -> Result<(), Error> 
     metrics.of_servers("dq_server_waiting_consumers", help, servers, |server| {
         server.totals.waiting_consumers
     })?;
+    let help = "Clients that wait for what becomes of a job or of a lease.";
+    metrics.of_servers("dq_server_watchers", help, servers, |server| server.totals.watchers)?;
     type Total = fn(&ServerFacts) -> u64;
-    let totals: [(&str, &str, Total); 6] = [
+    let totals: [(&str, &str, Total); 7] = [
         ("dq_server_added", "Jobs added.", |server| server.totals.added),
         ("dq_server_delivered", "Jobs handed out.", |server| server.totals.popped),
         ("dq_server_finished", "Jobs finished.", |server| server.totals.finished),
         ("dq_server_deleted", "Jobs deleted by id.", |server| server.totals.deleted),
+        ("dq_server_sunk", "Jobs that left for the streams of sinks.", |server| server.totals.sunk),
         ("dq_server_diverged", "How often a queue differed from its log.", |server| {
             server.totals.diverged
         }),
@@ -135,6 +138,12 @@ fn gauges(metrics: &mut Metrics, queues: &[Queue]) -> Result<(), Error> {
 
     let help = "Workers that wait for a job of the queue.";
     metrics.each("dq_waiting_consumers", help, queues, |info| info.waiting_consumers)?;
+    let help = "Clients that wait for what becomes of a job or of a lease of the queue.";
+    metrics.each("dq_watchers", help, queues, |info| info.watchers)?;
+    let help = "Held jobs that wait for a dead one.";
+    metrics.each("dq_held_behind_dead", help, queues, |info| info.held_behind_dead)?;
+    let help = "1 while jobs can't leave for the stream of the queue's sink, else 0.";
+    metrics.each("dq_sink_error", help, queues, |info| u64::from(info.sink.error.is_some()))?;
     let help = "1 while the queue is paused, else 0.";
     metrics.each("dq_paused", help, queues, |info| u64::from(info.is_paused))?;
     let help = "1 while a limit of the queue, or of all its groups with ready jobs, lets no job go, else 0.";

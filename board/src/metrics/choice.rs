@@ -66,7 +66,7 @@ impl Choice {
 fn rank(info: &Info) -> u8 {
     let is_stuck = info.oldest_ready_ms.is_some_and(|ms| ms >= LONG_READY_MS);
     let is_busy = info.counts.ready + info.counts.reserved > 0;
-    if is_stuck || info.is_full() || info.counts.dead > 0 {
+    if is_stuck || info.is_full() || info.counts.dead > 0 || info.sink.error.is_some() {
         0
     } else if is_busy || info.is_limited() || info.limits_groups() {
         1

@@ -30,6 +30,10 @@ pub struct Job {
     pub kept_until: Option<u64>,
     pub reason: Option<Vec<u8>>,
     pub group: Option<Vec<u8>>,
+    /// How far it is, in its worker's words.
+    pub note: Option<Vec<u8>>,
+    pub result: Option<Vec<u8>>,
+    pub edges: Edges,
     pub tally: Tally,
     /// Of a job that comes back.
     pub schedule: Option<Box<Schedule>>,
@@ -44,6 +48,17 @@ pub struct Tally {
     pub released: u64,
     pub buried: u64,
     pub kicked: u64,
+}
+
+/// What it waits for, and what waits for it: all 0 for most jobs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Edges {
+    /// Of the jobs in `after`, those that it still waits for.
+    pub pending: u64,
+    pub after: u64,
+    pub before: u64,
+    /// It also waits for DQ.RESUME.
+    pub is_on_hold: bool,
 }
 
 /// When a job comes back, and what became of its runs.
@@ -139,6 +154,9 @@ impl Job {
             kept_until: None,
             reason: None,
             group: None,
+            note: None,
+            result: None,
+            edges: Edges::default(),
             tally: Tally::default(),
             schedule: None,
             others: Vec::new(),
@@ -170,6 +188,12 @@ impl Job {
             "kept-until" => self.kept_until = maybe,
             "reason" => self.reason = field.bytes(),
             "group" => self.group = field.bytes(),
+            "note" => self.note = field.bytes(),
+            "result" => self.result = field.bytes(),
+            "pending" => self.edges.pending = number,
+            "after" => self.edges.after = number,
+            "before" => self.edges.before = number,
+            "on-hold" => self.edges.is_on_hold = number != 0,
             "timed-out" => self.tally.timed_out = number,
             "released" => self.tally.released = number,
             "buried" => self.tally.buried = number,
@@ -200,6 +224,15 @@ impl Job {
             State::Reserved => or_expires(self.deadline),
             State::Dead => self.since,
             State::Done => self.kept_until,
+            State::Held => Some(self.created),
+        }
+    }
+
+    /// From when on DQ.PURGE counts its age; `None` where jobs of a state have none.
+    pub fn old_since(&self) -> Option<u64> {
+        match self.state {
+            State::Held => Some(self.created),
+            _ => self.since,
         }
     }
 
@@ -208,7 +241,7 @@ impl Job {
         match self.state {
             State::Delayed | State::Ready => self.due,
             State::Reserved => self.schedule.as_ref().and_then(|schedule| schedule.next),
-            State::Dead | State::Done => None,
+            State::Dead | State::Done | State::Held => None,
         }
     }
 }

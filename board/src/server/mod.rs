@@ -9,9 +9,11 @@
 //! | `job.rs` | what DQ.GET and DQ.PEEK say |
 //! | `jobs.rs` | pages of jobs, by DQ.PEEK and DQ.SCAN |
 //! | `groups.rs` | pages of groups, by DQ.GROUPS |
+//! | `deps.rs` | what a job waits for, by DQ.DEPS |
 //! | `forecast.rs` | what DQ.FORECAST says |
 
 pub mod deployment;
+pub mod deps;
 pub mod forecast;
 pub mod groups;
 pub mod job;

@@ -12,11 +12,13 @@ pub enum State {
     Reserved,
     Dead,
     Done,
+    /// It waits for other jobs, or for DQ.RESUME.
+    Held,
 }
 
 impl State {
-    pub const ALL: [State; 5] =
-        [State::Ready, State::Delayed, State::Reserved, State::Dead, State::Done];
+    pub const ALL: [State; 6] =
+        [State::Ready, State::Delayed, State::Reserved, State::Dead, State::Done, State::Held];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -25,6 +27,7 @@ impl State {
             State::Reserved => "reserved",
             State::Dead => "dead",
             State::Done => "done",
+            State::Held => "held",
         }
     }
 
@@ -41,6 +44,7 @@ pub struct Counts {
     pub reserved: u64,
     pub dead: u64,
     pub done: u64,
+    pub held: u64,
 }
 
 impl Counts {
@@ -51,7 +55,14 @@ impl Counts {
             State::Reserved => self.reserved,
             State::Dead => self.dead,
             State::Done => self.done,
+            State::Held => self.held,
         }
+    }
+
+    /// The states to show: few queues have held jobs, and older modules don't know them.
+    pub fn states(&self) -> impl Iterator<Item = State> {
+        let has_held = self.held > 0;
+        State::ALL.into_iter().filter(move |state| *state != State::Held || has_held)
     }
 
     pub fn add(&mut self, more: &Counts) {
@@ -60,6 +71,7 @@ impl Counts {
         self.reserved += more.reserved;
         self.dead += more.dead;
         self.done += more.done;
+        self.held += more.held;
     }
 }
 
@@ -97,6 +109,17 @@ pub struct Limits {
     pub rate_left: Option<u64>,
     /// Until when no job may leave; `None` when one may.
     pub blocked_until: Option<u64>,
+}
+
+/// The stream for which jobs leave as they come due.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sink {
+    /// `None` without a sink.
+    pub stream: Option<Vec<u8>>,
+    /// 0 is no limit.
+    pub maxlen: u64,
+    /// Why jobs can't leave; `None` while they can.
+    pub error: Option<Vec<u8>>,
 }
 
 /// What became of jobs since the queue was made.
@@ -143,13 +166,18 @@ pub struct Info {
     pub paused_until: Option<u64>,
     pub jobs: u64,
     pub counts: Counts,
+    /// How many held jobs wait for a dead one.
+    pub held_behind_dead: u64,
     pub waiting_consumers: u64,
+    /// Clients that wait for what becomes of a job or of a lease.
+    pub watchers: u64,
     pub oldest_ready_ms: Option<u64>,
     pub next_due: Option<u64>,
     pub memory: u64,
     pub totals: Totals,
     pub lateness: Lateness,
     pub limits: Limits,
+    pub sink: Sink,
     /// Jobs that come back.
     pub schedules: u64,
     /// Some of them are only remembered.
@@ -203,7 +231,13 @@ impl Info {
             "reserved" => self.counts.reserved = number,
             "dead" => self.counts.dead = number,
             "done" => self.counts.done = number,
+            "held" => self.counts.held = number,
+            "held-behind-dead" => self.held_behind_dead = number,
             "waiting-consumers" => self.waiting_consumers = number,
+            "watchers" => self.watchers = number,
+            "sink" => self.sink.stream = field.bytes(),
+            "sink-maxlen" => self.sink.maxlen = number,
+            "sink-error" => self.sink.error = field.bytes(),
             "oldest-ready-ms" => self.oldest_ready_ms = maybe,
             "next-due" => self.next_due = maybe,
             "last-lease" => {}
@@ -259,5 +293,40 @@ impl Info {
     /// Whether it takes no more jobs.
     pub fn is_full(&self) -> bool {
         self.settings.max_jobs > 0 && self.jobs >= self.settings.max_jobs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(fields: &[(&str, Value)]) -> Info {
+        let text = |name: &str| Value::BulkString(name.into());
+        let pairs = fields.iter().map(|(name, value)| (text(name), value.clone()));
+        Info::read(Value::Map(pairs.collect())).unwrap().unwrap()
+    }
+
+    #[test]
+    fn held_jobs_and_the_sink_are_read_where_the_module_has_them() {
+        let text = |text: &str| Value::BulkString(text.into());
+        let info = read(&[
+            ("ready", Value::Int(2)),
+            ("held", Value::Int(7)),
+            ("held-behind-dead", Value::Int(3)),
+            ("watchers", Value::Int(1)),
+            ("sink", text("mail:out")),
+            ("sink-maxlen", Value::Int(0)),
+            ("sink-error", text("WRONGTYPE Operation")),
+        ]);
+        assert_eq!((info.counts.ready, info.counts.of(State::Held)), (2, 7));
+        assert_eq!((info.held_behind_dead, info.watchers), (3, 1));
+        assert_eq!(info.sink.stream.as_deref(), Some(&b"mail:out"[..]));
+        assert_eq!(info.sink.error.as_deref(), Some(&b"WRONGTYPE Operation"[..]));
+        assert_eq!(info.others, []);
+
+        let without = read(&[("sink", Value::Nil), ("sink-error", Value::Nil)]);
+        let older = read(&[("ready", Value::Int(2)), ("done", Value::Int(0))]);
+        assert_eq!(older, Info { counts: Counts { ready: 2, ..Counts::default() }, ..without });
+        assert_eq!((older.counts.held, &older.sink), (0, &Sink::default()));
     }
 }

@@ -63,6 +63,20 @@ pub fn number(value: Value) -> Result<u64> {
     field_of(value).and_then(|field| field.number()).ok_or(Trouble::Strange("no number"))
 }
 
+/// A string or nil.
+pub fn optional_bytes(value: Value) -> Result<Option<Vec<u8>>> {
+    Ok(field_of(value).ok_or(Trouble::Strange("no string"))?.bytes())
+}
+
+/// A number or nil.
+pub fn optional_number(value: Value) -> Result<Option<u64>> {
+    Ok(field_of(value).ok_or(Trouble::Strange("no number"))?.number())
+}
+
+pub fn text(value: Value) -> Result<String> {
+    String::from_utf8(bytes(value)?).map_err(|_| Trouble::Strange("no text"))
+}
+
 pub fn array(value: Value) -> Result<Vec<Value>> {
     value.into_sequence().map_err(|_| Trouble::Strange("no array"))
 }

@@ -67,10 +67,13 @@ pub struct ServerFacts {
 pub struct ServerTotals {
     pub counts: Counts,
     pub waiting_consumers: u64,
+    pub watchers: u64,
     pub added: u64,
     pub popped: u64,
     pub finished: u64,
     pub deleted: u64,
+    /// Jobs that left for the streams of sinks.
+    pub sunk: u64,
     pub diverged: u64,
     pub bugs: u64,
 }

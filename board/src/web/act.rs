@@ -157,7 +157,7 @@ impl Act<'_> {
                     id,
                     &[],
                     "It is ready now.",
-                    "It is neither dead nor delayed.",
+                    "It is neither dead, delayed nor held.",
                 )
                 .await;
         }
@@ -186,8 +186,11 @@ impl Act<'_> {
         self.to_job("DQ.RELEASE", id, &args, "Released.", "Its lease is another by now.").await
     }
 
-    /// Of the queue, or, when a group is named, of that.
+    /// Of the queue, or, when a group is named, of that; or the end of a job's hold.
     async fn pause(&self) -> std::result::Result<Done, No> {
+        if self.fields.text("resume") == "job" {
+            return self.end_hold().await;
+        }
         let group = group_named(self.fields)?;
         let of_group = |mut command: Cmd| {
             group.iter().for_each(|group| {
@@ -216,6 +219,19 @@ impl Act<'_> {
         let nothing =
             if group.is_some() { "nothing of it is handed out" } else { "nothing is handed out" };
         Ok(done(format!("Paused{whose} {until}: {nothing}.")))
+    }
+
+    async fn end_hold(&self) -> std::result::Result<Done, No> {
+        let id = self.fields.bytes("id").ok_or(No::Form("An id is needed."))?;
+        let mut command = self.command("DQ.RESUME");
+        command.arg("ID").arg(&id);
+        match number(self.ask(command).await?)? {
+            0 => Err(No::Form("It isn't on hold.")),
+            _ => Ok(Done {
+                words: "Resumed: it is due when it waits for no other job.".into(),
+                id: Some(id),
+            }),
+        }
     }
 
     async fn purge(&self) -> std::result::Result<Done, No> {

@@ -3,9 +3,9 @@
 use maud::{html, Markup};
 
 use super::{chart, words, App};
-use crate::bytes::Shown;
+use crate::bytes::{excerpt, Shown};
 use crate::server::forecast::Forecast;
-use crate::server::queue::{Info, Rate};
+use crate::server::queue::{Info, Rate, Sink};
 use crate::server::replies::Field;
 use crate::server::Result;
 use crate::watch::now_ms;
@@ -16,6 +16,7 @@ pub fn of(app: &App, name: &[u8], info: &Info, forecast: &Result<Vec<Forecast>>)
         (comes_due(forecast))
         (lateness(info))
         @if info.is_limited() { (limits(info)) }
+        (sink(&info.sink))
         (settings(info))
         (totals(info))
         @if !info.others.is_empty() {
@@ -45,6 +46,7 @@ fn last_hour(app: &App, name: &[u8], info: &Info) -> Markup {
                 dt { "oldest ready" } dd { (info.oldest_ready_ms.map_or("–".into(), words::span)) }
                 dt { "next due" } dd { @if let Some(due) = info.next_due { (words::brief(due, now)) } @else { "–" } }
                 dt { "waiting workers" } dd { (words::number(info.waiting_consumers)) }
+                @if info.watchers > 0 { dt { "clients that watch jobs" } dd { (words::number(info.watchers)) } }
                 dt { "memory" } dd { (words::size(info.memory)) }
             }
         }
@@ -94,6 +96,21 @@ fn limits(info: &Info) -> Markup {
             }
         }
     }
+}
+
+/// For which stream jobs leave, and why they can't.
+fn sink(sink: &Sink) -> Markup {
+    html! { @if let Some(stream) = &sink.stream {
+        section.sink { h2 title="A stream for which jobs leave as they come due, without a worker" { "Sink" }
+            dl.facts {
+                dt { "stream" } dd { (excerpt(stream, 200)) }
+                dt { "most entries" }
+                dd { @if sink.maxlen == 0 { "no limit" } @else { "about " (words::number(sink.maxlen)) } }
+                dt { "jobs leave" }
+                dd { @if let Some(error) = &sink.error { "no: " span.reason { (Shown(error)) } } @else { "yes" } }
+            }
+        }
+    } }
 }
 
 pub fn rate(rate: &Rate) -> Markup {

@@ -92,7 +92,7 @@ pub fn of_queue(app: &App, queue: &[u8], info: &Info, state: JobState) -> Markup
         @if app.may(Verb::Pause) { (pause(app, queue, info)) }
         @if app.may(Verb::Kick) && info.counts.dead > 0 { (kick(app, queue, info)) }
         @if app.may(Verb::Add) { (add(app, queue)) }
-        @if app.may(Verb::Purge) && info.jobs > 0 { (choose_purge(queue, state)) }
+        @if app.may(Verb::Purge) && info.jobs > 0 { (choose_purge(queue, info, state)) }
     } } }
 }
 
@@ -222,15 +222,15 @@ fn add(app: &App, queue: &[u8]) -> Markup {
     }
 }
 
-fn choose_purge(queue: &[u8], shown: JobState) -> Markup {
+fn choose_purge(queue: &[u8], info: &Info, shown: JobState) -> Markup {
     html! {
         details #purge { summary { "Purge…" }
             form.panel action="purge" method="get" {
                 input type="hidden" name="queue.hex" value=(Hex(queue));
                 label { "Jobs that are" select name="state" {
-                    @for state in JobState::ALL { option selected[state == shown] { (state.name()) } }
+                    @for state in info.counts.states() { option selected[state == shown] { (state.name()) } }
                 } }
-                label { "ready, dead or done for at least; empty: all"
+                label { "ready, dead, done or held for at least; empty: all"
                     span { input name="older" type="number" min="1" max="1000000000"; " " (units("older")) }
                 }
                 button { "Preview" }
@@ -242,8 +242,14 @@ fn choose_purge(queue: &[u8], shown: JobState) -> Markup {
 /// Beside a job's id.
 pub fn of_job(app: &App, queue: &[u8], job: &Job) -> Markup {
     let id = Some(job.id.as_slice());
-    let can_kick = matches!(job.state, JobState::Dead | JobState::Delayed);
+    let can_kick = matches!(job.state, JobState::Dead | JobState::Delayed | JobState::Held);
     html! { @if !app.verbs.is_empty() { div.actions {
+        @if app.may(Verb::Pause) && job.edges.is_on_hold {
+            form #unhold action="act" method="post" {
+                (hidden(app, Verb::Pause, queue, id))
+                button name="resume" value="job" title="It is due when it waits for no other job" { "Resume" }
+            }
+        }
         @if app.may(Verb::Kick) && can_kick {
             form #kickjob action="act" method="post" {
                 (hidden(app, Verb::Kick, queue, id))
@@ -297,7 +303,7 @@ pub async fn preview_purge(State(app): Shared, query: RawQuery) -> Response {
         "d" => 86_400_000,
         _ => 1_000,
     };
-    let has_age = matches!(state, JobState::Ready | JobState::Dead | JobState::Done);
+    let has_age = !matches!(state, JobState::Delayed | JobState::Reserved);
     let older =
         fields.number("older").filter(|_| has_age).and_then(|older| older.checked_mul(unit));
     let main = html! {
@@ -326,7 +332,7 @@ async fn extent(app: &App, queue: &[u8], state: JobState, older: Option<u64>) ->
     let Some(older) = older else { return Ok(Extent::Exactly(many)) };
     let before = now_ms().saturating_sub(older);
     let place = Place { deployment: &app.watch.deployment, node: Some(node), queue, info: &info };
-    let is_old = |job: &Job| job.since.is_some_and(|since| since <= before);
+    let is_old = |job: &Job| job.old_since().is_some_and(|since| since <= before);
     let (old, is_whole) = place.count(state, is_old).await?;
     Ok(if is_whole { Extent::Exactly(old) } else { Extent::AtLeast(old) })
 }

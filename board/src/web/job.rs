@@ -9,8 +9,9 @@ use maud::{html, Markup};
 
 use super::body::{self, View as BodyView};
 use super::live::{self, Page};
-use super::{facts, fields, forms, groups, layout, list, queue, words, App, Shared};
+use super::{deps, facts, fields, forms, groups, layout, list, queue, words, App, Shared};
 use crate::bytes::{excerpt, link, title, Shown};
+use crate::server::deps::Deps;
 use crate::server::job::{Job, Schedule};
 use crate::server::jobs::{self, Sought};
 use crate::server::queue::State as JobState;
@@ -23,11 +24,12 @@ pub async fn serve(State(app): Shared, headers: HeaderMap, query: RawQuery) -> R
         return Redirect::to("./").into_response();
     };
     let body = BodyView::named(fields.text("body"));
-    let view = Arc::new(View { queue: queue.into(), id: id.into(), body });
+    let from = fields.number("from").unwrap_or(0);
+    let view = Arc::new(View { queue: queue.into(), id: id.into(), body, from });
     live::serve(app, headers, fields.number("outcome"), move |app| render(app, view.clone())).await
 }
 
-/// The body as it is, to be kept in a file: never to be shown by the browser.
+/// The body or the result as it is, to be kept in a file: never to be shown by the browser.
 pub async fn download(State(app): Shared, query: RawQuery) -> Response {
     let fields = fields(query);
     let (Some(queue), Some(id)) = (fields.get("queue"), fields.get("id")) else {
@@ -42,7 +44,9 @@ pub async fn download(State(app): Shared, query: RawQuery) -> Response {
                     format!("attachment; filename=\"{}\"", file_name(id)),
                 ),
             ];
-            (headers, job.body).into_response()
+            let is_result = fields.text("of") == "result";
+            let bytes = if is_result { job.result.unwrap_or_default() } else { job.body };
+            (headers, bytes).into_response()
         }
         Ok(None) => (StatusCode::NOT_FOUND, "there is no such job\n").into_response(),
         Err(trouble) => (StatusCode::BAD_GATEWAY, format!("{trouble}\n")).into_response(),
@@ -66,6 +70,8 @@ struct View {
     queue: Name,
     id: Name,
     body: Option<BodyView>,
+    /// Where in what it waits for.
+    from: u64,
 }
 
 async fn read(app: &App, queue: &[u8], id: &[u8]) -> Result<Option<Job>> {
@@ -75,9 +81,22 @@ async fn read(app: &App, queue: &[u8], id: &[u8]) -> Result<Option<Job>> {
         .and_then(Job::read)
 }
 
+async fn read_deps(app: &App, view: &View, job: &Job) -> Option<Result<Deps>> {
+    if job.edges.after == 0 {
+        return None;
+    }
+    let command = Deps::command(&view.queue, &view.id, view.from);
+    let node = app.watch.node_of(&view.queue);
+    Some(jobs::ask_one(&app.watch.deployment, node, command).await.and_then(Deps::read))
+}
+
 async fn render(app: Arc<App>, view: Arc<View>) -> Page {
     let heading = excerpt(&view.id, 200);
     let read = read(&app, &view.queue, &view.id).await;
+    let deps = match &read {
+        Ok(Some(job)) => read_deps(&app, &view, job).await,
+        _ => None,
+    };
     let status = if matches!(read, Ok(None)) { StatusCode::NOT_FOUND } else { StatusCode::OK };
     let main = html! {
         nav.path aria-label="Path" {
@@ -89,7 +108,11 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
                 p.lead { (lead(job, now_ms())) }
                 (forms::of_job(&app, &view.queue, job))
                 div.columns {
-                    section.jobs { (show_body(&view, job)) }
+                    section.jobs {
+                        @if let Some(deps) = &deps { (deps::of(&view.queue, job, view.from, deps)) }
+                        @if let Some(result) = &job.result { (show_result(&view, result)) }
+                        (show_body(&view, job))
+                    }
                     aside { (about(&view.queue, job)) }
                 }
             }
@@ -126,7 +149,10 @@ fn lead(job: &Job, now: u64) -> Markup {
                 @if let Some(reason) = &job.reason { ": " strong.reason { (Shown(reason)) } } "."
             },
             JobState::Done => { "Done since " (at(job.since)) ", kept until " (at(job.kept_until)) "." },
+            JobState::Held => (deps::lead(job)),
         }
+        " " (deps::behind(job))
+        @if let Some(note) = &job.note { " It says: " strong.told { (Shown(note)) } }
     }
 }
 
@@ -218,7 +244,7 @@ fn since(state: JobState) -> &'static str {
         JobState::Ready => "ready since",
         JobState::Dead => "dead since",
         JobState::Done => "done since",
-        JobState::Delayed | JobState::Reserved => "since",
+        JobState::Delayed | JobState::Reserved | JobState::Held => "since",
     }
 }
 
@@ -241,10 +267,26 @@ fn show_body(view: &View, job: &Job) -> Markup {
             }
         }
         (body::show(&job.body, shown))
-        @if job.body.len() > body::SHOWN_MAX {
-            p.note { "These are the first " (words::size(body::SHOWN_MAX as u64)) ". The download is whole." }
-        }
+        @if job.body.len() > body::SHOWN_MAX { (is_cut()) }
     }
+}
+
+/// As what suits it.
+fn show_result(view: &View, result: &[u8]) -> Markup {
+    let whole = [("queue", &view.queue[..]), ("id", &view.id), ("of", b"result")];
+    html! {
+        div.bodyhead {
+            h2 { "Result" }
+            span.soft { (words::size(result.len() as u64)) }
+            nav.views aria-label="Result as" { a.download href=(link("body", &whole)) download { "download" } }
+        }
+        (body::show(result, BodyView::of(result)))
+        @if result.len() > body::SHOWN_MAX { (is_cut()) }
+    }
+}
+
+fn is_cut() -> Markup {
+    html! { p.note { "These are the first " (words::size(body::SHOWN_MAX as u64)) ". The download is whole." } }
 }
 
 #[cfg(test)]

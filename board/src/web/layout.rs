@@ -4,7 +4,7 @@ use maud::{html, Markup, DOCTYPE};
 
 use super::live::Page;
 use super::{words, App};
-use crate::bytes::link;
+use crate::bytes::{link, Shown};
 use crate::server::queue::Info;
 use crate::server::Trouble;
 use crate::watch::now_ms;
@@ -79,7 +79,7 @@ fn keys() -> Markup {
         ("j  k", "the next, the previous row"),
         ("Enter", "open the row"),
         ("n  p", "the next, the previous page"),
-        ("1 … 7", "on a queue's page: its states, its schedules, its groups"),
+        ("1 … 8", "on a queue's page: its states, its schedules, its groups"),
         ("u", "up: from a job to its queue, from a queue to all queues"),
         ("?", "this list"),
     ];
@@ -110,6 +110,7 @@ pub fn marks(info: &Info, popped_a_second: Option<f64>, now_ms: u64) -> Markup {
         && info.counts.reserved == 0
         && !info.is_paused
         && info.limits.blocked_until.is_none()
+        && info.sink.stream.is_none()
         && popped_a_second == Some(0.0);
     html! {
         @if info.is_paused {
@@ -124,6 +125,12 @@ pub fn marks(info: &Info, popped_a_second: Option<f64>, now_ms: u64) -> Markup {
             span.mark.limited title="It has CONCURRENCY or RATE, or its groups have" { "limited" }
         }
         @if info.is_full() { span.mark.full { "full" } }
+        @if info.held_behind_dead > 0 {
+            span.mark.behind-dead title="Kick the dead ones: when they are done, these go on" { (words::behind_dead(info.held_behind_dead)) }
+        }
+        @if let Some(error) = &info.sink.error {
+            span.mark.sink-error title={ "Jobs can't leave for its stream: " (Shown(error)) } { "sink error" }
+        }
         @if is_idle {
             span.mark.idle title="Jobs are ready, nobody waits for them and nobody has one" { "no workers" }
         }

@@ -20,7 +20,7 @@ pub fn of_state(queue: &[u8], state: JobState, jobs: &[Job], now: u64) -> Markup
                 th.id scope="col" { "id" }
                 th scope="col" { (time_heading(state)) }
                 (headings(jobs))
-                th.text scope="col" { @if state == JobState::Dead { "reason · body" } @else { "body" } }
+                th.text scope="col" { (text_heading(state)) }
             } }
             tbody { @for job in jobs { tr data-key=(Shown(&job.id)) {
                 (name(queue, job))
@@ -41,7 +41,7 @@ pub fn of_any_state(queue: &[u8], jobs: &[Job], now: u64) -> Markup {
                 th scope="col" { "state" }
                 th scope="col" { "since, or until" }
                 (headings(jobs))
-                th.text scope="col" { "reason · body" }
+                th.text scope="col" { "reason · result · body" }
             } }
             tbody { @for job in jobs { tr data-key=(Shown(&job.id)) {
                 (name(queue, job))
@@ -108,7 +108,7 @@ pub fn next_run(job: &Job, now: u64) -> Markup {
             },
             JobState::Ready => "ready",
             JobState::Delayed => { @if let Some(due) = job.next_run() { (words::brief(due, now)) } },
-            JobState::Dead | JobState::Done => { "none: " (job.state.name()) },
+            JobState::Dead | JobState::Done | JobState::Held => { "none: " (job.state.name()) },
         }
     }
 }
@@ -148,9 +148,30 @@ fn text(job: &Job) -> Markup {
     html! {
         td.text {
             @if let Some(schedule) = &job.schedule { span.mark.comes-back { (rule(schedule)) } " " }
+            (waits(job))
             @if let Some(reason) = &job.reason { span.reason { (excerpt(reason, EXCERPT)) } " " }
+            @if let Some(note) = &job.note { span.told { (excerpt(note, EXCERPT)) } " " }
+            @if let Some(result) = &job.result { span.told { (excerpt(result, EXCERPT)) } " " }
             span.soft { (excerpt(&job.body, EXCERPT)) }
         }
+    }
+}
+
+/// What holds a held job.
+fn waits(job: &Job) -> Markup {
+    html! { @if job.state == JobState::Held {
+        @if job.edges.is_on_hold { span.mark.waits { "on hold" } " " }
+        @if job.edges.pending > 0 { span.mark.waits { "waits for " (words::jobs(job.edges.pending)) } " " }
+    } }
+}
+
+fn text_heading(state: JobState) -> &'static str {
+    match state {
+        JobState::Dead => "reason · body",
+        JobState::Done => "result · body",
+        JobState::Reserved => "note · body",
+        JobState::Held => "what holds it · body",
+        JobState::Ready | JobState::Delayed => "body",
     }
 }
 
@@ -161,6 +182,7 @@ fn time_heading(state: JobState) -> &'static str {
         JobState::Reserved => "lease ends",
         JobState::Dead => "died",
         JobState::Done => "kept until",
+        JobState::Held => "added",
     }
 }
 
@@ -170,6 +192,7 @@ fn time(job: &Job, label: &str, now: u64) -> Markup {
         JobState::Delayed => job.due,
         JobState::Reserved => job.deadline,
         JobState::Done => job.kept_until,
+        JobState::Held => Some(job.created),
     };
     html! { td data-label=(label) { @if let Some(time) = time { (words::brief(time, now)) } } }
 }

@@ -6,7 +6,7 @@
 //! | `origin.rs` | who asks, and whether a form is from here: also behind proxies |
 //! | `live.rs` | one page, as HTML or as a stream of its newest states |
 //! | `layout.rs` | what all pages have in common |
-//! | `overview.rs`, `queue.rs`, `job.rs` | the pages; `list.rs` has a queue's jobs, `groups.rs` its groups, `facts.rs` what is beside them |
+//! | `overview.rs`, `queue.rs`, `job.rs` | the pages; `list.rs` has a queue's jobs, `groups.rs` its groups, `facts.rs` what is beside them; `deps.rs` what a job waits for |
 //! | `forms.rs`, `act.rs` | with --writable: forms, and what they do |
 //! | `body.rs` | a job's body as text, JSON, hex, and as a download |
 //! | `chart.rs`, `words.rs` | small charts; numbers, spans and times in words |
@@ -16,6 +16,7 @@ mod act;
 mod assets;
 mod body;
 mod chart;
+mod deps;
 mod facts;
 mod forms;
 mod groups;

@@ -40,13 +40,14 @@ enum Sort {
 }
 
 impl Sort {
-    const ALL: [Sort; 9] = [
+    const ALL: [Sort; 10] = [
         Sort::Name,
         Sort::Jobs(Job::Ready),
         Sort::Jobs(Job::Delayed),
         Sort::Jobs(Job::Reserved),
         Sort::Jobs(Job::Dead),
         Sort::Jobs(Job::Done),
+        Sort::Jobs(Job::Held),
         Sort::Oldest,
         Sort::LateP99,
         Sort::Rate,
@@ -154,7 +155,7 @@ fn sums(known: &Known) -> Markup {
     html! {
         dl.sums {
             div { dt { "queues" } dd { (words::number(sums.queues as u64 + known.left_out())) } }
-            @for state in Job::ALL {
+            @for state in sums.counts.states() {
                 div.{ "is-" (state.name()) }.zero[sums.counts.of(state) == 0] { dt { (state.name()) } dd title=(words::number(sums.counts.of(state))) {
                     (words::short(sums.counts.of(state)))
                 } }
@@ -168,6 +169,7 @@ fn sums(known: &Known) -> Markup {
 
 fn table(known: &Known, names: &[Name], view: &View) -> Markup {
     let now = now_ms();
+    let has_held = known.sums.counts.held > 0;
     let heading = |sort: Sort, text: &str, class: &str| {
         html! {
             th.{ (class) } scope="col" aria-sort=[(view.sort == sort).then_some(
@@ -186,6 +188,7 @@ fn table(known: &Known, names: &[Name], view: &View) -> Markup {
                 (heading(Sort::Jobs(Job::Reserved), "reserved", "num"))
                 (heading(Sort::Jobs(Job::Dead), "dead", "num"))
                 (heading(Sort::Jobs(Job::Done), "done", "num"))
+                @if has_held { (heading(Sort::Jobs(Job::Held), "held", "num")) }
                 (heading(Sort::Oldest, "oldest ready", "num"))
                 th.num scope="col" { "late p50" }
                 (heading(Sort::LateP99, "late p99", "num"))
@@ -194,14 +197,14 @@ fn table(known: &Known, names: &[Name], view: &View) -> Markup {
             } }
             tbody {
                 @for name in names {
-                    @if let Some(reading) = known.get(name) { (row(name, reading, now)) }
+                    @if let Some(reading) = known.get(name) { (row(name, reading, now, has_held)) }
                 }
             }
         }
     }
 }
 
-fn row(name: &Name, reading: &Reading, now: u64) -> Markup {
+fn row(name: &Name, reading: &Reading, now: u64, has_held: bool) -> Markup {
     let info = reading.info.as_ref();
     let count = |state: Job| {
         let many = info.map(|info| info.counts.of(state));
@@ -230,6 +233,7 @@ fn row(name: &Name, reading: &Reading, now: u64) -> Markup {
             (count(Job::Ready))
             (line("ready", |slot| slot.ready))
             (count(Job::Delayed)) (count(Job::Reserved)) (count(Job::Dead)) (count(Job::Done))
+            @if has_held { (count(Job::Held)) }
             (late("oldest ready", info.and_then(|info| info.oldest_ready_ms)))
             (late("late p50", info.and_then(|info| info.lateness.p50_ms)))
             (late("late p99", info.and_then(|info| info.lateness.p99_ms)))

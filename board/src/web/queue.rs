@@ -228,11 +228,13 @@ fn tabs(view: &View, info: &Info, shown: Option<JobState>) -> Markup {
     let count = |many: u64| {
         html! { span.count title=(words::number(many)) { (words::short(many)) } }
     };
+    let is_shown = |state: &JobState| *state == JobState::Held && info.counts.held == 0;
+    let states = info.counts.states().chain(shown.filter(is_shown));
     let is_groups = matches!(&view.part, Part::Groups { .. });
     let is_schedules = matches!(&view.part, Part::Sought { sought: Sought::Schedules, .. });
     html! {
         nav.tabs aria-label="States" {
-            @for state in JobState::ALL {
+            @for state in states {
                 a.{ "is-" (state.name()) }.zero[info.counts.of(state) == 0] href=(state_link(&view.name, state))
                     aria-current=[(Some(state) == shown).then_some("page")] {
                     (state.name()) " " (count(info.counts.of(state)))
@@ -260,6 +262,10 @@ fn ordered(view: &View, info: &Info, state: JobState, page: u64, peeked: &Peeked
             p.note { "The job that this page began behind has left: these are the first ones now." }
         } @else {
             p.note { (order(state, info)) }
+            @if state == JobState::Held && info.held_behind_dead > 0 {
+                p.note { (words::behind_dead(info.held_behind_dead)) ": they go on when those are done. "
+                    a href=(state_link(&view.name, JobState::Dead)) { "Dead jobs" } }
+            }
         }
         @if peeked.jobs.is_empty() {
             p.empty { @if many == 0 { "No job is " (state.name()) "." } @else { "No jobs on this page." } }
@@ -283,6 +289,9 @@ fn order(state: JobState, info: &Info) -> &'static str {
         JobState::Reserved => "By the end of their lease.",
         JobState::Dead => "Those that died first are first.",
         JobState::Done => "By the end of their KEEP.",
+        JobState::Held => {
+            "They wait for other jobs, or to be resumed. Those that were added first are first."
+        }
     }
 }
 

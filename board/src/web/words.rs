@@ -133,6 +133,14 @@ pub fn jobs(many: u64) -> String {
     format!("{} {}", number(many), if many == 1 { "job" } else { "jobs" })
 }
 
+/// How many held jobs wait for what won't come by itself.
+pub fn behind_dead(many: u64) -> String {
+    match many {
+        1 => "1 held job waits for a dead one".into(),
+        many => format!("{} held jobs wait for dead ones", number(many)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,5 +189,7 @@ mod tests {
         assert_eq!(size(1), "1 byte");
         assert_eq!(size(1536), "1.5 KiB");
         assert_eq!(jobs(1), "1 job");
+        assert_eq!(behind_dead(1), "1 held job waits for a dead one");
+        assert_eq!(behind_dead(3), "3 held jobs wait for dead ones");
     }
 }
