@@ -331,7 +331,7 @@ mod tests {
     use crate::args::Args;
     use crate::server::deployment::Deployment;
     use crate::server::node::Node;
-    use crate::server::queue::{Counts, Settings};
+    use crate::server::queue::{Counts, Settings, Sink};
 
     fn text_of(queues: &[(&str, Info)], options: &[&str]) -> String {
         let certificates = redis::TlsCertificates { client_tls: None, root_cert: None };
@@ -349,7 +349,9 @@ mod tests {
     #[test]
     fn units_are_in_names_and_hostile_names_are_escaped() {
         let info = Info {
-            counts: Counts { ready: 3, ..Counts::default() },
+            counts: Counts { ready: 3, held: 5, ..Counts::default() },
+            held_behind_dead: 2,
+            sink: Sink { error: Some(b"OOM".into()), ..Sink::default() },
             oldest_ready_ms: Some(1_500),
             lateness: Lateness {
                 p99_ms: Some(20),
@@ -367,6 +369,10 @@ mod tests {
             "dq_queues 2",
             "dq_queues_left_out 0",
             "dq_jobs{queue=\"mail\",state=\"ready\"} 3",
+            "dq_jobs{queue=\"mail\",state=\"held\"} 5",
+            "dq_held_behind_dead{queue=\"mail\"} 2",
+            "dq_sink_error{queue=\"mail\"} 1",
+            "dq_watchers{queue=\"mail\"} 0",
             "dq_oldest_ready_seconds{queue=\"mail\"} 1.5",
             "dq_lateness_quantile_seconds{queue=\"mail\",quantile=\"0.99\"} 0.02",
             "dq_delivered_total{queue=\"mail\"} 7",
@@ -399,6 +405,7 @@ mod tests {
     #[test]
     fn queues_that_need_a_look_come_before_those_beyond_the_limit() {
         let with = |counts| Info { counts, ..Info::default() };
+        let error = Some(b"OOM".to_vec());
         let queues = [
             ("a-empty", Info::default()),
             ("b-delayed", Info { jobs: 1, ..with(Counts { delayed: 1, ..Counts::default() }) }),
@@ -411,15 +418,16 @@ mod tests {
             ),
             ("d-dead", with(Counts { dead: 1, ..Counts::default() })),
             ("e-stuck", Info { oldest_ready_ms: Some(60_000), ..Info::default() }),
+            ("f-sink", Info { sink: Sink { error, ..Sink::default() }, ..Info::default() }),
         ];
         let names = |many: &str| told(&queues, &["--metrics-queues", many]).0;
-        assert_eq!(names("2"), ["d-dead", "e-stuck"]);
-        assert_eq!(names("3"), ["d-dead", "e-stuck", "c-limited"]);
-        assert_eq!(names("4"), ["d-dead", "e-stuck", "c-limited", "b-delayed"]);
-        assert_eq!(told(&queues, &["--metrics-queues", "4"]).1, "1");
+        assert_eq!(names("3"), ["d-dead", "e-stuck", "f-sink"]);
+        assert_eq!(names("4"), ["d-dead", "e-stuck", "f-sink", "c-limited"]);
+        assert_eq!(names("5"), ["d-dead", "e-stuck", "f-sink", "c-limited", "b-delayed"]);
+        assert_eq!(told(&queues, &["--metrics-queues", "5"]).1, "1");
         let text = text_of(&queues, &["--metrics-queues", "0"]);
         assert!(
-            text.contains("dq_longest_ready_seconds 60.0\n") && text.contains("dq_queues 5\n"),
+            text.contains("dq_longest_ready_seconds 60.0\n") && text.contains("dq_queues 6\n"),
             "{text}"
         );
     }

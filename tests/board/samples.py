@@ -7,7 +7,7 @@ import redis
 
 HOUR = 3_600_000
 # What a read-only board needs.
-RIGHTS = "~* +hello +scan +info +dq.info +dq.get +dq.peek +dq.scan +dq.forecast +dq.groups"
+RIGHTS = "~* +hello +scan +info +dq.info +dq.get +dq.peek +dq.scan +dq.forecast +dq.groups +dq.deps"
 
 
 def pipe(r: redis.Redis, *commands: tuple[Any, ...]) -> list[Any]:
@@ -32,4 +32,19 @@ def every_state(r: redis.Redis, queue: str = "mail") -> None:
     r.execute_command("DQ.FINISH", queue, "done", r.execute_command("DQ.POP", queue)[0][2])
     pipe(r, (*add, "reserved", "to Bob", "TTR", HOUR, "BACKOFF", 1000, 60000), ("DQ.POP", queue))
     body = json.dumps({"to": "Cid", "lines": [1, 2.50, True], "note": "Grüße"}, ensure_ascii=False)
+    pipe(r, (*add, "held", "to Eve", "HOLD"))
     pipe(r, (*add, "delayed", body, "DELAY", HOUR, "TTL", 2 * HOUR), (*add, "ready", "to Dan"))
+
+
+def flow(r: redis.Redis, queue: str = "flow") -> None:
+    """A job that waits for three: one is dead, one is done, one has a worker that tells how far it
+    is.
+    """
+    add = ("DQ.ADD", queue)
+    pipe(r, (*add, "pay", "charge the card"))
+    kill_some(r, queue, 1, "card declined")
+    pipe(r, (*add, "pack", "pack the parcel", "KEEP", HOUR), ("DQ.POP", queue))
+    r.execute_command("DQ.DONE", queue, "pack", "*", "RESULT", '{"kg": 2}')
+    pipe(r, (*add, "stamp", "print", "TTR", HOUR), ("DQ.POP", queue))
+    r.execute_command("DQ.TOUCH", queue, "stamp", "*", "NOTE", "page 1 of 2")
+    pipe(r, (*add, "ship", "send the parcel", "AFTER", 3, "pay", "pack", "stamp", "HOLD"))

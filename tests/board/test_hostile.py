@@ -107,6 +107,34 @@ def test_hostile_names_bodies_and_reasons_are_shown_as_text(
     assert board.get("/body", queue=raw, id=job_id).body == raw
 
 
+def test_hostile_edges_notes_results_and_sinks_are_shown_as_text(
+    board: Board, watched: Browser, r: redis.Redis
+):
+    ids = [raw for raw in HOSTILE if raw]
+    for raw in ids:
+        pipe(r, ("DQ.ADD", "flow", raw, "x", "KEEP", 3_600_000), ("DQ.POP", "flow"))
+        r.execute_command("DQ.TOUCH", "flow", raw, "*", "NOTE", raw)
+        r.execute_command("DQ.DONE", "flow", raw, "*", "RESULT", raw)
+    r.execute_command("DQ.ADD", "flow", "all", "x", "AFTER", len(ids), *ids)
+    for place in (0, 20):
+        watched.open(board.link("/job", queue="flow", id="all", **{"from": place}))
+        for raw in ids[place : place + 20]:
+            watched.sees(shown(raw).strip(), ".deps")
+        is_unharmed(watched)
+    watched.open(board.link("/queue", name="flow", state="done"))
+    watched.sees(shown(ids[0]), ".told")
+    is_unharmed(watched)
+    for raw in ids:
+        r.execute_command("DQ.ALTER", "flow", "SINK", raw)
+        watched.open(board.link("/queue", name="flow"))
+        watched.sees(shown(raw).strip(), "aside .sink")
+        is_unharmed(watched)
+        watched.open(board.link("/job", queue="flow", id=raw))
+        watched.sees("It says: ", ".lead")
+        is_unharmed(watched)
+        assert board.get("/body", queue="flow", id=raw, of="result").body == raw
+
+
 def test_a_hostile_query_is_shown_as_text(board: Board, watched: Browser, r: redis.Redis):
     r.execute_command("DQ.ADD", "mail", "a", "x")
     for path, fields in [

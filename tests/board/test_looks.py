@@ -16,7 +16,7 @@ from board import Board
 from browser import DESK, PHONE, Browser
 from harness.paths import TARGET
 from harness.server import Server, eventually
-from samples import HOUR, every_state, kill_some, pipe
+from samples import HOUR, every_state, flow, kill_some, pipe
 
 # WCAG 2.2, 1.4.3: contrast of each text with what is behind it, at least 4.5, for large text 3.
 CONTRASTS = """
@@ -90,7 +90,14 @@ def writable(boards: Callable[..., Board], r: redis.Redis) -> Board:
         ("DQ.ADD", "groups", "c", "x", "GROUP", "g" * 300),
         ("DQ.PAUSE", "groups", "GROUP", "g" * 300, "FOR", HOUR),
         ("DQ.ADD", "groups", "d", "x", "GROUP", "customer:8"),
+        ("SET", "out", "no stream"),
         ("CONFIG", "SET", "maxmemory-policy", "allkeys-lru"),
+    )
+    flow(r)
+    pipe(
+        r,
+        ("DQ.ALTER", "flow", "SINK", "out", "MAXLEN", 1000),
+        ("DQ.ADD", "flow", "stays", "x"),
     )
     board = boards("--writable")
     eventually(lambda: ">paused</a>" in board.get("/").text)
@@ -98,7 +105,7 @@ def writable(boards: Callable[..., Board], r: redis.Redis) -> Board:
 
 
 def pages(board: Board) -> list[str]:
-    states = ("ready", "delayed", "reserved", "dead", "done")
+    states = ("ready", "delayed", "reserved", "dead", "done", "held")
     return [
         board.url,
         board.link("/", find="nothing"),
@@ -108,6 +115,8 @@ def pages(board: Board) -> list[str]:
         board.link("/queue", name="mail", match="*e*"),
         board.link("/queue", name="mail", match="none"),
         board.link("/job", queue="mail", id="nightly"),
+        *(board.link("/queue", name="flow", state=state) for state in ("done", "held")),
+        *(board.link("/job", queue="flow", id=job_id) for job_id in ("pack", "ship")),
         board.link("/queue", name="groups", tab="groups"),
         board.link("/queue", name="groups", state="ready"),
         board.link("/queue", name="groups", match="*"),

@@ -19,7 +19,7 @@ import redis
 from board import BINARY, Board
 from harness.ports import free_port
 from harness.server import Server, eventually
-from samples import every_state, pipe
+from samples import every_state, flow, pipe
 
 ROOT = Path(__file__).resolve().parents[2]
 DASHBOARD = json.loads((ROOT / "grafana" / "dq.json").read_text())
@@ -102,7 +102,14 @@ def test_every_expression_of_the_dashboard_has_something_to_show(
         *[("DQ.ADD", "full-hands", name, "x") for name in ("one", "two")],
         ("DQ.POP", "full-hands"),
     )
-    pipe(r, *[("DQ.ADD", name, "a", "x") for name in HOSTILE])
+    flow(r)
+    pipe(
+        r,
+        ("DQ.ALTER", "leaves", "SINK", "out"),
+        ("SET", "text", "no stream"),
+        ("DQ.ALTER", "stays", "SINK", "text"),
+        *[("DQ.ADD", name, "a", "x") for name in ("leaves", "stays", *HOSTILE)],
+    )
     eventually(lambda: prometheus.query("count(dq_jobs) >= 40"), 20)
     eventually(lambda: prometheus.query("rate(dq_added_total[1m])"), 20)
     (target,) = prometheus.api("targets")["activeTargets"]
@@ -112,7 +119,7 @@ def test_every_expression_of_the_dashboard_has_something_to_show(
         assert prometheus.query(expression), f"nothing is shown for {expression}"
 
     rules = [rule for group in prometheus.api("rules")["groups"] for rule in group["rules"]]
-    assert len(rules) == 13 and {rule["health"] for rule in rules} <= {"ok", "unknown"}
+    assert len(rules) == 15 and {rule["health"] for rule in rules} <= {"ok", "unknown"}
     told = set(prometheus.api("label/__name__/values"))
     sections = {
         f"docs/alerts.md#{title.lower()}"
@@ -131,6 +138,9 @@ def test_every_expression_of_the_dashboard_has_something_to_show(
     assert names == {
         "mail",
         "full-hands",
+        "flow",
+        "leaves",
+        "stays",
         'a"b',
         r"a\\b",
         r"a\nb",
@@ -163,6 +173,37 @@ def test_limits_schedules_and_lateness_are_told(board: Board, r: redis.Redis):
     assert (late[0.01], late[3600], late[float("inf")]) == (0, 1, 1)
     assert told['dq_lateness_seconds_count{queue="reports"}'] == 1
     assert told['dq_lateness_seconds_sum{queue="reports"}'] >= 0.1
+
+
+def test_held_jobs_watchers_and_sinks_are_told(board: Board, server: Server, r: redis.Redis):
+    flow(r)
+    pipe(r, ("SET", "out", "no stream"), ("DQ.ALTER", "leaves", "SINK", "out"))
+    r.execute_command("DQ.ADD", "leaves", "a", "x")
+    with server.client() as other:
+        connection = other.connection_pool.get_connection()
+        connection.send_command("DQ.RESULT", "flow", "ship", "BLOCK", 60_000)
+        eventually(lambda: board.metrics().get('dq_sink_error{queue="leaves"}') == 1)
+        eventually(lambda: board.metrics()['dq_watchers{queue="flow"}'] == 1)
+        eventually(lambda: of_server(board, "dq_server_watchers") == 1, 20)
+        connection.disconnect()
+    told = board.metrics()
+    assert told['dq_jobs{queue="flow",state="held"}'] == 1
+    assert told['dq_held_behind_dead{queue="flow"}'] == 1
+    assert told['dq_sink_error{queue="flow"}'] == told['dq_held_behind_dead{queue="leaves"}'] == 0
+    assert of_server(board, "dq_server_jobs", 'state="held"') == 1
+
+    # What was wrong is over.
+    pipe(r, ("DEL", "out"), ("DQ.DEL", "flow", "pay"))
+    eventually(lambda: board.metrics()['dq_sink_error{queue="leaves"}'] == 0)
+    eventually(lambda: board.metrics()['dq_held_behind_dead{queue="flow"}'] == 0)
+    eventually(lambda: of_server(board, "dq_server_sunk_total") == 1, 20)
+
+
+def of_server(board: Board, name: str, label: str = "") -> float:
+    (value,) = [
+        value for key, value in board.metrics().items() if key.startswith(name) and label in key
+    ]
+    return value
 
 
 def within(series: str, queue: str) -> str | None:

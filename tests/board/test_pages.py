@@ -26,7 +26,7 @@ def test_the_overview_has_a_line_for_each_queue(board: Board, browser: Browser, 
     browser.sees("full", "tr[data-key=small]")
     counts = {
         state: browser.text(f"tr[data-key=mail] td.is-{state}")
-        for state in ("ready", "delayed", "reserved", "dead", "done")
+        for state in ("ready", "delayed", "reserved", "dead", "done", "held")
     }
     assert counts == dict.fromkeys(counts, "1")
     eventually(lambda: browser.text(".sums .is-ready dd") == "2")
@@ -56,6 +56,7 @@ def test_a_queue_shows_its_jobs_by_state(board: Board, browser: Browser, r: redi
         "reserved": "to Bob",
         "dead": "no such mailbox",
         "done": "in 59 min",
+        "held": "on hold",
     }.items():
         browser.open(board.link("/queue", name="mail", state=state))
         browser.sees(text)
@@ -98,6 +99,7 @@ def test_a_job_is_told_in_words(board: Board, browser: Browser, r: redis.Redis):
         "reserved": "A worker has it: its lease ends ",
         "dead": "no such mailbox",
         "done": "kept until ",
+        "held": "On hold until it is resumed.",
     }.items():
         browser.open(board.link("/job", queue="mail", id=state))
         browser.sees(told, ".lead")

@@ -77,7 +77,7 @@ mod tests {
         let told: Vec<_> = deps
             .found
             .iter()
-            .map(|dep| (&dep.id[..], &dep.state[..], dep.what.as_deref(), dep.is_gone()))
+            .map(|dep| (&dep.id[..], dep.state.as_str(), dep.what.as_deref(), dep.is_gone()))
             .collect();
         assert_eq!(
             told,

@@ -100,8 +100,8 @@ mod tests {
 
     fn job(fields: &[(&str, Value)]) -> Job {
         let text = |text: &str| Value::BulkString(text.into());
-        let state = ("state", text("held"));
-        let pairs = [state].iter().chain(fields).map(|(name, value)| (text(name), value.clone()));
+        let fields = [&[("state", text("held"))], fields].concat();
+        let pairs = fields.into_iter().map(|(name, value)| (text(name), value));
         Job::read(Value::Map(pairs.collect())).unwrap().unwrap()
     }
 
