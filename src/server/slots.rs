@@ -15,8 +15,9 @@
 use std::collections::BTreeSet;
 use std::ffi::{c_char, c_int, c_void};
 use std::slice::from_raw_parts;
+use std::sync::OnceLock;
 
-use redis_module::raw;
+use redis_module::{raw, Context, RedisValue};
 
 use super::context;
 use super::events;
@@ -118,6 +119,48 @@ pub(super) fn are_told() -> bool {
 pub(super) unsafe fn slot_of(name: *mut raw::RedisModuleString) -> Option<u32> {
     // SAFETY: the pointer was written before OnLoad goes on; the name is valid.
     unsafe { raw::RedisModule_ClusterKeySlot.map(|slot_of| slot_of(name)) }
+}
+
+/// Whether this server is a node of a cluster.
+pub fn is_in_cluster() -> bool {
+    static IS_IN_CLUSTER: OnceLock<bool> = OnceLock::new();
+    *IS_IN_CLUSTER.get_or_init(|| {
+        // SAFETY: on the main thread, with the module's own context.
+        let flags = unsafe { api!(RedisModule_GetContextFlags)(context::own()) };
+        flags as u32 & raw::REDISMODULE_CTX_FLAGS_CLUSTER != 0
+    })
+}
+
+/// Whether the slot of a key stays on this node: it is neither another node's nor on its way to
+/// one, key by key. It asks the server as a client would, since the API doesn't tell.
+pub fn is_staying(name: &[u8]) -> bool {
+    let own = Context::new(context::own());
+    let slot = match own.call("CLUSTER", &[&b"KEYSLOT"[..], name]) {
+        Ok(RedisValue::Integer(slot)) => slot,
+        _ => return true,
+    };
+    match own.call("CLUSTER", &["NODES"]) {
+        Ok(RedisValue::SimpleString(nodes) | RedisValue::BulkString(nodes)) => {
+            is_kept(&nodes, slot)
+        }
+        _ => true,
+    }
+}
+
+/// What CLUSTER NODES says of a slot: `<id> <address> myself,master - … 0-5460 5462 [5461->-<id>]`.
+fn is_kept(nodes: &str, slot: i64) -> bool {
+    let mut own = nodes.lines().filter(|line| line.contains("myself"));
+    let Some(line) = own.next() else {
+        return false;
+    };
+    let words = || line.split(' ').skip(8);
+    let is_here = words().any(|word| {
+        let (first, last) = word.split_once('-').unwrap_or((word, word));
+        let (first, last) = (first.parse::<i64>(), last.parse::<i64>());
+        matches!((first, last), (Ok(first), Ok(last)) if (first..=last).contains(&slot))
+    });
+    let leaves = format!("[{slot}->-");
+    is_here && !words().any(|word| word.starts_with(&leaves))
 }
 
 /// Subscribes to the event where the server has it. The options that the module has to set for
@@ -226,6 +269,17 @@ mod tests {
         assert!(slots.iter().eq(&[16_383]));
         note(&mut slots, Step::Left, (16_000, 16_383));
         assert!(slots.is_empty());
+    }
+
+    #[test]
+    fn a_slot_stays_that_is_here_and_not_on_its_way_elsewhere() {
+        let nodes = "\
+            07c3 127.0.0.1:30004@31004,host master - 0 1426238317239 4 connected 0-9999\n\
+            e7d1 127.0.0.1:30001@31001,host myself,master - 0 0 1 connected 10000-10002 10004 \
+            [10001->-07c3] [9999-<-07c3]\n";
+        let kept: Vec<i64> = (9_998..10_006).filter(|slot| is_kept(nodes, *slot)).collect();
+        assert_eq!(kept, [10_000, 10_002, 10_004]);
+        assert!(!is_kept("", 0));
     }
 
     #[test]

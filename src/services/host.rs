@@ -49,6 +49,13 @@ pub trait Host: Copy {
     /// Whether a key of this name belongs to this node. In a cluster: whether its slot does.
     fn is_own(self, name: &[u8]) -> bool;
 
+    /// Whether keys may leave this server with their slots.
+    fn is_in_cluster(self) -> bool;
+
+    /// Whether the slot of a key stays on this node: it is neither another node's nor on its way to
+    /// one.
+    fn is_staying(self, name: &[u8]) -> bool;
+
     /// Calls [`super::pacemaker::on_alarm`] after this time. Replaces the alarm that was set
     /// before.
     fn set_alarm(self, after: Duration);

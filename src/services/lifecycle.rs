@@ -40,7 +40,7 @@ pub fn copy<H: Host>(host: H, value: &QueueValue, database: Database, key: &[u8]
 /// The value is no longer at this key. It may live on at another.
 pub fn left_key<H: Host>(host: H, value: &mut QueueValue, database: Database, key: &[u8]) {
     value.lease_epoch = 0;
-    watching::on_gone_from(host, database, key);
+    watching::on_leaving(host, database, key);
     if let Some(hint) = value.hint.take() {
         host.with(|state| state.hints.remove(hint, database, key));
         value.set_unlocated(true);

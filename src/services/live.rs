@@ -182,6 +182,14 @@ impl<'c> Host for Live<'c> {
         key::is_own(name)
     }
 
+    fn is_in_cluster(self) -> bool {
+        slots::is_in_cluster()
+    }
+
+    fn is_staying(self, name: &[u8]) -> bool {
+        slots::is_staying(name)
+    }
+
     fn set_alarm(self, after: Duration) {
         timer::set_alarm(after);
     }

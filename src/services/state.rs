@@ -22,6 +22,10 @@ pub struct State<C> {
     pub to_serve: BTreeSet<KeyRef>,
     /// Keys at which what clients watch is to be looked at; what is behind this, if anything.
     pub to_look_at: BTreeMap<KeyRef, Option<Subject>>,
+    /// Of these the slots are on their way to another node: the server will send their clients
+    /// there. They are looked at again at this uptime.
+    pub leaving: Vec<KeyRef>,
+    pub look_again_at: Duration,
     /// Clients to unblock; and whether the end of this turn is awaited for that.
     pub to_unblock: Vec<Ticket>,
     pub is_turn_end_awaited: bool,
@@ -62,6 +66,8 @@ impl<C: Copy> State<C> {
         waiters: Waiters::NONE,
         to_serve: BTreeSet::new(),
         to_look_at: BTreeMap::new(),
+        leaving: Vec::new(),
+        look_again_at: Duration::ZERO,
         to_unblock: Vec::new(),
         is_turn_end_awaited: false,
         looked_at: None,

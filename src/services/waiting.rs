@@ -20,7 +20,7 @@ use super::alarm::{arm, next_turn, unblock_soon, TimeSlice};
 use super::commit::time_for;
 use super::delivery::{self, Delivered};
 use super::host::Host;
-use super::place::{Access, Closed, Database, QueueKey, Ticket};
+use super::place::{Access, Closed, Database, KeyRef, QueueKey, Ticket};
 use super::value::QueueValue;
 use super::watchers::Ended;
 use super::wish::{JobsWish, Wish};
@@ -30,6 +30,9 @@ use crate::queue::{Id, Mode, Time};
 /// How many clients are unblocked in a turn. The server writes their replies at the end of the
 /// turn, which takes several times as long as unblocking them: about a millisecond for this many.
 const UNBLOCKED_IN_A_TURN: usize = 100;
+
+/// A key whose slot is on its way to another node is looked at again after this time.
+const LOOKS_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// How many keys a run of the timer looks up first while it is behind: a tenth of a millisecond if
 /// there is nothing to do.
@@ -224,6 +227,7 @@ fn serve_on<H: Host>(host: H, slice: &TimeSlice) {
 /// Looks at what clients watch where another queue may be. The timer does it first: what it does to
 /// that queue is to be told.
 pub fn look_on<H: Host>(host: H, slice: &TimeSlice) {
+    look_again(host);
     let mut left_over = Vec::new();
     while let Some((place, last)) = host.with(|state| state.to_look_at.pop_first()) {
         let (database, name) = &place;
@@ -237,15 +241,41 @@ pub fn look_on<H: Host>(host: H, slice: &TimeSlice) {
         match looked {
             Ok(None) => {}
             Ok(last) => left_over.push((place, last)),
-            Err(Closed::Missing) => watching::on_gone_from(host, *database, name),
-            // The server sends its clients away.
-            Err(Closed::NotOwn) => {}
+            Err(Closed::Missing) if !host.is_in_cluster() || host.is_staying(name) => {
+                watching::on_gone_from(host, *database, name);
+            }
+            // The server sends its clients to the other node.
+            Err(Closed::Missing | Closed::NotOwn) => look_later(host, place),
         }
         if slice.is_over(host) {
             break;
         }
     }
     host.with(|state| state.to_look_at.extend(left_over));
+}
+
+fn look_later<H: Host>(host: H, place: KeyRef) {
+    let again = host.uptime().saturating_add(LOOKS_AGAIN_AFTER);
+    host.with(|state| {
+        if state.leaving.is_empty() {
+            state.look_again_at = again;
+        }
+        state.leaving.push(place);
+    });
+}
+
+/// While clients wait, the timer comes once a second at least.
+fn look_again<H: Host>(host: H) {
+    if host.with(|state| state.leaving.is_empty()) {
+        return;
+    }
+    let uptime = host.uptime();
+    host.with(|state| {
+        if state.look_again_at <= uptime {
+            let places = std::mem::take(&mut state.leaving).into_iter();
+            state.to_look_at.extend(places.map(|place| (place, None)));
+        }
+    });
 }
 
 fn give_back_undelivered<H: Host>(host: H, slice: &TimeSlice) {
@@ -374,6 +404,7 @@ pub fn drop_all<H: Host>(host: H) {
     host.with(|state| {
         state.to_serve.clear();
         state.to_look_at.clear();
+        state.leaving.clear();
         state.undelivered.clear();
     });
 }

@@ -230,7 +230,20 @@ fn end_leases<H: Host>(host: H, void: Voided) {
     unblock_soon(host, tickets);
 }
 
-/// The queue has left this key, or there is none: its jobs and leases are gone.
+/// The queue leaves this key: its jobs and leases are gone. In a cluster it may go to another node:
+/// the timer will look.
+pub fn on_leaving<H: Host>(host: H, database: Database, name: &[u8]) {
+    if host.with(|state| state.waiters.watchers.is_empty()) {
+        return;
+    }
+    if host.is_in_cluster() {
+        look_soon(host, database, name);
+    } else {
+        on_gone_from(host, database, name);
+    }
+}
+
+/// There is no queue at this key: its jobs and leases are gone.
 pub fn on_gone_from<H: Host>(host: H, database: Database, name: &[u8]) {
     if host.with(|state| state.waiters.watchers.is_empty() || state.is_loading) {
         return;

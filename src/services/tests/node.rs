@@ -407,6 +407,14 @@ impl Host for &Node {
         !self.is_importing.get()
     }
 
+    fn is_in_cluster(self) -> bool {
+        false
+    }
+
+    fn is_staying(self, _name: &[u8]) -> bool {
+        true
+    }
+
     fn set_alarm(self, after: Duration) {
         self.assert_nobody_is_inside();
         self.alarm.set(Some(self.now() + after.max(Duration::from_nanos(1))));

@@ -204,6 +204,37 @@ def test_consumers_are_sent_after_their_slot(
     """)
 
 
+def test_clients_that_wait_for_jobs_and_leases_are_sent_after_their_slot(
+    cluster: Cluster, room_at: RoomAt
+) -> None:
+    source = cluster.owner("q")
+    target, _ = cluster.others(source)
+    here, there = room_at(source), room_at(target)
+    here.play("""
+        > DQ.ADD q a x TTR 60000
+        "a"
+        > DQ.POP q
+        [["a", "x", <lease>, 1]]
+        one> DQ.RESULT q a BLOCK 0
+        two> DQ.RENEW q 0 60000 a <lease>
+    """)
+    cluster.move(SLOT, target)
+    for name in "one", "two":
+        assert is_redirected(here(name).hears(), "MOVED", SLOT, target)
+    assert here.server_says("watchers") == 0
+    there.play(
+        """
+        one> DQ.RESULT q a BLOCK 0
+        two> DQ.RENEW q 0 60000 a <lease>
+        > DQ.DONE q a <lease> RESULT 42
+        (integer) 1
+        one< ["done", "42"]
+        two< ["a"]
+    """,
+        lease=here["lease"],
+    )
+
+
 def test_a_consumer_at_the_new_node_before_the_queue_is_there_gets_its_jobs(
     cluster: Cluster, room_at: RoomAt
 ) -> None:

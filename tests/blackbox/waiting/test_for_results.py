@@ -543,3 +543,55 @@ def test_a_crowd_that_waits_for_one_job_is_told_and_others_are_served_between(
     check_nothing_is_watched(waited)
     for consumer in crowd:
         consumer.close()
+
+
+@pytest.mark.parametrize(
+    ("end", "reply", "told"),
+    [
+        ("DQ.DEL q a", "(integer) 1", '["dead", "job \'a\' that it waits for was removed"]'),
+        ("DQ.DEL q b", "(integer) 1", "(nil)"),
+        ("DQ.DONE q b * RESULT 42", "(integer) 1", '["done", "42"]'),
+    ],
+)
+def test_a_held_job_is_waited_for_like_any_other(
+    room: Room, end: str, reply: str, told: str
+) -> None:
+    room.play(f"""
+        > DQ.ADD q a x
+        "a"
+        > DQ.ADD q b y AFTER 1 a
+        "b"
+        one> DQ.RESULT q b BLOCK 0
+        > {end}
+        {reply}
+        one< {told}
+    """)
+
+
+def test_a_chain_is_waited_for_to_its_end(room: Room) -> None:
+    room.play("""
+        > DQ.ADD q a x TTR 60000
+        "a"
+        > DQ.ADD q b y AFTER 1 a
+        "b"
+        one> DQ.RESULT q b BLOCK 0
+        > DQ.POP q NOACK
+        [["a", "x", (nil), 1]]
+        one waits
+        > DQ.POP q
+        [["b", "y", <lease>, 1]]
+        > DQ.DONE q b <lease> RESULT 42
+        (integer) 1
+        one< ["done", "42"]
+    """)
+
+
+def test_a_held_job_that_loses_its_life_is_told_as_dead(room: Room) -> None:
+    room.play("""
+        > DQ.ADD q a x DELAY 60000
+        "a"
+        > DQ.ADD q b y AFTER 1 a TTL 200
+        "b"
+        > DQ.RESULT q b BLOCK 20000
+        ["dead", "its time to live is over"]
+    """)
