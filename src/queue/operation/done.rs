@@ -76,7 +76,8 @@ struct Expected<'a> {
     added: BTreeMap<&'a [u8], Other>,
     /// The id of the finished job, where it is kept.
     kept: Option<Id<'a>>,
-    /// How many edges from, and to, jobs that are in the queue.
+    /// How many edges from, and to, jobs that are in the queue: at most. Those of a job that is
+    /// replaced later count, too.
     edges: BTreeMap<&'a [u8], (usize, usize)>,
     jobs: u64,
 }
@@ -84,8 +85,14 @@ struct Expected<'a> {
 impl<'a> Expected<'a> {
     /// A job that an ADD names.
     fn other(&self, queue: &Queue, id: Id<'a>, now: Time) -> Option<Other> {
-        let added = self.added.get(id.bytes()).copied();
-        let other = match added {
+        let other = self.without_new_edges(queue, id, now)?;
+        let (from, to) = self.edges.get(id.bytes()).copied().unwrap_or_default();
+        let Other { dependents, predecessors, .. } = other;
+        Some(Other { dependents: dependents + from, predecessors: predecessors + to, ..other })
+    }
+
+    fn without_new_edges(&self, queue: &Queue, id: Id<'a>, now: Time) -> Option<Other> {
+        match self.added.get(id.bytes()) {
             None if Some(id) == self.freed => None,
             None if Some(id) == self.kept => {
                 let other = queue.other(id, now)?;
@@ -94,11 +101,8 @@ impl<'a> Expected<'a> {
                 Some(Other { kind, dependents: 0, ..other })
             }
             None => queue.other(id, now),
-            Some(_) => added,
-        }?;
-        let (from, to) = self.edges.get(id.bytes()).copied().unwrap_or_default();
-        let Other { dependents, predecessors, .. } = other;
-        Some(Other { dependents: dependents + from, predecessors: predecessors + to, ..other })
+            Some(added) => Some(*added),
+        }
     }
 }
 
@@ -141,7 +145,6 @@ impl<'a> Add<'a> {
             IfTaken::Leave if is_taken => return Ok(()),
             IfTaken::Refuse | IfTaken::Leave | IfTaken::Replace | IfTaken::Ensure => (),
         }
-        let is_held = self.check_edges(queue, now, expected)?;
         if slot.is_none() && !is_added {
             let max = queue.limits.settings().max_jobs;
             if max.is_some_and(|max| expected.jobs >= max.get()) {
@@ -149,13 +152,14 @@ impl<'a> Add<'a> {
             }
             expected.jobs += 1;
         }
+        let is_held = self.check_edges(queue, now, expected)?;
         let is_any_time = self.schedule.as_ref().is_none_or(|new| {
             self.if_taken == IfTaken::Ensure || new.rule.first(now, new.starts, calendar).is_some()
         });
         if !is_any_time {
             return Err(Added::Never);
         }
-        self.expect(is_held, expected);
+        self.expect(queue, now, is_held, expected);
         Ok(())
     }
 
@@ -178,7 +182,7 @@ impl<'a> Add<'a> {
     }
 
     /// The job will be in the queue.
-    fn expect(&self, is_held: bool, expected: &mut Expected<'a>) {
+    fn expect(&self, queue: &Queue, now: Time, is_held: bool, expected: &mut Expected<'a>) {
         let kind = match (&self.schedule, is_held) {
             (Some(_), _) => OtherKind::Scheduled,
             (None, true) => OtherKind::Held,
@@ -195,7 +199,10 @@ impl<'a> Add<'a> {
             expected.edges.entry(id.bytes()).or_default().1 += 1;
         }
         if let Some(id) = self.id {
-            let other = Other { kind, dependents: before.len(), predecessors: after.len() };
+            // Those of the job that it replaces wait for it.
+            let replaced = expected.without_new_edges(queue, id, now);
+            let dependents = replaced.map_or(0, |job| job.dependents) + before.len();
+            let other = Other { kind, dependents, predecessors: after.len() };
             expected.added.insert(id.bytes(), other);
         }
     }

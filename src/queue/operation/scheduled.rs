@@ -121,7 +121,8 @@ impl Add<'_> {
         job.reason = reason.as_deref();
         job.tally = before.tally;
         (job.note, job.result) = (note.as_deref(), result.as_deref());
-        let is_rearmed = same.is_none() && before.progress.stage == Stage::Waiting;
+        let is_rearmed =
+            same.is_none() && matches!(before.progress.stage, Stage::Waiting | Stage::Held);
         if !is_rearmed {
             job.time = before.time;
             job.progress = Progress { expires_at: None, ..before.progress };
@@ -221,8 +222,8 @@ fn run_state_instead(
 ) -> Option<RunState> {
     let first = rule.first_after(now, starts, calendar);
     match job.progress.stage {
-        Stage::Waiting => first,
-        Stage::Leased | Stage::Dead | Stage::Done | Stage::Held => {
+        Stage::Waiting | Stage::Held => first,
+        Stage::Leased | Stage::Dead | Stage::Done => {
             let under_way = job.schedule.map_or(now, |old| old.run_state.occurrence);
             let run_state = RunState::new(first.map_or(now, |first| first.anchor), under_way);
             Some(run_state.with_next(first.map(|first| first.occurrence)))

@@ -111,6 +111,8 @@ fn replaced_jobs_keep_their_dependents_and_lose_their_predecessors() {
 #[test]
 fn there_are_no_cycles() {
     check("@0 ADD a | ADD b after=a | ADD c | ADD a after=b REPLACE -> waited-for a | ADD a after=c REPLACE -> waited-for a | ADD a every=5 REPLACE -> waited-for a | ADD a every=5 ENSURE -> waited-for a | GET a -> ready 0");
+    // A job with a schedule waits for nothing.
+    check("@0 ADD a HOLD | ADD a every=5 ENSURE -> replaced 5 | GET a -> delayed 5 | EDGES a -> 0/0 0 | ADD b | ADD c after=b | ADD c every=5 ENSURE -> replaced 5 | EDGES b -> 0/0 0 | @5 POP NOACK n=9 -> b#1 a#1 c#1");
     check("@0 ADD a | ADD a after=a REPLACE -> nojob a | ADD b after=b -> nojob b | ADD c HOLD | ADD c before=c REPLACE -> notheld c | ADD c HOLD before=c REPLACE -> notheld c | GET b -> nil");
     check("@0 ADD a HOLD | ADD b before=a | ADD b after=a REPLACE -> waited-for b | POP | DONE b L1 +ADD b after=a -> b | EDGES b -> 1/1 0 | EDGES a -> 0/1 1 hold");
 }
@@ -119,6 +121,14 @@ fn there_are_no_cycles() {
 fn edges_that_can_not_be_are_refused() {
     check("@0 ADD a after=x -> nojob x | ADD s every=10 | ADD a after=s -> schedule s | ADD a NX after=x -> nojob x | GET a -> nil | ADD a | ADD a after=x -> taken | ADD a NX after=x -> taken | ALTER maxjobs=2 | ADD b after=x -> full");
     check("@0 ADD s every=10 | ADD a | POP | DONE a L1 +ADD b after=s -> schedule s | DONE a L1 +ADD c every=5 +ADD b after=c -> schedule c | DONE a L1 +ADD b after=c +ADD c -> nojob c | ORDER -> s a");
+}
+
+#[test]
+fn what_done_adds_is_checked_as_if_it_was_there() {
+    // Those that wait for a job that is replaced wait for the new one, so that it can't wait.
+    check("@0 ADD b | ADD c after=b | ADD y | ADD x prio=0 | POP | DONE x L1 +ADD b REPLACE +ADD b after=y REPLACE -> waited-for b | GET x -> reserved 60 #1 L1 | DONE x L1 +ADD b REPLACE +ADD b REPLACE -> b b | EDGES b -> 0/0 1");
+    check("@0 ADD a HOLD | ADD x | POP | DONE x L1 +ADD b before=a +ADD b REPLACE +ADD b every=5 REPLACE -> waited-for b | EDGES a -> 0/0 0 hold");
+    check("@0 ALTER maxjobs=1 | ADD x | POP | DONE x L1 +ADD a +ADD b after=c -> full");
 }
 
 #[test]
