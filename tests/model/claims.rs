@@ -1,12 +1,14 @@
 //! What workers say of the jobs that they hold, in the reference.
 
+use dq::queue::State;
+
 use crate::job::{Job, Stage};
 use crate::reference::Reference;
 use crate::told::{Bytes, Checkpoint, Claim, Finishing, Outcome, When, LAST};
 
 impl Reference {
     pub fn finish(&mut self, now: u64, claim: &Claim, finishing: &Finishing) -> bool {
-        let Some(place) = self.held(claim) else {
+        let Some(place) = self.finishable(now, claim) else {
             return false;
         };
         self.totals.finished += 1;
@@ -16,6 +18,8 @@ impl Reference {
         if self.arm(now, place, None) {
             return true;
         }
+        self.settle_as_done(&claim.id, finishing.result.as_ref());
+        self.jobs[place].drop_open_edges();
         self.jobs[place].policy.keep = keep;
         if keep == 0 {
             self.jobs.remove(place);
@@ -104,6 +108,13 @@ impl Reference {
         let is_good = |lease| claim.lease.is_none() || claim.lease == lease;
         let is_held = |job: &Job| job.stage == Stage::Leased && is_good(job.lease);
         self.jobs.iter().position(|job| job.id == claim.id && is_held(job))
+    }
+
+    /// One that waits is finished by whoever says so.
+    fn finishable(&self, now: u64, claim: &Claim) -> Option<usize> {
+        let is_it = |job: &Job| job.id == claim.id && job.state(now) == State::Held;
+        let waits = || self.jobs.iter().position(is_it).filter(|_| claim.lease.is_none());
+        self.held(claim).or_else(waits)
     }
 
     /// Nobody prolongs a life.

@@ -8,7 +8,7 @@ use crate::groups;
 use crate::job;
 use crate::operation::given_ids;
 use crate::reference::Reference;
-use crate::schedule;
+use crate::run_state;
 use crate::subject::{at, id, sink};
 use crate::told::{self, Bytes};
 
@@ -43,8 +43,11 @@ pub fn compare_all_but_totals(queue: &Queue, reference: &Reference) {
     let by_id: HashMap<_, _> = reference.jobs.iter().map(|job| (&job.id[..], job)).collect();
     for job in queue.jobs() {
         check_job(&job, by_id[job.id.bytes()], reference.horizon);
+        check_edges(queue, reference, by_id[job.id.bytes()]);
         assert_eq!(queue.get(job.id), Some(job));
     }
+    assert_eq!(queue.held_behind_dead(), reference.held_behind_dead(), "held behind dead");
+    assert_eq!(queue.settles_at(), reference.settles_at().map(at), "settles at");
     for bytes in given_ids() {
         assert_eq!(queue.get(id(&bytes)).is_some(), reference.get(&bytes).is_some());
     }
@@ -57,6 +60,32 @@ pub fn compare_all_but_totals(queue: &Queue, reference: &Reference) {
     check_groups(queue, reference);
     check_forecast(queue, reference);
     check_wake_at(queue, reference.next_upkeep());
+}
+
+/// What the job waits for is seen as it is, also in pieces; and how many wait for it.
+fn check_edges(queue: &Queue, reference: &Reference, job: &job::Job) {
+    let counts = EdgeCounts {
+        after: job.edges().len(),
+        pending: job.pending(),
+        before: reference.dependents(&job.id),
+        is_on_hold: job.is_on_hold(),
+    };
+    let seen = queue.edge_counts(id(&job.id)).unwrap_or_default();
+    assert_eq!(seen, counts, "edges of {:?}", job.id);
+    let expected: Vec<_> = job.edges().iter().map(|edge| reference.see_edge(edge)).collect();
+    let seen = |from, at_most| {
+        let (edges, next) = queue.edges_to(id(&job.id), from, at_most, at(reference.horizon));
+        let edges = edges
+            .iter()
+            .map(|edge| (edge.id.bytes().to_vec(), edge.state.name(), edge.what.map(Vec::from)));
+        (edges.collect::<Vec<_>>(), next)
+    };
+    assert_eq!(seen(0, usize::MAX), (expected.clone(), None), "edges to {:?}", job.id);
+    if let [first, rest @ ..] = &expected[..] {
+        let next = (!rest.is_empty()).then_some(1);
+        assert_eq!(seen(0, 1), (vec![first.clone()], next));
+        assert_eq!(seen(1, rest.len()), (rest.to_vec(), None));
+    }
 }
 
 /// Each group is seen as it is, and no other.
@@ -207,6 +236,9 @@ fn check_job(job: &JobView, expected: &job::Job, now: u64) {
         round: job.schedule.map(|schedule| round(&schedule)),
         note: job.note.map(Vec::from),
         result: job.result.map(Vec::from),
+        // These are compared by what one sees of them.
+        waits: expected.waits.clone(),
+        is_known_dead: expected.is_known_dead,
     };
     assert_eq!(job.group.map(|name| name.bytes().to_vec()), expected.group.map(groups::name));
     assert_eq!(seen, *expected);
@@ -220,9 +252,9 @@ fn tally(tally: Tally) -> job::Tally {
     job::Tally { timed_out, released, buried, kicked }
 }
 
-fn round(schedule: &ScheduleView) -> schedule::RunState {
+fn round(schedule: &ScheduleView) -> run_state::RunState {
     let ScheduleView { rule, run_state: round } = schedule;
-    schedule::RunState {
+    run_state::RunState {
         rule: told::Rule {
             timing: match &rule.timing {
                 Timing::Every(period) => told::Timing::Every(period.as_u64()),
@@ -251,6 +283,9 @@ pub fn assert_same(one: &Queue, other: &Queue) {
     assert_eq!(one.record().without_totals(), other.record().without_totals());
     assert!(one.jobs().eq(other.jobs()), "the jobs, or their order");
     assert_eq!(one.group_records(), other.group_records(), "the groups");
+    assert!(one.edge_records().eq(other.edge_records()), "the edges");
+    let of_edges = |queue: &Queue| (queue.held_behind_dead(), queue.settles_at());
+    assert_eq!(of_edges(one), of_edges(other), "held behind dead, settles at");
     let told = |queue: &Queue| Totals { timed_out: 0, died: 0, ..*queue.totals() };
     assert_eq!(told(one), told(other), "the totals of what was done");
 }

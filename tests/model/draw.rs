@@ -1,12 +1,12 @@
 //! How likely which operation is: at times and with spans at which things happen together.
 
-use dq::queue::State;
+use dq::queue::{OnDead, State};
 use proptest::prelude::*;
 
 use crate::groups::Name;
 use crate::operation::{
-    By, CheckpointIn, Claim, DueIn, Floor, Following, Jump, NewId, Operation, Readers, RuleIn,
-    Turn, Which, GIVEN_IDS,
+    By, CheckpointIn, Claim, DueIn, EdgesIn, Floor, Following, Jump, NewId, Operation, Readers,
+    RuleIn, Turn, Which, GIVEN_IDS,
 };
 use crate::told::{
     Alteration, Backoff, Defaults, IfTaken, Options, Rate, Rule, Timing, When, LAST, LEASES_END,
@@ -137,9 +137,22 @@ fn new_id() -> impl Strategy<Value = NewId> {
 
 fn which() -> impl Strategy<Value = Which> {
     prop_oneof![
-        1 => (0..=GIVEN_IDS).prop_map(Which::Given),
-        3 => any::<u16>().prop_map(Which::There),
+        2 => (0..=GIVEN_IDS).prop_map(Which::Given),
+        6 => any::<u16>().prop_map(Which::There),
+        1 => any::<u16>().prop_map(Which::Held),
     ]
+}
+
+fn edges() -> BoxedStrategy<EdgesIn> {
+    let held = prop_oneof![6 => any::<u16>().prop_map(Which::Held), 1 => which()];
+    let on_dead = prop_oneof![Just(OnDead::Hold), Just(OnDead::Run)];
+    let parts = (several(which()), several(held), on_dead, prop::bool::weighted(0.2), 0..5u8);
+    let drawn = parts.prop_map(|(after, before, on_dead, is_on_hold, kind)| match kind {
+        0 => EdgesIn { after: Vec::new(), before: Vec::new(), on_dead, is_on_hold: true },
+        1 => EdgesIn { after: Vec::new(), before, on_dead, is_on_hold },
+        _ => EdgesIn { after, before: Vec::new(), on_dead, is_on_hold },
+    });
+    drawn.boxed()
 }
 
 /// Mostly one, or several, which may be the same.
@@ -157,7 +170,7 @@ fn claim() -> impl Strategy<Value = Claim> {
         4 => Just(By::TheirLease),
         4 => any::<u16>().prop_map(By::SomeLease),
         1 => prop_oneof![0..10u64, Just(u64::MAX)].prop_map(By::NoLease),
-        2 => Just(By::Latest),
+        3 => Just(By::Latest),
     ];
     (which(), by).prop_map(|(job, by)| Claim { job, by })
 }
@@ -230,13 +243,15 @@ fn following() -> BoxedStrategy<Following> {
         due(),
         options(),
         prop::option::weighted(0.3, schedule),
+        prop::option::weighted(0.4, edges()),
         if_taken,
     );
-    let drawn = parts.prop_map(|(id, due, options, schedule, if_taken)| Following {
+    let drawn = parts.prop_map(|(id, due, options, schedule, edges, if_taken)| Following {
         id,
         due,
         options,
         schedule,
+        edges,
         if_taken,
     });
     drawn.boxed()
@@ -257,9 +272,15 @@ fn done() -> BoxedStrategy<Operation> {
 }
 
 fn of_producers() -> impl Strategy<Value = Operation> {
-    let add = (new_id(), due(), options(), prop::bool::weighted(0.3));
-    let add =
-        add.prop_map(|(id, due, options, replaces)| Operation::Add { id, due, options, replaces });
+    let edges = prop::option::weighted(0.4, edges());
+    let add = (new_id(), due(), options(), edges, prop::bool::weighted(0.3));
+    let add = add.prop_map(|(id, due, options, edges, replaces)| Operation::Add {
+        id,
+        due,
+        options,
+        edges,
+        replaces,
+    });
     // More than are remembered, or few, which have many.
     let spread = prop_oneof![2 => Just(0u8), 1 => 2..9u8, 1 => Just(90u8)];
     let many = (200..600u64, due(), options(), spread);
@@ -380,6 +401,7 @@ fn of_operators() -> impl Strategy<Value = Operation> {
         4 => (group(), prop::option::weighted(0.8, 0..8u64))
             .prop_map(|(group, span)| Operation::Pause { group, span }),
         5 => group().prop_map(|group| Operation::Resume { group }),
+        4 => several(which()).prop_map(Operation::ResumeJobs),
         2 => alteration().prop_map(Operation::Alter),
         5 => limits().prop_map(Operation::Alter),
         1 => sink().prop_map(Operation::Alter),

@@ -8,13 +8,15 @@ use crate::told::Bytes;
 pub struct File {
     blocks: Vec<Bytes>,
     groups: Bytes,
+    edges: Bytes,
     queue: Bytes,
 }
 
 pub fn save(queue: &Queue) -> File {
     let groups = queue.group_records().encode();
+    let edges = queue.edge_records().collect::<Vec<_>>().encode();
     let (mut file, mut block) =
-        (File { queue: queue.record().encode(), groups, ..File::default() }, 0);
+        (File { queue: queue.record().encode(), groups, edges, ..File::default() }, 0);
     let mut writer = BlockWriter::default();
     for job in queue.jobs() {
         block += 1;
@@ -38,6 +40,9 @@ pub fn load(file: &File, seed: (u64, u64)) -> Queue {
     let groups = Vec::<GroupRecord>::decode(&file.groups).unwrap();
     assert_eq!(groups.len() as u64, record.groups_len());
     groups.iter().for_each(|group| queue.load_group(group).unwrap());
+    let edges = Vec::<EdgesRecord>::decode(&file.edges).unwrap();
+    assert_eq!(edges.len() as u64, record.edges_len());
+    edges.iter().for_each(|edges| queue.load_edges(edges).unwrap());
     queue.restore(&record).unwrap();
     queue
 }
@@ -57,6 +62,10 @@ pub fn rewritten(queue: &Queue, seed: (u64, u64)) -> Queue {
     let groups = Vec::<GroupRecord>::decode(&file.groups).unwrap();
     for some in groups.chunks(2) {
         anew.apply(&anew.circumstances(), &Effect::Groups(some.to_vec())).unwrap();
+    }
+    let edges = Vec::<EdgesRecord>::decode(&file.edges).unwrap();
+    for some in edges.chunks(2) {
+        anew.apply(&anew.circumstances(), &Effect::Edges(some.to_vec())).unwrap();
     }
     let record = QueueRecord::decode(&file.queue).unwrap();
     anew.apply(&anew.circumstances(), &Effect::Queue(record)).unwrap();

@@ -3,7 +3,8 @@
 
 use dq::queue::{Backoff, Lease, Millis, State};
 
-use crate::schedule::RunState;
+use crate::edges::Waits;
+use crate::run_state::RunState;
 use crate::told::{Bytes, Policy, LAST};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,9 @@ pub struct Job {
     pub note: Option<Bytes>,
     /// Of a job that is done; or of the last run.
     pub result: Option<Bytes>,
+    pub waits: Option<Waits>,
+    /// To the log: where others wait for it.
+    pub is_known_dead: bool,
 }
 
 /// How often a job had what happen to it.

@@ -15,7 +15,9 @@
 mod claims;
 mod compare;
 mod divergence;
+mod done;
 mod draw;
+mod edges;
 mod file;
 mod groups;
 mod hostile;
@@ -26,6 +28,7 @@ mod operation;
 mod pair;
 mod promises;
 mod reference;
+mod run_state;
 mod schedule;
 mod sight;
 mod subject;

@@ -1,14 +1,15 @@
 //! Random operations. They are drawn without knowing the queue ("the third job", "a stale lease")
 //! and become commands, with ids and leases, when it is their turn.
 
-use dq::queue::State;
+use dq::queue::{OnDead, State};
 
 use crate::groups::Name;
+use crate::job::Job;
 use crate::reference::{Delivery, Reference};
 use crate::subject::Subject;
 use crate::told::{
-    self, Add, Alteration, Bytes, Checkpoint, Command, Defaults, Due, Finishing, IfTaken, Options,
-    Rule, Starts, When, LAST,
+    self, Add, Alteration, Bytes, Checkpoint, Command, Defaults, Due, Edges, Finishing, IfTaken,
+    Options, Rule, Starts, When, LAST,
 };
 
 /// One operation, after the clock has jumped.
@@ -53,6 +54,7 @@ pub enum Operation {
         id: NewId,
         due: DueIn,
         options: Options,
+        edges: Option<EdgesIn>,
         replaces: bool,
     },
     Schedule {
@@ -126,6 +128,7 @@ pub enum Operation {
     Resume {
         group: Option<Name>,
     },
+    ResumeJobs(Vec<Which>),
     Alter(Alteration),
     /// Nothing but that time passes.
     Look,
@@ -149,7 +152,18 @@ pub struct Following {
     pub options: Options,
     /// Such a job has an id.
     pub schedule: Option<(RuleIn, Option<DueIn>)>,
+    /// Of one without.
+    pub edges: Option<EdgesIn>,
     pub if_taken: IfTaken,
+}
+
+/// What a new job waits for; or, if that is nothing, which held jobs wait for it.
+#[derive(Clone, Debug)]
+pub struct EdgesIn {
+    pub after: Vec<Which>,
+    pub before: Vec<Which>,
+    pub on_dead: OnDead,
+    pub is_on_hold: bool,
 }
 
 /// A schedule; the last of its times so far ahead.
@@ -184,6 +198,8 @@ pub enum Which {
     Given(u8),
     /// One of all jobs, at this place in 65536.
     There(u16),
+    /// One of those that are held.
+    Held(u16),
 }
 
 /// Who speaks of which job by which right.
@@ -248,9 +264,11 @@ impl Operation {
                     .map(release)
                     .collect();
             }
-            Operation::Add { id, due, options, replaces } => {
+            Operation::Add { id, due, options, edges, replaces } => {
                 let if_taken = if *replaces { IfTaken::Replace } else { IfTaken::Refuse };
-                Command::Add(Add { if_taken, ..add(id.bytes(clock), *due, *options, clock) })
+                let edges = edges.as_ref().map(|edges| edges.told(reference));
+                let plain = add(id.bytes(clock), *due, *options, clock);
+                Command::Add(Add { edges, if_taken, ..plain })
             }
             Operation::Schedule { id, rule, starts, options, if_taken } => {
                 let schedule = Some(rule.told(*starts, clock));
@@ -268,7 +286,9 @@ impl Operation {
             Operation::Done { claim, result, keep, adds } => {
                 let claim = claim.told(reference);
                 let finishing = Finishing { result: result.map(text), keep: *keep };
-                let adds = adds.iter().map(|add| add.told(&claim.id, clock)).collect();
+                // At the last moment there is, nothing is kept.
+                let adds = adds.iter().filter(|_| clock < LAST);
+                let adds = adds.map(|add| add.told(&claim.id, clock, reference)).collect();
                 Command::Done { claim, finishing, adds }
             }
             Operation::PopById { jobs, ttr, no_ack } => {
@@ -296,6 +316,7 @@ impl Operation {
             Operation::Forget(which) => Command::Forget { ids: ids(which) },
             Operation::Pause { group, span } => Command::Pause { group: *group, span: *span },
             Operation::Resume { group } => Command::Resume { group: *group },
+            Operation::ResumeJobs(which) => Command::ResumeJobs { ids: ids(which) },
             Operation::Alter(alteration) => Command::Alter(*alteration),
             // Those who say them choose among the jobs that they see; what is logged is what they
             // chose.
@@ -334,7 +355,8 @@ impl Operation {
 
 fn add(id: Option<Bytes>, due: DueIn, options: Options, clock: u64) -> Add {
     let body = format!("made at {clock}").into_bytes();
-    Add { id, body, due: self::due(due, clock), options, schedule: None, if_taken: IfTaken::Refuse }
+    let (due, if_taken) = (self::due(due, clock), IfTaken::Refuse);
+    Add { id, body, due, options, schedule: None, edges: None, if_taken }
 }
 
 fn due(due: DueIn, clock: u64) -> Due {
@@ -381,12 +403,27 @@ impl RuleIn {
 }
 
 impl Following {
-    fn told(&self, finished: &Bytes, clock: u64) -> Add {
+    fn told(&self, finished: &Bytes, clock: u64, reference: &Reference) -> Add {
         let id = self.id.map_or(Some(finished.clone()), |id| id.bytes(clock));
         let schedule = self.schedule.map(|(rule, starts)| rule.told(starts, clock));
         let id = id.or(schedule.map(|_| given_id(0)));
+        let edges = self.edges.as_ref().filter(|_| schedule.is_none());
+        let edges = edges.map(|edges| edges.told(reference));
         let add = add(id, self.due, self.options, clock);
-        Add { schedule, if_taken: self.if_taken, ..add }
+        Add { schedule, edges, if_taken: self.if_taken, ..add }
+    }
+}
+
+impl EdgesIn {
+    fn told(&self, reference: &Reference) -> Edges {
+        let ids = |which: &[Which]| {
+            let mut ids: Vec<Bytes> = which.iter().map(|one| one.id(reference)).collect();
+            let mut seen = Vec::new();
+            ids.retain(|id| !seen.contains(id) && (seen.push(id.clone()), true).1);
+            ids
+        };
+        let (on_dead, is_on_hold) = (self.on_dead, self.is_on_hold);
+        Edges { after: ids(&self.after), before: ids(&self.before), on_dead, is_on_hold }
     }
 }
 
@@ -432,6 +469,10 @@ impl Which {
             Which::Given(n) => given_id(n),
             Which::There(place) => {
                 pick(&reference.jobs, place).map_or(given_id(0), |job| job.id.clone())
+            }
+            Which::Held(place) => {
+                let held: Vec<&Job> = reference.in_state(State::Held).collect();
+                pick(&held, place).map_or(given_id(1), |job| job.id.clone())
             }
         }
     }

@@ -4,11 +4,11 @@ use dq::queue::Queue;
 
 use crate::compare::compare;
 use crate::log::Entry;
-use crate::operation::{Floor, Turn};
+use crate::operation::{Floor, Operation, Turn};
 use crate::reference::Reference;
-use crate::schedule::OfTests;
+use crate::run_state::OfTests;
 use crate::subject::{at, circumstances, Subject};
-use crate::told::{Circumstances, Command, Outcome, LEASE_MAX};
+use crate::told::{Bytes, Circumstances, Command, Outcome, LEASE_MAX};
 use crate::{watch, SEED};
 
 pub struct Pair {
@@ -27,11 +27,31 @@ impl Pair {
         self.clock = turn.jump.from(self.clock);
         let readers = turn.readers.time(self.clock, self.reference.horizon);
         self.advance(if turn.operation.looks_first() { self.clock } else { readers });
+        let mut entries: Vec<Entry> = self.settle(turn).into_iter().collect();
         let commands = turn.operation.commands(self.clock, &self.reference, &self.subject);
         let told = self.circumstances(turn);
-        let entries = commands.iter().filter_map(|command| self.apply(&told, command)).collect();
+        entries.extend(commands.iter().filter_map(|command| self.apply(&told, command)));
         compare(&self.subject.queue, &self.reference);
         entries
+    }
+
+    /// What the frame does before a change, and the timer: jobs that others wait for have died by
+    /// now, which the log has to know. Before a change, some of them; the timer comes to all.
+    fn settle(&mut self, turn: &Turn) -> Option<Entry> {
+        let told = self.circumstances(turn);
+        let is_due = self.subject.queue.settles_at().is_some_and(|time| time <= at(self.clock));
+        if !is_due || matches!(turn.operation, Operation::Look) {
+            return None;
+        }
+        let most = if matches!(turn.operation, Operation::Upkeep) { usize::MAX } else { 3 };
+        let ids = self.subject.to_settle(self.clock, most);
+        let due = self.reference.unsettled().filter(|(_, death)| *death <= self.clock);
+        let due: Vec<&Bytes> = due.map(|(id, _)| id).collect();
+        assert!(ids.iter().all(|id| due.contains(&id)), "{ids:?} of {due:?}");
+        assert!(ids.len() == due.len() || (most < usize::MAX && !ids.is_empty()), "{ids:?}");
+        let entry = self.apply(&told, &Command::Settle { ids });
+        assert!(entry.is_some(), "a death that is settled is in the log");
+        entry
     }
 
     pub fn advance(&mut self, to: u64) {

@@ -1,15 +1,16 @@
 //! The reference: a queue as DESIGN.md tells it, in a `Vec`, with everything worked out anew
 //! whenever it is asked. What is done to it is here, and what workers say of their jobs in
-//! `claims.rs`; what one sees of it, in `sight.rs`.
+//! `claims.rs`; how jobs wait for others, in `edges.rs`; what one sees of it, in `sight.rs`.
 
 use dq::queue::{State, Totals};
 
+use crate::edges::Waits;
 use crate::groups::{self, Groups};
 use crate::job::{Job, Stage, Tally};
 use crate::limits::Departures;
 use crate::told::{
-    Add, Alteration, Bytes, Checkpoint, Circumstances, Claim, Command, Defaults, Due, Finishing,
-    Handed, IfTaken, Outcome, Policy, Settings, LAST, LEASE_MAX,
+    Add, Alteration, Bytes, Checkpoint, Circumstances, Claim, Command, Defaults, Finishing, Handed,
+    Outcome, Policy, Settings, LAST, LEASE_MAX,
 };
 
 #[derive(Clone, Debug)]
@@ -41,6 +42,10 @@ pub struct Reference {
     /// The last id that the queue made: its time and number.
     last_made: Option<(u64, u64)>,
     events: i64,
+    /// During a change: those that have stopped waiting.
+    pub released: Vec<Bytes>,
+    /// In the copy of a DONE: also where those that waited do so no more.
+    pub may_be_waited_for: Vec<Bytes>,
 }
 
 impl Default for Reference {
@@ -61,6 +66,8 @@ impl Default for Reference {
             deliveries: Vec::new(),
             last_made: None,
             events: 0,
+            released: Vec::new(),
+            may_be_waited_for: Vec::new(),
         }
     }
 }
@@ -71,7 +78,7 @@ impl Reference {
         let from = self.horizon.max(self.counted);
         let is_passed = |time: Option<u64>| time.is_some_and(|time| from < time && time <= to);
         let timed_out = self.jobs.iter().filter(|job| is_passed(job.end_of_lease())).count();
-        let is_alive = |job: &&Job| matches!(job.stage, Stage::Waiting | Stage::Leased);
+        let is_alive = |job: &&Job| !matches!(job.stage, Stage::Dead | Stage::Done);
         let died = self.jobs.iter().filter(is_alive).filter(|job| is_passed(job.death())).count();
         self.totals.timed_out += timed_out as u64;
         self.totals.died += died as u64;
@@ -87,7 +94,7 @@ impl Reference {
         seen: &Outcome,
     ) -> Outcome {
         let Circumstances { now, defaults, lease_floor } = *circumstances;
-        let last_lease = self.last_lease;
+        let (last_lease, events) = (self.last_lease, self.events);
         self.last_lease = last_lease.max(lease_floor);
         let outcome = match command {
             Command::Add(add) => self.add(now, defaults, add, seen),
@@ -126,13 +133,13 @@ impl Reference {
             }
             Command::Bury { claim, reason } => self.bury(now, claim, reason.as_ref()),
             Command::Delete { ids } => {
-                let outcome = self.each(ids, |queue, id| queue.remove(id));
+                let outcome = self.each(ids, |queue, id| queue.remove(now, id));
                 self.totals.deleted += jobs_of(&outcome);
                 outcome
             }
             Command::ForgetGroups => Outcome::Jobs(self.forget_groups(now)),
             Command::Forget { ids } => {
-                let outcome = self.each(ids, |queue, id| queue.remove(id));
+                let outcome = self.each(ids, |queue, id| queue.remove(now, id));
                 self.totals.purged += jobs_of(&outcome);
                 outcome
             }
@@ -150,6 +157,8 @@ impl Reference {
                 // Also a pause that is over: the clock may be set back.
                 Outcome::yes_if(std::mem::take(&mut self.paused_until) > 0)
             }
+            Command::ResumeJobs { ids } => self.each(ids, |queue, id| queue.resume_job(now, id)),
+            Command::Settle { ids } => self.settle_deaths(now, ids),
             Command::Alter(alteration) => {
                 self.alter(now, alteration);
                 Outcome::Yes
@@ -159,6 +168,7 @@ impl Reference {
         let outcome =
             if is_noticed && self.is_set_back_for_groups(now) { Outcome::SetBack } else { outcome };
         if outcome.has_changed() {
+            self.end_change(now, events);
             self.tidy_groups(self.clock, now);
             (self.clock, self.defaults) = (now, defaults);
         } else {
@@ -171,83 +181,7 @@ impl Reference {
         Outcome::Jobs(all.iter().filter(|it| one(self, it)).count())
     }
 
-    /// First, in a copy: if anything is refused there, nothing happens.
-    fn done(
-        &mut self,
-        now: u64,
-        defaults: Defaults,
-        (claim, finishing): (&Claim, &Finishing),
-        adds: &[Add],
-        seen: &Outcome,
-    ) -> Outcome {
-        let mut copy = self.clone();
-        if !copy.finish(now, claim, finishing) {
-            return Outcome::No;
-        }
-        for (n, add) in adds.iter().enumerate() {
-            // Some id that nobody else gives.
-            let id = add.id.clone().unwrap_or(format!("of the copy {n}").into_bytes());
-            let add = Add { id: Some(id.clone()), ..add.clone() };
-            match copy.add(now, defaults, &add, &Outcome::No) {
-                Outcome::No if add.if_taken == IfTaken::Refuse => {
-                    return Outcome::Refused(Box::new(Outcome::No));
-                }
-                refused @ (Outcome::Full | Outcome::Never) => {
-                    return Outcome::Refused(Box::new(refused))
-                }
-                // What comes behind it must not count on that.
-                Outcome::Over { .. } => copy.stand_in(now, &id),
-                _ => (),
-            }
-        }
-        assert!(self.finish(now, claim, finishing));
-        let Outcome::Followed(ids) = seen else {
-            panic!("{seen:?}, and nothing is to be refused");
-        };
-        assert_eq!(ids.len(), adds.len());
-        let added = adds.iter().zip(ids).map(|(add, seen)| {
-            let seen = match seen {
-                Some(id) => Outcome::Added { id: id.clone(), due: 0, replaced: false },
-                None => Outcome::No,
-            };
-            match self.add(now, defaults, add, &seen) {
-                Outcome::Added { id, .. } => Some(id),
-                // As it was, by ENSURE.
-                Outcome::No if add.if_taken == IfTaken::Ensure => add.id.clone(),
-                Outcome::No if add.if_taken == IfTaken::Leave => None,
-                Outcome::Over { .. } => None,
-                refused => panic!("{refused:?}, of {add:?} behind a copy in which it wasn't"),
-            }
-        });
-        Outcome::Followed(added.collect())
-    }
-
-    /// Puts a job there that does nothing but be there.
-    fn stand_in(&mut self, now: u64, id: &Bytes) {
-        let options = crate::told::Options {
-            ttr: Some(1),
-            attempts: None,
-            priority: None,
-            backoff: None,
-            ttl: None,
-            keep: None,
-            late: None,
-            group: None,
-        };
-        let max_jobs = std::mem::take(&mut self.settings.max_jobs);
-        let add = Add {
-            id: Some(id.clone()),
-            body: Bytes::new(),
-            due: Due::In(0),
-            options,
-            schedule: None,
-            if_taken: IfTaken::Replace,
-        };
-        self.add(now, self.defaults, &add, &Outcome::No);
-        self.settings.max_jobs = max_jobs;
-    }
-
-    fn add(&mut self, now: u64, defaults: Defaults, add: &Add, seen: &Outcome) -> Outcome {
+    pub fn add(&mut self, now: u64, defaults: Defaults, add: &Add, seen: &Outcome) -> Outcome {
         if let Some((rule, starts)) = &add.schedule {
             return self.add_schedule(now, self.policy(defaults, add), add, rule, *starts);
         }
@@ -270,13 +204,18 @@ impl Reference {
         if is_full && !is_taken && !is_gone {
             return Outcome::Full;
         }
-        self.remove(&id);
+        let waits = match self.waits_of_new(now, &id, add) {
+            Ok(waits) => waits,
+            Err(refused) => return refused,
+        };
+        self.take(&id);
         self.totals.replaced += u64::from(is_taken);
         self.totals.added += u64::from(!is_taken);
         self.totals.purged += u64::from(is_gone);
-        let due = match add.due {
-            Due::In(delay) => (now + delay).min(LAST),
-            Due::At(time) => time.max(now),
+        let is_held = waits.as_ref().is_some_and(Waits::are_for_any);
+        let (stage, due) = match is_held {
+            true => (Stage::Held, now),
+            false => (Stage::Waiting, add.due.counted_from(now)),
         };
         let (policy, order) = (self.policy(defaults, add), self.next_event());
         self.join(add.options.group);
@@ -285,7 +224,7 @@ impl Reference {
             body: add.body.clone(),
             created: now,
             policy,
-            stage: Stage::Waiting,
+            stage,
             attempt: 0,
             lease: None,
             time: due,
@@ -297,7 +236,12 @@ impl Reference {
             round: None,
             note: None,
             result: None,
+            waits,
+            is_known_dead: false,
         });
+        if let Some(edges) = &add.edges {
+            self.connect(now, &id, edges);
+        }
         Outcome::Added { id, due, replaced: is_taken }
     }
 
@@ -353,6 +297,9 @@ impl Reference {
         }
         let lease = self.next_lease(now)?;
         if !self.may_leave_its_group(self.get(id)?, now) {
+            return None;
+        }
+        if self.get(id)?.state(now) == State::Held {
             return None;
         }
         let kicks = (self.totals.kicked, self.get(id)?.tally.kicked);
@@ -413,10 +360,11 @@ impl Reference {
             State::Dead => {
                 (job.attempt, job.expires_at, job.reason) = (0, job.policy.expiry(now), None)
             }
-            State::Delayed => {}
-            State::Ready | State::Reserved | State::Done | State::Held => return false,
+            State::Delayed | State::Held => {}
+            State::Ready | State::Reserved | State::Done => return false,
         }
         self.jobs[place].tally = Tally { kicked: tally.kicked + 1, ..tally };
+        self.jobs[place].drop_open_edges();
         self.wait(place, now);
         self.totals.kicked += 1;
         true
@@ -454,7 +402,13 @@ impl Reference {
         self.departures = self.departures.altered(before.rate, self.settings.rate, now);
     }
 
-    fn remove(&mut self, id: &Bytes) -> bool {
+    fn remove(&mut self, now: u64, id: &Bytes) -> bool {
+        self.settle_as_gone(now, id);
+        self.take(id)
+    }
+
+    /// Of those that wait for it, nobody hears.
+    fn take(&mut self, id: &Bytes) -> bool {
         let before = self.jobs.len();
         self.jobs.retain(|job| job.id != *id);
         before > self.jobs.len()
@@ -474,6 +428,7 @@ impl Reference {
         self.totals.died += u64::from(job.state(self.horizon) != State::Dead);
         self.end(place, Stage::Dead, since);
         self.give_reason(place, reason);
+        self.note_life(now, &self.jobs[place].id.clone());
     }
 
     pub fn give_reason(&mut self, place: usize, reason: Option<&Bytes>) {

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use dq::queue::{Counts, State};
+use dq::queue::{Counts, End, State};
 
+use crate::edges::Edge;
 use crate::job::{Job, Stage};
 use crate::reference::Reference;
 use crate::told::{Bytes, LAST};
@@ -65,6 +66,22 @@ impl Reference {
         begins.map(|begin| in_step(begin) as u64).collect()
     }
 
+    /// The predecessor and its state, or what that was; its result, or why it is dead.
+    pub fn see_edge(&self, edge: &Edge) -> (Bytes, &'static str, Option<Bytes>) {
+        let (state, what) = match &edge.ending {
+            Some((End::Done, result)) => ("done", result.clone()),
+            Some((End::Dead, reason)) => ("dead", reason.clone()),
+            Some((End::Gone, _)) => ("gone", None),
+            None => {
+                let job = self.get(&edge.from).unwrap();
+                let state = job.state(self.horizon);
+                let reason = || job.reason_of_death(self.horizon);
+                (state.name(), (state == State::Dead).then(reason).flatten())
+            }
+        };
+        (edge.from.clone(), state, what)
+    }
+
     /// Jobs that are to be forgotten.
     pub fn to_forget(&self) -> Vec<Bytes> {
         let is_old = |job: &&Job| self.kept_until(job).is_some_and(|until| until <= self.horizon);
@@ -92,6 +109,7 @@ impl Reference {
             .chain(self.next_by_rate())
             .chain(self.next_group())
             .chain(self.forgets_groups_at())
+            .chain(self.settles_at())
             .min()
             .filter(|time| *time < LAST)
     }

@@ -3,7 +3,7 @@
 use dq::queue::{self as core, Changed, Operation, Queue, State};
 
 use crate::groups;
-use crate::schedule::OfTests;
+use crate::run_state::OfTests;
 use crate::told::{self, Alteration, Bytes, Command, Handed, Outcome, When};
 
 #[derive(Clone)]
@@ -58,6 +58,10 @@ impl Subject {
 
     pub fn to_forget(&self, now: u64) -> Vec<Bytes> {
         self.ids_of(&self.queue.to_forget(at(now), ALL))
+    }
+
+    pub fn to_settle(&self, now: u64, edges: usize) -> Vec<Bytes> {
+        self.ids_of(&self.queue.to_settle(at(now), edges))
     }
 
     fn ids_of(&self, slots: &[u32]) -> Vec<Bytes> {
@@ -175,6 +179,16 @@ impl Subject {
                 let name = group.map(groups::name);
                 yes(queue, told, &core::Resume { group: name.as_deref().map(id) })
             }
+            Command::ResumeJobs { ids } => {
+                let ids = &all(ids);
+                let resume = core::ResumeJobs { ids: core::Ids::from_slice(ids) };
+                done(queue, told, &resume, |resumed| Outcome::Jobs(resumed.0))
+            }
+            Command::Settle { ids } => {
+                let ids = &all(ids);
+                let settle = core::Settle { ids: core::Ids::from_slice(ids) };
+                done(queue, told, &settle, |settled| Outcome::Jobs(settled.0))
+            }
             Command::Alter(alteration) => yes(queue, told, &alter(alteration)),
         }
     }
@@ -261,7 +275,7 @@ fn add(
         core::Added::Never => return Outcome::Never,
         core::Added::Over { was_there } => return Outcome::Over { was_there },
         core::Added::Full => return Outcome::Full,
-        core::Added::Unconnected(fault) => panic!("{fault:?} without edges"),
+        core::Added::Unconnected(fault) => return Outcome::Unconnected(*fault),
     };
     let (id, body) = queue.id_and_body(slot).unwrap();
     assert_eq!(body, add.body);
@@ -289,6 +303,7 @@ fn finish(
             core::Added::Taken => Outcome::No,
             core::Added::Full => Outcome::Full,
             core::Added::Never => Outcome::Never,
+            core::Added::Unconnected(fault) => Outcome::Unconnected(*fault),
             no_error => panic!("{no_error:?} is no reason to refuse anything"),
         })),
     }
@@ -321,7 +336,7 @@ fn new_job<'a>(add: &'a told::Add, group: Option<&'a [u8]>) -> core::Add<'a> {
         late: late.map(millis),
         group: group.map(id),
         schedule,
-        edges: None,
+        edges: add.edges.as_ref().map(|edges| Box::new(new_edges(edges))),
         if_taken: match add.if_taken {
             told::IfTaken::Refuse => core::IfTaken::Refuse,
             told::IfTaken::Leave => core::IfTaken::Leave,
@@ -334,6 +349,12 @@ fn new_job<'a>(add: &'a told::Add, group: Option<&'a [u8]>) -> core::Add<'a> {
 /// As one is called in these tests.
 pub fn sink((number, max_len): (u8, u64)) -> core::Sink {
     core::Sink::new(id(&[number]), max_len)
+}
+
+fn new_edges(edges: &told::Edges) -> core::NewEdges<'_> {
+    let told::Edges { after, before, on_dead, is_on_hold } = edges;
+    let (on_dead, is_on_hold) = (*on_dead, *is_on_hold);
+    core::NewEdges { after: all(after), before: all(before), on_dead, is_on_hold }
 }
 
 fn alter(alteration: &Alteration) -> core::Alter {

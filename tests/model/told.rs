@@ -1,5 +1,7 @@
 //! What one tells a queue, in plain numbers.
 
+use dq::queue::{EdgeFault, OnDead};
+
 use crate::groups::Name;
 
 /// The last moment there is.
@@ -35,7 +37,17 @@ pub struct Add {
     pub due: Due,
     pub options: Options,
     pub schedule: Option<(Rule, Starts)>,
+    pub edges: Option<Edges>,
     pub if_taken: IfTaken,
+}
+
+/// Which jobs a new one waits for, and which held ones wait for it.
+#[derive(Clone, Debug)]
+pub struct Edges {
+    pub after: Vec<Bytes>,
+    pub before: Vec<Bytes>,
+    pub on_dead: OnDead,
+    pub is_on_hold: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +81,7 @@ pub struct Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
     Every(u64),
-    /// See `schedule::by_cron`.
+    /// See `run_state::by_cron`.
     Cron(u64),
 }
 
@@ -80,14 +92,23 @@ pub enum Starts {
     At(u64),
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     In(u64),
     At(u64),
 }
 
+impl Due {
+    pub fn counted_from(self, now: u64) -> u64 {
+        match self {
+            Due::In(delay) => (now + delay).min(LAST),
+            Due::At(time) => time.max(now),
+        }
+    }
+}
+
 /// What ADD may say of a job.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     pub ttr: Option<u64>,
     pub attempts: Option<u32>,
@@ -259,6 +280,13 @@ pub enum Command {
     Resume {
         group: Option<Name>,
     },
+    ResumeJobs {
+        ids: Vec<Bytes>,
+    },
+    /// These have died by now.
+    Settle {
+        ids: Vec<Bytes>,
+    },
     Alter(Alteration),
 }
 
@@ -281,6 +309,8 @@ impl Command {
             Command::ForgetGroups => "forget groups",
             Command::Pause { .. } => "pause",
             Command::Resume { .. } => "resume",
+            Command::ResumeJobs { .. } => "resume jobs",
+            Command::Settle { .. } => "settle",
             Command::Alter(_) => "alter",
         }
     }
@@ -316,6 +346,8 @@ pub enum Outcome {
     Followed(Vec<Option<Bytes>>),
     /// Nothing, since an ADD would have come to this.
     Refused(Box<Outcome>),
+    /// An edge can't be.
+    Unconnected(EdgeFault),
 }
 
 /// What a pop hands out.
@@ -345,7 +377,8 @@ impl Outcome {
             | Outcome::Never
             | Outcome::Jobs(0)
             | Outcome::Renewed(_, 0)
-            | Outcome::Refused(_) => false,
+            | Outcome::Refused(_)
+            | Outcome::Unconnected(_) => false,
             Outcome::Over { was_there } => *was_there,
             Outcome::HandedOut(handed, passed_over) => !handed.is_empty() || *passed_over > 0,
             Outcome::Yes

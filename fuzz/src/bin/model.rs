@@ -10,8 +10,12 @@
 mod claims;
 #[path = "../../../tests/model/compare.rs"]
 mod compare;
+#[path = "../../../tests/model/done.rs"]
+mod done;
 #[path = "../../../tests/model/draw.rs"]
 mod draw;
+#[path = "../../../tests/model/edges.rs"]
+mod edges;
 #[path = "../../../tests/model/file.rs"]
 mod file;
 #[path = "../../../tests/model/groups.rs"]
@@ -30,6 +34,8 @@ mod pair;
 mod promises;
 #[path = "../../../tests/model/reference.rs"]
 mod reference;
+#[path = "../../../tests/model/run_state.rs"]
+mod run_state;
 #[path = "../../../tests/model/schedule.rs"]
 mod schedule;
 #[path = "../../../tests/model/sight.rs"]

@@ -1,0 +1,83 @@
+//! Finishing a job of the reference and going on with others, in one step.
+
+use crate::reference::Reference;
+use crate::run_state::RunState;
+use crate::told::{
+    Add, Bytes, Claim, Defaults, Due, Finishing, IfTaken, Options, Outcome, Rule, Timing,
+};
+
+impl Reference {
+    /// First, in a copy: if anything is refused there, nothing happens.
+    pub fn done(
+        &mut self,
+        now: u64,
+        defaults: Defaults,
+        (claim, finishing): (&Claim, &Finishing),
+        adds: &[Add],
+        seen: &Outcome,
+    ) -> Outcome {
+        let mut copy = self.clone();
+        let others = self.jobs.iter().map(|job| &job.id).filter(|id| **id != claim.id);
+        copy.may_be_waited_for = others.filter(|id| self.dependents(id) > 0).cloned().collect();
+        if !copy.finish(now, claim, finishing) {
+            return Outcome::No;
+        }
+        for (n, add) in adds.iter().enumerate() {
+            // Some id that nobody else gives.
+            let id = add.id.clone().unwrap_or(format!("of the copy {n}").into_bytes());
+            let add = Add { id: Some(id.clone()), ..add.clone() };
+            let outcome = copy.add(now, defaults, &add, &Outcome::No);
+            match outcome.clone() {
+                Outcome::No if add.if_taken == IfTaken::Refuse => {
+                    return Outcome::Refused(Box::new(Outcome::No));
+                }
+                refused @ (Outcome::Full | Outcome::Never | Outcome::Unconnected(_)) => {
+                    return Outcome::Refused(Box::new(refused))
+                }
+                // What comes behind it must not count on that.
+                Outcome::Over { .. } => copy.stand_in(now, &id),
+                _ => (),
+            }
+            let is_left = add.if_taken == IfTaken::Leave && outcome == Outcome::No;
+            if let Some(edges) = add.edges.as_ref().filter(|_| !is_left) {
+                copy.may_be_waited_for.extend(edges.after.iter().cloned());
+                copy.may_be_waited_for.extend((!edges.before.is_empty()).then_some(id));
+            }
+        }
+        assert!(self.finish(now, claim, finishing));
+        let Outcome::Followed(ids) = seen else {
+            panic!("{seen:?}, and nothing is to be refused");
+        };
+        assert_eq!(ids.len(), adds.len());
+        let added = adds.iter().zip(ids).map(|(add, seen)| {
+            let seen = match seen {
+                Some(id) => Outcome::Added { id: id.clone(), due: 0, replaced: false },
+                None => Outcome::No,
+            };
+            match self.add(now, defaults, add, &seen) {
+                Outcome::Added { id, .. } => Some(id),
+                // As it was, by ENSURE.
+                Outcome::No if add.if_taken == IfTaken::Ensure => add.id.clone(),
+                Outcome::No if add.if_taken == IfTaken::Leave => None,
+                Outcome::Over { .. } => None,
+                refused => panic!("{refused:?}, of {add:?} behind a copy in which it wasn't"),
+            }
+        });
+        Outcome::Followed(added.collect())
+    }
+
+    /// Puts a job there that does nothing but be there, as one with a schedule.
+    fn stand_in(&mut self, now: u64, id: &Bytes) {
+        let max_jobs = std::mem::take(&mut self.settings.max_jobs);
+        let options = Options { ttr: Some(1), ..Options::default() };
+        let due = Due::In(0);
+        let (id, body, if_taken) = (Some(id.clone()), Bytes::new(), IfTaken::Replace);
+        let add = Add { id, body, due, options, schedule: None, edges: None, if_taken };
+        self.add(now, self.defaults, &add, &Outcome::No);
+        self.settings.max_jobs = max_jobs;
+        let rule =
+            Rule { timing: Timing::Every(1), all: false, jitter: 0, runs: 0, until: None, late: 0 };
+        let job = self.jobs.last_mut();
+        job.into_iter().for_each(|job| job.round = Some(RunState::at(&rule, now, now)));
+    }
+}
