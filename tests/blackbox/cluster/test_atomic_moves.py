@@ -192,6 +192,35 @@ def test_consumers_are_sent_after_a_slot_that_moved_atomically(
     nothing_went_wrong(cluster)
 
 
+def test_clients_that_wait_for_a_job_are_sent_after_a_slot_that_moved_atomically(
+    cluster: Cluster, room_at: RoomAt
+) -> None:
+    source, target = ends_of(cluster)
+    here = room_at(source)
+    here.play("""
+        > DQ.ADD q a x TTR 60000
+        "a"
+        > DQ.POP q
+        [["a", "x", <lease>, 1]]
+        one> DQ.RESULT q a BLOCK 0
+        two> DQ.RENEW q 0 60000 a <lease>
+    """)
+    move(cluster, SLOT, target)
+    for name in "one", "two":
+        assert is_redirected(here(name).hears(), "MOVED", SLOT, target)
+    there = room_at(target)
+    there.play(
+        """
+        one> DQ.RESULT q a BLOCK 0
+        > DQ.FINISH q a <lease>
+        (integer) 1
+        one< ["done", (nil)]
+    """,
+        lease=here["lease"],
+    )
+    nothing_went_wrong(cluster)
+
+
 def test_the_timer_leaves_a_moving_queue_alone(cluster: Cluster) -> None:
     """Jobs fall due, die and are to be forgotten while the slot arrives: it is the old node that
     says so.
