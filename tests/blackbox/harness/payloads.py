@@ -129,6 +129,8 @@ class QueueRecord:
 
     def encoded(self) -> bytes:
         fields = vars(self) | {"settings": list(vars(self.settings).values())}
+        # With it, how many jobs have edges.
+        fields["sink"] = (self.sink, 0)
         if self.sink is None:
             del fields["sink"]
         return msgpack(list(fields.values()))
