@@ -1,8 +1,9 @@
 //! The world's own account of a queue: a list of jobs, in which everything is worked out anew
 //! whenever it is asked. It shares no code with the queue.
 
+use super::edges::Edge;
 use super::groups::{Counted, Groups};
-use super::operation::{Bytes, Handed, Left, NewJob, Operation, Outcome, Terms, When};
+use super::operation::{Bytes, Handed, Left, NewJob, Operation, Outcome, Terms};
 
 /// So many lease numbers begin with each millisecond.
 const LEASES_PER_MILLISECOND: u64 = 2_048;
@@ -37,8 +38,13 @@ pub struct Job {
     pub expires_at: Option<u64>,
     pub note: Option<Bytes>,
     pub result: Option<Bytes>,
+    /// What it waits for, or has waited for.
+    pub edges: Vec<Edge>,
+    pub is_on_hold: bool,
+    /// In the log: where others wait for it.
+    pub is_known_dead: bool,
     /// Among those of the same priority and time.
-    order: i64,
+    pub order: i64,
 }
 
 impl Job {
@@ -47,7 +53,11 @@ impl Job {
         (self.time, self.order)
     }
 
-    fn leave(&mut self, left: &Left) {
+    pub fn wait_from(&mut self, time: u64, order: i64) {
+        (self.stage, self.time, self.order, self.lease) = (Stage::Waiting, time, order, None);
+    }
+
+    pub fn leave(&mut self, left: &Left) {
         if let Some(body) = &left.body {
             self.new.body.clone_from(body);
         }
@@ -56,7 +66,7 @@ impl Job {
         }
     }
 
-    fn is_at_its_last_attempt(&self) -> bool {
+    pub fn is_at_its_last_attempt(&self) -> bool {
         self.new.attempts > 0 && self.attempt >= self.new.attempts
     }
 
@@ -98,7 +108,7 @@ pub struct Account {
     /// The same wherever the queue goes; a copy has its own.
     pub number: u64,
     pub jobs: Vec<Job>,
-    groups: Groups,
+    pub groups: Groups,
     pub clock: u64,
     last_lease: u64,
     paused_until: u64,
@@ -108,6 +118,12 @@ pub struct Account {
     events: i64,
     /// The jobs that the last operation finished, with their results.
     pub finished: Vec<(Bytes, Option<Bytes>)>,
+    /// Up to this event, it is known who is dead.
+    pub noted: i64,
+    /// During a change: those that have stopped waiting.
+    pub freed: Vec<Bytes>,
+    /// During a DONE: others wait for these, or have waited.
+    pub once_waited_for: Vec<Bytes>,
 }
 
 fn expiry(new: &NewJob, now: u64) -> Option<u64> {
@@ -129,6 +145,7 @@ impl Account {
         self.last_lease = last_lease.max(floor);
         let outcome = self.carry_out(now, operation);
         if outcome.has_changed() || self.notices_set_back(now, &outcome) {
+            self.release_the_freed(now);
             self.groups.tidy(self.clock, now, &self.jobs);
             self.clock = now;
         } else {
@@ -153,7 +170,7 @@ impl Account {
             Operation::PopById(ids, terms) => Outcome::Handed(
                 ids.iter().filter_map(|id| self.pop_by_id(now, id, terms)).collect(),
             ),
-            Operation::Finish(claims) => self.each(claims, |account, (id, lease)| {
+            Operation::Finish(claims) => self.each(now, claims, |account, (id, lease)| {
                 account.finish(now, (id, *lease), (None, None))
             }),
             Operation::Release { id, lease, when, priority, left } => {
@@ -172,13 +189,21 @@ impl Account {
             }
             Operation::Done { id, lease, result, keep, adds } => {
                 let mut after = self.clone();
+                let others = self.jobs.iter().map(|job| &job.new.id).filter(|other| *other != id);
+                after.once_waited_for =
+                    others.filter(|id| self.is_waited_for(id)).cloned().collect();
                 if !after.finish(now, (id, *lease), (result.clone(), *keep)) {
                     return Outcome::Done(false);
                 }
-                if !adds.iter().all(|new| after.add(now, new)) {
-                    return Outcome::Refused;
+                for new in adds {
+                    if !after.add(now, new) {
+                        return Outcome::Refused;
+                    }
+                    after.once_waited_for.extend(new.edges.after.iter().cloned());
+                    let waits = !new.edges.before.is_empty();
+                    after.once_waited_for.extend(waits.then(|| new.id.clone()));
                 }
-                *self = after;
+                *self = Account { once_waited_for: Vec::new(), ..after };
                 Outcome::Followed(adds.iter().map(|new| Some(new.id.clone())).collect())
             }
             Operation::Bury { id, lease } => Outcome::Done(self.bury(now, id, *lease)),
@@ -186,9 +211,18 @@ impl Account {
             // There are no schedules in these sessions.
             Operation::PassOver => Outcome::Jobs(0),
             Operation::Delete(ids) | Operation::Forget(ids) => {
-                self.each(ids, |account, id| account.remove(id).is_some())
+                self.each(now, ids, |account, id| {
+                    account.settle_as_gone(now, id);
+                    account.remove(id).is_some()
+                })
             }
-            Operation::KickJob(ids) => self.each(ids, |account, id| account.kick(now, id)),
+            Operation::KickJob(ids) => self.each(now, ids, |account, id| account.kick(now, id)),
+            Operation::ResumeJobs(ids) => {
+                self.each(now, ids, |account, id| account.end_hold(now, id))
+            }
+            Operation::Settle(ids) => {
+                self.each(now, ids, |account, id| account.settle_death(now, id))
+            }
             Operation::Pause(group, span) => {
                 let until = span.map_or(u64::MAX, |span| now + span);
                 match group {
@@ -214,11 +248,16 @@ impl Account {
         }
     }
 
-    fn each<T>(&mut self, all: &[T], one: impl Fn(&mut Account, &T) -> bool) -> Outcome {
-        Outcome::Jobs(all.iter().filter(|it| one(self, it)).count())
+    fn each<T>(&mut self, now: u64, all: &[T], one: impl Fn(&mut Account, &T) -> bool) -> Outcome {
+        let mut jobs = 0;
+        for it in all {
+            jobs += usize::from(one(self, it));
+            self.note_lives(now);
+        }
+        Outcome::Jobs(jobs)
     }
 
-    fn next_event(&mut self) -> i64 {
+    pub fn next_event(&mut self) -> i64 {
         self.events += 1;
         self.events
     }
@@ -227,7 +266,7 @@ impl Account {
         self.jobs.iter().find(|job| job.new.id == id)
     }
 
-    fn remove(&mut self, id: &[u8]) -> Option<Job> {
+    pub fn remove(&mut self, id: &[u8]) -> Option<Job> {
         let at = self.jobs.iter().position(|job| job.new.id == id)?;
         Some(self.jobs.remove(at))
     }
@@ -238,13 +277,19 @@ impl Account {
         if is_taken && !new.replaces {
             return false;
         }
+        let Some(edges) = self.edges_of(now, new) else {
+            return false;
+        };
         self.remove(&new.id);
         let (order, expires_at) = (self.next_event(), expiry(new, now));
-        let (stage, time) = (Stage::Waiting, now + new.delay);
-        let new = new.clone();
+        let is_on_hold = new.edges.is_on_hold;
+        let (stage, time) = match is_on_hold || edges.iter().any(|edge| edge.end.is_none()) {
+            true => (Stage::Held, now),
+            false => (Stage::Waiting, now + new.delay),
+        };
         self.groups.join(new.group.as_ref(), &self.jobs);
         self.jobs.push(Job {
-            new,
+            new: new.clone(),
             created: now,
             stage,
             time,
@@ -253,8 +298,12 @@ impl Account {
             expires_at,
             note: None,
             result: None,
+            edges,
+            is_on_hold,
+            is_known_dead: false,
             order,
         });
+        self.connect(now, new);
         true
     }
 
@@ -297,7 +346,7 @@ impl Account {
         if self.groups.holds_until(self.job(id)?, &self.jobs) > now {
             return None;
         }
-        let is_kicked = self.kick(now, id);
+        let is_kicked = self.job(id)?.state(now) != State::Held && self.kick(now, id);
         let job = self.job(id)?;
         if !is_kicked && job.state(now) != State::Ready {
             return None;
@@ -325,97 +374,12 @@ impl Account {
         Some(handed)
     }
 
-    /// The job of a delivery, if that is its latest.
-    fn held(&mut self, id: &[u8], lease: Option<u64>) -> Option<&mut Job> {
-        let is_it = |job: &&mut Job| job.new.id == id && job.stage == Stage::Leased;
-        self.jobs.iter_mut().find(is_it).filter(|job| lease.is_none() || job.lease == lease)
-    }
-
-    fn claimed_alive(&mut self, now: u64, id: &[u8], lease: Option<u64>) -> Option<&mut Job> {
-        self.held(id, lease).filter(|job| job.expires_at.is_none_or(|expiry| expiry > now))
-    }
-
-    fn finish(
-        &mut self,
-        now: u64,
-        (id, lease): (&[u8], Option<u64>),
-        (result, keep): (Option<Bytes>, Option<u64>),
-    ) -> bool {
+    /// A job for which nobody says so.
+    pub fn die(&mut self, now: u64, id: &[u8]) {
         let order = self.next_event();
-        let Some(job) = self.held(id, lease) else {
-            return false;
-        };
-        job.new.keep = keep.unwrap_or(job.new.keep);
-        job.result.clone_from(&result);
-        if job.new.keep == 0 {
-            self.remove(id);
-        } else {
-            (job.stage, job.time, job.order) = (Stage::Done, now + job.new.keep, order);
-            (job.lease, job.expires_at) = (None, None);
-        }
-        self.finished.push((id.to_vec(), result));
-        true
-    }
-
-    fn release(
-        &mut self,
-        now: u64,
-        (id, lease): (&[u8], Option<u64>),
-        (when, priority): (When, Option<u8>),
-        left: &Left,
-    ) -> bool {
-        let order = self.next_event();
-        let Some(job) = self.claimed_alive(now, id, lease) else {
-            return false;
-        };
-        job.leave(left);
-        job.new.priority = priority.unwrap_or(job.new.priority);
-        let wait = match when {
-            When::After(_) if job.is_at_its_last_attempt() => {
-                mark_dead(job, now, order);
-                return true;
-            }
-            When::After(delay) => delay,
-            When::Unbegun => {
-                job.attempt -= 1;
-                0
-            }
-        };
-        (job.stage, job.time, job.order, job.lease) = (Stage::Waiting, now + wait, order, None);
-        true
-    }
-
-    fn touch(&mut self, now: u64, id: &[u8], lease: Option<u64>, left: &Left) -> bool {
-        self.extend(now, id, lease, None, left)
-    }
-
-    fn extend(
-        &mut self,
-        now: u64,
-        id: &[u8],
-        lease: Option<u64>,
-        ttr: Option<u64>,
-        left: &Left,
-    ) -> bool {
-        let order = self.next_event();
-        let has_run_out =
-            |job: &&Job| job.stage == Stage::Leased && job.state(now) != State::Reserved;
-        let over = self.job(id).filter(has_run_out);
-        if over.is_some_and(|job| !self.groups.has_place(now, job, &self.jobs)) {
-            return false;
-        }
-        let Some(job) = self.claimed_alive(now, id, lease) else {
-            return false;
-        };
-        job.leave(left);
-        (job.time, job.order) = (now + ttr.unwrap_or(job.new.ttr), order);
-        true
-    }
-
-    fn bury(&mut self, now: u64, id: &[u8], lease: Option<u64>) -> bool {
-        let order = self.next_event();
-        let held = self.claimed_alive(now, id, lease);
-        held.map(|job| mark_dead(job, now, order)).is_some()
+        let job = self.jobs.iter_mut().find(|job| job.new.id == id);
+        job.into_iter().for_each(|job| mark_dead(job, now, order));
+        self.note_life(now, id);
     }
 
     fn kick(&mut self, now: u64, id: &[u8]) -> bool {
@@ -425,10 +389,11 @@ impl Account {
         };
         match job.state(now) {
             State::Dead => (job.attempt, job.expires_at) = (0, expiry(&job.new, now)),
-            State::Delayed => (),
-            State::Ready | State::Reserved | State::Done | State::Held => return false,
+            State::Delayed | State::Held => (),
+            State::Ready | State::Reserved | State::Done => return false,
         }
-        (job.stage, job.time, job.order, job.lease) = (Stage::Waiting, now, order, None);
+        job.drop_open_edges();
+        job.wait_from(now, order);
         true
     }
 
@@ -456,7 +421,7 @@ impl Account {
 }
 
 /// One that is dead already stays so since then.
-fn mark_dead(job: &mut Job, now: u64, order: i64) {
+pub fn mark_dead(job: &mut Job, now: u64, order: i64) {
     let since = job.death().filter(|death| *death <= now).unwrap_or(now);
     (job.stage, job.time, job.order) = (Stage::Dead, since, order);
     (job.lease, job.expires_at) = (None, None);

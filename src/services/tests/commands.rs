@@ -70,10 +70,17 @@ impl Node {
                 })
             }
             Command::Change(place, operation) => {
-                self.open_as(place, context(Some(operation)), operation.creates(), |key, value| {
+                let is_new = !self.keys.borrow().contains_key(place);
+                let context = context(Some(operation));
+                let outcome = self.open_as(place, context, operation.creates(), |key, value| {
                     let open = OpenQueue::new(self, key, value, Source::Client, None);
                     operation.carry_out(open, LogForm::AsSent)
-                })
+                });
+                // Nobody sees a key that was made for nothing.
+                if is_new && outcome.as_ref().is_some_and(|outcome| !outcome.has_changed()) {
+                    self.carry_out(&Order::Delete(place.clone()));
+                }
+                outcome
             }
             Command::Kick(place, count) => {
                 self.open_as(place, context(None), false, |key, value| {

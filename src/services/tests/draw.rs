@@ -4,6 +4,7 @@ use crate::queue::State;
 use crate::services::place::{Database, KeyRef};
 
 use super::commands::Command;
+use super::edges::NewEdges;
 use super::keyspace::{save, Order};
 use super::node::ClientNumber;
 use super::operation::{Bytes, GroupLimits, Left, NewJob, Operation, Pace, Terms, When};
@@ -55,6 +56,9 @@ impl World {
             42..44 => self.draw_result(place),
             44..46 => self.draw_renew(client),
             38 => Command::Change(place, self.draw_pause()),
+            41 if self.troubles.edges => {
+                Command::Change(place, Operation::ResumeJobs(vec![self.id(), self.id()]))
+            }
             40 if self.troubles.groups => Command::Change(place, self.draw_of_groups()),
             41 if self.troubles.sinks => Command::Change(place, self.draw_sink()),
             39 => Command::Change(place, Operation::KeepDead(self.one_of(&[0, 1, 30]))),
@@ -111,7 +115,23 @@ impl World {
             ttl: self.one_of(&[0, 0, 0, 0, 0, 5, 60]),
             late: self.one_of(&[0, 0, 0, 0, 0, 3, 40]),
             group: self.draw_group(),
+            edges: self.draw_edges(),
             replaces: self.chance(4),
+        }
+    }
+
+    fn draw_edges(&mut self) -> NewEdges {
+        if !self.troubles.edges || self.rng.bool() {
+            return NewEdges::default();
+        }
+        let mut ids = vec![self.id(), self.id()];
+        ids.dedup();
+        ids.truncate(self.one_of(&[1, 2]));
+        let (is_on_hold, runs) = (self.chance(4), self.rng.bool());
+        match self.rng.u32(..6) {
+            0 => NewEdges { is_on_hold: true, runs, ..NewEdges::default() },
+            1 => NewEdges { before: ids, is_on_hold, ..NewEdges::default() },
+            _ => NewEdges { after: ids, is_on_hold, runs, ..NewEdges::default() },
         }
     }
 
@@ -153,12 +173,18 @@ impl World {
 
     /// What a worker says of a job that it has, or had.
     fn draw_of_held(&mut self, client: ClientNumber) -> Command {
-        let all = &mut self.clients[client].held;
+        let all = &self.clients[client].held;
         if all.is_empty() {
             let place = self.place();
             let claims = vec![(self.id(), None)];
             return Command::Change(place, Operation::Finish(claims));
         }
+        if self.troubles.edges && self.chance(8) {
+            // Perhaps it is held.
+            let (place, id) = (self.place(), self.id());
+            return Command::Change(place, self.draw_done(id, None));
+        }
+        let all = &self.clients[client].held;
         let at = self.rng.usize(..all.len());
         let (place, id, lease) = all[at].clone();
         let lease = Some(lease).filter(|_| self.rng.u32(..8) > 0);

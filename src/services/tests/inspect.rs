@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use crate::queue::{self, JobView, Lease, Time};
+use crate::queue::{self, EdgeState, JobView, Lease, Time};
 use crate::services::host::Host;
 use crate::services::place::KeyRef;
+use crate::services::value::QueueValue;
 
 use super::account::{Account, Job, Stage};
+use super::edges::{Edge, End};
+use super::operation::id;
 use super::world::{Wait, World};
 
 /// So much of the time that passes while a run of the timer asks how much has passed it may need
@@ -51,6 +54,7 @@ impl World {
         self.inspect_sums();
         if self.primary.is_primary.get() {
             self.inspect_those_who_wait();
+            self.inspect_deaths();
             self.inspect_what_is_owed();
         }
     }
@@ -67,6 +71,7 @@ impl World {
                 let expected =
                     expected.unwrap_or_else(|| panic!("{} isn't in {account:?}", name()));
                 assert!(is_same(&job, expected), "{job:?} is {expected:?}");
+                inspect_edges(queue, expected);
             }
             assert_eq!(queue.len(), account.jobs.len(), "jobs of {account:?} are lost");
         });
@@ -88,6 +93,11 @@ impl World {
                     "the replica's groups at {place:?}"
                 );
                 assert!(one.jobs().eq(other.jobs()), "the replica's jobs at {place:?}");
+                assert!(
+                    one.edge_records().eq(other.edge_records()),
+                    "the replica's edges at {place:?}"
+                );
+                assert_eq!(one.settles_at(), other.settles_at(), "deaths at {place:?}");
             });
             theirs.is_some()
         });
@@ -145,6 +155,26 @@ impl World {
                     "stuck: {:?}, {alarm:?}, not by {limit:?}, beside {account:?}",
                     wait.terms
                 );
+            }
+        }
+    }
+
+    /// The alarm comes when a job dies of which others have to hear. The timer has yet to find a
+    /// queue that has left its key; and after a step, the alarm is as it was.
+    fn inspect_deaths(&self) {
+        if self.stepped_at.is_some() {
+            return;
+        }
+        for (place, account) in &self.accounts {
+            let wall = self.primary.wall_ms();
+            let is_unlocated = self.primary.look_at(place, QueueValue::is_unlocated) == Some(true);
+            if is_unlocated {
+                continue;
+            }
+            if let Some(at) = account.deaths_to_settle().map(|(_, at)| at).min() {
+                let at = self.now() + Duration::from_millis(at.saturating_sub(wall));
+                let limit = (at + self.slack()).max(self.soon());
+                assert!(self.rings_by(limit), "stuck: a death is not settled in {account:?}");
             }
         }
     }
@@ -213,7 +243,7 @@ impl World {
         }
     }
 
-    /// Nothing is kept for longer than it is to be.
+    /// Nothing is kept for longer than it is to be, and no death is left unsettled.
     pub fn inspect_the_forgotten(&self) {
         if self.stepped_at.is_some() {
             return;
@@ -224,6 +254,9 @@ impl World {
             let is_over = |job: &&Job| at(job).is_some_and(|at| at + FORGOTTEN_WITHIN_MS < now);
             let kept = account.jobs.iter().find(is_over);
             assert!(kept.is_none(), "{kept:?} is kept at {now}");
+            let is_over = |(_, at): &(&Job, u64)| at + FORGOTTEN_WITHIN_MS < now;
+            let dead = account.deaths_to_settle().find(is_over);
+            assert!(dead.is_none(), "{dead:?} isn't settled at {now}");
         }
     }
 
@@ -257,6 +290,23 @@ impl World {
             assert_eq!(node.blocked_clients(), 0);
         }
     }
+}
+
+/// A job waits for what the account says, and each edge was settled in the way that it says.
+fn inspect_edges(queue: &queue::Queue, expected: &Job) {
+    let (edges, _) = queue.edges_to(id(&expected.new.id), 0, usize::MAX, queue.horizon());
+    let seen = edges.iter().map(|edge| {
+        let end = match edge.state {
+            EdgeState::Is(_) => None,
+            EdgeState::Was(queue::End::Done) => Some(End::Done(edge.what.map(Vec::from))),
+            EdgeState::Was(queue::End::Dead) => Some(End::Dead),
+            EdgeState::Was(queue::End::Gone) => Some(End::Gone),
+        };
+        Edge { from: edge.id.bytes().to_vec(), end }
+    });
+    assert_eq!(seen.collect::<Vec<_>>(), expected.edges, "the edges of {expected:?}");
+    let counts = queue.edge_counts(id(&expected.new.id)).unwrap_or_default();
+    assert_eq!(counts.is_on_hold, expected.is_on_hold, "the hold of {expected:?}");
 }
 
 fn is_same(job: &JobView, expected: &Job) -> bool {

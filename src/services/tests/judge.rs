@@ -30,6 +30,7 @@ impl World {
             format!("{client}: {command:?}{}", if is_inside_another { " in MULTI" } else { "" })
         });
         let begun = self.primary.wall_ms();
+        self.settled.clear();
         let reply = self.primary.run(client, command, is_inside_another);
         self.tell(|| format!("   {reply:?}"));
         let own = self.absorb(begun, Some(Said { command, is_inside_another }));
@@ -95,6 +96,11 @@ impl World {
                 assert!(time >= before.clock + QUIET_MS, "of a queue that is busy");
                 false
             }
+            Operation::Settle(ids) => {
+                assert_eq!(outcome, Outcome::Jobs(ids.len()), "in vain: {before:?}");
+                self.settled.insert(place.clone(), self.accounts[&place].clone());
+                false
+            }
             Operation::Release { lease, .. } if !is_as_sent => {
                 self.judge_given_back(before.number, *lease);
                 false
@@ -116,6 +122,7 @@ impl World {
             | Operation::Resume(_)
             | Operation::LimitGroups(_)
             | Operation::KeepDead(_)
+            | Operation::ResumeJobs(_)
             | Operation::Sink(_) => {
                 assert!(is_as_sent && said.is_some(), "{operation:?} is logged and nobody said it");
                 true
@@ -284,6 +291,9 @@ impl World {
             (Command::Change(place, operation), Reply::Outcome(outcome)) => {
                 let expected = own.unwrap_or_else(|| self.unchanged(place, operation, begun));
                 assert_eq!(outcome, expected, "the reply to {operation:?}");
+                if !self.accounts.contains_key(place) {
+                    self.watch_nothing_at(place);
+                }
                 if let (
                     Operation::PopById(_, Terms { no_ack: false, .. }),
                     Outcome::Handed(handed),
@@ -359,9 +369,14 @@ impl World {
         self.clients[client].wait = Some(wait);
     }
 
+    /// As it was when the command was carried out that is replied to, if it has changed nothing.
+    fn account_for_reply(&self, place: &KeyRef) -> Account {
+        self.settled.get(place).or(self.accounts.get(place)).cloned().unwrap_or_default()
+    }
+
     /// What comes of an operation that isn't logged.
     pub fn unchanged(&self, place: &KeyRef, operation: &Operation, begun: u64) -> Outcome {
-        let account = &self.accounts[place];
+        let account = self.account_for_reply(place);
         let times = [begun, self.primary.wall_ms()].map(|wall| account.time_at(wall));
         let outcomes = times.map(|time| account.clone().apply(time, 0, operation));
         let unchanged = outcomes.iter().find(|outcome| !outcome.has_changed());
@@ -378,7 +393,7 @@ impl World {
         own: Option<Outcome>,
         begun: u64,
     ) {
-        let account = &self.accounts[place];
+        let account = self.account_for_reply(place);
         let wanted_at =
             |wall| account.jobs.iter().any(|job| is_wanted(job.state(account.time_at(wall))));
         match own {

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use crate::queue::{read_block, BlockWriter, GroupRecord, Queue, QueueRecord, Record};
+use crate::queue::{read_block, BlockWriter, EdgesRecord, GroupRecord, Queue, QueueRecord, Record};
 use crate::services::place::{Database, KeyRef};
 use crate::services::value::QueueValue;
 use crate::services::{async_load, lazyfree, lifecycle, pacemaker};
@@ -16,6 +16,7 @@ pub struct Saved {
     record: Vec<u8>,
     blocks: Vec<Vec<u8>>,
     groups: Vec<u8>,
+    edges: Vec<u8>,
 }
 
 /// All queues of a server, at their places.
@@ -43,7 +44,9 @@ pub fn save(value: &QueueValue) -> Saved {
         }
     }
     blocks.push(block.bytes().to_vec());
-    Saved { record: queue.record().encode(), blocks, groups: queue.group_records().encode() }
+    let groups = queue.group_records().encode();
+    let edges = queue.edge_records().collect::<Vec<EdgesRecord>>().encode();
+    Saved { record: queue.record().encode(), blocks, groups, edges }
 }
 
 fn free(value: Box<QueueValue>) {
@@ -170,6 +173,9 @@ impl Node {
         }
         for record in Vec::<GroupRecord>::decode(&saved.groups).unwrap() {
             queue.load_group(&record).unwrap();
+        }
+        for record in Vec::<EdgesRecord>::decode(&saved.edges).unwrap() {
+            queue.load_edges(&record).unwrap();
         }
         queue.restore(&QueueRecord::decode(&saved.record).unwrap()).unwrap();
         let mut value = Box::new(lifecycle::read(self, queue));

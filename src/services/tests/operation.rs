@@ -3,14 +3,15 @@
 use std::ffi::CStr;
 
 use crate::queue::{
-    Add, Added, Affected, Alter, Attempts, Bury, Changed, Checkpoint, Claim, Claims, Deliveries,
-    Done, Due, Finish, Followed, ForgetGroups, Id, Ids, IfTaken, KickJob, Lease, Millis, Mode,
-    PassOver, Pause, Pop, PopById, Queue, Rate, Release, Removal, Remove, Renew, Resume, Sink,
-    Touch, WhenReleased,
+    self, Add, Added, Affected, Alter, Attempts, Bury, Changed, Checkpoint, Claim, Claims,
+    Deliveries, Done, Due, Finish, Followed, ForgetGroups, Id, Ids, IfTaken, KickJob, Lease,
+    Millis, Mode, OnDead, PassOver, Pause, Pop, PopById, Queue, Rate, Release, Removal, Remove,
+    Renew, Resume, ResumeJobs, Resumed, Resuming, Settle, Sink, Touch, WhenReleased,
 };
 use crate::services::frame::OpenQueue;
 use crate::services::log::LogForm;
 
+use super::edges::NewEdges;
 use super::node::Node;
 use super::watch::claims_of;
 
@@ -63,6 +64,9 @@ pub enum Operation {
     ForgetGroups,
     /// Runs of schedules that are too late for a sink.
     PassOver,
+    ResumeJobs(Vec<Bytes>),
+    /// These have died by then, and others wait for them.
+    Settle(Vec<Bytes>),
 }
 
 /// What a worker leaves with a job that goes on.
@@ -84,6 +88,7 @@ pub struct NewJob {
     pub ttl: u64,
     pub late: u64,
     pub group: Option<Bytes>,
+    pub edges: NewEdges,
     pub replaces: bool,
 }
 
@@ -204,9 +209,22 @@ impl NewJob {
             ttl: Some(ms(self.ttl)),
             late: Some(ms(self.late)),
             group: self.group.as_deref().map(id),
+            edges: self.edges.operation(),
             if_taken: if self.replaces { IfTaken::Replace } else { IfTaken::Refuse },
             ..Add::plain(id(&self.id), &self.body)
         }
+    }
+}
+
+impl NewEdges {
+    fn operation(&self) -> Option<Box<queue::NewEdges<'_>>> {
+        let NewEdges { after, before, is_on_hold, runs } = self;
+        if *self == NewEdges::default() {
+            return None;
+        }
+        let on_dead = if *runs { OnDead::Run } else { OnDead::Hold };
+        let (after, before, is_on_hold) = (ids(after), ids(before), *is_on_hold);
+        Some(Box::new(queue::NewEdges { after, before, on_dead, is_on_hold }))
     }
 }
 
@@ -255,6 +273,7 @@ impl Operation {
             b"PASSOVER" => Operation::PassOver,
             b"FORGET" if words.is_empty() => Operation::ForgetGroups,
             b"FORGET" => Operation::Forget(all()),
+            b"SETTLE" => Operation::Settle(all()),
             b"DQ.RELEASE" if words[2] == b"UNBEGUN" => {
                 let (id, lease) = (words[0].to_vec(), Some(number(words[1])));
                 Operation::Release {
@@ -360,6 +379,18 @@ impl Operation {
             }
             Operation::PassOver => {
                 Outcome::Jobs(open.change(&PassOver, log_as, |outcome, _| outcome.0))
+            }
+            Operation::ResumeJobs(names) => {
+                let ids = &ids(names);
+                let resume = Resuming::Jobs(ResumeJobs { ids: Ids::from_slice(ids) });
+                open.change(&resume, log_as, |outcome, _| match outcome {
+                    Resumed::Jobs(jobs) => Outcome::Jobs(jobs.0),
+                    Resumed::Pause(altered) => changed(*altered),
+                })
+            }
+            Operation::Settle(names) => {
+                let settle = Settle { ids: Ids::from_slice(&ids(names)) };
+                Outcome::Jobs(open.change(&settle, log_as, |outcome, _| outcome.0))
             }
             Operation::Pause(group, span) => {
                 let pause = Pause { group: group.as_deref().map(id), span: span.map(ms) };

@@ -33,6 +33,8 @@ pub struct Troubles {
     pub groups: bool,
     /// Likewise.
     pub sinks: bool,
+    /// Likewise.
+    pub edges: bool,
 }
 
 pub struct Client {
@@ -90,6 +92,9 @@ pub struct World {
     pub accounts: BTreeMap<KeyRef, Account>,
     pub accounts_opened: u64,
     pub clients: Vec<Client>,
+    /// During a command: the accounts after deaths were settled before it. If the command then
+    /// changes nothing, those who wait are served all the same.
+    pub settled: BTreeMap<KeyRef, Account>,
     pub lines: BTreeMap<KeyRef, Vec<ClientNumber>>,
     pub owed: Vec<Owed>,
     /// All leases of which a client was never told.
@@ -143,6 +148,7 @@ impl World {
             groups: some(2),
             sinks: some(4),
             moved_slots: seed % 4 == 3,
+            edges: some(2),
         };
         let clients = rng.usize(2..=CLIENTS_MAX);
         let ahead = if troubles.stepped_clocks { rng.i64(-30_000..30_000) } else { 0 };
@@ -162,6 +168,7 @@ impl World {
             clients: (0..clients)
                 .map(|_| Client { wait: None, watch: None, held: Vec::new() })
                 .collect(),
+            settled: BTreeMap::new(),
             lines: BTreeMap::new(),
             owed: Vec::new(),
             untold: BTreeSet::new(),

@@ -22,6 +22,7 @@ use crate::services::log::LogForm;
 use crate::services::place::KeyRef;
 use crate::services::wish::{Around, JobShape, Shape, Wish};
 
+use super::edges::NewEdges;
 use super::key::{Context, Key};
 use super::keyspace::Order;
 use super::node::{ClientNumber, Event, Logged, Nature, Node};
@@ -62,6 +63,7 @@ fn plain(name: &[u8]) -> Operation {
         ttl: 0,
         late: 0,
         group: None,
+        edges: NewEdges::default(),
         replaces: false,
     })
 }
