@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::manage::{Altered, Resume};
 use super::new_edges::{EdgeFault, NewEdges, Other, OtherKind};
 use super::produce::{Add, Added};
-use crate::queue::edges::edge::{Dependent, Edge, End, Ending, OnDead};
+use crate::queue::edges::edge::{Dependent, Edge, End, Ending, OnDead, EDGES_MAX};
 use crate::queue::kernel::job::JobView;
 use crate::queue::kernel::operation::{Affected, Changed, Operation};
 use crate::queue::kernel::pool::Lookup;
@@ -85,12 +85,17 @@ impl Operation for Settle<'_> {
 }
 
 impl Add<'_> {
-    /// Whether the job that this one replaces may be replaced by it: `dependents` wait for that.
+    /// Whether the job that this one replaces may be replaced by it: `dependents` wait for that, and
+    /// for this one then.
     pub(super) fn check_replaced(&self, id: Id, dependents: usize) -> Result<(), EdgeFault> {
         let waits = self.schedule.is_some()
             || self.edges.as_ref().is_some_and(|edges| !edges.after.is_empty());
         if waits && dependents > 0 {
             return Err(EdgeFault::HasDependents(id.bytes().into()));
+        }
+        let before = self.edges.as_ref().map_or(0, |edges| edges.before.len());
+        if dependents + before > EDGES_MAX {
+            return Err(EdgeFault::TooManyDependents(id.bytes().into()));
         }
         Ok(())
     }

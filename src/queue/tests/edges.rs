@@ -118,6 +118,20 @@ fn there_are_no_cycles() {
 }
 
 #[test]
+fn what_done_adds_is_judged_by_what_it_has_added_before() {
+    const BEGIN: &str = "@0 ADD p | ADD d after=p | ADD y HOLD | ADD w | TAKE w";
+    check(&format!("{BEGIN} | DONE w L1 +ADD p REPLACE +ADD p after=y REPLACE -> waited-for p | GET w -> reserved 60 #1 L1"));
+    check(&format!("{BEGIN} | DONE w L1 +ADD d REPLACE +ADD e after=d +ADD d REPLACE +ADD d after=y REPLACE -> waited-for d"));
+    check(&format!("{BEGIN} | DONE w L1 +ADD p REPLACE +ADD p before=y,d REPLACE +ADD p REPLACE -> p p p | EDGES p -> 0/0 2 | EDGES d -> 1/1 0"));
+}
+
+#[test]
+fn who_waits_for_a_job_knows_whether_it_is_dead_whatever_happens_to_others() {
+    check("@0 ADD a ttl=5 | ADD b after=a | @5 ADD c after=a | ADD d after=a RUN | BEHIND -> 2 | EDGES a -> 0/0 2 | LOAD | KICKJOB b | BEHIND -> 1 | ADD e after=a | ADD a REPLACE ttl=5 | BEHIND -> 0 | ADD f after=a | @10 SETTLE -> 1 | BEHIND -> 3 | DEL e | KICKJOB a | BEHIND -> 0 | EDGES a -> 0/0 2");
+    check("@0 ADD a tries=1 ttr=5 | ADD b after=a | ADD c after=a | POP | TOUCH a L1 ttr=9 | @9 SETTLE -> 1 | BEHIND -> 2 | TOUCH a L1 ttr=9 | BEHIND -> 0 | BURY a L1 | ADD b REPLACE | DEL c | EDGES a -> 0/0 0 | BEHIND -> 0");
+}
+
+#[test]
 fn edges_that_can_not_be_are_refused() {
     check("@0 ADD a after=x -> nojob x | ADD s every=10 | ADD a after=s -> schedule s | ADD a NX after=x -> nojob x | GET a -> nil | ADD a | ADD a after=x -> taken | ADD a NX after=x -> taken | ALTER maxjobs=2 | ADD b after=x -> full");
     check("@0 ADD s every=10 | ADD a | POP | DONE a L1 +ADD b after=s -> schedule s | DONE a L1 +ADD c every=5 +ADD b after=c -> schedule c | DONE a L1 +ADD b after=c +ADD c -> nojob c | ORDER -> s a");
@@ -188,6 +202,10 @@ fn a_job_has_at_most_so_many_edges() {
     let refused = Added::Unconnected(Box::new(EdgeFault::TooManyPredecessors(b"all"[..].into())));
     let one_more = Add { edges: Some(Box::new(edges)), ..plain("more") };
     assert_eq!(queue.apply(&told(0), &one_more), refused);
+    // Those that wait for a job wait for one that replaces it, too.
+    let refused = Added::Unconnected(Box::new(EdgeFault::TooManyDependents(b"a"[..].into())));
+    let replaced = Add { if_taken: IfTaken::Replace, ..one_more };
+    assert_eq!(queue.apply(&told(0), &Add { id: Some(id("a")), ..replaced }), refused);
     queue.advance(at(0));
     assert_eq!(queue.counts().held, EDGES_MAX + 1);
     // A file has them in several records.
