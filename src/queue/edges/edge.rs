@@ -129,6 +129,14 @@ impl Dependent {
         self.edges.len() * size_of::<Edge>() + self.edges.iter().map(of_ending).sum::<usize>()
     }
 
+    /// Lets go of the endings that other jobs know, too: who forgets one last frees it.
+    pub fn forget_shared_endings(&mut self) {
+        self.edges.retain(|edge| match edge {
+            Edge::Settled(ending) => Arc::strong_count(ending) == 1,
+            Edge::Open { .. } => true,
+        });
+    }
+
     pub fn is_held(&self) -> bool {
         self.is_held
     }

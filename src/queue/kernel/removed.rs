@@ -39,8 +39,9 @@ impl Removed {
     }
 
     /// What a job knew of its edges.
-    pub(in crate::queue) fn add_dependent(&mut self, job: Dependent) {
+    pub(in crate::queue) fn add_dependent(&mut self, mut job: Dependent) {
         let bytes = job.size();
+        job.forget_shared_endings();
         if bytes >= LARGE_JOB_BYTES {
             self.bytes += bytes;
             self.dependents.push(job);

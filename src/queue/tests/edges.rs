@@ -246,6 +246,30 @@ fn edges_of_many_bytes_are_in_several_records() {
 }
 
 #[test]
+fn a_result_that_removed_jobs_shared_counts_no_longer() {
+    let mut queue = Queue::new((1, 2));
+    let names: Vec<String> = (0..2_000).map(|number| number.to_string()).collect();
+    names.iter().for_each(|name| add(&mut queue, 0, &plain(name)));
+    let after_all = || {
+        let after = names.iter().map(|name| id(name)).collect();
+        Some(Box::new(NewEdges { after, ..NewEdges::default() }))
+    };
+    for name in ["x", "y", "z"] {
+        add(&mut queue, 0, &Add { edges: after_all(), ..plain(name) });
+    }
+    let on_hold = NewEdges { is_on_hold: true, ..NewEdges::default() };
+    add(&mut queue, 0, &Add { edges: Some(Box::new(on_hold)), ..plain("stays") });
+    queue.apply(&told(0), &Pop::ONE);
+    let claim = Claim { id: id("0"), lease: None };
+    let result = vec![b'x'; 100_000];
+    queue.apply(&told(0), &Done { claim, result: Some(&result), keep: None, adds: Vec::new() });
+    let ids = Ids::from_slice(&[id("x"), id("y"), id("z")]);
+    queue.apply(&told(0), &Remove { ids, counted_as: Removal::Deleted });
+    queue.check_edges(at(0));
+    assert!(queue.take_removed().bytes() > result.len());
+}
+
+#[test]
 fn records_of_edges_that_can_not_be_are_refused() {
     let mut queue = Queue::new((1, 2));
     add(&mut queue, 0, &plain("a"));
