@@ -26,9 +26,18 @@ struct Predecessor {
     /// Sorted by the serial of the dependent.
     edges: Vec<EdgeRef>,
     /// How many of `edges` are good. Never 0.
-    good: usize,
+    good: u32,
+    /// How many of these are known to come from a dead job.
+    dead: u32,
     /// When it dies, if no command changes it before.
     death: Option<Time>,
+}
+
+impl Predecessor {
+    /// Most have one edge.
+    fn of_one() -> Predecessor {
+        Predecessor { edges: Vec::with_capacity(1), ..Predecessor::default() }
+    }
 }
 
 /// Keyed by slots. O(log n) for each operation, and for each edge that it is about.
@@ -47,9 +56,10 @@ pub struct Edges {
     bytes: usize,
 }
 
-/// Bytes of an entry of a tree, with its part of the nodes.
-const DEPENDENT_BYTES: usize = (size_of::<Dependent>() + size_of::<Slot>()) * 3 / 2;
-const PREDECESSOR_BYTES: usize = (size_of::<Predecessor>() + size_of::<Slot>()) * 3 / 2;
+/// Bytes of an entry of a tree, with its part of the nodes: those of a tree that grows at its end,
+/// as slots do, have 6 entries and room for 11.
+const DEPENDENT_BYTES: usize = (size_of::<Dependent>() + size_of::<Slot>()) * 11 / 6;
+const PREDECESSOR_BYTES: usize = (size_of::<Predecessor>() + size_of::<Slot>()) * 11 / 6;
 const DEATH_BYTES: usize = size_of::<(Time, Slot)>() * 3 / 2;
 
 impl Edges {
@@ -79,7 +89,17 @@ impl Edges {
 
     /// How many jobs wait for this one.
     pub fn waiting_for(&self, slot: Slot) -> usize {
-        self.predecessors.get(&slot).map_or(0, |predecessor| predecessor.good)
+        self.predecessors.get(&slot).map_or(0, |predecessor| predecessor.good as usize)
+    }
+
+    /// How many of these know that it is dead.
+    pub fn waiting_for_dead(&self, slot: Slot) -> usize {
+        self.predecessors.get(&slot).map_or(0, |predecessor| predecessor.dead as usize)
+    }
+
+    /// How many jobs wait for this one, and for how many it waits or has waited.
+    pub fn of_job(&self, slot: Slot) -> usize {
+        self.waiting_for(slot) + self.dependent(slot).map_or(0, |job| job.edges.len())
     }
 
     /// The open edges from this job, in the order in which their dependents were added.
@@ -97,13 +117,15 @@ impl Edges {
         self.last_serial += 1;
         let dependent = Dependent { serial: self.last_serial, ..dependent };
         for (index, edge) in dependent.edges.iter().enumerate() {
-            if let Edge::Open { from, .. } = edge {
+            if let Edge::Open { from, is_dead } = edge {
                 let edge =
                     EdgeRef { serial: self.last_serial, dependent: slot, index: index as u32 };
-                let predecessor = self.predecessors.entry(*from).or_default();
+                let predecessor =
+                    self.predecessors.entry(*from).or_insert_with(Predecessor::of_one);
                 self.bytes += size_of::<EdgeRef>();
                 predecessor.edges.push(edge);
                 predecessor.good += 1;
+                predecessor.dead += u32::from(*is_dead);
             }
         }
         self.bytes += dependent.size();
@@ -120,7 +142,7 @@ impl Edges {
         job.edges.push(Edge::Open { from, is_dead: false });
         job.open += 1;
         self.bytes += size_of::<Edge>() + size_of::<EdgeRef>();
-        let predecessor = self.predecessors.entry(from).or_default();
+        let predecessor = self.predecessors.entry(from).or_insert_with(Predecessor::of_one);
         let at = predecessor.edges.partition_point(|other| other.serial < edge.serial);
         predecessor.edges.insert(at, edge);
         predecessor.good += 1;
@@ -140,7 +162,7 @@ impl Edges {
     /// Replaces an open edge by a settled one. Returns its dependent.
     fn close(&mut self, from: Slot, edge: &EdgeRef, settled: Edge) -> Option<&Dependent> {
         self.note_life(from, edge, false);
-        self.lose_good_edge(from);
+        self.lose_good_edge(from, false);
         let job = self.dependents.get_mut(&edge.dependent)?;
         *job.edges.get_mut(edge.index as usize)? = settled;
         job.open -= 1;
@@ -156,11 +178,13 @@ impl Edges {
         let Some(Edge::Open { is_dead, .. }) = job.edges.get_mut(edge.index as usize) else {
             return;
         };
+        if *is_dead == is_now_dead {
+            return;
+        }
         let was_behind_dead = job.is_held && job.dead > 0;
-        match (*is_dead, is_now_dead) {
-            (false, true) => job.dead += 1,
-            (true, false) => job.dead -= 1,
-            (true, true) | (false, false) => return,
+        let predecessor = self.predecessors.get_mut(&from);
+        for count in predecessor.map(|job| &mut job.dead).into_iter().chain([&mut job.dead]) {
+            *count = if is_now_dead { *count + 1 } else { *count - 1 };
         }
         *is_dead = is_now_dead;
         let is_behind_dead = job.is_behind_dead();
@@ -212,9 +236,9 @@ impl Edges {
             return;
         };
         for edge in &job.edges {
-            if let Edge::Open { from, .. } = edge {
+            if let Edge::Open { from, is_dead } = edge {
                 self.bytes -= size_of::<Edge>();
-                self.lose_good_edge(*from);
+                self.lose_good_edge(*from, *is_dead);
             }
         }
         job.edges.retain(|edge| matches!(edge, Edge::Settled(_)));
@@ -230,8 +254,8 @@ impl Edges {
         let job = self.dependents.remove(&slot)?;
         self.bytes -= job.size();
         for edge in &job.edges {
-            if let Edge::Open { from, .. } = edge {
-                self.lose_good_edge(*from);
+            if let Edge::Open { from, is_dead } = edge {
+                self.lose_good_edge(*from, *is_dead);
             }
         }
         Some(job)
@@ -239,16 +263,17 @@ impl Edges {
 
     /// An edge from this job is open no more, or is about to be: forgets the job when it was the
     /// last one, and references that aren't good when they are the most.
-    fn lose_good_edge(&mut self, from: Slot) {
+    fn lose_good_edge(&mut self, from: Slot, is_dead: bool) {
         let Some(job) = self.predecessors.get_mut(&from) else {
             return;
         };
         job.good = job.good.saturating_sub(1);
+        job.dead -= u32::from(is_dead);
         if job.good == 0 {
             self.set_death(from, None);
             let removed = self.predecessors.remove(&from);
             self.bytes -= removed.map_or(0, |job| job.edges.len() * size_of::<EdgeRef>());
-        } else if job.edges.len() > 2 * job.good + SPARE_EDGES {
+        } else if job.edges.len() > 2 * job.good as usize + SPARE_EDGES {
             let before = job.edges.len();
             job.edges.retain(|edge| is_good(&self.dependents, from, edge));
             self.bytes -= (before - job.edges.len()) * size_of::<EdgeRef>();
@@ -280,7 +305,8 @@ impl Edges {
             }
         }
         self.bytes -= (job.edges.len() - edges.len()) * size_of::<EdgeRef>();
-        self.predecessors.insert(to, Predecessor { good: edges.len(), edges, death: None });
+        let Predecessor { good, dead, .. } = job;
+        self.predecessors.insert(to, Predecessor { good, dead, edges, death: None });
     }
 
     /// When this job dies, which others wait for, if no command changes it before.

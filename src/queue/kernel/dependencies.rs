@@ -105,7 +105,10 @@ impl Queue {
             self.note_death(slot, reason.as_deref());
         } else if let Some(edges) = &mut self.edges {
             edges.set_death(slot, death);
-            edges.edges_from(slot).iter().for_each(|edge| edges.note_life(slot, edge, false));
+            // A job that lives on, as most do, isn't a matter of its edges.
+            if edges.waiting_for_dead(slot) > 0 {
+                edges.edges_from(slot).iter().for_each(|edge| edges.note_life(slot, edge, false));
+            }
         }
     }
 
@@ -134,6 +137,11 @@ impl Queue {
             return;
         };
         edges.set_death(slot, None);
+        let waiting = edges.waiting_for(slot);
+        self.ledger.mix().edges(waiting, 2);
+        if edges.waiting_for_dead(slot) == waiting {
+            return;
+        }
         let from_it = edges.edges_from(slot);
         for edge in &from_it {
             match edges.dependent(edge.dependent).map(Dependent::on_dead) {
@@ -141,7 +149,6 @@ impl Queue {
                 Some(OnDead::Hold) | None => edges.note_life(slot, edge, true),
             }
         }
-        self.ledger.mix().edges(from_it.len(), 2);
     }
 
     /// Some jobs have stopped waiting during this operation: they are due.
@@ -201,16 +208,23 @@ impl Queue {
     /// Jobs of [`Queue::settles_at`] that have died by `now`: at least one, and further ones as long
     /// as they have not more than `edges` edges together.
     pub fn to_settle(&self, now: Time, edges: usize) -> Vec<Slot> {
-        let Some(all) = &self.edges else {
-            return Vec::new();
-        };
+        let dead = self.edges.iter().flat_map(|all| all.died_by(now));
+        self.up_to_edges(dead, edges).collect()
+    }
+
+    /// The first of these jobs, and further ones as long as they have not more than `at_most` edges
+    /// together.
+    pub(in crate::queue) fn up_to_edges<'q>(
+        &'q self,
+        slots: impl Iterator<Item = Slot> + 'q,
+        at_most: usize,
+    ) -> impl Iterator<Item = Slot> + 'q {
         let mut sum = 0;
-        let is_within = |slot: &Slot| {
-            let is_first = sum == 0;
-            sum += all.waiting_for(*slot);
-            is_first || sum <= edges
-        };
-        all.died_by(now).take_while(is_within).collect()
+        let edges_of = |slot| self.edges.as_ref().map_or(0, |edges| edges.of_job(slot));
+        slots.enumerate().map_while(move |(place, slot)| {
+            sum += edges_of(slot);
+            (place == 0 || sum <= at_most).then_some(slot)
+        })
     }
 
     /// How many held jobs wait for a dead one.

@@ -21,14 +21,20 @@ impl Operation for ForgetGroups {
     }
 }
 
+/// What is removed at once has, beyond the first job, at most so many edges. To remove one takes
+/// about as long as to remove a job.
+const EDGES_AT_ONCE: usize = 10_000;
+
 impl Queue {
     /// Those that a purge would remove: up to so many jobs in this state, and in it for at least so
     /// long, in the order in which they leave it. OLDER says nothing of delayed and reserved ones.
+    /// Fewer where they have many edges.
     pub fn to_purge(&self, now: Time, state: State, older: Millis, at_most: usize) -> Vec<Slot> {
         // A replica that is promoted may have a slower clock: a job counts as dead also where
         // that happened in its future.
         let since = if older.is_zero() { Time::MAX } else { now.saturating_sub(older) };
-        self.in_state_since(state, since).take(at_most).collect()
+        let slots = self.in_state_since(state, since).take(at_most);
+        self.up_to_edges(slots, EDGES_AT_ONCE).collect()
     }
 
     /// Jobs that are to be forgotten by `now`, at most so many: done ones that were kept long
@@ -40,7 +46,7 @@ impl Queue {
             let dead = self.in_state(State::Dead).take_while(is_over);
             slots.extend(dead.take(at_most.saturating_sub(slots.len())));
         }
-        slots
+        self.up_to_edges(slots.into_iter(), EDGES_AT_ONCE / 10).collect()
     }
 
     fn forgets_at(&self, dead: Slot) -> Option<Time> {

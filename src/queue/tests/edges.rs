@@ -218,6 +218,36 @@ fn a_job_has_at_most_so_many_edges() {
 }
 
 #[test]
+fn a_purge_takes_fewer_jobs_where_these_have_many_edges() {
+    let mut queue = Queue::new((1, 2));
+    let names = ["a", "b", "c", "d"];
+    names.iter().for_each(|name| add(&mut queue, 0, &plain(name)));
+    let after = || names.iter().map(|name| id(name)).collect();
+    let wait = || Some(Box::new(NewEdges { after: after(), ..NewEdges::default() }));
+    for number in 0..4_000 {
+        add(&mut queue, 0, &Add { edges: wait(), ..plain(&number.to_string()) });
+    }
+    queue.advance(at(0));
+    let ready = |queue: &Queue| queue.to_purge(at(0), State::Ready, Millis::ZERO, 9);
+    assert_eq!((ready(&queue).len(), names.len()), (2, 4));
+    assert_eq!(queue.to_purge(at(0), State::Held, Millis::ZERO, 9_999).len(), 2_500);
+    let alter = Alter { dead_keep: Some(span(5)), ..Alter::default() };
+    queue.apply(&told(0), &alter);
+    queue.apply(&told(0), &Pop { count: 9, ..Pop::ONE });
+    for name in names {
+        queue.apply(&told(0), &Bury { claim: Claim { id: id(name), lease: None }, reason: None });
+    }
+    queue.advance(at(5));
+    for left in (0..4).rev() {
+        let slots = queue.to_forget(at(5), 100);
+        let ids = queue.ids_of(&slots);
+        let remove = Remove { ids: ids.ids(), counted_as: Removal::Purged };
+        assert_eq!((queue.apply(&told(5), &remove), queue.counts().held), (Affected(1), 0));
+        assert_eq!(queue.edge_records().count(), 4_000, "{left}");
+    }
+}
+
+#[test]
 fn edges_of_many_bytes_are_in_several_records() {
     let mut queue = Queue::new((1, 2));
     let result = vec![b'x'; 700_000];

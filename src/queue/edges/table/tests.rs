@@ -6,7 +6,7 @@ impl Edges {
     /// `job` says whether a job is held, when it dies, and whether it is dead.
     pub fn check(&self, job: impl Fn(Slot) -> (bool, Option<Time>, bool)) {
         assert!(!self.is_empty() && self.released.is_empty());
-        let (mut open, mut behind_dead) = (BTreeMap::<Slot, (usize, bool)>::new(), 0);
+        let (mut open, mut behind_dead) = (BTreeMap::<Slot, (u32, u32)>::new(), 0);
         for (slot, dependent) in &self.dependents {
             let (is_held, ..) = job(*slot);
             assert_eq!(is_held, dependent.is_held);
@@ -14,9 +14,9 @@ impl Edges {
             let mut dead = 0;
             for edge in &dependent.edges {
                 if let Edge::Open { from, is_dead } = edge {
-                    let (edges, knows) = open.entry(*from).or_default();
+                    let (edges, of_dead) = open.entry(*from).or_default();
                     *edges += 1;
-                    *knows |= !is_dead;
+                    *of_dead += u32::from(*is_dead);
                     dead += u32::from(*is_dead);
                 }
             }
@@ -28,12 +28,12 @@ impl Edges {
         assert_eq!(self.behind_dead, behind_dead);
         assert!(open.keys().eq(self.predecessors.keys()));
         for (from, predecessor) in &self.predecessors {
-            let (edges, is_any_of_alive) = open[from];
-            assert_eq!(predecessor.good, edges);
-            assert_eq!(self.edges_from(*from).len(), edges);
+            let (edges, of_dead) = open[from];
+            assert_eq!((predecessor.good, predecessor.dead), (edges, of_dead));
+            assert_eq!(self.edges_from(*from).len(), edges as usize);
             assert!(predecessor.edges.is_sorted_by_key(|edge| edge.serial));
             let (_, death, is_dead) = job(*from);
-            let expected = death.filter(|_| is_any_of_alive);
+            let expected = death.filter(|_| of_dead < edges);
             assert_eq!(predecessor.death, expected, "{is_dead}");
         }
         let deaths = self.predecessors.iter().filter_map(|(from, job)| Some((job.death?, *from)));
