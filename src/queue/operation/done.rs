@@ -115,13 +115,16 @@ impl<'a> Done<'a> {
         now: Time,
         calendar: &mut dyn Calendar,
     ) -> Result<(), Added> {
-        let is_freed = queue.is_gone_when_finished(slot, self.keep);
+        let kept_for = queue.kept_for_when_finished(slot, self.keep);
+        let is_removed = kept_for.is_some_and(Millis::is_zero);
+        // At the last moment there is, nothing is kept any longer.
+        let is_freed = kept_for.is_some_and(|keep| now.saturating_add(keep) <= now);
         let mut expected = Expected {
             freed: is_freed.then_some(self.claim.id),
             added: BTreeMap::new(),
             kept: (!is_freed).then_some(self.claim.id),
             edges: BTreeMap::new(),
-            jobs: queue.len() as u64 - u64::from(is_freed),
+            jobs: queue.len() as u64 - u64::from(is_removed),
         };
         self.adds.iter().try_for_each(|add| add.check(queue, now, calendar, &mut expected))
     }
@@ -228,14 +231,12 @@ impl Queue {
         }
     }
 
-    /// Whether the id of a job that is handed out will be free once it is finished.
-    fn is_gone_when_finished(&self, slot: Slot, keep: Option<Millis>) -> bool {
-        let Some((terms, details)) = self.store.terms_and_details(slot) else {
-            return false;
-        };
+    /// How long a job that is handed out will be kept once it is finished. `None` if it comes back.
+    fn kept_for_when_finished(&self, slot: Slot, keep: Option<Millis>) -> Option<Millis> {
+        let (terms, details) = self.store.terms_and_details(slot)?;
         let comes_back = details
             .and_then(|details| details.schedule())
             .is_some_and(|schedule| schedule.run_state.armed().is_some());
-        !comes_back && keep.unwrap_or(terms.keep).is_zero()
+        (!comes_back).then_some(keep.unwrap_or(terms.keep))
     }
 }
