@@ -78,7 +78,7 @@ class ClientSession(Session):
 
 def statused(command: str, reply: Any) -> Any:
     """Clients don't tell a status from a string, and some say true for OK."""
-    if command.upper() in ("SET", "CONFIG") and reply in (1, b"OK"):
+    if command.upper() in ("SET", "CONFIG", "XGROUP") and reply in (1, b"OK"):
         return Status("OK")
     return reply
 

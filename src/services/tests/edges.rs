@@ -74,7 +74,7 @@ impl Account {
             let end = match job.state(now) {
                 State::Done => Some(End::Done(job.result.clone())),
                 State::Dead if *runs => Some(End::Dead),
-                _ => None,
+                State::Delayed | State::Ready | State::Reserved | State::Dead | State::Held => None,
             };
             Some(Edge { from: from.clone(), end })
         };
