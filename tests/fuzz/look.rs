@@ -2,7 +2,7 @@
 
 use super::server::{Answer, Replied, Server, Word, ENCODING_VERSION};
 
-const STATES: [&str; 5] = ["delayed", "ready", "reserved", "dead", "done"];
+const STATES: [&str; 6] = ["delayed", "ready", "reserved", "dead", "done", "held"];
 const COPY: &[u8] = b"the copy";
 
 /// The words, with a space between; `key` is the second one.
@@ -46,8 +46,9 @@ pub fn at_queue(server: &Server, key: &[u8]) {
     let ids = scan(server, key);
     assert_eq!(ids.len() as i64, all, "DQ.SCAN sees every job once");
     for id in ids.iter().take(3) {
-        let words = [b"dq.get".to_vec(), key.to_vec(), id.clone()];
-        assert!(matches!(server.run(0, &words), Answer::Replied(job) if !job.bulks.is_empty()));
+        let ask = |name: &str| server.run(0, &[name.into(), key.to_vec(), id.clone()]);
+        assert!(matches!(ask("dq.get"), Answer::Replied(job) if !job.bulks.is_empty()));
+        assert!(matches!(ask("dq.deps"), Answer::Replied(Replied { error: None, .. })));
     }
     ask(server, "dq.info", key, "");
     is_the_same_elsewhere(server, key);

@@ -54,6 +54,7 @@ fn work_through(server: &Server) {
     const A_DAY_MS: u64 = 86_400_000;
     for line in [
         "dq.add q new body",
+        "dq.add q waits body AFTER 1 new ONDEAD RUN",
         "dq.pop q COUNT 3",
         "dq.finish q new",
         "dq.kick q COUNT 2",

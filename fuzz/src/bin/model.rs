@@ -44,6 +44,8 @@ mod sight;
 mod subject;
 #[path = "../../../tests/model/told.rs"]
 mod told;
+#[path = "../../../tests/model/watch.rs"]
+mod watch;
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
