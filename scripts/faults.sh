@@ -7,8 +7,9 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # The others are in what a simulated session doesn't have: some commands, limits, crashes of the process.
-SIMULATED=(early forgotten-consumer forgotten-queue kept-for-ever lease-twice lost-job not-given-back overfull-group
-  short-lease stale-lease uncounted-attempt unfair-turns unlogged-entry wrong-order)
+SIMULATED=(early early-dependent forgotten-consumer forgotten-queue kept-for-ever lease-twice lost-job
+  not-given-back overfull-group short-lease stale-lease uncounted-attempt unfair-turns unlogged-entry
+  unreleased-dependent wrong-order)
 
 root=$PWD
 tree=$root/target/faults/tree

@@ -87,6 +87,23 @@ def _sink(fact: Record, verdict: Verdict) -> None:
         verdict.violations.append(Violation("sink", text, at=fact["at"]))
 
 
+def _flows(fact: Record, verdict: Verdict) -> None:
+    faults = {
+        "lost": "jobs that others wait for, or that wait, are lost",
+        "twice": "jobs were done twice",
+        "wrong": "jobs saw something else than came of those they waited for",
+        "left": "jobs don't end",
+    }
+    for name, text in faults.items():
+        if fact[name]:
+            text = f"{text}: {fact[name]}"
+            verdict.violations.append(Violation("flows", text, at=fact["at"]))
+
+
+def _flow(fact: Record, verdict: Verdict) -> None:
+    verdict.violations.append(Violation("flows", fact["text"], at=fact["at"]))
+
+
 _JUDGES = {
     "digests": _digests,
     "views": _views,
@@ -95,4 +112,6 @@ _JUDGES = {
     "alarm": _alarm,
     "bugs": _bugs,
     "sink": _sink,
+    "flows": _flows,
+    "flow": _flow,
 }

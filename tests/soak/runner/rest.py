@@ -5,7 +5,7 @@ import contextlib
 from typing import Any
 
 from ..resp import Connection, Failure
-from . import sinks
+from . import flows, sinks
 from .cluster import Cluster
 from .draw import STATES
 from .node import Node
@@ -48,6 +48,7 @@ async def look(cluster: Cluster) -> None:
     """All comparisons that a session at rest allows."""
     await compare_sums(cluster, cluster.primary)
     await sinks.look(cluster)
+    await flows.look(cluster)
     for node in cluster.nodes:
         if node.is_up:
             await look_for_bugs(cluster, node)

@@ -16,6 +16,7 @@ from .actors import crew, source
 from .cluster import Cluster
 from .ending import drain, remove_all
 from .filling import fill
+from .flows import flow
 from .nemesis import STEPS
 from .nemesis.crash import watch_aof
 from .nemesis.replication import link_all
@@ -138,6 +139,7 @@ async def _play(storm: Storm, seed: str) -> None:
 
     tasks = [asyncio.ensure_future(actor) for actor in crew(seed, cluster, profile.habits)]
     tasks.append(asyncio.ensure_future(pour(cluster, source(seed, "sink"))))
+    tasks.append(asyncio.ensure_future(flow(cluster, source(seed, "flows"))))
     watch = asyncio.ensure_future(watch_aof(storm))
     try:
         await _storm_and_rests(storm)
