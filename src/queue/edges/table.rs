@@ -161,12 +161,16 @@ impl Edges {
 
     /// Replaces an open edge by a settled one. Returns its dependent.
     fn close(&mut self, from: Slot, edge: &EdgeRef, settled: Edge) -> Option<&Dependent> {
-        self.note_life(from, edge, false);
-        self.lose_good_edge(from, false);
+        debug_assert!(self.is_good(from, edge), "an edge that is not open was used");
         let job = self.dependents.get_mut(&edge.dependent)?;
-        *job.edges.get_mut(edge.index as usize)? = settled;
-        job.open -= 1;
-        Some(job)
+        let was_behind_dead = job.is_behind_dead();
+        let open = std::mem::replace(job.edges.get_mut(edge.index as usize)?, settled);
+        let is_dead = matches!(open, Edge::Open { is_dead: true, .. });
+        (job.open, job.dead) = (job.open - 1, job.dead - u32::from(is_dead));
+        let is_behind_dead = job.is_behind_dead();
+        self.count_behind_dead(was_behind_dead, is_behind_dead);
+        self.lose_good_edge(from, is_dead);
+        self.dependents.get(&edge.dependent)
     }
 
     /// The predecessor of this edge is dead, or isn't any more.
@@ -231,8 +235,11 @@ impl Edges {
 
     /// Drops the open edges of a job, which is held no more. Keeps the settled ones.
     pub fn drop_open(&mut self, slot: Slot) {
-        self.leave_hold(slot);
-        let Some(mut job) = self.dependents.remove(&slot) else {
+        let waits = |job: &Dependent| job.open > 0 || job.is_held || job.is_on_hold;
+        if !self.dependents.get(&slot).is_some_and(waits) {
+            return;
+        }
+        let Some(mut job) = self.take_dependent(slot) else {
             return;
         };
         for edge in &job.edges {
@@ -242,7 +249,7 @@ impl Edges {
             }
         }
         job.edges.retain(|edge| matches!(edge, Edge::Settled(_)));
-        (job.open, job.dead, job.is_on_hold) = (0, 0, false);
+        (job.open, job.dead, job.is_on_hold, job.is_held) = (0, 0, false, false);
         if !job.edges.is_empty() {
             self.dependents.insert(slot, job);
         }
@@ -250,14 +257,19 @@ impl Edges {
 
     /// The job in this slot is gone, or depends on nothing. Returns what it knew.
     pub fn forget_dependent(&mut self, slot: Slot) -> Option<Dependent> {
-        self.leave_hold(slot);
-        let job = self.dependents.remove(&slot)?;
+        let job = self.take_dependent(slot)?;
         self.bytes -= job.size();
         for edge in &job.edges {
             if let Edge::Open { from, is_dead } = edge {
                 self.lose_good_edge(*from, *is_dead);
             }
         }
+        Some(job)
+    }
+
+    fn take_dependent(&mut self, slot: Slot) -> Option<Dependent> {
+        let job = self.dependents.remove(&slot)?;
+        self.count_behind_dead(job.is_behind_dead(), false);
         Some(job)
     }
 
@@ -283,10 +295,15 @@ impl Edges {
     /// Removes the open edges from this job, which are about to be settled, from what is known of
     /// it. Returns them as [`Edges::edges_from`] does.
     pub fn take_edges_from(&mut self, from: Slot) -> Vec<EdgeRef> {
-        let edges = self.edges_from(from);
-        self.set_death(from, None);
-        let removed = self.predecessors.remove(&from);
-        self.bytes -= removed.map_or(0, |job| job.edges.len() * size_of::<EdgeRef>());
+        let Some(Predecessor { mut edges, good, death, .. }) = self.predecessors.remove(&from)
+        else {
+            return Vec::new();
+        };
+        death.map(|time| self.deaths.remove(&(time, from)));
+        self.bytes -= edges.len() * size_of::<EdgeRef>();
+        if edges.len() > good as usize {
+            edges.retain(|edge| is_good(&self.dependents, from, edge));
+        }
         edges
     }
 

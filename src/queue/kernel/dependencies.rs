@@ -96,12 +96,15 @@ impl Queue {
     /// queue with edges.
     pub(in crate::queue) fn note_life(&mut self, now: Time, slot: Slot) {
         let is_any = self.edges.as_ref().is_some_and(|edges| edges.waiting_for(slot) > 0);
-        let Some(job) = self.view(slot).filter(|_| is_any) else {
+        if !is_any {
+            return;
+        }
+        let Some(job) = self.view(slot) else {
             return;
         };
         let (is_dead, death) = (job.state(now) == State::Dead, job.dies_at());
-        let reason = job.reason_at(now).map(<[u8]>::to_vec);
         if is_dead {
+            let reason = job.reason_at(now).map(<[u8]>::to_vec);
             self.note_death(slot, reason.as_deref());
         } else if let Some(edges) = &mut self.edges {
             edges.set_death(slot, death);
