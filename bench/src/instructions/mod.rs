@@ -41,9 +41,9 @@ pub struct Arguments {
     #[arg(long, value_name = "LINE")]
     config: Vec<String>,
     /// Only these rows, and SET's: ping, set, xadd, zadd, add, add-delay-ttr, add-drawn, pop,
-    /// finish, pop-16, finish-16. Only when they are named here: add-every, add-cron,
-    /// add-to-groups, pop-limited, pop-16-limited and, which take longer, pop-of-million,
-    /// pop-of-groups, pop-16-of-million, pop-16-of-groups
+    /// finish, pop-16, finish-16. Only when they are named here: add-every, add-cron, add-after,
+    /// finish-edge, finish-last-edge, add-to-groups, pop-limited, pop-16-limited and, which take
+    /// longer, pop-of-million, pop-of-groups, pop-16-of-million, pop-16-of-groups
     #[arg(long, value_delimiter = ',', value_name = "ROWS")]
     only: Vec<String>,
     /// Fail when a row is above its ceiling

@@ -45,8 +45,12 @@ enum Kind {
     AddEvery,
     AddCron,
     AddToGroups,
+    AddAfter,
     Pop,
     Finish,
+    /// Of jobs that another one waits for, each: it goes on waiting, or is ready then.
+    FinishEdge,
+    FinishLastEdge,
 }
 
 const fn single(name: &'static str, title: &'static str, kind: Kind) -> Workload {
@@ -84,10 +88,13 @@ pub const WORKLOADS: [Workload; 11] = [
 
 /// What schedules, groups and limits cost. Counted only where they are asked for: a million jobs
 /// take a server under callgrind half a minute to add.
-pub const BY_NAME: [Workload; 9] = [
+pub const BY_NAME: [Workload; 12] = [
     single("add-every", "DQ.ADD with EVERY", Kind::AddEvery),
     single("add-cron", "DQ.ADD with CRON and TZ", Kind::AddCron),
     single("add-to-groups", "DQ.ADD, 1,000 groups", Kind::AddToGroups),
+    single("add-after", "DQ.ADD with AFTER", Kind::AddAfter),
+    single("finish-edge", "DQ.FINISH, another job waits for it", Kind::FinishEdge),
+    single("finish-last-edge", "DQ.FINISH, another job is ready then", Kind::FinishLastEdge),
     limited("pop-limited", "DQ.POP under CONCURRENCY and RATE", 1),
     limited("pop-16-limited", "DQ.POP COUNT 16 under CONCURRENCY and RATE, a job", BATCH),
     in_crowd("pop-of-million", "DQ.POP, a million jobs", 1, 0),
@@ -114,7 +121,7 @@ impl Workload {
             return Ok(self.commands(N, &[]));
         }
         let first = match self.kind {
-            Kind::Pop | Kind::Finish => 0,
+            Kind::Pop | Kind::Finish | Kind::FinishEdge | Kind::FinishLastEdge => 0,
             _ => {
                 driver.run(&self.commands(0, &[]), 1)?;
                 return Ok(self.commands(N, &[]));
@@ -123,6 +130,10 @@ impl Workload {
         for start in [first, N] {
             driver
                 .run(&(start..start + N).map(|number| add(number, &[])).collect::<Vec<_>>(), 1)?;
+        }
+        if let Kind::FinishEdge | Kind::FinishLastEdge = self.kind {
+            let more: &[&[u8]] = if let Kind::FinishEdge = self.kind { &[b"HOLD"] } else { &[] };
+            driver.run(&(0..2 * N).map(|number| add_after(number, more)).collect::<Vec<_>>(), 1)?;
         }
         match self.kind {
             Kind::Pop => {
@@ -168,7 +179,14 @@ impl Workload {
             Kind::Pop => {
                 each_batch(&|_| command(&[b"DQ.POP", b"queue", b"COUNT", count.as_bytes()]))
             }
-            Kind::Finish => deliveries.chunks(self.jobs).map(finish).collect(),
+            // A chain: each waits for the one before.
+            Kind::AddAfter => each_job(&|number| match number {
+                0 => add(number, &[]),
+                _ => add(number, &[b"AFTER", b"1", &id(number - 1)]),
+            }),
+            Kind::Finish | Kind::FinishEdge | Kind::FinishLastEdge => {
+                deliveries.chunks(self.jobs).map(finish).collect()
+            }
         }
     }
 }
@@ -222,6 +240,16 @@ fn finish(deliveries: &[Delivery]) -> Vec<u8> {
 fn add(number: usize, options: &[&[u8]]) -> Vec<u8> {
     let id = id(number);
     let mut words: Vec<&[u8]> = vec![b"DQ.ADD", b"queue", &id, &BODY];
+    words.extend(options);
+    command(&words)
+}
+
+/// A job that waits for this one.
+fn add_after(number: usize, options: &[&[u8]]) -> Vec<u8> {
+    let id = id(number);
+    let other = format!("two:{number:012}");
+    let mut words: Vec<&[u8]> =
+        vec![b"DQ.ADD", b"queue", other.as_bytes(), &BODY, b"AFTER", b"1", &id];
     words.extend(options);
     command(&words)
 }
