@@ -376,7 +376,11 @@ impl World {
 
     /// What comes of an operation that isn't logged.
     pub fn unchanged(&self, place: &KeyRef, operation: &Operation, begun: u64) -> Outcome {
-        let account = self.account_for_reply(place);
+        // Who waits is served before a POP, also with what has just been settled.
+        let account = match operation {
+            Operation::PopById(..) => self.accounts.get(place).cloned().unwrap_or_default(),
+            _ => self.account_for_reply(place),
+        };
         let times = [begun, self.primary.wall_ms()].map(|wall| account.time_at(wall));
         let outcomes = times.map(|time| account.clone().apply(time, 0, operation));
         let unchanged = outcomes.iter().find(|outcome| !outcome.has_changed());
