@@ -56,16 +56,23 @@ impl Handler for Renew {
             replies.bulks(all);
             return Ok(());
         };
+        let may_wait = !block.is_zero() && source == Source::Client;
         let open = opened.queue_for(source);
-        let void = open.change(&renew, LogForm::AsSent, |renewed, _| renewed.void.clone());
-        let waits = void.is_empty() && !block.is_zero() && source == Source::Client;
+        let (void, held) = open.change(&renew, LogForm::AsSent, |renewed, queue| {
+            let waits = may_wait && renewed.void.is_empty();
+            let held = waits.then(|| queue.with_leases(&renew.claims));
+            (renewed.void.clone(), held)
+        });
+        // Waiting consumers were served behind the change: a short lease may be void by now.
         let timeout = Some(Duration::from_millis(block.as_u64()));
-        if !waits || !opened.wait_for_leases(call, key, &renew.claims, timeout) {
-            let void: Vec<&[u8]> = void
-                .into_iter()
-                .filter_map(|place| Some(renew.claims.get(place)?.id.bytes()))
-                .collect();
-            replies.bulks(void.into_iter());
+        let void = match held {
+            Some(held) => opened.wait_for_leases(call, key, &held, timeout),
+            None => Some(void),
+        };
+        if let Some(void) = void {
+            let ids =
+                void.into_iter().filter_map(|place| Some(renew.claims.get(place)?.id.bytes()));
+            replies.bulks(ids.collect::<Vec<_>>().into_iter());
         }
         Ok(())
     }

@@ -141,18 +141,25 @@ impl OpenedQueue<'_> {
         waits
     }
 
-    /// Makes the client wait until one of these leases is void. False if it can't wait.
+    /// Makes the client wait until one of these leases is void. The places of those that are void
+    /// already, if there are any or if the client can't wait.
     pub fn wait_for_leases(
         &mut self,
         call: &Call,
         name: Arg,
         claims: &[Claim],
         timeout: Option<Duration>,
-    ) -> bool {
+    ) -> Option<Vec<usize>> {
         let place = (call.database(), (&name).into());
+        if !may_watch(call) {
+            return Some(Vec::new());
+        }
         let queue = &mut self.value.get().queue;
-        let wish = may_watch(call).then(|| watching::leases_wish(queue, place, claims));
-        wish.is_some_and(|wish| self.watch(call, name, wish, timeout))
+        let now = queue.horizon();
+        match watching::leases_wish(queue, place, now, claims) {
+            Ok(wish) => (!self.watch(call, name, wish, timeout)).then(Vec::new),
+            Err(void) => Some(void),
+        }
     }
 
     /// How many clients wait for what becomes of jobs and leases of this queue.

@@ -37,16 +37,26 @@ pub fn job_wish(queue: &mut Queue, place: KeyRef, id: Id) -> Option<Wish> {
     Some(Wish::job(place, id, dies_at))
 }
 
-/// What a client waits for that wants to know when one of these leases is void. In place of `*` it
-/// is the lease that the job has now.
-pub fn leases_wish(queue: &mut Queue, place: KeyRef, claims: &[Claim]) -> Wish {
+/// What a client waits for that wants to know when one of these leases is void; or the places of
+/// those that are void already. None of them is `*`.
+pub fn leases_wish(
+    queue: &mut Queue,
+    place: KeyRef,
+    now: Time,
+    claims: &[Claim],
+) -> Result<Wish, Vec<usize>> {
+    let is_void = |claim: &Claim| !queue.is_good(now, claim);
+    let void = claims.iter().enumerate().filter(|(_, claim)| is_void(claim));
+    let void: Vec<usize> = void.map(|(place, _)| place).collect();
+    if !void.is_empty() {
+        return Err(void);
+    }
     let held = claims.iter().filter_map(|claim| {
         queue.watch(claim.id);
-        let progress = queue.get(claim.id)?.progress;
-        let lease = claim.lease.or(progress.lease)?;
-        Some((lease, Box::from(claim.id.bytes()), progress.expires_at))
+        let expires_at = queue.get(claim.id)?.progress.expires_at;
+        Some((claim.lease?, Box::from(claim.id.bytes()), expires_at))
     });
-    Wish::leases(place, held.collect())
+    Ok(Wish::leases(place, held.collect()))
 }
 
 /// When time alone next changes something that is watched at this key.

@@ -55,4 +55,10 @@ impl Queue {
     pub fn is_good(&self, now: Time, claim: &Claim) -> bool {
         self.claimed_alive(now, claim).is_some()
     }
+
+    /// These claims, with the lease that the job has now in place of `*`. O(1) each.
+    pub fn with_leases<'c>(&self, claims: &[Claim<'c>]) -> Claims<'c> {
+        let lease_of = |claim: &Claim| claim.lease.or_else(|| self.get(claim.id)?.progress.lease);
+        claims.iter().map(|claim| Claim { lease: lease_of(claim), ..*claim }).collect()
+    }
 }

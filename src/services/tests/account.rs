@@ -397,10 +397,15 @@ impl Account {
         true
     }
 
-    /// Whether this is the job's latest delivery, and the job lives.
+    /// Whether this is the job's latest delivery.
+    pub fn has_lease(&self, id: &[u8], lease: u64) -> bool {
+        self.job(id).is_some_and(|job| job.stage == Stage::Leased && job.lease == Some(lease))
+    }
+
+    /// The same, and the job lives.
     pub fn is_held(&self, now: u64, id: &[u8], lease: u64) -> bool {
-        let job = self.job(id).filter(|job| job.stage == Stage::Leased && job.lease == Some(lease));
-        job.is_some_and(|job| job.expires_at.is_none_or(|expiry| expiry > now))
+        let lives = |job: &Job| job.expires_at.is_none_or(|expiry| expiry > now);
+        self.has_lease(id, lease) && self.job(id).is_some_and(lives)
     }
 
     /// Since when this job isn't kept any more.

@@ -93,16 +93,27 @@ impl Node {
                 let context = Context::Command { sent: Some(&sent), is_inside_another };
                 self.open_as(place, context, false, |key, value| {
                     let renew = Renew { claims: claims_of(claims), ttr: ttr.map(ms) };
+                    let may_wait = *block > 0 && !is_inside_another;
                     let open = OpenQueue::new(self, key, value, Source::Client, None);
-                    let void =
-                        open.change(&renew, LogForm::AsSent, |renewed, _| renewed.void.clone());
-                    if !void.is_empty() || *block == 0 || is_inside_another {
+                    let (void, held) = open.change(&renew, LogForm::AsSent, |renewed, queue| {
+                        let waits = may_wait && renewed.void.is_empty();
+                        let held = waits.then(|| queue.with_leases(&renew.claims));
+                        (renewed.void.clone(), held)
+                    });
+                    let told = |void: Vec<usize>| {
                         let ids = void.iter().map(|at| renew.claims[*at].id.bytes().to_vec());
-                        return Reply::Told(Told::Void(ids.collect()));
-                    }
-                    let wish =
-                        watching::leases_wish(&mut value.queue, place.clone(), &renew.claims);
-                    let reply = self.wait(client, place, wish, *block);
+                        Reply::Told(Told::Void(ids.collect()))
+                    };
+                    let Some(held) = held else {
+                        return told(void);
+                    };
+                    let (queue, place) = (&mut value.queue, place.clone());
+                    let now = queue.horizon();
+                    let wish = match watching::leases_wish(queue, place.clone(), now, &held) {
+                        Ok(wish) => wish,
+                        Err(void) => return told(void),
+                    };
+                    let reply = self.wait(client, &place, wish, *block);
                     watching::plan(self, &key, value);
                     reply
                 })
@@ -169,11 +180,7 @@ impl Watch {
                     .then_some(told)
             }
             (Subject::Leases(held), _) => {
-                let has = |name: &[u8], lease: u64| {
-                    let job = account.job(name).filter(|job| job.stage == Stage::Leased);
-                    job.is_some_and(|job| job.lease == Some(lease))
-                };
-                let void = held.iter().filter(|(name, lease)| !has(name, *lease));
+                let void = held.iter().filter(|(name, lease)| !account.has_lease(name, *lease));
                 let void: Vec<Bytes> = void.map(|(name, _)| name.clone()).collect();
                 (!void.is_empty()).then_some(Told::Void(void))
             }
@@ -207,11 +214,7 @@ impl World {
         let (subject, block) = match watching {
             Watching::Result { id, block } => (Subject::Job(id.clone()), block.unwrap_or_default()),
             Watching::Renew { claims, block, .. } => {
-                let account = &self.accounts[place];
-                let held = claims.iter().map(|(name, lease)| {
-                    (name.clone(), lease.or(account.job(name).unwrap().lease).unwrap())
-                });
-                (Subject::Leases(held.collect()), *block)
+                (Subject::Leases(self.leases_renewed(place, claims)), *block)
             }
         };
         let deadline = (block > 0).then(|| self.now() + Duration::from_millis(block));
@@ -247,15 +250,39 @@ impl World {
             }
             (Watching::Renew { claims, ttr, .. }, Reply::Told(told)) => {
                 let renew = Operation::Renew { claims: claims.clone(), ttr: *ttr };
-                let expected = own.unwrap_or_else(|| self.unchanged(place, &renew, begun));
-                let Outcome::Renewed(_, void) = expected else {
+                // What extends nothing finds all leases void, whenever that is.
+                let expected = own.or_else(|| self.unchanged(place, &renew, begun).pop());
+                let Some(Outcome::Renewed(_, void)) = expected else {
                     panic!("{renew:?} comes to {expected:?}");
                 };
-                let ids = void.iter().map(|at| claims[*at].0.clone()).collect();
+                let ids: Vec<Bytes> = void.iter().map(|at| claims[*at].0.clone()).collect();
+                let would_wait = ids.is_empty() && told != Told::Void(Vec::new());
+                if would_wait {
+                    // It was about to wait, and a consumer who waited was served behind it.
+                    let held = self.leases_renewed(place, claims);
+                    let account = &self.accounts[place];
+                    let is_told = [begun, self.primary.wall_ms()].iter().any(|wall| {
+                        let now = account.time_at(*wall);
+                        let void = held.iter().filter(|one| !account.is_held(now, &one.0, one.1));
+                        told == Told::Void(void.map(|(name, _)| name.clone()).collect())
+                    });
+                    return assert!(is_told, "{told:?} to {renew:?} beside {account:?}");
+                }
                 assert_eq!(told, Told::Void(ids), "the reply to {renew:?}");
             }
             (_, reply) => panic!("{reply:?} to {watching:?}"),
         }
+    }
+
+    /// The leases that a RENEW has just extended.
+    fn leases_renewed(&self, place: &KeyRef, claims: &[(Bytes, Option<u64>)]) -> Vec<(Bytes, u64)> {
+        let account = self.account_for_reply(place);
+        let lease_of = |name: &Bytes| account.job(name).and_then(|job| job.lease);
+        let held = claims.iter().map(|(name, lease)| {
+            let lease = lease.or_else(|| lease_of(name));
+            (name.clone(), lease.expect("what a RENEW has extended has a lease"))
+        });
+        held.collect()
     }
 
     /// What a client is told at once. Something may have happened between `begun` and now.

@@ -92,8 +92,8 @@ pub struct World {
     pub accounts: BTreeMap<KeyRef, Account>,
     pub accounts_opened: u64,
     pub clients: Vec<Client>,
-    /// During a command: the accounts after deaths were settled before it. If the command then
-    /// changes nothing, those who wait are served all the same.
+    /// During a command: the accounts after deaths were settled before it, or after its RENEW:
+    /// behind that, those who wait are served.
     pub settled: BTreeMap<KeyRef, Account>,
     pub lines: BTreeMap<KeyRef, Vec<ClientNumber>>,
     pub owed: Vec<Owed>,

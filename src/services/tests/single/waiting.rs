@@ -4,13 +4,18 @@ use std::time::Duration;
 
 use crate::queue::{Alter, Mode, Pop, State};
 use crate::services::alarm::TimeSlice;
+use crate::services::frame::{OpenQueue, Source};
 use crate::services::host::Host;
+use crate::services::log::LogForm;
 use crate::services::place::KeyRef;
+use crate::services::tests::commands::Reply;
+use crate::services::tests::watch::{Told, Watching};
 use crate::services::waiting;
 use crate::services::wish::Wish;
 
 use super::{
-    add, every_minute, join, node, now_of, pass, place, Context, Key, Node, Order, BUDGET, SHAPE,
+    add, command, every_minute, join, node, now_of, pass, place, Context, Key, Node, Operation,
+    Order, BUDGET, ONE, SHAPE,
 };
 
 const NOACK: Pop = Pop { mode: Mode::NoAck, ..Pop::ONE };
@@ -217,4 +222,22 @@ fn consumers_that_one_turn_cannot_reply_to_get_their_reply_in_the_next() {
         let awaited = host.with(|state| (state.to_unblock.len(), state.is_turn_end_awaited));
         assert_eq!((awaited, node.turn_end.get().is_some()), ((left, left > 0), left > 0));
     }
+}
+
+/// A consumer who waits is served behind the renewal, a millisecond later, and gets that very job.
+#[test]
+fn a_lease_that_is_lost_right_behind_its_renewal_is_void_at_once() {
+    let (mut node, uptime) = node();
+    add(&node, b"a");
+    let pop = Operation::Pop(ONE);
+    node.open_as(&place(), command(&pop), false, |key, value| {
+        pop.carry_out(OpenQueue::new(&node, key, value, Source::Client, None), LogForm::AsSent)
+    });
+    join(&node, 1, NOACK);
+    pass(&uptime, Duration::from_millis(1));
+    node.nature.step = Duration::from_millis(1);
+    let claims = vec![(b"a".to_vec(), None)];
+    let renew = Watching::Renew { claims, ttr: Some(1), block: 1_000 };
+    let reply = node.watch(2, &place(), &renew, false);
+    assert!(matches!(&reply, Reply::Told(Told::Void(ids)) if *ids == [b"a"]), "{reply:?}");
 }
