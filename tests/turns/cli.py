@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.server import KINDS, KNOWN
 from turns import table
-from turns.scenes import Scene, keys, large, many, rules, time, waiters, watchers
+from turns.scenes import Scene, edges, keys, large, many, rules, time, waiters, watchers
 from turns.subject import Subject
 
 # By name: what is in the queue, how many of them, and the cases.
@@ -51,6 +51,9 @@ SCENES: dict[str, tuple[str, int, list[Scene]]] = {
         watchers.WATCHERS,
         [watchers.of_one_job, watchers.of_many_jobs, watchers.of_leases],
     ),
+    "chain": ("A chain of a million jobs", many.MANY, [edges.chain]),
+    "fans": ("Jobs that wait for others", edges.FAN, [edges.fan_in, edges.fan_out]),
+    "deaths": ("A hundred thousand jobs that wait for ten thousand", 110_000, [edges.deaths]),
     "queues": ("Twenty thousand queues", keys.QUEUES, [keys.due, keys.flushed]),
     "keys": ("A million other keys", many.MANY, [keys.swept]),
 }
