@@ -109,9 +109,9 @@ async def work(
         await look_at_result(cluster, connection, chance)
     told = await connection.call("DQ.POP", QUEUE, "COUNT", 3, "TTR", TTR_MS, within_s=5)
     for id, _, lease, _ in told if isinstance(told, list) else []:
-        void: Any = []
+        is_void = False
         if chance.random() < 0.2:
-            void = await connection.call("DQ.RENEW", QUEUE, TTR_MS, 0, id, lease, within_s=5)
+            is_void = await has_no_lease(connection, id, lease)
         if chance.random() < 0.1:
             await connection.call("DQ.BURY", QUEUE, id, lease, "REASON", "drawn", within_s=5)
             continue
@@ -120,8 +120,15 @@ async def work(
             [f"{id}+{number}", f"{flow}:total"] if part.isdigit() and chance.random() < 0.2 else []
         )
         done = await finish(connection, id, lease, number, more)
-        if void == [id] and done == 1 and cluster.epoch == epoch:
+        if is_void and done == 1 and cluster.epoch == epoch:
             cluster.fact("flow", text=f"the lease of {id} was void, and finished it")
+
+
+async def has_no_lease(connection: Connection, id: str, lease: Word) -> bool:
+    """That a lease is void. One of a job whose life is over is, too, and may still finish it."""
+    void = await connection.call("DQ.RENEW", QUEUE, TTR_MS, 0, id, lease, within_s=5)
+    told = await connection.call("DQ.RESULT", QUEUE, id, within_s=5)
+    return void == [id] and isinstance(told, list) and told[0] != "dead"
 
 
 async def finish(

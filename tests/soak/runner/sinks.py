@@ -57,6 +57,8 @@ async def look(cluster: Cluster) -> None:
         await connection.call("SELECT", SINKS_DB)
         if cluster.is_over and await connection.call("EXISTS", LEDGER):
             await connection.call("DQ.ALTER", QUEUE, "SINK", STREAM)
+            # A pause from a time when the clock was ahead may last for an hour.
+            await connection.call("DQ.RESUME", QUEUE)
         end = asyncio.get_running_loop().time() + LEFT_WITHIN_S
         while cluster.is_over and asyncio.get_running_loop().time() < end:
             if await connection.call("DQ.LEN", QUEUE, "STATE", "ready") == 0:

@@ -143,6 +143,8 @@ async def restart(storm: Storm) -> None:
         if not is_quiet:
             return
         node = storm.primary
+        aof = _aof(node)
+        begun = aof.stat().st_size if aof else 0
         before = await digests(node)
         at = storm.cluster.now_us()
         async with node.talk() as connection:
@@ -153,4 +155,12 @@ async def restart(storm: Storm) -> None:
         storm.saved_at = at
         await node.start()
         await storm.cluster.begin_epoch(node, "restart", kept=at)
-        storm.cluster.fact("digests", why="restart", here=before, there=await digests(node))
+        after = await digests(node)
+        # What time does that is logged, such as the settling of edges, changes a queue in between: the shutdown waits
+        # for replicas, too.
+        told = aof.read_bytes()[begun:] if aof else b""
+        for queue in before.keys() | after.keys():
+            if b"\r\n%s\r\n" % queue.split("/", 1)[1].encode() in told:
+                before.pop(queue, None)
+                after.pop(queue, None)
+        storm.cluster.fact("digests", why="restart", here=before, there=after)
