@@ -28,7 +28,7 @@ clients := $(CURDIR)/target/clients/venv/bin
 .PHONY: help setup build run docs contract test test-core test-blackbox test-long test-newest turns race simulate test-cluster soak soak-faults \
 	fuzz memcheck asan mutants \
 	board build-board test-board test-clients test-kombu test-guides test-celery screenshots dist test-dist test-all lint \
-	bench-core bench bench-flows bench-instructions bench-shards bench-docs clean
+	bench-core bench bench-flows bench-clients bench-instructions bench-shards bench-docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -197,7 +197,11 @@ bench: build ## measure whole servers, DQ beside others: half an hour (ARGS="--q
 bench-flows: build ## measure fan-ins of jobs that wait for others, beside BullMQ flows and Celery chords
 	@scripts/setup.sh bench
 	@scripts/setup.sh kombu
-	$(python) bench/flows/flows.py $(ARGS)
+	$(python) bench/clients/flows.py $(ARGS)
+
+bench-clients: build ## measure workers with an empty handler: DQ's clients, Celery, Dramatiq, RQ, BullMQ (fifteen minutes)
+	@scripts/setup.sh bench-clients
+	$(python) bench/clients/clients.py $(ARGS)
 
 bench-instructions: build ## count instructions a command in a whole server (ARGS="--check", "--only add --profile")
 	@scripts/setup.sh count

@@ -17,6 +17,7 @@
 #   setup.sh count   what build needs, redis-server, and valgrind, which counts instructions
 #   setup.sh bench   what build needs and redis-server; where they can be had, beanstalkd, and BullMQ in
 #                    target/bench-bullmq
+#   setup.sh bench-clients  redis-server, BullMQ, and in target/bench-clients what else clients are measured beside
 # System packages come from apt, as root or by passwordless sudo. Where that can't be, it says what
 # to install and fails.
 set -euo pipefail
@@ -56,6 +57,12 @@ main() {
       install_beanstalkd
       install_bullmq
       ;;
+    bench-clients)
+      install_packages
+      make_venv
+      install_bullmq
+      make_bench_clients_venv
+      ;;
     kombu)
       install_packages
       make_venv
@@ -89,7 +96,7 @@ main() {
         build_server_for_musl
       }
       ;;
-    *) fail "usage: setup.sh build|run|test|memcheck|fuzz|board|kombu|clients|guides|dist|test-dist|lint|count|bench" ;;
+    *) fail "usage: setup.sh build|run|test|memcheck|fuzz|board|kombu|clients|guides|dist|test-dist|lint|count|bench|bench-clients" ;;
   esac
 }
 
@@ -127,7 +134,7 @@ missing_packages() {
       [[ -x /usr/bin/redis-server ]] || missing+=(redis-server)
       { has callgrind_annotate && [[ -e /usr/include/valgrind/callgrind.h ]]; } || missing+=(valgrind)
       ;;
-    bench) [[ -x /usr/bin/redis-server ]] || missing+=(redis-server) ;;
+    bench | bench-clients) [[ -x /usr/bin/redis-server ]] || missing+=(redis-server) ;;
     test | memcheck | board | kombu | clients | guides | lint | dist | test-dist)
       [[ $purpose == lint || $purpose == dist || -x /usr/bin/redis-server ]] || missing+=(redis-server)
       venv_is_current || find_python >/dev/null || missing+=(python3 python3-venv)
@@ -217,7 +224,7 @@ install_bullmq() {
     return 0
   }
   mkdir -p $installed
-  cp $source/bench.js $installed
+  cp $source/bench.js bench/clients/contestants/bullmq.mjs $installed
   cmp -s $source/package-lock.json $installed/installed.json && return
   say "installing $source/package-lock.json into $installed"
   cp $source/package.json $source/package-lock.json $installed
@@ -272,6 +279,19 @@ pip() {
   shift
   "$venv/bin/python" -m pip "$command" --quiet --disable-pip-version-check --only-binary=:all: \
     "$@" </dev/null || fail "pip $command failed, see above; it needs PyPI for ${*: -1}"
+}
+
+# The workers that DQ's clients are measured beside, and the Python client as it stands here.
+make_bench_clients_venv() {
+  local requirements=bench/clients/requirements.txt installed=target/bench-clients
+  cat $requirements clients/python/pyproject.toml | cmp -s - $installed/made-from && return
+  say "installing $requirements into $installed/venv"
+  rm -rf $installed
+  mkdir -p $installed
+  "$(find_python)" -m venv $installed/venv
+  $installed/venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement $requirements \
+    --editable clients/python </dev/null || fail "pip install failed, see above; it needs PyPI"
+  cat $requirements clients/python/pyproject.toml >$installed/made-from
 }
 
 # ---- Celery and kombu-dq -------------------------------------------------------------------------

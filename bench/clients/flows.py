@@ -9,61 +9,16 @@ bench-flows` runs it; BullMQ's part is bench/bullmq/bench.js.
 
 import argparse
 import json
-import os
-import socket
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
-import redis
+from servers import MODULE, ROOT, Server, server
 
-ROOT = Path(__file__).resolve().parents[2]
-TICKS = os.sysconf("SC_CLK_TCK")
 BATCH = 100
-
-
-@dataclass
-class Server:
-    port: int
-    pid: int
-
-    def client(self) -> redis.Redis:
-        return redis.Redis(port=self.port, decode_responses=True, protocol=2)
-
-    def processor_s(self) -> float:
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(") ", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
-
-
-@contextmanager
-def server(program: str, *options: str) -> Iterator[Server]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with tempfile.TemporaryDirectory() as directory:
-        words = [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", *options]
-        child = subprocess.Popen(words, cwd=directory, stdout=subprocess.DEVNULL)
-        started = Server(port, child.pid)
-        deadline = time.monotonic() + 30
-        try:
-            while True:
-                try:
-                    started.client().ping()
-                    break
-                except redis.ConnectionError:
-                    if time.monotonic() > deadline:
-                        raise
-                    time.sleep(0.02)
-            yield started
-        finally:
-            child.terminate()
-            child.wait()
 
 
 def run_dq(of: Server, fan_ins: int, jobs: int) -> int:
@@ -94,7 +49,7 @@ def run_bullmq(of: Server, fan_ins: int, jobs: int) -> int:
 
 def run_celery(of: Server, fan_ins: int, jobs: int) -> int:
     words = [str(ROOT / "target" / "kombu" / "venv" / "bin" / "python"), "chords.py"]
-    words += [f"redis://127.0.0.1:{of.port}/0", str(fan_ins), str(jobs)]
+    words += [of.url, str(fan_ins), str(jobs)]
     told = subprocess.run(
         words, cwd=Path(__file__).parent, check=True, capture_output=True, text=True
     )
@@ -128,7 +83,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", choices=CONTESTANTS, action="append")
     parser.add_argument("--server", default="redis-server")
-    parser.add_argument("--module", type=Path, default=ROOT / "target" / "release" / "libdq.so")
+    parser.add_argument("--module", type=Path, default=MODULE)
     arguments = parser.parse_args()
     names = arguments.only or list(CONTESTANTS)
     samples = {name: [] for name in names}
