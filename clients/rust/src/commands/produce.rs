@@ -1,0 +1,127 @@
+//! Adding jobs.
+
+use redis::Value;
+
+use crate::codec::Body;
+use crate::commands::{builder, options};
+use crate::errors::Result;
+use crate::queue::Queue;
+use crate::reading::Wire;
+use crate::replies::Added;
+use crate::seam::Command;
+use crate::words::{Text, Words};
+
+builder! {
+    /// DQ.ADD: adds a job, to be delivered when it is due.
+    Add -> Added
+}
+
+/// The options of DQ.ADD, of a call and of a job that another command adds.
+macro_rules! add_options {
+    () => {
+        options! {
+            /// Due in this time.
+            duration delay = "DELAY";
+            /// Due at this time.
+            time at = "AT";
+            /// How long a lease of it lasts, unless a consumer says otherwise.
+            duration ttr = "TTR";
+            /// 0 to 255; 0 is first.
+            int priority = "PRIORITY";
+            /// How many attempts it has.
+            int attempts = "ATTEMPTS";
+            /// How long it waits after a failed attempt.
+            backoff backoff = "BACKOFF";
+            /// How long it lives after it is due.
+            duration ttl = "TTL";
+            /// How long it is kept, with its result, when it is done.
+            duration keep = "KEEP";
+            /// How late it may be.
+            duration late = "LATE";
+            /// The group in which it takes its turn.
+            text group = "GROUP";
+            /// It waits for these jobs.
+            texts after = "AFTER";
+            /// These jobs, which are held, wait for it as well.
+            texts before = "BEFORE";
+            /// What becomes of it when one that it waits for is dead.
+            ondead ondead = "ONDEAD";
+            /// It waits for `resume`.
+            flag hold = "HOLD";
+            /// It comes back in this time, again and again.
+            duration every = "EVERY";
+            /// It comes back at these times.
+            cron cron = "CRON";
+            /// What becomes of missed runs.
+            misfire misfire = "MISFIRE";
+            /// Each run is late by up to this, at random.
+            duration jitter = "JITTER";
+            /// How many runs there are.
+            int runs = "RUNS";
+            /// No run after this.
+            time until = "UNTIL";
+            /// Not when the id is taken: [`Added::Taken`].
+            flag nx = "NX";
+            /// In place of the job that has the id.
+            flag replace = "REPLACE";
+            /// A schedule is to be there, as it is said here.
+            flag ensure = "ENSURE";
+        }
+    };
+}
+
+impl Add {
+    pub(crate) fn new(queue: &Queue, id: impl AsRef<[u8]>, body: &dyn Body) -> Self {
+        let id = Text::from(id.as_ref().to_vec());
+        let mut words = Words::of("DQ.ADD", &queue.name);
+        words.text(&id);
+        let mut command = Command::new(words, move |reply| match reply {
+            Value::Nil => Ok(Added::Taken(id)),
+            added => Wire::read(added).map(Added::Added),
+        });
+        command.encoded(queue.payload(body));
+        Self { queue: queue.clone(), command }
+    }
+
+    /// The same with options that a [`NewJob`] has.
+    pub(crate) fn of(queue: &Queue, job: &NewJob) -> Self {
+        let mut add = Self::new(queue, &job.id, &*job.body);
+        add.words().0.extend(job.options.0.iter().cloned());
+        add
+    }
+
+    add_options!();
+}
+
+/// A job that is to be added by another command: by `done`, as a step of a flow, as a schedule.
+pub struct NewJob {
+    pub(crate) id: Text,
+    body: Box<dyn Body + Send + Sync>,
+    options: Words,
+}
+
+impl NewJob {
+    /// A job with this id; `*` lets the server make one.
+    pub fn new(id: impl AsRef<[u8]>, body: impl Body + Send + Sync + 'static) -> Self {
+        let id = id.as_ref().to_vec().into();
+        Self { id, body: Box::new(body), options: Words::default() }
+    }
+
+    /// The id that it was given.
+    pub fn id(&self) -> &Text {
+        &self.id
+    }
+
+    fn words(&mut self) -> &mut Words {
+        &mut self.options
+    }
+
+    /// The words of DQ.ADD behind its key.
+    pub(crate) fn told(&self, queue: &Queue) -> Result<Vec<Vec<u8>>> {
+        let mut told = vec![self.id.as_bytes().to_vec(), queue.payload(&*self.body)?];
+        told.extend(self.options.0.iter().cloned());
+        Ok(told)
+    }
+
+    add_options!();
+}

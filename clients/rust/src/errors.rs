@@ -1,0 +1,105 @@
+//! What the server refuses, as types. Errors of the connection stay those of the redis crate.
+
+use redis::{ErrorKind, RedisError};
+
+/// The result of a call.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a call failed. Where the server refused it, nothing has changed; the text is the server's,
+/// without its first word.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The id is taken in this queue.
+    #[error("EXISTS {0}")]
+    Exists(String),
+    /// The queue holds as many jobs as its MAXJOBS allows.
+    #[error("FULL {0}")]
+    Full(String),
+    /// A job that another one is to wait for isn't in the queue.
+    #[error("NOJOB {0}")]
+    NoJob(String),
+    /// A job that is to wait for another one isn't held any more.
+    #[error("NOTHELD {0}")]
+    NotHeld(String),
+    /// The key holds something else than a queue.
+    #[error("WRONGTYPE {0}")]
+    WrongType(String),
+    /// The command isn't well formed: a value out of its range, options that exclude each other.
+    #[error("ERR {0}")]
+    Invalid(String),
+    /// The server has no module DQ, or an older one without this command.
+    #[error("ERR {0}")]
+    NoModule(String),
+    /// A value that can't be written, or bytes that can't be read.
+    #[error("{0}")]
+    Codec(Box<dyn std::error::Error + Send + Sync>),
+    /// A reply that isn't what the contract says.
+    #[error("not a reply of DQ: {0}")]
+    Reply(String),
+    /// The job was deleted, replaced or finished by others, or another worker has it.
+    #[error("the lease is lost")]
+    LeaseLost,
+    /// A program's own mistake, such as a worker without a queue.
+    #[error("{0}")]
+    Misuse(&'static str),
+    /// Of the connection, or of the server as such: LOADING, READONLY, NOAUTH …
+    #[error(transparent)]
+    Redis(RedisError),
+}
+
+impl Error {
+    pub(crate) fn codec(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::Codec(Box::new(error))
+    }
+
+    pub(crate) fn reply(what: impl std::fmt::Debug) -> Self {
+        Self::Reply(format!("{what:?}"))
+    }
+
+    /// The first word of the server's error, such as EXISTS; None for what isn't the server's.
+    pub fn code(&self) -> Option<&str> {
+        match self {
+            Self::Exists(_) => Some("EXISTS"),
+            Self::Full(_) => Some("FULL"),
+            Self::NoJob(_) => Some("NOJOB"),
+            Self::NotHeld(_) => Some("NOTHELD"),
+            Self::WrongType(_) => Some("WRONGTYPE"),
+            Self::Invalid(_) | Self::NoModule(_) => Some("ERR"),
+            Self::Redis(error) => error.code(),
+            Self::Codec(_) | Self::Reply(_) | Self::LeaseLost | Self::Misuse(_) => None,
+        }
+    }
+
+    /// Whether the server may take the same command later: it is restarting, failing over, loading,
+    /// out of memory or out of reach.
+    pub fn passes(&self) -> bool {
+        let Self::Redis(error) = self else { return false };
+        match error.kind() {
+            ErrorKind::AuthenticationFailed
+            | ErrorKind::InvalidClientConfig
+            | ErrorKind::UnexpectedReturnType
+            | ErrorKind::RESP3NotSupported => false,
+            _ => !MISTAKES.contains(&error.code().unwrap_or_default()),
+        }
+    }
+}
+
+// What a person has to put right.
+const MISTAKES: [&str; 5] = ["NOAUTH", "NOPERM", "WRONGPASS", "CROSSSLOT", "EXECABORT"];
+
+impl From<RedisError> for Error {
+    fn from(error: RedisError) -> Self {
+        let told = error.detail().unwrap_or_default().to_owned();
+        match error.code() {
+            Some("EXISTS") => Self::Exists(told),
+            Some("FULL") => Self::Full(told),
+            Some("NOJOB") => Self::NoJob(told),
+            Some("NOTHELD") => Self::NotHeld(told),
+            Some("WRONGTYPE") => Self::WrongType(told),
+            Some("ERR") if told.starts_with("unknown command") => Self::NoModule(told),
+            Some("ERR") => Self::Invalid(told),
+            _ => Self::Redis(error),
+        }
+    }
+}

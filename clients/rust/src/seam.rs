@@ -1,0 +1,249 @@
+//! Between a command and the redis crate.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+use redis::aio::ConnectionLike;
+use redis::{Cmd, Pipeline, RedisResult, Value};
+
+use crate::errors::{Error, Result};
+use crate::words::Words;
+
+/// What sends commands. Every async connection of the redis crate that can be cloned is one:
+/// `MultiplexedConnection`, `ConnectionManager`, `cluster_async::ClusterConnection`.
+pub trait Connection: Send + Sync {
+    /// The reply to a command.
+    fn send(&self, command: Cmd) -> BoxFuture<'_, RedisResult<Value>>;
+
+    /// The replies to a pipeline. An error of one of its commands is the reply of that one.
+    fn send_all(&self, pipeline: Pipeline) -> BoxFuture<'_, RedisResult<Vec<Value>>>;
+
+    /// For how long a command may block at most; it is sent again until its wait is over. By default
+    /// connections of the redis crate give up on a reply after half a second.
+    fn longest_wait(&self) -> Duration {
+        Duration::from_millis(300)
+    }
+}
+
+impl<C: ConnectionLike + Clone + Send + Sync> Connection for C {
+    fn send(&self, command: Cmd) -> BoxFuture<'_, RedisResult<Value>> {
+        let mut connection = self.clone();
+        Box::pin(async move { connection.req_packed_command(&command).await?.extract_error() })
+    }
+
+    fn send_all(&self, mut pipeline: Pipeline) -> BoxFuture<'_, RedisResult<Vec<Value>>> {
+        let mut connection = self.clone();
+        Box::pin(async move { pipeline.ignore_errors().query_async(&mut connection).await })
+    }
+}
+
+/// What makes connections, for commands that block: on one that is shared, all others would wait
+/// behind them. `redis::Client` and `redis::cluster::ClusterClient` are such. For Sentinel, implement
+/// it: ask for the primary at each call.
+pub trait Connector: Send + Sync + 'static {
+    /// A new connection, that waits for a reply for [`REPLY_WITHIN`] at most.
+    fn connect(&self) -> BoxFuture<'_, RedisResult<Arc<dyn Connection>>>;
+
+    /// Whether queues in different slots may be on different nodes.
+    fn is_cluster(&self) -> bool {
+        false
+    }
+}
+
+/// How long a connection of a [`Connector`] waits for a reply: longer than a command blocks, and
+/// not for ever when a server has vanished.
+pub const REPLY_WITHIN: Duration = Duration::from_secs(5);
+const WAIT_AT_MOST: Duration = Duration::from_secs(2);
+
+/// A connection that is used by one task, and may block.
+struct Own<C>(C);
+
+impl<C: Connection> Connection for Own<C> {
+    fn send(&self, command: Cmd) -> BoxFuture<'_, RedisResult<Value>> {
+        self.0.send(command)
+    }
+
+    fn send_all(&self, pipeline: Pipeline) -> BoxFuture<'_, RedisResult<Vec<Value>>> {
+        self.0.send_all(pipeline)
+    }
+
+    fn longest_wait(&self) -> Duration {
+        WAIT_AT_MOST
+    }
+}
+
+impl Connector for redis::Client {
+    fn connect(&self) -> BoxFuture<'_, RedisResult<Arc<dyn Connection>>> {
+        let config = redis::AsyncConnectionConfig::new().set_response_timeout(Some(REPLY_WITHIN));
+        Box::pin(async move {
+            let made = self.get_multiplexed_async_connection_with_config(&config).await?;
+            Ok(Arc::new(Own(made)) as Arc<dyn Connection>)
+        })
+    }
+}
+
+#[cfg(feature = "cluster")]
+impl Connector for redis::cluster::ClusterClient {
+    fn connect(&self) -> BoxFuture<'_, RedisResult<Arc<dyn Connection>>> {
+        let config = redis::cluster::ClusterConfig::new().set_response_timeout(REPLY_WITHIN);
+        Box::pin(async move {
+            let made = self.get_async_connection_with_config(config).await?;
+            Ok(Arc::new(Own(made)) as Arc<dyn Connection>)
+        })
+    }
+
+    fn is_cluster(&self) -> bool {
+        true
+    }
+}
+
+impl<T: Connector + ?Sized> Connector for Arc<T> {
+    fn connect(&self) -> BoxFuture<'_, RedisResult<Arc<dyn Connection>>> {
+        (**self).connect()
+    }
+
+    fn is_cluster(&self) -> bool {
+        (**self).is_cluster()
+    }
+}
+
+type Read<T> = Box<dyn FnOnce(Value) -> Result<T> + Send + Sync>;
+
+/// A command: its words, and how its reply is read.
+pub(crate) struct Command<T> {
+    pub(crate) words: Words,
+    read: Read<T>,
+    /// Where among the words the milliseconds are for which the command waits.
+    wait_at: Option<usize>,
+    /// Whether a reply says that what was waited for hasn't come.
+    is_waiting: fn(&Value) -> bool,
+    /// A value that could not be encoded.
+    failed: Option<Error>,
+}
+
+impl<T> Command<T> {
+    pub(crate) fn new(
+        words: Words,
+        read: impl FnOnce(Value) -> Result<T> + Send + Sync + 'static,
+    ) -> Self {
+        let is_waiting = |reply: &Value| matches!(reply, Value::Nil);
+        Self { words, read: Box::new(read), wait_at: None, is_waiting, failed: None }
+    }
+
+    /// The last word is for how long to wait.
+    pub(crate) fn waits(&mut self) {
+        self.wait_at = self.words.0.len().checked_sub(1);
+    }
+
+    pub(crate) fn waiting_while(mut self, is_waiting: fn(&Value) -> bool) -> Self {
+        self.is_waiting = is_waiting;
+        self
+    }
+
+    /// A word that may fail to be made.
+    pub(crate) fn encoded(&mut self, word: Result<Vec<u8>>) {
+        match word {
+            Ok(word) => self.words.0.push(word),
+            Err(error) => self.failed = self.failed.take().or(Some(error)),
+        }
+    }
+
+    pub(crate) fn on(self, pipeline: &mut Pipeline) -> Result<Later<T>> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        let place = pipeline.len();
+        pipeline.add_command(cmd(&self.words));
+        Ok(Later { place, read: self.read })
+    }
+
+    pub(crate) async fn send(self, connection: &dyn Connection) -> Result<T> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        let mut wait = Wait::of(&self.words, self.wait_at, connection.longest_wait());
+        let mut words = self.words;
+        let mut reply = Value::Nil;
+        while let Some(piece) = wait.next_piece() {
+            if let (Some(at), Some(piece_ms)) = (self.wait_at, piece) {
+                if let Some(word) = words.0.get_mut(at) {
+                    *word = piece_ms.to_string().into_bytes();
+                }
+            }
+            reply = connection.send(cmd(&words)).await?;
+            if !(self.is_waiting)(&reply) {
+                break;
+            }
+        }
+        (self.read)(reply)
+    }
+}
+
+/// A wait in pieces.
+struct Wait {
+    is_over: bool,
+    /// None for a command that is sent once, as it is.
+    left: Option<Left>,
+}
+
+struct Left {
+    /// None for a wait without limit.
+    until: Option<Instant>,
+    at_most_ms: u64,
+}
+
+impl Wait {
+    fn of(words: &Words, at: Option<usize>, at_most: Duration) -> Self {
+        let told = at.and_then(|at| words.0.get(at));
+        let wanted = told.and_then(|word| std::str::from_utf8(word).ok()?.parse::<u64>().ok());
+        let at_most_ms = u64::try_from(at_most.as_millis()).unwrap_or(u64::MAX);
+        let left = wanted.filter(|&ms| ms == 0 || ms > at_most_ms).map(|ms| Left {
+            until: (ms > 0)
+                .then(|| Instant::now().checked_add(Duration::from_millis(ms)))
+                .flatten(),
+            at_most_ms,
+        });
+        Self { is_over: false, left }
+    }
+
+    /// None when the wait is over; else how long the next piece is, if that is to be said.
+    fn next_piece(&mut self) -> Option<Option<u64>> {
+        let Some(left) = &self.left else {
+            return (!std::mem::replace(&mut self.is_over, true)).then_some(None);
+        };
+        let Some(until) = left.until else { return Some(Some(left.at_most_ms)) };
+        let left_ms = until.saturating_duration_since(Instant::now()).as_millis();
+        let piece = u64::try_from(left_ms).unwrap_or(u64::MAX).min(left.at_most_ms);
+        (piece > 0).then_some(Some(piece))
+    }
+}
+
+pub(crate) fn cmd(words: &Words) -> Cmd {
+    let mut command = Cmd::with_capacity(words.0.len(), words.0.iter().map(Vec::len).sum());
+    for word in &words.0 {
+        command.arg(word.as_slice());
+    }
+    command
+}
+
+/// The reply of a command on a pipeline, once that is executed.
+pub struct Later<T> {
+    place: usize,
+    read: Read<T>,
+}
+
+impl<T> Later<T> {
+    /// The reply among those of the pipeline: `pipeline.ignore_errors().query_async::<Vec<Value>>(…)`
+    /// has all of them. An error of this command is returned.
+    pub fn of(self, replies: &[Value]) -> Result<T> {
+        let reply = replies.get(self.place).ok_or_else(|| Error::reply(replies.len()))?;
+        (self.read)(reply.clone().extract_error()?)
+    }
+}
+
+/// Waits for a future for a time at most: true when it came.
+pub(crate) async fn within(limit: Duration, wanted: impl Future<Output = ()>) -> bool {
+    tokio::time::timeout(limit, wanted).await.is_ok()
+}
