@@ -29,6 +29,7 @@ pub struct Queue {
     pub(crate) connection: Arc<dyn Connection>,
     pub(crate) name: Text,
     pub(crate) codec: Codec,
+    #[cfg(feature = "opentelemetry")]
     pub(crate) is_traced: bool,
 }
 
@@ -41,7 +42,13 @@ impl Queue {
     /// The same over a connection that others have, too.
     pub fn shared(connection: Arc<dyn Connection>, name: impl AsRef<[u8]>) -> Self {
         let name = name.as_ref().to_vec().into();
-        Self { connection, name, codec: Codec::Json, is_traced: false }
+        Self {
+            connection,
+            name,
+            codec: Codec::Json,
+            #[cfg(feature = "opentelemetry")]
+            is_traced: false,
+        }
     }
 
     /// The same queue, whose bodies and results are written by another codec.

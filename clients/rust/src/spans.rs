@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::future::Future;
 
 use opentelemetry::global;
-use opentelemetry::trace::{FutureExt, Span, SpanKind, Status, TraceContextExt, Tracer};
+use opentelemetry::trace::{FutureExt, SpanKind, Status, TraceContextExt, Tracer};
 use opentelemetry::{Context, KeyValue};
 
 use crate::envelope::Headers;

@@ -1,1 +1,137 @@
+//! Queues on a real server: what the contract (clients/contract) can't see from outside.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::future::IntoFuture;
+use std::pin::pin;
+use std::time::{Duration, SystemTime};
+
+use dq_client::testing::Server;
+use dq_client::{Added, Body, Codec, Connector, Error, Millis, Queue, Raw, State, UnixMillis};
+use futures_util::TryStreamExt;
+use serde_json::{json, Value};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+async fn server() -> (Server, redis::Client) {
+    let server = Server::start().await.unwrap();
+    let client = redis::Client::open(server.url()).unwrap();
+    (server, client)
+}
+
+async fn queue(client: &redis::Client, name: &str) -> Queue {
+    Queue::new(client.get_multiplexed_async_connection().await.unwrap(), name)
+}
+
+#[test]
+fn a_job_is_never_early() {
+    assert_eq!(Duration::from_nanos(1).millis(), 1);
+    assert_eq!(Duration::from_millis(1500).millis(), 1500);
+    assert_eq!(Duration::from_micros(1_500_001).millis(), 1501);
+    assert_eq!((SystemTime::UNIX_EPOCH + Duration::from_nanos(1)).unix_millis(), 1);
+    assert_eq!((SystemTime::UNIX_EPOCH - Duration::from_nanos(1)).unix_millis(), 0);
+}
+
+#[test]
+fn raw_bytes_stay_as_they_are() {
+    assert_eq!(Raw(b"\x00\xff").encode(Codec::Json).unwrap(), b"\x00\xff");
+    assert_eq!("a".encode(Codec::Json).unwrap(), b"\"a\"");
+}
+
+#[tokio::test]
+async fn refusals_have_types() {
+    let (_server, client) = server().await;
+    let queue = queue(&client, "q").await;
+    assert_eq!(queue.add("a", 1).await.unwrap(), Added::Added("a".into()));
+    assert_eq!(queue.add("a", 1).nx().await.unwrap(), Added::Taken("a".into()));
+    assert!(matches!(queue.add("a", 1).await, Err(Error::Exists(_))));
+    assert!(matches!(queue.add("b", 1).after(["none"]).await, Err(Error::NoJob(_))));
+    assert!(matches!(queue.add("b", 1).priority(256).await, Err(Error::Invalid(_))));
+    queue.alter().maxjobs(1).await.unwrap();
+    assert!(matches!(queue.add("b", 1).await, Err(Error::Full(_))));
+}
+
+#[tokio::test]
+async fn a_command_that_the_server_does_not_have_says_so() {
+    let (_server, client) = server().await;
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let unknown = redis::cmd("DQ.NOTHING").exec_async(&mut connection).await.unwrap_err();
+    assert!(matches!(Error::from(unknown), Error::NoModule(_)));
+}
+
+#[tokio::test]
+async fn a_wait_may_be_longer_than_the_patience_of_a_connection() {
+    let (_server, client) = server().await;
+    // By default it gives up on a reply after half a second.
+    let queue = queue(&client, "q").await;
+    queue.add("a", "body").delay(Duration::from_millis(1200)).await.unwrap();
+    let begun = std::time::Instant::now();
+    let taken = queue.pop().block(HOUR).await.unwrap();
+    assert!(begun.elapsed() >= Duration::from_millis(1199));
+    assert_eq!(taken[0].body::<String>().unwrap(), "body");
+    let over = queue.pop().block(Duration::from_millis(700)).await.unwrap();
+    assert!(over.is_empty());
+}
+
+#[tokio::test]
+async fn a_result_is_waited_for() {
+    let (_server, client) = server().await;
+    let (queue, own) = (queue(&client, "q").await, client.connect().await.unwrap());
+    queue.add("a", ()).keep(HOUR).await.unwrap();
+    let waiting = tokio::spawn(Queue::shared(own, "q").result("a").block(HOUR).into_future());
+    let taken = queue.pop().await.unwrap();
+    queue.done("a", taken[0].lease.unwrap()).result(17).await.unwrap();
+    let outcome = waiting.await.unwrap().unwrap().unwrap();
+    assert_eq!(outcome.value::<i64>().unwrap(), Some(17));
+}
+
+#[tokio::test]
+async fn streams_walk_through_all_pages() {
+    let (_server, client) = server().await;
+    let queue = queue(&client, "q").await;
+    let mut ids: Vec<String> = (0..250).map(|number| format!("job:{number:03}")).collect();
+    for (number, id) in ids.iter().enumerate() {
+        // Several have the same time, also where a page ends.
+        let due = HOUR + Duration::from_secs(number as u64 / 7);
+        queue.add(id, number).delay(due).group(format!("g{}", number % 3)).await.unwrap();
+    }
+    let peeked: Vec<_> = queue.peek_all(State::Delayed, None).try_collect().await.unwrap();
+    assert_eq!(peeked.iter().map(|job| job.id.to_string()).collect::<Vec<_>>(), ids);
+    assert_eq!(peeked[249].body::<usize>().unwrap(), 249);
+    let mut scanned: Vec<_> = queue
+        .scan_all(|scan| scan.count(20))
+        .map_ok(|id| id.to_string())
+        .try_collect()
+        .await
+        .unwrap();
+    scanned.sort();
+    scanned.dedup();
+    ids.sort();
+    assert_eq!(scanned, ids);
+    let mut groups = pin!(queue.groups_all(|groups| groups.count(1)));
+    let mut delayed = 0;
+    while let Some(group) = groups.try_next().await.unwrap() {
+        delayed += group.delayed;
+    }
+    assert_eq!(delayed, 250);
+}
+
+#[tokio::test]
+async fn commands_go_onto_a_pipeline() {
+    let (_server, client) = server().await;
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let queue = queue(&client, "q").await;
+    let mut pipeline = redis::pipe();
+    pipeline.atomic();
+    let first = queue.add("a", json!({"n": 1})).on(&mut pipeline).unwrap();
+    pipeline.set("paid", "no");
+    let second = queue.add("a", json!({"n": 2})).on(&mut pipeline).unwrap();
+    let info = queue.info().on(&mut pipeline).unwrap();
+    let replies: Vec<redis::Value> =
+        pipeline.ignore_errors().query_async(&mut connection).await.unwrap();
+    assert_eq!(first.of(&replies).unwrap(), Added::Added("a".into()));
+    assert!(matches!(second.of(&replies), Err(Error::Exists(_))));
+    assert_eq!(info.of(&replies).unwrap().unwrap().ready, 1);
+    let job = queue.get("a").await.unwrap().unwrap();
+    assert_eq!(job.body::<Value>().unwrap(), json!({"n": 1}));
+}

@@ -108,6 +108,7 @@ impl Done {
     }
 
     /// Adds this job in the same step.
+    #[allow(clippy::should_implement_trait)]
     pub fn add(mut self, job: &NewJob) -> Self {
         self.words().token("ADD");
         match job.told(&self.queue) {

@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn each_queue_is_the_first_as_often_as_its_weight_says() {
         let client = redis::Client::open("redis://127.0.0.1/").unwrap();
-        let link = crate::worker::link::Link::new(&(Arc::new(client) as _));
+        let link = crate::worker::link::Link::over(&(Arc::new(client) as _));
         let queue = |name| Queue::shared(link.clone(), name);
         let mut all = sources(&[(queue("big"), 3), (queue("small"), 1)], 10, false).unwrap();
         let firsts: Vec<usize> = (0..8).map(|_| all[0].order().first).collect();

@@ -18,7 +18,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn new(connector: &Arc<dyn Connector>) -> Arc<dyn Connection> {
+    pub(super) fn over(connector: &Arc<dyn Connector>) -> Arc<dyn Connection> {
         Arc::new(Self { connector: connector.clone(), current: Mutex::default() })
     }
 

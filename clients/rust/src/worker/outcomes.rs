@@ -40,6 +40,7 @@ impl Done {
     }
 
     /// A job that is added in the same step.
+    #[allow(clippy::should_implement_trait)]
     pub fn add(mut self, job: NewJob) -> Self {
         self.add.push(job);
         self

@@ -1,5 +1,6 @@
 //! A worker at work: its parts, its start and its end.
 
+use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -52,7 +53,7 @@ impl Worker {
         let (settlements, coming) = mpsc::unbounded_channel();
         let grace = self.grace;
         let schedules = self.schedules;
-        let control = Link::new(&self.connector);
+        let control = Link::over(&self.connector);
         let queues = self.queues.iter().map(|(queue, _)| queue.over(control.clone()));
         let shift = Arc::new(Shift {
             queues: queues.map(|queue| (queue, Arc::new(Hands::new()))).collect(),
@@ -67,7 +68,7 @@ impl Worker {
         });
         let _end = shift.ended.clone().drop_guard();
         let closing = CancellationToken::new();
-        let settler = Settler { link: Link::new(&shift.connector), is_cluster };
+        let settler = Settler { link: Link::over(&shift.connector), is_cluster };
         let mut settling = tokio::spawn(settler.run(coming, closing.clone()));
         let mut keeping = shift.keeping();
 
@@ -101,7 +102,7 @@ impl Shift {
         let all = self.queues.iter().map(|(_, hands)| hands.clone()).collect();
         keeping.spawn(renewing::watch(all, self.ttr));
         for (queue, hands) in &self.queues {
-            let queue = queue.over(Link::new(&self.connector));
+            let queue = queue.over(Link::over(&self.connector));
             keeping.spawn(renewing::keep(queue, hands.clone(), self.ttr));
         }
         keeping
@@ -113,7 +114,7 @@ impl Shift {
         sources: Vec<Source>,
         schedules: Vec<(Queue, crate::NewJob)>,
     ) -> Result<()> {
-        let link = Link::new(&self.connector);
+        let link = Link::over(&self.connector);
         for (queue, job) in &schedules {
             let queue = queue.over(link.clone());
             ask(|| Add::of(&queue, job), || self.stop.is_cancelled()).await?;
@@ -140,7 +141,7 @@ impl Shift {
     }
 
     async fn fetch(self: Arc<Self>, mut source: Source) -> Result<()> {
-        let link = Link::new(&self.connector);
+        let link = Link::over(&self.connector);
         let waits = (renewing::interval(self.ttr), self.ttr);
         while !self.stop.is_cancelled() {
             let mut places = tokio::select! {
@@ -249,5 +250,3 @@ async fn traced(job: &RunningJob, work: impl Future<Output = Ended>) -> Ended {
 async fn traced(_: &RunningJob, work: impl Future<Output = Ended>) -> Ended {
     work.await
 }
-
-use std::future::Future;

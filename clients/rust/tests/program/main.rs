@@ -1,6 +1,8 @@
 //! The test program of this client: it carries out what the contract's runner asks for.
 //! clients/contract/README.md describes the conversation.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
 mod calls;
 mod scripts;
 mod values;
