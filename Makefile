@@ -142,6 +142,7 @@ test-clients: build ## check and test the clients, and play their contract with 
 	@scripts/setup.sh clients
 	cd clients/python && $(clients)/mypy --cache-dir ../../target/.mypy_cache && $(clients)/pyright
 	cd clients/python && $(clients)/python -m pytest
+	scripts/test_rust_client.sh
 	cd clients/contract && $(clients)/python -m pytest --numprocesses 3 $(ARGS)
 
 test-kombu: build ## check and test kombu-dq with real Celery workers, 100,000 ETAs too (about ten minutes; ETAS=10000 for fewer)
@@ -165,6 +166,8 @@ lint: ## check format, clippy, Python and shell
 	cargo clippy --locked --manifest-path examples/rust/Cargo.toml --target-dir target/examples/rust/target -- -D warnings
 	cargo fmt --check --manifest-path board/Cargo.toml
 	cargo clippy --all-targets --locked --manifest-path board/Cargo.toml -- -D warnings
+	cargo fmt --check --manifest-path clients/rust/Cargo.toml
+	cargo clippy --all-targets --all-features --locked --manifest-path clients/rust/Cargo.toml --target-dir target/clients/rust -- -D warnings
 	cargo fmt --check --manifest-path fuzz/Cargo.toml
 	cargo fmt --check --manifest-path bench/Cargo.toml
 	cargo clippy --locked --all-targets --manifest-path bench/Cargo.toml --target-dir target/bench-build -- -D warnings
@@ -172,7 +175,7 @@ lint: ## check format, clippy, Python and shell
 	$(python) -m ruff check
 	target/venv/bin/shellcheck scripts/*.sh .ci/run
 
-dist: ## build archives, Debian packages and Python packages of a release into target/dist (ARGS=x86_64 or aarch64 for one)
+dist: ## build archives, Debian packages, Python packages and the .crate of a release into target/dist (ARGS=x86_64 or aarch64 for one)
 	@scripts/setup.sh dist
 	scripts/dist.sh $(ARGS)
 

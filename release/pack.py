@@ -7,6 +7,7 @@ pack.py --out FOLDER --build FOLDER ARCH…
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,7 @@ ZIG = Path(ziglang.__file__).parent
 GLIBC = "2.28"
 
 PYTHON_PACKAGES = ("integrations/kombu-dq", "clients/python")
+CRATE = "clients/rust"
 
 PAGES = ("README.md", "CHANGELOG.md", "ARCHITECTURE.md", "LICENSE", "redis.conf.example")
 EXAMPLES = (".md", ".py", ".txt", ".js", ".json", ".java", ".xml", ".rs", ".toml", ".lock")
@@ -70,6 +72,7 @@ def main() -> None:
         pack(arch, version, options.build, options.out, epoch)
     for folder in PYTHON_PACKAGES:
         pack_python(folder, options.out)
+    pack_crate(CRATE, options.build, options.out)
     made = {path.name: path.read_bytes() for path in options.out.iterdir()}
     (options.out / "SHA256SUMS").write_text(archive.sums(made))
     print(*(options.out / name for name in sorted(made)), options.out / "SHA256SUMS", sep="\n")
@@ -114,6 +117,26 @@ def pack_python(folder: str, out: Path) -> None:
         check=True,
         stdout=subprocess.DEVNULL,
     )
+
+
+def pack_crate(folder: str, build: Path, out: Path) -> None:
+    """The same bytes for the same sources: made from a copy that git knows nothing of, for cargo would
+    write down the commit. Whether the package builds, tests/dist sees.
+    """
+    copy, target = build.resolve() / "crate-sources", build.resolve() / "crate"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(ROOT / folder, copy, ignore=shutil.ignore_patterns("target"))
+    subprocess.run(
+        [
+            *("cargo", "package", "--quiet", "--locked", "--no-verify", "--allow-dirty"),
+            *("--target-dir", target),
+        ],
+        cwd=copy,
+        check=True,
+    )
+    (made,) = (target / "package").glob("*.crate")
+    shutil.copyfile(made, out / made.name)
 
 
 def papers(name: str, version: str, arch: str, epoch: int) -> dict[str, bytes]:

@@ -327,7 +327,7 @@ make_clients_venv() {
   local lock=$package/tests/requirements.txt
   cat $lock $package/pyproject.toml | cmp -s - $clients/made-from && return
   say "installing $lock into $clients/venv"
-  rm -rf $clients
+  rm -rf $clients/venv $clients/made-from
   mkdir -p $clients
   "$(find_python)" -m venv $clients/venv
   $clients/venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement $lock \

@@ -11,7 +11,7 @@ from conftest import HERE, TOOLS, VERSION, run
 from harness.paths import ROOT, TARGET
 
 BUILD = TARGET / "dist-build"
-OWN_VERSIONS = ("kombu_dq-", "dq_client-")
+OWN_VERSIONS = ("kombu_dq-", "dq_client-", "dq-client-")
 
 
 @pytest.fixture(scope="session")
@@ -107,7 +107,7 @@ def test_one_release_has_one_version(dist: Path, bom: dict) -> None:
     assert newest
     assert VERSION == board == newest[1] == bom["metadata"]["component"]["version"]
     for path in dist.iterdir():
-        # The Python packages have versions of their own.
+        # The other packages have versions of their own.
         assert path.name == "SHA256SUMS" or VERSION in path.name or path.name.startswith(OWN_VERSIONS)
 
 
