@@ -120,8 +120,8 @@ def pack_python(folder: str, out: Path) -> None:
 
 
 def pack_crate(folder: str, build: Path, out: Path) -> None:
-    """The same bytes for the same sources: made from a copy that git knows nothing of, for cargo would
-    write down the commit. Whether the package builds, tests/dist sees.
+    """The same bytes for the same sources: made from a copy that git knows nothing of, for cargo
+    would write down the commit. Whether the package builds, tests/dist sees.
     """
     copy, target = build.resolve() / "crate-sources", build.resolve() / "crate"
     shutil.rmtree(copy, ignore_errors=True)
