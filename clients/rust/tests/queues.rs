@@ -9,9 +9,11 @@ use std::time::{Duration, SystemTime};
 use dq_client::testing::Server;
 use dq_client::{Added, Body, Codec, Connector, Error, Millis, Queue, Raw, State, UnixMillis};
 use futures_util::TryStreamExt;
+use redis::aio::MultiplexedConnection;
 use serde_json::{json, Value};
 
 const HOUR: Duration = Duration::from_secs(3600);
+const WITHIN: Duration = Duration::from_secs(30);
 
 async fn server() -> (Server, redis::Client) {
     let server = Server::start().await.unwrap();
@@ -19,8 +21,16 @@ async fn server() -> (Server, redis::Client) {
     (server, client)
 }
 
+/// The machine may have much else to do: by default a connection waits for half a second.
+async fn connection(client: &redis::Client, patience: Duration) -> MultiplexedConnection {
+    let config = redis::AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(WITHIN))
+        .set_response_timeout(Some(patience));
+    client.get_multiplexed_async_connection_with_config(&config).await.unwrap()
+}
+
 async fn queue(client: &redis::Client, name: &str) -> Queue {
-    Queue::new(client.get_multiplexed_async_connection().await.unwrap(), name)
+    Queue::new(connection(client, WITHIN).await, name)
 }
 
 #[test]
@@ -54,7 +64,7 @@ async fn refusals_have_types() {
 #[tokio::test]
 async fn a_command_that_the_server_does_not_have_says_so() {
     let (_server, client) = server().await;
-    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let mut connection = connection(&client, WITHIN).await;
     let unknown = redis::cmd("DQ.NOTHING").exec_async(&mut connection).await.unwrap_err();
     assert!(matches!(Error::from(unknown), Error::NoModule(_)));
 }
@@ -62,12 +72,12 @@ async fn a_command_that_the_server_does_not_have_says_so() {
 #[tokio::test]
 async fn a_wait_may_be_longer_than_the_patience_of_a_connection() {
     let (_server, client) = server().await;
-    // By default it gives up on a reply after half a second.
-    let queue = queue(&client, "q").await;
-    queue.add("a", "body").delay(Duration::from_millis(1200)).await.unwrap();
+    let queue = Queue::new(connection(&client, Duration::from_secs(3)).await, "q");
     let begun = std::time::Instant::now();
+    queue.add("a", "body").delay(Duration::from_millis(3500)).await.unwrap();
     let taken = queue.pop().block(HOUR).await.unwrap();
-    assert!(begun.elapsed() >= Duration::from_millis(1199));
+    // The server's clock has whole milliseconds.
+    assert!(begun.elapsed() >= Duration::from_millis(3499));
     assert_eq!(taken[0].body::<String>().unwrap(), "body");
     let over = queue.pop().block(Duration::from_millis(700)).await.unwrap();
     assert!(over.is_empty());
@@ -119,7 +129,7 @@ async fn streams_walk_through_all_pages() {
 #[tokio::test]
 async fn commands_go_onto_a_pipeline() {
     let (_server, client) = server().await;
-    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let mut connection = connection(&client, WITHIN).await;
     let queue = queue(&client, "q").await;
     let mut pipeline = redis::pipe();
     pipeline.atomic();

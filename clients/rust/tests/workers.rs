@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use dq_client::testing::Server;
 use dq_client::worker::{Done, Failure, RunningJob, Worker};
-use dq_client::{Error, Queue};
+use dq_client::{Connector, Error, Queue};
 use tokio_util::sync::CancellationToken;
 
 const WITHIN: Duration = Duration::from_secs(30);
@@ -21,7 +21,7 @@ struct Place {
 async fn place() -> Place {
     let server = Server::start().await.unwrap();
     let client = redis::Client::open(server.url()).unwrap();
-    let queue = Queue::new(client.get_multiplexed_async_connection().await.unwrap(), "q");
+    let queue = Queue::shared(client.connect().await.unwrap(), "q");
     Place { _server: server, client, queue }
 }
 

@@ -38,6 +38,9 @@ async fn main() {
     }
 }
 
+/// With a machine that has much else to do: by default it is half a second for a reply.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 struct Program {
     connection: Option<Arc<dyn Connection>>,
     connector: Option<Arc<dyn Connector>>,
@@ -96,12 +99,19 @@ impl Program {
     async fn connect(&mut self, request: &Value) -> Answer {
         let url = format!("{}/?protocol=resp{}", text(&request["url"]), request["protocol"]);
         if request["cluster"] == true {
-            let client = redis::cluster::ClusterClient::new(vec![url])?;
+            let client = redis::cluster::ClusterClient::builder(vec![url])
+                .connection_timeout(PATIENCE)
+                .response_timeout(PATIENCE)
+                .build()?;
             self.connection = Some(Arc::new(client.get_async_connection().await?));
             self.connector = Some(Arc::new(client));
         } else {
             let client = redis::Client::open(url)?;
-            self.connection = Some(Arc::new(client.get_multiplexed_async_connection().await?));
+            let config = redis::AsyncConnectionConfig::new()
+                .set_connection_timeout(Some(PATIENCE))
+                .set_response_timeout(Some(PATIENCE));
+            let made = client.get_multiplexed_async_connection_with_config(&config).await?;
+            self.connection = Some(Arc::new(made));
             self.connector = Some(Arc::new(client));
         }
         Ok(true.into())
