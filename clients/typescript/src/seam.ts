@@ -167,7 +167,8 @@ function counted(multi: object): Count {
 
 /**
  * Executes a pipeline of either library, as a transaction if it is one of ioredis' `multi()` or of
- * node-redis. The reply of a command that failed is its error.
+ * node-redis. The reply of a command that failed is its error; where node-redis executes without a
+ * transaction, it tells the first error alone, which is thrown.
  */
 export async function executed(
   pipeline: Pipeline,
@@ -183,7 +184,7 @@ export async function executed(
   } catch (error) {
     // MultiErrorReply of node-redis
     const { replies } = error as { replies?: unknown[] };
-    if (replies === undefined) throw error;
+    if (replies === undefined) throw refusal(error) ?? error;
     return replies;
   }
 }

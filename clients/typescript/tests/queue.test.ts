@@ -1,0 +1,116 @@
+/** A queue through both libraries: what the contract doesn't look at. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  after,
+  chain,
+  Exists,
+  executed,
+  group,
+  Invalid,
+  type Pipeline,
+  Queue,
+  RAW,
+  step,
+} from "../src/index.ts";
+import { LIBRARIES, pipelineOf } from "./clients.ts";
+import { used } from "./server.ts";
+
+const server = used();
+
+async function collected<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}
+
+test("node-redis: a pipeline that is no transaction tells its first error alone", async () => {
+  const client = server.client("node-redis");
+  await new Queue(client, "orders").add("taken", 1);
+  const pipeline = pipelineOf(client, false);
+  new Queue(client, "orders").on(pipeline).add("taken", 2);
+  await assert.rejects(executed(pipeline, { transaction: false }), Exists);
+});
+
+for (const library of LIBRARIES) {
+  const queue = () => new Queue(server.client(library), "orders");
+
+  test(`${library}: what the server refuses is an error of a type`, async () => {
+    await queue().add("a", 1);
+    await assert.rejects(queue().add("a", 1), Exists);
+    await assert.rejects(queue().add("b", 1, { priority: 1000 }), Invalid);
+    const added = await queue().add("a", 1, { nx: true });
+    assert.deepEqual(added, { state: "taken", id: "a" });
+  });
+
+  for (const transaction of library === "ioredis" ? [true, false] : [true]) {
+    const kind = transaction ? "MULTI" : "pipeline";
+    test(`${library}: each reply on a ${kind} is that of its command`, async () => {
+      const client = server.client(library);
+      await queue().add("taken", 1);
+      const pipeline = pipelineOf(client, transaction);
+      set(pipeline, "before", "1");
+      const taken = queue().on(pipeline).add("taken", 2);
+      set(pipeline, "between", "2");
+      const added = queue().on(pipeline).add("new", 3);
+      const jobs = queue().on(pipeline).peek({ count: 10 });
+      set(pipeline, "behind", "3");
+      const replies = await executed(pipeline, { transaction });
+      assert.equal(replies.length, 6);
+      assert.throws(() => taken.of(replies), Exists);
+      assert.deepEqual(added.of(replies), { state: "added", id: "new" });
+      assert.deepEqual(
+        jobs.of(replies).map((job) => job.body),
+        [1, 3],
+      );
+    });
+  }
+
+  test(`${library}: a pipeline that is no transaction`, async () => {
+    const pipeline = pipelineOf(server.client(library), false);
+    const added = queue().on(pipeline).add("a", 1);
+    const length = queue().on(pipeline).len();
+    const replies = await executed(pipeline, { transaction: false });
+    assert.deepEqual([added.of(replies), length.of(replies)], [{ state: "added", id: "a" }, 1]);
+  });
+
+  test(`${library}: iterators go through all pages`, async () => {
+    const at = new Date(Date.now() + 3_600_000);
+    for (let n = 0; n < 25; n += 1) await queue().add(`job:${n}`, n, { at, group: `g${n}` });
+    const delayed = await collected(queue().peekAll("delayed", { count: 4 }));
+    assert.deepEqual(
+      delayed.map((job) => job.body),
+      Array.from({ length: 25 }, (_, n) => n),
+    );
+    assert.deepEqual(delayed[0]?.due, at);
+    const ids = new Set(await collected(queue().scanAll({ count: 3 })));
+    assert.equal(ids.size, 25);
+    const groups = await collected(queue().groupsAll({ count: 4 }));
+    assert.equal(new Set(groups.map((each) => each.group)).size, 25);
+  });
+
+  test(`${library}: a flow is added in one step, or not at all`, async () => {
+    const flow = chain(step(1, "a"), group(step(2, "b"), step(3, "c")), step(4, "d"));
+    const added = await queue().start(flow);
+    assert.deepEqual(
+      added.map(({ id }) => id),
+      ["a", "b", "c", "d"],
+    );
+    assert.equal((await queue().get("d"))?.edges?.pending, 2);
+    await queue().start(after(["d"], step(5, "e")));
+    assert.equal(await queue().len("held"), 4);
+  });
+
+  test(`${library}: bytes that are no text come back as they were`, async () => {
+    const data = Buffer.from([0, 255, 254, 10]);
+    const bytes = new Queue(server.client(library), "bytes", { codec: RAW });
+    await bytes.add("a", data);
+    const [job] = await bytes.pop();
+    assert.deepEqual(job?.body, data);
+  });
+}
+
+function set(pipeline: Pipeline, key: string, value: string): void {
+  (pipeline as unknown as { set(key: string, value: string): void }).set(key, value);
+}
