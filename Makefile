@@ -143,6 +143,7 @@ test-clients: build ## check and test the clients, and play their contract with 
 	cd clients/python && $(clients)/mypy --cache-dir ../../target/.mypy_cache && $(clients)/pyright
 	cd clients/python && $(clients)/python -m pytest
 	scripts/test_rust_client.sh
+	scripts/test_typescript.sh
 	cd clients/contract && $(clients)/python -m pytest --numprocesses 3 $(ARGS)
 
 test-kombu: build ## check and test kombu-dq with real Celery workers, 100,000 ETAs too (about ten minutes; ETAS=10000 for fewer)
@@ -158,7 +159,7 @@ test-celery: build ## run Celery's own integration cases on DQ (about twenty min
 	@scripts/setup.sh kombu
 	$(kombu)/python integrations/kombu-dq/tests/celery_cases.py $(ARGS)
 
-lint: ## check format, clippy, Python and shell
+lint: ## check format, clippy, Python, TypeScript and shell
 	@scripts/setup.sh lint
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
@@ -173,9 +174,10 @@ lint: ## check format, clippy, Python and shell
 	cargo clippy --locked --all-targets --manifest-path bench/Cargo.toml --target-dir target/bench-build -- -D warnings
 	$(python) -m ruff format --check
 	$(python) -m ruff check
+	scripts/test_typescript.sh check
 	target/venv/bin/shellcheck scripts/*.sh .ci/run
 
-dist: ## build archives, Debian packages, Python packages and the .crate of a release into target/dist (ARGS=x86_64 or aarch64 for one)
+dist: ## build archives, Debian, Python and npm packages and the .crate of a release into target/dist (ARGS=x86_64 or aarch64 for one)
 	@scripts/setup.sh dist
 	scripts/dist.sh $(ARGS)
 

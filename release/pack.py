@@ -27,6 +27,7 @@ GLIBC = "2.28"
 
 PYTHON_PACKAGES = ("integrations/kombu-dq", "clients/python")
 CRATE = "clients/rust"
+NPM_PACKAGE = ROOT / "clients" / "typescript"
 
 PAGES = ("README.md", "CHANGELOG.md", "ARCHITECTURE.md", "LICENSE", "redis.conf.example")
 EXAMPLES = (".md", ".py", ".txt", ".js", ".json", ".java", ".xml", ".rs", ".toml", ".lock")
@@ -73,6 +74,7 @@ def main() -> None:
     for folder in PYTHON_PACKAGES:
         pack_python(folder, options.out)
     pack_crate(CRATE, options.build, options.out)
+    pack_npm(options.build / "typescript", options.out)
     made = {path.name: path.read_bytes() for path in options.out.iterdir()}
     (options.out / "SHA256SUMS").write_text(archive.sums(made))
     print(*(options.out / name for name in sorted(made)), options.out / "SHA256SUMS", sep="\n")
@@ -137,6 +139,25 @@ def pack_crate(folder: str, build: Path, out: Path) -> None:
     )
     (made,) = (target / "package").glob("*.crate")
     shutil.copyfile(made, out / made.name)
+
+
+def pack_npm(build: Path, out: Path) -> None:
+    """The same bytes for the same sources: npm gives all files one time. The compiler lies beside
+    this Python (scripts/setup.sh dist).
+    """
+    tools = Path(sys.prefix) / "typescript" / "node_modules"
+    shutil.rmtree(build, ignore_errors=True)
+    shutil.copytree(
+        NPM_PACKAGE,
+        build,
+        ignore=shutil.ignore_patterns("node_modules", "dist", "tests", ".gitignore"),
+    )
+    (build / "node_modules").symlink_to(tools)
+    for command in (
+        [tools / ".bin" / "tsc", "-p", "tsconfig.build.json"],
+        ["npm", "pack", "--ignore-scripts", "--silent", "--pack-destination", out.resolve()],
+    ):
+        subprocess.run(command, cwd=build, check=True, stdout=subprocess.DEVNULL)
 
 
 def papers(name: str, version: str, arch: str, epoch: int) -> dict[str, bytes]:

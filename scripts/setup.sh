@@ -5,13 +5,13 @@
 #   setup.sh test    these, pytest in target/venv, and the servers of the tests in target/servers
 #   setup.sh board   all of test, and Chromium, Prometheus and Selenium for the tests of dq-board
 #   setup.sh kombu   these, and Celery, kombu-dq and what checks it in target/kombu
-#   setup.sh clients as test, and what checks and tests the clients in target/clients
+#   setup.sh clients as test, and what checks and tests the clients in target/clients and target/typescript
 #   setup.sh guides  as test, and what the guides of docs/migrate come from, in target/guides
 #   setup.sh dist    as build, zig and what packs releases in target/dist-tools, and by rustup the standard
 #                    libraries of the machines that releases are for
 #   setup.sh test-dist  as test and dist, lintian, systemd-analyze, a server for musl, and qemu with a server and libraries
 #                    for the other processor (DIST_ARCH=x86_64: for this one alone)
-#   setup.sh lint    a C compiler, libclang, and the linters in target/venv
+#   setup.sh lint    a C compiler, libclang, and the linters in target/venv and target/typescript
 #   setup.sh memcheck  as test, and valgrind
 #   setup.sh fuzz    what build needs, and a C++ compiler
 #   setup.sh count   what build needs, redis-server, and valgrind, which counts instructions
@@ -40,6 +40,7 @@ main() {
         fail "rustfmt or clippy is missing: rustup component add rustfmt clippy"
       install_packages
       make_venv
+      make_typescript
       ;;
     test | memcheck)
       install_packages
@@ -74,6 +75,7 @@ main() {
       make_venv
       gather_servers
       make_clients_venv
+      make_typescript
       ;;
     guides)
       install_packages
@@ -139,6 +141,7 @@ missing_packages() {
       [[ $purpose == lint || $purpose == dist || -x /usr/bin/redis-server ]] || missing+=(redis-server)
       venv_is_current || find_python >/dev/null || missing+=(python3 python3-venv)
       ;;&
+    clients | lint | dist | test-dist) has npm || missing+=(nodejs npm) ;;&
     guides)
       [[ -x /usr/bin/beanstalkd ]] || missing+=(beanstalkd)
       [[ -x /usr/bin/sidekiq ]] || missing+=(ruby-sidekiq ruby-redis)
@@ -335,6 +338,25 @@ make_clients_venv() {
   cat $lock $package/pyproject.toml >$clients/made-from
 }
 
+# What checks and builds TypeScript's, and both client libraries: its lock, in a folder of its own.
+install_for_typescript() {
+  local package=clients/typescript folder=$1
+  cat $package/package.json $package/package-lock.json | cmp -s - "$folder/made-from" && return
+  say "installing $package/package-lock.json into $folder"
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  cp $package/package.json $package/package-lock.json "$folder"
+  npm --prefix "$folder" ci --ignore-scripts --silent --no-fund --no-audit </dev/null ||
+    fail "npm ci failed, see above; it needs npm's registry"
+  cat $package/package.json $package/package-lock.json >"$folder/made-from"
+}
+
+# The compiler looks for packages beside the sources.
+make_typescript() {
+  install_for_typescript target/typescript
+  ln -sfn ../../target/typescript/node_modules clients/typescript/node_modules
+}
+
 # ---- what the guides come from -------------------------------------------------------------------
 
 gather_peers() {
@@ -356,6 +378,11 @@ gather_peers() {
 # ---- releases --------------------------------------------------------------------------------------
 
 make_dist_tools() {
+  make_dist_venv
+  install_for_typescript $dist_tools/typescript
+}
+
+make_dist_venv() {
   local requirements=release/requirements.txt
   cmp -s $requirements $dist_tools/requirements.txt && return
   say "installing $requirements into $dist_tools"
