@@ -3,7 +3,6 @@
 import { Cluster, Redis } from "ioredis";
 import { createClient, createCluster } from "redis";
 import type { Client, Pipeline } from "../src/index.ts";
-import type { NodeRedis, NodeRedisCluster } from "../src/seam.ts";
 
 export type Library = "node-redis" | "ioredis";
 export const LIBRARIES: readonly Library[] = ["node-redis", "ioredis"];
@@ -27,12 +26,12 @@ export async function connected(
     const many = createCluster({ rootNodes: [{ url }], RESP: protocol });
     many.on("error", () => {});
     await many.connect();
-    return many as NodeRedisCluster;
+    return many;
   }
   const one = createClient({ url, RESP: protocol });
   one.on("error", () => {});
   await one.connect();
-  return one as NodeRedis;
+  return one;
 }
 
 export function close(client: Client): void {
