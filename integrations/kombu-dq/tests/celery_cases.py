@@ -1,14 +1,17 @@
-"""Runs Celery's own integration cases with DQ for a broker: `make test-celery`.
+"""Runs Celery's own integration cases with DQ for broker and result backend: `make test-celery`.
 
-They come with Celery's source, which scripts/setup.sh fetches. Arguments are for pytest: ARGS="-k
-chord".
+They run beside the same cases with `redis://` for both, on a server of their own, so that differences
+are seen. They come with Celery's source, which scripts/setup.sh fetches. Arguments are for pytest:
+ARGS="-k chord". SIDES=dq in the environment leaves `redis` out.
 """
 
 import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
+from xml.etree import ElementTree
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
@@ -30,30 +33,71 @@ LEFT_OUT = {
 }
 
 
+#: What each side has for a broker and for a result backend. `redis-dq` is DQ's backend under a name that the
+#: cases for Redis don't skip: see celery_redis_cases.py.
+SIDES = {"dq": ("dq", "redis-dq"), "redis": ("redis", "redis")}
+
+Outcomes = dict[str, str]
+
+
 def main() -> int:
+    names = os.environ.get("SIDES", ",".join(SIDES)).split(",")
     with tempfile.TemporaryDirectory() as directory:
-        server = Server(KINDS[0], Path(directory))
-        try:
-            return run(server.port)
-        finally:
-            server.stop()
+        found = {name: run_on_own_server(name, Path(directory) / name) for name in names}
+    return report(found)
 
 
-def run(port: int) -> int:
+def run_on_own_server(side: str, directory: Path) -> Outcomes:
+    directory.mkdir()
+    server = Server(KINDS[0], directory)
+    try:
+        return run(side, server.port, directory / "outcomes.xml")
+    finally:
+        server.stop()
+
+
+def run(side: str, port: int, outcomes: Path) -> Outcomes:
+    broker, backend = SIDES[side]
     urls = {
-        "TEST_BROKER": f"dq://127.0.0.1:{port}/2",
-        "TEST_BACKEND": f"redis://127.0.0.1:{port}/1",
+        "TEST_BROKER": f"{broker}://127.0.0.1:{port}/2",
+        "TEST_BACKEND": f"{backend}://127.0.0.1:{port}/1",
         "REDIS_PORT": str(port),
+        "PYTHONPATH": str(HERE),
+        # Some start `celery`.
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     }
     files = [f"t/integration/test_{name}.py" for name in CASES]
-    options = ["-p", "no:cacheprovider", "-p", "celery.contrib.pytest", "-q", "-rfE"]
+    options = ["-p", "no:cacheprovider", "-p", "celery.contrib.pytest", "-p", "celery_redis_cases"]
+    options += ["-q", "-rfE", f"--junit-xml={outcomes}"]
     left_out = [f"--deselect=t/integration/test_{name}" for name in LEFT_OUT]
     command = [sys.executable, "-m", "pytest", *options, *left_out, *files, *sys.argv[1:]]
-    programs = {
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    }  # some start `celery`
-    source = ROOT / "target" / "kombu" / "celery"
-    return subprocess.run(command, cwd=source, env=os.environ | urls | programs).returncode
+    print(f"==== {broker}:// and {backend}://", flush=True)
+    subprocess.run(command, cwd=ROOT / "target" / "kombu" / "celery", env=os.environ | urls)
+    return read(outcomes)
+
+
+def read(path: Path) -> Outcomes:
+    """How each case ended. A session that broke off has written nothing down, and that is a failure."""
+    if not path.exists():
+        return {"the session": "failed"}
+    found = {}
+    for case in ElementTree.parse(path).iter("testcase"):
+        kinds = {child.tag for child in case}
+        is_bad = kinds & {"failure", "error"}
+        name = f"{case.get('classname')}::{case.get('name')}"
+        found[name] = "failed" if is_bad else "skipped" if "skipped" in kinds else "passed"
+    return found
+
+
+def report(found: dict[str, Outcomes]) -> int:
+    """Says how many ended how on each side, and which ended otherwise on one than on the other."""
+    for side, outcomes in found.items():
+        print(f"==== {side}: {dict(Counter(outcomes.values()))}")
+    for case in sorted(set().union(*found.values())):
+        ends = {side: outcomes.get(case, "not run") for side, outcomes in found.items()}
+        if len(set(ends.values())) > 1:
+            print("differs:", case, ends)
+    return int("failed" in found.get("dq", {}).values())
 
 
 if __name__ == "__main__":

@@ -7,8 +7,10 @@ import time
 from typing import Any
 
 import redis
-from celery import Celery, Task
+from celery import Celery, Task, group
 from celery.exceptions import Reject
+
+import dying
 
 app = Celery("celery_tasks", broker=os.environ["BROKER_URL"], backend=os.environ["RESULT_URL"])
 app.conf.update(
@@ -20,11 +22,12 @@ app.conf.update(
     broker_connection_retry_on_startup=True,
     worker_prefetch_multiplier=int(os.environ.get("PREFETCH", "4")),
     worker_cancel_long_running_tasks_on_connection_loss=False,
+    result_expires=int(os.environ.get("RESULT_EXPIRES", "3600")),
     timezone=os.environ.get("TIMEZONE") or None,
     enable_utc=os.environ.get("ENABLE_UTC", "yes") == "yes",
     task_create_missing_queues=True,
 )
-records = redis.Redis.from_url(os.environ["RESULT_URL"])
+records = redis.Redis.from_url(os.environ["RECORDS_URL"])
 
 
 @app.task
@@ -68,6 +71,56 @@ def tell_eta(self: Task) -> str | None:
 @app.task(bind=True, ignore_result=True)
 def record_eta(self: Task, key: str) -> None:
     records.rpush(key, self.request.eta, time.time())
+
+
+@app.task(acks_late=True, reject_on_worker_lost=True)
+def part(n: int) -> int:
+    """Of the header of a chord."""
+    dying.die_at("part")
+    return n
+
+
+@app.task(acks_late=True, reject_on_worker_lost=True)
+def body(numbers: list[int]) -> int:
+    """Writes down that it ran."""
+    dying.die_at("body")
+    records.rpush("runs", sum(numbers))
+    return sum(numbers)
+
+
+@app.task
+def fail(text: str) -> None:
+    raise ValueError(text)
+
+
+@app.task
+def errback(request: Any, error: Exception, traceback: Any) -> None:
+    records.rpush("errors", type(error).__name__)
+
+
+@app.task(bind=True)
+def replaced(self: Task, n: int) -> Any:
+    return self.replace(group(add.si(n, 0), add.si(n, 1)) | tsum.s())
+
+
+@app.task(bind=True)
+def more(self: Task, n: int) -> int:
+    """Adds a part to its own chord."""
+    self.add_to_chord(add.si(n, n))
+    return n
+
+
+@app.task(bind=True)
+def tell_state(self: Task) -> str:
+    self.update_state(state="PROGRESS", meta={"done": 1})
+    while not records.exists("go on"):
+        time.sleep(0.01)
+    return "told"
+
+
+@app.task
+def listed(numbers: list[Any]) -> list[Any]:
+    return numbers
 
 
 @app.task

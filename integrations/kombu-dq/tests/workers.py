@@ -16,9 +16,11 @@ RESULTS_DATABASE = 9
 
 
 def environment(port: int, **more: str) -> dict[str, str]:
+    records = f"redis://127.0.0.1:{port}/{RESULTS_DATABASE}"
     urls = {
         "BROKER_URL": f"dq://127.0.0.1:{port}/0",
-        "RESULT_URL": f"redis://127.0.0.1:{port}/{RESULTS_DATABASE}",
+        "RESULT_URL": records,
+        "RECORDS_URL": records,
     }
     return os.environ | urls | {"PYTHONPATH": str(HERE)} | more
 

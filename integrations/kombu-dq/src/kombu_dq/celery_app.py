@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
+
+
+def register_tasks() -> None:
+    """Has every app of this process know the task that ends a chord.
+
+    A worker makes its transport before its pool, so the children know it, too.
+    """
+    if "celery.app.base" in sys.modules:
+        importlib.import_module("kombu_dq.chords")
 
 
 def begun_tags() -> set[str] | None:

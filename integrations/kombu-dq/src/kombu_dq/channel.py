@@ -4,7 +4,7 @@ here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from queue import Empty
 from time import monotonic, time
 from types import MappingProxyType
@@ -18,11 +18,12 @@ from redis.backoff import NoBackoff
 from redis.exceptions import ResponseError
 from redis.retry import Retry
 
-from kombu_dq import celery_app, revoking
+from kombu_dq import celery_app, outbox, revoking
 from kombu_dq.job import Job, Payload, job_of, payload_of, supersedes
 from kombu_dq.leases import FINISH, UNBEGUN, Lease, Leases, bury
+from kombu_dq.outbox import Addition, Command, Outbox
 from kombu_dq.qos import QoS
-from kombu_dq.wire import Delivery, fields, plain_errors
+from kombu_dq.wire import Delivery, fields, in_one_transaction, plain_errors
 
 logger = get_logger("kombu_dq")
 
@@ -105,9 +106,16 @@ class Channel(redis_transport.Channel, BeforeKombu57):
 
     def _put(self, queue: str, message: Payload, **kwargs: Any) -> None:
         priority = self._get_message_priority(message)
-        job = job_of(message, priority)
+        addition = Addition(self.key_of(queue), job_of(message, priority), message, outbox.parts())
+        collected = outbox.current()
+        if collected is not None:
+            collected.additions.append(addition)
+            return
         with self.conn_or_acquire() as client, plain_errors():
-            self._add(client, self.key_of(queue), job, message)
+            if addition.parts is None:
+                self._add(client, addition.key, addition.job, message)
+            else:
+                in_one_transaction(client, addition.commands())
             self._maybe_update_queues_expire(client, queue)
 
     def _add(self, client: Redis, key: str, job: Job, message: Payload) -> None:
@@ -127,6 +135,75 @@ class Channel(redis_transport.Channel, BeforeKombu57):
                 # Tasks that were given the same id: kombu has always queued each of them.
                 job = job.under_another_id(message["properties"]["delivery_tag"])
         raise ResponseError(f"can't add {job.id!r} to {key!r}: its id comes and goes")
+
+    # ---- chords: see chords.py -----------------------------------------------------------------
+
+    def finish_part(self, queue: str, part: str, outcome: Any) -> None:
+        """Tells a chord what came of a part of its header; nothing, when it knows."""
+        with self.conn_or_acquire() as client, plain_errors():
+            client.execute_command("DQ.DONE", self.key_of(queue), part, "*", "RESULT", outcome)
+
+    def add_parts(self, queue: str, closing_id: str, parts: Sequence[str]) -> None:
+        """Makes a chord wait for more."""
+        key = self.key_of(queue)
+        with self.conn_or_acquire() as client, plain_errors():
+            commands: list[Command] = [
+                ["DQ.ADD", key, part, "", "HOLD", "BEFORE", 1, closing_id] for part in parts
+            ]
+            in_one_transaction(client, commands)
+
+    def parts_of(self, tag: str) -> list[tuple[str, str, Any]] | None:
+        """What came of all that a delivered closing job has waited for; None when it isn't ours."""
+        lease = self._lease_of(tag)
+        found: list[tuple[str, str, Any]] = []
+        place: int | None = 0
+        with self.conn_or_acquire() as client, plain_errors():
+            while place is not None:
+                reply: Any = client.execute_command(
+                    "DQ.DEPS", lease.key, lease.job_id, "FROM", place
+                )
+                if not reply:
+                    return None
+                place, parts = reply
+                found += [
+                    (bytes_to_str(part), bytes_to_str(state), what) for part, state, what in parts
+                ]
+        return found
+
+    def commit(self, tag: str, collected: Outbox) -> None:
+        """Ends a delivered job, and adds the messages that come of it: both or neither.
+
+        When its lease is void, nothing is added.
+        """
+        lease = self._lease_of(tag)
+        done: Command = ["DQ.DONE", lease.key, lease.job_id, lease.number]
+        adds = [command for each in collected.additions for command in each.commands()]
+        with self.conn_or_acquire() as client, plain_errors():
+            if collected.goes_into_one_done(lease.key):
+                for name, _key, *words in adds:
+                    done += [bytes_to_str(name).removeprefix("DQ."), *words]
+                replies = client.execute_command(*done)
+                replies = replies if isinstance(replies, list) else None
+            elif self.leases.renew(lease):
+                # The lease is good for a TTR: enough for one transaction.
+                _, *replies = in_one_transaction(client, [done, *adds])
+            else:
+                replies = None
+            if replies is None:
+                logger.warning("%s is another worker's by now", bytes_to_str(lease.job_id))
+                return
+            taken = {
+                command[2] for command, reply in zip(adds, replies, strict=True) if reply is None
+            }
+            for each in collected.additions:
+                if each.job.id in taken:  # by a task that was given the same id
+                    self._add(client, each.key, each.job, each.message)
+
+    def _lease_of(self, tag: str) -> Lease:
+        """The lease of a delivery, in whichever process it is worked on."""
+        rest, _, number = tag.rpartition(":")
+        queue, _, job_id = rest.partition(":chord:")
+        return Lease(self.key_of(queue), f"chord:{job_id}".encode(), int(number))
 
     def _put_fanout(self, exchange: str, message: Payload, routing_key: str, **kwargs: Any) -> None:
         super()._put_fanout(exchange, message, routing_key, **kwargs)

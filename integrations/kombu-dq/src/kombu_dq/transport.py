@@ -10,6 +10,7 @@ from typing import Any
 
 from kombu.transport import redis as redis_transport
 
+from kombu_dq import celery_app
 from kombu_dq.channel import Channel
 from kombu_dq.poller import Poller
 
@@ -28,6 +29,7 @@ class Transport(redis_transport.Transport):
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
+        celery_app.register_tasks()
         self.cycle: Any = Poller()
 
 

@@ -56,6 +56,15 @@ def in_one_go(client: Redis, commands: Sequence[Sequence[Any]]) -> list[Any]:
     return replies
 
 
+def in_one_transaction(client: Redis, commands: Sequence[Sequence[Any]]) -> list[Any]:
+    """The replies of a MULTI. The first error among them is raised."""
+    with client.pipeline(transaction=True) as pipeline:
+        for command in commands:
+            pipeline.execute_command(*command)
+        replies: list[Any] = pipeline.execute()
+    return replies
+
+
 @contextmanager
 def plain_errors() -> Iterator[None]:
     """Says what an error comes from. One that another connection may not have is an error of this

@@ -1,0 +1,225 @@
+"""Chords without counting workers.
+
+A chord is a closing job, held in the queue of the chord's body, and a held job beside it for each
+part of the header: its stand-in, which is finished with the part's result. When the last one is,
+the closing job is due. A worker that gets it publishes the body, and settles the job, in one
+transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from celery import group, shared_task, states
+from celery._state import get_current_task
+from celery.backends.base import _create_chord_error_with_cause
+from celery.canvas import _chain, _chord
+from celery.canvas import maybe_signature as _maybe_signature
+from celery.exceptions import ChordError, Reject
+from celery.result import GroupResult
+from kombu.log import get_logger
+
+from kombu_dq.channel import Channel
+from kombu_dq.job import MAX_ID_BYTES
+from kombu_dq.outbox import MAX_PARTS, Parts, collecting, held_behind
+from kombu_dq.wire import UNREACHABLE
+
+if TYPE_CHECKING:
+    from kombu_dq.backend import DQBackend
+
+logger = get_logger("kombu_dq")
+# Neither says what it returns when there is a signature, and a task.
+maybe_signature: Any = _maybe_signature
+current_task: Any = get_current_task
+
+CLOSING = "kombu_dq.close_chord"
+#: Leaves first.
+HIGHEST_PRIORITY = 0
+Reply = TypeVar("Reply")
+#: The ids of a header's results, nested as they are.
+Header = list[Any]
+
+
+def begin(backend: DQBackend, header_result_args: Any, body: Any) -> bool:
+    """Adds the closing job and its stand-ins.
+
+    False when the broker isn't DQ, or the header has more parts than a job can wait for.
+    """
+    app: Any = backend.app
+    group_id, results = header_result_args
+    header = _ids_of(results)
+    parts = list(dict.fromkeys(_part(group_id, task_id) for task_id in _leaves(header)))
+    if not 0 < len(parts) <= MAX_PARTS or any(len(part.encode()) > MAX_ID_BYTES for part in parts):
+        return False
+    queue = _queue_of(app, body)
+    expires: Any = backend.chord_expires if app.conf.get("result_chord_expires") else None
+    ttl_ms = max(1, round(expires * 1000)) if expires else None
+    close: Any = close_chord
+    with app.producer_or_acquire() as producer, held_behind(Parts(parts, ttl_ms)):
+        if not isinstance(producer.channel, Channel):
+            return False
+        close.apply_async(
+            (group_id, header, body, queue),
+            task_id=f"chord:{group_id}",
+            queue=queue,
+            priority=HIGHEST_PRIORITY,
+            serializer=body.options.get("serializer") or app.conf.task_serializer,
+            root_id=body.options.get("root_id"),
+            producer=producer,
+            add_to_parent=False,
+        )
+    return True
+
+
+def settle(backend: DQBackend, request: Any, state: str, result: Any) -> None:
+    """Finishes the stand-in of a part. The second time it does nothing."""
+    queue = _queue_of(backend.app, maybe_signature(request.chord, app=backend.app))
+    outcome = backend.encode([request.id, state, backend.encode_result(result, state)])
+    part = _part(request.group, request.id)
+    on_broker(backend.app, lambda channel: channel.finish_part(queue, part, outcome))
+
+
+def extend(backend: DQBackend, group_id: str, result: Any) -> None:
+    """Adds a part to the chord of the current task, which hasn't ended yet."""
+    chord = current_task().request.chord
+    queue = _queue_of(backend.app, maybe_signature(chord, app=backend.app))
+    parts = [_part(group_id, task_id) for task_id in _leaves(_ids_of([result]))]
+    on_broker(backend.app, lambda channel: channel.add_parts(queue, f"chord:{group_id}", parts))
+
+
+@shared_task(  # type: ignore[untyped-decorator]
+    bind=True,
+    name=CLOSING,
+    ignore_result=True,
+    acks_late=True,
+    reject_on_worker_lost=True,
+    acks_on_failure_or_timeout=False,
+)
+def close_chord(self: Any, group_id: str, header: Header, body: Any, queue: str) -> None:
+    """Publishes the body of a chord whose parts are all settled, or its error."""
+    app = self.app
+    callback = maybe_signature(body, app=app)
+    tag = self.request.properties["delivery_tag"]
+    try:
+        outcomes = on_broker(app, lambda channel: channel.parts_of(tag))
+        if outcomes is None:
+            return  # it is another worker's by now
+        with collecting() as outbox:
+            _publish(self, group_id, header, callback, outcomes)
+        on_broker(app, lambda channel: channel.commit(tag, outbox))
+    except UNREACHABLE as error:
+        raise Reject(error, requeue=True) from error
+
+
+def _publish(
+    task: Any, group_id: str, header: Header, callback: Any, outcomes: list[tuple[str, str, Any]]
+) -> None:
+    backend = task.app.backend
+    try:
+        found = [_outcome(backend, *outcome) for outcome in outcomes]
+        failed = next((each for each in found if each[1] in states.PROPAGATE_STATES), None)
+        if failed is not None:
+            task_id, _, error = failed
+            raise _create_chord_error_with_cause(
+                message=f"Dependency {task_id} raised {error!r}", original_exc=error
+            )
+        values = {task_id: value for task_id, _, value in found}
+        arguments = _folded(header, values)
+        at_first = set(_leaves(header))
+        arguments += [value for task_id, value in values.items() if task_id not in at_first]
+        _as_last_part(task, callback, found[-1][0], lambda: callback.delay(arguments))
+    except ChordError as error:
+        logger.exception("Chord %r raised: %r", group_id, error)
+        backend.chord_error_from_stack(callback, error)
+    except UNREACHABLE:
+        raise
+    except Exception as error:
+        logger.exception("Chord %r raised: %r", group_id, error)
+        backend.chord_error_from_stack(
+            callback, _create_chord_error_with_cause(f"Callback error: {error!r}", error)
+        )
+
+
+def _outcome(backend: DQBackend, part: str, state: str, what: Any) -> tuple[str, str, Any]:
+    """A part's task, its state and what came of it."""
+    if state != "done" or what is None:
+        task_id = part.partition("/")[2]
+        return task_id, states.FAILURE, ChordError(f"{part} is {state}: {what!r}")
+    decode: Any = backend.decode
+    task_id, task_state, value = decode(what)
+    exceptional: Any = states.EXCEPTION_STATES
+    if task_state in exceptional:
+        value = backend.exception_to_python(value)
+    return task_id, task_state, value
+
+
+def _as_last_part(task: Any, callback: Any, parent_id: str, publish: Callable[[], Any]) -> None:
+    """Publishes as the header's last task would: it is the parent, and its priority isn't ours."""
+    options = callback.options
+    priority = {"priority": options.get("priority")}
+    root_id = options.get("root_id") or task.request.root_id
+    task.push_request(id=parent_id, root_id=root_id, delivery_info=priority, children=[])
+    try:
+        publish()
+    finally:
+        task.pop_request()
+
+
+def on_broker(app: Any, do: Callable[[Channel], Reply]) -> Reply:
+    """Does something with a channel of the broker; again, on a new connection, when one is lost."""
+
+    def attempt(channel: Any) -> Reply:
+        return do(channel)
+
+    with app.pool.acquire(block=True) as connection:
+        reply, _ = connection.autoretry(attempt, connection.default_channel, max_retries=5)()
+    return reply  # type: ignore[no-any-return]
+
+
+# ---- what a chord is made of ---------------------------------------------------------------
+
+
+def _part(group_id: str, task_id: str) -> str:
+    return f"{group_id}/{task_id}"
+
+
+def _ids_of(results: Any) -> Header:
+    return [
+        _ids_of(result.results) if isinstance(result, GroupResult) else result.id
+        for result in results
+    ]
+
+
+def _leaves(header: Header) -> Iterator[str]:
+    for each in header:
+        if isinstance(each, list):
+            yield from _leaves(each)
+        else:
+            yield each
+
+
+def _folded(header: Header, values: dict[str, Any]) -> list[Any]:
+    return [_folded(each, values) if isinstance(each, list) else values[each] for each in header]
+
+
+def _queue_of(app: Any, body: Any) -> str:
+    """The queue of the body, or of what comes first in it."""
+    sig: Any = body
+    while True:
+        if sig.options.get("queue"):
+            queue = sig.options["queue"]
+            return str(getattr(queue, "name", queue))
+        inner: Any = ()
+        if isinstance(sig, (group, _chain, _chord)):
+            inner = sig.tasks.tasks if isinstance(sig.tasks, group) else sig.tasks
+        if not inner:
+            break
+        first: Any = maybe_signature(inner[0], app=app)
+        sig = first
+    names = ("exchange", "routing_key")
+    said: Any = sig.options
+    options = {name: said[name] for name in names if name in said}
+    route = app.amqp.router.route(options, sig.task, sig.args, sig.kwargs)
+    queue = route.get("queue")
+    return str(getattr(queue, "name", queue) or app.conf.task_default_queue)
