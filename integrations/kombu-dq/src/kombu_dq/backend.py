@@ -6,6 +6,7 @@ What it has in common with Celery's redis backend stays Celery's: URLs, TLS, con
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -73,12 +74,15 @@ class ResultConsumer(BaseResultConsumer):
         """Looks at all results that are awaited, or waits for the one that is."""
         with self._lock:
             awaited = list(self._awaited)
+        first: Any = None
+        found: list[Any] = []
         with self.reconnect_on_error():
             wait_s = LONG_LOOK_S if len(awaited) == 1 else GLANCE_S
             wait_s = wait_s if timeout is None else min(wait_s, timeout)
-            first = self.backend.await_result(awaited[0], wait_s) if awaited else None
-            if not awaited:
-                self._pause(wait_s)
+            if awaited:
+                first = self.backend.await_result(awaited[0], wait_s)
+            else:
+                time.sleep(wait_s)
             found = [first, *self.backend.results_of(awaited[1:])]
         for value in found:
             if value is not None:
@@ -88,8 +92,9 @@ class ResultConsumer(BaseResultConsumer):
             self.cancel_for(awaited[0])  # to the end of the row
             self.consume_from(awaited[0])
 
-    def _pause(self, seconds: float) -> None:
-        threading.Event().wait(seconds)
+    def _reconnect(self) -> None:
+        """Waits until the server is back. The next look shows what became of the results."""
+        self.backend.ensure(self.backend.client.ping, ())
 
 
 class DQBackend(redis_backend.RedisBackend):
@@ -105,6 +110,8 @@ class DQBackend(redis_backend.RedisBackend):
         self.results_key = RESULTS_KEY
         super().__init__(*args, **kwargs)
         self._is_set_up = False
+        #: The queue and the results of chords whose headers a generator is making.
+        self.open_chords: dict[str, tuple[str, Any]] = {}
 
     def _params_from_url(self, url: str, defaults: dict[str, Any]) -> Any:
         scheme, colon, rest = url.partition("://")
@@ -200,7 +207,7 @@ class DQBackend(redis_backend.RedisBackend):
             Backend.apply_chord(self, header_result_args, body, **kwargs)
 
     def set_chord_size(self, group_id: str, chord_size: int) -> None:
-        """Nothing: the parts are known by their ids."""
+        chords.close(self, group_id, chord_size)
 
     def on_chord_part_return(
         self, request: Any, state: str, result: Any, propagate: Any = None, **kwargs: Any

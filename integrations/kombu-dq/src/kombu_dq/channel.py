@@ -138,19 +138,48 @@ class Channel(redis_transport.Channel, BeforeKombu57):
 
     # ---- chords: see chords.py -----------------------------------------------------------------
 
-    def finish_part(self, queue: str, part: str, outcome: Any) -> None:
-        """Tells a chord what came of a part of its header; nothing, when it knows."""
-        with self.conn_or_acquire() as client, plain_errors():
-            client.execute_command("DQ.DONE", self.key_of(queue), part, "*", "RESULT", outcome)
+    def finish_part(
+        self, queue: str, closing_id: str, part: str, place: str, outcome: Any, keep_ms: int
+    ) -> None:
+        """Tells a chord what came of a part of its header; nothing, when it knows.
 
-    def add_parts(self, queue: str, closing_id: str, parts: Sequence[str]) -> None:
-        """Makes a chord wait for more."""
+        While the chord is open, the part is one by its place in the header. It is kept for
+        `keep_ms`, so that it isn't awaited once more.
+        """
+        key, result = self.key_of(queue), ("*", "RESULT", outcome)
+        with self.conn_or_acquire() as client, plain_errors():
+            if client.execute_command("DQ.DONE", key, part, *result):
+                return
+            stand_in = ["DQ.ADD", key, place, "", "HOLD", "BEFORE", 1, closing_id, "NX"]
+            done = ["DQ.DONE", key, place, *result, "KEEP", keep_ms]
+            try:
+                in_one_transaction(client, [stand_in, done])
+            except ResponseError as error:
+                if "NOTHELD" not in str(error):
+                    raise
+                logger.debug("%s is over, or has never been: %s", closing_id, error)
+
+    def add_parts(
+        self, queue: str, closing_id: str, parts: Sequence[str], *more: Sequence[Any]
+    ) -> None:
+        """Makes a chord wait for more, those aside that it knows. Then does what else is given."""
         key = self.key_of(queue)
         with self.conn_or_acquire() as client, plain_errors():
             commands: list[Command] = [
-                ["DQ.ADD", key, part, "", "HOLD", "BEFORE", 1, closing_id] for part in parts
+                ["DQ.ADD", key, part, "", "HOLD", "BEFORE", 1, closing_id, "NX"] for part in parts
             ]
-            in_one_transaction(client, commands)
+            in_one_transaction(client, [*commands, *more])
+
+    def close_parts(self, queue: str, closing_id: str, parts: Sequence[str]) -> None:
+        """These are all parts of a chord that was open."""
+        self.add_parts(
+            queue, closing_id, parts, ["DQ.RESUME", self.key_of(queue), "ID", closing_id]
+        )
+
+    def drop_parts(self, queue: str, parts: Sequence[str]) -> None:
+        """Removes those that were kept."""
+        with self.conn_or_acquire() as client, plain_errors():
+            client.execute_command("DQ.DEL", self.key_of(queue), *parts)
 
     def parts_of(self, tag: str) -> list[tuple[str, str, Any]] | None:
         """What came of all that a delivered closing job has waited for; None when it isn't ours."""

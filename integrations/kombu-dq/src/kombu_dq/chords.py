@@ -9,7 +9,7 @@ transaction.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from celery import group, shared_task, states
 from celery._state import get_current_task
@@ -18,10 +18,11 @@ from celery.canvas import _chain, _chord
 from celery.canvas import maybe_signature as _maybe_signature
 from celery.exceptions import ChordError, Reject
 from celery.result import GroupResult
+from celery.utils.functional import _regen
 from kombu.log import get_logger
 
+from kombu_dq import outbox
 from kombu_dq.channel import Channel
-from kombu_dq.job import MAX_ID_BYTES
 from kombu_dq.outbox import MAX_PARTS, Parts, collecting, held_behind
 from kombu_dq.wire import UNREACHABLE
 
@@ -39,29 +40,47 @@ HIGHEST_PRIORITY = 0
 Reply = TypeVar("Reply")
 #: The ids of a header's results, nested as they are.
 Header = list[Any]
+#: A part, its state, and what came of it.
+Found = tuple[str, str, Any]
+#: How long a generator may make a header: a day.
+KEEP_OPEN_MS = 24 * 3600 * 1000
+
+
+class Outcome(NamedTuple):
+    """What came of the task of a part."""
+
+    task_id: str
+    state: str
+    value: Any
+    #: Its place in the header; None when it was sent by itself.
+    place: int | None
 
 
 def begin(backend: DQBackend, header_result_args: Any, body: Any) -> bool:
     """Adds the closing job and its stand-ins.
 
+    A header that a generator makes is sent while it is made: its stand-ins are added at its end.
     False when the broker isn't DQ, or the header has more parts than a job can wait for.
     """
     app: Any = backend.app
     group_id, results = header_result_args
-    header = _ids_of(results)
-    parts = list(dict.fromkeys(_part(group_id, task_id) for task_id in _leaves(header)))
-    if not 0 < len(parts) <= MAX_PARTS or any(len(part.encode()) > MAX_ID_BYTES for part in parts):
-        return False
     queue = _queue_of(app, body)
+    is_open = _is_open(results)
+    header: Header | None
+    header, parts = (None, []) if is_open else _parts_of(group_id, results)
+    if not is_open and not 0 < len(parts) <= MAX_PARTS:
+        return False
     expires: Any = backend.chord_expires if app.conf.get("result_chord_expires") else None
     ttl_ms = max(1, round(expires * 1000)) if expires else None
     close: Any = close_chord
     with app.producer_or_acquire() as producer, held_behind(Parts(parts, ttl_ms)):
         if not isinstance(producer.channel, Channel):
             return False
+        if is_open:
+            backend.open_chords[group_id] = queue, results
         close.apply_async(
             (group_id, header, body, queue),
-            task_id=f"chord:{group_id}",
+            task_id=_closing(group_id),
             queue=queue,
             priority=HIGHEST_PRIORITY,
             serializer=body.options.get("serializer") or app.conf.task_serializer,
@@ -72,20 +91,48 @@ def begin(backend: DQBackend, header_result_args: Any, body: Any) -> bool:
     return True
 
 
+def _is_open(results: Any) -> bool:
+    """Whether a generator is to go on making the header while it is sent.
+
+    One of groups is made at once: their tasks have no places of their own in the header.
+    """
+    if not isinstance(results, _regen) or outbox.current() is not None:
+        return False
+    return not isinstance(next(iter(results), None), GroupResult)
+
+
+def close(backend: DQBackend, group_id: str, size: int) -> None:
+    """The last task of a header is about to be sent: if it was open, its parts are known now."""
+    opened = backend.open_chords.pop(group_id, None)
+    if opened is None:
+        return
+    queue, results = opened
+    if any(isinstance(result, GroupResult) for result in results):
+        raise ValueError("a generator of both tasks and groups can't be a header: make it a list")
+    parts = [_place(group_id, place) for place in range(size)]
+    on_broker(backend.app, lambda channel: channel.close_parts(queue, _closing(group_id), parts))
+
+
 def settle(backend: DQBackend, request: Any, state: str, result: Any) -> None:
-    """Finishes the stand-in of a part. The second time it does nothing."""
+    """Finishes the stand-in of a part. The second time it does nothing.
+
+    In an open header a part is known by its place alone.
+    """
     queue = _queue_of(backend.app, maybe_signature(request.chord, app=backend.app))
-    outcome = backend.encode([request.id, state, backend.encode_result(result, state)])
+    index, value = request.group_index, backend.encode_result(result, state)
+    outcome = backend.encode([request.id, state, value, index])
     part = _part(request.group, request.id)
-    on_broker(backend.app, lambda channel: channel.finish_part(queue, part, outcome))
+    by_place = part if index is None else _place(request.group, index)
+    words = queue, _closing(request.group), part, by_place, outcome, KEEP_OPEN_MS
+    on_broker(backend.app, lambda channel: channel.finish_part(*words))
 
 
 def extend(backend: DQBackend, group_id: str, result: Any) -> None:
     """Adds a part to the chord of the current task, which hasn't ended yet."""
     chord = current_task().request.chord
     queue = _queue_of(backend.app, maybe_signature(chord, app=backend.app))
-    parts = [_part(group_id, task_id) for task_id in _leaves(_ids_of([result]))]
-    on_broker(backend.app, lambda channel: channel.add_parts(queue, f"chord:{group_id}", parts))
+    _, parts = _parts_of(group_id, [result])
+    on_broker(backend.app, lambda channel: channel.add_parts(queue, _closing(group_id), parts))
 
 
 @shared_task(  # type: ignore[untyped-decorator]
@@ -96,7 +143,7 @@ def extend(backend: DQBackend, group_id: str, result: Any) -> None:
     reject_on_worker_lost=True,
     acks_on_failure_or_timeout=False,
 )
-def close_chord(self: Any, group_id: str, header: Header, body: Any, queue: str) -> None:
+def close_chord(self: Any, group_id: str, header: Header | None, body: Any, queue: str) -> None:
     """Publishes the body of a chord whose parts are all settled, or its error."""
     app = self.app
     callback = maybe_signature(body, app=app)
@@ -105,30 +152,29 @@ def close_chord(self: Any, group_id: str, header: Header, body: Any, queue: str)
         outcomes = on_broker(app, lambda channel: channel.parts_of(tag))
         if outcomes is None:
             return  # it is another worker's by now
-        with collecting() as outbox:
+        with collecting() as collected:
             _publish(self, group_id, header, callback, outcomes)
-        on_broker(app, lambda channel: channel.commit(tag, outbox))
+        on_broker(app, lambda channel: channel.commit(tag, collected))
+        parts = [part for part, _, _ in outcomes]  # some may be kept
+        if header is None or len(parts) > len(set(_leaves(header))):
+            on_broker(app, lambda channel: channel.drop_parts(queue, parts))
     except UNREACHABLE as error:
         raise Reject(error, requeue=True) from error
 
 
 def _publish(
-    task: Any, group_id: str, header: Header, callback: Any, outcomes: list[tuple[str, str, Any]]
+    task: Any, group_id: str, header: Header | None, callback: Any, outcomes: list[Found]
 ) -> None:
     backend = task.app.backend
     try:
         found = [_outcome(backend, *outcome) for outcome in outcomes]
-        failed = next((each for each in found if each[1] in states.PROPAGATE_STATES), None)
+        failed = next((each for each in found if each.state in states.PROPAGATE_STATES), None)
         if failed is not None:
-            task_id, _, error = failed
             raise _create_chord_error_with_cause(
-                message=f"Dependency {task_id} raised {error!r}", original_exc=error
+                f"Dependency {failed.task_id} raised {failed.value!r}", failed.value
             )
-        values = {task_id: value for task_id, _, value in found}
-        arguments = _folded(header, values)
-        at_first = set(_leaves(header))
-        arguments += [value for task_id, value in values.items() if task_id not in at_first]
-        _as_last_part(task, callback, found[-1][0], lambda: callback.delay(arguments))
+        arguments = _arguments(header, found)
+        _as_last_part(task, callback, found[-1].task_id, lambda: callback.delay(arguments))
     except ChordError as error:
         logger.exception("Chord %r raised: %r", group_id, error)
         backend.chord_error_from_stack(callback, error)
@@ -141,17 +187,27 @@ def _publish(
         )
 
 
-def _outcome(backend: DQBackend, part: str, state: str, what: Any) -> tuple[str, str, Any]:
-    """A part's task, its state and what came of it."""
+def _outcome(backend: DQBackend, part: str, state: str, what: Any) -> Outcome:
     if state != "done" or what is None:
         task_id = part.partition("/")[2]
-        return task_id, states.FAILURE, ChordError(f"{part} is {state}: {what!r}")
+        return Outcome(task_id, states.FAILURE, ChordError(f"{part} is {state}: {what!r}"), None)
     decode: Any = backend.decode
-    task_id, task_state, value = decode(what)
+    outcome = Outcome(*decode(what))
     exceptional: Any = states.EXCEPTION_STATES
-    if task_state in exceptional:
-        value = backend.exception_to_python(value)
-    return task_id, task_state, value
+    if outcome.state in exceptional:
+        outcome = outcome._replace(value=backend.exception_to_python(outcome.value))
+    return outcome
+
+
+def _arguments(header: Header | None, found: list[Outcome]) -> list[Any]:
+    """The values as the header is nested, then those of parts that were added to it."""
+    if header is None:
+        ordered = sorted(found, key=lambda each: MAX_PARTS if each.place is None else each.place)
+        return [each.value for each in ordered]
+    values = {each.task_id: each.value for each in found}
+    at_first = set(_leaves(header))
+    more = [value for task_id, value in values.items() if task_id not in at_first]
+    return [*_folded(header, values), *more]
 
 
 def _as_last_part(task: Any, callback: Any, parent_id: str, publish: Callable[[], Any]) -> None:
@@ -182,6 +238,20 @@ def on_broker(app: Any, do: Callable[[Channel], Reply]) -> Reply:
 
 def _part(group_id: str, task_id: str) -> str:
     return f"{group_id}/{task_id}"
+
+
+def _place(group_id: str, place: int) -> str:
+    return f"{group_id}/#{place}"
+
+
+def _closing(group_id: str) -> str:
+    return f"chord:{group_id}"
+
+
+def _parts_of(group_id: str, results: Any) -> tuple[Header, list[str]]:
+    """The ids of results, and the parts that stand for them."""
+    header = _ids_of(results)
+    return header, list(dict.fromkeys(_part(group_id, task_id) for task_id in _leaves(header)))
 
 
 def _ids_of(results: Any) -> Header:
