@@ -155,7 +155,7 @@ test-guides: build ## run the code of docs/migrate, with the systems that it com
 	@scripts/setup.sh guides
 	cd tests/guides && ../../target/guides/venv/bin/python -m pytest $(ARGS)
 
-test-celery: build ## run Celery's own integration cases on DQ (about twenty minutes)
+test-celery: build ## run Celery's own integration cases on DQ, beside Redis (about forty minutes; SIDES=dq for DQ alone)
 	@scripts/setup.sh kombu
 	$(kombu)/python integrations/kombu-dq/tests/celery_cases.py $(ARGS)
 
