@@ -86,6 +86,14 @@ def test_canvas(start: Start, tasks: ModuleType, queue: redis.Redis) -> None:
     eventually(lambda: is_empty(queue))
 
 
+def test_chords_of_task_protocol_1(start: Start, tasks: ModuleType, queue: redis.Redis) -> None:
+    tasks.app.conf.task_protocol = 1
+    start()
+    for header in ([tasks.add.s(n, n) for n in range(3)], (tasks.add.s(n, n) for n in range(3))):
+        assert chord(header, tasks.tsum.s())().get(timeout=TIMEOUT_S) == 6
+    eventually(lambda: is_empty(queue))
+
+
 def test_a_chord_waits_in_the_queue_of_its_body(tasks: ModuleType, queue: redis.Redis) -> None:
     result = chord([tasks.add.s(n, n) for n in range(3)], tasks.tsum.s()).apply_async()
     assert queue.execute_command("DQ.LEN", "celery", "STATE", "held") == 4

@@ -65,7 +65,8 @@ def begin(backend: DQBackend, header_result_args: Any, body: Any) -> bool:
     app: Any = backend.app
     group_id, results = header_result_args
     queue = _queue_of(app, body)
-    is_open = _is_open(results)
+    # Messages of protocol 1 don't tell a task's place.
+    is_open = app.conf.task_protocol != 1 and _is_open(results)
     header: Header | None
     header, parts = (None, []) if is_open else _parts_of(group_id, results)
     if not is_open and not 0 < len(parts) <= MAX_PARTS:
@@ -73,7 +74,8 @@ def begin(backend: DQBackend, header_result_args: Any, body: Any) -> bool:
     expires: Any = backend.chord_expires if app.conf.get("result_chord_expires") else None
     ttl_ms = max(1, round(expires * 1000)) if expires else None
     close: Any = close_chord
-    with app.producer_or_acquire() as producer, held_behind(Parts(parts, ttl_ms)):
+    waited_for = Parts(_closing(group_id), parts, ttl_ms)
+    with app.producer_or_acquire() as producer, held_behind(waited_for):
         if not isinstance(producer.channel, Channel):
             return False
         if is_open:

@@ -25,6 +25,7 @@ MAX_ADDS = 1_000
 class Parts:
     """The stand-ins for the header of a chord: held jobs, which its closing job waits for."""
 
+    closing_id: str
     #: Empty while a generator makes the header: then the chord is open, and parts come as they end.
     ids: Sequence[str]
     #: How long the chord waits for them; None without end.
@@ -36,7 +37,7 @@ class Parts:
         held: list[Command] = [
             ["DQ.ADD", key, part, "", "HOLD", *ttl, "REPLACE"] for part in self.ids
         ]
-        closing: Command = ["DQ.ADD", key, job.id, job.body, *job.options()]
+        closing: Command = ["DQ.ADD", key, self.closing_id, job.body, *job.options()]
         closing += ["AFTER", len(self.ids), *self.ids] if self.ids else ["HOLD", *ttl]
         closing += ["ONDEAD", "RUN", "REPLACE"]
         return [*held, closing]
