@@ -367,7 +367,7 @@ gather_peers() {
   mkdir -p $guides
   "$(find_python)" -m venv $guides/venv
   $guides/venv/bin/python -m pip install --quiet --disable-pip-version-check \
-    --requirement $sources/requirements.txt --editable integrations/kombu-dq </dev/null ||
+    --requirement $sources/requirements.txt --editable integrations/kombu-dq --editable clients/python </dev/null ||
     fail "pip install failed, see above; it needs PyPI"
   cp $sources/package.json $sources/package-lock.json $guides
   npm --prefix $guides install --omit=optional --no-save --silent --no-fund --no-audit ||

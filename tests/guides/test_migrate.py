@@ -2,13 +2,12 @@
 
 import json
 import re
-import time
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 import redis
 from programs import DOCS, PROGRAM, Guide
+from shown import jobs, minutes_ahead
 
 from harness.server import eventually
 
@@ -16,17 +15,6 @@ Make = Callable[..., Guide]
 HOUR_MS = 3_600_000
 #: Of those whose packages can't be had where the tests run.
 NOT_RUN = {"README", "redisson", "asynq"}
-
-
-def jobs(r: redis.Redis, key: str, state: str) -> dict[str, dict[str, Any]]:
-    """By id, those that leave first first."""
-    replies = r.execute_command("DQ.PEEK", key, "STATE", state, "COUNT", 100)
-    maps = [dict(zip(reply[::2], reply[1::2], strict=True)) for reply in replies]
-    return {job["id"]: job for job in maps}
-
-
-def minutes_ahead(job: dict[str, Any]) -> float:
-    return float(job["due"] / 1000 - time.time()) / 60
 
 
 def test_the_guide_from_a_sorted_set_moves_its_jobs(guide: Make, r: redis.Redis) -> None:
