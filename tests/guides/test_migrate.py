@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -76,6 +77,20 @@ def test_the_guide_from_celery_moves_its_tasks(guide: Make, r: redis.Redis, url:
     assert len(jobs(r, "celery", "ready")) == len(jobs(r, "celery", "delayed")) == 1
 
 
+def test_a_chord_of_celery_comes_to_the_same_without_it(
+    guide: Make, r: redis.Redis, url: str
+) -> None:
+    broker = url.replace("redis://", "dq://").removesuffix("0") + "1"
+    celery = guide("celery", OLD_BROKER_URL=url, BROKER_URL=broker)
+    options = ["-P", "solo", "--without-mingle", "--without-gossip"]
+    worker = [sys.executable, "-m", "celery", "-A", "sums_before", "worker", *options]
+    with celery.running(worker):
+        assert celery.run("sums_before.py") == "total 10\n"
+    with celery.running("sums_worker.py"):
+        assert celery.run("sums.py") == "total 10\n"
+    assert list(jobs(r, "sums", "done")) == ["total:7"]
+
+
 def test_the_guide_from_bullmq_moves_its_jobs(guide: Make, r: redis.Redis, node: None) -> None:
     bullmq = guide("bullmq")
     bullmq.run("producer_before.mjs")
@@ -93,6 +108,14 @@ def test_the_guide_from_bullmq_moves_its_jobs(guide: Make, r: redis.Redis, node:
     bullmq.run("producer.mjs")
     bullmq.prints("worker.mjs", "welcome ann")
     assert list(jobs(r, "mail", "delayed")) == ["bullmq:remind-bob", "remind-bob"]
+
+
+def test_a_flow_of_bullmq_comes_to_the_same_here(guide: Make, r: redis.Redis, node: None) -> None:
+    bullmq = guide("bullmq")
+    assert bullmq.run("flow_before.mjs") == "total 10\n"
+    with bullmq.running("flow_worker.mjs"):
+        assert bullmq.run("flow.mjs") == "total 10\n"
+    assert list(jobs(r, "sums", "done")) == ["total"]
 
 
 #: Jobs whose `timestamp` and `delay` don't tell when they are due, and such as BullMQ doesn't let go.
@@ -192,6 +215,13 @@ def test_the_guide_from_sidekiq_moves_its_jobs(
     ruby.run("producer.rb")
     ruby.prints("worker.rb", "welcome ann")
     assert "remind:bob" in jobs(r, "mail", "delayed")
+
+
+def test_a_batch_as_sidekiq_has_them(guide: Make, r: redis.Redis, sidekiq: str) -> None:
+    ruby = guide("sidekiq")
+    with ruby.running("batch_worker.rb"):
+        assert ruby.run("batch.rb") == "done imported ann, imported bob\n"
+    assert list(jobs(r, "import", "done")) == ["publish"]
 
 
 def test_the_guide_from_sqs_moves_its_messages(guide: Make, r: redis.Redis, sqs: str) -> None:
