@@ -34,12 +34,16 @@ TOOLS = {
     "node": {"node": 20, "npm": 1},
     "java": {"javac": 17, "mvn": 3},
     "rust": {"cargo": 1},
+    "ruby": {"ruby": 3, "gem": 3},
+    "php": {"php": 8},
 }
 
-# What the tools say when their package registry doesn't answer.
+# What the tools say when their package registry doesn't answer, or a package isn't there.
 OUT_OF_REACH = {
     "node": ("ENOTFOUND", "ECONNREFUSED", "ETIMEDOUT", "EAI_AGAIN"),
     "java": ("No plugin found for prefix", "Could not transfer"),
+    "ruby": ("Could not find a valid gem", "Unable to download"),
+    "php": ("Extension 'redis' not present",),
 }
 
 
@@ -176,7 +180,7 @@ def install_in(
             (text for text in OUT_OF_REACH.get(language, ()) if text in output), None
         )
         if unreachable:
-            pytest.skip(f"the package registry of {language} is out of reach: {unreachable}")
+            pytest.skip(f"what the example in {language} needs can't be had: {unreachable}")
         pytest.fail(f"{shlex.join(install)}:\n{output}")
 
 
