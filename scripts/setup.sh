@@ -2,7 +2,8 @@
 # Installs what is missing for a purpose. When all is there it only looks, in well under a second.
 #   setup.sh build   a C compiler and libclang, which bindgen needs
 #   setup.sh run     these, redis-server, and python3 for the tour
-#   setup.sh test    these, pytest in target/venv, and the servers of the tests in target/servers
+#   setup.sh test    these, pytest in target/venv, the servers of the tests in target/servers; where they can be had,
+#                    Ruby and PHP for their examples
 #   setup.sh board   all of test, and Chromium, Prometheus and Selenium for the tests of dq-board
 #   setup.sh kombu   these, and Celery, kombu-dq and what checks it in target/kombu
 #   setup.sh clients as test, and what checks and tests the clients in target/clients and target/typescript
@@ -46,6 +47,7 @@ main() {
       install_packages
       make_venv
       gather_servers
+      [[ $purpose == memcheck ]] || add_languages
       ;;
     board)
       install_packages
@@ -210,6 +212,14 @@ apt_install() {
       tail -n 20 target/apt.log >&2
       fail "apt-get failed; once its trouble above is mended, run: apt-get install $*"
     }
+}
+
+# ---- languages of the examples -------------------------------------------------------------------
+
+# Each of them may be missing: its example is then skipped.
+add_languages() {
+  { has ruby && ruby -e 'require "redis"' 2>/dev/null; } || install_if_possible ruby ruby-redis
+  { has php && php --ri redis &>/dev/null; } || install_if_possible php-cli php-redis
 }
 
 # ---- what DQ is measured beside --------------------------------------------------------------------

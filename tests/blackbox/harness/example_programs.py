@@ -36,6 +36,7 @@ TOOLS = {
     "rust": {"cargo": 1},
     "ruby": {"ruby": 3, "gem": 3},
     "php": {"php": 8},
+    "go": {"go": 1},
 }
 
 # What the tools say when their package registry doesn't answer, or a package isn't there.
@@ -44,6 +45,7 @@ OUT_OF_REACH = {
     "java": ("No plugin found for prefix", "Could not transfer"),
     "ruby": ("Could not find a valid gem", "Unable to download"),
     "php": ("Extension 'redis' not present",),
+    "go": ("dial tcp", "no such host", "module lookup disabled", "403 Forbidden"),
 }
 
 
@@ -188,7 +190,8 @@ def version_of(tool: str) -> int:
     """The major version of a program; 0 when it is missing."""
     if shutil.which(tool) is None:
         return 0
-    told = subprocess.run([tool, "--version"], capture_output=True, text=True).stdout
+    how = "version" if tool == "go" else "--version"
+    told = subprocess.run([tool, how], capture_output=True, text=True).stdout
     version = re.search(r"(\d+)\.\d", told)
     return int(version.group(1)) if version else 0
 
