@@ -64,6 +64,7 @@ main() {
       install_packages
       make_venv
       install_bullmq
+      make_typescript
       make_bench_clients_venv
       ;;
     kombu)

@@ -32,7 +32,9 @@ from servers import MODULE, ROOT, TICKS, Server, fields_of, server
 
 HERE = Path(__file__).parent / "contestants"
 VENV = ROOT / "target" / "bench-clients" / "venv" / "bin"
-NODE = ROOT / "target" / "bench-bullmq"
+BULLMQ = ROOT / "target" / "bench-bullmq"
+TYPESCRIPT = ROOT / "target" / "typescript"
+RUST = ROOT / "target" / "bench-clients" / "rust" / "release" / "dq-bench-worker"
 PLACES = 100
 WITHIN_S = 120
 
@@ -74,6 +76,21 @@ CONTESTANTS = {
         module=True,
         is_late=False,
     ),
+    "DQ, TypeScript": Contestant(
+        lambda of: ["node", "dq.mjs", of.url],
+        lambda of: ["node", "dq.mjs", of.url, "worker", str(PLACES)],
+        left_in_dq,
+        jobs=100_000,
+        module=True,
+        in_folder=TYPESCRIPT,
+    ),
+    "DQ, Rust": Contestant(
+        lambda of: [str(RUST), of.url],
+        lambda of: [str(RUST), of.url, "worker", str(PLACES)],
+        left_in_dq,
+        jobs=400_000,
+        module=True,
+    ),
     "Celery": Contestant(
         python("celery_app.py"),
         lambda _: [
@@ -104,7 +121,7 @@ CONTESTANTS = {
             r.llen("bull:bench:wait") + r.llen("bull:bench:active") + r.zcard("bull:bench:delayed")
         ),
         jobs=20_000,
-        in_folder=NODE,
+        in_folder=BULLMQ,
     ),
 }
 
