@@ -144,6 +144,48 @@ def test_the_guide_from_huey_moves_its_tasks(huey: Guide, r: redis.Redis) -> Non
     works_through(huey, "worker.py", "charged 17", "shipped 17, receipt 17")
 
 
+# ---- Django-Q2 -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def django(guide: Make) -> Guide:
+    django = guide("django-q2", DJANGO_SETTINGS_MODULE="settings", PYTHONPATH=".")
+    (django._directory / "manage.py").write_text(
+        "from django.core.management import execute_from_command_line as run; run()"
+    )
+    django.run("manage.py", "migrate", "--verbosity", "0")
+    return django
+
+
+def test_the_guide_from_django_q2_goes_on_with_dq(django: Guide, r: redis.Redis) -> None:
+    django.run("producer.py")
+    works_through(django, "worker.py", "charged 17", "shipped 17")
+    settled(r, "shop", "remind:bob")
+    assert is_an_hour_ahead(jobs(r, "shop", "delayed")["remind:bob"])
+
+
+def test_the_guide_from_django_q2_moves_its_tasks(django: Guide, r: redis.Redis) -> None:
+    django.run("producer_before.py")
+    cluster = [sys.executable, "manage.py", "qcluster"]
+    with django.running(cluster) as output:
+        eventually(lambda: "shipped 17" in output.read_text(), 60)
+    django.run("producer_before.py")
+    more = (
+        "import django; django.setup(); from django_q.tasks import schedule as s;"
+        "s('shop.remind', 'all', name='daily', schedule_type='D')"
+    )
+    (django._directory / "more.py").write_text(more)
+    django.run("more.py")
+    assert django.run("move.py").splitlines() == ["left behind: daily shop.remind Daily", "moved 3"]
+    assert not r.exists("django_q:shop:q")
+    delayed = jobs(r, "shop", "delayed").values()
+    assert [body(job)["args"] for job in delayed] == [["bob"], ["bob"]]
+    assert all(is_an_hour_ahead(job) for job in delayed)
+    assert len(jobs(r, "shop", "held")) == 1
+    assert django.run("move.py").splitlines()[-1] == "moved 0"
+    works_through(django, "worker.py", "charged 17", "shipped 17")
+
+
 # ---- Dramatiq ------------------------------------------------------------------------------------
 
 DRAMATIQ = ("dramatiq", "shop_before", "--processes", "1", "--threads", "1")
