@@ -372,7 +372,9 @@ make_typescript() {
 
 gather_peers() {
   local sources=tests/guides guides=target/guides
-  cat $sources/requirements.txt $sources/package-lock.json | cmp -s - $guides/made-from && return
+  local -a made_from=("$sources/requirements.txt" "$sources/package-lock.json"
+    integrations/kombu-dq/pyproject.toml clients/python/pyproject.toml)
+  cat "${made_from[@]}" | cmp -s - $guides/made-from && return
   say "installing $sources/requirements.txt and $sources/package.json into $guides"
   rm -rf $guides
   mkdir -p $guides
@@ -383,7 +385,7 @@ gather_peers() {
   cp $sources/package.json $sources/package-lock.json $guides
   npm --prefix $guides install --omit=optional --no-save --silent --no-fund --no-audit ||
     fail "npm install failed, see above"
-  cat $sources/requirements.txt $sources/package-lock.json >$guides/made-from
+  cat "${made_from[@]}" >$guides/made-from
 }
 
 # ---- releases --------------------------------------------------------------------------------------

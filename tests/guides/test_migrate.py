@@ -77,11 +77,15 @@ def test_the_guide_from_celery_moves_its_tasks(guide: Make, r: redis.Redis, url:
     assert len(jobs(r, "celery", "ready")) == len(jobs(r, "celery", "delayed")) == 1
 
 
+@pytest.mark.parametrize("backend", ["redis", "dq"])
 def test_a_chord_of_celery_comes_to_the_same_without_it(
-    guide: Make, r: redis.Redis, url: str
+    guide: Make, r: redis.Redis, url: str, backend: str
 ) -> None:
-    broker = url.replace("redis://", "dq://").removesuffix("0") + "1"
-    celery = guide("celery", OLD_BROKER_URL=url, BROKER_URL=broker)
+    other = url.removesuffix("0") + "1"
+    broker = other.replace("redis://", "dq://")
+    celery = guide(
+        "celery", BROKER_URL=broker, RESULT_BACKEND=other.replace("redis://", f"{backend}://")
+    )
     options = ["-P", "solo", "--without-mingle", "--without-gossip"]
     worker = [sys.executable, "-m", "celery", "-A", "sums_before", "worker", *options]
     with celery.running(worker):
