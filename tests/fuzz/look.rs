@@ -87,12 +87,12 @@ fn is_the_same_elsewhere(server: &Server, key: &[u8]) {
     assert!(digest_at(server, COPY).as_ref() == Some(&digest), "a copy is another queue");
     server.delete(0, COPY);
     let commands = server.rewrite(0, key);
+    // In one turn: while a server loads an AOF, the timer rests. It would forget groups for which
+    // only the rate counts, which comes last.
     for mut words in commands {
         words[1] = COPY.to_vec();
-        assert!(
-            matches!(server.run(0, &words), Answer::Replied(Replied { error: None, .. })),
-            "{words:?}"
-        );
+        let answer = server.run_in_turn(0, &words);
+        assert!(matches!(answer, Answer::Replied(Replied { error: None, .. })), "{words:?}");
     }
     assert!(
         digest_at(server, COPY).as_ref() == Some(&digest),
