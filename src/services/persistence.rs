@@ -70,7 +70,7 @@ fn load_edges(queue: &mut Queue, jobs: u64, input: &Input) -> Result<(), LoadErr
             return Err(LoadError::Content("a list of edges is empty".into()));
         }
         loaded += records.iter().filter(|record| !record.continues()).count() as u64;
-        records.iter().try_for_each(|record| queue.load_edges(record))?;
+        queue.load_edges(&records)?;
     }
     if loaded != jobs {
         return Err(LoadError::Content("it has edges of more jobs than it says".into()));

@@ -42,7 +42,7 @@ pub fn load(file: &File, seed: (u64, u64)) -> Queue {
     groups.iter().for_each(|group| queue.load_group(group).unwrap());
     let edges = Vec::<EdgesRecord>::decode(&file.edges).unwrap();
     assert_eq!(edges.len() as u64, record.edges_len());
-    edges.iter().for_each(|edges| queue.load_edges(edges).unwrap());
+    queue.load_edges(&edges).unwrap();
     queue.restore(&record).unwrap();
     queue
 }

@@ -71,6 +71,24 @@ pub enum Edge {
 
 const _: () = assert!(size_of::<Edge>() <= 16, "bytes per edge are a feature");
 
+impl Edge {
+    /// Which job an open edge comes from, and whether that is known to be dead.
+    pub fn from(&self) -> Option<(Slot, bool)> {
+        match self {
+            Edge::Open { from, is_dead } => Some((*from, *is_dead)),
+            Edge::Settled(_) => None,
+        }
+    }
+
+    /// Bytes of its ending, where no other edge knows that.
+    pub(super) fn own_bytes(&self) -> usize {
+        match self {
+            Edge::Settled(ending) if Arc::strong_count(ending) == 1 => ending.size(),
+            Edge::Settled(_) | Edge::Open { .. } => 0,
+        }
+    }
+}
+
 /// What a job that was added with AFTER or HOLD waits for, or has waited for.
 #[derive(Clone, Debug)]
 pub struct Dependent {
@@ -103,10 +121,6 @@ impl Dependent {
         &self.edges
     }
 
-    pub fn into_edges(self) -> Vec<Edge> {
-        self.edges
-    }
-
     /// How many edges are open.
     pub fn open(&self) -> u32 {
         self.open
@@ -122,11 +136,8 @@ impl Dependent {
 
     /// Bytes of its edges, and of the endings that no other job knows.
     pub fn size(&self) -> usize {
-        let of_ending = |edge: &Edge| match edge {
-            Edge::Settled(ending) if Arc::strong_count(ending) == 1 => ending.size(),
-            Edge::Settled(_) | Edge::Open { .. } => 0,
-        };
-        self.edges.len() * size_of::<Edge>() + self.edges.iter().map(of_ending).sum::<usize>()
+        let of_endings: usize = self.edges.iter().map(Edge::own_bytes).sum();
+        self.edges.len() * size_of::<Edge>() + of_endings
     }
 
     /// Lets go of the endings that other jobs know, too: who forgets one last frees it.

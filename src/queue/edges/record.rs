@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
-use super::edge::{Dependent, Edge, End, Ending, OnDead, EDGES_MAX};
+use super::edge::{Dependent, Edge, End, Ending, OnDead};
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::due::Due;
 use crate::queue::value::ids::Id;
@@ -160,22 +160,22 @@ impl EdgesRecord {
         self.id().map(drop)
     }
 
-    /// What the job knows of its edges, with those that the records before had.
-    pub fn dependent(
-        &self,
-        before: Vec<Edge>,
-        is_held: bool,
-        slot_of: impl Fn(Id) -> Option<Slot>,
-    ) -> Result<Dependent, RecordError> {
-        let mut edges = before;
-        for edge in &self.edges {
-            edges.push(edge.edge(&slot_of)?);
-        }
-        if edges.len() > EDGES_MAX {
-            return Err(RecordError::TooMany);
-        }
+    pub fn on_dead(&self) -> OnDead {
+        self.on_dead
+    }
+
+    pub fn is_on_hold(&self) -> bool {
+        self.is_on_hold
+    }
+
+    pub fn edges(&self, slot_of: impl Fn(Id) -> Option<Slot>) -> Result<Vec<Edge>, RecordError> {
+        self.edges.iter().map(|edge| edge.edge(&slot_of)).collect()
+    }
+
+    /// What the job knows, if these are its edges.
+    pub fn dependent(&self, edges: Vec<Edge>, is_held: bool) -> Dependent {
         let due = if self.at > Time::ZERO { Due::At(self.at) } else { Due::In(self.delay) };
         let dependent = Dependent::new(edges, self.on_dead, self.is_on_hold, due);
-        Ok(Dependent { is_held, ..dependent })
+        Dependent { is_held, ..dependent }
     }
 }

@@ -133,19 +133,27 @@ impl Edges {
         self.dependents.insert(slot, dependent);
     }
 
-    /// A held job waits for one more. `false` if it isn't a dependent.
-    pub fn add_edge(&mut self, dependent: Slot, from: Slot) -> bool {
+    /// A dependent has one more edge. `false` if it isn't a dependent.
+    pub fn add_edge(&mut self, dependent: Slot, edge: Edge) -> bool {
         let Some(job) = self.dependents.get_mut(&dependent) else {
             return false;
         };
-        let edge = EdgeRef { serial: job.serial, dependent, index: job.edges.len() as u32 };
-        job.edges.push(Edge::Open { from, is_dead: false });
-        job.open += 1;
-        self.bytes += size_of::<Edge>() + size_of::<EdgeRef>();
-        let predecessor = self.predecessors.entry(from).or_insert_with(Predecessor::of_one);
-        let at = predecessor.edges.partition_point(|other| other.serial < edge.serial);
-        predecessor.edges.insert(at, edge);
-        predecessor.good += 1;
+        let was_behind_dead = job.is_behind_dead();
+        let reference = EdgeRef { serial: job.serial, dependent, index: job.edges.len() as u32 };
+        let from = edge.from();
+        self.bytes += size_of::<Edge>() + edge.own_bytes();
+        job.edges.push(edge);
+        if let Some((from, is_dead)) = from {
+            (job.open, job.dead) = (job.open + 1, job.dead + u32::from(is_dead));
+            let predecessor = self.predecessors.entry(from).or_insert_with(Predecessor::of_one);
+            let at = predecessor.edges.partition_point(|other| other.serial <= reference.serial);
+            predecessor.edges.insert(at, reference);
+            predecessor.good += 1;
+            predecessor.dead += u32::from(is_dead);
+            self.bytes += size_of::<EdgeRef>();
+        }
+        let is_behind_dead = job.is_behind_dead();
+        self.count_behind_dead(was_behind_dead, is_behind_dead);
         true
     }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::queue::Queue;
 use super::transition::{Cause, Reason, Transition};
-use crate::queue::edges::edge::{Dependent, Edge, End, Ending, OnDead};
+use crate::queue::edges::edge::{Dependent, End, Ending, OnDead};
 use crate::queue::edges::table::Edges;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::state::{Progress, Stage, State};
@@ -115,20 +115,12 @@ impl Queue {
         }
     }
 
-    /// Notes when the jobs die that a job waits for, which a file has brought.
-    pub(in crate::queue) fn expect_deaths_before(&mut self, slot: Slot) {
-        let Some(edges) = &self.edges else {
-            return;
-        };
-        let open = edges.dependent(slot).map_or(&[][..], Dependent::edges).iter();
-        let alive = open.filter_map(|edge| match edge {
-            Edge::Open { from, is_dead: false } => Some(*from),
-            Edge::Open { .. } | Edge::Settled(_) => None,
-        });
-        let deaths: Vec<(Slot, Option<Time>)> =
-            alive.map(|from| (from, self.view(from).and_then(|job| job.dies_at()))).collect();
-        let edges = self.edges_or_new();
-        deaths.into_iter().for_each(|(from, death)| edges.set_death(from, death));
+    /// Notes when these jobs die, which others wait for since a file was read.
+    pub(in crate::queue) fn expect_deaths_of(&mut self, slots: &[Slot]) {
+        for slot in slots {
+            let death = self.view(*slot).and_then(|job| job.dies_at());
+            self.edges_or_new().set_death(*slot, death);
+        }
     }
 
     /// A job that others wait for is dead.

@@ -218,7 +218,9 @@ impl Queue {
         let known: BTreeSet<Slot> =
             edges.edges_from(from).iter().map(|edge| edge.dependent).collect();
         let new = dependents.iter().filter(|dependent| !known.contains(dependent));
-        let are_added = new.map(|dependent| edges.add_edge(*dependent, from)).collect::<Vec<_>>();
+        let are_added = new
+            .map(|dependent| edges.add_edge(*dependent, Edge::Open { from, is_dead: false }))
+            .collect::<Vec<_>>();
         if !are_added.iter().all(|is_added| *is_added) {
             self.ledger.bug("a held job has no edges");
         }

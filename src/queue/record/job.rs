@@ -125,7 +125,8 @@ impl JobRecord {
             && (self.attempt > 0 || !is_leased)
             && group != Some(None)
             // A schedule has its own.
-            && (extra.late.unwrap_or_default().is_zero() || extra.schedule.is_none());
+            && (extra.late.unwrap_or_default().is_zero() || extra.schedule.is_none())
+            && (self.stage != Stage::Held || extra.schedule.is_none());
         if !is_possible {
             return Err(RecordError::Impossible);
         }

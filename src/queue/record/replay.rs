@@ -3,16 +3,14 @@
 use super::block::ReadJob;
 use super::job::JobRecord;
 use super::queue::{QueueExtra, QueueRecord};
-use crate::queue::edges::edge::Dependent;
 use crate::queue::edges::record::EdgesRecord;
 use crate::queue::groups::record::GroupRecord;
 use crate::queue::kernel::operation::{Changed, Operation};
 use crate::queue::kernel::queue::Queue;
-use crate::queue::value::ids::{Id, Lease};
+use crate::queue::value::ids::Lease;
 use crate::queue::value::record::RecordError;
 use crate::queue::value::recurrence::Calendar;
 use crate::queue::value::serial::Naming;
-use crate::queue::value::state::Stage;
 use crate::queue::value::time::Time;
 
 /// What an AOF is rewritten to.
@@ -78,9 +76,7 @@ impl Operation for Effect<'_> {
                 queue.leave_no_empty_groups();
                 Ok(())
             }
-            Effect::Edges(records) => {
-                records.iter().try_for_each(|record| queue.load_edges(record))
-            }
+            Effect::Edges(records) => queue.load_edges(records),
             Effect::Queue(record) => queue.restore(record),
         };
         if queue.groups.is_some() {
@@ -168,28 +164,6 @@ impl Queue {
         groups.restore(record, limits.settings())?;
         // Some may leave at another time.
         self.ledger.wake_now();
-        Ok(())
-    }
-
-    /// What each job waits for, in the order in which these jobs were added.
-    pub fn edge_records(&self) -> impl Iterator<Item = EdgesRecord> + '_ {
-        let id_of = |slot| self.id_and_body(slot).map(|(id, _)| id);
-        let dependents = self.edges.as_ref().map_or(Vec::new(), |edges| edges.in_order());
-        dependents.into_iter().flat_map(move |(slot, dependent)| {
-            EdgesRecord::of(id_of(slot).unwrap_or(Id::NONE), dependent, id_of)
-        })
-    }
-
-    /// Takes over a record of [`Queue::edge_records`]: after the jobs.
-    pub fn load_edges(&mut self, record: &EdgesRecord) -> Result<(), RecordError> {
-        let slot = self.store.find(record.id()?).ok_or(RecordError::Impossible)?;
-        let known = self.edges.as_mut().and_then(|edges| edges.forget_dependent(slot));
-        let known = known.filter(|_| !record.is_first());
-        let before = known.map_or(Vec::new(), Dependent::into_edges);
-        let is_held = self.store.progress(slot).stage == Stage::Held;
-        let dependent = record.dependent(before, is_held, |id| self.store.find(id))?;
-        self.set_edges(slot, dependent);
-        self.expect_deaths_before(slot);
         Ok(())
     }
 

@@ -309,9 +309,9 @@ fn records_of_edges_that_can_not_be_are_refused() {
     add(&mut queue, 0, &Add { edges, ..plain("b") });
     let records: Vec<EdgesRecord> = queue.edge_records().collect();
     delete(&mut queue, "a");
-    assert_eq!(queue.load_edges(&records[0]), Err(RecordError::Impossible));
+    assert_eq!(queue.load_edges(&records), Err(RecordError::Impossible));
     delete(&mut queue, "b");
-    assert_eq!(queue.load_edges(&records[0]), Err(RecordError::Impossible));
+    assert_eq!(queue.load_edges(&records), Err(RecordError::Impossible));
     let bytes = records.encode();
     for cut in 1..bytes.len() {
         assert!(Vec::<EdgesRecord>::decode(&bytes[..cut]).is_err());

@@ -8,6 +8,7 @@ mod deliveries;
 mod done;
 mod door;
 mod edges;
+mod edges_of_files;
 mod expiry;
 mod groups;
 mod idle_groups;

@@ -44,7 +44,7 @@ fn a_record_without_totals_or_history_has_all_the_rest() {
 #[test]
 fn each_fault_of_a_record_is_said_in_words_of_its_own() {
     use RecordError::*;
-    let faults = [Unreadable, TrailingBytes, Impossible, Id, TakenId, TooMany];
+    let faults = [Unreadable, TrailingBytes, Impossible, Id, TakenId, TooMany, TooManyEdges];
     let words: std::collections::BTreeSet<String> =
         faults.iter().map(ToString::to_string).collect();
     assert_eq!(words.len(), faults.len());

@@ -405,7 +405,7 @@ pub fn loaded(queue: &Queue) -> Queue {
     }
     for record in queue.edge_records() {
         let record = EdgesRecord::decode(&record.encode()).unwrap();
-        loaded.load_edges(&record).unwrap();
+        loaded.load_edges(&[record]).unwrap();
     }
     loaded.restore(&QueueRecord::decode(&queue.record().encode()).unwrap()).unwrap();
     loaded

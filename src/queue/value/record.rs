@@ -34,6 +34,7 @@ pub enum RecordError {
     Id,
     TakenId,
     TooMany,
+    TooManyEdges,
 }
 
 impl fmt::Display for RecordError {
@@ -45,6 +46,7 @@ impl fmt::Display for RecordError {
             RecordError::Id => "an id is not 1 to 512 bytes long",
             RecordError::TakenId => "an id occurs twice",
             RecordError::TooMany => "there are more jobs than a queue can hold",
+            RecordError::TooManyEdges => "a job has more than 10000 edges in one direction",
         })
     }
 }

@@ -174,9 +174,7 @@ impl Node {
         for record in Vec::<GroupRecord>::decode(&saved.groups).unwrap() {
             queue.load_group(&record).unwrap();
         }
-        for record in Vec::<EdgesRecord>::decode(&saved.edges).unwrap() {
-            queue.load_edges(&record).unwrap();
-        }
+        queue.load_edges(&Vec::<EdgesRecord>::decode(&saved.edges).unwrap()).unwrap();
         queue.restore(&QueueRecord::decode(&saved.record).unwrap()).unwrap();
         let mut value = Box::new(lifecycle::read(self, queue));
         lifecycle::loaded(self, &mut value, place.0, &place.1);

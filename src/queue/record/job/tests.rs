@@ -99,6 +99,11 @@ fn what_cannot_be_together_is_refused() {
         JobRecord { stage: Stage::Done, ..record() },
         JobRecord { attempt: 0, ..record() },
         record_with(ExtraRecord { late: Some(ms(1)), schedule: schedule.clone(), ..extra() }),
+        JobRecord {
+            stage: Stage::Held,
+            lease: Lease::default(),
+            ..record_with(ExtraRecord { schedule: schedule.clone(), ..extra() })
+        },
         record_with(ExtraRecord { group: nameless, ..extra() }),
         record_with(ExtraRecord { group: Some(ByteBuf::from(vec![b'g'; 513])), ..extra() }),
     ] {

@@ -1,0 +1,161 @@
+//! Records of edges that no queue has written.
+
+use serde_bytes::ByteBuf;
+
+use super::*;
+
+/// An edge: its job, the number of its state.
+type HostileEdge = (ByteBuf, u8, Option<ByteBuf>);
+
+const OPEN: u8 = 0;
+const OPEN_OF_DEAD: u8 = 1;
+const DONE: u8 = 2;
+
+#[derive(Clone)]
+struct Hostile {
+    id: &'static str,
+    edges: Vec<HostileEdge>,
+    is_first: bool,
+    continues: bool,
+    on_dead: u8,
+    is_on_hold: bool,
+}
+
+fn edge(id: &str, state: u8) -> HostileEdge {
+    (ByteBuf::from(id), state, None)
+}
+
+fn of(id: &'static str, edges: Vec<HostileEdge>) -> Hostile {
+    Hostile { id, edges, is_first: true, continues: false, on_dead: 0, is_on_hold: false }
+}
+
+fn records(all: &[Hostile]) -> Vec<EdgesRecord> {
+    let fields = all.iter().map(|one| {
+        let Hostile { id, edges, is_first, continues, on_dead, is_on_hold } = one;
+        (ByteBuf::from(*id), edges, *is_first, *continues, *on_dead, *is_on_hold, 0, 0)
+    });
+    let bytes = rmp_serde::to_vec(&fields.collect::<Vec<_>>()).unwrap();
+    Vec::<EdgesRecord>::decode(&bytes).unwrap()
+}
+
+/// With a held job `h`, and `ready`, `dead`, `mortal` (dead by time at 50), `kept` and `schedule`.
+fn queue() -> Queue {
+    let mut queue = Queue::new((1, 2));
+    for name in ["kept", "dead"] {
+        let keep = Some(span(1_000));
+        add(&mut queue, 0, &Add { keep, ..plain(name) });
+        queue.apply(&told(0), &Pop::ONE);
+        let claim = Claim { id: id(name), lease: None };
+        if name == "kept" {
+            queue.apply(&told(0), &Finish { claims: Claims::from_slice(&[claim]) });
+        } else {
+            queue.apply(&told(0), &Bury { claim, reason: None });
+        }
+    }
+    add(&mut queue, 0, &plain("ready"));
+    add(&mut queue, 0, &Add { ttl: Some(span(50)), ..plain("mortal") });
+    let schedule = rounds::schedule_of(&["every=10"], None);
+    add(&mut queue, 0, &Add { schedule, ..plain("schedule") });
+    let on_hold = NewEdges { is_on_hold: true, ..NewEdges::default() };
+    add(&mut queue, 0, &Add { edges: Some(Box::new(on_hold)), ..plain("h") });
+    assert_eq!((queue.counts().dead, queue.counts().done, queue.counts().held), (1, 1, 1));
+    queue
+}
+
+/// Each queue is also loaded without its own edges.
+fn loaded_with(all: &[Hostile]) -> Result<Queue, RecordError> {
+    let whole = queue();
+    let mut loaded = Queue::new((3, 4));
+    for job in whole.jobs() {
+        loaded.load(job.id.bytes(), job.body, &JobRecord::of(&job)).unwrap();
+    }
+    loaded.load_edges(&records(all)).map(|()| loaded)
+}
+
+fn fault(all: &[Hostile]) -> RecordError {
+    let found = loaded_with(all).map(|_| ());
+    found.expect_err("it is refused")
+}
+
+#[test]
+fn an_edge_that_is_never_settled_is_refused() {
+    let run = |hostile: Hostile| Hostile { on_dead: 1, ..hostile };
+    for impossible in [
+        of("h", vec![edge("kept", OPEN)]),
+        of("h", vec![edge("schedule", OPEN)]),
+        of("h", vec![edge("h", OPEN)]),
+        of("h", vec![edge("nowhere", OPEN)]),
+        run(of("h", vec![edge("dead", OPEN)])),
+        run(of("h", vec![edge("dead", OPEN_OF_DEAD)])),
+        run(of("h", vec![edge("mortal", OPEN_OF_DEAD)])),
+        // And what makes held-behind-dead wrong.
+        of("h", vec![edge("ready", OPEN_OF_DEAD)]),
+        of("h", vec![edge("dead", OPEN)]),
+        // Held for nothing.
+        of("h", vec![]),
+        of("h", vec![edge("ready", DONE)]),
+        // What goes on, and hasn't begun.
+        Hostile { is_first: false, ..of("h", vec![edge("ready", OPEN)]) },
+    ] {
+        let good = of("h", vec![edge("ready", OPEN)]);
+        assert_eq!(fault(&[impossible.clone()]), RecordError::Impossible);
+        if impossible.is_first {
+            assert_eq!(fault(&[good, impossible]), RecordError::Impossible);
+        }
+    }
+}
+
+#[test]
+fn records_with_one_that_is_refused_change_nothing() {
+    let mut queue = queue();
+    let before: Vec<EdgesRecord> = queue.edge_records().collect();
+    let all = [of("h", vec![edge("ready", OPEN)]), of("h", vec![edge("kept", OPEN)])];
+    assert_eq!(queue.load_edges(&records(&all)), Err(RecordError::Impossible));
+    assert_eq!(queue.edge_records().collect::<Vec<_>>(), before);
+    queue.check_edges(at(0));
+}
+
+#[test]
+fn edges_that_no_queue_writes_and_that_do_no_harm_are_taken() {
+    let queue = loaded_with(&[of("h", vec![edge("ready", OPEN), edge("ready", OPEN)])]);
+    let mut queue = queue.unwrap();
+    queue.check_edges(at(0));
+    queue.apply(&told(0), &Pop { mode: Mode::NoAck, ..Pop::ONE });
+    assert_eq!(queue.counts().held, 0);
+    queue.check_edges(at(0));
+    // It was dead when the log said so, and isn't after the clock was set back.
+    let mut queue = loaded_with(&[of("h", vec![edge("mortal", OPEN_OF_DEAD)])]).unwrap();
+    assert_eq!(queue.held_behind_dead(), 1);
+    delete(&mut queue, "mortal");
+    assert_eq!((queue.counts().held, queue.held_behind_dead()), (0, 0));
+}
+
+#[test]
+fn a_job_of_a_file_has_no_more_edges_than_others() {
+    let many = |count| (0..count).map(|_| edge("ready", OPEN)).collect::<Vec<_>>();
+    assert!(loaded_with(&[of("h", many(EDGES_MAX))]).is_ok());
+    assert_eq!(fault(&[of("h", many(EDGES_MAX + 1))]), RecordError::TooManyEdges);
+    let settled = (0..=EDGES_MAX).map(|_| edge("x", DONE)).collect();
+    assert_eq!(fault(&[of("kept", settled)]), RecordError::TooManyEdges);
+    let one_more = of("mortal", many(1));
+    assert_eq!(fault(&[of("h", many(EDGES_MAX)), one_more]), RecordError::TooManyEdges);
+    // Also where they came before.
+    let mut queue = loaded_with(&[of("h", many(EDGES_MAX))]).unwrap();
+    let next = Hostile { is_first: false, ..of("h", many(1)) };
+    assert_eq!(queue.load_edges(&records(&[next])), Err(RecordError::TooManyEdges));
+    let next = of("mortal", many(1));
+    assert_eq!(queue.load_edges(&records(&[next])), Err(RecordError::TooManyEdges));
+}
+
+#[test]
+fn records_of_one_job_add_up() {
+    let first = of("h", vec![edge("ready", OPEN)]);
+    let next = Hostile { is_first: false, ..of("h", vec![edge("mortal", OPEN), edge("x", DONE)]) };
+    let mut all = vec![first];
+    all.extend(std::iter::repeat_n(next, (EDGES_MAX - 1) / 2));
+    let queue = loaded_with(&all).unwrap();
+    queue.check_edges(at(0));
+    let record = queue.edge_records().next().unwrap();
+    assert_eq!(queue.edge_records().count(), 1);
+    assert_eq!(record.edges(|id| queue.store.find(id)).unwrap().len(), EDGES_MAX - 1);
+}
