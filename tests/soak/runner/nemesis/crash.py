@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from ...history import Record
+from .. import flows
 from ..node import Node
 from ..rest import digests
 from ..storm import NotNow, Storm
@@ -158,7 +159,8 @@ async def restart(storm: Storm) -> None:
         after = await digests(node)
         # What time does that is logged, such as the settling of edges, changes a queue in between: the shutdown waits
         # for replicas, too.
-        told = aof.read_bytes()[begun:] if aof else b""
+        # Without an AOF nothing says so.
+        told = aof.read_bytes()[begun:] if aof else b"\r\n%s\r\n" % flows.QUEUE.encode()
         for queue in before.keys() | after.keys():
             if b"\r\n%s\r\n" % queue.split("/", 1)[1].encode() in told:
                 before.pop(queue, None)
