@@ -106,3 +106,40 @@ def test_a_replica_hears_of_a_death_by_id(fresh_server: StartServer) -> None:
         # Nothing is said of it a second time.
         replica.catch_up(primary)
         assert queues_of(replica) == queues_of(primary)
+
+
+def test_a_death_while_writes_are_paused_is_settled_behind_the_pause(
+    fresh_server: StartServer,
+) -> None:
+    primary, replica = fresh_server(""), fresh_server("")
+    replica.replicate(primary)
+    with primary.client() as r:
+        r.execute_command("DQ.ADD", "q", "a", "x", "DELAY", HOUR_MS, "TTL", 100)
+        r.execute_command("DQ.ADD", "q", "b", "y", "AFTER", 1, "a", "ONDEAD", "RUN")
+        r.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")
+        eventually(lambda: r.execute_command("DQ.LEN", "q", "STATE", "dead") == 1)
+        assert r.execute_command("DQ.LEN", "q", "STATE", "held") == 1
+        r.execute_command("CLIENT", "UNPAUSE")
+        eventually(lambda: r.execute_command("DQ.LEN", "q", "STATE", "ready") == 1)
+    replica.catch_up(primary)
+    assert queues_of(replica) == queues_of(primary)
+
+
+def test_a_log_that_is_torn_anywhere_makes_edges_that_add_up(fresh_server: StartServer) -> None:
+    server = fresh_server("appendonly yes", "aof-load-truncated yes")
+    with server.client() as r:
+        work(r)
+        whole = r.execute_command("DEBUG", "DIGEST-VALUE", "q")
+    server.kill9()
+    file = sorted(server.directory.rglob("*.aof"))[-1]
+    log = file.read_bytes()
+    for cut in [*range(len(log) // 10, len(log), len(log) // 10), len(log)]:
+        file.write_bytes(log[:cut])
+        server.start()
+        with server.client() as r:
+            info, digest = r.info("dq"), r.execute_command("DEBUG", "DIGEST-VALUE", "q")
+            assert (info["dq_bugs"], info["dq_diverged"]) == (0, 0)
+            r.execute_command("DEBUG", "RELOAD")
+            assert r.execute_command("DEBUG", "DIGEST-VALUE", "q") == digest
+        server.kill9()
+    assert digest == whole

@@ -90,3 +90,34 @@ def test_consumers_are_served_however_often_the_clock_is_set(
         r.execute_command("DQ.ADD", "late", "one", "x", "DELAY", 50)
         popped = r.execute_command("DQ.POP", "late", "BLOCK", 8_000)
         assert popped is not None, "nobody served who waited"
+
+
+def test_a_death_that_was_settled_stays_settled_when_the_clock_is_set_back(
+    fresh_server: Callable[..., Server], tmp_path: Path
+) -> None:
+    """The log has said it. A wait for a job isn't told of a death that is to come again."""
+    clock = WallClock(tmp_path, "server")
+    server = fresh_server("appendonly yes", environment=clock.environment)
+    with server.client() as r, server.client() as waiting, ThreadPoolExecutor() as aside:
+        r.execute_command("DQ.ADD", "q", "a", "x", "TTL", 2_000, "DELAY", HOUR_MS)
+        r.execute_command("DQ.ADD", "q", "b", "x", "AFTER", 1, "a", "ONDEAD", "RUN")
+        r.execute_command("DQ.ADD", "q", "c", "x", "AFTER", 1, "a")
+        told = aside.submit(waiting.execute_command, "DQ.RESULT", "q", "a", "BLOCK", 60_000)
+        eventually(lambda: r.info("dq")["dq_watchers"] == 1)
+        clock.set(-2_000_000)
+        assert r.execute_command("DQ.LEN", "q", "STATE", "held") == 2
+        clock.set(0)
+        assert told.result(20) == ["dead", "its time to live is over"]
+        eventually(lambda: r.execute_command("DQ.LEN", "q", "STATE", "ready") == 1)
+        clock.set(-2_000_000)
+        assert r.execute_command("DQ.DEPS", "q", "b")[1] == [
+            ["a", "dead", "its time to live is over"]
+        ]
+        digest = r.execute_command("DEBUG", "DIGEST-VALUE", "q")
+        for way in ("LOADAOF", "RELOAD"):
+            r.execute_command("DEBUG", way)
+            assert r.execute_command("DEBUG", "DIGEST-VALUE", "q") == digest
+        # Whatever the clock says, both go on.
+        r.execute_command("DQ.KICKJOB", "q", "a")
+        left = [r.execute_command("DQ.POP", "q", "COUNT", 9, "NOACK") for _ in range(2)]
+        assert sorted(job[0] for popped in left for job in popped or []) == ["a", "b", "c"]
