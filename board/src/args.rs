@@ -88,6 +88,11 @@ pub struct Args {
     #[arg(long, value_name = "PATTERN")]
     pub metrics_match: Vec<String>,
 
+    /// Also serve KEDA there: its external scaler, by gRPC without TLS. It tells everybody who can
+    /// reach it how many jobs a queue has, as /metrics does, and no more.
+    #[arg(long, value_name = "ADDRESS")]
+    pub keda: Option<SocketAddr>,
+
     /// How many queues are known at a time.
     #[arg(long, value_name = "N", default_value_t = 200_000)]
     pub max_queues: usize,

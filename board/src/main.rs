@@ -1,17 +1,19 @@
 //! dq-board: a web page and Prometheus metrics for DQ. See docs/board.md.
 //!
-//! Imports run one way: `main → web → {serve, metrics, watch} → server`, all of them → `bytes`,
+//! Imports run one way: `main → {web, keda} → {serve, metrics, watch} → server`, all of them → `bytes`,
 //! `args` → `address`.
 
 mod address;
 mod args;
 mod bytes;
+mod keda;
 mod metrics;
 mod serve;
 mod server;
 mod watch;
 mod web;
 
+use std::future::Future;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -53,7 +55,8 @@ async fn run() -> Result<(), String> {
         .await
         .map_err(|error| format!("{}: {error}", args.listen))?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
-    tokio::spawn(watch.poll());
+    tokio::spawn(watch.clone().poll());
+    let scaler = keda_scaler(&args, &watch).await?;
     let path = if args.metrics_only { "metrics" } else { "" };
     tracing::info!("http://{address}/{path} shows the queues of {title}");
 
@@ -61,8 +64,32 @@ async fn run() -> Result<(), String> {
     // Streams never end by themselves: they are cut off, not waited for.
     tokio::select! {
         never = serve::serve(listener, router) => match never {},
+        result = scaler => result,
         () = told_to_stop() => Ok(()),
     }
+}
+
+/// What serves KEDA, where that is asked for: it ends only with an error.
+async fn keda_scaler(
+    args: &Args,
+    watch: &Arc<Watch>,
+) -> Result<impl Future<Output = Result<(), String>>, String> {
+    let listener = match args.keda {
+        Some(address) => {
+            let why = |error| format!("--keda {address}: {error}");
+            let listener = TcpListener::bind(address).await.map_err(why)?;
+            tracing::info!("{address} serves KEDA's external scaler by gRPC");
+            Some(listener)
+        }
+        None => None,
+    };
+    let watch = watch.clone();
+    Ok(async move {
+        match listener {
+            Some(listener) => keda::serve(listener, watch).await,
+            None => std::future::pending().await,
+        }
+    })
 }
 
 async fn told_to_stop() {

@@ -22,6 +22,7 @@ pub use choice::Choice;
 pub use format::Format;
 
 use crate::bytes::Shown;
+use crate::server::forecast::{Due, DUE_WITHIN};
 use crate::server::queue::{Info, Lateness, State, Totals};
 use crate::watch::{Known, ServerFacts, Watch};
 
@@ -62,10 +63,13 @@ impl Collector for Scrape {
         let known = self.watch.known();
         let chosen = self.choice.of(&known);
         let queues: Vec<Queue> =
-            chosen.queues.iter().map(|(name, info)| (label(name), *info)).collect();
+            chosen.queues.iter().map(|(name, info, _)| (label(name), *info)).collect();
+        let due = chosen.queues.iter().filter_map(|(name, _, due)| Some((label(name), (*due)?)));
+        let due: Vec<(String, Due)> = due.collect();
         all_queues(&mut metrics, &known, chosen.left_out)?;
         servers(&mut metrics, &known.servers)?;
         gauges(&mut metrics, &queues)?;
+        due_within(&mut metrics, &due)?;
         lateness(&mut metrics, &queues)?;
         counters(&mut metrics, &queues)
     }
@@ -136,6 +140,9 @@ fn gauges(metrics: &mut Metrics, queues: &[Queue]) -> Result<(), Error> {
     let help = "For how long the oldest ready job has been ready; 0 when none is.";
     metrics.seconds("dq_oldest_ready", help, queues, |info| info.oldest_ready_ms.unwrap_or(0))?;
 
+    let help = "For how long the oldest ready job has waited for a worker; 0 when none is or while the queue is paused.";
+    metrics.seconds("dq_backlog", help, queues, Info::backlog_ms)?;
+
     let help = "Workers that wait for a job of the queue.";
     metrics.each("dq_waiting_consumers", help, queues, |info| info.waiting_consumers)?;
     let help = "Clients that wait for what becomes of a job or of a lease of the queue.";
@@ -162,6 +169,20 @@ fn gauges(metrics: &mut Metrics, queues: &[Queue]) -> Result<(), Error> {
     )?;
     for (name, info) in queues {
         ConstGauge::new(info.memory).encode(family.encode_family(&[("queue", name.as_str())])?)?;
+    }
+    Ok(())
+}
+
+/// Ready jobs have come due: they are told as such.
+fn due_within(metrics: &mut Metrics, queues: &[(String, Due)]) -> Result<(), Error> {
+    let help = "Delayed jobs that come due within so many seconds; ready ones don't count.";
+    let mut family = metrics.about("dq_due_within", help, MetricType::Gauge)?;
+    for (name, due) in queues {
+        for (seconds, jobs) in DUE_WITHIN.iter().zip(due) {
+            let seconds = seconds.to_string();
+            let labels = [("queue", name.as_str()), ("seconds", seconds.as_str())];
+            ConstGauge::new(*jobs).encode(family.encode_family(&labels)?)?;
+        }
     }
     Ok(())
 }
@@ -374,6 +395,7 @@ mod tests {
             "dq_sink_error{queue=\"mail\"} 1",
             "dq_watchers{queue=\"mail\"} 0",
             "dq_oldest_ready_seconds{queue=\"mail\"} 1.5",
+            "dq_backlog_seconds{queue=\"mail\"} 1.5",
             "dq_lateness_quantile_seconds{queue=\"mail\",quantile=\"0.99\"} 0.02",
             "dq_delivered_total{queue=\"mail\"} 7",
             "dq_longest_ready_seconds 1.5",

@@ -4,6 +4,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::args::Args;
 use crate::bytes::Shown;
+use crate::server::forecast::Due;
 use crate::server::queue::Info;
 use crate::server::Name;
 use crate::watch::Known;
@@ -20,7 +21,7 @@ pub struct Choice {
 
 /// What there is to tell, and of how many queues nothing is told that was asked for.
 pub struct Chosen<'k> {
-    pub queues: Vec<(&'k Name, &'k Info)>,
+    pub queues: Vec<(&'k Name, &'k Info, Option<Due>)>,
     pub left_out: u64,
 }
 
@@ -49,13 +50,13 @@ impl Choice {
         let mut queues = Vec::new();
         for (name, reading) in wanted {
             match &reading.info {
-                Some(info) => queues.push((name, info)),
+                Some(info) => queues.push((name, info, reading.due)),
                 None => unread += 1,
             }
         }
         let all = queues.len() as u64 + unread + known.left_out();
         if queues.len() > self.max {
-            queues.sort_by_key(|(_, info)| rank(info));
+            queues.sort_by_key(|(_, info, _)| rank(info));
             queues.truncate(self.max);
         }
         let left_out = all - queues.len() as u64;

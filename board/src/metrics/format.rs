@@ -12,8 +12,12 @@ pub enum Format {
 }
 
 impl Format {
-    /// What the reader likes best of an Accept header; OpenMetrics where it doesn't care.
+    /// What the reader likes best of an Accept header; OpenMetrics where it doesn't care. One that
+    /// sends none may not have heard of it: KEDA's metrics-api scaler reads only the older text.
     pub fn accepted(accept: &str) -> Format {
+        if accept.trim().is_empty() {
+            return Format::Text;
+        }
         let mut best: HashMap<&str, f32> = HashMap::new();
         for range in accept.split(',') {
             let mut parts = range.split(';').map(str::trim);
@@ -89,7 +93,7 @@ mod tests {
     fn the_accept_header_chooses_the_metrics_format() {
         use Format::{OpenMetrics, Text};
         for (accept, format) in [
-            ("", OpenMetrics),
+            ("", Text),
             ("*/*", OpenMetrics),
             ("text/plain", Text),
             ("text/plain;version=0.0.4;q=0.3,*/*;q=0.2", Text),

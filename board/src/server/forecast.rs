@@ -1,8 +1,9 @@
-//! How many jobs come due in the next hour and in the next day, as DQ.FORECAST says.
+//! How many jobs come due, as DQ.FORECAST says: in the next hour and in the next day for a page, in
+//! the next minutes for what starts workers.
 
 use std::sync::Arc;
 
-use redis::{Cmd, Pipeline};
+use redis::{Cmd, Pipeline, Value};
 
 use super::deployment::{outcome, Deployment};
 use super::node::Node;
@@ -44,8 +45,57 @@ pub async fn read(
         .collect()
 }
 
+/// How many delayed jobs come due within so long from now on.
+pub fn within_command(queue: &[u8], ms: u64) -> Cmd {
+    let mut command = redis::cmd("DQ.FORECAST");
+    command.arg(queue).arg("STEP").arg(ms).arg("COUNT").arg(1);
+    command
+}
+
+/// The reply to [`within_command`].
+pub fn within(reply: Value) -> Result<u64> {
+    array(reply)?.into_iter().map(number).sum()
+}
+
+/// The spans of [`Due`], in seconds. Each is a whole number of the steps in which they are asked.
+pub const DUE_WITHIN: [u64; 3] = [60, 300, 900];
+const DUE_STEP_MS: u64 = 60_000;
+const DUE_STEPS: usize = 15;
+/// A queue whose next job is due later than that needs no forecast for [`Due`].
+pub const DUE_HORIZON_MS: u64 = DUE_STEP_MS * DUE_STEPS as u64;
+
+/// How many delayed jobs come due within each of `DUE_WITHIN` from the reading on.
+pub type Due = [u64; DUE_WITHIN.len()];
+
+pub fn due_command(queue: &[u8]) -> Cmd {
+    let mut command = redis::cmd("DQ.FORECAST");
+    command.arg(queue).arg("STEP").arg(DUE_STEP_MS).arg("COUNT").arg(DUE_STEPS);
+    command
+}
+
+pub fn due(reply: Value) -> Result<Due> {
+    let steps = array(reply)?.into_iter().map(number).collect::<Result<Vec<_>>>()?;
+    Ok(DUE_WITHIN.map(|seconds| {
+        let many = seconds * 1_000 / DUE_STEP_MS;
+        steps.iter().zip(0..many).map(|(jobs, _)| jobs).sum()
+    }))
+}
+
 fn command(queue: &[u8], from_ms: u64, step_ms: u64, steps: usize) -> Cmd {
     let mut command = redis::cmd("DQ.FORECAST");
     command.arg(queue).arg("FROM").arg(from_ms).arg("STEP").arg(step_ms).arg("COUNT").arg(steps);
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_due_within_a_span_counts_in_the_longer_ones_too() {
+        let steps = (1..=15).map(Value::Int).collect();
+        assert_eq!(due(Value::Array(steps)).unwrap(), [1, 15, 120]);
+        assert!(due(Value::Nil).is_err());
+        assert_eq!(DUE_WITHIN.last().map(|seconds| seconds * 1_000), Some(DUE_HORIZON_MS));
+    }
 }

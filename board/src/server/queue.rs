@@ -290,6 +290,19 @@ impl Info {
         self.limits.blocked_until.is_some() || is_blocked_by_groups
     }
 
+    /// Whether a delayed job is due before then.
+    pub fn is_due_before(&self, ms: u64) -> bool {
+        self.counts.delayed > 0 && self.next_due.is_none_or(|due| due < ms)
+    }
+
+    /// For how long a job has waited that more workers could have taken: a paused queue has none.
+    pub fn backlog_ms(&self) -> u64 {
+        if self.is_paused {
+            return 0;
+        }
+        self.oldest_ready_ms.unwrap_or(0)
+    }
+
     /// Whether it takes no more jobs.
     pub fn is_full(&self) -> bool {
         self.settings.max_jobs > 0 && self.jobs >= self.settings.max_jobs

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::history::History;
+use crate::server::forecast::Due;
 use crate::server::node::Node;
 use crate::server::queue::{Counts, Info, Totals};
 use crate::server::Name;
@@ -23,6 +24,8 @@ pub struct Reading {
     pub node: Arc<Node>,
     /// `None` until it is first read.
     pub info: Option<Info>,
+    /// `None` until it is first read, and where our user may not ask.
+    pub due: Option<Due>,
     pub rates: Option<Rates>,
     pub history: Option<Box<History>>,
     /// Our user may not look at it.
@@ -189,6 +192,12 @@ impl Known {
         }
     }
 
+    pub fn note_due(&mut self, name: &[u8], due: Option<Due>) {
+        if let Some(reading) = self.queues.get_mut(name) {
+            reading.due = due;
+        }
+    }
+
     pub fn forget(&mut self, name: &[u8]) {
         if let Some(reading) = self.queues.remove(name) {
             self.histories -= usize::from(reading.history.is_some());
@@ -254,6 +263,7 @@ impl Known {
         let reading = Reading {
             node,
             info: None,
+            due: None,
             rates: None,
             history,
             is_denied: false,
@@ -326,6 +336,7 @@ mod tests {
         let mut reading = Reading {
             node: node(),
             info: None,
+            due: None,
             rates: None,
             history: Some(Box::new(History::new(0))),
             is_denied: false,

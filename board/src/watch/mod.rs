@@ -22,6 +22,7 @@ pub use history::Slot;
 pub use known::{Known, Reading, ServerFacts};
 
 use crate::server::deployment::{outcome, Deployment};
+use crate::server::forecast::{self, Due, DUE_HORIZON_MS};
 use crate::server::node::Node;
 use crate::server::queue::Info;
 use crate::server::{Name, Result, Trouble};
@@ -156,10 +157,19 @@ impl Watch {
                 }
             };
             let now = now_ms();
+            let mut soon = Vec::new();
             self.change(|known| {
                 for (name, reply) in names.iter().zip(replies) {
                     match outcome(Some(reply)).and_then(Info::read) {
-                        Ok(info) => known.note(name, info, &node, now),
+                        Ok(Some(info)) if info.is_due_before(now + DUE_HORIZON_MS) => {
+                            soon.push(name.clone());
+                            known.note(name, Some(info), &node, now);
+                        }
+                        Ok(Some(info)) => {
+                            known.note(name, Some(info), &node, now);
+                            known.note_due(name, Some(Due::default()));
+                        }
+                        Ok(None) => known.forget(name),
                         Err(error) if error.is("NOPERM") => known.deny(name),
                         // It has become something else, or moved away.
                         Err(error) if error.is("WRONGTYPE") || error.is("MOVED") => {
@@ -170,8 +180,28 @@ impl Watch {
                     }
                 }
             });
+            trouble = trouble.and(self.read_due(&node, &soon).await);
         }
         trouble
+    }
+
+    /// Forecasts for queues of a node of which a job is due soon. A server that refuses, for lack of
+    /// a right for one, leaves them unknown.
+    async fn read_due(&self, node: &Node, names: &[Name]) -> Result<()> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let mut commands = Pipeline::new();
+        names.iter().for_each(|name| {
+            commands.add_command(forecast::due_command(name));
+        });
+        let replies = node.ask(&mut commands).await?;
+        self.change(|known| {
+            for (name, reply) in names.iter().zip(replies) {
+                known.note_due(name, outcome(Some(reply)).and_then(forecast::due).ok());
+            }
+        });
+        Ok(())
     }
 }
 
