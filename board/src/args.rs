@@ -88,8 +88,9 @@ pub struct Args {
     #[arg(long, value_name = "PATTERN")]
     pub metrics_match: Vec<String>,
 
-    /// Also serve KEDA there: its external scaler, by gRPC without TLS. It tells everybody who can
-    /// reach it how many jobs a queue has, as /metrics does, and no more.
+    /// Also serve KEDA there: its external scaler, by gRPC, without TLS or a password. It tells how
+    /// many jobs a queue has, as /metrics does, and no more. Where others can reach it, --no-auth or
+    /// --metrics-only must be given.
     #[arg(long, value_name = "ADDRESS")]
     pub keda: Option<SocketAddr>,
 
@@ -155,6 +156,14 @@ impl Args {
                 self.listen
             ));
         }
+        if let Some(keda) = self.keda {
+            if !keda.ip().is_loopback() && !self.no_auth && !self.metrics_only {
+                return Err(format!(
+                    "others can reach {keda}, and KEDA gives no password: say --no-auth, or \
+                     --metrics-only in a dq-board of its own for KEDA"
+                ));
+            }
+        }
         if self.metrics_only && self.writable {
             return Err("--metrics-only and --writable exclude each other".into());
         }
@@ -201,6 +210,12 @@ mod tests {
         assert_eq!(check("--listen 0.0.0.0:1 --auth ann:secret"), Ok(()));
         assert_eq!(check("--listen 0.0.0.0:1 --no-auth"), Ok(()));
         assert_eq!(check("--listen 0.0.0.0:1 --metrics-only"), Ok(()));
+        assert_eq!(check("--keda 127.0.0.1:2"), Ok(()));
+        assert_eq!(check("--keda 0.0.0.0:2 --no-auth"), Ok(()));
+        assert_eq!(check("--keda 0.0.0.0:2 --metrics-only"), Ok(()));
+        for keda in ["--keda 0.0.0.0:2", "--keda [::]:2 --auth ann:secret"] {
+            assert!(check(keda).is_err_and(|why| why.contains("gives no password")), "{keda}");
+        }
         for open in ["ann", ":", "ann:", ":secret"] {
             assert!(check(&format!("--auth {open}")).is_err(), "{open}");
         }

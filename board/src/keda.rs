@@ -10,13 +10,12 @@ mod trigger;
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
+use axum::Router;
 use futures_util::stream::{self, Stream};
 use redis::Pipeline;
-use tokio::net::TcpListener;
 use tokio::time::sleep;
-use tonic::transport::server::TcpIncoming;
+use tonic::service::Routes;
 use tonic::{Request, Response, Status};
 
 use crate::server::deployment::outcome;
@@ -39,19 +38,10 @@ mod proto {
 
 /// What KEDA and the HPA call the only metric of a trigger.
 const METRIC: &str = "dq-jobs";
-/// Calls of a connection at a time: KEDA has one connection, and a stream for each ScaledObject.
-const CALLS_MAX: usize = 1_000;
-const PING_EVERY: Duration = Duration::from_secs(30);
 
-/// Serves until the listener fails.
-pub async fn serve(listener: TcpListener, watch: Arc<Watch>) -> Result<(), String> {
-    tonic::transport::Server::builder()
-        .concurrency_limit_per_connection(CALLS_MAX)
-        .http2_keepalive_interval(Some(PING_EVERY))
-        .add_service(ExternalScalerServer::new(Scaler { watch }))
-        .serve_with_incoming(TcpIncoming::from(listener))
-        .await
-        .map_err(|error| format!("--keda: {error}"))
+/// What answers the calls, each a POST of HTTP/2.
+pub fn router(watch: Arc<Watch>) -> Router {
+    Routes::new(ExternalScalerServer::new(Scaler { watch })).into_axum_router()
 }
 
 struct Scaler {

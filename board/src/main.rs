@@ -13,7 +13,6 @@ mod server;
 mod watch;
 mod web;
 
-use std::future::Future;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -22,6 +21,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{signal, SignalKind};
 
 use args::Args;
+use serve::Protocol;
 use server::deployment::Deployment;
 use watch::Watch;
 use web::App;
@@ -56,40 +56,29 @@ async fn run() -> Result<(), String> {
         .map_err(|error| format!("{}: {error}", args.listen))?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     tokio::spawn(watch.clone().poll());
-    let scaler = keda_scaler(&args, &watch).await?;
+    if let Some(listener) = keda_listener(&args).await? {
+        tokio::spawn(serve::serve(listener, Protocol::Grpc, keda::router(watch.clone())));
+    }
     let path = if args.metrics_only { "metrics" } else { "" };
     tracing::info!("http://{address}/{path} shows the queues of {title}");
 
     let router = web::router(app, &args);
     // Streams never end by themselves: they are cut off, not waited for.
     tokio::select! {
-        never = serve::serve(listener, router) => match never {},
-        result = scaler => result,
+        never = serve::serve(listener, Protocol::Http, router) => match never {},
         () = told_to_stop() => Ok(()),
     }
 }
 
-/// What serves KEDA, where that is asked for: it ends only with an error.
-async fn keda_scaler(
-    args: &Args,
-    watch: &Arc<Watch>,
-) -> Result<impl Future<Output = Result<(), String>>, String> {
-    let listener = match args.keda {
-        Some(address) => {
-            let why = |error| format!("--keda {address}: {error}");
-            let listener = TcpListener::bind(address).await.map_err(why)?;
-            tracing::info!("{address} serves KEDA's external scaler by gRPC");
-            Some(listener)
-        }
-        None => None,
+/// Where KEDA is served, if that is asked for.
+async fn keda_listener(args: &Args) -> Result<Option<TcpListener>, String> {
+    let Some(address) = args.keda else {
+        return Ok(None);
     };
-    let watch = watch.clone();
-    Ok(async move {
-        match listener {
-            Some(listener) => keda::serve(listener, watch).await,
-            None => std::future::pending().await,
-        }
-    })
+    let listener =
+        TcpListener::bind(address).await.map_err(|error| format!("--keda {address}: {error}"))?;
+    tracing::info!("{address} serves KEDA's external scaler by gRPC");
+    Ok(Some(listener))
 }
 
 async fn told_to_stop() {

@@ -4,10 +4,13 @@ server   a server of the test's own
 r        a redis-py client of it, whose replies are bytes
 board    a read-only board of it
 boards   starts others: boards("--writable")
+scalers  starts boards with --keda, and gives a gRPC client of each: scalers()
+prometheus  a Prometheus that scrapes `board`
 browser  Chromium; a test fails when its console has complained
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -15,7 +18,10 @@ import redis
 
 from board import Board
 from browser import Browser
+from harness.ports import free_port
 from harness.server import KNOWN, Server
+from prometheus import Prometheus
+from scaler import Scaler
 
 
 @pytest.fixture
@@ -54,6 +60,25 @@ def boards(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[
 @pytest.fixture
 def board(boards: Callable[..., Board]) -> Board:
     return boards()
+
+
+@pytest.fixture
+def scalers(boards: Callable[..., Board]) -> Iterator[Callable[..., Scaler]]:
+    with ExitStack() as opened:
+
+        def start(*args: str, redis: str | None = None) -> Scaler:
+            port = free_port()
+            boards("--keda", f"127.0.0.1:{port}", *args, redis=redis)
+            return opened.enter_context(Scaler(port))
+
+        yield start
+
+
+@pytest.fixture
+def prometheus(board: Board, tmp_path: Path) -> Iterator[Prometheus]:
+    prometheus = Prometheus(tmp_path, board.url.removeprefix("http://"))
+    yield prometheus
+    prometheus.stop()
 
 
 @pytest.fixture(scope="session")

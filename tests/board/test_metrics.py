@@ -6,79 +6,22 @@ import json
 import re
 import subprocess
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import pytest
 import redis
 
 from board import BINARY, Board
-from harness.ports import free_port
 from harness.server import Server, eventually
-from samples import every_state, flow, pipe
+from prometheus import ALERTS, Prometheus
+from samples import RIGHTS, every_state, flow, pipe
 
 ROOT = Path(__file__).resolve().parents[2]
 DASHBOARD = json.loads((ROOT / "grafana" / "dq.json").read_text())
 RUNBOOK = (ROOT / "docs" / "alerts.md").read_text()
-ALERTS = ROOT / "prometheus" / "alerts.yml"
 
 # Label values that the text format must escape.
 HOSTILE = [b'a"b', b"a\\b", b"a\nb", b'"} 1\ndq_up 7\n', b"\xff", "東京".encode(), b""]
-
-
-class Prometheus:
-    def __init__(self, directory: Path, target: str):
-        self.url = f"http://127.0.0.1:{free_port()}"
-        config = directory / "prometheus.yml"
-        config.write_text(
-            f"global: {{ scrape_interval: 1s, evaluation_interval: 1s }}\n"
-            f"rule_files: ['{ALERTS}']\n"
-            f"scrape_configs: [{{ job_name: dq, static_configs: [{{ targets: ['{target}'] }}] }}]\n"
-        )
-        with (directory / "prometheus.log").open("wb") as log:
-            self.process = subprocess.Popen(
-                [
-                    *("setpriv", "--pdeathsig", "KILL", "prometheus", f"--config.file={config}"),
-                    f"--storage.tsdb.path={directory / 'data'}",
-                    f"--web.listen-address={self.url.removeprefix('http://')}",
-                ],
-                stdout=log,
-                stderr=log,
-            )
-        eventually(self._is_ready, 30)
-
-    def _is_ready(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"{self.url}/-/ready", timeout=10) as answer:
-                return answer.status == 200
-        except OSError:
-            return False
-
-    def api(self, path: str, **fields: str) -> Any:
-        url = f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(fields)}"
-        try:
-            with urllib.request.urlopen(url, timeout=10) as answer:
-                return json.load(answer)["data"]
-        except urllib.error.HTTPError as error:
-            raise AssertionError(f"{fields}: {error.read().decode()}") from None
-
-    def query(self, expression: str) -> list[dict[str, Any]]:
-        return self.api("query", query=expression)["result"]
-
-    def stop(self) -> None:
-        self.process.terminate()
-        self.process.wait(10)
-
-
-@pytest.fixture
-def prometheus(board: Board, tmp_path: Path) -> Iterator[Prometheus]:
-    prometheus = Prometheus(tmp_path, board.url.removeprefix("http://"))
-    yield prometheus
-    prometheus.stop()
 
 
 def expressions() -> list[str]:
@@ -262,7 +205,7 @@ def test_no_id_is_a_label_and_old_figures_are_not_told(
     eventually(lambda: board.metrics().get('dq_jobs{queue="mail",state="delayed"}') == 2)
     assert "customer-7" not in board.get("/metrics").text
     labels = set(re.findall(r'[{,](\w+)="', board.get("/metrics").text))
-    assert labels == {"queue", "state", "quantile", "le", "server", "version"}
+    assert labels == {"queue", "state", "quantile", "le", "seconds", "server", "version"}
     r.delete("mail")
     eventually(lambda: not [name for name in board.metrics() if "mail" in name], 10)
 
@@ -285,3 +228,49 @@ def test_the_exporter_is_the_same_program(server: Server, r: redis.Redis, tmp_pa
         assert board.get("/").status == 404
     finally:
         board.stop()
+
+
+def test_what_is_due_soon_and_how_old_the_backlog_is_are_told(
+    boards: Callable[..., Board], server: Server, r: redis.Redis
+):
+    board = boards()
+    add = ("DQ.ADD", "mail")
+    pipe(r, (*add, "ready", "x"), *[("DQ.ADD", name, "a", "x") for name in ("idle", "stopped")])
+    pipe(r, *[(*add, f"in-{s}", "x", "DELAY", s * 1000) for s in (45, 200, 800, 5000)])
+    pipe(r, ("DQ.POP", "idle"), ("DQ.PAUSE", "stopped"))
+
+    def due(queue: str) -> list[float | None]:
+        told = board.metrics()
+        spans = ("60", "300", "900")
+        return [told.get(f'dq_due_within{{queue="{queue}",seconds="{s}"}}') for s in spans]
+
+    eventually(lambda: due("mail") == [1, 2, 3], 20)
+    assert due("idle") == due("stopped") == [0, 0, 0]
+
+    def waits(metric: str, queue: str) -> float:
+        return board.metrics().get(f'{metric}{{queue="{queue}"}}', 0)
+
+    eventually(lambda: waits("dq_backlog_seconds", "mail") > 0, 20)
+    eventually(lambda: waits("dq_oldest_ready_seconds", "stopped") > 0, 20)
+    assert waits("dq_backlog_seconds", "stopped") == waits("dq_backlog_seconds", "idle") == 0
+    r.execute_command("DQ.RESUME", "stopped")
+    eventually(lambda: waits("dq_backlog_seconds", "stopped") > 0, 20)
+
+    # What was due soon has been taken away, and the figures with it.
+    r.execute_command("DQ.DEL", "mail", "in-45", "in-200")
+    eventually(lambda: due("mail") == [0, 0, 1], 20)
+    r.execute_command("DQ.DEL", "mail", "in-800")
+    eventually(lambda: due("mail") == [0, 0, 0], 20)
+
+
+def test_without_the_right_to_forecast_what_is_due_is_not_told(
+    boards: Callable[..., Board], server: Server, r: redis.Redis
+):
+    rights = RIGHTS.replace(" +dq.forecast", "").split()
+    r.execute_command("ACL", "SETUSER", "board", "on", ">sEcReT", *rights)
+    r.execute_command("DQ.ADD", "mail", "a", "x", "DELAY", 45_000)
+    board = boards(redis=f"redis://board:sEcReT@127.0.0.1:{server.port}")
+    eventually(lambda: board.metrics().get('dq_jobs{queue="mail",state="delayed"}') == 1, 20)
+    told = board.metrics()
+    assert told["dq_up"] == 1
+    assert not [name for name in told if name.startswith("dq_due_within")]
