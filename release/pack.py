@@ -35,6 +35,7 @@ FOLDERS = {
     "docs": (".md", ".png", ".svg"),
     "examples": EXAMPLES,
     "grafana": (".json",),
+    "kubernetes": (".yaml",),
     "prometheus": (".yml",),
 }
 
@@ -49,6 +50,8 @@ OF_MODULE = {
 OF_BOARD = {
     "docs/board.md": "board.md",
     "docs/board/": "board/",
+    "docs/autoscaling.md": "autoscaling.md",
+    "kubernetes/autoscaling/": "examples/kubernetes/",
     "prometheus/alerts.yml": "examples/alerts.yml",
     "grafana/dq.json": "examples/dq.json",
 }
