@@ -14,6 +14,7 @@ from board import Board
 from harness.ports import free_port
 from harness.server import KNOWN, Server, eventually
 from samples import RIGHTS, every_state
+from scaler import Scaler
 
 
 @pytest.fixture
@@ -182,7 +183,13 @@ def test_a_cluster_s_queues_are_all_shown(
                 owners[name] = node
     assert len({node.port for node in owners.values()}) == 3
 
-    board = boards("--writable", redis=f"redis://127.0.0.1:{nodes[0].port}")
+    port = free_port()
+    board = boards(
+        *("--writable", "--keda", f"127.0.0.1:{port}"), redis=f"redis://127.0.0.1:{nodes[0].port}"
+    )
+    with Scaler(port) as scaler:
+        assert all(scaler.is_active(queue=name) for name in names)
+        assert [scaler.jobs(queue=name) for name in names] == [1] * 12
     # Pages of queues that no scan has found yet ask their way.
     for name in names:
         assert "Ready since" in board.get("/job", queue=name, id="a").text
