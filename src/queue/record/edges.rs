@@ -14,7 +14,7 @@ use crate::queue::value::state::Stage;
 
 /// What jobs will know once the records that were read are there.
 #[derive(Default)]
-struct Expected {
+struct ExpectedEdges {
     /// Of each dependent, how many edges it has, and how many of these are open.
     edges: BTreeMap<Slot, (usize, usize)>,
     /// How many jobs wait for this one.
@@ -34,7 +34,7 @@ impl Queue {
     /// Takes over records of [`Queue::edge_records`]: after the jobs. All of them, or none.
     /// O(log n) for each edge.
     pub fn load_edges(&mut self, records: &[EdgesRecord]) -> Result<(), RecordError> {
-        let mut expected = Expected::default();
+        let mut expected = ExpectedEdges::default();
         let read = records.iter().map(|record| self.read_edges(record, &mut expected));
         let read = read.collect::<Result<Vec<_>, _>>()?;
         for (record, (slot, edges)) in records.iter().zip(read) {
@@ -55,7 +55,7 @@ impl Queue {
     fn read_edges(
         &self,
         record: &EdgesRecord,
-        expected: &mut Expected,
+        expected: &mut ExpectedEdges,
     ) -> Result<(Slot, Vec<Edge>), RecordError> {
         let slot = self.store.find(record.id()?).ok_or(RecordError::Impossible)?;
         let edges = record.edges(|id| self.store.find(id))?;
@@ -90,7 +90,7 @@ impl Queue {
     }
 
     /// How many edges this job has, and how many of these are open, before the next record.
-    fn edges_before(&self, slot: Slot, expected: &Expected) -> Option<(usize, usize)> {
+    fn edges_before(&self, slot: Slot, expected: &ExpectedEdges) -> Option<(usize, usize)> {
         let known = || {
             let dependent = self.edges.as_ref()?.dependent(slot)?;
             Some((dependent.edges().len(), dependent.open() as usize))
