@@ -24,10 +24,12 @@ bench := cargo run --quiet --release --locked --manifest-path bench/Cargo.toml -
 
 kombu := $(CURDIR)/target/kombu/venv/bin
 clients := $(CURDIR)/target/clients/venv/bin
+# `make test-frameworks FRAMEWORKS=django-dq` for one.
+FRAMEWORKS ?= $(shell cat integrations/frameworks.txt)
 
 .PHONY: help setup build run docs contract test test-core test-blackbox test-long test-newest turns race simulate test-cluster soak soak-faults \
 	fuzz memcheck asan mutants \
-	board build-board test-board test-clients test-kombu test-guides test-celery screenshots dist test-dist test-all lint \
+	board build-board test-board test-clients test-kombu test-frameworks test-guides test-celery screenshots dist test-dist test-all lint \
 	bench-core bench bench-flows bench-clients bench-instructions bench-shards bench-docs clean
 
 help: ## list the targets
@@ -150,6 +152,14 @@ test-kombu: build ## check and test kombu-dq with real Celery workers, 100,000 E
 	@scripts/setup.sh kombu
 	cd integrations/kombu-dq && $(kombu)/mypy --cache-dir ../../target/.mypy_cache && $(kombu)/pyright
 	cd integrations/kombu-dq && $(kombu)/python -m pytest $(ARGS)
+
+# With each of its environments: where one can't be had, scripts/setup.sh says so.
+test-frameworks: build ## check and test the packages for frameworks, with the frameworks' own tests (FRAMEWORKS=django-dq for one)
+	@scripts/setup.sh frameworks
+	@set -e; for package in $(FRAMEWORKS); do \
+	  cd $(CURDIR)/integrations/$$package; own=$(CURDIR)/target/frameworks/$$package; \
+	  for tool in mypy pyright; do [[ ! -x $$own/venv/bin/$$tool ]] || (set -x; $$own/venv/bin/$$tool); done; \
+	  for venv in $$own/venv*; do [[ ! -x $$venv/bin/python ]] || (set -x; $$venv/bin/python -m pytest $(ARGS)); done; done
 
 test-guides: build ## run the code of docs/migrate, with the systems that it comes from
 	@scripts/setup.sh guides

@@ -7,6 +7,8 @@
 #   setup.sh board   all of test, and Chromium, Prometheus and Selenium for the tests of dq-board
 #   setup.sh kombu   these, and Celery, kombu-dq and what checks it in target/kombu
 #   setup.sh clients as test, and what checks and tests the clients in target/clients and target/typescript
+#   setup.sh frameworks  as test, and the packages of integrations/frameworks.txt with their frameworks, each in a folder of
+#                    target/frameworks
 #   setup.sh guides  as test, and what the guides of docs/migrate come from, in target/guides
 #   setup.sh dist    as build, zig and what packs releases in target/dist-tools, and by rustup the standard
 #                    libraries of the machines that releases are for
@@ -25,7 +27,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly purpose=${1:-}
-readonly venv=target/venv servers=target/servers kombu=target/kombu clients=target/clients dist_tools=target/dist-tools
+readonly venv=target/venv servers=target/servers kombu=target/kombu clients=target/clients frameworks=target/frameworks dist_tools=target/dist-tools
 readonly recent='import sys; sys.exit(sys.version_info < (3, 10))'
 
 main() {
@@ -80,6 +82,12 @@ main() {
       make_clients_venv
       make_typescript
       ;;
+    frameworks)
+      install_packages
+      make_venv
+      gather_servers
+      make_framework_venvs
+      ;;
     guides)
       install_packages
       make_venv
@@ -101,7 +109,7 @@ main() {
         build_server_for_musl
       }
       ;;
-    *) fail "usage: setup.sh build|run|test|memcheck|fuzz|board|kombu|clients|guides|dist|test-dist|lint|count|bench|bench-clients" ;;
+    *) fail "usage: setup.sh build|run|test|memcheck|fuzz|board|kombu|clients|frameworks|guides|dist|test-dist|lint|count|bench|bench-clients" ;;
   esac
 }
 
@@ -140,7 +148,7 @@ missing_packages() {
       { has callgrind_annotate && [[ -e /usr/include/valgrind/callgrind.h ]]; } || missing+=(valgrind)
       ;;
     bench | bench-clients) [[ -x /usr/bin/redis-server ]] || missing+=(redis-server) ;;
-    test | memcheck | board | kombu | clients | guides | lint | dist | test-dist)
+    test | memcheck | board | kombu | clients | frameworks | guides | lint | dist | test-dist)
       [[ $purpose == lint || $purpose == dist || -x /usr/bin/redis-server ]] || missing+=(redis-server)
       venv_is_current || find_python >/dev/null || missing+=(python3 python3-venv)
       ;;&
@@ -366,6 +374,58 @@ install_for_typescript() {
 make_typescript() {
   install_for_typescript target/typescript
   ln -sfn ../../target/typescript/node_modules clients/typescript/node_modules
+}
+
+# ---- packages for frameworks -----------------------------------------------------------------------
+
+make_framework_venvs() {
+  local package
+  while read -r package; do make_framework_venv "$package"; done <integrations/frameworks.txt
+}
+
+# make_framework_venv PACKAGE: for tests/requirements.txt, and each tests/requirements-X.txt, an environment venv or venv-X
+# with that lock, dq-client and the package as they stand here; in sources/ the frameworks that tests/sources.txt names:
+# their own tests come with them.
+make_framework_venv() {
+  local package=integrations/$1 folder=$frameworks/$1 lock framework
+  local -a made_from=("$package"/tests/requirements*.txt "$package/tests/sources.txt" "$package/pyproject.toml"
+    clients/python/pyproject.toml)
+  cat "${made_from[@]}" | cmp -s - "$folder/made-from" && return
+  rm -rf "$folder"
+  mkdir -p "$folder/sources"
+  for lock in "$package"/tests/requirements*.txt; do install_lock "$package" "$lock" "$folder"; done
+  while read -r framework; do
+    pip download --ignore-requires-python --no-deps --no-binary "${framework%%==*}" --dest "$folder/sources" "$framework"
+  done <"$package/tests/sources.txt"
+  find "$folder/sources" -name '*.tar.gz' -exec tar --extract --gzip --directory "$folder/sources" --file {} \; -delete
+  cat "${made_from[@]}" >"$folder/made-from"
+}
+
+# install_lock PACKAGE LOCK FOLDER
+install_lock() {
+  local environment=${2##*/requirements} python
+  environment=$3/venv${environment%.txt}
+  python=$(python_for "$2") || {
+    say "no Python that is recent enough: $2 is left out"
+    return 0
+  }
+  say "installing $2 into $environment"
+  "$python" -m venv "$environment"
+  "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$2" --editable clients/python \
+    --editable "$1" </dev/null || fail "pip install failed, see above; it needs PyPI"
+}
+
+# python_for LOCK: as new a one as its comment asks for ("Python 3.12 or later"). Beside python3 there may be a newer one.
+python_for() {
+  local least python
+  least=$(sed -n 's/^# .*Python 3\.\([0-9]*\) or later.*/\1/p' "$1")
+  for python in $(type -aP python3 python3.1{4,3,2}) "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3; do
+    if "$python" -c "import ensurepip, sys; sys.exit(sys.version_info < (3, ${least:-10}))" 2>/dev/null; then
+      echo "$python"
+      return
+    fi
+  done
+  return 1
 }
 
 # ---- what the guides come from -------------------------------------------------------------------

@@ -2,7 +2,7 @@
 # Runs all tests, part by part, and says in the end what each part came to, how long it took, and what of it
 # was left out and why. A part that can't be set up here (no browser to be had, say) is left out, and named; all
 # others count. The tests of the module itself are never left out.
-#   test_all.sh [part ...]   test, board, clients, kombu, guides, dist; all of them without a name
+#   test_all.sh [part ...]   test, board, clients, kombu, frameworks, guides, dist; all of them without a name
 # ETAS, DIST_ARCH and DIST_ONCE (see the Makefile) make kombu and dist shorter.
 # Output goes to target/test-all/PART.log, too. The last line is like pytest's, and sums up its.
 set -uo pipefail
@@ -13,7 +13,7 @@ readonly logs=target/test-all
 export LONG=1
 export SERVERS=${SERVERS:-redis-7.0 redis-8.2 valkey-8.1 valkey-9.1}
 parts=("$@")
-((${#parts[@]})) || parts=(test board clients kombu guides dist)
+((${#parts[@]})) || parts=(test board clients kombu frameworks guides dist)
 results=() left_out=() failed=0
 
 main() {
@@ -39,7 +39,7 @@ run() {
   case $part in
     test) purpose=test target=test ;;
     dist) purpose=test-dist target=test-dist ;;
-    board | clients | kombu | guides) purpose=$part target=test-$part ;;
+    board | clients | kombu | frameworks | guides) purpose=$part target=test-$part ;;
     *)
       printf 'test_all: no such part: %s\n' "$part" >&2
       exit 2
@@ -49,16 +49,16 @@ run() {
   printf '\n==== %s ====\n' "$part"
   if ! scripts/setup.sh "$purpose" 2>&1 | tee "$log"; then
     [[ $part != test ]] || failed=1
-    results+=("$(printf '%-7s LEFT OUT' "$part")")
+    results+=("$(printf '%-10s LEFT OUT' "$part")")
     left_out+=("$part: $(tail -n 1 "$log")")
     return
   fi
   # ARGS names the parts here, and is for pytest there.
   if make "$target" ARGS= 2>&1 | tee -a "$log"; then
-    results+=("$(printf '%-7s passed in %d s' "$part" $((SECONDS - began)))")
+    results+=("$(printf '%-10s passed in %d s' "$part" $((SECONDS - began)))")
   else
     failed=1
-    results+=("$(printf '%-7s FAILED after %d s, see %s' "$part" $((SECONDS - began)) "$log")")
+    results+=("$(printf '%-10s FAILED after %d s, see %s' "$part" $((SECONDS - began)) "$log")")
   fi
   [[ $part != kombu || -z ${ETAS:-} ]] || left_out+=("kombu: $ETAS ETAs instead of 100,000")
   # Single tests that were skipped, with pytest's reason; and what a set-up or a build says that it leaves out.

@@ -15,6 +15,7 @@ test: ; @echo 'servers: Redis 7.0.15'; \\
 test-board: ; @echo '== 1 failed, 4 passed in 61.00s (0:01:01) =='; exit {board}
 test-clients: ; @echo '2 passed in 0.02s'
 test-kombu: ; @echo '5 passed in 0.02s'
+test-frameworks: ; @echo '2 passed in 0.02s'
 test-guides: ; @printf 'SKIPPED [%d] b.py:%d: no ruby\\n' 1 7 2 9; echo '1 passed in 0.02s'; test -z '$(ARGS)'
 test-dist: ; @echo 'dist: nothing can be built here' >&2; echo '2 skipped in 0.02s'
 test-all: ; @bash scripts/test_all.sh $(ARGS)
@@ -56,27 +57,28 @@ def run(folder: Path, cant: str, command: list[str]) -> tuple[int, list[str]]:
 def test_test_all_runs_all_parts_and_names_skipped_tests(tmp_path: Path) -> None:
     status, lines = told(tmp_path)
     assert status == 0
-    assert [line.split()[:2] for line in lines[1:7]] == [
-        [part, "passed"] for part in ("test", "board", "clients", "kombu", "guides", "dist")
+    assert [line.split()[:2] for line in lines[1:8]] == [
+        [part, "passed"]
+        for part in ("test", "board", "clients", "kombu", "frameworks", "guides", "dist")
     ]
-    assert lines[7] == "  servers: Redis 7.0.15"
+    assert lines[8] == "  servers: Redis 7.0.15"
     assert "  test: SKIPPED [1] tests/a.py:1: no such server" in lines
     assert "  guides: SKIPPED [3] in 2 places: no ruby" in lines
     assert "  dist: dist: nothing can be built here" in lines
-    assert lines[-1].startswith("===== 1 failed, 15 passed, 3 skipped in ")
+    assert lines[-1].startswith("===== 1 failed, 17 passed, 3 skipped in ")
 
 
 def test_a_part_that_fails_turns_test_all_red_and_the_others_are_run(tmp_path: Path) -> None:
     status, lines = told(tmp_path, board=1)
     assert status == 1
-    assert any(line.startswith("  board   FAILED") for line in lines)
-    assert any(line.startswith("  dist    passed") for line in lines)
+    assert any(line.startswith("  board      FAILED") for line in lines)
+    assert any(line.startswith("  dist       passed") for line in lines)
 
 
 def test_a_part_that_can_t_be_set_up_is_left_out_and_named(tmp_path: Path) -> None:
     status, lines = told(tmp_path, cant="board test-dist")
     assert status == 0
-    assert "  board   LEFT OUT" in lines and "  dist    LEFT OUT" in lines
+    assert "  board      LEFT OUT" in lines and "  dist       LEFT OUT" in lines
     assert "  board: setup: no browser for board" in lines
     assert "LEFT OUT, so nothing is known of it:" in lines
 

@@ -1,0 +1,143 @@
+"""`manage.py dq_worker`: runs tasks until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import threading
+from argparse import ArgumentTypeError
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import autoreload
+from django.utils.connection import ConnectionDoesNotExist
+
+from django_dq.backend import DQBackend
+from django_dq.framework import DEFAULT_TASK_BACKEND_ALIAS, task_backends
+from django_dq.running import Runner
+from dq_client import Queue
+from dq_client.worker import Worker
+
+#: After the grace time, for the worker's last words to the server.
+_LAST_WORDS_S = 10
+
+
+class Command(BaseCommand):
+    help = (
+        "Runs the tasks of a DQ backend. At SIGTERM or Ctrl-C it takes no more of them; those in "
+        "hand may end within the grace time, the others go back."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--backend",
+            default=DEFAULT_TASK_BACKEND_ALIAS,
+            metavar="ALIAS",
+            help="which one of TASKS (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--queue",
+            action="append",
+            type=_weighted,
+            default=[],
+            metavar="NAME[=WEIGHT]",
+            help="only this queue of the backend, or several, each the first as often as its "
+            "weight says (default: all in QUEUES, with weight 1)",
+        )
+        parser.add_argument(
+            "--concurrency",
+            type=int,
+            default=10,
+            metavar="N",
+            help="how many tasks run at the same time, each in a thread (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--ttr",
+            type=_seconds,
+            default="60",
+            metavar="SECONDS",
+            help="how soon the tasks of a worker that died are run again (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--grace",
+            type=_seconds,
+            default="30",
+            metavar="SECONDS",
+            help="how long the tasks in hand may go on at the end (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--reload",
+            action="store_true",
+            help="start again when a file of the program changes, for development",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["reload"]:
+            autoreload.run_with_reloader(self._work_reloading, options)
+        else:
+            self._worker(options).run()
+
+    def _work_reloading(self, options: dict[str, Any]) -> None:
+        """In a thread: the main one watches the files, and ends the process when one changes."""
+        worker = self._worker(options)
+        ended = threading.Event()
+
+        def end() -> None:
+            worker.stop()
+            ended.wait(options["grace"].total_seconds() + _LAST_WORDS_S)
+
+        atexit.register(end)
+        try:
+            asyncio.run(worker.serve())
+        finally:
+            ended.set()
+
+    def _worker(self, options: dict[str, Any]) -> Worker:
+        backend = _backend(options["backend"])
+        names = dict(options["queue"] or [(name, 1) for name in sorted(backend.queues)])
+        if not names:
+            raise CommandError("QUEUES of this backend is empty: name some by --queue")
+        if unknown := set(names) - backend.queues if backend.queues else ():
+            raise CommandError(f"not in QUEUES of this backend: {', '.join(sorted(unknown))}")
+        weights: dict[Queue, int] = {backend.queue(name): names[name] for name in names}
+        runner = Runner(backend)
+        try:
+            worker = Worker(
+                weights,
+                runner,
+                concurrency=options["concurrency"],
+                ttr=options["ttr"],
+                grace=options["grace"],
+            )
+        except ValueError as error:
+            raise CommandError(str(error)) from error
+        if options["verbosity"] > 0:
+            self.stdout.write(f"{runner.worker_id} works on {', '.join(names)}")
+            self.stdout.flush()
+        return worker
+
+
+def _backend(alias: str) -> DQBackend:
+    try:
+        backend = task_backends[alias]
+    except ConnectionDoesNotExist as error:
+        raise CommandError(str(error)) from error
+    if not isinstance(backend, DQBackend):
+        raise CommandError(f"the backend {alias!r} of TASKS isn't a django_dq.DQBackend")
+    return backend
+
+
+def _weighted(text: str) -> tuple[str, int]:
+    name, _, weight = text.partition("=")
+    try:
+        return name, int(weight or 1)
+    except ValueError:
+        raise ArgumentTypeError(f"{weight!r} isn't a weight") from None
+
+
+def _seconds(text: str) -> timedelta:
+    try:
+        return timedelta(seconds=float(text))
+    except (ValueError, OverflowError):
+        raise ArgumentTypeError(f"{text!r} isn't a number of seconds") from None

@@ -1,0 +1,91 @@
+"""Tasks that do what the tests look for. A redis list tells what they did: see `told`."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import django
+from django.db import connection
+
+from django_dq import Bury, Retry
+from django_dq.framework import TaskContext, task_backends
+
+if django.VERSION >= (6, 0):
+    from django.tasks import task
+else:
+    from django_tasks import task
+
+
+def tell(word: str) -> None:
+    task_backends["default"].client.rpush("told", word)  # type: ignore[attr-defined]
+
+
+def told() -> list[str]:
+    words = task_backends["default"].client.lrange("told", 0, -1)  # type: ignore[attr-defined]
+    return [word.decode() for word in words]
+
+
+@task
+def add(one: int, other: int = 0) -> int:
+    return one + other
+
+
+@task
+async def add_async(one: int, other: int = 0) -> int:
+    return one + other
+
+
+@task
+def note(word: str) -> None:
+    tell(word)
+
+
+@task(takes_context=True)
+def about(context: TaskContext[Any, Any]) -> list[Any]:
+    result = context.task_result
+    return [result.id, context.attempt, result.status]
+
+
+@task
+def refuse(word: str) -> None:
+    raise LookupError(word)
+
+
+@task(takes_context=True, retries=2)  # type: ignore[call-overload]
+def refuse_at_first(context: TaskContext[Any, Any], times: int) -> str:
+    if context.attempt <= times:
+        raise LookupError(f"attempt {context.attempt}")
+    return f"attempt {context.attempt}"
+
+
+@task(takes_context=True)
+def come_again(context: TaskContext[Any, Any]) -> int:
+    if context.attempt == 1:
+        raise Retry("not yet")
+    return context.attempt
+
+
+@task
+def give_up() -> None:
+    raise Bury("no use")
+
+
+@task
+def give_what_json_has_not() -> object:
+    return object()
+
+
+@task
+def query() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 17")
+        return int(cursor.fetchone()[0])
+
+
+@task
+def work_until_told(word: str) -> str:
+    tell(f"began {word}")
+    while "go on" not in told():
+        time.sleep(0.01)
+    return word
