@@ -3,8 +3,8 @@
 #   libdq.so        for glibc 2.28 and later (RHEL 8, Debian 10, Ubuntu 20.04 and whatever came after)
 #   libdq-musl.so   for musl (Alpine)
 #   dq-board        static: it needs no libc
-# and packs them into target/dist (release/pack.py), with the wheels and source distributions of kombu-dq and
-# dq-client, and dq-client's npm package and .crate. zig is the
+# and packs them into target/dist (release/pack.py), with the wheels and source distributions of kombu-dq,
+# django-dq and dq-client, and dq-client's npm package and .crate. zig is the
 # C compiler and the linker: it brings the headers and the symbols of old glibcs. `scripts/setup.sh dist` installs it.
 #
 # The same sources give the same bytes, wherever they lie and whenever they are built, by the same tools:

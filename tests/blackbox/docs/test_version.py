@@ -35,7 +35,11 @@ def test_files_that_the_install_page_names_have_the_module_s_version() -> None:
     )
     assert len(named) >= 4
     assert set(named) == {VERSION}
-    for package, folder in (("kombu_dq", "integrations/kombu-dq"), ("dq_client", "clients/python")):
+    for package, folder in (
+        ("kombu_dq", "integrations/kombu-dq"),
+        ("django_dq", "integrations/django-dq"),
+        ("dq_client", "clients/python"),
+    ):
         (told,) = re.findall(rf"\b{package}-([0-9.]+)-py3", (ROOT / "docs/install.md").read_text())
         assert told == first(r'^version = "(.+)"$', f"{folder}/pyproject.toml")
 
