@@ -128,6 +128,15 @@ def test_the_name_of_a_queue_fits_into_an_id(configured: Configured) -> None:
         tasks.add.using(queue_name="q" * 41)
 
 
+def test_a_job_of_a_newer_version_is_read(backend: DQBackend) -> None:
+    told = tasks.add.enqueue(1)
+    queue = backend.queue("default")
+    (job,) = queue.pop()
+    assert job.lease is not None
+    queue.release(job.id, job.lease, body={**job.body, "colour": "blue"})
+    assert backend.get_result(told.id) == told
+
+
 def test_a_job_whose_task_is_unknown_has_no_result(backend: DQBackend) -> None:
     told = tasks.add.enqueue(1)
     queue = backend.queue("default")
@@ -139,21 +148,13 @@ def test_a_job_whose_task_is_unknown_has_no_result(backend: DQBackend) -> None:
             told.refresh()
 
 
-def test_a_client_of_one_s_own(configured: Configured, dq_url: str) -> None:
-    calls.clear()
-    calls.append(dq_url)
-    backend = configured(client="test_backend.made_client")
+def test_a_client_of_one_s_own(
+    configured: Configured, dq_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DQ_NAMED", dq_url)
+    backend = configured(client="shop.clients.named")
     tasks.add.enqueue(1)
-    assert backend.client.connection_pool.connection_kwargs["client_name"] == "ours"
-
-
-calls: list[str] = []
-
-
-def made_client() -> Any:
-    import redis
-
-    return redis.Redis.from_url(calls[0], client_name="ours")
+    assert backend.client.client_getname() == "ours"
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,18 @@ def test_a_task_uses_the_database(worker: Program) -> None:
     assert finished(tasks.query.enqueue()).return_value == 17
 
 
+def test_connections_to_databases_are_those_of_one_task(backend: DQBackend, start: Start) -> None:
+    start("dq_worker", "--concurrency", "1")
+    assert finished(tasks.query.enqueue()).return_value == 17
+    assert finished(tasks.is_connected.enqueue()).return_value is False
+
+
+def test_what_a_receiver_raises_is_not_the_task_s(worker: Program) -> None:
+    result = finished(tasks.stumbled_over.enqueue())
+    assert (result.return_value, result.attempts) == (17, 1)
+    until(lambda: worker.said.count("LookupError: a receiver") == 2)
+
+
 def test_a_running_task_says_so(worker: Program) -> None:
     result = tasks.work_until_told.enqueue("a")
     until(lambda: "began a" in tasks.told())

@@ -8,7 +8,7 @@ returned. Times are those of the machines that note them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from traceback import format_exception
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
@@ -76,7 +76,8 @@ class Record:
 
     @classmethod
     def read(cls, body: Mapping[str, Any]) -> Record:
-        return cls(**body)
+        """What a newer version may have added is left out."""
+        return cls(**{each.name: body[each.name] for each in fields(cls)})
 
     def resolved(self, backend: str, queue_name: str) -> AnyTask:
         """The task, as it was enqueued. Raises ImportError or ValueError where this program has

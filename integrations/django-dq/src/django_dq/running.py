@@ -69,7 +69,8 @@ class Runner:
         return len(record.errors) <= self._backend.retries(result.task)
 
     def _send(self, signal: Any, result: AnyResult) -> None:
-        signal.send(type(self._backend), task_result=result)
+        """A receiver that raises is logged by Django, and changes nothing: the task has run."""
+        signal.send_robust(type(self._backend), task_result=result)
 
 
 def _called(result: AnyResult) -> Any:

@@ -11,7 +11,8 @@ SECRET_KEY = "of a test"
 IS_BACKPORT = django.VERSION < (6, 0)
 TASKS_OF_DJANGO = "django_tasks" if IS_BACKPORT else "django.tasks"
 INSTALLED_APPS = ["django_tasks", "django_dq"] if IS_BACKPORT else ["django_dq"]
-DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
+DATABASE = os.environ.get("SHOP_DATABASE", ":memory:")
+DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": DATABASE}}
 USE_TZ = True
 TASKS = {
     "default": {
@@ -19,6 +20,7 @@ TASKS = {
         "QUEUES": ["default", "emails"],
         "OPTIONS": {
             "url": os.environ.get("DQ_URL", "redis://127.0.0.1:1/0"),
+            "client": os.environ.get("DQ_CLIENT"),
             "backoff": Backoff(timedelta(milliseconds=10), timedelta(milliseconds=50)),
         },
     },

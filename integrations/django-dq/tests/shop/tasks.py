@@ -7,9 +7,10 @@ from typing import Any
 
 import django
 from django.db import connection
+from django.dispatch import receiver
 
 from django_dq import Bury, Retry
-from django_dq.framework import TaskContext, task_backends
+from django_dq.framework import TaskContext, TaskResult, task_backends, task_finished, task_started
 
 if django.VERSION >= (6, 0):
     from django.tasks import task
@@ -77,10 +78,26 @@ def give_what_json_has_not() -> object:
 
 
 @task
+def is_connected() -> bool:
+    return connection.connection is not None
+
+
+@task
 def query() -> int:
     with connection.cursor() as cursor:
         cursor.execute("SELECT 17")
         return int(cursor.fetchone()[0])
+
+
+@receiver([task_started, task_finished])
+def stumble(task_result: TaskResult[..., Any], **_: Any) -> None:
+    if task_result.task.func is stumbled_over.func:
+        raise LookupError("a receiver")
+
+
+@task
+def stumbled_over() -> int:
+    return 17
 
 
 @task
