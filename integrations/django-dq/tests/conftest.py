@@ -29,6 +29,7 @@ from django.conf import settings  # noqa: E402
 from django.test import override_settings  # noqa: E402
 
 from django_dq import DQBackend  # noqa: E402
+from django_dq import options as options_module  # noqa: E402
 
 # Those tests came with Django 6.
 collect_ignore = ["test_django_cases.py"] if django.VERSION < (6, 0) else []
@@ -64,6 +65,7 @@ def configured(dq_url: str) -> Iterator[Callable[..., DQBackend]]:
         default["OPTIONS"] = {**default["OPTIONS"], "url": dq_url, **options}
         if queues is not None:
             default["QUEUES"] = queues
+        options_module._made.cache_clear()  # the same path, but another server
         changed.append(override_settings(TASKS={**settings.TASKS, "default": default}))
         changed[-1].enable()
         backend = task_backends["default"]
