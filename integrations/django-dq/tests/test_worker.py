@@ -105,8 +105,10 @@ def test_a_task_uses_the_database(worker: Program) -> None:
 
 
 def test_connections_to_databases_are_those_of_one_task(backend: DQBackend, start: Start) -> None:
-    start("dq_worker", "--concurrency", "1")
+    worker = start("dq_worker", "--concurrency", "1")
     assert finished(tasks.query.enqueue()).return_value == 17
+    files = Path(f"/proc/{worker.process.pid}/fd")
+    until(lambda: not [file for file in files.iterdir() if "sqlite" in str(file.resolve())])
     assert finished(tasks.is_connected.enqueue()).return_value is False
 
 
