@@ -2,6 +2,8 @@
 
 use super::*;
 
+mod random;
+
 impl Edges {
     /// `job` says whether a job is held, when it dies, and whether it is dead.
     pub fn check(&self, job: impl Fn(Slot) -> (bool, Option<Time>, bool)) {
@@ -39,6 +41,11 @@ impl Edges {
         let deaths = self.predecessors.iter().filter_map(|(from, job)| Some((job.death?, *from)));
         assert_eq!(self.deaths, deaths.collect());
         assert_eq!(self.bytes, self.counted_bytes());
+    }
+
+    /// For how many edges there is room in the lists of dependents.
+    pub fn room(&self) -> usize {
+        self.dependents.values().map(|dependent| dependent.edges.capacity()).sum()
     }
 
     fn counted_bytes(&self) -> usize {
