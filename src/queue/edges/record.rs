@@ -169,7 +169,11 @@ impl EdgesRecord {
     }
 
     pub fn edges(&self, slot_of: impl Fn(Id) -> Option<Slot>) -> Result<Vec<Edge>, RecordError> {
-        self.edges.iter().map(|edge| edge.edge(&slot_of)).collect()
+        let mut edges = Vec::with_capacity(self.edges.len());
+        for edge in &self.edges {
+            edges.push(edge.edge(&slot_of)?);
+        }
+        Ok(edges)
     }
 
     /// What the job knows, if these are its edges.

@@ -278,6 +278,17 @@ fn edges_of_many_bytes_are_in_several_records() {
 }
 
 #[test]
+fn there_is_room_for_the_edges_that_a_job_has_and_no_more() {
+    let mut queue = Queue::new((1, 2));
+    add(&mut queue, 0, &plain("a"));
+    let edges = Some(Box::new(NewEdges { after: vec![id("a")], ..NewEdges::default() }));
+    add(&mut queue, 0, &Add { edges, ..plain("b") });
+    for queue in [&queue, &queue.clone(), &script::loaded(&queue)] {
+        assert_eq!(queue.edges.as_ref().unwrap().room(), 1);
+    }
+}
+
+#[test]
 fn a_result_that_removed_jobs_shared_counts_no_longer() {
     let mut queue = Queue::new((1, 2));
     let names: Vec<String> = (0..2_000).map(|number| number.to_string()).collect();
