@@ -108,6 +108,8 @@ impl Queue {
             self.note_death(slot, reason.as_deref());
         } else if let Some(edges) = &mut self.edges {
             edges.set_death(slot, death);
+            // A replica that was read at a later time has nothing else to wake it for this.
+            self.ledger.wake_by(death.unwrap_or(Time::MAX));
             // A job that lives on, as most do, isn't a matter of its edges.
             if edges.waiting_for_dead(slot) > 0 {
                 edges.edges_from(slot).iter().for_each(|edge| edges.note_life(slot, edge, false));
@@ -120,6 +122,7 @@ impl Queue {
         for slot in slots {
             let death = self.view(*slot).and_then(|job| job.dies_at());
             self.edges_or_new().set_death(*slot, death);
+            self.ledger.wake_by(death.unwrap_or(Time::MAX));
         }
     }
 

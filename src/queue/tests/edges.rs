@@ -278,6 +278,19 @@ fn edges_of_many_bytes_are_in_several_records() {
 }
 
 #[test]
+fn a_death_that_a_replica_hears_of_late_wakes_it_once_it_is_a_primary() {
+    let mut queue = Queue::new((1, 2));
+    add(&mut queue, 0, &Add { late: Some(span(5)), ..plain("a") });
+    // It is read at its own time, and its log is behind.
+    queue.advance(at(100));
+    assert_eq!(queue.find_wake_at(), None);
+    let edges = Some(Box::new(NewEdges { after: vec![id("a")], ..NewEdges::default() }));
+    add(&mut queue, 0, &Add { edges, ..plain("b") });
+    assert_eq!(queue.settles_at(), Some(at(5)));
+    assert_eq!(queue.wake_at(), at(5));
+}
+
+#[test]
 fn there_is_room_for_the_edges_that_a_job_has_and_no_more() {
     let mut queue = Queue::new((1, 2));
     add(&mut queue, 0, &plain("a"));
