@@ -25,7 +25,12 @@ ROOT = Path(__file__).resolve().parents[1]
 ZIG = Path(ziglang.__file__).parent
 GLIBC = "2.28"
 
-PYTHON_PACKAGES = ("integrations/kombu-dq", "integrations/django-dq", "clients/python")
+PYTHON_PACKAGES = (
+    "integrations/kombu-dq",
+    "integrations/django-dq",
+    "integrations/dramatiq-dq",
+    "clients/python",
+)
 CRATE = "clients/rust"
 NPM_PACKAGE = ROOT / "clients" / "typescript"
 

@@ -1,0 +1,62 @@
+"""The programs of README.md do what is said of them."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import dramatiq_dq
+from conftest import url
+from dq_client import Queue
+from dramatiq_dq import DQBroker
+from harness.server import Server
+
+README = (Path(__file__).resolve().parents[1] / "README.md").read_text()
+BIN = Path(sys.executable).parent
+
+
+def test_the_start_of_the_readme(server: Server, tmp_path: Path) -> None:
+    blocks = re.findall(r"<!-- start:.*?-->\n```python\n(.*?)```", README, re.DOTALL)
+    for name, block in zip(("actors.py", "send.py"), blocks, strict=True):
+        (tmp_path / name).write_text(block.replace("redis://127.0.0.1:6379/0", url(server)))
+    workers = subprocess.Popen(
+        [BIN / "dramatiq", "actors", "--processes", "1"],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,  # where Dramatiq sends what actors print
+        text=True,
+    )
+    try:
+        begun = time.time()
+        sent = subprocess.run(
+            [sys.executable, "send.py"], cwd=tmp_path, capture_output=True, text=True, timeout=100
+        )
+        assert sent.stdout.splitlines() == ["cancelled: True", "result: 3"], sent.stderr
+        assert time.time() >= begun + 3
+        workers.send_signal(signal.SIGTERM)
+        told, _ = workers.communicate(timeout=60)
+        assert [line for line in told.splitlines() if line.startswith("to ")] == ["to ann"]
+    finally:
+        workers.kill()
+        workers.wait()
+
+
+def test_names_of_the_readme_are_there(broker: DQBroker) -> None:
+    """Its other blocks are pieces of programs: what they call must exist."""
+    calls = set(re.findall(r"\bqueue\.(\w+)\(", README))
+    assert {"alter", "peek_iter", "kick", "pause"} <= calls
+    assert all(hasattr(Queue, name) for name in calls)
+    for name in re.findall(r"broker\.(\w+)\(", README):
+        assert hasattr(broker, name), name
+
+
+def test_the_tests_that_the_readme_names_are_there() -> None:
+    own = (Path(__file__).parent / "test_broker.py").read_text()
+    for name in re.findall(r"\| `(test_\w+)` \|\n", README):
+        assert f"def {name}(" in own, name
+    assert set(dramatiq_dq.__all__) == {"DQBackend", "DQBroker"}
