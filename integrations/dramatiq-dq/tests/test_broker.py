@@ -131,12 +131,15 @@ def test_a_body_that_is_no_message_is_dead_and_holds_up_no_other(
     def record() -> None:
         ran.append(1)
 
-    broker.queue("default").add("bad", b"no message", priority=0)
+    for id, body in {"text": b"no message", "list": b"[]", "map": b"{}"}.items():
+        broker.queue("default").add(id, body, priority=0)
     record.send()
     work(broker)
     broker.join("default", timeout=20_000)
     assert ran == [1]
-    assert [dead.id for dead in broker.queue("default").peek("dead")] == ["bad"]
+    dead = broker.queue("default").peek("dead", count=10)
+    assert {job.id for job in dead} == {"text", "list", "map"}
+    assert all((job.reason or "").startswith("no message of Dramatiq: ") for job in dead)
 
 
 def test_a_retry_is_added_and_its_attempt_ended_in_one_step(broker: DQBroker) -> None:
@@ -157,6 +160,47 @@ def test_a_retry_is_added_and_its_attempt_ended_in_one_step(broker: DQBroker) ->
     info = broker.queue("default").info()
     assert info is not None
     assert (info.jobs, info.delayed, info.total_added) == (1, 1, 2)
+
+
+def test_a_message_that_is_rejected_after_its_retry_was_made_keeps_the_retry(
+    broker: DQBroker,
+) -> None:
+    @dramatiq.actor
+    def fail() -> None: ...
+
+    fail.send()
+    consumer = broker.consume("default", timeout=1000)
+    message = next(consumer)
+    assert message is not None
+    message.stuff_exception(RuntimeError())
+    broker.emit_after("process_message", message, exception=RuntimeError())
+    message.fail()  # as a middleware of the program's own may do
+    consumer.nack(message)
+    info = broker.queue("default").info()
+    assert info is not None
+    assert (info.dead, info.delayed) == (1, 1)
+
+
+def test_a_limit_of_the_queue_holds_for_all_workers(make_broker: MakeBroker, work: Work) -> None:
+    brokers = [make_broker(), make_broker()]
+    running: list[int] = []
+    most: list[int] = []
+
+    def call(number: int) -> None:
+        running.append(number)
+        most.append(len(running))
+        time.sleep(0.02)
+        running.remove(number)
+
+    for broker in brokers:
+        dramatiq.actor(call, actor_name="call", broker=broker)
+    brokers[0].queue("default").alter(concurrency=2)
+    for number in range(20):
+        brokers[0].enqueue(Message("default", "call", (number,), {}, {}))
+    for broker in brokers:
+        work(broker)
+    brokers[0].join("default", timeout=20_000)
+    assert (len(most), max(most)) == (20, 2)
 
 
 def test_what_is_not_begun_at_shutdown_goes_back_without_an_attempt(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, get_args
 
@@ -64,6 +65,7 @@ class DQBroker(Broker):
     ):
         super().__init__(middleware=middleware)
         self.client: Any = client or connected(url, parameters)
+        self._is_own_client = client is None
         self.namespace = namespace
         self.heartbeat_timeout = heartbeat_timeout
         self.dead_message_ttl = dead_message_ttl
@@ -76,7 +78,8 @@ class DQBroker(Broker):
     def close(self) -> None:
         """Leases aren't renewed any more, so stop the worker first."""
         self._leases.stop()
-        self.client.close()
+        if self._is_own_client:
+            self.client.close()
 
     def consume(self, queue_name: str, prefetch: int = 1, timeout: int = 5000) -> Consumer:
         """A consumer of a queue.
@@ -201,6 +204,8 @@ class DQBroker(Broker):
 
     def do_nack(self, queue_name: str, message: HeldMessage) -> None:
         """Makes a message dead, with the reason."""
+        for job in message.following:
+            self._add(queue_name, job)
         self.queue(queue_name).bury(message.job_id, message.lease, reason=message.reason)
         self._leases.drop(queue_name, message)
 
@@ -244,7 +249,9 @@ class DQBroker(Broker):
             message = HeldMessage(delivery)
         except DecodeError as error:
             self.logger.exception("Job %r on queue %r is no message.", delivery.id, queue_name)
-            self.queue(queue_name).bury(delivery.id, delivery.lease or 0, reason=str(error))
+            reason = f"no message of Dramatiq: {type(error.error).__name__}"
+            with suppress(Exception):  # it comes again when its lease ends
+                self.queue(queue_name).bury(delivery.id, delivery.lease or 0, reason=reason)
             return None
         self._leases.add(queue_name, message)
         return message

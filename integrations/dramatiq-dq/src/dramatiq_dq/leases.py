@@ -10,7 +10,6 @@ from itertools import islice
 
 from dramatiq.logging import get_logger
 
-from dq_client.outages import passes
 from dramatiq_dq.message import HeldMessage
 
 #: Two renewals may get lost.
@@ -58,9 +57,7 @@ class Leases:
             for queue_name, pairs in self._batches():
                 try:
                     void = self._renew(queue_name, pairs)
-                except Exception as error:
-                    if not passes(error):
-                        raise
+                except Exception as error:  # it may be over by the next time
                     self._logger.warning("Leases on queue %r aren't renewed: %s", queue_name, error)
                     continue
                 self._lose(queue_name, pairs, set(void))
