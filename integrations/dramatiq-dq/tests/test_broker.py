@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import dramatiq
 import pytest
@@ -47,6 +48,23 @@ def test_a_delay_of_a_year_is_kept(broker: DQBroker) -> None:
     job = broker.queue("default").get(message.options["dq_job_id"])
     assert job is not None and job.due is not None
     assert job.due - job.created == timedelta(milliseconds=year)
+
+
+def test_a_message_that_the_client_library_sends_twice_is_there_once(
+    broker: DQBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @dramatiq.actor
+    def nothing() -> None: ...
+
+    send = broker.client.execute_command
+
+    def twice(*words: Any, **options: Any) -> Any:
+        send(*words, **options)
+        return send(*words, **options)
+
+    monkeypatch.setattr(broker.client, "execute_command", twice)
+    nothing.send()
+    assert broker.queue("default").len() == 1
 
 
 def test_a_message_is_cancelled_before_and_after_it_is_due(broker: DQBroker, work: Work) -> None:

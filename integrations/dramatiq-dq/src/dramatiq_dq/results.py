@@ -80,7 +80,7 @@ class DQBackend(ResultBackend):
             left = timedelta(milliseconds=int((deadline - time.monotonic()) * 1000))
             if left <= timedelta(0):
                 return None
-            if outcome is None or outcome.is_dead:
+            if outcome is None:
                 self._expect(key, left)
             outcome = self.queue.result(key, block=left)
         return outcome
