@@ -41,6 +41,21 @@ thread.join()
 assert load_command_class("django_dq", "dq_worker")
 print(result.return_value, end="")
 """,
+    "dramatiq-dq": """
+import sys, dramatiq
+from dramatiq.results import Results
+from dramatiq_dq import DQBackend, DQBroker
+broker = DQBroker(url=sys.argv[1])
+broker.add_middleware(Results(backend=DQBackend(url=sys.argv[1])))
+dramatiq.set_broker(broker)
+@dramatiq.actor(store_results=True)
+def answer():
+    return 42
+worker = dramatiq.Worker(broker, worker_timeout=100)
+worker.start()
+print(answer.send().get_result(block=True, timeout=60_000), end="")
+worker.stop()
+""",
 }
 # The module `program` that these import.
 TASKS = """
