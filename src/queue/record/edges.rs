@@ -100,15 +100,15 @@ impl Queue {
 
     /// Whether an open edge can come from this job.
     fn may_wait_for(&self, from: Slot, is_dead: bool, on_dead: OnDead) -> bool {
-        self.view(from).is_some_and(|job| {
-            let can_end = job.progress.stage != Stage::Done && job.schedule.is_none();
-            let is_known = match job.progress.stage {
-                // With RUN, the edge was settled when it died.
+        // With RUN, the edge was settled when that job died.
+        let is_settled = is_dead && on_dead == OnDead::Run;
+        self.view(from).filter(|job| job.schedule.is_none() && !is_settled).is_some_and(|job| {
+            match job.progress.stage {
+                Stage::Done => false,
                 Stage::Dead => is_dead,
                 // It may have died by time, before the clock was set back.
-                _ => !is_dead || job.dies_at().is_some(),
-            };
-            can_end && is_known && !(is_dead && on_dead == OnDead::Run)
+                Stage::Waiting | Stage::Leased | Stage::Held => !is_dead || job.dies_at().is_some(),
+            }
         })
     }
 

@@ -98,7 +98,7 @@ fn an_edge_that_is_never_settled_is_refused() {
         Hostile { is_first: false, ..of("h", vec![edge("ready", OPEN)]) },
     ] {
         let good = of("h", vec![edge("ready", OPEN)]);
-        assert_eq!(fault(&[impossible.clone()]), RecordError::Impossible);
+        assert_eq!(fault(std::slice::from_ref(&impossible)), RecordError::Impossible);
         if impossible.is_first {
             assert_eq!(fault(&[good, impossible]), RecordError::Impossible);
         }
