@@ -22,6 +22,8 @@ HERE = Path(__file__).resolve().parent
 # Those that take a broker or a result backend of Redis. Rate limiters and barriers have none of ours.
 FILES = ("test_redis.py", "test_results.py", "test_composition.py")
 AT_LEAST = 59
+# Some race with the worker, on Redis too: they send a message, and then patch what ends it.
+TRIES = 3
 # One of them fails 16,000 messages.
 WITHIN_S = 600
 
@@ -37,25 +39,22 @@ def outcomes(server: Server, side: str, directory: Path) -> dict[str, bool]:
     (tests / "__init__.py").touch()
     for own in ("common.py", "conftest.py"):
         shutil.copy(HERE / "suite" / own, tests)
+    told = run(server, side, directory, [])
+    for _ in range(TRIES - 1):
+        again = {
+            name for name, has_passed in told.items() if not has_passed
+        } - named_in_the_readme()
+        if again:
+            told |= run(server, side, directory, ["-k", " or ".join(again)])
+    return told
+
+
+def run(server: Server, side: str, directory: Path, which: list[str]) -> dict[str, bool]:
     report = directory / "report.xml"
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        f"--junit-xml={report}",
-    ]
-    command += [
-        "--rootdir",
-        str(directory),
-        "-o",
-        "timeout=120",
-        *(f"tests/{file}" for file in FILES),
-    ]
+    files = [f"tests/{file}" for file in FILES]
+    options = ["-q", "-p", "no:cacheprovider", "-o", "timeout=120", f"--junit-xml={report}"]
     told = subprocess.run(
-        command,
+        [sys.executable, "-m", "pytest", *options, "--rootdir", str(directory), *files, *which],
         cwd=directory,
         env=os.environ | {"SUITE_SIDE": side, "SUITE_PORT": str(server.port)},
         stdin=subprocess.DEVNULL,

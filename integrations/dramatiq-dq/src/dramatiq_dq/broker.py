@@ -31,7 +31,8 @@ JOB_ID = "dq_job_id"
 GROUP = "dq_group"
 
 _DEFAULT_PRIORITY, _LAST_PRIORITY = 128, 255
-_PURGED_AT_ONCE = 10_000
+#: In one command.
+_MOST_AT_ONCE = 10_000
 
 
 class DQBroker(Broker):
@@ -184,7 +185,7 @@ class DQBroker(Broker):
     def do_fetch(self, queue_name: str, count: int, timeout: int) -> list[HeldMessage]:
         """Up to `count` messages. Waits for the first one, up to `timeout` milliseconds."""
         deliveries = self.queue(queue_name).pop(
-            count=min(count, _PURGED_AT_ONCE),
+            count=min(count, _MOST_AT_ONCE),
             block=timedelta(milliseconds=timeout),
             ttr=self._ttr,
         )
@@ -224,7 +225,7 @@ class DQBroker(Broker):
     def do_purge(self, queue_name: str) -> None:
         queue = self.queue(queue_name)
         for state in get_args(State):
-            while queue.purge(state, count=_PURGED_AT_ONCE):
+            while queue.purge(state, count=_MOST_AT_ONCE):
                 pass
 
     def do_qsize(self, queue_name: str) -> int:
