@@ -135,9 +135,10 @@ fn make(edges: &mut Edges, slow: &mut Slow, change: &Change) {
             let is_held = is_on_hold || !named.is_empty();
             slow.jobs.push(SlowJob { slot: *slot, edges: all, is_on_hold, is_held });
         }
-        // No job is named twice.
+        // Only to a held job, which doesn't know that one yet.
         Change::AddEdge { dependent, from, .. }
-            if slow.edges_from(*from).iter().any(|(slot, _)| slot == dependent) => {}
+            if slow.edges_from(*from).iter().any(|(slot, _)| slot == dependent)
+                || slow.job(*dependent).is_some_and(|job| !job.is_held) => {}
         Change::AddEdge { dependent, from, is_dead } => {
             let is_there = edges.add_edge(*dependent, open(*from, *is_dead));
             assert_eq!(is_there, slow.job(*dependent).is_some());
