@@ -29,7 +29,7 @@ if (load === "worker") {
       await queue.addBulk(jobs);
       done += jobs.length;
     } else {
-      await queue.add("job", { due: now() + DELAY_MS }, { ...opts, delay: DELAY_MS });
+      await queue.add("job", { due: Math.floor(now()) + DELAY_MS }, { ...opts, delay: DELAY_MS });
       done += 1;
       await sleep(EVERY_MS);
     }

@@ -27,7 +27,7 @@ def main() -> None:
             handle.delay()
             continue
         due = datetime.now(timezone.utc) + timedelta(milliseconds=DELAY_MS)
-        handle.apply_async((due.timestamp() * 1_000,), eta=due)
+        handle.apply_async((int(due.timestamp() * 1_000),), eta=due)
         time.sleep(EVERY_S)
 
 

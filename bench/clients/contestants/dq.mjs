@@ -28,7 +28,7 @@ if (load === "worker") {
       const many = Array.from({ length: 1_000 }, (_, n) => queue.add(`job:${done + n}`, {}));
       done += (await Promise.all(many)).length;
     } else {
-      await queue.add(`late:${done++}`, { due: now() + DELAY_MS }, { delay: DELAY_MS });
+      await queue.add(`late:${done++}`, { due: Math.floor(now()) + DELAY_MS }, { delay: DELAY_MS });
       await sleep(EVERY_MS);
     }
   }

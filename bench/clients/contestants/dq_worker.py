@@ -38,7 +38,7 @@ match load:
             pipeline.execute()
     case "late":
         for number in range(int(rest[0])):
-            due = time.time() * 1_000 + DELAY_MS
+            due = int(time.time() * 1_000) + DELAY_MS
             queue.add(f"late:{number}", {"due": due}, delay=timedelta(milliseconds=DELAY_MS))
             time.sleep(EVERY_S)
     case "worker":

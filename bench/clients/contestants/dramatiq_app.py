@@ -25,7 +25,7 @@ def main() -> None:
         if load == "add":
             handle.send()
             continue
-        due = time.time() * 1_000 + DELAY_MS
+        due = int(time.time() * 1_000) + DELAY_MS
         handle.send_with_options(args=(due,), delay=DELAY_MS)
         time.sleep(EVERY_S)
 

@@ -20,7 +20,7 @@ def main() -> None:
             queue.enqueue(tell, None, result_ttl=0)
             continue
         due = datetime.now(timezone.utc) + timedelta(milliseconds=DELAY_MS)
-        queue.enqueue_at(due, tell, due.timestamp() * 1_000, result_ttl=0)
+        queue.enqueue_at(due, tell, int(due.timestamp() * 1_000), result_ttl=0)
         time.sleep(EVERY_S)
 
 

@@ -3,7 +3,8 @@
 import os
 import time
 
-# What LATE jobs have for their delay, and how far apart they are added.
+# What LATE jobs have for their delay, and how far apart they are added. Servers count whole
+# milliseconds, so due times are whole ones.
 DELAY_MS = 500
 EVERY_S = 0.02
 

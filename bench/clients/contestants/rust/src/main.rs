@@ -52,7 +52,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
         "late" => {
             for number in 0..number {
-                let body = json!({"due": now_ms() + DELAY.as_secs_f64() * 1e3});
+                let body = json!({"due": now_ms().floor() + DELAY.as_secs_f64() * 1e3});
                 queue.add(format!("late:{number}"), body).delay(DELAY).await?;
                 tokio::time::sleep(EVERY).await;
             }
