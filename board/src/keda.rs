@@ -128,7 +128,7 @@ async fn work(watch: &Watch, trigger: &Trigger) -> Result<u64, Status> {
     Ok(info.map_or(0, |info| jobs_to_do(&info, due)))
 }
 
-/// While a queue is paused nobody gets what is ready or due.
+/// While a queue is paused, no worker gets what is ready or due.
 fn jobs_to_do(info: &Info, due: u64) -> u64 {
     let waiting = if info.is_paused { 0 } else { info.counts.ready.saturating_add(due) };
     info.counts.reserved.saturating_add(waiting)

@@ -1,4 +1,4 @@
-"""dq-client's .crate, built from what is in it by a project of somebody else's."""
+"""dq-client's .crate, built from what is in it by another project."""
 
 import subprocess
 import tarfile

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use tonic::Status;
 
 const WITHIN: u64 = 60;
-/// A day: nobody starts workers earlier.
+/// A day: workers need no earlier start.
 const WITHIN_MAX: u64 = 86_400;
 const JOBS_PER_WORKER: i64 = 10;
 

@@ -131,7 +131,7 @@ export function put<T>(pipeline: Pipeline, command: Command<T>): Later<T> {
   const count = counted(multi);
   const place = count.number;
   multi.sendCommand(command.words as string[], { firstKey: command.key } as never);
-  // From the end: how many stood there before it was counted, nobody tells.
+  // From the end: no reply tells how many stood there before it was counted.
   return new Later(command, (replies) => replies[replies.length - count.number + place]);
 }
 

@@ -1,6 +1,6 @@
 /** Waiting inside one program. */
 
-/** Open or closed. Whoever waits goes on when it opens. */
+/** Open or closed. What waits goes on when it opens. */
 export class Gate {
   readonly #waiting = new Set<() => void>();
   #isOpen: boolean;

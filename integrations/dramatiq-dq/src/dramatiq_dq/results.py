@@ -21,8 +21,8 @@ _AT_ONCE = timedelta(milliseconds=1)
 class DQBackend(ResultBackend):
     """A result backend for DQ. Who waits for a result waits in the server, to the millisecond.
 
-    A result that nobody has stored yet is a held job, which no worker gets. To store a result is to
-    end that job.
+    A result that isn't stored yet is a held job, which no worker gets. To store a result is to end
+    that job.
 
     Parameters:
       namespace: the key of the queue that has the results.
