@@ -17,7 +17,6 @@ import argparse
 import json
 import os
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -28,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import redis
-from servers import MODULE, ROOT, TICKS, Server, fields_of, server
+from servers import MODULE, ROOT, TICKS, Server, fields_of, server, show
 
 HERE = Path(__file__).parent / "contestants"
 VENV = ROOT / "target" / "bench-clients" / "venv" / "bin"
@@ -187,16 +186,18 @@ def lateness(
     one: Contestant, of: Server, environment: dict[str, str], jobs: int
 ) -> dict[str, float]:
     file = Path(environment["LATE_FILE"])
-    late = [*one.program(of), "late", str(jobs)]
+
+    def add(count: int) -> None:
+        """Adds jobs that are due soon, and waits until all were begun."""
+        words = [*one.program(of), "late", str(count)]
+        subprocess.run(words, cwd=one.in_folder, env=environment, check=True)
+        wait_until(lambda: file.exists() and len(file.read_text().splitlines()) == count)
+
     with worker(one, of, environment):
         # The first of them find a worker that is still starting, and aren't counted.
-        subprocess.run(
-            [*one.program(of), "late", "10"], cwd=one.in_folder, env=environment, check=True
-        )
-        wait_until(lambda: file.exists() and len(file.read_text().splitlines()) == 10)
+        add(10)
         file.unlink()
-        subprocess.run(late, cwd=one.in_folder, env=environment, check=True)
-        wait_until(lambda: file.exists() and len(file.read_text().splitlines()) == jobs)
+        add(jobs)
     all_of_it = sorted(map(float, file.read_text().split()))
     file.unlink()
     return {"p50 ms": all_of_it[jobs // 2], "p99 ms": all_of_it[jobs * 99 // 100]}
@@ -234,13 +235,7 @@ def main() -> None:
             print(name, samples[name][-1], file=sys.stderr)
     if arguments.json:
         arguments.json.write_text(json.dumps(samples, indent=2))
-    heads = ["jobs/s", "client µs", "server µs", "p50 ms", "p99 ms"]
-    print("| a worker of | " + " | ".join(heads) + " |")
-    print("| --- |" + " ---: |" * len(heads))
-    for name, rounds in samples.items():
-        values = [[sample[head] for sample in rounds if head in sample] for head in heads]
-        cells = [f"{statistics.median(value):,.1f}" if value else "" for value in values]
-        print(f"| {name} | " + " | ".join(cells) + " |")
+    show("a worker of", samples)
 
 
 if __name__ == "__main__":

@@ -9,14 +9,13 @@ bench-flows` runs it; BullMQ's part is bench/bullmq/bench.js.
 
 import argparse
 import json
-import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from servers import MODULE, ROOT, Server, server
+from servers import MODULE, ROOT, Server, server, show
 
 BATCH = 100
 
@@ -90,12 +89,7 @@ def main() -> None:
     for _ in range(arguments.rounds):
         for name in names:
             samples[name].append(measure(name, arguments))
-    heads = list(samples[names[0]][0])
-    print(f"| {arguments.fan_ins} fan-ins of {arguments.jobs} | " + " | ".join(heads) + " |")
-    print("| --- |" + " ---: |" * len(heads))
-    for name, all_of_it in samples.items():
-        medians = [statistics.median(sample[head] for sample in all_of_it) for head in heads]
-        print(f"| {name} | " + " | ".join(f"{value:,.1f}" for value in medians) + " |")
+    show(f"{arguments.fan_ins} fan-ins of {arguments.jobs}", samples)
 
 
 if __name__ == "__main__":

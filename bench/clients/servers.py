@@ -1,7 +1,8 @@
-"""A server for each contestant, and what it has used."""
+"""A server for each contestant, what it has used, and the table of what was measured."""
 
 import os
 import socket
+import statistics
 import subprocess
 import tempfile
 import time
@@ -15,6 +16,17 @@ import redis
 ROOT = Path(__file__).resolve().parents[2]
 MODULE = ROOT / "target" / "release" / "libdq.so"
 TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def show(title: str, samples: dict[str, list[dict[str, float]]]) -> None:
+    """Prints the median of each measure, by contestant; nothing where one has no such measure."""
+    heads = list(dict.fromkeys(head for rounds in samples.values() for head in rounds[0]))
+    print(f"| {title} | " + " | ".join(heads) + " |")
+    print("| --- |" + " ---: |" * len(heads))
+    for name, rounds in samples.items():
+        values = [[sample[head] for sample in rounds if head in sample] for head in heads]
+        cells = [f"{statistics.median(value):,.1f}" if value else "" for value in values]
+        print(f"| {name} | " + " | ".join(cells) + " |")
 
 
 @dataclass

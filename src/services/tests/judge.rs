@@ -85,6 +85,9 @@ impl World {
         self.watch_change(&place, time);
         let has_changed = outcome.has_changed() || before.notices_set_back(time, &outcome);
         assert!(has_changed, "{operation:?} is logged and changes nothing in {before:?}");
+        if matches!(operation, Operation::Renew { .. } | Operation::Settle(_)) {
+            self.settled.insert(place.clone(), self.accounts[&place].clone());
+        }
         let is_own = match &operation {
             Operation::Pop(terms) => self.judge_delivery(&place, terms, &outcome, said),
             Operation::Forget(ids) if !is_said_to_purge(said) => {
@@ -98,7 +101,6 @@ impl World {
             }
             Operation::Settle(ids) => {
                 assert_eq!(outcome, Outcome::Jobs(ids.len()), "in vain: {before:?}");
-                self.settled.insert(place.clone(), self.accounts[&place].clone());
                 false
             }
             Operation::Release { lease, .. } if !is_as_sent => {
@@ -110,15 +112,11 @@ impl World {
                 true
             }
             Operation::KickJob(_) | Operation::Forget(_) => true,
-            Operation::Renew { .. } => {
-                assert!(is_as_sent && said.is_some(), "{operation:?} is logged and nobody said it");
-                self.settled.insert(place.clone(), self.accounts[&place].clone());
-                true
-            }
             Operation::Add(_)
             | Operation::Finish(_)
             | Operation::Release { .. }
             | Operation::Touch { .. }
+            | Operation::Renew { .. }
             | Operation::Done { .. }
             | Operation::Bury { .. }
             | Operation::Delete(_)

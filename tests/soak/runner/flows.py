@@ -9,7 +9,6 @@ was lost with another one:
 """
 
 import asyncio
-import contextlib
 import itertools
 import json
 import random
@@ -17,12 +16,11 @@ from typing import Any
 
 from ..resp import Connection, Failure, Word
 from .cluster import Cluster
-from .sinks import SINKS_DB, transaction
+from .sinks import SINKS_DB, go_on_until_over, transaction
 
 QUEUE = "flows"
 TTR_MS = 2_000
 ENDED_WITHIN_S = 20
-PACE_S = 0.02
 
 # Finishes a job, and writes down what it has seen. Behind the result come a job to add and the one that is to wait for
 # it, too; that is left out when it doesn't wait any more.
@@ -53,20 +51,14 @@ return 1
 
 async def flow(cluster: Cluster, chance: random.Random) -> None:
     """Adds flows and works on them until the session is over."""
-    flows = 0
-    while not cluster.is_over:
-        with contextlib.suppress(OSError, TimeoutError):
-            node, epoch = await cluster.where()
-            with cluster.flight():
-                async with node.talk() as connection:
-                    await connection.call("SELECT", SINKS_DB, within_s=5)
-                    for _ in range(chance.randrange(1, 6)):
-                        flows += 1
-                        if chance.random() < 0.3:
-                            await transaction(connection, *new_flow(chance, flows))
-                        else:
-                            await work(cluster, connection, chance, flows, epoch)
-        await asyncio.sleep(PACE_S)
+
+    async def step(connection: Connection, number: int, epoch: int) -> None:
+        if chance.random() < 0.3:
+            await transaction(connection, *new_flow(chance, number))
+        else:
+            await work(cluster, connection, chance, number, epoch)
+
+    await go_on_until_over(cluster, lambda: chance.randrange(1, 6), step)
 
 
 def new_flow(chance: random.Random, number: int) -> list[list[Word]]:
@@ -151,7 +143,7 @@ async def look_at_result(cluster: Cluster, connection: Connection, chance: rando
 
 
 async def go_on(connection: Connection) -> None:
-    """Some hold ends, or what waits for somebody outside is done."""
+    """Some hold ends, or what waits for a step outside is done."""
     told = await connection.call("DQ.SCAN", QUEUE, 0, "STATE", "held", "COUNT", 1_000, within_s=5)
     held = told[1] if isinstance(told, list) else []
     if not held:
@@ -164,7 +156,7 @@ async def go_on(connection: Connection) -> None:
 
 
 async def look(cluster: Cluster) -> None:
-    """Each job is done or in the queue; whoever waited saw each of those it waited for once, and ended; once the
+    """Each job is done or in the queue; a job that waited saw each of those it waited for once, and ended; once the
     session is over, all end.
     """
     async with cluster.primary.talk() as connection:

@@ -5,6 +5,7 @@ same transaction as each job, says which jobs there are in this data set, whatev
 import asyncio
 import contextlib
 import random
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ..resp import Connection, Failure, Word
@@ -18,16 +19,29 @@ PACE_S = 0.02
 
 async def pour(cluster: Cluster, chance: random.Random) -> None:
     """Adds jobs, and now and then names a key of another type as the stream, until the session is over."""
-    added = 0
+
+    async def step(connection: Connection, number: int, _: int) -> None:
+        await transaction(connection, *commands(chance, number))
+
+    await go_on_until_over(cluster, lambda: chance.randrange(1, 10), step)
+
+
+async def go_on_until_over(
+    cluster: Cluster,
+    draw_steps: Callable[[], int],
+    step: Callable[[Connection, int, int], Awaitable[None]],
+) -> None:
+    """Takes steps in the database of ledgers, some on each connection. A step is told its number, and the epoch."""
+    number = 0
     while not cluster.is_over:
         with contextlib.suppress(OSError, TimeoutError):
-            node, _ = await cluster.where()
+            node, epoch = await cluster.where()
             with cluster.flight():
                 async with node.talk() as connection:
                     await connection.call("SELECT", SINKS_DB, within_s=5)
-                    for _ in range(chance.randrange(1, 10)):
-                        added += 1
-                        await transaction(connection, *commands(chance, added))
+                    for _ in range(draw_steps()):
+                        number += 1
+                        await step(connection, number, epoch)
         await asyncio.sleep(PACE_S)
 
 
