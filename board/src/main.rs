@@ -24,7 +24,7 @@ use args::Args;
 use serve::Protocol;
 use server::deployment::Deployment;
 use watch::Watch;
-use web::App;
+use web::Board;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -50,7 +50,7 @@ async fn run() -> Result<(), String> {
     let deployment = Deployment::new(&args.redis, &args.sentinel, args.certificates()?)?;
     let title = deployment.title();
     let watch = Arc::new(Watch::new(deployment, args.max_queues));
-    let app = App::new(&args, watch.clone())?;
+    let board = Board::new(&args, watch.clone())?;
     let listener = TcpListener::bind(args.listen)
         .await
         .map_err(|error| format!("{}: {error}", args.listen))?;
@@ -62,7 +62,7 @@ async fn run() -> Result<(), String> {
     let path = if args.metrics_only { "metrics" } else { "" };
     tracing::info!("http://{address}/{path} shows the queues of {title}");
 
-    let router = web::router(app, &args);
+    let router = web::router(board, &args);
     // Streams never end by themselves: they are cut off, not waited for.
     tokio::select! {
         never = serve::serve(listener, Protocol::Http, router) => match never {},

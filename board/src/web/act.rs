@@ -2,18 +2,16 @@
 //! POST, from a form of ours, is told in one line of the log, and its outcome on the page that
 //! follows.
 
-use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::Extension;
 use redis::{Cmd, Value};
 
 use super::origin::is_own_form;
-use super::{words, App, Shared};
+use super::{words, App, Reader, Shared};
 use crate::args::Verb;
 use crate::bytes::{bytes_of, link, title, Fields, Shown};
 use crate::server::queue::State as JobState;
@@ -49,20 +47,16 @@ impl Done {
     }
 }
 
-pub async fn serve(
-    State(app): Shared,
-    Extension(from): Extension<IpAddr>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
+pub async fn serve(Extension(app): Shared, headers: HeaderMap, body: Bytes) -> Response {
     let fields = Fields::parse(&body);
-    if !is_own_form(&headers, app.public_url.as_ref()) || !app.forms.made(fields.text("token")) {
+    if !is_own_form(&headers, app.board.public_url.as_ref())
+        || !app.forms.made(fields.text("token"), &app.reader)
+    {
         return (StatusCode::FORBIDDEN, "this didn't come from a form of this page: reload it\n")
             .into_response();
     }
     let Some(verb) = fields.get("verb").and_then(Verb::named).filter(|verb| app.may(*verb)) else {
-        return (StatusCode::FORBIDDEN, "dq-board was started without the right to do that\n")
-            .into_response();
+        return (StatusCode::FORBIDDEN, "you may not do that here\n").into_response();
     };
     let Some(queue) = fields.bytes("queue") else {
         return (StatusCode::BAD_REQUEST, "a queue is needed\n").into_response();
@@ -80,7 +74,7 @@ pub async fn serve(
     };
     let about = id.as_deref().map(|id| Shown(id).to_string()).unwrap_or_default();
     let group = group_named(&fields).ok().flatten().map(|group| Shown(&group).to_string());
-    let user = app.guard.user(&headers);
+    let Reader { address: from, name: user } = &app.reader;
     tracing::info!(%from, user, verb = verb.name(), queue = %Shown(&queue), id = about, group, "{words}");
     let outcome = app.forms.keep(is_good, words).to_string();
     let outcome = ("outcome", outcome.as_bytes());

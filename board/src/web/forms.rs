@@ -3,13 +3,15 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use axum::extract::{RawQuery, State};
+use axum::extract::RawQuery;
 use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::Extension;
 use maud::{html, Markup};
+use ring::hmac;
 use subtle::ConstantTimeEq;
 
 use super::live::Page;
-use super::{fields, layout, words, App, Shared};
+use super::{fields, layout, words, App, Reader, Shared};
 use crate::args::Verb;
 use crate::bytes::{excerpt, link, title, Hex};
 use crate::server::groups::Group;
@@ -23,8 +25,8 @@ use crate::watch::now_ms;
 const OUTCOMES_MAX: usize = 200;
 
 pub struct Forms {
-    /// In every form of this process, and known to nobody who can't read its pages.
-    token: String,
+    /// Of this process. Makes the token of each reader.
+    key: hmac::Key,
     outcomes: Mutex<VecDeque<Outcome>>,
 }
 
@@ -40,12 +42,17 @@ impl Forms {
     pub fn new() -> std::result::Result<Forms, String> {
         let mut random = [0; 32];
         getrandom::fill(&mut random).map_err(|error| error.to_string())?;
-        Ok(Forms { token: Hex(&random).to_string(), outcomes: Mutex::default() })
+        Ok(Forms { key: hmac::Key::new(hmac::HMAC_SHA256, &random), outcomes: Mutex::default() })
     }
 
-    /// Whether a form with this token is one of ours.
-    pub fn made(&self, token: &str) -> bool {
-        token.as_bytes().ct_eq(self.token.as_bytes()).into()
+    /// In every form of this reader, and known to none that can't read the reader's pages.
+    pub fn token_of(&self, reader: &Reader) -> String {
+        Hex(hmac::sign(&self.key, reader.name.as_bytes()).as_ref()).to_string()
+    }
+
+    /// Whether a form with this token is one of this reader's pages.
+    pub fn made(&self, token: &str, reader: &Reader) -> bool {
+        token.as_bytes().ct_eq(self.token_of(reader).as_bytes()).into()
     }
 
     pub fn keep(&self, is_good: bool, words: String) -> u64 {
@@ -73,7 +80,7 @@ impl Forms {
 /// What a form has in common with all: which queue, which verb, that it is ours.
 fn hidden(app: &App, verb: Verb, queue: &[u8], id: Option<&[u8]>) -> Markup {
     html! {
-        input type="hidden" name="token" value=(app.forms.token);
+        input type="hidden" name="token" value=(app.token());
         input type="hidden" name="verb" value=(verb.name());
         input type="hidden" name="queue.hex" value=(Hex(queue));
         @if let Some(id) = id { input type="hidden" name="id.hex" value=(Hex(id)); }
@@ -290,7 +297,7 @@ enum Extent {
 }
 
 /// What a purge will remove, and a field for typing that it shall.
-pub async fn preview_purge(State(app): Shared, query: RawQuery) -> Response {
+pub async fn preview_purge(Extension(app): Shared, query: RawQuery) -> Response {
     let fields = fields(query);
     let (Some(queue), Some(state)) =
         (fields.bytes("queue"), fields.get("state").and_then(JobState::named))
@@ -312,7 +319,7 @@ pub async fn preview_purge(State(app): Shared, query: RawQuery) -> Response {
         }
         div.head { h1 { "Purge" } }
         @if !app.may(Verb::Purge) {
-            p.banner { "dq-board was started without the right to purge." }
+            p.banner { "You may not purge here." }
         } @else {
             @match extent(&app, &queue, state, older).await {
                 Ok(extent) => (confirm_purge(&app, &queue, state, older, &extent)),
@@ -377,9 +384,12 @@ mod tests {
     #[test]
     fn a_form_without_the_token_is_refused() {
         let forms = Forms::new().unwrap();
-        assert!(forms.made(&forms.token));
-        assert!(!forms.made(""));
-        assert!(!forms.made(&forms.token.replace(char::is_alphabetic, "0")));
+        let reader = |name: &str| Reader { name: name.into(), address: [10, 0, 0, 1].into() };
+        let (ann, token) = (reader("ann"), forms.token_of(&reader("ann")));
+        assert!(forms.made(&token, &ann));
+        assert!(!forms.made("", &ann));
+        assert!(!forms.made(&token.replace(char::is_alphabetic, "0"), &ann));
+        assert!(!forms.made(&token, &reader("bob")), "another reader's");
     }
 
     #[test]

@@ -14,8 +14,8 @@ use base64::Engine;
 use subtle::ConstantTimeEq;
 
 use super::guesses::Guesses;
-use super::App;
-use crate::args::Args;
+use super::{App, Board};
+use crate::args::{Args, Verb};
 use crate::bytes::Shown;
 use crate::serve::Peer;
 
@@ -24,9 +24,19 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types board";
 
+/// Who asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reader {
+    /// As [`Shown`]; empty where nobody is asked for a name.
+    pub name: String,
+    pub address: IpAddr,
+}
+
 pub struct Guard {
     /// `user:password`.
     auth: Option<String>,
+    /// What those may do who are let in.
+    verbs: Vec<Verb>,
     guesses: Guesses,
     hosts: Vec<String>,
     is_any_host_right: bool,
@@ -41,32 +51,34 @@ impl Guard {
         // names.
         let is_any_host_right =
             (args.auth.is_some() || args.no_auth || args.metrics_only) && args.host.is_empty();
-        Guard { auth: args.auth.clone(), guesses: Guesses::default(), hosts, is_any_host_right }
+        let (auth, verbs) = (args.auth.clone(), args.verbs());
+        Guard { auth, verbs, guesses: Guesses::default(), hosts, is_any_host_right }
     }
 
-    /// Who asks, for the log: anybody whom this lets in and who gave a name, gave the one there is.
-    pub fn user(&self, headers: &HeaderMap) -> String {
-        let given = self.auth.as_ref().and_then(|_| credentials(headers)).unwrap_or_default();
-        let name = given.split(|byte| *byte == b':').next().unwrap_or_default();
-        Shown(name).to_string()
-    }
-
-    /// What the reader is told instead, unless they are let in.
-    fn check(&self, reader: IpAddr, headers: &HeaderMap, now: Instant) -> Option<Response> {
-        let right = self.auth.as_ref()?;
-        let Some(given) = credentials(headers) else { return Some(ask()) };
-        if let Some(wait) = self.guesses.wait(reader, now) {
+    /// The reader and what they may do, or what they are told instead.
+    fn check(
+        &self,
+        address: IpAddr,
+        headers: &HeaderMap,
+        now: Instant,
+    ) -> Result<(Reader, Vec<Verb>), Box<Response>> {
+        let Some(right) = self.auth.as_ref() else {
+            return Ok((Reader { name: String::new(), address }, self.verbs.clone()));
+        };
+        let Some(given) = credentials(headers) else { return Err(ask()) };
+        if let Some(wait) = self.guesses.wait(address, now) {
             let wait = [(header::RETRY_AFTER, wait.as_secs_f64().ceil().to_string())];
             let why = "too many wrong passwords came from your address: wait a minute\n";
-            return Some((StatusCode::TOO_MANY_REQUESTS, wait, why).into_response());
+            return Err((StatusCode::TOO_MANY_REQUESTS, wait, why).into_response().into());
         }
+        let name = Shown(given.split(|byte| *byte == b':').next().unwrap_or_default()).to_string();
         if given.ct_eq(right.as_bytes()).into() {
-            self.guesses.was_right(reader);
-            return None;
+            self.guesses.was_right(address);
+            return Ok((Reader { name, address }, self.verbs.clone()));
         }
-        self.guesses.was_wrong(reader, now);
-        tracing::warn!(from = %reader, user = self.user(headers), "a wrong name or password");
-        Some(ask())
+        self.guesses.was_wrong(address, now);
+        tracing::warn!(from = %address, user = name, "a wrong name or password");
+        Err(ask())
     }
 
     /// A web site can have its own name point to this address, and its scripts may then read what
@@ -89,9 +101,9 @@ fn credentials(headers: &HeaderMap) -> Option<Vec<u8>> {
     Some(STANDARD.decode(coded?).unwrap_or_default())
 }
 
-fn ask() -> Response {
+fn ask() -> Box<Response> {
     let ask = [(header::WWW_AUTHENTICATE, "Basic realm=\"dq-board\", charset=\"UTF-8\"")];
-    (StatusCode::UNAUTHORIZED, ask, "a name and a password are needed\n").into_response()
+    (StatusCode::UNAUTHORIZED, ask, "a name and a password are needed\n").into_response().into()
 }
 
 /// The name in a Host header, without the port and an IPv6 address's brackets.
@@ -102,22 +114,23 @@ fn name_of(host: &str) -> &str {
     host.split_once(':').map_or(host, |(name, _)| name)
 }
 
-/// Those that come further are known by the address of who asks.
+/// A request that comes further has what it is answered from: the reader's own [`App`].
 pub async fn let_in(
-    State(app): State<Arc<App>>,
+    State(board): State<Arc<Board>>,
     Extension(Peer(peer)): Extension<Peer>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    if !app.guard.is_meant(request.headers()) {
+    if !board.guard.is_meant(request.headers()) {
         let why = "dq-board isn't called by this name: see --host\n";
         return (StatusCode::MISDIRECTED_REQUEST, why).into_response();
     }
-    let reader = app.proxies.reader(peer, request.headers());
-    if let Some(answer) = app.guard.check(reader, request.headers(), Instant::now()) {
-        return answer;
-    }
-    request.extensions_mut().insert(reader);
+    let address = board.proxies.reader(peer, request.headers());
+    let (reader, verbs) = match board.guard.check(address, request.headers(), Instant::now()) {
+        Ok(known) => known,
+        Err(answer) => return *answer,
+    };
+    request.extensions_mut().insert(Arc::new(App::new(board, reader, verbs)));
     next.run(request).await
 }
 
@@ -178,7 +191,10 @@ mod tests {
     fn a_request_without_the_password_is_refused() {
         let reader = IpAddr::from([10, 0, 0, 1]);
         let told = |guard: &Guard, headers: &HeaderMap| {
-            guard.check(reader, headers, Instant::now()).map(|answer| answer.status().as_u16())
+            guard
+                .check(reader, headers, Instant::now())
+                .err()
+                .map(|answer| answer.status().as_u16())
         };
         assert_eq!(told(&guard(""), &HeaderMap::new()), None);
         let guard = guard("--auth ann:secret");

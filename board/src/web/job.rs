@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::extract::{RawQuery, State};
+use axum::extract::RawQuery;
 use axum::http::{header, HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
+use axum::Extension;
 use maud::{html, Markup};
 
 use super::body::{self, View as BodyView};
@@ -18,7 +19,7 @@ use crate::server::queue::State as JobState;
 use crate::server::{Name, Result};
 use crate::watch::now_ms;
 
-pub async fn serve(State(app): Shared, headers: HeaderMap, query: RawQuery) -> Response {
+pub async fn serve(Extension(app): Shared, headers: HeaderMap, query: RawQuery) -> Response {
     let fields = fields(query);
     let (Some(queue), Some(id)) = (fields.get("queue"), fields.get("id")) else {
         return Redirect::to("./").into_response();
@@ -30,7 +31,7 @@ pub async fn serve(State(app): Shared, headers: HeaderMap, query: RawQuery) -> R
 }
 
 /// The body or the result as it is, to be kept in a file: never to be shown by the browser.
-pub async fn download(State(app): Shared, query: RawQuery) -> Response {
+pub async fn download(Extension(app): Shared, query: RawQuery) -> Response {
     let fields = fields(query);
     let (Some(queue), Some(id)) = (fields.get("queue"), fields.get("id")) else {
         return (StatusCode::BAD_REQUEST, "queue and id are needed\n").into_response();

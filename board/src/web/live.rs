@@ -53,7 +53,7 @@ where
         return (page.status, Html(layout::page(&app, &page, outcome).into_string()))
             .into_response();
     }
-    match app.streams.clone().try_acquire_owned() {
+    match app.board.streams.clone().try_acquire_owned() {
         Ok(permit) => stream(app, outcome, render, permit).into_response(),
         Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "too many pages are open\n").into_response(),
     }

@@ -34,16 +34,17 @@ mod words;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{DefaultBodyLimit, RawQuery, State};
+use axum::extract::{DefaultBodyLimit, RawQuery};
 use axum::http::{header, HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
-use axum::{middleware, Router};
+use axum::{middleware, Extension, Router};
 use tokio::sync::Semaphore;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::timeout::{RequestBodyTimeoutLayer, TimeoutLayer};
 
-pub use guard::Guard;
+use guard::Guard;
+pub use guard::Reader;
 
 use crate::address::PublicUrl;
 use crate::args::{Args, Verb};
@@ -64,43 +65,63 @@ const FORM_PART_WITHIN: Duration = Duration::from_secs(10);
 /// time that a form needs to come. A stream goes on behind that.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 
-/// What every request is answered from.
-pub struct App {
-    pub watch: Arc<Watch>,
-    pub verbs: Vec<Verb>,
+/// What is the same for all requests.
+pub struct Board {
+    watch: Arc<Watch>,
     guard: Guard,
     proxies: origin::Proxies,
     public_url: Option<PublicUrl>,
-    forms: forms::Forms,
+    forms: Arc<forms::Forms>,
     streams: Arc<Semaphore>,
     metrics: Arc<metrics::Choice>,
 }
 
-type Shared = State<Arc<App>>;
+/// What one request is answered from: it is made for the reader who asks, with the reader's rights.
+pub struct App {
+    pub watch: Arc<Watch>,
+    /// What this reader may do.
+    pub verbs: Vec<Verb>,
+    pub reader: Reader,
+    pub forms: Arc<forms::Forms>,
+    board: Arc<Board>,
+}
 
-impl App {
-    pub fn new(args: &Args, watch: Arc<Watch>) -> Result<Arc<App>, String> {
-        Ok(Arc::new(App {
+/// `guard::let_in` puts it into each request.
+type Shared = Extension<Arc<App>>;
+
+impl Board {
+    pub fn new(args: &Args, watch: Arc<Watch>) -> Result<Arc<Board>, String> {
+        Ok(Arc::new(Board {
             watch,
-            verbs: args.verbs(),
             guard: Guard::new(args),
             proxies: origin::Proxies::new(args),
             public_url: args.public_url.clone(),
-            forms: forms::Forms::new()?,
+            forms: Arc::new(forms::Forms::new()?),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             metrics: Arc::new(metrics::Choice::new(args)?),
         }))
+    }
+}
+
+impl App {
+    fn new(board: Arc<Board>, reader: Reader, verbs: Vec<Verb>) -> App {
+        App { watch: board.watch.clone(), verbs, reader, forms: board.forms.clone(), board }
     }
 
     pub fn may(&self, verb: Verb) -> bool {
         self.verbs.contains(&verb)
     }
+
+    /// What each form of this reader has in it, and no other reader knows.
+    pub fn token(&self) -> String {
+        self.forms.token_of(&self.reader)
+    }
 }
 
 /// The pages, under `/` and under the path of --public-url: a proxy may leave that out or not. No
 /// page names another one by a path that begins at the root.
-pub fn router(app: Arc<App>, args: &Args) -> Router {
-    let router = pages(app, args.metrics_only);
+pub fn router(board: Arc<Board>, args: &Args) -> Router {
+    let router = pages(board, args.metrics_only);
     match args.public_url.as_ref().map(|url| url.path.as_str()) {
         None | Some("/") => router,
         Some(path) => {
@@ -116,7 +137,7 @@ pub fn router(app: Arc<App>, args: &Args) -> Router {
     }
 }
 
-fn pages(app: Arc<App>, metrics_only: bool) -> Router {
+fn pages(board: Arc<Board>, metrics_only: bool) -> Router {
     let mut router = Router::new().route("/metrics", get(serve_metrics));
     if !metrics_only {
         router = router
@@ -132,21 +153,20 @@ fn pages(app: Arc<App>, metrics_only: bool) -> Router {
     }
     router
         .fallback(|| async { (StatusCode::NOT_FOUND, "there is no such page\n") })
-        .layer(middleware::from_fn_with_state(app.clone(), guard::let_in))
+        .layer(middleware::from_fn_with_state(board, guard::let_in))
         // That it lives is no secret: what asks that has no password.
         .route("/healthz", get(|| async { "ok\n" }))
         .layer(RequestBodyTimeoutLayer::new(FORM_PART_WITHIN))
         .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, ANSWER_WITHIN))
         .layer(middleware::map_response(guard::seal))
         .layer(CatchPanicLayer::new())
-        .with_state(app)
 }
 
-async fn serve_metrics(State(app): Shared, headers: HeaderMap) -> Response {
+async fn serve_metrics(Extension(app): Shared, headers: HeaderMap) -> Response {
     let accept =
         headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     let format = metrics::Format::accepted(accept);
-    match metrics::text(&app.watch, &app.metrics) {
+    match metrics::text(&app.watch, &app.board.metrics) {
         Ok(text) => {
             ([(header::CONTENT_TYPE, format.content_type())], format.of(text)).into_response()
         }

@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use axum::extract::{RawQuery, State};
+use axum::extract::RawQuery;
 use axum::http::HeaderMap;
 use axum::response::Response;
+use axum::Extension;
 use maud::{html, Markup};
 
 use super::live::{self, Page};
@@ -17,7 +18,7 @@ use crate::watch::{now_ms, Known, Reading, Slot};
 
 const ROWS: usize = 50;
 
-pub async fn serve(State(app): Shared, headers: HeaderMap, query: RawQuery) -> Response {
+pub async fn serve(Extension(app): Shared, headers: HeaderMap, query: RawQuery) -> Response {
     let view = Arc::new(View::of(&fields(query)));
     live::serve(app, headers, None, move |app| render(app, view.clone())).await
 }

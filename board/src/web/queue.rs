@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use axum::extract::{RawQuery, State};
+use axum::extract::RawQuery;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
+use axum::Extension;
 use maud::{html, Markup};
 
 use super::live::{self, Page};
@@ -20,7 +21,7 @@ use crate::server::queue::{Info, State as JobState};
 use crate::server::{Name, Result};
 use crate::watch::now_ms;
 
-pub async fn serve(State(app): Shared, headers: HeaderMap, query: RawQuery) -> Response {
+pub async fn serve(Extension(app): Shared, headers: HeaderMap, query: RawQuery) -> Response {
     let fields = fields(query);
     let Some(name) = fields.bytes("name") else { return Redirect::to("./").into_response() };
     if let Some(id) = fields.get("id") {
