@@ -71,7 +71,7 @@ def test_held_jobs_behind_dead_ones_are_told_in_words(
     browser.open(board.url)
     browser.sees("2 held jobs wait for dead ones", "tr[data-key=flow] .name")
     browser.open(board.link("/queue", name="flow", state="held"))
-    browser.sees("2 held jobs wait for dead ones", ".head .mark")
+    browser.sees("2 held jobs wait for dead ones", "#why")
     browser.sees("2 held jobs wait for dead ones: they go on when those are done.", ".jobs")
     browser.follow(".note a")
     assert [row[0] for row in rows(browser, ".list")] == ["pay"]
@@ -79,7 +79,7 @@ def test_held_jobs_behind_dead_ones_are_told_in_words(
     browser.sees("card declined. 2 jobs wait for it.", ".lead")
     browser.open(board.link("/queue", name="flow", state="held"))
     r.execute_command("DQ.DEL", "flow", "notice")
-    browser.sees("1 held job waits for a dead one", ".head .mark")
+    browser.sees("1 held job waits for a dead one", "#why")
     r.execute_command("DQ.KICKJOB", "flow", "pay")
     eventually(lambda: "dead one" not in browser.text(), 6)
 
@@ -215,7 +215,7 @@ def test_a_sink_is_shown_with_its_error(board: Board, browser: Browser, r: redis
     browser.sees("stream\nout\nmost entries\nabout 5\u202f000\njobs leave\nyes", "aside .sink")
     r.execute_command("DQ.ADD", "flow", "a", "x")
     browser.sees("jobs leave\nno: WRONGTYPE Operation against a key", "aside .sink")
-    browser.sees("sink error", ".head .mark")
+    browser.sees("Jobs can't leave for the sink's stream: WRONGTYPE", "#why")
     browser.open(board.url)
     browser.sees("sink error", "tr[data-key=flow] .name")
     r.delete("out")

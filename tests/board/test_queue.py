@@ -203,12 +203,11 @@ def test_limits_are_shown_and_what_they_hold_back(board: Board, browser: Browser
     browser.open(board.link("/queue", name="mail"))
     browser.sees("in use\n2 of 3", "aside .limits")
     browser.sees("next may leave\nnow", "aside .limits")
-    browser.sees("limited", ".head .mark")
     r.execute_command("DQ.POP", "mail", "COUNT", 2)
     r.execute_command("DQ.POP", "mail")
     browser.sees("in use\n3 of 3", "aside .limits")
     browser.sees("next may leave\nin ", "aside .limits")
-    browser.sees("blocked", ".head .mark")
+    browser.sees("All 3 places of CONCURRENCY are taken by", "#why")
 
     r.execute_command("DQ.POP", "rated")
     assert r.execute_command("DQ.POP", "rated") is None

@@ -51,6 +51,37 @@ impl Group {
     }
 }
 
+/// Ready jobs of groups that let none of them go.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HeldBack {
+    pub ready: u64,
+    /// How many groups are at their limits, and how many are paused.
+    pub limited: u64,
+    pub paused: u64,
+    /// When the first of them may go; `None` where that is no time.
+    pub until: Option<u64>,
+}
+
+impl HeldBack {
+    fn of(groups: &[Group]) -> HeldBack {
+        let mut held = HeldBack::default();
+        for group in groups.iter().filter(|group| group.ready > 0) {
+            if !group.is_paused && group.blocked_until.is_none() {
+                continue;
+            }
+            held.ready += group.ready;
+            held.paused += u64::from(group.is_paused);
+            held.limited += u64::from(!group.is_paused);
+            held.until = held.until.into_iter().chain(group.blocked_until).min();
+        }
+        held
+    }
+}
+
+/// How many groups are looked at for [`HeldBack`]: with more, only waiting workers tell that all
+/// ready jobs are held back.
+const HELD_BACK_MAX: usize = 1_000;
+
 /// A page of groups, and the cursor of those behind them; `None` at the end.
 pub struct Groups {
     pub groups: Vec<Group>,
@@ -58,6 +89,13 @@ pub struct Groups {
 }
 
 impl Place<'_> {
+    /// Of the groups that one call gives.
+    pub async fn held_back(&self) -> Result<HeldBack> {
+        let (_, found) = scanned_values(self.ask(command(self.queue, 0, HELD_BACK_MAX)).await?)?;
+        let groups: Vec<Group> = found.into_iter().map(Group::read).collect::<Result<_>>()?;
+        Ok(HeldBack::of(&groups))
+    }
+
     /// A page of groups from a cursor on. One reply may have few of them, or none: the page goes on
     /// until it is full, or there are no more.
     pub async fn groups(&self, from: u64) -> Result<Groups> {
@@ -131,5 +169,25 @@ mod tests {
         assert!(scanned_values(Value::Array(vec![text(b"0")])).is_err());
         let empty = Value::Array(vec![text(b"7"), Value::Array(Vec::new())]);
         assert_eq!(scanned_values(empty).unwrap(), (7, Vec::new()));
+    }
+
+    #[test]
+    fn what_is_held_back_is_what_groups_at_a_limit_or_paused_have_ready() {
+        let group = |ready, blocked_until, is_paused| Group {
+            ready,
+            blocked_until,
+            is_paused,
+            ..Group::default()
+        };
+        let groups = [
+            group(3, Some(900), false),
+            group(2, Some(700), false),
+            group(4, None, true),
+            group(5, None, false),
+            group(0, Some(1), false),
+        ];
+        let held = HeldBack { ready: 9, limited: 2, paused: 1, until: Some(700) };
+        assert_eq!(HeldBack::of(&groups), held);
+        assert_eq!(HeldBack::of(&[]), HeldBack::default());
     }
 }

@@ -85,6 +85,11 @@ impl Place<'_> {
         }
     }
 
+    /// The first ones of a state.
+    pub async fn first(&self, state: State, many: usize) -> Result<Vec<Job>> {
+        Ok(self.peek_at_most(state, &Begin::First, many).await?.jobs)
+    }
+
     async fn peek_at_most(&self, state: State, begin: &Begin, size: usize) -> Result<Peeked> {
         let mut command = redis::cmd("DQ.PEEK");
         // One more tells whether there are more.

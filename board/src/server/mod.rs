@@ -11,16 +11,20 @@
 //! | `groups.rs` | pages of groups, by DQ.GROUPS |
 //! | `deps.rs` | what a job waits for, by DQ.DEPS |
 //! | `forecast.rs` | what DQ.FORECAST says |
+//! | `health.rs` | what INFO says of a server that hands out or takes nothing |
+//! | `why.rs` | why a queue hands out nothing, from all of these |
 
 pub mod deployment;
 pub mod deps;
 pub mod forecast;
 pub mod groups;
+pub mod health;
 pub mod job;
 pub mod jobs;
 pub mod node;
 pub mod queue;
 pub mod replies;
+pub mod why;
 
 use std::sync::Arc;
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::history::History;
 use crate::server::forecast::Due;
+use crate::server::health::Health;
 use crate::server::node::Node;
 use crate::server::queue::{Counts, Info, Totals};
 use crate::server::Name;
@@ -62,6 +63,7 @@ pub struct ServerFacts {
     pub version: String,
     pub dq_version: Option<String>,
     pub evicts: bool,
+    pub health: Health,
     pub totals: ServerTotals,
 }
 
@@ -155,6 +157,12 @@ impl Known {
     /// By name.
     pub fn iter(&self) -> impl Iterator<Item = (&Name, &Reading)> {
         self.queues.iter()
+    }
+
+    /// Of one that hasn't told it, nothing is known.
+    pub fn health(&self, node: &Node) -> Health {
+        let server = self.servers.iter().find(|server| server.address == node.address);
+        server.map(|server| server.health.clone()).unwrap_or_default()
     }
 
     /// Queues that there are besides those known: beyond the limit, or with too long a name.

@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use redis::Pipeline;
 
 pub use history::Slot;
-pub use known::{Known, Reading, ServerFacts};
+pub use known::{Known, Rates, Reading, ServerFacts};
 
 use crate::server::deployment::{outcome, Deployment};
 use crate::server::forecast::{self, Due, DUE_HORIZON_MS};

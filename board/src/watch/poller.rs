@@ -8,6 +8,7 @@ use tokio::time::{self, MissedTickBehavior};
 
 use super::known::{ServerFacts, ServerTotals};
 use super::{now_ms, Watch, TURN};
+use crate::server::health::Health;
 use crate::server::node::Node;
 use crate::server::queue::Counts;
 use crate::server::replies::{bytes, scanned};
@@ -126,7 +127,7 @@ impl Poller {
         let mut servers = Vec::new();
         for node in self.watch.deployment.nodes() {
             let mut commands = Pipeline::new();
-            for section in ["server", "dq"] {
+            for section in ["server", "dq", "replication", "memory", "persistence"] {
                 commands.cmd("INFO").arg(section);
             }
             let Ok(replies) = node.ask(&mut commands).await else { continue };
@@ -174,6 +175,7 @@ fn facts(address: &str, info: &str) -> ServerFacts {
         version,
         dq_version: field("dq_version"),
         evicts: field("dq_eviction_risk").is_some_and(|risk| risk == "1"),
+        health: Health::read(info),
         totals,
     }
 }

@@ -4,8 +4,7 @@ use maud::{html, Markup, DOCTYPE};
 
 use super::live::Page;
 use super::{words, App};
-use crate::bytes::{link, Shown};
-use crate::server::queue::Info;
+use crate::bytes::link;
 use crate::server::Trouble;
 use crate::watch::now_ms;
 
@@ -95,46 +94,13 @@ fn keys() -> Markup {
     }
 }
 
-/// Workers that ask now and then need not be waiting at this moment.
-const IDLE_MS: u64 = 15_000;
-
 /// Why a page can't show what it is for.
 pub fn trouble(trouble: &Trouble) -> Markup {
-    html! { p.banner role="alert" { (trouble) } }
-}
-
-/// What is out of the ordinary about a queue.
-pub fn marks(info: &Info, popped_a_second: Option<f64>, now_ms: u64) -> Markup {
-    let is_idle = info.oldest_ready_ms > Some(IDLE_MS)
-        && info.waiting_consumers == 0
-        && info.counts.reserved == 0
-        && !info.is_paused
-        && info.limits.blocked_until.is_none()
-        && info.sink.stream.is_none()
-        && popped_a_second == Some(0.0);
-    html! {
-        @if info.is_paused {
-            span.mark.paused {
-                "paused"
-                @if let Some(until) = info.paused_until { ", ends " (words::brief(until, now_ms)) }
-            }
-        }
-        @if let Some(until) = info.limits.blocked_until.filter(|_| info.counts.ready > 0) {
-            span.mark.blocked title="A limit lets no job go" { "blocked" @if until > now_ms { ", ends " (words::brief(until, now_ms)) } }
-        } @else if info.is_limited() || info.limits_groups() {
-            span.mark.limited title="It has CONCURRENCY or RATE, or its groups have" { "limited" }
-        }
-        @if info.is_full() { span.mark.full { "full" } }
-        @if info.held_behind_dead > 0 {
-            span.mark.behind-dead title="Kick the dead ones: when they are done, these go on" { (words::behind_dead(info.held_behind_dead)) }
-        }
-        @if let Some(error) = &info.sink.error {
-            span.mark.sink-error title={ "Jobs can't leave for its stream: " (Shown(error)) } { "sink error" }
-        }
-        @if is_idle {
-            span.mark.idle title="Jobs are ready, nobody waits for them and nobody has one" { "no workers" }
-        }
-    }
+    html! { p.banner role="alert" {
+        (trouble)
+        @if trouble.is("LOADING") { ". The server loads its data: it hands out nothing until that is done." }
+        @if trouble.is("NOPERM") { ". dq-board's user lacks a right on the server." }
+    } }
 }
 
 pub fn queue_link(name: &[u8]) -> String {
@@ -143,4 +109,17 @@ pub fn queue_link(name: &[u8]) -> String {
 
 pub fn job_link(queue: &[u8], id: &[u8]) -> String {
     link("job", &[("queue", queue), ("id", id)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_that_readers_meet_is_explained() {
+        let told = |words: &str| trouble(&Trouble::Refused(words.into())).into_string();
+        assert!(told("LOADING Redis is loading the dataset").contains("The server loads its data"));
+        assert!(told("NOPERM this user has no permissions").contains("lacks a right"));
+        assert!(!told("ERR <b>").contains(". "), "{}", told("ERR <b>"));
+    }
 }

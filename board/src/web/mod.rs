@@ -7,6 +7,7 @@
 //! | `live.rs` | one page, as HTML or as a stream of its newest states |
 //! | `layout.rs` | what all pages have in common |
 //! | `overview.rs`, `queue.rs`, `job.rs` | the pages; `list.rs` has a queue's jobs, `groups.rs` its groups, `facts.rs` what is beside them; `deps.rs` what a job waits for |
+//! | `why.rs` | why nothing comes, in words |
 //! | `forms.rs`, `act.rs` | with --writable: forms, and what they do |
 //! | `body.rs` | a job's body as text, JSON, hex, and as a download |
 //! | `chart.rs`, `words.rs` | small charts; numbers, spans and times in words |
@@ -29,6 +30,7 @@ mod live;
 mod origin;
 mod overview;
 mod queue;
+mod why;
 mod words;
 
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use axum::Extension;
 use maud::{html, Markup};
 
 use super::live::{self, Page};
-use super::{chart, fields, layout, words, App, Shared};
+use super::{chart, fields, layout, why, words, App, Shared};
 use crate::bytes::{link, title, Fields, Shown};
 use crate::server::queue::State as Job;
 use crate::server::Name;
@@ -198,14 +198,14 @@ fn table(known: &Known, names: &[Name], view: &View) -> Markup {
             } }
             tbody {
                 @for name in names {
-                    @if let Some(reading) = known.get(name) { (row(name, reading, now, has_held)) }
+                    @if let Some(reading) = known.get(name) { (row(known, name, reading, now, has_held)) }
                 }
             }
         }
     }
 }
 
-fn row(name: &Name, reading: &Reading, now: u64, has_held: bool) -> Markup {
+fn row(known: &Known, name: &Name, reading: &Reading, now: u64, has_held: bool) -> Markup {
     let info = reading.info.as_ref();
     let count = |state: Job| {
         let many = info.map(|info| info.counts.of(state));
@@ -229,7 +229,7 @@ fn row(name: &Name, reading: &Reading, now: u64, has_held: bool) -> Markup {
             th.name scope="row" {
                 a href=(layout::queue_link(name)) { (title(name)) }
                 @if reading.is_denied { span.mark title="dq-board's user lacks the rights" { "no permission" } }
-                @if let Some(info) = info { " " (layout::marks(info, reading.rates.map(|rates| rates.popped), now)) }
+                @if let Some(info) = info { " " (why::marks(info, &known.health(&reading.node), reading.rates)) }
             }
             (count(Job::Ready))
             (line("ready", |slot| slot.ready))

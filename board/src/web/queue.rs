@@ -10,6 +10,7 @@ use axum::Extension;
 use maud::{html, Markup};
 
 use super::live::{self, Page};
+use super::why::Why;
 use super::{facts, fields, forms, groups, layout, list, words, App, Shared};
 use crate::bytes::{bytes_of, link, title, Fields, Hex, Shown};
 use crate::server::forecast::{self, Forecast};
@@ -134,14 +135,15 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
         Ok(Some(read)) => read,
         Ok(None) => return no_queue(name),
         Err(trouble) => {
-            let main = html! { (head(&app, &view.name, None)) (layout::trouble(&trouble)) };
+            let main = html! { (head(&view.name)) (layout::trouble(&trouble)) };
             return Page::new(name, main);
         }
     };
     let shows = read(&app, &node, &view, &info).await;
+    let why = Why::find(&app, &view.name, &node, &info).await;
     let deployment = &app.watch.deployment;
     let forecast = forecast::read(deployment, Some(node), &view.name, now_ms()).await;
-    let main = show(&app, &view, &info, &shows, &forecast);
+    let main = show(&app, &view, &info, &why, &shows, &forecast);
     match &view.part {
         Part::Ordered { .. } | Part::Groups { .. } => Page::new(name, main),
         // To go through a large queue every two seconds would be much to ask of a server.
@@ -153,6 +155,7 @@ fn show(
     app: &App,
     view: &View,
     info: &Info,
+    why: &Why,
     shows: &Result<Shows>,
     forecast: &Result<Vec<Forecast>>,
 ) -> Markup {
@@ -161,7 +164,8 @@ fn show(
         Part::Sought { .. } | Part::Groups { .. } => None,
     };
     html! {
-        (head(app, &view.name, Some(info)))
+        (head(&view.name))
+        (why.line(&view.name, info))
         (forms::of_queue(app, &view.name, info, state.unwrap_or(JobState::Dead)))
         div.columns {
             section.jobs aria-label=(if matches!(view.part, Part::Groups { .. }) { "Groups" } else { "Jobs" }) {
@@ -208,13 +212,11 @@ async fn read(app: &App, node: &Arc<Node>, view: &View, info: &Info) -> Result<S
     })
 }
 
-fn head(app: &App, name: &[u8], info: Option<&Info>) -> Markup {
-    let rates = app.watch.known().get(name).and_then(|reading| reading.rates);
+fn head(name: &[u8]) -> Markup {
     html! {
         nav.path aria-label="Path" { a rel="up" href="./" { "queues" } }
         div.head {
             h1 { (title(name)) }
-            @if let Some(info) = info { (layout::marks(info, rates.map(|rates| rates.popped), now_ms())) }
             form.jump action="queue" method="get" {
                 input type="hidden" name="name.hex" value=(Hex(name));
                 input #jump name="id" placeholder="Go to an id, or find: order:*" aria-label="Go to a job by its id, or find jobs by a pattern"
