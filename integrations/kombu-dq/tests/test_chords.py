@@ -5,12 +5,13 @@ import os
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import redis
 from celery import chain, chord, group
 from celery.exceptions import ChordError, TimeoutError
-from celery.result import GroupResult
+from celery.result import GroupResult, ResultSet
 
 import dying
 from conftest import Start
@@ -192,3 +193,10 @@ def test_the_body_runs_once_when_a_worker_is_killed_at_each_step(
         assert result.get(timeout=TIMEOUT_S) == 3 * n, step
         eventually(lambda: is_empty(queue))
         assert records.lrange("runs", 0, -1) == [str(3 * n)], step
+
+
+def test_a_join_looks_at_once_and_sleeps_no_interval(tasks: ModuleType, queue: redis.Redis) -> None:
+    pending = ResultSet([tasks.app.AsyncResult(f"pending-{n}") for n in range(3)], app=tasks.app)
+    with patch("celery.backends.base.time.sleep") as sleep, pytest.raises(TimeoutError):
+        pending.join_native(timeout=0, interval=30)
+    assert not sleep.called

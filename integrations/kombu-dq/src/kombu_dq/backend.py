@@ -8,13 +8,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from celery import states
 from celery.backends import redis as redis_backend
 from celery.backends.asynchronous import BaseResultConsumer
 from celery.backends.base import Backend
-from celery.exceptions import BackendStoreError
+from celery.exceptions import BackendStoreError, TimeoutError
 from kombu.utils.encoding import bytes_to_str
 from redis.exceptions import ResponseError
 
@@ -60,10 +61,12 @@ class ResultConsumer(BaseResultConsumer):
         # Called when garbage is collected, in whatever is going on: a dict's pop needs no lock.
         self._awaited.pop(task_id, None)
 
-    def on_wait_for_pending(self, result: Any, timeout: Any = None, **kwargs: Any) -> None:
-        for meta in result._iter_meta(**kwargs):
-            if meta is not None:
-                self.on_state_change(meta, None)
+    def on_wait_for_pending(self, result: Any, **kwargs: Any) -> None:
+        # One look: drain_events() waits for what isn't there yet.
+        with suppress(TimeoutError):
+            for meta in result._iter_meta(**(kwargs | {"timeout": 0})):
+                if meta is not None:
+                    self.on_state_change(meta, None)
 
     def on_state_change(self, meta: dict[str, Any], message: Any) -> None:
         super().on_state_change(meta, message)
