@@ -78,6 +78,37 @@ pub fn excerpt(bytes: &[u8], characters_max: usize) -> String {
     excerpt
 }
 
+/// The first characters of a text that somebody wrote, on one line, with `⏎` where it had line ends:
+/// to be read, not to be read back.
+pub fn line(bytes: &[u8], characters_max: usize) -> String {
+    let head = bytes.get(..characters_max * 4).unwrap_or(bytes);
+    let mut line = String::new();
+    for chunk in head.utf8_chunks() {
+        let text = chunk.valid().replace("\r\n", "\n");
+        for char in text.chars() {
+            match char {
+                '\n' | '\r' => line.push_str(" ⏎ "),
+                '\t' | ' ' if line.ends_with(' ') => {}
+                '\t' => line.push(' '),
+                char if is_unseen(char) => {
+                    char.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| push_hex(&mut line, byte))
+                }
+                char => line.push(char),
+            }
+        }
+        chunk.invalid().iter().for_each(|byte| push_hex(&mut line, *byte));
+    }
+    let mut excerpt: String = line.trim().chars().take(characters_max).collect();
+    if head.len() < bytes.len() || excerpt.len() < line.trim().len() {
+        excerpt.push('…');
+    }
+    excerpt
+}
+
+fn push_hex(line: &mut String, byte: u8) {
+    line.push_str(&format!("\\x{byte:02x}"));
+}
+
 /// A queue's name to look at: an empty one, too, needs something that can be clicked.
 pub fn title(name: &[u8]) -> String {
     if name.is_empty() {
@@ -212,6 +243,22 @@ mod tests {
             (fields.bytes("odd"), fields.bytes("no"), fields.bytes("none")),
             (None, None, None)
         );
+    }
+
+    #[test]
+    fn a_text_on_one_line_shows_where_its_lines_end() {
+        for (bytes, told) in [
+            (&b"one line"[..], "one line"),
+            (b"Traceback:\n  File \"C:\\x\"\r\n\tError\n", "Traceback: ⏎ File \"C:\\x\" ⏎ Error ⏎"),
+            (b"a\xff\x1b[0m", "a\\xff\\x1b[0m"),
+            ("a\u{202e}b".as_bytes(), "a\\xe2\\x80\\xaeb"),
+            (b"12345678901", "1234567890…"),
+            (b"", ""),
+        ] {
+            let max = if bytes.len() == 11 { 10 } else { 100 };
+            assert_eq!(line(bytes, max), told);
+        }
+        assert_eq!(line(&[b'x'; 100_000], 3), "xxx…");
     }
 
     #[test]

@@ -119,7 +119,8 @@ def test_a_queue_is_paused_and_resumed(writable: Board, browser: Browser, r: red
     Select(browser.one("#pause select")).select_by_visible_text("h")
     browser.one("#pause button").click()
     browser.sees("Paused for 2 h", ".banner")
-    browser.sees("paused, ends in 1 h 59 min", ".head")
+    browser.sees("The queue is paused.", "#why")
+    browser.sees("in 1 h 59 min", "#why")
     assert r.execute_command("DQ.POP", "mail") is None
     browser.one("#resume button").click()
     browser.sees("Resumed", ".banner")

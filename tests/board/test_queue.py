@@ -28,13 +28,13 @@ def test_every_job_is_on_some_page_in_order(board: Board, browser: Browser, r: r
             for _ in range(3):
                 kill_some(r, "mail", 500, "gone")
         browser.open(board.link("/queue", name="mail", state=state))
-        browser.sees(f"page 1 of 1{THIN}130 jobs", ".pager")
+        browser.sees(f"page 1, 1{THIN}130 jobs in all", ".pager")
         seen = shown(browser)
         while browser.all("a[rel=next]"):
             browser.follow("a[rel=next]")
             seen += shown(browser)
         assert seen == ids, state
-        browser.sees(f"page 23 of 1{THIN}130 jobs", ".pager")
+        browser.sees(f"page 23, 1{THIN}130 jobs in all", ".pager")
 
 
 def test_a_job_that_goes_leaves_the_next_page_where_it_is(

@@ -2,8 +2,8 @@
 
 use maud::{html, Markup};
 
-use super::{layout, words};
-use crate::bytes::{excerpt, link};
+use super::{graph, layout, words};
+use crate::bytes::{excerpt, line, link};
 use crate::server::deps::{Dep, Deps};
 use crate::server::job::Job;
 use crate::server::Result;
@@ -11,20 +11,26 @@ use crate::server::Result;
 /// What of a result or a reason a row shows.
 const EXCERPT: usize = 200;
 
-/// The part of them that begins at this place.
+/// The part of them that begins at this place, and a picture with the first part.
 pub fn of(queue: &[u8], job: &Job, from: u64, deps: &Result<Deps>) -> Markup {
     let edges = &job.edges;
     html! {
         section.deps {
             div.bodyhead {
-                h2 { @if edges.pending > 0 { "Waits for" } @else { "Has waited for" } }
-                span.soft { (words::jobs(edges.after))
-                    @if edges.pending > 0 { ", " (words::number(edges.pending)) " pending" } }
+                h2 { @if edges.pending > 0 { "Waits for" } @else if edges.after > 0 { "Has waited for" }
+                    @else { "Waits for no other job" } }
+                @if edges.after > 0 { span.soft { (words::jobs(edges.after))
+                    @if edges.pending > 0 { ", " (words::number(edges.pending)) " pending" } } }
             }
             @match deps {
                 Ok(deps) => {
-                    (table(queue, from, &deps.found))
+                    @if from == 0 { (graph::of(queue, job, &deps.found)) }
+                    @if edges.after > 0 { (table(queue, from, &deps.found)) }
                     (pager(queue, job, from, deps.next))
+                    @if edges.before > 0 {
+                        p.note { (behind(job)) " The server counts these and doesn't list them. They are among the "
+                            a href=(link("queue", &[("name", queue), ("state", b"held")])) { "held jobs" } "." }
+                    }
                 },
                 Err(trouble) => p.note { (trouble) },
             }
@@ -47,7 +53,7 @@ fn table(queue: &[u8], from: u64, found: &[Dep]) -> Markup {
                 }
                 td data-label="state" { span.state.{ "is-" (dep.state) } { (dep.state) } }
                 td.text { @if let Some(what) = &dep.what {
-                    span.reason[dep.state == "dead"] { (excerpt(what, EXCERPT)) }
+                    span.reason[dep.state == "dead"] { (line(what, EXCERPT)) }
                 } }
             } } }
         }

@@ -2,7 +2,7 @@
 
 use maud::{html, Markup};
 
-use super::{chart, words, App};
+use super::{chart, glossary, words, App};
 use crate::bytes::{excerpt, Shown};
 use crate::server::forecast::Forecast;
 use crate::server::queue::{Info, Rate, Sink};
@@ -34,7 +34,7 @@ fn last_hour(app: &App, name: &[u8], info: &Info) -> Markup {
     html! {
         section { h2 { "The last hour" }
             dl.facts {
-                dt { "handed out" } dd { (a_second(rates.map(|rates| rates.popped))) }
+                dt title=(glossary::HANDED_OUT) { "handed out" } dd { (a_second(rates.map(|rates| rates.popped))) }
             }
             @if let Some(history) = history { (chart::spark(history.slots(now).map(|slot| slot.popped), "handed out")) }
             dl.facts {
@@ -131,7 +131,7 @@ pub fn times(many: u64) -> String {
 fn lateness(info: &Info) -> Markup {
     let late = &info.lateness;
     html! {
-        section { h2 title="From when a job was ready until a worker got it, since the server started" { "Lateness" }
+        section { h2 title={ (glossary::LATE) " Since the server started." } { "Lateness" }
             (chart::log_bars(&[
                 ("half within", late.p50_ms),
                 ("90 %", late.p90_ms),

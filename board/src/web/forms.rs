@@ -11,7 +11,7 @@ use ring::hmac;
 use subtle::ConstantTimeEq;
 
 use super::live::Page;
-use super::{fields, layout, words, App, Reader, Shared};
+use super::{fields, glossary, layout, words, App, Reader, Shared};
 use crate::args::Verb;
 use crate::bytes::{excerpt, link, title, Hex};
 use crate::server::groups::Group;
@@ -111,7 +111,7 @@ fn pause(app: &App, queue: &[u8], info: &Info) -> Markup {
                 button name="resume" value="1" { "Resume" }
             }
         } @else {
-            details #pause { summary { "Pause…" }
+            details #pause name="panel" { summary { "Pause…" }
                 form.panel action="act" method="post" {
                     (hidden(app, Verb::Pause, queue, None))
                     (for_how_long())
@@ -146,7 +146,7 @@ fn hidden_of_groups(app: &App, queue: &[u8], cursor: u64) -> Markup {
 /// Above a queue's groups: among very many, one is found by its name.
 pub fn of_groups(app: &App, queue: &[u8], cursor: u64) -> Markup {
     html! { @if app.may(Verb::Pause) { div.actions {
-        details #pausegroup { summary { "Pause or resume a group by its name…" }
+        details #pausegroup name="panel" { summary { "Pause or resume a group by its name…" }
             form.panel action="act" method="post" {
                 (hidden_of_groups(app, queue, cursor))
                 label { "Its name, as the pages show it"
@@ -186,7 +186,7 @@ pub fn of_group(app: &App, queue: &[u8], group: &Group, cursor: u64) -> Markup {
 /// Beside a job: nothing says whether its group is paused.
 fn of_its_group(app: &App, queue: &[u8], job: &Job, group: &[u8]) -> Markup {
     html! {
-        details #group { summary { "Its group…" }
+        details #group name="panel" { summary { "Its group…" }
             form.panel action="act" method="post" {
                 (hidden(app, Verb::Pause, queue, Some(&job.id)))
                 input type="hidden" name="group.hex" value=(Hex(group));
@@ -201,12 +201,13 @@ fn of_its_group(app: &App, queue: &[u8], job: &Job, group: &[u8]) -> Markup {
 
 fn kick(app: &App, queue: &[u8], info: &Info) -> Markup {
     html! {
-        details #kick { summary { "Kick…" }
+        details #kick name="panel" { summary { "Kick…" }
             form.panel action="act" method="post" {
                 (hidden(app, Verb::Kick, queue, None))
                 label { "How many dead jobs to make ready, oldest first"
                     input name="count" type="number" min="1" required value=(info.counts.dead);
                 }
+                span.full { (glossary::KICK) }
                 button { "Kick" }
             }
         }
@@ -215,7 +216,7 @@ fn kick(app: &App, queue: &[u8], info: &Info) -> Markup {
 
 fn add(app: &App, queue: &[u8]) -> Markup {
     html! {
-        details #add { summary { "Add a job…" }
+        details #add name="panel" { summary { "Add a job…" }
             form.panel action="act" method="post" {
                 (hidden(app, Verb::Add, queue, None))
                 label.full { "Body" textarea name="body" spellcheck="false" {} }
@@ -231,7 +232,7 @@ fn add(app: &App, queue: &[u8]) -> Markup {
 
 fn choose_purge(queue: &[u8], info: &Info, shown: JobState) -> Markup {
     html! {
-        details #purge { summary { "Purge…" }
+        details #purge name="panel" { summary { "Purge…" }
             form.panel action="purge" method="get" {
                 input type="hidden" name="queue.hex" value=(Hex(queue));
                 label { "Jobs that are" select name="state" {
@@ -260,11 +261,12 @@ pub fn of_job(app: &App, queue: &[u8], job: &Job) -> Markup {
         @if app.may(Verb::Kick) && can_kick {
             form #kickjob action="act" method="post" {
                 (hidden(app, Verb::Kick, queue, id))
-                button { @if job.state == JobState::Dead { "Kick" } @else { "Make ready now" } }
+                @if job.state == JobState::Dead { button title=(glossary::KICK) { "Kick" } }
+                @else { button title="It no longer waits: the next worker gets it in its turn" { "Make ready now" } }
             }
         }
         @if let Some(lease) = job.lease.filter(|_| app.may(Verb::Release) && job.state == JobState::Reserved) {
-            details #release { summary { "Release…" }
+            details #release name="panel" { summary { "Release…" }
                 form.panel action="act" method="post" {
                     (hidden(app, Verb::Release, queue, id))
                     input type="hidden" name="lease" value=(lease);
@@ -278,7 +280,7 @@ pub fn of_job(app: &App, queue: &[u8], job: &Job) -> Markup {
             (of_its_group(app, queue, job, group))
         }
         @if app.may(Verb::Del) {
-            details #del { summary { "Delete…" }
+            details #del name="panel" { summary { "Delete…" }
                 form.panel action="act" method="post" {
                     (hidden(app, Verb::Del, queue, id))
                     span { "The job is gone for good." }

@@ -10,8 +10,10 @@ use maud::{html, Markup};
 
 use super::body::{self, View as BodyView};
 use super::live::{self, Page};
-use super::{deps, facts, fields, forms, groups, layout, list, queue, words, App, Shared};
-use crate::bytes::{excerpt, link, title, Shown};
+use super::{
+    deps, facts, fields, forms, glossary, groups, history, layout, list, queue, words, App, Shared,
+};
+use crate::bytes::{excerpt, line, link, title};
 use crate::server::deps::Deps;
 use crate::server::job::{Job, Schedule};
 use crate::server::jobs::{self, Sought};
@@ -67,6 +69,19 @@ fn file_name(id: &[u8]) -> String {
     format!("job-{name}.bin")
 }
 
+/// What of a reason or a note a sentence shows.
+const LINE: usize = 200;
+
+/// What is more than a sentence shows, or has lines of its own, is shown whole.
+fn long_text(heading: &str, text: Option<&[u8]>) -> Markup {
+    let is_long = |text: &&[u8]| text.len() > LINE || text.contains(&b'\n');
+    html! { @if let Some(text) = text.filter(is_long) {
+        div.bodyhead { h2 { (heading) } }
+        (body::show(text, BodyView::Text))
+        @if text.len() > body::SHOWN_MAX { p.note { "This is the beginning." } }
+    } }
+}
+
 struct View {
     queue: Name,
     id: Name,
@@ -84,7 +99,7 @@ async fn read(app: &App, queue: &[u8], id: &[u8]) -> Result<Option<Job>> {
 
 async fn read_deps(app: &App, view: &View, job: &Job) -> Option<Result<Deps>> {
     if job.edges.after == 0 {
-        return None;
+        return (job.edges.before > 0).then(|| Ok(Deps::default()));
     }
     let command = Deps::command(&view.queue, &view.id, view.from);
     let node = app.watch.node_of(&view.queue);
@@ -110,12 +125,15 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
                 (forms::of_job(&app, &view.queue, job))
                 div.columns {
                     section.jobs {
+                        (long_text("Reason of the last failure", job.reason.as_deref()))
+                        (long_text("Note of its worker", job.note.as_deref()))
                         @if let Some(deps) = &deps { (deps::of(&view.queue, job, view.from, deps)) }
                         @if let Some(result) = &job.result { (show_result(&view, result)) }
                         (show_body(&view, job))
                     }
                     aside { (about(&view.queue, job)) }
                 }
+                (glossary::list())
             }
             Ok(None) => {
                 div.head { h1 { (heading) } }
@@ -147,67 +165,44 @@ fn lead(job: &Job, now: u64) -> Markup {
             },
             JobState::Dead => {
                 "Dead since " (at(job.since))
-                @if let Some(reason) = &job.reason { ": " strong.reason { (Shown(reason)) } } "."
+                @if let Some(reason) = &job.reason { ": " strong.reason { (line(reason, LINE)) } } "."
             },
             JobState::Done => { "Done since " (at(job.since)) ", kept until " (at(job.kept_until)) "." },
             JobState::Held => (deps::lead(job)),
         }
         " " (deps::behind(job))
-        @if let Some(note) = &job.note { " It says: " strong.told { (Shown(note)) } }
+        @if let Some(note) = &job.note { " It says: " strong.told { (line(note, LINE)) } }
     }
 }
 
 fn about(queue: &[u8], job: &Job) -> Markup {
     let now = now_ms();
-    let moment = |name: &str, ms: Option<u64>| {
-        html! { @if let Some(ms) = ms { dt { (name) } dd { (words::moment(ms, now)) } } }
-    };
     html! {
-        section { h2 { "Times" }
-            dl.facts.wide {
-                (moment("added", Some(job.created)))
-                (moment(if job.state == JobState::Reserved { "due if the lease runs out" } else { "due" }, job.due))
-                (moment(since(job.state), job.since))
-                (moment(if job.deadline < Some(now) { "lease ended" } else { "lease ends" }, job.deadline))
-                (moment("dead from", job.expires.filter(|_| job.state != JobState::Dead)))
-                (moment("kept until", job.kept_until))
-            }
-        }
+        (history::of(job, now))
         @if let Some(schedule) = &job.schedule { (about_schedule(job, schedule, now)) }
-        section { h2 { "Attempts" }
-            dl.facts {
-                dt { "so far" } dd { (words::number(job.attempt)) }
-                dt { "left" } dd { (job.attempts_left.map_or("no limit".into(), words::number)) }
-                @if let Some(lease) = job.lease { dt { "lease" } dd { (lease) } }
-                dt { "backoff" } dd {
-                    @if job.backoff_max_ms == 0 { "none" } @else {
-                        (words::span(job.backoff_base_ms)) ", doubling to " (words::span(job.backoff_max_ms))
-                    }
-                }
-                @if let Some(reason) = &job.reason { dt { "last reason" } dd { (Shown(reason)) } }
-                @for (name, many) in [
-                    ("timed out", job.tally.timed_out),
-                    ("released", job.tally.released),
-                    ("buried", job.tally.buried),
-                    ("kicked", job.tally.kicked),
-                ] {
-                    @if many > 0 { dt { (name) } dd { (facts::times(many)) } }
-                }
-            }
-        }
-        section.policy { h2 { "Policy" }
+        section.policy { h2 { "What it was added with" }
             dl.facts {
                 @if let Some(group) = &job.group {
                     dt { "group" } dd { a href=(groups::page_link(queue, 0)) { (excerpt(group, 200)) } }
                 }
-                dt { "priority" } dd { (job.priority) }
-                dt { "time to run" } dd { (words::span(job.ttr_ms)) }
-                dt { "attempts" } dd { @if job.attempts == 0 { "no limit" } @else { (words::number(job.attempts)) } }
-                dt { "time to live" } dd { (words::span_or(job.ttl_ms, "no limit")) }
-                dt { "dead when late by" } dd { (words::span_or(job.late_ms, "no limit")) }
-                dt { "once finished" } dd {
-                    @if job.keep_ms == 0 { "goes" } @else { "stays for " (words::span(job.keep_ms)) }
+                dt title="PRIORITY: of the ready jobs the lowest number leaves first" { "priority" }
+                dd { (job.priority) }
+                dt title="TTR: how long a worker may have it before it is handed out again" { "time to run" }
+                dd { (words::span(job.ttr_ms)) }
+                dt title="ATTEMPTS: how often it is handed out before it is dead" { "attempts" }
+                dd { @if job.attempts == 0 { "no limit" } @else { (words::number(job.attempts)) } }
+                dt title="BACKOFF: how long it waits after a failed attempt" { "backoff" }
+                dd {
+                    @if job.backoff_max_ms == 0 { "none" } @else {
+                        (words::span(job.backoff_base_ms)) ", doubling to " (words::span(job.backoff_max_ms))
+                    }
                 }
+                dt title="TTL: if it isn't finished so long after it was added, it is dead" { "time to live" }
+                dd { (words::span_or(job.ttl_ms, "no limit")) }
+                dt title="LATE: if it is handed out to no worker for so long after it is ready, it is dead" { "dead when late by" }
+                dd { (words::span_or(job.late_ms, "no limit")) }
+                dt title="KEEP: how long a finished job stays, as done" { "when finished" }
+                dd { @if job.keep_ms == 0 { "removed" } @else { "kept for " (words::span(job.keep_ms)) } }
                 (facts::others(&job.others))
             }
         }
@@ -234,18 +229,9 @@ fn about_schedule(job: &Job, schedule: &Schedule, now: u64) -> Markup {
                 dd { @if schedule.misfire == b"ALL" { "are made up for" } @else { "come as one" } }
                 @if schedule.jitter_ms > 0 { dt { "jitter" } dd { "up to " (words::span(schedule.jitter_ms)) } }
                 @if let Some(until) = schedule.until { dt { "until" } dd { (words::brief(until, now)) } }
-                @if let Some(reason) = &job.reason { dt { "last error" } dd.reason { (Shown(reason)) } }
+                @if let Some(reason) = &job.reason { dt { "last error" } dd.reason { (line(reason, LINE)) } }
             }
         }
-    }
-}
-
-fn since(state: JobState) -> &'static str {
-    match state {
-        JobState::Ready => "ready since",
-        JobState::Dead => "dead since",
-        JobState::Done => "done since",
-        JobState::Delayed | JobState::Reserved | JobState::Held => "since",
     }
 }
 

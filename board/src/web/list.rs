@@ -3,7 +3,7 @@
 use maud::{html, Markup};
 
 use super::{layout, words};
-use crate::bytes::{excerpt, Shown};
+use crate::bytes::{excerpt, line, Shown};
 use crate::server::job::{Job, Schedule};
 use crate::server::queue::State as JobState;
 
@@ -77,7 +77,7 @@ pub fn of_schedules(queue: &[u8], jobs: &[Job], now: u64) -> Markup {
                 }
                 (failures("failed", schedule.failed_runs))
                 (failures("missed", schedule.missed))
-                td.text { @if let Some(reason) = &job.reason { span.reason { (excerpt(reason, EXCERPT)) } } }
+                td.text { @if let Some(reason) = &job.reason { span.reason { (line(reason, EXCERPT)) } } }
             } } } }
         }
     }
@@ -115,7 +115,7 @@ pub fn next_run(job: &Job, now: u64) -> Markup {
 
 fn name(queue: &[u8], job: &Job) -> Markup {
     html! {
-        th.id scope="row" { a href=(layout::job_link(queue, &job.id)) { (excerpt(&job.id, 100)) } }
+        th.id scope="row" { a href=(layout::job_link(queue, &job.id)) title=[(job.id.len() > 20).then(|| excerpt(&job.id, 512))] { (excerpt(&job.id, 100)) } }
     }
 }
 
@@ -127,7 +127,7 @@ fn has_groups(jobs: &[Job]) -> bool {
 fn headings(jobs: &[Job]) -> Markup {
     html! {
         th.num scope="col" title="Attempts so far, of how many" { "attempt" }
-        th.num scope="col" { "priority" }
+        th.num scope="col" title="Of the ready jobs the lowest number leaves first" { "priority" }
         @if has_groups(jobs) { th scope="col" { "group" } }
     }
 }
@@ -149,10 +149,10 @@ fn text(job: &Job) -> Markup {
         td.text {
             @if let Some(schedule) = &job.schedule { span.mark.comes-back { (rule(schedule)) } " " }
             (waits(job))
-            @if let Some(reason) = &job.reason { span.reason { (excerpt(reason, EXCERPT)) } " " }
-            @if let Some(note) = &job.note { span.told { (excerpt(note, EXCERPT)) } " " }
-            @if let Some(result) = &job.result { span.told { (excerpt(result, EXCERPT)) } " " }
-            span.soft { (excerpt(&job.body, EXCERPT)) }
+            @if let Some(reason) = &job.reason { span.reason { (line(reason, EXCERPT)) } " " }
+            @if let Some(note) = &job.note { span.told { (line(note, EXCERPT)) } " " }
+            @if let Some(result) = &job.result { span.told { (line(result, EXCERPT)) } " " }
+            span.soft { (line(&job.body, EXCERPT)) }
         }
     }
 }

@@ -6,11 +6,12 @@
 //! | `origin.rs` | who asks, and whether a form is from here: also behind proxies |
 //! | `live.rs` | one page, as HTML or as a stream of its newest states |
 //! | `layout.rs` | what all pages have in common |
-//! | `overview.rs`, `queue.rs`, `job.rs` | the pages; `list.rs` has a queue's jobs, `groups.rs` its groups, `facts.rs` what is beside them; `deps.rs` what a job waits for |
+//! | `overview.rs`, `queue.rs`, `job.rs` | the pages; `list.rs` has a queue's jobs, `groups.rs` its groups, `facts.rs` what is beside them; `deps.rs` what a job waits for, `graph.rs` as a picture; `history.rs` what became of it |
 //! | `why.rs` | why nothing comes, in words |
 //! | `forms.rs`, `act.rs` | with --writable: forms, and what they do |
 //! | `body.rs` | a job's body as text, JSON, hex, and as a download |
 //! | `chart.rs`, `words.rs` | small charts; numbers, spans and times in words |
+//! | `glossary.rs` | what DQ's words mean |
 //! | `assets.rs` | style, script and icon, which are part of the program |
 
 mod act;
@@ -20,9 +21,12 @@ mod chart;
 mod deps;
 mod facts;
 mod forms;
+mod glossary;
+mod graph;
 mod groups;
 mod guard;
 mod guesses;
+mod history;
 mod job;
 mod layout;
 mod list;

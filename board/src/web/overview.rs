@@ -10,7 +10,7 @@ use axum::Extension;
 use maud::{html, Markup};
 
 use super::live::{self, Page};
-use super::{chart, fields, layout, why, words, App, Shared};
+use super::{chart, fields, glossary, layout, why, words, App, Shared};
 use crate::bytes::{link, title, Fields, Shown};
 use crate::server::queue::State as Job;
 use crate::server::Name;
@@ -140,29 +140,34 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
     let known = app.watch.known();
     let main = html! {
         h1.unseen { "Queues" }
-        (sums(&known))
+        (sums(&known, &view))
         @if !view.find.is_empty() {
             p.note { (words::number(many as u64)) " with “" (view.find) "” in their name. " a href="./" { "All queues" } }
         }
         @if names.is_empty() { (nothing(&known, &view)) } @else { (table(&known, &names, &view)) }
         (pager(&view, many))
         (notes(&known))
+        (glossary::list())
     };
     Page::new("Queues".into(), main)
 }
 
-fn sums(known: &Known) -> Markup {
+/// A number of jobs leads to the queues that have most of them.
+fn sums(known: &Known, view: &View) -> Markup {
     let sums = &known.sums;
     html! {
         dl.sums {
             div { dt { "queues" } dd { (words::number(sums.queues as u64 + known.left_out())) } }
             @for state in sums.counts.states() {
-                div.{ "is-" (state.name()) }.zero[sums.counts.of(state) == 0] { dt { (state.name()) } dd title=(words::number(sums.counts.of(state))) {
-                    (words::short(sums.counts.of(state)))
+                div.{ "is-" (state.name()) }.zero[sums.counts.of(state) == 0] { dt { (state.name()) } dd {
+                    @let many = sums.counts.of(state);
+                    @if many == 0 { "0" } @else {
+                        a href=(view.link(Sort::Jobs(state), 0)) title={ (words::number(many)) ": the queues that have most of them first" } { (words::short(many)) }
+                    }
                 } }
             }
             div { dt { "added a second" } dd { (words::rate(sums.rates.added)) } }
-            div { dt { "handed out a second" } dd { (words::rate(sums.rates.popped)) } }
+            div { dt title=(glossary::HANDED_OUT) { "handed out a second" } dd { (words::rate(sums.rates.popped)) } }
             div { dt { "waiting workers" } dd { (words::short(sums.waiting_consumers)) } }
         }
     }
@@ -173,7 +178,7 @@ fn table(known: &Known, names: &[Name], view: &View) -> Markup {
     let has_held = known.sums.counts.held > 0;
     let heading = |sort: Sort, text: &str, class: &str| {
         html! {
-            th.{ (class) } scope="col" aria-sort=[(view.sort == sort).then_some(
+            th.{ (class) } scope="col" title=[meaning(sort)] aria-sort=[(view.sort == sort).then_some(
                 if sort == Sort::Name { "ascending" } else { "descending" })] {
                 a href=(view.link(sort, 0)) { (text) }
             }
@@ -191,7 +196,7 @@ fn table(known: &Known, names: &[Name], view: &View) -> Markup {
                 (heading(Sort::Jobs(Job::Done), "done", "num"))
                 @if has_held { (heading(Sort::Jobs(Job::Held), "held", "num")) }
                 (heading(Sort::Oldest, "oldest ready", "num"))
-                th.num scope="col" { "late p50" }
+                th.num scope="col" title=(LATE_P50) { "late p50" }
                 (heading(Sort::LateP99, "late p99", "num"))
                 (heading(Sort::Rate, "out/s", "num"))
                 th.line scope="col" { span.unseen { "handed out in the last hour" } }
@@ -205,6 +210,19 @@ fn table(known: &Known, names: &[Name], view: &View) -> Markup {
     }
 }
 
+const LATE_P50: &str = "Half of the jobs were ready for at most so long before a worker got them";
+
+fn meaning(sort: Sort) -> Option<&'static str> {
+    match sort {
+        Sort::Oldest => Some("For how long the oldest ready job has been ready"),
+        Sort::LateP99 => {
+            Some("99 of 100 jobs were ready for at most so long before a worker got them")
+        }
+        Sort::Rate => Some("Jobs that workers got, a second"),
+        Sort::Name | Sort::Jobs(_) => None,
+    }
+}
+
 fn row(known: &Known, name: &Name, reading: &Reading, now: u64, has_held: bool) -> Markup {
     let info = reading.info.as_ref();
     let count = |state: Job| {
@@ -212,7 +230,11 @@ fn row(known: &Known, name: &Name, reading: &Reading, now: u64, has_held: bool) 
         html! {
             td.num.{ "is-" (state.name()) }.zero[many == Some(0)] data-label=(state.name())
                 title=[many.filter(|many| *many >= 100_000).map(words::number)] {
-                (many.map_or("…".into(), words::short))
+                @match many {
+                    Some(0) => "0",
+                    Some(many) => a href=(link("queue", &[("name", name), ("state", state.name().as_bytes())])) { (words::short(many)) },
+                    None => "…",
+                }
             }
         }
     };

@@ -11,7 +11,7 @@ use maud::{html, Markup};
 
 use super::live::{self, Page};
 use super::why::Why;
-use super::{facts, fields, forms, groups, layout, list, words, App, Shared};
+use super::{facts, fields, forms, glossary, groups, layout, list, words, App, Shared};
 use crate::bytes::{bytes_of, link, title, Fields, Hex, Shown};
 use crate::server::forecast::{self, Forecast};
 use crate::server::groups::Groups;
@@ -179,6 +179,7 @@ fn show(
             }
             aside { (facts::of(app, &view.name, info, forecast)) }
         }
+        (glossary::list())
     }
 }
 
@@ -238,7 +239,7 @@ fn tabs(view: &View, info: &Info, shown: Option<JobState>) -> Markup {
     html! {
         nav.tabs aria-label="States" {
             @for state in states {
-                a.{ "is-" (state.name()) }.zero[info.counts.of(state) == 0] href=(state_link(&view.name, state))
+                a.{ "is-" (state.name()) }.zero[info.counts.of(state) == 0] href=(state_link(&view.name, state)) title=(meaning(state))
                     aria-current=[(Some(state) == shown).then_some("page")] {
                     (state.name()) " " (count(info.counts.of(state)))
                 }
@@ -264,7 +265,7 @@ fn ordered(view: &View, info: &Info, state: JobState, page: u64, peeked: &Peeked
         @if peeked.is_anew {
             p.note { "The job that this page began behind has left: these are the first ones now." }
         } @else {
-            p.note { (order(state, info)) }
+            p.note { (meaning(state)) " " (order(state, info)) }
             @if state == JobState::Held && info.held_behind_dead > 0 {
                 p.note { (words::behind_dead(info.held_behind_dead)) ": they go on when those are done. "
                     a href=(state_link(&view.name, JobState::Dead)) { "Dead jobs" } }
@@ -282,19 +283,30 @@ fn ordered(view: &View, info: &Info, state: JobState, page: u64, peeked: &Peeked
 fn order(state: JobState, info: &Info) -> &'static str {
     match state {
         JobState::Ready if info.groups > 0 => {
-            "By priority, due time, order of scheduling; those of groups behind the others. \
+            "That is by priority, due time, order of scheduling; those of groups behind the others. \
             As they leave, groups take turns."
         }
         JobState::Ready => {
-            "As they will be handed out: by priority, due time, order of scheduling."
+            "That is by priority, due time, order of scheduling."
         }
-        JobState::Delayed => "By due time.",
-        JobState::Reserved => "By the end of their lease.",
+        JobState::Delayed => "The next one is first.",
+        JobState::Reserved => "The lease that ends next is first.",
         JobState::Dead => "Those that died first are first.",
-        JobState::Done => "By the end of their KEEP.",
+        JobState::Done => "The one that goes next is first.",
         JobState::Held => {
-            "They wait for other jobs, or to be resumed. Those that were added first are first."
+            "Those that were added first are first."
         }
+    }
+}
+
+fn meaning(state: JobState) -> &'static str {
+    match state {
+        JobState::Ready => glossary::READY,
+        JobState::Delayed => glossary::DELAYED,
+        JobState::Reserved => glossary::RESERVED,
+        JobState::Dead => glossary::DEAD,
+        JobState::Done => glossary::DONE,
+        JobState::Held => glossary::HELD,
     }
 }
 
@@ -308,7 +320,7 @@ fn pager(view: &View, state: JobState, page: u64, next: Option<&Begin>, many: u6
                     a.first href=(state_link(&view.name, state)) { "⇤ first" }
                     a rel="prev" data-came-from hidden { "← previous" }
                 }
-                span { "page " (words::number(page.saturating_add(1))) " of " (words::jobs(many)) }
+                span { "page " (words::number(page.saturating_add(1))) ", " (words::jobs(many)) " in all" }
                 @if let Some(begin) = next {
                     a rel="next" href=(page_link(&view.name, state, begin, page.saturating_add(1))) { "next →" }
                 }
