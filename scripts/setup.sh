@@ -4,7 +4,8 @@
 #   setup.sh run     these, redis-server, and python3 for the tour
 #   setup.sh test    these, pytest in target/venv, the servers of the tests in target/servers; where they can be had,
 #                    Ruby and PHP for their examples
-#   setup.sh board   all of test, and Chromium, Prometheus and Selenium for the tests of dq-board
+#   setup.sh board   all of test, and Chromium, Prometheus, Selenium and axe-core (in target/axe) for the tests of
+#                    dq-board
 #   setup.sh kombu   these, and Celery, kombu-dq and what checks it in target/kombu
 #   setup.sh clients as test, and what checks and tests the clients in target/clients and target/typescript
 #   setup.sh frameworks  as test, and the packages of integrations/frameworks.txt with their frameworks, each in a folder of
@@ -56,6 +57,7 @@ main() {
       make_venv
       gather_servers
       add_requirements tests/board/requirements.txt
+      install_axe
       ;;
     bench)
       install_packages
@@ -152,7 +154,7 @@ missing_packages() {
       [[ $purpose == lint || $purpose == dist || -x /usr/bin/redis-server ]] || missing+=(redis-server)
       venv_is_current || find_python >/dev/null || missing+=(python3 python3-venv)
       ;;&
-    clients | lint | dist | test-dist) has npm || missing+=(nodejs npm) ;;&
+    clients | lint | dist | test-dist | board) has npm || missing+=(nodejs npm) ;;&
     guides)
       [[ -x /usr/bin/beanstalkd ]] || missing+=(beanstalkd)
       [[ -x /usr/bin/sidekiq ]] || missing+=(ruby-sidekiq ruby-redis)
@@ -374,6 +376,19 @@ install_for_typescript() {
 make_typescript() {
   install_for_typescript target/typescript
   ln -sfn ../../target/typescript/node_modules clients/typescript/node_modules
+}
+
+# What looks for barriers in the pages of dq-board: its lock, in a folder of its own.
+install_axe() {
+  local source=tests/board/axe
+  cmp -s $source/package-lock.json target/axe/installed.json && return
+  say "installing $source/package-lock.json into target/axe"
+  rm -rf target/axe
+  mkdir -p target/axe
+  cp $source/package.json $source/package-lock.json target/axe
+  npm --prefix target/axe ci --ignore-scripts --silent --no-fund --no-audit </dev/null ||
+    fail "npm ci failed, see above; it needs npm's registry"
+  cp $source/package-lock.json target/axe/installed.json
 }
 
 # ---- packages for frameworks -----------------------------------------------------------------------

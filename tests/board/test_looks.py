@@ -14,9 +14,10 @@ import redis
 
 from board import Board
 from browser import DESK, PHONE, Browser
+from gallery import OPEN_ALL, hang, pages
 from harness.paths import TARGET
 from harness.server import Server, eventually
-from samples import HOUR, every_state, flow, kill_some, pipe
+from samples import HOUR, kill_some, pipe
 
 # WCAG 2.2, 1.4.3: contrast of each text with what is behind it, at least 4.5, for large text 3.
 CONTRASTS = """
@@ -63,72 +64,10 @@ return [
 
 @pytest.fixture
 def writable(boards: Callable[..., Board], r: redis.Redis) -> Board:
-    every_state(r)
-    pipe(
-        r,
-        ("DQ.PAUSE", "paused", "FOR", HOUR),
-        ("DQ.ALTER", "full", "MAXJOBS", 1),
-        ("DQ.ADD", "full", "a", b"\xff binary"),
-        ("DQ.ALTER", "mail", "CONCURRENCY", 3, "RATE", 10, 1000, "BURST", 5),
-        (
-            "DQ.ADD",
-            "mail",
-            "nightly",
-            "x",
-            "CRON",
-            "30 2 * * 1-5",
-            "TZ",
-            "Europe/Berlin",
-            "RUNS",
-            99,
-        ),
-        ("DQ.ADD", "x" * 300, "y" * 300, "z" * 3000, "GROUP", "g" * 300),
-        ("DQ.ALTER", "groups", "GROUPCONCURRENCY", 1, "GROUPRATE", 5, 1000, "BURST", 2),
-        ("DQ.ADD", "groups", "a", "x", "GROUP", "customer:7"),
-        ("DQ.ADD", "groups", "b", "x", "GROUP", "customer:7"),
-        ("DQ.POP", "groups"),
-        ("DQ.ADD", "groups", "c", "x", "GROUP", "g" * 300),
-        ("DQ.PAUSE", "groups", "GROUP", "g" * 300, "FOR", HOUR),
-        ("DQ.ADD", "groups", "d", "x", "GROUP", "customer:8"),
-        ("SET", "out", "no stream"),
-        ("CONFIG", "SET", "maxmemory-policy", "allkeys-lru"),
-    )
-    flow(r)
-    pipe(
-        r,
-        ("DQ.ALTER", "flow", "SINK", "out", "MAXLEN", 1000),
-        ("DQ.ADD", "flow", "stays", "x"),
-    )
+    hang(r)
     board = boards("--writable")
     eventually(lambda: ">paused</a>" in board.get("/").text)
     return board
-
-
-def pages(board: Board) -> list[str]:
-    states = ("ready", "delayed", "reserved", "dead", "done", "held")
-    return [
-        board.url,
-        board.link("/", find="nothing"),
-        *(board.link("/queue", name="mail", state=state) for state in states),
-        *(board.link("/job", queue="mail", id=state) for state in states),
-        board.link("/queue", name="mail", tab="schedules"),
-        board.link("/queue", name="mail", match="*e*"),
-        board.link("/queue", name="mail", match="none"),
-        board.link("/job", queue="mail", id="nightly"),
-        *(board.link("/queue", name="flow", state=state) for state in ("done", "held")),
-        *(board.link("/job", queue="flow", id=job_id) for job_id in ("pack", "ship")),
-        board.link("/queue", name="groups", tab="groups"),
-        board.link("/queue", name="groups", state="ready"),
-        board.link("/queue", name="groups", match="*"),
-        board.link("/job", queue="groups", id="b"),
-        board.link("/queue", name="none", tab="groups"),
-        board.link("/queue", name="paused"),
-        board.link("/queue", name="x" * 300),
-        board.link("/job", queue="x" * 300, id="y" * 300),
-        board.link("/job", queue="full", id="a", body="text"),
-        board.link("/purge", queue="mail", state="dead"),
-        board.link("/queue", name="none"),
-    ]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -136,9 +75,7 @@ def test_every_text_has_enough_contrast(writable: Board, browser: Browser, schem
     browser.look(DESK, scheme)
     for page in pages(writable):
         browser.open(page)
-        browser.run(
-            "for (const details of document.querySelectorAll('details')) details.open = true"
-        )
+        browser.run(OPEN_ALL)
         texts, bad = browser.run(CONTRASTS)
         assert texts > 5 and bad == [], page
         assert browser.run(NAMELESS) == [], page
@@ -149,11 +86,100 @@ def test_nothing_is_wider_than_the_window(writable: Board, browser: Browser, siz
     browser.look(size)
     for page in pages(writable):
         browser.open(page)
-        browser.run(
-            "for (const details of document.querySelectorAll('details')) details.open = true"
-        )
+        browser.run(OPEN_ALL)
         wide = browser.run("return document.documentElement.scrollWidth - innerWidth")
         assert wide <= 0, page
+
+
+# Where each button stands.
+PLACES = """
+return [...document.querySelectorAll(".actions > form > button, .actions > details > summary")]
+  .map((button) => button.getBoundingClientRect()).map(({ x, y }) => [x, y])
+"""
+
+
+@pytest.mark.parametrize("size", [PHONE, (1280, 800)], ids=str)
+def test_no_button_moves_when_a_panel_opens(
+    writable: Board, browser: Browser, size: tuple[int, int]
+):
+    browser.look(size)
+    for page in (
+        writable.link("/queue", name="mail", state="dead"),
+        writable.link("/queue", name="groups", tab="groups"),
+        writable.link("/job", queue="groups", id="b"),
+    ):
+        browser.open(page)
+        before = browser.run(PLACES)
+        below = "return document.querySelector('.columns').getBoundingClientRect().top"
+        top = browser.run(below)
+        for summary in browser.all(".actions summary"):
+            summary.click()
+            assert browser.run(PLACES) == before and browser.run(below) == top
+            (panel,) = browser.all(".actions details[open] .panel")
+            assert panel.is_displayed() and panel.rect["x"] >= 0
+            assert panel.rect["x"] + panel.rect["width"] <= size[0]
+            summary.click()
+        # One closes the other.
+        for summary in browser.one(".actions").find_elements("css selector", "summary"):
+            summary.click()
+            assert len(browser.all(".actions details[open]")) == 1
+
+
+def test_an_id_stays_on_one_line_beside_all_columns(board: Board, browser: Browser, r: redis.Redis):
+    browser.look((1280, 800))
+    pipe(
+        r,
+        *[("DQ.ADD", "mail", "*", "x" * 500, "GROUP", "customer:1234567") for _ in range(3)],
+        ("DQ.ADD", "mail", "order-0123456789abcdef-" * 5, "x"),
+    )
+    browser.open(board.link("/queue", name="mail"))
+    heights = browser.run(
+        "return [...document.querySelectorAll('.list tbody tr')].map(tr => tr.getBoundingClientRect().height)"
+    )
+    assert len(heights) == 4 and len(set(heights)) == 1
+    # What is cut off can be read whole.
+    whole = "order-0123456789abcdef-" * 5
+    assert whole in [a.get_attribute("title") for a in browser.all(".list .id a")]
+
+
+def test_numbers_of_jobs_lead_to_the_jobs(board: Board, browser: Browser, r: redis.Redis):
+    pipe(r, *[("DQ.ADD", "mail", f"job-{n}", "x") for n in range(5)], ("DQ.PAUSE", "empty"))
+    kill_some(r, "mail", 3, "gone")
+    browser.open(board.url)
+    browser.sees("empty", "tbody")
+    for state, many in [("dead", "3"), ("ready", "2")]:
+        browser.open(board.url)
+        link = browser.one(f"tr[data-key=mail] td.is-{state} a")
+        assert link.text == many
+        line, color = (
+            link.value_of_css_property(name) for name in ("text-decoration-line", "color")
+        )
+        assert line == "underline" and color == link.find_element(
+            "xpath", ".."
+        ).value_of_css_property("color")
+        link.click()
+        browser.sees(f"{state} {many}", ".tabs [aria-current]")
+    browser.open(board.url)
+    assert not browser.all("tr[data-key=empty] td a") and not browser.all("td.zero a")
+    browser.one(".sums .is-dead a").click()
+    browser.sees("dead", "th[aria-sort=descending]")
+
+
+def test_words_are_explained_where_they_stand(writable: Board, browser: Browser):
+    for path, words in [
+        ({"state": "dead"}, "Out of attempts or of time, or buried by a worker"),
+        ({"state": "reserved"}, "Workers have them, each for the time of a lease."),
+        ({"state": "ready"}, "the next worker that asks gets one"),
+    ]:
+        browser.open(writable.link("/queue", name="mail", **path))
+        browser.sees(words, ".jobs .note")
+    for page in pages(writable)[:4]:
+        browser.open(page)
+        browser.one("#words summary").click()
+        browser.sees("Kicking makes a dead job ready again", "#words")
+    browser.open(writable.link("/queue", name="mail", state="dead"))
+    browser.one("#kick summary").click()
+    browser.sees("Kicking makes a dead job ready again", "#kick")
 
 
 # A picture of few queues needs no more.

@@ -138,7 +138,7 @@ fn figures(job: &Job, jobs: &[Job]) -> Markup {
             (job.attempt) @if job.attempts > 0 { span.soft { "/" (job.attempts) } }
         }
         td.num data-label="priority" { (job.priority) }
-        @if has_groups(jobs) { td.group data-label="group" {
+        @if has_groups(jobs) { td.group data-label="group" title=[job.group.as_ref().map(|group| excerpt(group, 512))] {
             @if let Some(group) = &job.group { (excerpt(group, GROUP)) }
         } }
     }

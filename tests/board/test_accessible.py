@@ -1,0 +1,100 @@
+"""No page has a barrier that axe-core finds, in light and dark, with all panels closed and open."""
+
+from collections.abc import Callable
+
+import pytest
+import redis
+
+from board import Board
+from browser import DESK, PHONE, Browser
+from gallery import OPEN_ALL, hang, pages
+from harness.paths import TARGET
+from harness.server import eventually
+
+AXE = TARGET / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+
+# Each with the first elements that it is about. Colours alone differ in the other scheme.
+RUN = """
+const [within, rules, done] = arguments;
+const options = rules.length ? { runOnly: { type: "rule", values: rules } } : {};
+if (!document.querySelector(within)) return done([]);
+axe.run({ include: [[within]] }, { ...options, resultTypes: ["violations"] }).then(
+  ({ violations }) => done(violations.map(({ id, nodes }) => [id, nodes.slice(0, 3).map((node) => node.html)])),
+  (error) => done([["axe", [String(error)]]]),
+);
+"""
+
+
+@pytest.fixture
+def board(boards: Callable[..., Board], r: redis.Redis) -> Board:
+    hang(r)
+    board = boards("--writable")
+    eventually(lambda: ">paused</a>" in board.get("/").text)
+    return board
+
+
+def violations(browser: Browser, *rules: str, within: str = "html") -> list[list[object]]:
+    # The page's policy runs no foreign script; what the driver runs isn't the page's.
+    if not browser.run("return 'axe' in window"):
+        browser.run(f"{AXE.read_text()}; window.axe = axe;")
+    return browser.driver.execute_async_script(RUN, within, rules)
+
+
+def test_axe_finds_what_is_wrong(board: Board, browser: Browser):
+    """It is the judge of the test below."""
+    browser.open(board.url)
+    browser.run(
+        """
+        const main = document.querySelector("main");
+        main.append(document.createElement("button"));
+        const pale = Object.assign(document.createElement("p"), { textContent: "pale" });
+        pale.setAttribute("class", "pale");
+        main.append(pale);
+        pale.style.color = "rgb(190, 190, 190)";
+        """
+    )
+    found = {rule for rule, _ in violations(browser)}
+    assert {"button-name", "color-contrast"} <= found
+
+
+def test_no_page_has_a_barrier(board: Board, browser: Browser):
+    bad = {}
+    for page in pages(board):
+        browser.look(DESK, "light")
+        browser.open(page)
+        found = violations(browser)
+        browser.look(DESK, "dark")
+        found += violations(browser, "color-contrast", "link-in-text-block")
+        browser.run(OPEN_ALL)
+        found += violations(browser, within="details[open]")
+        if found:
+            bad[page] = found
+    assert bad == {}
+
+
+def test_no_page_has_a_barrier_on_a_phone(board: Board, browser: Browser):
+    browser.look(PHONE, "dark")
+    for page in (
+        board.url,
+        board.link("/queue", name="mail", state="dead"),
+        board.link("/job", queue="flow", id="ship"),
+        board.link("/queue", name="groups", tab="groups"),
+    ):
+        browser.open(page)
+        assert violations(browser) == [], page
+
+
+def test_no_page_of_an_error_has_a_barrier(board: Board, browser: Browser, r: redis.Redis):
+    r.set("text", "no queue")
+    for page in (
+        board.link("/queue", name="text"),
+        board.link("/job", queue="none", id="none"),
+        board.link("/purge", queue="text", state="dead"),
+    ):
+        browser.open(page)
+        assert violations(browser) == [], page
+    # The last page is read while the server is gone.
+    r.shutdown(nosave=True)
+    browser.open(board.link("/queue", name="mail"))
+    browser.sees("can't be reached")
+    assert violations(browser) == []
