@@ -185,7 +185,7 @@ lint: ## check format, clippy, Python, TypeScript and shell
 	$(python) -m ruff format --check
 	$(python) -m ruff check
 	scripts/test_typescript.sh check
-	target/venv/bin/shellcheck scripts/*.sh .ci/run
+	target/venv/bin/shellcheck --external-sources scripts/*.sh .ci/run
 
 dist: ## build archives, Debian, Python and npm packages and the .crate of a release into target/dist (ARGS=x86_64 or aarch64 for one)
 	@scripts/setup.sh dist
