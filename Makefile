@@ -22,6 +22,9 @@ REDIS ?= redis://127.0.0.1:$(PORT)
 python := target/venv/bin/python
 bench := cargo run --quiet --release --locked --manifest-path bench/Cargo.toml --target-dir target/bench-build --
 
+# Nothing but Python's own library: a dry run installs nothing.
+release = $(or $(wildcard target/dist-tools/bin/python),python3) release/release.py
+
 kombu := $(CURDIR)/target/kombu/venv/bin
 clients := $(CURDIR)/target/clients/venv/bin
 # `make test-frameworks FRAMEWORKS=django-dq` for one.
@@ -30,7 +33,7 @@ FRAMEWORKS ?= $(shell cat integrations/frameworks.txt)
 .PHONY: help setup build run docs contract test test-core test-blackbox test-long test-newest turns race simulate test-cluster soak soak-faults \
 	fuzz memcheck asan mutants \
 	board build-board test-board test-clients test-kombu test-frameworks test-guides test-celery screenshots dist test-dist test-all lint \
-	bench-core bench bench-flows bench-clients bench-instructions bench-shards bench-docs clean
+	bench-core bench bench-flows bench-clients bench-instructions bench-shards bench-docs release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -194,9 +197,17 @@ dist: ## build archives, Debian, Python and npm packages and the .crate of a rel
 # DIST_ARCH=x86_64 for one architecture, DIST_ONCE=1 without the second build.
 test-dist: build ## build a release and test its files: servers, dpkg, qemu, a second build elsewhere
 	@scripts/setup.sh test-dist
+	target/dist-tools/bin/python -m mypy release
 	@# 3: no standard library can be had here, and the tests say so.
 	scripts/dist.sh $(DIST_ARCH) || [[ $$? == 3 ]]
 	$(python) -m pytest tests/dist $(ARGS)
+
+release: ## check, build and describe a release, in target/release-VERSION (VERSION=0.3.0 CI=COMMIT BUILDER=URI; DRY_RUN=1 builds nothing)
+	@[[ -n "$(VERSION)" ]] || { echo "which version? VERSION=0.3.0" >&2; exit 2; }
+	$(if $(DRY_RUN),,@scripts/setup.sh dist)
+	$(release) check $(VERSION) --ci "$(CI)" $(if $(DRY_RUN),--dry-run)
+	$(if $(DRY_RUN),,scripts/dist.sh)
+	$(release) papers $(VERSION) --dist "$(or $(DIST_OUT),target/dist)" --ci "$(CI)" $(if $(DRY_RUN),--dry-run) $(if $(BUILDER),--builder "$(BUILDER)")
 
 test-all: ## run all tests, with a browser, Celery and the packages; say what can't be (ARGS="board dist" for parts)
 	@scripts/test_all.sh $(ARGS)

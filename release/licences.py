@@ -1,6 +1,7 @@
 """The licences of what is linked: which ones are taken, and the file that passes their texts on."""
 
 from collections import defaultdict
+from typing import Any
 
 from license_expression import get_spdx_licensing
 
@@ -53,7 +54,7 @@ def notices(packages: list[Package], our_licence: str) -> str:
     return f"\n{'=' * 80}\n".join(blocks)
 
 
-def _is_satisfied(node) -> bool:
+def _is_satisfied(node: Any) -> bool:
     if isinstance(node, _spdx.OR):
         return any(map(_is_satisfied, node.args))
     if isinstance(node, _spdx.AND):

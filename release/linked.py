@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 # rustc's own, by the names of their SPDX files in the toolchain's share/doc/rust/licenses.
 STANDARD_LIBRARY_LICENCES = ("Apache-2.0", "MIT")
@@ -97,13 +98,14 @@ def _tree(manifest: Path, target: str) -> Iterator[tuple[str, str]]:
         yield name, version.removeprefix("v")
 
 
-def _metadata(manifest: Path, target: str) -> dict:
-    return json.loads(
+def _metadata(manifest: Path, target: str) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(
         output(
             *("cargo", "metadata", "--locked", "--format-version", "1"),
             *("--manifest-path", str(manifest), "--filter-platform", target),
         )
     )
+    return told
 
 
 def _checksums(lock: Path) -> dict[tuple[str, str], str]:
@@ -115,7 +117,7 @@ def _checksums(lock: Path) -> dict[tuple[str, str], str]:
     return {(name, version): checksum for name, version, checksum in found if checksum}
 
 
-def _package(raw: dict, checksum: str | None) -> Package:
+def _package(raw: dict[str, Any], checksum: str | None) -> Package:
     name, version = raw["name"], raw["version"]
     licence = (raw["license"] or "").replace("/", " OR ").replace("  ", " ")
     home = Path(raw["manifest_path"]).parent

@@ -16,6 +16,7 @@ import ziglang
 
 import archive
 import debian
+import versions
 from licences import notices
 from linked import linked, output, toolchain
 from links import placed
@@ -97,6 +98,8 @@ def pack(arch: str, version: str, build: Path, out: Path, epoch: int) -> None:
     sums = archive.sums({file: content for file, (content, _) in files.items()})
     files["SHA256SUMS"] = (sums.encode(), 0o644)
     archive.write_tar_gz(out / f"{name}.tar.gz", name, files, epoch)
+    # Also beside the archive, for those who read no further.
+    (out / f"{name}.cdx.json").write_bytes(about["sbom.cdx.json"])
     if not debian.can_build():
         print("pack: no dpkg-deb here, so no Debian packages", file=sys.stderr)
         return
@@ -162,8 +165,8 @@ def pack_npm(build: Path, out: Path) -> None:
     )
     (build / "node_modules").symlink_to(tools)
     for command in (
-        [tools / ".bin" / "tsc", "-p", "tsconfig.build.json"],
-        ["npm", "pack", "--ignore-scripts", "--silent", "--pack-destination", out.resolve()],
+        [str(tools / ".bin" / "tsc"), "-p", "tsconfig.build.json"],
+        ["npm", "pack", "--ignore-scripts", "--silent", "--pack-destination", str(out.resolve())],
     ):
         subprocess.run(command, cwd=build, check=True, stdout=subprocess.DEVNULL)
 
@@ -221,20 +224,11 @@ def debian_docs(about: dict[str, bytes], own: dict[str, str]) -> dict[str, bytes
 
 
 def released_version() -> str:
-    """That of the module; the board and the changelog have to say the same."""
-    told = {
-        "Cargo.toml": _first(r'^version = "(.+)"$', "Cargo.toml"),
-        "board/Cargo.toml": _first(r'^version = "(.+)"$', "board/Cargo.toml"),
-        "CHANGELOG.md": _first(r"^## (?:Unreleased \()?([0-9.]+)", "CHANGELOG.md"),
-    }
-    if len(set(told.values())) > 1:
-        sys.exit(f"pack: one release has one version, but there are {told}")
-    return told["Cargo.toml"]
-
-
-def _first(pattern: str, page: str) -> str:
-    found = re.search(pattern, (ROOT / page).read_text(), re.MULTILINE)
-    return found[1] if found else "none"
+    """That of the module. All places of it say the same, and so do those of each other package."""
+    wrong = versions.disagreements(ROOT)
+    if wrong:
+        sys.exit("pack: one release has one version: " + "; ".join(wrong))
+    return versions.MODULE.version(ROOT)
 
 
 if __name__ == "__main__":
