@@ -48,9 +48,10 @@ build: ## build the module, target/release/libdq.so
 run: ## start a server with the module, take a live tour, stay (PORT=6379, TOUR=only)
 	@scripts/run.sh
 
-docs: build ## write what the module says of its commands into README, docs/commands and the sources
+docs: build ## write what the module says of its commands into README, docs/commands and the sources, and the board's man page
 	@scripts/setup.sh test
 	$(python) scripts/command_docs.py --write
+	DQ_WRITE_MANUAL=1 cargo test --quiet --locked --manifest-path board/Cargo.toml manual
 
 contract: build ## write what the module says of its commands into the contract of the clients
 	@scripts/setup.sh test
@@ -188,7 +189,7 @@ lint: ## check format, clippy, Python, TypeScript and shell
 	$(python) -m ruff format --check
 	$(python) -m ruff check
 	scripts/test_typescript.sh check
-	target/venv/bin/shellcheck --external-sources scripts/*.sh .ci/run
+	target/venv/bin/shellcheck --external-sources scripts/*.sh release/installed/dq-module release/installed/*.p* .ci/run
 
 dist: ## build archives, Debian, Python and npm packages and the .crate of a release into target/dist (ARGS=x86_64 or aarch64 for one)
 	@scripts/setup.sh dist

@@ -1,4 +1,7 @@
-"""Debian packages: dq-module, with the module where Redis and Valkey keep theirs, and dq-board."""
+"""Debian packages: dq-module, with the module where Redis and Valkey keep theirs, and dq-board.
+
+What they install besides programs and pages is in release/installed.
+"""
 
 import gzip
 import hashlib
@@ -8,6 +11,8 @@ import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from email.utils import format_datetime
 from pathlib import Path
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -15,15 +20,27 @@ MAINTAINER = "The DQ authors <dq@localhost>"
 
 MODULE = "usr/lib/redis/modules/libdq.so"
 UNIT = "usr/lib/systemd/system/dq-board.service"
+SETTINGS = "etc/default/dq-board"
+INSTALLED = Path(__file__).resolve().parent / "installed"
+# Those of a package are `installed/PACKAGE.SCRIPT`.
+SCRIPTS = ("preinst", "postinst", "prerm", "postrm")
 
-# What lintian is told to pass over, each with its reason.
-NO_MAIL = (
-    "# The authors take no mail; issues are taken where the sources are.\n{}: bogus-mail-host *\n"
-)
-STATIC = (
-    "# On purpose: one program for every machine, whatever its libc.\n"
-    "{}: statically-linked-binary *\n"
-)
+# What lintian is told to pass over: its tag with a pattern for what it says besides, and the reason.
+OF_BOTH = {
+    "bogus-mail-host *": "The authors take no mail; issues are taken where the sources are.",
+    "bogus-mail-host-in-debian-changelog *": "As above.",
+    "binary-has-unneeded-section .comment *": "It names the compiler and the linker.",
+    "spelling-error-in-copyright *": "The texts of others' licences are passed on as they are.",
+}
+OF_MODULE = OF_BOTH | {
+    "hardening-no-fortify-functions *": "Rust's own checks of bounds are in place of libc's.",
+}
+OF_BOARD = OF_BOTH | {
+    "shared-library-lacks-prerequisites *": "On purpose static: one program for every libc.",
+    "non-standard-file-perm 0640 != 0644 *": "The settings of the service may have passwords.",
+    "package-supports-alternative-init-but-no-init.d-script *": "For systemd alone; others start"
+    " the program as they start theirs.",
+}
 
 # Within one block: licences.py puts lines of 80 between them.
 APACHE_TEXT = re.compile(
@@ -43,12 +60,14 @@ class Package:
     fields: dict[str, str]
     files: dict[str, tuple[bytes, int]]
     links: dict[str, str] = field(default_factory=dict)
+    # dpkg keeps what the reader has changed in these.
+    settings: tuple[str, ...] = ()
 
 
 def module_package(library: bytes, glibc: str, docs: dict[str, bytes]) -> Package:
     """Debian's modules are in /usr/lib/redis/modules, Valkey's in a folder of the same form.
 
-    Nothing is enabled: no file that a server reads by itself, no maintainer script.
+    Nothing is enabled: the reader does that, by dq-module.
     """
     name = "dq-module"
     return Package(
@@ -63,16 +82,21 @@ def module_package(library: bytes, glibc: str, docs: dict[str, bytes]) -> Packag
             " DQ gives Redis and Valkey a delay queue as a native data type: jobs that\n"
             " are delivered when they are due, leases, retries, dead jobs.\n"
             " .\n"
-            " The module is not enabled: add the loadmodule line of\n"
-            f" /usr/share/doc/{name}/examples/redis.conf.example to the server's\n"
-            " configuration.",
+            " No server loads it by itself: dq-module enable puts it into the server's\n"
+            " configuration, and dq-module disable takes it out.",
         },
-        {MODULE: (library, 0o755), **_overrides(name, NO_MAIL), **_docs(name, docs)},
+        {
+            MODULE: (library, 0o755),
+            "usr/sbin/dq-module": (_installed("dq-module"), 0o755),
+            "usr/share/man/man8/dq-module.8.gz": (zipped(_installed("dq-module.8")), 0o644),
+            **_overrides(name, OF_MODULE),
+            **_docs(name, docs),
+        },
         {"usr/lib/valkey/modules/libdq.so": "../../redis/modules/libdq.so"},
     )
 
 
-def board_package(program: bytes, unit: bytes, docs: dict[str, bytes]) -> Package:
+def board_package(program: bytes, manual: bytes, docs: dict[str, bytes]) -> Package:
     """The unit is there, and neither enabled nor started."""
     name = "dq-board"
     return Package(
@@ -88,12 +112,18 @@ def board_package(program: bytes, unit: bytes, docs: dict[str, bytes]) -> Packag
         },
         {
             "usr/bin/dq-board": (program, 0o755),
-            UNIT: (unit, 0o644),
-            **_overrides(name, NO_MAIL + STATIC),
+            UNIT: (_installed("dq-board.service"), 0o644),
+            SETTINGS: (_installed("dq-board.default"), 0o640),
+            "usr/share/man/man1/dq-board.1.gz": (zipped(manual), 0o644),
+            **_overrides(name, OF_BOARD),
             **_docs(name, docs),
         },
         # Under this name it serves the metrics alone.
-        {"usr/bin/dq-exporter": "dq-board"},
+        {
+            "usr/bin/dq-exporter": "dq-board",
+            "usr/share/man/man1/dq-exporter.1.gz": "dq-board.1.gz",
+        },
+        (SETTINGS,),
     )
 
 
@@ -103,16 +133,18 @@ def can_build() -> bool:
 
 def build(package: Package, version: str, arch: str, out: Path, epoch: int) -> Path:
     architecture = ARCHITECTURES[arch]
+    log = zipped(changelog(package.name, version, epoch))
+    files = package.files | {f"usr/share/doc/{package.name}/changelog.gz": (log, 0o644)}
     with tempfile.TemporaryDirectory() as root:
         tree = Path(root)
         tree.chmod(0o755)
-        for name, (content, mode) in package.files.items():
+        for name, (content, mode) in files.items():
             path = _folder_for(tree, name)
             path.write_bytes(content)
             path.chmod(mode)
         for name, leads_to in package.links.items():
             _folder_for(tree, name).symlink_to(leads_to)
-        sizes_kib = sum(-(-len(content) // 1024) for content, _ in package.files.values())
+        sizes_kib = sum(-(-len(content) // 1024) for content, _ in files.values())
         control = {
             "Package": package.name,
             "Version": version,
@@ -126,9 +158,16 @@ def build(package: Package, version: str, arch: str, out: Path, epoch: int) -> P
         _write(tree / "DEBIAN" / "control", lines.encode())
         md5sums = (
             f"{hashlib.md5(content, usedforsecurity=False).hexdigest()}  {name}\n"
-            for name, (content, _) in sorted(package.files.items())
+            for name, (content, _) in sorted(files.items())
+            if name not in package.settings
         )
         _write(tree / "DEBIAN" / "md5sums", "".join(md5sums).encode())
+        if package.settings:
+            listed = "".join(f"/{path}\n" for path in package.settings)
+            _write(tree / "DEBIAN" / "conffiles", listed.encode())
+        for script in SCRIPTS:
+            if (INSTALLED / f"{package.name}.{script}").exists():
+                _write(tree / "DEBIAN" / script, _installed(f"{package.name}.{script}"), 0o755)
         path = out / f"{package.name}_{version}_{architecture}.deb"
         # One thread: xz writes other bytes with more. Younger files get the time of
         # SOURCE_DATE_EPOCH.
@@ -145,8 +184,23 @@ def _docs(name: str, docs: dict[str, bytes]) -> dict[str, tuple[bytes, int]]:
     return {f"usr/share/doc/{name}/{path}": (content, 0o644) for path, content in docs.items()}
 
 
-def _overrides(name: str, lines: str) -> dict[str, tuple[bytes, int]]:
-    return {f"usr/share/lintian/overrides/{name}": (lines.replace("{}", name).encode(), 0o644)}
+def _overrides(name: str, reasons: dict[str, str]) -> dict[str, tuple[bytes, int]]:
+    lines = "".join(f"# {reason}\n{name}: {tag}\n" for tag, reason in reasons.items())
+    return {f"usr/share/lintian/overrides/{name}": (lines.encode(), 0o644)}
+
+
+def _installed(name: str) -> bytes:
+    return (INSTALLED / name).read_bytes()
+
+
+def changelog(name: str, version: str, epoch: int) -> bytes:
+    """In Debian's form, which apt-listchanges reads; what changed is told in one place."""
+    day = format_datetime(datetime.fromtimestamp(epoch, timezone.utc))
+    return (
+        f"{name} ({version}) unstable; urgency=medium\n\n"
+        f"  * DQ {version}: what changed is in /usr/share/doc/{name}/CHANGELOG.md.\n\n"
+        f" -- {MAINTAINER}  {day}\n"
+    ).encode()
 
 
 def with_common_licences(text: str) -> str:
@@ -169,7 +223,7 @@ def _folder_for(tree: Path, name: str) -> Path:
     return path
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write(path: Path, content: bytes, mode: int = 0o644) -> None:
     path.parent.mkdir(mode=0o755, exist_ok=True)
     path.write_bytes(content)
-    path.chmod(0o644)
+    path.chmod(mode)

@@ -36,6 +36,7 @@ CRATE = "clients/rust"
 NPM_PACKAGE = ROOT / "clients" / "typescript"
 
 PAGES = ("README.md", "CHANGELOG.md", "ARCHITECTURE.md", "LICENSE", "redis.conf.example")
+MANUAL = ROOT / "board" / "dq-board.1"
 EXAMPLES = (".md", ".py", ".txt", ".js", ".json", ".java", ".xml", ".rs", ".toml", ".lock")
 FOLDERS = {
     "docs": (".md", ".png", ".svg"),
@@ -47,7 +48,7 @@ FOLDERS = {
 
 # What goes into the Debian packages besides programs: places in their folders of documentation, by
 # paths of the sources. A name that ends in a slash is a folder's.
-OF_BOTH = {"LICENSE": "copyright", "CHANGELOG.md": "changelog.gz"}
+OF_BOTH = {"LICENSE": "copyright", "CHANGELOG.md": "CHANGELOG.md"}
 OF_MODULE = {
     "README.md": "README.md",
     "docs/": "docs/",
@@ -95,6 +96,9 @@ def pack(arch: str, version: str, build: Path, out: Path, epoch: int) -> None:
     about = {**papers(name, version, arch, epoch), **pages()}
     files = {file: (content, 0o755) for file, content in built.items()}
     files |= {file: (content, 0o644) for file, content in placed(about).items()}
+    files["dq-board.1"] = (MANUAL.read_bytes(), 0o644)
+    for file in ("dq-board.service", "dq-board.default"):
+        files[f"systemd/{file}"] = ((debian.INSTALLED / file).read_bytes(), 0o644)
     sums = archive.sums({file: content for file, (content, _) in files.items()})
     files["SHA256SUMS"] = (sums.encode(), 0o644)
     archive.write_tar_gz(out / f"{name}.tar.gz", name, files, epoch)
@@ -103,10 +107,9 @@ def pack(arch: str, version: str, build: Path, out: Path, epoch: int) -> None:
     if not debian.can_build():
         print("pack: no dpkg-deb here, so no Debian packages", file=sys.stderr)
         return
-    unit = (ROOT / "release" / "dq-board.service").read_bytes()
     for package in (
         debian.module_package(built["libdq.so"], GLIBC, debian_docs(about, OF_MODULE)),
-        debian.board_package(built["dq-board"], unit, debian_docs(about, OF_BOARD)),
+        debian.board_package(built["dq-board"], MANUAL.read_bytes(), debian_docs(about, OF_BOARD)),
     ):
         debian.build(package, version, arch, out, epoch)
 
@@ -218,7 +221,6 @@ def debian_docs(about: dict[str, bytes], own: dict[str, str]) -> dict[str, bytes
     docs = placed(about, places)
     licences = about["LICENSE"] + b"\n" + b"=" * 80 + b"\n" + about["THIRD-PARTY-LICENSES.txt"]
     docs["copyright"] = debian.with_common_licences(licences.decode()).encode()
-    docs["changelog.gz"] = debian.zipped(about["CHANGELOG.md"])
     docs["sbom.cdx.json"] = about["sbom.cdx.json"]
     return docs
 

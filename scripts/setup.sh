@@ -104,6 +104,7 @@ main() {
         make_venv
         gather_servers
         install_musl
+        # lintian brings man, too, which reads the pages.
         has lintian || install_if_possible lintian
         # systemd-analyze is part of it.
         has systemd-analyze || install_if_possible systemd

@@ -7,6 +7,8 @@ mod address;
 mod args;
 mod bytes;
 mod keda;
+#[cfg(test)]
+mod manual;
 mod metrics;
 mod serve;
 mod server;

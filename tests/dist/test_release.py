@@ -35,7 +35,7 @@ def git(folder: Path, *words: object) -> str:
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What can be released: a commit on main, with a date in the changelog, that CI has passed for."""
+    """What can be released: a commit on main that CI has passed for, with a date in CHANGELOG."""
     root = tmp_path_factory.mktemp("sources")
     told = {place.path for package in PACKAGES for place in package.places}
     for path in (*told, *provenance.LOCKS):
@@ -104,7 +104,9 @@ def test_each_place_with_another_version_is_found(
 
 
 def test_a_place_that_names_no_version_any_more_is_found(clone: Path) -> None:
-    (clone / "kubernetes/autoscaling/board.yaml").write_text("image: registry.example/dq-board:latest\n")
+    (clone / "kubernetes/autoscaling/board.yaml").write_text(
+        "image: registry.example/dq-board:latest\n"
+    )
     committed(clone)
     assert problems(clone) == ["kubernetes/autoscaling/board.yaml names no version of DQ"]
 
@@ -114,7 +116,10 @@ def test_nothing_is_packed_under_two_versions(clone: Path) -> None:
     replaced(clone, "board/Cargo.toml", VERSION, "98.7.6")
     pack = [TOOLS / "bin/python", clone / "release/pack.py", "--out", clone, "--build", clone, HERE]
     told = subprocess.run(
-        pack, capture_output=True, text=True, env={"SOURCE_DATE_EPOCH": "0", "PATH": "/usr/bin:/bin"}
+        pack,
+        capture_output=True,
+        text=True,
+        env={"SOURCE_DATE_EPOCH": "0", "PATH": "/usr/bin:/bin"},
     )
     assert told.returncode == 1
     assert "one release has one version: board/Cargo.toml says DQ 98.7.6" in told.stderr
@@ -166,7 +171,9 @@ def with_a_golden_file_that_is_not_committed(root: Path) -> None:
         (with_a_golden_file_that_is_not_committed, f"{GOLDEN} has no dump.rdb: "),
     ],
 )
-def test_what_a_version_lacks_is_found(clone: Path, change: Callable[[Path], None], problem: str) -> None:
+def test_what_a_version_lacks_is_found(
+    clone: Path, change: Callable[[Path], None], problem: str
+) -> None:
     change(clone)
     committed(clone)
     (told,) = problems(clone)
@@ -192,8 +199,12 @@ def test_ci_must_have_passed_for_this_very_commit(clone: Path) -> None:
     before = git(clone, "rev-parse", "HEAD")
     git(clone, *COMMIT, "Nothing", "--allow-empty")
     here = git(clone, "rev-parse", "HEAD")
-    assert problems(clone) == [f"target/ci-passed is {before[:12]}, and {here[:12]} is to be released"]
-    assert problems(clone, ci=before) == [f"CI={before} is {before[:12]}, and {here[:12]} is to be released"]
+    assert problems(clone) == [
+        f"target/ci-passed is {before[:12]}, and {here[:12]} is to be released"
+    ]
+    assert problems(clone, ci=before) == [
+        f"CI={before} is {before[:12]}, and {here[:12]} is to be released"
+    ]
     assert problems(clone, ci=here[:10]) == []
     assert problems(clone, ci="green") == [
         "CI=green names no commit: let .ci/run pass, or say CI=COMMIT if it passed elsewhere"
@@ -217,7 +228,7 @@ def test_sources_without_git_are_no_release(clone: Path) -> None:
     assert "git knows no commit here: a release is made from a clone" in problems(clone)
 
 
-# ---- the papers --------------------------------------------------------------------------------------
+# ---- the papers ----------------------------------------------------------------------------------
 
 
 def step(root: Path, *words: object) -> subprocess.CompletedProcess[str]:
@@ -269,7 +280,9 @@ def test_the_papers_of_a_release_that_has_a_key(clone: Path, built: Path, tmp_pa
     out = clone / f"target/release-{VERSION}"
     assert (out / "NOTES.md").read_text().startswith(f"# DQ {VERSION}\n\n")
     # The tag signs the sums, and by them the files.
-    tag = subprocess.run(["git", "-C", clone, "tag", "--verify", f"v{VERSION}"], capture_output=True, text=True)
+    tag = subprocess.run(
+        ["git", "-C", clone, "tag", "--verify", f"v{VERSION}"], capture_output=True, text=True
+    )
     assert tag.returncode == 0, tag.stderr
     sums = hashlib.sha256((out / "SHA256SUMS").read_bytes()).hexdigest()
     assert f"\nDQ {VERSION}\n" in tag.stdout
@@ -295,9 +308,15 @@ def test_without_a_key_the_command_is_told_and_nothing_tagged(clone: Path, built
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda dist: (dist / f"dq-module_{VERSION}_arm64.deb").unlink(), f"has no dq-module_{VERSION}_arm64.deb"),
+        (
+            lambda dist: (dist / f"dq-module_{VERSION}_arm64.deb").unlink(),
+            f"has no dq-module_{VERSION}_arm64.deb",
+        ),
         (lambda dist: (dist / "dq-0.0.1-linux-x86_64.tar.gz").touch(), "is no part of the release"),
-        (lambda dist: (dist / f"dq-board_{VERSION}_amd64.deb").write_text("other"), "has other sums than the files"),
+        (
+            lambda dist: (dist / f"dq-board_{VERSION}_amd64.deb").write_text("other"),
+            "has other sums than the files",
+        ),
     ],
     ids=["missing", "foreign", "changed"],
 )
@@ -311,20 +330,24 @@ def test_files_that_are_no_release_get_no_papers(
     assert not (clone / f"target/release-{VERSION}").exists()
 
 
-def test_papers_are_refused_when_the_sources_have_changed_while_they_were_built(clone: Path, built: Path) -> None:
+def test_papers_are_refused_when_the_sources_have_changed_while_they_were_built(
+    clone: Path, built: Path
+) -> None:
     (clone / "new").touch()
     told = step(clone, "papers", VERSION)
     assert told.returncode == 1
     assert "1 files aren't as committed" in told.stderr
 
 
-# ---- what was built here -----------------------------------------------------------------------------
+# ---- what was built here -------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def dry_run(dist: Path) -> Path:
     """A dry run of `make release` on what was built, whatever of a release these sources lack."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))
+    }
     command = ["make", "-C", ROOT, "release", "DRY_RUN=1", f"VERSION={VERSION}", f"DIST_OUT={dist}"]
     told = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert told.returncode == 0, told.stdout + told.stderr
@@ -367,7 +390,9 @@ def test_the_provenance_names_sources_pins_and_tools(dry_run: Path) -> None:
     found = told["buildDefinition"]["resolvedDependencies"]
     assert found[0]["digest"] == commit
     locks = {it["name"]: it["digest"]["sha256"] for it in found[1:] if "name" in it}
-    assert locks == {path: hashlib.sha256((ROOT / path).read_bytes()).hexdigest() for path in provenance.LOCKS}
+    assert locks == {
+        path: hashlib.sha256((ROOT / path).read_bytes()).hexdigest() for path in provenance.LOCKS
+    }
     rustc = run("rustc", "--version").split()[1]
     tools = {it["uri"] for it in found if "uri" in it}
     assert f"pkg:generic/rustc@{rustc}" in tools
