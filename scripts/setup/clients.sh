@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The clients, and the packages for Celery and other frameworks, each in an environment of its own.
+# The clients, the packages for Celery and other frameworks, and axe-core, each in an environment of its own.
 # scripts/setup.sh sources this.
 
 # ---- the clients ---------------------------------------------------------------------------------
@@ -100,6 +100,8 @@ install_lock() {
   "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$2" --editable clients/python \
     --editable "$1" </dev/null || fail "pip install failed, see above; it needs PyPI"
 }
+
+# ---- tests of dq-board -----------------------------------------------------------------------------
 
 # What looks for barriers in the pages of dq-board: its lock, in a folder of its own.
 install_axe() {
