@@ -32,7 +32,7 @@ FRAMEWORKS ?= $(shell cat integrations/frameworks.txt)
 
 .PHONY: help setup build run docs contract test test-core test-blackbox test-long test-newest turns race simulate test-cluster soak soak-faults \
 	fuzz memcheck asan mutants \
-	board build-board test-board test-clients test-kombu test-frameworks test-guides test-celery screenshots dist test-dist test-all lint \
+	board build-board test-board test-clients test-kombu test-frameworks test-guides test-celery screenshots dist test-dist test-install test-all lint \
 	bench-core bench bench-flows bench-clients bench-instructions bench-shards bench-docs release clean
 
 help: ## list the targets
@@ -209,6 +209,12 @@ release: ## check, build and describe a release, in target/release-VERSION (VERS
 	$(release) check $(VERSION) --ci "$(CI)" $(if $(DRY_RUN),--dry-run)
 	$(if $(DRY_RUN),,scripts/dist.sh)
 	$(release) papers $(VERSION) --dist "$(or $(DIST_OUT),target/dist)" --ci "$(CI)" $(if $(DRY_RUN),--dry-run) $(if $(BUILDER),--builder "$(BUILDER)")
+
+# Whatever of the three distributions can be had here; target/images keeps their root folders.
+test-install: ## install what `make dist` made on a bare Debian and Ubuntu, by the commands of docs/install.md (some minutes)
+	@scripts/setup.sh test
+	scripts/bare_images.sh
+	$(python) -m pytest tests/dist/stranger.py $(ARGS)
 
 test-all: ## run all tests, with a browser, Celery and the packages; say what can't be (ARGS="board dist" for parts)
 	@scripts/test_all.sh $(ARGS)

@@ -283,6 +283,14 @@ def test_the_chart_knows_each_verb_and_option_of_the_board() -> None:
     assert all(f"{option} " in told or f"{option}\n" in told for option in options)
 
 
+def test_the_chart_has_the_module_s_version() -> None:
+    (version,) = re.findall(r'^version = "(.+)"$', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)
+    with Chart.load(CHART) as chart:
+        assert chart.metadata["version"] == chart.metadata["appVersion"] == version
+    tags = re.findall(r"registry\.example/[a-z-]+:(\S+)", (CHART / "README.md").read_text())
+    assert len(tags) == 4 and set(tags) == {version}
+
+
 def test_the_readme_has_all_values() -> None:
     page = (CHART / "README.md").read_text()
     values = yaml.safe_load((CHART / "values.yaml").read_text())

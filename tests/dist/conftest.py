@@ -32,7 +32,9 @@ GLIBC = (2, 28)
 @pytest.fixture(scope="session")
 def dist() -> Path:
     if not (DIST / "SHA256SUMS").exists():
-        pytest.skip(f"{DIST} is empty: make dist has not run, or rustup has no standard library for musl")
+        pytest.skip(
+            f"{DIST} is empty: make dist has not run, or rustup has no standard library for musl"
+        )
     return DIST
 
 

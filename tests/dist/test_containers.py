@@ -54,7 +54,12 @@ def test_a_containerfile_copies_all_that_the_build_needs(path: Path, tmp_path: P
 
 
 def test_compose_yaml_is_valid_by_its_schema() -> None:
-    run(TOOLS / "bin" / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", ROOT / "compose.yaml")
+    run(
+        TOOLS / "bin" / "check-jsonschema",
+        "--builtin-schema",
+        "vendor.compose-spec",
+        ROOT / "compose.yaml",
+    )
 
 
 def test_files_that_compose_yaml_names_exist() -> None:

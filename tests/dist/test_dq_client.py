@@ -54,7 +54,10 @@ def test_the_client_is_installed_and_works(
         url = f"redis://127.0.0.1:{server.port}/0"
         # Not in the sources' folder, which would be imported instead.
         told = subprocess.run(
-            [venv / "bin/python", "-c", ROUND_TRIP, url], cwd=tmp_path, capture_output=True, text=True
+            [venv / "bin/python", "-c", ROUND_TRIP, url],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
         )
         assert (told.stdout, told.returncode) == ("ann", 0), told.stderr
         with server.client() as client:

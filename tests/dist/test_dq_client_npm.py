@@ -52,7 +52,11 @@ def test_the_client_is_installed_and_works(
     try:
         url = f"redis://127.0.0.1:{server.port}/0"
         told = subprocess.run(
-            ["node", "program.mjs", library, url], cwd=folder, capture_output=True, text=True, timeout=60
+            ["node", "program.mjs", library, url],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
         )
         assert (told.stdout, told.returncode) == ("ann", 0), told.stderr
         with server.client() as client:

@@ -14,9 +14,21 @@ from harness.paths import ROOT
 PROGRAMS = ("libdq.so", "libdq-musl.so", "dq-board")
 # What a page of README and docs/ links to, and what a packager looks for.
 PAPERS = (
-    *("README.md", "CHANGELOG.md", "LICENSE", "THIRD-PARTY-LICENSES.txt", "SHA256SUMS", "sbom.cdx.json"),
+    *(
+        "README.md",
+        "CHANGELOG.md",
+        "LICENSE",
+        "THIRD-PARTY-LICENSES.txt",
+        "SHA256SUMS",
+        "sbom.cdx.json",
+    ),
     *("redis.conf.example", "docs/install.md", "docs/commands/add.md", "docs/board/overview.png"),
-    *("grafana/dq.json", "prometheus/alerts.yml", "examples/README.md", "examples/python/worker.py"),
+    *(
+        "grafana/dq.json",
+        "prometheus/alerts.yml",
+        "examples/README.md",
+        "examples/python/worker.py",
+    ),
 )
 MACHINES = {"x86_64": "Advanced Micro Devices X86-64", "aarch64": "AArch64"}
 
@@ -29,7 +41,9 @@ def files(request: pytest.FixtureRequest) -> tuple[str, Path]:
 
 def test_the_sha256_sums_of_all_files_hold(dist: Path, unpacked: Path) -> None:
     for folder in (dist, unpacked):
-        named = {line.split(maxsplit=1)[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
+        named = {
+            line.split(maxsplit=1)[1] for line in (folder / "SHA256SUMS").read_text().splitlines()
+        }
         there = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
         assert named == there - {"SHA256SUMS"}
         run("sh", "-c", f"cd '{folder}' && sha256sum --check --strict --quiet SHA256SUMS")
@@ -121,4 +135,6 @@ def test_the_board_runs_and_tells_its_version(unpacked: Path) -> None:
 
 
 def needed(path: Path) -> set[str]:
-    return set(re.findall(r"\(NEEDED\) +Shared library: \[(.+)\]", run("readelf", "--dynamic", path)))
+    return set(
+        re.findall(r"\(NEEDED\) +Shared library: \[(.+)\]", run("readelf", "--dynamic", path))
+    )

@@ -52,7 +52,10 @@ def test_the_kombu_package_is_installed_and_carries_messages(
         url = f"dq://127.0.0.1:{server.port}/0"
         # Not in the sources' folder, which would be imported instead.
         told = subprocess.run(
-            [venv / "bin/python", "-c", ROUND_TRIP, url], cwd=tmp_path, capture_output=True, text=True
+            [venv / "bin/python", "-c", ROUND_TRIP, url],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
         )
         assert (told.stdout, told.returncode) == ("ann", 0), told.stderr
         with server.client() as client:

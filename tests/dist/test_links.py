@@ -67,4 +67,6 @@ def test_a_python_package_has_no_links_into_the_sources(dist: Path, package: str
         (readme,) = (name for name in files.getnames() if name.endswith("/README.md"))
         pages.append(files.extractfile(readme).read().decode())
     for page in pages:
-        assert [path for path, _ in LINK.findall(page) if path and not path.startswith("http")] == []
+        assert [
+            path for path, _ in LINK.findall(page) if path and not path.startswith("http")
+        ] == []

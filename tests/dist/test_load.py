@@ -43,15 +43,27 @@ def works(client: redis.Redis) -> None:
 @pytest.mark.timeout(900)
 def test_the_packed_module_passes_the_tests_of_commands_and_old_files(unpacked: Path) -> None:
     """Those of `make test`, with the module of the release."""
-    folders = [ROOT / "tests/blackbox" / name for name in ("commands", "persistence/test_golden.py")]
+    folders = [
+        ROOT / "tests/blackbox" / name for name in ("commands", "persistence/test_golden.py")
+    ]
     told = run(
-        *("env", f"DQ_MODULE={unpacked / 'libdq.so'}", sys.executable, "-m", "pytest", "--quiet", "-n4"),
+        *(
+            "env",
+            f"DQ_MODULE={unpacked / 'libdq.so'}",
+            sys.executable,
+            "-m",
+            "pytest",
+            "--quiet",
+            "-n4",
+        ),
         *("--rootdir", ROOT, "--config-file", ROOT / "pyproject.toml", *folders),
     )
     assert re.search(r"\d\d\d passed", told), told
 
 
-def test_a_file_that_is_not_executable_is_refused(kind: Kind, unpacked: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_not_executable_is_refused(
+    kind: Kind, unpacked: Path, tmp_path: Path
+) -> None:
     """As docs/install.md says."""
     module = tmp_path / "libdq.so"
     shutil.copyfile(unpacked / "libdq.so", module)
@@ -90,7 +102,9 @@ def test_a_loadmodule_line_in_an_included_file_does_not_survive_config_rewrite(
         server.kill9()
 
 
-def test_the_packed_and_the_developers_module_read_each_others_files(kind: Kind, unpacked: Path, tmp_path: Path) -> None:
+def test_the_packed_and_the_developers_module_read_each_others_files(
+    kind: Kind, unpacked: Path, tmp_path: Path
+) -> None:
     """And the other way round: a file doesn't depend on who compiled the module."""
     for first, second in ((None, "libdq.so"), ("libdq.so", None)):
         folder = tmp_path / f"from-{first}"
@@ -123,7 +137,14 @@ def emulated(module: Path, folder: Path) -> Iterator[redis.Redis]:
     port = free_port()
     config = f"--port {port} --bind 127.0.0.1 --appendonly no --enable-debug-command yes"
     process = subprocess.Popen(
-        [*(QEMU, "-L", libraries, program), *config.split(), "--dir", folder, "--loadmodule", module],
+        [
+            *(QEMU, "-L", libraries, program),
+            *config.split(),
+            "--dir",
+            folder,
+            "--loadmodule",
+            module,
+        ],
         stdin=subprocess.DEVNULL,
         stdout=(folder / "log").open("wb"),
         stderr=subprocess.STDOUT,
@@ -152,7 +173,9 @@ def test_the_module_of_the_other_processor_works(other: Path, tmp_path: Path) ->
 def test_the_board_of_the_other_processor_starts(other: Path) -> None:
     if not QEMU:
         pytest.skip("no qemu-user: scripts/setup.sh test-dist installs it")
-    told = subprocess.run([QEMU, other / "dq-board", "--version"], capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        [QEMU, other / "dq-board", "--version"], capture_output=True, text=True, check=True
+    )
     assert told.stdout == f"dq-board {VERSION}\n"
 
 
@@ -162,7 +185,9 @@ MUSL = Kind("redis-musl", TARGET / "servers" / "redis-musl" / "redis-server", "7
 @pytest.fixture
 def musl_server(unpacked: Path, tmp_path: Path) -> Iterator[Server]:
     if not MUSL.path.exists():
-        pytest.skip("no server for musl: scripts/setup.sh test-dist builds one from Debian's source of Redis")
+        pytest.skip(
+            "no server for musl: scripts/setup.sh test-dist builds one from Debian's source of Redis"
+        )
     folder = tmp_path / "server"
     folder.mkdir()
     server = Server(MUSL, folder, module=unpacked / "libdq-musl.so")
@@ -184,7 +209,9 @@ def test_the_module_for_musl_works_in_a_server_for_musl(musl_server: Server) -> 
         works(client)
 
 
-def test_the_module_for_glibc_does_not_load_with_musl(musl_server: Server, unpacked: Path, tmp_path: Path) -> None:
+def test_the_module_for_glibc_does_not_load_with_musl(
+    musl_server: Server, unpacked: Path, tmp_path: Path
+) -> None:
     """So the test above is one of the module for musl."""
     folder = tmp_path / "another"
     folder.mkdir()
@@ -197,6 +224,8 @@ def test_musl_s_loader_takes_the_module_for_it(unpacked: Path) -> None:
     loader = next(iter(Path("/lib").glob("ld-musl-*.so.1")), None)
     if loader is None:
         pytest.skip("no musl: scripts/setup.sh test-dist installs it")
-    told = subprocess.run([loader, "--list", unpacked / "libdq-musl.so"], capture_output=True, text=True)
+    told = subprocess.run(
+        [loader, "--list", unpacked / "libdq-musl.so"], capture_output=True, text=True
+    )
     assert told.returncode == 0, told.stdout + told.stderr
     assert "not found" not in told.stdout + told.stderr

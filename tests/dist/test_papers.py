@@ -44,7 +44,9 @@ def test_the_sbom_has_every_package_that_was_linked(bom: dict) -> None:
 def library_names(packages: set[str]) -> set[str]:
     names = set(packages)
     for manifest in (ROOT / "Cargo.toml", ROOT / "board" / "Cargo.toml"):
-        told = run("cargo", "metadata", "--locked", "--format-version", "1", "--manifest-path", manifest)
+        told = run(
+            "cargo", "metadata", "--locked", "--format-version", "1", "--manifest-path", manifest
+        )
         for package in json.loads(told)["packages"]:
             if package["name"].replace("-", "_") in packages:
                 names |= {
@@ -65,11 +67,15 @@ def test_versions_and_sums_of_the_sbom_are_those_of_the_lock_files(bom: dict) ->
         )
     }
     crates = [
-        component for component in bom["components"] if component.get("purl", "").startswith("pkg:cargo/")
+        component
+        for component in bom["components"]
+        if component.get("purl", "").startswith("pkg:cargo/")
     ]
     assert len(crates) > 100
     for crate in crates:
-        assert crate["hashes"][0]["content"] == locked[crate["name"], crate["version"]], crate["name"]
+        assert crate["hashes"][0]["content"] == locked[crate["name"], crate["version"]], crate[
+            "name"
+        ]
 
 
 def test_each_package_s_licence_is_passed_on(unpacked: Path, bom: dict) -> None:
@@ -77,7 +83,11 @@ def test_each_package_s_licence_is_passed_on(unpacked: Path, bom: dict) -> None:
     for component in bom["components"]:
         if component["name"] not in ("dq", "dq-board"):
             assert f"\n{component['name']} {component['version']} (" in notices, component["name"]
-    for text in ("Permission is hereby granted, free of charge", "Apache License", "UNICODE LICENSE"):
+    for text in (
+        "Permission is hereby granted, free of charge",
+        "Apache License",
+        "UNICODE LICENSE",
+    ):
         assert text.lower() in notices.lower()
 
 
@@ -96,13 +106,19 @@ def test_each_package_s_licence_is_passed_on(unpacked: Path, bom: dict) -> None:
 )
 def test_only_allowed_licences_are_taken(expression: str, is_taken: bool) -> None:
     code = "import sys; sys.path[0] = sys.argv[1]; import licences; print(licences.is_taken(sys.argv[2]))"
-    assert run(TOOLS / "bin" / "python", "-c", code, ROOT / "release", expression) == f"{is_taken}\n"
+    assert (
+        run(TOOLS / "bin" / "python", "-c", code, ROOT / "release", expression) == f"{is_taken}\n"
+    )
 
 
 def test_one_release_has_one_version(dist: Path, bom: dict) -> None:
     """MODULE LIST tells that of Cargo.toml (test_load.py)."""
-    (board,) = re.findall(r'^version = "(.+)"$', (ROOT / "board" / "Cargo.toml").read_text(), re.MULTILINE)
-    newest = re.search(r"^## (?:Unreleased \()?([0-9.]+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    (board,) = re.findall(
+        r'^version = "(.+)"$', (ROOT / "board" / "Cargo.toml").read_text(), re.MULTILINE
+    )
+    newest = re.search(
+        r"^## (?:Unreleased \()?([0-9.]+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+    )
     assert newest
     assert VERSION == board == newest[1] == bom["metadata"]["component"]["version"]
     for path in dist.iterdir():

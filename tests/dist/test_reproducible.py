@@ -36,7 +36,9 @@ def test_a_build_elsewhere_is_equal_byte_for_byte(dist: Path, tmp_path: Path) ->
     made = sorted(path.name for path in (tmp_path / "out").iterdir() if path.name != "SHA256SUMS")
     assert len(made) >= 1
     differing = [
-        name for name in made if not filecmp.cmp(tmp_path / "out" / name, dist / name, shallow=False)
+        name
+        for name in made
+        if not filecmp.cmp(tmp_path / "out" / name, dist / name, shallow=False)
     ]
     assert differing == []
     shutil.rmtree(elsewhere)
@@ -44,9 +46,9 @@ def test_a_build_elsewhere_is_equal_byte_for_byte(dist: Path, tmp_path: Path) ->
 
 def copy_sources(to: Path) -> None:
     """The work tree without what is built and what is ignored."""
-    for name in run("git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split(
-        "\0"
-    ):
+    for name in run(
+        "git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"
+    ).split("\0"):
         if name and (ROOT / name).exists():
             (to / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, to / name)

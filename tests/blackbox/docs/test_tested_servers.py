@@ -18,8 +18,8 @@ def title(kind: Kind) -> str:
 
 
 @pytest.mark.parametrize("fetched", FETCHED)
-def test_the_install_page_names_each_server_that_is_fetched(fetched: Kind) -> None:
-    assert title(fetched) in (ROOT / "docs" / "install.md").read_text()
+def test_the_page_of_servers_names_each_server_that_is_fetched(fetched: Kind) -> None:
+    assert title(fetched) in (ROOT / "docs" / "servers.md").read_text()
 
 
 def test_the_readme_names_the_servers_of_make_test() -> None:
