@@ -42,6 +42,8 @@ FOLDERS = {
     "docs": (".md", ".png", ".svg"),
     "examples": EXAMPLES,
     "grafana": (".json",),
+    # alerts.yml is a link in the sources, and a file there.
+    "helm": (".yaml", ".yml", ".json", ".tpl", ".txt", ".md"),
     "kubernetes": (".yaml",),
     "prometheus": (".yml",),
 }

@@ -26,6 +26,8 @@ PAPERS = (
     *(
         "grafana/dq.json",
         "prometheus/alerts.yml",
+        "helm/dq/Chart.yaml",
+        "helm/dq/alerts.yml",
         "examples/README.md",
         "examples/python/worker.py",
     ),

@@ -21,6 +21,7 @@ INDEX = DOCS / "commands" / "README.md"
 ALL_PAGES = sorted(DOCS.glob("**/*.md"))
 OTHER_PAGES = [
     ROOT / "examples" / "README.md",
+    ROOT / "helm" / "dq" / "README.md",
     *sorted(ROOT.glob("clients/*/README.md")),
     *sorted(ROOT.glob("*.md")),
 ]
