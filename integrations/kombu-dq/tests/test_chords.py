@@ -19,7 +19,7 @@ from harness.server import Server, eventually
 from workers import RESULTS_DATABASE, Worker, producer
 
 TIMEOUT_S = 30
-#: How often a worker is killed. `KILLS=1000 make test-kombu ARGS="-k killed"` takes about an hour.
+#: How often a worker is killed. `KILLS=1000 make test-kombu ARGS="-k killed"` takes about 25 minutes.
 KILLS = int(os.environ.get("KILLS", "21"))
 RESULTS = 8
 
