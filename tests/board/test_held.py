@@ -71,9 +71,10 @@ def test_held_jobs_behind_dead_ones_are_told_in_words(
     browser.open(board.url)
     browser.sees("2 held jobs wait for dead ones", "tr[data-key=flow] .name")
     browser.open(board.link("/queue", name="flow", state="held"))
-    browser.sees("2 held jobs wait for dead ones", "#why")
-    browser.sees("2 held jobs wait for dead ones: they go on when those are done.", ".jobs")
-    browser.follow(".note a")
+    browser.sees(
+        "2 held jobs wait for dead ones. They go on when those are done: kick the dead jobs", "#why"
+    )
+    browser.follow("#why a")
     assert [row[0] for row in rows(browser, ".list")] == ["pay"]
     browser.open(board.link("/job", queue="flow", id="pay"))
     browser.sees("card declined. 2 jobs wait for it.", ".lead")
@@ -244,7 +245,7 @@ def test_a_dead_job_kicks_all_behind_it_going(writable: Board, browser: Browser,
     kill_some(r, "flow", 1, "card declined")
     r.execute_command("DQ.ADD", "flow", "ship", "x", "AFTER", 1, "pay")
     browser.open(writable.link("/queue", name="flow", state="held"))
-    browser.follow(".note a")
+    browser.follow("#why a")
     browser.one("#kick summary").click()
     browser.one("#kick button").click()
     browser.sees("Kicked 1 job", ".banner")

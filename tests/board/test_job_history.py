@@ -48,7 +48,7 @@ def test_a_job_tells_its_attempts_and_who_holds_it_since_when(
         "Added",
         "Handed out 2 times of at most 9. So far: its lease ran out once, a worker gave it back once. "
         "Last reason: " + " ⏎ ".join(line.strip() for line in TRACE.splitlines()),
-        "Ready: the next worker that asks gets it in its turn",
+        "Ready: it waits for a worker",
         "Dead, if no worker has finished it by then (time to live)",
         "Once a worker finishes it, it stays as done for 1 h",
     ]

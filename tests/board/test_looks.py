@@ -169,7 +169,7 @@ def test_words_are_explained_where_they_stand(writable: Board, browser: Browser)
     for path, words in [
         ({"state": "dead"}, "Out of attempts or of time, or buried by a worker"),
         ({"state": "reserved"}, "Workers have them, each for the time of a lease."),
-        ({"state": "ready"}, "the next worker that asks gets one"),
+        ({"state": "ready"}, "They are due, and wait for a worker."),
     ]:
         browser.open(writable.link("/queue", name="mail", **path))
         browser.sees(words, ".jobs .note")

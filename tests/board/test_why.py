@@ -150,12 +150,20 @@ def test_a_queue_without_a_ready_job_says_when_one_comes(board: Board, r: redis.
         ("DQ.RESUME", "empty"),
         ("DQ.ADD", "leased", "a", "x", "TTR", HOUR),
         ("DQ.POP", "leased"),
+        ("DQ.ADD", "both", "a", "x", "TTR", HOUR),
+        ("DQ.POP", "both"),
+        ("DQ.ADD", "both", "b", "x", "DELAY", 2 * HOUR),
         ("DQ.ADD", "dead", "a", "x"),
     )
     kill_some(r, "dead", 1, "gone")
     begins(board, "later", "No job is ready. The next one is due in 59 min")
     begins(
         board, "leased", "No job is ready. Workers have all that there are: 1 job. The first lease"
+    )
+    begins(
+        board,
+        "both",
+        "No job is ready. Workers have 1 job. The first lease ends, or the next delayed job is due, in 59 min",
     )
     begins(board, "dead", "No job is ready. None comes due by itself")
     r.execute_command("DQ.ALTER", "empty", "MAXJOBS", 9)
@@ -172,6 +180,7 @@ def test_a_replica_and_a_server_that_lacks_them_say_so(
     try:
         with replica.client() as other:
             other.replicaof("127.0.0.1", server.port)
+            eventually(lambda: other.info("replication")["master_link_status"] == "up", 20)
         board = boards(redis=f"redis://127.0.0.1:{replica.port}")
         begins(
             board, "mail", f"The server is a replica of 127.0.0.1:{server.port}. It hands out noth"

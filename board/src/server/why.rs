@@ -30,9 +30,17 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Whether no job is handed out while it lasts, though some may be ready.
-    pub fn stops(self) -> bool {
-        !matches!(self, Cause::BehindDead | Cause::Full | Cause::MemoryFull | Cause::NothingReady)
+    /// Whether something is wrong: the others are what somebody has set, or will pass.
+    pub fn is_fault(self) -> bool {
+        !matches!(
+            self,
+            Cause::Paused
+                | Cause::Concurrency
+                | Cause::Rate
+                | Cause::Groups
+                | Cause::Busy
+                | Cause::NothingReady
+        )
     }
 }
 
@@ -131,6 +139,8 @@ impl Seen<'_> {
         }
         match (info.waiting_consumers, info.counts.reserved, &info.sink.stream) {
             (0, 0, None) => Some(Cause::NoWorkers),
+            // A group's limit holds jobs back in the same way.
+            (0, _, None) if info.groups > 0 && self.held_back.is_none() => None,
             (0, _, None) => Some(Cause::Busy),
             _ => Some(Cause::Unknown),
         }
@@ -220,6 +230,9 @@ mod tests {
         };
         assert_eq!(with(3), [Cause::Groups]);
         assert_eq!(with(2), [Cause::NoWorkers]);
+        let mut busy = info.clone();
+        busy.counts.reserved = 1;
+        assert_eq!(still(&busy), []);
         // Workers that wait would have a job that may go.
         let waiting = Info { waiting_consumers: 1, ..info.clone() };
         assert_eq!(told(&waiting, Some(1.0)), [Cause::Groups]);

@@ -44,7 +44,7 @@ fn last_hour(app: &App, name: &[u8], info: &Info) -> Markup {
             @if let Some(history) = history { (chart::spark(history.slots(now).map(|slot| slot.ready), "ready")) }
             dl.facts {
                 dt { "oldest ready" } dd { (info.oldest_ready_ms.map_or("–".into(), words::span)) }
-                dt { "next due" } dd { @if let Some(due) = info.next_due { (words::brief(due, now)) } @else { "–" } }
+                dt title="When the next job will be ready: it is due, or its lease runs out" { "next due" } dd { @if let Some(due) = info.next_due { (words::brief(due, now)) } @else { "–" } }
                 dt { "waiting workers" } dd { (words::number(info.waiting_consumers)) }
                 @if info.watchers > 0 { dt { "clients that watch jobs" } dd { (words::number(info.watchers)) } }
                 dt { "memory" } dd { (words::size(info.memory)) }

@@ -369,7 +369,7 @@ fn confirm_purge(
                 input type="hidden" name="state" value=(state.name());
                 input type="hidden" name="count" value=(most);
                 input type="hidden" name="older" value=(older.unwrap_or(0));
-                label { "Type the queue's name, " (title(queue))
+                label { "To confirm, type the queue's name: " (title(queue))
                     input #confirm name="confirm" autocomplete="off" required;
                 }
                 button.danger { "Purge" }

@@ -3,7 +3,7 @@
 
 use maud::{html, Markup};
 
-pub const READY: &str = "Due: the next worker that asks gets one, in this order.";
+pub const READY: &str = "They are due, and wait for a worker.";
 pub const DELAYED: &str = "They wait until they are due.";
 pub const RESERVED: &str = "Workers have them, each for the time of a lease.";
 pub const DEAD: &str =

@@ -90,9 +90,7 @@ fn attempts(job: &Job) -> Option<Step> {
 fn present(job: &Job, now: u64) -> Option<Step> {
     Some(match job.state {
         JobState::Delayed => return None,
-        JobState::Ready => {
-            Step::new(job.since, html! { "Ready: the next worker that asks gets it in its turn" })
-        }
+        JobState::Ready => Step::new(job.since, html! { "Ready: it waits for a worker" }),
         JobState::Reserved => return lease(job, now),
         JobState::Dead => Step::new(job.since, html! { "Died" }),
         JobState::Done => Step::new(job.since, html! { "Finished" }),
@@ -227,7 +225,7 @@ mod tests {
             [
                 "Not handed out since it was kicked. So far: a worker buried it once, \
                 somebody kicked it once",
-                "Ready: the next worker that asks gets it in its turn @990000",
+                "Ready: it waits for a worker @990000",
                 "Once a worker finishes it, it is removed",
             ]
         );

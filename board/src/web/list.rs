@@ -39,14 +39,14 @@ pub fn of_any_state(queue: &[u8], jobs: &[Job], now: u64) -> Markup {
             thead { tr {
                 th.id scope="col" { "id" }
                 th scope="col" { "state" }
-                th scope="col" { "since, or until" }
+                th scope="col" { "when" }
                 (headings(jobs))
                 th.text scope="col" { "reason · result · body" }
             } }
             tbody { @for job in jobs { tr data-key=(Shown(&job.id)) {
                 (name(queue, job))
                 td data-label="state" { span.state.{ "is-" (job.state.name()) } { (job.state.name()) } }
-                (time(job, time_heading(job.state), now))
+                td data-label="when" { (time_heading(job.state)) " " (when(job, now)) }
                 (figures(job, jobs))
                 (text(job))
             } } }
@@ -187,6 +187,10 @@ fn time_heading(state: JobState) -> &'static str {
 }
 
 fn time(job: &Job, label: &str, now: u64) -> Markup {
+    html! { td data-label=(label) { (when(job, now)) } }
+}
+
+fn when(job: &Job, now: u64) -> Markup {
     let time = match job.state {
         JobState::Ready | JobState::Dead => job.since,
         JobState::Delayed => job.due,
@@ -194,5 +198,5 @@ fn time(job: &Job, label: &str, now: u64) -> Markup {
         JobState::Done => job.kept_until,
         JobState::Held => Some(job.created),
     };
-    html! { td data-label=(label) { @if let Some(time) = time { (words::brief(time, now)) } } }
+    html! { @if let Some(time) = time { (words::brief(time, now)) } }
 }

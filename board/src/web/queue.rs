@@ -266,10 +266,6 @@ fn ordered(view: &View, info: &Info, state: JobState, page: u64, peeked: &Peeked
             p.note { "The job that this page began behind has left: these are the first ones now." }
         } @else {
             p.note { (meaning(state)) " " (order(state, info)) }
-            @if state == JobState::Held && info.held_behind_dead > 0 {
-                p.note { (words::behind_dead(info.held_behind_dead)) ": they go on when those are done. "
-                    a href=(state_link(&view.name, JobState::Dead)) { "Dead jobs" } }
-            }
         }
         @if peeked.jobs.is_empty() {
             p.empty { @if many == 0 { "No job is " (state.name()) "." } @else { "No jobs on this page." } }
@@ -283,11 +279,11 @@ fn ordered(view: &View, info: &Info, state: JobState, page: u64, peeked: &Peeked
 fn order(state: JobState, info: &Info) -> &'static str {
     match state {
         JobState::Ready if info.groups > 0 => {
-            "That is by priority, due time, order of scheduling; those of groups behind the others. \
-            As they leave, groups take turns."
+            "They leave by priority (the lowest number first), due time, order of scheduling; those of \
+            groups are shown behind the others, and take turns as they leave."
         }
         JobState::Ready => {
-            "That is by priority, due time, order of scheduling."
+            "They leave by priority (the lowest number first), due time, order of scheduling."
         }
         JobState::Delayed => "The next one is first.",
         JobState::Reserved => "The lease that ends next is first.",

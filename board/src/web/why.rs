@@ -58,10 +58,10 @@ impl Why {
     pub fn line(&self, queue: &[u8], info: &Info) -> Markup {
         let seen = self.seen(info);
         let causes = seen.causes();
-        let stops = !seen.delivers() && causes.first().is_some_and(|cause| cause.stops());
-        let needs_care = stops || causes.iter().any(|cause| *cause != Cause::NothingReady);
+        let is_fault = causes.iter().any(|cause| cause.is_fault());
+        let needs_care = causes.iter().any(|cause| *cause != Cause::NothingReady);
         html! {
-            p #why .why .stops[stops] .care[needs_care] {
+            p #why .why .fault[is_fault] .care[needs_care] {
                 @if seen.delivers() || causes.is_empty() { strong { (goes_on(info, self.popped)) } " " }
                 @for (place, cause) in causes.iter().enumerate() {
                     span.cause.first[place == 0 && !seen.delivers()] { (self.sentence(*cause, queue, info)) } " "
@@ -98,8 +98,9 @@ impl Why {
             },
             Cause::BehindDead => {
                 strong { (words::behind_dead(info.held_behind_dead)) ". " }
-                "They go on when those are done: kick or delete the "
-                a href=(state_link(queue, JobState::Dead)) { "dead jobs" } "."
+                @if info.held_behind_dead == 1 { "It goes on when that is done" } @else { "They go on when those are done" }
+                ": kick the " a href=(state_link(queue, JobState::Dead)) { "dead jobs" }
+                ", or delete those that can't be done any more."
             },
             Cause::NothingReady => (nothing_ready(info, now)),
             cause => {
@@ -179,10 +180,15 @@ fn nothing_ready(info: &Info, now: u64) -> Markup {
         } @else {
             "No job is ready. "
             @match info.next_due {
-                Some(due) if counts.delayed > 0 => { "The next one is due " (words::brief(due, now)) "." },
-                Some(due) => {
+                Some(due) if counts.reserved == 0 => { "The next one is due " (words::brief(due, now)) "." },
+                Some(due) if counts.delayed == 0 => {
                     "Workers have all that there are: " (words::jobs(counts.reserved))
                     ". The first lease ends " (words::brief(due, now)) "."
+                },
+                // Of these DQ.INFO has one time.
+                Some(due) => {
+                    "Workers have " (words::jobs(counts.reserved)) ". The first lease ends, or the next delayed job \
+                    is due, " (words::brief(due, now)) "."
                 },
                 None if counts.reserved > 0 => { "Workers have the last ones: " (words::jobs(counts.reserved)) "." },
                 None => "None comes due by itself: the others are dead, done or held.",
@@ -332,8 +338,8 @@ mod tests {
         info.held_behind_dead = 1;
         assert_eq!(
             line(&info, None),
-            "1 held job waits for a dead one. They go on when those are done: kick or delete the dead \
-            jobs. No job is ready. None comes due by itself: the others are dead, done or held. "
+            "1 held job waits for a dead one. It goes on when that is done: kick the dead jobs, or delete \
+            those that can't be done any more. No job is ready. None comes due by itself: the others are dead, done or held. "
         );
     }
 

@@ -61,8 +61,7 @@ fn rough(ms: u64) -> String {
 pub fn moment(ms: u64, now_ms: u64) -> Markup {
     html! {
         time datetime=(iso(ms)) data-ms=(ms) { (utc(ms)) }
-        " "
-        span.soft data-rel=(ms) { (relative(ms, now_ms)) }
+        span.soft { " (" span data-rel=(ms) { (relative(ms, now_ms)) } ")" }
     }
 }
 
