@@ -123,4 +123,6 @@ def test_one_release_has_one_version(dist: Path, bom: dict) -> None:
     assert VERSION == board == newest[1] == bom["metadata"]["component"]["version"]
     for path in dist.iterdir():
         # The other packages have versions of their own.
-        assert path.name == "SHA256SUMS" or VERSION in path.name or path.name.startswith(OWN_VERSIONS)
+        assert (
+            path.name == "SHA256SUMS" or VERSION in path.name or path.name.startswith(OWN_VERSIONS)
+        )
