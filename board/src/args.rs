@@ -94,6 +94,11 @@ pub struct Args {
     #[arg(long, value_name = "ADDRESS")]
     pub keda: Option<SocketAddr>,
 
+    /// Don't serve: tell by the exit code whether the dq-board at --listen answers, for the health
+    /// check of a container.
+    #[arg(long)]
+    pub healthcheck: bool,
+
     /// How many queues are known at a time.
     #[arg(long, value_name = "N", default_value_t = 200_000)]
     pub max_queues: usize,
@@ -136,7 +141,9 @@ impl Args {
         let mut args = Args::parse();
         let program = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
         args.metrics_only |= program.file_stem().is_some_and(|name| name == "dq-exporter");
-        args.check()?;
+        if !args.healthcheck {
+            args.check()?;
+        }
         Ok(args)
     }
 

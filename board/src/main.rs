@@ -6,6 +6,7 @@
 mod address;
 mod args;
 mod bytes;
+mod healthcheck;
 mod keda;
 #[cfg(test)]
 mod manual;
@@ -47,6 +48,9 @@ async fn main() -> ExitCode {
 
 async fn run() -> Result<(), String> {
     let args = Args::read()?;
+    if args.healthcheck {
+        return healthcheck::healthcheck(args.listen);
+    }
     // Which cryptography TLS uses has to be said once; this one needs nothing but a C compiler.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let deployment = Deployment::new(&args.redis, &args.sentinel, args.certificates()?)?;

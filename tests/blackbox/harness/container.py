@@ -35,6 +35,7 @@ class Image:
 
     def __init__(self, root: Path):
         self.root = root
+        # A runtime gives every container this.
         (root / "proc").mkdir(parents=True)
 
     def add(self, source: Path, place: str, mode: int = 0o755) -> None:
@@ -98,6 +99,10 @@ class Container:
 
     def is_up(self) -> bool:
         return self._process.poll() is None
+
+    def wait(self) -> int:
+        """Its exit code, once it has ended."""
+        return self._process.wait(30)
 
     def log(self) -> str:
         return self._log_path.read_text(errors="replace")
