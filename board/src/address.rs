@@ -1,4 +1,4 @@
-//! Addresses on the command line.
+//! Addresses on the command line, and the names that are given to them.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -41,6 +41,23 @@ impl FromStr for PublicUrl {
     }
 }
 
+/// Names that can be a part of a path and a label as they are.
+const NAME_MAX: usize = 40;
+
+/// `NAME=ADDRESS`, or an address without a name. An address has a `:` or a `.` before anything that
+/// could be a password with a `=` in it, and a name has neither.
+pub fn named(text: &str) -> (Option<&str>, &str) {
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name.len() <= NAME_MAX
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    };
+    match text.split_once('=') {
+        Some((name, address)) if is_name(name) => (Some(name), address),
+        _ => (None, text),
+    }
+}
+
 /// An address, or a network of them.
 pub fn network(text: &str) -> Result<IpNet, &'static str> {
     let address = text.parse::<IpAddr>().map(IpNet::from);
@@ -78,6 +95,23 @@ mod tests {
         ] {
             assert!(url(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_password_with_an_equals_sign_is_no_name() {
+        for (text, name, address) in [
+            ("eu=redis://h:1", Some("eu"), "redis://h:1"),
+            ("eu_2-b=redis://:a=b@h", Some("eu_2-b"), "redis://:a=b@h"),
+            ("redis://:a=b@h", None, "redis://:a=b@h"),
+            ("unix:///run/a=b.sock", None, "unix:///run/a=b.sock"),
+            ("a b=redis://h", None, "a b=redis://h"),
+            ("=redis://h", None, "=redis://h"),
+            ("redis://h", None, "redis://h"),
+            ("eu=10.0.0.1:26379", Some("eu"), "10.0.0.1:26379"),
+        ] {
+            assert_eq!(named(text), (name, address), "{text}");
+        }
+        assert_eq!(named(&format!("{}=redis://h", "x".repeat(41))).0, None);
     }
 
     #[test]

@@ -4,11 +4,12 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use axum::http::HeaderName;
 use clap::{Parser, ValueEnum};
 use ipnet::IpNet;
 use redis::{ClientTlsConfig, TlsCertificates};
 
-use crate::address::{network, PublicUrl};
+use crate::address::{named, network, PublicUrl};
 
 /// A web page and Prometheus metrics for DQ, the delay queue module for Redis and Valkey.
 #[derive(Parser, Debug, Clone)]
@@ -16,13 +17,15 @@ use crate::address::{network, PublicUrl};
 pub struct Args {
     /// The server: redis://[user:password@]host[:port][/db], rediss:// for TLS. Any node of a
     /// cluster will do. With --sentinel, the host is the name under which the sentinels know the
-    /// primary.
-    #[arg(long, value_name = "URL", env = "DQ_BOARD_REDIS", hide_env_values = true)]
+    /// primary. May be given several times, then with a name each: orders=redis://…. In the
+    /// environment there is white space between them.
+    #[arg(long, value_name = "[NAME=]URL", env = "DQ_BOARD_REDIS", hide_env_values = true)]
     #[arg(default_value = "redis://127.0.0.1:6379")]
-    pub redis: String,
+    pub redis: Vec<String>,
 
-    /// A sentinel, as host:port or a URL like that of --redis. May be given several times.
-    #[arg(long, value_name = "ADDRESS")]
+    /// A sentinel, as host:port or a URL like that of --redis. May be given several times. With
+    /// several --redis, the name of the one that it is for stands before it: orders=host:port.
+    #[arg(long, value_name = "[NAME=]ADDRESS")]
     pub sentinel: Vec<String>,
 
     /// With rediss://: trust the certificates of this authority (PEM) instead of the system's.
@@ -50,6 +53,22 @@ pub struct Args {
     #[arg(long, conflicts_with = "auth")]
     pub no_auth: bool,
 
+    /// Ask readers for a name and a password of this file, which also says what each may do: a
+    /// line is name:hash:rights, the rights read, all or verbs with commas between them. It is read
+    /// anew when it has changed.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["auth", "no_auth"])]
+    pub users: Option<PathBuf>,
+
+    /// Ask for a password, print its argon2 hash for a line of --users, and end.
+    #[arg(long)]
+    pub hash_password: bool,
+
+    /// A header in which a proxy of --trusted-proxy says which user asks: X-Forwarded-User, for one.
+    /// With --users the rights are those of that user's line, or of the line of *. A request that
+    /// comes from elsewhere needs a password.
+    #[arg(long, value_name = "NAME", requires = "trusted_proxy", conflicts_with = "no_auth")]
+    pub user_header: Option<HeaderName>,
+
     /// A name under which readers reach the page. Without --auth, requests for other names than
     /// localhost and plain addresses are refused, so that no web site can read the page by pointing
     /// its own name here. May be given several times.
@@ -69,6 +88,10 @@ pub struct Args {
     /// Let readers change queues: all that --allow names.
     #[arg(long)]
     pub writable: bool,
+
+    /// Also append each action to this file, as a line of JSON.
+    #[arg(long, value_name = "FILE")]
+    pub actions_log: Option<PathBuf>,
 
     /// With --writable: only these.
     #[arg(long, value_name = "VERBS", value_delimiter = ',', requires = "writable")]
@@ -102,6 +125,15 @@ pub struct Args {
     /// How many queues are known at a time.
     #[arg(long, value_name = "N", default_value_t = 200_000)]
     pub max_queues: usize,
+}
+
+/// A server that --redis names.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Empty when it has none, and is the only one.
+    pub name: String,
+    pub url: String,
+    pub sentinels: Vec<String>,
 }
 
 /// What a reader may do to queues, each a right of its own.
@@ -155,11 +187,11 @@ impl Args {
         if self.auth.as_ref().is_some_and(|auth| !is_whole(auth)) {
             return Err("--auth must be user:password, and neither is empty".into());
         }
-        let is_open = self.auth.is_none() && !self.no_auth && !self.listen.ip().is_loopback();
+        let is_open = !self.asks_who() && !self.no_auth && !self.listen.ip().is_loopback();
         if is_open && !self.metrics_only {
             return Err(format!(
-                "others can reach {}: say --auth user:password, or --no-auth if something in front of \
-                 dq-board asks for passwords",
+                "others can reach {}: say --auth user:password or --users, or --no-auth if something in \
+                 front of dq-board asks for passwords",
                 self.listen
             ));
         }
@@ -177,12 +209,49 @@ impl Args {
         Ok(())
     }
 
+    /// Whether every request must say whose it is.
+    pub fn asks_who(&self) -> bool {
+        self.auth.is_some() || self.users.is_some() || self.user_header.is_some()
+    }
+
     pub fn verbs(&self) -> Vec<Verb> {
         match (&self.allow, self.writable) {
             (_, false) => Vec::new(),
             (Some(verbs), true) => verbs.clone(),
             (None, true) => Verb::ALL.to_vec(),
         }
+    }
+
+    /// The servers of --redis, each with its sentinels.
+    pub fn targets(&self) -> Result<Vec<Target>, String> {
+        let words: Vec<&str> = self.redis.iter().flat_map(|urls| urls.split_whitespace()).collect();
+        let mut targets: Vec<Target> = Vec::new();
+        for word in &words {
+            let (name, url) = named(word);
+            let name = name.unwrap_or_default();
+            // The word could hold a password: it isn't repeated.
+            if words.len() > 1 && name.is_empty() {
+                return Err("of several --redis each needs a name: --redis orders=redis://…".into());
+            }
+            if targets.iter().any(|target| target.name == name) {
+                return Err(format!("--redis {name}=… is given twice"));
+            }
+            targets.push(Target { name: name.into(), url: url.into(), sentinels: Vec::new() });
+        }
+        for sentinel in &self.sentinel {
+            let (name, address) = named(sentinel);
+            let target = match (name, targets.as_mut_slice()) {
+                (None, [only]) => Some(only),
+                (name, all) => all.iter_mut().find(|target| Some(target.name.as_str()) == name),
+            };
+            let why = "--sentinel: begin it with the name of the --redis that it is for: \
+                orders=host:port";
+            target.ok_or(why)?.sentinels.push(address.into());
+        }
+        if targets.is_empty() {
+            return Err("--redis is empty".into());
+        }
+        Ok(targets)
     }
 
     /// The files of the --tls options.
@@ -216,6 +285,10 @@ mod tests {
             .is_err_and(|why| why.contains("others can reach 0.0.0.0:1")));
         assert_eq!(check("--listen 0.0.0.0:1 --auth ann:secret"), Ok(()));
         assert_eq!(check("--listen 0.0.0.0:1 --no-auth"), Ok(()));
+        assert_eq!(check("--listen 0.0.0.0:1 --users file"), Ok(()));
+        let header = "--listen 0.0.0.0:1 --user-header x-user";
+        assert_eq!(check(&format!("{header} --trusted-proxy 10.0.0.1")), Ok(()));
+        assert!(check(header).is_err(), "nobody could be believed");
         assert_eq!(check("--listen 0.0.0.0:1 --metrics-only"), Ok(()));
         assert_eq!(check("--keda 127.0.0.1:2"), Ok(()));
         assert_eq!(check("--keda 0.0.0.0:2 --no-auth"), Ok(()));
@@ -228,6 +301,39 @@ mod tests {
         }
         assert!(check("--allow kick").is_err());
         assert!(check("--writable --allow fly").is_err());
+    }
+
+    #[test]
+    fn several_servers_have_names_and_their_own_sentinels() {
+        let targets = |line: &str| {
+            let args = Args::try_parse_from(line.split_whitespace()).unwrap();
+            args.targets().map(|targets| {
+                let told = |t: Target| format!("{}|{}|{}", t.name, t.url, t.sentinels.join(","));
+                targets.into_iter().map(told).collect::<Vec<_>>().join(" ")
+            })
+        };
+        assert_eq!(targets("dq-board"), Ok("|redis://127.0.0.1:6379|".into()));
+        assert_eq!(
+            targets("dq-board --redis redis://:a=b@m --sentinel h:1 --sentinel redis://:c=d@h:2"),
+            Ok("|redis://:a=b@m|h:1,redis://:c=d@h:2".into())
+        );
+        assert_eq!(targets("dq-board --redis eu=redis://m"), Ok("eu|redis://m|".into()));
+        assert_eq!(
+            targets("dq-board --redis eu=redis://m --redis us=redis://n/1 --sentinel us=h:1"),
+            Ok("eu|redis://m| us|redis://n/1|h:1".into())
+        );
+        let in_environment =
+            Args::try_parse_from(["dq-board", "--redis", "a=redis://m\n b=redis://n"]);
+        assert_eq!(in_environment.unwrap().targets().unwrap().len(), 2);
+        for wrong in [
+            "dq-board --redis redis://:secret@m --redis redis://n",
+            "dq-board --redis a=redis://:secret@m --redis redis://n",
+            "dq-board --redis a=redis://:secret@m --redis a=redis://n",
+            "dq-board --redis a=redis://m --redis b=redis://n --sentinel h:1",
+            "dq-board --redis a=redis://m --redis b=redis://n --sentinel c=h:1",
+        ] {
+            assert!(targets(wrong).is_err_and(|why| !why.contains("secret")), "{wrong}");
+        }
     }
 
     #[test]

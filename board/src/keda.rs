@@ -40,12 +40,21 @@ mod proto {
 const METRIC: &str = "dq-jobs";
 
 /// What answers the calls, each a POST of HTTP/2.
-pub fn router(watch: Arc<Watch>) -> Router {
-    Routes::new(ExternalScalerServer::new(Scaler { watch })).into_axum_router()
+pub fn router(servers: Arc<[Arc<Watch>]>) -> Router {
+    Routes::new(ExternalScalerServer::new(Scaler { servers })).into_axum_router()
 }
 
 struct Scaler {
-    watch: Arc<Watch>,
+    servers: Arc<[Arc<Watch>]>,
+}
+
+impl Scaler {
+    /// The server that a trigger is about.
+    fn watch(&self, trigger: &Trigger) -> Result<&Arc<Watch>, Status> {
+        let names: Vec<_> = self.servers.iter().map(|watch| watch.name.as_str()).collect();
+        let place = trigger.place_in(&names)?;
+        self.servers.get(place).ok_or_else(|| Status::internal("no server"))
+    }
 }
 
 type Answer<T> = Result<Response<T>, Status>;
@@ -57,14 +66,14 @@ impl ExternalScaler for Scaler {
 
     async fn is_active(&self, request: Request<ScaledObjectRef>) -> Answer<IsActiveResponse> {
         let trigger = Trigger::read(&request.into_inner().scaler_metadata)?;
-        let result = work(&self.watch, &trigger).await? > 0;
+        let result = work(self.watch(&trigger)?, &trigger).await? > 0;
         Ok(Response::new(IsActiveResponse { result }))
     }
 
     /// Tells it at once and whenever it changes. An error ends the stream: KEDA opens another.
     async fn stream_is_active(&self, request: Request<ScaledObjectRef>) -> Answer<Told> {
         let trigger = Trigger::read(&request.into_inner().scaler_metadata)?;
-        let watch = self.watch.clone();
+        let watch = self.watch(&trigger)?.clone();
         let told = stream::unfold(Some(None), move |was: Option<Option<bool>>| {
             let (watch, trigger) = (watch.clone(), trigger.clone());
             async move {
@@ -89,6 +98,7 @@ impl ExternalScaler for Scaler {
         request: Request<ScaledObjectRef>,
     ) -> Answer<GetMetricSpecResponse> {
         let trigger = Trigger::read(&request.into_inner().scaler_metadata)?;
+        self.watch(&trigger)?;
         let spec = MetricSpec {
             metric_name: METRIC.into(),
             target_size: trigger.jobs_per_worker,
@@ -100,7 +110,7 @@ impl ExternalScaler for Scaler {
     async fn get_metrics(&self, request: Request<GetMetricsRequest>) -> Answer<GetMetricsResponse> {
         let about = request.into_inner().scaled_object_ref.unwrap_or_default();
         let trigger = Trigger::read(&about.scaler_metadata)?;
-        let jobs = work(&self.watch, &trigger).await?;
+        let jobs = work(self.watch(&trigger)?, &trigger).await?;
         let value = MetricValue {
             metric_name: METRIC.into(),
             metric_value: i64::try_from(jobs).unwrap_or(i64::MAX),

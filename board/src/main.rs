@@ -23,7 +23,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{signal, SignalKind};
 
-use args::Args;
+use args::{Args, Target};
 use serve::Protocol;
 use server::deployment::Deployment;
 use watch::Watch;
@@ -51,22 +51,28 @@ async fn run() -> Result<(), String> {
     if args.healthcheck {
         return healthcheck::healthcheck(args.listen);
     }
+    if args.hash_password {
+        return hash_password();
+    }
     // Which cryptography TLS uses has to be said once; this one needs nothing but a C compiler.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let deployment = Deployment::new(&args.redis, &args.sentinel, args.certificates()?)?;
-    let title = deployment.title();
-    let watch = Arc::new(Watch::new(deployment, args.max_queues));
-    let board = Board::new(&args, watch.clone())?;
+    let servers = servers(&args)?;
+    let board = Board::new(&args, servers.clone())?;
+    let followed = board.clone();
+    tokio::spawn(async move { followed.follow_users().await });
     let listener = TcpListener::bind(args.listen)
         .await
         .map_err(|error| format!("{}: {error}", args.listen))?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
-    tokio::spawn(watch.clone().poll());
+    servers.iter().for_each(|watch| {
+        tokio::spawn(watch.clone().poll());
+    });
     if let Some(listener) = keda_listener(&args).await? {
-        tokio::spawn(serve::serve(listener, Protocol::Grpc, keda::router(watch.clone())));
+        tokio::spawn(serve::serve(listener, Protocol::Grpc, keda::router(servers.clone())));
     }
     let path = if args.metrics_only { "metrics" } else { "" };
-    tracing::info!("http://{address}/{path} shows the queues of {title}");
+    let titles: Vec<_> = servers.iter().map(|watch| watch.deployment.title()).collect();
+    tracing::info!("http://{address}/{path} shows the queues of {}", titles.join(", "));
 
     let router = web::router(board, &args);
     // Streams never end by themselves: they are cut off, not waited for.
@@ -74,6 +80,31 @@ async fn run() -> Result<(), String> {
         never = serve::serve(listener, Protocol::Http, router) => match never {},
         () = told_to_stop() => Ok(()),
     }
+}
+
+/// From a person without an echo, or from a pipe: a line.
+fn hash_password() -> Result<(), String> {
+    let password = if std::io::stdin().is_terminal() {
+        rpassword::prompt_password("Password: ")
+    } else {
+        std::io::stdin().lines().next().unwrap_or_else(|| Ok(String::new()))
+    };
+    let password = password.map_err(|error| error.to_string())?;
+    if password.is_empty() {
+        return Err("a password is needed".into());
+    }
+    println!("{}", web::hash(password.as_bytes())?);
+    Ok(())
+}
+
+/// What --redis names, in that order.
+fn servers(args: &Args) -> Result<Arc<[Arc<Watch>]>, String> {
+    let certificates = args.certificates()?;
+    let watch = |target: Target| {
+        let deployment = Deployment::new(&target.url, &target.sentinels, certificates.clone())?;
+        Ok(Arc::new(Watch::new(target.name, deployment, args.max_queues)))
+    };
+    args.targets()?.into_iter().map(watch).collect()
 }
 
 /// Where KEDA is served, if that is asked for.

@@ -6,13 +6,14 @@
 
 mod choice;
 mod format;
+mod write;
 
 use std::fmt::Error;
-use std::sync::Arc;
+use std::sync::{Arc, RwLockReadGuard};
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::MetricType;
@@ -20,22 +21,23 @@ use prometheus_client::registry::{Registry, Unit};
 
 pub use choice::Choice;
 pub use format::Format;
+use write::{label, seconds, Labels, Metrics, Queue, Server};
 
-use crate::bytes::Shown;
 use crate::server::forecast::{Due, DUE_WITHIN};
 use crate::server::queue::{Info, Lateness, State, Totals};
 use crate::watch::{Known, ServerFacts, Watch};
 
-pub fn text(watch: &Arc<Watch>, choice: &Arc<Choice>) -> Result<String, Error> {
+pub fn text(servers: &Arc<[Arc<Watch>]>, choice: &Arc<Choice>) -> Result<String, Error> {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Scrape { watch: watch.clone(), choice: choice.clone() }));
+    let scrape = Scrape { servers: servers.clone(), choice: choice.clone() };
+    registry.register_collector(Box::new(scrape));
     let mut text = String::new();
     encode(&mut text, &registry)?;
     Ok(text)
 }
 
 struct Scrape {
-    watch: Arc<Watch>,
+    servers: Arc<[Arc<Watch>]>,
     choice: Arc<Choice>,
 }
 
@@ -45,29 +47,42 @@ impl std::fmt::Debug for Scrape {
     }
 }
 
-/// A queue and its name as a label.
-type Queue<'k> = (String, &'k Info);
-
 impl Collector for Scrape {
     fn encode(&self, encoder: DescriptorEncoder) -> Result<(), Error> {
         let mut metrics = Metrics(encoder);
         metrics
             .about("dq_board", "The dq-board that tells all this.", MetricType::Info)?
             .encode_info(&[("version", env!("CARGO_PKG_VERSION"))])?;
-        let is_up = self.watch.is_up();
-        metrics.number("dq_up", "1 while the servers answer, else 0.", u64::from(is_up))?;
-        if !is_up {
-            // Old figures would look like new ones.
+        let is_up = self.servers.iter().map(|watch| (named(watch), u64::from(watch.is_up())));
+        let is_up: Vec<_> = is_up.collect();
+        metrics.of_all("dq_up", "1 while the servers answer, else 0.", &is_up)?;
+        // Old figures would look like new ones.
+        let up: Vec<_> = self.servers.iter().filter(|watch| watch.is_up()).collect();
+        if up.is_empty() {
             return Ok(());
         }
-        let known = self.watch.known();
-        let chosen = self.choice.of(&known);
-        let queues: Vec<Queue> =
-            chosen.queues.iter().map(|(name, info, _)| (label(name), *info)).collect();
-        let due = chosen.queues.iter().filter_map(|(name, _, due)| Some((label(name), (*due)?)));
-        let due: Vec<(String, Due)> = due.collect();
-        all_queues(&mut metrics, &known, chosen.left_out)?;
-        servers(&mut metrics, &known.servers)?;
+        let known: Vec<_> = up.iter().map(|watch| (named(watch), watch.known())).collect();
+        let chosen: Vec<_> = known
+            .iter()
+            .map(|(labels, known)| {
+                let chosen = self.choice.of(known);
+                let names = chosen.queues.iter().map(|(name, ..)| label(name));
+                let names: Vec<String> = names.collect();
+                (*labels, chosen, names)
+            })
+            .collect();
+        let queues: Vec<(Labels, &Info, Option<Due>)> = chosen
+            .iter()
+            .flat_map(|(labels, chosen, names)| {
+                let queues = chosen.queues.iter().zip(names);
+                queues.map(|((_, info, due), name)| (labels.about("queue", name), *info, *due))
+            })
+            .collect();
+        let due: Vec<_> = queues.iter().filter_map(|(of, _, due)| Some((*of, (*due)?))).collect();
+        let queues: Vec<Queue> = queues.iter().map(|(labels, info, _)| (*labels, *info)).collect();
+        let left_out = chosen.iter().map(|(labels, chosen, _)| (*labels, chosen.left_out));
+        all_queues(&mut metrics, &known, &left_out.collect::<Vec<_>>())?;
+        servers(&mut metrics, &known)?;
         gauges(&mut metrics, &queues)?;
         due_within(&mut metrics, &due)?;
         lateness(&mut metrics, &queues)?;
@@ -75,36 +90,53 @@ impl Collector for Scrape {
     }
 }
 
-fn all_queues(metrics: &mut Metrics, known: &Known, left_out: u64) -> Result<(), Error> {
-    let all = known.sums.queues as u64 + known.left_out();
-    metrics.number("dq_queues", "How many queues there are.", all)?;
+fn named(watch: &Watch) -> Labels<'_> {
+    Labels::of_server(&watch.name)
+}
+
+type AllKnown<'k> = [(Labels<'k>, RwLockReadGuard<'k, Known>)];
+
+fn all_queues(
+    metrics: &mut Metrics,
+    known: &AllKnown,
+    left_out: &[(Labels, u64)],
+) -> Result<(), Error> {
+    let queues = |known: &Known| known.sums.queues as u64 + known.left_out();
+    let all: Vec<_> = known.iter().map(|(labels, known)| (*labels, queues(known))).collect();
+    metrics.of_all("dq_queues", "How many queues there are.", &all)?;
     let help = "Queues of which nothing is told here one by one: see --metrics-queues.";
-    metrics.number("dq_queues_left_out", help, left_out)?;
+    metrics.of_all("dq_queues_left_out", help, left_out)?;
     let help = "Of all queues, for how long the oldest ready job has been ready; 0 when none is.";
-    let longest =
-        metrics.about_unit("dq_longest_ready", help, &Unit::Seconds, MetricType::Gauge)?;
-    ConstGauge::new(seconds(known.sums.oldest_ready_ms)).encode(longest)
+    let longest = known.iter().map(|(labels, known)| (*labels, known.sums.oldest_ready_ms));
+    metrics.of_all_seconds("dq_longest_ready", help, &longest.collect::<Vec<_>>())
 }
 
 /// What the servers themselves say of all their queues, however many there are.
-fn servers(metrics: &mut Metrics, servers: &[ServerFacts]) -> Result<(), Error> {
+fn servers(metrics: &mut Metrics, known: &AllKnown) -> Result<(), Error> {
+    let servers: Vec<Server> = known
+        .iter()
+        .flat_map(|(labels, known)| {
+            let facts = known.servers.iter();
+            facts.map(|facts| (labels.about("server", &facts.address), facts))
+        })
+        .collect();
     let help = "1 where the server may throw away whole queues when its memory is full, else 0.";
-    metrics.of_servers("dq_eviction_risk", help, servers, |server| u64::from(server.evicts))?;
+    metrics.of_servers("dq_eviction_risk", help, &servers, |server| u64::from(server.evicts))?;
     let mut family =
         metrics.about("dq_server_jobs", "Jobs of all queues, by state.", MetricType::Gauge)?;
-    for server in servers {
+    for (labels, server) in &servers {
         for state in State::ALL {
-            let labels = [("server", server.address.as_str()), ("state", state.name())];
+            let labels = labels.and("state", state.name());
             ConstGauge::new(server.totals.counts.of(state))
                 .encode(family.encode_family(&labels)?)?;
         }
     }
     let help = "Workers that wait for a job.";
-    metrics.of_servers("dq_server_waiting_consumers", help, servers, |server| {
+    metrics.of_servers("dq_server_waiting_consumers", help, &servers, |server| {
         server.totals.waiting_consumers
     })?;
     let help = "Clients that wait for what becomes of a job or of a lease.";
-    metrics.of_servers("dq_server_watchers", help, servers, |server| server.totals.watchers)?;
+    metrics.of_servers("dq_server_watchers", help, &servers, |server| server.totals.watchers)?;
     type Total = fn(&ServerFacts) -> u64;
     let totals: [(&str, &str, Total); 7] = [
         ("dq_server_added", "Jobs added.", |server| server.totals.added),
@@ -121,9 +153,8 @@ fn servers(metrics: &mut Metrics, servers: &[ServerFacts]) -> Result<(), Error> 
     ];
     for (metric, help, total) in totals {
         let mut family = metrics.about(metric, help, MetricType::Counter)?;
-        for server in servers {
-            let labels = [("server", server.address.as_str())];
-            ConstCounter::new(total(server)).encode(family.encode_family(&labels)?)?;
+        for (labels, server) in &servers {
+            ConstCounter::new(total(server)).encode(family.encode_family(labels)?)?;
         }
     }
     Ok(())
@@ -131,9 +162,9 @@ fn servers(metrics: &mut Metrics, servers: &[ServerFacts]) -> Result<(), Error> 
 
 fn gauges(metrics: &mut Metrics, queues: &[Queue]) -> Result<(), Error> {
     let mut family = metrics.about("dq_jobs", "Jobs by state.", MetricType::Gauge)?;
-    for (name, info) in queues {
+    for (labels, info) in queues {
         for state in State::ALL {
-            let labels = [("queue", name.as_str()), ("state", state.name())];
+            let labels = labels.and("state", state.name());
             ConstGauge::new(info.counts.of(state)).encode(family.encode_family(&labels)?)?;
         }
     }
@@ -167,21 +198,21 @@ fn gauges(metrics: &mut Metrics, queues: &[Queue]) -> Result<(), Error> {
         &Unit::Bytes,
         MetricType::Gauge,
     )?;
-    for (name, info) in queues {
-        ConstGauge::new(info.memory).encode(family.encode_family(&[("queue", name.as_str())])?)?;
+    for (labels, info) in queues {
+        ConstGauge::new(info.memory).encode(family.encode_family(labels)?)?;
     }
     Ok(())
 }
 
 /// Ready jobs have come due: they are told as such.
-fn due_within(metrics: &mut Metrics, queues: &[(String, Due)]) -> Result<(), Error> {
+fn due_within(metrics: &mut Metrics, queues: &[(Labels, Due)]) -> Result<(), Error> {
     let help = "Delayed jobs that come due within so many seconds; ready ones don't count.";
     let mut family = metrics.about("dq_due_within", help, MetricType::Gauge)?;
-    for (name, due) in queues {
+    for (labels, due) in queues {
         for (seconds, jobs) in DUE_WITHIN.iter().zip(due) {
             let seconds = seconds.to_string();
-            let labels = [("queue", name.as_str()), ("seconds", seconds.as_str())];
-            ConstGauge::new(*jobs).encode(family.encode_family(&labels)?)?;
+            ConstGauge::new(*jobs)
+                .encode(family.encode_family(&labels.and("seconds", &seconds))?)?;
         }
     }
     Ok(())
@@ -191,18 +222,15 @@ fn lateness(metrics: &mut Metrics, queues: &[Queue]) -> Result<(), Error> {
     let help = "How late jobs were handed out, since the server started.";
     let mut family =
         metrics.about_unit("dq_lateness", help, &Unit::Seconds, MetricType::Histogram)?;
-    for (name, info) in queues.iter().filter(|(_, info)| !info.lateness.within.is_empty()) {
+    for (labels, info) in queues.iter().filter(|(_, info)| !info.lateness.within.is_empty()) {
         let (sum, count) = (seconds(info.lateness.sum_ms), info.lateness.count);
         let buckets = buckets(&info.lateness);
-        let labels = [("queue", name.as_str())];
-        family
-            .encode_family(&labels)?
-            .encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
+        family.encode_family(labels)?.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
     }
     let help = "How late jobs were handed out: this share of them at most so late, since the server started.";
     let mut family =
         metrics.about_unit("dq_lateness_quantile", help, &Unit::Seconds, MetricType::Gauge)?;
-    for (name, info) in queues {
+    for (labels, info) in queues {
         let late = &info.lateness;
         for (quantile, ms) in [
             ("0.5", late.p50_ms),
@@ -212,7 +240,7 @@ fn lateness(metrics: &mut Metrics, queues: &[Queue]) -> Result<(), Error> {
             ("1", late.max_ms),
         ] {
             let Some(ms) = ms else { continue };
-            let labels = [("queue", name.as_str()), ("quantile", quantile)];
+            let labels = labels.and("quantile", quantile);
             ConstGauge::new(seconds(ms)).encode(family.encode_family(&labels)?)?;
         }
     }
@@ -253,95 +281,12 @@ fn counters(metrics: &mut Metrics, queues: &[Queue]) -> Result<(), Error> {
     ];
     for (metric, help, total) in totals {
         let mut family = metrics.about(metric, help, MetricType::Counter)?;
-        for (name, info) in queues {
+        for (labels, info) in queues {
             let counter = ConstCounter::new(total(&info.totals));
-            counter.encode(family.encode_family(&[("queue", name.as_str())])?)?;
+            counter.encode(family.encode_family(labels)?)?;
         }
     }
     Ok(())
-}
-
-/// Writes one metric after the other.
-struct Metrics<'e>(DescriptorEncoder<'e>);
-
-impl Metrics<'_> {
-    fn about<'s>(
-        &'s mut self,
-        name: &'s str,
-        help: &str,
-        kind: MetricType,
-    ) -> Result<MetricEncoder<'s>, Error> {
-        self.0.encode_descriptor(name, help, None, kind)
-    }
-
-    fn about_unit<'s>(
-        &'s mut self,
-        name: &'s str,
-        help: &str,
-        unit: &'s Unit,
-        kind: MetricType,
-    ) -> Result<MetricEncoder<'s>, Error> {
-        self.0.encode_descriptor(name, help, Some(unit), kind)
-    }
-
-    fn number(&mut self, name: &str, help: &str, number: u64) -> Result<(), Error> {
-        ConstGauge::new(number).encode(self.about(name, help, MetricType::Gauge)?)
-    }
-
-    fn of_servers(
-        &mut self,
-        name: &str,
-        help: &str,
-        servers: &[ServerFacts],
-        of: fn(&ServerFacts) -> u64,
-    ) -> Result<(), Error> {
-        let mut family = self.about(name, help, MetricType::Gauge)?;
-        for server in servers {
-            let labels = [("server", server.address.as_str())];
-            ConstGauge::new(of(server)).encode(family.encode_family(&labels)?)?;
-        }
-        Ok(())
-    }
-
-    fn each(
-        &mut self,
-        name: &str,
-        help: &str,
-        queues: &[Queue],
-        of: fn(&Info) -> u64,
-    ) -> Result<(), Error> {
-        let mut family = self.about(name, help, MetricType::Gauge)?;
-        for (name, info) in queues {
-            ConstGauge::new(of(info)).encode(family.encode_family(&[("queue", name.as_str())])?)?;
-        }
-        Ok(())
-    }
-
-    fn seconds(
-        &mut self,
-        name: &str,
-        help: &str,
-        queues: &[Queue],
-        ms: fn(&Info) -> u64,
-    ) -> Result<(), Error> {
-        let mut family = self.about_unit(name, help, &Unit::Seconds, MetricType::Gauge)?;
-        for (name, info) in queues {
-            let labels = [("queue", name.as_str())];
-            ConstGauge::new(seconds(ms(info))).encode(family.encode_family(&labels)?)?;
-        }
-        Ok(())
-    }
-}
-
-fn seconds(ms: u64) -> f64 {
-    ms as f64 / 1_000.0
-}
-
-/// A queue's name as a label: spelled as in the pages, then escaped for the format, which the
-/// encoder leaves to us. An empty label would be none: `\empty` is no other name's spelling.
-fn label(name: &[u8]) -> String {
-    let shown = if name.is_empty() { "\\empty".into() } else { Shown(name).to_string() };
-    shown.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 #[cfg(test)]
@@ -359,12 +304,12 @@ mod tests {
         let deployment = Deployment::new("redis://127.0.0.1:1", &[], certificates).unwrap();
         let client = redis::Client::open("redis://127.0.0.1:1").unwrap();
         let node = Arc::new(Node::new("127.0.0.1:1".into(), client));
-        let watch = Arc::new(Watch::new(deployment, 10));
+        let watch = Arc::new(Watch::new(String::new(), deployment, 10));
         let args = Args::parse_from([&["dq-board"], options].concat());
         for (name, info) in queues {
             watch.note_for_tests(&name.as_bytes().into(), info.clone(), &node);
         }
-        text(&watch, &Arc::new(Choice::new(&args).unwrap())).unwrap()
+        text(&[watch].into(), &Arc::new(Choice::new(&args).unwrap())).unwrap()
     }
 
     #[test]

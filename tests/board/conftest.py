@@ -1,6 +1,7 @@
 """Fixtures for dq-board: one browser for all tests, a server and a board for each.
 
 server   a server of the test's own
+servers  starts others, and ends them: servers("appendonly yes")
 r        a redis-py client of it, whose replies are bytes
 board    a read-only board of it
 boards   starts others: boards("--writable")
@@ -31,6 +32,21 @@ def server(tmp_path: Path) -> Iterator[Server]:
     server = Server(KNOWN["redis-7.0"], directory)
     yield server
     server.kill9()
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    started: list[Server] = []
+
+    def start(*config: str) -> Server:
+        directory = tmp_path / f"server-{len(started)}"
+        directory.mkdir()
+        started.append(Server(KNOWN["redis-7.0"], directory, *config))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.kill9()
 
 
 @pytest.fixture

@@ -4,10 +4,9 @@ import contextlib
 import re
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 import redis
 
 from board import Board
@@ -15,21 +14,6 @@ from harness.ports import free_port
 from harness.server import KNOWN, Server, eventually
 from samples import RIGHTS, every_state
 from scaler import Scaler
-
-
-@pytest.fixture
-def servers(tmp_path: Path) -> Iterator[Callable[..., Server]]:
-    started: list[Server] = []
-
-    def start(*config: str) -> Server:
-        directory = tmp_path / f"server-{len(started)}"
-        directory.mkdir()
-        started.append(Server(KNOWN["redis-7.0"], directory, *config))
-        return started[-1]
-
-    yield start
-    for server in started:
-        server.kill9()
 
 
 def shows(board: Board, *names: str) -> bool:

@@ -13,6 +13,8 @@ const JOBS_PER_WORKER: i64 = 10;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trigger {
+    /// The name of a server of --redis.
+    pub redis: Option<String>,
     pub queue: String,
     pub within_ms: u64,
     pub jobs_per_worker: i64,
@@ -29,7 +31,17 @@ impl Trigger {
         if jobs_per_worker < 1 {
             return Err(refused("jobsPerWorker must be at least 1"));
         }
-        Ok(Trigger { queue: queue.clone(), within_ms: within * 1_000, jobs_per_worker })
+        let redis = metadata.get("redis").cloned();
+        Ok(Trigger { redis, queue: queue.clone(), within_ms: within * 1_000, jobs_per_worker })
+    }
+
+    /// Which of the servers it is about: the one that it names, or the only one.
+    pub fn place_in(&self, names: &[&str]) -> Result<usize, Status> {
+        let place = match &self.redis {
+            Some(redis) => names.iter().position(|name| name == redis),
+            None => (names.len() == 1).then_some(0),
+        };
+        place.ok_or_else(|| refused(&format!("redis must be one of: {}", names.join(", "))))
     }
 }
 
@@ -62,7 +74,7 @@ mod tests {
     #[test]
     fn a_trigger_needs_a_queue_and_has_defaults_for_the_rest() {
         let trigger = |within_ms, jobs_per_worker| {
-            Ok(Trigger { queue: "mail".into(), within_ms, jobs_per_worker })
+            Ok(Trigger { redis: None, queue: "mail".into(), within_ms, jobs_per_worker })
         };
         assert_eq!(read(&[("queue", "mail"), ("scalerAddress", "b:1")]), trigger(60_000, 10));
         let all = [("queue", "mail"), ("within", "300"), ("jobsPerWorker", "50")];
@@ -74,5 +86,20 @@ mod tests {
         for wrong in ["0", "-1", "1.5"] {
             assert!(read(&[("queue", "mail"), ("jobsPerWorker", wrong)]).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_trigger_names_one_of_several_servers() {
+        let place = |redis: Option<&str>, names: &[&str]| {
+            let redis = redis.map(|name| ("redis", name));
+            let pairs: Vec<_> = [Some(("queue", "mail")), redis].into_iter().flatten().collect();
+            let place = read(&pairs).unwrap().place_in(names);
+            place.map_err(|status| status.message().to_string())
+        };
+        assert_eq!(place(None, &[""]), Ok(0));
+        assert_eq!(place(Some("b"), &["a", "b"]), Ok(1));
+        assert_eq!(place(None, &["a", "b"]), Err("redis must be one of: a, b".into()));
+        assert_eq!(place(Some("c"), &["a", "b"]), Err("redis must be one of: a, b".into()));
+        assert!(place(Some("c"), &[""]).is_err());
     }
 }

@@ -10,10 +10,12 @@
 //! | `jobs.rs` | pages of jobs, by DQ.PEEK and DQ.SCAN |
 //! | `groups.rs` | pages of groups, by DQ.GROUPS |
 //! | `deps.rs` | what a job waits for, by DQ.DEPS |
+//! | `about.rs` | what a server says of itself, by INFO |
 //! | `forecast.rs` | what DQ.FORECAST says |
 //! | `health.rs` | what INFO says of a server that hands out or takes nothing |
 //! | `why.rs` | why a queue hands out nothing, from all of these |
 
+pub mod about;
 pub mod deployment;
 pub mod deps;
 pub mod forecast;

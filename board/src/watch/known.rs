@@ -16,6 +16,8 @@ use crate::server::Name;
 const NAME_MAX: usize = 4_096;
 /// Queues of which the last hour is kept: about a kilobyte each.
 const HISTORIES_MAX: usize = 10_000;
+/// A queue whose oldest ready job is so old is stuck: a worker that lives would have taken it.
+const STUCK_MS: u64 = 60_000;
 /// Rates are taken over at least so long.
 const RATE_OVER: Duration = Duration::from_millis(1_500);
 
@@ -54,6 +56,8 @@ pub struct Sums {
     pub rates: Rates,
     /// Of all queues.
     pub oldest_ready_ms: u64,
+    /// Queues in which a job has long been ready and no pause is why.
+    pub stuck: usize,
 }
 
 /// What `INFO` says of a server.
@@ -257,6 +261,7 @@ impl Known {
             sums.counts.add(&info.counts);
             sums.waiting_consumers += info.waiting_consumers;
             sums.oldest_ready_ms = sums.oldest_ready_ms.max(info.oldest_ready_ms.unwrap_or(0));
+            sums.stuck += usize::from(info.backlog_ms() >= STUCK_MS);
             let rates = reading.rates.unwrap_or_default();
             sums.rates.added += rates.added;
             sums.rates.popped += rates.popped;

@@ -33,6 +33,8 @@ pub const TURN: Duration = Duration::from_secs(2);
 const FRESH: Duration = Duration::from_secs(1);
 
 pub struct Watch {
+    /// What --redis calls it; empty where there is only one, without a name.
+    pub name: String,
     pub deployment: Deployment,
     known: RwLock<Known>,
     trouble: Mutex<Option<Outage>>,
@@ -47,8 +49,9 @@ pub struct Outage {
 }
 
 impl Watch {
-    pub fn new(deployment: Deployment, max_queues: usize) -> Watch {
+    pub fn new(name: String, deployment: Deployment, max_queues: usize) -> Watch {
         Watch {
+            name,
             deployment,
             known: RwLock::new(Known::new(max_queues)),
             trouble: Mutex::new(None),
@@ -86,14 +89,15 @@ impl Watch {
     fn heard(&self, heard: std::result::Result<(), Trouble>) {
         let mut outage = self.trouble.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         self.has_heard.fetch_or(heard.is_ok(), Ordering::Relaxed);
+        let redis = Some(self.name.as_str()).filter(|name| !name.is_empty());
         match (heard, outage.as_mut()) {
             (Ok(()), None) => {}
             (Ok(()), Some(_)) => {
-                tracing::info!("the servers answer again");
+                tracing::info!(redis, "the servers answer again");
                 *outage = None;
             }
             (Err(trouble), None) => {
-                tracing::warn!("{trouble}");
+                tracing::warn!(redis, "{trouble}");
                 *outage = Some(Outage { since_ms: now_ms(), trouble });
             }
             (Err(trouble), Some(outage)) => outage.trouble = trouble,

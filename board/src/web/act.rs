@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::Extension;
 use redis::{Cmd, Value};
 
+use super::actions::Deed;
 use super::origin::is_own_form;
 use super::{words, App, Reader, Shared};
 use crate::args::Verb;
@@ -56,6 +57,8 @@ pub async fn serve(Extension(app): Shared, headers: HeaderMap, body: Bytes) -> R
             .into_response();
     }
     let Some(verb) = fields.get("verb").and_then(Verb::named).filter(|verb| app.may(*verb)) else {
+        let Reader { name, address } = &app.reader;
+        tracing::warn!(from = %address, user = name, verb = %Shown(fields.get("verb").unwrap_or_default()), "refused: no right to do that");
         return (StatusCode::FORBIDDEN, "you may not do that here\n").into_response();
     };
     let Some(queue) = fields.bytes("queue") else {
@@ -72,10 +75,10 @@ pub async fn serve(Extension(app): Shared, headers: HeaderMap, body: Bytes) -> R
         Err(No::Form(why)) => (false, why.to_string()),
         Err(No::Server(trouble)) => (false, trouble.to_string()),
     };
-    let about = id.as_deref().map(|id| Shown(id).to_string()).unwrap_or_default();
-    let group = group_named(&fields).ok().flatten().map(|group| Shown(&group).to_string());
-    let Reader { address: from, name: user } = &app.reader;
-    tracing::info!(%from, user, verb = verb.name(), queue = %Shown(&queue), id = about, group, "{words}");
+    let group = group_named(&fields).ok().flatten();
+    let (id_of, group) = (id.as_deref(), group.as_deref());
+    let deed = Deed { verb, queue: &queue, id: id_of, group, is_good, words: &words };
+    app.board.actions.note(&app, &deed);
     let outcome = app.forms.keep(is_good, words).to_string();
     let outcome = ("outcome", outcome.as_bytes());
     Redirect::to(&match &id {

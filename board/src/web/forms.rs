@@ -330,7 +330,7 @@ pub async fn preview_purge(Extension(app): Shared, query: RawQuery) -> Response 
         }
     };
     let page = Page::still("Purge".into(), main);
-    Html(layout::page(&app, &page, None).into_string()).into_response()
+    Html(layout::page(&*app, &page, None).into_string()).into_response()
 }
 
 async fn extent(app: &App, queue: &[u8], state: JobState, older: Option<u64>) -> Result<Extent> {

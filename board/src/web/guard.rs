@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{Request, State};
-use axum::http::{header, HeaderMap, HeaderValue, StatusCode};
+use axum::http::{header, HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::Extension;
@@ -14,7 +14,9 @@ use base64::Engine;
 use subtle::ConstantTimeEq;
 
 use super::guesses::Guesses;
-use super::{App, Board};
+use super::passwords::Passwords;
+use super::users::{User, Users};
+use super::{Board, Visit};
 use crate::args::{Args, Verb};
 use crate::bytes::Shown;
 use crate::serve::Peer;
@@ -32,10 +34,22 @@ pub struct Reader {
     pub address: IpAddr,
 }
 
+/// A request, before it is known whose it is.
+pub struct Asked<'r> {
+    pub address: IpAddr,
+    /// Whether it comes from a proxy of --trusted-proxy, right away.
+    pub is_from_proxy: bool,
+    pub headers: &'r HeaderMap,
+}
+
 pub struct Guard {
     /// `user:password`.
     auth: Option<String>,
-    /// What those may do who are let in.
+    users: Option<Arc<Users>>,
+    passwords: Passwords,
+    /// In which a proxy says which user asks.
+    user_header: Option<HeaderName>,
+    /// What anybody may do at most.
     verbs: Vec<Verb>,
     guesses: Guesses,
     hosts: Vec<String>,
@@ -43,42 +57,132 @@ pub struct Guard {
 }
 
 impl Guard {
-    pub fn new(args: &Args) -> Guard {
+    pub fn new(args: &Args) -> Result<Guard, String> {
         let mut hosts = vec!["localhost".to_string()];
         hosts.extend(args.host.iter().map(|host| host.to_ascii_lowercase()));
         hosts.extend(args.public_url.iter().map(|url| url.host.clone()));
         // A page that asks for a password, or that was opened to all, has nothing to fear from
         // names.
         let is_any_host_right =
-            (args.auth.is_some() || args.no_auth || args.metrics_only) && args.host.is_empty();
-        let (auth, verbs) = (args.auth.clone(), args.verbs());
-        Guard { auth, verbs, guesses: Guesses::default(), hosts, is_any_host_right }
+            (args.asks_who() || args.no_auth || args.metrics_only) && args.host.is_empty();
+        let users = args.users.as_ref().map(|path| Users::read(path).map(Arc::new)).transpose()?;
+        Ok(Guard {
+            auth: args.auth.clone(),
+            users,
+            passwords: Passwords::new()?,
+            user_header: args.user_header.clone(),
+            verbs: args.verbs(),
+            guesses: Guesses::default(),
+            hosts,
+            is_any_host_right,
+        })
+    }
+
+    /// Keeps up with --users, for ever.
+    pub async fn follow_users(&self) {
+        if let Some(users) = &self.users {
+            users.clone().follow().await;
+        }
+    }
+
+    /// Which reading of --users the rights are of.
+    pub fn as_of(&self) -> u64 {
+        self.users.as_ref().map_or(0, |users| users.readings())
     }
 
     /// The reader and what they may do, or what they are told instead.
-    fn check(
-        &self,
-        address: IpAddr,
-        headers: &HeaderMap,
-        now: Instant,
-    ) -> Result<(Reader, Vec<Verb>), Box<Response>> {
-        let Some(right) = self.auth.as_ref() else {
-            return Ok((Reader { name: String::new(), address }, self.verbs.clone()));
+    async fn check(&self, asked: &Asked<'_>) -> Result<(Reader, Vec<Verb>), Refusal> {
+        if let Some(header) = &self.user_header {
+            if asked.is_from_proxy {
+                return self.named_by_proxy(header, asked);
+            }
+            // Anybody could write that header: here it says nothing.
+            if self.auth.is_none() && self.users.is_none() {
+                let why = "only a proxy of --trusted-proxy may ask: see --user-header\n";
+                return Err(refused(StatusCode::FORBIDDEN, why));
+            }
+        } else if self.auth.is_none() && self.users.is_none() {
+            return Ok((asked.reader(b""), self.verbs.clone()));
+        }
+        let Some(given) = credentials(asked.headers) else { return Err(ask()) };
+        self.wait_for_guesses(asked)?;
+        let (name, password) = halves(&given);
+        let verbs = match &self.users {
+            None => self.check_only_user(asked, &given),
+            Some(users) => self.check_user(asked, users, name, password).await?,
         };
-        let Some(given) = credentials(headers) else { return Err(ask()) };
-        if let Some(wait) = self.guesses.wait(address, now) {
-            let wait = [(header::RETRY_AFTER, wait.as_secs_f64().ceil().to_string())];
-            let why = "too many wrong passwords came from your address: wait a minute\n";
-            return Err((StatusCode::TOO_MANY_REQUESTS, wait, why).into_response().into());
+        if let Some(verbs) = verbs {
+            return Ok((asked.reader(name), verbs));
         }
-        let name = Shown(given.split(|byte| *byte == b':').next().unwrap_or_default()).to_string();
-        if given.ct_eq(right.as_bytes()).into() {
-            self.guesses.was_right(address);
-            return Ok((Reader { name, address }, self.verbs.clone()));
-        }
-        self.guesses.was_wrong(address, now);
-        tracing::warn!(from = %address, user = name, "a wrong name or password");
+        self.guesses.was_wrong(asked.address, Instant::now());
+        tracing::warn!(from = %asked.address, user = %Shown(name), "a wrong name or password");
         Err(ask())
+    }
+
+    /// The user of --auth. To be right once makes up for guesses: there is no other account to
+    /// guess at.
+    fn check_only_user(&self, asked: &Asked, given: &[u8]) -> Option<Vec<Verb>> {
+        let is_right = self.auth.as_ref().is_some_and(|auth| given.ct_eq(auth.as_bytes()).into());
+        is_right.then(|| self.guesses.was_right(asked.address));
+        is_right.then(|| self.verbs.clone())
+    }
+
+    async fn check_user(
+        &self,
+        asked: &Asked<'_>,
+        users: &Users,
+        name: &[u8],
+        password: &[u8],
+    ) -> Result<Option<Vec<Verb>>, Refusal> {
+        let user = std::str::from_utf8(name).ok().and_then(|name| users.get(name));
+        let hash = user.as_ref().and_then(|user| user.hash.as_deref());
+        let is_known = hash.is_some_and(|hash| self.passwords.knows(hash, password));
+        let is_right = is_known || {
+            let Some(_turn) = self.passwords.turn().await else {
+                let why = "too many passwords are being checked: try again\n";
+                return Err(refused(StatusCode::SERVICE_UNAVAILABLE, why));
+            };
+            // Many guesses may have come at once, and been wrong meanwhile.
+            self.wait_for_guesses(asked)?;
+            self.passwords.check(hash, password).await
+        };
+        Ok(user.filter(|_| is_right).map(|user| self.at_most(&user)))
+    }
+
+    /// One name in one header: two of them mean that the proxy lets through what others write.
+    fn named_by_proxy(
+        &self,
+        header: &HeaderName,
+        asked: &Asked,
+    ) -> Result<(Reader, Vec<Verb>), Refusal> {
+        let mut names = asked.headers.get_all(header).iter().map(|name| name.as_bytes());
+        let (Some(name), None) = (names.next().map(<[u8]>::trim_ascii), names.next()) else {
+            let why = "the proxy must name one user: see --user-header\n";
+            return Err(refused(StatusCode::FORBIDDEN, why));
+        };
+        let user = std::str::from_utf8(name).ok().filter(|name| !name.is_empty());
+        let verbs = match (&self.users, user) {
+            (None, Some(_)) => Some(self.verbs.clone()),
+            (Some(users), Some(name)) => users.get_or_others(name).map(|user| self.at_most(&user)),
+            (_, None) => None,
+        };
+        verbs.map(|verbs| (asked.reader(name), verbs)).ok_or_else(|| {
+            tracing::warn!(from = %asked.address, user = %Shown(name), "a user without rights");
+            refused(StatusCode::FORBIDDEN, "you have no rights here: see --users\n")
+        })
+    }
+
+    /// Without --writable nobody changes anything, whatever a file says.
+    fn at_most(&self, user: &User) -> Vec<Verb> {
+        let is_allowed = |verb: &Verb| user.verbs.contains(verb);
+        self.verbs.iter().copied().filter(is_allowed).collect()
+    }
+
+    fn wait_for_guesses(&self, asked: &Asked) -> Result<(), Refusal> {
+        let Some(wait) = self.guesses.wait(asked.address, Instant::now()) else { return Ok(()) };
+        let wait = [(header::RETRY_AFTER, wait.as_secs_f64().ceil().to_string())];
+        let why = "too many wrong passwords came from your address: wait a minute\n";
+        Err(Box::new((StatusCode::TOO_MANY_REQUESTS, wait, why).into_response()))
     }
 
     /// A web site can have its own name point to this address, and its scripts may then read what
@@ -94,6 +198,18 @@ impl Guard {
     }
 }
 
+impl Asked<'_> {
+    fn reader(&self, name: &[u8]) -> Reader {
+        Reader { name: Shown(name).to_string(), address: self.address }
+    }
+}
+
+/// A name has no colon in it.
+fn halves(given: &[u8]) -> (&[u8], &[u8]) {
+    let mut halves = given.splitn(2, |byte| *byte == b':');
+    (halves.next().unwrap_or_default(), halves.next().unwrap_or_default())
+}
+
 /// What the reader gave, `user:password`. None when there is nothing of that kind.
 fn credentials(headers: &HeaderMap) -> Option<Vec<u8>> {
     let (scheme, coded) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
@@ -101,7 +217,13 @@ fn credentials(headers: &HeaderMap) -> Option<Vec<u8>> {
     Some(STANDARD.decode(coded?).unwrap_or_default())
 }
 
-fn ask() -> Box<Response> {
+type Refusal = Box<Response>;
+
+fn refused(status: StatusCode, why: &'static str) -> Refusal {
+    Box::new((status, why).into_response())
+}
+
+fn ask() -> Refusal {
     let ask = [(header::WWW_AUTHENTICATE, "Basic realm=\"dq-board\", charset=\"UTF-8\"")];
     (StatusCode::UNAUTHORIZED, ask, "a name and a password are needed\n").into_response().into()
 }
@@ -114,7 +236,7 @@ fn name_of(host: &str) -> &str {
     host.split_once(':').map_or(host, |(name, _)| name)
 }
 
-/// A request that comes further has what it is answered from: the reader's own [`App`].
+/// A request that comes further has what it is answered from: the [`Visit`].
 pub async fn let_in(
     State(board): State<Arc<Board>>,
     Extension(Peer(peer)): Extension<Peer>,
@@ -125,12 +247,18 @@ pub async fn let_in(
         let why = "dq-board isn't called by this name: see --host\n";
         return (StatusCode::MISDIRECTED_REQUEST, why).into_response();
     }
-    let address = board.proxies.reader(peer, request.headers());
-    let (reader, verbs) = match board.guard.check(address, request.headers(), Instant::now()) {
+    let asked = Asked {
+        address: board.proxies.reader(peer, request.headers()),
+        is_from_proxy: board.proxies.has(peer),
+        headers: request.headers(),
+    };
+    let as_of = board.guard.as_of();
+    let (reader, verbs) = match board.guard.check(&asked).await {
         Ok(known) => known,
         Err(answer) => return *answer,
     };
-    request.extensions_mut().insert(Arc::new(App::new(board, reader, verbs)));
+    let forms = board.forms.clone();
+    request.extensions_mut().insert(Arc::new(Visit { verbs, reader, forms, board, as_of }));
     next.run(request).await
 }
 
@@ -166,6 +294,7 @@ mod tests {
         Guard::new(
             &Args::try_parse_from(["dq-board"].into_iter().chain(line.split_whitespace())).unwrap(),
         )
+        .unwrap()
     }
 
     fn headers(name: header::HeaderName, value: &str) -> HeaderMap {
@@ -187,34 +316,128 @@ mod tests {
         assert!(!guard("").is_meant(&HeaderMap::new()));
     }
 
-    #[test]
-    fn a_request_without_the_password_is_refused() {
-        let reader = IpAddr::from([10, 0, 0, 1]);
-        let told = |guard: &Guard, headers: &HeaderMap| {
-            guard
-                .check(reader, headers, Instant::now())
-                .err()
-                .map(|answer| answer.status().as_u16())
-        };
-        assert_eq!(told(&guard(""), &HeaderMap::new()), None);
-        let guard = guard("--auth ann:secret");
-        assert_eq!(told(&guard, &HeaderMap::new()), Some(401));
-        let given = |given: &str| told(&guard, &headers(header::AUTHORIZATION, given));
+    /// What a request is answered with, or who asks and what they may do.
+    async fn told(guard: &Guard, is_from_proxy: bool, headers: &HeaderMap) -> Result<String, u16> {
+        let address = IpAddr::from([10, 0, 0, 1]);
+        let known = guard.check(&Asked { address, is_from_proxy, headers }).await;
+        let verbs = |verbs: Vec<Verb>| verbs.iter().map(|v| v.name()).collect::<Vec<_>>().join(",");
+        known
+            .map(|(reader, may)| format!("{}:{}", reader.name, verbs(may)))
+            .map_err(|answer| answer.status().as_u16())
+    }
+
+    fn basic(given: &str) -> HeaderMap {
+        headers(header::AUTHORIZATION, &format!("Basic {}", STANDARD.encode(given)))
+    }
+
+    #[tokio::test]
+    async fn a_request_without_the_password_is_refused() {
+        assert_eq!(told(&guard(""), false, &HeaderMap::new()).await, Ok(":".into()));
+        let guard = guard("--auth ann:secret --writable --allow kick");
+        assert_eq!(told(&guard, false, &HeaderMap::new()).await, Err(401));
+        let given =
+            async |given: &str| told(&guard, false, &headers(header::AUTHORIZATION, given)).await;
         for right in ["Basic YW5uOnNlY3JldA==", "basic YW5uOnNlY3JldA==", "BASIC  YW5uOnNlY3JldA=="]
         {
-            assert_eq!(given(right), None, "{right}");
+            assert_eq!(given(right).await, Ok("ann:kick".into()), "{right}");
         }
         for wrong in
             ["Basic YW5uOnNlY3JldA=", "Basic YW5uOmd1ZXNz", "Bearer YW5uOnNlY3JldA==", "Basic", ""]
         {
-            assert_eq!(given(wrong), Some(401), "{wrong}");
+            assert_eq!(given(wrong).await, Err(401), "{wrong}");
         }
-        assert!((0..20).any(|_| given("Basic YW5uOmd1ZXNz") == Some(429)));
+        let mut last = Err(401);
+        for _ in 0..20 {
+            last = given("Basic YW5uOmd1ZXNz").await;
+        }
+        assert_eq!(last, Err(429));
+        let why = "whoever guesses waits, also with the right one";
+        assert_eq!(given("Basic YW5uOnNlY3JldA==").await, Err(429), "{why}");
+        assert_eq!(told(&guard, false, &HeaderMap::new()).await, Err(401), "that is no guess");
+    }
+
+    fn guard_with(users: &str, line: &str) -> Guard {
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).unwrap();
+        let name = format!("dq-board-users-{}", u64::from_le_bytes(random));
+        let path = std::env::temp_dir().join(name);
+        let hash = crate::web::passwords::hash(b"secret").unwrap();
+        std::fs::write(&path, users.replace("HASH", &hash)).unwrap();
+        let guard = guard(&format!("--users {} {line}", path.display()));
+        std::fs::remove_file(&path).unwrap();
+        guard
+    }
+
+    #[tokio::test]
+    async fn a_user_has_the_rights_of_both_the_file_and_the_command_line() {
+        let users = "ann:HASH:all\nbob:HASH:kick,purge\ncid:HASH:read\ndan:-:all\n*:-:all\n";
+        let guard = guard_with(users, "--writable --allow kick,pause");
+        for (given, right) in [
+            ("ann:secret", Ok("ann:kick,pause".into())),
+            ("bob:secret", Ok("bob:kick".into())),
+            ("cid:secret", Ok("cid:".into())),
+            ("ann:secret", Ok("ann:kick,pause".into())),
+            ("ann:guess", Err(401)),
+            ("bob:", Err(401)),
+            ("dan:secret", Err(401)),
+            ("dan:", Err(401)),
+            ("*:", Err(401)),
+            ("eve:secret", Err(401)),
+        ] {
+            assert_eq!(told(&guard, false, &basic(given)).await, right, "{given}");
+        }
         assert_eq!(
-            given("Basic YW5uOnNlY3JldA=="),
-            Some(429),
-            "whoever guesses waits, also with the right one"
+            told(&guard_with(users, ""), false, &basic("ann:secret")).await,
+            Ok("ann:".into())
         );
-        assert_eq!(told(&guard, &HeaderMap::new()), Some(401), "that is no guess");
+    }
+
+    /// Else a reader with a password could guess at that of another for ever.
+    #[tokio::test]
+    async fn a_right_password_does_not_make_up_for_guesses_at_others() {
+        let guard = guard_with("ann:HASH:all\nbob:HASH:read\n", "");
+        let mut last = Ok(String::new());
+        for n in 0..11 {
+            last = told(&guard, false, &basic(&format!("ann:guess-{n}"))).await;
+            if last.is_err_and(|status| status == 429) {
+                last = Err(429);
+                break;
+            }
+            last = told(&guard, false, &basic("bob:secret")).await;
+        }
+        assert_eq!(last, Err(429));
+    }
+
+    #[tokio::test]
+    async fn only_the_proxy_s_header_names_a_user() {
+        const HEADER: &str = "--user-header X-Forwarded-User --trusted-proxy 10.0.0.9 --writable";
+        let named = |name: &str| headers(HeaderName::from_static("x-forwarded-user"), name);
+        let all = guard(HEADER);
+        assert_eq!(
+            told(&all, true, &named("ann")).await,
+            Ok("ann:add,kick,del,release,pause,purge".into())
+        );
+        assert_eq!(told(&all, false, &named("ann")).await, Err(403), "anybody could write that");
+        assert_eq!(told(&all, true, &HeaderMap::new()).await, Err(403));
+        assert_eq!(told(&all, true, &named(" ")).await, Err(403));
+        let mut two = named("eve");
+        two.append("x-forwarded-user", HeaderValue::from_static("ann"));
+        assert_eq!(
+            told(&all, true, &two).await,
+            Err(403),
+            "the proxy lets others' headers through"
+        );
+
+        let some = guard_with("ann:-:kick\nbob:HASH:read\n", HEADER);
+        assert_eq!(told(&some, true, &named("ann")).await, Ok("ann:kick".into()));
+        assert_eq!(told(&some, true, &named("eve")).await, Err(403));
+        assert_eq!(told(&some, true, &named("*")).await, Err(403));
+        assert_eq!(told(&some, true, &basic("bob:secret")).await, Err(403), "it must name one");
+        assert_eq!(told(&some, false, &named("ann")).await, Err(401));
+        assert_eq!(told(&some, false, &basic("bob:secret")).await, Ok("bob:".into()));
+
+        let others = guard_with("ann:-:kick\n*:-:read\n", HEADER);
+        assert_eq!(told(&others, true, &named("eve")).await, Ok("eve:".into()));
+        assert_eq!(told(&others, false, &named("eve")).await, Err(401));
     }
 }

@@ -3,12 +3,60 @@
 use maud::{html, Markup, DOCTYPE};
 
 use super::live::Page;
-use super::{words, App};
+use super::{front, words, App, Visit};
 use crate::bytes::link;
 use crate::server::Trouble;
 use crate::watch::now_ms;
 
-pub fn page(app: &App, page: &Page, outcome: Option<u64>) -> Markup {
+/// What is around a page: one of a server, or the one of all servers.
+pub trait Frame: Send + Sync + 'static {
+    fn visit(&self) -> &Visit;
+    /// In the header: the way to the first page, and which server this is.
+    fn place(&self) -> Markup;
+    /// Above the page's own part: what is wrong.
+    fn notices(&self) -> Markup;
+}
+
+impl Frame for App {
+    fn visit(&self) -> &Visit {
+        self
+    }
+
+    fn place(&self) -> Markup {
+        html! {
+            (front::switch(&self.board.servers, &self.watch.name))
+            a.server href="server" title="Version, memory, persistence, replicas" { (self.watch.deployment.title()) }
+            form.search action="./" method="get" role="search" {
+                input #search type="search" name="find" placeholder="Find queues" aria-label="Find queues"
+                    aria-keyshortcuts="/" maxlength="200" autocomplete="off";
+            }
+        }
+    }
+
+    fn notices(&self) -> Markup {
+        html! {
+            @if let Some(outage) = self.watch.outage() {
+                p.banner role="alert" {
+                    strong { "No answer since " (words::brief(outage.since_ms, now_ms())) ". " }
+                    (outage.trouble) ". Counts are from before. Trying again."
+                }
+            }
+            @for server in self.watch.known().servers.iter().filter(|server| server.evicts) {
+                p.banner.warn {
+                    strong { "Queues may be evicted. " }
+                    (server.address) " has an allkeys-* policy: when its memory is full it may throw away whole \
+                    queues. Set maxmemory-policy to noeviction."
+                }
+            }
+        }
+    }
+}
+
+pub fn home(href: &str) -> Markup {
+    html! { a.home href=(href) { img src="icon.svg" alt="" width="22" height="22"; "dq" } }
+}
+
+pub fn page(frame: &impl Frame, page: &Page, outcome: Option<u64>) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -24,20 +72,11 @@ pub fn page(app: &App, page: &Page, outcome: Option<u64>) -> Markup {
             body {
                 a.skip href="#main" { "To the page" }
                 header {
-                    a.home href="./" { img src="icon.svg" alt="" width="22" height="22"; "dq" }
-                    span.server { (app.watch.deployment.title()) }
-                    form.search action="./" method="get" role="search" {
-                        input #search type="search" name="find" placeholder="Find queues" aria-label="Find queues"
-                            aria-keyshortcuts="/" maxlength="200" autocomplete="off";
-                    }
-                    @if app.verbs.is_empty() {
-                        span.tag title="Started without --writable" { "read-only" }
-                    } @else {
-                        span.tag.hot title={ "Started with --writable: " (verbs(app)) } { "writable" }
-                    }
+                    (frame.place())
+                    (rights(frame.visit()))
                     button #help type="button" aria-label="Keys" aria-keyshortcuts="?" hidden { "?" }
                 }
-                main #main tabindex="-1" data-now=(now_ms()) data-live[page.is_live] { (main(app, page, outcome)) }
+                main #main tabindex="-1" data-now=(now_ms()) data-live[page.is_live] { (main(frame, page, outcome)) }
                 p #gone role="status" hidden {
                     "dq-board doesn't answer. What is shown is from " span #gone-since {} "."
                 }
@@ -48,28 +87,31 @@ pub fn page(app: &App, page: &Page, outcome: Option<u64>) -> Markup {
 }
 
 /// The part that the stream brings up to date.
-pub fn main(app: &App, page: &Page, outcome: Option<u64>) -> Markup {
+pub fn main(frame: &impl Frame, page: &Page, outcome: Option<u64>) -> Markup {
     html! {
-        @if let Some(outage) = app.watch.outage() {
-            p.banner role="alert" {
-                strong { "No answer since " (words::brief(outage.since_ms, now_ms())) ". " }
-                (outage.trouble) ". Counts are from before. Trying again."
-            }
-        }
-        @for server in app.watch.known().servers.iter().filter(|server| server.evicts) {
-            p.banner.warn {
-                strong { "Queues may be evicted. " }
-                (server.address) " has an allkeys-* policy: when its memory is full it may throw away whole \
-                queues. Set maxmemory-policy to noeviction."
-            }
-        }
-        (app.forms.outcome(outcome))
+        (frame.notices())
+        (frame.visit().forms.outcome(outcome))
         (page.main)
     }
 }
 
-fn verbs(app: &App) -> String {
-    app.verbs.iter().map(|verb| verb.name()).collect::<Vec<_>>().join(", ")
+/// Who the reader is, and what they may do here.
+fn rights(visit: &Visit) -> Markup {
+    let verbs = visit.verbs.iter().map(|verb| verb.name()).collect::<Vec<_>>().join(", ");
+    let name = visit.reader.name.as_str();
+    let who = if name.is_empty() { "You" } else { name };
+    let short: String = name.chars().take(30).collect();
+    html! {
+        @if visit.verbs.is_empty() {
+            span.tag title={ (who) " may look, and change nothing" } {
+                @if !name.is_empty() { (short) ": " } "read-only"
+            }
+        } @else {
+            span.tag.hot title={ (who) " may " (verbs) } {
+                @if !name.is_empty() { (short) ": " } "writable"
+            }
+        }
+    }
 }
 
 fn keys() -> Markup {

@@ -5,6 +5,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::http::{header, HeaderMap, StatusCode};
 use axum::response::sse::{Event, Sse};
@@ -14,8 +15,11 @@ use maud::Markup;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::sleep;
 
-use super::{layout, App};
+use super::layout::{self, Frame};
 use crate::watch::TURN;
+
+/// After that a browser opens the stream anew, and is asked again who its reader is.
+const LASTS: Duration = Duration::from_secs(600);
 
 /// The main part of a page.
 pub struct Page {
@@ -37,52 +41,59 @@ impl Page {
     }
 }
 
-pub async fn serve<R, F>(
-    app: Arc<App>,
+pub async fn serve<A, R, F>(
+    app: Arc<A>,
     headers: HeaderMap,
     outcome: Option<u64>,
     render: R,
 ) -> Response
 where
-    R: Fn(Arc<App>) -> F + Send + 'static,
+    A: Frame,
+    R: Fn(Arc<A>) -> F + Send + 'static,
     F: Future<Output = Page> + Send + 'static,
 {
     let accept = headers.get(header::ACCEPT).map(|accept| accept.as_bytes()).unwrap_or_default();
     if !accept.starts_with(b"text/event-stream") {
         let page = render(app.clone()).await;
-        return (page.status, Html(layout::page(&app, &page, outcome).into_string()))
+        return (page.status, Html(layout::page(&*app, &page, outcome).into_string()))
             .into_response();
     }
-    match app.board.streams.clone().try_acquire_owned() {
+    match app.visit().board.streams.clone().try_acquire_owned() {
         Ok(permit) => stream(app, outcome, render, permit).into_response(),
         Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "too many pages are open\n").into_response(),
     }
 }
 
-struct Live<R> {
-    app: Arc<App>,
+struct Live<A, R> {
+    app: Arc<A>,
     outcome: Option<u64>,
     render: R,
     last: String,
+    began: Instant,
     /// Given back when the reader goes away.
     _permit: OwnedSemaphorePermit,
 }
 
-fn stream<R, F>(
-    app: Arc<App>,
+fn stream<A, R, F>(
+    app: Arc<A>,
     outcome: Option<u64>,
     render: R,
     permit: OwnedSemaphorePermit,
 ) -> impl IntoResponse
 where
-    R: Fn(Arc<App>) -> F + Send + 'static,
+    A: Frame,
+    R: Fn(Arc<A>) -> F + Send + 'static,
     F: Future<Output = Page> + Send + 'static,
 {
-    let live = Live { app, outcome, render, last: String::new(), _permit: permit };
+    let (last, began) = (String::new(), Instant::now());
+    let live = Live { app, outcome, render, last, began, _permit: permit };
     Sse::new(stream::unfold(live, |mut live| async move {
         sleep(TURN).await;
+        if live.began.elapsed() > LASTS || !live.app.visit().is_current() {
+            return None;
+        }
         let page = (live.render)(live.app.clone()).await;
-        let main = layout::main(&live.app, &page, live.outcome).into_string();
+        let main = layout::main(&*live.app, &page, live.outcome).into_string();
         // A turn in which nothing changed is told too: the reader sees that the board is there.
         let event = if main == live.last {
             Event::default().event("same").data("")

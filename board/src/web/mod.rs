@@ -3,24 +3,28 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `guard.rs` | who is let in, and the headers that keep a page to itself; `guesses.rs` wrong passwords |
+//! | `users.rs` | --users: who may do what; `passwords.rs` their passwords |
 //! | `origin.rs` | who asks, and whether a form is from here: also behind proxies |
 //! | `live.rs` | one page, as HTML or as a stream of its newest states |
 //! | `layout.rs` | what all pages have in common |
 //! | `overview.rs`, `queue.rs`, `job.rs` | the pages; `list.rs` has a queue's jobs, `groups.rs` its groups, `facts.rs` what is beside them; `deps.rs` what a job waits for, `graph.rs` as a picture; `history.rs` what became of it |
 //! | `why.rs` | why nothing comes, in words |
-//! | `forms.rs`, `act.rs` | with --writable: forms, and what they do |
+//! | `front.rs`, `server.rs` | all servers, where there are several; one server |
+//! | `forms.rs`, `act.rs` | with --writable: forms, and what they do; `actions.rs` what was done, and who did it |
 //! | `body.rs` | a job's body as text, JSON, hex, and as a download |
 //! | `chart.rs`, `words.rs` | small charts; numbers, spans and times in words |
 //! | `glossary.rs` | what DQ's words mean |
 //! | `assets.rs` | style, script and icon, which are part of the program |
 
 mod act;
+mod actions;
 mod assets;
 mod body;
 mod chart;
 mod deps;
 mod facts;
 mod forms;
+mod front;
 mod glossary;
 mod graph;
 mod groups;
@@ -33,15 +37,20 @@ mod list;
 mod live;
 mod origin;
 mod overview;
+mod passwords;
 mod queue;
+mod server;
+mod users;
 mod why;
 mod words;
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{DefaultBodyLimit, RawQuery};
+use axum::extract::{DefaultBodyLimit, RawQuery, Request};
 use axum::http::{header, HeaderMap, StatusCode};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use axum::{middleware, Extension, Router};
@@ -49,8 +58,10 @@ use tokio::sync::Semaphore;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::timeout::{RequestBodyTimeoutLayer, TimeoutLayer};
 
+use actions::Actions;
 use guard::Guard;
 pub use guard::Reader;
+pub use passwords::hash;
 
 use crate::address::PublicUrl;
 use crate::args::{Args, Verb};
@@ -73,8 +84,10 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 
 /// What is the same for all requests.
 pub struct Board {
-    watch: Arc<Watch>,
+    /// What --redis names, in that order.
+    servers: Arc<[Arc<Watch>]>,
     guard: Guard,
+    actions: Actions,
     proxies: origin::Proxies,
     public_url: Option<PublicUrl>,
     forms: Arc<forms::Forms>,
@@ -82,24 +95,41 @@ pub struct Board {
     metrics: Arc<metrics::Choice>,
 }
 
-/// What one request is answered from: it is made for the reader who asks, with the reader's rights.
-pub struct App {
-    pub watch: Arc<Watch>,
+/// A request of a reader who is let in, with the reader's rights. `guard::let_in` makes it.
+pub struct Visit {
     /// What this reader may do.
     pub verbs: Vec<Verb>,
     pub reader: Reader,
     pub forms: Arc<forms::Forms>,
     board: Arc<Board>,
+    /// Which reading of --users gave these rights.
+    as_of: u64,
 }
 
-/// `guard::let_in` puts it into each request.
+/// What the pages of one server are rendered from: that server, and the visit.
+pub struct App {
+    pub watch: Arc<Watch>,
+    visit: Arc<Visit>,
+}
+
+/// So a page has the reader's rights at hand: `app.may(verb)`.
+impl Deref for App {
+    type Target = Visit;
+
+    fn deref(&self) -> &Visit {
+        &self.visit
+    }
+}
+
+/// Each request to a server's pages has it.
 type Shared = Extension<Arc<App>>;
 
 impl Board {
-    pub fn new(args: &Args, watch: Arc<Watch>) -> Result<Arc<Board>, String> {
+    pub fn new(args: &Args, servers: Arc<[Arc<Watch>]>) -> Result<Arc<Board>, String> {
         Ok(Arc::new(Board {
-            watch,
-            guard: Guard::new(args),
+            servers,
+            guard: Guard::new(args)?,
+            actions: Actions::new(args)?,
             proxies: origin::Proxies::new(args),
             public_url: args.public_url.clone(),
             forms: Arc::new(forms::Forms::new()?),
@@ -109,11 +139,14 @@ impl Board {
     }
 }
 
-impl App {
-    fn new(board: Arc<Board>, reader: Reader, verbs: Vec<Verb>) -> App {
-        App { watch: board.watch.clone(), verbs, reader, forms: board.forms.clone(), board }
+impl Board {
+    /// Keeps up with --users, for ever.
+    pub async fn follow_users(&self) {
+        self.guard.follow_users().await;
     }
+}
 
+impl Visit {
     pub fn may(&self, verb: Verb) -> bool {
         self.verbs.contains(&verb)
     }
@@ -121,6 +154,11 @@ impl App {
     /// What each form of this reader has in it, and no other reader knows.
     pub fn token(&self) -> String {
         self.forms.token_of(&self.reader)
+    }
+
+    /// Whether the reader's rights are still those that --users gives.
+    pub fn is_current(&self) -> bool {
+        self.as_of == self.board.guard.as_of()
     }
 }
 
@@ -145,17 +183,19 @@ pub fn router(board: Arc<Board>, args: &Args) -> Router {
 
 fn pages(board: Arc<Board>, metrics_only: bool) -> Router {
     let mut router = Router::new().route("/metrics", get(serve_metrics));
-    if !metrics_only {
-        router = router
-            .route("/", get(overview::serve))
-            .route("/queue", get(queue::serve))
-            .route("/job", get(job::serve))
-            .route("/body", get(job::download))
-            .route("/purge", get(forms::preview_purge))
-            .route("/act", post(act::serve).layer(DefaultBodyLimit::max(FORM_MAX)))
-            .route("/board.css", get(assets::style))
-            .route("/board.js", get(assets::script))
-            .route("/icon.svg", get(assets::icon));
+    match &*board.servers {
+        _ if metrics_only => {}
+        [only] => router = router.merge(pages_of(only)),
+        several => {
+            router = router.merge(with_assets(Router::new().route("/", get(front::serve))));
+            for watch in several {
+                let path = format!("/{}", front::path_of(&watch.name));
+                let redirect = format!("{}/", watch.name);
+                let to_it = get(move || async move { Redirect::permanent(&redirect) });
+                let without_slash = path.trim_end_matches('/');
+                router = router.route(without_slash, to_it).nest(&path, pages_of(watch));
+            }
+        }
     }
     router
         .fallback(|| async { (StatusCode::NOT_FOUND, "there is no such page\n") })
@@ -168,11 +208,39 @@ fn pages(board: Arc<Board>, metrics_only: bool) -> Router {
         .layer(CatchPanicLayer::new())
 }
 
-async fn serve_metrics(Extension(app): Shared, headers: HeaderMap) -> Response {
+/// The pages of one server.
+fn pages_of(watch: &Arc<Watch>) -> Router {
+    let watch = watch.clone();
+    let with_app =
+        move |Extension(visit): Extension<Arc<Visit>>, mut request: Request, next: Next| {
+            request.extensions_mut().insert(Arc::new(App { watch: watch.clone(), visit }));
+            next.run(request)
+        };
+    let router = Router::new()
+        .route("/", get(overview::serve))
+        .route("/queue", get(queue::serve))
+        .route("/job", get(job::serve))
+        .route("/body", get(job::download))
+        .route("/purge", get(forms::preview_purge))
+        .route("/server", get(server::serve))
+        .route("/actions", get(actions::serve))
+        .route("/act", post(act::serve).layer(DefaultBodyLimit::max(FORM_MAX)));
+    with_assets(router).route_layer(middleware::from_fn(with_app))
+}
+
+/// Beside each page that names them.
+fn with_assets(router: Router) -> Router {
+    router
+        .route("/board.css", get(assets::style))
+        .route("/board.js", get(assets::script))
+        .route("/icon.svg", get(assets::icon))
+}
+
+async fn serve_metrics(Extension(visit): Extension<Arc<Visit>>, headers: HeaderMap) -> Response {
     let accept =
         headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     let format = metrics::Format::accepted(accept);
-    match metrics::text(&app.watch, &app.board.metrics) {
+    match metrics::text(&visit.board.servers, &visit.board.metrics) {
         Ok(text) => {
             ([(header::CONTENT_TYPE, format.content_type())], format.of(text)).into_response()
         }

@@ -16,6 +16,10 @@ impl Proxies {
         Proxies(args.trusted_proxy.clone())
     }
 
+    pub fn has(&self, peer: IpAddr) -> bool {
+        self.0.iter().any(|network| network.contains(&peer))
+    }
+
     /// The last address that none of them has. Each proxy adds whom it was asked by at the end of
     /// X-Forwarded-For; what stands before that anybody may have written.
     pub fn reader(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
@@ -24,7 +28,7 @@ impl Proxies {
         let words: Vec<&str> = lines.flat_map(|line| line.split(',')).collect();
         let mut reader = peer;
         for word in words.into_iter().rev() {
-            if !self.0.iter().any(|network| network.contains(&reader)) {
+            if !self.has(reader) {
                 break;
             }
             let Some(before) = address(word.trim()) else { break };

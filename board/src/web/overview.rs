@@ -305,6 +305,7 @@ fn notes(known: &Known) -> Markup {
                 p { (server.address) ": " (server.version)
                     @if let Some(version) = &server.dq_version { ", dq " (version) } }
             }
+            p { a href="server" { "The server" } " · " a href="actions" { "Actions" } }
         }
     }
 }
