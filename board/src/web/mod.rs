@@ -10,7 +10,7 @@
 //! | `overview.rs`, `queue.rs`, `job.rs` | the pages; `list.rs` has a queue's jobs, `groups.rs` its groups, `facts.rs` what is beside them; `deps.rs` what a job waits for, `graph.rs` as a picture; `history.rs` what became of it |
 //! | `why.rs` | why nothing comes, in words |
 //! | `front.rs`, `server.rs` | all servers, where there are several; one server |
-//! | `forms.rs`, `act.rs` | with --writable: forms, and what they do; `actions.rs` what was done, and who did it |
+//! | `forms.rs`, `act/` | with --writable: forms, and what they do; `actions.rs` what was done, and who did it |
 //! | `body.rs` | a job's body as text, JSON, hex, and as a download |
 //! | `chart.rs`, `words.rs` | small charts; numbers, spans and times in words |
 //! | `glossary.rs` | what DQ's words mean |

@@ -1,0 +1,127 @@
+//! What is done to jobs: one by its id, or many of a state.
+
+use std::time::{Duration, Instant};
+
+use redis::Cmd;
+
+use super::{Act, Done, No};
+use crate::bytes::{title, Shown};
+use crate::server::queue::State as JobState;
+use crate::server::replies::{bytes, number};
+use crate::server::Result;
+use crate::web::words;
+
+/// What one DQ.KICK or DQ.PURGE does at most.
+const AT_ONCE: u64 = 10_000;
+/// A browser waits so long for what takes many of them; the rest is for another click.
+const WITHIN: Duration = Duration::from_secs(20);
+
+impl Act<'_> {
+    pub(super) async fn add(&self) -> std::result::Result<Done, No> {
+        let id = self.fields.get("id").filter(|id| !id.is_empty()).unwrap_or(b"*");
+        // A browser sends the ends of lines as CR LF, whatever they were.
+        let body = self.fields.text("body").replace("\r\n", "\n");
+        let mut command = self.command("DQ.ADD");
+        command.arg(id).arg(body);
+        if let Some(ms) = self.span("delay")? {
+            command.arg("DELAY").arg(ms);
+        }
+        for (field, option) in [("priority", "PRIORITY"), ("attempts", "ATTEMPTS")] {
+            if !self.fields.text(field).is_empty() {
+                command.arg(option).arg(self.fields.text(field));
+            }
+        }
+        let id = bytes(self.ask(command).await?)?;
+        Ok(Done { words: format!("Added “{}”.", Shown(&id)), id: Some(id) })
+    }
+
+    pub(super) async fn kick(&self) -> std::result::Result<Done, No> {
+        if let Some(id) = self.fields.bytes("id") {
+            return self
+                .to_job(
+                    "DQ.KICKJOB",
+                    id,
+                    &[],
+                    "It is ready now.",
+                    "It is neither dead, delayed nor held.",
+                )
+                .await;
+        }
+        let many = self.fields.number("count").filter(|many| *many > 0);
+        let many = many.ok_or(No::Form("Say how many jobs to kick."))?;
+        let kicked = self.in_parts(many, |part| {
+            let mut command = self.command("DQ.KICK");
+            command.arg("COUNT").arg(part);
+            command
+        });
+        let kicked = kicked.await?;
+        Ok(Done::to_queue(format!("Kicked {}: ready now.", words::jobs(kicked))))
+    }
+
+    pub(super) async fn del(&self) -> std::result::Result<Done, No> {
+        let id = self.fields.bytes("id").ok_or(No::Form("An id is needed."))?;
+        self.to_job("DQ.DEL", id, &[], "Deleted.", "It was gone already.").await
+    }
+
+    /// The lease is the one that the page showed: had the worker given it back and another got it,
+    /// nothing happens.
+    pub(super) async fn release(&self) -> std::result::Result<Done, No> {
+        let id = self.fields.bytes("id").ok_or(No::Form("An id is needed."))?;
+        let lease = self.fields.number("lease").ok_or(No::Form("A lease is needed."))?.to_string();
+        let args = [lease.as_str(), "REASON", "released on dq-board"];
+        self.to_job("DQ.RELEASE", id, &args, "Released.", "Its lease is another by now.").await
+    }
+
+    pub(super) async fn purge(&self) -> std::result::Result<Done, No> {
+        if self.fields.text("confirm") != title(self.queue) {
+            return Err(No::Form("Nothing was purged: what was typed isn't the queue's name."));
+        }
+        let state = self
+            .fields
+            .get("state")
+            .and_then(JobState::named)
+            .ok_or(No::Form("A state is needed."))?;
+        let many = self.fields.number("count").ok_or(No::Form("A count is needed."))?;
+        let older = self.fields.number("older").filter(|ms| *ms > 0);
+        let purged = self.in_parts(many, |part| {
+            let mut command = self.command("DQ.PURGE");
+            command.arg("STATE").arg(state.name()).arg("COUNT").arg(part);
+            if let Some(ms) = older {
+                command.arg("OLDER").arg(ms);
+            }
+            command
+        });
+        let purged = purged.await?;
+        Ok(Done::to_queue(format!("Purged {} in state {}.", words::jobs(purged), state.name())))
+    }
+
+    /// A command that does something to one job, and replies with 1 or 0.
+    async fn to_job(
+        &self,
+        command: &str,
+        id: Vec<u8>,
+        args: &[&str],
+        good: &str,
+        bad: &'static str,
+    ) -> std::result::Result<Done, No> {
+        let mut command = self.command(command);
+        command.arg(&id).arg(args);
+        match number(self.ask(command).await?)? {
+            0 => Err(No::Form(bad)),
+            _ => Ok(Done { words: good.into(), id: Some(id) }),
+        }
+    }
+
+    /// As often as it takes for so many, or as there is time.
+    async fn in_parts(&self, many: u64, command: impl Fn(u64) -> Cmd) -> Result<u64> {
+        let (mut done, began) = (0, Instant::now());
+        while done < many && began.elapsed() < WITHIN {
+            let part = (many - done).min(AT_ONCE);
+            match number(self.ask(command(part)).await?)? {
+                0 => break,
+                more => done += more,
+            }
+        }
+        Ok(done)
+    }
+}

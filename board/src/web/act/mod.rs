@@ -1,0 +1,143 @@
+//! What a reader does to queues: with --writable, each verb a right of its own. An action comes by
+//! POST, from a form of ours, is told in one line of the log, and its outcome on the page that
+//! follows.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `jobs.rs` | adds, kicks, deletes, releases, purges |
+//! | `pause.rs` | pauses and resumes |
+
+mod jobs;
+mod pause;
+
+use axum::body::Bytes;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::Extension;
+use redis::{Cmd, Value};
+
+use super::actions::Deed;
+use super::origin::is_own_form;
+use super::{App, Reader, Shared};
+use crate::args::Verb;
+use crate::bytes::{link, Fields, Shown};
+use crate::server::jobs::ask_one;
+use crate::server::{Result, Trouble};
+
+/// A form that can't be what was meant.
+enum No {
+    Form(&'static str),
+    Server(Trouble),
+}
+
+impl From<Trouble> for No {
+    fn from(trouble: Trouble) -> No {
+        No::Server(trouble)
+    }
+}
+
+/// What was done, in a sentence, and the job that it is about.
+struct Done {
+    words: String,
+    id: Option<Vec<u8>>,
+}
+
+impl Done {
+    fn to_queue(words: String) -> Done {
+        Done { words, id: None }
+    }
+}
+
+pub async fn serve(Extension(app): Shared, headers: HeaderMap, body: Bytes) -> Response {
+    let fields = Fields::parse(&body);
+    if !is_own_form(&headers, app.board.public_url.as_ref())
+        || !app.forms.made(fields.text("token"), &app.reader)
+    {
+        return (StatusCode::FORBIDDEN, "this didn't come from a form of this page: reload it\n")
+            .into_response();
+    }
+    let Some(verb) = fields.get("verb").and_then(Verb::named).filter(|verb| app.may(*verb)) else {
+        let Reader { name, address } = &app.reader;
+        tracing::warn!(from = %address, user = name, verb = %Shown(fields.get("verb").unwrap_or_default()), "refused: no right to do that");
+        return (StatusCode::FORBIDDEN, "you may not do that here\n").into_response();
+    };
+    let Some(queue) = fields.bytes("queue") else {
+        return (StatusCode::BAD_REQUEST, "a queue is needed\n").into_response();
+    };
+    let act = Act { app: &app, queue: &queue, fields: &fields };
+    let done = act.carry_out(verb).await;
+    let id = match &done {
+        Ok(done) => done.id.clone(),
+        Err(_) => fields.bytes("id").filter(|_| verb != Verb::Add),
+    };
+    let (is_good, words) = match done {
+        Ok(done) => (true, done.words),
+        Err(No::Form(why)) => (false, why.to_string()),
+        Err(No::Server(trouble)) => (false, trouble.to_string()),
+    };
+    let group = group_named(&fields).ok().flatten();
+    let (id_of, group) = (id.as_deref(), group.as_deref());
+    let deed = Deed { verb, queue: &queue, id: id_of, group, is_good, words: &words };
+    app.board.actions.note(&app, &deed);
+    let outcome = app.forms.keep(is_good, words).to_string();
+    let outcome = ("outcome", outcome.as_bytes());
+    Redirect::to(&match &id {
+        Some(id) => link("job", &[("queue", &queue), ("id", id), outcome]),
+        None => {
+            // To the part of the queue's page that the form was on.
+            let parts = ["state", "tab", "cursor"].map(|name| Some((name, fields.get(name)?)));
+            let mut to: Vec<(&str, &[u8])> = vec![("name", &queue)];
+            to.extend(parts.into_iter().flatten());
+            to.push(outcome);
+            link("queue", &to)
+        }
+    })
+    .into_response()
+}
+
+struct Act<'a> {
+    app: &'a App,
+    queue: &'a [u8],
+    fields: &'a Fields,
+}
+
+impl Act<'_> {
+    async fn carry_out(&self, verb: Verb) -> std::result::Result<Done, No> {
+        match verb {
+            Verb::Add => self.add().await,
+            Verb::Kick => self.kick().await,
+            Verb::Del => self.del().await,
+            Verb::Release => self.release().await,
+            Verb::Pause => self.pause().await,
+            Verb::Purge => self.purge().await,
+        }
+    }
+
+    /// A number with its unit beside it, in milliseconds; `None` when the field is empty.
+    fn span(&self, name: &str) -> std::result::Result<Option<u64>, No> {
+        let text = self.fields.text(name);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let unit = match self.fields.text(&format!("{name}-unit")) {
+            "ms" => 1,
+            "s" => 1_000,
+            "min" => 60_000,
+            "h" => 3_600_000,
+            "d" => 86_400_000,
+            _ => return Err(No::Form("That is no unit of time.")),
+        };
+        let span = text.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+        span.map(Some).ok_or(No::Form("A span of time must be a whole number."))
+    }
+
+    fn command(&self, name: &str) -> Cmd {
+        let mut command = redis::cmd(name);
+        command.arg(self.queue);
+        command
+    }
+
+    async fn ask(&self, command: Cmd) -> Result<Value> {
+        ask_one(&self.app.watch.deployment, self.app.watch.node_of(self.queue), command).await
+    }
+}
