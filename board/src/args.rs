@@ -145,11 +145,12 @@ pub enum Verb {
     Release,
     Pause,
     Purge,
+    Alter,
 }
 
 impl Verb {
-    pub const ALL: [Verb; 6] =
-        [Verb::Add, Verb::Kick, Verb::Del, Verb::Release, Verb::Pause, Verb::Purge];
+    pub const ALL: [Verb; 7] =
+        [Verb::Add, Verb::Kick, Verb::Del, Verb::Release, Verb::Pause, Verb::Purge, Verb::Alter];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -159,6 +160,7 @@ impl Verb {
             Verb::Release => "release",
             Verb::Pause => "pause",
             Verb::Purge => "purge",
+            Verb::Alter => "alter",
         }
     }
 

@@ -188,6 +188,16 @@ impl Fields {
         self.get(name).map(<[u8]>::to_vec).or_else(in_hex)
     }
 
+    /// A field of any bytes: in hex from a form that knows them, as the pages spell them from a
+    /// person.
+    pub fn spelled(&self, name: &str) -> Option<Vec<u8>> {
+        let typed = self.text(name);
+        match typed.is_empty() {
+            true => self.bytes(name),
+            false => Some(bytes_of(typed).unwrap_or_else(|| typed.into())),
+        }
+    }
+
     /// Whether such a field is there, whatever is in it.
     pub fn has_bytes(&self, name: &str) -> bool {
         self.get(name).is_some() || self.get(&format!("{name}.hex")).is_some()

@@ -14,8 +14,10 @@
 //! | `forecast.rs` | what DQ.FORECAST says |
 //! | `health.rs` | what INFO says of a server that hands out or takes nothing |
 //! | `why.rs` | why a queue hands out nothing, from all of these |
+//! | `alter.rs` | what DQ.ALTER sets |
 
 pub mod about;
+pub mod alter;
 pub mod deployment;
 pub mod deps;
 pub mod forecast;

@@ -113,11 +113,12 @@ fn sink(sink: &Sink) -> Markup {
     } }
 }
 
-pub fn rate(rate: &Rate) -> Markup {
-    html! {
-        (words::number(rate.jobs)) " in " (words::span(rate.per_ms))
-        @if rate.burst > 1 { ", " (words::number(rate.burst)) " at once" }
-    }
+pub fn rate(rate: &Rate) -> String {
+    let burst = match rate.burst {
+        0 | 1 => String::new(),
+        burst => format!(", {} at once", words::number(burst)),
+    };
+    format!("{} in {}{burst}", words::number(rate.jobs), words::span(rate.per_ms))
 }
 
 pub fn times(many: u64) -> String {

@@ -11,7 +11,7 @@ use ring::hmac;
 use subtle::ConstantTimeEq;
 
 use super::live::Page;
-use super::{fields, glossary, layout, words, App, Reader, Shared};
+use super::{fields, glossary, layout, limits, words, App, Reader, Shared};
 use crate::args::Verb;
 use crate::bytes::{excerpt, link, title, Hex};
 use crate::server::groups::Group;
@@ -78,7 +78,7 @@ impl Forms {
 }
 
 /// What a form has in common with all: which queue, which verb, that it is ours.
-fn hidden(app: &App, verb: Verb, queue: &[u8], id: Option<&[u8]>) -> Markup {
+pub fn hidden(app: &App, verb: Verb, queue: &[u8], id: Option<&[u8]>) -> Markup {
     html! {
         input type="hidden" name="token" value=(app.token());
         input type="hidden" name="verb" value=(verb.name());
@@ -99,6 +99,7 @@ pub fn of_queue(app: &App, queue: &[u8], info: &Info, state: JobState) -> Markup
         @if app.may(Verb::Pause) { (pause(app, queue, info)) }
         @if app.may(Verb::Kick) && info.counts.dead > 0 { (kick(app, queue, info)) }
         @if app.may(Verb::Add) { (add(app, queue)) }
+        @if app.may(Verb::Alter) { (limits::panel(queue, info)) }
         @if app.may(Verb::Purge) && info.jobs > 0 { (choose_purge(queue, info, state)) }
     } } }
 }

@@ -11,6 +11,8 @@
 //! | `why.rs` | why nothing comes, in words |
 //! | `front.rs`, `server.rs` | all servers, where there are several; one server |
 //! | `forms.rs`, `act/` | with --writable: forms, and what they do; `actions.rs` what was done, and who did it |
+//! | `limits.rs`, `effects.rs` | limits and defaults: their form, and what a change does, in words |
+//! | `spans.rs` | spans of time in forms |
 //! | `body.rs` | a job's body as text, JSON, hex, and as a download |
 //! | `chart.rs`, `words.rs` | small charts; numbers, spans and times in words |
 //! | `glossary.rs` | what DQ's words mean |
@@ -22,6 +24,7 @@ mod assets;
 mod body;
 mod chart;
 mod deps;
+mod effects;
 mod facts;
 mod forms;
 mod front;
@@ -33,6 +36,7 @@ mod guesses;
 mod history;
 mod job;
 mod layout;
+mod limits;
 mod list;
 mod live;
 mod origin;
@@ -40,6 +44,7 @@ mod overview;
 mod passwords;
 mod queue;
 mod server;
+mod spans;
 mod users;
 mod why;
 mod words;
@@ -222,6 +227,7 @@ fn pages_of(watch: &Arc<Watch>) -> Router {
         .route("/job", get(job::serve))
         .route("/body", get(job::download))
         .route("/purge", get(forms::preview_purge))
+        .route("/limits", get(limits::serve))
         .route("/server", get(server::serve))
         .route("/actions", get(actions::serve))
         .route("/act", post(act::serve).layer(DefaultBodyLimit::max(FORM_MAX)));

@@ -4,9 +4,11 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
+//! | `alter.rs` | sets limits and defaults |
 //! | `jobs.rs` | adds, kicks, deletes, releases, purges |
 //! | `pause.rs` | pauses and resumes |
 
+mod alter;
 mod jobs;
 mod pause;
 
@@ -18,7 +20,7 @@ use redis::{Cmd, Value};
 
 use super::actions::Deed;
 use super::origin::is_own_form;
-use super::{App, Reader, Shared};
+use super::{spans, App, Reader, Shared};
 use crate::args::Verb;
 use crate::bytes::{link, Fields, Shown};
 use crate::server::jobs::ask_one;
@@ -75,7 +77,7 @@ pub async fn serve(Extension(app): Shared, headers: HeaderMap, body: Bytes) -> R
         Err(No::Form(why)) => (false, why.to_string()),
         Err(No::Server(trouble)) => (false, trouble.to_string()),
     };
-    let group = group_named(&fields).ok().flatten();
+    let group = pause::group_named(&fields).ok().flatten();
     let (id_of, group) = (id.as_deref(), group.as_deref());
     let deed = Deed { verb, queue: &queue, id: id_of, group, is_good, words: &words };
     app.board.actions.note(&app, &deed);
@@ -110,25 +112,13 @@ impl Act<'_> {
             Verb::Release => self.release().await,
             Verb::Pause => self.pause().await,
             Verb::Purge => self.purge().await,
+            Verb::Alter => self.alter().await,
         }
     }
 
     /// A number with its unit beside it, in milliseconds; `None` when the field is empty.
     fn span(&self, name: &str) -> std::result::Result<Option<u64>, No> {
-        let text = self.fields.text(name);
-        if text.is_empty() {
-            return Ok(None);
-        }
-        let unit = match self.fields.text(&format!("{name}-unit")) {
-            "ms" => 1,
-            "s" => 1_000,
-            "min" => 60_000,
-            "h" => 3_600_000,
-            "d" => 86_400_000,
-            _ => return Err(No::Form("That is no unit of time.")),
-        };
-        let span = text.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
-        span.map(Some).ok_or(No::Form("A span of time must be a whole number."))
+        spans::read(self.fields, name).map_err(No::Form)
     }
 
     fn command(&self, name: &str) -> Cmd {

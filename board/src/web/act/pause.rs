@@ -3,7 +3,7 @@
 use redis::Cmd;
 
 use super::{Act, Done, No};
-use crate::bytes::{bytes_of, Fields, Shown};
+use crate::bytes::{Fields, Shown};
 use crate::server::replies::number;
 use crate::web::words;
 
@@ -14,11 +14,7 @@ pub fn group_named(fields: &Fields) -> std::result::Result<Option<Vec<u8>>, No> 
     if !fields.has_bytes("group") {
         return Ok(None);
     }
-    let typed = fields.text("group");
-    let name = match typed.is_empty() {
-        true => fields.bytes("group"),
-        false => Some(bytes_of(typed).unwrap_or_else(|| typed.into())),
-    };
+    let name = fields.spelled("group");
     name.filter(|name| !name.is_empty()).map(Some).ok_or(No::Form("Say which group."))
 }
 
