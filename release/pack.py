@@ -30,6 +30,7 @@ PYTHON_PACKAGES = (
     "integrations/kombu-dq",
     "integrations/django-dq",
     "integrations/dramatiq-dq",
+    "integrations/taskiq-dq",
     "clients/python",
 )
 CRATE = "clients/rust"

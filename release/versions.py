@@ -112,6 +112,7 @@ OTHERS = (
     _of_python("integrations/kombu-dq", "kombu_dq"),
     _of_python("integrations/django-dq", "django_dq"),
     _of_python("integrations/dramatiq-dq", "dramatiq_dq"),
+    _of_python("integrations/taskiq-dq", "taskiq_dq"),
 )
 
 

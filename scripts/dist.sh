@@ -4,7 +4,7 @@
 #   libdq-musl.so   for musl (Alpine)
 #   dq-board        static: it needs no libc
 # and packs them into target/dist (release/pack.py), with the wheels and source distributions of kombu-dq,
-# django-dq, dramatiq-dq and dq-client, and dq-client's npm package and .crate. zig is the
+# django-dq, dramatiq-dq, taskiq-dq and dq-client, and dq-client's npm package and .crate. zig is the
 # C compiler and the linker: it brings the headers and the symbols of old glibcs. `scripts/setup.sh dist` installs it.
 #
 # The same sources give the same bytes, wherever they lie and whenever they are built, by the same tools:

@@ -56,6 +56,25 @@ worker.start()
 print(answer.send().get_result(block=True, timeout=60_000), end="")
 worker.stop()
 """,
+    "taskiq-dq": """
+import asyncio, sys
+from datetime import timedelta
+from taskiq.receiver import Receiver
+from taskiq_dq import DQBroker, DQResultBackend
+async def main():
+    backend = DQResultBackend(sys.argv[1])
+    broker = DQBroker(sys.argv[1]).with_result_backend(backend)
+    @broker.task
+    async def answer():
+        return 42
+    finish = asyncio.Event()
+    worker = asyncio.create_task(Receiver(broker, max_async_tasks=1).listen(finish))
+    result = await backend.wait_result((await answer.kiq()).task_id, timedelta(minutes=1))
+    finish.set()
+    await worker
+    print(result.return_value, end="")
+asyncio.run(main())
+""",
 }
 # The module `program` that these import.
 TASKS = """

@@ -10,7 +10,7 @@ from conftest import HERE, TOOLS, VERSION, run
 from harness.paths import ROOT, TARGET
 
 BUILD = TARGET / "dist-build"
-OWN_VERSIONS = ("kombu_dq-", "django_dq-", "dramatiq_dq-", "dq_client-", "dq-client-")
+OWN_VERSIONS = ("kombu_dq-", "django_dq-", "dramatiq_dq-", "taskiq_dq-", "dq_client-", "dq-client-")
 
 
 @pytest.fixture(scope="session")
