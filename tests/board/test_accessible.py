@@ -9,7 +9,7 @@ from board import Board
 from browser import DESK, PHONE, Browser
 from gallery import OPEN_ALL, hang, pages
 from harness.paths import TARGET
-from harness.server import eventually
+from harness.server import Server, eventually
 
 AXE = TARGET / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 
@@ -82,6 +82,25 @@ def test_no_page_has_a_barrier_on_a_phone(board: Board, browser: Browser):
     ):
         browser.open(page)
         assert violations(browser) == [], page
+
+
+def test_no_page_of_several_servers_has_a_barrier(
+    boards: Callable[..., Board], browser: Browser, server: Server, r: redis.Redis
+):
+    hang(r)
+    url = f"redis://127.0.0.1:{server.port}"
+    board = boards("--writable", redis=f"orders={url} mail={url} gone=redis://127.0.0.1:1")
+    eventually(lambda: "no answer since" in board.get("/").text)
+    token = board.get("/on/mail/queue", name="mail").token()
+    for job_id in ("dead", "none"):
+        form = {"token": token, "verb": "kick", "queue": "mail", "id": job_id}
+        assert board.post("/on/mail/act", form).status == 303
+    for size, scheme in ((DESK, "light"), (DESK, "dark"), (PHONE, "dark")):
+        browser.look(size, scheme)
+        for path in ("/", "/on/mail/", "/on/mail/server", "/on/mail/actions", "/on/gone/server"):
+            browser.open(board.link(path))
+            browser.run(OPEN_ALL)
+            assert violations(browser) == [], (path, size, scheme)
 
 
 def test_no_page_of_an_error_has_a_barrier(board: Board, browser: Browser, r: redis.Redis):
