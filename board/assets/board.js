@@ -220,6 +220,15 @@ function find() {
   field.select();
 }
 
+/** The one that lies over the page; what was typed stays in it. */
+function closePanel() {
+  const panel = main.querySelector("details[name=panel][open]");
+  if (!panel) return false;
+  panel.open = false;
+  panel.querySelector("summary").focus();
+  return true;
+}
+
 const KEYS = {
   j: () => move(1),
   k: () => move(-1),
@@ -232,6 +241,7 @@ const KEYS = {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || dialog.open) return;
+  if (event.key === "Escape" && closePanel()) return;
   if (event.target.closest("input, textarea, select")) {
     if (event.key === "Escape") event.target.blur();
     return;

@@ -119,6 +119,13 @@ def test_no_button_moves_when_a_panel_opens(
             assert panel.is_displayed() and panel.rect["x"] >= 0
             assert panel.rect["x"] + panel.rect["width"] <= size[0]
             summary.click()
+        # Escape does, too, and what was typed stays.
+        summary = browser.one(".actions summary")
+        summary.click()
+        field = browser.one(".actions details[open] .panel :is(input:not([type=hidden]), button)")
+        field.send_keys("\ue00c")
+        assert not browser.all(".actions details[open]")
+        assert browser.run("return document.activeElement.localName") == "summary"
         # One closes the other.
         for summary in browser.one(".actions").find_elements("css selector", "summary"):
             summary.click()

@@ -20,7 +20,7 @@ pub fn of(app: &App, name: &[u8], info: &Info, forecast: &Result<Vec<Forecast>>)
         (settings(info))
         (totals(info))
         @if !info.others.is_empty() {
-            section { h2 { "More" } dl.facts { (others(&info.others)) } }
+            section { h2 title="What this dq-board has no words for: the server's DQ is newer" { "More" } dl.facts { (others(&info.others)) } }
         }
     }
 }
@@ -197,11 +197,11 @@ fn totals(info: &Info) -> Markup {
     }
 }
 
-/// Fields that a later DQ has, as it says them.
+/// Fields that a later DQ has, almost as it says them.
 pub fn others(others: &[(String, Field)]) -> Markup {
     html! {
         @for (name, field) in others {
-            dt { (name) }
+            dt { (name.replace('-', " ")) }
             dd { @match field {
                 Field::Nil => "–",
                 Field::Number(number) => (words::number(*number)),

@@ -122,6 +122,7 @@ fn keys() -> Markup {
         ("n  p", "the next, the previous page"),
         ("1 … 8", "on a queue's page: its states, its schedules, its groups"),
         ("u", "up: from a job to its queue, from a queue to all queues"),
+        ("Esc", "close the open panel"),
         ("?", "this list"),
     ];
     html! {
