@@ -76,6 +76,7 @@ def pages(board: Board) -> list[str]:
         board.link("/job", queue="x" * 300, id="y" * 300),
         board.link("/job", queue="full", id="a", body="text"),
         board.link("/purge", queue="mail", state="dead"),
+        board.link("/limits", queue="mail", concurrency=1),
         board.link("/server"),
         board.link("/actions"),
         board.link("/queue", name="none"),

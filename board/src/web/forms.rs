@@ -172,7 +172,7 @@ pub fn of_group(app: &App, queue: &[u8], group: &Group, cursor: u64) -> Markup {
                 button name="resume" value="1" aria-label={ "Resume the group " (name) } { "Resume" }
             }
         } @else {
-            details { summary aria-label={ "Pause the group " (name) } { "Pause…" }
+            details name="panel" { summary aria-label={ "Pause the group " (name) } { "Pause…" }
                 form.panel action="act" method="post" {
                     (hidden_of_groups(app, queue, cursor))
                     input type="hidden" name="group.hex" value=(Hex(&group.name));

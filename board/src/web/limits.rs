@@ -133,7 +133,7 @@ pub fn in_words(change: &Change) -> String {
 /// Beside a queue's name.
 pub fn panel(queue: &[u8], info: &Info) -> Markup {
     html! {
-        details #limits { summary { "Limits…" }
+        details #limits name="panel" { summary { "Limits…" }
             (form(queue, info, &Change::default()))
         }
     }
