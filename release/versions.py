@@ -81,6 +81,8 @@ MODULE = Package(
         Place(INSTALL, rf"as a number, [0-9]+ for {NUMBER}"),
         Place(INSTALL, rf"git tag --verify v{NUMBER}"),
         Place("kubernetes/autoscaling/board.yaml", rf"/dq-board:{NUMBER}$"),
+        Place("helm/dq/Chart.yaml", rf'^(?:version|appVersion): "?{NUMBER}"?$'),
+        Place("helm/dq/README.md", rf"/(?:redis-dq|dq-board):{NUMBER}\b"),
         Place("helm/dq/Chart.yaml", rf"^version: {NUMBER}$"),
         Place("helm/dq/Chart.yaml", rf'^appVersion: "{NUMBER}"$'),
         Place("helm/dq/README.md", rf"/(?:redis-dq|dq-board):{NUMBER}\b"),

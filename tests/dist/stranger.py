@@ -164,11 +164,11 @@ def packages(dist: Path) -> list[Path]:
     return [dist / f"{name}_{VERSION}_{arch}.deb" for name in ("dq-module", "dq-board")]
 
 
-def enable(machine: Machine, family: str) -> None:
+def enable(machine: Machine) -> None:
     """As the page says. There is no systemd here, and the server has another port."""
     for line in block("Debian packages", "MODULE LIST"):
         if not line.startswith(("systemctl ", "redis-cli ")):
-            machine.sh(line.replace("/etc/redis/redis.conf", f"/etc/{family}/{family}.conf"))
+            machine.sh(line)
 
 
 def start_server(machine: Machine, family: str) -> str:
@@ -234,13 +234,14 @@ def test_the_packages_on_a_bare_machine_with_its_own_redis(machine: Machine, dis
     (install,) = block("Debian packages", "apt install")
     machine.sh(without_options(install))
     machine.sh(without_options(install.replace("dq-module", "dq-board")))
-    enable(machine, "redis")
+    enable(machine)
     cli = start_server(machine, "redis")
     jobs_come(machine, cli)
     board_shows_it(machine, cli, "/usr/bin/dq-board")
     assert machine.sh("dpkg --verify dq-module dq-board") == ""
     machine.stop()
-    machine.sh("apt-get remove --yes dq-module dq-board")
+    warned = machine.sh("apt-get purge --yes dq-module dq-board 2>&1")
+    assert "a server is still configured to load DQ" in warned
     left = machine.sh(
         "find / -xdev -path /proc -prune -o -path /root -prune -o -name '*dq*' -print"
     )
@@ -252,7 +253,7 @@ def test_the_packages_on_a_bare_machine_with_its_own_redis(machine: Machine, dis
 def test_the_packages_on_a_bare_machine_with_its_own_valkey(machine: Machine, dist: Path) -> None:
     machine.copy(*packages(dist))
     machine.sh(f"{INSTALL} valkey-server ./dq-module_*.deb ./dq-board_*.deb")
-    enable(machine, "valkey")
+    enable(machine)
     cli = start_server(machine, "valkey")
     jobs_come(machine, cli)
     board_shows_it(machine, cli, "/usr/bin/dq-board")
@@ -265,7 +266,6 @@ def test_the_archive_on_a_bare_machine(machine: Machine, dist: Path) -> None:
     machine.sh(f"{INSTALL} redis-server")
     for line in block("Archives", "tar xzf"):
         machine.sh(line.replace("linux-x86_64", f"linux-{HERE}"))
-    enable(machine, "redis")
     cli = start_server(machine, "redis")
     jobs_come(machine, cli)
     board_shows_it(machine, cli, f"/root/dq-{VERSION}-linux-{HERE}/dq-board")
@@ -301,7 +301,7 @@ def test_the_python_client_on_a_bare_machine(machine: Machine, dist: Path, tmp_p
     run(*pip, "--dest", wheels, "redis", "async-timeout")
     machine.copy(*packages(dist), wheel, *wheels.iterdir())
     machine.sh(f"{INSTALL} redis-server python3-venv ./dq-module_*.deb")
-    enable(machine, "redis")
+    enable(machine)
     cli = start_server(machine, "redis")
     machine.sh("python3 -m venv venv")
     machine.sh("venv/bin/pip install --quiet --no-index --find-links . ./dq_client-*.whl redis")
