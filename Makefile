@@ -203,12 +203,12 @@ test-dist: build ## build a release and test its files: servers, dpkg, qemu, a s
 	scripts/dist.sh $(DIST_ARCH) || [[ $$? == 3 ]]
 	$(python) -m pytest tests/dist $(ARGS)
 
-release: ## check, build and describe a release, in target/release-VERSION (VERSION=0.3.0 CI=COMMIT BUILDER=URI; DRY_RUN=1 builds nothing)
+release: ## check, build and describe a release, in target/release-VERSION or OUT (VERSION=0.3.0 CI=COMMIT BUILDER=URI; DRY_RUN=1 builds nothing)
 	@[[ -n "$(VERSION)" ]] || { echo "which version? VERSION=0.3.0" >&2; exit 2; }
 	$(if $(DRY_RUN),,@scripts/setup.sh dist)
 	$(release) check $(VERSION) --ci "$(CI)" $(if $(DRY_RUN),--dry-run)
 	$(if $(DRY_RUN),,scripts/dist.sh)
-	$(release) papers $(VERSION) --dist "$(or $(DIST_OUT),target/dist)" --ci "$(CI)" $(if $(DRY_RUN),--dry-run) $(if $(BUILDER),--builder "$(BUILDER)")
+	$(release) papers $(VERSION) --dist "$(or $(DIST_OUT),target/dist)" --ci "$(CI)" $(if $(DRY_RUN),--dry-run) $(if $(OUT),--out "$(OUT)") $(if $(BUILDER),--builder "$(BUILDER)")
 
 # Whatever of the three distributions can be had here; target/images keeps their root folders.
 test-install: ## install what `make dist` made on a bare Debian and Ubuntu, by the commands of docs/install.md (some minutes)

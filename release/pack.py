@@ -26,13 +26,6 @@ ROOT = Path(__file__).resolve().parents[1]
 ZIG = Path(ziglang.__file__).parent
 GLIBC = "2.28"
 
-PYTHON_PACKAGES = (
-    "integrations/kombu-dq",
-    "integrations/django-dq",
-    "integrations/dramatiq-dq",
-    "integrations/taskiq-dq",
-    "clients/python",
-)
 CRATE = "clients/rust"
 NPM_PACKAGE = ROOT / "clients" / "typescript"
 
@@ -84,8 +77,8 @@ def main() -> None:
     version = released_version()
     for arch in options.archs:
         pack(arch, version, options.build, options.out, epoch)
-    for folder in PYTHON_PACKAGES:
-        pack_python(folder, options.out)
+    for package in versions.PYTHON:
+        pack_python(package.name, options.out)
     pack_crate(CRATE, options.build, options.out)
     pack_npm(options.build / "typescript", options.out)
     made = {path.name: path.read_bytes() for path in options.out.iterdir()}

@@ -111,19 +111,8 @@ def expected(root: Path, version: str, architectures: tuple[str, ...]) -> set[st
             for package in ("dq-module", "dq-board")
         }
     for package in versions.OTHERS:
-        own = package.version(root)
-        if package.name == "clients/rust":
-            names.add(f"dq-client-{own}.crate")
-        elif package.name == "clients/typescript":
-            names.add(f"dq-client-{own}.tgz")
-        else:
-            module = "dq_client" if package.name == "clients/python" else _module(package.name)
-            names |= {f"{module}-{own}-py3-none-any.whl", f"{module}-{own}.tar.gz"}
+        names |= {file.format(package.version(root)) for file in package.files}
     return names
-
-
-def _module(folder: str) -> str:
-    return Path(folder).name.replace("-", "_")
 
 
 def incomplete(

@@ -26,10 +26,11 @@ class Place:
 
 @dataclass(frozen=True)
 class Package:
-    """Its first place is where its version comes from."""
+    """Its first place is where its version comes from. `files` is what is released of it alone."""
 
     name: str
     places: tuple[Place, ...]
+    files: tuple[str, ...] = ()
 
     def version(self, root: Path) -> str:
         return next(iter(self.places[0].told(root)), "none")
@@ -63,6 +64,7 @@ def _of_python(folder: str, module: str) -> Package:
             Place(f"{folder}/src/{module}/__init__.py", rf'^__version__ = "{NUMBER}"$'),
             Place(INSTALL, rf"\b{module}-{NUMBER}-py3"),
         ),
+        (f"{module}-{{}}-py3-none-any.whl", f"{module}-{{}}.tar.gz"),
     )
 
 
@@ -81,8 +83,6 @@ MODULE = Package(
         Place(INSTALL, rf"as a number, [0-9]+ for {NUMBER}"),
         Place(INSTALL, rf"git tag --verify v{NUMBER}"),
         Place("kubernetes/autoscaling/board.yaml", rf"/dq-board:{NUMBER}$"),
-        Place("helm/dq/Chart.yaml", rf'^(?:version|appVersion): "?{NUMBER}"?$'),
-        Place("helm/dq/README.md", rf"/(?:redis-dq|dq-board):{NUMBER}\b"),
         Place("helm/dq/Chart.yaml", rf"^version: {NUMBER}$"),
         Place("helm/dq/Chart.yaml", rf'^appVersion: "{NUMBER}"$'),
         Place("helm/dq/README.md", rf"/(?:redis-dq|dq-board):{NUMBER}\b"),
@@ -90,8 +90,15 @@ MODULE = Package(
 )
 
 # These have versions of their own.
-OTHERS = (
+PYTHON = (
     _of_python("clients/python", "dq_client"),
+    _of_python("integrations/kombu-dq", "kombu_dq"),
+    _of_python("integrations/django-dq", "django_dq"),
+    _of_python("integrations/dramatiq-dq", "dramatiq_dq"),
+    _of_python("integrations/taskiq-dq", "taskiq_dq"),
+)
+OTHERS = (
+    *PYTHON,
     Package(
         "clients/rust",
         (
@@ -99,6 +106,7 @@ OTHERS = (
             _of_lock("clients/rust/Cargo.lock", "dq-client"),
             Place(INSTALL, rf"\bdq-client-{NUMBER}\.crate"),
         ),
+        ("dq-client-{}.crate",),
     ),
     Package(
         "clients/typescript",
@@ -110,11 +118,8 @@ OTHERS = (
             ),
             Place(INSTALL, rf"\bdq-client-{NUMBER}\.tgz"),
         ),
+        ("dq-client-{}.tgz",),
     ),
-    _of_python("integrations/kombu-dq", "kombu_dq"),
-    _of_python("integrations/django-dq", "django_dq"),
-    _of_python("integrations/dramatiq-dq", "dramatiq_dq"),
-    _of_python("integrations/taskiq-dq", "taskiq_dq"),
 )
 
 

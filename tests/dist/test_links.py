@@ -55,7 +55,9 @@ def test_pages_of_the_sources_are_named_where_they_are_not_linked(unpacked: Path
     assert (unpacked / "examples/python/worker.py").exists()
 
 
-@pytest.mark.parametrize("package", ["kombu_dq", "django_dq", "dramatiq_dq", "taskiq_dq", "dq_client"])
+@pytest.mark.parametrize(
+    "package", ["kombu_dq", "django_dq", "dramatiq_dq", "taskiq_dq", "dq_client"]
+)
 def test_a_python_package_has_no_links_into_the_sources(dist: Path, package: str) -> None:
     """Its page is shown where packages are listed."""
     (wheel,) = dist.glob(f"{package}-*.whl")

@@ -94,13 +94,17 @@ def test_nothing_is_wrong_with_what_can_be_released(sources: Path) -> None:
     ids=lambda it: it.name if isinstance(it, versions.Package) else f"{it.path}-{it.pattern}",
 )
 def test_each_place_with_another_version_is_found(
-    clone: Path, package: versions.Package, place: versions.Place
+    sources: Path, package: versions.Package, place: versions.Place
 ) -> None:
-    text = (clone / place.path).read_text()
+    file = sources / place.path
+    text = file.read_text()
     told = next(place.found(text))
-    (clone / place.path).write_text(text[: told.start(1)] + "98.7.6" + text[told.end(1) :])
-    committed(clone)
-    assert any(place.path in problem and "98.7.6" in problem for problem in problems(clone))
+    try:
+        file.write_text(text[: told.start(1)] + "98.7.6" + text[told.end(1) :])
+        found = list(checks.versions_agree(Candidate(sources, VERSION)))
+    finally:
+        file.write_text(text)
+    assert any(place.path in problem and "98.7.6" in problem for problem in found)
 
 
 def test_a_place_that_names_no_version_any_more_is_found(clone: Path) -> None:
@@ -109,6 +113,15 @@ def test_a_place_that_names_no_version_any_more_is_found(clone: Path) -> None:
     )
     committed(clone)
     assert problems(clone) == ["kubernetes/autoscaling/board.yaml names no version of DQ"]
+
+
+def test_all_packages_of_the_sources_are_released() -> None:
+    folders = [
+        *(path.parent for path in (ROOT / "integrations").glob("*/pyproject.toml")),
+        *(path for path in (ROOT / "clients").iterdir() if path.name != "contract"),
+    ]
+    released = {package.name for package in versions.OTHERS}
+    assert released == {str(path.relative_to(ROOT)) for path in folders}
 
 
 def test_nothing_is_packed_under_two_versions(clone: Path) -> None:
@@ -343,20 +356,27 @@ def test_papers_are_refused_when_the_sources_have_changed_while_they_were_built(
 
 
 @pytest.fixture(scope="module")
-def dry_run(dist: Path) -> Path:
+def dry_run(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dry run of `make release` on what was built, whatever of a release these sources lack."""
+    out = tmp_path_factory.mktemp("release") / "out"
+    settings = {"DRY_RUN": "1", "VERSION": VERSION, "DIST_OUT": dist, "OUT": out}
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))
     }
-    command = ["make", "-C", ROOT, "release", "DRY_RUN=1", f"VERSION={VERSION}", f"DIST_OUT={dist}"]
-    told = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    told = subprocess.run(
+        ["make", "-C", ROOT, "release", *(f"{name}={value}" for name, value in settings.items())],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
     assert told.returncode == 0, told.stdout + told.stderr
-    return ROOT / "target/release-dry-run"
+    return out
 
 
-def test_a_dry_run_tags_nothing(dry_run: Path) -> None:
+def test_a_dry_run_tags_nothing(request: pytest.FixtureRequest) -> None:
     before = git(ROOT, "tag")
-    assert dry_run.is_dir()
+    assert request.getfixturevalue("dry_run").is_dir()
     assert git(ROOT, "tag") == before
 
 
