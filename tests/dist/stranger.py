@@ -20,6 +20,7 @@ import pytest
 from conftest import HERE, VERSION, run
 from harness.paths import ROOT, TARGET
 from harness.ports import free_port
+from test_debian import MODULE
 
 IMAGES = TARGET / "images"
 PAGE = (ROOT / "docs" / "install.md").read_text()
@@ -221,6 +222,12 @@ def board_shows_it(machine: Machine, cli: str, program: str) -> None:
         time.sleep(0.1)
 
 
+def has_manuals(machine: Machine) -> None:
+    machine.sh(f"{INSTALL} man-db")
+    for page in ("dq-module", "dq-board", "dq-exporter"):
+        assert "DESCRIPTION" in machine.sh(f"man --pager=cat {page}")
+
+
 def without_options(line: str) -> str:
     """apt asks before it installs more than it was told to."""
     return line.replace("apt install", INSTALL)
@@ -239,11 +246,15 @@ def test_the_packages_on_a_bare_machine_with_its_own_redis(machine: Machine, dis
     jobs_come(machine, cli)
     board_shows_it(machine, cli, "/usr/bin/dq-board")
     assert machine.sh("dpkg --verify dq-module dq-board") == ""
+    has_manuals(machine)
     machine.stop()
-    warned = machine.sh("apt-get purge --yes dq-module dq-board 2>&1")
-    assert "a server is still configured to load DQ" in warned
+    # A server doesn't start without a module that its configuration names.
+    machine.sh("dq-module disable")
+    # With the settings in /etc/default, which `remove` keeps.
+    machine.sh("apt-get purge --yes dq-module dq-board")
+    assert start_server(machine, "redis")
     left = machine.sh(
-        "find / -xdev -path /proc -prune -o -path /root -prune -o -name '*dq*' -print"
+        "find / -xdev -path /proc -prune -o -path /root -prune -o -path /var/cache/man -prune -o -name '*dq*' -print"
     )
     assert [path for path in left.split() if re.search(r"dq-board|dq-module|libdq", path)] == []
 
@@ -266,6 +277,8 @@ def test_the_archive_on_a_bare_machine(machine: Machine, dist: Path) -> None:
     machine.sh(f"{INSTALL} redis-server")
     for line in block("Archives", "tar xzf"):
         machine.sh(line.replace("linux-x86_64", f"linux-{HERE}"))
+    # As the section "Settings" of the page says.
+    machine.sh(f"echo loadmodule /{MODULE} >> /etc/redis/redis.conf")
     cli = start_server(machine, "redis")
     jobs_come(machine, cli)
     board_shows_it(machine, cli, f"/root/dq-{VERSION}-linux-{HERE}/dq-board")
