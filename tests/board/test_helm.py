@@ -62,6 +62,9 @@ VARIANTS: dict[str, Manifest] = {
             "allow": ["kick", "pause"],
             "publicUrl": "https://dq.example/",
             "extraArgs": ["--metrics-match", "mail*"],
+            "usersSecret": "users",
+            "extraVolumes": [{"name": "logs", "emptyDir": {}}],
+            "extraVolumeMounts": [{"name": "logs", "mountPath": "/var/lib/dq-board"}],
             **PLACED,
         },
         "imagePullSecrets": [{"name": "registry"}],
@@ -279,7 +282,13 @@ def test_the_chart_knows_each_verb_and_option_of_the_board() -> None:
     (deployment,) = of_kind(rendered(VARIANTS["valkey"]), "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     options = [arg for arg in container["args"] if arg.startswith("--")]
-    assert len(options) == 5
+    assert len(options) == 6
+    # One of the two, or dq-board refuses to listen.
+    assert "--users" in options and "DQ_BOARD_AUTH" not in [e["name"] for e in container["env"]]
+    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    assert container["args"][container["args"].index("--users") + 1] == f"{mounts['users']}/users"
+    volumes = deployment["spec"]["template"]["spec"]["volumes"]
+    assert {volume["name"] for volume in volumes} == mounts.keys() == {"users", "logs"}
     assert all(f"{option} " in told or f"{option}\n" in told for option in options)
 
 

@@ -6,7 +6,8 @@
   "del" "+dq.del"
   "release" "+dq.release"
   "pause" "+dq.pause +dq.resume"
-  "purge" "+dq.purge" -}}
+  "purge" "+dq.purge"
+  "alter" "+dq.alter" -}}
 ~* +hello +scan +info +dq.info +dq.get +dq.peek +dq.scan +dq.forecast +dq.groups +dq.deps
 {{- if .Values.board.writable -}}
 {{- range .Values.board.allow | default (keys $verbs | sortAlpha) }} {{ index $verbs . }}{{ end -}}
