@@ -60,6 +60,18 @@ def test_a_value_that_json_has_not_is_a_failure(worker: Program) -> None:
     assert [error.exception_class for error in result.errors] == [TypeError]
 
 
+def test_a_value_that_is_too_long_is_a_failure_at_once(worker: Program) -> None:
+    assert len(finished(tasks.give.enqueue(1 << 19)).return_value) == 1 << 19
+    result = finished(tasks.give.enqueue(1 << 20))
+    assert result.status == TaskResultStatus.FAILED
+    (error,) = result.errors
+    assert error.exception_class is NoOutcome
+    assert error.traceback == (
+        "the result is refused: body must be at most 1048576 bytes long (dq.max-body-bytes)"
+    )
+    assert (result.attempts, tasks.told()) == (1, ["ran", "ran"])
+
+
 def test_a_task_is_told_of_itself(worker: Program) -> None:
     result = finished(tasks.about.enqueue())
     assert result.return_value == [result.id, 1, "RUNNING"]

@@ -48,7 +48,7 @@ class Runner:
                 raise self._failed(job, record, result, error) from error
             succeed(result, **told)
             self._send(task_finished, result)
-            return Done(told)
+            return Done(told, refused=_refused)
 
     def _failed(
         self, job: RunningJob, record: Record, result: AnyResult, error: BaseException
@@ -71,6 +71,11 @@ class Runner:
     def _send(self, signal: Any, result: AnyResult) -> None:
         """A receiver that raises is logged by Django, and changes nothing: the task has run."""
         signal.send_robust(type(self._backend), task_result=result)
+
+
+def _refused(error: Exception) -> Bury:
+    """The value is longer than the server takes: it would be at the next attempt, too."""
+    return Bury(f"the result is refused: {error}")
 
 
 def _called(result: AnyResult) -> Any:

@@ -48,6 +48,12 @@ def about(context: TaskContext[Any, Any]) -> list[Any]:
     return [result.id, context.attempt, result.status]
 
 
+@task(retries=2)  # type: ignore[call-overload]
+def give(length: int) -> str:
+    tell("ran")
+    return "x" * length
+
+
 @task
 def refuse(word: str) -> None:
     raise LookupError(word)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
@@ -29,6 +29,9 @@ class Done:
     keep: timedelta | None = None
     #: Jobs that are added in the same step.
     add: Sequence[Add] = ()
+    #: What is raised in its place when the server refuses it, as its result is too long; without it
+    #: the job is released, with the server's words as the reason.
+    refused: Callable[[Exception], Retry | Bury] | None = None
 
 
 class Retry(Exception):
@@ -67,6 +70,7 @@ class Settlement:
     job: Delivery
     name: Name
     command: Command[Any] | None = None
+    refused: Callable[[Exception], Retry | Bury] | None = None
 
     @property
     def is_finish(self) -> bool:
@@ -80,7 +84,7 @@ def of_return(key: Key, job: Delivery, value: Any) -> Settlement:
     command = commands.done(
         key, job.id, _lease(job), result=done.result, keep=done.keep, add=done.add
     )
-    return Settlement(job, "done", command)
+    return Settlement(job, "done", command, done.refused)
 
 
 def of_error(key: Key, job: Delivery, error: BaseException) -> Settlement:

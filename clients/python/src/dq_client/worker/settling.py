@@ -94,7 +94,8 @@ class Settler:
         if settlement.is_finish or settlement.name != "done":
             raise reply
         # A DONE is refused: its result is too long, the id of one of its jobs is taken.
-        return [outcomes.of_error(self._keys[settlement.job.key], settlement.job, reply)]
+        error = settlement.refused(reply) if settlement.refused else reply
+        return [outcomes.of_error(self._keys[settlement.job.key], settlement.job, error)]
 
 
 def parts(finished: list[Settlement]) -> list[list[Settlement]]:
