@@ -167,6 +167,7 @@ test-frameworks: build ## check and test the packages for frameworks, with the f
 
 test-guides: build ## run the code of docs/migrate, with the systems that it comes from
 	@scripts/setup.sh guides
+	scripts/test_typescript.sh build
 	cd tests/guides && ../../target/guides/venv/bin/python -m pytest $(ARGS)
 
 test-celery: build ## run Celery's own integration cases on DQ, beside Redis (about forty minutes; SIDES=dq for DQ alone)

@@ -94,6 +94,7 @@ main() {
       install_packages
       make_venv
       gather_servers
+      make_typescript
       gather_peers
       ;;
     dist | test-dist)

@@ -56,7 +56,7 @@ make_bench_clients_venv() {
 gather_peers() {
   local sources=tests/guides guides=target/guides
   local -a made_from=("$sources/requirements.txt" "$sources/package-lock.json"
-    integrations/kombu-dq/pyproject.toml clients/python/pyproject.toml)
+    integrations/kombu-dq/pyproject.toml clients/python/pyproject.toml clients/typescript/package.json)
   cat "${made_from[@]}" | cmp -s - $guides/made-from && return
   say "installing $sources/requirements.txt and $sources/package.json into $guides"
   rm -rf $guides
@@ -68,5 +68,7 @@ gather_peers() {
   cp $sources/package.json $sources/package-lock.json $guides
   npm --prefix $guides install --omit=optional --no-save --silent --no-fund --no-audit ||
     fail "npm install failed, see above"
+  # As it stands here: `scripts/test_typescript.sh build` makes it.
+  ln -s ../../typescript $guides/node_modules/dq-client
   cat "${made_from[@]}" >$guides/made-from
 }
