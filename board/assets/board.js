@@ -64,6 +64,7 @@ function show(title, html) {
   bring(main, page.body);
   cameFrom();
   mark();
+  main.dispatchEvent(new Event("shown"));
 }
 
 /** Makes what is in `old` like what is in `fresh`, touching only what differs. */

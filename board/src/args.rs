@@ -125,6 +125,23 @@ pub struct Args {
     /// How many queues are known at a time.
     #[arg(long, value_name = "N", default_value_t = 200_000)]
     pub max_queues: usize,
+
+    /// Keep the charts in this file, so that a restart doesn't forget them.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["prometheus", "metrics_only"])]
+    pub history: Option<PathBuf>,
+
+    /// Of how many queues charts are kept: of those in which something happened last.
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    pub history_queues: usize,
+
+    /// Draw charts from this Prometheus, which scrapes /metrics: http[s]://[user:password@]host[:port][/path].
+    #[arg(long, value_name = "URL", env = "DQ_BOARD_PROMETHEUS", hide_env_values = true)]
+    pub prometheus: Option<String>,
+
+    /// With --prometheus: only series that have these labels, such as instance="board:8377". Needed
+    /// where it has queues of several servers.
+    #[arg(long, value_name = "LABELS", requires = "prometheus", default_value = "")]
+    pub prometheus_match: String,
 }
 
 /// A server that --redis names.
@@ -254,6 +271,15 @@ impl Args {
             return Err("--redis is empty".into());
         }
         Ok(targets)
+    }
+
+    /// How many queues have charts. With --prometheus that has them.
+    pub fn max_charts(&self) -> usize {
+        if self.prometheus.is_some() || self.metrics_only {
+            0
+        } else {
+            self.history_queues
+        }
     }
 
     /// The files of the --tls options.

@@ -208,6 +208,18 @@ impl Fields {
         self.get(name).and_then(|value| std::str::from_utf8(value).ok()).unwrap_or_default()
     }
 
+    /// `path` with these fields, without one that tells what came of an action, and with another value
+    /// of one.
+    pub fn link(&self, path: &str, name: &str, value: &str) -> String {
+        let others = self.0.iter().filter(|(key, _)| key != name.as_bytes() && key != b"outcome");
+        let mut fields: Vec<(&str, &[u8])> = others
+            .filter_map(|(key, value)| Some((std::str::from_utf8(key).ok()?, value.as_slice())))
+            .filter(|(key, _)| key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.'))
+            .collect();
+        fields.push((name, value.as_bytes()));
+        link(path, &fields)
+    }
+
     pub fn number(&self, name: &str) -> Option<u64> {
         self.text(name).parse().ok()
     }
@@ -245,6 +257,8 @@ mod tests {
         assert_eq!(fields.get("id"), Some(&b"a&b=c+d %2e"[..]));
         assert_eq!(fields.get("none"), None);
         assert_eq!(Fields::parse(b"id=a+b&&x").get("id"), Some(&b"a b"[..]));
+        let fields = Fields::parse(b"name=a%26b&span=day&outcome=7&%22%3E=x&state=dead");
+        assert_eq!(fields.link("queue", "span", "week"), "queue?name=a%26b&state=dead&span=week");
 
         let form = format!("id.hex={}&odd.hex=abc&no.hex=zz", Hex(&every));
         let fields = Fields::parse(form.as_bytes());

@@ -1,6 +1,6 @@
 //! dq-board: a web page and Prometheus metrics for DQ. See docs/board.md.
 //!
-//! Imports run one way: `main → {web, keda} → {serve, metrics, watch} → server`, all of them → `bytes`,
+//! Imports run one way: `main → {web, keda} → {serve, prometheus → metrics, watch} → server`, all of them → `bytes`,
 //! `args` → `address`.
 
 mod address;
@@ -11,6 +11,7 @@ mod keda;
 #[cfg(test)]
 mod manual;
 mod metrics;
+mod prometheus;
 mod serve;
 mod server;
 mod watch;
@@ -26,7 +27,7 @@ use tokio::signal::unix::{signal, SignalKind};
 use args::{Args, Target};
 use serve::Protocol;
 use server::deployment::Deployment;
-use watch::Watch;
+use watch::{Keeper, Watch};
 use web::Board;
 
 #[tokio::main]
@@ -57,6 +58,8 @@ async fn run() -> Result<(), String> {
     // Which cryptography TLS uses has to be said once; this one needs nothing but a C compiler.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let servers = servers(&args)?;
+    let keeper =
+        args.history.as_ref().map(|path| Keeper::open(path, servers.clone())).transpose()?;
     let board = Board::new(&args, servers.clone())?;
     let followed = board.clone();
     tokio::spawn(async move { followed.follow_users().await });
@@ -67,6 +70,9 @@ async fn run() -> Result<(), String> {
     servers.iter().for_each(|watch| {
         tokio::spawn(watch.clone().poll());
     });
+    if let Some(keeper) = &keeper {
+        tokio::spawn(keeper.clone().keep());
+    }
     if let Some(listener) = keda_listener(&args).await? {
         tokio::spawn(serve::serve(listener, Protocol::Grpc, keda::router(servers.clone())));
     }
@@ -78,8 +84,12 @@ async fn run() -> Result<(), String> {
     // Streams never end by themselves: they are cut off, not waited for.
     tokio::select! {
         never = serve::serve(listener, Protocol::Http, router) => match never {},
-        () = told_to_stop() => Ok(()),
+        () = told_to_stop() => {}
     }
+    if let Some(keeper) = keeper {
+        keeper.save();
+    }
+    Ok(())
 }
 
 /// From a person without an echo, or from a pipe: a line.
@@ -102,7 +112,7 @@ fn servers(args: &Args) -> Result<Arc<[Arc<Watch>]>, String> {
     let certificates = args.certificates()?;
     let watch = |target: Target| {
         let deployment = Deployment::new(&target.url, &target.sentinels, certificates.clone())?;
-        Ok(Arc::new(Watch::new(target.name, deployment, args.max_queues)))
+        Ok(Arc::new(Watch::new(target.name, deployment, args.max_queues, args.max_charts())))
     };
     args.targets()?.into_iter().map(watch).collect()
 }

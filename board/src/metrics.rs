@@ -21,7 +21,8 @@ use prometheus_client::registry::{Registry, Unit};
 
 pub use choice::Choice;
 pub use format::Format;
-use write::{label, seconds, Labels, Metrics, Queue, Server};
+pub use write::label;
+use write::{seconds, Labels, Metrics, Queue, Server};
 
 use crate::server::forecast::{Due, DUE_WITHIN};
 use crate::server::queue::{Info, Lateness, State, Totals};
@@ -304,7 +305,7 @@ mod tests {
         let deployment = Deployment::new("redis://127.0.0.1:1", &[], certificates).unwrap();
         let client = redis::Client::open("redis://127.0.0.1:1").unwrap();
         let node = Arc::new(Node::new("127.0.0.1:1".into(), client));
-        let watch = Arc::new(Watch::new(String::new(), deployment, 10));
+        let watch = Arc::new(Watch::new(String::new(), deployment, 10, 10));
         let args = Args::parse_from([&["dq-board"], options].concat());
         for (name, info) in queues {
             watch.note_for_tests(&name.as_bytes().into(), info.clone(), &node);

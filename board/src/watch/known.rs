@@ -5,6 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::charts::{Charts, Step};
 use super::history::History;
 use crate::server::forecast::Due;
 use crate::server::health::Health;
@@ -14,12 +15,19 @@ use crate::server::Name;
 
 /// Longer names don't fit into a URL: such queues are only counted.
 const NAME_MAX: usize = 4_096;
-/// Queues of which the last hour is kept: about a kilobyte each.
+/// Queues that have a small chart of the last hour: about a kilobyte each.
 const HISTORIES_MAX: usize = 10_000;
 /// A queue whose oldest ready job is so old is stuck: a worker that lives would have taken it.
 const STUCK_MS: u64 = 60_000;
 /// Rates are taken over at least so long.
 const RATE_OVER: Duration = Duration::from_millis(1_500);
+
+/// When a queue was asked about.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    pub at: Instant,
+    pub ms: u64,
+}
 
 /// One queue.
 #[derive(Debug)]
@@ -35,6 +43,8 @@ pub struct Reading {
     pub is_denied: bool,
     read_at: Option<Instant>,
     base: Option<(Instant, Totals)>,
+    /// It was made after all others had been found: all that it counts is news.
+    is_new: bool,
     pass: u64,
 }
 
@@ -98,6 +108,7 @@ pub struct Known {
     pub has_passed: bool,
     pub sums: Sums,
     pub servers: Vec<ServerFacts>,
+    pub charts: Charts,
 }
 
 impl Reading {
@@ -105,10 +116,15 @@ impl Reading {
         self.read_at.is_some_and(|at| at.elapsed() < fresh)
     }
 
-    fn take(&mut self, info: Info, now: Instant, now_ms: u64) {
-        let was = self.info.as_ref().map(|info| info.totals.popped);
-        let popped = was.map_or(0, |was| info.totals.popped.saturating_sub(was));
+    /// Also tells what has happened since the last time, where that can be told.
+    fn take(&mut self, info: Info, now: Instant, now_ms: u64) -> Option<Step> {
+        let step = match &self.info {
+            Some(was) => Step::between(was, &info),
+            None => self.is_new.then(|| Step::from_start(&info)),
+        };
+        self.is_new = false;
         if let Some(history) = &mut self.history {
+            let [_, popped, ..] = step.as_ref().map(|step| step.sums).unwrap_or_default();
             history.note(now_ms, info.counts.ready, popped);
         }
         match &self.base {
@@ -136,11 +152,12 @@ impl Reading {
         self.info = Some(info);
         self.is_denied = false;
         self.read_at = Some(now);
+        step
     }
 }
 
 impl Known {
-    pub fn new(max: usize) -> Known {
+    pub fn new(max: usize, charts: Charts) -> Known {
         Known {
             queues: BTreeMap::new(),
             max,
@@ -151,6 +168,7 @@ impl Known {
             has_passed: false,
             sums: Sums::default(),
             servers: Vec::new(),
+            charts,
         }
     }
 
@@ -189,19 +207,31 @@ impl Known {
         }
     }
 
-    /// A reading of a queue, `None` when there is no such queue any more.
-    pub fn note(&mut self, name: &Name, info: Option<Info>, node: &Arc<Node>, now_ms: u64) {
+    /// A reading of a queue that was asked for at this time, `None` when there is no such queue any
+    /// more.
+    pub fn note(&mut self, name: &Name, info: Option<Info>, node: &Arc<Node>, asked: Asked) {
         let Some(info) = info else { return self.forget(name) };
         if !self.queues.contains_key(name) {
             if name.len() > NAME_MAX || self.queues.len() >= self.max {
                 return;
             }
-            self.insert(name.clone(), node, now_ms);
+            self.insert(name.clone(), node, asked.ms);
         }
-        if let Some(reading) = self.queues.get_mut(name) {
-            reading.node = node.clone();
-            reading.take(info, Instant::now(), now_ms);
+        let Some(reading) = self.queues.get_mut(name) else { return };
+        if reading.read_at.is_some_and(|at| at > asked.at) {
+            // A reader's page and the poller have asked at the same time: this is the older answer.
+            return;
         }
+        reading.node = node.clone();
+        let step = reading.take(info, asked.at, asked.ms);
+        if let Some(info) = &reading.info {
+            self.charts.note(name, asked.ms, step.as_ref(), info);
+        }
+    }
+
+    /// All queues as they stand, for their chart.
+    pub fn note_sums(&mut self, now_ms: u64) {
+        self.charts.see_all(now_ms, self.sums.counts.ready, self.sums.oldest_ready_ms);
     }
 
     pub fn note_due(&mut self, name: &[u8], due: Option<Due>) {
@@ -270,7 +300,10 @@ impl Known {
     }
 
     fn insert(&mut self, name: Name, node: &Arc<Node>, now_ms: u64) {
-        let history = (self.histories < HISTORIES_MAX).then(|| Box::new(History::new(now_ms)));
+        let history = (self.histories < HISTORIES_MAX).then(|| {
+            let kept = self.charts.of(&name).map(History::of);
+            Box::new(kept.unwrap_or_else(|| History::new(now_ms)))
+        });
         self.histories += usize::from(history.is_some());
         let (node, pass) = (node.clone(), self.pass);
         let reading = Reading {
@@ -282,6 +315,7 @@ impl Known {
             is_denied: false,
             read_at: None,
             base: None,
+            is_new: self.has_passed && self.left_out() == 0,
             pass,
         };
         self.queues.insert(name, reading);
@@ -290,11 +324,20 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
+    use super::super::charts::{Figure, Span};
     use super::*;
 
     fn node() -> Arc<Node> {
         let client = redis::Client::open("redis://127.0.0.1:1").unwrap();
         Arc::new(Node::new("127.0.0.1:1".into(), client))
+    }
+
+    fn known_of(max: usize) -> Known {
+        Known::new(max, Charts::new(0, 10))
+    }
+
+    fn asked(ms: u64) -> Asked {
+        Asked { at: Instant::now() + Duration::from_millis(ms), ms }
     }
 
     fn names(known: &Known) -> Vec<&[u8]> {
@@ -303,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_a_whole_pass_has_not_found_is_gone() {
-        let (mut known, node) = (Known::new(10), node());
+        let (mut known, node) = (known_of(10), node());
         known.found(b"a".to_vec(), &node, 0);
         known.found(b"b".to_vec(), &node, 0);
         known.end_pass();
@@ -312,13 +355,13 @@ mod tests {
         known.found(b"c".to_vec(), &node, 0);
         known.end_pass();
         assert_eq!(names(&known), [b"b", b"c"]);
-        known.note(&Name::from(&b"b"[..]), None, &node, 0);
+        known.note(&Name::from(&b"b"[..]), None, &node, asked(0));
         assert_eq!(names(&known), [b"c"]);
     }
 
     #[test]
     fn queues_beyond_the_limit_are_counted() {
-        let (mut known, node) = (Known::new(2), node());
+        let (mut known, node) = (known_of(2), node());
         for name in ["a", "b", "c", "d"] {
             known.found(name.into(), &node, 0);
         }
@@ -332,7 +375,7 @@ mod tests {
 
     #[test]
     fn queues_are_read_in_rotation() {
-        let (mut known, node) = (Known::new(10), node());
+        let (mut known, node) = (known_of(10), node());
         ["a", "b", "c"].into_iter().for_each(|name| known.found(name.into(), &node, 0));
         let after = |name: Option<&str>, many| {
             let name = name.map(|name| Name::from(name.as_bytes()));
@@ -355,6 +398,7 @@ mod tests {
             is_denied: false,
             read_at: None,
             base: None,
+            is_new: false,
             pass: 1,
         };
         let start = Instant::now();
@@ -371,7 +415,43 @@ mod tests {
         assert_eq!(read(4_000, 5, 5), None);
         assert_eq!(read(6_000, 7, 5), Some(Rates { added: 1.0, popped: 0.0 }));
         let popped: u32 =
-            reading.history.unwrap().slots(6_000).filter_map(|slot| slot.popped).sum();
-        assert_eq!(popped, 40);
+            reading.history.unwrap().slots(6_000).filter_map(|slot| slot.popped.get()).sum();
+        // What was handed out before the first reading, and around the queue's end, isn't known.
+        assert_eq!(popped, 45);
+    }
+
+    fn added(known: &Known, queue: Option<&[u8]>) -> f64 {
+        let chart = queue.map_or(Some(known.charts.all()), |queue| known.charts.of(queue));
+        chart.map_or(0.0, |chart| {
+            chart.table(Span::Hour, 60_000).column(Figure::Added).flatten().sum()
+        })
+    }
+
+    fn info(added: u64) -> Option<Info> {
+        Some(Info { totals: Totals { added, ..Totals::default() }, ..Info::default() })
+    }
+
+    #[test]
+    fn a_queue_made_after_the_first_pass_counts_from_its_start() {
+        let (mut known, node) = (known_of(10), node());
+        let (old, new) = (Name::from(&b"old"[..]), Name::from(&b"new"[..]));
+        known.found(old.to_vec(), &node, 0);
+        known.note(&old, info(1_000), &node, asked(0));
+        known.end_pass();
+        known.note(&old, info(1_002), &node, asked(2_000));
+        known.note(&new, info(5), &node, asked(2_000));
+        assert_eq!((added(&known, Some(&old)), added(&known, Some(&new))), (2.0, 5.0));
+        assert_eq!(added(&known, None), 7.0);
+    }
+
+    #[test]
+    fn an_answer_that_comes_after_a_later_one_counts_nothing() {
+        let (mut known, node) = (known_of(10), node());
+        let queue = Name::from(&b"mail"[..]);
+        known.note(&queue, info(10), &node, asked(0));
+        known.note(&queue, info(14), &node, asked(2_000));
+        known.note(&queue, info(12), &node, asked(1_000));
+        known.note(&queue, info(15), &node, asked(3_000));
+        assert_eq!(added(&known, Some(&queue)), 5.0);
     }
 }

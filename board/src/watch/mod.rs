@@ -4,22 +4,31 @@
 //! | --- | --- |
 //! | `known.rs` | what is known, and what a reading adds to it |
 //! | `history.rs` | the last hour of one queue |
+//! | `charts/` | an hour, a day and a week of those queues in which something happens |
+//! | `keeper.rs` | keeps charts in a file |
 //! | `poller.rs` | finds queues and reads them, a part each turn |
 //!
 //! A page reads the queues that it shows by itself, so that they are fresh however many there are.
 
+mod charts;
 mod history;
+mod keeper;
 mod known;
 mod poller;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use redis::Pipeline;
 
+pub use charts::{Figure, Row, Span, Table};
 pub use history::Slot;
+pub use keeper::Keeper;
 pub use known::{Known, Rates, Reading, ServerFacts};
+
+use charts::Charts;
+use known::Asked;
 
 use crate::server::deployment::{outcome, Deployment};
 use crate::server::forecast::{self, Due, DUE_HORIZON_MS};
@@ -49,11 +58,16 @@ pub struct Outage {
 }
 
 impl Watch {
-    pub fn new(name: String, deployment: Deployment, max_queues: usize) -> Watch {
+    pub fn new(
+        name: String,
+        deployment: Deployment,
+        max_queues: usize,
+        max_charts: usize,
+    ) -> Watch {
         Watch {
             name,
             deployment,
-            known: RwLock::new(Known::new(max_queues)),
+            known: RwLock::new(Known::new(max_queues, Charts::new(now_ms(), max_charts))),
             trouble: Mutex::new(None),
             has_heard: AtomicBool::new(false),
         }
@@ -70,7 +84,7 @@ impl Watch {
     #[cfg(test)]
     pub fn note_for_tests(&self, name: &Name, info: Info, node: &Arc<Node>) {
         self.change(|known| {
-            known.note(name, Some(info), node, 0);
+            known.note(name, Some(info), node, Asked::now());
             known.add_up();
         });
         self.heard(Ok(()));
@@ -123,11 +137,27 @@ impl Watch {
         let hint = self.node_of(name);
         let mut commands = Pipeline::new();
         commands.add_command(Info::command(name));
+        let asked = Asked::now();
         let (node, replies) = self.deployment.ask(hint, &mut commands).await?;
         let info = Info::read(outcome(replies.into_iter().next())?)?;
         let name = Name::from(name);
-        self.change(|known| known.note(&name, info.clone(), &node, now_ms()));
+        self.change(|known| {
+            known.note(&name, info.clone(), &node, asked);
+            if info.is_some() {
+                known.charts.make(&name, asked.ms);
+            }
+        });
         Ok(info.map(|info| (info, node)))
+    }
+
+    /// What a chart of a queue, or of all queues, is drawn from. `None` where there is nothing yet.
+    pub fn table(&self, queue: Option<&[u8]>, span: Span) -> Option<Table> {
+        let (known, now) = (self.known(), now_ms());
+        let chart = match queue {
+            Some(queue) => known.charts.of(queue)?,
+            None => known.charts.all(),
+        };
+        Some(chart.table(span, now))
     }
 
     pub fn node_of(&self, name: &[u8]) -> Option<Arc<Node>> {
@@ -153,6 +183,7 @@ impl Watch {
             names.iter().for_each(|name| {
                 commands.add_command(Info::command(name));
             });
+            let asked = Asked::now();
             let replies = match node.ask(&mut commands).await {
                 Ok(replies) => replies,
                 Err(error) => {
@@ -160,17 +191,17 @@ impl Watch {
                     continue;
                 }
             };
-            let now = now_ms();
+            let now = asked.ms;
             let mut soon = Vec::new();
             self.change(|known| {
                 for (name, reply) in names.iter().zip(replies) {
                     match outcome(Some(reply)).and_then(Info::read) {
                         Ok(Some(info)) if info.is_due_before(now + DUE_HORIZON_MS) => {
                             soon.push(name.clone());
-                            known.note(name, Some(info), &node, now);
+                            known.note(name, Some(info), &node, asked);
                         }
                         Ok(Some(info)) => {
-                            known.note(name, Some(info), &node, now);
+                            known.note(name, Some(info), &node, asked);
                             known.note_due(name, Some(Due::default()));
                         }
                         Ok(None) => known.forget(name),
@@ -206,6 +237,12 @@ impl Watch {
             }
         });
         Ok(())
+    }
+}
+
+impl Asked {
+    fn now() -> Asked {
+        Asked { at: Instant::now(), ms: now_ms() }
     }
 }
 

@@ -48,7 +48,12 @@ impl Watch {
                 // Half of a pass tells nothing about what is gone.
                 poller.scans.clear();
             }
-            poller.watch.change(|known| known.add_up());
+            poller.watch.change(|known| {
+                known.add_up();
+                if heard.is_ok() {
+                    known.note_sums(now_ms());
+                }
+            });
             poller.watch.heard(heard);
             poller.turn += 1;
         }

@@ -36,12 +36,11 @@ fn last_hour(app: &App, name: &[u8], info: &Info) -> Markup {
             dl.facts {
                 dt title=(glossary::HANDED_OUT) { "handed out" } dd { (a_second(rates.map(|rates| rates.popped))) }
             }
-            @if let Some(history) = history { (chart::spark(history.slots(now).map(|slot| slot.popped), "handed out")) }
             dl.facts {
                 dt { "added" } dd { (a_second(rates.map(|rates| rates.added))) }
                 dt { "ready" } dd { (words::number(info.counts.ready)) }
             }
-            @if let Some(history) = history { (chart::spark(history.slots(now).map(|slot| slot.ready), "ready")) }
+            @if let Some(history) = history { (chart::spark(history.slots(now).map(|slot| slot.ready.get()), "ready")) }
             dl.facts {
                 dt { "oldest ready" } dd { (info.oldest_ready_ms.map_or("–".into(), words::span)) }
                 dt title="When the next job will be ready: it is due, or its lease runs out" { "next due" } dd { @if let Some(due) = info.next_due { (words::brief(due, now)) } @else { "–" } }

@@ -67,7 +67,9 @@ pub fn page(frame: &impl Frame, page: &Page, outcome: Option<u64>) -> Markup {
                 title { (page.title) " · dq" }
                 link rel="icon" href="icon.svg" type="image/svg+xml";
                 link rel="stylesheet" href="board.css";
+                link rel="stylesheet" href="charts.css";
                 script src="board.js" defer {}
+                script src="charts.js" defer {}
             }
             body {
                 a.skip href="#main" { "To the page" }

@@ -14,6 +14,7 @@
 //! | `limits.rs`, `effects.rs` | limits and defaults: their form, and what a change does, in words |
 //! | `spans.rs` | spans of time in forms |
 //! | `body.rs` | a job's body as text, JSON, hex, and as a download |
+//! | `charts/` | charts with axes |
 //! | `chart.rs`, `words.rs` | small charts; numbers, spans and times in words |
 //! | `glossary.rs` | what DQ's words mean |
 //! | `assets.rs` | style, script and icon, which are part of the program |
@@ -23,6 +24,7 @@ mod actions;
 mod assets;
 mod body;
 mod chart;
+mod charts;
 mod deps;
 mod effects;
 mod facts;
@@ -98,6 +100,7 @@ pub struct Board {
     forms: Arc<forms::Forms>,
     streams: Arc<Semaphore>,
     metrics: Arc<metrics::Choice>,
+    charts: charts::Source,
 }
 
 /// A request of a reader who is let in, with the reader's rights. `guard::let_in` makes it.
@@ -140,6 +143,7 @@ impl Board {
             forms: Arc::new(forms::Forms::new()?),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             metrics: Arc::new(metrics::Choice::new(args)?),
+            charts: charts::Source::new(args)?,
         }))
     }
 }
@@ -226,6 +230,7 @@ fn pages_of(watch: &Arc<Watch>) -> Router {
         .route("/queue", get(queue::serve))
         .route("/job", get(job::serve))
         .route("/body", get(job::download))
+        .route("/figures", get(charts::serve))
         .route("/purge", get(forms::preview_purge))
         .route("/limits", get(limits::serve))
         .route("/server", get(server::serve))
@@ -239,6 +244,8 @@ fn with_assets(router: Router) -> Router {
     router
         .route("/board.css", get(assets::style))
         .route("/board.js", get(assets::script))
+        .route("/charts.css", get(assets::charts_style))
+        .route("/charts.js", get(assets::charts_script))
         .route("/icon.svg", get(assets::icon))
 }
 

@@ -10,7 +10,7 @@ use axum::Extension;
 use maud::{html, Markup};
 
 use super::live::{self, Page};
-use super::{chart, fields, glossary, layout, why, words, App, Shared};
+use super::{chart, charts, fields, glossary, layout, why, words, App, Shared};
 use crate::bytes::{link, title, Fields, Shown};
 use crate::server::queue::State as Job;
 use crate::server::Name;
@@ -29,6 +29,7 @@ struct View {
     find: String,
     sort: Sort,
     page: usize,
+    charts: charts::Asked,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -85,6 +86,7 @@ impl View {
             find: fields.text("find").trim().to_string(),
             sort: sort.unwrap_or(Sort::Name),
             page,
+            charts: charts::Asked::of("./", fields),
         }
     }
 
@@ -137,10 +139,16 @@ fn has(name: &[u8], find: &str) -> bool {
 async fn render(app: Arc<App>, view: Arc<View>) -> Page {
     let (names, many) = view.choose(&app.watch.known());
     app.watch.refresh(&names).await;
+    let charts = if view.find.is_empty() && view.page == 0 {
+        charts::section(&app, None, &view.charts).await
+    } else {
+        html! {}
+    };
     let known = app.watch.known();
     let main = html! {
         h1.unseen { "Queues" }
         (sums(&known, &view))
+        (charts)
         @if !view.find.is_empty() {
             p.note { (words::number(many as u64)) " with “" (view.find) "” in their name. " a href="./" { "All queues" } }
         }
@@ -254,14 +262,14 @@ fn row(known: &Known, name: &Name, reading: &Reading, now: u64, has_held: bool) 
                 @if let Some(info) = info { " " (why::marks(info, &known.health(&reading.node), reading.rates)) }
             }
             (count(Job::Ready))
-            (line("ready", |slot| slot.ready))
+            (line("ready", |slot| slot.ready.get()))
             (count(Job::Delayed)) (count(Job::Reserved)) (count(Job::Dead)) (count(Job::Done))
             @if has_held { (count(Job::Held)) }
             (late("oldest ready", info.and_then(|info| info.oldest_ready_ms)))
             (late("late p50", info.and_then(|info| info.lateness.p50_ms)))
             (late("late p99", info.and_then(|info| info.lateness.p99_ms)))
             td.num data-label="out/s" { (reading.rates.map_or("…".into(), |rates| words::rate(rates.popped))) }
-            (line("handed out", |slot| slot.popped))
+            (line("handed out", |slot| slot.popped.get()))
         }
     }
 }

@@ -11,7 +11,7 @@ use maud::{html, Markup};
 
 use super::live::{self, Page};
 use super::why::Why;
-use super::{facts, fields, forms, glossary, groups, layout, list, words, App, Shared};
+use super::{charts, facts, fields, forms, glossary, groups, layout, list, words, App, Shared};
 use crate::bytes::{bytes_of, link, title, Fields, Hex, Shown};
 use crate::server::forecast::{self, Forecast};
 use crate::server::groups::Groups;
@@ -56,6 +56,7 @@ async fn go_to_job(app: &App, queue: &[u8], typed: &[u8]) -> Response {
 struct View {
     name: Name,
     part: Part,
+    charts: charts::Asked,
 }
 
 /// Which of a queue's jobs, or its groups.
@@ -85,7 +86,7 @@ impl View {
             let page = if begin == Begin::First { 0 } else { fields.number("page").unwrap_or(1) };
             Part::Ordered { state: fields.get("state").and_then(JobState::named), begin, page }
         };
-        View { name, part }
+        View { name, part, charts: charts::Asked::of("queue", fields) }
     }
 }
 
@@ -143,7 +144,8 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
     let why = Why::find(&app, &view.name, &node, &info).await;
     let deployment = &app.watch.deployment;
     let forecast = forecast::read(deployment, Some(node), &view.name, now_ms()).await;
-    let main = show(&app, &view, &info, &why, &shows, &forecast);
+    let charts = charts::section(&app, Some(&view.name), &view.charts).await;
+    let main = show(&app, &view, &info, &why, &shows, &forecast, charts);
     match &view.part {
         Part::Ordered { .. } | Part::Groups { .. } => Page::new(name, main),
         // To go through a large queue every two seconds would be much to ask of a server.
@@ -158,6 +160,7 @@ fn show(
     why: &Why,
     shows: &Result<Shows>,
     forecast: &Result<Vec<Forecast>>,
+    charts: Markup,
 ) -> Markup {
     let state = match &view.part {
         Part::Ordered { state, .. } => Some(state_shown(*state, info)),
@@ -167,6 +170,7 @@ fn show(
         (head(&view.name))
         (why.line(&view.name, info))
         (forms::of_queue(app, &view.name, info, state.unwrap_or(JobState::Dead)))
+        (charts)
         div.columns {
             section.jobs aria-label=(if matches!(view.part, Part::Groups { .. }) { "Groups" } else { "Jobs" }) {
                 (tabs(view, info, state))

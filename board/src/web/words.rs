@@ -79,6 +79,12 @@ fn iso(ms: u64) -> String {
     time_of(ms).map_or_else(String::new, |time| time.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
 }
 
+/// A time on an axis: the day, where ticks are days apart. charts.js puts it into the reader's zone.
+pub fn tick(ms: u64, every_ms: u64) -> String {
+    let form = if every_ms >= 86_400_000 { "%a %-d" } else { "%H:%M" };
+    time_of(ms).map_or_else(String::new, |time| time.format(form).to_string())
+}
+
 fn time_of(ms: u64) -> Option<DateTime<chrono::Utc>> {
     DateTime::from_timestamp_millis(i64::try_from(ms).ok()?)
 }
