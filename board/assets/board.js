@@ -61,6 +61,7 @@ function show(title, html) {
   const page = new DOMParser().parseFromString(policy ? policy.createHTML(html) : html, "text/html");
   document.title = `${title} · dq`;
   tell(page.body);
+  main.dispatchEvent(new CustomEvent("fresh", { detail: page.body }));
   bring(main, page.body);
   cameFrom();
   mark();

@@ -125,15 +125,18 @@
     if (event.target.matches(".plots")) leave();
   });
 
-  function shown() {
+  // ---- the page as it is now -----------------------------------------------------------------------
+
+  main.addEventListener("fresh", (event) => {
+    const plots = event.detail.querySelector(".plots");
+    if (plots) ticks(plots);
+  });
+  main.addEventListener("shown", () => {
     const plots = find();
-    if (!plots) return;
-    ticks(plots);
-    // What the server wrote is news: what was kept of it is old.
+    if (!plots || pointed === null) return;
+    // What the server wrote is in place: that is what comes back when nothing is pointed at.
     plots.dataset.when = plots.querySelector(".when").textContent;
     point();
-  }
-
-  main.addEventListener("shown", shown);
-  shown();
+  });
+  if (find()) ticks(find());
 }

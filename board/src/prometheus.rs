@@ -37,6 +37,9 @@ const QUESTIONS_MAX: usize = 4;
 /// How long an answer is good, also one that says what is wrong.
 const GOOD_FOR: Duration = Duration::from_secs(15);
 const ANSWERS_MAX: usize = 200;
+/// What happens between the last scrape in one window and the first in the next would be in neither,
+/// if windows didn't overlap.
+const OVERLAP_S: u64 = 60;
 
 type Answer = Result<Table, String>;
 /// The name of a server, and a queue, or all queues.
@@ -195,14 +198,14 @@ struct Times {
 
 impl Times {
     fn of(span: Span, now_ms: u64) -> Times {
-        // Prometheus needs two scrapes in each window, and many scrape once a minute.
+        // Two scrapes at least have to be in each window, and many scrape once a minute.
         let (slots, step_s) = match span {
             Span::Hour => (60, 60),
             Span::Day | Span::Week => (span.slots() as u64, span.slot_ms() / 1_000),
         };
         let last_end_s = (now_ms / 1_000).div_ceil(step_s).saturating_mul(step_s);
         let first_end_s = last_end_s.saturating_sub((slots - 1) * step_s);
-        Times { first_end_s, step_s, slots, window_s: step_s.max(120) }
+        Times { first_end_s, step_s, slots, window_s: step_s + OVERLAP_S }
     }
 
     fn question(&self, labels: &str) -> [(&'static str, String); 4] {
@@ -333,7 +336,7 @@ mod tests {
         assert!(expression.contains(r#",job="dq",state="ready"}[60s]"#), "{expression}");
         assert_eq!(prometheus.labels("orders", None), "redis=\"orders\",job=\"dq\"");
         let all = Times::of(Span::Week, 0).expression("");
-        assert!(all.contains("dq_dead_total{}[3600s]"), "{all}");
+        assert!(all.contains("dq_dead_total{}[3660s]"), "{all}");
     }
 
     #[test]

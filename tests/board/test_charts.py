@@ -31,6 +31,8 @@ FIGURES = (
     "late p99",
 )
 
+UNKNOWN = "\N{EN DASH}"
+
 
 def sums(board: Board, queue: str | None = "mail", span: str = "hour") -> dict[str, str]:
     """What a page's charts say of the whole span."""
@@ -78,13 +80,15 @@ def test_charts_count_what_the_server_did(boards: Callable[..., Board], r: redis
     for queue in ("mail", None):
         holds(board, WORKED, queue)
         told = sums(board, queue)
-        assert told["late p99"].endswith("ms")
-        eventually(lambda queue=queue: sums(board, queue)["oldest ready"] not in ("–", "0 ms"), 20)
+        assert told["p99"].endswith("ms")
+        eventually(
+            lambda queue=queue: sums(board, queue)["oldest"] not in (UNKNOWN, "0 ms"), 20
+        )
     for span in ("hour", "day", "week"):
         assert WORKED.items() <= sums(board, span=span).items()
         (row,) = [row for row in rows(board, name="mail", span=span) if row["added"] == "7"]
-        assert WORKED.items() <= row.items() and row["ready"] == "7" or row["ready"] == "1"
-    assert [tuple(row) for row in rows(board, name="mail")][0] == FIGURES
+        assert WORKED.items() <= row.items() and int(row["ready"]) in range(1, 8)
+        assert tuple(row) == FIGURES
 
     # Made anew, a queue counts from 0: what was counted stays.
     r.delete("mail")
@@ -140,14 +144,12 @@ def test_a_file_that_can_t_be_read_is_put_aside(
     }[what]
     assert why in board.log()
     assert (tmp_path / "history.damaged").read_bytes() == bad
-    assert sums(board)["added"] == "–"
+    assert sums(board)["added"] in (UNKNOWN, "0")
     board.stop()
     assert file.read_bytes().startswith(b"dqcharts\x01")
 
 
-def test_a_file_that_can_t_be_written_is_said_at_once(
-    boards: Callable[..., Board], tmp_path: Path
-):
+def test_a_file_that_can_t_be_written_is_said_at_once(boards: Callable[..., Board], tmp_path: Path):
     with pytest.raises(RuntimeError, match=r"--history .*/none/history: No such file"):
         boards("--history", str(tmp_path / "none" / "history"))
 
@@ -229,7 +231,7 @@ def test_a_reader_points_at_a_time(past: Board, browser: Browser, r: redis.Redis
     assert browser.run(where) == place
     # In a gap nothing is known.
     point(browser, 0.3)
-    assert shown(browser)["added"] == "–"
+    assert shown(browser)["added"] == UNKNOWN
     ActionChains(browser.driver).move_to_element(browser.one("h1")).perform()
     after = shown(browser)
     assert after["when"] == before["when"] and jobs(after["added"]) > jobs(before["added"])
@@ -244,7 +246,7 @@ def test_the_arrow_keys_and_a_finger_do_the_same(past: Board, browser: Browser):
     browser.press(Keys.ARROW_LEFT)
     assert shown(browser)["when"] < newest and len(newest) == 19
     spoken = browser.text("body > [role=status].unseen")
-    assert shown(browser)["when"] in spoken and "late p99" in spoken
+    assert shown(browser)["when"] in spoken and "p99 20 ms" in spoken
     browser.press(Keys.HOME, Keys.ARROW_LEFT)
     first = shown(browser)["when"]
     assert first < newest
@@ -278,7 +280,8 @@ def test_times_on_axes_are_whole_in_the_reader_s_zone(past: Board, browser: Brow
         assert len(ticks) >= 12 and all(re.fullmatch(pattern, tick) for tick in ticks), ticks
     browser.open(past.link("/queue", name="mail", span="week"))
     days = times(browser)
-    assert len(set(days)) >= 6 and all(re.fullmatch(r"[A-Z][a-z]{2} \d+", day) for day in days), days
+    assert len(set(days)) >= 6
+    assert all(re.fullmatch(r"[A-Z][a-z]{2} \d+", day) for day in days), days
 
 
 def test_who_may_not_read_a_queue_gets_no_figures(
@@ -324,12 +327,13 @@ def test_charts_come_from_prometheus(
         found = re.findall(r'</span>([a-z0-9 ]+) <b data-values="[^"]*">([^<]*)</b>', page)
         return {name: float(re.match(r"[\d.]*", value)[0] or "nan") for name, value in found}
 
-    # Prometheus estimates: it takes what it has seen to go on until the edge of the window.
+    # Prometheus estimates: it takes what it has seen to go on until the edge of the window, and what
+    # happens as one slot ends and the next begins is in both.
     for name in names:
         told = figures(name=name)
-        assert 15 <= told["added"] <= 30 and 7 <= told["finished"] <= 15, told
-        assert told["late p99"] > 0 and told["failed"] == 0
-    assert 30 <= figures()["added"] <= 60
+        assert 10 <= told["added"] <= 45 and 5 <= told["finished"] <= 23, told
+        assert told["p99"] > 0 and told["failed"] == 0
+    assert 20 <= figures()["added"] <= 90
 
     prometheus.stop()
     page = ready_board(boards, "--prometheus", prometheus.url).get("/queue", name="mail")

@@ -45,7 +45,7 @@ def test_a_page_updates_what_has_changed_and_nothing_else(
     assert browser.run("return window.first === document.querySelectorAll('tbody tr')[1]")
     # Charts go on with the time: each half minute a point, each minute a bar. And the job that is
     # delayed by an hour comes into that of the next one, which then says how many it is at most.
-    drawn = ("#text", "polygon", "polyline", "rect", "title", "in most")
+    drawn = ("text", "polygon", "line", "rect", "title", "in most")
     rows = [change for change in browser.run("return window.changes") if not change.endswith(drawn)]
     assert rows == ["in second", "in zeroth"]
 

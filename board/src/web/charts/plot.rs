@@ -19,6 +19,7 @@ pub struct Plot {
     pub title: &'static str,
     /// What is explained of it.
     pub about: &'static str,
+    /// Each with its short name.
     pub figures: &'static [(Figure, &'static str)],
     pub scale: fn(f64) -> Scale,
 }
@@ -41,16 +42,16 @@ impl Plot {
                     }
                 }
                 svg.plot role="img" aria-label=(label) {
-                    @for tick in &scale.ticks {
+                    g { @for tick in &scale.ticks {
                         line.grid x1="0" x2="100%" y1=(px(y_of(tick.height))) y2=(px(y_of(tick.height))) {}
-                    }
-                    (times(table))
+                    } }
+                    g { (times(table)) }
                     svg x="0" y=(px(TOP)) width="100%" height=(px(HEIGHT)) preserveAspectRatio="none"
                         viewBox={ "0 0 " (table.rows.len().max(1)) " 100" } {
-                        @for (index, (figure, class)) in self.figures.iter().enumerate() {
+                        @for (index, (figure, name)) in self.figures.iter().enumerate() {
                             @let lines = Lines::of(table.column(*figure), &scale);
-                            @if index == 0 { path.{ "area " (class) } d=(lines.area) {} }
-                            path.{ "line " (class) } d=(lines.line) {}
+                            @if index == 0 { path.{ "area " (name) } d=(lines.area) {} }
+                            path.{ "line " (name) } d=(lines.line) {}
                         }
                     }
                     line.cross y1=(px(TOP)) y2=(px(TOP + HEIGHT)) {}
@@ -63,14 +64,14 @@ impl Plot {
     fn key(&self, table: &Table) -> Markup {
         html! {
             ul.key {
-                @for (figure, class) in self.figures {
+                @for (figure, name) in self.figures {
                     // What isn't known is left out: an hour has many such slots.
                     @let each = table.column(*figure).map(|one| match one {
                         Some(_) => value(*figure, one),
                         None => String::new(),
                     });
                     li {
-                        span.swatch.{ (class) } {} (figure.name()) " "
+                        span.swatch.{ (name) } {} (name) " "
                         b data-values=(each.collect::<Vec<_>>().join("|")) {
                             (value(*figure, table.all_in_all(*figure)))
                         }
