@@ -79,5 +79,7 @@ def pages(board: Board) -> list[str]:
         board.link("/limits", queue="mail", concurrency=1),
         board.link("/server"),
         board.link("/actions"),
+        board.link("/figures", name="mail"),
+        board.link("/", span="week"),
         board.link("/queue", name="none"),
     ]

@@ -41,13 +41,19 @@ def sums(board: Board, queue: str | None = "mail", span: str = "hour") -> dict[s
     return dict(found)
 
 
-def rows(board: Board, **fields: str) -> list[dict[str, str]]:
+def rows(board: Board, page: str = "/figures", **fields: str) -> list[dict[str, str]]:
     """The page of figures, the latest first."""
-    page = board.get("/figures", **fields).text
     return [
         dict(re.findall(r'data-label="([^"]+)">([^<]*)</td>', row))
-        for row in re.findall(r'<tr data-key="\d+">(.*?)</tr>', page)
+        for row in re.findall(r'<tr data-key="\d+">(.*?)</tr>', board.get(page, **fields).text)
     ]
+
+
+def added_up(told: list[dict[str, str]]) -> dict[str, str]:
+    """The sums of those figures that count jobs."""
+    return {
+        name: str(sum(int(row[name]) for row in told if row[name] != UNKNOWN)) for name in WORKED
+    }
 
 
 def ready_board(boards: Callable[..., Board], *args: str, **options: str) -> Board:
@@ -81,14 +87,12 @@ def test_charts_count_what_the_server_did(boards: Callable[..., Board], r: redis
         holds(board, WORKED, queue)
         told = sums(board, queue)
         assert told["p99"].endswith("ms")
-        eventually(
-            lambda queue=queue: sums(board, queue)["oldest"] not in (UNKNOWN, "0 ms"), 20
-        )
+        eventually(lambda queue=queue: sums(board, queue)["oldest"] not in (UNKNOWN, "0 ms"), 20)
     for span in ("hour", "day", "week"):
         assert WORKED.items() <= sums(board, span=span).items()
-        (row,) = [row for row in rows(board, name="mail", span=span) if row["added"] == "7"]
-        assert WORKED.items() <= row.items() and int(row["ready"]) in range(1, 8)
-        assert tuple(row) == FIGURES
+        told = rows(board, name="mail", span=span)
+        assert tuple(told[0]) == FIGURES and int(told[0]["ready"]) in range(1, 8)
+        assert added_up(told) == WORKED
 
     # Made anew, a queue counts from 0: what was counted stays.
     r.delete("mail")
@@ -116,6 +120,27 @@ def test_charts_outlive_the_board(boards: Callable[..., Board], tmp_path: Path, 
     holds(board, WORKED, None)
     r.execute_command("DQ.ADD", "mail", "seen", "x")
     holds(board, {**WORKED, "added": "8"})
+
+
+def test_several_servers_have_charts_of_their_own_in_one_file(
+    boards: Callable[..., Board], servers: Callable[..., Server], tmp_path: Path
+):
+    eu, us = servers(), servers()
+    file = tmp_path / "history"
+    redis = f"eu=redis://127.0.0.1:{eu.port} us=redis://127.0.0.1:{us.port}"
+    board = boards("--history", str(file), redis=redis)
+    eventually(lambda: "There are no queues yet" in board.get("/on/us/").text)
+    with us.client(decode_responses=False) as r:
+        work(r)
+
+    def told(server: str) -> str:
+        return board.get(f"/on/{server}/", span="week").text
+
+    eventually(lambda: '">7</b>' in told("us"), 20)
+    board.stop()
+    board.start()
+    assert '">7</b>' in told("us") and '">7</b>' not in told("eu")
+    assert added_up(rows(board, "/on/us/figures", name="mail")) == WORKED
 
 
 @pytest.mark.parametrize("what", ["damaged", "foreign", "later"])
