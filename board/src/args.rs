@@ -163,11 +163,20 @@ pub enum Verb {
     Pause,
     Purge,
     Alter,
+    Schedule,
 }
 
 impl Verb {
-    pub const ALL: [Verb; 7] =
-        [Verb::Add, Verb::Kick, Verb::Del, Verb::Release, Verb::Pause, Verb::Purge, Verb::Alter];
+    pub const ALL: [Verb; 8] = [
+        Verb::Add,
+        Verb::Kick,
+        Verb::Del,
+        Verb::Release,
+        Verb::Pause,
+        Verb::Purge,
+        Verb::Alter,
+        Verb::Schedule,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -178,6 +187,7 @@ impl Verb {
             Verb::Pause => "pause",
             Verb::Purge => "purge",
             Verb::Alter => "alter",
+            Verb::Schedule => "schedule",
         }
     }
 

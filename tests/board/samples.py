@@ -7,7 +7,10 @@ import redis
 
 HOUR = 3_600_000
 # What a read-only board needs.
-RIGHTS = "~* +hello +scan +info +dq.info +dq.get +dq.peek +dq.scan +dq.forecast +dq.groups +dq.deps"
+RIGHTS = (
+    "~* +hello +scan +info +dq.info +dq.get +dq.peek +dq.scan +dq.forecast +dq.groups +dq.deps"
+    " +dq.next"
+)
 
 
 def pipe(r: redis.Redis, *commands: tuple[Any, ...]) -> list[Any]:

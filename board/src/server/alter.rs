@@ -48,7 +48,7 @@ impl Backoff {
 
 impl Change {
     /// Only what would be otherwise than it is.
-    pub fn from_present(self, info: &Info) -> Change {
+    pub fn unlike(self, info: &Info) -> Change {
         let now = &info.settings;
         let other = |wanted: Option<u64>, now: u64| wanted.filter(|wanted| *wanted != now);
         let other_rate = |wanted: Option<Rate>, now: &Rate| {
@@ -160,11 +160,11 @@ mod tests {
             sink: Some(Exit { stream: None, maxlen: 7 }),
             ..Change::default()
         };
-        assert!(same.clone().from_present(&info).is_empty());
+        assert!(same.clone().unlike(&info).is_empty());
         let faster = Change { rate: Some(Rate { burst: 3, ..rate }), ..same.clone() };
-        assert_eq!(packed(&faster.from_present(&info)).trim(), "DQ.ALTER q RATE 5 1000 BURST 3");
+        assert_eq!(packed(&faster.unlike(&info)).trim(), "DQ.ALTER q RATE 5 1000 BURST 3");
         let none = Change { rate: Some(Rate::default()), ..same };
-        assert_eq!(packed(&none.from_present(&info)).trim(), "DQ.ALTER q RATE 0 0");
+        assert_eq!(packed(&none.unlike(&info)).trim(), "DQ.ALTER q RATE 0 0");
     }
 
     #[test]
@@ -174,8 +174,8 @@ mod tests {
         assert_eq!(packed(&set).trim(), "DQ.ALTER q SINK out MAXLEN 9");
         let sink = Sink { stream: Some(b"out".to_vec()), maxlen: 9, error: None };
         let info = Info { sink, ..Info::default() };
-        assert!(set.from_present(&info).is_empty());
-        let end = Change { sink: Some(Exit::default()), ..Change::default() }.from_present(&info);
+        assert!(set.unlike(&info).is_empty());
+        let end = Change { sink: Some(Exit::default()), ..Change::default() }.unlike(&info);
         assert_eq!(packed(&end).trim(), "DQ.ALTER q NOSINK");
     }
 }

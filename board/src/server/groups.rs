@@ -1,11 +1,14 @@
 //! Pages of a queue's groups, as DQ.GROUPS gives them: in no order that means anything, by a
 //! cursor.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use redis::{Cmd, Value};
 
-use super::jobs::{Place, PAGE, SEEK_WITHIN};
+use super::deployment::Deployment;
+use super::jobs::{ask_one, Place, PAGE, SEEK_WITHIN};
+use super::node::Node;
 use super::replies::{fields, scanned_values, Field};
 use super::{Result, Trouble};
 
@@ -114,6 +117,21 @@ impl Place<'_> {
             }
         }
     }
+}
+
+/// How many groups one DQ.GROUPS gives at most.
+pub const ALL_MAX: u64 = 1_000;
+
+/// Those of a queue that are paused, where one reply has all groups.
+pub async fn paused(
+    deployment: &Deployment,
+    node: Option<Arc<Node>>,
+    queue: &[u8],
+) -> Result<Vec<Vec<u8>>> {
+    let reply = ask_one(deployment, node, command(queue, 0, ALL_MAX as usize)).await?;
+    let groups = scanned_values(reply)?.1.into_iter().map(Group::read);
+    let groups: Vec<Group> = groups.collect::<Result<_>>()?;
+    Ok(groups.into_iter().filter(|group| group.is_paused).map(|group| group.name).collect())
 }
 
 fn command(queue: &[u8], cursor: u64, count: usize) -> Cmd {

@@ -15,6 +15,7 @@
 //! | `health.rs` | what INFO says of a server that hands out or takes nothing |
 //! | `why.rs` | why a queue hands out nothing, from all of these |
 //! | `alter.rs` | what DQ.ALTER sets |
+//! | `plan.rs`, `runs.rs` | jobs that come back: what DQ.ADD says of them, when they run |
 
 pub mod about;
 pub mod alter;
@@ -26,8 +27,10 @@ pub mod health;
 pub mod job;
 pub mod jobs;
 pub mod node;
+pub mod plan;
 pub mod queue;
 pub mod replies;
+pub mod runs;
 pub mod why;
 
 use std::sync::Arc;

@@ -62,6 +62,8 @@ pub struct Sums {
     /// How many of them have been read.
     pub read: usize,
     pub counts: Counts,
+    /// Jobs that come back.
+    pub schedules: u64,
     pub waiting_consumers: u64,
     pub rates: Rates,
     /// Of all queues.
@@ -187,6 +189,12 @@ impl Known {
         server.map(|server| server.health.clone()).unwrap_or_default()
     }
 
+    /// Those behind a name, by name.
+    pub fn behind(&self, name: Option<&Name>) -> impl Iterator<Item = (&Name, &Reading)> {
+        let from = name.map_or(Bound::Unbounded, |name| Bound::Excluded(name.clone()));
+        self.queues.range((from, Bound::Unbounded))
+    }
+
     /// Queues that there are besides those known: beyond the limit, or with too long a name.
     pub fn left_out(&self) -> u64 {
         self.left_out.max(self.left_out_in_pass)
@@ -265,9 +273,7 @@ impl Known {
 
     /// Up to so many names behind one, and from the first again after the last.
     pub fn names_after(&self, name: Option<&Name>, at_most: usize) -> Vec<Name> {
-        let from = name.map_or(Bound::Unbounded, |name| Bound::Excluded(name.clone()));
-        let behind = self.queues.range((from, Bound::Unbounded));
-        behind
+        self.behind(name)
             .chain(self.queues.iter())
             .take(at_most.min(self.queues.len()))
             .map(|(name, _)| name.clone())
@@ -289,6 +295,7 @@ impl Known {
             sums.read += usize::from(reading.info.is_some() || reading.is_denied);
             let Some(info) = &reading.info else { continue };
             sums.counts.add(&info.counts);
+            sums.schedules += info.schedules;
             sums.waiting_consumers += info.waiting_consumers;
             sums.oldest_ready_ms = sums.oldest_ready_ms.max(info.oldest_ready_ms.unwrap_or(0));
             sums.stuck += usize::from(info.backlog_ms() >= STUCK_MS);

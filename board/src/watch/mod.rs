@@ -7,6 +7,7 @@
 //! | `charts/` | an hour, a day and a week of those queues in which something happens |
 //! | `keeper.rs` | keeps charts in a file |
 //! | `poller.rs` | finds queues and reads them, a part each turn |
+//! | `survey.rs` | finds the jobs of all queues that come back, while a page shows them |
 //!
 //! A page reads the queues that it shows by itself, so that they are fresh however many there are.
 
@@ -15,6 +16,7 @@ mod history;
 mod keeper;
 mod known;
 mod poller;
+mod survey;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
@@ -26,6 +28,7 @@ pub use charts::{Figure, Row, Span, Table};
 pub use history::Slot;
 pub use keeper::Keeper;
 pub use known::{Known, Rates, Reading, ServerFacts};
+pub use survey::{Found, Key, Rank};
 
 use charts::Charts;
 use known::Asked;
@@ -45,6 +48,7 @@ pub struct Watch {
     /// What --redis calls it; empty where there is only one, without a name.
     pub name: String,
     pub deployment: Deployment,
+    pub survey: survey::Survey,
     known: RwLock<Known>,
     trouble: Mutex<Option<Outage>>,
     has_heard: AtomicBool,
@@ -68,6 +72,7 @@ impl Watch {
             name,
             deployment,
             known: RwLock::new(Known::new(max_queues, Charts::new(now_ms(), max_charts))),
+            survey: survey::Survey::default(),
             trouble: Mutex::new(None),
             has_heard: AtomicBool::new(false),
         }

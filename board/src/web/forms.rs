@@ -11,7 +11,7 @@ use ring::hmac;
 use subtle::ConstantTimeEq;
 
 use super::live::Page;
-use super::{fields, glossary, layout, limits, words, App, Reader, Shared};
+use super::{fields, glossary, layout, limits, schedule, schedules, words, App, Reader, Shared};
 use crate::args::Verb;
 use crate::bytes::{excerpt, link, title, Hex};
 use crate::server::groups::Group;
@@ -99,6 +99,7 @@ pub fn of_queue(app: &App, queue: &[u8], info: &Info, state: JobState) -> Markup
         @if app.may(Verb::Pause) { (pause(app, queue, info)) }
         @if app.may(Verb::Kick) && info.counts.dead > 0 { (kick(app, queue, info)) }
         @if app.may(Verb::Add) { (add(app, queue)) }
+        @if app.may(Verb::Schedule) { a.button href=(link("schedule", &[("queue", queue)])) { "Add a schedule…" } }
         @if app.may(Verb::Alter) { (limits::panel(queue, info)) }
         @if app.may(Verb::Purge) && info.jobs > 0 { (choose_purge(queue, info, state)) }
     } } }
@@ -123,7 +124,7 @@ fn pause(app: &App, queue: &[u8], info: &Info) -> Markup {
     }
 }
 
-fn for_how_long() -> Markup {
+pub fn for_how_long() -> Markup {
     html! {
         label { "For how long; empty: until it is resumed"
             span { input name="for" type="number" min="1" max="1000000000"; " " (units("for")) }
@@ -262,10 +263,12 @@ pub fn of_job(app: &App, queue: &[u8], job: &Job) -> Markup {
         @if app.may(Verb::Kick) && can_kick {
             form #kickjob action="act" method="post" {
                 (hidden(app, Verb::Kick, queue, id))
-                @if job.state == JobState::Dead { button title=(glossary::KICK) { "Kick" } }
+                @if job.schedule.is_some() { button title=(schedules::run_now(job)) { "Run now" } }
+                @else if job.state == JobState::Dead { button title=(glossary::KICK) { "Kick" } }
                 @else { button title="It no longer waits: the next worker gets it in its turn" { "Make ready now" } }
             }
         }
+        (schedule::edit_link(app, queue, job))
         @if let Some(lease) = job.lease.filter(|_| app.may(Verb::Release) && job.state == JobState::Reserved) {
             details #release name="panel" { summary { "Release…" }
                 form.panel action="act" method="post" {

@@ -11,15 +11,20 @@ use maud::{html, Markup};
 use super::body::{self, View as BodyView};
 use super::live::{self, Page};
 use super::{
-    deps, facts, fields, forms, glossary, groups, history, layout, list, queue, words, App, Shared,
+    deps, facts, fields, forms, glossary, groups, history, layout, list, queue, schedules, words,
+    App, Shared,
 };
 use crate::bytes::{excerpt, line, link, title};
 use crate::server::deps::Deps;
 use crate::server::job::{Job, Schedule};
 use crate::server::jobs::{self, Sought};
 use crate::server::queue::State as JobState;
+use crate::server::runs::{self, Runs};
 use crate::server::{Name, Result};
 use crate::watch::now_ms;
+
+/// Runs to come of a job that comes back.
+const AHEAD: usize = 5;
 
 pub async fn serve(Extension(app): Shared, headers: HeaderMap, query: RawQuery) -> Response {
     let fields = fields(query);
@@ -113,6 +118,12 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
         Ok(Some(job)) => read_deps(&app, &view, job).await,
         _ => None,
     };
+    let runs = match &read {
+        Ok(Some(job)) if job.schedule.is_some() => {
+            runs::of(&app.watch.deployment, &[job], AHEAD).await.into_iter().next()
+        }
+        _ => None,
+    };
     let status = if matches!(read, Ok(None)) { StatusCode::NOT_FOUND } else { StatusCode::OK };
     let main = html! {
         nav.path aria-label="Path" {
@@ -131,7 +142,7 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
                         @if let Some(result) = &job.result { (show_result(&view, result)) }
                         (show_body(&view, job))
                     }
-                    aside { (about(&view.queue, job)) }
+                    aside { (about(&view.queue, job, runs.as_ref())) }
                 }
                 (glossary::list())
             }
@@ -175,11 +186,11 @@ fn lead(job: &Job, now: u64) -> Markup {
     }
 }
 
-fn about(queue: &[u8], job: &Job) -> Markup {
+fn about(queue: &[u8], job: &Job, runs: Option<&Runs>) -> Markup {
     let now = now_ms();
     html! {
         (history::of(job, now))
-        @if let Some(schedule) = &job.schedule { (about_schedule(job, schedule, now)) }
+        @if let Some(schedule) = &job.schedule { (about_schedule(job, schedule, runs, now)) }
         section.policy { h2 { "What it was added with" }
             dl.facts {
                 @if let Some(group) = &job.group {
@@ -209,13 +220,22 @@ fn about(queue: &[u8], job: &Job) -> Markup {
     }
 }
 
-fn about_schedule(job: &Job, schedule: &Schedule, now: u64) -> Markup {
+fn about_schedule(job: &Job, schedule: &Schedule, runs: Option<&Runs>, now: u64) -> Markup {
     let is_late = schedule.occurrence < job.due;
     html! {
         section.schedule { h2 { "Schedule" }
             dl.facts {
-                dt { "comes back" } dd { (list::rule(schedule)) }
+                dt { "comes back" }
+                dd { (list::rule(schedule)) @if let Some(words) = schedules::in_words(schedule) { div.soft { (words) } } }
                 dt { "next run" } dd { (list::next_run(job, now)) }
+                @if let Some(runs) = runs {
+                    @let later = runs.next.iter().filter(|time| **time > now).skip(usize::from(job.state != JobState::Ready));
+                    @for (index, time) in later.enumerate() {
+                        dt { @if index == 0 { "then" } } dd { (words::brief(*time, now)) }
+                    }
+                    dt title="The time of the rule before the next one. A run that was kicked, or came late, began at another time: the server doesn't keep it" { "last run" }
+                    dd { (schedules::last(&runs.last, now)) }
+                }
                 @if let Some(occurrence) = schedule.occurrence.filter(|_| is_late || job.state == JobState::Reserved) {
                     dt { @if job.state == JobState::Reserved { "this run is for" } @else { "it is for" } }
                     dd { (words::brief(occurrence, now)) }

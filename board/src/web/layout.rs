@@ -26,6 +26,7 @@ impl Frame for App {
         html! {
             (front::switch(&self.board.servers, &self.watch.name))
             a.server href="server" title="Version, memory, persistence, replicas" { (self.watch.deployment.title()) }
+            a.nav href="schedules" title="Jobs that come back, of all queues" { "Schedules" }
             form.search action="./" method="get" role="search" {
                 input #search type="search" name="find" placeholder="Find queues" aria-label="Find queues"
                     aria-keyshortcuts="/" maxlength="200" autocomplete="off";

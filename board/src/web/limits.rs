@@ -228,7 +228,7 @@ async fn preview(app: &App, queue: &[u8], fields: &Fields) -> Result<Markup> {
             })
         }
     };
-    let change = typed.clone().from_present(&info);
+    let change = typed.clone().unlike(&info);
     let place = Place { deployment: &app.watch.deployment, node: Some(node), queue, info: &info };
     let doomed = match change.dead_keep_ms.filter(|ms| *ms > 0 && info.counts.dead > 0) {
         Some(ms) => Some(dead_for(&place, ms).await?),

@@ -11,6 +11,7 @@
 //! | `why.rs` | why nothing comes, in words |
 //! | `front.rs`, `server.rs` | all servers, where there are several; one server |
 //! | `forms.rs`, `act/` | with --writable: forms, and what they do; `actions.rs` what was done, and who did it |
+//! | `schedules.rs` | the jobs of all queues that come back; `schedule.rs` the form of one, `planned.rs` what comes of it |
 //! | `limits.rs`, `effects.rs` | limits and defaults: their form, and what a change does, in words |
 //! | `spans.rs` | spans of time in forms |
 //! | `body.rs` | a job's body as text, JSON, hex, and as a download |
@@ -44,7 +45,10 @@ mod live;
 mod origin;
 mod overview;
 mod passwords;
+mod planned;
 mod queue;
+mod schedule;
+mod schedules;
 mod server;
 mod spans;
 mod users;
@@ -232,6 +236,11 @@ fn pages_of(watch: &Arc<Watch>) -> Router {
         .route("/body", get(job::download))
         .route("/figures", get(charts::serve))
         .route("/purge", get(forms::preview_purge))
+        .route("/schedules", get(schedules::serve))
+        .route(
+            "/schedule",
+            get(schedule::serve).post(schedule::preview).layer(DefaultBodyLimit::max(FORM_MAX)),
+        )
         .route("/limits", get(limits::serve))
         .route("/server", get(server::serve))
         .route("/actions", get(actions::serve))

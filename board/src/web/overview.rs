@@ -129,7 +129,7 @@ impl View {
 
 /// Whether a name, as it is shown, has this lower-case text in it. Plain names are many, and shown
 /// as they are.
-fn has(name: &[u8], find: &str) -> bool {
+pub fn has(name: &[u8], find: &str) -> bool {
     if name.iter().all(|byte| matches!(byte, b' '..=b'~') && *byte != b'\\') {
         return name.windows(find.len()).any(|part| part.eq_ignore_ascii_case(find.as_bytes()));
     }

@@ -339,7 +339,8 @@ fn sought_jobs(view: &View, sought: &Sought, cursor: u64, found: &Found) -> Mark
         p.note { @match sought {
             Sought::Ids(pattern) => { "Jobs in any state whose ids match " code { (Shown(pattern)) } ", in no order. "
                 a href=(layout::queue_link(name)) { "All jobs" } },
-            Sought::Schedules => { "Jobs that come back. On each page those that run next are first." },
+            Sought::Schedules => { "Jobs that come back. On each page those that run next are first. "
+                a href=(link("schedules", &[("find", Shown(name).to_string().as_bytes())])) { "Run, pause or change them" } },
         } }
         @if jobs.is_empty() {
             p.empty { @if found.next.is_some() { "None so far: there are more jobs to look through." }

@@ -70,7 +70,7 @@ pub fn brief(ms: u64, now_ms: u64) -> Markup {
     html! { time datetime=(iso(ms)) data-rel=(ms) title=(utc(ms)) { (relative(ms, now_ms)) } }
 }
 
-fn utc(ms: u64) -> String {
+pub fn utc(ms: u64) -> String {
     time_of(ms)
         .map_or_else(String::new, |time| time.format("%Y-%m-%d %H:%M:%S%.3f UTC").to_string())
 }

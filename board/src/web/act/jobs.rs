@@ -42,7 +42,12 @@ impl Act<'_> {
                     "DQ.KICKJOB",
                     id,
                     &[],
-                    "It is ready now.",
+                    match self.fields.text("back") {
+                        "schedules" => {
+                            "It is ready now, one run more: the next one stays at its time."
+                        }
+                        _ => "It is ready now.",
+                    },
                     "It is neither dead, delayed nor held.",
                 )
                 .await;

@@ -7,10 +7,12 @@
 //! | `alter.rs` | sets limits and defaults |
 //! | `jobs.rs` | adds, kicks, deletes, releases, purges |
 //! | `pause.rs` | pauses and resumes |
+//! | `schedule.rs` | adds and changes schedules |
 
 mod alter;
 mod jobs;
 mod pause;
+mod schedule;
 
 use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode};
@@ -20,7 +22,7 @@ use redis::{Cmd, Value};
 
 use super::actions::Deed;
 use super::origin::is_own_form;
-use super::{spans, App, Reader, Shared};
+use super::{schedules, spans, App, Reader, Shared};
 use crate::args::Verb;
 use crate::bytes::{link, Fields, Shown};
 use crate::server::jobs::ask_one;
@@ -70,7 +72,9 @@ pub async fn serve(Extension(app): Shared, headers: HeaderMap, body: Bytes) -> R
     let done = act.carry_out(verb).await;
     let id = match &done {
         Ok(done) => done.id.clone(),
-        Err(_) => fields.bytes("id").filter(|_| verb != Verb::Add),
+        Err(_) => fields.bytes("id").filter(|_| {
+            verb != Verb::Add && (verb != Verb::Schedule || fields.text("change") == "1")
+        }),
     };
     let (is_good, words) = match done {
         Ok(done) => (true, done.words),
@@ -83,18 +87,23 @@ pub async fn serve(Extension(app): Shared, headers: HeaderMap, body: Bytes) -> R
     app.board.actions.note(&app, &deed);
     let outcome = app.forms.keep(is_good, words).to_string();
     let outcome = ("outcome", outcome.as_bytes());
-    Redirect::to(&match &id {
-        Some(id) => link("job", &[("queue", &queue), ("id", id), outcome]),
+    Redirect::to(&after(&fields, &queue, id.as_deref(), outcome)).into_response()
+}
+
+/// The page that follows: the one that the form was on, or the job's.
+fn after(fields: &Fields, queue: &[u8], id: Option<&[u8]>, outcome: (&str, &[u8])) -> String {
+    match id {
+        _ if fields.text("back") == "schedules" => schedules::back(fields, outcome),
+        Some(id) => link("job", &[("queue", queue), ("id", id), outcome]),
         None => {
             // To the part of the queue's page that the form was on.
             let parts = ["state", "tab", "cursor"].map(|name| Some((name, fields.get(name)?)));
-            let mut to: Vec<(&str, &[u8])> = vec![("name", &queue)];
+            let mut to: Vec<(&str, &[u8])> = vec![("name", queue)];
             to.extend(parts.into_iter().flatten());
             to.push(outcome);
             link("queue", &to)
         }
-    })
-    .into_response()
+    }
 }
 
 struct Act<'a> {
@@ -113,6 +122,7 @@ impl Act<'_> {
             Verb::Pause => self.pause().await,
             Verb::Purge => self.purge().await,
             Verb::Alter => self.alter().await,
+            Verb::Schedule => self.schedule().await,
         }
     }
 
