@@ -104,6 +104,9 @@ def test_a_job_tells_its_group(board: Board, browser: Browser, r: redis.Redis):
     browser.open(board.link("/job", queue="mail", id="of"))
     browser.sees(f"group\n{SPELLED}", "aside .policy")
     browser.follow("aside .policy a")
+    browser.sees(f"Jobs of the group {SPELLED}, in any state")
+    assert list(cells(browser)) == ["of"]
+    browser.follow(".note a")
     assert list(cells(browser)) == [SPELLED]
     browser.open(board.link("/job", queue="mail", id="alone"))
     browser.sees("priority", "aside .policy")
@@ -227,6 +230,65 @@ def test_a_job_s_group_is_paused_on_its_page(writable: Board, browser: Browser, 
     browser.one("#group [name=resume]").click()
     browser.sees("Resumed the group", ".banner")
     assert not is_paused(r, RAW)
+
+
+def test_a_group_leads_to_its_jobs_in_every_state(
+    writable: Board, browser: Browser, r: redis.Redis
+):
+    add = ("DQ.ADD", "mail")
+    r.execute_command(*add, "dead", "x", "GROUP", RAW)
+    lease = r.execute_command("DQ.POP", "mail")[0][2]
+    r.execute_command("DQ.BURY", "mail", "dead", lease, "REASON", "no <b>such</b> box")
+    pipe(r, (*add, "reserved", "x", "GROUP", RAW, "TTR", HOUR), ("DQ.POP", "mail"))
+    pipe(
+        r,
+        (*add, "ready", "x", "GROUP", RAW),
+        (*add, "delayed", "x", "GROUP", RAW, "DELAY", HOUR),
+        (*add, "held", "x", "GROUP", RAW, "HOLD"),
+        (*add, "not-of-it", "x", "GROUP", "ann"),
+        (*add, "alone", "x"),
+    )
+    browser.open(writable.link("/queue", name="mail", tab="groups"))
+    browser.sees("ann", "tbody")
+    groups_rows = browser.all("tbody th.id a")
+    browser.open(next(a for a in groups_rows if a.text == SPELLED).get_attribute("href"))
+    browser.sees("All jobs of the queue have been looked at.")
+    rows = cells(browser)
+    assert {name: row[0] for name, row in rows.items()} == {
+        state: state for state in ("dead", "reserved", "ready", "delayed", "held")
+    }
+    assert "no <b>such</b> box" in rows["dead"][2]
+    assert browser.one(".tabs [aria-current]").text.startswith("groups")
+    # Paused and resumed there, and one stays there.
+    browser.one("#group summary").click()
+    browser.one("#group button").click()
+    browser.sees("Paused the group", ".banner")
+    browser.sees(f"Jobs of the group {SPELLED}")
+    assert is_paused(r, RAW)
+    browser.one("#group summary").click()
+    browser.one("#group [name=resume]").click()
+    browser.sees("Resumed the group", ".banner")
+    assert not is_paused(r, RAW)
+
+
+def test_few_jobs_of_a_group_among_many_are_all_found(board: Board, r: redis.Redis):
+    pipe(r, *[("DQ.ADD", "mail", f"other-{n}", "x" * 100, "GROUP", f"g{n}") for n in range(30_000)])
+    pipe(r, *[("DQ.ADD", "mail", f"of-{n}", "x", "GROUP", "few") for n in range(120)])
+    pipe(r, *[("DQ.ADD", "mail", f"more-{n}", "x" * 100) for n in range(10_000)])
+    link, found, pages = board.link("/queue", name="mail", group="few"), [], 0
+    while link:
+        page = board.get(link.removeprefix(board.url)).text
+        found += re.findall(r'<tr data-key="([^"]*)"', page)
+        pages += 1
+        # Not full yet: it goes on by itself. Full: there is a next page.
+        on = re.search(r'(?:data-goes-on|rel="next") href="([^"]+)"', page)
+        link = on and board.link("/" + html.unescape(on[1]))
+        assert ("looked at" in page) and (on is not None or "All jobs of the queue" in page)
+    assert sorted(found) == sorted(f"of-{n}" for n in range(120)) and pages > 1
+    nobody = board.get("/queue", name="empty", group="few")
+    assert nobody.status == 404
+    for strange in ({"looked": "x", "kept": "-1"}, {"cursor": "9"}, {"kept": str(2**64 - 1)}):
+        assert board.get("/queue", name="mail", group="nobody", **strange).status == 200
 
 
 def test_a_form_that_names_no_group_does_not_pause_the_queue(writable: Board, r: redis.Redis):

@@ -132,7 +132,14 @@ impl Place<'_> {
 
     /// A page of what is sought, from a cursor on.
     pub async fn seek(&self, sought: &Sought, from: u64) -> Result<Found> {
+        if let Sought::Group(group) = sought {
+            return self.seek_group(group, from).await;
+        }
         let (ids, next) = self.seek_ids(sought, from, page_size(self.info)).await?;
+        Ok(Found { jobs: self.read_all(&ids).await?, next, looked: 0 })
+    }
+
+    async fn read_all(&self, ids: &[Vec<u8>]) -> Result<Vec<Job>> {
         let mut jobs = Vec::with_capacity(ids.len());
         if !ids.is_empty() {
             let mut commands = Pipeline::new();
@@ -145,7 +152,27 @@ impl Place<'_> {
                 jobs.extend(Job::read(outcome(Some(reply))?)?);
             }
         }
-        Ok(Found { jobs, next })
+        Ok(jobs)
+    }
+
+    /// Looks at the jobs themselves, a page or more of them at a time.
+    async fn seek_group(&self, group: &[u8], from: u64) -> Result<Found> {
+        let (size, most) = (page_size(self.info), reach(self.info));
+        let sought = Sought::Group(group.to_vec());
+        let (mut jobs, mut cursor, mut looked) = (Vec::new(), from, 0);
+        let began = Instant::now();
+        loop {
+            // Near the end of a page few, so that it doesn't get too many.
+            let look = if jobs.is_empty() { most } else { size };
+            let (next, ids) = scanned(self.ask(sought.command(self.queue, cursor, look)).await?)?;
+            looked += ids.len() as u64;
+            let read = self.read_all(&ids).await?;
+            jobs.extend(read.into_iter().filter(|job| job.group.as_deref() == Some(group)));
+            cursor = next;
+            if cursor == 0 || jobs.len() >= size || began.elapsed() > SEEK_WITHIN {
+                return Ok(Found { jobs, next: (cursor != 0).then_some(cursor), looked });
+            }
+        }
     }
 
     /// Looks at ever more jobs while there is nothing to be found; at few at a time when there is,
@@ -192,6 +219,8 @@ pub enum Sought {
     Ids(Vec<u8>),
     /// Those that have a schedule.
     Schedules,
+    /// Those of a group. No command finds them: each job is looked at.
+    Group(Vec<u8>),
 }
 
 impl Sought {
@@ -219,6 +248,7 @@ impl Sought {
         match self {
             Sought::Ids(pattern) => command.arg("MATCH").arg(pattern),
             Sought::Schedules => command.arg("SCHEDULED"),
+            Sought::Group(_) => &mut command,
         };
         command
     }
@@ -228,6 +258,8 @@ impl Sought {
 pub struct Found {
     pub jobs: Vec<Job>,
     pub next: Option<u64>,
+    /// Jobs that were read for it.
+    pub looked: u64,
 }
 
 pub async fn ask_one(

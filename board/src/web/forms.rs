@@ -11,7 +11,7 @@ use ring::hmac;
 use subtle::ConstantTimeEq;
 
 use super::live::Page;
-use super::{fields, glossary, layout, limits, schedule, schedules, words, App, Reader, Shared};
+use super::{fields, glossary, layout, words, App, Reader, Shared};
 use crate::args::Verb;
 use crate::bytes::{excerpt, link, title, Hex};
 use crate::server::groups::Group;
@@ -94,13 +94,13 @@ fn units(name: &str) -> Markup {
 }
 
 /// Beside a queue's name.
-pub fn of_queue(app: &App, queue: &[u8], info: &Info, state: JobState) -> Markup {
+pub fn of_queue(app: &App, queue: &[u8], info: &Info, state: JobState, limits: Markup) -> Markup {
     html! { @if !app.verbs.is_empty() { div.actions {
         @if app.may(Verb::Pause) { (pause(app, queue, info)) }
         @if app.may(Verb::Kick) && info.counts.dead > 0 { (kick(app, queue, info)) }
         @if app.may(Verb::Add) { (add(app, queue)) }
         @if app.may(Verb::Schedule) { a.button href=(link("schedule", &[("queue", queue)])) { "Add a schedule…" } }
-        @if app.may(Verb::Alter) { (limits::panel(queue, info)) }
+        (limits)
         @if app.may(Verb::Purge) && info.jobs > 0 { (choose_purge(queue, info, state)) }
     } } }
 }
@@ -189,15 +189,32 @@ pub fn of_group(app: &App, queue: &[u8], group: &Group, cursor: u64) -> Markup {
 fn of_its_group(app: &App, queue: &[u8], job: &Job, group: &[u8]) -> Markup {
     html! {
         details #group name="panel" { summary { "Its group…" }
+            (pause_of_group(app, queue, Some(&job.id), group))
+        }
+    }
+}
+
+/// Above the jobs of a group.
+pub fn of_this_group(app: &App, queue: &[u8], group: &[u8]) -> Markup {
+    html! { @if app.may(Verb::Pause) { div.actions {
+        details #group name="panel" { summary { "Pause or resume this group…" }
+            (pause_of_group(app, queue, None, group))
+        }
+    } } }
+}
+
+/// Nothing tells by its name whether one is paused: so both are offered.
+fn pause_of_group(app: &App, queue: &[u8], id: Option<&[u8]>, group: &[u8]) -> Markup {
+    html! {
             form.panel action="act" method="post" {
-                (hidden(app, Verb::Pause, queue, Some(&job.id)))
+                (hidden(app, Verb::Pause, queue, id))
+                @if id.is_none() { input type="hidden" name="back" value="group"; }
                 input type="hidden" name="group.hex" value=(Hex(group));
                 span.full { "All jobs of " strong { (excerpt(group, 200)) } ": while it is paused none is handed out." }
                 (for_how_long())
                 button { "Pause" }
                 button name="resume" value="1" { "Resume" }
             }
-        }
     }
 }
 
@@ -249,6 +266,19 @@ fn choose_purge(queue: &[u8], info: &Info, shown: JobState) -> Markup {
     }
 }
 
+/// The form of a job that comes back.
+pub fn schedule_link(queue: &[u8], id: &[u8]) -> String {
+    link("schedule", &[("queue", queue), ("id", id)])
+}
+
+/// What a kick does to it.
+pub fn run_now(job: &Job) -> &'static str {
+    match job.state {
+        JobState::Dead => "It is ready at once, and its schedule begins again",
+        _ => "One run more, at once. The next run stays at its time; with RUNS this one counts",
+    }
+}
+
 /// Beside a job's id.
 pub fn of_job(app: &App, queue: &[u8], job: &Job) -> Markup {
     let id = Some(job.id.as_slice());
@@ -263,12 +293,14 @@ pub fn of_job(app: &App, queue: &[u8], job: &Job) -> Markup {
         @if app.may(Verb::Kick) && can_kick {
             form #kickjob action="act" method="post" {
                 (hidden(app, Verb::Kick, queue, id))
-                @if job.schedule.is_some() { button title=(schedules::run_now(job)) { "Run now" } }
+                @if job.schedule.is_some() { button title=(run_now(job)) { "Run now" } }
                 @else if job.state == JobState::Dead { button title=(glossary::KICK) { "Kick" } }
                 @else { button title="It no longer waits: the next worker gets it in its turn" { "Make ready now" } }
             }
         }
-        (schedule::edit_link(app, queue, job))
+        @if app.may(Verb::Schedule) && job.schedule.is_some() {
+            a.button href=(schedule_link(queue, &job.id)) { "Change its schedule…" }
+        }
         @if let Some(lease) = job.lease.filter(|_| app.may(Verb::Release) && job.state == JobState::Reserved) {
             details #release name="panel" { summary { "Release…" }
                 form.panel action="act" method="post" {

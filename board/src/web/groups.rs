@@ -2,7 +2,7 @@
 
 use maud::{html, Markup};
 
-use super::{facts, forms, words, App};
+use super::{facts, forms, layout, words, App};
 use crate::bytes::{excerpt, link, Shown};
 use crate::server::groups::{Group, Groups};
 use crate::server::queue::Info;
@@ -70,7 +70,7 @@ fn table(app: &App, queue: &[u8], cursor: u64, groups: &[Group]) -> Markup {
                 @if has_forms { th scope="col" { span.unseen { "pause or resume" } } }
             } }
             tbody { @for group in groups { tr data-key=(Shown(&group.name)) {
-                th.id scope="row" { (excerpt(&group.name, EXCERPT)) }
+                th.id scope="row" { a href=(layout::group_link(queue, &group.name)) { (excerpt(&group.name, EXCERPT)) } }
                 (count("ready", group.ready))
                 (count("reserved", group.reserved))
                 (count("delayed", group.delayed))

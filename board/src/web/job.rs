@@ -11,8 +11,8 @@ use maud::{html, Markup};
 use super::body::{self, View as BodyView};
 use super::live::{self, Page};
 use super::{
-    deps, facts, fields, forms, glossary, groups, history, layout, list, queue, schedules, words,
-    App, Shared,
+    deps, facts, fields, forms, glossary, history, layout, list, queue, schedules, words, App,
+    Shared,
 };
 use crate::bytes::{excerpt, line, link, title};
 use crate::server::deps::Deps;
@@ -194,7 +194,7 @@ fn about(queue: &[u8], job: &Job, runs: Option<&Runs>) -> Markup {
         section.policy { h2 { "What it was added with" }
             dl.facts {
                 @if let Some(group) = &job.group {
-                    dt { "group" } dd { a href=(groups::page_link(queue, 0)) { (excerpt(group, 200)) } }
+                    dt { "group" } dd { a href=(layout::group_link(queue, group)) title="All jobs of this group" { (excerpt(group, 200)) } }
                 }
                 dt title="PRIORITY: of the ready jobs the lowest number leaves first" { "priority" }
                 dd { (job.priority) }

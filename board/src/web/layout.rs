@@ -169,3 +169,8 @@ mod tests {
         assert!(!told("ERR <b>").contains(". "), "{}", told("ERR <b>"));
     }
 }
+
+/// The jobs of a group.
+pub fn group_link(queue: &[u8], group: &[u8]) -> String {
+    link("queue", &[("name", queue), ("group", group)])
+}

@@ -131,12 +131,12 @@ pub fn in_words(change: &Change) -> String {
 }
 
 /// Beside a queue's name.
-pub fn panel(queue: &[u8], info: &Info) -> Markup {
-    html! {
+pub fn panel(app: &App, queue: &[u8], info: &Info) -> Markup {
+    html! { @if app.may(Verb::Alter) {
         details #limits name="panel" { summary { "Limits…" }
             (form(queue, info, &Change::default()))
         }
-    }
+    } }
 }
 
 /// The fields have what is set now, or what a reader has typed.

@@ -25,7 +25,7 @@ pub fn of_state(queue: &[u8], state: JobState, jobs: &[Job], now: u64) -> Markup
             tbody { @for job in jobs { tr data-key=(Shown(&job.id)) {
                 (name(queue, job))
                 (time(job, time_heading(state), now))
-                (figures(job, jobs))
+                (figures(queue, job, jobs))
                 (text(job))
             } } }
         }
@@ -47,7 +47,7 @@ pub fn of_any_state(queue: &[u8], jobs: &[Job], now: u64) -> Markup {
                 (name(queue, job))
                 td data-label="state" { span.state.{ "is-" (job.state.name()) } { (job.state.name()) } }
                 td data-label="when" { (time_heading(job.state)) " " (when(job, now)) }
-                (figures(job, jobs))
+                (figures(queue, job, jobs))
                 (text(job))
             } } }
         }
@@ -113,7 +113,7 @@ pub fn next_run(job: &Job, now: u64) -> Markup {
     }
 }
 
-fn name(queue: &[u8], job: &Job) -> Markup {
+pub fn name(queue: &[u8], job: &Job) -> Markup {
     html! {
         th.id scope="row" { a href=(layout::job_link(queue, &job.id)) title=[(job.id.len() > 20).then(|| excerpt(&job.id, 512))] { (excerpt(&job.id, 100)) } }
     }
@@ -132,19 +132,19 @@ fn headings(jobs: &[Job]) -> Markup {
     }
 }
 
-fn figures(job: &Job, jobs: &[Job]) -> Markup {
+fn figures(queue: &[u8], job: &Job, jobs: &[Job]) -> Markup {
     html! {
         td.num data-label="attempt" {
             (job.attempt) @if job.attempts > 0 { span.soft { "/" (job.attempts) } }
         }
         td.num data-label="priority" { (job.priority) }
         @if has_groups(jobs) { td.group data-label="group" title=[job.group.as_ref().map(|group| excerpt(group, 512))] {
-            @if let Some(group) = &job.group { (excerpt(group, GROUP)) }
+            @if let Some(group) = &job.group { a href=(layout::group_link(queue, group)) { (excerpt(group, GROUP)) } }
         } }
     }
 }
 
-fn text(job: &Job) -> Markup {
+pub fn text(job: &Job) -> Markup {
     html! {
         td.text {
             @if let Some(schedule) = &job.schedule { span.mark.comes-back { (rule(schedule)) } " " }
@@ -175,7 +175,7 @@ fn text_heading(state: JobState) -> &'static str {
     }
 }
 
-fn time_heading(state: JobState) -> &'static str {
+pub fn time_heading(state: JobState) -> &'static str {
     match state {
         JobState::Ready => "ready",
         JobState::Delayed => "due",
@@ -186,7 +186,7 @@ fn time_heading(state: JobState) -> &'static str {
     }
 }
 
-fn time(job: &Job, label: &str, now: u64) -> Markup {
+pub fn time(job: &Job, label: &str, now: u64) -> Markup {
     html! { td data-label=(label) { (when(job, now)) } }
 }
 

@@ -7,7 +7,7 @@
 //! | `origin.rs` | who asks, and whether a form is from here: also behind proxies |
 //! | `live.rs` | one page, as HTML or as a stream of its newest states |
 //! | `layout.rs` | what all pages have in common |
-//! | `overview.rs`, `queue.rs`, `job.rs` | the pages; `list.rs` has a queue's jobs, `groups.rs` its groups, `facts.rs` what is beside them; `deps.rs` what a job waits for, `graph.rs` as a picture; `history.rs` what became of it |
+//! | `overview.rs`, `queue.rs`, `job.rs` | the pages; `list.rs` has a queue's jobs, `groups.rs` its groups, `group_jobs.rs` the jobs of one, `facts.rs` what is beside them; `deps.rs` what a job waits for, `graph.rs` as a picture; `history.rs` what became of it |
 //! | `why.rs` | why nothing comes, in words |
 //! | `front.rs`, `server.rs` | all servers, where there are several; one server |
 //! | `forms.rs`, `act/` | with --writable: forms, and what they do; `actions.rs` what was done, and who did it |
@@ -33,6 +33,7 @@ mod forms;
 mod front;
 mod glossary;
 mod graph;
+mod group_jobs;
 mod groups;
 mod guard;
 mod guesses;

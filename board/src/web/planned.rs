@@ -1,8 +1,9 @@
 //! What comes of a schedule that was typed: when it will run, and what changes.
 
+use croner::parser::{CronParser, Seconds, Year};
 use maud::{html, Markup};
 
-use super::{layout, schedule, words, App};
+use super::{layout, words, App};
 use crate::bytes::{excerpt, title};
 use crate::server::alter::Backoff;
 use crate::server::job::Job;
@@ -92,7 +93,7 @@ fn rule(rule: &Rule) -> String {
     match rule {
         Rule::Every(ms) => format!("each {}", words::span(*ms)),
         Rule::Cron { expression, zone } => {
-            let words = schedule::cron_in_words(expression);
+            let words = cron_in_words(expression);
             let words = words.map(|words| format!(" ({})", uncapped(&words))).unwrap_or_default();
             format!("by {}{words}, {}", excerpt(expression, 100), excerpt(zone, 60))
         }
@@ -145,7 +146,7 @@ fn changes(typed: &Typed<'_>, old: &Plan, keeps_time: bool) -> Markup {
             }
         }
         @if !keeps_time { p.note { "It is another schedule: its counts of runs begin anew." } }
-        @if let Some(words) = typed.job.and_then(schedule::not_yet) { p.note { (words) } }
+        @if let Some(words) = typed.job.and_then(not_yet) { p.note { (words) } }
         p.note { "A program that adds this schedule with ENSURE when it starts sets it back to what the program says." }
     }
 }
@@ -174,4 +175,46 @@ fn told(plan: &Plan) -> Vec<(&'static str, String)> {
         ("passed over when late by", default(plan.late_ms.map(|ms| words::span_or(ms, "never")))),
         ("group", plan.group.as_deref().map_or("none".into(), |group| excerpt(group, 100))),
     ]
+}
+
+/// A cron expression in English; `None` where that says nothing.
+pub fn cron_in_words(expression: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(expression).ok()?.trim();
+    if text.starts_with('@') {
+        return None;
+    }
+    let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
+    Some(parser.parse(text).ok()?.describe().trim_end_matches('.').to_string())
+}
+
+/// What a change does not do at once.
+fn not_yet(job: &Job) -> Option<&'static str> {
+    match job.state {
+        JobState::Reserved => {
+            Some("A run is under way: it goes on as it began, and this is for the next one.")
+        }
+        JobState::Dead => Some("The job is dead: it stays so until it is kicked."),
+        JobState::Ready => {
+            Some("A run is ready and waits for a worker: it has the new body and policy.")
+        }
+        JobState::Delayed | JobState::Done | JobState::Held => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cron_is_told_in_english() {
+        for (cron, words) in [
+            ("30 2 * * *", "At 02:30"),
+            ("0 12 L * *", "At 12:00, on the last day of the month"),
+            ("*/10 * * * * *", "At every 10 seconds"),
+        ] {
+            assert_eq!(cron_in_words(cron.as_bytes()).as_deref(), Some(words));
+        }
+        assert_eq!(cron_in_words(b"@daily"), None);
+        assert_eq!(cron_in_words(b"\xff"), None);
+    }
 }

@@ -9,9 +9,12 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::Extension;
 use maud::{html, Markup};
 
+use super::group_jobs::{self, Seen};
 use super::live::{self, Page};
 use super::why::Why;
-use super::{charts, facts, fields, forms, glossary, groups, layout, list, words, App, Shared};
+use super::{
+    charts, facts, fields, forms, glossary, groups, layout, limits, list, words, App, Shared,
+};
 use crate::bytes::{bytes_of, link, title, Fields, Hex, Shown};
 use crate::server::forecast::{self, Forecast};
 use crate::server::groups::Groups;
@@ -57,6 +60,7 @@ struct View {
     name: Name,
     part: Part,
     charts: charts::Asked,
+    seen: Seen,
 }
 
 /// Which of a queue's jobs, or its groups.
@@ -74,6 +78,8 @@ impl View {
         let cursor = fields.number("cursor").unwrap_or(0);
         let part = if let Some(pattern) = fields.bytes("match") {
             Part::Sought { sought: Sought::Ids(pattern), cursor }
+        } else if let Some(group) = fields.bytes("group") {
+            Part::Sought { sought: Sought::Group(group), cursor }
         } else if fields.text("tab") == "schedules" {
             Part::Sought { sought: Sought::Schedules, cursor }
         } else if fields.text("tab") == "groups" {
@@ -86,7 +92,8 @@ impl View {
             let page = if begin == Begin::First { 0 } else { fields.number("page").unwrap_or(1) };
             Part::Ordered { state: fields.get("state").and_then(JobState::named), begin, page }
         };
-        View { name, part, charts: charts::Asked::of("queue", fields) }
+        let charts = charts::Asked::of("queue", fields);
+        View { name, part, charts, seen: Seen::of(fields) }
     }
 }
 
@@ -169,14 +176,14 @@ fn show(
     html! {
         (head(&view.name))
         (why.line(&view.name, info))
-        (forms::of_queue(app, &view.name, info, state.unwrap_or(JobState::Dead)))
+        (forms::of_queue(app, &view.name, info, state.unwrap_or(JobState::Dead), limits::panel(app, &view.name, info)))
         (charts)
         div.columns {
             section.jobs aria-label=(if matches!(view.part, Part::Groups { .. }) { "Groups" } else { "Jobs" }) {
                 (tabs(view, info, state))
                 @match shows {
                     Ok(Shows::Ordered { state, page, peeked }) => (ordered(view, info, *state, *page, peeked)),
-                    Ok(Shows::Sought { sought, cursor, found }) => (sought_jobs(view, sought, *cursor, found)),
+                    Ok(Shows::Sought { sought, cursor, found }) => (sought_jobs(app, view, info, sought, *cursor, found)),
                     Ok(Shows::Groups { cursor, found }) => (groups::page(app, &view.name, info, *cursor, found)),
                     Err(trouble) => (layout::trouble(trouble)),
                 }
@@ -238,7 +245,8 @@ fn tabs(view: &View, info: &Info, shown: Option<JobState>) -> Markup {
     };
     let is_shown = |state: &JobState| *state == JobState::Held && info.counts.held == 0;
     let states = info.counts.states().chain(shown.filter(is_shown));
-    let is_groups = matches!(&view.part, Part::Groups { .. });
+    let is_groups = matches!(&view.part, Part::Groups { .. })
+        || matches!(&view.part, Part::Sought { sought: Sought::Group(_), .. });
     let is_schedules = matches!(&view.part, Part::Sought { sought: Sought::Schedules, .. });
     html! {
         nav.tabs aria-label="States" {
@@ -329,11 +337,22 @@ fn pager(view: &View, state: JobState, page: u64, next: Option<&Begin>, many: u6
     }
 }
 
-fn sought_jobs(view: &View, sought: &Sought, cursor: u64, found: &Found) -> Markup {
+fn sought_jobs(
+    app: &App,
+    view: &View,
+    info: &Info,
+    sought: &Sought,
+    cursor: u64,
+    found: &Found,
+) -> Markup {
     let (name, jobs) = (&view.name, &found.jobs);
+    if let Sought::Group(group) = sought {
+        return group_jobs::page(app, name, info, group, &view.seen, found);
+    }
     let what: (&str, &[u8]) = match sought {
         Sought::Ids(pattern) => ("match", pattern),
         Sought::Schedules => ("tab", b"schedules"),
+        Sought::Group(group) => ("group", group),
     };
     html! {
         p.note { @match sought {
@@ -341,13 +360,14 @@ fn sought_jobs(view: &View, sought: &Sought, cursor: u64, found: &Found) -> Mark
                 a href=(layout::queue_link(name)) { "All jobs" } },
             Sought::Schedules => { "Jobs that come back. On each page those that run next are first. "
                 a href=(link("schedules", &[("find", Shown(name).to_string().as_bytes())])) { "Run, pause or change them" } },
+            Sought::Group(_) => {},
         } }
         @if jobs.is_empty() {
             p.empty { @if found.next.is_some() { "None so far: there are more jobs to look through." }
                 @else if cursor > 0 { "There are no more." } @else { "There are none." } }
         } @else {
             @match sought {
-                Sought::Ids(_) => (list::of_any_state(name, jobs, now_ms())),
+                Sought::Ids(_) | Sought::Group(_) => (list::of_any_state(name, jobs, now_ms())),
                 Sought::Schedules => (list::of_schedules(name, jobs, now_ms())),
             }
         }

@@ -7,7 +7,6 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::Extension;
 use chrono::NaiveDateTime;
-use croner::parser::{CronParser, Seconds, Year};
 use maud::{html, Markup};
 
 use super::live::Page;
@@ -15,31 +14,16 @@ use super::origin::is_own_form;
 use super::planned::{self, Typed};
 use super::{fields, forms, layout, spans, words, App, Shared};
 use crate::args::Verb;
-use crate::bytes::{link, title, Fields, Hex, Shown};
+use crate::bytes::{title, Fields, Hex, Shown};
 use crate::server::job::Job;
 use crate::server::jobs;
 use crate::server::plan::{Plan, Rule};
-use crate::server::queue::State as JobState;
 use crate::server::Result;
 
 /// The largest body that a form shows as text.
 const BODY_MAX: usize = 64 << 10;
 /// How a browser's field has a time; it is UTC here.
 const TIME: &str = "%Y-%m-%dT%H:%M:%S%.3f";
-
-pub fn page_link(queue: &[u8], id: &[u8]) -> String {
-    link("schedule", &[("queue", queue), ("id", id)])
-}
-
-/// A cron expression in English; `None` where that says nothing.
-pub fn cron_in_words(expression: &[u8]) -> Option<String> {
-    let text = std::str::from_utf8(expression).ok()?.trim();
-    if text.starts_with('@') {
-        return None;
-    }
-    let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
-    Some(parser.parse(text).ok()?.describe().trim_end_matches('.').to_string())
-}
 
 /// What a form says, or why it can't be meant.
 pub fn read(fields: &Fields) -> std::result::Result<Plan, &'static str> {
@@ -331,27 +315,6 @@ fn policy_fields(plan: Option<&Plan>) -> Markup {
     }
 }
 
-/// Beside a job with a schedule.
-pub fn edit_link(app: &App, queue: &[u8], job: &Job) -> Markup {
-    html! { @if app.may(Verb::Schedule) && job.schedule.is_some() {
-        a.button href=(page_link(queue, &job.id)) { "Change its schedule…" }
-    } }
-}
-
-/// What a change does not do at once.
-pub fn not_yet(job: &Job) -> Option<&'static str> {
-    match job.state {
-        JobState::Reserved => {
-            Some("A run is under way: it goes on as it began, and this is for the next one.")
-        }
-        JobState::Dead => Some("The job is dead: it stays so until it is kicked."),
-        JobState::Ready => {
-            Some("A run is ready and waits for a worker: it has the new body and policy.")
-        }
-        JobState::Delayed | JobState::Done | JobState::Held => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -388,18 +351,5 @@ mod tests {
         assert!(is_editable(b"") && is_editable("\nGrüße\t{}".as_bytes()));
         assert!(!is_editable(b"\xff") && !is_editable(b"a\r\nb") && !is_editable(b"a\0"));
         assert!(!is_editable(&[b'x'; BODY_MAX + 1]));
-    }
-
-    #[test]
-    fn cron_is_told_in_english() {
-        for (cron, words) in [
-            ("30 2 * * *", "At 02:30"),
-            ("0 12 L * *", "At 12:00, on the last day of the month"),
-            ("*/10 * * * * *", "At every 10 seconds"),
-        ] {
-            assert_eq!(cron_in_words(cron.as_bytes()).as_deref(), Some(words));
-        }
-        assert_eq!(cron_in_words(b"@daily"), None);
-        assert_eq!(cron_in_words(b"\xff"), None);
     }
 }

@@ -12,7 +12,7 @@ use axum::Extension;
 use maud::{html, Markup};
 
 use super::live::{self, Page};
-use super::{fields, forms, layout, list, overview, schedule, words, App, Shared};
+use super::{fields, forms, layout, list, overview, planned, words, App, Shared};
 use crate::args::Verb;
 use crate::bytes::{excerpt, link, title, Fields, Hex, Shown};
 use crate::server::groups;
@@ -306,7 +306,7 @@ fn row(app: &App, view: &View, told: &Told, schedule: &Schedule, has_forms: bool
 
 /// A cron expression in English.
 pub fn in_words(schedule: &Schedule) -> Option<String> {
-    schedule::cron_in_words(schedule.cron.as_deref()?)
+    planned::cron_in_words(schedule.cron.as_deref()?)
 }
 
 pub fn last(last: &Last, now: u64) -> Markup {
@@ -360,21 +360,13 @@ fn actions(app: &App, view: &View, told: &Told, schedule: &Schedule) -> Markup {
         @if app.may(Verb::Kick) && can_run {
             form action="act" method="post" {
                 (hidden(app, view, Verb::Kick, queue, Some(&job.id)))
-                button aria-label={ "Run " (name) " now" } title=(run_now(job)) { "Run now" }
+                button aria-label={ "Run " (name) " now" } title=(forms::run_now(job)) { "Run now" }
             }
         }
         @if app.may(Verb::Schedule) {
-            a.button href=(schedule::page_link(queue, &job.id)) aria-label={ "Edit " (name) } { "Edit" }
+            a.button href=(forms::schedule_link(queue, &job.id)) aria-label={ "Edit " (name) } { "Edit" }
         }
         @if app.may(Verb::Pause) { (pause(app, view, told, schedule, &name)) }
-    }
-}
-
-/// What a kick does to it.
-pub fn run_now(job: &Job) -> &'static str {
-    match job.state {
-        JobState::Dead => "It is ready at once, and its schedule begins again",
-        _ => "One run more, at once. The next run stays at its time; with RUNS this one counts",
     }
 }
 
@@ -405,7 +397,7 @@ fn pause(app: &App, view: &View, told: &Told, schedule: &Schedule, name: &str) -
                             button { "Pause its group, " (excerpt(group, 40)) }
                         }
                     } @else if app.may(Verb::Schedule) {
-                        p { "To pause it alone, " a href=(schedule::page_link(queue, &job.id)) { "give it a group of its own" }
+                        p { "To pause it alone, " a href=(forms::schedule_link(queue, &job.id)) { "give it a group of its own" }
                             " first." }
                     }
                     form action="act" method="post" {

@@ -95,6 +95,10 @@ fn after(fields: &Fields, queue: &[u8], id: Option<&[u8]>, outcome: (&str, &[u8]
     match id {
         _ if fields.text("back") == "schedules" => schedules::back(fields, outcome),
         Some(id) => link("job", &[("queue", queue), ("id", id), outcome]),
+        None if fields.text("back") == "group" => {
+            let group = fields.spelled("group").unwrap_or_default();
+            link("queue", &[("name", queue), ("group", &group), outcome])
+        }
         None => {
             // To the part of the queue's page that the form was on.
             let parts = ["state", "tab", "cursor"].map(|name| Some((name, fields.get(name)?)));
