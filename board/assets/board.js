@@ -65,6 +65,7 @@ function show(title, html) {
   bring(main, page.body);
   cameFrom();
   mark();
+  count();
   main.dispatchEvent(new Event("shown"));
 }
 
@@ -101,6 +102,8 @@ function renew(old, fresh) {
     if (old.data !== fresh.data) old.data = fresh.data;
     return;
   }
+  // A box that stands for another death of the job now was not ticked.
+  if (old.matches("input.tick") && old.getAttribute("value") !== fresh.getAttribute("value")) old.checked = false;
   for (const { name, value } of fresh.attributes) {
     if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   }
@@ -160,6 +163,7 @@ document.addEventListener("visibilitychange", () => {
   } else {
     heard = Date.now();
     listen();
+    goOn();
   }
 });
 
@@ -188,6 +192,69 @@ function cameFrom() {
   link.hidden = !url;
 }
 
+// ---- a search that takes long ----------------------------------------------------------------------
+
+// A page looks through a queue for half a second and says where to go on. This goes on, and keeps what
+// was found.
+
+async function goOn() {
+  const link = main.querySelector("a[data-goes-on]");
+  if (!link || document.hidden) return;
+  let text;
+  try {
+    const answer = await fetch(link.href);
+    if (!answer.ok) return;
+    text = await answer.text();
+  } catch {
+    // The link is still there, for the reader.
+    return;
+  }
+  if (!link.isConnected) return;
+  const page = new DOMParser().parseFromString(policy ? policy.createHTML(text) : text, "text/html");
+  const fresh = page.getElementById("main");
+  if (!fresh) return;
+  const found = [...main.querySelectorAll("[data-found] > tr")].map((each) => each.cloneNode(true));
+  fresh.querySelector("[data-found]")?.prepend(...found);
+  tell(fresh);
+  bring(main, fresh);
+  cameFrom();
+  mark();
+  count();
+  setTimeout(goOn, 0);
+}
+
+// ---- jobs that are ticked --------------------------------------------------------------------------
+
+const ticks = () => [...main.querySelectorAll("input.tick")];
+
+/** Says how many are ticked. */
+function count() {
+  const label = document.getElementById("ticked");
+  if (!label) return;
+  const all = ticks();
+  const many = all.filter((each) => each.checked).length;
+  set(label, `${many} ticked`);
+  const whole = document.getElementById("tick-all");
+  whole.checked = many > 0 && many === all.length;
+  whole.indeterminate = many > 0 && many < all.length;
+}
+
+main.addEventListener("change", (event) => {
+  if (event.target.id === "tick-all") {
+    for (const each of ticks()) each.checked = event.target.checked;
+  }
+  count();
+});
+
+/** Ticks the job of the row that the reader is at, or no more. */
+function toggle() {
+  const box = rows().find((each) => row !== null && each.dataset.key === row)?.querySelector("input.tick");
+  if (!box) return false;
+  box.checked = !box.checked;
+  count();
+  return true;
+}
+
 // ---- keys ------------------------------------------------------------------------------------------
 
 const help = document.getElementById("help");
@@ -196,7 +263,7 @@ const dialog = document.getElementById("keys");
 let row = null;
 
 function rows() {
-  return [...main.querySelectorAll("tbody tr")];
+  return [...main.querySelectorAll(".reasons li, tbody tr")].filter((each) => each.offsetParent !== null);
 }
 
 function mark() {
@@ -237,6 +304,9 @@ const KEYS = {
   n: () => go("a[rel=next]"),
   p: () => go("a[rel=prev]"),
   u: () => go("a[rel=up]"),
+  x: toggle,
+  s: () => main.querySelector(".selection button, .selection a")?.focus(),
+  f: () => document.getElementById("find")?.focus(),
   "/": find,
   "?": () => dialog.showModal(),
 };
@@ -244,7 +314,8 @@ const KEYS = {
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || dialog.open) return;
   if (event.key === "Escape" && closePanel()) return;
-  if (event.target.closest("input, textarea, select")) {
+  // A box to tick takes no text.
+  if (event.target.closest("input:not([type=checkbox]), textarea, select")) {
     if (event.key === "Escape") event.target.blur();
     return;
   }
@@ -254,13 +325,15 @@ document.addEventListener("keydown", (event) => {
   if (act) {
     event.preventDefault();
     act();
+  } else if (event.key === " " && event.target.closest("tbody a") && toggle()) {
+    event.preventDefault();
   }
 });
 
 help.hidden = false;
 help.addEventListener("click", () => dialog.showModal());
 main.addEventListener("focusin", (event) => {
-  const at = event.target.closest("tbody tr");
+  const at = event.target.closest("tbody tr, .reasons li");
   if (at) {
     row = at.dataset.key;
     mark();
@@ -268,8 +341,11 @@ main.addEventListener("focusin", (event) => {
 });
 
 clockAhead = Number(main.dataset.now ?? Date.now()) - Date.now();
+document.documentElement.classList.add("scripted");
 tell(main);
 cameFrom();
+count();
+goOn();
 // On a phone there are more tabs than fit.
 main.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 setInterval(tick, 1000);

@@ -58,7 +58,7 @@ impl fmt::Display for Hex<'_> {
     }
 }
 
-fn unhex(hex: &[u8]) -> Option<Vec<u8>> {
+pub fn unhex(hex: &[u8]) -> Option<Vec<u8>> {
     let digits: Vec<u8> = hex.iter().map(|byte| hex_digit(*byte)).collect::<Option<_>>()?;
     let pairs = digits.chunks(2).map(|pair| match pair {
         [high, low] => Some(high * 16 + low),
@@ -180,6 +180,12 @@ impl Fields {
 
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.0.iter().find(|(key, _)| key == name.as_bytes()).map(|(_, value)| value.as_slice())
+    }
+
+    /// All fields of that name, in their order.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+        let named = self.0.iter().filter(move |(key, _)| key == name.as_bytes());
+        named.map(|(_, value)| value.as_slice())
     }
 
     /// A field of any bytes, which may be given in hex as `name.hex`: see [`Hex`].

@@ -1,7 +1,7 @@
 //! dq-board: a web page and Prometheus metrics for DQ. See docs/board.md.
 //!
-//! Imports run one way: `main → {web, keda} → {serve, prometheus → metrics, watch} → server`, all of them → `bytes`,
-//! `args` → `address`.
+//! Imports run one way: `main → {web, keda} → {serve, prometheus → metrics, watch} → server → reasons`, all of
+//! them → `bytes`, `args` → `address`.
 
 mod address;
 mod args;
@@ -12,6 +12,7 @@ mod keda;
 mod manual;
 mod metrics;
 mod prometheus;
+mod reasons;
 mod serve;
 mod server;
 mod watch;

@@ -83,6 +83,11 @@ class Board:
         body = urllib.parse.urlencode(form).encode()
         return self.send(urllib.request.Request(self.link(path), data=body, headers=headers or {}))
 
+    def send_form(self, path: str, fields: list[tuple[str, str]]) -> "Answer":
+        """A form in which a field may stand several times."""
+        body = urllib.parse.urlencode(fields).encode()
+        return self.send(urllib.request.Request(self.link(path), data=body))
+
     def metrics(self) -> dict[str, float]:
         """Each series with its value."""
         lines = self.get("/metrics").text.splitlines()

@@ -3,7 +3,7 @@
 import redis
 
 from board import Board
-from samples import HOUR, every_state, flow, pipe
+from samples import HOUR, every_state, flow, incident, pipe
 
 # Panels as readers open them: all at once, though a click on one closes the others.
 OPEN_ALL = """
@@ -46,6 +46,7 @@ def hang(r: redis.Redis) -> None:
         ("CONFIG", "SET", "maxmemory-policy", "allkeys-lru"),
     )
     flow(r)
+    incident(r, "dead", jobs=100, dead=100)
     pipe(
         r,
         ("DQ.ALTER", "flow", "SINK", "out", "MAXLEN", 1000),
@@ -81,5 +82,10 @@ def pages(board: Board) -> list[str]:
         board.link("/actions"),
         board.link("/figures", name="mail"),
         board.link("/", span="week"),
+        board.link("/queue", name="dead", state="dead"),
+        board.link("/queue", name="dead", state="dead", order="newest"),
+        board.link("/queue", name="dead", state="dead", why="HTTP 502 Bad Gateway", find="user"),
+        board.link("/queue", name="mail", state="ready", find="nothing"),
+        board.link("/selected", queue="dead", state="dead", do="del"),
         board.link("/queue", name="none"),
     ]

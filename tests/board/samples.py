@@ -51,3 +51,45 @@ def flow(r: redis.Redis, queue: str = "flow") -> None:
     pipe(r, (*add, "stamp", "print", "TTR", HOUR), ("DQ.POP", queue))
     r.execute_command("DQ.TOUCH", queue, "stamp", "*", "NOTE", "page 1 of 2")
     pipe(r, (*add, "ship", "send the parcel", "AFTER", 3, "pay", "pack", "stamp", "HOLD"))
+
+
+# Six ways to die, each with what differs from job to job, and how many of a hundred die of it.
+CAUSES = {
+    "connect to #: timed out after # ms": (
+        40,
+        lambda n: f"connect to 10.0.{n % 9}.17:5432: timed out after {n} ms",
+    ),
+    "HTTP 502 Bad Gateway": (30, lambda n: "HTTP 502 Bad Gateway"),
+    'no template "#" for order #': (15, lambda n: f'no template "t {n}" for order {n}'),
+    "HTTP 429 Too Many Requests, retry after # s": (
+        10,
+        lambda n: f"HTTP 429 Too Many Requests, retry after {n % 60} s",
+    ),
+    "card cus_# declined": (4, lambda n: f"card cus_4f{n:06}Kq9 declined"),
+    "no attempts left": (1, lambda n: ""),
+}
+
+
+def incident(r: redis.Redis, queue: str, jobs: int, dead: int) -> dict[str, int]:
+    """A queue of so many jobs of which so many are dead: for each cause, how many died of it."""
+    for start in range(0, jobs, 20_000):
+        many = range(start, min(start + 20_000, jobs))
+        pipe(
+            r,
+            *[
+                ("DQ.ADD", queue, f"job-{n:07}", f'{{"to": "user-{n}"}}', "ATTEMPTS", 1)
+                for n in many
+            ],
+        )
+    causes = [(why, reason) for why, (share, reason) in CAUSES.items() for _ in range(share)]
+    died = dict.fromkeys(CAUSES, 0)
+    for start in range(0, dead, 1_000):
+        popped = r.execute_command("DQ.POP", queue, "COUNT", min(1_000, dead - start))
+        ends = []
+        for at, (job_id, _, lease, _) in enumerate(popped, start):
+            why, reason = causes[at * 37 % 100]
+            died[why] += 1
+            text = ("REASON", reason(at)) if reason(at) else ()
+            ends.append(("DQ.RELEASE", queue, job_id, lease, *text))
+        pipe(r, *ends)
+    return died

@@ -130,7 +130,7 @@ impl Job {
         Ok(Some(job))
     }
 
-    fn new() -> Job {
+    pub fn new() -> Job {
         Job {
             id: Vec::new(),
             body: Vec::new(),

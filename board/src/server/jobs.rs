@@ -17,8 +17,8 @@ use super::replies::{array, scanned};
 use super::{Result, Trouble};
 
 pub const PAGE: usize = 50;
-/// What DQ.PEEK shows at most.
-const PEEK_MAX: usize = 1_000;
+/// What DQ.PEEK shows at most, less the one that tells whether there are more.
+const PEEK_MAX: usize = 999;
 /// DQ.PEEK ends before its COUNT when it has shown so many bytes of bodies.
 const PEEK_BYTES_MAX: usize = 16 << 20;
 /// Both commands send bodies whole: fewer jobs at a time when they are large.
@@ -44,10 +44,12 @@ pub enum Begin {
     First,
     /// Behind this job, which was at this time in the order of its state.
     After { id: Vec<u8>, time: Option<u64> },
+    /// With the first job of this time or a later one.
+    From { time: u64 },
 }
 
 impl Begin {
-    fn behind(job: &Job) -> Begin {
+    pub fn behind(job: &Job) -> Begin {
         Begin::After { id: job.id.clone(), time: job.time_in_order() }
     }
 }
@@ -64,12 +66,12 @@ pub struct Peeked {
 }
 
 /// How many jobs DQ.PEEK may be asked for, by the size of the queue's jobs.
-fn reach(info: &Info) -> usize {
+pub fn reach(info: &Info) -> usize {
     let bytes_a_job = info.memory / info.jobs.max(1);
     usize::try_from(BYTES_MAX / bytes_a_job.max(1)).unwrap_or(PEEK_MAX).clamp(10, PEEK_MAX)
 }
 
-fn page_size(info: &Info) -> usize {
+pub fn page_size(info: &Info) -> usize {
     reach(info).min(PAGE)
 }
 
@@ -90,15 +92,20 @@ impl Place<'_> {
         Ok(self.peek_at_most(state, &Begin::First, many).await?.jobs)
     }
 
-    async fn peek_at_most(&self, state: State, begin: &Begin, size: usize) -> Result<Peeked> {
+    pub async fn peek_at_most(&self, state: State, begin: &Begin, size: usize) -> Result<Peeked> {
         let mut command = redis::cmd("DQ.PEEK");
         // One more tells whether there are more.
         command.arg(self.queue).arg("STATE").arg(state.name()).arg("COUNT").arg(size + 1);
-        if let Begin::After { id, time } = begin {
-            command.arg("AFTER").arg(id);
-            if let Some(time) = time {
-                command.arg("FROM").arg(*time);
+        let time = match begin {
+            Begin::First => None,
+            Begin::From { time } => Some(*time),
+            Begin::After { id, time } => {
+                command.arg("AFTER").arg(id);
+                *time
             }
+        };
+        if let Some(time) = time {
+            command.arg("FROM").arg(time);
         }
         let mut jobs = Vec::new();
         for job in array(self.ask(command).await?)? {
@@ -136,23 +143,7 @@ impl Place<'_> {
             return self.seek_group(group, from).await;
         }
         let (ids, next) = self.seek_ids(sought, from, page_size(self.info)).await?;
-        Ok(Found { jobs: self.read_all(&ids).await?, next, looked: 0 })
-    }
-
-    async fn read_all(&self, ids: &[Vec<u8>]) -> Result<Vec<Job>> {
-        let mut jobs = Vec::with_capacity(ids.len());
-        if !ids.is_empty() {
-            let mut commands = Pipeline::new();
-            ids.iter().for_each(|id| {
-                commands.add_command(Job::command(self.queue, id));
-            });
-            let (_, replies) = self.deployment.ask(self.node.clone(), &mut commands).await?;
-            for reply in replies {
-                // One that has gone meanwhile is gone.
-                jobs.extend(Job::read(outcome(Some(reply))?)?);
-            }
-        }
-        Ok(jobs)
+        Ok(Found { jobs: self.get(&ids).await?, next, looked: 0 })
     }
 
     /// Looks at the jobs themselves, a page or more of them at a time.
@@ -166,7 +157,7 @@ impl Place<'_> {
             let look = if jobs.is_empty() { most } else { size };
             let (next, ids) = scanned(self.ask(sought.command(self.queue, cursor, look)).await?)?;
             looked += ids.len() as u64;
-            let read = self.read_all(&ids).await?;
+            let read = self.get(&ids).await?;
             jobs.extend(read.into_iter().filter(|job| job.group.as_deref() == Some(group)));
             cursor = next;
             if cursor == 0 || jobs.len() >= size || began.elapsed() > SEEK_WITHIN {
@@ -280,8 +271,8 @@ mod tests {
     #[test]
     fn queues_of_large_bodies_are_peeked_at_in_smaller_parts() {
         let queue = |jobs, memory| Info { jobs, memory, ..Info::default() };
-        assert_eq!(reach(&queue(0, 500)), 1_000);
-        assert_eq!(reach(&queue(1_000_000, 100_000_000)), 1_000);
+        assert_eq!(reach(&queue(0, 500)), 999);
+        assert_eq!(reach(&queue(1_000_000, 100_000_000)), 999);
         assert_eq!(reach(&queue(1_000, 1_000 << 20)), 16);
         assert_eq!(reach(&queue(1, 512 << 20)), 10);
         assert_eq!(page_size(&queue(1_000, 1_000 << 20)), 16);

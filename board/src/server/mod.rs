@@ -8,6 +8,8 @@
 //! | `queue.rs` | what DQ.INFO says |
 //! | `job.rs` | what DQ.GET and DQ.PEEK say |
 //! | `jobs.rs` | pages of jobs, by DQ.PEEK and DQ.SCAN |
+//! | `walk.rs`, `search.rs` | going through all jobs of a state; those of them that are sought |
+//! | `deaths.rs` | why the dead jobs of a queue died |
 //! | `groups.rs` | pages of groups, by DQ.GROUPS |
 //! | `deps.rs` | what a job waits for, by DQ.DEPS |
 //! | `about.rs` | what a server says of itself, by INFO |
@@ -19,6 +21,7 @@
 
 pub mod about;
 pub mod alter;
+pub mod deaths;
 pub mod deployment;
 pub mod deps;
 pub mod forecast;
@@ -31,9 +34,12 @@ pub mod plan;
 pub mod queue;
 pub mod replies;
 pub mod runs;
+pub mod search;
+pub mod walk;
 pub mod why;
 
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A queue's key.
 pub type Name = Arc<[u8]>;
@@ -57,3 +63,8 @@ impl Trouble {
 }
 
 pub type Result<T> = std::result::Result<T, Trouble>;
+
+pub fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -20,7 +20,7 @@ mod survey;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use redis::Pipeline;
 
@@ -33,6 +33,9 @@ pub use survey::{Found, Key, Rank};
 use charts::Charts;
 use known::Asked;
 
+pub use crate::server::now_ms;
+
+use crate::server::deaths::Deaths;
 use crate::server::deployment::{outcome, Deployment};
 use crate::server::forecast::{self, Due, DUE_HORIZON_MS};
 use crate::server::node::Node;
@@ -49,6 +52,7 @@ pub struct Watch {
     pub name: String,
     pub deployment: Deployment,
     pub survey: survey::Survey,
+    pub deaths: Deaths,
     known: RwLock<Known>,
     trouble: Mutex<Option<Outage>>,
     has_heard: AtomicBool,
@@ -73,6 +77,7 @@ impl Watch {
             deployment,
             known: RwLock::new(Known::new(max_queues, Charts::new(now_ms(), max_charts))),
             survey: survey::Survey::default(),
+            deaths: Deaths::default(),
             trouble: Mutex::new(None),
             has_heard: AtomicBool::new(false),
         }
@@ -249,9 +254,4 @@ impl Asked {
     fn now() -> Asked {
         Asked { at: Instant::now(), ms: now_ms() }
     }
-}
-
-pub fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

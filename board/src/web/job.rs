@@ -61,8 +61,12 @@ pub async fn download(Extension(app): Shared, query: RawQuery) -> Response {
     }
 }
 
-/// Only what means nothing to any file system.
 fn file_name(id: &[u8]) -> String {
+    format!("job-{}.bin", plain(id))
+}
+
+/// Only what means nothing to any file system.
+pub fn plain(name: &[u8]) -> String {
     let plain = |byte: &u8| {
         if byte.is_ascii_alphanumeric() || *byte == b'-' {
             char::from(*byte)
@@ -70,8 +74,7 @@ fn file_name(id: &[u8]) -> String {
             '_'
         }
     };
-    let name: String = id.iter().take(100).map(plain).collect();
-    format!("job-{name}.bin")
+    name.iter().take(100).map(plain).collect()
 }
 
 /// What of a reason or a note a sentence shows.

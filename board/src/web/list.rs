@@ -2,7 +2,7 @@
 
 use maud::{html, Markup};
 
-use super::{layout, words};
+use super::{layout, selection, words};
 use crate::bytes::{excerpt, line, Shown};
 use crate::server::job::{Job, Schedule};
 use crate::server::queue::State as JobState;
@@ -12,8 +12,24 @@ const EXCERPT: usize = 120;
 /// And of a group's name.
 const GROUP: usize = 40;
 
-/// Jobs of one state, in its order.
+/// Jobs of one state, in its order. Dead ones can be ticked.
 pub fn of_state(queue: &[u8], state: JobState, jobs: &[Job], now: u64) -> Markup {
+    let name_of = if state == JobState::Dead { tickable } else { name };
+    one_state(queue, state, jobs, now, name_of)
+}
+
+/// The same, where nothing is chosen.
+pub fn to_look_at(queue: &[u8], state: JobState, jobs: &[Job], now: u64) -> Markup {
+    one_state(queue, state, jobs, now, name)
+}
+
+fn one_state(
+    queue: &[u8],
+    state: JobState,
+    jobs: &[Job],
+    now: u64,
+    name_of: fn(&[u8], &Job) -> Markup,
+) -> Markup {
     html! {
         table.list {
             thead { tr {
@@ -22,8 +38,8 @@ pub fn of_state(queue: &[u8], state: JobState, jobs: &[Job], now: u64) -> Markup
                 (headings(jobs))
                 th.text scope="col" { (text_heading(state)) }
             } }
-            tbody { @for job in jobs { tr data-key=(Shown(&job.id)) {
-                (name(queue, job))
+            tbody data-found { @for job in jobs { tr data-key=(Shown(&job.id)) {
+                (name_of(queue, job))
                 (time(job, time_heading(state), now))
                 (figures(queue, job, jobs))
                 (text(job))
@@ -116,6 +132,16 @@ pub fn next_run(job: &Job, now: u64) -> Markup {
 pub fn name(queue: &[u8], job: &Job) -> Markup {
     html! {
         th.id scope="row" { a href=(layout::job_link(queue, &job.id)) title=[(job.id.len() > 20).then(|| excerpt(&job.id, 512))] { (excerpt(&job.id, 100)) } }
+    }
+}
+
+fn tickable(queue: &[u8], job: &Job) -> Markup {
+    let id = excerpt(&job.id, 100);
+    html! {
+        th.id scope="row" {
+            input.tick type="checkbox" name="job" value=(selection::value_of(job)) aria-label={ "Tick " (id) };
+            a href=(layout::job_link(queue, &job.id)) { (id) }
+        }
     }
 }
 

@@ -9,6 +9,8 @@
 //! | `layout.rs` | what all pages have in common |
 //! | `overview.rs`, `queue.rs`, `job.rs` | the pages; `list.rs` has a queue's jobs, `groups.rs` its groups, `group_jobs.rs` the jobs of one, `facts.rs` what is beside them; `deps.rs` what a job waits for, `graph.rs` as a picture; `history.rs` what became of it |
 //! | `why.rs` | why nothing comes, in words |
+//! | `choice.rs`, `filtered.rs` | which jobs of a state: their order, a search in them |
+//! | `dead.rs`, `selection.rs`, `preview.rs`, `download.rs` | dead jobs: why they died; those of them that are chosen, and what is done to these |
 //! | `front.rs`, `server.rs` | all servers, where there are several; one server |
 //! | `forms.rs`, `act/` | with --writable: forms, and what they do; `actions.rs` what was done, and who did it |
 //! | `schedules.rs` | the jobs of all queues that come back; `schedule.rs` the form of one, `planned.rs` what comes of it |
@@ -26,9 +28,13 @@ mod assets;
 mod body;
 mod chart;
 mod charts;
+mod choice;
+mod dead;
 mod deps;
+mod download;
 mod effects;
 mod facts;
+mod filtered;
 mod forms;
 mod front;
 mod glossary;
@@ -47,9 +53,11 @@ mod origin;
 mod overview;
 mod passwords;
 mod planned;
+mod preview;
 mod queue;
 mod schedule;
 mod schedules;
+mod selection;
 mod server;
 mod spans;
 mod users;
@@ -104,6 +112,7 @@ pub struct Board {
     public_url: Option<PublicUrl>,
     forms: Arc<forms::Forms>,
     streams: Arc<Semaphore>,
+    downloads: Arc<Semaphore>,
     metrics: Arc<metrics::Choice>,
     charts: charts::Source,
 }
@@ -147,6 +156,7 @@ impl Board {
             public_url: args.public_url.clone(),
             forms: Arc::new(forms::Forms::new()?),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            downloads: Arc::new(Semaphore::new(download::DOWNLOADS_MAX)),
             metrics: Arc::new(metrics::Choice::new(args)?),
             charts: charts::Source::new(args)?,
         }))
@@ -241,6 +251,16 @@ fn pages_of(watch: &Arc<Watch>) -> Router {
         .route(
             "/schedule",
             get(schedule::serve).post(schedule::preview).layer(DefaultBodyLimit::max(FORM_MAX)),
+        )
+        .route(
+            "/selected",
+            get(preview::preview_all)
+                .post(preview::preview_ticked)
+                .layer(DefaultBodyLimit::max(FORM_MAX)),
+        )
+        .route(
+            "/jobs.ndjson",
+            get(download::all).post(download::ticked).layer(DefaultBodyLimit::max(FORM_MAX)),
         )
         .route("/limits", get(limits::serve))
         .route("/server", get(server::serve))

@@ -9,19 +9,23 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::Extension;
 use maud::{html, Markup};
 
+use super::choice::{Choice, Progress};
 use super::group_jobs::{self, Seen};
 use super::live::{self, Page};
 use super::why::Why;
 use super::{
-    charts, facts, fields, forms, glossary, groups, layout, limits, list, words, App, Shared,
+    charts, dead, facts, fields, filtered, forms, glossary, groups, layout, limits, list,
+    selection, words, App, Shared,
 };
 use crate::bytes::{bytes_of, link, title, Fields, Hex, Shown};
+use crate::server::deaths::Reasons;
 use crate::server::forecast::{self, Forecast};
 use crate::server::groups::Groups;
 use crate::server::job::Job;
 use crate::server::jobs::{self, Begin, Found, Peeked, Place, Sought};
 use crate::server::node::Node;
 use crate::server::queue::{Info, State as JobState};
+use crate::server::search::Portion;
 use crate::server::{Name, Result};
 use crate::watch::now_ms;
 
@@ -61,12 +65,16 @@ struct View {
     part: Part,
     charts: charts::Asked,
     seen: Seen,
+    /// How many dead jobs are looked at for why they died.
+    look: u64,
 }
 
 /// Which of a queue's jobs, or its groups.
 enum Part {
     /// Of a state, in order; `None`: the first state that has jobs. Pages count from 0.
     Ordered { state: Option<JobState>, begin: Begin, page: u64 },
+    /// Of a state, those that fit a filter, or in another order.
+    Filtered { choice: Choice, from: Progress },
     /// In no order, from a cursor of DQ.SCAN.
     Sought { sought: Sought, cursor: u64 },
     /// From a cursor of DQ.GROUPS.
@@ -84,16 +92,19 @@ impl View {
             Part::Sought { sought: Sought::Schedules, cursor }
         } else if fields.text("tab") == "groups" {
             Part::Groups { cursor }
+        } else if let Some(choice) = Choice::filtered(fields) {
+            Part::Filtered { choice, from: Progress::of(fields) }
         } else {
             let begin = match fields.bytes("after") {
                 Some(id) => Begin::After { id, time: fields.number("time") },
                 None => Begin::First,
             };
             let page = if begin == Begin::First { 0 } else { fields.number("page").unwrap_or(1) };
-            Part::Ordered { state: fields.get("state").and_then(JobState::named), begin, page }
+            let state = fields.get("state").and_then(JobState::named);
+            Part::Ordered { state, begin, page }
         };
         let charts = charts::Asked::of("queue", fields);
-        View { name, part, charts, seen: Seen::of(fields) }
+        View { name, part, charts, seen: Seen::of(fields), look: dead::look(fields) }
     }
 }
 
@@ -132,7 +143,8 @@ fn state_shown(asked: Option<JobState>, info: &Info) -> JobState {
 
 /// What is there to show.
 enum Shows {
-    Ordered { state: JobState, page: u64, peeked: Peeked },
+    Ordered { state: JobState, page: u64, peeked: Peeked, reasons: Option<Arc<Reasons>> },
+    Filtered { choice: Choice, from: Progress, portion: Portion, reasons: Option<Arc<Reasons>> },
     Sought { sought: Sought, cursor: u64, found: Found },
     Groups { cursor: u64, found: Groups },
 }
@@ -155,8 +167,9 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
     let main = show(&app, &view, &info, &why, &shows, &forecast, charts);
     match &view.part {
         Part::Ordered { .. } | Part::Groups { .. } => Page::new(name, main),
+        Part::Filtered { choice, .. } if choice.filter.is_all() => Page::new(name, main),
         // To go through a large queue every two seconds would be much to ask of a server.
-        Part::Sought { .. } => Page::still(name, main),
+        Part::Sought { .. } | Part::Filtered { .. } => Page::still(name, main),
     }
 }
 
@@ -171,6 +184,7 @@ fn show(
 ) -> Markup {
     let state = match &view.part {
         Part::Ordered { state, .. } => Some(state_shown(*state, info)),
+        Part::Filtered { choice, .. } => Some(choice.state),
         Part::Sought { .. } | Part::Groups { .. } => None,
     };
     html! {
@@ -182,7 +196,16 @@ fn show(
             section.jobs aria-label=(if matches!(view.part, Part::Groups { .. }) { "Groups" } else { "Jobs" }) {
                 (tabs(view, info, state))
                 @match shows {
-                    Ok(Shows::Ordered { state, page, peeked }) => (ordered(view, info, *state, *page, peeked)),
+                    Ok(Shows::Ordered { state, page, peeked, reasons }) => {
+                        (filtered::toolbar(&view.name, &Choice::all(*state)))
+                        (deaths(app, view, info, &Choice::all(*state), reasons.as_deref()))
+                        (ordered(app, view, info, *state, *page, peeked))
+                    }
+                    Ok(Shows::Filtered { choice, from, portion, reasons }) => {
+                        (filtered::toolbar(&view.name, choice))
+                        (deaths(app, view, info, choice, reasons.as_deref()))
+                        (filtered::page(app, &view.name, info, choice, from, portion))
+                    }
                     Ok(Shows::Sought { sought, cursor, found }) => (sought_jobs(app, view, info, sought, *cursor, found)),
                     Ok(Shows::Groups { cursor, found }) => (groups::page(app, &view.name, info, *cursor, found)),
                     Err(trouble) => (layout::trouble(trouble)),
@@ -209,7 +232,22 @@ async fn read(app: &App, node: &Arc<Node>, view: &View, info: &Info) -> Result<S
     Ok(match &view.part {
         Part::Ordered { state, begin, page } => {
             let state = state_shown(*state, info);
-            Shows::Ordered { state, page: *page, peeked: place.peek(state, begin).await? }
+            let reasons = match begin {
+                Begin::First => reasons(app, &place, state, view.look).await?,
+                Begin::After { .. } | Begin::From { .. } => None,
+            };
+            let peeked = place.peek(state, begin).await?;
+            Shows::Ordered { state, page: *page, peeked, reasons }
+        }
+        Part::Filtered { choice, from } => {
+            let reasons = match from.mark {
+                None if choice.filter.is_all() => {
+                    reasons(app, &place, choice.state, view.look).await?
+                }
+                _ => None,
+            };
+            let portion = filtered::read(&place, choice, from).await?;
+            Shows::Filtered { choice: choice.clone(), from: from.clone(), portion, reasons }
         }
         Part::Sought { sought, cursor } => {
             let mut found = place.seek(sought, *cursor).await?;
@@ -222,6 +260,29 @@ async fn read(app: &App, node: &Arc<Node>, view: &View, info: &Info) -> Result<S
             Shows::Groups { cursor: *cursor, found: place.groups(*cursor).await? }
         }
     })
+}
+
+/// Why its jobs died, above the first of its dead ones.
+async fn reasons(
+    app: &App,
+    place: &Place<'_>,
+    state: JobState,
+    look: u64,
+) -> Result<Option<Arc<Reasons>>> {
+    if state != JobState::Dead || place.info.counts.dead < 2 {
+        return Ok(None);
+    }
+    app.watch.deaths.read(place, look).await.map(Some)
+}
+
+fn deaths(
+    app: &App,
+    view: &View,
+    info: &Info,
+    choice: &Choice,
+    reasons: Option<&Reasons>,
+) -> Markup {
+    html! { @if let Some(reasons) = reasons { (dead::show(app, &view.name, info, choice, reasons, view.look)) } }
 }
 
 fn head(name: &[u8]) -> Markup {
@@ -271,7 +332,14 @@ fn tabs(view: &View, info: &Info, shown: Option<JobState>) -> Markup {
     }
 }
 
-fn ordered(view: &View, info: &Info, state: JobState, page: u64, peeked: &Peeked) -> Markup {
+fn ordered(
+    app: &App,
+    view: &View,
+    info: &Info,
+    state: JobState,
+    page: u64,
+    peeked: &Peeked,
+) -> Markup {
     let many = info.counts.of(state);
     html! {
         @if peeked.is_anew {
@@ -282,7 +350,9 @@ fn ordered(view: &View, info: &Info, state: JobState, page: u64, peeked: &Peeked
         @if peeked.jobs.is_empty() {
             p.empty { @if many == 0 { "No job is " (state.name()) "." } @else { "No jobs on this page." } }
         } @else {
-            (list::of_state(&view.name, state, &peeked.jobs, now_ms()))
+            @let table = list::of_state(&view.name, state, &peeked.jobs, now_ms());
+            @if state == JobState::Dead { (selection::form(app, &view.name, info, &Choice::all(state), table)) }
+            @else { (table) }
         }
         (pager(view, state, if peeked.is_anew { 0 } else { page }, peeked.next.as_ref(), many))
     }

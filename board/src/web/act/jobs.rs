@@ -32,7 +32,7 @@ impl Act<'_> {
             }
         }
         let id = bytes(self.ask(command).await?)?;
-        Ok(Done { words: format!("Added “{}”.", Shown(&id)), id: Some(id) })
+        Ok(Done::to_job(format!("Added “{}”.", Shown(&id)), Some(id)))
     }
 
     pub(super) async fn kick(&self) -> std::result::Result<Done, No> {
@@ -113,7 +113,7 @@ impl Act<'_> {
         command.arg(&id).arg(args);
         match number(self.ask(command).await?)? {
             0 => Err(No::Form(bad)),
-            _ => Ok(Done { words: good.into(), id: Some(id) }),
+            _ => Ok(Done::to_job(good.into(), Some(id))),
         }
     }
 

@@ -6,11 +6,13 @@
 //! | --- | --- |
 //! | `alter.rs` | sets limits and defaults |
 //! | `jobs.rs` | adds, kicks, deletes, releases, purges |
+//! | `many.rs` | kicks and deletes dead jobs that were chosen |
 //! | `pause.rs` | pauses and resumes |
 //! | `schedule.rs` | adds and changes schedules |
 
 mod alter;
 mod jobs;
+mod many;
 mod pause;
 mod schedule;
 
@@ -44,11 +46,17 @@ impl From<Trouble> for No {
 struct Done {
     words: String,
     id: Option<Vec<u8>>,
+    /// Another page than that job's, or the one that the form was on.
+    to: Option<String>,
 }
 
 impl Done {
+    fn to_job(words: String, id: Option<Vec<u8>>) -> Done {
+        Done { words, id, to: None }
+    }
+
     fn to_queue(words: String) -> Done {
-        Done { words, id: None }
+        Done { words, id: None, to: None }
     }
 }
 
@@ -70,6 +78,8 @@ pub async fn serve(Extension(app): Shared, headers: HeaderMap, body: Bytes) -> R
     };
     let act = Act { app: &app, queue: &queue, fields: &fields };
     let done = act.carry_out(verb).await;
+    app.watch.deaths.forget(&queue);
+    let to = done.as_ref().ok().and_then(|done| done.to.clone());
     let id = match &done {
         Ok(done) => done.id.clone(),
         Err(_) => fields.bytes("id").filter(|_| {
@@ -86,6 +96,9 @@ pub async fn serve(Extension(app): Shared, headers: HeaderMap, body: Bytes) -> R
     let deed = Deed { verb, queue: &queue, id: id_of, group, is_good, words: &words };
     app.board.actions.note(&app, &deed);
     let outcome = app.forms.keep(is_good, words).to_string();
+    if let Some(to) = to {
+        return Redirect::to(&format!("{to}&outcome={outcome}")).into_response();
+    }
     let outcome = ("outcome", outcome.as_bytes());
     Redirect::to(&after(&fields, &queue, id.as_deref(), outcome)).into_response()
 }
@@ -101,7 +114,8 @@ fn after(fields: &Fields, queue: &[u8], id: Option<&[u8]>, outcome: (&str, &[u8]
         }
         None => {
             // To the part of the queue's page that the form was on.
-            let parts = ["state", "tab", "cursor"].map(|name| Some((name, fields.get(name)?)));
+            let parts = ["state", "tab", "cursor", "why", "find", "find.hex", "order"];
+            let parts = parts.map(|name| Some((name, fields.get(name)?)));
             let mut to: Vec<(&str, &[u8])> = vec![("name", queue)];
             to.extend(parts.into_iter().flatten());
             to.push(outcome);
@@ -119,6 +133,7 @@ struct Act<'a> {
 impl Act<'_> {
     async fn carry_out(&self, verb: Verb) -> std::result::Result<Done, No> {
         match verb {
+            verb if self.is_of_many() => self.to_many(verb).await,
             Verb::Add => self.add().await,
             Verb::Kick => self.kick().await,
             Verb::Del => self.del().await,

@@ -36,7 +36,7 @@ impl Act<'_> {
             None => (String::new(), "jobs are handed out"),
         };
         // A form on a job's page is about its group.
-        let done = |words| Done { words, id: self.fields.bytes("id") };
+        let done = |words| Done::to_job(words, self.fields.bytes("id"));
         if self.fields.text("resume") == "1" {
             self.ask(of_group(self.command("DQ.RESUME"))).await?;
             return Ok(done(format!("Resumed{whose}: {its}.")));
@@ -60,10 +60,10 @@ impl Act<'_> {
         command.arg("ID").arg(&id);
         match number(self.ask(command).await?)? {
             0 => Err(No::Form("It isn't on hold.")),
-            _ => Ok(Done {
-                words: "Resumed: it is due when it waits for no other job.".into(),
-                id: Some(id),
-            }),
+            _ => {
+                let words = "Resumed: it is due when it waits for no other job.";
+                Ok(Done::to_job(words.into(), Some(id)))
+            }
         }
     }
 }

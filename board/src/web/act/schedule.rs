@@ -13,10 +13,8 @@ impl Act<'_> {
         let id = plan.id.clone();
         if self.fields.text("change") != "1" {
             self.ask(plan.add(self.queue)).await?;
-            return Ok(Done {
-                words: format!("Added the schedule “{}”.", Shown(&id)),
-                id: Some(id),
-            });
+            let words = format!("Added the schedule “{}”.", Shown(&id));
+            return Ok(Done::to_job(words, Some(id)));
         }
         let job = Job::read(self.ask(Job::command(self.queue, &id)).await?)?;
         let Some(job) = job.filter(|job| job.schedule.is_some()) else {
@@ -29,6 +27,6 @@ impl Act<'_> {
             Some(_) => "Saved the schedule.",
             None => "Saved: no run is left, so the schedule is over.",
         };
-        Ok(Done { words: words.into(), id: Some(id) })
+        Ok(Done::to_job(words.into(), Some(id)))
     }
 }

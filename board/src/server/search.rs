@@ -1,0 +1,134 @@
+//! Jobs of a state that fit: by why they died, by a text in them.
+
+use std::time::Instant;
+
+use aho_corasick::AhoCorasick;
+
+use super::job::Job;
+use super::jobs::{page_size, reach, Begin, Place, SEEK_WITHIN};
+use super::queue::State;
+use super::walk::{Mark, Order, Walk};
+use super::Result;
+use crate::reasons;
+
+/// Which jobs are meant; all, when nothing is said.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// The pattern of the reason: see [`reasons::pattern`].
+    pub why: Option<String>,
+    pub find: Option<Needle>,
+}
+
+/// Bytes that are sought, the letters A to Z in either case.
+#[derive(Debug, Clone)]
+pub struct Needle {
+    pub text: Vec<u8>,
+    finder: AhoCorasick,
+}
+
+impl Needle {
+    /// `None` for an empty text.
+    pub fn new(text: &[u8]) -> Option<Needle> {
+        let finder = AhoCorasick::builder().ascii_case_insensitive(true).build([text]).ok()?;
+        (!text.is_empty()).then(|| Needle { text: text.to_vec(), finder })
+    }
+
+    fn is_in(&self, text: &[u8]) -> bool {
+        self.finder.is_match(text)
+    }
+}
+
+impl Filter {
+    pub fn is_all(&self) -> bool {
+        self.why.is_none() && self.find.is_none()
+    }
+
+    pub fn fits(&self, job: &Job) -> bool {
+        let reason = job.reason.as_deref().unwrap_or_default();
+        let texts = [Some(&job.id), job.reason.as_ref(), Some(&job.body), job.note.as_ref()];
+        let mut texts = texts.into_iter().chain([job.result.as_ref()]).flatten();
+        self.why.as_ref().is_none_or(|why| *why == reasons::pattern(reason))
+            && self.find.as_ref().is_none_or(|find| texts.any(|text| find.is_in(text)))
+    }
+}
+
+/// Which jobs of a queue are looked for, and in which order.
+pub struct Search<'a> {
+    pub state: State,
+    pub order: Order,
+    pub filter: &'a Filter,
+}
+
+/// What a look for so long has found.
+#[derive(Debug, Default)]
+pub struct Portion {
+    pub jobs: Vec<Job>,
+    pub looked: u64,
+    /// Where to go on; `None` at the end.
+    pub next: Option<Mark>,
+}
+
+impl Place<'_> {
+    /// Up to so many jobs that fit, from a mark on, or those that are found within
+    /// [`SEEK_WITHIN`].
+    pub async fn search(&self, search: &Search<'_>, from: Mark, most: usize) -> Result<Portion> {
+        let Search { state, order, filter } = search;
+        // What shows all needs no more than a page; what looks for few among many looks far.
+        let size = if filter.is_all() { page_size(self.info) } else { reach(self.info) };
+        let mut walk = Walk::new(self, *state, *order, from, size);
+        let mut portion = Portion::default();
+        let began = Instant::now();
+        while walk.mark.is_some() && began.elapsed() < SEEK_WITHIN {
+            let batch = walk.batch().await?;
+            let is_last = walk.mark.is_none();
+            let many = batch.len();
+            for (index, job) in batch.into_iter().enumerate() {
+                portion.looked += 1;
+                if filter.fits(&job) {
+                    portion.jobs.push(job);
+                }
+                let is_full = portion.jobs.len() >= most && *state != State::Ready;
+                if is_full && !(is_last && index + 1 == many) {
+                    portion.next = portion.jobs.last().map(|job| Mark::Begin(Begin::behind(job)));
+                    return Ok(portion);
+                }
+            }
+            if portion.jobs.len() >= most {
+                break;
+            }
+        }
+        portion.next = walk.mark;
+        Ok(portion)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(reason: Option<&[u8]>, body: &[u8]) -> Job {
+        let id = b"order:17".to_vec();
+        Job { id, body: body.into(), reason: reason.map(Into::into), ..Job::new() }
+    }
+
+    #[test]
+    fn a_text_is_found_in_all_that_a_job_says_in_either_case() {
+        let find = |text: &[u8]| Filter { find: Needle::new(text), ..Filter::default() };
+        let job = job(Some(b"No such MAILBOX"), b"\xffto: Ann\0");
+        for text in [&b"mailbox"[..], b"ORDER:17", b"\xffTO", b"ann\0", b"n"] {
+            assert!(find(text).fits(&job), "{text:?}");
+        }
+        for text in [&b"mailboxes"[..], b"order:17no", b"\xfe"] {
+            assert!(!find(text).fits(&job), "{text:?}");
+        }
+        assert!(find(b"").is_all() && find(b"").fits(&job));
+    }
+
+    #[test]
+    fn a_reason_fits_its_pattern_and_none_the_empty_one() {
+        let why = |why: &str| Filter { why: Some(why.into()), ..Filter::default() };
+        assert!(why("timeout after # ms").fits(&job(Some(b"timeout after 17 ms"), b"")));
+        assert!(!why("timeout after # ms").fits(&job(Some(b"timeout after 17 s"), b"")));
+        assert!(why("").fits(&job(None, b"")) && !why("").fits(&job(Some(b"x"), b"")));
+    }
+}

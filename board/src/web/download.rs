@@ -1,0 +1,184 @@
+//! Dead jobs as a file: one line of JSON for each, sent as they are read.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::RawQuery;
+use axum::http::{header, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::Extension;
+use base64::engine::general_purpose::STANDARD;
+use base64::Engine;
+use futures_util::stream;
+use serde_json::Value;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::choice::Choice;
+use super::{fields, job, selection, App, Shared};
+use crate::bytes::Fields;
+use crate::server::job::Job;
+use crate::server::jobs::reach;
+use crate::server::node::Node;
+use crate::server::queue::{Info, State as JobState};
+use crate::server::walk::{Mark, Order, Walk};
+use crate::server::{Result, Trouble};
+
+/// Each keeps a batch of jobs in memory, 16 MB at most.
+pub const DOWNLOADS_MAX: usize = 8;
+
+/// All that fit.
+pub async fn all(Extension(app): Shared, query: RawQuery) -> Response {
+    serve(app, fields(query), Which::All).await
+}
+
+/// Those that were ticked.
+pub async fn ticked(Extension(app): Shared, body: Bytes) -> Response {
+    serve(app, Fields::parse(&body), Which::Ticked).await
+}
+
+#[derive(PartialEq, Eq)]
+enum Which {
+    All,
+    Ticked,
+}
+
+async fn serve(app: Arc<App>, fields: Fields, which: Which) -> Response {
+    let Some(queue) = fields.bytes("queue") else {
+        return (StatusCode::BAD_REQUEST, "queue is needed\n").into_response();
+    };
+    let Ok(permit) = app.board.downloads.clone().try_acquire_owned() else {
+        return (StatusCode::SERVICE_UNAVAILABLE, "too many downloads at once: try again\n")
+            .into_response();
+    };
+    let name = format!("attachment; filename=\"dead-{}.ndjson\"", job::plain(&queue));
+    let headers = [
+        (header::CONTENT_TYPE, "application/x-ndjson".into()),
+        (header::CONTENT_DISPOSITION, name),
+    ];
+    let body = match which {
+        Which::All => stream_all(app, queue, &fields, permit)
+            .await
+            .map(|body| (headers, body).into_response()),
+        Which::Ticked => lines_of_ticked(&app, &queue, &fields)
+            .await
+            .map(|lines| (headers, lines).into_response()),
+    };
+    body.unwrap_or_else(|trouble| (StatusCode::BAD_GATEWAY, format!("{trouble}\n")).into_response())
+}
+
+async fn lines_of_ticked(app: &App, queue: &[u8], fields: &Fields) -> Result<Vec<u8>> {
+    let ticked = selection::ticked(fields).unwrap_or_default();
+    let (info, node) = selection::queue_of(app, queue).await?;
+    let place = selection::place(app, queue, &info, node);
+    let mut lines = Vec::new();
+    let jobs = selection::still_dead(&place, &ticked).await?;
+    jobs.iter().for_each(|job| write_line(&mut lines, job));
+    Ok(lines)
+}
+
+/// A file under way.
+struct Sending {
+    app: Arc<App>,
+    queue: Vec<u8>,
+    info: Info,
+    node: Arc<Node>,
+    choice: Choice,
+    /// Jobs that die while it is sent are not in it, or it might never end.
+    until: u64,
+    mark: Option<Mark>,
+    /// Given back at the end.
+    _permit: OwnedSemaphorePermit,
+}
+
+async fn stream_all(
+    app: Arc<App>,
+    queue: Vec<u8>,
+    fields: &Fields,
+    permit: OwnedSemaphorePermit,
+) -> Result<Body> {
+    let (info, node) = selection::queue_of(&app, &queue).await?;
+    let until = selection::last_death(&selection::place(&app, &queue, &info, node.clone())).await?;
+    let choice = Choice::of_dead(fields);
+    let mark = until.map(|_| Mark::first(JobState::Dead));
+    let until = until.unwrap_or(0);
+    let sending = Sending { app, queue, info, node, choice, until, mark, _permit: permit };
+    Ok(Body::from_stream(stream::try_unfold(sending, |mut sending| async move {
+        // An error cuts the connection: the reader's program sees that the file isn't whole.
+        match sending.mark {
+            None => Ok::<_, Trouble>(None),
+            Some(_) => Ok(Some((sending.lines().await?, sending))),
+        }
+    })))
+}
+
+impl Sending {
+    async fn lines(&mut self) -> Result<Vec<u8>> {
+        let place = selection::place(&self.app, &self.queue, &self.info, self.node.clone());
+        let from = self.mark.take().unwrap_or(Mark::first(JobState::Dead));
+        let mut walk = Walk::new(&place, JobState::Dead, Order::Oldest, from, reach(&self.info));
+        let mut lines = Vec::new();
+        let batch = walk.batch().await?;
+        let mark = walk.mark;
+        let is_before = |job: &&Job| job.since <= Some(self.until);
+        self.mark = mark.filter(|_| batch.iter().all(|job| is_before(&job)));
+        let fit = batch.iter().take_while(is_before).filter(|job| self.choice.filter.fits(job));
+        fit.for_each(|job| write_line(&mut lines, job));
+        Ok(lines)
+    }
+}
+
+fn write_line(lines: &mut Vec<u8>, job: &Job) {
+    let bytes =
+        |name: &'static str, bytes: Option<&Vec<u8>>| match bytes.map(|b| std::str::from_utf8(b)) {
+            None => (name.to_string(), Value::Null),
+            Some(Ok(text)) => (name.to_string(), text.into()),
+            // What isn't text says so by its name.
+            Some(Err(_)) => {
+                (format!("{name}_base64"), bytes.map(|bytes| STANDARD.encode(bytes)).into())
+            }
+        };
+    let fields = [
+        bytes("id", Some(&job.id)),
+        ("state".into(), job.state.name().into()),
+        ("died".into(), job.since.into()),
+        bytes("reason", job.reason.as_ref()),
+        ("attempt".into(), job.attempt.into()),
+        ("attempts".into(), job.attempts.into()),
+        ("created".into(), job.created.into()),
+        ("priority".into(), job.priority.into()),
+        bytes("group", job.group.as_ref()),
+        bytes("note", job.note.as_ref()),
+        bytes("body", Some(&job.body)),
+    ];
+    // In this order, which a map of serde_json would not keep.
+    let fields = fields.map(|(name, value)| format!("{}:{value}", Value::from(name)));
+    lines.extend_from_slice(format!("{{{}}}\n", fields.join(",")).as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_all_bytes_of_a_job() {
+        let every: Vec<u8> = (0..=255).collect();
+        let job = Job {
+            id: b"a\"\n\0b".into(),
+            body: every.clone(),
+            reason: Some("Größe\u{2028}\u{202e}".into()),
+            since: Some(17),
+            ..Job::new()
+        };
+        let mut line = Vec::new();
+        write_line(&mut line, &job);
+        assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
+        let read: Value = serde_json::from_slice(&line).unwrap();
+        assert_eq!(read["id"], "a\"\n\0b");
+        assert_eq!(read["reason"], "Größe\u{2028}\u{202e}");
+        assert_eq!(
+            (&read["died"], &read["note"], &read["body"]),
+            (&17.into(), &Value::Null, &Value::Null)
+        );
+        assert_eq!(STANDARD.decode(read["body_base64"].as_str().unwrap()).unwrap(), every);
+    }
+}
