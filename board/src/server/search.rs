@@ -19,22 +19,30 @@ pub struct Filter {
     pub find: Option<Needle>,
 }
 
+/// A longer text is in no job: a finder of it would take much memory.
+const NEEDLE_MAX: usize = 4 << 10;
+
 /// Bytes that are sought, the letters A to Z in either case.
 #[derive(Debug, Clone)]
 pub struct Needle {
     pub text: Vec<u8>,
-    finder: AhoCorasick,
+    /// `None` finds nothing: what can't be sought must not be taken for all.
+    finder: Option<AhoCorasick>,
 }
 
 impl Needle {
     /// `None` for an empty text.
     pub fn new(text: &[u8]) -> Option<Needle> {
-        let finder = AhoCorasick::builder().ascii_case_insensitive(true).build([text]).ok()?;
-        (!text.is_empty()).then(|| Needle { text: text.to_vec(), finder })
+        if text.is_empty() {
+            return None;
+        }
+        let build = || AhoCorasick::builder().ascii_case_insensitive(true).build([text]).ok();
+        let finder = if text.len() <= NEEDLE_MAX { build() } else { None };
+        Some(Needle { text: text.to_vec(), finder })
     }
 
     fn is_in(&self, text: &[u8]) -> bool {
-        self.finder.is_match(text)
+        self.finder.as_ref().is_some_and(|finder| finder.is_match(text))
     }
 }
 
@@ -122,6 +130,11 @@ mod tests {
             assert!(!find(text).fits(&job), "{text:?}");
         }
         assert!(find(b"").is_all() && find(b"").fits(&job));
+
+        let long = [b'x'; NEEDLE_MAX + 1];
+        let job = Job { body: long.into(), ..job };
+        assert!(!find(&long).is_all() && !find(&long).fits(&job));
+        assert!(find(&long[1..]).fits(&job));
     }
 
     #[test]

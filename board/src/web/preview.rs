@@ -125,7 +125,7 @@ impl Preview<'_> {
             input type="hidden" name="until" value=(until);
             (choice.hidden())
         };
-        let at_least = if next.mark.is_some() { "at least " } else { "" };
+        let at_least = if next.mark.is_some() { "At least " } else { "" };
         let what = choice.filter_words();
         Ok(html! {
             (self.confirm(found, at_least, "dead", fields, &back))
@@ -148,6 +148,7 @@ impl Preview<'_> {
         back: &str,
     ) -> Markup {
         let jobs = if many == 1 { "job" } else { "jobs" };
+        let is_danger = self.offer.verb == Verb::Del;
         html! {
             p.lead { (at_least) strong #extent { (words::number(many)) } " " (which) " " (jobs) " of "
                 strong { (title(self.queue)) } " " (self.offer.will) }
@@ -155,7 +156,9 @@ impl Preview<'_> {
                 (forms::hidden(self.app, self.offer.verb, self.queue, None))
                 (fields)
                 @if many > 0 || !at_least.is_empty() {
-                    button.danger[self.offer.verb == Verb::Del] autofocus { (self.offer.button) " " (at_least) (words::number(many)) }
+                    button.danger[is_danger] autofocus[!is_danger] {
+                        (self.offer.button) " " @if at_least.is_empty() { (words::number(many)) } @else { "all that fit" }
+                    }
                 }
                 a href=(back) { "Back" }
             }
@@ -168,7 +171,7 @@ fn progress(next: &Progress, info: &Info) -> String {
     match next.mark {
         Some(_) => {
             let many = words::number(info.counts.dead.max(next.looked));
-            format!("{looked} of {many} dead jobs looked at so far. All that fit are meant.")
+            format!("{looked} of {many} dead jobs looked at so far.")
         }
         None => format!("{looked} dead jobs looked at."),
     }
