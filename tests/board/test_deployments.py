@@ -179,6 +179,8 @@ def test_a_cluster_s_queues_are_all_shown(
         assert "Ready since" in board.get("/job", queue=name, id="a").text
     eventually(lambda: shows(board, *names), 15)
     assert board.metrics()["dq_queues"] == 12
+    page = board.get("/server").text
+    assert page.count("DQ's timer") == 3 and "cluster" in page
     token = board.get("/queue", name=names[0]).token()
     for name in names:
         form = {"token": token, "verb": "del", "queue": name, "id": "a"}

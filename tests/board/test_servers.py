@@ -69,6 +69,12 @@ def test_several_servers_are_on_one_board(
         assert board.get(path).status == 404, path
     assert board.get("/on/eu/board.css").status == 200
 
+    # Behind a proxy that keeps its path, too.
+    board = boards("--public-url", "http://board.example/dq/", redis=names(eu, us))
+    eventually(lambda: "us-only" in board.get("/dq/on/us/").text)
+    assert 'href="on/us/"' in board.get("/dq/").text
+    assert board.get("/dq/on/us").headers["location"] == "us/"
+
 
 def test_a_server_that_is_gone_is_marked_and_the_others_go_on(
     boards: Callable[..., Board], two: tuple[Server, Server]

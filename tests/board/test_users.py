@@ -1,8 +1,12 @@
 """Users with rights of their own: by passwords of a file, and by a proxy that knows who they are."""
 
 import base64
+import contextlib
+import os
+import pty
 import re
 import subprocess
+import termios
 from collections.abc import Callable
 from pathlib import Path
 
@@ -132,6 +136,23 @@ def bobs_hash(lines: str) -> str:
     found = re.search(r"bob:(.*?):kick", lines)
     assert found
     return found[1]
+
+
+def test_a_person_types_a_password_that_nobody_sees():
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(BINARY, [BINARY, "--hash-password"])
+    # It asks first and turns the echo off then; a person isn't so quick.
+    eventually(lambda: not termios.tcgetattr(terminal)[3] & termios.ECHO)
+    told = b""
+    os.write(terminal, b"secret\n")
+    # When the program has ended, the terminal has nothing more to read.
+    with contextlib.suppress(OSError):
+        while more := os.read(terminal, 1_000):
+            told += more
+    assert os.waitpid(pid, 0)[1] == 0
+    os.close(terminal)
+    assert b"$argon2id$" in told and b"secret" not in told
 
 
 @pytest.mark.parametrize(
