@@ -111,6 +111,8 @@ def test_no_button_moves_when_a_panel_opens(
         writable.link("/job", queue="groups", id="b"),
     ):
         browser.open(page)
+        # On a busy machine a page may be read a moment before its style is there.
+        eventually(lambda: browser.run("return getComputedStyle(document.body).margin") == "0px")
         before = browser.run(PLACES)
         for summary in browser.all(":is(.actions, .act) summary"):
             summary.click()
