@@ -23,6 +23,7 @@ pub mod envelope;
 mod errors;
 mod flow;
 mod info;
+mod methods;
 mod paging;
 mod queue;
 mod reading;

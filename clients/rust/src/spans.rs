@@ -1,6 +1,7 @@
 //! OpenTelemetry. Names and attributes are those of the semantic conventions for messaging.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::future::Future;
 
 use opentelemetry::global;
@@ -10,7 +11,6 @@ use opentelemetry::{Context, KeyValue};
 use crate::envelope::Headers;
 use crate::replies::Delivery;
 use crate::words::Text;
-use crate::worker::{Done, Failure};
 
 /// The context of a span for the making of a job.
 pub(crate) fn create(queue: &Text) -> Headers {
@@ -29,10 +29,13 @@ pub(crate) fn create(queue: &Text) -> Headers {
 }
 
 /// Runs a handler in its span. What it fails with is the span's error.
-pub(crate) async fn process(
+pub(crate) async fn process<Done, Failure>(
     job: &Delivery,
     work: impl Future<Output = Result<Done, Failure>>,
-) -> Result<Done, Failure> {
+) -> Result<Done, Failure>
+where
+    Failure: Display,
+{
     let headers: HashMap<String, String> = job.headers.iter().cloned().collect();
     let parent = global::get_text_map_propagator(|propagator| propagator.extract(&headers));
     let tracer = global::tracer("dq_client");
