@@ -233,11 +233,12 @@ bench-flows: build ## measure fan-ins of jobs that wait for others, beside BullM
 	@scripts/setup.sh kombu
 	$(python) bench/clients/flows.py $(ARGS)
 
-bench-clients: build ## measure workers with an empty handler: DQ's clients, Celery, Dramatiq, RQ, BullMQ (about ten minutes)
+bench-clients: build ## measure workers with an empty handler: DQ's clients, Celery, Dramatiq, RQ, BullMQ, apalis (about ten minutes)
 	@scripts/setup.sh bench-clients
 	scripts/test_typescript.sh build
 	cp bench/clients/contestants/dq.mjs target/typescript
 	cargo build --release --locked --manifest-path bench/clients/contestants/rust/Cargo.toml --target-dir target/bench-clients/rust
+	cargo build --release --locked --manifest-path bench/clients/contestants/apalis/Cargo.toml --target-dir target/bench-clients/apalis
 	$(python) bench/clients/clients.py $(ARGS)
 
 bench-instructions: build ## count instructions a command in a whole server (ARGS="--check", "--only add --profile")

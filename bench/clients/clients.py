@@ -34,6 +34,7 @@ VENV = ROOT / "target" / "bench-clients" / "venv" / "bin"
 BULLMQ = ROOT / "target" / "bench-bullmq"
 TYPESCRIPT = ROOT / "target" / "typescript"
 RUST = ROOT / "target" / "bench-clients" / "rust" / "release" / "dq-bench-worker"
+APALIS = ROOT / "target" / "bench-clients" / "apalis" / "release" / "apalis-bench-worker"
 PLACES = 100
 WITHIN_S = 120
 
@@ -47,7 +48,7 @@ class Contestant:
     jobs: int
     module: bool = False
     in_folder: Path = HERE
-    # It is there to be compared with, and waits for nothing.
+    # Whether it is measured how late jobs with a delay begin.
     is_late: bool = True
 
 
@@ -121,6 +122,19 @@ CONTESTANTS = {
         ),
         jobs=20_000,
         in_folder=BULLMQ,
+    ),
+    # It knows the time of a job in whole seconds. All jobs begin among those with a time, and one
+    # script takes all that are due: of more than some thousand, Lua can't unpack them.
+    "apalis": Contestant(
+        lambda of: [str(APALIS), of.url],
+        lambda of: [str(APALIS), of.url, "worker", str(PLACES)],
+        lambda r: (
+            r.zcard("bench:scheduled")
+            + r.llen("bench:active")
+            + r.scard("bench:inflight:bench-worker")
+        ),
+        jobs=5_000,
+        is_late=False,
     ),
 }
 
