@@ -22,12 +22,12 @@ from celery.utils.functional import _regen
 from kombu.log import get_logger
 
 from kombu_dq import outbox
-from kombu_dq.channel import Channel
 from kombu_dq.outbox import MAX_PARTS, Parts, collecting, held_behind
 from kombu_dq.wire import UNREACHABLE
 
 if TYPE_CHECKING:
     from kombu_dq.backend import DQBackend
+    from kombu_dq.channel import Channel
 
 logger = get_logger("kombu_dq")
 # Neither says what it returns when there is a signature, and a task.
@@ -76,7 +76,7 @@ def begin(backend: DQBackend, header_result_args: Any, body: Any) -> bool:
     close: Any = close_chord
     waited_for = Parts(_closing(group_id), parts, ttl_ms)
     with app.producer_or_acquire() as producer, held_behind(waited_for):
-        if not isinstance(producer.channel, Channel):
+        if not hasattr(producer.channel, "add_parts"):  # another broker's
             return False
         if is_open:
             backend.open_chords[group_id] = queue, results
