@@ -21,7 +21,7 @@ const REST: [(&str, &[&str]); 3] = [
             "/etc/default/dq-board has the settings of the service: DQ_BOARD_REDIS, DQ_BOARD_AUTH, and in \
              DQ_BOARD_OPTIONS the other options.",
             "/var/lib/dq-board is where the service may write, and where it reads what others may not: the files of \
-             --users, --actions-log and --tls-key.",
+             --users, --actions-log, --history and --tls-key.",
         ],
     ),
     (
