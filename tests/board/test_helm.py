@@ -300,6 +300,24 @@ def test_the_chart_has_the_module_s_version() -> None:
     assert len(tags) == 4 and set(tags) == {version}
 
 
+def test_the_readme_s_values_keep_the_history_on_a_volume() -> None:
+    (block,) = re.findall(
+        r"^```yaml\n(.*?)^```$", (CHART / "README.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    (deployment,) = of_kind(rendered(yaml.safe_load(block)), "Deployment")
+    kubernetes_validate.validate(deployment, "1.33", strict=True)
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    told = subprocess.run([BINARY, "--help"], capture_output=True, text=True, check=True).stdout
+    option, file = container["args"][-2:]
+    assert f"{option} <FILE>" in told
+    (mount,) = container["volumeMounts"]
+    assert file.startswith(f"{mount['mountPath']}/")
+    assert [volume["name"] for volume in pod["volumes"]] == [mount["name"]]
+    # Its user may write there.
+    assert pod["securityContext"]["fsGroup"] == pod["securityContext"]["runAsGroup"]
+
+
 def test_the_readme_has_all_values() -> None:
     page = (CHART / "README.md").read_text()
     values = yaml.safe_load((CHART / "values.yaml").read_text())

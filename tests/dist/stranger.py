@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from conftest import HERE, VERSION, run
+from harness.container import end
 from harness.paths import ROOT, TARGET
 from harness.ports import free_port
 from test_debian import MODULE
@@ -105,14 +106,12 @@ class Machine:
 
     def stop(self) -> None:
         for process in self._started:
-            process.kill()
-            process.wait(10)
+            end(process)
         self._started.clear()
 
     def shut_down(self) -> None:
         self.stop()
-        self._holder.kill()
-        self._holder.wait(10)
+        end(self._holder)
 
     def _enter(self, *command: str) -> list[str]:
         return [

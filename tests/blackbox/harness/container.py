@@ -3,12 +3,15 @@ user without rights. There is no runtime where the tests run, so the root is mad
 files: a program, the libraries that it is linked with, and what else a test puts there.
 """
 
+import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 # $1: the root; $2: the user; then volumes, a source and a place each, up to --; then the command.
 START = """
@@ -108,5 +111,17 @@ class Container:
         return self._log_path.read_text(errors="replace")
 
     def stop(self) -> None:
-        self._process.kill()
-        self._process.wait(10)
+        end(self._process)
+
+
+def end(process: subprocess.Popen[Any]) -> None:
+    """Ends what `unshare --fork` or `nsenter --pid` has started, and returns when it is gone: ports
+    are free then. Either waits for its child; and a child that is the first of its namespace has
+    gone when all others of that have.
+    """
+    with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+        for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+            os.kill(int(child), signal.SIGKILL)
+            process.wait(20)
+    process.kill()
+    process.wait(20)
