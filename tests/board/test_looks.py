@@ -116,7 +116,11 @@ def test_no_button_moves_when_a_panel_opens(
         before = browser.run(PLACES)
         for summary in browser.all(":is(.actions, .act) summary"):
             summary.click()
-            assert browser.run(PLACES) == before
+            # A row whose mark has just gone is some pixels lower; a panel would take a hundred.
+            places = browser.run(PLACES)
+            assert len(places) == len(before)
+            for place, was in zip(places, before, strict=True):
+                assert place == pytest.approx(was, abs=6)
             (panel,) = browser.all("details[open] .panel")
             assert panel.is_displayed() and panel.rect["x"] >= 0
             assert panel.rect["x"] + panel.rect["width"] <= size[0]
