@@ -7,8 +7,9 @@
   "release" "+dq.release"
   "pause" "+dq.pause +dq.resume"
   "purge" "+dq.purge"
+  "schedule" "+dq.add"
   "alter" "+dq.alter" -}}
-~* +hello +scan +info +dq.info +dq.get +dq.peek +dq.scan +dq.forecast +dq.groups +dq.deps
+~* +hello +scan +info +dq.info +dq.get +dq.peek +dq.scan +dq.forecast +dq.groups +dq.deps +dq.next
 {{- if .Values.board.writable -}}
 {{- range .Values.board.allow | default (keys $verbs | sortAlpha) }} {{ index $verbs . }}{{ end -}}
 {{- end -}}
