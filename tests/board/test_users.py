@@ -117,7 +117,8 @@ def test_users_change_without_a_restart(
     assert board.get("/", ANN).status == 401
     assert board.get("/", basic("dan:sécret:1")).status == 200
     users.write_text(lines.replace(bobs_hash(lines), hash_of("another")))
-    eventually(lambda: board.get("/", ANN).status == 200)
+    eventually(lambda: board.log().count("has changed") == 2)
+    assert board.get("/", ANN).status == 200
     assert board.get("/", BOB).status == 401, "what was right before isn't any more"
     assert board.get("/", basic("bob:another")).status == 200
 

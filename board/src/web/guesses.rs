@@ -22,7 +22,12 @@ pub struct Guesses(Mutex<HashMap<IpAddr, Wrong>>);
 struct Wrong {
     times: u32,
     last: Instant,
+    /// What was tried then.
+    guess: Option<Guess>,
 }
+
+/// Stands for what was given, and doesn't tell it.
+type Guess = [u8; 32];
 
 impl Wrong {
     fn wait(&self) -> Duration {
@@ -43,7 +48,13 @@ impl Guesses {
         (!left.is_zero()).then_some(left)
     }
 
-    pub fn was_wrong(&self, reader: IpAddr, now: Instant) {
+    /// Whether the last wrong one of this reader was the same.
+    pub fn was_last(&self, reader: IpAddr, guess: Option<Guess>) -> bool {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(&home(reader)).is_some_and(|wrong| guess.is_some() && wrong.guess == guess)
+    }
+
+    pub fn was_wrong(&self, reader: IpAddr, guess: Option<Guess>, now: Instant) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= ADDRESSES_MAX {
             all.retain(|_, wrong| now.saturating_duration_since(wrong.last) < FORGOTTEN_AFTER);
@@ -51,11 +62,11 @@ impl Guesses {
         if all.len() >= ADDRESSES_MAX {
             all.clear();
         }
-        let wrong = all.entry(home(reader)).or_insert(Wrong { times: 0, last: now });
+        let wrong = all.entry(home(reader)).or_insert(Wrong { times: 0, last: now, guess });
         if now.saturating_duration_since(wrong.last) >= FORGOTTEN_AFTER {
             wrong.times = 0;
         }
-        *wrong = Wrong { times: wrong.times.saturating_add(1), last: now };
+        *wrong = Wrong { times: wrong.times.saturating_add(1), last: now, guess };
     }
 
     pub fn was_right(&self, reader: IpAddr) {
@@ -86,12 +97,12 @@ mod tests {
     fn an_address_that_guesses_passwords_waits_ever_longer() {
         let (guesses, reader, start) = (Guesses::default(), address("10.0.0.1"), Instant::now());
         for _ in 0..FREE - 1 {
-            guesses.was_wrong(reader, start);
+            guesses.was_wrong(reader, None, start);
             assert_eq!(guesses.wait(reader, start), None);
         }
         let waits: Vec<_> = (0..8)
             .map(|_| {
-                guesses.was_wrong(reader, start);
+                guesses.was_wrong(reader, None, start);
                 guesses.wait(reader, start).map(|wait| wait.as_secs())
             })
             .collect();
@@ -102,20 +113,32 @@ mod tests {
             Some(Duration::from_secs(1))
         );
         assert_eq!(guesses.wait(reader, start + Duration::from_secs(60)), None);
-        guesses.was_wrong(reader, start + FORGOTTEN_AFTER);
+        guesses.was_wrong(reader, None, start + FORGOTTEN_AFTER);
         assert_eq!(guesses.wait(reader, start + FORGOTTEN_AFTER), None, "long ago is forgotten");
-        (0..FREE).for_each(|_| guesses.was_wrong(reader, start));
+        (0..FREE).for_each(|_| guesses.was_wrong(reader, None, start));
         guesses.was_right(reader);
         assert_eq!(guesses.wait(reader, start), None);
     }
 
     #[test]
+    fn the_last_guess_of_an_address_is_known_again() {
+        let (guesses, reader, now) = (Guesses::default(), address("10.0.0.1"), Instant::now());
+        let guess = |n| Some([n; 32]);
+        assert!(!guesses.was_last(reader, guess(1)));
+        guesses.was_wrong(reader, guess(1), now);
+        assert!(guesses.was_last(reader, guess(1)) && !guesses.was_last(reader, guess(2)));
+        assert!(!guesses.was_last(address("10.0.0.2"), guess(1)));
+        guesses.was_wrong(reader, None, now);
+        assert!(!guesses.was_last(reader, guess(1)) && !guesses.was_last(reader, None));
+    }
+
+    #[test]
     fn ipv6_neighbours_count_as_one_guesser_and_memory_is_bounded() {
         let (guesses, now) = (Guesses::default(), Instant::now());
-        (0..FREE).for_each(|n| guesses.was_wrong(address(&format!("2001:db8::{n}")), now));
+        (0..FREE).for_each(|n| guesses.was_wrong(address(&format!("2001:db8::{n}")), None, now));
         assert!(guesses.wait(address("2001:db8::ffff"), now).is_some());
         assert!(guesses.wait(address("2001:db8:0:1::"), now).is_none());
-        (0..20_000_u32).for_each(|n| guesses.was_wrong(IpAddr::V4(n.into()), now));
+        (0..20_000_u32).for_each(|n| guesses.was_wrong(IpAddr::V4(n.into()), None, now));
         assert!(guesses.0.lock().unwrap().len() <= ADDRESSES_MAX);
     }
 }

@@ -67,8 +67,9 @@ impl Passwords {
         true
     }
 
-    fn trace(&self, hash: &str, password: &[u8]) -> Option<[u8; 32]> {
-        let mut both = hash.as_bytes().to_vec();
+    /// What stands for a password and what it was tried on, and tells neither.
+    pub fn trace(&self, tried_on: &str, password: &[u8]) -> Option<[u8; 32]> {
+        let mut both = tried_on.as_bytes().to_vec();
         both.push(0);
         both.extend_from_slice(password);
         hmac::sign(&self.key, &both).as_ref().try_into().ok()
