@@ -55,6 +55,8 @@ class Browser:
 
     def open(self, url: str) -> None:
         self.driver.get(url)
+        # On a busy machine the driver may come back before the style is there.
+        eventually(lambda: self.run("return document.readyState") == "complete", 30)
 
     def follow(self, selector: str) -> None:
         """Goes where a link leads, and waits for the whole page, which a click doesn't."""

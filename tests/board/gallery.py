@@ -79,6 +79,8 @@ def pages(board: Board) -> list[str]:
         board.link("/purge", queue="mail", state="dead"),
         board.link("/limits", queue="mail", concurrency=1),
         board.link("/server"),
+        board.link("/figures", name="mail"),
+        board.link("/", span="week"),
         board.link("/actions"),
         board.link("/figures", name="mail"),
         board.link("/", span="week"),
