@@ -141,7 +141,7 @@ fn plots(table: &Table, span: Span) -> Markup {
                 @let title = if counts { format!("{} in {each}", plot.title) } else { plot.title.into() };
                 (plot.draw(table, &title, &of_what))
             }
-            p.at { span.when { "sums and maxima of this " (span.name()) } }
+            p.readout { span.when { "sums and maxima of this " (span.name()) } }
         }
     }
 }
