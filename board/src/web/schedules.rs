@@ -294,7 +294,7 @@ fn row(app: &App, view: &View, told: &Told, schedule: &Schedule, has_forms: bool
             a href=(layout::job_link(&told.queue, &job.id)) { (excerpt(&job.id, NAME)) }
             div.of { "in " a href=(layout::queue_link(&told.queue)) { (excerpt(&told.queue, NAME)) } }
         }
-        td data-label="comes back" { (list::rule(schedule)) @if let Some(told) = in_words(schedule) { div.soft.words { (told) } } }
+        td data-label="comes back" { (list::rule(schedule)) @if let Some(told) = in_words(schedule) { div.soft.cron { (told) } } }
         td data-label="last run" { (last(&told.runs.last, now)) }
         td.runs data-label="next runs" { (next(told, now)) }
         td.num.is-dead.zero[schedule.missed == 0] data-label="missed" { (words::number(schedule.missed)) }
@@ -387,7 +387,7 @@ fn pause(app: &App, view: &View, told: &Told, schedule: &Schedule, name: &str) -
                 button name="resume" value="1" aria-label={ "Resume the group of " (name) } { "Resume group" }
             }
         } @else {
-            details { summary aria-label={ "Pause " (name) } { "Pause…" }
+            details name="panel" { summary aria-label={ "Pause " (name) } { "Pause…" }
                 div.panel {
                     p { "DQ pauses groups and queues, not one job. " (missed_meanwhile(schedule)) }
                     @if let Some(group) = group {
