@@ -340,6 +340,7 @@ def test_screenshots(
         ("queue", "/queue?name=webhooks&state=dead", DESK, "light"),
         ("job", "/job?queue=orders&id=order:1017", DESK, "dark"),
         ("schedules", "/queue?name=reports&tab=schedules", LOW_QUEUE, "light"),
+        ("schedules-all", "/schedules", LOW_QUEUE, "light"),
         ("groups", "/queue?name=sms&tab=groups", LOW_QUEUE, "light"),
         ("phone", "/queue?name=webhooks&state=dead", PHONE, "dark"),
     ]:

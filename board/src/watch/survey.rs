@@ -56,6 +56,8 @@ impl Rank {
 pub struct Progress {
     /// All queues have been gone through at least once.
     pub has_passed: bool,
+    /// No pass is under way: what was found is all that there was.
+    pub is_resting: bool,
     /// Jobs that were looked at in this pass.
     pub looked: u64,
     /// The queue that is gone through now, when that takes long.
@@ -126,7 +128,8 @@ impl Survey {
         }
         if walk.ended.take().is_some() {
             *walk = Walk { pass: walk.pass + 1, ..Walk::default() };
-            self.found().progress.looked = 0;
+            let mut found = self.found();
+            (found.progress.looked, found.progress.is_resting) = (0, false);
         }
         let began = Instant::now();
         while began.elapsed() < SEEK_WITHIN && walk.ended.is_none() {
@@ -147,7 +150,10 @@ impl Survey {
         };
         let is_full = self.found().rows.len() >= ROWS_MAX;
         if parts.is_empty() || is_full {
-            self.end(walk, is_full);
+            let known = watch.known();
+            let has_read = known.has_passed && known.sums.read >= known.sums.queues;
+            drop(known);
+            self.end(walk, is_full, has_read);
             return Ok(());
         }
         let heard = self.look(walk.pass, &mut parts).await;
@@ -193,11 +199,13 @@ impl Survey {
     }
 
     /// What this pass hasn't seen is gone, if it has seen all.
-    fn end(&self, walk: &mut Walk, is_full: bool) {
+    fn end(&self, walk: &mut Walk, is_full: bool, has_read: bool) {
         let mut found = self.found();
         found.rows.retain(|_, row| row.pass == walk.pass);
         found.progress.is_full = is_full;
-        found.progress.has_passed = true;
+        // Before all queues are known, a pass goes through few of them.
+        found.progress.has_passed |= has_read;
+        found.progress.is_resting = true;
         walk.unfinished.clear();
         walk.ended = Some(Instant::now());
     }

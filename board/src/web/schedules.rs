@@ -221,7 +221,7 @@ fn progress(app: &App) -> Markup {
             (words::number(there)) "."
         } @else if !known.has_passed {
             "Looking for queues…"
-        } @else if progress.has_passed {
+        } @else if progress.has_passed && (progress.is_resting || found >= there) {
             "All queues have been gone through: " (words::number(found)) @if found == 1 { " schedule." } @else { " schedules." }
         } @else {
             (words::number(found)) " of about " (words::number(there.max(found))) " found so far, "
