@@ -160,6 +160,11 @@ pub fn job_link(queue: &[u8], id: &[u8]) -> String {
     link("job", &[("queue", queue), ("id", id)])
 }
 
+/// The jobs of a group.
+pub fn group_link(queue: &[u8], group: &[u8]) -> String {
+    link("queue", &[("name", queue), ("group", group)])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,9 +176,4 @@ mod tests {
         assert!(told("NOPERM this user has no permissions").contains("lacks a right"));
         assert!(!told("ERR <b>").contains(". "), "{}", told("ERR <b>"));
     }
-}
-
-/// The jobs of a group.
-pub fn group_link(queue: &[u8], group: &[u8]) -> String {
-    link("queue", &[("name", queue), ("group", group)])
 }
