@@ -62,11 +62,29 @@ function show(title, html) {
   document.title = `${title} · dq`;
   tell(page.body);
   main.dispatchEvent(new CustomEvent("fresh", { detail: page.body }));
+  const giveBack = holdFocus();
   bring(main, page.body);
+  giveBack();
   cameFrom();
   mark();
   count();
   main.dispatchEvent(new Event("shown"));
+}
+
+const FOCUSABLE = "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']";
+
+/** What is moved or removed loses the focus. This gives it back, or to what stood next to it. */
+function holdFocus() {
+  const held = document.activeElement;
+  if (!main.contains(held) || held === main) return () => {};
+  const all = [...main.querySelectorAll(FOCUSABLE)];
+  const at = all.indexOf(held);
+  return () => {
+    if (document.activeElement === held) return;
+    const near = [...all.slice(at), ...all.slice(0, at).reverse()];
+    const left = near.find((each) => each.isConnected && each.checkVisibility());
+    (left ?? main).focus({ preventScroll: true });
+  };
 }
 
 /** Makes what is in `old` like what is in `fresh`, touching only what differs. */
@@ -200,9 +218,12 @@ function cameFrom() {
 async function goOn() {
   const link = main.querySelector("a[data-goes-on]");
   if (!link || document.hidden) return;
+  const url = new URL(link.href);
+  // Nothing is fetched from an address that has a password in it. The browser knows it already.
+  url.username = url.password = "";
   let text;
   try {
-    const answer = await fetch(link.href);
+    const answer = await fetch(url);
     if (!answer.ok) return;
     text = await answer.text();
   } catch {
@@ -216,7 +237,9 @@ async function goOn() {
   const found = [...main.querySelectorAll("[data-found] > tr")].map((each) => each.cloneNode(true));
   fresh.querySelector("[data-found]")?.prepend(...found);
   tell(fresh);
+  const giveBack = holdFocus();
   bring(main, fresh);
+  giveBack();
   cameFrom();
   mark();
   count();
@@ -246,12 +269,27 @@ main.addEventListener("change", (event) => {
   count();
 });
 
+/** The box that was ticked last: with Shift all from there to the next one are. */
+let last = null;
+
+function ticked(box, isRange) {
+  const all = ticks();
+  const [from, to] = [all.indexOf(last), all.indexOf(box)].sort((a, b) => a - b);
+  if (isRange && from >= 0) for (const each of all.slice(from, to + 1)) each.checked = box.checked;
+  last = box;
+  count();
+}
+
+main.addEventListener("click", (event) => {
+  if (event.target.matches("input.tick")) ticked(event.target, event.shiftKey);
+});
+
 /** Ticks the job of the row that the reader is at, or no more. */
-function toggle() {
+function toggle(isRange) {
   const box = rows().find((each) => row !== null && each.dataset.key === row)?.querySelector("input.tick");
   if (!box) return false;
-  box.checked = !box.checked;
-  count();
+  box.checked = isRange || !box.checked;
+  ticked(box, isRange);
   return true;
 }
 
@@ -304,7 +342,8 @@ const KEYS = {
   n: () => go("a[rel=next]"),
   p: () => go("a[rel=prev]"),
   u: () => go("a[rel=up]"),
-  x: toggle,
+  x: () => toggle(false),
+  X: () => toggle(true),
   s: () => main.querySelector(".selection button, .selection a")?.focus(),
   f: () => document.getElementById("find")?.focus(),
   "/": find,
@@ -325,7 +364,7 @@ document.addEventListener("keydown", (event) => {
   if (act) {
     event.preventDefault();
     act();
-  } else if (event.key === " " && event.target.closest("tbody a") && toggle()) {
+  } else if (event.key === " " && event.target.closest("tbody a") && toggle(false)) {
     event.preventDefault();
   }
 });

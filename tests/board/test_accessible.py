@@ -16,7 +16,9 @@ AXE = TARGET / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 # Each with the first elements that it is about. Colours alone differ in the other scheme.
 RUN = """
 const [within, rules, done] = arguments;
-const options = rules.length ? { runOnly: { type: "rule", values: rules } } : {};
+const options = rules.length
+  ? { runOnly: { type: "rule", values: rules } }
+  : { rules: { "target-size": { enabled: true } } };
 if (!document.querySelector(within)) return done([]);
 axe.run({ include: [[within]] }, { ...options, resultTypes: ["violations"] }).then(
   ({ violations }) => done(violations.map(({ id, nodes }) => [id, nodes.slice(0, 3).map((node) => node.html)])),

@@ -130,7 +130,13 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
     let status = if matches!(read, Ok(None)) { StatusCode::NOT_FOUND } else { StatusCode::OK };
     let main = html! {
         nav.path aria-label="Path" {
-            a href="./" { "queues" } " / " a rel="up" href=(layout::queue_link(&view.queue)) { (title(&view.queue)) }
+            a href="./" { "queues" } " / "
+            @if let Ok(Some(job)) = &read {
+                a href=(layout::queue_link(&view.queue)) { (title(&view.queue)) }
+                " / " a rel="up" href=(layout::state_link(&view.queue, job.state)) { (job.state.name()) " jobs" }
+            } @else {
+                a rel="up" href=(layout::queue_link(&view.queue)) { (title(&view.queue)) }
+            }
         }
         @match &read {
             Ok(Some(job)) => {

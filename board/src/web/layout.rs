@@ -5,6 +5,7 @@ use maud::{html, Markup, DOCTYPE};
 use super::live::Page;
 use super::{front, words, App, Visit};
 use crate::bytes::link;
+use crate::server::queue::State as JobState;
 use crate::server::Trouble;
 use crate::watch::now_ms;
 
@@ -27,6 +28,7 @@ impl Frame for App {
             (front::switch(&self.board.servers, &self.watch.name))
             a.server href="server" title="Version, memory, persistence, replicas" { (self.watch.deployment.title()) }
             a.nav href="schedules" title="Jobs that come back, of all queues" { "Schedules" }
+            a.nav href="actions" title="What readers did here, and who" { "Actions" }
             form.search action="./" method="get" role="search" {
                 input #search type="search" name="find" placeholder="Find queues" aria-label="Find queues"
                     aria-keyshortcuts="/" maxlength="200" autocomplete="off";
@@ -122,12 +124,12 @@ fn keys() -> Markup {
         ("/", "find queues; on a queue's page: go to a job"),
         ("j  k", "the next, the previous row"),
         ("Enter", "open the row"),
-        ("x  Space", "tick the dead job of the row"),
+        ("x  Space", "tick the dead job of the row; Shift and x: all from the last one to this"),
         ("s", "to what can be done with ticked jobs"),
         ("f", "find a text in a state's jobs"),
         ("n  p", "the next, the previous page"),
         ("1 … 8", "on a queue's page: its states, its schedules, its groups"),
-        ("u", "up: from a job to its queue, from a queue to all queues"),
+        ("u", "up: from a job to those of its state, from a queue to all queues"),
         ("Esc", "close the open panel"),
         ("?", "this list"),
     ];
@@ -154,6 +156,10 @@ pub fn trouble(trouble: &Trouble) -> Markup {
 
 pub fn queue_link(name: &[u8]) -> String {
     link("queue", &[("name", name)])
+}
+
+pub fn state_link(queue: &[u8], state: JobState) -> String {
+    link("queue", &[("name", queue), ("state", state.name().as_bytes())])
 }
 
 pub fn job_link(queue: &[u8], id: &[u8]) -> String {

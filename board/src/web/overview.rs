@@ -240,7 +240,7 @@ fn row(known: &Known, name: &Name, reading: &Reading, now: u64, has_held: bool) 
                 title=[many.filter(|many| *many >= 100_000).map(words::number)] {
                 @match many {
                     Some(0) => "0",
-                    Some(many) => a href=(link("queue", &[("name", name), ("state", state.name().as_bytes())])) { (words::short(many)) },
+                    Some(many) => a href=(layout::state_link(name, state)) { (words::short(many)) },
                     None => "…",
                 }
             }
@@ -313,7 +313,7 @@ fn notes(known: &Known) -> Markup {
                 p { (server.address) ": " (server.version)
                     @if let Some(version) = &server.dq_version { ", dq " (version) } }
             }
-            p { a href="server" { "The server" } " · " a href="actions" { "Actions" } }
+            p { a href="server" { "The server" } }
         }
     }
 }

@@ -108,12 +108,8 @@ impl View {
     }
 }
 
-fn state_link(queue: &[u8], state: JobState) -> String {
-    link("queue", &[("name", queue), ("state", state.name().as_bytes())])
-}
-
 fn page_link(queue: &[u8], state: JobState, begin: &Begin, page: u64) -> String {
-    let Begin::After { id, time } = begin else { return state_link(queue, state) };
+    let Begin::After { id, time } = begin else { return layout::state_link(queue, state) };
     let (time, page) = (time.map(|time| time.to_string()), page.to_string());
     let mut fields: Vec<(&str, &[u8])> =
         vec![("name", queue), ("state", state.name().as_bytes()), ("after", id)];
@@ -312,7 +308,7 @@ fn tabs(view: &View, info: &Info, shown: Option<JobState>) -> Markup {
     html! {
         nav.tabs aria-label="States" {
             @for state in states {
-                a.{ "is-" (state.name()) }.zero[info.counts.of(state) == 0] href=(state_link(&view.name, state)) title=(meaning(state))
+                a.{ "is-" (state.name()) }.zero[info.counts.of(state) == 0] href=(layout::state_link(&view.name, state)) title=(meaning(state))
                     aria-current=[(Some(state) == shown).then_some("page")] {
                     (state.name()) " " (count(info.counts.of(state)))
                 }
@@ -395,7 +391,7 @@ fn pager(view: &View, state: JobState, page: u64, next: Option<&Begin>, many: u6
         @if page > 0 || next.is_some() {
             nav.pager aria-label="Pages" {
                 @if page > 0 {
-                    a.first href=(state_link(&view.name, state)) { "⇤ first" }
+                    a.first href=(layout::state_link(&view.name, state)) { "⇤ first" }
                     a rel="prev" data-came-from hidden { "← previous" }
                 }
                 span { "page " (words::number(page.saturating_add(1))) ", " (words::jobs(many)) " in all" }

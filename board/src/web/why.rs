@@ -5,7 +5,7 @@ use std::sync::Arc;
 use maud::{html, Markup};
 
 use super::{facts, groups, layout, words, App};
-use crate::bytes::{excerpt, link, Shown};
+use crate::bytes::{excerpt, Shown};
 use crate::server::groups::HeldBack;
 use crate::server::health::Health;
 use crate::server::jobs::Place;
@@ -66,6 +66,9 @@ impl Why {
                 @for (place, cause) in causes.iter().enumerate() {
                     span.cause.first[place == 0 && !seen.delivers()] { (self.sentence(*cause, queue, info)) } " "
                 }
+                @if info.counts.dead > 0 && !causes.contains(&Cause::BehindDead) {
+                    a href=(layout::state_link(queue, JobState::Dead)) { (words::jobs(info.counts.dead)) } @if info.counts.dead == 1 { " is dead." } @else { " are dead." }
+                }
             }
         }
     }
@@ -99,7 +102,7 @@ impl Why {
             Cause::BehindDead => {
                 strong { (words::behind_dead(info.held_behind_dead)) ". " }
                 @if info.held_behind_dead == 1 { "It goes on when that is done" } @else { "They go on when those are done" }
-                ": kick the " a href=(state_link(queue, JobState::Dead)) { "dead jobs" }
+                ": kick the " a href=(layout::state_link(queue, JobState::Dead)) { "dead jobs" }
                 ", or delete those that can't be done any more."
             },
             Cause::NothingReady => (nothing_ready(info, now)),
@@ -126,7 +129,7 @@ impl Why {
             }
             @if more > 0 || self.holders.is_empty() {
                 @if self.holders.is_empty() { " by " } @else { " and " }
-                a href=(state_link(queue, JobState::Reserved)) {
+                a href=(layout::state_link(queue, JobState::Reserved)) {
                     @if self.holders.is_empty() { (words::jobs(more)) } @else { (words::number(more)) " more" }
                 }
             }
@@ -150,10 +153,6 @@ impl Why {
             a href=(groups::page_link(queue, 0)) { "Groups" }
         }
     }
-}
-
-fn state_link(queue: &[u8], state: JobState) -> String {
-    link("queue", &[("name", queue), ("state", state.name().as_bytes())])
 }
 
 fn popped(rates: Option<Rates>) -> Option<f64> {
@@ -334,6 +333,8 @@ mod tests {
         info.oldest_ready_ms = Some(3_000);
         assert_eq!(line(&info, None), "2 jobs ready for a worker, the oldest for 3 s. ");
         assert_eq!(line(&Info::default(), None), "The queue is empty. ");
+        info.counts = Counts { dead: 1, ready: 2, ..Counts::default() };
+        assert!(line(&info, None).ends_with("the oldest for 3 s. 1 job is dead."));
         info.counts = Counts { dead: 4, ..Counts::default() };
         info.held_behind_dead = 1;
         assert_eq!(
