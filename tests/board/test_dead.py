@@ -386,6 +386,27 @@ def test_a_download_has_all_bytes(boards: Callable[..., Board], r: redis.Redis):
     assert board.get("/jobs.ndjson").status == 400
 
 
+def test_of_a_job_that_is_ticked_many_times_there_is_one(
+    boards: Callable[..., Board], r: redis.Redis
+):
+    board = boards("--writable")
+    die(r, "gone", "bo\0om")
+    tick = ticks(board.get("/queue", name="mail", state="dead"))["job-1"]
+    form = [("queue", "mail"), ("do", "kick"), *[("job", tick)] * 2_000]
+    assert len(board.send_form("/jobs.ndjson", form).body.splitlines()) == 1
+    assert 'id="extent">1<' in board.send_form("/selected", form).text
+    many = [("queue", "mail"), *(("job", f"{n}.61") for n in range(1_001))]
+    assert board.send_form("/jobs.ndjson", many).status == 400
+
+
+def test_a_reason_with_a_nul_can_be_kicked(writable: Board, browser: Browser, r: redis.Redis):
+    die(r, "gone", "bo\0om")
+    browser.open(writable.link("/selected", queue="mail", do="kick", why="bo\0om"))
+    browser.one("#confirm button").click()
+    browser.sees("Kicked 1 dead job")
+    assert ids_of(dead(r)) == ["job-0"]
+
+
 def line_of(line: bytes) -> dict[str, Any]:
     """A line as docs/board.md says it is read."""
     fields: dict[str, Any] = {}

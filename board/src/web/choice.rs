@@ -22,12 +22,12 @@ pub struct Choice {
 impl Choice {
     pub fn of(state: JobState, fields: &Fields) -> Choice {
         let is_newest = state == JobState::Dead && fields.text("order") == "newest";
-        let why = fields.get("why").filter(|_| state == JobState::Dead);
+        let why = fields.bytes("why").filter(|_| state == JobState::Dead);
         Choice {
             state,
             order: if is_newest { Order::Newest } else { Order::Oldest },
             filter: Filter {
-                why: why.map(|why| String::from_utf8_lossy(why).into_owned()),
+                why: why.map(|why| String::from_utf8_lossy(&why).into_owned()),
                 find: fields.bytes("find").as_deref().and_then(Needle::new),
             },
         }
@@ -76,11 +76,11 @@ impl Choice {
         fields
     }
 
-    /// The same in a form.
+    /// The same in a form. A browser makes another character of a NUL, and others of ends of lines.
     pub fn hidden(&self) -> Markup {
         html! { @for (name, value) in self.fields() {
             @match std::str::from_utf8(value) {
-                Ok(text) if !text.contains(['\r', '\n']) => input type="hidden" name=(name) value=(text);,
+                Ok(text) if !text.contains(char::is_control) => input type="hidden" name=(name) value=(text);,
                 _ => input type="hidden" name={ (name) ".hex" } value=(Hex(value));,
             }
         } }
@@ -187,6 +187,13 @@ mod tests {
         );
         assert_eq!(of("find=x").filter_words(), " in which “x” is found");
         assert_eq!(of("find=&why=").filter_words(), " that have no reason");
+    }
+
+    #[test]
+    fn a_reason_with_a_nul_comes_back_from_its_form() {
+        let form = of("why=a%00b").hidden().into_string();
+        assert!(form.contains("name=\"why.hex\" value=\"610062\""), "{form}");
+        assert_eq!(of("why.hex=610062").filter.why.as_deref(), Some("a\0b"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Dead jobs as a file: one line of JSON for each, sent as they are read.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
@@ -14,6 +15,7 @@ use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::choice::Choice;
+use super::selection::Tick;
 use super::{fields, job, selection, App, Shared};
 use crate::bytes::Fields;
 use crate::server::job::Job;
@@ -55,25 +57,18 @@ async fn serve(app: Arc<App>, fields: Fields, which: Which) -> Response {
         (header::CONTENT_TYPE, "application/x-ndjson".into()),
         (header::CONTENT_DISPOSITION, name),
     ];
-    let body = match which {
-        Which::All => stream_all(app, queue, &fields, permit)
-            .await
-            .map(|body| (headers, body).into_response()),
-        Which::Ticked => lines_of_ticked(&app, &queue, &fields)
-            .await
-            .map(|lines| (headers, lines).into_response()),
+    let rest = match which {
+        Which::All => Ok(Rest::of_all(&fields)),
+        Which::Ticked => Rest::of_ticked(&fields),
     };
-    body.unwrap_or_else(|trouble| (StatusCode::BAD_GATEWAY, format!("{trouble}\n")).into_response())
-}
-
-async fn lines_of_ticked(app: &App, queue: &[u8], fields: &Fields) -> Result<Vec<u8>> {
-    let ticked = selection::ticked(fields).unwrap_or_default();
-    let (info, node) = selection::queue_of(app, queue).await?;
-    let place = selection::place(app, queue, &info, node);
-    let mut lines = Vec::new();
-    let jobs = selection::still_dead(&place, &ticked).await?;
-    jobs.iter().for_each(|job| write_line(&mut lines, job));
-    Ok(lines)
+    let Ok(rest) = rest else {
+        let why = format!("job must name jobs of the page, {} at most\n", selection::TICKED_MAX);
+        return (StatusCode::BAD_REQUEST, why).into_response();
+    };
+    match body(app, queue, rest, permit).await {
+        Ok(body) => (headers, body).into_response(),
+        Err(trouble) => (StatusCode::BAD_GATEWAY, format!("{trouble}\n")).into_response(),
+    }
 }
 
 /// A file under way.
@@ -82,31 +77,52 @@ struct Sending {
     queue: Vec<u8>,
     info: Info,
     node: Arc<Node>,
-    choice: Choice,
     /// Jobs that die while it is sent are not in it, or it might never end.
     until: u64,
-    mark: Option<Mark>,
+    rest: Rest,
     /// Given back at the end.
     _permit: OwnedSemaphorePermit,
 }
 
-async fn stream_all(
+/// What is still to be sent.
+enum Rest {
+    All { choice: Choice, mark: Option<Mark> },
+    Ticked(VecDeque<Tick>),
+}
+
+impl Rest {
+    fn of_all(fields: &Fields) -> Rest {
+        Rest::All { choice: Choice::of_dead(fields), mark: Some(Mark::first(JobState::Dead)) }
+    }
+
+    fn of_ticked(fields: &Fields) -> std::result::Result<Rest, ()> {
+        let ticked = selection::ticked(fields).filter(|all| all.len() <= selection::TICKED_MAX);
+        ticked.map(|ticked| Rest::Ticked(ticked.into())).ok_or(())
+    }
+
+    fn is_over(&self) -> bool {
+        match self {
+            Rest::All { mark, .. } => mark.is_none(),
+            Rest::Ticked(ticked) => ticked.is_empty(),
+        }
+    }
+}
+
+async fn body(
     app: Arc<App>,
     queue: Vec<u8>,
-    fields: &Fields,
+    rest: Rest,
     permit: OwnedSemaphorePermit,
 ) -> Result<Body> {
     let (info, node) = selection::queue_of(&app, &queue).await?;
     let until = selection::last_death(&selection::place(&app, &queue, &info, node.clone())).await?;
-    let choice = Choice::of_dead(fields);
-    let mark = until.map(|_| Mark::first(JobState::Dead));
     let until = until.unwrap_or(0);
-    let sending = Sending { app, queue, info, node, choice, until, mark, _permit: permit };
+    let sending = Sending { app, queue, info, node, until, rest, _permit: permit };
     Ok(Body::from_stream(stream::try_unfold(sending, |mut sending| async move {
         // An error cuts the connection: the reader's program sees that the file isn't whole.
-        match sending.mark {
-            None => Ok::<_, Trouble>(None),
-            Some(_) => Ok(Some((sending.lines().await?, sending))),
+        match sending.rest.is_over() {
+            true => Ok::<_, Trouble>(None),
+            false => Ok(Some((sending.lines().await?, sending))),
         }
     })))
 }
@@ -114,15 +130,25 @@ async fn stream_all(
 impl Sending {
     async fn lines(&mut self) -> Result<Vec<u8>> {
         let place = selection::place(&self.app, &self.queue, &self.info, self.node.clone());
-        let from = self.mark.take().unwrap_or(Mark::first(JobState::Dead));
-        let mut walk = Walk::new(&place, JobState::Dead, Order::Oldest, from, reach(&self.info));
         let mut lines = Vec::new();
-        let batch = walk.batch().await?;
-        let mark = walk.mark;
-        let is_before = |job: &&Job| job.since <= Some(self.until);
-        self.mark = mark.filter(|_| batch.iter().all(|job| is_before(&job)));
-        let fit = batch.iter().take_while(is_before).filter(|job| self.choice.filter.fits(job));
-        fit.for_each(|job| write_line(&mut lines, job));
+        match &mut self.rest {
+            Rest::All { choice, mark } => {
+                let from = mark.take().unwrap_or(Mark::first(JobState::Dead));
+                let size = reach(&self.info);
+                let mut walk = Walk::new(&place, JobState::Dead, Order::Oldest, from, size);
+                let batch = walk.batch().await?;
+                let is_before = |job: &&Job| job.since <= Some(self.until);
+                *mark = walk.mark.filter(|_| batch.iter().all(|job| is_before(&job)));
+                let fit = batch.iter().take_while(is_before).filter(|job| choice.filter.fits(job));
+                fit.for_each(|job| write_line(&mut lines, job));
+            }
+            Rest::Ticked(ticked) => {
+                let many = ticked.len().min(selection::TOGETHER);
+                let few: Vec<Tick> = ticked.drain(..many).collect();
+                let jobs = selection::still_dead_whole(&place, &few).await?;
+                jobs.iter().for_each(|job| write_line(&mut lines, job));
+            }
+        }
         Ok(lines)
     }
 }

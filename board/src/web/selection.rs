@@ -1,5 +1,6 @@
 //! Dead jobs that a reader ticked, or all that fit a filter: to be kicked, deleted or downloaded.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use maud::{html, Markup};
@@ -10,7 +11,7 @@ use crate::args::Verb;
 use crate::bytes::{link, unhex, Fields, Hex};
 use crate::server::deaths::Reasons;
 use crate::server::job::Job;
-use crate::server::jobs::{reach, Place};
+use crate::server::jobs::Place;
 use crate::server::node::Node;
 use crate::server::queue::{Info, State as JobState};
 use crate::server::walk::{Mark, Order, Walk};
@@ -18,6 +19,10 @@ use crate::server::{Result, Trouble};
 
 /// How many jobs can be ticked.
 pub const TICKED_MAX: usize = 1_000;
+/// How many of them are read at a time, with their bodies.
+pub const TOGETHER: usize = 16;
+/// What of a body is kept: enough for a list.
+const BODY_MAX: usize = 4 << 10;
 /// What can be done to a selection.
 pub struct Offer {
     pub verb: Verb,
@@ -108,29 +113,42 @@ const DOWNLOAD: &str = "One line of JSON for each job";
 
 // ---- what is selected ------------------------------------------------------------------------------
 
-/// Jobs that were ticked, with the times when they died.
-pub fn ticked(fields: &Fields) -> Option<Vec<(u64, Vec<u8>)>> {
-    fields
+/// When a job died, and its id.
+pub type Tick = (u64, Vec<u8>);
+
+/// Jobs that were ticked, each once, oldest first.
+pub fn ticked(fields: &Fields) -> Option<Vec<Tick>> {
+    let ticked: Option<BTreeSet<Tick>> = fields
         .all("job")
         .map(|value| {
             let (died, id) = std::str::from_utf8(value).ok()?.split_once('.')?;
             Some((died.parse().ok()?, unhex(id.as_bytes())?))
         })
-        .collect()
+        .collect();
+    ticked.map(|ticked| ticked.into_iter().collect())
 }
 
-/// Of jobs that were ticked, those that are dead since then.
-pub async fn still_dead(place: &Place<'_>, ticked: &[(u64, Vec<u8>)]) -> Result<Vec<Job>> {
+/// Of jobs that were ticked, those that are dead since then, with the beginnings of their bodies.
+pub async fn still_dead(place: &Place<'_>, ticked: &[Tick]) -> Result<Vec<Job>> {
     let mut jobs = Vec::new();
-    for part in ticked.chunks(reach(place.info)) {
-        let ids: Vec<Vec<u8>> = part.iter().map(|(_, id)| id.clone()).collect();
-        let is_same = |job: &Job| {
-            let is_it = |(died, id): &(u64, Vec<u8>)| job.since == Some(*died) && job.id == *id;
-            job.state == JobState::Dead && part.iter().any(is_it)
-        };
-        jobs.extend(place.get(&ids).await?.into_iter().filter(is_same));
+    for part in ticked.chunks(TOGETHER) {
+        jobs.extend(still_dead_whole(place, part).await?.into_iter().map(|mut job| {
+            job.body.truncate(BODY_MAX);
+            job.body.shrink_to_fit();
+            job
+        }));
     }
     Ok(jobs)
+}
+
+/// The same of few jobs, with all of their bodies.
+pub async fn still_dead_whole(place: &Place<'_>, few: &[Tick]) -> Result<Vec<Job>> {
+    let ids: Vec<Vec<u8>> = few.iter().map(|(_, id)| id.clone()).collect();
+    let is_same = |job: &Job| {
+        let is_it = |(died, id): &Tick| job.since == Some(*died) && job.id == *id;
+        job.state == JobState::Dead && few.iter().any(is_it)
+    };
+    Ok(place.get(&ids).await?.into_iter().filter(is_same).collect())
 }
 
 /// When the job died that died last.

@@ -114,7 +114,7 @@ fn after(fields: &Fields, queue: &[u8], id: Option<&[u8]>, outcome: (&str, &[u8]
         }
         None => {
             // To the part of the queue's page that the form was on.
-            let parts = ["state", "tab", "cursor", "why", "find", "find.hex", "order"];
+            let parts = ["state", "tab", "cursor", "why", "why.hex", "find", "find.hex", "order"];
             let parts = parts.map(|name| Some((name, fields.get(name)?)));
             let mut to: Vec<(&str, &[u8])> = vec![("name", queue)];
             to.extend(parts.into_iter().flatten());
