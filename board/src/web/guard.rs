@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use base64::Engine;
 use subtle::ConstantTimeEq;
 
-use super::guesses::Guesses;
+use super::guesses::{Guesses, Trace};
 use super::passwords::Passwords;
 use super::users::{User, Users};
 use super::{Board, Visit};
@@ -108,28 +108,36 @@ impl Guard {
         self.wait_for_guesses(asked)?;
         // A page that is open while its reader's password changes goes on with the old one: that is
         // one guess, not many, and looked at once.
-        let guess = self.passwords.trace(&self.as_of().to_string(), &given);
-        if self.guesses.was_last(asked.address, guess) {
+        let trace = self.passwords.trace(&self.as_of().to_string(), &given);
+        if self.guesses.was_last(asked.address, trace) {
             return Err(ask());
         }
         let (name, password) = halves(&given);
         let verbs = match &self.users {
-            None => self.check_only_user(asked, &given),
-            Some(users) => self.check_user(asked, users, name, password).await?,
+            None => self.check_only_user(asked, &given, trace),
+            Some(users) => self.check_user(asked, users, (name, password), trace).await?,
         };
         if let Some(verbs) = verbs {
             return Ok((asked.reader(name), verbs));
         }
-        self.guesses.was_wrong(asked.address, guess, Instant::now());
         tracing::warn!(from = %asked.address, user = %Shown(name), "a wrong name or password");
         Err(ask())
     }
 
     /// The user of --auth. To be right once makes up for guesses: there is no other account to
     /// guess at.
-    fn check_only_user(&self, asked: &Asked, given: &[u8]) -> Option<Vec<Verb>> {
+    fn check_only_user(
+        &self,
+        asked: &Asked,
+        given: &[u8],
+        trace: Option<Trace>,
+    ) -> Option<Vec<Verb>> {
         let is_right = self.auth.as_ref().is_some_and(|auth| given.ct_eq(auth.as_bytes()).into());
-        is_right.then(|| self.guesses.was_right(asked.address));
+        if is_right {
+            self.guesses.was_right(asked.address);
+        } else {
+            self.guesses.was_wrong(asked.address, trace, Instant::now());
+        }
         is_right.then(|| self.verbs.clone())
     }
 
@@ -137,20 +145,22 @@ impl Guard {
         &self,
         asked: &Asked<'_>,
         users: &Users,
-        name: &[u8],
-        password: &[u8],
+        (name, password): (&[u8], &[u8]),
+        trace: Option<Trace>,
     ) -> Result<Option<Vec<Verb>>, Refusal> {
         let user = std::str::from_utf8(name).ok().and_then(|name| users.get(name));
         let hash = user.as_ref().and_then(|user| user.hash.as_deref());
         let is_known = hash.is_some_and(|hash| self.passwords.knows(hash, password));
         let is_right = is_known || {
-            let Some(_turn) = self.passwords.turn().await else {
+            let Some(turn) = self.passwords.turn().await else {
                 let why = "too many passwords are being checked: try again\n";
                 return Err(refused(StatusCode::SERVICE_UNAVAILABLE, why));
             };
             // Many guesses may have come at once, and been wrong meanwhile.
             self.wait_for_guesses(asked)?;
-            self.passwords.check(hash, password).await
+            let mut guess = Guess { guard: self, address: asked.address, trace, is_right: false };
+            guess.is_right = self.passwords.check(turn, hash, password).await;
+            guess.is_right
         };
         Ok(user.filter(|_| is_right).map(|user| self.at_most(&user)))
     }
@@ -201,6 +211,23 @@ impl Guard {
             headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         let name = name_of(host).to_ascii_lowercase();
         name.parse::<IpAddr>().is_ok() || self.hosts.contains(&name)
+    }
+}
+
+/// A password that is being checked. It counts as wrong unless it was right: also when its reader
+/// went away before that was known, or to go away would be a way to make many checks.
+struct Guess<'g> {
+    guard: &'g Guard,
+    address: IpAddr,
+    trace: Option<Trace>,
+    is_right: bool,
+}
+
+impl Drop for Guess<'_> {
+    fn drop(&mut self) {
+        if !self.is_right {
+            self.guard.guesses.was_wrong(self.address, self.trace, Instant::now());
+        }
     }
 }
 
@@ -415,6 +442,22 @@ mod tests {
             last = told(&guard, false, &basic("bob:secret")).await;
         }
         assert_eq!(last, Err(429));
+    }
+
+    #[tokio::test]
+    async fn who_goes_away_before_a_password_was_checked_has_guessed() {
+        let guard = guard_with("ann:HASH:all\n", "");
+        for n in 0..10 {
+            // Who still waits for a turn hasn't guessed.
+            drop(guard.passwords.turn().await);
+            let headers = basic(&format!("ann:guess-{n}"));
+            let gone = tokio::time::timeout(
+                std::time::Duration::from_millis(1),
+                told(&guard, false, &headers),
+            );
+            let _ = gone.await;
+        }
+        assert_eq!(told(&guard, false, &basic("ann:secret")).await, Err(429));
     }
 
     #[tokio::test]

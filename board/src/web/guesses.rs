@@ -23,11 +23,11 @@ struct Wrong {
     times: u32,
     last: Instant,
     /// What was tried then.
-    guess: Option<Guess>,
+    trace: Option<Trace>,
 }
 
 /// Stands for what was given, and doesn't tell it.
-type Guess = [u8; 32];
+pub type Trace = [u8; 32];
 
 impl Wrong {
     fn wait(&self) -> Duration {
@@ -49,12 +49,12 @@ impl Guesses {
     }
 
     /// Whether the last wrong one of this reader was the same.
-    pub fn was_last(&self, reader: IpAddr, guess: Option<Guess>) -> bool {
+    pub fn was_last(&self, reader: IpAddr, trace: Option<Trace>) -> bool {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.get(&home(reader)).is_some_and(|wrong| guess.is_some() && wrong.guess == guess)
+        all.get(&home(reader)).is_some_and(|wrong| trace.is_some() && wrong.trace == trace)
     }
 
-    pub fn was_wrong(&self, reader: IpAddr, guess: Option<Guess>, now: Instant) {
+    pub fn was_wrong(&self, reader: IpAddr, trace: Option<Trace>, now: Instant) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= ADDRESSES_MAX {
             all.retain(|_, wrong| now.saturating_duration_since(wrong.last) < FORGOTTEN_AFTER);
@@ -62,11 +62,11 @@ impl Guesses {
         if all.len() >= ADDRESSES_MAX {
             all.clear();
         }
-        let wrong = all.entry(home(reader)).or_insert(Wrong { times: 0, last: now, guess });
+        let wrong = all.entry(home(reader)).or_insert(Wrong { times: 0, last: now, trace });
         if now.saturating_duration_since(wrong.last) >= FORGOTTEN_AFTER {
             wrong.times = 0;
         }
-        *wrong = Wrong { times: wrong.times.saturating_add(1), last: now, guess };
+        *wrong = Wrong { times: wrong.times.saturating_add(1), last: now, trace };
     }
 
     pub fn was_right(&self, reader: IpAddr) {

@@ -2,13 +2,13 @@
 //! purpose, and a browser sends it with every request: one that was right is known again.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
 use argon2::{Argon2, Params};
 use ring::hmac;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 /// Checks at a time: each keeps a core busy, and takes the memory that its hash says.
@@ -19,15 +19,23 @@ const CHECKED_WITHIN: Duration = Duration::from_secs(10);
 const KNOWN_MAX: usize = 1_000;
 /// Of what a hash may ask for: a gigabyte is for a machine of its own.
 const MEMORY_MAX_KIB: u32 = 256 << 10;
+/// Memory times passes: some seconds of a core, and there are no more for all readers together than
+/// [`CHECKS_MAX`].
+const WORK_MAX_KIB: u64 = 1 << 20;
 
 pub struct Passwords {
     /// Of this process: what is known again can't be tried elsewhere.
     key: hmac::Key,
     known: Mutex<HashSet<[u8; 32]>>,
-    checks: Semaphore,
+    checks: Arc<Semaphore>,
     /// What names that there aren't are checked against, so that they take as long.
     nobody: String,
 }
+
+/// One of few: see [`Passwords::turn`].
+pub struct Turn(
+    #[expect(dead_code, reason = "it is given back when it is dropped")] OwnedSemaphorePermit,
+);
 
 impl Passwords {
     pub fn new() -> Result<Passwords, String> {
@@ -36,7 +44,7 @@ impl Passwords {
         Ok(Passwords {
             key: hmac::Key::new(hmac::HMAC_SHA256, &random),
             known: Mutex::default(),
-            checks: Semaphore::new(CHECKS_MAX),
+            checks: Arc::new(Semaphore::new(CHECKS_MAX)),
             nobody: hash(&random)?,
         })
     }
@@ -47,14 +55,20 @@ impl Passwords {
     }
 
     /// A turn to check one. `None` when there are too many others.
-    pub async fn turn(&self) -> Option<SemaphorePermit<'_>> {
-        timeout(CHECKED_WITHIN, self.checks.acquire()).await.ok()?.ok()
+    pub async fn turn(&self) -> Option<Turn> {
+        timeout(CHECKED_WITHIN, self.checks.clone().acquire_owned()).await.ok()?.ok().map(Turn)
     }
 
     /// Whether a password is right; of a name that there isn't, `None`, it never is.
-    pub async fn check(&self, hash: Option<&str>, password: &[u8]) -> bool {
+    ///
+    /// The turn is over when the check is: also when nobody waits for that any more, as what runs can't
+    /// be stopped.
+    pub async fn check(&self, turn: Turn, hash: Option<&str>, password: &[u8]) -> bool {
         let (tried, given) = (hash.unwrap_or(&self.nobody).to_string(), password.to_vec());
-        let check = tokio::task::spawn_blocking(move || is_right(&tried, &given));
+        let check = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            is_right(&tried, &given)
+        });
         let is_right = check.await.unwrap_or(false);
         let Some(hash) = hash.filter(|_| is_right) else { return false };
         if let Some(trace) = self.trace(hash, password) {
@@ -94,6 +108,10 @@ pub fn hash(password: &[u8]) -> Result<String, String> {
     hash.map(|hash| hash.to_string()).map_err(|error| error.to_string())
 }
 
+fn work_kib(params: &Params) -> u64 {
+    u64::from(params.m_cost()) * u64::from(params.t_cost())
+}
+
 /// Why a hash can't be one to check passwords against.
 pub fn fault_of(hash: &str) -> Option<String> {
     let parsed = match PasswordHash::new(hash) {
@@ -105,6 +123,9 @@ pub fn fault_of(hash: &str) -> Option<String> {
     match Params::try_from(&parsed) {
         Ok(params) if params.m_cost() > MEMORY_MAX_KIB => {
             Some(format!("takes {} MiB for each check: 256 at most", params.m_cost() >> 10))
+        }
+        Ok(params) if work_kib(&params) > WORK_MAX_KIB => {
+            Some("takes too long for each check: 1024 MiB of memory times passes at most".into())
         }
         Ok(_) => None,
         Err(error) => Some(format!("has parameters that can't be: {error}")),
@@ -121,12 +142,15 @@ mod tests {
         let (ann, bob) = (hash(b"secret").unwrap(), hash(b"secret").unwrap());
         assert_ne!(ann, bob, "each has a salt of its own");
         assert!(!passwords.knows(&ann, b"secret"));
-        assert!(!passwords.check(Some(&ann), b"guess").await);
+        assert!(!passwords.check(passwords.turn().await.unwrap(), Some(&ann), b"guess").await);
         assert!(!passwords.knows(&ann, b"guess"), "a wrong one isn't");
-        assert!(passwords.check(Some(&ann), b"secret").await);
+        assert!(passwords.check(passwords.turn().await.unwrap(), Some(&ann), b"secret").await);
         assert!(passwords.knows(&ann, b"secret"));
         assert!(!passwords.knows(&bob, b"secret") && !passwords.knows(&ann, b"Secret"));
-        assert!(!passwords.check(None, b"secret").await, "nobody has one");
+        assert!(
+            !passwords.check(passwords.turn().await.unwrap(), None, b"secret").await,
+            "nobody has one"
+        );
     }
 
     #[tokio::test]
@@ -140,7 +164,7 @@ mod tests {
             }
         }
         let ann = hash(b"secret").unwrap();
-        assert!(passwords.check(Some(&ann), b"secret").await);
+        assert!(passwords.check(passwords.turn().await.unwrap(), Some(&ann), b"secret").await);
         assert_eq!(passwords.all_known().len(), 1);
     }
 
@@ -161,5 +185,23 @@ mod tests {
         }
         let large = known.replace("m=64", "m=1048576");
         assert!(fault_of(&large).is_some_and(|why| why.contains("1024 MiB")));
+        // PHP's, and what would keep a core busy for hours.
+        assert_eq!(fault_of(&known.replace("m=64,t=1", "m=65536,t=4")), None);
+        let long = known.replace("t=1", "t=4294967295");
+        assert!(fault_of(&long).is_some_and(|why| why.contains("too long")));
+    }
+
+    #[tokio::test]
+    async fn a_check_that_nobody_waits_for_keeps_its_turn_until_it_ends() {
+        let passwords = Passwords::new().unwrap();
+        // Long enough that it still runs when it is given up.
+        let slow = "$argon2id$v=19$m=16384,t=20,p=1$c29tZXNhbHQ$2BBSVUDDFEGBKUDDFEGBKSVUDDFEGBKSVUDDFEGBKSU";
+        for left in (0..CHECKS_MAX).rev() {
+            let turn = passwords.turn().await.unwrap();
+            let check = passwords.check(turn, Some(slow), b"guess");
+            assert!(timeout(Duration::ZERO, check).await.is_err(), "the reader went away");
+            assert_eq!(passwords.checks.available_permits(), left);
+        }
+        assert!(passwords.turn().await.is_some(), "it comes back");
     }
 }
