@@ -360,7 +360,7 @@ fn actions(app: &App, view: &View, told: &Told, schedule: &Schedule) -> Markup {
         @if app.may(Verb::Kick) && can_run {
             form action="act" method="post" {
                 (hidden(app, view, Verb::Kick, queue, Some(&job.id)))
-                button aria-label={ "Run " (name) " now" } title=(forms::run_now(job)) { "Run now" }
+                button aria-label={ "Run now: " (name) } title=(forms::run_now(job)) { "Run now" }
             }
         }
         @if app.may(Verb::Schedule) {
@@ -379,15 +379,15 @@ fn pause(app: &App, view: &View, told: &Told, schedule: &Schedule, name: &str) -
         @if told.is_queue_paused {
             form action="act" method="post" {
                 (hidden(app, view, Verb::Pause, queue, None))
-                button name="resume" value="1" aria-label={ "Resume the queue of " (name) } { "Resume queue" }
+                button name="resume" value="1" aria-label={ "Resume queue: " (name) } { "Resume queue" }
             }
         } @else if let Some(group) = group.filter(|_| told.is_group_paused) {
             form action="act" method="post" {
                 (hidden(app, view, Verb::Pause, queue, None)) (group_field(group))
-                button name="resume" value="1" aria-label={ "Resume the group of " (name) } { "Resume group" }
+                button name="resume" value="1" aria-label={ "Resume group: " (name) } { "Resume group" }
             }
         } @else {
-            details name="panel" { summary aria-label={ "Pause " (name) } { "Pause…" }
+            details name="panel" { summary aria-label={ "Pause… " (name) } { "Pause…" }
                 div.panel {
                     p { "DQ pauses groups and queues, not one job. " (missed_meanwhile(schedule)) }
                     @if let Some(group) = group {

@@ -314,7 +314,7 @@ mod tests {
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..400), at in 0usize..300) {
             let _ = Cursor(&bytes).servers();
             let mut mixed = small();
-            let at = at.min(mixed.len());
+            let at = at.clamp(MAGIC.len() + 1, mixed.len());
             mixed.splice(at.., bytes);
             let _ = Cursor(&mixed[MAGIC.len() + 1..]).servers();
         }
