@@ -50,6 +50,15 @@ def test_a_job_is_added(writable: Board, browser: Browser, r: redis.Redis):
     assert r.execute_command("DQ.LEN", "mail") == 1
 
 
+def test_a_name_that_is_no_name_is_in_no_log(writable: Board, r: redis.Redis):
+    pipe(r, ("DQ.ADD", "mail", "job", "x"))
+    token = writable.get("/queue", name="mail").token()
+    for name in ("queue", "id", "group"):
+        fields = {"queue": "mail", "id": "job", "token": token, "verb": "del"}
+        assert writable.post("/act", {**fields, name: "z" * 100_000}).status == 400
+    assert len(writable.log()) < 100_000 and state(r, "mail", "job") == "ready"
+
+
 def test_dead_jobs_are_kicked(writable: Board, browser: Browser, r: redis.Redis):
     pipe(r, *[("DQ.ADD", "mail", f"job-{n}", "x") for n in range(5)])
     kill_some(r, "mail", 5, "gone")

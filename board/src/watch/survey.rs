@@ -85,6 +85,8 @@ struct Walk {
     /// The last queue that was begun.
     behind: Option<Name>,
     unfinished: VecDeque<Part>,
+    /// Schedules that this pass has found.
+    found: usize,
     took: Duration,
     ended: Option<Instant>,
 }
@@ -148,7 +150,7 @@ impl Survey {
             Some(part) => vec![part],
             None => begin(walk, watch),
         };
-        let is_full = self.found().rows.len() >= ROWS_MAX;
+        let is_full = walk.found >= ROWS_MAX;
         if parts.is_empty() || is_full {
             let known = watch.known();
             let has_read = known.has_passed && known.sums.read >= known.sums.queues;
@@ -156,7 +158,7 @@ impl Survey {
             self.end(walk, is_full, has_read);
             return Ok(());
         }
-        let heard = self.look(walk.pass, &mut parts).await;
+        let heard = self.look(walk, &mut parts).await;
         if heard.is_err() {
             // The pass begins anew: so none is taken for gone that wasn't seen.
             *walk = Walk { pass: walk.pass, ..Walk::default() };
@@ -169,7 +171,7 @@ impl Survey {
     }
 
     /// One DQ.SCAN of each, and what it finds.
-    async fn look(&self, pass: u64, parts: &mut [Part]) -> Result<()> {
+    async fn look(&self, walk: &mut Walk, parts: &mut [Part]) -> Result<()> {
         let Some(node) = parts.first().map(|part| part.node.clone()) else { return Ok(()) };
         let mut commands = Pipeline::new();
         for part in parts.iter() {
@@ -191,8 +193,10 @@ impl Survey {
             let jobs = get(&node, keys).await?;
             let mut found = self.found();
             for (key, job) in keys.iter().zip(jobs) {
-                let row = job.and_then(|job| Rank::of(&job, pass));
-                row.and_then(|row| found.rows.insert(key.clone(), row));
+                if let Some(row) = job.and_then(|job| Rank::of(&job, walk.pass)) {
+                    walk.found += 1;
+                    found.rows.insert(key.clone(), row);
+                }
             }
         }
         Ok(())
@@ -265,5 +269,37 @@ impl Watch {
             }
         }
         jobs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::deployment::Deployment;
+    use crate::server::queue::Info;
+
+    /// What the pass before has found is shown while the next one is under way, also when that was
+    /// as much as is kept.
+    #[tokio::test]
+    async fn a_pass_does_not_end_for_what_the_one_before_has_found() {
+        let certificates = redis::TlsCertificates { client_tls: None, root_cert: None };
+        let deployment = Deployment::new("redis://127.0.0.1:1", &[], certificates).unwrap();
+        let client = redis::Client::open("redis://127.0.0.1:1").unwrap();
+        let node = Arc::new(Node::new("127.0.0.1:1".into(), client));
+        let watch = Watch::new(String::new(), deployment, 10, 10);
+        let info = Info { schedules: 2 * ROWS_MAX as u64, ..Info::default() };
+        let queue = Name::from(&b"mail"[..]);
+        watch.note_for_tests(&queue, info, &node);
+
+        let row =
+            |n: usize| ((queue.clone(), Name::from(n.to_string().into_bytes())), Rank::default());
+        watch.survey.found().rows.extend((0..ROWS_MAX).map(row));
+        let mut walk = Walk { pass: 1, ..Walk::default() };
+        assert!(watch.survey.step(&mut walk, &watch).await.is_err(), "nobody answers there");
+        assert_eq!(watch.survey.found().rows.len(), ROWS_MAX);
+
+        let mut walk = Walk { pass: 1, found: ROWS_MAX, ..Walk::default() };
+        assert!(watch.survey.step(&mut walk, &watch).await.is_ok());
+        assert!(walk.ended.is_some() && watch.survey.found().progress.is_full);
     }
 }

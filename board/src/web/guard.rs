@@ -18,13 +18,16 @@ use super::passwords::Passwords;
 use super::users::{User, Users};
 use super::{Board, Visit};
 use crate::args::{Args, Verb};
-use crate::bytes::Shown;
+use crate::bytes::{excerpt, Shown};
 use crate::serve::Peer;
 
 /// Nothing from elsewhere, no inline script or style, no framing; strings don't become markup.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types board";
+
+/// What the log has of a name that anybody may have written: a head of a request can be large.
+const LOGGED: usize = 200;
 
 /// Who asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,7 +123,7 @@ impl Guard {
         if let Some(verbs) = verbs {
             return Ok((asked.reader(name), verbs));
         }
-        tracing::warn!(from = %asked.address, user = %Shown(name), "a wrong name or password");
+        tracing::warn!(from = %asked.address, user = excerpt(name, LOGGED), "a wrong name or password");
         Err(ask())
     }
 
@@ -183,7 +186,7 @@ impl Guard {
             (_, None) => None,
         };
         verbs.map(|verbs| (asked.reader(name), verbs)).ok_or_else(|| {
-            tracing::warn!(from = %asked.address, user = %Shown(name), "a user without rights");
+            tracing::warn!(from = %asked.address, user = excerpt(name, LOGGED), "a user without rights");
             refused(StatusCode::FORBIDDEN, "you have no rights here: see --users\n")
         })
     }

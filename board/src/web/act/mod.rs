@@ -26,9 +26,13 @@ use super::actions::Deed;
 use super::origin::is_own_form;
 use super::{schedules, spans, App, Reader, Shared};
 use crate::args::Verb;
-use crate::bytes::{link, Fields, Shown};
+use crate::bytes::{excerpt, link, Fields};
 use crate::server::jobs::ask_one;
 use crate::server::{Result, Trouble};
+
+/// Of a queue, a job, a group: longer ones are in no link, and in no log. A form spells each byte as
+/// four characters at most.
+const NAME_MAX: usize = 4 * 4_096;
 
 /// A form that can't be what was meant.
 enum No {
@@ -70,12 +74,16 @@ pub async fn serve(Extension(app): Shared, headers: HeaderMap, body: Bytes) -> R
     }
     let Some(verb) = fields.get("verb").and_then(Verb::named).filter(|verb| app.may(*verb)) else {
         let Reader { name, address } = &app.reader;
-        tracing::warn!(from = %address, user = name, verb = %Shown(fields.get("verb").unwrap_or_default()), "refused: no right to do that");
+        tracing::warn!(from = %address, user = name, verb = excerpt(fields.get("verb").unwrap_or_default(), 20), "refused: no right to do that");
         return (StatusCode::FORBIDDEN, "you may not do that here\n").into_response();
     };
     let Some(queue) = fields.bytes("queue") else {
         return (StatusCode::BAD_REQUEST, "a queue is needed\n").into_response();
     };
+    let is_long = |name| fields.bytes(name).is_some_and(|name| name.len() > NAME_MAX);
+    if ["queue", "id", "group"].into_iter().any(is_long) {
+        return (StatusCode::BAD_REQUEST, "a name is too long\n").into_response();
+    }
     let act = Act { app: &app, queue: &queue, fields: &fields };
     let done = act.carry_out(verb).await;
     app.watch.deaths.forget(&queue);
