@@ -206,7 +206,7 @@ def test_a_proxy_says_who_asks(boards: Callable[..., Board], r: redis.Redis, use
     assert rights("somebody") == set() == rights("cid")
     users.write_text(users.read_text().replace("*:-:read\n", ""))
     eventually(lambda: board.get("/", {"X-Forwarded-User": "somebody"}).status == 403)
-    assert "a user without rights from=127.0.0.1 user=somebody" in board.log()
+    assert 'a user without rights from=127.0.0.1 user="somebody"' in board.log()
 
 
 def test_a_header_from_elsewhere_says_nothing(

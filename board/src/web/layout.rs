@@ -29,7 +29,7 @@ impl Frame for App {
             a.server href="server" title="Version, memory, persistence, replicas" { (self.watch.deployment.title()) }
             a.nav href="schedules" title="Jobs that come back, of all queues" { "Schedules" }
             a.nav href="actions" title="What readers did here, and who" { "Actions" }
-            form.search action="./" method="get" role="search" {
+            form.search action="./" method="get" role="search" aria-label="Queues" {
                 input #search type="search" name="find" placeholder="Find queues" aria-label="Find queues"
                     aria-keyshortcuts="/" maxlength="200" autocomplete="off";
             }

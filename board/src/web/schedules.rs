@@ -142,7 +142,7 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
         nav.path aria-label="Path" { a rel="up" href="./" { "queues" } }
         div.head {
             h1 { "Schedules" }
-            form.jump action="schedules" method="get" role="search" {
+            form.jump action="schedules" method="get" role="search" aria-label="Schedules" {
                 input #jump type="search" name="find" placeholder="Find by queue or id" aria-label="Find schedules by their queue or id"
                     value=(view.find) maxlength="200" autocomplete="off";
             }
