@@ -422,6 +422,21 @@ def test_without_the_right_to_ask_for_times_the_next_run_is_there(
     assert "in " in found["nightly"] and "·" not in found["nightly"].split("comes back")[1]
 
 
+@pytest.mark.parametrize("right", ["dq.scan", "dq.get", "dq.info"])
+def test_without_a_right_it_is_not_said_that_there_are_no_schedules(
+    boards: Callable[..., Board], server: Any, r: redis.Redis, right: str
+):
+    some(r)
+    rights = RIGHTS.replace(f" +{right}", "").split()
+    r.execute_command("ACL", "SETUSER", "board", "on", ">secret", *rights)
+    board = boards(redis=f"redis://board:secret@127.0.0.1:{server.port}")
+    page = eventually(
+        lambda: (text := board.get("/schedules").text) and "may see" in text and text, 20
+    )
+    assert "lacks a right" in page or "may not look at" in page
+    assert "No job comes back" not in page
+
+
 def test_schedules_fit_on_a_phone(writable: Board, browser: Browser, r: redis.Redis):
     some(r)
     browser.look(PHONE)

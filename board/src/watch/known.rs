@@ -61,6 +61,8 @@ pub struct Sums {
     pub queues: usize,
     /// How many of them have been read.
     pub read: usize,
+    /// How many of these our user may not look at.
+    pub denied: usize,
     pub counts: Counts,
     /// Jobs that come back.
     pub schedules: u64,
@@ -293,6 +295,7 @@ impl Known {
         let mut sums = Sums { queues: self.queues.len(), ..Sums::default() };
         for reading in self.queues.values() {
             sums.read += usize::from(reading.info.is_some() || reading.is_denied);
+            sums.denied += usize::from(reading.is_denied);
             let Some(info) = &reading.info else { continue };
             sums.counts.add(&info.counts);
             sums.schedules += info.schedules;

@@ -14,7 +14,7 @@ use crate::server::job::Job;
 use crate::server::jobs::SEEK_WITHIN;
 use crate::server::node::Node;
 use crate::server::replies::scanned;
-use crate::server::{Name, Result};
+use crate::server::{Name, Result, Trouble};
 
 /// How many are kept: about 200 bytes each.
 const ROWS_MAX: usize = 100_000;
@@ -52,7 +52,7 @@ impl Rank {
 }
 
 /// How far it is.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Progress {
     /// All queues have been gone through at least once.
     pub has_passed: bool,
@@ -64,6 +64,8 @@ pub struct Progress {
     pub queue: Option<Name>,
     /// There are more than are kept.
     pub is_full: bool,
+    /// The server refused to tell of some, for want of a right.
+    pub refused: Option<Trouble>,
 }
 
 #[derive(Debug, Default)]
@@ -87,6 +89,7 @@ struct Walk {
     unfinished: VecDeque<Part>,
     /// Schedules that this pass has found.
     found: usize,
+    refused: Option<Trouble>,
     took: Duration,
     ended: Option<Instant>,
 }
@@ -100,6 +103,18 @@ struct Part {
     /// Schedules that DQ.INFO tells of, and those found.
     there: u64,
     found: u64,
+}
+
+impl Walk {
+    /// What was heard, or nothing.
+    fn heard<T: Default>(&mut self, heard: Result<T>) -> T {
+        heard.unwrap_or_else(|trouble| {
+            if trouble.is("NOPERM") {
+                self.refused.get_or_insert(trouble);
+            }
+            T::default()
+        })
+    }
 }
 
 impl Survey {
@@ -182,7 +197,8 @@ impl Survey {
         let mut keys = Vec::new();
         for (part, reply) in parts.iter_mut().zip(replies) {
             // One that is gone, or has moved to another server, is found there in the next pass.
-            let (next, ids) = outcome(Some(reply)).and_then(scanned).unwrap_or_default();
+            let scanned = outcome(Some(reply)).and_then(scanned);
+            let (next, ids) = walk.heard(scanned);
             self.found().progress.looked += part.look as u64;
             part.cursor = next;
             part.found += ids.len() as u64;
@@ -193,6 +209,7 @@ impl Survey {
             let jobs = get(&node, keys).await?;
             let mut found = self.found();
             for (key, job) in keys.iter().zip(jobs) {
+                let job = walk.heard(job);
                 if let Some(row) = job.and_then(|job| Rank::of(&job, walk.pass)) {
                     walk.found += 1;
                     found.rows.insert(key.clone(), row);
@@ -207,6 +224,7 @@ impl Survey {
         let mut found = self.found();
         found.rows.retain(|_, row| row.pass == walk.pass);
         found.progress.is_full = is_full;
+        found.progress.refused = walk.refused.take();
         // Before all queues are known, a pass goes through few of them.
         found.progress.has_passed |= has_read;
         found.progress.is_resting = true;
@@ -237,16 +255,13 @@ fn begin(walk: &mut Walk, watch: &Watch) -> Vec<Part> {
 }
 
 /// Jobs of queues of one server; `None` for one that is gone.
-async fn get(node: &Node, keys: &[Key]) -> Result<Vec<Option<Job>>> {
+async fn get(node: &Node, keys: &[Key]) -> Result<Vec<Result<Option<Job>>>> {
     let mut commands = Pipeline::new();
     keys.iter().for_each(|(queue, id)| {
         commands.add_command(Job::command(queue, id));
     });
     let replies = node.ask(&mut commands).await?;
-    Ok(replies
-        .into_iter()
-        .map(|reply| outcome(Some(reply)).and_then(Job::read).ok().flatten())
-        .collect())
+    Ok(replies.into_iter().map(|reply| outcome(Some(reply)).and_then(Job::read)).collect())
 }
 
 impl Watch {
@@ -264,6 +279,7 @@ impl Watch {
         for (node, keys) in by_node {
             let Ok(read) = get(&node, &keys).await else { continue };
             for (key, job) in keys.into_iter().zip(read) {
+                let job = job.ok().flatten();
                 self.survey.note(&key, job.as_ref());
                 jobs.extend(job.filter(|job| job.schedule.is_some()).map(|job| (key, job)));
             }

@@ -153,6 +153,7 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
             p.note { (words::number(many as u64)) " with “" (view.find) "” in the name of their queue or in their id. "
                 a href="schedules" { "All schedules" } }
         }
+        (withheld(&app))
         @if rows.is_empty() { (nothing(&app, &view)) } @else { (table(&app, &view, &rows)) }
         (pager(&view, many))
     };
@@ -235,12 +236,26 @@ fn progress(app: &App) -> Markup {
     } }
 }
 
+/// What isn't here since our user may not see it.
+fn withheld(app: &App) -> Markup {
+    let refused = app.watch.survey.found().progress.refused.clone();
+    let denied = app.watch.known().sums.denied as u64;
+    html! {
+        @if let Some(trouble) = refused { (layout::trouble(&trouble)) }
+        @if denied > 0 {
+            p.banner role="alert" { "dq-board's user may not look at " (words::number(denied))
+                @if denied == 1 { " queue" } @else { " queues" } ": their schedules aren't here." }
+        }
+    }
+}
+
 fn nothing(app: &App, view: &View) -> Markup {
     let has_passed = app.watch.known().has_passed && app.watch.survey.found().progress.has_passed;
     html! { p.empty {
         @if !has_passed { "Looking for schedules…" }
         @else if !view.find.is_empty() { "No such schedule." }
         @else if view.page > 0 { "There are no more." }
+        @else if app.watch.survey.found().progress.refused.is_some() || app.watch.known().sums.denied > 0 { "None that dq-board may see." }
         @else { "No job comes back. " code { "DQ.ADD mail nightly \"…\" CRON \"30 2 * * *\"" } " makes one that does." }
     } }
 }
