@@ -10,6 +10,7 @@ import re
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -247,6 +248,23 @@ def test_what_takes_long_is_done_in_parts(boards: Callable[..., Board], slow: Sl
     assert f'<strong id="extent">{left:,}</strong> dead'.replace(",", THIN) in preview.text
     board.send_form("/act", form_of(preview, "confirm"))
     assert len_dead(r) == 0
+
+
+def test_readers_who_come_at_once_do_not_read_one_after_the_other(
+    boards: Callable[..., Board], slow: Slow, r: redis.Redis
+):
+    incident(r, "mail", jobs=6_000, dead=6_000)
+    board = boards(redis=slow.url)
+    slow.delay_s = 0.4
+
+    def looked_at(_: int) -> list[str]:
+        page = board.get("/queue", name="mail", state="dead").text
+        return re.findall(r"([^>]*) of [^<]* looked at so far", page)
+
+    with ThreadPoolExecutor(6) as readers:
+        told = list(readers.map(looked_at, range(6)))
+    # One of them has read; the others show that, or what was read when it had gone on once more.
+    assert len({numbers[0] for numbers in told}) <= 2
 
 
 def test_of_very_many_dead_jobs_the_first_are_looked_at(board: Board, r: redis.Redis):

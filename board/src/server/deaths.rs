@@ -101,12 +101,19 @@ impl Deaths {
     /// What is known of the first `most` dead jobs after reading on for a moment.
     pub async fn read(&self, place: &Place<'_>, most: u64) -> Result<Arc<Reasons>> {
         let entry = self.entry(place.queue);
-        let shown = entry.shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        // While another request reads, its last state will do.
-        let mut reading = match (entry.reading.try_lock(), shown) {
-            (Ok(reading), _) => reading,
-            (Err(_), Some(shown)) => return Ok(shown),
-            (Err(_), None) => entry.reading.lock().await,
+        let mut reading = match entry.reading.try_lock() {
+            Ok(reading) => reading,
+            // While another request reads, its last state will do; the first one is waited for.
+            Err(_) => match entry.shown() {
+                Some(shown) => return Ok(shown),
+                None => {
+                    let reading = entry.reading.lock().await;
+                    match entry.shown() {
+                        Some(shown) => return Ok(shown),
+                        None => reading,
+                    }
+                }
+            },
         };
         if reading.is_stale(place.info) {
             *reading = Reading { sign: sign(place.info), ..Reading::default() };
@@ -123,9 +130,7 @@ impl Deaths {
     /// What was read last, if it was lately.
     pub fn known(&self, queue: &[u8]) -> Option<Arc<Reasons>> {
         let entries = self.entries();
-        let (_, entry) = entries.iter().find(|(name, _)| **name == *queue)?;
-        let shown = entry.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        shown.clone()
+        entries.iter().find(|(name, _)| **name == *queue)?.1.shown()
     }
 
     /// Somebody has acted on them: what was read is of yesterday.
@@ -148,6 +153,12 @@ impl Deaths {
 
     fn entries(&self) -> std::sync::MutexGuard<'_, VecDeque<(Name, Arc<Entry>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entry {
+    fn shown(&self) -> Option<Arc<Reasons>> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

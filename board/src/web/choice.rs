@@ -9,6 +9,8 @@ use crate::server::queue::State as JobState;
 use crate::server::search::{Filter, Needle};
 use crate::server::walk::{Mark, Order};
 
+/// More jobs than there can be: so that an address that somebody made up can be counted on.
+const NUMBER_MAX: u64 = 1 << 48;
 /// What of a pattern or a text that is sought is told.
 const TOLD: usize = 200;
 
@@ -126,7 +128,7 @@ pub struct Progress {
 
 impl Progress {
     pub fn of(fields: &Fields) -> Progress {
-        let number = |name| fields.number(name).unwrap_or(0);
+        let number = |name| fields.number(name).unwrap_or(0).min(NUMBER_MAX);
         let mark = match (fields.bytes("after"), fields.number("cursor")) {
             (Some(id), _) => Some(Mark::Begin(Begin::After { id, time: fields.number("time") })),
             (None, Some(cursor)) if cursor > 0 => Some(Mark::Cursor(cursor)),
@@ -216,5 +218,7 @@ mod tests {
             assert_eq!(Progress::of(&fields), progress);
         }
         assert_eq!(Progress::of(&Fields::parse(b"looked=7&kept=50")), Progress::default());
+        let most = Progress::of(&Fields::parse(b"after=a&looked=18446744073709551615"));
+        assert!(most.looked.checked_add(1 << 48).is_some());
     }
 }
