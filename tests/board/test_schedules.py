@@ -190,7 +190,7 @@ def test_a_schedule_is_run_now_and_goes_on_as_before(
     browser.open(writable.link("/schedules", find="mail"))
     browser.sees("nightly", within_s=20)
     click(browser, "nightly", "Run now")
-    browser.sees("It is ready now, one run more: the next one stays at its time.", ".banner")
+    browser.sees("It is ready now. When it will run next is in its row.", ".banner")
     assert browser.run("return location.search").startswith("?find=mail&")
     browser.sees("ready: it waits for a worker", "tbody")
     line = next(line for line in writable.log().splitlines() if 'verb="kick"' in line)

@@ -43,9 +43,8 @@ impl Act<'_> {
                     id,
                     &[],
                     match self.fields.text("back") {
-                        "schedules" => {
-                            "It is ready now, one run more: the next one stays at its time."
-                        }
+                        // The next run of a dead one isn't where it was.
+                        "schedules" => "It is ready now. When it will run next is in its row.",
                         _ => "It is ready now.",
                     },
                     "It is neither dead, delayed nor held.",
