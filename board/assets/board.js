@@ -79,10 +79,13 @@ function holdFocus() {
   if (!main.contains(held) || held === main) return () => {};
   const all = [...main.querySelectorAll(FOCUSABLE)];
   const at = all.indexOf(held);
+  const near = [...all.slice(at), ...all.slice(0, at).reverse()];
+  // Below the last row is another part of the page.
+  const list = held.closest("tbody, ol");
+  const inList = near.filter((each) => list?.contains(each));
   return () => {
     if (document.activeElement === held) return;
-    const near = [...all.slice(at), ...all.slice(0, at).reverse()];
-    const left = near.find((each) => each.isConnected && each.checkVisibility());
+    const left = [...inList, ...near].find((each) => each.isConnected && each.checkVisibility());
     (left ?? main).focus({ preventScroll: true });
   };
 }
@@ -385,7 +388,11 @@ tell(main);
 cameFrom();
 count();
 goOn();
-// On a phone there are more tabs than fit.
-main.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+{
+  // On a phone there are more tabs than fit. Not by `scrollIntoView`: the Tab key would begin there.
+  const tab = main.querySelector(".tabs [aria-current]");
+  const bar = tab?.parentElement;
+  if (tab) bar.scrollLeft += Math.max(tab.getBoundingClientRect().right - bar.getBoundingClientRect().right, 0);
+}
 setInterval(tick, 1000);
 if (!document.hidden) listen();

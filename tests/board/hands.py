@@ -96,7 +96,9 @@ class Keyboard(Mouse):
         self.strokes += 1
 
     def tick(self, boxes: list[WebElement]) -> None:
-        self.press(["j", "x"] + ["j"] * (len(boxes) - 1) + ["X"])
+        # A page that the reader came back to is as it was left.
+        is_there = self.browser.run("return arguments[0].closest('tr').matches('.at')", boxes[0])
+        self.press([*([] if is_there else ["j"]), "x", *["j"] * (len(boxes) - 1), "X"])
 
     def back(self) -> None:
         # Alt and an arrow are keys of the browser, not of the page: the driver sends none of them.
