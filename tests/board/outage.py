@@ -76,9 +76,7 @@ def die(r: redis.Redis) -> None:
 def jobs() -> Iterator[bytes]:
     for queue, many in WAITING.items():
         for n in range(many):
-            yield command(
-                "DQ.ADD", queue, f"job-{n:06}", f"to user {n}", "DELAY", HOUR + n * 100
-            )
+            yield command("DQ.ADD", queue, f"job-{n:06}", f"to user {n}", "DELAY", HOUR + n * 100)
 
 
 def command(*words: object) -> bytes:

@@ -53,6 +53,18 @@ def flow(r: redis.Redis, queue: str = "flow") -> None:
     pipe(r, (*add, "ship", "send the parcel", "AFTER", 3, "pay", "pack", "stamp", "HOLD"))
 
 
+def dead(r: redis.Redis, queue: str | bytes = "mail") -> list[dict[bytes, Any]]:
+    """All dead jobs, oldest first."""
+    jobs: list[dict[bytes, Any]] = []
+    after: tuple[object, ...] = ()
+    while True:
+        page = r.execute_command("DQ.PEEK", queue, "STATE", "dead", "COUNT", 1_000, *after)
+        if not page:
+            return jobs
+        jobs += [dict(zip(job[::2], job[1::2], strict=True)) for job in page]
+        after = ("AFTER", jobs[-1][b"id"], "FROM", jobs[-1][b"since"])
+
+
 # Six ways to die, each with what differs from job to job, and how many of a hundred die of it.
 CAUSES = {
     "connect to #: timed out after # ms": (

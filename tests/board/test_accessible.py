@@ -5,26 +5,11 @@ from collections.abc import Callable
 import pytest
 import redis
 
+from barriers import violations
 from board import Board
 from browser import DESK, PHONE, Browser
 from gallery import OPEN_ALL, hang, pages
-from harness.paths import TARGET
 from harness.server import Server, eventually
-
-AXE = TARGET / "axe" / "node_modules" / "axe-core" / "axe.min.js"
-
-# Each with the first elements that it is about. Colours alone differ in the other scheme.
-RUN = """
-const [within, rules, done] = arguments;
-const options = rules.length
-  ? { runOnly: { type: "rule", values: rules } }
-  : { rules: { "target-size": { enabled: true } } };
-if (!document.querySelector(within)) return done([]);
-axe.run({ include: [[within]] }, { ...options, resultTypes: ["violations"] }).then(
-  ({ violations }) => done(violations.map(({ id, nodes }) => [id, nodes.slice(0, 3).map((node) => node.html)])),
-  (error) => done([["axe", [String(error)]]]),
-);
-"""
 
 
 @pytest.fixture
@@ -33,13 +18,6 @@ def board(boards: Callable[..., Board], r: redis.Redis) -> Board:
     board = boards("--writable")
     eventually(lambda: ">paused</a>" in board.get("/").text)
     return board
-
-
-def violations(browser: Browser, *rules: str, within: str = "html") -> list[list[object]]:
-    # The page's policy runs no foreign script; what the driver runs isn't the page's.
-    if not browser.run("return 'axe' in window"):
-        browser.run(f"{AXE.read_text()}; window.axe = axe;")
-    return browser.driver.execute_async_script(RUN, within, rules)
 
 
 def test_axe_finds_what_is_wrong(board: Board, browser: Browser):

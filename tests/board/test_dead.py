@@ -20,7 +20,7 @@ from selenium.webdriver.common.keys import Keys
 from board import Answer, Board
 from browser import PHONE, Browser
 from harness.server import Server, eventually
-from samples import CAUSES, HOUR, incident, kill_some, pipe
+from samples import CAUSES, HOUR, dead, incident, kill_some, pipe
 from slow import Slow
 
 THIN = "\u202f"
@@ -30,18 +30,6 @@ BAD_GATEWAY = "HTTP 502 Bad Gateway"
 @pytest.fixture
 def writable(boards: Callable[..., Board]) -> Board:
     return boards("--writable")
-
-
-def dead(r: redis.Redis, queue: str | bytes = "mail") -> list[dict[bytes, Any]]:
-    """All dead jobs, oldest first."""
-    jobs: list[dict[bytes, Any]] = []
-    after: tuple[object, ...] = ()
-    while True:
-        page = r.execute_command("DQ.PEEK", queue, "STATE", "dead", "COUNT", 1_000, *after)
-        if not page:
-            return jobs
-        jobs += [dict(zip(job[::2], job[1::2], strict=True)) for job in page]
-        after = ("AFTER", jobs[-1][b"id"], "FROM", jobs[-1][b"since"])
 
 
 def ids_of(jobs: list[dict[bytes, Any]]) -> list[str]:

@@ -14,15 +14,14 @@ import pytest
 import redis
 
 import outage
+from barriers import violations
 from board import Board
 from browser import DESK, PHONE, Browser
 from hands import Finger, Keyboard, Mouse
 from harness.paths import ROOT
 from harness.server import KNOWN, Server, eventually
 from outage import DEAD, DIED, HOPELESS, QUEUE, RETRYABLE, TRACE, WAITING
-from samples import HOUR, kill_some, pipe
-from test_accessible import violations
-from test_dead import dead
+from samples import dead, pipe
 
 THIN = "\u202f"
 # How each of the six is shown, the most first.
@@ -226,7 +225,9 @@ def test_an_incident_from_alert_to_cure(
         ("ann", verb, QUEUE, True) for verb in ("kick", "kick", "del")
     ]
     with capsys.disabled():
-        print(f"\n{hand_of.__name__}: {hand.strokes} strokes, {took_s:.1f} s with all that is checked")
+        print(
+            f"\n{hand_of.__name__}: {hand.strokes} strokes, {took_s:.1f} s with all that is checked"
+        )
     assert hand.strokes <= STROKES_MAX[hand_of]
 
 
