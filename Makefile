@@ -91,9 +91,9 @@ test-board: build build-board ## test the web page and the metrics, in Chromium 
 	cargo test --locked --manifest-path board/Cargo.toml
 	$(python) -m pytest --numprocesses 2 tests/board $(ARGS)
 
-screenshots: build build-board ## make the pictures of docs/board.md anew (six minutes)
+screenshots: build build-board ## make the pictures of docs/board.md anew (a minute)
 	@scripts/setup.sh board
-	DQ_SCREENSHOTS=docs/board $(python) -m pytest tests/board/test_looks.py -k screenshots
+	DQ_SCREENSHOTS=docs/board $(python) -m pytest tests/board/test_pictures.py
 
 turns: build ## measure the longest turn of the event loop of every command and timer, into docs/turns.md (half an hour)
 	@scripts/setup.sh test

@@ -1,13 +1,6 @@
-"""How pages look: contrasts, a phone's width, names for all; and the pictures of docs/board.md."""
+"""How pages look: contrasts, a phone's width, names for all."""
 
-import json
-import math
-import os
-import random
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 import redis
@@ -15,9 +8,8 @@ import redis
 from board import Board
 from browser import DESK, PHONE, Browser
 from gallery import OPEN_ALL, hang, pages
-from harness.paths import TARGET
-from harness.server import Server, eventually
-from samples import HOUR, kill_some, pipe
+from harness.server import eventually
+from samples import kill_some, pipe
 
 # WCAG 2.2, 1.4.3: contrast of each text with what is behind it, at least 4.5, for large text 3.
 CONTRASTS = """
@@ -195,160 +187,3 @@ def test_words_are_explained_where_they_stand(writable: Board, browser: Browser)
     browser.open(writable.link("/queue", name="mail", state="dead"))
     browser.one("#kick summary").click()
     browser.sees("Kicking makes a dead job ready again", "#kick")
-
-
-# A picture of few queues needs no more.
-LOW = (DESK[0], 360)
-LOW_QUEUE = (DESK[0], 500)
-
-
-def traffic(server: Server, until: float) -> None:
-    """Mail that comes and goes, with a rush in the middle."""
-    begin = time.monotonic()
-    with server.client(decode_responses=False) as r:
-        while time.monotonic() < until:
-            is_rush = 0.4 < (time.monotonic() - begin) / (until - begin) < 0.6
-            many = random.randint(2, 9) * (4 if is_rush else 1)
-            body = json.dumps({"to": "ann@example.org", "template": "receipt", "order": 1000})
-            pipe(
-                r,
-                *[
-                    ("DQ.ADD", "mail", "*", body, "DELAY", random.randint(0, 3000))
-                    for _ in range(many)
-                ],
-            )
-            for queue, count in (("mail", 12), ("webhooks", 2), ("thumbnails", 1)):
-                for job in r.execute_command("DQ.POP", queue, "COUNT", count) or []:
-                    r.execute_command("DQ.FINISH", queue, job[0], job[2])
-            time.sleep(0.4)
-
-
-def fill(r: redis.Redis) -> None:
-    order = {"order": 1017, "total": 42.50, "items": [{"sku": "A-17", "n": 2}], "note": "Grüße"}
-    body = json.dumps(order, ensure_ascii=False)
-    pipe(
-        r,
-        *[
-            ("DQ.ADD", "reports", name, "x", "CRON", cron, "TZ", "Europe/Berlin")
-            for name, cron in [
-                ("nightly", "30 2 * * *"),
-                ("weekly", "0 7 * * MON"),
-                ("monthly", "0 6 1 * *"),
-            ]
-        ],
-        (
-            "DQ.ADD",
-            "reports",
-            "heartbeat",
-            "x",
-            "EVERY",
-            15_000,
-            "DELAY",
-            0,
-            "ATTEMPTS",
-            1,
-            "PRIORITY",
-            0,
-        ),
-        *[
-            ("DQ.ADD", "orders", f"order:{1000 + n}", body, "DELAY", 60_000 * n)
-            for n in range(11, 240)
-        ],
-        *[
-            ("DQ.ADD", "webhooks", f"hook:{n}", f"POST /paid/{n}", "ATTEMPTS", 1)
-            for n in range(700)
-        ],
-        *[
-            ("DQ.ADD", "thumbnails", f"img:{n}", random.randbytes(400), "KEEP", HOUR)
-            for n in range(300)
-        ],
-        *[("DQ.ADD", "reports", f"report:{n}", "monthly") for n in range(12)],
-        (
-            "DQ.ALTER",
-            "webhooks",
-            "TTR",
-            30_000,
-            "ATTEMPTS",
-            12,
-            "BACKOFF",
-            1000,
-            600_000,
-            "DEADKEEP",
-            7 * 24 * HOUR,
-        ),
-    )
-    # More by day than by night.
-    waits = [
-        HOUR * 24 * (n / 400) + HOUR * 3 * math.sin(n / 400 * 2 * math.pi) for n in range(1, 400)
-    ]
-    pipe(
-        r,
-        *[
-            ("DQ.ADD", "webhooks", f"later:{n}", "POST /later", "DELAY", int(ms))
-            for n, ms in enumerate(waits)
-        ],
-    )
-    shops = {
-        "bakery": 9,
-        "bookshop": 4,
-        "cinema": 40,
-        "florist": 1,
-        "harbour-taxi": 17,
-        "pharmacy": 2,
-    }
-    pipe(
-        r,
-        ("DQ.ALTER", "sms", "GROUPCONCURRENCY", 2, "TTR", HOUR),
-        *[
-            ("DQ.ADD", "sms", "*", f"Your order from the {shop} is ready", "GROUP", f"shop:{shop}")
-            for shop, many in shops.items()
-            for _ in range(many)
-        ],
-        *[("DQ.ADD", "sms", "*", "x", "GROUP", "shop:cinema", "DELAY", HOUR) for _ in range(12)],
-        ("DQ.PAUSE", "sms", "GROUP", "shop:harbour-taxi", "FOR", 3 * HOUR),
-        ("DQ.POP", "sms", "COUNT", 8),
-        ("DQ.ALTER", "sms", "GROUPRATE", 1, 1000),
-    )
-    (beat,) = r.execute_command("DQ.POP", "reports")
-    r.execute_command("DQ.RELEASE", "reports", beat[0], beat[2], "REASON", "no route to host")
-    r.execute_command("DQ.PAUSE", "reports", "FOR", 2 * HOUR)
-    for reason, count in (
-        ("502 Bad Gateway", 40),
-        ("no such mailbox", 25),
-        ("timeout after 30 s", 20),
-    ):
-        kill_some(r, "webhooks", count, reason)
-    r.execute_command("DQ.POP", "webhooks", "COUNT", 3)
-    r.execute_command("DQ.ALTER", "webhooks", "CONCURRENCY", 20, "RATE", 5, 1000, "BURST", 2)
-
-
-@pytest.mark.timeout(600)
-def test_screenshots(
-    boards: Callable[..., Board], browser: Browser, server: Server, r: redis.Redis
-):
-    """With DQ_SCREENSHOTS they go there, and show some minutes; else it is only seen that it can be
-    done.
-    """
-    wanted = os.environ.get("DQ_SCREENSHOTS")
-    folder = Path(wanted) if wanted else TARGET / "screenshots"
-    fill(r)
-    board = boards("--writable")
-    executor = ThreadPoolExecutor()
-    busy = executor.submit(traffic, server, time.monotonic() + (360 if wanted else 12))
-    time.sleep(330 if wanted else 2)
-    for name, path, size, scheme in [
-        ("overview", "/", LOW, "light"),
-        ("overview-dark", "/", LOW, "dark"),
-        ("queue", "/queue?name=webhooks&state=dead", DESK, "light"),
-        ("job", "/job?queue=orders&id=order:1017", DESK, "dark"),
-        ("schedules", "/queue?name=reports&tab=schedules", LOW_QUEUE, "light"),
-        ("schedules-all", "/schedules", LOW_QUEUE, "light"),
-        ("groups", "/queue?name=sms&tab=groups", LOW_QUEUE, "light"),
-        ("phone", "/queue?name=webhooks&state=dead", PHONE, "dark"),
-    ]:
-        browser.look(size, scheme)
-        browser.open(board.url + path)
-        time.sleep(2.5)
-        browser.screenshot(folder / f"{name}.png")
-        assert (folder / f"{name}.png").stat().st_size > 10_000
-    busy.result()
