@@ -10,7 +10,8 @@ import redis
 
 from board import Board
 from browser import Browser
-from harness.server import Server, eventually
+from harness.server import KNOWN, Server, eventually
+from harness.wall_clock import shifted_clock
 from samples import HOUR, RIGHTS, every_state
 from scaler import Scaler
 
@@ -183,6 +184,23 @@ def test_the_page_of_a_server_says_what_its_user_may_not_see(
             or "can't be reached" in board.get("/server").text
         )
     )
+
+
+@pytest.mark.parametrize(("by_s", "told"), [(600, "ahead of"), (-600, "behind"), (1, "")])
+def test_a_server_whose_clock_is_wrong_is_told_of(
+    boards: Callable[..., Board], tmp_path: Path, by_s: int, told: str
+):
+    clock = shifted_clock(tmp_path, by_s)
+    server = Server(KNOWN["redis-7.0"], tmp_path, environment=clock)
+    try:
+        board = boards(redis=f"redis://127.0.0.1:{server.port}")
+        with server.client(decode_responses=False) as r:
+            every_state(r)
+        page = eventually(lambda: "mail" in (text := board.get("/").text) and text)
+        assert ("Clocks differ." in page) == bool(told)
+        assert f"{told} dq-board's" in page or not told
+    finally:
+        server.kill9()
 
 
 def test_actions_are_kept_in_a_file(boards: Callable[..., Board], r: redis.Redis, tmp_path: Path):

@@ -81,6 +81,8 @@ pub struct ServerFacts {
     pub version: String,
     pub dq_version: Option<String>,
     pub evicts: bool,
+    /// By how much its clock is ahead of ours, or behind.
+    pub clock_ahead_ms: i64,
     pub health: Health,
     pub totals: ServerTotals,
 }

@@ -135,17 +135,20 @@ impl Poller {
             for section in ["server", "dq", "replication", "memory", "persistence"] {
                 commands.cmd("INFO").arg(section);
             }
+            let asked = now_ms();
             let Ok(replies) = node.ask(&mut commands).await else { continue };
+            let heard = now_ms();
             let texts = replies.into_iter().filter_map(|reply| bytes(reply.ok()?).ok());
             let text =
                 texts.map(|text| String::from_utf8_lossy(&text).into_owned()).collect::<String>();
-            servers.push(facts(&node.address, &text));
+            servers.push(facts(&node.address, &text, asked, heard));
         }
         self.watch.change(|known| known.servers = servers);
     }
 }
 
-fn facts(address: &str, info: &str) -> ServerFacts {
+/// `asked` and `heard` are when INFO was asked for and when it came.
+fn facts(address: &str, info: &str, asked: u64, heard: u64) -> ServerFacts {
     let field = |name: &str| {
         let mut lines = info.lines().filter_map(|line| line.split_once(':'));
         lines.find(|(key, _)| *key == name).map(|(_, value)| value.trim().to_string())
@@ -180,8 +183,20 @@ fn facts(address: &str, info: &str) -> ServerFacts {
         version,
         dq_version: field("dq_version"),
         evicts: field("dq_eviction_risk").is_some_and(|risk| risk == "1"),
+        clock_ahead_ms: ahead_ms(number("server_time_usec") / 1_000, asked, heard),
         health: Health::read(info),
         totals,
+    }
+}
+
+/// By how much a clock is ahead that showed this time at some moment between two others. A server
+/// that doesn't tell its time is taken to be right.
+fn ahead_ms(shown: u64, from: u64, to: u64) -> i64 {
+    let right = shown.clamp(from, to.max(from));
+    let signed = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
+    match shown {
+        0 => 0,
+        shown => signed(shown).saturating_sub(signed(right)),
     }
 }
 
@@ -191,14 +206,24 @@ mod tests {
 
     #[test]
     fn a_server_is_called_by_its_own_name() {
-        let of = |info| facts("h:1", info).version;
+        let of = |info| facts("h:1", info, 0, 0).version;
         assert_eq!(
             of("redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.8\r\n"),
             "Valkey 8.1.8"
         );
         assert_eq!(of("# Server\r\nredis_version:7.0.15\r\n"), "Redis 7.0.15");
         assert_eq!(of(""), "");
-        let facts = facts("h:1", "# dq\r\ndq_version:0.1.0\r\ndq_eviction_risk:1\r\n");
+        let facts = facts("h:1", "# dq\r\ndq_version:0.1.0\r\ndq_eviction_risk:1\r\n", 0, 0);
         assert_eq!((facts.dq_version.as_deref(), facts.evicts), (Some("0.1.0"), true));
+    }
+
+    #[test]
+    fn a_clock_is_wrong_only_by_more_than_the_answer_took() {
+        let of = |us: u64| {
+            facts("h:1", &format!("server_time_usec:{us}\r\n"), 10_000, 12_000).clock_ahead_ms
+        };
+        assert_eq!([10_000_000, 11_000_000, 12_000_999].map(of), [0, 0, 0]);
+        assert_eq!([612_000_000, 4_000_000].map(of), [600_000, -6_000]);
+        assert_eq!(facts("h:1", "", 10_000, 12_000).clock_ahead_ms, 0);
     }
 }

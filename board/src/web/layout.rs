@@ -9,6 +9,9 @@ use crate::server::queue::State as JobState;
 use crate::server::Trouble;
 use crate::watch::now_ms;
 
+/// Clocks of servers and ours differ by a little anyway.
+const CLOCKS_DIFFER_MS: u64 = 5_000;
+
 /// What is around a page: one of a server, or the one of all servers.
 pub trait Frame: Send + Sync + 'static {
     fn visit(&self) -> &Visit;
@@ -49,6 +52,14 @@ impl Frame for App {
                     strong { "Queues may be evicted. " }
                     (server.address) " has an allkeys-* policy: when its memory is full it may throw away whole \
                     queues. Set maxmemory-policy to noeviction."
+                }
+            }
+            @for server in self.watch.known().servers.iter().filter(|server| server.clock_ahead_ms.unsigned_abs() > CLOCKS_DIFFER_MS) {
+                p.banner.warn {
+                    strong { "Clocks differ. " }
+                    "That of " (server.address) " is " (words::span(server.clock_ahead_ms.unsigned_abs()))
+                    @if server.clock_ahead_ms > 0 { " ahead of" } @else { " behind" }
+                    " dq-board's: what pages say of times, and previews by age, are wrong by so much."
                 }
             }
         }
