@@ -2,7 +2,7 @@
 //! that died of the same can be counted together.
 //!
 //! Folded are numbers, addresses, ids (hex, UUIDs, words of letters and digits), names with an `@`,
-//! and quoted strings. Kept is what says what happened: words, units, and a number of up to three
+//! and quoted strings, but those of an object of JSON. Kept is what says what happened: words, units, and a number of up to three
 //! digits behind a word such as `HTTP`, `status` or `errno`.
 
 /// A longer pattern is cut: it goes into links, and two that differ only behind that are one.
@@ -14,7 +14,8 @@ const QUOTES: [(char, char); 6] =
 
 /// The pattern of a reason: text in one line, whatever bytes the reason has. Empty for an empty one.
 pub fn pattern(reason: &[u8]) -> String {
-    let text = without_quoted(&String::from_utf8_lossy(reason));
+    let text = String::from_utf8_lossy(reason);
+    let text = if is_object(&text) { text.into_owned() } else { without_quoted(&text) };
     let mut folded = Folded::default();
     for (index, word) in text.split_whitespace().enumerate() {
         if index > 0 {
@@ -23,6 +24,12 @@ pub fn pattern(reason: &[u8]) -> String {
         folded.word(word);
     }
     without_lists(&folded.text).chars().take(CHARS_MAX).collect()
+}
+
+/// An object of JSON or of Python: all its words are quoted, also those that say what happened.
+fn is_object(text: &str) -> bool {
+    let text = text.trim_start().trim_start_matches('[');
+    text.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with(['"', '\'']))
 }
 
 /// Each quoted string is `#` in its quotes. An apostrophe is no quote: one that opens has no letter
@@ -240,6 +247,9 @@ mod tests {
             ("„x“ ist nicht “y z”", "„x“ ist nicht “#”"),
             ("can't read the workers' list", "can't read the workers' list"),
             ("'tis half a quote", "'tis half a quote"),
+            (r#"{"code":"ETIMEDOUT","ms":312}"#, r#"{"code":"ETIMEDOUT","ms":#}"#),
+            ("[{'status': 502, 'id': 'a1b2c3d4'}]", "[{'status': 502, 'id': '#'}]"),
+            ("{x} isn't 'a b'", "{x} isn't '#'"),
             ("Traceback:\n  File \"a.py\", line 17\n  boom", "Traceback: File \"#\", line # boom"),
             ("std::io::Error in abc::def", "std::io::Error in abc::def"),
             ("Verbindung verweigert: Größe 17", "Verbindung verweigert: Größe #"),
