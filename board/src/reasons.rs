@@ -197,7 +197,7 @@ fn is_id(run: &str) -> bool {
     }
     let kinds: Vec<bool> = run.chars().map(is_digit).collect();
     let changes = kinds.windows(2).filter(|pair| pair.first() != pair.last()).count();
-    many >= 8 && changes >= 2
+    (many >= 8 && changes >= 2) || changes >= 3
 }
 
 /// `#.#:#` is one `#`: an address with its port, a date, a number with its decimals, a list.
@@ -239,6 +239,8 @@ mod tests {
             ("job-550E8400-e29b-abcd-dead-446655440000 gone", "job-# gone"),
             ("<Order object at 0x7fff5694dc58>", "<Order object at #>"),
             ("commit 3f2a9bc not found", "commit # not found"),
+            ("web-7d4b9c6f5-x2k8p is gone", "web-# is gone"),
+            ("room 7f3a, lane b12, mp3, utf16le", "room #, lane b#, mp#, utf#le"),
             ("order:17 of worker-3 isn't paid", "order:# of worker-# isn't paid"),
             ("ids 1,2,3/4 of 2026-11-25", "ids # of #"),
             ("table orders_2026_11 is full", "table orders_#_# is full"),
