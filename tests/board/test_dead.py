@@ -11,6 +11,8 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -376,6 +378,23 @@ def test_a_download_has_all_bytes(boards: Callable[..., Board], r: redis.Redis):
     }
     assert board.get("/jobs.ndjson", queue="no such queue").status == 502
     assert board.get("/jobs.ndjson").status == 400
+
+
+def test_downloads_take_little_memory_whatever_bytes_are_in_the_bodies(
+    board: Board, r: redis.Redis
+):
+    # As JSON, each byte takes six.
+    for n in range(16):
+        r.execute_command("DQ.ADD", "mail", f"job-{n}", b"\0" * 1_000_000)
+    kill_some(r, "mail", 16, "gone")
+    with ExitStack() as downloads:
+        for _ in range(8):
+            link = board.link("/jobs.ndjson", queue="mail")
+            answer = downloads.enter_context(urllib.request.urlopen(link, timeout=30))
+            assert answer.read(1) == b"{"
+        status = Path(f"/proc/{board.pid}/status").read_text()
+    peak_kb = int(status.split("VmHWM:")[1].split()[0])
+    assert peak_kb < 400_000
 
 
 def test_of_a_job_that_is_ticked_many_times_there_is_one(

@@ -27,6 +27,8 @@ use crate::server::{Result, Trouble};
 
 /// Each keeps a batch of jobs in memory, 16 MB at most.
 pub const DOWNLOADS_MAX: usize = 8;
+/// Lines are made for so many bytes, or for one job: JSON takes six for a byte that can't be seen.
+const AT_ONCE: usize = 256 << 10;
 
 /// All that fit.
 pub async fn all(Extension(app): Shared, query: RawQuery) -> Response {
@@ -80,6 +82,8 @@ struct Sending {
     /// Jobs that die while it is sent are not in it, or it might never end.
     until: u64,
     rest: Rest,
+    /// Jobs that were read.
+    batch: VecDeque<Job>,
     /// Given back at the end.
     _permit: OwnedSemaphorePermit,
 }
@@ -117,10 +121,11 @@ async fn body(
     let (info, node) = selection::queue_of(&app, &queue).await?;
     let until = selection::last_death(&selection::place(&app, &queue, &info, node.clone())).await?;
     let until = until.unwrap_or(0);
-    let sending = Sending { app, queue, info, node, until, rest, _permit: permit };
+    let batch = VecDeque::new();
+    let sending = Sending { app, queue, info, node, until, rest, batch, _permit: permit };
     Ok(Body::from_stream(stream::try_unfold(sending, |mut sending| async move {
         // An error cuts the connection: the reader's program sees that the file isn't whole.
-        match sending.rest.is_over() {
+        match sending.batch.is_empty() && sending.rest.is_over() {
             true => Ok::<_, Trouble>(None),
             false => Ok(Some((sending.lines().await?, sending))),
         }
@@ -128,28 +133,41 @@ async fn body(
 }
 
 impl Sending {
+    /// The next jobs as lines, or none where none of those that were read fit.
     async fn lines(&mut self) -> Result<Vec<u8>> {
-        let place = selection::place(&self.app, &self.queue, &self.info, self.node.clone());
+        if self.batch.is_empty() {
+            self.batch = self.read().await?.into();
+        }
         let mut lines = Vec::new();
+        while let Some(job) = self.batch.pop_front() {
+            write_line(&mut lines, &job);
+            if lines.len() >= AT_ONCE {
+                break;
+            }
+        }
+        Ok(lines)
+    }
+
+    async fn read(&mut self) -> Result<Vec<Job>> {
+        let place = selection::place(&self.app, &self.queue, &self.info, self.node.clone());
         match &mut self.rest {
             Rest::All { choice, mark } => {
                 let from = mark.take().unwrap_or(Mark::first(JobState::Dead));
                 let size = reach(&self.info);
                 let mut walk = Walk::new(&place, JobState::Dead, Order::Oldest, from, size);
-                let batch = walk.batch().await?;
-                let is_before = |job: &&Job| job.since <= Some(self.until);
-                *mark = walk.mark.filter(|_| batch.iter().all(|job| is_before(&job)));
-                let fit = batch.iter().take_while(is_before).filter(|job| choice.filter.fits(job));
-                fit.for_each(|job| write_line(&mut lines, job));
+                let mut batch = walk.batch().await?;
+                let many = batch.len();
+                batch.retain(|job| job.since <= Some(self.until));
+                *mark = walk.mark.filter(|_| batch.len() == many);
+                batch.retain(|job| choice.filter.fits(job));
+                Ok(batch)
             }
             Rest::Ticked(ticked) => {
                 let many = ticked.len().min(selection::TOGETHER);
                 let few: Vec<Tick> = ticked.drain(..many).collect();
-                let jobs = selection::still_dead_whole(&place, &few).await?;
-                jobs.iter().for_each(|job| write_line(&mut lines, job));
+                selection::still_dead_whole(&place, &few).await
             }
         }
-        Ok(lines)
     }
 }
 

@@ -216,6 +216,7 @@ fn attempts(most: u64) -> String {
 fn backoff(backoff: &Backoff) -> String {
     match (backoff.base, backoff.max) {
         (0, _) => "none".into(),
+        (base, max) if base == max => span(base),
         (base, max) => format!("{}, doubling to {}", span(base), span(max)),
     }
 }
@@ -346,6 +347,7 @@ mod tests {
     fn backoff_is_told_by_its_first_waits() {
         let settings = Settings { backoff_base_ms: 5, backoff_max_ms: 9, ..Settings::default() };
         let info = Info { settings, ..Info::default() };
+        assert_eq!(backoff(&Backoff { base: 3_000, max: 3_000 }), "3 s");
         let wanted =
             |base, max| Change { backoff_ms: Some(Backoff { base, max }), ..Change::default() };
         assert_eq!(
