@@ -79,11 +79,11 @@ def fill(r: redis.Redis) -> None:
         ],
         *[
             ("DQ.ADD", "webhooks", f"hook:{n}", f"POST /paid/{n}", "ATTEMPTS", 1)
-            for n in range(700)
+            for n in range(120)
         ],
         *[
             ("DQ.ADD", "thumbnails", f"img:{n}", random.randbytes(400), "KEEP", HOUR)
-            for n in range(300)
+            for n in range(60)
         ],
         *[("DQ.ADD", "reports", f"report:{n}", "monthly") for n in range(12)],
         (
@@ -136,7 +136,7 @@ def fill(r: redis.Redis) -> None:
     r.execute_command("DQ.RELEASE", "reports", beat[0], beat[2], "REASON", "no route to host")
     r.execute_command("DQ.PAUSE", "reports", "FOR", 2 * HOUR)
     for reason, count in (
-        ("502 Bad Gateway", 40),
+        ("HTTP 502 Bad Gateway", 40),
         ("no such mailbox", 25),
         ("timeout after 30 s", 20),
     ):
@@ -218,13 +218,13 @@ PICTURES = [
     ("overview", "/", LOW, "light"),
     ("overview-dark", "/", LOW, "dark"),
     ("queue", "/queue?name=webhooks&state=dead", (DESK[0], 1060), "light"),
-    ("job", "/job?queue=parcels&id=ship", (DESK[0], 700), "dark"),
+    ("job", "/job?queue=parcels&id=ship", (DESK[0], 600), "dark"),
     ("schedules", "/queue?name=reports&tab=schedules", (DESK[0], 800), "light"),
     ("schedules-all", "/schedules", (DESK[0], 560), "light"),
     ("groups", "/queue?name=sms&tab=groups", (DESK[0], 860), "light"),
     (
         "limits",
-        "/limits?queue=webhooks&concurrency=2&rate=5&rate-unit=s&attempts=6",
+        "/limits?queue=webhooks&concurrency=2&rate=2&per=1&per-unit=s&burst=4&attempts=6",
         (DESK[0], 520),
         "light",
     ),
