@@ -39,7 +39,8 @@ def test_the_board_is_quick_with_a_hundred_thousand_queues(
     eventually(lambda: "dq_queues 100000\n" in board.get("/metrics").text, 60)
     eventually(lambda: "have been read so far" not in board.get("/").text, 120)
     eventually(
-        lambda: "100\u202f001" in (browser.one(".sums .is-ready a").get_attribute("title") or ""), 20
+        lambda: "100\u202f001" in (browser.one(".sums .is-ready a").get_attribute("title") or ""),
+        20,
     )
 
     browser.open(board.link("/", sort="ready"))
