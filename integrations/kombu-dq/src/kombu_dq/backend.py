@@ -61,10 +61,10 @@ class ResultConsumer(BaseResultConsumer):
         # Called when garbage is collected, in whatever is going on: a dict's pop needs no lock.
         self._awaited.pop(task_id, None)
 
-    def on_wait_for_pending(self, result: Any, **kwargs: Any) -> None:
+    def on_wait_for_pending(self, result: Any, timeout: Any = None, **kwargs: Any) -> None:
         # One look: drain_events() waits for what isn't there yet.
         with suppress(TimeoutError):
-            for meta in result._iter_meta(**(kwargs | {"timeout": 0})):
+            for meta in result._iter_meta(timeout=0, **kwargs):
                 if meta is not None:
                     self.on_state_change(meta, None)
 
