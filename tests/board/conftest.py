@@ -7,6 +7,7 @@ board    a read-only board of it
 boards   starts others: boards("--writable")
 scalers  starts boards with --keda, and gives a gRPC client of each: scalers()
 prometheus  a Prometheus that scrapes `board`
+slow     a relay in front of the server that lets each request wait: see slow.py
 browser  Chromium; a test fails when its console has complained
 """
 
@@ -23,6 +24,7 @@ from harness.ports import free_port
 from harness.server import KNOWN, Server
 from prometheus import Prometheus
 from scaler import Scaler
+from slow import Slow
 
 
 @pytest.fixture
@@ -115,3 +117,10 @@ def browser(chromium: Browser) -> Iterator[Browser]:
     assert not [
         line for line in complaints if "status of 404" not in line and "net::ERR_" not in line
     ]
+
+
+@pytest.fixture
+def slow(server: Server) -> Iterator[Slow]:
+    slow = Slow(server, 0.1)
+    yield slow
+    slow.close()

@@ -1,27 +1,21 @@
 """Dead jobs: why they died, in which order, a search in them; those that are ticked, or all that fit,
-are kicked, deleted, downloaded.
+are kicked and deleted. test_downloads.py has their downloads.
 """
 
-import base64
-import html
-import http.client
-import json
 import re
 import time
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 from selenium.webdriver.common.keys import Keys
 
-from board import Answer, Board
+from board import Board
 from browser import PHONE, Browser
-from harness.server import Server, eventually
+from harness.server import eventually
+from plain import form_of, link_of, pages, rows, ticks
 from samples import CAUSES, HOUR, dead, incident, kill_some, pipe
 from slow import Slow
 
@@ -57,37 +51,6 @@ def die_again(r: redis.Redis, reason: str, queue: str = "mail") -> None:
 
 def shown(browser: Browser) -> list[str]:
     return browser.run("return [...document.querySelectorAll('tbody th')].map(th => th.innerText)")
-
-
-def rows(page: Answer) -> list[str]:
-    return [html.unescape(key) for key in re.findall(r'<tr data-key="([^"]*)"', page.text)]
-
-
-def link_of(page: Answer, attributes: str) -> str | None:
-    found = re.search(rf'<a [^>]*{attributes} href="([^"]+)"', page.text)
-    return found and html.unescape(found[1])
-
-
-def pages(board: Board, path: str) -> Iterator[Answer]:
-    """A page and all behind it, by the links that a reader without JavaScript has."""
-    at: str | None = path
-    while at:
-        page = board.get(at)
-        assert page.status == 200
-        yield page
-        at = link_of(page, 'rel="next"') or link_of(page, "data-goes-on")
-
-
-def form_of(page: Answer, form_id: str) -> list[tuple[str, str]]:
-    """The hidden fields of a form, as a browser would send them."""
-    form = re.split(f'<form [^>]*id="{form_id}"', page.text)[1].split("</form>", 1)[0]
-    fields = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', form)
-    return [(name, html.unescape(value)) for name, value in fields]
-
-
-def ticks(page: Answer) -> dict[str, str]:
-    """The value of each box, by the job's name."""
-    return dict(zip(rows(page), re.findall(r'name="job" value="([^"]+)"', page.text), strict=True))
 
 
 def test_reasons_are_counted_and_lead_to_their_jobs(
@@ -164,13 +127,6 @@ def test_a_page_of_the_newest_stays_up_to_date(board: Board, browser: Browser, r
 def die_again_as(r: redis.Redis, job_id: str, reason: str) -> None:
     r.execute_command("DQ.ADD", "mail", job_id, "x")
     die_again(r, reason)
-
-
-@pytest.fixture
-def slow(server: Server) -> Iterator[Slow]:
-    slow = Slow(server, 0.1)
-    yield slow
-    slow.close()
 
 
 def test_a_search_goes_on_by_itself_and_keeps_what_it_found(
@@ -254,19 +210,6 @@ def test_of_very_many_dead_jobs_the_first_are_looked_at(board: Board, r: redis.R
     eventually(lambda: f"5{THIN}000 dead looked through." in board.get(f"/{more}").text, 60)
 
 
-def test_a_download_that_ends_early_is_no_whole_file(
-    boards: Callable[..., Board], server: Server, slow: Slow, r: redis.Redis
-):
-    incident(r, "mail", jobs=4_000, dead=4_000)
-    board = boards(redis=slow.url)
-    slow.delay_s = 0.2
-    with urllib.request.urlopen(board.link("/jobs.ndjson", queue="mail"), timeout=30) as answer:
-        assert json.loads(answer.readline())["id"] == "job-0000000"
-        server.kill9()
-        with pytest.raises(http.client.IncompleteRead):
-            answer.read()
-
-
 @pytest.mark.parametrize("state", ["ready", "delayed", "reserved", "done", "held"])
 def test_a_text_is_found_in_jobs_of_any_state(board: Board, r: redis.Redis, state: str):
     options = {"delayed": ("DELAY", HOUR), "held": ("HOLD",), "done": ("KEEP", HOUR)}.get(state, ())
@@ -325,78 +268,6 @@ def test_jobs_that_die_after_the_preview_are_left_alone(
     assert ids_of(dead(r)) == ["job-1", "late"]
 
 
-HOSTILE = [
-    b"\xff<b>\x00",
-    b'"quoted" \\ \n\r',
-    "Größe \u2028\u202e".encode(),
-    b"<script>alert(1)</script>",
-    b"plain",
-]
-
-
-def test_a_download_has_all_bytes(boards: Callable[..., Board], r: redis.Redis):
-    """Also on a board that changes nothing: to read is no verb."""
-    queue = b"mail <\xff>"
-    texts = [HOSTILE[n % 5] + str(n).encode() for n in range(2_300)]
-    pipe(
-        r,
-        *[
-            ("DQ.ADD", queue, text, text * 2, "ATTEMPTS", 1, "GROUP", HOSTILE[n % 3])
-            for n, text in enumerate(texts)
-        ],
-    )
-    leases = r.execute_command("DQ.POP", queue, "COUNT", 2_300)
-    pipe(
-        r,
-        *[
-            ("DQ.RELEASE", queue, job_id, lease, "REASON", b"because " + job_id)
-            for job_id, _, lease, _ in leases
-        ],
-    )
-
-    board = boards()
-    answer = board.get("/jobs.ndjson", queue=queue)
-    assert answer.headers["content-type"] == "application/x-ndjson"
-    assert answer.headers["content-disposition"] == 'attachment; filename="dead-mail____.ndjson"'
-    want = dead(r, queue)
-    assert [line_of(line) for line in answer.body.splitlines()] == want_lines(want)
-    assert len(want) == 2_300
-
-    # Those that fit; those that were ticked.
-    found = board.get("/jobs.ndjson", queue=queue, find=b"\xff<B>\x0017")
-    assert [line_of(line)["id"] for line in found.body.splitlines()] == [
-        job[b"id"] for job in want if b"\xff<b>\x0017" in job[b"id"]
-    ]
-    page = board.get("/queue", name=queue, state="dead")
-    boxes = list(ticks(page).values())
-    sent = board.send_form(
-        "/jobs.ndjson", [("queue.hex", queue.hex()), ("job", boxes[3]), ("job", boxes[0])]
-    )
-    assert {line_of(line)["id"] for line in sent.body.splitlines()} == {
-        want[3][b"id"],
-        want[0][b"id"],
-    }
-    assert board.get("/jobs.ndjson", queue="no such queue").status == 502
-    assert board.get("/jobs.ndjson").status == 400
-
-
-def test_downloads_take_little_memory_whatever_bytes_are_in_the_bodies(
-    board: Board, r: redis.Redis
-):
-    # As JSON, each byte takes six.
-    for n in range(16):
-        r.execute_command("DQ.ADD", "mail", f"job-{n}", b"\0" * 1_000_000)
-    kill_some(r, "mail", 16, "gone")
-    with ExitStack() as downloads:
-        for _ in range(8):
-            link = board.link("/jobs.ndjson", queue="mail")
-            answer = downloads.enter_context(urllib.request.urlopen(link, timeout=30))
-            assert answer.read(1) == b"{"
-        status = Path(f"/proc/{board.pid}/status").read_text()
-    peak_kb = int(status.split("VmHWM:")[1].split()[0])
-    assert peak_kb < 400_000
-
-
 def test_of_a_job_that_is_ticked_many_times_there_is_one(
     boards: Callable[..., Board], r: redis.Redis
 ):
@@ -416,25 +287,6 @@ def test_a_reason_with_a_nul_can_be_kicked(writable: Board, browser: Browser, r:
     browser.one("#confirm button").click()
     browser.sees("Kicked 1 dead job")
     assert ids_of(dead(r)) == ["job-0"]
-
-
-def line_of(line: bytes) -> dict[str, Any]:
-    """A line as docs/board.md says it is read."""
-    fields: dict[str, Any] = {}
-    for name, value in json.loads(line).items():
-        if name.endswith("_base64"):
-            fields[name.removesuffix("_base64")] = base64.b64decode(value)
-        else:
-            fields[name] = value.encode() if isinstance(value, str) else value
-    return fields
-
-
-def want_lines(jobs: list[dict[bytes, Any]]) -> list[dict[str, Any]]:
-    names = ["id", "state", "reason", "attempt", "attempts", "created", "priority", "group", "body"]
-    return [
-        {name: job[name.encode()] for name in names} | {"died": job[b"since"], "note": None}
-        for job in jobs
-    ]
 
 
 def test_without_javascript_all_of_it_works(writable: Board, r: redis.Redis):
