@@ -21,7 +21,6 @@ from conftest import HERE, VERSION, run
 from harness.container import end
 from harness.paths import ROOT, TARGET
 from harness.ports import free_port
-from test_debian import MODULE
 
 IMAGES = TARGET / "images"
 PAGE = (ROOT / "docs" / "install.md").read_text()
@@ -276,8 +275,6 @@ def test_the_archive_on_a_bare_machine(machine: Machine, dist: Path) -> None:
     machine.sh(f"{INSTALL} redis-server")
     for line in block("Archives", "tar xzf"):
         machine.sh(line.replace("linux-x86_64", f"linux-{HERE}"))
-    # As the section "Settings" of the page says.
-    machine.sh(f"echo loadmodule /{MODULE} >> /etc/redis/redis.conf")
     cli = start_server(machine, "redis")
     jobs_come(machine, cli)
     board_shows_it(machine, cli, f"/root/dq-{VERSION}-linux-{HERE}/dq-board")
