@@ -16,7 +16,8 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use maud::{html, Markup};
 use serde_json::json;
 
-use super::live::{self, Page};
+use super::live;
+use super::page::Page;
 use super::{layout, words, App, Shared};
 use crate::args::{Args, Verb};
 use crate::bytes::{excerpt, title, Shown};

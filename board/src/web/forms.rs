@@ -4,13 +4,12 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use axum::extract::RawQuery;
-use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::Extension;
 use maud::{html, Markup};
 use ring::hmac;
 use subtle::ConstantTimeEq;
 
-use super::live::Page;
 use super::{fields, glossary, layout, words, App, Reader, Shared};
 use crate::args::Verb;
 use crate::bytes::{excerpt, link, title, Hex};
@@ -351,22 +350,13 @@ pub async fn preview_purge(Extension(app): Shared, query: RawQuery) -> Response 
     let has_age = !matches!(state, JobState::Delayed | JobState::Reserved);
     let older =
         fields.number("older").filter(|_| has_age).and_then(|older| older.checked_mul(unit));
-    let main = html! {
-        nav.path aria-label="Path" {
-            a href="./" { "queues" } " / " a rel="up" href=(layout::queue_link(&queue)) { (title(&queue)) }
-        }
-        div.head { h1 { "Purge" } }
-        @if !app.may(Verb::Purge) {
-            p.banner { "You may not purge here." }
-        } @else {
-            @match extent(&app, &queue, state, older).await {
-                Ok(extent) => (confirm_purge(&app, &queue, state, older, &extent)),
-                Err(trouble) => (layout::trouble(&trouble)),
-            }
-        }
+    let shown = match app.may(Verb::Purge) {
+        false => Ok(html! { p.banner { "You may not purge here." } }),
+        true => extent(&app, &queue, state, older)
+            .await
+            .map(|extent| confirm_purge(&app, &queue, state, older, &extent)),
     };
-    let page = Page::still("Purge".into(), main);
-    Html(layout::page(&*app, &page, None).into_string()).into_response()
+    layout::before(&app, &queue, "Purge", "Purge", shown)
 }
 
 async fn extent(app: &App, queue: &[u8], state: JobState, older: Option<u64>) -> Result<Extent> {

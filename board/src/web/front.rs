@@ -1,4 +1,4 @@
-//! Where there are several servers: the page of all of them, and the way from one to another.
+//! Where there are several servers: the page of all of them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,37 +8,13 @@ use axum::response::Response;
 use axum::Extension;
 use maud::{html, Markup};
 
-use super::layout::{home, Frame};
-use super::live::{self, Page};
+use super::layout::Frame;
+use super::live;
+use super::page::Page;
+use super::switch::{home, path_of};
 use super::{words, Visit};
 use crate::server::queue::State;
 use crate::watch::{now_ms, Known, Watch};
-
-/// From a server's page to the page of all.
-const UP: &str = "../../";
-
-/// Of a server's first page, from the page of all.
-pub fn path_of(name: &str) -> String {
-    format!("on/{name}/")
-}
-
-/// In the header of a server's page.
-pub fn switch(servers: &[Arc<Watch>], here: &str) -> Markup {
-    html! {
-        @if servers.len() > 1 {
-            (home(UP))
-            details.servers {
-                summary title="Other servers" { (here) }
-                ul { @for other in servers.iter().filter(|other| other.name != here) {
-                    li { a href={ (UP) (path_of(&other.name)) } { (other.name) } }
-                } }
-            }
-        } @else {
-            (home("./"))
-            @if !here.is_empty() { strong { (here) } }
-        }
-    }
-}
 
 /// What the page of all servers is rendered from.
 struct Front {

@@ -9,7 +9,8 @@ use axum::Extension;
 use maud::{html, Markup};
 
 use super::body::{self, View as BodyView};
-use super::live::{self, Page};
+use super::live;
+use super::page::Page;
 use super::{
     deps, facts, fields, forms, glossary, history, layout, list, queue, schedules, words, App,
     Shared,

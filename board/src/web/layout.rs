@@ -1,12 +1,13 @@
 //! What all pages have in common.
 
+use axum::response::{Html, IntoResponse, Response};
 use maud::{html, Markup, DOCTYPE};
 
-use super::live::Page;
-use super::{front, words, App, Visit};
-use crate::bytes::link;
+use super::page::Page;
+use super::{switch, words, App, Visit};
+use crate::bytes::{self, link};
 use crate::server::queue::State as JobState;
-use crate::server::Trouble;
+use crate::server::{Result, Trouble};
 use crate::watch::now_ms;
 
 /// Clocks of servers and ours differ by a little anyway.
@@ -28,7 +29,7 @@ impl Frame for App {
 
     fn place(&self) -> Markup {
         html! {
-            (front::switch(&self.board.servers, &self.watch.name))
+            (switch::switch(&self.board.servers, &self.watch.name))
             a.server href="server" title="Version, memory, persistence, replicas" { (self.watch.deployment.title()) }
             a.nav href="schedules" title="Jobs that come back, of all queues" { "Schedules" }
             a.nav href="actions" title="What readers did here, and who" { "Actions" }
@@ -66,11 +67,29 @@ impl Frame for App {
     }
 }
 
-pub fn home(href: &str) -> Markup {
-    html! { a.home href=(href) { img src="icon.svg" alt="" width="22" height="22"; "dq" } }
+pub fn answer(frame: &impl Frame, page: &Page, outcome: Option<u64>) -> Response {
+    (page.status, Html(whole(frame, page, outcome).into_string())).into_response()
 }
 
-pub fn page(frame: &impl Frame, page: &Page, outcome: Option<u64>) -> Markup {
+/// Before something is done to a queue: what will come of it.
+pub fn before(
+    app: &App,
+    queue: &[u8],
+    title: &str,
+    heading: &str,
+    shown: Result<Markup>,
+) -> Response {
+    let main = html! {
+        nav.path aria-label="Path" {
+            a href="./" { "queues" } " / " a rel="up" href=(queue_link(queue)) { (bytes::title(queue)) }
+        }
+        div.head { h1 { (heading) } }
+        (shown.unwrap_or_else(|why| trouble(&why)))
+    };
+    answer(app, &Page::still(title.into(), main), None)
+}
+
+fn whole(frame: &impl Frame, page: &Page, outcome: Option<u64>) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {

@@ -2,12 +2,11 @@
 //! would do before it is done.
 
 use axum::extract::RawQuery;
-use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::Extension;
 use maud::{html, Markup};
 
 use super::effects::{self, Doomed, Effect};
-use super::live::Page;
 use super::{fields, forms, layout, spans, words, App, Shared};
 use crate::args::Verb;
 use crate::bytes::{title, Fields, Hex, Shown};
@@ -197,22 +196,11 @@ fn rate_fields(group: &str, label: &str, rate: &Rate) -> Markup {
 pub async fn serve(Extension(app): Shared, query: RawQuery) -> Response {
     let fields = fields(query);
     let Some(queue) = fields.bytes("queue") else { return Redirect::to("./").into_response() };
-    let main = html! {
-        nav.path aria-label="Path" {
-            a href="./" { "queues" } " / " a rel="up" href=(layout::queue_link(&queue)) { (title(&queue)) }
-        }
-        div.head { h1 { "Limits and defaults" } }
-        @if !app.may(Verb::Alter) {
-            p.banner { "You may not set limits here." }
-        } @else {
-            @match preview(&app, &queue, &fields).await {
-                Ok(preview) => (preview),
-                Err(trouble) => (layout::trouble(&trouble)),
-            }
-        }
+    let shown = match app.may(Verb::Alter) {
+        false => Ok(html! { p.banner { "You may not set limits here." } }),
+        true => preview(&app, &queue, &fields).await,
     };
-    let page = Page::still("Limits".into(), main);
-    Html(layout::page(&*app, &page, None).into_string()).into_response()
+    layout::before(&app, &queue, "Limits", "Limits and defaults", shown)
 }
 
 async fn preview(app: &App, queue: &[u8], fields: &Fields) -> Result<Markup> {

@@ -9,37 +9,17 @@ use std::time::{Duration, Instant};
 
 use axum::http::{header, HeaderMap, StatusCode};
 use axum::response::sse::{Event, Sse};
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use maud::Markup;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::sleep;
 
 use super::layout::{self, Frame};
+use super::page::Page;
 use crate::watch::TURN;
 
 /// After that a browser opens the stream anew, and is asked again who its reader is.
 const LASTS: Duration = Duration::from_secs(600);
-
-/// The main part of a page.
-pub struct Page {
-    pub title: String,
-    pub status: StatusCode,
-    pub main: Markup,
-    /// Whether it has a stream.
-    pub is_live: bool,
-}
-
-impl Page {
-    /// A page that stays as it is.
-    pub fn still(title: String, main: Markup) -> Page {
-        Page { is_live: false, ..Page::new(title, main) }
-    }
-
-    pub fn new(title: String, main: Markup) -> Page {
-        Page { title, status: StatusCode::OK, main, is_live: true }
-    }
-}
 
 pub async fn serve<A, R, F>(
     app: Arc<A>,
@@ -55,8 +35,7 @@ where
     let accept = headers.get(header::ACCEPT).map(|accept| accept.as_bytes()).unwrap_or_default();
     if !accept.starts_with(b"text/event-stream") {
         let page = render(app.clone()).await;
-        return (page.status, Html(layout::page(&*app, &page, outcome).into_string()))
-            .into_response();
+        return layout::answer(&*app, &page, outcome);
     }
     match app.visit().board.streams.clone().try_acquire_owned() {
         Ok(permit) => stream(app, outcome, render, permit).into_response(),

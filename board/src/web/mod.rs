@@ -6,12 +6,12 @@
 //! | `users.rs` | --users: who may do what; `passwords.rs` their passwords |
 //! | `origin.rs` | who asks, and whether a form is from here: also behind proxies |
 //! | `live.rs` | one page, as HTML or as a stream of its newest states |
-//! | `layout.rs` | what all pages have in common |
+//! | `page.rs`, `layout.rs` | a page; what all pages have in common |
 //! | `overview.rs`, `queue.rs`, `job.rs` | the pages; `list.rs` has a queue's jobs, `groups.rs` its groups, `group_jobs.rs` the jobs of one, `facts.rs` what is beside them; `deps.rs` what a job waits for, `graph.rs` as a picture; `history.rs` what became of it |
 //! | `why.rs` | why nothing comes, in words |
 //! | `choice.rs`, `filtered.rs` | which jobs of a state: their order, a search in them |
 //! | `dead.rs`, `selection.rs`, `preview.rs`, `download.rs` | dead jobs: why they died; those of them that are chosen, and what is done to these |
-//! | `front.rs`, `server.rs` | all servers, where there are several; one server |
+//! | `front.rs`, `switch.rs`, `server.rs` | all servers, where there are several; the way from one to another; one server |
 //! | `forms.rs`, `act/` | with --writable: forms, and what they do; `actions.rs` what was done, and who did it |
 //! | `schedules.rs` | the jobs of all queues that come back; `schedule.rs` the form of one, `planned.rs` what comes of it |
 //! | `limits.rs`, `effects.rs` | limits and defaults: their form, and what a change does, in words |
@@ -51,6 +51,7 @@ mod list;
 mod live;
 mod origin;
 mod overview;
+mod page;
 mod passwords;
 mod planned;
 mod preview;
@@ -60,6 +61,7 @@ mod schedules;
 mod selection;
 mod server;
 mod spans;
+mod switch;
 mod users;
 mod why;
 mod words;
@@ -213,7 +215,7 @@ fn pages(board: Arc<Board>, metrics_only: bool) -> Router {
         several => {
             router = router.merge(with_assets(Router::new().route("/", get(front::serve))));
             for watch in several {
-                let path = format!("/{}", front::path_of(&watch.name));
+                let path = format!("/{}", switch::path_of(&watch.name));
                 let redirect = format!("{}/", watch.name);
                 let to_it = get(move || async move { Redirect::permanent(&redirect) });
                 let without_slash = path.trim_end_matches('/');

@@ -2,11 +2,14 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use axum::http::{header, HeaderMap};
+use axum::http::{header, HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
 use ipnet::IpNet;
 
+use super::{App, Reader};
 use crate::address::PublicUrl;
-use crate::args::Args;
+use crate::args::{Args, Verb};
+use crate::bytes::{excerpt, Fields};
 
 /// What is in front of dq-board, and says truly who asks.
 pub struct Proxies(Vec<IpNet>);
@@ -44,10 +47,33 @@ fn address(word: &str) -> Option<IpAddr> {
     bare.parse::<IpAddr>().or_else(|_| with_port()).ok().map(|address| address.to_canonical())
 }
 
+/// A form of ours, from a reader who may do this; else what the reader is told, and the log if the
+/// right is missing.
+pub fn posted(
+    app: &App,
+    headers: &HeaderMap,
+    fields: &Fields,
+    verb: &[u8],
+) -> Result<Verb, Box<Response>> {
+    let refused = |why| Err(Box::new((StatusCode::FORBIDDEN, why).into_response()));
+    let is_own = is_own_form(headers, app.board.public_url.as_ref());
+    if !is_own || !app.forms.made(fields.text("token"), &app.reader) {
+        return refused("this didn't come from a form of this page: reload it\n");
+    }
+    match Verb::named(verb).filter(|verb| app.may(*verb)) {
+        Some(verb) => Ok(verb),
+        None => {
+            let Reader { name, address } = &app.reader;
+            tracing::warn!(from = %address, user = name, verb = excerpt(verb, 20), "refused: no right to do that");
+            refused("you may not do that here\n")
+        }
+    }
+}
+
 /// Whether the browser, if it says where a form was, says that it was on a page from here. A
 /// browser that knows the page by a safe address says so by itself; another one says which origin
 /// the page had.
-pub fn is_own_form(headers: &HeaderMap, public_url: Option<&PublicUrl>) -> bool {
+fn is_own_form(headers: &HeaderMap, public_url: Option<&PublicUrl>) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(site) = text("sec-fetch-site") {
         return site == "same-origin";

@@ -9,7 +9,8 @@ use axum::response::Response;
 use axum::Extension;
 use maud::{html, Markup};
 
-use super::live::{self, Page};
+use super::live;
+use super::page::Page;
 use super::{chart, charts, fields, glossary, layout, why, words, App, Shared};
 use crate::bytes::{link, title, Fields, Shown};
 use crate::server::queue::State as Job;

@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use axum::body::Bytes;
 use axum::extract::RawQuery;
-use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::Extension;
 use maud::{html, Markup};
 
 use super::choice::{Choice, Progress};
-use super::live::Page;
+use super::page::Page;
 use super::selection::{
     last_death, offer, place, queue_of, still_dead, ticked, value_of, Offer, TICKED_MAX,
 };
@@ -65,8 +65,7 @@ async fn preview(Extension(app): Shared, fields: Fields, which: Which) -> Respon
         div.head { h1 { (offer.button) } }
         (shown.unwrap_or_else(|trouble| layout::trouble(&trouble)))
     };
-    let page = Page::still(offer.button.into(), main);
-    Html(layout::page(&*app, &page, fields.number("outcome")).into_string()).into_response()
+    layout::answer(&*app, &Page::still(offer.button.into(), main), fields.number("outcome"))
 }
 
 struct Preview<'a> {

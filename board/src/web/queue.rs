@@ -11,7 +11,8 @@ use maud::{html, Markup};
 
 use super::choice::{Choice, Progress};
 use super::group_jobs::{self, Seen};
-use super::live::{self, Page};
+use super::live;
+use super::page::Page;
 use super::why::Why;
 use super::{
     charts, dead, facts, fields, filtered, forms, glossary, groups, layout, limits, list,

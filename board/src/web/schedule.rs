@@ -3,14 +3,14 @@
 
 use axum::body::Bytes;
 use axum::extract::RawQuery;
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::Extension;
 use chrono::NaiveDateTime;
 use maud::{html, Markup};
 
-use super::live::Page;
-use super::origin::is_own_form;
+use super::origin::posted;
+use super::page::Page;
 use super::planned::{self, Typed};
 use super::{fields, forms, layout, spans, words, App, Shared};
 use crate::args::Verb;
@@ -118,14 +118,8 @@ pub async fn serve(Extension(app): Shared, query: RawQuery) -> Response {
 /// What was typed, and what would come of it.
 pub async fn preview(Extension(app): Shared, headers: HeaderMap, body: Bytes) -> Response {
     let fields = Fields::parse(&body);
-    if !is_own_form(&headers, app.board.public_url.as_ref())
-        || !app.forms.made(fields.text("token"), &app.reader)
-    {
-        return (StatusCode::FORBIDDEN, "this didn't come from a form of this page: reload it\n")
-            .into_response();
-    }
-    if !app.may(Verb::Schedule) {
-        return (StatusCode::FORBIDDEN, "you may not do that here\n").into_response();
+    if let Err(refusal) = posted(&app, &headers, &fields, Verb::Schedule.name().as_bytes()) {
+        return *refusal;
     }
     let Some(queue) = fields.spelled("queue") else { return Redirect::to("./").into_response() };
     let is_change = fields.text("change") == "1";
@@ -175,7 +169,7 @@ fn page(app: &App, queue: Option<&[u8]>, id: Option<&[u8]>, body: Markup) -> Res
         div.head { h1 { (heading) } }
         (body)
     };
-    Html(layout::page(app, &Page::still(heading.into(), main), None).into_string()).into_response()
+    layout::answer(app, &Page::still(heading.into(), main), None)
 }
 
 /// A job with a schedule.

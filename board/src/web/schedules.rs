@@ -11,7 +11,8 @@ use axum::response::Response;
 use axum::Extension;
 use maud::{html, Markup};
 
-use super::live::{self, Page};
+use super::live;
+use super::page::Page;
 use super::{fields, forms, layout, list, overview, planned, words, App, Shared};
 use crate::args::Verb;
 use crate::bytes::{excerpt, link, title, Fields, Hex, Shown};

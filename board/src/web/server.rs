@@ -9,7 +9,8 @@ use axum::Extension;
 use futures_util::future::join_all;
 use maud::{html, Markup};
 
-use super::live::{self, Page};
+use super::live;
+use super::page::Page;
 use super::{layout, words, App, Shared};
 use crate::server::about::{About, Replica};
 use crate::server::Result;

@@ -23,10 +23,10 @@ use axum::Extension;
 use redis::{Cmd, Value};
 
 use super::actions::Deed;
-use super::origin::is_own_form;
-use super::{schedules, spans, App, Reader, Shared};
+use super::origin::posted;
+use super::{schedules, spans, App, Shared};
 use crate::args::Verb;
-use crate::bytes::{excerpt, link, Fields};
+use crate::bytes::{link, Fields};
 use crate::server::jobs::ask_one;
 use crate::server::{Result, Trouble};
 
@@ -66,16 +66,9 @@ impl Done {
 
 pub async fn serve(Extension(app): Shared, headers: HeaderMap, body: Bytes) -> Response {
     let fields = Fields::parse(&body);
-    if !is_own_form(&headers, app.board.public_url.as_ref())
-        || !app.forms.made(fields.text("token"), &app.reader)
-    {
-        return (StatusCode::FORBIDDEN, "this didn't come from a form of this page: reload it\n")
-            .into_response();
-    }
-    let Some(verb) = fields.get("verb").and_then(Verb::named).filter(|verb| app.may(*verb)) else {
-        let Reader { name, address } = &app.reader;
-        tracing::warn!(from = %address, user = name, verb = excerpt(fields.get("verb").unwrap_or_default(), 20), "refused: no right to do that");
-        return (StatusCode::FORBIDDEN, "you may not do that here\n").into_response();
+    let verb = match posted(&app, &headers, &fields, fields.get("verb").unwrap_or_default()) {
+        Ok(verb) => verb,
+        Err(refusal) => return *refusal,
     };
     let Some(queue) = fields.bytes("queue") else {
         return (StatusCode::BAD_REQUEST, "a queue is needed\n").into_response();

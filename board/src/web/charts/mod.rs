@@ -20,7 +20,8 @@ use axum::response::Response;
 use axum::Extension;
 use maud::{html, Markup};
 
-use super::live::{self, Page};
+use super::live;
+use super::page::Page;
 use super::{fields, layout, words, App, Shared};
 use crate::args::Args;
 use crate::bytes::{link, title, Fields};
@@ -192,7 +193,7 @@ async fn render(app: Arc<App>, queue: Option<Name>, asked: Asked) -> Page {
     Page::still(name, main)
 }
 
-/// The latest first, without times in which nobody looked.
+/// The latest first, without times in which dq-board didn't look.
 fn rows(table: &Table) -> Markup {
     let now = now_ms();
     let starts = (0u64..).map(|slot| table.start_ms + slot * table.slot_ms);
