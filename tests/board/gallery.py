@@ -1,8 +1,11 @@
 """A queue of each kind, and all pages there are: for tests that look at every page."""
 
+from collections.abc import Callable
+
 import redis
 
 from board import Board
+from harness.server import eventually
 from samples import HOUR, every_state, flow, incident, pipe
 
 # Panels as readers open them: all at once, though a click on one closes the others.
@@ -96,3 +99,11 @@ def pages(board: Board) -> list[str]:
         board.link("/selected", queue="dead", state="dead", do="del"),
         board.link("/queue", name="none"),
     ]
+
+
+def hung(boards: Callable[..., Board], r: redis.Redis) -> Board:
+    """A writable board of these queues that has read them."""
+    hang(r)
+    board = boards("--writable")
+    eventually(lambda: ">paused</a>" in board.get("/").text)
+    return board

@@ -8,16 +8,13 @@ import redis
 from barriers import violations
 from board import Board
 from browser import DESK, PHONE, Browser
-from gallery import OPEN_ALL, hang, pages
+from gallery import OPEN_ALL, hang, hung, pages
 from harness.server import Server, eventually
 
 
 @pytest.fixture
 def board(boards: Callable[..., Board], r: redis.Redis) -> Board:
-    hang(r)
-    board = boards("--writable")
-    eventually(lambda: ">paused</a>" in board.get("/").text)
-    return board
+    return hung(boards, r)
 
 
 def test_axe_finds_what_is_wrong(board: Board, browser: Browser):

@@ -7,7 +7,7 @@ import redis
 
 from board import Board
 from browser import DESK, PHONE, Browser
-from gallery import OPEN_ALL, hang, pages
+from gallery import OPEN_ALL, hung, pages
 from harness.server import eventually
 from samples import kill_some, pipe
 
@@ -56,10 +56,7 @@ return [
 
 @pytest.fixture
 def writable(boards: Callable[..., Board], r: redis.Redis) -> Board:
-    hang(r)
-    board = boards("--writable")
-    eventually(lambda: ">paused</a>" in board.get("/").text)
-    return board
+    return hung(boards, r)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from harness.cluster import Cluster
+from harness.cluster import Cluster, started_cluster
+from harness.fixtures import kind as kind
 from harness.paths import ROOT, TARGET
-from harness.server import KINDS, Kind, Server
+from harness.server import Kind, Server
 from runner.program import Program
 
 CONTRACT = Path(__file__).resolve().parents[1]
@@ -33,12 +34,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         clients = metafunc.config.getoption("--client") or sorted(CLIENTS)
         names = [name for client in clients for name in CLIENTS[client]["programs"]]
         metafunc.parametrize("program_name", names, scope="session")
-
-
-@pytest.fixture(scope="session", params=KINDS, ids=str)
-def kind(request: pytest.FixtureRequest) -> Kind:
-    kind: Kind = request.param
-    return kind
 
 
 @pytest.fixture(scope="session")
@@ -96,18 +91,8 @@ def program(shared_programs: Callable[[], Program]) -> Program:
 
 @pytest.fixture(scope="session")
 def cluster(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    nodes: list[Server] = []
-
-    def start(*config: str) -> Server:
-        directory = tmp_path_factory.mktemp(f"{kind}-node")
-        nodes.append(Server(kind, directory, *config))
-        return nodes[-1]
-
-    cluster = Cluster(start)
-    yield cluster
-    cluster.close()
-    for node in nodes:
-        node.kill9()
+    with started_cluster(kind, tmp_path_factory.mktemp) as cluster:
+        yield cluster
 
 
 @pytest.fixture

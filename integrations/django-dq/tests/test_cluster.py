@@ -8,24 +8,15 @@ import pytest
 
 from conftest import Program, finished, until
 from django_dq import DQBackend
-from harness.cluster import Cluster
-from harness.server import Kind, Server
+from harness.cluster import Cluster, started_cluster
+from harness.server import Kind
 from shop import tasks
 
 
 @pytest.fixture
 def cluster(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    nodes: list[Server] = []
-
-    def start(*config: str) -> Server:
-        nodes.append(Server(kind, tmp_path_factory.mktemp(f"{kind}-node"), *config))
-        return nodes[-1]
-
-    cluster = Cluster(start)
-    yield cluster
-    cluster.close()
-    for node in nodes:
-        node.kill9()
+    with started_cluster(kind, tmp_path_factory.mktemp) as cluster:
+        yield cluster
 
 
 def test_a_worker_serves_queues_on_several_nodes(

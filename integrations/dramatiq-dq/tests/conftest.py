@@ -13,32 +13,12 @@ import pytest
 from dramatiq import Worker
 
 from dramatiq_dq import DQBackend, DQBroker
-from harness.server import KINDS, Kind, Server
+from harness.fixtures import kind as kind
+from harness.fixtures import server as server
+from harness.fixtures import shared as shared
+from harness.server import Server
 
 Work = Callable[..., Worker]
-
-
-@pytest.fixture(scope="session", params=KINDS, ids=str)
-def kind(request: pytest.FixtureRequest) -> Kind:
-    kind: Kind = request.param
-    return kind
-
-
-@pytest.fixture(scope="session")
-def shared(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(
-        kind, tmp_path_factory.mktemp(kind.name), "appendonly yes", "appendfsync everysec"
-    )
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def server(shared: Server) -> Iterator[Server]:
-    with shared.client() as client:
-        client.flushall()
-    yield shared
-    assert not shared.has_died()
 
 
 @pytest.fixture

@@ -10,28 +10,18 @@ from dramatiq.results import Results
 
 from conftest import Work
 from dramatiq_dq import DQBackend, DQBroker
-from harness.cluster import Cluster
-from harness.server import Kind, Server
+from harness.cluster import started_cluster
+from harness.server import Kind
 
 QUEUES = ("one", "two", "three", "four")
 
 
 @pytest.fixture
 def client(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Iterator[redis.RedisCluster]:
-    started: list[Server] = []
-
-    def start(*config: str) -> Server:
-        started.append(Server(kind, tmp_path_factory.mktemp("node"), *config))
-        return started[-1]
-
-    try:
-        with closing(Cluster(start)) as cluster:
-            port = cluster.nodes[0].port
-            with closing(redis.RedisCluster(host="127.0.0.1", port=port)) as client:
-                yield client
-    finally:
-        for server in started:
-            server.kill9()
+    with started_cluster(kind, tmp_path_factory.mktemp) as cluster:
+        port = cluster.nodes[0].port
+        with closing(redis.RedisCluster(host="127.0.0.1", port=port)) as client:
+            yield client
 
 
 def test_actors_run_fail_and_have_results_in_a_cluster(

@@ -2,16 +2,15 @@
 
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import dramatiq_dq
 from conftest import url
 from dq_client import Queue
 from dramatiq_dq import DQBroker
+from harness.readme import send
 from harness.server import Server
 
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text()
@@ -32,15 +31,7 @@ def test_the_start_of_the_readme(server: Server, tmp_path: Path) -> None:
         text=True,
     )
     try:
-        begun = time.time()
-        sent = subprocess.run(
-            [sys.executable, "send.py"], cwd=tmp_path, capture_output=True, text=True, timeout=100
-        )
-        assert sent.stdout.splitlines() == ["cancelled: True", "result: 3"], sent.stderr
-        assert time.time() >= begun + 3
-        workers.send_signal(signal.SIGTERM)
-        told, _ = workers.communicate(timeout=60)
-        assert [line for line in told.splitlines() if line.startswith("to ")] == ["to ann"]
+        assert [line for line in send(tmp_path, workers) if line.startswith("to ")] == ["to ann"]
     finally:
         workers.kill()
         workers.wait()

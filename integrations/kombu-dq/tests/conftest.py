@@ -13,25 +13,12 @@ import kombu
 import pytest
 import redis
 
-from harness.server import KINDS, Kind, Server
+from harness.fixtures import kind as kind
+from harness.fixtures import shared as shared
+from harness.server import KINDS, Server
 from workers import Worker
 
 Start = Callable[..., Worker]
-
-
-@pytest.fixture(scope="session", params=KINDS, ids=str)
-def kind(request: pytest.FixtureRequest) -> Kind:
-    kind: Kind = request.param
-    return kind
-
-
-@pytest.fixture(scope="session")
-def shared(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(
-        kind, tmp_path_factory.mktemp(kind.name), "appendonly yes", "appendfsync everysec"
-    )
-    yield server
-    server.stop()
 
 
 @pytest.fixture

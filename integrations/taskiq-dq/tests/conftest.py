@@ -7,7 +7,7 @@ work        starts a worker: await work(broker, max_async_tasks=1)
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -15,7 +15,10 @@ from typing import Any
 import pytest
 from taskiq.receiver import Receiver
 
-from harness.server import KINDS, Kind, Server
+from harness.fixtures import kind as kind
+from harness.fixtures import server as server
+from harness.fixtures import shared as shared
+from harness.server import Server
 from taskiq_dq import DQBroker, DQResultBackend
 
 Work = Callable[..., Awaitable["Working"]]
@@ -51,29 +54,6 @@ def short_fetches(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
-
-
-@pytest.fixture(scope="session", params=KINDS, ids=str)
-def kind(request: pytest.FixtureRequest) -> Kind:
-    kind: Kind = request.param
-    return kind
-
-
-@pytest.fixture(scope="session")
-def shared(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(
-        kind, tmp_path_factory.mktemp(kind.name), "appendonly yes", "appendfsync everysec"
-    )
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def server(shared: Server) -> Iterator[Server]:
-    with shared.client() as client:
-        client.flushall()
-    yield shared
-    assert not shared.has_died()
 
 
 @pytest.fixture

@@ -1,15 +1,14 @@
 """A client of a cluster: each queue is one key, and so on one shard."""
 
 from collections.abc import AsyncIterator
-from contextlib import closing
 from typing import Any
 
 import pytest
 import redis.asyncio
 
 from conftest import Work, eventually, is_empty, result_of
-from harness.cluster import Cluster
-from harness.server import Kind, Server
+from harness.cluster import started_cluster
+from harness.server import Kind
 from taskiq_dq import DQBroker, DQResultBackend, DQScheduleSource
 
 QUEUES = ("one", "two", "three", "four")
@@ -18,20 +17,10 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def client(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Any]:
-    started: list[Server] = []
-
-    def start(*config: str) -> Server:
-        started.append(Server(kind, tmp_path_factory.mktemp("node"), *config))
-        return started[-1]
-
-    try:
-        with closing(Cluster(start)) as cluster:
-            client = redis.asyncio.RedisCluster(host="127.0.0.1", port=cluster.nodes[0].port)
-            yield client
-            await client.aclose()
-    finally:
-        for server in started:
-            server.kill9()
+    with started_cluster(kind, tmp_path_factory.mktemp) as cluster:
+        client = redis.asyncio.RedisCluster(host="127.0.0.1", port=cluster.nodes[0].port)
+        yield client
+        await client.aclose()
 
 
 async def test_tasks_run_are_scheduled_and_have_results_in_a_cluster(

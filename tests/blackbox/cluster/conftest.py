@@ -1,34 +1,17 @@
 """One cluster for each kind of server, for all tests of this folder; they run in one process."""
 
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
 
 import pytest
 
-from harness.cluster import PATIENCE_MS, Cluster
+from harness.cluster import PATIENCE_MS, Cluster, started_cluster
 from harness.consumers import Room
 from harness.server import Kind, Server
 
 
-@contextmanager
-def started_cluster(kind: Kind, paths: pytest.TempPathFactory) -> Iterator[Cluster]:
-    started: list[Server] = []
-
-    def start(*config: str) -> Server:
-        started.append(Server(kind, paths.mktemp(f"{kind}-node"), *config))
-        return started[-1]
-
-    try:
-        with closing(Cluster(start, "appendonly yes")) as cluster:
-            yield cluster
-    finally:
-        for server in started:
-            server.kill9()
-
-
 @pytest.fixture(scope="session")
 def shared_cluster(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with started_cluster(kind, tmp_path_factory) as cluster:
+    with started_cluster(kind, tmp_path_factory.mktemp, "appendonly yes") as cluster:
         yield cluster
 
 
@@ -37,7 +20,7 @@ def fresh_cluster(
     kind: Kind, tmp_path_factory: pytest.TempPathFactory, servers: list[tuple[Server, int]]
 ) -> Iterator[Cluster]:
     """For a test that leaves something behind, such as counts of INFO."""
-    with started_cluster(kind, tmp_path_factory) as cluster:
+    with started_cluster(kind, tmp_path_factory.mktemp, "appendonly yes") as cluster:
         servers += [(node, 0) for node in cluster.nodes]
         yield cluster
 

@@ -5,6 +5,7 @@ import itertools
 import socket
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import redis
@@ -13,13 +14,30 @@ from redis.cluster import ClusterNode, key_slot
 from redis.retry import Retry
 
 from harness.resp import Failure
-from harness.server import Server, claimed_port, eventually
+from harness.server import Kind, Server, claimed_port, eventually
 from harness.transcript import Session
 
 SLOTS = 16_384
 PRIMARIES = 3
 # Of what a busy machine may keep a server waiting. A test that kills a primary asks for less.
 PATIENCE_MS = 6_000
+
+
+@contextlib.contextmanager
+def started_cluster(kind: Kind, folder: Callable[[str], Path], *config: str) -> Iterator["Cluster"]:
+    """A cluster of new servers, each with a folder of its own and these lines of redis.conf."""
+    started: list[Server] = []
+
+    def start(*more: str) -> Server:
+        started.append(Server(kind, folder(f"{kind}-node"), *more))
+        return started[-1]
+
+    try:
+        with contextlib.closing(Cluster(start, *config)) as cluster:
+            yield cluster
+    finally:
+        for server in started:
+            server.kill9()
 
 
 class Cluster:
