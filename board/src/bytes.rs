@@ -78,7 +78,7 @@ pub fn excerpt(bytes: &[u8], characters_max: usize) -> String {
     excerpt
 }
 
-/// The first characters of a text that somebody wrote, on one line, with `⏎` where it had line ends:
+/// The first characters of a text that a client wrote, on one line, with `⏎` where it had line ends:
 /// to be read, not to be read back.
 pub fn line(bytes: &[u8], characters_max: usize) -> String {
     let head = bytes.get(..characters_max * 4).unwrap_or(bytes);

@@ -182,7 +182,7 @@ def test_a_file_that_can_t_be_written_is_said_at_once(boards: Callable[..., Boar
 @pytest.fixture
 def past(boards: Callable[..., Board], server: Server, tmp_path: Path, r: redis.Redis) -> Board:
     """A board that has looked at `mail` for a week: three jobs a minute, at night none, and for some
-    hours nobody looked.
+    hours it didn't look.
     """
     now = time.time()
 

@@ -51,7 +51,7 @@ def shown(raw: bytes) -> str:
 
 
 def on_a_line(raw: bytes) -> str:
-    """As lists show what somebody wrote."""
+    """As lists show what a client wrote."""
     ended = re.sub(rb"\r\n|\r|\n", " ⏎ ".encode(), raw)
     return re.sub(" +", " ", shown(ended).replace("\\\\", "\\")).strip()
 

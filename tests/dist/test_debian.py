@@ -112,7 +112,7 @@ def test_an_upgrade_keeps_changed_settings_which_only_root_reads(dist: Path, deb
     dpkg(debian, "--install", deb(dist, "dq-board"))
     settings = debian / SETTINGS
     assert stat.S_IMODE(settings.stat().st_mode) == 0o640
-    # Each setting is there, commented out, so that nothing is set unless somebody does.
+    # Each setting is there, commented out, so that nothing is set unless the administrator does.
     names = re.findall(r"^#(DQ_BOARD_\w+)=", settings.read_text(), re.MULTILINE)
     assert names == ["DQ_BOARD_REDIS", "DQ_BOARD_AUTH", "DQ_BOARD_OPTIONS"]
     assert [line for line in settings.read_text().splitlines() if line and line[0] != "#"] == []

@@ -55,7 +55,7 @@ pub struct Deaths(Mutex<VecDeque<(Name, Arc<Entry>)>>);
 #[derive(Default)]
 struct Entry {
     reading: tokio::sync::Mutex<Reading>,
-    /// What there is to show while somebody reads.
+    /// What there is to show while a reader waits.
     shown: Mutex<Option<Arc<Reasons>>>,
 }
 
@@ -133,7 +133,7 @@ impl Deaths {
         entries.iter().find(|(name, _)| **name == *queue)?.1.shown()
     }
 
-    /// Somebody has acted on them: what was read is of yesterday.
+    /// A reader has acted on them: what was read is of yesterday.
     pub fn forget(&self, queue: &[u8]) {
         self.entries().retain(|(name, _)| **name != *queue);
     }

@@ -30,7 +30,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Whether something is wrong: the others are what somebody has set, or will pass.
+    /// Whether something is wrong: the others are what an operator has set, or will pass.
     pub fn is_fault(self) -> bool {
         !matches!(
             self,

@@ -9,7 +9,7 @@ use crate::server::queue::State as JobState;
 use crate::server::search::{Filter, Needle};
 use crate::server::walk::{Mark, Order};
 
-/// More jobs than there can be: so that an address that somebody made up can be counted on.
+/// More jobs than there can be: so that an address that a reader made up can be counted on.
 const NUMBER_MAX: u64 = 1 << 48;
 /// What of a pattern or a text that is sought is told.
 const TOLD: usize = 200;
@@ -114,7 +114,7 @@ impl Choice {
     }
 }
 
-/// How far somebody has looked who goes on from page to page.
+/// How far a reader has looked who goes on from page to page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Progress {
     /// `None` at the beginning.

@@ -26,13 +26,13 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types board";
 
-/// What the log has of a name that anybody may have written: a head of a request can be large.
+/// What the log has of a name that any client may have written: a head of a request can be large.
 const LOGGED: usize = 200;
 
 /// Who asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reader {
-    /// As [`Shown`]; empty where nobody is asked for a name.
+    /// As [`Shown`]; empty where no reader is asked for a name.
     pub name: String,
     pub address: IpAddr,
 }
@@ -52,7 +52,7 @@ pub struct Guard {
     passwords: Passwords,
     /// In which a proxy says which user asks.
     user_header: Option<HeaderName>,
-    /// What anybody may do at most.
+    /// What a reader may do at most.
     verbs: Vec<Verb>,
     guesses: Guesses,
     hosts: Vec<String>,
@@ -99,7 +99,7 @@ impl Guard {
             if asked.is_from_proxy {
                 return self.named_by_proxy(header, asked);
             }
-            // Anybody could write that header: here it says nothing.
+            // Any client could write that header: here it says nothing.
             if self.auth.is_none() && self.users.is_none() {
                 let why = "only a proxy of --trusted-proxy may ask: see --user-header\n";
                 return Err(refused(StatusCode::FORBIDDEN, why));
@@ -191,7 +191,7 @@ impl Guard {
         })
     }
 
-    /// Without --writable nobody changes anything, whatever a file says.
+    /// Without --writable no reader changes anything, whatever a file says.
     fn at_most(&self, user: &User) -> Vec<Verb> {
         let is_allowed = |verb: &Verb| user.verbs.contains(verb);
         self.verbs.iter().copied().filter(is_allowed).collect()

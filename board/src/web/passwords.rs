@@ -29,7 +29,7 @@ pub struct Passwords {
     known: Mutex<HashSet<[u8; 32]>>,
     checks: Arc<Semaphore>,
     /// What names that there aren't are checked against, so that they take as long.
-    nobody: String,
+    no_user: String,
 }
 
 /// One of few: see [`Passwords::turn`].
@@ -45,7 +45,7 @@ impl Passwords {
             key: hmac::Key::new(hmac::HMAC_SHA256, &random),
             known: Mutex::default(),
             checks: Arc::new(Semaphore::new(CHECKS_MAX)),
-            nobody: hash(&random)?,
+            no_user: hash(&random)?,
         })
     }
 
@@ -61,10 +61,10 @@ impl Passwords {
 
     /// Whether a password is right; of a name that there isn't, `None`, it never is.
     ///
-    /// The turn is over when the check is: also when nobody waits for that any more, as what runs can't
+    /// The turn is over when the check is: also when the reader doesn't wait for that any more, as what runs can't
     /// be stopped.
     pub async fn check(&self, turn: Turn, hash: Option<&str>, password: &[u8]) -> bool {
-        let (tried, given) = (hash.unwrap_or(&self.nobody).to_string(), password.to_vec());
+        let (tried, given) = (hash.unwrap_or(&self.no_user).to_string(), password.to_vec());
         let check = tokio::task::spawn_blocking(move || {
             let _turn = turn;
             is_right(&tried, &given)
