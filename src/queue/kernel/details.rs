@@ -172,13 +172,7 @@ impl Details {
 
     /// The job's main line.
     pub fn main_line(&self, policy: &Policy) -> MainLine {
-        match self.mark.stage() {
-            Stage::Dead => MainLine::Dead,
-            Stage::Done => MainLine::Done,
-            Stage::Held => MainLine::Held,
-            Stage::Waiting | Stage::Leased if self.mark.0 & DYING_BIT != 0 => MainLine::Dying,
-            Stage::Waiting | Stage::Leased => MainLine::Lane(policy.priority),
-        }
+        MainLine::of(self.mark.stage(), self.mark.0 & DYING_BIT != 0, policy)
     }
 
     /// Its bucket in the line of jobs that expire, if it is in that line.

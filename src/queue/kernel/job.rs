@@ -5,6 +5,7 @@ use crate::queue::memory::defrag::Defragmenter;
 use crate::queue::memory::index::{Link, Linked};
 use crate::queue::memory::interned::NUMBERS_MAX;
 use crate::queue::memory::slab::Slot;
+use crate::queue::value::fate::{Fate, Why};
 use crate::queue::value::ids::Id;
 use crate::queue::value::policy::{Policy, PolicyNumber};
 use crate::queue::value::recurrence::{RunState, ScheduleView};
@@ -64,33 +65,20 @@ impl<'a> JobView<'a> {
         }
     }
 
+    /// What becomes of it, if no command changes it.
+    fn fate(&self) -> Fate {
+        let next_run = self.next_run().map(|(due, _)| due);
+        Fate::of(&self.policy, self.time, &self.progress, next_run)
+    }
+
     /// Its state at `now`.
     pub fn state(&self, now: Time) -> State {
-        match self.progress.stage {
-            Stage::Done => State::Done,
-            Stage::Dead => State::Dead,
-            _ if self.death().is_some_and(|(time, _)| time <= now) => State::Dead,
-            Stage::Held => State::Held,
-            Stage::Leased if self.time > now => State::Reserved,
-            Stage::Waiting | Stage::Leased if self.due() > now => State::Delayed,
-            Stage::Waiting | Stage::Leased => State::Ready,
-        }
+        self.fate().state(now)
     }
 
     /// From when on the job may be handed out, if no command changes it before.
     pub fn due(&self) -> Time {
-        if let Some((due, _)) = self.next_run() {
-            return due;
-        }
-        let Progress { stage, attempt, lease, .. } = self.progress;
-        match (stage, lease) {
-            (Stage::Leased, Some(lease)) => {
-                self.time.saturating_add(self.policy.backoff.after(attempt, lease))
-            }
-            (Stage::Waiting | Stage::Leased | Stage::Dead | Stage::Done | Stage::Held, _) => {
-                self.time
-            }
-        }
+        self.fate().due
     }
 
     /// What came of the job by `now`: its state; and the result of a done job, the reason of a dead
@@ -107,38 +95,31 @@ impl<'a> JobView<'a> {
 
     /// When the job dies, or died, if no command changes it before.
     pub fn dies_at(&self) -> Option<Time> {
-        self.death().map(|(time, _)| time)
+        self.fate().death.map(|(time, _)| time)
     }
 
     /// When the job dies, or died, if no command changes it before; and the reason.
     fn death(&self) -> Option<(Time, Option<&'a [u8]>)> {
-        let of_expiry = self.progress.expires_at.map(|time| (time, Some(REASON_EXPIRED)));
-        let of_lateness = || self.policy.late_at(self.due()).map(|time| (time, Some(REASON_LATE)));
-        let first = |one: Option<(Time, _)>, other| {
-            one.into_iter().chain(other).min_by_key(|(time, _)| *time)
+        let (time, why) = self.fate().death?;
+        let reason = match why {
+            Why::Expired => Some(REASON_EXPIRED),
+            Why::Late => Some(REASON_LATE),
+            Why::LastAttempt => Some(REASON_NO_ATTEMPTS_LEFT),
+            Why::Command if self.is_at_its_last_attempt() => {
+                self.reason.or(Some(REASON_NO_ATTEMPTS_LEFT))
+            }
+            Why::Command => self.reason,
         };
-        match self.progress.stage {
-            Stage::Done => None,
-            Stage::Held => of_expiry,
-            Stage::Dead => {
-                let of_attempts = self.is_at_its_last_attempt().then_some(REASON_NO_ATTEMPTS_LEFT);
-                Some((self.time, self.reason.or(of_attempts)))
-            }
-            Stage::Waiting => first(of_expiry, of_lateness()),
-            Stage::Leased if self.next_run().is_some() => of_expiry,
-            Stage::Leased if self.is_at_its_last_attempt() => {
-                first(Some((self.time, Some(REASON_NO_ATTEMPTS_LEFT))), of_expiry)
-            }
-            Stage::Leased => first(of_expiry, of_lateness()),
-        }
+        Some((time, reason))
     }
 
     /// Since when the job is ready, dead or done at `now`. The time of ADD in the other states.
     pub fn since(&self, now: Time) -> Time {
-        match self.state(now) {
-            State::Ready => self.due(),
+        let fate = self.fate();
+        match fate.state(now) {
+            State::Ready => fate.due,
             State::Done => self.time.saturating_sub(self.policy.keep),
-            State::Dead => self.death().map_or(self.time, |(time, _)| time),
+            State::Dead => fate.death.map_or(self.time, |(time, _)| time),
             State::Delayed | State::Reserved | State::Held => self.created,
         }
     }

@@ -15,6 +15,7 @@ use crate::queue::lines::window::{Window, Windows};
 use crate::queue::memory::defrag::Defragmenter;
 use crate::queue::memory::interned::Interned;
 use crate::queue::memory::slab::{Slab, Slot};
+use crate::queue::value::fate::Fate;
 use crate::queue::value::ids::{Id, Lease};
 use crate::queue::value::policy::Policy;
 use crate::queue::value::recurrence::{Recurrence, RunState, ScheduleView};
@@ -131,7 +132,7 @@ impl Store {
             Some(details) => {
                 let next_run =
                     details.schedule().and_then(|schedule| self.next_run(slot, schedule));
-                Placement::of(terms, details.time, &details.progress(), next_run)
+                Placement::of(terms, &Fate::of(terms, details.time, &details.progress(), next_run))
             }
             // Only the line knows the time of a job without details, and no caller needs it here.
             None => Placement::waiting(terms, Time::ZERO),
@@ -213,7 +214,7 @@ impl Store {
         let mut placement = if is_plain {
             Placement::waiting(terms, time)
         } else {
-            Placement::of(terms, time, progress, next_run)
+            Placement::of(terms, &Fate::of(terms, time, progress, next_run))
         };
         placement.main_line = terms.main_line(placement.main_line);
         if !is_plain || extras.is_some() {

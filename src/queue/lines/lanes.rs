@@ -33,6 +33,8 @@ use crate::queue::lines::buckets::steps::Steps;
 use crate::queue::lines::buckets::walk::Start;
 use crate::queue::memory::defrag::Defragmenter;
 use crate::queue::memory::slab::Slot;
+use crate::queue::value::policy::Policy;
+use crate::queue::value::state::Stage;
 use crate::queue::value::time::Time;
 use held::HeldLines;
 
@@ -54,6 +56,18 @@ pub enum MainLine {
 }
 
 impl MainLine {
+    /// The line of a job without a group. `dies_undelivered`: it dies before it would be handed out.
+    #[inline]
+    pub fn of(stage: Stage, dies_undelivered: bool, policy: &Policy) -> MainLine {
+        match stage {
+            Stage::Waiting | Stage::Leased if dies_undelivered => MainLine::Dying,
+            Stage::Waiting | Stage::Leased => MainLine::Lane(policy.priority),
+            Stage::Dead => MainLine::Dead,
+            Stage::Done => MainLine::Done,
+            Stage::Held => MainLine::Held,
+        }
+    }
+
     /// Whether a job in this line becomes ready.
     pub fn is_lane(self) -> bool {
         matches!(self, MainLine::Lane(_) | MainLine::Grouped(_))

@@ -1,10 +1,11 @@
-//! The lines of a job: they follow from its policy, its stored time and its progress.
+//! The lines of a job: they follow from its fate.
 
 use super::entry::EntryKind;
 use super::lanes::MainLine;
 use super::window::Window;
+use crate::queue::value::fate::Fate;
 use crate::queue::value::policy::Policy;
-use crate::queue::value::state::{Progress, Stage};
+use crate::queue::value::state::Stage;
 use crate::queue::value::time::Time;
 
 /// The lines of a job, and its time in each.
@@ -23,7 +24,11 @@ pub struct Placement {
 impl Placement {
     /// The placement of a job that was never delivered, doesn't expire and can't be late.
     pub fn waiting(policy: &Policy, time: Time) -> Placement {
-        let main_line = MainLine::Lane(policy.priority);
+        Placement::in_one_line(MainLine::Lane(policy.priority), time)
+    }
+
+    /// It is in its main line alone, and in the state that this line is searched for at all times.
+    fn in_one_line(main_line: MainLine, time: Time) -> Placement {
         Placement {
             main_line,
             time,
@@ -34,70 +39,35 @@ impl Placement {
         }
     }
 
-    /// The placement of a job with this policy and progress, whose stored time is `time`.
-    /// `next_run` is set for a job that a schedule brings back instead of letting it die.
-    pub fn of(
-        policy: &Policy,
-        time: Time,
-        progress: &Progress,
-        next_run: Option<Time>,
-    ) -> Placement {
-        let alone = |main_line, opens| {
-            let window = Window { opens, closes: Time::MAX };
-            Placement {
-                main_line,
-                time,
-                kind: EntryKind::Waiting,
-                window,
-                expiry: None,
-                lease_end: None,
-            }
+    /// The placement of a job with this policy and fate.
+    pub fn of(policy: &Policy, fate: &Fate) -> Placement {
+        let dies_undelivered = fate.dies_undelivered();
+        let main_line = MainLine::of(fate.stage(), dies_undelivered.is_some(), policy);
+        // When it leaves its main line, or came into it. A job that dies first never becomes ready.
+        let time = dies_undelivered.unwrap_or(fate.due);
+        // A death after it is due finds it in its lane. There it stays: its window closes, and the
+        // side line of jobs that expire has the time.
+        let expiry = match fate.stage() {
+            Stage::Waiting | Stage::Leased if dies_undelivered.is_some() => None,
+            Stage::Waiting | Stage::Leased | Stage::Held => fate.death.map(|(time, _)| time),
+            Stage::Dead | Stage::Done => None,
         };
-        let (lease_end, due, is_last) = match progress.stage {
-            Stage::Dead => return alone(MainLine::Dead, Time::ZERO),
-            Stage::Done => return alone(MainLine::Done, time.saturating_sub(policy.keep)),
-            Stage::Held => {
-                let closes = progress.expires_at.unwrap_or(Time::MAX);
-                return Placement {
-                    window: Window { opens: Time::ZERO, closes },
-                    expiry: progress.expires_at,
-                    ..alone(MainLine::Held, Time::ZERO)
-                };
+        let (kind, opens, lease_end) = match fate.lease_end {
+            // It is reserved, and then waits for its backoff or its next run: the side line of
+            // leases has the time at which it stops being reserved and begins to be delayed.
+            Some(end) if end < time => (EntryKind::LeasedAtFirst, end, Some(end)),
+            // It is reserved until it is ready, or dead.
+            Some(_) => (EntryKind::Leased, time, None),
+            // It is done since it was finished, and is kept until `time`.
+            None if fate.stage() == Stage::Done => {
+                (EntryKind::Waiting, time.saturating_sub(policy.keep), None)
             }
-            Stage::Waiting => (None, time, false),
-            Stage::Leased if next_run.is_some() && policy.attempts.end_with(progress.attempt) => {
-                (Some(time), next_run.map_or(time, |due| due.max(time)), false)
-            }
-            Stage::Leased => {
-                let wait =
-                    policy.backoff.after(progress.attempt, progress.lease.unwrap_or_default());
-                (Some(time), time.saturating_add(wait), policy.attempts.end_with(progress.attempt))
-            }
+            None => (EntryKind::Waiting, Time::ZERO, None),
         };
-        let death = match (is_last, progress.expires_at) {
-            (true, expiry) => Some(expiry.map_or(time, |expiry| expiry.min(time))),
-            (false, Some(expiry)) if expiry <= due => Some(expiry),
-            (false, _) => None,
-        };
-        let until = death.unwrap_or(due);
-        let (kind, opens) = match lease_end {
-            None => (EntryKind::Waiting, Time::ZERO),
-            Some(end) if end < until => (EntryKind::LeasedAtFirst, end),
-            Some(_) => (EntryKind::Leased, until),
-        };
-        let late_at = policy.late_at(due).into_iter();
-        let expiry = late_at.chain(progress.expires_at).min().filter(|_| death.is_none());
-        Placement {
-            main_line: if death.is_some() {
-                MainLine::Dying
-            } else {
-                MainLine::Lane(policy.priority)
-            },
-            time: until,
-            kind,
-            window: Window { opens, closes: expiry.unwrap_or(Time::MAX) },
-            expiry,
-            lease_end: lease_end.filter(|_| kind == EntryKind::LeasedAtFirst),
-        }
+        let window = Window { opens, closes: expiry.unwrap_or(Time::MAX) };
+        Placement { kind, window, expiry, lease_end, ..Placement::in_one_line(main_line, time) }
     }
 }
+
+#[cfg(test)]
+mod tests;

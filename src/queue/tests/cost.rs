@@ -6,6 +6,7 @@ use super::*;
 use crate::queue::kernel::details::JobSchedule;
 use crate::queue::kernel::details::RareDetails;
 use crate::queue::lines::placement::Placement;
+use crate::queue::value::fate::Fate;
 
 #[test]
 fn memory_of_details_is_counted_to_the_byte() {
@@ -39,7 +40,10 @@ fn a_lease_behind_which_nothing_waits_stands_in_one_line() {
         Policy { backoff: Backoff { base: span(5), max: span(5) }, ..Policy::plain(span(10)) };
     let progress = Progress { stage: Stage::Leased, attempt: 1, ..Progress::default() };
     let lines = |policy, expires_at| {
-        let placement = Placement::of(&policy, at(10), &Progress { expires_at, ..progress }, None);
+        let placement = Placement::of(
+            &policy,
+            &Fate::of(&policy, at(10), &Progress { expires_at, ..progress }, None),
+        );
         (placement.expiry.is_some(), placement.lease_end.is_some())
     };
     assert_eq!(lines(Policy::plain(span(10)), None), (false, false));

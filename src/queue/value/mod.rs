@@ -1,6 +1,7 @@
 //! What is said and told: values that know nothing of a queue.
 
 pub mod due;
+pub mod fate;
 pub mod glob;
 pub mod ids;
 pub mod policy;
