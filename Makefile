@@ -33,7 +33,7 @@ FRAMEWORKS ?= $(shell cat integrations/frameworks.txt)
 .PHONY: help setup build run docs contract test test-core test-blackbox test-long test-newest turns race simulate test-cluster soak soak-faults \
 	fuzz memcheck asan mutants \
 	board build-board test-board test-clients test-kombu test-frameworks test-guides test-celery screenshots dist test-dist test-install test-all lint \
-	bench-core bench bench-flows bench-clients bench-instructions bench-shards bench-docs release clean
+	bench bench-flows bench-clients bench-instructions bench-shards bench-docs release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -219,10 +219,6 @@ test-install: ## install what `make dist` made on a bare Debian and Ubuntu, by t
 
 test-all: ## run all tests, with a browser, Celery and the packages; say what can't be (ARGS="board dist" for parts)
 	@scripts/test_all.sh $(ARGS)
-
-bench-core: ## measure the structures of the core beside others
-	@scripts/setup.sh build
-	cargo bench
 
 bench: build ## measure whole servers, DQ beside others: half an hour (ARGS="--quick", "--only life,dq,lua")
 	@scripts/setup.sh bench

@@ -21,7 +21,7 @@ make_tree() {
   local name=$1
   rm -rf "$tree"
   mkdir -p "$tree"
-  git ls-files -z -- src tests benches Cargo.toml Cargo.lock README.md | xargs -0 cp --parents --target-directory "$tree"
+  git ls-files -z -- src tests Cargo.toml Cargo.lock README.md | xargs -0 cp --parents --target-directory "$tree"
   [[ $name == none ]] && return
   # The copy lies in a repository, to which it doesn't belong.
   GIT_CEILING_DIRECTORIES=$root/target/faults git -C "$tree" apply "$root/tests/faults/$name.patch"

@@ -81,7 +81,7 @@ make_core() {
 
 make_services() {
   begin_tree
-  cp -R src benches Cargo.toml Cargo.lock README.md "$tree"
+  cp -R src Cargo.toml Cargo.lock README.md "$tree"
   optimize_dependencies
 }
 
