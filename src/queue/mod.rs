@@ -31,7 +31,7 @@
 //! | `kernel/` | what a queue consists of; how a job gets its place; the one way to change a queue |
 //! | `record/` | what is in files and in a rewritten AOF |
 //! | `operation/` | what commands and the timer do, one operation each |
-//! | `look/` | reading a queue |
+//! | `look/` | pages, scans and forecasts, which change nothing |
 
 #![forbid(unsafe_code)]
 

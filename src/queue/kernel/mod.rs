@@ -21,4 +21,5 @@ pub mod store;
 pub mod terms;
 pub mod totals;
 pub mod transition;
+pub mod view;
 pub mod watch;

@@ -18,9 +18,4 @@ impl Queue {
     pub fn group(&self, name: Id) -> Option<GroupView<'_>> {
         self.groups.as_ref()?.look_up(name, self.horizon())
     }
-
-    /// How many groups have jobs, or a state that must be kept.
-    pub fn groups_len(&self) -> usize {
-        self.groups.as_ref().map_or(0, |groups| groups.len())
-    }
 }

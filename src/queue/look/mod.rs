@@ -1,4 +1,5 @@
-//! Reading a queue, which changes nothing.
+//! Pages, scans and forecasts of a queue, which change nothing. What other rooms read is in
+//! `kernel/view.rs`.
 
 pub mod dependencies;
 pub mod forecast;
