@@ -46,13 +46,17 @@ pub fn commit<H: Host, O: Announced>(
     log_as: LogForm,
 ) -> O::Outcome {
     let mut circumstances = *circumstances;
+    // A key may have held another queue before: its lease numbers must not be given out again.
     if O::GIVES_LEASES {
         circumstances.lease_floor =
             host.with(|state| state.leases.floor_for(value, circumstances.now));
     }
+    // The log says what differs from the state before, so that is kept.
     let before = *value.queue.log_state();
+    // Answers about cron expressions are logged, too: a replica asks no calendar.
     let mut recording_calendar = RecordingCalendar::new(host);
     let outcome = value.queue.apply_by(&circumstances, operation, &mut recording_calendar);
+    // Nothing has changed: the log, WATCH and listeners hear nothing.
     if !outcome.has_changed() {
         return outcome;
     }
@@ -71,6 +75,7 @@ pub fn commit<H: Host, O: Announced>(
             }
         });
     }
+    // The queue is in its new state and the log has it. Now events may say so.
     let announcement = O::announce(&outcome);
     notify::count(&announcement);
     notify::tell(host, key, &mut value.queue, Some(&announcement));

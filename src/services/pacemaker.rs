@@ -76,7 +76,8 @@ pub fn on_loading<H: Host>(host: H, is_loading: bool) {
     }
 }
 
-/// How many queues have a hint, and what the timer did.
+/// A run of the timer, under its budget: advances the queues that have something to do now, and serves
+/// clients that wait. Arms the timer for its next run. Returns how long the run took, if work is left.
 pub fn on_alarm<H: Host>(host: H, is_primary: bool) -> Option<Duration> {
     host.with(|state| state.alarm = None);
     if !is_primary {
@@ -93,11 +94,15 @@ pub fn on_alarm<H: Host>(host: H, is_primary: bool) -> Option<Duration> {
         waiting::serve_all_soon(host);
     }
     let slice = TimeSlice::begin(host);
+    // Clients first: those that wait for what a job or a lease came to; and, where the last run left
+    // work, those that wait for jobs get half of the budget before more queues are advanced.
     waiting::look_on(host, &slice);
     if host.with(|state| state.is_behind) {
         waiting::run_slice_for_waiting(host, &slice.half());
     }
     advance_due_queues(host, &slice);
+    // Queues that left their key, clients left over from above, and the slow walk over all keys get
+    // what is left of the budget.
     let has_more_moved = moved::run_slice(host, &slice);
     let served = waiting::run_slice(host, &slice);
     let again = sweep::run_slice(host, &slice).into_iter().chain(served).min();
@@ -141,10 +146,13 @@ fn look_after<H: Host>(
 ) -> Option<Time> {
     let now = time_for(&value.queue, host.wall_clock());
     value.queue.advance(now);
+    // What time did is an event, though nothing is logged.
     notify::tell(host, key, &mut value.queue, None);
+    // Clients that watch jobs of this queue; the rest of them in the next turn.
     if !watching::tell_due(host, key, value, now, slice) {
         watching::look_soon(host, key.database(), key.name());
     }
+    // What is logged: only where this server may write, so not on a replica or while it is paused.
     let may_change = access == Access::Write;
     if may_change {
         settle::while_in_slice(host, key, value, slice);
@@ -156,6 +164,7 @@ fn look_after<H: Host>(
         waiting::serve_soon(host, key.database(), key.name());
     }
     let sink_again = sink::pour(host, key, value, slice, now);
+    // All of this has moved the next time at which there is something to do, so it is found last.
     let next = value.queue.find_wake_at().into_iter().chain(watching::next_look(host, key)).min();
     let next = next.map(|next| match access {
         Access::Write => next,

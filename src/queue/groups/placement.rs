@@ -194,6 +194,7 @@ impl Groups {
     /// no entry.
     fn reindex_from(&mut self, number: GroupNumber, from: usize, by: (Time, u64)) -> Option<Time> {
         let group = self.table.slab.get(number)?;
+        // `indexed`: so many lines, from the best priority on, may have a seat now.
         let (len, indexed) = (group.members.len(), group.indexed);
         let line = |groups: &Groups, at| groups.table.slab.get(number)?.members.get(at).copied();
         let (mut first, mut end) = (None, len);
@@ -201,10 +202,13 @@ impl Groups {
             let member = line(self, at)?;
             first = first.into_iter().chain(self.reindex_member(member, by)).min();
             if self.shadows(member) {
+                // Its job stays ready until it is taken. Lines of a worse priority get a seat
+                // when this one changes, not before.
                 end = at + 1;
                 break;
             }
         }
+        // Lines that had a seat, and stand in the shadow now.
         for at in end..indexed {
             let member = line(self, at)?;
             self.unseat(member);

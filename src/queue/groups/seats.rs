@@ -227,10 +227,14 @@ impl Seats {
         (round, began): (u64, Time),
         find: &mut impl FnMut(Slot) -> Result<T, NothingReady>,
     ) -> Option<Candidate<T>> {
+        // What an earlier search learned of the front counts only while the time is one for which it
+        // holds; else this search begins at the first run.
         let mut over =
             Some(self.over.get()).filter(|over| over.holds.holds(now)).unwrap_or_default();
+        // Whether all runs so far were finished: only then does the note grow.
         let mut is_in_front = true;
         let runs = self.runs.iter().skip(over.runs);
+        // A group that opened after the round had begun waits for the next one.
         let last = now.min(began);
         for run in runs.take_while(|run| run.first.0 <= last) {
             if !run.is_over(now, round) {
@@ -239,6 +243,7 @@ impl Seats {
                     return Some(met);
                 }
             }
+            // The search itself may have found out that the run is finished.
             is_in_front &= run.is_over(now, round);
             if is_in_front {
                 over = FinishedRuns { runs: over.runs + 1, holds: over.holds.and(run.holds.get()) };

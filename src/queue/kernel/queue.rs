@@ -213,7 +213,10 @@ impl Queue {
         let Placement { main_line, time, kind, window, expiry, lease_end } = *placement;
         let horizon = self.lanes.horizon();
         let in_lane = main_line.is_lane();
+        // A job that comes to a lane at a time that has passed is ready now.
         self.ledger.tell(in_lane && time <= horizon, main_line == MainLine::Dead);
+        // When the timer has something to do about it: it becomes ready, its lease ends, it dies, or
+        // it has been kept for long enough.
         self.ledger.wake_by(match main_line {
             MainLine::Lane(_) | MainLine::Grouped(_) | MainLine::Dying if time > horizon => {
                 lease_end.unwrap_or(time)
@@ -225,6 +228,7 @@ impl Queue {
             MainLine::Done => time,
             MainLine::Held => Time::MAX,
         });
+        // Ready, but the rate may let it go only later: then the timer must come for it.
         if in_lane && time <= horizon {
             self.expect_next_by_rate();
         }

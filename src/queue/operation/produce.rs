@@ -193,11 +193,14 @@ impl Add<'_> {
         if let Some(new) = &self.schedule {
             return self.schedule(queue, now, (id, found), new, calendar);
         }
+        // A finished job whose KEEP is over is still stored until the timer removes it. Its id is free
+        // from that time on, so that the outcome doesn't depend on the timer.
         let is_gone = found.slot.is_some_and(|slot| queue.store.was_kept_until(slot, now));
         let is_taken = found.slot.is_some() && !is_gone;
         if let (true, Some(left)) = (is_taken, self.if_taken.leaves()) {
             return left;
         }
+        // A job that replaces another takes its room.
         if found.slot.is_none() && queue.is_full() {
             return Added::Full;
         }
@@ -206,6 +209,7 @@ impl Add<'_> {
         }
         let due = self.due.counted_from(now);
         let policy = self.policy(queue);
+        // Most jobs have nothing but a time: no details, no group, one line.
         let is_simple = policy.ttl.is_zero() && policy.late.is_zero() && self.group.is_none();
         if is_simple && naming == Naming::Given && found.slot.is_none() {
             let slot = queue.put_plain(id, self.body, due, policy, found);

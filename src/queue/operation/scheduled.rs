@@ -102,17 +102,20 @@ impl Add<'_> {
         calendar: &mut dyn Calendar,
     ) -> Option<Added> {
         let stored = queue.view(slot).filter(|job| job.progress.stage != Stage::Done)?;
+        // What time has done so far is written down first: another rule must not undo it.
         let before = stored.resolved_at(now);
         let same = before.schedule.filter(|old| rule.is_as(old.rule, &old.run_state, starts));
         let run_state = match same {
             Some(old) => round_under(rule, old, &before, now, calendar),
             None => run_state_instead(rule, starts, &before, now, calendar),
         };
+        // It waits, and the schedule has no time for it any more.
         let Some(run_state) = run_state else {
             queue.discard(slot);
             queue.ledger.count(|totals| &mut totals.deleted, 1);
             return Some(Added::Over { was_there: true });
         };
+        // The job is put in again under its id, so what it has is copied out of the store.
         let (id, reason) = (before.id.bytes().to_vec(), before.reason.map(<[u8]>::to_vec));
         let reason_stored = stored.reason.map(<[u8]>::to_vec);
         let [note, note_stored, result] =
@@ -121,6 +124,8 @@ impl Add<'_> {
         job.reason = reason.as_deref();
         job.tally = before.tally;
         (job.note, job.result) = (note.as_deref(), result.as_deref());
+        // Only a job that waits under another schedule gets a new time. One that is worked on, or
+        // waits under the same schedule, keeps its own.
         let is_rearmed =
             same.is_none() && matches!(before.progress.stage, Stage::Waiting | Stage::Held);
         if !is_rearmed {
@@ -129,6 +134,7 @@ impl Add<'_> {
         }
         let texts = (reason_stored.as_deref(), note_stored.as_deref());
         job = with_the_lease_of(&stored, texts, job, now);
+        // A service that starts says the same again: nothing changes, nothing is logged.
         if job == stored {
             return Some(Added::Unchanged { slot });
         }

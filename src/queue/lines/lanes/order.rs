@@ -60,12 +60,14 @@ impl Lanes {
         let now = self.horizon;
         let lines = begun(self.lines_of(state), state, begin);
         match state {
+            // Priority by priority, each by time.
             State::Ready => {
                 let until = since.min(now);
                 let open =
                     move |line: LineFrom<'s>| line.jobs.open_up_to(line.start, until, now, windows);
                 Box::new(lines.flat_map(open).map(|(_, slot)| slot))
             }
+            // All lines together, by the time at which they become ready, or die instead.
             State::Delayed => merged(
                 lines.map(|line| boxed(line.jobs.open_after(line.start, now, windows))).collect(),
             ),
@@ -83,6 +85,8 @@ impl Lanes {
             }
             State::Dead => {
                 let died = |line: LineFrom<'s>| {
+                    // What a command made dead is dead at all times, also before its stored time
+                    // (the clock was set back). What dies by time is dead from that time on.
                     let is_for_ever = line.place == LinePlace::MainLine(MainLine::Dead);
                     let until = if is_for_ever { since } else { since.min(now) };
                     let jobs = line.jobs.iter_from(line.start).map(|(time, slot, _)| (time, slot));
@@ -95,6 +99,7 @@ impl Lanes {
                     move |line: LineFrom<'s>| line.jobs.open_up_to(line.start, since, now, windows);
                 Box::new(lines.flat_map(held).map(|(_, slot)| slot))
             }
+            // Stored by the time until which they are kept; the window opened when they were done.
             State::Done => {
                 let kept = move |line: LineFrom<'s>| {
                     line.jobs.open_up_to(line.start, Time::MAX, since, windows)
