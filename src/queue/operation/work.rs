@@ -286,7 +286,7 @@ impl Queue {
         self.store.details_of(slot).is_some_and(|details| details.time > now)
     }
 
-    /// As `held`; a job that has expired can't be brought back.
+    /// As `claimed`; a job that has expired can't be brought back.
     pub(super) fn claimed_alive(&self, now: Time, claim: &Claim) -> Option<Slot> {
         let slot = self.claimed(claim)?;
         let expires_at = self.store.progress(slot).expires_at;

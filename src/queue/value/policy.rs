@@ -1,5 +1,4 @@
-//! What a job was told at ADD about how it is to be handed out, shared by all jobs that were told
-//! the same.
+//! The policy of a job: the options of its ADD, shared by all jobs with the same.
 //!
 //! A queue's jobs have one or a few policies; each is kept once, and a job carries its number. So
 //! an option costs the jobs that use it, not the others.
@@ -121,7 +120,8 @@ impl Attempts {
     }
 }
 
-/// The number of a shared policy, with the group of the job: see [`super::terms`].
+/// The number of a shared policy, with the group of the job: see
+/// [`Terms`](crate::queue::kernel::terms::Terms).
 pub type PolicyNumber = Slot;
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
-//! What happened to a job on its way, for those who look at it. Nothing depends on it.
+//! How often a job timed out, was released, buried and kicked, for readers. Nothing depends on it.
 //!
-//! A lease runs out by time alone, so that isn't written when it happens: it is added when the job
-//! gets another place, and whoever looks before adds it for himself ([`super::JobView::tally_at`]).
+//! A lease runs out by time alone, so nothing is written when it does. It is counted when the job
+//! gets another place; a reader before that adds it to what is stored
+//! ([`JobView::tally_at`](crate::queue::JobView::tally_at)).
 
 use serde::{Deserialize, Serialize};
 
-/// How often a job had what happen to it since it was added; each up to [`u16::MAX`], where it
-/// stops.
+/// Counts since the job was added. Each stops at [`u16::MAX`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// A lease ran out.
