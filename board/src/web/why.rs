@@ -81,7 +81,7 @@ impl Why {
             Cause::Concurrency => {
                 strong { "All " (words::number(settings.concurrency)) " places of CONCURRENCY are taken" }
                 (self.held_by(queue, info))
-                ". The next job may go when one of these is finished, or when its lease ends"
+                ". The next job may go when " (to_end(info))
                 @if until.is_some() { ", " (at(until)) } "."
             },
             Cause::Rate => {
@@ -151,6 +151,17 @@ impl Why {
                 ". "
             }
             a href=(groups::page_link(queue, 0)) { "Groups" }
+        }
+    }
+}
+
+/// What has to end before a place of CONCURRENCY is free: of a limit that was lowered, several jobs.
+fn to_end(info: &Info) -> String {
+    match info.counts.reserved.saturating_sub(info.settings.concurrency) {
+        0 => "one of these is finished, or when its lease ends".into(),
+        over => {
+            let many = words::number(over.saturating_add(1));
+            format!("{many} of these are finished, or when their leases end")
         }
     }
 }
@@ -329,6 +340,12 @@ mod tests {
             these is finished, or when its lease ends. "
         );
         assert!(line(&info, Some(2.0)).starts_with("2.0 jobs a second go to workers. All 2 places"));
+        // CONCURRENCY was lowered below what is reserved: more than one of these has to end first.
+        info.counts.reserved = 4;
+        assert!(line(&info, None).contains(
+            "The next job may go when 3 of these are finished, or when their leases end. "
+        ));
+        info.counts.reserved = 2;
         info.settings.concurrency = 0;
         info.oldest_ready_ms = Some(3_000);
         assert_eq!(line(&info, None), "2 jobs ready for a worker, the oldest for 3 s. ");
