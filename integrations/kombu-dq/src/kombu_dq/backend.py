@@ -15,12 +15,13 @@ from celery import states
 from celery.backends import redis as redis_backend
 from celery.backends.asynchronous import BaseResultConsumer
 from celery.backends.base import Backend
-from celery.exceptions import BackendStoreError, TimeoutError
+from celery.exceptions import TimeoutError
 from kombu.utils.encoding import bytes_to_str
 from redis.exceptions import ResponseError
 
 from kombu_dq import chords
-from kombu_dq.wire import fields, in_one_go, in_one_transaction, plain_errors
+from kombu_dq.too_large import ResultTooLarge, shortened
+from kombu_dq.wire import fields, in_one_go, in_one_transaction, is_too_large, plain_errors
 
 #: The queue of the results.
 RESULTS_KEY = "celery.results"
@@ -118,6 +119,8 @@ class DQBackend(redis_backend.RedisBackend):
 
     def _params_from_url(self, url: str, defaults: dict[str, Any]) -> Any:
         scheme, colon, rest = url.partition("://")
+        if scheme == "dqs":  # as with the broker
+            defaults = {"ssl_cert_reqs": "required"} | defaults
         return super()._params_from_url(SCHEMES.get(scheme, "redis") + colon + rest, defaults)
 
     def _add_global_keyprefix(self) -> None:
@@ -138,7 +141,7 @@ class DQBackend(redis_backend.RedisBackend):
             replies = in_one_go(
                 self.client, [("DQ.GET", self.results_key, name) for name in open_names]
             )
-        found = dict(zip(open_names, map(_state_of, replies), strict=True))
+            found = dict(zip(open_names, map(_state_of, replies), strict=True))
         return [
             found[name] if value is None else value
             for name, value in zip(names, values, strict=True)
@@ -150,10 +153,13 @@ class DQBackend(redis_backend.RedisBackend):
             replies = in_one_go(
                 self.client, [("DQ.RESULT", self.results_key, name) for name in names]
             )
-        return [_result_in(reply) for reply in replies]
+            return [_result_in(reply) for reply in replies]
 
     def await_result(self, name: str, seconds: float) -> Any:
         """The result, when there is one within that time; else None."""
+        socket_timeout_s = self.connparams.get("socket_timeout")
+        if socket_timeout_s:  # the reply to a wait comes at its end
+            seconds = min(seconds, socket_timeout_s / 2)
         ms = max(1, round(seconds * 1000))
         with plain_errors():
             self.client.execute_command(*self._pending(name), "NX")
@@ -188,9 +194,28 @@ class DQBackend(redis_backend.RedisBackend):
             with plain_errors():
                 in_one_transaction(self.client, commands)
         except ResponseError as error:
-            if "dq.max-body-bytes" in str(error):
-                raise BackendStoreError(f"the result is too large: {error}") from error
+            if is_too_large(error):
+                raise ResultTooLarge(f"the result is too large: {error}") from error
             raise
+
+    def store_result(
+        self,
+        task_id: Any,
+        result: Any,
+        state: Any,
+        traceback: Any = None,
+        request: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """A failure whose message is too large is stored as one that says so."""
+        words = (traceback, request)
+        try:
+            return super().store_result(task_id, result, state, *words, **kwargs)
+        except ResultTooLarge as error:
+            if not isinstance(result, BaseException):
+                raise
+            shorter = shortened(result, error)
+            return super().store_result(task_id, shorter, state, None, request, **kwargs)
 
     def delete(self, key: Any) -> None:
         with plain_errors():
