@@ -59,11 +59,16 @@ def later(condition: Callable[[], Any], within_s: float = 20) -> Any:
 
 @pytest.mark.parametrize("retries", [None, "the library's"])
 def test_what_is_taken_after_an_outage_is_kept(
-    queue: Make, address: Address, retries: str | None
+    queue: Make, address: Address, retries: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where the client library sends the call again by itself, and its first attempt was long
-    ago when the answer comes.
+    ago when the answer comes. No renewal hides it: these may be in a pause.
     """
+
+    async def idle(*_: Any) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(serving.renewing, "keep", idle)
     from redis.backoff import ConstantBackoff
     from redis.retry import Retry
 
