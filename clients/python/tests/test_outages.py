@@ -94,6 +94,7 @@ def test_what_is_taken_after_an_outage_is_kept(
             time.sleep(1.8)  # longer than a lease
             address.lead_to(int(client_port(q)))
             later(lambda: q.len("done") == 5 or q.len("dead"))
+    assert q.len("done") == 5
     assert sorted(each for each in begun if each != "z") == [f"a:{n}" for n in range(5)]
 
 
