@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use redis::aio::ConnectionLike;
+#[cfg(feature = "cluster")]
+use redis::RedisError;
 use redis::{Cmd, Pipeline, RedisResult, Value};
 
 use crate::errors::{Error, Result};
-use crate::words::Words;
+use crate::words::{Text, Words};
 
 /// What sends commands. Every async connection of the redis crate that can be cloned is one:
 /// `MultiplexedConnection`, `ConnectionManager`, `cluster_async::ClusterConnection`.
@@ -50,6 +52,11 @@ pub trait Connector: Send + Sync + 'static {
     fn is_cluster(&self) -> bool {
         false
     }
+
+    /// Where the server is, for log lines: without a password.
+    fn address(&self) -> String {
+        String::new()
+    }
 }
 
 /// How long a connection of a [`Connector`] waits for a reply: longer than a command blocks, and
@@ -82,6 +89,10 @@ impl Connector for redis::Client {
             Ok(Arc::new(Own(made)) as Arc<dyn Connection>)
         })
     }
+
+    fn address(&self) -> String {
+        self.get_connection_info().addr().to_string()
+    }
 }
 
 #[cfg(feature = "cluster")]
@@ -90,13 +101,43 @@ impl Connector for redis::cluster::ClusterClient {
         let config = redis::cluster::ClusterConfig::new().set_response_timeout(REPLY_WITHIN);
         Box::pin(async move {
             let made = self.get_async_connection_with_config(config).await?;
-            Ok(Arc::new(Own(made)) as Arc<dyn Connection>)
+            Ok(Arc::new(Bounded(Own(made))) as Arc<dyn Connection>)
         })
     }
 
     fn is_cluster(&self) -> bool {
         true
     }
+
+    fn address(&self) -> String {
+        "the cluster".to_owned()
+    }
+}
+
+/// Connections of clusters try again by themselves, with pauses that grow to minutes: the caller
+/// learns in time that a node is away.
+#[cfg(feature = "cluster")]
+struct Bounded<C>(C);
+
+#[cfg(feature = "cluster")]
+impl<C: Connection> Connection for Bounded<C> {
+    fn send(&self, command: Cmd) -> BoxFuture<'_, RedisResult<Value>> {
+        Box::pin(in_time(self.0.send(command)))
+    }
+
+    fn send_all(&self, pipeline: Pipeline) -> BoxFuture<'_, RedisResult<Vec<Value>>> {
+        Box::pin(in_time(self.0.send_all(pipeline)))
+    }
+
+    fn longest_wait(&self) -> Duration {
+        self.0.longest_wait()
+    }
+}
+
+#[cfg(feature = "cluster")]
+async fn in_time<T>(reply: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
+    let late = |_| RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut));
+    tokio::time::timeout(REPLY_WITHIN, reply).await.map_err(late)?
 }
 
 impl<T: Connector + ?Sized> Connector for Arc<T> {
@@ -106,6 +147,10 @@ impl<T: Connector + ?Sized> Connector for Arc<T> {
 
     fn is_cluster(&self) -> bool {
         (**self).is_cluster()
+    }
+
+    fn address(&self) -> String {
+        (**self).address()
     }
 }
 
@@ -121,6 +166,8 @@ pub(crate) struct Command<T> {
     is_waiting: fn(&Value) -> bool,
     /// A value that could not be encoded.
     failed: Option<Error>,
+    /// The id and the queue that it is about, for an error that says so.
+    pub(crate) job: Option<(Text, Text)>,
 }
 
 impl<T> Command<T> {
@@ -129,7 +176,7 @@ impl<T> Command<T> {
         read: impl FnOnce(Value) -> Result<T> + Send + Sync + 'static,
     ) -> Self {
         let is_waiting = |reply: &Value| matches!(reply, Value::Nil);
-        Self { words, read: Box::new(read), wait_at: None, is_waiting, failed: None }
+        Self { words, read: Box::new(read), wait_at: None, is_waiting, failed: None, job: None }
     }
 
     /// The last word is for how long to wait.
@@ -156,7 +203,7 @@ impl<T> Command<T> {
         }
         let place = pipeline.len();
         pipeline.add_command(cmd(&self.words));
-        Ok(Later { place, read: self.read })
+        Ok(Later { place, read: self.read, job: self.job })
     }
 
     pub(crate) async fn send(self, connection: &dyn Connection) -> Result<T> {
@@ -172,7 +219,8 @@ impl<T> Command<T> {
                     *word = piece_ms.to_string().into_bytes();
                 }
             }
-            reply = connection.send(cmd(&words)).await?;
+            let sent = connection.send(cmd(&words)).await;
+            reply = sent.map_err(|error| Error::from(error).about(self.job.clone()))?;
             if !(self.is_waiting)(&reply) {
                 break;
             }
@@ -198,7 +246,8 @@ impl Wait {
     fn of(words: &Words, at: Option<usize>, at_most: Duration) -> Self {
         let told = at.and_then(|at| words.0.get(at));
         let wanted = told.and_then(|word| std::str::from_utf8(word).ok()?.parse::<u64>().ok());
-        let at_most_ms = u64::try_from(at_most.as_millis()).unwrap_or(u64::MAX);
+        // Zero would be a wait without limit.
+        let at_most_ms = u64::try_from(at_most.as_millis()).unwrap_or(u64::MAX).max(1);
         let left = wanted.filter(|&ms| ms == 0 || ms > at_most_ms).map(|ms| Left {
             until: (ms > 0)
                 .then(|| Instant::now().checked_add(Duration::from_millis(ms)))
@@ -232,6 +281,7 @@ pub(crate) fn cmd(words: &Words) -> Cmd {
 pub struct Later<T> {
     place: usize,
     read: Read<T>,
+    job: Option<(Text, Text)>,
 }
 
 impl<T> Later<T> {
@@ -239,7 +289,8 @@ impl<T> Later<T> {
     /// has all of them. An error of this command is returned.
     pub fn of(self, replies: &[Value]) -> Result<T> {
         let reply = replies.get(self.place).ok_or_else(|| Error::reply(replies.len()))?;
-        (self.read)(reply.clone().extract_error()?)
+        let reply = reply.clone().extract_error();
+        (self.read)(reply.map_err(|error| Error::from(error).about(self.job))?)
     }
 }
 
