@@ -9,7 +9,7 @@ use dq_client::{Error, NewJob};
 use serde_json::{json, Value};
 
 use crate::calls::new_job_options;
-use crate::values::{tell, text};
+use crate::values::{tell, text, Ms};
 
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -67,7 +67,7 @@ impl Scripts {
                 "done" => return Ok(done(&given(1))),
                 "raise" => return Err(std::io::Error::other(text(&given(1))).into()),
                 "retry" => {
-                    let delay = Duration::from_millis(given(1).as_u64().unwrap());
+                    let delay = Ms(given(1).as_i64().unwrap());
                     return Err(Failure::retry(text(&given(2))).after(delay));
                 }
                 "bury" => return Err(Failure::bury(text(&given(1)))),
