@@ -180,6 +180,18 @@ def test_outages_that_flap_are_few_lines(caplog: pytest.LogCaptureFixture) -> No
     assert "node of queue 'q'" in caplog.messages[-1]
 
 
+def test_a_pool_that_is_too_small_is_said(
+    queue: Make, dq_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    q = queue()
+    pool = redis.BlockingConnectionPool.from_url(dq_url, max_connections=1)
+    worker = Worker(Queue(redis.Redis(connection_pool=pool), "q"), lambda job: None)
+    with InThread(worker):
+        q.add("a", None)
+        later(lambda: q.len() == 0)
+    assert any("pool has 1 connections, and this worker needs 3" in m for m in caplog.messages)
+
+
 def test_an_address_has_no_password() -> None:
     for client, wanted in (
         (redis.Redis.from_url("redis://:secret@[::1]:7/3"), "[::1]:7"),

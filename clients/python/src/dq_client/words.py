@@ -164,3 +164,22 @@ def fields(reply: Any) -> dict[str, Any]:
 def listed(value: str | bytes | Sequence[str | bytes]) -> list[bytes]:
     """One id or several."""
     return [sent(value)] if isinstance(value, (str, bytes)) else [sent(each) for each in value]
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+
+def text_of(reason: Any) -> str:
+    """Of an exception its type and what it says; of anything else what it prints as. Never raises:
+    programs write exceptions whose `__str__` fails.
+    """
+    if isinstance(reason, str):
+        return str.__str__(reason)
+    name = type(reason).__name__
+    try:
+        said = str(reason)
+    except BaseException:
+        return f"{name}, and its text can't be had"
+    if not isinstance(reason, BaseException):
+        return said
+    return f"{name}: {said}" if said else name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ from dq_client.commands import Command
 from dq_client.outages import passes, pauses
 from dq_client.queue import AsyncQueue, Queue
 from dq_client.seam import call, call_async, put, reply_or_error, settings, wait_at_most_ms
+from dq_client.worker import reporting
 from dq_client.worker.reporting import Outages
 from dq_client.worker.threads import Threads
 
@@ -29,6 +31,12 @@ class Caller:
         self._threads = Threads("dq-call")
         self.is_cluster = hasattr(client, "get_random_node")
         self.outages = Outages(address_of(client), self.is_cluster)
+
+    def check_connections(self, needed: int) -> None:
+        """A wait in the server holds a connection."""
+        pool = getattr(self.client, "connection_pool", None)
+        if (most := getattr(pool, "max_connections", None)) and most < needed:
+            reporting.few_connections(most, needed)
 
     @property
     def longest_wait(self) -> timedelta:
@@ -86,10 +94,11 @@ class Caller:
         pool = getattr(self.client, "connection_pool", None)
         if pool is None:
             return
-        if self._is_async:
-            await pool.disconnect(inuse_connections=False)
-        else:
-            pool.disconnect(inuse_connections=False)
+        with suppress(Exception):  # of connections that are broken anyway
+            if self._is_async:
+                await pool.disconnect(inuse_connections=False)
+            else:
+                pool.disconnect(inuse_connections=False)
 
 
 def address_of(client: Any) -> str:

@@ -66,7 +66,7 @@ class Hand:
             self.task.cancel()
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Ended:
     """How a handler has ended. What it raised is no exception here: asyncio lets some of them, such
     as SystemExit, end the whole program.

@@ -11,6 +11,7 @@ from dq_client import commands
 from dq_client.commands import NOTHING, Add, Command, Key
 from dq_client.errors import DQError
 from dq_client.replies import Delivery
+from dq_client.words import text_of
 
 if TYPE_CHECKING:
     from dq_client.worker.hands import Hand
@@ -74,7 +75,7 @@ class Bury(Exception):
 # ---- what is told --------------------------------------------------------------------------------
 
 
-@dataclass
+@dataclass(slots=True)
 class Settlement:
     """A job, what came of it, and the command that says so; None for one of a batch of FINISH."""
 
@@ -177,22 +178,6 @@ def _lease(job: Delivery) -> int:
 
 
 # ---- reasons -------------------------------------------------------------------------------------
-
-
-def text_of(reason: Any) -> str:
-    """Of an exception its type and what it says; of anything else what it prints as. Never raises:
-    programs write exceptions whose `__str__` fails.
-    """
-    if isinstance(reason, str):
-        return str.__str__(reason)
-    name = type(reason).__name__
-    try:
-        said = str(reason)
-    except BaseException:
-        return f"{name}, and its text can't be had"
-    if not isinstance(reason, BaseException):
-        return said
-    return f"{name}: {said}" if said else name
 
 
 def _words_of(error: BaseException) -> str:

@@ -95,6 +95,14 @@ def without_backoff(queue: str) -> None:
     )
 
 
+def few_connections(most: int, needed: int) -> None:
+    logger.warning(
+        "the client's pool has %d connections, and this worker needs %d: to take jobs, to say what "
+        "came of them, and one for each queue to keep leases. It will be slow, and may lose leases",
+        *(most, needed),
+    )
+
+
 def stood_still(late_s: float, ids: list[str]) -> None:
     shown = ", ".join(map(repr, ids[:_IDS])) + (", …" if len(ids) > _IDS else "")
     logger.warning(

@@ -84,7 +84,9 @@ class Serving:
         if settlement.hand is not None:
             self._hands.leave(settlement.hand)
         if settlement.is_failure:
-            self._failures.told(settlement, is_mine, shown)
+            # A line that can't be written is no reason to keep a job.
+            with suppress(Exception):
+                self._failures.told(settlement, is_mine, shown)
 
     # ---- start and end ---------------------------------------------------------------------------
 
@@ -99,6 +101,7 @@ class Serving:
         (self._hurrying if self._stopping.is_set() else self._stopping).set()
 
     async def run(self) -> None:
+        self._caller.check_connections(2 * len(self._sources) + len(self._settings.weights))
         helpers = [settler.run() for settler in self._settlers]
         helpers += [
             renewing.keep(key, self._hands, self._ttr, self._caller)
