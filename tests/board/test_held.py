@@ -166,7 +166,7 @@ def test_a_held_job_is_resumed(writable: Board, browser: Browser, r: redis.Redis
     info = r.execute_command("DQ.INFO", "flow")
     assert info[info.index(b"paused") + 1] == 1
     line = next(line for line in writable.log().splitlines() if 'verb="pause"' in line)
-    assert "queue=flow" in line and 'id="ok"' in line
+    assert 'queue="flow"' in line and 'id="ok"' in line
 
     token = writable.get("/queue", name="flow").token()
     form = {"token": token, "verb": "pause", "queue": "flow", "resume": "job"}

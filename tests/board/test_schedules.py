@@ -194,7 +194,7 @@ def test_a_schedule_is_run_now_and_goes_on_as_before(
     assert browser.run("return location.search").startswith("?find=mail&")
     browser.sees("ready: it waits for a worker", "tbody")
     line = next(line for line in writable.log().splitlines() if 'verb="kick"' in line)
-    assert "queue=mail" in line and 'id="nightly"' in line
+    assert 'queue="mail"' in line and 'id="nightly"' in line
     _, _, lease, _ = r.execute_command("DQ.POP", "mail")[0]
     browser.sees("running: that of", "tbody")
     # It runs: there is no second run beside it, so no button for one.

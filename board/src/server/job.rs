@@ -228,6 +228,12 @@ impl Job {
         }
     }
 
+    /// Since when it has been in its state, as far as the server says: where it doesn't, since it was
+    /// added. With its id it tells a job from a later one of the same id.
+    pub fn came(&self) -> u64 {
+        self.since.unwrap_or(self.created)
+    }
+
     /// From when on DQ.PURGE counts its age; `None` where jobs of a state have none.
     pub fn old_since(&self) -> Option<u64> {
         match self.state {

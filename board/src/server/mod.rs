@@ -47,10 +47,20 @@ pub type Name = Arc<[u8]>;
 /// Why there is no answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Trouble {
+    /// Nothing was sent.
     #[error("{address} can't be reached: {why}")]
     Unreachable { address: String, why: String },
+    /// It was sent, and may have been done or not.
+    #[error("{address} gave no answer: {why}")]
+    Unanswered { address: String, why: String },
     #[error("{0}")]
     Refused(String),
+    /// It answers that there is no such thing.
+    #[error("{0}")]
+    NoSuch(&'static str),
+    /// It doesn't know DQ's commands.
+    #[error("{address} has no module DQ")]
+    NoModule { address: String },
     #[error("the server's answer can't be understood: {0}")]
     Strange(&'static str),
 }
@@ -59,6 +69,11 @@ impl Trouble {
     /// Whether it is an error reply with this code.
     pub fn is(&self, code: &str) -> bool {
         matches!(self, Trouble::Refused(words) if words.split(' ').next() == Some(code))
+    }
+
+    /// Whether the server doesn't know the command. It says so before it looks at rights.
+    pub fn is_unknown_command(&self) -> bool {
+        matches!(self, Trouble::Refused(words) if words.contains("unknown command"))
     }
 }
 

@@ -31,6 +31,11 @@ impl State {
         }
     }
 
+    /// Whether DQ.PURGE counts for how long a job has been in it.
+    pub fn has_age(self) -> bool {
+        !matches!(self, State::Delayed | State::Reserved)
+    }
+
     pub fn named(name: &[u8]) -> Option<State> {
         State::ALL.into_iter().find(|state| state.name().as_bytes() == name)
     }

@@ -80,6 +80,8 @@ pub struct ServerFacts {
     pub address: String,
     pub version: String,
     pub dq_version: Option<String>,
+    /// Whether it knows DQ's commands.
+    pub has_dq: bool,
     pub evicts: bool,
     /// By how much its clock is ahead of ours, or behind.
     pub clock_ahead_ms: i64,
@@ -191,6 +193,12 @@ impl Known {
     pub fn health(&self, node: &Node) -> Health {
         let server = self.servers.iter().find(|server| server.address == node.address);
         server.map(|server| server.health.clone()).unwrap_or_default()
+    }
+
+    /// By how much the clock of a node is ahead of ours; 0 where that isn't known.
+    pub fn clock_ahead_ms(&self, node: &Node) -> i64 {
+        let server = self.servers.iter().find(|server| server.address == node.address);
+        server.map_or(0, |server| server.clock_ahead_ms)
     }
 
     /// Those behind a name, by name.

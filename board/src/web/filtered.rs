@@ -4,14 +4,13 @@
 use maud::{html, Markup};
 
 use super::choice::{Choice, Progress};
-use super::{list, selection, words, App};
+use super::{selection, words, App};
 use crate::bytes::{excerpt, Hex};
 use crate::server::jobs::{page_size, Place};
 use crate::server::queue::{Info, State as JobState};
 use crate::server::search::{Portion, Search};
 use crate::server::walk::{Mark, Order};
 use crate::server::Result;
-use crate::watch::now_ms;
 
 /// Looks on from where the reader is.
 pub async fn read(place: &Place<'_>, choice: &Choice, from: &Progress) -> Result<Portion> {
@@ -60,7 +59,6 @@ pub fn page(
     // A page of all jobs needs no more of them, and is kept up to date as it is.
     let is_full = from.kept + here >= page_size(info) as u64 || choice.filter.is_all();
     let progress = Progress { mark: portion.next.clone(), looked, found, kept: 0, page: from.page };
-    let table = list::of_state(queue, choice.state, &portion.jobs, now_ms());
     html! {
         @if choice.filter.is_all() {
             p.note { "Those that died last are first." }
@@ -68,10 +66,7 @@ pub fn page(
             (chosen(queue, choice))
             p #progress.note role="status" { (progress_words(choice, info, &progress)) }
         }
-        @match choice.state {
-            JobState::Dead => (selection::form(app, queue, info, choice, table)),
-            _ => (table),
-        }
+        (selection::table(app, queue, info, choice, &portion.jobs))
         @if found == 0 && portion.next.is_none() { p.empty { "There are none." } }
         (pager(queue, info, choice, from, progress, is_full))
     }

@@ -12,8 +12,8 @@ use super::body::{self, View as BodyView};
 use super::live;
 use super::page::Page;
 use super::{
-    deps, facts, fields, forms, glossary, history, layout, list, queue, schedules, words, App,
-    Shared,
+    deps, facts, fields, forms, glossary, history, layout, list, queue, schedules, sending, words,
+    App, Shared,
 };
 use crate::bytes::{excerpt, line, link, title};
 use crate::server::deps::Deps;
@@ -44,6 +44,10 @@ pub async fn download(Extension(app): Shared, query: RawQuery) -> Response {
     let (Some(queue), Some(id)) = (fields.get("queue"), fields.get("id")) else {
         return (StatusCode::BAD_REQUEST, "queue and id are needed\n").into_response();
     };
+    let Ok(place) = app.board.downloads.clone().try_acquire_owned() else {
+        let why = "too many downloads at once: try again\n";
+        return (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
+    };
     match read(&app, queue, id).await {
         Ok(Some(job)) => {
             let headers = [
@@ -55,10 +59,12 @@ pub async fn download(Extension(app): Shared, query: RawQuery) -> Response {
             ];
             let is_result = fields.text("of") == "result";
             let bytes = if is_result { job.result.unwrap_or_default() } else { job.body };
-            (headers, bytes).into_response()
+            (headers, sending::whole(bytes.into(), place)).into_response()
         }
         Ok(None) => (StatusCode::NOT_FOUND, "there is no such job\n").into_response(),
-        Err(trouble) => (StatusCode::BAD_GATEWAY, format!("{trouble}\n")).into_response(),
+        Err(trouble) => {
+            (layout::status_of_trouble(&trouble), format!("{trouble}\n")).into_response()
+        }
     }
 }
 
@@ -128,7 +134,10 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
         }
         _ => None,
     };
-    let status = if matches!(read, Ok(None)) { StatusCode::NOT_FOUND } else { StatusCode::OK };
+    let status = match &read {
+        Ok(None) => StatusCode::NOT_FOUND,
+        read => layout::status_of(read),
+    };
     let main = html! {
         nav.path aria-label="Path" {
             a href="./" { "queues" } " / "

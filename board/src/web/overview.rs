@@ -153,7 +153,7 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
         @if !view.find.is_empty() {
             p.note { (words::number(many as u64)) " with “" (view.find) "” in their name. " a href="./" { "All queues" } }
         }
-        @if names.is_empty() { (nothing(&known, &view)) } @else { (table(&known, &names, &view)) }
+        @if names.is_empty() { (nothing(&app, &known, &view)) } @else { (table(&known, &names, &view)) }
         (pager(&view, many))
         (notes(&known))
         (glossary::list())
@@ -275,10 +275,11 @@ fn row(known: &Known, name: &Name, reading: &Reading, now: u64, has_held: bool) 
     }
 }
 
-fn nothing(known: &Known, view: &View) -> Markup {
+fn nothing(app: &App, known: &Known, view: &View) -> Markup {
     html! {
         p.empty {
-            @if !view.find.is_empty() { "No such queue." }
+            @if app.watch.outage().is_some() { "No queue is known: see above." }
+            @else if !view.find.is_empty() { "No such queue." }
             @else if view.page > 0 { "There are no more queues." }
             @else if known.has_passed { "There are no queues yet. " code { "DQ.ADD mail * \"Hello\"" } " makes one." }
             @else { "Looking for queues…" }

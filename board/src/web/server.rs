@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::Extension;
 use futures_util::future::join_all;
@@ -54,7 +54,11 @@ async fn render(app: Arc<App>) -> Page {
             p.note { (words::number((nodes.len() - NODES_MAX) as u64)) " more nodes aren't shown." }
         }
     };
-    Page::new("Server".into(), main)
+    let trouble = read.iter().find_map(|(_, about)| about.as_ref().err());
+    // A page of several nodes is worth something while one of them answers.
+    let has_answer = read.iter().any(|(_, about)| about.is_ok());
+    let status = trouble.filter(|_| !has_answer).map_or(StatusCode::OK, layout::status_of_trouble);
+    Page { status, ..Page::new("Server".into(), main) }
 }
 
 fn node(address: &str, about: &Result<About>) -> Markup {

@@ -138,6 +138,17 @@ pub fn jobs(many: u64) -> String {
     format!("{} {}", number(many), if many == 1 { "job" } else { "jobs" })
 }
 
+/// `1 job is`, `2 jobs are`.
+pub fn are(many: u64) -> String {
+    format!("{} {}", jobs(many), if many == 1 { "is" } else { "are" })
+}
+
+/// As a part of a sentence.
+pub fn uncapped(words: &str) -> String {
+    let mut chars = words.chars();
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
 /// How many held jobs wait for what won't come by itself.
 pub fn behind_dead(many: u64) -> String {
     match many {
@@ -194,6 +205,7 @@ mod tests {
         assert_eq!(size(1), "1 byte");
         assert_eq!(size(1536), "1.5 KiB");
         assert_eq!(jobs(1), "1 job");
+        assert_eq!((are(1), are(0)), ("1 job is".into(), "0 jobs are".into()));
         assert_eq!(behind_dead(1), "1 held job waits for a dead one");
         assert_eq!(behind_dead(3), "3 held jobs wait for dead ones");
     }

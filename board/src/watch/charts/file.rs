@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::figures::{Count, Late, Slot, FIGURES};
+use super::figures::{Count, Slot, FIGURES};
 use super::rings::{Ring, Span};
 use super::{Chart, Charts, Slots};
 use crate::server::Name;
@@ -203,6 +203,7 @@ impl Cursor<'_> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::figures::Late;
     use super::super::figures::Step;
     use super::*;
     use crate::server::queue::{Counts, Info};
