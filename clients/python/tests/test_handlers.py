@@ -168,6 +168,46 @@ Worker(looped(), ahandler, concurrency=1).run()
     assert worker.returncode == 0
 
 
+@pytest.mark.parametrize("kind", ["function", "coroutine"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "pid = os.fork()\n    if not pid: sys.exit(3)\n    os.waitpid(pid, 0)",
+        "pid = os.fork()\n    if not pid: return 1\n    os.waitpid(pid, 0)",
+        """import multiprocessing
+    child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,))
+    child.start()
+    child.terminate()
+    child.join(20)
+    assert child.exitcode == -15""",
+        """import subprocess
+    child = subprocess.Popen(["sleep", "600"])
+    child.terminate()
+    assert child.wait() == -15""",
+    ],
+    ids=["exit in a fork", "return in a fork", "a process that is ended", "a program"],
+)
+def test_what_becomes_of_a_child_process_is_nothing_to_the_worker(
+    start: Start, queue: Callable[..., Queue], body: str, kind: str
+) -> None:
+    is_async = kind == "coroutine"
+    worker = start(f"""
+import os
+{"async " * is_async}def {"a" * is_async}poison(job):
+    {body}
+jobs.add('poison', 1)
+Worker({"looped(), ahandler" if is_async else "blocking(), handler"}).run()
+""")
+    q = queue()
+    assert later(settled(q, "poison")).state == "done"
+    q.add("good", 1)
+    assert later(settled(q, "good")).state == "done"
+    assert worker.poll() is None
+    worker.send_signal(signal.SIGTERM)
+    _, log = worker.communicate(timeout=30)
+    assert worker.returncode == 0, log
+
+
 STUBBORN = {
     "a function": "def poison(job): time.sleep(600)",
     "a thread of asyncio": "async def apoison(job): await asyncio.to_thread(time.sleep, 600)",

@@ -180,6 +180,38 @@ def test_outages_that_flap_are_few_lines(caplog: pytest.LogCaptureFixture) -> No
     assert "node of queue 'q'" in caplog.messages[-1]
 
 
+@pytest.mark.parametrize("how", ["silence", "cut"])
+@pytest.mark.parametrize("kind", ["blocking", "asyncio"])
+def test_a_worker_ends_while_the_server_is_away(
+    queue: Make, address: Address, how: str, kind: str
+) -> None:
+    q = queue()
+    begun = threading.Event()
+
+    async def handle_async(job: AsyncRunningJob) -> None:
+        begun.set()
+        await asyncio.sleep(600)
+
+    def handle(job: RunningJob) -> None:
+        begun.set()
+        while True:
+            time.sleep(0.05)
+            job.check()
+
+    url = f"redis://127.0.0.1:{address.port}"
+    of: Any = (
+        Queue(redis.Redis.from_url(url, socket_timeout=None), "q")
+        if kind == "blocking"
+        else AsyncQueue(redis.asyncio.Redis.from_url(url, socket_timeout=None), "q")
+    )
+    handler: Any = handle if kind == "blocking" else handle_async
+    worker = Worker(of, handler, grace=timedelta(seconds=0.2))
+    with InThread(worker):
+        q.add("a", None)
+        assert begun.wait(20)
+        getattr(address, how)()
+
+
 def test_a_pool_that_is_too_small_is_said(
     queue: Make, dq_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:

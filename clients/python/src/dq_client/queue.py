@@ -24,6 +24,7 @@ from dq_client.seam import (
     put,
     reply_or_error,
 )
+from dq_client.words import text
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -101,7 +102,7 @@ class _Named:
     """What both kinds of queues are made of."""
 
     def __init__(self, name: str, codec: Codec, tracing: Tracing | None):
-        self.key = Key(name, codec, tracing)
+        self.key = Key(text(name), codec, tracing)
 
     @property
     def name(self) -> str:

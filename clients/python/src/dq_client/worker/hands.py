@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -85,6 +86,7 @@ class Hands:
         self._caller = caller
         self._settle = settle
         self._threads = Threads("dq-handler")
+        self._pid = os.getpid()
         self._in_hand: dict[str, dict[str, Hand]] = {}
         self._some: dict[str, asyncio.Event] = {}
         self._running = 0
@@ -178,6 +180,8 @@ class Hands:
                 return Ended(await self._worked_async(hand.job))
         except BaseException as error:
             return Ended(error=error)
+        finally:
+            self._leave_a_fork()
 
     async def _worked_async(self, job: AsyncRunningJob) -> Any:
         for hook in self._work.before:
@@ -198,6 +202,13 @@ class Hands:
                 return Ended(self._hooked(hand))
         except BaseException as error:
             return Ended(error=error)
+        finally:
+            self._leave_a_fork()
+
+    def _leave_a_fork(self) -> None:
+        """A process that a handler has forked is no second worker on the same connections."""
+        if os.getpid() != self._pid:
+            os._exit(0)
 
     def _hooked(self, hand: Hand) -> Any:
         for hook in self._work.before:

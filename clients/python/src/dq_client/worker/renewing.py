@@ -53,7 +53,8 @@ async def keep(key: Key, hands: Hands, ttr: timedelta, caller: Caller) -> None:
                 raise
             caller.outages.failed(key.name, error)
             await caller.leave()
-            await asyncio.sleep(next(waits))
+            # Not so long that a lease ends though the server is back.
+            await asyncio.sleep(min(next(waits), wait.total_seconds()))
             continue
         caller.outages.answered(key.name)
         waits = pauses()

@@ -181,7 +181,7 @@ def _own_words(settlement: Settlement, key: Key, reply: Exception) -> Settlement
         return None
     try:
         return outcomes.of_error(key, settlement.job, settlement.refused(reply))
-    except Exception:
+    except BaseException:
         logger.exception("queue %r: job %r: `refused` of its Done", key.name, settlement.job.id)
         return None
 

@@ -37,7 +37,7 @@ class Signals:
         patience_s: float,
         hurry_s: float,
     ):
-        self._numbers = numbers
+        self.numbers = numbers
         self._signalled = signalled
         self._patience_s = patience_s + _MARGIN_S
         self._hurry_s = hurry_s + _MARGIN_S
@@ -48,11 +48,12 @@ class Signals:
 
     def __enter__(self) -> Signals:
         if threading.current_thread() is not threading.main_thread():
-            self._numbers = ()  # Python gives signals to the main thread alone
-        if self._numbers:
+            self.numbers = ()  # Python gives signals to the main thread alone
+        if self.numbers:
+            _catching.add(self)
             self._reader, self._writer = socket.socketpair()
             self._writer.setblocking(False)
-            for number in self._numbers:
+            for number in self.numbers:
                 self._before[number] = signal.signal(number, self._handle)
             # The bytes are written when the signal comes, whatever the main thread is doing.
             self._fd_before = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
@@ -60,11 +61,18 @@ class Signals:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._numbers:
+        if self.numbers:
+            _catching.discard(self)
             signal.set_wakeup_fd(self._fd_before)
             for number, before in self._before.items():
                 signal.signal(number, before if before is not None else signal.SIG_DFL)
             self._writer.close()
+
+    def let_go(self) -> None:
+        """In a process that a handler has forked: a signal to it is none to the worker."""
+        signal.set_wakeup_fd(-1)
+        for number in self.numbers:
+            signal.signal(number, signal.SIG_DFL)
 
     def _handle(self, number: int, _: FrameType | None) -> None:
         """The program may have taken the wake-up descriptor for itself."""
@@ -76,7 +84,7 @@ class Signals:
         seen, number, deadline = 0, 0, math.inf
         while data := self._received(deadline):
             for byte in data:
-                if byte & ~_BY_HANDLER in self._numbers:
+                if byte & ~_BY_HANDLER in self.numbers:
                     number = byte & ~_BY_HANDLER
                     counts[byte & _BY_HANDLER] += 1
                 elif self._fd_before >= 0:  # a signal of the program
@@ -105,6 +113,31 @@ class Signals:
             return self._reader.recv(64)
         except TimeoutError:
             return None
+
+
+_catching: set[Signals] = set()
+_masks = threading.local()
+
+
+def _hold_back() -> None:
+    """A signal to the child must not come before the child has let go."""
+    numbers = {number for each in _catching for number in each.numbers}
+    _masks.before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+
+
+def _let_come() -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, _masks.before)
+
+
+def _let_go() -> None:
+    for each in _catching:
+        each.let_go()
+    _catching.clear()
+    _let_come()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_hold_back, after_in_parent=_let_come, after_in_child=_let_go)
 
 
 def end(number: int) -> None:
