@@ -149,7 +149,8 @@ async fn a_result_that_is_too_long_is_not_tried_again() {
 #[tokio::test]
 async fn an_outcome_that_the_worker_may_not_say_is_a_failed_attempt() {
     let place = place().await;
-    let words = ["ACL", "SETUSER", "w", "on", "nopass", "~*", "+@all", "-dq.bury", "-dq.done"];
+    let words =
+        ["ACL", "SETUSER", "w", "on", "nopass", "~*", "+@all", "-dq.bury", "-dq.done", "-dq.get"];
     place.call(&words).await.unwrap();
     let client = redis::Client::open(place.server.url().replace("://", "://w:x@")).unwrap();
     let handler = |job: RunningJob| async move {
@@ -356,7 +357,7 @@ async fn a_queue_whose_jobs_are_tried_again_at_once_is_named_with_the_cure() {
     place.queue.add("b", ()).await.unwrap();
     eventually(|| async { place.queue.len().await.unwrap() == 1 }).await;
     working.end().await;
-    assert_eq!(lines.with("DQ.ALTER q BACKOFF 1000 600000").len(), 1);
+    assert_eq!(lines.with("DQ.ALTER \"q\" BACKOFF 1000 600000").len(), 1);
     assert_eq!(lines.with("DQ.ALTER").len(), 1);
 }
 
@@ -382,17 +383,40 @@ async fn a_handler_that_blocks_its_thread_is_named() {
 #[tokio::test]
 async fn a_job_can_ask_again_later_without_using_up_attempts() {
     let place = place().await;
-    place.queue.add("poll", 0).attempts(1).await.unwrap();
+    place.queue.add("poll", 0).attempts(1).keep(HOUR).await.unwrap();
     let handler = |job: RunningJob| async move {
         let asked: i64 = job.body()?;
         if asked == 5 {
             return Ok(Done::new());
         }
-        let again = NewJob::new(job.id(), asked + 1).attempts(1);
-        Ok::<_, Failure>(Done::new().add(again.delay(Duration::from_millis(10))))
+        let again = NewJob::new(job.id(), asked + 1).attempts(1).keep(HOUR);
+        let again = again.delay(Duration::from_millis(10));
+        Ok::<_, Failure>(Done::new().keep(Duration::ZERO).add(again))
     };
     let working = work(Worker::new(place.client.clone(), handler).queue(&place.queue));
-    eventually(|| async { place.queue.len().await.unwrap() == 0 }).await;
-    assert_eq!(place.queue.info().await.unwrap().map_or(0, |info| info.total_dead), 0);
+    place.counts(State::Done, 1).await;
+    let job = place.job("poll").await;
+    assert_eq!((job.body::<i64>().unwrap(), job.attempt), (5, 1));
+    working.end().await;
+}
+
+/// A server closes the connection for a word that is longer than it takes.
+#[tokio::test]
+async fn a_result_that_makes_the_server_close_the_connection_costs_no_other_job() {
+    let place = place().await;
+    for number in 0..20 {
+        place.queue.add(format!("{number}"), ()).keep(HOUR).await.unwrap();
+    }
+    place.queue.add("long", ()).attempts(1).await.unwrap();
+    place.call(&["CONFIG", "SET", "proto-max-bulk-len", "1mb"]).await.unwrap();
+    let handler = |job: RunningJob| async move {
+        Ok::<_, Failure>((*job.id() == "long").then(|| "x".repeat(3 << 20)))
+    };
+    let worker = Worker::new(place.client.clone(), handler).queue(&place.queue).concurrency(50);
+    let working = work(worker);
+    place.counts(State::Done, 20).await;
+    for number in 0..20 {
+        assert_eq!(place.job(&number.to_string()).await.attempt, 1);
+    }
     working.end().await;
 }

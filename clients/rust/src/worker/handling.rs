@@ -68,7 +68,7 @@ impl Shift {
         good_until: Instant,
         place: Option<OwnedSemaphorePermit>,
     ) {
-        let Some(Served { queue, hands, slot }) = self.queues.get(at) else { return };
+        let Some(Served { queue, hands, slot, .. }) = self.queues.get(at) else { return };
         if self.stop.is_cancelled() {
             return slot.settle(Settlement::unbegun(queue, &delivery));
         }

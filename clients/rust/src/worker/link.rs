@@ -29,8 +29,15 @@ struct State {
 }
 
 impl Link {
-    pub(super) fn over(connector: &Arc<dyn Connector>) -> Arc<dyn Connection> {
+    pub(super) fn over(connector: &Arc<dyn Connector>) -> Arc<Self> {
         Arc::new(Self { connector: connector.clone(), state: Mutex::default() })
+    }
+
+    /// Connects before there is something to send: a cluster whose first node is away can't be found
+    /// later.
+    pub(super) async fn connect(&self) {
+        // What fails is tried again by the first command.
+        let _ = self.connection().await;
     }
 
     async fn connection(&self) -> RedisResult<Arc<dyn Connection>> {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::future::{join_all, FutureExt};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -11,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::errors::{Error, Result};
 use crate::queue::Queue;
 use crate::replies::Delivery;
-use crate::seam::{within, Connector};
+use crate::seam::{within, Connection, Connector, REPLY_WITHIN};
 use crate::worker::builder::{Handler, Hooks, Worker};
 use crate::worker::fetching::{sources, Source};
 use crate::worker::hands::Hands;
@@ -42,6 +43,7 @@ pub(super) struct Shift {
 /// A queue that is served, over a connection for what handlers ask.
 pub(super) struct Served {
     pub(super) queue: Queue,
+    renewing: Arc<Link>,
     pub(super) hands: Arc<Hands>,
     /// What the queues of a slot share.
     pub(super) slot: Arc<Slot>,
@@ -50,6 +52,7 @@ pub(super) struct Served {
 /// The way to the node of a slot; without a cluster, to the server.
 pub(super) struct Slot {
     pub(super) outage: Arc<Outage>,
+    fetching: Arc<Link>,
     settlements: mpsc::UnboundedSender<Settlement>,
     unsent: Arc<Unsent>,
 }
@@ -78,7 +81,7 @@ impl Worker {
     fn checked(&self) -> Result<Vec<Source>> {
         if !(Duration::from_millis(1)..=LONGEST_TTR).contains(&self.ttr) {
             return Err(Error::Misuse(
-                "the ttr of a worker is a millisecond at least, a thousand years at most",
+                "the ttr of a worker is a millisecond at least, a hundred years at most",
             ));
         }
         sources(&self.queues, self.concurrency, self.connector.is_cluster())
@@ -92,19 +95,24 @@ impl Worker {
     ) -> (Result<()>, bool) {
         let closing = CancellationToken::new();
         let mut settling = JoinSet::new();
+        let mut links = Vec::new();
         let mut queues: Vec<Option<Served>> = self.queues.iter().map(|_| None).collect();
         for source in &sources {
             let (settlements, coming) = mpsc::unbounded_channel();
-            let (unsent, link) = (Arc::<Unsent>::default(), Link::over(&self.connector));
+            let link = || Link::over(&self.connector);
+            let (fetching, settling_by, control) = (link(), link(), link());
+            let unsent = Arc::<Unsent>::default();
             let outage = Outage::new(self.connector.address());
-            let settler = Settler { link, unsent: unsent.clone() };
+            let settler = Settler { link: settling_by.clone(), unsent: unsent.clone() };
             settling.spawn(settler.run(coming, closing.clone(), Patience::new(&outage)));
-            let slot = Arc::new(Slot { outage, settlements, unsent });
-            let control = Link::over(&self.connector);
+            links.extend([fetching.clone(), settling_by, control.clone()]);
+            let slot = Arc::new(Slot { outage, fetching, settlements, unsent });
             for (at, queue) in source.queues() {
+                let (queue, hands) = (queue.over(control.clone()), Arc::new(Hands::new()));
+                let (renewing, slot) = (link(), slot.clone());
+                links.push(renewing.clone());
                 if let Some(served) = queues.get_mut(at) {
-                    let (queue, hands) = (queue.over(control.clone()), Arc::new(Hands::new()));
-                    *served = Some(Served { queue, hands, slot: slot.clone() });
+                    *served = Some(Served { queue, renewing, hands, slot });
                 }
             }
         }
@@ -118,6 +126,7 @@ impl Worker {
             ended: CancellationToken::new(),
         });
         let _end = shift.ended.clone().drop_guard();
+        within(REPLY_WITHIN, join_all(links.iter().map(|link| link.connect())).map(drop)).await;
         let mut keeping = shift.keeping(self.schedules);
         let worked = tokio::select! {
             worked = shift.clone().work(sources, &hurry) => worked,
@@ -134,7 +143,7 @@ impl Worker {
 }
 
 /// What any sum with a time of a machine can hold.
-const LONGEST_TTR: Duration = Duration::from_secs(1_000 * 366 * 24 * 3_600);
+const LONGEST_TTR: Duration = Duration::from_secs(100 * 366 * 24 * 3_600);
 
 fn lost_part(_: tokio::task::JoinError) -> Error {
     Error::Misuse("a part of the worker has ended by a panic")
@@ -150,8 +159,8 @@ impl Shift {
         let mut keeping = JoinSet::new();
         let all = self.queues.iter().map(|served| served.hands.clone()).collect();
         keeping.spawn(renewing::watch(all, self.ttr));
-        for Served { queue, hands, slot } in &self.queues {
-            let queue = queue.over(Link::over(&self.connector));
+        for Served { queue, renewing, hands, slot } in &self.queues {
+            let queue = queue.over(renewing.clone());
             let patience = Patience::new(&slot.outage);
             keeping.spawn(renewing::keep(queue, hands.clone(), self.ttr, patience));
         }
@@ -162,7 +171,7 @@ impl Shift {
         for (queue, job) in schedules {
             if let Some(outage) = outage_of(&queue) {
                 let queue = queue.over(Link::over(&self.connector));
-                keeping.spawn(starting::declare(queue, job, outage, self.stop.clone()));
+                keeping.spawn(starting::declare(queue, job, outage, starting::AGAIN));
             }
         }
         let names = self.queues.iter().map(|served| served.queue.clone()).collect();
@@ -202,7 +211,7 @@ impl Shift {
         };
         let slot = slot.slot.clone();
         let mut patience = Patience::new(&slot.outage);
-        let link = Link::over(&self.connector);
+        let link: Arc<dyn Connection> = slot.fetching.clone();
         let waits = (renewing::interval(self.ttr), self.ttr);
         while !self.stop.is_cancelled() {
             let mut places = tokio::select! {
@@ -275,7 +284,7 @@ impl Shift {
             () = hurry.cancelled() => {}
         }
         let mut is_cut = false;
-        for Served { queue, hands, slot } in &self.queues {
+        for Served { queue, hands, slot, .. } in &self.queues {
             for (number, hand) in hands.running() {
                 is_cut = true;
                 if !hand.is_lost() {

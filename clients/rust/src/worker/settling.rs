@@ -13,6 +13,7 @@ use crate::errors::{Error, Result};
 use crate::replies::Job;
 use crate::seam::{cmd, Connection};
 use crate::words::Words;
+use crate::worker::link::Link;
 use crate::worker::outage::Patience;
 use crate::worker::settlement::Settlement;
 
@@ -50,7 +51,7 @@ impl Unsent {
 }
 
 pub(super) struct Settler {
-    pub(super) link: Arc<dyn Connection>,
+    pub(super) link: Arc<Link>,
     pub(super) unsent: Arc<Unsent>,
 }
 
@@ -65,6 +66,7 @@ impl Settler {
     ) {
         let mut waiting = VecDeque::new();
         let mut come = Vec::new();
+        let mut at_once = MOST_AT_ONCE;
         loop {
             if waiting.is_empty() {
                 let is_open = !coming.is_closed();
@@ -82,13 +84,18 @@ impl Settler {
                 come.push(settlement);
             }
             waiting.extend(come.drain(..));
-            let batch = next_batch(&mut waiting);
+            let batch = next_batch(&mut waiting, at_once);
             match self.send(batch, &mut waiting).await {
                 Some(error) => {
+                    // If it is one of them that makes the server close, the others get through.
+                    at_once = (at_once / 2).max(1);
                     patience.failed(&error);
                     patience.pause().await;
                 }
-                None => patience.answered(),
+                None => {
+                    at_once = MOST_AT_ONCE;
+                    patience.answered();
+                }
             }
         }
     }
@@ -179,9 +186,9 @@ impl Settler {
     }
 }
 
-fn next_batch(waiting: &mut VecDeque<Settlement>) -> Vec<Settlement> {
+fn next_batch(waiting: &mut VecDeque<Settlement>, at_once: usize) -> Vec<Settlement> {
     let mut bytes = 0;
-    let fits = waiting.iter().take(MOST_AT_ONCE).take_while(|settlement| {
+    let fits = waiting.iter().take(at_once).take_while(|settlement| {
         bytes += settlement.bytes();
         bytes <= MOST_BYTES_AT_ONCE
     });

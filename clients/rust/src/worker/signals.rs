@@ -64,18 +64,21 @@ async fn watch(
     grace: Duration,
     mut ended: oneshot::Receiver<bool>,
 ) {
-    let is_cut = tokio::select! {
-        is_cut = &mut ended => is_cut,
+    let (is_cut, by_signal) = tokio::select! {
+        is_cut = &mut ended => (is_cut, false),
         () = signals.next() => {
             stop.cancel();
-            stopped(&mut signals, &hurry, grace, &mut ended).await
+            (stopped(&mut signals, &hurry, grace, &mut ended).await, true)
         }
     };
     RUNNING.fetch_sub(1, Ordering::Relaxed);
     if is_cut.unwrap_or(false) {
         within(AT_THE_END, signals.next()).await;
-    } else {
+    } else if by_signal {
         signals.next().await;
+    } else {
+        // An error has ended it: what the program does then is its own.
+        return;
     }
     // A program that serves again hears its signals there.
     if RUNNING.load(Ordering::Relaxed) == 0 {
