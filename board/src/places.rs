@@ -114,8 +114,15 @@ impl Drop for Request {
 
 /// An answer that is under way until its last byte.
 pub struct Answering {
-    pub body: Body,
-    pub request: Request,
+    body: Body,
+    /// Dropped with it.
+    _request: Request,
+}
+
+impl Answering {
+    pub fn new(body: Body, request: Request) -> Answering {
+        Answering { body, _request: request }
+    }
 }
 
 impl hyper::body::Body for Answering {

@@ -117,7 +117,7 @@ async fn converse(stream: TcpStream, peer: Peer, router: Router, place: Place) {
                 true => router.oneshot(request).await?,
                 false => (StatusCode::SERVICE_UNAVAILABLE, TOO_MANY).into_response(),
             };
-            Ok::<_, Infallible>(answer.map(|body| Answering { body, request: under_way }))
+            Ok::<_, Infallible>(answer.map(|body| Answering::new(body, under_way)))
         }
     });
     let head_within = if place.is_spare { SPARE_HEAD_WITHIN } else { HEAD_WITHIN };

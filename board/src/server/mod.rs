@@ -11,7 +11,7 @@
 //! | `walk.rs`, `search.rs` | going through all jobs of a state; those of them that are sought |
 //! | `deaths.rs` | why the dead jobs of a queue died |
 //! | `groups.rs` | pages of groups, by DQ.GROUPS |
-//! | `deps.rs` | what a job waits for, by DQ.DEPS |
+//! | `deps.rs`, `chains.rs` | what a job waits for, by DQ.DEPS; what it waits for in the end |
 //! | `about.rs` | what a server says of itself, by INFO |
 //! | `forecast.rs` | what DQ.FORECAST says |
 //! | `health.rs` | what INFO says of a server that hands out or takes nothing |
@@ -21,6 +21,7 @@
 
 pub mod about;
 pub mod alter;
+pub mod chains;
 pub mod deaths;
 pub mod deployment;
 pub mod deps;

@@ -34,6 +34,7 @@ pub fn toolbar(queue: &[u8], choice: &Choice) -> Markup {
                     placeholder="Find a text in them"
                     title="In ids, reasons, notes, results and bodies; A to Z in either case";
                 button { "Find" }
+                button #find-all name="all" value="1" title="In the jobs of all states" { "In all states" }
             }
             @if choice.state == JobState::Dead {
                 nav.views aria-label="Order" {
@@ -89,15 +90,16 @@ fn chosen(queue: &[u8], choice: &Choice) -> Markup {
 }
 
 fn progress_words(choice: &Choice, info: &Info, progress: &Progress) -> String {
-    let many = info.counts.of(choice.state).max(progress.looked);
-    let found = words::number(progress.found);
-    let (state, looked) = (choice.state.name(), words::number(progress.looked));
-    match progress.mark {
-        Some(_) => format!(
-            "{looked} of {} {state} jobs looked at: {found} found so far.",
-            words::number(many)
-        ),
-        None => format!("All {looked} {state} jobs looked at: {found} found."),
+    let (found, looked) = (words::number(progress.found), progress.looked);
+    match (&progress.mark, looked) {
+        (Some(_), _) => {
+            let all = words::jobs_in(choice.state, info.counts.of(choice.state).max(looked));
+            format!("{} of {all} looked at: {found} found so far.", words::number(looked))
+        }
+        (None, 1) => format!("The only {} job looked at: {found} found.", choice.state.name()),
+        (None, _) => {
+            format!("All {} looked at: {found} found.", words::jobs_in(choice.state, looked))
+        }
     }
 }
 

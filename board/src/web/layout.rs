@@ -32,6 +32,7 @@ impl Frame for App {
         html! {
             (switch::switch(&self.board.servers, &self.watch.name))
             a.server href="server" title="Version, memory, persistence, replicas" { (self.watch.deployment.title()) }
+            a.nav href="working" title="Jobs that workers have, of all queues" { "Working" }
             a.nav href="schedules" title="Jobs that come back, of all queues" { "Schedules" }
             a.nav href="actions" title="What readers did here, and who" { "Actions" }
             form.search action="./" method="get" role="search" aria-label="Queues" {

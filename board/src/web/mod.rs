@@ -14,9 +14,10 @@
 //! | `selection.rs`, `preview.rs`, `purge.rs` | jobs of a state that are chosen, and what is done to these |
 //! | `front.rs`, `switch.rs`, `server.rs` | all servers, where there are several; the way from one to another; one server |
 //! | `forms.rs`, `act/` | with --writable: forms, and what they do; `actions.rs` what was done, and who did it |
+//! | `working.rs`, `find.rs` | of all queues: what is being worked on; a job by its id |
 //! | `schedules.rs` | the jobs of all queues that come back; `schedule.rs` the form of one, `planned.rs` what comes of it |
 //! | `limits.rs`, `effects.rs` | limits and defaults: their form, and what a change does, in words |
-//! | `spans.rs` | spans of time in forms |
+//! | `spans.rs`, `clock.rs` | spans of time in forms; moments in a schedule's zone |
 //! | `body.rs` | a job's body as text, JSON, hex, and as a download |
 //! | `charts/` | charts with axes |
 //! | `chart.rs`, `words.rs` | small charts; numbers, spans and times in words |
@@ -31,12 +32,14 @@ mod body;
 mod chart;
 mod charts;
 mod choice;
+mod clock;
 mod dead;
 mod deps;
 mod download;
 mod effects;
 mod facts;
 mod filtered;
+mod find;
 mod forms;
 mod front;
 mod glossary;
@@ -69,6 +72,7 @@ mod switch;
 mod users;
 mod why;
 mod words;
+mod working;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -266,6 +270,8 @@ fn pages_of(watch: &Arc<Watch>) -> Router {
         .route("/figures", get(charts::serve))
         .route("/purge", get(purge::serve))
         .route("/schedules", get(schedules::serve))
+        .route("/working", get(working::serve))
+        .route("/find", get(find::serve))
         .route(
             "/schedule",
             get(schedule::serve).post(schedule::preview).layer(DefaultBodyLimit::max(FORM_MAX)),

@@ -3,7 +3,7 @@
 use croner::parser::{CronParser, Seconds, Year};
 use maud::{html, Markup};
 
-use super::{words, App};
+use super::{clock, words, App};
 use crate::bytes::{excerpt, title};
 use crate::server::alter::Backoff;
 use crate::server::job::Job;
@@ -109,13 +109,17 @@ fn no_run(typed: &Typed<'_>) -> Markup {
 
 fn next_runs(typed: &Typed<'_>, runs: &[u64], is_dead: bool) -> Markup {
     let now = now_ms();
+    let zone = match &typed.plan.rule {
+        Rule::Cron { zone, .. } => Some(zone.as_slice()),
+        Rule::Every(_) => None,
+    };
     let limit = usize::try_from(typed.plan.runs).unwrap_or(usize::MAX);
     html! {
         @if is_dead { p.banner.warn { "The job is dead: it stays so until it is kicked." } }
         @else {
             p.note { "The next runs"
                 @if typed.plan.jitter_ms > 0 { ", each up to " (words::span(typed.plan.jitter_ms)) " later" } ":" }
-            ol.runs #runs { @for time in runs { li { (words::moment(*time, now)) } } }
+            ol.runs #runs { @for time in runs { li { (clock::moment(*time, zone, now)) } } }
             @if runs.len() < AHEAD && (typed.plan.until.is_some() || runs.len() <= limit) && limit > 0 { p.note { "Then it ends." } }
         }
     }

@@ -190,14 +190,12 @@ impl Preview<'_> {
 }
 
 fn progress(next: &Progress, info: &Info, state: JobState) -> String {
-    let (looked, name) = (words::number(next.looked), state.name());
-    let jobs = |many: u64| if many == 1 { "job" } else { "jobs" };
     match next.mark {
         Some(_) => {
-            let many = info.counts.of(state).max(next.looked);
-            format!("{looked} of {} {name} {} looked at so far.", words::number(many), jobs(many))
+            let many = words::jobs_in(state, info.counts.of(state).max(next.looked));
+            format!("{} of {many} looked at so far.", words::number(next.looked))
         }
-        None => format!("{looked} {name} {} looked at.", jobs(next.looked)),
+        None => format!("{} looked at.", words::jobs_in(state, next.looked)),
     }
 }
 

@@ -10,7 +10,7 @@ use axum::Extension;
 use maud::{html, Markup};
 
 use super::choice::{Choice, Progress};
-use super::group_jobs::{self, Seen};
+use super::group_jobs::{self, Seen, What};
 use super::live;
 use super::page::Page;
 use super::why::Why;
@@ -100,6 +100,10 @@ impl View {
             Part::Sought { sought: Sought::Ids(pattern), cursor }
         } else if let Some(group) = fields.bytes("group") {
             Part::Sought { sought: Sought::Group(group), cursor }
+        } else if let Some(text) =
+            fields.bytes("find").filter(|text| !text.is_empty() && fields.get("all").is_some())
+        {
+            Part::Sought { sought: Sought::Text(text), cursor }
         } else if fields.text("tab") == "schedules" {
             Part::Sought { sought: Sought::Schedules, cursor }
         } else if fields.text("tab") == "groups" {
@@ -422,13 +426,15 @@ fn sought_jobs(
     found: &Found,
 ) -> Markup {
     let (name, jobs) = (&view.name, &found.jobs);
-    if let Sought::Group(group) = sought {
-        return group_jobs::page(app, name, info, group, &view.seen, found);
-    }
     let what: (&str, &[u8]) = match sought {
         Sought::Ids(pattern) => ("match", pattern),
         Sought::Schedules => ("tab", b"schedules"),
-        Sought::Group(group) => ("group", group),
+        Sought::Group(group) => {
+            return group_jobs::page(app, name, info, What::Group(group), &view.seen, found)
+        }
+        Sought::Text(text) => {
+            return group_jobs::page(app, name, info, What::Text(text), &view.seen, found)
+        }
     };
     html! {
         p.note { @match sought {
@@ -436,14 +442,14 @@ fn sought_jobs(
                 a href=(layout::queue_link(name)) { "All jobs" } },
             Sought::Schedules => { "Jobs that come back. On each page those that run next are first. "
                 a href=(link("schedules", &[("find", Shown(name).to_string().as_bytes())])) { "Run, pause or change them" } },
-            Sought::Group(_) => {},
+            Sought::Group(_) | Sought::Text(_) => {},
         } }
         @if jobs.is_empty() {
             p.empty { @if found.next.is_some() { "None so far: there are more jobs to look through." }
                 @else if cursor > 0 { "There are no more." } @else { "There are none." } }
         } @else {
             @match sought {
-                Sought::Ids(_) | Sought::Group(_) => (list::of_any_state(name, jobs, now_ms())),
+                Sought::Ids(_) | Sought::Group(_) | Sought::Text(_) => (list::of_any_state(name, jobs, now_ms())),
                 Sought::Schedules => (list::of_schedules(name, jobs, now_ms())),
             }
         }

@@ -79,7 +79,10 @@ impl Why {
         let until = info.limits.blocked_until;
         html! { @match cause {
             Cause::Concurrency => {
-                strong { "All " (words::number(settings.concurrency)) " places of CONCURRENCY are taken" }
+                strong { @match settings.concurrency {
+                    1 => "The one place of CONCURRENCY is taken",
+                    many => { "All " (words::number(many)) " places of CONCURRENCY are taken" },
+                } }
                 (self.held_by(queue, info))
                 ". The next job may go when " (to_end(info))
                 @if until.is_some() { ", " (at(until)) } "."
@@ -238,10 +241,9 @@ fn plain(cause: Cause, info: &Info, health: &Health) -> (String, String) {
             "No setting of the queue explains it: see the server's log, and whether its clients are paused.",
         ),
         Cause::Full => {
-            let (jobs, most) = (words::number(info.jobs), words::number(info.settings.max_jobs));
-            let rest = format!(
-                "It holds {jobs} of {most} jobs (MAXJOBS, in all states), so DQ.ADD is refused."
-            );
+            let (jobs, most) = (words::number(info.jobs), words::jobs(info.settings.max_jobs));
+            let rest =
+                format!("It holds {jobs} of {most} (MAXJOBS, in all states), so DQ.ADD is refused.");
             return ("The queue is full.".into(), rest);
         }
         Cause::MemoryFull => {
@@ -266,6 +268,11 @@ pub fn marks(info: &Info, health: &Health, rates: Option<Rates>) -> Markup {
         && !causes.iter().any(|cause| (Cause::Concurrency..=Cause::Groups).contains(cause));
     html! {
         @for cause in &causes { (mark(*cause, info, health)) }
+        @if info.counts.dead > 0 {
+            span.mark.has-dead title={ (words::jobs_in(JobState::Dead, info.counts.dead)) ": their reasons are on the queue's page" } {
+                (words::short(info.counts.dead)) " dead"
+            }
+        }
         @if is_limited {
             span.mark.limited title="It has CONCURRENCY or RATE, or its groups have: just now that holds nothing back" { "limited" }
         }
