@@ -123,6 +123,20 @@ def test_leases_are_settled_at_the_new_primary(
     leases.close()
 
 
+def test_results_are_stored_at_the_new_primary(
+    failing_over: tuple[Server, Server, Address],
+) -> None:
+    old, new, address = failing_over
+    app = Celery(set_as_current=False)
+    app.conf.redis_retry_on_timeout = False
+    backend = DQBackend(app=app, url=f"dq://127.0.0.1:{address.port}/0")
+    backend.set("before", "x")  # over a connection that stays with the old primary
+    fail_over(old)
+    address.lead_to(new.port)
+    backend.set("after", "y")
+    assert backend.mget(["before", "after"]) == [b"x", b"y"]
+
+
 def test_an_outage_is_two_lines_of_the_log(lone: Server, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     leases = Leases(

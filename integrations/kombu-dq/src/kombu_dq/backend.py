@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from celery import states
@@ -21,7 +21,7 @@ from redis.exceptions import ResponseError
 
 from kombu_dq import chords
 from kombu_dq.too_large import ResultTooLarge, shortened
-from kombu_dq.wire import fields, in_one_go, in_one_transaction, is_too_large, plain_errors
+from kombu_dq.wire import fields, in_one_go, in_one_transaction, is_too_large, passes, plain_errors
 
 #: The queue of the results.
 RESULTS_KEY = "celery.results"
@@ -127,6 +127,19 @@ class DQBackend(redis_backend.RedisBackend):
         options = self.app.conf.get("result_backend_transport_options", {})
         self.results_key = f"{options.get('global_keyprefix') or ''}{RESULTS_KEY}"
 
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """In plain words. After one of an outage the connections are left: the address may lead to
+        another server by now.
+        """
+        try:
+            with plain_errors():
+                yield
+        except Exception as error:
+            if passes(error):
+                self.client.connection_pool.disconnect(inuse_connections=False)
+            raise
+
     # ---- results -------------------------------------------------------------------------------
 
     def get(self, key: Any) -> Any:
@@ -137,7 +150,7 @@ class DQBackend(redis_backend.RedisBackend):
         names = list(keys)
         values = self.results_of(names)
         open_names = [name for name, value in zip(names, values, strict=True) if value is None]
-        with plain_errors():
+        with self._errors():
             replies = in_one_go(
                 self.client, [("DQ.GET", self.results_key, name) for name in open_names]
             )
@@ -149,7 +162,7 @@ class DQBackend(redis_backend.RedisBackend):
 
     def results_of(self, names: Sequence[Any]) -> list[Any]:
         """The results of those that are done; None for the others."""
-        with plain_errors():
+        with self._errors():
             replies = in_one_go(
                 self.client, [("DQ.RESULT", self.results_key, name) for name in names]
             )
@@ -161,7 +174,7 @@ class DQBackend(redis_backend.RedisBackend):
         if socket_timeout_s:  # the reply to a wait comes at its end
             seconds = min(seconds, socket_timeout_s / 2)
         ms = max(1, round(seconds * 1000))
-        with plain_errors():
+        with self._errors():
             self.client.execute_command(*self._pending(name), "NX")
             return _result_in(
                 self.client.execute_command("DQ.RESULT", self.results_key, name, "BLOCK", ms)
@@ -191,7 +204,7 @@ class DQBackend(redis_backend.RedisBackend):
 
     def _in_one_transaction(self, commands: list[list[Any]]) -> None:
         try:
-            with plain_errors():
+            with self._errors():
                 in_one_transaction(self.client, commands)
         except ResponseError as error:
             if is_too_large(error):
@@ -218,7 +231,7 @@ class DQBackend(redis_backend.RedisBackend):
             return super().store_result(task_id, shorter, state, None, request, **kwargs)
 
     def delete(self, key: Any) -> None:
-        with plain_errors():
+        with self._errors():
             self.client.execute_command("DQ.DEL", self.results_key, key)
 
     def expire(self, key: Any, value: Any) -> None:
