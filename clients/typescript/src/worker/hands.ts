@@ -50,6 +50,7 @@ export class Hands {
   readonly #inHand = new Map<string, Set<Hand>>();
   readonly #some = new Map<string, Gate>();
   readonly #running = new Set<Hand>();
+  readonly #strays = new Set<Hand>();
 
   constructor(work: Work<never>, ttr: number, line: Line, settle: (told: Settlement) => void) {
     this.#work = work;
@@ -66,6 +67,11 @@ export class Hands {
   /** Those whose handlers run, also when their jobs were given back. */
   running(): Hand[] {
     return [...this.#running];
+  }
+
+  /** Those whose attempts have failed, while their handlers go on. */
+  strays(): Hand[] {
+    return [...this.#strays];
   }
 
   /** Open while jobs of this queue are in hand. */
@@ -121,8 +127,15 @@ export class Hands {
 
   #ended(hand: Hand): Promise<Settlement | undefined> {
     return new Promise((end) => {
-      hand.fail = (error) => end(ofError(hand.key, hand.job.delivery, error));
-      const begin = () => this.#outcome(hand).then(end);
+      hand.fail = (error) => {
+        if (this.#running.has(hand)) this.#strays.add(hand);
+        end(ofError(hand.key, hand.job.delivery, error));
+      };
+      const begin = () =>
+        this.#outcome(hand).then((settlement) => {
+          this.#strays.delete(hand);
+          end(settlement);
+        });
       if (current.isKept) current.hand.run(hand, begin);
       else begin();
     });

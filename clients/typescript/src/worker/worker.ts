@@ -173,7 +173,7 @@ export class Worker<Body = unknown> {
 
   /** Also those that the end of the grace time has left running. */
   #running(): Hand[] {
-    return this.#branches.flatMap(({ hands }) => hands.running());
+    return this.#branches.flatMap(({ hands }) => [...hands.running(), ...hands.strays()]);
   }
 
   #sources(): Source[] {
