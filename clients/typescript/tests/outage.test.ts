@@ -129,6 +129,32 @@ for (const library of LIBRARIES) {
     }
   });
 
+  test(`${library}: a schedule of a newer program is left, and one with RUNS isn't begun again`, async () => {
+    const address = await Address.to(server.port);
+    const client = await connected(library, address.url);
+    const direct = new Queue(server.client(library), "q");
+    const worker = new Worker(new Queue(client, "q"), () => {}, { warn: () => {} });
+    worker.schedule("tick", null, { every: { hours: 1 } });
+    worker.schedule("once", null, { every: 1, runs: 1 });
+    worker.schedule("tock", null, { every: { hours: 1 } });
+    const serving = worker.serve();
+    try {
+      await eventually(async () => (await direct.info())?.totalFinished === 1);
+      await eventually(async () => (await direct.len("delayed")) === 2);
+      await direct.add("tick", null, { every: { hours: 2 }, ensure: true });
+      await direct.del("tock");
+      address.hangUp();
+      await eventually(async () => (await direct.get("tock")) !== null);
+      assert.equal((await direct.get("tick"))?.schedule?.every, 7_200_000);
+      assert.equal(await direct.get("once"), null);
+    } finally {
+      worker.stop();
+      await serving;
+      close(client);
+      address.close();
+    }
+  });
+
   test(`${library}: a full queue keeps no schedule, and the worker empties it`, async () => {
     const queue = new Queue(server.client(library), "q");
     await queue.alter({ maxjobs: 1 });

@@ -106,7 +106,7 @@ for (const library of LIBRARIES) {
       {
         concurrency: 200,
         warn: (what) => lines.push(what),
-        onError: (_error, job: RunningJob, next) => failed.push(`${job.id}, ${next}`),
+        onError: (job: RunningJob, _error, next) => failed.push(`${job.id}, ${next}`),
       },
     );
     const serving = worker.serve();

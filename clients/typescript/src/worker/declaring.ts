@@ -21,18 +21,25 @@ export interface Schedule {
   readonly options: AddOptions;
 }
 
-/** Until the worker stops. Throws what the server refuses the first time, but a queue that is full. */
+/**
+ * Until the worker stops: by ENSURE at the start, and by NX later, which leaves the schedule of a
+ * newer program as it is. One with RUNS is declared at the start alone: it would begin again. Throws
+ * what the server refuses at the start, but a queue that is full.
+ */
 export async function declare(
   { key, id, body, options }: Schedule,
   line: Line,
   net: Net,
   stopping: Gate,
 ): Promise<void> {
-  const command = commands.add(key, id, body, { ...options, ensure: true });
-  for (let isFirst = true; !stopping.isOpen; isFirst = false) {
+  const isOver = () => options.until !== undefined && options.until.getTime() < Date.now();
+  for (let isFirst = true; !stopping.isOpen && (isFirst || !isOver()); ) {
     const { connections } = net;
+    const how = isFirst ? { ensure: true } : { nx: true };
     try {
-      await line.ask(command, () => stopping.isOpen);
+      await line.ask(commands.add(key, id, body, { ...options, ...how }), () => stopping.isOpen);
+      if (options.runs !== undefined) return;
+      isFirst = false;
     } catch (error) {
       if (isFirst && !(error instanceof Full)) throw error;
       const what = `${key.name}: the schedule ${JSON.stringify(String(id))} can't be declared`;

@@ -9,8 +9,8 @@ import type { Net } from "./net.ts";
 import { Bury, Retry, type Settlement } from "./outcomes.ts";
 import type { RunningJob } from "./running.ts";
 
-/** Called with what a handler threw, its job, and what comes next, in words. */
-export type OnError = (error: unknown, job: RunningJob<never>, next: string) => unknown;
+/** Called with a job, what its handler threw, and what comes next, in words. */
+export type OnError = (job: RunningJob<never>, error: unknown, next: string) => unknown;
 
 export class Failures {
   /** Open while each failure is in the log. */
@@ -63,7 +63,7 @@ export class Failures {
     if (this.#onError === undefined || hand === undefined) return;
     const failed = (why: unknown) => this.#net.traced("onError failed", why);
     try {
-      Promise.resolve(this.#onError(error, hand.job, next)).catch(failed);
+      Promise.resolve(this.#onError(hand.job, error, next)).catch(failed);
     } catch (why) {
       failed(why);
     }

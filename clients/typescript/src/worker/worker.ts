@@ -34,7 +34,7 @@ export interface WorkerOptions<Body> {
   readonly before?: Work<Body>["before"] | undefined;
   /** Called after each handler, with what it threw. */
   readonly after?: Work<Body>["after"] | undefined;
-  /** Called for each attempt that failed, with the error and what comes next, in words. */
+  /** Called for each attempt that failed, with the job, the error, and what comes next in words. */
   readonly onError?: OnError | undefined;
   /** The log: attempts that failed, a server that is away. `console.warn` without one. */
   readonly warn?: Warn | undefined;
@@ -99,7 +99,8 @@ export class Worker<Body = unknown> {
 
   /**
    * Declares a schedule, by EVERY or CRON, of the first queue or of this one. The worker makes sure
-   * that the job is there, with this schedule: at its start, at each new connection, each minute.
+   * that the job is there: with this schedule at its start, with any at each new connection and each
+   * minute. One with `runs` is declared at the start alone.
    */
   schedule(id: Id, body: unknown, options: AddOptions & { readonly queue?: Queue }): void {
     const { queue, ...given } = options;
