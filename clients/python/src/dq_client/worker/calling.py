@@ -9,10 +9,20 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from dq_client.commands import Command
+from dq_client.errors import refusal
 from dq_client.outages import passes, pauses
 from dq_client.queue import AsyncQueue, Queue
-from dq_client.seam import call, call_async, put, reply_or_error, settings, wait_at_most_ms
+from dq_client.seam import (
+    Later,
+    call,
+    call_async,
+    put,
+    reply_or_error,
+    settings,
+    wait_at_most_ms,
+)
 from dq_client.worker import reporting
+from dq_client.worker.nodes import Nodes
 from dq_client.worker.reporting import Outages
 from dq_client.worker.threads import Threads
 
@@ -30,6 +40,8 @@ class Caller:
         self._is_async = isinstance(queues[0], AsyncQueue)
         self._threads = Threads("dq-call")
         self.is_cluster = hasattr(client, "get_random_node")
+        is_of_nodes = self._is_async and self.is_cluster and Nodes.serve(client)
+        self._nodes = Nodes(client) if is_of_nodes else None
         self.outages = Outages(address_of(client), self.is_cluster)
 
     def check_connections(self, needed: int) -> None:
@@ -44,12 +56,23 @@ class Caller:
         return timedelta(milliseconds=wait_at_most_ms(self.client))
 
     async def call(self, command: Command[T]) -> T:
+        if self._nodes is not None:
+            (reply,) = await self._nodes.send([command.words])
+            if isinstance(reply, Exception):
+                raise refusal(reply, command.words) or reply
+            return command.parse(reply)
         if self._is_async:
             return await call_async(self.client, command)
         return await self._threads.run(lambda: call(self.client, command))
 
     async def batch(self, batch: Sequence[Command[Any]]) -> list[Any]:
-        """The replies to several commands in one round trip; an error is the reply of its own."""
+        """The replies to several commands of one slot in one round trip; an error is the reply of
+        its own.
+        """
+        if self._nodes is not None:
+            replies = await self._nodes.send([command.words for command in batch])
+            lines = [Later(command, at) for at, command in enumerate(batch)]
+            return [reply_or_error(each, replies) for each in lines]
         pipeline = self.client.pipeline(transaction=False)
         later = [put(command, pipeline) for command in batch]
         if self._is_async:

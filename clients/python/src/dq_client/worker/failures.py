@@ -82,10 +82,9 @@ class Failures:
     async def hint_at_start(self) -> None:
         """Of queues that are there, whether their jobs get a backoff."""
         with suppress(Exception):
-            asked = [commands.info(key) for key in self._keys.values()]
-            told = await self._caller.batch(asked)
-            for name, info in zip(self._keys, told, strict=True):
-                if info is not None and not isinstance(info, Exception):
+            for name, key in self._keys.items():
+                info = await self._caller.call(commands.info(key))
+                if info is not None:
                     self._hint(name, info.default_backoff_base)
 
     def _hint(self, queue: str, backoff: timedelta) -> None:
