@@ -14,6 +14,7 @@ from typing import Any
 
 from dq_client import commands
 from dq_client.commands import Command, Key
+from dq_client.outages import passes
 from dq_client.replies import Job
 from dq_client.worker import reporting
 from dq_client.worker.calling import Caller
@@ -47,7 +48,7 @@ class Failures:
 
     def told(self, settlement: Settlement, is_mine: bool, shown: Any) -> None:
         """The server knows of a failure; `shown` is its reply to `look`, or None."""
-        if isinstance(shown, Exception):
+        if isinstance(shown, Exception) and not passes(shown):
             self._may_look = False  # the user has no right to DQ.GET
         job = shown if isinstance(shown, Job) else None
         error = settlement.error
