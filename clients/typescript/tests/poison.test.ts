@@ -3,7 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Bury, Done, LeaseLost, Queue, RAW, Retry, type RunningJob, Worker } from "../src/index.ts";
-import { LIBRARIES, raw } from "./clients.ts";
+import { Failures } from "../src/worker/failures.ts";
+import { Hands } from "../src/worker/hands.ts";
+import { Line } from "../src/worker/line.ts";
+import { Net, Outage } from "../src/worker/net.ts";
+import { Settler } from "../src/worker/settling.ts";
+import { close, connected, LIBRARIES, raw } from "./clients.ts";
 import { eventually, used } from "./server.ts";
 
 const server = used();
@@ -209,6 +214,70 @@ for (const library of LIBRARIES) {
     assert.equal(await queue.del(name), 1);
   });
 }
+
+for (const library of LIBRARIES) {
+  test(`${library}: a user who may not say an outcome says another one, and the worker goes on`, async () => {
+    const owner = server.client(library);
+    const words = (text: string) => text.split(" ").map((word) => Buffer.from(word));
+    const queue = new Queue(owner, "q");
+    const rights = ["+@all -dq.finish", "+@all -dq.done", "+@all -dq.finish -dq.release -dq.done"];
+    for (const [at, given] of rights.entries()) {
+      await raw(owner, words(`ACL SETUSER worker${at} on >secret ~* &* ${given}`));
+      const url = server.url.replace("redis://", `redis://worker${at}:secret@`);
+      const client = await connected(library, url);
+      for (const id of ["a", "b", "c"]) await queue.add(`${at}${id}`, null, { attempts: 1 });
+      const lines: string[] = [];
+      const worker = new Worker(
+        new Queue(client, "q"),
+        ({ id }) => (id.endsWith("c") ? "result" : undefined),
+        { warn: (what) => lines.push(what) },
+      );
+      const serving = worker.serve();
+      await eventually(
+        async () => (await queue.len("ready")) + (await queue.len("reserved")) === 0,
+      );
+      worker.stop();
+      await serving;
+      close(client);
+      const refused = [given.includes("done") && "c", given.includes("finish") && "a"];
+      for (const id of refused.filter(Boolean)) {
+        assert.match((await queue.get(`${at}${id}`))?.reason ?? "", /outcome refused.*NOPERM/);
+      }
+    }
+  });
+}
+
+test("what the server can't be told is bounded, and its leases are kept", async () => {
+  const queue = new Queue(server.client("ioredis"), "q");
+  const [delivery] = await queue.add("a", null).then(() => queue.pop());
+  assert.ok(delivery);
+  const net = new Net(queue.client, () => {});
+  const outage = new Outage(net);
+  const line = new Line(net, outage);
+  let isAway = true;
+  const { call } = Line.prototype;
+  line.call = ((command: never) =>
+    isAway ? Promise.reject(new Error("away")) : call.call(line, command)) as typeof line.call;
+  const settler: Settler = new Settler(line, net, new Failures(line, net, undefined), 1, (hand) =>
+    hands.settled(hand),
+  );
+  const work = { handler: () => {}, before: [], after: [] };
+  const hands = new Hands(work, 60_000, line, (told) => settler.settle(told));
+  const running = settler.run();
+  await hands.run(queue.key, delivery, 0);
+  assert.equal(settler.hasRoom.isOpen, false);
+  assert.equal(hands.none.isOpen, true);
+  assert.equal(hands.of(queue.key).length, 1);
+  isAway = false;
+  await settler.idle.wait(30_000);
+  assert.equal(settler.hasRoom.isOpen, true);
+  assert.equal(hands.of(queue.key).length, 0);
+  assert.equal(await queue.len(), 0);
+  net.over.open();
+  settler.end();
+  await running;
+  line.close();
+});
 
 test("an id as text is shown the same by both libraries", async () => {
   const id = Buffer.from([0xfe, 0x61]);

@@ -124,7 +124,7 @@ for (const library of LIBRARIES) {
       switch (job.id) { ${cases.join("\n")} default: return job.id; }
       await new Promise(() => setInterval(() => {}, 50));
     }`;
-    const running = program(library, handler, "{ concurrency: 1, ttr: 2_000 }");
+    const running = program(library, handler, "{ concurrency: 1, ttr: 2_000, grace: 500 }");
     for (const id of ["timer", "tick", "event", "emitted"]) {
       await queue().add(id, null, { attempts: 1 });
       await eventually(async () => (await queue().get(id))?.state === "dead");

@@ -57,8 +57,8 @@ export interface Settlement {
   readonly job: Delivery;
   /** undefined for one of a batch of FINISH. */
   readonly command?: Command<unknown>;
-  /** How a job goes back whose outcome the server refused: nothing can take its place. */
-  readonly isLastResort?: boolean;
+  /** In place of an outcome that was refused. Nothing takes the place of the last one. */
+  readonly resort?: "release" | "last";
   /** What the handler threw, or why the server refused what it said. */
   readonly failure?: { readonly error: unknown };
   /** undefined for a job that wasn't begun. */
@@ -99,29 +99,31 @@ function commandOf(key: Key, job: Delivery, error: unknown): Command<unknown> {
 function released(key: Key, job: Delivery, why: unknown): Settlement {
   const reason = short(`outcome refused: ${said(why)}`);
   const command = commands.release(key, job.id, leaseOf(job), { reason });
-  return { key, job, command, isLastResort: true };
+  return { key, job, command, resort: "release" };
 }
 
-/** In place of an outcome that the server refuses. undefined when nothing can take its place. */
+/**
+ * In place of an outcome that the server refuses: the job is released, with why; when that is
+ * refused too, it is buried. undefined when nothing is left.
+ */
 export function insteadOf(refused: Settlement, error: unknown): Settlement | undefined {
-  const { key, job, command, hand, isLastResort } = refused;
-  if (command === undefined || isLastResort) return undefined;
+  const { key, job, command, hand, resort } = refused;
+  if (resort === "last") return undefined;
   const { failure = { error } } = refused;
   const rest = { failure, ...(hand && { hand }) };
-  if (!(error instanceof Invalid) || !error.message.startsWith("body must be at most")) {
-    return { ...released(key, job, error), ...rest };
-  }
-  // No attempt will make it shorter.
-  const result = command.words[command.words.indexOf("RESULT") + 1];
-  const length = result instanceof Uint8Array ? `result of ${result.length} bytes` : "outcome";
-  const reason = short(`${length} refused: ${error.message}`);
+  const isTooLong = error instanceof Invalid && error.message.startsWith("body must be at most");
+  if (resort === undefined && !isTooLong) return { ...released(key, job, error), ...rest };
+  // No attempt will make a result shorter.
+  const result = command?.words[command.words.indexOf("RESULT") + 1];
+  const what = result instanceof Uint8Array ? `result of ${result.length} bytes` : "outcome";
+  const reason = short(`${what} refused: ${isTooLong ? error.message : said(error)}`);
   const bury = commands.bury(key, job.id, leaseOf(job), { reason });
-  return { key, job, command: bury, ...rest };
+  return { key, job, command: bury, resort: "last", ...rest };
 }
 
 export function unbegun(key: Key, job: Delivery, hand?: Hand): Settlement {
   const command = commands.release(key, job.id, leaseOf(job), { unbegun: true });
-  return { key, job, command, isLastResort: true, ...(hand && { hand }) };
+  return { key, job, command, resort: "last", ...(hand && { hand }) };
 }
 
 /** Workers take jobs under a lease. */

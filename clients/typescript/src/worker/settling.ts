@@ -104,11 +104,10 @@ export class Settler {
       if (ofKey === undefined) finished.set(key, [settlement]);
       else ofKey.push(settlement);
     }
-    for (const [key, ofKey] of finished) {
+    for (const ofKey of finished.values()) {
       for (let at = 0; at < ofKey.length; at += MOST_AT_ONCE) {
         const part = ofKey.slice(at, at + MOST_AT_ONCE);
-        const command = commands.finish(key, ...part.map(({ job }) => job));
-        sending.push(this.#say(command, part));
+        sending.push(this.#say(finish(part), part));
       }
     }
     return (await Promise.all(sending)).flat();
@@ -131,6 +130,7 @@ export class Settler {
   /** What is said instead, at once. What nothing can take the place of is left to its TTR. */
   async #refused(told: readonly Settlement[], error: unknown): Promise<Settlement[]> {
     const again = told.map(async (settlement) => {
+      if (told.length > 1) return this.#say(finish([settlement]), [settlement]);
       const instead = insteadOf(settlement, error);
       if (instead?.command !== undefined) return this.#say(instead.command, [instead]);
       const { key, job } = settlement;
@@ -150,4 +150,10 @@ export class Settler {
     if (settlement.hand) this.#settled(settlement.hand);
     if (settlement.failure) this.#failures.told(settlement);
   }
+}
+
+/** Of jobs of one queue. */
+function finish(told: readonly Settlement[]): Command<number> {
+  const { key } = told[0] as Settlement;
+  return commands.finish(key, ...told.map(({ job }) => job));
 }
