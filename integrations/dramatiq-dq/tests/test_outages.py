@@ -13,7 +13,7 @@ import redis
 from dramatiq import Worker
 
 from conftest import Work
-from dramatiq_dq import DQBroker
+from dramatiq_dq import DQBackend, DQBroker
 from harness.address import Address
 from harness.server import KINDS, Server, eventually
 
@@ -92,6 +92,29 @@ def test_a_worker_goes_on_after_a_planned_failover(
     with new.client() as r:
         eventually(lambda: r.execute_command("DQ.LEN", "dramatiq-dq:default") == 0, 60)
     assert sorted(ran) == list(range(12))
+    broker.close()
+
+
+def test_messages_and_results_find_the_new_primary(
+    failing_over: tuple[Server, Server, Address],
+) -> None:
+    """Of a program that only sends: its connections stay with the old primary."""
+    old, new, address = failing_over
+    broker = broker_at(address.port)
+    results = DQBackend(url=f"redis://127.0.0.1:{address.port}/0")
+
+    @dramatiq.actor
+    def nothing() -> None: ...
+
+    nothing.send()
+    results.store_result(nothing.message(), 1, 60_000)
+    fail_over(old)
+    address.lead_to(new.port)
+    message = nothing.send()
+    results.store_result(message, 2, 60_000)
+    assert results.get_result(message) == 2
+    with new.client() as r:
+        assert r.execute_command("DQ.LEN", "dramatiq-dq:default") == 2
     broker.close()
 
 

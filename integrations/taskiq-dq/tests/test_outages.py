@@ -88,6 +88,26 @@ async def test_a_worker_goes_on_after_a_planned_failover(
     assert sorted(ran) == list(range(12))
 
 
+async def test_tasks_find_the_new_primary(
+    failing_over: tuple[Server, Server, Address], at: Callable[..., DQBroker]
+) -> None:
+    """Of a program that only sends: its connections stay with the old primary."""
+    old, new, address = failing_over
+    broker = at(address.port)
+
+    @broker.task
+    async def nothing() -> None: ...
+
+    await nothing.kiq()
+    with old.client() as r:
+        r.execute_command("FAILOVER")
+        await eventually(lambda: said(r.info("replication")["role"] == "slave"))
+    address.lead_to(new.port)
+    await nothing.kiq()
+    with new.client() as r:
+        assert r.execute_command("DQ.LEN", "taskiq") == 2
+
+
 async def said(value: bool) -> bool:
     return value
 

@@ -22,7 +22,7 @@ from dq_client.seam import Client
 from dramatiq_dq.consumer import DQConsumer
 from dramatiq_dq.leases import Leases, Pairs
 from dramatiq_dq.message import HeldMessage, reason_of, short
-from dramatiq_dq.outages import Outages
+from dramatiq_dq.outages import Outages, at_the_primary
 
 #: In milliseconds.
 DEFAULT_HEARTBEAT_TIMEOUT = 60_000
@@ -320,7 +320,8 @@ class DQBroker(Broker):
     # ---- its parts -------------------------------------------------------------------------------
 
     def _add(self, queue_name: str, job: Add) -> None:
-        self.queue(queue_name).add(job.id, job.body, **job.options)
+        queue = self.queue(queue_name)
+        at_the_primary(self.client, lambda: queue.add(job.id, job.body, **job.options))
 
     def _priority(self, message: Message[Any]) -> int | None:
         """Of its actor: the lowest is first, for Dramatiq as for DQ."""

@@ -3,12 +3,36 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from dramatiq.logging import get_logger
 
 from dq_client.outages import passes
+
+T = TypeVar("T")
+
+
+def leave(client: Any) -> None:
+    """Next time it connects again. Clients of clusters see to that by themselves."""
+    pool = getattr(client, "connection_pool", None)
+    if pool is not None and not hasattr(client, "get_random_node"):
+        with suppress(Exception):
+            pool.disconnect(inuse_connections=False)
+
+
+def at_the_primary(client: Any, call: Callable[[], T]) -> T:
+    """Calls once more where the server that was asked is a replica by now: it has done nothing, and
+    the address may lead to the new primary.
+    """
+    try:
+        return call()
+    except Exception as error:
+        if type(error).__name__ != "ReadOnlyError":
+            raise
+        leave(client)
+        return call()
 
 
 class Outages:
@@ -29,13 +53,8 @@ class Outages:
         return passes(error) and (self._is_cluster or not is_race)
 
     def failed(self, queue_name: str, error: BaseException) -> None:
-        """Also leaves the server: its address may lead to another one by now. Clients of clusters
-        see to that by themselves.
-        """
-        pool = getattr(self._client, "connection_pool", None)
-        if pool is not None and not self._is_cluster:
-            with suppress(Exception):
-                pool.disconnect(inuse_connections=False)
+        """Also leaves the server: its address may lead to another one by now."""
+        leave(self._client)
         where = self._where(queue_name)
         with self._lock:
             is_new = where not in self._away

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from dramatiq.encoder import Encoder
@@ -15,6 +16,7 @@ from dq_client import RAW, Invalid, Later, Outcome, Queue
 from dq_client.seam import Client
 from dramatiq_dq.broker import connected
 from dramatiq_dq.message import reason_of
+from dramatiq_dq.outages import at_the_primary
 
 #: Of what waited in vain nothing is kept.
 _AT_ONCE = timedelta(milliseconds=1)
@@ -89,7 +91,7 @@ class DQBackend(ResultBackend):
             if left <= timedelta(0):
                 return None
             if outcome is None:
-                self._expect(key, left)
+                at_the_primary(self.client, partial(self._expect, key, left))
             outcome = self.queue.result(key, block=left)
         return outcome
 
@@ -121,7 +123,7 @@ class DQBackend(ResultBackend):
         except Exception as error:
             encoded = self._failure(error)
         try:
-            self._store_once(message_key, encoded, ttl)
+            at_the_primary(self.client, lambda: self._store_once(message_key, encoded, ttl))
         except Invalid as error:
             self._store_once(message_key, self._failure(error), ttl)
 

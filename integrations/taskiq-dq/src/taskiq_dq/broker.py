@@ -91,6 +91,9 @@ class DQBroker(AsyncBroker):
         """Adds a message to its queue. Its task id is the job's; a message that waits there
         already, with this id and these bytes, isn't added once more.
         """
+        await self._link.at_the_primary(lambda: self._kick(message))
+
+    async def _kick(self, message: BrokerMessage) -> None:
         id, body, labels = message.task_id, message.message, message.labels
         queue = self.queue(labels.get("queue_name"))
         options = self.options(labels) | AddOptions(delay=_delay(labels), nx=True)

@@ -64,14 +64,28 @@ class Link:
         is_race = isinstance(error, (RuntimeError, AttributeError))
         return passes(error) and (self._is_cluster or not is_race)
 
-    async def failed(self, error: BaseException) -> None:
-        """Leaves the server: its address may lead to another one by now. Clients of clusters see to
-        that by themselves.
+    async def at_the_primary(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Calls once more where the server that was asked is a replica by now: it has done nothing,
+        and the address may lead to the new primary.
         """
+        try:
+            return await call()
+        except Exception as error:
+            if type(error).__name__ != "ReadOnlyError":
+                raise
+            await self._leave()
+            return await call()
+
+    async def _leave(self) -> None:
+        """Next time it connects again. Clients of clusters see to that by themselves."""
         pool = getattr(self._client, "connection_pool", None)
         if pool is not None and not self._is_cluster:
             with suppress(Exception):
                 await pool.disconnect(inuse_connections=False)
+
+    async def failed(self, error: BaseException) -> None:
+        """Leaves the server: its address may lead to another one by now."""
+        await self._leave()
         if not self._is_away:
             self._is_away = True
             name = type(error).__name__
