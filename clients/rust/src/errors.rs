@@ -97,12 +97,12 @@ impl Error {
     pub fn message(&self) -> Option<&str> {
         match self {
             Self::Exists(taken) => Some(&taken.message),
-            Self::Full(told)
-            | Self::NoJob(told)
-            | Self::NotHeld(told)
-            | Self::WrongType(told)
-            | Self::Invalid(told)
-            | Self::NoModule(told) => Some(told),
+            Self::Full(text)
+            | Self::NoJob(text)
+            | Self::NotHeld(text)
+            | Self::WrongType(text)
+            | Self::Invalid(text)
+            | Self::NoModule(text) => Some(text),
             Self::Redis(error) => error.code().map(|_| error.detail().unwrap_or_default()),
             Self::Codec(_) | Self::Reply(_) | Self::LeaseLost | Self::Misuse(_) => None,
         }
@@ -125,8 +125,8 @@ impl Error {
     /// Whether the server may take the same command later: it is restarting, failing over, loading,
     /// out of memory, out of reach, or has as many clients as it takes.
     pub fn passes(&self) -> bool {
-        if let Self::Invalid(told) = self {
-            return told.starts_with("max number of clients");
+        if let Self::Invalid(text) = self {
+            return text.starts_with("max number of clients");
         }
         let Self::Redis(error) = self else { return false };
         match error.kind() {

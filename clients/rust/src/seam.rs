@@ -7,7 +7,10 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 use redis::aio::ConnectionLike;
 #[cfg(feature = "cluster")]
-use redis::RedisError;
+use redis::{
+    cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr},
+    Arg, RedisError,
+};
 use redis::{Cmd, Pipeline, RedisResult, Value};
 
 use crate::errors::{Error, Result};
@@ -101,7 +104,7 @@ impl Connector for redis::cluster::ClusterClient {
         let config = redis::cluster::ClusterConfig::new().set_response_timeout(REPLY_WITHIN);
         Box::pin(async move {
             let made = self.get_async_connection_with_config(config).await?;
-            Ok(Arc::new(Bounded(Own(made))) as Arc<dyn Connection>)
+            Ok(Arc::new(OfCluster(made)) as Arc<dyn Connection>)
         })
     }
 
@@ -114,15 +117,20 @@ impl Connector for redis::cluster::ClusterClient {
     }
 }
 
-/// Connections of clusters try again by themselves, with pauses that grow to minutes: the caller
-/// learns in time that a node is away.
+/// The connection of a cluster tries again by itself, with pauses that grow to minutes: here the
+/// caller learns in time that a node is away.
 #[cfg(feature = "cluster")]
-struct Bounded<C>(C);
+struct OfCluster(redis::cluster_async::ClusterConnection);
 
 #[cfg(feature = "cluster")]
-impl<C: Connection> Connection for Bounded<C> {
+impl Connection for OfCluster {
     fn send(&self, command: Cmd) -> BoxFuture<'_, RedisResult<Value>> {
-        Box::pin(in_time(self.0.send(command)))
+        Box::pin(in_time(async move {
+            match node_of(&command) {
+                Some(node) => self.0.clone().route_command(command, node).await?.extract_error(),
+                None => self.0.send(command).await,
+            }
+        }))
     }
 
     fn send_all(&self, pipeline: Pipeline) -> BoxFuture<'_, RedisResult<Vec<Value>>> {
@@ -130,8 +138,23 @@ impl<C: Connection> Connection for Bounded<C> {
     }
 
     fn longest_wait(&self) -> Duration {
-        self.0.longest_wait()
+        WAIT_AT_MOST
     }
+}
+
+/// The node of a command whose keys don't come first: else any node would be asked, also one that is
+/// away.
+#[cfg(feature = "cluster")]
+fn node_of(command: &Cmd) -> Option<RoutingInfo> {
+    let mut words = command.args_iter();
+    match words.next() {
+        Some(Arg::Simple(b"DQ.MPOP")) => {}
+        _ => return None,
+    }
+    let Some(Arg::Simple(key)) = words.nth(1) else { return None };
+    let slot = u16::try_from(crate::slots::slot_of(key)).ok()?;
+    let node = SingleNodeRoutingInfo::SpecificNode(Route::new(slot, SlotAddr::Master));
+    Some(RoutingInfo::SingleNode(node))
 }
 
 #[cfg(feature = "cluster")]
@@ -297,4 +320,20 @@ impl<T> Later<T> {
 /// Waits for a future for a time at most: true when it came.
 pub(crate) async fn within(limit: Duration, wanted: impl Future<Output = ()>) -> bool {
     tokio::time::timeout(limit, wanted).await.is_ok()
+}
+
+#[cfg(all(test, feature = "cluster"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_node_of_an_mpop_is_that_of_its_keys() {
+        let command = |words: &[&str]| redis::cmd(words[0]).arg(&words[1..]).to_owned();
+        let slot = u16::try_from(crate::slots::slot_of(b"{user1000}.a")).unwrap();
+        let node = SingleNodeRoutingInfo::SpecificNode(Route::new(slot, SlotAddr::Master));
+        let node = RoutingInfo::SingleNode(node);
+        let mpop = command(&["DQ.MPOP", "2", "{user1000}.a", "{user1000}.b", "BLOCK", "0"]);
+        assert_eq!(node_of(&mpop), Some(node));
+        assert_eq!(node_of(&command(&["DQ.POP", "q"])), None);
+    }
 }

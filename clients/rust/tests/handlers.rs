@@ -112,8 +112,8 @@ async fn an_outcome_that_cannot_be_told_costs_its_own_job_an_attempt_and_no_othe
     place.counts(State::Done, 5 * ODD.len() as i64).await;
     for (id, reason) in ODD {
         let job = place.job(id).await;
-        let told = job.reason.clone().unwrap_or_default().to_string();
-        assert!(told.starts_with(reason), "{id}: {told}");
+        let said = job.reason.clone().unwrap_or_default().to_string();
+        assert!(said.starts_with(reason), "{id}: {said}");
         assert_eq!((job.attempt, job.timed_out), (1, 0), "{id}");
     }
     assert_eq!(place.queue.info().await.unwrap().unwrap().total_timed_out, 0);

@@ -122,7 +122,7 @@ async fn a_node_that_is_away_costs_the_jobs_of_the_others_nothing() {
     add(&place, &away, 10).await;
     eventually(|| async { away.len().state(State::Reserved).await.unwrap() == 10 }).await;
     gate.set("b", Fault::Silent);
-    // Those of the node end first, and can't be told.
+    // Those of the node end first, and their outcomes can't be sent.
     goes.add_permits(10);
     tokio::time::sleep(TTR / 4).await;
     goes.add_permits(10);

@@ -1,5 +1,5 @@
-//! A job in its handler. Whatever that does, its place is free again, and the server learns what came
-//! of the job.
+//! A job in its handler. Whatever that does, its place is free again, and the server learns the
+//! outcome.
 
 use std::future::{poll_fn, Future};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -19,19 +19,19 @@ use crate::worker::running::RunningJob;
 use crate::worker::serving::{Served, Shift};
 use crate::worker::settlement::Settlement;
 
-/// Says what came of a job when it is dropped: also by a panic that nothing else has caught.
+/// Settles the job when it is dropped: also by a panic that nothing else has caught.
 struct Ending {
     shift: Arc<Shift>,
     at: usize,
     number: u64,
     job: RunningJob,
-    told: Option<Ended>,
+    outcome: Option<Ended>,
     _place: Option<OwnedSemaphorePermit>,
 }
 
 impl Ending {
     fn says(&mut self, ended: Ended) {
-        self.told = Some(ended);
+        self.outcome = Some(ended);
     }
 }
 
@@ -39,9 +39,9 @@ impl Drop for Ending {
     fn drop(&mut self) {
         let Some(Served { hands, slot, .. }) = self.shift.queues.get(self.at) else { return };
         let job = &self.job;
-        let told = self.told.take().unwrap_or_else(|| Err(Failure::retry("panicked")));
+        let outcome = self.outcome.take().unwrap_or_else(|| Err(Failure::retry("panicked")));
         let is_lost =
-            job.lost().is_cancelled() || matches!(&told, Err(failure) if failure.is_lost());
+            job.lost().is_cancelled() || matches!(&outcome, Err(failure) if failure.is_lost());
         if is_lost {
             tracing::info!(
                 "{:?} {:?}: lost, attempt {}",
@@ -51,7 +51,7 @@ impl Drop for Ending {
             );
             hands.let_go(&[self.number]);
         } else {
-            let mut settlement = Settlement::of(job.queue(), job.delivery(), told);
+            let mut settlement = Settlement::of(job.queue(), job.delivery(), outcome);
             settlement.hand = Some((hands.clone(), self.number));
             slot.settle(settlement);
         }
@@ -75,7 +75,8 @@ impl Shift {
         let job = RunningJob::new(delivery, queue.clone(), self.ttr, slot.outage.clone());
         let number = hands.take(Hand::new(job.clone(), good_until));
         let shift = self.clone();
-        let mut ending = Ending { shift, at, number, job: job.clone(), told: None, _place: place };
+        let mut ending =
+            Ending { shift, at, number, job: job.clone(), outcome: None, _place: place };
         let ended = self.ended.clone();
         tokio::spawn(ended.run_until_cancelled_owned(async move {
             let ended = ending.shift.worked(job).await;

@@ -1,5 +1,5 @@
 //! The jobs in hand of a worker: each has a lease that is good for a time, from its delivery until
-//! the server knows what came of it.
+//! the server knows its outcome.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -76,7 +76,7 @@ impl Hands {
         self.counts.send_modify(|(_, running)| *running = running.saturating_sub(1));
     }
 
-    /// The server knows what came of it.
+    /// The server knows the outcome.
     pub(super) fn let_go(&self, numbers: &[u64]) {
         let mut held = self.held();
         for number in numbers {

@@ -25,7 +25,7 @@ use crate::worker::starting;
 
 /// After the grace time, for the last words to the server.
 pub(super) const LAST_WORDS: Duration = Duration::from_secs(5);
-/// How soon a worker that can't tell the server looks whether it may take jobs again.
+/// How soon a worker with too many outcomes to send looks whether it may take jobs again.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// What all parts of a worker share.
@@ -66,7 +66,7 @@ impl Slot {
 }
 
 impl Worker {
-    /// Works until it is told to stop. The reply says, too, whether handlers were at work at the end.
+    /// Works until it is stopped. The reply says, too, whether handlers were at work at the end.
     pub(super) async fn serve_until(
         self,
         stop: CancellationToken,

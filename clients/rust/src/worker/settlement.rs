@@ -1,4 +1,4 @@
-//! The command that says what came of a job, and the one that takes its place when the server refuses
+//! The command that reports a job's outcome, and the one that takes its place when the server refuses
 //! it.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -18,14 +18,14 @@ const RESULT_BYTES: usize = 512 << 20;
 /// The body of a job that failed comes back with the line of its failure, if it isn't longer.
 const SHOWN_BYTES: usize = 64 << 10;
 
-/// A job, and what came of it.
+/// A job and its outcome.
 pub(super) struct Settlement {
     pub(super) queue: Queue,
     pub(super) id: Text,
     pub(super) lease: Lease,
     /// The command that says so; None for one of a batch of FINISH.
     pub(super) words: Option<Words>,
-    /// Whose lease is kept until the server has been told.
+    /// Whose lease is kept until the server knows.
     pub(super) hand: Option<(Arc<Hands>, u64)>,
     /// What is logged of a failed attempt.
     pub(super) failed: Option<Failed>,
@@ -155,7 +155,7 @@ impl Settlement {
     pub(super) fn refused(mut self, error: &Error) -> Option<Self> {
         let (queue, id) = (&self.queue.name, &self.id);
         tracing::warn!("{queue:?} {id:?}: its outcome is refused: {error}");
-        let is_too_long = error.message().is_some_and(|told| told.contains("dq.max-body-bytes"));
+        let is_too_long = error.message().is_some_and(|text| text.contains("dq.max-body-bytes"));
         let (name, step, why) = match self.step {
             Step::Said if is_too_long => {
                 let why = match self.result_bytes {

@@ -1,4 +1,4 @@
-//! Saying what came of jobs: all that has piled up in one round trip, FINISH for many at once. The
+//! Reporting outcomes: all that have piled up in one round trip, FINISH for many at once. The
 //! queues of one slot have a settler: a node that is away makes only its own jobs wait.
 
 use std::collections::VecDeque;
@@ -22,11 +22,11 @@ const MOST_AT_ONCE: usize = 1_000;
 const MOST_BYTES_AT_ONCE: usize = 8 << 20;
 /// Of one round trip, those that failed and are looked at for the log.
 const MOST_LOOKS: usize = 100;
-/// With more that the server couldn't be told, no jobs are taken.
+/// With more that wait, no jobs are taken.
 const MOST_UNSENT: usize = 10_000;
 const MOST_BYTES_UNSENT: usize = 64 << 20;
 
-/// How much the server hasn't been told yet.
+/// How much the server doesn't know yet.
 #[derive(Default)]
 pub(super) struct Unsent {
     count: AtomicUsize,
@@ -56,7 +56,7 @@ pub(super) struct Settler {
 }
 
 impl Settler {
-    /// Sends what comes, until no more will. What the server can't be told now is sent again; what it
+    /// Sends what comes, until no more will. What can't be sent now is sent again; what the server
     /// refuses costs its own job an attempt.
     pub(super) async fn run(
         self,
@@ -85,15 +85,16 @@ impl Settler {
             }
             waiting.extend(come.drain(..));
             let batch = next_batch(&mut waiting, at_once);
+            let count = batch.len();
             match self.send(batch, &mut waiting).await {
                 Some(error) => {
                     // If it is one of them that makes the server close, the others get through.
-                    at_once = (at_once / 2).max(1);
+                    at_once = (count / 2).max(1);
                     patience.failed(&error);
                     patience.pause().await;
                 }
                 None => {
-                    at_once = MOST_AT_ONCE;
+                    at_once = (at_once * 2).min(MOST_AT_ONCE);
                     patience.answered();
                 }
             }
@@ -107,20 +108,20 @@ impl Settler {
         batch: Vec<Settlement>,
         waiting: &mut VecDeque<Settlement>,
     ) -> Option<Error> {
-        let told = commands(batch);
-        if told.is_empty() {
+        let reports = commands(batch);
+        if reports.is_empty() {
             return None;
         }
-        let replies = match self.link.send_all(pipeline(&told)).await {
+        let replies = match self.link.send_all(pipeline(&reports)).await {
             Ok(replies) => replies,
             Err(error) => {
-                waiting.extend(told.into_iter().flat_map(|told| told.settlements));
+                waiting.extend(reports.into_iter().flat_map(|report| report.settlements));
                 return Some(error.into());
             }
         };
         let mut replies = replies.into_iter();
         let mut away = None;
-        for Told { settlements, is_looked_at, .. } in told {
+        for Report { settlements, is_looked_at, .. } in reports {
             let reply = replies.next().unwrap_or_default();
             let shown = if is_looked_at { replies.next() } else { None };
             match reply.extract_error().map_err(Error::from) {
@@ -197,43 +198,44 @@ fn next_batch(waiting: &mut VecDeque<Settlement>, at_once: usize) -> Vec<Settlem
     waiting.drain(..count).collect()
 }
 
-struct Told {
+struct Report {
     words: Words,
     settlements: Vec<Settlement>,
     is_looked_at: bool,
 }
 
 /// For each queue one FINISH for all that are finished without a result, and a command for each other.
-fn commands(batch: Vec<Settlement>) -> Vec<Told> {
-    let mut finishes: Vec<Told> = Vec::new();
-    let mut told = Vec::new();
+fn commands(batch: Vec<Settlement>) -> Vec<Report> {
+    let mut finishes: Vec<Report> = Vec::new();
+    let mut reports = Vec::new();
     let mut looks = 0;
     for settlement in batch {
         if let Some(words) = settlement.words.clone() {
             let is_looked_at = settlement.is_looked_at() && looks < MOST_LOOKS;
             looks += usize::from(is_looked_at);
-            told.push(Told { words, settlements: vec![settlement], is_looked_at });
+            reports.push(Report { words, settlements: vec![settlement], is_looked_at });
             continue;
         }
         let name = &settlement.queue.name;
-        let is_of = |finish: &Told| finish.words.0.get(1).is_some_and(|key| key == name.as_bytes());
+        let is_of =
+            |finish: &Report| finish.words.0.get(1).is_some_and(|key| key == name.as_bytes());
         let at = finishes.iter().position(is_of).unwrap_or(finishes.len());
         if at == finishes.len() {
             let words = Words::of("DQ.FINISH", name);
-            finishes.push(Told { words, settlements: Vec::new(), is_looked_at: false });
+            finishes.push(Report { words, settlements: Vec::new(), is_looked_at: false });
         }
         if let Some(finish) = finishes.get_mut(at) {
             finish.words.text(&settlement.id).lease(settlement.lease);
             finish.settlements.push(settlement);
         }
     }
-    told.extend(finishes);
-    told
+    reports.extend(finishes);
+    reports
 }
 
-fn pipeline(told: &[Told]) -> Pipeline {
-    let mut pipeline = Pipeline::with_capacity(told.len());
-    for Told { words, settlements, is_looked_at } in told {
+fn pipeline(reports: &[Report]) -> Pipeline {
+    let mut pipeline = Pipeline::with_capacity(reports.len());
+    for Report { words, settlements, is_looked_at } in reports {
         pipeline.add_command(cmd(words));
         for settlement in settlements.iter().filter(|_| *is_looked_at) {
             let mut get = Words::of("DQ.GET", &settlement.queue.name);

@@ -20,7 +20,7 @@ const OF_THE_WORKER: Duration = LAST_WORDS.saturating_mul(2).saturating_add(AT_T
 /// How many workers of this process listen.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
-/// Tells the thread how the worker ended.
+/// Reports to the thread how the worker ended.
 pub(super) struct Signals(oneshot::Sender<bool>);
 
 impl Signals {
@@ -30,7 +30,7 @@ impl Signals {
         hurry: CancellationToken,
         grace: Duration,
     ) -> Result<Self> {
-        let (told, ended) = oneshot::channel();
+        let (tell, ended) = oneshot::channel();
         let (ready, is_ready) = threads::channel();
         let failed = || Error::Misuse("signals can't be waited for");
         let listening = move || {
@@ -47,7 +47,7 @@ impl Signals {
         let thread = std::thread::Builder::new().name("dq-signals".into());
         thread.spawn(listening).map_err(|_| failed())?;
         is_ready.recv().map_err(|_| failed())?;
-        Ok(Self(told))
+        Ok(Self(tell))
     }
 
     /// `is_cut` when handlers were still at work.
@@ -86,7 +86,7 @@ async fn watch(
     }
 }
 
-/// Waits for the end of a worker that is told to stop, for as long as that may take.
+/// Waits for the end of a worker that is being stopped, for as long as that may take.
 async fn stopped(
     signals: &mut Listener,
     hurry: &CancellationToken,
