@@ -3,6 +3,8 @@ in a line.
 """
 
 import logging
+import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -135,6 +137,31 @@ def test_results_are_stored_at_the_new_primary(
     address.lead_to(new.port)
     backend.set("after", "y")
     assert backend.mget(["before", "after"]) == [b"x", b"y"]
+
+
+def test_a_server_that_is_silent_holds_a_worker_up_once(lone: Server) -> None:
+    """Not once for each task that ends meanwhile."""
+    leases = Leases(
+        lambda: redis.Redis(port=lone.port, socket_timeout=1, retry=Retry(NoBackoff(), 0)),
+        60_000,
+        lambda: set(),
+    )
+    with lone.client() as r:
+        for n in range(20):
+            r.execute_command("DQ.ADD", "q", n, "x")
+            [[job_id, _, number, _]] = r.execute_command("DQ.POP", "q", "TTR", 60_000)
+            leases.hold(job_id, Lease("q", job_id.encode(), number))
+    os.kill(lone.pid, signal.SIGSTOP)
+    try:
+        begun = time.monotonic()
+        for tag in list(leases.tags):
+            leases.settle(tag, FINISH)
+        assert time.monotonic() - begun < 10
+    finally:
+        os.kill(lone.pid, signal.SIGCONT)
+    with lone.client() as r:
+        eventually(lambda: r.execute_command("DQ.LEN", "q") == 0, 20)
+    leases.close()
 
 
 def test_an_outage_is_two_lines_of_the_log(lone: Server, caplog: pytest.LogCaptureFixture) -> None:

@@ -212,6 +212,9 @@ class Leases:
     # ---- the connection ------------------------------------------------------------------------
 
     def _send(self, settlements: dict[str, Settlement]) -> None:
+        if self._is_server_away and threading.current_thread() is not self._thread:
+            self._send_later(settlements)  # Celery's event loop doesn't wait for it once more
+            return
         try:
             replies = self._told([each.command() for each in settlements.values()])
         except Exception as error:
