@@ -83,6 +83,8 @@ export class Branch {
     const line = this.#line();
     const block = interval(ttr);
     let sent = 0;
+    // Before the first job: a lease doesn't wait for a connection then.
+    await Promise.all(this.#lines.map((each) => each.prepare()));
     for (;;) {
       await firstOf([source.places.hasFree, stopping]);
       await firstOf([this.settler.hasRoom, stopping]);

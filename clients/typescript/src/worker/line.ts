@@ -8,6 +8,8 @@ import type { Net, Outage } from "./net.ts";
 
 /** A command waits for a second at most: a server that says nothing for longer has vanished. */
 const SILENCE_MS = 10_000;
+/** Of a cluster, another node may answer at the next try. */
+const OPENING_MS = 5_000;
 
 interface Connection {
   connect(): Promise<unknown>;
@@ -16,7 +18,7 @@ interface Connection {
   disconnect(): unknown;
 }
 
-/** One connection, or one for each node of a cluster. It is opened when it is needed. */
+/** One connection, or one for each node of a cluster. It is opened again when it is needed. */
 export class Line {
   readonly outage: Outage;
   readonly #net: Net;
@@ -70,6 +72,18 @@ export class Line {
     return undefined;
   }
 
+  /** Opens it, if that is possible now. */
+  async prepare(): Promise<void> {
+    this.#open ??= this.#opened();
+    const open = this.#open;
+    try {
+      await open;
+    } catch {
+      // Its commands say so.
+      if (this.#open === open) this.close();
+    }
+  }
+
   close(): void {
     const open = this.#open;
     this.#open = undefined;
@@ -80,7 +94,7 @@ export class Line {
     const made = duplicate(this.#net.client) as Connection & Client;
     made.on("error", () => {}); // its commands tell
     try {
-      await within(SILENCE_MS, made.connect());
+      await within(OPENING_MS, made.connect());
     } catch (error) {
       closed(made);
       throw error;
@@ -117,6 +131,8 @@ function duplicateOfIORedisCluster(client: Client): unknown {
   const overrides = {
     lazyConnect: true,
     clusterRetryStrategy: () => null,
+    // It asks any node, also one that says nothing.
+    enableReadyCheck: false,
     // For slots that move. It would take other errors several seconds.
     maxRedirections: 3,
     redisOptions: PATIENT,
