@@ -248,7 +248,8 @@ def test_a_dead_job_kicks_all_behind_it_going(writable: Board, browser: Browser,
     browser.follow("#why a")
     browser.one("#kick summary").click()
     browser.one("#kick button").click()
-    browser.sees("Kicked 1 job", ".banner")
+    browser.one("#confirm button").click()
+    browser.sees("Kicked 1 dead job", ".banner")
     (job,) = r.execute_command("DQ.POP", "flow")
     r.execute_command("DQ.FINISH", "flow", job[0], job[2])
     assert state(r, "ship") == "ready"

@@ -266,7 +266,7 @@ def test_a_schedule_is_changed_as_it_was_previewed(
     browser.sees("comes back by 15 4 * * * (at 04:15), Europe/Berlin.")
     browser.sees("It is another schedule: its counts of runs begin anew.")
     told = browser.run(
-        "return [...document.querySelectorAll('#runs time')].map(t => Number(t.dataset.ms))"
+        "return [...document.querySelectorAll('#runs time')].map(t => Number(t.dataset.rel))"
     )
     expected = r.execute_command("DQ.NEXT", "15 4 * * *", "TZ", "Europe/Berlin", "COUNT", 5)
     assert told == expected

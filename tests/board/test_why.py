@@ -103,7 +103,7 @@ def test_what_several_causes_hold_back_names_all_in_order(board: Board, r: redis
     ]
     places = [told.find(words) for words in order]
     assert -1 not in places and places == sorted(places), told
-    marked(board, "flow", "paused", "blocked", "behind-dead", "full")
+    marked(board, "flow", "paused", "blocked", "behind-dead", "full", "has-dead")
     page = board.get("/queue", name="flow").text
     assert 'href="queue?name=flow&amp;state=dead">dead jobs' in page
 

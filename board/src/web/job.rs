@@ -1,6 +1,7 @@
 //! One job: all its fields in words, and its body.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::RawQuery;
 use axum::http::{header, HeaderMap, StatusCode};
@@ -25,6 +26,8 @@ use crate::server::runs::{self, Runs};
 use crate::server::{Name, Result};
 use crate::watch::now_ms;
 
+/// A body of half a gigabyte by a slow line.
+const DOWNLOAD_TAKES: Duration = Duration::from_secs(1_800);
 /// Runs to come of a job that comes back.
 const AHEAD: usize = 5;
 
@@ -60,7 +63,7 @@ pub async fn download(Extension(app): Shared, query: RawQuery) -> Response {
             ];
             let is_result = fields.text("of") == "result";
             let bytes = if is_result { job.result.unwrap_or_default() } else { job.body };
-            (headers, sending::whole(bytes.into(), place)).into_response()
+            (headers, sending::whole(bytes.into(), place, DOWNLOAD_TAKES)).into_response()
         }
         Ok(None) => (StatusCode::NOT_FOUND, "there is no such job\n").into_response(),
         Err(trouble) => {

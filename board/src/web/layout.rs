@@ -32,8 +32,8 @@ impl Frame for App {
         html! {
             (switch::switch(&self.board.servers, &self.watch.name))
             a.server href="server" title="Version, memory, persistence, replicas" { (self.watch.deployment.title()) }
-            a.nav href="working" title="Jobs that workers have, of all queues" { "Working" }
             a.nav href="schedules" title="Jobs that come back, of all queues" { "Schedules" }
+            a.nav href="working" title="Jobs that workers have, of all queues" { "Working" }
             a.nav href="actions" title="What readers did here, and who" { "Actions" }
             form.search action="./" method="get" role="search" aria-label="Queues" {
                 input #search type="search" name="find" placeholder="Find queues" aria-label="Find queues"
@@ -107,6 +107,8 @@ pub fn status_of_trouble(trouble: &Trouble) -> StatusCode {
     match trouble {
         Trouble::NoSuch(_) => StatusCode::NOT_FOUND,
         Trouble::Unreachable { .. } | Trouble::Unanswered { .. } => StatusCode::GATEWAY_TIMEOUT,
+        // What was asked can't be meant.
+        trouble if trouble.is("ERR") => StatusCode::BAD_REQUEST,
         Trouble::Refused(_) | Trouble::NoModule { .. } | Trouble::Strange(_) => {
             StatusCode::BAD_GATEWAY
         }

@@ -117,6 +117,8 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 /// Scrapes that are answered at a time: with --metrics-queues 5000 each is 11 MB. Others wait so long.
 const SCRAPES_MAX: usize = 4;
 const SCRAPE_WAITS: Duration = Duration::from_secs(10);
+/// And is sent within this time.
+const SCRAPE_TAKES: Duration = Duration::from_secs(60);
 
 /// What is the same for all requests.
 pub struct Board {
@@ -315,7 +317,7 @@ async fn serve_metrics(Extension(visit): Extension<Arc<Visit>>, headers: HeaderM
     match board.metrics.text(&board.servers, format) {
         Ok(text) => {
             let kind = HeaderValue::from_static(format.content_type());
-            let mut answer = sending::whole(text, place);
+            let mut answer = sending::whole(text, place, SCRAPE_TAKES);
             answer.headers_mut().insert(header::CONTENT_TYPE, kind);
             answer
         }

@@ -9,20 +9,19 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// For a whole answer; after that its connection is cut.
-const SENT_WITHIN: Duration = Duration::from_secs(60);
 /// Sent in parts of so many bytes.
 const PART: usize = 64 << 10;
 
-/// An answer of these bytes. The place is given back when they are sent, or the reader is gone.
-pub fn whole(bytes: Bytes, place: OwnedSemaphorePermit) -> Response {
+/// An answer of these bytes, whose connection is cut when it isn't sent within this time. The place is
+/// given back when they are sent, or the reader is gone.
+pub fn whole(bytes: Bytes, place: OwnedSemaphorePermit, within: Duration) -> Response {
     let length = HeaderValue::from(bytes.len());
     let began = Instant::now();
     let parts = stream::try_unfold((bytes, place), move |(mut bytes, place)| async move {
         if bytes.is_empty() {
             return Ok(None);
         }
-        if began.elapsed() > SENT_WITHIN {
+        if began.elapsed() > within {
             return Err("it was taken too slowly");
         }
         let part = bytes.split_to(PART.min(bytes.len()));
