@@ -63,14 +63,20 @@ for (const library of LIBRARIES) {
   });
 
   test(`${library}: an outage is one line and another one at its end`, async () => {
+    let begun = 0;
+    let isCut = false;
     await life({
       library,
       options: { concurrency: 100 },
-      handler: () => new Promise((goOn) => setTimeout(goOn, 300)),
+      handler: async () => {
+        begun += 1;
+        await eventually(() => isCut);
+      },
       work: async (proxy, direct, lines) => {
         for (let n = 0; n < 100; n += 1) await direct.add(`${n}`, null);
-        await eventually(async () => (await direct.len("reserved")) === 100);
+        await eventually(() => begun === 100);
         proxy.cut();
+        isCut = true;
         await new Promise((goOn) => setTimeout(goOn, 3_000));
         proxy.leadTo(server.port);
         await eventually(async () => (await direct.len()) === 0);
