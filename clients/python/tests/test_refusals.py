@@ -19,6 +19,7 @@ from dq_client import (
     Backoff,
     Exists,
     Full,
+    Invalid,
     NoJob,
     NoModule,
     Queue,
@@ -210,3 +211,10 @@ def test_a_wait_is_longer_than_a_short_timeout(dq_url: str, queue: Make, timeout
     with redis.Redis.from_url(dq_url, socket_timeout=timeout_s, retry=None) as client:
         assert [job.id for job in Queue(client, "q").pop(block=timedelta(seconds=30))] == ["a"]
         assert Queue(client, "q").pop(block=timedelta(seconds=0.6)) == []
+
+
+def test_a_negative_wait_is_for_the_server_to_refuse(queue: Make) -> None:
+    with pytest.raises(Invalid, match="BLOCK"):
+        queue().pop(block=-SECOND)
+    with pytest.raises(Invalid, match="BLOCK"):
+        queue().result("a", -SECOND)

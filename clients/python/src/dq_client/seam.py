@@ -131,7 +131,7 @@ def pieces(command: Command[Any], client: Any) -> Iterator[list[Word]]:
         return
     at_most_ms = wait_at_most_ms(client)
     total_ms = int(command.words[at])
-    if 0 < total_ms <= at_most_ms:
+    if total_ms != 0 and total_ms <= at_most_ms:  # a negative one is for the server to refuse
         yield command.words
         return
     end = time.monotonic() + total_ms / 1000
