@@ -218,6 +218,26 @@ def test_one_queue_that_is_out_of_reach_costs_no_other_its_leases(
     hold.set()
 
 
+def test_leases_that_are_lost_with_the_server_s_data_are_one_line(
+    one_server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker = broker_at(one_server.port, heartbeat_timeout=600)
+
+    @dramatiq.actor
+    def nothing() -> None: ...
+
+    for _ in range(50):
+        nothing.send()
+    consumer = broker.consume("default", prefetch=50, timeout=1000)
+    assert next(consumer) is not None
+    with one_server.client() as r:
+        r.flushall()
+    eventually(lambda: broker._leases.count == 0, 20)
+    eventually(lambda: "49 others" in caplog.text, 20)
+    assert caplog.text.count("was deleted") == 1
+    broker.close()
+
+
 def test_a_server_without_room_is_waited_for(one_server: Server, work: Work) -> None:
     broker = broker_at(one_server.port)
     ran: list[int] = []

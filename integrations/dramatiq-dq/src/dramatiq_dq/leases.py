@@ -179,7 +179,10 @@ class Keeper:
             yield list(batch)
 
     def _lose(self, pairs: Pairs, void: set[str]) -> None:
-        """What was acknowledged during the renewal is no loss."""
+        """What was acknowledged during the renewal is no loss. One line tells all: a server without
+        its data has lost each of them.
+        """
+        lost: list[HeldMessage] = []
         for job_id, lease in pairs:
             if job_id not in void:
                 continue
@@ -187,8 +190,11 @@ class Keeper:
                 message = self.held.pop((str(job_id), int(lease)), None)
                 self.unsent.pop((str(job_id), int(lease)), None)
             if message is not None:
-                self._logger.warning(
-                    "Message %r on queue %r was deleted, or another worker has it.",
-                    message.message_id,
-                    self._queue_name,
-                )
+                lost.append(message)
+        if lost:
+            self._logger.warning(
+                "Message %r on queue %r was deleted, or another worker has it%s.",
+                lost[0].message_id,
+                self._queue_name,
+                f"; {len(lost) - 1} others, too" if lost[1:] else "",
+            )

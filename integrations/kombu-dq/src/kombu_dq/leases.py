@@ -188,6 +188,7 @@ class Leases:
         with self._lock:
             held = dict(self._held)
         replies = self._told([self._touch(lease) for lease in held.values()])
+        lost: list[Lease] = []
         for (tag, lease), reply in zip(held.items(), replies, strict=True):
             if isinstance(reply, Exception):
                 logger.warning("lease of %r in %s: %s", lease.job_id, lease.key, reply)
@@ -195,7 +196,13 @@ class Leases:
                 with self._lock:
                     is_lost = self._held.pop(tag, None) is not None
                 if is_lost:  # and not settled while we asked
-                    logger.warning("lease of %r in %s is lost", lease.job_id, lease.key)
+                    lost.append(lease)
+        if lost:  # one line: a server without its data has lost all of them
+            logger.warning(
+                "lease of %r in %s is lost%s",
+                *(lost[0].job_id, lost[0].key),
+                f", with {len(lost) - 1} others" if lost[1:] else "",
+            )
 
     def _drop_abandoned(self) -> None:
         """After close(): what was being worked on, and is no longer, without a word of how it went.

@@ -110,10 +110,12 @@ class Leases:
                     logger.warning("leases on %s aren't renewed: %s", queue.name, error)
                 return
             self.link.answered()
-            for held in batch:
-                if held.delivery.id in void and held in self._held:
-                    self.drop(held)
-                    logger.warning(_LOST, held.delivery.id, queue.name)
+            lost = [each for each in batch if each.delivery.id in void and each in self._held]
+            for held in lost:
+                self.drop(held)
+            if lost:  # one line: a server without its data has lost all of them
+                others = f"; {len(lost) - 1} others, too" if lost[1:] else ""
+                logger.warning(_LOST + "%s", lost[0].delivery.id, queue.name, others)
 
     def _batches(self) -> Iterator[tuple[AsyncQueue, list[Held]]]:
         by_queue: defaultdict[AsyncQueue, list[Held]] = defaultdict(list)
