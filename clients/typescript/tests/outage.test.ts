@@ -248,8 +248,12 @@ for (const library of LIBRARIES) {
     const client = await connected(library, server.url, { given, socket });
     const direct = new Queue(server.client(library), "q");
     let ran = 0;
-    const worker = new Worker(new Queue(client, "q"), () => {
+    const lines: string[] = [];
+    const handler = () => {
       ran += 1;
+    };
+    const worker = new Worker(new Queue(client, "q"), handler, {
+      warn: (what) => lines.push(what),
     });
     const serving = worker.serve();
     await new Promise((goOn) => setTimeout(goOn, 700));
@@ -259,6 +263,10 @@ for (const library of LIBRARIES) {
     await serving;
     close(client);
     assert.equal(ran, 5);
+    assert.deepEqual(
+      lines.filter((line) => line.includes("doesn't answer")),
+      [],
+    );
   });
 }
 
