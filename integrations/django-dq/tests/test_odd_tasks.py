@@ -49,6 +49,7 @@ def test_a_failure_is_in_the_log_with_its_traceback(worker: Program) -> None:
     result = finished(tasks.refuse_long.enqueue("no such parcel"))
     until(lambda: worker.said.count("raise LookupError(word)") >= 2)
     assert result.id in worker.said
+    assert "no backoff" not in worker.said  # each task has one: that of OPTIONS
 
 
 def is_accepted(size: int) -> bool:

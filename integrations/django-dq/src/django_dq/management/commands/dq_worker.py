@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import logging
 import os
 import sys
 import threading
@@ -109,6 +110,7 @@ class Command(BaseCommand):
             raise CommandError(f"not in QUEUES of this backend: {', '.join(sorted(unknown))}")
         weights: dict[Queue, int] = {backend.queue(name): names[name] for name in names}
         runner = Runner(backend)
+        logging.getLogger("dq_client").addFilter(_holds_for_tasks)
         try:
             worker = Worker(
                 weights,
@@ -123,6 +125,11 @@ class Command(BaseCommand):
             self.stdout.write(f"{runner.worker_id} works on {', '.join(names)}")
             self.stdout.flush()
         return worker
+
+
+def _holds_for_tasks(record: logging.LogRecord) -> bool:
+    """Each task has the backoff of OPTIONS: that its queue gives none to jobs is no news."""
+    return "as they get no backoff" not in str(record.msg)
 
 
 def _end() -> None:
