@@ -16,15 +16,13 @@ pub struct Shown<'a>(pub &'a [u8]);
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         for chunk in self.0.utf8_chunks() {
-            for char in chunk.valid().chars() {
+            for (char, is_seen) in seen(chunk.valid()) {
                 match char {
                     '\\' => f.write_str("\\\\")?,
                     '\n' => f.write_str("\\n")?,
                     '\r' => f.write_str("\\r")?,
                     '\t' => f.write_str("\\t")?,
-                    char if is_unseen(char) => {
-                        write_hex(f, char.encode_utf8(&mut [0; 4]).as_bytes())?
-                    }
+                    char if !is_seen => write_hex(f, char.encode_utf8(&mut [0; 4]).as_bytes())?,
                     char => write!(f, "{char}")?,
                 }
             }
@@ -38,9 +36,46 @@ fn write_hex(f: &mut fmt::Formatter, bytes: &[u8]) -> fmt::Result {
     bytes.iter().try_for_each(|byte| write!(f, "\\x{byte:02x}"))
 }
 
+/// The characters of a text, and whether each is seen. What isn't seen by itself is, as a part of an
+/// emoji: what makes ✉ a picture, and what joins two pictures to one.
+pub fn seen(text: &str) -> impl Iterator<Item = (char, bool)> + '_ {
+    let mut rest = text.chars().peekable();
+    let mut before = None;
+    std::iter::from_fn(move || {
+        let char = rest.next()?;
+        let after = rest.peek().copied();
+        let is_seen = !is_unseen(char) || is_part_of_emoji(before, char, after);
+        // Of several in a row only the first is a part.
+        before = is_seen.then_some(char);
+        Some((char, is_seen))
+    })
+}
+
+fn is_part_of_emoji(before: Option<char>, char: char, after: Option<char>) -> bool {
+    const PICTURE: char = '\u{fe0f}';
+    let Some(before) = before else { return false };
+    match char {
+        '\u{fe0e}' | PICTURE => {
+            let is_key = matches!(before, '0'..='9' | '#' | '*') && after == Some('\u{20e3}');
+            is_emoji(before) || is_key
+        }
+        '\u{200d}' => (is_emoji(before) || before == PICTURE) && after.is_some_and(is_emoji),
+        _ => false,
+    }
+}
+
+/// What may be drawn as a picture.
+fn is_emoji(char: char) -> bool {
+    matches!(char,
+        '©' | '®' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2194}'..='\u{21aa}'
+        | '\u{231a}'..='\u{23ff}' | '\u{24c2}' | '\u{25aa}'..='\u{25fe}' | '\u{2600}'..='\u{27bf}'
+        | '\u{2934}'..='\u{2935}' | '\u{2b05}'..='\u{2b55}' | '\u{3030}' | '\u{303d}' | '\u{3297}'
+        | '\u{3299}' | '\u{1f000}'..='\u{1faff}')
+}
+
 /// Control characters, and those of Unicode that are not seen themselves: they would let two ids
 /// look alike, or turn a line around.
-pub fn is_unseen(char: char) -> bool {
+fn is_unseen(char: char) -> bool {
     char.is_control()
         || matches!(char,
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
@@ -85,12 +120,12 @@ pub fn line(bytes: &[u8], characters_max: usize) -> String {
     let mut line = String::new();
     for chunk in head.utf8_chunks() {
         let text = chunk.valid().replace("\r\n", "\n");
-        for char in text.chars() {
+        for (char, is_seen) in seen(&text) {
             match char {
                 '\n' | '\r' => line.push_str(" ⏎ "),
                 '\t' | ' ' if line.ends_with(' ') => {}
                 '\t' => line.push(' '),
-                char if is_unseen(char) => {
+                char if !is_seen => {
                     char.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| push_hex(&mut line, byte))
                 }
                 char => line.push(char),
@@ -245,6 +280,13 @@ mod tests {
             (b"\xff\xfe\xc3", "\\xff\\xfe\\xc3"),
             ("user\u{202e}gpj".as_bytes(), "user\\xe2\\x80\\xaegpj"),
             ("zero\u{200b}width".as_bytes(), "zero\\xe2\\x80\\x8bwidth"),
+            (
+                "✉\u{fe0f} 1\u{fe0f}\u{20e3} 👩🏽\u{200d}🚒 ❤\u{fe0f}\u{200d}🔥".as_bytes(),
+                "✉\u{fe0f} 1\u{fe0f}\u{20e3} 👩🏽\u{200d}🚒 ❤\u{fe0f}\u{200d}🔥",
+            ),
+            // No part of an emoji: it would hide in what looks like another id.
+            ("✉\u{fe0f}\u{fe0f}a\u{fe0f}".as_bytes(), "✉\u{fe0f}\\xef\\xb8\\x8fa\\xef\\xb8\\x8f"),
+            ("🔥\u{200d}a 1\u{fe0f}".as_bytes(), "🔥\\xe2\\x80\\x8da 1\\xef\\xb8\\x8f"),
             (b"", ""),
         ] {
             assert_eq!(Shown(bytes).to_string(), shown);

@@ -1,6 +1,6 @@
 //! dq-board: a web page and Prometheus metrics for DQ. See docs/board.md.
 //!
-//! Imports run one way: `main → {web, keda} → {serve, prometheus → metrics, watch} → server → reasons`, all of
+//! Imports run one way: `main → {web, keda} → {serve → places, prometheus → metrics, watch} → server → reasons`, all of
 //! them → `bytes`, `args` → `address`.
 
 mod address;
@@ -11,6 +11,7 @@ mod keda;
 #[cfg(test)]
 mod manual;
 mod metrics;
+mod places;
 mod prometheus;
 mod reasons;
 mod serve;

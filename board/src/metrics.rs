@@ -9,8 +9,10 @@ mod format;
 mod write;
 
 use std::fmt::Error;
-use std::sync::{Arc, RwLockReadGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLockReadGuard};
+use std::time::{Duration, Instant};
 
+use axum::body::Bytes;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet};
@@ -19,16 +21,49 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
-pub use choice::Choice;
+use choice::Choice;
 pub use format::Format;
 pub use write::label;
 use write::{seconds, Labels, Metrics, Queue, Server};
 
+use crate::args::Args;
 use crate::server::forecast::{Due, DUE_WITHIN};
 use crate::server::queue::{Info, Lateness, State, Totals};
 use crate::watch::{Known, ServerFacts, Watch};
 
-pub fn text(servers: &Arc<[Arc<Watch>]>, choice: &Arc<Choice>) -> Result<String, Error> {
+/// The text is kept for so long: those who scrape at the same time share it in memory.
+const KEPT: Duration = Duration::from_secs(1);
+
+/// What is told to those who scrape.
+pub struct Scrapes {
+    choice: Arc<Choice>,
+    kept: Mutex<Vec<Kept>>,
+}
+
+struct Kept {
+    format: Format,
+    at: Instant,
+    text: Bytes,
+}
+
+impl Scrapes {
+    pub fn new(args: &Args) -> Result<Scrapes, String> {
+        Ok(Scrapes { choice: Arc::new(Choice::new(args)?), kept: Mutex::default() })
+    }
+
+    pub fn text(&self, servers: &Arc<[Arc<Watch>]>, format: Format) -> Result<Bytes, Error> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|kept| kept.at.elapsed() < KEPT);
+        if let Some(same) = kept.iter().find(|kept| kept.format == format) {
+            return Ok(same.text.clone());
+        }
+        let text = Bytes::from(format.of(text(servers, &self.choice)?));
+        kept.push(Kept { format, at: Instant::now(), text: text.clone() });
+        Ok(text)
+    }
+}
+
+fn text(servers: &Arc<[Arc<Watch>]>, choice: &Arc<Choice>) -> Result<String, Error> {
     let mut registry = Registry::default();
     let scrape = Scrape { servers: servers.clone(), choice: choice.clone() };
     registry.register_collector(Box::new(scrape));
@@ -56,7 +91,8 @@ impl Collector for Scrape {
             .encode_info(&[("version", env!("CARGO_PKG_VERSION"))])?;
         let is_up = self.servers.iter().map(|watch| (named(watch), u64::from(watch.is_up())));
         let is_up: Vec<_> = is_up.collect();
-        metrics.of_all("dq_up", "1 while the servers answer, else 0.", &is_up)?;
+        metrics.of_all("dq_up", "1 while the servers answer and have DQ, else 0.", &is_up)?;
+        modules(&mut metrics, &self.servers)?;
         // Old figures would look like new ones.
         let up: Vec<_> = self.servers.iter().filter(|watch| watch.is_up()).collect();
         if up.is_empty() {
@@ -93,6 +129,25 @@ impl Collector for Scrape {
 
 fn named(watch: &Watch) -> Labels<'_> {
     Labels::of_server(&watch.name)
+}
+
+/// Also while a server without DQ has nothing else to tell.
+fn modules(metrics: &mut Metrics, servers: &[Arc<Watch>]) -> Result<(), Error> {
+    let heard = servers.iter().filter(|watch| watch.is_up() || watch.lacks_dq());
+    let loaded: Vec<(Labels, String, bool)> = heard
+        .flat_map(|watch| {
+            let known = watch.known();
+            let facts = known.servers.iter();
+            facts
+                .map(|facts| (named(watch), facts.address.clone(), facts.has_dq))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    let series = loaded
+        .iter()
+        .map(|(labels, address, has_dq)| (labels.about("server", address), u64::from(*has_dq)));
+    let help = "1 where the server knows DQ's commands, 0 where it answers and doesn't.";
+    metrics.of_all("dq_module_loaded", help, &series.collect::<Vec<_>>())
 }
 
 type AllKnown<'k> = [(Labels<'k>, RwLockReadGuard<'k, Known>)];

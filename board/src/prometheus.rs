@@ -259,9 +259,19 @@ impl Times {
             };
             format!("label_replace({value}, \"figure\", \"{}\", \"\", \"\")", figure.name())
         };
-        Figure::ALL.map(figure).join(" or ")
+        let most_late = [labels, "quantile=\"1\""];
+        let most_late: Vec<_> = most_late.into_iter().filter(|part| !part.is_empty()).collect();
+        let most_late = format!(
+            "label_replace(1000 * max(max_over_time(dq_lateness_quantile_seconds{{{}}}[{window}s])), \
+             \"figure\", \"{MOST_LATE}\", \"\", \"\")",
+            most_late.join(",")
+        );
+        format!("{} or {most_late}", Figure::ALL.map(figure).join(" or "))
     }
 }
+
+/// No figure of a chart: how late the latest job was. Estimates of lateness aren't above it.
+const MOST_LATE: &str = "most late";
 
 /// What Prometheus says.
 fn read(status: StatusCode, body: &[u8], times: &Times) -> Answer {
@@ -274,18 +284,30 @@ fn read(status: StatusCode, body: &[u8], times: &Times) -> Answer {
     let Some(series) = series.filter(|_| text("status") == Some("success")) else {
         return Err(format!("it answers {status}, not as a Prometheus does"));
     };
-    let mut rows = vec![Row::default(); usize::try_from(times.slots).unwrap_or(0)];
+    let slots = usize::try_from(times.slots).unwrap_or(0);
+    let mut rows = vec![Row::default(); slots];
+    let mut most_late = vec![None; slots];
     for one in series {
         let name = one.pointer("/metric/figure").and_then(Value::as_str);
         let figure = Figure::ALL.into_iter().find(|figure| Some(figure.name()) == name);
-        let values = one.get("values").and_then(Value::as_array);
-        let (Some(figure), Some(values)) = (figure, values) else { continue };
-        for pair in values {
-            let Some((end, value)) = point(pair) else { continue };
+        let values = one.get("values").and_then(Value::as_array).into_iter().flatten();
+        for (end, value) in values.filter_map(point) {
             let slot = ((end - times.first_end_s as f64) / times.step_s as f64).round();
-            let row = (slot >= 0.0).then(|| rows.get_mut(slot as usize)).flatten();
-            if let Some(cell) = row.and_then(|row| row.get_mut(figure as usize)) {
+            let Some(slot) = (slot >= 0.0).then_some(slot as usize) else { continue };
+            let cell = match figure {
+                Some(figure) => rows.get_mut(slot).and_then(|row| row.get_mut(figure as usize)),
+                None if name == Some(MOST_LATE) => most_late.get_mut(slot),
+                None => None,
+            };
+            if let Some(cell) = cell {
                 *cell = Some(value);
+            }
+        }
+    }
+    for (row, most) in rows.iter_mut().zip(most_late) {
+        for figure in [Figure::LateP50, Figure::LateP99] {
+            if let (Some(Some(late)), Some(most)) = (row.get_mut(figure as usize), most) {
+                *late = late.min(most);
             }
         }
     }
@@ -358,13 +380,14 @@ mod tests {
         let times = Times { first_end_s: 600, step_s: 60, slots: 4, window_s: 120 };
         let body = br#"{"status":"success","data":{"resultType":"matrix","result":[
             {"metric":{"figure":"added"},"values":[[600,"2.5"],[720,"4"],[7200,"9"],[0,"1"]]},
-            {"metric":{"figure":"late p50"},"values":[[660,"NaN"],[780,"12"]]},
+            {"metric":{"figure":"late p50"},"values":[[660,"NaN"],[720,"15"],[780,"12"]]},
+            {"metric":{"figure":"most late"},"values":[[660,"13"],[720,"13"],[780,"13"]]},
             {"metric":{"figure":"later"},"values":[[600,"1"]]}]}}"#;
         let table = read(StatusCode::OK, body, &times).unwrap();
         assert_eq!((table.start_ms, table.slot_ms), (540_000, 60_000));
         let column = |figure| table.column(figure).collect::<Vec<_>>();
         assert_eq!(column(Figure::Added), [Some(2.5), None, Some(4.0), None]);
-        assert_eq!(column(Figure::LateP50), [None, None, None, Some(12.0)]);
+        assert_eq!(column(Figure::LateP50), [None, None, Some(13.0), Some(12.0)]);
     }
 
     #[test]

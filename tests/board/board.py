@@ -78,10 +78,15 @@ class Board:
         return self.send(urllib.request.Request(self.link(path, **fields), headers=headers or {}))
 
     def post(
-        self, path: str, form: dict[str, str], headers: dict[str, str] | None = None
+        self,
+        path: str,
+        form: dict[str, str],
+        headers: dict[str, str] | None = None,
+        within_s: float = 30,
     ) -> "Answer":
         body = urllib.parse.urlencode(form).encode()
-        return self.send(urllib.request.Request(self.link(path), data=body, headers=headers or {}))
+        request = urllib.request.Request(self.link(path), data=body, headers=headers or {})
+        return self.send(request, within_s)
 
     def send_form(self, path: str, fields: list[tuple[str, str]]) -> "Answer":
         """A form in which a field may stand several times."""
@@ -95,9 +100,9 @@ class Board:
         return {name: float(value) for name, value in series}
 
     @staticmethod
-    def send(request: urllib.request.Request) -> "Answer":
+    def send(request: urllib.request.Request, within_s: float = 30) -> "Answer":
         try:
-            with urllib.request.build_opener(NoRedirect).open(request, timeout=30) as answer:
+            with urllib.request.build_opener(NoRedirect).open(request, timeout=within_s) as answer:
                 return Answer(answer.status, dict(answer.headers), answer.read())
         except urllib.error.HTTPError as error:
             with error:

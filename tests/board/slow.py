@@ -1,9 +1,10 @@
-"""A server that is far away: a relay in front of it, which lets each request wait."""
+"""A server that is far away: a relay in front of it, which lets each request wait, or loses one."""
 
 import contextlib
 import socket
 import threading
 import time
+from collections.abc import Callable
 
 from harness.server import Server
 
@@ -13,6 +14,8 @@ class Slow:
 
     def __init__(self, server: Server, delay_s: float):
         self._server, self.delay_s = server, delay_s
+        # Whether a request is passed on: one that isn't ends its connection.
+        self.passes: Callable[[bytes], bool] = lambda _: True
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"redis://127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
@@ -34,4 +37,6 @@ class Slow:
             while data := source.recv(1 << 16):
                 if is_slow:
                     time.sleep(self.delay_s)
+                    if not self.passes(data):
+                        return
                 sink.sendall(data)

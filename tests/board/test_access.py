@@ -5,13 +5,16 @@ import contextlib
 import resource
 import socket
 import subprocess
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import redis
 
 from board import BINARY, Board
 from harness.server import eventually
+from samples import pipe
 
 
 def basic(words: str) -> dict[str, str]:
@@ -123,3 +126,66 @@ def test_bad_options_are_refused_and_nothing_is_started(words: list[str], told: 
     assert done.returncode != 0
     assert told in done.stderr
     assert "sEcReT" not in done.stderr + done.stdout
+
+
+def sockets(stack: contextlib.ExitStack, board: Board, many: int, sent: bytes) -> list[socket.socket]:
+    """So many connections that have sent this and read nothing."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4_096, hard), hard))
+    stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+    host, port = board.url.removeprefix("http://").split(":")
+    opened = []
+    for _ in range(many):
+        opened.append(stack.enter_context(socket.create_connection((host, int(port)), timeout=30)))
+        opened[-1].sendall(sent)
+    return opened
+
+
+HALF_HEAD = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+HALF_FORM = b"POST /act HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\ntoken="
+
+
+@pytest.mark.parametrize("sent", [HALF_HEAD, HALF_FORM, b""], ids=["heads", "forms", "nothing"])
+def test_whether_it_lives_is_answered_at_once(boards: Callable[..., Board], sent: bytes):
+    """Also when all connections are taken by others: a probe has a second or a few."""
+    board = boards()
+    with contextlib.ExitStack() as stack:
+        sockets(stack, board, 940, sent)
+        began = time.monotonic()
+        for _ in range(20):
+            assert board.get("/healthz").status == 200
+        assert time.monotonic() - began < 4
+
+
+def resident_mb(board: Board) -> float:
+    status = Path(f"/proc/{board.pid}/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+
+def open_sockets(board: Board) -> int:
+    files = Path(f"/proc/{board.pid}/fd").iterdir()
+    links = []
+    for file in files:
+        with contextlib.suppress(FileNotFoundError):
+            links.append(str(file.readlink()))
+    return sum(link.startswith("socket:") for link in links)
+
+
+@pytest.mark.timeout(180)
+def test_readers_that_take_nothing_don_t_fill_the_memory(
+    boards: Callable[..., Board], r: redis.Redis
+):
+    """A scrape of 5,000 queues is 11 MB: 40 clients ask for it and read nothing."""
+    pipe(r, *[("DQ.ADD", f"queue-{n:04}", "a", "x") for n in range(5_000)])
+    board = boards("--metrics-queues", "5000")
+    eventually(lambda: len(board.get("/metrics").body) > 8_000_000, 60)
+    before, opened = resident_mb(board), open_sockets(board)
+    with contextlib.ExitStack() as stack:
+        sockets(stack, board, 40, b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        # Each has been answered, or waits for its turn.
+        asked = time.monotonic()
+        eventually(lambda: time.monotonic() > asked + 8, 20)
+        assert resident_mb(board) < before + 150
+        # Those that take nothing are not waited for for ever.
+        eventually(lambda: open_sockets(board) <= opened + 4, 100)
+    assert len(board.get("/metrics").body) > 8_000_000

@@ -1,4 +1,6 @@
-"""What a reader may do with --writable, and what no other reader can do."""
+"""What a reader may do with --writable, and what no other reader can do. test_previews.py has what is
+done to many jobs, test_actions_log.py what is logged.
+"""
 
 from collections.abc import Callable
 
@@ -8,6 +10,7 @@ from selenium.webdriver.support.select import Select
 
 from board import Board
 from browser import Browser
+from deeds import everything, form, passes_a_millisecond, state
 from harness.server import eventually
 from samples import HOUR, every_state, kill_some, pipe
 
@@ -15,11 +18,6 @@ from samples import HOUR, every_state, kill_some, pipe
 @pytest.fixture
 def writable(boards: Callable[..., Board]) -> Board:
     return boards("--writable")
-
-
-def state(r: redis.Redis, queue: str, job_id: str | bytes) -> str | None:
-    job = r.execute_command("DQ.GET", queue, job_id)
-    return job and job[job.index(b"state") + 1].decode()
 
 
 def test_a_job_is_added(writable: Board, browser: Browser, r: redis.Redis):
@@ -39,7 +37,8 @@ def test_a_job_is_added(writable: Board, browser: Browser, r: redis.Redis):
     assert job[job.index(b"body") + 1] == b"line one\nline <b>two</b>"
     assert job[job.index(b"priority") + 1] == 7
     log_line = next(line for line in writable.log().splitlines() if 'verb="add"' in line)
-    assert "Added “my job”. from=127.0.0.1 " in log_line and "queue=mail" in log_line
+    assert 'queue="mail" id="my job" outcome="Added “my job”."' in log_line
+    assert " INFO action from=127.0.0.1 " in log_line
 
     # What the server refuses is said in its words; an id that is taken stays with its job.
     browser.open(writable.link("/queue", name="mail"))
@@ -60,16 +59,22 @@ def test_a_name_that_is_no_name_is_in_no_log(writable: Board, r: redis.Redis):
 
 
 def test_dead_jobs_are_kicked(writable: Board, browser: Browser, r: redis.Redis):
-    pipe(r, *[("DQ.ADD", "mail", f"job-{n}", "x") for n in range(5)])
-    kill_some(r, "mail", 5, "gone")
+    pipe(r, *[("DQ.ADD", "mail", f"job-{n}", "x", "PRIORITY", n) for n in range(5)])
+    for _ in range(5):
+        kill_some(r, "mail", 1, "gone")
+        passes_a_millisecond()
     browser.open(writable.link("/queue", name="mail", state="dead"))
     browser.one("#kick summary").click()
-    count = browser.one("#kick [name=count]")
-    assert count.get_attribute("value") == "5"
-    count.clear()
-    count.send_keys("2")
+    browser.one("#kick [name=most]").send_keys("2")
     browser.one("#kick button").click()
-    browser.sees("Kicked 2 jobs: ready now.", ".banner")
+    # Which they are is said before.
+    browser.sees("2 dead jobs of mail will be kicked", ".lead")
+    assert [row.text for row in browser.all("tbody th")] == ["job-0", "job-1"]
+    assert r.execute_command("DQ.LEN", "mail", "STATE", "dead") == 5
+    # A job that has left meanwhile takes none in its place.
+    r.execute_command("DQ.DEL", "mail", "job-0")
+    browser.one("#confirm button").click()
+    browser.sees("Kicked 1 dead job: ready now.", ".banner")
     assert r.execute_command("DQ.LEN", "mail", "STATE", "dead") == 3
 
     browser.open(writable.link("/job", queue="mail", id="job-4"))
@@ -96,7 +101,7 @@ def test_a_job_is_deleted(writable: Board, browser: Browser, r: redis.Redis):
     browser.sees("Deleted.", ".banner")
     browser.sees("There is no such job")
     assert r.execute_command("DQ.LEN", raw) == 1
-    assert "id=\\\\xff<b>\\\\x00" in writable.log() or 'id="\\\\xff<b>\\\\x00"' in writable.log()
+    assert 'id="\\\\xff<b>\\\\x00"' in writable.log()
 
 
 def test_a_dead_lease_is_released_and_no_other(writable: Board, browser: Browser, r: redis.Redis):
@@ -181,15 +186,6 @@ def test_an_open_form_survives_the_stream(writable: Board, browser: Browser, r: 
     assert browser.run("return document.querySelector('#add [name=body]').value") == "half typed"
 
 
-def everything(r: redis.Redis) -> list[str | None]:
-    return [state(r, "mail", job_id) for job_id in ("ready", "delayed", "reserved", "dead", "done")]
-
-
-def form(board: Board, verb: str, token: str | None = None, **more: str) -> dict[str, str]:
-    token = token if token is not None else board.get("/queue", name="mail").token()
-    return {"token": token, "verb": verb, "queue": "mail"} | more
-
-
 def test_without_the_right_a_form_changes_nothing(boards: Callable[..., Board], r: redis.Redis):
     every_state(r)
     before = everything(r)
@@ -257,3 +253,5 @@ def test_a_server_that_is_gone_is_said_to_be(
     browser.sees("can't be reached", ".banner")
     server.start()
     eventually(lambda: "No answer" not in browser.text(), 15)
+
+

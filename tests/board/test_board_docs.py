@@ -10,7 +10,8 @@ from board import BINARY, Board
 from harness.server import eventually
 from samples import RIGHTS, every_state
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "board.md").read_text()
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = (DOCS / "board.md").read_text()
 
 
 def rows(title: str) -> set[str]:
@@ -32,6 +33,14 @@ def test_the_board_page_has_all_options_and_verbs():
 
 def test_the_board_page_has_the_rights_that_the_tests_use():
     assert f"ACL SETUSER board on >password {RIGHTS}\n" in PAGE
+
+
+def test_the_role_for_a_board_on_the_security_page_has_all_that_a_board_asks():
+    role = re.search(r"ACL SETUSER board reset (.*)", (DOCS / "security.md").read_text())
+    assert role
+    # HELLO is in @connection there, and the keys are those of one application.
+    needed = set(RIGHTS.split()) - {"~*", "+hello"}
+    assert needed - set(role[1].split()) == set()
 
 
 def test_the_board_page_has_all_metrics(board: Board, r: redis.Redis):

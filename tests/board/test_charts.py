@@ -214,6 +214,32 @@ def test_a_day_and_a_week_are_kept(past: Board):
     assert past.get("/").text.count("<polyline") == 2, "the small charts know it, too"
 
 
+def spelled_ms(span: str) -> float:
+    """`1 min 5 s` in milliseconds."""
+    units = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}
+    return sum(float(many) * units[unit] for many, unit in re.findall(r"([\d.]+) (\w+)", span))
+
+
+def test_no_chart_of_lateness_is_above_the_latest_job(
+    boards: Callable[..., Board], r: redis.Redis
+):
+    """A job that is 1.2 s late is in the step from 1 s to 10 s, of which nothing is known but that the
+    latest was 1.2 s late.
+    """
+    board = ready_board(boards)
+    r.execute_command("DQ.ADD", "mail", "late", "x")
+    ready = time.time()
+    eventually(lambda: time.time() > ready + 1.2)
+    r.execute_command("DQ.POP", "mail")
+    info = r.execute_command("DQ.INFO", "mail")
+    latest = info[info.index(b"lateness-max-ms") + 1]
+    assert latest >= 1_000
+    for queue in ("mail", None):
+        eventually(lambda queue=queue: sums(board, queue).get("p99", UNKNOWN) != UNKNOWN)
+        told = [spelled_ms(sums(board, queue)[name]) for name in ("p50", "p99")]
+        assert all(900 < ms <= latest for ms in told), (told, latest)
+
+
 def point(browser: Browser, at: float) -> None:
     """The mouse on a chart: 0 is its left end, 1 its right one."""
     plot = browser.one(".plots .plot")

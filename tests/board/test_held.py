@@ -166,7 +166,7 @@ def test_a_held_job_is_resumed(writable: Board, browser: Browser, r: redis.Redis
     info = r.execute_command("DQ.INFO", "flow")
     assert info[info.index(b"paused") + 1] == 1
     line = next(line for line in writable.log().splitlines() if 'verb="pause"' in line)
-    assert "queue=flow" in line and 'id="ok"' in line
+    assert 'queue="flow"' in line and 'id="ok"' in line
 
     token = writable.get("/queue", name="flow").token()
     form = {"token": token, "verb": "pause", "queue": "flow", "resume": "job"}
@@ -248,7 +248,8 @@ def test_a_dead_job_kicks_all_behind_it_going(writable: Board, browser: Browser,
     browser.follow("#why a")
     browser.one("#kick summary").click()
     browser.one("#kick button").click()
-    browser.sees("Kicked 1 job", ".banner")
+    browser.one("#confirm button").click()
+    browser.sees("Kicked 1 dead job", ".banner")
     (job,) = r.execute_command("DQ.POP", "flow")
     r.execute_command("DQ.FINISH", "flow", job[0], job[2])
     assert state(r, "ship") == "ready"

@@ -83,7 +83,7 @@ class Play:
         in_trouble = self.browser.all("tbody tr:has(td.is-dead:not(.zero))")
         assert [row.get_attribute("data-key") for row in in_trouble] == [QUEUE]
         self.look()
-        self.hand.use(f"tr[data-key={QUEUE}] .name a", "j", "j")
+        self.hand.use(f"tr[data-key={QUEUE}] .name a", "j")
         self.browser.sees(f"{spell(DEAD)} jobs are dead.", "#why")
         self.look()
         self.hand.use("#why a")

@@ -78,7 +78,7 @@ def test_what_concurrency_does_is_said_and_then_done(
     browser.sees("Set: jobs at a time 5.", ".banner")
     assert info(r, "mail", "concurrency", "default-ttr") == [5, 60_000]
     line = next(line for line in writable.log().splitlines() if 'verb="alter"' in line)
-    assert "queue=mail" in line and "Set: jobs at a time 5." in line
+    assert 'queue="mail"' in line and "Set: jobs at a time 5." in line
 
     # It was the truth: with two done nothing goes, with the third one job does.
     for n, goes in [(0, False), (1, False), (2, True)]:

@@ -21,7 +21,9 @@ def test_the_overview_has_a_line_for_each_queue(board: Board, browser: Browser, 
     browser.open(board.url)
     browser.sees("small")
     names = eventually(lambda: len(found := browser.all("tbody th a")) == 3 and found)
-    assert [name.text for name in names] == ["halted", "mail", "small"]
+    # Those that need a look are first: one is full, one has a dead job.
+    eventually(lambda: rows_of(browser) == ["small", "mail", "halted"])
+    assert len(names) == 3
     browser.sees("paused, ends in 59 min", "tr[data-key=halted]")
     browser.sees("full", "tr[data-key=small]")
     counts = {
@@ -30,6 +32,10 @@ def test_the_overview_has_a_line_for_each_queue(board: Board, browser: Browser, 
     }
     assert counts == dict.fromkeys(counts, "1")
     eventually(lambda: browser.text(".sums .is-ready dd") == "2")
+
+
+def rows_of(browser: Browser) -> list[str]:
+    return browser.run("return [...document.querySelectorAll('tbody th a')].map(a => a.innerText)")
 
 
 def test_queues_are_found_and_sorted(board: Board, browser: Browser, r: redis.Redis):
@@ -44,7 +50,7 @@ def test_queues_are_found_and_sorted(board: Board, browser: Browser, r: redis.Re
         f"q{n:02}" for n in range(9, -1, -1)
     ]
     browser.press("/", "Q5", "\n")
-    browser.sees("with “Q5” in their name")
+    browser.sees("10 queues with “Q5” in the name")
     assert len(browser.all("tbody tr")) == 10
 
 
@@ -142,7 +148,7 @@ def test_pages_of_missing_queues_and_jobs_say_so(board: Board, r: redis.Redis):
         "/job?queue=a&id=",
         "/queue?name=a&page=99999999999999999999",
     ):
-        assert board.get(bad).status in (200, 303, 404), bad
+        assert board.get(bad).status in (200, 303, 400, 404), bad
 
 
 def test_keyboard_keys_move_and_open(board: Board, browser: Browser, r: redis.Redis):

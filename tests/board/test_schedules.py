@@ -194,7 +194,7 @@ def test_a_schedule_is_run_now_and_goes_on_as_before(
     assert browser.run("return location.search").startswith("?find=mail&")
     browser.sees("ready: it waits for a worker", "tbody")
     line = next(line for line in writable.log().splitlines() if 'verb="kick"' in line)
-    assert "queue=mail" in line and 'id="nightly"' in line
+    assert 'queue="mail"' in line and 'id="nightly"' in line
     _, _, lease, _ = r.execute_command("DQ.POP", "mail")[0]
     browser.sees("running: that of", "tbody")
     # It runs: there is no second run beside it, so no button for one.
@@ -266,7 +266,7 @@ def test_a_schedule_is_changed_as_it_was_previewed(
     browser.sees("comes back by 15 4 * * * (at 04:15), Europe/Berlin.")
     browser.sees("It is another schedule: its counts of runs begin anew.")
     told = browser.run(
-        "return [...document.querySelectorAll('#runs time')].map(t => Number(t.dataset.ms))"
+        "return [...document.querySelectorAll('#runs time')].map(t => Number(t.dataset.rel))"
     )
     expected = r.execute_command("DQ.NEXT", "15 4 * * *", "TZ", "Europe/Berlin", "COUNT", 5)
     assert told == expected

@@ -84,9 +84,9 @@ def test_each_user_has_the_forms_of_their_rights(
     assert board.post("/act", kick, BOB).status == 303
     assert board.post("/act", delete | {"token": tokens["ann"]}, ANN).status == 303
     log = board.log()
-    assert re.search(r'It is ready now\. .*user="bob".* verb="kick"', log)
-    assert re.search(r'Deleted\. .*user="ann".* verb="del"', log)
-    assert re.search(r'refused: no right to do that .*user="bob"', log)
+    assert re.search(r'user="bob".* verb="kick".*outcome="It is ready now\."', log)
+    assert re.search(r'user="ann".* verb="del".*outcome="Deleted\."', log)
+    assert re.search(r'WARN refused .*user="bob".*outcome="refused: no right to do that"', log)
     actions = board.get("/actions", CID).text
     assert actions.index(">ann<") < actions.index(">bob<")
     assert "sécret" not in log and "guess me" not in log
@@ -192,7 +192,7 @@ def test_a_proxy_says_who_asks(boards: Callable[..., Board], r: redis.Redis, use
     form = {"token": token, "verb": "del", "queue": "mail", "id": "dead"}
     assert board.post("/act", form, ann | {"X-Forwarded-User": "eve"}).status == 403
     assert board.post("/act", form, ann).status == 303
-    assert 'Deleted. from=10.0.0.7 user="ann@example.com"' in board.log()
+    assert 'action from=10.0.0.7 user="ann@example.com" verb="del"' in board.log()
 
     # With a file, each name has its rights; the star is for all others.
     board = boards("--writable", *header, "--users", str(users))

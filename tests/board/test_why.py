@@ -103,7 +103,7 @@ def test_what_several_causes_hold_back_names_all_in_order(board: Board, r: redis
     ]
     places = [told.find(words) for words in order]
     assert -1 not in places and places == sorted(places), told
-    marked(board, "flow", "paused", "blocked", "behind-dead", "full")
+    marked(board, "flow", "paused", "blocked", "behind-dead", "full", "has-dead")
     page = board.get("/queue", name="flow").text
     assert 'href="queue?name=flow&amp;state=dead">dead jobs' in page
 
@@ -220,3 +220,21 @@ def test_the_table_of_the_docs_has_every_beginning():
     section = DOCS.read_text().split("## Why nothing comes")[1].split("\n## ")[0]
     rows = re.findall(r"^\| (?!the line|---)", section, re.M)
     assert len(rows) == len(causes)
+
+
+def test_a_limit_that_was_lowered_says_how_many_jobs_have_to_end_first(
+    board: Board, r: redis.Redis
+):
+    pipe(r, *[("DQ.ADD", "busy", f"job-{n}", "x", "TTR", HOUR) for n in range(8)])
+    leases = r.execute_command("DQ.POP", "busy", "COUNT", 5)
+    r.execute_command("DQ.ALTER", "busy", "CONCURRENCY", 3)
+    begins(board, "busy", "All 3 places of CONCURRENCY are taken by ")
+    told = "The next job may go when 3 of these are finished, or when their leases end, in "
+    assert told in line(board, "busy")
+    # It is so: two free no place, the third does.
+    for at, left in enumerate(("2 of these are", "one of these is")):
+        r.execute_command("DQ.FINISH", "busy", leases[at][0], leases[at][2])
+        assert r.execute_command("DQ.POP", "busy") is None
+        assert f"may go when {left} finished, or when " in line(board, "busy")
+    r.execute_command("DQ.FINISH", "busy", leases[2][0], leases[2][2])
+    assert r.execute_command("DQ.POP", "busy") is not None

@@ -228,6 +228,19 @@ impl Job {
         }
     }
 
+    /// Since when it has been in its state, as far as the server says: where it doesn't, since it was
+    /// added. With its id it tells a job from a later one of the same id.
+    pub fn came(&self) -> u64 {
+        self.since.unwrap_or(self.created)
+    }
+
+    /// When its lease began or was last extended, which only the lease's end tells: where the worker
+    /// asked for another time to run than the job's, it was at another time.
+    pub fn began(&self, now: u64) -> Option<u64> {
+        let began = self.deadline?.checked_sub(self.ttr_ms);
+        began.filter(|at| (self.created..=now).contains(at))
+    }
+
     /// From when on DQ.PURGE counts its age; `None` where jobs of a state have none.
     pub fn old_since(&self) -> Option<u64> {
         match self.state {

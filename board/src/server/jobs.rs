@@ -14,6 +14,7 @@ use super::job::Job;
 use super::node::Node;
 use super::queue::{Info, State};
 use super::replies::{array, scanned};
+use super::search::{Filter, Needle};
 use super::{Result, Trouble};
 
 pub const PAGE: usize = 50;
@@ -139,26 +140,32 @@ impl Place<'_> {
 
     /// A page of what is sought, from a cursor on.
     pub async fn seek(&self, sought: &Sought, from: u64) -> Result<Found> {
-        if let Sought::Group(group) = sought {
-            return self.seek_group(group, from).await;
+        match sought {
+            Sought::Group(group) => {
+                return self.look_at_each(from, |job| job.group.as_ref() == Some(group)).await
+            }
+            Sought::Text(text) => {
+                let filter = Filter { find: Needle::new(text), why: None };
+                return self.look_at_each(from, |job| filter.fits(job)).await;
+            }
+            Sought::Ids(_) | Sought::Schedules => {}
         }
         let (ids, next) = self.seek_ids(sought, from, page_size(self.info)).await?;
         Ok(Found { jobs: self.get(&ids).await?, next, looked: 0 })
     }
 
     /// Looks at the jobs themselves, a page or more of them at a time.
-    async fn seek_group(&self, group: &[u8], from: u64) -> Result<Found> {
+    async fn look_at_each(&self, from: u64, fits: impl Fn(&Job) -> bool) -> Result<Found> {
         let (size, most) = (page_size(self.info), reach(self.info));
-        let sought = Sought::Group(group.to_vec());
         let (mut jobs, mut cursor, mut looked) = (Vec::new(), from, 0);
         let began = Instant::now();
         loop {
             // Near the end of a page few, so that it doesn't get too many.
             let look = if jobs.is_empty() { most } else { size };
-            let (next, ids) = scanned(self.ask(sought.command(self.queue, cursor, look)).await?)?;
+            let (next, ids) = scanned(self.ask(all(self.queue, cursor, look)).await?)?;
             looked += ids.len() as u64;
             let read = self.get(&ids).await?;
-            jobs.extend(read.into_iter().filter(|job| job.group.as_deref() == Some(group)));
+            jobs.extend(read.into_iter().filter(&fits));
             cursor = next;
             if cursor == 0 || jobs.len() >= size || began.elapsed() > SEEK_WITHIN {
                 return Ok(Found { jobs, next: (cursor != 0).then_some(cursor), looked });
@@ -212,6 +219,14 @@ pub enum Sought {
     Schedules,
     /// Those of a group. No command finds them: each job is looked at.
     Group(Vec<u8>),
+    /// Those in which a text is found: of these, too, each is looked at.
+    Text(Vec<u8>),
+}
+
+fn all(queue: &[u8], cursor: u64, look: usize) -> Cmd {
+    let mut command = redis::cmd("DQ.SCAN");
+    command.arg(queue).arg(cursor).arg("COUNT").arg(look);
+    command
 }
 
 impl Sought {
@@ -234,12 +249,11 @@ impl Sought {
     }
 
     fn command(&self, queue: &[u8], cursor: u64, look: usize) -> Cmd {
-        let mut command = redis::cmd("DQ.SCAN");
-        command.arg(queue).arg(cursor).arg("COUNT").arg(look);
+        let mut command = all(queue, cursor, look);
         match self {
             Sought::Ids(pattern) => command.arg("MATCH").arg(pattern),
             Sought::Schedules => command.arg("SCHEDULED"),
-            Sought::Group(_) => &mut command,
+            Sought::Group(_) | Sought::Text(_) => &mut command,
         };
         command
     }

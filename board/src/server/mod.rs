@@ -11,7 +11,7 @@
 //! | `walk.rs`, `search.rs` | going through all jobs of a state; those of them that are sought |
 //! | `deaths.rs` | why the dead jobs of a queue died |
 //! | `groups.rs` | pages of groups, by DQ.GROUPS |
-//! | `deps.rs` | what a job waits for, by DQ.DEPS |
+//! | `deps.rs`, `chains.rs` | what a job waits for, by DQ.DEPS; what it waits for in the end |
 //! | `about.rs` | what a server says of itself, by INFO |
 //! | `forecast.rs` | what DQ.FORECAST says |
 //! | `health.rs` | what INFO says of a server that hands out or takes nothing |
@@ -21,6 +21,7 @@
 
 pub mod about;
 pub mod alter;
+pub mod chains;
 pub mod deaths;
 pub mod deployment;
 pub mod deps;
@@ -47,10 +48,20 @@ pub type Name = Arc<[u8]>;
 /// Why there is no answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Trouble {
+    /// Nothing was sent.
     #[error("{address} can't be reached: {why}")]
     Unreachable { address: String, why: String },
+    /// It was sent, and may have been done or not.
+    #[error("{address} gave no answer: {why}")]
+    Unanswered { address: String, why: String },
     #[error("{0}")]
     Refused(String),
+    /// It answers that there is no such thing.
+    #[error("{0}")]
+    NoSuch(&'static str),
+    /// It doesn't know DQ's commands.
+    #[error("{address} has no module DQ")]
+    NoModule { address: String },
     #[error("the server's answer can't be understood: {0}")]
     Strange(&'static str),
 }
@@ -59,6 +70,11 @@ impl Trouble {
     /// Whether it is an error reply with this code.
     pub fn is(&self, code: &str) -> bool {
         matches!(self, Trouble::Refused(words) if words.split(' ').next() == Some(code))
+    }
+
+    /// Whether the server doesn't know the command. It says so before it looks at rights.
+    pub fn is_unknown_command(&self) -> bool {
+        matches!(self, Trouble::Refused(words) if words.contains("unknown command"))
     }
 }
 

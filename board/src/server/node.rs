@@ -45,7 +45,10 @@ impl Node {
         if replies.is_err() {
             *self.link.lock().await = Link::None;
         }
-        replies.map_err(|error| self.unreachable(&error))
+        replies.map_err(|error| Trouble::Unanswered {
+            address: self.address.clone(),
+            why: error.to_string(),
+        })
     }
 
     /// Sends one command, whose error reply is the outcome.
@@ -68,16 +71,15 @@ impl Node {
             .set_connection_timeout(Some(CONNECT_WITHIN))
             .set_response_timeout(Some(ANSWER_WITHIN));
         let made = self.client.get_multiplexed_async_connection_with_config(&config).await;
-        let made = made.map_err(|error| self.unreachable(&error));
+        let made = made.map_err(|error| Trouble::Unreachable {
+            address: self.address.clone(),
+            why: error.to_string(),
+        });
         *link = match &made {
             Ok(made) => Link::Up(made.clone()),
             Err(trouble) => Link::Failed(Instant::now(), trouble.clone()),
         };
         made
-    }
-
-    fn unreachable(&self, error: &RedisError) -> Trouble {
-        Trouble::Unreachable { address: self.address.clone(), why: error.to_string() }
     }
 }
 

@@ -31,6 +31,11 @@ impl State {
         }
     }
 
+    /// Whether DQ.PURGE counts for how long a job has been in it.
+    pub fn has_age(self) -> bool {
+        !matches!(self, State::Delayed | State::Reserved)
+    }
+
     pub fn named(name: &[u8]) -> Option<State> {
         State::ALL.into_iter().find(|state| state.name().as_bytes() == name)
     }
@@ -154,6 +159,16 @@ pub struct Lateness {
     pub sum_ms: u64,
 }
 
+impl Lateness {
+    /// Quantiles are exact to 1 %; the latest is exact, so none is above it.
+    fn keep_below_max(&mut self) {
+        let Some(max) = self.max_ms else { return };
+        for ms in [&mut self.p50_ms, &mut self.p90_ms, &mut self.p99_ms, &mut self.p999_ms] {
+            *ms = ms.map(|ms| ms.min(max));
+        }
+    }
+}
+
 /// The milliseconds of a field `lateness-within-100-ms`.
 fn step_of(field: &str) -> Option<u64> {
     field.strip_prefix("lateness-within-")?.strip_suffix("-ms")?.parse().ok()
@@ -198,6 +213,7 @@ impl Info {
         let Some(fields) = fields(reply)? else { return Ok(None) };
         let mut info = Info::default();
         fields.into_iter().for_each(|(name, field)| info.take(name, field));
+        info.lateness.keep_below_max();
         Ok(Some(info))
     }
 

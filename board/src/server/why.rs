@@ -84,6 +84,25 @@ impl Seen<'_> {
         causes
     }
 
+    /// How much a queue needs a look: one in which something is wrong more than one that has dead jobs,
+    /// and of these one that has ten times as many. What is wrong with its server is so for all queues.
+    pub fn illness(&self) -> u32 {
+        const OF_FAULT: u32 = 100;
+        let info = self.info;
+        let is_quiet = info.counts.ready == 0
+            && info.counts.dead == 0
+            && info.sink.error.is_none()
+            && !info.is_full();
+        if is_quiet {
+            return 0;
+        }
+        let is_own =
+            |cause: &Cause| cause.is_fault() && (Cause::Paused..=Cause::Full).contains(cause);
+        let is_wrong = self.causes().iter().any(is_own);
+        let digits = info.counts.dead.checked_ilog10().map_or(0, |log| log + 1);
+        digits + if is_wrong { OF_FAULT } else { 0 }
+    }
+
     pub fn delivers(&self) -> bool {
         self.popped.is_some_and(|popped| popped > 0.0)
     }

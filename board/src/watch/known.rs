@@ -11,6 +11,7 @@ use crate::server::forecast::Due;
 use crate::server::health::Health;
 use crate::server::node::Node;
 use crate::server::queue::{Counts, Info, Totals};
+use crate::server::why::Seen;
 use crate::server::Name;
 
 /// Longer names don't fit into a URL: such queues are only counted.
@@ -41,6 +42,8 @@ pub struct Reading {
     pub history: Option<Box<History>>,
     /// Our user may not look at it.
     pub is_denied: bool,
+    /// How much it needs a look, as it stood at the end of the last turn: see [`Seen::illness`].
+    pub illness: u32,
     read_at: Option<Instant>,
     base: Option<(Instant, Totals)>,
     /// It was made after all others had been found: all that it counts is news.
@@ -80,6 +83,8 @@ pub struct ServerFacts {
     pub address: String,
     pub version: String,
     pub dq_version: Option<String>,
+    /// Whether it knows DQ's commands.
+    pub has_dq: bool,
     pub evicts: bool,
     /// By how much its clock is ahead of ours, or behind.
     pub clock_ahead_ms: i64,
@@ -115,6 +120,8 @@ pub struct Known {
     pub sums: Sums,
     pub servers: Vec<ServerFacts>,
     pub charts: Charts,
+    /// Queues that need a look, those that need it most first.
+    ill: Vec<Name>,
 }
 
 impl Reading {
@@ -175,6 +182,7 @@ impl Known {
             sums: Sums::default(),
             servers: Vec::new(),
             charts,
+            ill: Vec::new(),
         }
     }
 
@@ -187,10 +195,22 @@ impl Known {
         self.queues.iter()
     }
 
+    /// All queues: those that need a look first, the others by name.
+    pub fn ill_first(&self) -> impl Iterator<Item = &Name> {
+        let well = self.iter().filter(|(_, reading)| reading.illness == 0).map(|(name, _)| name);
+        self.ill.iter().filter(|name| self.queues.contains_key(*name)).chain(well)
+    }
+
     /// Of one that hasn't told it, nothing is known.
     pub fn health(&self, node: &Node) -> Health {
         let server = self.servers.iter().find(|server| server.address == node.address);
         server.map(|server| server.health.clone()).unwrap_or_default()
+    }
+
+    /// By how much the clock of a node is ahead of ours; 0 where that isn't known.
+    pub fn clock_ahead_ms(&self, node: &Node) -> i64 {
+        let server = self.servers.iter().find(|server| server.address == node.address);
+        server.map_or(0, |server| server.clock_ahead_ms)
     }
 
     /// Those behind a name, by name.
@@ -295,10 +315,21 @@ impl Known {
 
     pub fn add_up(&mut self) {
         let mut sums = Sums { queues: self.queues.len(), ..Sums::default() };
-        for reading in self.queues.values() {
+        let mut ill = Vec::new();
+        let health_of =
+            |node: &Node| self.servers.iter().find(|server| server.address == node.address);
+        let unknown = Health::default();
+        for (name, reading) in &mut self.queues {
+            reading.illness = 0;
             sums.read += usize::from(reading.info.is_some() || reading.is_denied);
             sums.denied += usize::from(reading.is_denied);
             let Some(info) = &reading.info else { continue };
+            let health = health_of(&reading.node).map_or(&unknown, |server| &server.health);
+            let popped = reading.rates.map(|rates| rates.popped);
+            reading.illness = Seen { info, health, popped, held_back: None }.illness();
+            if reading.illness > 0 {
+                ill.push((std::cmp::Reverse(reading.illness), name.clone()));
+            }
             sums.counts.add(&info.counts);
             sums.schedules += info.schedules;
             sums.waiting_consumers += info.waiting_consumers;
@@ -308,6 +339,8 @@ impl Known {
             sums.rates.added += rates.added;
             sums.rates.popped += rates.popped;
         }
+        ill.sort_unstable();
+        self.ill = ill.into_iter().map(|(_, name)| name).collect();
         self.sums = sums;
     }
 
@@ -325,6 +358,7 @@ impl Known {
             rates: None,
             history,
             is_denied: false,
+            illness: 0,
             read_at: None,
             base: None,
             is_new: self.has_passed && self.left_out() == 0,
@@ -408,6 +442,7 @@ mod tests {
             rates: None,
             history: Some(Box::new(History::new(0))),
             is_denied: false,
+            illness: 0,
             read_at: None,
             base: None,
             is_new: false,

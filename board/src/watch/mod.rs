@@ -104,7 +104,12 @@ impl Watch {
         self.trouble.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
-    /// Whether the servers answered when they were last asked.
+    /// Whether a server answers and has no module DQ.
+    pub fn lacks_dq(&self) -> bool {
+        self.outage().is_some_and(|outage| matches!(outage.trouble, Trouble::NoModule { .. }))
+    }
+
+    /// Whether the servers answered when they were last asked, and have DQ.
     pub fn is_up(&self) -> bool {
         self.has_heard.load(Ordering::Relaxed) && self.outage().is_none()
     }
@@ -121,10 +126,17 @@ impl Watch {
                 *outage = None;
             }
             (Err(trouble), None) => {
-                tracing::warn!(redis, "{trouble}");
+                tracing::warn!(redis, why = trouble.to_string(), "the queues can't be read");
                 *outage = Some(Outage { since_ms: now_ms(), trouble });
             }
-            (Err(trouble), Some(outage)) => outage.trouble = trouble,
+            (Err(trouble), Some(outage)) => {
+                let is_other =
+                    std::mem::discriminant(&trouble) != std::mem::discriminant(&outage.trouble);
+                if is_other && matches!(trouble, Trouble::NoModule { .. }) {
+                    tracing::warn!(redis, why = trouble.to_string(), "the queues can't be read");
+                }
+                outage.trouble = trouble;
+            }
         }
     }
 

@@ -8,11 +8,12 @@ use tokio::time::{self, MissedTickBehavior};
 
 use super::known::{ServerFacts, ServerTotals};
 use super::{now_ms, Watch, TURN};
+use crate::server::deployment::outcome;
 use crate::server::health::Health;
 use crate::server::node::Node;
-use crate::server::queue::Counts;
+use crate::server::queue::{Counts, Info};
 use crate::server::replies::{bytes, scanned};
-use crate::server::{Name, Result};
+use crate::server::{Name, Result, Trouble};
 
 /// The type of DQ's keys, for SCAN.
 const TYPE: &str = "delayq-dq";
@@ -67,9 +68,18 @@ impl Poller {
             self.watch.deployment.find_nodes().await?;
             self.ask_servers().await;
         }
-        // A node of a cluster that doesn't answer keeps nobody from asking the others.
+        // A node of a cluster that doesn't answer keeps no client from asking the others.
         let (found, read) = (self.find().await, self.read().await);
-        found.and(read)
+        self.have_dq().and(found).and(read)
+    }
+
+    /// A server without the module has no queue, and looks like one that has none yet.
+    fn have_dq(&self) -> Result<()> {
+        let known = self.watch.known();
+        match known.servers.iter().find(|server| !server.has_dq) {
+            Some(server) => Err(Trouble::NoModule { address: server.address.clone() }),
+            None => Ok(()),
+        }
     }
 
     async fn find(&mut self) -> Result<()> {
@@ -135,13 +145,17 @@ impl Poller {
             for section in ["server", "dq", "replication", "memory", "persistence"] {
                 commands.cmd("INFO").arg(section);
             }
+            // Any queue will do: what matters is whether the command is known.
+            commands.add_command(Info::command(b"dq-board"));
             let asked = now_ms();
-            let Ok(replies) = node.ask(&mut commands).await else { continue };
+            let Ok(mut replies) = node.ask(&mut commands).await else { continue };
             let heard = now_ms();
+            let info = outcome(replies.pop());
             let texts = replies.into_iter().filter_map(|reply| bytes(reply.ok()?).ok());
             let text =
                 texts.map(|text| String::from_utf8_lossy(&text).into_owned()).collect::<String>();
-            servers.push(facts(&node.address, &text, asked, heard));
+            let has_dq = !info.is_err_and(|trouble| trouble.is_unknown_command());
+            servers.push(ServerFacts { has_dq, ..facts(&node.address, &text, asked, heard) });
         }
         self.watch.change(|known| known.servers = servers);
     }
@@ -182,6 +196,7 @@ fn facts(address: &str, info: &str, asked: u64, heard: u64) -> ServerFacts {
         address: address.into(),
         version,
         dq_version: field("dq_version"),
+        has_dq: true,
         evicts: field("dq_eviction_risk").is_some_and(|risk| risk == "1"),
         clock_ahead_ms: ahead_ms(number("server_time_usec") / 1_000, asked, heard),
         health: Health::read(info),

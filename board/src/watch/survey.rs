@@ -268,6 +268,22 @@ impl Watch {
     /// Jobs for a page, as they are now; those that are gone are left out, and forgotten.
     pub async fn scheduled(&self, keys: &[Key]) -> Vec<(Key, Job)> {
         let mut jobs = Vec::with_capacity(keys.len());
+        for (key, job) in self.asked(keys).await {
+            self.survey.note(&key, job.as_ref());
+            jobs.extend(job.filter(|job| job.schedule.is_some()).map(|job| (key, job)));
+        }
+        jobs
+    }
+
+    /// Jobs of any queues, those that there are.
+    pub async fn jobs(&self, keys: &[Key]) -> Vec<(Key, Job)> {
+        let asked = self.asked(keys).await;
+        asked.into_iter().filter_map(|(key, job)| Some((key, job?))).collect()
+    }
+
+    /// Jobs of any queues, those of a server in one go. What a server doesn't tell is left out.
+    async fn asked(&self, keys: &[Key]) -> Vec<(Key, Option<Job>)> {
+        let mut jobs = Vec::with_capacity(keys.len());
         let mut by_node: Vec<(Arc<Node>, Vec<Key>)> = Vec::new();
         for key in keys {
             let Some(node) = self.node_of(&key.0) else { continue };
@@ -278,11 +294,8 @@ impl Watch {
         }
         for (node, keys) in by_node {
             let Ok(read) = get(&node, &keys).await else { continue };
-            for (key, job) in keys.into_iter().zip(read) {
-                let job = job.ok().flatten();
-                self.survey.note(&key, job.as_ref());
-                jobs.extend(job.filter(|job| job.schedule.is_some()).map(|job| (key, job)));
-            }
+            let read = read.into_iter().map(|job| job.ok().flatten());
+            jobs.extend(keys.into_iter().zip(read));
         }
         jobs
     }

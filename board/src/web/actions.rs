@@ -1,5 +1,8 @@
 //! What was done here, and who did it: a line of the log for each action, the last ones in memory,
-//! and all of them in --actions-log.
+//! and all of them in --actions-log. What a reader tried without a right is in the log and the file.
+//!
+//! Each value in a line of the log is in quotes, with its own quotes escaped, and the text of the
+//! line is always the same. So no name of a queue, no id and no reason can forge a field.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -20,15 +23,37 @@ use super::live;
 use super::page::Page;
 use super::{layout, words, App, Shared};
 use crate::args::{Args, Verb};
-use crate::bytes::{excerpt, title, Shown};
+use crate::bytes::{excerpt, title, Fields, Shown};
 use crate::watch::now_ms;
 
 /// Actions in memory: those of one busy hand in an incident.
 const KEPT: usize = 500;
+/// What of a name the log has that a reader tried without a right: a form can be large.
+const REFUSED_MAX: usize = 200;
 
 pub struct Actions {
     recent: Mutex<VecDeque<Action>>,
     file: Option<PathBuf>,
+}
+
+/// How an action ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    Done,
+    NotDone,
+    /// The server gave no answer: it may have been done or not.
+    Unknown,
+}
+
+impl Ending {
+    /// `ok` in --actions-log.
+    fn is_done(self) -> Option<bool> {
+        match self {
+            Ending::Done => Some(true),
+            Ending::NotDone => Some(false),
+            Ending::Unknown => None,
+        }
+    }
 }
 
 /// What was done, or tried, to a queue.
@@ -37,7 +62,7 @@ pub struct Deed<'d> {
     pub queue: &'d [u8],
     pub id: Option<&'d [u8]>,
     pub group: Option<&'d [u8]>,
-    pub is_good: bool,
+    pub ending: Ending,
     /// What became of it.
     pub words: &'d str,
 }
@@ -48,11 +73,11 @@ struct Action {
     redis: String,
     user: String,
     address: IpAddr,
-    verb: Verb,
+    verb: String,
     queue: Vec<u8>,
     id: Option<Vec<u8>>,
     group: Option<Vec<u8>>,
-    is_good: bool,
+    ending: Ending,
     words: String,
 }
 
@@ -71,21 +96,51 @@ impl Actions {
             redis: app.watch.name.clone(),
             user: app.reader.name.clone(),
             address: app.reader.address,
-            verb: deed.verb,
+            verb: deed.verb.name().into(),
             queue: deed.queue.into(),
             id: deed.id.map(<[u8]>::to_vec),
             group: deed.group.map(<[u8]>::to_vec),
-            is_good: deed.is_good,
+            ending: deed.ending,
             words: deed.words.into(),
         };
         action.tell();
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Err(error)) = self.file.as_ref().map(|path| action.append(path)) {
-            tracing::error!("--actions-log: {error}");
-        }
+        self.append(&action);
         recent.push_back(action);
         if recent.len() > KEPT {
             recent.pop_front();
+        }
+    }
+
+    /// Takes down what a reader tried and may not do. It isn't on the page of actions: a reader could
+    /// push what was done off that.
+    pub fn refuse(&self, app: &App, verb: &[u8], fields: &Fields, why: &str) {
+        let short = |name: &str| {
+            fields.spelled(name).map(|mut value| {
+                value.truncate(REFUSED_MAX);
+                value
+            })
+        };
+        let action = Action {
+            at_ms: now_ms(),
+            redis: app.watch.name.clone(),
+            user: app.reader.name.clone(),
+            address: app.reader.address,
+            verb: excerpt(verb, 20),
+            queue: short("queue").unwrap_or_default(),
+            id: short("id").filter(|id| !id.is_empty()),
+            group: short("group"),
+            ending: Ending::NotDone,
+            words: format!("refused: {why}"),
+        };
+        action.warn();
+        let _in_turn = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        self.append(&action);
+    }
+
+    fn append(&self, action: &Action) {
+        if let Some(Err(error)) = self.file.as_ref().map(|path| action.append(path)) {
+            tracing::error!(error = error.to_string(), "--actions-log can't be written");
         }
     }
 }
@@ -101,11 +156,22 @@ fn shown(bytes: Option<&Vec<u8>>) -> Option<String> {
 
 impl Action {
     fn tell(&self) {
-        let Action { address: from, user, verb, queue, words, .. } = self;
+        let Action { address: from, user, verb, words: outcome, .. } = self;
+        let (redis, queue, id, group) = self.about();
+        tracing::info!(%from, user, redis, verb, queue, id, group, outcome, "action");
+    }
+
+    fn warn(&self) {
+        let Action { address: from, user, verb, words: outcome, .. } = self;
+        let (redis, queue, id, group) = self.about();
+        tracing::warn!(%from, user, redis, verb, queue, id, group, outcome, "refused");
+    }
+
+    /// The server's name, the queue, the job and the group, as a line of the log has them.
+    fn about(&self) -> (Option<&str>, String, Option<String>, Option<String>) {
         let redis = Some(self.redis.as_str()).filter(|name| !name.is_empty());
-        let (id, group) = (shown(self.id.as_ref()).unwrap_or_default(), shown(self.group.as_ref()));
-        let verb = verb.name();
-        tracing::info!(%from, user, redis, verb, queue = %Shown(queue), id, group, "{words}");
+        let queue = Shown(&self.queue).to_string();
+        (redis, queue, shown(self.id.as_ref()), shown(self.group.as_ref()))
     }
 
     fn append(&self, path: &PathBuf) -> io::Result<()> {
@@ -115,11 +181,11 @@ impl Action {
             "user": self.user,
             "from": self.address.to_string(),
             "redis": self.redis,
-            "verb": self.verb.name(),
+            "verb": self.verb,
             "queue": Shown(&self.queue).to_string(),
             "id": shown(self.id.as_ref()),
             "group": shown(self.group.as_ref()),
-            "ok": self.is_good,
+            "ok": self.ending.is_done(),
             "outcome": self.words,
         });
         open(path)?.write_all(format!("{line}\n").as_bytes())
@@ -162,12 +228,13 @@ fn table(actions: &[&Action]) -> Markup {
                 td data-label="when" { (words::brief(action.at_ms, now)) }
                 td data-label="user" { @if action.user.is_empty() { "–" } @else { (action.user) } }
                 td data-label="from" { (action.address) }
-                td data-label="verb" { (action.verb.name()) }
+                td data-label="verb" { (action.verb) }
                 td data-label="queue" { a href=(layout::queue_link(&action.queue)) { (title(&action.queue)) } }
                 td.text {
                     @if let Some(id) = &action.id { a href=(layout::job_link(&action.queue, id)) { (excerpt(id, 60)) } " " }
                     @if let Some(group) = &action.group { "group " (excerpt(group, 60)) " " }
-                    span.reason[!action.is_good] { (action.words) }
+                    @if action.ending == Ending::Unknown { span.mark.unknown { "unknown" } " " }
+                    span.reason[action.ending == Ending::NotDone] { (action.words) }
                 }
             } } }
         }

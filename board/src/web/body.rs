@@ -6,7 +6,7 @@ use std::fmt::Write;
 use maud::{html, Markup};
 use serde::de::IgnoredAny;
 
-use crate::bytes::is_unseen;
+use crate::bytes::seen;
 
 /// What is shown of a body; the whole can be downloaded.
 pub const SHOWN_MAX: usize = 64 << 10;
@@ -80,8 +80,8 @@ fn text(bytes: &[u8]) -> Markup {
         _ => parts.push((is_escape, text.into())),
     };
     for chunk in bytes.utf8_chunks() {
-        for char in chunk.valid().chars() {
-            if is_unseen(char) && !matches!(char, '\n' | '\t') {
+        for (char, is_seen) in seen(chunk.valid()) {
+            if !is_seen && !matches!(char, '\n' | '\t') {
                 push(true, &format!("\\u{{{:x}}}", u32::from(char)));
             } else {
                 push(false, char.encode_utf8(&mut [0; 4]));

@@ -41,9 +41,16 @@ impl Choice {
         (!choice.filter.is_all() || choice.order == Order::Newest).then_some(choice)
     }
 
-    /// The dead jobs that fit, oldest first.
-    pub fn of_dead(fields: &Fields) -> Choice {
-        Choice { order: Order::Oldest, ..Choice::of(JobState::Dead, fields) }
+    /// The jobs that something is done to, in the order of their state; dead ones unless a form says
+    /// another state.
+    pub fn acted_on(fields: &Fields) -> Choice {
+        Choice { order: Order::Oldest, ..Choice::selected(fields) }
+    }
+
+    /// The same in the order in which the reader looked at them.
+    pub fn selected(fields: &Fields) -> Choice {
+        let state = fields.get("state").and_then(JobState::named);
+        Choice::of(state.unwrap_or(JobState::Dead), fields)
     }
 
     pub fn all(state: JobState) -> Choice {

@@ -4,8 +4,10 @@ use maud::{html, Markup};
 
 use super::{graph, layout, words};
 use crate::bytes::{excerpt, line, link};
+use crate::server::chains::{Behind, Root};
 use crate::server::deps::{Dep, Deps};
 use crate::server::job::Job;
+use crate::server::queue::State;
 use crate::server::Result;
 
 /// What of a result or a reason a row shows.
@@ -88,6 +90,33 @@ pub fn lead(job: &Job) -> String {
     }
 }
 
+/// What is behind what a job waits for.
+pub struct Chain {
+    /// `None` for the job that others wait for.
+    pub root: Option<Root>,
+    pub behind: Behind,
+}
+
+/// “In the end it waits for pay, which is dead: card declined. 12 held jobs wait for that.”
+pub fn chain(queue: &[u8], chain: &Chain) -> Markup {
+    let Chain { root, behind } = chain;
+    let many = words::jobs_in(State::Held, behind.jobs);
+    let waits = if behind.jobs == 1 { "waits" } else { "wait" };
+    let at_least = if behind.is_whole { "" } else { "At least " };
+    html! { span #chain {
+        @match root {
+            Some(Root { dep, between }) => {
+                @if *between > 0 { "In the end it waits for " } @else { "It waits for " }
+                a href=(layout::job_link(queue, &dep.id)) { (excerpt(&dep.id, 100)) } ", which is "
+                strong.reason[dep.state == "dead"] { (dep.state) }
+                @if let Some(what) = dep.what.as_ref().filter(|_| dep.state == "dead") { ": " span.reason { (line(what, EXCERPT)) } }
+                ". " (at_least) (many) " " (waits) " for that, straight or through others."
+            },
+            None => { (at_least) (many) " " (waits) " for it, straight or through others." },
+        }
+    } }
+}
+
 /// How many jobs wait for it; nothing when none does.
 pub fn behind(job: &Job) -> String {
     match job.edges.before {
@@ -102,7 +131,6 @@ mod tests {
     use redis::Value;
 
     use super::*;
-    use crate::server::queue::State;
 
     fn job(fields: &[(&str, Value)]) -> Job {
         let text = |text: &str| Value::BulkString(text.into());

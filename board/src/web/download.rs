@@ -96,7 +96,8 @@ enum Rest {
 
 impl Rest {
     fn of_all(fields: &Fields) -> Rest {
-        Rest::All { choice: Choice::of_dead(fields), mark: Some(Mark::first(JobState::Dead)) }
+        let choice = Choice { order: Order::Oldest, ..Choice::of(JobState::Dead, fields) };
+        Rest::All { choice, mark: Some(Mark::first(JobState::Dead)) }
     }
 
     fn of_ticked(fields: &Fields) -> std::result::Result<Rest, ()> {
@@ -119,8 +120,8 @@ async fn body(
     permit: OwnedSemaphorePermit,
 ) -> Result<Body> {
     let (info, node) = selection::queue_of(&app, &queue).await?;
-    let until = selection::last_death(&selection::place(&app, &queue, &info, node.clone())).await?;
-    let until = until.unwrap_or(0);
+    let place = selection::place(&app, &queue, &info, node.clone());
+    let until = selection::last(&app, &place, JobState::Dead).await?;
     let batch = VecDeque::new();
     let sending = Sending { app, queue, info, node, until, rest, batch, _permit: permit };
     Ok(Body::from_stream(stream::try_unfold(sending, |mut sending| async move {
@@ -165,7 +166,7 @@ impl Sending {
             Rest::Ticked(ticked) => {
                 let many = ticked.len().min(selection::TOGETHER);
                 let few: Vec<Tick> = ticked.drain(..many).collect();
-                selection::still_dead_whole(&place, &few).await
+                selection::still_there_whole(&place, JobState::Dead, &few).await
             }
         }
     }

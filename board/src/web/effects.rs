@@ -168,12 +168,12 @@ fn group_concurrency(most: u64, groups: u64) -> String {
     match most {
         0 => "Groups have no such limit of their own.".into(),
         1 => format!(
-            "No two jobs of a group are worked on at the same time. There are about {} groups; jobs \
+            "No two jobs of a group are worked on at the same time. Groups there are now: about {}. Jobs \
              without a group aren't limited by it.",
             short(groups)
         ),
         most => format!(
-            "{} of each group at a time. There are about {} groups; jobs without a group aren't \
+            "{} of each group at a time. Groups there are now: about {}. Jobs without a group aren't \
              limited by it.",
             jobs(most),
             short(groups)

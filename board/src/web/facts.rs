@@ -43,12 +43,21 @@ fn last_hour(app: &App, name: &[u8], info: &Info) -> Markup {
             @if let Some(history) = history { (chart::spark(history.slots(now).map(|slot| slot.ready.get()), "ready")) }
             dl.facts {
                 dt { "oldest ready" } dd { (info.oldest_ready_ms.map_or("–".into(), words::span)) }
-                dt title="When the next job will be ready: it is due, or its lease runs out" { "next due" } dd { @if let Some(due) = info.next_due { (words::brief(due, now)) } @else { "–" } }
+                dt title="When the next job will be ready by itself: it is due, or its lease runs out" { (next_heading(info)) } dd { @if let Some(due) = info.next_due { (words::brief(due, now)) } @else { "–" } }
                 dt { "waiting workers" } dd { (words::number(info.waiting_consumers)) }
                 @if info.watchers > 0 { dt { "clients that watch jobs" } dd { (words::number(info.watchers)) } }
                 dt { "memory" } dd { (words::size(info.memory)) }
             }
         }
+    }
+}
+
+/// What `next-due` is the time of: DQ.INFO has one for delayed jobs and for leases.
+fn next_heading(info: &Info) -> &'static str {
+    match (info.counts.delayed, info.counts.reserved) {
+        (0, reserved) if reserved > 0 => "first lease ends",
+        (delayed, reserved) if delayed > 0 && reserved > 0 => "next due, or a lease ends",
+        _ => "next due",
     }
 }
 
@@ -64,7 +73,7 @@ fn comes_due(forecast: &Result<Vec<Forecast>>) -> Markup {
                 Ok(spans) => @for span in spans {
                     @let hours = span.step_ms >= 3_600_000;
                     dl.facts {
-                        dt { @if hours { "in the next day" } @else { "in the next hour" } }
+                        dt { @if hours { "delayed, due in the next day" } @else { "delayed, due in the next hour" } }
                         dd { (words::number(span.jobs.iter().sum())) }
                     }
                     (chart::bars(span))

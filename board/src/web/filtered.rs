@@ -4,14 +4,13 @@
 use maud::{html, Markup};
 
 use super::choice::{Choice, Progress};
-use super::{list, selection, words, App};
+use super::{selection, words, App};
 use crate::bytes::{excerpt, Hex};
 use crate::server::jobs::{page_size, Place};
 use crate::server::queue::{Info, State as JobState};
 use crate::server::search::{Portion, Search};
 use crate::server::walk::{Mark, Order};
 use crate::server::Result;
-use crate::watch::now_ms;
 
 /// Looks on from where the reader is.
 pub async fn read(place: &Place<'_>, choice: &Choice, from: &Progress) -> Result<Portion> {
@@ -35,6 +34,7 @@ pub fn toolbar(queue: &[u8], choice: &Choice) -> Markup {
                     placeholder="Find a text in them"
                     title="In ids, reasons, notes, results and bodies; A to Z in either case";
                 button { "Find" }
+                button #find-all name="all" value="1" title="In the jobs of all states" { "In all states" }
             }
             @if choice.state == JobState::Dead {
                 nav.views aria-label="Order" {
@@ -60,7 +60,6 @@ pub fn page(
     // A page of all jobs needs no more of them, and is kept up to date as it is.
     let is_full = from.kept + here >= page_size(info) as u64 || choice.filter.is_all();
     let progress = Progress { mark: portion.next.clone(), looked, found, kept: 0, page: from.page };
-    let table = list::of_state(queue, choice.state, &portion.jobs, now_ms());
     html! {
         @if choice.filter.is_all() {
             p.note { "Those that died last are first." }
@@ -68,10 +67,7 @@ pub fn page(
             (chosen(queue, choice))
             p #progress.note role="status" { (progress_words(choice, info, &progress)) }
         }
-        @match choice.state {
-            JobState::Dead => (selection::form(app, queue, info, choice, table)),
-            _ => (table),
-        }
+        (selection::table(app, queue, info, choice, &portion.jobs))
         @if found == 0 && portion.next.is_none() { p.empty { "There are none." } }
         (pager(queue, info, choice, from, progress, is_full))
     }
@@ -94,15 +90,16 @@ fn chosen(queue: &[u8], choice: &Choice) -> Markup {
 }
 
 fn progress_words(choice: &Choice, info: &Info, progress: &Progress) -> String {
-    let many = info.counts.of(choice.state).max(progress.looked);
-    let found = words::number(progress.found);
-    let (state, looked) = (choice.state.name(), words::number(progress.looked));
-    match progress.mark {
-        Some(_) => format!(
-            "{looked} of {} {state} jobs looked at: {found} found so far.",
-            words::number(many)
-        ),
-        None => format!("All {looked} {state} jobs looked at: {found} found."),
+    let (found, looked) = (words::number(progress.found), progress.looked);
+    match (&progress.mark, looked) {
+        (Some(_), _) => {
+            let all = words::jobs_in(choice.state, info.counts.of(choice.state).max(looked));
+            format!("{} of {all} looked at: {found} found so far.", words::number(looked))
+        }
+        (None, 1) => format!("The only {} job looked at: {found} found.", choice.state.name()),
+        (None, _) => {
+            format!("All {} looked at: {found} found.", words::jobs_in(choice.state, looked))
+        }
     }
 }
 

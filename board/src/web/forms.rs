@@ -3,22 +3,17 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use axum::extract::RawQuery;
-use axum::response::{IntoResponse, Redirect, Response};
-use axum::Extension;
 use maud::{html, Markup};
 use ring::hmac;
 use subtle::ConstantTimeEq;
 
-use super::{fields, glossary, layout, words, App, Reader, Shared};
+use super::actions::Ending;
+use super::{glossary, layout, App, Reader};
 use crate::args::Verb;
-use crate::bytes::{excerpt, link, title, Hex};
+use crate::bytes::{excerpt, link, Hex};
 use crate::server::groups::Group;
 use crate::server::job::Job;
-use crate::server::jobs::Place;
 use crate::server::queue::{Info, State as JobState};
-use crate::server::{Result, Trouble};
-use crate::watch::now_ms;
 
 /// Outcomes that a page may still ask for.
 const OUTCOMES_MAX: usize = 200;
@@ -33,7 +28,7 @@ pub struct Forms {
 #[derive(Clone)]
 struct Outcome {
     number: u64,
-    is_good: bool,
+    ending: Ending,
     words: String,
 }
 
@@ -54,24 +49,33 @@ impl Forms {
         token.as_bytes().ct_eq(self.token_of(reader).as_bytes()).into()
     }
 
-    pub fn keep(&self, is_good: bool, words: String) -> u64 {
+    pub fn keep(&self, ending: Ending, words: String) -> u64 {
         let mut random = [0; 8];
         // Not a secret: only that a made-up number finds nothing.
         let _ = getrandom::fill(&mut random);
         let number = u64::from_le_bytes(random);
         let mut outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
-        outcomes.push_back(Outcome { number, is_good, words });
+        outcomes.push_back(Outcome { number, ending, words });
         if outcomes.len() > OUTCOMES_MAX {
             outcomes.pop_front();
         }
         number
     }
 
+    /// What was found later of an outcome that wasn't known.
+    pub fn find_out(&self, number: u64, ending: Ending, words: &str) {
+        let mut outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(outcome) = outcomes.iter_mut().find(|outcome| outcome.number == number) {
+            outcome.ending = ending;
+            outcome.words = words.into();
+        }
+    }
+
     pub fn outcome(&self, number: Option<u64>) -> Markup {
         let outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
         let outcome = outcomes.iter().find(|outcome| Some(outcome.number) == number);
-        html! { @if let Some(outcome) = outcome {
-            p.banner.good[outcome.is_good] role="status" { (outcome.words) }
+        html! { @if let Some(Outcome { ending, words, .. }) = outcome {
+            p.banner.good[*ending == Ending::Done].warn[*ending == Ending::Unknown] role="status" { (words) }
         } }
     }
 }
@@ -96,11 +100,20 @@ fn units(name: &str) -> Markup {
 pub fn of_queue(app: &App, queue: &[u8], info: &Info, state: JobState, limits: Markup) -> Markup {
     html! { @if !app.verbs.is_empty() { div.actions {
         @if app.may(Verb::Pause) { (pause(app, queue, info)) }
-        @if app.may(Verb::Kick) && info.counts.dead > 0 { (kick(app, queue, info)) }
+        @if app.may(Verb::Kick) && info.counts.dead > 0 { (kick(queue, state)) }
         @if app.may(Verb::Add) { (add(app, queue)) }
         @if app.may(Verb::Schedule) { a.button href=(link("schedule", &[("queue", queue)])) { "Add a schedule…" } }
         (limits)
         @if app.may(Verb::Purge) && info.jobs > 0 { (choose_purge(queue, info, state)) }
+    } } }
+}
+
+/// The same where the page shows some jobs of the queue: none of these actions means those.
+pub fn of_whole_queue(app: &App, queue: &[u8]) -> Markup {
+    html! { @if !app.verbs.is_empty() { div.actions {
+        a #whole.button href=(layout::queue_link(queue)) title="What is below is about the jobs of this page. Pause, limits, kick and purge of the whole queue are on its own page" {
+            "Actions on the whole queue…"
+        }
     } } }
 }
 
@@ -217,16 +230,18 @@ fn pause_of_group(app: &App, queue: &[u8], id: Option<&[u8]>, group: &[u8]) -> M
     }
 }
 
-fn kick(app: &App, queue: &[u8], info: &Info) -> Markup {
+fn kick(queue: &[u8], shown: JobState) -> Markup {
     html! {
-        details #kick name="panel" { summary { "Kick…" }
-            form.panel action="act" method="post" {
-                (hidden(app, Verb::Kick, queue, None))
-                label { "How many dead jobs to make ready, oldest first"
-                    input name="count" type="number" min="1" required value=(info.counts.dead);
+        details #kick name="panel" { summary { @if shown == JobState::Dead { "Kick…" } @else { "Kick dead jobs…" } }
+            form.panel action="selected" method="get" {
+                input type="hidden" name="queue.hex" value=(Hex(queue));
+                input type="hidden" name="state" value=(JobState::Dead.name());
+                input type="hidden" name="do" value=(Verb::Kick.name());
+                label { "How many dead jobs to make ready, oldest first; empty: all"
+                    input name="most" type="number" min="1" max="1000000000000";
                 }
                 span.full { (glossary::KICK) }
-                button { "Kick" }
+                button { "Preview" }
             }
         }
     }
@@ -326,85 +341,6 @@ pub fn of_job(app: &App, queue: &[u8], job: &Job) -> Markup {
     } } }
 }
 
-/// How many jobs a purge is about.
-enum Extent {
-    Exactly(u64),
-    /// So many of the first ones that were looked at.
-    AtLeast(u64),
-}
-
-/// What a purge will remove, and a field for typing that it shall.
-pub async fn preview_purge(Extension(app): Shared, query: RawQuery) -> Response {
-    let fields = fields(query);
-    let (Some(queue), Some(state)) =
-        (fields.bytes("queue"), fields.get("state").and_then(JobState::named))
-    else {
-        return Redirect::to("./").into_response();
-    };
-    let unit = match fields.text("older-unit") {
-        "min" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        _ => 1_000,
-    };
-    let has_age = !matches!(state, JobState::Delayed | JobState::Reserved);
-    let older =
-        fields.number("older").filter(|_| has_age).and_then(|older| older.checked_mul(unit));
-    let shown = match app.may(Verb::Purge) {
-        false => Ok(html! { p.banner { "You may not purge here." } }),
-        true => extent(&app, &queue, state, older)
-            .await
-            .map(|extent| confirm_purge(&app, &queue, state, older, &extent)),
-    };
-    layout::before(&app, &queue, "Purge", "Purge", shown)
-}
-
-async fn extent(app: &App, queue: &[u8], state: JobState, older: Option<u64>) -> Result<Extent> {
-    let Some((info, node)) = app.watch.read_one(queue).await? else {
-        return Err(Trouble::Refused("There is no such queue.".into()));
-    };
-    let many = info.counts.of(state);
-    let Some(older) = older else { return Ok(Extent::Exactly(many)) };
-    let before = now_ms().saturating_sub(older);
-    let place = Place { deployment: &app.watch.deployment, node: Some(node), queue, info: &info };
-    let is_old = |job: &Job| job.old_since().is_some_and(|since| since <= before);
-    let (old, is_whole) = place.count(state, is_old).await?;
-    Ok(if is_whole { Extent::Exactly(old) } else { Extent::AtLeast(old) })
-}
-
-fn confirm_purge(
-    app: &App,
-    queue: &[u8],
-    state: JobState,
-    older: Option<u64>,
-    extent: &Extent,
-) -> Markup {
-    let (at_least, many, most) = match extent {
-        Extent::Exactly(many) => ("", *many, *many),
-        Extent::AtLeast(many) => ("at least ", *many, u64::MAX),
-    };
-    let age = older.map(|ms| format!(" for {} or longer", words::span(ms))).unwrap_or_default();
-    html! {
-        p.lead {
-            "This removes " (at_least) strong #extent { (words::jobs(many)) } " of " strong { (title(queue)) }
-            " in state " strong { (state.name()) } (age) ", for good."
-        }
-        @if most > 0 {
-            form.panel action="act" method="post" {
-                (hidden(app, Verb::Purge, queue, None))
-                input type="hidden" name="state" value=(state.name());
-                input type="hidden" name="count" value=(most);
-                input type="hidden" name="older" value=(older.unwrap_or(0));
-                label { "To confirm, type the queue's name: " (title(queue))
-                    input #confirm name="confirm" autocomplete="off" required;
-                }
-                button.danger { "Purge" }
-                a href=(link("queue", &[("name", queue), ("state", state.name().as_bytes())])) { "Back" }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -423,11 +359,11 @@ mod tests {
     #[test]
     fn outcomes_are_kept_for_a_while() {
         let forms = Forms::new().unwrap();
-        let first = forms.keep(true, "Kicked <b>".into());
+        let first = forms.keep(Ending::Done, "Kicked <b>".into());
         assert!(forms.outcome(Some(first)).into_string().contains("Kicked &lt;b&gt;"));
         assert_eq!(forms.outcome(None).into_string(), "");
         for _ in 0..OUTCOMES_MAX {
-            forms.keep(true, "x".into());
+            forms.keep(Ending::Done, "x".into());
         }
         assert_eq!(forms.outcome(Some(first)).into_string(), "");
     }

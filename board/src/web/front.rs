@@ -100,7 +100,10 @@ fn count(label: &str, like: &str, many: u64) -> Markup {
 fn marks(watch: &Watch, known: &Known) -> Markup {
     html! {
         @if let Some(outage) = watch.outage() {
-            " " span.mark.idle title=(outage.trouble) { "no answer since " (words::brief(outage.since_ms, now_ms())) }
+            " " span.mark.idle title=(outage.trouble) {
+                @if watch.lacks_dq() { "no module DQ since " } @else { "no answer since " }
+                (words::brief(outage.since_ms, now_ms()))
+            }
         } @else if !watch.is_up() {
             " " span.soft { "connecting…" }
         }

@@ -3,6 +3,7 @@
 
 use maud::{html, Markup};
 
+use super::job::is_long;
 use super::{deps, facts, words};
 use crate::bytes::line;
 use crate::server::job::Job;
@@ -78,8 +79,8 @@ fn attempts(job: &Job) -> Option<Step> {
                 @if place > 0 { ", " } (what) " " (facts::times(*many))
             }
         }
-        // That of a dead one stands in the page's first sentence.
-        @if let Some(reason) = job.reason.as_ref().filter(|_| job.state != JobState::Dead) {
+        // That of a dead one stands in the page's first sentence, and a long one is shown whole.
+        @if let Some(reason) = job.reason.as_ref().filter(|reason| job.state != JobState::Dead && !is_long(reason)) {
             ". Last reason: " span.reason { (line(reason, EXCERPT)) }
         }
     };
@@ -101,8 +102,8 @@ fn present(job: &Job, now: u64) -> Option<Step> {
 /// Since when a worker has it is told only by the end of its lease. POP and TOUCH may give another
 /// TTR than the job's.
 fn lease(job: &Job, now: u64) -> Option<Step> {
-    let deadline = job.deadline?;
-    let began = deadline.checked_sub(job.ttr_ms).filter(|at| (job.created..=now).contains(at));
+    job.deadline?;
+    let began = job.began(now);
     let told = html! {
         "A worker has it" @if let Some(lease) = job.lease { ", by lease " (lease) }
         @if began.is_some() {

@@ -1,6 +1,7 @@
 //! One job: all its fields in words, and its body.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::RawQuery;
 use axum::http::{header, HeaderMap, StatusCode};
@@ -9,21 +10,24 @@ use axum::Extension;
 use maud::{html, Markup};
 
 use super::body::{self, View as BodyView};
+use super::deps::Chain;
 use super::live;
 use super::page::Page;
 use super::{
-    deps, facts, fields, forms, glossary, history, layout, list, queue, schedules, words, App,
-    Shared,
+    clock, deps, facts, fields, find, forms, glossary, history, layout, list, queue, schedules,
+    sending, words, App, Shared,
 };
 use crate::bytes::{excerpt, line, link, title};
 use crate::server::deps::Deps;
 use crate::server::job::{Job, Schedule};
-use crate::server::jobs::{self, Sought};
+use crate::server::jobs::{self, Place, Sought};
 use crate::server::queue::State as JobState;
 use crate::server::runs::{self, Runs};
 use crate::server::{Name, Result};
 use crate::watch::now_ms;
 
+/// A body of half a gigabyte by a slow line.
+const DOWNLOAD_TAKES: Duration = Duration::from_secs(1_800);
 /// Runs to come of a job that comes back.
 const AHEAD: usize = 5;
 
@@ -44,6 +48,10 @@ pub async fn download(Extension(app): Shared, query: RawQuery) -> Response {
     let (Some(queue), Some(id)) = (fields.get("queue"), fields.get("id")) else {
         return (StatusCode::BAD_REQUEST, "queue and id are needed\n").into_response();
     };
+    let Ok(place) = app.board.downloads.clone().try_acquire_owned() else {
+        let why = "too many downloads at once: try again\n";
+        return (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
+    };
     match read(&app, queue, id).await {
         Ok(Some(job)) => {
             let headers = [
@@ -55,10 +63,12 @@ pub async fn download(Extension(app): Shared, query: RawQuery) -> Response {
             ];
             let is_result = fields.text("of") == "result";
             let bytes = if is_result { job.result.unwrap_or_default() } else { job.body };
-            (headers, bytes).into_response()
+            (headers, sending::whole(bytes.into(), place, DOWNLOAD_TAKES)).into_response()
         }
         Ok(None) => (StatusCode::NOT_FOUND, "there is no such job\n").into_response(),
-        Err(trouble) => (StatusCode::BAD_GATEWAY, format!("{trouble}\n")).into_response(),
+        Err(trouble) => {
+            (layout::status_of_trouble(&trouble), format!("{trouble}\n")).into_response()
+        }
     }
 }
 
@@ -83,12 +93,16 @@ const LINE: usize = 200;
 
 /// What is more than a sentence shows, or has lines of its own, is shown whole.
 fn long_text(heading: &str, text: Option<&[u8]>) -> Markup {
-    let is_long = |text: &&[u8]| text.len() > LINE || text.contains(&b'\n');
-    html! { @if let Some(text) = text.filter(is_long) {
+    html! { @if let Some(text) = text.filter(|text| is_long(text)) {
         div.bodyhead { h2 { (heading) } }
         (body::show(text, BodyView::Text))
         @if text.len() > body::SHOWN_MAX { p.note { "This is the beginning." } }
     } }
+}
+
+/// Whether a text is shown whole, so that no sentence has it too.
+pub fn is_long(text: &[u8]) -> bool {
+    text.len() > LINE || text.contains(&b'\n')
 }
 
 struct View {
@@ -115,11 +129,34 @@ async fn read_deps(app: &App, view: &View, job: &Job) -> Option<Result<Deps>> {
     Some(jobs::ask_one(&app.watch.deployment, node, command).await.and_then(Deps::read))
 }
 
+/// What a held job waits for in the end, and how many jobs wait for that; or how many wait for a job
+/// that is dead. Nothing where the server doesn't tell.
+async fn read_chain(app: &App, view: &View, job: &Job) -> Option<Chain> {
+    let is_root = job.state == JobState::Dead && job.edges.before > 0;
+    if !is_root && (job.state != JobState::Held || job.edges.pending == 0) {
+        return None;
+    }
+    let (info, node) = app.watch.read_one(&view.queue).await.ok()??;
+    let deployment = &app.watch.deployment;
+    let place = Place { deployment, node: Some(node), queue: &view.queue, info: &info };
+    let root = match is_root {
+        true => None,
+        false => Some(place.root(&view.id).await.ok()??),
+    };
+    let at = root.as_ref().map_or(&view.id[..], |root| &root.dep.id);
+    let behind = place.behind(at).await.ok()?;
+    Some(Chain { root, behind })
+}
+
 async fn render(app: Arc<App>, view: Arc<View>) -> Page {
     let heading = excerpt(&view.id, 200);
     let read = read(&app, &view.queue, &view.id).await;
     let deps = match &read {
         Ok(Some(job)) => read_deps(&app, &view, job).await,
+        _ => None,
+    };
+    let chain = match &read {
+        Ok(Some(job)) => read_chain(&app, &view, job).await,
         _ => None,
     };
     let runs = match &read {
@@ -128,7 +165,10 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
         }
         _ => None,
     };
-    let status = if matches!(read, Ok(None)) { StatusCode::NOT_FOUND } else { StatusCode::OK };
+    let status = match &read {
+        Ok(None) => StatusCode::NOT_FOUND,
+        read => layout::status_of(read),
+    };
     let main = html! {
         nav.path aria-label="Path" {
             a href="./" { "queues" } " / "
@@ -142,7 +182,7 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
         @match &read {
             Ok(Some(job)) => {
                 div.head { h1 { (heading) } span.state.{ "is-" (job.state.name()) } { (job.state.name()) } }
-                p.lead { (lead(job, now_ms())) }
+                p.lead { (lead(job, now_ms())) @if let Some(chain) = &chain { " " (deps::chain(&view.queue, chain)) } }
                 (forms::of_job(&app, &view.queue, job))
                 div.columns {
                     section.jobs {
@@ -160,7 +200,8 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
                 div.head { h1 { (heading) } }
                 p.empty { "There is no such job. It was finished or deleted, or has never been. "
                     @if let Sought::Ids(pattern) = Sought::containing(&view.id) {
-                        a.similar href=(queue::match_link(&view.queue, &pattern, 0)) { "Find ids with this in them" }
+                        a.similar href=(queue::match_link(&view.queue, &pattern, 0)) { "Find ids with this in them" } " · "
+                        a href=(find::find_link(&view.id)) { "Find this id in all queues" }
                     }
                 }
             }
@@ -186,13 +227,13 @@ fn lead(job: &Job, now: u64) -> Markup {
             },
             JobState::Dead => {
                 "Dead since " (at(job.since))
-                @if let Some(reason) = &job.reason { ": " strong.reason { (line(reason, LINE)) } } "."
+                @if let Some(reason) = job.reason.as_ref().filter(|reason| !is_long(reason)) { ": " strong.reason { (line(reason, LINE)) } } "."
             },
             JobState::Done => { "Done since " (at(job.since)) ", kept until " (at(job.kept_until)) "." },
             JobState::Held => (deps::lead(job)),
         }
         " " (deps::behind(job))
-        @if let Some(note) = &job.note { " It says: " strong.told { (line(note, LINE)) } }
+        @if let Some(note) = job.note.as_ref().filter(|note| !is_long(note)) { " It says: " strong.told { (line(note, LINE)) } }
     }
 }
 
@@ -231,17 +272,18 @@ fn about(queue: &[u8], job: &Job, runs: Option<&Runs>) -> Markup {
 }
 
 fn about_schedule(job: &Job, schedule: &Schedule, runs: Option<&Runs>, now: u64) -> Markup {
-    let is_late = schedule.occurrence < job.due;
+    let (is_late, zone) = (schedule.occurrence < job.due, clock::zone_of(schedule));
     html! {
         section.schedule { h2 { "Schedule" }
             dl.facts {
                 dt { "comes back" }
                 dd { (list::rule(schedule)) @if let Some(words) = schedules::in_words(schedule) { div.soft { (words) } } }
-                dt { "next run" } dd { (list::next_run(job, now)) }
+                dt { "next run" } dd { (list::next_run(job, now))
+                    @if let Some(next) = job.next_run().filter(|_| zone.is_some() && job.state != JobState::Ready) { div.soft { (clock::moment(next, zone, now)) } } }
                 @if let Some(runs) = runs {
                     @let later = runs.next.iter().filter(|time| **time > now).skip(usize::from(job.state != JobState::Ready));
                     @for (index, time) in later.enumerate() {
-                        dt { @if index == 0 { "then" } } dd { (words::brief(*time, now)) }
+                        dt { @if index == 0 { "then" } } dd { (clock::moment(*time, zone, now)) }
                     }
                     dt title="The time of the rule before the next one. A run that was kicked, or came late, began at another time: the server doesn't keep it" { "last run" }
                     dd { (schedules::last(&runs.last, now)) }
@@ -259,7 +301,7 @@ fn about_schedule(job: &Job, schedule: &Schedule, runs: Option<&Runs>, now: u64)
                 dd { @if schedule.misfire == b"ALL" { "are made up for" } @else { "come as one" } }
                 @if schedule.jitter_ms > 0 { dt { "jitter" } dd { "up to " (words::span(schedule.jitter_ms)) } }
                 @if let Some(until) = schedule.until { dt { "until" } dd { (words::brief(until, now)) } }
-                @if let Some(reason) = &job.reason { dt { "last error" } dd.reason { (line(reason, LINE)) } }
+                @if let Some(reason) = job.reason.as_ref().filter(|reason| !is_long(reason)) { dt { "last error" } dd.reason { (line(reason, LINE)) } }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What all pages have in common.
 
+use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Response};
 use maud::{html, Markup, DOCTYPE};
 
@@ -32,6 +33,7 @@ impl Frame for App {
             (switch::switch(&self.board.servers, &self.watch.name))
             a.server href="server" title="Version, memory, persistence, replicas" { (self.watch.deployment.title()) }
             a.nav href="schedules" title="Jobs that come back, of all queues" { "Schedules" }
+            a.nav href="working" title="Jobs that workers have, of all queues" { "Working" }
             a.nav href="actions" title="What readers did here, and who" { "Actions" }
             form.search action="./" method="get" role="search" aria-label="Queues" {
                 input #search type="search" name="find" placeholder="Find queues" aria-label="Find queues"
@@ -43,9 +45,15 @@ impl Frame for App {
     fn notices(&self) -> Markup {
         html! {
             @if let Some(outage) = self.watch.outage() {
-                p.banner role="alert" {
+                p.banner #outage role="alert" {
+                    @if let Trouble::NoModule { address } = &outage.trouble {
+                        strong { "No module DQ since " (words::brief(outage.since_ms, now_ms())) ". " }
+                        (address) " answers, and doesn't know DQ's commands: no queue can be read or worked on. Load the \
+                        module (loadmodule in its configuration) and start it again. Trying again."
+                    } @else {
                     strong { "No answer since " (words::brief(outage.since_ms, now_ms())) ". " }
                     (outage.trouble) ". Counts are from before. Trying again."
+                    }
                 }
             }
             @for server in self.watch.known().servers.iter().filter(|server| server.evicts) {
@@ -79,6 +87,7 @@ pub fn before(
     heading: &str,
     shown: Result<Markup>,
 ) -> Response {
+    let status = status_of(&shown);
     let main = html! {
         nav.path aria-label="Path" {
             a href="./" { "queues" } " / " a rel="up" href=(queue_link(queue)) { (bytes::title(queue)) }
@@ -86,7 +95,24 @@ pub fn before(
         div.head { h1 { (heading) } }
         (shown.unwrap_or_else(|why| trouble(&why)))
     };
-    answer(app, &Page::still(title.into(), main), None)
+    answer(app, &Page { status, ..Page::confirmation(title.into(), main) }, None)
+}
+
+/// The status of a page by what it shows: a page without what it is for is an error.
+pub fn status_of<T>(shown: &Result<T>) -> StatusCode {
+    shown.as_ref().map_or_else(status_of_trouble, |_| StatusCode::OK)
+}
+
+pub fn status_of_trouble(trouble: &Trouble) -> StatusCode {
+    match trouble {
+        Trouble::NoSuch(_) => StatusCode::NOT_FOUND,
+        Trouble::Unreachable { .. } | Trouble::Unanswered { .. } => StatusCode::GATEWAY_TIMEOUT,
+        // What was asked can't be meant.
+        trouble if trouble.is("ERR") => StatusCode::BAD_REQUEST,
+        Trouble::Refused(_) | Trouble::NoModule { .. } | Trouble::Strange(_) => {
+            StatusCode::BAD_GATEWAY
+        }
+    }
 }
 
 fn whole(frame: &impl Frame, page: &Page, outcome: Option<u64>) -> Markup {
@@ -111,7 +137,7 @@ fn whole(frame: &impl Frame, page: &Page, outcome: Option<u64>) -> Markup {
                     (rights(frame.visit()))
                     button #help type="button" aria-label="Keys" aria-keyshortcuts="?" hidden { "?" }
                 }
-                main #main tabindex="-1" data-now=(now_ms()) data-live[page.is_live] { (main(frame, page, outcome)) }
+                main #main tabindex="-1" autofocus[page.is_confirmation] data-now=(now_ms()) data-live[page.is_live] { (main(frame, page, outcome)) }
                 p #gone role="status" hidden {
                     "dq-board doesn't answer. What is shown is from " span #gone-since {} "."
                 }
@@ -154,7 +180,7 @@ fn keys() -> Markup {
         ("/", "find queues; on a queue's page: go to a job"),
         ("j  k", "the next, the previous row"),
         ("Enter", "open the row"),
-        ("x  Space", "tick the dead job of the row; Shift and x: all from the last one to this"),
+        ("x  Space", "tick the job of the row; Shift and x: all from the last one to this"),
         ("s", "to what can be done with ticked jobs"),
         ("f", "find a text in a state's jobs"),
         ("n  p", "the next, the previous page"),

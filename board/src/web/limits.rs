@@ -2,19 +2,21 @@
 //! would do before it is done.
 
 use axum::extract::RawQuery;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::Extension;
 use maud::{html, Markup};
 
 use super::effects::{self, Doomed, Effect};
-use super::{fields, forms, layout, spans, words, App, Shared};
+use super::origin::opened_here;
+use super::{fields, forms, layout, selection, spans, words, App, Shared};
 use crate::args::Verb;
 use crate::bytes::{title, Fields, Hex, Shown};
 use crate::server::alter::{Backoff, Change, Exit};
 use crate::server::job::Job;
 use crate::server::jobs::Place;
 use crate::server::queue::{Info, Rate, State as JobState};
-use crate::server::{Result, Trouble};
+use crate::server::Result;
 use crate::watch::now_ms;
 
 /// What can't be meant, in words.
@@ -193,21 +195,24 @@ fn rate_fields(group: &str, label: &str, rate: &Rate) -> Markup {
 }
 
 /// What a change would do, and a button that does it.
-pub async fn serve(Extension(app): Shared, query: RawQuery) -> Response {
+pub async fn serve(Extension(app): Shared, headers: HeaderMap, query: RawQuery) -> Response {
     let fields = fields(query);
     let Some(queue) = fields.bytes("queue") else { return Redirect::to("./").into_response() };
-    let shown = match app.may(Verb::Alter) {
-        false => Ok(html! { p.banner { "You may not set limits here." } }),
-        true => preview(&app, &queue, &fields).await,
-    };
-    layout::before(&app, &queue, "Limits", "Limits and defaults", shown)
+    if let Err(refusal) = opened_here(&app, &headers, &fields, Verb::Alter, &queue) {
+        return *refusal;
+    }
+    let typed = read(&fields);
+    let shown = preview(&app, &queue, typed.as_ref().map_err(|why| *why)).await;
+    let page = layout::before(&app, &queue, "Limits", "Limits and defaults", shown);
+    match typed {
+        Ok(_) => page,
+        Err(_) => (StatusCode::BAD_REQUEST, page).into_response(),
+    }
 }
 
-async fn preview(app: &App, queue: &[u8], fields: &Fields) -> Result<Markup> {
-    let Some((info, node)) = app.watch.read_one(queue).await? else {
-        return Err(Trouble::Refused("There is no such queue.".into()));
-    };
-    let typed = match read(fields) {
+async fn preview(app: &App, queue: &[u8], typed: Told<&Change>) -> Result<Markup> {
+    let (info, node) = selection::queue_of(app, queue).await?;
+    let typed = match typed {
         Ok(typed) => typed,
         Err(why) => {
             return Ok(html! {
@@ -226,7 +231,7 @@ async fn preview(app: &App, queue: &[u8], fields: &Fields) -> Result<Markup> {
         @if !change.is_empty() { (confirm(app, queue, &info, &change, doomed)) }
         @else if !typed.is_empty() { p.lead #same { "All of this is set already: nothing would change." } }
         @if !typed.is_empty() { h2 { "Something else" } }
-        (form(queue, &info, &typed))
+        (form(queue, &info, typed))
     })
 }
 

@@ -12,10 +12,9 @@ const EXCERPT: usize = 120;
 /// And of a group's name.
 const GROUP: usize = 40;
 
-/// Jobs of one state, in its order. Dead ones can be ticked.
+/// Jobs of one state, in its order, which can be ticked.
 pub fn of_state(queue: &[u8], state: JobState, jobs: &[Job], now: u64) -> Markup {
-    let name_of = if state == JobState::Dead { tickable } else { name };
-    one_state(queue, state, jobs, now, name_of)
+    one_state(queue, state, jobs, now, tickable)
 }
 
 /// The same, where nothing is chosen.

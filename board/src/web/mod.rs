@@ -10,16 +10,19 @@
 //! | `overview.rs`, `queue.rs`, `job.rs` | the pages; `list.rs` has a queue's jobs, `groups.rs` its groups, `group_jobs.rs` the jobs of one, `facts.rs` what is beside them; `deps.rs` what a job waits for, `graph.rs` as a picture; `history.rs` what became of it |
 //! | `why.rs` | why nothing comes, in words |
 //! | `choice.rs`, `filtered.rs` | which jobs of a state: their order, a search in them |
-//! | `dead.rs`, `selection.rs`, `preview.rs`, `download.rs` | dead jobs: why they died; those of them that are chosen, and what is done to these |
+//! | `dead.rs`, `download.rs` | dead jobs: why they died; as a file |
+//! | `selection.rs`, `preview.rs`, `purge.rs` | jobs of a state that are chosen, and what is done to these |
 //! | `front.rs`, `switch.rs`, `server.rs` | all servers, where there are several; the way from one to another; one server |
 //! | `forms.rs`, `act/` | with --writable: forms, and what they do; `actions.rs` what was done, and who did it |
+//! | `working.rs`, `find.rs` | of all queues: what is being worked on; a job by its id |
 //! | `schedules.rs` | the jobs of all queues that come back; `schedule.rs` the form of one, `planned.rs` what comes of it |
 //! | `limits.rs`, `effects.rs` | limits and defaults: their form, and what a change does, in words |
-//! | `spans.rs` | spans of time in forms |
+//! | `spans.rs`, `clock.rs` | spans of time in forms; moments in a schedule's zone |
 //! | `body.rs` | a job's body as text, JSON, hex, and as a download |
 //! | `charts/` | charts with axes |
 //! | `chart.rs`, `words.rs` | small charts; numbers, spans and times in words |
 //! | `glossary.rs` | what DQ's words mean |
+//! | `sending.rs` | answers of many megabytes |
 //! | `assets.rs` | style, script and icon, which are part of the program |
 
 mod act;
@@ -29,12 +32,14 @@ mod body;
 mod chart;
 mod charts;
 mod choice;
+mod clock;
 mod dead;
 mod deps;
 mod download;
 mod effects;
 mod facts;
 mod filtered;
+mod find;
 mod forms;
 mod front;
 mod glossary;
@@ -55,28 +60,32 @@ mod page;
 mod passwords;
 mod planned;
 mod preview;
+mod purge;
 mod queue;
 mod schedule;
 mod schedules;
 mod selection;
+mod sending;
 mod server;
 mod spans;
 mod switch;
 mod users;
 mod why;
 mod words;
+mod working;
 
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, RawQuery, Request};
-use axum::http::{header, HeaderMap, StatusCode};
+use axum::http::{header, HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use axum::{middleware, Extension, Router};
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::timeout::{RequestBodyTimeoutLayer, TimeoutLayer};
 
@@ -89,6 +98,7 @@ use crate::address::PublicUrl;
 use crate::args::{Args, Verb};
 use crate::bytes::Fields;
 use crate::metrics;
+use crate::serve::HEALTH;
 use crate::watch::Watch;
 
 /// Streams that are open at a time: each costs a reading of its page every turn.
@@ -104,6 +114,12 @@ const FORM_PART_WITHIN: Duration = Duration::from_secs(10);
 /// time that a form needs to come. A stream goes on behind that.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 
+/// Scrapes that are answered at a time: with --metrics-queues 5000 each is 11 MB. Others wait so long.
+const SCRAPES_MAX: usize = 4;
+const SCRAPE_WAITS: Duration = Duration::from_secs(10);
+/// And is sent within this time.
+const SCRAPE_TAKES: Duration = Duration::from_secs(60);
+
 /// What is the same for all requests.
 pub struct Board {
     /// What --redis names, in that order.
@@ -115,7 +131,11 @@ pub struct Board {
     forms: Arc<forms::Forms>,
     streams: Arc<Semaphore>,
     downloads: Arc<Semaphore>,
-    metrics: Arc<metrics::Choice>,
+    /// Actions without an answer that are looked after.
+    unknown: Arc<Semaphore>,
+    metrics: Arc<metrics::Scrapes>,
+    /// Scrapes that are answered at a time.
+    scrapes: Arc<Semaphore>,
     charts: charts::Source,
 }
 
@@ -159,7 +179,9 @@ impl Board {
             forms: Arc::new(forms::Forms::new()?),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             downloads: Arc::new(Semaphore::new(download::DOWNLOADS_MAX)),
-            metrics: Arc::new(metrics::Choice::new(args)?),
+            unknown: Arc::new(Semaphore::new(act::UNKNOWN_MAX)),
+            metrics: Arc::new(metrics::Scrapes::new(args)?),
+            scrapes: Arc::new(Semaphore::new(SCRAPES_MAX)),
             charts: charts::Source::new(args)?,
         }))
     }
@@ -227,7 +249,7 @@ fn pages(board: Arc<Board>, metrics_only: bool) -> Router {
         .fallback(|| async { (StatusCode::NOT_FOUND, "there is no such page\n") })
         .layer(middleware::from_fn_with_state(board, guard::let_in))
         // That it lives is no secret: what asks that has no password.
-        .route("/healthz", get(|| async { "ok\n" }))
+        .route(HEALTH, get(|| async { "ok\n" }))
         .layer(RequestBodyTimeoutLayer::new(FORM_PART_WITHIN))
         .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, ANSWER_WITHIN))
         .layer(middleware::map_response(guard::seal))
@@ -248,8 +270,10 @@ fn pages_of(watch: &Arc<Watch>) -> Router {
         .route("/job", get(job::serve))
         .route("/body", get(job::download))
         .route("/figures", get(charts::serve))
-        .route("/purge", get(forms::preview_purge))
+        .route("/purge", get(purge::serve))
         .route("/schedules", get(schedules::serve))
+        .route("/working", get(working::serve))
+        .route("/find", get(find::serve))
         .route(
             "/schedule",
             get(schedule::serve).post(schedule::preview).layer(DefaultBodyLimit::max(FORM_MAX)),
@@ -285,9 +309,17 @@ async fn serve_metrics(Extension(visit): Extension<Arc<Visit>>, headers: HeaderM
     let accept =
         headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     let format = metrics::Format::accepted(accept);
-    match metrics::text(&visit.board.servers, &visit.board.metrics) {
+    let board = &visit.board;
+    let Ok(Ok(place)) = timeout(SCRAPE_WAITS, board.scrapes.clone().acquire_owned()).await else {
+        let why = "too many scrapes at once: try again\n";
+        return (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
+    };
+    match board.metrics.text(&board.servers, format) {
         Ok(text) => {
-            ([(header::CONTENT_TYPE, format.content_type())], format.of(text)).into_response()
+            let kind = HeaderValue::from_static(format.content_type());
+            let mut answer = sending::whole(text, place, SCRAPE_TAKES);
+            answer.headers_mut().insert(header::CONTENT_TYPE, kind);
+            answer
         }
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }

@@ -5,11 +5,13 @@ use std::net::{IpAddr, SocketAddr};
 use axum::http::{header, HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use ipnet::IpNet;
+use maud::html;
 
-use super::{App, Reader};
+use super::page::Page;
+use super::{layout, App};
 use crate::address::PublicUrl;
 use crate::args::{Args, Verb};
-use crate::bytes::{excerpt, Fields};
+use crate::bytes::Fields;
 
 /// What is in front of dq-board, and says truly who asks.
 pub struct Proxies(Vec<IpNet>);
@@ -47,27 +49,57 @@ fn address(word: &str) -> Option<IpAddr> {
     bare.parse::<IpAddr>().or_else(|_| with_port()).ok().map(|address| address.to_canonical())
 }
 
-/// A form of ours, from a reader who may do this; else what the reader is told, and the log if the
-/// right is missing.
+/// A form of ours, from a reader who may do this; else what the reader is told, and the log.
 pub fn posted(
     app: &App,
     headers: &HeaderMap,
     fields: &Fields,
     verb: &[u8],
 ) -> Result<Verb, Box<Response>> {
-    let refused = |why| Err(Box::new((StatusCode::FORBIDDEN, why).into_response()));
+    let refused = |logged: &str, why: &'static str| {
+        app.board.actions.refuse(app, verb, fields, logged);
+        Err(Box::new((StatusCode::FORBIDDEN, why).into_response()))
+    };
     let is_own = is_own_form(headers, app.board.public_url.as_ref());
-    if !is_own || !app.forms.made(fields.text("token"), &app.reader) {
-        return refused("this didn't come from a form of this page: reload it\n");
-    }
     match Verb::named(verb).filter(|verb| app.may(*verb)) {
+        None => refused("no right to do that", "you may not do that here\n"),
+        Some(_) if !is_own || !app.forms.made(fields.text("token"), &app.reader) => refused(
+            "not from a form of this page",
+            "this didn't come from a form of this page: reload it\n",
+        ),
         Some(verb) => Ok(verb),
-        None => {
-            let Reader { name, address } = &app.reader;
-            tracing::warn!(from = %address, user = name, verb = excerpt(verb, 20), "refused: no right to do that");
-            refused("you may not do that here\n")
-        }
     }
+}
+
+/// A page that asks a reader to confirm something, from a reader who may do it. A link of another
+/// site doesn't lead there: nothing should stand between a reader and a button that the reader didn't
+/// ask for. A browser says where it comes from; an address that a person typed comes from nowhere.
+pub fn opened_here(
+    app: &App,
+    headers: &HeaderMap,
+    fields: &Fields,
+    verb: Verb,
+    queue: &[u8],
+) -> Result<(), Box<Response>> {
+    let refused = |logged: &str, told: &str| {
+        app.board.actions.refuse(app, verb.name().as_bytes(), fields, logged);
+        let main = html! {
+            p.banner role="alert" { (told) }
+            p { a href=(layout::queue_link(queue)) { "To the queue" } }
+        };
+        let page = Page { status: StatusCode::FORBIDDEN, ..Page::still("Refused".into(), main) };
+        Err(Box::new(layout::answer(app, &page, None)))
+    };
+    if !app.may(verb) {
+        return refused("no right to do that", "You may not do that here.");
+    }
+    let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
+    if !matches!(site, None | Some(b"same-origin" | b"none")) {
+        let told =
+            "Another site led here. What is to be confirmed is opened from a page of dq-board.";
+        return refused("a link of another site", told);
+    }
+    Ok(())
 }
 
 /// Whether the browser, if it says where a form was, says that it was on a page from here. A

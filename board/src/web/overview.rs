@@ -11,7 +11,7 @@ use maud::{html, Markup};
 
 use super::live;
 use super::page::Page;
-use super::{chart, charts, fields, glossary, layout, why, words, App, Shared};
+use super::{chart, charts, fields, find, glossary, layout, why, words, App, Shared};
 use crate::bytes::{link, title, Fields, Shown};
 use crate::server::queue::State as Job;
 use crate::server::Name;
@@ -35,6 +35,8 @@ struct View {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sort {
+    /// Those that need a look first, the others by name.
+    Ill,
     Name,
     Jobs(Job),
     Oldest,
@@ -43,7 +45,8 @@ enum Sort {
 }
 
 impl Sort {
-    const ALL: [Sort; 10] = [
+    const ALL: [Sort; 11] = [
+        Sort::Ill,
         Sort::Name,
         Sort::Jobs(Job::Ready),
         Sort::Jobs(Job::Delayed),
@@ -58,6 +61,7 @@ impl Sort {
 
     fn name(self) -> &'static str {
         match self {
+            Sort::Ill => "ill",
             Sort::Name => "name",
             Sort::Jobs(state) => state.name(),
             Sort::Oldest => "oldest",
@@ -70,6 +74,7 @@ impl Sort {
     fn of(self, reading: &Reading) -> u64 {
         let Some(info) = &reading.info else { return 0 };
         match self {
+            Sort::Ill => u64::from(reading.illness),
             Sort::Name => 0,
             Sort::Jobs(state) => info.counts.of(state),
             Sort::Oldest => info.oldest_ready_ms.map_or(0, |ms| ms + 1),
@@ -85,7 +90,7 @@ impl View {
         let page = fields.number("page").unwrap_or(0).min(1 << 32) as usize;
         View {
             find: fields.text("find").trim().to_string(),
-            sort: sort.unwrap_or(Sort::Name),
+            sort: sort.unwrap_or(Sort::Ill),
             page,
             charts: charts::Asked::of("./", fields),
         }
@@ -97,7 +102,7 @@ impl View {
         if !self.find.is_empty() {
             fields.push(("find", self.find.as_bytes()));
         }
-        if sort != Sort::Name {
+        if sort != Sort::Ill {
             fields.push(("sort", sort.name().as_bytes()));
         }
         if page != "0" {
@@ -111,9 +116,18 @@ impl View {
         let find = self.find.to_lowercase();
         let fits = |name: &Name| find.is_empty() || has(name, &find);
         let skip = self.page.saturating_mul(ROWS);
-        if self.sort == Sort::Name && find.is_empty() {
-            let names = known.iter().skip(skip).take(ROWS).map(|(name, _)| name.clone());
-            return (names.collect(), known.sums.queues);
+        if find.is_empty() {
+            let names: Option<Vec<Name>> = match self.sort {
+                Sort::Ill => Some(known.ill_first().skip(skip).take(ROWS).cloned().collect()),
+                Sort::Name => {
+                    let names = known.iter().skip(skip).take(ROWS);
+                    Some(names.map(|(name, _)| name.clone()).collect())
+                }
+                _ => None,
+            };
+            if let Some(names) = names {
+                return (names, known.sums.queues);
+            }
         }
         let mut chosen: Vec<_> = known
             .iter()
@@ -151,9 +165,13 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
         (sums(&known, &view))
         (charts)
         @if !view.find.is_empty() {
-            p.note { (words::number(many as u64)) " with “" (view.find) "” in their name. " a href="./" { "All queues" } }
+            p.note { (words::many(many as u64, "queue")) " with “" (view.find) "” in the name. " a href="./" { "All queues" } " · "
+                a #find-id href=(find::find_link(view.find.as_bytes())) { "Find the job with this id in all queues" } }
         }
-        @if names.is_empty() { (nothing(&known, &view)) } @else { (table(&known, &names, &view)) }
+        @if names.is_empty() { (nothing(&app, &known, &view)) } @else { (table(&known, &names, &view)) }
+        @if view.sort == Sort::Ill && known.sums.queues > 1 {
+            p.note { "Queues that need a look are first. A click on a heading sorts them; " a href=(view.link(Sort::Name, 0)) { "by name" } "." }
+        }
         (pager(&view, many))
         (notes(&known))
         (glossary::list())
@@ -228,7 +246,7 @@ fn meaning(sort: Sort) -> Option<&'static str> {
             Some("99 of 100 jobs were ready for at most so long before a worker got them")
         }
         Sort::Rate => Some("Jobs that workers got, a second"),
-        Sort::Name | Sort::Jobs(_) => None,
+        Sort::Ill | Sort::Name | Sort::Jobs(_) => None,
     }
 }
 
@@ -275,10 +293,11 @@ fn row(known: &Known, name: &Name, reading: &Reading, now: u64, has_held: bool) 
     }
 }
 
-fn nothing(known: &Known, view: &View) -> Markup {
+fn nothing(app: &App, known: &Known, view: &View) -> Markup {
     html! {
         p.empty {
-            @if !view.find.is_empty() { "No such queue." }
+            @if app.watch.outage().is_some() { "No queue is known: see above." }
+            @else if !view.find.is_empty() { "No such queue." }
             @else if view.page > 0 { "There are no more queues." }
             @else if known.has_passed { "There are no queues yet. " code { "DQ.ADD mail * \"Hello\"" } " makes one." }
             @else { "Looking for queues…" }
@@ -304,11 +323,12 @@ fn notes(known: &Known) -> Markup {
     html! {
         footer {
             @if known.left_out() > 0 {
-                p { (words::number(known.left_out())) " more queues are only counted: see --max-queues." }
+                p { "Besides, " (words::many(known.left_out(), "queue"))
+                    @if known.left_out() == 1 { " is" } @else { " are" } " only counted: see --max-queues." }
             }
             @if known.sums.read < known.sums.queues {
-                p { (words::number(known.sums.read as u64)) " of " (words::number(known.sums.queues as u64))
-                    " queues have been read so far: sums grow until all have." }
+                p { (words::number(known.sums.read as u64)) " of " (words::many(known.sums.queues as u64, "queue"))
+                    " read so far: sums grow until all are." }
             }
             @for server in &known.servers {
                 p { (server.address) ": " (server.version)

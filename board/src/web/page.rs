@@ -10,6 +10,9 @@ pub struct Page {
     pub main: Markup,
     /// Whether it has a stream.
     pub is_live: bool,
+    /// Whether it asks a reader to confirm something. Then the focus is on the page as a whole: a key
+    /// that is held must not press a button.
+    pub is_confirmation: bool,
 }
 
 impl Page {
@@ -19,6 +22,11 @@ impl Page {
     }
 
     pub fn new(title: String, main: Markup) -> Page {
-        Page { title, status: StatusCode::OK, main, is_live: true }
+        Page { title, status: StatusCode::OK, main, is_live: true, is_confirmation: false }
+    }
+
+    /// What a reader is asked to confirm.
+    pub fn confirmation(title: String, main: Markup) -> Page {
+        Page { is_confirmation: true, ..Page::still(title, main) }
     }
 }

@@ -3,7 +3,7 @@
 use croner::parser::{CronParser, Seconds, Year};
 use maud::{html, Markup};
 
-use super::{layout, words, App};
+use super::{clock, words, App};
 use crate::bytes::{excerpt, title};
 use crate::server::alter::Backoff;
 use crate::server::job::Job;
@@ -38,20 +38,17 @@ pub fn backoff(
     }
 }
 
-pub async fn preview(app: &App, typed: &Typed<'_>, confirm: Markup) -> Markup {
+pub async fn preview(app: &App, typed: &Typed<'_>, confirm: Markup) -> Result<Markup> {
     let keeps_time = typed.old().is_some_and(|old| old.rule.is(&typed.plan.rule));
-    let runs = match next(app, typed, keeps_time).await {
-        Ok(runs) => runs,
-        Err(trouble) => return layout::trouble(&trouble),
-    };
+    let runs = next(app, typed, keeps_time).await?;
     let is_dead = typed.job.is_some_and(|job| job.state == JobState::Dead);
-    html! {
+    Ok(html! {
         p.lead { strong { (title(&typed.plan.id)) } " in " strong { (title(typed.queue)) } " comes back "
             strong #rule { (rule(&typed.plan.rule)) } "." }
         @if runs.is_empty() && !is_dead { (no_run(typed)) } @else { (next_runs(typed, &runs, is_dead)) }
         @if let Some(old) = typed.old() { (changes(typed, &old, keeps_time)) }
         @if !runs.is_empty() || typed.job.is_some() { (confirm) }
-    }
+    })
 }
 
 impl Typed<'_> {
@@ -94,16 +91,11 @@ fn rule(rule: &Rule) -> String {
         Rule::Every(ms) => format!("each {}", words::span(*ms)),
         Rule::Cron { expression, zone } => {
             let words = cron_in_words(expression);
-            let words = words.map(|words| format!(" ({})", uncapped(&words))).unwrap_or_default();
+            let words =
+                words.map(|words| format!(" ({})", words::uncapped(&words))).unwrap_or_default();
             format!("by {}{words}, {}", excerpt(expression, 100), excerpt(zone, 60))
         }
     }
-}
-
-/// As a part of a sentence.
-fn uncapped(words: &str) -> String {
-    let mut chars = words.chars();
-    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
 
 fn no_run(typed: &Typed<'_>) -> Markup {
@@ -117,13 +109,17 @@ fn no_run(typed: &Typed<'_>) -> Markup {
 
 fn next_runs(typed: &Typed<'_>, runs: &[u64], is_dead: bool) -> Markup {
     let now = now_ms();
+    let zone = match &typed.plan.rule {
+        Rule::Cron { zone, .. } => Some(zone.as_slice()),
+        Rule::Every(_) => None,
+    };
     let limit = usize::try_from(typed.plan.runs).unwrap_or(usize::MAX);
     html! {
         @if is_dead { p.banner.warn { "The job is dead: it stays so until it is kicked." } }
         @else {
             p.note { "The next runs"
                 @if typed.plan.jitter_ms > 0 { ", each up to " (words::span(typed.plan.jitter_ms)) " later" } ":" }
-            ol.runs #runs { @for time in runs { li { (words::moment(*time, now)) } } }
+            ol.runs #runs { @for time in runs { li { (clock::moment(*time, zone, now)) } } }
             @if runs.len() < AHEAD && (typed.plan.until.is_some() || runs.len() <= limit) && limit > 0 { p.note { "Then it ends." } }
         }
     }

@@ -10,7 +10,7 @@ use axum::Extension;
 use maud::{html, Markup};
 
 use super::choice::{Choice, Progress};
-use super::group_jobs::{self, Seen};
+use super::group_jobs::{self, Seen, What};
 use super::live;
 use super::page::Page;
 use super::why::Why;
@@ -82,6 +82,17 @@ enum Part {
     Groups { cursor: u64 },
 }
 
+impl Part {
+    /// Whether it shows those jobs that fit something: then each action on the page means those.
+    fn is_some_of_them(&self) -> bool {
+        match self {
+            Part::Ordered { .. } | Part::Groups { .. } => false,
+            Part::Filtered { choice, .. } => !choice.filter.is_all(),
+            Part::Sought { .. } => true,
+        }
+    }
+}
+
 impl View {
     fn of(name: Name, fields: &Fields) -> View {
         let cursor = fields.number("cursor").unwrap_or(0);
@@ -89,6 +100,10 @@ impl View {
             Part::Sought { sought: Sought::Ids(pattern), cursor }
         } else if let Some(group) = fields.bytes("group") {
             Part::Sought { sought: Sought::Group(group), cursor }
+        } else if let Some(text) =
+            fields.bytes("find").filter(|text| !text.is_empty() && fields.get("all").is_some())
+        {
+            Part::Sought { sought: Sought::Text(text), cursor }
         } else if fields.text("tab") == "schedules" {
             Part::Sought { sought: Sought::Schedules, cursor }
         } else if fields.text("tab") == "groups" {
@@ -153,7 +168,8 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
         Ok(None) => return no_queue(name),
         Err(trouble) => {
             let main = html! { (head(&view.name)) (layout::trouble(&trouble)) };
-            return Page::new(name, main);
+            let status = layout::status_of_trouble(&trouble);
+            return Page { status, ..Page::new(name, main) };
         }
     };
     let shows = read(&app, &node, &view, &info).await;
@@ -161,13 +177,11 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
     let deployment = &app.watch.deployment;
     let forecast = forecast::read(deployment, Some(node), &view.name, now_ms()).await;
     let charts = charts::section(&app, Some(&view.name), &view.charts).await;
+    let status = layout::status_of(&shows);
     let main = show(&app, &view, &info, &why, &shows, &forecast, charts);
-    match &view.part {
-        Part::Ordered { .. } | Part::Groups { .. } => Page::new(name, main),
-        Part::Filtered { choice, .. } if choice.filter.is_all() => Page::new(name, main),
-        // To go through a large queue every two seconds would be much to ask of a server.
-        Part::Sought { .. } | Part::Filtered { .. } => Page::still(name, main),
-    }
+    // To go through a large queue every two seconds would be much to ask of a server.
+    let is_live = !view.part.is_some_of_them();
+    Page { status, is_live, ..Page::new(name, main) }
 }
 
 fn show(
@@ -187,7 +201,8 @@ fn show(
     html! {
         (head(&view.name))
         (why.line(&view.name, info))
-        (forms::of_queue(app, &view.name, info, state.unwrap_or(JobState::Dead), limits::panel(app, &view.name, info)))
+        @if view.part.is_some_of_them() { (forms::of_whole_queue(app, &view.name)) }
+        @else { (forms::of_queue(app, &view.name, info, state.unwrap_or(JobState::Dead), limits::panel(app, &view.name, info))) }
         (charts)
         div.columns {
             section.jobs aria-label=(if matches!(view.part, Part::Groups { .. }) { "Groups" } else { "Jobs" }) {
@@ -347,9 +362,7 @@ fn ordered(
         @if peeked.jobs.is_empty() {
             p.empty { @if many == 0 { "No job is " (state.name()) "." } @else { "No jobs on this page." } }
         } @else {
-            @let table = list::of_state(&view.name, state, &peeked.jobs, now_ms());
-            @if state == JobState::Dead { (selection::form(app, &view.name, info, &Choice::all(state), table)) }
-            @else { (table) }
+            (selection::table(app, &view.name, info, &Choice::all(state), &peeked.jobs))
         }
         (pager(view, state, if peeked.is_anew { 0 } else { page }, peeked.next.as_ref(), many))
     }
@@ -413,13 +426,15 @@ fn sought_jobs(
     found: &Found,
 ) -> Markup {
     let (name, jobs) = (&view.name, &found.jobs);
-    if let Sought::Group(group) = sought {
-        return group_jobs::page(app, name, info, group, &view.seen, found);
-    }
     let what: (&str, &[u8]) = match sought {
         Sought::Ids(pattern) => ("match", pattern),
         Sought::Schedules => ("tab", b"schedules"),
-        Sought::Group(group) => ("group", group),
+        Sought::Group(group) => {
+            return group_jobs::page(app, name, info, What::Group(group), &view.seen, found)
+        }
+        Sought::Text(text) => {
+            return group_jobs::page(app, name, info, What::Text(text), &view.seen, found)
+        }
     };
     html! {
         p.note { @match sought {
@@ -427,14 +442,14 @@ fn sought_jobs(
                 a href=(layout::queue_link(name)) { "All jobs" } },
             Sought::Schedules => { "Jobs that come back. On each page those that run next are first. "
                 a href=(link("schedules", &[("find", Shown(name).to_string().as_bytes())])) { "Run, pause or change them" } },
-            Sought::Group(_) => {},
+            Sought::Group(_) | Sought::Text(_) => {},
         } }
         @if jobs.is_empty() {
             p.empty { @if found.next.is_some() { "None so far: there are more jobs to look through." }
                 @else if cursor > 0 { "There are no more." } @else { "There are none." } }
         } @else {
             @match sought {
-                Sought::Ids(_) | Sought::Group(_) => (list::of_any_state(name, jobs, now_ms())),
+                Sought::Ids(_) | Sought::Group(_) | Sought::Text(_) => (list::of_any_state(name, jobs, now_ms())),
                 Sought::Schedules => (list::of_schedules(name, jobs, now_ms())),
             }
         }

@@ -3,7 +3,7 @@
 
 use axum::body::Bytes;
 use axum::extract::RawQuery;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::Extension;
 use chrono::NaiveDateTime;
@@ -100,19 +100,30 @@ struct Form<'a> {
 pub async fn serve(Extension(app): Shared, query: RawQuery) -> Response {
     let fields = fields(query);
     let (queue, id) = (fields.bytes("queue"), fields.bytes("id"));
-    let body = match (&queue, &id) {
-        _ if !app.may(Verb::Schedule) => refused(),
+    if !app.may(Verb::Schedule) {
+        let verb = Verb::Schedule.name().as_bytes();
+        app.board.actions.refuse(&app, verb, &fields, "no right to do that");
+        return page(&app, queue.as_deref(), id.as_deref(), (StatusCode::FORBIDDEN, refused()));
+    }
+    let shown = match (&queue, &id) {
         (Some(queue), Some(id)) => match find(&app, queue, id).await {
             Ok(Some(job)) => {
                 let plan = Plan::of(&job);
-                form(&Form { queue: Some(queue), plan: plan.as_ref(), job: Some(&job) }, &app)
+                let shown = Form { queue: Some(queue), plan: plan.as_ref(), job: Some(&job) };
+                (StatusCode::OK, form(&shown, &app))
             }
-            Ok(None) => html! { p.empty { "There is no such job with a schedule." } },
-            Err(trouble) => layout::trouble(&trouble),
+            Ok(None) => (
+                StatusCode::NOT_FOUND,
+                html! { p.empty { "There is no such job with a schedule." } },
+            ),
+            Err(trouble) => (layout::status_of_trouble(&trouble), layout::trouble(&trouble)),
         },
-        (queue, _) => form(&Form { queue: queue.as_deref(), plan: None, job: None }, &app),
+        (queue, _) => {
+            let shown = Form { queue: queue.as_deref(), plan: None, job: None };
+            (StatusCode::OK, form(&shown, &app))
+        }
     };
-    page(&app, queue.as_deref(), id.as_deref(), body)
+    page(&app, queue.as_deref(), id.as_deref(), shown)
 }
 
 /// What was typed, and what would come of it.
@@ -130,32 +141,48 @@ pub async fn preview(Extension(app): Shared, headers: HeaderMap, body: Bytes) ->
     };
     let job = match job {
         Ok(job) => job,
-        Err(trouble) => return page(&app, Some(&queue), Some(&id), layout::trouble(&trouble)),
+        Err(trouble) => {
+            let shown = (layout::status_of_trouble(&trouble), layout::trouble(&trouble));
+            return page(&app, Some(&queue), Some(&id), shown);
+        }
     };
-    let main = match read(&fields) {
-        _ if is_change && job.is_none() => html! { p.empty { "The job is gone." } },
-        Err(why) => html! {
-            p.banner role="alert" { (why) }
-            (form(&Form { queue: Some(&queue), plan: job.as_ref().and_then(Plan::of).as_ref(), job: job.as_ref() }, &app))
-        },
+    let shown = match read(&fields) {
+        _ if is_change && job.is_none() => {
+            (StatusCode::NOT_FOUND, html! { p.empty { "The job is gone." } })
+        }
+        Err(why) => {
+            let old = job.as_ref().and_then(Plan::of);
+            let shown = Form { queue: Some(&queue), plan: old.as_ref(), job: job.as_ref() };
+            let main = html! { p.banner role="alert" { (why) } (form(&shown, &app)) };
+            (StatusCode::BAD_REQUEST, main)
+        }
         Ok(plan) => {
             let typed = Typed { queue: &queue, plan: &plan, job: job.as_ref() };
-            html! {
-                (planned::preview(&app, &typed, confirm(&app, &queue, &fields, &plan, is_change)).await)
+            let confirm = confirm(&app, &queue, &fields, &plan, is_change);
+            let preview = planned::preview(&app, &typed, confirm).await;
+            let status = layout::status_of(&preview);
+            let main = html! {
+                (preview.unwrap_or_else(|trouble| layout::trouble(&trouble)))
                 h2 { "Something else" }
                 (form(&Form { queue: Some(&queue), plan: Some(&plan), job: job.as_ref() }, &app))
-            }
+            };
+            (status, main)
         }
     };
     let id = is_change.then_some(id);
-    page(&app, Some(&queue), id.as_deref(), main)
+    page(&app, Some(&queue), id.as_deref(), shown)
 }
 
 fn refused() -> Markup {
     html! { p.banner { "You may not add or change schedules here." } }
 }
 
-fn page(app: &App, queue: Option<&[u8]>, id: Option<&[u8]>, body: Markup) -> Response {
+fn page(
+    app: &App,
+    queue: Option<&[u8]>,
+    id: Option<&[u8]>,
+    (status, body): (StatusCode, Markup),
+) -> Response {
     let heading = if id.is_some() { "Change a schedule" } else { "Add a schedule" };
     let main = html! {
         nav.path aria-label="Path" {
@@ -169,7 +196,8 @@ fn page(app: &App, queue: Option<&[u8]>, id: Option<&[u8]>, body: Markup) -> Res
         div.head { h1 { (heading) } }
         (body)
     };
-    layout::answer(app, &Page::still(heading.into(), main), None)
+    let page = Page { status, ..Page::confirmation(heading.into(), main) };
+    layout::answer(app, &page, None)
 }
 
 /// A job with a schedule.

@@ -151,7 +151,7 @@ async fn render(app: Arc<App>, view: Arc<View>) -> Page {
         @if app.may(Verb::Schedule) { div.actions { a.button href="schedule" { "Add a schedule…" } } }
         p.note { "Jobs that come back, of all queues. " (progress(&app)) }
         @if !view.find.is_empty() {
-            p.note { (words::number(many as u64)) " with “" (view.find) "” in the name of their queue or in their id. "
+            p.note { (words::many(many as u64, "schedule")) " with “" (view.find) "” in the name of the queue or in the id. "
                 a href="schedules" { "All schedules" } }
         }
         (withheld(&app))
@@ -227,12 +227,12 @@ fn progress(app: &App) -> Markup {
             "All queues have been gone through: " (words::number(found)) @if found == 1 { " schedule." } @else { " schedules." }
         } @else {
             (words::number(found)) " of about " (words::number(there.max(found))) " found so far, "
-            (words::number(progress.looked)) " jobs looked at"
+            (words::number(progress.looked)) @if progress.looked == 1 { " job looked at" } @else { " jobs looked at" }
             @if let Some(queue) = &progress.queue { ", now in " strong { (title(queue)) } }
             ". The search goes on by itself while this page is open, and when it is loaded again."
         }
         @if read < queues {
-            " " (words::number(read as u64)) " of " (words::number(queues as u64)) " queues have been read so far."
+            " " (words::number(read as u64)) " of " (words::many(queues as u64, "queue")) " read so far."
         }
     } }
 }

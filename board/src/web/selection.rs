@@ -1,4 +1,5 @@
-//! Dead jobs that a reader ticked, or all that fit a filter: to be kicked, deleted or downloaded.
+//! Jobs of a state that a reader ticked, or all that fit a filter: to be kicked, deleted or, dead
+//! ones, downloaded.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,7 +7,7 @@ use std::sync::Arc;
 use maud::{html, Markup};
 
 use super::choice::Choice;
-use super::{words, App};
+use super::{list, words, App};
 use crate::args::Verb;
 use crate::bytes::{link, unhex, Fields, Hex};
 use crate::server::deaths::Reasons;
@@ -15,7 +16,7 @@ use crate::server::jobs::Place;
 use crate::server::node::Node;
 use crate::server::queue::{Info, State as JobState};
 use crate::server::walk::{Mark, Order, Walk};
-use crate::server::{Result, Trouble};
+use crate::server::{now_ms, Result, Trouble};
 
 /// How many jobs can be ticked.
 pub const TICKED_MAX: usize = 1_000;
@@ -29,46 +30,89 @@ pub struct Offer {
     pub button: &'static str,
     pub command: &'static str,
     pub will: &'static str,
+    /// “Kicked 3 dead jobs”, and what follows of that.
     pub done: &'static str,
+    pub then: &'static str,
 }
 
-const OFFERS: [Offer; 2] = [
-    Offer {
-        verb: Verb::Kick,
-        button: "Kick",
-        command: "DQ.KICKJOB",
-        will: "will be kicked: made ready now, their attempts counted from 0 again.",
-        done: "Kicked",
-    },
-    Offer {
-        verb: Verb::Del,
-        button: "Delete",
-        command: "DQ.DEL",
-        will: "will be deleted, for good. Jobs that wait for them can't go on.",
-        done: "Deleted",
-    },
-];
+const KICK_DEAD: Offer = Offer {
+    verb: Verb::Kick,
+    button: "Kick",
+    command: "DQ.KICKJOB",
+    will: "will be kicked: made ready now, their attempts counted from 0 again.",
+    done: "Kicked",
+    then: ": ready now",
+};
+const KICK_DELAYED: Offer = Offer {
+    button: "Make ready",
+    will: "will be made ready now: they no longer wait for their time.",
+    done: "Made ready",
+    then: "",
+    ..KICK_DEAD
+};
+const KICK_HELD: Offer = Offer {
+    will: "will be made ready now: they no longer wait for other jobs, or until they are resumed.",
+    ..KICK_DELAYED
+};
+const DELETE: Offer = Offer {
+    verb: Verb::Del,
+    button: "Delete",
+    command: "DQ.DEL",
+    will: "will be deleted, for good. Jobs that wait for them can't go on.",
+    done: "Deleted",
+    then: "",
+};
 
-pub fn offer(verb: Option<Verb>) -> Option<&'static Offer> {
-    OFFERS.iter().find(|offer| Some(offer.verb) == verb)
+/// What can be done to jobs of a state.
+fn offers(state: JobState) -> &'static [Offer] {
+    const OF_DEAD: &[Offer] = &[KICK_DEAD, DELETE];
+    const OF_DELAYED: &[Offer] = &[KICK_DELAYED, DELETE];
+    const OF_HELD: &[Offer] = &[KICK_HELD, DELETE];
+    const OF_OTHERS: &[Offer] = &[DELETE];
+    match state {
+        JobState::Dead => OF_DEAD,
+        JobState::Delayed => OF_DELAYED,
+        JobState::Held => OF_HELD,
+        JobState::Ready | JobState::Done => OF_OTHERS,
+        // A worker has them.
+        JobState::Reserved => &[],
+    }
+}
+
+pub fn offer(state: JobState, verb: Option<Verb>) -> Option<&'static Offer> {
+    offers(state).iter().find(|offer| Some(offer.verb) == verb)
+}
+
+/// Whether this reader can do something with jobs of a state, so that they have boxes to tick.
+fn is_offered(app: &App, state: JobState) -> bool {
+    state == JobState::Dead || offers(state).iter().any(|offer| app.may(offer.verb))
 }
 
 // ---- the form --------------------------------------------------------------------------------------
 
-/// A job in a form: when it died, and its id. One that was kicked and died again is another.
+/// A job in a form: since when it has been in its state, and its id. One that was kicked and died
+/// again is another.
 pub fn value_of(job: &Job) -> String {
-    format!("{}.{}", job.since.unwrap_or(0), Hex(&job.id))
+    format!("{}.{}", job.came(), Hex(&job.id))
 }
 
-/// Around a table of dead jobs, each of which has a box to tick.
-pub fn form(app: &App, queue: &[u8], info: &Info, choice: &Choice, table: Markup) -> Markup {
+/// A table of jobs of a state: where something can be done with these, each has a box to tick.
+pub fn table(app: &App, queue: &[u8], info: &Info, choice: &Choice, jobs: &[Job]) -> Markup {
+    match is_offered(app, choice.state) {
+        true => form(app, queue, info, choice, list::of_state(queue, choice.state, jobs, now_ms())),
+        false => list::to_look_at(queue, choice.state, jobs, now_ms()),
+    }
+}
+
+fn form(app: &App, queue: &[u8], info: &Info, choice: &Choice, table: Markup) -> Markup {
     let reasons = app.watch.deaths.known(queue);
     let many = many_that_fit(info, choice, reasons.as_deref());
     let all = match many {
         Some(many) => format!("All {}", words::number(many)),
         None => "All that fit".into(),
     };
-    let offers = || OFFERS.iter().filter(|offer| app.may(offer.verb));
+    let offers = || offers(choice.state).iter().filter(|offer| app.may(offer.verb));
+    let is_dead = choice.state == JobState::Dead;
     html! {
         form #selection action="selected" method="post" {
             input type="hidden" name="queue.hex" value=(Hex(queue));
@@ -80,13 +124,15 @@ pub fn form(app: &App, queue: &[u8], info: &Info, choice: &Choice, table: Markup
                     @for offer in offers() {
                         button name="do" value=(offer.verb.name()) aria-label={ (offer.button) " the ticked jobs…" } { (offer.button) "…" }
                     }
-                    button formaction="jobs.ndjson" aria-label="Download the ticked jobs" title=(DOWNLOAD) { "Download" }
+                    @if is_dead { button formaction="jobs.ndjson" aria-label="Download the ticked jobs" title=(DOWNLOAD) { "Download" } }
                 }
                 div.bar role="group" aria-label={ "What to do with " (all.to_lowercase()) } {
                     span #all { (all) }
                     (offers_of_all(app, queue, choice, &all.to_lowercase()))
-                    a.button.all-download href=(link_of_all("jobs.ndjson", queue, choice, None)) download
-                        aria-label={ "Download " (all.to_lowercase()) } title=(DOWNLOAD) { "Download" }
+                    @if is_dead {
+                        a.button.all-download href=(link_of_all("jobs.ndjson", queue, choice, None)) download
+                            aria-label={ "Download " (all.to_lowercase()) } title=(DOWNLOAD) { "Download" }
+                    }
                 }
             }
             (table)
@@ -103,7 +149,7 @@ fn link_of_all(path: &str, queue: &[u8], choice: &Choice, verb: Option<Verb>) ->
 
 /// To what can be done with all that fit.
 pub fn offers_of_all(app: &App, queue: &[u8], choice: &Choice, which: &str) -> Markup {
-    html! { @for offer in OFFERS.iter().filter(|offer| app.may(offer.verb)) {
+    html! { @for offer in offers(choice.state).iter().filter(|offer| app.may(offer.verb)) {
         a.button.{ "all-" (offer.verb.name()) } href=(link_of_all("selected", queue, choice, Some(offer.verb)))
             aria-label={ (offer.button) " " (which) "…" } { (offer.button) "…" }
     } }
@@ -113,67 +159,99 @@ const DOWNLOAD: &str = "One line of JSON for each job";
 
 // ---- what is selected ------------------------------------------------------------------------------
 
-/// When a job died, and its id.
+/// Since when a job has been in its state, and its id.
 pub type Tick = (u64, Vec<u8>);
 
-/// Jobs that were ticked, each once, oldest first.
+/// Jobs that were ticked, each once, those first that have been there for longest.
 pub fn ticked(fields: &Fields) -> Option<Vec<Tick>> {
     let ticked: Option<BTreeSet<Tick>> = fields
         .all("job")
         .map(|value| {
-            let (died, id) = std::str::from_utf8(value).ok()?.split_once('.')?;
-            Some((died.parse().ok()?, unhex(id.as_bytes())?))
+            let (came, id) = std::str::from_utf8(value).ok()?.split_once('.')?;
+            Some((came.parse().ok()?, unhex(id.as_bytes())?))
         })
         .collect();
     ticked.map(|ticked| ticked.into_iter().collect())
 }
 
-/// Of jobs that were ticked, those that are dead since then, with the beginnings of their bodies.
-pub async fn still_dead(place: &Place<'_>, ticked: &[Tick]) -> Result<Vec<Job>> {
+/// Of jobs that were ticked, those that have been in the state since then, with the beginnings of
+/// their bodies.
+pub async fn still_there(place: &Place<'_>, state: JobState, ticked: &[Tick]) -> Result<Vec<Job>> {
     let mut jobs = Vec::new();
     for part in ticked.chunks(TOGETHER) {
-        jobs.extend(still_dead_whole(place, part).await?.into_iter().map(|mut job| {
-            job.body.truncate(BODY_MAX);
-            job.body.shrink_to_fit();
-            job
-        }));
+        jobs.extend(still_there_whole(place, state, part).await?.into_iter().map(beginning));
     }
     Ok(jobs)
 }
 
+/// A job with as much of its body as a list shows.
+pub fn beginning(mut job: Job) -> Job {
+    job.body.truncate(BODY_MAX);
+    job.body.shrink_to_fit();
+    job
+}
+
 /// The same of few jobs, with all of their bodies.
-pub async fn still_dead_whole(place: &Place<'_>, few: &[Tick]) -> Result<Vec<Job>> {
+pub async fn still_there_whole(
+    place: &Place<'_>,
+    state: JobState,
+    few: &[Tick],
+) -> Result<Vec<Job>> {
     let ids: Vec<Vec<u8>> = few.iter().map(|(_, id)| id.clone()).collect();
     let is_same = |job: &Job| {
-        let is_it = |(died, id): &Tick| job.since == Some(*died) && job.id == *id;
-        job.state == JobState::Dead && few.iter().any(is_it)
+        let is_it = |(came, id): &Tick| job.came() == *came && job.id == *id;
+        job.state == state && few.iter().any(is_it)
     };
     Ok(place.get(&ids).await?.into_iter().filter(is_same).collect())
 }
 
-/// When the job died that died last.
-pub async fn last_death(place: &Place<'_>) -> Result<Option<u64>> {
+/// Which of all that fit are meant.
+#[derive(Debug, Clone, Copy)]
+pub struct Extent {
+    /// Those that were in their state at this time.
+    pub until: u64,
+    /// And of these the first so many, in the order of the state.
+    pub most: u64,
+}
+
+impl Extent {
+    /// Leaves out of a batch what came later. Whether none behind it is meant, either: dead jobs stand
+    /// in the order of their deaths.
+    pub fn cut(&self, state: JobState, batch: &mut Vec<Job>) -> bool {
+        let many = batch.len();
+        batch.retain(|job| job.came() <= self.until);
+        state == JobState::Dead && batch.len() < many
+    }
+}
+
+/// When the job came into its state that came last: what comes later isn't among all that fit. Only
+/// dead jobs stand in that order; of the others it is now, by the server's clock.
+pub async fn last(app: &App, place: &Place<'_>, state: JobState) -> Result<u64> {
+    if state != JobState::Dead {
+        let ahead = place.node.as_ref().map_or(0, |node| app.watch.known().clock_ahead_ms(node));
+        return Ok(now_ms().saturating_add_signed(ahead));
+    }
     let first = Mark::first(JobState::Dead);
     let newest = Walk::new(place, JobState::Dead, Order::Newest, first, 10).batch().await?;
-    Ok(newest.first().and_then(|job| job.since))
+    Ok(newest.first().map_or(0, Job::came))
 }
 
 pub async fn queue_of(app: &App, queue: &[u8]) -> Result<(Info, Arc<Node>)> {
     let read = app.watch.read_one(queue).await?;
-    read.ok_or_else(|| Trouble::Refused("There is no such queue.".into()))
+    read.ok_or_else(|| Trouble::NoSuch("There is no such queue."))
 }
 
 pub fn place<'a>(app: &'a App, queue: &'a [u8], info: &'a Info, node: Arc<Node>) -> Place<'a> {
     Place { deployment: &app.watch.deployment, node: Some(node), queue, info }
 }
 
-/// How many dead jobs fit, where that is known.
+/// How many jobs fit, where that is known.
 fn many_that_fit(info: &Info, choice: &Choice, reasons: Option<&Reasons>) -> Option<u64> {
-    if choice.state != JobState::Dead || choice.filter.find.is_some() {
+    if choice.filter.find.is_some() {
         return None;
     }
     match &choice.filter.why {
-        None => Some(info.counts.dead),
+        None => Some(info.counts.of(choice.state)),
         Some(why) => {
             let reasons = reasons.filter(|reasons| reasons.is_whole)?;
             reasons.reasons.iter().find(|reason| reason.pattern == *why).map(|reason| reason.jobs)

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::Extension;
 use futures_util::future::join_all;
@@ -51,10 +51,14 @@ async fn render(app: Arc<App>) -> Page {
         @if read.is_empty() { p.empty { "No server has been found yet." } }
         @for (address, about) in &read { (node(address, about)) }
         @if nodes.len() > NODES_MAX {
-            p.note { (words::number((nodes.len() - NODES_MAX) as u64)) " more nodes aren't shown." }
+            p.note { "Besides, there are " (words::many((nodes.len() - NODES_MAX) as u64, "node")) "." }
         }
     };
-    Page::new("Server".into(), main)
+    let trouble = read.iter().find_map(|(_, about)| about.as_ref().err());
+    // A page of several nodes is worth something while one of them answers.
+    let has_answer = read.iter().any(|(_, about)| about.is_ok());
+    let status = trouble.filter(|_| !has_answer).map_or(StatusCode::OK, layout::status_of_trouble);
+    Page { status, ..Page::new("Server".into(), main) }
 }
 
 fn node(address: &str, about: &Result<About>) -> Markup {
@@ -80,12 +84,21 @@ fn node(address: &str, about: &Result<About>) -> Markup {
     }
 }
 
+/// Whether nothing of it is on disk.
+fn keeps_nothing(about: &About) -> bool {
+    !about.is("aof_enabled") && about.save.as_ref().is_ok_and(String::is_empty)
+}
+
 /// What an operator has to do something about.
 fn warnings(about: &About) -> Markup {
     let (used, max) = (about.number("used_memory").unwrap_or(0), about.number("maxmemory"));
     let is_nearly_full = max.is_some_and(|max| max > 0 && used >= max / 100 * NEARLY_FULL_PERCENT);
     let has_failed = |field: &str| about.text(field) == "err";
     html! {
+        @if keeps_nothing(about) {
+            p.banner.warn { strong { "Nothing is kept on disk. " }
+                "When this server ends, its queues are lost, unless a replica has them: set appendonly or save." }
+        }
         @if is_nearly_full {
             p.banner.warn { strong { "Memory is nearly full. " } "When it is, DQ.ADD is refused, or keys are evicted: see the policy." }
         }
@@ -184,7 +197,6 @@ fn persistence(about: &About) -> Markup {
         "err" => "failed".into(),
         other => other.into(),
     };
-    let keeps_nothing = !has_aof && about.save.as_ref().is_ok_and(String::is_empty);
     card(
         "On disk",
         html! {
@@ -201,7 +213,6 @@ fn persistence(about: &About) -> Markup {
                 }
             }))
             (fact("changes since", number(about, "rdb_changes_since_last_save")))
-            @if keeps_nothing { dt.full { small.soft { "When this server ends, its queues are lost, unless a replica has them." } } }
         },
     )
 }

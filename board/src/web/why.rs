@@ -79,9 +79,12 @@ impl Why {
         let until = info.limits.blocked_until;
         html! { @match cause {
             Cause::Concurrency => {
-                strong { "All " (words::number(settings.concurrency)) " places of CONCURRENCY are taken" }
+                strong { @match settings.concurrency {
+                    1 => "The one place of CONCURRENCY is taken",
+                    many => { "All " (words::number(many)) " places of CONCURRENCY are taken" },
+                } }
                 (self.held_by(queue, info))
-                ". The next job may go when one of these is finished, or when its lease ends"
+                ". The next job may go when " (to_end(info))
                 @if until.is_some() { ", " (at(until)) } "."
             },
             Cause::Rate => {
@@ -151,6 +154,17 @@ impl Why {
                 ". "
             }
             a href=(groups::page_link(queue, 0)) { "Groups" }
+        }
+    }
+}
+
+/// What has to end before a place of CONCURRENCY is free: of a limit that was lowered, several jobs.
+fn to_end(info: &Info) -> String {
+    match info.counts.reserved.saturating_sub(info.settings.concurrency) {
+        0 => "one of these is finished, or when its lease ends".into(),
+        over => {
+            let many = words::number(over.saturating_add(1));
+            format!("{many} of these are finished, or when their leases end")
         }
     }
 }
@@ -227,10 +241,9 @@ fn plain(cause: Cause, info: &Info, health: &Health) -> (String, String) {
             "No setting of the queue explains it: see the server's log, and whether its clients are paused.",
         ),
         Cause::Full => {
-            let (jobs, most) = (words::number(info.jobs), words::number(info.settings.max_jobs));
-            let rest = format!(
-                "It holds {jobs} of {most} jobs (MAXJOBS, in all states), so DQ.ADD is refused."
-            );
+            let (jobs, most) = (words::number(info.jobs), words::jobs(info.settings.max_jobs));
+            let rest =
+                format!("It holds {jobs} of {most} (MAXJOBS, in all states), so DQ.ADD is refused.");
             return ("The queue is full.".into(), rest);
         }
         Cause::MemoryFull => {
@@ -255,6 +268,11 @@ pub fn marks(info: &Info, health: &Health, rates: Option<Rates>) -> Markup {
         && !causes.iter().any(|cause| (Cause::Concurrency..=Cause::Groups).contains(cause));
     html! {
         @for cause in &causes { (mark(*cause, info, health)) }
+        @if info.counts.dead > 0 {
+            span.mark.has-dead title={ (words::jobs_in(JobState::Dead, info.counts.dead)) ": their reasons are on the queue's page" } {
+                (words::short(info.counts.dead)) " dead"
+            }
+        }
         @if is_limited {
             span.mark.limited title="It has CONCURRENCY or RATE, or its groups have: just now that holds nothing back" { "limited" }
         }
@@ -329,6 +347,12 @@ mod tests {
             these is finished, or when its lease ends. "
         );
         assert!(line(&info, Some(2.0)).starts_with("2.0 jobs a second go to workers. All 2 places"));
+        // CONCURRENCY was lowered below what is reserved: more than one of these has to end first.
+        info.counts.reserved = 4;
+        assert!(line(&info, None).contains(
+            "The next job may go when 3 of these are finished, or when their leases end. "
+        ));
+        info.counts.reserved = 2;
         info.settings.concurrency = 0;
         info.oldest_ready_ms = Some(3_000);
         assert_eq!(line(&info, None), "2 jobs ready for a worker, the oldest for 3 s. ");

@@ -4,6 +4,8 @@
 use chrono::DateTime;
 use maud::{html, Markup};
 
+use crate::server::queue::State;
+
 const UNITS: [(u64, &str); 4] =
     [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")];
 
@@ -138,6 +140,27 @@ pub fn jobs(many: u64) -> String {
     format!("{} {}", number(many), if many == 1 { "job" } else { "jobs" })
 }
 
+/// `1 queue`, `2 queues`.
+pub fn many(many: u64, what: &str) -> String {
+    format!("{} {what}{}", number(many), if many == 1 { "" } else { "s" })
+}
+
+/// `1 dead job`, `2 dead jobs`.
+pub fn jobs_in(state: State, many: u64) -> String {
+    format!("{} {} {}", number(many), state.name(), if many == 1 { "job" } else { "jobs" })
+}
+
+/// `1 job is`, `2 jobs are`.
+pub fn are(many: u64) -> String {
+    format!("{} {}", jobs(many), if many == 1 { "is" } else { "are" })
+}
+
+/// As a part of a sentence.
+pub fn uncapped(words: &str) -> String {
+    let mut chars = words.chars();
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
 /// How many held jobs wait for what won't come by itself.
 pub fn behind_dead(many: u64) -> String {
     match many {
@@ -194,6 +217,10 @@ mod tests {
         assert_eq!(size(1), "1 byte");
         assert_eq!(size(1536), "1.5 KiB");
         assert_eq!(jobs(1), "1 job");
+        assert_eq!((many(1, "queue"), many(0, "queue")), ("1 queue".into(), "0 queues".into()));
+        assert_eq!(jobs_in(State::Dead, 1), "1 dead job");
+        assert_eq!(jobs_in(State::Held, 2), "2 held jobs");
+        assert_eq!((are(1), are(0)), ("1 job is".into(), "0 jobs are".into()));
         assert_eq!(behind_dead(1), "1 held job waits for a dead one");
         assert_eq!(behind_dead(3), "3 held jobs wait for dead ones");
     }

@@ -10,6 +10,7 @@ import queue
 import signal
 import subprocess
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,7 @@ class Program:
             if "event" not in told:
                 self._replies.put(told)
                 continue
+            told["at"] = time.monotonic()
             with self._has_news:
                 self.events.append(told)
                 self._has_news.notify_all()
@@ -101,6 +103,9 @@ class Program:
         """All events so far."""
         with self._has_news:
             return list(self.events)
+
+    def is_up(self) -> bool:
+        return self._process.poll() is None
 
     # ---- its end ---------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ CLIENTS: dict[str, Any] = json.loads((CONTRACT / "clients.json").read_text())
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--client", action="append", choices=sorted(CLIENTS), help="of which client")
+    parser.addoption("--seed", type=int, default=1, help="of the year in test_year.py")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -260,7 +260,7 @@ class Program:
     # ---- without a server ------------------------------------------------------------------------
 
     async def topic(self, name: str, shards: int, ids: list[str]) -> Any:
-        topic = dq_client.Topic(self.client, name, shards)
+        topic = self.topic_in(name, shards)
         of = {id: topic.queue_of(id).name for id in ids}
         return {"queues": [queue.name for queue in topic.queues], "queue_of": of}
 

@@ -1,6 +1,10 @@
 //! What the server refuses, as types. Errors of the connection stay those of the redis crate.
 
-use redis::{ErrorKind, RedisError};
+use std::fmt;
+
+use redis::{ErrorKind, RedisError, ServerErrorKind};
+
+use crate::words::Text;
 
 /// The result of a call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -12,7 +16,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// The id is taken in this queue.
     #[error("EXISTS {0}")]
-    Exists(String),
+    Exists(Taken),
     /// The queue holds as many jobs as its MAXJOBS allows.
     #[error("FULL {0}")]
     Full(String),
@@ -29,7 +33,7 @@ pub enum Error {
     #[error("ERR {0}")]
     Invalid(String),
     /// The server has no module DQ, or an older one without this command.
-    #[error("ERR {0}")]
+    #[error("ERR the server has no module DQ, or an older one: {0}")]
     NoModule(String),
     /// A value that can't be written, or bytes that can't be read.
     #[error("{0}")]
@@ -48,6 +52,24 @@ pub enum Error {
     Redis(RedisError),
 }
 
+/// An id that is taken. Shown with its queue, where a call named both.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    message: String,
+    /// The id and the queue. None for one of several jobs, such as those of `done`.
+    pub job: Option<(Text, Text)>,
+}
+
+impl fmt::Display for Taken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.job {
+            Some((id, queue)) => write!(f, ": {id:?} in {queue:?}"),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Error {
     pub(crate) fn codec(error: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self::Codec(Box::new(error))
@@ -55,6 +77,35 @@ impl Error {
 
     pub(crate) fn reply(what: impl std::fmt::Debug) -> Self {
         Self::Reply(format!("{what:?}"))
+    }
+
+    /// In the words of the server.
+    pub(crate) fn taken(id: &[u8], queue: &Text) -> Self {
+        let job = Some((id.to_vec().into(), queue.clone()));
+        Self::Exists(Taken { message: "id is taken in this queue".into(), job })
+    }
+
+    /// The same, with the job that the call was about.
+    pub(crate) fn about(mut self, job: Option<(Text, Text)>) -> Self {
+        if let Self::Exists(taken) = &mut self {
+            taken.job = taken.job.take().or(job);
+        }
+        self
+    }
+
+    /// What the server said behind its [code](Self::code); None for what isn't the server's.
+    pub fn message(&self) -> Option<&str> {
+        match self {
+            Self::Exists(taken) => Some(&taken.message),
+            Self::Full(text)
+            | Self::NoJob(text)
+            | Self::NotHeld(text)
+            | Self::WrongType(text)
+            | Self::Invalid(text)
+            | Self::NoModule(text) => Some(text),
+            Self::Redis(error) => error.code().map(|_| error.detail().unwrap_or_default()),
+            Self::Codec(_) | Self::Reply(_) | Self::LeaseLost | Self::Misuse(_) => None,
+        }
     }
 
     /// The first word of the server's error, such as EXISTS; None for what isn't the server's.
@@ -72,8 +123,11 @@ impl Error {
     }
 
     /// Whether the server may take the same command later: it is restarting, failing over, loading,
-    /// out of memory or out of reach.
+    /// out of memory, out of reach, or has as many clients as it takes.
     pub fn passes(&self) -> bool {
+        if let Self::Invalid(text) = self {
+            return text.starts_with("max number of clients");
+        }
         let Self::Redis(error) = self else { return false };
         match error.kind() {
             ErrorKind::AuthenticationFailed
@@ -90,9 +144,10 @@ const MISTAKES: [&str; 5] = ["NOAUTH", "NOPERM", "WRONGPASS", "CROSSSLOT", "EXEC
 
 impl From<RedisError> for Error {
     fn from(error: RedisError) -> Self {
+        let error = first_of(error);
         let told = error.detail().unwrap_or_default().to_owned();
         match error.code() {
-            Some("EXISTS") => Self::Exists(told),
+            Some("EXISTS") => Self::Exists(Taken { message: told, job: None }),
             Some("FULL") => Self::Full(told),
             Some("NOJOB") => Self::NoJob(told),
             Some("NOTHELD") => Self::NotHeld(told),
@@ -102,4 +157,15 @@ impl From<RedisError> for Error {
             _ => Self::Redis(error),
         }
     }
+}
+
+/// Of a transaction that was refused as a whole: the error of its first command that has one.
+fn first_of(error: RedisError) -> RedisError {
+    if error.kind() != ErrorKind::Server(ServerErrorKind::ExecAbort) {
+        return error;
+    }
+    let errors = error.clone().into_server_errors();
+    let of_commands = errors.iter().flat_map(|errors| errors.iter());
+    let first = of_commands.map(|(_, each)| each).find(|each| each.code() != "EXECABORT");
+    first.cloned().map_or(error, RedisError::from)
 }

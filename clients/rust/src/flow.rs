@@ -14,12 +14,17 @@
 //! assert_eq!(flow.last(), ["close:17"]);
 //! ```
 //!
-//! The server knows no flows: these are jobs with AFTER, added in one transaction by `Queue::start`,
-//! so that no step is over before the next one is there. A step needs an id of its own, since others
+//! The server knows no flows: these are jobs with AFTER. A step needs an id of its own, since others
 //! name it.
 
-use crate::commands::NewJob;
-use crate::words::Text;
+use redis::{Pipeline, Value};
+
+use crate::commands::{Add, NewJob};
+use crate::errors::Result;
+use crate::queue::Queue;
+use crate::replies::Added;
+use crate::seam::{cmd, Later};
+use crate::words::{Text, Words};
 
 /// Steps in the order in which they are added, each with those that it waits for.
 #[derive(Default)]
@@ -80,4 +85,62 @@ pub fn after(ids: impl IntoIterator<Item = impl AsRef<[u8]>>, part: impl Into<Fl
         }
     }
     flow
+}
+
+impl Queue {
+    /// Adds all jobs of a flow, or none of them. They are held until all of them are there, so no step
+    /// runs before that; when one is refused, those that were added are deleted. A step with NX whose
+    /// id is taken stays as it is.
+    ///
+    /// A program that dies meanwhile, or loses its connection, may leave a flow that is held: delete
+    /// its jobs, or let it run by `resume`.
+    pub async fn start(&self, flow: impl Into<Flow>) -> Result<Vec<Added>> {
+        let flow = flow.into();
+        let mut pipeline = Pipeline::new();
+        pipeline.atomic();
+        let mut steps: Vec<Later<Added>> = Vec::new();
+        for (step, before) in &flow.steps {
+            let add = Add::of(self, step);
+            let add = if step.has("HOLD") { add } else { add.hold() };
+            let add = if before.is_empty() { add } else { add.after(before) };
+            steps.push(add.on(&mut pipeline)?);
+        }
+        if steps.is_empty() {
+            return Ok(Vec::new());
+        }
+        let replies: Vec<Value> = self.connection.send_all(pipeline).await?;
+        let added: Vec<Result<Added>> = steps.into_iter().map(|step| step.of(&replies)).collect();
+        let is_refused = added.iter().any(Result::is_err);
+        let ours = added.iter().zip(&flow.steps).filter_map(|(added, (step, _))| {
+            let id = added.as_ref().ok().filter(|added| added.is_added())?.id();
+            (is_refused || !step.has("HOLD")).then_some(id)
+        });
+        let mut ours: Vec<&Text> = ours.collect();
+        if is_refused {
+            // What waits for others goes before them: without them it would be dead, or run.
+            ours.reverse();
+            if let Err(error) = self.for_each("DQ.DEL", None, &ours).await {
+                tracing::warn!(
+                    "{:?}: a refused flow stays held, delete {ours:?}: {error}",
+                    self.name
+                );
+            }
+        } else {
+            self.for_each("DQ.RESUME", Some("ID"), &ours).await?;
+        }
+        added.into_iter().collect()
+    }
+
+    async fn for_each(&self, command: &str, token: Option<&str>, ids: &[&Text]) -> Result<()> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let mut words = Words::of(command, &self.name);
+        token.map(|token| words.token(token));
+        for id in ids {
+            words.text(id);
+        }
+        self.connection.send(cmd(&words)).await?;
+        Ok(())
+    }
 }

@@ -40,7 +40,7 @@ pub mod worker;
 
 pub use codec::{Body, Codec, Raw};
 pub use commands::NewJob;
-pub use errors::{Error, Result};
+pub use errors::{Error, Result, Taken};
 pub use flow::{after, chain, group, Flow};
 pub use info::Info;
 pub use queue::Queue;

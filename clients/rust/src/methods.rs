@@ -1,13 +1,8 @@
 //! The commands of a queue as its methods.
 
-use redis::{Pipeline, Value};
-
 use crate::codec::Body;
 use crate::commands::*;
-use crate::errors::Result;
-use crate::flow::Flow;
 use crate::queue::Queue;
-use crate::replies::Added;
 use crate::words::{Lease, Millis, State, Text};
 
 impl Queue {
@@ -16,20 +11,6 @@ impl Queue {
     /// Adds a job. `*` lets the server make the id.
     pub fn add(&self, id: impl AsRef<[u8]>, body: impl Body) -> Add {
         Add::new(self, id, &body)
-    }
-
-    /// Adds all jobs of a flow, in one transaction.
-    pub async fn start(&self, flow: impl Into<Flow>) -> Result<Vec<Added>> {
-        let mut pipeline = Pipeline::new();
-        pipeline.atomic();
-        let mut steps = Vec::new();
-        for (step, before) in &flow.into().steps {
-            let add = Add::of(self, step);
-            let add = if before.is_empty() { add } else { add.after(before) };
-            steps.push(add.on(&mut pipeline)?);
-        }
-        let replies: Vec<Value> = self.connection.send_all(pipeline).await?;
-        steps.into_iter().map(|step| step.of(&replies)).collect()
     }
 
     // ---- consuming -----------------------------------------------------------------------------

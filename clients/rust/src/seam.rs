@@ -6,10 +6,15 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use redis::aio::ConnectionLike;
+#[cfg(feature = "cluster")]
+use redis::{
+    cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr},
+    Arg, RedisError,
+};
 use redis::{Cmd, Pipeline, RedisResult, Value};
 
 use crate::errors::{Error, Result};
-use crate::words::Words;
+use crate::words::{Text, Words};
 
 /// What sends commands. Every async connection of the redis crate that can be cloned is one:
 /// `MultiplexedConnection`, `ConnectionManager`, `cluster_async::ClusterConnection`.
@@ -50,6 +55,11 @@ pub trait Connector: Send + Sync + 'static {
     fn is_cluster(&self) -> bool {
         false
     }
+
+    /// Where the server is, for log lines: without a password.
+    fn address(&self) -> String {
+        String::new()
+    }
 }
 
 /// How long a connection of a [`Connector`] waits for a reply: longer than a command blocks, and
@@ -82,6 +92,10 @@ impl Connector for redis::Client {
             Ok(Arc::new(Own(made)) as Arc<dyn Connection>)
         })
     }
+
+    fn address(&self) -> String {
+        self.get_connection_info().addr().to_string()
+    }
 }
 
 #[cfg(feature = "cluster")]
@@ -90,13 +104,63 @@ impl Connector for redis::cluster::ClusterClient {
         let config = redis::cluster::ClusterConfig::new().set_response_timeout(REPLY_WITHIN);
         Box::pin(async move {
             let made = self.get_async_connection_with_config(config).await?;
-            Ok(Arc::new(Own(made)) as Arc<dyn Connection>)
+            Ok(Arc::new(OfCluster(made)) as Arc<dyn Connection>)
         })
     }
 
     fn is_cluster(&self) -> bool {
         true
     }
+
+    fn address(&self) -> String {
+        "the cluster".to_owned()
+    }
+}
+
+/// The connection of a cluster tries again by itself, with pauses that grow to minutes: here the
+/// caller learns in time that a node is away.
+#[cfg(feature = "cluster")]
+struct OfCluster(redis::cluster_async::ClusterConnection);
+
+#[cfg(feature = "cluster")]
+impl Connection for OfCluster {
+    fn send(&self, command: Cmd) -> BoxFuture<'_, RedisResult<Value>> {
+        Box::pin(in_time(async move {
+            match node_of(&command) {
+                Some(node) => self.0.clone().route_command(command, node).await?.extract_error(),
+                None => self.0.send(command).await,
+            }
+        }))
+    }
+
+    fn send_all(&self, pipeline: Pipeline) -> BoxFuture<'_, RedisResult<Vec<Value>>> {
+        Box::pin(in_time(self.0.send_all(pipeline)))
+    }
+
+    fn longest_wait(&self) -> Duration {
+        WAIT_AT_MOST
+    }
+}
+
+/// The node of a command whose keys don't come first: else any node would be asked, also one that is
+/// away.
+#[cfg(feature = "cluster")]
+fn node_of(command: &Cmd) -> Option<RoutingInfo> {
+    let mut words = command.args_iter();
+    match words.next() {
+        Some(Arg::Simple(b"DQ.MPOP")) => {}
+        _ => return None,
+    }
+    let Some(Arg::Simple(key)) = words.nth(1) else { return None };
+    let slot = u16::try_from(crate::slots::slot_of(key)).ok()?;
+    let node = SingleNodeRoutingInfo::SpecificNode(Route::new(slot, SlotAddr::Master));
+    Some(RoutingInfo::SingleNode(node))
+}
+
+#[cfg(feature = "cluster")]
+async fn in_time<T>(reply: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
+    let late = |_| RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut));
+    tokio::time::timeout(REPLY_WITHIN, reply).await.map_err(late)?
 }
 
 impl<T: Connector + ?Sized> Connector for Arc<T> {
@@ -106,6 +170,10 @@ impl<T: Connector + ?Sized> Connector for Arc<T> {
 
     fn is_cluster(&self) -> bool {
         (**self).is_cluster()
+    }
+
+    fn address(&self) -> String {
+        (**self).address()
     }
 }
 
@@ -121,6 +189,8 @@ pub(crate) struct Command<T> {
     is_waiting: fn(&Value) -> bool,
     /// A value that could not be encoded.
     failed: Option<Error>,
+    /// The id and the queue that it is about, for an error that says so.
+    pub(crate) job: Option<(Text, Text)>,
 }
 
 impl<T> Command<T> {
@@ -129,7 +199,7 @@ impl<T> Command<T> {
         read: impl FnOnce(Value) -> Result<T> + Send + Sync + 'static,
     ) -> Self {
         let is_waiting = |reply: &Value| matches!(reply, Value::Nil);
-        Self { words, read: Box::new(read), wait_at: None, is_waiting, failed: None }
+        Self { words, read: Box::new(read), wait_at: None, is_waiting, failed: None, job: None }
     }
 
     /// The last word is for how long to wait.
@@ -156,7 +226,7 @@ impl<T> Command<T> {
         }
         let place = pipeline.len();
         pipeline.add_command(cmd(&self.words));
-        Ok(Later { place, read: self.read })
+        Ok(Later { place, read: self.read, job: self.job })
     }
 
     pub(crate) async fn send(self, connection: &dyn Connection) -> Result<T> {
@@ -172,7 +242,8 @@ impl<T> Command<T> {
                     *word = piece_ms.to_string().into_bytes();
                 }
             }
-            reply = connection.send(cmd(&words)).await?;
+            let sent = connection.send(cmd(&words)).await;
+            reply = sent.map_err(|error| Error::from(error).about(self.job.clone()))?;
             if !(self.is_waiting)(&reply) {
                 break;
             }
@@ -198,7 +269,8 @@ impl Wait {
     fn of(words: &Words, at: Option<usize>, at_most: Duration) -> Self {
         let told = at.and_then(|at| words.0.get(at));
         let wanted = told.and_then(|word| std::str::from_utf8(word).ok()?.parse::<u64>().ok());
-        let at_most_ms = u64::try_from(at_most.as_millis()).unwrap_or(u64::MAX);
+        // Zero would be a wait without limit.
+        let at_most_ms = u64::try_from(at_most.as_millis()).unwrap_or(u64::MAX).max(1);
         let left = wanted.filter(|&ms| ms == 0 || ms > at_most_ms).map(|ms| Left {
             until: (ms > 0)
                 .then(|| Instant::now().checked_add(Duration::from_millis(ms)))
@@ -232,6 +304,7 @@ pub(crate) fn cmd(words: &Words) -> Cmd {
 pub struct Later<T> {
     place: usize,
     read: Read<T>,
+    job: Option<(Text, Text)>,
 }
 
 impl<T> Later<T> {
@@ -239,11 +312,28 @@ impl<T> Later<T> {
     /// has all of them. An error of this command is returned.
     pub fn of(self, replies: &[Value]) -> Result<T> {
         let reply = replies.get(self.place).ok_or_else(|| Error::reply(replies.len()))?;
-        (self.read)(reply.clone().extract_error()?)
+        let reply = reply.clone().extract_error();
+        (self.read)(reply.map_err(|error| Error::from(error).about(self.job))?)
     }
 }
 
 /// Waits for a future for a time at most: true when it came.
 pub(crate) async fn within(limit: Duration, wanted: impl Future<Output = ()>) -> bool {
     tokio::time::timeout(limit, wanted).await.is_ok()
+}
+
+#[cfg(all(test, feature = "cluster"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_node_of_an_mpop_is_that_of_its_keys() {
+        let command = |words: &[&str]| redis::cmd(words[0]).arg(&words[1..]).to_owned();
+        let slot = u16::try_from(crate::slots::slot_of(b"{user1000}.a")).unwrap();
+        let node = SingleNodeRoutingInfo::SpecificNode(Route::new(slot, SlotAddr::Master));
+        let node = RoutingInfo::SingleNode(node);
+        let mpop = command(&["DQ.MPOP", "2", "{user1000}.a", "{user1000}.b", "BLOCK", "0"]);
+        assert_eq!(node_of(&mpop), Some(node));
+        assert_eq!(node_of(&command(&["DQ.POP", "q"])), None);
+    }
 }

@@ -36,6 +36,8 @@ impl Server {
         let port = std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let process = Command::new(program()?)
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""])
+            // It loads no file of another server, and leaves none that it had from a primary.
+            .args(["--dbfilename", &format!("dq-test-{port}.rdb"), "--rdb-del-sync-files", "yes"])
             .arg("--dir")
             .arg(env::temp_dir())
             .arg("--loadmodule")

@@ -137,7 +137,7 @@ impl Topic {
                 match (queue.get(id).await?, if_taken) {
                     (None, _) => {}
                     (Some(_), IfTaken::Keep) => return Ok(Added::Taken(id.to_vec().into())),
-                    (Some(_), _) => return Err(Error::Exists("id is taken in this queue".into())),
+                    (Some(_), _) => return Err(Error::taken(id, queue.name())),
                 }
             }
         }

@@ -54,7 +54,7 @@ async fn a_panic_is_a_failure_of_its_job() {
     let worker = Worker::new(place.client.clone(), handler).queue(&place.queue);
     until(&place, worker, "a", "dead").await;
     let dead = place.queue.result("a").await.unwrap().unwrap();
-    assert_eq!(dead.reason().unwrap(), "panicked");
+    assert_eq!(dead.reason().unwrap(), "panicked: not this one");
     let done = place.queue.result("b").await.unwrap().unwrap();
     assert_eq!(done.value::<String>().unwrap().as_deref(), Some("fine"));
 }

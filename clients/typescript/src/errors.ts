@@ -1,5 +1,7 @@
 /** What the server refuses, as types. Errors of the connection stay those of the client library. */
 
+import { inspect } from "node:util";
+
 /** The server refused a command, and nothing has changed. */
 export class DQError extends Error {
   /** The first word of the server's error, such as EXISTS. */
@@ -43,16 +45,55 @@ const BY_CODE: Readonly<Record<string, typeof DQError>> = {
 // What a person has to put right.
 const MISTAKES = new Set(["NOAUTH", "NOPERM", "WRONGPASS", "CROSSSLOT"]);
 
+/** What a command is about, for the text of its errors. */
+export interface Subject {
+  readonly queue: string;
+  /** Of the jobs that it adds. */
+  readonly ids: readonly string[];
+}
+
 /** The typed error for one of node-redis or ioredis; undefined when it isn't about the command. */
-export function refusal(error: unknown): DQError | undefined {
+export function refusal(error: unknown, subject?: Subject): DQError | undefined {
   if (error instanceof DQError) return error;
   if (!isReply(error)) return undefined;
   const [code, message] = parted(error.message);
+  if (code === "ERR" && message.startsWith("max number of clients")) return undefined;
   if (code === "ERR" && message.startsWith("unknown command")) {
-    return new NoModule(message, code, { cause: error });
+    const whole = `the server has no module DQ, or an older one without this command: ${message}`;
+    return new NoModule(whole, code, { cause: error });
   }
   const kind = BY_CODE[code];
-  return kind && new kind(message, code, { cause: error });
+  const about = subject && kind === Exists ? taken(subject) : "";
+  return kind && new kind(message + about, code, { cause: error });
+}
+
+function taken({ queue, ids }: Subject): string {
+  const named = ids.slice(0, 10).map((id) => JSON.stringify(id));
+  if (named.length < ids.length) named.push("…");
+  const one = ids.length > 1 ? "one of " : "";
+  return `: ${one}${named.join(", ")} in ${JSON.stringify(queue)}`;
+}
+
+/** Whether the server won't ever take this command: its words are wrong, or not allowed. */
+export function isRefused(error: unknown): boolean {
+  if (refusal(error) !== undefined) return true;
+  return isReply(error) && parted(error.message)[0] === "NOPERM";
+}
+
+/** An error as text, whatever it is: `name: message`. Throws what the error's own text throws. */
+export function textOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error === "string" ? error : inspect(error);
+  const { name, message } = error;
+  return message ? `${name}: ${message}` : `${name}`;
+}
+
+/** The same, for a line of the log: it never throws. */
+export function said(error: unknown, of: (error: unknown) => string = textOf): string {
+  try {
+    return of(error);
+  } catch {
+    return "an error without text";
+  }
 }
 
 /**

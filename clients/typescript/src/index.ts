@@ -42,6 +42,8 @@ export {
 export { type Client, executed, Later, type Pipeline } from "./seam.ts";
 export { Topic } from "./topic.ts";
 export type { Backoff, Cron, Duration, Id, Rate, Sink } from "./words.ts";
+export type { OnError } from "./worker/failures.ts";
+export type { Warn } from "./worker/net.ts";
 export { Bury, Done, Retry } from "./worker/outcomes.ts";
 export { RunningJob } from "./worker/running.ts";
 export { type Served, Worker, type WorkerOptions } from "./worker/worker.ts";

@@ -9,12 +9,13 @@ import type { Added, Group, Job } from "./replies.ts";
 import {
   type Client,
   call,
-  executed,
+  checkClient,
+  checkPipeline,
   type Later,
   type Pipeline,
   put,
-  transactionOf,
 } from "./seam.ts";
+import { started } from "./starting.ts";
 import type { Id } from "./words.ts";
 
 type Build<Args extends unknown[], T> = (key: Key, ...args: Args) => Command<T>;
@@ -84,6 +85,7 @@ export class Queue extends OnClient {
 
   constructor(client: Client, name: string, { codec, tracing }: QueueOptions = {}) {
     super();
+    checkClient(client);
     this.client = client;
     this.key = new Key(name, codec, tracing);
   }
@@ -94,19 +96,13 @@ export class Queue extends OnClient {
 
   /** Commands that are put on a pipeline or a MULTI of the client, which the program executes. */
   on(pipeline: Pipeline): Pipelined {
+    checkPipeline(pipeline);
     return new Pipelined(this.key, pipeline);
   }
 
-  /** Adds all jobs of a flow, in one transaction. */
-  async start(flow: Flow | Step): Promise<Added[]> {
-    const pipeline = transactionOf(this.client, this.name);
-    const later = flowOf(flow).steps.map(([{ id, body, ...given }, before]) => {
-      const after = [...(given.after ?? []), ...before];
-      const named = after.length > 0 ? { ...given, after } : given;
-      return put(pipeline, commands.add(this.key, id, body, named));
-    });
-    const replies = await executed(pipeline);
-    return later.map((each) => each.of(replies));
+  /** Adds all jobs of a flow, or none of them. */
+  start(flow: Flow | Step): Promise<Added[]> {
+    return started(this.client, this.key, flowOf(flow));
   }
 
   /** All jobs in a state, `count` of them at a time. */

@@ -4,8 +4,8 @@
  */
 
 import type { Command } from "./commands/base.ts";
-import { refusal } from "./errors.ts";
-import type { Word } from "./words.ts";
+import { NoModule, refusal, type Subject } from "./errors.ts";
+import { sent, text, type Word } from "./words.ts";
 
 /** `createClient()` of node-redis. */
 export interface NodeRedis {
@@ -63,6 +63,37 @@ function isNodeRedisCluster(client: object): client is NodeRedisCluster {
   return "nodeClient" in client;
 }
 
+/** Throws a TypeError, with what to do, for what would take commands and never send them. */
+export function checkClient(client: unknown): void {
+  const { then, sendCommand, acquire } = Object(client) as Record<string, unknown>;
+  if (typeof then === "function") throw new TypeError("this client is a promise: await it");
+  if (isPipeline(client)) {
+    throw new TypeError(
+      "this is a pipeline, which only collects commands: make the queue with the client, " +
+        "and put commands on the pipeline by queue.on(pipeline)",
+    );
+  }
+  if (typeof sendCommand !== "function") {
+    throw new TypeError("a queue needs a client: createClient() or new Redis()");
+  }
+  if (typeof acquire === "function") {
+    throw new TypeError(
+      "createSentinel() can't send DQ's commands: take new Redis({ sentinels, name }) of ioredis",
+    );
+  }
+}
+
+/** The same for what would send commands at once. */
+export function checkPipeline(pipeline: unknown): void {
+  if (isPipeline(pipeline)) return;
+  throw new TypeError("queue.on needs client.multi() or client.pipeline(), not a client");
+}
+
+function isPipeline(given: unknown): boolean {
+  const { execAsPipeline, isPipeline: isOne } = Object(given) as Record<string, unknown>;
+  return execAsPipeline !== undefined || isOne === true;
+}
+
 // ---- one command ---------------------------------------------------------------------------------
 
 // Bulk strings as bytes, and maps as names and values in turn: RESP_TYPES of node-redis.
@@ -73,9 +104,22 @@ export async function call<T>(client: Client, command: Command<T>): Promise<T> {
   try {
     reply = await send(client, command);
   } catch (error) {
-    throw refusal(error) ?? error;
+    throw refusal(error, subjectOf(command)) ?? error;
+  }
+  if (isQueued(reply) && !command.words.includes("QUEUED")) {
+    throw new TypeError("the client is inside a MULTI: put commands on it by queue.on(pipeline)");
   }
   return command.parse(reply);
+}
+
+function subjectOf({ key, adds }: Command<unknown>): Subject | undefined {
+  if (key === undefined || adds === undefined) return undefined;
+  return { queue: key, ids: adds.map((id) => text(sent(id))) };
+}
+
+function isQueued(reply: unknown): boolean {
+  const isText = reply instanceof Uint8Array || typeof reply === "string";
+  return isText && reply.length === 6 && String(reply) === "QUEUED";
 }
 
 function send(client: Client, { words, key }: Command<unknown>): Promise<unknown> {
@@ -120,7 +164,7 @@ export class Later<T> {
   /** The reply among those that `executed` gives. An error of this command is thrown. */
   of(replies: readonly unknown[]): T {
     const reply = this.#reply(replies);
-    if (reply instanceof Error) throw refusal(reply) ?? reply;
+    if (reply instanceof Error) throw refusal(reply, subjectOf(this.#command)) ?? reply;
     return this.#command.parse(reply);
   }
 }
@@ -175,18 +219,42 @@ export async function executed(
   { transaction = true }: { readonly transaction?: boolean } = {},
 ): Promise<unknown[]> {
   const { exec, execAsPipeline } = pipeline as unknown as Record<string, () => Promise<unknown[]>>;
-  if (isIORedis(pipeline)) {
-    const replies = (await exec?.call(pipeline)) as [Error | null, unknown][];
-    return replies.map(([error, reply]) => error ?? reply);
-  }
   try {
+    if (isIORedis(pipeline)) {
+      const replies = (await exec?.call(pipeline)) as [Error | null, unknown][];
+      return replies.map(([error, reply]) => error ?? reply);
+    }
     return (await (transaction ? exec : execAsPipeline)?.call(pipeline)) ?? [];
   } catch (error) {
-    // MultiErrorReply of node-redis
-    const { replies } = error as { replies?: unknown[] };
-    if (replies === undefined) throw refusal(error) ?? error;
-    return replies;
+    // MultiErrorReply of node-redis; EXECABORT of ioredis
+    const { replies, previousErrors = [] } = error as Record<string, unknown[]>;
+    if (replies !== undefined) return replies;
+    for (const each of previousErrors) if (refusal(each) instanceof NoModule) throw refusal(each);
+    throw refusal(error) ?? error;
   }
+}
+
+/** Where its server is, for a line of the log. */
+export function addressOf(client: Client): string {
+  const {
+    startupNodes,
+    masters = startupNodes,
+    options,
+  } = client as unknown as {
+    readonly startupNodes?: readonly unknown[];
+    readonly masters?: readonly unknown[];
+    readonly options?: unknown;
+  };
+  return isCluster(client) ? (masters ?? []).map(placeOf).join(", ") : placeOf(options);
+}
+
+function placeOf(given: unknown): string {
+  if (typeof given === "string" || typeof given === "number") return String(given);
+  const { url, socket, sentinels, ...own } = Object(given) as Record<string, unknown>;
+  if (typeof url === "string") return new URL(url).host;
+  if (Array.isArray(sentinels)) return `${own.name} of ${sentinels.map(placeOf).join(", ")}`;
+  const { path, host = "localhost", port = 6379 } = Object(socket ?? own) as typeof own;
+  return path ? String(path) : `${host}:${port}`;
 }
 
 /** A transaction of a client, whose replies are bytes. */

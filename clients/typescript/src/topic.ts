@@ -10,7 +10,7 @@ import { Queue, type QueueOptions } from "./queue.ts";
 import type { Added, Job, Outcome } from "./replies.ts";
 import type { Client } from "./seam.ts";
 import { crc32, SLOTS, slotOf } from "./slots.ts";
-import { type Duration, type Id, sent } from "./words.ts";
+import { type Duration, type Id, sent, text } from "./words.ts";
 
 /**
  * The first number whose slot is in the first part of all slots, the next one in the second part,
@@ -68,8 +68,9 @@ export class Topic {
     const replaces = options.replace === true || options.ensure === true;
     for (const queue of replaces ? [] : this.#earlier(id)) {
       if ((await queue.get(id)) === null) continue;
-      if (options.nx) return { state: "taken", id: String(sent(id)) };
-      throw new Exists("id is taken in this queue", "EXISTS");
+      if (options.nx) return { state: "taken", id: text(sent(id)) };
+      const named = `${JSON.stringify(text(sent(id)))} in ${JSON.stringify(queue.name)}`;
+      throw new Exists(`id is taken in this queue: ${named}`, "EXISTS");
     }
     const added = await this.queueOf(id).add(id, body, options);
     // Only now, so that there is a job at any time.

@@ -1,5 +1,8 @@
 /** JavaScript's values as words of a command, and the words of a reply as JavaScript's values. */
 
+import { isUtf8 } from "node:buffer";
+import { inspect } from "node:util";
+
 export type Word = string | Buffer;
 
 /**
@@ -16,7 +19,10 @@ export type Duration =
       readonly milliseconds?: number;
     };
 
-/** An id, or a name. In replies it is text. */
+/**
+ * An id, or a name. In replies it is text; each byte that isn't UTF-8 is there as half a surrogate
+ * pair, U+DC80 to U+DCFF, and is sent as that byte again.
+ */
 export type Id = string | Uint8Array;
 
 /** How long a job waits after a failed attempt: `base`, doubled each time, up to `max`. */
@@ -49,11 +55,48 @@ export type Options = Readonly<Record<string, Value | readonly Id[] | undefined>
 
 // ---- to the server -------------------------------------------------------------------------------
 
-/** In whole milliseconds, rounded up: a job is never early. */
+const UNITS = {
+  days: 86_400_000,
+  hours: 3_600_000,
+  minutes: 60_000,
+  seconds: 1_000,
+  milliseconds: 1,
+} as const;
+
+/**
+ * In whole milliseconds, rounded up: a job is never early. Throws a TypeError or RangeError for
+ * what is no finite length of time.
+ */
 export function ms(duration: Duration): number {
-  if (typeof duration === "number") return Math.ceil(duration);
-  const { days = 0, hours = 0, minutes = 0, seconds = 0, milliseconds = 0 } = duration;
-  return Math.ceil((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + milliseconds);
+  const length = span(duration);
+  if (Number.isFinite(length)) return length;
+  throw new RangeError(`a length of time is a finite number of milliseconds, not ${length}`);
+}
+
+/** The same, and without an end too: Infinity. */
+export function span(duration: Duration): number {
+  const length = typeof duration === "number" ? duration : inMilliseconds(duration);
+  if (Number.isNaN(length)) throw new RangeError("a length of time is a number, not NaN");
+  return Math.ceil(length);
+}
+
+function inMilliseconds(parts: unknown): number {
+  if (typeof parts !== "object" || parts === null || parts instanceof Date) {
+    throw new TypeError(
+      `a length of time is milliseconds or parts such as { minutes: 30 }, not ${inspect(parts)}`,
+    );
+  }
+  let length = 0;
+  const given = Object.entries(parts).filter(([, count]) => count !== undefined);
+  for (const [unit, count] of given) {
+    if (!Object.hasOwn(UNITS, unit) || typeof count !== "number") {
+      const units = Object.keys(UNITS).join(", ");
+      throw new TypeError(`no part of a length of time: ${unit}: ${inspect(count)} (${units})`);
+    }
+    length += count * UNITS[unit as keyof typeof UNITS];
+  }
+  if (given.length > 0) return length;
+  throw new TypeError("a length of time without any part");
 }
 
 // Options whose numbers are milliseconds.
@@ -73,21 +116,57 @@ export function options(given: Options): Word[] {
 }
 
 function wordsOf(name: string, value: Exclude<Options[string], boolean | undefined>): Word[] {
-  if (typeof value === "number") return [String(DURATIONS.has(name) ? ms(value) : value)];
-  if (typeof value === "string" || value instanceof Uint8Array) return [sent(value)];
-  if (Array.isArray(value)) return [String(value.length), ...value.map(sent)];
-  if (value instanceof Date) return [String(value.getTime())];
-  if ("base" in value) return [String(ms(value.base)), String(ms(value.max))];
-  if ("per" in value) {
-    return [String(value.n), String(ms(value.per)), ...options({ burst: value.burst })];
+  try {
+    if (DURATIONS.has(name)) return [String(ms(value as Duration))];
+    if (typeof value === "number") return [String(value)];
+    if (typeof value === "string" || value instanceof Uint8Array) return [sent(value)];
+    if (Array.isArray(value)) return [String(value.length), ...value.map(sent)];
+    if (value instanceof Date) return [String(value.getTime())];
+    return wordsOfParts(value as object);
+  } catch (error) {
+    (error as Error).message = `${name}: ${(error as Error).message}`;
+    throw error;
   }
-  if ("expression" in value) return [value.expression, ...options({ tz: value.tz })];
-  if ("stream" in value) return [value.stream, ...options({ maxlen: value.maxlen })];
-  return [String(ms(value as Duration))];
 }
 
+function wordsOfParts(value: object): Word[] {
+  if (value !== null && typeof value === "object") {
+    const { base, max, n, per, burst, expression, tz, stream, maxlen } = value as Partial<
+      Backoff & Rate & Cron & Sink
+    >;
+    if (base !== undefined && max !== undefined) return [String(ms(base)), String(ms(max))];
+    if (n !== undefined && per !== undefined) {
+      return [String(n), String(ms(per)), ...options({ burst })];
+    }
+    if (expression !== undefined) return [sent(expression), ...options({ tz })];
+    if (stream !== undefined) return [sent(stream), ...options({ maxlen })];
+  }
+  throw new TypeError(`not ${inspect(value)}`);
+}
+
+/** In most text there is none, and this is the faster look. */
+const SURROGATE = /[\ud800-\udfff]/;
+/** Half of a surrogate pair. */
+const LONE = /\p{Surrogate}/u;
+/** A byte that isn't UTF-8, as `text` has it. */
+const RAW_BYTES = /([\udc80-\udcff]+)/u;
+
+/** Throws a TypeError for what is no text or bytes, and for text that UTF-8 can't say. */
 export function sent(text: Id): Word {
-  return typeof text === "string" ? text : bytes(text);
+  if (text instanceof Uint8Array) return bytes(text);
+  if (typeof text !== "string") {
+    throw new TypeError(`an id or a name is text or bytes, not ${inspect(text)}`);
+  }
+  return SURROGATE.test(text) && LONE.test(text) ? unescaped(text) : text;
+}
+
+function unescaped(text: string): Buffer {
+  const parts = text.split(RAW_BYTES).map((part, at) => {
+    if (at % 2 === 1) return Buffer.from([...part].map((half) => half.charCodeAt(0) & 0xff));
+    if (LONE.test(part)) throw new TypeError("half of a surrogate pair is no text");
+    return Buffer.from(part);
+  });
+  return Buffer.concat(parts);
 }
 
 export function listed(ids: Id | readonly Id[]): Word[] {
@@ -102,7 +181,23 @@ export function bytes(data: Uint8Array): Buffer {
 // ---- from the server -----------------------------------------------------------------------------
 
 export function text(word: unknown): string {
-  return String(word);
+  if (!(word instanceof Uint8Array)) return String(word);
+  const data = bytes(word);
+  const read = data.toString();
+  return read.includes("\ufffd") && !isUtf8(data) ? escaped(data) : read;
+}
+
+/** Each byte that isn't UTF-8 becomes half of a surrogate pair, as `surrogateescape` in Python. */
+function escaped(data: Buffer): string {
+  let found = "";
+  for (let at = 0; at < data.length; ) {
+    const length = [1, 2, 3, 4].find((count) => isUtf8(data.subarray(at, at + count)));
+    found += length
+      ? data.toString("utf8", at, at + length)
+      : String.fromCharCode(0xdc00 + (data[at] ?? 0));
+    at += length ?? 1;
+  }
+  return found;
 }
 
 /** A pipeline whose client decodes replies gives text. */

@@ -10,15 +10,18 @@ export const LIBRARIES: readonly Library[] = ["node-redis", "ioredis"];
 interface Settings {
   readonly protocol?: 2 | 3;
   readonly cluster?: boolean;
+  /** Of the library: of its client, and of a connection. */
+  readonly given?: object;
+  readonly socket?: object;
 }
 
 export async function connected(
   library: Library,
   url: string,
-  { protocol = 3, cluster = false }: Settings = {},
+  { protocol = 3, cluster = false, given, socket }: Settings = {},
 ): Promise<Client> {
   if (library === "ioredis") {
-    if (!cluster) return new Redis(url, { protocol });
+    if (!cluster) return new Redis(url, { protocol, ...given });
     const { hostname, port } = new URL(url);
     return new Cluster([{ host: hostname, port: Number(port) }], { redisOptions: { protocol } });
   }
@@ -28,7 +31,7 @@ export async function connected(
     await many.connect();
     return many;
   }
-  const one = createClient({ url, RESP: protocol });
+  const one = createClient({ url, RESP: protocol, ...given, socket: { ...socket } });
   one.on("error", () => {});
   await one.connect();
   return one;

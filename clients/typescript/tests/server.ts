@@ -3,11 +3,14 @@
 import { after, before, beforeEach } from "node:test";
 import type { Client } from "../src/index.ts";
 import { DQServer } from "../src/testing.ts";
-import { close, connected, LIBRARIES, type Library } from "./clients.ts";
+import { close, connected, LIBRARIES, type Library, raw } from "./clients.ts";
 
 export interface Used {
   readonly url: string;
+  readonly port: number;
   client(library: Library): Client;
+  /** The server says nothing while `work` goes on. */
+  away(work: () => Promise<void>): Promise<void>;
 }
 
 export function used(): Used {
@@ -25,6 +28,19 @@ export function used(): Used {
   return {
     get url() {
       return server?.url ?? "";
+    },
+    get port() {
+      return server?.port ?? 0;
+    },
+    async away(work) {
+      const info = await raw(clients.get("node-redis") as Client, [Buffer.from("INFO")]);
+      const pid = Number(/process_id:(\d+)/.exec(String(info))?.[1]);
+      process.kill(pid, "SIGSTOP");
+      try {
+        await work();
+      } finally {
+        process.kill(pid, "SIGCONT");
+      }
     },
     client: (library) => clients.get(library) as Client,
   };

@@ -142,7 +142,10 @@ function fieldsOut(kinds: object, reply: Raw): Raw {
 export function errorOut(error: unknown): Raw {
   const typed = refusal(error) ?? (error as Error);
   if (typed instanceof DQError) {
-    return { type: typed.name, code: typed.code, message: typed.message };
+    // As the server says it: the client's own error may name the job and its queue.
+    const { cause } = typed;
+    const message = cause instanceof Error ? parted(cause.message)[1] : typed.message;
+    return { type: typed.name, code: typed.code, message };
   }
   const [code, message] = parted(typed.message);
   return { type: typed.name, code, message };

@@ -110,8 +110,8 @@ test("errors that pass are told from mistakes", () => {
 
 test("who gives up waiting at a gate leaves nothing behind", async () => {
   const gate = new Gate();
-  await gate.waitFor(1);
-  const waiting = gate.waitFor(60_000);
+  await gate.wait(1);
+  const waiting = gate.wait(60_000);
   gate.open();
   await waiting;
   await gate.wait();

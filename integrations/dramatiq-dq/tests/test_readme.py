@@ -50,4 +50,4 @@ def test_the_tests_that_the_readme_names_are_there() -> None:
     own = (Path(__file__).parent / "test_broker.py").read_text()
     for name in re.findall(r"\| `(test_\w+)` \|\n", README):
         assert f"def {name}(" in own, name
-    assert set(dramatiq_dq.__all__) == {"DQBackend", "DQBroker"}
+    assert set(dramatiq_dq.__all__) == {"DQBackend", "DQBroker", "ResultNotStored"}

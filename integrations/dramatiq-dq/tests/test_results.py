@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 from dramatiq import Message
-from dramatiq.results import ResultMissing, ResultTimeout
+from dramatiq.results import ResultFailure, ResultMissing, ResultTimeout
 
 from dramatiq_dq import DQBackend
 from harness.server import eventually
@@ -82,3 +82,30 @@ def test_no_time_to_wait_is_a_look(results: DQBackend) -> None:
         results.get_result(stored, block=True, timeout=0)
     results.store_result(stored, None, FOR_LONG)
     assert results.get_result(stored, block=True, timeout=0) is None
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("nothing to say")
+
+
+@pytest.mark.parametrize("result", ["x" * (1 << 20), object(), "\ud800" * (1 << 19)], ids=type)
+def test_a_result_that_cannot_be_stored_is_a_failure_in_its_place(
+    results: DQBackend, result: object
+) -> None:
+    """Who waits is told at once, and nothing is left when its time is over."""
+    awaited = message()
+    results.store_result(awaited, result, 500)
+    with pytest.raises(ResultFailure, match="ResultNotStored"):
+        results.get_result(awaited, block=True, timeout=20_000)
+    eventually(lambda: results.queue.len() == 0, within_s=20)
+
+
+@pytest.mark.parametrize("error", [Mute(), ValueError("x" * (1 << 21))], ids=type)
+def test_an_exception_that_cannot_be_stored_is_a_shorter_one(
+    results: DQBackend, error: Exception
+) -> None:
+    awaited = message()
+    results.store_exception(awaited, error, FOR_LONG)
+    with pytest.raises(ResultFailure):
+        results.get_result(awaited)

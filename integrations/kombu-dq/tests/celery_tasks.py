@@ -126,3 +126,24 @@ def listed(numbers: list[Any]) -> list[Any]:
 @app.task
 def tsum(numbers: list[int]) -> int:
     return sum(numbers)
+
+
+@app.task
+def give(size: int) -> str:
+    return "x" * size
+
+
+@app.task(ignore_result=True)
+def give_unseen(size: int) -> str:
+    return "x" * size
+
+
+@app.task
+def fail_long(size: int) -> None:
+    raise ValueError("x" * size)
+
+
+@app.task
+def length(texts: list[str]) -> int:
+    records.rpush("runs", len(texts))
+    return sum(map(len, texts))

@@ -101,6 +101,17 @@ def test_a_lease_that_is_lost_is_let_go(
     assert mine.tags == set()
 
 
+def test_many_leases_that_are_lost_are_one_line(
+    leases: Make, r: redis.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    mine = leases()
+    held(r, mine, *(f"{n}" for n in range(50)))
+    r.flushall()
+    eventually(lambda: mine.tags == set())
+    eventually(lambda: "is lost, with 49 others" in caplog.text)
+    assert caplog.text.count("lost") == 1
+
+
 def test_without_a_heartbeat_a_job_goes_to_another_worker(leases: Make, r: redis.Redis) -> None:
     r.execute_command("DQ.ADD", "q", "a", "x")
     _, lease = pop(r)

@@ -435,11 +435,25 @@ def test_the_transport_works_over_tls_and_verifies_the_certificate(
         pytest.raises(OperationalError),
     ):
         publish(connection, "x", retry=True, retry_policy={"max_retries": 1})
+    with (
+        kombu.Connection(f"dqs://127.0.0.1:{port}/0", ssl=True) as connection,
+        pytest.raises(OperationalError, match="certificate verify failed"),
+    ):
+        publish(connection, "x", retry=True, retry_policy={"max_retries": 1})
     with kombu.Connection(
         f"dqs://127.0.0.1:{port}/0", ssl={"ssl_ca_certs": certificate}
     ) as connection:
         publish(connection, "x")
         assert kombu.Queue("q")(connection.default_channel).get(no_ack=True).payload == "x"
+
+
+@pytest.mark.parametrize("ttr", [0, -1, float("nan"), float("inf"), 1e12])
+def test_a_ttr_is_a_time(broker: Server, ttr: float) -> None:
+    with (
+        kombu.Connection(url(broker), transport_options={"ttr": ttr}) as connection,
+        pytest.raises(ValueError, match="ttr is in seconds"),
+    ):
+        _ = connection.default_channel
 
 
 def test_the_transport_works_over_a_unix_socket(tmp_path_factory: pytest.TempPathFactory) -> None:

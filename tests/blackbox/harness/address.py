@@ -51,7 +51,11 @@ class Address:
         if self._leads_to is None:
             writer.close()
             return
-        there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self._leads_to)
+        try:
+            there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self._leads_to)
+        except ConnectionRefusedError:  # that server is down
+            writer.close()
+            return
         self._writers.add(there_writer)
         for source, sink in ((reader, there_writer), (there_reader, writer)):
             carrier = asyncio.create_task(carry(source, sink))

@@ -160,20 +160,23 @@ fn late_of(lateness: &Lateness) -> Option<Late> {
 }
 
 /// How late this share of the jobs was at most, in microseconds, as Prometheus estimates it: jobs
-/// are taken to be spread evenly over their step.
-pub fn quantile_us(late: &Late, share: f64) -> Option<u64> {
+/// are taken to be spread evenly over their step. The step of the latest job ends at `most_ms`, the
+/// latest that there was, so that no estimate is above it.
+pub fn quantile_us(late: &Late, share: f64, most_ms: Option<u64>) -> Option<u64> {
+    let most_ms = most_ms.unwrap_or(u64::MAX);
     let many: u64 = late.iter().sum();
     let rank = share * many as f64;
     let (mut below, mut lower_ms) = (0.0, 0);
     for (jobs, upper_ms) in late.iter().zip(LATE_MS) {
         if *jobs > 0 && below + *jobs as f64 >= rank {
             let part = (rank - below) / *jobs as f64;
-            let us = (lower_ms as f64 + part * (upper_ms - lower_ms) as f64) * 1_000.0;
-            return Some(us as u64);
+            let step_ms = upper_ms.min(most_ms).saturating_sub(lower_ms);
+            let us = (lower_ms as f64 + part * step_ms as f64) * 1_000.0;
+            return Some((us as u64).min(most_ms.saturating_mul(1_000)));
         }
         (below, lower_ms) = (below + *jobs as f64, upper_ms);
     }
-    (many > 0).then_some(lower_ms * 1_000)
+    (many > 0).then_some(lower_ms.min(most_ms) * 1_000)
 }
 
 /// What became of jobs between two readings.
@@ -182,12 +185,19 @@ pub struct Step {
     /// Of the figures that are sums, in their order.
     pub sums: [u64; 5],
     pub late: Late,
+    /// How late the latest job was that the server knows of, in milliseconds; `None` where it
+    /// doesn't say.
+    pub most_late_ms: Option<u64>,
 }
 
 impl Step {
     /// From when the queue was made.
     pub fn from_start(is: &Info) -> Step {
-        Step { sums: sums_of(&is.totals), late: late_of(&is.lateness).unwrap_or_default() }
+        Step {
+            sums: sums_of(&is.totals),
+            late: late_of(&is.lateness).unwrap_or_default(),
+            most_late_ms: is.lateness.max_ms,
+        }
     }
 
     /// `None` when it can't be told. Totals that have fallen to less than half are of a queue that was
@@ -200,7 +210,11 @@ impl Step {
         if before.iter().zip(&now).any(|(before, now)| now < before) {
             return None;
         }
-        Some(Step { sums: less(&now, &before), late: late_between(was, is) })
+        Some(Step {
+            sums: less(&now, &before),
+            late: late_between(was, is),
+            most_late_ms: is.lateness.max_ms,
+        })
     }
 
     pub fn is_quiet(&self) -> bool {
@@ -269,12 +283,33 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_that_prometheus_estimates() {
-        let of = |steps: [u64; 9], share| quantile_us(&steps, share);
+        let of = |steps: [u64; 9], share| quantile_us(&steps, share, None);
         assert_eq!(of([0; 9], 0.5), None);
         assert_eq!(of([10, 0, 0, 0, 0, 0, 0, 0, 0], 0.5), Some(500));
         assert_eq!(of([50, 50, 0, 0, 0, 0, 0, 0, 0], 0.5), Some(1_000));
         assert_eq!(of([50, 0, 50, 0, 0, 0, 0, 0, 0], 0.99), Some(98_200));
         assert_eq!(of([0, 0, 0, 0, 0, 0, 0, 0, 3], 0.5), Some(3_600_000_000));
+    }
+
+    #[test]
+    fn no_quantile_is_above_the_latest_that_there_was() {
+        let of = |steps: [u64; 9], share, most_ms| quantile_us(&steps, share, Some(most_ms));
+        // A step of 10 s to a minute, in which the latest job was 12 s late.
+        assert_eq!(of([0, 0, 0, 0, 0, 100, 0, 0, 0], 0.5, 12_000), Some(11_000_000));
+        assert_eq!(of([0, 0, 0, 0, 0, 100, 0, 0, 0], 1.0, 12_031), Some(12_031_000));
+        assert_eq!(of([0, 0, 0, 0, 0, 0, 0, 10, 0], 0.99, 1_080_000), Some(1_075_200_000));
+        assert_eq!(of([0, 0, 0, 0, 0, 0, 0, 0, 3], 0.5, 7_200_000), Some(3_600_000_000));
+        // A server that was started again knows of none so late.
+        assert_eq!(of([0, 0, 0, 0, 0, 0, 0, 0, 3], 0.5, 17), Some(17_000));
+        for share in [0.01, 0.5, 0.99, 1.0] {
+            for most_ms in [0, 1, 9, 10, 11, 999, 1_000, 59_999, 3_600_000, 1 << 47] {
+                for step in 0..9 {
+                    let mut steps = [1; 9];
+                    steps[step] = 50;
+                    assert!(of(steps, share, most_ms) <= Some(most_ms * 1_000));
+                }
+            }
+        }
     }
 
     #[test]

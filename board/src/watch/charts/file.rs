@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::figures::{Count, Late, Slot, FIGURES};
+use super::figures::{Count, Slot, FIGURES};
 use super::rings::{Ring, Span};
 use super::{Chart, Charts, Slots};
 use crate::server::Name;
@@ -163,7 +163,7 @@ impl Cursor<'_> {
             let slot = self.slot()?;
             slots.extend(std::iter::repeat_n(slot, run));
         }
-        Some(Slots { ring: Ring::restored(span, newest, &slots)?, late: Late::default() })
+        Some(Slots::of(Ring::restored(span, newest, &slots)?))
     }
 
     fn slot(&mut self) -> Option<Slot> {
@@ -203,6 +203,7 @@ impl Cursor<'_> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::figures::Late;
     use super::super::figures::Step;
     use super::*;
     use crate::server::queue::{Counts, Info};
@@ -217,7 +218,8 @@ mod tests {
         let mut now = START;
         for (name, later, sums, late, ready) in readings {
             now += later;
-            let step = Step { sums: sums.map(u64::from), late: late.map(u64::from) };
+            let (sums, late) = (sums.map(u64::from), late.map(u64::from));
+            let step = Step { sums, late, most_late_ms: Some(*later) };
             let counts = Counts { ready: u64::from(*ready), ..Counts::default() };
             let info = Info { counts, oldest_ready_ms: Some(*later), ..Info::default() };
             charts.note(&Name::from(name.as_slice()), now, Some(&step), &info);
@@ -230,7 +232,9 @@ mod tests {
     fn kept(charts: &Charts) -> Charts {
         let mut kept = Charts { max: 0, seek_at_ms: 0, ..charts.clone() };
         for chart in kept.queues.values_mut().chain([&mut kept.all]) {
-            chart.spans.iter_mut().for_each(|slots| slots.late = Late::default());
+            chart.spans.iter_mut().for_each(|slots| {
+                (slots.late, slots.most_late_ms) = (Late::default(), Some(0));
+            });
         }
         kept
     }

@@ -45,12 +45,19 @@ struct Slots {
     ring: Ring<Slot>,
     /// Of the newest slot.
     late: Late,
+    /// How late the latest of these was at most; `None` where a server doesn't say.
+    most_late_ms: Option<u64>,
 }
 
 impl Slots {
+    fn of(ring: Ring<Slot>) -> Slots {
+        Slots { ring, late: Late::default(), most_late_ms: Some(0) }
+    }
+
     fn advance(&mut self, now_ms: u64) {
         if self.ring.advance(now_ms) {
             self.late = Late::default();
+            self.most_late_ms = Some(0);
         }
     }
 
@@ -59,8 +66,12 @@ impl Slots {
         // The figures that are sums are the first ones.
         slot.0.iter_mut().zip(step.sums).for_each(|(count, sum)| count.add(sum));
         self.late.iter_mut().zip(step.late).for_each(|(late, more)| *late += more);
+        if step.late != Late::default() {
+            self.most_late_ms =
+                self.most_late_ms.zip(step.most_late_ms).map(|(was, is)| was.max(is));
+        }
         for (figure, share) in [(Figure::LateP50, 0.5), (Figure::LateP99, 0.99)] {
-            let late = quantile_us(&self.late, share);
+            let late = quantile_us(&self.late, share, self.most_late_ms);
             if let (Some(count), Some(us)) = (slot.of(figure), late) {
                 *count = Some(u32::try_from(us).unwrap_or(u32::MAX)).into();
             }
@@ -79,7 +90,7 @@ impl Slots {
 
 impl Chart {
     pub fn new(now_ms: u64) -> Chart {
-        let slots = |span| Slots { ring: Ring::new(span, now_ms), late: Late::default() };
+        let slots = |span| Slots::of(Ring::new(span, now_ms));
         Chart { spans: Span::ALL.map(slots), active_ms: now_ms }
     }
 
@@ -267,7 +278,7 @@ mod tests {
         let late = |steps: [u64; 3]| {
             let [a, b, c] = steps;
             let late = [a, b, c, 0, 0, 0, 0, 0, 0];
-            Step { sums: [0, a + b + c, 0, 0, 0], late }
+            Step { sums: [0, a + b + c, 0, 0, 0], late, most_late_ms: None }
         };
         charts.note(&queue, START, Some(&late([10, 0, 0])), &Info::default());
         charts.note(&queue, START + 1_000, Some(&late([0, 10, 0])), &Info::default());

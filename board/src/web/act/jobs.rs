@@ -4,11 +4,13 @@ use std::time::{Duration, Instant};
 
 use redis::Cmd;
 
+use super::unknown::rest;
 use super::{Act, Done, No};
 use crate::bytes::{title, Shown};
 use crate::server::queue::State as JobState;
 use crate::server::replies::{bytes, number};
 use crate::server::Result;
+use crate::watch::now_ms;
 use crate::web::words;
 
 /// What one DQ.KICK or DQ.PURGE does at most.
@@ -51,15 +53,8 @@ impl Act<'_> {
                 )
                 .await;
         }
-        let many = self.fields.number("count").filter(|many| *many > 0);
-        let many = many.ok_or(No::Form("Say how many jobs to kick."))?;
-        let kicked = self.in_parts(many, |part| {
-            let mut command = self.command("DQ.KICK");
-            command.arg("COUNT").arg(part);
-            command
-        });
-        let kicked = kicked.await?;
-        Ok(Done::to_queue(format!("Kicked {}: ready now.", words::jobs(kicked))))
+        // Of many, a preview says which: then the form is about a selection.
+        Err(No::Form("Say which jobs to kick."))
     }
 
     pub(super) async fn del(&self) -> std::result::Result<Done, No> {
@@ -87,16 +82,25 @@ impl Act<'_> {
             .ok_or(No::Form("A state is needed."))?;
         let many = self.fields.number("count").ok_or(No::Form("A count is needed."))?;
         let older = self.fields.number("older").filter(|ms| *ms > 0);
+        // What has come since the preview isn't old enough.
+        let seen = self.fields.number("seen");
+        let has_age = state.has_age();
         let purged = self.in_parts(many, |part| {
+            let passed = seen.map_or(0, |seen| now_ms().saturating_sub(seen));
+            let age = older.unwrap_or(0).saturating_add(passed);
             let mut command = self.command("DQ.PURGE");
             command.arg("STATE").arg(state.name()).arg("COUNT").arg(part);
-            if let Some(ms) = older {
-                command.arg("OLDER").arg(ms);
+            if has_age && age > 0 {
+                command.arg("OLDER").arg(age);
             }
             command
         });
-        let purged = purged.await?;
-        Ok(Done::to_queue(format!("Purged {} in state {}.", words::jobs(purged), state.name())))
+        let (purged, ended) = purged.await;
+        let words = format!("Purged {} in state {}.", words::jobs(purged), state.name());
+        match ended {
+            Ok(()) => Ok(Done::to_queue(words)),
+            Err(trouble) => Err(rest(purged, words, trouble)),
+        }
     }
 
     /// A command that does something to one job, and replies with 1 or 0.
@@ -116,16 +120,18 @@ impl Act<'_> {
         }
     }
 
-    /// As often as it takes for so many, or as there is time.
-    async fn in_parts(&self, many: u64, command: impl Fn(u64) -> Cmd) -> Result<u64> {
+    /// As often as it takes for so many, or as there is time. How many it was done to, and what ended it
+    /// before that.
+    async fn in_parts(&self, many: u64, command: impl Fn(u64) -> Cmd) -> (u64, Result<()>) {
         let (mut done, began) = (0, Instant::now());
         while done < many && began.elapsed() < WITHIN {
             let part = (many - done).min(AT_ONCE);
-            match number(self.ask(command(part)).await?)? {
-                0 => break,
-                more => done += more,
+            match self.ask(command(part)).await.and_then(number) {
+                Ok(0) => break,
+                Ok(more) => done += more,
+                Err(trouble) => return (done, Err(trouble)),
             }
         }
-        Ok(done)
+        (done, Ok(()))
     }
 }

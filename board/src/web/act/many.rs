@@ -1,7 +1,8 @@
-//! What is done to many dead jobs at once: to those that were ticked, or to all that fit a filter.
+//! What is done to many jobs of a state at once: to those that were ticked, or to all that fit a filter.
 
 use std::time::{Duration, Instant};
 
+use super::unknown::rest;
 use super::{Act, Done, No};
 use crate::args::Verb;
 use crate::bytes::link;
@@ -10,9 +11,11 @@ use crate::server::jobs::{reach, Place};
 use crate::server::queue::State as JobState;
 use crate::server::replies::number;
 use crate::server::walk::{Mark, Order, Walk};
-use crate::server::Result;
+use crate::server::{Result, Trouble};
 use crate::web::choice::Choice;
-use crate::web::selection::{offer, place, queue_of, still_dead, ticked, Offer, TICKED_MAX};
+use crate::web::selection::{
+    offer, place, queue_of, still_there, ticked, Extent, Offer, TICKED_MAX,
+};
 use crate::web::words;
 
 /// A browser waits so long; then a page says how many are left.
@@ -25,54 +28,73 @@ impl Act<'_> {
     }
 
     pub(super) async fn to_many(&self, verb: Verb) -> std::result::Result<Done, No> {
-        let offer = offer(Some(verb)).ok_or(No::Form("That can't be done to a selection."))?;
+        let choice = Choice::acted_on(self.fields);
+        let offer = offer(choice.state, Some(verb));
+        let offer = offer.ok_or(No::Form("That can't be done to a selection."))?;
         let (info, node) = queue_of(self.app, self.queue).await?;
         let place = place(self.app, self.queue, &info, node);
         match self.fields.text("selected") {
-            "all" => self.to_all(&place, offer).await,
-            _ => self.to_ticked(&place, offer).await,
+            "all" => self.to_all(&place, offer, &choice).await,
+            _ => self.to_ticked(&place, offer, choice.state).await,
         }
     }
 
-    async fn to_ticked(&self, place: &Place<'_>, offer: &Offer) -> std::result::Result<Done, No> {
+    async fn to_ticked(
+        &self,
+        place: &Place<'_>,
+        offer: &Offer,
+        state: JobState,
+    ) -> std::result::Result<Done, No> {
         let ticked = ticked(self.fields).filter(|ticked| ticked.len() <= TICKED_MAX);
         let ticked = ticked.ok_or(No::Form("Those are no jobs."))?;
-        let jobs = still_dead(place, &ticked).await?;
+        let jobs = still_there(place, state, &ticked).await?;
         let done = to_jobs(place, offer, &jobs).await?;
         let left = (ticked.len() as u64).saturating_sub(done);
-        let mut words = offer.told(done, "");
+        let mut words = offer.told(done, state, "");
         if left > 0 {
+            let state = state.name();
             words.push_str(&format!(
-                " {} left alone: not dead any more, or dead again since.",
+                " {} left alone: not {state} any more, or {state} again since.",
                 words::jobs(left)
             ));
         }
         Ok(Done::to_queue(words))
     }
 
-    async fn to_all(&self, place: &Place<'_>, offer: &Offer) -> std::result::Result<Done, No> {
+    async fn to_all(
+        &self,
+        place: &Place<'_>,
+        offer: &Offer,
+        choice: &Choice,
+    ) -> std::result::Result<Done, No> {
         let until = self.fields.number("until").ok_or(No::Form("Up to when?"))?;
-        let choice = Choice::of_dead(self.fields);
-        let (done, is_whole) = to_all(place, offer, &choice, until).await?;
-        let mut words = offer.told(done, &choice.filter_words());
-        if is_whole {
-            let to = Choice::all(JobState::Dead).link(self.queue);
+        let most = self.fields.number("most").unwrap_or(u64::MAX);
+        let did = to_all(place, offer, choice, Extent { until, most }).await;
+        let mut words = offer.told(did.done, choice.state, &choice.filter_words());
+        if let Some(trouble) = did.trouble {
+            return Err(rest(did.done, words, trouble));
+        }
+        if did.is_whole {
+            let to = Choice::all(choice.state).link(self.queue);
             return Ok(Done { to: Some(to), ..Done::to_queue(words) });
         }
         words.push_str(" There was no time for all: the others are counted here.");
+        let left = most.saturating_sub(did.done).to_string();
         let mut fields: Vec<(&str, &[u8])> =
             vec![("queue", self.queue), ("do", offer.verb.name().as_bytes())];
         fields.extend(choice.fields());
+        if most < u64::MAX {
+            fields.push(("most", left.as_bytes()));
+        }
         Ok(Done { to: Some(link("selected", &fields)), ..Done::to_queue(words) })
     }
 }
 
 impl Offer {
     /// “Kicked 3 dead jobs whose reason is “gone”: ready now.”
-    fn told(&self, many: u64, which: &str) -> String {
-        let jobs = if many == 1 { "job" } else { "jobs" };
-        let now = if self.verb == Verb::Kick { ": ready now" } else { "" };
-        format!("{} {} dead {jobs}{which}{now}.", self.done, words::number(many))
+    fn told(&self, many: u64, state: JobState, which: &str) -> String {
+        let (jobs, state) = (if many == 1 { "job" } else { "jobs" }, state.name());
+        format!("{} {} {state} {jobs}{which}{}.", self.done, words::number(many), self.then)
     }
 }
 
@@ -88,28 +110,45 @@ async fn to_jobs(place: &Place<'_>, offer: &Offer, jobs: &[Job]) -> Result<u64> 
     number(place.ask(command).await?)
 }
 
-/// To all that fit and died up to a time, the oldest first; and whether there was time for all.
-async fn to_all(
-    place: &Place<'_>,
-    offer: &Offer,
-    choice: &Choice,
-    until: u64,
-) -> Result<(u64, bool)> {
-    let first = Mark::first(JobState::Dead);
-    let mut walk = Walk::new(place, JobState::Dead, Order::Oldest, first, reach(place.info));
-    let (mut done, began) = (0, Instant::now());
-    while walk.mark.is_some() {
+/// What was done to all that fit, as far as it went.
+struct Did {
+    done: u64,
+    /// Whether there was time for all.
+    is_whole: bool,
+    trouble: Option<Trouble>,
+}
+
+/// To all that fit, were there before a time and are among the first so many.
+async fn to_all(place: &Place<'_>, offer: &Offer, choice: &Choice, extent: Extent) -> Did {
+    let first = Mark::first(choice.state);
+    let mut walk = Walk::new(place, choice.state, Order::Oldest, first, reach(place.info));
+    let mut did = Did { done: 0, is_whole: true, trouble: None };
+    // A job may be passed over that has left meanwhile: it counts among the first so many.
+    let (mut taken, began) = (0, Instant::now());
+    while walk.mark.is_some() && taken < extent.most {
         if began.elapsed() > WITHIN {
-            return Ok((done, false));
+            did.is_whole = false;
+            break;
         }
-        let mut batch = walk.batch().await?;
-        let many = batch.len();
-        batch.retain(|job| job.since <= Some(until));
-        if batch.len() < many {
-            walk.mark = None;
+        let acted = match walk.batch().await {
+            Ok(mut batch) => {
+                if extent.cut(choice.state, &mut batch) {
+                    walk.mark = None;
+                }
+                batch.retain(|job| choice.filter.fits(job));
+                batch.truncate(usize::try_from(extent.most - taken).unwrap_or(usize::MAX));
+                taken += batch.len() as u64;
+                to_jobs(place, offer, &batch).await
+            }
+            Err(trouble) => Err(trouble),
+        };
+        match acted {
+            Ok(done) => did.done += done,
+            Err(trouble) => {
+                did.trouble = Some(trouble);
+                break;
+            }
         }
-        batch.retain(|job| choice.filter.fits(job));
-        done += to_jobs(place, offer, &batch).await?;
     }
-    Ok((done, true))
+    did
 }

@@ -1,6 +1,6 @@
 //! What a reader does to queues: with --writable, each verb a right of its own. An action comes by
 //! POST, from a form of ours, is told in one line of the log, and its outcome on the page that
-//! follows.
+//! follows. It is carried out and logged also when its reader goes away meanwhile.
 //!
 //! | file | what it does |
 //! | --- | --- |
@@ -9,12 +9,16 @@
 //! | `many.rs` | kicks and deletes dead jobs that were chosen |
 //! | `pause.rs` | pauses and resumes |
 //! | `schedule.rs` | adds and changes schedules |
+//! | `unknown.rs` | looks what became of an action to which the server gave no answer |
 
 mod alter;
 mod jobs;
 mod many;
 mod pause;
 mod schedule;
+mod unknown;
+
+use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode};
@@ -22,27 +26,62 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::Extension;
 use redis::{Cmd, Value};
 
-use super::actions::Deed;
+use super::actions::{Deed, Ending};
 use super::origin::posted;
-use super::{schedules, spans, App, Shared};
+use super::{schedules, spans, words, App, Shared};
 use crate::args::Verb;
 use crate::bytes::{link, Fields};
 use crate::server::jobs::ask_one;
+use crate::server::queue::Info;
 use crate::server::{Result, Trouble};
+
+pub use unknown::AT_ONCE as UNKNOWN_MAX;
 
 /// Of a queue, a job, a group: longer ones are in no link, and in no log. A form spells each byte as
 /// four characters at most.
 const NAME_MAX: usize = 4 * 4_096;
 
-/// A form that can't be what was meant.
+/// Why nothing, or not all, was done.
 enum No {
+    /// A form that can't be what was meant.
     Form(&'static str),
     Server(Trouble),
+    /// Some of it was done, in a sentence; then this happened.
+    Rest(String, Trouble),
 }
 
 impl From<Trouble> for No {
     fn from(trouble: Trouble) -> No {
         No::Server(trouble)
+    }
+}
+
+impl No {
+    fn ending(&self) -> Ending {
+        match self {
+            No::Server(Trouble::Unanswered { .. }) | No::Rest(_, Trouble::Unanswered { .. }) => {
+                Ending::Unknown
+            }
+            No::Form(_) | No::Server(_) | No::Rest(..) => Ending::NotDone,
+        }
+    }
+
+    fn words(&self) -> String {
+        let unknown = |trouble: &Trouble| {
+            format!(
+                "It isn't known whether this was done: {trouble}. dq-board looks when the server \
+                 answers again, and says here and under Actions what it finds."
+            )
+        };
+        match (self, self.ending()) {
+            (No::Form(why), _) => (*why).to_string(),
+            (No::Server(trouble), Ending::Unknown) => unknown(trouble),
+            (No::Server(trouble), _) => trouble.to_string(),
+            (No::Rest(done, trouble), Ending::Unknown) => {
+                format!("{done} Of the rest: {}", words::uncapped(&unknown(trouble)))
+            }
+            (No::Rest(done, trouble), _) => format!("{done} Then it ended: {trouble}."),
+        }
     }
 }
 
@@ -77,31 +116,43 @@ pub async fn serve(Extension(app): Shared, headers: HeaderMap, body: Bytes) -> R
     if ["queue", "id", "group"].into_iter().any(is_long) {
         return (StatusCode::BAD_REQUEST, "a name is too long\n").into_response();
     }
+    // A task of its own: a reader that goes away ends the request, not what is under way.
+    match tokio::spawn(act(app, verb, queue, fields)).await {
+        Ok(to) => Redirect::to(&to).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+/// Carries an action out, logs it, and says which page follows.
+async fn act(app: Arc<App>, verb: Verb, queue: Vec<u8>, fields: Fields) -> String {
     let act = Act { app: &app, queue: &queue, fields: &fields };
-    let done = act.carry_out(verb).await;
+    let (before, done) = match act.reach().await {
+        Ok(before) => (before, act.carry_out(verb).await),
+        Err(trouble) => (None, Err(No::Server(trouble))),
+    };
     app.watch.deaths.forget(&queue);
     let to = done.as_ref().ok().and_then(|done| done.to.clone());
     let id = match &done {
         Ok(done) => done.id.clone(),
-        Err(_) => fields.bytes("id").filter(|_| {
-            verb != Verb::Add && (verb != Verb::Schedule || fields.text("change") == "1")
-        }),
+        Err(_) => act.id_meant(verb),
     };
-    let (is_good, words) = match done {
-        Ok(done) => (true, done.words),
-        Err(No::Form(why)) => (false, why.to_string()),
-        Err(No::Server(trouble)) => (false, trouble.to_string()),
+    let (ending, words) = match done {
+        Ok(done) => (Ending::Done, done.words),
+        Err(no) => (no.ending(), no.words()),
     };
     let group = pause::group_named(&fields).ok().flatten();
     let (id_of, group) = (id.as_deref(), group.as_deref());
-    let deed = Deed { verb, queue: &queue, id: id_of, group, is_good, words: &words };
+    let deed = Deed { verb, queue: &queue, id: id_of, group, ending, words: &words };
     app.board.actions.note(&app, &deed);
-    let outcome = app.forms.keep(is_good, words).to_string();
-    if let Some(to) = to {
-        return Redirect::to(&format!("{to}&outcome={outcome}")).into_response();
+    let number = app.forms.keep(ending, words);
+    let outcome = number.to_string();
+    let to = to.map(|to| format!("{to}&outcome={outcome}"));
+    let to = to
+        .unwrap_or_else(|| after(&fields, &queue, id.as_deref(), ("outcome", outcome.as_bytes())));
+    if ending == Ending::Unknown {
+        tokio::spawn(unknown::find_out(app, verb, queue, fields, before, number));
     }
-    let outcome = ("outcome", outcome.as_bytes());
-    Redirect::to(&after(&fields, &queue, id.as_deref(), outcome)).into_response()
+    to
 }
 
 /// The page that follows: the one that the form was on, or the job's.
@@ -132,6 +183,31 @@ struct Act<'a> {
 }
 
 impl Act<'_> {
+    /// The queue as it was before. An old connection that is dead shows here, where nothing has been
+    /// sent yet that could have been done: then it is made anew.
+    async fn reach(&self) -> Result<Option<Info>> {
+        let mut read = self.app.watch.read_one(self.queue).await;
+        if matches!(read, Err(Trouble::Unanswered { .. })) {
+            read = self.app.watch.read_one(self.queue).await;
+        }
+        match read {
+            Ok(found) => Ok(found.map(|(info, _)| info)),
+            // The server refuses to tell of it, and says itself what of the action it refuses.
+            Err(Trouble::Refused(_) | Trouble::NoSuch(_) | Trouble::Strange(_)) => Ok(None),
+            Err(trouble @ Trouble::NoModule { .. }) => Err(trouble),
+            Err(Trouble::Unreachable { address, why } | Trouble::Unanswered { address, why }) => {
+                Err(Trouble::Unreachable { address, why })
+            }
+        }
+    }
+
+    /// The job that a form is about; one that is to be added isn't there yet.
+    fn id_meant(&self, verb: Verb) -> Option<Vec<u8>> {
+        let is_new =
+            verb == Verb::Add || (verb == Verb::Schedule && self.fields.text("change") != "1");
+        self.fields.bytes("id").filter(|_| !is_new)
+    }
+
     async fn carry_out(&self, verb: Verb) -> std::result::Result<Done, No> {
         match verb {
             verb if self.is_of_many() => self.to_many(verb).await,

@@ -17,9 +17,9 @@ class Json:
     """JSON in UTF-8, without spaces, as JavaScript and serde_json write it. The default."""
 
     def encode(self, value: Any) -> bytes:
-        return json.dumps(
-            value, ensure_ascii=False, separators=(",", ":"), allow_nan=False
-        ).encode()
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        # Half a surrogate pair, which UTF-8 can't say, becomes \\udXXX, as in JavaScript.
+        return text.encode("utf-8", "backslashreplace")
 
     def decode(self, data: bytes) -> Any:
         return json.loads(data)

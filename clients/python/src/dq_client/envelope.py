@@ -19,7 +19,7 @@ def wrapped(body: bytes, headers: Mapping[str, str]) -> bytes:
     if not headers and not body.startswith(_MARK):
         return body
     line = json.dumps(dict(headers), ensure_ascii=False, separators=(",", ":"))
-    return b"%b%b\n%b" % (_MARK, line.encode(), body)
+    return b"%b%b\n%b" % (_MARK, line.encode("utf-8", "backslashreplace"), body)
 
 
 def unwrapped(payload: bytes) -> tuple[bytes, dict[str, str]]:
@@ -29,7 +29,7 @@ def unwrapped(payload: bytes) -> tuple[bytes, dict[str, str]]:
     line, newline, body = payload[len(_MARK) :].partition(b"\n")
     try:
         headers = json.loads(line) if newline else None
-    except ValueError:
+    except (ValueError, RecursionError):  # no JSON, or brackets without end
         headers = None
     if not isinstance(headers, dict):
         return payload, {}

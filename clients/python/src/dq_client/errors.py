@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
+
+from dq_client.words import text
 
 
 class DQError(Exception):
     """The server refused a command, and nothing has changed."""
+
+    #: The queue's key, and the id of the job that was to be added, where they are known.
+    queue: str | None = None
+    id: str | None = None
 
     def __init__(self, message: str, code: str = "ERR"):
         super().__init__(message)
@@ -14,6 +22,11 @@ class DQError(Exception):
         self.code = code
         #: The rest of it.
         self.message = message
+
+    def __str__(self) -> str:
+        about = [] if self.queue is None else [f"queue {self.queue!r}"]
+        about += [] if self.id is None else [f"id {self.id!r}"]
+        return f"{self.message} ({', '.join(about)})" if about else self.message
 
 
 class Exists(DQError):
@@ -60,11 +73,21 @@ BY_CODE: dict[str, type[DQError]] = {
 _ANNOTATION = re.compile(r"^Command # .* caused error: ", re.DOTALL)
 
 
-def refusal(error: BaseException) -> DQError | None:
-    """The typed error for one of redis-py or valkey-py; None when it isn't about the command.
+def refusal(error: BaseException, words: Sequence[Any] = ()) -> DQError | None:
+    """The typed error for one of redis-py or valkey-py, with what the words of its command say of
+    queue and id; None when it isn't about the command.
 
     Both libraries cut off ERR, and leave other words that they don't know where they are.
     """
+    typed = _typed(error)
+    if typed is not None and len(words) > 1 and words[0] not in _WITHOUT_A_KEY:
+        typed.queue = text(words[1])
+        if words[0] == "DQ.ADD" and words[2] != b"*":
+            typed.id = text(words[2])
+    return typed
+
+
+def _typed(error: BaseException) -> DQError | None:
     if not _is_response_error(error):
         return None
     told = _ANNOTATION.sub("", str(error)).removeprefix("ERR ")
@@ -74,9 +97,13 @@ def refusal(error: BaseException) -> DQError | None:
     if type(error).__name__ != "ResponseError" or code in _SERVERS_OWN:
         return None
     if told.startswith("unknown command"):
-        return NoModule(told)
+        return NoModule(f"the server has no module DQ, or one without this command: {told}")
+    if told.startswith("max number of clients"):
+        return None
     return Invalid(told)
 
+
+_WITHOUT_A_KEY = ("DQ.MPOP", "DQ.NEXT")
 
 # Errors of the server's own, which either library may give as a plain ResponseError.
 _SERVERS_OWN = {

@@ -7,25 +7,33 @@
     )
     queue.start(flow)
 
-The server knows no flows: these are jobs with AFTER, added in one transaction, so that no step is
-over before the next one is there.
+The server knows no flows: these are jobs with AFTER. `start` adds all of them or none: in one
+transaction, the first ones on HOLD. It looks at the replies, and ends their HOLD. When one is
+refused (its id is taken, its body too long, the queue full, too many jobs before it), it deletes
+those that were added, and none has run. A step with `replace` has replaced by then. When the
+connection breaks in between, the flow is held, and nothing of it runs: delete its jobs, or resume
+the first ones.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dq_client import commands
 from dq_client.commands import Add, Command, Id, Key
 from dq_client.replies import Added, Over, Taken
+from dq_client.words import text
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from dq_client.commands import AddOptions
+
+#: Of the ids in one DEL or RESUME.
+_AT_ONCE = 1_000
 
 
 class Step(Add):
@@ -45,10 +53,19 @@ class Flow:
     #: The ids of the steps that no other one waits for: their results are those of the flow.
     last: tuple[Id, ...]
 
+    def is_first(self, step: Add, before: tuple[Id, ...]) -> bool:
+        """Whether it waits for no other step."""
+        return not before or step.id in self.first
+
     def commands(self, key: Key) -> list[Command[Added | Taken | Over]]:
+        """Of all steps. Those that wait for no other one are on HOLD, where there are several."""
         found = []
         for step, before in self.steps:
             options = dict(step.options)
+            if len(self.steps) > 1:
+                if options.get("every") or options.get("cron"):
+                    raise ValueError(f"{step.id!r}: a job with a schedule can't be part of a flow")
+                options["hold"] = options.get("hold", False) or self.is_first(step, before)
             if named := [*(step.options.get("after") or ()), *before]:
                 options["after"] = named
             found.append(commands.add(key, step.id, step.body, **options))  # type: ignore[arg-type]
@@ -88,3 +105,40 @@ def after(ids: Id | Sequence[Id], part: Flow | Add) -> Flow:
         (step, named + before if step.id in flow.first else before) for step, before in flow.steps
     )
     return Flow(tuple(steps), flow.first, flow.last)
+
+
+Plan = Generator[list[Command[Any]], Any, list["Added | Taken"]]
+
+
+def starting(flow: Flow, key: Key) -> Plan:
+    """The transactions that add a flow, one after the other. Each gets its replies; an error is the
+    reply of its command. Returns what became of each step: with `nx`, all are `Taken` when one is.
+    """
+    replies = yield flow.commands(key)
+    added = [reply for reply in replies if isinstance(reply, Added)]
+    if len(added) == len(replies):
+        replies = yield [commands.resume(key, *part) for part in _parts(_held(flow, added))]
+        if not any(isinstance(reply, Exception) for reply in replies):
+            return list(added)
+    # Those that wait go first: they would die of what is removed before them.
+    ids = [each.id for each in reversed(added)]
+    yield [commands.delete(key, *part) for part in _parts(ids)]
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise reply
+    return [Taken(text(step.id)) for step, _ in flow.steps]
+
+
+def _held(flow: Flow, added: list[Added]) -> list[str]:
+    """The steps that `start` put on HOLD."""
+    if len(flow.steps) == 1:
+        return []
+    return [
+        reply.id
+        for reply, (step, before) in zip(added, flow.steps, strict=True)
+        if flow.is_first(step, before) and not step.options.get("hold")
+    ]
+
+
+def _parts(ids: list[str]) -> list[list[str]]:
+    return [ids[at : at + _AT_ONCE] for at in range(0, len(ids), _AT_ONCE)]

@@ -34,6 +34,12 @@ def passes(error: BaseException) -> bool:
     return bool(names & _OF_A_LIBRARY) or isinstance(error, (OSError, TimeoutError, *_RACES))
 
 
+def is_of_the_server(error: BaseException) -> bool:
+    """Whether all commands are refused as this one is: the login is wrong, or there is no DQ."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return bool(names & {"AuthenticationError", "NoModule"})
+
+
 def pauses() -> Iterator[float]:
     """Twice as long each time, up to a limit, with jitter: a thousand workers don't come back in
     the same moment.

@@ -9,9 +9,22 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 from dq_client import commands, paging
 from dq_client.codec import JSON, Codec
 from dq_client.commands import Add, Command, Id, Key, State
-from dq_client.flow import Flow, flow_of
-from dq_client.replies import Added, Group, Job, Over, Taken
-from dq_client.seam import AsyncClient, Client, Later, Pipeline, call, call_async, put
+from dq_client.errors import refusal
+from dq_client.flow import Flow, flow_of, starting
+from dq_client.outages import passes
+from dq_client.replies import Added, Group, Job, Taken
+from dq_client.seam import (
+    AsyncClient,
+    Client,
+    Later,
+    Pipeline,
+    call,
+    call_async,
+    checked,
+    put,
+    reply_or_error,
+)
+from dq_client.words import text
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -89,7 +102,7 @@ class _Named:
     """What both kinds of queues are made of."""
 
     def __init__(self, name: str, codec: Codec, tracing: Tracing | None):
-        self.key = Key(name, codec, tracing)
+        self.key = Key(text(name), codec, tracing)
 
     @property
     def name(self) -> str:
@@ -115,6 +128,7 @@ class Queue(_Named):
         codec: Codec = JSON,
         tracing: Tracing | None = None,
     ):
+        checked(client, is_async=False)
         super().__init__(name, codec, tracing)
         self.client = client
 
@@ -145,12 +159,32 @@ class Queue(_Named):
     info = Method(commands.info)
     next = Method(commands.next_)
 
-    def start(self, flow: Flow | Add) -> list[Added | Taken | Over]:
-        """Adds all jobs of a flow, in one transaction."""
+    def start(self, flow: Flow | Add) -> list[Added | Taken]:
+        """Adds all jobs of a flow, or none: see `dq_client.flow`. What the server refuses of one of
+        them is raised.
+        """
+        plan = starting(flow_of(flow), self.key)
+        replies: list[Any] | None = None
+        try:
+            while True:
+                replies = self._transaction(plan.send(replies))
+        except StopIteration as ended:
+            added: list[Added | Taken] = ended.value
+            return added
+
+    def _transaction(self, steps: list[Command[Any]]) -> list[Any]:
+        """The replies; an error is the reply of its command."""
+        if not steps:
+            return []
         pipeline = self.client.pipeline(transaction=True)
-        steps = [put(step, pipeline) for step in flow_of(flow).commands(self.key)]
-        replies = pipeline.execute(raise_on_error=False)
-        return [step.of(replies) for step in steps]
+        later = [put(step, pipeline) for step in steps]
+        try:
+            replies = pipeline.execute(raise_on_error=False)
+        except Exception as error:
+            if passes(error):
+                raise
+            return [refusal(error) or error] * len(steps)  # the transaction was not begun
+        return [reply_or_error(each, replies) for each in later]
 
     def peek_iter(
         self, state: State = "ready", *, from_: datetime | None = None, count: int = 100
@@ -202,6 +236,7 @@ class AsyncQueue(_Named):
         codec: Codec = JSON,
         tracing: Tracing | None = None,
     ):
+        checked(client, is_async=True)
         super().__init__(name, codec, tracing)
         self.client = client
 
@@ -232,12 +267,31 @@ class AsyncQueue(_Named):
     info = AsyncMethod(commands.info)
     next = AsyncMethod(commands.next_)
 
-    async def start(self, flow: Flow | Add) -> list[Added | Taken | Over]:
-        """Adds all jobs of a flow, in one transaction."""
+    async def start(self, flow: Flow | Add) -> list[Added | Taken]:
+        """Adds all jobs of a flow, or none: see `dq_client.flow`. What the server refuses of one of
+        them is raised.
+        """
+        plan = starting(flow_of(flow), self.key)
+        replies: list[Any] | None = None
+        try:
+            while True:
+                replies = await self._transaction(plan.send(replies))
+        except StopIteration as ended:
+            added: list[Added | Taken] = ended.value
+            return added
+
+    async def _transaction(self, steps: list[Command[Any]]) -> list[Any]:
+        if not steps:
+            return []
         pipeline = self.client.pipeline(transaction=True)
-        steps = [put(step, pipeline) for step in flow_of(flow).commands(self.key)]
-        replies = await pipeline.execute(raise_on_error=False)
-        return [step.of(replies) for step in steps]
+        later = [put(step, pipeline) for step in steps]
+        try:
+            replies = await pipeline.execute(raise_on_error=False)
+        except Exception as error:
+            if passes(error):
+                raise
+            return [refusal(error) or error] * len(steps)  # the transaction was not begun
+        return [reply_or_error(each, replies) for each in later]
 
     async def peek_iter(
         self, state: State = "ready", *, from_: datetime | None = None, count: int = 100

@@ -17,6 +17,7 @@ from opentelemetry import propagate, trace
 from opentelemetry.trace import SpanKind, Status, StatusCode
 
 from dq_client.replies import Delivery
+from dq_client.words import text_of
 
 
 class Tracing:
@@ -48,7 +49,7 @@ class Tracing:
                 yield
             except BaseException as error:
                 span.set_attribute("error.type", type(error).__qualname__)
-                span.set_status(Status(StatusCode.ERROR, str(error)))
+                span.set_status(Status(StatusCode.ERROR, text_of(error)))
                 raise
 
 

@@ -11,6 +11,11 @@ Word = str | bytes | int
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MILLISECOND = timedelta(milliseconds=1)
+_DURATIONS = {
+    *("block", "delay", "every", "for_", "jitter", "keep", "late", "older", "step", "ttl", "ttr"),
+    "deadkeep",
+}
+_TIMES = {"at", "until"}
 
 
 @dataclass(frozen=True)
@@ -50,14 +55,27 @@ class Sink:
 
 
 def ms(duration: timedelta) -> int:
-    """In whole milliseconds, rounded up: a job is never early."""
+    """In whole milliseconds, rounded up: a job is never early. A number is refused with TypeError:
+    it may be meant in seconds.
+    """
+    if not isinstance(duration, timedelta):
+        raise TypeError(
+            f"a duration is a timedelta, such as timedelta(seconds=30), and not {duration!r}"
+        )
     return -(-duration // _MILLISECOND)
 
 
 def unix_ms(time: datetime) -> int:
+    """In milliseconds since 1970. TypeError for what is no datetime, ValueError without a zone."""
+    if not isinstance(time, datetime):
+        raise TypeError(f"a time is a datetime with a time zone, and not {time!r}")
     if time.tzinfo is None:
         raise ValueError("a time needs a time zone: datetime.now(timezone.utc)")
     return ms(time - _EPOCH)
+
+
+def unix_ms_or_none(time: datetime | None) -> int | None:
+    return None if time is None else unix_ms(time)
 
 
 def options(**given: Any) -> list[Word]:
@@ -70,7 +88,11 @@ def options(**given: Any) -> list[Word]:
         if value is None or value is False:
             continue
         found.append(name.rstrip("_").upper())
-        if value is not True:
+        if name in _DURATIONS:
+            found.append(ms(value))
+        elif name in _TIMES:
+            found.append(unix_ms(value))
+        elif value is not True:
             found += words_of(value)
     return found
 
@@ -91,7 +113,9 @@ def words_of(value: Any) -> list[Word]:
             return [sent(value.stream), *options(maxlen=value.maxlen)]
         case str():
             return [sent(value)]
-        case bytes() | int():
+        case int():
+            return [int(value)]
+        case bytes():
             return [value]
         case list() | tuple():
             return [len(value), *map(sent, value)]
@@ -140,3 +164,22 @@ def fields(reply: Any) -> dict[str, Any]:
 def listed(value: str | bytes | Sequence[str | bytes]) -> list[bytes]:
     """One id or several."""
     return [sent(value)] if isinstance(value, (str, bytes)) else [sent(each) for each in value]
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+
+def text_of(reason: Any) -> str:
+    """Of an exception its type and what it says; of anything else what it prints as. Never raises:
+    programs write exceptions whose `__str__` fails.
+    """
+    if isinstance(reason, str):
+        return str.__str__(reason)
+    name = type(reason).__name__
+    try:
+        said = str(reason)
+    except BaseException:
+        return f"{name}, and its text can't be had"
+    if not isinstance(reason, BaseException):
+        return said
+    return f"{name}: {said}" if said else name

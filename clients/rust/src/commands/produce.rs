@@ -75,10 +75,12 @@ impl Add {
         let id = Text::from(id.as_ref().to_vec());
         let mut words = Words::of("DQ.ADD", &queue.name);
         words.text(&id);
+        let job = (id.clone(), queue.name.clone());
         let mut command = Command::new(words, move |reply| match reply {
             Value::Nil => Ok(Added::Taken(id)),
             added => Wire::read(added).map(Added::Added),
         });
+        command.job = Some(job);
         command.encoded(queue.payload(body));
         Self { queue: queue.clone(), command }
     }
@@ -116,6 +118,24 @@ impl NewJob {
         &mut self.options
     }
 
+    /// Whether it has this option.
+    pub(crate) fn has(&self, option: &str) -> bool {
+        let words = &self.options.0;
+        let mut at = 0;
+        while let Some(name) = words.get(at) {
+            if name == option.as_bytes() {
+                return true;
+            }
+            at += match name.as_slice() {
+                b"HOLD" | b"NX" | b"REPLACE" | b"ENSURE" => 1,
+                b"BACKOFF" => 3,
+                b"AFTER" | b"BEFORE" => 2 + counted(words.get(at + 1)),
+                _ => 2,
+            };
+        }
+        false
+    }
+
     /// The words of DQ.ADD behind its key.
     pub(crate) fn told(&self, queue: &Queue) -> Result<Vec<Vec<u8>>> {
         let mut told = vec![self.id.as_bytes().to_vec(), queue.payload(&*self.body)?];
@@ -124,4 +144,10 @@ impl NewJob {
     }
 
     add_options!();
+}
+
+/// How many words a list has, by the number before it.
+fn counted(number: Option<&Vec<u8>>) -> usize {
+    let text = number.and_then(|word| std::str::from_utf8(word).ok());
+    text.and_then(|text| text.parse().ok()).unwrap_or(0)
 }

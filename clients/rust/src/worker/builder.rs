@@ -8,24 +8,34 @@ use futures_util::future::{BoxFuture, FutureExt};
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::NewJob;
-use crate::errors::{Error, Result};
+use crate::errors::Result;
 use crate::queue::Queue;
 use crate::seam::Connector;
 use crate::topic::Topic;
 use crate::worker::outcomes::{Done, Failure, Returned};
 use crate::worker::running::RunningJob;
+use crate::worker::signals::Signals;
 
 pub(super) type Ended = std::result::Result<Done, Failure>;
 pub(super) type Handler = Arc<dyn Fn(RunningJob) -> BoxFuture<'static, Ended> + Send + Sync>;
 pub(super) type Before = Arc<dyn Fn(&RunningJob) -> std::result::Result<(), Failure> + Send + Sync>;
 pub(super) type After = Arc<dyn Fn(&RunningJob, Option<&Failure>) + Send + Sync>;
+pub(super) type OnError = Arc<dyn Fn(&RunningJob, &Failure) + Send + Sync>;
+
+/// What stands around each job.
+#[derive(Default)]
+pub(super) struct Hooks {
+    pub(super) before: Vec<Before>,
+    pub(super) after: Vec<After>,
+    pub(super) on_error: Vec<OnError>,
+}
 
 /// Takes the jobs of queues and runs a handler for each. What the handler returns is the job's
 /// result, `()` is none; what it fails with gives the job back for another attempt: see [`Done`] and
 /// [`Failure`].
 ///
-/// It makes connections of its own by the connector: one for each queue of another slot, one for the
-/// leases of each queue, and two more.
+/// It makes connections of its own by the connector: three for each slot of its queues, one without a
+/// cluster, and one for the leases of each queue and for each schedule.
 pub struct Worker {
     pub(super) connector: Arc<dyn Connector>,
     pub(super) handler: Handler,
@@ -34,8 +44,7 @@ pub struct Worker {
     pub(super) concurrency: usize,
     pub(super) ttr: Duration,
     pub(super) grace: Duration,
-    pub(super) before: Vec<Before>,
-    pub(super) after: Vec<After>,
+    pub(super) hooks: Hooks,
 }
 
 impl Worker {
@@ -59,8 +68,7 @@ impl Worker {
             concurrency: 10,
             ttr: Duration::from_secs(60),
             grace: Duration::from_secs(30),
-            before: Vec::new(),
-            after: Vec::new(),
+            hooks: Hooks::default(),
         }
     }
 
@@ -101,87 +109,60 @@ impl Worker {
     }
 
     /// Declares a schedule, by EVERY or CRON. At each start the worker makes sure that the job is
-    /// there, with this schedule.
+    /// there, with this schedule. While it works, it adds the job again within a minute where it is
+    /// gone, unless it has RUNS: so it survives the loss of all data. To end a schedule, take it out
+    /// of the program, too.
     pub fn schedule(mut self, queue: &Queue, job: NewJob) -> Self {
-        self.schedules.push((queue.clone(), job.ensure()));
+        self.schedules.push((queue.clone(), job));
         self
     }
 
-    /// A hook before each job. What it fails with is a failure of the job.
+    /// A hook before each job. What it fails with is a failure of the job, and so is a panic.
     pub fn before(
         mut self,
         hook: impl Fn(&RunningJob) -> std::result::Result<(), Failure> + Send + Sync + 'static,
     ) -> Self {
-        self.before.push(Arc::new(hook));
+        self.hooks.before.push(Arc::new(hook));
         self
     }
 
-    /// A hook after each job, with what the handler failed with.
+    /// A hook after each job, with what the handler failed with. A panic is logged.
     pub fn after(
         mut self,
         hook: impl Fn(&RunningJob, Option<&Failure>) + Send + Sync + 'static,
     ) -> Self {
-        self.after.push(Arc::new(hook));
+        self.hooks.after.push(Arc::new(hook));
+        self
+    }
+
+    /// A hook for each attempt that failed, such as one that reports to an error tracker. A panic is
+    /// logged.
+    pub fn on_error(
+        mut self,
+        hook: impl Fn(&RunningJob, &Failure) + Send + Sync + 'static,
+    ) -> Self {
+        self.hooks.on_error.push(Arc::new(hook));
         self
     }
 
     /// Works until SIGTERM or SIGINT; the second one ends the grace time. An error that waiting
     /// doesn't mend, such as a wrong password, ends it.
+    ///
+    /// The process ends for certain. Five seconds after the grace time or the second signal it exits
+    /// with status 1 if it still runs, whatever the handlers do: a blocked thread would hold it up
+    /// for ever. So does a third signal, at once.
     pub async fn run(self) -> Result<()> {
         let (stop, hurry) = (CancellationToken::new(), CancellationToken::new());
-        let mut signals = Signals::new()?;
-        let told = async {
-            signals.next().await;
-            stop.cancel();
-            signals.next().await;
-            hurry.cancel();
-            std::future::pending::<()>().await;
-        };
-        tokio::select! {
-            ended = self.serve_until(stop.clone(), hurry.clone()) => ended,
-            () = told => Ok(()),
-        }
+        let signals = Signals::listen(stop.clone(), hurry.clone(), self.grace)?;
+        let (worked, is_cut) = self.serve_until(stop, hurry).await;
+        signals.worker_has_ended(is_cut);
+        worked
     }
 
     /// Works until it is told to stop: it takes no more jobs then, and ends when those in hand are
-    /// done, or the grace time is over.
+    /// done, or the grace time is over. Handlers that block a thread go on behind it, and tokio's
+    /// runtime waits for them when it is dropped: end it by `shutdown_background`.
     pub async fn serve(self, stop: CancellationToken) -> Result<()> {
-        self.serve_until(stop, CancellationToken::new()).await
-    }
-}
-
-#[cfg(unix)]
-struct Signals(tokio::signal::unix::Signal, tokio::signal::unix::Signal);
-
-#[cfg(unix)]
-impl Signals {
-    fn new() -> Result<Self> {
-        use tokio::signal::unix::{signal, SignalKind};
-        let failed = |_| Error::Misuse("signals can't be waited for");
-        let terminate = signal(SignalKind::terminate()).map_err(failed)?;
-        Ok(Self(terminate, signal(SignalKind::interrupt()).map_err(failed)?))
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.0.recv() => {}
-            _ = self.1.recv() => {}
-        }
-    }
-}
-
-#[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    fn new() -> Result<Self> {
-        Ok(Self)
-    }
-
-    async fn next(&mut self) {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
+        self.serve_until(stop, CancellationToken::new()).await.0
     }
 }

@@ -26,8 +26,14 @@ pub(super) struct Source {
 
 impl Source {
     fn new(queues: Vec<(usize, Queue, i64)>, places: usize) -> Self {
+        let places = places.min(Semaphore::MAX_PERMITS);
         let credits = vec![0; queues.len()];
         Self { queues, places: Arc::new(Semaphore::new(places)), credits }
+    }
+
+    /// The queues, with their places among all of the worker.
+    pub(super) fn queues(&self) -> impl Iterator<Item = (usize, &Queue)> {
+        self.queues.iter().map(|(at, queue, _)| (*at, queue))
     }
 
     /// Waits for a free place; takes all that are free.
@@ -110,6 +116,9 @@ pub(super) fn sources(
     }
     if by_slot.is_empty() {
         return Err(Error::Misuse("a worker needs a queue"));
+    }
+    if concurrency == 0 {
+        return Err(Error::Misuse("a worker whose concurrency is 0 has no place for a job"));
     }
     let slots = by_slot.len();
     if concurrency < slots {

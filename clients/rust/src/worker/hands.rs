@@ -1,7 +1,8 @@
-//! The jobs in hand of a worker: each has a place, and a lease that is good for a time.
+//! The jobs in hand of a worker: each has a lease that is good for a time, from its delivery until
+//! the server knows its outcome.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -14,11 +15,12 @@ pub(super) struct Hand {
     pub(super) job: RunningJob,
     /// Until when the lease is good, by this machine's monotonic clock.
     good_until: Mutex<Instant>,
+    has_ended: AtomicBool,
 }
 
 impl Hand {
     pub(super) fn new(job: RunningJob, good_until: Instant) -> Self {
-        Self { job, good_until: Mutex::new(good_until) }
+        Self { job, good_until: Mutex::new(good_until), has_ended: AtomicBool::new(false) }
     }
 
     pub(super) fn good_until(&self) -> Instant {
@@ -43,46 +45,71 @@ impl Hand {
 pub(super) struct Hands {
     in_hand: Mutex<HashMap<u64, Arc<Hand>>>,
     next: AtomicU64,
-    count: watch::Sender<usize>,
+    /// How many there are, and how many of them have a handler that goes on.
+    counts: watch::Sender<(usize, usize)>,
 }
 
 impl Hands {
     pub(super) fn new() -> Self {
-        Self { in_hand: Mutex::default(), next: AtomicU64::new(0), count: watch::Sender::new(0) }
+        Self {
+            in_hand: Mutex::default(),
+            next: AtomicU64::new(0),
+            counts: watch::Sender::new((0, 0)),
+        }
     }
 
-    /// Its number, to let go of it.
-    pub(super) fn take(&self, hand: Arc<Hand>) -> u64 {
+    /// A handler begins. The reply is the hand's number.
+    pub(super) fn take(&self, hand: Hand) -> u64 {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let mut in_hand = self.held();
-        in_hand.insert(number, hand);
-        self.count.send_replace(in_hand.len());
+        let mut held = self.held();
+        held.insert(number, Arc::new(hand));
+        let count = held.len();
+        self.counts.send_modify(|(held, running)| (*held, *running) = (count, *running + 1));
         number
     }
 
-    pub(super) fn let_go(&self, number: u64) {
-        let mut in_hand = self.held();
-        in_hand.remove(&number);
-        self.count.send_replace(in_hand.len());
+    /// The handler has ended. The lease is kept until the server knows of it.
+    pub(super) fn ended(&self, number: u64) {
+        if let Some(hand) = self.held().get(&number) {
+            hand.has_ended.store(true, Ordering::Relaxed);
+        }
+        self.counts.send_modify(|(_, running)| *running = running.saturating_sub(1));
+    }
+
+    /// The server knows the outcome.
+    pub(super) fn let_go(&self, numbers: &[u64]) {
+        let mut held = self.held();
+        for number in numbers {
+            held.remove(number);
+        }
+        let count = held.len();
+        self.counts.send_modify(|(held, _)| *held = count);
     }
 
     /// Those whose leases are to be kept, the oldest lease first.
     pub(super) fn kept(&self) -> Vec<Arc<Hand>> {
         let mut kept: Vec<_> =
             self.held().values().filter(|hand| !hand.is_lost()).cloned().collect();
-        kept.sort_by_key(|hand| hand.good_until());
+        kept.sort_by_cached_key(|hand| hand.good_until());
         kept
+    }
+
+    /// Those whose handlers go on, with their numbers.
+    pub(super) fn running(&self) -> Vec<(u64, Arc<Hand>)> {
+        let held = self.held();
+        let running = held.iter().filter(|(_, hand)| !hand.has_ended.load(Ordering::Relaxed));
+        running.map(|(&number, hand)| (number, hand.clone())).collect()
     }
 
     /// Waits until a job is in hand.
     pub(super) async fn some(&self) {
         // An error would be that the sender is gone, which is here.
-        let _ = self.count.subscribe().wait_for(|&count| count > 0).await;
+        let _ = self.counts.subscribe().wait_for(|(held, _)| *held > 0).await;
     }
 
-    /// Waits until no job is in hand.
+    /// Waits until no handler goes on.
     pub(super) async fn none(&self) {
-        let _ = self.count.subscribe().wait_for(|&count| count == 0).await;
+        let _ = self.counts.subscribe().wait_for(|(_, running)| *running == 0).await;
     }
 
     fn held(&self) -> MutexGuard<'_, HashMap<u64, Arc<Hand>>> {

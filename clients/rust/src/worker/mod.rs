@@ -21,13 +21,18 @@
 
 mod builder;
 mod fetching;
+mod handling;
 mod hands;
 mod link;
+mod outage;
 mod outcomes;
 mod renewing;
 mod running;
 mod serving;
+mod settlement;
 mod settling;
+mod signals;
+mod starting;
 
 pub use builder::Worker;
 pub use outcomes::{Done, Failure, Returned};

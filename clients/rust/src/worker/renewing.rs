@@ -5,10 +5,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::future::FutureExt;
+
 use crate::errors::Result;
 use crate::queue::Queue;
 use crate::worker::hands::{Hand, Hands};
-use crate::worker::link::Pauses;
+use crate::worker::outage::Patience;
 
 /// Two renewals may get lost.
 const PER_TTR: u32 = 3;
@@ -25,39 +27,47 @@ pub(super) fn interval(ttr: Duration) -> Duration {
 }
 
 /// Renews the leases of a queue's jobs, until an error that doesn't pass.
-pub(super) async fn keep(queue: Queue, hands: Arc<Hands>, ttr: Duration) -> Result<()> {
-    let mut pauses = Pauses::new();
+pub(super) async fn keep(
+    queue: Queue,
+    hands: Arc<Hands>,
+    ttr: Duration,
+    mut patience: Patience,
+) -> Result<()> {
     loop {
-        hands.some().await;
-        let begun = Instant::now();
-        let mut held = hands.kept();
-        held.truncate(MOST_AT_ONCE);
-        if held.is_empty() {
-            // Those in hand are lost, and their handlers have still to end.
-            tokio::time::sleep(SHORTEST).await;
-            continue;
+        if hands.some().now_or_never().is_none() {
+            // Nothing is left to ask for.
+            patience.answered();
+            hands.some().await;
         }
-        match renewed(&queue, &held, ttr, begun).await {
-            Ok(()) => pauses = Pauses::new(),
+        let begun = Instant::now();
+        match renewed(&queue, &hands.kept(), ttr).await {
+            Ok(()) => patience.answered(),
             Err(error) if error.passes() => {
-                tracing::warn!("the leases of {} jobs can't be renewed: {error}", held.len());
-                pauses.pause().await;
+                patience.failed(&error);
+                patience.pause().await;
                 continue;
             }
             Err(error) => return Err(error),
         }
+        // None may be left to renew: those in hand are lost, and their handlers have still to end.
         tokio::time::sleep(SHORTEST.saturating_sub(begun.elapsed())).await;
     }
 }
 
-async fn renewed(queue: &Queue, held: &[Arc<Hand>], ttr: Duration, begun: Instant) -> Result<()> {
-    let pairs = held.iter().map(|hand| (hand.job.id(), hand.job.delivery().into()));
-    let void: HashSet<_> = queue.renew(ttr, interval(ttr), pairs).await?.into_iter().collect();
-    for hand in held {
-        if void.contains(hand.job.id()) {
-            hand.lose();
-        } else {
-            hand.renew(begun + ttr);
+/// All of them, one command after the other: the last one waits.
+async fn renewed(queue: &Queue, held: &[Arc<Hand>], ttr: Duration) -> Result<()> {
+    let mut parts = held.chunks(MOST_AT_ONCE).peekable();
+    while let Some(part) = parts.next() {
+        let block = if parts.peek().is_some() { Duration::ZERO } else { interval(ttr) };
+        let begun = Instant::now();
+        let pairs = part.iter().map(|hand| (hand.job.id(), hand.job.delivery().into()));
+        let void: HashSet<_> = queue.renew(ttr, block, pairs).await?.into_iter().collect();
+        for hand in part {
+            if void.contains(hand.job.id()) {
+                hand.lose();
+            } else {
+                hand.renew(begun + ttr);
+            }
         }
     }
     Ok(())
@@ -70,7 +80,8 @@ pub(super) async fn watch(all: Vec<Arc<Hands>>, ttr: Duration) -> Result<()> {
         let now = Instant::now();
         for hand in all.iter().flat_map(|hands| hands.kept()) {
             if hand.good_until() < now {
-                tracing::warn!("{}: its lease has run out", hand.job.id());
+                let (queue, id) = (hand.job.queue().name(), hand.job.id());
+                tracing::warn!("{queue:?} {id:?}: its lease has run out");
                 hand.lose();
             }
         }

@@ -12,6 +12,7 @@ use crate::queue::Queue;
 use crate::replies::{Delivery, Dep};
 use crate::words::Text;
 use crate::worker::link::ask;
+use crate::worker::outage::{Outage, Patience};
 
 /// What a handler gets. Clones are the same job.
 #[derive(Clone)]
@@ -22,11 +23,17 @@ struct Running {
     queue: Queue,
     ttr: Duration,
     lost: CancellationToken,
+    outage: Arc<Outage>,
 }
 
 impl RunningJob {
-    pub(super) fn new(delivery: Delivery, queue: Queue, ttr: Duration) -> Self {
-        Self(Arc::new(Running { delivery, queue, ttr, lost: CancellationToken::new() }))
+    pub(super) fn new(
+        delivery: Delivery,
+        queue: Queue,
+        ttr: Duration,
+        outage: Arc<Outage>,
+    ) -> Self {
+        Self(Arc::new(Running { delivery, queue, ttr, lost: CancellationToken::new(), outage }))
     }
 
     /// The queue that it came from, over a connection of the worker.
@@ -85,7 +92,9 @@ impl RunningJob {
             let (id, lease) = (&delivery.id, delivery);
             queue.touch(id, lease).ttr(*ttr).body(crate::codec::Raw(&body.0)).note(&note)
         };
-        if ask(touch, || self.0.lost.is_cancelled()).await? == Some(true) {
+        let mut patience = Patience::new(&self.0.outage);
+        let touched = ask(&mut patience, touch, || self.0.lost.is_cancelled()).await?;
+        if touched.is_some_and(|answer| answer.reply) {
             return Ok(());
         }
         self.0.lost.cancel();
@@ -96,11 +105,13 @@ impl RunningJob {
     /// named.
     pub async fn deps(&self) -> Result<Vec<Dep>> {
         let Running { delivery, queue, lost, .. } = &*self.0;
+        let mut patience = Patience::new(&self.0.outage);
         let mut found = Vec::new();
         let mut place = Some(0);
         while let Some(from) = place {
-            let page = ask(|| queue.deps(&delivery.id).from(from), || lost.is_cancelled()).await?;
-            let page = page.flatten().ok_or(Error::LeaseLost)?;
+            let deps = || queue.deps(&delivery.id).from(from);
+            let page = ask(&mut patience, deps, || lost.is_cancelled()).await?;
+            let page = page.and_then(|answer| answer.reply).ok_or(Error::LeaseLost)?;
             found.extend(page.items);
             place = page.next;
         }

@@ -1,124 +1,186 @@
 //! A worker at work: its parts, its start and its end.
 
-use std::future::Future;
-use std::panic::AssertUnwindSafe;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::future::FutureExt;
-use tokio::sync::{mpsc, OwnedSemaphorePermit};
+use futures_util::future::{join_all, FutureExt};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::commands::Add;
 use crate::errors::{Error, Result};
 use crate::queue::Queue;
 use crate::replies::Delivery;
-use crate::seam::{within, Connector};
-use crate::worker::builder::{After, Before, Ended, Handler, Worker};
+use crate::seam::{within, Connection, Connector, REPLY_WITHIN};
+use crate::worker::builder::{Handler, Hooks, Worker};
 use crate::worker::fetching::{sources, Source};
-use crate::worker::hands::{Hand, Hands};
+use crate::worker::hands::Hands;
 use crate::worker::link::{ask, Link};
-use crate::worker::outcomes::{Failure, Settlement};
+use crate::worker::outage::{Outage, Patience};
 use crate::worker::renewing;
-use crate::worker::running::RunningJob;
-use crate::worker::settling::Settler;
+use crate::worker::settlement::Settlement;
+use crate::worker::settling::{Settler, Unsent};
+use crate::worker::starting;
 
 /// After the grace time, for the last words to the server.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+pub(super) const LAST_WORDS: Duration = Duration::from_secs(5);
+/// How soon a worker with too many outcomes to send looks whether it may take jobs again.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// What all parts of a worker share.
-struct Shift {
+pub(super) struct Shift {
     connector: Arc<dyn Connector>,
-    handler: Handler,
-    before: Vec<Before>,
-    after: Vec<After>,
-    ttr: Duration,
-    /// Over a connection for what handlers ask, with the jobs in hand.
-    queues: Vec<(Queue, Arc<Hands>)>,
-    settlements: mpsc::UnboundedSender<Settlement>,
-    stop: CancellationToken,
+    pub(super) handler: Handler,
+    pub(super) hooks: Hooks,
+    pub(super) ttr: Duration,
+    pub(super) queues: Vec<Served>,
+    pub(super) stop: CancellationToken,
     /// No handler goes on behind the worker's end.
-    ended: CancellationToken,
+    pub(super) ended: CancellationToken,
+}
+
+/// A queue that is served, over a connection for what handlers ask.
+pub(super) struct Served {
+    pub(super) queue: Queue,
+    renewing: Arc<Link>,
+    pub(super) hands: Arc<Hands>,
+    /// What the queues of a slot share.
+    pub(super) slot: Arc<Slot>,
+}
+
+/// The way to the node of a slot; without a cluster, to the server.
+pub(super) struct Slot {
+    pub(super) outage: Arc<Outage>,
+    fetching: Arc<Link>,
+    settlements: mpsc::UnboundedSender<Settlement>,
+    unsent: Arc<Unsent>,
+}
+
+impl Slot {
+    pub(super) fn settle(&self, settlement: Settlement) {
+        self.unsent.add(&settlement);
+        // An error would be that the worker has ended.
+        let _ = self.settlements.send(settlement);
+    }
 }
 
 impl Worker {
+    /// Works until it is stopped. The reply says, too, whether handlers were at work at the end.
     pub(super) async fn serve_until(
         self,
         stop: CancellationToken,
         hurry: CancellationToken,
-    ) -> Result<()> {
-        let is_cluster = self.connector.is_cluster();
-        let sources = sources(&self.queues, self.concurrency, is_cluster)?;
-        let (settlements, coming) = mpsc::unbounded_channel();
-        let grace = self.grace;
-        let schedules = self.schedules;
-        let control = Link::over(&self.connector);
-        let queues = self.queues.iter().map(|(queue, _)| queue.over(control.clone()));
+    ) -> (Result<()>, bool) {
+        match self.checked() {
+            Ok(sources) => self.serve_sources(sources, stop, hurry).await,
+            Err(error) => (Err(error), false),
+        }
+    }
+
+    fn checked(&self) -> Result<Vec<Source>> {
+        if !(Duration::from_millis(1)..=LONGEST_TTR).contains(&self.ttr) {
+            return Err(Error::Misuse(
+                "the ttr of a worker is a millisecond at least, a hundred years at most",
+            ));
+        }
+        sources(&self.queues, self.concurrency, self.connector.is_cluster())
+    }
+
+    async fn serve_sources(
+        self,
+        sources: Vec<Source>,
+        stop: CancellationToken,
+        hurry: CancellationToken,
+    ) -> (Result<()>, bool) {
+        let closing = CancellationToken::new();
+        let mut settling = JoinSet::new();
+        let mut links = Vec::new();
+        let mut queues: Vec<Option<Served>> = self.queues.iter().map(|_| None).collect();
+        for source in &sources {
+            let (settlements, coming) = mpsc::unbounded_channel();
+            let link = || Link::over(&self.connector);
+            let (fetching, settling_by, control) = (link(), link(), link());
+            let unsent = Arc::<Unsent>::default();
+            let outage = Outage::new(self.connector.address());
+            let settler = Settler { link: settling_by.clone(), unsent: unsent.clone() };
+            settling.spawn(settler.run(coming, closing.clone(), Patience::new(&outage)));
+            links.extend([fetching.clone(), settling_by, control.clone()]);
+            let slot = Arc::new(Slot { outage, fetching, settlements, unsent });
+            for (at, queue) in source.queues() {
+                let (queue, hands) = (queue.over(control.clone()), Arc::new(Hands::new()));
+                let (renewing, slot) = (link(), slot.clone());
+                links.push(renewing.clone());
+                if let Some(served) = queues.get_mut(at) {
+                    *served = Some(Served { queue, renewing, hands, slot });
+                }
+            }
+        }
         let shift = Arc::new(Shift {
-            queues: queues.map(|queue| (queue, Arc::new(Hands::new()))).collect(),
+            queues: queues.into_iter().flatten().collect(),
             connector: self.connector,
             handler: self.handler,
-            before: self.before,
-            after: self.after,
+            hooks: self.hooks,
             ttr: self.ttr,
-            settlements,
             stop,
             ended: CancellationToken::new(),
         });
         let _end = shift.ended.clone().drop_guard();
-        let closing = CancellationToken::new();
-        let settler = Settler { link: Link::over(&shift.connector), is_cluster };
-        let mut settling = tokio::spawn(settler.run(coming, closing.clone()));
-        let mut keeping = shift.keeping();
-
+        within(REPLY_WITHIN, join_all(links.iter().map(|link| link.connect())).map(drop)).await;
+        let mut keeping = shift.keeping(self.schedules);
         let worked = tokio::select! {
-            worked = shift.clone().work(sources, schedules) => worked,
-            failed = &mut settling => failed.unwrap_or_else(panicked),
+            worked = shift.clone().work(sources, &hurry) => worked,
             failed = keeping.join_next() => failed.map_or(Ok(()), |ended| ended.unwrap_or_else(panicked)),
+            failed = settling.join_next() => failed.map_or(Ok(()), |ended| ended.map_err(lost_part)),
         };
         shift.stop.cancel();
-        shift.finish(grace, &hurry).await;
+        let is_cut = shift.finish(self.grace, &hurry).await;
         closing.cancel();
-        if !settling.is_finished() {
-            let said = tokio::time::timeout(LAST_WORDS, &mut settling).await;
-            settling.abort();
-            if let Ok(Ok(Err(error))) = said {
-                return worked.and(Err(error));
-            }
-        }
-        worked
+        let said = async { while settling.join_next().await.is_some() {} };
+        within(LAST_WORDS, said).await;
+        (worked, is_cut)
     }
 }
 
-fn panicked(_: tokio::task::JoinError) -> Result<()> {
-    Err(Error::Misuse("a part of the worker has ended by a panic"))
+/// What any sum with a time of a machine can hold.
+const LONGEST_TTR: Duration = Duration::from_secs(100 * 366 * 24 * 3_600);
+
+fn lost_part(_: tokio::task::JoinError) -> Error {
+    Error::Misuse("a part of the worker has ended by a panic")
+}
+
+fn panicked(error: tokio::task::JoinError) -> Result<()> {
+    Err(lost_part(error))
 }
 
 impl Shift {
-    /// The tasks that keep leases.
-    fn keeping(&self) -> JoinSet<Result<()>> {
+    /// The tasks beside the work: they keep leases and schedules.
+    fn keeping(self: &Arc<Self>, schedules: Vec<(Queue, crate::NewJob)>) -> JoinSet<Result<()>> {
         let mut keeping = JoinSet::new();
-        let all = self.queues.iter().map(|(_, hands)| hands.clone()).collect();
+        let all = self.queues.iter().map(|served| served.hands.clone()).collect();
         keeping.spawn(renewing::watch(all, self.ttr));
-        for (queue, hands) in &self.queues {
-            let queue = queue.over(Link::over(&self.connector));
-            keeping.spawn(renewing::keep(queue, hands.clone(), self.ttr));
+        for Served { queue, renewing, hands, slot } in &self.queues {
+            let queue = queue.over(renewing.clone());
+            let patience = Patience::new(&slot.outage);
+            keeping.spawn(renewing::keep(queue, hands.clone(), self.ttr, patience));
         }
+        let outage_of = |queue: &Queue| {
+            let served = self.queues.iter().find(|served| served.queue.name == queue.name);
+            served.or(self.queues.first()).map(|served| served.slot.outage.clone())
+        };
+        for (queue, job) in schedules {
+            if let Some(outage) = outage_of(&queue) {
+                let queue = queue.over(Link::over(&self.connector));
+                keeping.spawn(starting::declare(queue, job, outage, starting::AGAIN));
+            }
+        }
+        let names = self.queues.iter().map(|served| served.queue.clone()).collect();
+        keeping.spawn(starting::notice(names));
         keeping
     }
 
     /// Takes jobs until it is told to stop, or an error doesn't pass.
-    async fn work(
-        self: Arc<Self>,
-        sources: Vec<Source>,
-        schedules: Vec<(Queue, crate::NewJob)>,
-    ) -> Result<()> {
-        let link = Link::over(&self.connector);
-        for (queue, job) in &schedules {
-            let queue = queue.over(link.clone());
-            ask(|| Add::of(&queue, job), || self.stop.is_cancelled()).await?;
-        }
+    async fn work(self: Arc<Self>, sources: Vec<Source>, hurry: &CancellationToken) -> Result<()> {
         let mut fetching = JoinSet::new();
         for source in sources {
             fetching.spawn(self.clone().fetch(source));
@@ -132,7 +194,10 @@ impl Shift {
         };
         let too_late = async {
             self.stop.cancelled().await;
-            tokio::time::sleep(LAST_WORDS).await;
+            tokio::select! {
+                () = tokio::time::sleep(LAST_WORDS) => {}
+                () = hurry.cancelled() => {}
+            }
         };
         tokio::select! {
             ended = fetched => ended,
@@ -141,112 +206,95 @@ impl Shift {
     }
 
     async fn fetch(self: Arc<Self>, mut source: Source) -> Result<()> {
-        let link = Link::over(&self.connector);
+        let Some(slot) = source.queues().next().and_then(|(at, _)| self.queues.get(at)) else {
+            return Ok(());
+        };
+        let slot = slot.slot.clone();
+        let mut patience = Patience::new(&slot.outage);
+        let link: Arc<dyn Connection> = slot.fetching.clone();
         let waits = (renewing::interval(self.ttr), self.ttr);
         while !self.stop.is_cancelled() {
             let mut places = tokio::select! {
                 () = self.stop.cancelled() => return Ok(()),
                 places = source.places() => places?,
             };
+            if slot.unsent.is_too_much() {
+                drop(places);
+                tokio::time::sleep(LOOK).await;
+                continue;
+            }
             let order = source.order();
             let count = places.num_permits();
-            let asked = Instant::now();
             let take = || source.take(&order, &link, count, waits);
-            let taken = ask(|| Box::pin(take()), || self.stop.is_cancelled()).await?;
-            for delivery in taken.unwrap_or_default() {
-                let Some((at, delivery)) = source.told(delivery) else { continue };
-                self.begin(at, delivery, asked + self.ttr, places.split(1));
+            let is_over = || self.stop.is_cancelled();
+            let taken = ask(&mut patience, || Box::pin(take()), is_over).await?;
+            let Some(answer) = taken else { return Ok(()) };
+            let jobs = answer.reply.into_iter().filter_map(|job| source.told(job)).collect();
+            let (jobs, sent) = self.sure_of(jobs, answer.sent, &mut patience).await?;
+            for (at, delivery) in jobs {
+                self.begin(at, delivery, sent + self.ttr, places.split(1));
             }
         }
         Ok(())
     }
 
-    fn begin(
-        self: &Arc<Self>,
-        at: usize,
-        delivery: Delivery,
-        good_until: Instant,
-        place: Option<OwnedSemaphorePermit>,
-    ) {
-        let Some((queue, hands)) = self.queues.get(at) else { return };
-        if self.stop.is_cancelled() {
-            return self.settle(Settlement::unbegun(queue, &delivery));
-        }
-        let job = RunningJob::new(delivery, queue.clone(), self.ttr);
-        let hand = Arc::new(Hand::new(job.clone(), good_until));
-        let number = hands.take(hand);
-        let (shift, hands) = (self.clone(), hands.clone());
-        let ended = self.ended.clone();
-        tokio::spawn(ended.run_until_cancelled_owned(async move {
-            let told = shift.worked(job.clone()).await;
-            hands.let_go(number);
-            drop(place);
-            let is_lost =
-                job.lost().is_cancelled() || matches!(&told, Err(failure) if failure.is_lost());
-            if is_lost {
-                tracing::info!("{}: lost, attempt {}", job.id(), job.attempt());
-            } else {
-                shift.settle(Settlement::of(job.queue(), job.delivery(), told));
+    /// When the answer took so long that the leases may be over, only those jobs are begun whose
+    /// leases are renewed. The reply says since when they are good.
+    async fn sure_of(
+        &self,
+        mut jobs: Vec<(usize, Delivery)>,
+        mut sent: Instant,
+        patience: &mut Patience,
+    ) -> Result<(Vec<(usize, Delivery)>, Instant)> {
+        let is_over = || self.stop.is_cancelled();
+        while !jobs.is_empty() && sent.elapsed() > self.ttr / 2 && !is_over() {
+            let (mut good, mut first_sent) = (Vec::new(), None);
+            for (at, Served { queue, .. }) in self.queues.iter().enumerate() {
+                let (mut these, others) =
+                    jobs.into_iter().partition::<Vec<_>, _>(|(of, _)| *of == at);
+                jobs = others;
+                if these.is_empty() {
+                    continue;
+                }
+                let pairs = || these.iter().map(|(_, job)| (&job.id, job.into()));
+                let renew = || queue.renew(self.ttr, Duration::ZERO, pairs());
+                if let Some(answer) = ask(patience, renew, is_over).await? {
+                    let void: HashSet<_> = answer.reply.into_iter().collect();
+                    these.retain(|(_, job)| !void.contains(&job.id));
+                    first_sent = Some(first_sent.unwrap_or(answer.sent).min(answer.sent));
+                }
+                good.extend(these);
             }
-        }));
-    }
-
-    fn settle(&self, settlement: Settlement) {
-        // An error would be that the worker has ended.
-        let _ = self.settlements.send(settlement);
-    }
-
-    /// The handler between its hooks. A panic is a failure.
-    async fn worked(&self, job: RunningJob) -> Ended {
-        let work = AssertUnwindSafe(self.handled(job.clone())).catch_unwind();
-        let ended = traced(
-            &job,
-            work.map(|ended| ended.unwrap_or_else(|_| Err(Failure::retry("panicked")))),
-        )
-        .await;
-        for hook in &self.after {
-            hook(&job, ended.as_ref().err());
+            jobs = good;
+            sent = first_sent.unwrap_or(sent);
         }
-        ended
+        Ok((jobs, sent))
     }
 
-    async fn handled(&self, job: RunningJob) -> Ended {
-        for hook in &self.before {
-            hook(&job)?;
-        }
-        (self.handler)(job).await
-    }
-
-    /// The jobs in hand may end within the grace time. The others go back, unbegun.
-    async fn finish(&self, grace: Duration, hurry: &CancellationToken) {
+    /// The jobs in hand may end within the grace time. The others go back, unbegun. Whether there were
+    /// such.
+    async fn finish(&self, grace: Duration, hurry: &CancellationToken) -> bool {
         let ended = async {
-            for (_, hands) in &self.queues {
-                hands.none().await;
+            for served in &self.queues {
+                served.hands.none().await;
             }
         };
         tokio::select! {
             _ = within(grace, ended) => {}
             () = hurry.cancelled() => {}
         }
-        for (queue, hands) in &self.queues {
-            for hand in hands.kept() {
-                hand.lose();
-                self.settle(Settlement::unbegun(queue, hand.job.delivery()));
+        let mut is_cut = false;
+        for Served { queue, hands, slot, .. } in &self.queues {
+            for (number, hand) in hands.running() {
+                is_cut = true;
+                if !hand.is_lost() {
+                    hand.lose();
+                    let mut unbegun = Settlement::unbegun(queue, hand.job.delivery());
+                    unbegun.hand = Some((hands.clone(), number));
+                    slot.settle(unbegun);
+                }
             }
         }
+        is_cut
     }
-}
-
-#[cfg(feature = "opentelemetry")]
-async fn traced(job: &RunningJob, work: impl Future<Output = Ended>) -> Ended {
-    if job.queue().is_traced {
-        crate::spans::process(job.delivery(), work).await
-    } else {
-        work.await
-    }
-}
-
-#[cfg(not(feature = "opentelemetry"))]
-async fn traced(_: &RunningJob, work: impl Future<Output = Ended>) -> Ended {
-    work.await
 }

@@ -9,7 +9,7 @@ use dq_client::{Error, NewJob};
 use serde_json::{json, Value};
 
 use crate::calls::new_job_options;
-use crate::values::{tell, text};
+use crate::values::{tell, text, Ms};
 
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -26,7 +26,7 @@ impl Scripts {
     }
 
     pub async fn play(self, job: RunningJob) -> Result<Done, Failure> {
-        let steps: Vec<Vec<Value>> = job.body()?;
+        let steps = steps_of(&job)?;
         let (id, queue) = (job.id().to_string(), job.queue().name().to_string());
         tell(&json!({"event": "begun", "id": id, "attempt": job.attempt(), "queue": queue}));
         let ended = self.steps(&job, steps).await;
@@ -67,7 +67,7 @@ impl Scripts {
                 "done" => return Ok(done(&given(1))),
                 "raise" => return Err(std::io::Error::other(text(&given(1))).into()),
                 "retry" => {
-                    let delay = Duration::from_millis(given(1).as_u64().unwrap());
+                    let delay = Ms(given(1).as_i64().unwrap());
                     return Err(Failure::retry(text(&given(2))).after(delay));
                 }
                 "bury" => return Err(Failure::bury(text(&given(1)))),
@@ -76,6 +76,13 @@ impl Scripts {
         }
         Ok(Done::new())
     }
+}
+
+/// Other languages have half of a surrogate pair in their text, which is none here.
+fn steps_of(job: &RunningJob) -> Result<Vec<Vec<Value>>, Error> {
+    let text = std::str::from_utf8(&job.delivery().payload).unwrap_or_default();
+    let text = text.replace("\\ud800", "\u{fffd}");
+    job.body().or_else(|error| serde_json::from_str(&text).map_err(|_| error))
 }
 
 fn done(told: &Value) -> Done {

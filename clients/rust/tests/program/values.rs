@@ -164,11 +164,6 @@ pub fn deps_out(deps: &Deps) -> Value {
 pub fn error_out(error: &Error) -> Value {
     let name = format!("{error:?}");
     let name = name.split(['(', ' ']).next().unwrap_or_default();
-    let told = error.to_string();
-    let message = match (error, error.code()) {
-        (Error::Redis(redis), Some(_)) => redis.detail().unwrap_or_default().to_owned(),
-        (_, Some(code)) => told.strip_prefix(code).unwrap_or(&told).trim_start().to_owned(),
-        (_, None) => told,
-    };
+    let message = error.message().map_or_else(|| error.to_string(), str::to_owned);
     json!({"type": name, "code": error.code(), "message": message})
 }

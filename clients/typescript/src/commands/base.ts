@@ -3,7 +3,7 @@
 import { type Codec, JSON_CODEC } from "../codec.ts";
 import { type Headers, wrapped } from "../envelope.ts";
 import { Delivery } from "../replies.ts";
-import { type Duration, type Options, options, type Word } from "../words.ts";
+import { type Duration, type Id, type Options, options, sent, type Word } from "../words.ts";
 
 /** A lease, or `"*"` for the latest one of the job. */
 export type Lease = number | "*";
@@ -19,6 +19,8 @@ export interface Command<T> {
   readonly words: readonly Word[];
   /** By which a cluster finds the server. */
   readonly key: string | undefined;
+  /** Of the jobs that it adds, for the text of an error. */
+  readonly adds?: readonly Id[] | undefined;
   parse(reply: unknown): T;
 }
 
@@ -29,6 +31,9 @@ export class Key {
   readonly tracing: Tracing | undefined;
 
   constructor(name: string, codec: Codec = JSON_CODEC, tracing?: Tracing) {
+    if (typeof name !== "string" || Buffer.isBuffer(sent(name))) {
+      throw new TypeError("the name of a queue is text that UTF-8 can say");
+    }
     this.name = name;
     this.codec = codec;
     this.tracing = tracing;

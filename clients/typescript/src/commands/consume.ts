@@ -82,14 +82,15 @@ export function done(
   const encoded = result === undefined ? undefined : bytes(key.codec.encode(result));
   const words = [sent(id), String(lease), ...options({ result: encoded, keep })];
   for (const each of add) words.push("ADD", ...addWords(key, each));
-  return key.command("DONE", words, {}, (reply) => {
+  const command = key.command("DONE", words, {}, (reply): Added[] | null => {
     if (!Array.isArray(reply)) return isTrue(reply) ? [] : null;
-    return reply.map((made, at) =>
-      made === null
-        ? { state: "taken", id: text(sent(add[at]?.id ?? "*")) }
-        : { state: "added", id: text(made) },
-    );
+    return reply.map((made, at) => {
+      if (made !== null) return { state: "added", id: text(made) };
+      const { id = "*", ensure } = add[at] ?? {};
+      return { state: ensure ? "over" : "taken", id: text(sent(id)) };
+    });
   });
+  return { ...command, adds: add.flatMap(({ id }) => (id === undefined ? [] : [id])) };
 }
 
 export interface ReleaseOptions {

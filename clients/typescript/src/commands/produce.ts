@@ -53,8 +53,9 @@ export function addWords(key: Key, { id = "*", body, ...given }: Add): Word[] {
 
 /** Adds a job, to be delivered when it is due. `"*"` lets the server make the id. */
 export function add(key: Key, id: Id, body: unknown, given: AddOptions = {}): Command<Added> {
-  return key.command("ADD", addWords(key, { ...given, id, body }), {}, (reply) => {
+  const command = key.command("ADD", addWords(key, { ...given, id, body }), {}, (reply): Added => {
     if (reply !== null) return { state: "added", id: text(reply) };
     return { state: given.ensure ? "over" : "taken", id: text(sent(id)) };
   });
+  return { ...command, adds: [id] };
 }

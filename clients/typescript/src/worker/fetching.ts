@@ -1,5 +1,6 @@
 /** Taking jobs: as many as there are free places, from queues by their weights. */
 
+import { inspect } from "node:util";
 import type { Command, Key } from "../commands/base.ts";
 import { commands } from "../commands/index.ts";
 import type { Delivery } from "../replies.ts";
@@ -12,9 +13,11 @@ const MOST_AT_ONCE = 10_000;
 /** How many more jobs a source may have in hand. */
 export class Places {
   readonly hasFree = new Gate(true);
+  readonly count: number;
   #free: number;
 
   constructor(count: number) {
+    this.count = count;
     this.#free = count;
   }
 
@@ -34,12 +37,14 @@ export class Places {
 
 /** Queues from which jobs are taken by one call: those of one slot. */
 export class Source {
+  readonly keys: readonly Key[];
   readonly places: Places;
   readonly #orders: Generator<Key[], never>;
 
   constructor(weights: ReadonlyMap<Key, number>, places: number) {
+    this.keys = [...weights.keys()];
     this.places = new Places(places);
-    this.#orders = orders([...weights.keys()], [...weights.values()]);
+    this.#orders = orders(this.keys, [...weights.values()]);
   }
 
   command(count: number, block: number, ttr: number): Command<Delivery[]> {
@@ -75,6 +80,9 @@ export function sources(
   concurrency: number,
   isCluster: boolean,
 ): Source[] {
+  if (!Number.isSafeInteger(concurrency) || concurrency < 1) {
+    throw new RangeError(`concurrency is a whole number, 1 at least, not ${inspect(concurrency)}`);
+  }
   const bySlot = new Map<number, Map<Key, number>>();
   for (const [key, weight] of weights) {
     const slot = isCluster ? slotOf(key.name) : 0;

@@ -24,25 +24,42 @@ export class Gate {
     this.#isOpen = false;
   }
 
-  wait(): Promise<void> {
-    return this.#isOpen ? Promise.resolve() : new Promise((goOn) => this.#waiting.add(goOn));
+  /** Waits until it opens, `ms` milliseconds at most. */
+  wait(ms = Number.POSITIVE_INFINITY): Promise<void> {
+    return firstOf([this], ms);
   }
 
-  /** Waits until it opens, `ms` milliseconds at most. */
-  waitFor(ms: number): Promise<void> {
-    if (this.#isOpen) return Promise.resolve();
-    return new Promise((goOn) => {
-      const opened = () => {
-        clearTimeout(timer);
-        goOn();
-      };
-      const timer = setTimeout(() => {
-        this.#waiting.delete(opened);
-        goOn();
-      }, ms);
-      this.#waiting.add(opened);
-    });
+  /** @internal */
+  listen(goOn: () => void): void {
+    this.#waiting.add(goOn);
   }
+
+  /** @internal */
+  forget(goOn: () => void): void {
+    this.#waiting.delete(goOn);
+  }
+}
+
+/** setTimeout takes no longer time: it would not wait at all. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** Waits until one of them opens, `ms` milliseconds at most, and leaves no timer behind. */
+export function firstOf(gates: readonly Gate[], ms = Number.POSITIVE_INFINITY): Promise<void> {
+  if (ms <= 0 || gates.some(({ isOpen }) => isOpen)) return Promise.resolve();
+  return new Promise((goOn) => {
+    let timer: NodeJS.Timeout | undefined;
+    const end = () => {
+      clearTimeout(timer);
+      for (const gate of gates) gate.forget(end);
+      goOn();
+    };
+    const wait = (left: number) => {
+      const part = Math.min(left, LONGEST_TIMER_MS);
+      timer = setTimeout(() => (left > part ? wait(left - part) : end()), part);
+    };
+    if (ms !== Number.POSITIVE_INFINITY) wait(ms);
+    for (const gate of gates) gate.listen(end);
+  });
 }
 
 const FIRST_MS = 50;

@@ -1,11 +1,11 @@
 /** The jobs in hand: each has a place, runs its handler, and comes to an outcome. */
 
+import { AsyncLocalStorage } from "node:async_hooks";
 import type { Key } from "../commands/base.ts";
-import { LeaseLost } from "../errors.ts";
 import type { Delivery } from "../replies.ts";
 import { Gate } from "./gate.ts";
 import type { Line } from "./line.ts";
-import { ofError, ofReturn, type Settlement } from "./outcomes.ts";
+import { ofError, ofReturn, type Settlement, unbegun } from "./outcomes.ts";
 import { RunningJob } from "./running.ts";
 
 /** What is done with each job. What a hook throws is a failure of the job. */
@@ -15,25 +15,44 @@ export interface Work<Body> {
   readonly after: readonly ((job: RunningJob<Body>, error: unknown) => unknown)[];
 }
 
-/** A job in hand. */
-export interface Hand<Body = unknown> {
+/** A job in hand, until the server has been told what came of it. */
+export class Hand {
   readonly key: Key;
-  readonly job: RunningJob<Body>;
+  readonly job: RunningJob<never>;
   /** Until when the lease is good, by this machine's clock. */
   goodUntil: number;
+  /** Ends the attempt, whatever the handler does. */
+  fail: (error: unknown) => void = () => {};
+
+  constructor(key: Key, job: RunningJob<never>, goodUntil: number) {
+    this.key = key;
+    this.job = job;
+    this.goodUntil = goodUntil;
+  }
 }
 
-export class Hands<Body> {
-  /** Open while no job is in hand. */
+/**
+ * Whose handler is running, also in what it has begun: timers, events, promises. It makes each
+ * promise of the process dearer, so it is kept only when a handler has let an error escape.
+ */
+export const current = {
+  isKept: false,
+  hand: new AsyncLocalStorage<Hand>(),
+};
+
+export class Hands {
+  /** Open while no handler runs. */
   readonly none = new Gate(true);
-  readonly #work: Work<Body>;
+  readonly #work: Work<never>;
   readonly #ttr: number;
   readonly #line: Line;
   readonly #settle: (settlement: Settlement) => void;
-  readonly #inHand = new Map<string, Set<Hand<Body>>>();
+  readonly #inHand = new Map<string, Set<Hand>>();
   readonly #some = new Map<string, Gate>();
+  readonly #running = new Set<Hand>();
+  readonly #strays = new Set<Hand>();
 
-  constructor(work: Work<Body>, ttr: number, line: Line, settle: (told: Settlement) => void) {
+  constructor(work: Work<never>, ttr: number, line: Line, settle: (told: Settlement) => void) {
     this.#work = work;
     this.#ttr = ttr;
     this.#line = line;
@@ -41,12 +60,18 @@ export class Hands<Body> {
   }
 
   /** Those of a queue whose leases are to be kept. */
-  of(key: Key): Hand<Body>[] {
-    return [...(this.#inHand.get(key.name) ?? [])].filter((hand) => !hand.job.isLost);
+  of(key: Key): Hand[] {
+    return [...(this.#inHand.get(key.name) ?? [])].filter(({ job }) => !job.isLost);
   }
 
-  all(): Hand<Body>[] {
-    return [...this.#inHand.values()].flatMap((hands) => [...hands]);
+  /** Those whose handlers run, also when their jobs were given back. */
+  running(): Hand[] {
+    return [...this.#running];
+  }
+
+  /** Those whose attempts have failed, while their handlers go on. */
+  strays(): Hand[] {
+    return [...this.#strays];
   }
 
   /** Open while jobs of this queue are in hand. */
@@ -64,39 +89,71 @@ export class Hands<Body> {
     for (const gate of this.#some.values()) gate.open();
   }
 
-  /** Works on a job until its place is free again. */
+  /** Works on a job until its place is free again. It never throws. */
   async run(key: Key, delivery: Delivery, goodUntil: number): Promise<void> {
-    const job = new RunningJob<Body>(delivery, key, this.#line, this.#ttr);
-    const hand = { key, job, goodUntil };
+    const job = new RunningJob<never>(delivery, key, this.#line, this.#ttr);
+    const hand = new Hand(key, job, goodUntil);
     const ofQueue = this.#inHand.get(key.name) ?? new Set();
     this.#inHand.set(key.name, ofQueue.add(hand));
     this.some(key).open();
+    this.#running.add(hand);
     this.none.close();
-    const settlement = await this.#outcome(hand);
-    ofQueue.delete(hand);
-    if (ofQueue.size === 0) {
-      this.some(key).close();
-      if (this.all().length === 0) this.none.open();
+    const settlement = await this.#ended(hand);
+    this.#running.delete(hand);
+    if (this.#running.size === 0) this.none.open();
+    if (settlement === undefined || job.isVoid) this.settled(hand);
+    else {
+      settlement.hand = hand;
+      this.#settle(settlement);
     }
-    if (settlement !== undefined && !job.isLost) this.#settle(settlement);
   }
 
-  async #outcome({ key, job }: Hand<Body>): Promise<Settlement | undefined> {
+  /** The server knows what came of it: its lease isn't renewed any more. */
+  settled(hand: Hand): void {
+    const ofQueue = this.#inHand.get(hand.key.name);
+    ofQueue?.delete(hand);
+    if (ofQueue?.size === 0) this.some(hand.key).close();
+  }
+
+  /** Gives back those whose handlers run. */
+  giveBack(): void {
+    for (const hand of this.running()) {
+      const { key, job } = hand;
+      if (job.isVoid) continue;
+      job.lose();
+      this.#settle(unbegun(key, job.delivery, hand));
+    }
+  }
+
+  #ended(hand: Hand): Promise<Settlement | undefined> {
+    return new Promise((end) => {
+      hand.fail = (error) => {
+        if (this.#running.has(hand)) this.#strays.add(hand);
+        end(ofError(hand.key, hand.job.delivery, error));
+      };
+      const begin = () =>
+        this.#outcome(hand).then((settlement) => {
+          this.#strays.delete(hand);
+          end(settlement);
+        });
+      if (current.isKept) current.hand.run(hand, begin);
+      else begin();
+    });
+  }
+
+  /** undefined when there is nothing to say: the job isn't this worker's any more. */
+  async #outcome({ key, job }: Hand): Promise<Settlement | undefined> {
     const { tracing } = key;
     try {
       const work = () => this.#worked(job);
       const value = await (tracing ? tracing.processing(job.delivery, work) : work());
       return ofReturn(key, job.delivery, value);
     } catch (error) {
-      if (job.isLost || error instanceof LeaseLost) {
-        job.lose();
-        return undefined;
-      }
-      return ofError(key, job.delivery, error);
+      return job.isLost ? undefined : ofError(key, job.delivery, error);
     }
   }
 
-  async #worked(job: RunningJob<Body>): Promise<unknown> {
+  async #worked(job: RunningJob<never>): Promise<unknown> {
     const { handler, before, after } = this.#work;
     for (const hook of before) await hook(job);
     let value: unknown;

@@ -3,8 +3,10 @@
 import type { Command, Key, Lease } from "../commands/base.ts";
 import type { DoneOptions } from "../commands/consume.ts";
 import { commands } from "../commands/index.ts";
+import { Invalid, said, textOf } from "../errors.ts";
 import type { Delivery } from "../replies.ts";
-import type { Duration } from "../words.ts";
+import { type Duration, ms } from "../words.ts";
+import type { Hand } from "./hands.ts";
 
 const REASON_BYTES = 512;
 
@@ -13,21 +15,28 @@ export class Done {
   readonly options: DoneOptions;
 
   constructor(options: DoneOptions = {}) {
+    if (options.keep !== undefined) ms(options.keep);
     this.options = options;
   }
 }
 
-/** Thrown by a handler: another attempt may succeed, after `in` or the job's backoff. */
+/**
+ * Thrown by a handler: another attempt may succeed, after `in` or the job's backoff. Throws a
+ * TypeError or RangeError when `in` is no length of time.
+ */
 export class Retry extends Error {
   override name = "Retry";
   readonly in: Duration | undefined;
   readonly priority: number | undefined;
 
   constructor(
-    reason = "",
+    reason: unknown = "",
     given: { readonly in?: Duration | undefined; readonly priority?: number | undefined } = {},
   ) {
-    super(reason);
+    super(textOf(reason));
+    if (given.in !== undefined && ms(given.in) < 0) {
+      throw new RangeError(`Retry: in is ${ms(given.in)} ms, before now`);
+    }
     this.in = given.in;
     this.priority = given.priority;
   }
@@ -36,6 +45,10 @@ export class Retry extends Error {
 /** Thrown by a handler: no attempt ever will succeed. */
 export class Bury extends Error {
   override name = "Bury";
+
+  constructor(reason: unknown = "", options?: ErrorOptions) {
+    super(textOf(reason), options);
+  }
 }
 
 /** A job, and the command that says what came of it. */
@@ -44,8 +57,12 @@ export interface Settlement {
   readonly job: Delivery;
   /** undefined for one of a batch of FINISH. */
   readonly command?: Command<unknown>;
-  /** The server may refuse it: the result is too long, the id of one of its jobs is taken. */
-  readonly isDone?: boolean;
+  /** In place of an outcome that was refused. Nothing takes the place of the last one. */
+  readonly resort?: "release" | "last";
+  /** What the handler threw, or why the server refused what it said. */
+  readonly failure?: { readonly error: unknown };
+  /** undefined for a job that wasn't begun. */
+  hand?: Hand;
 }
 
 /** Throws what the codec throws. */
@@ -53,24 +70,60 @@ export function ofReturn(key: Key, job: Delivery, value: unknown): Settlement {
   const isPlain = !(value instanceof Done);
   if (isPlain && (value === undefined || value === null)) return { key, job };
   const options = isPlain ? { result: value } : value.options;
-  return { key, job, command: commands.done(key, job.id, leaseOf(job), options), isDone: true };
+  return { key, job, command: commands.done(key, job.id, leaseOf(job), options) };
 }
 
+/** It never throws, whatever the error is. */
 export function ofError(key: Key, job: Delivery, error: unknown): Settlement {
+  const failure = { error };
+  try {
+    return { key, job, command: commandOf(key, job, error), failure };
+  } catch (why) {
+    return { ...released(key, job, why), failure };
+  }
+}
+
+function commandOf(key: Key, job: Delivery, error: unknown): Command<unknown> {
   const lease = leaseOf(job);
   if (error instanceof Bury) {
-    const command = commands.bury(key, job.id, lease, { reason: short(error.message) });
-    return { key, job, command };
+    return commands.bury(key, job.id, lease, { reason: short(error.message) });
   }
-  const isRetry = error instanceof Retry;
-  const given = isRetry ? { delay: error.in, priority: error.priority } : {};
-  const reason = short(isRetry ? error.message : told(error));
-  return { key, job, command: commands.release(key, job.id, lease, { ...given, reason }) };
+  if (!(error instanceof Retry)) {
+    return commands.release(key, job.id, lease, { reason: short(textOf(error)) });
+  }
+  const { in: delay, priority, message } = error;
+  return commands.release(key, job.id, lease, { delay, priority, reason: short(message) });
 }
 
-export function unbegun(key: Key, job: Delivery): Settlement {
+/** The outcome can't be said, so the attempt has failed. */
+function released(key: Key, job: Delivery, why: unknown): Settlement {
+  const reason = short(`outcome refused: ${said(why)}`);
+  const command = commands.release(key, job.id, leaseOf(job), { reason });
+  return { key, job, command, resort: "release" };
+}
+
+/**
+ * In place of an outcome that the server refuses: the job is released, with why; when that is
+ * refused too, it is buried. undefined when nothing is left.
+ */
+export function insteadOf(refused: Settlement, error: unknown): Settlement | undefined {
+  const { key, job, command, hand, resort } = refused;
+  if (resort === "last") return undefined;
+  const { failure = { error } } = refused;
+  const rest = { failure, ...(hand && { hand }) };
+  const isTooLong = error instanceof Invalid && error.message.startsWith("body must be at most");
+  if (resort === undefined && !isTooLong) return { ...released(key, job, error), ...rest };
+  // No attempt will make a result shorter.
+  const result = command?.words[command.words.indexOf("RESULT") + 1];
+  const what = result instanceof Uint8Array ? `result of ${result.length} bytes` : "outcome";
+  const reason = short(`${what} refused: ${isTooLong ? error.message : said(error)}`);
+  const bury = commands.bury(key, job.id, leaseOf(job), { reason });
+  return { key, job, command: bury, resort: "last", ...rest };
+}
+
+export function unbegun(key: Key, job: Delivery, hand?: Hand): Settlement {
   const command = commands.release(key, job.id, leaseOf(job), { unbegun: true });
-  return { key, job, command };
+  return { key, job, command, resort: "last", ...(hand && { hand }) };
 }
 
 /** Workers take jobs under a lease. */
@@ -78,16 +131,11 @@ export function leaseOf(job: Delivery): Lease {
   return job.lease as number;
 }
 
-function told(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.message ? `${error.name}: ${error.message}` : error.name;
-}
-
-/** As much of it as the server takes. */
+/** As much of it as the server takes. Throws a TypeError for what is no text. */
 function short(reason: string): string | undefined {
+  if (typeof reason !== "string") throw new TypeError(`a reason is text, not ${typeof reason}`);
   if (reason === "") return undefined;
   const data = Buffer.from(reason);
-  if (data.length <= REASON_BYTES) return reason;
   // A character that is cut in two is left out.
   return new TextDecoder().decode(data.subarray(0, REASON_BYTES), { stream: true });
 }

@@ -15,6 +15,7 @@ export class RunningJob<Body = unknown> {
   readonly #ttr: Duration;
   #aborting: AbortController | undefined;
   #isLost = false;
+  #isVoid = false;
 
   constructor(delivery: Delivery, key: Key, line: Line, ttr: Duration) {
     this.delivery = delivery;
@@ -58,7 +59,7 @@ export class RunningJob<Body = unknown> {
   /** Aborted, with LeaseLost, when the job isn't this worker's any more: for `fetch` and the like. */
   get signal(): AbortSignal {
     this.#aborting ??= new AbortController();
-    if (this.#isLost) this.lose();
+    if (this.#isLost) this.expire();
     return this.#aborting.signal;
   }
 
@@ -67,8 +68,19 @@ export class RunningJob<Body = unknown> {
     if (this.#isLost) throw new LeaseLost(this.id);
   }
 
-  /** @internal */
+  /** Whether the server has said so. If not, its lease is over by this machine's clock. @internal */
+  get isVoid(): boolean {
+    return this.#isVoid;
+  }
+
+  /** The server has said that the lease is void, or the job was given back. @internal */
   lose(): void {
+    this.#isVoid = true;
+    this.expire();
+  }
+
+  /** The lease could not be renewed in time. @internal */
+  expire(): void {
     this.#isLost = true;
     this.#aborting?.abort(new LeaseLost(this.id));
   }
@@ -101,7 +113,10 @@ export class RunningJob<Body = unknown> {
         command,
         () => this.#isLost,
       );
-      if (!page) throw new LeaseLost(this.id);
+      if (!page) {
+        this.lose();
+        throw new LeaseLost(this.id);
+      }
       found.push(...page.items);
       from = page.next;
     }

@@ -1,21 +1,19 @@
 /** A worker: its parts, its start and its end. */
 
-import type { Key } from "../commands/base.ts";
-import { commands } from "../commands/index.ts";
 import type { AddOptions } from "../commands/produce.ts";
 import { Queue } from "../queue.ts";
-import type { Delivery } from "../replies.ts";
 import { isCluster } from "../seam.ts";
 import { Topic } from "../topic.ts";
-import { type Duration, type Id, ms } from "../words.ts";
+import { type Duration, type Id, ms, span } from "../words.ts";
+import { Branch } from "./branch.ts";
+import { checkBackoff, declare, type Schedule } from "./declaring.ts";
+import type { OnError } from "./failures.ts";
 import { type Source, sources } from "./fetching.ts";
-import { Gate, now } from "./gate.ts";
-import { Hands, type Work } from "./hands.ts";
-import { Line, type Net } from "./line.ts";
-import { unbegun } from "./outcomes.ts";
-import { interval, keep, watch } from "./renewing.ts";
+import { Gate } from "./gate.ts";
+import { guard, leave } from "./guard.ts";
+import type { Hand, Work } from "./hands.ts";
+import { Net, type Warn } from "./net.ts";
 import type { RunningJob } from "./running.ts";
-import { Settler } from "./settling.ts";
 
 export type Served = Queue | Topic;
 
@@ -27,14 +25,19 @@ export interface WorkerOptions<Body> {
    * its leases for as long as it needs.
    */
   readonly ttr?: Duration | undefined;
-  /** How long the jobs in hand may go on when the worker is told to stop: 30 seconds. */
+  /**
+   * How long the jobs in hand may go on when the worker is told to stop: 30 seconds. Infinity waits
+   * for all of them.
+   */
   readonly grace?: Duration | undefined;
   /** Called before each handler. */
   readonly before?: Work<Body>["before"] | undefined;
   /** Called after each handler, with what it threw. */
   readonly after?: Work<Body>["after"] | undefined;
-  /** Told what passes, such as a server that is away: `console.warn`. */
-  readonly warn?: ((what: string, error: unknown) => void) | undefined;
+  /** Called for each attempt that failed, with the job, the error, and what comes next in words. */
+  readonly onError?: OnError | undefined;
+  /** The log: attempts that failed, a server that is away. `console.warn` without one. */
+  readonly warn?: Warn | undefined;
 }
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
@@ -53,16 +56,18 @@ const LAST_WORDS_MS = 5_000;
  */
 export class Worker<Body = unknown> {
   readonly #weights: Map<Queue, number>;
-  readonly #work: Work<Body>;
+  readonly #work: Work<never>;
   readonly #concurrency: number;
   readonly #ttr: number;
   readonly #grace: number;
+  readonly #onError: OnError | undefined;
   readonly #net: Net;
   readonly #isCluster: boolean;
-  readonly #lines: Line[] = [];
-  readonly #schedules: { key: Key; id: Id; body: unknown; options: AddOptions }[] = [];
+  readonly #schedules: Schedule[] = [];
   readonly #stopping = new Gate();
   readonly #hurrying = new Gate();
+  #isServing = false;
+  #branches: readonly Branch[] = [];
 
   constructor(
     queues: Served | Iterable<Served | readonly [Served, number]>,
@@ -75,37 +80,54 @@ export class Worker<Body = unknown> {
     if ([...this.#weights.keys()].some((queue) => queue.client !== client)) {
       throw new RangeError("the queues of a worker need the same client");
     }
+    if (typeof client.duplicate !== "function") {
+      throw new TypeError("a worker needs a client that can be duplicated, such as createClient()");
+    }
+    if (typeof handler !== "function") throw new TypeError("a worker needs a handler, a function");
     this.#isCluster = isCluster(client);
     const { concurrency = 10, ttr = 60_000, grace = 30_000, before = [], after = [] } = options;
-    const { warn = (what, error) => console.warn(`dq-client: ${what}: ${String(error)}`) } =
-      options;
     this.#work = { handler, before, after };
     this.#concurrency = concurrency;
     this.#ttr = ms(ttr);
-    this.#grace = ms(grace);
-    this.#net = { client, over: new Gate(), warn };
+    this.#grace = span(grace);
+    this.#onError = options.onError;
+    if (this.#ttr < 1) throw new RangeError("ttr is a millisecond at least");
+    if (this.#grace < 0) throw new RangeError("grace is 0 at least");
+    this.#net = new Net(client, options.warn);
     this.#sources(); // so that what is wrong is told now
   }
 
   /**
-   * Declares a schedule, by EVERY or CRON, of the first queue or of this one. At each start the
-   * worker makes sure that the job is there, with this schedule.
+   * Declares a schedule, by EVERY or CRON, of the first queue or of this one. The worker makes sure
+   * that the job is there: with this schedule at its start, with any at each new connection and each
+   * minute. One with `runs` is declared at the start alone.
    */
   schedule(id: Id, body: unknown, options: AddOptions & { readonly queue?: Queue }): void {
     const { queue, ...given } = options;
     const [first] = this.#weights.keys();
     const { key } = queue ?? (first as Queue);
-    this.#schedules.push({ key, id, body, options: { ...given, ensure: true } });
+    this.#schedules.push({ key, id, body, options: given });
   }
 
-  /** Works until SIGTERM or SIGINT. The second signal ends the grace time. */
+  /**
+   * Works until SIGTERM or SIGINT. The second signal ends the grace time. When it is over and
+   * handlers still run, the process ends a second later.
+   */
   async run(): Promise<void> {
-    const signalled = () => (this.isStopping ? this.#hurrying : this.#stopping).open();
+    let isSignalled = false;
+    const signalled = () => {
+      (this.isStopping ? this.#hurrying : this.#stopping).open();
+      isSignalled = true;
+    };
     for (const signal of SIGNALS) process.on(signal, signalled);
+    const unguard = guard(this.#net, () => this.#running());
     try {
       await this.serve();
     } finally {
+      unguard();
       for (const signal of SIGNALS) process.off(signal, signalled);
+      const left = this.#running();
+      if (isSignalled && left.length > 0) leave(left, this.#net);
     }
   }
 
@@ -123,30 +145,36 @@ export class Worker<Body = unknown> {
    * a wrong password, ends it.
    */
   async serve(): Promise<void> {
-    const line = this.#line();
-    const settler = new Settler(line, this.#net);
-    const hands = new Hands(this.#work, this.#ttr, line, (told) => settler.settle(told));
-    const held = hands as unknown as Hands<never>;
-    const helping = [settler.run(), watch(held, this.#ttr, this.#net)];
-    for (const { key } of this.#weights.keys()) {
-      helping.push(keep(key, held, this.#ttr, this.#line(), this.#net));
-    }
+    if (this.#isServing) throw new Error("a worker serves once: make another one");
+    this.#isServing = true;
+    if (this.isStopping) return;
+    const common = {
+      net: this.#net,
+      work: this.#work,
+      ttr: this.#ttr,
+      onError: this.#onError,
+      stopping: this.#stopping,
+    };
+    const taking = this.#sources();
+    const branches = taking.map((source) => new Branch(source, common));
+    this.#branches = branches;
+    const helping = branches.flatMap((branch) => branch.begin());
+    helping.push(...this.#declared(taking, branches));
     try {
-      await Promise.race([this.#taken(hands, settler, line), failureOf(helping)]);
+      await Promise.race([this.#taken(branches), failureOf(helping)]);
     } finally {
       this.stop();
-      await this.#end(hands, settler);
+      await Promise.all(
+        branches.map((branch) => branch.end(this.#grace, this.#hurrying, LAST_WORDS_MS)),
+      );
       this.#net.over.open();
-      hands.end();
-      settler.end();
-      for (const each of this.#lines) each.close();
+      for (const branch of branches) branch.close();
     }
   }
 
-  #line(): Line {
-    const line = new Line(this.#net);
-    this.#lines.push(line);
-    return line;
+  /** Also those that the end of the grace time has left running. */
+  #running(): Hand[] {
+    return this.#branches.flatMap(({ hands }) => [...hands.running(), ...hands.strays()]);
   }
 
   #sources(): Source[] {
@@ -154,53 +182,25 @@ export class Worker<Body = unknown> {
     return sources(weights, this.#concurrency, this.#isCluster);
   }
 
-  /** Takes jobs until it is told to stop. */
-  async #taken(hands: Hands<Body>, settler: Settler, line: Line): Promise<void> {
-    for (const { key, id, body, options } of this.#schedules) {
-      await line.ask(commands.add(key, id, body, options), () => this.isStopping);
-    }
-    const taking = this.#sources();
-    const fetching = taking.map((source) => this.#fetch(source, hands, settler));
-    const all = Promise.all(fetching);
-    await Promise.race([this.#stopping.wait(), all]);
-    for (const source of taking) source.places.hasFree.open();
-    const given = new Gate();
-    await Promise.race([all, given.waitFor(LAST_WORDS_MS)]);
+  /** Waits until it is told to stop, and for jobs that are on their way then. */
+  async #taken(branches: readonly Branch[]): Promise<void> {
+    await this.#stopping.wait();
+    await Promise.all(branches.map(({ taken }) => taken.wait(LAST_WORDS_MS)));
   }
 
-  async #fetch(source: Source, hands: Hands<Body>, settler: Settler): Promise<void> {
-    const keys = new Map([...this.#weights.keys()].map(({ key }) => [key.name, key]));
-    const line = this.#line();
-    const block = interval(this.#ttr);
-    while (!this.isStopping) {
-      await source.places.hasFree.wait();
-      if (this.isStopping) return;
-      const count = source.places.take();
-      const goodUntil = now() + this.#ttr;
-      const command = source.command(count, block, this.#ttr);
-      const jobs = (await line.ask(command, () => this.isStopping)) ?? [];
-      source.places.giveBack(count - jobs.length);
-      for (const job of jobs) {
-        const key = keys.get(job.key) as Key;
-        if (this.isStopping) settler.settle(unbegun(key, job));
-        else this.#begin(source, hands, key, job, goodUntil);
-      }
-    }
-  }
-
-  #begin(source: Source, hands: Hands<Body>, key: Key, job: Delivery, goodUntil: number): void {
-    hands.run(key, job.withCodec(key.codec), goodUntil).then(() => source.places.giveBack(1));
-  }
-
-  /** The jobs in hand may end within the grace time. The others go back, unbegun. */
-  async #end(hands: Hands<Body>, settler: Settler): Promise<void> {
-    await Promise.race([hands.none.waitFor(this.#grace), this.#hurrying.wait()]);
-    for (const { key, job } of hands.all()) {
-      if (job.isLost) continue;
-      job.lose();
-      settler.settle(unbegun(key, job.delivery));
-    }
-    await settler.idle.waitFor(LAST_WORDS_MS);
+  /** Schedules, and a look at each queue's backoff, by the connections of their own branches. */
+  #declared(taking: readonly Source[], branches: readonly Branch[]): Promise<void>[] {
+    const lineOf = ({ name }: { readonly name: string }) => {
+      const at = taking.findIndex(({ keys }) => keys.some((key) => key.name === name));
+      return (branches[at] ?? (branches[0] as Branch)).line;
+    };
+    const declaring = this.#schedules.map((schedule) =>
+      declare(schedule, lineOf(schedule.key), this.#net, this.#stopping),
+    );
+    const checking = [...this.#weights.keys()].map(({ key }) =>
+      checkBackoff(key, lineOf(key), this.#net, this.#stopping),
+    );
+    return [...declaring, ...checking];
   }
 }
 
@@ -219,7 +219,9 @@ function weightsOf(
   const found = new Map<Queue, number>();
   for (const each of several) {
     const [served, weight] = each instanceof Queue || each instanceof Topic ? [each, 1] : each;
-    if (weight < 1) throw new RangeError("a weight is 1 at least");
+    if (!Number.isSafeInteger(weight) || weight < 1) {
+      throw new RangeError("a weight is a whole number, 1 at least");
+    }
     for (const queue of served instanceof Topic ? served.allQueues : [served]) {
       found.set(queue, weight);
     }

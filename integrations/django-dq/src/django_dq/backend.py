@@ -21,10 +21,11 @@ from django_dq.framework import (
     TaskResultStatus,
     task_enqueued,
 )
-from django_dq.options import Options
+from django_dq.options import Options, at_the_primary
 from django_dq.record import AnyResult, AnyTask, Record, result_of, to_dq
 from django_dq.task import DQTask
 from dq_client import Queue
+from dq_client.commands import AddOptions
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -83,15 +84,15 @@ class DQBackend(BaseTaskBackend):
         self.validate_task(task)
         id = f"{task.queue_name}:{get_random_string(_RANDOM_CHARACTERS)}"
         record = Record.of(task, args, kwargs)
-        self.queue(task.queue_name).add(
-            id,
-            asdict(record),
-            at=_aware(task.run_after),
-            priority=to_dq(task.priority),
-            attempts=self.retries(task) + _LOST_ATTEMPTS,
-            backoff=self.settings.backoff,
-            keep=self.settings.result_ttl,
-        )
+        options: AddOptions = {
+            "at": _aware(task.run_after),
+            "priority": to_dq(task.priority),
+            "attempts": self.retries(task) + _LOST_ATTEMPTS,
+            "backoff": self.settings.backoff,
+            "keep": self.settings.result_ttl,
+        }
+        queue = self.queue(task.queue_name)
+        at_the_primary(self.client, lambda: queue.add(id, asdict(record), **options))
         result = record.result(id, task, TaskResultStatus.READY)
         task_enqueued.send(type(self), task_result=result)
         return result

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import redis
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 
 from dq_client import Backoff
+
+T = TypeVar("T")
+
+_KINDS: tuple[tuple[str, type, str], ...] = (
+    ("url", str, "a str"),
+    ("prefix", str, "a str"),
+    ("retries", int, "an integer"),
+    ("backoff", Backoff, "a Backoff"),
+    ("result_ttl", timedelta, "a timedelta"),
+)
 
 
 @dataclass(frozen=True)
@@ -34,6 +44,12 @@ class Options:
     result_ttl: timedelta = timedelta(days=1)
 
     def __post_init__(self) -> None:
+        for name, kind, words in _KINDS:
+            value = getattr(self, name)
+            if not isinstance(value, kind) or isinstance(value, bool):
+                raise ImproperlyConfigured(f"{name} of django_dq.DQBackend must be {words}")
+        if not all(isinstance(each, timedelta) for each in (self.backoff.base, self.backoff.max)):
+            raise ImproperlyConfigured("backoff of django_dq.DQBackend must have timedeltas")
         if self.retries < 0:
             raise ImproperlyConfigured("retries of django_dq.DQBackend must not be negative")
         if self.result_ttl < timedelta(0):
@@ -53,6 +69,20 @@ class Options:
         use by several threads.
         """
         return _made(self.client) if self.client else _connected(self.url)
+
+
+def at_the_primary(client: Any, call: Callable[[], T]) -> T:
+    """Calls once more where the server that was asked is a replica by now: it has done nothing, and
+    the address may lead to the new primary. Clients of clusters see to that by themselves.
+    """
+    try:
+        return call()
+    except Exception as error:
+        pool = getattr(client, "connection_pool", None)
+        if type(error).__name__ != "ReadOnlyError" or pool is None:
+            raise
+        pool.disconnect(inuse_connections=False)
+        return call()
 
 
 @cache

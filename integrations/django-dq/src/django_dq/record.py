@@ -30,7 +30,7 @@ from dq_client import Job
 P = ParamSpec("P")
 R = TypeVar("R")
 #: Of a longer traceback, the end is kept.
-_TRACEBACK_CHARACTERS = 20_000
+TRACEBACK_CHARACTERS = 20_000
 _STATUS = {
     "done": TaskResultStatus.SUCCESSFUL,
     "dead": TaskResultStatus.FAILED,
@@ -104,9 +104,16 @@ class Record:
             "ended": now(),
             "error": {
                 "class": f"{kind.__module__}.{kind.__qualname__}",
-                "traceback": "".join(format_exception(error))[-_TRACEBACK_CHARACTERS:],
+                "traceback": "".join(format_exception(error))[-TRACEBACK_CHARACTERS:],
             },
         }
+
+    def shorten(self, characters: int) -> None:
+        """Keeps no more than so many characters, the last ones, of each traceback."""
+        for each in self.attempts:
+            if "error" in each:
+                told = each["error"]["traceback"]
+                each["error"]["traceback"] = told[max(len(told) - characters, 0) :]
 
     @property
     def errors(self) -> list[TaskError]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 from collections.abc import Iterator
@@ -14,9 +15,21 @@ from django.utils.crypto import get_random_string
 
 from django_dq.backend import DQBackend
 from django_dq.framework import TaskContext, TaskResultStatus, task_finished, task_started
-from django_dq.record import AnyResult, Record, change, returned, succeed
-from dq_client import LeaseLost
+from django_dq.record import (
+    TRACEBACK_CHARACTERS,
+    AnyResult,
+    Record,
+    change,
+    returned,
+    succeed,
+)
+from dq_client import DQError, Invalid, LeaseLost
+from dq_client.words import text_of
 from dq_client.worker import Bury, Done, Retry, RunningJob
+
+logger = logging.getLogger("django_dq")
+#: The longest, in characters: as they are noted, and where the arguments of a task leave less room.
+_TRACEBACKS = (TRACEBACK_CHARACTERS, 500, 0)
 
 
 def made_worker_id() -> str:
@@ -37,7 +50,7 @@ class Runner:
             record = Record.read(job.body)
             task = record.resolved(self._backend.alias, self._backend.queue_name(job.queue))
             record.begin(self.worker_id)
-            job.checkpoint(asdict(record))
+            self._note(job, record)
             result = record.result(job.id, task, TaskResultStatus.RUNNING)
             self._send(task_started, result)
             try:
@@ -55,18 +68,35 @@ class Runner:
     ) -> Retry | Bury:
         """What the worker is to tell the server. The error is in the job before that."""
         record.fail(error)
-        job.checkpoint(asdict(record))
-        reason = f"{type(error).__name__}: {error}"
-        if self._is_tried_again(record, result, error):
+        # Of a job whose record is too long, only the server counts the attempts.
+        failed = len(record.errors) if self._note(job, record) else job.attempt
+        reason = text_of(error)
+        if self._is_tried_again(failed, result, error):
             return error if isinstance(error, Retry) else Retry(reason)
         change(result, **_outcome(record, result))
         self._send(task_finished, result)
         return error if isinstance(error, Bury) else Bury(reason)
 
-    def _is_tried_again(self, record: Record, result: AnyResult, error: BaseException) -> bool:
+    def _is_tried_again(self, failed: int, result: AnyResult, error: BaseException) -> bool:
         if isinstance(error, Retry | Bury):
             return isinstance(error, Retry)
-        return len(record.errors) <= self._backend.retries(result.task)
+        return failed <= self._backend.retries(result.task)
+
+    def _note(self, job: RunningJob, record: Record) -> bool:
+        """Writes the record into the job. Where the arguments leave no room for it, with shorter
+        tracebacks, or not at all: a task must come to its end all the same.
+        """
+        refusal: Exception | None = None
+        for characters in _TRACEBACKS:
+            record.shorten(characters)
+            try:
+                job.checkpoint(asdict(record))
+            except Invalid as error:
+                refusal = error
+            else:
+                return True
+        logger.warning("%s: the attempt can't be noted: %s", job.id, refusal)
+        return False
 
     def _send(self, signal: Any, result: AnyResult) -> None:
         """A receiver that raises is logged by Django, and changes nothing: the task has run."""
@@ -75,7 +105,8 @@ class Runner:
 
 def _refused(error: Exception) -> Bury:
     """The value is longer than the server takes: it would be at the next attempt, too."""
-    return Bury(f"the result is refused: {error}")
+    told = error.message if isinstance(error, DQError) else text_of(error)
+    return Bury(f"the result is refused: {told}")
 
 
 def _called(result: AnyResult) -> Any:

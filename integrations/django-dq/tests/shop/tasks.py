@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any
 
@@ -112,3 +113,54 @@ def work_until_told(word: str) -> str:
     while "go on" not in told():
         time.sleep(0.01)
     return word
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("nothing to say")
+
+
+#: What a task may raise.
+RAISED: dict[str, BaseException] = {
+    "mute": Mute(),
+    "surrogate": ValueError("\ud800"),
+    "long": ValueError("x" * (2 << 20)),
+    "exit": SystemExit(3),
+    "interrupt": KeyboardInterrupt(),
+    "stop": StopIteration(),
+    "generator": GeneratorExit(),
+}
+
+
+@task(retries=1)  # type: ignore[call-overload]
+def raise_it(name: str) -> None:
+    tell(name)
+    raise RAISED[name]
+
+
+@task(retries=1)  # type: ignore[call-overload]
+async def raise_it_async(name: str) -> None:
+    tell(name)
+    raise RAISED[name]
+
+
+@task(retries=1)  # type: ignore[call-overload]
+def refuse_long(word: str) -> None:
+    tell("ran")
+    raise LookupError(word)
+
+
+@task
+def begin_and_end(word: str) -> None:
+    tell(f"began {word}")
+
+
+@task
+def sleep_for(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+@task
+async def hang_in_a_thread() -> None:
+    tell("hangs")
+    await asyncio.to_thread(time.sleep, 600)

@@ -7,8 +7,8 @@ dramatiq.set_broker(DQBroker(url="redis://127.0.0.1:6379/0"))
 """
 
 from dramatiq_dq.broker import DQBroker
-from dramatiq_dq.results import DQBackend
+from dramatiq_dq.results import DQBackend, ResultNotStored
 
 __version__ = "0.1.0"
 
-__all__ = ["DQBackend", "DQBroker"]
+__all__ = ["DQBackend", "DQBroker", "ResultNotStored"]

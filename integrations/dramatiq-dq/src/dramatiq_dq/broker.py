@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, get_args
 
 import redis
 from dramatiq.broker import Broker, Consumer, MessageProxy
-from dramatiq.errors import DecodeError, QueueJoinTimeout, QueueNotFound
+from dramatiq.errors import BrokerConnectionError, DecodeError, QueueJoinTimeout, QueueNotFound
 from dramatiq.message import Message
 from dramatiq.middleware import Middleware
 
@@ -19,7 +21,8 @@ from dq_client.commands import State
 from dq_client.seam import Client
 from dramatiq_dq.consumer import DQConsumer
 from dramatiq_dq.leases import Leases, Pairs
-from dramatiq_dq.message import HeldMessage
+from dramatiq_dq.message import HeldMessage, reason_of, short
+from dramatiq_dq.outages import Outages, at_the_primary
 
 #: In milliseconds.
 DEFAULT_HEARTBEAT_TIMEOUT = 60_000
@@ -31,6 +34,9 @@ JOB_ID = "dq_job_id"
 GROUP = "dq_group"
 
 _DEFAULT_PRIORITY, _LAST_PRIORITY = 128, 255
+#: As long as the server knows, less what a clock may reach. In milliseconds: 4,000 years.
+_LONGEST_MS = 2**47
+Settle = Callable[[str, HeldMessage], None]
 #: In one command.
 _MOST_AT_ONCE = 10_000
 
@@ -45,12 +51,16 @@ class DQBroker(Broker):
       url: of the server, as redis-py has it.
       middleware: as all brokers have it.
       namespace: a queue is the key `namespace:queue`.
-      heartbeat_timeout: in milliseconds. So long after a worker's process died, its messages go to
-        another one.
+      heartbeat_timeout: in milliseconds, 1 at least. So long after a worker's process died, its
+        messages go to another one.
       dead_message_ttl: in milliseconds. How long dead messages are kept; None leaves it to
         `DQ.ALTER … DEADKEEP`.
       client: one of redis-py or valkey-py, in place of url and parameters.
       parameters: of redis.Redis.
+
+    Raises:
+      TypeError: client is a pipeline or an asyncio client, which would send nothing.
+      ValueError: heartbeat_timeout isn't a time.
     """
 
     def __init__(
@@ -65,19 +75,28 @@ class DQBroker(Broker):
         **parameters: Any,
     ):
         super().__init__(middleware=middleware)
+        if not 1 <= heartbeat_timeout <= _LONGEST_MS:
+            raise ValueError(
+                f"heartbeat_timeout is in milliseconds, from 1 to {_LONGEST_MS}: "
+                f"{heartbeat_timeout!r} isn't"
+            )
         self.client: Any = client or connected(url, parameters)
         self._is_own_client = client is None
         self.namespace = namespace
         self.heartbeat_timeout = heartbeat_timeout
         self.dead_message_ttl = dead_message_ttl
         self.queues: set[str] = set()
+        self.outages = Outages(self.client)
         self._ttr = timedelta(milliseconds=heartbeat_timeout)
-        self._leases = Leases(self._ttr, self._renew)
+        self._leases = Leases(self._ttr, self._renew, self.outages)
+        self.queue(namespace)  # raises for a client that it can't use
 
     # ---- what every broker can do ----------------------------------------------------------------
 
     def close(self) -> None:
-        """Leases aren't renewed any more, so stop the worker first."""
+        """Leases aren't renewed any more, so stop the worker first. In an outage, what came of
+        messages and isn't told within some seconds is lost: they come again.
+        """
         self._leases.stop()
         if self._is_own_client:
             self.client.close()
@@ -111,8 +130,20 @@ class DQBroker(Broker):
         """Adds a message to its queue, and returns it as it was added.
 
         Parameters:
-          delay: in milliseconds. There is no upper limit.
+          delay: in milliseconds. One below 0 is none, as with Dramatiq's own brokers. There is no
+            upper limit.
+
+        Raises:
+          ValueError: delay is no number of milliseconds.
         """
+        try:
+            delay_ms = None if delay is None else _within_limits(delay)
+        except ValueError as error:
+            if isinstance(message, HeldMessage) and message.has_raised:
+                # Dramatiq would acknowledge it, as if its retry were there.
+                message.fail()
+                message.stuff_exception(error)
+            raise
         job_id = f"{message.message_id}:{secrets.token_hex(4)}"
         copy: Message[Any] = message.copy(options={JOB_ID: job_id})
         self.logger.debug("Enqueueing message %r on queue %r.", copy.message_id, copy.queue_name)
@@ -120,7 +151,7 @@ class DQBroker(Broker):
         job = Add(
             copy.encode(),
             job_id,
-            delay=None if delay is None else timedelta(milliseconds=delay),
+            delay=None if delay_ms is None else timedelta(milliseconds=delay_ms),
             priority=self._priority(copy),
             group=copy.options.get(GROUP),
             nx=True,
@@ -160,6 +191,52 @@ class DQBroker(Broker):
                 return
             time.sleep(interval / 1000)
         raise QueueJoinTimeout(queue_name)
+
+    # ---- what came of messages -------------------------------------------------------------------
+
+    def settle(self, queue_name: str, message: HeldMessage, settle: Settle) -> None:
+        """Tells the server what came of a message, now or when it is back. What it refuses is a
+        failed attempt: nothing that a message brings about keeps its lease for ever.
+        """
+
+        def tell() -> None:
+            try:
+                settle(queue_name, message)
+            except BrokerConnectionError:  # of a broker that is derived from this one
+                raise
+            except Exception as error:
+                if self.outages.passes(error):
+                    raise
+                self._refused(queue_name, message, error)
+
+        if self._leases.untold(queue_name):
+            self._leases.tell_later(queue_name, message, tell)
+            return
+        try:
+            tell()
+        except Exception as error:
+            if not self.outages.passes(error):
+                raise
+            self.outages.failed(queue_name, error)
+            self._leases.tell_later(queue_name, message, tell)
+
+    def untold(self, queue_name: str) -> int:
+        """How many messages have ended, and the server doesn't know yet."""
+        return self._leases.untold(queue_name)
+
+    def _refused(self, queue_name: str, message: HeldMessage, error: Exception) -> None:
+        """The message comes again, after the delay that its retry had."""
+        reason = short(f"outcome refused: {reason_of(error)}")
+        self.logger.error("Message %r on queue %r: %s", message.message_id, queue_name, reason)
+        delay = next((job.options.get("delay") for job in message.following), None)
+        queue = self.queue(queue_name)
+        try:
+            queue.release(message.job_id, message.lease, delay=delay, reason=reason)
+        except Exception as again:
+            if self.outages.passes(again):
+                raise
+            self.logger.exception("Message %r comes again within the TTR.", message.message_id)
+        self._leases.drop(queue_name, message)
 
     # ---- what DQ can do besides ------------------------------------------------------------------
 
@@ -205,8 +282,14 @@ class DQBroker(Broker):
 
     def do_nack(self, queue_name: str, message: HeldMessage) -> None:
         """Makes a message dead, with the reason."""
-        for job in message.following:
-            self._add(queue_name, job)
+        while message.following:
+            try:
+                self._add(queue_name, message.following[-1])
+            except Exception as error:
+                if self.outages.passes(error):
+                    raise
+                self.logger.exception("The retry of message %r is refused.", message.message_id)
+            message.following.pop()
         self.queue(queue_name).bury(message.job_id, message.lease, reason=message.reason)
         self._leases.drop(queue_name, message)
 
@@ -217,10 +300,11 @@ class DQBroker(Broker):
         replies = [
             queue.release(each.job_id, each.lease, unbegun=True, on=pipeline) for each in messages
         ]
-        told = pipeline.execute(raise_on_error=False)
-        for message, reply in zip(messages, replies, strict=True):
-            reply.of(told)
+        for message in messages:
             self._leases.drop(queue_name, message)
+        told = pipeline.execute(raise_on_error=False)
+        for reply in replies:
+            reply.of(told)
 
     def do_purge(self, queue_name: str) -> None:
         queue = self.queue(queue_name)
@@ -236,7 +320,8 @@ class DQBroker(Broker):
     # ---- its parts -------------------------------------------------------------------------------
 
     def _add(self, queue_name: str, job: Add) -> None:
-        self.queue(queue_name).add(job.id, job.body, **job.options)
+        queue = self.queue(queue_name)
+        at_the_primary(self.client, lambda: queue.add(job.id, job.body, **job.options))
 
     def _priority(self, message: Message[Any]) -> int | None:
         """Of its actor: the lowest is first, for Dramatiq as for DQ."""
@@ -247,10 +332,10 @@ class DQBroker(Broker):
 
     def _held(self, queue_name: str, delivery: Delivery) -> HeldMessage | None:
         try:
-            message = HeldMessage(delivery)
+            message = HeldMessage(delivery, queue_name)
         except DecodeError as error:
             self.logger.exception("Job %r on queue %r is no message.", delivery.id, queue_name)
-            reason = f"no message of Dramatiq: {type(error.error).__name__}"
+            reason = short(f"no message of Dramatiq: {_cause_of(error)}")
             with suppress(Exception):  # it comes again when its lease ends
                 self.queue(queue_name).bury(delivery.id, delivery.lease or 0, reason=reason)
             return None
@@ -259,6 +344,23 @@ class DQBroker(Broker):
 
     def _renew(self, queue_name: str, pairs: Pairs) -> list[str]:
         return self.queue(queue_name).renew(self._ttr, timedelta(0), pairs)
+
+
+def _within_limits(delay: Any) -> int:
+    """Raises ValueError."""
+    try:
+        delay_ms: int = max(math.ceil(min(delay, _LONGEST_MS)), 0)
+        return delay_ms
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"a delay is in milliseconds, and not {delay!r}") from error
+
+
+def _cause_of(error: DecodeError) -> str:
+    """The innermost: Dramatiq wraps those of its encoder."""
+    cause: BaseException = error
+    while isinstance(cause, DecodeError) and isinstance(cause.error, BaseException):
+        cause = cause.error
+    return reason_of(cause)
 
 
 def connected(url: str | None, parameters: dict[str, Any]) -> redis.Redis:

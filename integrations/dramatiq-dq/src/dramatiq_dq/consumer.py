@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dramatiq.broker import Consumer, MessageProxy
 from dramatiq.errors import ConnectionClosed
 
-from dq_client.outages import passes
+from dq_client.outages import passes, pauses
 from dramatiq_dq.message import HeldMessage
 
 if TYPE_CHECKING:
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def outages() -> Iterator[None]:
-    """Dramatiq's worker goes on after an error of this kind."""
+    """Dramatiq's worker goes on after an error of this kind: what isn't given back comes again when
+    its lease ends.
+    """
     try:
         yield
     except Exception as error:
@@ -46,6 +48,7 @@ class DQConsumer(Consumer):
         self._in_work: set[tuple[str, int]] = set()
         self._has_place = threading.Event()
         self._has_begun = False
+        self._waits = pauses()
 
     @property
     def outstanding_message_count(self) -> int:
@@ -80,12 +83,12 @@ class DQConsumer(Consumer):
         self.requeue(fetched)
 
     def _settle(self, message: MessageProxy, *, is_done: bool) -> None:
+        """Never waits for a server that is away: it is told later."""
         if not isinstance(message, HeldMessage):  # it has never been on a queue
             return
         settle = self.broker.do_ack if is_done else self.broker.do_nack
         try:
-            with outages():
-                settle(self.queue_name, message)
+            self.broker.settle(self.queue_name, message, settle)
         finally:
             self._in_work.discard(message.key)
             self._has_place.set()
@@ -93,11 +96,21 @@ class DQConsumer(Consumer):
     def _fetch(self) -> None:
         self._has_place.clear()
         places = self.prefetch - self.outstanding_message_count
+        places -= self.broker.untold(self.queue_name)
         if places <= 0:
             self._has_place.wait(self.timeout / 1000)
             return
-        with outages():
+        try:
             if not self._has_begun:
                 self.broker.do_begin(self.queue_name)
                 self._has_begun = True
             self._fetched.extend(self.broker.do_fetch(self.queue_name, places, self.timeout))
+        except Exception as error:
+            if not self.broker.outages.passes(error):
+                raise
+            # Dramatiq would make another consumer each second, with two lines of its log.
+            self.broker.outages.failed(self.queue_name, error)
+            self._has_place.wait(next(self._waits))
+        else:
+            self.broker.outages.answered(self.queue_name)
+            self._waits = pauses()

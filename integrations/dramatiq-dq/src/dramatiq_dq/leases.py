@@ -1,87 +1,200 @@
-"""Keeping the leases of all messages that this process has in its hands: Dramatiq's heartbeat."""
+"""Keeping the leases of all messages that this process has in its hands, Dramatiq's heartbeat, and
+telling the server later what could not be told at once.
+
+Each queue has a thread of its own: in a cluster a node that hangs holds up no other queue's leases.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
+import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from itertools import islice
+from typing import Protocol
 
 from dramatiq.logging import get_logger
 
+from dq_client.outages import pauses
 from dramatiq_dq.message import HeldMessage
 
 #: Two renewals may get lost.
 _PER_TTR = 3
 #: In one command.
 _MOST_AT_ONCE = 10_000
+#: For what is still to be told when the broker is closed.
+_LAST_WORDS_S = 5.0
 
 Pairs = list[tuple[str | bytes, int | str]]
 #: Renews leases of a queue; returns the ids of those that are void.
 Renew = Callable[[str, Pairs], list[str]]
+#: Tells the server what came of a message.
+Tell = Callable[[], None]
+
+
+class Outages(Protocol):
+    """Hears of each call that failed in an outage, and of each that was answered."""
+
+    def passes(self, error: BaseException) -> bool: ...
+
+    def failed(self, queue_name: str, error: BaseException) -> None: ...
+
+    def answered(self, queue_name: str) -> None: ...
 
 
 class Leases:
-    """The leases in hand. A thread renews them from the first one on, until `stop`."""
+    """The leases in hand, by queue."""
 
-    def __init__(self, ttr: timedelta, renew: Renew):
+    def __init__(self, ttr: timedelta, renew: Renew, outages: Outages):
         self._interval_s = (ttr / _PER_TTR).total_seconds()
         self._renew = renew
-        self._held: dict[tuple[str, str, int], HeldMessage] = {}
+        self._outages = outages
         self._lock = threading.Lock()
-        self._stopped = threading.Event()
+        self._keepers: dict[str, Keeper] = {}
+
+    def add(self, queue_name: str, message: HeldMessage) -> None:
+        self._of(queue_name).hold(message)
+
+    def drop(self, queue_name: str, message: HeldMessage) -> None:
+        self._of(queue_name).drop(message)
+
+    def tell_later(self, queue_name: str, message: HeldMessage, tell: Tell) -> None:
+        """Keeps the lease until the server was told."""
+        self._of(queue_name).tell_later(message, tell)
+
+    def untold(self, queue_name: str) -> int:
+        """How many messages of a queue have ended, and the server doesn't know."""
+        return len(self._of(queue_name).unsent)
+
+    @property
+    def count(self) -> int:
+        return sum(len(each.held) for each in list(self._keepers.values()))
+
+    def stop(self) -> None:
+        with self._lock:
+            keepers, self._keepers = self._keepers, {}
+        for each in keepers.values():
+            each.stop()
+        deadline = time.monotonic() + _LAST_WORDS_S
+        for each in keepers.values():
+            each.join(deadline - time.monotonic())
+
+    def _of(self, queue_name: str) -> Keeper:
+        with self._lock:
+            if queue_name not in self._keepers:
+                words = (queue_name, self._interval_s, lambda *pairs: self._renew(*pairs))
+                self._keepers[queue_name] = Keeper(*words, self._outages)
+            return self._keepers[queue_name]
+
+
+class Keeper:
+    """Of one queue. Its thread begins with the first lease."""
+
+    def __init__(self, queue_name: str, interval_s: float, renew: Renew, outages: Outages):
+        self.held: dict[tuple[str, int], HeldMessage] = {}
+        self.unsent: dict[tuple[str, int], Tell] = {}
+        self._queue_name = queue_name
+        self._interval_s = interval_s
+        self._renew = renew
+        self._outages = outages
+        self._lock = threading.Lock()
+        self._is_stopped = False
+        self._wake = threading.Event()
         self._thread: threading.Thread | None = None
         self._logger = get_logger(__name__, type(self))
 
-    def add(self, queue_name: str, message: HeldMessage) -> None:
+    def hold(self, message: HeldMessage) -> None:
         with self._lock:
-            self._held[queue_name, message.job_id, message.lease] = message
+            self.held[message.key] = message
             if self._thread is None:
-                self._stopped.clear()
                 self._thread = threading.Thread(target=self._run, name="dq-leases", daemon=True)
                 self._thread.start()
 
-    def drop(self, queue_name: str, message: HeldMessage) -> None:
+    def drop(self, message: HeldMessage) -> None:
         with self._lock:
-            self._held.pop((queue_name, message.job_id, message.lease), None)
+            self.held.pop(message.key, None)
+
+    def tell_later(self, message: HeldMessage, tell: Tell) -> None:
+        with self._lock:
+            self.unsent[message.key] = tell
+        self._wake.set()
 
     def stop(self) -> None:
-        self._stopped.set()
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.join()
+        """Leases aren't renewed any more. What is still to be told is tried once more."""
+        self._is_stopped = True
+        self._wake.set()
+
+    def join(self, within_s: float) -> None:
+        if self._thread is not None:
+            self._thread.join(max(within_s, 0))
 
     def _run(self) -> None:
-        while not self._stopped.wait(self._interval_s):
-            for queue_name, pairs in self._batches():
-                try:
-                    void = self._renew(queue_name, pairs)
-                except Exception as error:  # it may be over by the next time
-                    self._logger.warning("Leases on queue %r aren't renewed: %s", queue_name, error)
-                    continue
-                self._lose(queue_name, pairs, set(void))
+        waits, renewed_at = pauses(), time.monotonic()
+        while True:
+            due_s = max(renewed_at + self._interval_s - time.monotonic(), 0)
+            self._wake.wait(min(due_s, next(waits)) if self.unsent else due_s)
+            self._wake.clear()
+            if self._send():
+                waits = pauses()
+            if self._is_stopped:
+                return
+            if time.monotonic() >= renewed_at + self._interval_s:
+                renewed_at = time.monotonic()
+                self._renew_all()
 
-    def _batches(self) -> Iterator[tuple[str, Pairs]]:
-        by_queue: defaultdict[str, Pairs] = defaultdict(list)
+    def _send(self) -> bool:
+        """Whether all has been told."""
+        for key, tell in list(self.unsent.items()):
+            try:
+                tell()
+            except Exception as error:
+                if self._outages.passes(error):
+                    self._outages.failed(self._queue_name, error)
+                    return False
+                self._logger.exception("Message %r isn't settled.", key[0])
+            with self._lock:
+                self.unsent.pop(key, None)
+                self.held.pop(key, None)
+            self._outages.answered(self._queue_name)
+        return True
+
+    def _renew_all(self) -> None:
+        for pairs in self._batches():
+            try:
+                void = self._renew(self._queue_name, pairs)
+            except Exception as error:
+                if self._outages.passes(error):
+                    self._outages.failed(self._queue_name, error)
+                else:
+                    words = "Leases on queue %r aren't renewed: %s"
+                    self._logger.warning(words, self._queue_name, error)
+                return
+            self._outages.answered(self._queue_name)
+            self._lose(pairs, set(void))
+
+    def _batches(self) -> Iterator[Pairs]:
         with self._lock:
-            for queue_name, job_id, lease in self._held:
-                by_queue[queue_name].append((job_id, lease))
-        for queue_name, pairs in by_queue.items():
-            rest = iter(pairs)
-            while batch := list(islice(rest, _MOST_AT_ONCE)):
-                yield queue_name, batch
+            rest = iter(list(self.held))
+        while batch := list(islice(rest, _MOST_AT_ONCE)):
+            yield list(batch)
 
-    def _lose(self, queue_name: str, pairs: Pairs, void: set[str]) -> None:
-        """What was acknowledged during the renewal is no loss."""
+    def _lose(self, pairs: Pairs, void: set[str]) -> None:
+        """What was acknowledged during the renewal is no loss. One line tells all: a server without
+        its data has lost each of them.
+        """
+        lost: list[HeldMessage] = []
         for job_id, lease in pairs:
             if job_id not in void:
                 continue
             with self._lock:
-                message = self._held.pop((queue_name, str(job_id), int(lease)), None)
+                message = self.held.pop((str(job_id), int(lease)), None)
+                self.unsent.pop((str(job_id), int(lease)), None)
             if message is not None:
-                self._logger.warning(
-                    "Message %r on queue %r was deleted, or another worker has it.",
-                    message.message_id,
-                    queue_name,
-                )
+                lost.append(message)
+        if lost:
+            self._logger.warning(
+                "Message %r on queue %r was deleted, or another worker has it%s.",
+                lost[0].message_id,
+                self._queue_name,
+                f"; {len(lost) - 1} others, too" if lost[1:] else "",
+            )

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from dramatiq.encoder import Encoder
 from dramatiq.results import ResultBackend, ResultMissing, ResultTimeout
 from dramatiq.results.backend import DEFAULT_TIMEOUT
+from dramatiq.results.result import wrap_exception
 
-from dq_client import RAW, Later, Outcome, Queue
+from dq_client import RAW, Invalid, Later, Outcome, Queue
 from dq_client.seam import Client
 from dramatiq_dq.broker import connected
+from dramatiq_dq.message import reason_of
+from dramatiq_dq.outages import at_the_primary
 
 #: Of what waited in vain nothing is kept.
 _AT_ONCE = timedelta(milliseconds=1)
+
+
+class ResultNotStored(Exception):
+    """An actor has ended, but what it returned or raised can't be stored: it is too large, or the
+    encoder doesn't know its type. It is the error of the ResultFailure in its place.
+    """
 
 
 class DQBackend(ResultBackend):
@@ -48,7 +58,7 @@ class DQBackend(ResultBackend):
             use_namespace_prefix_keys=use_namespace_prefix_keys,
         )
         self.client: Any = client or connected(url, parameters)
-        self.queue = Queue(self.client, namespace, codec=RAW)
+        self.queue = Queue(self.client, namespace, codec=RAW)  # raises for a client it can't use
 
     def get_result(self, message: Any, *, block: bool = False, timeout: int | None = None) -> Any:
         """The result of a message.
@@ -81,7 +91,7 @@ class DQBackend(ResultBackend):
             if left <= timedelta(0):
                 return None
             if outcome is None:
-                self._expect(key, left)
+                at_the_primary(self.client, partial(self._expect, key, left))
             outcome = self.queue.result(key, block=left)
         return outcome
 
@@ -96,12 +106,35 @@ class DQBackend(ResultBackend):
         for step in steps:
             step.of(replies)
 
+    def store_exception(self, message: Any, exception: Exception, ttl: int) -> None:
+        """Also one of which the text can't be had."""
+        try:
+            str(exception)
+        except Exception:
+            exception = ResultNotStored(reason_of(exception))
+        super().store_exception(message, exception, ttl)
+
     def _store(self, message_key: str, result: Any, ttl: int) -> None:
-        """Takes the place of an earlier result. Those who wait for this key are told."""
+        """Takes the place of an earlier result. The clients that wait for this key are told, also
+        when it can't be stored.
+        """
+        try:
+            encoded = self.encoder.encode(result)
+        except Exception as error:
+            encoded = self._failure(error)
+        try:
+            at_the_primary(self.client, lambda: self._store_once(message_key, encoded, ttl))
+        except Invalid as error:
+            self._store_once(message_key, self._failure(error), ttl)
+
+    def _failure(self, error: Exception) -> bytes:
+        return self.encoder.encode(wrap_exception(ResultNotStored(reason_of(error))))
+
+    def _store_once(self, message_key: str, encoded: bytes, ttl: int) -> None:
         pipeline = self.client.pipeline(transaction=True)
-        encoded, keep = self.encoder.encode(result), timedelta(milliseconds=ttl)
+        keep = timedelta(milliseconds=ttl)
         steps: list[Later[Any]] = [
-            self.queue.add(message_key, b"", hold=True, replace=True, on=pipeline),
+            self.queue.add(message_key, b"", hold=True, replace=True, ttl=keep, on=pipeline),
             self.queue.done(message_key, "*", result=encoded, keep=keep, on=pipeline),
         ]
         replies = pipeline.execute(raise_on_error=False)

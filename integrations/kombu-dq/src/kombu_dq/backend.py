@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from celery import states
 from celery.backends import redis as redis_backend
 from celery.backends.asynchronous import BaseResultConsumer
 from celery.backends.base import Backend
-from celery.exceptions import BackendStoreError, TimeoutError
+from celery.exceptions import TimeoutError
 from kombu.utils.encoding import bytes_to_str
 from redis.exceptions import ResponseError
 
 from kombu_dq import chords
-from kombu_dq.wire import fields, in_one_go, in_one_transaction, plain_errors
+from kombu_dq.too_large import ResultTooLarge, shortened
+from kombu_dq.wire import fields, in_one_go, in_one_transaction, is_too_large, passes, plain_errors
 
 #: The queue of the results.
 RESULTS_KEY = "celery.results"
@@ -118,11 +119,26 @@ class DQBackend(redis_backend.RedisBackend):
 
     def _params_from_url(self, url: str, defaults: dict[str, Any]) -> Any:
         scheme, colon, rest = url.partition("://")
+        if scheme == "dqs":  # as with the broker
+            defaults = {"ssl_cert_reqs": "required"} | defaults
         return super()._params_from_url(SCHEMES.get(scheme, "redis") + colon + rest, defaults)
 
     def _add_global_keyprefix(self) -> None:
         options = self.app.conf.get("result_backend_transport_options", {})
         self.results_key = f"{options.get('global_keyprefix') or ''}{RESULTS_KEY}"
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """In plain words. After one of an outage the connections are left: the address may lead to
+        another server by now.
+        """
+        try:
+            with plain_errors():
+                yield
+        except Exception as error:
+            if passes(error):
+                self.client.connection_pool.disconnect(inuse_connections=False)
+            raise
 
     # ---- results -------------------------------------------------------------------------------
 
@@ -134,11 +150,11 @@ class DQBackend(redis_backend.RedisBackend):
         names = list(keys)
         values = self.results_of(names)
         open_names = [name for name, value in zip(names, values, strict=True) if value is None]
-        with plain_errors():
+        with self._errors():
             replies = in_one_go(
                 self.client, [("DQ.GET", self.results_key, name) for name in open_names]
             )
-        found = dict(zip(open_names, map(_state_of, replies), strict=True))
+            found = dict(zip(open_names, map(_state_of, replies), strict=True))
         return [
             found[name] if value is None else value
             for name, value in zip(names, values, strict=True)
@@ -146,16 +162,19 @@ class DQBackend(redis_backend.RedisBackend):
 
     def results_of(self, names: Sequence[Any]) -> list[Any]:
         """The results of those that are done; None for the others."""
-        with plain_errors():
+        with self._errors():
             replies = in_one_go(
                 self.client, [("DQ.RESULT", self.results_key, name) for name in names]
             )
-        return [_result_in(reply) for reply in replies]
+            return [_result_in(reply) for reply in replies]
 
     def await_result(self, name: str, seconds: float) -> Any:
         """The result, when there is one within that time; else None."""
+        socket_timeout_s = self.connparams.get("socket_timeout")
+        if socket_timeout_s:  # the reply to a wait comes at its end
+            seconds = min(seconds, socket_timeout_s / 2)
         ms = max(1, round(seconds * 1000))
-        with plain_errors():
+        with self._errors():
             self.client.execute_command(*self._pending(name), "NX")
             return _result_in(
                 self.client.execute_command("DQ.RESULT", self.results_key, name, "BLOCK", ms)
@@ -185,15 +204,34 @@ class DQBackend(redis_backend.RedisBackend):
 
     def _in_one_transaction(self, commands: list[list[Any]]) -> None:
         try:
-            with plain_errors():
+            with self._errors():
                 in_one_transaction(self.client, commands)
         except ResponseError as error:
-            if "dq.max-body-bytes" in str(error):
-                raise BackendStoreError(f"the result is too large: {error}") from error
+            if is_too_large(error):
+                raise ResultTooLarge(f"the result is too large: {error}") from error
             raise
 
+    def store_result(
+        self,
+        task_id: Any,
+        result: Any,
+        state: Any,
+        traceback: Any = None,
+        request: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """A failure whose message is too large is stored as one that says so."""
+        words = (traceback, request)
+        try:
+            return super().store_result(task_id, result, state, *words, **kwargs)
+        except ResultTooLarge as error:
+            if not isinstance(result, BaseException):
+                raise
+            shorter = shortened(result, error)
+            return super().store_result(task_id, shorter, state, None, request, **kwargs)
+
     def delete(self, key: Any) -> None:
-        with plain_errors():
+        with self._errors():
             self.client.execute_command("DQ.DEL", self.results_key, key)
 
     def expire(self, key: Any, value: Any) -> None:

@@ -15,6 +15,11 @@ def register_tasks() -> None:
         importlib.import_module("kombu_dq.chords")
 
 
+def is_worker() -> bool:
+    """Whether the consumer of this process is Celery's worker."""
+    return "celery.worker.consumer.consumer" in sys.modules
+
+
 def begun_tags() -> set[str] | None:
     """The delivery tags of the tasks that a worker is at; None where there is no worker."""
     state = sys.modules.get("celery.worker.state")

@@ -15,7 +15,7 @@ from kombu.transport import redis as redis_transport
 from kombu.utils.encoding import bytes_to_str
 from redis import ConnectionPool, Redis
 from redis.backoff import NoBackoff
-from redis.exceptions import ResponseError
+from redis.exceptions import ConnectionError, ResponseError
 from redis.retry import Retry
 
 from kombu_dq import celery_app, outbox, revoking
@@ -23,7 +23,7 @@ from kombu_dq.job import Job, Payload, job_of, payload_of, supersedes
 from kombu_dq.leases import FINISH, UNBEGUN, Lease, Leases, bury
 from kombu_dq.outbox import Addition, Command, Outbox
 from kombu_dq.qos import QoS
-from kombu_dq.wire import Delivery, fields, in_one_transaction, plain_errors
+from kombu_dq.wire import Delivery, fields, in_one_transaction, passes, plain_errors, said
 
 logger = get_logger("kombu_dq")
 
@@ -35,6 +35,8 @@ MAX_BATCH = 8
 ADD_ATTEMPTS = 3
 #: Most jobs that one DQ.PURGE removes.
 PURGE_COUNT = 10_000
+#: A year: a job of a worker that died comes back after that time.
+LONGEST_TTR_S = 365 * 86_400
 #: Options of kombu's redis transport that have no meaning here. They may stay in an app's settings.
 IGNORED_OPTIONS = {
     "ack_emulation",
@@ -91,6 +93,8 @@ class Channel(redis_transport.Channel, BeforeKombu57):
     def __init__(self, *args: Any, **kwargs: Any):
         self._no_ack_queues: set[str] = set()
         super().__init__(*args, **kwargs)
+        if not 0 < self.ttr <= LONGEST_TTR_S:
+            raise ValueError(f"ttr is in seconds, more than 0 and at most {LONGEST_TTR_S}")
         self.ttr_ms = max(1, round(self.ttr * 1000))
         self.leases = Leases(self._client_of_leases(), self.ttr_ms, celery_app.begun_tags)
 
@@ -101,6 +105,15 @@ class Channel(redis_transport.Channel, BeforeKombu57):
             "socket_timeout": self.socket_timeout or min(10, self.ttr / 3),
         }
         return lambda: Redis(connection_pool=ConnectionPool(**params))
+
+    def check_writable(self) -> None:
+        """Raises a connection error when the server takes no writes now."""
+        with self.conn_or_acquire() as client:
+            try:
+                client.srem(self.queues_key, "")  # takes nothing out
+            except ResponseError as error:
+                if passes(error):
+                    raise ConnectionError(said(error)) from error
 
     # ---- producing -----------------------------------------------------------------------------
 
@@ -115,8 +128,19 @@ class Channel(redis_transport.Channel, BeforeKombu57):
             if addition.parts is None:
                 self._add(client, addition.key, addition.job, message)
             else:
-                in_one_transaction(client, addition.commands())
+                self._add_held(client, addition)
             self._maybe_update_queues_expire(client, queue)
+
+    def _add_held(self, client: Redis, addition: Addition) -> None:
+        """All of a chord or nothing: a transaction carries out what isn't refused."""
+        commands = addition.commands()
+        try:
+            in_one_transaction(client, commands)
+        except ResponseError as error:
+            if not passes(error):
+                ids = [each[2] for each in commands]
+                client.execute_command("DQ.DEL", addition.key, *ids)
+            raise
 
     def _add(self, client: Redis, key: str, job: Job, message: Payload) -> None:
         for _ in range(ADD_ATTEMPTS):
@@ -199,10 +223,11 @@ class Channel(redis_transport.Channel, BeforeKombu57):
                 ]
         return found
 
-    def commit(self, tag: str, collected: Outbox) -> None:
+    def commit(self, tag: str, collected: Outbox) -> bool:
         """Ends a delivered job, and adds the messages that come of it: both or neither.
 
-        When its lease is void, nothing is added.
+        When its lease is void, nothing is added, and the reply is False. Raises ResponseError when
+        the server refuses a message. If they go into several queues, the job has ended then.
         """
         lease = self._lease_of(tag)
         done: Command = ["DQ.DONE", lease.key, lease.job_id, lease.number]
@@ -220,13 +245,19 @@ class Channel(redis_transport.Channel, BeforeKombu57):
                 replies = None
             if replies is None:
                 logger.warning("%s is another worker's by now", bytes_to_str(lease.job_id))
-                return
+                return False
             taken = {
                 command[2] for command, reply in zip(adds, replies, strict=True) if reply is None
             }
             for each in collected.additions:
                 if each.job.id in taken:  # by a task that was given the same id
                     self._add(client, each.key, each.job, each.message)
+        return True
+
+    def publish_all(self, collected: Outbox) -> None:
+        with self.conn_or_acquire() as client, plain_errors():
+            for each in collected.additions:
+                self._add(client, each.key, each.job, each.message)
 
     def _lease_of(self, tag: str) -> Lease:
         """The lease of a delivery, in whichever process it is worked on."""
@@ -317,9 +348,8 @@ class Channel(redis_transport.Channel, BeforeKombu57):
         key, now_ms = self.key_of(queue), int(time() * 1000)
         received = []
         for delivery in (Delivery(*words) for words in deliveries):
-            tag = (
-                f"{queue}:{bytes_to_str(delivery.id)}:{delivery.lease or self._next_delivery_tag()}"
-            )
+            job_id = delivery.id.decode("utf-8", "backslashreplace")
+            tag = f"{queue}:{job_id}:{delivery.lease or self._next_delivery_tag()}"
             if delivery.lease is not None:
                 self.leases.hold(tag, Lease(key, delivery.id, delivery.lease))
             try:
@@ -338,10 +368,23 @@ class Channel(redis_transport.Channel, BeforeKombu57):
                 if queue in self._no_ack_queues:
                     self.leases.settle(tag, FINISH)
                 undelivered.remove(tag)
-                self.connection._deliver(payload, queue)
+                self._deliver(queue, tag, payload)
         finally:
             for tag in undelivered:
                 self.leases.settle(tag, UNBEGUN)
+
+    def _deliver(self, queue: str, tag: str, payload: Payload) -> None:
+        """A message that Celery's own code stumbles over is dead: the worker would end, and the
+        next one, too. What a program's own consumer raises is the program's.
+        """
+        try:
+            self.connection._deliver(payload, queue)
+        except Exception as error:
+            if passes(error) or not celery_app.is_worker():
+                raise
+            logger.exception("%s is buried", tag)
+            qos: Any = self.qos
+            qos.bury(tag, f"Celery can't take it: {error!r}")
 
     # ---- queues --------------------------------------------------------------------------------
 
@@ -401,6 +444,8 @@ class Channel(redis_transport.Channel, BeforeKombu57):
     def _give_back_what_is_under_way(self) -> None:
         """An MPOP that waits isn't broken off: there may be jobs in its reply, which is awaited."""
         try:
+            # Its socket may have a timeout that is shorter than the wait.
+            self.client.connection.can_read(self.brpop_timeout + 1)
             queue, deliveries = self._reply_of_mpop()
             for tag, _ in self._messages_in(queue, deliveries):
                 self.leases.settle(tag, UNBEGUN)

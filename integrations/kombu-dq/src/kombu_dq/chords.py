@@ -19,11 +19,14 @@ from celery.canvas import maybe_signature as _maybe_signature
 from celery.exceptions import ChordError, Reject
 from celery.result import GroupResult
 from celery.utils.functional import _regen
+from kombu.exceptions import OperationalError
 from kombu.log import get_logger
+from redis.exceptions import ResponseError
 
 from kombu_dq import outbox
 from kombu_dq.outbox import MAX_PARTS, Parts, collecting, held_behind
-from kombu_dq.wire import UNREACHABLE
+from kombu_dq.too_large import ResultTooLarge, shortened
+from kombu_dq.wire import UNREACHABLE, is_too_large
 
 if TYPE_CHECKING:
     from kombu_dq.backend import DQBackend
@@ -34,6 +37,8 @@ logger = get_logger("kombu_dq")
 maybe_signature: Any = _maybe_signature
 current_task: Any = get_current_task
 
+#: What the client and Celery raise while a server is away.
+AWAY = (OperationalError, *UNREACHABLE)
 CLOSING = "kombu_dq.close_chord"
 #: Leaves first.
 HIGHEST_PRIORITY = 0
@@ -122,11 +127,23 @@ def settle(backend: DQBackend, request: Any, state: str, result: Any) -> None:
     """
     queue = _queue_of(backend.app, maybe_signature(request.chord, app=backend.app))
     index, value = request.group_index, backend.encode_result(result, state)
-    outcome = backend.encode([request.id, state, value, index])
     part = _part(request.group, request.id)
     by_place = part if index is None else _place(request.group, index)
-    words = queue, _closing(request.group), part, by_place, outcome, KEEP_OPEN_MS
-    on_broker(backend.app, lambda channel: channel.finish_part(*words))
+
+    def tell(value: Any) -> None:
+        outcome = backend.encode([request.id, state, value, index])
+        words = queue, _closing(request.group), part, by_place, outcome, KEEP_OPEN_MS
+        on_broker(backend.app, lambda channel: channel.finish_part(*words))
+
+    try:
+        tell(value)
+    except ResponseError as error:
+        if not is_too_large(error):
+            raise
+        if not isinstance(result, BaseException):
+            # Celery calls again, with this failure.
+            raise ResultTooLarge(f"the result is too large: {error}") from error
+        tell(backend.encode_result(shortened(result, error), state))
 
 
 def extend(backend: DQBackend, group_id: str, result: Any) -> None:
@@ -156,12 +173,25 @@ def close_chord(self: Any, group_id: str, header: Header | None, body: Any, queu
             return  # it is another worker's by now
         with collecting() as collected:
             _publish(self, group_id, header, callback, outcomes)
-        on_broker(app, lambda channel: channel.commit(tag, collected))
+        try:
+            on_broker(app, lambda channel: channel.commit(tag, collected))
+        except ResponseError as error:
+            logger.exception("Chord %r: the body is refused", group_id)
+            _fail(app, tag, callback, error)
         parts = [part for part, _, _ in outcomes]  # some may be kept
         if header is None or len(parts) > len(set(_leaves(header))):
             on_broker(app, lambda channel: channel.drop_parts(queue, parts))
-    except UNREACHABLE as error:
+    except AWAY as error:
         raise Reject(error, requeue=True) from error
+
+
+def _fail(app: Any, tag: str, callback: Any, error: Exception) -> None:
+    """Ends a chord whose body the server doesn't take: it is too large, or the queue is full."""
+    cause = _create_chord_error_with_cause(f"the body is refused: {error}", error)
+    with collecting() as errors:
+        app.backend.chord_error_from_stack(callback, cause)
+    if not on_broker(app, lambda channel: channel.commit(tag, errors)):
+        on_broker(app, lambda channel: channel.publish_all(errors))
 
 
 def _publish(
@@ -180,7 +210,7 @@ def _publish(
     except ChordError as error:
         logger.exception("Chord %r raised: %r", group_id, error)
         backend.chord_error_from_stack(callback, error)
-    except UNREACHABLE:
+    except AWAY:
         raise
     except Exception as error:
         logger.exception("Chord %r raised: %r", group_id, error)
@@ -225,13 +255,21 @@ def _as_last_part(task: Any, callback: Any, parent_id: str, publish: Callable[[]
 
 
 def on_broker(app: Any, do: Callable[[Channel], Reply]) -> Reply:
-    """Does something with a channel of the broker; again, on a new connection, when one is lost."""
+    """Does something with a channel of the broker; again, on a new connection, when one is lost.
 
-    def attempt(channel: Any) -> Reply:
-        return do(channel)
+    Raises ResponseError for what the server refuses, OperationalError in an outage that lasts.
+    """
+
+    def attempt(channel: Any) -> Reply | ResponseError:
+        try:
+            return do(channel)
+        except ResponseError as error:
+            return error  # kombu would do it again, and nothing is better then
 
     with app.pool.acquire(block=True) as connection:
         reply, _ = connection.autoretry(attempt, connection.default_channel, max_retries=5)()
+    if isinstance(reply, ResponseError):
+        raise reply
     return reply  # type: ignore[no-any-return]
 
 

@@ -83,10 +83,11 @@ def due_ms(eta: object) -> int | None:
 
 def payload_of(delivery: Delivery, tag: str, now_ms: int) -> Payload:
     """The message in a job, as its consumer is to see it. Raises ValueError when there is none in
-    it.
+    it, whatever else a decoder raises: a body may be deeper than Python's stack.
     """
-    payload = _loads(delivery.body)
     try:
+        payload = _loads(delivery.body)
+        _check(payload)
         headers, properties = payload["headers"], payload["properties"]
         properties["delivery_tag"] = tag
         if delivery.attempt > 1:
@@ -94,10 +95,32 @@ def payload_of(delivery: Delivery, tag: str, now_ms: int) -> Payload:
             properties.setdefault("delivery_info", {})["redelivered"] = True
         due = due_ms(headers.get("eta"))
         if due is not None and due > now_ms + CLOCK_SKEW_MS:
-            headers["eta"] = None  # somebody has kicked the job: it is to be done now
-    except (KeyError, TypeError, AttributeError) as error:
+            headers["eta"] = None  # an operator has kicked the job: it is to be done now
+    except Exception as error:
         raise ValueError(f"no message of kombu: {error!r}") from error
     return payload
+
+
+def _check(payload: Payload) -> None:
+    """What kombu and Celery take for granted, and would end a worker for."""
+    properties, headers = payload["properties"], payload["headers"]
+    kinds: list[tuple[str, object, type[object]]] = [
+        ("headers", headers, dict),
+        ("properties", properties, dict),
+        ("delivery_info", properties.get("delivery_info") or {}, dict),
+        ("content-type", payload.get("content-type") or "", str),
+        ("content-encoding", payload.get("content-encoding") or "", str),
+    ]
+    kinds += [(name, headers.get(name) or "", str) for name in ("task", "id")]
+    kinds += [("timelimit", headers.get("timelimit") or [], list)]
+    for name, value, kind in kinds:
+        if not isinstance(value, kind):
+            raise TypeError(f"{name} is of type {type(value).__name__}")
+    encoding, body = properties.get("body_encoding"), payload.get("body")
+    if encoding == "base64":
+        Base64().decode(body)
+    elif encoding:
+        raise ValueError(f"body_encoding is {encoding!r}")
 
 
 def _loads(body: bytes) -> Payload:

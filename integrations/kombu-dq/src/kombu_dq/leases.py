@@ -12,11 +12,12 @@ import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from kombu.log import get_logger
 from redis import Redis
 
-from kombu_dq.wire import UNREACHABLE, in_one_go
+from kombu_dq.wire import in_one_go, passes
 
 logger = get_logger("kombu_dq")
 
@@ -24,6 +25,8 @@ logger = get_logger("kombu_dq")
 BEATS_PER_TTR = 3
 #: How soon a settlement that didn't get through is sent again.
 RESEND_INTERVAL_S = 1.0
+#: Commands in one pipeline.
+MOST_AT_ONCE = 1_000
 
 #: What came of a job: the command and its options behind the lease.
 Words = tuple[str, ...]
@@ -32,8 +35,14 @@ RELEASE: Words = ("DQ.RELEASE",)
 UNBEGUN: Words = ("DQ.RELEASE", "UNBEGUN")
 
 
+#: Of a reason, in bytes: a longer one is refused.
+REASON_AT_MOST = 512
+
+
 def bury(reason: str) -> Words:
-    return ("DQ.BURY", "REASON", reason)
+    """With as much of the reason as the server takes."""
+    data = reason.encode("utf-8", "backslashreplace")[:REASON_AT_MOST]
+    return ("DQ.BURY", "REASON", data.decode("utf-8", "ignore"))
 
 
 @dataclass(frozen=True)
@@ -78,6 +87,7 @@ class Leases:
         self._suspects: set[str] = set()
         self._is_closed = False
         self._client: Redis | None = None
+        self._is_server_away = False
         self._thread: threading.Thread | None = None
         self._wake = threading.Event()
         self._pid = os.getpid()
@@ -141,7 +151,9 @@ class Leases:
         while True:
             interval_s = self._ttr_ms / BEATS_PER_TTR / 1000
             woken = self._wake.wait(
-                min(RESEND_INTERVAL_S, interval_s) if self._unsent else interval_s
+                min(RESEND_INTERVAL_S, interval_s)
+                if self._unsent or self._is_server_away
+                else interval_s
             )
             self._wake.clear()
             if os.getpid() != self._pid:
@@ -151,10 +163,11 @@ class Leases:
                 if not woken:
                     self._touch_all()
                     self._drop_abandoned()
-            except UNREACHABLE as error:
-                logger.warning("no heartbeat for %d leases: %s", len(self._held), error)
-            except Exception:
-                logger.exception("no heartbeat for %d leases", len(self._held))
+            except Exception as error:
+                if passes(error):
+                    self._leave(error)
+                else:
+                    logger.exception("no heartbeat for %d leases", len(self._held))
             if self._is_over():
                 return
 
@@ -174,7 +187,8 @@ class Leases:
     def _touch_all(self) -> None:
         with self._lock:
             held = dict(self._held)
-        replies = in_one_go(self._redis(), [self._touch(lease) for lease in held.values()])
+        replies = self._told([self._touch(lease) for lease in held.values()])
+        lost: list[Lease] = []
         for (tag, lease), reply in zip(held.items(), replies, strict=True):
             if isinstance(reply, Exception):
                 logger.warning("lease of %r in %s: %s", lease.job_id, lease.key, reply)
@@ -182,7 +196,13 @@ class Leases:
                 with self._lock:
                     is_lost = self._held.pop(tag, None) is not None
                 if is_lost:  # and not settled while we asked
-                    logger.warning("lease of %r in %s is lost", lease.job_id, lease.key)
+                    lost.append(lease)
+        if lost:  # one line: a server without its data has lost all of them
+            logger.warning(
+                "lease of %r in %s is lost%s",
+                *(lost[0].job_id, lost[0].key),
+                f", with {len(lost) - 1} others" if lost[1:] else "",
+            )
 
     def _drop_abandoned(self) -> None:
         """After close(): what was being worked on, and is no longer, without a word of how it went.
@@ -199,10 +219,16 @@ class Leases:
     # ---- the connection ------------------------------------------------------------------------
 
     def _send(self, settlements: dict[str, Settlement]) -> None:
+        if self._is_server_away and threading.current_thread() is not self._thread:
+            self._send_later(settlements)  # Celery's event loop doesn't wait for it once more
+            return
         try:
-            replies = in_one_go(self._redis(), [each.command() for each in settlements.values()])
-        except UNREACHABLE as error:
-            self._send_later(settlements, error)
+            replies = self._told([each.command() for each in settlements.values()])
+        except Exception as error:
+            if not passes(error):
+                raise
+            self._leave(error)
+            self._send_later(settlements)
             return
         for settlement, reply in zip(settlements.values(), replies, strict=True):
             name, job_id = settlement.words[0], settlement.lease.job_id
@@ -211,14 +237,11 @@ class Leases:
             elif not reply:  # revoked, retried, or redelivered after a silence longer than the TTR
                 logger.debug("%s of %r: the lease is void", name, job_id)
 
-    def _send_later(self, settlements: dict[str, Settlement], error: Exception) -> None:
+    def _send_later(self, settlements: dict[str, Settlement]) -> None:
         with self._lock:
             # What has been said of a job meanwhile is the newer word.
             self._unsent = settlements | self._unsent
         if threading.current_thread() is not self._thread:
-            logger.warning(
-                "%d jobs are settled when the server is back: %s", len(settlements), error
-            )
             self._ensure_heartbeat()
             self._wake.set()
 
@@ -226,6 +249,34 @@ class Leases:
         with self._lock:
             settlements, self._unsent = self._unsent, {}
         self._send(settlements)
+
+    def _told(self, commands: list[list[str | bytes | int]]) -> list[Any]:
+        """The replies. A pipeline is bounded: the server and its clients read it as a whole."""
+        replies: list[Any] = []
+        for first in range(0, len(commands), MOST_AT_ONCE):
+            replies += in_one_go(self._redis(), commands[first : first + MOST_AT_ONCE])
+        if commands and self._is_server_away:
+            self._is_server_away = False
+            logger.warning("%s answers again", self._address())
+        return replies
+
+    def _leave(self, error: BaseException) -> None:
+        """The address may lead to another server by now. An outage is one line of the log, and its
+        end another.
+        """
+        self._redis().connection_pool.disconnect(inuse_connections=False)
+        if not self._is_server_away:
+            self._is_server_away = True
+            logger.warning(
+                "%s doesn't answer: %s. %d leases aren't renewed, and outcomes are sent later",
+                self._address(),
+                error,
+                len(self.tags),
+            )
+
+    def _address(self) -> str:
+        known = self._redis().connection_pool.connection_kwargs
+        return str(known.get("path") or f"{known.get('host')}:{known.get('port')}")
 
     def _redis(self) -> Redis:
         with self._lock:

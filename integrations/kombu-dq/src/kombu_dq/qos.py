@@ -40,6 +40,11 @@ class QoS(virtual.QoS):
         self.channel.leases.settle(delivery_tag, words)
         super().ack(delivery_tag)
 
+    def bury(self, delivery_tag: str, reason: str) -> None:
+        self.channel.leases.settle(delivery_tag, leases.bury(reason))
+        if delivery_tag in self._delivered:
+            super().ack(delivery_tag)
+
     def restore_unacked(self) -> list[tuple[BaseException, Any]]:
         self.channel.leases.give_back()
         self._delivered.clear()

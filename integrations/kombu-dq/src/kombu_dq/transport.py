@@ -32,11 +32,26 @@ class Transport(redis_transport.Transport):
         celery_app.register_tasks()
         self.cycle: Any = Poller()
 
+    def establish_connection(self) -> Any:
+        """Raises a connection error also where the server is a replica, or has no room: kombu then
+        waits before it tries again.
+        """
+        connection = super().establish_connection()
+        channel = self._avail_channels[-1]
+        try:
+            channel.check_writable()
+        except Exception:
+            self._avail_channels.remove(channel)
+            channel.close()
+            raise
+        return connection
+
 
 class SSLChannel(Channel):
     def _connparams(self, asynchronous: bool = False) -> Any:
         client = self.connection.client
-        client.ssl = client.ssl or {"ssl_cert_reqs": "required"}
+        if not isinstance(client.ssl, dict):  # kombu takes True for plain TCP
+            client.ssl = {"ssl_cert_reqs": "required"}
         return super()._connparams(asynchronous)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -10,17 +11,32 @@ from kombu.utils.encoding import bytes_to_str
 from redis import Redis
 from redis.exceptions import (
     BusyLoadingError,
+    ClusterDownError,
     ConnectionError,
+    MasterDownError,
+    OutOfMemoryError,
     ReadOnlyError,
     ResponseError,
     TimeoutError,
+    TryAgainError,
 )
 
-#: The server is away, or not what it was: the same command may get through later.
-UNREACHABLE = (ConnectionError, TimeoutError, BusyLoadingError, ReadOnlyError, OSError)
-
-#: The same, as replies of a server that is a replica now, or about to become something else.
-_PASSING = ("READONLY", "UNBLOCKED", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "LOADING")
+#: The server is away: the same command may get through later.
+UNREACHABLE = (ConnectionError, TimeoutError, OSError)
+#: The same, as replies of a server that is a replica now, about to become something else, or has no
+#: room. redis-py knows these by a class, and takes the word off their text.
+_PASSING_KINDS = (
+    BusyLoadingError,
+    ClusterDownError,
+    MasterDownError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    TryAgainError,
+)
+#: And these by their text alone.
+_PASSING_WORDS = ("UNBLOCKED", "MISCONF", "NOREPLICAS", "BUSY")
+#: What a pipeline puts before the server's words.
+_ANNOTATION = re.compile(r"^Command # .* caused error: ", re.DOTALL)
 
 
 class Delivery(NamedTuple):
@@ -40,6 +56,23 @@ def fields(reply: Any) -> dict[str, Any]:
     return {bytes_to_str(name): value for name, value in pairs}
 
 
+def passes(error: BaseException) -> bool:
+    """Whether the server may take the same command later, perhaps on another connection."""
+    if isinstance(error, (*UNREACHABLE, *_PASSING_KINDS)):
+        return True
+    return isinstance(error, ResponseError) and said(error).startswith(_PASSING_WORDS)
+
+
+def said(error: BaseException) -> str:
+    """The server's own words."""
+    return _ANNOTATION.sub("", str(error))
+
+
+def is_too_large(error: BaseException) -> bool:
+    """Whether the server would never take it: a body or a result is over its limit."""
+    return "dq.max-body-bytes" in str(error)
+
+
 def in_one_go(client: Redis, commands: Sequence[Sequence[Any]]) -> list[Any]:
     """The replies to a pipeline. An error of one command is its reply; one of the connection is
     raised.
@@ -51,7 +84,7 @@ def in_one_go(client: Redis, commands: Sequence[Sequence[Any]]) -> list[Any]:
         pipeline.execute_command(*command)
     replies: list[Any] = pipeline.execute(raise_on_error=False)
     for reply in replies:
-        if isinstance(reply, UNREACHABLE):
+        if isinstance(reply, Exception) and passes(reply):
             raise reply
     return replies
 
@@ -73,8 +106,8 @@ def plain_errors() -> Iterator[None]:
     try:
         yield
     except ResponseError as error:
-        text = str(error)
-        if text.startswith(_PASSING):
+        text = said(error)
+        if passes(error):
             raise ConnectionError(text) from error
         if "unknown command" in text.lower():
             raise ResponseError(f"the server has no module DQ: {text}") from error

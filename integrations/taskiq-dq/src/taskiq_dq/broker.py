@@ -7,22 +7,27 @@ import secrets
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
+from copy import copy
 from datetime import timedelta
 from typing import Any
 
-from taskiq import AckableMessage, AsyncBroker
+from taskiq import AckableMessage, AsyncBroker, AsyncTaskiqDecoratedTask
 from taskiq.message import BrokerMessage
 
 from dq_client import RAW, AsyncQueue, Delivery
 from dq_client.commands import AddOptions
-from dq_client.outages import passes, pauses
+from dq_client.outages import pauses
 from dq_client.seam import AsyncClient
-from taskiq_dq.connecting import connected
+from taskiq_dq.connecting import LAST_WORDS_S, Link, checked, connected, logger
 from taskiq_dq.firing import PREFIX, message_of_run
-from taskiq_dq.held import Beginning, Held, Leases, logger
+from taskiq_dq.guarding import guarded
+from taskiq_dq.held import Beginning, Held, Leases
+from taskiq_dq.results import DQResultBackend
 
 #: A worker that is told to stop waits for its fetch, so that no message is lost on the way.
 _BLOCK = timedelta(seconds=1)
+#: As long as the server knows, less what a clock may reach: 4,000 years.
+_LONGEST_S = 2**47 // 1000
 #: A job whose id isn't its task's: `again:0a1b2c3d:` and the task's id.
 _AGAIN, _TOKEN_BYTES = "again:", 4
 _BEFORE_TASK_ID = len(_AGAIN) + 2 * _TOKEN_BYTES + 1
@@ -41,9 +46,12 @@ class DQBroker(AsyncBroker):
       queue_name: the key of the queue to which tasks without a label `queue_name` go, and from
         which a worker takes them.
       ttr: so long after a worker's process died, its tasks go to another one.
-      prefetch: how many messages one fetch takes at most. What is fetched and hasn't begun keeps
+      prefetch: how many messages one fetch takes, 1 or more. What is fetched and hasn't begun keeps
         other workers from it.
       parameters: of redis.asyncio.Redis.
+
+    Raises TypeError for a pipeline or a blocking client, which would add nothing, and for a ttr
+    that is a number; ValueError for a ttr or prefetch of 0 or less.
     """
 
     def __init__(
@@ -60,11 +68,16 @@ class DQBroker(AsyncBroker):
         self.client: Any = client or connected(url, parameters)
         self._is_own_client = client is None
         self.queue_name = queue_name
-        self._ttr = ttr
+        if prefetch < 1:
+            raise ValueError("prefetch must be 1 or more")
+        self._ttr = checked("ttr", ttr)
         self._prefetch = prefetch
-        self._leases = Leases(ttr)
+        self._link = Link(self.client)
+        self._leases = Leases(ttr, self._link)
         self.add_middlewares(Beginning(self._leases))
         self._queues: dict[str, AsyncQueue] = {}
+        self._tasks: dict[str, AsyncTaskiqDecoratedTask[Any, Any]] = {}
+        self.queue()  # raises for a client that it can't use
 
     # ---- what every broker can do ----------------------------------------------------------------
 
@@ -78,6 +91,9 @@ class DQBroker(AsyncBroker):
         """Adds a message to its queue. Its task id is the job's; a message that waits there
         already, with this id and these bytes, isn't added once more.
         """
+        await self._link.at_the_primary(lambda: self._kick(message))
+
+    async def _kick(self, message: BrokerMessage) -> None:
         id, body, labels = message.task_id, message.message, message.labels
         queue = self.queue(labels.get("queue_name"))
         options = self.options(labels) | AddOptions(delay=_delay(labels), nx=True)
@@ -93,6 +109,7 @@ class DQBroker(AsyncBroker):
     async def listen(self) -> AsyncGenerator[AckableMessage, None]:
         fetched: deque[Held] = deque()
         fetching: asyncio.Task[list[Held]] | None = None
+        self._link.begin()
         try:
             while True:
                 if not fetched:
@@ -103,12 +120,28 @@ class DQBroker(AsyncBroker):
                 held = fetched.popleft()
                 yield AckableMessage(data=held.data, ack=held.ack)
         finally:
+            self._stop_trying()
             if fetching is not None:
-                await asyncio.wait([fetching])
-                if not fetching.cancelled() and fetching.exception() is None:
+                await asyncio.wait([fetching], timeout=_BLOCK.total_seconds() + LAST_WORDS_S)
+                if not fetching.done():  # what is on the way comes again when its lease ends
+                    fetching.cancel()
+                elif not fetching.cancelled() and fetching.exception() is None:
                     fetched.extend(fetching.result())
             for held in fetched:
-                await self._give_back(held)
+                self._leases.drop(held)
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._give_back(*fetched), LAST_WORDS_S)
+
+    def find_task(self, task_name: str) -> AsyncTaskiqDecoratedTask[Any, Any] | None:
+        """A task whose function may raise anything."""
+        found = super().find_task(task_name) if isinstance(task_name, str) else None
+        if found is None:
+            return None
+        known = self._tasks.get(task_name)
+        if known is None or known.labels is not found.labels:
+            known = self._tasks[task_name] = copy(found)
+            known.original_func = guarded(found.original_func)
+        return known
 
     # ---- what DQ can do besides ------------------------------------------------------------------
 
@@ -143,12 +176,22 @@ class DQBroker(AsyncBroker):
                 deliveries = await queue.pop(
                     count=self._prefetch, block=_BLOCK, ttr=self._ttr, withdue=True
                 )
-                return [held for each in deliveries if (held := await self._held(queue, each))]
             except Exception as error:
-                if not passes(error):
+                if not self._link.passes(error):
                     raise
-                logger.warning("no messages from %s: %s", queue.name, error)
-                await asyncio.sleep(next(waits))
+                await self._link.failed(error)
+                if self._link.is_stopping:
+                    return []
+                await self._link.pause(next(waits))
+            else:
+                self._link.answered()
+                return [held for each in deliveries if (held := await self._held(queue, each))]
+
+    def _stop_trying(self) -> None:
+        """A worker that is told to stop doesn't wait for its server."""
+        self._link.stop()
+        if isinstance(self.result_backend, DQResultBackend):
+            self.result_backend.link.stop()
 
     async def _held(self, queue: AsyncQueue, delivery: Delivery) -> Held | None:
         task_id, data = delivery.id, delivery.payload
@@ -164,18 +207,26 @@ class DQBroker(AsyncBroker):
                     await queue.bury(delivery.id, delivery.lease or 0, reason=reason)
                 return None
             task_id, data = message.task_id, message.message
+        if task_id.encode("utf-8", "surrogateescape") not in data:
+            task_id = self._task_id_in(data) or task_id
         held = Held(queue, delivery, task_id, data, self._leases)
         self._leases.add(held)
         return held
 
-    async def _give_back(self, held: Held) -> None:
-        self._leases.drop(held)
-        lease = held.delivery.lease or 0
-        with suppress(Exception):  # it comes again when its lease ends
-            await held.queue.release(held.delivery.id, lease, unbegun=True)
+    def _task_id_in(self, data: bytes) -> str | None:
+        """Of a message in a job with another id, as when an operator has moved it."""
+        with suppress(Exception):  # taskiq says what is wrong with it
+            return self.formatter.loads(data).task_id
+        return None
+
+    async def _give_back(self, *held: Held) -> None:
+        for each in held:
+            with suppress(Exception):  # it comes again when its lease ends
+                lease = each.delivery.lease or 0
+                await each.queue.release(each.delivery.id, lease, unbegun=True)
 
 
 def _delay(labels: Mapping[str, Any]) -> timedelta | None:
     """A label `delay` is in seconds, as middlewares of taskiq that retry have it."""
     delay = labels.get("delay")
-    return None if delay is None else timedelta(seconds=max(float(delay), 0))
+    return None if delay is None else timedelta(seconds=min(max(float(delay), 0), _LONGEST_S))

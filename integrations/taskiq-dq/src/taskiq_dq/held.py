@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import timedelta
@@ -11,13 +10,14 @@ from datetime import timedelta
 from taskiq import TaskiqMessage, TaskiqMiddleware
 
 from dq_client import AsyncQueue, Delivery
-from taskiq_dq.connecting import persistently
-
-logger = logging.getLogger("taskiq.dq")
+from taskiq_dq.connecting import Link, logger
 
 #: Two renewals may get lost.
 _PER_TTR = 3
 _LOST = "%s on %s was deleted, or another worker has it"
+_UNTOLD = "%s on %s has ended, and the server can't be told: it comes again"
+#: How soon a renewal that failed in an outage is tried again.
+_AGAIN_S = 1.0
 #: In one command.
 _MOST_AT_ONCE = 10_000
 
@@ -37,10 +37,19 @@ class Held:
 
     async def ack(self) -> None:
         """Ends the message. In an outage it goes on trying for as long as a lease lasts: raised in
-        the end is the client's error, and the message comes again.
+        the end is the client's error, and the message comes again. When the worker is told to stop,
+        it tries for some seconds, and then cancels taskiq's callback.
         """
-        finished = await persistently(lambda: self.queue.finish(self.delivery), self._leases.ttr)
-        self._leases.drop(self)
+        link, ttr = self._leases.link, self._leases.ttr
+        try:
+            finished = await link.persistently(lambda: self.queue.finish(self.delivery), ttr)
+        except Exception as error:
+            if not (link.is_stopping and link.passes(error)):
+                raise
+            logger.warning(_UNTOLD, self.delivery.id, self.queue.name)
+            raise asyncio.CancelledError from error
+        finally:
+            self._leases.drop(self)
         if not finished:
             logger.warning(_LOST, self.delivery.id, self.queue.name)
 
@@ -52,8 +61,9 @@ class Leases:
     task with the acknowledgement `manual` forgets comes again when its lease ends.
     """
 
-    def __init__(self, ttr: timedelta):
+    def __init__(self, ttr: timedelta, link: Link):
         self.ttr = ttr
+        self.link = link
         self._held: dict[Held, None] = {}
         self._renewing: asyncio.Task[None] | None = None
 
@@ -74,13 +84,18 @@ class Leases:
     def drop(self, held: Held) -> None:
         self._held.pop(held, None)
 
+    @property
+    def count(self) -> int:
+        return len(self._held)
+
     def stop(self) -> None:
         if self._renewing is not None:
             self._renewing.cancel()
 
     async def _renew(self) -> None:
         while self._held:
-            await asyncio.sleep((self.ttr / _PER_TTR).total_seconds())
+            interval_s = (self.ttr / _PER_TTR).total_seconds()
+            await asyncio.sleep(min(interval_s, _AGAIN_S) if self.link.is_away else interval_s)
             await self._renew_once()
 
     async def _renew_once(self) -> None:
@@ -89,12 +104,18 @@ class Leases:
                 pairs = [(each.delivery.id, each.delivery.lease or 0) for each in batch]
                 void = set(await queue.renew(self.ttr, timedelta(0), pairs))
             except Exception as error:  # it may be over by the next time
-                logger.warning("leases on %s aren't renewed: %s", queue.name, error)
-                continue
-            for held in batch:
-                if held.delivery.id in void and held in self._held:
-                    self.drop(held)
-                    logger.warning(_LOST, held.delivery.id, queue.name)
+                if self.link.passes(error):
+                    await self.link.failed(error)
+                else:
+                    logger.warning("leases on %s aren't renewed: %s", queue.name, error)
+                return
+            self.link.answered()
+            lost = [each for each in batch if each.delivery.id in void and each in self._held]
+            for held in lost:
+                self.drop(held)
+            if lost:  # one line: a server without its data has lost all of them
+                others = f"; {len(lost) - 1} others, too" if lost[1:] else ""
+                logger.warning(_LOST + "%s", lost[0].delivery.id, queue.name, others)
 
     def _batches(self) -> Iterator[tuple[AsyncQueue, list[Held]]]:
         by_queue: defaultdict[AsyncQueue, list[Held]] = defaultdict(list)

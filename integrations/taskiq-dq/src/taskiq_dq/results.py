@@ -11,15 +11,16 @@ from taskiq.abc.serializer import TaskiqSerializer
 from taskiq.depends.progress_tracker import TaskProgress
 from taskiq.exceptions import ResultGetError, TaskiqResultTimeoutError
 
-from dq_client import RAW, AsyncQueue, Later, Outcome
-from dq_client.outages import passes
+from dq_client import RAW, AsyncQueue, Invalid, Later, Outcome
 from dq_client.seam import AsyncClient
-from taskiq_dq.connecting import connected, persistently
+from taskiq_dq.connecting import Link, checked, connected
 
 T = TypeVar("T")
 #: Of what waited in vain nothing is kept.
 _AT_ONCE = timedelta(milliseconds=1)
 _PROGRESS = ":progress"
+#: Of an error that tells why a result isn't stored, in characters.
+_WORDS_AT_MOST = 1_000
 #: How long an outage may last until a result is given up.
 _PATIENCE = timedelta(minutes=1)
 
@@ -63,11 +64,11 @@ class DQResultBackend(AsyncResultBackend[T]):
         serializer: TaskiqSerializer | None = None,
         **parameters: Any,
     ):
-        if result_ttl <= timedelta(0):
-            raise ValueError("result_ttl must be longer than 0")
+        checked("result_ttl", result_ttl)
         self.client: Any = client or connected(url, parameters)
         self._is_own_client = client is None
         self.queue = AsyncQueue(self.client, queue_name, codec=RAW)
+        self.link = Link(self.client)
         self._result_ttl = result_ttl
         self._keeps = keep_results
         self._serializer = serializer
@@ -84,19 +85,13 @@ class DQResultBackend(AsyncResultBackend[T]):
         so that those who wait for it are told.
         """
         try:
-            await self._store(task_id, self._encoded(result))
+            data = self._encoded(result)
         except Exception as error:
-            if passes(error):
-                raise
-            told = ResultNotStored(f"{type(error).__name__}: {error}")
-            failed: TaskiqResult[Any] = TaskiqResult(
-                is_err=True,
-                return_value=None,
-                execution_time=result.execution_time,
-                error=told,
-                labels={},
-            )
-            await self._store(task_id, self._encoded(failed))
+            data = self._encoded(_failed(result, error))
+        try:
+            await self._store(task_id, data)
+        except Invalid as error:
+            await self._store(task_id, self._encoded(_failed(result, error)))
 
     async def is_result_ready(self, task_id: str) -> bool:
         outcome = await self.queue.result(task_id)
@@ -178,7 +173,7 @@ class DQResultBackend(AsyncResultBackend[T]):
         """Those who wait for this id are told. In an outage it goes on trying for a while: taskiq
         ends a task also when this raises.
         """
-        await persistently(lambda: self._store_once(id, data), _PATIENCE)
+        await self.link.persistently(lambda: self._store_once(id, data), _PATIENCE)
 
     async def _store_once(self, id: str, data: bytes) -> None:
         pipeline, keep = self._pipeline(), self._result_ttl
@@ -193,6 +188,26 @@ class DQResultBackend(AsyncResultBackend[T]):
         of a cluster has none, as of redis-py 8.1.
         """
         return self.client.pipeline(transaction=not hasattr(self.client, "get_random_node"))
+
+
+def _failed(result: TaskiqResult[Any], error: Exception) -> TaskiqResult[Any]:
+    """What is stored in place of a result that can't be."""
+    return TaskiqResult(
+        is_err=True,
+        return_value=None,
+        execution_time=result.execution_time,
+        error=ResultNotStored(_words_of(error)),
+        labels={},
+    )
+
+
+def _words_of(error: Exception) -> str:
+    try:
+        said = str(error)
+    except Exception as mute:
+        said = f"(its text can't be had: {type(mute).__name__})"
+    data = f"{type(error).__name__}: {said}"[:_WORDS_AT_MOST].encode("utf-8", "backslashreplace")
+    return data.decode()
 
 
 async def _executed(pipeline: Any, *steps: Later[Any]) -> None:

@@ -21,10 +21,10 @@ from dq_client.replies import Added, Delivery, Taken
 from dq_client.words import (
     Word,
     listed,
+    ms,
     options,
     sent,
     text,
-    words_of,
 )
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def renew(
     Returns the ids of those that are void.
     """
     pairs = [word for id, lease in jobs for word in (sent(id), lease)]
-    words = key.command("RENEW", *words_of(ttr), *words_of(block), *pairs)
+    words = key.command("RENEW", ms(ttr), ms(block), *pairs)
     return Command(words, lambda reply: [text(id) for id in reply])
 
 

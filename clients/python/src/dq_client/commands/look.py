@@ -21,6 +21,7 @@ from dq_client.words import (
     options,
     sent,
     text,
+    unix_ms_or_none,
 )
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ def peek(
     count: int | None = None,
 ) -> Command[list[Job]]:
     """The next jobs in a state, `ready` without one, without taking them."""
-    words = key.command("PEEK", state=state, after=after, from_=from_, count=count)
+    from_ms = unix_ms_or_none(from_)
+    words = key.command("PEEK", state=state, after=after, from_=from_ms, count=count)
     return Command(words, lambda reply: [replies.job(each, key.codec) for each in reply])
 
 
@@ -118,7 +120,8 @@ def forecast(
     key: Key, step: timedelta, count: int, *, from_: datetime | None = None
 ) -> Command[list[int]]:
     """How many jobs come due in each of the next steps of time."""
-    return Command(key.command("FORECAST", from_=from_, step=step, count=count), list)
+    from_ms = unix_ms_or_none(from_)
+    return Command(key.command("FORECAST", from_=from_ms, step=step, count=count), list)
 
 
 def info(key: Key) -> Command[Info | None]:
@@ -139,5 +142,5 @@ def next_(
     count: int | None = None,
 ) -> Command[list[datetime]]:
     """When a cron expression comes next. It has nothing to do with the queue."""
-    words = ["DQ.NEXT", expression, *options(tz=tz, from_=from_, count=count)]
+    words = ["DQ.NEXT", expression, *options(tz=tz, from_=unix_ms_or_none(from_), count=count)]
     return Command(words, lambda reply: [moment(each) for each in reply])

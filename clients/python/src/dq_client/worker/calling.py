@@ -3,66 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from queue import SimpleQueue
+from contextlib import suppress
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from dq_client.commands import Command
+from dq_client.errors import refusal
 from dq_client.outages import passes, pauses
 from dq_client.queue import AsyncQueue, Queue
-from dq_client.seam import call, call_async, put
+from dq_client.seam import (
+    Later,
+    call,
+    call_async,
+    put,
+    reply_or_error,
+    settings,
+    wait_at_most_ms,
+)
+from dq_client.worker import reporting
+from dq_client.worker.nodes import Nodes
+from dq_client.worker.reporting import Outages
+from dq_client.worker.threads import Threads
 
 T = TypeVar("T")
-logger = logging.getLogger("dq_client")
-
-
-class Threads:
-    """Threads that end with the program, whatever they are doing: as many as are needed."""
-
-    def __init__(self, name: str):
-        self._name = name
-        self._idle = 0
-        self._lock = threading.Lock()
-        self._work: SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = SimpleQueue()
-
-    def run(self, function: Callable[[], T]) -> asyncio.Future[T]:
-        future: Future[T] = Future()
-        with self._lock:
-            self._idle -= 1
-            is_short = self._idle < 0
-        if is_short:
-            threading.Thread(target=self._serve, name=self._name, daemon=True).start()
-        self._work.put((future, function))
-        return asyncio.wrap_future(future)
-
-    def _serve(self) -> None:
-        self._rest()
-        while True:
-            future, function = self._work.get()
-            if future.set_running_or_notify_cancel():
-                self._done(future, function)
-            else:
-                self._rest()
-            # What it has worked on isn't kept while it waits for more.
-            del future, function
-
-    def _done(self, future: Future[Any], function: Callable[[], Any]) -> None:
-        try:
-            result = function()
-        except BaseException as error:
-            self._rest()
-            future.set_exception(error)
-        else:
-            self._rest()
-            future.set_result(result)
-
-    def _rest(self) -> None:
-        """Before the result is there: who gets it may have more to do for this thread."""
-        with self._lock:
-            self._idle += 1
 
 
 class Caller:
@@ -76,36 +40,75 @@ class Caller:
         self._is_async = isinstance(queues[0], AsyncQueue)
         self._threads = Threads("dq-call")
         self.is_cluster = hasattr(client, "get_random_node")
+        is_of_nodes = self._is_async and self.is_cluster and Nodes.serve(client)
+        self._nodes = Nodes(client) if is_of_nodes else None
+        self.outages = Outages(address_of(client), self.is_cluster)
+
+    def check_connections(self, needed: int) -> None:
+        """A wait in the server holds a connection."""
+        pool = getattr(self.client, "connection_pool", None)
+        if (most := getattr(pool, "max_connections", None)) and most < needed:
+            reporting.few_connections(most, needed)
+
+    @property
+    def longest_wait(self) -> timedelta:
+        """For how long one call may wait in the server."""
+        return timedelta(milliseconds=wait_at_most_ms(self.client))
 
     async def call(self, command: Command[T]) -> T:
+        if self._nodes is not None:
+            (reply,) = await self._nodes.send([command.words])
+            if isinstance(reply, Exception):
+                raise refusal(reply, command.words) or reply
+            return command.parse(reply)
         if self._is_async:
             return await call_async(self.client, command)
         return await self._threads.run(lambda: call(self.client, command))
 
     async def batch(self, batch: Sequence[Command[Any]]) -> list[Any]:
-        """The replies to several commands in one round trip; an error is the reply of its own."""
+        """The replies to several commands of one slot in one round trip; an error is the reply of
+        its own.
+        """
+        if self._nodes is not None:
+            replies = await self._nodes.send([command.words for command in batch])
+            lines = [Later(command, at) for at, command in enumerate(batch)]
+            return [reply_or_error(each, replies) for each in lines]
         pipeline = self.client.pipeline(transaction=False)
         later = [put(command, pipeline) for command in batch]
         if self._is_async:
             replies = await pipeline.execute(raise_on_error=False)
         else:
             replies = await self._threads.run(lambda: pipeline.execute(raise_on_error=False))
-        return [_read(each, replies) for each in later]
+        return [reply_or_error(each, replies) for each in later]
 
-    async def ask(self, command: Command[T], until: Callable[[], bool]) -> T | None:
+    async def ask(self, queue: str, command: Command[T], until: Callable[[], bool]) -> T | None:
         """The reply, as soon as the server gives one. None when it is told to stop before that."""
+        answer = await self.ask_when(queue, command, until)
+        return answer[0]
+
+    async def ask_when(
+        self, queue: str, command: Command[T], until: Callable[[], bool]
+    ) -> tuple[T | None, float]:
+        """The same, and when the attempt that was answered was sent: at this time of the loop, or
+        later, as the client library sends it again by itself.
+        """
+        loop = asyncio.get_running_loop()
         for pause_s in pauses():
+            sent_at = loop.time()
             try:
-                return await self.call(command)
+                reply = await self.call(command)
             except Exception as error:
                 if not passes(error):
                     raise
-                logger.warning("the server doesn't answer: %r", error)
+                self.outages.failed(queue, error)
+            else:
+                self.outages.answered(queue)
+                return reply, sent_at
             await self.leave()
             if until():
-                return None
+                break
             await asyncio.sleep(pause_s)
-        return None
+        return None, loop.time()
 
     async def leave(self) -> None:
         """The address may lead to another server by now. Clients of clusters see to it by
@@ -114,14 +117,22 @@ class Caller:
         pool = getattr(self.client, "connection_pool", None)
         if pool is None:
             return
-        if self._is_async:
-            await pool.disconnect(inuse_connections=False)
-        else:
-            pool.disconnect(inuse_connections=False)
+        with suppress(Exception):  # of connections that are broken anyway
+            if self._is_async:
+                await pool.disconnect(inuse_connections=False)
+            else:
+                pool.disconnect(inuse_connections=False)
 
 
-def _read(later: Any, replies: list[Any]) -> Any:
-    try:
-        return later.of(replies)
-    except Exception as error:
-        return error
+def address_of(client: Any) -> str:
+    """The server's, for the log: without a password."""
+    if hasattr(client, "get_random_node"):
+        return "the cluster"
+    pool = getattr(client, "connection_pool", None)
+    if name := getattr(pool, "service_name", None):
+        return f"{name!r} of the sentinels"
+    told = settings(client)
+    if path := told.get("path"):
+        return f"unix:{path}"
+    host = told.get("host") or "localhost"
+    return f"{f'[{host}]' if ':' in host else host}:{told.get('port') or 6379}"

@@ -66,7 +66,7 @@ class _Running:
         lease = self.delivery.lease
         assert lease is not None
         command = commands.touch(self._key, self.id, lease, ttr=self._ttr, body=body, note=note)
-        is_mine = await self._caller.ask(command, until=lambda: self.is_lost)
+        is_mine = await self._caller.ask(self.queue, command, until=lambda: self.is_lost)
         if not is_mine:
             self.is_lost = True
             raise LeaseLost(self.id)
@@ -76,7 +76,7 @@ class _Running:
         place: int | None = 0
         while place is not None:
             command = commands.deps(self._key, self.id, from_=place)
-            page = await self._caller.ask(command, until=lambda: self.is_lost)
+            page = await self._caller.ask(self.queue, command, until=lambda: self.is_lost)
             if page is None:
                 raise LeaseLost(self.id)
             found += page.items

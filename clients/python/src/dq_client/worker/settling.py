@@ -1,4 +1,6 @@
-"""Saying what came of jobs: all that has piled up in one round trip, FINISH for many at once."""
+"""Saying what came of jobs: all that has piled up in one round trip, FINISH for many at once. In a
+cluster each slot has a settler of its own, so that a node that is down holds up no other.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import Any
 
 from dq_client import commands
 from dq_client.commands import Command, Key
-from dq_client.outages import passes, pauses
+from dq_client.outages import is_of_the_server, passes, pauses
 from dq_client.worker import outcomes
 from dq_client.worker.calling import Caller
 from dq_client.worker.outcomes import Settlement
@@ -18,19 +20,45 @@ logger = logging.getLogger("dq_client")
 
 #: In one FINISH, so that it doesn't hold the server up.
 MOST_AT_ONCE = 1_000
+#: With so many unsent outcomes no more jobs are taken.
+UNSENT_AT_MOST = 10_000
+
+#: Called with each outcome that the server has, whether the job was still this worker's, and the
+#: reply to `look`.
+Told = Callable[[Settlement, bool, Any], None]
+#: A command, and those whose outcomes it says.
+Line = tuple[Command[Any], list[Settlement]]
 
 
 class Settler:
-    def __init__(self, keys: Mapping[str, Key], caller: Caller):
+    """`keys` are queues of one slot, by their names. `look` makes a command that is sent along
+    after a failure, whose reply says what comes next.
+    """
+
+    def __init__(
+        self,
+        keys: Mapping[str, Key],
+        caller: Caller,
+        told: Told,
+        look: Callable[[Settlement], Command[Any] | None],
+    ):
         self._keys = keys
         self._caller = caller
+        self._told = told
+        self._look = look
         self._unsent: list[Settlement] = []
         self._has_unsent = asyncio.Event()
         self._is_sending = False
+        #: Whether something of the last batch can't be sent for now.
+        self._is_away = False
+        self.has_room = asyncio.Event()
+        self.has_room.set()
 
     def settle(self, settlement: Settlement) -> None:
         self._unsent.append(settlement)
         self._has_unsent.set()
+        if len(self._unsent) >= UNSENT_AT_MOST:
+            self.has_room.clear()
 
     @property
     def is_idle(self) -> bool:
@@ -46,60 +74,117 @@ class Settler:
             self._is_sending = True
             try:
                 unsent = await self._send(batch)
+            except BaseException:
+                self._unsent = batch + self._unsent
+                raise
             finally:
                 self._is_sending = False
+            self._unsent = unsent + self._unsent
+            if len(self._unsent) < UNSENT_AT_MOST:
+                self.has_room.set()
             if not unsent:
                 waits = pauses()
                 continue
-            self._unsent = unsent + self._unsent
             self._has_unsent.set()
+            if not self._is_away:
+                continue  # the server has answered: other words are tried at once
             await self._caller.leave()
             await asyncio.sleep(next(waits))
 
     async def _send(self, batch: list[Settlement]) -> list[Settlement]:
         """Returns those that have to be sent again."""
-        told = [*self._finishes(batch), *((s.command, [s]) for s in batch if s.command is not None)]
+        self._is_away = False
+        good = [each for each in batch if not each.is_void]
+        for each in batch:
+            if each.is_void:
+                self._told(each, False, None)
+        lines = [*self._finishes(good), *((s.command, [s]) for s in good if s.command is not None)]
+        looks = [(command, s) for s in good if s.is_failure and (command := self._look(s))]
+        if not lines:
+            return []
+        queue = good[0].job.key
         try:
-            replies = await self._caller.batch([command for command, _ in told])
+            replies = await self._caller.batch([command for command, _ in [*lines, *looks]])
         except Exception as error:
             if not passes(error):
                 raise
-            logger.warning("the server can't be told what came of %d jobs: %s", len(batch), error)
-            return batch
+            self._is_away = True
+            self._caller.outages.failed(queue, error)
+            return good
+        shown = {id(s): reply for (_, s), reply in zip(looks, replies[len(lines) :], strict=True)}
         unsent: list[Settlement] = []
-        for (_, settlements), reply in zip(told, replies, strict=True):
-            unsent += self._again(settlements, reply)
+        for (_, settlements), reply in zip(lines, replies, strict=False):
+            unsent += self._again(settlements, reply, shown.get(id(settlements[0])))
         return unsent
 
-    def _finishes(self, batch: list[Settlement]) -> list[tuple[Command[Any], list[Settlement]]]:
+    def _finishes(self, batch: list[Settlement]) -> list[Line]:
         by_key: dict[str, list[Settlement]] = {}
+        lines: list[Line] = []
         for settlement in batch:
-            if settlement.is_finish:
+            if settlement.is_finish and settlement.is_alone:
+                lines.append(self._finish([settlement]))
+            elif settlement.is_finish:
                 by_key.setdefault(settlement.job.key, []).append(settlement)
-        return [
-            (commands.finish(self._keys[name], *(each.job for each in part)), part)
-            for name, finished in by_key.items()
-            for part in parts(finished)
+        return lines + [
+            self._finish(part) for finished in by_key.values() for part in parts(finished)
         ]
 
-    def _again(self, settlements: list[Settlement], reply: Any) -> list[Settlement]:
+    def _finish(self, part: list[Settlement]) -> Line:
+        key = self._keys[part[0].job.key]
+        return commands.finish(key, *(each.job for each in part)), part
+
+    def _again(self, settlements: list[Settlement], reply: Any, shown: Any) -> list[Settlement]:
+        queue = settlements[0].job.key
         if not isinstance(reply, Exception):
-            told = reply if isinstance(reply, int) else reply is not None
-            if not told or told < len(settlements):
+            self._caller.outages.answered(queue)
+            # FINISH has counted how many were; DONE replies None for one that was not.
+            count = reply if isinstance(reply, int) else int(reply is not None)
+            if count < len(settlements):
                 logger.info("of %d jobs, not all were this worker's any more", len(settlements))
+            for each in settlements:
+                self._told(each, count > 0, shown)
             return []
         if passes(reply):
+            self._is_away = True
+            self._caller.outages.failed(queue, reply)
             return settlements
-        settlement = settlements[0]
-        if settlement.is_finish or settlement.name != "done":
+        if is_of_the_server(reply):
             raise reply
-        # A DONE is refused: its result is too long, the id of one of its jobs is taken.
-        error = settlement.refused(reply) if settlement.refused else reply
-        return [outcomes.of_error(self._keys[settlement.job.key], settlement.job, error)]
+        if len(settlements) == 1:
+            return self._refused(settlements[0], reply)
+        # One of them may spoil it for the others.
+        for each in settlements:
+            each.is_alone = True
+        return settlements
+
+    def _refused(self, settlement: Settlement, reply: Exception) -> list[Settlement]:
+        """What is said in its place."""
+        key, job = self._keys[settlement.job.key], settlement.job
+        if settlement.refusals == 2 or settlement.name == "unbegun":
+            logger.error(
+                "queue %r: job %r can't be settled, and comes back when its lease ends: %s",
+                *(job.key, job.id, reply),
+            )
+            self._told(settlement, False, None)
+            return []
+        instead = _own_words(settlement, key, reply)
+        if instead is None:
+            instead = outcomes.refused(key, job, reply, settlement.refusals + 1, settlement.size)
+        instead.refusals = settlement.refusals + 1
+        instead.hand = settlement.hand
+        return [instead]
+
+
+def _own_words(settlement: Settlement, key: Key, reply: Exception) -> Settlement | None:
+    """What a handler has said beforehand for this case: `Done(refused=…)`."""
+    if settlement.refused is None:
+        return None
+    try:
+        return outcomes.of_error(key, settlement.job, settlement.refused(reply))
+    except BaseException:
+        logger.exception("queue %r: job %r: `refused` of its Done", key.name, settlement.job.id)
+        return None
 
 
 def parts(finished: list[Settlement]) -> list[list[Settlement]]:
     return [finished[at : at + MOST_AT_ONCE] for at in range(0, len(finished), MOST_AT_ONCE)]
-
-
-Settle = Callable[[Settlement], None]

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import logging
+import os
+import sys
 import threading
+import time
 from argparse import ArgumentTypeError
+from concurrent.futures import thread as executors
 from datetime import timedelta
 from typing import Any
 
@@ -21,6 +26,8 @@ from dq_client.worker import Worker
 
 #: After the grace time, for the worker's last words to the server.
 _LAST_WORDS_S = 10
+#: After the program's own end, when threads keep the process.
+_STUCK_S = 3
 
 
 class Command(BaseCommand):
@@ -47,14 +54,14 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--concurrency",
-            type=int,
+            type=_count,
             default=10,
             metavar="N",
             help="how many tasks run at the same time, each in a thread (default: %(default)s)",
         )
         parser.add_argument(
             "--ttr",
-            type=_seconds,
+            type=_time,
             default="60",
             metavar="SECONDS",
             help="how soon the tasks of a worker that died are run again (default: %(default)s)",
@@ -77,6 +84,7 @@ class Command(BaseCommand):
             autoreload.run_with_reloader(self._work_reloading, options)
         else:
             self._worker(options).run()
+            threading.Thread(target=_end, name="dq-end", daemon=True).start()
 
     def _work_reloading(self, options: dict[str, Any]) -> None:
         """In a thread: the main one watches the files, and ends the process when one changes."""
@@ -102,6 +110,7 @@ class Command(BaseCommand):
             raise CommandError(f"not in QUEUES of this backend: {', '.join(sorted(unknown))}")
         weights: dict[Queue, int] = {backend.queue(name): names[name] for name in names}
         runner = Runner(backend)
+        logging.getLogger("dq_client").addFilter(_holds_for_tasks)
         try:
             worker = Worker(
                 weights,
@@ -116,6 +125,22 @@ class Command(BaseCommand):
             self.stdout.write(f"{runner.worker_id} works on {', '.join(names)}")
             self.stdout.flush()
         return worker
+
+
+def _holds_for_tasks(record: logging.LogRecord) -> bool:
+    """Each task has the backoff of OPTIONS: that its queue gives none to jobs is no news."""
+    return "as they get no backoff" not in str(record.msg)
+
+
+def _end() -> None:
+    """Python waits at its end for the threads of all executors, such as that of asyncio.to_thread.
+    The tasks that wait for them have been given back.
+    """
+    while not getattr(executors, "_shutdown", True):
+        time.sleep(0.1)
+    time.sleep(_STUCK_S)
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _backend(alias: str) -> DQBackend:
@@ -136,8 +161,25 @@ def _weighted(text: str) -> tuple[str, int]:
         raise ArgumentTypeError(f"{weight!r} isn't a weight") from None
 
 
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"{text!r} isn't a number of tasks: 1 at least")
+    return int(text)
+
+
+def _time(text: str) -> timedelta:
+    seconds = _seconds(text) if not text.startswith("-") else timedelta(0)
+    if seconds <= timedelta(0):
+        raise ArgumentTypeError(f"{text!r} isn't a time: more than 0 seconds")
+    return seconds
+
+
 def _seconds(text: str) -> timedelta:
+    """0 or more of them."""
     try:
-        return timedelta(seconds=float(text))
+        seconds = timedelta(seconds=float(text))
     except (ValueError, OverflowError):
-        raise ArgumentTypeError(f"{text!r} isn't a number of seconds") from None
+        seconds = timedelta(-1)
+    if seconds < timedelta(0):
+        raise ArgumentTypeError(f"{text!r} isn't a number of seconds")
+    return seconds

@@ -1,0 +1,86 @@
+/** Values as words of a command: lengths of time, and text that isn't UTF-8. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { JSON_CODEC, Retry } from "../src/index.ts";
+import { type Duration, ms, options, sent, span, text } from "../src/words.ts";
+
+const NO_LENGTHS: readonly [string, unknown][] = [
+  ["an unknown part", { secs: 5 }],
+  ["an unknown part beside a known one", { minutes: 1, second: 5 }],
+  ["a part that is text", { seconds: "5" }],
+  ["no part", {}],
+  ["a part that is undefined", { seconds: undefined }],
+  ["null", null],
+  ["text", "5"],
+  ["true", true],
+  ["a time", new Date()],
+  ["a list", [5]],
+  ["NaN", Number.NaN],
+  ["Infinity", Number.POSITIVE_INFINITY],
+  ["a part that is NaN", { seconds: Number.NaN }],
+  ["a part without an end", { days: Number.POSITIVE_INFINITY }],
+];
+
+for (const [name, value] of NO_LENGTHS) {
+  test(`${name} is no length of time`, () => {
+    const isWrong = (error: unknown) => error instanceof TypeError || error instanceof RangeError;
+    assert.throws(() => ms(value as Duration), isWrong);
+    if (value === true) return;
+    assert.throws(() => options({ delay: value as Duration }), isWrong);
+    assert.throws(() => new Retry("later", { in: value as Duration }), isWrong);
+  });
+}
+
+test("a wait without an end is a span, and has no milliseconds", () => {
+  assert.equal(span({ days: Number.POSITIVE_INFINITY }), Number.POSITIVE_INFINITY);
+  assert.equal(span({ days: 30 }), 30 * 86_400_000);
+  assert.throws(() => span(Number.NaN), RangeError);
+});
+
+test("a retry in the past is refused where it is made", () => {
+  assert.throws(() => new Retry("later", { in: -1 }), /before now/);
+});
+
+test("an option that is an object of another kind is refused", () => {
+  assert.throws(() => options({ priority: {} as never }), TypeError);
+  assert.throws(() => options({ at: { minutes: 5 } as never }), TypeError);
+  assert.throws(() => options({ backoff: { base: 5 } as never }), TypeError);
+  assert.throws(() => options({ rate: { n: 5 } as never }), TypeError);
+});
+
+test("bytes that aren't UTF-8 are text that is sent as these bytes", () => {
+  const cases = [
+    Buffer.from([0x80]),
+    Buffer.from([0xff, 0x00, 0x61, 0xc3]),
+    Buffer.from([0xe2, 0x82, 0x61, 0xe2, 0x82, 0xac]),
+    Buffer.from([0xed, 0xa0, 0x80]), // a surrogate in what would be UTF-8
+    Buffer.from([0xf0, 0x9f, 0x98]),
+    Buffer.from("a\u{1f600}\ufffd"),
+    ...Array.from({ length: 256 }, (_, n) => Buffer.from([n, 0x41, 255 - n])),
+  ];
+  const seen = new Set<string>();
+  for (const data of cases) {
+    const read = text(data);
+    assert.deepEqual(Buffer.from(sent(read)), data);
+    seen.add(read);
+  }
+  assert.equal(seen.size, cases.length);
+  assert.equal(text(Buffer.from("köln")), "köln");
+});
+
+test("half of a surrogate pair is no id", () => {
+  assert.throws(() => sent("a\ud800"), TypeError);
+  assert.equal(sent("\u{1f600}"), "\u{1f600}");
+});
+
+test("an id is text or bytes", () => {
+  for (const id of [5, null, undefined, {}, ["a"]]) {
+    assert.throws(() => sent(id as never), /text or bytes/);
+  }
+});
+
+test("a body that isn't UTF-8 is no JSON", () => {
+  assert.throws(() => JSON_CODEC.decode(Buffer.from([0x22, 0xff, 0x22])), TypeError);
+  assert.equal(JSON_CODEC.decode(Buffer.from('"\\ud800"')), "\ud800");
+});

@@ -1,0 +1,29 @@
+"""Functions that are run in taskiq's executor."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+
+class Guarded:
+    """A function that may raise StopIteration, as `next()` does of what is empty. Before Python
+    3.11.8 and 3.12.2 a future that gets one never ends, and with it the task's place. As in a
+    generator, it is a RuntimeError here. A class, so that a pool of processes can pickle it.
+    """
+
+    def __init__(self, function: Callable[..., Any]):
+        functools.update_wrapper(self, function)
+        self._function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self._function(*args, **kwargs)
+        except StopIteration as error:
+            raise RuntimeError("the task raised StopIteration") from error
+
+
+def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function if inspect.iscoroutinefunction(function) else Guarded(function)
