@@ -83,8 +83,9 @@ fn show_settings(fields: &mut Fields, settings: &Settings) {
     let attempts = settings.attempts.unwrap_or(defaults.attempts);
     fields.add("default-ttr", settings.ttr.unwrap_or(defaults.ttr).as_u64());
     fields.add("default-attempts", u64::from(attempts.limit()));
-    fields.add("default-backoff-base", settings.backoff.base.as_u64());
-    fields.add("default-backoff-max", settings.backoff.max.as_u64());
+    let backoff = settings.backoff.unwrap_or(defaults.backoff);
+    fields.add("default-backoff-base", backoff.base.as_u64());
+    fields.add("default-backoff-max", backoff.max.as_u64());
     fields.add("default-keep", settings.keep.as_u64());
     fields.add("default-late", settings.late.as_u64());
     fields.add("max-jobs", settings.max_jobs.map_or(0, NonZeroU64::get));

@@ -305,7 +305,11 @@ impl Hostile {
     pub fn play(&mut self, told: &LoggedCircumstances) {
         // These are checked where entries are read.
         let lease_floor = Lease::new(told.floor.min(Lease::MAX.number() - 1));
-        let defaults = Defaults { ttr: Millis::new(5).unwrap(), attempts: Attempts::new(3) };
+        let defaults = Defaults {
+            ttr: Millis::new(5).unwrap(),
+            attempts: Attempts::new(3),
+            ..Defaults::default()
+        };
         self.told =
             Circumstances { now: Time::new(told.now).unwrap_or(Time::MAX), defaults, lease_floor };
         let before = self.queue.clone();
