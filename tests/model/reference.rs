@@ -44,8 +44,6 @@ pub struct Reference {
     events: i64,
     /// During a change: those that have stopped waiting.
     pub released: Vec<Bytes>,
-    /// In the copy of a DONE: also where those that waited do so no more.
-    pub may_be_waited_for: Vec<Bytes>,
 }
 
 impl Default for Reference {
@@ -67,7 +65,6 @@ impl Default for Reference {
             last_made: None,
             events: 0,
             released: Vec::new(),
-            may_be_waited_for: Vec::new(),
         }
     }
 }
