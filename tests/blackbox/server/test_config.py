@@ -83,7 +83,17 @@ def test_config_set_and_get_of_the_default_backoff(session: Session) -> None:
             > CONFIG GET dq.default-backoff
             ["dq.default-backoff", "{shown}"]
         """)
-    wrong = ["", "5", "5 6 7", "6 5", "-1 5", "5 x", "1.5 2", "0 281474976710656", "1 99999999999999999999"]
+    wrong = [
+        "",
+        "5",
+        "5 6 7",
+        "6 5",
+        "-1 5",
+        "5 x",
+        "1.5 2",
+        "0 281474976710656",
+        "1 99999999999999999999",
+    ]
     for given in wrong:
         session.check(f"""
             > CONFIG SET dq.default-backoff "{given}"
