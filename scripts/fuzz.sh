@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fuzzes the module, guided by what of it an input reaches, for so many seconds a target.
-#   fuzz.sh SECONDS [TARGET...]     all targets: commands log restore model
+#   fuzz.sh SECONDS [TARGET...]     all targets: commands log restore model records
 #   FUZZ_ARGS="-runs=10000000"      more for libFuzzer
 # What it found to be new stays in target/fuzz/TARGET, to go on from. What makes a target fail is written to
 # target/fuzz/TARGET-crash-…, and named.
@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly seconds=$1
 shift
 targets=("$@")
-((${#targets[@]})) || targets=(commands log restore model)
+((${#targets[@]})) || targets=(commands log restore model records)
 host=$(rustc -vV | sed -n 's/^host: //p')
 
 # What libFuzzer looks at; the compiler that everybody has can make it. It is for what is fuzzed, not for what builds it:
@@ -24,8 +24,8 @@ RUSTFLAGS="$passes" cargo build --release --locked --manifest-path fuzz/Cargo.to
 for target in "${targets[@]}"; do
   mkdir -p "target/fuzz/$target"
   inputs=("target/fuzz/$target") len=4096
-  if [[ $target == model ]]; then
-    # Four bytes a turn, of which any will do.
+  if [[ $target == model || $target == records ]]; then
+    # Four bytes a turn or a step, of which any will do.
     len=244
     [[ -n $(ls "${inputs[0]}") ]] || for n in {1..9}; do head -c $((n * 27)) /dev/urandom >"${inputs[0]}/begin-$n"; done
   else

@@ -14,8 +14,8 @@ use crate::queue::{Millis, Rate, Settings, Sink, State, Time, Totals};
 use crate::server::replies::Fields;
 use crate::server::replies::Replies;
 use crate::server::spec::{KeyUse, Spec};
-use crate::services::config;
 use crate::services::lateness::{SoFar, LATENESS_STEPS};
+use crate::services::{config, live};
 
 pub struct Info;
 
@@ -71,7 +71,8 @@ impl Look for Info {
         let sink = queue.sink();
         fields.add("sink", sink.map(Sink::stream));
         fields.add("sink-maxlen", sink.and_then(Sink::max_len).unwrap_or(0));
-        fields.add("sink-error", looking.value.sink_error().map(str::as_bytes));
+        let error = looking.value.sink_error(now).filter(|_| live::is_primary());
+        fields.add("sink-error", error.map(str::as_bytes));
         replies.fields(&fields);
         Ok(())
     }
@@ -83,8 +84,9 @@ fn show_settings(fields: &mut Fields, settings: &Settings) {
     let attempts = settings.attempts.unwrap_or(defaults.attempts);
     fields.add("default-ttr", settings.ttr.unwrap_or(defaults.ttr).as_u64());
     fields.add("default-attempts", u64::from(attempts.limit()));
-    fields.add("default-backoff-base", settings.backoff.base.as_u64());
-    fields.add("default-backoff-max", settings.backoff.max.as_u64());
+    let backoff = settings.backoff.unwrap_or(defaults.backoff);
+    fields.add("default-backoff-base", backoff.base.as_u64());
+    fields.add("default-backoff-max", backoff.max.as_u64());
     fields.add("default-keep", settings.keep.as_u64());
     fields.add("default-late", settings.late.as_u64());
     fields.add("max-jobs", settings.max_jobs.map_or(0, NonZeroU64::get));

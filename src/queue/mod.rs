@@ -82,6 +82,7 @@ pub use record::block::{read_block, BlockWriter, ReadJob};
 pub use record::job::JobRecord;
 pub use record::queue::QueueRecord;
 pub use record::replay::{Effect, Replayed};
+pub use value::cron_words::CRON_NAMES;
 pub use value::due::Due;
 pub use value::glob::{Compared, Glob};
 pub use value::ids::{Claim, Claims, Id, IdList, Ids, Lease, ID_BYTES_MAX};

@@ -20,7 +20,7 @@ const fn number(digits: &str) -> u32 {
 }
 
 /// Everything but the type and the commands. False, with a word in the log, when it can't be.
-pub fn prepare(ctx: &Context, configs: Configs, args: &[RedisString], hooks: Hooks) -> bool {
+pub fn prepare(ctx: &Context, configs: &Configs, args: &[RedisString], hooks: Hooks) -> bool {
     // SAFETY: the pointer was written before OnLoad goes on. The function came with Redis 7.0, as the
     // last of those that are used here did.
     if unsafe { raw::RedisModule_LoadConfigs }.is_none() {

@@ -1,5 +1,5 @@
-//! Cron expressions: at which local times they come. croner parses them and knows their days. The
-//! search is our own: croner searches up to the year 5000, so an expression that never comes takes
+//! Cron expressions: at which local times they come. croner parses them and knows their days, once
+//! their words are checked (`cron_words.rs`). The search is our own: croner searches up to the year 5000, so an expression that never comes takes
 //! it a third of a second.
 
 use std::cell::Cell;
@@ -8,6 +8,9 @@ use croner::parser::{CronParser, Seconds, Year};
 use croner::{CronComponent, CronPattern, Weekday};
 use jiff::civil::{Date, DateTime};
 use thiserror::Error;
+
+use super::cron_words;
+use crate::queue::CRON_NAMES;
 
 /// A parsed cron expression.
 pub struct CronFields {
@@ -38,17 +41,6 @@ const IS_KNOWN: u32 = 1;
 #[error("{0}")]
 pub struct Unreadable(String);
 
-/// Names of expressions, and the same in fields.
-const NAMES: [(&str, &str); 7] = [
-    ("@hourly", "0 * * * *"),
-    ("@daily", "0 0 * * *"),
-    ("@midnight", "0 0 * * *"),
-    ("@weekly", "0 0 * * 0"),
-    ("@monthly", "0 0 1 * *"),
-    ("@yearly", "0 0 1 1 *"),
-    ("@annually", "0 0 1 1 *"),
-];
-
 /// croner's errors repeat parts of the expression, which may contain any characters. An error reply
 /// must be one line without NUL.
 fn one_line(why: &str) -> String {
@@ -59,16 +51,10 @@ fn one_line(why: &str) -> String {
 
 impl CronFields {
     pub fn read(expression: &str) -> Result<CronFields, Unreadable> {
-        let refused = |why: &str| Err(Unreadable(why.to_string()));
-        let expression = match fields_of(expression) {
-            Ok(fields) => fields,
-            Err(why) => return refused(why),
-        };
-        if let Err(why) = check_fields(expression) {
-            return refused(why);
-        }
+        let fields = fields_of(expression).map_err(|why| Unreadable(why.to_string()))?;
+        let expression = cron_words::checked(fields).map_err(Unreadable)?;
         let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Optional).build();
-        let read = parser.parse(&with_a_year(expression));
+        let read = parser.parse(&with_a_year(&expression));
         let pattern = read
             .map_err(|error| Unreadable(one_line(error.to_string().trim_end_matches('.'))))?
             .pattern;
@@ -261,37 +247,10 @@ fn fields_of(expression: &str) -> Result<&str, &'static str> {
     if !word.starts_with('@') {
         return Ok(expression);
     }
-    let named = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
+    let named = CRON_NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
     named
         .map(|(_, fields)| *fields)
         .ok_or("the names are @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually")
-}
-
-/// Rejects what croner would accept: names of days and months in any field, empty parts of a list,
-/// and numbers of any length.
-fn check_fields(expression: &str) -> Result<(), &'static str> {
-    let fields: Vec<&str> = expression.split_ascii_whitespace().collect();
-    if !(5..=6).contains(&fields.len()) {
-        return Err("it needs five fields, or six with seconds first");
-    }
-    for (place, field) in fields.iter().rev().enumerate() {
-        // The fields for days also allow L and W.
-        let has_letters = place <= 2;
-        for part in field.split([',', '-', '/', '#']) {
-            if part.is_empty() {
-                return Err("a part of a list, a range or a step is missing");
-            }
-            let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
-            if is_number && part.len() > 2 {
-                return Err("a number is out of range");
-            }
-            let letters = part.bytes().filter(u8::is_ascii_alphabetic).count();
-            if letters > 0 && !has_letters {
-                return Err("names stand for months and days of the week only");
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Whether a field for seconds, minutes or hours has a wildcard.

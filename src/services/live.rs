@@ -95,6 +95,11 @@ pub fn starts_as(is_primary: bool) {
     update_source_flags();
 }
 
+/// Whether this server changes queues by itself.
+pub fn is_primary() -> bool {
+    STATE.with(|state| state.is_primary)
+}
+
 fn update_source_flags() {
     let is_active = STATE.with(|state| state.is_active());
     IS_SETTLED_PRIMARY.store(is_active && !slots::is_importing(), Ordering::Relaxed);

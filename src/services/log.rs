@@ -8,7 +8,8 @@
 //!
 //! with the time, the inputs that aren't in the queue, and the command's name and arguments without
 //! the key. `logged` is `check=<hex>`, the queue's checksum before the change. If they differ from
-//! those logged last, `,ttr=<ms>,attempts=<n>` (the server's defaults) and `,floor=<lease>` follow;
+//! those logged last, `,ttr=<ms>,attempts=<n>` with `,backoff=<base>/<max>` unless that is none (the
+//! server's defaults), and `,floor=<lease>` follow;
 //! and, if the calendar was asked for the next time of a CRON, `,next=<answer>[/<answer>…]`.
 //! docs/format.md has the details.
 
@@ -17,7 +18,8 @@ use std::fmt::Write;
 
 use super::place::QueueKey;
 use crate::queue::{
-    Attempts, Circumstances, Defaults, Following, Lease, LogState, Millis, Mode, Pop, PopById, Time,
+    Attempts, Backoff, Circumstances, Defaults, Following, Lease, LogState, Millis, Mode, Pop,
+    PopById, Time,
 };
 
 /// The command for entries with circumstances, and for a rewritten AOF.
@@ -98,10 +100,13 @@ pub fn write(
 
 fn logged(before: &LogState, circumstances: &Circumstances, answers: &[Following]) -> String {
     let mut logged = format!("check={:x}", before.check.0);
-    let Defaults { ttr, attempts } = circumstances.defaults;
+    let Defaults { ttr, attempts, backoff } = circumstances.defaults;
     if circumstances.defaults != before.defaults {
         // Writing to memory can't fail.
         let _ = write!(logged, ",ttr={},attempts={}", ttr.as_u64(), attempts.limit());
+        if !backoff.is_none() {
+            let _ = write!(logged, ",backoff={}/{}", backoff.base.as_u64(), backoff.max.as_u64());
+        }
     }
     if circumstances.lease_floor > Lease::default() {
         let _ = write!(logged, ",floor={}", circumstances.lease_floor.number());
@@ -132,6 +137,13 @@ fn answer(word: &str) -> Option<Following> {
     Some(Following { next, missed })
 }
 
+/// The default backoff: its base and its max.
+fn backoff_of(word: &str) -> Option<Backoff> {
+    let (base, max) = word.split_once('/')?;
+    let millis = |word: &str| Millis::new(number(word.as_bytes())?);
+    Some(Backoff { base: millis(base)?, max: millis(max)? }).filter(|it| it.base <= it.max)
+}
+
 /// The inputs that a log entry carries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoggedCircumstances {
@@ -151,7 +163,7 @@ impl LoggedCircumstances {
             time: Time::new(number(time)?)?,
             ..LoggedCircumstances::default()
         };
-        let (mut ttr, mut attempts, mut has_check) = (None, None, false);
+        let (mut ttr, mut attempts, mut backoff, mut has_check) = (None, None, None, false);
         for field in std::str::from_utf8(logged).ok()?.split(',') {
             let (name, value) = field.split_once('=')?;
             match name {
@@ -161,6 +173,7 @@ impl LoggedCircumstances {
                 }
                 "ttr" => ttr = Some(Millis::new(number(value.as_bytes())?)?),
                 "attempts" => attempts = Some(Attempts::new(value.parse().ok()?)),
+                "backoff" => backoff = Some(backoff_of(value)?),
                 "floor" => {
                     let lease = Lease::new(number(value.as_bytes())?);
                     parsed.lease_floor = Some(lease).filter(|lease| *lease < Lease::MAX)?;
@@ -170,8 +183,10 @@ impl LoggedCircumstances {
             }
         }
         parsed.defaults = match (ttr, attempts) {
-            (Some(ttr), Some(attempts)) => Some(Defaults { ttr, attempts }),
-            (None, None) => None,
+            (Some(ttr), Some(attempts)) => {
+                Some(Defaults { ttr, attempts, backoff: backoff.unwrap_or_default() })
+            }
+            (None, None) if backoff.is_none() => None,
             _ => return None,
         };
         has_check.then_some(parsed)
@@ -198,8 +213,12 @@ mod tests {
     use super::*;
     use crate::queue::Checksum;
 
+    fn defaults(ttr: u64, attempts: u32, backoff: Backoff) -> Defaults {
+        Defaults { ttr: Millis::new(ttr).unwrap(), attempts: Attempts::new(attempts), backoff }
+    }
+
     fn log_state() -> LogState {
-        let defaults = Defaults { ttr: Millis::new(60_000).unwrap(), attempts: Attempts::new(25) };
+        let defaults = defaults(60_000, 25, Backoff::NONE);
         LogState { clock: Time::new(1_000).unwrap(), defaults, check: Checksum(0xbeef) }
     }
 
@@ -210,9 +229,12 @@ mod tests {
         let same = Circumstances { now, defaults: before.defaults, lease_floor: Lease::default() };
         let others = Circumstances {
             now,
-            defaults: Defaults { ttr: Millis::new(5).unwrap(), attempts: Attempts::new(0) },
+            defaults: defaults(5, 0, Backoff::NONE),
             lease_floor: Lease::new(77),
         };
+        let span = |ms| Millis::new(ms).unwrap();
+        let backoff = Backoff { base: span(1_000), max: span(600_000) };
+        let with_backoff = Circumstances { defaults: defaults(5, 0, backoff), ..others };
         let answers = [
             Following { next: Time::new(60_000), missed: 0 },
             Following { next: Time::new(90_000), missed: 3 },
@@ -221,7 +243,11 @@ mod tests {
         assert_eq!(logged(&before, &same, &[]), "check=beef");
         assert_eq!(logged(&before, &same, &answers), "check=beef,next=60000/90000+3/-");
         assert_eq!(logged(&before, &others, &[]), "check=beef,ttr=5,attempts=0,floor=77");
-        for circumstances in [same, others] {
+        assert_eq!(
+            logged(&before, &with_backoff, &[]),
+            "check=beef,ttr=5,attempts=0,backoff=1000/600000,floor=77"
+        );
+        for circumstances in [same, others, with_backoff] {
             let read = LoggedCircumstances::parse(
                 b"1001",
                 logged(&before, &circumstances, &answers).as_bytes(),
@@ -242,6 +268,11 @@ mod tests {
             "ttr=5,attempts=1",
             "check=1,ttr=5",
             "check=1,new=1",
+            "check=1,backoff=1/2",
+            "check=1,ttr=5,attempts=1,backoff=1",
+            "check=1,ttr=5,attempts=1,backoff=1/",
+            "check=1,ttr=5,attempts=1,backoff=2/1",
+            "check=1,ttr=5,attempts=1,backoff=1/281474976710656",
             "check=1,next=",
             "check=1,next=5/",
             "check=1,next=+1",

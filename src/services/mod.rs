@@ -16,7 +16,7 @@
 //! | `sweep.rs`, `pace.rs` | finding queues that have moved; how fast |
 //! | `async_load.rs` | a data set that is loaded while another is served |
 //! | `leases.rs` | lease numbers across queues |
-//! | `calendar.rs`, `cron.rs`, `recording_calendar.rs` | when CRON comes; parsing its expressions; the calendar for one operation |
+//! | `calendar.rs`, `cron.rs`, `cron_words.rs`, `recording_calendar.rs` | when CRON comes; parsing its expressions, and what of them is refused; the calendar for one operation |
 //! | `lateness.rs`, `sums.rs` | how late jobs were handed out; sums over all queues |
 //! | `value.rs`, `state.rs`, `place.rs` | what a key holds; what the services remember besides; where a queue is |
 //! | `host.rs` | what a server must be able to do |
@@ -31,6 +31,7 @@ pub mod calendar;
 mod commit;
 pub mod config;
 mod cron;
+mod cron_words;
 mod delivery;
 pub mod divergence;
 pub mod frame;

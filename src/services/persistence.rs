@@ -135,6 +135,7 @@ impl StoredValue for QueueValue {
         }
         load_groups(&mut queue, record.groups_len(), input)?;
         load_edges(&mut queue, record.edges_len(), input)?;
+        queue.check_dependents(record.edges_len())?;
         queue.restore(&record)?;
         let value = lifecycle::read(Live::WITHOUT_CONTEXT, queue);
         // A file, a primary and a slot import have accepted it before.

@@ -54,7 +54,7 @@ pub fn pour<H: Host>(
         }
         let next = value.queue.next_to_leave(circumstances.now)?;
         let sink = value.queue.sink()?;
-        if let Err(error) = add(key, sink, &next) {
+        if let Err(error) = add(key, sink, &next, host.wall_clock()) {
             let wait = refused(host, key, value, error);
             return Some(host.wall_clock().saturating_add(wait));
         }
@@ -62,8 +62,26 @@ pub fn pour<H: Host>(
     }
 }
 
-/// Adds a job to the stream.
-fn add(key: &impl QueueKey, sink: &Sink, job: &NextToLeave) -> Result<(), String> {
+/// How the server refuses an id because the stream's last one is greater.
+const IS_BEHIND: &str = "equal or smaller than the target stream top item";
+
+/// Adds a job to the stream. The id isn't below the job's due time, as one that the server makes may
+/// be: its time is that of an earlier moment of this turn.
+fn add(key: &impl QueueKey, sink: &Sink, job: &NextToLeave, now: Time) -> Result<(), String> {
+    let id = format!("{}-*", now.max(job.due).unix_ms());
+    match add_as(key, sink, job, id.as_bytes()) {
+        // What is behind the last entry of the stream is above it all the more.
+        Err(error) if error.contains(IS_BEHIND) => add_as(key, sink, job, b"*"),
+        result => result,
+    }
+}
+
+fn add_as(
+    key: &impl QueueKey,
+    sink: &Sink,
+    job: &NextToLeave,
+    entry_id: &[u8],
+) -> Result<(), String> {
     let due = job.due.unix_ms().to_string();
     let max_len = sink.max_len().map(|max_len| max_len.to_string());
     let mut words: SmallVec<[&[u8]; 16]> = SmallVec::new();
@@ -71,7 +89,7 @@ fn add(key: &impl QueueKey, sink: &Sink, job: &NextToLeave) -> Result<(), String
     if let Some(max_len) = &max_len {
         words.extend([b"MAXLEN", &b"~"[..], max_len.as_bytes()]);
     }
-    words.extend([b"*", &b"id"[..], job.id.bytes(), b"due", due.as_bytes(), b"body", job.body]);
+    words.extend([entry_id, &b"id"[..], job.id.bytes(), b"due", due.as_bytes(), b"body", job.body]);
     if let Some(group) = job.group {
         words.extend([&b"group"[..], group.bytes()]);
     }
@@ -115,14 +133,16 @@ fn pass_over<H: Host>(
 /// The stream refuses a job. Returns how long to wait.
 #[cold]
 fn refused<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, error: String) -> Millis {
-    let stream = value.queue.sink().map_or(&[][..], Sink::stream).escape_ascii().to_string();
+    let stream = value.queue.sink().map_or(&[][..], Sink::stream);
     let trouble = value.sink_trouble.get_or_insert_default();
-    if !trouble.has_been_told(&error, host.uptime()) {
+    let wait = trouble.begin(stream, &error);
+    if !trouble.has_been_told(host.uptime()) {
+        let stream = stream.escape_ascii();
         host.warn(&format!(
             "the jobs of queue '{}' can't leave for the stream '{stream}': {error}. They stay ready, \
              and it is tried again until it goes on",
             key.name().escape_ascii()
         ));
     }
-    trouble.begin(error)
+    wait
 }

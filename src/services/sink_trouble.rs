@@ -8,43 +8,53 @@ use crate::queue::Millis;
 /// tries it at once.
 const FIRST_WAIT: Millis = Millis::of_ms(10);
 const LAST_WAIT: Millis = Millis::of_ms(1_000);
-/// The log has a line of the same error this often at most.
+/// The log has a line of the same refusal this often at most.
 const BETWEEN_WARNINGS: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
 pub struct SinkTrouble {
     /// None when the stream takes jobs again.
-    error: Option<String>,
+    refusal: Option<Refusal>,
     wait: Millis,
     /// What the log was told last, and when by the server's uptime.
-    told: Option<(String, Duration)>,
+    told: Option<(Refusal, Duration)>,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+struct Refusal {
+    stream: Box<[u8]>,
+    error: String,
 }
 
 impl SinkTrouble {
-    /// Why the stream refuses jobs.
-    pub fn error(&self) -> Option<&str> {
-        self.error.as_deref()
+    /// Why this stream refuses jobs.
+    pub fn error_of(&self, stream: &[u8]) -> Option<&str> {
+        let refusal = self.refusal.as_ref().filter(|refusal| *refusal.stream == *stream)?;
+        Some(&refusal.error)
     }
 
-    /// It refuses one. Returns how long to wait.
-    pub fn begin(&mut self, error: String) -> Millis {
+    /// The stream refuses a job. Returns how long to wait.
+    pub fn begin(&mut self, stream: &[u8], error: &str) -> Millis {
+        if self.error_of(stream).is_none() {
+            self.wait = Millis::ZERO;
+        }
         self.wait = self.wait.saturating_doubled(1).clamp(FIRST_WAIT, LAST_WAIT);
-        self.error = Some(error);
+        self.refusal = Some(Refusal { stream: stream.into(), error: error.to_string() });
         self.wait
     }
 
     /// It takes one.
     pub fn end(&mut self) {
-        (self.error, self.wait) = (None, Millis::ZERO);
+        (self.refusal, self.wait) = (None, Millis::ZERO);
     }
 
-    /// Whether the log has a line of this error; if not, it gets one now.
-    pub fn has_been_told(&mut self, error: &str, uptime: Duration) -> bool {
+    /// Whether the log has a line of this refusal; if not, it gets one now.
+    pub fn has_been_told(&mut self, uptime: Duration) -> bool {
         let is_told = self.told.as_ref().is_some_and(|(told, when)| {
-            told == error && uptime.saturating_sub(*when) < BETWEEN_WARNINGS
+            Some(told) == self.refusal.as_ref() && uptime.saturating_sub(*when) < BETWEEN_WARNINGS
         });
         if !is_told {
-            self.told = Some((error.to_string(), uptime));
+            self.told = self.refusal.clone().map(|refusal| (refusal, uptime));
         }
         is_told
     }

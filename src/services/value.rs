@@ -46,9 +46,15 @@ impl QueueValue {
         &self.lateness
     }
 
-    /// Why jobs can't leave for the sink, if they can't.
-    pub fn sink_error(&self) -> Option<&str> {
-        self.queue.sink().and(self.sink_trouble.as_ref())?.error()
+    /// Why a job can't leave for the sink that would leave at `now`: the stream has refused one. Not
+    /// when workers have taken them all, when a pause or a limit holds them back, or when it was
+    /// another stream.
+    pub fn sink_error(&self, now: Time) -> Option<&str> {
+        let stream = self.queue.sink()?.stream();
+        let error = self.sink_trouble.as_ref()?.error_of(stream)?;
+        // The queue's clock may be ahead, as when jobs leave.
+        let now = now.max(self.queue.log_state().clock);
+        self.queue.next_to_leave(now).map(|_| error)
     }
 
     /// Updates the sums over all queues with the number of jobs of this queue.

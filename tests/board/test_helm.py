@@ -439,6 +439,7 @@ def test_a_server_and_a_board_work_as_the_chart_starts_them(
     password = server.environment["SERVER_PASSWORD"]
     with redis.Redis(port=port, password=password) as r:
         assert r.config_get("dq.default-ttr") == {"dq.default-ttr": "30000"}
+        assert r.config_get("dq.default-backoff") == {"dq.default-backoff": "1000 600000"}
         r.execute_command("DQ.ADD", "mail", "a", "x")
         assert r.acl_whoami() == "default"
     with redis.Redis(port=port) as stranger, pytest.raises(redis.AuthenticationError):

@@ -34,7 +34,7 @@ fn id(name: &str) -> Id<'_> {
 }
 
 fn told(now: u64) -> Circumstances {
-    let defaults = Defaults { ttr: ms(500), attempts: Attempts::new(25) };
+    let defaults = Defaults { ttr: ms(500), attempts: Attempts::new(25), ..Defaults::default() };
     Circumstances { now: at(now), defaults, ..Circumstances::default() }
 }
 

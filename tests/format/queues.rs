@@ -26,7 +26,7 @@ fn a_queue_is_these_bytes() {
     assert_eq!(queue.paused_until(at(60)), Some(Time::MAX));
     let settings = queue.settings();
     assert_eq!((settings.ttr, settings.attempts), (Some(ms(30)), None));
-    assert_eq!(settings.backoff, Backoff { base: ms(1), max: ms(2) });
+    assert_eq!(settings.backoff, Some(Backoff { base: ms(1), max: ms(2) }));
     assert_eq!((settings.keep, settings.late, settings.dead_keep), (ms(3), ms(4), ms(9)));
     assert_eq!(settings.max_jobs.unwrap().get(), 1_000);
     let log_state = LogState {
@@ -76,6 +76,36 @@ fn a_queue_with_limits() {
     }
     let zero_of_a_limit = [0, 0xc0, 0xc0, 0xc0];
     assert!(restored(&zero_of_a_limit, &[0x92, 0, 0]).is_err());
+}
+
+#[test]
+fn a_backoff_of_the_queue_or_of_the_server() {
+    let mut queue = Queue::new(SEED);
+    let alter = |backoff| Alter { backoff: Some(backoff), ..Alter::default() };
+    let backoff = Backoff { base: ms(1), max: ms(2) };
+    let defaults = Defaults { backoff, ..told(0).defaults };
+    let changes: [(Defaults, Alter, &[u8], &[u8]); 4] = [
+        (told(0).defaults, Alter::default(), &[0x92, 0, 0], &[0x92, 0xcd, 0x01, 0xf4, 25]),
+        (defaults, Alter::default(), &[0x92, 0, 0], &[0x93, 0xcd, 0x01, 0xf4, 25, 0x92, 1, 2]),
+        // Set to none, whatever the server's is.
+        (defaults, alter(Backoff::NONE), &[0xc0], &[0x93, 0xcd, 0x01, 0xf4, 25, 0x92, 1, 2]),
+        (told(0).defaults, alter(backoff), &[0x92, 1, 2], &[0x92, 0xcd, 0x01, 0xf4, 25]),
+    ];
+    for (defaults, alter, of_queue, of_server) in changes {
+        queue.apply(&Circumstances { defaults, ..told(100) }, &alter);
+        let record = queue.record();
+        let bytes = record.encode();
+        // Behind TTR and ATTEMPTS, and before KEEP.
+        let settings = super::bytes(&[&[0x9b, 0xc0, 0xc0], of_queue, &[0]]);
+        let heading = super::bytes(&[&[0x93, 100], of_server]);
+        for part in [settings, heading] {
+            assert!(bytes.windows(part.len()).any(|some| some == part), "{part:?} in {bytes:?}");
+        }
+        let mut loaded = Queue::new(SEED);
+        loaded.restore(&QueueRecord::decode(&bytes).unwrap()).unwrap();
+        assert_eq!(loaded.record(), record);
+        assert_eq!(loaded.settings().backoff, queue.settings().backoff);
+    }
 }
 
 #[test]

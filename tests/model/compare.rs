@@ -35,6 +35,7 @@ pub fn compare_all_but_totals(queue: &Queue, reference: &Reference) {
     let defaults = told::Defaults {
         ttr: queue.log_state().defaults.ttr.as_u64(),
         attempts: queue.log_state().defaults.attempts.limit(),
+        backoff: backoff(queue.log_state().defaults.backoff),
     };
     let log_state = (queue.log_state().clock.unix_ms(), defaults);
     assert_eq!(log_state, (reference.clock, reference.defaults), "log_state");
@@ -199,6 +200,10 @@ fn check_wake_at(queue: &Queue, needed: Option<u64>) {
     );
 }
 
+fn backoff(backoff: dq::queue::Backoff) -> told::Backoff {
+    told::Backoff { base: backoff.base.as_u64(), max: backoff.max.as_u64() }
+}
+
 fn check_job(job: &JobView, expected: &job::Job, now: u64) {
     let policy = &job.policy;
     let seen = job::Job {
@@ -209,10 +214,7 @@ fn check_job(job: &JobView, expected: &job::Job, now: u64) {
             ttr: policy.ttr.as_u64(),
             attempts: policy.attempts.limit(),
             priority: policy.priority,
-            backoff: told::Backoff {
-                base: policy.backoff.base.as_u64(),
-                max: policy.backoff.max.as_u64(),
-            },
+            backoff: backoff(policy.backoff),
             ttl: policy.ttl.as_u64(),
             keep: policy.keep.as_u64(),
             late: policy.late.as_u64(),

@@ -17,8 +17,6 @@ impl Reference {
         seen: &Outcome,
     ) -> Outcome {
         let mut copy = self.clone();
-        let others = self.jobs.iter().map(|job| &job.id).filter(|id| **id != claim.id);
-        copy.may_be_waited_for = others.filter(|id| self.dependents(id) > 0).cloned().collect();
         if !copy.finish(now, claim, finishing) {
             return Outcome::No;
         }
@@ -37,11 +35,6 @@ impl Reference {
                 // What comes behind it must not count on that.
                 Outcome::Over { .. } => copy.stand_in(now, &id),
                 _ => (),
-            }
-            let is_left = add.if_taken == IfTaken::Leave && outcome == Outcome::No;
-            if let Some(edges) = add.edges.as_ref().filter(|_| !is_left) {
-                copy.may_be_waited_for.extend(edges.after.iter().cloned());
-                copy.may_be_waited_for.extend((!edges.before.is_empty()).then_some(id));
             }
         }
         assert!(self.finish(now, claim, finishing));

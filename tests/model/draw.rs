@@ -58,8 +58,12 @@ fn readers() -> impl Strategy<Value = Readers> {
 }
 
 fn defaults() -> impl Strategy<Value = Defaults> {
-    let usual = Defaults { ttr: 60, attempts: 0 };
-    let others = [Defaults { ttr: 5, attempts: 3 }, Defaults { ttr: 60, attempts: 1 }];
+    let usual = Defaults { ttr: 60, attempts: 0, backoff: Backoff::default() };
+    let others = [
+        Defaults { ttr: 5, attempts: 3, backoff: Backoff { base: 2, max: 9 } },
+        Defaults { attempts: 1, ..usual },
+        Defaults { backoff: Backoff { base: 5, max: 20 }, ..usual },
+    ];
     prop_oneof![12 => Just(usual), 1 => prop::sample::select(others.to_vec())]
 }
 

@@ -76,7 +76,7 @@ impl Reference {
     /// A job that others wait for stays one that ends, and waits for none.
     pub fn check_replaced(&self, id: &Bytes, add: &Add) -> Result<(), Outcome> {
         let waits = add.edges.as_ref().is_some_and(|edges| !edges.after.is_empty());
-        let is_waited_for = self.dependents(id) > 0 || self.may_be_waited_for.contains(id);
+        let is_waited_for = self.dependents(id) > 0;
         if (waits || add.schedule.is_some()) && is_waited_for {
             return Err(Outcome::Unconnected(EdgeFault::HasDependents(id[..].into())));
         }

@@ -4,6 +4,7 @@ use dq::queue::*;
 use proptest::prelude::*;
 
 use crate::compare::check_sums;
+use crate::file::{load, rewritten, save};
 
 /// The bytes of a record: anything, or fields that have the right types and any values, or those
 /// with a byte changed.
@@ -34,6 +35,15 @@ pub enum Step {
     Queue(Blob),
     Restore(Blob),
     Groups(Blob),
+    Edges(Blob),
+    /// A user adds a job that waits for another, or for which that waits.
+    Connect {
+        id: Blob,
+        other: Blob,
+        is_before: bool,
+        on_dead: OnDead,
+        is_on_hold: bool,
+    },
     /// And what users do in between.
     Advance(u64),
     Pop {
@@ -167,6 +177,7 @@ fn progress() -> impl Strategy<Value = (u8, u32, u64)> {
         4 => Just((0, 0, 0)),
         4 => (prop::sample::select(vec![0u8, 2, 3]), attempt()).prop_map(|(stage, attempt)| (stage, attempt, 0)),
         6 => (attempt(), number()).prop_map(|(attempt, lease)| (1, attempt, lease)),
+        3 => Just((4, 0, 0)),
         1 => (0..5u8, attempt(), number()),
     ]
 }
@@ -260,6 +271,35 @@ fn queue_record() -> impl Strategy<Value = Blob> {
     }))
 }
 
+/// Records of edges with the right types: of jobs that are there or not, in any order.
+fn edges_records() -> impl Strategy<Value = Blob> {
+    let what = prop::option::weighted(0.2, id_bytes());
+    let state = prop_oneof![6 => Just(0u8), 3 => 1..5u8, 1 => any::<u8>()];
+    let edges = prop::collection::vec((id_bytes(), state, what), 0..4);
+    let flags = (prop::bool::weighted(0.8), prop::bool::weighted(0.2), prop::bool::weighted(0.3));
+    let on_dead = prop_oneof![8 => 0..2u8, 1 => any::<u8>()];
+    let due = prop_oneof![3 => Just((0, 0)), 1 => (time(), Just(0)), 1 => (time(), time())];
+    let record = (id_bytes(), edges, flags, on_dead, due).prop_map(
+        |(id, edges, (is_first, continues, is_on_hold), on_dead, (delay, at))| {
+            (id, edges, is_first, continues, on_dead, is_on_hold, delay, at)
+        },
+    );
+    blob(prop::collection::vec(record, 0..4).prop_map(bytes_of))
+}
+
+fn connect() -> impl Strategy<Value = Step> {
+    let on_dead = prop::sample::select(vec![OnDead::Hold, OnDead::Run]);
+    (id(), id(), any::<bool>(), on_dead, any::<bool>()).prop_map(
+        |(id, other, is_before, on_dead, is_on_hold)| Step::Connect {
+            id,
+            other,
+            is_before,
+            on_dead,
+            is_on_hold,
+        },
+    )
+}
+
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (id(), job_record()).prop_map(|(id, record)| Step::Put { id, record }),
@@ -269,6 +309,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => queue_record().prop_map(Step::Queue),
         1 => queue_record().prop_map(Step::Restore),
         3 => group_records().prop_map(Step::Groups),
+        6 => edges_records().prop_map(Step::Edges),
+        4 => connect(),
         3 => time().prop_map(Step::Advance),
         4 => (prop::option::of(1..9u64), any::<bool>()).prop_map(|(ttr, no_ack)| Step::Pop { ttr, no_ack }),
         2 => (id(), number()).prop_map(|(id, lease)| Step::Finish { id, lease }),
@@ -281,12 +323,13 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-pub fn steps() -> impl Strategy<Value = Vec<LoggedCircumstances>> {
+pub fn logged_step() -> impl Strategy<Value = LoggedCircumstances> {
     let told = (step(), time(), prop_oneof![4 => Just(0u64), 1 => number()]);
-    prop::collection::vec(
-        told.prop_map(|(step, now, floor)| LoggedCircumstances { step, now, floor }),
-        1..40,
-    )
+    told.prop_map(|(step, now, floor)| LoggedCircumstances { step, now, floor })
+}
+
+pub fn steps() -> impl Strategy<Value = Vec<LoggedCircumstances>> {
+    prop::collection::vec(logged_step(), 1..40)
 }
 
 /// A queue that takes whatever comes.
@@ -305,7 +348,11 @@ impl Hostile {
     pub fn play(&mut self, told: &LoggedCircumstances) {
         // These are checked where entries are read.
         let lease_floor = Lease::new(told.floor.min(Lease::MAX.number() - 1));
-        let defaults = Defaults { ttr: Millis::new(5).unwrap(), attempts: Attempts::new(3) };
+        let defaults = Defaults {
+            ttr: Millis::new(5).unwrap(),
+            attempts: Attempts::new(3),
+            ..Defaults::default()
+        };
         self.told =
             Circumstances { now: Time::new(told.now).unwrap_or(Time::MAX), defaults, lease_floor };
         let before = self.queue.clone();
@@ -316,8 +363,16 @@ impl Hostile {
         if played.is_err() {
             assert!(self.queue.jobs().eq(before.jobs()));
             assert_eq!(self.queue.record(), before.record());
+            assert!(self.queue.edge_records().eq(before.edge_records()));
         }
         check_sums(&self.queue, self.horizon);
+        // What was taken can be saved and loaded, and written to an AOF.
+        for again in [load(&save(&self.queue), (3, 4)), rewritten(&self.queue, (5, 6))] {
+            assert!(self.queue.jobs().eq(again.jobs()));
+            assert!(self.queue.edge_records().eq(again.edge_records()));
+            assert_eq!(self.queue.group_records(), again.group_records());
+            assert_eq!(self.queue.record(), again.record());
+        }
     }
 
     /// None, of what users do.
@@ -328,6 +383,8 @@ impl Hostile {
             }
             Step::Queue(record) => self.apply(&record.0, Effect::Queue),
             Step::Groups(records) => self.apply(&records.0, Effect::Groups),
+            Step::Edges(records) => Vec::<EdgesRecord>::decode(&records.0)
+                .and_then(|records| self.queue.apply(&self.told, &Effect::Edges(records))),
             Step::Load { id, record } => JobRecord::decode(&record.0)
                 .and_then(|record| self.queue.load(&id.0, b"body", &record)),
             Step::Jobs(block) => read_block(&block.0)
@@ -362,8 +419,10 @@ impl Hostile {
 
     fn take(&mut self, effect: &Effect) -> Result<(), RecordError> {
         let is_possible = effect.check();
-        assert_eq!(self.queue.apply(&self.told, effect), is_possible);
-        is_possible
+        let taken = self.queue.apply(&self.told, effect);
+        // Only a queue with jobs that wait for others knows more.
+        assert!(taken == is_possible || self.queue.has_edges() && is_possible.is_ok());
+        taken
     }
 
     fn play_of_users(&mut self, step: &Step) {
@@ -395,6 +454,16 @@ impl Hostile {
                         &Finish { claims: Claims::from_slice(&[Claim { id, lease }]) },
                     )
                 });
+            }
+            Step::Connect { id, other, is_before, on_dead, is_on_hold } => {
+                if let (Some(id), Some(other)) = (Id::new(&id.0), Id::new(&other.0)) {
+                    let (after, before) =
+                        if *is_before { (vec![], vec![other]) } else { (vec![other], vec![]) };
+                    let (on_dead, is_on_hold) = (*on_dead, *is_on_hold);
+                    let edges = Some(Box::new(NewEdges { after, before, on_dead, is_on_hold }));
+                    let if_taken = IfTaken::Replace;
+                    queue.apply(&told, &Add { edges, if_taken, ..Add::plain(id, b"") });
+                }
             }
             Step::Delete { id } => {
                 Id::new(&id.0).map(|id| {

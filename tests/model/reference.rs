@@ -9,8 +9,8 @@ use crate::groups::{self, Groups};
 use crate::job::{Job, Stage, Tally};
 use crate::limits::Departures;
 use crate::told::{
-    Add, Alteration, Bytes, Checkpoint, Circumstances, Claim, Command, Defaults, Finishing, Handed,
-    Outcome, Policy, Settings, LAST, LEASE_MAX,
+    Add, Alteration, Backoff, Bytes, Checkpoint, Circumstances, Claim, Command, Defaults,
+    Finishing, Handed, Outcome, Policy, Settings, LAST, LEASE_MAX,
 };
 
 #[derive(Clone, Debug)]
@@ -44,8 +44,6 @@ pub struct Reference {
     events: i64,
     /// During a change: those that have stopped waiting.
     pub released: Vec<Bytes>,
-    /// In the copy of a DONE: also where those that waited do so no more.
-    pub may_be_waited_for: Vec<Bytes>,
 }
 
 impl Default for Reference {
@@ -55,7 +53,7 @@ impl Default for Reference {
             horizon: 0,
             counted: 0,
             clock: 0,
-            defaults: Defaults { ttr: 0, attempts: 0 },
+            defaults: Defaults { ttr: 0, attempts: 0, backoff: Backoff::default() },
             last_lease: 0,
             totals: Totals::default(),
             paused_until: 0,
@@ -67,7 +65,6 @@ impl Default for Reference {
             last_made: None,
             events: 0,
             released: Vec::new(),
-            may_be_waited_for: Vec::new(),
         }
     }
 }
@@ -251,7 +248,7 @@ impl Reference {
             ttr: options.ttr.or(settings.ttr).unwrap_or(defaults.ttr),
             attempts: options.attempts.or(settings.attempts).unwrap_or(defaults.attempts),
             priority: options.priority.unwrap_or(128),
-            backoff: options.backoff.unwrap_or(settings.backoff),
+            backoff: options.backoff.or(settings.backoff).unwrap_or(defaults.backoff),
             ttl: options.ttl.unwrap_or(0),
             keep: options.keep.unwrap_or(settings.keep),
             late: options.late.unwrap_or(settings.late),
@@ -387,7 +384,7 @@ impl Reference {
         self.settings = Settings {
             ttr: ttr.or(before.ttr),
             attempts: attempts.or(before.attempts),
-            backoff: backoff.unwrap_or(before.backoff),
+            backoff: backoff.or(before.backoff),
             keep: keep.unwrap_or(before.keep),
             late: late.unwrap_or(before.late),
             max_jobs: max_jobs.unwrap_or(before.max_jobs),

@@ -32,10 +32,14 @@ fn claim(claim: &told::Claim) -> core::Claim<'_> {
 }
 
 pub fn circumstances(told: &told::Circumstances) -> core::Circumstances {
-    let told::Defaults { ttr, attempts } = told.defaults;
+    let told::Defaults { ttr, attempts, backoff: waits } = told.defaults;
     core::Circumstances {
         now: at(told.now),
-        defaults: core::Defaults { ttr: millis(ttr), attempts: core::Attempts::new(attempts) },
+        defaults: core::Defaults {
+            ttr: millis(ttr),
+            attempts: core::Attempts::new(attempts),
+            backoff: backoff(waits),
+        },
         lease_floor: core::Lease::new(told.lease_floor),
     }
 }

@@ -18,6 +18,7 @@ pub type Bytes = Vec<u8>;
 pub struct Defaults {
     pub ttr: u64,
     pub attempts: u32,
+    pub backoff: Backoff,
 }
 
 /// Under which a command is carried out.
@@ -160,7 +161,7 @@ pub struct Rate {
 pub struct Settings {
     pub ttr: Option<u64>,
     pub attempts: Option<u32>,
-    pub backoff: Backoff,
+    pub backoff: Option<Backoff>,
     pub keep: u64,
     pub late: u64,
     /// 0 is no limit.

@@ -26,7 +26,7 @@ SCENES: dict[str, tuple[str, int, list[Scene]]] = {
     "schedules": (
         "A hundred thousand schedules",
         rules.SCHEDULES,
-        [rules.schedules, rules.unread, rules.missed],
+        [rules.schedules, rules.unread, rules.missed, rules.followed],
     ),
     "limits": ("A million jobs that a limit holds back", many.MANY, [rules.limits]),
     "groups": (

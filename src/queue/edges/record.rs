@@ -151,6 +151,14 @@ impl EdgesRecord {
         self.continues
     }
 
+    /// Whether it can stand behind this record: the records of a job stand behind each other.
+    pub fn can_follow(&self, before: Option<&EdgesRecord>) -> bool {
+        before.is_none_or(|before| match before.continues {
+            true => !self.is_first && self.id == before.id,
+            false => self.is_first,
+        })
+    }
+
     /// About how many bytes it has.
     pub fn size(&self) -> usize {
         self.edges.iter().map(EdgeRecord::size).sum::<usize>() + self.id.len()
@@ -176,10 +184,13 @@ impl EdgesRecord {
         Ok(edges)
     }
 
-    /// What the job knows, if these are its edges.
+    /// What the job knows, if these are its edges. A held job without an open one is on hold until
+    /// a further record has one.
     pub fn dependent(&self, edges: Vec<Edge>, is_held: bool) -> Dependent {
         let due = if self.at > Time::ZERO { Due::At(self.at) } else { Due::In(self.delay) };
-        let dependent = Dependent::new(edges, self.on_dead, self.is_on_hold, due);
+        let is_none_open = edges.iter().all(|edge| edge.from().is_none());
+        let is_on_hold = self.is_on_hold || is_held && self.continues && is_none_open;
+        let dependent = Dependent::new(edges, self.on_dead, is_on_hold, due);
         Dependent { is_held, ..dependent }
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::job::Job;
 use crate::queue::value::ids::Lease;
-use crate::queue::value::policy::Attempts;
+use crate::queue::value::policy::{Attempts, Backoff};
 use crate::queue::value::rate::TatParts;
 use crate::queue::value::recurrence::RunState;
 use crate::queue::value::state::Progress;
@@ -15,12 +15,14 @@ use crate::queue::value::time::{Millis, Time};
 pub struct Defaults {
     pub ttr: Millis,
     pub attempts: Attempts,
+    #[serde(default, skip_serializing_if = "Backoff::is_none")]
+    pub backoff: Backoff,
 }
 
 impl Default for Defaults {
     /// Of a new queue, whose log hasn't given any yet.
     fn default() -> Defaults {
-        Defaults { ttr: Millis::ZERO, attempts: Attempts::new(0) }
+        Defaults { ttr: Millis::ZERO, attempts: Attempts::new(0), backoff: Backoff::NONE }
     }
 }
 

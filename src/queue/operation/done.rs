@@ -76,9 +76,11 @@ struct Expected<'a> {
     added: BTreeMap<&'a [u8], Other>,
     /// The id of the finished job, where it is kept.
     kept: Option<Id<'a>>,
-    /// How many edges from, and to, jobs that are in the queue: at most. Those of a job that is
-    /// replaced later count, too.
-    edges: BTreeMap<&'a [u8], (usize, usize)>,
+    /// By how many the open edges from a job will be more, or fewer, than in the queue; and how many
+    /// edges to it come with BEFORE.
+    edges: BTreeMap<&'a [u8], (isize, usize)>,
+    /// From which jobs the ADDs make open edges to a job.
+    incoming: BTreeMap<&'a [u8], Vec<&'a [u8]>>,
     jobs: u64,
 }
 
@@ -88,7 +90,27 @@ impl<'a> Expected<'a> {
         let other = self.without_new_edges(queue, id, now)?;
         let (from, to) = self.edges.get(id.bytes()).copied().unwrap_or_default();
         let Other { dependents, predecessors, .. } = other;
-        Some(Other { dependents: dependents + from, predecessors: predecessors + to, ..other })
+        let dependents = dependents.saturating_add_signed(from);
+        Some(Other { dependents, predecessors: predecessors + to, ..other })
+    }
+
+    /// A job that others wait for, or that waits for others, is replaced: those that it waited for
+    /// have a dependent less.
+    fn drop_edges_to(&mut self, queue: &'a Queue, id: Id<'a>) {
+        let mut froms = self.incoming.remove(id.bytes()).unwrap_or_default();
+        if !self.added.contains_key(id.bytes()) {
+            froms.extend(queue.open_edges_to(id).map(|from| from.bytes()));
+        }
+        for from in froms {
+            self.edges.entry(from).or_default().0 -= 1;
+        }
+        if let Some((_, to)) = self.edges.get_mut(id.bytes()) {
+            *to = 0;
+        }
+    }
+
+    fn add_edge(&mut self, from: Id<'a>, to: Id<'a>) {
+        self.incoming.entry(to.bytes()).or_default().push(from.bytes());
     }
 
     fn without_new_edges(&self, queue: &Queue, id: Id<'a>, now: Time) -> Option<Other> {
@@ -109,8 +131,8 @@ impl<'a> Expected<'a> {
 impl<'a> Done<'a> {
     /// Whether an ADD would be an error. It mustn't, once the job is finished.
     fn check_adds(
-        &self,
-        queue: &Queue,
+        &'a self,
+        queue: &'a Queue,
         slot: Slot,
         now: Time,
         calendar: &mut dyn Calendar,
@@ -124,6 +146,7 @@ impl<'a> Done<'a> {
             added: BTreeMap::new(),
             kept: (!is_freed).then_some(self.claim.id),
             edges: BTreeMap::new(),
+            incoming: BTreeMap::new(),
             jobs: queue.len() as u64 - u64::from(is_removed),
         };
         self.adds.iter().try_for_each(|add| add.check(queue, now, calendar, &mut expected))
@@ -132,8 +155,8 @@ impl<'a> Done<'a> {
 
 impl<'a> Add<'a> {
     fn check(
-        &self,
-        queue: &Queue,
+        &'a self,
+        queue: &'a Queue,
         now: Time,
         calendar: &mut dyn Calendar,
         expected: &mut Expected<'a>,
@@ -185,7 +208,7 @@ impl<'a> Add<'a> {
     }
 
     /// The job will be in the queue.
-    fn expect(&self, queue: &Queue, now: Time, is_held: bool, expected: &mut Expected<'a>) {
+    fn expect(&'a self, queue: &'a Queue, now: Time, is_held: bool, expected: &mut Expected<'a>) {
         let kind = match (&self.schedule, is_held) {
             (Some(_), _) => OtherKind::Scheduled,
             (None, true) => OtherKind::Held,
@@ -195,18 +218,26 @@ impl<'a> Add<'a> {
             Some(edges) => (&edges.after[..], &edges.before[..]),
             None => (&[][..], &[][..]),
         };
-        for id in after {
+        let waits_for = |id: Id<'a>, expected: &Expected<'a>| {
+            let other = expected.other(queue, id, now);
+            self.edges.as_ref().zip(other).is_some_and(|(edges, other)| edges.waits_for(other.kind))
+        };
+        let open: Vec<Id> = after.iter().copied().filter(|id| waits_for(*id, expected)).collect();
+        if let Some(id) = self.id {
+            // Those of the job that it replaces wait for it.
+            let replaced = expected.without_new_edges(queue, id, now);
+            expected.drop_edges_to(queue, id);
+            let dependents = replaced.map_or(0, |job| job.dependents) + before.len();
+            let other = Other { kind, dependents, predecessors: after.len() };
+            expected.added.insert(id.bytes(), other);
+            open.iter().for_each(|from| expected.add_edge(*from, id));
+            before.iter().for_each(|to| expected.add_edge(id, *to));
+        }
+        for id in open {
             expected.edges.entry(id.bytes()).or_default().0 += 1;
         }
         for id in before {
             expected.edges.entry(id.bytes()).or_default().1 += 1;
-        }
-        if let Some(id) = self.id {
-            // Those of the job that it replaces wait for it.
-            let replaced = expected.without_new_edges(queue, id, now);
-            let dependents = replaced.map_or(0, |job| job.dependents) + before.len();
-            let other = Other { kind, dependents, predecessors: after.len() };
-            expected.added.insert(id.bytes(), other);
         }
     }
 }
@@ -229,6 +260,15 @@ impl Queue {
                 None
             }
         }
+    }
+
+    /// Those that this job waits for.
+    fn open_edges_to<'q>(&'q self, id: Id) -> impl Iterator<Item = Id<'q>> {
+        let slot = self.store.find(id);
+        let dependent = slot.and_then(|slot| self.edges.as_ref()?.dependent(slot));
+        let edges = dependent.map_or(&[][..], |dependent| dependent.edges());
+        let open = edges.iter().filter_map(|edge| edge.from());
+        open.filter_map(|(from, _)| self.id_and_body(from).map(|(id, _)| id))
     }
 
     /// How long a job that is handed out will be kept once it is finished. `None` if it comes back.

@@ -156,7 +156,7 @@ impl Operation for Alter {
         let settings = Settings {
             ttr: self.ttr.or(before.ttr),
             attempts: self.attempts.or(before.attempts),
-            backoff: self.backoff.unwrap_or(before.backoff),
+            backoff: self.backoff.or(before.backoff),
             keep: self.keep.unwrap_or(before.keep),
             late: self.late.unwrap_or(before.late),
             max_jobs: self.max_jobs.map_or(before.max_jobs, NonZeroU64::new),

@@ -53,6 +53,15 @@ pub(super) enum OtherKind {
 }
 
 impl<'a> NewEdges<'a> {
+    /// Whether an edge from such a job is open. If not, it is settled at once.
+    pub(super) fn waits_for(&self, kind: OtherKind) -> bool {
+        match kind {
+            OtherKind::Done | OtherKind::Scheduled => false,
+            OtherKind::Dead => self.on_dead == OnDead::Hold,
+            OtherKind::Held | OtherKind::Alive => true,
+        }
+    }
+
     /// Whether the job will be held, if it has this id. `other` looks up the jobs that are named.
     pub(super) fn check(
         &self,
@@ -64,12 +73,10 @@ impl<'a> NewEdges<'a> {
         for named in &self.after {
             let name = || named.bytes().into();
             let found = other(*named).ok_or_else(|| EdgeFault::NoJob(name()))?;
-            let is_open = match found.kind {
-                OtherKind::Scheduled => return Err(EdgeFault::HasSchedule(name())),
-                OtherKind::Done => false,
-                OtherKind::Dead => self.on_dead == OnDead::Hold,
-                OtherKind::Held | OtherKind::Alive => true,
-            };
+            if found.kind == OtherKind::Scheduled {
+                return Err(EdgeFault::HasSchedule(name()));
+            }
+            let is_open = self.waits_for(found.kind);
             if is_open && found.dependents >= EDGES_MAX {
                 return Err(EdgeFault::TooManyDependents(name()));
             }

@@ -151,7 +151,7 @@ impl<'a> Add<'a> {
             ttr: if ttr.is_zero() { FALLBACK_TTR } else { ttr },
             attempts: self.attempts.or(settings.attempts).unwrap_or(defaults.attempts),
             priority: self.priority.unwrap_or(DEFAULT_PRIORITY),
-            backoff: self.backoff.unwrap_or(settings.backoff),
+            backoff: self.backoff.or(settings.backoff).unwrap_or(defaults.backoff),
             ttl: self.ttl.unwrap_or_default(),
             keep: self.keep.unwrap_or(settings.keep),
             late: self.late.unwrap_or(settings.late),

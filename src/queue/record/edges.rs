@@ -4,19 +4,22 @@
 
 use std::collections::BTreeMap;
 
-use crate::queue::edges::edge::{Edge, OnDead, EDGES_MAX};
+use crate::queue::edges::edge::{Dependent, Edge, OnDead, EDGES_MAX};
 use crate::queue::edges::record::EdgesRecord;
 use crate::queue::kernel::queue::Queue;
 use crate::queue::memory::slab::Slot;
+use crate::queue::value::due::Due;
 use crate::queue::value::ids::Id;
 use crate::queue::value::record::RecordError;
 use crate::queue::value::state::Stage;
+use crate::queue::value::time::Millis;
 
 /// What jobs will know once the records that were read are there.
 #[derive(Default)]
 struct ExpectedEdges {
-    /// Of each dependent, how many edges it has, and how many of these are open.
-    edges: BTreeMap<Slot, (usize, usize)>,
+    /// Of each dependent, how many edges it has, how many of these are open, and whether it is on
+    /// hold.
+    edges: BTreeMap<Slot, (usize, usize, bool)>,
     /// How many jobs wait for this one.
     dependents: BTreeMap<Slot, usize>,
 }
@@ -35,7 +38,13 @@ impl Queue {
     /// O(log n) for each edge.
     pub fn load_edges(&mut self, records: &[EdgesRecord]) -> Result<(), RecordError> {
         let mut expected = ExpectedEdges::default();
-        let read = records.iter().map(|record| self.read_edges(record, &mut expected));
+        let mut before = None;
+        let read = records.iter().map(|record| {
+            if !record.can_follow(before.replace(record)) {
+                return Err(RecordError::Impossible);
+            }
+            self.read_edges(record, &mut expected)
+        });
         let read = read.collect::<Result<Vec<_>, _>>()?;
         for (record, (slot, edges)) in records.iter().zip(read) {
             let open = edges.iter().filter_map(Edge::from);
@@ -44,7 +53,7 @@ impl Queue {
                 let is_held = self.store.progress(slot).stage == Stage::Held;
                 self.set_edges(slot, record.dependent(edges, is_held));
             } else {
-                self.add_loaded_edges(slot, edges);
+                self.add_loaded_edges(slot, edges, record);
             }
             self.expect_deaths_of(&alive);
         }
@@ -59,8 +68,8 @@ impl Queue {
     ) -> Result<(Slot, Vec<Edge>), RecordError> {
         let slot = self.store.find(record.id()?).ok_or(RecordError::Impossible)?;
         let edges = record.edges(|id| self.store.find(id))?;
-        let (mut all, mut open) = match record.is_first() {
-            true => (0, 0),
+        let (mut all, mut open, on_hold) = match record.is_first() {
+            true => (0, 0, true),
             false => self.edges_before(slot, expected).ok_or(RecordError::Impossible)?,
         };
         all += edges.len();
@@ -81,19 +90,30 @@ impl Queue {
         if all > EDGES_MAX {
             return Err(RecordError::TooManyEdges);
         }
-        let waits = open > 0 || record.is_on_hold() || record.continues();
-        if self.store.progress(slot).stage == Stage::Held && !waits {
+        let is_on_hold = record.is_on_hold() && on_hold;
+        let can_be = match self.store.progress(slot).stage {
+            Stage::Held => open > 0 || is_on_hold || record.continues(),
+            Stage::Waiting | Stage::Leased | Stage::Done => open == 0 && !record.is_on_hold(),
+            // It may have died while it was held.
+            Stage::Dead => true,
+        };
+        if !can_be {
             return Err(RecordError::Impossible);
         }
-        expected.edges.insert(slot, (all, open));
+        expected.edges.insert(slot, (all, open, is_on_hold));
         Ok((slot, edges))
     }
 
-    /// How many edges this job has, and how many of these are open, before the next record.
-    fn edges_before(&self, slot: Slot, expected: &ExpectedEdges) -> Option<(usize, usize)> {
+    /// How many edges this job has, how many of these are open, and whether it is on hold, before the
+    /// next record.
+    fn edges_before(&self, slot: Slot, expected: &ExpectedEdges) -> Option<(usize, usize, bool)> {
         let known = || {
             let dependent = self.edges.as_ref()?.dependent(slot)?;
-            Some((dependent.edges().len(), dependent.open() as usize))
+            // One without edges hasn't begun.
+            let has_begun = !dependent.edges().is_empty();
+            has_begun.then(|| {
+                (dependent.edges().len(), dependent.open() as usize, dependent.is_on_hold())
+            })
         };
         expected.edges.get(&slot).copied().or_else(known)
     }
@@ -112,11 +132,34 @@ impl Queue {
         })
     }
 
-    fn add_loaded_edges(&mut self, slot: Slot, edges: Vec<Edge>) {
+    /// A job of a record is held. What for, a record of edges says later. Without one it is on hold,
+    /// so that DQ.RESUME ends that.
+    pub(super) fn hold_until_edges(&mut self, slot: Slot) {
+        let on_hold = Dependent::new(Vec::new(), OnDead::Hold, true, Due::In(Millis::ZERO));
+        self.set_edges(slot, on_hold);
+    }
+
+    /// Whether so many jobs have edges, once a file has been read: each held job has a record of
+    /// its own, and each record a job.
+    pub fn check_dependents(&self, jobs: u64) -> Result<(), RecordError> {
+        let dependents = self.edges.as_ref().map_or(0, |edges| edges.dependents_len() as u64);
+        if dependents == jobs {
+            Ok(())
+        } else {
+            Err(RecordError::Impossible)
+        }
+    }
+
+    fn add_loaded_edges(&mut self, slot: Slot, edges: Vec<Edge>, record: &EdgesRecord) {
         self.ledger.mix().edges(edges.len(), 0);
         let all = self.edges_or_new();
         edges.into_iter().for_each(|edge| {
             all.add_edge(slot, edge);
         });
+        let waits = all.dependent(slot).is_some_and(|dependent| dependent.open() > 0);
+        if waits && !record.is_on_hold() {
+            // It was until there was an open edge.
+            all.end_hold(slot);
+        }
     }
 }

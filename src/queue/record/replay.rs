@@ -5,12 +5,15 @@ use super::job::JobRecord;
 use super::queue::{QueueExtra, QueueRecord};
 use crate::queue::edges::record::EdgesRecord;
 use crate::queue::groups::record::GroupRecord;
+use crate::queue::kernel::job::JobView;
 use crate::queue::kernel::operation::{Changed, Operation};
+use crate::queue::kernel::pool::Lookup;
 use crate::queue::kernel::queue::Queue;
 use crate::queue::value::ids::Lease;
 use crate::queue::value::record::RecordError;
 use crate::queue::value::recurrence::Calendar;
 use crate::queue::value::serial::Naming;
+use crate::queue::value::state::Stage;
 use crate::queue::value::time::Time;
 
 /// What an AOF is rewritten to.
@@ -65,11 +68,15 @@ impl Operation for Effect<'_> {
 
     const IS_RECORD: bool = true;
 
-    fn run(&self, queue: &mut Queue, _now: Time, _: &mut dyn Calendar) -> Replayed {
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Replayed {
         self.check()?;
         let replayed = match self {
             Effect::Jobs(jobs) => {
-                jobs.iter().try_for_each(|(id, body, record)| queue.put(id, body, record))
+                jobs.iter().try_for_each(|job| queue.check_put(job))?;
+                jobs.iter().try_for_each(|(id, body, record)| queue.put(id, body, record))?;
+                // Those that wait for a job no more which is dead now.
+                queue.release_dependents(now);
+                Ok(())
             }
             Effect::Groups(records) => {
                 records.iter().try_for_each(|record| queue.load_group(record))?;
@@ -92,8 +99,27 @@ impl Queue {
     fn put(&mut self, id: &[u8], body: &[u8], record: &JobRecord) -> Result<(), RecordError> {
         let job = record.job(id, body)?;
         let found = self.store.pool().look_up(job.id);
-        let put = self.put_job(&job, Naming::Given, found);
-        put.map(drop).ok_or(RecordError::TooMany)
+        self.put_loaded(&job, found)
+    }
+
+    fn put_loaded(&mut self, job: &JobView, found: Lookup) -> Result<(), RecordError> {
+        let slot = self.put_job(job, Naming::Given, found).ok_or(RecordError::TooMany)?;
+        if job.progress.stage == Stage::Held {
+            self.hold_until_edges(slot);
+        }
+        Ok(())
+    }
+
+    /// Whether the job of a record can take the place of one that others wait for: it must end.
+    fn check_put(&self, (id, body, record): &ReadJob) -> Result<(), RecordError> {
+        let job = record.job(id, body)?;
+        let is_waited_for = self.edges.as_ref().is_some_and(|edges| {
+            self.store.find(job.id).is_some_and(|slot| edges.waiting_for(slot) > 0)
+        });
+        if is_waited_for && (job.progress.stage == Stage::Done || job.schedule.is_some()) {
+            return Err(RecordError::Impossible);
+        }
+        Ok(())
     }
 
     /// So many jobs of a file are to be loaded. Only for speed.
@@ -108,8 +134,7 @@ impl Queue {
         if found.slot.is_some() {
             return Err(RecordError::TakenId);
         }
-        let put = self.put_job(&job, Naming::Given, found);
-        put.map(drop).ok_or(RecordError::TooMany)
+        self.put_loaded(&job, found)
     }
 
     /// Everything about the queue but its jobs.

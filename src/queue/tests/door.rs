@@ -41,7 +41,8 @@ fn what_an_operation_does_follows_from_its_own_time_not_from_that_of_readers() {
 fn an_operation_that_changes_nothing_leaves_no_trace() {
     let mut queue = two_jobs();
     let before = queue.clone();
-    let defaults = Defaults { ttr: span(7), attempts: Attempts::new(7) };
+    let backoff = Backoff { base: span(7), max: span(7) };
+    let defaults = Defaults { ttr: span(7), attempts: Attempts::new(7), backoff };
     let told = Circumstances { now: at(5), defaults, lease_floor: Lease::new(77) };
     let claim = Claim { id: id("a"), lease: None };
     let ids = &[id("nobody")];
@@ -89,6 +90,13 @@ fn the_heading_is_where_the_log_stands() {
         Circumstances { defaults: Defaults::default(), ..told(10) },
         Circumstances {
             defaults: Defaults { attempts: Attempts::new(1), ..told(10).defaults },
+            ..told(10)
+        },
+        Circumstances {
+            defaults: Defaults {
+                backoff: Backoff { base: span(1), max: span(1) },
+                ..told(10).defaults
+            },
             ..told(10)
         },
     ];

@@ -105,6 +105,90 @@ fn an_edge_that_is_never_settled_is_refused() {
     }
 }
 
+/// The queue loads what it saves.
+fn reloads(queue: &mut Queue) {
+    queue.check_edges(at(0));
+    let mut loaded = Queue::new((5, 6));
+    for job in queue.jobs() {
+        loaded.load(job.id.bytes(), job.body, &JobRecord::of(&job)).unwrap();
+    }
+    let edges: Vec<EdgesRecord> = queue.edge_records().collect();
+    loaded.load_edges(&edges).unwrap();
+    loaded.check_dependents(queue.record().edges_len()).unwrap();
+    assert!(loaded.jobs().eq(queue.jobs()));
+    assert_eq!(loaded.edge_records().collect::<Vec<_>>(), edges);
+    loaded.check_edges(at(0));
+}
+
+#[test]
+fn records_of_a_job_stand_behind_each_other() {
+    let begun = Hostile { continues: true, ..of("h", vec![]) };
+    let open = of("h", vec![edge("ready", OPEN)]);
+    let other = of("dead", vec![edge("x", DONE)]);
+    let rest = Hostile { is_first: false, ..open.clone() };
+    for impossible in [
+        vec![begun.clone(), other.clone()],
+        vec![begun.clone(), open.clone()],
+        vec![begun.clone(), Hostile { is_first: false, ..other.clone() }],
+        vec![open.clone(), rest.clone()],
+        vec![other.clone(), rest.clone()],
+        // In the end, it waits for nothing.
+        vec![begun.clone(), Hostile { is_first: false, ..of("h", vec![edge("x", DONE)]) }],
+        vec![begun.clone(), Hostile { is_first: false, is_on_hold: true, ..of("h", vec![]) }],
+    ] {
+        assert_eq!(fault(&impossible), RecordError::Impossible);
+    }
+    // One whose rest is to come, or was cut off, waits for a command.
+    for held in [vec![begun.clone(), rest], vec![begun], vec![open, other]] {
+        reloads(&mut loaded_with(&held).unwrap());
+    }
+}
+
+#[test]
+fn edges_and_a_hold_are_of_a_held_job() {
+    for name in ["ready", "kept"] {
+        let hold = Hostile { is_on_hold: true, ..of(name, vec![]) };
+        for impossible in [of(name, vec![edge("mortal", OPEN)]), hold] {
+            assert_eq!(fault(&[impossible]), RecordError::Impossible, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_held_job_without_edges_is_on_hold() {
+    let mut queue = loaded_with(&[]).unwrap();
+    assert_eq!(queue.check_dependents(0), Err(RecordError::Impossible), "a file is refused");
+    reloads(&mut queue);
+    let edges = NewEdges { before: vec![id("h")], ..NewEdges::default() };
+    add(&mut queue, 0, &Add { edges: Some(Box::new(edges)), ..plain("first") });
+    reloads(&mut queue);
+    let resume = ResumeJobs { ids: Ids::from_slice(&[id("h")]) };
+    queue.apply(&told(0), &resume);
+    reloads(&mut queue);
+    assert_eq!(queue.counts().held, 1, "it waits for the other one");
+}
+
+#[test]
+fn a_job_that_others_wait_for_is_replaced_by_one_that_ends() {
+    for policy in ["HOLD", "RUN"] {
+        let on_dead = u8::from(policy == "RUN");
+        let mut queue =
+            loaded_with(&[Hostile { on_dead, ..of("h", vec![edge("ready", OPEN)]) }]).unwrap();
+        let record_of = |name: &str| JobRecord::of(&queue.get(id(name)).unwrap());
+        let [kept, schedule, dead] = ["kept", "schedule", "dead"].map(record_of);
+        for impossible in [kept, schedule] {
+            let effect = Effect::Jobs(vec![(b"x", b"", dead.clone()), (b"ready", b"", impossible)]);
+            let before = queue.record();
+            assert_eq!(queue.apply(&told(0), &effect), Err(RecordError::Impossible));
+            assert_eq!((queue.record(), queue.get(id("x"))), (before, None), "nothing is changed");
+        }
+        let effect = Effect::Jobs(vec![(b"ready", b"", dead)]);
+        assert_eq!(queue.apply(&told(0), &effect), Ok(()));
+        assert_eq!(queue.counts().held, usize::from(policy == "HOLD"));
+        reloads(&mut queue);
+    }
+}
+
 #[test]
 fn records_with_one_that_is_refused_change_nothing() {
     let mut queue = queue();
@@ -150,9 +234,17 @@ fn a_job_of_a_file_has_no_more_edges_than_others() {
 #[test]
 fn records_of_one_job_add_up() {
     let first = of("h", vec![edge("ready", OPEN)]);
-    let next = Hostile { is_first: false, ..of("h", vec![edge("mortal", OPEN), edge("x", DONE)]) };
+    let first = Hostile { continues: true, ..first };
+    let next = Hostile {
+        is_first: false,
+        continues: true,
+        ..of("h", vec![edge("mortal", OPEN), edge("x", DONE)])
+    };
     let mut all = vec![first];
     all.extend(std::iter::repeat_n(next, (EDGES_MAX - 1) / 2));
+    if let Some(last) = all.last_mut() {
+        last.continues = false;
+    }
     let queue = loaded_with(&all).unwrap();
     queue.check_edges(at(0));
     let record = queue.edge_records().next().unwrap();

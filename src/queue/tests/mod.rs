@@ -309,7 +309,7 @@ fn id(name: &str) -> Id<'_> {
 
 /// At this time, and jobs get a TTR of 60 ms.
 fn told(now: u64) -> Circumstances {
-    let defaults = Defaults { ttr: span(60), attempts: Attempts::new(0) };
+    let defaults = Defaults { ttr: span(60), ..Defaults::default() };
     Circumstances { now: at(now), defaults, ..Circumstances::default() }
 }
 

@@ -228,7 +228,13 @@ impl Session {
             }
             "DEFAULTS" => {
                 let attempts = Attempts::new(number(words[2]) as u32);
-                self.told.defaults = Defaults { ttr: span(number(words[1])), attempts };
+                let backoff = match words.get(3..5) {
+                    Some(words) => {
+                        Backoff { base: span(number(words[0])), max: span(number(words[1])) }
+                    }
+                    None => Backoff::NONE,
+                };
+                self.told.defaults = Defaults { ttr: span(number(words[1])), attempts, backoff };
                 String::new()
             }
             "PURGE" => {

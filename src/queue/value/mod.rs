@@ -1,5 +1,6 @@
 //! What is said and told: values that know nothing of a queue.
 
+pub mod cron_words;
 pub mod due;
 pub mod fate;
 pub mod glob;

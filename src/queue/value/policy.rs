@@ -75,6 +75,10 @@ const JITTER_PART: u64 = 4;
 impl Backoff {
     pub const NONE: Backoff = Backoff { base: Millis::ZERO, max: Millis::ZERO };
 
+    pub fn is_none(&self) -> bool {
+        *self == Backoff::NONE
+    }
+
     /// The wait after this attempt, the first being 1: base·2^(attempt−1), at most max, less a
     /// jitter of up to a quarter. The jitter follows from the lease of the attempt, so that
     /// everyone who knows the job comes to the same wait, and jobs that failed together don't come

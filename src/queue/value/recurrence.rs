@@ -8,6 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::cron_words::is_same_expression;
 use super::ids::Id;
 use super::policy::mixed;
 use super::record::read_where_possible;
@@ -73,7 +74,8 @@ impl Timing {
     fn is_as(&self, other: &Timing) -> bool {
         match (self, other) {
             (Timing::Cron(one), Timing::Cron(other)) => {
-                one.expression == other.expression && is_same_zone(&one.zone, &other.zone)
+                is_same_expression(&one.expression, &other.expression)
+                    && is_same_zone(&one.zone, &other.zone)
             }
             (Timing::Every(_) | Timing::Cron(_), _) => self == other,
         }

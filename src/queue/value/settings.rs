@@ -13,7 +13,8 @@ use super::time::{Millis, Time};
 pub struct Settings {
     pub ttr: Option<Millis>,
     pub attempts: Option<Attempts>,
-    pub backoff: Backoff,
+    #[serde(with = "backoff_record")]
+    pub backoff: Option<Backoff>,
     pub keep: Millis,
     pub late: Millis,
     /// How many jobs the queue may hold, in any state.
@@ -27,6 +28,34 @@ pub struct Settings {
     /// As `concurrency`, for each group.
     pub group_concurrency: Option<NonZeroU32>,
     pub group_rate: Option<Rate>,
+}
+
+/// A backoff that isn't set is two zeroes in a record. `nil` is one that is set, to none: no wait,
+/// whatever the server's default is.
+mod backoff_record {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Backoff;
+
+    pub fn serialize<S: Serializer>(
+        backoff: &Option<Backoff>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let stored = match backoff {
+            None => Some(Backoff::NONE),
+            Some(backoff) => Some(*backoff).filter(|backoff| !backoff.is_none()),
+        };
+        stored.serialize(serializer)
+    }
+
+    pub fn deserialize<'d, D: Deserializer<'d>>(
+        deserializer: D,
+    ) -> Result<Option<Backoff>, D::Error> {
+        Ok(match Option::deserialize(deserializer)? {
+            None => Some(Backoff::NONE),
+            Some(backoff) => Some(backoff).filter(|backoff: &Backoff| !backoff.is_none()),
+        })
+    }
 }
 
 impl Settings {

@@ -7,7 +7,7 @@ use std::ffi::CString;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::queue::{Attempts, Defaults, Millis, Queue, Time};
+use crate::queue::{Attempts, Backoff, Defaults, Millis, Queue, Time};
 use crate::services::host::Host;
 use crate::services::place::{Access, Closed, Database, KeyRef, Ticket};
 use crate::services::state::State;
@@ -113,7 +113,11 @@ pub struct Node {
 }
 
 pub fn defaults(ttr_ms: u64) -> Defaults {
-    Defaults { ttr: Millis::new(ttr_ms).unwrap(), attempts: Attempts::new(25) }
+    Defaults {
+        ttr: Millis::new(ttr_ms).unwrap(),
+        attempts: Attempts::new(25),
+        backoff: Backoff::NONE,
+    }
 }
 
 impl Node {

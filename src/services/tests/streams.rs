@@ -16,7 +16,11 @@ impl World {
         let (due, sink) = (job.time.to_string(), account.sink.expect("a queue has a sink"));
         let mut expected: Vec<&[u8]> = vec![b"XADD"];
         let stream = [sink];
-        expected.extend([&stream[..], b"*", b"id", id, b"due", due.as_bytes()]);
+        // The entry's id isn't below its due time.
+        let entry = String::from_utf8(words[2].clone()).unwrap();
+        let stamp = entry.strip_suffix("-*").expect("a time");
+        assert!(stamp.parse::<u64>().unwrap() >= job.time, "{entry} of a job due at {due}");
+        expected.extend([&stream[..], entry.as_bytes(), b"id", id, b"due", due.as_bytes()]);
         expected.extend([&b"body"[..], &job.new.body]);
         if let Some(group) = &job.new.group {
             expected.extend([&b"group"[..], group]);

@@ -567,3 +567,42 @@ def test_results_of_a_done_predecessor_count_to_memory(session: Session) -> None
     assert info(session)["memory"] > 100_000
     assert session.call("DQ.FINISH", "q", "b") == 0
     assert isinstance(session.call("DQ.ADD", "q", "c", "x", "AFTER", 1, "a"), Failure)
+
+
+@pytest.mark.parametrize(
+    "adds",
+    [
+        # The edge is settled at once.
+        "ADD b x AFTER 1 a ADD a x EVERY 1000 REPLACE",
+        "ADD b x AFTER 1 a ADD a x AFTER 1 other REPLACE",
+        # The job that waited is replaced by one that doesn't.
+        "ADD b x AFTER 1 other ADD b x REPLACE ADD other x EVERY 1000 REPLACE",
+        "ADD waiting x REPLACE ADD other x EVERY 1000 REPLACE",
+        "ADD c x BEFORE 1 waiting ADD waiting x REPLACE ADD c x EVERY 1000 REPLACE",
+        # A dead job is waited for no more, with RUN.
+        "ADD b x AFTER 1 dead ONDEAD RUN ADD dead x EVERY 1000 REPLACE",
+    ],
+)
+def test_done_takes_what_its_adds_would_be_taken_for_one_by_one(
+    session: Session, adds: str
+) -> None:
+    session.check(f"""
+        > DQ.ADD q dead x
+        "dead"
+        > DQ.POP q
+        [["dead", "x", <lease>, 1]]
+        > DQ.BURY q dead *
+        (integer) 1
+        > DQ.ADD q a x
+        "a"
+        > DQ.POP q
+        [["a", "x", <a>, 1]]
+        > DQ.ADD q other x
+        "other"
+        > DQ.ADD q waiting x AFTER 1 other
+        "waiting"
+    """)
+    if "waiting" not in adds:
+        session.check("> DQ.DEL q waiting\n(integer) 1")
+    reply = session.call("DQ.DONE", "q", "a", "*", "KEEP", "60000", *adds.split())
+    assert isinstance(reply, list), reply

@@ -140,6 +140,51 @@ def test_altered_defaults_are_for_jobs_that_are_added_later(session: Session) ->
     assert [told[name] for name in names] == [8_000, 3, 10, 100, 9_000]
 
 
+def test_a_backoff_is_the_jobs_else_the_queues_else_the_servers(session: Session) -> None:
+    session.check("""
+        > CONFIG SET dq.default-backoff "1000 600000"
+        OK
+        > DQ.ADD q servers x
+        "servers"
+        > DQ.GET q servers
+        [<...>, "backoff-base", 1000, "backoff-max", 600000, <...>]
+        > DQ.ADD q own x BACKOFF 0 0
+        "own"
+        > DQ.GET q own
+        [<...>, "backoff-base", 0, "backoff-max", 0, <...>]
+    """)
+    assert [info(session)[f"default-backoff-{end}"] for end in ("base", "max")] == [1_000, 600_000]
+    session.check("""
+        > DQ.ALTER q BACKOFF 5 6
+        OK
+        > DQ.ADD q queues x
+        "queues"
+        > DQ.GET q queues
+        [<...>, "backoff-base", 5, "backoff-max", 6, <...>]
+
+        # None is a setting, too.
+        > DQ.ALTER q BACKOFF 0 0
+        OK
+        > DQ.ADD q none x
+        "none"
+        > DQ.GET q none
+        [<...>, "backoff-base", 0, "backoff-max", 0, <...>]
+
+        # What was added before keeps its own.
+        > CONFIG SET dq.default-backoff "7 8"
+        OK
+        > DQ.GET q servers
+        [<...>, "backoff-base", 1000, "backoff-max", 600000, <...>]
+        > DQ.POP q ID servers
+        [["servers", "x", <lease>, 1]]
+        > DQ.RELEASE q servers <lease>
+        (integer) 1
+        > DQ.GET q servers
+        [<...>, "state", "delayed", <...>]
+    """)
+    assert [info(session)[f"default-backoff-{end}"] for end in ("base", "max")] == [0, 0]
+
+
 def test_a_queue_can_be_altered_before_it_has_jobs(session: Session) -> None:
     session.check("""
         > DQ.ALTER q ATTEMPTS 0

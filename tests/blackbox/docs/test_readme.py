@@ -190,7 +190,7 @@ def test_the_readmes_session_gives_the_replies_it_shows(session: Session) -> Non
 
 @on_one_kind
 def test_the_table_of_configs_states_the_defaults(server: Server) -> None:
-    stated = dict(re.findall(r"^\| `(dq\.[a-z-]+)` \| (\d+) \|", README, re.MULTILINE))
+    stated = dict(re.findall(r"^\| `(dq\.[a-z-]+)` \| (\d+(?: \d+)?) \|", README, re.MULTILINE))
     assert stated == server.client().config_get("dq.*")
 
 

@@ -72,6 +72,8 @@ def msgpack(value: Any) -> bytes:
     match value:
         case None:
             return b"\xc0"
+        case bool():
+            return b"\xc3" if value else b"\xc2"
         case int():
             return b"\xcf" + value.to_bytes(8, "big")
         case bytes():
@@ -126,12 +128,13 @@ class QueueRecord:
     groups: tuple[int, int, int] = (0, 0, 0)
     # What most queues don't have.
     sink: tuple[bytes, int] | None = None
+    # How many jobs have edges.
+    edges: int = 0
 
     def encoded(self) -> bytes:
         fields = vars(self) | {"settings": list(vars(self.settings).values())}
-        # With it, how many jobs have edges.
-        fields["sink"] = (self.sink, 0)
-        if self.sink is None:
+        fields["sink"] = (self.sink, fields.pop("edges"))
+        if fields["sink"] == (None, 0):
             del fields["sink"]
         return msgpack(list(fields.values()))
 
@@ -149,6 +152,28 @@ class Settings:
     rate: tuple[int, int, int] | None = None
     group_concurrency: int | None = None
     group_rate: tuple[int, int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Edges:
+    """What a job waits for: an id and a state (0 open, 1 open of a dead one, 2 done …) for each."""
+
+    id: bytes
+    edges: tuple[tuple[bytes, int], ...] = ()
+    is_first: bool = True
+    continues: bool = False
+    on_dead: int = 0
+    is_on_hold: bool = False
+    delay: int = 0
+    at: int = 0
+
+    def fields(self) -> list[Any]:
+        edges = [(*edge, None) for edge in self.edges]
+        return [*(vars(self) | {"edges": edges}).values()]
+
+
+def edges_of(*records: Edges) -> bytes:
+    return msgpack([record.fields() for record in records])
 
 
 @dataclass(frozen=True)
@@ -181,12 +206,17 @@ def payload_of(
     *,
     count: int | None = None,
     queue: bytes | None = None,
+    edges: Iterable[Edges] = (),
+    edges_count: int = 0,
 ) -> Payload:
-    jobs = list(jobs)
+    jobs, edges = list(jobs), list(edges)
+    if queue is None and edges_count:
+        queue = QueueRecord(edges=edges_count).encoded()
     return Payload(
         (
             rdb_unsigned(len(jobs) if count is None else count),
             rdb_string(QueueRecord().encoded() if queue is None else queue),
             *([rdb_string(b"".join(job.encoded() for job in jobs))] if jobs else []),
+            *([rdb_string(edges_of(*edges))] if edges else []),
         )
     )

@@ -254,6 +254,23 @@ def test_instances_that_race_make_one_schedule_and_lose_none(server: Server) -> 
         assert job(r, "q", "a")["due"] == due
 
 
+@pytest.mark.parametrize(
+    "same",
+    ["  0 0  1 1\t*\r\n", "0 0 1 jan *", "@YEARLY", "00 0 01 1 ?", "0 0 0 1 1 *"],
+    ids=["white space", "names", "short form", "zeroes", "seconds"],
+)
+def test_a_cron_in_other_words_is_the_same_schedule(r: redis.Redis, same: str) -> None:
+    """The run that was due was lost: the next one was a year later."""
+    add(r, "CRON", "0 0 1 1 *", "ENSURE")
+    r.execute_command("DQ.KICKJOB", "q", "a")
+    due = job(r, "q", "a")["due"]
+    assert add(r, "CRON", same, "ENSURE") == "a"
+    shown = job(r, "q", "a")
+    assert (shown["state"], shown["due"]) == ("ready", due)
+    assert add(r, "CRON", "0 0 2 1 *", "ENSURE") == "a"
+    assert job(r, "q", "a")["state"] == "delayed"
+
+
 def test_a_deployment_updates_what_a_job_does_and_leaves_its_run_alone(r: redis.Redis) -> None:
     add(r, "EVERY", HOUR_MS, "DELAY", 0, "ENSURE", body="old")
     taken = take(r)

@@ -15,12 +15,14 @@ import redis
 from harness.marks import long, on_one_kind
 from harness.payloads import (
     FOOTER_BYTES,
+    Edges,
     Extra,
     Job,
     JobRecord,
     Payload,
     QueueRecord,
     Settings,
+    edges_of,
     module_header,
     msgpack,
     payload_of,
@@ -87,6 +89,26 @@ def settings(**fields: Any) -> Payload:
 TWO_RECORDS = JobRecord().encoded() * 2
 FIELDS = [*vars(JobRecord()).values()]
 SHORT_RECORD, LONG_RECORD = msgpack(FIELDS[:-2]), msgpack([*FIELDS, None])
+
+WAITING = JobRecord(stage=0, lease=0, attempt=0).encoded()
+HELD = JobRecord(stage=4, lease=0, attempt=0).encoded()
+DONE = JobRecord(stage=3, lease=0).encoded()
+DEAD = JobRecord(stage=2, lease=0).encoded()
+SCHEDULED = msgpack(
+    [
+        *[*vars(JobRecord(stage=0, lease=0)).values()][:-1],
+        [None] * 8 + [[[[1_000, None], 0, 0, 0, None, 0], [0, 0, 0, 0, 0, 0]]],
+    ]
+)
+
+
+def flow(*edges: Edges, count: int = 1, first: bytes = WAITING, other: bytes = WAITING) -> Payload:
+    """A job `h` that is held, `a`, which it may wait for, and `b`."""
+    jobs = [Job(b"h", record=HELD), Job(b"a", record=first), Job(b"b", record=other)]
+    return payload_of(jobs, edges=edges, edges_count=count)
+
+
+H_AFTER_A = Edges(b"h", ((b"a", 0),))
 UNREADABLE = "a record is not what this version can read"
 CUT_SHORT = "it ends before its end"
 IMPOSSIBLE = "a record says what can't be"
@@ -136,6 +158,38 @@ REFUSED = [
         ("dead with a lease", record(stage=2), IMPOSSIBLE),
         ("done with a lease", record(stage=3), IMPOSSIBLE),
         ("held with a lease", record(stage=4), IMPOSSIBLE),
+        ("held without edges", flow(count=0), IMPOSSIBLE),
+        ("edges of none", flow(Edges(b"h")), IMPOSSIBLE),
+        ("edges to done jobs only", flow(Edges(b"h", ((b"x", 2),))), IMPOSSIBLE),
+        ("edges of a job twice", flow(H_AFTER_A, H_AFTER_A, count=2), IMPOSSIBLE),
+        ("edges of a job that isn't there", flow(Edges(b"c", ((b"a", 0),))), IMPOSSIBLE),
+        (
+            "edges of a job that waits",
+            flow(H_AFTER_A, Edges(b"b", ((b"a", 0),)), count=2),
+            IMPOSSIBLE,
+        ),
+        (
+            "a hold of a job that waits",
+            flow(H_AFTER_A, Edges(b"b", is_on_hold=True), count=2),
+            IMPOSSIBLE,
+        ),
+        ("edges of another held job alone", flow(Edges(b"b", ((b"a", 2),))), IMPOSSIBLE),
+        ("an edge to itself", flow(Edges(b"h", ((b"h", 0),))), IMPOSSIBLE),
+        ("an edge from a done job", flow(H_AFTER_A, first=DONE), IMPOSSIBLE),
+        ("an edge from a schedule", flow(H_AFTER_A, first=SCHEDULED), IMPOSSIBLE),
+        ("an edge from a dead job, not known", flow(H_AFTER_A, first=DEAD), IMPOSSIBLE),
+        (
+            "edges that go on with another job's",
+            flow(Edges(b"h", continues=True), Edges(b"b", ((b"a", 2),))),
+            IMPOSSIBLE,
+        ),
+        (
+            "edges that go on with their beginning",
+            flow(Edges(b"h", continues=True), H_AFTER_A),
+            IMPOSSIBLE,
+        ),
+        ("edges that didn't begin", flow(Edges(b"h", ((b"a", 0),), is_first=False)), IMPOSSIBLE),
+        ("edges that go on", flow(Edges(b"h", ((b"a", 0),), continues=True)), CUT_SHORT),
         ("BACKOFF base", extra(backoff=(LAST_TIME + 1, 0)), UNREADABLE),
         ("BACKOFF max", extra(backoff=(0, 2**64 - 1)), UNREADABLE),
         ("TTL", extra(ttl=LAST_TIME + 1), UNREADABLE),
@@ -345,6 +399,77 @@ def test_effects_that_are_well_formed_are_taken(server: Server, r: redis.Redis) 
     assert [job(r, "q", name)["body"] for name in ("new", "a")] == ["hello", "b"]
     told = info(r, "q")
     assert [told[name] for name in ("default-ttr", "default-attempts", "dead-keep")] == [5, 6, 7]
+
+
+TAKEN_EFFECTS = {
+    "a held job without edges": [("JOBS", Job(b"h", record=HELD).encoded())],
+    "edges that go on, and don't": [
+        ("JOBS", Job(b"h", record=HELD).encoded()),
+        ("EDGES", edges_of(Edges(b"h", ((b"x", 2),), continues=True))),
+    ],
+    "a held job instead of one that others wait for": [
+        ("JOBS", Job(b"h", record=HELD).encoded() + Job(b"a", record=WAITING).encoded()),
+        ("EDGES", edges_of(H_AFTER_A)),
+        ("JOBS", Job(b"a", record=HELD).encoded()),
+    ],
+    "a dead job instead of one that others wait for": [
+        ("JOBS", Job(b"h", record=HELD).encoded() + Job(b"a", record=WAITING).encoded()),
+        ("EDGES", edges_of(H_AFTER_A)),
+        ("JOBS", Job(b"a", record=DEAD).encoded()),
+    ],
+    "a dead job that others don't wait for longer": [
+        ("JOBS", Job(b"h", record=HELD).encoded() + Job(b"a", record=WAITING).encoded()),
+        ("EDGES", edges_of(Edges(b"h", ((b"a", 0),), on_dead=1))),
+        ("JOBS", Job(b"a", record=DEAD).encoded()),
+    ],
+    "a circle": [
+        ("JOBS", Job(b"h", record=HELD).encoded() + Job(b"a", record=HELD).encoded()),
+        ("EDGES", edges_of(H_AFTER_A, Edges(b"a", ((b"h", 0),)))),
+    ],
+}
+
+
+@pytest.mark.parametrize("effects", TAKEN_EFFECTS.values(), ids=TAKEN_EFFECTS)
+def test_what_is_taken_can_be_dumped_saved_and_replicated(
+    fresh_server: Callable[..., Server], effects: list[tuple[str, bytes]]
+) -> None:
+    server, replica = fresh_server(), fresh_server()
+    with binary_client(server) as b:
+        for kind, record in effects:
+            b.execute_command("DQ.APPLY", "q", kind, record)
+        if b.execute_command("DQ.LEN", "q", "STATE", "held") > 0:
+            b.execute_command("DQ.ADD", "q", "new", "x", "BEFORE", 1, "h")
+        b.restore("copy", 0, b.dump("q"))
+        before, copy = digests(b, "q", "copy")
+        assert before == copy
+        b.execute_command("DEBUG", "RELOAD")
+        assert digests(b, "q") == [before]
+    replica.replicate(server)
+    replica.catch_up(server)
+    with binary_client(replica) as there:
+        assert digests(there, "q") == [before]
+    for one in server, replica:
+        with one.client() as r:
+            assert r.info("dq")["dq_bugs"] == 0
+
+
+@pytest.mark.parametrize("record", [DONE, SCHEDULED], ids=["done", "a schedule"])
+def test_a_job_that_others_wait_for_is_replaced_by_one_that_ends(
+    r: redis.Redis, record: bytes
+) -> None:
+    r.execute_command("DQ.ADD", "q", "a", "x")
+    r.execute_command("DQ.ADD", "q", "h", "x", "AFTER", 1, "a")
+    before = digests(r, "q")
+    block = Job(b"new").encoded() + Job(b"a", record=record).encoded()
+    with pytest.raises(redis.ResponseError, match=IMPOSSIBLE):
+        r.execute_command("DQ.APPLY", "q", "JOBS", block)
+    assert digests(r, "q") == before
+
+
+def test_edges_of_jobs_that_are_not_there_make_no_key(r: redis.Redis) -> None:
+    with pytest.raises(redis.ResponseError, match=IMPOSSIBLE):
+        r.execute_command("DQ.APPLY", "none", "EDGES", edges_of(H_AFTER_A))
+    assert not r.exists("none")
 
 
 def test_a_broken_file_is_not_loaded_and_the_log_says_why(

@@ -94,6 +94,7 @@ def test_a_log_means_the_same_wherever_and_whenever_it_is_read(
         workload.run(commands=2_000)
         r.config_set("dq.default-ttr", 7_000)
         r.config_set("dq.default-attempts", 3)
+        r.config_set("dq.default-backoff", "3 50")
         r.config_set("dq.max-body-bytes", 100_000)
         workload.run(commands=500)
         come_to_rest(r)
@@ -103,6 +104,7 @@ def test_a_log_means_the_same_wherever_and_whenever_it_is_read(
         other = fresh_server(
             "appendonly yes",
             "dq.default-ttr 1",
+            'dq.default-backoff "1 2"',
             "dq.max-body-bytes 0",
             environment=shifted_clock(tmp_path, by_s),
         )
@@ -117,8 +119,15 @@ def test_a_log_means_the_same_wherever_and_whenever_it_is_read(
 def test_a_replica_gives_what_its_primary_gave_whatever_its_own_configs(
     fresh_server: StartServer,
 ) -> None:
-    primary = fresh_server("dq.default-ttr 5000", "dq.default-attempts 7")
-    replica = fresh_server("dq.default-ttr 1000", "dq.default-attempts 1", "dq.max-body-bytes 1")
+    primary = fresh_server(
+        "dq.default-ttr 5000", "dq.default-attempts 7", 'dq.default-backoff "100 200"'
+    )
+    replica = fresh_server(
+        "dq.default-ttr 1000",
+        "dq.default-attempts 1",
+        'dq.default-backoff "7 8"',
+        "dq.max-body-bytes 1",
+    )
     replica.replicate(primary)
     with primary.client() as r, replica.client() as there:
         r.execute_command("DQ.ADD", "q", "a", "a long body")
@@ -129,6 +138,7 @@ def test_a_replica_gives_what_its_primary_gave_whatever_its_own_configs(
         for id, ttr in ("a", 5_000), ("b", 6_000):
             shown = job(there, "q", id)
             assert (shown["ttr"], shown["attempts"]) == (ttr, 7)
+            assert (shown["backoff-base"], shown["backoff-max"]) == (100, 200)
             assert shown["deadline"] == job(r, "q", id)["deadline"]
     assert queues_of(primary) == queues_of(replica)
 

@@ -12,6 +12,7 @@ StartServer = Callable[..., Server]
 DEFAULTS = {
     "dq.default-ttr": "60000",
     "dq.default-attempts": "25",
+    "dq.default-backoff": "0 0",
     "dq.tick-budget-us": "1000",
     "dq.max-body-bytes": "1048576",
 }
@@ -65,6 +66,49 @@ def test_config_set_and_get_of_each_setting(
         """)
 
 
+PAIR = "must be two integers from 0 to 281474976710655, the first not greater"
+
+
+def test_config_set_and_get_of_the_default_backoff(session: Session) -> None:
+    for given, shown in [
+        ("1000 600000", "1000 600000"),
+        ("0 281474976710655", "0 281474976710655"),
+        ("  7    7 ", "7 7"),
+        ("0 0", "0 0"),
+        ("5 9", "5 9"),
+    ]:
+        session.check(f"""
+            > CONFIG SET dq.default-backoff "{given}"
+            OK
+            > CONFIG GET dq.default-backoff
+            ["dq.default-backoff", "{shown}"]
+        """)
+    wrong = [
+        "",
+        "5",
+        "5 6 7",
+        "6 5",
+        "-1 5",
+        "5 x",
+        "1.5 2",
+        "0 281474976710656",
+        "1 99999999999999999999",
+    ]
+    for given in wrong:
+        session.check(f"""
+            > CONFIG SET dq.default-backoff "{given}"
+            (error) ERR CONFIG SET failed (possibly related to argument 'dq.default-backoff') - argument {PAIR}
+            > CONFIG GET dq.default-backoff
+            ["dq.default-backoff", "5 9"]
+        """)
+    session.check("""
+        > CONFIG SET dq.default-backoff "1 2" dq.tick-budget-us 1
+        (error) ERR CONFIG SET failed (possibly related to argument 'dq.tick-budget-us') - argument must be between 100 and 1000000 inclusive
+        > CONFIG GET dq.default-backoff
+        ["dq.default-backoff", "5 9"]
+    """)
+
+
 def test_several_settings_are_set_together_or_not_at_all(server: Server, session: Session) -> None:
     session.check("""
         > CONFIG SET dq.default-ttr 7 dq.max-body-bytes 8
@@ -88,10 +132,13 @@ def test_there_is_no_other_setting(session: Session) -> None:
 
 
 def test_settings_are_read_from_the_config_file(fresh_server: StartServer) -> None:
-    server = fresh_server("dq.default-ttr 30000", "dq.max-body-bytes 10")
+    server = fresh_server(
+        "dq.default-ttr 30000", "dq.max-body-bytes 10", 'dq.default-backoff "1000 600000"'
+    )
     assert settings(server) == DEFAULTS | {
         "dq.default-ttr": "30000",
         "dq.max-body-bytes": "10",
+        "dq.default-backoff": "1000 600000",
     }
 
 
@@ -105,20 +152,25 @@ def test_settings_are_read_from_load_arguments(fresh_server: StartServer) -> Non
 
 
 def test_the_config_file_goes_before_load_arguments(fresh_server: StartServer) -> None:
-    server = fresh_server("dq.default-ttr 5", module_args="default-ttr 7 default-attempts 3")
-    assert settings(server) == DEFAULTS | {"dq.default-ttr": "5", "dq.default-attempts": "3"}
+    arguments = 'default-ttr 7 default-attempts 3 default-backoff "4 5"'
+    server = fresh_server("dq.default-ttr 5", module_args=arguments)
+    assert settings(server) == DEFAULTS | {
+        "dq.default-ttr": "5",
+        "dq.default-attempts": "3",
+        "dq.default-backoff": "4 5",
+    }
 
 
 def test_a_rewritten_config_file_keeps_the_settings(fresh_server: StartServer) -> None:
     """Also a value that is the default of the module, but not of the load arguments."""
     server = fresh_server("dq.max-body-bytes 10", module_args="default-ttr 7")
     server.session().check("""
-        > CONFIG SET dq.default-ttr 60000 dq.default-attempts 3 dq.max-body-bytes 1048576
+        > CONFIG SET dq.default-ttr 60000 dq.default-attempts 3 dq.max-body-bytes 1048576 dq.default-backoff "1000 600000"
         OK
         > CONFIG REWRITE
         OK
     """)
-    kept = DEFAULTS | {"dq.default-attempts": "3"}
+    kept = DEFAULTS | {"dq.default-attempts": "3", "dq.default-backoff": "1000 600000"}
     for _ in range(2):
         server.restart()
         assert settings(server) == kept
@@ -141,6 +193,8 @@ BAD_ARGUMENTS = {
     "default-ttr 99999999999999999999": range_error("default-ttr", "99999999999999999999"),
     "default-ttr x": range_error("default-ttr", "x"),
     "default-attempts -1": range_error("default-attempts", "-1"),
+    "default-backoff 5": f"'default-backoff' {PAIR}, not '5'",
+    'default-backoff "6 5"': f"'default-backoff' {PAIR}, not '6 5'",
     "tick-budget-us 99": range_error("tick-budget-us", "99"),
     "max-body-bytes 536870913": range_error("max-body-bytes", "536870913"),
 }
@@ -163,6 +217,7 @@ def test_bad_load_arguments_are_refused(
         ("dq.default-ttr 0", "argument must be between 1 and 281474976710655 inclusive"),
         ("dq.default-ttr x", "argument couldn't be parsed into an integer"),
         ("dq.tick-budget-us 99", "argument must be between 100 and 1000000 inclusive"),
+        ('dq.default-backoff "2 1"', f"argument {PAIR}"),
         ("dq.nope 1", "Module Configuration detected without"),
     ],
 )

@@ -8,6 +8,8 @@ from turns.subject import Subject
 SCHEDULES = 100_000
 GROUPS = 100_000
 BATCH_JOBS = 10_000
+FOLLOWED = 1_000
+READ_BY_DONE = "each expression is read, and its next time looked for"
 # The same second for all; each time another expression, which is not cached.
 CRON = "*/{} * * * * *"
 
@@ -64,6 +66,20 @@ def unread(s: Subject, jobs: int) -> None:
                 with s.turn("POP ID of 5,000, CRON that has to be read"):
                     assert s.call("DQ.POP", "q", "ID", *range(1_000, 6_000))
             s.call("DEL", "q")
+
+
+def followed(s: Subject, jobs: int) -> None:
+    """One job is done, and a thousand others follow it, each with an expression of its own that has
+    to be read.
+    """
+    for n in range(REPEATS):
+        s.calls([("DQ.ADD", "q", "first", "x")])
+        ((_, _, lease, _),) = s.call("DQ.POP", "q")
+        numbers = range(n * FOLLOWED, (n + 1) * FOLLOWED)
+        adds = [word for i in numbers for word in ("ADD", f"a{i}", "x", *own_cron(jobs + i))]
+        with s.turn("DONE with 1,000 ADDs, CRON that has to be read", READ_BY_DONE):
+            assert len(s.call("DQ.DONE", "q", "first", lease, *adds)) == FOLLOWED
+        s.call("DEL", "q")
 
 
 def own_cron(n: int) -> list[str]:

@@ -57,7 +57,7 @@ fn run(node: &Node, uptime: &Cell<Duration>) -> Duration {
 }
 
 fn error(node: &Node) -> Option<String> {
-    node.look_at(&place(), |value| value.sink_error().map(String::from)).flatten()
+    node.look_at(&place(), |value| value.sink_error(now_of(node).now).map(String::from)).flatten()
 }
 
 fn ready(node: &Node) -> usize {
@@ -117,6 +117,37 @@ fn a_stream_that_refuses_is_tried_ever_later_and_the_log_is_told_once() {
     add(&node, b"c");
     run(&node, &uptime);
     assert!(run(&node, &uptime) <= Duration::from_millis(10));
+}
+
+#[test]
+fn an_error_is_that_of_the_stream_and_of_jobs_that_would_leave() {
+    let (node, uptime) = node();
+    let refuse = || {
+        *node.refuses.borrow_mut() = Some("OOM no room".into());
+        (0..3).for_each(|_| {
+            run(&node, &uptime);
+        });
+        assert_eq!(error(&node).as_deref(), Some("OOM no room"));
+    };
+    with_sink(&node, &[b"a"]);
+    refuse();
+    // A worker takes the job.
+    carry_out(&node, &Operation::Pop(POURED));
+    assert_eq!((ready(&node), error(&node)), (0, None));
+    // The next one is refused in its turn.
+    add(&node, b"b");
+    refuse();
+    carry_out(&node, &Operation::Sink(Some(b't')));
+    assert_eq!(error(&node), None, "another stream wasn't tried");
+    assert!(run(&node, &uptime) <= Duration::from_millis(1), "it is tried at once");
+    assert_eq!(error(&node).as_deref(), Some("OOM no room"));
+    assert!(run(&node, &uptime) <= Duration::from_millis(10), "and then as a new one");
+    assert_eq!(node.warned.borrow().len(), 2, "one of each stream: {:?}", node.warned);
+    // A pause holds the job back, not the stream.
+    node.open_as(&place(), command(&plain(b"other")), true, |_, value| {
+        value.queue.apply(&now_of(&node), &Pause { group: None, span: None });
+    });
+    assert_eq!((ready(&node), error(&node)), (1, None));
 }
 
 #[test]
