@@ -17,6 +17,8 @@ struct Waiter<C> {
     client: C,
     wish: Wish,
     deadline: Option<Duration>,
+    /// It is to be unblocked since then: no chore needs to.
+    has_timed_out: bool,
 }
 
 /// The clients that wait at a key, in two lines, as one may be served while the other can't: a POP
@@ -116,7 +118,7 @@ impl<C: Copy> Waiters<C> {
             }
         }
         self.deadlines.extend(deadline.map(|deadline| (deadline, ticket)));
-        self.waiters.insert(ticket, Waiter { client, wish, deadline });
+        self.waiters.insert(ticket, Waiter { client, wish, deadline, has_timed_out: false });
     }
 
     /// The client to serve next at this key, and its POP: of all clients, or of those in one mode.
@@ -162,7 +164,12 @@ impl<C: Copy> Waiters<C> {
                 Step::Idle => break,
                 Step::Quiet => {}
                 Step::Void(ticket) => tickets.extend(self.tell_void(ticket).then_some(ticket)),
-                Step::Over(over) => tickets.extend(over),
+                Step::Over(over) => {
+                    let is_news = |ticket: &Ticket| {
+                        self.waiters.get(ticket).is_some_and(|waiter| !waiter.has_timed_out)
+                    };
+                    tickets.extend(over.into_iter().filter(is_news));
+                }
             }
         }
         tickets
@@ -171,9 +178,9 @@ impl<C: Copy> Waiters<C> {
     /// A lease of a client is void. Whether the client is to be unblocked for that: not if another
     /// one was void before.
     fn tell_void(&mut self, ticket: Ticket) -> bool {
-        match self.waiters.get_mut(&ticket).map(|waiter| &mut waiter.wish) {
-            Some(Wish::Leases(wish)) => wish.tell(),
-            Some(Wish::Jobs(_) | Wish::Outcome(_)) | None => false,
+        match self.waiters.get_mut(&ticket) {
+            Some(Waiter { wish: Wish::Leases(wish), has_timed_out: false, .. }) => wish.tell(),
+            Some(_) | None => false,
         }
     }
 
@@ -205,7 +212,8 @@ impl<C: Copy> Waiters<C> {
             let (_, ticket) = *self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
             let is_told = self.wish(ticket).is_some_and(Wish::is_told);
             self.leave_lines(ticket);
-            if !is_told {
+            if let Some(waiter) = self.waiters.get_mut(&ticket).filter(|_| !is_told) {
+                waiter.has_timed_out = true;
                 return Some(ticket);
             }
         }

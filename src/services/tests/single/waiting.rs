@@ -340,6 +340,30 @@ fn a_queue_that_is_back_when_the_reply_is_made_has_its_leases_again() {
     assert_eq!(turn(&node, &uptime), vec![Vec::<Vec<u8>>::new()]);
 }
 
+/// The key is deleted, or the job, in the turn in which their time is over.
+#[test]
+fn a_client_that_times_out_as_it_is_told_is_unblocked_once() {
+    for is_key in [true, false] {
+        let (node, uptime) = node();
+        renewing(&node, 1, 2);
+        let result = Watching::Result { id: vec![1], block: Some(60_000) };
+        assert!(matches!(node.watch(3, &place(), &result, false), Reply::Waits));
+        pass(&uptime, Duration::from_secs(60));
+        match is_key {
+            true => assert!(node.carry_out(&Order::Delete(place()))),
+            false => delete(&node, 1),
+        }
+        for alarm_comes_first in [true, false] {
+            node.run_timers(alarm_comes_first);
+            node.before_sleep();
+            pass(&uptime, Duration::from_millis(1));
+        }
+        let told = node.events.take().into_iter().filter(|it| matches!(it, Event::Told(..)));
+        assert_eq!(told.count(), 3);
+        assert_eq!(node.blocked_clients(), 0);
+    }
+}
+
 /// What goes with leases times clients is done in slices: telling, replying and forgetting.
 #[test]
 fn leases_that_many_clients_watch_are_told_and_forgotten_in_slices() {
